@@ -1,0 +1,152 @@
+// What the executor asks of a device: a few kernels over blocks of rows.
+#ifndef CAVS_CC_BACKEND_BACKEND_H_
+#define CAVS_CC_BACKEND_BACKEND_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "cc/backend/dtype.h"
+
+namespace cavs {
+
+// `rows` x `cols` elements of a row-major matrix whose rows start `pitch`
+// elements apart (pitch >= cols). A view: it owns nothing. Columns of a wider
+// matrix (one piece of a split, say) are a block with the pitch of the whole.
+struct Block {
+  void* data = nullptr;
+  int64_t rows = 0;
+  int64_t cols = 0;
+  int64_t pitch = 0;
+};
+
+struct ConstBlock {
+  const void* data = nullptr;
+  int64_t rows = 0;
+  int64_t cols = 0;
+  int64_t pitch = 0;
+
+  ConstBlock() = default;
+  ConstBlock(const void* data, int64_t rows, int64_t cols, int64_t pitch)
+      : data(data), rows(rows), cols(cols), pitch(pitch) {}
+  ConstBlock(const Block& block)  // NOLINT: a Block may be read anywhere.
+      : ConstBlock(block.data, block.rows, block.cols, block.pitch) {}
+};
+
+// Elementwise operators, named as TensorFlow names them. Gradients of
+// activations are written in terms of the activation's *output* y and dy:
+// kSigmoidGrad(y, dy) = dy * y * (1 - y), kTanhGrad(y, dy) = dy * (1 - y * y).
+// kReluGrad(dy, x) = x > 0 ? dy : 0 keeps TensorFlow's operand order.
+enum class Elementwise : uint8_t {
+  // one operand
+  kIdentity,
+  kNeg,
+  kAbs,
+  kSquare,
+  kSqrt,
+  kRsqrt,
+  kReciprocal,
+  kExp,
+  kLog,
+  kSigmoid,
+  kTanh,
+  kRelu,
+  // two operands
+  kAdd,
+  kSub,
+  kMul,
+  kDiv,
+  kMaximum,
+  kMinimum,
+  kSquaredDifference,
+  kSigmoidGrad,
+  kTanhGrad,
+  kReluGrad,
+};
+
+constexpr bool IsBinary(Elementwise op) { return op >= Elementwise::kAdd; }
+
+// The kernels of one device, for one caller.
+//
+// Blocks are fp32 or fp64 unless a method says otherwise; the caller has checked
+// shapes (a violation is a bug: it is asserted, not reported). Inputs and outputs
+// may not overlap unless a method allows it. A block with no rows or no columns is
+// valid everywhere. Results depend on the operands and the worker count only,
+// never on timing: the same call twice gives the same bits.
+//
+// Thread safety: methods may be called from any thread, several at once; the
+// object has no state that changes.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  // --- products -------------------------------------------------------------
+
+  // Bytes of Pack()'s result for a [k, n] right-hand side (64-byte alignment is
+  // expected of the memory).
+  virtual size_t PackedBytes(DType dtype, int64_t k, int64_t n) const = 0;
+
+  // Lays out `w` ([k, n], or [n, k] if `transpose`) for MatMulPacked.
+  virtual void Pack(DType dtype, ConstBlock w, bool transpose,
+                    void* packed) const = 0;
+
+  // c[M, n] = a[M, k] * packed, or += if `accumulate`.
+  virtual void MatMulPacked(DType dtype, ConstBlock a, const void* packed,
+                            Block c, bool accumulate) const = 0;
+
+  // c[M, n] = a[M, k] * b, or += if `accumulate`; b is [k, n], or [n, k] if
+  // `transpose_b`. For right-hand sides used too seldom to pay for packing.
+  virtual void MatMul(DType dtype, ConstBlock a, ConstBlock b, bool transpose_b,
+                      Block c, bool accumulate) const = 0;
+
+  // c[k, n] = transpose(a[M, k]) * b[M, n], or += if `accumulate`: the gradient
+  // of a weight, with M the long side.
+  virtual void MatMulTransposeA(DType dtype, ConstBlock a, ConstBlock b,
+                                Block c, bool accumulate) const = 0;
+
+  // --- elementwise ----------------------------------------------------------
+
+  // out[i, j] = op(x[i, j]). `out` may be `x` itself.
+  virtual void Unary(Elementwise op, DType dtype, ConstBlock x,
+                     Block out) const = 0;
+
+  // out[i, j] = op(x, y), where an operand with one row, one column, or both
+  // is broadcast along that side. `out` may be an operand of the same size.
+  virtual void Binary(Elementwise op, DType dtype, ConstBlock x, ConstBlock y,
+                      Block out) const = 0;
+
+  // --- sums -----------------------------------------------------------------
+
+  // out[0, j] = sum over i of x[i, j], or += if `accumulate`.
+  virtual void SumRows(DType dtype, ConstBlock x, Block out,
+                       bool accumulate) const = 0;
+
+  // out[i, 0] = sum over j of x[i, j].
+  virtual void SumColumns(DType dtype, ConstBlock x, Block out) const = 0;
+
+  // --- moving rows (any dtype with a fixed size) ------------------------------
+
+  // dst[i, :] = x[i, :].
+  virtual void Copy(DType dtype, ConstBlock x, Block dst) const = 0;
+
+  // Every element of dst is zero.
+  virtual void Zero(DType dtype, Block dst) const = 0;
+
+  // dst[i, :] = src[rows[i], :]; zeros where rows[i] is negative.
+  virtual void GatherRows(DType dtype, ConstBlock src, const int32_t* rows,
+                          Block dst) const = 0;
+
+  // dst[rows[i], :] = src[i, :]; no two rows[i] are equal; negative ones are
+  // skipped.
+  virtual void ScatterRows(DType dtype, ConstBlock src, const int32_t* rows,
+                           Block dst) const = 0;
+
+  // dst[rows[i], :] += src[i, :] for i = 0, 1, ... in this order (so the sum is
+  // reproducible when rows repeat); negative rows are skipped. fp32, fp64, and
+  // int32 / int64.
+  virtual void ScatterAddRows(DType dtype, ConstBlock src, const int32_t* rows,
+                              Block dst) const = 0;
+};
+
+}  // namespace cavs
+
+#endif  // CAVS_CC_BACKEND_BACKEND_H_

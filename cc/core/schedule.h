@@ -1,0 +1,71 @@
+// Which vertices are evaluated together, in which order, and where their
+// children's rows are.
+#ifndef CAVS_CC_CORE_SCHEDULE_H_
+#define CAVS_CC_CORE_SCHEDULE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cc/core/graph_batch.h"
+#include "cc/core/span.h"
+#include "cc/core/status.h"
+
+namespace cavs {
+
+// Row index of an absent child: gathering it gives zeros.
+constexpr int32_t kZeroRow = -1;
+
+// A plan for one minibatch. Integers only; knows nothing of tensors. A view: the
+// arrays belong to a Schedule, or to the framework's tensors.
+//
+// Invariant: the row of every child precedes the first row of its parent's task.
+struct ScheduleView {
+  // order[row] = vertex: a permutation of [0, V), "execution order".
+  Span<int32_t> order;
+  // Task t evaluates the rows [task_splits[t], task_splits[t + 1]). T + 1 values.
+  Span<int32_t> task_splits;
+  // task_type[t] = the vertex type, in [0, num_types), of every row of task t.
+  Span<int32_t> task_type;
+  // child_row[k * V + row] = row of the k-th child, or kZeroRow. arity * V values.
+  Span<int32_t> child_row;
+  int arity = 0;
+
+  int64_t num_vertices() const { return order.size(); }
+  int64_t num_tasks() const { return task_type.size(); }
+  Span<int32_t> children(int slot) const {
+    return child_row.subspan(slot * num_vertices(), num_vertices());
+  }
+};
+
+struct Schedule {
+  std::vector<int32_t> order, task_splits, task_type, child_row;
+  int arity = 0;
+
+  ScheduleView view() const {
+    return {order, task_splits, task_type, child_row, arity};
+  }
+};
+
+enum class Policy { kDepth };
+
+// Plans `batch` for vertex functions that gather from `arity` slots and come in
+// `num_types` types. Validates the batch first (see GraphBatchView::Validate).
+// Deterministic; no recursion; time and memory linear in vertices and edges.
+//
+// kDepth: the paper's breadth-first frontier (arXiv:1712.04048, section 3.2).
+// Each task holds every vertex of one type that is ready.
+//
+// Rows within a task are ordered so that the rows gathered by a task are
+// consecutive as often as possible.
+Status MakeSchedule(const GraphBatchView& batch, int arity, int num_types,
+                    Policy policy, Schedule* schedule);
+
+// Checks a schedule that came from outside (a stored pipeline, a user) before it
+// is executed: sizes agree, `order` is a permutation, tasks are in order, every
+// child row precedes its task. Linear time.
+Status ValidateSchedule(const ScheduleView& schedule, int num_types);
+
+}  // namespace cavs
+
+#endif  // CAVS_CC_CORE_SCHEDULE_H_
