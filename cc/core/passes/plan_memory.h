@@ -1,0 +1,16 @@
+// Decides which storage lives for one task and which for the whole minibatch.
+#ifndef CAVS_CC_CORE_PASSES_PLAN_MEMORY_H_
+#define CAVS_CC_CORE_PASSES_PLAN_MEMORY_H_
+
+#include "cc/core/program.h"
+
+namespace cavs {
+
+// Sets `reused` on the root of every dynamic tensor that only critical nodes
+// touch and that is not on the tape: every task may then use the same rows.
+// Runs after Classify().
+void PlanMemory(Program* program);
+
+}  // namespace cavs
+
+#endif  // CAVS_CC_CORE_PASSES_PLAN_MEMORY_H_

@@ -1,0 +1,107 @@
+// ProgramRun's side of operators that the framework runs.
+#include <cstring>
+
+#include "cc/core/program_run.h"
+
+namespace cavs {
+namespace {
+
+// sum += part, for the few types whose sums over rows exist.
+template <typename T>
+void Add(const void* part, int64_t n, void* sum) {
+  const T* from = static_cast<const T*>(part);
+  T* to = static_cast<T*>(sum);
+  for (int64_t i = 0; i < n; ++i) to[i] += from[i];
+}
+
+}  // namespace
+
+TensorRef ProgramRun::Reference(int id, int64_t first, int64_t count,
+                                int64_t task) {
+  const Symbol& s = symbol(id);
+  TensorRef ref;
+  ref.dtype = s.dtype;
+  switch (s.kind) {
+    case SymbolKind::kRows: {
+      const Block block = Rows(id, first, count);
+      ref.shape.push_back(count);
+      ref.shape.insert(ref.shape.end(), s.shape.begin(), s.shape.end());
+      ref.data = block.data;
+      ref.pitch = block.pitch;
+      return ref;
+    }
+    case SymbolKind::kRowCount: {
+      ref.shape = s.shape;
+      for (size_t i = 0; i < s.scale.size(); ++i) {
+        ref.numbers.push_back(s.scale[i] * count + s.bias[i]);
+      }
+      return ref;
+    }
+    case SymbolKind::kOpaque: {
+      std::vector<TensorRef>& per_task = values_[id].per_task;
+      if (static_cast<int64_t>(per_task.size()) <= task) {
+        per_task.resize(task + 1);
+      }
+      ref = per_task[task];
+      ref.dtype = s.dtype;
+      ref.opaque = true;
+      return ref;
+    }
+    case SymbolKind::kInvariant:
+    case SymbolKind::kReduced:
+      return values_[id].dense;
+  }
+  return ref;
+}
+
+Status ProgramRun::RunForeign(const Node& node, int64_t first, int64_t count,
+                              int64_t task) {
+  std::vector<TensorRef> inputs, outputs;
+  std::vector<std::shared_ptr<void>> parts;  // Terms of sums over rows.
+  for (int id : node.inputs) inputs.push_back(Reference(id, first, count, task));
+  for (int id : node.outputs) {
+    const Symbol& s = symbol(id);
+    TensorRef out = Reference(id, first, count, task);
+    if (s.kind == SymbolKind::kInvariant || s.kind == SymbolKind::kOpaque) {
+      out = TensorRef();
+      out.dtype = s.dtype;
+      out.opaque = s.kind == SymbolKind::kOpaque;
+    } else if (s.kind == SymbolKind::kReduced && values_[id].written) {
+      parts.push_back(env_.pool->Acquire(s.columns() * SizeOf(s.dtype)));
+      if (parts.back() == nullptr) {
+        return Status(StatusCode::kResourceExhausted,
+                      StrCat("minibatch: no memory for ", node.name, "."));
+      }
+      out.data = parts.back().get();
+    }
+    outputs.push_back(out);
+  }
+  CAVS_RETURN_IF_ERROR(node.foreign->Run(env_.host, inputs, &outputs));
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    const int id = node.outputs[i];
+    const Symbol& s = symbol(id);
+    Value& value = values_[id];
+    if (s.kind == SymbolKind::kInvariant) {
+      value.dense = outputs[i];
+    } else if (s.kind == SymbolKind::kOpaque) {
+      value.per_task[task] = outputs[i];
+    } else if (s.kind == SymbolKind::kReduced) {
+      if (value.written) {
+        if (s.dtype == DType::kFloat64) {
+          Add<double>(outputs[i].data, s.columns(), value.dense.data);
+        } else if (s.dtype == DType::kFloat32) {
+          Add<float>(outputs[i].data, s.columns(), value.dense.data);
+        } else {
+          return Status(StatusCode::kUnimplemented,
+                        StrCat("vertex function: operator ", node.name, " (",
+                               node.op, ") sums rows of a type that cannot be "
+                               "added up task by task. Use float32 or float64."));
+        }
+      }
+      value.written = true;
+    }
+  }
+  return Status();
+}
+
+}  // namespace cavs

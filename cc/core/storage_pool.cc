@@ -1,0 +1,75 @@
+#include "cc/core/storage_pool.h"
+
+#include <cstdlib>
+
+namespace cavs {
+namespace {
+
+// A buffer this many times larger than needed is left for a larger step.
+constexpr size_t kMaxSlack = 8;
+// More waiting buffers than this are not the steady state of anything.
+constexpr size_t kMaxFree = 8;
+
+}  // namespace
+
+StoragePool::~StoragePool() {
+  for (const Buffer& buffer : free_) std::free(buffer.data);
+}
+
+std::shared_ptr<void> StoragePool::Acquire(size_t bytes) {
+  bytes = Arena::Padded(bytes > 0 ? bytes : 1);
+  Buffer found{nullptr, 0};
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    // The smallest buffer that fits.
+    auto best = free_.end();
+    for (auto it = free_.begin(); it != free_.end(); ++it) {
+      const bool fits = it->size >= bytes && it->size / kMaxSlack <= bytes;
+      if (fits && (best == free_.end() || it->size < best->size)) best = it;
+    }
+    if (best != free_.end()) {
+      found = *best;
+      free_.erase(best);
+    } else {
+      ++num_allocations_;
+    }
+  }
+  if (found.data == nullptr) {
+    // A little more than asked for, so that minibatches of similar size share it.
+    found.size = Arena::Padded(bytes + bytes / 8);
+    found.data = std::aligned_alloc(Arena::kAlignment, found.size);
+    if (found.data == nullptr) return nullptr;
+  }
+  std::weak_ptr<StoragePool> pool = weak_from_this();
+  return std::shared_ptr<void>(found.data, [pool, found](void*) {
+    if (std::shared_ptr<StoragePool> alive = pool.lock()) {
+      alive->Return(found);
+    } else {
+      std::free(found.data);
+    }
+  });
+}
+
+void StoragePool::Return(Buffer buffer) {
+  Buffer evicted{nullptr, 0};
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    free_.push_back(buffer);
+    if (free_.size() > kMaxFree) {
+      auto smallest = free_.begin();
+      for (auto it = free_.begin(); it != free_.end(); ++it) {
+        if (it->size < smallest->size) smallest = it;
+      }
+      evicted = *smallest;
+      free_.erase(smallest);
+    }
+  }
+  std::free(evicted.data);
+}
+
+int64_t StoragePool::num_allocations() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return num_allocations_;
+}
+
+}  // namespace cavs

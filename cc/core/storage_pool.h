@@ -1,0 +1,80 @@
+// Memory for dynamic tensors that is kept between steps.
+#ifndef CAVS_CC_CORE_STORAGE_POOL_H_
+#define CAVS_CC_CORE_STORAGE_POOL_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace cavs {
+
+// One stretch of 64-byte aligned memory, carved front to back. Not thread safe.
+class Arena {
+ public:
+  static constexpr size_t kAlignment = 64;
+
+  // Bytes that Take(bytes) uses up.
+  static constexpr size_t Padded(size_t bytes) {
+    return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  }
+
+  Arena(void* data, size_t size)
+      : next_(static_cast<char*>(data)), end_(next_ + size) {}
+
+  // The next `bytes`, or nullptr if they are not left.
+  void* Take(size_t bytes) {
+    bytes = Padded(bytes);
+    if (bytes > static_cast<size_t>(end_ - next_)) return nullptr;
+    void* taken = next_;
+    next_ += bytes;
+    return taken;
+  }
+
+ private:
+  char* next_;
+  char* end_;
+};
+
+// Lends buffers and takes them back: a training step uses the memory of the step
+// before, because fresh pages from the system each step cost more than the
+// computation at small sizes.
+//
+// Thread safety: Acquire() and the return of buffers may happen on any thread.
+// Buffers may outlive the pool; they are then freed on return.
+//
+// Example:
+//   auto pool = std::make_shared<StoragePool>();
+//   std::shared_ptr<void> buffer = pool->Acquire(bytes);
+//   Arena arena(buffer.get(), bytes);
+//   ... // when the last copy of `buffer` goes, the pool has it back
+class StoragePool : public std::enable_shared_from_this<StoragePool> {
+ public:
+  StoragePool() = default;
+  ~StoragePool();
+  StoragePool(const StoragePool&) = delete;
+  StoragePool& operator=(const StoragePool&) = delete;
+
+  // At least `bytes` of uninitialised memory, or nullptr if the system has none.
+  std::shared_ptr<void> Acquire(size_t bytes);
+
+  // How often Acquire() had to ask the system: constant in steady state.
+  int64_t num_allocations() const;
+
+ private:
+  struct Buffer {
+    void* data;
+    size_t size;
+  };
+
+  void Return(Buffer buffer);
+
+  mutable std::mutex mutex_;
+  std::vector<Buffer> free_;  // GUARDED_BY(mutex_)
+  int64_t num_allocations_ = 0;  // GUARDED_BY(mutex_)
+};
+
+}  // namespace cavs
+
+#endif  // CAVS_CC_CORE_STORAGE_POOL_H_

@@ -1,0 +1,49 @@
+// A schedule as the program of one vertex type sees it.
+#ifndef CAVS_CC_CORE_TYPE_ROWS_H_
+#define CAVS_CC_CORE_TYPE_ROWS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "cc/core/schedule.h"
+#include "cc/core/span.h"
+
+namespace cavs {
+
+// The vertices of one type, numbered 0, 1, ... in execution order ("rows" of the
+// type's program), so that its eager and lazy operators run over one contiguous
+// range. With a single type this is the schedule itself, not a copy.
+class TypeRows {
+ public:
+  TypeRows(const ScheduleView& schedule, int type, int num_types);
+  TypeRows(const TypeRows&) = delete;
+  TypeRows(TypeRows&&) = default;
+
+  int64_t size() const { return vertex_.size(); }
+  int64_t largest_task() const { return largest_task_; }
+
+  // First row of task t, which must be of this type.
+  int64_t first_row(int64_t task) const { return first_row_[task]; }
+
+  // Per row: its vertex; its row in the state of the whole minibatch; there, the
+  // rows of its children.
+  Span<int32_t> vertex() const { return vertex_; }
+  Span<int32_t> state_row() const { return state_row_; }
+  Span<int32_t> child_row(int slot) const {
+    return child_row_.subspan(slot * size(), size());
+  }
+
+  // Are state rows and rows the same thing?
+  bool whole() const { return whole_; }
+
+ private:
+  bool whole_;
+  int64_t largest_task_ = 0;
+  std::vector<int64_t> first_row_;  // One per task; of any type.
+  Span<int32_t> vertex_, state_row_, child_row_;
+  std::vector<int32_t> own_vertex_, own_state_row_, own_child_row_;
+};
+
+}  // namespace cavs
+
+#endif  // CAVS_CC_CORE_TYPE_ROWS_H_

@@ -1,0 +1,233 @@
+#include "cc/kernels/foreign_kernel.h"
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/synchronization/notification.h"
+#include "cc/kernels/program_builder.h"
+#include "cc/kernels/status_util.h"
+#include "tensorflow/core/common_runtime/executor.h"
+#include "tensorflow/core/framework/op_kernel.h"
+
+namespace cavs {
+namespace {
+
+using tensorflow::OpKernelContext;
+using tensorflow::Tensor;
+using tensorflow::TensorShape;
+
+// Memory of a dynamic tensor, lent to a kernel for one call.
+class LentBuffer : public tensorflow::TensorBuffer {
+ public:
+  LentBuffer(void* data, size_t size)
+      : tensorflow::TensorBuffer(data), size_(size) {}
+  size_t size() const override { return size_; }
+  tensorflow::TensorBuffer* root_buffer() override { return this; }
+  void FillAllocationDescription(
+      tensorflow::AllocationDescription*) const override {}
+  bool OwnsMemory() const override { return false; }
+
+ private:
+  const size_t size_;
+};
+
+int64_t RowElements(const TensorRef& ref) {
+  int64_t elements = 1;
+  for (size_t i = 1; i < ref.shape.size(); ++i) elements *= ref.shape[i];
+  return elements;
+}
+
+bool IsDense(const TensorRef& ref) {
+  return ref.shape.empty() || ref.shape[0] <= 1 ||
+         ref.pitch == RowElements(ref);
+}
+
+// Copies between a dense tensor and (possibly strided) rows.
+void CopyRows(const TensorRef& ref, void* dense, bool to_dense) {
+  const int64_t rows = ref.shape.empty() ? 1 : ref.shape[0];
+  const size_t width = RowElements(ref) * SizeOf(ref.dtype);
+  const size_t pitch = rows <= 1 ? width : ref.pitch * SizeOf(ref.dtype);
+  char* strided = static_cast<char*>(ref.data);
+  char* packed = static_cast<char*>(dense);
+  if (width == 0) return;
+  for (int64_t i = 0; i < rows; ++i) {
+    if (to_dense) {
+      std::memcpy(packed + i * width, strided + i * pitch, width);
+    } else {
+      std::memcpy(strided + i * pitch, packed + i * width, width);
+    }
+  }
+}
+
+class ForeignKernel : public ForeignOp {
+ public:
+  ForeignKernel(std::string name, std::unique_ptr<tensorflow::OpKernel> kernel,
+                tensorflow::FunctionLibraryRuntime* runtime)
+      : name_(std::move(name)), kernel_(std::move(kernel)), runtime_(runtime) {}
+
+  Status Run(void* host, const std::vector<TensorRef>& inputs,
+             std::vector<TensorRef>* outputs) const override {
+    Call call;
+    // An opaque value may keep its inputs (a list of tensors does): those must
+    // not be memory that the next task overwrites.
+    for (const TensorRef& output : *outputs) call.may_keep |= output.opaque;
+    for (const TensorRef& input : inputs) {
+      CAVS_RETURN_IF_ERROR(Lend(input, &call));
+    }
+    absl::Status status = Compute(static_cast<OpKernelContext*>(host), &call);
+    if (!status.ok()) {
+      return InvalidArgument("vertex function: operator ", name_, " (",
+                             kernel_->type_string(),
+                             ") failed: ", status.message());
+    }
+    for (size_t i = 0; i < outputs->size(); ++i) {
+      CAVS_RETURN_IF_ERROR(TakeBack(call.outputs[i], &(*outputs)[i]));
+    }
+    return Status();
+  }
+
+ private:
+  struct Call {
+    bool may_keep = false;
+    std::vector<Tensor> inputs;
+    // A second reference to everything lent: a kernel reuses the memory of an
+    // input that only it holds.
+    std::vector<Tensor> held;
+    std::vector<Tensor> outputs;
+  };
+
+  Status Lend(const TensorRef& ref, Call* call) const {
+    Tensor tensor;
+    if (ref.handle != nullptr) {
+      tensor = *static_cast<const Tensor*>(ref.handle.get());
+    } else if (ref.opaque) {
+      return Internal("operator ", name_, " reads a value that was not made");
+    } else {
+      TensorShape shape;
+      for (int64_t dim : ref.shape) shape.AddDim(dim);
+      const tensorflow::DataType dtype = ToDataType(ref.dtype);
+      if (!ref.numbers.empty()) {
+        tensor = Tensor(dtype, shape);
+        for (size_t i = 0; i < ref.numbers.size(); ++i) {
+          if (ref.dtype == DType::kInt32) {
+            tensor.flat<int32_t>()(i) = static_cast<int32_t>(ref.numbers[i]);
+          } else {
+            tensor.flat<int64_t>()(i) = ref.numbers[i];
+          }
+        }
+      } else {
+        const bool aligned =
+            reinterpret_cast<uintptr_t>(ref.data) % EIGEN_MAX_ALIGN_BYTES == 0;
+        if (aligned && IsDense(ref) && !call->may_keep) {
+          auto* lent = new LentBuffer(
+              ref.data, shape.num_elements() * SizeOf(ref.dtype));
+          tensor = Tensor(dtype, shape, lent);
+          lent->Unref();
+        } else {
+          tensor = Tensor(dtype, shape);
+          CopyRows(ref, tensor.data(), /*to_dense=*/true);
+        }
+      }
+    }
+    call->inputs.push_back(tensor);
+    call->held.push_back(tensor);
+    return Status();
+  }
+
+  absl::Status Compute(OpKernelContext* outer, Call* call) const {
+    std::vector<tensorflow::TensorValue> values;
+    for (Tensor& input : call->inputs) values.emplace_back(&input);
+    const std::vector<tensorflow::AllocatorAttributes> input_attrs(
+        values.size());
+    const std::vector<tensorflow::AllocatorAttributes> output_attrs(
+        kernel_->num_outputs());
+    // Functions that the operator calls must not wait for the thread that runs
+    // them.
+    std::function<void(std::function<void()>)> inline_runner =
+        [](const std::function<void()>& closure) { closure(); };
+    const OpKernelContext::Params& from = *outer->params();
+    OpKernelContext::Params params;
+    params.step_id = from.step_id;
+    params.start_time_usecs = from.start_time_usecs;
+    params.op_kernel = kernel_.get();
+    params.device = from.device;
+    params.output_attr_array = output_attrs.data();
+    params.resource_manager = from.resource_manager;
+    params.step_container = from.step_container;
+    params.rendezvous = from.rendezvous;
+    params.session_config = from.session_config;
+    params.session_state = from.session_state;
+    params.cancellation_manager = from.cancellation_manager;
+    params.inputs = values;
+    params.input_alloc_attrs = input_attrs;
+    params.op_device_context = from.op_device_context;
+    params.frame_iter = from.frame_iter;
+    params.function_library = runtime_;
+    params.runner = &inline_runner;
+    params.run_all_kernels_inline = true;
+    OpKernelContext context(&params, kernel_->num_outputs());
+    if (tensorflow::AsyncOpKernel* async = kernel_->AsAsync()) {
+      absl::Notification done;
+      async->ComputeAsync(&context, [&done] { done.Notify(); });
+      done.WaitForNotification();
+    } else {
+      kernel_->Compute(&context);
+    }
+    if (!context.status().ok()) return context.status();
+    for (int i = 0; i < kernel_->num_outputs(); ++i) {
+      const Tensor* output = context.mutable_output(i);
+      if (output == nullptr) {
+        return absl::InternalError("a result is missing");
+      }
+      call->outputs.push_back(*output);
+      // mutable_output lends; release_output hands the slot over.
+      tensorflow::TensorValue released = context.release_output(i);
+      if (!released.is_ref()) delete released.tensor;
+    }
+    return absl::OkStatus();
+  }
+
+  Status TakeBack(const Tensor& output, TensorRef* to) const {
+    if (to->opaque) {
+      to->handle = std::make_shared<Tensor>(output);
+      return Status();
+    }
+    if (to->data == nullptr && to->shape.empty()) {
+      *to = ToTensorRef(output);
+      return Status();
+    }
+    int64_t expected = 1;
+    for (int64_t dim : to->shape) expected *= dim;
+    if (output.NumElements() != expected) {
+      return InvalidArgument(
+          "vertex function: operator ", name_, " (", kernel_->type_string(),
+          ") gave ", output.NumElements(), " elements but expected ", expected,
+          ", as when it was traced. Its result must have one row per vertex.");
+    }
+    if (expected > 0) CopyRows(*to, output.data(), /*to_dense=*/false);
+    return Status();
+  }
+
+  const std::string name_;
+  const std::unique_ptr<tensorflow::OpKernel> kernel_;
+  tensorflow::FunctionLibraryRuntime* const runtime_;
+};
+
+}  // namespace
+
+absl::Status MakeForeignKernel(tensorflow::FunctionLibraryRuntime* runtime,
+                               const tensorflow::Node& node,
+                               std::shared_ptr<ForeignOp>* foreign) {
+  tensorflow::OpKernel* kernel = nullptr;
+  TF_RETURN_IF_ERROR(tensorflow::CreateNonCachedKernel(
+      runtime->device(), runtime, node.properties(),
+      runtime->graph_def_version(), &kernel));
+  *foreign = std::make_shared<ForeignKernel>(
+      node.name(), std::unique_ptr<tensorflow::OpKernel>(kernel), runtime);
+  return absl::OkStatus();
+}
+
+}  // namespace cavs

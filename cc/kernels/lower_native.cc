@@ -1,0 +1,342 @@
+// Which TensorFlow operators the native kernels stand in for, and when.
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "cc/kernels/program_builder.h"
+#include "tensorflow/core/framework/node_def_util.h"
+
+namespace cavs {
+namespace {
+
+using Integers = std::vector<int64_t>;
+
+// Operators of the same meaning in the backend. Operand order is TensorFlow's.
+const std::map<std::string, Elementwise>& ElementwiseByName() {
+  static const auto* const table = new std::map<std::string, Elementwise>{
+      {"Neg", Elementwise::kNeg},
+      {"Abs", Elementwise::kAbs},
+      {"Square", Elementwise::kSquare},
+      {"Sqrt", Elementwise::kSqrt},
+      {"Rsqrt", Elementwise::kRsqrt},
+      {"Reciprocal", Elementwise::kReciprocal},
+      {"Inv", Elementwise::kReciprocal},
+      {"Exp", Elementwise::kExp},
+      {"Log", Elementwise::kLog},
+      {"Sigmoid", Elementwise::kSigmoid},
+      {"Tanh", Elementwise::kTanh},
+      {"Relu", Elementwise::kRelu},
+      {"Add", Elementwise::kAdd},
+      {"AddV2", Elementwise::kAdd},
+      {"BiasAdd", Elementwise::kAdd},
+      {"Sub", Elementwise::kSub},
+      {"Mul", Elementwise::kMul},
+      {"RealDiv", Elementwise::kDiv},
+      {"Maximum", Elementwise::kMaximum},
+      {"Minimum", Elementwise::kMinimum},
+      {"SquaredDifference", Elementwise::kSquaredDifference},
+      {"SigmoidGrad", Elementwise::kSigmoidGrad},
+      {"TanhGrad", Elementwise::kTanhGrad},
+      {"ReluGrad", Elementwise::kReluGrad},
+  };
+  return *table;
+}
+
+class NativeLowering {
+ public:
+  NativeLowering(const TracedNode& traced, ProgramBuilder* builder)
+      : traced_(traced), node_(*traced.node), builder_(*builder) {}
+
+  bool Run() {
+    const std::string& op = node_.type_string();
+    if (op == "Identity" || op == "StopGradient" || op == "PreventGradient" ||
+        op == "Snapshot" || op == "Reshape" || op == "ExpandDims" ||
+        op == "Squeeze") {
+      return Alias(0);
+    }
+    if (op == "Split") return Pieces(1, 0);
+    if (op == "SplitV") return Pieces(0, 2);
+    if (op == "Unpack") return Pieces(0, -1);
+    if (op == "Slice") return Slice();
+    if (op == "StridedSlice") return StridedSlice();
+    if (op == "ConcatV2") return Concat();
+    if (op == "Pack") return Pack();
+    if (op == "ZerosLike") return Zeros();
+    if (op == "Fill") return IsZero(1) && Zeros();
+    if (!IsNative(ToDType(node_.output_type(0)))) return false;
+    if (op == "MatMul") return MatMul();
+    if (op == "Sum") return Sum();
+    if (op == "BiasAddGrad") return Rank(0) == 2 && SumOverRows();
+    if (op == "AddN") return AddN();
+    return ElementwiseNode();
+  }
+
+ private:
+  const Symbol& in(int i) const { return builder_.symbol(traced_.inputs[i]); }
+  int num_inputs() const { return static_cast<int>(traced_.inputs.size()); }
+  bool IsRows(int i) const { return in(i).kind == SymbolKind::kRows; }
+  int Rank(int i) const {
+    return IsRows(i) ? 1 + static_cast<int>(in(i).shape.size()) : -1;
+  }
+  Symbol Out(int i) const { return builder_.RowSymbol(traced_, i); }
+  bool RowsOut() const { return Out(0).kind == SymbolKind::kRows; }
+  void Emit(NodeKind kind, std::vector<int> inputs) {
+    const int out = builder_.AddRowSymbol(traced_, 0);
+    builder_.AddNode(kind, node_, std::move(inputs), {out});
+    builder_.Map(node_, 0, out);
+  }
+
+  // The same elements, perhaps under another shape.
+  bool Alias(int i) {
+    const Symbol out = Out(0);
+    if (out.kind != in(i).kind || out.dtype != in(i).dtype ||
+        out.columns() != in(i).columns() ||
+        (out.kind != SymbolKind::kRows && out.kind != SymbolKind::kReduced)) {
+      return false;
+    }
+    const int id = out.shape == in(i).shape
+                       ? traced_.inputs[i]
+                       : builder_.AddView(traced_.inputs[i], 0, out);
+    builder_.Map(node_, 0, id);
+    return true;
+  }
+
+  // Every output is a range of columns of input `value`, side by side. That is
+  // so if the axis, input `axis` or an attribute, is the first one of a row.
+  bool Pieces(int value, int axis) {
+    if (!IsRows(value)) return false;
+    Integers dims(1);
+    if (axis >= 0) {
+      if (!builder_.ConstantIntegers(traced_.inputs[axis], &dims)) return false;
+    } else if (!GetNodeAttr(node_.attrs(), "axis", &dims[0]).ok()) {
+      return false;
+    }
+    if (dims[0] < 0) dims[0] += Rank(value);
+    if (dims[0] != 1) return false;
+    for (int i = 0; i < node_.num_outputs(); ++i) {
+      if (Out(i).kind != SymbolKind::kRows) return false;
+    }
+    int64_t offset = 0;
+    for (int i = 0; i < node_.num_outputs(); ++i) {
+      const Symbol piece = Out(i);
+      builder_.Map(node_, i,
+                   builder_.AddView(traced_.inputs[value], offset, piece));
+      offset += piece.columns();
+    }
+    return true;
+  }
+
+  bool View(int64_t first_column) {
+    const Symbol out = Out(0);
+    if (first_column < 0 || first_column + out.columns() > in(0).columns()) {
+      return false;
+    }
+    builder_.Map(node_, 0,
+                 builder_.AddView(traced_.inputs[0], first_column, out));
+    return true;
+  }
+
+  bool Slice() {
+    Integers begin;
+    return Rank(0) == 2 && RowsOut() &&
+           builder_.ConstantIntegers(traced_.inputs[1], &begin) &&
+           begin[0] == 0 && View(begin[1]);
+  }
+
+  // x[:, a:b], x[..., a:b] and x[:, a] of a matrix.
+  bool StridedSlice() {
+    if (Rank(0) != 2 || !RowsOut()) return false;
+    Integers begin, strides;
+    if (!builder_.ConstantIntegers(traced_.inputs[1], &begin) ||
+        !builder_.ConstantIntegers(traced_.inputs[3], &strides) ||
+        begin.size() != 2 || strides[0] != 1 || strides[1] != 1) {
+      return false;
+    }
+    const auto mask = [&](const char* name) {
+      int value = 0;
+      return GetNodeAttr(node_.attrs(), name, &value).ok() ? value : -1;
+    };
+    const bool whole_rows = mask("ellipsis_mask") == 1 ||
+                            (mask("ellipsis_mask") == 0 &&
+                             (mask("begin_mask") & mask("end_mask") & 1) == 1);
+    if (!whole_rows || mask("new_axis_mask") != 0 ||
+        (mask("shrink_axis_mask") & 1) != 0) {
+      return false;
+    }
+    int64_t first = (mask("begin_mask") & 2) != 0 ? 0 : begin[1];
+    if (first < 0) first += in(0).columns();
+    return View(first);
+  }
+
+  bool Concat() {
+    const int values = num_inputs() - 1;
+    Integers axis;
+    if (!builder_.ConstantIntegers(traced_.inputs[values], &axis)) return false;
+    if (axis[0] < 0 && values > 0) axis[0] += Rank(0);
+    return axis[0] == 1 && SideBySide(values);
+  }
+
+  bool Pack() {
+    int axis = 0;
+    if (!GetNodeAttr(node_.attrs(), "axis", &axis).ok()) return false;
+    if (axis < 0) axis += Rank(0) + 1;
+    return axis == 1 && SideBySide(num_inputs());
+  }
+
+  // The first `values` inputs are the columns of the output. An input whose
+  // storage is its own moves into the output's: its producer then writes there.
+  bool SideBySide(int values) {
+    if (!RowsOut()) return false;
+    for (int i = 0; i < values; ++i) {
+      if (!IsRows(i)) return false;
+    }
+    const int out = builder_.AddRowSymbol(traced_, 0);
+    int64_t offset = 0;
+    for (int i = 0; i < values; ++i) {
+      const int id = traced_.inputs[i];
+      const int64_t columns = in(i).columns();
+      if (in(i).parent < 0 && in(i).source == SymbolSource::kNode) {
+        builder_.symbol(id).parent = out;
+        builder_.symbol(id).offset = offset;
+      } else {
+        const int piece = builder_.AddView(out, offset, in(i));
+        builder_.symbol(piece).source = SymbolSource::kNode;
+        builder_.AddNode(NodeKind::kCopy, node_, {id}, {piece});
+      }
+      offset += columns;
+    }
+    builder_.Map(node_, 0, out);
+    return true;
+  }
+
+  bool IsZero(int i) const {
+    const Symbol& value = in(i);
+    if (value.source != SymbolSource::kConstant || value.columns() != 1) {
+      return false;
+    }
+    const char* bytes = static_cast<const char*>(value.constant->data);
+    return std::all_of(bytes, bytes + SizeOf(value.dtype),
+                       [](char byte) { return byte == 0; });
+  }
+
+  bool Zeros() {
+    if (!RowsOut()) return false;
+    Emit(NodeKind::kZero, {});
+    return true;
+  }
+
+  bool MatMul() {
+    bool transpose_a = false, transpose_b = false;
+    if (!GetNodeAttr(node_.attrs(), "transpose_a", &transpose_a).ok() ||
+        !GetNodeAttr(node_.attrs(), "transpose_b", &transpose_b).ok() ||
+        Rank(0) != 2) {
+      return false;
+    }
+    if (!transpose_a && RowsOut() && in(1).kind == SymbolKind::kInvariant &&
+        in(1).shape.size() == 2) {
+      Emit(NodeKind::kMatMul, {traced_.inputs[0], traced_.inputs[1]});
+      builder_.program().nodes.back().transpose = transpose_b;
+      return true;
+    }
+    if (transpose_a && !transpose_b && Rank(1) == 2) {
+      Emit(NodeKind::kWeightGrad, {traced_.inputs[0], traced_.inputs[1]});
+      return true;
+    }
+    return false;
+  }
+
+  bool SumOverRows() {
+    if (Out(0).kind != SymbolKind::kReduced ||
+        Out(0).columns() != in(0).columns()) {
+      return false;
+    }
+    Emit(NodeKind::kSumRows, {traced_.inputs[0]});
+    return true;
+  }
+
+  bool Sum() {
+    Integers axes;
+    if (!IsRows(0) || !builder_.ConstantIntegers(traced_.inputs[1], &axes)) {
+      return false;
+    }
+    for (int64_t& axis : axes) axis += axis < 0 ? Rank(0) : 0;
+    if (axes.empty()) return Alias(0);
+    if (axes.size() != 1) return false;
+    if (axes[0] == 0) return SumOverRows();
+    if (axes[0] == 1 && Rank(0) == 2 && RowsOut()) {
+      Emit(NodeKind::kSumColumns, {traced_.inputs[0]});
+      return true;
+    }
+    return false;
+  }
+
+  bool AddN() {
+    const Symbol out = Out(0);
+    if (!RowsOut()) return false;
+    for (int i = 0; i < num_inputs(); ++i) {
+      if (!IsRows(i) || in(i).shape != out.shape) return false;
+    }
+    if (num_inputs() == 1) return Alias(0);
+    Emit(NodeKind::kElementwise, {traced_.inputs[0], traced_.inputs[1]});
+    builder_.program().nodes.back().elementwise = Elementwise::kAdd;
+    const int sum = builder_.Find(node_, 0);
+    for (int i = 2; i < num_inputs(); ++i) {
+      builder_
+          .AddNode(NodeKind::kElementwise, node_, {sum, traced_.inputs[i]}, {sum})
+          .elementwise = Elementwise::kAdd;
+    }
+    return true;
+  }
+
+  // May operand `i` be read as rows of `out`, or as one row or one column that
+  // is broadcast to them?
+  bool Broadcasts(int i, const Symbol& out) const {
+    const Symbol& x = in(i);
+    if (x.dtype != out.dtype) return false;
+    if (x.kind == SymbolKind::kRows) {
+      const bool one_column = x.columns() == 1 && out.shape.size() == 1;
+      return x.shape.size() == out.shape.size() &&
+             (x.shape == out.shape || one_column);
+    }
+    if (x.kind != SymbolKind::kInvariant || !x.shape_known) return false;
+    std::vector<int64_t> shape = x.shape;
+    if (x.columns() == 1) return shape.size() <= out.shape.size() + 1;
+    if (shape.size() == out.shape.size() + 1) {
+      if (shape[0] != 1) return false;
+      shape.erase(shape.begin());
+    }
+    return shape == out.shape;
+  }
+
+  bool ElementwiseNode() {
+    const auto found = ElementwiseByName().find(node_.type_string());
+    if (found == ElementwiseByName().end() || !RowsOut()) return false;
+    const int operands = IsBinary(found->second) ? 2 : 1;
+    const Symbol out = Out(0);
+    if (num_inputs() != operands) return false;
+    for (int i = 0; i < operands; ++i) {
+      if (!Broadcasts(i, out)) return false;
+    }
+    std::string format = "NHWC";
+    if (node_.type_string() == "BiasAdd" &&
+        (!GetNodeAttr(node_.attrs(), "data_format", &format).ok() ||
+         format != "NHWC" || out.shape.size() != 1)) {
+      return false;
+    }
+    Emit(NodeKind::kElementwise, traced_.inputs);
+    builder_.program().nodes.back().elementwise = found->second;
+    return true;
+  }
+
+  const TracedNode& traced_;
+  const tensorflow::Node& node_;
+  ProgramBuilder& builder_;
+};
+
+}  // namespace
+
+bool LowerNative(const TracedNode& traced, ProgramBuilder* builder) {
+  return NativeLowering(traced, builder).Run();
+}
+
+}  // namespace cavs
