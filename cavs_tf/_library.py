@@ -1,0 +1,44 @@
+"""The op library: `ops.cavs_gather(...)` and all the other C++ ops.
+
+A library built for another TensorFlow crashes in ways that say nothing, so what
+it was built for is compared with what is installed before it is loaded.
+"""
+
+import json
+import pathlib
+
+import tensorflow as tf
+
+_HOME = pathlib.Path(__file__).parent
+_FIX = "Run `make build` in a checkout, or else `pip install --no-build-isolation .`"
+
+
+def check_build(library: pathlib.Path, build_info: pathlib.Path, tensorflow_version: str) -> None:
+    """Raises unless `library` exists and was built for this TensorFlow.
+
+    Args:
+      library: The op library.
+      build_info: The JSON file that the build writes beside it.
+      tensorflow_version: What is installed, "2.21.0" for example.
+
+    Raises:
+      ImportError: With one line that names the command to run.
+    """
+    for path in (library, build_info):
+        if not path.exists():
+            raise ImportError(f"cavs_tf is not built: {path} is missing. {_FIX}.")
+    built_for = json.loads(build_info.read_text())["tensorflow_version"]
+    if built_for != tensorflow_version:
+        raise ImportError(
+            f"cavs_tf: found TensorFlow {tensorflow_version} but {library} was built for "
+            f"TensorFlow {built_for}. {_FIX}."
+        )
+
+
+def _load():
+    library = _HOME / "_cavs_ops.so"
+    check_build(library, _HOME / "_build_info.json", tf.__version__)
+    return tf.load_op_library(str(library))
+
+
+ops = _load()

@@ -1,0 +1,153 @@
+"""Builds the op library with a C++ compiler and the installed TensorFlow.
+
+`python setup.py build_ext --inplace` puts it into cavs_tf/, recompiling only what
+changed. `--debug` builds without optimisation; `CAVS_SANITIZE=address,undefined`
+in the environment builds with those sanitizers.
+"""
+
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import subprocess
+import time
+
+from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+
+ROOT = pathlib.Path(__file__).parent.resolve()
+SOURCE_DIRS = ("cc/backend", "cc/core", "cc/engine", "cc/kernels", "cc/ops")
+NOT_IN_LIBRARY = ("_test.cc", "_bench.cc")
+WARNINGS = ["-Wall", "-Wextra"]
+# In every build, because the layout of TensorFlow's EdgeSet and of Abseil's hash
+# tables depends on them, and the wheel was compiled this way.
+LAYOUT = ["-DNDEBUG", "-DNDEBUG_SANITIZER"]
+
+
+def sources() -> list[pathlib.Path]:
+    found = (path for folder in SOURCE_DIRS for path in (ROOT / folder).rglob("*.cc"))
+    return sorted(path for path in found if not path.name.endswith(NOT_IN_LIBRARY))
+
+
+def optimization_flags(debug: bool, sanitizers: str) -> list[str]:
+    if sanitizers:
+        instrument = [f"-fsanitize={sanitizers}", "-fno-sanitize-recover=all"]
+        return ["-O1", "-g", "-fno-omit-frame-pointer", *instrument]
+    return ["-O0", "-g"] if debug else ["-O3"]
+
+
+class Compiler:
+    """Turns sources into objects and one shared library, doing no work twice.
+
+    Beside each product lies the command that made it, dated when that began.
+    """
+
+    def __init__(self, folder: pathlib.Path, debug: bool, sanitizers: str):
+        # Not needed for, say, `setup.py --version`, and slow to import.
+        import tensorflow as tf
+
+        self.tensorflow_version = tf.__version__
+        self.program = shlex.split(os.environ.get("CXX", "c++"))
+        if not shutil.which(self.program[0]):
+            raise SystemExit(
+                f"CXX: got {self.program[0]!r}, which is not there, but expected a C++17 "
+                "compiler. Install g++ or set CXX."
+            )
+        self.folder = folder
+        optimization = optimization_flags(debug, sanitizers)
+        include = f"-I{tf.sysconfig.get_include()}"
+        self.compile_flags = [
+            # System headers: TensorFlow's own warnings are not ours to fix.
+            *("-isystem", tf.sysconfig.get_include(), f"-I{ROOT}"),
+            *(flag for flag in tf.sysconfig.get_compile_flags() if flag != include),
+            *("-std=c++17", "-fPIC", "-pthread", *LAYOUT, *optimization, *WARNINGS),
+        ]
+        self.link_flags = [
+            *("-shared", "-pthread", "-Wl,-z,defs", *optimization),
+            *tf.sysconfig.get_link_flags(),
+        ]
+
+    def version(self) -> str:
+        command = [*self.program, "--version"]
+        return subprocess.run(command, capture_output=True, text=True).stdout.partition("\n")[0]
+
+    def compile(self, source: pathlib.Path) -> pathlib.Path:
+        name = source.relative_to(ROOT)
+        out = self.folder / name.with_suffix(".o")
+        command = [*self.program, *self.compile_flags, "-MMD", "-c", str(source), "-o", str(out)]
+        self._make(out, command, self._dependencies(out), f"compiling {name}")
+        return out
+
+    def link(self, objects: list[pathlib.Path], name: str) -> pathlib.Path:
+        out = self.folder / name
+        command = [*self.program, *map(str, objects), *self.link_flags, "-o", str(out)]
+        self._make(out, command, objects, f"linking {name}")
+        return out
+
+    def _dependencies(self, out: pathlib.Path) -> list[pathlib.Path]:
+        rule = out.with_suffix(".d")
+        if not rule.exists():
+            return [rule]
+        _, _, words = rule.read_text().replace("\\\n", " ").partition(": ")
+        return [
+            pathlib.Path(word.replace("\\ ", " "))
+            for word in re.split(r"(?<!\\)\s+", words)
+            if word
+        ]
+
+    def _make(self, out, command, dependencies, what):
+        made_by = out.with_suffix(out.suffix + ".command")
+        line = f"TensorFlow {self.tensorflow_version}: {shlex.join(command)}"
+        if out.exists() and made_by.exists() and made_by.read_text() == line:
+            began = made_by.stat().st_mtime
+            if all(path.exists() and path.stat().st_mtime <= began for path in dependencies):
+                return
+        print(what, flush=True)
+        began = time.time()
+        out.parent.mkdir(parents=True, exist_ok=True)
+        made_by.unlink(missing_ok=True)
+        if subprocess.run(command).returncode:
+            raise SystemExit(f"{what} failed: {shlex.join(command)}")
+        made_by.write_text(line)
+        # A source that was edited while it was being compiled is newer than this.
+        os.utime(made_by, (began, began))
+
+
+class BuildOps(build_ext):
+    """Leaves `_cavs_ops.so` and `_build_info.json` in the package."""
+
+    def run(self):
+        sanitizers = os.environ.get("CAVS_SANITIZE", "")
+        variant = sanitizers.replace(",", "-") or ("debug" if self.debug else "release")
+        compiler = Compiler(ROOT / "build/op_library" / variant, bool(self.debug), sanitizers)
+        workers = self.parallel or len(os.sched_getaffinity(0))
+        with concurrent.futures.ThreadPoolExecutor(workers) as pool:
+            objects = list(pool.map(compiler.compile, sources()))
+        library = compiler.link(objects, "_cavs_ops.so")
+        info = {
+            "tensorflow_version": compiler.tensorflow_version,
+            "cavs_version": self.distribution.get_version(),
+            "compiler": compiler.version(),
+            "build": "debug" if self.debug or sanitizers else "release",
+            "sanitizers": sanitizers,
+        }
+        made_library, made_info = self.get_outputs()
+        pathlib.Path(made_library).parent.mkdir(parents=True, exist_ok=True)
+        # Replaced, not overwritten: a running process may have the old one mapped.
+        shutil.copy(library, made_library + ".new")
+        os.replace(made_library + ".new", made_library)
+        pathlib.Path(made_info).write_text(json.dumps(info, indent=2) + "\n")
+
+    def get_outputs(self):
+        package = (ROOT if self.inplace else pathlib.Path(self.build_lib)) / "cavs_tf"
+        return [str(package / "_cavs_ops.so"), str(package / "_build_info.json")]
+
+    def get_output_mapping(self):
+        return {}
+
+
+# The extension names no sources: it says that the wheel holds compiled code.
+setup(ext_modules=[Extension("cavs_tf._cavs_ops", [])], cmdclass={"build_ext": BuildOps})
