@@ -1,0 +1,81 @@
+# Each target does all its own set-up: the first one you type makes .venv.
+#
+#   make demo ARGS="--epochs=1"            passes flags on
+#   make build TENSORFLOW=tensorflow-cpu   0.6 GB smaller, without GPU support
+
+.DEFAULT_GOAL := help
+.PHONY: help build demo test test-python test-cc sanitize bench wheel format lint clean
+
+PYTHON ?= python3
+VENV ?= .venv
+TENSORFLOW ?= tensorflow
+ARGS ?=
+
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+BAZEL := tools/bazel.sh
+CC_FILES = $(shell git ls-files --cached --others --exclude-standard '*.cc' '*.h')
+
+# TensorFlow's start-up chatter hides what matters.
+export TF_CPP_MIN_LOG_LEVEL ?= 1
+
+help: ## Lists the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+$(INSTALLED): pyproject.toml tools/requirements.py
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python tools/requirements.py $(TENSORFLOW) > $(VENV)/requirements.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check -r $(VENV)/requirements.txt
+	$(BIN)/python -c "import site; print('$(CURDIR)', file=open(site.getsitepackages()[0] + '/cavs_tf.pth', 'w'))"
+	@touch $@
+
+build: $(INSTALLED) ## Builds the op library into cavs_tf/
+	$(BIN)/python -W ignore setup.py --quiet build_ext --inplace
+
+demo: build ## Trains a Tree-LSTM on ListOps, in about two minutes
+	$(BIN)/python python/examples/listops.py $(ARGS)
+
+test: build ## Runs every test, the C++ ones also under sanitizers
+	@status=0; \
+	$(MAKE) --no-print-directory test-python || status=1; \
+	$(MAKE) --no-print-directory test-cc || status=1; \
+	exit $$status
+
+test-python: build ## Runs the Python tests
+	$(BIN)/pytest $(ARGS)
+
+test-cc: $(INSTALLED) ## Runs the C++ tests, plain and under AddressSanitizer and UBSan
+	$(BAZEL) test //...
+	$(BAZEL) test --config=asan //tests/cc/...
+
+# The checkout's own library stays as it is: this one lies under build/.
+SANITIZED := build/sanitized
+sanitize: $(INSTALLED) ## Runs the Python tests on ops built with AddressSanitizer and UBSan
+	CAVS_SANITIZE=address,undefined \
+	  $(BIN)/python -W ignore setup.py --quiet build --build-lib $(SANITIZED)
+	LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so) $$($${CXX:-c++} -print-file-name=libubsan.so)" \
+	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
+	  $(BIN)/pytest -o pythonpath=$(SANITIZED) $(ARGS)
+
+bench: build ## Runs the benchmarks
+	@for target in $$($(BAZEL) query 'kind(cc_binary, //benchmarks/...)'); do \
+	  $(BAZEL) run $$target -- $(ARGS) || exit 1; \
+	done
+	@if [ -f benchmarks/run.py ]; then $(BIN)/python -m benchmarks.run $(ARGS); fi
+
+wheel: $(INSTALLED) ## Builds dist/*.whl
+	rm -rf build/lib.* build/bdist.*
+	$(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
+
+format: $(INSTALLED) ## Formats the sources
+	$(BIN)/ruff check --quiet --fix-only .
+	$(BIN)/ruff format .
+	$(BIN)/clang-format -i $(CC_FILES)
+
+lint: $(INSTALLED) ## Says what format would change, and what ruff finds
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/clang-format --dry-run --Werror $(CC_FILES)
+
+clean: ## Deletes what was built, not .venv
+	rm -rf build dist cavs_tf/_cavs_ops.so cavs_tf/_build_info.json

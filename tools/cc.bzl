@@ -1,0 +1,54 @@
+"""The C++ rules of this project: its flags, and targets that follow the files."""
+
+_COPTS = [
+    "-std=c++17",
+    "-Wall",
+    "-Wextra",
+] + select({
+    "//tools:opt": ["-O3"],
+    "//conditions:default": [],
+})
+
+def _in_library(extension):
+    exclude = ["**/*_test" + extension, "**/*_bench" + extension]
+    return native.glob(["**/*" + extension], exclude = exclude)
+
+def cavs_library(**kwargs):
+    """Every .h and .cc of this folder and those below it."""
+    native.cc_library(
+        srcs = _in_library(".cc"),
+        hdrs = _in_library(".h"),
+        copts = _COPTS,
+        **kwargs
+    )
+
+def cavs_op_library(name, deps):
+    """What `tf.load_op_library` loads."""
+    native.cc_binary(
+        name = name,
+        copts = _COPTS,
+        linkopts = ["-Wl,-z,defs"],
+        linkshared = True,
+        deps = deps,
+    )
+
+def cavs_tests(deps):
+    """One test for each *_test.cc, here and below; headers are for all of them."""
+    for source in native.glob(["**/*_test.cc"]):
+        native.cc_test(
+            name = source[:-len(".cc")],
+            srcs = [source] + native.glob(["**/*.h"]),
+            copts = _COPTS,
+            linkstatic = True,
+            deps = deps + ["@googletest//:gtest_main"],
+        )
+
+def cavs_benchmarks(deps):
+    """One program for each *_bench.cc, here and below; headers are for all of them."""
+    for source in native.glob(["**/*_bench.cc"]):
+        native.cc_binary(
+            name = source[:-len(".cc")],
+            srcs = [source] + native.glob(["**/*.h"]),
+            copts = _COPTS,
+            deps = deps + ["@benchmark//:benchmark_main"],
+        )

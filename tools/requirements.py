@@ -1,0 +1,28 @@
+"""Prints what pyproject.toml says the project needs, to build and with every extra.
+
+pip can install that only together with the project, whose build needs it first.
+`requirements.py tensorflow-cpu` asks for that package where "tensorflow" is named.
+"""
+
+import itertools
+import pathlib
+import sys
+
+try:
+    import tomllib
+except ModuleNotFoundError:  # Python 3.10
+    from pip._vendor import tomli as tomllib
+
+
+def main(tensorflow: str = "tensorflow") -> None:
+    text = (pathlib.Path(__file__).parents[1] / "pyproject.toml").read_text()
+    settings = tomllib.loads(text)
+    project = settings["project"]
+    groups = [settings["build-system"]["requires"], project["dependencies"]]
+    groups += project["optional-dependencies"].values()
+    for requirement in dict.fromkeys(itertools.chain(*groups)):
+        print(requirement.replace("tensorflow", tensorflow, 1))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
