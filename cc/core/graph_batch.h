@@ -17,7 +17,8 @@ struct GraphBatchView {
   Span<int32_t> child_splits;
   // Absolute vertex ids in [0, V), or -1 for an explicitly missing child.
   Span<int32_t> child_ids;
-  // Graph g owns the vertices [graph_splits[g], graph_splits[g + 1]). B + 1 values.
+  // Graph g owns the vertices [graph_splits[g], graph_splits[g + 1]). B + 1
+  // values.
   Span<int32_t> graph_splits;
   // V values in [0, num_types), or empty: all vertices are of type 0.
   Span<int32_t> vertex_type;
@@ -25,10 +26,13 @@ struct GraphBatchView {
   int64_t num_vertices() const { return child_splits.size() - 1; }
   int64_t num_graphs() const { return graph_splits.size() - 1; }
 
+  // The graph that owns `vertex`, by binary search. REQUIRES: valid splits.
+  int64_t GraphOf(int64_t vertex) const;
+
   // Rejects, naming graph, vertex and slot: splits that do not ascend from 0 to
   // the size of what they split, an id out of range, a child in another graph,
   // more children than `arity`, a type outside [0, num_types). Cycles are found
-  // by MakeSchedule. Linear time.
+  // by MakeSchedule. Linear time; never reads outside the arrays.
   Status Validate(int arity, int num_types) const;
 };
 

@@ -16,18 +16,21 @@ namespace cavs {
 // Row index of an absent child: gathering it gives zeros.
 constexpr int32_t kZeroRow = -1;
 
-// A plan for one minibatch. Integers only; knows nothing of tensors. A view: the
-// arrays belong to a Schedule, or to the framework's tensors.
+// A plan for one minibatch. Integers only; knows nothing of tensors. A view:
+// the arrays belong to a Schedule, or to the framework's tensors.
 //
-// Invariant: the row of every child precedes the first row of its parent's task.
+// Invariant: the row of every child precedes the first row of its parent's
+// task.
 struct ScheduleView {
   // order[row] = vertex: a permutation of [0, V), "execution order".
   Span<int32_t> order;
-  // Task t evaluates the rows [task_splits[t], task_splits[t + 1]). T + 1 values.
+  // Task t evaluates the rows [task_splits[t], task_splits[t + 1]). T + 1
+  // values.
   Span<int32_t> task_splits;
   // task_type[t] = the vertex type, in [0, num_types), of every row of task t.
   Span<int32_t> task_type;
-  // child_row[k * V + row] = row of the k-th child, or kZeroRow. arity * V values.
+  // child_row[k * V + row] = row of the k-th child, or kZeroRow. arity * V
+  // values.
   Span<int32_t> child_row;
   int arity = 0;
 
@@ -51,19 +54,31 @@ enum class Policy { kDepth };
 
 // Plans `batch` for vertex functions that gather from `arity` slots and come in
 // `num_types` types. Validates the batch first (see GraphBatchView::Validate).
-// Deterministic; no recursion; time and memory linear in vertices and edges.
+// Rejects a cycle, naming its vertices. Deterministic; no recursion; time and
+// memory linear in edges, types and arity * vertices. `schedule` is unspecified
+// after an error.
 //
 // kDepth: the paper's breadth-first frontier (arXiv:1712.04048, section 3.2).
-// Each task holds every vertex of one type that is ready.
+// Step d evaluates every vertex whose children were all evaluated in earlier
+// steps and that was not itself: the vertices of depth d, where depth is 0
+// without children and else 1 + the deepest child's. Each type present in the
+// frontier is one task, types ascending, so no two tasks of a step could be
+// one.
 //
-// Rows within a task are ordered so that the rows gathered by a task are
-// consecutive as often as possible.
+// Rows within a task stand in the order in which later tasks gather them: going
+// from the last task to the first, the children that a task reads through slot
+// 0, then slot 1, ..., take the next free rows of their own tasks. Vertices
+// that nobody gathers come last, by id. So the rows that a task gathers through
+// one slot are consecutive in chains (of any lengths) and in complete trees,
+// and in runs elsewhere.
 Status MakeSchedule(const GraphBatchView& batch, int arity, int num_types,
                     Policy policy, Schedule* schedule);
 
-// Checks a schedule that came from outside (a stored pipeline, a user) before it
-// is executed: sizes agree, `order` is a permutation, tasks are in order, every
-// child row precedes its task. Linear time.
+// Checks a schedule that came from outside (a stored pipeline, a user) before
+// it is executed: sizes agree, `order` is a permutation, every task has a row
+// and a type in [0, num_types), every child row precedes its parent's task.
+// Linear time; never reads outside the arrays. Whether it is the schedule of
+// the graphs at hand is the caller's business.
 Status ValidateSchedule(const ScheduleView& schedule, int num_types);
 
 }  // namespace cavs
