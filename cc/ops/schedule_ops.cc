@@ -1,0 +1,95 @@
+#include "tensorflow/core/framework/common_shape_fns.h"
+#include "tensorflow/core/framework/op.h"
+#include "tensorflow/core/framework/shape_inference.h"
+
+namespace cavs {
+namespace {
+
+using ::tensorflow::shape_inference::DimensionHandle;
+using ::tensorflow::shape_inference::InferenceContext;
+using ::tensorflow::shape_inference::ShapeHandle;
+
+absl::Status ScheduleShape(InferenceContext* c) {
+  ShapeHandle child_splits, child_ids, graph_splits, vertex_type;
+  TF_RETURN_IF_ERROR(c->WithRank(c->input(0), 1, &child_splits));
+  TF_RETURN_IF_ERROR(c->WithRank(c->input(1), 1, &child_ids));
+  TF_RETURN_IF_ERROR(c->WithRank(c->input(2), 1, &graph_splits));
+  TF_RETURN_IF_ERROR(c->WithRank(c->input(3), 1, &vertex_type));
+
+  DimensionHandle num_vertices;
+  TF_RETURN_IF_ERROR(c->Subtract(c->Dim(child_splits, 0), 1, &num_vertices));
+  // An empty vertex_type says that all vertices are of type 0.
+  const DimensionHandle num_typed = c->Dim(vertex_type, 0);
+  if (c->ValueKnown(num_typed) && c->Value(num_typed) > 0) {
+    TF_RETURN_IF_ERROR(c->Merge(num_vertices, num_typed, &num_vertices));
+  }
+
+  int arity;
+  TF_RETURN_IF_ERROR(c->GetAttr("arity", &arity));
+  c->set_output(0, c->Vector(num_vertices));
+  c->set_output(1, c->Vector(InferenceContext::kUnknownDim));
+  c->set_output(2, c->Vector(InferenceContext::kUnknownDim));
+  c->set_output(3, c->Matrix(arity, num_vertices));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+REGISTER_OP("CavsSchedule")
+    .Input("child_splits: int32")
+    .Input("child_ids: int32")
+    .Input("graph_splits: int32")
+    .Input("vertex_type: int32")
+    .Output("order: int32")
+    .Output("task_splits: int32")
+    .Output("task_type: int32")
+    .Output("child_row: int32")
+    .Attr("arity: int >= 0")
+    .Attr("num_types: int >= 1 = 1")
+    .Attr("policy: {'depth'} = 'depth'")
+    .SetShapeFn(ScheduleShape)
+    .Doc(R"doc(
+Plans which vertices of a minibatch of graphs are evaluated together.
+
+The graphs have V vertices and E child slots in total. A task is a set of vertices
+of one type that do not depend on each other; the T tasks are evaluated one after
+the other, each as one batch. Rows number the vertices in the order in which tasks
+evaluate them, so that a task is a range of rows, and the rows of all children of a
+task precede it.
+
+With policy "depth" (Cavs, arXiv:1712.04048, section 3.2), step d evaluates the
+vertices of depth d: 0 without children, else 1 + the depth of the deepest child.
+Each vertex type among them is a task, types ascending.
+
+Within a task, rows stand in the order in which later tasks gather them: in chains
+of any lengths and in complete trees, the rows that a task gathers through one slot
+are consecutive.
+
+For the tree 2 -> (0, 1) and arity 2:
+
+    child_splits = [0, 0, 0, 2], child_ids = [0, 1], graph_splits = [0, 3]
+    order = [0, 1, 2], task_splits = [0, 2, 3], task_type = [0, 0]
+    child_row = [[-1, -1, 0], [-1, -1, 1]]
+
+Fails with InvalidArgument, naming graph, vertex and slot, if splits do not ascend
+from 0 to the size of what they split, an id is out of range, a child is in another
+graph, a vertex depends on itself, or has more than `arity` children, or a type is
+outside [0, num_types).
+
+child_splits: [V + 1], ascending. Vertex v has the children
+  child_ids[child_splits[v]:child_splits[v + 1]]; the position among them is the slot.
+child_ids: [E], absolute vertex ids in [0, V), or -1 for an explicitly missing child.
+graph_splits: [B + 1], ascending. Graph g owns vertices
+  [graph_splits[g], graph_splits[g + 1]).
+vertex_type: [V], in [0, num_types), or [0]: all vertices are of type 0.
+order: [V], a permutation. The vertex of each row.
+task_splits: [T + 1]. Task t evaluates rows [task_splits[t], task_splits[t + 1]).
+task_type: [T], the type of the vertices of each task.
+child_row: [arity, V]. The row of the child in each slot of each row's vertex, or -1:
+  no child, which gathers zeros.
+arity: Number of slots that the vertex function gathers from.
+num_types: Number of vertex functions.
+policy: How tasks are chosen.
+)doc");
+
+}  // namespace cavs

@@ -1,0 +1,193 @@
+"""CavsSchedule: every example a task list you can draw, and a brute-force oracle for the rest."""
+
+import threading
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cavs_tf._library import ops
+
+NO_TYPES = np.zeros(0, np.int32)
+TWO_TREES = {  # 2 -> (0, 1) and 5 -> (3, missing); 4 is alone.
+    "child_splits": [0, 0, 0, 2, 2, 2, 4],
+    "child_ids": [0, 1, 3, -1],
+    "graph_splits": [0, 3, 6],
+    "vertex_type": NO_TYPES,
+}
+
+
+@st.composite
+def minibatches(draw):
+    """Arrays of a minibatch of DAGs: empty graphs, shared, repeated and missing children."""
+    arity = draw(st.integers(0, 4))
+    num_types = draw(st.integers(1, 3))
+    child_ids, child_splits, graph_splits = [], [0], [0]
+    for _ in range(draw(st.integers(0, 4))):
+        first = graph_splits[-1]
+        size = draw(st.integers(0, 9))
+        name = draw(st.permutations(range(size)))
+        children = [None] * size
+        for v in range(size):
+            slots = draw(st.lists(st.integers(-1, v - 1), max_size=arity))
+            children[name[v]] = [first + name[c] if c >= 0 else -1 for c in slots]
+        for slots in children:
+            child_ids += slots
+            child_splits.append(len(child_ids))
+        graph_splits.append(first + size)
+    size = graph_splits[-1] if num_types > 1 else 0
+    types = draw(st.lists(st.integers(0, num_types - 1), min_size=size, max_size=size))
+    arrays = {
+        "child_splits": child_splits,
+        "child_ids": child_ids,
+        "graph_splits": graph_splits,
+        "vertex_type": types,
+    }
+    return {k: np.array(v, np.int32) for k, v in arrays.items()}, arity, num_types
+
+
+def frontier_tasks(child_splits, child_ids, vertex_type):
+    """The definition of policy depth: (type, set of vertices) per task."""
+    num_vertices = len(child_splits) - 1
+    children = [child_ids[child_splits[v] : child_splits[v + 1]] for v in range(num_vertices)]
+    types = vertex_type if len(vertex_type) else np.zeros(num_vertices, np.int32)
+    done, tasks = set(), []
+    while len(done) < num_vertices:
+        frontier = [
+            v
+            for v in range(num_vertices)
+            if v not in done and all(c < 0 or c in done for c in children[v])
+        ]
+        for kind in sorted({types[v] for v in frontier}):
+            tasks.append((kind, {v for v in frontier if types[v] == kind}))
+        done.update(frontier)
+    return tasks
+
+
+@settings(derandomize=True, deadline=None, max_examples=200, print_blob=True)
+@given(minibatches())
+def test_tasks_are_the_frontiers_of_the_definition(minibatch):
+    arrays, arity, num_types = minibatch
+    order, task_splits, task_type, child_row = (
+        t.numpy() for t in ops.cavs_schedule(**arrays, arity=arity, num_types=num_types)
+    )
+    expected = frontier_tasks(arrays["child_splits"], arrays["child_ids"], arrays["vertex_type"])
+    assert task_type.tolist() == [kind for kind, _ in expected]
+    assert len(task_splits) == len(expected) + 1
+    for t, (_, vertices) in enumerate(expected):
+        rows = order[task_splits[t] : task_splits[t + 1]]
+        assert len(rows) == len(vertices) and set(rows) == vertices
+
+    row_of = np.argsort(order)
+    assert child_row.shape == (arity, len(order))
+    for row, vertex in enumerate(order):
+        begin, end = arrays["child_splits"][vertex : vertex + 2]
+        children = arrays["child_ids"][begin:end].tolist() + [-1] * (arity - (end - begin))
+        assert child_row[:, row].tolist() == [row_of[c] if c >= 0 else -1 for c in children]
+
+
+def test_example_by_hand():
+    order, task_splits, task_type, child_row = ops.cavs_schedule(**TWO_TREES, arity=2)
+    assert order.numpy().tolist() == [0, 3, 1, 4, 2, 5]
+    assert task_splits.numpy().tolist() == [0, 4, 6]
+    assert task_type.numpy().tolist() == [0, 0]
+    assert child_row.numpy().tolist() == [[-1, -1, -1, -1, 0, 1], [-1, -1, -1, -1, 2, -1]]
+
+
+@pytest.mark.parametrize(
+    "change, arity, message",
+    [
+        ({"child_splits": []}, 2, r"child_splits: got no values but expected at least one"),
+        ({"graph_splits": [0, 6, 3]}, 2, r"graph_splits\[2\]: got 3 but expected at least"),
+        ({"child_ids": [0, 1, 7, -1]}, 2, r"children\[1\]\[2\]\[0\]: got 7 but expected -1"),
+        ({"child_ids": [0, 3, 3, -1]}, 2, r"children\[0\]\[2\]\[1\]: got 3 .*vertex 0 of graph 1"),
+        ({"child_ids": [0, 2, 3, -1]}, 2, r"children\[0\]\[2\]\[1\]: .* Break the cycle 2 -> 2"),
+        ({}, 1, r"children\[0\]\[2\]: got 2 children but expected at most 1"),
+        ({"vertex_type": [0, 0, 0, 0, 1, 0]}, 2, r"vertex_type\[1\]\[1\]: got 1 but expected"),
+        ({"vertex_type": [0, 0]}, 2, r"vertex_type: got 2 values but expected 6"),
+    ],
+)
+def test_rejects(change, arity, message):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+        ops.cavs_schedule(**{**TWO_TREES, **change}, arity=arity)
+
+
+@pytest.mark.parametrize("name", list(TWO_TREES))
+def test_rejects_what_is_no_vector(name):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=f"{name}: .*expected a vector"):
+        ops.cavs_schedule(**{**TWO_TREES, name: 0}, arity=2)
+
+
+def test_shape_function_knows_what_it_can():
+    def shapes(child_splits, vertex_type):
+        with tf.Graph().as_default():
+            outputs = ops.cavs_schedule(
+                tf.compat.v1.placeholder(tf.int32, child_splits),
+                tf.compat.v1.placeholder(tf.int32, None),
+                tf.compat.v1.placeholder(tf.int32, [None]),
+                tf.compat.v1.placeholder(tf.int32, vertex_type),
+                arity=3,
+            )
+            return [t.shape.as_list() for t in outputs]
+
+    assert shapes([8], [None]) == [[7], [None], [None], [3, 7]]
+    assert shapes([None], [7]) == [[7], [None], [None], [3, 7]]
+    assert shapes([8], [0]) == [[7], [None], [None], [3, 7]]
+    assert shapes(None, None) == [[None], [None], [None], [3, None]]
+    with pytest.raises(ValueError, match="must be equal"):
+        shapes([8], [5])
+    with pytest.raises(ValueError, match="rank 1"):
+        shapes([8, 1], [None])
+
+
+def test_attributes_are_checked():
+    with pytest.raises(tf.errors.InvalidArgumentError, match="arity"):
+        ops.cavs_schedule(**TWO_TREES, arity=-1)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="num_types"):
+        ops.cavs_schedule(**TWO_TREES, arity=2, num_types=0)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="policy"):
+        ops.cavs_schedule(**TWO_TREES, arity=2, policy="random")
+
+
+def test_chain_of_100000_vertices():
+    n = 100_000
+    splits = np.maximum(np.arange(n + 1, dtype=np.int32) - 1, 0)
+    order, task_splits, _, child_row = ops.cavs_schedule(
+        splits, np.arange(n - 1, dtype=np.int32), [0, n], NO_TYPES, arity=1
+    )
+    np.testing.assert_array_equal(order, np.arange(n))
+    np.testing.assert_array_equal(task_splits, np.arange(n + 1))
+    np.testing.assert_array_equal(child_row[0], np.arange(n) - 1)
+
+
+def test_runs_inside_tf_data():
+    def chain(length):
+        splits = tf.maximum(tf.range(length + 1) - 1, 0)
+        ids, ends = tf.range(length - 1), tf.stack([0, length])
+        return ops.cavs_schedule(splits, ids, ends, NO_TYPES, arity=1).task_splits
+
+    lengths = tf.data.Dataset.range(1, 50, output_type=tf.int32)
+    dataset = lengths.map(chain, num_parallel_calls=tf.data.AUTOTUNE)
+    assert [len(splits) for splits in dataset] == list(range(2, 51))
+
+
+@pytest.mark.parametrize("num_threads", [2, 7, 16])
+def test_many_threads_at_once(num_threads):
+    expected = [t.numpy().tolist() for t in ops.cavs_schedule(**TWO_TREES, arity=2)]
+    wrong = []
+
+    def work():
+        for _ in range(50):
+            got = [t.numpy().tolist() for t in ops.cavs_schedule(**TWO_TREES, arity=2)]
+            if got != expected:
+                wrong.append(got)
+
+    threads = [threading.Thread(target=work) for _ in range(num_threads)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=60)
+    assert not any(thread.is_alive() for thread in threads)
+    assert not wrong
