@@ -48,14 +48,15 @@ test-cc: $(INSTALLED) ## Runs the C++ tests, plain and under AddressSanitizer an
 	$(BAZEL) test //...
 	$(BAZEL) test --config=asan //tests/cc/...
 
-# The checkout's own library stays as it is: this one lies under build/.
+# The checkout's own library stays as it is: this one lies under build/. Without
+# capture=sys pytest would swallow the report of the sanitizer, which ends the process.
 SANITIZED := build/sanitized
 sanitize: $(INSTALLED) ## Runs the Python tests on ops built with AddressSanitizer and UBSan
 	CAVS_SANITIZE=address,undefined \
 	  $(BIN)/python -W ignore setup.py --quiet build --build-lib $(SANITIZED)
 	LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so) $$($${CXX:-c++} -print-file-name=libubsan.so)" \
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
-	  $(BIN)/pytest -o pythonpath=$(SANITIZED) $(ARGS)
+	  $(BIN)/pytest --capture=sys -o pythonpath=$(SANITIZED) $(ARGS)
 
 bench: build ## Runs the benchmarks
 	@for target in $$($(BAZEL) query 'kind(cc_binary, //benchmarks/...)'); do \

@@ -1,4 +1,4 @@
-"""Includes point one way, kernels -> core -> backend and engine, and TensorFlow stays above core."""
+"""Includes point one way: kernels to core, core to backend and engine; TensorFlow stays above."""
 
 import pathlib
 import re
