@@ -1,0 +1,219 @@
+"""From graphs as users have them to the flat child lists of a `GraphBatch`, checking every value.
+
+Ids are relative to their graph on the way in and absolute on the way out.
+"""
+
+import itertools
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from cavs_tf._integers import check_all_at_least
+
+
+class ChildLists(NamedTuple):
+    """The graphs of a minibatch: B graphs, V vertices, E child slots. All int32.
+
+    Attributes:
+      child_splits: [V + 1]. Vertex v has the slots [child_splits[v], child_splits[v + 1]).
+      child_ids: [E], absolute ids in [0, V), or -1 for a missing child.
+      graph_splits: [B + 1]. Graph g owns vertices [graph_splits[g], graph_splits[g + 1]).
+    """
+
+    child_splits: np.ndarray
+    child_ids: np.ndarray
+    graph_splits: np.ndarray
+
+
+def from_parents(parents: Sequence[Sequence[int]]) -> ChildLists:
+    """One parent per vertex, -1 for a root. A vertex's children ascend."""
+    parent, graph_splits = _flatten(parents, "parents")
+    graph, position, first, size = _places(graph_splits)
+    _reject_first(
+        (parent < -1) | (parent >= size),
+        lambda i: (
+            f"parents[{graph[i]}][{position[i]}]: got {parent[i]} but expected -1 (root) or a "
+            f"vertex in [0, {size[i]}). Graph {graph[i]} has {size[i]} vertices."
+        ),
+    )
+    _reject_first(
+        parent == position,
+        lambda i: (
+            f"parents[{graph[i]}][{position[i]}]: got {parent[i]} but expected another vertex, "
+            "or -1 (root). A vertex is not its own parent."
+        ),
+    )
+    has_parent = parent >= 0
+    parent = np.where(has_parent, parent + first, -1)
+    # Stable, so that the children of each parent keep their order.
+    by_parent = np.argsort(parent, kind="stable")
+    child_ids = by_parent[np.count_nonzero(~has_parent) :]
+    counts = np.bincount(parent[has_parent], minlength=len(parent))
+    return _child_lists(counts, child_ids, graph_splits)
+
+
+def from_children(children: Sequence[Sequence[Sequence[int]]]) -> ChildLists:
+    """One list of child ids per vertex, -1 for a missing child. Position is slot."""
+    graph_splits = _splits([len(graph) for graph in children])
+    lists = list(itertools.chain.from_iterable(children))
+    counts = np.array([len(slots) for slots in lists], np.int64)
+    child = _integers(list(itertools.chain.from_iterable(lists)), "children")
+    graph, position, first, size = _places(graph_splits, counts)
+    _reject_first(
+        (child < -1) | (child >= size),
+        lambda i: (
+            f"children[{graph[i]}][{position[i]}][{_slot(counts, i)}]: got {child[i]} but expected "
+            f"-1 (no child) or a vertex of the same graph, [0, {size[i]}). Graph {graph[i]} has "
+            f"{size[i]} vertices."
+        ),
+    )
+    return _child_lists(counts, np.where(child >= 0, child + first, -1), graph_splits)
+
+
+def from_edges(num_vertices: Sequence[int], edges: Sequence[Sequence]) -> ChildLists:
+    """(child, parent) pairs per graph. A vertex's slots follow the order of its edges."""
+    sizes = _integers(num_vertices, "num_vertices")
+    check_all_at_least(0, num_vertices=sizes)
+    if len(edges) != len(sizes):
+        raise ValueError(
+            f"edges: got edges of {len(edges)} graphs but expected {len(sizes)}, one array per "
+            "value in num_vertices. Pass an empty one for a graph without edges."
+        )
+    pairs = [_pairs(graph, f"edges[{g}]") for g, graph in enumerate(edges)]
+    edge_splits = _splits([len(graph) for graph in pairs])
+    pair = np.concatenate([np.zeros((0, 2), np.int64), *pairs])
+    graph, position, _, _ = _places(edge_splits)
+    size = sizes[graph]
+    _reject_first(
+        ((pair < 0) | (pair >= size[:, None])).any(axis=1),
+        lambda i: (
+            f"edges[{graph[i]}][{position[i]}]: got child {pair[i, 0]}, parent {pair[i, 1]} but "
+            f"expected two vertices in [0, {size[i]}). Graph {graph[i]} has {size[i]} vertices."
+        ),
+    )
+    graph_splits = _splits(sizes)
+    child, parent = (pair + graph_splits[graph][:, None]).T
+    counts = np.bincount(parent, minlength=graph_splits[-1])
+    return _child_lists(counts, child[np.argsort(parent, kind="stable")], graph_splits)
+
+
+def complete_trees(num_leaves: int, arity: int, num_graphs: int) -> ChildLists:
+    """Trees whose levels are grouped `arity` by `arity` from the left, leaves first, root last."""
+    counts, child_ids = [np.zeros(num_leaves, np.int64)], []
+    level, num_vertices = np.arange(num_leaves), num_leaves
+    while len(level) > 1:
+        # A last vertex without siblings moves up a level as it is.
+        alone = level[len(level) - (len(level) % arity == 1) :]
+        grouped = level[: len(level) - len(alone)]
+        num_parents = -(-len(grouped) // arity)
+        sizes = np.full(num_parents, arity)
+        sizes[-1] = len(grouped) - arity * (num_parents - 1)
+        counts.append(sizes)
+        child_ids.append(grouped)
+        level = np.concatenate([np.arange(num_vertices, num_vertices + num_parents), alone])
+        num_vertices += num_parents
+    tree = np.concatenate([np.zeros(0, np.int64), *child_ids])
+    offsets = num_vertices * np.arange(num_graphs)
+    return _child_lists(
+        np.tile(np.concatenate(counts), num_graphs),
+        (tree + offsets[:, None]).ravel(),
+        num_vertices * np.arange(num_graphs + 1),
+    )
+
+
+def vertex_types(vertex_type, graph_splits: np.ndarray) -> np.ndarray:
+    """[V] types from one list per graph or from one flat list; [0] from None."""
+    if vertex_type is None:
+        return np.zeros(0, np.int32)
+    nested = len(vertex_type) > 0 and np.ndim(vertex_type[0]) > 0
+    if nested:
+        types, splits = _flatten(vertex_type, "vertex_type")
+        if len(splits) != len(graph_splits):
+            raise ValueError(
+                f"vertex_type: got types of {len(splits) - 1} graphs but expected "
+                f"{len(graph_splits) - 1}. Pass one list per graph."
+            )
+        got, expected = np.diff(splits), np.diff(graph_splits)
+        _reject_first(
+            got != expected,
+            lambda g: (
+                f"vertex_type[{g}]: got {got[g]} values but expected {expected[g]}, one per "
+                f"vertex. Graph {g} has {expected[g]} vertices."
+            ),
+        )
+    else:
+        types = _integers(vertex_type, "vertex_type")
+        if len(types) != graph_splits[-1]:
+            raise ValueError(
+                f"vertex_type: got {len(types)} values but expected {graph_splits[-1]}, one per "
+                "vertex. Pass None if all vertices are of type 0."
+            )
+    graph, position, _, _ = _places(graph_splits)
+    _reject_first(
+        types < 0,
+        lambda i: (
+            f"vertex_type[{graph[i]}][{position[i]}]: got {types[i]} but expected at least 0. "
+            "Types number the vertex functions."
+        ),
+    )
+    return types.astype(np.int32)
+
+
+def _child_lists(counts, child_ids, graph_splits) -> ChildLists:
+    return ChildLists(*(a.astype(np.int32) for a in (_splits(counts), child_ids, graph_splits)))
+
+
+def _splits(sizes) -> np.ndarray:
+    return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+
+
+def _flatten(lists, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """The values of all lists, and the splits between lists."""
+    values = _integers(list(itertools.chain.from_iterable(lists)), name)
+    return values, _splits([len(one) for one in lists])
+
+
+def _integers(values, name: str) -> np.ndarray:
+    array = np.asarray(values)
+    if array.ndim != 1:
+        raise ValueError(f"{name}: got shape {array.shape} but expected a flat list. Flatten it.")
+    if array.size and array.dtype.kind not in "iu":
+        wrong = next(v for v in values if not isinstance(v, (int, np.integer)) or v is True)
+        raise ValueError(f"{name}: got {wrong!r} but expected only integers. Convert it.")
+    return array.astype(np.int64)
+
+
+def _pairs(edges, name: str) -> np.ndarray:
+    array = np.asarray(edges)
+    if array.size == 0:
+        return np.zeros((0, 2), np.int64)
+    if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "iu":
+        raise ValueError(
+            f"{name}: got {array.dtype} of shape {array.shape} but expected integers of shape "
+            "[n, 2]. Pass (child, parent) pairs."
+        )
+    return array.astype(np.int64)
+
+
+def _places(graph_splits, repeats=None):
+    """Graph, position in it, first vertex and size of that graph, for each vertex.
+
+    With `repeats`, for each child slot: vertex v stands repeats[v] times.
+    """
+    sizes = np.diff(graph_splits)
+    graph = np.repeat(np.arange(len(sizes)), sizes)
+    position = np.arange(graph_splits[-1]) - graph_splits[graph]
+    if repeats is not None:
+        graph, position = np.repeat(graph, repeats), np.repeat(position, repeats)
+    return graph, position, graph_splits[graph], sizes[graph]
+
+
+def _slot(counts, edge: int) -> int:
+    splits = _splits(counts)
+    return edge - splits[np.searchsorted(splits, edge, side="right") - 1]
+
+
+def _reject_first(wrong: np.ndarray, message) -> None:
+    if wrong.any():
+        raise ValueError(message(int(np.argmax(wrong))))

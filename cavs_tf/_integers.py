@@ -1,0 +1,50 @@
+"""Small helpers for integer tensors and arguments."""
+
+import numpy as np
+import tensorflow as tf
+
+
+def int32_tensor(name: str, values, rank: int) -> tf.Tensor:
+    """`values` as an int32 tensor, or a ValueError that names them."""
+    if isinstance(values, (list, tuple)) and not values:
+        values = np.zeros(0, np.int32)
+    tensor = tf.convert_to_tensor(values)
+    if not tensor.dtype.is_integer or tensor.shape.rank not in (None, rank):
+        raise ValueError(
+            f"{name}: got {tensor.dtype.name} of shape {tensor.shape} but expected integers of "
+            f"rank {rank}. Convert or reshape it."
+        )
+    if tensor.shape.rank is None:
+        tensor = tf.ensure_shape(tensor, [None] * rank)
+    return tf.cast(tensor, tf.int32)
+
+
+def splits_of(lengths: tf.Tensor) -> tf.Tensor:
+    """[n + 1]: where lists of these lengths begin and end when they stand in a row."""
+    return tf.concat([[0], tf.cumsum(lengths)], axis=0)
+
+
+def length(tensor: tf.Tensor):
+    """Size of the first axis: an int, or a scalar tensor where it is not known yet."""
+    return tf.shape(tensor)[0] if tensor.shape[0] is None else tensor.shape[0]
+
+
+def shown(number) -> str:
+    """For a repr: the number, if it is known."""
+    return str(number) if isinstance(number, int) else "?"
+
+
+def check_at_least(least: int, **argument: int) -> None:
+    """Raises ValueError unless the one argument is an int of at least `least`."""
+    ((name, value),) = argument.items()
+    if not isinstance(value, int) or value < least:
+        raise ValueError(f"{name}: got {value!r} but expected an int of at least {least}.")
+
+
+def check_all_at_least(least: int, **argument: np.ndarray) -> None:
+    """Raises ValueError unless all elements of the one argument are at least `least`."""
+    ((name, values),) = argument.items()
+    wrong = np.flatnonzero(values < least)
+    if wrong.size:
+        i = wrong[0]
+        raise ValueError(f"{name}[{i}]: got {values[i]} but expected at least {least}.")

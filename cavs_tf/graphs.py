@@ -1,0 +1,418 @@
+"""The input graphs of a minibatch.
+
+They are integers only, in tensors, and pass through `tf.function`, `tf.data`,
+`tf.nest` and `tf.distribute` like tensors. Their sizes are no part of their type:
+minibatches of different sizes share one trace of a `tf.function`.
+
+Source: Xu et al. 2018, "Cavs", arXiv:1712.04048, sections 3.1 and 3.2.
+"""
+
+from typing import Optional
+
+import numpy as np
+import tensorflow as tf
+
+from cavs_tf import _child_lists
+from cavs_tf._integers import (
+    check_all_at_least,
+    check_at_least,
+    int32_tensor,
+    length,
+    shown,
+    splits_of,
+)
+from cavs_tf._library import ops
+from cavs_tf.schedule import SCHEDULE_FIELDS, Schedule
+
+_GRAPH_FIELDS = ("child_splits", "child_ids", "graph_splits", "vertex_type")
+
+
+class GraphBatch(tf.experimental.ExtensionType):
+    """The input graphs of one minibatch: B graphs, V vertices, E child slots.
+
+    A graph says which children each vertex gathers from: any number of children and
+    parents, chains, trees, DAGs. The position of a child among its siblings is its
+    slot; slots may be empty. The constructor takes the arrays as they are stored;
+    `from_children`, `from_parents`, `from_edges`, `from_ragged`, `chain` and
+    `complete_tree` are more convenient.
+
+    Cycles, ids out of range and children in other graphs are rejected when the graphs
+    are scheduled, with a message that names graph, vertex and slot.
+
+    Attributes:
+      child_splits: int32 [V + 1], ascending from 0. Vertex v has the children
+        child_ids[child_splits[v]:child_splits[v + 1]].
+      child_ids: int32 [E], absolute vertex ids in [0, V), or -1 for a missing child.
+      graph_splits: int32 [B + 1], ascending from 0. Graph g owns the vertices
+        [graph_splits[g], graph_splits[g + 1]).
+      vertex_type: int32 [V], the number of each vertex's vertex function; or [0]: all
+        vertices are of type 0.
+      attached_schedule: A `Schedule` that was computed before (see `with_schedule`), or None.
+
+    >>> graphs = GraphBatch.from_children([[[], [], [0, 1]], [[], [0]]])
+    >>> graphs
+    GraphBatch(num_graphs=2, num_vertices=5, num_edges=3, arity=2, depth=1)
+    >>> graphs.roots.numpy()
+    array([2, 4], dtype=int32)
+    >>> graphs.schedule(arity=2)
+    Schedule(num_vertices=5, num_tasks=2, arity=2)
+    """
+
+    __name__ = "cavs_tf.GraphBatch"
+
+    child_splits: tf.Tensor
+    child_ids: tf.Tensor
+    graph_splits: tf.Tensor
+    vertex_type: tf.Tensor
+    # TensorFlow does not accept `Schedule | None`.
+    attached_schedule: Optional[Schedule]  # noqa: UP045
+
+    class Spec:
+        """The type of a minibatch: whether it has a schedule, and of which arity. No sizes.
+
+        Use `GraphBatch.Spec()` in a `tf.function`'s input signature.
+        """
+
+        def __init__(self, scheduled=False, arity=None):
+            vector = tf.TensorSpec([None], tf.int32)
+            self.child_splits = self.child_ids = self.graph_splits = self.vertex_type = vector
+            self.attached_schedule = Schedule.Spec(arity) if scheduled else None
+
+        @classmethod
+        def from_value(cls, value):
+            schedule = value.attached_schedule
+            return cls(schedule is not None, schedule.arity if schedule is not None else None)
+
+    def __init__(
+        self, child_splits, child_ids, graph_splits, vertex_type=None, attached_schedule=None
+    ):
+        self.child_splits = int32_tensor("child_splits", child_splits, rank=1)
+        self.child_ids = int32_tensor("child_ids", child_ids, rank=1)
+        self.graph_splits = int32_tensor("graph_splits", graph_splits, rank=1)
+        types = [] if vertex_type is None else vertex_type
+        self.vertex_type = int32_tensor("vertex_type", types, rank=1)
+        self.attached_schedule = attached_schedule
+
+    @classmethod
+    def from_children(cls, children, vertex_type=None) -> "GraphBatch":
+        """Makes graphs from a list of child ids for every vertex.
+
+        Args:
+          children: One list per graph of one list per vertex of child ids, relative to the
+            graph; -1 for a missing child. Arrays of shape [vertices, slots] will do.
+          vertex_type: One list per graph of one type per vertex, or all types in one flat
+            list, or None: all vertices are of type 0.
+
+        Returns:
+          A `GraphBatch`.
+
+        Raises:
+          ValueError: If an id is neither -1 nor a vertex of its graph.
+
+        >>> GraphBatch.from_children([[[], [], [0, 1], [-1, 2]]]).child_ids.numpy()
+        array([ 0,  1, -1,  2], dtype=int32)
+        """
+        return cls._from_lists(_child_lists.from_children(children), vertex_type)
+
+    @classmethod
+    def from_parents(cls, parents, vertex_type=None) -> "GraphBatch":
+        """Makes trees (or forests) from the parent of every vertex.
+
+        Args:
+          parents: One list per graph of the parent's id, relative to the graph, or -1 for a
+            root; or an eager RaggedTensor [B, (vertices)]. The children of a vertex take
+            its slots in ascending order.
+          vertex_type: As in `from_children`.
+
+        Returns:
+          A `GraphBatch`.
+
+        Raises:
+          ValueError: If an id is neither -1 nor another vertex of its graph.
+
+        >>> GraphBatch.from_parents([[2, 2, -1], [-1]])
+        GraphBatch(num_graphs=2, num_vertices=4, num_edges=2, arity=2, depth=1)
+        """
+        if isinstance(parents, tf.RaggedTensor):
+            parents = parents.to_list()
+        return cls._from_lists(_child_lists.from_parents(parents), vertex_type)
+
+    @classmethod
+    def from_edges(cls, num_vertices, edges, vertex_type=None) -> "GraphBatch":
+        """Makes graphs from edges.
+
+        Args:
+          num_vertices: [B] ints, the number of vertices of each graph.
+          edges: One [n, 2] array per graph of (child, parent) ids, relative to the graph.
+            The children of a vertex take its slots in the order of its edges.
+          vertex_type: As in `from_children`.
+
+        Returns:
+          A `GraphBatch`.
+
+        Raises:
+          ValueError: If an id is no vertex of its graph.
+
+        >>> GraphBatch.from_edges([3], [[(1, 2), (0, 2), (0, 1)]]).child_ids.numpy()
+        array([0, 1, 0], dtype=int32)
+        """
+        return cls._from_lists(_child_lists.from_edges(num_vertices, edges), vertex_type)
+
+    @classmethod
+    def from_ragged(cls, children: tf.RaggedTensor, vertex_type=None) -> "GraphBatch":
+        """Makes graphs from a RaggedTensor of child ids. Works inside `tf.function`.
+
+        Args:
+          children: Integers [B, (vertices), (slots)], ids relative to the graph; -1 for a
+            missing child. They are checked when the graphs are scheduled.
+          vertex_type: int32 RaggedTensor [B, (vertices)] or tensor [V], or None.
+
+        Returns:
+          A `GraphBatch`.
+
+        >>> GraphBatch.from_ragged(tf.ragged.constant([[[], [0]], [[], [], [0, 1]]]))
+        GraphBatch(num_graphs=2, num_vertices=5, num_edges=3, arity=2, depth=1)
+        """
+        rank = children.shape.rank if isinstance(children, tf.RaggedTensor) else None
+        if rank != 3 or not children.dtype.is_integer:
+            raise ValueError(
+                f"children: got {children!r} but expected a RaggedTensor of integers "
+                "[graphs, (vertices), (slots)]. Use tf.ragged.constant(..., ragged_rank=2)."
+            )
+        lists = children.values
+        if not isinstance(lists, tf.RaggedTensor):
+            lists = tf.RaggedTensor.from_tensor(lists)
+        ids = tf.cast(lists.values, tf.int32)
+        graph_splits = tf.cast(children.row_splits, tf.int32)
+        first_vertex = tf.repeat(graph_splits[:-1], graph_splits[1:] - graph_splits[:-1])
+        first_vertex = tf.repeat(first_vertex, lists.row_lengths())
+        if isinstance(vertex_type, tf.RaggedTensor):
+            vertex_type = vertex_type.values
+        ids = tf.where(ids == -1, -1, ids + first_vertex)
+        return cls(lists.row_splits, ids, graph_splits, vertex_type)
+
+    @classmethod
+    def chain(cls, lengths) -> "GraphBatch":
+        """Makes one chain per length: each vertex has the one before it as its child.
+
+        Args:
+          lengths: [B] integers, at least 0. A tensor inside `tf.function` will do.
+
+        Returns:
+          A `GraphBatch`.
+
+        >>> GraphBatch.chain([2, 3]).child_ids.numpy()
+        array([0, 2, 3], dtype=int32)
+        """
+        lengths = int32_tensor("lengths", lengths, rank=1)
+        if hasattr(lengths, "numpy"):
+            check_all_at_least(0, lengths=lengths.numpy())
+        graph_splits = splits_of(lengths)
+        num_vertices = graph_splits[-1]
+        starts = tf.math.unsorted_segment_sum(
+            tf.ones_like(graph_splits), graph_splits, num_vertices + 1
+        )
+        has_child = starts[:-1] == 0
+        child_ids = tf.cast(tf.where(has_child)[:, 0], tf.int32) - 1
+        return cls(splits_of(tf.cast(has_child, tf.int32)), child_ids, graph_splits)
+
+    @classmethod
+    def complete_tree(
+        cls, depth: int | None = None, *, num_leaves: int | None = None, arity=2, num_graphs=1
+    ) -> "GraphBatch":
+        """Makes `num_graphs` equal trees whose levels are full, except perhaps at the right.
+
+        In each tree the leaves come first, from left to right, then the levels above; the
+        root is last.
+
+        Args:
+          depth: Number of levels above the leaves; arity**depth leaves. At least 0.
+          num_leaves: Number of leaves, at least 1, instead of `depth`.
+          arity: Number of children, at least 1 (at least 2 with `num_leaves`).
+          num_graphs: Number of trees, at least 0.
+
+        Returns:
+          A `GraphBatch`.
+
+        Raises:
+          ValueError: If an argument is out of range, or both or none of depth and
+            num_leaves are given.
+
+        >>> GraphBatch.complete_tree(num_leaves=256, num_graphs=64)
+        GraphBatch(num_graphs=64, num_vertices=32704, num_edges=32640, arity=2, depth=8)
+        """
+        if (depth is None) == (num_leaves is None):
+            raise ValueError(
+                f"depth: got {depth} and num_leaves {num_leaves} but expected one of them. "
+                "Leave out the other."
+            )
+        check_at_least(1 if num_leaves is None else 2, arity=arity)
+        check_at_least(0, num_graphs=num_graphs)
+        if num_leaves is not None:
+            check_at_least(1, num_leaves=num_leaves)
+            return cls(*_child_lists.complete_trees(num_leaves, arity, num_graphs))
+        check_at_least(0, depth=depth)
+        if arity == 1:
+            return cls.chain([depth + 1] * num_graphs)
+        return cls(*_child_lists.complete_trees(arity**depth, arity, num_graphs))
+
+    @classmethod
+    def concat(cls, batches) -> "GraphBatch":
+        """Joins minibatches into one. Attached schedules are dropped.
+
+        Args:
+          batches: A list of `GraphBatch`.
+
+        Returns:
+          A `GraphBatch` with the graphs of all of them, in order.
+
+        >>> GraphBatch.concat([GraphBatch.chain([2]), GraphBatch.chain([3, 1])])
+        GraphBatch(num_graphs=3, num_vertices=6, num_edges=3, arity=1, depth=2)
+        """
+        nothing = tf.zeros([0], tf.int32)
+        child_splits, child_ids, graph_splits, types = [[0]], [nothing], [[0]], [nothing]
+        num_vertices = num_edges = 0
+        for batch in batches:
+            ids = batch.child_ids
+            child_splits.append(batch.child_splits[1:] + num_edges)
+            child_ids.append(tf.where(ids >= 0, ids + num_vertices, ids))
+            graph_splits.append(batch.graph_splits[1:] + num_vertices)
+            # Types are given for all vertices or for none; they default to 0.
+            untyped = batch.num_vertices - length(batch.vertex_type)
+            types.append(tf.pad(batch.vertex_type, [[0, untyped]]))
+            num_vertices += batch.num_vertices
+            num_edges += length(ids)
+        if all(batch.vertex_type.shape[0] == 0 for batch in batches):
+            types = [nothing]
+        return cls(*(tf.concat(p, 0) for p in (child_splits, child_ids, graph_splits, types)))
+
+    @classmethod
+    def from_dict(cls, tensors) -> "GraphBatch":
+        """The reverse of `to_dict`. `vertex_type` and the schedule's tensors may be absent.
+
+        Raises:
+          ValueError: If a tensor is missing, or only some of a schedule are there.
+        """
+        scheduled = any(name in tensors for name in SCHEDULE_FIELDS)
+        for name in _GRAPH_FIELDS[:3] + (SCHEDULE_FIELDS if scheduled else ()):
+            if name not in tensors:
+                raise ValueError(
+                    f"tensors: got {sorted(tensors)} but expected {name!r} among them. Pass "
+                    "everything that to_dict returned."
+                )
+        schedule = Schedule(*(tensors[name] for name in SCHEDULE_FIELDS)) if scheduled else None
+        return cls(*(tensors.get(name) for name in _GRAPH_FIELDS), schedule)
+
+    def to_dict(self) -> dict[str, tf.Tensor]:
+        """The graphs, and the attached schedule if there is one, as named tensors.
+
+        For Keras functional models, whose inputs are plain tensors.
+
+        >>> sorted(GraphBatch.chain([2]).to_dict())
+        ['child_ids', 'child_splits', 'graph_splits', 'vertex_type']
+        """
+        tensors = {name: getattr(self, name) for name in _GRAPH_FIELDS}
+        if self.attached_schedule is not None:
+            tensors |= {name: getattr(self.attached_schedule, name) for name in SCHEDULE_FIELDS}
+        return tensors
+
+    @property
+    def num_graphs(self):
+        """B: an int, or an int32 scalar tensor where it is not known yet."""
+        return length(self.graph_splits) - 1
+
+    @property
+    def num_vertices(self):
+        """V: an int, or an int32 scalar tensor where it is not known yet."""
+        return length(self.child_splits) - 1
+
+    @property
+    def vertex_graph(self) -> tf.Tensor:
+        """int32 [V]: the graph of each vertex."""
+        sizes = self.graph_splits[1:] - self.graph_splits[:-1]
+        return tf.repeat(tf.range(self.num_graphs), sizes)
+
+    @property
+    def roots(self) -> tf.Tensor:
+        """int32 [R], ascending: the vertices that are nobody's child."""
+        # Negative ids, missing children, are left out of the sum.
+        uses = tf.math.unsorted_segment_sum(
+            tf.ones_like(self.child_ids), self.child_ids, self.num_vertices
+        )
+        return tf.cast(tf.where(uses == 0)[:, 0], tf.int32)
+
+    @property
+    def root_graph(self) -> tf.Tensor:
+        """int32 [R]: the graph of each root."""
+        return tf.gather(self.vertex_graph, self.roots)
+
+    @property
+    def root_splits(self) -> tf.Tensor:
+        """int32 [B + 1]. Graph g has the roots roots[root_splits[g]:root_splits[g + 1]]."""
+        return tf.searchsorted(self.roots, self.graph_splits)
+
+    def schedule(self, arity: int | None = None, num_types: int = 1, policy="depth") -> Schedule:
+        """Plans which vertices are evaluated together.
+
+        Args:
+          arity: Number of slots that the vertex function gathers from. None: as many as the
+            vertex with the most children has; not inside `tf.function`, where it is not known.
+          num_types: Number of vertex functions.
+          policy: How tasks are chosen; only "depth" so far.
+
+        Returns:
+          The attached schedule, if there is one of this arity (which is then not checked
+          again), or else a new one.
+
+        Raises:
+          tf.errors.InvalidArgumentError: If the graphs are not valid, naming graph, vertex
+            and slot.
+          ValueError: If `arity` is None inside `tf.function`.
+
+        >>> GraphBatch.chain([2, 3]).schedule(arity=1).task_splits.numpy()
+        array([0, 2, 4, 5], dtype=int32)
+        """
+        attached = self.attached_schedule
+        if attached is not None and (arity is None or attached.arity in (None, arity)):
+            return attached
+        if arity is None:
+            arity = self._max_children()
+        tensors = (getattr(self, name) for name in _GRAPH_FIELDS)
+        return Schedule(
+            *ops.cavs_schedule(*tensors, arity=arity, num_types=num_types, policy=policy)
+        )
+
+    def with_schedule(self, arity: int | None = None, num_types: int = 1, policy="depth"):
+        """The same graphs with their schedule attached, so that a step need not plan it.
+
+        >>> GraphBatch.chain([2, 3]).with_schedule(arity=1).attached_schedule
+        Schedule(num_vertices=5, num_tasks=3, arity=1)
+        """
+        tensors = (getattr(self, name) for name in _GRAPH_FIELDS)
+        return GraphBatch(*tensors, self.schedule(arity, num_types, policy))
+
+    def __repr__(self):
+        parts = [f"num_graphs={shown(self.num_graphs)}, num_vertices={shown(self.num_vertices)}"]
+        if hasattr(self.child_ids, "numpy"):
+            arity = self._max_children()
+            parts.append(f"num_edges={np.count_nonzero(self.child_ids >= 0)}, arity={arity}")
+            try:
+                untyped = GraphBatch(self.child_splits, self.child_ids, self.graph_splits)
+                parts.append(f"depth={max(untyped.schedule(arity).num_tasks - 1, 0)}")
+            except tf.errors.InvalidArgumentError as error:
+                parts.append(f"not valid: {error.message}")
+        if self.attached_schedule is not None:
+            parts.append(f"attached_schedule={self.attached_schedule!r}")
+        return f"GraphBatch({', '.join(parts)})"
+
+    def _max_children(self) -> int:
+        if not hasattr(self.child_splits, "numpy"):
+            raise ValueError(
+                "arity: got None inside a tf.function but expected an int: graphs are not known "
+                "yet. Pass the arity of the vertex function."
+            )
+        return int(np.diff(self.child_splits.numpy()).max(initial=0))
+
+    @classmethod
+    def _from_lists(cls, lists: _child_lists.ChildLists, vertex_type) -> "GraphBatch":
+        return cls(*lists, _child_lists.vertex_types(vertex_type, lists.graph_splits))

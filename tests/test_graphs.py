@@ -1,0 +1,462 @@
+"""GraphBatch: each constructor against a graph drawn by hand, each rejection with its message."""
+
+import copy
+import doctest
+import pickle
+import re
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cavs_tf import graphs as graphs_module
+from cavs_tf import schedule as schedule_module
+from cavs_tf.graphs import GraphBatch
+from cavs_tf.schedule import Schedule
+
+
+def arrays(graphs):
+    return {name: tensor.numpy().tolist() for name, tensor in graphs.to_dict().items()}
+
+
+def children(graphs):
+    """Per graph and vertex the child ids, relative to the graph: the input of from_children."""
+    a = arrays(graphs)
+    lists = [
+        a["child_ids"][begin:end]
+        for begin, end in zip(a["child_splits"], a["child_splits"][1:], strict=False)
+    ]
+    return [
+        [[c - first if c >= 0 else -1 for c in slots] for slots in lists[first:last]]
+        for first, last in zip(a["graph_splits"], a["graph_splits"][1:], strict=False)
+    ]
+
+
+# 2 -> (0, 1), nothing, and 3 -> (missing, 2), 2 -> (0, 0), with 1 alone.
+CHILDREN = [[[], [], [0, 1]], [], [[], [], [0, 0], [-1, 2]]]
+
+child_lists = st.integers(0, 6).flatmap(
+    lambda n: st.lists(st.lists(st.integers(-1, n - 1), max_size=4), min_size=n, max_size=n)
+)
+minibatches = st.lists(child_lists, max_size=4)
+fixed = settings(derandomize=True, deadline=None, max_examples=50, print_blob=True)
+
+
+def test_docstring_examples_run():
+    for module in (graphs_module, schedule_module):
+        assert doctest.testmod(module).failed == 0
+
+
+def test_from_children_by_hand():
+    assert arrays(GraphBatch.from_children(CHILDREN)) == {
+        "child_splits": [0, 0, 0, 2, 2, 2, 4, 6],
+        "child_ids": [0, 1, 3, 3, -1, 5],
+        "graph_splits": [0, 3, 3, 7],
+        "vertex_type": [],
+    }
+
+
+@fixed
+@given(minibatches)
+def test_from_children_keeps_every_list(lists):
+    assert children(GraphBatch.from_children(lists)) == lists
+
+
+@tf.function(input_signature=[tf.RaggedTensorSpec([None, None, None], tf.int64)])
+def from_ragged_in_graph(lists):
+    return GraphBatch.from_ragged(lists)
+
+
+@fixed
+@given(minibatches)
+def test_from_ragged_equals_from_children(lists):
+    ragged = tf.ragged.constant(lists, tf.int64, ragged_rank=2, inner_shape=())
+    assert arrays(GraphBatch.from_ragged(ragged)) == arrays(GraphBatch.from_children(lists))
+    assert arrays(from_ragged_in_graph(ragged)) == arrays(GraphBatch.from_children(lists))
+
+
+def test_from_ragged_takes_uniform_slots_and_ragged_types():
+    ragged = tf.RaggedTensor.from_row_lengths([[-1, -1], [-1, -1], [0, 1], [-1, -1]], [3, 1])
+    types = tf.ragged.constant([[1, 1, 0], [1]])
+    assert arrays(GraphBatch.from_ragged(ragged, types)) == {
+        "child_splits": [0, 2, 4, 6, 8],
+        "child_ids": [-1, -1, -1, -1, 0, 1, -1, -1],
+        "graph_splits": [0, 3, 4],
+        "vertex_type": [1, 1, 0, 1],
+    }
+
+
+def test_from_children_takes_padded_arrays():
+    assert children(GraphBatch.from_children([np.array([[-1, -1], [0, -1]])])) == [
+        [[-1, -1], [0, -1]]
+    ]
+
+
+def test_from_parents_lists_children_in_ascending_order():
+    graphs = GraphBatch.from_parents([[3, -1, 3, 1], [], [-1], [1, 2, -1]])
+    assert children(graphs) == [[[], [3], [], [0, 2]], [], [[]], [[], [0], [1]]]
+    ragged = tf.ragged.constant([[3, -1, 3, 1], [], [-1], [1, 2, -1]])
+    assert arrays(GraphBatch.from_parents(ragged)) == arrays(graphs)
+    assert arrays(GraphBatch.from_parents([])) == arrays(GraphBatch.from_children([]))
+
+
+def test_from_edges_fills_slots_in_the_order_of_edges():
+    graphs = GraphBatch.from_edges([3, 0, 2, 1], [[(1, 2), (0, 1), (0, 2)], [], [(1, 0)], []])
+    assert children(graphs) == [[[], [0], [1, 0]], [], [[1], []], [[]]]
+    assert children(GraphBatch.from_edges([], [])) == []
+
+
+def test_chain():
+    assert children(GraphBatch.chain([0, 1, 3, 0])) == [[], [[]], [[], [0], [1]], []]
+    assert children(GraphBatch.chain([])) == []
+    assert children(tf.function(GraphBatch.chain)(tf.constant([2, 0, 1]))) == [[[], [0]], [], [[]]]
+
+
+def test_complete_tree():
+    assert (
+        children(GraphBatch.complete_tree(2, num_graphs=2))
+        == [[[], [], [], [], [0, 1], [2, 3], [4, 5]]] * 2
+    )
+    assert children(GraphBatch.complete_tree(0)) == [[[]]]
+    assert children(GraphBatch.complete_tree(2, arity=1)) == [[[], [0], [1]]]
+    assert children(GraphBatch.complete_tree(2, num_graphs=0)) == []
+    assert arrays(GraphBatch.complete_tree(3, arity=3)) == arrays(
+        GraphBatch.complete_tree(num_leaves=27, arity=3)
+    )
+
+
+def test_complete_tree_with_a_ragged_right_edge():
+    assert children(GraphBatch.complete_tree(num_leaves=3)) == [[[], [], [], [0, 1], [3, 2]]]
+    assert children(GraphBatch.complete_tree(num_leaves=5, arity=3)) == [
+        [[], [], [], [], [], [0, 1, 2], [3, 4], [5, 6]]
+    ]
+    for num_leaves in range(1, 40):
+        for arity in (2, 3, 5):
+            graphs = GraphBatch.complete_tree(num_leaves=num_leaves, arity=arity)
+            graphs.schedule(arity)
+            sizes = np.diff(graphs.child_splits)
+            assert np.count_nonzero(sizes == 0) == num_leaves
+            assert np.all(sizes != 1)
+            assert graphs.roots.numpy().tolist() == [graphs.num_vertices - 1]
+
+
+def test_concat():
+    parts = [CHILDREN, [], [[[], [0]]]]
+    batches = [GraphBatch.from_children(part) for part in parts]
+    expected = arrays(GraphBatch.from_children([graph for part in parts for graph in part]))
+    assert arrays(GraphBatch.concat(batches)) == expected
+    assert arrays(GraphBatch.concat([])) == arrays(GraphBatch.from_children([]))
+
+    in_graph = tf.function(lambda *batches: GraphBatch.concat(batches))(*batches)
+    assert arrays(in_graph) == expected | {"vertex_type": [0] * 9}
+
+
+def test_concat_gives_untyped_minibatches_type_0():
+    typed = GraphBatch.chain([2])
+    typed = GraphBatch(typed.child_splits, typed.child_ids, typed.graph_splits, [2, 1])
+    untyped = GraphBatch.chain([1])
+    assert arrays(GraphBatch.concat([untyped, typed]))["vertex_type"] == [0, 2, 1]
+    in_graph = tf.function(lambda a, b: GraphBatch.concat([a, b]))(typed, untyped)
+    assert arrays(in_graph)["vertex_type"] == [2, 1, 0]
+
+
+def test_vertex_types_flat_or_per_graph():
+    nested = GraphBatch.from_children(CHILDREN, vertex_type=[[1, 1, 0], [], [1, 1, 0, 2]])
+    flat = GraphBatch.from_children(CHILDREN, vertex_type=[1, 1, 0, 1, 1, 0, 2])
+    assert arrays(nested) == arrays(flat)
+    assert arrays(nested)["vertex_type"] == [1, 1, 0, 1, 1, 0, 2]
+    assert nested.schedule(2, num_types=3).task_type.numpy().tolist() == [1, 0, 2]
+
+
+@pytest.mark.parametrize("scheduled", [False, True])
+def test_dict_and_back(scheduled):
+    graphs = GraphBatch.from_children(CHILDREN)
+    if scheduled:
+        graphs = graphs.with_schedule(arity=2)
+    again = GraphBatch.from_dict(graphs.to_dict())
+    assert arrays(again) == arrays(graphs)
+    assert (again.attached_schedule is not None) == scheduled
+    assert len(graphs.to_dict()) == (8 if scheduled else 4)
+
+
+def test_from_dict_without_types():
+    tensors = GraphBatch.chain([2]).to_dict()
+    del tensors["vertex_type"]
+    assert arrays(GraphBatch.from_dict(tensors))["vertex_type"] == []
+
+
+def roots_eagerly(g):
+    return g.roots, g.root_splits, g.root_graph, g.vertex_graph
+
+
+roots_in_graph = tf.function(roots_eagerly)
+
+
+def roots_by_definition(lists):
+    roots, splits, first = [], [0], 0
+    for graph in lists:
+        named = {c for slots in graph for c in slots}
+        roots += [first + v for v in range(len(graph)) if v not in named]
+        splits.append(len(roots))
+        first += len(graph)
+    return roots, splits
+
+
+@fixed
+@given(minibatches)
+def test_roots_are_nobodys_children(lists):
+    graphs = GraphBatch.from_children(lists)
+    roots, splits = roots_by_definition(lists)
+    for got in (roots_eagerly(graphs), roots_in_graph(graphs)):
+        assert [t.dtype for t in got] == [tf.int32] * 4
+        assert got[0].numpy().tolist() == roots
+        assert got[1].numpy().tolist() == splits
+        assert got[2].numpy().tolist() == np.repeat(range(len(lists)), np.diff(splits)).tolist()
+        sizes = [len(graph) for graph in lists]
+        assert got[3].numpy().tolist() == np.repeat(range(len(lists)), sizes).tolist()
+
+
+def test_numbers_are_ints_when_known_and_tensors_when_not():
+    graphs = GraphBatch.from_children(CHILDREN)
+    assert (graphs.num_graphs, graphs.num_vertices) == (3, 7)
+    assert isinstance(graphs.num_vertices, int)
+
+    @tf.function
+    def numbers(graphs):
+        assert isinstance(graphs.num_vertices, tf.Tensor)
+        return graphs.num_graphs, graphs.num_vertices, graphs.schedule(2).num_tasks
+
+    assert [n.numpy() for n in numbers(graphs)] == [3, 7, 3]
+
+
+def test_a_hundred_minibatches_cause_one_trace():
+    traces = []
+
+    @tf.function
+    def work(graphs):
+        traces.append(graphs)
+        return graphs.schedule(arity=3).num_tasks
+
+    random = np.random.default_rng(0)
+    for _ in range(50):
+        work(GraphBatch.chain(random.integers(0, 9, random.integers(0, 9))))
+        tree = GraphBatch.complete_tree(2, arity=3, num_graphs=int(random.integers(0, 4)))
+        work(GraphBatch(*list(tree.to_dict().values())[:3], [0] * tree.num_vertices))
+    assert len(traces) == 1
+
+
+def test_one_trace_more_with_schedules():
+    traces = []
+
+    @tf.function
+    def work(graphs):
+        traces.append(graphs)
+        assert graphs.schedule(arity=2) is graphs.attached_schedule
+        return graphs.schedule(arity=2).num_tasks
+
+    for n in range(20):
+        assert work(GraphBatch.chain([n]).with_schedule(arity=2)).numpy() == n
+    assert len(traces) == 1
+
+
+def test_spec_serves_as_input_signature():
+    @tf.function(input_signature=[GraphBatch.Spec()])
+    def work(graphs):
+        return graphs.num_vertices
+
+    assert work(GraphBatch.chain([2, 3])).numpy() == 5
+    assert work(GraphBatch.chain([])).numpy() == 0
+
+
+def test_schedule_infers_arity_eagerly_only():
+    graphs = GraphBatch.from_children(CHILDREN)
+    assert graphs.schedule().arity == 2
+    assert GraphBatch.from_children([]).schedule().arity == 0
+    with pytest.raises(ValueError, match=r"arity: got None inside a tf\.function but expected"):
+        tf.function(lambda g: g.schedule().order)(graphs)
+
+
+def test_attached_schedule_is_used_if_its_arity_fits():
+    graphs = GraphBatch.from_children(CHILDREN).with_schedule(arity=2)
+    assert graphs.schedule(arity=2) is graphs.attached_schedule
+    assert graphs.schedule() is graphs.attached_schedule
+    assert graphs.schedule(arity=3).arity == 3
+
+
+def test_repr_says_how_big():
+    graphs = GraphBatch.from_children(CHILDREN)
+    assert repr(graphs) == "GraphBatch(num_graphs=3, num_vertices=7, num_edges=5, arity=2, depth=2)"
+    assert "attached_schedule=Schedule(num_vertices=7, num_tasks=3, arity=2)" in repr(
+        graphs.with_schedule()
+    )
+    assert "not valid: " in repr(GraphBatch.from_children([[[1], [0]]]))
+    assert "depth=0" in repr(GraphBatch.from_children([]))
+    shown = []
+    tf.function(lambda g: shown.append(repr(g)))(graphs)
+    assert shown == ["GraphBatch(num_graphs=?, num_vertices=?)"]
+
+
+@pytest.mark.parametrize(
+    "clone", [copy.copy, copy.deepcopy, lambda g: pickle.loads(pickle.dumps(g))]
+)
+def test_copies_and_pickles(clone):
+    graphs = GraphBatch.from_children(CHILDREN).with_schedule(arity=2)
+    again = clone(graphs)
+    assert arrays(again) == arrays(graphs)
+    assert isinstance(again.attached_schedule, Schedule)
+
+
+def test_passes_through_tf_data_cond_and_while():
+    dataset = tf.data.Dataset.range(1, 20).map(
+        lambda n: GraphBatch.chain([n, 2]).with_schedule(arity=1),
+        num_parallel_calls=tf.data.AUTOTUNE,
+    )
+    assert dataset.element_spec == GraphBatch.Spec(scheduled=True, arity=1)
+    assert [g.attached_schedule.num_tasks for g in dataset] == [2, 2, *range(3, 20)]
+
+    @tf.function
+    def grow(graphs):
+        for _ in tf.range(3):
+            graphs = GraphBatch.chain(tf.concat([graphs.graph_splits[1:], [2]], 0))
+        return tf.cond(graphs.num_graphs > 3, lambda: graphs, lambda: GraphBatch.chain([1]))
+
+    assert grow(GraphBatch.chain([1])).num_graphs == 4
+
+
+def test_scheduling_rejects_cycles_in_any_mode():
+    ring = GraphBatch.from_children([[[]], [[], [2], [1]]])
+    message = re.escape("children[1][2][0]: got vertex 1 of graph 1 but expected")
+    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+        ring.schedule(arity=1)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+        tf.function(lambda g: g.schedule(arity=1).order)(ring)
+
+
+def test_from_ragged_ids_are_checked_when_scheduled():
+    graphs = GraphBatch.from_ragged(tf.ragged.constant([[[], []], [[], [-2]]], ragged_rank=2))
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"children\[1\]\[1\]\[0\]: got 0"):
+        graphs.schedule(arity=1)
+
+
+REJECTED = [
+    (
+        lambda: GraphBatch.from_children([*CHILDREN, [[], [-1, 2]]]),
+        "children[3][1][1]: got 2 but expected -1 (no child) or a vertex of the same graph, "
+        "[0, 2). Graph 3 has 2 vertices.",
+    ),
+    (
+        lambda: GraphBatch.from_children([[[-2]]]),
+        "children[0][0][0]: got -2 but expected -1 (no child) or a vertex of the same graph, "
+        "[0, 1). Graph 0 has 1 vertices.",
+    ),
+    (
+        lambda: GraphBatch.from_children([[[], [0.5]]]),
+        "children: got 0.5 but expected only integers. Convert it.",
+    ),
+    (
+        lambda: GraphBatch.from_parents([[-1], [1, 2, 7]]),
+        "parents[1][2]: got 7 but expected -1 (root) or a vertex in [0, 3). Graph 1 has 3 "
+        "vertices.",
+    ),
+    (
+        lambda: GraphBatch.from_parents([[-1], [1, 1]]),
+        "parents[1][1]: got 1 but expected another vertex, or -1 (root). A vertex is not its own "
+        "parent.",
+    ),
+    (
+        lambda: GraphBatch.from_edges([2, -3], [[], []]),
+        "num_vertices[1]: got -3 but expected at least 0.",
+    ),
+    (
+        lambda: GraphBatch.from_edges([2, 3], [[]]),
+        "edges: got edges of 1 graphs but expected 2, one array per value in num_vertices. Pass "
+        "an empty one for a graph without edges.",
+    ),
+    (
+        lambda: GraphBatch.from_edges([2, 3], [[], [(0, 1), (2, 3)]]),
+        "edges[1][1]: got child 2, parent 3 but expected two vertices in [0, 3). Graph 1 has 3 "
+        "vertices.",
+    ),
+    (
+        lambda: GraphBatch.from_edges([2], [[(0, 1, 2)]]),
+        "edges[0]: got int64 of shape (1, 3) but expected integers of shape [n, 2]. Pass (child, "
+        "parent) pairs.",
+    ),
+    (
+        lambda: GraphBatch.chain([2, -1]),
+        "lengths[1]: got -1 but expected at least 0.",
+    ),
+    (
+        lambda: GraphBatch.chain([2.0]),
+        "lengths: got float32 of shape (1,) but expected integers of rank 1. Convert or reshape "
+        "it.",
+    ),
+    (
+        lambda: GraphBatch.complete_tree(),
+        "depth: got None and num_leaves None but expected one of them. Leave out the other.",
+    ),
+    (
+        lambda: GraphBatch.complete_tree(-1),
+        "depth: got -1 but expected an int of at least 0.",
+    ),
+    (
+        lambda: GraphBatch.complete_tree(num_leaves=0),
+        "num_leaves: got 0 but expected an int of at least 1.",
+    ),
+    (
+        lambda: GraphBatch.complete_tree(num_leaves=4, arity=1),
+        "arity: got 1 but expected an int of at least 2.",
+    ),
+    (
+        lambda: GraphBatch.complete_tree(1, num_graphs=-1),
+        "num_graphs: got -1 but expected an int of at least 0.",
+    ),
+    (
+        lambda: GraphBatch.from_children(CHILDREN, [0, 1]),
+        "vertex_type: got 2 values but expected 7, one per vertex. Pass None if all vertices are "
+        "of type 0.",
+    ),
+    (
+        lambda: GraphBatch.from_children(CHILDREN, [[0, 1, 0], [], [1]]),
+        "vertex_type[2]: got 1 values but expected 4, one per vertex. Graph 2 has 4 vertices.",
+    ),
+    (
+        lambda: GraphBatch.from_children(CHILDREN, [[0, 1, 0]]),
+        "vertex_type: got types of 1 graphs but expected 3. Pass one list per graph.",
+    ),
+    (
+        lambda: GraphBatch.from_children([[[]], [[], []]], [[0], [0, -1]]),
+        "vertex_type[1][1]: got -1 but expected at least 0. Types number the vertex functions.",
+    ),
+    (
+        lambda: GraphBatch([[0]], [], [0]),
+        "child_splits: got int32 of shape (1, 1) but expected integers of rank 1. Convert or "
+        "reshape it.",
+    ),
+    (
+        lambda: GraphBatch.from_dict({"child_splits": [0], "child_ids": []}),
+        "tensors: got ['child_ids', 'child_splits'] but expected 'graph_splits' among them. Pass "
+        "everything that to_dict returned.",
+    ),
+    (
+        lambda: GraphBatch.from_dict({**GraphBatch.chain([1]).to_dict(), "order": [0]}),
+        "tensors: got ['child_ids', 'child_splits', 'graph_splits', 'order', 'vertex_type'] but "
+        "expected 'task_splits' among them. Pass everything that to_dict returned.",
+    ),
+]
+
+
+@pytest.mark.parametrize("make, message", REJECTED, ids=[m.split(":")[0] for _, m in REJECTED])
+def test_rejects(make, message):
+    with pytest.raises(ValueError) as caught:
+        make()
+    assert str(caught.value) == message
+
+
+def test_from_ragged_rejects_other_ranks():
+    with pytest.raises(ValueError, match=r"children: got .* but expected a RaggedTensor"):
+        GraphBatch.from_ragged(tf.ragged.constant([[0]]))
+    with pytest.raises(ValueError, match=r"children: got .* but expected a RaggedTensor"):
+        GraphBatch.from_ragged(tf.constant([[[0]]]))
