@@ -1,0 +1,127 @@
+// Products: which worker computes what.
+#include <algorithm>
+#include <cassert>
+
+#include "cc/backend/cpu/cpu_backend.h"
+#include "cc/backend/cpu/dispatch.h"
+#include "cc/backend/cpu/parallel.h"
+
+namespace cavs {
+namespace {
+
+constexpr double kNanosPerTerm = 0.02;    // One multiply-add of a product.
+constexpr double kNanosPerPacked = 0.25;  // Moving one element of a weight.
+
+int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+template <typename T>
+Product<T> MakeProduct(ConstBlock a, const void* b, Block c, bool accumulate) {
+  Product<T> p = {};
+  p.a = static_cast<const T*>(a.data);
+  p.a_pitch = a.pitch;
+  p.b = static_cast<const T*>(b);
+  p.c = static_cast<T*>(c.data);
+  p.c_pitch = c.pitch;
+  p.m = c.rows;
+  p.n = c.cols;
+  p.accumulate = accumulate;
+  return p;
+}
+
+}  // namespace
+
+// Workers own ranges of columns, so that each reads its own part of b only; or
+// ranges of rows, where c has too few panels to share them out fairly.
+template <typename T>
+void CpuBackend::RunProduct(const Product<T>& p,
+                            ProductKernel<T> kernel) const {
+  if (p.m == 0 || p.n == 0) return;
+  const KernelTable<T>& table = kernels<T>();
+  const int64_t panels = CeilDiv(p.n, table.panel);
+  const int64_t tiles = CeilDiv(p.m, table.tile_rows);
+  const double terms =
+      static_cast<double>(p.m) * p.n * std::max<int64_t>(p.k, 1);
+  const int parts =
+      PartsFor(*workers_, terms * kNanosPerTerm * (sizeof(T) / sizeof(float)));
+  if (parts == 1) return kernel(p, {0, p.m}, {0, panels});
+  // The share of the work that the busiest worker gets.
+  const double by_panel = static_cast<double>(CeilDiv(panels, parts)) / panels;
+  const double by_tile = static_cast<double>(CeilDiv(tiles, parts)) / tiles;
+  if (by_panel <= by_tile) {
+    workers_->Run(parts, [&](int i) {
+      const Range mine = PartOf(panels, 1, i, parts);
+      if (mine.begin < mine.end) kernel(p, {0, p.m}, mine);
+    });
+  } else {
+    workers_->Run(parts, [&](int i) {
+      const Range mine = {p.m * i / parts, p.m * (i + 1) / parts};
+      if (mine.begin < mine.end) kernel(p, mine, {0, panels});
+    });
+  }
+}
+
+size_t CpuBackend::PackedBytes(DType dtype, int64_t k, int64_t n) const {
+  size_t bytes = 0;
+  WithFloatType(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    const int64_t lanes = kernels<T>().lanes;
+    bytes = CeilDiv(n, lanes) * lanes * k * sizeof(T);
+  });
+  return bytes;
+}
+
+void CpuBackend::Pack(DType dtype, ConstBlock w, bool transpose,
+                      void* packed) const {
+  const int64_t k = transpose ? w.cols : w.rows;
+  const int64_t n = transpose ? w.rows : w.cols;
+  WithFloatType(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    const KernelTable<T>& table = kernels<T>();
+    const int64_t panels = CeilDiv(n, table.panel);
+    const double nanos = kNanosPerPacked * k * table.panel;
+    ParallelFor(workers_, panels, 1, nanos, [&](Range range) {
+      table.pack(static_cast<const T*>(w.data), w.pitch, transpose, k, n, range,
+                 static_cast<T*>(packed));
+    });
+  });
+}
+
+void CpuBackend::MatMulPacked(DType dtype, ConstBlock a, const void* packed,
+                              Block c, bool accumulate) const {
+  assert(a.rows == c.rows);
+  WithFloatType(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    Product<T> p = MakeProduct<T>(a, packed, c, accumulate);
+    p.k = a.cols;
+    RunProduct(p, kernels<T>().multiply_packed);
+  });
+}
+
+void CpuBackend::MatMul(DType dtype, ConstBlock a, ConstBlock b,
+                        bool transpose_b, Block c, bool accumulate) const {
+  assert(a.rows == c.rows);
+  assert(a.cols == (transpose_b ? b.cols : b.rows));
+  assert(c.cols == (transpose_b ? b.rows : b.cols));
+  WithFloatType(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    Product<T> p = MakeProduct<T>(a, b.data, c, accumulate);
+    p.b_pitch = b.pitch;
+    p.k = a.cols;
+    p.transpose_b = transpose_b;
+    RunProduct(p, kernels<T>().multiply);
+  });
+}
+
+void CpuBackend::MatMulTransposeA(DType dtype, ConstBlock a, ConstBlock b,
+                                  Block c, bool accumulate) const {
+  assert(a.rows == b.rows && a.cols == c.rows && b.cols == c.cols);
+  WithFloatType(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    Product<T> p = MakeProduct<T>(a, b.data, c, accumulate);
+    p.b_pitch = b.pitch;
+    p.k = a.rows;
+    RunProduct(p, kernels<T>().multiply_transposed);
+  });
+}
+
+}  // namespace cavs

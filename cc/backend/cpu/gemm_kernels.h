@@ -1,0 +1,218 @@
+// Matrix products. For kernels_*.cc alone; see kernel_set.h.
+//
+// All of them run one kernel: a tile of a few rows of c by a panel of up to
+// four vectors of columns, held in registers while it walks along k.
+#ifndef CAVS_CC_BACKEND_CPU_GEMM_KERNELS_H_
+#define CAVS_CC_BACKEND_CPU_GEMM_KERNELS_H_
+
+#include "cc/backend/cpu/math_kernels.h"
+#include "cc/backend/cpu/pack_kernels.h"
+
+namespace cavs {
+namespace CAVS_ISA {
+namespace {
+
+// One tile of c: `depth` terms per element.
+template <typename T>
+struct TileArgs {
+  const T* a;
+  int64_t a_pitch;
+  const T* b;
+  int64_t b_pitch;
+  T* c;
+  int64_t c_pitch;
+  int64_t depth;
+  int64_t last_lanes;  // Columns of c in the last vector of the panel.
+  bool accumulate;
+};
+
+template <typename T>
+using TileFunction = void (*)(const TileArgs<T>& t);
+
+// One term: row i of the tile is a[i, k], or a[k, i] if kTransposeA.
+template <typename T, int kRows, int kVectors, bool kTransposeA>
+CAVS_INLINE void AddTerm(const T* a, int64_t a_pitch, const T* b,
+                         V<T> (&sum)[kRows][kVectors]) {
+  V<T> right[kVectors];
+  CAVS_UNROLL
+  for (int j = 0; j < kVectors; ++j) {
+    right[j] = Simd<T>::Load(b + j * Simd<T>::kLanes);
+  }
+  CAVS_UNROLL
+  for (int i = 0; i < kRows; ++i) {
+    const V<T> left = Constant<T>(a[kTransposeA ? i : i * a_pitch]);
+    CAVS_UNROLL
+    for (int j = 0; j < kVectors; ++j) {
+      sum[i][j] = Simd<T>::Fma(left, right[j], sum[i][j]);
+    }
+  }
+}
+
+template <typename T, int kRows, int kVectors>
+CAVS_INLINE void StoreTile(const TileArgs<T>& t,
+                           const V<T> (&sum)[kRows][kVectors]) {
+  using S = Simd<T>;
+  CAVS_UNROLL
+  for (int i = 0; i < kRows; ++i) {
+    CAVS_UNROLL
+    for (int j = 0; j < kVectors; ++j) {
+      T* c = t.c + i * t.c_pitch + j * S::kLanes;
+      if (j < kVectors - 1 || t.last_lanes == S::kLanes) {
+        S::Store(c, t.accumulate ? sum[i][j] + S::Load(c) : sum[i][j]);
+      } else {
+        const int64_t n = t.last_lanes;
+        S::StoreFirst(
+            c, t.accumulate ? sum[i][j] + S::LoadFirst(c, n) : sum[i][j], n);
+      }
+    }
+  }
+}
+
+template <typename T, int kRows, int kVectors, bool kTransposeA>
+void Tile(const TileArgs<T>& t) {
+  // A few accumulators cannot hide the latency of the sums: small tiles take
+  // several terms at a time, each into sums of its own.
+  constexpr int kAccumulators = kRows * kVectors;
+  constexpr int kChains = kAccumulators >= 8 ? 1 : kAccumulators >= 4 ? 2 : 4;
+  const int64_t a_pitch = t.a_pitch, b_pitch = t.b_pitch;
+  const int64_t a_step = kTransposeA ? a_pitch : 1;
+  const T* a = t.a;
+  const T* b = t.b;
+  V<T> sum[kChains][kRows][kVectors] = {};
+  int64_t k = 0;
+  for (; k + kChains <= t.depth; k += kChains) {
+    CAVS_UNROLL
+    for (int chain = 0; chain < kChains; ++chain, a += a_step, b += b_pitch) {
+      AddTerm<T, kRows, kVectors, kTransposeA>(a, a_pitch, b, sum[chain]);
+    }
+  }
+  for (; k < t.depth; ++k, a += a_step, b += b_pitch) {
+    AddTerm<T, kRows, kVectors, kTransposeA>(a, a_pitch, b, sum[0]);
+  }
+  CAVS_UNROLL
+  for (int chain = 1; chain < kChains; ++chain) {
+    CAVS_UNROLL
+    for (int i = 0; i < kRows; ++i) {
+      CAVS_UNROLL
+      for (int j = 0; j < kVectors; ++j) sum[0][i][j] += sum[chain][i][j];
+    }
+  }
+  StoreTile<T, kRows, kVectors>(t, sum[0]);
+}
+
+// kFunction[rows - 1] for every height of a tile that is `kVectors` wide.
+template <typename T, int kVectors, bool kTransposeA,
+          typename = std::make_integer_sequence<int, TileRows(kVectors)>>
+struct Tiles;
+
+template <typename T, int kVectors, bool kTransposeA, int... kRow>
+struct Tiles<T, kVectors, kTransposeA, std::integer_sequence<int, kRow...>> {
+  static constexpr TileFunction<T> kFunction[] = {
+      Tile<T, kRow + 1, kVectors, kTransposeA>...};
+};
+
+// Rows [0, rows) of c by one panel, in tiles of nearly the same height.
+template <typename T, int kVectors, bool kTransposeA>
+void RowsOfPanel(TileArgs<T> t, int64_t rows) {
+  const int64_t count = CeilDiv(rows, TileRows(kVectors));
+  const T* a = t.a;
+  T* c = t.c;
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t begin = rows * i / count, end = rows * (i + 1) / count;
+    t.a = a + begin * (kTransposeA ? 1 : t.a_pitch);
+    t.c = c + begin * t.c_pitch;
+    Tiles<T, kVectors, kTransposeA>::kFunction[end - begin - 1](t);
+  }
+}
+
+// The same for a panel of `width` columns.
+template <typename T, bool kTransposeA>
+void MultiplyPanel(TileArgs<T> t, int64_t rows, int64_t width) {
+  const int64_t vectors = CeilDiv(width, Simd<T>::kLanes);
+  t.last_lanes = width - (vectors - 1) * Simd<T>::kLanes;
+  if (vectors == 1) RowsOfPanel<T, 1, kTransposeA>(t, rows);
+  if (vectors == 2) RowsOfPanel<T, 2, kTransposeA>(t, rows);
+  if constexpr (kPanelVectors > 2) {
+    if (vectors == 3) RowsOfPanel<T, 3, kTransposeA>(t, rows);
+    if (vectors == 4) RowsOfPanel<T, 4, kTransposeA>(t, rows);
+  }
+}
+
+template <typename T>
+int64_t PanelWidth(const Product<T>& p, int64_t panel) {
+  return Smaller(kPanel<T>, p.n - panel * kPanel<T>);
+}
+
+template <typename T>
+int64_t PaddedWidth(int64_t width) {
+  return CeilDiv(width, Simd<T>::kLanes) * Simd<T>::kLanes;
+}
+
+// A slice of a panel (256 KiB of it) and a block of a stay in the L2 cache
+// together while each is used again.
+constexpr int64_t kSliceDepth = 1024;
+constexpr int64_t kBlockBytes = 256 << 10;
+
+template <typename T>
+void MultiplyPacked(const Product<T>& p, Range rows, Range panels) {
+  const int64_t slices = p.k == 0 ? 1 : CeilDiv(p.k, kSliceDepth);
+  for (int64_t s = 0; s < slices; ++s) {
+    const int64_t first = p.k * s / slices;
+    const int64_t depth = p.k * (s + 1) / slices - first;
+    const int64_t fit = kBlockBytes / ((depth + 1) * sizeof(T));
+    const int64_t block =
+        fit < TileRows(kPanelVectors)
+            ? TileRows(kPanelVectors)
+            : fit / TileRows(kPanelVectors) * TileRows(kPanelVectors);
+    for (int64_t row = rows.begin; row < rows.end; row += block) {
+      for (int64_t j = panels.begin; j < panels.end; ++j) {
+        const int64_t width = PanelWidth(p, j);
+        const int64_t padded = PaddedWidth<T>(width);
+        const T* b = p.b + j * kPanel<T> * p.k + first * padded;
+        MultiplyPanel<T, false>({p.a + row * p.a_pitch + first, p.a_pitch, b,
+                                 padded, p.c + row * p.c_pitch + j * kPanel<T>,
+                                 p.c_pitch, depth, 0, p.accumulate || s > 0},
+                                Smaller(block, rows.end - row), width);
+      }
+    }
+  }
+}
+
+// Packs one slice of one panel at a time, on the stack. A single tile reads b
+// where it is.
+template <typename T, bool kTransposeA>
+void MultiplySlices(const Product<T>& p, Range rows, Range panels) {
+  constexpr int64_t kDepth = (64 << 10) / (kPanel<T> * sizeof(T));
+  alignas(64) T packed[kDepth * kPanel<T>];
+  const int64_t count = rows.end - rows.begin;
+  const bool once = count <= TileRows(kPanelVectors) && !p.transpose_b;
+  const int64_t slices = p.k == 0 ? 1 : CeilDiv(p.k, kDepth);
+  for (int64_t s = 0; s < slices; ++s) {
+    const int64_t first = p.k * s / slices;
+    const int64_t depth = p.k * (s + 1) / slices - first;
+    const T* a = kTransposeA ? p.a + first * p.a_pitch + rows.begin
+                             : p.a + rows.begin * p.a_pitch + first;
+    for (int64_t j = panels.begin; j < panels.end; ++j) {
+      const int64_t width = PanelWidth(p, j);
+      const T* b = p.b + first * p.b_pitch + j * kPanel<T>;
+      int64_t b_pitch = p.b_pitch;
+      if (!once || width < kPanel<T>) {
+        PackPanel<T>(p.b, p.b_pitch, p.transpose_b, p.n, j, first, depth,
+                     packed);
+        b = packed;
+        b_pitch = PaddedWidth<T>(width);
+      }
+      MultiplyPanel<T, kTransposeA>(
+          {a, p.a_pitch, b, b_pitch,
+           p.c + rows.begin * p.c_pitch + j * kPanel<T>, p.c_pitch, depth, 0,
+           p.accumulate || s > 0},
+          count, width);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace CAVS_ISA
+}  // namespace cavs
+
+#endif  // CAVS_CC_BACKEND_CPU_GEMM_KERNELS_H_

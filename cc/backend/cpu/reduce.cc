@@ -1,0 +1,55 @@
+// Sums over blocks: which worker computes what.
+#include <cassert>
+
+#include "cc/backend/cpu/cpu_backend.h"
+#include "cc/backend/cpu/dispatch.h"
+#include "cc/backend/cpu/parallel.h"
+
+namespace cavs {
+namespace {
+
+constexpr double kNanosPerElement = 0.15;
+
+}  // namespace
+
+template <typename T>
+void CpuBackend::RunSumRows(ConstBlock x, Block out, bool accumulate) const {
+  const KernelTable<T>& table = kernels<T>();
+  const T* from = static_cast<const T*>(x.data);
+  T* to = static_cast<T*>(out.data);
+  ParallelFor(workers_, x.cols, table.lanes * 4, kNanosPerElement * x.rows,
+              [&](Range range) {
+                table.sum_rows(from + range.begin, x.pitch, x.rows,
+                               range.end - range.begin, to + range.begin,
+                               accumulate);
+              });
+}
+
+template <typename T>
+void CpuBackend::RunSumColumns(ConstBlock x, Block out) const {
+  const KernelTable<T>& table = kernels<T>();
+  const T* from = static_cast<const T*>(x.data);
+  T* to = static_cast<T*>(out.data);
+  ParallelFor(workers_, x.rows, 16, kNanosPerElement * x.cols,
+              [&](Range range) {
+                for (int64_t i = range.begin; i < range.end; ++i) {
+                  to[i * out.pitch] = table.sum(from + i * x.pitch, x.cols);
+                }
+              });
+}
+
+void CpuBackend::SumRows(DType dtype, ConstBlock x, Block out,
+                         bool accumulate) const {
+  assert(x.cols == out.cols && out.rows == 1);
+  WithFloatType(dtype, [&](auto zero) {
+    RunSumRows<decltype(zero)>(x, out, accumulate);
+  });
+}
+
+void CpuBackend::SumColumns(DType dtype, ConstBlock x, Block out) const {
+  assert(x.rows == out.rows && out.cols == 1);
+  WithFloatType(dtype,
+                [&](auto zero) { RunSumColumns<decltype(zero)>(x, out); });
+}
+
+}  // namespace cavs

@@ -1,0 +1,208 @@
+// The products of the CPU backend against a naive sum in double precision.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "cc/backend/cpu/cpu_backend.h"
+#include "tests/cc/backend/backend_test_util.h"
+
+namespace cavs {
+namespace {
+
+enum class Kind {
+  kPacked,
+  kPackedTransposed,
+  kPlain,
+  kTransposeB,
+  kTransposeA
+};
+constexpr Kind kKinds[] = {Kind::kPacked, Kind::kPackedTransposed, Kind::kPlain,
+                           Kind::kTransposeB, Kind::kTransposeA};
+
+bool TransposesA(Kind kind) { return kind == Kind::kTransposeA; }
+bool TransposesB(Kind kind) {
+  return kind == Kind::kPackedTransposed || kind == Kind::kTransposeB;
+}
+
+// Memory for a packed weight, aligned as the contract asks for.
+class Packed {
+ public:
+  explicit Packed(size_t bytes)
+      : data_(bytes + 64 + kGuard, 0x5a), size_(bytes) {
+    begin_ = 64 - reinterpret_cast<uintptr_t>(data_.data()) % 64;
+  }
+  void* data() { return data_.data() + begin_; }
+  bool GuardHolds() const {
+    return std::all_of(data_.begin() + begin_ + size_, data_.end(),
+                       [](uint8_t byte) { return byte == 0x5a; });
+  }
+
+ private:
+  static constexpr size_t kGuard = 256;
+  std::vector<uint8_t> data_;
+  size_t size_, begin_;
+};
+
+template <typename T>
+void Multiply(const Backend& backend, Kind kind, const Matrix<T>& a,
+              const Matrix<T>& b, Matrix<T>& c, int64_t k, bool accumulate) {
+  const DType dtype = DTypeOf<T>();
+  switch (kind) {
+    case Kind::kPacked:
+    case Kind::kPackedTransposed: {
+      Packed packed(backend.PackedBytes(dtype, k, c.cols()));
+      backend.Pack(dtype, b.view(), TransposesB(kind), packed.data());
+      EXPECT_TRUE(packed.GuardHolds());
+      return backend.MatMulPacked(dtype, a.view(), packed.data(), c.block(),
+                                  accumulate);
+    }
+    case Kind::kPlain:
+    case Kind::kTransposeB:
+      return backend.MatMul(dtype, a.view(), b.view(), TransposesB(kind),
+                            c.block(), accumulate);
+    case Kind::kTransposeA:
+      return backend.MatMulTransposeA(dtype, a.view(), b.view(), c.block(),
+                                      accumulate);
+  }
+}
+
+struct Shape {
+  int64_t m, k, n;
+  int64_t padding = 0;
+};
+
+template <typename T>
+struct Operands {
+  Operands(Kind kind, const Shape& s)
+      : a(TransposesA(kind) ? s.k : s.m, TransposesA(kind) ? s.m : s.k,
+          s.padding, s.padding % 3),
+        b(TransposesB(kind) ? s.n : s.k, TransposesB(kind) ? s.k : s.n,
+          2 * s.padding, s.padding % 2),
+        c(s.m, s.n, s.padding, s.padding % 5) {
+    a.Fill(1);
+    b.Fill(2);
+    c.Fill(3);
+  }
+  Matrix<T> a, b, c;
+};
+
+// The inputs are multiples of 1/64 below 2 in size: sums of fewer than 2^10
+// terms are exact in fp32 too, whatever their order.
+template <typename T>
+void ExpectProduct(const Backend& backend, Kind kind, const Shape& s,
+                   bool accumulate) {
+  SCOPED_TRACE(testing::Message()
+               << "kind " << static_cast<int>(kind) << ": [" << s.m << ", "
+               << s.k << "] x [" << s.k << ", " << s.n << "], padding "
+               << s.padding << (accumulate ? ", accumulated" : ""));
+  Operands<T> x(kind, s);
+  const Matrix<T> before = x.c;
+  Multiply(backend, kind, x.a, x.b, x.c, s.k, accumulate);
+  EXPECT_TRUE(x.a.GuardsHold() && x.b.GuardsHold());
+  ASSERT_TRUE(x.c.GuardsHold());
+  for (int64_t i = 0; i < s.m; ++i) {
+    for (int64_t j = 0; j < s.n; ++j) {
+      double sum = accumulate ? before.at(i, j) : 0;
+      for (int64_t k = 0; k < s.k; ++k) {
+        const double left = TransposesA(kind) ? x.a.at(k, i) : x.a.at(i, k);
+        const double right = TransposesB(kind) ? x.b.at(j, k) : x.b.at(k, j);
+        sum += left * right;
+      }
+      ASSERT_NEAR(x.c.at(i, j), sum, 1e-6 * (1 + std::abs(sum)))
+          << "c[" << i << "][" << j << "]";
+    }
+  }
+}
+
+class GemmTest : public IsaTest {};
+CAVS_INSTANTIATE_ISA_TEST(GemmTest);
+
+TEST_P(GemmTest, EveryKindEqualsTheNaiveProductForEverySmallShape) {
+  SerialWorkers workers;
+  const CpuBackend backend(&workers, GetParam());
+  const int64_t sides[] = {0, 1, 2, 3, 5, 7, 12, 13, 16, 17};
+  const int64_t widths[] = {0,  1,  3,  4,  5,  8,  15, 16,
+                            17, 31, 33, 48, 63, 64, 65};
+  ForFloatTypes([&](auto zero) {
+    for (Kind kind : kKinds) {
+      for (int64_t m : sides) {
+        for (int64_t k : {0, 1, 2, 3, 17}) {
+          for (int64_t n : widths) {
+            const bool accumulate = (m + k + n) % 2;
+            ExpectProduct<decltype(zero)>(backend, kind, {m, k, n, (m + n) % 7},
+                                          accumulate);
+            if (testing::Test::HasFatalFailure()) return;
+          }
+        }
+      }
+    }
+  });
+}
+
+TEST_P(GemmTest, EveryKindEqualsTheNaiveProductForLargeShapes) {
+  SerialWorkers workers;
+  const CpuBackend backend(&workers, GetParam());
+  const Shape shapes[] = {{130, 65, 130, 3}, {64, 64, 64},     {300, 5, 5, 11},
+                          {2, 700, 150, 1},  {7, 300, 200, 0}, {70, 513, 66, 2},
+                          {1, 1023, 129, 5}, {13, 260, 40, 24}};
+  ForFloatTypes([&](auto zero) {
+    for (Kind kind : kKinds) {
+      for (const Shape& shape : shapes) {
+        for (bool accumulate : {false, true}) {
+          ExpectProduct<decltype(zero)>(backend, kind, shape, accumulate);
+        }
+      }
+    }
+  });
+}
+
+// Longer than a slice of a panel, and more rows than a block of them.
+TEST_P(GemmTest, LongSumsAreAddedSliceBySlice) {
+  SerialWorkers workers;
+  const CpuBackend backend(&workers, GetParam());
+  ForFloatTypes([&](auto zero) {
+    for (Kind kind : kKinds) {
+      for (bool accumulate : {false, true}) {
+        ExpectProduct<decltype(zero)>(backend, kind, {3, 2500, 70, 1},
+                                      accumulate);
+        ExpectProduct<decltype(zero)>(backend, kind, {150, 1100, 18, 0},
+                                      accumulate);
+      }
+    }
+  });
+}
+
+TEST_P(GemmTest, AnyNumberOfWorkersComputesTheProductAndRepeatsItsBits) {
+  const Shape shapes[] = {
+      {1, 512, 2048}, {200, 128, 64}, {33, 256, 200, 7}, {500, 300, 5}};
+  for (int count : {1, 2, 3, 7}) {
+    SCOPED_TRACE(count);
+    ThreadedWorkers workers(count);
+    const CpuBackend backend(&workers, GetParam());
+    ForFloatTypes([&](auto zero) {
+      using T = decltype(zero);
+      for (Kind kind : kKinds) {
+        for (const Shape& shape : shapes) {
+          ExpectProduct<T>(backend, kind, shape, true);
+          Operands<T> once(kind, shape), again(kind, shape);
+          // Numbers whose sums round, so that another order would show.
+          for (Operands<T>* x : {&once, &again}) {
+            for (int64_t i = 0; i < x->a.rows(); ++i) {
+              for (int64_t j = 0; j < x->a.cols(); ++j) {
+                x->a.at(i, j) = std::sin(T(1 + i + 3 * j));
+              }
+            }
+            Multiply(backend, kind, x->a, x->b, x->c, shape.k, true);
+          }
+          EXPECT_TRUE(once.c.SameBits(again.c));
+        }
+      }
+    });
+  }
+}
+
+}  // namespace
+}  // namespace cavs
