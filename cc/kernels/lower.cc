@@ -7,13 +7,13 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "cc/core/status.h"
 #include "cc/kernels/foreign_kernel.h"
 #include "cc/kernels/program_builder.h"
 #include "tensorflow/core/common_runtime/function_body.h"
 #include "tensorflow/core/common_runtime/function_def_utils.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/graph/algorithm.h"
-#include "tensorflow/core/platform/errors.h"
 
 namespace cavs {
 namespace {
@@ -21,7 +21,6 @@ namespace {
 using tensorflow::Edge;
 using tensorflow::Node;
 using tensorflow::PartialTensorShape;
-namespace errors = tensorflow::errors;
 
 absl::Status ReadRoles(const tensorflow::FunctionDef& function,
                        const std::string& attribute, std::vector<Role>* roles) {
@@ -33,7 +32,7 @@ absl::Status ReadRoles(const tensorflow::FunctionDef& function,
     Role role;
     role.name = parts[0];
     if (parts.size() > 1 && !absl::SimpleAtoi(parts[1], &role.index)) {
-      return errors::Internal(attribute, ": bad role ", name);
+      return absl::InternalError(StrCat(attribute, ": bad role ", name));
     }
     roles->push_back(role);
   }
@@ -50,7 +49,7 @@ class Lowering {
         runtime_->GetFunctionLibraryDefinition();
     auto record = library->FindRecord(name);
     if (record == nullptr) {
-      return errors::Internal("function ", name, " is not in the library");
+      return absl::InternalError(StrCat("function ", name, " is not in the library"));
     }
     const tensorflow::FunctionDef& function = record->fdef();
     TF_RETURN_IF_ERROR(ReadRoles(function, "_cavs_inputs", &inputs_));
@@ -109,8 +108,8 @@ class Lowering {
       rows = rows || row_dependent_[edge->src()->id()];
     }
     if (std::count(traced.inputs.begin(), traced.inputs.end(), -1) > 0) {
-      return errors::Internal("vertex function: ", node.name(),
-                              " has an operand that was not lowered");
+      return absl::InternalError(StrCat("vertex function: ", node.name(),
+                              " has an operand that was not lowered"));
     }
     if (!tensorflow::GetNodeAttr(node.attrs(), "_cavs_shapes", &traced.shapes)
              .ok()) {
@@ -147,7 +146,7 @@ class Lowering {
     const int symbol = builder_.AddRowSymbol(traced, 0);
     if (kind == kinds->end() ||
         builder_.symbol(symbol).kind != SymbolKind::kRows) {
-      return errors::Internal("vertex function: bad argument ", node.name());
+      return absl::InternalError(StrCat("vertex function: bad argument ", node.name()));
     }
     row_dependent_[node.id()] = true;
     builder_.AddNode(kind->second, node, {}, {symbol}).index = role.index;
@@ -194,7 +193,7 @@ class Lowering {
     TF_RETURN_IF_ERROR(tensorflow::GetNodeAttr(node.attrs(), "value", &proto));
     tensorflow::Tensor value;
     if (!value.FromProto(*proto)) {
-      return errors::Internal("vertex function: bad constant ", node.name());
+      return absl::InternalError(StrCat("vertex function: bad constant ", node.name()));
     }
     Symbol symbol;
     symbol.name = node.name();
@@ -259,10 +258,10 @@ class Lowering {
     const auto kind = kinds->find(role.name);
     if (kind == kinds->end() ||
         builder_.symbol(symbol).kind != SymbolKind::kRows) {
-      return errors::InvalidArgument(
+      return absl::InvalidArgumentError(StrCat(
           "vertex function: ", role.name, " ", role.index,
           " got a tensor without a row per vertex but expected [None, ...]. "
-          "Compute it from a pulled or gathered tensor.");
+          "Compute it from a pulled or gathered tensor."));
     }
     builder_.AddNode(kind->second, node, {symbol}, {}).index = role.index;
     return absl::OkStatus();

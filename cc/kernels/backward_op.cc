@@ -1,0 +1,165 @@
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "cc/backend/cpu/cpu_backend.h"
+#include "cc/core/executor.h"
+#include "cc/kernels/compile.h"
+#include "cc/kernels/program_builder.h"
+#include "cc/kernels/status_util.h"
+#include "cc/kernels/tape_variant.h"
+#include "cc/kernels/tf_workers.h"
+#include "tensorflow/core/framework/cancellation.h"
+#include "tensorflow/core/framework/op_kernel.h"
+#include "tensorflow/core/framework/variant_op_registry.h"
+
+namespace cavs {
+namespace {
+
+using ::tensorflow::OpInputList;
+using ::tensorflow::OpKernel;
+using ::tensorflow::OpKernelConstruction;
+using ::tensorflow::OpKernelContext;
+using ::tensorflow::PartialTensorShape;
+using ::tensorflow::Tensor;
+using ::tensorflow::TensorShape;
+
+// Replays a tape. As stateless as ForwardOp.
+class BackwardOp : public OpKernel {
+ public:
+  explicit BackwardOp(OpKernelConstruction* context)
+      : OpKernel(context), pool_(std::make_shared<StoragePool>()) {
+    OP_REQUIRES_OK(context,
+                   context->GetAttr("capture_counts", &capture_counts_));
+    OP_REQUIRES_OK(context, context->GetAttr("pull_shapes", &pull_shapes_));
+    OP_REQUIRES_OK(context,
+                   context->GetAttr("capture_shapes", &capture_shapes_));
+    OP_REQUIRES_OK(context, Compile(context, "gradient_functions",
+                                    /*keep_results=*/true, &compiled_));
+  }
+
+  void Compute(OpKernelContext* context) override {
+    const auto* handle =
+        context->input(0).scalar<tensorflow::Variant>()().get<TapeVariant>();
+    OP_REQUIRES(
+        context, handle != nullptr && handle->tape != nullptr,
+        absl::InvalidArgumentError(
+            "tape: got an empty one but expected that of a CavsForward with "
+            "keep_tape=True. Compute the gradient in the program that ran the "
+            "forward pass, or call the model under a GradientTape."));
+    const Tape& tape = *handle->tape;
+    BackwardArguments arguments;
+    OP_REQUIRES_OK(context, ReadPushGrads(context, tape, &arguments));
+    OP_REQUIRES_OK(context, AllocatePullGrads(context, tape, &arguments));
+    OP_REQUIRES_OK(context, AllocateCaptureGrads(context, &arguments));
+
+    TfWorkers workers(context);
+    const CpuBackend backend(&workers);
+    Environment environment;
+    environment.backend = &backend;
+    environment.pool = pool_.get();
+    environment.host = context;
+    if (auto* manager = context->cancellation_manager()) {
+      environment.cancelled = [manager] { return manager->IsCancelled(); };
+    }
+    OP_REQUIRES_OK(context, ToAbsl(RunBackward(compiled_.model, tape, arguments,
+                                               environment)));
+  }
+
+ private:
+  absl::Status ReadPushGrads(OpKernelContext* context, const Tape& tape,
+                             BackwardArguments* arguments) {
+    OpInputList grads;
+    TF_RETURN_IF_ERROR(context->input_list("push_grads", &grads));
+    for (const Tensor& grad : grads) {
+      if (grad.dims() < 1 || grad.dim_size(0) != tape.schedule.num_vertices()) {
+        return absl::InvalidArgumentError(
+            StrCat("push_grads[", arguments->push_grads.size(), "]: got shape ",
+                   grad.shape().DebugString(), " but expected [",
+                   tape.schedule.num_vertices(), ", ...], as the push."));
+      }
+      arguments->push_grads.push_back(ToBlock(grad));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status AllocatePullGrads(OpKernelContext* context, const Tape& tape,
+                                 BackwardArguments* arguments) {
+    for (size_t i = 0; i < pull_shapes_.size(); ++i) {
+      TensorShape shape;
+      if (!pull_shapes_[i].AsTensorShape(&shape)) {
+        return absl::InvalidArgumentError("pull_shapes: not fully known");
+      }
+      shape.InsertDim(0, tape.schedule.num_vertices());
+      Tensor* grad = nullptr;
+      TF_RETURN_IF_ERROR(context->allocate_output(i, shape, &grad));
+      if (!EveryTypePulls(i)) Zero(grad);
+      arguments->pull_grads.push_back(ToBlock(*grad));
+    }
+    return absl::OkStatus();
+  }
+
+  // Gradients of captures that a function does not use are zero.
+  absl::Status AllocateCaptureGrads(OpKernelContext* context,
+                                    BackwardArguments* arguments) {
+    size_t next = 0;
+    for (size_t type = 0; type < capture_counts_.size(); ++type) {
+      const std::vector<int>& captures = compiled_.result_captures[type];
+      std::vector<TensorRef> grads(captures.size());
+      for (int i = 0; i < capture_counts_[type]; ++i, ++next) {
+        TensorShape shape;
+        if (next >= capture_shapes_.size() ||
+            !capture_shapes_[next].AsTensorShape(&shape)) {
+          return absl::InvalidArgumentError("capture_shapes: not fully known");
+        }
+        Tensor* grad = nullptr;
+        TF_RETURN_IF_ERROR(context->allocate_output(pull_shapes_.size() + next,
+                                                    shape, &grad));
+        const auto found = std::find(captures.begin(), captures.end(), i);
+        if (found == captures.end()) {
+          Zero(grad);
+        } else {
+          grads[found - captures.begin()] = ToTensorRef(*grad);
+        }
+      }
+      arguments->capture_grads.push_back(std::move(grads));
+    }
+    return absl::OkStatus();
+  }
+
+  static void Zero(Tensor* tensor) {
+    std::fill_n(static_cast<char*>(tensor->data()), tensor->TotalBytes(), 0);
+  }
+
+  bool EveryTypePulls(size_t pull) const {
+    const std::vector<Program>& programs = compiled_.model.programs;
+    return std::all_of(programs.begin(), programs.end(), [&](const Program& p) {
+      return std::any_of(p.nodes.begin(), p.nodes.end(), [&](const Node& node) {
+        return node.kind == NodeKind::kPullGrad &&
+               node.index == static_cast<int>(pull);
+      });
+    });
+  }
+
+  const std::shared_ptr<StoragePool> pool_;
+  std::vector<int> capture_counts_;
+  std::vector<PartialTensorShape> pull_shapes_, capture_shapes_;
+  CompiledModel compiled_;
+};
+
+REGISTER_KERNEL_BUILDER(Name("CavsBackward").Device(tensorflow::DEVICE_CPU),
+                        BackwardOp);
+
+// TensorFlow asks for zeros in place of the gradient that no one computes.
+absl::Status EmptyTape(OpKernelContext*, const TapeVariant&, TapeVariant* out) {
+  *out = TapeVariant();
+  return absl::OkStatus();
+}
+
+using ::tensorflow::TypeIndex;  // The macro names it unqualified.
+REGISTER_UNARY_VARIANT_UNARY_OP_FUNCTION(
+    ::tensorflow::ZEROS_LIKE_VARIANT_UNARY_OP, ::tensorflow::DEVICE_CPU,
+    TapeVariant, EmptyTape);
+
+}  // namespace
+}  // namespace cavs

@@ -1,0 +1,220 @@
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "cc/backend/cpu/cpu_backend.h"
+#include "cc/core/executor.h"
+#include "cc/kernels/compile.h"
+#include "cc/kernels/program_builder.h"
+#include "cc/kernels/status_util.h"
+#include "cc/kernels/tape_variant.h"
+#include "cc/kernels/tf_workers.h"
+#include "tensorflow/core/framework/cancellation.h"
+#include "tensorflow/core/framework/op_kernel.h"
+
+namespace cavs {
+namespace {
+
+using ::tensorflow::OpInputList;
+using ::tensorflow::OpKernel;
+using ::tensorflow::OpKernelConstruction;
+using ::tensorflow::OpKernelContext;
+using ::tensorflow::PartialTensorShape;
+using ::tensorflow::Tensor;
+using ::tensorflow::TensorShape;
+
+Span<int32_t> ToSpan(const Tensor& tensor) {
+  return {tensor.flat<int32_t>().data(), tensor.NumElements()};
+}
+
+// The scheduler op. Its programs are compiled once and never change, and every
+// step takes its own storage, so any number of threads may run it at once.
+class ForwardOp : public OpKernel {
+ public:
+  explicit ForwardOp(OpKernelConstruction* context)
+      : OpKernel(context), pool_(std::make_shared<StoragePool>()) {
+    OP_REQUIRES_OK(context, context->GetAttr("keep_tape", &keep_tape_));
+    OP_REQUIRES_OK(context,
+                   context->GetAttr("capture_counts", &capture_counts_));
+    OP_REQUIRES_OK(context, context->GetAttr("push_shapes", &push_shapes_));
+    OP_REQUIRES_OK(context, Compile(context, "vertex_functions", keep_tape_,
+                                    &compiled_));
+    const size_t types = compiled_.model.programs.size();
+    OP_REQUIRES(context, capture_counts_.size() == types,
+                absl::InvalidArgumentError(StrCat(
+                    "capture_counts: got ", capture_counts_.size(),
+                    " values but expected one per vertex function, ", types,
+                    ".")));
+  }
+
+  void Compute(OpKernelContext* context) override {
+    ForwardArguments arguments;
+    OP_REQUIRES_OK(context, ReadSchedule(context, &arguments.schedule));
+    OP_REQUIRES_OK(context, ReadPulls(context, &arguments));
+    OP_REQUIRES_OK(context, ReadCaptures(context, &arguments));
+    OP_REQUIRES_OK(context, AllocatePushes(context, &arguments));
+
+    TfWorkers workers(context);
+    const CpuBackend backend(&workers);
+    Environment environment;
+    environment.backend = &backend;
+    environment.pool = pool_.get();
+    environment.host = context;
+    if (auto* manager = context->cancellation_manager()) {
+      environment.cancelled = [manager] { return manager->IsCancelled(); };
+    }
+    std::shared_ptr<Tape> tape;
+    if (keep_tape_) {
+      tape = std::make_shared<Tape>();
+      for (int i = 0; i < 4; ++i) {
+        tape->alive.push_back(std::make_shared<Tensor>(context->input(i)));
+      }
+    }
+    OP_REQUIRES_OK(context, ToAbsl(RunForward(compiled_.model, arguments,
+                                              environment, tape.get())));
+    Tensor* output = nullptr;
+    OP_REQUIRES_OK(context, context->allocate_output("tape", TensorShape({}),
+                                                     &output));
+    output->scalar<tensorflow::Variant>()() = TapeVariant{std::move(tape)};
+  }
+
+ private:
+  absl::Status ReadSchedule(OpKernelContext* context, ScheduleView* schedule) {
+    const Tensor& child_row = context->input(3);
+    if (child_row.dims() != 2) {
+      return absl::InvalidArgumentError(
+          StrCat("child_row: got shape ", child_row.shape().DebugString(),
+                 " but expected [arity, V]. Take it from a Schedule."));
+    }
+    schedule->order = ToSpan(context->input(0));
+    schedule->task_splits = ToSpan(context->input(1));
+    schedule->task_type = ToSpan(context->input(2));
+    schedule->child_row = ToSpan(child_row);
+    schedule->arity = static_cast<int>(child_row.dim_size(0));
+    int slots = 0;
+    for (const Program& program : compiled_.model.programs) {
+      for (const Node& node : program.nodes) {
+        if (node.kind == NodeKind::kGather) {
+          slots = std::max(slots, node.index + 1);
+        }
+      }
+    }
+    if (schedule->arity < slots) {
+      return absl::InvalidArgumentError(StrCat(
+          "schedule: got child rows of ", schedule->arity,
+          " slots but expected at least ", slots,
+          ", as the vertex function gathers from slot ", slots - 1,
+          ". Make the schedule with the arity of the vertex function."));
+    }
+    const int num_types = static_cast<int>(compiled_.model.programs.size());
+    return ToAbsl(ValidateSchedule(*schedule, num_types));
+  }
+
+  absl::Status ReadPulls(OpKernelContext* context, ForwardArguments* arguments) {
+    OpInputList pulls;
+    TF_RETURN_IF_ERROR(context->input_list("pulls", &pulls));
+    const int64_t num_vertices = arguments->schedule.num_vertices();
+    for (int i = 0; i < pulls.size(); ++i) {
+      if (pulls[i].dims() < 1 || pulls[i].dim_size(0) != num_vertices) {
+        return absl::InvalidArgumentError(StrCat(
+            "pulls[", i, "]: got shape ", pulls[i].shape().DebugString(),
+            " but expected [", num_vertices,
+            ", ...]: one row per vertex of the minibatch. Check that the input "
+            "and the graphs belong to the same minibatch."));
+      }
+      arguments->pulls.push_back(ToBlock(pulls[i]));
+    }
+    for (const Program& program : compiled_.model.programs) {
+      for (const Node& node : program.nodes) {
+        if (node.kind != NodeKind::kPull) continue;
+        const int64_t columns = program.symbols[node.outputs[0]].columns();
+        if (arguments->pulls[node.index].cols != columns) {
+          return absl::InvalidArgumentError(StrCat(
+              "pulls[", node.index, "]: got rows of ",
+              arguments->pulls[node.index].cols, " elements but expected ",
+              columns, ", as when the vertex function was traced."));
+        }
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status ReadCaptures(OpKernelContext* context,
+                            ForwardArguments* arguments) {
+    OpInputList captures;
+    TF_RETURN_IF_ERROR(context->input_list("captures", &captures));
+    int next = 0;
+    for (size_t type = 0; type < capture_counts_.size(); ++type) {
+      std::vector<TensorRef> own;
+      for (int i = 0; i < capture_counts_[type]; ++i, ++next) {
+        if (next >= captures.size()) {
+          return absl::InvalidArgumentError(StrCat(
+              "captures: got ", captures.size(),
+              " tensors but expected the sum of capture_counts."));
+        }
+        own.push_back(ToTensorRef(captures[next]));
+      }
+      TF_RETURN_IF_ERROR(CheckCaptures(type, own));
+      arguments->captures.push_back(std::move(own));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckCaptures(size_t type, const std::vector<TensorRef>& own) {
+    for (const Symbol& symbol : compiled_.model.programs[type].symbols) {
+      if (symbol.source != SymbolSource::kCapture || !symbol.shape_known) {
+        continue;
+      }
+      if (own[symbol.index].shape != symbol.shape) {
+        return absl::InvalidArgumentError(StrCat(
+            "captures[", symbol.index, "] (", symbol.name,
+            "): its shape differs from when the vertex function was traced. "
+            "Use a new GraphSupport for weights of another shape."));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status AllocatePushes(OpKernelContext* context,
+                              ForwardArguments* arguments) {
+    for (size_t i = 0; i < push_shapes_.size(); ++i) {
+      TensorShape shape;
+      if (!push_shapes_[i].AsTensorShape(&shape)) {
+        return absl::InvalidArgumentError(
+            StrCat("push_shapes[", i, "]: got ", push_shapes_[i].DebugString(),
+                   " but expected a fully known shape."));
+      }
+      shape.InsertDim(0, arguments->schedule.num_vertices());
+      Tensor* push = nullptr;
+      TF_RETURN_IF_ERROR(context->allocate_output(i, shape, &push));
+      if (!EveryTypePushes(i)) {
+        std::fill_n(static_cast<char*>(push->data()), push->TotalBytes(), 0);
+      }
+      arguments->pushes.push_back(ToBlock(*push));
+    }
+    return absl::OkStatus();
+  }
+
+  bool EveryTypePushes(size_t push) const {
+    const std::vector<Program>& programs = compiled_.model.programs;
+    return std::all_of(programs.begin(), programs.end(), [&](const Program& p) {
+      return std::any_of(p.nodes.begin(), p.nodes.end(), [&](const Node& node) {
+        return node.kind == NodeKind::kPush &&
+               node.index == static_cast<int>(push);
+      });
+    });
+  }
+
+  const std::shared_ptr<StoragePool> pool_;
+  bool keep_tape_ = false;
+  std::vector<int> capture_counts_;
+  std::vector<PartialTensorShape> push_shapes_;
+  CompiledModel compiled_;
+};
+
+REGISTER_KERNEL_BUILDER(Name("CavsForward").Device(tensorflow::DEVICE_CPU),
+                        ForwardOp);
+
+}  // namespace
+}  // namespace cavs

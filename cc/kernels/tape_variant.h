@@ -1,0 +1,30 @@
+// A tape as a TensorFlow tensor.
+#ifndef CAVS_CC_KERNELS_TAPE_VARIANT_H_
+#define CAVS_CC_KERNELS_TAPE_VARIANT_H_
+
+#include <memory>
+#include <string>
+
+#include "cc/core/tape.h"
+#include "tensorflow/core/framework/variant.h"
+#include "tensorflow/core/framework/variant_tensor_data.h"
+
+namespace cavs {
+
+// Copies share the tape; it goes with the last of them. Null: no tape was kept.
+struct TapeVariant {
+  std::shared_ptr<const Tape> tape;
+
+  static constexpr const char kTypeName[] = "cavs::TapeVariant";
+  std::string TypeName() const { return kTypeName; }
+  std::string DebugString() const { return kTypeName; }
+  // A tape never leaves the process.
+  void Encode(tensorflow::VariantTensorData* data) const {
+    data->set_type_name(TypeName());
+  }
+  bool Decode(const tensorflow::VariantTensorData&) { return false; }
+};
+
+}  // namespace cavs
+
+#endif  // CAVS_CC_KERNELS_TAPE_VARIANT_H_

@@ -1,0 +1,191 @@
+#include "tensorflow/core/framework/common_shape_fns.h"
+#include "tensorflow/core/framework/op.h"
+#include "tensorflow/core/framework/shape_inference.h"
+
+namespace cavs {
+namespace {
+
+using ::tensorflow::PartialTensorShape;
+using ::tensorflow::shape_inference::DimensionHandle;
+using ::tensorflow::shape_inference::InferenceContext;
+using ::tensorflow::shape_inference::ShapeHandle;
+
+// Outputs [first, first + shapes.size()) are `rows` rows of the shapes in
+// attribute `name`; without `rows`, just of those shapes.
+absl::Status SetShapes(InferenceContext* c, const char* name,
+                       const DimensionHandle* rows, int* first) {
+  std::vector<PartialTensorShape> shapes;
+  TF_RETURN_IF_ERROR(c->GetAttr(name, &shapes));
+  for (const PartialTensorShape& shape : shapes) {
+    ShapeHandle handle;
+    TF_RETURN_IF_ERROR(c->MakeShapeFromPartialTensorShape(shape, &handle));
+    if (rows != nullptr) {
+      TF_RETURN_IF_ERROR(c->Concatenate(c->Vector(*rows), handle, &handle));
+    }
+    c->set_output((*first)++, handle);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ForwardShape(InferenceContext* c) {
+  ShapeHandle order, task_splits, task_type, child_row;
+  TF_RETURN_IF_ERROR(c->WithRank(c->input(0), 1, &order));
+  TF_RETURN_IF_ERROR(c->WithRank(c->input(1), 1, &task_splits));
+  TF_RETURN_IF_ERROR(c->WithRank(c->input(2), 1, &task_type));
+  TF_RETURN_IF_ERROR(c->WithRank(c->input(3), 2, &child_row));
+  DimensionHandle num_vertices, num_splits;
+  TF_RETURN_IF_ERROR(
+      c->Merge(c->Dim(order, 0), c->Dim(child_row, 1), &num_vertices));
+  TF_RETURN_IF_ERROR(c->Add(c->Dim(task_type, 0), 1, &num_splits));
+  TF_RETURN_IF_ERROR(
+      c->Merge(c->Dim(task_splits, 0), num_splits, &num_splits));
+
+  std::vector<tensorflow::DataType> pulls;
+  TF_RETURN_IF_ERROR(c->GetAttr("Tpulls", &pulls));
+  for (size_t i = 0; i < pulls.size(); ++i) {
+    ShapeHandle pull;
+    TF_RETURN_IF_ERROR(c->WithRankAtLeast(c->input(4 + i), 1, &pull));
+    TF_RETURN_IF_ERROR(
+        c->Merge(num_vertices, c->Dim(pull, 0), &num_vertices));
+  }
+  int output = 0;
+  TF_RETURN_IF_ERROR(SetShapes(c, "push_shapes", &num_vertices, &output));
+  c->set_output(output, c->Scalar());
+  return absl::OkStatus();
+}
+
+absl::Status BackwardShape(InferenceContext* c) {
+  ShapeHandle tape;
+  TF_RETURN_IF_ERROR(c->WithRank(c->input(0), 0, &tape));
+  DimensionHandle num_vertices = c->UnknownDim();
+  for (int i = 1; i < c->num_inputs(); ++i) {
+    ShapeHandle grad;
+    TF_RETURN_IF_ERROR(c->WithRankAtLeast(c->input(i), 1, &grad));
+    TF_RETURN_IF_ERROR(
+        c->Merge(num_vertices, c->Dim(grad, 0), &num_vertices));
+  }
+  int output = 0;
+  TF_RETURN_IF_ERROR(SetShapes(c, "pull_shapes", &num_vertices, &output));
+  return SetShapes(c, "capture_shapes", nullptr, &output);
+}
+
+}  // namespace
+
+REGISTER_OP("CavsForward")
+    .Input("order: int32")
+    .Input("task_splits: int32")
+    .Input("task_type: int32")
+    .Input("child_row: int32")
+    .Input("pulls: Tpulls")
+    .Input("captures: Tcaptures")
+    .Output("pushes: Tpushes")
+    .Output("tape: variant")
+    .Attr("vertex_functions: list(func) >= 1")
+    .Attr("gradient_functions: list(func) >= 0")
+    .Attr("capture_counts: list(int) >= 1")
+    .Attr("push_shapes: list(shape) >= 0")
+    .Attr("Tpulls: list(type) >= 0")
+    .Attr("Tcaptures: list(type) >= 0")
+    .Attr("Tpushes: list(type) >= 0")
+    .Attr("keep_tape: bool = false")
+    .Attr("eager: bool = true")
+    .Attr("lazy: bool = true")
+    .SetShapeFn(ForwardShape)
+    .Doc(R"doc(
+Evaluates a vertex function for every vertex of a minibatch of graphs.
+
+The scheduler of Cavs (arXiv:1712.04048, Algorithm 1): operators that depend on no
+gathered state run once over all V rows (eager), those between gather and scatter
+task by task, and those that no scattered state depends on once over all rows again
+(lazy). Not meant to be called by hand: `cavs_tf.GraphSupport` traces the functions
+and describes their arguments in function attributes.
+
+order: [V], from CavsSchedule; so are the next three.
+task_splits: [T + 1].
+task_type: [T].
+child_row: [arity, V].
+pulls: External inputs, [V, ...] each, in vertex order.
+captures: What the vertex functions close over (weights), those of type 0 first.
+pushes: External outputs, [V] + push_shapes[i], in vertex order.
+tape: Scalar. What CavsBackward reads; empty unless keep_tape.
+vertex_functions: One traced function per vertex type.
+gradient_functions: Their derivatives; read by the gradient of this op only.
+capture_counts: How many captures each function has.
+push_shapes: The shape of one row of each push.
+keep_tape: Whether a CavsBackward follows.
+eager: Off, eager operators run task by task (for ablation).
+lazy: Off, lazy operators run task by task (for ablation).
+)doc");
+
+REGISTER_OP("CavsBackward")
+    .Input("tape: variant")
+    .Input("push_grads: Tpushes")
+    .Output("pull_grads: Tpulls")
+    .Output("capture_grads: Tcaptures")
+    .Attr("gradient_functions: list(func) >= 1")
+    .Attr("capture_counts: list(int) >= 1")
+    .Attr("pull_shapes: list(shape) >= 0")
+    .Attr("capture_shapes: list(shape) >= 0")
+    .Attr("Tpushes: list(type) >= 0")
+    .Attr("Tpulls: list(type) >= 0")
+    .Attr("Tcaptures: list(type) >= 0")
+    .Attr("eager: bool = true")
+    .Attr("lazy: bool = true")
+    .SetShapeFn(BackwardShape)
+    .Doc(R"doc(
+The gradient of CavsForward: replays its tasks in reverse with the derivatives of
+the vertex functions. Weight gradients are lazy: one sum over all rows.
+
+tape: From CavsForward with keep_tape. Any number of backward passes may read it.
+push_grads: [V, ...], the gradient of every push.
+pull_grads: [V] + pull_shapes[i], the gradient of every floating-point pull.
+capture_grads: The gradient of every floating-point capture, dense.
+gradient_functions: One traced derivative per vertex type.
+capture_counts: How many floating-point captures each vertex function has.
+pull_shapes: The shape of one row of each floating-point pull.
+capture_shapes: The shape of each floating-point capture.
+eager: As in CavsForward.
+lazy: As in CavsForward.
+)doc");
+
+REGISTER_OP("CavsDescribe")
+    .Output("description: string")
+    .Attr("functions: list(func) >= 1")
+    .Attr("eager: bool = true")
+    .Attr("lazy: bool = true")
+    .SetIsStateful()
+    .SetShapeFn(::tensorflow::shape_inference::ScalarShape)
+    .Doc(R"doc(
+Says how CavsForward or CavsBackward runs traced functions, as JSON: one list per
+function of {name, op, kind, stage, native, outputs}, and the bytes per row kept on
+the tape.
+
+description: Scalar.
+functions: Traced vertex functions, or derivatives.
+)doc");
+
+REGISTER_OP("CavsRowCount")
+    .Input("like: T")
+    .Output("value: out_type")
+    .Attr("T: type")
+    .Attr("out_type: {int32, int64}")
+    .Attr("scale: list(int) >= 0")
+    .Attr("bias: list(int) >= 0")
+    .Attr("shape: shape")
+    .SetShapeFn([](InferenceContext* c) {
+      PartialTensorShape shape;
+      TF_RETURN_IF_ERROR(c->GetAttr("shape", &shape));
+      ShapeHandle handle;
+      TF_RETURN_IF_ERROR(c->MakeShapeFromPartialTensorShape(shape, &handle));
+      c->set_output(0, handle);
+      return absl::OkStatus();
+    })
+    .Doc(R"doc(
+Integers that are affine in a number of rows: scale * shape(like)[0] + bias. Stands
+in a traced vertex function for what was computed from tensor shapes there.
+
+like: [rows, ...].
+value: Of the given shape, row-major.
+)doc");
+
+}  // namespace cavs

@@ -1,0 +1,118 @@
+#include "tensorflow/core/framework/common_shape_fns.h"
+#include "tensorflow/core/framework/op.h"
+#include "tensorflow/core/framework/shape_inference.h"
+
+namespace cavs {
+namespace {
+
+using ::tensorflow::shape_inference::DimensionHandle;
+using ::tensorflow::shape_inference::InferenceContext;
+using ::tensorflow::shape_inference::ShapeHandle;
+
+// The output has the shape of input 0 but as many rows as input 1.
+absl::Status GatherShape(InferenceContext* c) {
+  ShapeHandle table, rows, row, output;
+  TF_RETURN_IF_ERROR(c->WithRankAtLeast(c->input(0), 1, &table));
+  TF_RETURN_IF_ERROR(c->WithRank(c->input(1), 1, &rows));
+  TF_RETURN_IF_ERROR(c->Subshape(table, 1, &row));
+  TF_RETURN_IF_ERROR(c->Concatenate(rows, row, &output));
+  c->set_output(0, output);
+  return absl::OkStatus();
+}
+
+// The output has the shape of input 0 but as many rows as input 2 says.
+absl::Status ScatterShape(InferenceContext* c) {
+  ShapeHandle values, rows, row, unused, output;
+  DimensionHandle count, num_rows;
+  TF_RETURN_IF_ERROR(c->WithRankAtLeast(c->input(0), 1, &values));
+  TF_RETURN_IF_ERROR(c->WithRank(c->input(1), 1, &rows));
+  TF_RETURN_IF_ERROR(c->WithRank(c->input(2), 0, &unused));
+  TF_RETURN_IF_ERROR(c->Merge(c->Dim(values, 0), c->Dim(rows, 0), &count));
+  TF_RETURN_IF_ERROR(c->MakeDimForScalarInput(2, &num_rows));
+  TF_RETURN_IF_ERROR(c->Subshape(values, 1, &row));
+  TF_RETURN_IF_ERROR(c->Concatenate(c->Vector(num_rows), row, &output));
+  c->set_output(0, output);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+REGISTER_OP("CavsGather")
+    .Input("state: T")
+    .Input("child_row: int32")
+    .Output("gathered: T")
+    .Attr("T: {float, double, int32, int64}")
+    .SetShapeFn(GatherShape)
+    .Doc(R"doc(
+Collects one child's state for every vertex of a task.
+
+gathered[i] = state[child_row[i]], or zeros where child_row[i] is -1 (no child). Its
+gradient is CavsScatter.
+
+state: [V, ...], one row per vertex.
+child_row: [M], in [-1, V).
+gathered: [M, ...].
+)doc");
+
+REGISTER_OP("CavsScatter")
+    .Input("values: T")
+    .Input("child_row: int32")
+    .Input("num_rows: int32")
+    .Output("state: T")
+    .Attr("T: {float, double, int32, int64}")
+    .SetShapeFn(ScatterShape)
+    .Doc(R"doc(
+Adds rows into the rows of children, in order: the reverse of CavsGather.
+
+state starts as zeros; state[child_row[i]] += values[i] for i = 0, 1, ... so that the
+sum is the same from run to run; rows with -1 are skipped. Its gradient is
+CavsGather.
+
+values: [M, ...].
+child_row: [M], in [-1, num_rows). May repeat.
+num_rows: Scalar, V.
+state: [V, ...].
+)doc");
+
+REGISTER_OP("CavsPull")
+    .Input("input: T")
+    .Input("order: int32")
+    .Output("rows: T")
+    .Attr("T: type")
+    .SetShapeFn(GatherShape)
+    .Doc(R"doc(
+Brings rows of an external input into execution order: rows[i] = input[order[i]].
+
+Its gradient is CavsPush.
+
+input: [V, ...], in vertex order.
+order: [V], a permutation of [0, V), from CavsSchedule.
+rows: [V, ...].
+)doc");
+
+REGISTER_OP("CavsPush")
+    .Input("rows: T")
+    .Input("order: int32")
+    .Output("output: T")
+    .Attr("T: type")
+    .SetShapeFn([](InferenceContext* c) {
+      ShapeHandle rows, order;
+      DimensionHandle count;
+      TF_RETURN_IF_ERROR(c->WithRankAtLeast(c->input(0), 1, &rows));
+      TF_RETURN_IF_ERROR(c->WithRank(c->input(1), 1, &order));
+      TF_RETURN_IF_ERROR(c->Merge(c->Dim(rows, 0), c->Dim(order, 0), &count));
+      TF_RETURN_IF_ERROR(c->ReplaceDim(rows, 0, count, &rows));
+      c->set_output(0, rows);
+      return absl::OkStatus();
+    })
+    .Doc(R"doc(
+Brings rows back into vertex order: output[order[i]] = rows[i].
+
+The reverse of CavsPull, which is its gradient.
+
+rows: [V, ...], in execution order.
+order: [V], a permutation of [0, V), from CavsSchedule.
+output: [V, ...].
+)doc");
+
+}  // namespace cavs
