@@ -15,14 +15,16 @@ namespace {
 template <typename T>
 using V = typename Simd<T>::V;
 template <typename T>
-using I = typename Simd<T>::I;
+using I = typename Simd<T>::I;  // Signed, for comparisons and shifts.
+template <typename T>
+using U = typename Simd<T>::U;  // Unsigned, for sums that may wrap around.
 
 template <typename T>
 struct Float;
 
 template <>
 struct Float<float> {
-  using Int = int32_t;
+  using Int = uint32_t;
   static constexpr int kMantissaBits = 23;
   static constexpr int kBias = 127;
   static constexpr Int kSqrtHalfBits = 0x3f3504f3;
@@ -39,7 +41,7 @@ struct Float<float> {
 
 template <>
 struct Float<double> {
-  using Int = int64_t;
+  using Int = uint64_t;
   static constexpr int kMantissaBits = 52;
   static constexpr int kBias = 1023;
   static constexpr Int kSqrtHalfBits = 0x3fe6a09e667f3bcd;
@@ -58,11 +60,11 @@ CAVS_INLINE V<T> Constant(T value) {
   return Simd<T>::Broadcast(value);
 }
 template <typename T>
-CAVS_INLINE I<T> Bits(V<T> x) {
-  return reinterpret_cast<I<T>>(x);
+CAVS_INLINE U<T> Bits(V<T> x) {
+  return reinterpret_cast<U<T>>(x);
 }
 template <typename T>
-CAVS_INLINE V<T> FromBits(I<T> x) {
+CAVS_INLINE V<T> FromBits(U<T> x) {
   return reinterpret_cast<V<T>>(x);
 }
 template <typename T>
@@ -97,13 +99,19 @@ CAVS_INLINE V<T> LogSeries(V<T> x) {
 
 // 2^n of an integral n whose result is a normal number.
 template <typename T>
-CAVS_INLINE V<T> PowerOfTwo(I<T> n) {
+CAVS_INLINE V<T> PowerOfTwo(U<T> n) {
   return FromBits<T>((n + Float<T>::kBias) << Float<T>::kMantissaBits);
 }
 template <typename T>
-CAVS_INLINE I<T> ToInt(V<T> n) {
+CAVS_INLINE U<T> ToInt(V<T> n) {
   const V<T> round = Constant<T>(Float<T>::kRound);
   return Bits<T>(n + round) - Bits<T>(round);
+}
+
+// Keeps the sign.
+template <typename T>
+CAVS_INLINE U<T> ShiftRight(U<T> n, int bits) {
+  return reinterpret_cast<U<T>>(reinterpret_cast<I<T>>(n) >> bits);
 }
 
 // a * 2^n, where the result may be subnormal or infinite.
@@ -112,8 +120,8 @@ CAVS_INLINE V<T> Scale(V<T> a, V<T> n) {
   if constexpr (Simd<T>::kHasScale) {
     return Simd<T>::Scale(a, n);
   } else {
-    const I<T> all = ToInt<T>(n);
-    const I<T> half = all >> 1;
+    const U<T> all = ToInt<T>(n);
+    const U<T> half = ShiftRight<T>(all, 1);
     return a * PowerOfTwo<T>(half) * PowerOfTwo<T>(all - half);
   }
 }
@@ -168,7 +176,7 @@ CAVS_INLINE V<T> Tanh(V<T> x) {
   const V<T> power = PowerOfTwo<T>(ToInt<T>(e.n));
   const V<T> m = S::Fma(power, e.fraction, power - Constant<T>(1));
   const V<T> t = m * S::Reciprocal(m + Constant<T>(2));
-  const I<T> magnitude = Bits<T>(t) & ~Bits<T>(sign);
+  const U<T> magnitude = Bits<T>(t) & ~Bits<T>(sign);
   return FromBits<T>(magnitude | (Bits<T>(x) & Bits<T>(sign)));
 }
 
@@ -183,12 +191,13 @@ CAVS_INLINE V<T> Log(V<T> x) {
   const V<T> infinity = Constant<T>(T(__builtin_inf()));
 
   // x = m * 2^e with m in [sqrt(1/2), sqrt(2)); subnormals are scaled first.
-  const V<T> smallest_normal = PowerOfTwo<T>(I<T>{} + Int(1 - F::kBias));
+  const V<T> smallest_normal = PowerOfTwo<T>(U<T>{} + Int(1 - F::kBias));
   const auto subnormal = x < smallest_normal;
-  const V<T> scale = PowerOfTwo<T>(I<T>{} + Int(F::kMantissaBits));
+  const V<T> scale = PowerOfTwo<T>(U<T>{} + Int(F::kMantissaBits));
   const V<T> normal = subnormal ? x * scale : x;
-  const I<T> bits = Bits<T>(normal) - F::kSqrtHalfBits;
-  V<T> e = FromBits<T>(Bits<T>(round) + (bits >> F::kMantissaBits)) - round;
+  const U<T> bits = Bits<T>(normal) - F::kSqrtHalfBits;
+  V<T> e = FromBits<T>(Bits<T>(round) + ShiftRight<T>(bits, F::kMantissaBits)) -
+           round;
   e = e - (subnormal ? Constant<T>(F::kMantissaBits) : zero);
   const V<T> m = FromBits<T>((bits & kMantissa) + F::kSqrtHalfBits);
 

@@ -13,6 +13,7 @@ template <>
 struct Simd<float> {
   using V = __m256;
   typedef int32_t I __attribute__((vector_size(32)));
+  typedef uint32_t U __attribute__((vector_size(32)));
   static constexpr int kLanes = 8;
   static constexpr bool kHasScale = false;
 
@@ -40,6 +41,7 @@ template <>
 struct Simd<double> {
   using V = __m256d;
   typedef int64_t I __attribute__((vector_size(32)));
+  typedef uint64_t U __attribute__((vector_size(32)));
   static constexpr int kLanes = 4;
   static constexpr bool kHasScale = false;
 

@@ -13,6 +13,7 @@ template <>
 struct Simd<float> {
   using V = __m512;
   typedef int32_t I __attribute__((vector_size(64)));
+  typedef uint32_t U __attribute__((vector_size(64)));
   static constexpr int kLanes = 16;
   static constexpr bool kHasScale = true;
 
@@ -45,6 +46,7 @@ template <>
 struct Simd<double> {
   using V = __m512d;
   typedef int64_t I __attribute__((vector_size(64)));
+  typedef uint64_t U __attribute__((vector_size(64)));
   static constexpr int kLanes = 8;
   static constexpr bool kHasScale = true;
 

@@ -14,6 +14,7 @@ template <>
 struct SimdVectors<float> {
   typedef float V __attribute__((vector_size(16)));
   typedef int32_t I __attribute__((vector_size(16)));
+  typedef uint32_t U __attribute__((vector_size(16)));
   CAVS_INLINE static float SqrtOne(float v) { return __builtin_sqrtf(v); }
 };
 
@@ -21,6 +22,7 @@ template <>
 struct SimdVectors<double> {
   typedef double V __attribute__((vector_size(16)));
   typedef int64_t I __attribute__((vector_size(16)));
+  typedef uint64_t U __attribute__((vector_size(16)));
   CAVS_INLINE static double SqrtOne(double v) { return __builtin_sqrt(v); }
 };
 

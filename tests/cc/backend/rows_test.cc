@@ -127,7 +127,7 @@ void ExpectScatterAdd(const Backend& backend, int64_t rows, int64_t cols,
   for (int64_t i = 0; i < rows; ++i) {
     index[i] = static_cast<int32_t>((i * 7 + 3) % 5) - 1;
     for (int64_t j = 0; j < cols; ++j) {
-      if (i % 3 == 0) src.at(i, j) *= T(1e7);
+      if (i % 3 == 0) src.at(i, j) *= T(1e6);
       if (index[i] >= 0) want.at(index[i], j) += src.at(i, j);
     }
   }
