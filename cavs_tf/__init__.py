@@ -4,4 +4,10 @@ A model is one static vertex function, written once for one vertex, and one inpu
 graph per example, which is only data.
 """
 
+from cavs_tf import ops as ops
+from cavs_tf.graph_support import GraphSupport as GraphSupport
+from cavs_tf.graph_support import vertex_function as vertex_function
+from cavs_tf.graphs import GraphBatch as GraphBatch
+from cavs_tf.options import Options as Options
+from cavs_tf.schedule import Schedule as Schedule
 from cavs_tf.version import __version__ as __version__

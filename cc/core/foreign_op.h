@@ -11,13 +11,12 @@
 
 namespace cavs {
 
-// A tensor as the core sees it. A view of rows has pitch != shape[1] * ...;
-// everything else is dense.
+// A tensor as the core sees it: rows, perhaps strided, or something dense.
 struct TensorRef {
   DType dtype = DType::kOther;
   std::vector<int64_t> shape;  // With the leading row dimension, if any.
   void* data = nullptr;
-  int64_t pitch = 0;  // Elements between the starts of two rows.
+  int64_t pitch = 0;  // Elements between the starts of two rows; 0: dense.
   // The framework's own tensor, where there is one; keeps `data` alive.
   std::shared_ptr<void> handle;
   bool opaque = false;  // `handle` is all there is.

@@ -88,7 +88,9 @@ Status ProgramRun::BindStored(const std::vector<bool>& wanted,
       values_[id].rows = DynamicTensor(s.dtype, data, RowsToStore(s),
                                        s.columns(), s.columns(), s.reused);
     } else {
-      values_[id].dense = {s.dtype, s.shape, data, s.columns(), nullptr, false, {}};
+      values_[id].dense.dtype = s.dtype;
+      values_[id].dense.shape = s.shape;
+      values_[id].dense.data = data;
     }
   }
   if (extra_bytes == 0) return Status();

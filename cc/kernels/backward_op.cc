@@ -34,7 +34,7 @@ class BackwardOp : public OpKernel {
     OP_REQUIRES_OK(context, context->GetAttr("pull_shapes", &pull_shapes_));
     OP_REQUIRES_OK(context,
                    context->GetAttr("capture_shapes", &capture_shapes_));
-    OP_REQUIRES_OK(context, Compile(context, "gradient_functions",
+    OP_REQUIRES_OK(context, Compile(context, "gradient",
                                     /*keep_results=*/true, &compiled_));
   }
 

@@ -51,7 +51,7 @@ class DescribeOp : public OpKernel {
  public:
   explicit DescribeOp(OpKernelConstruction* context) : OpKernel(context) {
     CompiledModel compiled;
-    OP_REQUIRES_OK(context, Compile(context, "functions", /*keep_results=*/true,
+    OP_REQUIRES_OK(context, Compile(context, "vertex", /*keep_results=*/true,
                                     &compiled));
     description_ = "[";
     for (const Program& program : compiled.model.programs) {

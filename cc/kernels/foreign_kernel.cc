@@ -41,15 +41,14 @@ int64_t RowElements(const TensorRef& ref) {
 }
 
 bool IsDense(const TensorRef& ref) {
-  return ref.shape.empty() || ref.shape[0] <= 1 ||
-         ref.pitch == RowElements(ref);
+  return ref.pitch == 0 || ref.shape[0] <= 1 || ref.pitch == RowElements(ref);
 }
 
 // Copies between a dense tensor and (possibly strided) rows.
 void CopyRows(const TensorRef& ref, void* dense, bool to_dense) {
   const int64_t rows = ref.shape.empty() ? 1 : ref.shape[0];
   const size_t width = RowElements(ref) * SizeOf(ref.dtype);
-  const size_t pitch = rows <= 1 ? width : ref.pitch * SizeOf(ref.dtype);
+  const size_t pitch = IsDense(ref) ? width : ref.pitch * SizeOf(ref.dtype);
   char* strided = static_cast<char*>(ref.data);
   char* packed = static_cast<char*>(dense);
   if (width == 0) return;

@@ -38,7 +38,7 @@ class ForwardOp : public OpKernel {
     OP_REQUIRES_OK(context,
                    context->GetAttr("capture_counts", &capture_counts_));
     OP_REQUIRES_OK(context, context->GetAttr("push_shapes", &push_shapes_));
-    OP_REQUIRES_OK(context, Compile(context, "vertex_functions", keep_tape_,
+    OP_REQUIRES_OK(context, Compile(context, "vertex", keep_tape_,
                                     &compiled_));
     const size_t types = compiled_.model.programs.size();
     OP_REQUIRES(context, capture_counts_.size() == types,

@@ -22,17 +22,13 @@ using tensorflow::Edge;
 using tensorflow::Node;
 using tensorflow::PartialTensorShape;
 
-absl::Status ReadRoles(const tensorflow::FunctionDef& function,
-                       const std::string& attribute, std::vector<Role>* roles) {
-  std::vector<std::string> names;
-  TF_RETURN_IF_ERROR(tensorflow::GetNodeAttr(
-      tensorflow::AttrSlice(&function.attr()), attribute, &names));
-  for (const std::string& name : names) {
+absl::Status ParseRoles(absl::string_view text, std::vector<Role>* roles) {
+  for (absl::string_view name : absl::StrSplit(text, ',', absl::SkipEmpty())) {
     const std::vector<std::string> parts = absl::StrSplit(name, ':');
     Role role;
     role.name = parts[0];
     if (parts.size() > 1 && !absl::SimpleAtoi(parts[1], &role.index)) {
-      return absl::InternalError(StrCat(attribute, ": bad role ", name));
+      return absl::InternalError(StrCat("signature: bad role ", name));
     }
     roles->push_back(role);
   }
@@ -44,21 +40,23 @@ class Lowering {
   Lowering(tensorflow::FunctionLibraryRuntime* runtime, LoweredFunction* lowered)
       : runtime_(runtime), lowered_(*lowered) {}
 
-  absl::Status Run(const std::string& name) {
+  absl::Status Run(const std::string& name, const std::string& signature) {
     const tensorflow::FunctionLibraryDefinition* library =
         runtime_->GetFunctionLibraryDefinition();
     auto record = library->FindRecord(name);
     if (record == nullptr) {
       return absl::InternalError(StrCat("function ", name, " is not in the library"));
     }
-    const tensorflow::FunctionDef& function = record->fdef();
-    TF_RETURN_IF_ERROR(ReadRoles(function, "_cavs_inputs", &inputs_));
-    TF_RETURN_IF_ERROR(ReadRoles(function, "_cavs_outputs", &outputs_));
-    TF_RETURN_IF_ERROR(tensorflow::GetNodeAttr(
-        tensorflow::AttrSlice(&function.attr()), "_cavs_input_shapes",
-        &input_shapes_));
+    const std::vector<std::string> sides = absl::StrSplit(signature, "->");
+    TF_RETURN_IF_ERROR(ParseRoles(sides.front(), &inputs_));
+    TF_RETURN_IF_ERROR(ParseRoles(sides.back(), &outputs_));
     TF_RETURN_IF_ERROR(tensorflow::FunctionDefToBodyHelper(
         std::move(record), tensorflow::AttrSlice(), library, &body_));
+    if (sides.size() != 2 || inputs_.size() != body_->arg_nodes.size() ||
+        outputs_.size() != body_->ret_nodes.size()) {
+      return absl::InternalError(
+          StrCat("signature of ", name, " does not fit it: ", signature));
+    }
     FindLive();
     std::vector<Node*> order;
     tensorflow::GetReversePostOrder(*body_->graph, &order,
@@ -111,11 +109,7 @@ class Lowering {
       return absl::InternalError(StrCat("vertex function: ", node.name(),
                               " has an operand that was not lowered"));
     }
-    if (!tensorflow::GetNodeAttr(node.attrs(), "_cavs_shapes", &traced.shapes)
-             .ok()) {
-      traced.shapes.clear();
-    }
-    traced.shapes.resize(node.num_outputs());
+    ReadShapes(&traced);
     row_dependent_[node.id()] = rows;
     if (node.type_string() == "CavsRowCount") return LowerRowCount(traced);
     if (!rows && node.type_string() == "Identity") {
@@ -126,13 +120,22 @@ class Lowering {
     return LowerForeign(traced, rows);
   }
 
+  static void ReadShapes(TracedNode* traced) {
+    const Node& node = *traced->node;
+    if (!tensorflow::GetNodeAttr(node.attrs(), "_cavs_shapes", &traced->shapes)
+             .ok()) {
+      traced->shapes.clear();
+    }
+    traced->shapes.resize(node.num_outputs());
+  }
+
   absl::Status LowerArgument(const Node& node) {
     int index;
     TF_RETURN_IF_ERROR(tensorflow::GetNodeAttr(node.attrs(), "index", &index));
     const Role& role = inputs_[index];
     TracedNode traced;
     traced.node = &node;
-    traced.shapes = {input_shapes_[index]};
+    ReadShapes(&traced);
     if (role.name == "capture") return LowerCapture(traced, role);
     if (role.name == "saved") return LowerSaved(traced, role);
     static const auto* const kinds = new std::map<std::string, NodeKind>{
@@ -270,7 +273,6 @@ class Lowering {
   tensorflow::FunctionLibraryRuntime* const runtime_;
   LoweredFunction& lowered_;
   std::vector<Role> inputs_, outputs_;
-  std::vector<PartialTensorShape> input_shapes_;
   std::unique_ptr<tensorflow::FunctionBody> body_;
   ProgramBuilder builder_;
   // By node id.
@@ -280,8 +282,9 @@ class Lowering {
 }  // namespace
 
 absl::Status Lower(tensorflow::FunctionLibraryRuntime* runtime,
-                   const std::string& name, LoweredFunction* lowered) {
-  return Lowering(runtime, lowered).Run(name);
+                   const std::string& name, const std::string& signature,
+                   LoweredFunction* lowered) {
+  return Lowering(runtime, lowered).Run(name, signature);
 }
 
 }  // namespace cavs

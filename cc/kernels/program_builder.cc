@@ -54,7 +54,6 @@ TensorRef ToTensorRef(const tensorflow::Tensor& tensor) {
   for (int64_t dim : tensor.shape().dim_sizes()) ref.shape.push_back(dim);
   ref.handle = std::make_shared<tensorflow::Tensor>(tensor);
   if (ref.dtype != DType::kOther) ref.data = tensor.data();
-  ref.pitch = tensor.NumElements();
   return ref;
 }
 

@@ -81,9 +81,16 @@ REGISTER_OP("CavsForward")
     .Output("pushes: Tpushes")
     .Output("tape: variant")
     .Attr("vertex_functions: list(func) >= 1")
+    .Attr("vertex_signatures: list(string) >= 1")
     .Attr("gradient_functions: list(func) >= 0")
+    .Attr("gradient_signatures: list(string) >= 0")
     .Attr("capture_counts: list(int) >= 1")
+    .Attr("pull_shapes: list(shape) >= 0")
     .Attr("push_shapes: list(shape) >= 0")
+    .Attr("capture_shapes: list(shape) >= 0")
+    .Attr("capture_grad_types: list(type) >= 0")
+    .Attr("differentiable: list(bool) >= 0")
+    .Attr("gradient_error: string = ''")
     .Attr("Tpulls: list(type) >= 0")
     .Attr("Tcaptures: list(type) >= 0")
     .Attr("Tpushes: list(type) >= 0")
@@ -98,7 +105,8 @@ The scheduler of Cavs (arXiv:1712.04048, Algorithm 1): operators that depend on 
 gathered state run once over all V rows (eager), those between gather and scatter
 task by task, and those that no scattered state depends on once over all rows again
 (lazy). Not meant to be called by hand: `cavs_tf.GraphSupport` traces the functions
-and describes their arguments in function attributes.
+and writes their signatures, which say what TensorFlow's cannot: the role and number
+of every argument and result, "vertex_ids,gather:0,pull:0,capture:0->scatter,push:0".
 
 order: [V], from CavsSchedule; so are the next three.
 task_splits: [T + 1].
@@ -109,8 +117,15 @@ captures: What the vertex functions close over (weights), those of type 0 first.
 pushes: External outputs, [V] + push_shapes[i], in vertex order.
 tape: Scalar. What CavsBackward reads; empty unless keep_tape.
 vertex_functions: One traced function per vertex type.
-gradient_functions: Their derivatives; read by the gradient of this op only.
+vertex_signatures: Of each.
+gradient_functions: Their derivatives; like the next five, for the gradient of this op.
+gradient_signatures: Of each.
+capture_shapes: The shape of each capture's gradient.
+capture_grad_types: Its type.
+differentiable: Which captures have a gradient.
+gradient_error: Why there are no derivatives, if there are none.
 capture_counts: How many captures each function has.
+pull_shapes: The shape of one row of each pull.
 push_shapes: The shape of one row of each push.
 keep_tape: Whether a CavsBackward follows.
 eager: Off, eager operators run task by task (for ablation).
@@ -123,6 +138,7 @@ REGISTER_OP("CavsBackward")
     .Output("pull_grads: Tpulls")
     .Output("capture_grads: Tcaptures")
     .Attr("gradient_functions: list(func) >= 1")
+    .Attr("gradient_signatures: list(string) >= 1")
     .Attr("capture_counts: list(int) >= 1")
     .Attr("pull_shapes: list(shape) >= 0")
     .Attr("capture_shapes: list(shape) >= 0")
@@ -141,6 +157,7 @@ push_grads: [V, ...], the gradient of every push.
 pull_grads: [V] + pull_shapes[i], the gradient of every floating-point pull.
 capture_grads: The gradient of every floating-point capture, dense.
 gradient_functions: One traced derivative per vertex type.
+gradient_signatures: Of each.
 capture_counts: How many floating-point captures each vertex function has.
 pull_shapes: The shape of one row of each floating-point pull.
 capture_shapes: The shape of each floating-point capture.
@@ -150,7 +167,8 @@ lazy: As in CavsForward.
 
 REGISTER_OP("CavsDescribe")
     .Output("description: string")
-    .Attr("functions: list(func) >= 1")
+    .Attr("vertex_functions: list(func) >= 1")
+    .Attr("vertex_signatures: list(string) >= 1")
     .Attr("eager: bool = true")
     .Attr("lazy: bool = true")
     .SetIsStateful()
@@ -161,7 +179,8 @@ function of {name, op, kind, stage, native, outputs}, and the bytes per row kept
 the tape.
 
 description: Scalar.
-functions: Traced vertex functions, or derivatives.
+vertex_functions: Traced vertex functions, or derivatives.
+vertex_signatures: Of each.
 )doc");
 
 REGISTER_OP("CavsRowCount")

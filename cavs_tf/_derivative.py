@@ -1,0 +1,116 @@
+"""The derivative of a traced vertex function, by TensorFlow's own gradient registry."""
+
+import dataclasses
+
+import tensorflow as tf
+from tensorflow.python.framework import func_graph
+from tensorflow.python.ops import gradients_util
+
+from cavs_tf._probe import ROW_COUNTS, Analysis, Values, live_operations, random_rows
+from cavs_tf._tracing import TracedVertex
+
+
+@dataclasses.dataclass
+class Derivative:
+    """`dF` of one vertex function.
+
+    Attributes:
+      graph: The graph.
+      inputs: (role, placeholder) pairs: scatter_grad, push_grad:i, saved:i.
+      outputs: (role, tensor) pairs: gather_grad:k, pull_grad:i, capture_grad:i.
+      saved: The forward tensors behind saved:0, saved:1, ...
+      analysis: Of the graph, folded.
+    """
+
+    graph: func_graph.FuncGraph
+    inputs: list
+    outputs: list
+    saved: list
+    analysis: Analysis
+
+
+def differentiate(
+    traced: TracedVertex, push_names: list[str], pull_names: list[str], forward: Analysis
+) -> Derivative:
+    """Traces the derivative.
+
+    Args:
+      traced: The vertex function, folded.
+      push_names: All pushes of the model; their position is their number.
+      pull_names: All floating-point pulls of the model; likewise.
+      forward: The analysis of the vertex function.
+
+    Raises:
+      LookupError: If an operator has no gradient; names the vertex function.
+    """
+    graph = func_graph.FuncGraph(f"{traced.name}_gradient")
+    sources, seeds = _results(traced, push_names)
+    targets = _targets(traced, pull_names)
+    with graph.as_default():
+        grad_inputs = [
+            (role, tf.compat.v1.placeholder(t.dtype, [None, *t.shape[1:]], name=role.split(":")[0]))
+            for role, t in seeds
+        ]
+        try:
+            grads = gradients_util._GradientsHelper(
+                sources,
+                [t for _, t in targets],
+                grad_ys=[placeholder for _, placeholder in grad_inputs],
+                src_graph=traced.graph,
+            )
+        except LookupError as error:
+            raise LookupError(
+                f"{traced.name}: an operator of the vertex function has no gradient ({error}). "
+                "Use another operator, or wrap the result in tf.stop_gradient."
+            ) from error
+        outputs = [
+            (role, tf.convert_to_tensor(grad))
+            for (role, _), grad in zip(targets, grads, strict=True)
+            if grad is not None
+        ]
+    return _analyse(graph, grad_inputs, outputs, forward)
+
+
+def _results(traced, push_names):
+    """What is differentiated, and the roles of the gradients that come in."""
+    results = [("scatter_grad", traced.scattered)] if traced.scattered.dtype.is_floating else []
+    for i, name in enumerate(push_names):
+        if name in traced.pushes and traced.pushes[name].dtype.is_floating:
+            results.append((f"push_grad:{i}", traced.pushes[name]))
+    return [t for _, t in results], results
+
+
+def _targets(traced, pull_names):
+    """What it is differentiated by, and the roles of the gradients that go out."""
+    targets = [(f"gather_grad:{k}", t) for k, t in enumerate(traced.gathers)]
+    targets += [
+        (f"pull_grad:{i}", traced.pulls[name])
+        for i, name in enumerate(pull_names)
+        if name in traced.pulls
+    ]
+    differentiable = [c for c in traced.captures if c.differentiable]
+    targets += [(f"capture_grad:{i}", c.placeholder) for i, c in enumerate(differentiable)]
+    return targets
+
+
+def _analyse(graph, grad_inputs, outputs, forward) -> Derivative:
+    tensors = [t for _, t in outputs]
+    values, given = Values(), {}
+    row_inputs = [placeholder for _, placeholder in grad_inputs]
+    for seed, placeholder in enumerate(row_inputs):
+        values[placeholder] = [
+            random_rows(placeholder.dtype, placeholder.shape[1:], seed, n) for n in ROW_COUNTS
+        ]
+    captured = list(graph.captures)
+    for external, placeholder in captured:
+        values[placeholder] = forward.values[external]
+        given[id(placeholder)] = forward.kind(external)
+    placeholders = [placeholder for _, placeholder in captured]
+    analysis = Analysis(graph, row_inputs, placeholders, tensors, values, given)
+    analysis.fold()
+    analysis.annotate(sums=True)
+    needed = {id(op) for op in live_operations(tensors)}
+    saved = [(e, p) for e, p in captured if id(p.op) in needed]
+    inputs = list(grad_inputs)
+    inputs += [(f"saved:{i}", placeholder) for i, (_, placeholder) in enumerate(saved)]
+    return Derivative(graph, inputs, outputs, [e for e, _ in saved], analysis)

@@ -1,0 +1,198 @@
+"""From a GraphSupport to the functions that the C++ ops run."""
+
+import dataclasses
+
+import tensorflow as tf
+from tensorflow.python.eager.polymorphic_function import concrete_function
+
+from cavs_tf import _probe
+from cavs_tf._derivative import Derivative, differentiate
+from cavs_tf._probe import ROW_COUNTS, Analysis, Values, check_row_independence, random_rows
+from cavs_tf._tracing import TracedVertex, trace
+
+
+@dataclasses.dataclass
+class Functions:
+    """The traced functions of one model: one per vertex type of each.
+
+    Attributes:
+      traced: The vertex functions.
+      forward: (TensorFlow function, signature) pairs.
+      backward: Their derivatives, likewise; empty if they cannot be differentiated.
+      gradient_error: Why, then.
+      push_names, push_specs: Of all types; rows of [*shape].
+      pull_names, pull_specs: In the order in which the ops take them.
+    """
+
+    traced: list
+    forward: list
+    backward: list
+    gradient_error: str
+    push_names: list
+    push_specs: list
+    pull_names: list
+    pull_specs: list
+
+    @property
+    def captures(self) -> list:
+        return [capture for traced in self.traced for capture in traced.captures]
+
+    def is_usable_in(self, graph) -> bool:
+        """Are all tensors that it captured reachable from `graph` (None: eagerly)?"""
+        reachable = set()
+        while graph is not None:
+            reachable.add(id(graph))
+            graph = getattr(graph, "outer_graph", None)
+        return all(
+            capture.is_variable
+            or not tf.is_symbolic_tensor(capture.source)
+            or id(capture.source.graph) in reachable
+            for capture in self.captures
+        )
+
+
+def make_functions(vertex_functions, arity, state, pulls) -> Functions:
+    """Traces vertex functions and their derivatives.
+
+    Args:
+      vertex_functions: (name, callable) per vertex type.
+      arity, state, pulls: As for `trace`.
+
+    Raises:
+      ValueError: If a vertex function breaks a rule; the message says which.
+    """
+    with tf.init_scope():
+        traced = [trace(name, fn, arity, state, pulls) for name, fn in vertex_functions]
+        push_names, push_specs = _merge_pushes(traced)
+        pull_names = list(pulls)
+        analyses = [_analyse(t) for t in traced]
+        float_pulls = [name for name in pull_names if pulls[name].dtype.is_floating]
+        derivatives, error = [], ""
+        try:
+            derivatives = [
+                differentiate(t, push_names, float_pulls, a)
+                for t, a in zip(traced, analyses, strict=True)
+            ]
+        except LookupError as missing:
+            error = str(missing)
+        forward = [
+            _forward_function(
+                t, analyses[i], push_names, pull_names, derivatives[i] if derivatives else None
+            )
+            for i, t in enumerate(traced)
+        ]
+        backward = [_backward_function(d) for d in derivatives]
+    return Functions(
+        traced,
+        forward,
+        backward,
+        error,
+        push_names,
+        push_specs,
+        pull_names,
+        [pulls[name] for name in pull_names],
+    )
+
+
+def _merge_pushes(traced):
+    names, specs = [], []
+    for vertex in traced:
+        for name, value in vertex.pushes.items():
+            spec = tf.TensorSpec(value.shape[1:], value.dtype)
+            if name not in names:
+                names.append(name)
+                specs.append(spec)
+            elif specs[names.index(name)] != spec:
+                raise ValueError(
+                    f"{vertex.name}: push {name!r} got rows of shape {spec.shape} "
+                    f"({spec.dtype.name}) but expected {specs[names.index(name)].shape} "
+                    f"({specs[names.index(name)].dtype.name}), as in another vertex function of "
+                    "the model. Push the same kind of row, or under another name."
+                )
+    return names, specs
+
+
+def _analyse(traced: TracedVertex) -> Analysis:
+    row_inputs = [traced.ids, *traced.gathers, *traced.pulls.values()]
+    values = Values()
+    for seed, tensor in enumerate(row_inputs):
+        values[tensor] = [random_rows(tensor.dtype, tensor.shape[1:], seed, n) for n in ROW_COUNTS]
+    for seed, capture in enumerate(traced.captures):
+        values[capture.placeholder] = [_probe_value(traced.name, capture, seed)] * len(ROW_COUNTS)
+    outputs = [traced.scattered, *traced.pushes.values()]
+    analysis = Analysis(
+        traced.graph, row_inputs, [c.placeholder for c in traced.captures], outputs, values
+    )
+    check_row_independence(traced.name, analysis, row_inputs)
+    _check_effects(traced)
+    _check_results(traced, analysis)
+    analysis.fold()
+    analysis.annotate(sums=False)
+    return analysis
+
+
+def _probe_value(name, capture, seed):
+    if capture.by_handle:
+        return capture.source.handle
+    if not _probe.is_numeric(capture.placeholder):
+        if tf.is_symbolic_tensor(capture.source):
+            raise ValueError(
+                f"{name}: captures a {capture.dtype.name} tensor of another graph but expected "
+                "numbers. Pull it, or create it outside of tf.function."
+            )
+        return capture.source
+    if not capture.shape.is_fully_defined():
+        raise ValueError(
+            f"{name}: captured tensor {capture.placeholder.name} got shape {capture.shape} but "
+            "expected a fully known one. Set its shape, or pull it."
+        )
+    return random_rows(capture.dtype, capture.shape, 1000 + seed)
+
+
+def _check_effects(traced):
+    for op in traced.graph.get_operations():
+        if op.type.startswith(("Assign", "ResourceScatter", "ResourceApply")):
+            raise ValueError(
+                f"{traced.name}: operator {op.name} ({op.type}) changes a variable but expected a "
+                "function without effects: it runs once per task, in no fixed order. Change "
+                "variables outside of the vertex function."
+            )
+
+
+def _check_results(traced, analysis):
+    results = {"scatter": traced.scattered}
+    results |= {f"push {name!r}": value for name, value in traced.pushes.items()}
+    for label, tensor in results.items():
+        if analysis.kind(tensor) is not _probe.Kind.ROWS:
+            raise ValueError(
+                f"{traced.name}: {label} got a tensor of shape {tensor.shape} that has no row per "
+                "vertex but expected [None, ...]. Compute it from something pulled or gathered."
+            )
+
+
+def _forward_function(traced, analysis, push_names, pull_names, derivative: Derivative | None):
+    inputs = [("vertex_ids", traced.ids)]
+    inputs += [(f"gather:{k}", t) for k, t in enumerate(traced.gathers)]
+    inputs += [(f"pull:{pull_names.index(n)}", t) for n, t in traced.pulls.items()]
+    inputs += [(f"capture:{i}", c.placeholder) for i, c in enumerate(traced.captures)]
+    outputs = [("scatter", traced.scattered)]
+    outputs += [(f"push:{push_names.index(n)}", t) for n, t in traced.pushes.items()]
+    if derivative is not None:
+        outputs += [(f"saved:{i}", t) for i, t in enumerate(derivative.saved)]
+    return _concrete(traced.graph, inputs, outputs, analysis, sums=False)
+
+
+def _backward_function(derivative: Derivative):
+    return _concrete(
+        derivative.graph, derivative.inputs, derivative.outputs, derivative.analysis, sums=True
+    )
+
+
+def _concrete(graph, inputs, outputs, analysis, sums):
+    """A TensorFlow function, and a text that says what its arguments and results are."""
+    for _, tensor in inputs:
+        analysis.annotate_operation(tensor.op, sums)
+    graph.inputs = [t for _, t in inputs]
+    graph.outputs = [t for _, t in outputs]
+    signature = "->".join(",".join(role for role, _ in side) for side in (inputs, outputs))
+    return concrete_function.ConcreteFunction.from_func_graph(graph, None, {}), signature

@@ -1,0 +1,245 @@
+"""Traces a vertex function into a TensorFlow graph.
+
+Weights are captured by value: reading a variable inside a vertex function becomes
+an input of the traced function, which the caller fills with what the variable holds
+at that moment. The C++ side then sees tensors only.
+"""
+
+import contextvars
+import dataclasses
+from collections.abc import Callable, Mapping
+
+import tensorflow as tf
+from tensorflow.python.framework import func_graph, ops
+from tensorflow.python.ops import resource_variable_ops
+
+# Which vertex the running code is part of. A constant handle: the value belongs to
+# the thread (or task) that set it.
+_CURRENT = contextvars.ContextVar("cavs_tf_vertex")
+
+
+@dataclasses.dataclass
+class Vertex:
+    """What `gather`, `pull`, `scatter` and `push` act on while a vertex function runs."""
+
+    gathered: list
+    pulls: Mapping[str, tf.Tensor]
+    ids: tf.Tensor
+    scattered: tf.Tensor | None = None
+    pushes: dict = dataclasses.field(default_factory=dict)
+
+    def run(self, function: Callable[[], None]) -> "Vertex":
+        token = _CURRENT.set(self)
+        try:
+            function()
+        finally:
+            _CURRENT.reset(token)
+        return self
+
+
+def current_vertex(method: str) -> Vertex:
+    """The vertex being evaluated, for `method` of a `GraphSupport`.
+
+    Raises:
+      RuntimeError: Outside of a vertex function.
+    """
+    vertex = _CURRENT.get(None)
+    if vertex is None:
+        raise RuntimeError(
+            f"{method}: called outside of a vertex function but expected inside one. "
+            "Call it from `vertex()`, and the GraphSupport itself with graphs."
+        )
+    return vertex
+
+
+@dataclasses.dataclass(frozen=True)
+class Capture:
+    """A tensor that a vertex function reads but does not compute from its vertex.
+
+    Attributes:
+      placeholder: Its stand-in in the traced graph.
+      source: The variable it is read from, or else the tensor itself.
+      by_handle: The variable is passed as a resource, because a function called by
+        the vertex function reads it.
+    """
+
+    placeholder: tf.Tensor
+    source: object
+    by_handle: bool = False
+
+    @property
+    def is_variable(self) -> bool:
+        return not isinstance(self.source, tf.Tensor)
+
+    @property
+    def shape(self) -> tf.TensorShape:
+        """Of the value, and so of the gradient."""
+        return tf.TensorShape(self.source.shape)
+
+    @property
+    def dtype(self) -> tf.DType:
+        return tf.as_dtype(self.source.dtype)
+
+    @property
+    def differentiable(self) -> bool:
+        return self.dtype.is_floating and self.shape.is_fully_defined()
+
+    def value(self) -> tf.Tensor:
+        """What to feed now, read so that a GradientTape notices."""
+        if not self.is_variable:
+            return self.source
+        variable = _of_this_replica(self.source)
+        if self.by_handle:
+            resource_variable_ops.variable_accessed(variable)
+            return variable.handle
+        return variable.read_value()
+
+
+def _of_this_replica(variable):
+    """Under a distribution strategy, the copy that the running replica holds."""
+    container = getattr(variable, "_distributed_container", None)
+    container = container() if container is not None else None
+    if container is None or not tf.distribute.in_cross_replica_context():
+        context = tf.distribute.get_replica_context()
+        if container is not None and context is not None:
+            return container._get_on_device_or_primary()
+    return variable
+
+
+class VertexGraph(func_graph.FuncGraph):
+    """A graph that reads variables through inputs of its own."""
+
+    def __init__(self, name: str):
+        super().__init__(name)
+        self._variable_of_handle = {}
+        self._read_values = {}  # By id of the handle.
+
+    def watch_variable(self, v):
+        self._variable_of_handle[id(v.handle)] = v
+        super().watch_variable(v)
+
+    def _create_op_internal(self, op_type, inputs, *args, **kwargs):
+        if op_type in ("ReadVariableOp", "ResourceGather"):
+            variable = self._variable_behind(inputs[0])
+            if variable is not None:
+                value = self._read(variable)
+                if op_type == "ReadVariableOp":
+                    return value.op
+                with self.as_default():
+                    return tf.gather(value, inputs[1]).op
+        return super()._create_op_internal(op_type, inputs, *args, **kwargs)
+
+    def _variable_behind(self, handle):
+        """The variable of a handle from outside, or of its stand-in here; else None."""
+        for external, placeholder in self.captures:
+            if placeholder is handle:
+                handle = external
+        return self._variable_of_handle.get(id(handle))
+
+    def _read(self, variable) -> tf.Tensor:
+        key = id(variable.handle)
+        if key not in self._read_values:
+            with self.as_default(), ops.control_dependencies(None):
+                placeholder = tf.compat.v1.placeholder(
+                    variable.dtype, variable.shape, name=variable.name.split(":")[0]
+                )
+            self._read_values[key] = Capture(placeholder, variable)
+        return self._read_values[key].placeholder
+
+    def all_captures(self) -> list[Capture]:
+        """Everything read from outside, in the order in which it was first read."""
+        captures = list(self._read_values.values())
+        for external, placeholder in self.captures:
+            if not placeholder.consumers():
+                continue  # A variable that is read by value.
+            variable = self._variable_of_handle.get(id(external))
+            if variable is not None:
+                captures.append(Capture(placeholder, variable, by_handle=True))
+            else:
+                captures.append(Capture(placeholder, external))
+        return captures
+
+
+@dataclasses.dataclass
+class TracedVertex:
+    """One traced vertex function.
+
+    Attributes:
+      graph: The graph. Its tensors are rows, [None, ...], unless they are weights.
+      ids: int32 [None], the vertex of each row.
+      gathers: One [None, *state] placeholder per slot.
+      pulls: By name, [None, ...].
+      captures: What it reads besides.
+      scattered: [None, *state].
+      pushes: By name, [None, ...].
+    """
+
+    name: str
+    graph: VertexGraph
+    ids: tf.Tensor
+    gathers: list
+    pulls: dict
+    captures: list
+    scattered: tf.Tensor
+    pushes: dict
+
+
+def trace(
+    name: str,
+    function: Callable[[], None],
+    arity: int,
+    state: tf.TensorSpec,
+    pulls: Mapping[str, tf.TensorSpec],
+) -> TracedVertex:
+    """Traces `function`, once, for any number of rows.
+
+    Args:
+      name: Of the vertex function, for messages.
+      function: Calls gather, pull, scatter and push of its GraphSupport.
+      arity: How many slots may be gathered from.
+      state: Shape (of one vertex) and dtype of the state.
+      pulls: Shape (of one vertex) and dtype of every external input.
+
+    Raises:
+      ValueError: If it does not scatter a state of the given shape exactly once, or
+        changes variables.
+    """
+
+    def rows(label, spec):
+        return tf.compat.v1.placeholder(spec.dtype, [None, *spec.shape], name=label)
+
+    graph = VertexGraph(name)
+    with graph.as_default():
+        ids = rows("vertex_ids", tf.TensorSpec([], tf.int32))
+        gathers = [rows(f"gather_{k}", state) for k in range(arity)]
+        inputs = {key: rows(f"pull_{key}", spec) for key, spec in pulls.items()}
+        vertex = Vertex(gathers, inputs, ids).run(function)
+        _check_scattered(name, vertex.scattered, state)
+    return TracedVertex(
+        name,
+        graph,
+        ids,
+        gathers,
+        inputs,
+        graph.all_captures(),
+        vertex.scattered,
+        vertex.pushes,
+    )
+
+
+def _check_scattered(name, scattered, state):
+    if scattered is None:
+        raise ValueError(
+            f"{name}: got no scatter but expected exactly one. Call self.scatter(state) at the "
+            "end of the vertex function, with zeros if the parents need nothing."
+        )
+    if not scattered.shape[1:].is_compatible_with(state.shape) or scattered.shape.rank == 0:
+        raise ValueError(
+            f"{name}: scatter got shape {scattered.shape} but expected [None, "
+            f"{', '.join(map(str, state.shape))}], one state of the declared state_size per row."
+        )
+    if scattered.dtype != state.dtype:
+        raise ValueError(
+            f"{name}: scatter got {scattered.dtype.name} but expected {state.dtype.name}. "
+            "Pass dtype=... to the GraphSupport and its layers, or cast."
+        )

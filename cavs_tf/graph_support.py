@@ -1,0 +1,402 @@
+"""The vertex function and the layer that runs it over graphs.
+
+Source: Xu et al. 2018, "Cavs", arXiv:1712.04048, section 3.1 (gather, scatter, pull, push).
+"""
+
+import dataclasses
+import threading
+
+import keras
+import tensorflow as tf
+from keras.src.backend.common.stateless_scope import in_stateless_scope
+from tensorflow.python.eager import record
+
+from cavs_tf._functions import Functions, make_functions
+from cavs_tf._library import ops
+from cavs_tf._tracing import Vertex, current_vertex
+from cavs_tf.graphs import GraphBatch
+from cavs_tf.options import Options
+
+DEFAULT = "default"  # The name of the pull or push that was not given one.
+
+
+class GraphSupport(keras.layers.Layer):
+    """A dynamic network: one vertex function, run for every vertex of every graph.
+
+    Subclass it, say how many children a vertex may have (`arity`) and how large its state
+    is, and write `vertex`: what one vertex computes. Inside, tensors have a leading row
+    dimension, [None, ...], and every row must be computed by itself; any TensorFlow
+    operator or Keras layer that does so is allowed. The function is traced once, whatever
+    the graphs.
+
+    It is a Keras layer: weights of layers and variables that it holds are its weights.
+    Layers that it holds are built the first time it is called.
+
+    For several vertex types, set `vertex_types` to the names of several methods; the type
+    of a vertex is an index into them. They share one state.
+
+    Args:
+      state_size: Elements of one vertex's state, or its shape.
+      arity: How many children a vertex can have; else the class's `arity`.
+      options: An `Options`.
+      **kwargs: Of `keras.layers.Layer`; `dtype` (or its compute dtype) is the state's.
+
+    Example:
+    >>> class TreeSum(GraphSupport):
+    ...     arity = 2
+    ...     def vertex(self):
+    ...         total = self.pull() + self.gather(0) + self.gather(1)
+    ...         self.scatter(total)
+    ...         self.push(total)
+    >>> graphs = GraphBatch.from_children([[[], [], [0, 1]], [[]]])
+    >>> TreeSum(state_size=1)(graphs, tf.constant([[1.0], [2.0], [3.0], [4.0]])).numpy()
+    array([[1.],
+           [2.],
+           [6.],
+           [4.]], dtype=float32)
+    """
+
+    arity = 0
+    vertex_types = ("vertex",)
+
+    def __init__(self, state_size, arity=None, options=None, **kwargs):
+        kwargs.setdefault("autocast", False)
+        super().__init__(**kwargs)
+        shape = (state_size,) if isinstance(state_size, int) else tuple(state_size)
+        if not shape or any(not isinstance(d, int) or d < 1 for d in shape):
+            raise ValueError(
+                f"state_size: got {state_size!r} but expected a positive integer, or a shape of "
+                "them. It is the number of elements that one vertex scatters."
+            )
+        self.state_size = state_size
+        if arity is not None:
+            self.arity = arity
+        if not isinstance(self.arity, int) or self.arity < 0:
+            raise ValueError(
+                f"arity: got {self.arity!r} but expected an integer of at least 0, the largest "
+                "number of children of a vertex."
+            )
+        self.options = Options() if options is None else options
+        self.supports_jit = False  # XLA cannot compile custom ops.
+        self._state_shape = shape
+        self._cache = _TraceCache()
+
+    # --- inside a vertex function ---------------------------------------------
+
+    def vertex(self) -> None:
+        """What one vertex computes: override it. Calls `scatter` exactly once."""
+        raise NotImplementedError(
+            f"{type(self).__name__}.vertex: expected a method that computes one vertex. Override it."
+        )
+
+    def gather(self, slot: int) -> tf.Tensor:
+        """The state that child number `slot` scattered; zeros where there is no such child.
+
+        Args:
+          slot: In [0, arity).
+
+        Returns:
+          [None, *state_size].
+
+        Raises:
+          ValueError: If `slot` is out of range.
+        """
+        vertex = current_vertex("gather")
+        if not isinstance(slot, int) or not 0 <= slot < self.arity:
+            raise ValueError(
+                f"gather: got slot {slot!r} but expected one in [0, {self.arity}). Raise the "
+                "arity of the GraphSupport if vertices have more children."
+            )
+        return vertex.gathered[slot]
+
+    def gather_all(self) -> tf.Tensor:
+        """The states of all children, [None, arity, *state_size]; zeros where there are none."""
+        vertex = current_vertex("gather_all")
+        if self.arity == 0:
+            raise ValueError(
+                "gather_all: got arity 0 but expected at least 1. Set `arity` to the largest "
+                "number of children of a vertex."
+            )
+        return tf.stack(vertex.gathered, axis=1)
+
+    def pull(self, name: str = DEFAULT) -> tf.Tensor:
+        """This vertex's row of an external input.
+
+        Args:
+          name: Of the input, if the GraphSupport is called with a dict of them.
+
+        Returns:
+          [None, ...], the shape of the input.
+
+        Raises:
+          ValueError: If there is no such input.
+        """
+        pulls = current_vertex("pull").pulls
+        if name not in pulls:
+            expected = f"one of {sorted(pulls)}" if pulls else "no pull, as no input was given"
+            raise ValueError(
+                f"pull: got {name!r} but expected {expected}. Call the GraphSupport with "
+                "(graphs, tensor), or with (graphs, {name: tensor})."
+            )
+        return pulls[name]
+
+    def scatter(self, state: tf.Tensor) -> None:
+        """Sets this vertex's state, for its parents to gather. Exactly once per function.
+
+        Args:
+          state: [None, *state_size].
+
+        Raises:
+          ValueError: The second time.
+        """
+        vertex = current_vertex("scatter")
+        if vertex.scattered is not None:
+            raise ValueError(
+                "scatter: got a second state but expected exactly one per vertex function. "
+                "Concatenate what parents need into one tensor."
+            )
+        vertex.scattered = tf.convert_to_tensor(state)
+
+    def push(self, value: tf.Tensor, name: str = DEFAULT) -> None:
+        """Sets this vertex's row of an external output.
+
+        Args:
+          value: [None, ...].
+          name: If there are several outputs; the GraphSupport then returns a dict.
+
+        Raises:
+          ValueError: If it was pushed before.
+        """
+        vertex = current_vertex("push")
+        if name in vertex.pushes:
+            raise ValueError(
+                f"push: got {name!r} a second time but expected every output once. Give the "
+                "outputs different names."
+            )
+        vertex.pushes[name] = tf.convert_to_tensor(value)
+
+    def vertex_ids(self) -> tf.Tensor:
+        """int32 [None]: which vertex of the minibatch each row is."""
+        return current_vertex("vertex_ids").ids
+
+    # --- called with graphs ---------------------------------------------------
+
+    def __call__(self, graphs, inputs=None, **kwargs):
+        # By name: Keras takes nothing but tensors by position.
+        return super().__call__(graphs=graphs, inputs=inputs, **kwargs)
+
+    def call(self, graphs, inputs=None, training=None):
+        """Evaluates every vertex of every graph.
+
+        Args:
+          graphs: A `GraphBatch` with V vertices, or its `to_dict()`. If it carries a
+            schedule, that is used.
+          inputs: External inputs, [V, ...] in vertex order: a tensor, or a dict by name.
+          training: Passed on to Keras layers in the vertex function, as Keras does.
+
+        Returns:
+          What the vertices pushed, [V, ...] in vertex order: a tensor, or a dict by name.
+
+        Raises:
+          ValueError, tf.errors.InvalidArgumentError: If the inputs do not fit the graphs,
+            or the vertex function breaks a rule.
+        """
+        if isinstance(graphs, dict):
+            graphs = GraphBatch.from_dict(graphs)
+        elif not isinstance(graphs, GraphBatch):
+            raise ValueError(
+                f"graphs: got {type(graphs).__name__} but expected a GraphBatch or its dict of "
+                "tensors. Make one with GraphBatch.from_children or cavs_tf.data."
+            )
+        pulls = self._name_inputs(inputs)
+        _check_rows(graphs, pulls)
+        specs = {name: tf.TensorSpec(t.shape[1:], t.dtype) for name, t in pulls.items()}
+        pushed = self._create_weights(specs)
+        if in_stateless_scope():
+            # Keras asks for shapes only.
+            rows = tf.shape(graphs.child_splits)[0] - 1
+            outputs = {
+                name: tf.zeros(tf.concat([[rows], spec.shape], 0), spec.dtype)
+                for name, spec in pushed.items()
+            }
+            return _unname(outputs)
+        functions = self.functions(specs, training)
+        return _unname(self._run(functions, graphs, pulls))
+
+    def functions(self, specs, training=None) -> Functions:
+        """The traced functions for inputs of the given specs (of one row), traced once."""
+        key = (tuple(sorted((n, s.dtype, tuple(s.shape)) for n, s in specs.items())), training)
+        return self._cache.get(key, lambda: self._trace(specs))
+
+    def explain(self, graphs=None, inputs=None) -> str:
+        """How the vertex functions run: operators by class, fallbacks, tasks, bytes.
+
+        Args:
+          graphs: A `GraphBatch`, for the part about tasks; may be None.
+          inputs: As for calling; needed unless it was called before.
+
+        Returns:
+          A text to print.
+        """
+        from cavs_tf.explain import explain
+
+        return explain(self, graphs, inputs)
+
+    def _trace(self, specs) -> Functions:
+        return make_functions(
+            self._vertex_functions(),
+            self.arity,
+            tf.TensorSpec(self._state_shape, self.compute_dtype),
+            specs,
+        )
+
+    def _vertex_functions(self):
+        return [(f"{type(self).__name__}.{name}", getattr(self, name)) for name in self.vertex_types]
+
+    def _create_weights(self, specs):
+        """Runs every vertex function on one row of zeros, so that layers get their weights.
+
+        Here and not while tracing, so that variables are created as they would be if the
+        layers were called by themselves. Returns the specs of the pushes.
+        """
+        if self._cache.pushed is None:
+            with self._cache.lock:
+                if self._cache.pushed is None or in_stateless_scope():
+                    pushed = {}
+                    for _, function in self._vertex_functions():
+                        vertex = self._dummy_vertex(specs).run(function)
+                        for name, value in vertex.pushes.items():
+                            pushed[name] = tf.TensorSpec(value.shape[1:], value.dtype)
+                    self._cache.pushed = pushed
+        return self._cache.pushed
+
+    def _dummy_vertex(self, specs):
+        gathered = [tf.zeros([1, *self._state_shape], self.compute_dtype)] * self.arity
+        pulls = {name: tf.zeros([1, *spec.shape], spec.dtype) for name, spec in specs.items()}
+        return Vertex(gathered, pulls, tf.zeros([1], tf.int32))
+
+    def _name_inputs(self, inputs) -> dict:
+        if inputs is None:
+            return {}
+        named = inputs if isinstance(inputs, dict) else {DEFAULT: inputs}
+        named = {name: tf.convert_to_tensor(value) for name, value in named.items()}
+        for name, value in named.items():
+            if value.shape.rank is None or not value.shape[1:].is_fully_defined():
+                raise ValueError(
+                    f"inputs[{name!r}]: got shape {value.shape} but expected [V, ...] with known "
+                    "sizes after the first. Use tf.ensure_shape."
+                )
+            if value.shape.rank == 0:
+                raise ValueError(
+                    f"inputs[{name!r}]: got a scalar but expected [V, ...], one row per vertex."
+                )
+        return named
+
+    def _run(self, functions, graphs, pulls):
+        schedule = graphs.attached_schedule
+        if schedule is None:
+            schedule = graphs.schedule(arity=self.arity, num_types=len(self.vertex_types))
+        captures = functions.captures
+        values = [capture.value() for capture in captures]
+        results = ops.cavs_forward(
+            schedule.order,
+            schedule.task_splits,
+            schedule.task_type,
+            schedule.child_row,
+            [pulls[name] for name in functions.pull_names],
+            values,
+            vertex_functions=[function for function, _ in functions.forward],
+            vertex_signatures=[signature for _, signature in functions.forward],
+            gradient_functions=[function for function, _ in functions.backward],
+            gradient_signatures=[signature for _, signature in functions.backward],
+            capture_counts=[len(traced.captures) for traced in functions.traced],
+            pull_shapes=[spec.shape for spec in functions.pull_specs],
+            push_shapes=[spec.shape for spec in functions.push_specs],
+            capture_shapes=[capture.shape for capture in captures],
+            capture_grad_types=[capture.dtype for capture in captures],
+            differentiable=[capture.differentiable for capture in captures],
+            gradient_error=functions.gradient_error,
+            Tpushes=[spec.dtype for spec in functions.push_specs],
+            keep_tape=tf.executing_eagerly() and record.could_possibly_record(),
+            eager=self.options.eager,
+            lazy=self.options.lazy,
+        )
+        return dict(zip(functions.push_names, results.pushes, strict=True))
+
+
+@dataclasses.dataclass
+class _TraceCache:
+    """Hidden from Keras, which would track a plain dict as part of the model."""
+
+    lock: threading.RLock = dataclasses.field(default_factory=threading.RLock)
+    functions: dict = dataclasses.field(default_factory=dict)
+    pushed: dict | None = None
+
+    def get(self, key, make) -> Functions:
+        graph = None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
+        with self.lock:
+            found = self.functions.get(key)
+            if found is None or not found.is_usable_in(graph):
+                found = self.functions[key] = make()
+            return found
+
+    def __deepcopy__(self, memo):
+        return _TraceCache()
+
+    def __reduce__(self):
+        return (_TraceCache, ())
+
+
+def _check_rows(graphs, pulls):
+    """As far as it is known now; the op checks again."""
+    num_vertices = graphs.child_splits.shape[0]
+    for name, value in pulls.items():
+        rows = value.shape[0]
+        if num_vertices is not None and rows is not None and rows != num_vertices - 1:
+            raise ValueError(
+                f"inputs[{name!r}]: got {rows} rows but expected {num_vertices - 1}, one per vertex "
+                "of the graphs. Check that both belong to the same minibatch."
+            )
+
+
+def _unname(outputs):
+    return outputs[DEFAULT] if list(outputs) == [DEFAULT] else outputs
+
+
+class _FunctionCell(GraphSupport):
+    """A GraphSupport around a plain function."""
+
+    def __init__(self, function, **kwargs):
+        super().__init__(**kwargs)
+        self._function = function
+
+    def vertex(self):
+        self._function(self)
+
+
+def vertex_function(state_size, arity=0, **kwargs):
+    """Makes a `GraphSupport` of a function: the short form, for short cells.
+
+    Args:
+      state_size, arity, **kwargs: As for `GraphSupport`.
+
+    Returns:
+      A decorator. The function takes the GraphSupport, whose gather, pull, scatter and
+      push it calls.
+
+    >>> @vertex_function(state_size=1, arity=1)
+    ... def running_sum(v):
+    ...     total = v.pull() + v.gather(0)
+    ...     v.scatter(total)
+    ...     v.push(total)
+    >>> running_sum(GraphBatch.chain([3]), tf.constant([[1.0], [2.0], [3.0]])).numpy()
+    array([[1.],
+           [3.],
+           [6.]], dtype=float32)
+    """
+
+    def decorate(function):
+        kwargs.setdefault("name", function.__name__.strip("_<>"))
+        return _FunctionCell(function, state_size=state_size, arity=arity, **kwargs)
+
+    return decorate

@@ -1,0 +1,170 @@
+"""The C++ ops of `cavs_tf` and their gradients.
+
+`gather`, `scatter`, `pull` and `push` by themselves; inside a vertex function they are
+methods of `GraphSupport`. Source: Xu et al. 2018, "Cavs", arXiv:1712.04048, section 3.1.
+"""
+
+import tensorflow as tf
+
+from cavs_tf._library import ops as _ops
+
+
+def gather(state, child_row):
+    """Collects one child's state for every vertex of a task.
+
+    Args:
+      state: [V, ...] float32, float64, int32 or int64, one row per vertex.
+      child_row: int32 [M], rows in [0, V), or -1: no child.
+
+    Returns:
+      [M, ...]: state[child_row[i]], zeros where child_row[i] is -1.
+
+    Raises:
+      tf.errors.InvalidArgumentError: If an index is out of range; names it.
+
+    >>> gather(tf.constant([[1.0], [2.0]]), [1, -1]).numpy()
+    array([[2.],
+           [0.]], dtype=float32)
+    """
+    return _ops.cavs_gather(state, tf.cast(child_row, tf.int32))
+
+
+def scatter(values, child_row, num_rows):
+    """Adds rows into the rows of children, in order: the reverse of `gather`.
+
+    Args:
+      values: [M, ...] float32, float64, int32 or int64.
+      child_row: int32 [M], rows in [0, num_rows), which may repeat, or -1: skipped.
+      num_rows: Scalar, V.
+
+    Returns:
+      [V, ...].
+
+    Raises:
+      tf.errors.InvalidArgumentError: If an index is out of range; names it.
+
+    >>> scatter(tf.constant([[1.0], [2.0], [4.0]]), [0, 0, -1], num_rows=2).numpy()
+    array([[3.],
+           [0.]], dtype=float32)
+    """
+    return _ops.cavs_scatter(values, tf.cast(child_row, tf.int32), tf.cast(num_rows, tf.int32))
+
+
+def pull(values, order):
+    """Brings rows of an external input into execution order.
+
+    Args:
+      values: [V, ...] in vertex order.
+      order: int32 [V], a permutation, from a `Schedule`.
+
+    Returns:
+      [V, ...]: values[order[i]].
+
+    Raises:
+      tf.errors.InvalidArgumentError: If `order` is no permutation.
+
+    >>> pull(tf.constant([10, 20, 30]), [2, 0, 1]).numpy()
+    array([30, 10, 20], dtype=int32)
+    """
+    return _ops.cavs_pull(values, tf.cast(order, tf.int32))
+
+
+def push(rows, order):
+    """Brings rows back into vertex order: the reverse of `pull`.
+
+    Args:
+      rows: [V, ...] in execution order.
+      order: int32 [V], a permutation, from a `Schedule`.
+
+    Returns:
+      [V, ...], of which row order[i] is rows[i].
+
+    Raises:
+      tf.errors.InvalidArgumentError: If `order` is no permutation.
+
+    >>> push(tf.constant([30, 10, 20]), [2, 0, 1]).numpy()
+    array([10, 20, 30], dtype=int32)
+    """
+    return _ops.cavs_push(rows, tf.cast(order, tf.int32))
+
+
+tf.no_gradient("CavsSchedule")
+tf.no_gradient("CavsRowCount")
+
+
+@tf.RegisterGradient("CavsGather")
+def _gather_grad(op, grad):
+    num_rows = tf.shape(op.inputs[0])[0]
+    return [_ops.cavs_scatter(grad, op.inputs[1], num_rows), None]
+
+
+@tf.RegisterGradient("CavsScatter")
+def _scatter_grad(op, grad):
+    return [_ops.cavs_gather(grad, op.inputs[1]), None, None]
+
+
+@tf.RegisterGradient("CavsPull")
+def _pull_grad(op, grad):
+    return [_ops.cavs_push(grad, op.inputs[1]), None]
+
+
+@tf.RegisterGradient("CavsPush")
+def _push_grad(op, grad):
+    return [_ops.cavs_pull(grad, op.inputs[1]), None]
+
+
+@tf.RegisterGradient("CavsForward")
+def _forward_grad(op, *grads):
+    error = op.get_attr("gradient_error").decode()
+    if error:
+        raise LookupError(error)
+    pull_types, capture_types = op.get_attr("Tpulls"), op.get_attr("Tcaptures")
+    pushes, tape = op.outputs[:-1], op.outputs[-1]
+    if not tf.executing_eagerly():
+        # Nobody knew until now that a backward pass would follow.
+        tape.op._set_attr("keep_tape", _true())
+    push_grads = [
+        tf.zeros_like(push) if grad is None else tf.convert_to_tensor(grad)
+        for push, grad in zip(pushes, grads[:-1], strict=True)
+    ]
+    differentiable = [bool(d) for d in op.get_attr("differentiable")]
+    pull_shapes = op.get_attr("pull_shapes")
+    float_pulls = [tf.as_dtype(t).is_floating for t in pull_types]
+    grad_types = [tf.as_dtype(t) for t in op.get_attr("capture_grad_types")]
+    counts, first = [], 0
+    for count in op.get_attr("capture_counts"):
+        counts.append(sum(differentiable[first : first + count]))
+        first += count
+    results = _ops.cavs_backward(
+        tape,
+        push_grads,
+        gradient_functions=op.get_attr("gradient_functions"),
+        gradient_signatures=op.get_attr("gradient_signatures"),
+        capture_counts=counts,
+        pull_shapes=[s for s, f in zip(pull_shapes, float_pulls, strict=True) if f],
+        capture_shapes=[
+            s for s, d in zip(op.get_attr("capture_shapes"), differentiable, strict=True) if d
+        ],
+        Tpulls=[t for t, f in zip(pull_types, float_pulls, strict=True) if f],
+        Tcaptures=[t for t, d in zip(grad_types, differentiable, strict=True) if d],
+        eager=op.get_attr("eager"),
+        lazy=op.get_attr("lazy"),
+    )
+    computed = iter([*results.pull_grads, *results.capture_grads])
+    schedule = [None] * (len(op.inputs) - len(pull_types) - len(capture_types))
+    return schedule + [next(computed) if g else None for g in [*float_pulls, *differentiable]]
+
+
+def _true():
+    from tensorflow.core.framework import attr_value_pb2
+
+    return attr_value_pb2.AttrValue(b=True)
+
+
+@tf.RegisterGradient("CavsBackward")
+def _backward_grad(op, *grads):
+    del op, grads
+    raise NotImplementedError(
+        "CavsBackward: second derivatives were asked for but only first ones exist. Compute "
+        "them with cavs_tf.reference.run, which is plain TensorFlow."
+    )
