@@ -12,7 +12,16 @@ cc_import(name = "framework", shared_library = "libtensorflow_framework.so.2")
 
 cc_library(
     name = "tensorflow",
-    hdrs = glob(["include/**"]),
+    # Each header is linked into each sandbox, so not the two thirds that are for
+    # other things: GPUs, other libraries' sources, a second copy of XLA.
+    hdrs = glob(
+        ["include/**"],
+        exclude = [
+            "include/external/**",
+            "include/tensorflow/compiler/xla/**",
+            "include/third_party/gpus/**",
+        ],
+    ),
     defines = {defines} + ["NDEBUG", "NDEBUG_SANITIZER"],
     includes = ["include"],
     visibility = ["//visibility:public"],
