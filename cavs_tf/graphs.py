@@ -188,7 +188,8 @@ class GraphBatch(tf.experimental.ExtensionType):
         first_vertex = tf.repeat(first_vertex, lists.row_lengths())
         if isinstance(vertex_type, tf.RaggedTensor):
             vertex_type = vertex_type.values
-        ids = tf.where(ids == -1, -1, ids + first_vertex)
+        # Negative ids stay, so that those below -1 are rejected as they are.
+        ids = tf.where(ids < 0, ids, ids + first_vertex)
         return cls(lists.row_splits, ids, graph_splits, vertex_type)
 
     @classmethod
@@ -275,7 +276,7 @@ class GraphBatch(tf.experimental.ExtensionType):
         for batch in batches:
             ids = batch.child_ids
             child_splits.append(batch.child_splits[1:] + num_edges)
-            child_ids.append(tf.where(ids >= 0, ids + num_vertices, ids))
+            child_ids.append(tf.where(ids < 0, ids, ids + num_vertices))
             graph_splits.append(batch.graph_splits[1:] + num_vertices)
             # Types are given for all vertices or for none; they default to 0.
             untyped = batch.num_vertices - length(batch.vertex_type)

@@ -334,9 +334,11 @@ def test_scheduling_rejects_cycles_in_any_mode():
         tf.function(lambda g: g.schedule(arity=1).order)(ring)
 
 
-def test_from_ragged_ids_are_checked_when_scheduled():
-    graphs = GraphBatch.from_ragged(tf.ragged.constant([[[], []], [[], [-2]]], ragged_rank=2))
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"children\[1\]\[1\]\[0\]: got 0"):
+@pytest.mark.parametrize("child, absolute", [(-2, -2), (-3, -3), (2, 4)])
+def test_from_ragged_ids_are_checked_when_scheduled(child, absolute):
+    graphs = GraphBatch.from_ragged(tf.ragged.constant([[[], []], [[], [child]]], ragged_rank=2))
+    message = rf"children\[1\]\[1\]\[0\]: got {absolute} but expected"
+    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
         graphs.schedule(arity=1)
 
 

@@ -1,0 +1,15 @@
+"""Data sets of graphs, and minibatches of them whose schedule the pipeline computes.
+
+An example is a dict of tensors with `children`, int32 [n, K]: the child ids of each of
+its n vertices, relative to the example, -1 for no child. Every other entry with rows is
+a feature of vertices, [n, ...]; every scalar is a feature of the example.
+"""
+
+from cavs_tf.data._batch import batch as batch
+from cavs_tf.data._examples import from_arrays as from_arrays
+from cavs_tf.data._listops import LISTOPS_TOKENS as LISTOPS_TOKENS
+from cavs_tf.data._listops import listops as listops
+from cavs_tf.data._listops import listops_text as listops_text
+from cavs_tf.data._ptb import ptb_trees as ptb_trees
+from cavs_tf.data._ptb import ptb_vocabulary as ptb_vocabulary
+from cavs_tf.data._vocabulary import Vocabulary as Vocabulary

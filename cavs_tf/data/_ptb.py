@@ -1,0 +1,172 @@
+"""Trees in the bracketed form of the Penn Treebank and the Stanford Sentiment Treebank.
+
+Sources: Marcus et al. 1993, "Building a large annotated corpus of English"; Socher et al.
+2013, "Recursive deep models for semantic compositionality over a sentiment treebank".
+"""
+
+import os
+import re
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from cavs_tf.data._examples import from_arrays
+from cavs_tf.data._vocabulary import Vocabulary
+
+# Blanks are ASCII only: some words of the treebank contain a no-break space.
+_TOKEN = re.compile(r"[()]|[^() \t\r\n]+")
+_ESCAPES = dict(zip(["-LRB-", "-RRB-", "-LSB-", "-RSB-", "-LCB-", "-RCB-"], "()[]{}", strict=True))
+
+
+class _Trees(NamedTuple):
+    """All trees of a file, children before parents, roots last."""
+
+    graph_splits: list[int]
+    children: list[list[int]]  # Per vertex, relative to its tree.
+    labels: list[int]
+    words: list[str]  # Empty for an inner vertex.
+
+
+def ptb_trees(
+    path: str | os.PathLike,
+    vocabulary: Vocabulary | None = None,
+    *,
+    num_classes: int = 5,
+    unescape: bool = True,
+) -> tf.data.Dataset:
+    r"""Reads a file of labelled trees, one per line, such as the Stanford Sentiment Treebank.
+
+    A line is `(label word)` or `(label tree tree ...)`, with one tree inside or more, for
+    example `(3 (2 It) (4 (2 's) (4 good)))`. Empty lines are skipped. The vertices of a
+    tree stand in post-order: children before their parent, from left to right, the root last.
+
+    Args:
+      path: The file, in UTF-8.
+      vocabulary: Numbers the words; see `ptb_vocabulary`.
+      num_classes: Labels are in [0, num_classes).
+      unescape: Whether to undo the treebank's escapes: `-LRB-` to `(`, likewise -RRB-, -LSB-,
+        -RSB-, -LCB-, -RCB- in either case, `\/` to `/` and `\*` to `*`. Quotes stay as they are.
+
+    Returns:
+      A dataset of one dict per tree of n vertices, for `cavs_tf.data.batch`:
+        children: int32 [n, K], relative ids or -1; K is the most children of any vertex.
+        word: string [n], empty for inner vertices; or, with a vocabulary,
+        token: int32 [n], in [0, len(vocabulary)).
+        vertex_label: int32 [n], in [0, num_classes).
+        inner: int32 [n], 1 for a vertex with children, 0 for a word: a vertex type.
+        label: int32, the root's label.
+
+    Raises:
+      ValueError: Naming file and line, if the file is not of this form.
+
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "trees.txt")
+    >>> _ = path.write_text("(3 (2 It) (4 (2 's) (4 good)))\n")
+    >>> next(ptb_trees(path).as_numpy_iterator())["children"]
+    array([[-1, -1],
+           [-1, -1],
+           [-1, -1],
+           [ 1,  2],
+           [ 0,  3]], dtype=int32)
+    """
+    trees = _read(path, num_classes, unescape)
+    counts = np.array([len(slots) for slots in trees.children], np.int64)
+    children = np.full([len(counts), counts.max(initial=0)], -1, np.int32)
+    flat = [child for slots in trees.children for child in slots]
+    children[np.arange(children.shape[1]) < counts[:, None]] = flat
+
+    labels = np.array(trees.labels, np.int32)
+    splits = np.array(trees.graph_splits)
+    features = {
+        "children": children,
+        "vertex_label": labels,
+        "inner": (counts > 0).astype(np.int32),
+    }
+    if vocabulary is None:
+        # An object array keeps its element type even when it is empty.
+        features["word"] = np.array(trees.words, object) if trees.words else np.zeros(0, "S")
+    else:
+        features["token"] = vocabulary.ids(trees.words)
+    return from_arrays(splits, features, {"label": labels[splits[1:] - 1]})
+
+
+def ptb_vocabulary(
+    path: str | os.PathLike, min_count: int = 1, *, num_classes: int = 5, unescape: bool = True
+) -> Vocabulary:
+    """The words that occur at least `min_count` times in a file that `ptb_trees` reads."""
+    return Vocabulary.from_words(_read(path, num_classes, unescape).words, min_count)
+
+
+def _read(path, num_classes: int, unescape: bool) -> _Trees:
+    trees = _Trees([0], [], [], [])
+    with open(path, "rb") as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                text = line.decode("utf-8")
+                if not text.strip(" \t\r\n"):
+                    continue
+                _parse(_TOKEN.findall(text), num_classes, trees)
+            except UnicodeDecodeError as error:
+                raise ValueError(
+                    f"{path}:{number}: got the byte {error.object[error.start]:#x} but expected "
+                    "UTF-8. Convert the file."
+                ) from None
+            except ValueError as error:
+                raise ValueError(f"{path}:{number}: {error}") from None
+    if unescape:
+        # Inner vertices share one empty word; most words are seen many times.
+        plain = {word: _unescape(word) for word in set(trees.words)}
+        trees.words[:] = [plain[word] for word in trees.words]
+    return trees
+
+
+def _parse(tokens: list[str], num_classes: int, trees: _Trees) -> None:
+    """Adds the one tree that `tokens` spell, or raises ValueError."""
+    first = len(trees.labels)
+    open_vertices = []  # (label, children, words) from the root down.
+    position = 0
+    while position < len(tokens):
+        token = tokens[position]
+        position += 1
+        if not open_vertices and position > 1:
+            raise ValueError(f"got {token!r} after the tree but expected one tree in a line.")
+        if token == "(":
+            label = tokens[position] if position < len(tokens) else "the end of the line"
+            position += 1
+            open_vertices.append((_label(label, num_classes), [], []))
+        elif not open_vertices:
+            raise ValueError(f"got {token!r} but expected '(': a tree is '(label ...)'.")
+        elif token != ")":
+            open_vertices[-1][2].append(token)
+        else:
+            label, children, words = open_vertices.pop()
+            if bool(children) == bool(words) or len(words) > 1:
+                raise ValueError(
+                    f"got {len(words)} words and {len(children)} trees inside a tree but expected "
+                    "one word, or one tree or more. Write words as '(label word)'."
+                )
+            if open_vertices:
+                open_vertices[-1][1].append(len(trees.labels) - first)
+            trees.labels.append(label)
+            trees.children.append(children)
+            trees.words.append(words[0] if words else "")
+    if open_vertices:
+        raise ValueError(
+            f"got the end of the line but expected {len(open_vertices)} more ')'. A tree is on "
+            "one line."
+        )
+    trees.graph_splits.append(len(trees.labels))
+
+
+def _label(token: str, num_classes: int) -> int:
+    if not token.isdecimal() or int(token) >= num_classes:
+        raise ValueError(
+            f"got the label {token!r} but expected an integer in [0, {num_classes}). It follows "
+            "every '('."
+        )
+    return int(token)
+
+
+def _unescape(word: str) -> str:
+    return _ESCAPES.get(word.upper(), word).replace("\\/", "/").replace("\\*", "*")

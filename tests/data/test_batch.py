@@ -1,0 +1,202 @@
+"""cavs_tf.data.batch: a minibatch equals its examples put side by side."""
+
+import doctest
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from cavs_tf import data
+from cavs_tf.data import _batch, _examples
+from cavs_tf.graphs import GraphBatch
+
+
+def random_examples(num_examples=23, arity=3, seed=0):
+    """DAGs whose vertices carry their own number as a feature."""
+    random = np.random.default_rng(seed)
+    sizes = random.integers(0, 7, num_examples)
+    children = [
+        [[int(random.integers(-1, v)) for _ in range(arity)] for v in range(n)] for n in sizes
+    ]
+    splits = np.concatenate([[0], np.cumsum(sizes)])
+    features = {
+        "children": np.array([slots for graph in children for slots in graph], np.int32),
+        "number": np.arange(splits[-1]),
+        "vector": np.arange(2.0 * splits[-1]).reshape(-1, 2),
+        "kind": random.integers(0, 3, splits[-1]),
+    }
+    dataset = data.from_arrays(splits, features, {"label": np.arange(num_examples)})
+    return dataset, children, splits
+
+
+def arrays(graphs):
+    names = ("child_splits", "child_ids", "graph_splits", "vertex_type")
+    return {name: getattr(graphs, name).numpy().tolist() for name in names}
+
+
+def test_docstring_examples_run():
+    for module in (_batch, _examples):
+        assert doctest.testmod(module).failed == 0
+
+
+@pytest.mark.parametrize("mapped", [False, True], ids=["in memory", "mapped"])
+@pytest.mark.parametrize("batch_size", [1, 5, 64])
+def test_minibatches_are_examples_side_by_side(batch_size, mapped):
+    dataset, children, splits = random_examples()
+    if mapped:
+        dataset = dataset.map(lambda example: example)
+    first = 0
+    for batch in data.batch(dataset, batch_size):
+        last = min(first + batch_size, len(children))
+        graphs = batch["graphs"]
+        assert arrays(graphs) == arrays(GraphBatch.from_children(children[first:last]))
+        rows = np.arange(splits[first], splits[last])
+        np.testing.assert_array_equal(batch["number"], rows)
+        np.testing.assert_array_equal(batch["vector"], np.stack([2.0 * rows, 2 * rows + 1], 1))
+        np.testing.assert_array_equal(batch["label"], np.arange(first, last))
+        fresh = GraphBatch.from_children(children[first:last]).schedule(arity=3)
+        assert graphs.attached_schedule.arity == 3
+        for name in ("order", "task_splits", "task_type", "child_row"):
+            np.testing.assert_array_equal(
+                getattr(graphs.attached_schedule, name), getattr(fresh, name)
+            )
+        first = last
+    assert first == len(children)
+
+
+def test_shuffled_examples_keep_their_rows():
+    dataset, _, splits = random_examples()
+    labels = []
+    for batch in data.batch(dataset.shuffle(100, seed=1), 4):
+        expected = [np.arange(splits[g], splits[g + 1]) for g in batch["label"]]
+        np.testing.assert_array_equal(batch["number"], np.concatenate(expected))
+        labels += batch["label"].numpy().tolist()
+    assert labels != sorted(labels)
+    assert sorted(labels) == list(range(23))
+
+
+def test_drop_remainder():
+    dataset, _, _ = random_examples()
+    assert len(list(data.batch(dataset, 5, drop_remainder=True))) == 4
+    assert len(list(data.batch(dataset, 5))) == 5
+    assert not list(data.batch(dataset.take(0), 5))
+
+
+def test_vertex_types():
+    dataset, _, _ = random_examples()
+    for batch in data.batch(dataset, 5, vertex_type="kind", num_types=3):
+        np.testing.assert_array_equal(batch["graphs"].vertex_type, batch["kind"])
+        assert set(batch["graphs"].attached_schedule.task_type.numpy()) <= {0, 1, 2}
+
+
+def test_arity_above_that_of_the_examples():
+    dataset, children, _ = random_examples()
+    batch = next(iter(data.batch(dataset, 23, arity=5)))
+    padded = [[[*slots, -1, -1] for slots in graph] for graph in children]
+    assert arrays(batch["graphs"]) == arrays(GraphBatch.from_children(padded))
+    assert batch["graphs"].attached_schedule.arity == 5
+
+
+def test_as_dict_equals_the_graph_batch():
+    dataset, _, _ = random_examples()
+    for plain, batch in zip(
+        data.batch(dataset, 5, as_dict=True), data.batch(dataset, 5), strict=True
+    ):
+        assert set(plain) == {*batch["graphs"].to_dict(), "number", "vector", "kind", "label"}
+        assert arrays(GraphBatch.from_dict(plain)) == arrays(batch["graphs"])
+        assert all(isinstance(tensor, tf.Tensor) for tensor in plain.values())
+
+
+def test_generated_examples_of_unknown_arity():
+    def generate():
+        yield {"children": [[-1], [0]], "depth": [0, 1], "name": "a", "tags": [1, 2, 3]}
+        yield {"children": [[-1]], "depth": [0], "name": "b", "tags": [4]}
+
+    signature = {
+        "children": tf.TensorSpec([None, None], tf.int64),
+        "depth": tf.TensorSpec([None], tf.int32),
+        "name": tf.TensorSpec([], tf.string),
+        "tags": tf.TensorSpec([None], tf.int32),
+    }
+    dataset = tf.data.Dataset.from_generator(generate, output_signature=signature)
+    (batch,) = data.batch(dataset, 2, arity=2, per_graph=["tags"])
+    expected = GraphBatch.from_children([[[-1, -1], [0, -1]], [[-1, -1]]])
+    assert arrays(batch["graphs"]) == arrays(expected)
+    assert batch["depth"].numpy().tolist() == [0, 1, 0]
+    assert batch["name"].numpy().tolist() == [b"a", b"b"]
+    assert batch["tags"].to_list() == [[1, 2, 3], [4]]
+    message = r"children\[0\]\[0\]: got 1 children but expected at most 0"
+    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+        list(data.batch(dataset, 2, arity=0, per_graph=["tags"]))
+
+
+def test_examples_of_one_size():
+    slices = {"children": [[[-1], [0]], [[1], [-1]]], "x": [[1, 2], [3, 4]]}
+    (batch,) = data.batch(tf.data.Dataset.from_tensor_slices(slices), 2)
+    expected = GraphBatch.from_children([[[-1], [0]], [[1], [-1]]])
+    assert arrays(batch["graphs"]) == arrays(expected)
+    assert batch["x"].numpy().tolist() == [1, 2, 3, 4]
+
+
+def test_minibatches_of_all_sizes_cause_one_trace():
+    dataset, _, _ = random_examples()
+    batches = data.batch(dataset, 2)
+    traces = []
+
+    @tf.function(input_signature=[batches.element_spec])
+    def work(batch):
+        traces.append(batch)
+        return batch["graphs"].schedule(arity=3).num_tasks
+
+    for batch in batches:
+        work(batch)
+    assert len(traces) == 1
+
+
+def test_invalid_graphs_are_named():
+    dataset = data.from_arrays([0, 1, 3], {"children": [[-1], [-1], [2]]}, {})
+    message = r"children\[1\]\[1\]\[0\]: got 3 but expected -1"
+    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+        list(data.batch(dataset, 2))
+    dataset = data.from_arrays([0, 1, 3], {"children": [[-1], [-1], [-2]]}, {})
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"children\[1\]\[1\]\[0\]: got -2"):
+        list(data.batch(dataset, 2))
+
+
+def test_features_with_other_rows_are_named():
+    dataset = data.from_arrays([0, 1, 3], {"children": [[-1]] * 3}, {"x": [[1, 2], [3, 4]]})
+    with pytest.raises(tf.errors.InvalidArgumentError, match="x: got another number of rows"):
+        list(data.batch(dataset, 2))
+
+
+LEAF = {"children": [[-1, -1]]}
+
+
+@pytest.mark.parametrize(
+    "features, options, message",
+    [
+        ({"x": [1]}, {}, r"dataset: got elements .* but expected dicts with 'children'"),
+        ({"children": [1]}, {}, r"dataset\['children'\]: got int64 of shape \(None,\) but"),
+        ({"children": [[1.0]]}, {}, r"dataset\['children'\]: got float64 of shape \(None, 1\)"),
+        (LEAF, {"arity": 1}, r"arity: got 1 but expected at least 2, the number of slots"),
+        (LEAF, {"vertex_type": "t"}, r"dataset: got elements with \['children'\] .*'t' among"),
+        (LEAF, {"per_graph": ["g"]}, r"dataset: got elements with \['children'\] .*'g' among"),
+    ],
+)
+def test_rejects(features, options, message):
+    with pytest.raises(ValueError, match=message):
+        data.batch(data.from_arrays([0, 1], features, {}), 2, **options)
+
+
+def test_rejects_unknown_arity():
+    spec = {"children": tf.TensorSpec([None, None], tf.int32)}
+    dataset = tf.data.Dataset.from_generator(lambda: [], output_signature=spec)
+    with pytest.raises(ValueError, match="arity: got None but expected an int"):
+        data.batch(dataset, 2)
+
+
+def test_from_arrays_rejects_other_numbers_of_rows():
+    with pytest.raises(ValueError, match=r"vertex_features\['x'\]: got 2 rows but expected 1"):
+        data.from_arrays([0, 1], {"children": [[-1]], "x": [1, 2]}, {})
+    with pytest.raises(ValueError, match=r"graph_features\['y'\]: got 2 rows but expected 1"):
+        data.from_arrays([0, 1], {"children": [[-1]]}, {"y": [1, 2]})
