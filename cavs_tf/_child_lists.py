@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cavs_tf._integers import check_all_at_least
+from cavs_tf._integers import check_all_at_least, check_at_least
 
 
 class ChildLists(NamedTuple):
@@ -98,28 +98,47 @@ def from_edges(num_vertices: Sequence[int], edges: Sequence[Sequence]) -> ChildL
     return _child_lists(counts, child[np.argsort(parent, kind="stable")], graph_splits)
 
 
-def complete_trees(num_leaves: int, arity: int, num_graphs: int) -> ChildLists:
-    """Trees whose levels are grouped `arity` by `arity` from the left, leaves first, root last."""
-    counts, child_ids = [np.zeros(num_leaves, np.int64)], []
+def complete_trees(
+    depth: int | None, num_leaves: int | None, arity: int, num_graphs: int
+) -> ChildLists:
+    """Equal trees of one depth, or of one number of leaves. Leaves come first, the root last."""
+    if (depth is None) == (num_leaves is None):
+        raise ValueError(
+            f"depth: got {depth} and num_leaves {num_leaves} but expected one of them. "
+            "Leave out the other."
+        )
+    check_at_least(1 if num_leaves is None else 2, arity=arity)
+    check_at_least(0, num_graphs=num_graphs)
+    if num_leaves is None:
+        check_at_least(0, depth=depth)
+        num_leaves = arity**depth
+    check_at_least(1, num_leaves=num_leaves)
+    if arity == 1:
+        counts, child_ids = np.arange(depth + 1) > 0, np.arange(depth)
+    else:
+        counts, child_ids = _grouped(num_leaves, arity)
+    num_vertices = len(counts)
+    first = num_vertices * np.arange(num_graphs + 1)
+    all_child_ids = (child_ids + first[:-1, None]).ravel()
+    return _child_lists(np.tile(counts, num_graphs), all_child_ids, first)
+
+
+def _grouped(num_leaves: int, arity: int) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of children and child ids of a tree made by grouping each level from the left."""
+    counts, child_ids = [np.zeros(num_leaves, np.int64)], [np.zeros(0, np.int64)]
     level, num_vertices = np.arange(num_leaves), num_leaves
     while len(level) > 1:
         # A last vertex without siblings moves up a level as it is.
-        alone = level[len(level) - (len(level) % arity == 1) :]
-        grouped = level[: len(level) - len(alone)]
+        num_alone = int(len(level) % arity == 1)
+        grouped, alone = np.split(level, [len(level) - num_alone])
         num_parents = -(-len(grouped) // arity)
         sizes = np.full(num_parents, arity)
         sizes[-1] = len(grouped) - arity * (num_parents - 1)
         counts.append(sizes)
         child_ids.append(grouped)
-        level = np.concatenate([np.arange(num_vertices, num_vertices + num_parents), alone])
+        level = np.concatenate([num_vertices + np.arange(num_parents), alone])
         num_vertices += num_parents
-    tree = np.concatenate([np.zeros(0, np.int64), *child_ids])
-    offsets = num_vertices * np.arange(num_graphs)
-    return _child_lists(
-        np.tile(np.concatenate(counts), num_graphs),
-        (tree + offsets[:, None]).ravel(),
-        num_vertices * np.arange(num_graphs + 1),
-    )
+    return np.concatenate(counts), np.concatenate(child_ids)
 
 
 def vertex_types(vertex_type, graph_splits: np.ndarray) -> np.ndarray:

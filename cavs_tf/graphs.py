@@ -15,7 +15,6 @@ import tensorflow as tf
 from cavs_tf import _child_lists
 from cavs_tf._integers import (
     check_all_at_least,
-    check_at_least,
     int32_tensor,
     length,
     shown,
@@ -242,20 +241,7 @@ class GraphBatch(tf.experimental.ExtensionType):
         >>> GraphBatch.complete_tree(num_leaves=256, num_graphs=64)
         GraphBatch(num_graphs=64, num_vertices=32704, num_edges=32640, arity=2, depth=8)
         """
-        if (depth is None) == (num_leaves is None):
-            raise ValueError(
-                f"depth: got {depth} and num_leaves {num_leaves} but expected one of them. "
-                "Leave out the other."
-            )
-        check_at_least(1 if num_leaves is None else 2, arity=arity)
-        check_at_least(0, num_graphs=num_graphs)
-        if num_leaves is not None:
-            check_at_least(1, num_leaves=num_leaves)
-            return cls(*_child_lists.complete_trees(num_leaves, arity, num_graphs))
-        check_at_least(0, depth=depth)
-        if arity == 1:
-            return cls.chain([depth + 1] * num_graphs)
-        return cls(*_child_lists.complete_trees(arity**depth, arity, num_graphs))
+        return cls(*_child_lists.complete_trees(depth, num_leaves, arity, num_graphs))
 
     @classmethod
     def concat(cls, batches) -> "GraphBatch":
