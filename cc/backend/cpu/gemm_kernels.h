@@ -24,6 +24,7 @@ struct TileArgs {
   int64_t depth;
   int64_t last_lanes;  // Columns of c in the last vector of the panel.
   bool accumulate;
+  const T* next;  // `depth` cache lines that will be read soon.
 };
 
 template <typename T>
@@ -68,22 +69,44 @@ CAVS_INLINE void StoreTile(const TileArgs<T>& t,
   }
 }
 
+template <typename T>
+constexpr int kLine = 64 / sizeof(T);
+
+// c is needed when the sums are done; it may be far away.
+template <typename T, int kRows, int kVectors>
+CAVS_INLINE void PrefetchTile(const TileArgs<T>& t) {
+  CAVS_UNROLL
+  for (int i = 0; i < kRows; ++i) {
+    CAVS_UNROLL
+    for (int j = 0; j < kVectors * Simd<T>::kLanes; j += kLine<T>) {
+      __builtin_prefetch(t.c + i * t.c_pitch + j, 1);
+    }
+  }
+}
+
 template <typename T, int kRows, int kVectors, bool kTransposeA>
 void Tile(const TileArgs<T>& t) {
   // A few accumulators cannot hide the latency of the sums: small tiles take
   // several terms at a time, each into sums of its own.
   constexpr int kAccumulators = kRows * kVectors;
   constexpr int kChains = kAccumulators >= 8 ? 1 : kAccumulators >= 4 ? 2 : 4;
+  constexpr bool kPrefetch = kRows >= 3 && !kTransposeA;
   const int64_t a_pitch = t.a_pitch, b_pitch = t.b_pitch;
   const int64_t a_step = kTransposeA ? a_pitch : 1;
   const T* a = t.a;
   const T* b = t.b;
+  const T* next = t.next;
+  PrefetchTile<T, kRows, kVectors>(t);
   V<T> sum[kChains][kRows][kVectors] = {};
   int64_t k = 0;
   for (; k + kChains <= t.depth; k += kChains) {
     CAVS_UNROLL
     for (int chain = 0; chain < kChains; ++chain, a += a_step, b += b_pitch) {
       AddTerm<T, kRows, kVectors, kTransposeA>(a, a_pitch, b, sum[chain]);
+      if constexpr (kPrefetch) {
+        __builtin_prefetch(next, 0, 2);
+        next += kLine<T>;
+      }
     }
   }
   for (; k < t.depth; ++k, a += a_step, b += b_pitch) {
@@ -115,12 +138,16 @@ struct Tiles<T, kVectors, kTransposeA, std::integer_sequence<int, kRow...>> {
 template <typename T, int kVectors, bool kTransposeA>
 void RowsOfPanel(TileArgs<T> t, int64_t rows) {
   const int64_t count = CeilDiv(rows, TileRows(kVectors));
+  // The tiles share out the next panel, and then read their own again.
+  const int64_t lines = t.depth * kVectors * Simd<T>::kLanes / kLine<T>;
   const T* a = t.a;
+  const T* next = t.next;
   T* c = t.c;
   for (int64_t i = 0; i < count; ++i) {
     const int64_t begin = rows * i / count, end = rows * (i + 1) / count;
     t.a = a + begin * (kTransposeA ? 1 : t.a_pitch);
     t.c = c + begin * t.c_pitch;
+    t.next = (i + 1) * t.depth <= lines ? next + i * t.depth * kLine<T> : t.b;
     Tiles<T, kVectors, kTransposeA>::kFunction[end - begin - 1](t);
   }
 }
@@ -169,29 +196,33 @@ void MultiplyPacked(const Product<T>& p, Range rows, Range panels) {
         const int64_t width = PanelWidth(p, j);
         const int64_t padded = PaddedWidth<T>(width);
         const T* b = p.b + j * kPanel<T> * p.k + first * padded;
-        MultiplyPanel<T, false>({p.a + row * p.a_pitch + first, p.a_pitch, b,
-                                 padded, p.c + row * p.c_pitch + j * kPanel<T>,
-                                 p.c_pitch, depth, 0, p.accumulate || s > 0},
-                                Smaller(block, rows.end - row), width);
+        const T* next = j + 1 < panels.end ? b + kPanel<T> * p.k : b;
+        MultiplyPanel<T, false>(
+            {p.a + row * p.a_pitch + first, p.a_pitch, b, padded,
+             p.c + row * p.c_pitch + j * kPanel<T>, p.c_pitch, depth, 0,
+             p.accumulate || s > 0, next},
+            Smaller(block, rows.end - row), width);
       }
     }
   }
 }
 
-// Packs one slice of one panel at a time, on the stack. A single tile reads b
-// where it is.
-template <typename T, bool kTransposeA>
-void MultiplySlices(const Product<T>& p, Range rows, Range panels) {
-  constexpr int64_t kDepth = (64 << 10) / (kPanel<T> * sizeof(T));
+// Slices of b are packed on the stack as they are needed.
+constexpr int64_t kSliceBytes = 64 << 10;
+constexpr int64_t kGroupBytes = 1 << 10;  // Of a row of a.
+
+template <typename T>
+void Multiply(const Product<T>& p, Range rows, Range panels) {
+  constexpr int64_t kDepth = kSliceBytes / (kPanel<T> * sizeof(T));
   alignas(64) T packed[kDepth * kPanel<T>];
   const int64_t count = rows.end - rows.begin;
+  // A single tile reads b where it is.
   const bool once = count <= TileRows(kPanelVectors) && !p.transpose_b;
   const int64_t slices = p.k == 0 ? 1 : CeilDiv(p.k, kDepth);
   for (int64_t s = 0; s < slices; ++s) {
     const int64_t first = p.k * s / slices;
     const int64_t depth = p.k * (s + 1) / slices - first;
-    const T* a = kTransposeA ? p.a + first * p.a_pitch + rows.begin
-                             : p.a + rows.begin * p.a_pitch + first;
+    const T* a = p.a + rows.begin * p.a_pitch + first;
     for (int64_t j = panels.begin; j < panels.end; ++j) {
       const int64_t width = PanelWidth(p, j);
       const T* b = p.b + first * p.b_pitch + j * kPanel<T>;
@@ -202,11 +233,39 @@ void MultiplySlices(const Product<T>& p, Range rows, Range panels) {
         b = packed;
         b_pitch = PaddedWidth<T>(width);
       }
-      MultiplyPanel<T, kTransposeA>(
-          {a, p.a_pitch, b, b_pitch,
-           p.c + rows.begin * p.c_pitch + j * kPanel<T>, p.c_pitch, depth, 0,
-           p.accumulate || s > 0},
-          count, width);
+      MultiplyPanel<T, false>({a, p.a_pitch, b, b_pitch,
+                               p.c + rows.begin * p.c_pitch + j * kPanel<T>,
+                               p.c_pitch, depth, 0, p.accumulate || s > 0, b},
+                              count, width);
+    }
+  }
+}
+
+// Both operands are copied, slice by slice: the rows of a wide matrix are far
+// apart, often by a power of two, and the caches hold few such rows at a time.
+template <typename T>
+void MultiplyTransposed(const Product<T>& p, Range rows, Range panels) {
+  constexpr int64_t kDepth = kSliceBytes / 2 / (kPanel<T> * sizeof(T));
+  constexpr int64_t kColumns = kGroupBytes / sizeof(T);
+  constexpr int64_t kPitch = kColumns + kLine<T>;
+  alignas(64) T a[kDepth * kPitch];
+  alignas(64) T b[kDepth * kPanel<T>];
+  const int64_t slices = p.k == 0 ? 1 : CeilDiv(p.k, kDepth);
+  for (int64_t s = 0; s < slices; ++s) {
+    const int64_t first = p.k * s / slices;
+    const int64_t depth = p.k * (s + 1) / slices - first;
+    for (int64_t row = rows.begin; row < rows.end; row += kColumns) {
+      const int64_t count = Smaller(kColumns, rows.end - row);
+      PackColumns<T>(p.a + first * p.a_pitch + row, p.a_pitch, depth, count,
+                     kPitch, a);
+      for (int64_t j = panels.begin; j < panels.end; ++j) {
+        const int64_t width = PanelWidth(p, j);
+        PackPanel<T>(p.b, p.b_pitch, false, p.n, j, first, depth, b);
+        MultiplyPanel<T, true>({a, kPitch, b, PaddedWidth<T>(width),
+                                p.c + row * p.c_pitch + j * kPanel<T>,
+                                p.c_pitch, depth, 0, p.accumulate || s > 0, b},
+                               count, width);
+      }
     }
   }
 }

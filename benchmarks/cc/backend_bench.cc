@@ -1,0 +1,276 @@
+// Speeds of the CPU backend's kernels: products of one weight ([512, 2048]
+// unless the name says otherwise), gradients of weights, and elementwise
+// operators.
+//
+//   backend_bench --benchmark_filter=Packed
+//
+// Counters: FLOP/s of the products, and elements per second of the others.
+#include <benchmark/benchmark.h>
+
+#include <atomic>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "cc/backend/cpu/cpu_backend.h"
+
+namespace cavs {
+namespace {
+
+// Threads that spin between calls: what a kernel gains from workers when
+// handing over costs next to nothing.
+class SpinningWorkers : public Workers {
+ public:
+  explicit SpinningWorkers(int count) : count_(count) {
+    for (int i = 1; i < count; ++i)
+      threads_.emplace_back([this, i] { Work(i); });
+  }
+  ~SpinningWorkers() override {
+    stop_ = true;
+    for (std::thread& thread : threads_) thread.join();
+  }
+  int count() const override { return count_; }
+  void Run(int parts, const std::function<void(int)>& part) override {
+    part_ = &part;
+    parts_ = parts;
+    done_.store(0, std::memory_order_relaxed);
+    // Publishes the fields above.
+    call_.fetch_add(1, std::memory_order_release);
+    part(0);
+    // Sees what the workers wrote.
+    while (done_.load(std::memory_order_acquire) != count_ - 1) Pause();
+  }
+
+ private:
+  static void Pause() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+  }
+  void Work(int i) {
+    for (int64_t seen = 0;;) {
+      while (call_.load(std::memory_order_acquire) == seen) {
+        if (stop_) return;
+        Pause();
+      }
+      ++seen;
+      if (i < parts_) (*part_)(i);
+      done_.fetch_add(1, std::memory_order_release);
+    }
+  }
+
+  const int count_;
+  const std::function<void(int)>* part_ = nullptr;
+  int parts_ = 0;
+  std::atomic<int64_t> call_{0};
+  std::atomic<int> done_{0};
+  std::atomic<bool> stop_{false};
+  std::vector<std::thread> threads_;
+};
+
+// A matrix of numbers in [-1, 1], at a cache line.
+template <typename T>
+class Data {
+ public:
+  Data(int64_t rows, int64_t cols, int64_t padding = 0)
+      : rows_(rows), cols_(cols), pitch_(cols + padding) {
+    const size_t bytes = (rows * pitch_ * sizeof(T) + 127) / 64 * 64;
+    data_.reset(static_cast<T*>(std::aligned_alloc(64, bytes)));
+    for (int64_t i = 0; i < rows * pitch_; ++i) {
+      data_.get()[i] = T((i * 7919) % 2001) / 1000 - 1;
+    }
+  }
+  Block block() { return {data_.get(), rows_, cols_, pitch_}; }
+
+ private:
+  struct Free {
+    void operator()(T* p) const { std::free(p); }
+  };
+  int64_t rows_, cols_, pitch_;
+  std::unique_ptr<T, Free> data_;
+};
+
+template <typename T>
+constexpr DType kDType = sizeof(T) == 8 ? DType::kFloat64 : DType::kFloat32;
+
+void CountTerms(benchmark::State& state, double terms) {
+  state.counters["FLOP/s"] = benchmark::Counter(
+      2 * terms, benchmark::Counter::kIsIterationInvariantRate);
+}
+
+enum class Form { kPacked, kPlain, kTransposeB, kTransposeA };
+
+// c[m, n] = a * b with k terms each.
+template <typename T>
+void Product(benchmark::State& state, Isa isa, Form form, int64_t m, int64_t k,
+             int64_t n, int threads) {
+  SpinningWorkers workers(threads);
+  const CpuBackend backend(&workers, isa);
+  const DType dtype = kDType<T>;
+  const bool ta = form == Form::kTransposeA, tb = form == Form::kTransposeB;
+  Data<T> a(ta ? k : m, ta ? m : k), b(tb ? n : k, tb ? k : n), c(m, n);
+  Data<T> packed(1, backend.PackedBytes(dtype, k, n) / sizeof(T));
+  backend.Pack(dtype, b.block(), tb, packed.block().data);
+  for (auto _ : state) {
+    switch (form) {
+      case Form::kPacked:
+        backend.MatMulPacked(dtype, a.block(), packed.block().data, c.block(),
+                             false);
+        break;
+      case Form::kPlain:
+      case Form::kTransposeB:
+        backend.MatMul(dtype, a.block(), b.block(), tb, c.block(), false);
+        break;
+      case Form::kTransposeA:
+        backend.MatMulTransposeA(dtype, a.block(), b.block(), c.block(), true);
+        break;
+    }
+    benchmark::ClobberMemory();
+  }
+  CountTerms(state, double(m) * k * n);
+}
+
+void Packing(benchmark::State& state, Isa isa, bool transpose, int threads) {
+  SpinningWorkers workers(threads);
+  const CpuBackend backend(&workers, isa);
+  const int64_t k = 512, n = 2048;
+  Data<float> w(transpose ? n : k, transpose ? k : n);
+  Data<float> packed(1, backend.PackedBytes(DType::kFloat32, k, n) / 4);
+  for (auto _ : state) {
+    backend.Pack(DType::kFloat32, w.block(), transpose, packed.block().data);
+    benchmark::ClobberMemory();
+  }
+  state.SetItemsProcessed(state.iterations() * k * n);
+}
+
+template <typename T>
+void UnaryTile(benchmark::State& state, Isa isa, Elementwise op) {
+  SerialWorkers workers;
+  const CpuBackend backend(&workers, isa);
+  Data<T> x(8, 256), out(8, 256);
+  for (auto _ : state) {
+    backend.Unary(op, kDType<T>, x.block(), out.block());
+    benchmark::ClobberMemory();
+  }
+  state.SetItemsProcessed(state.iterations() * 8 * 256);
+}
+
+void AddRow(benchmark::State& state, Isa isa, int64_t cols) {
+  SerialWorkers workers;
+  const CpuBackend backend(&workers, isa);
+  Data<float> x(2048 / cols, cols), y(1, cols), out(2048 / cols, cols);
+  for (auto _ : state) {
+    backend.Binary(Elementwise::kAdd, DType::kFloat32, x.block(), y.block(),
+                   out.block());
+    benchmark::ClobberMemory();
+  }
+  state.SetItemsProcessed(state.iterations() * 2048);
+}
+
+void GatherRows(benchmark::State& state, int64_t cols) {
+  SerialWorkers workers;
+  const CpuBackend backend(&workers);
+  Data<float> src(256, cols), dst(128, cols);
+  std::vector<int32_t> rows(128);
+  for (int i = 0; i < 128; ++i) rows[i] = i * 37 % 256;
+  for (auto _ : state) {
+    backend.GatherRows(DType::kFloat32, src.block(), rows.data(), dst.block());
+    benchmark::ClobberMemory();
+  }
+  state.SetItemsProcessed(state.iterations() * 128 * cols);
+}
+
+template <typename Fn>
+void Add(const std::string& name, const Fn& fn) {
+  benchmark::RegisterBenchmark(name.c_str(), fn)->UseRealTime();
+}
+
+void RegisterProducts(Isa isa) {
+  const std::string set = std::string(IsaName(isa)) + "/";
+  for (int threads : {1, 2}) {
+    const std::string end = "/threads:" + std::to_string(threads);
+    const auto add = [&](const std::string& name, Form form, int64_t m,
+                         int64_t k, int64_t n) {
+      Add(set + name + end, [=](benchmark::State& state) {
+        Product<float>(state, isa, form, m, k, n, threads);
+      });
+    };
+    for (int64_t m : {1, 2, 4, 7, 16, 64, 256, 2048}) {
+      add("Packed/" + std::to_string(m), Form::kPacked, m, 512, 2048);
+    }
+    add("PackedSquare64/64", Form::kPacked, 64, 64, 64);
+    add("PackedSquare256/64", Form::kPacked, 64, 256, 256);
+    add("PackedLong/64", Form::kPacked, 64, 2048, 512);
+    add("PackedFive/64", Form::kPacked, 64, 512, 5);
+    for (int64_t m : {1, 4, 16, 64}) {
+      add("Plain/" + std::to_string(m), Form::kPlain, m, 512, 2048);
+      add("TransposeB/" + std::to_string(m), Form::kTransposeB, m, 512, 2048);
+    }
+    for (int64_t rows : {1, 16, 128, 1024, 4096}) {
+      add("Gradient/" + std::to_string(rows), Form::kTransposeA, 512, rows,
+          2048);
+    }
+    add("GradientSquare256/1024", Form::kTransposeA, 256, 1024, 256);
+    add("GradientFive/1024", Form::kTransposeA, 512, 1024, 5);
+    Add(set + "PackedDouble/64" + end, [=](benchmark::State& state) {
+      Product<double>(state, isa, Form::kPacked, 64, 512, 2048, threads);
+    });
+    for (bool transpose : {false, true}) {
+      Add(set + (transpose ? "PackTransposed" : "Pack") + end,
+          [=](benchmark::State& state) {
+            Packing(state, isa, transpose, threads);
+          });
+    }
+  }
+}
+
+void RegisterElementwise(Isa isa) {
+  const std::string set = std::string(IsaName(isa)) + "/";
+  const std::pair<const char*, Elementwise> ops[] = {
+      {"Sigmoid", Elementwise::kSigmoid}, {"Tanh", Elementwise::kTanh},
+      {"Exp", Elementwise::kExp},         {"Log", Elementwise::kLog},
+      {"Relu", Elementwise::kRelu},
+  };
+  for (const auto& [name, op] : ops) {
+    Add(set + name, [isa, op = op](benchmark::State& state) {
+      UnaryTile<float>(state, isa, op);
+    });
+    Add(set + name + std::string("Double"),
+        [isa, op = op](benchmark::State& state) {
+          UnaryTile<double>(state, isa, op);
+        });
+  }
+  for (int64_t cols : {16, 64, 512}) {
+    Add(set + "AddRow/" + std::to_string(cols),
+        [=](benchmark::State& state) { AddRow(state, isa, cols); });
+  }
+}
+
+}  // namespace
+}  // namespace cavs
+
+int main(int argc, char** argv) {
+#ifndef __OPTIMIZE__
+  std::fprintf(stderr, "backend_bench: a debug build measures nothing.\n");
+  return 1;
+#endif
+  for (cavs::Isa isa :
+       {cavs::Isa::kAvx512, cavs::Isa::kAvx2, cavs::Isa::kPortable}) {
+    if (!cavs::IsSupported(isa)) continue;
+    cavs::RegisterProducts(isa);
+    cavs::RegisterElementwise(isa);
+  }
+  for (int64_t cols : {16, 512}) {
+    cavs::Add("GatherRows/" + std::to_string(cols),
+              [=](benchmark::State& state) { cavs::GatherRows(state, cols); });
+  }
+  benchmark::Initialize(&argc, argv);
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
+}
