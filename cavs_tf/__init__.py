@@ -4,7 +4,10 @@ A model is one static vertex function, written once for one vertex, and one inpu
 graph per example, which is only data.
 """
 
+from cavs_tf import data as data
 from cavs_tf import ops as ops
+from cavs_tf import reference as reference
+from cavs_tf.equivalence import check_equivalence as check_equivalence
 from cavs_tf.graph_support import GraphSupport as GraphSupport
 from cavs_tf.graph_support import vertex_function as vertex_function
 from cavs_tf.graphs import GraphBatch as GraphBatch

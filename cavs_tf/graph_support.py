@@ -201,17 +201,8 @@ class GraphSupport(keras.layers.Layer):
           ValueError, tf.errors.InvalidArgumentError: If the inputs do not fit the graphs,
             or the vertex function breaks a rule.
         """
-        if isinstance(graphs, dict):
-            graphs = GraphBatch.from_dict(graphs)
-        elif not isinstance(graphs, GraphBatch):
-            raise ValueError(
-                f"graphs: got {type(graphs).__name__} but expected a GraphBatch or its dict of "
-                "tensors. Make one with GraphBatch.from_children or cavs_tf.data."
-            )
-        pulls = self._name_inputs(inputs)
-        _check_rows(graphs, pulls)
-        specs = {name: tf.TensorSpec(t.shape[1:], t.dtype) for name, t in pulls.items()}
-        pushed = self._create_weights(specs)
+        graphs = _as_graph_batch(graphs)
+        pulls, pushed = self.prepare(graphs, inputs)
         if in_stateless_scope():
             # Keras asks for shapes only.
             rows = tf.shape(graphs.child_splits)[0] - 1
@@ -219,14 +210,43 @@ class GraphSupport(keras.layers.Layer):
                 name: tf.zeros(tf.concat([[rows], spec.shape], 0), spec.dtype)
                 for name, spec in pushed.items()
             }
-            return _unname(outputs)
-        functions = self.functions(specs, training)
-        return _unname(self._run(functions, graphs, pulls))
+            return self.unname(outputs)
+        return self.unname(self._run(self.functions_for(pulls, training), graphs, pulls))
 
-    def functions(self, specs, training=None) -> Functions:
-        """The traced functions for inputs of the given specs (of one row), traced once."""
+    # --- for the reference executor, explain() and plots -------------------------
+
+    @property
+    def state_shape(self) -> tuple:
+        """The shape of one vertex's state."""
+        return self._state_shape
+
+    def vertex_functions(self) -> list:
+        """(name, function) of every vertex type."""
+        return [
+            (f"{type(self).__name__}.{name}", getattr(self, name)) for name in self.vertex_types
+        ]
+
+    def prepare(self, graphs, inputs) -> tuple:
+        """Checks inputs and builds weights: (pulls by name, specs of the pushes by name)."""
+        pulls = _name_inputs(inputs)
+        if graphs is not None:
+            _check_rows(graphs, pulls)
+        return pulls, self._create_weights(_row_specs(pulls))
+
+    def functions_for(self, pulls, training=None) -> Functions:
+        """The traced functions for such pulls; traced the first time only."""
+        specs = _row_specs(pulls)
         key = (tuple(sorted((n, s.dtype, tuple(s.shape)) for n, s in specs.items())), training)
         return self._cache.get(key, lambda: self._trace(specs))
+
+    def last_functions(self) -> Functions | None:
+        """The traced functions of some earlier call, if there was one."""
+        return self._cache.last
+
+    @staticmethod
+    def unname(outputs: dict):
+        """The tensor, if there is just one and it has no name; else the dict."""
+        return outputs[DEFAULT] if list(outputs) == [DEFAULT] else outputs
 
     def explain(self, graphs=None, inputs=None) -> str:
         """How the vertex functions run: operators by class, fallbacks, tasks, bytes.
@@ -244,14 +264,11 @@ class GraphSupport(keras.layers.Layer):
 
     def _trace(self, specs) -> Functions:
         return make_functions(
-            self._vertex_functions(),
+            self.vertex_functions(),
             self.arity,
             tf.TensorSpec(self._state_shape, self.compute_dtype),
             specs,
         )
-
-    def _vertex_functions(self):
-        return [(f"{type(self).__name__}.{name}", getattr(self, name)) for name in self.vertex_types]
 
     def _create_weights(self, specs):
         """Runs every vertex function on one row of zeros, so that layers get their weights.
@@ -263,7 +280,7 @@ class GraphSupport(keras.layers.Layer):
             with self._cache.lock:
                 if self._cache.pushed is None or in_stateless_scope():
                     pushed = {}
-                    for _, function in self._vertex_functions():
+                    for _, function in self.vertex_functions():
                         vertex = self._dummy_vertex(specs).run(function)
                         for name, value in vertex.pushes.items():
                             pushed[name] = tf.TensorSpec(value.shape[1:], value.dtype)
@@ -274,23 +291,6 @@ class GraphSupport(keras.layers.Layer):
         gathered = [tf.zeros([1, *self._state_shape], self.compute_dtype)] * self.arity
         pulls = {name: tf.zeros([1, *spec.shape], spec.dtype) for name, spec in specs.items()}
         return Vertex(gathered, pulls, tf.zeros([1], tf.int32))
-
-    def _name_inputs(self, inputs) -> dict:
-        if inputs is None:
-            return {}
-        named = inputs if isinstance(inputs, dict) else {DEFAULT: inputs}
-        named = {name: tf.convert_to_tensor(value) for name, value in named.items()}
-        for name, value in named.items():
-            if value.shape.rank is None or not value.shape[1:].is_fully_defined():
-                raise ValueError(
-                    f"inputs[{name!r}]: got shape {value.shape} but expected [V, ...] with known "
-                    "sizes after the first. Use tf.ensure_shape."
-                )
-            if value.shape.rank == 0:
-                raise ValueError(
-                    f"inputs[{name!r}]: got a scalar but expected [V, ...], one row per vertex."
-                )
-        return named
 
     def _run(self, functions, graphs, pulls):
         schedule = graphs.attached_schedule
@@ -331,6 +331,7 @@ class _TraceCache:
     lock: threading.RLock = dataclasses.field(default_factory=threading.RLock)
     functions: dict = dataclasses.field(default_factory=dict)
     pushed: dict | None = None
+    last: Functions | None = None
 
     def get(self, key, make) -> Functions:
         graph = None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
@@ -338,6 +339,7 @@ class _TraceCache:
             found = self.functions.get(key)
             if found is None or not found.is_usable_in(graph):
                 found = self.functions[key] = make()
+            self.last = found
             return found
 
     def __deepcopy__(self, memo):
@@ -345,6 +347,39 @@ class _TraceCache:
 
     def __reduce__(self):
         return (_TraceCache, ())
+
+
+def _as_graph_batch(graphs) -> GraphBatch:
+    if isinstance(graphs, dict):
+        return GraphBatch.from_dict(graphs)
+    if not isinstance(graphs, GraphBatch):
+        raise ValueError(
+            f"graphs: got {type(graphs).__name__} but expected a GraphBatch or its dict of "
+            "tensors. Make one with GraphBatch.from_children or cavs_tf.data."
+        )
+    return graphs
+
+
+def _name_inputs(inputs) -> dict:
+    if inputs is None:
+        return {}
+    named = inputs if isinstance(inputs, dict) else {DEFAULT: inputs}
+    named = {name: tf.convert_to_tensor(value) for name, value in named.items()}
+    for name, value in named.items():
+        if value.shape.rank is None or not value.shape[1:].is_fully_defined():
+            raise ValueError(
+                f"inputs[{name!r}]: got shape {value.shape} but expected [V, ...] with known "
+                "sizes after the first. Use tf.ensure_shape."
+            )
+        if value.shape.rank == 0:
+            raise ValueError(
+                f"inputs[{name!r}]: got a scalar but expected [V, ...], one row per vertex."
+            )
+    return named
+
+
+def _row_specs(pulls) -> dict:
+    return {name: tf.TensorSpec(t.shape[1:], t.dtype) for name, t in pulls.items()}
 
 
 def _check_rows(graphs, pulls):
@@ -357,10 +392,6 @@ def _check_rows(graphs, pulls):
                 f"inputs[{name!r}]: got {rows} rows but expected {num_vertices - 1}, one per vertex "
                 "of the graphs. Check that both belong to the same minibatch."
             )
-
-
-def _unname(outputs):
-    return outputs[DEFAULT] if list(outputs) == [DEFAULT] else outputs
 
 
 class _FunctionCell(GraphSupport):

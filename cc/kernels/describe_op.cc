@@ -28,6 +28,46 @@ int64_t TapeBytesPerRow(const Program& program) {
   return bytes;
 }
 
+const char* ToString(NodeKind kind) {
+  switch (kind) {
+    case NodeKind::kGather:
+      return "gather";
+    case NodeKind::kScatter:
+      return "scatter";
+    case NodeKind::kPull:
+      return "pull";
+    case NodeKind::kPush:
+      return "push";
+    case NodeKind::kScatterGrad:
+      return "scatter_grad";
+    case NodeKind::kGatherGrad:
+      return "gather_grad";
+    case NodeKind::kPullGrad:
+      return "pull_grad";
+    case NodeKind::kPushGrad:
+      return "push_grad";
+    case NodeKind::kVertexIds:
+      return "vertex_ids";
+    case NodeKind::kMatMul:
+      return "matmul";
+    case NodeKind::kWeightGrad:
+      return "weight_grad";
+    case NodeKind::kSumRows:
+      return "sum_rows";
+    case NodeKind::kSumColumns:
+      return "sum_columns";
+    case NodeKind::kElementwise:
+      return "elementwise";
+    case NodeKind::kCopy:
+      return "copy";
+    case NodeKind::kZero:
+      return "zero";
+    case NodeKind::kForeign:
+      return "tensorflow";
+  }
+  return "unknown";
+}
+
 // Names of traced nodes hold no character that JSON would have to escape.
 std::string ToJson(const Program& program) {
   std::ostringstream out;
@@ -36,8 +76,8 @@ std::string ToJson(const Program& program) {
   const char* separator = "";
   for (const Node& node : program.nodes) {
     out << separator << "{\"name\": \"" << node.name << "\", \"op\": \""
-        << node.op << "\", \"kind\": " << static_cast<int>(node.kind)
-        << ", \"stage\": \"" << ToString(node.stage)
+        << node.op << "\", \"kind\": \"" << ToString(node.kind)
+        << "\", \"stage\": \"" << ToString(node.stage)
         << "\", \"native\": "
         << (node.kind == NodeKind::kForeign ? "false" : "true")
         << ", \"index\": " << node.index << "}";

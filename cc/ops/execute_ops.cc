@@ -175,7 +175,7 @@ REGISTER_OP("CavsDescribe")
     .SetShapeFn(::tensorflow::shape_inference::ScalarShape)
     .Doc(R"doc(
 Says how CavsForward or CavsBackward runs traced functions, as JSON: one list per
-function of {name, op, kind, stage, native, outputs}, and the bytes per row kept on
+function of {name, op, kind, stage, native, index}, and the bytes per row kept on
 the tape.
 
 description: Scalar.

@@ -1,0 +1,118 @@
+"""Does the fast path give the right numbers? Compared with the reference executor."""
+
+import dataclasses
+
+import numpy as np
+import tensorflow as tf
+
+from cavs_tf import reference
+
+_TOLERANCE = {tf.float64: 1e-9, tf.float32: 1e-5, tf.bfloat16: 2e-2, tf.float16: 5e-3}
+
+
+@dataclasses.dataclass(frozen=True)
+class Difference:
+    """How one tensor differs from the reference.
+
+    Attributes:
+      name: "output", "gradient of <weight>", ...
+      absolute: Largest absolute difference.
+      relative: That, over the largest absolute value of the reference.
+      tolerance: What `relative` may be.
+    """
+
+    name: str
+    absolute: float
+    relative: float
+    tolerance: float
+
+    @property
+    def ok(self) -> bool:
+        return self.relative <= self.tolerance  # False for nan.
+
+
+@dataclasses.dataclass(frozen=True)
+class EquivalenceReport:
+    """What `check_equivalence` found; print it."""
+
+    differences: tuple
+
+    @property
+    def ok(self) -> bool:
+        return all(d.ok for d in self.differences)
+
+    def __str__(self):
+        width = max([len(d.name) for d in self.differences], default=0)
+        lines = [
+            f"{'ok  ' if d.ok else 'FAIL'}  {d.name:{width}}  relative {d.relative:.1e} "
+            f"(tolerance {d.tolerance:.0e})  absolute {d.absolute:.1e}"
+            for d in self.differences
+        ]
+        verdict = "equal to the reference" if self.ok else "DIFFERENT from the reference"
+        return "\n".join([*lines, verdict])
+
+
+def check_equivalence(model, graphs, inputs=None, tolerance=None, seed=0) -> EquivalenceReport:
+    """Compares outputs and all gradients of a model with the reference executor's.
+
+    Args:
+      model: A `GraphSupport`.
+      graphs: A `GraphBatch`.
+      inputs: As for calling the model.
+      tolerance: Relative to the largest value of each tensor; by default 1e-9 for
+        float64 and 1e-5 for float32.
+      seed: Of the random loss whose gradients are compared.
+
+    Returns:
+      A report: one line per output, per gradient of an input, and per gradient of a
+      weight. `report.ok` says whether all are equal.
+
+    Example:
+    >>> import cavs_tf as cavs
+    >>> @cavs.vertex_function(state_size=2, arity=1)
+    ... def cell(v):
+    ...     v.scatter(tf.tanh(v.pull() + v.gather(0)))
+    ...     v.push(tf.square(v.gather(0)))
+    >>> check_equivalence(cell, cavs.GraphBatch.chain([3, 1]), tf.ones([4, 2])).ok
+    True
+    """
+    named = inputs if isinstance(inputs, dict) else {"input": inputs}
+    named = {k: tf.convert_to_tensor(v) for k, v in named.items() if v is not None}
+    watched = {k: v for k, v in named.items() if v.dtype.is_floating}
+    given = None if inputs is None else named if isinstance(inputs, dict) else named["input"]
+    fast = _evaluate(lambda: model(graphs, given), model, watched, seed)
+    slow = _evaluate(lambda: reference.run(model, graphs, given), model, watched, seed)
+    return EquivalenceReport(
+        tuple(_compare(name, fast[name], slow[name], tolerance) for name in slow)
+    )
+
+
+def _evaluate(call, model, watched, seed) -> dict:
+    """Outputs, and gradients of a random loss, by name."""
+    with tf.GradientTape(persistent=True) as tape:
+        for value in watched.values():
+            tape.watch(value)
+        outputs = call()
+        outputs = outputs if isinstance(outputs, dict) else {"output": outputs}
+        seeds = reference.random_seeds(outputs, seed)
+        loss = tf.add_n([tf.reduce_sum(seeds[k] * outputs[k]) for k in seeds]) if seeds else None
+    results = dict(outputs)
+    if loss is not None:
+        weights = {v.path if hasattr(v, "path") else v.name: v for v in model.trainable_variables}
+        for name, source in [*watched.items(), *weights.items()]:
+            value = source.value if hasattr(source, "path") else source
+            gradient = tape.gradient(loss, value, unconnected_gradients="zero")
+            results[f"gradient of {name}"] = tf.convert_to_tensor(gradient)
+    return results
+
+
+def _compare(name, fast, slow, tolerance) -> Difference:
+    allowed = _TOLERANCE.get(slow.dtype, 0.0) if tolerance is None else tolerance
+    x, y = np.asarray(fast, np.float64), np.asarray(slow, np.float64)
+    if x.shape != y.shape:
+        return Difference(f"{name} (shapes {x.shape}, {y.shape})", np.inf, np.inf, allowed)
+    if x.size == 0:
+        return Difference(name, 0.0, 0.0, allowed)
+    absolute = np.max(np.abs(x - y))
+    relative = absolute / max(np.max(np.abs(y)), 1e-30) if absolute > 0 else absolute
+    return Difference(name, float(absolute), float(relative), allowed)

@@ -1,0 +1,170 @@
+"""Vertex by vertex in plain TensorFlow: the oracle, the debugger, the portable form.
+
+No custom op is used: a model that runs here runs wherever TensorFlow does. Eagerly, the
+vertex function is ordinary Python, called once per vertex: print, set breakpoints.
+"""
+
+import numpy as np
+import tensorflow as tf
+
+from cavs_tf._tracing import Vertex
+from cavs_tf.graphs import GraphBatch
+
+
+def run(model, graphs, inputs=None):
+    """Evaluates the vertex function of `model` for one vertex after the other.
+
+    Args:
+      model: A `GraphSupport`.
+      graphs: A `GraphBatch` with V vertices, or its dict of tensors.
+      inputs: External inputs, [V, ...] in vertex order: a tensor, or a dict by name.
+
+    Returns:
+      What `model(graphs, inputs)` returns, up to rounding: [V, ...] in vertex order.
+
+    Raises:
+      ValueError, tf.errors.InvalidArgumentError: If a vertex depends on itself, or has
+        more children than the model's arity.
+
+    Example:
+    >>> import cavs_tf as cavs
+    >>> @cavs.vertex_function(state_size=1, arity=1)
+    ... def running_sum(v):
+    ...     total = v.pull() + v.gather(0)
+    ...     v.scatter(total)
+    ...     v.push(total)
+    >>> run(running_sum, cavs.GraphBatch.chain([3]), tf.constant([[1.0], [2.0], [3.0]])).numpy()
+    array([[1.],
+           [3.],
+           [6.]], dtype=float32)
+    """
+    graphs = GraphBatch.from_dict(graphs) if isinstance(graphs, dict) else graphs
+    pulls, pushed = model.prepare(graphs, inputs)
+    evaluation = _Evaluation(model, graphs, pulls, pushed)
+    run_all = evaluation.run_eagerly if tf.executing_eagerly() else evaluation.run_in_graph
+    return model.unname(run_all())
+
+
+class _Evaluation:
+    """One pass over the vertices of one minibatch."""
+
+    def __init__(self, model, graphs, pulls, pushed):
+        self._functions = [function for _, function in model.vertex_functions()]
+        self._arity = model.arity
+        self._no_state = tf.zeros([1, *model.state_shape], model.compute_dtype)
+        self._pulls = pulls
+        self._pushed = pushed
+        self._num_vertices = tf.shape(graphs.child_splits)[0] - 1
+        typed = tf.size(graphs.vertex_type) > 0
+        untyped = tf.zeros([self._num_vertices], tf.int32)
+        self._types = tf.cond(typed, lambda: graphs.vertex_type, lambda: untyped)
+        self._children = _children_by_slot(graphs, self._arity)
+        self._order = _topological_order(graphs)
+
+    def run_eagerly(self):
+        children, types = self._children.numpy(), self._types.numpy()
+        states, outputs = {}, {name: {} for name in self._pushed}
+        for v in self._order.numpy():
+            gathered = [self._no_state if c < 0 else states[c] for c in children[v]]
+            states[v], pushes = self._evaluate(self._functions[types[v]], int(v), gathered)
+            for name, value in pushes.items():
+                outputs[name][v] = value
+        return {
+            name: tf.concat([rows[v] for v in range(len(rows))], 0)
+            if rows
+            else tf.zeros([0, *self._pushed[name].shape], self._pushed[name].dtype)
+            for name, rows in outputs.items()
+        }
+
+    def run_in_graph(self):
+        """The same in a while loop; states are kept in a list, which a missing child's follow."""
+
+        def array(spec, size):
+            return tf.TensorArray(
+                spec.dtype, size, clear_after_read=False, element_shape=[1, *spec.shape]
+            )
+
+        state = tf.TensorSpec(self._no_state.shape[1:], self._no_state.dtype)
+        states = array(state, self._num_vertices + 1).write(self._num_vertices, self._no_state)
+        outputs = {name: array(spec, self._num_vertices) for name, spec in self._pushed.items()}
+
+        def step(i, states, outputs):
+            v = self._order[i]
+            slots = tf.where(self._children[v] < 0, self._num_vertices, self._children[v])
+            gathered = [states.read(slots[k]) for k in range(self._arity)]
+            branches = [lambda f=f: self._evaluate(f, v, gathered) for f in self._functions]
+            kind = self._types[v]
+            new, pushes = tf.switch_case(kind, branches) if len(branches) > 1 else branches[0]()
+            outputs = {name: outputs[name].write(v, value) for name, value in pushes.items()}
+            return i + 1, states.write(v, new), outputs
+
+        _, _, outputs = tf.while_loop(
+            lambda i, *_: i < self._num_vertices, step, (0, states, outputs)
+        )
+        return {
+            name: tf.ensure_shape(rows.concat(), [None, *self._pushed[name].shape])
+            for name, rows in outputs.items()
+        }
+
+    def _evaluate(self, function, v, gathered):
+        """State and pushes of vertex `v`; zeros for what its type does not push."""
+        row = {name: tf.gather(value, [v]) for name, value in self._pulls.items()}
+        vertex = Vertex(gathered, row, tf.reshape(tf.cast(v, tf.int32), [1])).run(function)
+        pushes = {
+            name: vertex.pushes.get(name, tf.zeros([1, *spec.shape], spec.dtype))
+            for name, spec in self._pushed.items()
+        }
+        return vertex.scattered, pushes
+
+
+def _children_by_slot(graphs, arity):
+    """int32 [V, arity]: the child in every slot, or -1."""
+    splits = graphs.child_splits
+    counts = splits[1:] - splits[:-1]
+    largest = tf.reduce_max(tf.concat([counts, [0]], 0))
+    tf.debugging.assert_less_equal(
+        largest,
+        arity,
+        f"children: got more than {arity} in one vertex but expected at most the arity of the "
+        "GraphSupport. Raise its arity.",
+    )
+    slots = splits[:-1, None] + tf.range(arity)[None, :]
+    present = tf.range(arity)[None, :] < counts[:, None]
+    ids = tf.concat([graphs.child_ids, [-1]], 0)
+    return tf.gather(ids, tf.where(present, slots, tf.size(graphs.child_ids)))
+
+
+def _topological_order(graphs):
+    """int32 [V]: vertices by depth, so children before parents."""
+    num_vertices = tf.shape(graphs.child_splits)[0] - 1
+    parents = tf.repeat(tf.range(num_vertices), graphs.child_splits[1:] - graphs.child_splits[:-1])
+    real = graphs.child_ids >= 0
+    parents, children = tf.boolean_mask(parents, real), tf.boolean_mask(graphs.child_ids, real)
+
+    def deepen(depth, _, rounds):
+        deepest = tf.math.unsorted_segment_max(tf.gather(depth, children), parents, num_vertices)
+        new = tf.maximum(depth, deepest + 1)
+        return new, tf.reduce_any(new > depth), rounds + 1
+
+    depth, unfinished, _ = tf.while_loop(
+        lambda _, changed, rounds: tf.logical_and(changed, rounds <= num_vertices),
+        deepen,
+        (tf.zeros([num_vertices], tf.int32), tf.constant(True), 0),
+        shape_invariants=(tf.TensorShape([None]), tf.TensorShape([]), tf.TensorShape([])),
+    )
+    tf.debugging.assert_equal(
+        unfinished,
+        False,
+        "children: got a cycle but expected every vertex to depend on others only. Remove it.",
+    )
+    return tf.cast(tf.argsort(depth, stable=True), tf.int32)
+
+
+def random_seeds(outputs: dict, seed: int) -> dict:
+    """Weights of a random scalar loss over outputs, so that no gradient is trivial."""
+    generator = np.random.default_rng(seed)
+    return {
+        name: tf.constant(generator.uniform(-1, 1, value.shape), value.dtype)
+        for name, value in outputs.items()
+        if value.dtype.is_floating
+    }
