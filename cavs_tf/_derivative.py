@@ -10,6 +10,10 @@ from cavs_tf._probe import ROW_COUNTS, Analysis, Values, live_operations, random
 from cavs_tf._tracing import TracedVertex
 
 
+class NoGradientError(LookupError):
+    """An operator of a vertex function has no gradient."""
+
+
 @dataclasses.dataclass
 class Derivative:
     """`dF` of one vertex function.
@@ -41,7 +45,7 @@ def differentiate(
       forward: The analysis of the vertex function.
 
     Raises:
-      LookupError: If an operator has no gradient; names the vertex function.
+      NoGradientError: Names the vertex function.
     """
     graph = func_graph.FuncGraph(f"{traced.name}_gradient")
     sources, seeds = _results(traced, push_names)
@@ -59,7 +63,7 @@ def differentiate(
                 src_graph=traced.graph,
             )
         except LookupError as error:
-            raise LookupError(
+            raise NoGradientError(
                 f"{traced.name}: an operator of the vertex function has no gradient ({error}). "
                 "Use another operator, or wrap the result in tf.stop_gradient."
             ) from error
@@ -95,6 +99,8 @@ def _targets(traced, pull_names):
 
 def _analyse(graph, grad_inputs, outputs, forward) -> Derivative:
     tensors = [t for _, t in outputs]
+    # Control flow leaves what its gradient needs in new outputs of the forward operator.
+    forward.extend([external for external, _ in graph.captures])
     values, given = Values(), {}
     row_inputs = [placeholder for _, placeholder in grad_inputs]
     for seed, placeholder in enumerate(row_inputs):
@@ -109,6 +115,7 @@ def _analyse(graph, grad_inputs, outputs, forward) -> Derivative:
     analysis = Analysis(graph, row_inputs, placeholders, tensors, values, given)
     analysis.fold()
     analysis.annotate(sums=True)
+    forward.annotate(sums=False)
     needed = {id(op) for op in live_operations(tensors)}
     saved = [(e, p) for e, p in captured if id(p.op) in needed]
     inputs = list(grad_inputs)

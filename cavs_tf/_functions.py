@@ -6,7 +6,7 @@ import tensorflow as tf
 from tensorflow.python.eager.polymorphic_function import concrete_function
 
 from cavs_tf import _probe
-from cavs_tf._derivative import Derivative, differentiate
+from cavs_tf._derivative import Derivative, NoGradientError, differentiate
 from cavs_tf._probe import ROW_COUNTS, Analysis, Values, check_row_independence, random_rows
 from cavs_tf._tracing import TracedVertex, trace
 
@@ -73,7 +73,7 @@ def make_functions(vertex_functions, arity, state, pulls) -> Functions:
                 differentiate(t, push_names, float_pulls, a)
                 for t, a in zip(traced, analyses, strict=True)
             ]
-        except LookupError as missing:
+        except NoGradientError as missing:
             error = str(missing)
         forward = [
             _forward_function(

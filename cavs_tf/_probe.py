@@ -152,6 +152,13 @@ class Analysis:
     def kind(self, tensor) -> Kind:
         return self.kinds[id(tensor)]
 
+    def extend(self, tensors):
+        """Analyses what `tensors`, too, are computed by, if it is not known yet."""
+        new = [t for t in tensors if id(t) not in self.kinds]
+        if new:
+            self._outputs = [*self._outputs, *new]
+            self._run()
+
     def _run(self):
         operations = live_operations(self._outputs)
         tensors = [t for op in operations for t in op.outputs if id(t) not in self.kinds]
@@ -161,7 +168,7 @@ class Analysis:
         for position, tensor in enumerate(fetched):
             self.values[tensor] = [run[position] for run in runs]
         for op in operations:
-            if op.type != "Placeholder":
+            if any(id(t) not in self.kinds for t in op.outputs):
                 self._trace_flags(op)
 
     def _trace_flags(self, op):
@@ -205,7 +212,13 @@ class Analysis:
         if kind is Kind.ROWS:
             return tf.TensorShape([None, *shapes[0][1:]])
         constant = "count" not in self._flags[id(tensor)]
-        summed = kind is Kind.OTHER and sums and "rows" in self._flags[id(tensor)]
+        summed = (
+            sums
+            and kind is Kind.OTHER
+            and "rows" in self._flags[id(tensor)]
+            and tensor.dtype.is_floating
+            and tensor.op.type != "Placeholder"  # A forward tensor that is no sum.
+        )
         if len(set(shapes)) == 1 and (summed or (kind is not Kind.OTHER and constant)):
             return tf.TensorShape(shapes[0])
         return tf.TensorShape(None)

@@ -102,7 +102,7 @@ class ForeignKernel : public ForeignOp {
     Tensor tensor;
     if (ref.handle != nullptr) {
       tensor = *static_cast<const Tensor*>(ref.handle.get());
-    } else if (ref.opaque) {
+    } else if (ref.opaque || ref.dtype == DType::kOther) {
       return Internal("operator ", name_, " reads a value that was not made");
     } else {
       TensorShape shape;

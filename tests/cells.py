@@ -1,0 +1,210 @@
+"""Vertex functions that the tests run: a few of every kind, and graphs to run them on."""
+
+import numpy as np
+import tensorflow as tf
+
+import cavs_tf as cavs
+
+FEATURES = 3
+STATE = 4
+
+
+class Linear(cavs.GraphSupport):
+    """One weight for the input, one for the sum of the children."""
+
+    def __init__(self, arity=2, **kwargs):
+        super().__init__(state_size=STATE, arity=arity, **kwargs)
+        self.w = tf.keras.layers.Dense(STATE, dtype=self.dtype)
+        self.u = tf.keras.layers.Dense(STATE, use_bias=False, dtype=self.dtype)
+
+    def vertex(self):
+        children = [self.u(self.gather(k)) for k in range(self.arity)]
+        state = tf.tanh(tf.add_n([self.w(self.pull()), *children]))
+        self.scatter(state)
+        self.push(state)
+
+
+class TreeLSTM(cavs.GraphSupport):
+    """Child-sum with a forget gate per child, gates packed and split."""
+
+    def __init__(self, arity=2, units=STATE, **kwargs):
+        super().__init__(state_size=2 * units, arity=arity, **kwargs)
+        self.iou = tf.keras.layers.Dense(3 * units, dtype=self.dtype)
+        self.wf = tf.keras.layers.Dense(units, dtype=self.dtype)
+        self.uf = tf.keras.layers.Dense(units, dtype=self.dtype)
+
+    def vertex(self):
+        x = self.pull()
+        pairs = [tf.split(self.gather(k), 2, axis=1) for k in range(self.arity)]
+        total = tf.add_n([h for _, h in pairs])
+        i, o, u = tf.split(self.iou(tf.concat([x, total], 1)), 3, axis=1)
+        c = tf.sigmoid(i) * tf.tanh(u)
+        for c_k, h_k in pairs:
+            c += tf.sigmoid(self.wf(x) + self.uf(h_k)) * c_k
+        h = tf.sigmoid(o) * tf.tanh(c)
+        self.scatter(tf.concat([c, h], axis=1))
+        self.push(h)
+
+
+class Elementwise(cavs.GraphSupport):
+    """Every native elementwise operator, with rows, vectors and scalars as operands."""
+
+    def __init__(self, arity=2, **kwargs):
+        super().__init__(state_size=STATE, arity=arity, **kwargs)
+        self.w = tf.keras.layers.Dense(STATE, dtype=self.dtype)
+        self.scale = self.add_weight(shape=(STATE,), initializer="ones")
+
+    def vertex(self):
+        x = self.w(self.pull())
+        s = tf.add_n([self.gather(k) for k in range(self.arity)]) if self.arity else x
+        a = tf.sigmoid(x) * self.scale + tf.exp(-tf.square(s)) / 2.0
+        b = tf.sqrt(1.0 + tf.abs(s)) - tf.math.log(2.0 + tf.square(x)) + tf.nn.relu(x)
+        c = tf.maximum(a, b) + tf.minimum(a, 1.0) - tf.math.squared_difference(a, b)
+        d = tf.math.rsqrt(2.0 + tf.square(c)) * tf.math.reciprocal(1.0 + tf.square(b))
+        total = tf.reduce_sum(d, axis=1, keepdims=True)
+        state = tf.tanh(d * total + tf.identity(s))
+        self.scatter(state)
+        self.push(-state)
+
+
+class Fallback(cavs.GraphSupport):
+    """Operators that TensorFlow's own kernels run."""
+
+    def __init__(self, arity=2, **kwargs):
+        super().__init__(state_size=STATE, arity=arity, **kwargs)
+        self.w = tf.keras.layers.Dense(STATE, dtype=self.dtype)
+        self.norm = tf.keras.layers.LayerNormalization(dtype=self.dtype)
+        self.table = self.add_weight(shape=(5, STATE), initializer="glorot_uniform", name="table")
+
+    def vertex(self):
+        x = self.w(self.pull("x"))
+        total = tf.add_n([self.gather(k) for k in range(self.arity)]) if self.arity else x
+        state = self.norm(x + total)
+        state = tf.nn.softmax(state) * tf.nn.elu(tf.cumsum(state, axis=1))
+        state += tf.gather(self.table, self.pull("token"))
+        mask = tf.ones([1, STATE], state.dtype)
+        mask = tf.nn.experimental.stateless_dropout(mask, 0.5, seed=[1, 2])
+        state = tf.where(state > 0.1, state * mask, tf.sin(state))
+        self.scatter(state)
+        self.push(tf.reduce_max(state, axis=1), "largest")
+        self.push(tf.reshape(state, [-1, 2, STATE // 2]), "folded")
+
+
+class Typed(cavs.GraphSupport):
+    """Leaves, inner vertices and a third kind share one state, not their outputs."""
+
+    vertex_types = ("leaf", "inner", "bag")
+
+    def __init__(self, arity=2, **kwargs):
+        super().__init__(state_size=STATE, arity=arity, **kwargs)
+        self.w = tf.keras.layers.Dense(STATE, dtype=self.dtype)
+        self.u = tf.keras.layers.Dense(STATE, dtype=self.dtype)
+
+    def leaf(self):
+        state = tf.tanh(self.w(self.pull()))
+        self.scatter(state)
+        self.push(state)
+
+    def inner(self):
+        total = tf.add_n([self.gather(k) for k in range(self.arity)])
+        state = tf.tanh(self.u(total))
+        self.scatter(state)
+        self.push(state)
+        self.push(tf.reduce_sum(state, axis=1), "sum")
+
+    def bag(self):
+        state = tf.add_n([self.gather(k) for k in range(self.arity)]) + self.w(self.pull())
+        self.scatter(0.5 * state)
+        self.push(state)
+
+
+class PushOnly(cavs.GraphSupport):
+    """The state depends on inputs only; what is gathered goes nowhere but out."""
+
+    def __init__(self, arity=2, **kwargs):
+        super().__init__(state_size=STATE, arity=arity, **kwargs)
+        self.w = tf.keras.layers.Dense(STATE, dtype=self.dtype)
+
+    def vertex(self):
+        x = self.w(self.pull())
+        self.scatter(x)
+        self.push(tf.add_n([x, *(self.gather(k) for k in range(self.arity))]))
+
+
+class Branching(cavs.GraphSupport):
+    """A loop, a condition on weights and a nested function, which capture by handle."""
+
+    def __init__(self, arity=2, **kwargs):
+        super().__init__(state_size=STATE, arity=arity, **kwargs)
+        self.w = tf.keras.layers.Dense(STATE, dtype=self.dtype)
+        self.gain = self.add_weight(shape=(), initializer="ones", name="gain")
+
+    def vertex(self):
+        total = tf.add_n([self.w(self.pull()), *(self.gather(k) for k in range(self.arity))])
+
+        @tf.function
+        def amplify(x):
+            return x * tf.convert_to_tensor(self.gain)
+
+        for _ in range(2):
+            total = tf.tanh(amplify(total))
+        _, total = tf.while_loop(
+            lambda i, _: i < 3, lambda i, x: (i + 1, tf.sin(x) + 0.1), (0, total)
+        )
+        self.scatter(total)
+        self.push(total)
+
+
+CELLS = (Linear, TreeLSTM, Elementwise, PushOnly, Fallback, Typed, Branching)
+
+
+def inputs_for(cell, num_vertices, dtype, seed):
+    """Random inputs of the kind that `cell` pulls."""
+    generator = np.random.default_rng(seed)
+    x = tf.constant(generator.standard_normal((num_vertices, FEATURES)), dtype)
+    if isinstance(cell, Fallback):
+        return {"x": x, "token": tf.constant(generator.integers(0, 5, num_vertices), tf.int32)}
+    return x
+
+
+def random_children(generator, num_vertices, arity, kind):
+    """Child lists of one graph, children before parents unless shuffled below."""
+    children = [[] for _ in range(num_vertices)]
+    if kind == "chain":
+        for v in range(1, num_vertices):
+            children[v] = [v - 1]
+    elif kind == "tree":
+        free = []
+        for v in range(num_vertices):
+            count = int(generator.integers(0, min(arity, len(free)) + 1))
+            if v == num_vertices - 1:
+                count = min(arity, len(free))
+            children[v] = [free.pop() for _ in range(count)]
+            free.append(v)
+    elif kind == "dag":
+        for v in range(1, num_vertices):
+            count = int(generator.integers(0, arity + 1))
+            children[v] = [int(c) for c in generator.integers(-1, v, count)]
+    names = generator.permutation(num_vertices)
+    shuffled = [None] * num_vertices
+    for v, own in enumerate(children):
+        shuffled[names[v]] = [int(names[c]) if c >= 0 else -1 for c in own]
+    return shuffled
+
+
+def random_graphs(seed, num_graphs, largest, arity=2, num_types=1):
+    """Graphs of all kinds, some empty, some of one vertex."""
+    generator = np.random.default_rng(seed)
+    kinds = ("chain", "tree", "dag", "lone")
+    children = [
+        random_children(
+            generator,
+            int(generator.integers(0, largest + 1)),
+            arity,
+            kinds[int(generator.integers(len(kinds)))],
+        )
+        for _ in range(num_graphs)
+    ]
+    total = sum(map(len, children))
+    types = generator.integers(0, num_types, total).tolist() if num_types > 1 else None
+    return cavs.GraphBatch.from_children(children, types)
