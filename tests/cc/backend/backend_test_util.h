@@ -61,7 +61,7 @@ class Matrix {
         cols_(cols),
         pitch_(cols + padding),
         first_(kGuard + shift),
-        data_(first_ + rows * pitch_ + kGuard, Sentinel()) {
+        data_(first_ + Extent() + kGuardAfter, Sentinel()) {
     for (int64_t i = 0; i < rows; ++i) {
       for (int64_t j = 0; j < cols; ++j) at(i, j) = T(0);
     }
@@ -116,6 +116,17 @@ class Matrix {
 
  private:
   static constexpr int64_t kGuard = 64;
+  // The address sanitizer is the better guard: it sees what is read, too.
+#if defined(__SANITIZE_ADDRESS__)
+  static constexpr int64_t kGuardAfter = 0;
+#else
+  static constexpr int64_t kGuardAfter = kGuard;
+#endif
+
+  // From the first element of the block to its last.
+  int64_t Extent() const {
+    return rows_ == 0 ? 0 : (rows_ - 1) * pitch_ + cols_;
+  }
   static T Sentinel() {
     if constexpr (std::is_floating_point_v<T>) {
       return std::numeric_limits<T>::quiet_NaN();
