@@ -14,8 +14,9 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.core.framework import attr_value_pb2
 from tensorflow.python.eager.polymorphic_function import atomic_function
+from tensorflow.python.framework import ops
 
-from cavs_tf._library import ops
+from cavs_tf._library import ops as _cavs_ops
 
 ROW_COUNTS = (5, 7, 11)
 _SHAPE_OPS = frozenset({"Shape", "ShapeN", "Size", "Rank", "TensorListLength"})
@@ -81,10 +82,13 @@ def _topological(operations, position):
 
 def run_graph(graph, inputs, fetches, feeds):
     """Runs `graph` once per entry of `feeds`; arrays of `fetches`, in the same order."""
+    if not fetches:
+        return [[] for _ in feeds]
     kept = graph.inputs, graph.outputs
     graph.inputs, graph.outputs = list(inputs), list(fetches)
+    name = f"{graph.name}_probe_{ops.uid()}"
     try:
-        function = atomic_function.from_func_graph(f"{graph.name}_probe", graph, {})
+        function = atomic_function.from_func_graph(name, graph, {})
     finally:
         graph.inputs, graph.outputs = kept
     with tf.init_scope():
@@ -246,7 +250,7 @@ class Analysis:
                 coefficients = _affine(values)
                 if coefficients is None:
                     return None
-                new = ops.cavs_row_count(
+                new = _cavs_ops.cavs_row_count(
                     self.inputs[0],
                     out_type=tensor.dtype,
                     scale=coefficients[0],

@@ -381,16 +381,21 @@ class GraphBatch(tf.experimental.ExtensionType):
     def __repr__(self):
         parts = [f"num_graphs={shown(self.num_graphs)}, num_vertices={shown(self.num_vertices)}"]
         if hasattr(self.child_ids, "numpy"):
-            arity = self._max_children()
-            parts.append(f"num_edges={np.count_nonzero(self.child_ids >= 0)}, arity={arity}")
-            try:
-                untyped = GraphBatch(self.child_splits, self.child_ids, self.graph_splits)
-                parts.append(f"depth={max(untyped.schedule(arity).num_tasks - 1, 0)}")
-            except tf.errors.InvalidArgumentError as error:
-                parts.append(f"not valid: {error.message}")
+            with tf.init_scope():  # Values are known, also while a function is traced.
+                parts += self._eager_parts()
         if self.attached_schedule is not None:
             parts.append(f"attached_schedule={self.attached_schedule!r}")
         return f"GraphBatch({', '.join(parts)})"
+
+    def _eager_parts(self) -> list[str]:
+        arity = self._max_children()
+        edges = np.count_nonzero(self.child_ids.numpy() >= 0)
+        try:
+            untyped = GraphBatch(self.child_splits, self.child_ids, self.graph_splits)
+            depth = f"depth={max(untyped.schedule(arity).num_tasks - 1, 0)}"
+        except tf.errors.InvalidArgumentError as error:
+            depth = f"not valid: {error.message}"
+        return [f"num_edges={edges}, arity={arity}", depth]
 
     def _max_children(self) -> int:
         if not hasattr(self.child_splits, "numpy"):

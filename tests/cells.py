@@ -170,6 +170,8 @@ def inputs_for(cell, num_vertices, dtype, seed):
 def random_children(generator, num_vertices, arity, kind):
     """Child lists of one graph, children before parents unless shuffled below."""
     children = [[] for _ in range(num_vertices)]
+    if arity == 0:
+        kind = "lone"
     if kind == "chain":
         for v in range(1, num_vertices):
             children[v] = [v - 1]

@@ -1,0 +1,168 @@
+"""The fast path against the reference executor: outputs and every gradient."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cavs_tf as cavs
+from tests import cells
+
+SWITCHES = [
+    cavs.Options(eager=eager, lazy=lazy) for eager in (True, False) for lazy in (True, False)
+]
+
+
+def check(cell, graphs, seed=0):
+    inputs = cells.inputs_for(cell, graphs.num_vertices, cell.dtype, seed)
+    report = cavs.check_equivalence(cell, graphs, inputs, seed=seed)
+    assert report.ok, f"{type(cell).__name__} on {graphs}\n{report}"
+    return report
+
+
+@pytest.fixture(scope="module", params=cells.CELLS, ids=lambda c: c.__name__)
+def cell(request):
+    """One cell of every kind; float64, where rounding hides nothing."""
+    tf.keras.utils.set_random_seed(1)
+    return request.param(dtype="float64")
+
+
+# Fixed examples: a failure prints its seed and its graphs.
+@settings(derandomize=True, deadline=None, max_examples=8, print_blob=True)
+@given(seed=st.integers(0, 10**6), num_graphs=st.integers(0, 6))
+def test_random_graphs_give_the_reference_numbers(cell, seed, num_graphs):
+    graphs = cells.random_graphs(seed, num_graphs, 7, num_types=len(cell.vertex_types))
+    check(cell, graphs, seed)
+
+
+def test_a_minibatch_of_64_unequal_trees(cell):
+    graphs = cells.random_graphs(5, 64, 3, num_types=len(cell.vertex_types))
+    check(cell, graphs)
+
+
+@pytest.mark.parametrize(
+    "children",
+    [
+        [],
+        [[]],
+        [[], [[]], []],
+        [[[]]],
+        [[[]] * 3],
+        [[[], [0], [1], [2]], [[]], [[], [0]]],
+        [[[], [-1, 0], [1, -1], [-1, -1]]],
+        [[[], [0, 0]]],
+        [[[], [], [0, 1], [0, 1], [2, 3], [2, 0]]],
+    ],
+    ids=[
+        "empty minibatch",
+        "one empty graph",
+        "empty graphs around one",
+        "one vertex",
+        "vertices without edges",
+        "unequal chains",
+        "missing children",
+        "one child twice",
+        "several parents",
+    ],
+)
+def test_graphs_of_every_kind(cell, children):
+    total = sum(map(len, children))
+    types = [v % len(cell.vertex_types) for v in range(total)]
+    check(cell, cavs.GraphBatch.from_children(children, types if total else None))
+
+
+@pytest.mark.parametrize("cell_class", cells.CELLS, ids=lambda c: c.__name__)
+def test_float32(cell_class):
+    tf.keras.utils.set_random_seed(2)
+    cell = cell_class(dtype="float32")
+    check(cell, cells.random_graphs(3, 8, 8, num_types=len(cell.vertex_types)))
+
+
+@pytest.mark.parametrize("options", SWITCHES, ids=str)
+@pytest.mark.parametrize("cell_class", cells.CELLS, ids=lambda c: c.__name__)
+def test_switches_change_no_result(cell_class, options):
+    cell = cell_class(dtype="float64", options=options)
+    check(cell, cells.random_graphs(4, 5, 7, num_types=len(cell.vertex_types)))
+
+
+@pytest.mark.parametrize("arity", [0, 1, 3, 5])
+@pytest.mark.parametrize("cell_class", [cells.Elementwise, cells.PushOnly])
+def test_any_arity(cell_class, arity):
+    cell = cell_class(arity=arity, dtype="float64")
+    check(cell, cells.random_graphs(6, 4, 9, arity=arity))
+
+
+def test_a_wide_state_uses_every_part_of_the_kernels():
+    cell = cells.TreeLSTM(units=67, dtype="float32")
+    check(cell, cells.random_graphs(7, 40, 5))
+
+
+@pytest.mark.parametrize("cell_class", cells.CELLS, ids=lambda c: c.__name__)
+def test_gradients_are_finite_differences(cell_class):
+    tf.keras.utils.set_random_seed(3)
+    cell = cell_class(dtype="float64")
+    graphs = cells.random_graphs(2, 3, 5, num_types=len(cell.vertex_types))
+    inputs = cells.inputs_for(cell, graphs.num_vertices, "float64", 0)
+    named = inputs if isinstance(inputs, dict) else {"": inputs}
+    x = next(v for v in named.values() if v.dtype.is_floating)
+
+    def loss(x):
+        given = {**named, "x": x} if isinstance(inputs, dict) else x
+        outputs = cell(graphs, given)
+        outputs = outputs if isinstance(outputs, dict) else {"": outputs}
+        seeds = cavs.reference.random_seeds(outputs, 0)
+        return tf.add_n([tf.reduce_sum(seeds[k] * outputs[k]) for k in seeds])
+
+    def compare(gradient, nudge):
+        direction = np.random.default_rng(0).standard_normal(gradient.shape)
+        step = 1e-6
+        numeric = (nudge(step * direction) - nudge(-step * direction)) / (2 * step)
+        analytic = np.sum(direction * gradient)
+        np.testing.assert_allclose(analytic, numeric, rtol=1e-5, atol=1e-8)
+
+    def nudge_weight(weight, change):
+        before = tf.identity(weight.value)
+        weight.assign(before + change)
+        result = loss(x).numpy()
+        weight.assign(before)
+        return result
+
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        value = loss(x)
+    weights = cell.trainable_variables
+    gradients = tape.gradient(value, [x, *weights])
+    compare(gradients[0].numpy(), lambda change: loss(x + change).numpy())
+    for weight, gradient in zip(weights, gradients[1:], strict=True):
+        compare(gradient.numpy(), lambda change, w=weight: nudge_weight(w, change))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_bitwise_equal_from_run_to_run(cell, dtype):
+    cell = type(cell)(dtype=dtype)
+    graphs = cells.random_graphs(9, 20, 9, num_types=len(cell.vertex_types))
+    inputs = cells.inputs_for(cell, graphs.num_vertices, dtype, 0)
+
+    def run():
+        with tf.GradientTape() as tape:
+            outputs = cell(graphs, inputs)
+            outputs = outputs if isinstance(outputs, dict) else {"": outputs}
+            loss = tf.add_n([tf.reduce_sum(tf.square(v)) for v in outputs.values()])
+        gradients = tape.gradient(loss, cell.trainable_variables)
+        return [*outputs.values(), *gradients]
+
+    first = run()
+    for _ in range(3):
+        for x, y in zip(first, run(), strict=True):
+            np.testing.assert_array_equal(x, y)
+
+
+def test_a_deep_chain_needs_no_recursion():
+    cell = cells.PushOnly(arity=1)
+    length = 100_000
+    x = tf.ones([length, cells.FEATURES])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = cell(cavs.GraphBatch.chain([length]), x)
+    assert tape.gradient(y, x).shape == [length, cells.FEATURES]

@@ -1,0 +1,403 @@
+"""What is wrong is said before anything is computed: one test for each rejection.
+
+Those of graphs and schedules are in test_graphs.py and test_schedule.py.
+"""
+
+import re
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import cavs_tf as cavs
+from cavs_tf._library import ops
+from tests import cells
+
+GRAPHS = cavs.GraphBatch.from_children([[[], [], [0, 1]], [[]]])
+X = tf.ones([4, cells.FEATURES])
+
+
+def rejects(message, error=ValueError):
+    return pytest.raises(error, match=re.escape(message))
+
+
+def cell_of(function, arity=2, state_size=2, **kwargs):
+    return cavs.vertex_function(state_size=state_size, arity=arity, **kwargs)(function)
+
+
+def good(v):
+    v.scatter(v.pull()[:, :2])
+    v.push(v.pull())
+
+
+# --- what the constructor is given --------------------------------------------
+
+
+@pytest.mark.parametrize("state_size", [0, -1, "4", (2, 0), ()])
+def test_state_size(state_size):
+    with rejects(f"state_size: got {state_size!r} but expected a positive integer"):
+        cavs.GraphSupport(state_size)
+
+
+@pytest.mark.parametrize("arity", [-1, 1.5])
+def test_arity(arity):
+    with rejects(f"arity: got {arity!r} but expected an integer of at least 0"):
+        cavs.GraphSupport(1, arity=arity)
+
+
+def test_a_class_without_a_vertex_function():
+    with rejects("GraphSupport.vertex: expected a method", NotImplementedError):
+        cavs.GraphSupport(1)(GRAPHS, X)
+
+
+# --- what a vertex function does ------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["gather_all", "pull", "vertex_ids"])
+def test_methods_outside_of_a_vertex_function(method):
+    with rejects(f"{method}: called outside of a vertex function", RuntimeError):
+        getattr(cell_of(good), method)()
+
+
+def test_a_slot_beyond_the_arity():
+    def wrong(v):
+        v.scatter(v.gather(2))
+
+    with rejects("gather: got slot 2 but expected one in [0, 2). Raise the arity"):
+        cell_of(wrong)(GRAPHS, X)
+
+
+def test_gather_all_without_children():
+    def wrong(v):
+        v.scatter(v.gather_all())
+
+    with rejects("gather_all: got arity 0 but expected at least 1"):
+        cell_of(wrong, arity=0)(GRAPHS, X)
+
+
+def test_a_pull_that_was_not_given():
+    def wrong(v):
+        v.scatter(v.pull("words"))
+
+    with rejects("pull: got 'words' but expected one of ['default']"):
+        cell_of(wrong)(GRAPHS, X)
+    with rejects("pull: got 'words' but expected no pull, as no input was given"):
+        cell_of(wrong)(GRAPHS)
+
+
+def test_no_scatter():
+    with rejects("got no scatter but expected exactly one. Call self.scatter(state)"):
+        cell_of(lambda v: v.push(v.pull()))(GRAPHS, X)
+
+
+def test_two_scatters():
+    def wrong(v):
+        v.scatter(v.gather(0))
+        v.scatter(v.gather(1))
+
+    with rejects("scatter: got a second state but expected exactly one"):
+        cell_of(wrong)(GRAPHS, X)
+
+
+def test_a_push_given_twice():
+    def wrong(v):
+        good(v)
+        v.push(v.pull())
+
+    with rejects("push: got 'default' a second time but expected every output once"):
+        cell_of(wrong)(GRAPHS, X)
+
+
+def test_a_state_of_another_shape():
+    def wrong(v):
+        v.scatter(v.pull())
+
+    with rejects("scatter got shape (None, 3) but expected [None, 2]"):
+        cell_of(wrong)(GRAPHS, X)
+
+
+def test_a_state_of_another_dtype():
+    def wrong(v):
+        v.scatter(tf.cast(v.gather(0), tf.float64))
+
+    with rejects("scatter got float64 but expected float32. Pass dtype="):
+        cell_of(wrong)(GRAPHS, X)
+
+
+def test_a_state_without_rows():
+    def wrong(v):
+        v.scatter(tf.ones([1, 2]))
+
+    with rejects("scatter got a tensor of shape (1, 2) that has no row per vertex"):
+        cell_of(wrong)(GRAPHS, X)
+
+
+def test_a_push_without_rows():
+    def wrong(v):
+        v.scatter(v.gather(0))
+        v.push(tf.ones([3]))
+
+    with rejects("push 'default' got a tensor of shape (3,) that has no row per vertex"):
+        cell_of(wrong)(GRAPHS, X)
+
+
+def test_types_that_push_different_rows():
+    class Wrong(cavs.GraphSupport):
+        vertex_types = ("one", "two")
+
+        def one(self):
+            self.scatter(self.pull()[:, :2])
+            self.push(self.pull())
+
+        def two(self):
+            self.scatter(self.pull()[:, :2])
+            self.push(self.pull()[:, :1])
+
+    with rejects("Wrong.two: push 'default' got rows of shape (1,) (float32) but expected (3,)"):
+        Wrong(2)(GRAPHS, X)
+
+
+@pytest.mark.parametrize(
+    ("op", "function"),
+    [
+        ("Mean", lambda x: x - tf.reduce_mean(x, axis=0)),
+        ("Max", lambda x: x / tf.reduce_max(x)),
+        ("Softmax", lambda x: tf.transpose(tf.nn.softmax(tf.transpose(x)))),
+        ("Cumsum", lambda x: tf.cumsum(x, axis=0)),
+        ("ReverseV2", lambda x: x[::-1]),
+        ("Roll", lambda x: tf.roll(x, 1, axis=0)),
+    ],
+)
+def test_rows_that_depend_on_each_other(op, function):
+    def wrong(v):
+        state = function(tf.tanh(v.pull()[:, :2] + v.gather(0)))
+        v.scatter(state)
+        v.push(state)
+
+    expected = {"Softmax": "Transpose", "ReverseV2": "StridedSlice"}.get(op, op)
+    with pytest.raises(ValueError, match=rf"got rows that depend on each other.*\({expected}\)"):
+        cell_of(wrong)(GRAPHS, X)
+
+
+def test_ids_that_depend_on_each_other():
+    table = tf.Variable(tf.random.normal([3, 2]))
+
+    def wrong(v):
+        rows = tf.gather(table, v.pull())
+        v.scatter(rows - tf.reduce_mean(rows, axis=0))
+
+    with pytest.raises(ValueError, match=r"got rows that depend on each other.*\(Mean\)"):
+        cell_of(wrong)(GRAPHS, tf.constant([0, 1, 2, 0]))
+
+
+def test_batch_normalisation_over_rows():
+    norm = tf.keras.layers.BatchNormalization()
+
+    class Wrong(cavs.GraphSupport):
+        def __init__(self):
+            super().__init__(state_size=3)
+            self.norm = norm
+
+        def vertex(self):
+            self.scatter(self.norm(self.pull(), training=True))
+
+    with pytest.raises(ValueError, match=r"got rows that depend on each other.*\(Mean\)"):
+        Wrong()(GRAPHS, X)
+
+
+def test_random_numbers_per_row():
+    def wrong(v):
+        v.scatter(tf.nn.dropout(v.pull()[:, :2], 0.5))
+
+    with rejects("Draw the same numbers for all rows (for dropout: noise_shape=[1, units]"):
+        cell_of(wrong)(GRAPHS, X)
+
+
+def test_a_variable_changed_by_a_vertex():
+    counter = tf.Variable(0.0)
+
+    def wrong(v):
+        counter.assign_add(1.0)
+        good(v)
+
+    with rejects("changes a variable but expected a function without effects"):
+        cell_of(wrong)(GRAPHS, X)
+
+
+def test_an_operator_without_a_gradient_is_named_when_it_is_needed():
+    def no_gradient(v):
+        state = tf.raw_ops.SoftsignGrad(gradients=v.pull()[:, :2], features=v.gather(0))
+        v.scatter(state)
+        v.push(state)
+
+    cell = cell_of(no_gradient)
+    assert cell(GRAPHS, X).shape == [4, 2]  # Inference needs no gradient.
+    with tf.GradientTape() as tape:
+        tape.watch(X)
+        loss = tf.reduce_sum(cell(GRAPHS, X))
+    with pytest.raises(LookupError, match="has no gradient.*SoftsignGrad"):
+        tape.gradient(loss, X)
+
+
+# --- what it is called with -----------------------------------------------------
+
+
+def test_graphs_of_another_class():
+    with rejects("graphs: got list but expected a GraphBatch"):
+        cell_of(good)([[0]], X)
+
+
+def test_inputs_of_another_minibatch():
+    with rejects("inputs['default']: got 3 rows but expected 4, one per vertex"):
+        cell_of(good)(GRAPHS, X[:3])
+
+
+def test_inputs_of_another_minibatch_found_when_running():
+    cell = cell_of(good)
+    spec = tf.TensorSpec([None, cells.FEATURES], tf.float32)
+
+    @tf.function(input_signature=[cavs.GraphBatch.Spec(), spec])
+    def run(graphs, x):
+        return cell(graphs, x)
+
+    message = "pulls[0]: got shape [3,3] but expected [4, ...]: one row per vertex"
+    with rejects(message, tf.errors.InvalidArgumentError):
+        run(GRAPHS, X[:3])
+
+
+def test_a_scalar_input():
+    with rejects("inputs['default']: got a scalar but expected [V, ...]"):
+        cell_of(good)(GRAPHS, tf.constant(1.0))
+
+
+def test_an_input_of_unknown_width():
+    cell = cell_of(good)
+
+    @tf.function(input_signature=[tf.TensorSpec([None, None], tf.float32)])
+    def run(x):
+        return cell(GRAPHS, x)
+
+    with rejects("but expected [V, ...] with known sizes after the first. Use tf.ensure_shape"):
+        run(X)
+
+
+def test_more_children_than_the_arity():
+    with rejects("expected at most 1, the arity of the vertex function", tf.errors.OpError):
+        cell_of(good, arity=1)(GRAPHS, X)
+
+
+def test_a_type_without_a_function():
+    graphs = cavs.GraphBatch.from_children([[[], [0]]], [0, 1])
+    with rejects("vertex_type[0][1]: got 1 but expected a type with a vertex function, [0, 1)", tf.errors.InvalidArgumentError):
+        cell_of(good)(graphs, X[:2])
+
+
+def test_a_schedule_of_another_arity():
+    def gathers(v):
+        v.scatter(v.gather(1))
+        v.push(v.pull())
+
+    cell = cell_of(gathers)
+    cell(GRAPHS, X)
+    functions = cell.last_functions()
+    schedule = cavs.GraphBatch.chain([4]).schedule(arity=1)
+    with rejects("got child rows of 1 slots but expected at least 2", tf.errors.OpError):
+        ops.cavs_forward(
+            schedule.order,
+            schedule.task_splits,
+            schedule.task_type,
+            schedule.child_row,
+            [X],
+            [],
+            vertex_functions=[f for f, _ in functions.forward],
+            vertex_signatures=[s for _, s in functions.forward],
+            gradient_functions=[],
+            gradient_signatures=[],
+            capture_counts=[0],
+            pull_shapes=[[3]],
+            push_shapes=[[3]],
+            capture_shapes=[],
+            capture_grad_types=[],
+            differentiable=[],
+            Tpushes=[tf.float32],
+        )
+
+
+# --- the ops by themselves -------------------------------------------------------
+
+
+def test_gather_of_a_row_out_of_range():
+    message = "child_row[1]: got 3 but expected -1 (no child) or a row in [0, 2)"
+    with rejects(message, tf.errors.InvalidArgumentError):
+        cavs.ops.gather(tf.ones([2, 1]), [0, 3])
+
+
+def test_scatter_of_a_row_out_of_range():
+    message = "child_row[0]: got -2 but expected -1 (no child) or a row in [0, 5)"
+    with rejects(message, tf.errors.InvalidArgumentError):
+        cavs.ops.scatter(tf.ones([1, 1]), [-2], 5)
+
+
+def test_scatter_of_fewer_rows_than_indices():
+    with rejects("Dimensions must be equal", ValueError):
+        tf.function(lambda: cavs.ops.scatter(tf.ones([1, 1]), [0, 1], 2))()
+    with rejects("values: got shape [1,1] but expected [2, ...]", tf.errors.InvalidArgumentError):
+        cavs.ops.scatter(tf.ones([1, 1]), [0, 1], 2)
+
+
+def test_scatter_into_fewer_than_no_rows():
+    with rejects("num_rows: got -1 but expected at least 0", tf.errors.InvalidArgumentError):
+        cavs.ops.scatter(tf.ones([1, 1]), [-1], -1)
+
+
+@pytest.mark.parametrize("function", [cavs.ops.pull, cavs.ops.push])
+def test_an_order_that_is_no_permutation(function):
+    message = "order[2]: got 0 for the second time but expected a permutation of [0, 3)"
+    with rejects(message, tf.errors.InvalidArgumentError):
+        function(tf.ones([3, 1]), [0, 1, 0])
+    with rejects("order[0]: got 3 but expected a row in [0, 3)", tf.errors.InvalidArgumentError):
+        function(tf.ones([3, 1]), [3, 1, 0])
+
+
+def test_strings_cannot_be_pulled():
+    with rejects("expected a numeric or boolean type", tf.errors.UnimplementedError):
+        cavs.ops.pull(tf.constant(["a"]), [0])
+
+
+def test_a_tape_that_was_not_kept():
+    cell = cell_of(good)
+    results = cell(GRAPHS, X)  # No GradientTape: no tape is kept.
+    assert np.isfinite(results).all()
+    functions = cell.last_functions()
+    schedule = GRAPHS.schedule(arity=2)
+    forward = ops.cavs_forward(
+        schedule.order,
+        schedule.task_splits,
+        schedule.task_type,
+        schedule.child_row,
+        [X],
+        [],
+        vertex_functions=[f for f, _ in functions.forward],
+        vertex_signatures=[s for _, s in functions.forward],
+        gradient_functions=[],
+        gradient_signatures=[],
+        capture_counts=[0],
+        pull_shapes=[[3]],
+        push_shapes=[[3]],
+        capture_shapes=[],
+        capture_grad_types=[],
+        differentiable=[],
+        Tpushes=[tf.float32],
+    )
+    with rejects("tape: got an empty one but expected", tf.errors.InvalidArgumentError):
+        ops.cavs_backward(
+            forward.tape,
+            [X],
+            gradient_functions=[f for f, _ in functions.backward],
+            gradient_signatures=[s for _, s in functions.backward],
+            capture_counts=[0],
+            pull_shapes=[[3]],
+            capture_shapes=[],
+            Tpulls=[tf.float32],
+            Tcaptures=[],
+        )
