@@ -51,18 +51,18 @@ class Functions:
         )
 
 
-def make_functions(vertex_functions, arity, state, pulls) -> Functions:
+def make_functions(vertex_functions, arity, state, pulls, variables=()) -> Functions:
     """Traces vertex functions and their derivatives.
 
     Args:
       vertex_functions: (name, callable) per vertex type.
-      arity, state, pulls: As for `trace`.
+      arity, state, pulls, variables: As for `trace`.
 
     Raises:
       ValueError: If a vertex function breaks a rule; the message says which.
     """
     with tf.init_scope():
-        traced = [trace(name, fn, arity, state, pulls) for name, fn in vertex_functions]
+        traced = [trace(name, fn, arity, state, pulls, variables) for name, fn in vertex_functions]
         push_names, push_specs = _merge_pushes(traced)
         pull_names = list(pulls)
         analyses = [_analyse(t) for t in traced]

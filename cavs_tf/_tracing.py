@@ -88,34 +88,27 @@ class Capture:
         """What to feed now, read so that a GradientTape notices."""
         if not self.is_variable:
             return self.source
-        variable = _of_this_replica(self.source)
         if self.by_handle:
-            resource_variable_ops.variable_accessed(variable)
-            return variable.handle
-        return variable.read_value()
-
-
-def _of_this_replica(variable):
-    """Under a distribution strategy, the copy that the running replica holds."""
-    container = getattr(variable, "_distributed_container", None)
-    container = container() if container is not None else None
-    if container is None or not tf.distribute.in_cross_replica_context():
-        context = tf.distribute.get_replica_context()
-        if container is not None and context is not None:
-            return container._get_on_device_or_primary()
-    return variable
+            resource_variable_ops.variable_accessed(self.source)
+            return self.source.handle
+        return self.source.read_value()
 
 
 class VertexGraph(func_graph.FuncGraph):
     """A graph that reads variables through inputs of its own."""
 
-    def __init__(self, name: str):
+    def __init__(self, name: str, variables=()):
         super().__init__(name)
+        # Under a distribution strategy a variable has one copy per replica. What is read
+        # here is the copy of one; what is captured is the whole, as every replica calls.
+        self._whole = {
+            id(copy): variable for variable in variables for copy in getattr(variable, "values", ())
+        }
         self._variable_of_handle = {}
-        self._read_values = {}  # By id of the handle.
+        self._read_values = {}  # By id of the variable.
 
     def watch_variable(self, v):
-        self._variable_of_handle[id(v.handle)] = v
+        self._variable_of_handle[id(v.handle)] = self._whole.get(id(v), v)
         super().watch_variable(v)
 
     def _create_op_internal(self, op_type, inputs, *args, **kwargs):
@@ -137,14 +130,13 @@ class VertexGraph(func_graph.FuncGraph):
         return self._variable_of_handle.get(id(handle))
 
     def _read(self, variable) -> tf.Tensor:
-        key = id(variable.handle)
-        if key not in self._read_values:
+        if id(variable) not in self._read_values:
             with self.as_default(), ops.control_dependencies(None):
                 placeholder = tf.compat.v1.placeholder(
                     variable.dtype, variable.shape, name=variable.name.split(":")[0]
                 )
-            self._read_values[key] = Capture(placeholder, variable)
-        return self._read_values[key].placeholder
+            self._read_values[id(variable)] = Capture(placeholder, variable)
+        return self._read_values[id(variable)].placeholder
 
     def all_captures(self) -> list[Capture]:
         """Everything read from outside, in the order in which it was first read."""
@@ -190,6 +182,7 @@ def trace(
     arity: int,
     state: tf.TensorSpec,
     pulls: Mapping[str, tf.TensorSpec],
+    variables=(),
 ) -> TracedVertex:
     """Traces `function`, once, for any number of rows.
 
@@ -199,6 +192,7 @@ def trace(
       arity: How many slots may be gathered from.
       state: Shape (of one vertex) and dtype of the state.
       pulls: Shape (of one vertex) and dtype of every external input.
+      variables: Those that it may read and that a distribution strategy may have copied.
 
     Raises:
       ValueError: If it does not scatter a state of the given shape exactly once, or
@@ -208,7 +202,7 @@ def trace(
     def rows(label, spec):
         return tf.compat.v1.placeholder(spec.dtype, [None, *spec.shape], name=label)
 
-    graph = VertexGraph(name)
+    graph = VertexGraph(name, variables)
     with graph.as_default():
         ids = rows("vertex_ids", tf.TensorSpec([], tf.int32))
         gathers = [rows(f"gather_{k}", state) for k in range(arity)]

@@ -268,6 +268,7 @@ class GraphSupport(keras.layers.Layer):
             self.arity,
             tf.TensorSpec(self._state_shape, self.compute_dtype),
             specs,
+            [variable.value for variable in self.variables],
         )
 
     def _create_weights(self, specs):

@@ -239,6 +239,16 @@ def test_an_operator_without_a_gradient_is_named_when_it_is_needed():
         tape.gradient(loss, X)
 
 
+def test_a_state_that_the_kernels_do_not_know():
+    def half(v):
+        v.scatter(v.pull()[:, :2])
+        v.push(v.gather(0))
+
+    cell = cell_of(half, dtype="bfloat16")
+    with rejects("state: got a type other than float32 and float64", tf.errors.UnimplementedError):
+        cell(GRAPHS, tf.cast(X, tf.bfloat16))
+
+
 # --- what it is called with -----------------------------------------------------
 
 
@@ -288,7 +298,10 @@ def test_more_children_than_the_arity():
 
 def test_a_type_without_a_function():
     graphs = cavs.GraphBatch.from_children([[[], [0]]], [0, 1])
-    with rejects("vertex_type[0][1]: got 1 but expected a type with a vertex function, [0, 1)", tf.errors.InvalidArgumentError):
+    with rejects(
+        "vertex_type[0][1]: got 1 but expected a type with a vertex function, [0, 1)",
+        tf.errors.InvalidArgumentError,
+    ):
         cell_of(good)(graphs, X[:2])
 
 

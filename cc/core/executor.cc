@@ -92,6 +92,12 @@ Status FinishModel(Model* model) {
       }
     }
   }
+  if (!IsNative(model->state_dtype)) {
+    return Status(StatusCode::kUnimplemented,
+                  "state: got a type other than float32 and float64 but expected "
+                  "one of them. Pass dtype=\"float32\" to the GraphSupport and "
+                  "cast inside of the vertex function.");
+  }
   return Status();
 }
 

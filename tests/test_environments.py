@@ -1,0 +1,102 @@
+"""Settings of TensorFlow that can only be made in a new process."""
+
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import tensorflow as tf
+
+import cavs_tf as cavs
+from tests import cells
+
+
+def run(program: str) -> str:
+    """Standard output of a program that starts with the imports below."""
+    prelude = """
+        import numpy as np
+        import tensorflow as tf
+        import cavs_tf as cavs
+        from tests import cells
+        GRAPHS = cavs.GraphBatch.from_children([[[], [], [0, 1]], [[]], [[], [0], [1, 0]]])
+        X = tf.constant(np.random.default_rng(0).standard_normal((7, cells.FEATURES)), tf.float32)
+    """
+    settings, _, rest = textwrap.dedent(program).partition("# ---\n")
+    text = f"import tensorflow as tf\n{settings}{textwrap.dedent(prelude)}{rest}"
+    done = subprocess.run(
+        [sys.executable, "-c", text], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout
+
+
+def test_one_thread_of_each_kind_does_not_hang():
+    output = run(
+        """
+        tf.config.threading.set_inter_op_parallelism_threads(1)
+        tf.config.threading.set_intra_op_parallelism_threads(1)
+        # ---
+        for cell in (cells.TreeLSTM(), cells.Branching()):
+            step = tf.function(lambda x: tf.gradients(tf.reduce_sum(cell(GRAPHS, x)), x)[0])
+            print(step(X).shape, cavs.check_equivalence(cell, GRAPHS, X).ok)
+        """
+    )
+    assert output.split("\n")[:2] == ["(7, 3) True"] * 2
+
+
+def test_mirrored_replicas_read_and_train_their_own_copies():
+    output = run(
+        """
+        cpu = tf.config.list_physical_devices("CPU")[0]
+        tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+        # ---
+        strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+        with strategy.scope():
+            cell = cells.TreeLSTM()
+            cell(GRAPHS, X)
+
+        @tf.function
+        def step():
+            def replica():
+                with tf.GradientTape() as tape:
+                    loss = tf.reduce_sum(tf.square(cell(GRAPHS, X)))
+                gradients = tape.gradient(loss, cell.trainable_variables)
+                return [tf.reduce_sum(g) for g in gradients]
+            return strategy.run(replica)
+
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(tf.square(cell(GRAPHS, X)))
+        expected = [tf.reduce_sum(g) for g in tape.gradient(loss, cell.trainable_variables)]
+        for results, value in zip(step(), expected):
+            for result in strategy.experimental_local_results(results):
+                np.testing.assert_allclose(result, value, rtol=1e-5)
+        print(len(expected))
+        """
+    )
+    assert output.strip() == "6"
+
+
+def test_a_saved_model_runs_and_trains_where_the_class_is_unknown(tmp_path):
+    cell = cells.TreeLSTM()
+    x = tf.ones([3, cells.FEATURES])
+    module = tf.Module()
+    module.cell = cell
+    spec = tf.TensorSpec([None, cells.FEATURES], tf.float32)
+    signature = [cavs.GraphBatch.Spec(), spec]
+    module.run = tf.function(lambda graphs, x: cell(graphs, x), input_signature=signature)
+    expected = module.run(cavs.GraphBatch.chain([3]), x)
+    tf.saved_model.save(module, str(tmp_path))
+    output = run(
+        f"""
+        # ---
+        module = tf.saved_model.load({str(tmp_path)!r})
+        x = tf.ones([3, cells.FEATURES])
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = module.run(cavs.GraphBatch.chain([3]), x)
+        print(float(tf.reduce_sum(y)), tape.gradient(y, x).shape)
+        """
+    )
+    total, shape = output.strip().split(" ", 1)
+    np.testing.assert_allclose(float(total), tf.reduce_sum(expected), rtol=1e-5)
+    assert shape == "(3, 3)"
