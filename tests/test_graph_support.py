@@ -1,0 +1,212 @@
+"""What a vertex function can say, with numbers that can be checked by hand."""
+
+import json
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import cavs_tf as cavs
+from cavs_tf._library import ops
+from tests import cells
+
+TREE = cavs.GraphBatch.from_children([[[], [], [0, 1]], [[]]])
+
+
+def test_a_class():
+    class Sum(cavs.GraphSupport):
+        arity = 2
+
+        def vertex(self):
+            total = self.pull() + self.gather(0) + self.gather(1)
+            self.scatter(total)
+            self.push(total)
+
+    outputs = Sum(state_size=1)(TREE, tf.constant([[1.0], [2.0], [4.0], [8.0]]))
+    assert outputs.numpy().ravel().tolist() == [1, 2, 7, 8]
+
+
+def test_a_function():
+    @cavs.vertex_function(state_size=1, arity=2)
+    def cell(v):
+        total = v.pull() + v.gather(0) + v.gather(1)
+        v.scatter(total)
+        v.push(total)
+
+    assert isinstance(cell, cavs.GraphSupport)
+    assert cell.name == "cell"
+    assert cell(TREE, tf.ones([4, 1])).numpy().ravel().tolist() == [1, 1, 3, 1]
+
+
+def test_named_pulls_and_pushes():
+    @cavs.vertex_function(state_size=1, arity=2)
+    def cell(v):
+        total = v.pull("weight") * v.pull("value") + v.gather(0) + v.gather(1)
+        v.scatter(total)
+        v.push(total, "sum")
+        v.push(-v.pull("value"), "negative")
+
+    inputs = {"value": tf.constant([[1.0], [2.0], [3.0], [4.0]]), "weight": 2 * tf.ones([4, 1])}
+    outputs = cell(TREE, inputs)
+    assert outputs["sum"].numpy().ravel().tolist() == [2, 4, 12, 8]
+    assert outputs["negative"].numpy().ravel().tolist() == [-1, -2, -3, -4]
+
+
+def test_rows_of_any_shape_and_type():
+    @cavs.vertex_function(state_size=(2, 2), arity=2)
+    def cell(v):
+        state = tf.cast(v.pull("flag"), tf.float32)[:, None, None] * v.pull("square") + v.gather(0)
+        v.scatter(state)
+        v.push(v.pull("id") + 1, "next")
+        v.push(state)
+
+    inputs = {
+        "flag": tf.constant([True, False, True, True]),
+        "square": tf.ones([4, 2, 2]),
+        "id": tf.range(4, dtype=tf.int64),
+    }
+    outputs = cell(TREE, inputs)
+    assert outputs["next"].numpy().tolist() == [1, 2, 3, 4]
+    assert outputs["default"].shape == [4, 2, 2]
+    assert outputs["default"].numpy()[:, 1, 0].tolist() == [1, 0, 2, 1]
+
+
+def test_vertex_ids_are_those_of_the_minibatch():
+    @cavs.vertex_function(state_size=1, arity=2)
+    def cell(v):
+        v.scatter(v.gather(0))
+        v.push(v.vertex_ids())
+
+    assert cell(TREE).numpy().tolist() == [0, 1, 2, 3]
+
+
+def test_gather_all_stacks_the_slots():
+    @cavs.vertex_function(state_size=2, arity=3)
+    def cell(v):
+        children = v.gather_all()
+        v.scatter(v.pull() + tf.reduce_sum(children, axis=1))
+        v.push(children)
+
+    pushed = cell(TREE, tf.reshape(tf.range(8.0), [4, 2]))
+    assert pushed.shape == [4, 3, 2]
+    assert pushed.numpy()[2].tolist() == [[0, 1], [2, 3], [0, 0]]
+    assert cavs.check_equivalence(cell, TREE, tf.ones([4, 2])).ok
+
+
+def test_types_share_one_state_and_each_has_its_function():
+    class Calculator(cavs.GraphSupport):
+        arity = 2
+        vertex_types = ("number", "plus", "times")
+
+        def number(self):
+            self._result(self.pull())
+
+        def plus(self):
+            self._result(self.gather(0) + self.gather(1))
+
+        def times(self):
+            self._result(self.gather(0) * self.gather(1))
+
+        def _result(self, value):
+            self.scatter(value)
+            self.push(value)
+
+    # (2 + 3) * 4
+    graphs = cavs.GraphBatch.from_children([[[], [], [0, 1], [], [2, 3]]], [0, 0, 1, 0, 2])
+    values = tf.constant([[2.0], [3.0], [0.0], [4.0], [0.0]])
+    assert Calculator(1)(graphs, values).numpy().ravel().tolist() == [2, 3, 5, 4, 20]
+
+
+def test_what_a_type_does_not_push_is_zero():
+    cell = cells.Typed(dtype="float64")
+    graphs = cavs.GraphBatch.from_children([[[], [0]]], [0, 1])
+    sums = cell(graphs, tf.ones([2, cells.FEATURES], tf.float64))["sum"].numpy()
+    assert sums[0] == 0
+    assert sums[1] != 0
+
+
+def test_graphs_as_a_dict_and_with_a_schedule():
+    cell = cells.Linear()
+    x = tf.ones([4, cells.FEATURES])
+    expected = cell(TREE, x)
+    scheduled = TREE.with_schedule(arity=2)
+    for graphs in (TREE.to_dict(), scheduled, scheduled.to_dict()):
+        np.testing.assert_array_equal(cell(graphs, x), expected)
+
+
+def test_the_reference_runs_in_a_graph_without_custom_ops():
+    cell = cells.Typed(dtype="float64")
+    graphs = cells.random_graphs(3, 4, 6, num_types=3)
+    x = cells.inputs_for(cell, graphs.num_vertices, "float64", 0)
+    expected = cell(graphs, x)
+    function = tf.function(lambda graphs, x: cavs.reference.run(cell, graphs, x))
+    concrete = function.get_concrete_function(graphs, x)
+    definition = concrete.graph.as_graph_def()
+    nodes = [*definition.node, *(n for f in definition.library.function for n in f.node_def)]
+    assert not [n.op for n in nodes if n.op.startswith("Cavs")]
+    for name, value in function(graphs, x).items():
+        np.testing.assert_allclose(value, expected[name], rtol=1e-9)
+
+
+def test_the_reference_rejects_cycles_and_too_many_children():
+    cell = cells.Linear(arity=1)
+    cycle = cavs.GraphBatch([0, 1, 2], [1, 0], [0, 2])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="got a cycle"):
+        cavs.reference.run(cell, cycle, tf.ones([2, cells.FEATURES]))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="got more than 1 in one vertex"):
+        cavs.reference.run(cell, TREE, tf.ones([4, cells.FEATURES]))
+
+
+def test_check_equivalence_finds_a_wrong_gradient():
+    @tf.custom_gradient
+    def wrong_in_batches(x):
+        # Its gradient counts rows: right for one vertex at a time, wrong for several.
+        return tf.identity(x), lambda grad: grad * tf.cast(tf.shape(grad)[0], grad.dtype)
+
+    @cavs.vertex_function(state_size=cells.FEATURES, arity=2)
+    def cell(v):
+        v.scatter(v.gather(0))
+        v.push(wrong_in_batches(v.pull()))
+
+    report = cavs.check_equivalence(cell, TREE, tf.ones([4, cells.FEATURES]))
+    assert not report.ok
+    assert "FAIL  gradient of input" in str(report)
+    assert "ok    output" in str(report)
+    assert str(report).endswith("DIFFERENT from the reference")
+
+
+def stages(cell, which):
+    """{stage: names of operators} of one traced function."""
+    functions = cell.last_functions()
+    pairs = getattr(functions, which)
+    description = ops.cavs_describe(
+        vertex_functions=[f for f, _ in pairs], vertex_signatures=[s for _, s in pairs]
+    )
+    result = {}
+    for node in json.loads(description.numpy())[0]["nodes"]:
+        result.setdefault(node["stage"], []).append(node["kind"])
+    return result
+
+
+def test_the_operators_of_a_tree_lstm_run_when_the_paper_says():
+    cell = cells.TreeLSTM()
+    cell(TREE, tf.ones([4, cells.FEATURES]))
+    forward, backward = stages(cell, "forward"), stages(cell, "backward")
+    assert "pull" in forward["eager"]
+    assert "push" in forward["lazy"]
+    assert {"gather", "scatter", "matmul"} <= set(forward["critical"])
+    assert "push_grad" in backward["eager"]
+    assert {"pull_grad", "weight_grad", "sum_rows"} <= set(backward["lazy"])
+    assert {"scatter_grad", "gather_grad", "matmul"} <= set(backward["critical"])
+    assert "weight_grad" not in backward["critical"]
+    assert "tensorflow" not in forward["critical"] + backward["critical"]
+
+
+def test_explain_says_how_it_runs():
+    cell = cells.Fallback()
+    text = cell.explain(TREE, cells.inputs_for(cell, 4, "float32", 0))
+    for part in ("F of Fallback.vertex", "dF of Fallback.vertex", "eager", "critical", "lazy"):
+        assert part in text
+    assert "(Softmax)" in text.split("by TensorFlow's own kernels:")[1]
+    assert "4 vertices in 2 tasks" in text
+    assert "tape: " in text

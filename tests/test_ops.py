@@ -1,0 +1,101 @@
+"""gather, scatter, pull and push by themselves."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cavs_tf as cavs
+
+ORDER = [2, 0, 3, 1]
+
+
+def numeric(dtype):
+    return np.arange(12).reshape(4, 3).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64"])
+def test_gather_takes_rows_and_zeros_for_missing_children(dtype):
+    state = numeric(dtype)
+    gathered = cavs.ops.gather(state, [3, -1, 0, 3])
+    np.testing.assert_array_equal(gathered, np.stack([state[3], 0 * state[0], state[0], state[3]]))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64"])
+def test_scatter_adds_rows_of_the_same_child(dtype):
+    values = numeric(dtype)
+    state = cavs.ops.scatter(values, [1, -1, 1, 0], num_rows=3)
+    np.testing.assert_array_equal(state, np.stack([values[3], values[0] + values[2], 0 * values[0]]))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64", "bool", "bfloat16", "uint8"])
+@pytest.mark.parametrize("shape", [(4,), (4, 3), (4, 2, 3), (4, 0)])
+def test_push_undoes_pull(dtype, shape):
+    x = tf.cast(np.random.default_rng(0).integers(0, 2, shape), dtype)
+    rows = cavs.ops.pull(x, ORDER)
+    np.testing.assert_array_equal(rows, x.numpy()[ORDER])
+    np.testing.assert_array_equal(cavs.ops.push(rows, ORDER), x)
+
+
+def test_no_rows():
+    assert cavs.ops.gather(tf.ones([0, 3]), [-1, -1]).numpy().tolist() == [[0.0] * 3] * 2
+    assert cavs.ops.gather(tf.ones([2, 3]), []).shape == [0, 3]
+    assert cavs.ops.scatter(tf.ones([0, 3]), [], 2).numpy().tolist() == [[0.0] * 3] * 2
+    assert cavs.ops.pull(tf.ones([0, 3]), []).shape == [0, 3]
+
+
+@settings(derandomize=True, deadline=None, max_examples=20, print_blob=True)
+@given(seed=st.integers(0, 10**6))
+def test_gradients_are_the_reverse_op(seed):
+    generator = np.random.default_rng(seed)
+    num_rows, count = generator.integers(1, 6, 2)
+    rows = tf.constant(generator.integers(-1, num_rows, count), tf.int32)
+    order = tf.constant(generator.permutation(num_rows), tf.int32)
+    state = tf.constant(generator.standard_normal((num_rows, 2)))
+    values = tf.constant(generator.standard_normal((count, 2)))
+    calls = [
+        (lambda x: cavs.ops.gather(x, rows), state),
+        (lambda x: cavs.ops.scatter(x, rows, num_rows), values),
+        (lambda x: cavs.ops.pull(x, order), state),
+        (lambda x: cavs.ops.push(x, order), state),
+    ]
+    for call, x in calls:
+        analytic, numeric_gradient = tf.test.compute_gradient(call, [x])
+        np.testing.assert_allclose(analytic, numeric_gradient, atol=1e-8)
+
+
+def test_second_derivatives_of_the_single_ops():
+    x = tf.constant([[1.0], [2.0]])
+    with tf.GradientTape() as outer:
+        outer.watch(x)
+        with tf.GradientTape() as inner:
+            inner.watch(x)
+            y = tf.reduce_sum(cavs.ops.gather(x, [1, 1, 0, -1]) ** 3)
+        gradient = inner.gradient(y, x)
+    np.testing.assert_allclose(outer.gradient(gradient, x), [[6.0], [24.0]])
+
+
+def test_shapes_are_known_before_running():
+    @tf.function(input_signature=[tf.TensorSpec([None, 3]), tf.TensorSpec([7], tf.int32)])
+    def shapes(x, rows):
+        assert cavs.ops.gather(x, rows).shape == [7, 3]
+        assert cavs.ops.scatter(cavs.ops.gather(x, rows), rows, 5).shape == [5, 3]
+        assert cavs.ops.pull(x, rows).shape == [7, 3]
+        assert cavs.ops.push(x, rows).shape == [7, 3]
+        return x
+
+    shapes.get_concrete_function()
+
+
+def test_a_vertex_function_may_use_them():
+    table = tf.constant([[1.0, 2.0], [3.0, 4.0]])
+
+    @cavs.vertex_function(state_size=2, arity=1)
+    def cell(v):
+        state = cavs.ops.gather(table, v.pull()) + v.gather(0)
+        v.scatter(state)
+        v.push(state)
+
+    outputs = cell(cavs.GraphBatch.chain([3]), tf.constant([0, 1, -1]))
+    np.testing.assert_allclose(outputs, [[1, 2], [4, 6], [4, 6]])
