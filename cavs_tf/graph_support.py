@@ -4,16 +4,21 @@ Source: Xu et al. 2018, "Cavs", arXiv:1712.04048, section 3.1 (gather, scatter, 
 """
 
 import dataclasses
+import inspect
 import threading
 
 import keras
 import tensorflow as tf
+from keras.src.backend import compute_output_spec
 from keras.src.backend.common.stateless_scope import in_stateless_scope
+from keras.src.backend.common.symbolic_scope import in_symbolic_scope
+from keras.src.utils.python_utils import is_default
 from tensorflow.python.eager import record
 
 from cavs_tf._functions import Functions, make_functions
 from cavs_tf._library import ops
 from cavs_tf._tracing import Vertex, current_vertex
+from cavs_tf._variables import adopt, recorded_reads, track
 from cavs_tf.graphs import GraphBatch
 from cavs_tf.options import Options
 
@@ -29,8 +34,9 @@ class GraphSupport(keras.layers.Layer):
     operator or Keras layer that does so is allowed. The function is traced once, whatever
     the graphs.
 
-    It is a Keras layer: weights of layers and variables that it holds are its weights.
-    Layers that it holds are built the first time it is called.
+    It is a Keras layer. Its weights are those of the layers and variables that it holds or
+    that its vertex functions read, a plain `tf.Variable` too. Layers that it holds are built
+    the first time it is called.
 
     For several vertex types, set `vertex_types` to the names of several methods; the type
     of a vertex is an index into them. They share one state.
@@ -80,6 +86,11 @@ class GraphSupport(keras.layers.Layer):
         self.supports_jit = False  # XLA cannot compile custom ops.
         self._state_shape = shape
         self._cache = _TraceCache()
+
+    def __setattr__(self, name, value):
+        super().__setattr__(name, value)
+        if isinstance(value, tf.Variable):
+            self._track_variable(adopt(value))
 
     # --- inside a vertex function ---------------------------------------------
 
@@ -201,16 +212,15 @@ class GraphSupport(keras.layers.Layer):
           ValueError, tf.errors.InvalidArgumentError: If the inputs do not fit the graphs,
             or the vertex function breaks a rule.
         """
-        graphs = _as_graph_batch(graphs)
-        pulls, pushed = self.prepare(graphs, inputs)
+        if in_symbolic_scope():
+            return self.unname(self._symbolic_outputs(graphs, inputs))
         if in_stateless_scope():
-            # Keras asks for shapes only.
-            rows = tf.shape(graphs.child_splits)[0] - 1
-            outputs = {
-                name: tf.zeros(tf.concat([[rows], spec.shape], 0), spec.dtype)
-                for name, spec in pushed.items()
-            }
-            return self.unname(outputs)
+            raise NotImplementedError(
+                f"{self.name}: got a call in a StatelessScope but expected one that reads the "
+                "layer's own variables. Call the model itself instead of stateless_call."
+            )
+        graphs = as_graph_batch(graphs)
+        pulls, _ = self.prepare(graphs, inputs)
         return self.unname(self._run(self.functions_for(pulls, training), graphs, pulls))
 
     # --- for the reference executor, explain() and plots -------------------------
@@ -236,12 +246,47 @@ class GraphSupport(keras.layers.Layer):
     def functions_for(self, pulls, training=None) -> Functions:
         """The traced functions for such pulls; traced the first time only."""
         specs = _row_specs(pulls)
-        key = (tuple(sorted((n, s.dtype, tuple(s.shape)) for n, s in specs.items())), training)
+        key = (_key(specs), training)
         return self._cache.get(key, lambda: self._trace(specs))
 
     def last_functions(self) -> Functions | None:
         """The traced functions of some earlier call, if there was one."""
         return self._cache.last
+
+    # --- for Keras ----------------------------------------------------------------
+
+    def get_build_config(self) -> dict | None:
+        """What the layer was built for: shape and dtype of a row of every input."""
+        specs = self._cache.built_for
+        if specs is None:
+            return None
+        return {"inputs": {n: [list(s.shape), s.dtype.name] for n, s in specs.items()}}
+
+    def build_from_config(self, config) -> None:
+        """Makes the weights, for a saved model to be loaded into."""
+        if not config or self.built:
+            return
+        specs = {name: tf.TensorSpec(*spec) for name, spec in config["inputs"].items()}
+        rows = {n: keras.KerasTensor((None, *s.shape), s.dtype.name) for n, s in specs.items()}
+        shapes = self.unname({name: row.shape for name, row in rows.items()}) if rows else None
+        if not is_default(self.build):
+            by_name = "inputs_shape" in inspect.signature(self.build).parameters
+            self.build(inputs_shape=shapes) if by_name else self.build(shapes)
+        # Layers that it holds. Not by calling it: that would add a node to a functional model.
+        splits = keras.KerasTensor((None,), "int32")
+        compute_output_spec(self.call, graphs={"child_splits": splits}, inputs=rows or None)
+        if not self.built:
+            self.build(shapes)
+
+    def _symbolic_outputs(self, graphs, inputs) -> dict:
+        """Zeros: Keras only asks for shapes. The graphs may be of any dtype then."""
+        _, pushed = self.prepare(None, inputs)
+        splits = graphs["child_splits"] if isinstance(graphs, dict) else graphs.child_splits
+        rows = tf.shape(splits)[0] - 1
+        return {
+            name: tf.zeros(tf.concat([[rows], spec.shape], 0), spec.dtype)
+            for name, spec in pushed.items()
+        }
 
     @staticmethod
     def unname(outputs: dict):
@@ -277,16 +322,19 @@ class GraphSupport(keras.layers.Layer):
         Here and not while tracing, so that variables are created as they would be if the
         layers were called by themselves. Returns the specs of the pushes.
         """
-        if self._cache.pushed is None:
-            with self._cache.lock:
-                if self._cache.pushed is None or in_stateless_scope():
-                    pushed = {}
+        key = _key(specs)
+        with self._cache.lock:
+            if key not in self._cache.pushed or in_symbolic_scope():
+                pushed = {}
+                with recorded_reads() as reads:
                     for _, function in self.vertex_functions():
                         vertex = self._dummy_vertex(specs).run(function)
                         for name, value in vertex.pushes.items():
                             pushed[name] = tf.TensorSpec(value.shape[1:], value.dtype)
-                    self._cache.pushed = pushed
-        return self._cache.pushed
+                track(self, reads.as_keras_variables())
+                self._cache.pushed[key] = pushed
+                self._cache.built_for = specs
+            return self._cache.pushed[key]
 
     def _dummy_vertex(self, specs):
         gathered = [tf.zeros([1, *self._state_shape], self.compute_dtype)] * self.arity
@@ -331,7 +379,8 @@ class _TraceCache:
 
     lock: threading.RLock = dataclasses.field(default_factory=threading.RLock)
     functions: dict = dataclasses.field(default_factory=dict)
-    pushed: dict | None = None
+    pushed: dict = dataclasses.field(default_factory=dict)
+    built_for: dict | None = None
     last: Functions | None = None
 
     def get(self, key, make) -> Functions:
@@ -350,7 +399,7 @@ class _TraceCache:
         return (_TraceCache, ())
 
 
-def _as_graph_batch(graphs) -> GraphBatch:
+def as_graph_batch(graphs) -> GraphBatch:
     if isinstance(graphs, dict):
         return GraphBatch.from_dict(graphs)
     if not isinstance(graphs, GraphBatch):
@@ -377,6 +426,10 @@ def _name_inputs(inputs) -> dict:
                 f"inputs[{name!r}]: got a scalar but expected [V, ...], one row per vertex."
             )
     return named
+
+
+def _key(specs) -> tuple:
+    return tuple(sorted((name, spec.dtype, tuple(spec.shape)) for name, spec in specs.items()))
 
 
 def _row_specs(pulls) -> dict:

@@ -1,0 +1,101 @@
+"""Variables that vertex functions read, wherever they come from, as Keras variables."""
+
+import contextlib
+import dataclasses
+
+import keras
+import tensorflow as tf
+from keras.src.backend.common.stateless_scope import StatelessScope
+
+
+class AdoptedVariable(keras.Variable):
+    """A `tf.Variable` that Keras trains and saves as one of its own. Shares its storage."""
+
+    def __init__(self, variable: tf.Variable):
+        self._adopted = variable
+        super().__init__(
+            lambda shape, dtype: variable,
+            shape=variable.shape,
+            dtype=variable.dtype.name,
+            trainable=variable.trainable,
+            autocast=False,
+            name=variable.name.split(":")[0].split("/")[-1],
+        )
+
+    def _initialize_with_initializer(self, initializer):
+        self._initialize(self._adopted)
+
+
+def adopt(variable: tf.Variable) -> AdoptedVariable:
+    """The one Keras variable of a `tf.Variable`, however many layers read it.
+
+    With two, an optimizer would apply the gradient twice. So the first is kept on it.
+    """
+    adopted = getattr(variable, "_cavs_adopted", None)
+    if adopted is None:
+        adopted = variable._cavs_adopted = AdoptedVariable(variable)
+    return adopted
+
+
+@dataclasses.dataclass
+class Reads:
+    """Which variables a piece of code read: Keras variables, and trainable `tf.Variable`s."""
+
+    of_keras: list = dataclasses.field(default_factory=list)
+    of_tensorflow: list = dataclasses.field(default_factory=list)
+
+    def as_keras_variables(self) -> list:
+        """All of them, each once."""
+        behind = {id(v._value) for v in self.of_keras}
+        raw = [v for v in self.of_tensorflow if id(v) not in behind]
+        return list({id(v): v for v in (*self.of_keras, *map(adopt, raw))}.values())
+
+
+class _ReadsOfKeras(StatelessScope):
+    """Asked for the value of every Keras variable that is read in it."""
+
+    def __init__(self, reads: Reads):
+        super().__init__()
+        self._reads = reads
+
+    def get_current_value(self, variable):
+        self._reads.of_keras.append(variable)
+        outer = self.original_scope
+        return None if outer is None else outer.get_current_value(variable)
+
+    def add_update(self, update):
+        """Nothing: what is computed in here is thrown away."""
+
+    def add_loss(self, loss):
+        """Likewise."""
+
+
+@contextlib.contextmanager
+def recorded_reads():
+    """Notes which variables are read. Effects on variables are dropped.
+
+    Yields:
+      `Reads`, complete at the end.
+    """
+    reads = Reads()
+    with tf.GradientTape() as tape, _ReadsOfKeras(reads):
+        yield reads
+    for variable in tape.watched_variables():
+        container = getattr(variable, "_distributed_container", None)
+        container = container() if container is not None else None
+        reads.of_tensorflow.append(variable if container is None else container)
+
+
+def track(layer: keras.layers.Layer, variables) -> None:
+    """Makes `variables` weights of `layer`, for Keras and for `tf.train.Checkpoint`."""
+    known = {id(v) for v in layer.variables}
+    locked = layer._tracker.locked
+    layer._tracker.unlock()
+    try:
+        for number, variable in enumerate(variables):
+            if id(variable) not in known:
+                layer._track_variable(variable)
+                layer._track_trackable(variable, f"read_{number}", overwrite=True)
+    finally:
+        if locked:
+            layer._tracker.lock()

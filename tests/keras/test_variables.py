@@ -1,0 +1,145 @@
+"""Variables that vertex functions read are weights, whoever made them."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import cavs_tf as cavs
+
+CHAINS = cavs.GraphBatch.chain([3, 1])
+ROWS = tf.constant([[1.0], [2.0], [3.0], [4.0]])
+
+
+@keras.saving.register_keras_serializable("test_variables")
+class Held(cavs.GraphSupport):
+    """Holds a raw `tf.Variable`, and one that is not trained."""
+
+    arity = 1
+
+    def __init__(self, **kwargs):
+        super().__init__(state_size=1, **kwargs)
+        self.w = tf.Variable([[0.5]], name="w")
+        self.offset = tf.Variable([1.0], trainable=False, name="offset")
+
+    def vertex(self):
+        state = tf.matmul(self.pull(), self.w) + self.gather(0) + self.offset
+        self.scatter(state)
+        self.push(state)
+
+
+class HeldInList(cavs.GraphSupport):
+    arity = 1
+
+    def __init__(self):
+        super().__init__(state_size=1)
+        self.parts = [tf.Variable([[0.5]])]
+
+    def vertex(self):
+        state = tf.matmul(self.pull(), self.parts[0]) + self.gather(0)
+        self.scatter(state)
+        self.push(state)
+
+
+def captured(variable):
+    @cavs.vertex_function(state_size=1, arity=1)
+    def cell(v):
+        state = tf.matmul(v.pull(), variable) + v.gather(0)
+        v.scatter(state)
+        v.push(state)
+
+    return cell
+
+
+def train_step(cell, optimizer):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(cell(CHAINS, ROWS))
+    gradients = tape.gradient(loss, cell.trainable_variables)
+    optimizer.apply_gradients(zip(gradients, cell.trainable_variables, strict=True))
+
+
+def test_held_variable_is_a_weight_before_the_first_call():
+    cell = Held()
+    assert [v.name for v in cell.trainable_variables] == ["w"]
+    assert [v.name for v in cell.non_trainable_variables] == ["offset"]
+
+
+@pytest.mark.parametrize("optimizer", [keras.optimizers.SGD, keras.optimizers.Adam])
+def test_gradient_tape_trains_held_variable(optimizer):
+    cell = Held()
+    train_step(cell, optimizer(0.1))
+    assert cell.w.numpy() < 0.5
+    np.testing.assert_array_equal(cell.offset, [1.0])
+
+
+def test_sgd_step_is_exact():
+    # The first input is in the sums of three vertices, the second of two, and so on.
+    cell = Held()
+    train_step(cell, keras.optimizers.SGD(0.01))
+    np.testing.assert_allclose(cell.w, [[0.5 - 0.01 * (3 * 1 + 2 * 2 + 3 + 4)]])
+
+
+@pytest.mark.parametrize("scoped", [False, True])
+def test_captured_variable_is_a_weight_after_the_first_call(scoped):
+    w = tf.Variable([[0.5]], name="outer_w")
+    cell = captured(w)
+    step = tf.function(lambda: cell(CHAINS, ROWS)) if scoped else lambda: cell(CHAINS, ROWS)
+    step()
+    step()
+    assert [v.name for v in cell.trainable_variables] == ["outer_w"]
+    train_step(cell, keras.optimizers.SGD(0.01))
+    np.testing.assert_allclose(w, [[0.36]])
+
+
+def test_variable_in_a_list_is_a_weight():
+    cell = HeldInList()
+    cell(CHAINS, ROWS)
+    assert len(cell.trainable_variables) == 1
+
+
+def test_variable_that_two_cells_read_is_updated_once():
+    w = tf.Variable([[0.5]])
+
+    class Both(keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.one, self.other = captured(w), captured(w)
+
+        def call(self, graphs, rows):
+            return self.one(graphs, rows) + self.other(graphs, rows)
+
+    model = Both()
+    model(CHAINS.to_dict(), ROWS)
+    assert len(model.trainable_variables) == 1
+
+
+def test_layer_that_a_cell_only_captures_is_tracked():
+    dense = keras.layers.Dense(1, use_bias=False)
+
+    @cavs.vertex_function(state_size=1, arity=1)
+    def cell(v):
+        state = dense(v.pull()) + v.gather(0)
+        v.scatter(state)
+        v.push(state)
+
+    cell(CHAINS, ROWS)
+    assert [id(v) for v in cell.trainable_variables] == [id(dense.kernel)]
+
+
+@pytest.mark.parametrize("make", [Held, lambda: captured(tf.Variable([[0.5]], name="w"))])
+def test_checkpoint_restores_raw_variables(make, tmp_path):
+    saved, other = make(), make()
+    saved(CHAINS, ROWS), other(CHAINS, ROWS)
+    saved.trainable_variables[0].assign([[3.0]])
+    path = tf.train.Checkpoint(model=saved).save(str(tmp_path / "checkpoint"))
+    tf.train.Checkpoint(model=other).restore(path).assert_consumed()
+    np.testing.assert_array_equal(other(CHAINS, ROWS), saved(CHAINS, ROWS))
+
+
+def test_stateless_call_is_refused():
+    cell = Held()
+    cell(CHAINS, ROWS)
+    values = [v.value + 1 for v in cell.trainable_variables]
+    others = [v.value for v in cell.non_trainable_variables]
+    with pytest.raises(NotImplementedError, match="StatelessScope"):
+        cell.stateless_call(values, others, graphs=CHAINS, inputs=ROWS)
