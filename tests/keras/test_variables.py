@@ -126,6 +126,30 @@ def test_layer_that_a_cell_only_captures_is_tracked():
     assert [id(v) for v in cell.trainable_variables] == [id(dense.kernel)]
 
 
+def test_fit_trains_and_files_keep_raw_variables(tmp_path):
+    def build():
+        graphs = cavs.keras.graph_inputs()
+        rows = keras.Input((1,), name="rows")
+        root = cavs.keras.Graph(Held())(graphs, rows)
+        return keras.Model({**graphs, "rows": rows}, root)
+
+    inputs = {**CHAINS.to_dict(), "rows": ROWS}
+    model = build()
+    model.compile(keras.optimizers.Adam(0.1), "mse")
+    batch = tf.data.Dataset.from_tensors((inputs, tf.zeros([2, 1])))
+    losses = model.fit(batch, epochs=5, verbose=0).history["loss"]
+    assert losses[-1] < losses[0]
+    model.layers[-1].cell.offset.assign([7.0])
+
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    np.testing.assert_array_equal(loaded(inputs), model(inputs))
+    model.save_weights(tmp_path / "model.weights.h5")
+    other = build()
+    other.load_weights(tmp_path / "model.weights.h5")
+    np.testing.assert_array_equal(other(inputs), model(inputs))
+
+
 @pytest.mark.parametrize("make", [Held, lambda: captured(tf.Variable([[0.5]], name="w"))])
 def test_checkpoint_restores_raw_variables(make, tmp_path):
     saved, other = make(), make()

@@ -1,0 +1,23 @@
+"""Dynamic networks as Keras layers, for `compile`, `fit` and `save`.
+
+Graphs are a `GraphBatch`, or its `to_dict()`: the dict of plain tensors that a functional
+model, and any model that is trained by `fit`, takes its graphs as.
+
+>>> import keras
+>>> import cavs_tf as cavs
+>>> graphs = cavs.keras.graph_inputs(arity=2)
+>>> token = keras.Input((), dtype="int32", name="token")
+>>> rows = keras.layers.Embedding(100, 16)(token)
+>>> root = cavs.keras.TreeLSTM(32, arity=2)(graphs, rows)
+>>> model = keras.Model({**graphs, "token": token}, keras.layers.Dense(5)(root))
+>>> model.output_shape
+(None, 5)
+"""
+
+from cavs_tf.keras._graph import Graph as Graph
+from cavs_tf.keras._graph import Roots as Roots
+from cavs_tf.keras._graph import for_fit as for_fit
+from cavs_tf.keras._graph import graph_inputs as graph_inputs
+from cavs_tf.keras._lstm import LSTM as LSTM
+from cavs_tf.keras._tree_lstm import TreeLSTM as TreeLSTM
+from cavs_tf.keras._tree_lstm import TreeLSTMCell as TreeLSTMCell

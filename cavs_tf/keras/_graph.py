@@ -1,0 +1,193 @@
+"""Layers around vertex functions, and what functional models need."""
+
+import keras
+import tensorflow as tf
+from keras.src.backend.common.symbolic_scope import in_symbolic_scope
+
+from cavs_tf.graph_support import GraphSupport, as_graph_batch
+from cavs_tf.schedule import SCHEDULE_FIELDS
+
+_PACKAGE = "cavs_tf"
+
+
+def graph_inputs(arity: int | None = None) -> dict[str, keras.KerasTensor]:
+    """The inputs of a functional model that takes graphs.
+
+    They have the names that `GraphBatch.to_dict` and `cavs_tf.data.batch(..., as_dict=True)`
+    give.
+
+    Args:
+      arity: Of the schedule that comes with the graphs, as from `cavs_tf.data.batch`. None:
+        they come without, and each step plans its own.
+
+    Returns:
+      A dict of int32 Keras inputs, to be called with and to be part of the model's inputs.
+
+    >>> graph_inputs()["child_ids"].shape
+    (None,)
+    >>> graph_inputs(arity=2)["child_row"].shape
+    (2, None)
+    """
+    names = ("child_splits", "child_ids", "graph_splits", "vertex_type")
+    if arity is not None:
+        names += SCHEDULE_FIELDS
+    shapes = {"child_row": (arity, None)}
+    return {
+        name: keras.Input(batch_shape=shapes.get(name, (None,)), dtype="int32", name=name)
+        for name in names
+    }
+
+
+def for_fit(batches: tf.data.Dataset, inputs, labels) -> tf.data.Dataset:
+    """Makes the (inputs, labels) that `fit` and `evaluate` take from minibatches of features.
+
+    A functional model needs exactly its inputs: where there are more features than inputs,
+    Keras pairs them by position, not by name.
+
+    Args:
+      batches: Dicts of tensors, from `cavs_tf.data.batch(..., as_dict=True)`.
+      inputs: Names of features, or a dict with such names: `model.input`.
+      labels: Name of a feature, or a dict of them for a model with several outputs.
+
+    Returns:
+      A dataset of pairs.
+
+    Raises:
+      ValueError: If there is no such feature.
+
+    >>> from cavs_tf.data import batch, listops
+    >>> batches = batch(listops(8), 4, as_dict=True)
+    >>> features, label = next(iter(for_fit(batches, ["token", "child_ids"], "label")))
+    >>> sorted(features), label.shape
+    (['child_ids', 'token'], TensorShape([4]))
+    """
+    wanted = [*inputs, *tf.nest.flatten(labels)]
+    for name in wanted:
+        if not isinstance(batches.element_spec, dict) or name not in batches.element_spec:
+            raise ValueError(
+                f"batches: got elements {batches.element_spec} but expected {name!r} among the "
+                "names. Use cavs_tf.data.batch with as_dict=True."
+            )
+
+    def pair(features):
+        chosen = tf.nest.map_structure(features.__getitem__, labels)
+        return {name: features[name] for name in inputs}, chosen
+
+    return batches.map(pair).prefetch(tf.data.AUTOTUNE)
+
+
+def roots_of(graphs, rows):
+    """What `Roots` computes."""
+    if in_symbolic_scope():
+        # Keras only asks for shapes. The graphs may be of any dtype then.
+        splits = graphs["graph_splits"] if isinstance(graphs, dict) else graphs.graph_splits
+        num_graphs = tf.shape(splits)[:1] - 1
+        return tf.nest.map_structure(
+            lambda values: tf.zeros(tf.concat([num_graphs, values.shape[1:]], 0), values.dtype),
+            rows,
+        )
+    graphs = as_graph_batch(graphs)
+    roots, graph_of_root = graphs.roots, graphs.root_graph
+    return tf.nest.map_structure(
+        lambda values: tf.math.unsorted_segment_sum(
+            tf.gather(values, roots), graph_of_root, graphs.num_graphs
+        ),
+        rows,
+    )
+
+
+@keras.saving.register_keras_serializable(_PACKAGE)
+class Roots(keras.layers.Layer):
+    """Picks, from rows of vertices, those of the roots: one row per graph.
+
+    Call arguments:
+      graphs: A `GraphBatch` of B graphs and V vertices, or its `to_dict()`.
+      rows: [V, ...] in vertex order, or a dict of such.
+
+    Returns:
+      [B, ...]: zeros for a graph without vertices, the sum if a graph has several roots.
+
+    >>> from cavs_tf import GraphBatch
+    >>> graphs = GraphBatch.from_parents([[2, 2, -1], [], [-1]])
+    >>> Roots()(graphs, tf.constant([[1.0], [2.0], [3.0], [4.0]])).numpy()
+    array([[3.],
+           [0.],
+           [4.]], dtype=float32)
+    """
+
+    def __call__(self, graphs, rows, **kwargs):
+        # By name: Keras takes nothing but tensors by position.
+        return super().__call__(graphs=graphs, rows=rows, **kwargs)
+
+    def call(self, graphs, rows):
+        return roots_of(graphs, rows)
+
+
+@keras.saving.register_keras_serializable(_PACKAGE)
+class Graph(keras.layers.Layer):
+    """Runs a vertex function over graphs: what `keras.layers.RNN` is to sequences.
+
+    Args:
+      cell: A `GraphSupport`. To save a model, it must be serializable as any Keras layer is:
+        register its class with `keras.saving.register_keras_serializable`.
+      return_vertices: Whether to return the output of every vertex, or only of the roots.
+      **kwargs: Of `keras.layers.Layer`. `dtype` is the cell's unless given.
+
+    Call arguments:
+      graphs: A `GraphBatch` of B graphs and V vertices, or its `to_dict()`.
+      inputs: External inputs, [V, ...] in vertex order: a tensor, or a dict by name.
+
+    Returns:
+      What the vertices push: [V, ...] in vertex order with `return_vertices`, else the row of
+      each graph's root, [B, ...] (see `Roots`). A dict if the pushes have names.
+
+    Source: Xu et al. 2018, "Cavs", arXiv:1712.04048, section 3.1.
+
+    >>> from cavs_tf import GraphBatch, vertex_function
+    >>> @vertex_function(state_size=1, arity=2)
+    ... def tree_sum(v):
+    ...     total = v.pull() + v.gather(0) + v.gather(1)
+    ...     v.scatter(total)
+    ...     v.push(total)
+    >>> graphs = GraphBatch.from_parents([[2, 2, -1], [-1]])
+    >>> Graph(tree_sum)(graphs, tf.constant([[1.0], [2.0], [3.0], [4.0]])).numpy()
+    array([[6.],
+           [4.]], dtype=float32)
+    """
+
+    def __init__(self, cell: GraphSupport, return_vertices: bool = False, **kwargs):
+        if not isinstance(cell, GraphSupport):
+            raise ValueError(
+                f"cell: got {type(cell).__name__} but expected a GraphSupport. Subclass "
+                "GraphSupport, or use vertex_function."
+            )
+        kwargs.setdefault("dtype", cell.dtype_policy)
+        super().__init__(**kwargs)
+        self.cell = cell
+        self.return_vertices = return_vertices
+        self.supports_jit = False  # XLA cannot compile custom ops.
+
+    def __call__(self, graphs, inputs=None, **kwargs):
+        return super().__call__(graphs=graphs, inputs=inputs, **kwargs)
+
+    def call(self, graphs, inputs=None):
+        outputs = self.cell(graphs, inputs)
+        return outputs if self.return_vertices else roots_of(graphs, outputs)
+
+    def get_build_config(self):
+        return self.cell.get_build_config()
+
+    def build_from_config(self, config):
+        self.cell.build_from_config(config)
+        self.build(None)
+
+    def get_config(self):
+        return super().get_config() | {
+            "cell": keras.saving.serialize_keras_object(self.cell),
+            "return_vertices": self.return_vertices,
+        }
+
+    @classmethod
+    def from_config(cls, config, custom_objects=None):
+        cell = keras.saving.deserialize_keras_object(config["cell"], custom_objects)
+        return cls(**(config | {"cell": cell}))

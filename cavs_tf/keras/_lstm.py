@@ -1,0 +1,89 @@
+"""The LSTM over sequences of different lengths."""
+
+import keras
+import tensorflow as tf
+
+from cavs_tf.graphs import GraphBatch
+from cavs_tf.keras._graph import roots_of
+from cavs_tf.keras._tree_lstm import LAYER_ARGUMENTS, CellLayer
+
+
+@keras.saving.register_keras_serializable("cavs_tf")
+class LSTM(CellLayer):
+    """`keras.layers.LSTM` that computes nothing for padding. Same weights, same results.
+
+    Args:
+      units: Size of the output.
+      return_sequences: Whether to return the output of every step, or only of the last.
+      **kwargs: Of `TreeLSTMCell` (activations, initializers) and of `keras.layers.Layer`.
+
+    Call arguments: either
+      sequences: [B, T, features], padded, or a RaggedTensor [B, (steps), features].
+      mask: bool [B, T], False for padding, anywhere. Comes from `Embedding(mask_zero=True)`
+        or `Masking` by itself. None: no padding.
+    or, as of any `Graph`,
+      sequences: A `GraphBatch` of B chains with V vertices, or its `to_dict()`.
+      inputs: [V, features], one sequence after another.
+
+    Returns:
+      [B, units], zeros for an empty sequence. With `return_sequences`, in the form of the
+      input: [B, T, units] (padding repeats the step before it, as in Keras), ragged
+      [B, (steps), units], or [V, units].
+
+    Source: Hochreiter and Schmidhuber 1997, "Long short-term memory".
+
+    >>> sequences = tf.ragged.constant([[[1.0], [2.0]], [[3.0]]], ragged_rank=1)
+    >>> LSTM(8)(sequences).shape
+    TensorShape([2, 8])
+    """
+
+    def __init__(self, units, return_sequences=False, **kwargs):
+        layer = {k: kwargs.pop(k) for k in LAYER_ARGUMENTS if k in kwargs}
+        super().__init__({"units": units, "arity": 1, "mode": "n_ary"} | kwargs, True, **layer)
+        self.return_sequences = return_sequences
+        self.supports_masking = True
+
+    def __call__(self, sequences, inputs=None, mask=None, **kwargs):
+        arguments = {} if inputs is None else {"inputs": inputs}
+        if mask is not None:
+            arguments["mask"] = mask
+        return keras.layers.Layer.__call__(self, sequences=sequences, **arguments, **kwargs)
+
+    def call(self, sequences, inputs=None, mask=None):
+        if inputs is not None:
+            rows = self.cell(sequences, inputs)
+            return rows if self.return_sequences else roots_of(sequences, rows)
+        if isinstance(sequences, tf.RaggedTensor):
+            return self._call_ragged(sequences)
+        return self._call_padded(sequences, mask)
+
+    def compute_mask(self, sequences, mask):
+        return mask if self.return_sequences else None
+
+    def _call_ragged(self, sequences):
+        graphs = GraphBatch.chain(sequences.row_lengths())
+        rows = self.cell(graphs, sequences.values)
+        if self.return_sequences:
+            return sequences.with_values(rows)
+        return roots_of(graphs, rows)
+
+    def _call_padded(self, sequences, mask):
+        if mask is None:
+            mask = tf.ones(tf.shape(sequences)[:2], tf.bool)
+        mask = tf.ensure_shape(mask, sequences.shape[:2])
+        steps_so_far = tf.cumsum(tf.cast(mask, tf.int32), axis=1)
+        graphs = GraphBatch.chain(steps_so_far[:, -1])
+        inputs = tf.ensure_shape(tf.boolean_mask(sequences, mask), [None, sequences.shape[2]])
+        rows = self.cell(graphs, inputs)
+        if not self.return_sequences:
+            return roots_of(graphs, rows)
+        # Where padding comes first, no step is before it: row 0 is zeros.
+        first_row = graphs.graph_splits[:-1, None]
+        index = tf.where(steps_so_far > 0, first_row + steps_so_far, 0)
+        return tf.gather(tf.pad(rows, [[1, 0], [0, 0]]), index)
+
+    def get_config(self):
+        config = self.cell_config()
+        del config["arity"], config["mode"]
+        layer = keras.layers.Layer.get_config(self)
+        return layer | config | {"return_sequences": self.return_sequences}

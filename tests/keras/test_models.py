@@ -1,0 +1,281 @@
+"""Models with graphs: functional and subclassed, trained by `fit`, saved and loaded."""
+
+import graphs as make
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import cavs_tf as cavs
+from cavs_tf.keras import Graph, Roots, TreeLSTM, graph_inputs
+
+ARITY, UNITS, TOKENS = 3, 8, len(cavs.data.LISTOPS_TOKENS)
+
+
+@keras.saving.register_keras_serializable("test_models")
+class TypedCell(cavs.GraphSupport):
+    """A custom cell: digits and operators have vertex functions of their own."""
+
+    vertex_types = ("digit", "operator")
+
+    def __init__(self, units, arity=ARITY, **kwargs):
+        super().__init__(state_size=units, arity=arity, **kwargs)
+        self.embed = keras.layers.Embedding(TOKENS, units)
+        self.mix = keras.layers.Dense(units, activation="tanh")
+
+    def digit(self):
+        state = self.embed(self.pull())
+        self.scatter(state)
+        self.push(state)
+
+    def operator(self):
+        children = tf.reduce_sum(self.gather_all(), axis=1)
+        state = self.mix(tf.concat([children, self.embed(self.pull())], axis=1))
+        self.scatter(state)
+        self.push(state)
+
+
+def functional(arity=ARITY):
+    graphs = graph_inputs(arity)
+    token = keras.Input((), dtype="int32", name="token")
+    rows = keras.layers.Embedding(TOKENS, UNITS)(token)
+    root = TreeLSTM(UNITS, ARITY)(graphs, rows)
+    return keras.Model({**graphs, "token": token}, keras.layers.Dense(10)(root))
+
+
+def functional_custom():
+    graphs = graph_inputs(ARITY)
+    token = keras.Input((), dtype="int32", name="token")
+    root = Graph(TypedCell(UNITS))(graphs, token)
+    return keras.Model({**graphs, "token": token}, keras.layers.Dense(10)(root))
+
+
+@keras.saving.register_keras_serializable("test_models")
+class Subclassed(keras.Model):
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.embed = keras.layers.Embedding(TOKENS, UNITS)
+        self.tree = TreeLSTM(UNITS, ARITY, return_vertices=True)
+        self.roots = Roots()
+        self.classify = keras.layers.Dense(10)
+
+    def call(self, inputs):
+        vertices = self.tree(inputs, self.embed(inputs["token"]))
+        return self.classify(self.roots(inputs, vertices))
+
+
+MODELS = {
+    "functional": (functional, {}),
+    "custom": (functional_custom, {"vertex_type": "inner", "num_types": 2}),
+    "subclassed": (Subclassed, {}),
+}
+
+
+@pytest.fixture(params=MODELS)
+def build_and_data(request):
+    build, batching = MODELS[request.param]
+    keras.utils.set_random_seed(0)
+    return build, make.listops(arity=ARITY, **batching)
+
+
+def compiled(model, **kwargs):
+    model.compile(
+        keras.optimizers.Adam(0.01),
+        keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+        metrics=["accuracy"],
+        **kwargs,
+    )
+    return model
+
+
+def test_fit_evaluate_and_predict(build_and_data, capsys):
+    build, data = build_and_data
+    model = compiled(build())
+    history = model.fit(data, validation_data=data, epochs=15).history
+    assert "val_accuracy" in capsys.readouterr().out  # Keras's own progress bar.
+    assert history["loss"][-1] < 0.7 * history["loss"][0]
+    assert not model.jit_compile
+    loss, accuracy = model.evaluate(data, verbose=0)
+    logits = model.predict(data, verbose=0)
+    labels = np.concatenate([label for _, label in data])
+    assert logits.shape == (40, 10)
+    assert accuracy == pytest.approx(np.mean(logits.argmax(1) == labels))
+    assert loss == pytest.approx(history["val_loss"][-1], rel=1e-4)
+
+
+def test_save_and_load(build_and_data, tmp_path):
+    build, data = build_and_data
+    model = compiled(build())
+    model.fit(data, verbose=0)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    np.testing.assert_array_equal(loaded.predict(data, verbose=0), model.predict(data, verbose=0))
+    # The optimizer's state as well: training goes on the same.
+    for m in (model, loaded):
+        keras.utils.set_random_seed(1)
+        m.fit(data, verbose=0)
+    for got, want in zip(loaded.get_weights(), model.get_weights(), strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
+def test_save_and_load_weights(build_and_data, tmp_path):
+    build, data = build_and_data
+    model, other = build(), build()
+    want, before = model.predict(data, verbose=0), other.predict(data, verbose=0)
+    assert not np.allclose(want, before)
+    model.save_weights(tmp_path / "model.weights.h5")
+    other.load_weights(tmp_path / "model.weights.h5")
+    np.testing.assert_array_equal(other.predict(data, verbose=0), want)
+
+
+def test_checkpoint(build_and_data, tmp_path):
+    build, data = build_and_data
+    model, other = build(), build()
+    want = model.predict(data, verbose=0)
+    other.predict(data, verbose=0)
+    path = tf.train.Checkpoint(model=model).save(str(tmp_path / "checkpoint"))
+    tf.train.Checkpoint(model=other).restore(path).assert_existing_objects_matched()
+    np.testing.assert_array_equal(other.predict(data, verbose=0), want)
+
+
+def test_config_round_trip_keeps_every_argument():
+    layer = TreeLSTM(
+        5,
+        arity=4,
+        mode="n_ary",
+        return_vertices=True,
+        activation="relu",
+        recurrent_activation="hard_sigmoid",
+        kernel_initializer="zeros",
+        recurrent_initializer=keras.initializers.RandomNormal(stddev=0.5),
+        bias_initializer="ones",
+        unit_forget_bias=False,
+        options=cavs.Options(lazy=False),
+        name="tree",
+        dtype="mixed_bfloat16",
+    )
+    config = layer.get_config()
+    assert TreeLSTM.from_config(config).get_config() == config
+    assert {k: config[k] for k in ("units", "arity", "mode", "return_vertices", "name")} == {
+        "units": 5,
+        "arity": 4,
+        "mode": "n_ary",
+        "return_vertices": True,
+        "name": "tree",
+    }
+    assert TreeLSTM.from_config(config).cell.options == cavs.Options(lazy=False)
+    assert TreeLSTM.from_config(config).compute_dtype == "bfloat16"
+    lstm = cavs.keras.LSTM(5, return_sequences=True, activation="relu", dtype="float64")
+    config = lstm.get_config()
+    assert cavs.keras.LSTM.from_config(config).get_config() == config
+
+
+def test_loading_builds_a_cell_once(tmp_path):
+    layer = Graph(cavs.keras.TreeLSTMCell(UNITS))
+    trees = make.random_trees([4, 3])
+    graphs, rows = graph_inputs(), keras.Input((make.FEATURES,), name="rows")
+    model = keras.Model({**graphs, "rows": rows}, layer(graphs, rows))
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    assert len(loaded.get_weights()) == 3
+    inputs = {**trees.to_dict(), "rows": make.random_rows(trees)}
+    np.testing.assert_array_equal(loaded(inputs), model(inputs))
+
+
+def test_graph_without_a_schedule_works_as_with_one():
+    with_schedule, without = functional(ARITY), functional(None)
+    without.set_weights(with_schedule.get_weights())
+    inputs, _ = next(iter(make.listops(arity=ARITY)))
+    plain = {name: inputs[name] for name in without.input}
+    np.testing.assert_array_equal(without(plain), with_schedule(inputs))
+
+
+def test_a_hundred_sizes_cause_one_trace():
+    traces = []
+
+    class Counted(TypedCell):
+        def digit(self):
+            traces.append("digit")
+            super().digit()
+
+        def call(self, graphs, inputs=None, training=None):
+            traces.append("call")
+            return super().call(graphs, inputs, training)
+
+    graphs = graph_inputs(ARITY)
+    token = keras.Input((), dtype="int32", name="token")
+    root = Graph(Counted(UNITS))(graphs, token)
+    model = compiled(keras.Model({**graphs, "token": token}, keras.layers.Dense(10)(root)))
+    data = make.listops(200, 2, arity=ARITY, vertex_type="inner", num_types=2)
+    sizes = {int(tf.size(inputs["token"])) for inputs, _ in data}
+    assert len(sizes) > 10
+    model.fit(data.take(2), verbose=0)
+    before = len(traces)
+    assert {"digit", "call"} <= set(traces)
+    model.fit(data, verbose=0)
+    assert len(traces) == before
+
+
+def test_loss_at_every_vertex_and_metric_at_the_roots():
+    graphs = graph_inputs(ARITY)
+    token = keras.Input((), dtype="int32", name="token")
+    rows = keras.layers.Embedding(TOKENS, UNITS)(token)
+    vertices = TreeLSTM(UNITS, ARITY, return_vertices=True)(graphs, rows)
+    logits = keras.layers.Dense(10)(vertices)
+    outputs = {"vertices": logits, "roots": Roots()(graphs, logits)}
+    model = keras.Model({**graphs, "token": token}, outputs)
+    cross_entropy = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile("adam", {"vertices": cross_entropy}, metrics={"roots": ["accuracy"]})
+    examples = cavs.data.listops(20, max_depth=2, max_args=ARITY)
+    data = cavs.keras.for_fit(
+        cavs.data.batch(examples, 4, arity=ARITY, as_dict=True),
+        model.input,
+        {"vertices": "vertex_label", "roots": "label"},
+    )
+    history = model.fit(data, epochs=2, verbose=0).history
+    assert {"loss", "roots_accuracy"} <= set(history)
+    predicted = model.predict(data, verbose=0)
+    assert predicted["roots"].shape == (20, 10)
+    assert len(predicted["vertices"]) > 40
+
+
+def test_float64_model():
+    keras.utils.set_random_seed(0)
+    kwargs = {"dtype": "float64"}
+    graphs = graph_inputs(ARITY)
+    token = keras.Input((), dtype="int32", name="token")
+    rows = keras.layers.Embedding(TOKENS, UNITS)(token)  # float32: cast by the layer.
+    root = TreeLSTM(UNITS, ARITY, **kwargs)(graphs, rows)
+    logits = keras.layers.Dense(10, **kwargs)(root)
+    model = compiled(keras.Model({**graphs, "token": token}, logits))
+    data = make.listops(arity=ARITY)
+    losses = model.fit(data, epochs=3, verbose=0).history["loss"]
+    assert model.output.dtype == "float64"
+    assert losses[-1] < losses[0]
+
+
+def test_several_pushes_are_a_dict():
+    class TwoPushes(cavs.GraphSupport):
+        arity = 1
+
+        def vertex(self):
+            state = self.pull("x") + self.gather(0)
+            self.scatter(state)
+            self.push(state, "sum")
+            self.push(2 * state, "twice")
+
+    chains = cavs.GraphBatch.chain([2, 0, 1])
+    outputs = Graph(TwoPushes(state_size=1))(chains, {"x": tf.constant([[1.0], [2.0], [5.0]])})
+    np.testing.assert_array_equal(outputs["sum"], [[3.0], [0.0], [5.0]])
+    np.testing.assert_array_equal(outputs["twice"], [[6.0], [0.0], [10.0]])
+
+
+def test_graph_rejects_what_is_no_cell():
+    with pytest.raises(ValueError, match="cell: got LSTMCell but expected a GraphSupport"):
+        Graph(keras.layers.LSTMCell(3))
+
+
+def test_for_fit_rejects_unknown_names():
+    batches = cavs.data.batch(cavs.data.listops(4), 2, as_dict=True)
+    with pytest.raises(ValueError, match="expected 'lable' among the names"):
+        cavs.keras.for_fit(batches, ["token"], "lable")
