@@ -141,8 +141,8 @@ class Backend {
                            Block dst) const = 0;
 
   // dst[rows[i], :] += src[i, :] for i = 0, 1, ... in this order (so the sum is
-  // reproducible when rows repeat); negative rows are skipped. fp32, fp64, and
-  // int32 / int64.
+  // reproducible when rows repeat); negative rows are skipped. fp32, fp64,
+  // int32, int64, and bfloat16 (each addition in fp32).
   virtual void ScatterAddRows(DType dtype, ConstBlock src, const int32_t* rows,
                               Block dst) const = 0;
 };

@@ -1,6 +1,7 @@
 // ProgramRun's side of operators that the framework runs.
 #include <cstring>
 
+#include "cc/backend/bfloat16.h"
 #include "cc/core/program_run.h"
 
 namespace cavs {
@@ -91,11 +92,14 @@ Status ProgramRun::RunForeign(const Node& node, int64_t first, int64_t count,
           Add<double>(outputs[i].data, s.columns(), value.dense.data);
         } else if (s.dtype == DType::kFloat32) {
           Add<float>(outputs[i].data, s.columns(), value.dense.data);
+        } else if (s.dtype == DType::kBFloat16) {
+          AddBFloat16(static_cast<const BFloat16*>(outputs[i].data),
+                      static_cast<BFloat16*>(value.dense.data), s.columns());
         } else {
           return Status(StatusCode::kUnimplemented,
                         StrCat("vertex function: operator ", node.name, " (",
                                node.op, ") sums rows of a type that cannot be "
-                               "added up task by task. Use float32 or float64."));
+                               "added up task by task. Use float32."));
         }
       }
       value.written = true;

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "cc/backend/bfloat16.h"
 #include "cc/backend/cpu/cpu_backend.h"
 #include "cc/backend/cpu/parallel.h"
 
@@ -160,6 +161,8 @@ void CpuBackend::ScatterAddRows(DType dtype, ConstBlock src,
       return ScatterAdd<int32_t>(workers_, src, rows, dst, AddRow<int32_t>);
     case DType::kInt64:
       return ScatterAdd<int64_t>(workers_, src, rows, dst, AddRow<int64_t>);
+    case DType::kBFloat16:
+      return ScatterAdd<BFloat16>(workers_, src, rows, dst, AddBFloat16);
     default:
       assert(false && "ScatterAddRows: no such dtype");
   }

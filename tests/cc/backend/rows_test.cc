@@ -7,6 +7,7 @@
 #include <random>
 #include <vector>
 
+#include "cc/backend/bfloat16.h"
 #include "cc/backend/cpu/cpu_backend.h"
 #include "tests/cc/backend/backend_test_util.h"
 
@@ -169,6 +170,18 @@ TEST(RowsTest, ScatterAddAddsRepeatedRowsInOrderForAnyNumberOfWorkers) {
       }
     }
   }
+}
+
+TEST(RowsTest, ScatterAddOfBFloat16AddsInFloat32AndRoundsToNearest) {
+  SerialWorkers workers;
+  const CpuBackend backend(&workers);
+  // 256 + 1.5 lies between 256 and 258, nearer to 258.
+  const BFloat16 x[] = {ToBFloat16(1.5f), ToBFloat16(-2.0f)};
+  BFloat16 sum[] = {ToBFloat16(256.0f), ToBFloat16(0.5f)};
+  const int32_t row = 0;
+  backend.ScatterAddRows(DType::kBFloat16, {x, 1, 2, 2}, &row, {sum, 1, 2, 2});
+  EXPECT_EQ(ToFloat(sum[0]), 258.0f);
+  EXPECT_EQ(ToFloat(sum[1]), -1.5f);
 }
 
 TEST(RowsTest, ScatterAddOfIntegersWrapsAround) {
