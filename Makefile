@@ -56,7 +56,7 @@ sanitize: $(INSTALLED) ## Runs the Python tests on ops built with AddressSanitiz
 	  $(BIN)/python -W ignore setup.py --quiet build --build-lib $(SANITIZED)
 	LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so) $$($${CXX:-c++} -print-file-name=libubsan.so)" \
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
-	  $(BIN)/pytest --capture=sys -o pythonpath=$(SANITIZED) $(ARGS)
+	  $(BIN)/pytest --capture=sys -o pythonpath="$(SANITIZED) ." $(ARGS)
 
 bench: build ## Runs the benchmarks
 	@for target in $$($(BAZEL) query 'kind(cc_binary, //benchmarks/...)'); do \

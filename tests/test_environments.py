@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 import cavs_tf as cavs
-from tests import cells
+from tests import cells, processes
 
 
 def run(program: str) -> str:
@@ -24,7 +24,12 @@ def run(program: str) -> str:
     settings, _, rest = textwrap.dedent(program).partition("# ---\n")
     text = f"import tensorflow as tf\n{settings}{textwrap.dedent(prelude)}{rest}"
     done = subprocess.run(
-        [sys.executable, "-c", text], capture_output=True, text=True, timeout=300, check=False
+        [sys.executable, "-c", text],
+        env=processes.environment(),
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout
