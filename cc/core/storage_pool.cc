@@ -1,5 +1,6 @@
 #include "cc/core/storage_pool.h"
 
+#include <algorithm>
 #include <cstdlib>
 
 namespace cavs {
@@ -7,8 +8,10 @@ namespace {
 
 // A buffer this many times larger than needed is left for a larger step.
 constexpr size_t kMaxSlack = 8;
-// More waiting buffers than this are not the steady state of anything.
-constexpr size_t kMaxFree = 8;
+// This many may wait even if fewer were ever lent at once.
+constexpr size_t kMinKept = 8;
+// No system has more, and there is room to round up.
+constexpr size_t kMaxBytes = SIZE_MAX / 4;
 
 }  // namespace
 
@@ -17,6 +20,7 @@ StoragePool::~StoragePool() {
 }
 
 std::shared_ptr<void> StoragePool::Acquire(size_t bytes) {
+  if (bytes > kMaxBytes) return nullptr;
   bytes = Arena::Padded(bytes > 0 ? bytes : 1);
   Buffer found{nullptr, 0};
   {
@@ -35,10 +39,15 @@ std::shared_ptr<void> StoragePool::Acquire(size_t bytes) {
     }
   }
   if (found.data == nullptr) {
-    // A little more than asked for, so that minibatches of similar size share it.
+    // A little more than asked for, so that minibatches of similar size share
+    // it.
     found.size = Arena::Padded(bytes + bytes / 8);
     found.data = std::aligned_alloc(Arena::kAlignment, found.size);
     if (found.data == nullptr) return nullptr;
+  }
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    most_lent_ = std::max(most_lent_, ++num_lent_);
   }
   std::weak_ptr<StoragePool> pool = weak_from_this();
   return std::shared_ptr<void>(found.data, [pool, found](void*) {
@@ -54,8 +63,9 @@ void StoragePool::Return(Buffer buffer) {
   Buffer evicted{nullptr, 0};
   {
     std::lock_guard<std::mutex> lock(mutex_);
+    --num_lent_;
     free_.push_back(buffer);
-    if (free_.size() > kMaxFree) {
+    if (free_.size() > std::max(kMinKept, most_lent_)) {
       auto smallest = free_.begin();
       for (auto it = free_.begin(); it != free_.end(); ++it) {
         if (it->size < smallest->size) smallest = it;

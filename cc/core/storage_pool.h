@@ -17,7 +17,9 @@ class Arena {
 
   // Bytes that Take(bytes) uses up.
   static constexpr size_t Padded(size_t bytes) {
-    return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    const size_t whole = bytes / kAlignment * kAlignment;
+    if (whole == bytes || whole > SIZE_MAX - kAlignment) return whole;
+    return whole + kAlignment;
   }
 
   Arena(void* data, size_t size)
@@ -25,10 +27,10 @@ class Arena {
 
   // The next `bytes`, or nullptr if they are not left.
   void* Take(size_t bytes) {
-    bytes = Padded(bytes);
-    if (bytes > static_cast<size_t>(end_ - next_)) return nullptr;
+    const size_t left = end_ - next_;
+    if (bytes > left || Padded(bytes) > left) return nullptr;
     void* taken = next_;
-    next_ += bytes;
+    next_ += Padded(bytes);
     return taken;
   }
 
@@ -37,8 +39,8 @@ class Arena {
   char* end_;
 };
 
-// Lends buffers and takes them back: a training step uses the memory of the step
-// before, because fresh pages from the system each step cost more than the
+// Lends buffers and takes them back: a training step uses the memory of the
+// step before, because fresh pages from the system each step cost more than the
 // computation at small sizes.
 //
 // Thread safety: Acquire() and the return of buffers may happen on any thread.
@@ -56,7 +58,9 @@ class StoragePool : public std::enable_shared_from_this<StoragePool> {
   StoragePool(const StoragePool&) = delete;
   StoragePool& operator=(const StoragePool&) = delete;
 
-  // At least `bytes` of uninitialised memory, or nullptr if the system has none.
+  // At least `bytes` of uninitialised memory, or nullptr if the system has
+  // none. As many buffers are kept for later as were ever lent at once, or a
+  // few more.
   std::shared_ptr<void> Acquire(size_t bytes);
 
   // How often Acquire() had to ask the system: constant in steady state.
@@ -71,7 +75,9 @@ class StoragePool : public std::enable_shared_from_this<StoragePool> {
   void Return(Buffer buffer);
 
   mutable std::mutex mutex_;
-  std::vector<Buffer> free_;  // GUARDED_BY(mutex_)
+  std::vector<Buffer> free_;     // GUARDED_BY(mutex_)
+  size_t num_lent_ = 0;          // GUARDED_BY(mutex_)
+  size_t most_lent_ = 0;         // GUARDED_BY(mutex_)
   int64_t num_allocations_ = 0;  // GUARDED_BY(mutex_)
 };
 
