@@ -1,0 +1,104 @@
+#include "cc/core/passes/plan_memory.h"
+
+#include <gtest/gtest.h>
+
+#include "cc/core/passes/classify.h"
+#include "tests/cc/core/sketch.h"
+
+namespace cavs {
+namespace {
+
+void Plan(Program* program) {
+  ASSERT_TRUE(Classify({}, program).ok());
+  PlanMemory(program);
+}
+
+TEST(PlanMemoryTest, RowsOfCriticalOperatorsAloneAreReused) {
+  Sketch f;
+  const int h = f.Gather(0, 4);
+  const int x = f.Pull(0, 4);
+  const int sum = f.Call(Elementwise::kAdd, h, x);
+  const int y = f.Call(Elementwise::kTanh, sum);
+  f.Scatter(y);
+  f.Push(0, y);
+  Plan(&f.program);
+  EXPECT_TRUE(f.program.symbols[h].reused);
+  EXPECT_TRUE(f.program.symbols[sum].reused);
+  EXPECT_FALSE(f.program.symbols[x].reused) << "an eager operator writes it";
+  EXPECT_FALSE(f.program.symbols[y].reused) << "a lazy operator reads it";
+}
+
+TEST(PlanMemoryTest, WhatGoesOnTheTapeIsKept) {
+  Sketch f;
+  const int h = f.Gather(0, 4);
+  const int y = f.Call(Elementwise::kTanh, h);
+  f.Scatter(y);
+  f.program.results = {y};
+  Plan(&f.program);
+  EXPECT_TRUE(f.program.symbols[h].reused);
+  EXPECT_FALSE(f.program.symbols[y].reused);
+}
+
+TEST(PlanMemoryTest, AViewKeepsTheWholeItIsAPieceOf) {
+  Sketch f;
+  const int on_tape = f.Gather(0, 4);
+  const int pushed = f.Gather(1, 4);
+  const int neither = f.Gather(2, 4);
+  const int piece = f.View(f.View(on_tape, 1, 3), 1, 1);
+  f.Scatter(f.Concat({f.Call(Elementwise::kNeg, f.View(on_tape, 0, 1)),
+                      f.Call(Elementwise::kNeg, f.View(pushed, 0, 1)),
+                      f.Call(Elementwise::kNeg, f.View(neither, 0, 2))}));
+  f.Push(0, f.View(pushed, 2, 2));
+  f.program.results = {piece};
+  Plan(&f.program);
+  EXPECT_FALSE(f.program.symbols[on_tape].reused);
+  EXPECT_FALSE(f.program.symbols[pushed].reused);
+  EXPECT_TRUE(f.program.symbols[neither].reused);
+}
+
+TEST(PlanMemoryTest, AnEagerPieceKeepsTheWhole) {
+  Sketch f;
+  const int x = f.Pull(0, 4), h = f.Gather(0, 4);
+  const int whole = f.Concat({x, h});
+  f.Scatter(whole);
+  Plan(&f.program);
+  EXPECT_FALSE(f.program.symbols[whole].reused);
+}
+
+TEST(PlanMemoryTest, OnlyRootsThatNodesWriteAreReused) {
+  Sketch f;
+  const int capture = f.Capture(0, {4});
+  const int dstate = f.ScatterGrad(4);
+  const int view = f.View(dstate, 0, 4);
+  const int saved = f.Saved(0, 4);
+  const int dh = f.Call(Elementwise::kMul, view, saved);
+  f.GatherGrad(0, f.Call(Elementwise::kMul, dh, capture));
+  const int sum = f.SumRows(dh);
+  f.program.nodes.back().stage = Stage::kCritical;
+  f.program.results = {sum};
+  ClassifyOptions options;
+  options.lazy = false;
+  ASSERT_TRUE(Classify(options, &f.program).ok());
+  PlanMemory(&f.program);
+  EXPECT_TRUE(f.program.symbols[dstate].reused);
+  EXPECT_TRUE(f.program.symbols[dh].reused);
+  for (int id : {capture, view, saved, sum}) {
+    EXPECT_FALSE(f.program.symbols[id].reused) << id;
+  }
+}
+
+TEST(PlanMemoryTest, PlansAgainAfterAnotherClassification) {
+  Sketch f;
+  const int x = f.Pull(0, 4);
+  f.Scatter(f.Call(Elementwise::kAdd, x, f.Gather(0, 4)));
+  Plan(&f.program);
+  EXPECT_FALSE(f.program.symbols[x].reused);
+  ClassifyOptions options;
+  options.eager = false;
+  ASSERT_TRUE(Classify(options, &f.program).ok());
+  PlanMemory(&f.program);
+  EXPECT_TRUE(f.program.symbols[x].reused);
+}
+
+}  // namespace
+}  // namespace cavs
