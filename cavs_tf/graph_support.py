@@ -3,9 +3,7 @@
 Source: Xu et al. 2018, "Cavs", arXiv:1712.04048, section 3.1 (gather, scatter, pull, push).
 """
 
-import dataclasses
 import inspect
-import threading
 
 import keras
 import tensorflow as tf
@@ -13,16 +11,14 @@ from keras.src.backend import compute_output_spec
 from keras.src.backend.common.stateless_scope import in_stateless_scope
 from keras.src.backend.common.symbolic_scope import in_symbolic_scope
 from keras.src.utils.python_utils import is_default
-from tensorflow.python.eager import record
 
+from cavs_tf._forward import run_forward
 from cavs_tf._functions import Functions, make_functions
-from cavs_tf._library import ops
+from cavs_tf._inputs import DEFAULT, as_graph_batch, check_rows, key_of, name_inputs, row_specs
+from cavs_tf._trace_cache import TraceCache
 from cavs_tf._tracing import Vertex, current_vertex
 from cavs_tf._variables import adopt, recorded_reads, track
-from cavs_tf.graphs import GraphBatch
 from cavs_tf.options import Options
-
-DEFAULT = "default"  # The name of the pull or push that was not given one.
 
 
 class GraphSupport(keras.layers.Layer):
@@ -85,7 +81,7 @@ class GraphSupport(keras.layers.Layer):
         self.options = Options() if options is None else options
         self.supports_jit = False  # XLA cannot compile custom ops.
         self._state_shape = shape
-        self._cache = _TraceCache()
+        self._cache = TraceCache()
 
     def __setattr__(self, name, value):
         super().__setattr__(name, value)
@@ -97,7 +93,8 @@ class GraphSupport(keras.layers.Layer):
     def vertex(self) -> None:
         """What one vertex computes: override it. Calls `scatter` exactly once."""
         raise NotImplementedError(
-            f"{type(self).__name__}.vertex: expected a method that computes one vertex. Override it."
+            f"{type(self).__name__}.vertex: expected a method that computes one vertex. "
+            "Override it."
         )
 
     def gather(self, slot: int) -> tf.Tensor:
@@ -238,15 +235,15 @@ class GraphSupport(keras.layers.Layer):
 
     def prepare(self, graphs, inputs) -> tuple:
         """Checks inputs and builds weights: (pulls by name, specs of the pushes by name)."""
-        pulls = _name_inputs(inputs)
+        pulls = name_inputs(inputs)
         if graphs is not None:
-            _check_rows(graphs, pulls)
-        return pulls, self._create_weights(_row_specs(pulls))
+            check_rows(graphs, pulls)
+        return pulls, self._create_weights(row_specs(pulls))
 
     def functions_for(self, pulls, training=None) -> Functions:
         """The traced functions for such pulls; traced the first time only."""
-        specs = _row_specs(pulls)
-        key = (_key(specs), training)
+        specs = row_specs(pulls)
+        key = (key_of(specs), training)
         return self._cache.get(key, lambda: self._trace(specs))
 
     def last_functions(self) -> Functions | None:
@@ -322,7 +319,7 @@ class GraphSupport(keras.layers.Layer):
         Here and not while tracing, so that variables are created as they would be if the
         layers were called by themselves. Returns the specs of the pushes.
         """
-        key = _key(specs)
+        key = key_of(specs)
         with self._cache.lock:
             if key not in self._cache.pushed or in_symbolic_scope():
                 pushed = {}
@@ -345,107 +342,7 @@ class GraphSupport(keras.layers.Layer):
         schedule = graphs.attached_schedule
         if schedule is None:
             schedule = graphs.schedule(arity=self.arity, num_types=len(self.vertex_types))
-        captures = functions.captures
-        values = [capture.value() for capture in captures]
-        results = ops.cavs_forward(
-            schedule.order,
-            schedule.task_splits,
-            schedule.task_type,
-            schedule.child_row,
-            [pulls[name] for name in functions.pull_names],
-            values,
-            vertex_functions=[function for function, _ in functions.forward],
-            vertex_signatures=[signature for _, signature in functions.forward],
-            gradient_functions=[function for function, _ in functions.backward],
-            gradient_signatures=[signature for _, signature in functions.backward],
-            capture_counts=[len(traced.captures) for traced in functions.traced],
-            pull_shapes=[spec.shape for spec in functions.pull_specs],
-            push_shapes=[spec.shape for spec in functions.push_specs],
-            capture_shapes=[capture.shape for capture in captures],
-            capture_grad_types=[capture.dtype for capture in captures],
-            differentiable=[capture.differentiable for capture in captures],
-            gradient_error=functions.gradient_error,
-            Tpushes=[spec.dtype for spec in functions.push_specs],
-            keep_tape=tf.executing_eagerly() and record.could_possibly_record(),
-            eager=self.options.eager,
-            lazy=self.options.lazy,
-        )
-        return dict(zip(functions.push_names, results.pushes, strict=True))
-
-
-@dataclasses.dataclass
-class _TraceCache:
-    """Hidden from Keras, which would track a plain dict as part of the model."""
-
-    lock: threading.RLock = dataclasses.field(default_factory=threading.RLock)
-    functions: dict = dataclasses.field(default_factory=dict)
-    pushed: dict = dataclasses.field(default_factory=dict)
-    built_for: dict | None = None
-    last: Functions | None = None
-
-    def get(self, key, make) -> Functions:
-        graph = None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
-        with self.lock:
-            found = self.functions.get(key)
-            if found is None or not found.is_usable_in(graph):
-                found = self.functions[key] = make()
-            self.last = found
-            return found
-
-    def __deepcopy__(self, memo):
-        return _TraceCache()
-
-    def __reduce__(self):
-        return (_TraceCache, ())
-
-
-def as_graph_batch(graphs) -> GraphBatch:
-    if isinstance(graphs, dict):
-        return GraphBatch.from_dict(graphs)
-    if not isinstance(graphs, GraphBatch):
-        raise ValueError(
-            f"graphs: got {type(graphs).__name__} but expected a GraphBatch or its dict of "
-            "tensors. Make one with GraphBatch.from_children or cavs_tf.data."
-        )
-    return graphs
-
-
-def _name_inputs(inputs) -> dict:
-    if inputs is None:
-        return {}
-    named = inputs if isinstance(inputs, dict) else {DEFAULT: inputs}
-    named = {name: tf.convert_to_tensor(value) for name, value in named.items()}
-    for name, value in named.items():
-        if value.shape.rank is None or not value.shape[1:].is_fully_defined():
-            raise ValueError(
-                f"inputs[{name!r}]: got shape {value.shape} but expected [V, ...] with known "
-                "sizes after the first. Use tf.ensure_shape."
-            )
-        if value.shape.rank == 0:
-            raise ValueError(
-                f"inputs[{name!r}]: got a scalar but expected [V, ...], one row per vertex."
-            )
-    return named
-
-
-def _key(specs) -> tuple:
-    return tuple(sorted((name, spec.dtype, tuple(spec.shape)) for name, spec in specs.items()))
-
-
-def _row_specs(pulls) -> dict:
-    return {name: tf.TensorSpec(t.shape[1:], t.dtype) for name, t in pulls.items()}
-
-
-def _check_rows(graphs, pulls):
-    """As far as it is known now; the op checks again."""
-    num_vertices = graphs.child_splits.shape[0]
-    for name, value in pulls.items():
-        rows = value.shape[0]
-        if num_vertices is not None and rows is not None and rows != num_vertices - 1:
-            raise ValueError(
-                f"inputs[{name!r}]: got {rows} rows but expected {num_vertices - 1}, one per vertex "
-                "of the graphs. Check that both belong to the same minibatch."
-            )
+        return run_forward(functions, schedule, pulls, self.options)
 
 
 class _FunctionCell(GraphSupport):

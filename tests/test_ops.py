@@ -26,7 +26,9 @@ def test_gather_takes_rows_and_zeros_for_missing_children(dtype):
 def test_scatter_adds_rows_of_the_same_child(dtype):
     values = numeric(dtype)
     state = cavs.ops.scatter(values, [1, -1, 1, 0], num_rows=3)
-    np.testing.assert_array_equal(state, np.stack([values[3], values[0] + values[2], 0 * values[0]]))
+    np.testing.assert_array_equal(
+        state, np.stack([values[3], values[0] + values[2], 0 * values[0]])
+    )
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int64", "bool", "bfloat16", "uint8"])

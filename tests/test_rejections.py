@@ -245,7 +245,9 @@ def test_a_state_that_the_kernels_do_not_know():
         v.push(v.gather(0))
 
     cell = cell_of(half, dtype="float16")
-    with rejects("state: got a type other than float32, float64 and bfloat16", tf.errors.UnimplementedError):
+    with rejects(
+        "state: got a type other than float32, float64 and bfloat16", tf.errors.UnimplementedError
+    ):
         cell(GRAPHS, tf.cast(X, tf.float16))
 
 

@@ -1,0 +1,39 @@
+"""Calls the scheduler op."""
+
+import tensorflow as tf
+from tensorflow.python.eager import record
+
+from cavs_tf._functions import Functions
+from cavs_tf._library import ops
+from cavs_tf.options import Options
+from cavs_tf.schedule import Schedule
+
+
+def run_forward(functions: Functions, schedule: Schedule, pulls: dict, options: Options) -> dict:
+    """Evaluates traced vertex functions over a schedule; what they push, by name."""
+    captures = functions.captures
+    values = [capture.value() for capture in captures]
+    results = ops.cavs_forward(
+        schedule.order,
+        schedule.task_splits,
+        schedule.task_type,
+        schedule.child_row,
+        [pulls[name] for name in functions.pull_names],
+        values,
+        vertex_functions=[function for function, _ in functions.forward],
+        vertex_signatures=[signature for _, signature in functions.forward],
+        gradient_functions=[function for function, _ in functions.backward],
+        gradient_signatures=[signature for _, signature in functions.backward],
+        capture_counts=[len(traced.captures) for traced in functions.traced],
+        pull_shapes=[spec.shape for spec in functions.pull_specs],
+        push_shapes=[spec.shape for spec in functions.push_specs],
+        capture_shapes=[capture.shape for capture in captures],
+        capture_grad_types=[capture.dtype for capture in captures],
+        differentiable=[capture.differentiable for capture in captures],
+        gradient_error=functions.gradient_error,
+        Tpushes=[spec.dtype for spec in functions.push_specs],
+        keep_tape=tf.executing_eagerly() and record.could_possibly_record(),
+        eager=options.eager,
+        lazy=options.lazy,
+    )
+    return dict(zip(functions.push_names, results.pushes, strict=True))

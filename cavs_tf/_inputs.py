@@ -1,0 +1,60 @@
+"""What a GraphSupport is called with, checked."""
+
+import tensorflow as tf
+
+from cavs_tf.graphs import GraphBatch
+
+DEFAULT = "default"  # The name of the pull or push that was not given one.
+
+
+def as_graph_batch(graphs) -> GraphBatch:
+    """Graphs that may have come as a dict of tensors."""
+    if isinstance(graphs, dict):
+        return GraphBatch.from_dict(graphs)
+    if not isinstance(graphs, GraphBatch):
+        raise ValueError(
+            f"graphs: got {type(graphs).__name__} but expected a GraphBatch or its dict of "
+            "tensors. Make one with GraphBatch.from_children or cavs_tf.data."
+        )
+    return graphs
+
+
+def name_inputs(inputs) -> dict:
+    """External inputs by name, as tensors."""
+    if inputs is None:
+        return {}
+    named = inputs if isinstance(inputs, dict) else {DEFAULT: inputs}
+    named = {name: tf.convert_to_tensor(value) for name, value in named.items()}
+    for name, value in named.items():
+        if value.shape.rank is None or not value.shape[1:].is_fully_defined():
+            raise ValueError(
+                f"inputs[{name!r}]: got shape {value.shape} but expected [V, ...] with known "
+                "sizes after the first. Use tf.ensure_shape."
+            )
+        if value.shape.rank == 0:
+            raise ValueError(
+                f"inputs[{name!r}]: got a scalar but expected [V, ...], one row per vertex."
+            )
+    return named
+
+
+def key_of(specs) -> tuple:
+    """What distinguishes one trace from another."""
+    return tuple(sorted((name, spec.dtype, tuple(spec.shape)) for name, spec in specs.items()))
+
+
+def row_specs(pulls) -> dict:
+    """The spec of one row of every external input."""
+    return {name: tf.TensorSpec(t.shape[1:], t.dtype) for name, t in pulls.items()}
+
+
+def check_rows(graphs, pulls):
+    """As far as it is known now; the op checks again."""
+    num_vertices = graphs.child_splits.shape[0]
+    for name, value in pulls.items():
+        rows = value.shape[0]
+        if num_vertices is not None and rows is not None and rows != num_vertices - 1:
+            raise ValueError(
+                f"inputs[{name!r}]: got {rows} rows but expected {num_vertices - 1}, one per "
+                "vertex of the graphs. Check that both belong to the same minibatch."
+            )
