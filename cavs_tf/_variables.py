@@ -5,7 +5,8 @@ import dataclasses
 
 import keras
 import tensorflow as tf
-from keras.src.backend.common.stateless_scope import StatelessScope
+
+from cavs_tf._keras_private import StatelessScope
 
 
 class AdoptedVariable(keras.Variable):

@@ -7,14 +7,16 @@ import inspect
 
 import keras
 import tensorflow as tf
-from keras.src.backend import compute_output_spec
-from keras.src.backend.common.stateless_scope import in_stateless_scope
-from keras.src.backend.common.symbolic_scope import in_symbolic_scope
-from keras.src.utils.python_utils import is_default
 
 from cavs_tf._forward import run_forward
 from cavs_tf._functions import Functions, make_functions
 from cavs_tf._inputs import DEFAULT, as_graph_batch, check_rows, key_of, name_inputs, row_specs
+from cavs_tf._keras_private import (
+    compute_output_spec,
+    in_stateless_scope,
+    in_symbolic_scope,
+    is_default,
+)
 from cavs_tf._trace_cache import TraceCache
 from cavs_tf._tracing import Vertex, current_vertex
 from cavs_tf._variables import adopt, recorded_reads, track

@@ -53,7 +53,8 @@ def test_mirrored_replicas_read_and_train_their_own_copies():
     output = run(
         """
         cpu = tf.config.list_physical_devices("CPU")[0]
-        tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+        half = tf.config.LogicalDeviceConfiguration()
+        tf.config.set_logical_device_configuration(cpu, [half, half])
         # ---
         strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
         with strategy.scope():

@@ -1,10 +1,13 @@
 """A library that cannot be loaded is refused before loading, with the command that fixes it."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 
 from cavs_tf import _library
+from tests import processes
 
 
 @pytest.fixture
@@ -42,3 +45,20 @@ def test_library_for_another_tensorflow_names_both_versions_and_the_command(buil
         f"cavs_tf: found TensorFlow 2.22.0 but {library} was built for TensorFlow 2.21.0. "
         "Run `make build` in a checkout, or else `pip install --no-build-isolation .`."
     )
+
+
+def test_a_keras_without_what_is_needed_of_it_names_the_one_that_has_it():
+    program = (
+        "import sys, keras; sys.modules['keras.src.backend.common.symbolic_scope'] = None\n"
+        "import cavs_tf._keras_private"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=processes.environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode != 0
+    assert "but it works with Keras 3.15" in done.stderr
+    assert "pip install 'keras~=3.15.0'" in done.stderr

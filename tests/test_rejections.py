@@ -235,7 +235,7 @@ def test_an_operator_without_a_gradient_is_named_when_it_is_needed():
     with tf.GradientTape() as tape:
         tape.watch(X)
         loss = tf.reduce_sum(cell(GRAPHS, X))
-    with pytest.raises(LookupError, match="has no gradient.*SoftsignGrad"):
+    with pytest.raises(LookupError, match=r"has no gradient.*SoftsignGrad"):
         tape.gradient(loss, X)
 
 

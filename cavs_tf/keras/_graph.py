@@ -2,9 +2,9 @@
 
 import keras
 import tensorflow as tf
-from keras.src.backend.common.symbolic_scope import in_symbolic_scope
 
 from cavs_tf._inputs import as_graph_batch
+from cavs_tf._keras_private import in_symbolic_scope
 from cavs_tf.graph_support import GraphSupport
 from cavs_tf.schedule import SCHEDULE_FIELDS
 
