@@ -8,8 +8,8 @@ namespace {
 
 // A buffer this many times larger than needed is left for a larger step.
 constexpr size_t kMaxSlack = 8;
-// This many may wait even if fewer were ever lent at once.
-constexpr size_t kMinKept = 8;
+// This many more may wait than were ever lent at once.
+constexpr size_t kSpare = 4;
 // No system has more, and there is room to round up.
 constexpr size_t kMaxBytes = SIZE_MAX / 4;
 
@@ -65,13 +65,9 @@ void StoragePool::Return(Buffer buffer) {
     std::lock_guard<std::mutex> lock(mutex_);
     --num_lent_;
     free_.push_back(buffer);
-    if (free_.size() > std::max(kMinKept, most_lent_)) {
-      auto smallest = free_.begin();
-      for (auto it = free_.begin(); it != free_.end(); ++it) {
-        if (it->size < smallest->size) smallest = it;
-      }
-      evicted = *smallest;
-      free_.erase(smallest);
+    if (free_.size() > most_lent_ + kSpare) {
+      evicted = free_.front();  // Nobody wanted it for the longest time.
+      free_.erase(free_.begin());
     }
   }
   std::free(evicted.data);

@@ -75,7 +75,7 @@ class StoragePool : public std::enable_shared_from_this<StoragePool> {
   void Return(Buffer buffer);
 
   mutable std::mutex mutex_;
-  std::vector<Buffer> free_;     // GUARDED_BY(mutex_)
+  std::vector<Buffer> free_;     // GUARDED_BY(mutex_), the last used last.
   size_t num_lent_ = 0;          // GUARDED_BY(mutex_)
   size_t most_lent_ = 0;         // GUARDED_BY(mutex_)
   int64_t num_allocations_ = 0;  // GUARDED_BY(mutex_)
