@@ -3,6 +3,8 @@
 #include <string>
 #include <utility>
 
+#include "cc/core/byte_count.h"
+
 namespace cavs {
 namespace {
 
@@ -11,7 +13,7 @@ Status TakeState(const Model& model, int64_t num_vertices,
                  const Environment& environment, std::shared_ptr<void>* memory,
                  Block* state) {
   const size_t bytes =
-      num_vertices * model.state_columns * SizeOf(model.state_dtype);
+      ByteCount(num_vertices, model.state_columns, model.state_dtype);
   *memory = environment.pool->Acquire(bytes);
   if (*memory == nullptr) {
     return Status(StatusCode::kResourceExhausted,

@@ -3,6 +3,8 @@
 #include <cassert>
 #include <cstring>
 
+#include "cc/core/byte_count.h"
+
 namespace cavs {
 namespace {
 
@@ -24,13 +26,15 @@ int64_t ProgramRun::RowsToStore(const Symbol& symbol) const {
   return symbol.reused ? rows_.largest_task() : rows_.size();
 }
 
+bool ProgramRun::IsStored(const Symbol& symbol) const {
+  return symbol.source == SymbolSource::kNode && symbol.parent < 0 &&
+         (symbol.kind == SymbolKind::kRows ||
+          symbol.kind == SymbolKind::kReduced);
+}
+
 size_t ProgramRun::BytesToStore(const Symbol& symbol) const {
-  const bool stored =
-      symbol.source == SymbolSource::kNode && symbol.parent < 0 &&
-      (symbol.kind == SymbolKind::kRows || symbol.kind == SymbolKind::kReduced);
-  if (!stored) return 0;
-  return Arena::Padded(RowsToStore(symbol) * symbol.columns() *
-                       SizeOf(symbol.dtype));
+  return Arena::Padded(
+      ByteCount(RowsToStore(symbol), symbol.columns(), symbol.dtype));
 }
 
 Status ProgramRun::Bind() {
@@ -69,7 +73,8 @@ Status ProgramRun::BindStored(const std::vector<bool>& wanted,
                               size_t extra_bytes) {
   size_t bytes = extra_bytes;
   for (size_t id = 0; id < values_.size(); ++id) {
-    if (wanted[id]) bytes += BytesToStore(symbol(id));
+    if (!wanted[id] || !IsStored(symbol(id))) continue;
+    bytes = SaturatingAdd(bytes, BytesToStore(symbol(id)));
   }
   *memory = env_.pool->Acquire(bytes);
   if (*memory == nullptr) {
@@ -81,9 +86,8 @@ Status ProgramRun::BindStored(const std::vector<bool>& wanted,
   Arena arena(memory->get(), bytes);
   for (size_t id = 0; id < values_.size(); ++id) {
     const Symbol& s = symbol(id);
-    const size_t need = wanted[id] ? BytesToStore(s) : 0;
-    if (need == 0) continue;
-    void* data = arena.Take(need);
+    if (!wanted[id] || !IsStored(s)) continue;
+    void* data = arena.Take(BytesToStore(s));
     if (s.kind == SymbolKind::kRows) {
       values_[id].rows = DynamicTensor(s.dtype, data, RowsToStore(s),
                                        s.columns(), s.columns(), s.reused);
@@ -285,8 +289,7 @@ Status ProgramRun::RunEpilogue() {
   for (size_t id = 0; id < values_.size(); ++id) {
     // A sum over no rows.
     const Symbol& s = symbol(id);
-    if (BytesToStore(s) > 0 && s.kind == SymbolKind::kReduced &&
-        !values_[id].written) {
+    if (IsStored(s) && s.kind == SymbolKind::kReduced && !values_[id].written) {
       std::memset(values_[id].dense.data, 0, s.columns() * SizeOf(s.dtype));
     }
   }

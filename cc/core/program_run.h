@@ -82,6 +82,8 @@ class ProgramRun {
   // Rows, or a row-free value as one row to broadcast.
   ConstBlock Operand(int symbol, int64_t first, int64_t count) const;
   int64_t RowsToStore(const Symbol& symbol) const;
+  // Does the run take memory for it? (Else it is given, a view, or has none.)
+  bool IsStored(const Symbol& symbol) const;
   size_t BytesToStore(const Symbol& symbol) const;
   Status BindStored(const std::vector<bool>& wanted, std::shared_ptr<void>* memory,
                     size_t extra_bytes);
