@@ -1,0 +1,321 @@
+#include "cc/core/executor.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cmath>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "tests/cc/backend/backend_test_util.h"
+#include "tests/cc/core/cell.h"
+#include "tests/cc/core/random_cell.h"
+#include "tests/cc/core/tree_lstm.h"
+
+namespace cavs {
+namespace {
+
+std::vector<ClassifyOptions> AllSwitches() {
+  std::vector<ClassifyOptions> all(4);
+  for (int i = 0; i < 4; ++i) {
+    all[i].eager = (i & 1) != 0;
+    all[i].lazy = (i & 2) != 0;
+  }
+  return all;
+}
+
+double ToleranceOf(DType dtype) {
+  return dtype == DType::kFloat64 ? 1e-11 : 2e-4;
+}
+
+Cell TreeLstmCell(DType dtype, int64_t inputs, int64_t units) {
+  TreeLstm lstm(dtype, inputs, units, AddOp());
+  Cell cell;
+  cell.dtype = dtype;
+  cell.state_columns = 2 * units;
+  cell.pulls = {inputs};
+  cell.pushes = {units};
+  cell.forward = {lstm.Forward()};
+  cell.backward = {lstm.Backward()};
+  TreeLstm::SaveWeights(&cell.forward[0]);
+  cell.captures.emplace_back();
+  for (int gate = 0; gate < TreeLstm::kGates; ++gate) {
+    cell.captures[0].insert(cell.captures[0].end(),
+                            {{inputs, units}, {units, units}, {units}});
+  }
+  return cell;
+}
+
+// Minibatches of every kind, for cells of the given arity.
+std::vector<Graph> Minibatches(int arity, std::mt19937* random) {
+  std::vector<Graph> trees;
+  for (int size : {1, 7, 2, 19}) {
+    trees.push_back(RandomTree(size, arity, random));
+  }
+  return {Join(trees),
+          Join({Chain(9), Chain(3), Graph(), Chain(1)}),
+          RandomDag(40, arity, random),
+          Join({RandomDag(9, arity, random), RandomTree(8, arity, random)}),
+          Chain(1),
+          Join({Graph(), Graph()}),
+          Graph()};
+}
+
+void ExpectMatchesOracle(const Cell& cell, const Graph& graph, uint32_t seed) {
+  const Experiment experiment(cell, graph, seed);
+  const Results want = experiment.RunOracle();
+  for (const ClassifyOptions& options : AllSwitches()) {
+    SCOPED_TRACE(testing::Message() << "eager " << options.eager << ", lazy "
+                                    << options.lazy << ", seed " << seed);
+    const CellExecutor executor(cell, options);
+    ExpectNear(executor.Run(experiment), want, ToleranceOf(cell.dtype));
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+TEST(ExecutorTest, TreeLstmMatchesTheOracleOnEveryKindOfMinibatch) {
+  std::mt19937 random(1);
+  for (DType dtype : {DType::kFloat64, DType::kFloat32}) {
+    const Cell cell = TreeLstmCell(dtype, 5, 3);
+    for (const Graph& graph : Minibatches(2, &random)) {
+      ExpectMatchesOracle(cell, graph, 2);
+    }
+  }
+}
+
+TEST(ExecutorTest, TreeLstmGradientsAreThoseOfFiniteDifferences) {
+  std::mt19937 random(3);
+  const Cell cell = TreeLstmCell(DType::kFloat64, 3, 2);
+  Experiment in(cell, RandomDag(6, 2, &random), 4);
+  const CellExecutor executor(cell);
+  const Results results = executor.Run(in);
+  // The loss whose gradient by every push is push_grads.
+  const auto loss = [&] {
+    const Results pushes = executor.Run(in);
+    double sum = 0;
+    for (size_t j = 0; j < pushes[0].size(); ++j) {
+      sum += pushes[0][j] * in.push_grads[0][j];
+    }
+    return sum;
+  };
+  const auto check = [&](double* number, double gradient, size_t i) {
+    constexpr double kStep = 1e-5;
+    const double kept = *number;
+    *number = kept + kStep;
+    const double above = loss();
+    *number = kept - kStep;
+    const double below = loss();
+    *number = kept;
+    EXPECT_NEAR(gradient, (above - below) / (2 * kStep), 1e-8) << "input " << i;
+  };
+  for (size_t j = 0; j < in.pulls[0].size(); ++j) {
+    check(&in.pulls[0][j], results[1][j], 0);
+  }
+  for (size_t i = 0; i < in.captures[0].size(); ++i) {
+    for (size_t j = 0; j < in.captures[0][i].size(); ++j) {
+      check(&in.captures[0][i][j], results[2 + i][j], 1 + i);
+    }
+  }
+}
+
+TEST(ExecutorTest, RandomProgramsMatchTheOracle) {
+  for (uint32_t seed = 0; seed < 150 && !HasFailure(); ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    std::mt19937 random(seed);
+    const DType dtype = seed % 4 == 0 ? DType::kFloat32 : DType::kFloat64;
+    const int num_types = 1 + seed % 3;
+    const Cell cell = RandomCell(dtype, num_types, &random);
+    const std::vector<Graph> minibatches = Minibatches(cell.arity, &random);
+    const Graph graph = WithRandomTypes(
+        minibatches[random() % minibatches.size()], num_types, &random);
+    ExpectMatchesOracle(cell, graph, seed);
+  }
+}
+
+TEST(ExecutorTest, EveryWorkerCountGivesTheSameNumbers) {
+  const Cell cell = TreeLstmCell(DType::kFloat64, 40, 64);
+  std::mt19937 random(5);
+  const Experiment experiment(cell, RandomTree(60, 2, &random), 6);
+  const CellExecutor executor(cell);
+  const Results want = executor.Run(experiment);
+  for (int count : {2, 3, 7}) {
+    ThreadedWorkers workers(count);
+    const CpuBackend backend(&workers);
+    Environment environment;
+    environment.backend = &backend;
+    ExpectNear(executor.Run(experiment, environment), want, 1e-12);
+    EXPECT_EQ(executor.Run(experiment, environment),
+              executor.Run(experiment, environment))
+        << "not the same bits with " << count << " workers";
+  }
+}
+
+TEST(ExecutorTest, TheSameBitsEveryTime) {
+  for (uint32_t seed = 0; seed < 10; ++seed) {
+    std::mt19937 random(seed);
+    const Cell cell = RandomCell(DType::kFloat32, 2, &random);
+    const Experiment experiment(
+        cell, WithRandomTypes(RandomDag(30, cell.arity, &random), 2, &random),
+        seed);
+    const CellExecutor executor(cell);
+    EXPECT_EQ(executor.Run(experiment), executor.Run(experiment));
+  }
+}
+
+TEST(ExecutorTest, AsksTheSystemForNoMemoryInSteadyState) {
+  for (uint32_t seed = 0; seed < 12; ++seed) {
+    const int num_types = 1 + seed % 6;
+    std::mt19937 random(seed);
+    const Cell cell = RandomCell(DType::kFloat64, num_types, &random);
+    const Experiment experiment(
+        cell,
+        WithRandomTypes(RandomDag(50, cell.arity, &random), num_types, &random),
+        seed);
+    ClassifyOptions options;
+    options.lazy = false;  // Sums task by task take memory for their terms.
+    const CellExecutor executor(cell, options);
+    for (int step = 0; step < 3; ++step) executor.Run(experiment);
+    const int64_t warm = executor.pool().num_allocations();
+    for (int step = 0; step < 3; ++step) executor.Run(experiment);
+    EXPECT_EQ(executor.pool().num_allocations(), warm) << "seed " << seed;
+  }
+}
+
+// ---------------------------------------------------------------------------
+
+class OneExperiment : public testing::Test {
+ protected:
+  OneExperiment()
+      : random_(9),
+        cell_(RandomCell(DType::kFloat64, 2, &random_)),
+        experiment_(
+            cell_,
+            WithRandomTypes(RandomDag(30, cell_.arity, &random_), 2, &random_),
+            10),
+        executor_(cell_),
+        backend_(&workers_),
+        schedule_(MakeSchedule(experiment_.graph(), cell_)) {
+    environment_.backend = &backend_;
+  }
+
+  std::mt19937 random_;
+  const Cell cell_;
+  const Experiment experiment_;
+  const CellExecutor executor_;
+  SerialWorkers workers_;
+  const CpuBackend backend_;
+  const Schedule schedule_;
+  Environment environment_;
+};
+
+TEST_F(OneExperiment, InferenceWithoutATapePushesTheSame) {
+  Results training, inference;
+  Tape tape;
+  ASSERT_TRUE(
+      executor_.Forward(experiment_, schedule_, environment_, &tape, &training)
+          .ok());
+  ASSERT_TRUE(
+      executor_
+          .Forward(experiment_, schedule_, environment_, nullptr, &inference)
+          .ok());
+  EXPECT_EQ(inference, training);
+}
+
+TEST_F(OneExperiment, InferenceReusesWhatTheTapeWouldKeep) {
+  Cell inference = cell_;
+  for (Program& program : inference.forward) program.results.clear();
+  Results want, got;
+  ASSERT_TRUE(
+      executor_.Forward(experiment_, schedule_, environment_, nullptr, &want)
+          .ok());
+  for (Program& program : inference.backward) program = Program();
+  ASSERT_TRUE(CellExecutor(inference)
+                  .Forward(experiment_, schedule_, environment_, nullptr, &got)
+                  .ok());
+  EXPECT_EQ(got, want);
+}
+
+TEST_F(OneExperiment, ATapeMayBeReadTwice) {
+  Results pushes, first, second;
+  Tape tape;
+  ASSERT_TRUE(
+      executor_.Forward(experiment_, schedule_, environment_, &tape, &pushes)
+          .ok());
+  ASSERT_TRUE(executor_.Backward(experiment_, tape, environment_, &first).ok());
+  // Whoever runs in between must not get the tape's memory.
+  executor_.Run(experiment_);
+  ASSERT_TRUE(
+      executor_.Backward(experiment_, tape, environment_, &second).ok());
+  EXPECT_EQ(first, second);
+}
+
+TEST_F(OneExperiment, ATapeMayBeReadByThreadsAtOnce) {
+  Results pushes, want;
+  Tape tape;
+  ASSERT_TRUE(
+      executor_.Forward(experiment_, schedule_, environment_, &tape, &pushes)
+          .ok());
+  ASSERT_TRUE(executor_.Backward(experiment_, tape, environment_, &want).ok());
+  std::vector<Results> got(7);
+  std::vector<std::thread> threads;
+  for (Results& results : got) {
+    threads.emplace_back([&] {
+      EXPECT_TRUE(
+          executor_.Backward(experiment_, tape, environment_, &results).ok());
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const Results& results : got) EXPECT_EQ(results, want);
+}
+
+TEST_F(OneExperiment, ThreadsMayRunOneModelAtOnce) {
+  const Results want = executor_.Run(experiment_);
+  for (int count : {1, 2, 3, 7, 16}) {
+    std::vector<Results> got(count);
+    std::vector<std::thread> threads;
+    for (Results& results : got) {
+      threads.emplace_back([&] { results = executor_.Run(experiment_); });
+    }
+    for (std::thread& thread : threads) thread.join();
+    for (const Results& results : got) EXPECT_EQ(results, want);
+  }
+}
+
+TEST_F(OneExperiment, IsCancelledBetweenTasks) {
+  int asked = 0;
+  environment_.cancelled = [&] { return ++asked == 3; };
+  Results results;
+  const Status status = executor_.Forward(experiment_, schedule_, environment_,
+                                          nullptr, &results);
+  EXPECT_EQ(status.code(), StatusCode::kCancelled);
+  EXPECT_EQ(status.message(), "cancelled before task 2 of " +
+                                  std::to_string(schedule_.task_type.size()));
+  EXPECT_EQ(asked, 3);
+}
+
+TEST_F(OneExperiment, IsCancelledBetweenTasksGoingBack) {
+  Tape tape;
+  Results results;
+  ASSERT_TRUE(
+      executor_.Forward(experiment_, schedule_, environment_, &tape, &results)
+          .ok());
+  int asked = 0;
+  environment_.cancelled = [&] { return ++asked == 2; };
+  const Status status =
+      executor_.Backward(experiment_, tape, environment_, &results);
+  const int num_tasks = static_cast<int>(schedule_.task_type.size());
+  EXPECT_EQ(status.message(), "cancelled before task " +
+                                  std::to_string(num_tasks - 2) + " of " +
+                                  std::to_string(num_tasks));
+  environment_.cancelled = nullptr;
+  EXPECT_TRUE(
+      executor_.Backward(experiment_, tape, environment_, &results).ok())
+      << "the tape is as it was";
+}
+
+}  // namespace
+}  // namespace cavs
