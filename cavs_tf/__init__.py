@@ -7,6 +7,7 @@ graph per example, which is only data.
 from cavs_tf import data as data
 from cavs_tf import keras as keras
 from cavs_tf import ops as ops
+from cavs_tf import plot as plot
 from cavs_tf import reference as reference
 from cavs_tf.equivalence import check_equivalence as check_equivalence
 from cavs_tf.graph_support import GraphSupport as GraphSupport

@@ -1,0 +1,140 @@
+"""Pictures of schedules and of training. Needs matplotlib: the extra `[plot]`.
+
+Every function returns a `matplotlib.figure.Figure` that belongs to the caller; pyplot and
+its global state are not used.
+"""
+
+import os
+
+import numpy as np
+
+from cavs_tf.graphs import GraphBatch
+from cavs_tf.schedule import Schedule
+
+_COLOURS = ("#2f6db3", "#d9822b", "#4c9f70", "#a05195", "#8c6d46", "#5b8c9b")
+
+
+def schedule(graphs, path=None, *, type_names=(), axes=None):
+    """Draws the tasks of a schedule and how many vertices each evaluates together.
+
+    Args:
+      graphs: A `GraphBatch`, or a `Schedule`.
+      path: Where to save the picture, a file name; or None.
+      type_names: Names of the vertex types, for the legend.
+      axes: A `matplotlib.axes.Axes` to draw into instead of a figure of its own.
+
+    Returns:
+      The figure.
+
+    Raises:
+      ImportError: If matplotlib is not there.
+
+    >>> figure = schedule(GraphBatch.complete_tree(depth=3, num_graphs=4))
+    >>> figure.axes[0].get_title()
+    '60 vertices in 4 tasks'
+    """
+    plan = graphs if isinstance(graphs, Schedule) else _plan(graphs)
+    splits, types = plan.task_splits.numpy(), plan.task_type.numpy()
+    sizes = np.diff(splits)
+    axes = _figure((7, 3.5)).add_subplot() if axes is None else axes
+    used = sorted(set(types.tolist()))
+    for kind in used:
+        tasks = np.flatnonzero(types == kind)
+        label = type_names[kind] if kind < len(type_names) else f"type {kind}"
+        colour = _COLOURS[kind % len(_COLOURS)]
+        axes.bar(tasks, sizes[tasks], width=0.8, color=colour, label=label)
+    if len(sizes) <= 30:
+        for task, size in enumerate(sizes):
+            axes.annotate(
+                f"{size:,}",
+                (task, size),
+                xytext=(0, 2),
+                textcoords="offset points",
+                ha="center",
+                fontsize=8,
+            )
+        axes.set_xticks(range(len(sizes)))
+    axes.margins(y=0.12)
+    axes.set_title(f"{splits[-1]:,} vertices in {len(sizes):,} tasks")
+    axes.set_xlabel("task, in the order of evaluation")
+    axes.set_ylabel("vertices evaluated together")
+    if len(used) > 1:
+        axes.legend(frameon=False)
+    return _finish(axes, path)
+
+
+def history(curves, path=None, *, title="Loss per epoch", ylabel="loss", axes=None):
+    """Draws curves over epochs, each with its name at its end.
+
+    Args:
+      curves: The `History` that `fit` returns, of which the loss is drawn; or a dict of names
+        and values per epoch.
+      path, axes: As for `schedule`.
+      title, ylabel: Texts.
+
+    Returns:
+      The figure.
+
+    Raises:
+      ImportError: If matplotlib is not there.
+
+    >>> figure = history({"training": [1.5, 0.9, 0.7], "validation": [1.2, 1.0, 0.9]})
+    >>> len(figure.axes[0].lines)
+    2
+    """
+    if hasattr(curves, "history"):
+        names = {"loss": "training", "val_loss": "validation"}
+        curves = {names[k]: v for k, v in curves.history.items() if k in names}
+    axes = _figure((7, 3.5)).add_subplot() if axes is None else axes
+    for number, (name, values) in enumerate(curves.items()):
+        epochs = np.arange(1, len(values) + 1)
+        colour = _COLOURS[number % len(_COLOURS)]
+        axes.plot(epochs, values, marker="o", markersize=4, color=colour, label=name)
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.set_title(title)
+    axes.set_xlabel("epoch")
+    axes.set_ylabel(ylabel)
+    if len(curves) > 1:
+        axes.legend(frameon=False)
+    return _finish(axes, path)
+
+
+def figure(width: float, height: float):
+    """An empty figure of that many inches, to whose axes other functions draw."""
+    return _figure((width, height))
+
+
+def save(picture, path) -> None:
+    """Writes a figure to a file, making the folder if it is not there."""
+    folder = os.path.dirname(os.fspath(path))
+    if folder:
+        os.makedirs(folder, exist_ok=True)
+    picture.savefig(path, dpi=150, facecolor="white")
+
+
+def _plan(graphs) -> Schedule:
+    if not isinstance(graphs, GraphBatch):
+        raise ValueError(
+            f"graphs: got {type(graphs).__name__} but expected a GraphBatch or a Schedule. Make "
+            "one with GraphBatch.from_children."
+        )
+    types = graphs.vertex_type.numpy()
+    return graphs.schedule(num_types=int(types.max(initial=0)) + 1)
+
+
+def _figure(size):
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise ImportError(
+            "cavs_tf.plot needs matplotlib. Run: pip install 'cavs_tf[plot]'"
+        ) from None
+    return Figure(figsize=size, layout="constrained")
+
+
+def _finish(axes, path):
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.set_ylim(bottom=0)
+    if path is not None:
+        save(axes.figure, path)
+    return axes.figure

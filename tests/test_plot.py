@@ -1,0 +1,66 @@
+import subprocess
+import sys
+
+import pytest
+import tensorflow as tf
+
+import cavs_tf as cavs
+from cavs_tf import plot
+
+matplotlib = pytest.importorskip("matplotlib")
+
+TREES = cavs.GraphBatch.complete_tree(depth=2, num_graphs=3)
+
+
+def bars(axes):
+    return [patch.get_height() for patch in axes.patches]
+
+
+@pytest.mark.parametrize("graphs", [TREES, TREES.schedule()])
+def test_schedule_draws_a_bar_per_task(graphs):
+    assert bars(plot.schedule(graphs).axes[0]) == [12, 6, 3]
+
+
+def test_schedule_tells_vertex_types_apart():
+    graphs = cavs.GraphBatch.from_children([[[], [], [0, 1]]], vertex_type=[[0, 0, 1]])
+    axes = plot.schedule(graphs, type_names=("leaf", "inner")).axes[0]
+    assert sorted(bars(axes)) == [1, 2]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["leaf", "inner"]
+
+
+def test_many_tasks_are_not_labelled_one_by_one():
+    axes = plot.schedule(cavs.GraphBatch.chain([100])).axes[0]
+    assert len(axes.patches) == 100 and not axes.texts
+
+
+def test_picture_is_saved_into_a_new_folder(tmp_path):
+    path = tmp_path / "new" / "schedule.png"
+    plot.schedule(TREES, path)
+    assert path.read_bytes().startswith(b"\x89PNG")
+
+
+def test_history_draws_what_fit_returns():
+    history = tf.keras.callbacks.History()
+    history.history = {"loss": [3.0, 2.0], "accuracy": [0.1, 0.2], "val_loss": [4.0, 3.5]}
+    lines = plot.history(history).axes[0].lines
+    assert [line.get_label() for line in lines] == ["training", "validation"]
+    assert [list(line.get_ydata()) for line in lines] == [[3.0, 2.0], [4.0, 3.5]]
+
+
+def test_what_are_no_graphs_is_rejected():
+    with pytest.raises(ValueError, match="graphs: got list but expected a GraphBatch"):
+        plot.schedule([1, 2])
+
+
+def test_pyplot_is_not_touched():
+    code = (
+        "import sys, cavs_tf as cavs; cavs.plot.schedule(cavs.GraphBatch.chain([2]));"
+        "sys.exit('matplotlib.pyplot' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_missing_matplotlib_is_one_line_that_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(ImportError, match=r"pip install 'cavs_tf\[plot\]'$"):
+        plot.schedule(TREES)
