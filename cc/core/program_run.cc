@@ -2,6 +2,7 @@
 
 #include <cassert>
 #include <cstring>
+#include <string>
 
 #include "cc/core/byte_count.h"
 
@@ -10,6 +11,13 @@ namespace {
 
 // A packed weight must serve this many rows to be worth the pass over it.
 constexpr int64_t kRowsToPack = 16;
+
+// "[3, 2]".
+std::string ShapeText(const std::vector<int64_t>& shape) {
+  std::string text = "[";
+  for (int64_t d : shape) text += StrCat(text.size() > 1 ? ", " : "", d);
+  return text + "]";
+}
 
 }  // namespace
 
@@ -156,6 +164,27 @@ ConstBlock ProgramRun::Operand(int id, int64_t first, int64_t count) const {
   return {values_[id].dense.data, 1, columns, columns};
 }
 
+Status ProgramRun::RunPrologue() {
+  CAVS_RETURN_IF_ERROR(RunStage(Stage::kPrologue, 0, 0, 0));
+  for (const Node& node : program_.nodes) {
+    if (node.kind == NodeKind::kForeign) continue;
+    for (int id : node.inputs) {
+      const TensorRef& value = values_[id].dense;
+      if (symbol(id).kind != SymbolKind::kInvariant ||
+          value.shape == symbol(id).shape) {
+        continue;
+      }
+      return InvalidArgument(
+          "vertex function: operator ", node.name, " (", node.op,
+          ") got a weight of shape ", ShapeText(value.shape), " but expected ",
+          ShapeText(symbol(id).shape),
+          ", as when it was traced. What is computed from weights alone must "
+          "keep its shape.");
+    }
+  }
+  return Status();
+}
+
 Status ProgramRun::RunRows(Stage stage) {
   // The whole minibatch at once; opaque values never get here.
   if (rows_.size() == 0) return Status();
@@ -278,7 +307,7 @@ void ProgramRun::RunPassing(const Node& node, int64_t first, int64_t count) {
       backend.ScatterRows(dtype, rows, vertex, ext_.outputs[node.index]);
       return;
     case NodeKind::kVertexIds:
-      std::memcpy(rows.data, vertex, count * sizeof(int32_t));
+      backend.Copy(DType::kInt32, ConstBlock(vertex, count, 1, 1), rows);
       return;
     default:
       assert(false && "not a passing node");
@@ -299,6 +328,11 @@ Status ProgramRun::RunEpilogue() {
     const TensorRef& to = ext_.results[i];
     const Symbol& s = symbol(program_.results[i]);
     const size_t bytes = s.columns() * SizeOf(s.dtype);
+    if (from.data == nullptr && bytes > 0) {
+      return Internal(
+          "gradient of a capture: got a value per task but expected a sum over "
+          "rows");
+    }
     if (from.data != to.data && bytes > 0) std::memcpy(to.data, from.data, bytes);
   }
   return Status();

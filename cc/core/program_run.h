@@ -55,7 +55,8 @@ class ProgramRun {
   // Takes storage. Before anything else; kResourceExhausted if there is none.
   Status Bind();
 
-  Status RunPrologue() { return RunStage(Stage::kPrologue, 0, 0, 0); }
+  // Also checks that the weights which native kernels read are as traced.
+  Status RunPrologue();
   Status RunEager() { return RunRows(Stage::kEager); }
   // Evaluates the task's rows [first, first + count).
   Status RunTask(int64_t task, int64_t first, int64_t count) {
