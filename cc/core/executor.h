@@ -23,7 +23,8 @@ struct Model {
 
 // Reads the state's type and width off the programs' scatters (in a derivative:
 // off scatter's gradient) and checks that gathers and types agree with it.
-// kInvalidArgument otherwise.
+// kInvalidArgument otherwise; kUnimplemented if gradients of the state's type
+// cannot be added up.
 Status FinishModel(Model* model);
 
 // Rows of blocks are in vertex order, V of them each.
@@ -35,7 +36,9 @@ struct ForwardArguments {
 };
 
 // Eager operators over all rows, then the critical ones task by task, then the
-// lazy ones over all rows. Fills `tape`, unless it is null (inference).
+// lazy ones over all rows. Fills `tape`, unless it is null (inference). The
+// schedule must be valid (see ValidateSchedule), blocks have V rows; columns and
+// numbers of blocks and captures are checked, kInvalidArgument.
 Status RunForward(const Model& model, const ForwardArguments& arguments,
                   const Environment& environment, Tape* tape);
 
@@ -46,7 +49,8 @@ struct BackwardArguments {
 };
 
 // Replays the tasks of `tape` in reverse with the derivatives of the programs
-// that filled it. Does not change the tape.
+// that filled it. Does not change the tape. Checks arguments as RunForward does,
+// and that the tape is of a model with the same saved symbols.
 Status RunBackward(const Model& derivative, const Tape& tape,
                    const BackwardArguments& arguments,
                    const Environment& environment);
