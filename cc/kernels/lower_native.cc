@@ -238,7 +238,8 @@ class NativeLowering {
       builder_.program().nodes.back().transpose = transpose_b;
       return true;
     }
-    if (transpose_a && !transpose_b && Rank(1) == 2) {
+    if (transpose_a && !transpose_b && Rank(1) == 2 &&
+        Out(0).kind == SymbolKind::kReduced) {
       Emit(NodeKind::kWeightGrad, {traced_.inputs[0], traced_.inputs[1]});
       return true;
     }
