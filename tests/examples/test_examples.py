@@ -1,0 +1,109 @@
+"""Runs every example at a tiny size."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[2]
+EXAMPLES = ROOT / "python" / "examples"
+VERSIONS = {"python", "tensorflow", "keras", "cavs_tf", "numpy"}
+
+
+def run(example, *arguments):
+    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    return subprocess.run(
+        [sys.executable, str(EXAMPLES / example), *arguments],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env=os.environ | {"PYTHONPATH": path, "TF_CPP_MIN_LOG_LEVEL": "3"},
+    )
+
+
+def summary_of(example, tmp_path, *arguments):
+    """What the example wrote, and what it printed."""
+    file = tmp_path / "summary.json"
+    done = run(example, f"--json={file}", *arguments)
+    assert done.returncode == 0, done.stderr
+    summary = json.loads(file.read_text())
+    assert set(summary["versions"]) == VERSIONS
+    return summary, done.stdout
+
+
+def test_listops(tmp_path):
+    picture = tmp_path / "folder" / "listops.png"
+    summary, printed = summary_of(
+        "listops.py",
+        tmp_path,
+        "--train_examples=400",
+        "--test_examples=50",
+        "--epochs=2",
+        "--units=16",
+        "--max_depth=2",
+        "--seed=3",
+        f"--picture={picture}",
+    )
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert len(summary["loss"]) == 2 and summary["loss"][1] < summary["loss"][0]
+    assert 0.1 <= summary["chance"] < 0.4
+    assert 0 <= summary["bag_of_tokens_accuracy"] <= 1
+    assert summary["trees_per_second"] > 0
+    assert summary["seed"] == 3
+    assert f"Tree-LSTM       {summary['accuracy']:6.1%}" in printed
+    assert "roots_accuracy" in printed  # Keras's progress bar.
+
+
+SENTENCES = {
+    "good": "(4 (3 (2 a) (4 good)) (2 film))",
+    "bad": "(0 (1 (2 a) (0 bad)) (2 film))",
+    "short": "(2 film)",
+}
+
+
+def test_sentiment_learns_what_it_saw(tmp_path):
+    text = "\n".join(SENTENCES.values())
+    for split in ("train", "dev", "test"):
+        (tmp_path / f"{split}.txt").write_text(text + "\n")
+    summary, printed = summary_of(
+        "sentiment.py",
+        tmp_path,
+        f"--data={tmp_path}",
+        "--epochs=12",
+        "--units=16",
+        "--embedding=16",
+        "--batch_size=1",
+        "--dropout=0",
+        "--learning_rate=0.03",
+    )
+    assert summary["accuracy"] == summary["test_accuracy"] == 1
+    assert summary["chance"] == pytest.approx(1 / 3)
+    assert len(summary["accuracy_per_epoch"]) == len(summary["loss"]) == 12
+    assert len(summary["seconds_per_epoch"]) == 12
+    assert "val_roots_accuracy" in printed
+
+
+def test_sentiment_needs_data():
+    done = run("sentiment.py")
+    assert done.returncode != 0 and "--data" in done.stderr
+
+
+def test_custom_cell_prints_the_same_each_time(tmp_path):
+    runs = [summary_of("custom_cell.py", tmp_path, "--epochs=3") for _ in range(2)]
+    assert runs[0] == runs[1]
+    summary, printed = runs[0]
+    assert "num_graphs=3" in printed and "epoch 3: loss" in printed
+    assert summary["loss"] == sorted(summary["loss"], reverse=True)
+
+
+def test_custom_cell_is_small():
+    assert len((EXAMPLES / "custom_cell.py").read_text().splitlines()) < 40
+
+
+def test_help_lists_the_flags():
+    printed = run("listops.py", "--help").stdout
+    for flag in ("epochs", "json", "seed", "units"):
+        assert f"--{flag}:" in printed
