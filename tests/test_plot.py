@@ -1,4 +1,3 @@
-import subprocess
 import sys
 
 import pytest
@@ -52,12 +51,12 @@ def test_what_are_no_graphs_is_rejected():
         plot.schedule([1, 2])
 
 
-def test_pyplot_is_not_touched():
-    code = (
-        "import sys, cavs_tf as cavs; cavs.plot.schedule(cavs.GraphBatch.chain([2]));"
-        "sys.exit('matplotlib.pyplot' in sys.modules)"
-    )
-    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+def test_pyplot_keeps_no_figure():
+    from matplotlib import pyplot
+
+    pyplot.close("all")
+    plot.schedule(TREES)
+    assert pyplot.get_fignums() == []
 
 
 def test_missing_matplotlib_is_one_line_that_names_the_extra(monkeypatch):
