@@ -56,8 +56,11 @@ def main(_):
     print(f"  chance          {chance:6.1%}   (always the most frequent value)")
     print(f"{trees_per_second:,.0f} trees per second in training")
     if FLAGS.picture:
-        draw(history, next(iter(batches))[0], accuracy, bag_accuracy, chance)
-        print(f"Picture: {FLAGS.picture}")
+        try:
+            draw(history, next(iter(batches))[0], accuracy, bag_accuracy, chance)
+            print(f"Picture: {FLAGS.picture}")
+        except ImportError as error:
+            print(f"No picture: {error}")
     write_summary(
         accuracy=accuracy,
         bag_of_tokens_accuracy=bag_accuracy,
