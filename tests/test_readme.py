@@ -1,5 +1,6 @@
 """The programs in README.md run, and print what it says they print."""
 
+import os
 import pathlib
 import re
 import subprocess
@@ -18,10 +19,12 @@ PROGRAMS = re.findall(r"```python\n(.*?)```\n(?:\n```\n(.*?)```)?", README, re.D
 @pytest.mark.parametrize("number", range(len(PROGRAMS)))
 def test_programs(number, tmp_path):
     program, output = PROGRAMS[number]
+    environment = processes.environment()
+    environment["PYTHONPATH"] += os.pathsep + str(ROOT / "python/examples")  # For _common.
     done = subprocess.run(
         [sys.executable, "-c", program],
         cwd=tmp_path,
-        env={**processes.environment(), "TF_CPP_MIN_LOG_LEVEL": "3"},
+        env={**environment, "TF_CPP_MIN_LOG_LEVEL": "3"},
         capture_output=True,
         text=True,
         timeout=300,
