@@ -67,11 +67,11 @@ constexpr bool IsBinary(Elementwise op) { return op >= Elementwise::kAdd; }
 
 // The kernels of one device, for one caller.
 //
-// Blocks are fp32 or fp64 unless a method says otherwise; the caller has checked
-// shapes (a violation is a bug: it is asserted, not reported). Inputs and outputs
-// may not overlap unless a method allows it. A block with no rows or no columns is
-// valid everywhere. Results depend on the operands and the worker count only,
-// never on timing: the same call twice gives the same bits.
+// Blocks are fp32 or fp64 unless a method says otherwise; the caller has
+// checked shapes (a violation is a bug: it is asserted, not reported). Inputs
+// and outputs may not overlap unless a method allows it. A block with no rows
+// or no columns is valid everywhere. Results depend on the operands and the
+// worker count only, never on timing: the same call twice gives the same bits.
 //
 // Thread safety: methods may be called from any thread, several at once; the
 // object has no state that changes.
@@ -123,7 +123,8 @@ class Backend {
   // out[i, 0] = sum over j of x[i, j].
   virtual void SumColumns(DType dtype, ConstBlock x, Block out) const = 0;
 
-  // --- moving rows (any dtype with a fixed size) ------------------------------
+  // --- moving rows (any dtype with a fixed size)
+  // ------------------------------
 
   // dst[i, :] = x[i, :].
   virtual void Copy(DType dtype, ConstBlock x, Block dst) const = 0;

@@ -8,7 +8,8 @@
 namespace cavs {
 
 // The types the native kernels compute with come first. A type of any other
-// name travels as bytes (`kOther` has no fixed size: it is never stored in rows).
+// name travels as bytes (`kOther` has no fixed size: it is never stored in
+// rows).
 enum class DType : uint8_t {
   kFloat32,
   kFloat64,

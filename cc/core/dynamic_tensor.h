@@ -9,16 +9,17 @@
 
 namespace cavs {
 
-// Rows in execution order; a task sees the view `View(offset, bs)` of the rows it
-// evaluates (arXiv:1712.04048, section 3.3: the offset and bs of a dynamic
+// Rows in execution order; a task sees the view `View(offset, bs)` of the rows
+// it evaluates (arXiv:1712.04048, section 3.3: the offset and bs of a dynamic
 // tensor). Owns nothing: the memory is an arena's. Views of columns (the pieces
 // of a split) are dynamic tensors on the same memory with the same pitch.
 class DynamicTensor {
  public:
   DynamicTensor() = default;
 
-  // `capacity` rows of `columns` elements, `pitch` elements apart. With `reused`
-  // there is room for one task only: every view starts at the first row.
+  // `capacity` rows of `columns` elements, `pitch` elements apart. With
+  // `reused` there is room for one task only: every view starts at the first
+  // row.
   DynamicTensor(DType dtype, void* base, int64_t capacity, int64_t columns,
                 int64_t pitch, bool reused)
       : base_(static_cast<char*>(base)),

@@ -179,11 +179,11 @@ Status FinishModel(Model* model) {
       }
     }
   }
-  if (!IsNative(model->state_dtype) &&
-      model->state_dtype != DType::kBFloat16) {
+  if (!IsNative(model->state_dtype) && model->state_dtype != DType::kBFloat16) {
     return Status(StatusCode::kUnimplemented,
                   "state: got a type other than float32, float64 and bfloat16 "
-                  "but expected one of them. Pass dtype=\"float32\" to the GraphSupport and "
+                  "but expected one of them. Pass dtype=\"float32\" to the "
+                  "GraphSupport and "
                   "cast inside of the vertex function.");
   }
   return Status();

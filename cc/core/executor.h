@@ -30,27 +30,29 @@ Status FinishModel(Model* model);
 // Rows of blocks are in vertex order, V of them each.
 struct ForwardArguments {
   ScheduleView schedule;
-  std::vector<Block> pulls;   // Read only.
-  std::vector<Block> pushes;  // Zeroed by the caller where a type pushes nothing.
+  std::vector<Block> pulls;  // Read only.
+  std::vector<Block>
+      pushes;  // Zeroed by the caller where a type pushes nothing.
   std::vector<std::vector<TensorRef>> captures;  // Per type.
 };
 
 // Eager operators over all rows, then the critical ones task by task, then the
 // lazy ones over all rows. Fills `tape`, unless it is null (inference). The
-// schedule must be valid (see ValidateSchedule), blocks have V rows; columns and
-// numbers of blocks and captures are checked, kInvalidArgument.
+// schedule must be valid (see ValidateSchedule), blocks have V rows; columns
+// and numbers of blocks and captures are checked, kInvalidArgument.
 Status RunForward(const Model& model, const ForwardArguments& arguments,
                   const Environment& environment, Tape* tape);
 
 struct BackwardArguments {
   std::vector<Block> push_grads;  // Read only.
-  std::vector<Block> pull_grads;  // Zeroed by the caller where a type writes none.
+  std::vector<Block>
+      pull_grads;  // Zeroed by the caller where a type writes none.
   std::vector<std::vector<TensorRef>> capture_grads;  // Per type; dense.
 };
 
 // Replays the tasks of `tape` in reverse with the derivatives of the programs
-// that filled it. Does not change the tape. Checks arguments as RunForward does,
-// and that the tape is of a model with the same saved symbols.
+// that filled it. Does not change the tape. Checks arguments as RunForward
+// does, and that the tape is of a model with the same saved symbols.
 Status RunBackward(const Model& derivative, const Tape& tape,
                    const BackwardArguments& arguments,
                    const Environment& environment);

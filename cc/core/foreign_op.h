@@ -19,7 +19,7 @@ struct TensorRef {
   int64_t pitch = 0;  // Elements between the starts of two rows; 0: dense.
   // The framework's own tensor, where there is one; keeps `data` alive.
   std::shared_ptr<void> handle;
-  bool opaque = false;  // `handle` is all there is.
+  bool opaque = false;           // `handle` is all there is.
   std::vector<int64_t> numbers;  // The value itself, if it counts rows.
 };
 

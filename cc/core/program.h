@@ -69,14 +69,14 @@ enum class NodeKind : uint8_t {
   kPushGrad,     // out <- gradient of external output `index`
   kVertexIds,    // out <- the vertex of each row
   // What is computed between them.
-  kMatMul,      // out = in[0] * in[1], in[1] invariant, transposed if `transpose`
-  kWeightGrad,  // out (+)= transpose(in[0]) * in[1], a sum over rows
-  kSumRows,     // out (+)= sum over rows
-  kSumColumns,  // out = sum within each row
-  kElementwise, // out = op(in[0]) or op(in[0], in[1]), broadcasting
-  kCopy,        // out = in[0]
-  kZero,        // out = 0
-  kForeign,     // anything else, by the framework's own kernel
+  kMatMul,  // out = in[0] * in[1], in[1] invariant, transposed if `transpose`
+  kWeightGrad,   // out (+)= transpose(in[0]) * in[1], a sum over rows
+  kSumRows,      // out (+)= sum over rows
+  kSumColumns,   // out = sum within each row
+  kElementwise,  // out = op(in[0]) or op(in[0], in[1]), broadcasting
+  kCopy,         // out = in[0]
+  kZero,         // out = 0
+  kForeign,      // anything else, by the framework's own kernel
 };
 
 // When a node runs (arXiv:1712.04048, Proposition 2).

@@ -288,9 +288,8 @@ void ProgramRun::RunPassing(const Node& node, int64_t first, int64_t count) {
                          rows_.child_row(node.index).data() + first, rows);
       return;
     case NodeKind::kGatherGrad:
-      backend.ScatterAddRows(dtype, rows,
-                             rows_.child_row(node.index).data() + first,
-                             ext_.state);
+      backend.ScatterAddRows(
+          dtype, rows, rows_.child_row(node.index).data() + first, ext_.state);
       return;
     case NodeKind::kScatter:
       backend.ScatterRows(dtype, rows, state_row, ext_.state);
@@ -333,7 +332,8 @@ Status ProgramRun::RunEpilogue() {
           "gradient of a capture: got a value per task but expected a sum over "
           "rows");
     }
-    if (from.data != to.data && bytes > 0) std::memcpy(to.data, from.data, bytes);
+    if (from.data != to.data && bytes > 0)
+      std::memcpy(to.data, from.data, bytes);
   }
   return Status();
 }

@@ -34,12 +34,13 @@ struct Value {
   bool written = false;  // kReduced: is there a sum to add to?
 };
 
-// Where a program's data comes from and goes. Rows of `inputs` and `outputs` are
-// in vertex order, those of `state` in execution order of the whole minibatch.
+// Where a program's data comes from and goes. Rows of `inputs` and `outputs`
+// are in vertex order, those of `state` in execution order of the whole
+// minibatch.
 struct Externals {
-  Block state;                   // Derivative: the gradient of the state.
-  std::vector<Block> inputs;     // Pulls; derivative: gradients of pushes.
-  std::vector<Block> outputs;    // Pushes; derivative: gradients of pulls.
+  Block state;                 // Derivative: the gradient of the state.
+  std::vector<Block> inputs;   // Pulls; derivative: gradients of pushes.
+  std::vector<Block> outputs;  // Pushes; derivative: gradients of pulls.
   std::vector<TensorRef> captures;
   const std::vector<Value>* saved = nullptr;  // Derivative: the tape.
   std::vector<TensorRef> results;  // Derivative: gradients of captures.
@@ -73,7 +74,8 @@ class ProgramRun {
   Status RunRows(Stage stage);
   Status RunStage(Stage stage, int64_t first, int64_t count, int64_t task);
   Status RunNode(const Node& node, int64_t first, int64_t count, int64_t task);
-  Status RunForeign(const Node& node, int64_t first, int64_t count, int64_t task);
+  Status RunForeign(const Node& node, int64_t first, int64_t count,
+                    int64_t task);
   void RunProduct(const Node& node, int64_t first, int64_t count);
   void RunPassing(const Node& node, int64_t first, int64_t count);
   void AddUp(const Node& node, int64_t first, int64_t count);
@@ -86,8 +88,8 @@ class ProgramRun {
   // Does the run take memory for it? (Else it is given, a view, or has none.)
   bool IsStored(const Symbol& symbol) const;
   size_t BytesToStore(const Symbol& symbol) const;
-  Status BindStored(const std::vector<bool>& wanted, std::shared_ptr<void>* memory,
-                    size_t extra_bytes);
+  Status BindStored(const std::vector<bool>& wanted,
+                    std::shared_ptr<void>* memory, size_t extra_bytes);
   void BindGiven();
   void BindViews();
   size_t PlanPacking();

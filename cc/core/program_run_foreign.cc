@@ -59,7 +59,8 @@ Status ProgramRun::RunForeign(const Node& node, int64_t first, int64_t count,
                               int64_t task) {
   std::vector<TensorRef> inputs, outputs;
   std::vector<std::shared_ptr<void>> parts;  // Terms of sums over rows.
-  for (int id : node.inputs) inputs.push_back(Reference(id, first, count, task));
+  for (int id : node.inputs)
+    inputs.push_back(Reference(id, first, count, task));
   for (int id : node.outputs) {
     const Symbol& s = symbol(id);
     TensorRef out = Reference(id, first, count, task);
@@ -96,10 +97,11 @@ Status ProgramRun::RunForeign(const Node& node, int64_t first, int64_t count,
           AddBFloat16(static_cast<const BFloat16*>(outputs[i].data),
                       static_cast<BFloat16*>(value.dense.data), s.columns());
         } else {
-          return Status(StatusCode::kUnimplemented,
-                        StrCat("vertex function: operator ", node.name, " (",
-                               node.op, ") sums rows of a type that cannot be "
-                               "added up task by task. Use float32."));
+          return Status(
+              StatusCode::kUnimplemented,
+              StrCat("vertex function: operator ", node.name, " (", node.op,
+                     ") sums rows of a type that cannot be "
+                     "added up task by task. Use float32."));
         }
       }
       value.written = true;

@@ -54,10 +54,10 @@ Status Internal(const Parts&... parts) {
 
 }  // namespace cavs
 
-#define CAVS_RETURN_IF_ERROR(expression)            \
-  do {                                              \
-    ::cavs::Status cavs_status_ = (expression);     \
-    if (!cavs_status_.ok()) return cavs_status_;    \
+#define CAVS_RETURN_IF_ERROR(expression)         \
+  do {                                           \
+    ::cavs::Status cavs_status_ = (expression);  \
+    if (!cavs_status_.ok()) return cavs_status_; \
   } while (false)
 
 #endif  // CAVS_CC_CORE_STATUS_H_

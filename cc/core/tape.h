@@ -12,8 +12,8 @@
 namespace cavs {
 
 // Owned through shared pointers (by a framework's tensor, say); immutable once
-// the forward pass has returned, so any number of backward passes may read it at
-// the same time. Its memory returns to the pool with the last owner.
+// the forward pass has returned, so any number of backward passes may read it
+// at the same time. Its memory returns to the pool with the last owner.
 struct Tape {
   // What the schedule's arrays and captured tensors live in.
   std::vector<std::shared_ptr<void>> alive;

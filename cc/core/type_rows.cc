@@ -27,11 +27,13 @@ TypeRows::TypeRows(const ScheduleView& schedule, int type, int num_types)
     child_row_ = schedule.child_row;
   } else {
     own_vertex_.reserve(count);
-    for (int32_t row : own_state_row_) own_vertex_.push_back(schedule.order[row]);
+    for (int32_t row : own_state_row_)
+      own_vertex_.push_back(schedule.order[row]);
     own_child_row_.reserve(schedule.arity * count);
     for (int slot = 0; slot < schedule.arity; ++slot) {
       const Span<int32_t> children = schedule.children(slot);
-      for (int32_t row : own_state_row_) own_child_row_.push_back(children[row]);
+      for (int32_t row : own_state_row_)
+        own_child_row_.push_back(children[row]);
     }
     vertex_ = own_vertex_;
     child_row_ = own_child_row_;

@@ -10,9 +10,9 @@
 
 namespace cavs {
 
-// The vertices of one type, numbered 0, 1, ... in execution order ("rows" of the
-// type's program), so that its eager and lazy operators run over one contiguous
-// range. With a single type this is the schedule itself, not a copy.
+// The vertices of one type, numbered 0, 1, ... in execution order ("rows" of
+// the type's program), so that its eager and lazy operators run over one
+// contiguous range. With a single type this is the schedule itself, not a copy.
 class TypeRows {
  public:
   TypeRows(const ScheduleView& schedule, int type, int num_types);
@@ -25,8 +25,8 @@ class TypeRows {
   // First row of task t, which must be of this type.
   int64_t first_row(int64_t task) const { return first_row_[task]; }
 
-  // Per row: its vertex; its row in the state of the whole minibatch; there, the
-  // rows of its children.
+  // Per row: its vertex; its row in the state of the whole minibatch; there,
+  // the rows of its children.
   Span<int32_t> vertex() const { return vertex_; }
   Span<int32_t> state_row() const { return state_row_; }
   Span<int32_t> child_row(int slot) const {

@@ -113,8 +113,8 @@ class BackwardOp : public OpKernel {
           return absl::InvalidArgumentError("capture_shapes: not fully known");
         }
         Tensor* grad = nullptr;
-        TF_RETURN_IF_ERROR(context->allocate_output(pull_shapes_.size() + next,
-                                                    shape, &grad));
+        TF_RETURN_IF_ERROR(
+            context->allocate_output(pull_shapes_.size() + next, shape, &grad));
         const auto found = std::find(captures.begin(), captures.end(), i);
         if (found == captures.end()) {
           Zero(grad);

@@ -19,18 +19,17 @@ absl::Status Compile(tensorflow::OpKernelConstruction* context,
   TF_RETURN_IF_ERROR(context->GetAttr(which + "_functions", &names));
   TF_RETURN_IF_ERROR(context->GetAttr(which + "_signatures", &signatures));
   if (signatures.size() != names.size()) {
-    return absl::InvalidArgumentError(StrCat(
-        which, "_signatures: got ", signatures.size(), " but expected ",
-        names.size(), ", one per function."));
+    return absl::InvalidArgumentError(
+        StrCat(which, "_signatures: got ", signatures.size(), " but expected ",
+               names.size(), ", one per function."));
   }
   ClassifyOptions options;
   TF_RETURN_IF_ERROR(context->GetAttr("eager", &options.eager));
   TF_RETURN_IF_ERROR(context->GetAttr("lazy", &options.lazy));
   for (size_t i = 0; i < names.size(); ++i) {
     LoweredFunction lowered;
-    TF_RETURN_IF_ERROR(
-        Lower(context->function_library(), names[i].name(), signatures[i],
-              &lowered));
+    TF_RETURN_IF_ERROR(Lower(context->function_library(), names[i].name(),
+                             signatures[i], &lowered));
     if (!keep_results) lowered.program.results.clear();
     TF_RETURN_IF_ERROR(ToAbsl(Classify(options, &lowered.program)));
     PlanMemory(&lowered.program);

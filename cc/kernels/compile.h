@@ -17,8 +17,9 @@ struct CompiledModel {
   std::vector<std::vector<int>> result_captures;
 };
 
-// Lowers the functions in attribute <which>_functions, one per vertex type, whose
-// signatures are in <which>_signatures, and runs the passes over them. Without `keep_results` nothing goes on a tape.
+// Lowers the functions in attribute <which>_functions, one per vertex type,
+// whose signatures are in <which>_signatures, and runs the passes over them.
+// Without `keep_results` nothing goes on a tape.
 absl::Status Compile(tensorflow::OpKernelConstruction* context,
                      const std::string& which, bool keep_results,
                      CompiledModel* compiled);

@@ -77,8 +77,7 @@ std::string ToJson(const Program& program) {
   for (const Node& node : program.nodes) {
     out << separator << "{\"name\": \"" << node.name << "\", \"op\": \""
         << node.op << "\", \"kind\": \"" << ToString(node.kind)
-        << "\", \"stage\": \"" << ToString(node.stage)
-        << "\", \"native\": "
+        << "\", \"stage\": \"" << ToString(node.stage) << "\", \"native\": "
         << (node.kind == NodeKind::kForeign ? "false" : "true")
         << ", \"index\": " << node.index << "}";
     separator = ", ";
@@ -91,8 +90,8 @@ class DescribeOp : public OpKernel {
  public:
   explicit DescribeOp(OpKernelConstruction* context) : OpKernel(context) {
     CompiledModel compiled;
-    OP_REQUIRES_OK(context, Compile(context, "vertex", /*keep_results=*/true,
-                                    &compiled));
+    OP_REQUIRES_OK(
+        context, Compile(context, "vertex", /*keep_results=*/true, &compiled));
     description_ = "[";
     for (const Program& program : compiled.model.programs) {
       if (description_.size() > 1) description_ += ", ";

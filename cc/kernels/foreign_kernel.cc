@@ -121,8 +121,8 @@ class ForeignKernel : public ForeignOp {
         const bool aligned =
             reinterpret_cast<uintptr_t>(ref.data) % EIGEN_MAX_ALIGN_BYTES == 0;
         if (aligned && IsDense(ref) && !call->may_keep) {
-          auto* lent = new LentBuffer(
-              ref.data, shape.num_elements() * SizeOf(ref.dtype));
+          auto* lent = new LentBuffer(ref.data,
+                                      shape.num_elements() * SizeOf(ref.dtype));
           tensor = Tensor(dtype, shape, lent);
           lent->Unref();
         } else {

@@ -38,14 +38,13 @@ class ForwardOp : public OpKernel {
     OP_REQUIRES_OK(context,
                    context->GetAttr("capture_counts", &capture_counts_));
     OP_REQUIRES_OK(context, context->GetAttr("push_shapes", &push_shapes_));
-    OP_REQUIRES_OK(context, Compile(context, "vertex", keep_tape_,
-                                    &compiled_));
+    OP_REQUIRES_OK(context, Compile(context, "vertex", keep_tape_, &compiled_));
     const size_t types = compiled_.model.programs.size();
-    OP_REQUIRES(context, capture_counts_.size() == types,
-                absl::InvalidArgumentError(StrCat(
-                    "capture_counts: got ", capture_counts_.size(),
-                    " values but expected one per vertex function, ", types,
-                    ".")));
+    OP_REQUIRES(
+        context, capture_counts_.size() == types,
+        absl::InvalidArgumentError(StrCat(
+            "capture_counts: got ", capture_counts_.size(),
+            " values but expected one per vertex function, ", types, ".")));
   }
 
   void Compute(OpKernelContext* context) override {
@@ -74,8 +73,8 @@ class ForwardOp : public OpKernel {
     OP_REQUIRES_OK(context, ToAbsl(RunForward(compiled_.model, arguments,
                                               environment, tape.get())));
     Tensor* output = nullptr;
-    OP_REQUIRES_OK(context, context->allocate_output("tape", TensorShape({}),
-                                                     &output));
+    OP_REQUIRES_OK(context,
+                   context->allocate_output("tape", TensorShape({}), &output));
     output->scalar<tensorflow::Variant>()() = TapeVariant{std::move(tape)};
   }
 
@@ -101,17 +100,18 @@ class ForwardOp : public OpKernel {
       }
     }
     if (schedule->arity < slots) {
-      return absl::InvalidArgumentError(StrCat(
-          "schedule: got child rows of ", schedule->arity,
-          " slots but expected at least ", slots,
-          ", as the vertex function gathers from slot ", slots - 1,
-          ". Make the schedule with the arity of the vertex function."));
+      return absl::InvalidArgumentError(
+          StrCat("schedule: got child rows of ", schedule->arity,
+                 " slots but expected at least ", slots,
+                 ", as the vertex function gathers from slot ", slots - 1,
+                 ". Make the schedule with the arity of the vertex function."));
     }
     const int num_types = static_cast<int>(compiled_.model.programs.size());
     return ToAbsl(ValidateSchedule(*schedule, num_types));
   }
 
-  absl::Status ReadPulls(OpKernelContext* context, ForwardArguments* arguments) {
+  absl::Status ReadPulls(OpKernelContext* context,
+                         ForwardArguments* arguments) {
     OpInputList pulls;
     TF_RETURN_IF_ERROR(context->input_list("pulls", &pulls));
     const int64_t num_vertices = arguments->schedule.num_vertices();
@@ -137,9 +137,9 @@ class ForwardOp : public OpKernel {
       std::vector<TensorRef> own;
       for (int i = 0; i < capture_counts_[type]; ++i, ++next) {
         if (next >= captures.size()) {
-          return absl::InvalidArgumentError(StrCat(
-              "captures: got ", captures.size(),
-              " tensors but expected the sum of capture_counts."));
+          return absl::InvalidArgumentError(
+              StrCat("captures: got ", captures.size(),
+                     " tensors but expected the sum of capture_counts."));
         }
         own.push_back(ToTensorRef(captures[next]));
       }

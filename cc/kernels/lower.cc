@@ -37,7 +37,8 @@ absl::Status ParseRoles(absl::string_view text, std::vector<Role>* roles) {
 
 class Lowering {
  public:
-  Lowering(tensorflow::FunctionLibraryRuntime* runtime, LoweredFunction* lowered)
+  Lowering(tensorflow::FunctionLibraryRuntime* runtime,
+           LoweredFunction* lowered)
       : runtime_(runtime), lowered_(*lowered) {}
 
   absl::Status Run(const std::string& name, const std::string& signature) {
@@ -45,7 +46,8 @@ class Lowering {
         runtime_->GetFunctionLibraryDefinition();
     auto record = library->FindRecord(name);
     if (record == nullptr) {
-      return absl::InternalError(StrCat("function ", name, " is not in the library"));
+      return absl::InternalError(
+          StrCat("function ", name, " is not in the library"));
     }
     const std::vector<std::string> sides = absl::StrSplit(signature, "->");
     TF_RETURN_IF_ERROR(ParseRoles(sides.front(), &inputs_));
@@ -106,8 +108,9 @@ class Lowering {
       rows = rows || row_dependent_[edge->src()->id()];
     }
     if (std::count(traced.inputs.begin(), traced.inputs.end(), -1) > 0) {
-      return absl::InternalError(StrCat("vertex function: ", node.name(),
-                              " has an operand that was not lowered"));
+      return absl::InternalError(
+          StrCat("vertex function: ", node.name(),
+                 " has an operand that was not lowered"));
     }
     ReadShapes(&traced);
     row_dependent_[node.id()] = rows;
@@ -149,7 +152,8 @@ class Lowering {
     const int symbol = builder_.AddRowSymbol(traced, 0);
     if (kind == kinds->end() ||
         builder_.symbol(symbol).kind != SymbolKind::kRows) {
-      return absl::InternalError(StrCat("vertex function: bad argument ", node.name()));
+      return absl::InternalError(
+          StrCat("vertex function: bad argument ", node.name()));
     }
     row_dependent_[node.id()] = true;
     builder_.AddNode(kind->second, node, {}, {symbol}).index = role.index;
@@ -196,7 +200,8 @@ class Lowering {
     TF_RETURN_IF_ERROR(tensorflow::GetNodeAttr(node.attrs(), "value", &proto));
     tensorflow::Tensor value;
     if (!value.FromProto(*proto)) {
-      return absl::InternalError(StrCat("vertex function: bad constant ", node.name()));
+      return absl::InternalError(
+          StrCat("vertex function: bad constant ", node.name()));
     }
     Symbol symbol;
     symbol.name = node.name();
@@ -212,8 +217,8 @@ class Lowering {
   absl::Status LowerRowCount(const TracedNode& traced) {
     Symbol symbol = InvariantSymbol(traced, 0);
     symbol.kind = SymbolKind::kRowCount;
-    TF_RETURN_IF_ERROR(tensorflow::GetNodeAttr(traced.node->attrs(), "scale",
-                                               &symbol.scale));
+    TF_RETURN_IF_ERROR(
+        tensorflow::GetNodeAttr(traced.node->attrs(), "scale", &symbol.scale));
     TF_RETURN_IF_ERROR(
         tensorflow::GetNodeAttr(traced.node->attrs(), "bias", &symbol.bias));
     PartialTensorShape shape;

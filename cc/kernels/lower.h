@@ -25,14 +25,14 @@ struct LoweredFunction {
 };
 
 // Builds the program of function `name`, which the runtime's library holds.
-// `signature` gives the role of every argument and result, separated by commas and
-// an arrow: "vertex_ids,gather:0,pull:0,capture:0->scatter,push:0,saved:0".
-// Attribute _cavs_shapes of every node, written when the function was traced, gives
-// the shapes of its outputs. A first dimension of -1 means "one row per vertex"; an
-// unknown shape, "an opaque value".
+// `signature` gives the role of every argument and result, separated by commas
+// and an arrow: "vertex_ids,gather:0,pull:0,capture:0->scatter,push:0,saved:0".
+// Attribute _cavs_shapes of every node, written when the function was traced,
+// gives the shapes of its outputs. A first dimension of -1 means "one row per
+// vertex"; an unknown shape, "an opaque value".
 //
-// Operators that the backend does not know become foreign nodes, whose kernels are
-// created here, once.
+// Operators that the backend does not know become foreign nodes, whose kernels
+// are created here, once.
 absl::Status Lower(tensorflow::FunctionLibraryRuntime* runtime,
                    const std::string& name, const std::string& signature,
                    LoweredFunction* lowered);

@@ -283,7 +283,8 @@ class NativeLowering {
     const int sum = builder_.Find(node_, 0);
     for (int i = 2; i < num_inputs(); ++i) {
       builder_
-          .AddNode(NodeKind::kElementwise, node_, {sum, traced_.inputs[i]}, {sum})
+          .AddNode(NodeKind::kElementwise, node_, {sum, traced_.inputs[i]},
+                   {sum})
           .elementwise = Elementwise::kAdd;
     }
     return true;

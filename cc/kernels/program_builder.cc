@@ -40,10 +40,10 @@ DType ToDType(tensorflow::DataType dtype) {
 
 tensorflow::DataType ToDataType(DType dtype) {
   constexpr tensorflow::DataType kTypes[] = {
-      tensorflow::DT_FLOAT,  tensorflow::DT_DOUBLE,   tensorflow::DT_INT32,
-      tensorflow::DT_INT64,  tensorflow::DT_BOOL,     tensorflow::DT_BFLOAT16,
-      tensorflow::DT_HALF,   tensorflow::DT_INT8,     tensorflow::DT_UINT8,
-      tensorflow::DT_INT16,  tensorflow::DT_UINT16,   tensorflow::DT_UINT32,
+      tensorflow::DT_FLOAT,  tensorflow::DT_DOUBLE, tensorflow::DT_INT32,
+      tensorflow::DT_INT64,  tensorflow::DT_BOOL,   tensorflow::DT_BFLOAT16,
+      tensorflow::DT_HALF,   tensorflow::DT_INT8,   tensorflow::DT_UINT8,
+      tensorflow::DT_INT16,  tensorflow::DT_UINT16, tensorflow::DT_UINT32,
       tensorflow::DT_UINT64, tensorflow::DT_INVALID};
   return kTypes[static_cast<int>(dtype)];
 }
@@ -83,9 +83,9 @@ Symbol ProgramBuilder::RowSymbol(const TracedNode& traced, int i) const {
   const tensorflow::PartialTensorShape& shape = traced.shapes[i];
   if (shape.unknown_rank() || symbol.dtype == DType::kOther) return symbol;
   const auto dims = shape.dim_sizes();
-  const bool rest_known = std::all_of(
-      dims.begin() + std::min<size_t>(dims.size(), 1), dims.end(),
-      [](int64_t dim) { return dim >= 0; });
+  const bool rest_known =
+      std::all_of(dims.begin() + std::min<size_t>(dims.size(), 1), dims.end(),
+                  [](int64_t dim) { return dim >= 0; });
   if (!rest_known) return symbol;
   const bool rows = !dims.empty() && dims[0] < 0;
   symbol.kind = rows ? SymbolKind::kRows : SymbolKind::kReduced;

@@ -23,7 +23,7 @@ TensorRef ToTensorRef(const tensorflow::Tensor& tensor);
 // One node of the traced function with its operands looked up.
 struct TracedNode {
   const tensorflow::Node* node = nullptr;
-  std::vector<int> inputs;  // Symbols.
+  std::vector<int> inputs;                             // Symbols.
   std::vector<tensorflow::PartialTensorShape> shapes;  // Of the outputs.
 };
 

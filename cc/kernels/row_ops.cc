@@ -31,24 +31,23 @@ absl::Status ReadRows(OpKernelContext* context, const char* name, int lowest,
   for (int64_t i = 0; i < rows->size(); ++i) {
     const int32_t row = (*rows)[i];
     if (row < lowest || row >= num_rows) {
-      return absl::InvalidArgumentError(
-          StrCat(name, "[", i, "]: got ", row, " but expected ",
-                 lowest < 0 ? "-1 (no child) or " : "", "a row in [0, ",
-                 num_rows, "). Take it from a schedule of the same minibatch."));
+      return absl::InvalidArgumentError(StrCat(
+          name, "[", i, "]: got ", row, " but expected ",
+          lowest < 0 ? "-1 (no child) or " : "", "a row in [0, ", num_rows,
+          "). Take it from a schedule of the same minibatch."));
     }
   }
   return absl::OkStatus();
 }
 
-absl::Status CheckMatrix(const char* name, const Tensor& tensor,
-                         int64_t rows) {
+absl::Status CheckMatrix(const char* name, const Tensor& tensor, int64_t rows) {
   if (tensor.dims() >= 1 && (rows < 0 || tensor.dim_size(0) == rows)) {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(StrCat(
-      name, ": got shape ", tensor.shape().DebugString(), " but expected [",
-      rows < 0 ? StrCat("V") : StrCat(rows), ", ...], one row per ",
-      rows < 0 ? "vertex." : "index."));
+  return absl::InvalidArgumentError(
+      StrCat(name, ": got shape ", tensor.shape().DebugString(),
+             " but expected [", rows < 0 ? StrCat("V") : StrCat(rows),
+             ", ...], one row per ", rows < 0 ? "vertex." : "index."));
 }
 
 // pull and push take permutations only: no row is lost, none is written twice.
@@ -91,10 +90,10 @@ class RowOp : public OpKernel {
                   absl::InvalidArgumentError(
                       "num_rows: got no scalar but expected one."));
       num_rows = context->input(2).flat<int32_t>()(0);
-      OP_REQUIRES(context, num_rows >= 0,
-                  absl::InvalidArgumentError(
-                      StrCat("num_rows: got ", num_rows,
-                             " but expected at least 0.")));
+      OP_REQUIRES(
+          context, num_rows >= 0,
+          absl::InvalidArgumentError(
+              StrCat("num_rows: got ", num_rows, " but expected at least 0.")));
     }
     Span<int32_t> rows;
     OP_REQUIRES_OK(context, ReadRows(context, kPermutes ? "order" : "child_row",

@@ -13,8 +13,7 @@ namespace cavs {
 class TfWorkers : public Workers {
  public:
   explicit TfWorkers(tensorflow::OpKernelContext* context)
-      : pool_(
-            context->device()->tensorflow_cpu_worker_threads()->workers),
+      : pool_(context->device()->tensorflow_cpu_worker_threads()->workers),
         count_(
             context->device()->tensorflow_cpu_worker_threads()->num_threads) {}
 

@@ -37,16 +37,14 @@ absl::Status ForwardShape(InferenceContext* c) {
   TF_RETURN_IF_ERROR(
       c->Merge(c->Dim(order, 0), c->Dim(child_row, 1), &num_vertices));
   TF_RETURN_IF_ERROR(c->Add(c->Dim(task_type, 0), 1, &num_splits));
-  TF_RETURN_IF_ERROR(
-      c->Merge(c->Dim(task_splits, 0), num_splits, &num_splits));
+  TF_RETURN_IF_ERROR(c->Merge(c->Dim(task_splits, 0), num_splits, &num_splits));
 
   std::vector<tensorflow::DataType> pulls;
   TF_RETURN_IF_ERROR(c->GetAttr("Tpulls", &pulls));
   for (size_t i = 0; i < pulls.size(); ++i) {
     ShapeHandle pull;
     TF_RETURN_IF_ERROR(c->WithRankAtLeast(c->input(4 + i), 1, &pull));
-    TF_RETURN_IF_ERROR(
-        c->Merge(num_vertices, c->Dim(pull, 0), &num_vertices));
+    TF_RETURN_IF_ERROR(c->Merge(num_vertices, c->Dim(pull, 0), &num_vertices));
   }
   int output = 0;
   TF_RETURN_IF_ERROR(SetShapes(c, "push_shapes", &num_vertices, &output));
@@ -61,8 +59,7 @@ absl::Status BackwardShape(InferenceContext* c) {
   for (int i = 1; i < c->num_inputs(); ++i) {
     ShapeHandle grad;
     TF_RETURN_IF_ERROR(c->WithRankAtLeast(c->input(i), 1, &grad));
-    TF_RETURN_IF_ERROR(
-        c->Merge(num_vertices, c->Dim(grad, 0), &num_vertices));
+    TF_RETURN_IF_ERROR(c->Merge(num_vertices, c->Dim(grad, 0), &num_vertices));
   }
   int output = 0;
   TF_RETURN_IF_ERROR(SetShapes(c, "pull_shapes", &num_vertices, &output));

@@ -16,8 +16,8 @@ bool TakesStateOut(NodeKind kind) {
 
 bool PassesRows(NodeKind kind) { return kind <= NodeKind::kVertexIds; }
 
-// Walks the nodes in order and in reverse. Symbols that share storage and overlap
-// in it (a tensor and a piece of it) count as one another's value.
+// Walks the nodes in order and in reverse. Symbols that share storage and
+// overlap in it (a tensor and a piece of it) count as one another's value.
 class Classifier {
  public:
   Classifier(const ClassifyOptions& options, Program* program)
@@ -92,7 +92,8 @@ class Classifier {
   }
 
   // Is any symbol marked whose value any of `ids` shares?
-  bool Marked(const std::vector<bool>& mark, const std::vector<int>& ids) const {
+  bool Marked(const std::vector<bool>& mark,
+              const std::vector<int>& ids) const {
     for (int id : ids) {
       for (int other : overlaps_[id]) {
         if (mark[other]) return true;
@@ -174,7 +175,7 @@ class Classifier {
   const ClassifyOptions options_;
   Program& program_;
   std::vector<std::vector<int>> overlaps_;  // Of each symbol, itself included.
-  std::vector<bool> gathered_;   // Depends on state that came in.
+  std::vector<bool> gathered_;              // Depends on state that came in.
   std::vector<bool> scattered_;  // State that goes out depends on it.
 };
 
