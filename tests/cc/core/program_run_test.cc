@@ -33,6 +33,18 @@ class LambdaOp : public ForeignOp {
   const Function run_;
 };
 
+// Counts the weights it packs.
+class CountingBackend : public CpuBackend {
+ public:
+  using CpuBackend::CpuBackend;
+  void Pack(DType dtype, ConstBlock w, bool transpose,
+            void* packed) const override {
+    ++num_packed;
+    CpuBackend::Pack(dtype, w, transpose, packed);
+  }
+  mutable int num_packed = 0;
+};
+
 // A chain of 2 and one of 1: tasks {2, 0} and {1}.
 class ProgramRunTest : public testing::Test {
  protected:
@@ -80,7 +92,7 @@ class ProgramRunTest : public testing::Test {
 
   Schedule schedule_;
   SerialWorkers workers_;
-  const CpuBackend backend_;
+  const CountingBackend backend_;
   std::shared_ptr<StoragePool> pool_;
   Environment environment_;
   Externals externals_;
@@ -330,7 +342,7 @@ TEST_F(ProgramRunTest, ResultsOutliveTheRun) {
   EXPECT_EQ(kept[0], -30);
 }
 
-TEST_F(ProgramRunTest, LargeMinibatchesPackAWeightOnce) {
+TEST_F(ProgramRunTest, LargeMinibatchesPackAWeightOnceEachWayRound) {
   constexpr int32_t kRows = 40;
   schedule_ = Schedule();
   schedule_.arity = 1;
@@ -359,6 +371,7 @@ TEST_F(ProgramRunTest, LargeMinibatchesPackAWeightOnce) {
   EXPECT_EQ(state[39], 13 * 14);
   EXPECT_EQ(output[2 * 39], 2 * 14);
   EXPECT_EQ(output[2 * 39 + 1], 3 * 14);
+  EXPECT_EQ(backend_.num_packed, 2);
 }
 
 }  // namespace
