@@ -46,6 +46,7 @@ class GraphSupport(keras.layers.Layer):
       **kwargs: Of `keras.layers.Layer`; `dtype` (or its compute dtype) is the state's.
 
     Example:
+    >>> from cavs_tf import GraphBatch
     >>> class TreeSum(GraphSupport):
     ...     arity = 2
     ...     def vertex(self):
@@ -368,6 +369,7 @@ def vertex_function(state_size, arity=0, **kwargs):
       A decorator. The function takes the GraphSupport, whose gather, pull, scatter and
       push it calls.
 
+    >>> from cavs_tf import GraphBatch
     >>> @vertex_function(state_size=1, arity=1)
     ... def running_sum(v):
     ...     total = v.pull() + v.gather(0)
