@@ -294,18 +294,20 @@ class GraphSupport(keras.layers.Layer):
         return outputs[DEFAULT] if list(outputs) == [DEFAULT] else outputs
 
     def explain(self, graphs=None, inputs=None) -> str:
-        """How the vertex functions run: operators by class, fallbacks, tasks, bytes.
+        """Prints how the vertex functions run: operators by class, fallbacks, tasks, bytes.
 
         Args:
           graphs: A `GraphBatch`, for the part about tasks; may be None.
           inputs: As for calling; needed unless it was called before.
 
         Returns:
-          A text to print.
+          The text that was printed.
         """
         from cavs_tf.explain import explain
 
-        return explain(self, graphs, inputs)
+        text = explain(self, graphs, inputs)
+        print(text)
+        return text
 
     def _trace(self, specs) -> Functions:
         return make_functions(

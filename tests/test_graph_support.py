@@ -202,9 +202,10 @@ def test_the_operators_of_a_tree_lstm_run_when_the_paper_says():
     assert "tensorflow" not in forward["critical"] + backward["critical"]
 
 
-def test_explain_says_how_it_runs():
+def test_explain_says_how_it_runs(capsys):
     cell = cells.Fallback()
     text = cell.explain(TREE, cells.inputs_for(cell, 4, "float32", 0))
+    assert capsys.readouterr().out.strip() == text.strip()
     for part in ("F of Fallback.vertex", "dF of Fallback.vertex", "eager", "critical", "lazy"):
         assert part in text
     assert "(Softmax)" in text.split("by TensorFlow's own kernels:")[1]
