@@ -62,8 +62,6 @@ TEST(ExecutorTest, SizesBeyondTheLargestIntegerAreAnErrorToo) {
   }
 }
 
-// ---------------------------------------------------------------------------
-
 // Pulls 3 columns twice, scatters and pushes one; and its derivative.
 Cell SmallCell() {
   Sketch f, df;
@@ -196,8 +194,6 @@ TEST(ExecutorTest, CaptureGradientsOfAnotherShapeAreAnError) {
   }
   EXPECT_EQ(grad.numbers(), Numbers(3));
 }
-
-// ---------------------------------------------------------------------------
 
 TEST(FinishModelTest, StatesWhoseGradientsCannotBeAddedUpAreRejected) {
   Sketch f(DType::kFloat16);

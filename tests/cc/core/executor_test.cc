@@ -185,8 +185,6 @@ TEST(ExecutorTest, AsksTheSystemForNoMemoryInSteadyState) {
   }
 }
 
-// ---------------------------------------------------------------------------
-
 class OneExperiment : public testing::Test {
  protected:
   OneExperiment()

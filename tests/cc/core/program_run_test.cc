@@ -202,8 +202,6 @@ TEST_F(ProgramRunTest, ForeignOperatorsTakeInvariantsOfAnyShape) {
   EXPECT_EQ(output_, (Numbers{10, 2, 20, 2, 30, 2}));
 }
 
-// ---------------------------------------------------------------------------
-
 TEST_F(ProgramRunTest, SumsGrowTaskByTaskOrAreFormedAtOnce) {
   for (bool lazy : {true, false}) {
     Sketch f;
@@ -318,8 +316,6 @@ TEST_F(ProgramRunTest, SumsOfOtherTypesCannotGrowTaskByTask) {
             "vertex function: operator sum (Drawn) sums rows of a type that "
             "cannot be added up task by task. Use float32 or float64.");
 }
-
-// ---------------------------------------------------------------------------
 
 TEST_F(ProgramRunTest, ResultsOutliveTheRun) {
   Sketch f;

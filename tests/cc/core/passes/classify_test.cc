@@ -129,8 +129,6 @@ TEST(ClassifyTest, ZerosAndVertexIdsAreEager) {
   EXPECT_EQ(Stages(f.program), "eager critical critical critical eager");
 }
 
-// ---------------------------------------------------------------------------
-
 TEST(ClassifyTest, ViewsCarryStateOnlyWhereTheyOverlap) {
   // The state is (a, b): a goes from gather to scatter, b is replaced.
   Sketch f;
@@ -188,8 +186,6 @@ TEST(ClassifyTest, SumsInPlaceArePlacedTermByTerm) {
   f.Scatter(sum);
   EXPECT_EQ(Stages(f.program), "eager eager eager critical critical critical");
 }
-
-// ---------------------------------------------------------------------------
 
 TEST(ClassifyTest, SwitchesMakeOperatorsCriticalAndNothingElse) {
   Sketch f;
@@ -271,9 +267,7 @@ TEST(ClassifyTest, JoiningRowsWithASumOverRowsIsRejected) {
 
 TEST(ClassifyTest, AnEmptyProgramIsValid) { EXPECT_EQ(Stages(Program()), ""); }
 
-// ---------------------------------------------------------------------------
 // Figure 7 of arXiv:1712.04048.
-
 TEST(ClassifyTest, TreeLstmHasTheColoursOfThePaper) {
   const auto names =
       NamesByStage(TreeLstm(DType::kFloat32, 5, 3, nullptr).Forward());
