@@ -170,21 +170,15 @@ Status FinishModel(Model* model) {
             " of the same type, as in every gather and scatter of the model. "
             "All vertex functions of a model share one state.");
       }
-      // Gradients of several parents add up.
-      if (node.kind == NodeKind::kGatherGrad && !IsNative(symbol.dtype)) {
-        return Status(StatusCode::kUnimplemented,
-                      StrCat("vertex function: ", node.name,
-                             " is the gradient of a state whose type cannot be "
-                             "added up. Use float32 or float64."));
-      }
     }
   }
-  if (!IsNative(model->state_dtype) && model->state_dtype != DType::kBFloat16) {
+  // Gradients of several parents add up.
+  if (found && !IsNative(model->state_dtype) &&
+      model->state_dtype != DType::kBFloat16) {
     return Status(StatusCode::kUnimplemented,
                   "state: got a type other than float32, float64 and bfloat16 "
                   "but expected one of them. Pass dtype=\"float32\" to the "
-                  "GraphSupport and "
-                  "cast inside of the vertex function.");
+                  "GraphSupport and cast inside of the vertex function.");
   }
   return Status();
 }

@@ -61,6 +61,13 @@ void CopyRows(const TensorRef& ref, void* dense, bool to_dense) {
   }
 }
 
+StatusCode CodeOf(const absl::Status& status) {
+  if (absl::IsCancelled(status)) return StatusCode::kCancelled;
+  if (absl::IsResourceExhausted(status)) return StatusCode::kResourceExhausted;
+  if (absl::IsUnimplemented(status)) return StatusCode::kUnimplemented;
+  return StatusCode::kInvalidArgument;
+}
+
 class ForeignKernel : public ForeignOp {
  public:
   ForeignKernel(std::string name, std::unique_ptr<tensorflow::OpKernel> kernel,
@@ -78,9 +85,9 @@ class ForeignKernel : public ForeignOp {
     }
     absl::Status status = Compute(static_cast<OpKernelContext*>(host), &call);
     if (!status.ok()) {
-      return InvalidArgument("vertex function: operator ", name_, " (",
-                             kernel_->type_string(),
-                             ") failed: ", status.message());
+      return Status(CodeOf(status), StrCat("vertex function: operator ", name_,
+                                           " (", kernel_->type_string(),
+                                           ") failed: ", status.message()));
     }
     for (size_t i = 0; i < outputs->size(); ++i) {
       CAVS_RETURN_IF_ERROR(TakeBack(call.outputs[i], &(*outputs)[i]));

@@ -204,8 +204,9 @@ TEST(FinishModelTest, StatesWhoseGradientsCannotBeAddedUpAreRejected) {
   const Status status = FinishModel(&model);
   EXPECT_EQ(status.code(), StatusCode::kUnimplemented);
   EXPECT_EQ(status.message(),
-            "vertex function: gather_0 is the gradient of a state whose type "
-            "cannot be added up. Use float32 or float64.");
+            "state: got a type other than float32, float64 and bfloat16 but "
+            "expected one of them. Pass dtype=\"float32\" to the GraphSupport "
+            "and cast inside of the vertex function.");
 }
 
 TEST(FinishModelTest, ReadsTheStateOffScatterAndGather) {

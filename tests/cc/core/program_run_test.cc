@@ -314,7 +314,7 @@ TEST_F(ProgramRunTest, SumsOfOtherTypesCannotGrowTaskByTask) {
   EXPECT_EQ(status.code(), StatusCode::kUnimplemented);
   EXPECT_EQ(status.message(),
             "vertex function: operator sum (Drawn) sums rows of a type that "
-            "cannot be added up task by task. Use float32 or float64.");
+            "cannot be added up task by task. Use float32.");
 }
 
 TEST_F(ProgramRunTest, ResultsOutliveTheRun) {
