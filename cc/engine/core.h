@@ -1,0 +1,107 @@
+// The engine from one fork() to the next.
+#ifndef CAVS_CC_ENGINE_CORE_H_
+#define CAVS_CC_ENGINE_CORE_H_
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cc/engine/engine.h"
+#include "cc/engine/lock.h"
+#include "cc/engine/policy.h"
+#include "cc/engine/tracker.h"
+
+namespace cavs::engine {
+
+// Joins the tracker (may it run?) to a policy (where does it run?) and does
+// what belongs to neither: calling functions, errors, waits, traces. Methods
+// are Engine's. Threads of the policy and completions share its ownership.
+//
+// Implementation notes. One lock guards everything, which makes a push one
+// critical section and finishing an operation together with taking the next one
+// another, each of about 0.1 us. The lock is never held while code of the
+// caller's runs: functions, destructors of what they capture, Poll.
+//
+// Waits and deletions are operations too, which mutate their variable and never
+// reach the policy (Role). WaitAll() counts unfinished operations by epoch: it
+// begins a new epoch and waits for the old ones, so that it returns however
+// much other threads go on pushing. What an operation pushes belongs to its
+// epoch.
+class Core final : public Host, public std::enable_shared_from_this<Core> {
+ public:
+  static std::shared_ptr<Core> Make(const PolicyFactory& policy);
+
+  Variable NewVariable(std::string_view name);
+  // Moves from *fn, unless it throws.
+  void Push(Closure* fn, VariableList read, VariableList mutate,
+            const PushOptions& options, bool async, Site site);
+  void WaitFor(Variable variable, const Poll& poll);
+  void WaitAll(const Poll& poll);
+  void DeleteVariable(Variable variable);
+  uint64_t Version(Variable variable);
+  std::string Dump();
+  void StartTrace();
+  std::vector<TraceEvent> StopTrace();
+  std::string PolicyName() const { return policy_->name(); }
+  std::vector<OperationError> Close();
+
+  // Of an asynchronous operation; `cause` is null if it succeeded.
+  void Complete(Op* op, std::exception_ptr cause);
+
+  std::mutex& mutex() override { return mutex_; }
+  void Run(Op* op, int worker, Lock& lock) override;
+
+ private:
+  class Frame;
+
+  explicit Core(const PolicyFactory& policy);
+  // The operation of this engine that this thread is in, or null.
+  const Op* Inside() const;
+
+  // All of these REQUIRE that mutex_ is held.
+  void RejectIfClosed(bool inside) const;
+  void RejectInside(const char* what) const;
+  Var* Resolve(Variable variable, const char* list, size_t index);
+  void Submit(Op* op);
+  void Dispatch();
+  FailureSetPtr Inherited(const Op& op) const;
+  void FinishWork(Op* op);
+  void Record(const Op& op);
+  void CountFinished(int64_t epoch);
+  bool EpochsDone(int64_t last) const;
+  std::vector<OperationError> Raise(const FailureSet& failures);
+  template <typename Done>
+  void Await(Lock& lock, const Poll& poll, Done done);
+
+  std::shared_ptr<Failure> Call(Op* op);
+  int64_t Now() const;
+
+  const uint64_t id_;  // Tells this engine's variables from those of others.
+  const std::unique_ptr<Policy> policy_;
+
+  mutable std::mutex mutex_;
+  // GUARDED_BY(mutex_), all that follows:
+  Tracker tracker_;
+  FailureSet unraised_;  // In the order in which they happened.
+  // Unfinished operations of the epochs from first_epoch_ to the current one.
+  std::deque<int64_t> epochs_ = {0};
+  int64_t first_epoch_ = 0;
+  int waiting_for_all_ = 0;
+  int64_t running_ = 0;     // Functions.
+  bool closing_ = false;    // Only operations may push.
+  bool cancelled_ = false;  // Nothing begins any more.
+  bool tracing_ = false;
+  std::chrono::steady_clock::time_point trace_start_;
+  std::vector<TraceEvent> trace_;
+  std::condition_variable waits_;     // A Waiter or an epoch is done.
+  std::condition_variable progress_;  // While closing: a function has returned.
+};
+
+}  // namespace cavs::engine
+
+#endif  // CAVS_CC_ENGINE_CORE_H_

@@ -1,0 +1,177 @@
+// Waiting, closing, and the errors of calls.
+#include <algorithm>
+#include <utility>
+
+#include "cc/engine/core.h"
+
+namespace cavs::engine {
+namespace {
+
+constexpr auto kPollInterval = std::chrono::milliseconds(50);
+
+}  // namespace
+
+void Core::RejectIfClosed(bool inside) const {
+  if (!cancelled_ && (!closing_ || inside)) return;
+  throw EngineError(
+      "engine: got a push after Close() but expected it before. Close the "
+      "engine "
+      "when nobody uses it any more.");
+}
+
+void Core::RejectInside(const char* what) const {
+  const Op* op = Inside();
+  if (op == nullptr) return;
+  throw EngineError(std::string(what) + ": got a call inside the operation '" +
+                    op->name +
+                    "' but expected one outside of all operations, because it "
+                    "could wait for itself. Push an operation that reads what "
+                    "you would wait for.");
+}
+
+Var* Core::Resolve(Variable variable, const char* list, size_t index) {
+  const auto reject = [&](const std::string& got, const char* advice) {
+    return EngineError(
+        std::string(list) + "[" + std::to_string(index) + "]: got " + got +
+        " but expected a live variable of this engine. " + advice);
+  };
+  if (variable.engine != id_) {
+    throw reject("a variable of another engine",
+                 "Make it with this engine's NewVariable(), after fork() again "
+                 "in the child.");
+  }
+  Var* var = tracker_.Find(variable.index, variable.generation);
+  if (var == nullptr || var->doomed) {
+    throw reject(var != nullptr && !var->name.empty()
+                     ? "the deleted variable '" + var->name + "'"
+                     : "a deleted variable",
+                 "Delete a variable after the last push that names it.");
+  }
+  return var;
+}
+
+template <typename Done>
+void Core::Await(Lock& lock, const Poll& poll, Done done) {
+  while (!done()) {
+    if (cancelled_) {
+      throw EngineError(
+          "engine: got Close() during a wait but expected it after. Close the "
+          "engine when nobody uses it any more.");
+    }
+    if (!poll) {
+      waits_.wait(lock);
+    } else if (waits_.wait_until(
+                   lock, std::chrono::system_clock::now() + kPollInterval) ==
+               std::cv_status::timeout) {
+      lock.unlock();
+      poll();
+      lock.lock();
+    }
+  }
+}
+
+void Core::WaitFor(Variable variable, const Poll& poll) {
+  RejectInside("WaitFor");
+  Waiter waiter;
+  std::vector<OperationError> errors;
+  {
+    Lock lock(mutex_, std::defer_lock);
+    Acquire(lock);
+    RejectIfClosed(false);
+    Op* op = nullptr;
+    Var* var = Resolve(variable, "variable", 0);
+    op = tracker_.NewOp(1);
+    op->role = Role::kWait;
+    op->waiter = &waiter;
+    tracker_.AddUse(op, var, /*mutate=*/true);
+    Submit(op);
+    try {
+      Await(lock, poll, [&] { return waiter.done; });
+    } catch (...) {
+      if (!lock.owns_lock()) lock.lock();
+      if (!waiter.done) op->waiter = nullptr;
+      throw;
+    }
+    if (waiter.failures) errors = Raise(*waiter.failures);
+  }
+  if (errors.size() == 1) throw std::move(errors[0]);
+  if (!errors.empty()) throw OperationErrors(std::move(errors));
+}
+
+void Core::WaitAll(const Poll& poll) {
+  RejectInside("WaitAll");
+  std::vector<OperationError> errors;
+  {
+    Lock lock(mutex_, std::defer_lock);
+    Acquire(lock);
+    RejectIfClosed(false);
+    const int64_t last =
+        first_epoch_ + static_cast<int64_t>(epochs_.size()) - 1;
+    if (!EpochsDone(last)) {
+      epochs_.push_back(0);
+      ++waiting_for_all_;
+      try {
+        Await(lock, poll, [&] { return EpochsDone(last); });
+      } catch (...) {
+        if (!lock.owns_lock()) lock.lock();
+        --waiting_for_all_;
+        throw;
+      }
+      --waiting_for_all_;
+    }
+    if (!unraised_.empty()) errors = Raise(FailureSet(unraised_));
+  }
+  if (!errors.empty()) throw OperationErrors(std::move(errors));
+}
+
+bool Core::EpochsDone(int64_t last) const {
+  for (int64_t epoch = first_epoch_; epoch <= last; ++epoch) {
+    if (epochs_[static_cast<size_t>(epoch - first_epoch_)] > 0) return false;
+  }
+  return true;
+}
+
+std::vector<OperationError> Core::Raise(const FailureSet& failures) {
+  FailureSet fresh;
+  for (const auto& failure : failures) {
+    if (failure->raised()) continue;
+    failure->raised_at = tracker_.next_sequence();
+    fresh.push_back(failure);
+  }
+  const auto raised = [](const auto& failure) { return failure->raised(); };
+  unraised_.erase(std::remove_if(unraised_.begin(), unraised_.end(), raised),
+                  unraised_.end());
+  std::sort(fresh.begin(), fresh.end(), [](const auto& a, const auto& b) {
+    return a->sequence < b->sequence;
+  });
+  std::vector<OperationError> errors;
+  for (const auto& failure : fresh) errors.push_back(failure->error);
+  return errors;
+}
+
+std::vector<OperationError> Core::Close() {
+  std::vector<OperationError> errors;
+  {
+    std::vector<Closure> dropped;  // Destroyed without the lock.
+    Lock lock(mutex_, std::defer_lock);
+    Acquire(lock);
+    if (closing_) return errors;
+    closing_ = true;
+    if (Inside() == nullptr) {
+      progress_.wait(lock, [&] { return running_ == 0 && policy_->Idle(); });
+    }
+    cancelled_ = true;
+    for (Op& op : tracker_.ops()) {
+      if (op.state == OpState::kWaiting || op.state == OpState::kReady) {
+        dropped.push_back(std::move(op.fn));
+      }
+    }
+    errors = Raise(FailureSet(unraised_));
+    waits_.notify_all();
+    lock.unlock();
+  }
+  policy_->Stop();
+  return errors;
+}
+
+}  // namespace cavs::engine

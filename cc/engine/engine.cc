@@ -1,0 +1,76 @@
+#include "cc/engine/engine.h"
+
+#include "cc/engine/core.h"
+#include "cc/engine/fork_sentinel.h"
+
+namespace cavs::engine {
+
+struct Engine::Life {
+  explicit Life(const PolicyFactory& policy) : core(Core::Make(policy)) {}
+
+  ForkSentinel sentinel;
+  std::shared_ptr<Core> core;
+};
+
+Engine::Engine(PolicyFactory policy)
+    : policy_(std::move(policy)), life_(new Life(policy_)) {}
+
+Engine::~Engine() {
+  Life* life = life_.load();
+  // In a child its threads are gone and its lock may be held by one of them.
+  if (life->sentinel.InChild()) return;
+  life->core->Close();
+  delete life;
+}
+
+Core& Engine::core() {
+  // Acquire: pairs with the release below, so that the new life is seen whole.
+  Life* life = life_.load(std::memory_order_acquire);
+  if (__builtin_expect(life->sentinel.InChild(), false)) {
+    // The parent's operations run in the parent. What they hold is leaked here:
+    // the state is as some thread that is gone happened to leave it.
+    auto fresh = std::make_unique<Life>(policy_);
+    // Release: publishes the new life. Acquire: or shows that of another
+    // thread.
+    if (life_.compare_exchange_strong(life, fresh.get(),
+                                      std::memory_order_acq_rel)) {
+      life = fresh.release();
+    } else {
+      fresh->core->Close();
+    }
+  }
+  return *life->core;
+}
+
+Variable Engine::NewVariable(std::string_view name) {
+  return core().NewVariable(name);
+}
+
+void Engine::Push(Closure fn, VariableList read, VariableList mutate,
+                  const PushOptions& options, bool async, Site site) {
+  core().Push(&fn, read, mutate, options, async, site);
+}
+
+void Engine::WaitFor(Variable variable, const Poll& poll) {
+  core().WaitFor(variable, poll);
+}
+
+void Engine::WaitAll(const Poll& poll) { core().WaitAll(poll); }
+
+void Engine::DeleteVariable(Variable variable) {
+  core().DeleteVariable(variable);
+}
+
+uint64_t Engine::Version(Variable variable) { return core().Version(variable); }
+
+std::string Engine::Dump() { return core().Dump(); }
+
+void Engine::StartTrace() { core().StartTrace(); }
+
+std::vector<TraceEvent> Engine::StopTrace() { return core().StopTrace(); }
+
+std::string Engine::PolicyName() { return core().PolicyName(); }
+
+std::vector<OperationError> Engine::Close() { return core().Close(); }
+
+}  // namespace cavs::engine

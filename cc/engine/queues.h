@@ -1,0 +1,86 @@
+// The orders in which policies take operations. Not thread safe.
+#ifndef CAVS_CC_ENGINE_QUEUES_H_
+#define CAVS_CC_ENGINE_QUEUES_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "cc/engine/operation.h"
+
+namespace cavs::engine {
+
+// Of the ready operations the one of highest priority, of those the one that
+// was ready first; but every kFairness-th time the one that was pushed first of
+// all at the heads of the priorities.
+class PriorityQueue {
+ public:
+  static constexpr uint64_t kFairness = 16;
+
+  bool empty() const { return levels_.empty(); }
+
+  void Push(Op* op) {
+    auto level = std::find_if(
+        levels_.begin(), levels_.end(),
+        [&](const Level& level) { return level.priority <= op->priority; });
+    if (level == levels_.end() || level->priority != op->priority) {
+      level = levels_.insert(level, Level{op->priority, OpList()});
+    }
+    level->ops.PushBack(op);
+  }
+
+  // Null if empty.
+  Op* Pop() {
+    if (levels_.empty()) return nullptr;
+    auto level = levels_.begin();
+    if (++pops_ % kFairness == 0) {
+      level = std::min_element(
+          level, levels_.end(), [](const Level& a, const Level& b) {
+            return a.ops.front()->sequence < b.ops.front()->sequence;
+          });
+    }
+    Op* op = level->ops.PopFront();
+    if (level->ops.empty()) levels_.erase(level);
+    return op;
+  }
+
+ private:
+  // Never empty.
+  struct Level {
+    int priority;
+    OpList ops;
+  };
+
+  std::vector<Level> levels_;  // Highest priority first.
+  uint64_t pops_ = 0;
+};
+
+// Operations in push order: one that is not ready yet holds up those behind it.
+class OrderedQueue {
+ public:
+  void Admit(Op* op) {
+    op->next_in_stream = nullptr;
+    (first_ == nullptr ? first_ : last_->next_in_stream) = op;
+    last_ = op;
+  }
+
+  bool Runnable() const {
+    return first_ != nullptr && first_->state == OpState::kReady;
+  }
+
+  // Null unless Runnable().
+  Op* Pop() {
+    if (!Runnable()) return nullptr;
+    Op* op = first_;
+    first_ = op->next_in_stream;
+    return op;
+  }
+
+ private:
+  Op* first_ = nullptr;
+  Op* last_ = nullptr;
+};
+
+}  // namespace cavs::engine
+
+#endif  // CAVS_CC_ENGINE_QUEUES_H_

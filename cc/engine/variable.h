@@ -1,0 +1,47 @@
+// What callers hold of a variable.
+#ifndef CAVS_CC_ENGINE_VARIABLE_H_
+#define CAVS_CC_ENGINE_VARIABLE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <vector>
+
+namespace cavs::engine {
+
+// A tag: it stands for whatever its owner means by it, and holds nothing. Copy
+// it freely. An engine tells its own from those of another engine, and a
+// deleted one from one that took its place.
+struct Variable {
+  uint64_t engine = 0;
+  uint32_t index = 0;
+  uint32_t generation = 0;
+
+  friend bool operator==(const Variable& a, const Variable& b) {
+    return a.engine == b.engine && a.index == b.index &&
+           a.generation == b.generation;
+  }
+};
+
+// A view of variables, for arguments: {x, y}, or a vector.
+class VariableList {
+ public:
+  VariableList() = default;
+  VariableList(std::initializer_list<Variable> list) : size_(list.size()) {
+    data_ = list.begin();  // Lives until the end of the caller's statement.
+  }
+  VariableList(
+      const std::vector<Variable>& list)  // NOLINT: any vector will do.
+      : data_(list.data()), size_(list.size()) {}
+
+  size_t size() const { return size_; }
+  const Variable& operator[](size_t i) const { return data_[i]; }
+
+ private:
+  const Variable* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+}  // namespace cavs::engine
+
+#endif  // CAVS_CC_ENGINE_VARIABLE_H_

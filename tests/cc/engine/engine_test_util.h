@@ -1,0 +1,146 @@
+// What the tests of the engine share.
+#ifndef CAVS_TESTS_CC_ENGINE_ENGINE_TEST_UTIL_H_
+#define CAVS_TESTS_CC_ENGINE_ENGINE_TEST_UTIL_H_
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <ostream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "cc/engine/engine.h"
+
+namespace cavs::engine {
+
+// Closed until it is opened.
+class Gate {
+ public:
+  void Open() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    open_ = true;
+    changed_.notify_all();
+  }
+  void Pass() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [&] { return open_; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool open_ = false;  // GUARDED_BY(mutex_)
+};
+
+// Those that arrive go on once `count` of them have: two operations that both
+// do have overlapped.
+class Meeting {
+ public:
+  explicit Meeting(int count) : missing_(count) {}
+  void Arrive() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    if (--missing_ == 0) changed_.notify_all();
+    changed_.wait(lock, [&] { return missing_ <= 0; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int missing_;  // GUARDED_BY(mutex_)
+};
+
+// Ends the process with a dump of who waits for what unless it is destroyed in
+// time. Not a time within which anything has to happen: only what no correct
+// run comes near.
+class Watchdog {
+ public:
+  explicit Watchdog(Engine* engine, int seconds = 120)
+      : thread_([this, engine, seconds] { Watch(engine, seconds); }) {}
+  ~Watchdog() {
+    gate_.Open();
+    thread_.join();
+  }
+
+ private:
+  class Gate {
+   public:
+    void Open() {
+      std::lock_guard<std::mutex> lock(mutex_);
+      open_ = true;
+      changed_.notify_all();
+    }
+    bool PassUntil(std::chrono::system_clock::time_point end) {
+      std::unique_lock<std::mutex> lock(mutex_);
+      return changed_.wait_until(lock, end, [&] { return open_; });
+    }
+
+   private:
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    bool open_ = false;  // GUARDED_BY(mutex_)
+  };
+
+  void Watch(Engine* engine, int seconds) {
+    const auto end =
+        std::chrono::system_clock::now() + std::chrono::seconds(seconds);
+    if (gate_.PassUntil(end)) return;
+    std::fprintf(stderr, "no end after %d s\n", seconds);
+    std::fprintf(stderr, "%s", engine->Dump().c_str());
+    std::_Exit(1);
+  }
+
+  Gate gate_;
+  std::thread thread_;
+};
+
+struct NamedPolicy {
+  std::string name;
+  PolicyFactory factory;
+  int streams;
+};
+
+inline void PrintTo(const NamedPolicy& policy, std::ostream* out) {
+  *out << policy.name;
+}
+
+// Every policy at every number of threads that is worth trying.
+inline std::vector<NamedPolicy> AllPolicies() {
+  std::vector<NamedPolicy> all = {{"Naive", Naive(), 1}};
+  for (int n : {1, 2, 3, 7, 16}) {
+    all.push_back({"Threaded" + std::to_string(n), Threaded(n), 1});
+    all.push_back({"Streams" + std::to_string(n), Streams(n), n});
+  }
+  return all;
+}
+
+class EveryPolicyTest : public testing::TestWithParam<NamedPolicy> {
+ protected:
+  Engine engine_{GetParam().factory};
+  Watchdog watchdog_{&engine_};
+};
+
+// In each file: the tests of EveryPolicyTest, on all of them.
+#define CAVS_ON_ALL_POLICIES()                               \
+  INSTANTIATE_TEST_SUITE_P(Policies, EveryPolicyTest,        \
+                           testing::ValuesIn(AllPolicies()), \
+                           [](const auto& info) { return info.param.name; })
+
+// The message of the EngineError that `f` throws.
+template <typename F>
+std::string Rejection(F f) {
+  try {
+    f();
+  } catch (const EngineError& error) {
+    return error.what();
+  }
+  return "no EngineError";
+}
+
+}  // namespace cavs::engine
+
+#endif  // CAVS_TESTS_CC_ENGINE_ENGINE_TEST_UTIL_H_

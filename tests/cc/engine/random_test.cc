@@ -1,0 +1,176 @@
+// Random operations on random variables: every policy gives what running them
+// one by one gives, and a failure skips exactly what depends on it.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <random>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "tests/cc/engine/engine_test_util.h"
+
+namespace cavs::engine {
+namespace {
+
+constexpr int kVariables = 24;
+
+struct Step {
+  std::vector<int> read, mutate;  // May overlap, and name one twice.
+  int duration = 0;               // Rounds of a loop.
+  int priority = 0;
+  bool fails = false;
+};
+
+struct Workload {
+  std::vector<Step> steps;
+
+  Workload(uint32_t seed, int count, double failing) {
+    std::mt19937 random(seed);
+    const auto some = [&](int most) {
+      std::vector<int> chosen(random() % (most + 1));
+      for (int& variable : chosen) variable = random() % kVariables;
+      return chosen;
+    };
+    for (int i = 0; i < count; ++i) {
+      Step step;
+      step.read = some(3);
+      step.mutate = some(2);
+      step.duration = random() % 4 == 0 ? random() % 2000 : 0;
+      step.priority = static_cast<int>(random() % 5) - 2;
+      step.fails = std::uniform_real_distribution<>()(random) < failing;
+      steps.push_back(step);
+    }
+  }
+};
+
+// What running a workload leaves behind.
+struct Result {
+  // Plain integers: what orders them is the engine under test.
+  std::vector<uint64_t> values = std::vector<uint64_t>(kVariables, 1);
+  std::vector<char> ran;
+  std::set<std::string> errors;
+
+  explicit Result(size_t steps) : ran(steps, 0) {}
+
+  // Does what step `i` does, or throws.
+  void Run(const Step& step, size_t i) {
+    ran[i] = 1;
+    uint64_t sum = i;
+    for (int r : step.read) sum = sum * 31 + values[r];
+    volatile int left = step.duration;
+    while (left > 0) left = left - 1;
+    if (step.fails) throw std::runtime_error(std::to_string(i));
+    for (int m : step.mutate) values[m] = values[m] * 0x9E3779B97F4A7C15u + sum;
+  }
+};
+
+bool operator==(const Result& a, const Result& b) {
+  return a.values == b.values && a.ran == b.ran && a.errors == b.errors;
+}
+
+// One after the other, with no engine and no thread: what is right.
+Result RunSerially(const Workload& workload) {
+  Result result(workload.steps.size());
+  std::vector<bool> failed(kVariables, false);
+  for (size_t i = 0; i < workload.steps.size(); ++i) {
+    const Step& step = workload.steps[i];
+    bool depends = false;
+    for (int v : step.read) depends |= failed[v];
+    for (int v : step.mutate) depends |= failed[v];
+    if (!depends) {
+      try {
+        result.Run(step, i);
+      } catch (const std::exception& error) {
+        depends = true;
+        result.errors.insert(error.what());
+      }
+    }
+    if (depends) {
+      for (int m : step.mutate) failed[m] = true;
+    }
+  }
+  return result;
+}
+
+Result RunOnEngine(const Workload& workload, const NamedPolicy& policy) {
+  Engine engine(policy.factory);
+  Watchdog watchdog(&engine);
+  Result result(workload.steps.size());
+  std::vector<Variable> variables(kVariables);
+  for (Variable& variable : variables) variable = engine.NewVariable();
+  const auto named = [&](const std::vector<int>& indices) {
+    std::vector<Variable> list;
+    for (int i : indices) list.push_back(variables[i]);
+    return list;
+  };
+  for (size_t i = 0; i < workload.steps.size(); ++i) {
+    const Step& step = workload.steps[i];
+    const int stream = static_cast<int>(i) % policy.streams;
+    engine.Push([&result, &step, i] { result.Run(step, i); }, named(step.read),
+                named(step.mutate), {step.priority, stream});
+  }
+  try {
+    engine.WaitAll();
+  } catch (const OperationErrors& errors) {
+    for (const OperationError& error : errors.errors()) {
+      result.errors.insert(Describe(error.cause()));
+    }
+  }
+  return result;
+}
+
+TEST(RandomHarnessTest, SerialRunSkipsTheDependentsOfAFailure) {
+  Workload workload(1, 0, 0);
+  workload.steps.resize(4);
+  workload.steps[0].mutate = {0};
+  workload.steps[0].fails = true;
+  workload.steps[1].read = {0};
+  workload.steps[1].mutate = {1};
+  workload.steps[2].mutate = {1, 2};
+  workload.steps[3].mutate = {3};
+  const Result result = RunSerially(workload);
+  EXPECT_EQ(result.ran, (std::vector<char>{1, 0, 0, 1}));
+  EXPECT_EQ(result.errors, std::set<std::string>{"0"});
+}
+
+TEST(RandomHarnessTest, TwoSerialRunsAgreeAndTwoSeedsDoNot) {
+  const Workload a(1, 1000, 0), b(2, 1000, 0);
+  EXPECT_TRUE(RunSerially(a) == RunSerially(a));
+  EXPECT_FALSE(RunSerially(a) == RunSerially(b));
+}
+
+class RandomTest : public testing::TestWithParam<NamedPolicy> {};
+
+INSTANTIATE_TEST_SUITE_P(Policies, RandomTest, testing::ValuesIn(AllPolicies()),
+                         [](const auto& info) { return info.param.name; });
+
+TEST_P(RandomTest, ResultIsThatOfRunningOneByOne) {
+  for (uint32_t seed = 1; seed <= 5; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const Workload workload(seed, 4000, 0);
+    const Result expected = RunSerially(workload),
+                 result = RunOnEngine(workload, GetParam());
+    ASSERT_EQ(result.values, expected.values);
+    ASSERT_EQ(result.ran, expected.ran);
+  }
+}
+
+TEST_P(RandomTest, ExactlyTheDependentsOfFailuresAreSkipped) {
+  for (uint32_t seed = 1; seed <= 40; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    // Long workloads end with every variable failed, so many short ones.
+    const Workload workload(seed, 200, 0.02);
+    const Result expected = RunSerially(workload),
+                 result = RunOnEngine(workload, GetParam());
+    ASSERT_EQ(result.ran, expected.ran);
+    ASSERT_EQ(result.errors, expected.errors);
+    ASSERT_EQ(result.values, expected.values);
+  }
+}
+
+}  // namespace
+}  // namespace cavs::engine
