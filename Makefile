@@ -79,4 +79,4 @@ lint: $(INSTALLED) ## Says what format would change, and what ruff finds
 	$(BIN)/clang-format --dry-run --Werror $(CC_FILES)
 
 clean: ## Deletes what was built, not .venv
-	rm -rf build dist cavs_tf/_cavs_ops.so cavs_tf/_build_info.json
+	rm -rf build dist cavs_tf/_cavs_*.so cavs_tf/_build_info.json

@@ -1,6 +1,6 @@
-"""Builds the op library with a C++ compiler and the installed TensorFlow.
+"""Builds the op library and the engine with a C++ compiler and the installed TensorFlow.
 
-`python setup.py build_ext --inplace` puts it into cavs_tf/, recompiling only what
+`python setup.py build_ext --inplace` puts them into cavs_tf/, recompiling only what
 changed. `--debug` builds without optimisation; `CAVS_SANITIZE=address,undefined`
 in the environment builds with those sanitizers.
 """
@@ -13,13 +13,16 @@ import re
 import shlex
 import shutil
 import subprocess
+import sysconfig
 import time
 
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 ROOT = pathlib.Path(__file__).parent.resolve()
-SOURCE_DIRS = ("cc/backend", "cc/core", "cc/engine", "cc/kernels", "cc/ops")
+OPS_DIRS = ("cc/backend", "cc/core", "cc/engine", "cc/kernels", "cc/ops")
+ENGINE_DIRS = ("cc/engine", "cc/python")  # cavs_tf._cavs_engine: no TensorFlow.
+ENGINE = "_cavs_engine" + sysconfig.get_config_var("EXT_SUFFIX")
 NOT_IN_LIBRARY = ("_test.cc", "_bench.cc")
 WARNINGS = ["-Wall", "-Wextra"]
 # In every build, because the layout of TensorFlow's EdgeSet and of Abseil's hash
@@ -27,8 +30,8 @@ WARNINGS = ["-Wall", "-Wextra"]
 LAYOUT = ["-DNDEBUG", "-DNDEBUG_SANITIZER"]
 
 
-def sources() -> list[pathlib.Path]:
-    found = (path for folder in SOURCE_DIRS for path in (ROOT / folder).rglob("*.cc"))
+def sources(folders: tuple[str, ...]) -> list[pathlib.Path]:
+    found = (path for folder in folders for path in (ROOT / folder).rglob("*.cc"))
     return sorted(path for path in found if not path.name.endswith(NOT_IN_LIBRARY))
 
 
@@ -43,7 +46,7 @@ def optimization_flags(debug: bool, sanitizers: str) -> list[str]:
 
 
 class Compiler:
-    """Turns sources into objects and one shared library, doing no work twice.
+    """Turns sources into objects and shared libraries, doing no work twice.
 
     Beside each product lies the command that made it, dated when that began.
     """
@@ -68,10 +71,14 @@ class Compiler:
             *(flag for flag in tf.sysconfig.get_compile_flags() if flag != include),
             *("-std=c++17", "-fPIC", "-pthread", *LAYOUT, *optimization, *WARNINGS),
         ]
-        self.link_flags = [
-            *("-shared", "-pthread", "-Wl,-z,defs", *optimization),
-            *tf.sysconfig.get_link_flags(),
+        # Only for cc/python. TensorFlow ships pybind11; its classes must be hidden.
+        pybind11 = pathlib.Path(tf.sysconfig.get_include()) / "external/pybind11/include"
+        self.python_flags = [
+            *("-isystem", str(pybind11), "-isystem", sysconfig.get_path("include")),
+            "-fvisibility=hidden",
         ]
+        self.link_flags = ["-shared", "-pthread", *optimization]
+        self.ops_link_flags = ["-Wl,-z,defs", *tf.sysconfig.get_link_flags()]
 
     def version(self) -> str:
         command = [*self.program, "--version"]
@@ -80,13 +87,14 @@ class Compiler:
     def compile(self, source: pathlib.Path) -> pathlib.Path:
         name = source.relative_to(ROOT)
         out = self.folder / name.with_suffix(".o")
-        command = [*self.program, *self.compile_flags, "-MMD", "-c", str(source), "-o", str(out)]
+        flags = [*self.compile_flags, *(self.python_flags if "python" in name.parts else [])]
+        command = [*self.program, *flags, "-MMD", "-c", str(source), "-o", str(out)]
         self._make(out, command, self._dependencies(out), f"compiling {name}")
         return out
 
-    def link(self, objects: list[pathlib.Path], name: str) -> pathlib.Path:
+    def link(self, objects: list[pathlib.Path], name: str, flags: list[str]) -> pathlib.Path:
         out = self.folder / name
-        command = [*self.program, *map(str, objects), *self.link_flags, "-o", str(out)]
+        command = [*self.program, *map(str, objects), *self.link_flags, *flags, "-o", str(out)]
         self._make(out, command, objects, f"linking {name}")
         return out
 
@@ -120,16 +128,22 @@ class Compiler:
 
 
 class BuildOps(build_ext):
-    """Leaves `_cavs_ops.so` and `_build_info.json` in the package."""
+    """Leaves `_cavs_ops.so`, `_build_info.json` and the engine in the package."""
 
     def run(self):
         sanitizers = os.environ.get("CAVS_SANITIZE", "")
         variant = sanitizers.replace(",", "-") or ("debug" if self.debug else "release")
         compiler = Compiler(ROOT / "build/op_library" / variant, bool(self.debug), sanitizers)
         workers = self.parallel or len(os.sched_getaffinity(0))
+        all_sources = sorted({*sources(OPS_DIRS), *sources(ENGINE_DIRS)})
         with concurrent.futures.ThreadPoolExecutor(workers) as pool:
-            objects = list(pool.map(compiler.compile, sources()))
-        library = compiler.link(objects, "_cavs_ops.so")
+            objects = dict(zip(all_sources, pool.map(compiler.compile, all_sources), strict=True))
+        ops = [objects[source] for source in sources(OPS_DIRS)]
+        engine = [objects[source] for source in sources(ENGINE_DIRS)]
+        libraries = [
+            compiler.link(ops, "_cavs_ops.so", compiler.ops_link_flags),
+            compiler.link(engine, ENGINE, []),
+        ]
         info = {
             "tensorflow_version": compiler.tensorflow_version,
             "cavs_version": self.distribution.get_version(),
@@ -137,16 +151,17 @@ class BuildOps(build_ext):
             "build": "debug" if self.debug or sanitizers else "release",
             "sanitizers": sanitizers,
         }
-        made_library, made_info = self.get_outputs()
-        pathlib.Path(made_library).parent.mkdir(parents=True, exist_ok=True)
-        # Replaced, not overwritten: a running process may have the old one mapped.
-        shutil.copy(library, made_library + ".new")
-        os.replace(made_library + ".new", made_library)
+        *made_libraries, made_info = self.get_outputs()
+        pathlib.Path(made_info).parent.mkdir(parents=True, exist_ok=True)
+        for library, made in zip(libraries, made_libraries, strict=True):
+            # Replaced, not overwritten: a running process may have the old one mapped.
+            shutil.copy(library, made + ".new")
+            os.replace(made + ".new", made)
         pathlib.Path(made_info).write_text(json.dumps(info, indent=2) + "\n")
 
     def get_outputs(self):
         package = (ROOT if self.inplace else pathlib.Path(self.build_lib)) / "cavs_tf"
-        return [str(package / "_cavs_ops.so"), str(package / "_build_info.json")]
+        return [str(package / name) for name in ("_cavs_ops.so", ENGINE, "_build_info.json")]
 
     def get_output_mapping(self):
         return {}

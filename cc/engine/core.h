@@ -65,7 +65,7 @@ class Core final : public Host, public std::enable_shared_from_this<Core> {
 
   // All of these REQUIRE that mutex_ is held.
   void RejectIfClosed(bool inside) const;
-  void RejectInside(const char* what) const;
+  void RejectInside() const;
   Var* Resolve(Variable variable, const char* list, size_t index);
   void Submit(Op* op);
   void Dispatch();

@@ -14,16 +14,15 @@ constexpr auto kPollInterval = std::chrono::milliseconds(50);
 void Core::RejectIfClosed(bool inside) const {
   if (!cancelled_ && (!closing_ || inside)) return;
   throw EngineError(
-      "engine: got a push after Close() but expected it before. Close the "
-      "engine "
-      "when nobody uses it any more.");
+      "engine: got a call after it was closed but expected it before. Close "
+      "the "
+      "engine when nobody uses it any more.");
 }
 
-void Core::RejectInside(const char* what) const {
+void Core::RejectInside() const {
   const Op* op = Inside();
   if (op == nullptr) return;
-  throw EngineError(std::string(what) + ": got a call inside the operation '" +
-                    op->name +
+  throw EngineError("wait: got a call inside the operation '" + op->name +
                     "' but expected one outside of all operations, because it "
                     "could wait for itself. Push an operation that reads what "
                     "you would wait for.");
@@ -37,8 +36,7 @@ Var* Core::Resolve(Variable variable, const char* list, size_t index) {
   };
   if (variable.engine != id_) {
     throw reject("a variable of another engine",
-                 "Make it with this engine's NewVariable(), after fork() again "
-                 "in the child.");
+                 "Make it with this engine, after fork() once more.");
   }
   Var* var = tracker_.Find(variable.index, variable.generation);
   if (var == nullptr || var->doomed) {
@@ -55,8 +53,8 @@ void Core::Await(Lock& lock, const Poll& poll, Done done) {
   while (!done()) {
     if (cancelled_) {
       throw EngineError(
-          "engine: got Close() during a wait but expected it after. Close the "
-          "engine when nobody uses it any more.");
+          "engine: got closed during a wait but expected that after it. Close "
+          "the engine when nobody uses it any more.");
     }
     if (!poll) {
       waits_.wait(lock);
@@ -71,16 +69,15 @@ void Core::Await(Lock& lock, const Poll& poll, Done done) {
 }
 
 void Core::WaitFor(Variable variable, const Poll& poll) {
-  RejectInside("WaitFor");
+  RejectInside();
   Waiter waiter;
   std::vector<OperationError> errors;
   {
     Lock lock(mutex_, std::defer_lock);
     Acquire(lock);
     RejectIfClosed(false);
-    Op* op = nullptr;
     Var* var = Resolve(variable, "variable", 0);
-    op = tracker_.NewOp(1);
+    Op* op = tracker_.NewOp(1);
     op->role = Role::kWait;
     op->waiter = &waiter;
     tracker_.AddUse(op, var, /*mutate=*/true);
@@ -99,7 +96,7 @@ void Core::WaitFor(Variable variable, const Poll& poll) {
 }
 
 void Core::WaitAll(const Poll& poll) {
-  RejectInside("WaitAll");
+  RejectInside();
   std::vector<OperationError> errors;
   {
     Lock lock(mutex_, std::defer_lock);

@@ -23,7 +23,7 @@ Engine::~Engine() {
   delete life;
 }
 
-Core& Engine::core() {
+const std::shared_ptr<Core>& Engine::core() {
   // Acquire: pairs with the release below, so that the new life is seen whole.
   Life* life = life_.load(std::memory_order_acquire);
   if (__builtin_expect(life->sentinel.InChild(), false)) {
@@ -39,38 +39,48 @@ Core& Engine::core() {
       fresh->core->Close();
     }
   }
-  return *life->core;
+  return life->core;
 }
 
 Variable Engine::NewVariable(std::string_view name) {
-  return core().NewVariable(name);
+  return core()->NewVariable(name);
 }
 
 void Engine::Push(Closure fn, VariableList read, VariableList mutate,
                   const PushOptions& options, bool async, Site site) {
-  core().Push(&fn, read, mutate, options, async, site);
+  // Its own: the operation may run, and destroy the engine, before this
+  // returns.
+  const std::shared_ptr<Core> core = this->core();
+  core->Push(&fn, read, mutate, options, async, site);
 }
 
 void Engine::WaitFor(Variable variable, const Poll& poll) {
-  core().WaitFor(variable, poll);
+  core()->WaitFor(variable, poll);
 }
 
-void Engine::WaitAll(const Poll& poll) { core().WaitAll(poll); }
+void Engine::WaitAll(const Poll& poll) { core()->WaitAll(poll); }
 
 void Engine::DeleteVariable(Variable variable) {
-  core().DeleteVariable(variable);
+  core()->DeleteVariable(variable);
 }
 
-uint64_t Engine::Version(Variable variable) { return core().Version(variable); }
+uint64_t Engine::Version(Variable variable) {
+  return core()->Version(variable);
+}
 
-std::string Engine::Dump() { return core().Dump(); }
+std::string Engine::Dump() { return core()->Dump(); }
 
-void Engine::StartTrace() { core().StartTrace(); }
+void Engine::StartTrace() { core()->StartTrace(); }
 
-std::vector<TraceEvent> Engine::StopTrace() { return core().StopTrace(); }
+std::vector<TraceEvent> Engine::StopTrace() { return core()->StopTrace(); }
 
-std::string Engine::PolicyName() { return core().PolicyName(); }
+std::string Engine::PolicyName() { return core()->PolicyName(); }
 
-std::vector<OperationError> Engine::Close() { return core().Close(); }
+std::vector<OperationError> Engine::Close() {
+  // Acquire: as in core()-> In a child there is nothing to close.
+  Life* life = life_.load(std::memory_order_acquire);
+  if (life->sentinel.InChild()) return {};
+  return life->core->Close();
+}
 
 }  // namespace cavs::engine

@@ -130,7 +130,7 @@ class Engine {
 
   void Push(Closure fn, VariableList read, VariableList mutate,
             const PushOptions& options, bool async, Site site);
-  Core& core();
+  const std::shared_ptr<Core>& core();
 
   const PolicyFactory policy_;
   std::atomic<Life*> life_;

@@ -121,10 +121,9 @@ TEST_P(EveryPolicyTest, CloseRunsWhatCanRunAndReturnsUnraisedErrors) {
   EXPECT_EQ(ran, 100);
   ASSERT_EQ(errors.size(), 1u);
   EXPECT_EQ(errors[0].name(), "late");
-  EXPECT_EQ(
-      Rejection([&] { engine_.Push([] {}, {}, {}); }),
-      "engine: got a push after Close() but expected it before. Close the "
-      "engine when nobody uses it any more.");
+  EXPECT_EQ(Rejection([&] { engine_.Push([] {}, {}, {}); }),
+            "engine: got a call after it was closed but expected it before. "
+            "Close the engine when nobody uses it any more.");
 }
 
 TEST_P(EveryPolicyTest, CloseCancelsWhatAMissingCompletionHoldsUp) {

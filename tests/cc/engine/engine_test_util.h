@@ -59,7 +59,7 @@ class Meeting {
 // run comes near.
 class Watchdog {
  public:
-  explicit Watchdog(Engine* engine, int seconds = 120)
+  explicit Watchdog(Engine* engine, int seconds = 600)
       : thread_([this, engine, seconds] { Watch(engine, seconds); }) {}
   ~Watchdog() {
     gate_.Open();

@@ -171,10 +171,10 @@ TEST_P(EveryPolicyTest, WaitingInsideAnOperationIsAnError) {
   engine_.WaitAll();
   EXPECT_EQ(
       messages[0],
-      "WaitAll: got a call inside the operation 'impatient' but expected one "
+      "wait: got a call inside the operation 'impatient' but expected one "
       "outside of all operations, because it could wait for itself. Push an "
       "operation that reads what you would wait for.");
-  EXPECT_THAT(messages[1], testing::StartsWith("WaitFor: got a call inside"));
+  EXPECT_THAT(messages[1], testing::StartsWith("wait: got a call inside"));
 }
 
 TEST_P(EveryPolicyTest, DeletedVariableIsRejectedEvenWhenAnotherTookItsPlace) {
@@ -196,13 +196,30 @@ TEST_P(EveryPolicyTest, DeletedVariableIsRejectedEvenWhenAnotherTookItsPlace) {
 TEST_P(EveryPolicyTest, VariableOfAnotherEngineIsRejectedAndNothingChanges) {
   Engine other(Naive());
   const Variable x = engine_.NewVariable("x"), foreign = other.NewVariable("x");
-  EXPECT_EQ(
-      Rejection([&] { engine_.Push([] {}, {}, {x, foreign}); }),
-      "mutate[1]: got a variable of another engine but expected a live "
-      "variable of this engine. Make it with this engine's NewVariable(), "
-      "after fork() again in the child.");
+  EXPECT_EQ(Rejection([&] { engine_.Push([] {}, {}, {x, foreign}); }),
+            "mutate[1]: got a variable of another engine but expected a live "
+            "variable of this engine. Make it with this engine, after fork() "
+            "once more.");
   engine_.WaitAll();
   EXPECT_EQ(engine_.Version(x), 0u);
+}
+
+TEST_P(EveryPolicyTest, WaitThatAnEngineIsClosedUnderIsAnError) {
+  const Variable x = engine_.NewVariable();
+  std::unique_ptr<Completion> kept;
+  Gate started;
+  engine_.PushAsync(
+      [&](Completion done) {
+        kept = std::make_unique<Completion>(std::move(done));
+        started.Open();
+      },
+      {}, {x});
+  started.Pass();
+  const auto close = [&] { engine_.Close(); };
+  const std::string expected =
+      "engine: got closed during a wait but expected that after it. Close the "
+      "engine when nobody uses it any more.";
+  EXPECT_EQ(Rejection([&] { engine_.WaitFor(x, close); }), expected);
 }
 
 TEST_P(EveryPolicyTest, SecondCallOfACompletionIsAnError) {

@@ -31,7 +31,14 @@ TEST(ForkSentinelTest, TellsChildrenFromTheirParent) {
   EXPECT_FALSE(sentinel.InChild());
 }
 
-class ForkTest : public EveryPolicyTest {};
+class ForkTest : public EveryPolicyTest {
+ protected:
+  void SetUp() override {
+#ifdef __SANITIZE_THREAD__
+    GTEST_SKIP() << "ThreadSanitizer ends children that start threads";
+#endif
+  }
+};
 
 INSTANTIATE_TEST_SUITE_P(Policies, ForkTest, testing::ValuesIn(AllPolicies()),
                          [](const auto& info) { return info.param.name; });

@@ -74,7 +74,6 @@ INSTANTIATE_TEST_SUITE_P(Policies, StressTest, testing::ValuesIn(AllPolicies()),
                          [](const auto& info) { return info.param.name; });
 
 TEST_P(StressTest, EightPushersLoseNoOperationAndNoWakeUp) {
-  Watchdog watchdog(&engine_, 600);
   for (Counter& counter : counters_) counter.variable = engine_.NewVariable();
   std::vector<std::thread> pushers;
   for (int p = 0; p < kPushers; ++p) {

@@ -35,7 +35,9 @@ TEST_P(TraceTest, SaysWhatRanWhenAndHowItEnded) {
     EXPECT_EQ(events[i].outcome, outcomes[i]);
     EXPECT_LE(events[i].pushed_ns, events[i].began_ns);
     EXPECT_LE(events[i].began_ns, events[i].ended_ns);
-    if (i > 0) EXPECT_LE(events[i - 1].ended_ns, events[i].began_ns);
+    if (i > 0) {
+      EXPECT_LE(events[i - 1].ended_ns, events[i].began_ns);
+    }
   }
   engine_.Push([] {}, {}, {x});
   engine_.WaitAll();

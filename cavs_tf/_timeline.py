@@ -1,0 +1,74 @@
+"""A picture of what an engine ran when and where."""
+
+import os
+
+from cavs_tf._trace import Trace
+
+
+def timeline(trace: Trace, path: str | os.PathLike | None = None):
+    """Draws one row per worker or stream, and on it a bar per operation.
+
+    Args:
+      trace: From `Engine.stop_trace()`.
+      path: Where to save the picture, if anywhere; its suffix says in which format.
+
+    Returns:
+      The `matplotlib.figure.Figure`.
+
+    >>> from cavs_tf._timeline import timeline
+    >>> from cavs_tf.engine import Engine
+    >>> with Engine(policy="naive") as engine:
+    ...     engine.start_trace()
+    ...     engine.push(lambda: None, name="nothing")
+    ...     figure = timeline(engine.stop_trace())
+    >>> [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    ['the pushing thread']
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    rows = dict(sorted((event.worker, event.worker_name) for event in trace.events))
+    places = {worker: place for place, worker in enumerate(rows)}
+    colors = _colors([event.name for event in trace.events])
+    figure = Figure(figsize=(10, 1.2 + 0.6 * max(len(rows), 1)), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    end = max((event.ended for event in trace.events), default=0.0)
+    for event in sorted(trace.events, key=lambda event: event.began):
+        length = event.ended - event.began
+        axes.barh(
+            places[event.worker],
+            length * 1e3,
+            left=event.began * 1e3,
+            height=0.8,
+            color=colors[event.name],
+            edgecolor="black" if event.outcome == "done" else "red",
+            linewidth=0.5 if event.outcome == "done" else 2,
+            hatch="//" if event.outcome == "skipped" else None,
+        )
+        if length > end / 40:  # Else its name has no room.
+            center = (event.began + event.ended) * 5e2
+            axes.text(
+                center,
+                places[event.worker],
+                event.name,
+                ha="center",
+                va="center",
+                fontsize=7,
+                clip_on=True,
+            )
+    axes.set_yticks(range(len(rows)), rows.values())
+    axes.invert_yaxis()
+    axes.set_xlabel("ms")
+    axes.set_xlim(left=0)
+    if path is not None:
+        figure.savefig(path)
+    return figure
+
+
+def _colors(names: list[str]) -> dict[str, tuple]:
+    """The same color for the same name in every picture of the same names."""
+    from matplotlib import colormaps
+
+    palette = colormaps["tab20"].colors
+    return {name: palette[i % len(palette)] for i, name in enumerate(sorted(set(names)))}

@@ -1,0 +1,112 @@
+// Python callables, and functions of libraries, as operations.
+#ifndef CAVS_CC_PYTHON_PYTHON_CALLS_H_
+#define CAVS_CC_PYTHON_PYTHON_CALLS_H_
+
+#include <pybind11/pybind11.h>
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "cc/engine/completion.h"
+
+namespace cavs::engine {
+
+// The references to Python objects that the operations of one engine hold.
+// Threads without Python's lock may drop one: it is kept until a thread with
+// the lock collects it. No lock of our own, which fork() might find held.
+class PythonObjects {
+ public:
+  // One reference.
+  struct Link {
+    PyObject* object;
+    Link* next;
+  };
+
+  PythonObjects() = default;
+  ~PythonObjects();
+
+  void Drop(Link* link);
+
+  // These REQUIRE Python's lock.
+  void Collect();
+  // Keeps the exception that is set and returns what the engine carries in its
+  // place, which may be copied and destroyed without Python's lock.
+  std::exception_ptr KeepError();
+  // The exception behind `cause`, which is forgotten; None if it is not
+  // Python's.
+  pybind11::object TakeError(const std::exception_ptr& cause);
+
+ private:
+  std::atomic<Link*> dropped_{nullptr};
+  std::unordered_map<uint64_t, pybind11::object>
+      errors_;               // GUARDED_BY(the GIL)
+  uint64_t next_error_ = 0;  // GUARDED_BY(the GIL)
+};
+
+// Owns one reference, drops it from any thread.
+class PythonReference {
+ public:
+  PythonReference(std::shared_ptr<PythonObjects> objects,
+                  pybind11::object object)
+      : objects_(std::move(objects)),
+        link_(new PythonObjects::Link{object.release().ptr(), nullptr}) {}
+  PythonReference(PythonReference&& other) noexcept
+      : objects_(std::move(other.objects_)),
+        link_(std::exchange(other.link_, nullptr)) {}
+  PythonReference& operator=(PythonReference&&) = delete;
+  ~PythonReference() {
+    if (link_ != nullptr) objects_->Drop(link_);
+  }
+
+  PythonObjects& objects() { return *objects_; }
+  const std::shared_ptr<PythonObjects>& shared_objects() { return objects_; }
+  pybind11::handle get() const { return link_->object; }
+  // REQUIRES: Python's lock.
+  void Release();
+
+ private:
+  std::shared_ptr<PythonObjects> objects_;
+  PythonObjects::Link* link_;
+};
+
+// Calls a Python callable, with Python's lock only while it runs.
+class PythonCall {
+ public:
+  PythonCall(std::shared_ptr<PythonObjects> objects, pybind11::object fn)
+      : fn_(std::move(objects), std::move(fn)) {}
+
+  void operator()();
+  void operator()(Completion done);
+
+ private:
+  PythonReference fn_;
+};
+
+// Calls `void function(void* argument)` without Python's lock. Keeps `keep`.
+class NativeCall {
+ public:
+  NativeCall(std::shared_ptr<PythonObjects> objects, uintptr_t function,
+             uintptr_t argument, pybind11::object keep)
+      : keep_(std::move(objects), std::move(keep)),
+        function_(reinterpret_cast<void (*)(void*)>(function)),
+        argument_(reinterpret_cast<void*>(argument)) {}
+
+  void operator()();
+
+ private:
+  PythonReference keep_;
+  void (*function_)(void*);
+  void* argument_;
+};
+
+// The class Completion.
+void DefineCompletion(pybind11::module_* module);
+
+}  // namespace cavs::engine
+
+#endif  // CAVS_CC_PYTHON_PYTHON_CALLS_H_
