@@ -5,6 +5,9 @@ import os
 from cavs_tf._trace import Trace
 
 
+_MAX_LEGEND = 20  # Names, and colors that can be told apart.
+
+
 def timeline(trace: Trace, path: str | os.PathLike | None = None):
     """Draws one row per worker or stream, and on it a bar per operation.
 
@@ -30,15 +33,14 @@ def timeline(trace: Trace, path: str | os.PathLike | None = None):
     rows = dict(sorted((event.worker, event.worker_name) for event in trace.events))
     places = {worker: place for place, worker in enumerate(rows)}
     colors = _colors([event.name for event in trace.events])
-    figure = Figure(figsize=(10, 1.2 + 0.6 * max(len(rows), 1)), layout="constrained")
+    legend = {}
+    figure = Figure(figsize=(10, 1.2 + 0.6 * max(len(rows), 3)), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
-    end = max((event.ended for event in trace.events), default=0.0)
     for event in sorted(trace.events, key=lambda event: event.began):
-        length = event.ended - event.began
-        axes.barh(
+        bars = axes.barh(
             places[event.worker],
-            length * 1e3,
+            (event.ended - event.began) * 1e3,
             left=event.began * 1e3,
             height=0.8,
             color=colors[event.name],
@@ -46,21 +48,13 @@ def timeline(trace: Trace, path: str | os.PathLike | None = None):
             linewidth=0.5 if event.outcome == "done" else 2,
             hatch="//" if event.outcome == "skipped" else None,
         )
-        if length > end / 40:  # Else its name has no room.
-            center = (event.began + event.ended) * 5e2
-            axes.text(
-                center,
-                places[event.worker],
-                event.name,
-                ha="center",
-                va="center",
-                fontsize=7,
-                clip_on=True,
-            )
+        legend.setdefault(event.name, bars)
     axes.set_yticks(range(len(rows)), rows.values())
     axes.invert_yaxis()
     axes.set_xlabel("ms")
     axes.set_xlim(left=0)
+    if 0 < len(legend) <= _MAX_LEGEND:
+        figure.legend(legend.values(), legend, loc="outside right upper", fontsize="x-small")
     if path is not None:
         figure.savefig(path)
     return figure

@@ -268,8 +268,11 @@ def test_wrong_variables_are_rejected_and_nothing_changes(engine):
     engine.delete(gone)
     with pytest.raises(EngineError, match=r"^read\[1\]: got .*deleted variable.* but expected"):
         engine.push(lambda: None, read=[x, gone], mutate=[])
-    with Engine("naive") as other, pytest.raises(
-        EngineError, match=r"^mutate\[0\]: got a variable of another engine but expected"
+    with (
+        Engine("naive") as other,
+        pytest.raises(
+            EngineError, match=r"^mutate\[0\]: got a variable of another engine but expected"
+        ),
     ):
         engine.push(lambda: None, mutate=[other.new_variable()])
     with pytest.raises(EngineError, match=r"^mutate\[1\]: got 'x' but expected a variable"):
