@@ -4,7 +4,6 @@ import os
 
 from cavs_tf._trace import Trace
 
-
 _MAX_LEGEND = 20  # Names, and colors that can be told apart.
 
 

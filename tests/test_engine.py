@@ -159,7 +159,7 @@ def test_native_function_runs_in_the_naive_policy_too():
 
 
 def test_native_rejects_what_is_no_library_function():
-    with pytest.raises(EngineError, match="function: got .* but expected a function of a ctypes"):
+    with pytest.raises(EngineError, match=r"function: got .* but expected a function of a ctypes"):
         Native(len)
 
 
@@ -277,30 +277,30 @@ def test_wrong_variables_are_rejected_and_nothing_changes(engine):
         engine.push(lambda: None, mutate=[other.new_variable()])
     with pytest.raises(EngineError, match=r"^mutate\[1\]: got 'x' but expected a variable"):
         engine.push(lambda: None, mutate=[x, "x"])
-    with pytest.raises(EngineError, match="^variable.*deleted"):
+    with pytest.raises(EngineError, match=r"^variable.*deleted"):
         engine.wait_for(gone)
     engine.wait_all()
     assert engine.version(x) == 0
 
 
 def test_wrong_arguments_are_rejected(engine, monkeypatch):
-    with pytest.raises(EngineError, match="^fn: got 3 but expected something to call"):
+    with pytest.raises(EngineError, match=r"^fn: got 3 but expected something to call"):
         engine.push(3)
-    with pytest.raises(EngineError, match="^workers: got 0 but expected an integer in"):
+    with pytest.raises(EngineError, match=r"^workers: got 0 but expected an integer in"):
         Engine(workers=0)
-    with pytest.raises(EngineError, match="^policy: got 'fast' but expected one of threaded, "):
+    with pytest.raises(EngineError, match=r"^policy: got 'fast' but expected one of threaded, "):
         Engine("fast")
-    with pytest.raises(EngineError, match="^stream: got -1 but expected one in"):
+    with pytest.raises(EngineError, match=r"^stream: got -1 but expected one in"):
         engine.push(print, stream=-1)
     monkeypatch.setenv("CAVS_ENGINE", "fast")
-    with pytest.raises(EngineError, match="^CAVS_ENGINE: got 'fast'"):
+    with pytest.raises(EngineError, match=r"^CAVS_ENGINE: got 'fast'"):
         Engine()
 
 
 def test_push_after_close_is_rejected():
     engine = Engine(workers=1)
     engine.close()
-    with pytest.raises(EngineError, match="^engine: got a call after it was closed"):
+    with pytest.raises(EngineError, match=r"^engine: got a call after it was closed"):
         engine.push(print)
     engine.close()
 

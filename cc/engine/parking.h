@@ -18,7 +18,9 @@ class Parking {
   class Work {
    public:
     // Relaxed, both: a hint for spinning; the lock orders everything else.
-    void Set(bool any) { any_.store(any, std::memory_order_relaxed); }
+    void Set(bool any) {
+      if (this->any() != any) any_.store(any, std::memory_order_relaxed);
+    }
     bool any() const { return any_.load(std::memory_order_relaxed); }
 
    private:

@@ -17,12 +17,12 @@ class ThreadedPolicy : public Policy {
     }
   }
 
-  void Ready(Op* op) override {
-    queue_.Push(op);
-    work_.Set(!queue_.empty());
-  }
+  // Whoever releases the lock says that there is work: a worker that finishes an
+  // operation first takes the next one itself, which in a chain is all there is.
+  void Ready(Op* op) override { queue_.Push(op); }
 
   void Kick(Lock& lock) override {
+    work_.Set(!queue_.empty());
     const bool notify = !queue_.empty() && parking_.ClaimNotify();
     lock.unlock();
     if (notify) parking_.Notify();
@@ -52,11 +52,11 @@ class ThreadedPolicy : public Policy {
     Lock lock(host_->mutex());
     while (!stop_) {
       Op* op = queue_.Pop();
+      work_.Set(!queue_.empty());
       if (op == nullptr) {
         parking_.Wait(lock, work_);
         continue;
       }
-      work_.Set(!queue_.empty());
       // Each that finds more than it takes wakes another, so that it costs the
       // pusher one call to wake them all.
       if (!queue_.empty() && parking_.ClaimNotify()) parking_.Notify();
