@@ -4,7 +4,7 @@
 #   make build TENSORFLOW=tensorflow-cpu   0.6 GB smaller, without GPU support
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-python test-cc sanitize bench wheel format lint clean
+.PHONY: help build demo test test-python test-cc sanitize bench bench-engine wheel format lint clean
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -63,6 +63,12 @@ bench: build ## Runs the benchmarks
 	  $(BAZEL) run $$target -- $(ARGS) || exit 1; \
 	done
 	@if [ -f benchmarks/run.py ]; then $(BIN)/python -m benchmarks.run $(ARGS); fi
+
+# CAVS_MXNET_LIBRARY=.../libmxnet.so compares with MXNet's engine as well.
+bench-engine: $(INSTALLED) ## Times the dependency engine, beside others where they are installed
+	@for workers in 0 1 2; do \
+	  CAVS_BENCH_WORKERS=$$workers $(BAZEL) run //benchmarks/cc/engine:engine_bench -- $(ARGS) || exit 1; \
+	done
 
 wheel: $(INSTALLED) ## Builds dist/*.whl
 	rm -rf build/lib.* build/bdist.*

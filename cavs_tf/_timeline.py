@@ -17,8 +17,8 @@ def timeline(trace: Trace, path: str | os.PathLike | None = None):
     Returns:
       The `matplotlib.figure.Figure`.
 
-    >>> from cavs_tf._timeline import timeline
     >>> from cavs_tf.engine import Engine
+    >>> from cavs_tf.plot import timeline
     >>> with Engine(policy="naive") as engine:
     ...     engine.start_trace()
     ...     engine.push(lambda: None, name="nothing")

@@ -8,6 +8,7 @@ import os
 
 import numpy as np
 
+from cavs_tf._timeline import timeline as timeline
 from cavs_tf.graphs import GraphBatch
 from cavs_tf.schedule import Schedule
 

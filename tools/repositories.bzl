@@ -101,3 +101,19 @@ def _benchmark_impl(repository):
 
 # Google Benchmark, where Debian's package `libbenchmark-dev` puts it.
 benchmark = repository_rule(implementation = _benchmark_impl, local = True)
+
+_TBB_BUILD = """
+cc_library(
+    name = "tbb",
+    linkopts = {linkopts},
+    visibility = ["//visibility:public"],
+)
+"""
+
+def _tbb_impl(repository):
+    there = repository.path("/usr/include/tbb/flow_graph.h").exists
+    repository.file("BUILD", _TBB_BUILD.format(linkopts = ["-ltbb"] if there else []))
+
+# oneTBB, where Debian's package `libtbb-dev` puts it. Only a benchmark compares with
+# it, and does without.
+tbb = repository_rule(implementation = _tbb_impl, local = True)

@@ -10,7 +10,7 @@ import sys
 import numpy as np
 import pytest
 
-EXAMPLES = pathlib.Path(__file__).parents[1] / "python" / "examples"
+EXAMPLES = pathlib.Path(__file__).parents[2] / "python" / "examples"
 
 
 @pytest.fixture
