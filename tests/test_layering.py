@@ -9,7 +9,15 @@ ROOT = pathlib.Path(__file__).parents[1]
 FRAMEWORK = ("tensorflow/", "xla/", "tsl/", "absl/", "third_party/", "unsupported/")
 FORBIDDEN = {
     "cc/backend": (*FRAMEWORK, "cc/core/", "cc/engine/", "cc/kernels/", "cc/ops/"),
-    "cc/engine": (*FRAMEWORK, "cc/core/", "cc/backend/", "cc/kernels/", "cc/ops/", "cc/python/", "pybind11/"),
+    "cc/engine": (
+        *FRAMEWORK,
+        "cc/core/",
+        "cc/backend/",
+        "cc/kernels/",
+        "cc/ops/",
+        "cc/python/",
+        "pybind11/",
+    ),
     "cc/python": (*FRAMEWORK, "cc/core/", "cc/backend/", "cc/kernels/", "cc/ops/"),
     "cc/core": (*FRAMEWORK, "cc/kernels/", "cc/ops/"),
     "cc/ops": ("cc/",),

@@ -84,10 +84,12 @@ void Core::Push(Closure* fn, VariableList read, VariableList mutate,
   Op* op = tracker_.NewOp(read.size() + mutate.size());
   try {
     for (size_t i = 0; i < mutate.size(); ++i) {
-      tracker_.AddUse(op, Resolve(mutate[i], "mutate", i), /*mutate=*/true);
+      tracker_.AddUse(op, Resolve(mutate[i], "mutate", static_cast<int64_t>(i)),
+                      /*mutate=*/true);
     }
     for (size_t i = 0; i < read.size(); ++i) {
-      tracker_.AddUse(op, Resolve(read[i], "read", i), /*mutate=*/false);
+      tracker_.AddUse(op, Resolve(read[i], "read", static_cast<int64_t>(i)),
+                      /*mutate=*/false);
     }
     op->name.assign(options.name.empty() ? "operation" : options.name);
   } catch (...) {
@@ -114,7 +116,7 @@ void Core::DeleteVariable(Variable variable) {
   Lock lock(mutex_, std::defer_lock);
   Acquire(lock);
   if (cancelled_) return;  // Everything is deleted.
-  Var* var = Resolve(variable, "variable", 0);
+  Var* var = Resolve(variable, "variable", -1);
   Op* op = tracker_.NewOp(1);
   op->role = Role::kDelete;
   tracker_.AddUse(op, var, /*mutate=*/true);
@@ -125,7 +127,7 @@ void Core::DeleteVariable(Variable variable) {
 uint64_t Core::Version(Variable variable) {
   Lock lock(mutex_, std::defer_lock);
   Acquire(lock);
-  return Resolve(variable, "variable", 0)->version;
+  return Resolve(variable, "variable", -1)->version;
 }
 
 void Core::Run(Op* op, int worker, Lock& lock) {

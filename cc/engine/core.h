@@ -66,7 +66,8 @@ class Core final : public Host, public std::enable_shared_from_this<Core> {
   // All of these REQUIRE that mutex_ is held.
   void RejectIfClosed(bool inside) const;
   void RejectInside() const;
-  Var* Resolve(Variable variable, const char* list, size_t index);
+  // `index` in `list`, for the message; -1: it is an argument by itself.
+  Var* Resolve(Variable variable, const char* list, int64_t index);
   void Submit(Op* op);
   void Dispatch();
   FailureSetPtr Inherited(const Op& op) const;

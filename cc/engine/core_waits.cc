@@ -28,11 +28,13 @@ void Core::RejectInside() const {
                     "you would wait for.");
 }
 
-Var* Core::Resolve(Variable variable, const char* list, size_t index) {
+Var* Core::Resolve(Variable variable, const char* list, int64_t index) {
   const auto reject = [&](const std::string& got, const char* advice) {
-    return EngineError(
-        std::string(list) + "[" + std::to_string(index) + "]: got " + got +
-        " but expected a live variable of this engine. " + advice);
+    const std::string place =
+        index < 0 ? "" : "[" + std::to_string(index) + "]";
+    return EngineError(list + place + ": got " + got +
+                       " but expected a live variable of this engine. " +
+                       advice);
   };
   if (variable.engine != id_) {
     throw reject("a variable of another engine",
@@ -76,7 +78,7 @@ void Core::WaitFor(Variable variable, const Poll& poll) {
     Lock lock(mutex_, std::defer_lock);
     Acquire(lock);
     RejectIfClosed(false);
-    Var* var = Resolve(variable, "variable", 0);
+    Var* var = Resolve(variable, "variable", -1);
     Op* op = tracker_.NewOp(1);
     op->role = Role::kWait;
     op->waiter = &waiter;

@@ -17,8 +17,9 @@ class ThreadedPolicy : public Policy {
     }
   }
 
-  // Whoever releases the lock says that there is work: a worker that finishes an
-  // operation first takes the next one itself, which in a chain is all there is.
+  // Whoever releases the lock says that there is work: a worker that finishes
+  // an operation first takes the next one itself, which in a chain is all there
+  // is.
   void Ready(Op* op) override { queue_.Push(op); }
 
   void Kick(Lock& lock) override {

@@ -6,7 +6,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -69,7 +68,7 @@ class PythonEngine {
     const std::vector<Variable> reads = Variables("read", read);
     const std::vector<Variable> mutates = Variables("mutate", mutate);
     engine_.Push(PythonCall(objects_, std::move(fn)), reads, mutates,
-                 {priority, stream, name}, Interned(file), line);
+                 {priority, stream, name}, objects().Interned(file), line);
   }
 
   void PushAsync(py::object fn, const py::iterable& read,
@@ -79,7 +78,7 @@ class PythonEngine {
     const std::vector<Variable> reads = Variables("read", read);
     const std::vector<Variable> mutates = Variables("mutate", mutate);
     engine_.PushAsync(PythonCall(objects_, std::move(fn)), reads, mutates,
-                      {priority, stream, name}, Interned(file), line);
+                      {priority, stream, name}, objects().Interned(file), line);
   }
 
   void PushNative(uintptr_t function, uintptr_t argument, py::object keep,
@@ -90,8 +89,8 @@ class PythonEngine {
     const std::vector<Variable> reads = Variables("read", read);
     const std::vector<Variable> mutates = Variables("mutate", mutate);
     engine_.Push(NativeCall(objects_, function, argument, std::move(keep)),
-                 reads, mutates, {priority, stream, name}, Interned(file),
-                 line);
+                 reads, mutates, {priority, stream, name},
+                 objects().Interned(file), line);
   }
 
   py::list WaitFor(const NamedVariable& variable) {
@@ -159,13 +158,7 @@ class PythonEngine {
     return list;
   }
 
-  // Files are few and outlive their operations here.
-  const char* Interned(const std::string& file) {
-    return files_.insert(file).first->c_str();
-  }
-
   std::shared_ptr<PythonObjects> objects_;
-  std::unordered_set<std::string> files_;  // GUARDED_BY(Python's lock)
   Engine engine_;
 };
 

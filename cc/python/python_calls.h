@@ -10,15 +10,18 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "cc/engine/completion.h"
 
 namespace cavs::engine {
 
-// The references to Python objects that the operations of one engine hold.
-// Threads without Python's lock may drop one: it is kept until a thread with
-// the lock collects it. No lock of our own, which fork() might find held.
+// What the operations of one engine need of Python, above all the references to
+// objects that they hold. Operations share its ownership, since one may drop
+// the last reference to its engine. Threads without Python's lock may drop one:
+// it is kept until a thread with the lock collects it. No lock of our own,
+// which fork() might find held.
 class PythonObjects {
  public:
   // One reference.
@@ -33,6 +36,12 @@ class PythonObjects {
   void Drop(Link* link);
 
   // These REQUIRE Python's lock.
+  //
+  // The same text at an address that stays, for the sites of pushes: files are
+  // few.
+  const char* Interned(const std::string& file) {
+    return files_.insert(file).first->c_str();
+  }
   void Collect();
   // Keeps the exception that is set and returns what the engine carries in its
   // place, which may be copied and destroyed without Python's lock.
@@ -44,8 +53,9 @@ class PythonObjects {
  private:
   std::atomic<Link*> dropped_{nullptr};
   std::unordered_map<uint64_t, pybind11::object>
-      errors_;               // GUARDED_BY(the GIL)
-  uint64_t next_error_ = 0;  // GUARDED_BY(the GIL)
+      errors_;                             // GUARDED_BY(the GIL)
+  uint64_t next_error_ = 0;                // GUARDED_BY(the GIL)
+  std::unordered_set<std::string> files_;  // GUARDED_BY(the GIL)
 };
 
 // Owns one reference, drops it from any thread.

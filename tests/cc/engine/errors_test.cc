@@ -193,6 +193,52 @@ TEST_P(EveryPolicyTest, DeletedVariableIsRejectedEvenWhenAnotherTookItsPlace) {
   EXPECT_THAT(Rejection([&] { engine_.Version(x); }), HasSubstr("deleted"));
 }
 
+TEST_P(EveryPolicyTest, VariableIsRejectedWhileItsDeletionIsPending) {
+  const Variable x = engine_.NewVariable("x");
+  std::unique_ptr<Completion> kept;
+  Gate started;
+  engine_.PushAsync(
+      [&](Completion done) {
+        kept = std::make_unique<Completion>(std::move(done));
+        started.Open();
+      },
+      {}, {x});
+  engine_.DeleteVariable(x);
+  started.Pass();
+  EXPECT_EQ(
+      Rejection([&] { engine_.Push([] {}, {}, {x}); }),
+      "mutate[0]: got the deleted variable 'x' but expected a live variable "
+      "of this engine. Delete a variable after the last push that names it.");
+  EXPECT_THAT(Rejection([&] { engine_.DeleteVariable(x); }),
+              testing::StartsWith("variable: got the deleted variable 'x'"));
+  (*kept)();
+  engine_.WaitAll();
+}
+
+TEST_P(EveryPolicyTest, VariableThatIsMutatedAgainHasNotFailedAnyMore) {
+  const Variable x = engine_.NewVariable("x"), other = engine_.NewVariable();
+  engine_.Push([] { throw 1; }, {}, {x});
+  EXPECT_THROW(engine_.WaitFor(x), OperationError);
+  const auto failed = [&] {
+    std::unique_ptr<Completion> kept;
+    Gate started;
+    engine_.PushAsync(
+        [&](Completion done) {
+          kept = std::make_unique<Completion>(std::move(done));
+          started.Open();
+        },
+        {x}, {other});
+    started.Pass();
+    const std::string dump = engine_.Dump();
+    (*kept)();
+    engine_.WaitAll();
+    return dump.find("failed") != std::string::npos;
+  };
+  EXPECT_TRUE(failed());
+  engine_.Push([] {}, {}, {x});
+  EXPECT_FALSE(failed());
+}
+
 TEST_P(EveryPolicyTest, VariableOfAnotherEngineIsRejectedAndNothingChanges) {
   Engine other(Naive());
   const Variable x = engine_.NewVariable("x"), foreign = other.NewVariable("x");
