@@ -44,9 +44,10 @@ test: build ## Runs every test, the C++ ones also under sanitizers
 test-python: build ## Runs the Python tests
 	$(BIN)/pytest $(ARGS)
 
-test-cc: $(INSTALLED) ## Runs the C++ tests, plain and under AddressSanitizer and UBSan
+test-cc: $(INSTALLED) ## Runs the C++ tests, plain and under sanitizers (the engine's also TSan)
 	$(BAZEL) test //...
 	$(BAZEL) test --config=asan //tests/cc/...
+	$(BAZEL) test --config=tsan $$($(BAZEL) query 'filter(engine/, kind(cc_test, //tests/cc/...))')
 
 # The checkout's own library stays as it is: this one lies under build/. Without
 # capture=sys pytest would swallow the report of the sanitizer, which ends the process.
