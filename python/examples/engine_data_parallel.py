@@ -1,6 +1,6 @@
 """Trains a two-layer network on two devices: the copies hide behind the backward pass.
 
-    python python/examples/engine_data_parallel.py --picture=timeline.png --trace=trace.json
+    python python/examples/engine_data_parallel.py --trace=trace.json
 
 A device is a stream that computes with NumPy; a third stream copies between devices and
 updates the weights. The program is written serially and says of every line what it reads and
@@ -9,6 +9,7 @@ mutates. The engine does the rest, and the weights come out the same, bit by bit
 
 import argparse
 import os
+import pathlib
 
 # One thread per device, and products that are the same however many run at a time.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -163,12 +164,21 @@ def copies_that_overlap(trace: Trace) -> int:
     return sum(copy.began < step_ends[i // DEVICES] for i, copy in enumerate(copies))
 
 
+def save_picture(trace: Trace, path: pathlib.Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        timeline(trace, path)
+        print(f"Picture: {path}")
+    except ImportError as error:
+        print(f"No picture: {error}")
+
+
 def main(arguments=None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--steps", type=int, default=5)
     parser.add_argument("--rows", type=int, default=256)
     parser.add_argument("--sizes", type=int, nargs=3, default=[1024, 1024, 512])
-    parser.add_argument("--picture", help="where to save the timeline")
+    parser.add_argument("--picture", default="artifacts/engine_data_parallel.png")
     parser.add_argument("--trace", help="where to save the trace, for ui.perfetto.dev")
     options = parser.parse_args(arguments)
     size = options.steps, options.rows, options.sizes
@@ -184,8 +194,7 @@ def main(arguments=None) -> None:
     overlap = trace.overlap("copy fc2 gradient", "backward fc1")
     print(f"{early} of {options.steps * DEVICES} copies of the gradient of fc2 began before the")
     print(f"backward pass had ended; they ran beside that of fc1 for {overlap * 1e3:.2f} ms")
-    if options.picture:
-        timeline(trace, options.picture)
+    save_picture(trace, pathlib.Path(options.picture))
     if options.trace:
         trace.save(options.trace)
 
