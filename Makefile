@@ -4,7 +4,7 @@
 #   make build TENSORFLOW=tensorflow-cpu   0.6 GB smaller, without GPU support
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-python test-cc sanitize bench bench-engine wheel format lint clean
+.PHONY: help build demo test test-python test-cc test-tsan sanitize bench bench-engine wheel format lint clean
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -44,9 +44,11 @@ test: build ## Runs every test, the C++ ones also under sanitizers
 test-python: build ## Runs the Python tests
 	$(BIN)/pytest $(ARGS)
 
-test-cc: $(INSTALLED) ## Runs the C++ tests, plain and under sanitizers (the engine's also TSan)
+test-cc: $(INSTALLED) ## Runs the C++ tests, plain and under AddressSanitizer and UBSan
 	$(BAZEL) test //...
 	$(BAZEL) test --config=asan //tests/cc/...
+
+test-tsan: $(INSTALLED) ## Runs the tests of the dependency engine under ThreadSanitizer
 	$(BAZEL) test --config=tsan $$($(BAZEL) query 'filter(engine/, kind(cc_test, //tests/cc/...))')
 
 # The checkout's own library stays as it is: this one lies under build/. Without
