@@ -10,6 +10,7 @@ import pytest
 import tensorflow as tf
 
 import cavs_tf as cavs
+from cavs_tf._forward import run_forward
 from cavs_tf._library import ops
 from tests import cells
 
@@ -317,25 +318,7 @@ def test_a_schedule_of_another_arity():
     functions = cell.last_functions()
     schedule = cavs.GraphBatch.chain([4]).schedule(arity=1)
     with rejects("got child rows of 1 slots but expected at least 2", tf.errors.OpError):
-        ops.cavs_forward(
-            schedule.order,
-            schedule.task_splits,
-            schedule.task_type,
-            schedule.child_row,
-            [X],
-            [],
-            vertex_functions=[f for f, _ in functions.forward],
-            vertex_signatures=[s for _, s in functions.forward],
-            gradient_functions=[],
-            gradient_signatures=[],
-            capture_counts=[0],
-            pull_shapes=[[3]],
-            push_shapes=[[3]],
-            capture_shapes=[],
-            capture_grad_types=[],
-            differentiable=[],
-            Tpushes=[tf.float32],
-        )
+        run_forward(functions, schedule, {"default": X}, cavs.Options())
 
 
 # --- the ops by themselves -------------------------------------------------------
