@@ -93,7 +93,7 @@ class BackwardOp : public OpKernel {
       shape.InsertDim(0, tape.schedule.num_vertices());
       Tensor* grad = nullptr;
       TF_RETURN_IF_ERROR(context->allocate_output(i, shape, &grad));
-      if (!EveryTypePulls(i)) Zero(grad);
+      if (!EveryTypeHas(compiled_.model, NodeKind::kPullGrad, i)) Zero(grad);
       arguments->pull_grads.push_back(ToBlock(*grad));
     }
     return absl::OkStatus();
@@ -129,16 +129,6 @@ class BackwardOp : public OpKernel {
 
   static void Zero(Tensor* tensor) {
     std::fill_n(static_cast<char*>(tensor->data()), tensor->TotalBytes(), 0);
-  }
-
-  bool EveryTypePulls(size_t pull) const {
-    const std::vector<Program>& programs = compiled_.model.programs;
-    return std::all_of(programs.begin(), programs.end(), [&](const Program& p) {
-      return std::any_of(p.nodes.begin(), p.nodes.end(), [&](const Node& node) {
-        return node.kind == NodeKind::kPullGrad &&
-               node.index == static_cast<int>(pull);
-      });
-    });
   }
 
   const std::shared_ptr<StoragePool> pool_;

@@ -1,5 +1,6 @@
 #include "cc/kernels/compile.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "cc/core/passes/classify.h"
@@ -37,6 +38,16 @@ absl::Status Compile(tensorflow::OpKernelConstruction* context,
     compiled->result_captures.push_back(std::move(lowered.result_captures));
   }
   return ToAbsl(FinishModel(&compiled->model));
+}
+
+bool EveryTypeHas(const Model& model, NodeKind kind, size_t index) {
+  const auto has = [&](const Program& program) {
+    return std::any_of(
+        program.nodes.begin(), program.nodes.end(), [&](const Node& node) {
+          return node.kind == kind && node.index == static_cast<int>(index);
+        });
+  };
+  return std::all_of(model.programs.begin(), model.programs.end(), has);
 }
 
 Block ToBlock(const tensorflow::Tensor& tensor) {

@@ -176,22 +176,12 @@ class ForwardOp : public OpKernel {
       shape.InsertDim(0, arguments->schedule.num_vertices());
       Tensor* push = nullptr;
       TF_RETURN_IF_ERROR(context->allocate_output(i, shape, &push));
-      if (!EveryTypePushes(i)) {
+      if (!EveryTypeHas(compiled_.model, NodeKind::kPush, i)) {
         std::fill_n(static_cast<char*>(push->data()), push->TotalBytes(), 0);
       }
       arguments->pushes.push_back(ToBlock(*push));
     }
     return absl::OkStatus();
-  }
-
-  bool EveryTypePushes(size_t push) const {
-    const std::vector<Program>& programs = compiled_.model.programs;
-    return std::all_of(programs.begin(), programs.end(), [&](const Program& p) {
-      return std::any_of(p.nodes.begin(), p.nodes.end(), [&](const Node& node) {
-        return node.kind == NodeKind::kPush &&
-               node.index == static_cast<int>(push);
-      });
-    });
   }
 
   const std::shared_ptr<StoragePool> pool_;
