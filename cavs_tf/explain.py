@@ -1,6 +1,7 @@
 """Says how a model runs."""
 
 import collections
+import dataclasses
 import json
 
 import numpy as np
@@ -41,8 +42,7 @@ def _describe(model, pairs):
     description = ops.cavs_describe(
         vertex_functions=[function for function, _ in pairs],
         vertex_signatures=[signature for _, signature in pairs],
-        eager=model.options.eager,
-        lazy=model.options.lazy,
+        **dataclasses.asdict(model.options),
     )
     return json.loads(description.numpy())
 

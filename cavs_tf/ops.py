@@ -4,9 +4,12 @@
 methods of `GraphSupport`. Source: Xu et al. 2018, "Cavs", arXiv:1712.04048, section 3.1.
 """
 
+import dataclasses
+
 import tensorflow as tf
 
 from cavs_tf._library import ops as _ops
+from cavs_tf.options import Options
 
 
 def gather(state, child_row):
@@ -147,8 +150,7 @@ def _forward_grad(op, *grads):
         ],
         Tpulls=[t for t, f in zip(pull_types, float_pulls, strict=True) if f],
         Tcaptures=[t for t, d in zip(grad_types, differentiable, strict=True) if d],
-        eager=op.get_attr("eager"),
-        lazy=op.get_attr("lazy"),
+        **{field.name: op.get_attr(field.name) for field in dataclasses.fields(Options)},
     )
     computed = iter([*results.pull_grads, *results.capture_grads])
     schedule = [None] * (len(op.inputs) - len(pull_types) - len(capture_types))

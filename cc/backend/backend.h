@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "cc/backend/dtype.h"
 
@@ -65,6 +66,29 @@ enum class Elementwise : uint8_t {
 
 constexpr bool IsBinary(Elementwise op) { return op >= Elementwise::kAdd; }
 
+// Several elementwise operators as one. Values are numbered: first those in
+// memory, then those that live in a tile of scratch only.
+struct ElementwiseGroup {
+  struct Step {
+    Elementwise op;
+    int16_t x, y, out;  // Values; y is x for operators of one operand.
+  };
+  std::vector<Step> steps;
+  int num_operands = 0;  // Values in memory.
+  int num_scratch = 0;   // At most kMaxScratch.
+  static constexpr int kMaxScratch = 16;
+  static constexpr int kMaxValues = 64;  // Of both kinds.
+};
+
+// Where one value of a group lies: row i at data + i * pitch, so that with a
+// pitch of 0 one row stands for all. Of a `column` only the first element of a
+// row is read, for all columns.
+struct GroupOperand {
+  void* data = nullptr;
+  int64_t pitch = 0;
+  bool column = false;
+};
+
 // The kernels of one device, for one caller.
 //
 // Blocks are fp32 or fp64 unless a method says otherwise; the caller has
@@ -85,13 +109,25 @@ class Backend {
   // expected of the memory).
   virtual size_t PackedBytes(DType dtype, int64_t k, int64_t n) const = 0;
 
-  // Lays out `w` ([k, n], or [n, k] if `transpose`) for MatMulPacked.
-  virtual void Pack(DType dtype, ConstBlock w, bool transpose,
-                    void* packed) const = 0;
+  // Columns of products are shared out in multiples of this.
+  virtual int64_t ColumnGrain(DType dtype) const = 0;
+
+  // Lays out `w` ([k, m], or [m, k] if `transpose`) for MatMulPacked, as the m
+  // columns from `first_column`, a multiple of ColumnGrain(), of a [k, n]
+  // right-hand side. So weights come to stand side by side.
+  virtual void Pack(DType dtype, ConstBlock w, bool transpose, int64_t n,
+                    int64_t first_column, void* packed) const = 0;
 
   // c[M, n] = a[M, k] * packed, or += if `accumulate`.
   virtual void MatMulPacked(DType dtype, ConstBlock a, const void* packed,
                             Block c, bool accumulate) const = 0;
+
+  // Columns [first_column, end_column) of that, on the calling thread alone.
+  // `first_column` is a multiple of ColumnGrain(); c is the whole result.
+  virtual void MatMulPackedColumns(DType dtype, ConstBlock a,
+                                   const void* packed, Block c,
+                                   int64_t first_column, int64_t end_column,
+                                   bool accumulate) const = 0;
 
   // c[M, n] = a[M, k] * b, or += if `accumulate`; b is [k, n], or [n, k] if
   // `transpose_b`. For right-hand sides used too seldom to pay for packing.
@@ -113,6 +149,12 @@ class Backend {
   // is broadcast along that side. `out` may be an operand of the same size.
   virtual void Binary(Elementwise op, DType dtype, ConstBlock x, ConstBlock y,
                       Block out) const = 0;
+
+  // A whole group as one kernel: its steps run over tiles that stay in the
+  // cache nearest to the processor. operands[i] says where value i lies.
+  virtual void Group(DType dtype, const ElementwiseGroup& group,
+                     const GroupOperand* operands, int64_t rows,
+                     int64_t cols) const = 0;
 
   // --- sums -----------------------------------------------------------------
 

@@ -18,8 +18,7 @@ class DynamicTensor {
   DynamicTensor() = default;
 
   // `capacity` rows of `columns` elements, `pitch` elements apart. With
-  // `reused` there is room for one task only: every view starts at the first
-  // row.
+  // `reused` they are those of one task at a time, counted from its first.
   DynamicTensor(DType dtype, void* base, int64_t capacity, int64_t columns,
                 int64_t pitch, bool reused)
       : base_(static_cast<char*>(base)),
@@ -31,7 +30,6 @@ class DynamicTensor {
 
   // The rows [offset, offset + bs).
   Block View(int64_t offset, int64_t bs) const {
-    if (reused_) offset = 0;
     assert(offset + bs <= capacity_);
     return {base_ + offset * pitch_ * static_cast<int64_t>(SizeOf(dtype_)), bs,
             columns_, pitch_};
@@ -50,6 +48,7 @@ class DynamicTensor {
   int64_t capacity() const { return capacity_; }
   int64_t columns() const { return columns_; }
   int64_t pitch() const { return pitch_; }
+  bool reused() const { return reused_; }
 
  private:
   char* base_ = nullptr;

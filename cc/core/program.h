@@ -43,6 +43,10 @@ struct Symbol {
 
   // The rows of one task are forgotten when the next begins (on roots).
   bool reused = false;
+  // Does any node read or write it in memory, or a piece of it (on roots)? Not
+  // so if it lives in the scratch of a group, or if no one computes it any
+  // more.
+  bool stored = true;
 
   // kConstant: its value.
   std::shared_ptr<const TensorRef> constant;
@@ -69,13 +73,16 @@ enum class NodeKind : uint8_t {
   kPushGrad,     // out <- gradient of external output `index`
   kVertexIds,    // out <- the vertex of each row
   // What is computed between them.
-  kMatMul,  // out = in[0] * in[1], in[1] invariant, transposed if `transpose`
+  // out = in[0] * in[1], or += if `accumulate`; in[1] is invariant, transposed
+  // if `transpose`. With more invariants, their columns stand side by side.
+  kMatMul,
   kWeightGrad,   // out (+)= transpose(in[0]) * in[1], a sum over rows
   kSumRows,      // out (+)= sum over rows
   kSumColumns,   // out = sum within each row
   kElementwise,  // out = op(in[0]) or op(in[0], in[1]), broadcasting
   kCopy,         // out = in[0]
   kZero,         // out = 0
+  kGroup,        // `members`, elementwise all, as one kernel
   kForeign,      // anything else, by the framework's own kernel
 };
 
@@ -87,6 +94,7 @@ enum class Stage : uint8_t {
   kLazy,      // Over all rows after the last task.
   kEpilogue,  // Once: needs finished sums over rows.
 };
+constexpr int kNumStages = 5;
 
 struct Node {
   NodeKind kind = NodeKind::kForeign;
@@ -95,9 +103,39 @@ struct Node {
   std::vector<int> inputs, outputs;
   Elementwise elementwise = Elementwise::kIdentity;
   bool transpose = false;
-  int index = -1;  // Slot of a gather; number of a pull or push.
+  bool accumulate = false;
+  bool adds = false;  // kForeign: is the result the sum of its inputs?
+  int index = -1;     // Slot of a gather; number of a pull or push.
+  // kGroup: what it computes, and the symbols that its operands are. Those that
+  // are written are outputs too, the others inputs.
+  std::vector<Node> members;
+  ElementwiseGroup group;
+  std::vector<int> operands;
   std::shared_ptr<ForeignOp> foreign;
   Stage stage = Stage::kCritical;
+};
+
+// How the work of a phase is shared out among workers.
+enum class Sharing : uint8_t {
+  kRows,     // Every node, for a block of rows.
+  kColumns,  // Every node, for the same share of each `unit` columns.
+  kSums,     // Sums over rows: tiles of the results.
+  kWhole,    // Node by node; each node's kernel shares out its own work.
+};
+
+// Nodes (by number) between which no worker has to wait for another.
+struct Phase {
+  Sharing sharing;
+  std::vector<int> nodes;
+};
+
+// How a stage may run: over many rows by blocks of rows; over few, where all
+// workers would have to read all weights, by columns.
+struct StagePlan {
+  std::vector<Phase> by_rows;
+  std::vector<Phase> by_columns;  // Empty if that cannot be done.
+  int64_t unit = 0;               // Columns come in multiples of this.
+  double nanos_per_row = 0;       // On one worker, roughly.
 };
 
 // Immutable once compiled; any number of runs may share it.
@@ -107,6 +145,7 @@ struct Program {
   // F: the forward symbols that the derivative reads, in tape order.
   // Derivative: the gradients of the captures.
   std::vector<int> results;
+  StagePlan plans[kNumStages];
 
   // The symbol whose storage `symbol` is a view of, and where in its rows.
   int Root(int symbol, int64_t* offset) const {

@@ -36,6 +36,7 @@ int64_t ProgramRun::RowsToStore(const Symbol& symbol) const {
 
 bool ProgramRun::IsStored(const Symbol& symbol) const {
   return symbol.source == SymbolSource::kNode && symbol.parent < 0 &&
+         symbol.stored &&
          (symbol.kind == SymbolKind::kRows ||
           symbol.kind == SymbolKind::kReduced);
 }
@@ -59,19 +60,40 @@ Status ProgramRun::Bind() {
   return Status();
 }
 
+std::pair<std::vector<int>, bool> ProgramRun::PackingKey(const Node& node) {
+  return {{node.inputs.begin() + 1, node.inputs.end()}, node.transpose};
+}
+
 // Which weights are worth packing, and the bytes they take.
 size_t ProgramRun::PlanPacking() {
   size_t bytes = 0;
   for (const Node& node : program_.nodes) {
     if (node.kind != NodeKind::kMatMul || rows_.size() < kRowsToPack) continue;
-    const Symbol& weight = symbol(node.inputs[1]);
-    const auto key = std::make_pair(node.inputs[1], node.transpose);
-    if (!packed_.emplace(key, Packed()).second) continue;
-    const int64_t k = weight.shape[node.transpose ? 1 : 0];
-    const int64_t n = weight.shape[node.transpose ? 0 : 1];
-    bytes += Arena::Padded(env_.backend->PackedBytes(weight.dtype, k, n));
+    const auto [packed, is_new] = packed_.emplace(PackingKey(node), Packed());
+    if (!is_new) continue;
+    packed->second.columns = symbol(node.outputs[0]).columns();
+    packed->second.depth = symbol(node.inputs[0]).columns();
+    bytes += Arena::Padded(PackedBytes(packed->second, node.inputs[1]));
   }
   return bytes;
+}
+
+size_t ProgramRun::PackedBytes(const Packed& packed, int weight) const {
+  return env_.backend->PackedBytes(symbol(weight).dtype, packed.depth,
+                                   packed.columns);
+}
+
+void ProgramRun::PackWeights() {
+  for (auto& [key, packed] : packed_) {
+    int64_t column = 0;
+    for (int weight : key.first) {
+      const Symbol& w = symbol(weight);
+      const ConstBlock block(Dense(weight), w.shape[0], w.shape[1], w.shape[1]);
+      env_.backend->Pack(w.dtype, block, key.second, packed.columns, column,
+                         packed.data);
+      column += w.shape[key.second ? 0 : 1];
+    }
+  }
 }
 
 // One buffer for all `wanted` roots, and the packed weights if there is room
@@ -107,10 +129,7 @@ Status ProgramRun::BindStored(const std::vector<bool>& wanted,
   }
   if (extra_bytes == 0) return Status();
   for (auto& [key, packed] : packed_) {
-    const Symbol& weight = symbol(key.first);
-    packed.data = arena.Take(env_.backend->PackedBytes(
-        weight.dtype, weight.shape[key.second ? 1 : 0],
-        weight.shape[key.second ? 0 : 1]));
+    packed.data = arena.Take(PackedBytes(packed, key.first[0]));
   }
   return Status();
 }
@@ -144,6 +163,7 @@ void ProgramRun::BindViews() {
     if (s.parent < 0) continue;
     int64_t offset;
     const int root = program_.Root(static_cast<int>(id), &offset);
+    if (!symbol(root).stored) continue;
     if (s.kind == SymbolKind::kRows) {
       values_[id].rows = values_[root].rows.Columns(offset, s.columns());
     } else {
@@ -155,162 +175,48 @@ void ProgramRun::BindViews() {
 
 Block ProgramRun::Rows(int id, int64_t first, int64_t count) const {
   assert(symbol(id).kind == SymbolKind::kRows);
-  return values_[id].rows.View(first, count);
+  const DynamicTensor& rows = values_[id].rows;
+  return rows.View(rows.reused() ? first - first_of_task_ : first, count);
 }
 
 ConstBlock ProgramRun::Operand(int id, int64_t first, int64_t count) const {
   if (symbol(id).kind == SymbolKind::kRows) return Rows(id, first, count);
   const int64_t columns = symbol(id).columns();
-  return {values_[id].dense.data, 1, columns, columns};
+  return {Dense(id), 1, columns, columns};
+}
+
+char* ProgramRun::Dense(int id) const {
+  int64_t offset;
+  const int root = program_.Root(id, &offset);
+  return static_cast<char*>(values_[root].dense.data) +
+         offset * SizeOf(symbol(id).dtype);
 }
 
 Status ProgramRun::RunPrologue() {
-  CAVS_RETURN_IF_ERROR(RunStage(Stage::kPrologue, 0, 0, 0));
+  for (const Node& node : program_.nodes) {
+    if (node.stage != Stage::kPrologue) continue;
+    CAVS_RETURN_IF_ERROR(RunForeign(node, 0, 0, 0));
+  }
   for (const Node& node : program_.nodes) {
     if (node.kind == NodeKind::kForeign) continue;
     for (int id : node.inputs) {
-      const TensorRef& value = values_[id].dense;
-      if (symbol(id).kind != SymbolKind::kInvariant ||
-          value.shape == symbol(id).shape) {
+      int64_t offset;
+      const int root = program_.Root(id, &offset);
+      const TensorRef& value = values_[root].dense;
+      if (symbol(root).kind != SymbolKind::kInvariant ||
+          value.shape == symbol(root).shape) {
         continue;
       }
       return InvalidArgument(
           "vertex function: operator ", node.name, " (", node.op,
           ") got a weight of shape ", ShapeText(value.shape), " but expected ",
-          ShapeText(symbol(id).shape),
+          ShapeText(symbol(root).shape),
           ", as when it was traced. What is computed from weights alone must "
           "keep its shape.");
     }
   }
+  PackWeights();
   return Status();
-}
-
-Status ProgramRun::RunRows(Stage stage) {
-  // The whole minibatch at once; opaque values never get here.
-  if (rows_.size() == 0) return Status();
-  return RunStage(stage, 0, rows_.size(), 0);
-}
-
-Status ProgramRun::RunStage(Stage stage, int64_t first, int64_t count,
-                            int64_t task) {
-  for (const Node& node : program_.nodes) {
-    if (node.stage != stage) continue;
-    CAVS_RETURN_IF_ERROR(RunNode(node, first, count, task));
-  }
-  return Status();
-}
-
-Status ProgramRun::RunNode(const Node& node, int64_t first, int64_t count,
-                           int64_t task) {
-  const Backend& backend = *env_.backend;
-  switch (node.kind) {
-    case NodeKind::kForeign:
-      return RunForeign(node, first, count, task);
-    case NodeKind::kMatMul:
-      RunProduct(node, first, count);
-      return Status();
-    case NodeKind::kWeightGrad:
-    case NodeKind::kSumRows:
-      AddUp(node, first, count);
-      return Status();
-    default:
-      break;
-  }
-  if (node.kind <= NodeKind::kVertexIds) {
-    RunPassing(node, first, count);
-    return Status();
-  }
-  const Block out = Rows(node.outputs[0], first, count);
-  const DType dtype = symbol(node.outputs[0]).dtype;
-  if (node.kind == NodeKind::kZero) {
-    backend.Zero(dtype, out);
-    return Status();
-  }
-  const ConstBlock in = Operand(node.inputs[0], first, count);
-  if (node.kind == NodeKind::kCopy) {
-    backend.Copy(dtype, in, out);
-  } else if (node.kind == NodeKind::kSumColumns) {
-    backend.SumColumns(dtype, in, out);
-  } else if (IsBinary(node.elementwise)) {
-    backend.Binary(node.elementwise, dtype, in,
-                   Operand(node.inputs[1], first, count), out);
-  } else {
-    backend.Unary(node.elementwise, dtype, in, out);
-  }
-  return Status();
-}
-
-void ProgramRun::RunProduct(const Node& node, int64_t first, int64_t count) {
-  const Symbol& weight = symbol(node.inputs[1]);
-  const ConstBlock a = Rows(node.inputs[0], first, count);
-  const Block c = Rows(node.outputs[0], first, count);
-  const TensorRef& w = values_[node.inputs[1]].dense;
-  const ConstBlock b(w.data, weight.shape[0], weight.shape[1], weight.shape[1]);
-  const auto packed = packed_.find({node.inputs[1], node.transpose});
-  if (packed == packed_.end()) {
-    env_.backend->MatMul(weight.dtype, a, b, node.transpose, c, false);
-    return;
-  }
-  if (!packed->second.ready) {
-    env_.backend->Pack(weight.dtype, b, node.transpose, packed->second.data);
-    packed->second.ready = true;
-  }
-  env_.backend->MatMulPacked(weight.dtype, a, packed->second.data, c, false);
-}
-
-// Sums over rows: the first writes, further tasks add.
-void ProgramRun::AddUp(const Node& node, int64_t first, int64_t count) {
-  const Symbol& sum = symbol(node.outputs[0]);
-  Value& value = values_[node.outputs[0]];
-  const ConstBlock x = Rows(node.inputs[0], first, count);
-  if (node.kind == NodeKind::kSumRows) {
-    const Block out{value.dense.data, 1, sum.columns(), sum.columns()};
-    env_.backend->SumRows(sum.dtype, x, out, value.written);
-  } else {
-    const ConstBlock y = Rows(node.inputs[1], first, count);
-    const Block out{value.dense.data, x.cols, y.cols, y.cols};
-    env_.backend->MatMulTransposeA(sum.dtype, x, y, out, value.written);
-  }
-  value.written = true;
-}
-
-void ProgramRun::RunPassing(const Node& node, int64_t first, int64_t count) {
-  const Backend& backend = *env_.backend;
-  const bool writes = !node.outputs.empty();
-  const int id = writes ? node.outputs[0] : node.inputs[0];
-  const DType dtype = symbol(id).dtype;
-  const Block rows = Rows(id, first, count);
-  const int32_t* vertex = rows_.vertex().data() + first;
-  const int32_t* state_row = rows_.state_row().data() + first;
-  switch (node.kind) {
-    case NodeKind::kGather:
-      backend.GatherRows(dtype, ext_.state,
-                         rows_.child_row(node.index).data() + first, rows);
-      return;
-    case NodeKind::kGatherGrad:
-      backend.ScatterAddRows(
-          dtype, rows, rows_.child_row(node.index).data() + first, ext_.state);
-      return;
-    case NodeKind::kScatter:
-      backend.ScatterRows(dtype, rows, state_row, ext_.state);
-      return;
-    case NodeKind::kScatterGrad:
-      backend.GatherRows(dtype, ext_.state, state_row, rows);
-      return;
-    case NodeKind::kPull:
-    case NodeKind::kPushGrad:
-      backend.GatherRows(dtype, ext_.inputs[node.index], vertex, rows);
-      return;
-    case NodeKind::kPush:
-    case NodeKind::kPullGrad:
-      backend.ScatterRows(dtype, rows, vertex, ext_.outputs[node.index]);
-      return;
-    case NodeKind::kVertexIds:
-      backend.Copy(DType::kInt32, ConstBlock(vertex, count, 1, 1), rows);
-      return;
-    default:
-      assert(false && "not a passing node");
-  }
 }
 
 Status ProgramRun::RunEpilogue() {
@@ -321,7 +227,10 @@ Status ProgramRun::RunEpilogue() {
       std::memset(values_[id].dense.data, 0, s.columns() * SizeOf(s.dtype));
     }
   }
-  CAVS_RETURN_IF_ERROR(RunStage(Stage::kEpilogue, 0, 0, 0));
+  for (const Node& node : program_.nodes) {
+    if (node.stage != Stage::kEpilogue) continue;
+    CAVS_RETURN_IF_ERROR(RunForeign(node, 0, 0, 0));
+  }
   for (size_t i = 0; i < ext_.results.size(); ++i) {
     const TensorRef& from = values_[program_.results[i]].dense;
     const TensorRef& to = ext_.results[i];

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cc/backend/backend.h"
+#include "cc/backend/workers.h"
 #include "cc/core/dynamic_tensor.h"
 #include "cc/core/program.h"
 #include "cc/core/status.h"
@@ -20,7 +21,14 @@ namespace cavs {
 
 // Who computes, for one call of an op.
 struct Environment {
+  // Its kernels share out their own work.
   const Backend* backend = nullptr;
+  // Where the executor shares out the work itself: who does it, and with what
+  // kernels, which stay on the thread that calls them. Both or neither.
+  Workers* workers = nullptr;
+  const Backend* serial = nullptr;
+  // Work that takes one worker no longer than this is not shared out.
+  double nanos_to_share = 4000;
   StoragePool* pool = nullptr;
   void* host = nullptr;             // Handed to foreign operators.
   std::function<bool()> cancelled;  // Asked between tasks; may be empty.
@@ -71,19 +79,54 @@ class ProgramRun {
   std::vector<Value> TakeResults(std::vector<std::shared_ptr<void>>* memory);
 
  private:
+  // The columns [begin, end) of each `unit` columns; all if there is no unit.
+  struct Share {
+    int64_t unit = 0, begin = 0, end = 0;
+  };
+  // A tile of a sum over rows, and the nodes of a phase that add to it.
+  struct SumTile {
+    std::vector<int> nodes;
+    int64_t first_row, end_row, first_column, end_column;
+  };
+  // Weights side by side in the layout of the product kernel.
+  struct Packed {
+    void* data = nullptr;
+    int64_t depth = 0, columns = 0;
+  };
+
   Status RunRows(Stage stage);
   Status RunStage(Stage stage, int64_t first, int64_t count, int64_t task);
-  Status RunNode(const Node& node, int64_t first, int64_t count, int64_t task);
+  Status RunWhole(const Phase& phase, int64_t first, int64_t count,
+                  int64_t task);
+  void RunByRows(const Phase& phase, int64_t first, int64_t count,
+                 int64_t block);
+  void RunByColumns(const Phase& phase, int64_t unit, int64_t first,
+                    int64_t count, int parts);
+  void RunSums(const Phase& phase, int64_t first, int64_t count);
+  std::vector<SumTile> TilesOf(const Phase& phase) const;
+  void AddUp(const SumTile& tile, int64_t first, int64_t count,
+             const Backend& backend);
+  void AddUp(const Node& node, const SumTile& tile, int64_t first,
+             int64_t count, bool accumulate, const Backend& backend);
+
+  // One native node for rows [first, first + count) and a share of its columns.
+  void Compute(const Node& node, int64_t first, int64_t count,
+               const Share& share, const Backend& backend);
+  void ComputeProduct(const Node& node, int64_t first, int64_t count,
+                      const Share& share, const Backend& backend);
+  void ComputeGroup(const Node& node, int64_t first, int64_t count,
+                    const Share& share, const Backend& backend);
+  void ComputePassing(const Node& node, int64_t first, int64_t count,
+                      const Share& share, const Backend& backend);
   Status RunForeign(const Node& node, int64_t first, int64_t count,
                     int64_t task);
-  void RunProduct(const Node& node, int64_t first, int64_t count);
-  void RunPassing(const Node& node, int64_t first, int64_t count);
-  void AddUp(const Node& node, int64_t first, int64_t count);
 
   TensorRef Reference(int symbol, int64_t first, int64_t count, int64_t task);
   Block Rows(int symbol, int64_t first, int64_t count) const;
   // Rows, or a row-free value as one row to broadcast.
   ConstBlock Operand(int symbol, int64_t first, int64_t count) const;
+  // Where a row-free value, or a piece of one, begins.
+  char* Dense(int symbol) const;
   int64_t RowsToStore(const Symbol& symbol) const;
   // Does the run take memory for it? (Else it is given, a view, or has none.)
   bool IsStored(const Symbol& symbol) const;
@@ -92,7 +135,10 @@ class ProgramRun {
                     std::shared_ptr<void>* memory, size_t extra_bytes);
   void BindGiven();
   void BindViews();
+  static std::pair<std::vector<int>, bool> PackingKey(const Node& node);
+  size_t PackedBytes(const Packed& packed, int weight) const;
   size_t PlanPacking();
+  void PackWeights();
 
   const Symbol& symbol(int id) const { return program_.symbols[id]; }
 
@@ -102,12 +148,9 @@ class ProgramRun {
   Externals ext_;
   std::vector<Value> values_;
   std::shared_ptr<void> kept_, scratch_;
-  // Weights in the layout of the product kernel, by (symbol, transposed).
-  struct Packed {
-    void* data = nullptr;
-    bool ready = false;
-  };
-  std::map<std::pair<int, bool>, Packed> packed_;
+  int64_t first_of_task_ = 0;  // Of the rows that a stage is running over.
+  // By (weights, transposed).
+  std::map<std::pair<std::vector<int>, bool>, Packed> packed_;
 };
 
 }  // namespace cavs

@@ -2,14 +2,12 @@
 #include <memory>
 #include <vector>
 
-#include "cc/backend/cpu/cpu_backend.h"
 #include "cc/core/executor.h"
 #include "cc/kernels/compile.h"
 #include "cc/kernels/program_builder.h"
 #include "cc/kernels/status_util.h"
+#include "cc/kernels/step.h"
 #include "cc/kernels/tape_variant.h"
-#include "cc/kernels/tf_workers.h"
-#include "tensorflow/core/framework/cancellation.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/variant_op_registry.h"
 
@@ -53,17 +51,9 @@ class BackwardOp : public OpKernel {
     OP_REQUIRES_OK(context, AllocatePullGrads(context, tape, &arguments));
     OP_REQUIRES_OK(context, AllocateCaptureGrads(context, &arguments));
 
-    TfWorkers workers(context);
-    const CpuBackend backend(&workers);
-    Environment environment;
-    environment.backend = &backend;
-    environment.pool = pool_.get();
-    environment.host = context;
-    if (auto* manager = context->cancellation_manager()) {
-      environment.cancelled = [manager] { return manager->IsCancelled(); };
-    }
+    const Step step(context, pool_.get());
     OP_REQUIRES_OK(context, ToAbsl(RunBackward(compiled_.model, tape, arguments,
-                                               environment)));
+                                               step.environment())));
   }
 
  private:

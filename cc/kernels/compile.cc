@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "cc/core/passes/classify.h"
-#include "cc/core/passes/plan_memory.h"
+#include "cc/core/passes/run_passes.h"
 #include "cc/kernels/lower.h"
 #include "cc/kernels/status_util.h"
 #include "tensorflow/core/framework/attr_value.pb.h"
@@ -24,7 +23,9 @@ absl::Status Compile(tensorflow::OpKernelConstruction* context,
         StrCat(which, "_signatures: got ", signatures.size(), " but expected ",
                names.size(), ", one per function."));
   }
-  ClassifyOptions options;
+  PassOptions options;
+  TF_RETURN_IF_ERROR(context->GetAttr("merge", &options.merge));
+  TF_RETURN_IF_ERROR(context->GetAttr("fuse", &options.fuse));
   TF_RETURN_IF_ERROR(context->GetAttr("eager", &options.eager));
   TF_RETURN_IF_ERROR(context->GetAttr("lazy", &options.lazy));
   for (size_t i = 0; i < names.size(); ++i) {
@@ -32,8 +33,7 @@ absl::Status Compile(tensorflow::OpKernelConstruction* context,
     TF_RETURN_IF_ERROR(Lower(context->function_library(), names[i].name(),
                              signatures[i], &lowered));
     if (!keep_results) lowered.program.results.clear();
-    TF_RETURN_IF_ERROR(ToAbsl(Classify(options, &lowered.program)));
-    PlanMemory(&lowered.program);
+    TF_RETURN_IF_ERROR(ToAbsl(RunPasses(options, &lowered.program)));
     compiled->model.programs.push_back(std::move(lowered.program));
     compiled->result_captures.push_back(std::move(lowered.result_captures));
   }

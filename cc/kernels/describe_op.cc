@@ -62,6 +62,8 @@ const char* ToString(NodeKind kind) {
       return "copy";
     case NodeKind::kZero:
       return "zero";
+    case NodeKind::kGroup:
+      return "group";
     case NodeKind::kForeign:
       return "tensorflow";
   }

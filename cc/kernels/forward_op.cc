@@ -3,14 +3,12 @@
 #include <utility>
 #include <vector>
 
-#include "cc/backend/cpu/cpu_backend.h"
 #include "cc/core/executor.h"
 #include "cc/kernels/compile.h"
 #include "cc/kernels/program_builder.h"
 #include "cc/kernels/status_util.h"
+#include "cc/kernels/step.h"
 #include "cc/kernels/tape_variant.h"
-#include "cc/kernels/tf_workers.h"
-#include "tensorflow/core/framework/cancellation.h"
 #include "tensorflow/core/framework/op_kernel.h"
 
 namespace cavs {
@@ -54,15 +52,7 @@ class ForwardOp : public OpKernel {
     OP_REQUIRES_OK(context, ReadCaptures(context, &arguments));
     OP_REQUIRES_OK(context, AllocatePushes(context, &arguments));
 
-    TfWorkers workers(context);
-    const CpuBackend backend(&workers);
-    Environment environment;
-    environment.backend = &backend;
-    environment.pool = pool_.get();
-    environment.host = context;
-    if (auto* manager = context->cancellation_manager()) {
-      environment.cancelled = [manager] { return manager->IsCancelled(); };
-    }
+    const Step step(context, pool_.get());
     std::shared_ptr<Tape> tape;
     if (keep_tape_) {
       tape = std::make_shared<Tape>();
@@ -71,7 +61,7 @@ class ForwardOp : public OpKernel {
       }
     }
     OP_REQUIRES_OK(context, ToAbsl(RunForward(compiled_.model, arguments,
-                                              environment, tape.get())));
+                                              step.environment(), tape.get())));
     Tensor* output = nullptr;
     OP_REQUIRES_OK(context,
                    context->allocate_output("tape", TensorShape({}), &output));

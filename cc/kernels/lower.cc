@@ -240,6 +240,8 @@ class Lowering {
     }
     cavs::Node& node = builder_.AddNode(NodeKind::kForeign, *traced.node,
                                         traced.inputs, outputs);
+    const std::string& op = traced.node->type_string();
+    node.adds = op == "AddN" || op == "Add" || op == "AddV2";
     return MakeForeignKernel(runtime_, *traced.node, &node.foreign);
   }
 

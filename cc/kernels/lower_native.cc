@@ -280,12 +280,10 @@ class NativeLowering {
     if (num_inputs() == 1) return Alias(0);
     Emit(NodeKind::kElementwise, {traced_.inputs[0], traced_.inputs[1]});
     builder_.program().nodes.back().elementwise = Elementwise::kAdd;
-    const int sum = builder_.Find(node_, 0);
     for (int i = 2; i < num_inputs(); ++i) {
-      builder_
-          .AddNode(NodeKind::kElementwise, node_, {sum, traced_.inputs[i]},
-                   {sum})
-          .elementwise = Elementwise::kAdd;
+      Emit(NodeKind::kElementwise,
+           {builder_.Find(node_, 0), traced_.inputs[i]});
+      builder_.program().nodes.back().elementwise = Elementwise::kAdd;
     }
     return true;
   }

@@ -7,7 +7,7 @@
 #include "cc/core/status.h"
 #include "cc/kernels/compile.h"
 #include "cc/kernels/program_builder.h"
-#include "cc/kernels/tf_workers.h"
+#include "cc/kernels/step.h"
 #include "tensorflow/core/framework/op_kernel.h"
 
 namespace cavs {
@@ -109,8 +109,9 @@ class RowOp : public OpKernel {
                 absl::UnimplementedError(
                     StrCat(kName, ": got ", DataTypeString(input.dtype()),
                            " but expected a numeric or boolean type.")));
-    TfWorkers workers(context);
-    Move(CpuBackend(&workers), dtype, ToBlock(input), rows, ToBlock(*output));
+    Step step(context, nullptr);
+    Move(*step.environment().backend, dtype, ToBlock(input), rows,
+         ToBlock(*output));
   }
 
  private:

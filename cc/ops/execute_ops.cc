@@ -94,6 +94,8 @@ REGISTER_OP("CavsForward")
     .Attr("keep_tape: bool = false")
     .Attr("eager: bool = true")
     .Attr("lazy: bool = true")
+    .Attr("merge: bool = true")
+    .Attr("fuse: bool = true")
     .SetShapeFn(ForwardShape)
     .Doc(R"doc(
 Evaluates a vertex function for every vertex of a minibatch of graphs.
@@ -127,6 +129,8 @@ push_shapes: The shape of one row of each push.
 keep_tape: Whether a CavsBackward follows.
 eager: Off, eager operators run task by task (for ablation).
 lazy: Off, lazy operators run task by task (for ablation).
+merge: Off, products stay as they were traced (for ablation).
+fuse: Off, elementwise operators run one by one (for ablation).
 )doc");
 
 REGISTER_OP("CavsBackward")
@@ -144,6 +148,8 @@ REGISTER_OP("CavsBackward")
     .Attr("Tcaptures: list(type) >= 0")
     .Attr("eager: bool = true")
     .Attr("lazy: bool = true")
+    .Attr("merge: bool = true")
+    .Attr("fuse: bool = true")
     .SetShapeFn(BackwardShape)
     .Doc(R"doc(
 The gradient of CavsForward: replays its tasks in reverse with the derivatives of
@@ -160,6 +166,8 @@ pull_shapes: The shape of one row of each floating-point pull.
 capture_shapes: The shape of each floating-point capture.
 eager: As in CavsForward.
 lazy: As in CavsForward.
+merge: As in CavsForward.
+fuse: As in CavsForward.
 )doc");
 
 REGISTER_OP("CavsDescribe")
@@ -168,6 +176,8 @@ REGISTER_OP("CavsDescribe")
     .Attr("vertex_signatures: list(string) >= 1")
     .Attr("eager: bool = true")
     .Attr("lazy: bool = true")
+    .Attr("merge: bool = true")
+    .Attr("fuse: bool = true")
     .SetIsStateful()
     .SetShapeFn(::tensorflow::shape_inference::ScalarShape)
     .Doc(R"doc(

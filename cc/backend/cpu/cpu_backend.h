@@ -32,10 +32,14 @@ class CpuBackend : public Backend {
   Isa isa() const { return isa_; }
 
   size_t PackedBytes(DType dtype, int64_t k, int64_t n) const override;
-  void Pack(DType dtype, ConstBlock w, bool transpose,
-            void* packed) const override;
+  int64_t ColumnGrain(DType dtype) const override;
+  void Pack(DType dtype, ConstBlock w, bool transpose, int64_t n,
+            int64_t first_column, void* packed) const override;
   void MatMulPacked(DType dtype, ConstBlock a, const void* packed, Block c,
                     bool accumulate) const override;
+  void MatMulPackedColumns(DType dtype, ConstBlock a, const void* packed,
+                           Block c, int64_t first_column, int64_t end_column,
+                           bool accumulate) const override;
   void MatMul(DType dtype, ConstBlock a, ConstBlock b, bool transpose_b,
               Block c, bool accumulate) const override;
   void MatMulTransposeA(DType dtype, ConstBlock a, ConstBlock b, Block c,
@@ -45,6 +49,10 @@ class CpuBackend : public Backend {
              Block out) const override;
   void Binary(Elementwise op, DType dtype, ConstBlock x, ConstBlock y,
               Block out) const override;
+
+  void Group(DType dtype, const ElementwiseGroup& group,
+             const GroupOperand* operands, int64_t rows,
+             int64_t cols) const override;
 
   void SumRows(DType dtype, ConstBlock x, Block out,
                bool accumulate) const override;
@@ -74,6 +82,9 @@ class CpuBackend : public Backend {
   template <typename T>
   void RunElementwise(Elementwise op, ConstBlock x, ConstBlock y,
                       Block out) const;
+  template <typename T>
+  void RunGroup(const ElementwiseGroup& group, const GroupOperand* operands,
+                int64_t rows, int64_t cols) const;
   template <typename T>
   void RunSumRows(ConstBlock x, Block out, bool accumulate) const;
   template <typename T>

@@ -62,8 +62,9 @@ void CpuBackend::RunElementwise(Elementwise op, ConstBlock x_block,
     return ParallelFor(workers_, rows, 1, nanos * cols, [&](Range range) {
       for (int64_t i = range.begin; i < range.end; ++i) {
         T value;
-        kernel(x.data + i * x.row_step, y.data + i * y.row_step, &value, 1);
-        copy(&value, nullptr, out + i * pitch, cols);
+        kernel({x.data + i * x.row_step, 0}, {y.data + i * y.row_step, 0},
+               {&value, 0}, 1, 1);
+        copy({&value, 0}, {&value, 0}, {out + i * pitch, 0}, 1, cols);
       }
     });
   }
@@ -75,16 +76,15 @@ void CpuBackend::RunElementwise(Elementwise op, ConstBlock x_block,
     // Parts begin at cache lines where the blocks do.
     const int64_t line = 64 / sizeof(T);
     return ParallelFor(workers_, rows * cols, line, nanos, [&](Range range) {
-      kernel(x.scalar ? x.data : x.data + range.begin,
-             y.scalar ? y.data : y.data + range.begin, out + range.begin,
-             range.end - range.begin);
+      kernel({x.scalar ? x.data : x.data + range.begin, 0},
+             {y.scalar ? y.data : y.data + range.begin, 0},
+             {out + range.begin, 0}, 1, range.end - range.begin);
     });
   }
   ParallelFor(workers_, rows, 1, nanos * cols, [&](Range range) {
-    for (int64_t i = range.begin; i < range.end; ++i) {
-      kernel(x.data + i * x.row_step, y.data + i * y.row_step, out + i * pitch,
-             cols);
-    }
+    kernel({x.data + range.begin * x.row_step, x.row_step},
+           {y.data + range.begin * y.row_step, y.row_step},
+           {out + range.begin * pitch, pitch}, range.end - range.begin, cols);
   });
 }
 

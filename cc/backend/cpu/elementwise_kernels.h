@@ -60,7 +60,7 @@ CAVS_INLINE V<T> LoadOperandFirst(const T* p, int64_t i, int64_t n) {
 }
 
 template <Elementwise kOp, typename T, Form kForm>
-void ElementwiseTile(const T* x, const T* y, T* out, int64_t n) {
+CAVS_INLINE void ElementwiseRow(const T* x, const T* y, T* out, int64_t n) {
   using S = Simd<T>;
   constexpr bool kScalarX = kForm == kScalarVector;
   constexpr bool kScalarY = kForm == kVectorScalar;
@@ -82,6 +82,15 @@ void ElementwiseTile(const T* x, const T* y, T* out, int64_t n) {
     S::StoreFirst(out + i, ApplyBinary<kOp, T>(vx, vy), left);
   } else {
     S::StoreFirst(out + i, ApplyUnary<kOp, T>(vx), left);
+  }
+}
+
+template <Elementwise kOp, typename T, Form kForm>
+void ElementwiseTile(TileRowsOf<const T> x, TileRowsOf<const T> y,
+                     TileRowsOf<T> out, int64_t rows, int64_t n) {
+  for (int64_t i = 0; i < rows; ++i) {
+    ElementwiseRow<kOp, T, kForm>(x.data + i * x.pitch, y.data + i * y.pitch,
+                                  out.data + i * out.pitch, n);
   }
 }
 

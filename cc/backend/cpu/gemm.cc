@@ -43,19 +43,21 @@ void CpuBackend::RunProduct(const Product<T>& p,
       static_cast<double>(p.m) * p.n * std::max<int64_t>(p.k, 1);
   const int parts =
       PartsFor(*workers_, terms * kNanosPerTerm * (sizeof(T) / sizeof(float)));
-  if (parts == 1) return kernel(p, {0, p.m}, {0, panels});
+  if (parts == 1) return kernel(p, {0, p.m}, {0, p.n});
   // The share of the work that the busiest worker gets.
   const double by_panel = static_cast<double>(CeilDiv(panels, parts)) / panels;
   const double by_tile = static_cast<double>(CeilDiv(tiles, parts)) / tiles;
   if (by_panel <= by_tile) {
     workers_->Run(parts, [&](int i) {
       const Range mine = PartOf(panels, 1, i, parts);
-      if (mine.begin < mine.end) kernel(p, {0, p.m}, mine);
+      const Range columns = {mine.begin * table.panel,
+                             std::min(p.n, mine.end * table.panel)};
+      if (mine.begin < mine.end) kernel(p, {0, p.m}, columns);
     });
   } else {
     workers_->Run(parts, [&](int i) {
       const Range mine = {p.m * i / parts, p.m * (i + 1) / parts};
-      if (mine.begin < mine.end) kernel(p, mine, {0, panels});
+      if (mine.begin < mine.end) kernel(p, mine, {0, p.n});
     });
   }
 }
@@ -70,17 +72,25 @@ size_t CpuBackend::PackedBytes(DType dtype, int64_t k, int64_t n) const {
   return bytes;
 }
 
-void CpuBackend::Pack(DType dtype, ConstBlock w, bool transpose,
-                      void* packed) const {
+int64_t CpuBackend::ColumnGrain(DType dtype) const {
+  return dtype == DType::kFloat64 ? tables_->float64.lanes
+                                  : tables_->float32.lanes;
+}
+
+void CpuBackend::Pack(DType dtype, ConstBlock w, bool transpose, int64_t n,
+                      int64_t first_column, void* packed) const {
   const int64_t k = transpose ? w.cols : w.rows;
-  const int64_t n = transpose ? w.rows : w.cols;
+  const int64_t columns = transpose ? w.rows : w.cols;
+  assert(first_column % ColumnGrain(dtype) == 0 && first_column + columns <= n);
   WithFloatType(dtype, [&](auto zero) {
     using T = decltype(zero);
     const KernelTable<T>& table = kernels<T>();
-    const int64_t panels = CeilDiv(n, table.panel);
-    const double nanos = kNanosPerPacked * k * table.panel;
-    ParallelFor(workers_, panels, 1, nanos, [&](Range range) {
-      table.pack(static_cast<const T*>(w.data), w.pitch, transpose, k, n, range,
+    const double nanos = kNanosPerPacked * k;
+    ParallelFor(workers_, columns, table.panel, nanos, [&](Range range) {
+      const int64_t step = transpose ? w.pitch : 1;
+      table.pack(static_cast<const T*>(w.data) + range.begin * step, w.pitch,
+                 transpose, k, n,
+                 {first_column + range.begin, first_column + range.end},
                  static_cast<T*>(packed));
     });
   });
@@ -94,6 +104,20 @@ void CpuBackend::MatMulPacked(DType dtype, ConstBlock a, const void* packed,
     Product<T> p = MakeProduct<T>(a, packed, c, accumulate);
     p.k = a.cols;
     RunProduct(p, kernels<T>().multiply_packed);
+  });
+}
+
+void CpuBackend::MatMulPackedColumns(DType dtype, ConstBlock a,
+                                     const void* packed, Block c,
+                                     int64_t first_column, int64_t end_column,
+                                     bool accumulate) const {
+  assert(a.rows == c.rows && first_column % ColumnGrain(dtype) == 0);
+  WithFloatType(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    Product<T> p = MakeProduct<T>(a, packed, c, accumulate);
+    p.k = a.cols;
+    if (p.m == 0) return;
+    kernels<T>().multiply_packed(p, {0, p.m}, {first_column, end_column});
   });
 }
 

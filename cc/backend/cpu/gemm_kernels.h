@@ -165,23 +165,13 @@ void MultiplyPanel(TileArgs<T> t, int64_t rows, int64_t width) {
   }
 }
 
-template <typename T>
-int64_t PanelWidth(const Product<T>& p, int64_t panel) {
-  return Smaller(kPanel<T>, p.n - panel * kPanel<T>);
-}
-
-template <typename T>
-int64_t PaddedWidth(int64_t width) {
-  return CeilDiv(width, Simd<T>::kLanes) * Simd<T>::kLanes;
-}
-
 // A slice of a panel (256 KiB of it) and a block of a stay in the L2 cache
 // together while each is used again.
 constexpr int64_t kSliceDepth = 1024;
 constexpr int64_t kBlockBytes = 256 << 10;
 
 template <typename T>
-void MultiplyPacked(const Product<T>& p, Range rows, Range panels) {
+void MultiplyPacked(const Product<T>& p, Range rows, Range columns) {
   const int64_t slices = p.k == 0 ? 1 : CeilDiv(p.k, kSliceDepth);
   for (int64_t s = 0; s < slices; ++s) {
     const int64_t first = p.k * s / slices;
@@ -192,16 +182,19 @@ void MultiplyPacked(const Product<T>& p, Range rows, Range panels) {
             ? TileRows(kPanelVectors)
             : fit / TileRows(kPanelVectors) * TileRows(kPanelVectors);
     for (int64_t row = rows.begin; row < rows.end; row += block) {
-      for (int64_t j = panels.begin; j < panels.end; ++j) {
-        const int64_t width = PanelWidth(p, j);
-        const int64_t padded = PaddedWidth<T>(width);
-        const T* b = p.b + j * kPanel<T> * p.k + first * padded;
-        const T* next = j + 1 < panels.end ? b + kPanel<T> * p.k : b;
+      for (int64_t column = columns.begin; column < columns.end;) {
+        const PanelPiece piece = PieceOfPanel<T>(p.n, column, columns.end);
+        const T* b = p.b + (column - piece.in_panel) * p.k +
+                     first * piece.pitch + piece.in_panel;
+        const bool more = column + piece.width < columns.end;
+        const T* next =
+            more ? b - piece.in_panel + kPanel<T> * p.k : b - piece.in_panel;
         MultiplyPanel<T, false>(
-            {p.a + row * p.a_pitch + first, p.a_pitch, b, padded,
-             p.c + row * p.c_pitch + j * kPanel<T>, p.c_pitch, depth, 0,
+            {p.a + row * p.a_pitch + first, p.a_pitch, b, piece.pitch,
+             p.c + row * p.c_pitch + column, p.c_pitch, depth, 0,
              p.accumulate || s > 0, next},
-            Smaller(block, rows.end - row), width);
+            Smaller(block, rows.end - row), piece.width);
+        column += piece.width;
       }
     }
   }
@@ -212,7 +205,7 @@ constexpr int64_t kSliceBytes = 64 << 10;
 constexpr int64_t kGroupBytes = 1 << 10;  // Of a row of a.
 
 template <typename T>
-void Multiply(const Product<T>& p, Range rows, Range panels) {
+void Multiply(const Product<T>& p, Range rows, Range columns) {
   constexpr int64_t kDepth = kSliceBytes / (kPanel<T> * sizeof(T));
   alignas(64) T packed[kDepth * kPanel<T>];
   const int64_t count = rows.end - rows.begin;
@@ -223,20 +216,21 @@ void Multiply(const Product<T>& p, Range rows, Range panels) {
     const int64_t first = p.k * s / slices;
     const int64_t depth = p.k * (s + 1) / slices - first;
     const T* a = p.a + rows.begin * p.a_pitch + first;
-    for (int64_t j = panels.begin; j < panels.end; ++j) {
-      const int64_t width = PanelWidth(p, j);
-      const T* b = p.b + first * p.b_pitch + j * kPanel<T>;
+    for (int64_t column = columns.begin; column < columns.end;
+         column += kPanel<T>) {
+      const int64_t width = Smaller(kPanel<T>, columns.end - column);
+      const T* b = p.b + first * p.b_pitch + column;
       int64_t b_pitch = p.b_pitch;
-      if (!once || width < kPanel<T>) {
-        PackPanel<T>(p.b, p.b_pitch, p.transpose_b, p.n, j, first, depth,
-                     packed);
-        b = packed;
+      if (!once || width % Simd<T>::kLanes != 0) {
         b_pitch = PaddedWidth<T>(width);
+        PackBlock<T>(p.b, p.b_pitch, p.transpose_b, column, width, first, depth,
+                     b_pitch, packed);
+        b = packed;
       }
-      MultiplyPanel<T, false>({a, p.a_pitch, b, b_pitch,
-                               p.c + rows.begin * p.c_pitch + j * kPanel<T>,
-                               p.c_pitch, depth, 0, p.accumulate || s > 0, b},
-                              count, width);
+      MultiplyPanel<T, false>(
+          {a, p.a_pitch, b, b_pitch, p.c + rows.begin * p.c_pitch + column,
+           p.c_pitch, depth, 0, p.accumulate || s > 0, b},
+          count, width);
     }
   }
 }
@@ -244,7 +238,7 @@ void Multiply(const Product<T>& p, Range rows, Range panels) {
 // Both operands are copied, slice by slice: the rows of a wide matrix are far
 // apart, often by a power of two, and the caches hold few such rows at a time.
 template <typename T>
-void MultiplyTransposed(const Product<T>& p, Range rows, Range panels) {
+void MultiplyTransposed(const Product<T>& p, Range rows, Range columns) {
   constexpr int64_t kDepth = kSliceBytes / 2 / (kPanel<T> * sizeof(T));
   constexpr int64_t kColumns = kGroupBytes / sizeof(T);
   constexpr int64_t kPitch = kColumns + kLine<T>;
@@ -258,12 +252,14 @@ void MultiplyTransposed(const Product<T>& p, Range rows, Range panels) {
       const int64_t count = Smaller(kColumns, rows.end - row);
       PackColumns<T>(p.a + first * p.a_pitch + row, p.a_pitch, depth, count,
                      kPitch, a);
-      for (int64_t j = panels.begin; j < panels.end; ++j) {
-        const int64_t width = PanelWidth(p, j);
-        PackPanel<T>(p.b, p.b_pitch, false, p.n, j, first, depth, b);
+      for (int64_t column = columns.begin; column < columns.end;
+           column += kPanel<T>) {
+        const int64_t width = Smaller(kPanel<T>, columns.end - column);
+        PackBlock<T>(p.b, p.b_pitch, false, column, width, first, depth,
+                     PaddedWidth<T>(width), b);
         MultiplyPanel<T, true>({a, kPitch, b, PaddedWidth<T>(width),
-                                p.c + row * p.c_pitch + j * kPanel<T>,
-                                p.c_pitch, depth, 0, p.accumulate || s > 0, b},
+                                p.c + row * p.c_pitch + column, p.c_pitch,
+                                depth, 0, p.accumulate || s > 0, b},
                                count, width);
       }
     }

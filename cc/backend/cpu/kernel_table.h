@@ -33,22 +33,32 @@ struct Product {
   bool accumulate;
 };
 
-// Computes the rows `rows` of c, for the columns of its panels `panels`. The
-// kernels write nothing else, so disjoint pieces may run at the same time.
+// Computes the rows `rows` and columns `columns` of c; the first column is a
+// multiple of the vector length. The kernels write nothing else, so disjoint
+// pieces may run at the same time.
 template <typename T>
 using ProductKernel = void (*)(const Product<T>& product, Range rows,
-                               Range panels);
+                               Range columns);
 
-// How a tile kernel reads its operands: n elements, or one for all n.
+// How a tile kernel reads the rows of its operands: n elements, or one for all
+// n.
 enum Form { kVectorVector, kVectorScalar, kScalarVector, kNumForms };
 
 constexpr int kNumElementwise = static_cast<int>(Elementwise::kReluGrad) + 1;
 
-// out[i] = op(x[i], y[i]) for i < n; `y` is not read by operators of one
-// operand. `out` may be x or y. Written for tiles that stay in the L1 cache,
-// and good for any n.
+// Rows of elements, `pitch` apart; 0: one row that stands for all.
 template <typename T>
-using TileKernel = void (*)(const T* x, const T* y, T* out, int64_t n);
+struct TileRowsOf {
+  T* data;
+  int64_t pitch;
+};
+
+// out[i, j] = op(x[i, j], y[i, j]) for i < rows, j < n; `y` is not read by
+// operators of one operand. `out` may be x or y. Written for tiles that stay in
+// the L1 cache, and good for any size.
+template <typename T>
+using TileKernel = void (*)(TileRowsOf<const T> x, TileRowsOf<const T> y,
+                            TileRowsOf<T> out, int64_t rows, int64_t n);
 
 template <typename T>
 struct KernelTable {
@@ -56,11 +66,13 @@ struct KernelTable {
   int panel;  // Columns of a panel; the last one of a matrix may be narrower.
   int tile_rows;  // Rows of a tile of a full panel.
 
-  // Writes the panels `panels` of w ([k, n], or [n, k] if `transpose`): each
-  // panel's k rows of `panel` elements one after the other; of the last panel,
-  // as many elements as whole vectors need, padded by zeros.
+  // Writes the columns `columns` of a packed [k, n] matrix: panel after panel,
+  // of each its k rows of `panel` elements one after the other; of the last
+  // panel, as many elements as whole vectors need, padded by zeros. They are
+  // the first columns of w ([k, ...], or [..., k] if `transpose`). `columns`
+  // begins at a multiple of the vector length.
   void (*pack)(const T* w, int64_t pitch, bool transpose, int64_t k, int64_t n,
-               Range panels, T* packed);
+               Range columns, T* packed);
 
   ProductKernel<T> multiply_packed;  // a is [m, k]; b is the result of pack.
   ProductKernel<T> multiply;         // a is [m, k].

@@ -99,13 +99,17 @@ void PackRows(const T* w, int64_t pitch, int64_t k, int64_t width,
   }
 }
 
-// Rows [first, first + k) of one panel of w.
 template <typename T>
-void PackPanel(const T* w, int64_t pitch, bool transpose, int64_t n,
-               int64_t panel, int64_t first, int64_t k, T* packed) {
-  const int64_t column = panel * kPanel<T>;
-  const int64_t width = Smaller(kPanel<T>, n - column);
-  const int64_t padded = CeilDiv(width, Simd<T>::kLanes) * Simd<T>::kLanes;
+constexpr int64_t PaddedWidth(int64_t width) {
+  return CeilDiv(width, Simd<T>::kLanes) * Simd<T>::kLanes;
+}
+
+// Rows [first, first + k) and columns [column, column + width) of w, with rows
+// `padded` apart.
+template <typename T>
+void PackBlock(const T* w, int64_t pitch, bool transpose, int64_t column,
+               int64_t width, int64_t first, int64_t k, int64_t padded,
+               T* packed) {
   if (transpose) {
     PackRows<T>(w + column * pitch + first, pitch, k, width, padded, packed);
   } else {
@@ -113,11 +117,30 @@ void PackPanel(const T* w, int64_t pitch, bool transpose, int64_t n,
   }
 }
 
+// The columns of one panel that are in a range: `width` of them from `column`,
+// which is `in_panel` columns from where the panel begins. Rows of the packed
+// panel are `pitch` apart.
+struct PanelPiece {
+  int64_t column, width, in_panel, pitch;
+};
+
+template <typename T>
+CAVS_INLINE PanelPiece PieceOfPanel(int64_t n, int64_t column, int64_t end) {
+  const int64_t start = column / kPanel<T> * kPanel<T>;
+  const int64_t panel_end = Smaller(start + kPanel<T>, n);
+  return {column, Smaller(panel_end, end) - column, column - start,
+          PaddedWidth<T>(panel_end - start)};
+}
+
 template <typename T>
 void Pack(const T* w, int64_t pitch, bool transpose, int64_t k, int64_t n,
-          Range panels, T* packed) {
-  for (int64_t p = panels.begin; p < panels.end; ++p) {
-    PackPanel<T>(w, pitch, transpose, n, p, 0, k, packed + p * kPanel<T> * k);
+          Range columns, T* packed) {
+  for (int64_t column = columns.begin; column < columns.end;) {
+    const PanelPiece piece = PieceOfPanel<T>(n, column, columns.end);
+    PackBlock<T>(w, pitch, transpose, column - columns.begin, piece.width, 0, k,
+                 piece.pitch,
+                 packed + (column - piece.in_panel) * k + piece.in_panel);
+    column += piece.width;
   }
 }
 

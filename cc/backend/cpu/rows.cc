@@ -151,9 +151,10 @@ void CpuBackend::ScatterAddRows(DType dtype, ConstBlock src,
       const auto run = [&](auto zero) {
         using T = decltype(zero);
         const TileKernel<T> add = kernels<T>().elementwise[kAdd][kVectorVector];
-        ScatterAdd<T>(
-            workers_, src, rows, dst,
-            [add](const T* x, T* sum, int64_t n) { add(sum, x, sum, n); });
+        ScatterAdd<T>(workers_, src, rows, dst,
+                      [add](const T* x, T* sum, int64_t n) {
+                        add({sum, 0}, {x, 0}, {sum, 0}, 1, n);
+                      });
       };
       return dtype == DType::kFloat32 ? run(float()) : run(double());
     }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "cc/core/overlaps.h"
+
 namespace cavs {
 namespace {
 
@@ -21,11 +23,10 @@ bool PassesRows(NodeKind kind) { return kind <= NodeKind::kVertexIds; }
 class Classifier {
  public:
   Classifier(const ClassifyOptions& options, Program* program)
-      : options_(options), program_(*program) {}
+      : options_(options), program_(*program), overlaps_(*program) {}
 
   Status Run() {
     CAVS_RETURN_IF_ERROR(SplitOffRowFree());
-    FindOverlaps();
     FollowState();
     for (Node& node : program_.nodes) Place(&node);
     KeepOpaqueTogether();
@@ -70,38 +71,6 @@ class Classifier {
     return Status();
   }
 
-  void FindOverlaps() {
-    const int n = static_cast<int>(program_.symbols.size());
-    std::vector<int64_t> offset(n);
-    std::vector<std::vector<int>> members(n);
-    for (int id = 0; id < n; ++id) {
-      members[program_.Root(id, &offset[id])].push_back(id);
-    }
-    overlaps_.resize(n);
-    for (const std::vector<int>& same_root : members) {
-      for (int a : same_root) {
-        for (int b : same_root) {
-          if (offset[a] < offset[b] + symbol(b).columns() &&
-              offset[b] < offset[a] + symbol(a).columns()) {
-            overlaps_[a].push_back(b);
-          }
-        }
-        if (overlaps_[a].empty()) overlaps_[a].push_back(a);
-      }
-    }
-  }
-
-  // Is any symbol marked whose value any of `ids` shares?
-  bool Marked(const std::vector<bool>& mark,
-              const std::vector<int>& ids) const {
-    for (int id : ids) {
-      for (int other : overlaps_[id]) {
-        if (mark[other]) return true;
-      }
-    }
-    return false;
-  }
-
   static void Mark(const std::vector<int>& ids, std::vector<bool>* mark) {
     for (int id : ids) (*mark)[id] = true;
   }
@@ -119,11 +88,13 @@ class Classifier {
   }
 
   bool DependsOnState(const Node& node) const {
-    return BringsStateIn(node.kind) || Marked(gathered_, node.inputs);
+    return BringsStateIn(node.kind) ||
+           overlaps_.AnyMarked(gathered_, node.inputs);
   }
 
   bool Reaches(const Node& node) const {
-    return TakesStateOut(node.kind) || Marked(scattered_, node.outputs);
+    return TakesStateOut(node.kind) ||
+           overlaps_.AnyMarked(scattered_, node.outputs);
   }
 
   void Place(Node* node) const {
@@ -141,14 +112,16 @@ class Classifier {
     std::vector<bool> late(program_.symbols.size(), false);
     for (Node& node : program_.nodes) {
       if (!Moves(node)) continue;
-      const bool pinned = IsOpaque(node) || Marked(late, node.inputs);
+      const bool pinned =
+          IsOpaque(node) || overlaps_.AnyMarked(late, node.inputs);
       if (pinned && node.stage == Stage::kEager) node.stage = Stage::kCritical;
       if (node.stage == Stage::kCritical) Mark(node.outputs, &late);
     }
     std::vector<bool> early(program_.symbols.size(), false);
     for (auto it = program_.nodes.rbegin(); it != program_.nodes.rend(); ++it) {
       if (!Moves(*it)) continue;
-      const bool pinned = IsOpaque(*it) || Marked(early, it->outputs);
+      const bool pinned =
+          IsOpaque(*it) || overlaps_.AnyMarked(early, it->outputs);
       if (pinned && it->stage == Stage::kLazy) it->stage = Stage::kCritical;
       if (it->stage == Stage::kCritical) Mark(it->inputs, &early);
     }
@@ -174,8 +147,8 @@ class Classifier {
 
   const ClassifyOptions options_;
   Program& program_;
-  std::vector<std::vector<int>> overlaps_;  // Of each symbol, itself included.
-  std::vector<bool> gathered_;              // Depends on state that came in.
+  const Overlaps overlaps_;
+  std::vector<bool> gathered_;   // Depends on state that came in.
   std::vector<bool> scattered_;  // State that goes out depends on it.
 };
 

@@ -6,20 +6,27 @@ namespace cavs {
 
 void PlanMemory(Program* program) {
   std::vector<Symbol>& symbols = program->symbols;
-  const auto root = [&](int id) {
+  const auto root = [&](int id) -> Symbol& {
     int64_t offset;
-    return program->Root(id, &offset);
+    return symbols[program->Root(id, &offset)];
   };
   for (Symbol& symbol : symbols) {
+    symbol.stored = false;
     symbol.reused = symbol.kind == SymbolKind::kRows && symbol.parent < 0 &&
                     symbol.source == SymbolSource::kNode;
   }
+  const auto touch = [&](const Node& node, int id) {
+    root(id).stored = true;
+    if (node.stage != Stage::kCritical) root(id).reused = false;
+  };
   for (const Node& node : program->nodes) {
-    if (node.stage == Stage::kCritical) continue;
-    for (int id : node.inputs) symbols[root(id)].reused = false;
-    for (int id : node.outputs) symbols[root(id)].reused = false;
+    for (int id : node.inputs) touch(node, id);
+    for (int id : node.outputs) touch(node, id);
   }
-  for (int id : program->results) symbols[root(id)].reused = false;
+  for (int id : program->results) {
+    root(id).stored = true;
+    root(id).reused = false;
+  }
 }
 
 }  // namespace cavs

@@ -54,7 +54,8 @@ void Multiply(const Backend& backend, Kind kind, const Matrix<T>& a,
     case Kind::kPacked:
     case Kind::kPackedTransposed: {
       Packed packed(backend.PackedBytes(dtype, k, c.cols()));
-      backend.Pack(dtype, b.view(), TransposesB(kind), packed.data());
+      backend.Pack(dtype, b.view(), TransposesB(kind), c.cols(), 0,
+                   packed.data());
       EXPECT_TRUE(packed.GuardHolds());
       return backend.MatMulPacked(dtype, a.view(), packed.data(), c.block(),
                                   accumulate);

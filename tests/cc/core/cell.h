@@ -14,8 +14,7 @@
 
 #include "cc/backend/cpu/cpu_backend.h"
 #include "cc/core/executor.h"
-#include "cc/core/passes/classify.h"
-#include "cc/core/passes/plan_memory.h"
+#include "cc/core/passes/run_passes.h"
 #include "tests/cc/core/oracle.h"
 
 namespace cavs {
@@ -145,13 +144,12 @@ inline Schedule MakeSchedule(const Graph& graph, const Cell& cell) {
   return schedule;
 }
 
-inline Model Compile(std::vector<Program> programs, ClassifyOptions options) {
+inline Model Compile(std::vector<Program> programs, PassOptions options) {
   Model model;
   model.programs = std::move(programs);
   for (Program& program : model.programs) {
-    const Status status = Classify(options, &program);
+    const Status status = RunPasses(options, &program);
     EXPECT_TRUE(status.ok()) << status.message();
-    PlanMemory(&program);
   }
   const Status status = FinishModel(&model);
   EXPECT_TRUE(status.ok()) << status.message();
@@ -161,7 +159,7 @@ inline Model Compile(std::vector<Program> programs, ClassifyOptions options) {
 // The executor's side. Any number of threads may run one executor at once.
 class CellExecutor {
  public:
-  explicit CellExecutor(const Cell& cell, ClassifyOptions options = {})
+  explicit CellExecutor(const Cell& cell, PassOptions options = {})
       : cell_(cell),
         forward_(Compile(cell.forward, options)),
         backward_(Compile(cell.backward, options)),

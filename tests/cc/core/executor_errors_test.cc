@@ -168,7 +168,7 @@ TEST(ExecutorTest, CaptureGradientsOfAnotherShapeAreAnError) {
   Sketch f;
   f.program.results = {f.SumRows(f.PushGrad(0, 3))};
   model.programs = {f.program};
-  ASSERT_TRUE(Classify({}, &model.programs[0]).ok());
+  ASSERT_TRUE(RunPasses({}, &model.programs[0]).ok());
   SerialWorkers workers;
   const CpuBackend backend(&workers);
   const auto pool = std::make_shared<StoragePool>();

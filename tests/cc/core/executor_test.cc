@@ -19,11 +19,13 @@
 namespace cavs {
 namespace {
 
-std::vector<ClassifyOptions> AllSwitches() {
-  std::vector<ClassifyOptions> all(4);
-  for (int i = 0; i < 4; ++i) {
+std::vector<PassOptions> AllSwitches() {
+  std::vector<PassOptions> all(16);
+  for (int i = 0; i < 16; ++i) {
     all[i].eager = (i & 1) != 0;
     all[i].lazy = (i & 2) != 0;
+    all[i].merge = (i & 4) != 0;
+    all[i].fuse = (i & 8) != 0;
   }
   return all;
 }
@@ -65,16 +67,62 @@ std::vector<Graph> Minibatches(int arity, std::mt19937* random) {
           Graph()};
 }
 
+// Two workers that share out everything there is.
+void ExpectTeamMatchesOracle(const Cell& cell, const Graph& graph,
+                             uint32_t seed) {
+  const Experiment experiment(cell, graph, seed);
+  const Results want = experiment.RunOracle();
+  for (int count : {1, 2, 3}) {
+    ThreadedWorkers workers(count);
+    SerialWorkers alone;
+    const CpuBackend backend(&workers), serial(&alone);
+    Environment environment;
+    environment.backend = &backend;
+    environment.workers = &workers;
+    environment.serial = &serial;
+    environment.nanos_to_share = 0;
+    for (const PassOptions& options : AllSwitches()) {
+      SCOPED_TRACE(testing::Message()
+                   << count << " workers, eager " << options.eager << ", lazy "
+                   << options.lazy << ", merge " << options.merge << ", fuse "
+                   << options.fuse << ", seed " << seed);
+      const CellExecutor executor(cell, options);
+      ExpectNear(executor.Run(experiment, environment), want,
+                 ToleranceOf(cell.dtype));
+      if (testing::Test::HasFailure()) return;
+    }
+  }
+}
+
 void ExpectMatchesOracle(const Cell& cell, const Graph& graph, uint32_t seed) {
   const Experiment experiment(cell, graph, seed);
   const Results want = experiment.RunOracle();
-  for (const ClassifyOptions& options : AllSwitches()) {
-    SCOPED_TRACE(testing::Message() << "eager " << options.eager << ", lazy "
-                                    << options.lazy << ", seed " << seed);
+  for (const PassOptions& options : AllSwitches()) {
+    SCOPED_TRACE(testing::Message()
+                 << "eager " << options.eager << ", lazy " << options.lazy
+                 << ", merge " << options.merge << ", fuse " << options.fuse
+                 << ", seed " << seed);
     const CellExecutor executor(cell, options);
     ExpectNear(executor.Run(experiment), want, ToleranceOf(cell.dtype));
     if (testing::Test::HasFailure()) return;
   }
+}
+
+TEST(ExecutorTest, WorkersThatShareRowsOrColumnsMatchTheOracle) {
+  for (uint32_t seed = 0; seed < 24; ++seed) {
+    std::mt19937 random(seed);
+    const Cell cell =
+        RandomCell(DType::kFloat64, 1 + seed % 2, &random, seed % 3 ? 32 : 1);
+    const Graph graph = WithRandomTypes(RandomDag(40, cell.arity, &random),
+                                        cell.num_types(), &random);
+    ExpectTeamMatchesOracle(cell, graph, seed);
+    if (HasFailure()) return;
+  }
+  ExpectTeamMatchesOracle(TreeLstmCell(DType::kFloat64, 32, 32),
+                          Join({Chain(30), Chain(7)}), 1);
+  std::mt19937 random(7);
+  ExpectTeamMatchesOracle(TreeLstmCell(DType::kFloat32, 32, 48),
+                          RandomTree(300, 2, &random), 2);
 }
 
 TEST(ExecutorTest, TreeLstmMatchesTheOracleOnEveryKindOfMinibatch) {
@@ -175,7 +223,7 @@ TEST(ExecutorTest, AsksTheSystemForNoMemoryInSteadyState) {
         cell,
         WithRandomTypes(RandomDag(50, cell.arity, &random), num_types, &random),
         seed);
-    ClassifyOptions options;
+    PassOptions options;
     options.lazy = false;  // Sums task by task take memory for their terms.
     const CellExecutor executor(cell, options);
     for (int step = 0; step < 3; ++step) executor.Run(experiment);

@@ -9,8 +9,7 @@
 #include <vector>
 
 #include "cc/backend/cpu/cpu_backend.h"
-#include "cc/core/passes/classify.h"
-#include "cc/core/passes/plan_memory.h"
+#include "cc/core/passes/run_passes.h"
 #include "cc/core/program.h"
 #include "tests/cc/core/drawn_op.h"
 #include "tests/cc/core/sketch.h"
@@ -37,10 +36,10 @@ class LambdaOp : public ForeignOp {
 class CountingBackend : public CpuBackend {
  public:
   using CpuBackend::CpuBackend;
-  void Pack(DType dtype, ConstBlock w, bool transpose,
-            void* packed) const override {
+  void Pack(DType dtype, ConstBlock w, bool transpose, int64_t n,
+            int64_t first_column, void* packed) const override {
     ++num_packed;
-    CpuBackend::Pack(dtype, w, transpose, packed);
+    CpuBackend::Pack(dtype, w, transpose, n, first_column, packed);
   }
   mutable int num_packed = 0;
 };
@@ -62,9 +61,8 @@ class ProgramRunTest : public testing::Test {
     externals_.outputs = {{output_.data(), 3, 2, 2}};
   }
 
-  Status Run(Sketch* f, ClassifyOptions options = {}) {
-    CAVS_RETURN_IF_ERROR(Classify(options, &f->program));
-    PlanMemory(&f->program);
+  Status Run(Sketch* f, PassOptions options = {}) {
+    CAVS_RETURN_IF_ERROR(RunPasses(options, &f->program));
     const TypeRows rows(schedule_.view(), 0, 1);
     ProgramRun run(f->program, rows, environment_, externals_);
     CAVS_RETURN_IF_ERROR(run.Bind());
@@ -158,7 +156,7 @@ TEST_F(ProgramRunTest, RowCountsAreThoseOfTheRowsAtHand) {
     f.program.symbols[count].scale = {2, 0};
     f.program.symbols[count].bias = {1, 5};
     f.Foreign(op, {f.Pull(0, 1), count}, f.Rows(1));
-    ClassifyOptions options;
+    PassOptions options;
     options.eager = eager;
     ASSERT_TRUE(Run(&f, options).ok());
   }
@@ -213,7 +211,7 @@ TEST_F(ProgramRunTest, SumsGrowTaskByTaskOrAreFormedAtOnce) {
     double sum = -1, product = -1, copy = -1;
     externals_.results = {Destination({1}, &sum), Destination({1, 1}, &product),
                           Destination({1}, &copy)};
-    ClassifyOptions options;
+    PassOptions options;
     options.lazy = lazy;
     ASSERT_TRUE(Run(&f, options).ok());
     EXPECT_EQ(sum, 70);
@@ -308,7 +306,7 @@ TEST_F(ProgramRunTest, SumsOfOtherTypesCannotGrowTaskByTask) {
                        std::vector<TensorRef>*) { return Status(); }),
                 {f.Zero(1)}, f.Sum({1}))};
   f.Name("sum");
-  ClassifyOptions options;
+  PassOptions options;
   options.eager = false;
   const Status status = Run(&f, options);
   EXPECT_EQ(status.code(), StatusCode::kUnimplemented);

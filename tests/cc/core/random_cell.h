@@ -260,15 +260,18 @@ inline Program RandomBackward(const Cell& cell, int type,
   return std::move(f.program);
 }
 
-inline Cell RandomCell(DType dtype, int num_types, std::mt19937* random) {
+// All widths are multiples of `unit`.
+inline Cell RandomCell(DType dtype, int num_types, std::mt19937* random,
+                       int64_t unit = 1) {
   Cell cell;
   cell.dtype = dtype;
   cell.arity = 1 + (*random)() % 3;
-  cell.state_columns = 1 + (*random)() % 9;
-  cell.pulls = {3, 5};
-  cell.pushes = {2, 4};
+  cell.state_columns = unit * (1 + (*random)() % (unit > 1 ? 3 : 9));
+  cell.pulls = {3 * unit, 5 * unit};
+  cell.pushes = {2 * unit, 4 * unit};
   for (int type = 0; type < num_types; ++type) {
-    cell.captures.push_back({{4, 3}, {7, 20}, {6}});
+    cell.captures.push_back(
+        {{4 * unit, 3 * unit}, {unit, (unit > 1 ? 2 : 20) * unit}, {unit}});
     cell.forward.push_back(RandomForward(cell, type, random));
     cell.backward.push_back(
         RandomBackward(cell, type, cell.forward.back(), random));

@@ -1,0 +1,38 @@
+#include "cc/core/overlaps.h"
+
+#include <cstdint>
+
+namespace cavs {
+
+Overlaps::Overlaps(const Program& program) {
+  const int n = static_cast<int>(program.symbols.size());
+  std::vector<int64_t> offset(n);
+  std::vector<std::vector<int>> members(n);
+  for (int id = 0; id < n; ++id) {
+    members[program.Root(id, &offset[id])].push_back(id);
+  }
+  of_.resize(n);
+  for (const std::vector<int>& same_root : members) {
+    for (int a : same_root) {
+      for (int b : same_root) {
+        if (offset[a] < offset[b] + program.symbols[b].columns() &&
+            offset[b] < offset[a] + program.symbols[a].columns()) {
+          of_[a].push_back(b);
+        }
+      }
+      if (of_[a].empty()) of_[a].push_back(a);
+    }
+  }
+}
+
+bool Overlaps::AnyMarked(const std::vector<bool>& mark,
+                         const std::vector<int>& symbols) const {
+  for (int id : symbols) {
+    for (int other : of_[id]) {
+      if (mark[other]) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace cavs

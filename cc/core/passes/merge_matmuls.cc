@@ -1,0 +1,249 @@
+#include "cc/core/passes/merge_matmuls.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "cc/core/overlaps.h"
+
+namespace cavs {
+namespace {
+
+// Weights side by side begin at multiples of this (see Backend::ColumnGrain).
+constexpr int64_t kGrain = 16;
+
+class Merger {
+ public:
+  explicit Merger(Program* program)
+      : program_(*program), removed_(program->nodes.size(), false) {}
+
+  void Run() {
+    for (size_t i = 0; i < program_.nodes.size(); ++i) {
+      AddProducts(i);
+      AddSums(i);
+    }
+    for (size_t i = 0; i < program_.nodes.size(); ++i) {
+      if (!removed_[i]) JoinProducts(i);
+    }
+    std::vector<Node> left;
+    for (size_t i = 0; i < program_.nodes.size(); ++i) {
+      if (!removed_[i]) left.push_back(std::move(program_.nodes[i]));
+    }
+    program_.nodes = std::move(left);
+  }
+
+ private:
+  Symbol& symbol(int id) { return program_.symbols[id]; }
+  Node& node(size_t i) { return program_.nodes[i]; }
+
+  // The nodes that have a symbol overlapping `id` among their outputs (inputs).
+  std::vector<size_t> Touching(int id, bool writers) {
+    const std::vector<int> same = Overlaps(program_).of(id);
+    std::vector<size_t> found;
+    for (size_t i = 0; i < program_.nodes.size(); ++i) {
+      if (removed_[i]) continue;
+      const std::vector<int>& list = writers ? node(i).outputs : node(i).inputs;
+      if (std::any_of(list.begin(), list.end(), [&](int other) {
+            return std::count(same.begin(), same.end(), other) > 0;
+          })) {
+        found.push_back(i);
+      }
+    }
+    return found;
+  }
+
+  // Has `id` memory of its own, which no one but node `reader` reads?
+  bool IsReadOnlyBy(int id, size_t reader) {
+    const Symbol& s = symbol(id);
+    if (s.parent >= 0 || s.source != SymbolSource::kNode ||
+        Overlaps(program_).of(id).size() != 1) {
+      return false;
+    }
+    const std::vector<int>& results = program_.results;
+    return std::count(results.begin(), results.end(), id) == 0 &&
+           Touching(id, /*writers=*/false) == std::vector<size_t>{reader};
+  }
+
+  // Does node `i` add two rows of the same size?
+  bool IsSumOfRows(size_t i) {
+    const Node& n = node(i);
+    if (n.kind != NodeKind::kElementwise ||
+        n.elementwise != Elementwise::kAdd || n.inputs[0] == n.inputs[1]) {
+      return false;
+    }
+    return std::all_of(n.inputs.begin(), n.inputs.end(), [&](int id) {
+      return symbol(id).kind == SymbolKind::kRows &&
+             symbol(id).columns() == symbol(n.outputs[0]).columns();
+    });
+  }
+
+  // out = a + x U: whoever computes a writes it to out, the product adds to it.
+  void AddProducts(size_t i) {
+    if (removed_[i] || !IsSumOfRows(i)) return;
+    const int out = node(i).outputs[0];
+    if (Touching(out, true) != std::vector<size_t>{i}) return;
+    const int x = node(i).inputs[0], y = node(i).inputs[1];
+    if (!AddProduct(i, x, y)) AddProduct(i, y, x);
+  }
+
+  bool AddProduct(size_t i, int a, int product) {
+    if (!IsReadOnlyBy(a, i) || !IsReadOnlyBy(product, i)) return false;
+    const std::vector<size_t> of_product = Touching(product, true);
+    const std::vector<size_t> of_a = Touching(a, true);
+    if (of_product.size() != 1 || of_a.empty()) return false;
+    const size_t multiply = of_product[0];
+    if (node(multiply).kind != NodeKind::kMatMul ||
+        node(multiply).stage != node(i).stage) {
+      return false;
+    }
+    for (size_t writer : of_a) {
+      const NodeKind kind = node(writer).kind;
+      if (kind != NodeKind::kMatMul && kind != NodeKind::kElementwise) {
+        return false;
+      }
+    }
+    const int out = node(i).outputs[0];
+    for (size_t writer : of_a) node(writer).outputs = {out};
+    Node adding = node(multiply);
+    adding.outputs = {out};
+    adding.accumulate = true;
+    node(i) = std::move(adding);
+    removed_[multiply] = true;
+    return true;
+  }
+
+  // The same of sums over rows, which add up anyway.
+  void AddSums(size_t i) {
+    const Node& n = node(i);
+    if (removed_[i] || !n.adds || n.outputs.size() != 1) return;
+    const int out = n.outputs[0];
+    if (symbol(out).kind != SymbolKind::kReduced || symbol(out).parent >= 0 ||
+        Touching(out, true) != std::vector<size_t>{i}) {
+      return;
+    }
+    std::vector<size_t> writers;
+    for (int id : n.inputs) {
+      if (symbol(id).shape != symbol(out).shape || !IsReadOnlyBy(id, i) ||
+          std::count(n.inputs.begin(), n.inputs.end(), id) != 1) {
+        return;
+      }
+      for (size_t writer : Touching(id, true)) {
+        if (node(writer).kind != NodeKind::kWeightGrad &&
+            node(writer).kind != NodeKind::kSumRows) {
+          return;
+        }
+        writers.push_back(writer);
+      }
+    }
+    for (size_t writer : writers) node(writer).outputs = {out};
+    removed_[i] = true;
+  }
+
+  bool SameOperand(const Node& a, const Node& b) {
+    return b.kind == NodeKind::kMatMul && a.inputs[0] == b.inputs[0] &&
+           a.stage == b.stage && a.transpose == b.transpose &&
+           a.accumulate == b.accumulate &&
+           symbol(a.outputs[0]).dtype == symbol(b.outputs[0]).dtype;
+  }
+
+  // Is everything else that writes to the outcome of node `i` done before its
+  // stage begins?
+  bool IsLastStageToWrite(size_t i) {
+    for (size_t writer : Touching(node(i).outputs[0], true)) {
+      if (writer != i && node(writer).stage >= node(i).stage) return false;
+    }
+    return true;
+  }
+
+  // Makes one product of node `first` and all later ones that share its
+  // operand.
+  void JoinProducts(size_t first) {
+    if (node(first).kind != NodeKind::kMatMul) return;
+    std::vector<size_t> joined = {first};
+    for (size_t i = first + 1; i < program_.nodes.size(); ++i) {
+      if (!removed_[i] && SameOperand(node(first), node(i)) &&
+          Width(joined.back()) % kGrain == 0) {
+        joined.push_back(i);
+      }
+    }
+    if (joined.size() == 1) return;
+    const int whole = node(first).accumulate ? AdjacentOutcome(joined)
+                                             : MoveSideBySide(joined);
+    if (whole < 0) return;
+    for (size_t j = 1; j < joined.size(); ++j) {
+      const std::vector<int>& from = node(joined[j]).inputs;
+      std::vector<int>& to = node(first).inputs;
+      to.insert(to.end(), from.begin() + 1, from.end());
+      removed_[joined[j]] = true;
+    }
+    node(first).outputs = {whole};
+  }
+
+  int64_t Width(size_t i) { return symbol(node(i).outputs[0]).columns(); }
+
+  int NewSymbol(int64_t columns, size_t like) {
+    Symbol whole = symbol(node(like).outputs[0]);
+    whole.shape = {columns};
+    whole.parent = -1;
+    whole.offset = 0;
+    program_.symbols.push_back(whole);
+    return static_cast<int>(program_.symbols.size()) - 1;
+  }
+
+  // A new symbol that the outcomes are the pieces of, or -1.
+  int MoveSideBySide(const std::vector<size_t>& joined) {
+    int64_t columns = 0;
+    for (size_t i : joined) {
+      const int out = node(i).outputs[0];
+      const Symbol& s = symbol(out);
+      if (s.parent >= 0 || s.source != SymbolSource::kNode ||
+          s.kind != SymbolKind::kRows) {
+        return -1;
+      }
+      for (size_t writer : Touching(out, true)) {
+        // Whoever adds to it does so later.
+        if (writer != i && !node(writer).accumulate) return -1;
+      }
+      columns += s.columns();
+    }
+    const int whole = NewSymbol(columns, joined[0]);
+    int64_t offset = 0;
+    for (size_t i : joined) {
+      Symbol& piece = symbol(node(i).outputs[0]);
+      piece.parent = whole;
+      piece.offset = offset;
+      offset += piece.columns();
+    }
+    return whole;
+  }
+
+  // A view of the symbol that the outcomes are adjacent pieces of, or -1.
+  int AdjacentOutcome(const std::vector<size_t>& joined) {
+    const Symbol& first = symbol(node(joined[0]).outputs[0]);
+    const int parent = first.parent;
+    const int64_t begin = first.offset;
+    int64_t offset = begin;
+    if (parent < 0) return -1;
+    for (size_t i : joined) {
+      const Symbol& s = symbol(node(i).outputs[0]);
+      if (s.parent != parent || s.offset != offset || !IsLastStageToWrite(i)) {
+        return -1;
+      }
+      offset += s.columns();
+    }
+    const int whole = NewSymbol(offset - begin, joined[0]);
+    symbol(whole).parent = parent;
+    symbol(whole).offset = begin;
+    return whole;
+  }
+
+  Program& program_;
+  std::vector<bool> removed_;
+};
+
+}  // namespace
+
+void MergeMatMuls(Program* program) { Merger(program).Run(); }
+
+}  // namespace cavs

@@ -1,0 +1,19 @@
+#include "cc/core/passes/run_passes.h"
+
+#include "cc/core/passes/fuse_elementwise.h"
+#include "cc/core/passes/merge_matmuls.h"
+#include "cc/core/passes/plan_memory.h"
+#include "cc/core/passes/plan_phases.h"
+
+namespace cavs {
+
+Status RunPasses(const PassOptions& options, Program* program) {
+  CAVS_RETURN_IF_ERROR(Classify(options, program));
+  if (options.merge) MergeMatMuls(program);
+  if (options.fuse) FuseElementwise(program);
+  PlanMemory(program);
+  PlanPhases(program);
+  return Status();
+}
+
+}  // namespace cavs

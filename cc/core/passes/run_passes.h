@@ -1,0 +1,23 @@
+// From a program as it was traced to one that is ready to run.
+#ifndef CAVS_CC_CORE_PASSES_RUN_PASSES_H_
+#define CAVS_CC_CORE_PASSES_RUN_PASSES_H_
+
+#include "cc/core/passes/classify.h"
+#include "cc/core/program.h"
+#include "cc/core/status.h"
+
+namespace cavs {
+
+// Switches, for ablation. They change speed, never the results beyond summation
+// order.
+struct PassOptions : ClassifyOptions {
+  bool merge = true;  // See merge_matmuls.h.
+  bool fuse = true;   // See fuse_elementwise.h.
+};
+
+// All passes, in order. Fails as Classify() does.
+Status RunPasses(const PassOptions& options, Program* program);
+
+}  // namespace cavs
+
+#endif  // CAVS_CC_CORE_PASSES_RUN_PASSES_H_

@@ -1,0 +1,104 @@
+// ProgramRun's side of sums over rows.
+#include <algorithm>
+
+#include "cc/core/program_run.h"
+
+namespace cavs {
+namespace {
+
+// A tile of a weight's gradient is at most this wide and high; smaller if that
+// makes too few of them to share out.
+constexpr int64_t kLargestTile = 256;
+constexpr int64_t kSmallestTile = 64;
+constexpr size_t kTilesPerWorker = 6;
+
+}  // namespace
+
+// The same tiles whatever the number of rows, so that sums are too.
+std::vector<ProgramRun::SumTile> ProgramRun::TilesOf(const Phase& phase) const {
+  const size_t enough =
+      env_.workers == nullptr ? 1 : kTilesPerWorker * env_.workers->count();
+  std::vector<SumTile> tiles;
+  for (int64_t columns = kLargestTile; columns >= kSmallestTile; columns /= 2) {
+    tiles.clear();
+    std::vector<bool> done(program_.nodes.size(), false);
+    for (int i : phase.nodes) {
+      if (done[i]) continue;
+      SumTile whole;
+      bool alike = true;
+      for (int j : phase.nodes) {
+        if (program_.nodes[j].outputs != program_.nodes[i].outputs) continue;
+        whole.nodes.push_back(j);
+        done[j] = true;
+        alike = alike && program_.nodes[j].kind == program_.nodes[i].kind;
+      }
+      const Node& node = program_.nodes[i];
+      const bool weight = node.kind == NodeKind::kWeightGrad;
+      const int64_t height = weight ? symbol(node.inputs[0]).columns() : 1;
+      const int64_t width = symbol(node.inputs.back()).columns();
+      const int64_t step = alike ? columns : std::max(width, int64_t{1});
+      const int64_t row_step = alike ? kLargestTile : height;
+      for (int64_t row = 0; row < height; row += row_step) {
+        for (int64_t column = 0; column < width; column += step) {
+          whole.first_row = row;
+          whole.end_row = std::min(height, row + row_step);
+          whole.first_column = column;
+          whole.end_column = std::min(width, column + step);
+          tiles.push_back(whole);
+        }
+      }
+    }
+    if (tiles.size() >= enough) break;
+  }
+  return tiles;
+}
+
+void ProgramRun::RunSums(const Phase& phase, int64_t first, int64_t count) {
+  const std::vector<SumTile> tiles = TilesOf(phase);
+  if (env_.workers == nullptr) {
+    for (const SumTile& tile : tiles) AddUp(tile, first, count, *env_.backend);
+  } else {
+    env_.workers->Run(static_cast<int>(tiles.size()), [&](int i) {
+      AddUp(tiles[i], first, count, *env_.serial);
+    });
+  }
+  for (int i : phase.nodes)
+    values_[program_.nodes[i].outputs[0]].written = true;
+}
+
+// The first sum that is written overwrites what was there.
+void ProgramRun::AddUp(const SumTile& tile, int64_t first, int64_t count,
+                       const Backend& backend) {
+  for (int i : tile.nodes) {
+    const Node& node = program_.nodes[i];
+    const bool accumulate =
+        values_[node.outputs[0]].written || i != tile.nodes[0];
+    AddUp(node, tile, first, count, accumulate, backend);
+  }
+}
+
+void ProgramRun::AddUp(const Node& node, const SumTile& tile, int64_t first,
+                       int64_t count, bool accumulate, const Backend& backend) {
+  const DType dtype = symbol(node.outputs[0]).dtype;
+  const int64_t size = SizeOf(dtype);
+  const auto columns = [&](int id, int64_t begin, int64_t end) {
+    ConstBlock block = Rows(id, first, count);
+    block.data = static_cast<const char*>(block.data) + begin * size;
+    block.cols = end - begin;
+    return block;
+  };
+  const int64_t width = symbol(node.inputs.back()).columns();
+  const ConstBlock y =
+      columns(node.inputs.back(), tile.first_column, tile.end_column);
+  char* sum = static_cast<char*>(values_[node.outputs[0]].dense.data);
+  if (node.kind == NodeKind::kSumRows) {
+    const Block out{sum + tile.first_column * size, 1, y.cols, y.cols};
+    return backend.SumRows(dtype, y, out, accumulate);
+  }
+  const ConstBlock x = columns(node.inputs[0], tile.first_row, tile.end_row);
+  const Block out{sum + (tile.first_row * width + tile.first_column) * size,
+                  x.cols, y.cols, width};
+  backend.MatMulTransposeA(dtype, x, y, out, accumulate);
+}
+
+}  // namespace cavs

@@ -1,0 +1,122 @@
+#include "cc/backend/team.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <functional>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <vector>
+
+namespace cavs {
+namespace {
+
+// Runs every function on a thread of its own.
+class Threads {
+ public:
+  ~Threads() {
+    for (std::thread& thread : threads_) thread.join();
+  }
+  Team::Schedule schedule() {
+    return [this](std::function<void()> fn) { threads_.emplace_back(fn); };
+  }
+
+ private:
+  std::vector<std::thread> threads_;
+};
+
+TEST(TeamTest, RunsEveryPartOnce) {
+  Threads threads;
+  for (int count : {1, 2, 3, 7}) {
+    Team team(count, threads.schedule());
+    EXPECT_EQ(team.count(), count);
+    for (int parts : {0, 1, 2, 3, 31, 32, 33, 100, 1000}) {
+      std::vector<std::atomic<int>> ran(parts);
+      team.Run(parts, [&](int i) { ++ran[i]; });
+      for (const std::atomic<int>& n : ran) EXPECT_EQ(n, 1) << parts;
+    }
+  }
+}
+
+TEST(TeamTest, WhatPartsWroteIsThereAfterwardsThousandsOfTimes) {
+  Threads threads;
+  Team team(2, threads.schedule());
+  int64_t written[2] = {};
+  for (int64_t run = 1; run <= 100000; ++run) {
+    team.Run(2, [&](int i) { written[i] += run; });
+    ASSERT_EQ(written[0], written[1]) << "run " << run;
+  }
+  EXPECT_EQ(written[0], int64_t{100000} * 100001 / 2);
+}
+
+TEST(TeamTest, NoOneWaitsForAHelperThatNeverComes) {
+  std::vector<std::function<void()>> late;
+  {
+    Team team(4, [&](std::function<void()> fn) { late.push_back(fn); });
+    int sum = 0;
+    team.Run(10, [&](int i) { sum += i; });
+    EXPECT_EQ(sum, 45);
+    EXPECT_EQ(late.size(), 3u);
+  }
+  for (const auto& help : late) help();  // Finds that all is over.
+}
+
+TEST(TeamTest, ARunInsideOfAPartIsComputedByItself) {
+  Threads threads;
+  Team team(2, threads.schedule());
+  std::atomic<int> ran{0};
+  team.Run(4, [&](int) { team.Run(5, [&](int) { ++ran; }); });
+  EXPECT_EQ(ran, 20);
+}
+
+TEST(TeamTest, HelpersTakeTheirOwnShareFirst) {
+  Threads threads;
+  Team team(2, threads.schedule());
+  std::mutex mutex;
+  std::set<std::thread::id> of_part[2];
+  int together = 0;
+  for (int run = 0; run < 2000; ++run) {
+    std::atomic<int> inside{0};
+    std::thread::id ran_on[2];
+    team.Run(2, [&](int i) {
+      ran_on[i] = std::this_thread::get_id();
+      ++inside;
+      // Gives the other one time to come.
+      for (int spin = 0; spin < 100000 && inside < 2; ++spin) {
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+      }
+    });
+    if (ran_on[0] == ran_on[1]) continue;
+    ++together;
+    of_part[0].insert(ran_on[0]);
+  }
+  EXPECT_GT(together, 0);
+  EXPECT_EQ(of_part[0].size(), 1u) << "the caller has the first part";
+}
+
+TEST(TeamTest, HelpersGoBackWhenThereIsNothingToDo) {
+  std::atomic<int> helping{0};
+  std::vector<std::thread> threads;
+  Team team(2, [&](std::function<void()> fn) {
+    threads.emplace_back([&helping, fn] {
+      ++helping;
+      fn();
+      --helping;
+    });
+  });
+  team.Run(2, [](int) {});
+  for (std::thread& thread : threads) thread.join();  // Would hang if not.
+  EXPECT_EQ(helping, 0);
+  std::atomic<int> ran{0};
+  const size_t before = threads.size();
+  threads.clear();
+  team.Run(2, [&](int) { ++ran; });
+  EXPECT_EQ(ran, 2);
+  EXPECT_EQ(before, 1u);
+  EXPECT_EQ(threads.size(), 1u) << "was called again";
+  threads[0].join();
+}
+
+}  // namespace
+}  // namespace cavs
