@@ -15,18 +15,25 @@ namespace cavs {
 // of a split) are dynamic tensors on the same memory with the same pitch.
 class DynamicTensor {
  public:
+  // Whose rows it has room for at a time; View() counts from the first of them.
+  enum class Span : uint8_t {
+    kStep,   // Of the whole minibatch.
+    kChunk,  // Of a chunk (see chunks.h).
+    kTask,   // Of a task.
+    kState,  // Of the state of the whole minibatch, of which it is a part.
+  };
+
   DynamicTensor() = default;
 
-  // `capacity` rows of `columns` elements, `pitch` elements apart. With
-  // `reused` they are those of one task at a time, counted from its first.
+  // `capacity` rows of `columns` elements, `pitch` elements apart.
   DynamicTensor(DType dtype, void* base, int64_t capacity, int64_t columns,
-                int64_t pitch, bool reused)
+                int64_t pitch, Span span)
       : base_(static_cast<char*>(base)),
         capacity_(capacity),
         columns_(columns),
         pitch_(pitch),
         dtype_(dtype),
-        reused_(reused) {}
+        span_(span) {}
 
   // The rows [offset, offset + bs).
   Block View(int64_t offset, int64_t bs) const {
@@ -48,7 +55,7 @@ class DynamicTensor {
   int64_t capacity() const { return capacity_; }
   int64_t columns() const { return columns_; }
   int64_t pitch() const { return pitch_; }
-  bool reused() const { return reused_; }
+  Span span() const { return span_; }
 
  private:
   char* base_ = nullptr;
@@ -56,7 +63,7 @@ class DynamicTensor {
   int64_t columns_ = 0;
   int64_t pitch_ = 0;
   DType dtype_ = DType::kOther;
-  bool reused_ = false;
+  Span span_ = Span::kStep;
 };
 
 }  // namespace cavs

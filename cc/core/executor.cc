@@ -1,9 +1,12 @@
 #include "cc/core/executor.h"
 
+#include <algorithm>
+#include <cstring>
 #include <string>
 #include <utility>
 
 #include "cc/core/byte_count.h"
+#include "cc/core/chunks.h"
 
 namespace cavs {
 namespace {
@@ -104,6 +107,36 @@ Status TakeState(const Model& model, int64_t num_vertices,
   return Status();
 }
 
+// The rows of one type in a chunk: [begin, end).
+struct RowRange {
+  int64_t begin, end;
+};
+
+RowRange RowsOf(const TypeRows& rows, const Chunk& chunk) {
+  return {rows.first_row(chunk.first), rows.end_row(chunk.end - 1)};
+}
+
+// Says what the programs have to know of the chunks.
+void DescribeChunks(const std::vector<Chunk>& chunks,
+                    const std::vector<TypeRows>& rows,
+                    std::vector<Externals>* externals) {
+  for (size_t type = 0; type < rows.size(); ++type) {
+    Externals& own = (*externals)[type];
+    own.state_is_adjacent = true;
+    own.largest_chunk = 0;
+    for (const Chunk& chunk : chunks) {
+      const RowRange range = RowsOf(rows[type], chunk);
+      const int64_t count = range.end - range.begin;
+      own.largest_chunk = std::max(own.largest_chunk, count);
+      if (count == 0) continue;
+      const Span<int32_t>& state = rows[type].state_row();
+      own.state_is_adjacent =
+          own.state_is_adjacent &&
+          state[range.end - 1] - state[range.begin] == count - 1;
+    }
+  }
+}
+
 // One run per vertex type, each bound to its storage.
 Status StartRuns(const Model& model, const std::vector<TypeRows>& rows,
                  const Environment& environment,
@@ -116,7 +149,21 @@ Status StartRuns(const Model& model, const std::vector<TypeRows>& rows,
     CAVS_RETURN_IF_ERROR(runs->back().Bind());
     CAVS_RETURN_IF_ERROR(runs->back().RunPrologue());
   }
-  for (ProgramRun& run : *runs) CAVS_RETURN_IF_ERROR(run.RunEager());
+  return Status();
+}
+
+Status BeginChunk(const Chunk& chunk, const std::vector<TypeRows>& rows,
+                  std::vector<ProgramRun>* runs) {
+  for (size_t type = 0; type < runs->size(); ++type) {
+    const RowRange range = RowsOf(rows[type], chunk);
+    (*runs)[type].BeginChunk(range.begin, range.end - range.begin);
+    CAVS_RETURN_IF_ERROR((*runs)[type].RunEager());
+  }
+  return Status();
+}
+
+Status EndChunk(std::vector<ProgramRun>* runs) {
+  for (ProgramRun& run : *runs) CAVS_RETURN_IF_ERROR(run.RunLazy());
   return Status();
 }
 
@@ -135,9 +182,54 @@ Status RunTask(const ScheduleView& schedule, const std::vector<TypeRows>& rows,
 }
 
 Status Finish(std::vector<ProgramRun>* runs) {
-  for (ProgramRun& run : *runs) CAVS_RETURN_IF_ERROR(run.RunLazy());
   for (ProgramRun& run : *runs) CAVS_RETURN_IF_ERROR(run.RunEpilogue());
   return Status();
+}
+
+int64_t LargestTask(const ScheduleView& schedule) {
+  int64_t largest = 1;
+  for (int64_t task = 0; task < schedule.num_tasks(); ++task) {
+    largest = std::max<int64_t>(
+        largest, schedule.task_splits[task + 1] - schedule.task_splits[task]);
+  }
+  return largest;
+}
+
+// How often the derivatives write to the gradient of each state row.
+std::vector<int32_t> CountWrites(const Model& derivative,
+                                 const std::vector<TypeRows>& rows,
+                                 int64_t num_vertices) {
+  std::vector<int32_t> writes(num_vertices, 0);
+  for (size_t type = 0; type < rows.size(); ++type) {
+    for (const Node& node : derivative.programs[type].nodes) {
+      if (node.kind != NodeKind::kGatherGrad) continue;
+      const Span<int32_t> children = rows[type].child_row(node.index);
+      for (int64_t i = 0; i < children.size(); ++i) {
+        if (children[i] >= 0) ++writes[children[i]];
+      }
+    }
+  }
+  return writes;
+}
+
+// What no one writes to is zero; what several add to begins with zero.
+bool PrepareStateGradient(const Model& derivative,
+                          const std::vector<TypeRows>& rows,
+                          const Environment& environment, Block state_grad) {
+  const std::vector<int32_t> writes =
+      CountWrites(derivative, rows, state_grad.rows);
+  const bool once = std::all_of(writes.begin(), writes.end(),
+                                [](int32_t n) { return n <= 1; });
+  if (!once) {
+    environment.backend->Zero(derivative.state_dtype, state_grad);
+    return false;
+  }
+  const int64_t bytes = state_grad.pitch * SizeOf(derivative.state_dtype);
+  for (int64_t row = 0; row < state_grad.rows; ++row) {
+    if (writes[row] > 0) continue;
+    std::memset(static_cast<char*>(state_grad.data) + row * bytes, 0, bytes);
+  }
+  return true;
 }
 
 }  // namespace
@@ -207,15 +299,27 @@ Status RunForward(const Model& model, const ForwardArguments& arguments,
     CAVS_RETURN_IF_ERROR(
         CheckCaptures(model.programs[type], externals[type].captures));
   }
+  // Without a tape, what a chunk needs is forgotten after it.
+  const std::vector<Chunk> chunks =
+      MakeChunks(schedule, tape == nullptr ? LargestTask(schedule) : 0);
+  DescribeChunks(chunks, rows, &externals);
   std::vector<ProgramRun> runs;
   CAVS_RETURN_IF_ERROR(
       StartRuns(model, rows, environment, std::move(externals), &runs));
-  for (int64_t task = 0; task < schedule.num_tasks(); ++task) {
-    CAVS_RETURN_IF_ERROR(RunTask(schedule, rows, environment, task, &runs));
+  for (const Chunk& chunk : chunks) {
+    CAVS_RETURN_IF_ERROR(BeginChunk(chunk, rows, &runs));
+    for (int64_t task = chunk.first; task < chunk.end; ++task) {
+      CAVS_RETURN_IF_ERROR(RunTask(schedule, rows, environment, task, &runs));
+    }
+    CAVS_RETURN_IF_ERROR(EndChunk(&runs));
   }
   CAVS_RETURN_IF_ERROR(Finish(&runs));
   if (tape == nullptr) return Status();
   tape->schedule = schedule;
+  if (std::any_of(runs.begin(), runs.end(),
+                  [](const ProgramRun& run) { return run.uses_state(); })) {
+    tape->memory.push_back(memory);
+  }
   for (ProgramRun& run : runs) {
     tape->saved.push_back(run.TakeResults(&tape->memory));
   }
@@ -236,10 +340,12 @@ Status RunBackward(const Model& derivative, const Tape& tape,
   Block state_grad;
   CAVS_RETURN_IF_ERROR(TakeState(derivative, schedule.num_vertices(),
                                  environment, &memory, &state_grad));
-  environment.backend->Zero(derivative.state_dtype, state_grad);
+  const bool once =
+      PrepareStateGradient(derivative, tape.rows, environment, state_grad);
   std::vector<Externals> externals(num_types);
   for (int type = 0; type < num_types; ++type) {
     externals[type].state = state_grad;
+    externals[type].gathered_once = once;
     externals[type].inputs = arguments.push_grads;
     externals[type].outputs = arguments.pull_grads;
     externals[type].saved = &tape.saved[type];
@@ -250,12 +356,18 @@ Status RunBackward(const Model& derivative, const Tape& tape,
     CAVS_RETURN_IF_ERROR(CheckSaved(program, tape.saved[type]));
     CAVS_RETURN_IF_ERROR(CheckResults(program, arguments.capture_grads[type]));
   }
+  const std::vector<Chunk> chunks = MakeChunks(schedule, 0);
+  DescribeChunks(chunks, tape.rows, &externals);
   std::vector<ProgramRun> runs;
   CAVS_RETURN_IF_ERROR(StartRuns(derivative, tape.rows, environment,
                                  std::move(externals), &runs));
-  for (int64_t task = schedule.num_tasks() - 1; task >= 0; --task) {
-    CAVS_RETURN_IF_ERROR(
-        RunTask(schedule, tape.rows, environment, task, &runs));
+  for (auto chunk = chunks.rbegin(); chunk != chunks.rend(); ++chunk) {
+    CAVS_RETURN_IF_ERROR(BeginChunk(*chunk, tape.rows, &runs));
+    for (int64_t task = chunk->end - 1; task >= chunk->first; --task) {
+      CAVS_RETURN_IF_ERROR(
+          RunTask(schedule, tape.rows, environment, task, &runs));
+    }
+    CAVS_RETURN_IF_ERROR(EndChunk(&runs));
   }
   return Finish(&runs);
 }

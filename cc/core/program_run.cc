@@ -27,23 +27,25 @@ ProgramRun::ProgramRun(const Program& program, const TypeRows& rows,
       rows_(rows),
       env_(environment),
       ext_(std::move(externals)),
+      chunk_size_(rows.size()),
       values_(program.symbols.size()) {}
 
-int64_t ProgramRun::RowsToStore(const Symbol& symbol) const {
-  if (symbol.kind == SymbolKind::kReduced) return 1;
-  return symbol.reused ? rows_.largest_task() : rows_.size();
+int64_t ProgramRun::RowsToStore(int id, bool kept) const {
+  if (symbol(id).kind == SymbolKind::kReduced) return 1;
+  if (symbol(id).reused) return rows_.largest_task();
+  return kept || ext_.largest_chunk < 0 ? rows_.size() : ext_.largest_chunk;
 }
 
-bool ProgramRun::IsStored(const Symbol& symbol) const {
-  return symbol.source == SymbolSource::kNode && symbol.parent < 0 &&
-         symbol.stored &&
-         (symbol.kind == SymbolKind::kRows ||
-          symbol.kind == SymbolKind::kReduced);
+bool ProgramRun::IsStored(int id) const {
+  const Symbol& s = symbol(id);
+  return s.source == SymbolSource::kNode && s.parent < 0 && s.stored &&
+         values_[id].rows.capacity() == 0 &&
+         (s.kind == SymbolKind::kRows || s.kind == SymbolKind::kReduced);
 }
 
-size_t ProgramRun::BytesToStore(const Symbol& symbol) const {
+size_t ProgramRun::BytesToStore(int id, bool kept) const {
   return Arena::Padded(
-      ByteCount(RowsToStore(symbol), symbol.columns(), symbol.dtype));
+      ByteCount(RowsToStore(id, kept), symbol(id).columns(), symbol(id).dtype));
 }
 
 Status ProgramRun::Bind() {
@@ -52,9 +54,10 @@ Status ProgramRun::Bind() {
     int64_t offset;
     for (int id : program_.results) kept[program_.Root(id, &offset)] = true;
   }
-  CAVS_RETURN_IF_ERROR(BindStored(kept, &kept_, 0));
+  BindToState();
+  CAVS_RETURN_IF_ERROR(BindStored(kept, true, &kept_, 0));
   kept.flip();
-  CAVS_RETURN_IF_ERROR(BindStored(kept, &scratch_, PlanPacking()));
+  CAVS_RETURN_IF_ERROR(BindStored(kept, false, &scratch_, PlanPacking()));
   BindGiven();
   BindViews();
   return Status();
@@ -98,13 +101,13 @@ void ProgramRun::PackWeights() {
 
 // One buffer for all `wanted` roots, and the packed weights if there is room
 // for them.
-Status ProgramRun::BindStored(const std::vector<bool>& wanted,
+Status ProgramRun::BindStored(const std::vector<bool>& wanted, bool kept,
                               std::shared_ptr<void>* memory,
                               size_t extra_bytes) {
   size_t bytes = extra_bytes;
   for (size_t id = 0; id < values_.size(); ++id) {
-    if (!wanted[id] || !IsStored(symbol(id))) continue;
-    bytes = SaturatingAdd(bytes, BytesToStore(symbol(id)));
+    if (!wanted[id] || !IsStored(id)) continue;
+    bytes = SaturatingAdd(bytes, BytesToStore(id, kept));
   }
   *memory = env_.pool->Acquire(bytes);
   if (*memory == nullptr) {
@@ -116,11 +119,14 @@ Status ProgramRun::BindStored(const std::vector<bool>& wanted,
   Arena arena(memory->get(), bytes);
   for (size_t id = 0; id < values_.size(); ++id) {
     const Symbol& s = symbol(id);
-    if (!wanted[id] || !IsStored(s)) continue;
-    void* data = arena.Take(BytesToStore(s));
+    if (!wanted[id] || !IsStored(id)) continue;
+    void* data = arena.Take(BytesToStore(id, kept));
     if (s.kind == SymbolKind::kRows) {
-      values_[id].rows = DynamicTensor(s.dtype, data, RowsToStore(s),
-                                       s.columns(), s.columns(), s.reused);
+      const auto span = s.reused ? DynamicTensor::Span::kTask
+                        : kept   ? DynamicTensor::Span::kStep
+                                 : DynamicTensor::Span::kChunk;
+      values_[id].rows = DynamicTensor(s.dtype, data, RowsToStore(id, kept),
+                                       s.columns(), s.columns(), span);
     } else {
       values_[id].dense.dtype = s.dtype;
       values_[id].dense.shape = s.shape;
@@ -132,6 +138,26 @@ Status ProgramRun::BindStored(const std::vector<bool>& wanted,
     packed.data = arena.Take(PackedBytes(packed, key.first[0]));
   }
   return Status();
+}
+
+// What is scattered is formed in the state itself, and the gradient of what was
+// scattered is read there, if the rows lie there as they do here.
+void ProgramRun::BindToState() {
+  if (!ext_.state_is_adjacent || ext_.state.rows == 0) return;
+  for (const Node& node : program_.nodes) {
+    if (node.kind != NodeKind::kScatter &&
+        node.kind != NodeKind::kScatterGrad) {
+      continue;
+    }
+    const int id =
+        (node.kind == NodeKind::kScatter ? node.inputs : node.outputs)[0];
+    const Symbol& s = symbol(id);
+    if (s.parent >= 0 || s.source != SymbolSource::kNode) continue;
+    values_[id].rows =
+        DynamicTensor(s.dtype, ext_.state.data, ext_.state.rows, s.columns(),
+                      ext_.state.pitch, DynamicTensor::Span::kState);
+    uses_state_ = true;
+  }
 }
 
 // Captures, constants, and what the tape saved.
@@ -176,7 +202,20 @@ void ProgramRun::BindViews() {
 Block ProgramRun::Rows(int id, int64_t first, int64_t count) const {
   assert(symbol(id).kind == SymbolKind::kRows);
   const DynamicTensor& rows = values_[id].rows;
-  return rows.View(rows.reused() ? first - first_of_task_ : first, count);
+  switch (rows.span()) {
+    case DynamicTensor::Span::kStep:
+      break;
+    case DynamicTensor::Span::kChunk:
+      first -= first_of_chunk_;
+      break;
+    case DynamicTensor::Span::kTask:
+      first -= first_of_task_;
+      break;
+    case DynamicTensor::Span::kState:
+      first = count == 0 ? 0 : rows_.state_row()[first];
+      break;
+  }
+  return rows.View(first, count);
 }
 
 ConstBlock ProgramRun::Operand(int id, int64_t first, int64_t count) const {
@@ -223,7 +262,8 @@ Status ProgramRun::RunEpilogue() {
   for (size_t id = 0; id < values_.size(); ++id) {
     // A sum over no rows.
     const Symbol& s = symbol(id);
-    if (IsStored(s) && s.kind == SymbolKind::kReduced && !values_[id].written) {
+    if (IsStored(static_cast<int>(id)) && s.kind == SymbolKind::kReduced &&
+        !values_[id].written) {
       std::memset(values_[id].dense.data, 0, s.columns() * SizeOf(s.dtype));
     }
   }

@@ -46,7 +46,13 @@ struct Value {
 // are in vertex order, those of `state` in execution order of the whole
 // minibatch.
 struct Externals {
-  Block state;                 // Derivative: the gradient of the state.
+  Block state;  // Derivative: the gradient of the state.
+  // Are the rows of every chunk adjacent there?
+  bool state_is_adjacent = false;
+  // Derivative: no row of the state is gathered twice, so what would be added
+  // to its gradient is all there is.
+  bool gathered_once = false;
+  int64_t largest_chunk = -1;  // Rows of the program; -1: all.
   std::vector<Block> inputs;   // Pulls; derivative: gradients of pushes.
   std::vector<Block> outputs;  // Pushes; derivative: gradients of pulls.
   std::vector<TensorRef> captures;
@@ -66,6 +72,9 @@ class ProgramRun {
 
   // Also checks that the weights which native kernels read are as traced.
   Status RunPrologue();
+  // The rows [first, first + count) of the program are a chunk, which the next
+  // calls are about.
+  void BeginChunk(int64_t first, int64_t count);
   Status RunEager() { return RunRows(Stage::kEager); }
   // Evaluates the task's rows [first, first + count).
   Status RunTask(int64_t task, int64_t first, int64_t count) {
@@ -74,6 +83,9 @@ class ProgramRun {
   Status RunLazy() { return RunRows(Stage::kLazy); }
   // Also writes Externals::results.
   Status RunEpilogue();
+
+  // Is anything stored in the memory of the state?
+  bool uses_state() const { return uses_state_; }
 
   // The values of Program::results, and the memory that holds them.
   std::vector<Value> TakeResults(std::vector<std::shared_ptr<void>>* memory);
@@ -127,11 +139,12 @@ class ProgramRun {
   ConstBlock Operand(int symbol, int64_t first, int64_t count) const;
   // Where a row-free value, or a piece of one, begins.
   char* Dense(int symbol) const;
-  int64_t RowsToStore(const Symbol& symbol) const;
+  int64_t RowsToStore(int symbol, bool kept) const;
   // Does the run take memory for it? (Else it is given, a view, or has none.)
-  bool IsStored(const Symbol& symbol) const;
-  size_t BytesToStore(const Symbol& symbol) const;
-  Status BindStored(const std::vector<bool>& wanted,
+  bool IsStored(int symbol) const;
+  size_t BytesToStore(int symbol, bool kept) const;
+  void BindToState();
+  Status BindStored(const std::vector<bool>& wanted, bool kept,
                     std::shared_ptr<void>* memory, size_t extra_bytes);
   void BindGiven();
   void BindViews();
@@ -147,8 +160,10 @@ class ProgramRun {
   const Environment& env_;
   Externals ext_;
   std::vector<Value> values_;
+  bool uses_state_ = false;
   std::shared_ptr<void> kept_, scratch_;
-  int64_t first_of_task_ = 0;  // Of the rows that a stage is running over.
+  int64_t first_of_chunk_ = 0, chunk_size_ = 0;
+  int64_t first_of_task_ = 0;
   // By (weights, transposed).
   std::map<std::pair<std::vector<int>, bool>, Packed> packed_;
 };

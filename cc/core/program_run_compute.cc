@@ -132,6 +132,11 @@ void ProgramRun::ComputePassing(const Node& node, int64_t first, int64_t count,
   if (node.kind == NodeKind::kVertexIds) {
     return backend.Copy(DType::kInt32, ConstBlock(vertex, count, 1, 1), rows);
   }
+  const bool in_state =
+      node.kind == NodeKind::kScatter || node.kind == NodeKind::kScatterGrad;
+  if (in_state && values_[id].rows.span() == DynamicTensor::Span::kState) {
+    return;
+  }
   // Where the rows come from or go, and which of its rows they are.
   Block other = ext_.state;
   const int32_t* index = state_row;
@@ -156,7 +161,7 @@ void ProgramRun::ComputePassing(const Node& node, int64_t first, int64_t count,
   ForRanges(rows.cols, share, [&](int64_t begin, int64_t end) {
     const Block mine = Columns(rows, dtype, begin, end);
     const Block theirs = Columns(other, dtype, begin, end);
-    if (node.kind == NodeKind::kGatherGrad) {
+    if (node.kind == NodeKind::kGatherGrad && !ext_.gathered_once) {
       backend.ScatterAddRows(dtype, mine, index, theirs);
     } else if (writes) {
       backend.GatherRows(dtype, theirs, index, mine);

@@ -14,10 +14,15 @@ int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 }  // namespace
 
+void ProgramRun::BeginChunk(int64_t first, int64_t count) {
+  first_of_chunk_ = first;
+  chunk_size_ = count;
+}
+
 Status ProgramRun::RunRows(Stage stage) {
-  // The whole minibatch at once; opaque values never get here.
-  if (rows_.size() == 0) return Status();
-  return RunStage(stage, 0, rows_.size(), 0);
+  // All rows of the chunk at once; opaque values never get here.
+  if (chunk_size_ == 0) return Status();
+  return RunStage(stage, first_of_chunk_, chunk_size_, 0);
 }
 
 // By rows if every worker gets a few blocks of them; else by columns.
@@ -77,15 +82,24 @@ void ProgramRun::RunByRows(const Phase& phase, int64_t first, int64_t count,
     }
     return;
   }
+  // Rows of several parents may add to one child's.
+  const auto adds_across = [&](const Node& node) {
+    return node.kind == NodeKind::kGatherGrad && !ext_.gathered_once;
+  };
   const int blocks = static_cast<int>(CeilDiv(count, block));
   env_.workers->Run(blocks, [&](int part) {
     const int64_t begin = count * part / blocks;
     const int64_t end = count * (part + 1) / blocks;
     for (int i : phase.nodes) {
-      Compute(program_.nodes[i], first + begin, end - begin, Share(),
-              *env_.serial);
+      const Node& node = program_.nodes[i];
+      if (adds_across(node)) continue;
+      Compute(node, first + begin, end - begin, Share(), *env_.serial);
     }
   });
+  for (int i : phase.nodes) {
+    const Node& node = program_.nodes[i];
+    if (adds_across(node)) Compute(node, first, count, Share(), *env_.backend);
+  }
 }
 
 void ProgramRun::RunByColumns(const Phase& phase, int64_t unit, int64_t first,

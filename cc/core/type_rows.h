@@ -24,6 +24,12 @@ class TypeRows {
 
   // First row of task t, which must be of this type.
   int64_t first_row(int64_t task) const { return first_row_[task]; }
+  // The row after the last of this type up to task t, of any type.
+  int64_t end_row(int64_t task) const {
+    return task + 1 < static_cast<int64_t>(first_row_.size())
+               ? first_row_[task + 1]
+               : size();
+  }
 
   // Per row: its vertex; its row in the state of the whole minibatch; there,
   // the rows of its children.

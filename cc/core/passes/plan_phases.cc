@@ -75,21 +75,14 @@ class Planner {
     phases->back().nodes.push_back(i);
   }
 
-  // Sums are read in the epilogue only, and gradients of gathers by other tasks
-  // only: both can wait until everything else is there.
+  // Sums are read in the epilogue only: they wait until all else is there.
   std::vector<Phase> ByRows(const std::vector<int>& nodes) const {
     std::vector<Phase> phases;
     for (int i : nodes) {
-      if (IsSum(node(i)) || node(i).kind == NodeKind::kGatherGrad) continue;
+      if (IsSum(node(i))) continue;
       Append(
           node(i).kind == NodeKind::kForeign ? Sharing::kWhole : Sharing::kRows,
           i, &phases);
-    }
-    for (int i : nodes) {
-      // Rows of several parents may add to one child's.
-      if (node(i).kind == NodeKind::kGatherGrad) {
-        Append(Sharing::kWhole, i, &phases);
-      }
     }
     for (int i : nodes) {
       if (IsSum(node(i))) Append(Sharing::kSums, i, &phases);

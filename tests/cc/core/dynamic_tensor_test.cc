@@ -10,7 +10,8 @@ namespace {
 
 TEST(DynamicTensorTest, ATaskSeesItsOwnRows) {
   std::vector<float> data(5 * 3);
-  const DynamicTensor tensor(DType::kFloat32, data.data(), 5, 3, 3, false);
+  const DynamicTensor tensor(DType::kFloat32, data.data(), 5, 3, 3,
+                             DynamicTensor::Span::kStep);
   const Block task = tensor.View(2, 3);
   EXPECT_EQ(task.data, &data[2 * 3]);
   EXPECT_EQ(task.rows, 3);
@@ -20,7 +21,8 @@ TEST(DynamicTensorTest, ATaskSeesItsOwnRows) {
 
 TEST(DynamicTensorTest, ReusedRowsBeginAtTheFirstInEveryTask) {
   std::vector<float> data(2 * 3);
-  const DynamicTensor tensor(DType::kFloat32, data.data(), 2, 3, 3, true);
+  const DynamicTensor tensor(DType::kFloat32, data.data(), 2, 3, 3,
+                             DynamicTensor::Span::kTask);
   EXPECT_EQ(tensor.View(0, 2).data, data.data());
   EXPECT_EQ(tensor.View(0, 1).data, data.data());
   EXPECT_EQ(tensor.View(1, 1).rows, 1);
@@ -28,7 +30,8 @@ TEST(DynamicTensorTest, ReusedRowsBeginAtTheFirstInEveryTask) {
 
 TEST(DynamicTensorTest, APieceKeepsThePitchOfTheWhole) {
   std::vector<double> data(4 * 7);
-  const DynamicTensor whole(DType::kFloat64, data.data(), 4, 7, 7, false);
+  const DynamicTensor whole(DType::kFloat64, data.data(), 4, 7, 7,
+                            DynamicTensor::Span::kStep);
   const DynamicTensor piece = whole.Columns(2, 4);
   EXPECT_EQ(piece.columns(), 4);
   EXPECT_EQ(piece.pitch(), 7);
@@ -42,7 +45,8 @@ TEST(DynamicTensorTest, APieceKeepsThePitchOfTheWhole) {
 
 TEST(DynamicTensorTest, APieceOfAPieceCountsFromThePiece) {
   std::vector<int16_t> data(2 * 9);
-  const DynamicTensor whole(DType::kInt16, data.data(), 2, 9, 9, false);
+  const DynamicTensor whole(DType::kInt16, data.data(), 2, 9, 9,
+                            DynamicTensor::Span::kStep);
   const DynamicTensor piece = whole.Columns(3, 5).Columns(1, 2);
   EXPECT_EQ(piece.View(1, 1).data, &data[9 + 3 + 1]);
   EXPECT_EQ(piece.columns(), 2);
@@ -50,15 +54,18 @@ TEST(DynamicTensorTest, APieceOfAPieceCountsFromThePiece) {
 
 TEST(DynamicTensorTest, APieceOfReusedRowsIsReused) {
   std::vector<float> data(2 * 4);
-  const DynamicTensor whole(DType::kFloat32, data.data(), 2, 4, 4, true);
+  const DynamicTensor whole(DType::kFloat32, data.data(), 2, 4, 4,
+                            DynamicTensor::Span::kTask);
   EXPECT_EQ(whole.Columns(1, 2).View(0, 2).data, &data[1]);
 }
 
 TEST(DynamicTensorTest, NoRowsAndNoColumnsAreValid) {
-  const DynamicTensor none(DType::kFloat32, nullptr, 0, 3, 3, false);
+  const DynamicTensor none(DType::kFloat32, nullptr, 0, 3, 3,
+                           DynamicTensor::Span::kStep);
   EXPECT_EQ(none.View(0, 0).rows, 0);
   float element;
-  const DynamicTensor narrow(DType::kFloat32, &element, 6, 0, 0, false);
+  const DynamicTensor narrow(DType::kFloat32, &element, 6, 0, 0,
+                             DynamicTensor::Span::kStep);
   EXPECT_EQ(narrow.View(2, 4).rows, 4);
   EXPECT_EQ(narrow.Columns(0, 0).View(5, 1).cols, 0);
 }
