@@ -81,7 +81,7 @@ class Engine:
     raised once, by the first wait that observes it; operations pushed after that run again.
 
     Used as a context manager, it waits for everything at the end. At the end of the program
-    whatever can still run does.
+    whatever can still run does, unless Ctrl-C says otherwise.
 
     Args:
       policy: Where operations run. "threaded": on any of `workers` threads, by priority.
@@ -232,7 +232,8 @@ class Engine:
         """Runs what can run, then ends the threads. Nothing can be pushed any more.
 
         What waits for an asynchronous operation that is not done is cancelled: its `done`
-        may never be called. Call `wait_all` first if it will.
+        may never be called. Call `wait_all` first if it will. Ctrl-C cuts this short: what
+        has not begun is cancelled, what runs is left to its thread.
 
         Raises:
           OperationErrors: Of all errors that no wait has raised.

@@ -419,6 +419,67 @@ def test_interpreter_that_exits_prints_errors_nobody_waited_for():
     assert "ZeroDivisionError" in result.stderr
 
 
+def test_interpreter_waits_for_an_operation_that_is_running():
+    result = run(
+        """
+        import threading, time
+        engine = Engine(workers=1)
+        x = engine.new_variable()
+        started = threading.Event()
+        engine.push(lambda: (started.set(), time.sleep(1), print("ran")), mutate=[x])
+        engine.push(lambda: print("then this"), read=[x])
+        started.wait()
+        """
+    )
+    assert (result.returncode, result.stdout) == (0, "ran\nthen this\n"), result.stderr
+
+
+@pytest.mark.parametrize("operation", ["threading.Event().wait()", "spin()", "sleep()"])
+def test_interpreter_that_waits_for_an_endless_operation_can_be_interrupted(operation):
+    result = run(
+        f"""
+        import os, signal, threading, time
+        def spin():
+            while True: pass
+        def sleep():
+            while True: time.sleep(1e-5)
+        engine = Engine(workers=2)
+        x = engine.new_variable()
+        engine.push(lambda: {operation}, mutate=[x])
+        engine.push(lambda: print("never"), read=[x])
+        interrupt = lambda: os.kill(os.getpid(), signal.SIGINT)
+        timer = threading.Timer(0.5, interrupt)
+        timer.daemon = True  # Else Python waits for it before it ends.
+        timer.start()
+        """
+    )
+    assert (result.returncode, result.stdout) == (0, ""), result.stderr
+    assert "KeyboardInterrupt" in result.stderr
+
+
+def test_with_block_that_is_interrupted_twice_drops_what_has_not_begun():
+    result = run(
+        """
+        import os, signal, threading
+        gate, entered, seen = threading.Event(), threading.Event(), []
+        interrupt = lambda: os.kill(os.getpid(), signal.SIGINT)
+        try:
+            with Engine(workers=1) as engine:
+                x = engine.new_variable()
+                engine.push(lambda: (entered.set(), gate.wait()), mutate=[x])
+                engine.push(lambda: seen.append(1), read=[x])
+                entered.wait()
+                timer = threading.Timer(0.5, interrupt)
+                timer.start()
+                raise KeyboardInterrupt
+        except KeyboardInterrupt:
+            gate.set()
+            print("interrupted", seen)
+        """
+    )
+    assert (result.returncode, result.stdout) == (0, "interrupted []\n"), result.stderr
+
+
 def test_wait_can_be_interrupted():
     result = run(
         """

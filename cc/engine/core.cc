@@ -52,8 +52,8 @@ std::shared_ptr<Core> Core::Make(const PolicyFactory& policy) {
   try {
     core->policy_->Start(core);
   } catch (...) {
-    core->policy_
-        ->Stop();  // The system ran out of threads: end the first ones.
+    // The system ran out of threads: end the first ones.
+    core->policy_->Stop(/*wait=*/true);
     throw;
   }
   return core;

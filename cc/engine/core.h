@@ -48,7 +48,7 @@ class Core final : public Host, public std::enable_shared_from_this<Core> {
   void StartTrace();
   std::vector<TraceEvent> StopTrace();
   std::string PolicyName() const { return policy_->name(); }
-  std::vector<OperationError> Close();
+  std::vector<OperationError> Close(const Poll& poll);
 
   // Of an asynchronous operation; `cause` is null if it succeeded.
   void Complete(Op* op, std::exception_ptr cause);

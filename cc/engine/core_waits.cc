@@ -9,6 +9,23 @@ namespace {
 
 constexpr auto kPollInterval = std::chrono::milliseconds(50);
 
+// Waits until done(), which may throw, as may poll().
+template <typename Done>
+void WaitUntil(std::condition_variable* changed, Lock& lock, const Poll& poll,
+               Done done) {
+  while (!done()) {
+    if (!poll) {
+      changed->wait(lock);
+    } else if (changed->wait_until(
+                   lock, std::chrono::system_clock::now() + kPollInterval) ==
+               std::cv_status::timeout) {
+      lock.unlock();
+      poll();
+      lock.lock();
+    }
+  }
+}
+
 }  // namespace
 
 void Core::RejectIfClosed(bool inside) const {
@@ -52,22 +69,13 @@ Var* Core::Resolve(Variable variable, const char* list, int64_t index) {
 
 template <typename Done>
 void Core::Await(Lock& lock, const Poll& poll, Done done) {
-  while (!done()) {
-    if (cancelled_) {
-      throw EngineError(
-          "engine: got closed during a wait but expected that after it. Close "
-          "the engine when nobody uses it any more.");
-    }
-    if (!poll) {
-      waits_.wait(lock);
-    } else if (waits_.wait_until(
-                   lock, std::chrono::system_clock::now() + kPollInterval) ==
-               std::cv_status::timeout) {
-      lock.unlock();
-      poll();
-      lock.lock();
-    }
-  }
+  WaitUntil(&waits_, lock, poll, [&] {
+    if (done()) return true;
+    if (!cancelled_) return false;
+    throw EngineError(
+        "engine: got closed during a wait but expected that after it. Close "
+        "the engine when nobody uses it any more.");
+  });
 }
 
 void Core::WaitFor(Variable variable, const Poll& poll) {
@@ -148,16 +156,23 @@ std::vector<OperationError> Core::Raise(const FailureSet& failures) {
   return errors;
 }
 
-std::vector<OperationError> Core::Close() {
+std::vector<OperationError> Core::Close(const Poll& poll) {
   std::vector<OperationError> errors;
+  std::exception_ptr interruption;
   {
     std::vector<Closure> dropped;  // Destroyed without the lock.
     Lock lock(mutex_, std::defer_lock);
     Acquire(lock);
-    if (closing_) return errors;
+    if (closing_) return Raise(FailureSet(unraised_));
     closing_ = true;
     if (Inside() == nullptr) {
-      progress_.wait(lock, [&] { return running_ == 0 && policy_->Idle(); });
+      try {
+        WaitUntil(&progress_, lock, poll,
+                  [&] { return running_ == 0 && policy_->Idle(); });
+      } catch (...) {
+        interruption = std::current_exception();
+        lock.lock();
+      }
     }
     cancelled_ = true;
     for (Op& op : tracker_.ops()) {
@@ -165,11 +180,12 @@ std::vector<OperationError> Core::Close() {
         dropped.push_back(std::move(op.fn));
       }
     }
-    errors = Raise(FailureSet(unraised_));
+    if (!interruption) errors = Raise(FailureSet(unraised_));
     waits_.notify_all();
     lock.unlock();
   }
-  policy_->Stop();
+  policy_->Stop(/*wait=*/interruption == nullptr);
+  if (interruption) std::rethrow_exception(interruption);
   return errors;
 }
 

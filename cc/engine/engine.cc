@@ -19,7 +19,7 @@ Engine::~Engine() {
   Life* life = life_.load();
   // In a child its threads are gone and its lock may be held by one of them.
   if (life->sentinel.InChild()) return;
-  life->core->Close();
+  life->core->Close({});
   delete life;
 }
 
@@ -36,7 +36,7 @@ const std::shared_ptr<Core>& Engine::core() {
                                       std::memory_order_acq_rel)) {
       life = fresh.release();
     } else {
-      fresh->core->Close();
+      fresh->core->Close({});
     }
   }
   return life->core;
@@ -76,11 +76,11 @@ std::vector<TraceEvent> Engine::StopTrace() { return core()->StopTrace(); }
 
 std::string Engine::PolicyName() { return core()->PolicyName(); }
 
-std::vector<OperationError> Engine::Close() {
+std::vector<OperationError> Engine::Close(const Poll& poll) {
   // Acquire: as in core()-> In a child there is nothing to close.
   Life* life = life_.load(std::memory_order_acquire);
   if (life->sentinel.InChild()) return {};
-  return life->core->Close();
+  return life->core->Close(poll);
 }
 
 }  // namespace cavs::engine

@@ -27,8 +27,7 @@ struct PushOptions {
   std::string_view name = {};  // For errors, traces and Dump().
 };
 
-// Called now and then by a thread that waits, without the lock. What it throws
-// ends the wait.
+// Called now and then by a thread that waits, without the lock; may throw.
 using Poll = std::function<void()>;
 
 // Runs operations in order, as parallel as can be: each as soon as the
@@ -122,7 +121,9 @@ class Engine {
   // is not done: that is cancelled, because its completion may never come
   // (WaitAll() first if it will). In an operation: cancels all but what is
   // running. Then ends the threads. Returns the errors that no wait has raised.
-  std::vector<OperationError> Close();
+  // What `poll` throws cuts this short: what has not begun is cancelled, what
+  // runs is left to its thread, and a second call returns the errors.
+  std::vector<OperationError> Close(const Poll& poll = {});
 
  private:
   // All of it between two forks.

@@ -22,7 +22,7 @@ class NaivePolicy : public Policy {
   }
 
   bool Idle() const override { return !queue_.Runnable(); }
-  void Stop() override {}
+  void Stop(bool) override {}
   std::string name() const override { return "naive"; }
   std::string WorkerName(int) const override { return "the pushing thread"; }
 

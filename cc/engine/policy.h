@@ -41,8 +41,9 @@ class Policy {
   virtual void Kick(Lock& lock) = 0;
   // Is there nothing that could run now?
   virtual bool Idle() const = 0;
-  // Ends the threads; those of this policy that call it end when they return.
-  virtual void Stop() = 0;
+  // Ends the threads. Waits for that if asked to, except for the one that calls
+  // it: that ends when it returns.
+  virtual void Stop(bool wait) = 0;
 
   // "threaded(2)"
   virtual std::string name() const = 0;

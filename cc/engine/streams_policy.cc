@@ -44,7 +44,7 @@ class StreamsPolicy : public Policy {
     return true;
   }
 
-  void Stop() override {
+  void Stop(bool wait) override {
     {
       Lock lock(host_->mutex());
       stop_ = true;
@@ -52,7 +52,7 @@ class StreamsPolicy : public Policy {
       for (Stream& stream : streams_) stream.work.Set(true);
     }
     for (Stream& stream : streams_) stream.parking.NotifyAll();
-    threads_.End();
+    threads_.End(wait);
   }
 
   std::string name() const override {

@@ -31,14 +31,14 @@ class ThreadedPolicy : public Policy {
 
   bool Idle() const override { return queue_.empty(); }
 
-  void Stop() override {
+  void Stop(bool wait) override {
     {
       Lock lock(host_->mutex());
       stop_ = true;
       work_.Set(true);  // Else one that is about to sleep would not see it.
     }
     parking_.NotifyAll();
-    threads_.End();
+    threads_.End(wait);
   }
 
   std::string name() const override {

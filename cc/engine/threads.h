@@ -14,10 +14,11 @@ class Threads {
     threads_.emplace_back(std::move(run));
   }
 
-  // Joins all but the calling thread, which cannot wait for its own end.
-  void End() {
+  // Joins all, if it is to wait, but the calling thread, which cannot wait for
+  // its own end.
+  void End(bool wait) {
     for (std::thread& thread : threads_) {
-      if (thread.get_id() == std::this_thread::get_id()) {
+      if (!wait || thread.get_id() == std::this_thread::get_id()) {
         thread.detach();
       } else if (thread.joinable()) {
         thread.join();

@@ -55,7 +55,10 @@ class PythonEngine {
       : objects_(std::make_shared<PythonObjects>()),
         engine_(Factory(policy, workers)) {}
 
-  ~PythonEngine() { Close(); }
+  ~PythonEngine() {
+    py::gil_scoped_release release;
+    engine_.Close();
+  }
 
   NamedVariable NewVariable(const std::string& name) {
     return {engine_.NewVariable(name), name};
@@ -105,7 +108,7 @@ class PythonEngine {
     std::vector<OperationError> errors;
     {
       py::gil_scoped_release release;
-      errors = engine_.Close();
+      errors = engine_.Close(CheckSignals);
     }
     objects().Collect();
     return ToPython(errors);

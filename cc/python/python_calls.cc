@@ -1,5 +1,8 @@
 #include "cc/python/python_calls.h"
 
+#include <cxxabi.h>
+#include <unistd.h>
+
 #include <optional>
 #include <utility>
 
@@ -31,6 +34,29 @@ std::string TextOf(const py::object& error) {
   }
   const std::string text = py::reinterpret_steal<py::str>(str);
   return text.empty() ? type : type + ": " + text;
+}
+
+// Runs `f` with Python's lock.
+//
+// Python before 3.14 ends a thread that asks for its lock when the interpreter
+// is ending: here one whose operation Ctrl-C has not let close() wait for. What
+// is on its stack may not be destroyed without the lock, so the thread stays
+// where it is for the moment that is left, as it does from 3.14 on.
+template <typename F>
+void WithPython(F f) {
+  const auto stay = [] {
+    for (;;) pause();
+  };
+  try {
+    py::gil_scoped_acquire gil;
+    try {
+      f();
+    } catch (abi::__forced_unwind&) {
+      stay();
+    }
+  } catch (abi::__forced_unwind&) {
+    stay();
+  }
 }
 
 // As Python sees a completion.
@@ -109,30 +135,30 @@ void PythonReference::Release() {
 
 void PythonCall::operator()() {
   std::exception_ptr error;
-  {
-    py::gil_scoped_acquire gil;
+  WithPython([&] {
+    // Nothing that has a destructor, here and below: see WithPython().
     PyObject* result = PyObject_CallNoArgs(fn_.get().ptr());
     if (result == nullptr) error = fn_.objects().KeepError();
     Py_XDECREF(result);
     fn_.Release();
-  }
+  });
   if (error) std::rethrow_exception(error);
 }
 
 void PythonCall::operator()(Completion done) {
   std::exception_ptr error;
-  {
-    py::gil_scoped_acquire gil;
-    try {
-      auto argument = std::make_unique<PythonCompletion>(
-          PythonCompletion{std::move(done), fn_.shared_objects()});
-      fn_.get()(py::cast(std::move(argument)));
-    } catch (py::error_already_set& raised) {
-      raised.restore();
-      error = fn_.objects().KeepError();
-    }
+  WithPython([&] {
+    PyObject* argument =
+        py::cast(std::make_unique<PythonCompletion>(
+                     PythonCompletion{std::move(done), fn_.shared_objects()}))
+            .release()
+            .ptr();
+    PyObject* result = PyObject_CallOneArg(fn_.get().ptr(), argument);
+    if (result == nullptr) error = fn_.objects().KeepError();
+    Py_DECREF(argument);
+    Py_XDECREF(result);
     fn_.Release();
-  }
+  });
   if (error) std::rethrow_exception(error);
 }
 

@@ -146,6 +146,36 @@ TEST_P(EveryPolicyTest, CloseCancelsWhatAMissingCompletionHoldsUp) {
   (*kept)();  // Comes too late, does nothing.
 }
 
+TEST_P(EveryPolicyTest, CloseThatItsPollInterruptsCancelsWhatHasNotBegun) {
+  if (GetParam().name == "Naive") GTEST_SKIP() << "nothing is pending there";
+  Engine engine(GetParam().factory);
+  const Variable x = engine.NewVariable(), y = engine.NewVariable();
+  // Theirs, as the operation may outlive this function.
+  const auto started = std::make_shared<Gate>(),
+             gate = std::make_shared<Gate>(), left = std::make_shared<Gate>();
+  bool ran = false;
+  engine.Push([] { throw 1; }, {}, {y}, {0, 0, "bad"});
+  engine.Push(
+      [=] {
+        started->Open();
+        gate->Pass();
+        left->Open();
+      },
+      {}, {x});
+  engine.Push([&ran] { ran = true; }, {x}, {});
+  started->Pass();
+  const Poll interrupt = [] { throw std::runtime_error("interrupted"); };
+  EXPECT_THROW(engine.Close(interrupt), std::runtime_error);
+  EXPECT_THAT(Rejection([&] { engine.Push([] {}, {}, {}); }),
+              HasSubstr("after it was closed"));
+  const std::vector<OperationError> errors = engine.Close();
+  ASSERT_EQ(errors.size(), 1u);
+  EXPECT_EQ(errors[0].name(), "bad");
+  gate->Open();
+  left->Pass();
+  EXPECT_FALSE(ran);
+}
+
 TEST_P(EveryPolicyTest, EngineMayBeDestroyedByItsLastOperation) {
   auto engine = std::make_shared<Engine>(GetParam().factory);
   Gate released, gone;
