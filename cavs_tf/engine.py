@@ -173,7 +173,8 @@ class Engine:
         """The same for a `fn(done)` that only starts something, such as a download.
 
         What it names stays in use until `done()` is called, from any thread, or
-        `done.fail(error)`. If `done` is dropped uncalled, the operation has failed.
+        `done.fail(error)`. If `done` is dropped uncalled, the operation has failed; also if
+        `fn` raises, which ends it whatever becomes of `done`.
 
         >>> import threading
         >>> from cavs_tf.engine import Engine

@@ -186,6 +186,15 @@ def test_asynchronous_operation_may_fail_or_be_forgotten(engine):
         engine.wait_for(y)
 
 
+def test_asynchronous_operation_that_raises_has_failed(engine):
+    x = engine.new_variable()
+    # The traceback holds `done`, which so is neither called nor dropped.
+    engine.push_async(lambda done: 1 / 0, mutate=[x])
+    with pytest.raises(OperationError, match="division by zero") as caught:
+        engine.wait_for(x)
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+
+
 def test_error_names_operation_and_push_site_and_keeps_the_cause(engine):
     x = engine.new_variable("x")
     line = sys._getframe().f_lineno + 1

@@ -2,8 +2,10 @@
 #ifndef CAVS_CC_ENGINE_COMPLETION_H_
 #define CAVS_CC_ENGINE_COMPLETION_H_
 
+#include <cstdint>
 #include <exception>
 #include <memory>
+#include <utility>
 
 namespace cavs::engine {
 
@@ -12,11 +14,13 @@ struct Op;
 
 // Given to the function of an asynchronous operation. The operation is finished
 // when its function has returned and this was called, in either order and from
-// any thread: a callback of a CUDA event, a thread that does I/O.
+// any thread: a callback of a CUDA event, a thread that does I/O. If the
+// function throws, the operation has failed and is finished at once; throw only
+// if nothing was started.
 //
 // Call it once. If it is destroyed uncalled the operation has failed, so that a
-// forgotten one is an error and no hang. It may outlive the engine: then
-// calling it does nothing. Moves only; not thread safe.
+// forgotten one is an error and no hang. It may outlive the operation and the
+// engine: then calling it does nothing. Moves only; not thread safe.
 class Completion {
  public:
   Completion(Completion&&) noexcept = default;
@@ -30,11 +34,12 @@ class Completion {
 
  private:
   friend class Core;
-  Completion(std::shared_ptr<Core> core, Op* op)
-      : core_(std::move(core)), op_(op) {}
+  Completion(std::shared_ptr<Core> core, Op* op, uint64_t sequence)
+      : core_(std::move(core)), op_(op), sequence_(sequence) {}
 
   std::shared_ptr<Core> core_;  // Null once it was called.
   Op* op_;
+  uint64_t sequence_;  // Of the operation: *op_ may be another by now.
 };
 
 }  // namespace cavs::engine

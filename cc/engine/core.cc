@@ -149,9 +149,9 @@ void Core::Run(Op* op, int worker, Lock& lock) {
   --running_;
   if (closing_) progress_.notify_all();
   if (cancelled_) return;
+  op->parts = op->ran && failure == nullptr ? op->parts - 1 : 0;
   // What the function threw says more than that its completion was dropped.
   if (failure) op->failure = std::move(failure);
-  op->parts = op->ran ? op->parts - 1 : 0;
   op->state = OpState::kStarted;
   if (op->parts == 0) FinishWork(op);
 }
@@ -159,7 +159,7 @@ void Core::Run(Op* op, int worker, Lock& lock) {
 std::shared_ptr<Failure> Core::Call(Op* op) {
   try {
     if (op->async) {
-      Completion done(shared_from_this(), op);
+      Completion done(shared_from_this(), op, op->sequence);
       op->fn(&done);
     } else {
       op->fn(nullptr);
@@ -173,16 +173,24 @@ std::shared_ptr<Failure> Core::Call(Op* op) {
   }
 }
 
-void Core::Complete(Op* op, std::exception_ptr cause) {
+void Core::Complete(Op* op, uint64_t sequence,
+                    const std::exception_ptr& cause) {
+  const auto finished = [&] {
+    return cancelled_ || op->sequence != sequence ||
+           op->state == OpState::kFree;
+  };
   std::shared_ptr<Failure> failure;
-  if (cause) {
-    failure = std::make_shared<Failure>(
-        Failure{OperationError(op->name, op->site.file, op->site.line, cause),
-                op->sequence});
-  }
   Lock lock(mutex_, std::defer_lock);
   Acquire(lock);
-  if (cancelled_) return;
+  if (cause && !finished()) {
+    const std::string name = op->name, file = op->site.file;
+    const int line = op->site.line;
+    lock.unlock();
+    failure = std::make_shared<Failure>(
+        Failure{OperationError(name, file, line, cause), sequence});
+    Acquire(lock);
+  }
+  if (finished()) return;
   if (failure && !op->failure) op->failure = std::move(failure);
   if (--op->parts > 0) return;
   FinishWork(op);
@@ -303,7 +311,7 @@ void Completion::Fail(std::exception_ptr cause) {
         "the "
         "operation is done.");
   }
-  core->Complete(op_, std::move(cause));
+  core->Complete(op_, sequence_, cause);
 }
 
 }  // namespace cavs::engine

@@ -50,8 +50,9 @@ class Core final : public Host, public std::enable_shared_from_this<Core> {
   std::string PolicyName() const { return policy_->name(); }
   std::vector<OperationError> Close(const Poll& poll);
 
-  // Of an asynchronous operation; `cause` is null if it succeeded.
-  void Complete(Op* op, std::exception_ptr cause);
+  // Of an asynchronous operation; `cause` is null if it succeeded. Does nothing
+  // if the one with that sequence number is finished.
+  void Complete(Op* op, uint64_t sequence, const std::exception_ptr& cause);
 
   std::mutex& mutex() override { return mutex_; }
   void Run(Op* op, int worker, Lock& lock) override;

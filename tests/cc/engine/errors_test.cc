@@ -53,6 +53,44 @@ TEST_P(EveryPolicyTest, AsynchronousOperationMayFailEitherWay) {
   EXPECT_THAT(message(y), HasSubstr("no disk"));
 }
 
+TEST_P(EveryPolicyTest,
+       AsynchronousFunctionThatThrowsLeavesNoCompletionToWait) {
+  const Variable x = engine_.NewVariable("x"), y = engine_.NewVariable("y");
+  std::unique_ptr<Completion> kept, next;
+  const auto keep = [](std::unique_ptr<Completion>* place, Completion done) {
+    *place = std::make_unique<Completion>(std::move(done));
+  };
+  engine_.PushAsync(
+      [&](Completion done) {
+        keep(&kept, std::move(done));
+        throw std::runtime_error("no disk");
+      },
+      {}, {x});
+  EXPECT_THROW(engine_.WaitFor(x), OperationError);
+  (*kept)();
+  // Nor does it complete the operation that took the place of its own.
+  engine_.PushAsync(
+      [&](Completion done) {
+        keep(&kept, std::move(done));
+        throw std::runtime_error("no disk");
+      },
+      {}, {x});
+  EXPECT_THROW(engine_.WaitFor(x), OperationError);
+  Gate started;
+  engine_.PushAsync(
+      [&](Completion done) {
+        keep(&next, std::move(done));
+        started.Open();
+      },
+      {}, {y});
+  started.Pass();
+  kept->Fail(std::make_exception_ptr(std::runtime_error("too late")));
+  EXPECT_EQ(engine_.Version(y), 0u);
+  (*next)();
+  engine_.WaitAll();
+  EXPECT_EQ(engine_.Version(y), 1u);
+}
+
 TEST_P(EveryPolicyTest, FailureSkipsWhatDependsOnItAndNothingElse) {
   const Variable x = engine_.NewVariable("x"), y = engine_.NewVariable("y"),
                  z = engine_.NewVariable("z");
