@@ -148,10 +148,17 @@ void Core::Run(Op* op, int worker, Lock& lock) {
   Acquire(lock);
   --running_;
   if (closing_) progress_.notify_all();
-  if (cancelled_) return;
+  if (cancelled_) {
+    lock.unlock();
+    failure.reset();
+    return Acquire(lock);
+  }
   op->parts = op->ran && failure == nullptr ? op->parts - 1 : 0;
-  // What the function threw says more than that its completion was dropped.
-  if (failure) op->failure = std::move(failure);
+  if (failure) {
+    // What the function threw says more than that its completion was dropped.
+    if (op->failure) raised_.push_back(std::move(op->failure));
+    op->failure = std::move(failure);
+  }
   op->state = OpState::kStarted;
   if (op->parts == 0) FinishWork(op);
 }

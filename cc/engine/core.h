@@ -25,7 +25,7 @@ namespace cavs::engine {
 // Implementation notes. One lock guards everything, which makes a push one
 // critical section and finishing an operation together with taking the next one
 // another, each of about 0.1 us. The lock is never held while code of the
-// caller's runs: functions, destructors of what they capture, Poll.
+// caller's runs: functions, destructors of what they capture or throw, Poll.
 //
 // Waits and deletions are operations too, which mutate their variable and never
 // reach the policy (Role). WaitAll() counts unfinished operations by epoch: it
@@ -76,7 +76,9 @@ class Core final : public Host, public std::enable_shared_from_this<Core> {
   void Record(const Op& op);
   void CountFinished(int64_t epoch);
   bool EpochsDone(int64_t last) const;
-  std::vector<OperationError> Raise(const FailureSet& failures);
+  // `*dead` is to be destroyed without the lock.
+  std::vector<OperationError> Raise(const FailureSet& failures,
+                                    FailureSet* dead);
   template <typename Done>
   void Await(Lock& lock, const Poll& poll, Done done);
 
@@ -90,6 +92,9 @@ class Core final : public Host, public std::enable_shared_from_this<Core> {
   // GUARDED_BY(mutex_), all that follows:
   Tracker tracker_;
   FailureSet unraised_;  // In the order in which they happened.
+  // And others that never will be. Kept until nobody shares them, so that no
+  // exception is destroyed with the lock held.
+  FailureSet raised_;
   // Unfinished operations of the epochs from first_epoch_ to the current one.
   std::deque<int64_t> epochs_ = {0};
   int64_t first_epoch_ = 0;

@@ -81,6 +81,7 @@ void Core::Await(Lock& lock, const Poll& poll, Done done) {
 void Core::WaitFor(Variable variable, const Poll& poll) {
   RejectInside();
   Waiter waiter;
+  FailureSet dead;
   std::vector<OperationError> errors;
   {
     Lock lock(mutex_, std::defer_lock);
@@ -99,7 +100,7 @@ void Core::WaitFor(Variable variable, const Poll& poll) {
       if (!waiter.done) op->waiter = nullptr;
       throw;
     }
-    if (waiter.failures) errors = Raise(*waiter.failures);
+    if (waiter.failures) errors = Raise(*waiter.failures, &dead);
   }
   if (errors.size() == 1) throw std::move(errors[0]);
   if (!errors.empty()) throw OperationErrors(std::move(errors));
@@ -107,6 +108,7 @@ void Core::WaitFor(Variable variable, const Poll& poll) {
 
 void Core::WaitAll(const Poll& poll) {
   RejectInside();
+  FailureSet dead;
   std::vector<OperationError> errors;
   {
     Lock lock(mutex_, std::defer_lock);
@@ -126,7 +128,7 @@ void Core::WaitAll(const Poll& poll) {
       }
       --waiting_for_all_;
     }
-    if (!unraised_.empty()) errors = Raise(FailureSet(unraised_));
+    if (!unraised_.empty()) errors = Raise(FailureSet(unraised_), &dead);
   }
   if (!errors.empty()) throw OperationErrors(std::move(errors));
 }
@@ -138,7 +140,8 @@ bool Core::EpochsDone(int64_t last) const {
   return true;
 }
 
-std::vector<OperationError> Core::Raise(const FailureSet& failures) {
+std::vector<OperationError> Core::Raise(const FailureSet& failures,
+                                        FailureSet* dead) {
   FailureSet fresh;
   for (const auto& failure : failures) {
     if (failure->raised()) continue;
@@ -153,17 +156,24 @@ std::vector<OperationError> Core::Raise(const FailureSet& failures) {
   });
   std::vector<OperationError> errors;
   for (const auto& failure : fresh) errors.push_back(failure->error);
+  const auto shared = std::partition(
+      raised_.begin(), raised_.end(),
+      [](const auto& failure) { return failure.use_count() == 1; });
+  dead->assign(raised_.begin(), shared);
+  raised_.erase(raised_.begin(), shared);
+  raised_.insert(raised_.end(), fresh.begin(), fresh.end());
   return errors;
 }
 
 std::vector<OperationError> Core::Close(const Poll& poll) {
+  FailureSet dead;
   std::vector<OperationError> errors;
   std::exception_ptr interruption;
   {
     std::vector<Closure> dropped;  // Destroyed without the lock.
     Lock lock(mutex_, std::defer_lock);
     Acquire(lock);
-    if (closing_) return Raise(FailureSet(unraised_));
+    if (closing_) return Raise(FailureSet(unraised_), &dead);
     closing_ = true;
     if (Inside() == nullptr) {
       try {
@@ -180,7 +190,7 @@ std::vector<OperationError> Core::Close(const Poll& poll) {
         dropped.push_back(std::move(op.fn));
       }
     }
-    if (!interruption) errors = Raise(FailureSet(unraised_));
+    if (!interruption) errors = Raise(FailureSet(unraised_), &dead);
     waits_.notify_all();
     lock.unlock();
   }

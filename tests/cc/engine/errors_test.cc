@@ -91,6 +91,39 @@ TEST_P(EveryPolicyTest,
   EXPECT_EQ(engine_.Version(y), 1u);
 }
 
+TEST_P(EveryPolicyTest, ExceptionMayUseTheEngineWhenItIsDestroyed) {
+  struct Array {
+    Engine* engine;
+    Variable tag;
+    int* destroyed;
+    ~Array() {
+      engine->DeleteVariable(tag);
+      ++*destroyed;
+    }
+  };
+  struct Error : std::runtime_error {
+    explicit Error(std::shared_ptr<Array> array)
+        : std::runtime_error("bad"), array(std::move(array)) {}
+    std::shared_ptr<Array> array;
+  };
+  const Variable x = engine_.NewVariable("x"), y = engine_.NewVariable("y");
+  int destroyed = 0;
+  for (int i = 0; i < 4; ++i) {
+    engine_.Push(
+        [this, &destroyed] {
+          throw Error(std::shared_ptr<Array>(
+              new Array{&engine_, engine_.NewVariable(), &destroyed}));
+        },
+        {}, {x, y});
+    EXPECT_THROW(engine_.WaitFor(x), OperationError);
+  }
+  engine_.DeleteVariable(x);
+  engine_.Push([] {}, {}, {y});
+  engine_.Push([] { throw 1; }, {}, {});
+  EXPECT_THROW(engine_.WaitAll(), OperationErrors);
+  EXPECT_EQ(destroyed, 4);
+}
+
 TEST_P(EveryPolicyTest, FailureSkipsWhatDependsOnItAndNothingElse) {
   const Variable x = engine_.NewVariable("x"), y = engine_.NewVariable("y"),
                  z = engine_.NewVariable("z");
