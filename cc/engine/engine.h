@@ -37,15 +37,24 @@ using Poll = std::function<void()>;
 // Two operations conflict when one mutates a variable that the other reads or
 // mutates. Conflicting operations run in push order, others may overlap. A
 // variable that is named twice, or both read and mutated, is mutated once.
+// What an operation wrote is visible to those that follow it by a conflict and
+// to whoever waited for it; nothing else is ordered, in time or in memory.
+//
+// Where and when operations run is up to the policy (policy.h). A worker is
+// busy until the function returns, also that of an asynchronous operation: a
+// stream goes on to its next one before the completion of the last has come.
 //
 // An exception that leaves an operation marks what the operation mutates as
 // failed. Operations that name a failed variable are skipped and pass the
 // failure on to what they mutate. Each failure is raised once, at the first
-// wait that observes it; operations that are pushed after that run again.
+// wait that observes it, however many variables it has reached; operations that
+// are pushed after that run again.
 //
+// Mistakes throw EngineError at the call, which then changes nothing: a deleted
+// variable, one of another engine, a stream that there is not, a closed engine,
+// waiting inside an operation.
 // Thread safety: any thread may call every method, except that only one may
-// destroy. Operations may call NewVariable(), Push(), PushAsync(),
-// DeleteVariable(), Version() and Dump(); waiting in one throws EngineError.
+// destroy. Operations may call all but WaitFor() and WaitAll().
 // After fork() the child has a fresh engine: no variables, nothing pending.
 //
 // Example:
@@ -57,17 +66,16 @@ using Poll = std::function<void()>;
 class Engine {
  public:
   explicit Engine(PolicyFactory policy);
-  // Close(), its result dropped.
-  ~Engine();
+  ~Engine();  // Close(), its result dropped.
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
   Variable NewVariable(std::string_view name = {});
 
   // Runs `fn()` when everything pushed before that conflicts with it is done.
-  // What it captures is moved, called once and destroyed by the thread that
-  // runs it. `file`, which must outlive the operation, and `line` are for
-  // errors.
+  // It is moved, called once and destroyed by the thread that runs it; up to
+  // Closure::kInlineBytes of captures cost no allocation. `file`, which must
+  // outlive the operation, and `line` are for errors.
   template <typename F>
   void Push(F fn, VariableList read, VariableList mutate,
             const PushOptions& options = {},
