@@ -192,7 +192,7 @@ class Engine:
 
         Raises:
           OperationError: The error that kept it from having a value, if no wait has raised
-            it before. `__cause__` is the exception.
+            it before, be it for another variable. `__cause__` is the exception.
           OperationErrors: Several of them.
         """
         errors = self._engine.wait_for(variable)
