@@ -229,6 +229,30 @@ TEST_P(EveryPolicyTest, WaitForTakesNoOtherOperation) {
   engine_.WaitAll();
 }
 
+TEST(WatchdogDeathTest, EndsWhatHangsWithADump) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        Engine engine(Threaded(1));
+        const Variable x = engine.NewVariable("x");
+        std::unique_ptr<Completion> kept;
+        engine.PushAsync(
+            [&](Completion done) {
+              kept = std::make_unique<Completion>(std::move(done));
+            },
+            {}, {x}, {0, 0, "forgotten"});
+        std::thread waiter([&] { engine.WaitFor(x); });
+        while (engine.Dump().find("a thread that waits") == std::string::npos) {
+          std::this_thread::yield();
+        }
+        Watchdog watchdog(&engine, std::chrono::system_clock::now());
+        waiter.join();
+      },
+      testing::ExitedWithCode(1),
+      "This should have ended long ago.\nengine threaded\\(1\\): .*"
+      "'forgotten' pushed at .*a thread that waits: waits for 'x'");
+}
+
 TEST(DumpTest, SaysWhoWaitsForWhat) {
   Engine engine(Threaded(1));
   Watchdog watchdog(&engine);
