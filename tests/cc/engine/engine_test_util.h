@@ -111,6 +111,7 @@ struct NamedPolicy {
   std::string name;
   PolicyFactory factory;
   int streams;
+  int threads;
 };
 
 inline void PrintTo(const NamedPolicy& policy, std::ostream* out) {
@@ -119,10 +120,10 @@ inline void PrintTo(const NamedPolicy& policy, std::ostream* out) {
 
 // Every policy at every number of threads that is worth trying.
 inline std::vector<NamedPolicy> AllPolicies() {
-  std::vector<NamedPolicy> all = {{"Naive", Naive(), 1}};
+  std::vector<NamedPolicy> all = {{"Naive", Naive(), 1, 0}};
   for (int n : {1, 2, 3, 7, 16}) {
-    all.push_back({"Threaded" + std::to_string(n), Threaded(n), 1});
-    all.push_back({"Streams" + std::to_string(n), Streams(n), n});
+    all.push_back({"Threaded" + std::to_string(n), Threaded(n), 1, n});
+    all.push_back({"Streams" + std::to_string(n), Streams(n), n, n});
   }
   return all;
 }

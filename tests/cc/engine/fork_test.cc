@@ -11,6 +11,30 @@
 namespace cavs::engine {
 namespace {
 
+// Under AddressSanitizer of GCC 12 a child now and then hangs in its first
+// malloc() if other threads were allocating when it was forked: it waits for
+// the mutex of a size class (SizeClassAllocator64::GetFromAllocator) that one
+// of them held, which is not there to release it. That is the sanitizer's: a
+// program of four threads which only call malloc() and free() beside a fork()
+// that is followed by malloc() hangs in the same place, about once in 1000
+// children. From GCC 14 on the sanitizer locks its allocator around fork().
+#if defined(__SANITIZE_ADDRESS__) && __GNUC__ < 14
+constexpr bool kForkMayLoseMalloc = true;
+#else
+constexpr bool kForkMayLoseMalloc = false;
+#endif
+
+// Returns, where that matters, when no thread of the engine allocates any more,
+// as each does when it starts.
+void LetThreadsStart(Engine* engine, const NamedPolicy& policy) {
+  if (!kForkMayLoseMalloc) return;
+  Meeting all(policy.threads);
+  for (int i = 0; i < policy.threads; ++i) {
+    engine->Push([&] { all.Arrive(); }, {}, {}, {0, i});
+  }
+  engine->WaitAll();
+}
+
 // Runs `f` in a child; its result, or -1 if the child died.
 template <typename F>
 int InChild(F f) {
@@ -37,6 +61,7 @@ class ForkTest : public EveryPolicyTest {
 #ifdef __SANITIZE_THREAD__
     GTEST_SKIP() << "ThreadSanitizer ends children that start threads";
 #endif
+    LetThreadsStart(&engine_, GetParam());
   }
 };
 
@@ -75,6 +100,7 @@ TEST_P(ForkTest, ChildHasAFreshEngineAndTheParentGoesOn) {
 
 TEST_P(ForkTest, ChildMayDestroyAnEngineThatItNeverUsed) {
   auto engine = std::make_unique<Engine>(GetParam().factory);
+  LetThreadsStart(engine.get(), GetParam());
   EXPECT_EQ(InChild([&] {
               engine.reset();
               return 42;
@@ -85,6 +111,7 @@ TEST_P(ForkTest, ChildMayDestroyAnEngineThatItNeverUsed) {
 TEST_P(ForkTest, GrandchildHasAFreshEngineToo) {
   const int result = InChild([&] {
     engine_.NewVariable();
+    LetThreadsStart(&engine_, GetParam());
     return InChild([&] {
       const Variable x = engine_.NewVariable();
       int value = 0;
@@ -97,10 +124,9 @@ TEST_P(ForkTest, GrandchildHasAFreshEngineToo) {
 }
 
 TEST_P(ForkTest, ForkWhileOthersPushFindsNoLockHeld) {
-#ifdef __SANITIZE_ADDRESS__
-  GTEST_SKIP() << "the sanitizer's allocator may be locked by another thread "
-                  "when the child is forked (no handler before GCC 14)";
-#endif
+  if (kForkMayLoseMalloc) {
+    GTEST_SKIP() << "AddressSanitizer before GCC 14 does not survive it";
+  }
   std::atomic<bool> stop{false};
   std::thread pusher([&] {
     const Variable x = engine_.NewVariable();
