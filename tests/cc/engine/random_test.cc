@@ -1,5 +1,6 @@
-// Random operations on random variables: every policy gives what running them
-// one by one gives, and a failure skips exactly what depends on it.
+// Random operations on random variables, and waits among them: every policy
+// gives what running them one by one gives, a failure skips exactly what
+// depends on it, and is raised by exactly the first wait that observes it.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -23,12 +24,15 @@ struct Step {
   int duration = 0;               // Rounds of a loop.
   int priority = 0;
   bool fails = false;
+  // After it, the main thread waits for this variable; kVariables: for all.
+  int wait = -1;
 };
 
 struct Workload {
   std::vector<Step> steps;
 
-  Workload(uint32_t seed, int count, double failing) {
+  // `failing` and `waiting` are probabilities.
+  Workload(uint32_t seed, int count, double failing, double waiting = 0) {
     std::mt19937 random(seed);
     const auto some = [&](int most) {
       std::vector<int> chosen(random() % (most + 1));
@@ -41,7 +45,9 @@ struct Workload {
       step.mutate = some(2);
       step.duration = random() % 4 == 0 ? random() % 2000 : 0;
       step.priority = static_cast<int>(random() % 5) - 2;
-      step.fails = std::uniform_real_distribution<>()(random) < failing;
+      std::uniform_real_distribution<> uniform;
+      step.fails = uniform(random) < failing;
+      if (uniform(random) < waiting) step.wait = random() % (kVariables + 1);
       steps.push_back(step);
     }
   }
@@ -52,7 +58,8 @@ struct Result {
   // Plain integers: what orders them is the engine under test.
   std::vector<uint64_t> values = std::vector<uint64_t>(kVariables, 1);
   std::vector<char> ran;
-  std::set<std::string> errors;
+  // What each wait raised, the last one of all among them.
+  std::vector<std::set<int>> raised;
 
   explicit Result(size_t steps) : ran(steps, 0) {}
 
@@ -63,36 +70,49 @@ struct Result {
     for (int r : step.read) sum = sum * 31 + values[r];
     volatile int left = step.duration;
     while (left > 0) left = left - 1;
-    if (step.fails) throw std::runtime_error(std::to_string(i));
+    if (step.fails) throw static_cast<int>(i);
     for (int m : step.mutate) values[m] = values[m] * 0x9E3779B97F4A7C15u + sum;
   }
 };
 
 bool operator==(const Result& a, const Result& b) {
-  return a.values == b.values && a.ran == b.ran && a.errors == b.errors;
+  return a.values == b.values && a.ran == b.ran && a.raised == b.raised;
 }
 
 // One after the other, with no engine and no thread: what is right.
 Result RunSerially(const Workload& workload) {
   Result result(workload.steps.size());
-  std::vector<bool> failed(kVariables, false);
+  // Of each variable the failures that have reached it, those alone that no
+  // wait has raised. The last one: all there are.
+  std::vector<std::set<int>> failures(kVariables + 1);
+  const auto wait = [&](int variable) {
+    const std::set<int> raised = failures[variable];
+    result.raised.push_back(raised);
+    for (int failure : raised) {
+      for (std::set<int>& some : failures) some.erase(failure);
+    }
+  };
   for (size_t i = 0; i < workload.steps.size(); ++i) {
     const Step& step = workload.steps[i];
-    bool depends = false;
-    for (int v : step.read) depends |= failed[v];
-    for (int v : step.mutate) depends |= failed[v];
-    if (!depends) {
+    std::set<int> inherited;
+    for (int v : step.read) {
+      inherited.insert(failures[v].begin(), failures[v].end());
+    }
+    for (int v : step.mutate) {
+      inherited.insert(failures[v].begin(), failures[v].end());
+    }
+    if (inherited.empty()) {
       try {
         result.Run(step, i);
-      } catch (const std::exception& error) {
-        depends = true;
-        result.errors.insert(error.what());
+      } catch (int failure) {
+        inherited.insert(failure);
+        failures[kVariables].insert(failure);
       }
     }
-    if (depends) {
-      for (int m : step.mutate) failed[m] = true;
-    }
+    for (int m : step.mutate) failures[m] = inherited;
+    if (step.wait >= 0) wait(step.wait);
   }
+  wait(kVariables);
   return result;
 }
 
@@ -107,19 +127,32 @@ Result RunOnEngine(const Workload& workload, const NamedPolicy& policy) {
     for (int i : indices) list.push_back(variables[i]);
     return list;
   };
+  const auto wait = [&](int variable) {
+    std::set<int>& raised = result.raised.emplace_back();
+    const auto note = [&](const OperationError& error) {
+      try {
+        std::rethrow_exception(error.cause());
+      } catch (int failure) {
+        EXPECT_TRUE(raised.insert(failure).second) << "raised twice";
+      }
+    };
+    try {
+      variable < kVariables ? engine.WaitFor(variables[variable])
+                            : engine.WaitAll();
+    } catch (const OperationError& error) {
+      note(error);
+    } catch (const OperationErrors& errors) {
+      for (const OperationError& error : errors.errors()) note(error);
+    }
+  };
   for (size_t i = 0; i < workload.steps.size(); ++i) {
     const Step& step = workload.steps[i];
     const int stream = static_cast<int>(i) % policy.streams;
     engine.Push([&result, &step, i] { result.Run(step, i); }, named(step.read),
                 named(step.mutate), {step.priority, stream});
+    if (step.wait >= 0) wait(step.wait);
   }
-  try {
-    engine.WaitAll();
-  } catch (const OperationErrors& errors) {
-    for (const OperationError& error : errors.errors()) {
-      result.errors.insert(Describe(error.cause()));
-    }
-  }
+  wait(kVariables);
   return result;
 }
 
@@ -134,7 +167,22 @@ TEST(RandomHarnessTest, SerialRunSkipsTheDependentsOfAFailure) {
   workload.steps[3].mutate = {3};
   const Result result = RunSerially(workload);
   EXPECT_EQ(result.ran, (std::vector<char>{1, 0, 0, 1}));
-  EXPECT_EQ(result.errors, std::set<std::string>{"0"});
+  EXPECT_EQ(result.raised, std::vector<std::set<int>>{{0}});
+}
+
+TEST(RandomHarnessTest, SerialRunGoesOnAfterAWaitThatRaised) {
+  Workload workload(1, 0, 0);
+  workload.steps.resize(4);
+  workload.steps[0].mutate = {0, 1};
+  workload.steps[0].fails = true;
+  workload.steps[1].mutate = {2};
+  workload.steps[1].wait = 2;
+  workload.steps[2].mutate = {1};
+  workload.steps[2].wait = 0;
+  workload.steps[3].mutate = {1};
+  const Result result = RunSerially(workload);
+  EXPECT_EQ(result.ran, (std::vector<char>{1, 1, 0, 1}));
+  EXPECT_EQ(result.raised, (std::vector<std::set<int>>{{}, {0}, {}}));
 }
 
 TEST(RandomHarnessTest, TwoSerialRunsAgreeAndTwoSeedsDoNot) {
@@ -167,7 +215,19 @@ TEST_P(RandomTest, ExactlyTheDependentsOfFailuresAreSkipped) {
     const Result expected = RunSerially(workload),
                  result = RunOnEngine(workload, GetParam());
     ASSERT_EQ(result.ran, expected.ran);
-    ASSERT_EQ(result.errors, expected.errors);
+    ASSERT_EQ(result.raised, expected.raised);
+    ASSERT_EQ(result.values, expected.values);
+  }
+}
+
+TEST_P(RandomTest, EachErrorIsRaisedByExactlyTheFirstWaitThatObservesIt) {
+  for (uint32_t seed = 1; seed <= 5; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const Workload workload(seed, 4000, 0.03, 0.1);
+    const Result expected = RunSerially(workload),
+                 result = RunOnEngine(workload, GetParam());
+    ASSERT_EQ(result.ran, expected.ran);
+    ASSERT_EQ(result.raised, expected.raised);
     ASSERT_EQ(result.values, expected.values);
   }
 }
