@@ -33,9 +33,13 @@ def two_workers():
         yield made
 
 
-def run(program: str, **environment) -> subprocess.CompletedProcess:
-    """Runs a program that has `Engine`, without TensorFlow, which takes long to load."""
+def run(program: str, before: str = "", **environment) -> subprocess.CompletedProcess:
+    """Runs a program that has `Engine`, without TensorFlow, which takes long to load.
+
+    `before` is a line that runs before the engine is imported.
+    """
     setup = f"""
+        {before}
         import sys, types
         package = types.ModuleType("cavs_tf")
         package.__path__ = [{str(ROOT / "cavs_tf")!r}]
@@ -229,15 +233,42 @@ def test_dependents_of_a_failure_are_skipped_and_it_is_raised_once(engine):
 
 def test_wait_all_raises_a_group_of_all_errors(engine):
     variables = [engine.new_variable() for _ in range(3)]
+    line = sys._getframe().f_lineno + 2
     for i, variable in enumerate(variables):
         engine.push(lambda i=i: [][i], mutate=[variable], name=f"fail {i}")
     with pytest.raises(OperationErrors) as caught:
         engine.wait_all()
     assert [error.name for error in caught.value.exceptions] == ["fail 0", "fail 1", "fail 2"]
-    assert str(caught.value).startswith("3 operations failed\n  operation 'fail 0' (pushed at ")
+    assert all((e.file, e.line) == (__file__, line) for e in caught.value.exceptions)
+    assert all(isinstance(e.__cause__, IndexError) for e in caught.value.exceptions)
+    assert str(caught.value).startswith(
+        f"3 operations failed\n  operation 'fail 0' (pushed at {__file__}:{line}) failed: "
+    )
     if sys.version_info >= (3, 11):
         assert isinstance(caught.value, ExceptionGroup)  # noqa: F821
         assert isinstance(caught.value.split(OperationError)[0], OperationErrors)
+
+
+def test_errors_are_a_group_of_our_own_where_python_has_none():
+    result = run(
+        """
+        engine = Engine(workers=1)
+        line = sys._getframe().f_lineno + 2
+        for name in "ab":
+            engine.push(lambda: 1 / 0, name=name)
+        try:
+            engine.wait_all()
+        except Exception as error:
+            print([type(e.__cause__).__name__ for e in error.exceptions])
+            print([e.line == line for e in error.exceptions])
+            print(error)
+        """,
+        before="import builtins; builtins.__dict__.pop('ExceptionGroup', None)",
+    )
+    kinds, lines, *text = result.stdout.splitlines()
+    assert kinds == "['ZeroDivisionError', 'ZeroDivisionError']", result.stderr
+    assert lines == "[True, True]"
+    assert text[0] == "2 operations failed" and text[2].startswith("  operation 'b' (pushed at ")
 
 
 def test_two_failures_of_one_variable_are_raised_together(engine):
@@ -536,6 +567,32 @@ def test_forked_child_has_a_fresh_engine(policy):
     first, *rest = result.stdout.splitlines()
     assert first.startswith("mutate[0]: got a variable of another engine but expected")
     assert rest == ["child", "parent 7"]
+
+
+def test_processes_of_multiprocessing_that_are_forked_have_engines_of_their_own():
+    result = run(
+        """
+        import multiprocessing, threading
+        engine = Engine(workers=2)
+        x = engine.new_variable()
+        gate, seen = threading.Event(), []
+        engine.push(lambda: (gate.wait(60), seen.append("parent")), mutate=[x])
+        def square(i):
+            y = engine.new_variable()
+            values = []
+            engine.push(lambda: values.append(i * i), mutate=[y])
+            engine.wait_for(y)
+            return values
+        with multiprocessing.get_context("fork").Pool(2) as pool:
+            print(pool.map(square, range(4)))
+        gate.set()
+        engine.wait_all()
+        print(seen)
+        """,
+        PYTHONWARNINGS="ignore",
+    )
+    assert result.stdout == "[[0], [1], [4], [9]]\n['parent']\n", result.stderr
+    assert result.returncode == 0
 
 
 def test_engine_may_lose_its_last_reference_in_an_operation():
