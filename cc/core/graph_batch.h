@@ -26,6 +26,12 @@ struct GraphBatchView {
   int64_t num_vertices() const { return child_splits.size() - 1; }
   int64_t num_graphs() const { return graph_splits.size() - 1; }
 
+  // REQUIRES: valid splits.
+  Span<int32_t> children(int64_t vertex) const {
+    const int32_t first = child_splits[vertex];
+    return child_ids.subspan(first, child_splits[vertex + 1] - first);
+  }
+
   // The graph that owns `vertex`, by binary search. REQUIRES: valid splits.
   int64_t GraphOf(int64_t vertex) const;
 

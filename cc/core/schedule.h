@@ -50,13 +50,26 @@ struct Schedule {
   }
 };
 
-enum class Policy { kDepth };
+enum class Policy { kDepth, kRatio };
+
+constexpr int32_t kWholeMinibatch = INT32_MAX;
+
+struct ScheduleOptions {
+  // NOLINTNEXTLINE: a policy alone is a choice of options.
+  ScheduleOptions(Policy policy = Policy::kDepth,
+                  int32_t micro_batch = kWholeMinibatch)
+      : policy(policy), micro_batch(micro_batch) {}
+
+  Policy policy;
+  // Graphs per sub-batch, at least 1.
+  int32_t micro_batch;
+};
 
 // Plans `batch` for vertex functions that gather from `arity` slots and come in
 // `num_types` types. Validates the batch first (see GraphBatchView::Validate).
-// Rejects a cycle, naming its vertices. Deterministic; no recursion; time and
-// memory linear in edges, types and arity * vertices. `schedule` is unspecified
-// after an error.
+// Rejects a cycle, naming its vertices. Deterministic; no recursion. Time and
+// memory are linear in edges, types and arity * vertices; kRatio takes them
+// once per type that occurs. `schedule` is unspecified after an error.
 //
 // kDepth: the paper's breadth-first frontier (arXiv:1712.04048, section 3.2).
 // Step d evaluates every vertex whose children were all evaluated in earlier
@@ -65,6 +78,16 @@ enum class Policy { kDepth };
 // frontier is one task, types ascending, so no two tasks of a step could be
 // one.
 //
+// kRatio: fewer tasks for several types. Each step evaluates all ready vertices
+// of one type: the type whose ready vertices are the largest part of its
+// frontier (the vertices of that type that wait for no other of that type),
+// equal parts: the first type. Never more tasks than kDepth, which is taken
+// where it has fewer; with one type, the tasks of kDepth. See ratio_policy.cc.
+//
+// `micro_batch` graphs at a time are planned as if they were alone, in order:
+// the rows of the first so many graphs precede those of the next, so that what
+// is computed task by task stays in the cache.
+//
 // Rows within a task stand in the order in which later tasks gather them: going
 // from the last task to the first, the children that a task reads through slot
 // 0, then slot 1, ..., take the next free rows of their own tasks. Vertices
@@ -72,7 +95,7 @@ enum class Policy { kDepth };
 // one slot are consecutive in chains (of any lengths) and in complete trees,
 // and in runs elsewhere.
 Status MakeSchedule(const GraphBatchView& batch, int arity, int num_types,
-                    Policy policy, Schedule* schedule);
+                    ScheduleOptions options, Schedule* schedule);
 
 // Checks a schedule that came from outside (a stored pipeline, a user) before
 // it is executed: sizes agree, `order` is a permutation, every task has a row

@@ -9,87 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "tests/cc/core/schedule_graphs.h"
+
 namespace cavs {
 namespace {
-
-using Children = std::vector<std::vector<int32_t>>;
-
-// Owns what a GraphBatchView looks at.
-struct Batch {
-  std::vector<int32_t> child_splits = {0}, child_ids, graph_splits = {0},
-                       vertex_type;
-
-  // Adds a graph. `children` are counted within it.
-  Batch& Add(const Children& children) {
-    const int32_t first = graph_splits.back();
-    for (const auto& list : children) {
-      for (int32_t child : list) {
-        child_ids.push_back(child < 0 ? -1 : first + child);
-      }
-      child_splits.push_back(static_cast<int32_t>(child_ids.size()));
-    }
-    graph_splits.push_back(first + static_cast<int32_t>(children.size()));
-    return *this;
-  }
-
-  GraphBatchView view() const {
-    return {child_splits, child_ids, graph_splits, vertex_type};
-  }
-  int32_t num_vertices() const { return graph_splits.back(); }
-  // Child of `vertex` in `slot`, or -1.
-  int32_t child(int32_t vertex, int slot) const {
-    const int32_t edge = child_splits[vertex] + slot;
-    return edge < child_splits[vertex + 1] ? child_ids[edge] : -1;
-  }
-};
-
-Children Chain(int32_t length) {
-  Children children(length);
-  for (int32_t v = 1; v < length; ++v) children[v] = {v - 1};
-  return children;
-}
-
-// Vertices in breadth-first order, the root first.
-Children CompleteTree(int depth, int arity) {
-  Children children(1);
-  size_t level_begin = 0;
-  for (int d = 0; d < depth; ++d) {
-    const size_t level_end = children.size();
-    for (size_t v = level_begin; v < level_end; ++v) {
-      for (int k = 0; k < arity; ++k) {
-        children[v].push_back(static_cast<int32_t>(children.size()));
-        children.emplace_back();
-      }
-    }
-    level_begin = level_end;
-  }
-  return children;
-}
-
-// Any DAG: several parents, the same child twice, missing children anywhere,
-// ids in random order.
-Children RandomDag(int32_t num_vertices, int arity, std::mt19937* random) {
-  std::vector<int32_t> name(num_vertices);
-  for (int32_t v = 0; v < num_vertices; ++v) name[v] = v;
-  std::shuffle(name.begin(), name.end(), *random);
-  Children children(num_vertices);
-  for (int32_t v = 0; v < num_vertices; ++v) {
-    const int count = (*random)() % (arity + 1);
-    for (int k = 0; k < count; ++k) {
-      const int32_t child = static_cast<int32_t>((*random)() % (v + 1)) - 1;
-      children[name[v]].push_back(child < 0 ? -1 : name[child]);
-    }
-  }
-  return children;
-}
-
-Schedule Make(const Batch& batch, int arity, int num_types = 1) {
-  Schedule schedule;
-  const Status status =
-      MakeSchedule(batch.view(), arity, num_types, Policy::kDepth, &schedule);
-  EXPECT_TRUE(status.ok()) << status.message();
-  return schedule;
-}
 
 std::string Error(const Batch& batch, int arity, int num_types = 1) {
   Schedule schedule;
@@ -111,8 +34,7 @@ std::vector<std::pair<int32_t, std::set<int32_t>>> FrontierTasks(
         const int32_t child = batch.child(v, k);
         ready = ready && (child < 0 || done[child]);
       }
-      const int32_t type = batch.vertex_type.empty() ? 0 : batch.vertex_type[v];
-      if (ready) frontier[type].insert(v);
+      if (ready) frontier[batch.type(v)].insert(v);
     }
     for (const auto& [type, vertices] : frontier) {
       for (int32_t v : vertices) done[v] = true;
@@ -155,10 +77,9 @@ void ExpectMatchesDefinition(const Batch& batch, int arity, int num_types) {
   const Schedule schedule = Make(batch, arity, num_types);
   const ScheduleView view = schedule.view();
   const auto expected = FrontierTasks(batch, arity);
-  const int64_t num_vertices = batch.num_vertices();
 
   ASSERT_EQ(view.num_tasks(), static_cast<int64_t>(expected.size()));
-  ASSERT_EQ(view.num_vertices(), num_vertices);
+  ASSERT_EQ(view.num_vertices(), batch.num_vertices());
   for (int64_t t = 0; t < view.num_tasks(); ++t) {
     EXPECT_EQ(view.task_type[t], expected[t].first);
     EXPECT_EQ(std::set<int32_t>(view.order.begin() + view.task_splits[t],
@@ -167,19 +88,7 @@ void ExpectMatchesDefinition(const Batch& batch, int arity, int num_types) {
   }
   EXPECT_EQ(schedule.order, OrderByDefinition(batch, arity));
 
-  std::vector<int32_t> row_of(num_vertices);
-  for (int64_t row = 0; row < num_vertices; ++row) {
-    row_of[view.order[row]] = static_cast<int32_t>(row);
-  }
-  ASSERT_EQ(view.child_row.size(), arity * num_vertices);
-  for (int k = 0; k < arity; ++k) {
-    for (int64_t row = 0; row < num_vertices; ++row) {
-      const int32_t child = batch.child(view.order[row], k);
-      EXPECT_EQ(view.children(k)[row], child < 0 ? kZeroRow : row_of[child]);
-    }
-  }
-  const Status status = ValidateSchedule(view, num_types);
-  EXPECT_TRUE(status.ok()) << status.message();
+  ExpectPlans(schedule, batch, num_types);
 }
 
 // Number of runs of consecutive rows that task `t` gathers through `slot`.
@@ -302,16 +211,7 @@ TEST(ScheduleTest, MatchesTheDefinitionOnRandomGraphs) {
     std::mt19937 random(seed);
     const int arity = 1 + random() % 4;
     const int num_types = 1 + random() % 3;
-    Batch batch;
-    const int num_graphs = random() % 5;
-    for (int g = 0; g < num_graphs; ++g) {
-      batch.Add(RandomDag(random() % 16, arity, &random));
-    }
-    if (num_types > 1) {
-      for (int32_t v = 0; v < batch.num_vertices(); ++v) {
-        batch.vertex_type.push_back(random() % num_types);
-      }
-    }
+    const Batch batch = RandomBatch(arity, num_types, &random);
     ExpectMatchesDefinition(batch, arity, num_types);
   }
 }
