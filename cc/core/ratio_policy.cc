@@ -99,14 +99,16 @@ class RatioPlanner {
         num_kinds_(kinds.size()),
         by_step_(by_step),
         parents_(batch),
-        waiting_(batch.num_vertices(), 0),
-        blocked_(batch.num_vertices() * num_kinds_, 0),
+        waiting_(batch.num_vertices()),
+        blocked_(batch.num_vertices() * num_kinds_),
         frontier_(num_kinds_, 0),
         ready_(num_kinds_) {
     plan_.task_of.resize(batch.num_vertices());
     plan_.task_splits.push_back(0);
-    // Children come before their parents there.
-    for (const int32_t vertex : by_step.vertices) {
+    for (int32_t v = 0; v < batch.num_vertices(); ++v) {
+      for (const int32_t child : batch.children(v)) waiting_[v] += child >= 0;
+    }
+    for (const int32_t vertex : by_step.vertices) {  // Children come first.
       for (const int32_t child : batch.children(vertex)) {
         if (child >= 0) AddChild(vertex, child);
       }
@@ -119,7 +121,7 @@ class RatioPlanner {
     for (int32_t v = first; v < limit; ++v) {
       const int32_t kind = kinds_.of(v);
       if (waiting_[v] == 0) ready_[kind].push_back(v);
-      if (*blocked(v, kind) == 0) ++frontier_[kind];
+      if (blocked(v)[kind] == 0) ++frontier_[kind];
     }
     while (plan_.task_splits.back() < limit) RunTask(KindOfLargestRatio());
     TakeStepsIfFewer(first, limit, first_task);
@@ -133,17 +135,18 @@ class RatioPlanner {
   }
 
  private:
-  int32_t* blocked(int64_t vertex, int32_t kind) {
-    return &blocked_[vertex * num_kinds_ + kind];
+  int32_t* blocked(int64_t vertex) {
+    return blocked_.data() + vertex * num_kinds_;
   }
 
   void AddChild(int32_t vertex, int32_t child) {
-    ++waiting_[vertex];
+    int32_t* const own = blocked(vertex);
+    const int32_t* const childs = blocked(child);
     for (int32_t kind = 0; kind < num_kinds_; ++kind) {
-      *blocked(vertex, kind) += *blocked(child, kind) > 0;
+      own[kind] += childs[kind] > 0;
     }
     const int32_t kind = kinds_.of(child);
-    *blocked(vertex, kind) += *blocked(child, kind) == 0;
+    own[kind] += childs[kind] == 0;
   }
 
   // Of equal ratios the first. REQUIRES: a vertex is ready.
@@ -173,8 +176,24 @@ class RatioPlanner {
         if (--waiting_[parent] == 0) {
           ready_[kinds_.of(parent)].push_back(parent);
         }
+        Unblock(parent, kind);
       }
-      Unblock(vertex, kind);
+    }
+    while (!unblocked_.empty()) {
+      const int32_t vertex = unblocked_.back();
+      unblocked_.pop_back();
+      for (const int32_t parent : parents_.of(vertex)) Unblock(parent, kind);
+    }
+  }
+
+  // One more child of `parent` neither is nor depends on an unevaluated vertex
+  // of `kind`.
+  void Unblock(int32_t parent, int32_t kind) {
+    if (--blocked(parent)[kind] > 0) return;
+    if (kinds_.of(parent) == kind) {
+      ++frontier_[kind];
+    } else {
+      unblocked_.push_back(parent);
     }
   }
 
@@ -197,24 +216,6 @@ class RatioPlanner {
     }
   }
 
-  // `vertex`, of `kind`, is evaluated: nothing of that kind is left below its
-  // parents on its side, nor, by way of them, below theirs.
-  void Unblock(int32_t vertex, int32_t kind) {
-    free_.push_back(vertex);
-    while (!free_.empty()) {
-      const int32_t below = free_.back();
-      free_.pop_back();
-      for (const int32_t parent : parents_.of(below)) {
-        if (--*blocked(parent, kind) > 0) continue;
-        if (kinds_.of(parent) == kind) {
-          ++frontier_[kind];
-        } else {
-          free_.push_back(parent);
-        }
-      }
-    }
-  }
-
   const Kinds& kinds_;
   const int32_t num_kinds_;
   const TaskPlan& by_step_;
@@ -227,7 +228,8 @@ class RatioPlanner {
   std::vector<int32_t> blocked_;
   std::vector<int64_t> frontier_;            // |F| per kind.
   std::vector<std::vector<int32_t>> ready_;  // R per kind.
-  std::vector<int32_t> running_, free_;      // Kept for their memory.
+  std::vector<int32_t> running_;             // Kept for its memory.
+  std::vector<int32_t> unblocked_;  // Of other kinds: their parents are next.
   TaskPlan plan_;
 };
 

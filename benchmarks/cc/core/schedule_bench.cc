@@ -11,15 +11,27 @@ namespace cavs {
 namespace {
 
 struct Batch {
-  std::vector<int32_t> child_splits = {0}, child_ids, graph_splits = {0};
+  std::vector<int32_t> child_splits = {0}, child_ids, graph_splits = {0},
+                       vertex_type;
 };
+
+void AddGraph(const std::vector<std::vector<int32_t>>& children, Batch* batch) {
+  const int32_t first = batch->graph_splits.back();
+  for (const auto& list : children) {
+    for (const int32_t child : list) {
+      batch->child_ids.push_back(first + child);
+    }
+    batch->child_splits.push_back(
+        static_cast<int32_t>(batch->child_ids.size()));
+  }
+  batch->graph_splits.push_back(first + static_cast<int32_t>(children.size()));
+}
 
 // Adds a binary tree that merges random neighbours; children before parents, or
 // the reverse.
 void AddTree(int num_leaves, bool parents_first, std::mt19937* random,
              Batch* batch) {
   const int num_vertices = 2 * num_leaves - 1;
-  const int32_t first = batch->graph_splits.back();
   std::vector<std::vector<int32_t>> children(num_vertices);
   std::vector<int32_t> open(num_leaves);
   for (int v = 0; v < num_leaves; ++v) open[v] = v;
@@ -29,34 +41,32 @@ void AddTree(int num_leaves, bool parents_first, std::mt19937* random,
     open[i] = v;
     open.erase(open.begin() + i + 1);
   }
-  const auto name = [&](int v) {
-    return parents_first ? num_vertices - 1 - v : v;
-  };
-  for (int v = 0; v < num_vertices; ++v) {
-    for (int32_t child : children[name(v)]) {
-      batch->child_ids.push_back(first + name(child));
+  if (parents_first) {
+    std::reverse(children.begin(), children.end());
+    for (auto& list : children) {
+      for (int32_t& child : list) child = num_vertices - 1 - child;
     }
-    batch->child_splits.push_back(
-        static_cast<int32_t>(batch->child_ids.size()));
   }
-  batch->graph_splits.push_back(first + num_vertices);
+  AddGraph(children, batch);
 }
 
-void Run(const Batch& batch, int arity, benchmark::State& state) {
-  const GraphBatchView view = {
-      batch.child_splits, batch.child_ids, batch.graph_splits, {}};
+void Run(const Batch& batch, int arity, benchmark::State& state,
+         ScheduleOptions options = {}, int num_types = 1) {
+  const GraphBatchView view = {batch.child_splits, batch.child_ids,
+                               batch.graph_splits, batch.vertex_type};
   Schedule schedule;
-  if (!MakeSchedule(view, arity, 1, Policy::kDepth, &schedule).ok() ||
-      !ValidateSchedule(schedule.view(), 1).ok()) {
+  if (!MakeSchedule(view, arity, num_types, options, &schedule).ok() ||
+      !ValidateSchedule(schedule.view(), num_types).ok()) {
     state.SkipWithError("the schedule is wrong");
     return;
   }
   for (auto _ : state) {
     const Status status =
-        MakeSchedule(view, arity, 1, Policy::kDepth, &schedule);
+        MakeSchedule(view, arity, num_types, options, &schedule);
     benchmark::DoNotOptimize(status.ok());
     benchmark::DoNotOptimize(schedule.order.data());
   }
+  state.counters["tasks"] = static_cast<double>(schedule.task_type.size());
   state.counters["per_vertex"] =
       benchmark::Counter(static_cast<double>(view.num_vertices()),
                          benchmark::Counter::kIsIterationInvariantRate |
@@ -76,6 +86,64 @@ void BM_Trees(benchmark::State& state) {
 BENCHMARK(BM_Trees)
     ->ArgNames({"graphs", "parents_first"})
     ->ArgsProduct({{64, 8192}, {0, 1}});
+
+void BM_MicroBatches(benchmark::State& state) {
+  std::mt19937 random(1);
+  Batch batch;
+  for (int g = 0; g < 64; ++g) AddTree(19, false, &random, &batch);
+  Run(batch, 2, state, {Policy::kDepth, static_cast<int32_t>(state.range(0))});
+}
+BENCHMARK(BM_MicroBatches)->ArgName("graphs_at_a_time")->Arg(1)->Arg(4);
+
+const std::vector<int64_t> kPolicies = {static_cast<int64_t>(Policy::kDepth),
+                                        static_cast<int64_t>(Policy::kRatio)};
+
+// Word lattices: 44 characters in a chain (type 0) and at most 23 words (type
+// 1), each with a character below and one above, at most 5 in the same place;
+// policies 0 (depth) and 1 (ratio).
+void BM_Lattices(benchmark::State& state) {
+  constexpr int kCharacters = 44, kWords = 23, kArity = 6;
+  std::mt19937 random(4);
+  Batch batch;
+  for (int g = 0; g < state.range(0); ++g) {
+    std::vector<std::vector<int32_t>> children(kCharacters);
+    for (int32_t v = 1; v < kCharacters; ++v) children[v] = {v - 1};
+    for (int word = 0; word < kWords; ++word) {
+      const int32_t begin = random() % (kCharacters - 1);
+      const int32_t end =
+          std::min<int32_t>(begin + 1 + random() % 3, kCharacters - 1);
+      if (children[end].size() == kArity) continue;
+      children[end].push_back(static_cast<int32_t>(children.size()));
+      children.push_back({begin});
+    }
+    batch.vertex_type.insert(batch.vertex_type.end(), kCharacters, 0);
+    batch.vertex_type.insert(batch.vertex_type.end(),
+                             children.size() - kCharacters, 1);
+    AddGraph(children, &batch);
+  }
+  Run(batch, kArity, state, static_cast<Policy>(state.range(1)), 2);
+}
+BENCHMARK(BM_Lattices)
+    ->ArgNames({"graphs", "policy"})
+    ->ArgsProduct({{64}, kPolicies});
+
+// Trees of leaves (type 0) and inner vertices of all other types, at random.
+void BM_TypedTrees(benchmark::State& state) {
+  const int num_types = static_cast<int>(state.range(0));
+  std::mt19937 random(5);
+  Batch batch;
+  for (int g = 0; g < 64; ++g) {
+    AddTree(19, false, &random, &batch);
+    batch.vertex_type.resize(batch.vertex_type.size() + 19, 0);
+    while (batch.vertex_type.size() + 1 < batch.child_splits.size()) {
+      batch.vertex_type.push_back(1 + random() % (num_types - 1));
+    }
+  }
+  Run(batch, 2, state, static_cast<Policy>(state.range(1)), num_types);
+}
+BENCHMARK(BM_TypedTrees)
+    ->ArgNames({"types", "policy"})
+    ->ArgsProduct({{2, 5, 20}, kPolicies});
 
 void BM_Chain(benchmark::State& state) {
   Batch batch;
@@ -100,11 +168,7 @@ void BM_ShuffledDag(benchmark::State& state) {
     children[name[v]] = {name[random() % v], name[random() % v]};
   }
   Batch batch;
-  for (const auto& list : children) {
-    batch.child_ids.insert(batch.child_ids.end(), list.begin(), list.end());
-    batch.child_splits.push_back(static_cast<int32_t>(batch.child_ids.size()));
-  }
-  batch.graph_splits.push_back(num_vertices);
+  AddGraph(children, &batch);
   Run(batch, 2, state);
 }
 BENCHMARK(BM_ShuffledDag)->Arg(1000000);
