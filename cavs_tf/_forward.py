@@ -1,7 +1,5 @@
 """Calls the scheduler op."""
 
-import dataclasses
-
 import tensorflow as tf
 from tensorflow.python.eager import record
 
@@ -35,6 +33,6 @@ def run_forward(functions: Functions, schedule: Schedule, pulls: dict, options: 
         gradient_error=functions.gradient_error,
         Tpushes=[spec.dtype for spec in functions.push_specs],
         keep_tape=tf.executing_eagerly() and record.could_possibly_record(),
-        **dataclasses.asdict(options),
+        **options.attributes(),
     )
     return dict(zip(functions.push_names, results.pushes, strict=True))

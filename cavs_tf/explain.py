@@ -1,7 +1,6 @@
 """Says how a model runs."""
 
 import collections
-import dataclasses
 import json
 
 import numpy as np
@@ -42,7 +41,7 @@ def _describe(model, pairs):
     description = ops.cavs_describe(
         vertex_functions=[function for function, _ in pairs],
         vertex_signatures=[signature for _, signature in pairs],
-        **dataclasses.asdict(model.options),
+        **model.options.attributes(),
     )
     return json.loads(description.numpy())
 
@@ -64,7 +63,7 @@ def _label(node):
 
 
 def _tasks(model, graphs, tape_bytes):
-    schedule = graphs.schedule(arity=model.arity, num_types=len(model.vertex_types))
+    schedule = model.schedule_of(graphs)
     sizes = np.diff(schedule.task_splits.numpy())
     types = schedule.task_type.numpy()
     if not sizes.size:
@@ -72,8 +71,10 @@ def _tasks(model, graphs, tape_bytes):
     rows = [int(sizes[types == t].sum()) for t in range(len(model.vertex_types))]
     held = sum(r * b for r, b in zip(rows, tape_bytes, strict=False))
     return [
-        f"{sizes.sum()} vertices in {sizes.size} tasks",
+        f"{sizes.sum()} vertices in {sizes.size} tasks; no schedule has fewer than "
+        f"{schedule.min_tasks}",
         f"  vertices per task: largest {sizes.max()}, median {int(np.median(sizes))}, "
         f"smallest {sizes.min()}",
+        f"  gathered rows that need no copy: {schedule.contiguous_share:.0%}",
         f"  tape: {held:,} bytes",
     ]

@@ -236,6 +236,13 @@ class GraphSupport(keras.layers.Layer):
             (f"{type(self).__name__}.{name}", getattr(self, name)) for name in self.vertex_types
         ]
 
+    def schedule_of(self, graphs):
+        """The schedule that a call with `graphs` runs: theirs, if they carry one."""
+        if graphs.attached_schedule is not None:
+            return graphs.attached_schedule
+        num_types = len(self.vertex_types)
+        return graphs.schedule(self.arity, num_types, self.options.policy)
+
     def prepare(self, graphs, inputs) -> tuple:
         """Checks inputs and builds weights: (pulls by name, specs of the pushes by name)."""
         pulls = name_inputs(inputs)
@@ -344,10 +351,7 @@ class GraphSupport(keras.layers.Layer):
         return Vertex(gathered, pulls, tf.zeros([1], tf.int32))
 
     def _run(self, functions, graphs, pulls):
-        schedule = graphs.attached_schedule
-        if schedule is None:
-            schedule = graphs.schedule(arity=self.arity, num_types=len(self.vertex_types))
-        return run_forward(functions, schedule, pulls, self.options)
+        return run_forward(functions, self.schedule_of(graphs), pulls, self.options)
 
 
 class _FunctionCell(GraphSupport):

@@ -21,7 +21,7 @@ from cavs_tf._integers import (
     splits_of,
 )
 from cavs_tf._library import ops
-from cavs_tf.schedule import SCHEDULE_FIELDS, Schedule
+from cavs_tf.schedule import SCHEDULE_FIELDS, Schedule, check_policy, micro_batch_tensor
 
 _GRAPH_FIELDS = ("child_splits", "child_ids", "graph_splits", "vertex_type")
 
@@ -338,27 +338,37 @@ class GraphBatch(tf.experimental.ExtensionType):
         """int32 [B + 1]. Graph g has the roots roots[root_splits[g]:root_splits[g + 1]]."""
         return tf.searchsorted(self.roots, self.graph_splits)
 
-    def schedule(self, arity: int | None = None, num_types: int = 1, policy="depth") -> Schedule:
+    def schedule(
+        self, arity: int | None = None, num_types: int = 1, policy="depth", micro_batch=None
+    ) -> Schedule:
         """Plans which vertices are evaluated together.
 
         Args:
           arity: Number of slots that the vertex function gathers from. None: as many as the
             vertex with the most children has; not inside `tf.function`, where it is not known.
           num_types: Number of vertex functions.
-          policy: How tasks are chosen; only "depth" so far.
+          policy: How tasks are chosen. "depth": all vertices of one depth and type are a task.
+            "ratio": fewer tasks where there are several types; see docs/batching.md.
+          micro_batch: Number of graphs that are planned together, at least 1: an int, or a
+            scalar tensor. Their tasks come before those of the next so many graphs, so that
+            what a few graphs need stays in the cache. None: the whole minibatch.
 
         Returns:
           The attached schedule, if there is one of this arity (which is then not checked
-          again), or else a new one.
+          again, nor compared with the other arguments), or else a new one.
 
         Raises:
           tf.errors.InvalidArgumentError: If the graphs are not valid, naming graph, vertex
             and slot.
-          ValueError: If `arity` is None inside `tf.function`.
+          ValueError: If `arity` is None inside `tf.function`, or `policy` or `micro_batch` is
+            none of the above.
 
         >>> GraphBatch.chain([2, 3]).schedule(arity=1).task_splits.numpy()
         array([0, 2, 4, 5], dtype=int32)
+        >>> GraphBatch.chain([2, 3]).schedule(arity=1, micro_batch=1).task_splits.numpy()
+        array([0, 1, 2, 3, 4, 5], dtype=int32)
         """
+        check_policy(policy)
         attached = self.attached_schedule
         if attached is not None and (arity is None or attached.arity in (None, arity)):
             return attached
@@ -366,17 +376,28 @@ class GraphBatch(tf.experimental.ExtensionType):
             arity = self._max_children()
         tensors = (getattr(self, name) for name in _GRAPH_FIELDS)
         return Schedule(
-            *ops.cavs_schedule(*tensors, arity=arity, num_types=num_types, policy=policy)
+            *ops.cavs_schedule(
+                *tensors,
+                micro_batch_tensor(micro_batch),
+                arity=arity,
+                num_types=num_types,
+                policy=policy,
+            )
         )
 
-    def with_schedule(self, arity: int | None = None, num_types: int = 1, policy="depth"):
+    def with_schedule(
+        self, arity: int | None = None, num_types: int = 1, policy="depth", micro_batch=None
+    ):
         """The same graphs with their schedule attached, so that a step need not plan it.
+
+        Args:
+          arity, num_types, policy, micro_batch: As for `schedule`.
 
         >>> GraphBatch.chain([2, 3]).with_schedule(arity=1).attached_schedule
         Schedule(num_vertices=5, num_tasks=3, arity=1)
         """
         tensors = (getattr(self, name) for name in _GRAPH_FIELDS)
-        return GraphBatch(*tensors, self.schedule(arity, num_types, policy))
+        return GraphBatch(*tensors, self.schedule(arity, num_types, policy, micro_batch))
 
     def __repr__(self):
         parts = [f"num_graphs={shown(self.num_graphs)}, num_vertices={shown(self.num_vertices)}"]

@@ -4,12 +4,10 @@
 methods of `GraphSupport`. Source: Xu et al. 2018, "Cavs", arXiv:1712.04048, section 3.1.
 """
 
-import dataclasses
-
 import tensorflow as tf
 
 from cavs_tf._library import ops as _ops
-from cavs_tf.options import Options
+from cavs_tf.options import ATTRIBUTES
 
 
 def gather(state, child_row):
@@ -150,7 +148,7 @@ def _forward_grad(op, *grads):
         ],
         Tpulls=[t for t, f in zip(pull_types, float_pulls, strict=True) if f],
         Tcaptures=[t for t, d in zip(grad_types, differentiable, strict=True) if d],
-        **{field.name: op.get_attr(field.name) for field in dataclasses.fields(Options)},
+        **{name: op.get_attr(name) for name in ATTRIBUTES},
     )
     computed = iter([*results.pull_grads, *results.capture_grads])
     schedule = [None] * (len(op.inputs) - len(pull_types) - len(capture_types))

@@ -2,6 +2,11 @@
 
 import dataclasses
 
+from cavs_tf.schedule import check_policy
+
+
+ATTRIBUTES = ("eager", "lazy", "merge", "fuse")
+
 
 @dataclasses.dataclass(frozen=True)
 class Options:
@@ -17,12 +22,22 @@ class Options:
         by one) become one product, and sums of products are formed in place.
       fuse: Elementwise operators that can run side by side become one kernel
         (arXiv:1712.04048, section 3.5).
+      policy: How vertices become tasks where the graphs bring no schedule of their own:
+        "depth", or "ratio", which makes fewer tasks where there are several vertex types.
 
     >>> Options(lazy=False)
-    Options(eager=True, lazy=False, merge=True, fuse=True)
+    Options(eager=True, lazy=False, merge=True, fuse=True, policy='depth')
     """
 
     eager: bool = True
     lazy: bool = True
     merge: bool = True
     fuse: bool = True
+    policy: str = "depth"
+
+    def __post_init__(self):
+        check_policy(self.policy)
+
+    def attributes(self) -> dict:
+        """The switches that the ops have as attributes."""
+        return {name: getattr(self, name) for name in ATTRIBUTES}

@@ -3,11 +3,37 @@
 Source: Xu et al. 2018, "Cavs", arXiv:1712.04048, section 3.2.
 """
 
+import numpy as np
 import tensorflow as tf
 
 from cavs_tf._integers import int32_tensor, length, shown
 
 SCHEDULE_FIELDS = ("order", "task_splits", "task_type", "child_row")
+POLICIES = ("depth", "ratio")
+_WHOLE_MINIBATCH = np.iinfo(np.int32).max
+
+
+def check_policy(policy) -> None:
+    """Raises ValueError unless `policy` is the name of one."""
+    if policy not in POLICIES:
+        raise ValueError(
+            f"policy: got {policy!r} but expected one of {', '.join(map(repr, POLICIES))}. "
+            "With one vertex type they are the same."
+        )
+
+
+def micro_batch_tensor(micro_batch) -> tf.Tensor:
+    """What the op takes for a number of graphs, or None: int32 []."""
+    if micro_batch is None:
+        return tf.constant(_WHOLE_MINIBATCH)
+    if tf.is_tensor(micro_batch):
+        return int32_tensor("micro_batch", micro_batch, rank=0)
+    if not isinstance(micro_batch, (int, np.integer)) or micro_batch < 1:
+        raise ValueError(
+            f"micro_batch: got {micro_batch!r} but expected an int of at least 1, the number of "
+            "graphs in a sub-batch, or None. Pass None to plan the whole minibatch at once."
+        )
+    return tf.constant(min(int(micro_batch), _WHOLE_MINIBATCH))
 
 
 class Schedule(tf.experimental.ExtensionType):
@@ -59,6 +85,51 @@ class Schedule(tf.experimental.ExtensionType):
     def num_tasks(self):
         """T: an int, or an int32 scalar tensor where it is not known yet."""
         return length(self.task_type)
+
+    @property
+    def min_tasks(self) -> int:
+        """A number of tasks that no schedule of these graphs goes below. Eager only.
+
+        The most vertices of a type on one path, summed over the types. On a path each vertex
+        waits for the one before, so vertices of one type on it are in different tasks; and
+        a task holds one type, so that the tasks of different types add up.
+
+        >>> from cavs_tf import GraphBatch
+        >>> GraphBatch.from_children([[[], [0], [1]]], [0, 1, 0]).schedule(1, 2).min_tasks
+        3
+        """
+        types, kinds = np.unique(self.task_type.numpy(), return_inverse=True)
+        splits, child_row = self.task_splits.numpy(), self.child_row.numpy()
+        # Most vertices of each type on a path that ends in a row; the last row is no child.
+        most = np.zeros([child_row.shape[1] + 1, types.size], np.int32)
+        for kind, begin, end in zip(kinds, splits, splits[1:], strict=False):
+            for rows in child_row[:, begin:end]:
+                np.maximum(most[begin:end], most[rows], out=most[begin:end])
+            most[begin:end, kind] += 1
+        return int(most.max(axis=0, initial=0).sum())
+
+    @property
+    def contiguous_share(self) -> float:
+        """Share of gathered rows that a view can give, in [0, 1]. Eager only.
+
+        A task gathers through a slot; where the children stand in consecutive rows, in the
+        order of their parents and none missing, nothing needs to be copied. Rows count only
+        where the task has a child in that slot at all; without any, the share is 1.
+
+        >>> from cavs_tf import GraphBatch
+        >>> GraphBatch.chain([5, 3]).schedule().contiguous_share
+        1.0
+        """
+        splits, child_row = self.task_splits.numpy()[:-1], self.child_row.numpy()
+        if not np.any(child_row >= 0):
+            return 1.0
+        follows = child_row[:, 1:] == child_row[:, :-1] + 1
+        follows = np.pad(follows & (child_row[:, :-1] >= 0), ((0, 0), (1, 0)))
+        follows[:, splits] = child_row[:, splits] >= 0
+        sizes = np.diff(self.task_splits.numpy())
+        contiguous = np.logical_and.reduceat(follows, splits, axis=1)
+        gathers = np.logical_or.reduceat(child_row >= 0, splits, axis=1)
+        return float((contiguous @ sizes).sum() / (gathers @ sizes).sum())
 
     def __repr__(self):
         return f"Schedule(num_vertices={shown(length(self.order))}, num_tasks=" + (

@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 from cavs_tf._library import ops
 
 NO_TYPES = np.zeros(0, np.int32)
+ALL = np.int32(2**31 - 1)  # As a micro-batch: the whole minibatch.
 TWO_TREES = {  # 2 -> (0, 1) and 5 -> (3, missing); 4 is alone.
     "child_splits": [0, 0, 0, 2, 2, 2, 4],
     "child_ids": [0, 1, 3, -1],
     "graph_splits": [0, 3, 6],
     "vertex_type": NO_TYPES,
+    "micro_batch": ALL,
 }
 
 
@@ -44,6 +46,7 @@ def minibatches(draw):
         "child_ids": child_ids,
         "graph_splits": graph_splits,
         "vertex_type": types,
+        "micro_batch": ALL,
     }
     return {k: np.array(v, np.int32) for k, v in arrays.items()}, arity, num_types
 
@@ -107,6 +110,9 @@ def test_example_by_hand():
         ({}, 1, r"children\[0\]\[2\]: got 2 children but expected at most 1"),
         ({"vertex_type": [0, 0, 0, 0, 1, 0]}, 2, r"vertex_type\[1\]\[1\]: got 1 but expected"),
         ({"vertex_type": [0, 0]}, 2, r"vertex_type: got 2 values but expected 6"),
+        ({"micro_batch": 0}, 2, r"micro_batch: got 0 but expected at least 1"),
+        ({"micro_batch": -3}, 2, r"micro_batch: got -3 but expected at least 1"),
+        ({"micro_batch": [1]}, 2, r"micro_batch: got shape \[1\] but expected a scalar"),
     ],
 )
 def test_rejects(change, arity, message):
@@ -114,20 +120,21 @@ def test_rejects(change, arity, message):
         ops.cavs_schedule(**{**TWO_TREES, **change}, arity=arity)
 
 
-@pytest.mark.parametrize("name", list(TWO_TREES))
+@pytest.mark.parametrize("name", [name for name in TWO_TREES if name != "micro_batch"])
 def test_rejects_what_is_no_vector(name):
     with pytest.raises(tf.errors.InvalidArgumentError, match=f"{name}: .*expected a vector"):
         ops.cavs_schedule(**{**TWO_TREES, name: 0}, arity=2)
 
 
 def test_shape_function_knows_what_it_can():
-    def shapes(child_splits, vertex_type):
+    def shapes(child_splits, vertex_type, micro_batch=None):
         with tf.Graph().as_default():
             outputs = ops.cavs_schedule(
                 tf.compat.v1.placeholder(tf.int32, child_splits),
                 tf.compat.v1.placeholder(tf.int32, None),
                 tf.compat.v1.placeholder(tf.int32, [None]),
                 tf.compat.v1.placeholder(tf.int32, vertex_type),
+                tf.compat.v1.placeholder(tf.int32, micro_batch),
                 arity=3,
             )
             return [t.shape.as_list() for t in outputs]
@@ -140,6 +147,8 @@ def test_shape_function_knows_what_it_can():
         shapes([8], [5])
     with pytest.raises(ValueError, match="rank 1"):
         shapes([8, 1], [None])
+    with pytest.raises(ValueError, match="rank 0"):
+        shapes([8], [None], [1])
 
 
 def test_attributes_are_checked():
@@ -151,11 +160,34 @@ def test_attributes_are_checked():
         ops.cavs_schedule(**TWO_TREES, arity=2, policy="random")
 
 
+def test_sub_batches_by_hand():
+    arrays = {**TWO_TREES, "micro_batch": 1}
+    order, task_splits, task_type, child_row = ops.cavs_schedule(**arrays, arity=2)
+    assert order.numpy().tolist() == [0, 1, 2, 3, 4, 5]
+    assert task_splits.numpy().tolist() == [0, 2, 3, 5, 6]
+    assert task_type.numpy().tolist() == [0, 0, 0, 0]
+    assert child_row.numpy().tolist() == [[-1, -1, 0, -1, -1, 3], [-1, -1, 1, -1, -1, -1]]
+
+
+def test_ratio_by_hand():
+    # A chain 0 <- 1 of type 0, and an output of each, of type 1: 2 and 3.
+    arrays = {
+        "child_splits": [0, 0, 1, 2, 3],
+        "child_ids": [0, 0, 1],
+        "graph_splits": [0, 4],
+        "vertex_type": [0, 0, 1, 1],
+        "micro_batch": ALL,
+    }
+    for policy, types in (("depth", [0, 0, 1, 1]), ("ratio", [0, 0, 1])):
+        task_type = ops.cavs_schedule(**arrays, arity=1, num_types=2, policy=policy).task_type
+        assert task_type.numpy().tolist() == types
+
+
 def test_chain_of_100000_vertices():
     n = 100_000
     splits = np.maximum(np.arange(n + 1, dtype=np.int32) - 1, 0)
     order, task_splits, _, child_row = ops.cavs_schedule(
-        splits, np.arange(n - 1, dtype=np.int32), [0, n], NO_TYPES, arity=1
+        splits, np.arange(n - 1, dtype=np.int32), [0, n], NO_TYPES, ALL, arity=1
     )
     np.testing.assert_array_equal(order, np.arange(n))
     np.testing.assert_array_equal(task_splits, np.arange(n + 1))
@@ -166,7 +198,7 @@ def test_runs_inside_tf_data():
     def chain(length):
         splits = tf.maximum(tf.range(length + 1) - 1, 0)
         ids, ends = tf.range(length - 1), tf.stack([0, length])
-        return ops.cavs_schedule(splits, ids, ends, NO_TYPES, arity=1).task_splits
+        return ops.cavs_schedule(splits, ids, ends, NO_TYPES, ALL, arity=1).task_splits
 
     lengths = tf.data.Dataset.range(1, 50, output_type=tf.int32)
     dataset = lengths.map(chain, num_parallel_calls=tf.data.AUTOTUNE)

@@ -14,6 +14,8 @@ def batch(
     arity: int | None = None,
     vertex_type: str | None = None,
     num_types: int = 1,
+    policy: str = "depth",
+    micro_batch: int | None = None,
     per_graph: Collection[str] = (),
     drop_remainder: bool = False,
     as_dict: bool = False,
@@ -31,6 +33,7 @@ def batch(
       vertex_type: Name of the feature that numbers the vertex functions, or None: all
         vertices are of type 0.
       num_types: Number of vertex functions; the feature's values are in [0, num_types).
+      policy, micro_batch: Of the schedule; see `GraphBatch.schedule`.
       per_graph: Names of features that belong to the example although they are no scalars.
       drop_remainder: Whether to drop a last minibatch of fewer examples.
       as_dict: Whether graphs and schedule are plain tensors (`GraphBatch.to_dict`), as Keras
@@ -70,7 +73,7 @@ def batch(
             )
         types = rows[vertex_type] if vertex_type is not None else None
         graphs = _graphs(children, splits, arity, types)
-        graphs = graphs.with_schedule(arity, num_types)
+        graphs = graphs.with_schedule(arity, num_types, policy, micro_batch)
         graphs = graphs.to_dict() if as_dict else {"graphs": graphs}
         return graphs | rows | examples
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -21,6 +22,9 @@ class ScheduleOp : public OpKernel {
   explicit ScheduleOp(OpKernelConstruction* context) : OpKernel(context) {
     OP_REQUIRES_OK(context, context->GetAttr("arity", &arity_));
     OP_REQUIRES_OK(context, context->GetAttr("num_types", &num_types_));
+    std::string policy;
+    OP_REQUIRES_OK(context, context->GetAttr("policy", &policy));
+    policy_ = policy == "ratio" ? Policy::kRatio : Policy::kDepth;
   }
 
   void Compute(OpKernelContext* context) override {
@@ -30,13 +34,20 @@ class ScheduleOp : public OpKernel {
         {"child_ids", &batch.child_ids},
         {"graph_splits", &batch.graph_splits},
         {"vertex_type", &batch.vertex_type}};
-    for (int i = 0; i < context->num_inputs(); ++i) {
+    for (int i = 0; i < 4; ++i) {
       const auto& [name, values] = inputs[i];
       OP_REQUIRES_OK(context, ReadVector(name, context->input(i), values));
     }
+    const Tensor& micro_batch = context->input(4);
+    OP_REQUIRES(context, micro_batch.dims() == 0,
+                ToAbsl(InvalidArgument("micro_batch: got shape ",
+                                       micro_batch.shape().DebugString(),
+                                       " but expected a scalar. Pass one "
+                                       "number of graphs.")));
+    const ScheduleOptions options(policy_, micro_batch.scalar<int32_t>()());
     Schedule schedule;
     OP_REQUIRES_OK(context, ToAbsl(MakeSchedule(batch, arity_, num_types_,
-                                                Policy::kDepth, &schedule)));
+                                                options, &schedule)));
     const int64_t num_vertices = batch.num_vertices();
     const int64_t num_tasks = schedule.view().num_tasks();
     Output(context, 0, TensorShape({num_vertices}), schedule.order);
@@ -67,6 +78,7 @@ class ScheduleOp : public OpKernel {
 
   int arity_ = 0;
   int num_types_ = 1;
+  Policy policy_ = Policy::kDepth;
 };
 
 REGISTER_KERNEL_BUILDER(Name("CavsSchedule").Device(tensorflow::DEVICE_CPU),

@@ -15,6 +15,8 @@ absl::Status ScheduleShape(InferenceContext* c) {
   TF_RETURN_IF_ERROR(c->WithRank(c->input(1), 1, &child_ids));
   TF_RETURN_IF_ERROR(c->WithRank(c->input(2), 1, &graph_splits));
   TF_RETURN_IF_ERROR(c->WithRank(c->input(3), 1, &vertex_type));
+  ShapeHandle micro_batch;
+  TF_RETURN_IF_ERROR(c->WithRank(c->input(4), 0, &micro_batch));
 
   DimensionHandle num_vertices;
   TF_RETURN_IF_ERROR(c->Subtract(c->Dim(child_splits, 0), 1, &num_vertices));
@@ -40,13 +42,14 @@ REGISTER_OP("CavsSchedule")
     .Input("child_ids: int32")
     .Input("graph_splits: int32")
     .Input("vertex_type: int32")
+    .Input("micro_batch: int32")
     .Output("order: int32")
     .Output("task_splits: int32")
     .Output("task_type: int32")
     .Output("child_row: int32")
     .Attr("arity: int >= 0")
     .Attr("num_types: int >= 1 = 1")
-    .Attr("policy: {'depth'} = 'depth'")
+    .Attr("policy: {'depth', 'ratio'} = 'depth'")
     .SetShapeFn(ScheduleShape)
     .Doc(R"doc(
 Plans which vertices of a minibatch of graphs are evaluated together.
@@ -59,7 +62,11 @@ task precede it.
 
 With policy "depth" (Cavs, arXiv:1712.04048, section 3.2), step d evaluates the
 vertices of depth d: 0 without children, else 1 + the depth of the deepest child.
-Each vertex type among them is a task, types ascending.
+Each vertex type among them is a task, types ascending. With policy "ratio", each
+task takes all vertices of one type whose children are evaluated: of the type of
+which these are the largest part of its frontier, the vertices that do not depend on
+an unevaluated one of their own type. Where "depth" has fewer tasks, they are those
+of "depth"; with one type they are always.
 
 Within a task, rows stand in the order in which later tasks gather them: in chains
 of any lengths and in complete trees, the rows that a task gathers through one slot
@@ -82,6 +89,9 @@ child_ids: [E], absolute vertex ids in [0, V), or -1 for an explicitly missing c
 graph_splits: [B + 1], ascending. Graph g owns vertices
   [graph_splits[g], graph_splits[g + 1]).
 vertex_type: [V], in [0, num_types), or [0]: all vertices are of type 0.
+micro_batch: At least 1. So many consecutive graphs at a time are planned as if they
+  were alone; their rows and tasks precede those of the next. As many as there are
+  graphs, or more: the whole minibatch.
 order: [V], a permutation. The vertex of each row.
 task_splits: [T + 1]. Task t evaluates rows [task_splits[t], task_splits[t + 1]).
 task_type: [T], the type of the vertices of each task.
