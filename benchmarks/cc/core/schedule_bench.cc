@@ -98,34 +98,42 @@ BENCHMARK(BM_MicroBatches)->ArgName("graphs_at_a_time")->Arg(1)->Arg(4);
 const std::vector<int64_t> kPolicies = {static_cast<int64_t>(Policy::kDepth),
                                         static_cast<int64_t>(Policy::kRatio)};
 
-// Word lattices: 44 characters in a chain (type 0) and at most 23 words (type
+// A word lattice: 44 characters in a chain (type 0) and at most 23 words (type
 // 1), each with a character below and one above, at most 5 in the same place;
-// policies 0 (depth) and 1 (ratio).
+// if `outputs`, another vertex over each of them (type 2).
+void AddLattice(bool outputs, std::mt19937* random, Batch* batch) {
+  constexpr int kCharacters = 44, kWords = 23;
+  std::vector<std::vector<int32_t>> children(kCharacters);
+  for (int32_t v = 1; v < kCharacters; ++v) children[v] = {v - 1};
+  for (int word = 0; word < kWords; ++word) {
+    const int32_t begin = (*random)() % (kCharacters - 1);
+    const int32_t end =
+        std::min<int32_t>(begin + 1 + (*random)() % 3, kCharacters - 1);
+    if (children[end].size() == 6) continue;
+    children[end].push_back(static_cast<int32_t>(children.size()));
+    children.push_back({begin});
+  }
+  const int32_t num_cells = static_cast<int32_t>(children.size());
+  std::vector<int32_t>& types = batch->vertex_type;
+  types.insert(types.end(), kCharacters, 0);
+  types.insert(types.end(), num_cells - kCharacters, 1);
+  if (outputs) {
+    for (int32_t v = 0; v < num_cells; ++v) children.push_back({v});
+    types.insert(types.end(), num_cells, 2);
+  }
+  AddGraph(children, batch);
+}
+
+// Policies 0 (depth) and 1 (ratio).
 void BM_Lattices(benchmark::State& state) {
-  constexpr int kCharacters = 44, kWords = 23, kArity = 6;
   std::mt19937 random(4);
   Batch batch;
-  for (int g = 0; g < state.range(0); ++g) {
-    std::vector<std::vector<int32_t>> children(kCharacters);
-    for (int32_t v = 1; v < kCharacters; ++v) children[v] = {v - 1};
-    for (int word = 0; word < kWords; ++word) {
-      const int32_t begin = random() % (kCharacters - 1);
-      const int32_t end =
-          std::min<int32_t>(begin + 1 + random() % 3, kCharacters - 1);
-      if (children[end].size() == kArity) continue;
-      children[end].push_back(static_cast<int32_t>(children.size()));
-      children.push_back({begin});
-    }
-    batch.vertex_type.insert(batch.vertex_type.end(), kCharacters, 0);
-    batch.vertex_type.insert(batch.vertex_type.end(),
-                             children.size() - kCharacters, 1);
-    AddGraph(children, &batch);
-  }
-  Run(batch, kArity, state, static_cast<Policy>(state.range(1)), 2);
+  for (int g = 0; g < 64; ++g) AddLattice(state.range(0), &random, &batch);
+  Run(batch, 6, state, static_cast<Policy>(state.range(1)), 3);
 }
 BENCHMARK(BM_Lattices)
-    ->ArgNames({"graphs", "policy"})
-    ->ArgsProduct({{64}, kPolicies});
+    ->ArgNames({"outputs", "policy"})
+    ->ArgsProduct({{0, 1}, kPolicies});
 
 // Trees of leaves (type 0) and inner vertices of all other types, at random.
 void BM_TypedTrees(benchmark::State& state) {
