@@ -241,7 +241,8 @@ class GraphSupport(keras.layers.Layer):
         if graphs.attached_schedule is not None:
             return graphs.attached_schedule
         num_types = len(self.vertex_types)
-        return graphs.schedule(self.arity, num_types, self.options.policy)
+        options = self.options
+        return graphs.schedule(self.arity, num_types, options.policy, options.micro_batch)
 
     def prepare(self, graphs, inputs) -> tuple:
         """Checks inputs and builds weights: (pulls by name, specs of the pushes by name)."""

@@ -2,10 +2,10 @@
 
 import dataclasses
 
-from cavs_tf.schedule import check_policy
+from cavs_tf.schedule import check_micro_batch, check_policy
 
 
-ATTRIBUTES = ("eager", "lazy", "merge", "fuse")
+ATTRIBUTES = ("eager", "lazy", "merge", "fuse", "skip_zeros")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,21 +22,28 @@ class Options:
         by one) become one product, and sums of products are formed in place.
       fuse: Elementwise operators that can run side by side become one kernel
         (arXiv:1712.04048, section 3.5).
+      skip_zeros: Tasks in which no vertex has a child do not multiply the zeros that they
+        gather: half of the work where one vertex function serves leaves and inner vertices.
       policy: How vertices become tasks where the graphs bring no schedule of their own:
         "depth", or "ratio", which makes fewer tasks where there are several vertex types.
+      micro_batch: Where the graphs bring no schedule of their own, how many graphs are run
+        before the next ones begin, so that what they need fits into the cache; None: all.
 
-    >>> Options(lazy=False)
-    Options(eager=True, lazy=False, merge=True, fuse=True, policy='depth')
+    >>> Options(lazy=False).lazy
+    False
     """
 
     eager: bool = True
     lazy: bool = True
     merge: bool = True
     fuse: bool = True
+    skip_zeros: bool = True
     policy: str = "depth"
+    micro_batch: int | None = None
 
     def __post_init__(self):
         check_policy(self.policy)
+        check_micro_batch(self.micro_batch)
 
     def attributes(self) -> dict:
         """The switches that the ops have as attributes."""

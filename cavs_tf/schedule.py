@@ -22,18 +22,24 @@ def check_policy(policy) -> None:
         )
 
 
-def micro_batch_tensor(micro_batch) -> tf.Tensor:
-    """What the op takes for a number of graphs, or None: int32 []."""
+def check_micro_batch(micro_batch) -> None:
+    """Raises ValueError unless `micro_batch` is a number of graphs, or None."""
     if micro_batch is None:
-        return tf.constant(_WHOLE_MINIBATCH)
-    if tf.is_tensor(micro_batch):
-        return int32_tensor("micro_batch", micro_batch, rank=0)
+        return
     if not isinstance(micro_batch, (int, np.integer)) or micro_batch < 1:
         raise ValueError(
             f"micro_batch: got {micro_batch!r} but expected an int of at least 1, the number of "
             "graphs in a sub-batch, or None. Pass None to plan the whole minibatch at once."
         )
-    return tf.constant(min(int(micro_batch), _WHOLE_MINIBATCH))
+
+
+def micro_batch_tensor(micro_batch) -> tf.Tensor:
+    """What the op takes for a number of graphs, or None: int32 []."""
+    if tf.is_tensor(micro_batch):
+        return int32_tensor("micro_batch", micro_batch, rank=0)
+    check_micro_batch(micro_batch)
+    count = _WHOLE_MINIBATCH if micro_batch is None else int(micro_batch)
+    return tf.constant(min(count, _WHOLE_MINIBATCH))
 
 
 class Schedule(tf.experimental.ExtensionType):

@@ -156,7 +156,11 @@ Status BeginChunk(const Chunk& chunk, const std::vector<TypeRows>& rows,
                   std::vector<ProgramRun>* runs) {
   for (size_t type = 0; type < runs->size(); ++type) {
     const RowRange range = RowsOf(rows[type], chunk);
-    (*runs)[type].BeginChunk(range.begin, range.end - range.begin);
+    int64_t childless = 0;
+    if (rows[type].childless(chunk.first)) {
+      childless = rows[type].end_row(chunk.first) - range.begin;
+    }
+    (*runs)[type].BeginChunk(range.begin, range.end - range.begin, childless);
     CAVS_RETURN_IF_ERROR((*runs)[type].RunEager());
   }
   return Status();

@@ -48,6 +48,9 @@ struct Symbol {
   // more.
   bool stored = true;
 
+  // Of rows without children, is it zero? See passes/find_zeros.h.
+  bool zero_without_children = false;
+
   // kConstant: its value.
   std::shared_ptr<const TensorRef> constant;
   // kRowCount: element i is scale[i] * rows + bias[i]. Never stored.
@@ -104,6 +107,7 @@ struct Node {
   Elementwise elementwise = Elementwise::kIdentity;
   bool transpose = false;
   bool accumulate = false;
+  bool only_for_children = false;  // See passes/find_zeros.h.
   bool adds = false;  // kForeign: is the result the sum of its inputs?
   int index = -1;     // Slot of a gather; number of a pull or push.
   // kGroup: what it computes, and the symbols that its operands are. Those that
@@ -127,6 +131,7 @@ enum class Sharing : uint8_t {
 struct Phase {
   Sharing sharing;
   std::vector<int> nodes;
+  double nanos_per_row = 0;  // On one worker, roughly.
 };
 
 // How a stage may run: over many rows by blocks of rows; over few, where all

@@ -27,8 +27,8 @@ ProgramRun::ProgramRun(const Program& program, const TypeRows& rows,
       rows_(rows),
       env_(environment),
       ext_(std::move(externals)),
-      chunk_size_(rows.size()),
-      values_(program.symbols.size()) {}
+      values_(program.symbols.size()),
+      chunk_size_(rows.size()) {}
 
 int64_t ProgramRun::RowsToStore(int id, bool kept) const {
   if (symbol(id).kind == SymbolKind::kReduced) return 1;
@@ -291,7 +291,10 @@ std::vector<Value> ProgramRun::TakeResults(
     std::vector<std::shared_ptr<void>>* memory) {
   std::vector<Value> results;
   results.reserve(program_.results.size());
-  for (int id : program_.results) results.push_back(values_[id]);
+  for (int id : program_.results) {
+    results.push_back(values_[id]);
+    results.back().zero_without_children = IsZeroWithoutChildren(id);
+  }
   memory->push_back(kept_);
   return results;
 }

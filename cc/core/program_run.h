@@ -39,7 +39,8 @@ struct Value {
   DynamicTensor rows;
   TensorRef dense;
   std::vector<TensorRef> per_task;
-  bool written = false;  // kReduced: is there a sum to add to?
+  bool written = false;                // kReduced: is there a sum to add to?
+  bool zero_without_children = false;  // As Symbol's; on a tape.
 };
 
 // Where a program's data comes from and goes. Rows of `inputs` and `outputs`
@@ -74,7 +75,8 @@ class ProgramRun {
   Status RunPrologue();
   // The rows [first, first + count) of the program are a chunk, which the next
   // calls are about.
-  void BeginChunk(int64_t first, int64_t count);
+  // `childless` rows, at its beginning, have no children.
+  void BeginChunk(int64_t first, int64_t count, int64_t childless);
   Status RunEager() { return RunRows(Stage::kEager); }
   // Evaluates the task's rows [first, first + count).
   Status RunTask(int64_t task, int64_t first, int64_t count) {
@@ -137,6 +139,7 @@ class ProgramRun {
   Block Rows(int symbol, int64_t first, int64_t count) const;
   // Rows, or a row-free value as one row to broadcast.
   ConstBlock Operand(int symbol, int64_t first, int64_t count) const;
+  bool IsZeroWithoutChildren(int symbol) const;
   // Where a row-free value, or a piece of one, begins.
   char* Dense(int symbol) const;
   int64_t RowsToStore(int symbol, bool kept) const;
@@ -163,7 +166,9 @@ class ProgramRun {
   bool uses_state_ = false;
   std::shared_ptr<void> kept_, scratch_;
   int64_t first_of_chunk_ = 0, chunk_size_ = 0;
+  int64_t childless_ = 0;  // Rows at the beginning of the chunk.
   int64_t first_of_task_ = 0;
+  bool task_is_childless_ = false;
   // By (weights, transposed).
   std::map<std::pair<std::vector<int>, bool>, Packed> packed_;
 };

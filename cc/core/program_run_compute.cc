@@ -30,6 +30,7 @@ void ForRanges(int64_t columns, const Share& share, const Fn& fn) {
 
 void ProgramRun::Compute(const Node& node, int64_t first, int64_t count,
                          const Share& share, const Backend& backend) {
+  if (task_is_childless_ && node.only_for_children) return;
   if (node.kind == NodeKind::kMatMul) {
     return ComputeProduct(node, first, count, share, backend);
   }
@@ -63,11 +64,25 @@ void ProgramRun::Compute(const Node& node, int64_t first, int64_t count,
   });
 }
 
+bool ProgramRun::IsZeroWithoutChildren(int id) const {
+  for (; id >= 0; id = symbol(id).parent) {
+    if (symbol(id).zero_without_children) return true;
+    if (values_[id].zero_without_children) return true;
+  }
+  return false;
+}
+
 void ProgramRun::ComputeProduct(const Node& node, int64_t first, int64_t count,
                                 const Share& share, const Backend& backend) {
   const DType dtype = symbol(node.outputs[0]).dtype;
   const ConstBlock a = Rows(node.inputs[0], first, count);
   const Block c = Rows(node.outputs[0], first, count);
+  if (task_is_childless_ && IsZeroWithoutChildren(node.inputs[0])) {
+    if (node.accumulate) return;
+    return ForRanges(c.cols, share, [&](int64_t begin, int64_t end) {
+      backend.Zero(dtype, Columns(c, dtype, begin, end));
+    });
+  }
   if (!packed_.empty()) {
     const void* packed = packed_.at(PackingKey(node)).data;
     if (share.unit == 0) {

@@ -14,9 +14,10 @@ int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 }  // namespace
 
-void ProgramRun::BeginChunk(int64_t first, int64_t count) {
+void ProgramRun::BeginChunk(int64_t first, int64_t count, int64_t childless) {
   first_of_chunk_ = first;
   chunk_size_ = count;
+  childless_ = childless;
 }
 
 Status ProgramRun::RunRows(Stage stage) {
@@ -33,6 +34,7 @@ Status ProgramRun::RunStage(Stage stage, int64_t first, int64_t count,
   const bool share =
       workers > 1 && plan.nanos_per_row * count > env_.nanos_to_share;
   first_of_task_ = first;
+  task_is_childless_ = stage == Stage::kCritical && rows_.childless(task);
   const int parts = static_cast<int>(std::min<int64_t>(
       workers, plan.unit / env_.backend->ColumnGrain(DType::kFloat32)));
   const bool by_columns = share && parts > 1 && count < kBlockRows * workers;
@@ -104,6 +106,12 @@ void ProgramRun::RunByRows(const Phase& phase, int64_t first, int64_t count,
 
 void ProgramRun::RunByColumns(const Phase& phase, int64_t unit, int64_t first,
                               int64_t count, int parts) {
+  if (phase.nanos_per_row * count <= env_.nanos_to_share) {
+    for (int i : phase.nodes) {
+      Compute(program_.nodes[i], first, count, Share(), *env_.serial);
+    }
+    return;
+  }
   const int64_t grain = env_.backend->ColumnGrain(DType::kFloat32);
   const int64_t grains = unit / grain;
   env_.workers->Run(parts, [&](int part) {

@@ -81,6 +81,12 @@ void ProgramRun::AddUp(const Node& node, const SumTile& tile, int64_t first,
                        int64_t count, bool accumulate, const Backend& backend) {
   const DType dtype = symbol(node.outputs[0]).dtype;
   const int64_t size = SizeOf(dtype);
+  for (int id : node.inputs) {
+    const int64_t zeros = first_of_chunk_ + childless_ - first;
+    if (zeros <= 0 || !IsZeroWithoutChildren(id)) continue;
+    first += std::min(zeros, count);
+    count -= std::min(zeros, count);
+  }
   const auto columns = [&](int id, int64_t begin, int64_t end) {
     ConstBlock block = Rows(id, first, count);
     block.data = static_cast<const char*>(block.data) + begin * size;

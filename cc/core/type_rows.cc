@@ -4,6 +4,20 @@
 #include <numeric>
 
 namespace cavs {
+namespace {
+
+bool IsChildless(const ScheduleView& schedule, int64_t task) {
+  for (int slot = 0; slot < schedule.arity; ++slot) {
+    const Span<int32_t> children = schedule.children(slot);
+    for (int32_t row = schedule.task_splits[task];
+         row < schedule.task_splits[task + 1]; ++row) {
+      if (children[row] >= 0) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
 
 TypeRows::TypeRows(const ScheduleView& schedule, int type, int num_types)
     : whole_(num_types == 1) {
@@ -39,6 +53,10 @@ TypeRows::TypeRows(const ScheduleView& schedule, int type, int num_types)
     child_row_ = own_child_row_;
   }
   state_row_ = own_state_row_;
+  childless_.resize(num_tasks);
+  for (int64_t t = 0; t < num_tasks; ++t) {
+    if (schedule.task_type[t] == type) childless_[t] = IsChildless(schedule, t);
+  }
 }
 
 }  // namespace cavs

@@ -31,6 +31,9 @@ class TypeRows {
                : size();
   }
 
+  // Has no row of task t, which must be of this type, a child?
+  bool childless(int64_t task) const { return childless_[task]; }
+
   // Per row: its vertex; its row in the state of the whole minibatch; there,
   // the rows of its children.
   Span<int32_t> vertex() const { return vertex_; }
@@ -46,6 +49,7 @@ class TypeRows {
   bool whole_;
   int64_t largest_task_ = 0;
   std::vector<int64_t> first_row_;  // One per task; of any type.
+  std::vector<bool> childless_;     // Likewise.
   Span<int32_t> vertex_, state_row_, child_row_;
   std::vector<int32_t> own_vertex_, own_state_row_, own_child_row_;
 };

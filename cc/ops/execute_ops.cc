@@ -96,6 +96,7 @@ REGISTER_OP("CavsForward")
     .Attr("lazy: bool = true")
     .Attr("merge: bool = true")
     .Attr("fuse: bool = true")
+    .Attr("skip_zeros: bool = true")
     .SetShapeFn(ForwardShape)
     .Doc(R"doc(
 Evaluates a vertex function for every vertex of a minibatch of graphs.
@@ -131,6 +132,7 @@ eager: Off, eager operators run task by task (for ablation).
 lazy: Off, lazy operators run task by task (for ablation).
 merge: Off, products stay as they were traced (for ablation).
 fuse: Off, elementwise operators run one by one (for ablation).
+skip_zeros: Off, leaves multiply the zeros that they gather (for ablation).
 )doc");
 
 REGISTER_OP("CavsBackward")
@@ -150,6 +152,7 @@ REGISTER_OP("CavsBackward")
     .Attr("lazy: bool = true")
     .Attr("merge: bool = true")
     .Attr("fuse: bool = true")
+    .Attr("skip_zeros: bool = true")
     .SetShapeFn(BackwardShape)
     .Doc(R"doc(
 The gradient of CavsForward: replays its tasks in reverse with the derivatives of
@@ -168,6 +171,7 @@ eager: As in CavsForward.
 lazy: As in CavsForward.
 merge: As in CavsForward.
 fuse: As in CavsForward.
+skip_zeros: As in CavsForward.
 )doc");
 
 REGISTER_OP("CavsDescribe")
@@ -178,6 +182,7 @@ REGISTER_OP("CavsDescribe")
     .Attr("lazy: bool = true")
     .Attr("merge: bool = true")
     .Attr("fuse: bool = true")
+    .Attr("skip_zeros: bool = true")
     .SetIsStateful()
     .SetShapeFn(::tensorflow::shape_inference::ScalarShape)
     .Doc(R"doc(

@@ -162,6 +162,9 @@ class Fuser {
       for (int id : n.inputs) AddOperand(id, inside, &operand, group, false);
       for (int id : n.outputs) AddOperand(id, inside, &operand, group, true);
     }
+    group->only_for_children =
+        std::all_of(group->members.begin(), group->members.end(),
+                    [](const Node& n) { return n.only_for_children; });
     for (int id : group->operands) {
       if (!IsWrittenBy(id, group->members)) group->inputs.push_back(id);
     }

@@ -35,6 +35,13 @@ class Planner {
       plan.by_rows = ByRows(nodes);
       plan.unit = Unit(nodes);
       if (plan.unit > 0) plan.by_columns = ByColumns(nodes, plan.unit);
+      for (auto* phases : {&plan.by_rows, &plan.by_columns}) {
+        for (Phase& phase : *phases) {
+          for (int i : phase.nodes) {
+            phase.nanos_per_row += NanosPerRow(program_.nodes[i]);
+          }
+        }
+      }
     }
   }
 
@@ -70,7 +77,7 @@ class Planner {
 
   static void Append(Sharing sharing, int i, std::vector<Phase>* phases) {
     if (phases->empty() || phases->back().sharing != sharing) {
-      phases->push_back({sharing, {}});
+      phases->push_back({sharing, {}, 0});
     }
     phases->back().nodes.push_back(i);
   }
@@ -157,7 +164,7 @@ class Planner {
       return program_.Root(id, &offset);
     };
     const auto begin = [&](Sharing sharing) {
-      phases.push_back({sharing, {}});
+      phases.push_back({sharing, {}, 0});
       fresh.assign(program_.symbols.size(), false);
     };
     for (int i : nodes) {

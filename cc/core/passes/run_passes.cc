@@ -1,5 +1,6 @@
 #include "cc/core/passes/run_passes.h"
 
+#include "cc/core/passes/find_zeros.h"
 #include "cc/core/passes/fuse_elementwise.h"
 #include "cc/core/passes/merge_matmuls.h"
 #include "cc/core/passes/plan_memory.h"
@@ -9,6 +10,7 @@ namespace cavs {
 
 Status RunPasses(const PassOptions& options, Program* program) {
   CAVS_RETURN_IF_ERROR(Classify(options, program));
+  if (options.skip_zeros) FindZeros(program);
   if (options.merge) MergeMatMuls(program);
   if (options.fuse) FuseElementwise(program);
   PlanMemory(program);

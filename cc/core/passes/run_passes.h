@@ -11,8 +11,9 @@ namespace cavs {
 // Switches, for ablation. They change speed, never the results beyond summation
 // order.
 struct PassOptions : ClassifyOptions {
-  bool merge = true;  // See merge_matmuls.h.
-  bool fuse = true;   // See fuse_elementwise.h.
+  bool merge = true;       // See merge_matmuls.h.
+  bool fuse = true;        // See fuse_elementwise.h.
+  bool skip_zeros = true;  // See find_zeros.h.
 };
 
 // All passes, in order. Fails as Classify() does.

@@ -26,6 +26,7 @@ std::vector<PassOptions> AllSwitches() {
     all[i].lazy = (i & 2) != 0;
     all[i].merge = (i & 4) != 0;
     all[i].fuse = (i & 8) != 0;
+    all[i].skip_zeros = i % 3 != 0;
   }
   return all;
 }
