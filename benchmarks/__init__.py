@@ -1,0 +1,1 @@
+"""The comparison suite: `python -m benchmarks.run`. See README.md."""

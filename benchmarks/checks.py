@@ -1,0 +1,66 @@
+"""Compares what systems compute, before any of them is timed."""
+
+import numpy as np
+
+from benchmarks import oracle
+
+# float32 sums of some thousand terms, in orders of their own.
+LOSS_TOLERANCE = 1e-4
+GRADIENT_TOLERANCE = 2e-3
+
+
+class Checker:
+    """Knows the right answers of one cell: the definition's, in float64.
+
+    The definition gives the first loss, and the slope of it along random signs for all
+    weights. The first system to agree with it sets the losses of later steps and the
+    gradients by each weight for the others.
+    """
+
+    def __init__(self, workload, mode: str):
+        first = workload.minibatches[0]
+        self._loss = oracle.loss(workload, first)
+        self._training = mode == "training"
+        self._agreed = None
+        if self._training:
+            generator = np.random.default_rng(3)
+            self._signs = {
+                name: generator.choice([-1.0, 1.0], weight.shape)
+                for name, weight in workload.weights.items()
+            }
+            self._slope = oracle.slope(workload, first, self._signs)
+
+    def complaint(self, system: str, losses, gradients) -> str | None:
+        """What is wrong with a system's first steps, or None."""
+        if not _close(losses[0], self._loss, LOSS_TOLERANCE):
+            return f"wrong loss: got {losses[0]!r} but expected {self._loss!r}"
+        if self._training and (wrong := self._wrong_slope(gradients)):
+            return wrong
+        if self._agreed is None:
+            self._agreed = system, losses, gradients
+            return None
+        return self._difference(losses, gradients)
+
+    def _wrong_slope(self, gradients) -> str | None:
+        if missing := sorted(set(self._signs) - set(gradients)):
+            return f"no gradient by {', '.join(missing)}"
+        parts = [float((g * self._signs[n]).sum(dtype=np.float64)) for n, g in gradients.items()]
+        norm = np.sqrt(sum(float(np.square(g, dtype=np.float64).sum()) for g in gradients.values()))
+        if abs(sum(parts) - self._slope) <= GRADIENT_TOLERANCE * norm:
+            return None
+        return f"wrong gradients: got a slope of {sum(parts)!r} but expected {self._slope!r}"
+
+    def _difference(self, losses, gradients) -> str | None:
+        system, agreed_losses, agreed_gradients = self._agreed
+        for step, (got, expected) in enumerate(zip(losses, agreed_losses, strict=True)):
+            if not _close(got, expected, LOSS_TOLERANCE):
+                return f"loss of step {step}: got {got!r} but {system} has {expected!r}"
+        for name, expected in agreed_gradients.items():
+            error = float(np.abs(gradients[name] - expected).max())
+            if not error <= GRADIENT_TOLERANCE * float(np.abs(expected).max()):
+                return f"gradient by {name}: differs by {error:.3g} from that of {system}"
+        return None
+
+
+def _close(got: float, expected: float, tolerance: float) -> bool:
+    return abs(got - expected) <= tolerance * abs(expected)

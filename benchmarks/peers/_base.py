@@ -1,0 +1,51 @@
+"""What a system must offer to be compared."""
+
+import abc
+
+import numpy as np
+
+
+class Unsupported(Exception):
+    """Says that a system does not run a workload, and why."""
+
+
+class Peer(abc.ABC):
+    """One system, set up for one workload with its initial weights.
+
+    Step i trains on, or evaluates, minibatch i modulo their number; steps are numbered
+    from 0 in both. A step ends when its loss is known.
+
+    Attributes:
+      version: Of the system, and of what it stands on.
+      construct_seconds: Time to turn the graphs of all minibatches into what the system
+        runs: once, and not part of a step, unless `construct_in_step`. None: no such thing.
+      construct_in_step: Whether steps pay for that.
+    """
+
+    version: str
+    construct_seconds: float | None = None
+    construct_in_step = False
+
+    def __init__(self, workload, threads: int):
+        self.workload = workload
+        self.threads = threads
+
+    @abc.abstractmethod
+    def gradients(self) -> dict[str, np.ndarray]:
+        """Of the loss of minibatch 0 by every weight; changes nothing."""
+
+    @abc.abstractmethod
+    def train(self, index: int) -> float:
+        """Loss of minibatch `index` and one step of SGD."""
+
+    @abc.abstractmethod
+    def infer(self, index: int) -> float:
+        """Loss of minibatch `index`."""
+
+    def timed_train(self, index: int) -> None:
+        """What is timed in training, if it is not `train`."""
+        self.train(index)
+
+    def timed_infer(self, index: int) -> None:
+        """What is timed in inference, if it is not `infer`."""
+        self.infer(index)

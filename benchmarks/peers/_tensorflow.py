@@ -1,0 +1,116 @@
+"""What the systems on TensorFlow share."""
+
+import time
+
+import keras
+import tensorflow as tf
+
+from benchmarks.peers import _base
+
+
+class Functions:
+    """The functions that a workload's cell is written in."""
+
+    sigmoid = staticmethod(tf.sigmoid)
+    tanh = staticmethod(tf.tanh)
+
+    @staticmethod
+    def split(x, parts):
+        return tf.split(x, parts, axis=-1)
+
+    @staticmethod
+    def concat(parts):
+        return tf.concat(parts, axis=-1)
+
+
+class TensorFlowPeer(_base.Peer):
+    """A training step as one `tf.function`, with Keras's SGD.
+
+    A subclass says what it makes of a minibatch, and computes the loss of that.
+    """
+
+    jit_compile = False
+
+    def __init__(self, workload, threads):
+        super().__init__(workload, threads)
+        tf.config.threading.set_intra_op_parallelism_threads(threads)
+        tf.config.threading.set_inter_op_parallelism_threads(threads)
+        self.version = f"tensorflow {tf.__version__}, keras {keras.__version__}"
+        self.variables = {n: tf.Variable(w, name=n) for n, w in workload.weights.items()}
+        self.optimizer = keras.optimizers.SGD(workload.learning_rate)
+        self.prepare()
+        self.optimizer.build(list(self.variables.values()))
+        signature = self.signature()
+        self._train = self._compile(self._train_step, signature)
+        self._loss = self._compile(self.loss, signature)
+        self._gradients = self._compile(self._loss_gradients, signature)
+
+    def prepare(self) -> None:
+        """Makes what steps take."""
+        start = time.perf_counter()
+        self.inputs = [
+            tf.nest.map_structure(tf.constant, self.inputs_of(batch))
+            for batch in self.workload.minibatches
+        ]
+        self.construct_seconds = time.perf_counter() - start
+
+    def inputs_of(self, minibatch):
+        """A structure of arrays."""
+        raise NotImplementedError
+
+    def loss(self, inputs) -> tf.Tensor:
+        """The loss, of `self.variables`."""
+        raise NotImplementedError
+
+    def next_inputs(self, index: int):
+        """What step `index` is given."""
+        return self.inputs[index % len(self.inputs)]
+
+    def signature(self):
+        """Of the inputs: sizes that differ between minibatches are left open."""
+        if self.jit_compile:
+            return None  # XLA compiles for every shape.
+
+        def relax(*tensors):
+            shapes = {tuple(tensor.shape) for tensor in tensors}
+            sizes = [dims[0] if len(set(dims)) == 1 else None for dims in zip(*shapes, strict=True)]
+            return tf.TensorSpec(sizes, tensors[0].dtype)
+
+        return [tf.nest.map_structure(relax, *self.inputs)]
+
+    def train(self, index):
+        return float(self._train(self.next_inputs(index)))
+
+    def infer(self, index):
+        return float(self._loss(self.next_inputs(index)))
+
+    def gradients(self):
+        gradients = self._gradients(self.first_inputs())
+        dense = {name: tf.convert_to_tensor(gradient) for name, gradient in gradients.items()}
+        return {name: gradient.numpy() for name, gradient in dense.items()}
+
+    def first_inputs(self):
+        return self.inputs[0]
+
+    def cross_entropy(self, h, label) -> tf.Tensor:
+        """The loss of rows that all have labels."""
+        logits = h @ self.variables["output"] + self.variables["output_bias"]
+        return tf.reduce_sum(
+            tf.nn.sparse_softmax_cross_entropy_with_logits(labels=label, logits=logits)
+        )
+
+    def _compile(self, function, signature):
+        return tf.function(function, input_signature=signature, jit_compile=self.jit_compile)
+
+    def _train_step(self, inputs):
+        loss, gradients = self._differentiate(inputs)
+        self.optimizer.apply(list(gradients.values()), list(self.variables.values()))
+        return loss
+
+    def _loss_gradients(self, inputs):
+        return self._differentiate(inputs)[1]
+
+    def _differentiate(self, inputs):
+        with tf.GradientTape() as tape:
+            loss = self.loss(inputs)
+        return loss, tape.gradient(loss, self.variables)

@@ -1,0 +1,122 @@
+"""The process that runs one system, told what to do over a socket by `workers.Worker`.
+
+Every system has a process of its own: settings of threads hold for a whole process, and a
+crash ends only one of them.
+"""
+
+import importlib
+import multiprocessing.connection
+import os
+import sys
+import time
+import traceback
+
+from benchmarks import peers, workloads
+
+
+class Server:
+    """Answers the calls of the parent: a public method each."""
+
+    def prepare(self, peer, workload, settings, threads, options, mode) -> str:
+        """Sets the system up; returns its version."""
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
+        importlib.import_module(f"benchmarks.peers.{peer}")
+        self._workload = workloads.make(workload, settings)
+        _ = self._workload.minibatches, self._workload.weights
+        self._mode = mode
+        self._next = 0
+        _forget_peak_memory()
+        self._bytes_before = _memory("VmRSS")
+        self._peer = peers.make(peer, self._workload, threads, options)
+        return self._peer.version
+
+    def first_steps(self, count) -> tuple:
+        """(losses of the first steps, gradients of the first; {} in inference)."""
+        training = self._mode == "training"
+        gradients = self._peer.gradients() if training else {}
+        step = self._peer.train if training else self._peer.infer
+        losses = [step(index) for index in range(count)]
+        self._next = count
+        return losses, gradients
+
+    def run(self, seconds) -> float:
+        """Steps for so long; returns graphs per second.
+
+        A pass over all minibatches is completed if that takes at most three times as long. If
+        it is not, the graphs per second are those of a mean minibatch: by their FLOPs.
+        """
+        one_pass = len(self._workload.minibatches)
+        self._step()  # Another process may have had the caches.
+        flops, steps, start = 0, 0, time.perf_counter()
+        elapsed = 0.0
+        while not steps or elapsed < seconds or (steps % one_pass and elapsed < 3 * seconds):
+            flops += self._step()
+            steps += 1
+            elapsed = time.perf_counter() - start
+        return flops / elapsed / self._mean_flops_per_graph()
+
+    def construct_seconds(self) -> tuple:
+        """(seconds per graph to construct what runs, or None; whether steps pay for it)."""
+        peer = self._peer
+        if peer.construct_seconds is None:
+            return None, False
+        graphs = self._workload.settings.num_examples
+        return peer.construct_seconds / graphs, peer.construct_in_step
+
+    def peak_bytes(self) -> int:
+        """Of memory, above what the libraries and the data took."""
+        return max(0, _memory("VmHWM") - self._bytes_before)
+
+    def _step(self) -> int:
+        """One step; returns the FLOPs of its minibatch."""
+        index, self._next = self._next, self._next + 1
+        if self._mode == "training":
+            self._peer.timed_train(index)
+        else:
+            self._peer.timed_infer(index)
+        batches = self._workload.minibatches
+        return self._flops(batches[index % len(batches)])
+
+    def _flops(self, minibatch) -> int:
+        # Cheap: whether vertices are leaves is cached by the minibatch.
+        return self._workload.flops(minibatch, self._mode)
+
+    def _mean_flops_per_graph(self) -> float:
+        total = sum(map(self._flops, self._workload.minibatches))
+        return total / self._workload.settings.num_examples
+
+
+def _memory(kind: str) -> int:
+    with open("/proc/self/status") as status:
+        (line,) = (line for line in status if line.startswith(kind))
+    return 1024 * int(line.split()[1])
+
+
+def _forget_peak_memory() -> None:
+    """Starts VmHWM anew; where that is not allowed, imports count too."""
+    try:
+        with open("/proc/self/clear_refs", "w") as file:
+            file.write("5")
+    except OSError:
+        pass
+
+
+def main() -> None:
+    """Serves until the parent closes the socket."""
+    connection = multiprocessing.connection.Connection(int(sys.argv[1]))
+    server = Server()
+    while True:
+        try:
+            verb, arguments = connection.recv()
+        except EOFError:
+            return
+        try:
+            answer = True, getattr(server, verb)(**arguments)
+        except Exception as error:
+            traceback.print_exc()
+            answer = False, f"{type(error).__name__}: {error}"
+        connection.send(answer)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,187 @@
+"""What a workload is."""
+
+import abc
+import dataclasses
+import functools
+
+import numpy as np
+
+CLASSES = 5
+# Per labelled vertex of a mean minibatch: large enough to see the loss move in a few
+# steps, small enough to train on for minutes.
+LEARNING_RATE = 0.1
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """The sizes of one cell of a table.
+
+    Attributes:
+      units: h, the size of the hidden state; inputs are as large.
+      batch: Graphs in a minibatch.
+      seed: Of weights and of generated data.
+      sst: Folder of the Stanford Sentiment Treebank, or None: generated data.
+      leaves: Of a tree of the workload tree_fc.
+      minibatches: How many different ones there are, or None: enough for their mean.
+    """
+
+    units: int = 256
+    batch: int = 64
+    seed: int = 0
+    sst: str | None = None
+    leaves: int = 256
+    minibatches: int | None = None
+
+    @property
+    def num_minibatches(self) -> int:
+        return self.minibatches or max(2, min(128, 512 // self.batch))
+
+    @property
+    def num_examples(self) -> int:
+        return self.num_minibatches * self.batch
+
+
+@dataclasses.dataclass(frozen=True)
+class Examples:
+    """Graphs of V vertices; children precede their parents, and roots are last.
+
+    Attributes:
+      graph_splits: int64 [B + 1]. Graph g owns rows [graph_splits[g], graph_splits[g + 1]).
+      children: int32 [V, arity], relative to the graph; -1 for no child.
+      token: int32 [V]: the row of the embedding that a vertex pulls; 0 where it pulls none.
+      label: int32 [V], in [0, CLASSES); -1 for a vertex without a loss.
+      num_tokens: Rows of the embedding.
+    """
+
+    graph_splits: np.ndarray
+    children: np.ndarray
+    token: np.ndarray
+    label: np.ndarray
+    num_tokens: int
+
+    def minibatch(self, first: int, last: int) -> "Minibatch":
+        """The graphs in [first, last)."""
+        splits = self.graph_splits[first : last + 1]
+        rows = slice(splits[0], splits[-1])
+        splits = splits - splits[0]
+        children = self.children[rows]
+        starts = np.repeat(splits[:-1], np.diff(splits))[:, None]
+        absolute = np.where(children < 0, -1, children + starts)
+        return Minibatch(splits, absolute, self.token[rows], self.label[rows])
+
+
+@dataclasses.dataclass(frozen=True)
+class Minibatch:
+    """As `Examples`, with children numbered within the minibatch."""
+
+    graph_splits: np.ndarray
+    children: np.ndarray
+    token: np.ndarray
+    label: np.ndarray
+
+    @functools.cached_property
+    def is_leaf(self) -> np.ndarray:
+        return (self.children < 0).all(axis=1)
+
+    @property
+    def num_graphs(self) -> int:
+        return len(self.graph_splits) - 1
+
+    @property
+    def num_vertices(self) -> int:
+        return len(self.token)
+
+
+class Workload(abc.ABC):
+    """Data, initial weights, the cell, the loss, and what it costs.
+
+    The loss is the *sum* of softmax cross-entropies over all labelled vertices of the
+    minibatch, of `h @ output + output_bias`; the optimizer is plain SGD, on the embedding too.
+
+    The cell is written once for any array library, given as `xp` with sigmoid, tanh,
+    split(x, n) and concat([...]) along the last axis. A state is a tuple of [rows, units]
+    tensors, of which the last is h.
+
+    Attributes:
+      arity: Children of a vertex that has any.
+      unit: What is counted per second.
+      num_states: Tensors in a state.
+      inner_pulls: Whether a vertex with children has an input of its own.
+    """
+
+    arity: int
+    unit: str
+    num_states: int
+    inner_pulls: bool
+
+    def __init__(self, name: str, settings: Settings):
+        self.name = name
+        self.settings = settings
+        self.units = settings.units
+        self.examples = self.make_examples()
+
+    @abc.abstractmethod
+    def make_examples(self) -> Examples:
+        """Reads or generates the data."""
+
+    @abc.abstractmethod
+    def weight_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Of the cell's weights."""
+
+    @abc.abstractmethod
+    def project(self, xp, w, x):
+        """What inputs add to the gates of their vertices: needs no child."""
+
+    @abc.abstractmethod
+    def leaf(self, xp, w, projected) -> tuple:
+        """The state of vertices without children."""
+
+    @abc.abstractmethod
+    def inner(self, xp, w, projected, children) -> tuple:
+        """The state of vertices, of the states of their children, one for each slot.
+
+        `projected` is None unless inner vertices pull.
+        """
+
+    @abc.abstractmethod
+    def forward_flops(self, leaves: int, inner: int) -> int:
+        """Of the cell's matrix products on so many vertices."""
+
+    @functools.cached_property
+    def minibatches(self) -> list[Minibatch]:
+        batch = self.settings.batch
+        starts = range(0, self.settings.num_examples, batch)
+        return [self.examples.minibatch(first, first + batch) for first in starts]
+
+    @functools.cached_property
+    def weights(self) -> dict[str, np.ndarray]:
+        """float32, the same for every system."""
+        generator = np.random.default_rng([self.settings.seed, 1])
+        limit = 0.85 / np.sqrt(self.units)
+        return {
+            name: generator.uniform(-limit, limit, shape).astype(np.float32)
+            for name, shape in self.all_weight_shapes().items()
+        }
+
+    def all_weight_shapes(self) -> dict[str, tuple[int, ...]]:
+        """With embedding and output layer."""
+        return {
+            "embedding": (self.examples.num_tokens, self.units),
+            **self.weight_shapes(),
+            "output": (self.units, CLASSES),
+            "output_bias": (CLASSES,),
+        }
+
+    @functools.cached_property
+    def learning_rate(self) -> float:
+        labelled = sum(int((batch.label >= 0).sum()) for batch in self.minibatches)
+        return LEARNING_RATE * len(self.minibatches) / labelled
+
+    def flops(self, minibatch: Minibatch, mode: str) -> int:
+        """The floor's: matrix products of the cell, not of the output layer.
+
+        In training the backward pass has twice those of the forward pass.
+        """
+        leaves = int(minibatch.is_leaf.sum())
+        forward = self.forward_flops(leaves, minibatch.num_vertices - leaves)
+        return 3 * forward if mode == "training" else forward

@@ -1,0 +1,48 @@
+"""The LSTM. Source: Hochreiter and Schmidhuber 1997, "Long short-term memory"."""
+
+import numpy as np
+
+from benchmarks.workloads._base import Examples, Workload
+
+
+class LSTM(Workload):
+    """[i, f, g, o] = x W + h U + b; c = f c + i g; h = o tanh(c). The gates stand as in Keras.
+
+    Every vertex has a label. 16 units² FLOP forward per token, except that the first
+    has no h to multiply.
+    """
+
+    arity = 1
+    unit = "sequences"
+    num_states = 2
+    inner_pulls = True
+
+    def weight_shapes(self):
+        h = self.units
+        return {"kernel": (h, 4 * h), "recurrent_kernel": (h, 4 * h), "bias": (4 * h,)}
+
+    def project(self, xp, w, x):
+        return x @ w["kernel"] + w["bias"]
+
+    def leaf(self, xp, w, projected):
+        i, _, g, o = xp.split(projected, 4)
+        c = xp.sigmoid(i) * xp.tanh(g)
+        return c, xp.sigmoid(o) * xp.tanh(c)
+
+    def inner(self, xp, w, projected, children):
+        ((c, h),) = children
+        i, f, g, o = xp.split(projected + h @ w["recurrent_kernel"], 4)
+        c = xp.sigmoid(f) * c + xp.sigmoid(i) * xp.tanh(g)
+        return c, xp.sigmoid(o) * xp.tanh(c)
+
+    def forward_flops(self, leaves, inner):
+        # The first token's h is zero, yet the paper's count, and so the floor, has it.
+        return 16 * self.units**2 * (leaves + inner)
+
+
+def chains(lengths, token, label, num_tokens: int) -> Examples:
+    """Sequences as graphs: the child of a token is the one before it."""
+    splits = np.concatenate([[0], np.cumsum(lengths)])
+    position = np.arange(splits[-1]) - np.repeat(splits[:-1], lengths)
+    children = (position - 1).astype(np.int32)[:, None]
+    return Examples(splits, children, token.astype(np.int32), label.astype(np.int32), num_tokens)
