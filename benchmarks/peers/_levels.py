@@ -1,8 +1,8 @@
-"""Minibatches level by level, as those who batch by hand lay them out.
+"""Minibatches as those who batch by hand lay them out.
 
-Level 0 holds the roots, level d + 1 the children of level d, siblings side by side. Every
-child is then exactly one level below its parent, and the children of a level are all of
-the next one: a view, not a gather.
+Trees go level by level. Level 0 holds the roots, level d + 1 the children of level d,
+siblings side by side. Every child is then exactly one level below its parent, and the
+children of a level are all of the next one: a view, not a gather.
 """
 
 import dataclasses
@@ -61,3 +61,28 @@ def plan(minibatch) -> Levels:
         np.searchsorted(leaf, splits),
         place,
     )
+
+
+@dataclasses.dataclass(frozen=True)
+class Steps:
+    """A plan for sequences. Rows number the vertices, step by step; the longest come first.
+
+    Attributes:
+      vertex: int64 [V]: the vertex of each row.
+      splits: Step t has the rows [splits[t], splits[t + 1]); never more than the step before,
+        and of the same sequences in the same order.
+    """
+
+    vertex: np.ndarray
+    splits: np.ndarray
+
+
+def steps(minibatch) -> Steps:
+    """The steps of chains whose vertices stand in their order."""
+    splits = minibatch.graph_splits
+    lengths = np.diff(splits)
+    starts = splits[:-1][np.argsort(-lengths, kind="stable")]
+    lengths = -np.sort(-lengths)
+    sizes = [int((lengths > t).sum()) for t in range(lengths[0])]
+    vertex = [starts[:size] + t for t, size in enumerate(sizes)]
+    return Steps(np.concatenate(vertex), np.concatenate([[0], np.cumsum(sizes)]))

@@ -1,0 +1,93 @@
+"""What the systems on PyTorch share."""
+
+import time
+
+import numpy as np
+import torch
+
+from benchmarks.peers import _base
+
+
+class Functions:
+    """The functions that a workload's cell is written in."""
+
+    sigmoid = staticmethod(torch.sigmoid)
+    tanh = staticmethod(torch.tanh)
+
+    @staticmethod
+    def split(x, parts):
+        return torch.chunk(x, parts, dim=-1)
+
+    @staticmethod
+    def concat(parts):
+        return torch.cat(parts, dim=-1)
+
+
+class TorchPeer(_base.Peer):
+    """Holds weights as tensors, and a plan for every minibatch.
+
+    A subclass says what it plans, and how it differentiates.
+    """
+
+    def __init__(self, workload, threads):
+        super().__init__(workload, threads)
+        torch.set_num_threads(threads)
+        self.version = f"torch {torch.__version__}"
+        self.weights = {n: torch.from_numpy(w.copy()) for n, w in workload.weights.items()}
+        start = time.perf_counter()
+        self.plans = [self.plan(minibatch) for minibatch in workload.minibatches]
+        self.construct_seconds = time.perf_counter() - start
+
+    def plan(self, minibatch):
+        """What a step on this minibatch needs to know; made before anything is timed."""
+        raise NotImplementedError
+
+    def loss(self, plan) -> torch.Tensor:
+        """The loss, without derivatives."""
+        raise NotImplementedError
+
+    def differentiate(self, plan) -> tuple:
+        """(loss, gradients by weight; by "embedding", those of its rows `plan.token`)."""
+        raise NotImplementedError
+
+    def train(self, index):
+        plan = self.plans[index % len(self.plans)]
+        loss, gradients = self.differentiate(plan)
+        rate = self.workload.learning_rate
+        with torch.no_grad():
+            rows = gradients.pop("embedding")
+            self.weights["embedding"].index_add_(0, plan.token, rows, alpha=-rate)
+            weights = [self.weights[name] for name in gradients]
+            torch._foreach_add_(weights, list(gradients.values()), alpha=-rate)
+        return float(loss)
+
+    def infer(self, index):
+        with torch.inference_mode():
+            return float(self.loss(self.plans[index % len(self.plans)]))
+
+    def gradients(self):
+        plan = self.plans[0]
+        _, gradients = self.differentiate(plan)
+        dense = torch.zeros_like(self.weights["embedding"])
+        gradients["embedding"] = dense.index_add_(0, plan.token, gradients["embedding"])
+        common = self.in_common_layout(gradients)
+        return {name: gradient.numpy() for name, gradient in common.items()}
+
+    def in_common_layout(self, gradients) -> dict:
+        """Of the shapes of the workload's weights, should the system keep others."""
+        return gradients
+
+
+def indices(values) -> torch.Tensor:
+    """An index tensor."""
+    return torch.from_numpy(np.ascontiguousarray(values, np.int64))
+
+
+def indices_or_none(values) -> torch.Tensor | None:
+    """Indices, or None where they are 0, 1, 2, ...: nothing needs to move."""
+    return None if np.array_equal(values, np.arange(len(values))) else indices(values)
+
+
+def select(rows, index) -> torch.Tensor:
+    """rows[index]; all of them for None."""
+    return rows if index is None else rows.index_select(0, index)

@@ -1,0 +1,138 @@
+"""PyTorch with autograd: trees batched by hand level by level, sequences by `nn.LSTM`."""
+
+import itertools
+import types
+from typing import ClassVar
+
+import numpy as np
+import torch
+from torch.nn import functional
+from torch.nn.utils import rnn
+
+from benchmarks.peers import _levels, _torch
+
+
+class Peer(_torch.TorchPeer):
+    """Any workload on trees, and those of the LSTM."""
+
+    def __init__(self, workload, threads):
+        self._model = _Sequences(workload) if workload.arity == 1 else _Trees(workload)
+        super().__init__(workload, threads)
+        self._trained = self._model.take(self.weights)
+
+    def plan(self, minibatch):
+        return self._model.plan(minibatch)
+
+    def loss(self, plan):
+        return self._loss(plan, functional.embedding(plan.token, self.weights["embedding"]))
+
+    def differentiate(self, plan):
+        # By rows: a gradient of the whole embedding would cost more than it is worth.
+        x = functional.embedding(plan.token, self.weights["embedding"]).requires_grad_()
+        loss = self._loss(plan, x)
+        of_x, *others = torch.autograd.grad(loss, [x, *self._trained.values()])
+        return loss.detach(), {"embedding": of_x, **dict(zip(self._trained, others, strict=True))}
+
+    def in_common_layout(self, gradients):
+        return self._model.in_common_layout(gradients)
+
+    def _loss(self, plan, x):
+        h = _torch.select(self._model.run(plan, x), plan.labelled)
+        logits = torch.addmm(self.weights["output_bias"], h, self.weights["output"])
+        return functional.cross_entropy(logits, plan.label, reduction="sum")
+
+
+class _Trees:
+    """Level by level, the deepest first; any cell."""
+
+    def __init__(self, workload):
+        self._cell = workload
+
+    def take(self, weights):
+        self._weights = _trainable(weights)
+        return self._weights
+
+    def in_common_layout(self, gradients):
+        return gradients
+
+    def plan(self, minibatch):
+        levels = _levels.plan(minibatch)
+        label = minibatch.label[levels.vertex]
+        labelled = np.flatnonzero(label >= 0)
+        bounds = list(itertools.pairwise(levels.splits))
+        return types.SimpleNamespace(
+            token=_torch.indices(minibatch.token[levels.vertex[levels.leaf]]),
+            leaf_counts=np.diff(levels.leaf_splits).tolist(),
+            inner_counts=np.diff(levels.inner_splits).tolist(),
+            places=[_torch.indices_or_none(levels.place[a:b]) for a, b in bounds],
+            label=_torch.indices(label[labelled]),
+            labelled=_torch.indices(labelled) if len(labelled) < len(label) else None,
+        )
+
+    def run(self, plan, x):
+        leaves = self._cell.leaf(_torch.Functions, self._weights, self._project(x))
+        leaves = [state.split(plan.leaf_counts) for state in leaves]
+        below, hidden = None, []
+        for level in reversed(range(len(plan.leaf_counts))):
+            states = [state[level] for state in leaves]
+            if plan.inner_counts[level]:
+                inner = self._inner(below)
+                states = [torch.cat(pair) for pair in zip(inner, states, strict=True)]
+            below = [_torch.select(state, plan.places[level]) for state in states]
+            hidden.append(below[-1])
+        return torch.cat(hidden[::-1])
+
+    def _project(self, x):
+        return self._cell.project(_torch.Functions, self._weights, x)
+
+    def _inner(self, below):
+        arity = self._cell.arity
+        slots = [state.view(-1, arity, state.shape[1]).unbind(1) for state in below]
+        children = list(zip(*slots, strict=True))
+        return self._cell.inner(_torch.Functions, self._weights, None, children)
+
+
+class _Sequences:
+    """`nn.LSTM`, packed where lengths differ. Its kernels are transposed, its biases two."""
+
+    _THEIRS: ClassVar = {
+        "kernel": "weight_ih_l0",
+        "recurrent_kernel": "weight_hh_l0",
+        "bias": "bias_ih_l0",
+    }
+
+    def __init__(self, workload):
+        self._lstm = torch.nn.LSTM(workload.units, workload.units)
+        self._lstm.bias_hh_l0.requires_grad_(False).zero_()
+
+    def take(self, weights):
+        for ours, theirs in self._THEIRS.items():
+            parameter = getattr(self._lstm, theirs)
+            parameter.data.copy_(weights[ours].t())
+            weights[ours] = parameter
+        return _trainable(weights)
+
+    def in_common_layout(self, gradients):
+        return {n: g.t() if n in self._THEIRS else g for n, g in gradients.items()}
+
+    def plan(self, minibatch):
+        steps = _levels.steps(minibatch)
+        sizes = np.diff(steps.splits)
+        same = bool((sizes == sizes[0]).all())
+        return types.SimpleNamespace(
+            token=_torch.indices(minibatch.token[steps.vertex]),
+            sizes=None if same else torch.from_numpy(sizes.astype(np.int64)),
+            num_steps=len(sizes),
+            label=_torch.indices(minibatch.label[steps.vertex]),
+            labelled=None,
+        )
+
+    def run(self, plan, x):
+        if plan.sizes is not None:
+            return self._lstm(rnn.PackedSequence(x, plan.sizes))[0].data
+        h, _ = self._lstm(x.view(plan.num_steps, -1, x.shape[1]))
+        return h.view(-1, h.shape[2])
+
+
+def _trainable(weights) -> dict:
+    return {n: w.requires_grad_() for n, w in weights.items() if n != "embedding"}
