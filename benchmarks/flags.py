@@ -25,10 +25,10 @@ def parser(description: str) -> argparse.ArgumentParser:
     return made
 
 
-def add_systems(made: argparse.ArgumentParser, default: str) -> None:
+def add_systems(made: argparse.ArgumentParser, default: str | None) -> None:
     """Adds --systems."""
     names = ", ".join(peers.names())
-    made.add_argument("--systems", type=systems, default=default, help=f"some of {names}")
+    made.add_argument("--systems", type=systems, default=default, help=f"of {names}; none: all")
 
 
 def effort(arguments) -> Effort:

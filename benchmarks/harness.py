@@ -151,6 +151,8 @@ class _Entry:
             return
         losses, gradients = first
         self.record.losses = losses
+        if losses is None:
+            return
         if complaint := checker.complaint(self.contender.system, losses, gradients):
             self.fail(complaint)
 

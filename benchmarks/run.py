@@ -24,6 +24,9 @@ TABLE = [
 def main(argv=None) -> int:
     """The program; returns its exit status."""
     arguments = _parser().parse_args(argv)
+    if arguments.systems is None:
+        unasked = set() if arguments.ceiling else {"ceiling"}
+        arguments.systems = [name for name in peers.names() if name not in unasked]
     try:
         harness.refuse_debug_build()
         results = Results(arguments.json, arguments)
@@ -44,13 +47,18 @@ def main(argv=None) -> int:
 
 def _parser():
     parser = flags.parser(__doc__.partition("\n")[0])
-    flags.add_systems(parser, ",".join(peers.names()))
+    flags.add_systems(parser, None)
     parser.add_argument("--workload", choices=workloads.names(), help="one cell; none: the table")
     parser.add_argument("--units", type=flags.positive, default=256, help="h, of one cell")
     parser.add_argument("--batch", type=flags.positive, default=64, help="of one cell")
     parser.add_argument("--mode", choices=harness.MODES, default="training", help="of one cell")
     parser.add_argument("--leaves", type=flags.positive, default=256, help="of tree_fc")
-    parser.add_argument("--ceiling", help="a program that prints '... trees/s', for tree_lstm")
+    parser.add_argument(
+        "--ceiling",
+        metavar="COMMAND",
+        help="a program that prints '<number> trees/s', for tree_lstm; {units}, {batch}, "
+        "{threads} and {inference} are filled in",
+    )
     return parser
 
 
@@ -71,7 +79,8 @@ def _cells(arguments) -> list[Cell]:
 
 
 def _contenders(arguments) -> list[Contender]:
-    return [Contender(name, name) for name in arguments.systems]
+    options = {"ceiling": {"command": arguments.ceiling}}
+    return [Contender(name, name, options.get(name, {})) for name in arguments.systems]
 
 
 if __name__ == "__main__":

@@ -32,6 +32,8 @@ class Server:
 
     def first_steps(self, count) -> tuple:
         """(losses of the first steps, gradients of the first; {} in inference)."""
+        if not self._peer.comparable:
+            return None, {}
         training = self._mode == "training"
         gradients = self._peer.gradients() if training else {}
         step = self._peer.train if training else self._peer.infer
@@ -45,6 +47,8 @@ class Server:
         A pass over all minibatches is completed if that takes at most three times as long. If
         it is not, the graphs per second are those of a mean minibatch: by their FLOPs.
         """
+        if (rate := self._peer.rate(self._mode, seconds)) is not None:
+            return rate
         one_pass = len(self._workload.minibatches)
         self._step()  # Another process may have had the caches.
         flops, steps, start = 0, 0, time.perf_counter()

@@ -20,11 +20,13 @@ class Peer(abc.ABC):
       construct_seconds: Time to turn the graphs of all minibatches into what the system
         runs: once, and not part of a step, unless `construct_in_step`. None: no such thing.
       construct_in_step: Whether steps pay for that.
+      comparable: Whether losses and gradients can be asked for.
     """
 
     version: str
     construct_seconds: float | None = None
     construct_in_step = False
+    comparable = True
 
     def __init__(self, workload, threads: int):
         self.workload = workload
@@ -41,6 +43,10 @@ class Peer(abc.ABC):
     @abc.abstractmethod
     def infer(self, index: int) -> float:
         """Loss of minibatch `index`."""
+
+    def rate(self, mode: str, seconds: float) -> float | None:
+        """Graphs per second, by a system that measures itself; None: its steps are timed."""
+        return None
 
     def timed_train(self, index: int) -> None:
         """What is timed in training, if it is not `train`."""
