@@ -34,16 +34,16 @@ class Checker:
         """What is wrong with a system's first steps, or None."""
         if not _close(losses[0], self._loss, LOSS_TOLERANCE):
             return f"wrong loss: got {losses[0]!r} but expected {self._loss!r}"
+        if self._training and (missing := sorted(set(self._signs) - set(gradients))):
+            return f"no gradient by {', '.join(missing)}"
+        if self._agreed is not None and (wrong := self._difference(losses, gradients)):
+            return wrong
         if self._training and (wrong := self._wrong_slope(gradients)):
             return wrong
-        if self._agreed is None:
-            self._agreed = system, losses, gradients
-            return None
-        return self._difference(losses, gradients)
+        self._agreed = self._agreed or (system, losses, gradients)
+        return None
 
     def _wrong_slope(self, gradients) -> str | None:
-        if missing := sorted(set(self._signs) - set(gradients)):
-            return f"no gradient by {', '.join(missing)}"
         parts = [float((g * self._signs[n]).sum(dtype=np.float64)) for n, g in gradients.items()]
         norm = np.sqrt(sum(float(np.square(g, dtype=np.float64).sum()) for g in gradients.values()))
         if abs(sum(parts) - self._slope) <= GRADIENT_TOLERANCE * norm:

@@ -73,11 +73,24 @@ def refuse_debug_build() -> None:
         )
 
 
-def measure(cell: Cell, contenders: list[Contender], effort: Effort, say=print) -> list[Record]:
-    """Compares systems in one cell; a record for each, failed ones too."""
+def measure(
+    cell: Cell, contenders: list[Contender], effort: Effort, say=print, start=Worker
+) -> list[Record]:
+    """Compares systems in one cell.
+
+    Args:
+      cell: What is run.
+      contenders: By whom.
+      effort: For how long.
+      say: Told of progress, line by line.
+      start: Makes a worker, of the number of threads; one for each contender, in their order.
+
+    Returns:
+      A record for each contender, of those that failed too.
+    """
     say(f"{cell}: setting up {', '.join(c.system for c in contenders)}")
     workload = workloads.make(cell.workload, cell.settings)
-    entries = [_Entry(cell, contender) for contender in contenders]
+    entries = [_Entry(cell, contender, start(cell.threads)) for contender in contenders]
     try:
         _set_up(entries, workload)
         peaks, watch = _take_turns(entries, Peak(cell.threads), effort, say)
@@ -100,9 +113,9 @@ def measure(cell: Cell, contenders: list[Contender], effort: Effort, say=print) 
 class _Entry:
     """A system during the measurement of a cell."""
 
-    def __init__(self, cell: Cell, contender: Contender):
+    def __init__(self, cell: Cell, contender: Contender, worker: Worker):
         self.contender = contender
-        self.worker = Worker(cell.threads)
+        self.worker = worker
         self.rates: list[float] = []
         self.construct = None, False
         self.record = Record(
@@ -114,8 +127,7 @@ class _Entry:
             cell.threads,
             cell.mode,
         )
-        self._try(
-            self.worker.send,
+        self.send(
             "prepare",
             peer=contender.peer,
             workload=cell.workload,
@@ -134,6 +146,10 @@ class _Entry:
         self.record.error = error
         self.worker.close()
 
+    def send(self, verb: str, **arguments) -> None:
+        """`receive` the answer later."""
+        self._try(self.worker.send, verb, **arguments)
+
     def receive(self, verb: str, timeout: float = _SETUP_SECONDS):
         """The answer to what was sent, or None."""
         return self._try(self.worker.receive, verb, timeout)
@@ -143,9 +159,8 @@ class _Entry:
         return self._try(self.worker.call, verb, timeout, **arguments)
 
     def check(self, checker: Checker) -> None:
-        """Compares its first steps."""
-        self.worker.stop()
-        first = self.call("first_steps", _SETUP_SECONDS, count=_STEPS_TO_COMPARE)
+        """Compares the first steps that it was told to do."""
+        first = self.receive("first_steps")
         self.worker.stop()
         if first is None:
             return
@@ -200,9 +215,10 @@ class _Entry:
 
 
 def _set_up(entries: list[_Entry], workload) -> None:
-    """Waits for all systems, then compares their first steps, one after the other."""
+    """Sets all systems up at the same time, and compares their first steps."""
     for entry in entries:
         entry.record.version = entry.receive("prepare")
+        entry.send("first_steps", count=_STEPS_TO_COMPARE)
     checker = Checker(workload, entries[0].record.mode)
     for entry in entries:
         entry.check(checker)

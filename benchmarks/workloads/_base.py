@@ -22,6 +22,7 @@ class Settings:
       seed: Of weights and of generated data.
       sst: Folder of the Stanford Sentiment Treebank, or None: generated data.
       leaves: Of a tree of the workload tree_fc.
+      steps: Tokens in a sequence of the workload fixed_lstm.
       minibatches: How many different ones there are, or None: enough for their mean.
     """
 
@@ -30,6 +31,7 @@ class Settings:
     seed: int = 0
     sst: str | None = None
     leaves: int = 256
+    steps: int = 64
     minibatches: int | None = None
 
     @property

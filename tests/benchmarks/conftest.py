@@ -1,0 +1,37 @@
+"""Workers that stay from test to test: most of the time goes into their imports."""
+
+import pytest
+
+from benchmarks import workers
+
+
+class Kept:
+    """A worker that nobody closes but the fixture."""
+
+    def __init__(self, worker):
+        self._worker = worker
+        self.close = worker.stop
+
+    def __getattr__(self, name):
+        return getattr(self._worker, name)
+
+
+@pytest.fixture(scope="module")
+def kept_workers():
+    """Gives, for names of peers, a function that starts workers in this order."""
+    started = {}
+
+    def starter(names):
+        waiting = iter(names)
+
+        def start(threads):
+            name = next(waiting)
+            if name not in started:
+                started[name] = workers.Worker(threads)
+            return Kept(started[name])
+
+        return start
+
+    yield starter
+    for worker in started.values():
+        worker.close()

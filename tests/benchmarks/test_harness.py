@@ -1,0 +1,123 @@
+"""Every workload and every installed peer through the harness, at a tiny size."""
+
+import dataclasses
+import importlib.util
+import json
+import math
+import os
+import stat
+
+import pytest
+
+from benchmarks import harness, peers, records, workers, workloads
+from benchmarks.harness import Cell, Contender, Effort
+
+TINY = workloads.Settings(units=8, batch=3, leaves=8, steps=5, minibatches=2)
+EFFORT = Effort(repeats=2, seconds=0.01)
+INSTALLED = [
+    name
+    for name in peers.names()
+    if importlib.util.find_spec("torch") or not name.startswith("torch")
+]
+PROMISED = (
+    *("system", "version", "workload", "units", "batch", "threads", "mode", "per_second"),
+    *("spread", "share_of_floor", "construct_share", "peak_bytes", "losses"),
+)
+
+
+def tiny_cell(workload="tree_lstm", mode="training", **sizes):
+    return Cell(workload, dataclasses.replace(TINY, **sizes), os.cpu_count(), mode)
+
+
+def quietly(line):
+    del line
+
+
+@pytest.mark.parametrize(
+    ("workload", "mode"),
+    [*((name, "training") for name in workloads.names()), ("tree_lstm", "inference")],
+)
+def test_every_installed_peer_computes_the_same_and_is_timed(workload, mode, kept_workers):
+    contenders = [Contender(name, name) for name in INSTALLED]
+    measured = harness.measure(
+        tiny_cell(workload, mode), contenders, EFFORT, quietly, kept_workers(INSTALLED)
+    )
+    ran = [record for record in measured if record.error is None]
+    refused = [record for record in measured if record.error is not None]
+    assert [record.system for record in measured] == INSTALLED
+    assert [r.error for r in refused if not r.error.startswith("Unsupported: ")] == []
+    assert {"cavs", "cavs_ops", "keras", "tf_while", "tf_unbatched"} <= {r.system for r in ran}
+    for record in ran:
+        assert record.per_second > 0 and record.spread >= 0 and record.peak_bytes >= 0
+        assert len(record.losses) == 3
+        assert math.isclose(record.losses[2], ran[0].losses[2], rel_tol=1e-4)
+
+
+def test_a_record_in_json_has_the_fields_that_are_promised(kept_workers, tmp_path):
+    contenders = [Contender("cavs", "cavs"), Contender("without", "cavs", {"lazyness": 1})]
+    start = kept_workers(["cavs", "cavs_ops"])
+    measured = harness.measure(tiny_cell(), contenders, EFFORT, quietly, start)
+    path = tmp_path / "results" / "out.json"
+    records.write(path, measured)
+    good, failed = json.loads(path.read_text())
+    assert tuple(good) == PROMISED
+    assert tuple(failed) == (*PROMISED, "error")
+    assert failed["error"] == "Unsupported: not available: cavs_tf.Options has no lazyness"
+    assert 0 < good["share_of_floor"] < 1
+    assert 0 < good["construct_share"] < 1
+    assert good["peak_bytes"] >= 0
+    assert records.read(path) == measured
+
+
+def test_a_peer_that_is_not_installed_is_shown_as_failed():
+    (record,) = harness.measure(tiny_cell(), [Contender("x", "x")], EFFORT, quietly)
+    assert record.error == "ModuleNotFoundError: No module named 'benchmarks.peers.x'"
+    assert record.per_second is None and record.losses is None
+
+
+def test_a_process_that_dies_is_shown_as_failed():
+    def start(threads):
+        worker = workers.Worker(threads)
+        worker._process.terminate()
+        worker._process.wait()
+        return worker
+
+    (record,) = harness.measure(tiny_cell(), [Contender("torch", "torch")], EFFORT, quietly, start)
+    assert record.error == "the process ended with signal SIGTERM: no output"
+
+
+def test_a_worker_that_takes_too_long_is_ended():
+    worker = workers.Worker(1)
+    worker.stop()
+    worker._connection.send(("peak_bytes", {}))
+    with pytest.raises(workers.WorkerFailed, match=r"peak_bytes took more than 0 s"):
+        worker.receive("peak_bytes", 0.1)
+    assert worker._process.returncode is not None
+
+
+def test_a_program_may_measure_itself(tmp_path):
+    program = tmp_path / "program"
+    program.write_text('#!/bin/sh\necho "h=$1 on $2: 1,234.5 trees/s (mean 1.0)"\n')
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    command = f"{program} {{units}} {{threads}}"
+    contender = Contender("ceiling", "ceiling", {"command": command})
+    (record,) = harness.measure(tiny_cell(), [contender], EFFORT, quietly)
+    assert record.error is None
+    assert record.per_second == 1234.5 and record.losses is None
+    program.write_text("#!/bin/sh\necho sorry >&2\nexit 3\n")
+    (record,) = harness.measure(tiny_cell(), [contender], EFFORT, quietly)
+    assert record.error == (
+        "RuntimeError: program: got exit status 3 and 'sorry' but expected '<number> trees/s'"
+    )
+
+
+def test_a_debug_build_is_refused(tmp_path, monkeypatch):
+    (tmp_path / "cavs_tf").mkdir()
+    info = tmp_path / "cavs_tf/_build_info.json"
+    monkeypatch.setattr(harness, "ROOT", tmp_path)
+    harness.refuse_debug_build()
+    info.write_text('{"build": "release"}')
+    harness.refuse_debug_build()
+    info.write_text('{"build": "debug"}')
+    with pytest.raises(RuntimeError, match="got a debug build but expected a release build"):
+        harness.refuse_debug_build()
