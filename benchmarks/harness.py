@@ -88,7 +88,7 @@ def measure(
     Returns:
       A record for each contender, of those that failed too.
     """
-    say(f"{cell}: setting up {', '.join(c.system for c in contenders)}")
+    say(f"  setting up {', '.join(contender.system for contender in contenders)}")
     workload = workloads.make(cell.workload, cell.settings)
     entries = [_Entry(cell, contender, start(cell.threads)) for contender in contenders]
     try:

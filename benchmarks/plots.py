@@ -45,14 +45,34 @@ def curves(groups, path) -> None:
         panel.set_yscale("log")
         panel.set_title(title, fontsize=9)
         panel.set_xlabel(axis, fontsize=8)
-        panel.set_ylabel("graphs per second", fontsize=8)
+        panel.set_ylabel("ms per minibatch", fontsize=8)
         panel.grid(True, which="major", alpha=0.3)
         if lines:
             panel.legend(fontsize=7)
     _save(figure, path)
 
 
-def _panels(count: int):
+def grouped_bars(groups, path, ylabel) -> None:
+    """One panel: for every group of {name: {bar: value}} its bars side by side."""
+    figure, panels = _panels(1, width=9)
+    if figure is None:
+        return
+    (panel,) = panels
+    names = list(dict.fromkeys(name for values in groups.values() for name in values))
+    width = 0.8 / max(1, len(names))
+    for number, name in enumerate(names):
+        at = [i + number * width for i, values in enumerate(groups.values()) if name in values]
+        heights = [values[name] for values in groups.values() if name in values]
+        drawn = panel.bar(at, heights, width, label=name)
+        panel.bar_label(drawn, fmt="%.2f", fontsize=6)
+    middle = 0.4 - width / 2
+    panel.set_xticks([i + middle for i in range(len(groups))], list(groups), fontsize=7)
+    panel.set_ylabel(ylabel, fontsize=8)
+    panel.legend(fontsize=7)
+    _save(figure, path)
+
+
+def _panels(count: int, width: float = 4.6):
     try:
         import matplotlib
     except ModuleNotFoundError:
@@ -64,7 +84,7 @@ def _panels(count: int):
     columns = min(3, max(1, count))
     rows = -(-max(1, count) // columns)
     figure, grid = pyplot.subplots(
-        rows, columns, figsize=(4.6 * columns, 2.9 * rows), squeeze=False
+        rows, columns, figsize=(width * columns, 2.9 * rows), squeeze=False
     )
     panels = list(grid.flat)
     for unused in panels[count:]:

@@ -39,9 +39,11 @@ class Results:
         shown = []
         for number, cell in enumerate(cells, start=1):
             contenders = contenders_of(cell)
-            if len(cells) > 1:
-                say(f"[{number}/{len(cells)}] {cell}")
-            if not self._has(cell, contenders):
+            position = f"[{number}/{len(cells)}] "
+            if self._has(cell, contenders):
+                say(f"{position}{cell}: in {self._path} already")
+            else:
+                say(f"{position}{cell}")
                 self._add(harness.measure(cell, contenders, effort, say))
             names = [contender.system for contender in contenders]
             shown += sorted(

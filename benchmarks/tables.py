@@ -23,10 +23,19 @@ def by_cell(records) -> dict:
 
 def rate(record) -> str:
     """Graphs per second and the share of the floor."""
+    return _with_share(record, lambda: f"{record.per_second:,.0f}")
+
+
+def time(record) -> str:
+    """Time of a minibatch and the share of the floor."""
+    return _with_share(record, lambda: f"{1e3 * record.batch / record.per_second:,.2f} ms")
+
+
+def _with_share(record, figure) -> str:
     if record.error is not None:
         return "-" if record.error.startswith("Unsupported") else "failed"
     share = "" if record.share_of_floor is None else f" ({record.share_of_floor:.0%})"
-    return f"{record.per_second:,.0f}{share}"
+    return figure() + share
 
 
 def cell_name(record) -> str:

@@ -1,0 +1,141 @@
+"""What each optimisation gains: the paper's Figure 10, with eager batching and merging.
+
+    python -m benchmarks.ablation --units=256,512 --json=ablation.json
+
+Each optimisation is switched on alone, over a baseline without any of them; then all of them.
+
+Source: Xu et al. 2018, "Cavs", arXiv:1712.04048, section 5.3.
+"""
+
+import dataclasses
+import os
+import sys
+
+from benchmarks import flags, harness, plots, tables, workloads
+from benchmarks.harness import Cell, Contender
+from benchmarks.results import Results
+
+# Name: (fields of cavs_tf.Options that switch it off, and on).
+OPTIMISATIONS = {
+    "fusion": ({"fuse": False}, {"fuse": True}),
+    "lazy batching": ({"lazy": False}, {"lazy": True}),
+    "streaming": ({"streams": 1}, {"streams": 2}),
+    "eager batching": ({"eager": False}, {"eager": True}),
+    "merging": ({"merge": False}, {"merge": True}),
+}
+BASELINE = "none"
+ALL = "all"
+
+
+def main(argv=None) -> int:
+    """The program; returns its exit status."""
+    arguments = _parser().parse_args(argv)
+    try:
+        harness.refuse_debug_build()
+        fields = option_fields()
+        results = Results(arguments.json, arguments)
+        records = results.measure(
+            _cells(arguments), lambda cell: contenders(fields), flags.effort(arguments)
+        )
+    except (ImportError, RuntimeError, ValueError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    print()
+    names = [BASELINE, *OPTIMISATIONS, ALL]
+    title = "times as fast as without any"
+    tables.print_table(title, speedups(records), names)
+    tables.print_errors(records)
+    if path := plots.picture_path(arguments):
+        plots.grouped_bars(speedup_bars(records), path, title)
+    return 0
+
+
+def option_fields() -> set[str]:
+    """The switches that this version of the engine has."""
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    from cavs_tf.options import Options
+
+    return {field.name for field in dataclasses.fields(Options)}
+
+
+def contenders(fields: set[str]) -> list[Contender]:
+    """The baseline, every optimisation alone, and all of them.
+
+    One that the engine does not have is asked for all the same, so that it is reported.
+    """
+    off = _merged(switch for switch, _ in OPTIMISATIONS.values())
+    baseline = {name: value for name, value in off.items() if name in fields}
+    alone = [
+        Contender(f"cavs: {name}", "cavs", baseline | on) for name, (_, on) in OPTIMISATIONS.items()
+    ]
+    every = _merged(on for _, on in OPTIMISATIONS.values())
+    every = {name: value for name, value in every.items() if name in fields}
+    return [
+        Contender(f"cavs: {BASELINE}", "cavs", baseline),
+        *alone,
+        Contender(f"cavs: {ALL}", "cavs", every),
+    ]
+
+
+def speedups(records) -> dict:
+    """Rows for `tables.print_table`."""
+    return {
+        cell: {
+            name: "not available" if ratio is None else f"{ratio:.2f}"
+            for name, ratio in ratios.items()
+        }
+        for cell, ratios in _ratios(records).items()
+    }
+
+
+def speedup_bars(records) -> dict:
+    """{cell: {optimisation: times as fast}} of what is available."""
+    return {
+        cell: {name: ratio for name, ratio in ratios.items() if ratio is not None}
+        for cell, ratios in _ratios(records).items()
+    }
+
+
+def _ratios(records) -> dict:
+    rows: dict = {}
+    for record in records:
+        name = record.system.partition(": ")[2]
+        rows.setdefault(tables.cell_name(record), {})[name] = record.per_second
+    for rates in rows.values():
+        baseline = rates.get(BASELINE)
+        for name, rate in rates.items():
+            rates[name] = rate / baseline if rate and baseline else None
+    return rows
+
+
+def _merged(switches) -> dict:
+    return {name: value for switch in switches for name, value in switch.items()}
+
+
+def _parser():
+    parser = flags.parser(__doc__.partition("\n")[0])
+    parser.add_argument(
+        "--workloads",
+        type=lambda text: flags.choices(text, workloads.names()),
+        default="fixed_lstm,tree_lstm",
+        help="the paper's two, or others",
+    )
+    parser.add_argument("--units", type=flags.integers, default="256,512", help="values of h")
+    parser.add_argument("--batch", type=flags.positive, default=64, help="graphs in a minibatch")
+    return parser
+
+
+def _cells(arguments) -> list[Cell]:
+    return [
+        Cell(
+            workload,
+            flags.settings(arguments, units=units, batch=arguments.batch),
+            arguments.threads,
+        )
+        for workload in arguments.workloads
+        for units in arguments.units
+    ]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
