@@ -4,7 +4,7 @@
 #   make build TENSORFLOW=tensorflow-cpu   0.6 GB smaller, without GPU support
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-python test-cc test-tsan sanitize bench bench-engine wheel format lint clean
+.PHONY: help build demo test test-python test-cc test-tsan sanitize bench bench-cc bench-engine wheel format lint clean
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -61,11 +61,16 @@ sanitize: $(INSTALLED) ## Runs the Python tests on ops built with AddressSanitiz
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
 	  $(BIN)/pytest --capture=sys -o pythonpath="$(SANITIZED) ." $(ARGS)
 
-bench: build ## Runs the benchmarks
+# The results carry the commit's name: an interrupted run goes on, a new commit starts anew.
+BENCH_RESULTS ?= build/bench/$(shell git describe --always --dirty).json
+bench: build ## Runs the C++ benchmarks, then the comparison with other systems
+	@$(MAKE) --no-print-directory bench-cc ARGS=
+	$(BIN)/python -m benchmarks.run --json=$(BENCH_RESULTS) $(ARGS)
+
+bench-cc: $(INSTALLED) ## Runs the C++ benchmarks
 	@for target in $$($(BAZEL) query 'kind(cc_binary, //benchmarks/...)'); do \
 	  $(BAZEL) run $$target -- $(ARGS) || exit 1; \
 	done
-	@if [ -f benchmarks/run.py ]; then $(BIN)/python -m benchmarks.run $(ARGS); fi
 
 # CAVS_MXNET_LIBRARY=.../libmxnet.so compares with MXNet's engine as well.
 bench-engine: $(INSTALLED) ## Times the dependency engine, beside others where they are installed

@@ -13,7 +13,7 @@ def parser(description: str) -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(
         description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter
     )
-    made.add_argument("--threads", type=positive, default=os.cpu_count(), help="of every system")
+    made.add_argument("--threads", type=threads, default=_cpus(), help="of every system")
     made.add_argument("--sst", type=treebank, help="folder of the Stanford Sentiment Treebank")
     made.add_argument("--seed", type=natural, default=0, help="of weights and generated data")
     made.add_argument("--repeats", type=positive, default=5, help="turns of every system")
@@ -45,6 +45,17 @@ def settings(arguments, **sizes) -> workloads.Settings:
 def positive(text: str) -> int:
     """An int of at least 1."""
     return _integer(text, 1)
+
+
+def threads(text: str) -> int:
+    """As many as there are CPUs for this process, or fewer."""
+    try:
+        value = int(text)
+    except ValueError:
+        value = 0
+    if not 1 <= value <= _cpus():
+        raise argparse.ArgumentTypeError(f"got {text!r} but expected an int in [1, {_cpus()}]")
+    return value
 
 
 def natural(text: str) -> int:
@@ -89,6 +100,10 @@ def choices(text: str, allowed: list[str]) -> list[str]:
 def integers(text: str) -> list[int]:
     """Positive ints, separated by commas."""
     return [positive(part) for part in text.split(",")]
+
+
+def _cpus() -> int:
+    return len(os.sched_getaffinity(0))
 
 
 def _integer(text: str, least: int) -> int:

@@ -106,6 +106,16 @@ def describe() -> dict:
     }
 
 
+def commit() -> str | None:
+    """Of this checkout, with "-dirty" if it was changed since; None outside of one."""
+    command = ["git", "-C", str(ROOT), "describe", "--always", "--dirty"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return done.stdout.strip()
+
+
 def _cpu_name() -> str:
     for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
         if line.startswith("model name"):

@@ -71,7 +71,8 @@ class Results:
                 )
         path.parent.mkdir(parents=True, exist_ok=True)
         command = ["python", "-m", _module_name(), *sys.argv[1:]]
-        about = {"machine": machine.describe(), "command": command, "data": self._data}
+        about = {"machine": machine.describe(), "commit": machine.commit()}
+        about |= {"command": command, "data": self._data}
         path.write_text(json.dumps(about, indent=2) + "\n")
 
 
