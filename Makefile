@@ -65,6 +65,7 @@ sanitize: $(INSTALLED) ## Runs the Python tests on ops built with AddressSanitiz
 BENCH_RESULTS ?= build/bench/$(shell git describe --always --dirty).json
 bench: build ## Runs the C++ benchmarks, then the comparison with other systems
 	@$(MAKE) --no-print-directory bench-cc ARGS=
+	@rm -f build/bench/*-dirty.json
 	$(BIN)/python -m benchmarks.run --json=$(BENCH_RESULTS) $(ARGS)
 
 bench-cc: $(INSTALLED) ## Runs the C++ benchmarks

@@ -47,6 +47,11 @@ def positive(text: str) -> int:
     return _integer(text, 1)
 
 
+def several(text: str) -> int:
+    """An int of at least 2."""
+    return _integer(text, 2)
+
+
 def threads(text: str) -> int:
     """As many as there are CPUs for this process, or fewer."""
     try:
@@ -100,6 +105,11 @@ def choices(text: str, allowed: list[str]) -> list[str]:
 def integers(text: str) -> list[int]:
     """Positive ints, separated by commas."""
     return [positive(part) for part in text.split(",")]
+
+
+def numbers_of_leaves(text: str) -> list[int]:
+    """Ints of at least 2, separated by commas."""
+    return [several(part) for part in text.split(",")]
 
 
 def _cpus() -> int:

@@ -14,6 +14,7 @@ from benchmarks.workers import ROOT, Worker, WorkerFailed
 MODES = ("training", "inference")
 _SETUP_SECONDS = 600
 _STEPS_TO_COMPARE = 3
+_WARM_UP_SECONDS = 60
 # Long enough for the threads of the system before to have come to rest.
 _PAUSE_SECONDS = 0.02
 
@@ -231,7 +232,8 @@ def _take_turns(entries: list[_Entry], peak: Peak, effort: Effort, say):
     peaks, watch = [], Watch()
     running = [entry for entry in entries if not entry.failed]
     for entry in running:
-        entry.turn(0)  # Warms up.
+        entry.call("warm_up", _SETUP_SECONDS, seconds=_WARM_UP_SECONDS)
+        entry.worker.stop()
     for repetition in range(effort.repeats):
         peaks += [p for p in [peak.measure()] if p is not None]
         shift = repetition % max(1, len(running))

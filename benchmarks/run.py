@@ -52,7 +52,7 @@ def _parser():
     parser.add_argument("--units", type=flags.positive, default=256, help="h, of one cell")
     parser.add_argument("--batch", type=flags.positive, default=64, help="of one cell")
     parser.add_argument("--mode", choices=harness.MODES, default="training", help="of one cell")
-    parser.add_argument("--leaves", type=flags.positive, default=256, help="of tree_fc")
+    parser.add_argument("--leaves", type=flags.several, default=256, help="of tree_fc")
     parser.add_argument(
         "--ceiling",
         metavar="COMMAND",

@@ -87,7 +87,9 @@ def _parser():
     parser.add_argument("--workload", choices=workloads.names(), default="tree_lstm", help="see -h")
     parser.add_argument("--mode", choices=harness.MODES, default="training", help="of all cells")
     parser.add_argument("--batches", type=flags.integers, default=BATCHES, help="sizes to try")
-    parser.add_argument("--leaves", type=flags.integers, default=LEAVES, help="sizes to try")
+    parser.add_argument(
+        "--leaves", type=flags.numbers_of_leaves, default=LEAVES, help="sizes to try"
+    )
     parser.add_argument("--units", type=flags.integers, default=UNITS, help="sizes to try")
     parser.add_argument("--at-batch", type=flags.positive, default=64, help="on the other axes")
     parser.add_argument("--at-units", type=flags.positive, default=256, help="on the other axes")

@@ -4,9 +4,11 @@ Every system has a process of its own: settings of threads hold for a whole proc
 crash ends only one of them.
 """
 
+import ctypes
 import importlib
 import multiprocessing.connection
 import os
+import signal
 import sys
 import time
 import traceback
@@ -41,6 +43,21 @@ class Server:
         self._next = count
         return losses, gradients
 
+    def warm_up(self, seconds) -> None:
+        """One pass over all minibatches, unless that takes too long.
+
+        Who compiles for every shape has met them all then.
+        """
+        if not self._peer.comparable:
+            return
+        start = time.perf_counter()
+        for _ in self._workload.minibatches:
+            self._step()
+            if time.perf_counter() - start > seconds:
+                break
+        # What the comparison of gradients took is no part of training.
+        _forget_peak_memory()
+
     def run(self, seconds) -> float:
         """Steps for so long; returns graphs per second.
 
@@ -53,7 +70,7 @@ class Server:
         self._step()  # Another process may have had the caches.
         flops, steps, start = 0, 0, time.perf_counter()
         elapsed = 0.0
-        while not steps or elapsed < seconds or (steps % one_pass and elapsed < 3 * seconds):
+        while elapsed < seconds or (steps % one_pass and elapsed < 3 * seconds):
             flops += self._step()
             steps += 1
             elapsed = time.perf_counter() - start
@@ -105,8 +122,15 @@ def _forget_peak_memory() -> None:
         pass
 
 
+def _die_with_parent() -> None:
+    """Else a process that is stopped would stay for ever."""
+    set_signal_of_parents_death = 1
+    ctypes.CDLL(None).prctl(set_signal_of_parents_death, int(signal.SIGKILL))
+
+
 def main() -> None:
     """Serves until the parent closes the socket."""
+    _die_with_parent()
     connection = multiprocessing.connection.Connection(int(sys.argv[1]))
     server = Server()
     while True:

@@ -31,6 +31,7 @@ class Peer(_base.Peer):
         self.version = pathlib.Path(shlex.split(command)[0]).name
 
     def rate(self, mode, seconds):
+        # The program itself decides for how long it runs.
         settings = self.workload.settings
         program, *arguments = shlex.split(
             self._command.format(

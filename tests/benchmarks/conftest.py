@@ -20,6 +20,9 @@ class Kept:
 def kept_workers():
     """Gives, for names of peers, a function that starts workers in this order."""
     started = {}
+    # Code that runs for a millisecond need not be optimised for seconds.
+    fast = pytest.MonkeyPatch()
+    fast.setenv("XLA_FLAGS", "--xla_backend_optimization_level=0")
 
     def starter(names):
         waiting = iter(names)
@@ -33,5 +36,6 @@ def kept_workers():
         return start
 
     yield starter
+    fast.undo()
     for worker in started.values():
         worker.close()

@@ -37,6 +37,7 @@ def measured(monkeypatch):
         ("--units=0", "argument --units: got '0' but expected an int of at least 1"),
         ("--batch=x", "argument --batch: got 'x' but expected an int of at least 1"),
         ("--seed=-1", "argument --seed: got '-1' but expected an int of at least 0"),
+        ("--leaves=1", "argument --leaves: got '1' but expected an int of at least 2"),
         ("--seconds=inf", "argument --seconds: got 'inf' but expected a number above 0"),
         ("--repeats=0", "argument --repeats: got '0' but expected an int of at least 1"),
         ("--threads=1000", "argument --threads: got '1000' but expected an int in [1, "),
