@@ -8,12 +8,13 @@ Source: Xu et al. 2018, "Cavs", arXiv:1712.04048, section 5.3.
 """
 
 import dataclasses
-import os
+import importlib.util
 import sys
 
 from benchmarks import flags, harness, plots, tables, workloads
 from benchmarks.harness import Cell, Contender
 from benchmarks.results import Results
+from benchmarks.workers import ROOT
 
 # Name: (fields of cavs_tf.Options that switch it off, and on).
 OPTIMISATIONS = {
@@ -37,7 +38,7 @@ def main(argv=None) -> int:
         records = results.measure(
             _cells(arguments), lambda cell: contenders(fields), flags.effort(arguments)
         )
-    except (ImportError, RuntimeError, ValueError) as error:
+    except (OSError, RuntimeError, ValueError) as error:
         print(error, file=sys.stderr)
         return 2
     print()
@@ -52,10 +53,12 @@ def main(argv=None) -> int:
 
 def option_fields() -> set[str]:
     """The switches that this version of the engine has."""
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-    from cavs_tf.options import Options
-
-    return {field.name for field in dataclasses.fields(Options)}
+    # By its path: the package would bring TensorFlow into this process.
+    path = ROOT / "cavs_tf/options.py"
+    spec = importlib.util.spec_from_file_location("cavs_tf_options", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return {field.name for field in dataclasses.fields(module.Options)}
 
 
 def contenders(fields: set[str]) -> list[Contender]:

@@ -23,24 +23,31 @@ class Peer(cavs.Peer):
         self._timed_train = tf.function(self._both, input_signature=[graphs, rows, rows])
         self._timed_infer = tf.function(self._forward, input_signature=[graphs, rows, rows])
 
+    def given(self, index):
+        """(graphs with their schedule, inputs, gradients of the outputs) of a minibatch."""
+        return self._given[index % len(self._given)]
+
+    def cell_weights(self):
+        """What the vertex function reads."""
+        return [v for n, v in self.variables.items() if n not in _OUTSIDE]
+
     def timed_train(self, index):
-        self._timed_train(*self._given[index % len(self._given)])
+        return [value.numpy() for value in self._timed_train(*self.given(index))]
 
     def timed_infer(self, index):
-        self._timed_infer(*self._given[index % len(self._given)])
+        return self._timed_infer(*self.given(index)).numpy()
 
     def _forward(self, graphs, x, gradient):
-        # A scalar: a copy of all rows is nothing that anyone waits for.
+        # One element: a copy of all rows is nothing that anyone waits for.
         return self.model(graphs, x)[0, 0]
 
     def _both(self, graphs, x, gradient):
         with tf.GradientTape() as tape:
             tape.watch(x)
             h = self.model(graphs, x)
-        cell = [v for n, v in self.variables.items() if n not in _OUTSIDE]
-        by_x, *by_weights = tape.gradient(h, [x, *cell], gradient)
-        with tf.control_dependencies([by_x, *by_weights]):
-            return tf.identity(h[0, 0])
+        gradients = tape.gradient(h, [x, *self.cell_weights()], gradient)
+        # An element of each: TensorFlow leaves out what no result needs.
+        return [tf.reshape(value, [-1])[0] for value in (h, *gradients)]
 
 
 _OUTSIDE = ("embedding", "output", "output_bias")

@@ -1,0 +1,38 @@
+"""What `cavs_ops` times is the forward and the backward pass."""
+
+import os
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from benchmarks import workloads
+
+
+@pytest.fixture(scope="module")
+def peer():
+    from benchmarks.peers import cavs_ops
+
+    settings = workloads.Settings(units=8, batch=3, minibatches=2)
+    threads = tf.config.threading.get_intra_op_parallelism_threads() or os.cpu_count()
+    try:
+        return cavs_ops.Peer(workloads.make("tree_lstm", settings), threads)
+    except RuntimeError as error:
+        pytest.skip(f"this process has its threads already: {error}")
+
+
+def test_every_gradient_of_the_ops_is_computed(peer):
+    graphs, x, gradient = peer.given(0)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        h = peer.model(graphs, x)
+    by_all = tape.gradient(h, [x, *peer.cell_weights()], gradient)
+    expected = [tf.reshape(value, [-1])[0] for value in (h, *by_all)]
+    np.testing.assert_allclose(peer.timed_train(0), expected, rtol=1e-5)
+    assert len(expected) == 8
+
+
+def test_the_forward_pass_alone_gives_the_same_output(peer):
+    graphs, x, _ = peer.given(1)
+    h = peer.model(graphs, x)
+    np.testing.assert_allclose(peer.timed_infer(1), h[0, 0], rtol=1e-6)
