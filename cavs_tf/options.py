@@ -4,7 +4,6 @@ import dataclasses
 
 from cavs_tf.schedule import check_micro_batch, check_policy
 
-
 ATTRIBUTES = ("eager", "lazy", "merge", "fuse", "skip_zeros")
 
 
