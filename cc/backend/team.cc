@@ -98,10 +98,10 @@ Team::Team(int count, Schedule schedule)
 
 Team::~Team() { shared_->over = true; }
 
-void Team::CallHelpers() {
+void Team::CallHelpers(int wanted) {
   Shared& shared = *shared_;
-  for (int here = shared.helpers.load(std::memory_order_relaxed);
-       here < count_ - 1; ++here) {
+  for (int here = shared.helpers.load(std::memory_order_relaxed); here < wanted;
+       ++here) {
     const int worker = shared.helpers.fetch_add(1, std::memory_order_relaxed);
     schedule_([shared = shared_, worker] { shared->Help(worker + 1); });
   }
@@ -113,7 +113,7 @@ void Team::Run(int parts, const std::function<void(int)>& part) {
     for (int i = 0; i < parts; ++i) part(i);
     return;
   }
-  CallHelpers();
+  CallHelpers(std::min(parts, count_) - 1);
   shared.part = &part;
   shared.parts = parts;
   shared.chunks = std::min(parts, kMaxChunks);

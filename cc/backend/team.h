@@ -41,7 +41,7 @@ class Team : public Workers {
  private:
   struct Shared;
 
-  void CallHelpers();
+  void CallHelpers(int wanted);
 
   const int count_;
   const Schedule schedule_;

@@ -107,13 +107,14 @@ Status TakeState(const Model& model, int64_t num_vertices,
   return Status();
 }
 
-// The rows of one type in a chunk: [begin, end).
-struct RowRange {
-  int64_t begin, end;
-};
-
-RowRange RowsOf(const TypeRows& rows, const Chunk& chunk) {
-  return {rows.first_row(chunk.first), rows.end_row(chunk.end - 1)};
+ChunkRows RowsOf(const TypeRows& rows, const Chunk& chunk) {
+  ChunkRows own;
+  own.first = rows.first_row(chunk.first);
+  own.count = rows.end_row(chunk.end - 1) - own.first;
+  if (rows.childless(chunk.first)) {
+    own.childless = rows.end_row(chunk.first) - own.first;
+  }
+  return own;
 }
 
 // Says what the programs have to know of the chunks.
@@ -125,14 +126,13 @@ void DescribeChunks(const std::vector<Chunk>& chunks,
     own.state_is_adjacent = true;
     own.largest_chunk = 0;
     for (const Chunk& chunk : chunks) {
-      const RowRange range = RowsOf(rows[type], chunk);
-      const int64_t count = range.end - range.begin;
+      const auto [first, count, childless] = RowsOf(rows[type], chunk);
       own.largest_chunk = std::max(own.largest_chunk, count);
       if (count == 0) continue;
       const Span<int32_t>& state = rows[type].state_row();
       own.state_is_adjacent =
           own.state_is_adjacent &&
-          state[range.end - 1] - state[range.begin] == count - 1;
+          state[first + count - 1] - state[first] == count - 1;
     }
   }
 }
@@ -155,24 +155,21 @@ Status StartRuns(const Model& model, const std::vector<TypeRows>& rows,
 Status BeginChunk(const Chunk& chunk, const std::vector<TypeRows>& rows,
                   std::vector<ProgramRun>* runs) {
   for (size_t type = 0; type < runs->size(); ++type) {
-    const RowRange range = RowsOf(rows[type], chunk);
-    int64_t childless = 0;
-    if (rows[type].childless(chunk.first)) {
-      childless = rows[type].end_row(chunk.first) - range.begin;
-    }
-    (*runs)[type].BeginChunk(range.begin, range.end - range.begin, childless);
-    CAVS_RETURN_IF_ERROR((*runs)[type].RunEager());
+    CAVS_RETURN_IF_ERROR((*runs)[type].RunEager(RowsOf(rows[type], chunk)));
   }
   return Status();
 }
 
-Status EndChunk(std::vector<ProgramRun>* runs) {
-  for (ProgramRun& run : *runs) CAVS_RETURN_IF_ERROR(run.RunLazy());
+Status EndChunk(const Chunk& chunk, const std::vector<TypeRows>& rows,
+                std::vector<ProgramRun>* runs) {
+  for (size_t type = 0; type < runs->size(); ++type) {
+    CAVS_RETURN_IF_ERROR((*runs)[type].RunLazy(RowsOf(rows[type], chunk)));
+  }
   return Status();
 }
 
 Status RunTask(const ScheduleView& schedule, const std::vector<TypeRows>& rows,
-               const Environment& environment, int64_t task,
+               const Environment& environment, const Chunk& chunk, int64_t task,
                std::vector<ProgramRun>* runs) {
   if (environment.cancelled && environment.cancelled()) {
     return Status(StatusCode::kCancelled, StrCat("cancelled before task ", task,
@@ -182,7 +179,8 @@ Status RunTask(const ScheduleView& schedule, const std::vector<TypeRows>& rows,
   const int64_t count =
       schedule.task_splits[task + 1] - schedule.task_splits[task];
   if (count == 0) return Status();
-  return (*runs)[type].RunTask(task, rows[type].first_row(task), count);
+  return (*runs)[type].RunTask(RowsOf(rows[type], chunk), task,
+                               rows[type].first_row(task), count);
 }
 
 Status Finish(std::vector<ProgramRun>* runs) {
@@ -313,9 +311,10 @@ Status RunForward(const Model& model, const ForwardArguments& arguments,
   for (const Chunk& chunk : chunks) {
     CAVS_RETURN_IF_ERROR(BeginChunk(chunk, rows, &runs));
     for (int64_t task = chunk.first; task < chunk.end; ++task) {
-      CAVS_RETURN_IF_ERROR(RunTask(schedule, rows, environment, task, &runs));
+      CAVS_RETURN_IF_ERROR(
+          RunTask(schedule, rows, environment, chunk, task, &runs));
     }
-    CAVS_RETURN_IF_ERROR(EndChunk(&runs));
+    CAVS_RETURN_IF_ERROR(EndChunk(chunk, rows, &runs));
   }
   CAVS_RETURN_IF_ERROR(Finish(&runs));
   if (tape == nullptr) return Status();
@@ -369,9 +368,9 @@ Status RunBackward(const Model& derivative, const Tape& tape,
     CAVS_RETURN_IF_ERROR(BeginChunk(*chunk, tape.rows, &runs));
     for (int64_t task = chunk->end - 1; task >= chunk->first; --task) {
       CAVS_RETURN_IF_ERROR(
-          RunTask(schedule, tape.rows, environment, task, &runs));
+          RunTask(schedule, tape.rows, environment, *chunk, task, &runs));
     }
-    CAVS_RETURN_IF_ERROR(EndChunk(&runs));
+    CAVS_RETURN_IF_ERROR(EndChunk(*chunk, tape.rows, &runs));
   }
   return Finish(&runs);
 }

@@ -28,7 +28,7 @@ ProgramRun::ProgramRun(const Program& program, const TypeRows& rows,
       env_(environment),
       ext_(std::move(externals)),
       values_(program.symbols.size()),
-      chunk_size_(rows.size()) {}
+      packed_of_(program.nodes.size(), nullptr) {}
 
 int64_t ProgramRun::RowsToStore(int id, bool kept) const {
   if (symbol(id).kind == SymbolKind::kReduced) return 1;
@@ -70,9 +70,11 @@ std::pair<std::vector<int>, bool> ProgramRun::PackingKey(const Node& node) {
 // Which weights are worth packing, and the bytes they take.
 size_t ProgramRun::PlanPacking() {
   size_t bytes = 0;
-  for (const Node& node : program_.nodes) {
+  for (size_t i = 0; i < program_.nodes.size(); ++i) {
+    const Node& node = program_.nodes[i];
     if (node.kind != NodeKind::kMatMul || rows_.size() < kRowsToPack) continue;
     const auto [packed, is_new] = packed_.emplace(PackingKey(node), Packed());
+    packed_of_[i] = &packed->second;
     if (!is_new) continue;
     packed->second.columns = symbol(node.outputs[0]).columns();
     packed->second.depth = symbol(node.inputs[0]).columns();
@@ -199,27 +201,24 @@ void ProgramRun::BindViews() {
   }
 }
 
-Block ProgramRun::Rows(int id, int64_t first, int64_t count) const {
+Block ProgramRun::Rows(int id, const Place& at) const {
   assert(symbol(id).kind == SymbolKind::kRows);
   const DynamicTensor& rows = values_[id].rows;
   switch (rows.span()) {
     case DynamicTensor::Span::kStep:
-      break;
+      return rows.View(at.first, at.count);
     case DynamicTensor::Span::kChunk:
-      first -= first_of_chunk_;
-      break;
+      return rows.View(at.first - at.first_of_chunk, at.count);
     case DynamicTensor::Span::kTask:
-      first -= first_of_task_;
-      break;
+      return rows.View(at.first - at.first_of_task, at.count);
     case DynamicTensor::Span::kState:
-      first = count == 0 ? 0 : rows_.state_row()[first];
       break;
   }
-  return rows.View(first, count);
+  return rows.View(at.count == 0 ? 0 : rows_.state_row()[at.first], at.count);
 }
 
-ConstBlock ProgramRun::Operand(int id, int64_t first, int64_t count) const {
-  if (symbol(id).kind == SymbolKind::kRows) return Rows(id, first, count);
+ConstBlock ProgramRun::Operand(int id, const Place& at) const {
+  if (symbol(id).kind == SymbolKind::kRows) return Rows(id, at);
   const int64_t columns = symbol(id).columns();
   return {Dense(id), 1, columns, columns};
 }
@@ -234,7 +233,7 @@ char* ProgramRun::Dense(int id) const {
 Status ProgramRun::RunPrologue() {
   for (const Node& node : program_.nodes) {
     if (node.stage != Stage::kPrologue) continue;
-    CAVS_RETURN_IF_ERROR(RunForeign(node, 0, 0, 0));
+    CAVS_RETURN_IF_ERROR(RunForeign(node, Place()));
   }
   for (const Node& node : program_.nodes) {
     if (node.kind == NodeKind::kForeign) continue;
@@ -269,7 +268,7 @@ Status ProgramRun::RunEpilogue() {
   }
   for (const Node& node : program_.nodes) {
     if (node.stage != Stage::kEpilogue) continue;
-    CAVS_RETURN_IF_ERROR(RunForeign(node, 0, 0, 0));
+    CAVS_RETURN_IF_ERROR(RunForeign(node, Place()));
   }
   for (size_t i = 0; i < ext_.results.size(); ++i) {
     const TensorRef& from = values_[program_.results[i]].dense;

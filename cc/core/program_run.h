@@ -61,8 +61,16 @@ struct Externals {
   std::vector<TensorRef> results;  // Derivative: gradients of captures.
 };
 
-// Runs the nodes of one program stage by stage. Not thread safe; lives for one
-// step. The program, rows and environment must outlive it.
+// The rows of a program in one chunk.
+struct ChunkRows {
+  int64_t first = 0, count = 0;
+  int64_t childless = 0;  // As many at its beginning have no children.
+};
+
+// Runs the nodes of one program stage by stage; lives for one step. Not thread
+// safe, but stages of different chunks may run at the same time if nothing is
+// stored for one chunk only (see Externals::largest_chunk). The program, rows
+// and environment must outlive it.
 class ProgramRun {
  public:
   ProgramRun(const Program& program, const TypeRows& rows,
@@ -73,16 +81,15 @@ class ProgramRun {
 
   // Also checks that the weights which native kernels read are as traced.
   Status RunPrologue();
-  // The rows [first, first + count) of the program are a chunk, which the next
-  // calls are about.
-  // `childless` rows, at its beginning, have no children.
-  void BeginChunk(int64_t first, int64_t count, int64_t childless);
-  Status RunEager() { return RunRows(Stage::kEager); }
-  // Evaluates the task's rows [first, first + count).
-  Status RunTask(int64_t task, int64_t first, int64_t count) {
-    return RunStage(Stage::kCritical, first, count, task);
+  Status RunEager(const ChunkRows& chunk) {
+    return RunRows(Stage::kEager, chunk);
   }
-  Status RunLazy() { return RunRows(Stage::kLazy); }
+  // Evaluates the task's rows [first, first + count).
+  Status RunTask(const ChunkRows& chunk, int64_t task, int64_t first,
+                 int64_t count);
+  Status RunLazy(const ChunkRows& chunk) {
+    return RunRows(Stage::kLazy, chunk);
+  }
   // Also writes Externals::results.
   Status RunEpilogue();
 
@@ -93,6 +100,21 @@ class ProgramRun {
   std::vector<Value> TakeResults(std::vector<std::shared_ptr<void>>* memory);
 
  private:
+  // The rows that a node is run for, and what they are counted from where rows
+  // are stored for one chunk or task at a time.
+  struct Place {
+    int64_t first, count;
+    int64_t task, first_of_task, first_of_chunk;
+    int64_t childless_end;  // Rows of the chunk before it have no children.
+    bool childless;         // A task in which no row has a child.
+
+    Place Part(int64_t begin, int64_t end) const {
+      Place part = *this;
+      part.first += begin;
+      part.count = end - begin;
+      return part;
+    }
+  };
   // The columns [begin, end) of each `unit` columns; all if there is no unit.
   struct Share {
     int64_t unit = 0, begin = 0, end = 0;
@@ -108,37 +130,33 @@ class ProgramRun {
     int64_t depth = 0, columns = 0;
   };
 
-  Status RunRows(Stage stage);
-  Status RunStage(Stage stage, int64_t first, int64_t count, int64_t task);
-  Status RunWhole(const Phase& phase, int64_t first, int64_t count,
-                  int64_t task);
-  void RunByRows(const Phase& phase, int64_t first, int64_t count,
-                 int64_t block);
-  void RunByColumns(const Phase& phase, int64_t unit, int64_t first,
-                    int64_t count, int parts);
-  void RunSums(const Phase& phase, int64_t first, int64_t count);
+  Status RunRows(Stage stage, const ChunkRows& chunk);
+  Status RunStage(Stage stage, const Place& at);
+  Status RunWhole(const Phase& phase, const Place& at);
+  void RunByRows(const Phase& phase, const Place& at, int64_t block);
+  void RunByColumns(const Phase& phase, const Place& at, int64_t unit,
+                    int parts);
+  void RunSums(const Phase& phase, const Place& at);
   std::vector<SumTile> TilesOf(const Phase& phase) const;
-  void AddUp(const SumTile& tile, int64_t first, int64_t count,
+  void AddUp(const SumTile& tile, const Place& at, const Backend& backend);
+  void AddUp(const Node& node, const SumTile& tile, Place at, bool accumulate,
              const Backend& backend);
-  void AddUp(const Node& node, const SumTile& tile, int64_t first,
-             int64_t count, bool accumulate, const Backend& backend);
 
-  // One native node for rows [first, first + count) and a share of its columns.
-  void Compute(const Node& node, int64_t first, int64_t count,
-               const Share& share, const Backend& backend);
-  void ComputeProduct(const Node& node, int64_t first, int64_t count,
-                      const Share& share, const Backend& backend);
-  void ComputeGroup(const Node& node, int64_t first, int64_t count,
-                    const Share& share, const Backend& backend);
-  void ComputePassing(const Node& node, int64_t first, int64_t count,
-                      const Share& share, const Backend& backend);
-  Status RunForeign(const Node& node, int64_t first, int64_t count,
-                    int64_t task);
+  // One native node, for a share of its columns.
+  void Compute(const Node& node, const Place& at, const Share& share,
+               const Backend& backend);
+  void ComputeProduct(const Node& node, const Place& at, const Share& share,
+                      const Backend& backend);
+  void ComputeGroup(const Node& node, const Place& at, const Share& share,
+                    const Backend& backend);
+  void ComputePassing(const Node& node, const Place& at, const Share& share,
+                      const Backend& backend);
+  Status RunForeign(const Node& node, const Place& at);
 
-  TensorRef Reference(int symbol, int64_t first, int64_t count, int64_t task);
-  Block Rows(int symbol, int64_t first, int64_t count) const;
+  TensorRef Reference(int symbol, const Place& at);
+  Block Rows(int symbol, const Place& at) const;
   // Rows, or a row-free value as one row to broadcast.
-  ConstBlock Operand(int symbol, int64_t first, int64_t count) const;
+  ConstBlock Operand(int symbol, const Place& at) const;
   bool IsZeroWithoutChildren(int symbol) const;
   // Where a row-free value, or a piece of one, begins.
   char* Dense(int symbol) const;
@@ -165,12 +183,10 @@ class ProgramRun {
   std::vector<Value> values_;
   bool uses_state_ = false;
   std::shared_ptr<void> kept_, scratch_;
-  int64_t first_of_chunk_ = 0, chunk_size_ = 0;
-  int64_t childless_ = 0;  // Rows at the beginning of the chunk.
-  int64_t first_of_task_ = 0;
-  bool task_is_childless_ = false;
   // By (weights, transposed).
   std::map<std::pair<std::vector<int>, bool>, Packed> packed_;
+  // Of the product that a node is, or null. By node.
+  std::vector<const Packed*> packed_of_;
 };
 
 }  // namespace cavs

@@ -28,29 +28,28 @@ void ForRanges(int64_t columns, const Share& share, const Fn& fn) {
 
 }  // namespace
 
-void ProgramRun::Compute(const Node& node, int64_t first, int64_t count,
-                         const Share& share, const Backend& backend) {
-  if (task_is_childless_ && node.only_for_children) return;
+void ProgramRun::Compute(const Node& node, const Place& at, const Share& share,
+                         const Backend& backend) {
+  if (at.childless && node.only_for_children) return;
   if (node.kind == NodeKind::kMatMul) {
-    return ComputeProduct(node, first, count, share, backend);
+    return ComputeProduct(node, at, share, backend);
   }
   if (node.kind == NodeKind::kGroup) {
-    return ComputeGroup(node, first, count, share, backend);
+    return ComputeGroup(node, at, share, backend);
   }
   if (node.kind <= NodeKind::kVertexIds) {
-    return ComputePassing(node, first, count, share, backend);
+    return ComputePassing(node, at, share, backend);
   }
-  const Block out = Rows(node.outputs[0], first, count);
+  const Block out = Rows(node.outputs[0], at);
   const DType dtype = symbol(node.outputs[0]).dtype;
   if (node.kind == NodeKind::kSumColumns) {
-    return backend.SumColumns(dtype, Operand(node.inputs[0], first, count),
-                              out);
+    return backend.SumColumns(dtype, Operand(node.inputs[0], at), out);
   }
   ForRanges(out.cols, share, [&](int64_t begin, int64_t end) {
     const Block to = Columns(out, dtype, begin, end);
     if (node.kind == NodeKind::kZero) return backend.Zero(dtype, to);
     const auto operand = [&](int id) {
-      const ConstBlock from = Operand(id, first, count);
+      const ConstBlock from = Operand(id, at);
       return from.cols == out.cols ? Columns(from, dtype, begin, end) : from;
     };
     const ConstBlock in = operand(node.inputs[0]);
@@ -72,19 +71,20 @@ bool ProgramRun::IsZeroWithoutChildren(int id) const {
   return false;
 }
 
-void ProgramRun::ComputeProduct(const Node& node, int64_t first, int64_t count,
+void ProgramRun::ComputeProduct(const Node& node, const Place& at,
                                 const Share& share, const Backend& backend) {
   const DType dtype = symbol(node.outputs[0]).dtype;
-  const ConstBlock a = Rows(node.inputs[0], first, count);
-  const Block c = Rows(node.outputs[0], first, count);
-  if (task_is_childless_ && IsZeroWithoutChildren(node.inputs[0])) {
+  const ConstBlock a = Rows(node.inputs[0], at);
+  const Block c = Rows(node.outputs[0], at);
+  if (at.childless && IsZeroWithoutChildren(node.inputs[0])) {
     if (node.accumulate) return;
     return ForRanges(c.cols, share, [&](int64_t begin, int64_t end) {
       backend.Zero(dtype, Columns(c, dtype, begin, end));
     });
   }
-  if (!packed_.empty()) {
-    const void* packed = packed_.at(PackingKey(node)).data;
+  const Packed* weights = packed_of_[&node - program_.nodes.data()];
+  if (weights != nullptr) {
+    const void* packed = weights->data;
     if (share.unit == 0) {
       return backend.MatMulPacked(dtype, a, packed, c, node.accumulate);
     }
@@ -116,14 +116,14 @@ void ProgramRun::ComputeProduct(const Node& node, int64_t first, int64_t count,
   }
 }
 
-void ProgramRun::ComputeGroup(const Node& node, int64_t first, int64_t count,
+void ProgramRun::ComputeGroup(const Node& node, const Place& at,
                               const Share& share, const Backend& backend) {
   const Symbol& out = symbol(node.members[0].outputs[0]);
   const int64_t size = SizeOf(out.dtype);
   GroupOperand operands[ElementwiseGroup::kMaxValues];
   ForRanges(out.columns(), share, [&](int64_t begin, int64_t end) {
     for (size_t i = 0; i < node.operands.size(); ++i) {
-      const ConstBlock block = Operand(node.operands[i], first, count);
+      const ConstBlock block = Operand(node.operands[i], at);
       const bool column = block.cols == 1 && out.columns() > 1;
       operands[i].data =
           const_cast<char*>(static_cast<const char*>(block.data)) +
@@ -132,20 +132,21 @@ void ProgramRun::ComputeGroup(const Node& node, int64_t first, int64_t count,
           symbol(node.operands[i]).kind == SymbolKind::kRows ? block.pitch : 0;
       operands[i].column = column;
     }
-    backend.Group(out.dtype, node.group, operands, count, end - begin);
+    backend.Group(out.dtype, node.group, operands, at.count, end - begin);
   });
 }
 
-void ProgramRun::ComputePassing(const Node& node, int64_t first, int64_t count,
+void ProgramRun::ComputePassing(const Node& node, const Place& at,
                                 const Share& share, const Backend& backend) {
   const bool writes = !node.outputs.empty();
   const int id = writes ? node.outputs[0] : node.inputs[0];
   const DType dtype = symbol(id).dtype;
-  const Block rows = Rows(id, first, count);
-  const int32_t* vertex = rows_.vertex().data() + first;
-  const int32_t* state_row = rows_.state_row().data() + first;
+  const Block rows = Rows(id, at);
+  const int32_t* vertex = rows_.vertex().data() + at.first;
+  const int32_t* state_row = rows_.state_row().data() + at.first;
   if (node.kind == NodeKind::kVertexIds) {
-    return backend.Copy(DType::kInt32, ConstBlock(vertex, count, 1, 1), rows);
+    return backend.Copy(DType::kInt32, ConstBlock(vertex, at.count, 1, 1),
+                        rows);
   }
   const bool in_state =
       node.kind == NodeKind::kScatter || node.kind == NodeKind::kScatterGrad;
@@ -158,7 +159,7 @@ void ProgramRun::ComputePassing(const Node& node, int64_t first, int64_t count,
   switch (node.kind) {
     case NodeKind::kGather:
     case NodeKind::kGatherGrad:
-      index = rows_.child_row(node.index).data() + first;
+      index = rows_.child_row(node.index).data() + at.first;
       break;
     case NodeKind::kPull:
     case NodeKind::kPushGrad:

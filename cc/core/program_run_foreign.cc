@@ -17,15 +17,14 @@ void Add(const void* part, int64_t n, void* sum) {
 
 }  // namespace
 
-TensorRef ProgramRun::Reference(int id, int64_t first, int64_t count,
-                                int64_t task) {
+TensorRef ProgramRun::Reference(int id, const Place& at) {
   const Symbol& s = symbol(id);
   TensorRef ref;
   ref.dtype = s.dtype;
   switch (s.kind) {
     case SymbolKind::kRows: {
-      const Block block = Rows(id, first, count);
-      ref.shape.push_back(count);
+      const Block block = Rows(id, at);
+      ref.shape.push_back(at.count);
       ref.shape.insert(ref.shape.end(), s.shape.begin(), s.shape.end());
       ref.data = block.data;
       ref.pitch = block.pitch;
@@ -34,16 +33,16 @@ TensorRef ProgramRun::Reference(int id, int64_t first, int64_t count,
     case SymbolKind::kRowCount: {
       ref.shape = s.shape;
       for (size_t i = 0; i < s.scale.size(); ++i) {
-        ref.numbers.push_back(s.scale[i] * count + s.bias[i]);
+        ref.numbers.push_back(s.scale[i] * at.count + s.bias[i]);
       }
       return ref;
     }
     case SymbolKind::kOpaque: {
       std::vector<TensorRef>& per_task = values_[id].per_task;
-      if (static_cast<int64_t>(per_task.size()) <= task) {
-        per_task.resize(task + 1);
+      if (static_cast<int64_t>(per_task.size()) <= at.task) {
+        per_task.resize(at.task + 1);
       }
-      ref = per_task[task];
+      ref = per_task[at.task];
       ref.dtype = s.dtype;
       ref.opaque = true;
       return ref;
@@ -55,15 +54,13 @@ TensorRef ProgramRun::Reference(int id, int64_t first, int64_t count,
   return ref;
 }
 
-Status ProgramRun::RunForeign(const Node& node, int64_t first, int64_t count,
-                              int64_t task) {
+Status ProgramRun::RunForeign(const Node& node, const Place& at) {
   std::vector<TensorRef> inputs, outputs;
   std::vector<std::shared_ptr<void>> parts;  // Terms of sums over rows.
-  for (int id : node.inputs)
-    inputs.push_back(Reference(id, first, count, task));
+  for (int id : node.inputs) inputs.push_back(Reference(id, at));
   for (int id : node.outputs) {
     const Symbol& s = symbol(id);
-    TensorRef out = Reference(id, first, count, task);
+    TensorRef out = Reference(id, at);
     if (s.kind == SymbolKind::kInvariant || s.kind == SymbolKind::kOpaque) {
       out = TensorRef();
       out.dtype = s.dtype;
@@ -86,7 +83,7 @@ Status ProgramRun::RunForeign(const Node& node, int64_t first, int64_t count,
     if (s.kind == SymbolKind::kInvariant) {
       value.dense = outputs[i];
     } else if (s.kind == SymbolKind::kOpaque) {
-      value.per_task[task] = outputs[i];
+      value.per_task[at.task] = outputs[i];
     } else if (s.kind == SymbolKind::kReduced) {
       if (value.written) {
         if (s.dtype == DType::kFloat64) {

@@ -1,5 +1,6 @@
 // ProgramRun's side of sharing out work.
 #include <algorithm>
+#include <functional>
 
 #include "cc/core/program_run.h"
 
@@ -14,73 +15,78 @@ int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 }  // namespace
 
-void ProgramRun::BeginChunk(int64_t first, int64_t count, int64_t childless) {
-  first_of_chunk_ = first;
-  chunk_size_ = count;
-  childless_ = childless;
+// All rows of the chunk at once; opaque values never get here.
+Status ProgramRun::RunRows(Stage stage, const ChunkRows& chunk) {
+  if (chunk.count == 0) return Status();
+  Place at = Place();
+  at.first = at.first_of_task = at.first_of_chunk = chunk.first;
+  at.count = chunk.count;
+  at.childless_end = chunk.first + chunk.childless;
+  return RunStage(stage, at);
 }
 
-Status ProgramRun::RunRows(Stage stage) {
-  // All rows of the chunk at once; opaque values never get here.
-  if (chunk_size_ == 0) return Status();
-  return RunStage(stage, first_of_chunk_, chunk_size_, 0);
+Status ProgramRun::RunTask(const ChunkRows& chunk, int64_t task, int64_t first,
+                           int64_t count) {
+  Place at = Place();
+  at.first = at.first_of_task = first;
+  at.count = count;
+  at.task = task;
+  at.first_of_chunk = chunk.first;
+  at.childless_end = chunk.first + chunk.childless;
+  at.childless = rows_.childless(task);
+  return RunStage(Stage::kCritical, at);
 }
 
 // By rows if every worker gets a few blocks of them; else by columns.
-Status ProgramRun::RunStage(Stage stage, int64_t first, int64_t count,
-                            int64_t task) {
+Status ProgramRun::RunStage(Stage stage, const Place& at) {
   const StagePlan& plan = program_.plans[static_cast<int>(stage)];
   const int workers = env_.workers == nullptr ? 1 : env_.workers->count();
   const bool share =
-      workers > 1 && plan.nanos_per_row * count > env_.nanos_to_share;
-  first_of_task_ = first;
-  task_is_childless_ = stage == Stage::kCritical && rows_.childless(task);
+      workers > 1 && plan.nanos_per_row * at.count > env_.nanos_to_share;
   const int parts = static_cast<int>(std::min<int64_t>(
       workers, plan.unit / env_.backend->ColumnGrain(DType::kFloat32)));
-  const bool by_columns = share && parts > 1 && count < kBlockRows * workers;
+  const bool by_columns = share && parts > 1 && at.count < kBlockRows * workers;
   int64_t block = kBlockRows;
   if (!share) {
-    block = workers > 1 ? count : kBlockRows;
-  } else if (count < kBlockRows * workers) {
-    block = CeilDiv(count, workers);
+    block = workers > 1 ? at.count : kBlockRows;
+  } else if (at.count < kBlockRows * workers) {
+    block = CeilDiv(at.count, workers);
   }
   for (const Phase& phase : by_columns ? plan.by_columns : plan.by_rows) {
     switch (phase.sharing) {
       case Sharing::kWhole:
-        CAVS_RETURN_IF_ERROR(RunWhole(phase, first, count, task));
+        CAVS_RETURN_IF_ERROR(RunWhole(phase, at));
         break;
       case Sharing::kRows:
-        RunByRows(phase, first, count, block);
+        RunByRows(phase, at, block);
         break;
       case Sharing::kColumns:
-        RunByColumns(phase, plan.unit, first, count, parts);
+        RunByColumns(phase, at, plan.unit, parts);
         break;
       case Sharing::kSums:
-        RunSums(phase, first, count);
+        RunSums(phase, at);
         break;
     }
   }
   return Status();
 }
 
-Status ProgramRun::RunWhole(const Phase& phase, int64_t first, int64_t count,
-                            int64_t task) {
+Status ProgramRun::RunWhole(const Phase& phase, const Place& at) {
   for (int i : phase.nodes) {
     const Node& node = program_.nodes[i];
     if (node.kind == NodeKind::kForeign) {
-      CAVS_RETURN_IF_ERROR(RunForeign(node, first, count, task));
+      CAVS_RETURN_IF_ERROR(RunForeign(node, at));
     } else {
-      Compute(node, first, count, Share(), *env_.backend);
+      Compute(node, at, Share(), *env_.backend);
     }
   }
   return Status();
 }
 
-void ProgramRun::RunByRows(const Phase& phase, int64_t first, int64_t count,
-                           int64_t block) {
+void ProgramRun::RunByRows(const Phase& phase, const Place& at, int64_t block) {
   if (env_.workers == nullptr) {
     for (int i : phase.nodes) {
-      Compute(program_.nodes[i], first, count, Share(), *env_.backend);
+      Compute(program_.nodes[i], at, Share(), *env_.backend);
     }
     return;
   }
@@ -88,39 +94,39 @@ void ProgramRun::RunByRows(const Phase& phase, int64_t first, int64_t count,
   const auto adds_across = [&](const Node& node) {
     return node.kind == NodeKind::kGatherGrad && !ext_.gathered_once;
   };
-  const int blocks = static_cast<int>(CeilDiv(count, block));
-  env_.workers->Run(blocks, [&](int part) {
-    const int64_t begin = count * part / blocks;
-    const int64_t end = count * (part + 1) / blocks;
+  const int blocks = static_cast<int>(CeilDiv(at.count, block));
+  const auto compute = [&](int part) {
+    const Place rows =
+        at.Part(at.count * part / blocks, at.count * (part + 1) / blocks);
     for (int i : phase.nodes) {
       const Node& node = program_.nodes[i];
-      if (adds_across(node)) continue;
-      Compute(node, first + begin, end - begin, Share(), *env_.serial);
+      if (!adds_across(node)) Compute(node, rows, Share(), *env_.serial);
     }
-  });
+  };
+  env_.workers->Run(blocks, std::ref(compute));  // Allocates nothing.
   for (int i : phase.nodes) {
     const Node& node = program_.nodes[i];
-    if (adds_across(node)) Compute(node, first, count, Share(), *env_.backend);
+    if (adds_across(node)) Compute(node, at, Share(), *env_.backend);
   }
 }
 
-void ProgramRun::RunByColumns(const Phase& phase, int64_t unit, int64_t first,
-                              int64_t count, int parts) {
-  if (phase.nanos_per_row * count <= env_.nanos_to_share) {
-    for (int i : phase.nodes) {
-      Compute(program_.nodes[i], first, count, Share(), *env_.serial);
-    }
-    return;
-  }
+void ProgramRun::RunByColumns(const Phase& phase, const Place& at, int64_t unit,
+                              int parts) {
   const int64_t grain = env_.backend->ColumnGrain(DType::kFloat32);
   const int64_t grains = unit / grain;
-  env_.workers->Run(parts, [&](int part) {
-    const Share share = {unit, grains * part / parts * grain,
-                         grains * (part + 1) / parts * grain};
+  const auto compute = [&](const Share& share) {
     for (int i : phase.nodes) {
-      Compute(program_.nodes[i], first, count, share, *env_.serial);
+      Compute(program_.nodes[i], at, share, *env_.serial);
     }
-  });
+  };
+  if (phase.nanos_per_row * at.count <= env_.nanos_to_share) {
+    return compute(Share());
+  }
+  const auto compute_part = [&](int part) {
+    compute({unit, grains * part / parts * grain,
+             grains * (part + 1) / parts * grain});
+  };
+  env_.workers->Run(parts, std::ref(compute_part));
 }
 
 }  // namespace cavs

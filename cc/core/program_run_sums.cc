@@ -1,5 +1,6 @@
 // ProgramRun's side of sums over rows.
 #include <algorithm>
+#include <functional>
 
 #include "cc/core/program_run.h"
 
@@ -53,42 +54,39 @@ std::vector<ProgramRun::SumTile> ProgramRun::TilesOf(const Phase& phase) const {
   return tiles;
 }
 
-void ProgramRun::RunSums(const Phase& phase, int64_t first, int64_t count) {
+void ProgramRun::RunSums(const Phase& phase, const Place& at) {
   const std::vector<SumTile> tiles = TilesOf(phase);
   if (env_.workers == nullptr) {
-    for (const SumTile& tile : tiles) AddUp(tile, first, count, *env_.backend);
+    for (const SumTile& tile : tiles) AddUp(tile, at, *env_.backend);
   } else {
-    env_.workers->Run(static_cast<int>(tiles.size()), [&](int i) {
-      AddUp(tiles[i], first, count, *env_.serial);
-    });
+    const auto add_up = [&](int i) { AddUp(tiles[i], at, *env_.serial); };
+    env_.workers->Run(static_cast<int>(tiles.size()), std::ref(add_up));
   }
   for (int i : phase.nodes)
     values_[program_.nodes[i].outputs[0]].written = true;
 }
 
 // The first sum that is written overwrites what was there.
-void ProgramRun::AddUp(const SumTile& tile, int64_t first, int64_t count,
+void ProgramRun::AddUp(const SumTile& tile, const Place& at,
                        const Backend& backend) {
   for (int i : tile.nodes) {
     const Node& node = program_.nodes[i];
     const bool accumulate =
         values_[node.outputs[0]].written || i != tile.nodes[0];
-    AddUp(node, tile, first, count, accumulate, backend);
+    AddUp(node, tile, at, accumulate, backend);
   }
 }
 
-void ProgramRun::AddUp(const Node& node, const SumTile& tile, int64_t first,
-                       int64_t count, bool accumulate, const Backend& backend) {
+void ProgramRun::AddUp(const Node& node, const SumTile& tile, Place at,
+                       bool accumulate, const Backend& backend) {
   const DType dtype = symbol(node.outputs[0]).dtype;
   const int64_t size = SizeOf(dtype);
   for (int id : node.inputs) {
-    const int64_t zeros = first_of_chunk_ + childless_ - first;
-    if (zeros <= 0 || !IsZeroWithoutChildren(id)) continue;
-    first += std::min(zeros, count);
-    count -= std::min(zeros, count);
+    const int64_t zeros = std::min(at.childless_end - at.first, at.count);
+    if (zeros > 0 && IsZeroWithoutChildren(id)) at = at.Part(zeros, at.count);
   }
   const auto columns = [&](int id, int64_t begin, int64_t end) {
-    ConstBlock block = Rows(id, first, count);
+    ConstBlock block = Rows(id, at);
     block.data = static_cast<const char*>(block.data) + begin * size;
     block.cols = end - begin;
     return block;

@@ -67,13 +67,15 @@ class ProgramRunTest : public testing::Test {
     ProgramRun run(f->program, rows, environment_, externals_);
     CAVS_RETURN_IF_ERROR(run.Bind());
     CAVS_RETURN_IF_ERROR(run.RunPrologue());
-    CAVS_RETURN_IF_ERROR(run.RunEager());
+    ChunkRows all;
+    all.count = rows.size();
+    CAVS_RETURN_IF_ERROR(run.RunEager(all));
     for (int64_t t = 0; t < schedule_.view().num_tasks(); ++t) {
       CAVS_RETURN_IF_ERROR(
-          run.RunTask(t, rows.first_row(t),
+          run.RunTask(all, t, rows.first_row(t),
                       schedule_.task_splits[t + 1] - schedule_.task_splits[t]));
     }
-    CAVS_RETURN_IF_ERROR(run.RunLazy());
+    CAVS_RETURN_IF_ERROR(run.RunLazy(all));
     CAVS_RETURN_IF_ERROR(run.RunEpilogue());
     results_ = run.TakeResults(&memory_);
     return Status();
