@@ -6,6 +6,7 @@ import json
 import numpy as np
 
 from cavs_tf._library import ops
+from cavs_tf.options import PASSES
 
 _STAGES = {
     "prologue": "once, before the first task: no vertex is involved",
@@ -41,7 +42,7 @@ def _describe(model, pairs):
     description = ops.cavs_describe(
         vertex_functions=[function for function, _ in pairs],
         vertex_signatures=[signature for _, signature in pairs],
-        **model.options.attributes(),
+        **{name: getattr(model.options, name) for name in PASSES},
     )
     return json.loads(description.numpy())
 

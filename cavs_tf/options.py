@@ -4,7 +4,9 @@ import dataclasses
 
 from cavs_tf.schedule import check_micro_batch, check_policy
 
-ATTRIBUTES = ("eager", "lazy", "merge", "fuse", "skip_zeros")
+# What decides how operators are compiled, and with them how they run.
+PASSES = ("eager", "lazy", "merge", "fuse", "skip_zeros")
+ATTRIBUTES = (*PASSES, "streams")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,6 +25,9 @@ class Options:
         (arXiv:1712.04048, section 3.5).
       skip_zeros: Tasks in which no vertex has a child do not multiply the zeros that they
         gather: half of the work where one vertex function serves leaves and inner vertices.
+      streams: 2: eager operators run ahead of the critical path and lazy ones behind it, on a
+        thread of their own (arXiv:1712.04048, section 3.5). 1: all threads share each
+        operator, which is faster on two cores.
       policy: How vertices become tasks where the graphs bring no schedule of their own:
         "depth", or "ratio", which makes fewer tasks where there are several vertex types.
       micro_batch: Where the graphs bring no schedule of their own, how many graphs are run
@@ -37,10 +42,16 @@ class Options:
     merge: bool = True
     fuse: bool = True
     skip_zeros: bool = True
+    streams: int = 1
     policy: str = "depth"
     micro_batch: int | None = None
 
     def __post_init__(self):
+        if self.streams not in (1, 2):
+            raise ValueError(
+                f"streams: got {self.streams!r} but expected 1 or 2. Two streams are the critical "
+                "path and everything else."
+            )
         check_policy(self.policy)
         check_micro_batch(self.micro_batch)
 

@@ -7,6 +7,7 @@
 
 #include "cc/core/byte_count.h"
 #include "cc/core/chunks.h"
+#include "cc/core/streams.h"
 
 namespace cavs {
 namespace {
@@ -117,9 +118,31 @@ ChunkRows RowsOf(const TypeRows& rows, const Chunk& chunk) {
   return own;
 }
 
+int64_t LargestTask(const ScheduleView& schedule) {
+  int64_t largest = 1;
+  for (int64_t task = 0; task < schedule.num_tasks(); ++task) {
+    largest = std::max<int64_t>(
+        largest, schedule.task_splits[task + 1] - schedule.task_splits[task]);
+  }
+  return largest;
+}
+
+// Enough chunks for one stream to be ahead of the other.
+constexpr int64_t kChunksInStreams = 8;
+
+int64_t RowsPerChunk(const ScheduleView& schedule,
+                     const Environment& environment, bool has_tape) {
+  if (environment.engine != nullptr) {
+    return std::max<int64_t>(1, schedule.num_vertices() / kChunksInStreams);
+  }
+  // Without a tape, what a chunk needs is forgotten after it.
+  return has_tape ? 0 : LargestTask(schedule);
+}
+
 // Says what the programs have to know of the chunks.
 void DescribeChunks(const std::vector<Chunk>& chunks,
                     const std::vector<TypeRows>& rows,
+                    const Environment& environment,
                     std::vector<Externals>* externals) {
   for (size_t type = 0; type < rows.size(); ++type) {
     Externals& own = (*externals)[type];
@@ -134,6 +157,8 @@ void DescribeChunks(const std::vector<Chunk>& chunks,
           own.state_is_adjacent &&
           state[first + count - 1] - state[first] == count - 1;
     }
+    // Streams are at several chunks at a time.
+    if (environment.engine != nullptr) own.largest_chunk = -1;
   }
 }
 
@@ -148,22 +173,6 @@ Status StartRuns(const Model& model, const std::vector<TypeRows>& rows,
                        std::move(externals[type]));
     CAVS_RETURN_IF_ERROR(runs->back().Bind());
     CAVS_RETURN_IF_ERROR(runs->back().RunPrologue());
-  }
-  return Status();
-}
-
-Status BeginChunk(const Chunk& chunk, const std::vector<TypeRows>& rows,
-                  std::vector<ProgramRun>* runs) {
-  for (size_t type = 0; type < runs->size(); ++type) {
-    CAVS_RETURN_IF_ERROR((*runs)[type].RunEager(RowsOf(rows[type], chunk)));
-  }
-  return Status();
-}
-
-Status EndChunk(const Chunk& chunk, const std::vector<TypeRows>& rows,
-                std::vector<ProgramRun>* runs) {
-  for (size_t type = 0; type < runs->size(); ++type) {
-    CAVS_RETURN_IF_ERROR((*runs)[type].RunLazy(RowsOf(rows[type], chunk)));
   }
   return Status();
 }
@@ -183,18 +192,58 @@ Status RunTask(const ScheduleView& schedule, const std::vector<TypeRows>& rows,
                                rows[type].first_row(task), count);
 }
 
+// Runs all chunks, in this order; the tasks of each in order or, in a
+// derivative, in reverse.
+Status RunChunks(const std::vector<Chunk>& chunks, bool reverse,
+                 const ScheduleView& schedule,
+                 const std::vector<TypeRows>& rows,
+                 const Environment& environment,
+                 std::vector<ProgramRun>* runs) {
+  const int64_t num_chunks = static_cast<int64_t>(chunks.size());
+  const auto chunk_at = [&](int64_t i) -> const Chunk& {
+    return chunks[reverse ? num_chunks - 1 - i : i];
+  };
+  ChunkSteps steps;
+  steps.eager = [&](int64_t i) {
+    for (size_t type = 0; type < runs->size(); ++type) {
+      CAVS_RETURN_IF_ERROR(
+          (*runs)[type].RunEager(RowsOf(rows[type], chunk_at(i))));
+    }
+    return Status();
+  };
+  steps.critical = [&](int64_t i) {
+    const Chunk& chunk = chunk_at(i);
+    for (int64_t j = 0; j < chunk.end - chunk.first; ++j) {
+      const int64_t task = reverse ? chunk.end - 1 - j : chunk.first + j;
+      CAVS_RETURN_IF_ERROR(
+          RunTask(schedule, rows, environment, chunk, task, runs));
+    }
+    return Status();
+  };
+  steps.lazy = [&](int64_t i) {
+    for (size_t type = 0; type < runs->size(); ++type) {
+      CAVS_RETURN_IF_ERROR(
+          (*runs)[type].RunLazy(RowsOf(rows[type], chunk_at(i))));
+    }
+    return Status();
+  };
+  if (environment.engine == nullptr) return RunInOneStream(num_chunks, steps);
+  return RunInTwoStreams(num_chunks, steps, environment.engine);
+}
+
+// Two streams on two threads leave each no one to share its work with.
+Environment ForStreams(const Environment& environment, SerialWorkers* alone) {
+  Environment own = environment;
+  if (own.engine == nullptr || own.workers == nullptr) return own;
+  if (own.workers->count() > 2) return own;
+  own.workers = alone;
+  own.backend = own.serial;
+  return own;
+}
+
 Status Finish(std::vector<ProgramRun>* runs) {
   for (ProgramRun& run : *runs) CAVS_RETURN_IF_ERROR(run.RunEpilogue());
   return Status();
-}
-
-int64_t LargestTask(const ScheduleView& schedule) {
-  int64_t largest = 1;
-  for (int64_t task = 0; task < schedule.num_tasks(); ++task) {
-    largest = std::max<int64_t>(
-        largest, schedule.task_splits[task + 1] - schedule.task_splits[task]);
-  }
-  return largest;
 }
 
 // How often the derivatives write to the gradient of each state row.
@@ -278,7 +327,9 @@ Status FinishModel(Model* model) {
 }
 
 Status RunForward(const Model& model, const ForwardArguments& arguments,
-                  const Environment& environment, Tape* tape) {
+                  const Environment& given, Tape* tape) {
+  SerialWorkers alone;
+  const Environment environment = ForStreams(given, &alone);
   const ScheduleView& schedule = arguments.schedule;
   const int num_types = static_cast<int>(model.programs.size());
   std::vector<TypeRows> rows;
@@ -301,21 +352,14 @@ Status RunForward(const Model& model, const ForwardArguments& arguments,
     CAVS_RETURN_IF_ERROR(
         CheckCaptures(model.programs[type], externals[type].captures));
   }
-  // Without a tape, what a chunk needs is forgotten after it.
-  const std::vector<Chunk> chunks =
-      MakeChunks(schedule, tape == nullptr ? LargestTask(schedule) : 0);
-  DescribeChunks(chunks, rows, &externals);
+  const std::vector<Chunk> chunks = MakeChunks(
+      schedule, RowsPerChunk(schedule, environment, tape != nullptr));
+  DescribeChunks(chunks, rows, environment, &externals);
   std::vector<ProgramRun> runs;
   CAVS_RETURN_IF_ERROR(
       StartRuns(model, rows, environment, std::move(externals), &runs));
-  for (const Chunk& chunk : chunks) {
-    CAVS_RETURN_IF_ERROR(BeginChunk(chunk, rows, &runs));
-    for (int64_t task = chunk.first; task < chunk.end; ++task) {
-      CAVS_RETURN_IF_ERROR(
-          RunTask(schedule, rows, environment, chunk, task, &runs));
-    }
-    CAVS_RETURN_IF_ERROR(EndChunk(chunk, rows, &runs));
-  }
+  CAVS_RETURN_IF_ERROR(
+      RunChunks(chunks, /*reverse=*/false, schedule, rows, environment, &runs));
   CAVS_RETURN_IF_ERROR(Finish(&runs));
   if (tape == nullptr) return Status();
   tape->schedule = schedule;
@@ -332,7 +376,9 @@ Status RunForward(const Model& model, const ForwardArguments& arguments,
 
 Status RunBackward(const Model& derivative, const Tape& tape,
                    const BackwardArguments& arguments,
-                   const Environment& environment) {
+                   const Environment& given) {
+  SerialWorkers alone;
+  const Environment environment = ForStreams(given, &alone);
   const ScheduleView& schedule = tape.schedule;
   const int num_types = static_cast<int>(derivative.programs.size());
   if (tape.saved.size() != derivative.programs.size()) {
@@ -359,19 +405,14 @@ Status RunBackward(const Model& derivative, const Tape& tape,
     CAVS_RETURN_IF_ERROR(CheckSaved(program, tape.saved[type]));
     CAVS_RETURN_IF_ERROR(CheckResults(program, arguments.capture_grads[type]));
   }
-  const std::vector<Chunk> chunks = MakeChunks(schedule, 0);
-  DescribeChunks(chunks, tape.rows, &externals);
+  const std::vector<Chunk> chunks = MakeChunks(
+      schedule, RowsPerChunk(schedule, environment, /*has_tape=*/true));
+  DescribeChunks(chunks, tape.rows, environment, &externals);
   std::vector<ProgramRun> runs;
   CAVS_RETURN_IF_ERROR(StartRuns(derivative, tape.rows, environment,
                                  std::move(externals), &runs));
-  for (auto chunk = chunks.rbegin(); chunk != chunks.rend(); ++chunk) {
-    CAVS_RETURN_IF_ERROR(BeginChunk(*chunk, tape.rows, &runs));
-    for (int64_t task = chunk->end - 1; task >= chunk->first; --task) {
-      CAVS_RETURN_IF_ERROR(
-          RunTask(schedule, tape.rows, environment, *chunk, task, &runs));
-    }
-    CAVS_RETURN_IF_ERROR(EndChunk(*chunk, tape.rows, &runs));
-  }
+  CAVS_RETURN_IF_ERROR(RunChunks(chunks, /*reverse=*/true, schedule, tape.rows,
+                                 environment, &runs));
   return Finish(&runs);
 }
 

@@ -125,8 +125,9 @@ Status ProgramRun::BindStored(const std::vector<bool>& wanted, bool kept,
     void* data = arena.Take(BytesToStore(id, kept));
     if (s.kind == SymbolKind::kRows) {
       const auto span = s.reused ? DynamicTensor::Span::kTask
-                        : kept   ? DynamicTensor::Span::kStep
-                                 : DynamicTensor::Span::kChunk;
+                        : kept || ext_.largest_chunk < 0
+                            ? DynamicTensor::Span::kStep
+                            : DynamicTensor::Span::kChunk;
       values_[id].rows = DynamicTensor(s.dtype, data, RowsToStore(id, kept),
                                        s.columns(), s.columns(), span);
     } else {

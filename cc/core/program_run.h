@@ -16,6 +16,7 @@
 #include "cc/core/status.h"
 #include "cc/core/storage_pool.h"
 #include "cc/core/type_rows.h"
+#include "cc/engine/engine.h"
 
 namespace cavs {
 
@@ -29,6 +30,9 @@ struct Environment {
   const Backend* serial = nullptr;
   // Work that takes one worker no longer than this is not shared out.
   double nanos_to_share = 4000;
+  // With two streams: to run eager and lazy operators beside the critical ones.
+  // Null: one after the other.
+  engine::Engine* engine = nullptr;
   StoragePool* pool = nullptr;
   void* host = nullptr;             // Handed to foreign operators.
   std::function<bool()> cancelled;  // Asked between tasks; may be empty.

@@ -25,8 +25,8 @@ using ::tensorflow::TensorShape;
 // Replays a tape. As stateless as ForwardOp.
 class BackwardOp : public OpKernel {
  public:
-  explicit BackwardOp(OpKernelConstruction* context)
-      : OpKernel(context), pool_(std::make_shared<StoragePool>()) {
+  explicit BackwardOp(OpKernelConstruction* context) : OpKernel(context) {
+    OP_REQUIRES_OK(context, MakeKept(context, &kept_));
     OP_REQUIRES_OK(context,
                    context->GetAttr("capture_counts", &capture_counts_));
     OP_REQUIRES_OK(context, context->GetAttr("pull_shapes", &pull_shapes_));
@@ -51,7 +51,7 @@ class BackwardOp : public OpKernel {
     OP_REQUIRES_OK(context, AllocatePullGrads(context, tape, &arguments));
     OP_REQUIRES_OK(context, AllocateCaptureGrads(context, &arguments));
 
-    const Step step(context, pool_.get());
+    const Step step(context, kept_);
     OP_REQUIRES_OK(context, ToAbsl(RunBackward(compiled_.model, tape, arguments,
                                                step.environment())));
   }
@@ -121,7 +121,7 @@ class BackwardOp : public OpKernel {
     std::fill_n(static_cast<char*>(tensor->data()), tensor->TotalBytes(), 0);
   }
 
-  const std::shared_ptr<StoragePool> pool_;
+  Kept kept_;
   std::vector<int> capture_counts_;
   std::vector<PartialTensorShape> pull_shapes_, capture_shapes_;
   CompiledModel compiled_;

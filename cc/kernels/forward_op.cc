@@ -30,8 +30,8 @@ Span<int32_t> ToSpan(const Tensor& tensor) {
 // step takes its own storage, so any number of threads may run it at once.
 class ForwardOp : public OpKernel {
  public:
-  explicit ForwardOp(OpKernelConstruction* context)
-      : OpKernel(context), pool_(std::make_shared<StoragePool>()) {
+  explicit ForwardOp(OpKernelConstruction* context) : OpKernel(context) {
+    OP_REQUIRES_OK(context, MakeKept(context, &kept_));
     OP_REQUIRES_OK(context, context->GetAttr("keep_tape", &keep_tape_));
     OP_REQUIRES_OK(context,
                    context->GetAttr("capture_counts", &capture_counts_));
@@ -52,7 +52,7 @@ class ForwardOp : public OpKernel {
     OP_REQUIRES_OK(context, ReadCaptures(context, &arguments));
     OP_REQUIRES_OK(context, AllocatePushes(context, &arguments));
 
-    const Step step(context, pool_.get());
+    const Step step(context, kept_);
     std::shared_ptr<Tape> tape;
     if (keep_tape_) {
       tape = std::make_shared<Tape>();
@@ -174,7 +174,7 @@ class ForwardOp : public OpKernel {
     return absl::OkStatus();
   }
 
-  const std::shared_ptr<StoragePool> pool_;
+  Kept kept_;
   bool keep_tape_ = false;
   std::vector<int> capture_counts_;
   std::vector<PartialTensorShape> push_shapes_;

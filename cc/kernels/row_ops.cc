@@ -109,7 +109,7 @@ class RowOp : public OpKernel {
                 absl::UnimplementedError(
                     StrCat(kName, ": got ", DataTypeString(input.dtype()),
                            " but expected a numeric or boolean type.")));
-    Step step(context, nullptr);
+    const Step step(context, Kept());
     Move(*step.environment().backend, dtype, ToBlock(input), rows,
          ToBlock(*output));
   }

@@ -3,12 +3,25 @@
 #include <functional>
 #include <utility>
 
+#include "cc/core/status.h"
 #include "tensorflow/core/framework/cancellation.h"
 #include "tensorflow/core/platform/threadpool.h"
 
 namespace cavs {
 
-Step::Step(tensorflow::OpKernelContext* context, StoragePool* pool)
+absl::Status MakeKept(tensorflow::OpKernelConstruction* context, Kept* kept) {
+  int streams;
+  TF_RETURN_IF_ERROR(context->GetAttr("streams", &streams));
+  if (streams == 2) {
+    kept->streams = std::make_unique<engine::Engine>(engine::Streams(2));
+  } else if (streams != 1) {
+    return absl::InvalidArgumentError(
+        StrCat("streams: got ", streams, " but expected 1 or 2."));
+  }
+  return absl::OkStatus();
+}
+
+Step::Step(tensorflow::OpKernelContext* context, const Kept& kept)
     : team_(context->device()->tensorflow_cpu_worker_threads()->num_threads,
             [threads = context->device()->tensorflow_cpu_worker_threads()](
                 std::function<void()> help) {
@@ -19,7 +32,8 @@ Step::Step(tensorflow::OpKernelContext* context, StoragePool* pool)
   environment_.backend = &backend_;
   environment_.workers = &team_;
   environment_.serial = &serial_;
-  environment_.pool = pool;
+  environment_.engine = kept.streams.get();
+  environment_.pool = kept.pool.get();
   environment_.host = context;
   if (auto* manager = context->cancellation_manager()) {
     environment_.cancelled = [manager] { return manager->IsCancelled(); };

@@ -97,6 +97,7 @@ REGISTER_OP("CavsForward")
     .Attr("merge: bool = true")
     .Attr("fuse: bool = true")
     .Attr("skip_zeros: bool = true")
+    .Attr("streams: int = 1")
     .SetShapeFn(ForwardShape)
     .Doc(R"doc(
 Evaluates a vertex function for every vertex of a minibatch of graphs.
@@ -133,6 +134,7 @@ lazy: Off, lazy operators run task by task (for ablation).
 merge: Off, products stay as they were traced (for ablation).
 fuse: Off, elementwise operators run one by one (for ablation).
 skip_zeros: Off, leaves multiply the zeros that they gather (for ablation).
+streams: 2: eager and lazy operators run beside the critical ones.
 )doc");
 
 REGISTER_OP("CavsBackward")
@@ -153,6 +155,7 @@ REGISTER_OP("CavsBackward")
     .Attr("merge: bool = true")
     .Attr("fuse: bool = true")
     .Attr("skip_zeros: bool = true")
+    .Attr("streams: int = 1")
     .SetShapeFn(BackwardShape)
     .Doc(R"doc(
 The gradient of CavsForward: replays its tasks in reverse with the derivatives of
@@ -172,6 +175,7 @@ lazy: As in CavsForward.
 merge: As in CavsForward.
 fuse: As in CavsForward.
 skip_zeros: As in CavsForward.
+streams: As in CavsForward.
 )doc");
 
 REGISTER_OP("CavsDescribe")

@@ -109,6 +109,34 @@ void ExpectMatchesOracle(const Cell& cell, const Graph& graph, uint32_t seed) {
   }
 }
 
+TEST(ExecutorTest, TwoStreamsMatchTheOracle) {
+  engine::Engine engine(engine::Streams(2));
+  for (uint32_t seed = 0; seed < 24; ++seed) {
+    std::mt19937 random(seed);
+    const Cell cell = RandomCell(DType::kFloat64, 1 + seed % 2, &random);
+    const Graph graph =
+        WithRandomTypes(seed % 3 ? RandomDag(40, cell.arity, &random)
+                                 : Join({Chain(30), Chain(9), Chain(1)}),
+                        cell.num_types(), &random);
+    const Experiment experiment(cell, graph, seed);
+    const Results want = experiment.RunOracle();
+    SerialWorkers alone;
+    ThreadedWorkers two(2);
+    const CpuBackend backend(&two), serial(&alone);
+    Environment environment;
+    environment.backend = &backend;
+    environment.serial = &serial;
+    environment.workers = &two;
+    environment.engine = &engine;
+    for (const PassOptions& options : AllSwitches()) {
+      const CellExecutor executor(cell, options);
+      ExpectNear(executor.Run(experiment, environment), want,
+                 ToleranceOf(cell.dtype));
+      if (HasFailure()) return;
+    }
+  }
+}
+
 TEST(ExecutorTest, WorkersThatShareRowsOrColumnsMatchTheOracle) {
   for (uint32_t seed = 0; seed < 24; ++seed) {
     std::mt19937 random(seed);
