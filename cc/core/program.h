@@ -101,8 +101,9 @@ constexpr int kNumStages = 5;
 
 struct Node {
   NodeKind kind = NodeKind::kForeign;
-  std::string name;  // In the traced function.
-  std::string op;    // The framework's name of the operator.
+  std::string name;   // In the traced function.
+  std::string op;     // The framework's name of the operator.
+  std::string label;  // In words: see Label().
   std::vector<int> inputs, outputs;
   Elementwise elementwise = Elementwise::kIdentity;
   bool transpose = false;
@@ -110,6 +111,8 @@ struct Node {
   bool only_for_children = false;  // See passes/find_zeros.h.
   bool adds = false;  // kForeign: is the result the sum of its inputs?
   int index = -1;     // Slot of a gather; number of a pull or push.
+  // kMatMul: the names of the products that became part of this one.
+  std::vector<std::string> merged;
   // kGroup: what it computes, and the symbols that its operands are. Those that
   // are written are outputs too, the others inputs.
   std::vector<Node> members;
@@ -145,6 +148,7 @@ struct StagePlan {
 
 // Immutable once compiled; any number of runs may share it.
 struct Program {
+  std::string name;  // Of the traced function.
   std::vector<Symbol> symbols;
   std::vector<Node> nodes;  // In topological order.
   // F: the forward symbols that the derivative reads, in tape order.

@@ -89,6 +89,8 @@ size_t ProgramRun::PackedBytes(const Packed& packed, int weight) const {
 }
 
 void ProgramRun::PackWeights() {
+  const TraceScope scope(env_.tracer, Stage::kPrologue,
+                         [] { return "pack weights"; });
   for (auto& [key, packed] : packed_) {
     int64_t column = 0;
     for (int weight : key.first) {

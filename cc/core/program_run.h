@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "cc/core/program.h"
 #include "cc/core/status.h"
 #include "cc/core/storage_pool.h"
+#include "cc/core/tracer.h"
 #include "cc/core/type_rows.h"
 #include "cc/engine/engine.h"
 
@@ -36,6 +38,7 @@ struct Environment {
   StoragePool* pool = nullptr;
   void* host = nullptr;             // Handed to foreign operators.
   std::function<bool()> cancelled;  // Asked between tasks; may be empty.
+  Tracer* tracer = nullptr;         // Told what runs; may be null.
 };
 
 // The value of one symbol: rows, one tensor, or one opaque value per task.
@@ -134,6 +137,8 @@ class ProgramRun {
     int64_t depth = 0, columns = 0;
   };
 
+  // What a stage, or one task of it, is called in a trace.
+  std::string Title(Stage stage, const Place& at) const;
   Status RunRows(Stage stage, const ChunkRows& chunk);
   Status RunStage(Stage stage, const Place& at);
   Status RunWhole(const Phase& phase, const Place& at);

@@ -55,6 +55,7 @@ TensorRef ProgramRun::Reference(int id, const Place& at) {
 }
 
 Status ProgramRun::RunForeign(const Node& node, const Place& at) {
+  const TraceScope scope(env_.tracer, node.stage, [&] { return node.label; });
   std::vector<TensorRef> inputs, outputs;
   std::vector<std::shared_ptr<void>> parts;  // Terms of sums over rows.
   for (int id : node.inputs) inputs.push_back(Reference(id, at));

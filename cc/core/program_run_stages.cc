@@ -37,8 +37,15 @@ Status ProgramRun::RunTask(const ChunkRows& chunk, int64_t task, int64_t first,
   return RunStage(Stage::kCritical, at);
 }
 
+std::string ProgramRun::Title(Stage stage, int64_t count, int64_t task) const {
+  return StrCat(stage == Stage::kCritical ? StrCat("task ", task)
+                                          : std::string(ToString(stage)),
+                ": ", count, " rows of ", program_.name);
+}
+
 // By rows if every worker gets a few blocks of them; else by columns.
 Status ProgramRun::RunStage(Stage stage, const Place& at) {
+  const TraceScope scope(env_.tracer, stage, [&] { return Title(stage, at); });
   const StagePlan& plan = program_.plans[static_cast<int>(stage)];
   const int workers = env_.workers == nullptr ? 1 : env_.workers->count();
   const bool share =

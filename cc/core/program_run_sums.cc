@@ -79,6 +79,7 @@ void ProgramRun::AddUp(const SumTile& tile, const Place& at,
 
 void ProgramRun::AddUp(const Node& node, const SumTile& tile, Place at,
                        bool accumulate, const Backend& backend) {
+  const TraceScope scope(env_.tracer, node.stage, [&] { return node.label; });
   const DType dtype = symbol(node.outputs[0]).dtype;
   const int64_t size = SizeOf(dtype);
   for (int id : node.inputs) {

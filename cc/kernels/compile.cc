@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "cc/core/passes/run_passes.h"
 #include "cc/kernels/lower.h"
 #include "cc/kernels/status_util.h"
@@ -10,6 +12,16 @@
 #include "tensorflow/core/framework/function.h"
 
 namespace cavs {
+namespace {
+
+// The name that the user knows: "Cell.vertex" of "__inference_Cell.vertex_42".
+std::string Title(absl::string_view function) {
+  absl::ConsumePrefix(&function, "__inference_");
+  const size_t number = function.rfind('_');
+  return std::string(function.substr(0, number));
+}
+
+}  // namespace
 
 absl::Status Compile(tensorflow::OpKernelConstruction* context,
                      const std::string& which, bool keep_results,
@@ -33,6 +45,7 @@ absl::Status Compile(tensorflow::OpKernelConstruction* context,
     LoweredFunction lowered;
     TF_RETURN_IF_ERROR(Lower(context->function_library(), names[i].name(),
                              signatures[i], &lowered));
+    lowered.program.name = Title(names[i].name());
     if (!keep_results) lowered.program.results.clear();
     TF_RETURN_IF_ERROR(ToAbsl(RunPasses(options, &lowered.program)));
     compiled->model.programs.push_back(std::move(lowered.program));

@@ -1,6 +1,10 @@
-#include <sstream>
+#include <algorithm>
 #include <string>
+#include <vector>
 
+#include "cc/core/label.h"
+#include "cc/core/overlaps.h"
+#include "cc/core/status.h"
 #include "cc/kernels/compile.h"
 #include "tensorflow/core/framework/op_kernel.h"
 
@@ -28,65 +32,93 @@ int64_t TapeBytesPerRow(const Program& program) {
   return bytes;
 }
 
-const char* ToString(NodeKind kind) {
-  switch (kind) {
-    case NodeKind::kGather:
-      return "gather";
-    case NodeKind::kScatter:
-      return "scatter";
-    case NodeKind::kPull:
-      return "pull";
-    case NodeKind::kPush:
-      return "push";
-    case NodeKind::kScatterGrad:
-      return "scatter_grad";
-    case NodeKind::kGatherGrad:
-      return "gather_grad";
-    case NodeKind::kPullGrad:
-      return "pull_grad";
-    case NodeKind::kPushGrad:
-      return "push_grad";
-    case NodeKind::kVertexIds:
-      return "vertex_ids";
-    case NodeKind::kMatMul:
-      return "matmul";
-    case NodeKind::kWeightGrad:
-      return "weight_grad";
-    case NodeKind::kSumRows:
-      return "sum_rows";
-    case NodeKind::kSumColumns:
-      return "sum_columns";
-    case NodeKind::kElementwise:
-      return "elementwise";
-    case NodeKind::kCopy:
-      return "copy";
-    case NodeKind::kZero:
-      return "zero";
-    case NodeKind::kGroup:
-      return "group";
-    case NodeKind::kForeign:
-      return "tensorflow";
+std::string Quoted(const std::string& text) {
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') quoted += '\\';
+    quoted += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
   }
-  return "unknown";
+  return quoted + "\"";
 }
 
-// Names of traced nodes hold no character that JSON would have to escape.
-std::string ToJson(const Program& program) {
-  std::ostringstream out;
-  out << "{\"tape_bytes_per_row\": " << TapeBytesPerRow(program)
-      << ", \"nodes\": [";
-  const char* separator = "";
-  for (const Node& node : program.nodes) {
-    out << separator << "{\"name\": \"" << node.name << "\", \"op\": \""
-        << node.op << "\", \"kind\": \"" << ToString(node.kind)
-        << "\", \"stage\": \"" << ToString(node.stage) << "\", \"native\": "
-        << (node.kind == NodeKind::kForeign ? "false" : "true")
-        << ", \"index\": " << node.index << "}";
-    separator = ", ";
-  }
-  out << "]}";
-  return out.str();
+// "[1, 2]".
+template <typename T>
+std::string List(const std::vector<T>& parts) {
+  std::string text = "[";
+  for (const T& part : parts) text += StrCat(text.size() > 1 ? ", " : "", part);
+  return text + "]";
 }
+
+// Writes a program as JSON. Numbers its operators: nodes, and in place of a
+// group its members.
+class Writer {
+ public:
+  explicit Writer(const Program& program)
+      : program_(program),
+        overlaps_(program),
+        writers_(program.symbols.size()) {}
+
+  std::string Run() {
+    std::vector<std::string> nodes;
+    for (const Node& node : program_.nodes) nodes.push_back(Describe(node));
+    return StrCat("{\"tape_bytes_per_row\": ", TapeBytesPerRow(program_),
+                  ", \"nodes\": ", List(nodes), "}");
+  }
+
+ private:
+  std::string Describe(const Node& node) {
+    const bool adds = AddsInPlace(node);
+    std::vector<std::string> members;
+    for (const Node& member : node.members) {
+      members.push_back(StrCat("{", Operator(member), "}"));
+    }
+    std::vector<std::string> merged;
+    for (const std::string& name : node.merged) merged.push_back(Quoted(name));
+    const bool native = node.kind != NodeKind::kForeign;
+    return StrCat(
+        "{\"kind\": \"", ToString(node.kind), "\", \"stage\": \"",
+        ToString(node.stage), "\", \"native\": ", native ? "true" : "false",
+        ", \"index\": ", node.index, ", \"label\": ", Quoted(node.label),
+        ", \"adds\": ", adds ? "true" : "false", ", \"merged\": ", List(merged),
+        ", \"members\": ", List(members), ", ",
+        members.empty() ? Operator(node)
+                        : StrCat("\"name\": ", Quoted(node.name),
+                                 ", \"op\": ", Quoted(node.op)),
+        "}");
+  }
+
+  // Sums over rows add to what another has written to the same place.
+  bool AddsInPlace(const Node& node) const {
+    const bool sums =
+        node.kind == NodeKind::kWeightGrad || node.kind == NodeKind::kSumRows;
+    return node.accumulate || (sums && !writers_[node.outputs[0]].empty());
+  }
+
+  // One operator, and which others it waits for.
+  std::string Operator(const Node& node) {
+    std::vector<int> after;
+    for (int id : node.inputs) AddWriters(id, &after);
+    if (AddsInPlace(node)) AddWriters(node.outputs[0], &after);
+    std::sort(after.begin(), after.end());
+    after.erase(std::unique(after.begin(), after.end()), after.end());
+    for (int id : node.outputs) writers_[id].push_back(count_);
+    return StrCat("\"id\": ", count_++, ", \"name\": ", Quoted(node.name),
+                  ", \"op\": ", Quoted(node.op), ", \"after\": ", List(after));
+  }
+
+  void AddWriters(int id, std::vector<int>* after) const {
+    for (int other : overlaps_.of(id)) {
+      after->insert(after->end(), writers_[other].begin(),
+                    writers_[other].end());
+    }
+  }
+
+  const Program& program_;
+  const Overlaps overlaps_;
+  // Per symbol, the operators so far that write to it.
+  std::vector<std::vector<int>> writers_;
+  int count_ = 0;
+};
 
 class DescribeOp : public OpKernel {
  public:
@@ -97,7 +129,7 @@ class DescribeOp : public OpKernel {
     description_ = "[";
     for (const Program& program : compiled.model.programs) {
       if (description_.size() > 1) description_ += ", ";
-      description_ += ToJson(program);
+      description_ += Writer(program).Run();
     }
     description_ += "]";
   }

@@ -11,6 +11,7 @@
 #include "cc/core/program_run.h"
 #include "cc/core/storage_pool.h"
 #include "cc/engine/engine.h"
+#include "cc/kernels/profiler_tracer.h"
 #include "tensorflow/core/framework/op_kernel.h"
 
 namespace cavs {
@@ -37,6 +38,7 @@ class Step {
   Team team_;
   SerialWorkers alone_;
   const CpuBackend backend_, serial_;
+  ProfilerTracer tracer_;
   Environment environment_;
 };
 

@@ -190,9 +190,14 @@ REGISTER_OP("CavsDescribe")
     .SetIsStateful()
     .SetShapeFn(::tensorflow::shape_inference::ScalarShape)
     .Doc(R"doc(
-Says how CavsForward or CavsBackward runs traced functions, as JSON: one list per
-function of {name, op, kind, stage, native, index}, and the bytes per row kept on
-the tape.
+Says how CavsForward or CavsBackward runs traced functions, as JSON: per function the
+bytes per row kept on the tape, and the nodes in the order in which they run.
+
+A node is {name, op, kind, stage, native, index, label, adds, merged, members}: its
+label says in words what it computes; `adds` that it adds to what others wrote;
+`merged` names the products that became part of this one. An operator, that is a
+node or, in place of a fused group, each of its members, has an `id` too, and in
+`after` the ids of the operators that it reads from or adds to.
 
 description: Scalar.
 vertex_functions: Traced vertex functions, or derivatives.

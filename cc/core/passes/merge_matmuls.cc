@@ -172,6 +172,7 @@ class Merger {
                                              : MoveSideBySide(joined);
     if (whole < 0) return;
     for (size_t j = 1; j < joined.size(); ++j) {
+      node(first).merged.push_back(node(joined[j]).name);
       const std::vector<int>& from = node(joined[j]).inputs;
       std::vector<int>& to = node(first).inputs;
       to.insert(to.end(), from.begin() + 1, from.end());

@@ -1,5 +1,6 @@
 #include "cc/core/passes/run_passes.h"
 
+#include "cc/core/label.h"
 #include "cc/core/passes/find_zeros.h"
 #include "cc/core/passes/fuse_elementwise.h"
 #include "cc/core/passes/merge_matmuls.h"
@@ -15,6 +16,7 @@ Status RunPasses(const PassOptions& options, Program* program) {
   if (options.fuse) FuseElementwise(program);
   PlanMemory(program);
   PlanPhases(program);
+  for (Node& node : program->nodes) node.label = Label(node);
   return Status();
 }
 

@@ -16,7 +16,7 @@ struct PassOptions : ClassifyOptions {
   bool skip_zeros = true;  // See find_zeros.h.
 };
 
-// All passes, in order. Fails as Classify() does.
+// All passes, in order; then labels the nodes. Fails as Classify() does.
 Status RunPasses(const PassOptions& options, Program* program);
 
 }  // namespace cavs

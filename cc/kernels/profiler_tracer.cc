@@ -1,0 +1,26 @@
+#include "cc/kernels/profiler_tracer.h"
+
+#include "tsl/profiler/lib/traceme.h"
+
+namespace cavs {
+namespace {
+
+using ::tsl::profiler::TraceMe;
+using ::tsl::profiler::TraceMeEncode;
+
+// As TensorFlow's own operators: recorded unless the user asks for less.
+constexpr int kLevel = ::tsl::profiler::TraceMeLevel::kInfo;
+
+}  // namespace
+
+bool ProfilerTracer::IsActive() { return TraceMe::Active(kLevel); }
+
+int64_t ProfilerTracer::Begin(Stage stage, const std::string& name) {
+  return TraceMe::ActivityStart(
+      [&] { return TraceMeEncode(name, {{"stage", ToString(stage)}}); },
+      kLevel);
+}
+
+void ProfilerTracer::End(int64_t id) { TraceMe::ActivityEnd(id); }
+
+}  // namespace cavs
