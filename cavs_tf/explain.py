@@ -6,36 +6,44 @@ import json
 import numpy as np
 
 from cavs_tf._library import ops
+from cavs_tf._stages import STAGES
 from cavs_tf.options import PASSES
-
-_STAGES = {
-    "prologue": "once, before the first task: no vertex is involved",
-    "eager": "over all vertices before the first task: depends on no gathered state",
-    "critical": "task by task: on a path from gather to scatter",
-    "lazy": "over all vertices after the last task: no scattered state depends on it",
-    "epilogue": "once, after the last task: needs finished sums over vertices",
-}
 
 
 def explain(model, graphs=None, inputs=None) -> str:
     """The text of `GraphSupport.explain`."""
+    lines, tape_bytes = [], []
+    for program in describe(model, graphs, inputs):
+        if program["nodes"] is None:
+            lines += [f"{program['title']}: none. {program['error']}", ""]
+            continue
+        lines += [program["title"], *_operators(program["nodes"]), ""]
+        if program["title"].startswith("F "):
+            tape_bytes.append(program["tape_bytes_per_row"])
+    if graphs is not None:
+        lines += _tasks(model, graphs, tape_bytes)
+    return "\n".join(lines)
+
+
+def describe(model, graphs=None, inputs=None) -> list[dict]:
+    """How F and then dF of every vertex type run, as `CavsDescribe` says, with a title each.
+
+    Instead of dF there is one whose nodes are None, with the error, if there is none.
+    """
     if inputs is not None or model.last_functions() is None:
         pulls, _ = model.prepare(graphs, inputs)
         functions = model.functions_for(pulls)
     else:
         functions = model.last_functions()
-    lines, tape_bytes = [], []
+    programs = []
     for title, pairs in (("F", functions.forward), ("dF", functions.backward)):
         if not pairs:
-            lines += [f"{title}: none. {functions.gradient_error}", ""]
+            error = functions.gradient_error
+            programs.append({"title": title, "nodes": None, "error": error})
             continue
         for traced, program in zip(functions.traced, _describe(model, pairs), strict=True):
-            lines += [f"{title} of {traced.name}", *_operators(program["nodes"]), ""]
-            if title == "F":
-                tape_bytes.append(program["tape_bytes_per_row"])
-    if graphs is not None:
-        lines += _tasks(model, graphs, tape_bytes)
-    return "\n".join(lines)
+            programs.append({"title": f"{title} of {traced.name}"} | program)
+    return programs
 
 
 def _describe(model, pairs):
@@ -49,18 +57,28 @@ def _describe(model, pairs):
 
 def _operators(nodes):
     lines = []
-    for stage, meaning in _STAGES.items():
-        names = collections.Counter(_label(n) for n in nodes if n["stage"] == stage)
-        if names:
-            shown = ", ".join(n if c == 1 else f"{c} x {n}" for n, c in names.items())
-            lines.append(f"  {stage:8} ({meaning}):\n    {shown}")
+    for stage, meaning in STAGES.items():
+        here = [node for node in nodes if node["stage"] == stage]
+        if here:
+            lines += [f"  {stage:8} ({meaning}):", *_stage_lines(here)]
     fallbacks = [f"{n['name']} ({n['op']})" for n in nodes if not n["native"]]
     lines.append(f"  by TensorFlow's own kernels: {', '.join(fallbacks) or 'none'}")
     return lines
 
 
+def _stage_lines(nodes):
+    """Operators as they are on one line; each that a pass made of several on its own."""
+    made = [n for n in nodes if n["members"] or n["merged"]]
+    plain = collections.Counter(_label(n) for n in nodes if n not in made)
+    shown = ", ".join(n if c == 1 else f"{c} x {n}" for n, c in plain.items())
+    lines = [f"    {shown}"] if shown else []
+    for title, key in (("merged", "merged"), ("fused", "members")):
+        lines += [f"    {title}: {_label(n)}" for n in made if n[key]]
+    return lines
+
+
 def _label(node):
-    return f"{node['kind']}({node['index']})" if node["index"] >= 0 else node["op"]
+    return f"{node['label']} adding in place" if node["adds"] else node["label"]
 
 
 def _tasks(model, graphs, tape_bytes):

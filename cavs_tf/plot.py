@@ -1,4 +1,6 @@
-"""Pictures of schedules and of training. Needs matplotlib: the extra `[plot]`.
+"""Pictures of schedules, of what runs in a step, and of training.
+
+Needs matplotlib: the extra `[plot]`.
 
 Every function returns a `matplotlib.figure.Figure` that belongs to the caller; pyplot and
 its global state are not used.
@@ -8,7 +10,13 @@ import os
 
 import numpy as np
 
-from cavs_tf._timeline import timeline as timeline
+from cavs_tf._profile import record
+from cavs_tf._run_timeline import draw_run
+from cavs_tf._timeline import timeline as draw_trace
+from cavs_tf._trace import Trace
+from cavs_tf._vertex_picture import draw_programs, picture_size
+from cavs_tf.explain import describe
+from cavs_tf.graph_support import GraphSupport
 from cavs_tf.graphs import GraphBatch
 from cavs_tf.schedule import Schedule
 
@@ -62,6 +70,103 @@ def schedule(graphs, path=None, *, type_names=(), axes=None):
     if len(used) > 1:
         axes.legend(frameon=False)
     return _finish(axes, path)
+
+
+def timeline(source, graphs=None, inputs=None, path=None):
+    """Draws what ran when and where: of a model's step, or in an engine's trace.
+
+    Of a model: its call, and its gradient if it has weights, after a first call that is not
+    shown. A row per thread; operators are bars, coloured by stage, and behind them, paler, are
+    the stages and tasks that they are a part of. Uses TensorFlow's profiler: no other profile may
+    be in progress.
+
+    Of a trace: a row per worker or stream, and on it a bar per operation.
+
+    Args:
+      source: A `GraphSupport` or another layer that is called with graphs, or a model that is
+        called with one argument; or the `Trace` of `Engine.stop_trace()`.
+      graphs, inputs: What the model is called with. Not for a trace, whose second argument
+        may be the path.
+      path: As for `schedule`.
+
+    Returns:
+      The figure.
+
+    Raises:
+      ImportError: If matplotlib is not there.
+
+    >>> import cavs_tf as cavs
+    >>> model = cavs.keras.TreeLSTM(units=8)
+    >>> trees = GraphBatch.complete_tree(depth=3, num_graphs=4)
+    >>> picture = timeline(model, trees, np.ones([60, 8], "float32"))
+    >>> picture.axes[0].get_yticklabels()[0].get_text()
+    'the calling thread'
+
+    >>> from cavs_tf.engine import Engine
+    >>> with Engine(policy="naive") as engine:
+    ...     engine.start_trace()
+    ...     engine.push(lambda: None, name="nothing")
+    ...     picture = timeline(engine.stop_trace())
+    >>> [label.get_text() for label in picture.axes[0].get_yticklabels()]
+    ['the pushing thread']
+    """
+    if isinstance(source, Trace):
+        return draw_trace(source, graphs if path is None else path)
+    if graphs is None:
+        raise ValueError(
+            "graphs: got None but expected what the model is called with. Call "
+            "timeline(model, graphs, inputs)."
+        )
+    picture = _figure((14, 4))
+    draw_run(record(source, graphs, inputs), picture)
+    if path is not None:
+        save(picture, path)
+    return picture
+
+
+def vertex_function(model, path=None):
+    """Draws F and dF of every vertex type, like Figure 7 of arXiv:1712.04048.
+
+    Operators stand from left to right by dependency, coloured by when they run: once, eager,
+    critical (task by task) or lazy. A frame holds a group that is fused into one kernel, a
+    thick box is several products that were merged into one, and "+=" is a sum that is formed
+    in place. `GraphSupport.explain` says the same in words.
+
+    Args:
+      model: A `GraphSupport`, or a layer around one, such as `cavs_tf.keras.TreeLSTM`.
+        It must have been called, so that its functions are traced.
+      path: As for `schedule`.
+
+    Returns:
+      The figure: axes for every F, then for every dF.
+
+    Raises:
+      ImportError: If matplotlib is not there.
+      ValueError: If `model` is neither, or was not called.
+
+    >>> import cavs_tf as cavs
+    >>> tree_lstm = cavs.keras.TreeLSTM(units=8)
+    >>> roots = tree_lstm(GraphBatch.complete_tree(depth=1), np.ones([3, 8], "float32"))
+    >>> picture = vertex_function(tree_lstm)
+    >>> [axes.get_title(loc="left") for axes in picture.axes]
+    ['F of TreeLSTMCell.vertex', 'dF of TreeLSTMCell.vertex']
+    """
+    cell = getattr(model, "cell", model)
+    if not isinstance(cell, GraphSupport):
+        raise ValueError(
+            f"model: got {type(model).__name__} but expected a GraphSupport or a layer around "
+            "one. Of a Keras model, take the layer that is called with graphs."
+        )
+    if cell.last_functions() is None:
+        raise ValueError(
+            f"model: got {cell.name}, which was never called, but expected traced vertex "
+            "functions. Call it with graphs and inputs first."
+        )
+    programs = [p for p in describe(cell) if p["nodes"]]
+    picture = draw_programs(programs, _figure(picture_size(programs)))
+    if path is not None:
+        save(picture, path)
+    return picture
 
 
 def history(curves, path=None, *, title="Loss per epoch", ylabel="loss", axes=None):

@@ -37,10 +37,10 @@ Status ProgramRun::RunTask(const ChunkRows& chunk, int64_t task, int64_t first,
   return RunStage(Stage::kCritical, at);
 }
 
-std::string ProgramRun::Title(Stage stage, int64_t count, int64_t task) const {
-  return StrCat(stage == Stage::kCritical ? StrCat("task ", task)
+std::string ProgramRun::Title(Stage stage, const Place& at) const {
+  return StrCat(stage == Stage::kCritical ? StrCat("task ", at.task)
                                           : std::string(ToString(stage)),
-                ": ", count, " rows of ", program_.name);
+                ": ", at.count, " rows of ", program_.name);
 }
 
 // By rows if every worker gets a few blocks of them; else by columns.

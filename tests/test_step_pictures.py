@@ -1,0 +1,157 @@
+"""Pictures of what runs in a step: `plot.timeline` of a model, `plot.vertex_function`."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import cavs_tf as cavs
+from cavs_tf import plot
+from cavs_tf._profile import record
+from cavs_tf._stages import STAGES
+from cavs_tf._vertex_layout import lay_out, operators
+from cavs_tf.explain import describe
+from tests.cells import STATE, Fallback, Typed, inputs_for
+
+pytest.importorskip("matplotlib")
+
+TREES = cavs.GraphBatch.complete_tree(depth=2, num_graphs=3)
+INPUTS = np.ones([21, 8], "float32")
+
+
+class Gates(cavs.GraphSupport):
+    """Gates one by one, which `merge` and `fuse` put together."""
+
+    def __init__(self, **kwargs):
+        super().__init__(state_size=16, arity=1, **kwargs)
+        self.first = tf.keras.layers.Dense(16, use_bias=False, name="first")
+        self.second = tf.keras.layers.Dense(16, use_bias=False, name="second")
+        self.recurrent = tf.keras.layers.Dense(16, use_bias=False, name="recurrent")
+
+    def vertex(self):
+        x = self.pull()
+        gate = tf.sigmoid(self.first(x) + self.recurrent(self.gather(0)))
+        self.scatter(gate * tf.tanh(self.second(x)))
+
+
+def called(make, **arguments):
+    if make is cavs.keras.TreeLSTMCell:
+        arguments["units"] = 8
+    cell = make(**arguments)
+    own = INPUTS[:3] if make in (Gates, cavs.keras.TreeLSTMCell) else None
+    inputs = inputs_for(cell, 3, "float32", 0) if own is None else own
+    cell(cavs.GraphBatch.chain([3]), inputs)
+    return cell
+
+
+def tree_lstm():
+    return cavs.keras.TreeLSTM(8, name="tree")
+
+
+def test_profile_holds_stages_tasks_and_operators_by_name():
+    panels = record(tree_lstm(), TREES, INPUTS)
+    names = {span.name: span.stage for span in panels["forward"]}
+    assert names["eager: 21 rows of TreeLSTMCell.vertex"] == "eager"
+    assert names["task 0: 12 rows of TreeLSTMCell.vertex"] == "critical"
+    assert names["task 2: 3 rows of TreeLSTMCell.vertex"] == "critical"
+    assert names["gather(1)"] == "critical"
+    assert names["push(0)"] == "lazy"
+    assert any(name.startswith("group of ") for name in names)
+    backward = [span.name for span in panels["backward"] if span.name.startswith("task ")]
+    assert backward == [
+        f"task {task}: {rows} rows of TreeLSTMCell.vertex_gradient"
+        for task, rows in ((2, 3), (1, 6), (0, 12))
+    ]
+
+
+def test_profile_of_foreign_operators_has_their_names():
+    cell = Fallback()
+    spans = record(cell, TREES, inputs_for(cell, 21, "float32", 0))["forward"]
+    assert "Softmax" in {span.name for span in spans}
+
+
+def test_timeline_draws_a_panel_per_pass(tmp_path):
+    figure = plot.timeline(tree_lstm(), TREES, INPUTS, path=tmp_path / "timeline.png")
+    titles = [axes.get_title(loc="left") for axes in figure.axes]
+    assert titles == ["forward", "backward"]
+    assert figure.axes[0].get_yticklabels()[0].get_text() == "the calling thread"
+    assert (tmp_path / "timeline.png").stat().st_size > 1000
+
+
+def test_timeline_of_what_has_no_weights_is_of_the_forward_pass():
+    cell = cavs.vertex_function(state_size=1, arity=2)(lambda v: v.scatter(v.pull() + v.gather(0)))
+    figure = plot.timeline(cell, TREES, np.ones([21, 1], "float32"))
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["forward"]
+
+
+def test_timeline_of_a_model_needs_graphs():
+    with pytest.raises(ValueError, match="graphs: got None but expected what the model is called"):
+        plot.timeline(tree_lstm())
+
+
+def test_description_says_what_waits_for_what():
+    forward = describe(called(Gates))[0]["nodes"]
+    flat = [operator for node in forward for operator in operators(node)]
+    assert [operator["id"] for operator in flat] == list(range(len(flat)))
+    assert all(before < o["id"] for o in flat for before in o["after"])
+    by_name = {operator["name"]: operator for operator in flat}
+    gather = next(o["id"] for node in forward if node["kind"] == "gather" for o in operators(node))
+    product = next(node for node in forward if node["kind"] == "matmul" and node["adds"])
+    sigmoid = next(o for o in by_name.values() if o["op"] == "Sigmoid")
+    assert gather in product["after"] and product["id"] in sigmoid["after"]
+
+
+def test_explain_names_merged_products_and_fused_groups():
+    text = called(Gates).explain()
+    assert "merged: MatMul x2 (first_1, second_1)" in text
+    assert "MatMul adding in place" in text
+    assert "fused: group of 2: Sigmoid, Mul" in text
+    plain = called(Gates, options=cavs.Options(merge=False, fuse=False)).explain()
+    assert "merged: " not in plain and "fused: " not in plain and "adding in" not in plain
+
+
+@pytest.mark.parametrize("fuse", [True, False])
+@pytest.mark.parametrize("make", [Gates, Typed, Fallback, cavs.keras.TreeLSTMCell])
+def test_layout_follows_dependencies_and_nothing_overlaps(make, fuse):
+    for program in describe(called(make, options=cavs.Options(fuse=fuse))):
+        boxes = lay_out(program["nodes"])
+        assert len(boxes) == len(program["nodes"])
+        places = {i: place for box in boxes for i, place in box.places.items()}
+        for box in boxes:
+            for operator in operators(box.node):
+                x = places[operator["id"]][0]
+                assert all(places[before][0] < x for before in operator["after"])
+        cells = [
+            (box.x + i, box.y + j)
+            for box in boxes
+            for i in range(box.width)
+            for j in range(box.height)
+        ]
+        assert len(cells) == len(set(cells))
+        stages = [box.node["stage"] for box in sorted(boxes, key=lambda box: box.x)]
+        assert stages == sorted(stages, key=list(STAGES).index)
+
+
+def test_vertex_function_draws_every_type_and_derivative(tmp_path):
+    cell = called(Typed)
+    path = tmp_path / "cell.png"
+    figure = plot.vertex_function(cell, path)
+    names = [f"Typed.{name}" for name in cell.vertex_types]
+    titles = [axes.get_title(loc="left") for axes in figure.axes]
+    assert titles == [f"F of {name}" for name in names] + [f"dF of {name}" for name in names]
+    assert path.stat().st_size > 1000
+
+
+def test_vertex_function_marks_groups_products_and_sums():
+    figure = plot.vertex_function(called(Gates))
+    texts = {text.get_text() for text in figure.axes[0].texts}
+    assert {"MatMul x2", "MatMul +=", "gather\n(0)", "Sigmoid", "eager", "critical"} <= texts
+
+
+def test_vertex_function_of_what_was_never_called_is_rejected():
+    with pytest.raises(ValueError, match="model: got gates, which was never called, but expected"):
+        plot.vertex_function(Gates(name="gates"))
+
+
+def test_vertex_function_of_what_has_none_is_rejected():
+    with pytest.raises(ValueError, match="model: got Dense but expected a GraphSupport or a layer"):
+        plot.vertex_function(tf.keras.layers.Dense(STATE))
