@@ -9,8 +9,15 @@ from hypothesis import strategies as st
 import cavs_tf as cavs
 from tests import cells
 
+PASSES = ("eager", "lazy", "merge", "fuse", "skip_zeros")
 SWITCHES = [
-    cavs.Options(eager=eager, lazy=lazy) for eager in (True, False) for lazy in (True, False)
+    cavs.Options(),
+    cavs.Options(eager=False, lazy=False),
+    *(cavs.Options(**{name: False}) for name in PASSES),
+    cavs.Options(**dict.fromkeys(PASSES, False)),
+    cavs.Options(streams=2),
+    cavs.Options(streams=2, merge=False, fuse=False),
+    cavs.Options(micro_batch=2),
 ]
 
 
