@@ -113,7 +113,8 @@ class Merger {
     return true;
   }
 
-  // The same of sums over rows, which add up anyway.
+  // The same of sums over rows, which add up anyway. Of one kind only: each
+  // has tiles of its own.
   void AddSums(size_t i) {
     const Node& n = node(i);
     if (removed_[i] || !n.adds || n.outputs.size() != 1) return;
@@ -129,8 +130,9 @@ class Merger {
         return;
       }
       for (size_t writer : Touching(id, true)) {
-        if (node(writer).kind != NodeKind::kWeightGrad &&
-            node(writer).kind != NodeKind::kSumRows) {
+        const NodeKind kind = node(writer).kind;
+        if ((kind != NodeKind::kWeightGrad && kind != NodeKind::kSumRows) ||
+            (!writers.empty() && kind != node(writers[0]).kind)) {
           return;
         }
         writers.push_back(writer);
