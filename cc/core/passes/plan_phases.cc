@@ -135,6 +135,10 @@ class Planner {
     for (int id : n.outputs) {
       if (!IsAligned(id, unit)) return false;
     }
+    // A group that nobody reads has no outputs.
+    for (const Node& member : n.members) {
+      if (symbol(member.outputs[0]).columns() % unit != 0) return false;
+    }
     if (n.kind == NodeKind::kMatMul) return true;
     for (int id : n.inputs) {
       if (symbol(id).kind != SymbolKind::kRows) continue;

@@ -227,6 +227,18 @@ TEST(RunPassesTest, SumsMayBeAddedUpOverSeveralStages) {
   ExpectMatchesOracle(MakeCell(std::move(f.program), std::move(b.program), 16));
 }
 
+// Nobody reads what is computed: nothing of it is in memory.
+TEST(RunPassesTest, OperatorsThatNobodyReadsDoNoHarm) {
+  Sketch f;
+  const int h = f.Gather(0, 32), x = f.Pull(0, 1);
+  const int y = f.Call(E::kTanh, f.MatMul(h, f.Capture(0, {32, 32})));
+  f.Call(E::kNeg, f.Call(E::kMul, x, f.Capture(1, {5})));
+  f.Call(E::kNeg, f.Call(E::kMul, f.View(h, 3, 1), f.Capture(1, {5})));
+  f.Scatter(y);
+  f.Push(0, y);
+  ExpectForwardMatchesOracle(std::move(f.program), 32);
+}
+
 // One column of what a worker's neighbours compute stands for all.
 TEST(RunPassesTest, AColumnThatAnotherWorkerOwnsMayBeBroadcast) {
   Sketch f;
