@@ -15,12 +15,11 @@ Overlaps::Overlaps(const Program& program) {
   for (const std::vector<int>& same_root : members) {
     for (int a : same_root) {
       for (int b : same_root) {
-        if (offset[a] < offset[b] + program.symbols[b].columns() &&
-            offset[b] < offset[a] + program.symbols[a].columns()) {
-          of_[a].push_back(b);
-        }
+        const bool overlap =
+            offset[a] < offset[b] + program.symbols[b].columns() &&
+            offset[b] < offset[a] + program.symbols[a].columns();
+        if (a == b || overlap) of_[a].push_back(b);
       }
-      if (of_[a].empty()) of_[a].push_back(a);
     }
   }
 }

@@ -1,0 +1,66 @@
+#include "cc/core/overlaps.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "tests/cc/core/sketch.h"
+
+namespace cavs {
+namespace {
+
+using Ids = std::vector<int>;
+
+TEST(OverlapsTest, PiecesOverlapTheWholeAndNotOneAnother) {
+  Sketch f;
+  const int whole = f.Rows(8), other = f.Rows(8);
+  const int left = f.View(whole, 0, 4), right = f.View(whole, 4, 4);
+  const int across = f.View(whole, 3, 2);
+  const Overlaps overlaps(f.program);
+  EXPECT_EQ(overlaps.of(whole), (Ids{whole, left, right, across}));
+  EXPECT_EQ(overlaps.of(left), (Ids{whole, left, across}));
+  EXPECT_EQ(overlaps.of(right), (Ids{whole, right, across}));
+  EXPECT_EQ(overlaps.of(across), (Ids{whole, left, right, across}));
+  EXPECT_EQ(overlaps.of(other), Ids{other});
+}
+
+TEST(OverlapsTest, ViewsOfViewsLieWhereTheirRootSays) {
+  Sketch f;
+  const int whole = f.Rows(12);
+  const int middle = f.View(whole, 4, 6);
+  const int inner = f.View(middle, 2, 2);  // [6, 8) of the whole.
+  const int before = f.View(whole, 0, 6), after = f.View(whole, 8, 4);
+  const int same = f.View(whole, 6, 2);
+  const Overlaps overlaps(f.program);
+  EXPECT_EQ(overlaps.of(inner), (Ids{whole, middle, inner, same}));
+  EXPECT_EQ(overlaps.of(before), (Ids{whole, middle, before}));
+  EXPECT_EQ(overlaps.of(after), (Ids{whole, middle, after}));
+}
+
+TEST(OverlapsTest, WhatHasNoElementsOverlapsItself) {
+  Sketch f;
+  const int empty = f.Rows(0), whole = f.Rows(4);
+  const int piece = f.View(whole, 2, 0);
+  const Overlaps overlaps(f.program);
+  EXPECT_EQ(overlaps.of(empty), Ids{empty});
+  const Ids& own = overlaps.of(piece);
+  EXPECT_EQ(std::count(own.begin(), own.end(), piece), 1);
+}
+
+TEST(OverlapsTest, AnyMarkedAsksForOverlappingSymbolsToo) {
+  Sketch f;
+  const int whole = f.Rows(8), other = f.Rows(8);
+  const int left = f.View(whole, 0, 4), right = f.View(whole, 4, 4);
+  const Overlaps overlaps(f.program);
+  std::vector<bool> mark(f.program.symbols.size(), false);
+  EXPECT_FALSE(overlaps.AnyMarked(mark, {whole, other, left, right}));
+  mark[left] = true;
+  EXPECT_TRUE(overlaps.AnyMarked(mark, {whole}));
+  EXPECT_TRUE(overlaps.AnyMarked(mark, {other, left}));
+  EXPECT_FALSE(overlaps.AnyMarked(mark, {other, right}));
+  EXPECT_FALSE(overlaps.AnyMarked(mark, {}));
+}
+
+}  // namespace
+}  // namespace cavs
