@@ -125,7 +125,8 @@ class Buffer {
   std::vector<char> memory_;
 };
 
-inline Schedule MakeSchedule(const Graph& graph, const Cell& cell) {
+inline Schedule MakeSchedule(const Graph& graph, const Cell& cell,
+                             ScheduleOptions options = {}) {
   std::vector<int32_t> child_splits = {0}, child_ids, graph_splits = {0};
   for (const std::vector<int>& list : graph.children) {
     child_ids.insert(child_ids.end(), list.begin(), list.end());
@@ -139,7 +140,7 @@ inline Schedule MakeSchedule(const Graph& graph, const Cell& cell) {
   Schedule schedule;
   const Status status =
       MakeSchedule({child_splits, child_ids, graph_splits, types}, cell.arity,
-                   cell.num_types(), Policy::kDepth, &schedule);
+                   cell.num_types(), options, &schedule);
   EXPECT_TRUE(status.ok()) << status.message();
   return schedule;
 }
@@ -168,10 +169,11 @@ class CellExecutor {
   const StoragePool& pool() const { return *pool_; }
 
   // Both passes.
-  Results Run(const Experiment& in, const Environment& environment) const {
+  Results Run(const Experiment& in, const Environment& environment,
+              ScheduleOptions options = {}) const {
     Tape tape;
     Results results;
-    const Schedule schedule = MakeSchedule(in.graph(), cell_);
+    const Schedule schedule = MakeSchedule(in.graph(), cell_, options);
     Status status = Forward(in, schedule, environment, &tape, &results);
     EXPECT_TRUE(status.ok()) << status.message();
     if (!status.ok()) return {};

@@ -213,6 +213,51 @@ TEST(ExecutorTest, RandomProgramsMatchTheOracle) {
   }
 }
 
+TEST(ExecutorTest, MicroBatchesMatchTheOracleInTrainingAndInference) {
+  for (uint32_t seed = 0; seed < 60 && !HasFailure(); ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    std::mt19937 random(seed);
+    const int num_types = 1 + seed % 3;
+    const Cell cell = RandomCell(DType::kFloat64, num_types, &random);
+    std::vector<Graph> graphs;
+    for (int i = 0; i < 7; ++i) {
+      graphs.push_back(i % 2 ? RandomDag(1 + random() % 9, cell.arity, &random)
+                             : Chain(random() % 6));
+    }
+    const Experiment experiment(
+        cell, WithRandomTypes(Join(graphs), num_types, &random), seed);
+    const Results want = experiment.RunOracle();
+    const Results pushes(want.begin(), want.begin() + cell.pushes.size());
+    ThreadedWorkers workers(2);
+    SerialWorkers alone;
+    const CpuBackend backend(&workers), serial(&alone);
+    Environment environment;
+    environment.backend = &backend;
+    if (seed % 2) environment.workers = &workers;
+    environment.serial = &serial;
+    environment.nanos_to_share = 0;
+    for (int micro_batch : {1, 2, 3}) {
+      const ScheduleOptions options(seed % 5 ? Policy::kDepth : Policy::kRatio,
+                                    micro_batch);
+      for (bool fused : {false, true}) {
+        PassOptions passes;
+        passes.merge = passes.fuse = fused;
+        const CellExecutor executor(cell, passes);
+        ExpectNear(executor.Run(experiment, environment, options), want,
+                   ToleranceOf(cell.dtype));
+        Results inference;
+        const Schedule schedule =
+            MakeSchedule(experiment.graph(), cell, options);
+        ASSERT_TRUE(
+            executor
+                .Forward(experiment, schedule, environment, nullptr, &inference)
+                .ok());
+        ExpectNear(inference, pushes, ToleranceOf(cell.dtype));
+      }
+    }
+  }
+}
+
 TEST(ExecutorTest, EveryWorkerCountGivesTheSameNumbers) {
   const Cell cell = TreeLstmCell(DType::kFloat64, 40, 64);
   std::mt19937 random(5);
