@@ -176,6 +176,104 @@ TEST_P(GemmTest, LongSumsAreAddedSliceBySlice) {
   });
 }
 
+// A column of a weight, or of its transpose.
+template <typename T>
+double Weight(const Matrix<T>& w, bool transpose, int64_t row, int64_t column) {
+  return transpose ? w.at(column, row) : w.at(row, column);
+}
+
+// Weights of several widths, all but the last multiples of the grain.
+TEST_P(GemmTest, WeightsPackedSideBySideGiveTheirProductsSideBySide) {
+  for (int count : {1, 3}) {
+    ThreadedWorkers workers(count);
+    const CpuBackend backend(&workers, GetParam());
+    ForFloatTypes([&](auto zero) {
+      using T = decltype(zero);
+      const DType dtype = DTypeOf<T>();
+      const int64_t grain = backend.ColumnGrain(dtype);
+      for (bool transpose : {false, true}) {
+        for (int64_t k : {1, 5, 300}) {
+          for (int64_t last : {int64_t{1}, grain - 1, grain, 3 * grain + 2}) {
+            const std::vector<int64_t> widths = {grain, 5 * grain, 2 * grain,
+                                                 last};
+            const int64_t n = 8 * grain + last, m = 13;
+            Matrix<T> a(m, k, 3), c(m, n, 5);
+            a.Fill(1);
+            Packed packed(backend.PackedBytes(dtype, k, n));
+            std::vector<Matrix<T>> weights;
+            int64_t column = 0;
+            for (int64_t width : widths) {
+              weights.emplace_back(transpose ? width : k, transpose ? k : width,
+                                   2);
+              weights.back().Fill(static_cast<uint32_t>(10 + column));
+              backend.Pack(dtype, weights.back().view(), transpose, n, column,
+                           packed.data());
+              column += width;
+            }
+            EXPECT_TRUE(packed.GuardHolds());
+            backend.MatMulPacked(dtype, a.view(), packed.data(), c.block(),
+                                 false);
+            EXPECT_TRUE(c.GuardsHold());
+            column = 0;
+            for (size_t i = 0; i < widths.size(); ++i) {
+              for (int64_t j = 0; j < widths[i]; ++j, ++column) {
+                for (int64_t row = 0; row < m; ++row) {
+                  double sum = 0;
+                  for (int64_t l = 0; l < k; ++l) {
+                    sum += a.at(row, l) * Weight(weights[i], transpose, l, j);
+                  }
+                  ASSERT_NEAR(c.at(row, column), sum,
+                              1e-6 * (1 + std::abs(sum)))
+                      << "weight " << i << ", k " << k << ", last " << last;
+                }
+              }
+            }
+          }
+        }
+      }
+    });
+  }
+}
+
+TEST_P(GemmTest, RangesOfColumnsAreThatPartOfTheProductAndNoMore) {
+  SerialWorkers workers;
+  const CpuBackend backend(&workers, GetParam());
+  ForFloatTypes([&](auto zero) {
+    using T = decltype(zero);
+    const DType dtype = DTypeOf<T>();
+    const int64_t grain = backend.ColumnGrain(dtype);
+    for (int64_t n : {grain, 6 * grain, 6 * grain + 3}) {
+      for (int64_t m : {0, 1, 5, 40}) {
+        for (bool accumulate : {false, true}) {
+          Operands<T> x(Kind::kPacked, {m, 37, n, 2});
+          Packed packed(backend.PackedBytes(dtype, 37, n));
+          backend.Pack(dtype, x.b.view(), false, n, 0, packed.data());
+          Matrix<T> whole = x.c;
+          backend.MatMulPacked(dtype, x.a.view(), packed.data(), whole.block(),
+                               accumulate);
+          for (int64_t begin = 0; begin < n; begin += grain) {
+            for (int64_t end = begin + 1; end <= n;
+                 end += std::max<int64_t>(1, grain - 1)) {
+              Matrix<T> part = x.c;
+              backend.MatMulPackedColumns(dtype, x.a.view(), packed.data(),
+                                          part.block(), begin, end, accumulate);
+              ASSERT_TRUE(part.GuardsHold());
+              for (int64_t i = 0; i < m; ++i) {
+                for (int64_t j = 0; j < n; ++j) {
+                  const bool inside = j >= begin && j < end;
+                  ASSERT_EQ(part.at(i, j), (inside ? whole : x.c).at(i, j))
+                      << "[" << m << ", " << n << "], columns " << begin
+                      << " to " << end << ", column " << j;
+                }
+              }
+            }
+          }
+        }
+      }
+    }
+  });
+}
+
 TEST_P(GemmTest, AnyNumberOfWorkersComputesTheProductAndRepeatsItsBits) {
   const Shape shapes[] = {
       {1, 512, 2048}, {200, 128, 64}, {33, 256, 200, 7}, {500, 300, 5}};
