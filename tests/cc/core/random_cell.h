@@ -108,10 +108,20 @@ class RandomProgram {
     return f_.Call(Elementwise::kTanh, x);
   }
 
+  // The same, if there is one, of rows as they come: pulled, gathered, pieces.
+  int FitRaw(int64_t columns) {
+    std::vector<int> found;
+    for (int x : rows) {
+      if (f_.columns(x) == columns) found.push_back(x);
+    }
+    if (found.empty() || Pick(2)) return Fit(columns);
+    return found[Pick(static_cast<int>(found.size()))];
+  }
+
   void AddOperator() {
     const int x = PickRows();
     const int64_t columns = f_.columns(x);
-    switch (Pick(10)) {
+    switch (Pick(13)) {
       case 0:
         rows.push_back(
             f_.Call(Pick(2) ? Elementwise::kSigmoid : Elementwise::kNeg, x));
@@ -140,6 +150,12 @@ class RandomProgram {
         return;
       case 8:
         return AddBox(x);
+      case 9:
+        return AddGates();
+      case 10:
+        return AddSumOfProducts();
+      case 11:
+        return AddSplit();
       default:
         return AddProduct();
     }
@@ -163,6 +179,66 @@ class RandomProgram {
       rows.push_back(
           f_.Foreign(CopyOp(), {boxes[i]}, f_.Rows(width_of_box_[i])));
     }
+  }
+
+  // A weight of two dimensions.
+  int PickWeight() {
+    for (;;) {
+      const int w = weights[Pick(static_cast<int>(weights.size()))];
+      if (f_.program.symbols[w].shape.size() == 2) return w;
+    }
+  }
+
+  // Some rows times `w`, or its transpose.
+  int Product(int w, bool transpose = false) {
+    const int64_t depth = f_.program.symbols[w].shape[transpose ? 1 : 0];
+    return f_.MatMul(Fit(depth), w, transpose);
+  }
+
+  // Products of one operand, some of which others read as they are.
+  void AddGates() {
+    const int w = PickWeight();
+    const bool transpose = Pick(2);
+    const int x = Fit(f_.program.symbols[w].shape[transpose ? 1 : 0]);
+    std::vector<int> gates;
+    const int count = 2 + Pick(3);
+    for (int i = 0; i < count; ++i) gates.push_back(f_.MatMul(x, w, transpose));
+    for (int gate : gates) {
+      int y = gate;
+      if (Pick(3)) y = f_.Call(Elementwise::kAdd, y, Product(w, transpose));
+      rows.push_back(f_.Call(Elementwise::kTanh, y));
+    }
+  }
+
+  // Terms from either side, one of which may be read elsewhere.
+  void AddSumOfProducts() {
+    const int w = PickWeight();
+    const bool transpose = Pick(2);
+    int sum = Product(w, transpose);
+    if (Pick(4) == 0) rows.push_back(f_.Call(Elementwise::kTanh, sum));
+    const int count = 1 + Pick(3);
+    for (int i = 0; i < count; ++i) {
+      const int term = Pick(3) ? Product(w, transpose) : Fit(f_.columns(sum));
+      sum = Pick(2) ? f_.Call(Elementwise::kAdd, sum, term)
+                    : f_.Call(Elementwise::kAdd, term, sum);
+    }
+    rows.push_back(f_.Call(Elementwise::kTanh, sum));
+  }
+
+  // Wide rows that are read piece by piece.
+  void AddSplit() {
+    const int pieces = 2 + Pick(2);
+    const int64_t width = f_.columns(PickRows());
+    int z =
+        f_.Call(Elementwise::kSub, Fit(pieces * width), Fit(pieces * width));
+    if (Pick(2)) z = f_.Call(Elementwise::kMul, z, Fit(1));
+    std::vector<int> parts;
+    for (int i = 0; i < pieces; ++i) {
+      parts.push_back(
+          f_.Call(Elementwise::kTanh, f_.View(z, i * width, width)));
+    }
+    rows.push_back(f_.Call(Elementwise::kMul, parts[0], parts[1]));
+    rows.push_back(Pick(2) ? f_.View(z, Pick(width), width) : parts.back());
   }
 
   void AddProduct() {
@@ -214,7 +290,7 @@ inline Program RandomForward(const Cell& cell, int type, std::mt19937* random) {
   for (size_t i = 0; i < cell.pushes.size() - (type == 1); ++i) {
     f.Push(i, draw.Fit(cell.pushes[i]));
   }
-  f.Scatter(draw.Fit(cell.state_columns));
+  f.Scatter(draw.FitRaw(cell.state_columns));
   SaveSome(&draw, &f.program);
   return std::move(f.program);
 }
@@ -240,8 +316,9 @@ inline Program RandomBackward(const Cell& cell, int type,
   const int count = 3 + draw.Pick(15);
   for (int i = 0; i < count; ++i) draw.AddOperator();
   for (int k = 0; k < cell.arity; ++k) {
-    if (draw.Pick(4) > 0) f.GatherGrad(k, draw.Fit(cell.state_columns));
+    if (draw.Pick(4) > 0) f.GatherGrad(k, draw.FitRaw(cell.state_columns));
   }
+  if (draw.Pick(4) == 0) f.GatherGrad(0, draw.Fit(cell.state_columns));
   for (size_t i = 0; i < cell.pulls.size(); ++i) {
     f.PullGrad(i, draw.Fit(cell.pulls[i]));
   }
@@ -257,6 +334,16 @@ inline Program RandomBackward(const Cell& cell, int type,
   f.program.symbols[reshaped].parent = results[1];
   results.push_back(reshaped);
   f.Node(NodeKind::kSumRows, {draw.Fit(f.columns(x))}, results[1]);  // Adds.
+  const int64_t height = f.columns(x), width = f.columns(y);
+  std::vector<int> terms = {f.WeightGrad(x, y),
+                            f.WeightGrad(draw.Fit(height), y)};
+  if (height * width < 500 && draw.Pick(2)) {
+    terms.push_back(f.Node(NodeKind::kSumRows, {draw.Fit(height * width)},
+                           f.Sum({height, width})));
+  }
+  if (draw.Pick(4) == 0) results.push_back(terms[draw.Pick(2)]);
+  results.push_back(f.Foreign(AddOp(), terms, f.Sum({height, width})));
+  f.program.nodes.back().adds = true;
   return std::move(f.program);
 }
 
