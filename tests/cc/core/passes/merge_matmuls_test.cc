@@ -192,6 +192,27 @@ TEST(MergeMatMulsTest, AProductThatIsAPieceAlreadyStaysWhereItIs) {
   EXPECT_EQ(Count(f, NodeKind::kMatMul), 2u);
 }
 
+// Either product of h adds to what a product of x wrote in the same stage.
+TEST(MergeMatMulsTest, ProductsThatAddAfterOthersOfTheirStageStayInOrder) {
+  Sketch f;
+  const int h = f.Gather(0, 16), g = f.Gather(1, 16);
+  const int w = f.Capture(0, {16, 16});
+  std::vector<int> sums;
+  for (int i = 0; i < 2; ++i) {
+    sums.push_back(
+        f.Call(E::kAdd, f.MatMul(f.Call(E::kTanh, g), w), f.MatMul(h, w)));
+  }
+  f.Scatter(f.Concat(sums));
+  Merge(&f);
+  size_t i = 0;
+  for (const Node* product : NodesOf(f, NodeKind::kMatMul)) {
+    EXPECT_EQ(product->outputs, std::vector<int>{sums[i / 2]});
+    EXPECT_EQ(product->accumulate, i % 2 == 1);
+    ++i;
+  }
+  EXPECT_EQ(i, 4u);
+}
+
 // Sums x W + h U which must be left as they are, each with one reason why.
 class LeftAsTheyAre : public testing::Test {
  protected:
@@ -265,13 +286,14 @@ TEST_F(LeftAsTheyAre, IfTheSumIsAddedToInPlace) {
 }
 
 TEST_F(LeftAsTheyAre, IfTheTermComesFromOutside) {
-  f_.Scatter(f_.Call(E::kAdd, x_, of_h_));  // A pull writes x.
+  f_.Scatter(f_.Call(E::kAdd, f_.Pull(1, 8), of_h_));
   f_.Push(0, of_x_);
   EXPECT_FALSE(Merged());
 }
 
 TEST_F(LeftAsTheyAre, IfOneTermIsBroadcast) {
-  f_.Scatter(f_.Call(E::kAdd, of_h_, f_.SumColumns(of_x_)));
+  const int column = f_.MatMul(h_, f_.Capture(2, {8, 1}));
+  f_.Scatter(f_.Call(E::kAdd, of_h_, column));
   EXPECT_FALSE(Merged());
 }
 
