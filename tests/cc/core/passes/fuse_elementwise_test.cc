@@ -102,6 +102,7 @@ TEST(FuseElementwiseTest, WhatOthersSeeIsInMemory) {
     EXPECT_TRUE(Stored(f, id)) << id;
   }
   EXPECT_FALSE(Stored(f, hidden));
+  EXPECT_EQ(Groups(f)[0]->outputs.size(), 5u) << "and what is scattered";
 }
 
 TEST(FuseElementwiseTest, WhatDependsThroughAProductIsAnotherGroup) {
@@ -212,11 +213,13 @@ TEST(FuseElementwiseTest, ScratchIsGivenOutAgain) {
 }
 
 TEST(FuseElementwiseTest, GroupsTooLargeForAKernelFallApartInOrder) {
-  for (bool in_memory : {false, true}) {
+  // Too many values in all, or too many in scratch.
+  for (int count : {90, 30}) {
+    const bool in_memory = count == 90;
     Sketch f;
     const int h = f.Gather(0, 8);
     std::vector<int> values = {h};
-    for (int i = 0; i < 90; ++i) {
+    for (int i = 0; i < count; ++i) {
       values.push_back(f.Call(E::kTanh, values.back()));
       if (in_memory) f.Push(i, values.back());
     }
@@ -239,7 +242,7 @@ TEST(FuseElementwiseTest, GroupsTooLargeForAKernelFallApartInOrder) {
       for (int id : node.inputs) EXPECT_TRUE(id == h || written[id]) << id;
       for (int id : node.outputs) written[id] = true;
     }
-    EXPECT_EQ(members, 90u + 91u);
+    EXPECT_EQ(members, 2u * count + 1);
   }
 }
 
@@ -256,6 +259,24 @@ TEST(FuseElementwiseTest, AWriterStaysBehindReadersOfWhatItOverwrites) {
   const size_t product_at = Last(f, NodeKind::kMatMul);
   EXPECT_LT(product_at, Last(f, NodeKind::kGroup));
   EXPECT_GT(product_at, Last(f, NodeKind::kElementwise));
+}
+
+TEST(FuseElementwiseTest, AWriterOfAColumnStaysBehindThoseWhoBroadcastIt) {
+  Sketch f;
+  const int h = f.Gather(0, 8), g = f.Gather(1, 1);
+  const int sum = f.Call(E::kNeg, g);
+  const int y = f.Call(E::kMul, h, sum);  // By what is there before.
+  f.Node(NodeKind::kElementwise, {sum, g}, sum);
+  f.program.nodes.back().elementwise = E::kAdd;
+  f.Scatter(f.Call(E::kMul, y, sum));
+  Fuse(&f);
+  std::vector<int> widths;
+  for (const Node& node : f.program.nodes) {
+    if (node.kind == NodeKind::kElementwise) {
+      widths.push_back(static_cast<int>(f.columns(node.outputs[0])));
+    }
+  }
+  EXPECT_EQ(widths, (std::vector<int>{1, 8, 1, 8}));
 }
 
 TEST(FuseElementwiseTest, PiecesOfABiasedSumJoinTheirReaders) {

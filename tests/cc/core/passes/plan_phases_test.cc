@@ -95,6 +95,26 @@ TEST(PlanPhasesTest, APieceOfFreshRowsIsFreshToo) {
   EXPECT_EQ(Text(plan.by_columns), "columns(0 2) columns(3) columns(4 5)");
 }
 
+TEST(PlanPhasesTest, RowsOfWhichAPieceIsFreshAreFresh) {
+  Sketch f;
+  const int h = f.Gather(0, 64);                        // 0
+  const int y = f.Call(E::kTanh, h);                    // 1
+  const int whole = f.Concat({y, f.Call(E::kNeg, h)});  // 2
+  f.Scatter(f.MatMul(whole, f.Capture(0, {128, 64})));  // 3 4
+  EXPECT_EQ(Text(Plan(&f).by_columns), "columns(0 1 2) columns(3 4)");
+}
+
+TEST(PlanPhasesTest, APieceThatBeginsBetweenUnitsIsComputedWhole) {
+  Sketch f;
+  const int h = f.Gather(0, 256);                       // 0
+  const int y = f.Call(E::kTanh, f.View(h, 128, 128));  // 1
+  const int z = f.Call(E::kTanh, f.View(h, 64, 128));   // 2
+  f.Scatter(f.Concat({y, f.Call(E::kNeg, z)}));         // 3 4
+  const StagePlan plan = Plan(&f);
+  EXPECT_EQ(plan.unit, 128);
+  EXPECT_EQ(Text(plan.by_columns), "columns(0 1) whole(2) columns(3 4)");
+}
+
 TEST(PlanPhasesTest, WhatHasOtherColumnsIsComputedWhole) {
   Sketch f;
   const int h = f.Gather(0, 64);                           // 0
@@ -128,13 +148,13 @@ TEST(PlanPhasesTest, TheUnitIsTheWidthOfMostElementwiseWork) {
 
 TEST(PlanPhasesTest, TheStepsOfAGroupAreItsWork) {
   Sketch f;
-  const int h = f.Gather(0, 64), g = f.Gather(1, 32);
+  const int h = f.Gather(0, 32), g = f.Gather(1, 64);
   f.GatherGrad(0, f.Call(E::kTanh, f.Call(E::kNeg, f.Call(E::kAbs, g))));
   f.GatherGrad(1, f.Call(E::kTanh, f.Call(E::kNeg, h)));
   ASSERT_TRUE(Classify({}, &f.program).ok());
   FuseElementwise(&f.program);
   PlanPhases(&f.program);
-  EXPECT_EQ(f.program.plans[static_cast<int>(Stage::kCritical)].unit, 32);
+  EXPECT_EQ(f.program.plans[static_cast<int>(Stage::kCritical)].unit, 64);
 }
 
 TEST(PlanPhasesTest, AGroupThatNobodyReadsIsSharedByItsWidthToo) {
