@@ -40,6 +40,7 @@ def cavs_tests(deps):
             srcs = [source] + native.glob(["**/*.h"]),
             copts = _COPTS,
             linkstatic = True,
+            timeout = "long",
             deps = deps + ["@googletest//:gtest_main"],
         )
 

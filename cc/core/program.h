@@ -146,7 +146,8 @@ struct StagePlan {
   double nanos_per_row = 0;       // On one worker, roughly.
 };
 
-// Immutable once compiled; any number of runs may share it.
+// Immutable once compiled; any number of runs may share it. Several nodes may
+// write one symbol (to add to it, say), but none writes what another has read.
 struct Program {
   std::string name;  // Of the traced function.
   std::vector<Symbol> symbols;

@@ -109,7 +109,8 @@ class RowOp : public OpKernel {
                 absl::UnimplementedError(
                     StrCat(kName, ": got ", DataTypeString(input.dtype()),
                            " but expected a numeric or boolean type.")));
-    const Step step(context, Kept());
+    const Kept kept;
+    const Step step(context, kept);
     Move(*step.environment().backend, dtype, ToBlock(input), rows,
          ToBlock(*output));
   }

@@ -213,6 +213,11 @@ class Merger {
       }
       columns += s.columns();
     }
+    return MakePieces(joined, columns);
+  }
+
+  // Gives the outcomes a new symbol to be the pieces of.
+  int MakePieces(const std::vector<size_t>& joined, int64_t columns) {
     const int whole = NewSymbol(columns, joined[0]);
     int64_t offset = 0;
     for (size_t i : joined) {
@@ -224,8 +229,19 @@ class Merger {
     return whole;
   }
 
-  // A view of the symbol that the outcomes are adjacent pieces of, or -1.
+  // Of products that add to what is there: a view of the symbol that the
+  // outcomes are adjacent pieces of, or can be made pieces of; else -1.
   int AdjacentOutcome(const std::vector<size_t>& joined) {
+    int64_t columns = 0;
+    bool apart = true;
+    for (size_t i : joined) {
+      const Symbol& s = symbol(node(i).outputs[0]);
+      if (!IsLastStageToWrite(i)) return -1;
+      apart = apart && s.parent < 0 && s.source == SymbolSource::kNode &&
+              s.kind == SymbolKind::kRows;
+      columns += s.columns();
+    }
+    if (apart) return MakePieces(joined, columns);
     const Symbol& first = symbol(node(joined[0]).outputs[0]);
     const int parent = first.parent;
     const int64_t begin = first.offset;
@@ -233,9 +249,7 @@ class Merger {
     if (parent < 0) return -1;
     for (size_t i : joined) {
       const Symbol& s = symbol(node(i).outputs[0]);
-      if (s.parent != parent || s.offset != offset || !IsLastStageToWrite(i)) {
-        return -1;
-      }
+      if (s.parent != parent || s.offset != offset) return -1;
       offset += s.columns();
     }
     const int whole = NewSymbol(offset - begin, joined[0]);

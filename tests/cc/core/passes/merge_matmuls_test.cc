@@ -131,6 +131,29 @@ TEST(MergeMatMulsTest, GatesWrittenOneByOneBecomeOneProductForEachOperand) {
   }
 }
 
+TEST(MergeMatMulsTest, GatesWhoseBiasComesBetweenTheProductsDoSoToo) {
+  Sketch f;
+  const int h = f.Gather(0, 16), x = f.Pull(0, 16);
+  std::vector<int> gates;
+  for (int gate = 0; gate < 2; ++gate) {
+    const int biased =
+        f.Call(E::kAdd, f.MatMul(x, f.Capture(3 * gate, {16, 16})),
+               f.Capture(3 * gate + 1, {16}));
+    gates.push_back(f.Call(E::kAdd, biased,
+                           f.MatMul(h, f.Capture(3 * gate + 2, {16, 16}))));
+  }
+  f.Scatter(f.Call(E::kMul, gates[0], gates[1]));
+  Merge(&f);
+  const auto products = NodesOf(f, NodeKind::kMatMul);
+  ASSERT_EQ(products.size(), 2u);
+  EXPECT_EQ(products[0]->inputs.size(), 3u);
+  EXPECT_EQ(products[1]->inputs.size(), 3u);
+  EXPECT_TRUE(products[1]->accumulate);
+  const int whole = Place(f, products[1]->outputs[0]).first;
+  EXPECT_EQ(Place(f, gates[0]), std::make_pair(whole, int64_t{0}));
+  EXPECT_EQ(Place(f, gates[1]), std::make_pair(whole, int64_t{16}));
+}
+
 TEST(MergeMatMulsTest, OnlyTheLastOfTheWeightsSideBySideMayBeOfAnyWidth) {
   const auto widths = [](const std::vector<int64_t>& columns) {
     Sketch f;
