@@ -116,7 +116,7 @@ void Product(benchmark::State& state, Isa isa, Form form, int64_t m, int64_t k,
   const bool ta = form == Form::kTransposeA, tb = form == Form::kTransposeB;
   Data<T> a(ta ? k : m, ta ? m : k), b(tb ? n : k, tb ? k : n), c(m, n);
   Data<T> packed(1, backend.PackedBytes(dtype, k, n) / sizeof(T));
-  backend.Pack(dtype, b.block(), tb, packed.block().data);
+  backend.Pack(dtype, b.block(), tb, n, 0, packed.block().data);
   for (auto _ : state) {
     switch (form) {
       case Form::kPacked:
@@ -143,7 +143,8 @@ void Packing(benchmark::State& state, Isa isa, bool transpose, int threads) {
   Data<float> w(transpose ? n : k, transpose ? k : n);
   Data<float> packed(1, backend.PackedBytes(DType::kFloat32, k, n) / 4);
   for (auto _ : state) {
-    backend.Pack(DType::kFloat32, w.block(), transpose, packed.block().data);
+    backend.Pack(DType::kFloat32, w.block(), transpose, n, 0,
+                 packed.block().data);
     benchmark::ClobberMemory();
   }
   state.SetItemsProcessed(state.iterations() * k * n);
@@ -171,6 +172,36 @@ void AddRow(benchmark::State& state, Isa isa, int64_t cols) {
     benchmark::ClobberMemory();
   }
   state.SetItemsProcessed(state.iterations() * 2048);
+}
+
+// The gates of an LSTM, c' = s(f) c + s(i) tanh(g) and h = s(o) tanh(c'): nine
+// operators of which only the outcome reaches memory.
+void Gates(benchmark::State& state, Isa isa, int64_t rows, int64_t units) {
+  using E = Elementwise;
+  SerialWorkers workers;
+  const CpuBackend backend(&workers, isa);
+  Data<float> gates(rows, 4 * units), c(rows, units), out(rows, 2 * units);
+  float* const in = static_cast<float*>(gates.block().data);
+  float* const to = static_cast<float*>(out.block().data);
+  std::vector<GroupOperand> operands;
+  for (int64_t gate = 0; gate < 4; ++gate) {
+    operands.push_back({in + gate * units, 4 * units, false});
+  }
+  operands.push_back({c.block().data, units, false});
+  operands.push_back({to, 2 * units, false});
+  operands.push_back({to + units, 2 * units, false});
+  ElementwiseGroup group;
+  group.num_operands = 7;  // i, f, g, o, c, c', h; then scratch.
+  group.num_scratch = 2;
+  group.steps = {
+      {E::kSigmoid, 1, 1, 7}, {E::kMul, 7, 4, 7},  {E::kSigmoid, 0, 0, 8},
+      {E::kTanh, 2, 2, 5},    {E::kMul, 8, 5, 8},  {E::kAdd, 7, 8, 5},
+      {E::kSigmoid, 3, 3, 7}, {E::kTanh, 5, 5, 8}, {E::kMul, 7, 8, 6}};
+  for (auto _ : state) {
+    backend.Group(DType::kFloat32, group, operands.data(), rows, units);
+    benchmark::ClobberMemory();
+  }
+  state.SetItemsProcessed(state.iterations() * rows * units);
 }
 
 void GatherRows(benchmark::State& state, int64_t cols) {
@@ -265,6 +296,11 @@ int main(int argc, char** argv) {
     if (!cavs::IsSupported(isa)) continue;
     cavs::RegisterProducts(isa);
     cavs::RegisterElementwise(isa);
+    for (int64_t units : {64, 512}) {
+      cavs::Add(
+          std::string(cavs::IsaName(isa)) + "/Gates/" + std::to_string(units),
+          [=](benchmark::State& state) { cavs::Gates(state, isa, 64, units); });
+    }
   }
   for (int64_t cols : {16, 512}) {
     cavs::Add("GatherRows/" + std::to_string(cols),
