@@ -321,6 +321,19 @@ def test_a_schedule_of_another_arity():
         run_forward(functions, schedule, {"default": X}, cavs.Options())
 
 
+# --- options ---------------------------------------------------------------------
+
+
+def test_a_number_of_streams_other_than_one_and_two():
+    with rejects("streams: got 3 but expected 1 or 2."):
+        cavs.Options(streams=3)
+
+
+def test_a_micro_batch_without_graphs():
+    with rejects("micro_batch: got 0 but expected an int of at least 1"):
+        cavs.Options(micro_batch=0)
+
+
 # --- the ops by themselves -------------------------------------------------------
 
 
