@@ -47,8 +47,8 @@ TEST(ExecutorTest, AStateThatDoesNotFitIsAnError) {
 }
 
 TEST(ExecutorTest, DynamicTensorsThatDoNotFitAreAnError) {
-  EXPECT_EQ(MessageOf(WideCell(int64_t{1} << 57, 1)),
-            "minibatch: its dynamic tensors need 2305843009213694016 bytes but "
+  EXPECT_EQ(MessageOf(WideCell(int64_t{1} << 58, 1)),
+            "minibatch: its dynamic tensors need 4611686018427387968 bytes but "
             "the system has no such block. Use a smaller minibatch or state.");
 }
 
