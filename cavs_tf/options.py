@@ -5,7 +5,7 @@ import dataclasses
 from cavs_tf.schedule import check_micro_batch, check_policy
 
 # What decides how operators are compiled, and with them how they run.
-PASSES = ("eager", "lazy", "merge", "fuse", "skip_zeros")
+PASSES = ("eager", "lazy", "merge", "fuse", "skip_zeros", "views")
 ATTRIBUTES = (*PASSES, "streams")
 
 
@@ -25,6 +25,7 @@ class Options:
         (arXiv:1712.04048, section 3.5).
       skip_zeros: Tasks in which no vertex has a child do not multiply the zeros that they
         gather: half of the work where one vertex function serves leaves and inner vertices.
+      views: Gathered and pulled rows are read where they are. Off: they are copied first.
       streams: 2: eager operators run ahead of the critical path and lazy ones behind it, on a
         thread of their own (arXiv:1712.04048, section 3.5). 1: all threads share each
         operator, which is faster on two cores.
@@ -42,6 +43,7 @@ class Options:
     merge: bool = True
     fuse: bool = True
     skip_zeros: bool = True
+    views: bool = True
     streams: int = 1
     policy: str = "depth"
     micro_batch: int | None = None

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import cavs_tf as cavs
 from tests import cells
 
-PASSES = ("eager", "lazy", "merge", "fuse", "skip_zeros")
+PASSES = ("eager", "lazy", "merge", "fuse", "skip_zeros", "views")
 SWITCHES = [
     cavs.Options(),
     cavs.Options(eager=False, lazy=False),

@@ -20,11 +20,14 @@ struct Block {
   int64_t pitch = 0;
 };
 
+// With an `index`, row i is index[i] rows from `data`, perhaps before it. Only
+// methods that say so take that.
 struct ConstBlock {
   const void* data = nullptr;
   int64_t rows = 0;
   int64_t cols = 0;
   int64_t pitch = 0;
+  const int32_t* index = nullptr;
 
   ConstBlock() = default;
   ConstBlock(const void* data, int64_t rows, int64_t cols, int64_t pitch)
@@ -82,11 +85,13 @@ struct ElementwiseGroup {
 
 // Where one value of a group lies: row i at data + i * pitch, so that with a
 // pitch of 0 one row stands for all. Of a `column` only the first element of a
-// row is read, for all columns.
+// row is read, for all columns. What is only read may have an `index`, as a
+// ConstBlock.
 struct GroupOperand {
   void* data = nullptr;
   int64_t pitch = 0;
   bool column = false;
+  const int32_t* index = nullptr;
 };
 
 // The kernels of one device, for one caller.
@@ -118,7 +123,9 @@ class Backend {
   virtual void Pack(DType dtype, ConstBlock w, bool transpose, int64_t n,
                     int64_t first_column, void* packed) const = 0;
 
-  // c[M, n] = a[M, k] * packed, or += if `accumulate`.
+  // c[M, n] = a[M, k] * packed, or += if `accumulate`. In this and the other
+  // products a may have an index if it has no more than this many columns.
+  static constexpr int64_t kMaxIndexedColumns = 1024;
   virtual void MatMulPacked(DType dtype, ConstBlock a, const void* packed,
                             Block c, bool accumulate) const = 0;
 
@@ -135,7 +142,7 @@ class Backend {
                       Block c, bool accumulate) const = 0;
 
   // c[k, n] = transpose(a[M, k]) * b[M, n], or += if `accumulate`: the gradient
-  // of a weight, with M the long side.
+  // of a weight, with M the long side. a and b may have indices, however wide.
   virtual void MatMulTransposeA(DType dtype, ConstBlock a, ConstBlock b,
                                 Block c, bool accumulate) const = 0;
 
@@ -168,7 +175,7 @@ class Backend {
   // --- moving rows (any dtype with a fixed size)
   // ------------------------------
 
-  // dst[i, :] = x[i, :].
+  // dst[i, :] = x[i, :]. x may have an index; rows before its first are zero.
   virtual void Copy(DType dtype, ConstBlock x, Block dst) const = 0;
 
   // Every element of dst is zero.

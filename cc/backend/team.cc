@@ -13,8 +13,6 @@
 namespace cavs {
 namespace {
 
-// About 100 us.
-constexpr int kIdleSpins = 2000;
 constexpr int kSpinsBeforeYield = 1000;
 constexpr int kMaxChunks = 32;
 
@@ -71,10 +69,14 @@ struct Team::Shared {
   }
 
   void Help(int worker) {
-    for (int idle = 0; idle < kIdleSpins; ++idle) {
-      if (over.load(std::memory_order_relaxed)) break;
-      if (Work(worker)) idle = 0;
-      Pause();
+    for (int idle = 0; !over.load(std::memory_order_relaxed); ++idle) {
+      if (Work(worker)) {
+        idle = 0;
+      } else if (idle < kSpinsBeforeYield) {
+        Pause();
+      } else {
+        std::this_thread::yield();
+      }
     }
     helpers.fetch_sub(1, std::memory_order_relaxed);
   }

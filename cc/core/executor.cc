@@ -90,12 +90,15 @@ Status CheckResults(const Program& program,
       "Give each the shape of its capture.");
 }
 
-// The state, or its gradient, of the whole minibatch.
+// The state, or its gradient, of the whole minibatch, after a row of zeros that
+// stands for children that are not there.
 Status TakeState(const Model& model, int64_t num_vertices,
                  const Environment& environment, std::shared_ptr<void>* memory,
                  Block* state) {
-  const size_t bytes =
-      ByteCount(num_vertices, model.state_columns, model.state_dtype);
+  const size_t zeros =
+      Arena::Padded(ByteCount(1, model.state_columns, model.state_dtype));
+  const size_t bytes = SaturatingAdd(
+      zeros, ByteCount(num_vertices, model.state_columns, model.state_dtype));
   *memory = environment.pool->Acquire(bytes);
   if (*memory == nullptr) {
     return Status(StatusCode::kResourceExhausted,
@@ -103,8 +106,9 @@ Status TakeState(const Model& model, int64_t num_vertices,
                          " bytes but the system has no such block. Use a "
                          "smaller minibatch or state."));
   }
-  *state = {memory->get(), num_vertices, model.state_columns,
-            model.state_columns};
+  std::memset(memory->get(), 0, zeros);
+  *state = {static_cast<char*>(memory->get()) + zeros, num_vertices,
+            model.state_columns, model.state_columns};
   return Status();
 }
 

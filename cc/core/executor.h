@@ -30,7 +30,7 @@ Status FinishModel(Model* model);
 // Rows of blocks are in vertex order, V of them each.
 struct ForwardArguments {
   ScheduleView schedule;
-  std::vector<Block> pulls;  // Read only.
+  std::vector<Block> pulls;  // Read only; they live as long as the tape.
   std::vector<Block>
       pushes;  // Zeroed by the caller where a type pushes nothing.
   std::vector<std::vector<TensorRef>> captures;  // Per type.

@@ -47,6 +47,9 @@ struct Symbol {
   // so if it lives in the scratch of a group, or if no one computes it any
   // more.
   bool stored = true;
+  // Is it read where its rows came from (on roots)? Of what the tape holds: may
+  // it be? See passes/view_rows.h.
+  bool viewed = false;
 
   // Of rows without children, is it zero? See passes/find_zeros.h.
   bool zero_without_children = false;

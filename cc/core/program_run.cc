@@ -32,12 +32,20 @@ ProgramRun::ProgramRun(const Program& program, const TypeRows& rows,
 
 int64_t ProgramRun::RowsToStore(int id, bool kept) const {
   if (symbol(id).kind == SymbolKind::kReduced) return 1;
+  if (symbol(id).source == SymbolSource::kSaved) return rows_.size();
   if (symbol(id).reused) return rows_.largest_task();
   return kept || ext_.largest_chunk < 0 ? rows_.size() : ext_.largest_chunk;
 }
 
+bool ProgramRun::IsCopied(int id) const {
+  const Symbol& s = symbol(id);
+  return s.source == SymbolSource::kSaved && s.kind == SymbolKind::kRows &&
+         s.parent < 0 && !s.viewed && (*ext_.saved)[s.index].index != nullptr;
+}
+
 bool ProgramRun::IsStored(int id) const {
   const Symbol& s = symbol(id);
+  if (IsCopied(id)) return true;
   return s.source == SymbolSource::kNode && s.parent < 0 && s.stored &&
          values_[id].rows.capacity() == 0 &&
          (s.kind == SymbolKind::kRows || s.kind == SymbolKind::kReduced);
@@ -55,6 +63,7 @@ Status ProgramRun::Bind() {
     for (int id : program_.results) kept[program_.Root(id, &offset)] = true;
   }
   BindToState();
+  BindViewed();
   CAVS_RETURN_IF_ERROR(BindStored(kept, true, &kept_, 0));
   kept.flip();
   CAVS_RETURN_IF_ERROR(BindStored(kept, false, &scratch_, PlanPacking()));
@@ -126,10 +135,11 @@ Status ProgramRun::BindStored(const std::vector<bool>& wanted, bool kept,
     if (!wanted[id] || !IsStored(id)) continue;
     void* data = arena.Take(BytesToStore(id, kept));
     if (s.kind == SymbolKind::kRows) {
-      const auto span = s.reused ? DynamicTensor::Span::kTask
-                        : kept || ext_.largest_chunk < 0
-                            ? DynamicTensor::Span::kStep
-                            : DynamicTensor::Span::kChunk;
+      const auto span =
+          s.reused ? DynamicTensor::Span::kTask
+          : kept || ext_.largest_chunk < 0 || s.source == SymbolSource::kSaved
+              ? DynamicTensor::Span::kStep
+              : DynamicTensor::Span::kChunk;
       values_[id].rows = DynamicTensor(s.dtype, data, RowsToStore(id, kept),
                                        s.columns(), s.columns(), span);
     } else {
@@ -165,6 +175,22 @@ void ProgramRun::BindToState() {
   }
 }
 
+// What is read where it came from.
+void ProgramRun::BindViewed() {
+  for (const Node& node : program_.nodes) {
+    if (node.outputs.empty() || !symbol(node.outputs[0]).viewed) continue;
+    Value& value = values_[node.outputs[0]];
+    const Symbol& s = symbol(node.outputs[0]);
+    const bool gathers = node.kind == NodeKind::kGather;
+    const Block& from = gathers ? ext_.state : ext_.inputs[node.index];
+    value.rows = DynamicTensor(s.dtype, from.data, from.rows, s.columns(),
+                               from.pitch, DynamicTensor::Span::kState);
+    value.index =
+        gathers ? rows_.child_row(node.index).data() : rows_.vertex().data();
+    uses_state_ = uses_state_ || gathers;
+  }
+}
+
 // Captures, constants, and what the tape saved.
 void ProgramRun::BindGiven() {
   for (size_t id = 0; id < values_.size(); ++id) {
@@ -173,7 +199,7 @@ void ProgramRun::BindGiven() {
       values_[id].dense = ext_.captures[s.index];
     } else if (s.source == SymbolSource::kConstant) {
       values_[id].dense = *s.constant;
-    } else if (s.source == SymbolSource::kSaved) {
+    } else if (s.source == SymbolSource::kSaved && !IsCopied(id)) {
       values_[id] = (*ext_.saved)[s.index];
     }
   }
@@ -194,8 +220,9 @@ void ProgramRun::BindViews() {
     if (s.parent < 0) continue;
     int64_t offset;
     const int root = program_.Root(static_cast<int>(id), &offset);
-    if (!symbol(root).stored) continue;
+    if (!symbol(root).stored && !symbol(root).viewed) continue;
     if (s.kind == SymbolKind::kRows) {
+      values_[id].index = values_[root].index;
       values_[id].rows = values_[root].rows.Columns(offset, s.columns());
     } else {
       values_[id].dense = values_[root].dense;
@@ -205,7 +232,7 @@ void ProgramRun::BindViews() {
 }
 
 Block ProgramRun::Rows(int id, const Place& at) const {
-  assert(symbol(id).kind == SymbolKind::kRows);
+  assert(symbol(id).kind == SymbolKind::kRows && values_[id].index == nullptr);
   const DynamicTensor& rows = values_[id].rows;
   switch (rows.span()) {
     case DynamicTensor::Span::kStep:
@@ -221,6 +248,12 @@ Block ProgramRun::Rows(int id, const Place& at) const {
 }
 
 ConstBlock ProgramRun::Operand(int id, const Place& at) const {
+  if (const int32_t* index = values_[id].index) {
+    ConstBlock rows = values_[id].rows.View(0, 0);
+    rows.rows = at.count;
+    rows.index = index + at.first;
+    return rows;
+  }
   if (symbol(id).kind == SymbolKind::kRows) return Rows(id, at);
   const int64_t columns = symbol(id).columns();
   return {Dense(id), 1, columns, columns};
@@ -233,7 +266,20 @@ char* ProgramRun::Dense(int id) const {
          offset * SizeOf(symbol(id).dtype);
 }
 
+void ProgramRun::CopySaved() {
+  for (size_t id = 0; id < values_.size(); ++id) {
+    if (!IsCopied(static_cast<int>(id))) continue;
+    const Value& from = (*ext_.saved)[symbol(id).index];
+    ConstBlock rows = from.rows.View(0, 0);
+    rows.rows = rows_.size();
+    rows.index = from.index;
+    env_.backend->Copy(symbol(id).dtype, rows,
+                       values_[id].rows.View(0, rows_.size()));
+  }
+}
+
 Status ProgramRun::RunPrologue() {
+  CopySaved();
   for (const Node& node : program_.nodes) {
     if (node.stage != Stage::kPrologue) continue;
     CAVS_RETURN_IF_ERROR(RunForeign(node, Place()));

@@ -44,6 +44,8 @@ struct Environment {
 // The value of one symbol: rows, one tensor, or one opaque value per task.
 struct Value {
   DynamicTensor rows;
+  // If given, row i is that row of `rows`, or of a row of zeros before it: -1.
+  const int32_t* index = nullptr;
   TensorRef dense;
   std::vector<TensorRef> per_task;
   bool written = false;                // kReduced: is there a sum to add to?
@@ -54,7 +56,9 @@ struct Value {
 // are in vertex order, those of `state` in execution order of the whole
 // minibatch.
 struct Externals {
-  Block state;  // Derivative: the gradient of the state.
+  // Derivative: the gradient of the state. There is a row before its first;
+  // that of the state is zero.
+  Block state;
   // Are the rows of every chunk adjacent there?
   bool state_is_adjacent = false;
   // Derivative: no row of the state is gathered twice, so what would be added
@@ -163,8 +167,9 @@ class ProgramRun {
   Status RunForeign(const Node& node, const Place& at);
 
   TensorRef Reference(int symbol, const Place& at);
+  // Of what is not viewed.
   Block Rows(int symbol, const Place& at) const;
-  // Rows, or a row-free value as one row to broadcast.
+  // Rows, perhaps by an index, or a row-free value as one row to broadcast.
   ConstBlock Operand(int symbol, const Place& at) const;
   bool IsZeroWithoutChildren(int symbol) const;
   // Where a row-free value, or a piece of one, begins.
@@ -172,12 +177,16 @@ class ProgramRun {
   int64_t RowsToStore(int symbol, bool kept) const;
   // Does the run take memory for it? (Else it is given, a view, or has none.)
   bool IsStored(int symbol) const;
+  // Must what the tape has a view of be copied?
+  bool IsCopied(int symbol) const;
   size_t BytesToStore(int symbol, bool kept) const;
   void BindToState();
+  void BindViewed();
   Status BindStored(const std::vector<bool>& wanted, bool kept,
                     std::shared_ptr<void>* memory, size_t extra_bytes);
   void BindGiven();
   void BindViews();
+  void CopySaved();
   static std::pair<std::vector<int>, bool> PackingKey(const Node& node);
   size_t PackedBytes(const Packed& packed, int weight) const;
   size_t PlanPacking();

@@ -13,8 +13,10 @@ Block Columns(const Block& block, DType dtype, int64_t begin, int64_t end) {
 
 ConstBlock Columns(const ConstBlock& block, DType dtype, int64_t begin,
                    int64_t end) {
-  return {static_cast<const char*>(block.data) + begin * SizeOf(dtype),
-          block.rows, end - begin, block.pitch};
+  ConstBlock columns = block;
+  columns.data = static_cast<const char*>(block.data) + begin * SizeOf(dtype);
+  columns.cols = end - begin;
+  return columns;
 }
 
 // Calls fn(begin, end) for the share's ranges of `columns` columns.
@@ -31,6 +33,7 @@ void ForRanges(int64_t columns, const Share& share, const Fn& fn) {
 void ProgramRun::Compute(const Node& node, const Place& at, const Share& share,
                          const Backend& backend) {
   if (at.childless && node.only_for_children) return;
+  if (!node.outputs.empty() && symbol(node.outputs[0]).viewed) return;
   const TraceScope scope(env_.tracer, node.stage, [&] { return node.label; });
   if (node.kind == NodeKind::kMatMul) {
     return ComputeProduct(node, at, share, backend);
@@ -75,7 +78,7 @@ bool ProgramRun::IsZeroWithoutChildren(int id) const {
 void ProgramRun::ComputeProduct(const Node& node, const Place& at,
                                 const Share& share, const Backend& backend) {
   const DType dtype = symbol(node.outputs[0]).dtype;
-  const ConstBlock a = Rows(node.inputs[0], at);
+  const ConstBlock a = Operand(node.inputs[0], at);
   const Block c = Rows(node.outputs[0], at);
   if (at.childless && IsZeroWithoutChildren(node.inputs[0])) {
     if (node.accumulate) return;
@@ -132,6 +135,7 @@ void ProgramRun::ComputeGroup(const Node& node, const Place& at,
       operands[i].pitch =
           symbol(node.operands[i]).kind == SymbolKind::kRows ? block.pitch : 0;
       operands[i].column = column;
+      operands[i].index = block.index;
     }
     backend.Group(out.dtype, node.group, operands, at.count, end - begin);
   });

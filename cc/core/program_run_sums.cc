@@ -87,7 +87,7 @@ void ProgramRun::AddUp(const Node& node, const SumTile& tile, Place at,
     if (zeros > 0 && IsZeroWithoutChildren(id)) at = at.Part(zeros, at.count);
   }
   const auto columns = [&](int id, int64_t begin, int64_t end) {
-    ConstBlock block = Rows(id, at);
+    ConstBlock block = Operand(id, at);
     block.data = static_cast<const char*>(block.data) + begin * size;
     block.cols = end - begin;
     return block;

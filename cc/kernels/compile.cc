@@ -39,6 +39,7 @@ absl::Status Compile(tensorflow::OpKernelConstruction* context,
   TF_RETURN_IF_ERROR(context->GetAttr("merge", &options.merge));
   TF_RETURN_IF_ERROR(context->GetAttr("fuse", &options.fuse));
   TF_RETURN_IF_ERROR(context->GetAttr("skip_zeros", &options.skip_zeros));
+  TF_RETURN_IF_ERROR(context->GetAttr("views", &options.views));
   TF_RETURN_IF_ERROR(context->GetAttr("eager", &options.eager));
   TF_RETURN_IF_ERROR(context->GetAttr("lazy", &options.lazy));
   for (size_t i = 0; i < names.size(); ++i) {

@@ -56,9 +56,10 @@ class ForwardOp : public OpKernel {
     std::shared_ptr<Tape> tape;
     if (keep_tape_) {
       tape = std::make_shared<Tape>();
-      for (int i = 0; i < 4; ++i) {
-        tape->alive.push_back(std::make_shared<Tensor>(context->input(i)));
-      }
+      for (int i = 0; i < 4; ++i) Keep(context->input(i), tape.get());
+      OpInputList pulls;
+      OP_REQUIRES_OK(context, context->input_list("pulls", &pulls));
+      for (const Tensor& pull : pulls) Keep(pull, tape.get());
     }
     OP_REQUIRES_OK(context, ToAbsl(RunForward(compiled_.model, arguments,
                                               step.environment(), tape.get())));
@@ -69,6 +70,10 @@ class ForwardOp : public OpKernel {
   }
 
  private:
+  static void Keep(const Tensor& tensor, Tape* tape) {
+    tape->alive.push_back(std::make_shared<Tensor>(tensor));
+  }
+
   absl::Status ReadSchedule(OpKernelContext* context, ScheduleView* schedule) {
     const Tensor& child_row = context->input(3);
     if (child_row.dims() != 2) {

@@ -97,6 +97,7 @@ REGISTER_OP("CavsForward")
     .Attr("merge: bool = true")
     .Attr("fuse: bool = true")
     .Attr("skip_zeros: bool = true")
+    .Attr("views: bool = true")
     .Attr("streams: int = 1")
     .SetShapeFn(ForwardShape)
     .Doc(R"doc(
@@ -134,6 +135,7 @@ lazy: Off, lazy operators run task by task (for ablation).
 merge: Off, products stay as they were traced (for ablation).
 fuse: Off, elementwise operators run one by one (for ablation).
 skip_zeros: Off, leaves multiply the zeros that they gather (for ablation).
+views: Off, gathered and pulled rows are copied before they are read (for ablation).
 streams: 2: eager and lazy operators run beside the critical ones.
 )doc");
 
@@ -155,6 +157,7 @@ REGISTER_OP("CavsBackward")
     .Attr("merge: bool = true")
     .Attr("fuse: bool = true")
     .Attr("skip_zeros: bool = true")
+    .Attr("views: bool = true")
     .Attr("streams: int = 1")
     .SetShapeFn(BackwardShape)
     .Doc(R"doc(
@@ -175,6 +178,7 @@ lazy: As in CavsForward.
 merge: As in CavsForward.
 fuse: As in CavsForward.
 skip_zeros: As in CavsForward.
+views: As in CavsForward.
 streams: As in CavsForward.
 )doc");
 
@@ -187,6 +191,7 @@ REGISTER_OP("CavsDescribe")
     .Attr("merge: bool = true")
     .Attr("fuse: bool = true")
     .Attr("skip_zeros: bool = true")
+    .Attr("views: bool = true")
     .SetIsStateful()
     .SetShapeFn(::tensorflow::shape_inference::ScalarShape)
     .Doc(R"doc(

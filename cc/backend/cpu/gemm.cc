@@ -19,6 +19,7 @@ Product<T> MakeProduct(ConstBlock a, const void* b, Block c, bool accumulate) {
   Product<T> p = {};
   p.a = static_cast<const T*>(a.data);
   p.a_pitch = a.pitch;
+  p.a_index = a.index;
   p.b = static_cast<const T*>(b);
   p.c = static_cast<T*>(c.data);
   p.c_pitch = c.pitch;
@@ -26,6 +27,10 @@ Product<T> MakeProduct(ConstBlock a, const void* b, Block c, bool accumulate) {
   p.n = c.cols;
   p.accumulate = accumulate;
   return p;
+}
+
+[[maybe_unused]] bool IsReadable(const ConstBlock& a) {
+  return a.index == nullptr || a.cols <= Backend::kMaxIndexedColumns;
 }
 
 }  // namespace
@@ -98,7 +103,7 @@ void CpuBackend::Pack(DType dtype, ConstBlock w, bool transpose, int64_t n,
 
 void CpuBackend::MatMulPacked(DType dtype, ConstBlock a, const void* packed,
                               Block c, bool accumulate) const {
-  assert(a.rows == c.rows);
+  assert(a.rows == c.rows && IsReadable(a));
   WithFloatType(dtype, [&](auto zero) {
     using T = decltype(zero);
     Product<T> p = MakeProduct<T>(a, packed, c, accumulate);
@@ -111,7 +116,8 @@ void CpuBackend::MatMulPackedColumns(DType dtype, ConstBlock a,
                                      const void* packed, Block c,
                                      int64_t first_column, int64_t end_column,
                                      bool accumulate) const {
-  assert(a.rows == c.rows && first_column % ColumnGrain(dtype) == 0);
+  assert(a.rows == c.rows && IsReadable(a));
+  assert(first_column % ColumnGrain(dtype) == 0);
   WithFloatType(dtype, [&](auto zero) {
     using T = decltype(zero);
     Product<T> p = MakeProduct<T>(a, packed, c, accumulate);
@@ -123,7 +129,7 @@ void CpuBackend::MatMulPackedColumns(DType dtype, ConstBlock a,
 
 void CpuBackend::MatMul(DType dtype, ConstBlock a, ConstBlock b,
                         bool transpose_b, Block c, bool accumulate) const {
-  assert(a.rows == c.rows);
+  assert(a.rows == c.rows && IsReadable(a));
   assert(a.cols == (transpose_b ? b.cols : b.rows));
   assert(c.cols == (transpose_b ? b.rows : b.cols));
   WithFloatType(dtype, [&](auto zero) {
@@ -143,6 +149,7 @@ void CpuBackend::MatMulTransposeA(DType dtype, ConstBlock a, ConstBlock b,
     using T = decltype(zero);
     Product<T> p = MakeProduct<T>(a, b.data, c, accumulate);
     p.b_pitch = b.pitch;
+    p.b_index = b.index;
     p.k = a.rows;
     RunProduct(p, kernels<T>().multiply_transposed);
   });

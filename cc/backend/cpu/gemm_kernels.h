@@ -235,6 +235,39 @@ void Multiply(const Product<T>& p, Range rows, Range columns) {
   }
 }
 
+// Reads a by its index, if it has one: block by block, a is copied to where the
+// product of the block finds it in the cache nearest to the processor.
+constexpr int64_t kBlockElements = 16 << 10;
+
+template <typename T, ProductKernel<T> kMultiply>
+void MultiplyRows(const Product<T>& p, Range rows, Range columns) {
+  if (p.a_index == nullptr) return kMultiply(p, rows, columns);
+  alignas(64) T copied[kBlockElements];
+  const int64_t pitch = PaddedWidth<T>(p.k);
+  const int64_t block = kBlockElements / (pitch > 0 ? pitch : 1);
+  Product<T> part = p;
+  part.a = copied;
+  part.a_pitch = pitch;
+  part.a_index = nullptr;
+  for (int64_t row = rows.begin; row < rows.end; row += block) {
+    part.m = Smaller(block, rows.end - row);
+    part.c = p.c + row * p.c_pitch;
+    PackIndexed<T>(p.a, p.a_pitch, p.a_index + row, part.m, p.k, pitch, copied);
+    kMultiply(part, {0, part.m}, columns);
+  }
+}
+
+// Rows [first, first + depth) of w, of which the first `width` columns.
+template <typename T>
+void PackSlice(const T* w, int64_t pitch, const int32_t* index, int64_t first,
+               int64_t depth, int64_t width, int64_t padded, T* packed) {
+  if (index != nullptr) {
+    PackIndexed<T>(w, pitch, index + first, depth, width, padded, packed);
+  } else {
+    PackColumns<T>(w + first * pitch, pitch, depth, width, padded, packed);
+  }
+}
+
 // Both operands are copied, slice by slice: the rows of a wide matrix are far
 // apart, often by a power of two, and the caches hold few such rows at a time.
 template <typename T>
@@ -250,12 +283,12 @@ void MultiplyTransposed(const Product<T>& p, Range rows, Range columns) {
     const int64_t depth = p.k * (s + 1) / slices - first;
     for (int64_t row = rows.begin; row < rows.end; row += kColumns) {
       const int64_t count = Smaller(kColumns, rows.end - row);
-      PackColumns<T>(p.a + first * p.a_pitch + row, p.a_pitch, depth, count,
-                     kPitch, a);
+      PackSlice<T>(p.a + row, p.a_pitch, p.a_index, first, depth, count, kPitch,
+                   a);
       for (int64_t column = columns.begin; column < columns.end;
            column += kPanel<T>) {
         const int64_t width = Smaller(kPanel<T>, columns.end - column);
-        PackBlock<T>(p.b, p.b_pitch, false, column, width, first, depth,
+        PackSlice<T>(p.b + column, p.b_pitch, p.b_index, first, depth, width,
                      PaddedWidth<T>(width), b);
         MultiplyPanel<T, true>({a, kPitch, b, PaddedWidth<T>(width),
                                 p.c + row * p.c_pitch + column, p.c_pitch,

@@ -1,6 +1,7 @@
 // Groups of elementwise operators, tile by tile.
 #include <algorithm>
 #include <cassert>
+#include <cstring>
 
 #include "cc/backend/cpu/cpu_backend.h"
 #include "cc/backend/cpu/dispatch.h"
@@ -20,9 +21,31 @@ template <typename T>
 struct Walk {
   T* data;
   int64_t row_step, column_step, pitch;
+  const int32_t* index;
 
   TileRowsOf<T> At(int64_t row, int64_t column) const {
     return {data + row * row_step + column * column_step, pitch};
+  }
+
+  // To be read: where the rows are as far apart as each other, they are read in
+  // place; else from a copy in `tile`.
+  TileRowsOf<const T> Read(int64_t row, int64_t column, int64_t rows, int64_t n,
+                           T* tile) const {
+    if (index == nullptr) {
+      const TileRowsOf<T> at = At(row, column);
+      return {at.data, at.pitch};
+    }
+    const int32_t* own = index + row;
+    const T* from = data + column * column_step;
+    const int64_t step = rows > 1 ? int64_t{own[1]} - own[0] : 0;
+    int64_t i = 1;
+    while (i < rows && own[i] == own[0] + i * step) ++i;
+    if (i >= rows) return {from + own[0] * pitch, step * pitch};
+    const size_t bytes = (column_step == 0 ? 1 : n) * sizeof(T);
+    for (i = 0; i < rows; ++i) {
+      std::memcpy(tile + i * n, from + own[i] * pitch, bytes);
+    }
+    return {tile, n};
   }
 };
 
@@ -41,14 +64,16 @@ void CpuBackend::RunGroup(const ElementwiseGroup& group,
 
   const auto run = [&](Range range) {
     alignas(64) T scratch[ElementwiseGroup::kMaxScratch * kTile];
+    alignas(64) T copies[2 * kTile];
     Walk<T> values[kMaxValues];
     for (int i = 0; i < num_values; ++i) {
       if (i < group.num_operands) {
         const GroupOperand& in = operands[i];
         values[i] = {static_cast<T*>(in.data), in.pitch, in.column ? 0 : 1,
-                     in.pitch};
+                     in.pitch, in.index};
       } else {
-        values[i] = {scratch + (i - group.num_operands) * kTile, 0, 0, width};
+        values[i] = {scratch + (i - group.num_operands) * kTile, 0, 0, width,
+                     nullptr};
       }
     }
     for (int64_t row = range.begin; row < range.end; row += height) {
@@ -62,10 +87,9 @@ void CpuBackend::RunGroup(const ElementwiseGroup& group,
               : step.y < group.num_operands && operands[step.y].column
                   ? kVectorScalar
                   : kVectorVector;
-          const TileRowsOf<T> x = values[step.x].At(row, column);
-          const TileRowsOf<T> y = values[step.y].At(row, column);
           kernels[static_cast<int>(step.op)][form](
-              {x.data, x.pitch}, {y.data, y.pitch},
+              values[step.x].Read(row, column, tile_rows, n, copies),
+              values[step.y].Read(row, column, tile_rows, n, copies + kTile),
               values[step.out].At(row, column), tile_rows, n);
         }
       }

@@ -17,13 +17,15 @@ struct Range {
 };
 
 // c[m, n] = a * b, or += if `accumulate`. Each kernel says how it reads a and
-// b.
+// b. With an index, row i of an operand is row index[i] of the memory.
 template <typename T>
 struct Product {
   const T* a;
   int64_t a_pitch;
+  const int32_t* a_index;
   const T* b;
-  int64_t b_pitch;  // Unused when b is packed.
+  int64_t b_pitch;         // Unused when b is packed.
+  const int32_t* b_index;  // multiply_transposed only.
   T* c;
   int64_t c_pitch;
   int64_t m;

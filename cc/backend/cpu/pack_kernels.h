@@ -53,17 +53,32 @@ CAVS_INLINE void TransposeSquare(V<T> (&rows)[Simd<T>::kLanes]) {
   }
 }
 
-// Columns [0, width) of w, k rows of them, with rows `padded` apart.
+// Columns [0, width) of w, k rows of them, with rows `padded` apart. Writes
+// whole vectors.
+template <typename T>
+CAVS_INLINE void PackRow(const T* w, int64_t width, T* packed) {
+  using S = Simd<T>;
+  int64_t j = 0;
+  for (; j + S::kLanes <= width; j += S::kLanes) {
+    S::Store(packed + j, S::Load(w + j));
+  }
+  if (j < width) S::Store(packed + j, S::LoadFirst(w + j, width - j));
+}
+
 template <typename T>
 void PackColumns(const T* w, int64_t pitch, int64_t k, int64_t width,
                  int64_t padded, T* packed) {
-  using S = Simd<T>;
   for (int64_t i = 0; i < k; ++i, w += pitch, packed += padded) {
-    int64_t j = 0;
-    for (; j + S::kLanes <= width; j += S::kLanes) {
-      S::Store(packed + j, S::Load(w + j));
-    }
-    if (j < width) S::Store(packed + j, S::LoadFirst(w + j, width - j));
+    PackRow<T>(w, width, packed);
+  }
+}
+
+// The same of the rows index[0], index[1], ... of w.
+template <typename T>
+void PackIndexed(const T* w, int64_t pitch, const int32_t* index, int64_t k,
+                 int64_t width, int64_t padded, T* packed) {
+  for (int64_t i = 0; i < k; ++i, packed += padded) {
+    PackRow<T>(w + index[i] * pitch, width, packed);
   }
 }
 

@@ -71,6 +71,7 @@ void ScatterAdd(Workers* workers, ConstBlock src, const int32_t* rows,
 
 void CpuBackend::Copy(DType dtype, ConstBlock x, Block dst) const {
   assert(x.rows == dst.rows && x.cols == dst.cols && SizeOf(dtype) > 0);
+  if (x.index != nullptr) return GatherRows(dtype, x, x.index, dst);
   const size_t size = SizeOf(dtype);
   const int64_t bytes = x.cols * size;
   if (bytes == 0) return;

@@ -27,6 +27,9 @@ void PlanMemory(Program* program) {
     root(id).stored = true;
     root(id).reused = false;
   }
+  for (Symbol& symbol : symbols) {
+    if (symbol.viewed) symbol.stored = symbol.reused = false;
+  }
 }
 
 }  // namespace cavs

@@ -27,7 +27,7 @@ class Planner {
       plan = StagePlan();
       std::vector<int> nodes;
       for (size_t i = 0; i < program_.nodes.size(); ++i) {
-        if (program_.nodes[i].stage == stage) {
+        if (program_.nodes[i].stage == stage && !IsView(program_.nodes[i])) {
           nodes.push_back(static_cast<int>(i));
           plan.nanos_per_row += NanosPerRow(program_.nodes[i]);
         }
@@ -48,6 +48,11 @@ class Planner {
  private:
   const Symbol& symbol(int id) const { return program_.symbols[id]; }
   const Node& node(int i) const { return program_.nodes[i]; }
+
+  // There is nothing to do for it.
+  bool IsView(const Node& n) const {
+    return !n.outputs.empty() && symbol(n.outputs[0]).viewed;
+  }
 
   static bool IsSum(const Node& n) {
     return n.kind == NodeKind::kWeightGrad || n.kind == NodeKind::kSumRows;

@@ -6,6 +6,7 @@
 #include "cc/core/passes/merge_matmuls.h"
 #include "cc/core/passes/plan_memory.h"
 #include "cc/core/passes/plan_phases.h"
+#include "cc/core/passes/view_rows.h"
 
 namespace cavs {
 
@@ -14,6 +15,7 @@ Status RunPasses(const PassOptions& options, Program* program) {
   if (options.skip_zeros) FindZeros(program);
   if (options.merge) MergeMatMuls(program);
   if (options.fuse) FuseElementwise(program);
+  if (options.views) ViewRows(program);
   PlanMemory(program);
   PlanPhases(program);
   for (Node& node : program->nodes) node.label = Label(node);

@@ -14,6 +14,7 @@ struct PassOptions : ClassifyOptions {
   bool merge = true;       // See merge_matmuls.h.
   bool fuse = true;        // See fuse_elementwise.h.
   bool skip_zeros = true;  // See find_zeros.h.
+  bool views = true;       // See view_rows.h.
 };
 
 // All passes, in order; then labels the nodes. Fails as Classify() does.

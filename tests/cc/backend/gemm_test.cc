@@ -160,6 +160,82 @@ TEST_P(GemmTest, EveryKindEqualsTheNaiveProductForLargeShapes) {
   });
 }
 
+// Rows in any order, some of them twice, and one from before the first.
+template <typename T>
+void ExpectIndexedSameAsCopied(const Backend& backend, Kind kind,
+                               const Shape& s) {
+  SCOPED_TRACE(testing::Message()
+               << "kind " << static_cast<int>(kind) << ": [" << s.m << ", "
+               << s.k << "] x [" << s.k << ", " << s.n << "]");
+  const Operands<T> x(kind, s);
+  const DType dtype = DTypeOf<T>();
+  std::vector<int32_t> a_index, b_index;
+  for (int64_t i = 0; i < x.a.rows(); ++i) {
+    a_index.push_back(static_cast<int32_t>(i * 7 % x.a.rows()) - 1);
+    b_index.push_back(static_cast<int32_t>(i * 5 % x.a.rows()) - 1);
+  }
+  const auto indexed = [](const Matrix<T>& from, const Matrix<T>& matrix,
+                          const std::vector<int32_t>& index) {
+    ConstBlock block = from.view();
+    block.data = static_cast<const T*>(block.data) + block.pitch;
+    block.rows = matrix.rows();
+    block.index = index.data();
+    return block;
+  };
+  const auto copied = [&](const Matrix<T>& from,
+                          const std::vector<int32_t>& index) {
+    Matrix<T> copy = from;
+    for (int64_t i = 0; i < from.rows(); ++i) {
+      for (int64_t j = 0; j < from.cols(); ++j) {
+        copy.at(i, j) = from.at(index[i] + 1, j);
+      }
+    }
+    return copy;
+  };
+  const Matrix<T> a = copied(x.a, a_index);
+  const ConstBlock a_rows = indexed(x.a, a, a_index);
+  Matrix<T> want = x.c, got = x.c;
+  if (TransposesA(kind)) {
+    const Matrix<T> b = copied(x.b, b_index);
+    Multiply(backend, kind, a, b, want, s.k, true);
+    backend.MatMulTransposeA(dtype, a_rows, indexed(x.b, b, b_index),
+                             got.block(), true);
+  } else if (kind == Kind::kPlain || kind == Kind::kTransposeB) {
+    Multiply(backend, kind, a, x.b, want, s.k, true);
+    backend.MatMul(dtype, a_rows, x.b.view(), TransposesB(kind), got.block(),
+                   true);
+  } else {
+    Multiply(backend, kind, a, x.b, want, s.k, true);
+    Packed packed(backend.PackedBytes(dtype, s.k, s.n));
+    backend.Pack(dtype, x.b.view(), TransposesB(kind), s.n, 0, packed.data());
+    backend.MatMulPacked(dtype, a_rows, packed.data(), got.block(), true);
+  }
+  ASSERT_TRUE(got.GuardsHold());
+  for (int64_t i = 0; i < s.m; ++i) {
+    for (int64_t j = 0; j < s.n; ++j) {
+      ASSERT_NEAR(got.at(i, j), want.at(i, j),
+                  1e-6 * (1 + std::abs(want.at(i, j))))
+          << "c[" << i << "][" << j << "]";
+    }
+  }
+}
+
+TEST_P(GemmTest, RowsMayBeReadByAnIndex) {
+  SerialWorkers workers;
+  const CpuBackend backend(&workers, GetParam());
+  const Shape shapes[] = {
+      {1, 1, 1},        {5, 3, 17, 2},     {130, 65, 130, 3},
+      {70, 513, 66, 2}, {40, 1024, 33, 1}, {300, 64, 192},
+      {0, 5, 3},        {5, 0, 3},         {700, 20, 70}};
+  ForFloatTypes([&](auto zero) {
+    for (Kind kind : kKinds) {
+      for (const Shape& shape : shapes) {
+        ExpectIndexedSameAsCopied<decltype(zero)>(backend, kind, shape);
+      }
+    }
+  });
+}
+
 // Longer than a slice of a panel, and more rows than a block of them.
 TEST_P(GemmTest, LongSumsAreAddedSliceBySlice) {
   SerialWorkers workers;

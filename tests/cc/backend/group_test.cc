@@ -210,6 +210,50 @@ TEST_P(GroupTest, RandomGroupsOfManyStepsAreTheirStepsOneByOne) {
   }
 }
 
+// In any order, evenly spaced, all the same, and from before the first.
+TEST_P(GroupTest, WhatIsReadMayHaveAnIndex) {
+  ForFloatTypes([&](auto zero) {
+    using T = decltype(zero);
+    for (const Size& size : kSizes) {
+      for (int step : {0, 1, 2, 5}) {
+        SCOPED_TRACE(testing::Message()
+                     << size.rows << " x " << size.cols << ", step " << step);
+        const int64_t rows = size.rows, cols = size.cols;
+        Matrix<T> x(5 * rows + 1, cols, 3), y(5 * rows + 1, 1, 2),
+            z(rows, cols);
+        Matrix<T> x_copy(rows, cols), y_copy(rows, 1), want(rows, cols);
+        x.Fill(1);
+        y.Fill(2);
+        std::vector<int32_t> index;
+        for (int64_t i = 0; i < rows; ++i) {
+          const int64_t at = step == 5 ? i * 11 % (5 * rows) : i * step;
+          index.push_back(static_cast<int32_t>(at) - 1);
+          for (int64_t j = 0; j < cols; ++j) x_copy.at(i, j) = x.at(at, j);
+          y_copy.at(i, 0) = y.at(at, 0);
+        }
+        ElementwiseGroup group;
+        group.num_operands = 3;
+        group.num_scratch = 1;
+        group.steps = {{E::kMul, 0, 1, 3}, {E::kSub, 3, 0, 2}};
+        // Row 1 is called row 0, so that there is a row before it.
+        GroupOperand operands[] = {
+            {&x.at(0, 0), x.block().pitch, false, index.data()},
+            {&y.at(0, 0), y.block().pitch, cols > 1, index.data()},
+            {z.block().data, z.block().pitch, false, nullptr}};
+        for (GroupOperand* operand : {&operands[0], &operands[1]}) {
+          operand->data = static_cast<T*>(operand->data) + operand->pitch;
+        }
+        backend_.Group(DTypeOf<T>(), group, operands, rows, cols);
+        backend_.Binary(E::kMul, DTypeOf<T>(), x_copy.view(), y_copy.view(),
+                        want.block());
+        backend_.Binary(E::kSub, DTypeOf<T>(), want.view(), x_copy.view(),
+                        want.block());
+        EXPECT_TRUE(z.GuardsHold() && z.SameBits(want));
+      }
+    }
+  });
+}
+
 TEST_P(GroupTest, AnyNumberOfWorkersComputesTheSame) {
   ForFloatTypes([&](auto zero) {
     for (int count : {2, 3, 7}) {

@@ -70,6 +70,18 @@ TEST(RowsTest, CopyMovesEveryElementAndNoMore) {
       }
       backend.Copy(DTypeOf<T>(), FirstColumns(x, cols), dst.block());
       EXPECT_TRUE(dst.SameBits(want) && dst.GuardsHold());
+
+      std::vector<int32_t> index;
+      for (int64_t i = 0; i < rows; ++i) {
+        index.push_back(static_cast<int32_t>(i * 7 % (rows + 1)) - 1);
+        for (int64_t j = 0; j < cols; ++j) {
+          want.at(i, j) = index[i] < 0 ? T(0) : x.at(index[i], j);
+        }
+      }
+      ConstBlock indexed = FirstColumns(x, cols);
+      indexed.index = index.data();
+      backend.Copy(DTypeOf<T>(), indexed, dst.block());
+      EXPECT_TRUE(dst.SameBits(want) && dst.GuardsHold());
     }
   });
 }

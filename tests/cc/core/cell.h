@@ -196,8 +196,10 @@ class CellExecutor {
     ForwardArguments arguments;
     arguments.schedule = schedule.view();
     std::vector<std::unique_ptr<Buffer>> owned;
+    std::vector<std::shared_ptr<Buffer>> pulls;
     for (size_t i = 0; i < in.pulls.size(); ++i) {
-      arguments.pulls.push_back(Own(in.pulls[i], &owned)->rows(cell_.pulls[i]));
+      pulls.push_back(std::make_shared<Buffer>(cell_.dtype, in.pulls[i]));
+      arguments.pulls.push_back(pulls.back()->rows(cell_.pulls[i]));
     }
     for (size_t type = 0; type < in.captures.size(); ++type) {
       arguments.captures.emplace_back();
@@ -215,6 +217,9 @@ class CellExecutor {
           Own(Numbers(columns * in.graph().size()), &owned)->rows(columns));
     }
     CAVS_RETURN_IF_ERROR(RunForward(forward_, arguments, environment, tape));
+    if (tape != nullptr) {
+      tape->alive.insert(tape->alive.end(), pulls.begin(), pulls.end());
+    }
     for (size_t i = first; i < owned.size(); ++i) {
       results->push_back(owned[i]->numbers());
     }

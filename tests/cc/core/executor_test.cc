@@ -27,6 +27,7 @@ std::vector<PassOptions> AllSwitches() {
     all[i].merge = (i & 4) != 0;
     all[i].fuse = (i & 8) != 0;
     all[i].skip_zeros = i % 3 != 0;
+    all[i].views = i % 5 != 0;
   }
   return all;
 }
