@@ -48,6 +48,8 @@ std::shared_ptr<void> StoragePool::Acquire(size_t bytes) {
   {
     std::lock_guard<std::mutex> lock(mutex_);
     most_lent_ = std::max(most_lent_, ++num_lent_);
+    lent_bytes_ += found.size;
+    peak_bytes_ = std::max(peak_bytes_, lent_bytes_);
   }
   std::weak_ptr<StoragePool> pool = weak_from_this();
   return std::shared_ptr<void>(found.data, [pool, found](void*) {
@@ -64,6 +66,7 @@ void StoragePool::Return(Buffer buffer) {
   {
     std::lock_guard<std::mutex> lock(mutex_);
     --num_lent_;
+    lent_bytes_ -= buffer.size;
     free_.push_back(buffer);
     if (free_.size() > most_lent_ + kSpare) {
       evicted = free_.front();  // Nobody wanted it for the longest time.
@@ -71,6 +74,18 @@ void StoragePool::Return(Buffer buffer) {
     }
   }
   std::free(evicted.data);
+}
+
+size_t StoragePool::waiting_bytes() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  size_t bytes = 0;
+  for (const Buffer& buffer : free_) bytes += buffer.size;
+  return bytes;
+}
+
+size_t StoragePool::peak_bytes() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return peak_bytes_;
 }
 
 int64_t StoragePool::num_allocations() const {

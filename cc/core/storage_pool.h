@@ -63,6 +63,12 @@ class StoragePool : public std::enable_shared_from_this<StoragePool> {
   // few more.
   std::shared_ptr<void> Acquire(size_t bytes);
 
+  // What could be lent without asking the system.
+  size_t waiting_bytes() const;
+
+  // The most that was ever lent at once, as large as the buffers are.
+  size_t peak_bytes() const;
+
   // How often Acquire() had to ask the system: constant in steady state.
   int64_t num_allocations() const;
 
@@ -78,6 +84,8 @@ class StoragePool : public std::enable_shared_from_this<StoragePool> {
   std::vector<Buffer> free_;     // GUARDED_BY(mutex_), the last used last.
   size_t num_lent_ = 0;          // GUARDED_BY(mutex_)
   size_t most_lent_ = 0;         // GUARDED_BY(mutex_)
+  size_t lent_bytes_ = 0;        // GUARDED_BY(mutex_)
+  size_t peak_bytes_ = 0;        // GUARDED_BY(mutex_)
   int64_t num_allocations_ = 0;  // GUARDED_BY(mutex_)
 };
 

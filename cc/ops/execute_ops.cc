@@ -204,6 +204,40 @@ vertex_functions: Traced vertex functions, or derivatives.
 vertex_signatures: Of each.
 )doc");
 
+REGISTER_OP("CavsMemory")
+    .Input("order: int32")
+    .Input("task_splits: int32")
+    .Input("task_type: int32")
+    .Input("child_row: int32")
+    .Output("bytes: int64")
+    .Attr("vertex_functions: list(func) >= 1")
+    .Attr("vertex_signatures: list(string) >= 1")
+    .Attr("gradient: bool = false")
+    .Attr("keep_tape: bool = false")
+    .Attr("eager: bool = true")
+    .Attr("lazy: bool = true")
+    .Attr("merge: bool = true")
+    .Attr("fuse: bool = true")
+    .Attr("skip_zeros: bool = true")
+    .Attr("streams: int = 1")
+    .SetShapeFn([](InferenceContext* c) {
+      c->set_output(0, c->Vector(4));
+      return absl::OkStatus();
+    })
+    .Doc(R"doc(
+Predicts the memory that CavsForward or CavsBackward takes from its pool.
+
+order: [V], from CavsSchedule; so are the next three.
+task_splits: [T + 1].
+task_type: [T].
+child_row: [arity, V].
+bytes: Of the state (or its gradient), the tape beside it, temporaries, and packed weights.
+vertex_functions: Traced vertex functions, or derivatives.
+vertex_signatures: Of each.
+gradient: Whether they are derivatives.
+keep_tape: As in CavsForward; so are the rest.
+)doc");
+
 REGISTER_OP("CavsRowCount")
     .Input("like: T")
     .Output("value: out_type")
