@@ -7,6 +7,7 @@ import numpy as np
 
 from cavs_tf._library import ops
 from cavs_tf._stages import STAGES
+from cavs_tf.memory import functions_of, predict_memory
 from cavs_tf.options import PASSES
 
 
@@ -22,6 +23,7 @@ def explain(model, graphs=None, inputs=None) -> str:
             tape_bytes.append(program["tape_bytes_per_row"])
     if graphs is not None:
         lines += _tasks(model, graphs, tape_bytes)
+        lines += _memory(model, graphs, inputs)
     return "\n".join(lines)
 
 
@@ -30,11 +32,7 @@ def describe(model, graphs=None, inputs=None) -> list[dict]:
 
     Instead of dF there is one whose nodes are None, with the error, if there is none.
     """
-    if inputs is not None or model.last_functions() is None:
-        pulls, _ = model.prepare(graphs, inputs)
-        functions = model.functions_for(pulls)
-    else:
-        functions = model.last_functions()
+    functions = functions_of(model, graphs, inputs)
     programs = []
     for title, pairs in (("F", functions.forward), ("dF", functions.backward)):
         if not pairs:
@@ -96,4 +94,17 @@ def _tasks(model, graphs, tape_bytes):
         f"smallest {sizes.min()}",
         f"  gathered rows that need no copy: {schedule.contiguous_share:.0%}",
         f"  tape: {held:,} bytes",
+    ]
+
+
+def _memory(model, graphs, inputs):
+    memory = predict_memory(model, graphs, inputs)
+    lines = [f"memory for inference: {memory.inference}"]
+    if memory.backward is None:
+        return lines
+    return [
+        *lines,
+        f"memory for training: {memory.training:,} bytes at its peak",
+        f"  forward: {memory.forward}",
+        f"  backward: {memory.backward}",
     ]

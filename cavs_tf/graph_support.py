@@ -305,7 +305,7 @@ class GraphSupport(keras.layers.Layer):
         """Prints how the vertex functions run: operators by class, fallbacks, tasks, bytes.
 
         Args:
-          graphs: A `GraphBatch`, for the part about tasks; may be None.
+          graphs: A `GraphBatch`, for the parts about tasks and memory; may be None.
           inputs: As for calling; needed unless it was called before.
 
         Returns:
