@@ -201,7 +201,8 @@ class GraphSupport(keras.layers.Layer):
 
         Args:
           graphs: A `GraphBatch` with V vertices, or its `to_dict()`. If it carries a
-            schedule, that is used.
+            schedule, that is used as it is: `policy` and `micro_batch` of the options are for
+            graphs without one. Pass them to `data.batch` or `with_schedule` instead.
           inputs: External inputs, [V, ...] in vertex order: a tensor, or a dict by name.
           training: Passed on to Keras layers in the vertex function, as Keras does.
 

@@ -28,10 +28,13 @@ class Options:
       streams: 2: eager operators run ahead of the critical path and lazy ones behind it, on a
         thread of their own (arXiv:1712.04048, section 3.5). 1: all threads share each
         operator, which is faster on two cores.
-      policy: How vertices become tasks where the graphs bring no schedule of their own:
-        "depth", or "ratio", which makes fewer tasks where there are several vertex types.
-      micro_batch: Where the graphs bring no schedule of their own, how many graphs are run
-        before the next ones begin, so that what they need fits into the cache; None: all.
+      policy: How vertices become tasks: "depth", or "ratio", which makes fewer tasks where
+        there are several vertex types.
+      micro_batch: How many graphs are run before the next ones begin, so that they need fewer
+        temporaries; None: all.
+
+    Graphs that carry a schedule (those of `data.batch` do) are run by it, whatever `policy` and
+    `micro_batch` say here: give them to what makes the schedule.
 
     >>> Options(lazy=False).lazy
     False

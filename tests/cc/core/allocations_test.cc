@@ -1,6 +1,7 @@
 // A task takes no memory from the system: what it needs is there before the
 // first one begins.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <atomic>
 #include <cstdint>
@@ -54,17 +55,27 @@ class CountedWorkers : public SerialWorkers {
   int count() const override { return 2; }
 };
 
-// Allocations between the first task of a step and the last, both passes, after
-// a step that warmed up.
-std::vector<int64_t> AllocationsByTask(const Cell& cell, const Graph& graph,
-                                       PassOptions options, bool as_team) {
+struct Count {
+  int64_t allocations, page_faults;
+};
+
+Count Now() {
+  rusage usage;
+  getrusage(RUSAGE_SELF, &usage);
+  return {num_allocations, usage.ru_minflt + usage.ru_majflt};
+}
+
+// What happens from the beginning of each task to that of the next, in both
+// passes of one step after `warm_up` others.
+std::vector<Count> CountByTask(const Cell& cell, const Graph& graph,
+                               PassOptions options, bool as_team, int warm_up) {
   const Experiment experiment(cell, graph, 1);
   const CellExecutor executor(cell, options);
   SerialWorkers alone;
   CountedWorkers workers;
   const CpuBackend backend(&workers), serial(&alone);
-  std::vector<int64_t> counts;
-  counts.reserve(100000);
+  std::vector<Count> at(4096);
+  size_t size = 0;
   Environment environment;
   environment.backend = &backend;
   if (as_team) {
@@ -72,27 +83,35 @@ std::vector<int64_t> AllocationsByTask(const Cell& cell, const Graph& graph,
     environment.serial = &serial;
     environment.nanos_to_share = 0;
   }
-  environment.cancelled = [&counts] {
-    counts.push_back(num_allocations);
+  environment.cancelled = [&] {  // Asked before each task.
+    at[size++] = Now();
     return false;
   };
-  executor.Run(experiment, environment);
-  counts.clear();
-  executor.Run(experiment, environment);
-  std::vector<int64_t> differences;
-  for (size_t i = 0; i + 1 < counts.size(); ++i) {
-    // From the last task of the forward pass to the first of the backward pass
-    // many things happen.
-    if (2 * (i + 1) == counts.size()) continue;
-    differences.push_back(counts[i + 1] - counts[i]);
+  for (int step = 0; step <= warm_up; ++step) {
+    size = 0;
+    executor.Run(experiment, environment);
+  }
+  std::vector<Count> differences;
+  for (size_t i = 0; i + 1 < size; ++i) {
+    // Not from the last task of the forward pass to the first of the backward
+    // pass.
+    if (2 * (i + 1) == size) continue;
+    differences.push_back({at[i + 1].allocations - at[i].allocations,
+                           at[i + 1].page_faults - at[i].page_faults});
   }
   return differences;
 }
 
-void ExpectNone(const std::vector<int64_t>& by_task, size_t num_tasks) {
+int64_t PageFaults(const std::vector<Count>& by_task) {
+  int64_t sum = 0;
+  for (const Count& count : by_task) sum += count.page_faults;
+  return sum;
+}
+
+void ExpectNone(const std::vector<Count>& by_task, size_t num_tasks) {
   ASSERT_EQ(by_task.size(), 2 * (num_tasks - 1));
   for (size_t i = 0; i < by_task.size(); ++i) {
-    ASSERT_EQ(by_task[i], 0) << "task " << i;
+    ASSERT_EQ(by_task[i].allocations, 0) << "task " << i;
   }
 }
 
@@ -106,12 +125,24 @@ TEST(AllocationsTest, OneTaskOrAThousandTakeTheSameMemory) {
     for (bool as_team : {false, true}) {
       SCOPED_TRACE(testing::Message()
                    << "lazy " << options.lazy << ", team " << as_team);
-      ExpectNone(AllocationsByTask(cell, Chain(10), options, as_team), 10);
-      ExpectNone(AllocationsByTask(cell, Join({Chain(1000), Chain(300)}),
-                                   options, as_team),
+      ExpectNone(CountByTask(cell, Chain(10), options, as_team, 1), 10);
+      ExpectNone(CountByTask(cell, Join({Chain(1000), Chain(300)}), options,
+                             as_team, 1),
                  1000);
     }
   }
+}
+
+TEST(AllocationsTest, TasksOfALaterStepTouchNoFreshPage) {
+  const Cell cell = TreeLstmCell(DType::kFloat32, 32, 128);
+  const Graph graph = Join({Chain(1000), Chain(300)});
+  const auto faults = [&](int warm_up) {
+    return PageFaults(
+        CountByTask(cell, graph, PassOptions(), /*as_team=*/false, warm_up));
+  };
+  EXPECT_GT(faults(0), 500);
+  // The system may take a page away at any time.
+  EXPECT_LT(faults(3), 20);
 }
 
 }  // namespace
