@@ -2,9 +2,8 @@
 
 import dataclasses
 
-import tensorflow as tf
-
 from cavs_tf._library import ops
+from cavs_tf._micro_batches import row_bytes
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,8 +87,8 @@ def predict_memory(model, graphs, inputs=None) -> MemoryPrediction:
     functions = functions_of(model, graphs, inputs)
     schedule = model.schedule_of(graphs)
     rows = int(graphs.num_vertices)
-    pushed = rows * _row_bytes(functions.push_specs)
-    pulled = rows * _row_bytes([s for s in functions.pull_specs if s.dtype.is_floating])
+    pushed = rows * row_bytes(functions.push_specs)
+    pulled = rows * row_bytes([s for s in functions.pull_specs if s.dtype.is_floating])
     weights = sum(
         c.shape.num_elements() * c.dtype.size for c in functions.captures if c.differentiable
     )
@@ -125,7 +124,3 @@ def _workspace(options, pairs, schedule, **kind) -> list[int]:
         **options.attributes(),
     )
     return sizes.numpy().tolist()
-
-
-def _row_bytes(specs) -> int:
-    return sum(tf.TensorShape(s.shape).num_elements() * s.dtype.size for s in specs)

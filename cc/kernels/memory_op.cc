@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdint>
 
 #include "cc/backend/cpu/cpu_backend.h"
@@ -60,6 +61,22 @@ class MemoryOp : public OpKernel {
   CompiledModel compiled_;
 };
 
+class AvailableMemoryOp : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+
+  void Compute(OpKernelContext* context) override {
+    Tensor* output = nullptr;
+    OP_REQUIRES_OK(context,
+                   context->allocate_output(0, TensorShape({}), &output));
+    output->scalar<int64_t>()() = static_cast<int64_t>(
+        std::min(AvailableMemory(), static_cast<size_t>(INT64_MAX)));
+  }
+};
+
+REGISTER_KERNEL_BUILDER(
+    Name("CavsAvailableMemory").Device(tensorflow::DEVICE_CPU),
+    AvailableMemoryOp);
 REGISTER_KERNEL_BUILDER(Name("CavsMemory").Device(tensorflow::DEVICE_CPU),
                         MemoryOp);
 

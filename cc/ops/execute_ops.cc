@@ -191,7 +191,8 @@ REGISTER_OP("CavsDescribe")
     .SetShapeFn(::tensorflow::shape_inference::ScalarShape)
     .Doc(R"doc(
 Says how CavsForward or CavsBackward runs traced functions, as JSON: per function the
-bytes per row kept on the tape, and the nodes in the order in which they run.
+bytes per row kept on the tape, the bytes per row of temporaries that outlive a task,
+and the nodes in the order in which they run.
 
 A node is {name, op, kind, stage, native, index, label, adds, merged, members}: its
 label says in words what it computes; `adds` that it adds to what others wrote;
@@ -236,6 +237,16 @@ vertex_functions: Traced vertex functions, or derivatives.
 vertex_signatures: Of each.
 gradient: Whether they are derivatives.
 keep_tape: As in CavsForward; so are the rest.
+)doc");
+
+REGISTER_OP("CavsAvailableMemory")
+    .Output("bytes: int64")
+    .SetIsStateful()
+    .SetShapeFn(::tensorflow::shape_inference::ScalarShape)
+    .Doc(R"doc(
+How much memory the system, or the container of the process, could still give.
+
+bytes: Scalar; the largest integer where that cannot be found out.
 )doc");
 
 REGISTER_OP("CavsRowCount")
