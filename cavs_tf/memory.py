@@ -77,6 +77,7 @@ def predict_memory(model, graphs, inputs=None) -> MemoryPrediction:
     Returns:
       A `MemoryPrediction`.
 
+    >>> import tensorflow as tf
     >>> import cavs_tf as cavs
     >>> @cavs.vertex_function(state_size=2, arity=1)
     ... def cell(v):
