@@ -23,6 +23,7 @@ std::shared_ptr<void> StoragePool::Acquire(size_t bytes) {
   if (bytes > kMaxBytes) return nullptr;
   bytes = Arena::Padded(bytes > 0 ? bytes : 1);
   Buffer found{nullptr, 0};
+  std::vector<Buffer> evicted;
   {
     std::lock_guard<std::mutex> lock(mutex_);
     // The smallest buffer that fits.
@@ -36,12 +37,14 @@ std::shared_ptr<void> StoragePool::Acquire(size_t bytes) {
       free_.erase(best);
     } else {
       ++num_allocations_;
+      // A little more than asked for, so that minibatches of similar size share
+      // it.
+      found.size = Arena::Padded(bytes + bytes / 8);
+      evicted = MakeRoom(found.size);
     }
   }
+  for (const Buffer& buffer : evicted) std::free(buffer.data);
   if (found.data == nullptr) {
-    // A little more than asked for, so that minibatches of similar size share
-    // it.
-    found.size = Arena::Padded(bytes + bytes / 8);
     found.data = std::aligned_alloc(Arena::kAlignment, found.size);
     if (found.data == nullptr) return nullptr;
   }
@@ -61,6 +64,25 @@ std::shared_ptr<void> StoragePool::Acquire(size_t bytes) {
   });
 }
 
+std::vector<StoragePool::Buffer> StoragePool::MakeRoom(size_t bytes) {
+  const size_t lent = lent_bytes_ + bytes;
+  const size_t most = std::max(peak_bytes_, lent);
+  size_t held = lent + WaitingBytes();
+  std::vector<Buffer> evicted;
+  while (!free_.empty() && held > most + most / kMaxSlack) {
+    evicted.push_back(free_.front());  // Nobody wanted it for the longest time.
+    free_.erase(free_.begin());
+    held -= evicted.back().size;
+  }
+  return evicted;
+}
+
+size_t StoragePool::WaitingBytes() const {
+  size_t bytes = 0;
+  for (const Buffer& buffer : free_) bytes += buffer.size;
+  return bytes;
+}
+
 void StoragePool::Return(Buffer buffer) {
   Buffer evicted{nullptr, 0};
   {
@@ -78,9 +100,7 @@ void StoragePool::Return(Buffer buffer) {
 
 size_t StoragePool::waiting_bytes() const {
   std::lock_guard<std::mutex> lock(mutex_);
-  size_t bytes = 0;
-  for (const Buffer& buffer : free_) bytes += buffer.size;
-  return bytes;
+  return WaitingBytes();
 }
 
 size_t StoragePool::peak_bytes() const {

@@ -60,7 +60,7 @@ class StoragePool : public std::enable_shared_from_this<StoragePool> {
 
   // At least `bytes` of uninitialised memory, or nullptr if the system has
   // none. As many buffers are kept for later as were ever lent at once, or a
-  // few more.
+  // few more, and no more bytes than that, or an eighth more.
   std::shared_ptr<void> Acquire(size_t bytes);
 
   // What could be lent without asking the system.
@@ -79,6 +79,10 @@ class StoragePool : public std::enable_shared_from_this<StoragePool> {
   };
 
   void Return(Buffer buffer);
+  // Waiting buffers to be freed, for `bytes` more to be taken from the system.
+  // REQUIRES(mutex_), and so does the next.
+  std::vector<Buffer> MakeRoom(size_t bytes);
+  size_t WaitingBytes() const;
 
   mutable std::mutex mutex_;
   std::vector<Buffer> free_;     // GUARDED_BY(mutex_), the last used last.
