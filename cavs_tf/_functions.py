@@ -7,6 +7,7 @@ from tensorflow.python.eager.polymorphic_function import concrete_function
 
 from cavs_tf import _probe
 from cavs_tf._derivative import Derivative, NoGradientError, differentiate
+from cavs_tf._micro_batches import Budget
 from cavs_tf._probe import ROW_COUNTS, Analysis, Values, check_row_independence, random_rows
 from cavs_tf._tracing import TracedVertex, trace
 
@@ -22,6 +23,7 @@ class Functions:
       gradient_error: Why, then.
       push_names, push_specs: Of all types; rows of [*shape].
       pull_names, pull_specs: In the order in which the ops take them.
+      budget: What they may take; see `_micro_batches`. None until someone asks.
     """
 
     traced: list
@@ -32,6 +34,7 @@ class Functions:
     push_specs: list
     pull_names: list
     pull_specs: list
+    budget: Budget | None = None
 
     @property
     def captures(self) -> list:

@@ -1,13 +1,12 @@
 """Says how a model runs."""
 
 import collections
-import json
 
 import numpy as np
 
-from cavs_tf._library import ops
+from cavs_tf._micro_batches import describe_programs
 from cavs_tf._stages import STAGES
-from cavs_tf.options import PASSES
+from cavs_tf.memory import functions_of, predict_memory
 
 
 def explain(model, graphs=None, inputs=None) -> str:
@@ -22,6 +21,8 @@ def explain(model, graphs=None, inputs=None) -> str:
             tape_bytes.append(program["tape_bytes_per_row"])
     if graphs is not None:
         lines += _tasks(model, graphs, tape_bytes)
+        lines += _choices(model, graphs)
+        lines += _memory(model, graphs, inputs)
     return "\n".join(lines)
 
 
@@ -30,29 +31,17 @@ def describe(model, graphs=None, inputs=None) -> list[dict]:
 
     Instead of dF there is one whose nodes are None, with the error, if there is none.
     """
-    if inputs is not None or model.last_functions() is None:
-        pulls, _ = model.prepare(graphs, inputs)
-        functions = model.functions_for(pulls)
-    else:
-        functions = model.last_functions()
+    functions = functions_of(model, graphs, inputs)
     programs = []
     for title, pairs in (("F", functions.forward), ("dF", functions.backward)):
         if not pairs:
             error = functions.gradient_error
             programs.append({"title": title, "nodes": None, "error": error})
             continue
-        for traced, program in zip(functions.traced, _describe(model, pairs), strict=True):
+        described = describe_programs(model.options, pairs)
+        for traced, program in zip(functions.traced, described, strict=True):
             programs.append({"title": f"{title} of {traced.name}"} | program)
     return programs
-
-
-def _describe(model, pairs):
-    description = ops.cavs_describe(
-        vertex_functions=[function for function, _ in pairs],
-        vertex_signatures=[signature for _, signature in pairs],
-        **{name: getattr(model.options, name) for name in PASSES},
-    )
-    return json.loads(description.numpy())
 
 
 def _operators(nodes):
@@ -96,4 +85,34 @@ def _tasks(model, graphs, tape_bytes):
         f"smallest {sizes.min()}",
         f"  gathered rows that need no copy: {schedule.contiguous_share:.0%}",
         f"  tape: {held:,} bytes",
+    ]
+
+
+def _choices(model, graphs):
+    """What "auto" stands for, and why."""
+    options, lines = model.options, []
+    if options.streams == "auto":
+        lines.append("streams: 1 (auto: threads that share each operator were never slower)")
+    if options.micro_batch == "auto" and graphs.attached_schedule is None:
+        budget = model.last_functions().budget
+        count = int(budget.graphs_at_a_time(graphs))
+        rows = int(graphs.num_vertices)
+        need = rows * (budget.kept + budget.temporaries)
+        lines.append(
+            f"micro-batches: of {count} of {graphs.num_graphs} graphs (auto: all at once take "
+            f"about {need:,} of {budget.available:,} bytes)"
+        )
+    return lines
+
+
+def _memory(model, graphs, inputs):
+    memory = predict_memory(model, graphs, inputs)
+    lines = [f"memory for inference: {memory.inference}"]
+    if memory.backward is None:
+        return lines
+    return [
+        *lines,
+        f"memory for training: {memory.training:,} bytes at its peak",
+        f"  forward: {memory.forward}",
+        f"  backward: {memory.backward}",
     ]

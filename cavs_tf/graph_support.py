@@ -17,6 +17,7 @@ from cavs_tf._keras_private import (
     in_symbolic_scope,
     is_default,
 )
+from cavs_tf._micro_batches import budget_of
 from cavs_tf._trace_cache import TraceCache
 from cavs_tf._tracing import Vertex, current_vertex
 from cavs_tf._variables import adopt, recorded_reads, track
@@ -201,7 +202,8 @@ class GraphSupport(keras.layers.Layer):
 
         Args:
           graphs: A `GraphBatch` with V vertices, or its `to_dict()`. If it carries a
-            schedule, that is used.
+            schedule, that is used as it is: `policy` and `micro_batch` of the options are for
+            graphs without one. Pass them to `data.batch` or `with_schedule` instead.
           inputs: External inputs, [V, ...] in vertex order: a tensor, or a dict by name.
           training: Passed on to Keras layers in the vertex function, as Keras does.
 
@@ -240,9 +242,21 @@ class GraphSupport(keras.layers.Layer):
         """The schedule that a call with `graphs` runs: theirs, if they carry one."""
         if graphs.attached_schedule is not None:
             return graphs.attached_schedule
-        num_types = len(self.vertex_types)
-        options = self.options
-        return graphs.schedule(self.arity, num_types, options.policy, options.micro_batch)
+        num_types, options = len(self.vertex_types), self.options
+        micro_batch = options.micro_batch
+        if micro_batch == "auto":
+            micro_batch = self._budget().graphs_at_a_time(graphs)
+        return graphs.schedule(self.arity, num_types, options.policy, micro_batch)
+
+    def _budget(self):
+        if self.last_functions() is None:
+            raise ValueError(
+                f"{self.name}: got micro_batch='auto' before any call but expected one: what a "
+                "vertex takes is not known yet. Call the model, or explain() with inputs, first."
+            )
+        elements = tf.TensorShape(self._state_shape).num_elements()
+        state_bytes = elements * tf.as_dtype(self.compute_dtype).size
+        return budget_of(self.last_functions(), self.options, state_bytes)
 
     def prepare(self, graphs, inputs) -> tuple:
         """Checks inputs and builds weights: (pulls by name, specs of the pushes by name)."""
@@ -305,7 +319,7 @@ class GraphSupport(keras.layers.Layer):
         """Prints how the vertex functions run: operators by class, fallbacks, tasks, bytes.
 
         Args:
-          graphs: A `GraphBatch`, for the part about tasks; may be None.
+          graphs: A `GraphBatch`, for the parts about tasks and memory; may be None.
           inputs: As for calling; needed unless it was called before.
 
         Returns:

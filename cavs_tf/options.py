@@ -27,12 +27,17 @@ class Options:
         gather: half of the work where one vertex function serves leaves and inner vertices.
       views: Gathered and pulled rows are read where they are. Off: they are copied first.
       streams: 2: eager operators run ahead of the critical path and lazy ones behind it, on a
-        thread of their own (arXiv:1712.04048, section 3.5). 1: all threads share each
-        operator, which is faster on two cores.
-      policy: How vertices become tasks where the graphs bring no schedule of their own:
-        "depth", or "ratio", which makes fewer tasks where there are several vertex types.
-      micro_batch: Where the graphs bring no schedule of their own, how many graphs are run
-        before the next ones begin, so that what they need fits into the cache; None: all.
+        thread of their own (arXiv:1712.04048, section 3.5); inference has one stream. 1: all
+        threads share each operator. "auto": what was faster where both were measured, which
+        is 1; see docs/batching.md.
+      policy: How vertices become tasks: "depth", or "ratio", which makes fewer tasks where
+        there are several vertex types.
+      micro_batch: How many graphs are run before the next ones begin, so that they need fewer
+        temporaries; None: all. "auto": all, unless a training step would then take more than
+        the memory that was available at the first call; then as many as fit.
+
+    Graphs that carry a schedule (those of `data.batch` do) are run by it, whatever `policy` and
+    `micro_batch` say here: give them to what makes the schedule.
 
     >>> Options(lazy=False).lazy
     False
@@ -44,19 +49,21 @@ class Options:
     fuse: bool = True
     skip_zeros: bool = True
     views: bool = True
-    streams: int = 1
+    streams: int | str = "auto"
     policy: str = "depth"
-    micro_batch: int | None = None
+    micro_batch: int | str | None = None
 
     def __post_init__(self):
-        if self.streams not in (1, 2):
+        if self.streams not in (1, 2, "auto"):
             raise ValueError(
-                f"streams: got {self.streams!r} but expected 1 or 2. Two streams are the critical "
-                "path and everything else."
+                f"streams: got {self.streams!r} but expected 1, 2 or 'auto'. Two streams are the "
+                "critical path and everything else."
             )
         check_policy(self.policy)
-        check_micro_batch(self.micro_batch)
+        if self.micro_batch != "auto":
+            check_micro_batch(self.micro_batch)
 
     def attributes(self) -> dict:
         """The switches that the ops have as attributes."""
-        return {name: getattr(self, name) for name in ATTRIBUTES}
+        streams = 1 if self.streams == "auto" else self.streams
+        return {name: getattr(self, name) for name in PASSES} | {"streams": streams}

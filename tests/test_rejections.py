@@ -325,7 +325,7 @@ def test_a_schedule_of_another_arity():
 
 
 def test_a_number_of_streams_other_than_one_and_two():
-    with rejects("streams: got 3 but expected 1 or 2."):
+    with rejects("streams: got 3 but expected 1, 2 or 'auto'."):
         cavs.Options(streams=3)
 
 

@@ -2,114 +2,34 @@
 
 #include <algorithm>
 #include <cstring>
-#include <string>
 #include <utility>
 
 #include "cc/core/byte_count.h"
 #include "cc/core/chunks.h"
+#include "cc/core/executor_checks.h"
 #include "cc/core/streams.h"
 
 namespace cavs {
 namespace {
 
-int64_t NumElements(const std::vector<int64_t>& shape) {
-  int64_t n = 1;
-  for (int64_t d : shape) n *= d;
-  return n;
+std::vector<TypeRows> RowsByType(const ScheduleView& schedule, int num_types) {
+  std::vector<TypeRows> rows;
+  rows.reserve(num_types);
+  for (int type = 0; type < num_types; ++type) {
+    rows.emplace_back(schedule, type, num_types);
+  }
+  return rows;
 }
 
-// Do the blocks that rows pass through have their columns? `names`: of the
-// inputs and of the outputs.
-Status CheckPassing(const Program& program, const Externals& externals,
-                    const char* input_name, const char* output_name) {
-  for (const Node& node : program.nodes) {
-    const bool reads =
-        node.kind == NodeKind::kPull || node.kind == NodeKind::kPushGrad;
-    const bool writes =
-        node.kind == NodeKind::kPush || node.kind == NodeKind::kPullGrad;
-    if (!reads && !writes) continue;
-    const std::vector<Block>& blocks =
-        reads ? externals.inputs : externals.outputs;
-    const char* name = reads ? input_name : output_name;
-    const int64_t columns =
-        program.symbols[reads ? node.outputs[0] : node.inputs[0]].columns();
-    if (node.index >= static_cast<int>(blocks.size())) {
-      return InvalidArgument(name, ": got ", blocks.size(),
-                             " of them but expected at least ", node.index + 1,
-                             ", as when the vertex function was traced.");
-    }
-    if (blocks[node.index].cols != columns) {
-      return InvalidArgument(name, "[", node.index, "]: got rows of ",
-                             blocks[node.index].cols, " elements but expected ",
-                             columns,
-                             ", as when the vertex function was traced.");
-    }
+// One per vertex type; what passes through them is still to be filled in.
+std::vector<Externals> MakeExternals(const Model& model,
+                                     const ScheduleView& schedule) {
+  std::vector<Externals> externals(model.programs.size());
+  for (Externals& own : externals) {
+    own.state = {nullptr, schedule.num_vertices(), model.state_columns,
+                 model.state_columns};
   }
-  return Status();
-}
-
-Status CheckCaptures(const Program& program,
-                     const std::vector<TensorRef>& captures) {
-  for (const Symbol& symbol : program.symbols) {
-    if (symbol.source == SymbolSource::kCapture &&
-        symbol.index >= static_cast<int>(captures.size())) {
-      return InvalidArgument(
-          "captures: got ", captures.size(), " of them but expected at least ",
-          symbol.index + 1, ", as when the vertex function was traced.");
-    }
-  }
-  return Status();
-}
-
-// Was the tape filled by the program that `program` is the derivative of?
-Status CheckSaved(const Program& program, const std::vector<Value>& saved) {
-  for (const Symbol& symbol : program.symbols) {
-    if (symbol.source != SymbolSource::kSaved || symbol.parent >= 0) continue;
-    const bool exists = symbol.index < static_cast<int>(saved.size());
-    if (!exists || (symbol.kind == SymbolKind::kRows &&
-                    (saved[symbol.index].rows.columns() != symbol.columns() ||
-                     saved[symbol.index].rows.dtype() != symbol.dtype))) {
-      return InvalidArgument(
-          "tape: got that of another model but expected that of the forward "
-          "pass this is the gradient of.");
-    }
-  }
-  return Status();
-}
-
-Status CheckResults(const Program& program,
-                    const std::vector<TensorRef>& results) {
-  bool fits = results.size() == program.results.size();
-  for (size_t i = 0; fits && i < results.size(); ++i) {
-    fits = NumElements(results[i].shape) ==
-           program.symbols[program.results[i]].columns();
-  }
-  if (fits) return Status();
-  return InvalidArgument(
-      "capture_grads: got shapes that differ from those of the gradients. "
-      "Give each the shape of its capture.");
-}
-
-// The state, or its gradient, of the whole minibatch, after a row of zeros that
-// stands for children that are not there.
-Status TakeState(const Model& model, int64_t num_vertices,
-                 const Environment& environment, std::shared_ptr<void>* memory,
-                 Block* state) {
-  const size_t zeros =
-      Arena::Padded(ByteCount(1, model.state_columns, model.state_dtype));
-  const size_t bytes = SaturatingAdd(
-      zeros, ByteCount(num_vertices, model.state_columns, model.state_dtype));
-  *memory = environment.pool->Acquire(bytes);
-  if (*memory == nullptr) {
-    return Status(StatusCode::kResourceExhausted,
-                  StrCat("minibatch: its state needs ", bytes,
-                         " bytes but the system has no such block. Use a "
-                         "smaller minibatch or state."));
-  }
-  std::memset(memory->get(), 0, zeros);
-  *state = {static_cast<char*>(memory->get()) + zeros, num_vertices,
-            model.state_columns, model.state_columns};
-  return Status();
+  return externals;
 }
 
 ChunkRows RowsOf(const TypeRows& rows, const Chunk& chunk) {
@@ -143,11 +63,13 @@ int64_t RowsPerChunk(const ScheduleView& schedule,
   return has_tape ? 0 : LargestTask(schedule);
 }
 
-// Says what the programs have to know of the chunks.
-void DescribeChunks(const std::vector<Chunk>& chunks,
-                    const std::vector<TypeRows>& rows,
-                    const Environment& environment,
-                    std::vector<Externals>* externals) {
+// The chunks of a schedule; tells the programs what they have to know of them.
+std::vector<Chunk> PlanChunks(const ScheduleView& schedule,
+                              const std::vector<TypeRows>& rows,
+                              const Environment& environment, bool has_tape,
+                              std::vector<Externals>* externals) {
+  const std::vector<Chunk> chunks =
+      MakeChunks(schedule, RowsPerChunk(schedule, environment, has_tape));
   for (size_t type = 0; type < rows.size(); ++type) {
     Externals& own = (*externals)[type];
     own.state_is_adjacent = true;
@@ -164,20 +86,56 @@ void DescribeChunks(const std::vector<Chunk>& chunks,
     // Streams are at several chunks at a time.
     if (environment.engine != nullptr) own.largest_chunk = -1;
   }
+  return chunks;
 }
 
-// One run per vertex type, each bound to its storage.
-Status StartRuns(const Model& model, const std::vector<TypeRows>& rows,
-                 const Environment& environment,
-                 std::vector<Externals> externals,
-                 std::vector<ProgramRun>* runs) {
-  runs->reserve(model.programs.size());
+// Before the state lies a row of zeros, for children that are not there.
+size_t BytesOfZeros(const Model& model) {
+  return Arena::Padded(ByteCount(1, model.state_columns, model.state_dtype));
+}
+
+// One run per vertex type, not yet bound to storage, and what they need.
+std::vector<ProgramRun> MakeRuns(const Model& model,
+                                 const std::vector<TypeRows>& rows,
+                                 const Environment& environment,
+                                 std::vector<Externals> externals,
+                                 MemoryNeed* need) {
+  std::vector<ProgramRun> runs;
+  runs.reserve(model.programs.size());
   for (size_t type = 0; type < model.programs.size(); ++type) {
-    runs->emplace_back(model.programs[type], rows[type], environment,
-                       std::move(externals[type]));
-    CAVS_RETURN_IF_ERROR(runs->back().Bind());
-    CAVS_RETURN_IF_ERROR(runs->back().RunPrologue());
+    const int64_t num_vertices = externals[type].state.rows;
+    need->state = SaturatingAdd(
+        BytesOfZeros(model),
+        ByteCount(num_vertices, model.state_columns, model.state_dtype));
+    runs.emplace_back(model.programs[type], rows[type], environment,
+                      std::move(externals[type]));
+    *need += runs.back().PlanStorage();
   }
+  return runs;
+}
+
+// Asks the system only where the pool has to grow.
+bool Fits(const MemoryNeed& need, const Environment& environment) {
+  const size_t waiting = environment.pool->waiting_bytes();
+  const size_t total = need.total();
+  return total <= waiting || !environment.available_memory ||
+         total - waiting <= environment.available_memory();
+}
+
+// Takes all memory before anything is computed; that of the state is `state`.
+Status StartRuns(const Model& model, const MemoryNeed& need,
+                 const Environment& environment, std::vector<ProgramRun>* runs,
+                 std::shared_ptr<void>* state) {
+  if (!Fits(need, environment)) return DoesNotFit(need);
+  const std::shared_ptr<void> memory = environment.pool->Acquire(need.state);
+  if (memory == nullptr) return DoesNotFit(need);
+  const size_t zeros = BytesOfZeros(model);
+  std::memset(memory.get(), 0, zeros);
+  *state = {memory, static_cast<char*>(memory.get()) + zeros};
+  for (ProgramRun& run : *runs) {
+    if (!run.Bind(state->get())) return DoesNotFit(need);
+  }
+  for (ProgramRun& run : *runs) CAVS_RETURN_IF_ERROR(run.RunPrologue());
   return Status();
 }
 
@@ -235,9 +193,12 @@ Status RunChunks(const std::vector<Chunk>& chunks, bool reverse,
   return RunInTwoStreams(num_chunks, steps, environment.engine);
 }
 
-// Two streams on two threads leave each no one to share its work with.
-Environment ForStreams(const Environment& environment, SerialWorkers* alone) {
+// Two streams on two threads leave each no one to share its work with. Without
+// a tape there is one: several chunks at a time would take memory for each.
+Environment ForStreams(const Environment& environment, bool has_tape,
+                       SerialWorkers* alone) {
   Environment own = environment;
+  if (!has_tape) own.engine = nullptr;
   if (own.engine == nullptr || own.workers == nullptr) return own;
   if (own.workers->count() > 2) return own;
   own.workers = alone;
@@ -267,87 +228,39 @@ std::vector<int32_t> CountWrites(const Model& derivative,
   return writes;
 }
 
+bool IsGatheredOnce(const std::vector<int32_t>& writes) {
+  return std::all_of(writes.begin(), writes.end(),
+                     [](int32_t n) { return n <= 1; });
+}
+
 // What no one writes to is zero; what several add to begins with zero.
-bool PrepareStateGradient(const Model& derivative,
-                          const std::vector<TypeRows>& rows,
-                          const Environment& environment, Block state_grad) {
-  const std::vector<int32_t> writes =
-      CountWrites(derivative, rows, state_grad.rows);
-  const bool once = std::all_of(writes.begin(), writes.end(),
-                                [](int32_t n) { return n <= 1; });
-  if (!once) {
-    environment.backend->Zero(derivative.state_dtype, state_grad);
-    return false;
+void PrepareStateGradient(const Model& derivative,
+                          const std::vector<int32_t>& writes,
+                          const Environment& environment, void* data) {
+  const int64_t rows = writes.size(), columns = derivative.state_columns;
+  if (!IsGatheredOnce(writes)) {
+    return environment.backend->Zero(derivative.state_dtype,
+                                     {data, rows, columns, columns});
   }
-  const int64_t bytes = state_grad.pitch * SizeOf(derivative.state_dtype);
-  for (int64_t row = 0; row < state_grad.rows; ++row) {
+  const int64_t bytes = columns * SizeOf(derivative.state_dtype);
+  for (int64_t row = 0; row < rows; ++row) {
     if (writes[row] > 0) continue;
-    std::memset(static_cast<char*>(state_grad.data) + row * bytes, 0, bytes);
+    std::memset(static_cast<char*>(data) + row * bytes, 0, bytes);
   }
-  return true;
 }
 
 }  // namespace
 
-Status FinishModel(Model* model) {
-  bool found = false;
-  for (const Program& program : model->programs) {
-    for (const Node& node : program.nodes) {
-      int id = -1;
-      if (node.kind == NodeKind::kScatter ||
-          node.kind == NodeKind::kGatherGrad) {
-        id = node.inputs[0];
-      } else if (node.kind == NodeKind::kGather ||
-                 node.kind == NodeKind::kScatterGrad) {
-        id = node.outputs[0];
-      } else {
-        continue;
-      }
-      const Symbol& symbol = program.symbols[id];
-      if (!found) {
-        model->state_dtype = symbol.dtype;
-        model->state_columns = symbol.columns();
-        found = true;
-      }
-      if (symbol.dtype != model->state_dtype ||
-          symbol.columns() != model->state_columns) {
-        return InvalidArgument(
-            "vertex function: ", node.name, " passes rows of ",
-            symbol.columns(), " elements but expected ", model->state_columns,
-            " of the same type, as in every gather and scatter of the model. "
-            "All vertex functions of a model share one state.");
-      }
-    }
-  }
-  // Gradients of several parents add up.
-  if (found && !IsNative(model->state_dtype) &&
-      model->state_dtype != DType::kBFloat16) {
-    return Status(StatusCode::kUnimplemented,
-                  "state: got a type other than float32, float64 and bfloat16 "
-                  "but expected one of them. Pass dtype=\"float32\" to the "
-                  "GraphSupport and cast inside of the vertex function.");
-  }
-  return Status();
-}
-
 Status RunForward(const Model& model, const ForwardArguments& arguments,
                   const Environment& given, Tape* tape) {
   SerialWorkers alone;
-  const Environment environment = ForStreams(given, &alone);
+  const bool has_tape = tape != nullptr;
+  const Environment environment = ForStreams(given, has_tape, &alone);
   const ScheduleView& schedule = arguments.schedule;
   const int num_types = static_cast<int>(model.programs.size());
-  std::vector<TypeRows> rows;
-  rows.reserve(num_types);
+  std::vector<TypeRows> rows = RowsByType(schedule, num_types);
+  std::vector<Externals> externals = MakeExternals(model, schedule);
   for (int type = 0; type < num_types; ++type) {
-    rows.emplace_back(schedule, type, num_types);
-  }
-  std::shared_ptr<void> memory;
-  Block state;
-  CAVS_RETURN_IF_ERROR(
-      TakeState(model, schedule.num_vertices(), environment, &memory, &state));
-  std::vector<Externals> externals(num_types);
-  for (int type = 0; type < num_types; ++type) {
-    externals[type].state = state;
     externals[type].inputs = arguments.pulls;
     externals[type].outputs = arguments.pushes;
     externals[type].captures = arguments.captures[type];
@@ -356,20 +269,21 @@ Status RunForward(const Model& model, const ForwardArguments& arguments,
     CAVS_RETURN_IF_ERROR(
         CheckCaptures(model.programs[type], externals[type].captures));
   }
-  const std::vector<Chunk> chunks = MakeChunks(
-      schedule, RowsPerChunk(schedule, environment, tape != nullptr));
-  DescribeChunks(chunks, rows, environment, &externals);
-  std::vector<ProgramRun> runs;
-  CAVS_RETURN_IF_ERROR(
-      StartRuns(model, rows, environment, std::move(externals), &runs));
+  const std::vector<Chunk> chunks =
+      PlanChunks(schedule, rows, environment, has_tape, &externals);
+  MemoryNeed need;
+  std::vector<ProgramRun> runs =
+      MakeRuns(model, rows, environment, std::move(externals), &need);
+  std::shared_ptr<void> state;
+  CAVS_RETURN_IF_ERROR(StartRuns(model, need, environment, &runs, &state));
   CAVS_RETURN_IF_ERROR(
       RunChunks(chunks, /*reverse=*/false, schedule, rows, environment, &runs));
   CAVS_RETURN_IF_ERROR(Finish(&runs));
-  if (tape == nullptr) return Status();
+  if (!has_tape) return Status();
   tape->schedule = schedule;
   if (std::any_of(runs.begin(), runs.end(),
                   [](const ProgramRun& run) { return run.uses_state(); })) {
-    tape->memory.push_back(memory);
+    tape->memory.push_back(state);
   }
   for (ProgramRun& run : runs) {
     tape->saved.push_back(run.TakeResults(&tape->memory));
@@ -382,23 +296,18 @@ Status RunBackward(const Model& derivative, const Tape& tape,
                    const BackwardArguments& arguments,
                    const Environment& given) {
   SerialWorkers alone;
-  const Environment environment = ForStreams(given, &alone);
+  const Environment environment = ForStreams(given, /*has_tape=*/true, &alone);
   const ScheduleView& schedule = tape.schedule;
   const int num_types = static_cast<int>(derivative.programs.size());
   if (tape.saved.size() != derivative.programs.size()) {
     return InvalidArgument("tape: got that of a model of ", tape.saved.size(),
                            " vertex types but expected ", num_types, ".");
   }
-  std::shared_ptr<void> memory;
-  Block state_grad;
-  CAVS_RETURN_IF_ERROR(TakeState(derivative, schedule.num_vertices(),
-                                 environment, &memory, &state_grad));
-  const bool once =
-      PrepareStateGradient(derivative, tape.rows, environment, state_grad);
-  std::vector<Externals> externals(num_types);
+  const std::vector<int32_t> writes =
+      CountWrites(derivative, tape.rows, schedule.num_vertices());
+  std::vector<Externals> externals = MakeExternals(derivative, schedule);
   for (int type = 0; type < num_types; ++type) {
-    externals[type].state = state_grad;
-    externals[type].gathered_once = once;
+    externals[type].gathered_once = IsGatheredOnce(writes);
     externals[type].inputs = arguments.push_grads;
     externals[type].outputs = arguments.pull_grads;
     externals[type].saved = &tape.saved[type];
@@ -409,15 +318,35 @@ Status RunBackward(const Model& derivative, const Tape& tape,
     CAVS_RETURN_IF_ERROR(CheckSaved(program, tape.saved[type]));
     CAVS_RETURN_IF_ERROR(CheckResults(program, arguments.capture_grads[type]));
   }
-  const std::vector<Chunk> chunks = MakeChunks(
-      schedule, RowsPerChunk(schedule, environment, /*has_tape=*/true));
-  DescribeChunks(chunks, tape.rows, environment, &externals);
-  std::vector<ProgramRun> runs;
-  CAVS_RETURN_IF_ERROR(StartRuns(derivative, tape.rows, environment,
-                                 std::move(externals), &runs));
+  const std::vector<Chunk> chunks = PlanChunks(schedule, tape.rows, environment,
+                                               /*has_tape=*/true, &externals);
+  MemoryNeed need;
+  std::vector<ProgramRun> runs =
+      MakeRuns(derivative, tape.rows, environment, std::move(externals), &need);
+  std::shared_ptr<void> state_grad;
+  CAVS_RETURN_IF_ERROR(
+      StartRuns(derivative, need, environment, &runs, &state_grad));
+  PrepareStateGradient(derivative, writes, environment, state_grad.get());
   CAVS_RETURN_IF_ERROR(RunChunks(chunks, /*reverse=*/true, schedule, tape.rows,
                                  environment, &runs));
   return Finish(&runs);
+}
+
+MemoryNeed PredictMemory(const Model& model, const ScheduleView& schedule,
+                         Pass pass, const Environment& given) {
+  SerialWorkers alone;
+  const bool has_tape = pass != Pass::kInference;
+  const Environment environment = ForStreams(given, has_tape, &alone);
+  const std::vector<TypeRows> rows =
+      RowsByType(schedule, static_cast<int>(model.programs.size()));
+  std::vector<Externals> externals = MakeExternals(model, schedule);
+  for (size_t type = 0; pass == Pass::kBackward && type < rows.size(); ++type) {
+    externals[type].results.resize(model.programs[type].results.size());
+  }
+  PlanChunks(schedule, rows, environment, has_tape, &externals);
+  MemoryNeed need;
+  MakeRuns(model, rows, environment, std::move(externals), &need);
+  return need;
 }
 
 }  // namespace cavs

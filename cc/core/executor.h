@@ -3,29 +3,16 @@
 #define CAVS_CC_CORE_EXECUTOR_H_
 
 #include <cstdint>
-#include <memory>
 #include <vector>
 
-#include "cc/core/program.h"
+#include "cc/core/memory_need.h"
+#include "cc/core/model.h"
 #include "cc/core/program_run.h"
 #include "cc/core/schedule.h"
 #include "cc/core/status.h"
 #include "cc/core/tape.h"
 
 namespace cavs {
-
-// One program per vertex type; one state for all.
-struct Model {
-  std::vector<Program> programs;
-  DType state_dtype = DType::kFloat32;
-  int64_t state_columns = 0;
-};
-
-// Reads the state's type and width off the programs' scatters (in a derivative:
-// off scatter's gradient) and checks that gathers and types agree with it.
-// kInvalidArgument otherwise; kUnimplemented if gradients of the state's type
-// cannot be added up.
-Status FinishModel(Model* model);
 
 // Rows of blocks are in vertex order, V of them each.
 struct ForwardArguments {
@@ -40,6 +27,8 @@ struct ForwardArguments {
 // lazy ones over all rows. Fills `tape`, unless it is null (inference). The
 // schedule must be valid (see ValidateSchedule), blocks have V rows; columns
 // and numbers of blocks and captures are checked, kInvalidArgument.
+// kResourceExhausted, before anything is computed, if there is not the memory
+// that PredictMemory() says.
 Status RunForward(const Model& model, const ForwardArguments& arguments,
                   const Environment& environment, Tape* tape);
 
@@ -56,6 +45,14 @@ struct BackwardArguments {
 Status RunBackward(const Model& derivative, const Tape& tape,
                    const BackwardArguments& arguments,
                    const Environment& environment);
+
+enum class Pass { kForward, kBackward, kInference };
+
+// What that pass takes from the pool before it computes anything. `model` is
+// the derivative for kBackward; without a tape it has no results. The schedule
+// must be valid. Of the environment, backend and engine count.
+MemoryNeed PredictMemory(const Model& model, const ScheduleView& schedule,
+                         Pass pass, const Environment& environment);
 
 }  // namespace cavs
 

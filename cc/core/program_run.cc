@@ -1,5 +1,6 @@
 #include "cc/core/program_run.h"
 
+#include <algorithm>
 #include <cassert>
 #include <cstring>
 #include <string>
@@ -40,7 +41,8 @@ int64_t ProgramRun::RowsToStore(int id, bool kept) const {
 bool ProgramRun::IsCopied(int id) const {
   const Symbol& s = symbol(id);
   return s.source == SymbolSource::kSaved && s.kind == SymbolKind::kRows &&
-         s.parent < 0 && !s.viewed && (*ext_.saved)[s.index].index != nullptr;
+         s.parent < 0 && !s.viewed && ext_.saved != nullptr &&
+         (*ext_.saved)[s.index].index != nullptr;
 }
 
 bool ProgramRun::IsStored(int id) const {
@@ -51,25 +53,52 @@ bool ProgramRun::IsStored(int id) const {
          (s.kind == SymbolKind::kRows || s.kind == SymbolKind::kReduced);
 }
 
+// A sum that is a result is formed where the result goes.
+bool ProgramRun::IsFormedInResult(int id) const {
+  if (ext_.results.empty() || symbol(id).kind != SymbolKind::kReduced) {
+    return false;
+  }
+  const auto is_it = [&](int result) {
+    int64_t offset;
+    return program_.Root(result, &offset) == id;
+  };
+  return std::any_of(program_.results.begin(), program_.results.end(), is_it);
+}
+
 size_t ProgramRun::BytesToStore(int id, bool kept) const {
+  if (IsFormedInResult(id)) return 0;
   return Arena::Padded(
       ByteCount(RowsToStore(id, kept), symbol(id).columns(), symbol(id).dtype));
 }
 
-Status ProgramRun::Bind() {
-  std::vector<bool> kept(program_.symbols.size(), false);
+MemoryNeed ProgramRun::PlanStorage() {
+  on_tape_.assign(program_.symbols.size(), false);
   if (ext_.results.empty()) {
     int64_t offset;
-    for (int id : program_.results) kept[program_.Root(id, &offset)] = true;
+    for (int id : program_.results) on_tape_[program_.Root(id, &offset)] = true;
   }
   BindToState();
+  for (size_t id = 0; id < values_.size(); ++id) {
+    if (!IsStored(id)) continue;
+    size_t& bytes = on_tape_[id] ? need_.tape : need_.temporaries;
+    bytes = SaturatingAdd(bytes, BytesToStore(id, on_tape_[id]));
+  }
+  need_.packed_weights = PlanPacking();
+  return need_;
+}
+
+bool ProgramRun::Bind(void* state) {
+  ext_.state.data = state;
+  BindToState();
   BindViewed();
-  CAVS_RETURN_IF_ERROR(BindStored(kept, true, &kept_, 0));
-  kept.flip();
-  CAVS_RETURN_IF_ERROR(BindStored(kept, false, &scratch_, PlanPacking()));
+  BindViewed();
+  const size_t rest = SaturatingAdd(need_.temporaries, need_.packed_weights);
+  if (!BindStored(true, need_.tape, &kept_)) return false;
+  if (!BindStored(false, rest, &scratch_)) return false;
   BindGiven();
   BindViews();
-  return Status();
+  PlanSums();
+  return true;
 }
 
 std::pair<std::vector<int>, bool> ProgramRun::PackingKey(const Node& node) {
@@ -112,27 +141,16 @@ void ProgramRun::PackWeights() {
   }
 }
 
-// One buffer for all `wanted` roots, and the packed weights if there is room
-// for them.
-Status ProgramRun::BindStored(const std::vector<bool>& wanted, bool kept,
-                              std::shared_ptr<void>* memory,
-                              size_t extra_bytes) {
-  size_t bytes = extra_bytes;
-  for (size_t id = 0; id < values_.size(); ++id) {
-    if (!wanted[id] || !IsStored(id)) continue;
-    bytes = SaturatingAdd(bytes, BytesToStore(id, kept));
-  }
+// One buffer for all roots that are kept, or one for the others and the packed
+// weights.
+bool ProgramRun::BindStored(bool kept, size_t bytes,
+                            std::shared_ptr<void>* memory) {
   *memory = env_.pool->Acquire(bytes);
-  if (*memory == nullptr) {
-    return Status(StatusCode::kResourceExhausted,
-                  StrCat("minibatch: its dynamic tensors need ", bytes,
-                         " bytes but the system has no such block. Use a "
-                         "smaller minibatch or state."));
-  }
+  if (*memory == nullptr) return false;
   Arena arena(memory->get(), bytes);
   for (size_t id = 0; id < values_.size(); ++id) {
     const Symbol& s = symbol(id);
-    if (!wanted[id] || !IsStored(id)) continue;
+    if (on_tape_[id] != kept || !IsStored(id)) continue;
     void* data = arena.Take(BytesToStore(id, kept));
     if (s.kind == SymbolKind::kRows) {
       const auto span =
@@ -148,11 +166,11 @@ Status ProgramRun::BindStored(const std::vector<bool>& wanted, bool kept,
       values_[id].dense.data = data;
     }
   }
-  if (extra_bytes == 0) return Status();
+  if (kept) return true;
   for (auto& [key, packed] : packed_) {
     packed.data = arena.Take(PackedBytes(packed, key.first[0]));
   }
-  return Status();
+  return true;
 }
 
 // What is scattered is formed in the state itself, and the gradient of what was
@@ -203,12 +221,10 @@ void ProgramRun::BindGiven() {
       values_[id] = (*ext_.saved)[s.index];
     }
   }
-  // A sum that is a result is formed where the result goes.
   for (size_t i = 0; i < ext_.results.size(); ++i) {
     int64_t offset;
     const int root = program_.Root(program_.results[i], &offset);
-    if (symbol(root).kind == SymbolKind::kReduced &&
-        symbol(root).source == SymbolSource::kNode) {
+    if (IsFormedInResult(root) && symbol(root).source == SymbolSource::kNode) {
       values_[root].dense.data = ext_.results[i].data;
     }
   }

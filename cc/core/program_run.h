@@ -13,6 +13,7 @@
 #include "cc/backend/backend.h"
 #include "cc/backend/workers.h"
 #include "cc/core/dynamic_tensor.h"
+#include "cc/core/memory_need.h"
 #include "cc/core/program.h"
 #include "cc/core/status.h"
 #include "cc/core/storage_pool.h"
@@ -38,7 +39,10 @@ struct Environment {
   StoragePool* pool = nullptr;
   void* host = nullptr;             // Handed to foreign operators.
   std::function<bool()> cancelled;  // Asked between tasks; may be empty.
-  Tracer* tracer = nullptr;         // Told what runs; may be null.
+  // How many bytes the system could still give, asked before the pool grows.
+  // Empty: enough.
+  std::function<size_t()> available_memory;
+  Tracer* tracer = nullptr;  // Told what runs; may be null.
 };
 
 // The value of one symbol: rows, one tensor, or one opaque value per task.
@@ -87,8 +91,12 @@ class ProgramRun {
   ProgramRun(const Program& program, const TypeRows& rows,
              const Environment& environment, Externals externals);
 
-  // Takes storage. Before anything else; kResourceExhausted if there is none.
-  Status Bind();
+  // What Bind() will take; the state is not part of it. Once, before anything
+  // else.
+  MemoryNeed PlanStorage();
+  // Takes storage, as planned; `state` is what Externals::state lies in. False
+  // if there is none.
+  bool Bind(void* state);
 
   // Also checks that the weights which native kernels read are as traced.
   Status RunPrologue();
@@ -149,8 +157,9 @@ class ProgramRun {
   void RunByRows(const Phase& phase, const Place& at, int64_t block);
   void RunByColumns(const Phase& phase, const Place& at, int64_t unit,
                     int parts);
-  void RunSums(const Phase& phase, const Place& at);
-  std::vector<SumTile> TilesOf(const Phase& phase) const;
+  void RunSums(Stage stage, const Phase& phase, const Place& at);
+  std::vector<SumTile> TilesOf(const Phase& phase, int64_t columns) const;
+  void PlanSums();
   void AddUp(const SumTile& tile, const Place& at, const Backend& backend);
   void AddUp(const Node& node, const SumTile& tile, Place at, bool accumulate,
              const Backend& backend);
@@ -180,10 +189,10 @@ class ProgramRun {
   // Must what the tape has a view of be copied?
   bool IsCopied(int symbol) const;
   size_t BytesToStore(int symbol, bool kept) const;
+  bool IsFormedInResult(int symbol) const;
   void BindToState();
   void BindViewed();
-  Status BindStored(const std::vector<bool>& wanted, bool kept,
-                    std::shared_ptr<void>* memory, size_t extra_bytes);
+  bool BindStored(bool kept, size_t bytes, std::shared_ptr<void>* memory);
   void BindGiven();
   void BindViews();
   void CopySaved();
@@ -200,7 +209,11 @@ class ProgramRun {
   Externals ext_;
   std::vector<Value> values_;
   bool uses_state_ = false;
+  MemoryNeed need_;
+  std::vector<bool> on_tape_;  // By root.
   std::shared_ptr<void> kept_, scratch_;
+  // Of the phase of each stage that forms sums.
+  std::vector<SumTile> sum_tiles_[kNumStages];
   // By (weights, transposed).
   std::map<std::pair<std::vector<int>, bool>, Packed> packed_;
   // Of the product that a node is, or null. By node.

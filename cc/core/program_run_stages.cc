@@ -71,7 +71,7 @@ Status ProgramRun::RunStage(Stage stage, const Place& at) {
         RunByColumns(phase, at, plan.unit, parts);
         break;
       case Sharing::kSums:
-        RunSums(phase, at);
+        RunSums(stage, phase, at);
         break;
     }
   }

@@ -1,5 +1,6 @@
 // ProgramRun's side of sums over rows.
 #include <algorithm>
+#include <cassert>
 #include <functional>
 
 #include "cc/core/program_run.h"
@@ -15,55 +16,65 @@ constexpr size_t kTilesPerWorker = 6;
 
 }  // namespace
 
-// The same tiles whatever the number of rows, so that sums are too.
-std::vector<ProgramRun::SumTile> ProgramRun::TilesOf(const Phase& phase) const {
-  const size_t enough =
-      env_.workers == nullptr ? 1 : kTilesPerWorker * env_.workers->count();
+// The same tiles whatever the number of rows, so that sums are too. Sums that
+// are written to one symbol are of one kind, and so of one size.
+std::vector<ProgramRun::SumTile> ProgramRun::TilesOf(const Phase& phase,
+                                                     int64_t columns) const {
   std::vector<SumTile> tiles;
-  for (int64_t columns = kLargestTile; columns >= kSmallestTile; columns /= 2) {
-    tiles.clear();
-    std::vector<bool> done(program_.nodes.size(), false);
-    for (int i : phase.nodes) {
-      if (done[i]) continue;
-      SumTile whole;
-      bool alike = true;
-      for (int j : phase.nodes) {
-        if (program_.nodes[j].outputs != program_.nodes[i].outputs) continue;
-        whole.nodes.push_back(j);
-        done[j] = true;
-        alike = alike && program_.nodes[j].kind == program_.nodes[i].kind;
-      }
-      const Node& node = program_.nodes[i];
-      const bool weight = node.kind == NodeKind::kWeightGrad;
-      const int64_t height = weight ? symbol(node.inputs[0]).columns() : 1;
-      const int64_t width = symbol(node.inputs.back()).columns();
-      const int64_t step = alike ? columns : std::max(width, int64_t{1});
-      const int64_t row_step = alike ? kLargestTile : height;
-      for (int64_t row = 0; row < height; row += row_step) {
-        for (int64_t column = 0; column < width; column += step) {
-          whole.first_row = row;
-          whole.end_row = std::min(height, row + row_step);
-          whole.first_column = column;
-          whole.end_column = std::min(width, column + step);
-          tiles.push_back(whole);
-        }
+  std::vector<bool> done(program_.nodes.size(), false);
+  for (int i : phase.nodes) {
+    if (done[i]) continue;
+    const Node& node = program_.nodes[i];
+    SumTile tile;
+    for (int j : phase.nodes) {
+      if (program_.nodes[j].outputs != node.outputs) continue;
+      assert(program_.nodes[j].kind == node.kind);
+      tile.nodes.push_back(j);
+      done[j] = true;
+    }
+    const bool weight = node.kind == NodeKind::kWeightGrad;
+    const int64_t height = weight ? symbol(node.inputs[0]).columns() : 1;
+    const int64_t width = symbol(node.inputs.back()).columns();
+    for (int64_t row = 0; row < height; row += kLargestTile) {
+      for (int64_t column = 0; column < width; column += columns) {
+        tile.first_row = row;
+        tile.end_row = std::min(height, row + kLargestTile);
+        tile.first_column = column;
+        tile.end_column = std::min(width, column + columns);
+        tiles.push_back(tile);
       }
     }
-    if (tiles.size() >= enough) break;
   }
   return tiles;
 }
 
-void ProgramRun::RunSums(const Phase& phase, const Place& at) {
-  const std::vector<SumTile> tiles = TilesOf(phase);
+// Once per run, because sums that are not lazy are formed task by task.
+void ProgramRun::PlanSums() {
+  const size_t enough =
+      env_.workers == nullptr ? 1 : kTilesPerWorker * env_.workers->count();
+  for (size_t stage = 0; stage < kNumStages; ++stage) {
+    for (const Phase& phase : program_.plans[stage].by_rows) {
+      if (phase.sharing != Sharing::kSums) continue;
+      for (int64_t columns = kLargestTile;
+           columns >= kSmallestTile && sum_tiles_[stage].size() < enough;
+           columns /= 2) {
+        sum_tiles_[stage] = TilesOf(phase, columns);
+      }
+    }
+  }
+}
+
+void ProgramRun::RunSums(Stage stage, const Phase& phase, const Place& at) {
+  const std::vector<SumTile>& tiles = sum_tiles_[static_cast<int>(stage)];
   if (env_.workers == nullptr) {
     for (const SumTile& tile : tiles) AddUp(tile, at, *env_.backend);
   } else {
     const auto add_up = [&](int i) { AddUp(tiles[i], at, *env_.serial); };
     env_.workers->Run(static_cast<int>(tiles.size()), std::ref(add_up));
   }
-  for (int i : phase.nodes)
+  for (int i : phase.nodes) {
     values_[program_.nodes[i].outputs[0]].written = true;
+  }
 }
 
 // The first sum that is written overwrites what was there.

@@ -11,13 +11,11 @@
 // F(a), so running all of F(a) first, and dropping those vertices from where
 // they were, adds no task and leaves children before parents. Where it is less,
 // the rest of F(a) will need another task, so the type is chosen of which the
-// smallest part has to wait. That can go wrong (2 tasks more than `depth` in
-// the worst of 20,000 small random graphs); `depth` is taken then.
+// smallest part has to wait. That can go wrong; `depth` is taken then.
 //
 // F must see through other types. With dependencies between neighbours of type
-// a only, a vertex that waits for its own kind through another counts as if it
-// could run soon: 142 tasks instead of 114 on 64 word lattices (`depth`: 155,
-// lower bound: 99).
+// a only, a vertex that waits for its own kind through another would count as
+// if it could run soon.
 //
 // Idea: Chen et al. 2023, "ED-Batch", arXiv:2302.03851.
 #include <cstdint>

@@ -23,6 +23,7 @@ std::shared_ptr<void> StoragePool::Acquire(size_t bytes) {
   if (bytes > kMaxBytes) return nullptr;
   bytes = Arena::Padded(bytes > 0 ? bytes : 1);
   Buffer found{nullptr, 0};
+  std::vector<Buffer> evicted;
   {
     std::lock_guard<std::mutex> lock(mutex_);
     // The smallest buffer that fits.
@@ -36,18 +37,22 @@ std::shared_ptr<void> StoragePool::Acquire(size_t bytes) {
       free_.erase(best);
     } else {
       ++num_allocations_;
+      // A little more than asked for, so that minibatches of similar size share
+      // it.
+      found.size = Arena::Padded(bytes + bytes / 8);
+      evicted = MakeRoom(found.size);
     }
   }
+  for (const Buffer& buffer : evicted) std::free(buffer.data);
   if (found.data == nullptr) {
-    // A little more than asked for, so that minibatches of similar size share
-    // it.
-    found.size = Arena::Padded(bytes + bytes / 8);
     found.data = std::aligned_alloc(Arena::kAlignment, found.size);
     if (found.data == nullptr) return nullptr;
   }
   {
     std::lock_guard<std::mutex> lock(mutex_);
     most_lent_ = std::max(most_lent_, ++num_lent_);
+    lent_bytes_ += found.size;
+    peak_bytes_ = std::max(peak_bytes_, lent_bytes_);
   }
   std::weak_ptr<StoragePool> pool = weak_from_this();
   return std::shared_ptr<void>(found.data, [pool, found](void*) {
@@ -59,11 +64,31 @@ std::shared_ptr<void> StoragePool::Acquire(size_t bytes) {
   });
 }
 
+std::vector<StoragePool::Buffer> StoragePool::MakeRoom(size_t bytes) {
+  const size_t lent = lent_bytes_ + bytes;
+  const size_t most = std::max(peak_bytes_, lent);
+  size_t held = lent + WaitingBytes();
+  std::vector<Buffer> evicted;
+  while (!free_.empty() && held > most + most / kMaxSlack) {
+    evicted.push_back(free_.front());  // Nobody wanted it for the longest time.
+    free_.erase(free_.begin());
+    held -= evicted.back().size;
+  }
+  return evicted;
+}
+
+size_t StoragePool::WaitingBytes() const {
+  size_t bytes = 0;
+  for (const Buffer& buffer : free_) bytes += buffer.size;
+  return bytes;
+}
+
 void StoragePool::Return(Buffer buffer) {
   Buffer evicted{nullptr, 0};
   {
     std::lock_guard<std::mutex> lock(mutex_);
     --num_lent_;
+    lent_bytes_ -= buffer.size;
     free_.push_back(buffer);
     if (free_.size() > most_lent_ + kSpare) {
       evicted = free_.front();  // Nobody wanted it for the longest time.
@@ -71,6 +96,16 @@ void StoragePool::Return(Buffer buffer) {
     }
   }
   std::free(evicted.data);
+}
+
+size_t StoragePool::waiting_bytes() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return WaitingBytes();
+}
+
+size_t StoragePool::peak_bytes() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return peak_bytes_;
 }
 
 int64_t StoragePool::num_allocations() const {

@@ -60,8 +60,14 @@ class StoragePool : public std::enable_shared_from_this<StoragePool> {
 
   // At least `bytes` of uninitialised memory, or nullptr if the system has
   // none. As many buffers are kept for later as were ever lent at once, or a
-  // few more.
+  // few more, and no more bytes than that, or an eighth more.
   std::shared_ptr<void> Acquire(size_t bytes);
+
+  // What could be lent without asking the system.
+  size_t waiting_bytes() const;
+
+  // The most that was ever lent at once, as large as the buffers are.
+  size_t peak_bytes() const;
 
   // How often Acquire() had to ask the system: constant in steady state.
   int64_t num_allocations() const;
@@ -73,11 +79,17 @@ class StoragePool : public std::enable_shared_from_this<StoragePool> {
   };
 
   void Return(Buffer buffer);
+  // Waiting buffers to be freed, for `bytes` more to be taken from the system.
+  // REQUIRES(mutex_), and so does the next.
+  std::vector<Buffer> MakeRoom(size_t bytes);
+  size_t WaitingBytes() const;
 
   mutable std::mutex mutex_;
   std::vector<Buffer> free_;     // GUARDED_BY(mutex_), the last used last.
   size_t num_lent_ = 0;          // GUARDED_BY(mutex_)
   size_t most_lent_ = 0;         // GUARDED_BY(mutex_)
+  size_t lent_bytes_ = 0;        // GUARDED_BY(mutex_)
+  size_t peak_bytes_ = 0;        // GUARDED_BY(mutex_)
   int64_t num_allocations_ = 0;  // GUARDED_BY(mutex_)
 };
 

@@ -17,17 +17,29 @@ using ::tensorflow::OpKernelContext;
 using ::tensorflow::Tensor;
 using ::tensorflow::TensorShape;
 
-// Bytes per vertex of every result of a program that has rows.
-int64_t TapeBytesPerRow(const Program& program) {
-  int64_t bytes = 0;
-  std::vector<bool> counted(program.symbols.size(), false);
+struct RowBytes {
+  int64_t tape = 0;         // Of every result that has rows.
+  int64_t temporaries = 0;  // Of what is stored for longer than a task.
+};
+
+RowBytes BytesPerRow(const Program& program) {
+  std::vector<bool> on_tape(program.symbols.size(), false);
   for (int id : program.results) {
     int64_t offset;
-    const int root = program.Root(id, &offset);
-    const Symbol& symbol = program.symbols[root];
-    if (counted[root] || symbol.kind != SymbolKind::kRows) continue;
-    counted[root] = true;
-    bytes += symbol.columns() * static_cast<int64_t>(SizeOf(symbol.dtype));
+    on_tape[program.Root(id, &offset)] = true;
+  }
+  RowBytes bytes;
+  for (size_t id = 0; id < program.symbols.size(); ++id) {
+    const Symbol& symbol = program.symbols[id];
+    if (symbol.kind != SymbolKind::kRows || symbol.parent >= 0) continue;
+    const int64_t size =
+        symbol.columns() * static_cast<int64_t>(SizeOf(symbol.dtype));
+    if (on_tape[id]) {
+      bytes.tape += size;
+    } else if (symbol.source == SymbolSource::kNode && symbol.stored &&
+               !symbol.reused) {
+      bytes.temporaries += size;
+    }
   }
   return bytes;
 }
@@ -61,7 +73,9 @@ class Writer {
   std::string Run() {
     std::vector<std::string> nodes;
     for (const Node& node : program_.nodes) nodes.push_back(Describe(node));
-    return StrCat("{\"tape_bytes_per_row\": ", TapeBytesPerRow(program_),
+    const RowBytes bytes = BytesPerRow(program_);
+    return StrCat("{\"tape_bytes_per_row\": ", bytes.tape,
+                  ", \"temporary_bytes_per_row\": ", bytes.temporaries,
                   ", \"nodes\": ", List(nodes), "}");
   }
 

@@ -6,6 +6,7 @@
 #include "cc/core/executor.h"
 #include "cc/kernels/compile.h"
 #include "cc/kernels/program_builder.h"
+#include "cc/kernels/read_schedule.h"
 #include "cc/kernels/status_util.h"
 #include "cc/kernels/step.h"
 #include "cc/kernels/tape_variant.h"
@@ -21,10 +22,6 @@ using ::tensorflow::OpKernelContext;
 using ::tensorflow::PartialTensorShape;
 using ::tensorflow::Tensor;
 using ::tensorflow::TensorShape;
-
-Span<int32_t> ToSpan(const Tensor& tensor) {
-  return {tensor.flat<int32_t>().data(), tensor.NumElements()};
-}
 
 // The scheduler op. Its programs are compiled once and never change, and every
 // step takes its own storage, so any number of threads may run it at once.
@@ -47,7 +44,8 @@ class ForwardOp : public OpKernel {
 
   void Compute(OpKernelContext* context) override {
     ForwardArguments arguments;
-    OP_REQUIRES_OK(context, ReadSchedule(context, &arguments.schedule));
+    OP_REQUIRES_OK(context,
+                   ReadSchedule(context, compiled_.model, &arguments.schedule));
     OP_REQUIRES_OK(context, ReadPulls(context, &arguments));
     OP_REQUIRES_OK(context, ReadCaptures(context, &arguments));
     OP_REQUIRES_OK(context, AllocatePushes(context, &arguments));
@@ -72,37 +70,6 @@ class ForwardOp : public OpKernel {
  private:
   static void Keep(const Tensor& tensor, Tape* tape) {
     tape->alive.push_back(std::make_shared<Tensor>(tensor));
-  }
-
-  absl::Status ReadSchedule(OpKernelContext* context, ScheduleView* schedule) {
-    const Tensor& child_row = context->input(3);
-    if (child_row.dims() != 2) {
-      return absl::InvalidArgumentError(
-          StrCat("child_row: got shape ", child_row.shape().DebugString(),
-                 " but expected [arity, V]. Take it from a Schedule."));
-    }
-    schedule->order = ToSpan(context->input(0));
-    schedule->task_splits = ToSpan(context->input(1));
-    schedule->task_type = ToSpan(context->input(2));
-    schedule->child_row = ToSpan(child_row);
-    schedule->arity = static_cast<int>(child_row.dim_size(0));
-    int slots = 0;
-    for (const Program& program : compiled_.model.programs) {
-      for (const Node& node : program.nodes) {
-        if (node.kind == NodeKind::kGather) {
-          slots = std::max(slots, node.index + 1);
-        }
-      }
-    }
-    if (schedule->arity < slots) {
-      return absl::InvalidArgumentError(
-          StrCat("schedule: got child rows of ", schedule->arity,
-                 " slots but expected at least ", slots,
-                 ", as the vertex function gathers from slot ", slots - 1,
-                 ". Make the schedule with the arity of the vertex function."));
-    }
-    const int num_types = static_cast<int>(compiled_.model.programs.size());
-    return ToAbsl(ValidateSchedule(*schedule, num_types));
   }
 
   absl::Status ReadPulls(OpKernelContext* context,

@@ -35,6 +35,7 @@ Step::Step(tensorflow::OpKernelContext* context, const Kept& kept)
   environment_.engine = kept.streams.get();
   environment_.pool = kept.pool.get();
   environment_.host = context;
+  environment_.available_memory = AvailableMemory;
   if (ProfilerTracer::IsActive()) environment_.tracer = &tracer_;
   if (auto* manager = context->cancellation_manager()) {
     environment_.cancelled = [manager] { return manager->IsCancelled(); };

@@ -196,7 +196,8 @@ REGISTER_OP("CavsDescribe")
     .SetShapeFn(::tensorflow::shape_inference::ScalarShape)
     .Doc(R"doc(
 Says how CavsForward or CavsBackward runs traced functions, as JSON: per function the
-bytes per row kept on the tape, and the nodes in the order in which they run.
+bytes per row kept on the tape, the bytes per row of temporaries that outlive a task,
+and the nodes in the order in which they run.
 
 A node is {name, op, kind, stage, native, index, label, adds, merged, members}: its
 label says in words what it computes; `adds` that it adds to what others wrote;
@@ -207,6 +208,50 @@ node or, in place of a fused group, each of its members, has an `id` too, and in
 description: Scalar.
 vertex_functions: Traced vertex functions, or derivatives.
 vertex_signatures: Of each.
+)doc");
+
+REGISTER_OP("CavsMemory")
+    .Input("order: int32")
+    .Input("task_splits: int32")
+    .Input("task_type: int32")
+    .Input("child_row: int32")
+    .Output("bytes: int64")
+    .Attr("vertex_functions: list(func) >= 1")
+    .Attr("vertex_signatures: list(string) >= 1")
+    .Attr("gradient: bool = false")
+    .Attr("keep_tape: bool = false")
+    .Attr("eager: bool = true")
+    .Attr("lazy: bool = true")
+    .Attr("merge: bool = true")
+    .Attr("fuse: bool = true")
+    .Attr("skip_zeros: bool = true")
+    .Attr("streams: int = 1")
+    .SetShapeFn([](InferenceContext* c) {
+      c->set_output(0, c->Vector(4));
+      return absl::OkStatus();
+    })
+    .Doc(R"doc(
+Predicts the memory that CavsForward or CavsBackward takes from its pool.
+
+order: [V], from CavsSchedule; so are the next three.
+task_splits: [T + 1].
+task_type: [T].
+child_row: [arity, V].
+bytes: Of the state (or its gradient), the tape beside it, temporaries, and packed weights.
+vertex_functions: Traced vertex functions, or derivatives.
+vertex_signatures: Of each.
+gradient: Whether they are derivatives.
+keep_tape: As in CavsForward; so are the rest.
+)doc");
+
+REGISTER_OP("CavsAvailableMemory")
+    .Output("bytes: int64")
+    .SetIsStateful()
+    .SetShapeFn(::tensorflow::shape_inference::ScalarShape)
+    .Doc(R"doc(
+How much memory the system, or the container of the process, could still give.
+
+bytes: Scalar; the largest integer where that cannot be found out.
 )doc");
 
 REGISTER_OP("CavsRowCount")

@@ -189,6 +189,12 @@ class CellExecutor {
     return Run(in, environment);
   }
 
+  MemoryNeed Predict(const Schedule& schedule, Pass pass,
+                     const Environment& environment) const {
+    return PredictMemory(pass == Pass::kBackward ? backward_ : forward_,
+                         schedule.view(), pass, environment);
+  }
+
   // Appends pushes. `schedule` must outlive the tape, which may be null.
   Status Forward(const Experiment& in, const Schedule& schedule,
                  Environment environment, Tape* tape, Results* results) const {

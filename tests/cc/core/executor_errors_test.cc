@@ -42,21 +42,27 @@ std::string MessageOf(const Cell& cell) {
 
 TEST(ExecutorTest, AStateThatDoesNotFitIsAnError) {
   EXPECT_EQ(MessageOf(WideCell(int64_t{1} << 58, int64_t{1} << 58)),
-            "minibatch: its state needs 4611686018427387904 bytes but the "
-            "system has no such block. Use a smaller minibatch or state.");
+            "minibatch: got one that needs 9223372036854775872 bytes "
+            "(4611686018427387904 state, 0 tape, 4611686018427387968 "
+            "temporaries, 0 packed weights) but expected one that fits into "
+            "the memory that is available. Use a smaller minibatch, or a "
+            "smaller micro_batch, which needs fewer temporaries.");
 }
 
 TEST(ExecutorTest, DynamicTensorsThatDoNotFitAreAnError) {
   EXPECT_EQ(MessageOf(WideCell(int64_t{1} << 58, 1)),
-            "minibatch: its dynamic tensors need 4611686018427387968 bytes but "
-            "the system has no such block. Use a smaller minibatch or state.");
+            "minibatch: got one that needs 4611686018427387984 bytes (16 "
+            "state, 0 tape, 4611686018427387968 temporaries, 0 packed weights) "
+            "but expected one that fits into the memory that is available. Use "
+            "a smaller minibatch, or a smaller micro_batch, which needs fewer "
+            "temporaries.");
 }
 
 TEST(ExecutorTest, SizesBeyondTheLargestIntegerAreAnErrorToo) {
   // 2 rows of 2^61 doubles: 2^65 bytes.
   for (int64_t state : {int64_t{1}, int64_t{1} << 61}) {
     const std::string message = MessageOf(WideCell(int64_t{1} << 61, state));
-    EXPECT_NE(message.find("bytes but the system has no such block"),
+    EXPECT_NE(message.find("but expected one that fits into the memory"),
               std::string::npos)
         << message;
   }

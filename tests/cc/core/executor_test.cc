@@ -14,7 +14,7 @@
 #include "tests/cc/backend/backend_test_util.h"
 #include "tests/cc/core/cell.h"
 #include "tests/cc/core/random_cell.h"
-#include "tests/cc/core/tree_lstm.h"
+#include "tests/cc/core/tree_lstm_cell.h"
 
 namespace cavs {
 namespace {
@@ -42,24 +42,6 @@ std::vector<PassOptions> SomeSwitches(uint32_t seed) {
 
 double ToleranceOf(DType dtype) {
   return dtype == DType::kFloat64 ? 1e-11 : 2e-4;
-}
-
-Cell TreeLstmCell(DType dtype, int64_t inputs, int64_t units) {
-  TreeLstm lstm(dtype, inputs, units, AddOp());
-  Cell cell;
-  cell.dtype = dtype;
-  cell.state_columns = 2 * units;
-  cell.pulls = {inputs};
-  cell.pushes = {units};
-  cell.forward = {lstm.Forward()};
-  cell.backward = {lstm.Backward()};
-  TreeLstm::SaveWeights(&cell.forward[0]);
-  cell.captures.emplace_back();
-  for (int gate = 0; gate < TreeLstm::kGates; ++gate) {
-    cell.captures[0].insert(cell.captures[0].end(),
-                            {{inputs, units}, {units, units}, {units}});
-  }
-  return cell;
 }
 
 // Minibatches of every kind, for cells of the given arity.

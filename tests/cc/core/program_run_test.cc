@@ -65,7 +65,8 @@ class ProgramRunTest : public testing::Test {
     CAVS_RETURN_IF_ERROR(RunPasses(options, &f->program));
     const TypeRows rows(schedule_.view(), 0, 1);
     ProgramRun run(f->program, rows, environment_, externals_);
-    CAVS_RETURN_IF_ERROR(run.Bind());
+    run.PlanStorage();
+    EXPECT_TRUE(run.Bind(externals_.state.data));
     CAVS_RETURN_IF_ERROR(run.RunPrologue());
     ChunkRows all;
     all.count = rows.size();

@@ -126,6 +126,46 @@ TEST(StoragePoolTest, DoesNotHoardBuffersThatGrow) {
   EXPECT_GE(pool->num_allocations() - before, 12);
 }
 
+TEST(StoragePoolTest, HoldsLittleMoreThanWasEverLentAtOnce) {
+  auto pool = std::make_shared<StoragePool>();
+  std::mt19937 random(2);
+  size_t largest = 1000;
+  for (int step = 0; step < 200; ++step) {
+    // Minibatches of many sizes, and ever larger ones.
+    largest += largest / 20;
+    std::vector<std::shared_ptr<void>> lent;
+    for (int i = 0; i < 3; ++i)
+      lent.push_back(pool->Acquire(1 + random() % largest));
+    lent.clear();
+    EXPECT_LE(pool->waiting_bytes(), pool->peak_bytes() / 8 * 9 + 64);
+  }
+}
+
+TEST(StoragePoolTest, ASmallStepBetweenLargeOnesTakesNothingFromThem) {
+  auto pool = std::make_shared<StoragePool>();
+  const auto step = [&](size_t bytes) {
+    std::vector<std::shared_ptr<void>> lent;
+    for (int i = 1; i <= 3; ++i) lent.push_back(pool->Acquire(i * bytes));
+  };
+  step(100000);
+  step(1000);
+  const int64_t before = pool->num_allocations();
+  step(100000);
+  EXPECT_EQ(pool->num_allocations(), before);
+}
+
+TEST(StoragePoolTest, CountsWhatIsLentAndWhatWaits) {
+  auto pool = std::make_shared<StoragePool>();
+  EXPECT_EQ(pool->waiting_bytes(), 0u);
+  std::shared_ptr<void> buffer = pool->Acquire(800);
+  const size_t size = pool->peak_bytes();
+  EXPECT_GE(size, 800u);
+  EXPECT_EQ(pool->waiting_bytes(), 0u);
+  buffer.reset();
+  EXPECT_EQ(pool->waiting_bytes(), size);
+  EXPECT_EQ(pool->peak_bytes(), size);
+}
+
 TEST(StoragePoolTest, BuffersMayOutliveThePool) {
   auto pool = std::make_shared<StoragePool>();
   const std::shared_ptr<void> buffer = pool->Acquire(100);

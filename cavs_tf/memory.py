@@ -1,0 +1,127 @@
+"""How much memory a step takes, before it runs."""
+
+import dataclasses
+
+from cavs_tf._library import ops
+from cavs_tf._micro_batches import row_bytes
+
+
+@dataclasses.dataclass(frozen=True)
+class PassMemory:
+    """Bytes that one pass over a minibatch takes.
+
+    Attributes:
+      state: Of all vertices; of the backward pass, its gradient.
+      tape: What the backward pass reads, beside the state.
+      temporaries: What else the operators write.
+      packed_weights: Weights in the layout in which products read them.
+      results: Pushed outputs; of the backward pass, gradients of inputs and weights.
+    """
+
+    state: int
+    tape: int
+    temporaries: int
+    packed_weights: int
+    results: int
+
+    @property
+    def workspace(self) -> int:
+        """All but the results: what the pass takes from its pool, or fails without."""
+        return self.state + self.tape + self.temporaries + self.packed_weights
+
+    @property
+    def total(self) -> int:
+        return self.workspace + self.results
+
+    def __str__(self):
+        parts = [f"{name.replace('_', ' ')} {size:,}" for name, size in vars(self).items()]
+        return f"{self.total:,} bytes ({', '.join(parts)})"
+
+
+@dataclasses.dataclass(frozen=True)
+class MemoryPrediction:
+    """What `predict_memory` found.
+
+    Attributes:
+      forward, backward: The passes of a training step; no backward pass if the vertex
+        function has no derivative.
+      inference: A call without gradients.
+    """
+
+    forward: PassMemory
+    backward: PassMemory | None
+    inference: PassMemory
+
+    @property
+    def training(self) -> int:
+        """Peak bytes of a training step: both passes, and the gradient of what was pushed.
+
+        The forward pass's workspace is kept for the next step.
+        """
+        if self.backward is None:
+            return self.forward.total
+        return self.forward.total + self.forward.results + self.backward.total
+
+
+def predict_memory(model, graphs, inputs=None) -> MemoryPrediction:
+    """How much memory a model takes for a minibatch: computed, not measured. Eager only.
+
+    Weights, inputs, and what the rest of the program takes are not part of it; nor is what
+    TensorFlow's own kernels allocate where `explain` lists any.
+
+    Args:
+      model: A `GraphSupport`.
+      graphs: A `GraphBatch`.
+      inputs: As for calling the model; needed unless it was called before.
+
+    Returns:
+      A `MemoryPrediction`.
+
+    >>> import tensorflow as tf
+    >>> import cavs_tf as cavs
+    >>> @cavs.vertex_function(state_size=2, arity=1)
+    ... def cell(v):
+    ...     v.scatter(tf.tanh(v.pull() + v.gather(0)))
+    >>> predict_memory(cell, cavs.GraphBatch.chain([3, 1]), tf.ones([4, 2])).inference.state
+    32
+    """
+    functions = functions_of(model, graphs, inputs)
+    schedule = model.schedule_of(graphs)
+    rows = int(graphs.num_vertices)
+    pushed = rows * row_bytes(functions.push_specs)
+    pulled = rows * row_bytes([s for s in functions.pull_specs if s.dtype.is_floating])
+    weights = sum(
+        c.shape.num_elements() * c.dtype.size for c in functions.captures if c.differentiable
+    )
+    workspace = lambda pairs, **kind: _workspace(model.options, pairs, schedule, **kind)  # noqa: E731
+    backward = None
+    if functions.backward:
+        taken = workspace(functions.backward, gradient=True)
+        backward = PassMemory(*taken, results=pulled + weights)
+    return MemoryPrediction(
+        forward=PassMemory(*workspace(functions.forward, keep_tape=True), results=pushed),
+        backward=backward,
+        inference=PassMemory(*workspace(functions.forward), results=pushed),
+    )
+
+
+def functions_of(model, graphs=None, inputs=None):
+    """The traced functions for such inputs, or of some earlier call if there are none."""
+    if inputs is None and model.last_functions() is not None:
+        return model.last_functions()
+    pulls, _ = model.prepare(graphs, inputs)
+    return model.functions_for(pulls)
+
+
+def _workspace(options, pairs, schedule, **kind) -> list[int]:
+    sizes = ops.cavs_memory(
+        schedule.order,
+        schedule.task_splits,
+        schedule.task_type,
+        schedule.child_row,
+        vertex_functions=[function for function, _ in pairs],
+        vertex_signatures=[signature for _, signature in pairs],
+        **kind,
+        **options.attributes(),
+    )
+    return sizes.numpy().tolist()

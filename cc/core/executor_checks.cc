@@ -1,0 +1,85 @@
+#include "cc/core/executor_checks.h"
+
+#include <cstdint>
+
+namespace cavs {
+namespace {
+
+int64_t NumElements(const std::vector<int64_t>& shape) {
+  int64_t n = 1;
+  for (int64_t d : shape) n *= d;
+  return n;
+}
+
+}  // namespace
+
+Status CheckPassing(const Program& program, const Externals& externals,
+                    const char* input_name, const char* output_name) {
+  for (const Node& node : program.nodes) {
+    const bool reads =
+        node.kind == NodeKind::kPull || node.kind == NodeKind::kPushGrad;
+    const bool writes =
+        node.kind == NodeKind::kPush || node.kind == NodeKind::kPullGrad;
+    if (!reads && !writes) continue;
+    const std::vector<Block>& blocks =
+        reads ? externals.inputs : externals.outputs;
+    const char* name = reads ? input_name : output_name;
+    const int64_t columns =
+        program.symbols[reads ? node.outputs[0] : node.inputs[0]].columns();
+    if (node.index >= static_cast<int>(blocks.size())) {
+      return InvalidArgument(name, ": got ", blocks.size(),
+                             " of them but expected at least ", node.index + 1,
+                             ", as when the vertex function was traced.");
+    }
+    if (blocks[node.index].cols != columns) {
+      return InvalidArgument(name, "[", node.index, "]: got rows of ",
+                             blocks[node.index].cols, " elements but expected ",
+                             columns,
+                             ", as when the vertex function was traced.");
+    }
+  }
+  return Status();
+}
+
+Status CheckCaptures(const Program& program,
+                     const std::vector<TensorRef>& captures) {
+  for (const Symbol& symbol : program.symbols) {
+    if (symbol.source == SymbolSource::kCapture &&
+        symbol.index >= static_cast<int>(captures.size())) {
+      return InvalidArgument(
+          "captures: got ", captures.size(), " of them but expected at least ",
+          symbol.index + 1, ", as when the vertex function was traced.");
+    }
+  }
+  return Status();
+}
+
+Status CheckSaved(const Program& program, const std::vector<Value>& saved) {
+  for (const Symbol& symbol : program.symbols) {
+    if (symbol.source != SymbolSource::kSaved || symbol.parent >= 0) continue;
+    const bool exists = symbol.index < static_cast<int>(saved.size());
+    if (!exists || (symbol.kind == SymbolKind::kRows &&
+                    (saved[symbol.index].rows.columns() != symbol.columns() ||
+                     saved[symbol.index].rows.dtype() != symbol.dtype))) {
+      return InvalidArgument(
+          "tape: got that of another model but expected that of the forward "
+          "pass this is the gradient of.");
+    }
+  }
+  return Status();
+}
+
+Status CheckResults(const Program& program,
+                    const std::vector<TensorRef>& results) {
+  bool fits = results.size() == program.results.size();
+  for (size_t i = 0; fits && i < results.size(); ++i) {
+    fits = NumElements(results[i].shape) ==
+           program.symbols[program.results[i]].columns();
+  }
+  if (fits) return Status();
+  return InvalidArgument(
+      "capture_grads: got shapes that differ from those of the gradients. "
+      "Give each the shape of its capture.");
+}
+
+}  // namespace cavs

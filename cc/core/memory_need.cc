@@ -1,0 +1,82 @@
+#include "cc/core/memory_need.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <fstream>
+
+#include "cc/core/byte_count.h"
+
+namespace cavs {
+namespace {
+
+// The number after `key` in a file of "key number" lines; SIZE_MAX if there is
+// none.
+size_t Entry(const char* path, const std::string& key) {
+  std::ifstream file(path);
+  std::string word;
+  size_t value = 0;
+  while (file >> word) {
+    if (word == key && file >> value) return value;
+  }
+  return SIZE_MAX;
+}
+
+// The number that a file holds; SIZE_MAX if it holds none ("max").
+size_t Number(const char* path) {
+  std::ifstream file(path);
+  size_t value = 0;
+  return file >> value ? value : SIZE_MAX;
+}
+
+size_t AvailableInSystem() {
+  const size_t kilobytes = Entry("/proc/meminfo", "MemAvailable:");
+  return SaturatingMultiply(kilobytes, 1024);
+}
+
+// Pages that only cache files are given up when memory is needed.
+size_t AvailableInContainer() {
+  const size_t limit = Number("/sys/fs/cgroup/memory.max");
+  const size_t used = Entry("/sys/fs/cgroup/memory.stat", "anon");
+  if (limit == SIZE_MAX || used == SIZE_MAX) return SIZE_MAX;
+  return limit > used ? limit - used : 0;
+}
+
+}  // namespace
+
+size_t MemoryNeed::total() const {
+  return SaturatingAdd(SaturatingAdd(state, tape),
+                       SaturatingAdd(temporaries, packed_weights));
+}
+
+MemoryNeed& MemoryNeed::operator+=(const MemoryNeed& other) {
+  state = SaturatingAdd(state, other.state);
+  tape = SaturatingAdd(tape, other.tape);
+  temporaries = SaturatingAdd(temporaries, other.temporaries);
+  packed_weights = SaturatingAdd(packed_weights, other.packed_weights);
+  return *this;
+}
+
+std::string ToString(const MemoryNeed& need) {
+  return StrCat(need.total(), " bytes (", need.state, " state, ", need.tape,
+                " tape, ", need.temporaries, " temporaries, ",
+                need.packed_weights, " packed weights)");
+}
+
+Status DoesNotFit(const MemoryNeed& need) {
+  const char* advice =
+      need.tape > need.temporaries
+          ? "Use a smaller minibatch, and add up the gradients of several."
+          : "Use a smaller minibatch, or a smaller micro_batch, which needs "
+            "fewer temporaries.";
+  return Status(StatusCode::kResourceExhausted,
+                StrCat("minibatch: got one that needs ", ToString(need),
+                       " but expected one that fits into the memory that is "
+                       "available. ",
+                       advice));
+}
+
+size_t AvailableMemory() {
+  return std::min(AvailableInSystem(), AvailableInContainer());
+}
+
+}  // namespace cavs

@@ -1,0 +1,46 @@
+#include "cc/core/model.h"
+
+namespace cavs {
+
+Status FinishModel(Model* model) {
+  bool found = false;
+  for (const Program& program : model->programs) {
+    for (const Node& node : program.nodes) {
+      int id = -1;
+      if (node.kind == NodeKind::kScatter ||
+          node.kind == NodeKind::kGatherGrad) {
+        id = node.inputs[0];
+      } else if (node.kind == NodeKind::kGather ||
+                 node.kind == NodeKind::kScatterGrad) {
+        id = node.outputs[0];
+      } else {
+        continue;
+      }
+      const Symbol& symbol = program.symbols[id];
+      if (!found) {
+        model->state_dtype = symbol.dtype;
+        model->state_columns = symbol.columns();
+        found = true;
+      }
+      if (symbol.dtype != model->state_dtype ||
+          symbol.columns() != model->state_columns) {
+        return InvalidArgument(
+            "vertex function: ", node.name, " passes rows of ",
+            symbol.columns(), " elements but expected ", model->state_columns,
+            " of the same type, as in every gather and scatter of the model. "
+            "All vertex functions of a model share one state.");
+      }
+    }
+  }
+  // Gradients of several parents add up.
+  if (found && !IsNative(model->state_dtype) &&
+      model->state_dtype != DType::kBFloat16) {
+    return Status(StatusCode::kUnimplemented,
+                  "state: got a type other than float32, float64 and bfloat16 "
+                  "but expected one of them. Pass dtype=\"float32\" to the "
+                  "GraphSupport and cast inside of the vertex function.");
+  }
+  return Status();
+}
+
+}  // namespace cavs

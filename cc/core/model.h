@@ -1,0 +1,28 @@
+// The vertex functions of a model, compiled.
+#ifndef CAVS_CC_CORE_MODEL_H_
+#define CAVS_CC_CORE_MODEL_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "cc/core/program.h"
+#include "cc/core/status.h"
+
+namespace cavs {
+
+// One program per vertex type; one state for all.
+struct Model {
+  std::vector<Program> programs;
+  DType state_dtype = DType::kFloat32;
+  int64_t state_columns = 0;
+};
+
+// Reads the state's type and width off the programs' scatters (in a derivative:
+// off scatter's gradient) and checks that gathers and types agree with it.
+// kInvalidArgument otherwise; kUnimplemented if gradients of the state's type
+// cannot be added up.
+Status FinishModel(Model* model);
+
+}  // namespace cavs
+
+#endif  // CAVS_CC_CORE_MODEL_H_

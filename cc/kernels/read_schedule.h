@@ -1,0 +1,20 @@
+// The schedule among the inputs of an op.
+#ifndef CAVS_CC_KERNELS_READ_SCHEDULE_H_
+#define CAVS_CC_KERNELS_READ_SCHEDULE_H_
+
+#include "absl/status/status.h"
+#include "cc/core/model.h"
+#include "cc/core/schedule.h"
+#include "tensorflow/core/framework/op_kernel.h"
+
+namespace cavs {
+
+// Of inputs 0 to 3: order, task_splits, task_type, child_row. They must outlive
+// `schedule`. InvalidArgument unless it is valid, and has a slot for every
+// gather of the model.
+absl::Status ReadSchedule(tensorflow::OpKernelContext* context,
+                          const Model& model, ScheduleView* schedule);
+
+}  // namespace cavs
+
+#endif  // CAVS_CC_KERNELS_READ_SCHEDULE_H_

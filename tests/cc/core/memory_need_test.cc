@@ -1,0 +1,167 @@
+// How much memory a pass takes, and whether that was known before.
+#include "cc/core/memory_need.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "cc/engine/engine.h"
+#include "tests/cc/core/random_cell.h"
+#include "tests/cc/core/tree_lstm_cell.h"
+
+namespace cavs {
+namespace {
+
+// Of a buffer, the pool takes an eighth more than was asked for.
+constexpr double kSlack = 1.13;
+
+std::vector<Graph> Minibatches() {
+  std::mt19937 random(1);
+  std::vector<Graph> trees, chains;
+  for (int i = 0; i < 32; ++i) {
+    trees.push_back(RandomTree(5 + i % 40, 2, &random));
+    chains.push_back(Chain(3 + i));
+  }
+  return {Join(trees), Join(chains), Chain(500), RandomDag(300, 2, &random),
+          Graph()};
+}
+
+class MemoryNeedTest : public testing::Test {
+ protected:
+  MemoryNeedTest() : backend_(&workers_) { environment_.backend = &backend_; }
+
+  SerialWorkers workers_;
+  const CpuBackend backend_;
+  Environment environment_;
+};
+
+// Bytes that one task of a vertex function writes, at most.
+size_t TaskBytes(const Cell& cell, const Schedule& schedule) {
+  Program program = cell.forward[0];
+  EXPECT_TRUE(RunPasses(PassOptions(), &program).ok());
+  size_t row = 0;
+  for (const Symbol& symbol : program.symbols) {
+    if (symbol.kind != SymbolKind::kRows || symbol.parent >= 0) continue;
+    if (symbol.source != SymbolSource::kNode || !symbol.stored) continue;
+    row += symbol.columns() * SizeOf(symbol.dtype);
+  }
+  int64_t largest = 0;
+  for (size_t t = 0; t + 1 < schedule.task_splits.size(); ++t) {
+    largest = std::max<int64_t>(
+        largest, schedule.task_splits[t + 1] - schedule.task_splits[t]);
+  }
+  return row * largest;
+}
+
+void ExpectTook(const CellExecutor& executor, const MemoryNeed& need) {
+  EXPECT_GE(executor.pool().peak_bytes(), need.total());
+  EXPECT_LE(executor.pool().peak_bytes(), kSlack * need.total() + 1024);
+}
+
+TEST_F(MemoryNeedTest, APredictionIsWhatTheTrainingStepTakes) {
+  for (int64_t units : {3, 32}) {
+    const Cell cell = TreeLstmCell(DType::kFloat32, 8, units);
+    for (const Graph& graph : Minibatches()) {
+      for (int32_t micro_batch : {4, kWholeMinibatch}) {
+        const Experiment experiment(cell, graph, 1);
+        // Each pass has a pool of its own, as each op has.
+        const CellExecutor forward(cell), backward(cell);
+        const Schedule schedule =
+            MakeSchedule(graph, cell, {Policy::kDepth, micro_batch});
+        Tape tape;
+        Results results;
+        ASSERT_TRUE(
+            forward.Forward(experiment, schedule, environment_, &tape, &results)
+                .ok());
+        ASSERT_TRUE(
+            backward.Backward(experiment, tape, environment_, &results).ok());
+        ExpectTook(forward,
+                   forward.Predict(schedule, Pass::kForward, environment_));
+        ExpectTook(backward,
+                   backward.Predict(schedule, Pass::kBackward, environment_));
+      }
+    }
+  }
+}
+
+TEST_F(MemoryNeedTest, InferenceTakesTheStateAndTheTemporariesOfTwoTasks) {
+  engine::Engine engine(engine::Streams(2));
+  for (int64_t units : {3, 32}) {
+    Cell cell = TreeLstmCell(DType::kFloat32, 8, units);
+    cell.forward[0].results.clear();  // Nothing goes on a tape.
+    for (const Graph& graph : Minibatches()) {
+      for (engine::Engine* streams :
+           {static_cast<engine::Engine*>(nullptr), &engine}) {
+        Environment environment = environment_;
+        environment.engine = streams;
+        const Experiment experiment(cell, graph, 1);
+        const CellExecutor executor(cell);
+        const Schedule schedule = MakeSchedule(graph, cell);
+        Results results;
+        ASSERT_TRUE(
+            executor
+                .Forward(experiment, schedule, environment, nullptr, &results)
+                .ok());
+        const MemoryNeed need =
+            executor.Predict(schedule, Pass::kInference, environment);
+        EXPECT_EQ(need.tape, 0u);
+        // Every dynamic tensor begins at a multiple of 64 bytes.
+        EXPECT_LE(need.temporaries, 2 * TaskBytes(cell, schedule) + 64 * 64);
+        ExpectTook(executor, need);
+      }
+    }
+  }
+}
+
+TEST_F(MemoryNeedTest, MicroBatchesTakeFewerTemporaries) {
+  const Cell cell = TreeLstmCell(DType::kFloat32, 8, 32);
+  const CellExecutor executor(cell);
+  const Graph graph = Minibatches()[0];
+  const auto need = [&](int32_t micro_batch) {
+    return executor.Predict(
+        MakeSchedule(graph, cell, {Policy::kDepth, micro_batch}),
+        Pass::kBackward, environment_);
+  };
+  EXPECT_LT(need(4).temporaries, need(kWholeMinibatch).temporaries / 3);
+}
+
+TEST_F(MemoryNeedTest, AStepThatDoesNotFitFailsWithThatNumber) {
+  const Cell cell = TreeLstmCell(DType::kFloat32, 8, 32);
+  const Experiment experiment(cell, Chain(100), 1);
+  const CellExecutor executor(cell);
+  const Schedule schedule = MakeSchedule(experiment.graph(), cell);
+  const size_t total =
+      executor.Predict(schedule, Pass::kForward, environment_).total();
+  size_t available = total - 1;
+  environment_.available_memory = [&available] { return available; };
+  Tape tape;
+  Results results;
+  const auto run = [&] {
+    return executor.Forward(experiment, schedule, environment_, &tape,
+                            &results);
+  };
+  const Status status = run();
+  EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
+  EXPECT_NE(status.message().find(StrCat("needs ", total, " bytes")),
+            std::string::npos)
+      << status.message();
+  EXPECT_NE(status.message().find("smaller minibatch"), std::string::npos);
+  available = total;
+  EXPECT_TRUE(run().ok());
+  // Now the pool has it.
+  available = 0;
+  tape = Tape();
+  EXPECT_TRUE(run().ok());
+}
+
+TEST(AvailableMemoryTest, IsSomeButNotAll) {
+  const size_t bytes = AvailableMemory();
+  EXPECT_GT(bytes, size_t{1} << 20);
+}
+
+}  // namespace
+}  // namespace cavs

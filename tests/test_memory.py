@@ -1,0 +1,110 @@
+"""What a step is said to take, and what it takes."""
+
+import json
+import pathlib
+import subprocess
+import sys
+
+import pytest
+import tensorflow as tf
+
+import cavs_tf as cavs
+from tests import cells
+from tests.memory_of_a_step import MODELS
+from tests.processes import environment
+
+GRAPHS = cavs.GraphBatch.chain([50, 30, 20])
+
+needs_proc = pytest.mark.skipif(
+    not pathlib.Path("/proc/self/clear_refs").exists(), reason="the peak cannot be reset"
+)
+
+
+def make_cell(**kwargs):
+    cell = cells.TreeLSTM(arity=1, units=32, **kwargs)
+    cell(GRAPHS, tf.ones([GRAPHS.num_vertices, cells.FEATURES]))
+    return cell
+
+
+def run_python(*args):
+    command = [sys.executable, *args]
+    return subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)
+
+
+@needs_proc
+@pytest.mark.parametrize(("model", "size"), [*((model, 20) for model in MODELS), ("tree_lstm", 60)])
+def test_a_step_takes_what_was_predicted(model, size):
+    done = run_python("-m", "tests.memory_of_a_step", model, str(size))
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    for step in ("inference", "training"):
+        ratio = found[step] / found[f"predicted_{step}"]
+        assert 0.7 < ratio < 1.15, found
+
+
+def test_inference_keeps_the_state_and_no_more_than_two_tasks():
+    cell = make_cell()
+    row = 12 * 32 * 4  # At most, of one vertex: gates, sums and copies.
+    for lengths in ([1000], [1000] * 2, [500, 400, 30]):
+        need = cavs.predict_memory(cell, cavs.GraphBatch.chain(lengths)).inference
+        assert need.state == sum(lengths) * 64 * 4
+        assert need.tape == 0
+        assert need.temporaries < 2 * len(lengths) * row + 4096
+
+
+def test_a_longer_chain_needs_more_tape_but_no_more_temporaries_for_inference():
+    cell = make_cell()
+    short, long = (
+        cavs.predict_memory(cell, cavs.GraphBatch.chain([length])) for length in (100, 1000)
+    )
+    assert long.forward.tape > 9 * short.forward.tape
+    assert long.training > 8 * short.training  # Weights count once.
+    assert long.inference.temporaries == short.inference.temporaries
+
+
+def test_explain_says_what_was_predicted(capsys):
+    cell = make_cell()
+    memory = cavs.predict_memory(cell, GRAPHS)
+    text = cell.explain(GRAPHS)
+    capsys.readouterr()
+    assert f"memory for training: {memory.training:,} bytes at its peak" in text
+    assert f"memory for inference: {memory.inference.total:,} bytes" in text
+    assert f"packed weights {memory.forward.packed_weights:,}" in text
+
+
+def test_without_a_derivative_there_is_no_backward_pass():
+    @cavs.vertex_function(state_size=2, arity=1)
+    def cell(v):
+        v.scatter(tf.raw_ops.SoftsignGrad(gradients=v.pull(), features=v.gather(0)))
+
+    memory = cavs.predict_memory(cell, cavs.GraphBatch.chain([3]), tf.ones([3, 2]))
+    assert memory.backward is None
+    assert memory.training == memory.forward.total
+
+
+OUT_OF_MEMORY = """
+import resource
+import tensorflow as tf
+import cavs_tf as cavs
+from tests import cells
+
+cell = cells.TreeLSTM(arity=1, units=256)
+small = cavs.GraphBatch.chain([9])
+cell(small, tf.ones([9, cells.FEATURES]))
+graphs = cavs.GraphBatch.chain([200] * 1000)
+x = tf.ones([graphs.num_vertices, cells.FEATURES])
+need = cavs.predict_memory(cell, graphs).inference
+virtual = 4096 * int(open("/proc/self/statm").read().split()[0])
+results = 200000 * 256 * 4
+resource.setrlimit(resource.RLIMIT_AS, (virtual + results + 2**28,) * 2)
+try:
+    cell(graphs, x)
+except tf.errors.ResourceExhaustedError as error:
+    print(f"needs {need.workspace} bytes (" in error.message, "smaller minibatch" in error.message)
+"""
+
+
+@pytest.mark.skipif(not pathlib.Path("/proc/self/statm").exists(), reason="no such file")
+def test_a_step_that_does_not_fit_fails_with_what_it_needs():
+    done = run_python("-c", OUT_OF_MEMORY)
+    assert done.stdout.split() == ["True", "True"], done.stderr

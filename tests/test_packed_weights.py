@@ -1,0 +1,115 @@
+"""Weights that change within a step: each call computes with the values that it read."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import cavs_tf as cavs
+from tests import cells
+
+UNITS = 32
+# Enough rows for weights to be packed, in both passes.
+GRAPHS = cavs.GraphBatch.chain([9, 8, 7])
+
+
+def make_cell():
+    tf.keras.utils.set_random_seed(3)
+    cell = cells.TreeLSTM(arity=1, units=UNITS, dtype="float64")
+    x = tf.random.stateless_normal([GRAPHS.num_vertices, cells.FEATURES], [1, 2], dtype=tf.float64)
+    cell(GRAPHS, x)
+    return cell, x
+
+
+def assign(cell):
+    for variable in cell.trainable_variables:
+        variable.assign(0.5 * variable + 0.1)
+
+
+def assign_add(cell):
+    for variable in cell.trainable_variables:
+        variable.value.assign_add(tf.ones_like(variable.value) / 16)
+
+
+def scatter_update(cell):
+    # In place, unless who has read the variable holds on to its memory.
+    for variable in cell.trainable_variables:
+        row = tf.fill([1, *variable.shape[1:]], tf.constant(0.25, variable.value.dtype))
+        variable.value.scatter_update(tf.IndexedSlices(row, [0]))
+
+
+CHANGES = (assign, assign_add, scatter_update)
+
+
+def two_calls(call, cell, change, x):
+    """Outputs and gradients of two calls with a change of the weights between them."""
+    results = []
+    for again in (False, True):
+        if again:
+            change(cell)
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            outputs = call(cell, GRAPHS, x)
+            loss = tf.reduce_sum(outputs * outputs)
+        results += [outputs, *tape.gradient(loss, [x, *variables(cell)])]
+    return results
+
+
+def change_before_backward(call, cell, change, x):
+    """Gradients that are computed after the weights have changed."""
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        outputs = call(cell, GRAPHS, x)
+        loss = tf.reduce_sum(outputs * outputs)
+    change(cell)
+    return [outputs, *tape.gradient(loss, [x, *variables(cell)])]
+
+
+def variables(cell):
+    return [variable.value for variable in cell.trainable_variables]
+
+
+def run_twice(cell, step):
+    """What the step returns; the second time with what the first has left behind."""
+    results = []
+    for _ in range(2):
+        saved = cell.get_weights()
+        results += [tf.convert_to_tensor(result) for result in step()]
+        cell.set_weights(saved)
+    return results
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda c: c.__name__)
+@pytest.mark.parametrize("steps", [two_calls, change_before_backward], ids=lambda s: s.__name__)
+def test_each_call_uses_the_weights_that_it_read(steps, change):
+    cell, x = make_cell()
+    step = lambda: steps(lambda cell, *args: cell(*args), cell, change, x)  # noqa: E731
+    reference = tf.function(lambda: steps(cavs.reference.run, cell, change, x))
+    wanted = run_twice(cell, reference)
+    for found in (run_twice(cell, step), run_twice(cell, tf.function(step))):
+        for got, want in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-9)
+
+
+def test_gradients_are_those_of_the_values_read_forward_as_of_any_product():
+    weight = tf.Variable(tf.fill([UNITS, UNITS], tf.constant(0.5, tf.float64)))
+
+    @cavs.vertex_function(state_size=UNITS, arity=1, dtype="float64")
+    def product(v):
+        v.scatter(v.gather(0))
+        v.push(tf.matmul(v.pull(), weight))
+
+    @tf.function
+    def gradient(call):
+        x = tf.ones([GRAPHS.num_vertices, UNITS], tf.float64)
+        weight.assign(tf.fill([UNITS, UNITS], tf.constant(0.5, tf.float64)))
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            outputs = call(x)
+        weight.assign(2 * weight)
+        return tape.gradient(outputs, x)
+
+    product(GRAPHS, tf.ones([GRAPHS.num_vertices, UNITS], tf.float64))
+    plain = gradient(lambda x: tf.matmul(x, weight))
+    ours = gradient(lambda x: product(GRAPHS, x))
+    np.testing.assert_array_equal(plain, tf.fill(plain.shape, tf.constant(16.0, tf.float64)))
+    np.testing.assert_allclose(ours, plain, rtol=1e-12)
