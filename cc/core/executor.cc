@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "cc/core/byte_count.h"
+#include "cc/core/chunk_runs.h"
 #include "cc/core/chunks.h"
 #include "cc/core/executor_checks.h"
-#include "cc/core/streams.h"
 
 namespace cavs {
 namespace {
@@ -30,16 +30,6 @@ std::vector<Externals> MakeExternals(const Model& model,
                  model.state_columns};
   }
   return externals;
-}
-
-ChunkRows RowsOf(const TypeRows& rows, const Chunk& chunk) {
-  ChunkRows own;
-  own.first = rows.first_row(chunk.first);
-  own.count = rows.end_row(chunk.end - 1) - own.first;
-  if (rows.childless(chunk.first)) {
-    own.childless = rows.end_row(chunk.first) - own.first;
-  }
-  return own;
 }
 
 int64_t LargestTask(const ScheduleView& schedule) {
@@ -137,60 +127,6 @@ Status StartRuns(const Model& model, const MemoryNeed& need,
   }
   for (ProgramRun& run : *runs) CAVS_RETURN_IF_ERROR(run.RunPrologue());
   return Status();
-}
-
-Status RunTask(const ScheduleView& schedule, const std::vector<TypeRows>& rows,
-               const Environment& environment, const Chunk& chunk, int64_t task,
-               std::vector<ProgramRun>* runs) {
-  if (environment.cancelled && environment.cancelled()) {
-    return Status(StatusCode::kCancelled, StrCat("cancelled before task ", task,
-                                                 " of ", schedule.num_tasks()));
-  }
-  const int32_t type = schedule.task_type[task];
-  const int64_t count =
-      schedule.task_splits[task + 1] - schedule.task_splits[task];
-  if (count == 0) return Status();
-  return (*runs)[type].RunTask(RowsOf(rows[type], chunk), task,
-                               rows[type].first_row(task), count);
-}
-
-// Runs all chunks, in this order; the tasks of each in order or, in a
-// derivative, in reverse.
-Status RunChunks(const std::vector<Chunk>& chunks, bool reverse,
-                 const ScheduleView& schedule,
-                 const std::vector<TypeRows>& rows,
-                 const Environment& environment,
-                 std::vector<ProgramRun>* runs) {
-  const int64_t num_chunks = static_cast<int64_t>(chunks.size());
-  const auto chunk_at = [&](int64_t i) -> const Chunk& {
-    return chunks[reverse ? num_chunks - 1 - i : i];
-  };
-  ChunkSteps steps;
-  steps.eager = [&](int64_t i) {
-    for (size_t type = 0; type < runs->size(); ++type) {
-      CAVS_RETURN_IF_ERROR(
-          (*runs)[type].RunEager(RowsOf(rows[type], chunk_at(i))));
-    }
-    return Status();
-  };
-  steps.critical = [&](int64_t i) {
-    const Chunk& chunk = chunk_at(i);
-    for (int64_t j = 0; j < chunk.end - chunk.first; ++j) {
-      const int64_t task = reverse ? chunk.end - 1 - j : chunk.first + j;
-      CAVS_RETURN_IF_ERROR(
-          RunTask(schedule, rows, environment, chunk, task, runs));
-    }
-    return Status();
-  };
-  steps.lazy = [&](int64_t i) {
-    for (size_t type = 0; type < runs->size(); ++type) {
-      CAVS_RETURN_IF_ERROR(
-          (*runs)[type].RunLazy(RowsOf(rows[type], chunk_at(i))));
-    }
-    return Status();
-  };
-  if (environment.engine == nullptr) return RunInOneStream(num_chunks, steps);
-  return RunInTwoStreams(num_chunks, steps, environment.engine);
 }
 
 // Two streams on two threads leave each no one to share its work with. Without
