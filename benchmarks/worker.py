@@ -4,7 +4,9 @@ Every system has a process of its own: settings of threads hold for a whole proc
 crash ends only one of them.
 """
 
+import contextlib
 import ctypes
+import gc
 import importlib
 import multiprocessing.connection
 import os
@@ -14,6 +16,8 @@ import time
 import traceback
 
 from benchmarks import peers, workloads
+
+_PROFILED_STEPS = 8
 
 
 class Server:
@@ -27,6 +31,8 @@ class Server:
         _ = self._workload.minibatches, self._workload.weights
         self._mode = mode
         self._next = 0
+        self._peer = None
+        _give_memory_back()
         _forget_peak_memory()
         self._bytes_before = _memory("VmRSS")
         self._peer = peers.make(peer, self._workload, threads, options)
@@ -84,6 +90,15 @@ class Server:
         graphs = self._workload.settings.num_examples
         return peer.construct_seconds / graphs, peer.construct_in_step
 
+    def memory_share(self) -> float | None:
+        """Of the time of the operators in a pass, that of those which only move rows."""
+
+        def some_steps():
+            for _ in self._workload.minibatches[:_PROFILED_STEPS]:
+                self._step()
+
+        return self._peer.memory_share(some_steps)
+
     def peak_bytes(self) -> int:
         """Of memory, above what the libraries and the data took."""
         return max(0, _memory("VmHWM") - self._bytes_before)
@@ -111,6 +126,13 @@ def _memory(kind: str) -> int:
     with open("/proc/self/status") as status:
         (line,) = (line for line in status if line.startswith(kind))
     return 1024 * int(line.split()[1])
+
+
+def _give_memory_back() -> None:
+    """What an earlier cell took is no part of this one's."""
+    gc.collect()
+    with contextlib.suppress(AttributeError):  # Not every C library has it.
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _forget_peak_memory() -> None:
