@@ -49,7 +49,8 @@ def count(parts: list[Part]) -> int:
 def _definitions(part: Part) -> list[ast.AST]:
     module = ast.parse((_FOLDER / part.path).read_text())
     if not part.names:
-        return [n for n in module.body if not isinstance(n, ast.Import | ast.ImportFrom)]
+        imports = (ast.Import, ast.ImportFrom)
+        return [n for n in module.body if not (isinstance(n, imports) or _is_string(n))]
     return [_find(module, name, part) for name in part.names]
 
 
@@ -77,10 +78,6 @@ class _WithoutDocstrings(ast.NodeTransformer):
         if isinstance(body, list):
             node.body = [n for n in body if not _is_string(n)] or [ast.Pass()]
         return node
-
-    def visit_Expr(self, node):
-        # Where a file is counted whole, its docstring stands by itself.
-        return ast.Module([], []) if _is_string(node) else self.generic_visit(node)
 
 
 def _is_string(node) -> bool:
