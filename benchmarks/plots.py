@@ -47,17 +47,26 @@ def curves(groups, path, ylabel="ms per minibatch", columns=3, log_y=True) -> No
         sizes = sorted({x for points in lines.values() for x, _ in points})
         panel.set_xscale("log", base=2)
         panel.set_xticks(sizes, [str(size) for size in sizes])
-        panel.minorticks_off()
         if log_y:
             panel.set_yscale("log")
+            _plain_ticks(panel.yaxis)
         else:
             panel.set_ylim(bottom=0)
+        panel.minorticks_off()
         panel.set_title(title, fontsize=9)
         panel.set_xlabel(axis, fontsize=8)
         panel.set_ylabel(ylabel, fontsize=8)
         panel.tick_params(labelsize=7)
-        panel.grid(True, which="both", alpha=0.2)
+        panel.grid(True, alpha=0.3)
     _save(figure, path, drawn)
+
+
+def _plain_ticks(axis) -> None:
+    """1, 2, 5, 10, 20 instead of powers of ten, of which a panel may have none."""
+    from matplotlib import ticker
+
+    axis.set_major_locator(ticker.LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.set_major_formatter(ticker.StrMethodFormatter("{x:g}"))
 
 
 def _style(name: str, number: int) -> dict:
@@ -76,16 +85,17 @@ def grouped_bars(groups, path, ylabel, digits="%.2f") -> None:
     (panel,) = panels
     names = list(dict.fromkeys(name for values in groups.values() for name in values))
     width = 0.8 / max(1, len(names))
+    legend = {}
     for number, name in enumerate(names):
         at = [i + number * width for i, values in enumerate(groups.values()) if name in values]
         heights = [values[name] for values in groups.values() if name in values]
-        drawn = panel.bar(at, heights, width, label=name)
-        panel.bar_label(drawn, fmt=digits, fontsize=6)
+        legend[name] = panel.bar(at, heights, width)
+        panel.bar_label(legend[name], fmt=digits, fontsize=6)
     middle = 0.4 - width / 2
     panel.set_xticks([i + middle for i in range(len(groups))], list(groups), fontsize=7)
     panel.set_ylabel(ylabel, fontsize=8)
-    panel.legend(fontsize=7)
-    _save(figure, path)
+    panel.tick_params(labelsize=8)
+    _save(figure, path, legend)
 
 
 def _panels(count: int, width: float = 4.6, columns: int = 3):

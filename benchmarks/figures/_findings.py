@@ -80,8 +80,8 @@ def compare(claim: Claim, found: dict[str, list[Ratio]], says=FASTER, least=1.0)
       claim: What the paper says.
       found: The ratios, by whom they are to; empty where nothing could be compared.
       says: What a span of ratios to one of them means.
-      least: What is expected of every ratio. One that misses it by noise only does not count
-        against the claim.
+      least: What is expected of every ratio. One that differs from it by noise only counts
+        neither for the claim nor against it.
     """
     missing = [name for name, values in found.items() if not values]
     known = {name: values for name, values in found.items() if values}
@@ -93,21 +93,26 @@ def compare(claim: Claim, found: dict[str, list[Ratio]], says=FASTER, least=1.0)
         for ratio in values
         if ratio.value < least - ratio.noise
     ]
-    total = sum(map(len, known.values()))
+    above = [r for values in known.values() for r in values if r.value > least + r.noise]
     evidence = "; ".join(_range(values, says, name) for name, values in known.items())
     if below:
         evidence += f". Below {least:g}: {_cells(below, len(known) > 1)}"
     if missing:
         evidence += f". Not compared: {_list(missing)}"
-    if len(below) == total:
+    if not above:
         return Finding(claim, DISAGREES, evidence)
     return Finding(claim, IN_PART if below else AGREES, evidence)
 
 
 def _range(values: list[Ratio], says: str, name: str) -> str:
-    low, high = min(r.value for r in values), max(r.value for r in values)
-    span = f"{low:.2g}" if f"{low:.2g}" == f"{high:.2g}" else f"{low:.2g} to {high:.2g}"
-    return f"{says.format(span=span, name=name)} ({count(len(values), 'cell')})"
+    told = says.format(span=span([ratio.value for ratio in values]), name=name)
+    return f"{told} ({count(len(values), 'cell')})"
+
+
+def span(values: list[float]) -> str:
+    """From the least to the greatest, with two digits."""
+    low, high = f"{min(values):.2g}", f"{max(values):.2g}"
+    return low if low == high else f"{low} to {high}"
 
 
 def _cells(below, named: bool) -> str:

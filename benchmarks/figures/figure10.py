@@ -17,6 +17,7 @@ from benchmarks.figures._findings import (
     compare,
     faster,
     ratios,
+    span,
 )
 
 WORKLOADS = ("fixed_lstm", "tree_lstm")
@@ -68,8 +69,7 @@ def _streaming(rows) -> Finding:
     if not all(on.values()):
         return Finding(claim, UNKNOWN, "it was not measured on both")
     evidence = " and ".join(
-        f"it makes {name} {min(values):.2f} to {max(values):.2f} times as fast"
-        for name, values in on.items()
+        f"with it {name} is {span(values)} times as fast" for name, values in on.items()
     )
     fixed, tree = on.values()
     if min(fixed) > max(tree):

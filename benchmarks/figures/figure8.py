@@ -13,7 +13,6 @@ WORKLOADS = ("fixed_lstm", "var_lstm", "tree_fc", "tree_lstm")
 # The paper has CuDNN's; on a CPU these stand on a library's own LSTM.
 _LIBRARIES = ("torch", "keras", "keras_xla")
 _STATIC = ("keras", "keras_xla", "tf_while")
-_FOLDS = ("fold", "fold_per_vertex")
 
 
 class Figure(_base.Figure):
@@ -47,7 +46,7 @@ class Figure(_base.Figure):
     def findings(self, rows):
         of = {name: [r for r in rows if r.workload == name] for name in WORKLOADS}
         trees = of["tree_fc"] + of["tree_lstm"]
-        folds = _against(trees, _FOLDS)
+        folds = _against(trees, _folds(trees))
         dynet = _against(trees, ("dynet",))
         return [
             *_against_the_best_library(of["fixed_lstm"]),
@@ -63,6 +62,11 @@ def _panels(rows) -> list:
     panels = [_axes.over_batch(rows, name) for name in WORKLOADS]
     panels += [_axes.over_units(rows, name) for name in WORKLOADS]
     return [panel for panel in panels if panel.records]
+
+
+def _folds(rows) -> list[str]:
+    systems = dict.fromkeys(record.system for record in rows)
+    return [name for name in systems if name.partition("_")[0] == "fold"] or ["fold"]
 
 
 def _against(rows, others) -> dict:
