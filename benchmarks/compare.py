@@ -12,7 +12,6 @@ import sys
 
 from benchmarks import figures, flags, harness, report
 from benchmarks.figures import _program
-from benchmarks.results import Results
 
 
 def main(argv=None) -> int:
@@ -24,14 +23,13 @@ def main(argv=None) -> int:
         request = _program.request(arguments)
         harness.refuse_debug_build()
         plans = {figure: figure.plan(request) for figure in chosen}
-        results = Results(str(folder / "records.json"), arguments)
         plan = merged([entry for plan in plans.values() for entry in plan])
-        results.measure_plan(plan, _program.effort(arguments, request.grid))
+        results = _program.measure(arguments, request, plan, str(folder / "records.json"))
     except (OSError, RuntimeError, ValueError) as error:
         print(error, file=sys.stderr)
         return 2
     for figure, own in plans.items():
-        rows = figure.rows([r for cell, contenders in own for r in results.of(cell, contenders)])
+        rows = figure.rows(_program.known(results, own))
         _program.show(figure, rows)
         _program.write(folder / f"{figure.name}.json", rows)
         figure.draw(rows, folder / f"{figure.name}.png")

@@ -109,7 +109,15 @@ def _cavs(workload):
 
 
 def _fold(workload):
-    return [Part(f"peers/fold/models/{workload}.py")]
+    if workload in _SEQUENCES:
+        return [_fold_model("var_lstm"), Part("peers/fold/models/_lstm.py")]
+    if workload == "tree_lstm":
+        return [_fold_model(workload), Part("peers/fold/models/_tree_lstm.py")]
+    return [_fold_model(workload)]
+
+
+def _fold_model(workload: str) -> Part:
+    return Part(f"peers/fold/models/{workload}.py", ("block",))
 
 
 def _keras(workload):

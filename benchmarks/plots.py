@@ -120,10 +120,13 @@ def _panels(count: int, width: float = 4.6, columns: int = 3):
 
 def _save(figure, path, legend=None) -> None:
     """Writes the picture, with one legend for all panels if there is one."""
+    from matplotlib import pyplot
+
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.tight_layout()
     if legend:
         place = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "ncols": 6}
         figure.legend(legend.values(), legend, fontsize=8, frameon=False, **place)
     figure.savefig(path, dpi=120, bbox_inches="tight")
+    pyplot.close(figure)
     print(f"wrote {path}")

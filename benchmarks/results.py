@@ -7,7 +7,7 @@ import time
 
 from benchmarks import harness, machine, records
 from benchmarks.crew import Crew
-from benchmarks.workers import ROOT
+from benchmarks.workers import ROOT, Worker
 
 
 class Results:
@@ -41,8 +41,15 @@ class Results:
         """
         return self.measure_plan([(cell, contenders_of(cell)) for cell in cells], effort, say)
 
-    def measure_plan(self, plan, effort, say=print) -> list[records.Record]:
-        """The records of all cells, in their order; `plan` has (cell, its contenders)."""
+    def measure_plan(self, plan, effort, say=print, keep=False) -> list[records.Record]:
+        """The records of all cells, in their order.
+
+        Args:
+          plan: A list of (cell, its contenders).
+          effort, say: As above.
+          keep: Whether workers stay from cell to cell. That takes less time, but then
+            `peak_bytes` is known of the first cell only.
+        """
         missing = [cell for cell, contenders in plan if not self._has(cell, contenders)]
         clock = _Clock(len(missing))
         with Crew() as crew:
@@ -52,7 +59,8 @@ class Results:
                     say(f"{position}: in {self._path} already")
                     continue
                 say(f"{position}{clock.remaining()}")
-                start = crew.starter([contender.peer for contender in contenders])
+                peers = [contender.peer for contender in contenders]
+                start = crew.starter(peers) if keep else Worker
                 self._add(harness.measure(cell, contenders, effort, say, start))
                 clock.tick()
         return [r for cell, contenders in plan for r in self.of(cell, contenders)]

@@ -4,7 +4,6 @@ Every system has a process of its own: settings of threads hold for a whole proc
 crash ends only one of them.
 """
 
-import contextlib
 import ctypes
 import gc
 import importlib
@@ -23,6 +22,9 @@ _PROFILED_STEPS = 8
 class Server:
     """Answers the calls of the parent: a public method each."""
 
+    def __init__(self):
+        self._cells = 0
+
     def prepare(self, peer, workload, settings, threads, options, mode) -> str:
         """Sets the system up; returns its version."""
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
@@ -31,8 +33,9 @@ class Server:
         _ = self._workload.minibatches, self._workload.weights
         self._mode = mode
         self._next = 0
+        self._cells += 1
         self._peer = None
-        _give_memory_back()
+        gc.collect()  # What another cell took is not needed any more.
         _forget_peak_memory()
         self._bytes_before = _memory("VmRSS")
         self._peer = peers.make(peer, self._workload, threads, options)
@@ -99,8 +102,13 @@ class Server:
 
         return self._peer.memory_share(some_steps)
 
-    def peak_bytes(self) -> int:
-        """Of memory, above what the libraries and the data took."""
+    def peak_bytes(self) -> int | None:
+        """Of memory, above what the libraries and the data took.
+
+        None after another cell, which left memory that this one used again.
+        """
+        if self._cells > 1:
+            return None
         return max(0, _memory("VmHWM") - self._bytes_before)
 
     def _step(self) -> int:
@@ -126,13 +134,6 @@ def _memory(kind: str) -> int:
     with open("/proc/self/status") as status:
         (line,) = (line for line in status if line.startswith(kind))
     return 1024 * int(line.split()[1])
-
-
-def _give_memory_back() -> None:
-    """What an earlier cell took is no part of this one's."""
-    gc.collect()
-    with contextlib.suppress(AttributeError):  # Not every C library has it.
-        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _forget_peak_memory() -> None:

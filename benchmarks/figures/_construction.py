@@ -29,7 +29,7 @@ def plan(request) -> list:
     contenders = [
         Contender(OURS, OURS),
         Contender(FOLD, FOLD),
-        Contender(fold_with(threads), FOLD, {"scheduling_threads": threads}),
+        Contender(fold_with(threads), FOLD, {"schedulers": threads}),
         Contender("dynet", "dynet"),
         Contender("torch", "torch"),
     ]

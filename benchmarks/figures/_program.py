@@ -28,8 +28,7 @@ def main(name: str, argv=None) -> int:
         asked = request(arguments)
         harness.refuse_debug_build()
         plan = figure.plan(asked)
-        effort_ = effort(arguments, asked.grid)
-        records = Results(arguments.json, arguments).measure_plan(plan, effort_) if plan else []
+        records = known(measure(arguments, asked, plan, arguments.json), plan) if plan else []
     except (OSError, RuntimeError, ValueError) as error:
         print(error, file=sys.stderr)
         return 2
@@ -64,11 +63,18 @@ def request(arguments) -> _base.Request:
     return _base.Request(grid, systems, arguments.threads, data)
 
 
-def effort(arguments, grid: _base.Grid) -> Effort:
-    """The grid's, unless flags say otherwise."""
-    return Effort(
-        arguments.repeats or grid.effort.repeats, arguments.seconds or grid.effort.seconds
-    )
+def measure(arguments, asked: _base.Request, plan: list, path) -> Results:
+    """All of a plan, for as long as the grid says unless flags say otherwise."""
+    usual = asked.grid.effort
+    effort = Effort(arguments.repeats or usual.repeats, arguments.seconds or usual.seconds)
+    results = Results(path, arguments)
+    results.measure_plan(plan, effort, keep=True)
+    return results
+
+
+def known(results: Results, plan: list) -> list:
+    """The records of a plan, in its order."""
+    return [record for cell, contenders in plan for record in results.of(cell, contenders)]
 
 
 def cell(request: _base.Request, workload: str, mode="training", profiled=False, **sizes) -> Cell:
