@@ -81,7 +81,7 @@ bench-engine: $(INSTALLED) ## Times the dependency engine, beside others where t
 
 # As above: goes on where it stopped, of a commit at least. ARGS=--full measures the paper's sizes.
 COMPARE_FOLDER ?= build/compare/$(shell git describe --always --dirty)
-compare: build ## Regenerates the paper's figures and tables, and a report, in half an hour
+compare: build ## Regenerates the paper's figures and tables, and a report
 	@rm -rf build/compare/*-dirty
 	$(BIN)/python -m benchmarks.compare --folder=$(COMPARE_FOLDER) $(ARGS)
 

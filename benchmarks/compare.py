@@ -1,6 +1,6 @@
 """Regenerates all results of the paper, and writes a report.
 
-    python -m benchmarks.compare --folder=build/compare/mine          # less than half an hour
+    python -m benchmarks.compare --folder=build/compare/mine          # the reduced grid
     python -m benchmarks.compare --folder=build/compare/all --full    # the paper's sizes; hours
     python -m benchmarks.compare --figures=figure8,table1 --systems=cavs,fold
 

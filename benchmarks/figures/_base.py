@@ -38,7 +38,7 @@ class Grid:
     effort: harness.Effort
 
 
-# Less than half an hour on two cores; every axis has its ends and its middle.
+# Meant to take less than half an hour on two idle cores; every axis has several points.
 REDUCED = Grid(
     batches=(1, 16, 64),
     units=(64, 256, 512),
