@@ -4,7 +4,7 @@
 #   make build TENSORFLOW=tensorflow-cpu   0.6 GB smaller, without GPU support
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-python test-cc test-tsan sanitize bench bench-cc bench-engine wheel format lint clean
+.PHONY: help build demo test test-python test-cc test-tsan sanitize bench bench-cc bench-engine compare wheel format lint clean
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -78,6 +78,12 @@ bench-engine: $(INSTALLED) ## Times the dependency engine, beside others where t
 	@for workers in 0 1 2; do \
 	  CAVS_BENCH_WORKERS=$$workers $(BAZEL) run //benchmarks/cc/engine:engine_bench -- $(ARGS) || exit 1; \
 	done
+
+# As above: goes on where it stopped, of a commit at least. ARGS=--full measures the paper's sizes.
+COMPARE_FOLDER ?= build/compare/$(shell git describe --always --dirty)
+compare: build ## Regenerates the paper's figures and tables, and a report
+	@rm -rf build/compare/*-dirty
+	$(BIN)/python -m benchmarks.compare --folder=$(COMPARE_FOLDER) $(ARGS)
 
 wheel: $(INSTALLED) ## Builds dist/*.whl
 	rm -rf build/lib.* build/bdist.*

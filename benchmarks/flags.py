@@ -9,7 +9,15 @@ from benchmarks.harness import Effort
 
 
 def parser(description: str) -> argparse.ArgumentParser:
-    """A parser with the flags that say where, with what and how long to measure."""
+    """A parser with the flags that say with what, how long and whereto to measure."""
+    made = measuring_parser(description)
+    made.add_argument("--json", help="file for the results; what it holds is not measured again")
+    made.add_argument("--png", help="file for the picture; none: beside --json")
+    return made
+
+
+def measuring_parser(description: str) -> argparse.ArgumentParser:
+    """A parser with the flags that say with what and how long to measure."""
     made = argparse.ArgumentParser(
         description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter
     )
@@ -20,8 +28,6 @@ def parser(description: str) -> argparse.ArgumentParser:
     made.add_argument("--seconds", type=positive_seconds, default=1.0, help="of a turn, at least")
     made.add_argument("--minibatches", type=positive, help="how many different ones")
     made.add_argument("--optimizer", choices=["sgd"], default="sgd", help="the only one")
-    made.add_argument("--json", help="file for the results; what it holds is not measured again")
-    made.add_argument("--png", help="file for the picture; none: beside --json")
     return made
 
 

@@ -30,12 +30,16 @@ class Contender:
 
 @dataclasses.dataclass(frozen=True)
 class Cell:
-    """One comparison: a workload, its sizes, and how it is run."""
+    """One comparison: a workload, its sizes, and how it is run.
+
+    `profiled`: operators are timed too, after the turns.
+    """
 
     workload: str
     settings: workloads.Settings
     threads: int
     mode: str = "training"
+    profiled: bool = False
 
     @property
     def label(self) -> str:
@@ -96,13 +100,13 @@ def measure(
         _set_up(entries, workload)
         peaks, watch = _take_turns(entries, Peak(cell.threads), effort, say)
         for entry in entries:
-            entry.finish()
+            entry.finish(cell.profiled)
     finally:
         for entry in entries:
             entry.worker.close()
     floor = _floor(workload, cell.mode, peaks)
     for entry in entries:
-        entry.compute(floor)
+        entry.compute(floor, watch.busy_share)
         say(f"  {entry.summary(workload.unit)}")
     if peaks:
         say(f"  peak of {cell.threads} threads: {min(peaks):.0f} to {max(peaks):.0f} GFLOP/s")
@@ -178,12 +182,15 @@ class _Entry:
         self.worker.stop()
         return rate
 
-    def finish(self) -> None:
+    def finish(self, profiled: bool) -> None:
         """Asks what is known in the end."""
         self.record.peak_bytes = self.call("peak_bytes", 60)
         self.construct = self.call("construct_seconds", 60) or self.construct
+        if profiled:
+            self.record.memory_share = self.call("memory_share", _SETUP_SECONDS)
+        self.worker.stop()
 
-    def compute(self, floor: float | None) -> None:
+    def compute(self, floor: float | None, busy_share: float) -> None:
         """Fills the record."""
         if self.failed or not self.rates:
             return
@@ -191,7 +198,9 @@ class _Entry:
         record.per_second = statistics.median(self.rates)
         record.spread = _interquartile_range(self.rates) / record.per_second
         record.share_of_floor = record.per_second / floor if floor else None
+        record.busy_share = round(busy_share, 3)
         construct, in_step = self.construct
+        record.construct_seconds = construct
         if construct is not None:
             step = 1 / record.per_second
             record.construct_share = construct / (step if in_step else step + construct)
@@ -216,12 +225,16 @@ class _Entry:
 
 
 def _set_up(entries: list[_Entry], workload) -> None:
-    """Sets all systems up at the same time, and compares their first steps."""
+    """Sets all systems up at the same time, and compares their first steps one by one.
+
+    Those have threads, which would only wait for each other if many ran at once.
+    """
     for entry in entries:
         entry.record.version = entry.receive("prepare")
-        entry.send("first_steps", count=_STEPS_TO_COMPARE)
+        entry.worker.stop()
     checker = Checker(workload, entries[0].record.mode)
     for entry in entries:
+        entry.send("first_steps", count=_STEPS_TO_COMPARE)
         entry.check(checker)
 
 

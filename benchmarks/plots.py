@@ -33,26 +33,51 @@ def bars(records, path) -> None:
     _save(figure, path)
 
 
-def curves(groups, path) -> None:
-    """A panel for every (title, axis, {system: [(x, y)]}); both axes logarithmic."""
-    figure, panels = _panels(len(groups))
+def curves(groups, path, ylabel="ms per minibatch", columns=3, log_y=True) -> None:
+    """A panel for every (title, axis, {system: [(x, y)]}); sizes stand on a logarithmic axis."""
+    figure, panels = _panels(len(groups), columns=columns)
     if figure is None:
         return
+    names = list(dict.fromkeys(name for _, _, lines in groups for name in lines))
+    drawn = {}
     for panel, (title, axis, lines) in zip(panels, groups, strict=True):
         for name, points in lines.items():
-            panel.plot(*zip(*sorted(points), strict=True), marker="o", label=name)
+            style = _style(name, names.index(name))
+            (drawn[name],) = panel.plot(*zip(*sorted(points), strict=True), label=name, **style)
+        sizes = sorted({x for points in lines.values() for x, _ in points})
         panel.set_xscale("log", base=2)
-        panel.set_yscale("log")
+        panel.set_xticks(sizes, [str(size) for size in sizes])
+        if log_y:
+            panel.set_yscale("log")
+            _plain_ticks(panel.yaxis)
+        else:
+            panel.set_ylim(bottom=0)
+        panel.minorticks_off()
         panel.set_title(title, fontsize=9)
         panel.set_xlabel(axis, fontsize=8)
-        panel.set_ylabel("ms per minibatch", fontsize=8)
-        panel.grid(True, which="major", alpha=0.3)
-        if lines:
-            panel.legend(fontsize=7)
-    _save(figure, path)
+        panel.set_ylabel(ylabel, fontsize=8)
+        panel.tick_params(labelsize=7)
+        panel.grid(True, alpha=0.3)
+    _save(figure, path, drawn)
 
 
-def grouped_bars(groups, path, ylabel) -> None:
+def _plain_ticks(axis) -> None:
+    """1, 2, 5, 10, 20 instead of powers of ten, of which a panel may have none."""
+    from matplotlib import ticker
+
+    axis.set_major_locator(ticker.LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.set_major_formatter(ticker.StrMethodFormatter("{x:g}"))
+
+
+def _style(name: str, number: int) -> dict:
+    """Ours stands out."""
+    if name == "cavs":
+        return {"color": "tab:red", "linewidth": 2.5, "marker": "o", "zorder": 3}
+    color = f"C{number % 10}" if number % 10 != 3 else "black"  # C3 is ours.
+    return {"color": color, "linewidth": 1.2, "marker": "sv^DPX<>*p"[number % 10], "markersize": 4}
+
+
+def grouped_bars(groups, path, ylabel, digits="%.2f") -> None:
     """One panel: for every group of {name: {bar: value}} its bars side by side."""
     figure, panels = _panels(1, width=9)
     if figure is None:
@@ -60,19 +85,20 @@ def grouped_bars(groups, path, ylabel) -> None:
     (panel,) = panels
     names = list(dict.fromkeys(name for values in groups.values() for name in values))
     width = 0.8 / max(1, len(names))
+    legend = {}
     for number, name in enumerate(names):
         at = [i + number * width for i, values in enumerate(groups.values()) if name in values]
         heights = [values[name] for values in groups.values() if name in values]
-        drawn = panel.bar(at, heights, width, label=name)
-        panel.bar_label(drawn, fmt="%.2f", fontsize=6)
+        legend[name] = panel.bar(at, heights, width)
+        panel.bar_label(legend[name], fmt=digits, fontsize=6)
     middle = 0.4 - width / 2
     panel.set_xticks([i + middle for i in range(len(groups))], list(groups), fontsize=7)
     panel.set_ylabel(ylabel, fontsize=8)
-    panel.legend(fontsize=7)
-    _save(figure, path)
+    panel.tick_params(labelsize=8)
+    _save(figure, path, legend)
 
 
-def _panels(count: int, width: float = 4.6):
+def _panels(count: int, width: float = 4.6, columns: int = 3):
     try:
         import matplotlib
     except ModuleNotFoundError:
@@ -81,7 +107,7 @@ def _panels(count: int, width: float = 4.6):
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    columns = min(3, max(1, count))
+    columns = min(columns, max(1, count))
     rows = -(-max(1, count) // columns)
     figure, grid = pyplot.subplots(
         rows, columns, figsize=(width * columns, 2.9 * rows), squeeze=False
@@ -92,8 +118,15 @@ def _panels(count: int, width: float = 4.6):
     return figure, panels[:count]
 
 
-def _save(figure, path) -> None:
+def _save(figure, path, legend=None) -> None:
+    """Writes the picture, with one legend for all panels if there is one."""
+    from matplotlib import pyplot
+
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.tight_layout()
-    figure.savefig(path, dpi=120)
+    if legend:
+        place = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "ncols": 6}
+        figure.legend(legend.values(), legend, fontsize=8, frameon=False, **place)
+    figure.savefig(path, dpi=120, bbox_inches="tight")
+    pyplot.close(figure)
     print(f"wrote {path}")

@@ -5,6 +5,8 @@ import json
 import os
 import pathlib
 
+_OPTIONAL = ("construct_seconds", "memory_share", "busy_share", "error")
+
 
 @dataclasses.dataclass
 class Record:
@@ -22,6 +24,9 @@ class Record:
       construct_share: Time to turn graphs into what runs, as a share of that and the step.
       peak_bytes: Memory above what libraries and data took.
       losses: Of the first steps.
+      construct_seconds: Time to turn one graph into what runs.
+      memory_share: Of the time of all operators in a step, that of those which only move rows.
+      busy_share: Of the CPU time during the cell, what other work and the hypervisor had.
       error: Why there is no result, or None.
     """
 
@@ -38,6 +43,9 @@ class Record:
     construct_share: float | None = None
     peak_bytes: int | None = None
     losses: list[float] | None = None
+    construct_seconds: float | None = None
+    memory_share: float | None = None
+    busy_share: float | None = None
     error: str | None = None
 
     @property
@@ -46,11 +54,9 @@ class Record:
         return self.workload, self.units, self.batch, self.threads, self.mode
 
     def to_json(self) -> dict:
-        """Without `error`, if there is none."""
+        """Without what not every record has, where this one has not."""
         fields = dataclasses.asdict(self)
-        if self.error is None:
-            del fields["error"]
-        return fields
+        return {n: value for n, value in fields.items() if n not in _OPTIONAL or value is not None}
 
 
 def read(path) -> list[Record]:

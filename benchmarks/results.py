@@ -3,8 +3,11 @@
 import json
 import pathlib
 import sys
+import time
 
 from benchmarks import harness, machine, records
+from benchmarks.crew import Crew
+from benchmarks.workers import ROOT, Worker
 
 
 class Results:
@@ -36,26 +39,43 @@ class Results:
           effort: A `harness.Effort`.
           say: Told of progress.
         """
-        shown = []
-        for number, cell in enumerate(cells, start=1):
-            contenders = contenders_of(cell)
-            position = f"[{number}/{len(cells)}] "
-            if self._has(cell, contenders):
-                say(f"{position}{cell}: in {self._path} already")
-            else:
-                say(f"{position}{cell}")
-                self._add(harness.measure(cell, contenders, effort, say))
-            names = [contender.system for contender in contenders]
-            shown += sorted(
-                (r for r in self.records if r.cell == cell.key() and r.system in names),
-                key=lambda record: names.index(record.system),
-            )
-        return shown
+        return self.measure_plan([(cell, contenders_of(cell)) for cell in cells], effort, say)
+
+    def measure_plan(self, plan, effort, say=print, keep=False) -> list[records.Record]:
+        """The records of all cells, in their order.
+
+        Args:
+          plan: A list of (cell, its contenders).
+          effort, say: As above.
+          keep: Whether workers stay from cell to cell. That takes less time, but then
+            `peak_bytes` is known of the first cell only.
+        """
+        missing = [cell for cell, contenders in plan if not self._has(cell, contenders)]
+        clock = _Clock(len(missing))
+        with Crew() as crew:
+            for number, (cell, contenders) in enumerate(plan, start=1):
+                position = f"[{number}/{len(plan)}] {cell}"
+                if self._has(cell, contenders):
+                    say(f"{position}: in {self._path} already")
+                    continue
+                say(f"{position}{clock.remaining()}")
+                peers = [contender.peer for contender in contenders]
+                start = crew.starter(peers) if keep else Worker
+                self._add(harness.measure(cell, contenders, effort, say, start))
+                clock.tick()
+        return [r for cell, contenders in plan for r in self.of(cell, contenders)]
+
+    def of(self, cell, contenders) -> list[records.Record]:
+        """What is known of a cell, in the order of the contenders."""
+        names = [contender.system for contender in contenders]
+        known = (r for r in self.records if r.cell == cell.key() and r.system in names)
+        return sorted(known, key=lambda record: names.index(record.system))
 
     def _has(self, cell, contenders) -> bool:
         # Systems are measured together, so all of them or none.
-        known = {record.system for record in self.records if record.cell == cell.key()}
-        return known.issuperset(contender.system for contender in contenders)
+        known = self.of(cell, contenders)
+        profiled = any(record.memory_share is not None for record in known)
+        return len(known) == len(contenders) and (profiled or not cell.profiled)
 
     def _add(self, new: list[records.Record]) -> None:
         self.records = records.replace_cell(self.records, new)
@@ -66,7 +86,7 @@ class Results:
             data = json.loads(path.read_text())["data"]
             if data != self._data:
                 raise ValueError(
-                    f"--json: got {self._path}, measured with {data}, but expected a file "
+                    f"{self._path}: got results measured with {data}, but expected a file "
                     f"measured with {self._data}. Name another file."
                 )
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -76,5 +96,26 @@ class Results:
         path.write_text(json.dumps(about, indent=2) + "\n")
 
 
+class _Clock:
+    """Says how long cells will take, as long as those before on average."""
+
+    def __init__(self, cells: int):
+        self._left = cells
+        self._done = 0
+        self._start = time.monotonic()
+
+    def tick(self) -> None:
+        self._left -= 1
+        self._done += 1
+
+    def remaining(self) -> str:
+        if not self._done:
+            return ""
+        minutes = (time.monotonic() - self._start) / self._done * self._left / 60
+        return f" (about {minutes:.0f} more minutes)" if minutes >= 1 else ""
+
+
 def _module_name() -> str:
-    return f"benchmarks.{pathlib.Path(sys.argv[0]).stem}"
+    program = pathlib.Path(sys.argv[0]).resolve().with_suffix("")
+    parts = program.relative_to(ROOT).parts if program.is_relative_to(ROOT) else [program.name]
+    return ".".join(parts)

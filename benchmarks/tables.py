@@ -33,9 +33,16 @@ def time(record) -> str:
 
 def _with_share(record, figure) -> str:
     if record.error is not None:
-        return "-" if record.error.startswith("Unsupported") else "failed"
+        return failure(record)
     share = "" if record.share_of_floor is None else f" ({record.share_of_floor:.0%})"
     return figure() + share
+
+
+def failure(record) -> str:
+    """A word for why there is no figure; `print_errors` says more."""
+    if record.error.startswith("Unsupported"):
+        return "-"
+    return "not installed" if record.error.startswith("ModuleNotFoundError") else "failed"
 
 
 def cell_name(record) -> str:

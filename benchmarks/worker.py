@@ -5,6 +5,7 @@ crash ends only one of them.
 """
 
 import ctypes
+import gc
 import importlib
 import multiprocessing.connection
 import os
@@ -15,9 +16,14 @@ import traceback
 
 from benchmarks import peers, workloads
 
+_PROFILED_STEPS = 8
+
 
 class Server:
     """Answers the calls of the parent: a public method each."""
+
+    def __init__(self):
+        self._cells = 0
 
     def prepare(self, peer, workload, settings, threads, options, mode) -> str:
         """Sets the system up; returns its version."""
@@ -27,6 +33,9 @@ class Server:
         _ = self._workload.minibatches, self._workload.weights
         self._mode = mode
         self._next = 0
+        self._cells += 1
+        self._peer = None
+        gc.collect()  # What another cell took is not needed any more.
         _forget_peak_memory()
         self._bytes_before = _memory("VmRSS")
         self._peer = peers.make(peer, self._workload, threads, options)
@@ -84,8 +93,22 @@ class Server:
         graphs = self._workload.settings.num_examples
         return peer.construct_seconds / graphs, peer.construct_in_step
 
-    def peak_bytes(self) -> int:
-        """Of memory, above what the libraries and the data took."""
+    def memory_share(self) -> float | None:
+        """Of the time of the operators in a pass, that of those which only move rows."""
+
+        def some_steps():
+            for _ in self._workload.minibatches[:_PROFILED_STEPS]:
+                self._step()
+
+        return self._peer.memory_share(some_steps)
+
+    def peak_bytes(self) -> int | None:
+        """Of memory, above what the libraries and the data took.
+
+        None after another cell, which left memory that this one used again.
+        """
+        if self._cells > 1:
+            return None
         return max(0, _memory("VmHWM") - self._bytes_before)
 
     def _step(self) -> int:

@@ -80,6 +80,11 @@ class Worker:
         if self._process.poll() is None:
             self._process.send_signal(signal.SIGCONT)
 
+    @property
+    def alive(self) -> bool:
+        """Whether the process runs, or is stopped."""
+        return self._process.poll() is None
+
     def close(self) -> None:
         """Ends the process."""
         self._connection.close()

@@ -48,6 +48,13 @@ class Peer(abc.ABC):
         """Graphs per second, by a system that measures itself; None: its steps are timed."""
         return None
 
+    def memory_share(self, run) -> float | None:
+        """Of the time of all operators in `run()`, that of those which only move rows.
+
+        None: it is not known. `benchmarks.peers._operators` says which those are.
+        """
+        return None
+
     def timed_train(self, index: int) -> None:
         """What is timed in training, if it is not `train`."""
         self.train(index)

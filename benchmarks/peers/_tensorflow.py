@@ -5,7 +5,7 @@ import time
 import keras
 import tensorflow as tf
 
-from benchmarks.peers import _base
+from benchmarks.peers import _base, _operators, _tensorflow_profile
 
 
 class Functions:
@@ -91,6 +91,9 @@ class TensorFlowPeer(_base.Peer):
 
     def first_inputs(self):
         return self.inputs[0]
+
+    def memory_share(self, run):
+        return _operators.memory_share(_tensorflow_profile.timed_operators(run))
 
     def cross_entropy(self, h, label) -> tf.Tensor:
         """The loss of rows that all have labels."""

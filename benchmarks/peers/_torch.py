@@ -5,7 +5,7 @@ import time
 import numpy as np
 import torch
 
-from benchmarks.peers import _base
+from benchmarks.peers import _base, _operators
 
 
 class Functions:
@@ -72,6 +72,13 @@ class TorchPeer(_base.Peer):
         gradients["embedding"] = dense.index_add_(0, plan.token, gradients["embedding"])
         common = self.in_common_layout(gradients)
         return {name: gradient.numpy() for name, gradient in common.items()}
+
+    def memory_share(self, run):
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+            run()
+        return _operators.memory_share(
+            ("torch", event.key, event.self_cpu_time_total) for event in profile.key_averages()
+        )
 
     def in_common_layout(self, gradients) -> dict:
         """Of the shapes of the workload's weights, should the system keep others."""

@@ -52,7 +52,7 @@ def test_every_installed_peer_computes_the_same_and_is_timed(workload, mode, kep
     assert [r.error for r in refused if not r.error.startswith("Unsupported: ")] == []
     assert {"cavs", "cavs_ops", "keras", "tf_while", "tf_unbatched"} <= {r.system for r in ran}
     for record in ran:
-        assert record.per_second > 0 and record.spread >= 0 and record.peak_bytes >= 0
+        assert record.per_second > 0 and record.spread >= 0
         assert len(record.losses) == 3
         assert math.isclose(record.losses[2], ran[0].losses[2], rel_tol=1e-4)
 
@@ -64,12 +64,11 @@ def test_a_record_in_json_has_the_fields_that_are_promised(kept_workers, tmp_pat
     path = tmp_path / "results" / "out.json"
     records.write(path, measured)
     good, failed = json.loads(path.read_text())
-    assert tuple(good) == PROMISED
+    assert tuple(good) == (*PROMISED, "construct_seconds", "busy_share")
     assert tuple(failed) == (*PROMISED, "error")
     assert failed["error"] == "Unsupported: not available: cavs_tf.Options has no lazyness"
     assert 0 < good["share_of_floor"] < 1
     assert 0 < good["construct_share"] < 1
-    assert good["peak_bytes"] >= 0
     assert records.read(path) == measured
 
 

@@ -15,7 +15,7 @@ def measured(monkeypatch):
     """The cells that a program has measured; instead, twice the batch per second is invented."""
     cells = []
 
-    def measure(cell, contenders, effort, say):
+    def measure(cell, contenders, effort, say, start):
         cells.append(cell.key())
         say("  measured")
         workload, units, batch, threads, mode = cell.key()

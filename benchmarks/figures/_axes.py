@@ -1,0 +1,117 @@
+"""Records along one axis: those that differ in one size only."""
+
+import collections
+import dataclasses
+
+from benchmarks import tables
+
+USUAL_LEAVES = 256
+# Graphs: the training set of the treebank, and as many of what is generated.
+EPOCH = 8544
+
+
+@dataclasses.dataclass(frozen=True)
+class Axis:
+    """Records of one workload and mode.
+
+    Attributes:
+      name: "batch", "h" or "leaves".
+      title: What all of them have in common.
+      size: The place of each record on the axis, by its cell.
+      records: Those whose cell has a place.
+    """
+
+    name: str
+    title: str
+    size: dict
+    records: list
+
+    @property
+    def systems(self) -> list[str]:
+        """Whose records these are."""
+        return list(dict.fromkeys(record.system for record in self.records))
+
+    def rows(self, text) -> dict:
+        """For a table: {place: {system: text(record)}}; says so where there is no figure."""
+        rows: dict = {}
+        for record in sorted(self.records, key=lambda r: self.size[r.cell]):
+            name = f"{self.name} {self.size[record.cell]}"
+            shown = text(record) if record.error is None else tables.failure(record)
+            rows.setdefault(name, {})[record.system] = shown
+        return rows
+
+    def lines(self, value) -> dict:
+        """For a picture: {system: [(place, value(record))]} of those that have one."""
+        lines: dict = collections.defaultdict(list)
+        for record in self.records:
+            if record.error is None and (y := value(record)) is not None:
+                lines[record.system].append((self.size[record.cell], y))
+        return dict(lines)
+
+
+def over_batch(records, workload: str, mode: str = "training") -> Axis:
+    """Minibatches grow; h is the one that has most of them."""
+    own = [r for r in records if r.workload == workload and r.mode == mode]
+    units = _most_varied(own, lambda r: r.units, lambda r: r.batch)
+    own = [record for record in own if record.units == units]
+    title = f"{workload}, h={units}"
+    return Axis("batch", title, {record.cell: record.batch for record in own}, own)
+
+
+def over_units(records, workload: str, mode: str = "training") -> Axis:
+    """The hidden state grows; the minibatch is the one that has most of them."""
+    own = [r for r in records if r.workload == workload and r.mode == mode]
+    batch = _most_varied(own, lambda r: r.batch, lambda r: r.units)
+    own = [record for record in own if record.batch == batch]
+    title = f"{workload}, batch {batch}"
+    return Axis("h", title, {record.cell: record.units for record in own}, own)
+
+
+def over_leaves(records, mode: str = "training") -> Axis:
+    """Complete trees grow; h and the minibatch are those that have most of them."""
+    own = [r for r in records if _leaves(r) and r.mode == mode]
+    sizes = _most_varied(own, lambda r: (r.units, r.batch), _leaves)
+    own = [record for record in own if (record.units, record.batch) == sizes]
+    title = f"tree_fc, h={sizes[0]}, batch {sizes[1]}" if sizes else "tree_fc"
+    return Axis("leaves", title, {record.cell: _leaves(record) for record in own}, own)
+
+
+def _leaves(record) -> int | None:
+    name, _, leaves = record.workload.rpartition("_")
+    if record.workload == "tree_fc":
+        return USUAL_LEAVES
+    return int(leaves) if name == "tree_fc" else None
+
+
+def _most_varied(records, fixed, varied):
+    """The value of `fixed` for which `varied` has most values; the largest of several."""
+    values: dict = collections.defaultdict(set)
+    for record in records:
+        values[fixed(record)].add(varied(record))
+    return max(values, key=lambda value: (len(values[value]), value), default=None)
+
+
+def epoch_seconds(record) -> float:
+    """Time of an epoch."""
+    return EPOCH / record.per_second
+
+
+def construct_seconds(record) -> float | None:
+    """Time that an epoch's graphs take to be turned into what runs."""
+    return None if record.construct_seconds is None else EPOCH * record.construct_seconds
+
+
+def compute_seconds(record) -> float | None:
+    """Time of an epoch without that."""
+    if not record.construct_seconds:
+        return None
+    # The share is of all the time, whether construction is in the step or not.
+    whole = record.construct_seconds / record.construct_share
+    return EPOCH * (whole - record.construct_seconds)
+
+
+def seconds(value: float | None) -> str:
+    """As text of three digits."""
+    if value is None:
+        return "-"
+    return f"{value:,.0f} s" if value >= 100 else f"{value:.3g} s"

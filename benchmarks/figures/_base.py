@@ -1,0 +1,119 @@
+"""What a figure or table of the paper is."""
+
+import abc
+import dataclasses
+from typing import ClassVar
+
+from benchmarks import harness
+from benchmarks.figures._findings import Finding
+from benchmarks.records import Record
+
+
+@dataclasses.dataclass(frozen=True)
+class Table:
+    """Rows of {column: text} by the name of the row."""
+
+    title: str
+    columns: list[str]
+    rows: dict[str, dict[str, str]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Grid:
+    """Which sizes are measured, and for how long.
+
+    Attributes:
+      batches, units, leaves: Of each axis.
+      at_batch, at_units: On the other axes.
+      minibatches: How many different ones; None: enough for their mean.
+      effort: For every cell.
+    """
+
+    batches: tuple[int, ...]
+    units: tuple[int, ...]
+    leaves: tuple[int, ...]
+    at_batch: int
+    at_units: int
+    minibatches: int | None
+    effort: harness.Effort
+
+
+# Meant to take less than half an hour on two idle cores; every axis has several points.
+REDUCED = Grid(
+    batches=(1, 16, 64),
+    units=(64, 256, 512),
+    leaves=(32, 256, 1024),
+    at_batch=64,
+    at_units=256,
+    minibatches=4,
+    effort=harness.Effort(repeats=3, seconds=0.3),
+)
+# The paper's own.
+FULL = Grid(
+    batches=(1, 16, 32, 64, 128, 256),
+    units=(64, 128, 256, 512, 1024),
+    leaves=(32, 64, 128, 256, 512, 1024),
+    at_batch=64,
+    at_units=512,
+    minibatches=None,
+    effort=harness.Effort(),
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+    """What the user asked for.
+
+    Attributes:
+      grid: The sizes.
+      systems: Who is compared where the paper compares all; ours comes first.
+      threads: Of every system.
+      data: Further fields of `workloads.Settings`.
+    """
+
+    grid: Grid
+    systems: list[str]
+    threads: int
+    data: dict
+
+
+class Figure(abc.ABC):
+    """One result of the paper: what has to be measured, and how it is shown.
+
+    What is shown follows from the rows alone, so that a report can be written later.
+
+    Attributes:
+      name: Of its file.
+      title: Of what it shows.
+      row_type: What its JSON is a list of; has `to_json()`.
+    """
+
+    title: ClassVar[str]
+    row_type: ClassVar[type] = Record
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def plan(self, request: Request) -> list:
+        """(cell, contenders) of what has to be measured."""
+        return []
+
+    def rows(self, records: list) -> list:
+        """What the JSON holds, of the records of the plan."""
+        return records
+
+    def load(self, fields: list[dict]) -> list:
+        """The reverse of `to_json()`, row by row."""
+        return [self.row_type(**each) for each in fields]
+
+    @abc.abstractmethod
+    def tables(self, rows: list) -> list[Table]:
+        """For the terminal and the report."""
+
+    @abc.abstractmethod
+    def draw(self, rows: list, path) -> None:
+        """Writes a picture, if matplotlib is installed."""
+
+    @abc.abstractmethod
+    def findings(self, rows: list) -> list[Finding]:
+        """What the paper says, and whether that is so here."""

@@ -1,0 +1,163 @@
+"""Lines of code: what a user of each system writes for each workload.
+
+A line is one that `ast.unparse` writes: comments, docstrings, blank lines and how lines are
+broken make no difference. Counted is what states the model and, where the system does not do
+it, what batches its graphs; data, weights, loss and training loop are alike for all.
+"""
+
+import ast
+import dataclasses
+import pathlib
+
+_FOLDER = pathlib.Path(__file__).parent
+
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+    """Definitions in a file.
+
+    Attributes:
+      path: Of the file, from this folder.
+      names: Of classes and functions, "Class.method" for one of a class; none: the whole file,
+        but for imports.
+    """
+
+    path: str
+    names: tuple[str, ...] = ()
+
+
+def source(system: str, workload: str) -> list[Part] | None:
+    """What states a workload in a system; None: nothing is known of it."""
+    made = _SOURCES[system](workload) if system in _SOURCES else None
+    return made if made and all((_FOLDER / part.path).is_file() for part in made) else None
+
+
+def systems() -> list[str]:
+    """Of which anything is known."""
+    return list(_SOURCES)
+
+
+def count(parts: list[Part]) -> int:
+    """Lines in all parts together.
+
+    Raises:
+      ValueError: If a file has no such definition.
+    """
+    return sum(_lines(node) for part in parts for node in _definitions(part))
+
+
+def _definitions(part: Part) -> list[ast.AST]:
+    module = ast.parse((_FOLDER / part.path).read_text())
+    if not part.names:
+        imports = (ast.Import, ast.ImportFrom)
+        return [n for n in module.body if not (isinstance(n, imports) or _is_string(n))]
+    return [_find(module, name, part) for name in part.names]
+
+
+def _find(module: ast.Module, name: str, part: Part) -> ast.AST:
+    node: ast.AST = module
+    for piece in name.split("."):
+        named = [n for n in node.body if getattr(n, "name", None) == piece]
+        if not named:
+            raise ValueError(f"{part.path}: got no definition of {name} but expected one.")
+        (node,) = named
+    return node
+
+
+def _lines(node: ast.AST) -> int:
+    bare = _WithoutDocstrings().visit(node)
+    return len([line for line in ast.unparse(bare).splitlines() if line.strip()])
+
+
+class _WithoutDocstrings(ast.NodeTransformer):
+    """A body of nothing but its docstring becomes `pass`."""
+
+    def generic_visit(self, node):
+        super().generic_visit(node)
+        body = getattr(node, "body", None)
+        if isinstance(body, list):
+            node.body = [n for n in body if not _is_string(n)] or [ast.Pass()]
+        return node
+
+
+def _is_string(node) -> bool:
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )
+
+
+# By system, what states a workload. Who takes the cell from the workload has its lines too.
+_SEQUENCES = ("fixed_lstm", "var_lstm")
+_CELLS = ("Workload.project", "Workload.leaf", "Workload.inner")
+_LSTM_CELL = Part("workloads/_lstm.py", tuple(n.replace("Workload", "LSTM") for n in _CELLS))
+_LEVELS = Part("peers/_levels.py", ("Levels", "plan"))
+_STEPS = Part("peers/_levels.py", ("Steps", "steps"))
+_PADDING = Part("peers/_sequences.py", ("padded",))
+
+
+def _cell(workload: str) -> Part:
+    if workload in _SEQUENCES:
+        return _LSTM_CELL
+    return Part(f"workloads/{workload}.py", _CELLS)
+
+
+def _cavs(workload):
+    names = {"fixed_lstm": "LSTM", "var_lstm": "LSTM", "tree_fc": "TreeFC", "tree_lstm": "TreeLSTM"}
+    return [Part("peers/cavs.py", (names[workload],))] if workload in names else None
+
+
+def _fold(workload):
+    if workload in _SEQUENCES:
+        return [_fold_model("var_lstm"), Part("peers/fold/models/_lstm.py")]
+    if workload == "tree_lstm":
+        return [_fold_model(workload), Part("peers/fold/models/_tree_lstm.py")]
+    return [_fold_model(workload)]
+
+
+def _fold_model(workload: str) -> Part:
+    return Part(f"peers/fold/models/{workload}.py", ("block",))
+
+
+def _keras(workload):
+    if workload in _SEQUENCES:
+        return [_PADDING] if workload == "var_lstm" else None  # The rest is a layer of Keras.
+    return [*_tf_trees(workload), Part("peers/keras.py", ("TreeLayer",))]
+
+
+def _tf_while(workload):
+    if workload not in _SEQUENCES:
+        return _tf_trees(workload)
+    return [_cell(workload), _PADDING, Part("peers/tf_while.py", ("Peer._sequences",))]
+
+
+def _tf_trees(workload):
+    return [_cell(workload), _LEVELS, Part("peers/_trees.py", ("inputs_of", "hidden"))]
+
+
+def _tf_unbatched(workload):
+    return [_cell(workload), Part("peers/tf_unbatched.py", ("Peer.inputs_of", "Peer.loss"))]
+
+
+def _torch(workload):
+    if workload in _SEQUENCES:
+        return [_STEPS, Part("peers/torch.py", ("_Sequences.plan", "_Sequences.run"))]
+    return [_cell(workload), _LEVELS, Part("peers/torch.py", ("_Trees",))]
+
+
+def _torch_by_hand(workload):
+    plan = _STEPS if workload in _SEQUENCES else _LEVELS
+    name = "lstm" if workload in _SEQUENCES else workload
+    return [plan, Part(f"peers/_by_hand/{name}.py")]
+
+
+_SOURCES = {
+    "cavs": _cavs,
+    "fold": _fold,
+    "keras": _keras,
+    "tf_while": _tf_while,
+    "tf_unbatched": _tf_unbatched,
+    "torch": _torch,
+    "torch_by_hand": _torch_by_hand,
+}

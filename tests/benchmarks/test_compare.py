@@ -1,0 +1,133 @@
+"""All figures with one command: what is resumed, and one tiny run in earnest."""
+
+import json
+import os
+
+import pytest
+
+from benchmarks import compare, figures, harness
+from benchmarks.crew import Crew
+from benchmarks.figures import _base
+from benchmarks.records import Record
+
+pytest.importorskip("matplotlib")
+TINY = _base.Grid(
+    batches=(2,),
+    units=(8,),
+    leaves=(4,),
+    at_batch=2,
+    at_units=8,
+    minibatches=2,
+    effort=harness.Effort(2, 0.01),
+)
+
+
+@pytest.fixture
+def small(monkeypatch):
+    monkeypatch.setattr(_base, "REDUCED", TINY)
+
+
+@pytest.fixture
+def measured(monkeypatch, small):
+    """The cells that were measured; figures are invented."""
+    cells = []
+
+    def measure(cell, contenders, effort, say, start):
+        if len(cells) == 3:
+            raise KeyboardInterrupt
+        cells.append((cell.key(), [contender.system for contender in contenders]))
+        workload, units, batch, threads, mode = cell.key()
+        return [
+            Record(c.system, "1", workload, units, batch, threads, mode, 100.0, memory_share=0.5)
+            for c in contenders
+        ]
+
+    monkeypatch.setattr(harness, "measure", measure)
+    monkeypatch.setattr(harness, "refuse_debug_build", lambda: None)
+    return cells
+
+
+def test_an_interrupted_comparison_goes_on_where_it_stopped(measured, tmp_path, capsys):
+    flags = [f"--folder={tmp_path}", "--threads=1", "--systems=cavs,torch"]
+    with pytest.raises(KeyboardInterrupt):
+        compare.main(flags)
+    known = list(measured)
+    measured.clear()
+    with pytest.raises(KeyboardInterrupt):
+        compare.main(flags)
+    assert not [entry for entry in measured if entry in known]
+    measured.clear()
+    while not (tmp_path / "report.html").exists():
+        try:
+            assert compare.main(flags) == 0
+        except KeyboardInterrupt:
+            measured.clear()
+    capsys.readouterr()
+    measured.clear()
+    assert compare.main(flags) == 0
+    assert measured == []
+    out = capsys.readouterr().out
+    assert f"in {tmp_path / 'records.json'} already" in out and "Table 2" in out
+
+
+def test_figures_and_systems_can_be_chosen(measured, tmp_path):
+    flags = [f"--folder={tmp_path}", "--threads=1", "--systems=cavs", "--figures=table2"]
+    assert compare.main(flags) == 0
+    modes = [(key[4], systems) for key, systems in measured]
+    assert [mode for mode, _ in modes] == ["training", "inference"]
+    assert modes[0][1][0] == "cavs"
+    assert {path.name for path in tmp_path.iterdir()} == {
+        *("records.json", "records.machine.json", "report.html"),
+        *("table2.json", "table2.png"),
+    }
+
+
+def test_a_figure_alone_goes_on_too(measured, tmp_path, monkeypatch):
+    from benchmarks.figures import _program
+
+    flags = [f"--json={tmp_path / 'figure10.json'}", "--threads=1"]
+    assert _program.main("figure10", flags) == 0
+    assert [key[0] for key, _ in measured] == ["fixed_lstm", "tree_lstm"]
+    measured.clear()
+    assert _program.main("figure10", flags) == 0
+    assert measured == []
+    rows = figures.make("figure10").load(json.loads((tmp_path / "figure10.json").read_text()))
+    assert len(rows) == 14
+
+
+@pytest.mark.skipif(
+    "libasan" in os.environ.get("LD_PRELOAD", ""),
+    reason="workers run the checkout's own library, not the sanitized one",
+)
+def test_a_tiny_comparison_in_earnest(small, tmp_path, capsys):
+    flags = [f"--folder={tmp_path}", "--systems=cavs,tf_while", "--figures=table2,lines_of_code"]
+    assert compare.main(flags) == 0
+    rows = {(r["system"], r["mode"]): r for r in json.loads((tmp_path / "table2.json").read_text())}
+    for mode in harness.MODES:
+        ours = rows["cavs", mode]
+        assert "error" not in ours, ours["error"]
+        assert 0 < ours["memory_share"] < 1
+        assert ours["busy_share"] >= 0
+        # The worker of the first cell ran the second too: how much that needs is not known.
+        assert (ours["peak_bytes"] is None) == (mode == "inference")
+        assert "No module named" in rows["dynet", mode]["error"]
+    page = (tmp_path / "report.html").read_text()
+    assert page.count("data:image/png;base64,") == 2
+    assert "not installed" in capsys.readouterr().out
+
+
+def test_workers_stay_from_cell_to_cell_until_they_end():
+    with Crew() as crew:
+        start = crew.starter(["cavs", "cavs", "torch"])
+        first, second, other = (start(1) for _ in range(3))
+        assert len({worker._process.pid for worker in (first, second, other)}) == 3
+        first.close()
+        assert first.alive
+        again = crew.starter(["torch", "cavs"])
+        assert again(1)._process is other._process
+        assert again(1)._process is first._process
+        first._process.kill()
+        first._process.wait()
+        assert crew.starter(["cavs"])(1)._process is not first._process
+        assert crew.starter(["torch"])(os.cpu_count() + 1)._process is not other._process
+    assert not second.alive and not other.alive
