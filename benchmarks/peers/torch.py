@@ -1,4 +1,4 @@
-"""PyTorch with autograd: trees batched by hand level by level, sequences by `nn.LSTM`."""
+"""PyTorch with autograd: graphs batched by hand level by level, sequences by `nn.LSTM`."""
 
 import itertools
 import types
@@ -9,14 +9,15 @@ import torch
 from torch.nn import functional
 from torch.nn.utils import rnn
 
-from benchmarks.peers import _levels, _torch
+from benchmarks.peers import _levels, _torch, _torch_graphs
 
 
 class Peer(_torch.TorchPeer):
-    """Any workload on trees, and those of the LSTM."""
+    """Any workload."""
 
     def __init__(self, workload, threads):
-        self._model = _Sequences(workload) if workload.arity == 1 else _Trees(workload)
+        models = {"chains": _Sequences, "trees": _Trees, "graphs": _torch_graphs.Graphs}
+        self._model = models[workload.layout](workload)
         super().__init__(workload, threads)
         self._trained = self._model.take(self.weights)
 
