@@ -78,6 +78,11 @@ class TorchPeer(_base.Peer):
         return gradients
 
 
+def trainable(weights) -> dict:
+    """The weights but the embedding, for autograd."""
+    return {n: w.requires_grad_() for n, w in weights.items() if n != "embedding"}
+
+
 def indices(values) -> torch.Tensor:
     """An index tensor."""
     return torch.from_numpy(np.ascontiguousarray(values, np.int64))

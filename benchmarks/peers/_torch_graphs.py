@@ -6,7 +6,7 @@ import types
 import torch
 
 from benchmarks.peers import _graphs
-from benchmarks.peers._torch import Functions, indices, indices_or_none, select
+from benchmarks.peers._torch import Functions, indices, indices_or_none, select, trainable
 
 
 class Graphs:
@@ -17,7 +17,7 @@ class Graphs:
 
     def take(self, weights):
         """Those to train, by name."""
-        self._weights = {n: w.requires_grad_() for n, w in weights.items() if n != "embedding"}
+        self._weights = trainable(weights)
         return self._weights
 
     def in_common_layout(self, gradients):

@@ -60,3 +60,13 @@ def chains(lengths, token, label, num_tokens: int) -> Examples:
     position = np.arange(splits[-1]) - np.repeat(splits[:-1], lengths)
     children = (position - 1).astype(np.int32)[:, None]
     return Examples(splits, children, token.astype(np.int32), label.astype(np.int32), num_tokens)
+
+
+def sequences(graphs, kind: int) -> Examples:
+    """The vertices of one type as chains, of `Examples` or a `Minibatch`."""
+    rows = graphs.kind == kind
+    num_graphs = len(graphs.graph_splits) - 1
+    graph = np.repeat(np.arange(num_graphs), np.diff(graphs.graph_splits))
+    lengths = np.bincount(graph[rows], minlength=num_graphs)
+    num_tokens = getattr(graphs, "num_tokens", 0)
+    return chains(lengths, graphs.token[rows], graphs.label[rows], num_tokens)
