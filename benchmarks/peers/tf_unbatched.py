@@ -42,9 +42,7 @@ class Peer(_tensorflow.TensorFlowPeer):
         _, arrays = tf.while_loop(lambda v, _: v < num_vertices, body, (0, arrays))
         h = tf.reshape(arrays[-1].stack(), [-1, workload.units])
         outputs = [tf.gather(h, 1 + column) for column in tf.unstack(inputs["outputs"], axis=1)]
-        return self.cross_entropy(
-            workload.head(_tensorflow.Functions, w, outputs), inputs["label"]
-        )
+        return self.cross_entropy(workload.head(_tensorflow.Functions, w, outputs), inputs["label"])
 
     def _states(self, size):
         """One tensor of the state of each vertex, from 1 on; 0 is that of a missing child."""
@@ -65,9 +63,7 @@ class Peer(_tensorflow.TensorFlowPeer):
             for slot in range(vertex_type.slots)
         ]
         edges = _Edges(children[vertex_type.slots :], arrays)
-        state = workload.vertex(
-            _tensorflow.Functions, self.variables, kind, given, slots, edges
-        )
+        state = workload.vertex(_tensorflow.Functions, self.variables, kind, given, slots, edges)
         return tuple(state)
 
 

@@ -10,20 +10,23 @@ from torch.nn import functional
 from benchmarks.peers import _levels, _torch, _torch_graphs, _torch_sequences
 
 
-
 class Peer(_torch.TorchPeer):
     """Any workload."""
 
     def __init__(self, workload, threads):
+        self._model = self.make_model(workload)
+        super().__init__(workload, threads)
+        self._trained = self._model.take(self.weights)
+
+    def make_model(self, workload):
+        """What plans, and computes the hidden states."""
         by_layout = {
             "chains": _torch_sequences.Sequences,
             "trees": _Trees,
             "graphs": _torch_graphs.Graphs,
         }
         model = _torch_sequences.MODELS.get(workload.name) or by_layout[workload.layout]
-        self._model = model(workload)
-        super().__init__(workload, threads)
-        self._trained = self._model.take(self.weights)
+        return model(workload)
 
     def plan(self, minibatch):
         return self._model.plan(minibatch)

@@ -52,7 +52,9 @@ class Workload(_base.Workload):
 def two_chains(words: _base.Examples) -> _base.Examples:
     """Of chains: first the words of a sentence, then the same from the last to the first."""
     lengths = np.diff(words.graph_splits)
-    first, last = (np.repeat(ends, lengths) for ends in (words.graph_splits[:-1], words.graph_splits[1:] - 1))
+    first, last = (
+        np.repeat(ends, lengths) for ends in (words.graph_splits[:-1], words.graph_splits[1:] - 1)
+    )
     word = np.arange(words.graph_splits[-1])
     # Relative to the graph.
     forward, backward = word - first, 2 * last + 1 - first - word

@@ -36,8 +36,7 @@ def plan(minibatch):
 def forward(w, p):
     """What the output layer reads, of all words, and what the backward pass reads."""
     (h, kept), (h_turned, kept_turned) = (
-        lstm.forward(_weights(w, name), own)
-        for name, own in zip(_DIRECTIONS, p.plans, strict=True)
+        lstm.forward(_weights(w, name), own) for name, own in zip(_DIRECTIONS, p.plans, strict=True)
     )
     both = torch.cat([h, h_turned.index_select(0, p.same_word)], dim=1)
     tags = torch.addmm(w["tag_bias"], both, w["tag_kernel"]).tanh_()

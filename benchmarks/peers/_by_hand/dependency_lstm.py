@@ -29,9 +29,7 @@ def plan(minibatch):
     vertex = np.concatenate(levels)
     starts = np.cumsum([0, *map(len, levels)]).tolist()
     inner_starts = np.cumsum([0, *inner_counts]).tolist()
-    inner = [
-        np.arange(start, start + n) for start, n in zip(starts, inner_counts, strict=False)
-    ]
+    inner = [np.arange(start, start + n) for start, n in zip(starts, inner_counts, strict=False)]
     return types.SimpleNamespace(
         rows=[slice(*pair) for pair in itertools.pairwise(starts)],
         # Of each level, the vertices with children: among all rows, and among all such.

@@ -16,9 +16,7 @@ def batches(examples, size: int, model, **features):
     dataset = cavs.data.from_arrays(examples.graph_splits, vertices | features, {}).repeat()
     num_types = len(model.vertex_types)
     kind = "kind" if num_types > 1 else None
-    return cavs.data.batch(
-        dataset, size, arity=model.arity, vertex_type=kind, num_types=num_types
-    )
+    return cavs.data.batch(dataset, size, arity=model.arity, vertex_type=kind, num_types=num_types)
 
 
 def leaf_or_inner(examples):

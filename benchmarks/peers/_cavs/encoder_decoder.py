@@ -14,9 +14,7 @@ class LSTM(cavs.GraphSupport):
 
     def __init__(self, units, w, prefix, **kwargs):
         super().__init__(state_size=2 * units, **kwargs)
-        self.w = {
-            name: w[f"{prefix}_{name}"] for name in ("kernel", "recurrent_kernel", "bias")
-        }
+        self.w = {name: w[f"{prefix}_{name}"] for name in ("kernel", "recurrent_kernel", "bias")}
 
     def vertex(self):
         self.step(self.gather(0), self.pull())
