@@ -9,7 +9,6 @@ import tensorflow as tf
 import cavs_tf as cavs
 from benchmarks.peers import _base, _tensorflow
 
-
 # Others are in a module of their name.
 _MODULES = {"var_lstm": "lstm", "fixed_lstm": "lstm"}
 

@@ -6,7 +6,8 @@ import dgl
 import numpy as np
 import torch
 
-from benchmarks.peers import _base, torch as torch_peer
+from benchmarks.peers import _base
+from benchmarks.peers import torch as torch_peer
 from benchmarks.peers._torch import indices, trainable
 
 

@@ -4,10 +4,10 @@ import importlib.metadata
 import types
 
 import numpy as np
-import torch
 import treelstm
 
-from benchmarks.peers import _base, torch as torch_peer
+from benchmarks.peers import _base
+from benchmarks.peers import torch as torch_peer
 from benchmarks.peers._torch import indices, trainable
 
 

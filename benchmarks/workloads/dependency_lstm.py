@@ -4,6 +4,8 @@ Source: Tai et al. 2015, "Improved semantic representations from tree-structured
 short-term memory networks", arXiv:1503.00075, section 3.1.
 """
 
+import itertools
+
 import numpy as np
 
 from benchmarks.workloads import _base, _treebank
@@ -102,4 +104,4 @@ def _cut(generator, first: int, last: int, most: int) -> list[tuple[int, int]]:
     wanted = min(int(wanted), last - first, most)
     inside = first + 1 + generator.permutation(last - first - 1)[: wanted - 1]
     bounds = [first, *sorted(int(cut) for cut in inside), last]
-    return list(zip(bounds, bounds[1:], strict=False))
+    return list(itertools.pairwise(bounds))

@@ -6,7 +6,6 @@ import tensorflow as tf
 import cavs_tf as cavs
 from benchmarks.peers._cavs import _pipeline
 
-
 FEW = 3
 
 
