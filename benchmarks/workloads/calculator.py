@@ -10,7 +10,7 @@ from benchmarks.workloads import _base
 
 OPERATORS = ("plus", "minus", "times", "divide")
 _MAX_DEPTH = 10
-# Of a child being a number; gives trees of 11 digits on average.
+# Of a child being a number; gives expressions of 16 digits on average.
 _NUMBER_SHARE = 0.45
 
 
