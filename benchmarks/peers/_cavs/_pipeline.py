@@ -3,20 +3,27 @@
 import cavs_tf as cavs
 
 
-def batches(examples, size: int, model, **features):
+def batches(examples, size: int, model, policy="depth", **features):
     """An endless dataset of `size` graphs each, for a `GraphSupport`.
 
     Args:
       examples: A `workloads.Examples`.
       size: Graphs in a minibatch.
       model: The class that the schedules are for.
+      policy: Of the schedules; "ratio" has fewer tasks where types wait for each other.
       **features: Of vertices, beside token, label and children; `kind` is their type.
     """
     vertices = {name: getattr(examples, name) for name in ("children", "token", "label")}
     dataset = cavs.data.from_arrays(examples.graph_splits, vertices | features, {}).repeat()
     num_types = len(model.vertex_types)
-    kind = "kind" if num_types > 1 else None
-    return cavs.data.batch(dataset, size, arity=model.arity, vertex_type=kind, num_types=num_types)
+    return cavs.data.batch(
+        dataset,
+        size,
+        arity=model.arity,
+        vertex_type="kind" if num_types > 1 else None,
+        num_types=num_types,
+        policy=policy,
+    )
 
 
 def leaf_or_inner(examples):

@@ -42,4 +42,4 @@ class Model(cavs.GraphSupport):
 
 def batches(examples, size):
     """Minibatches; the type of a vertex is its operator."""
-    return _pipeline.batches(examples, size, Model, kind=examples.kind)
+    return _pipeline.batches(examples, size, Model, policy="ratio", kind=examples.kind)

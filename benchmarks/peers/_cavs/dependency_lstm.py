@@ -50,4 +50,4 @@ def batches(examples, size):
     """Minibatches; the type of a vertex says how many children it has."""
     children = (examples.children >= 0).sum(axis=1)
     kind = np.digitize(children, [1, FEW + 1]).astype("int32")
-    return _pipeline.batches(examples, size, Model, kind=kind)
+    return _pipeline.batches(examples, size, Model, policy="ratio", kind=kind)

@@ -39,4 +39,4 @@ class Model(cavs.GraphSupport):
 
 def batches(examples, size):
     """Minibatches of words and characters."""
-    return _pipeline.batches(examples, size, Model, kind=examples.kind)
+    return _pipeline.batches(examples, size, Model, policy="ratio", kind=examples.kind)
