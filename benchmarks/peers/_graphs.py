@@ -35,16 +35,18 @@ class Batch:
 class Levels:
     """A plan for a minibatch, of L levels, the deepest first.
 
-    What is live after a level: a row of zeros, where children are missing; the states of
-    the level, type by type; the rows `keep` of what was live before.
+    What is live after a level: a row of zeros, if children are missing from slots; the states
+    of the level, type by type; the rows `keep` of what was live before.
 
     Attributes:
+      num_zeros: 1 if there is a row of zeros, else 0.
       batches: For each vertex type.
       keep: [...]: of level l, keep[keep_splits[l]:keep_splits[l + 1]].
       keep_splits: [L + 1].
       row: [V]: where the state of a vertex is when those of all levels are joined.
     """
 
+    num_zeros: int
     batches: tuple[Batch, ...]
     keep: np.ndarray
     keep_splits: np.ndarray
@@ -63,6 +65,7 @@ def plan(minibatch, vertex_types) -> Levels:
         np.maximum.at(read_until, slot[slot >= 0], level[slot >= 0])
     order = np.lexsort((minibatch.kind, level))
     bounds = np.searchsorted(level[order], np.arange(level.max() + 2))
+    num_zeros = int(_misses_children(minibatch, vertex_types))
     # The last one stands for a missing child: always row 0.
     place = np.zeros(minibatch.num_vertices + 1, np.int64)
     parts = [[] for _ in vertex_types]
@@ -75,10 +78,10 @@ def plan(minibatch, vertex_types) -> Levels:
         kept = live[read_until[live] > number]
         keep.append(place[kept])
         live = np.concatenate([own, kept])
-        place[live] = 1 + np.arange(len(live))
+        place[live] = num_zeros + np.arange(len(live))
     row = np.empty(len(order), np.int32)
     row[order] = np.arange(len(order))
-    return Levels(tuple(map(_batch, parts)), *_joined(keep), row)
+    return Levels(num_zeros, tuple(map(_batch, parts)), *_joined(keep), row)
 
 
 def output_rows(levels: Levels, minibatch) -> np.ndarray:
@@ -94,6 +97,13 @@ def _levels(minibatch) -> np.ndarray:
             if child >= 0:
                 above[child] = max(above[child], above[vertex] + 1)
     return max(above) - np.array(above)
+
+
+def _misses_children(minibatch, vertex_types) -> bool:
+    return any(
+        (minibatch.children[minibatch.kind == kind, : vertex_type.slots] < 0).any()
+        for kind, vertex_type in enumerate(vertex_types)
+    )
 
 
 def _children(children, vertex_type, place):

@@ -1,5 +1,6 @@
 """Any graphs in plain TensorFlow, batched by hand: a `tf.while_loop` over levels."""
 
+import numpy as np
 import tensorflow as tf
 
 from benchmarks.peers import _graphs
@@ -17,6 +18,7 @@ def inputs_of(workload, minibatch) -> dict:
         for batch in levels.batches
     ]
     return {
+        "num_zeros": np.int32(levels.num_zeros),
         "batches": batches,
         "keep": levels.keep,
         "keep_splits": levels.keep_splits,
@@ -54,13 +56,13 @@ def hidden(workload, w, inputs) -> tf.Tensor:
         own = [tf.concat(parts, 0) for parts in zip(*kinds, strict=True)]
         first, last = inputs["keep_splits"][level], inputs["keep_splits"][level + 1]
         kept = [tf.gather(state, inputs["keep"][first:last]) for state in live]
-        none = tf.zeros([1, units])
-        live = tuple(tf.concat([none, *pair], 0) for pair in zip(own, kept, strict=True))
+        live = tuple(tf.concat([zeros, *pair], 0) for pair in zip(own, kept, strict=True))
         return level + 1, live, rows.write(level, own[-1])
 
+    zeros = tf.zeros([inputs["num_zeros"], units])
     num_levels = tf.shape(inputs["keep_splits"])[0] - 1
     rows = tf.TensorArray(tf.float32, num_levels, infer_shape=False, element_shape=[None, units])
-    live = (tf.zeros([1, units]),) * workload.num_states
+    live = (zeros,) * workload.num_states
     shapes = (tf.TensorShape([None, units]),) * workload.num_states
     _, _, rows = tf.while_loop(
         lambda level, *_: level < num_levels,

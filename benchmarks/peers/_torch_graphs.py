@@ -34,6 +34,7 @@ class Graphs:
             token=torch.cat([indices(minibatch.token[vertex]) for vertex in pulling]),
             pull_counts=[len(vertex) for vertex in pulling],
             counts=[[len(rows) for rows in _parts(b.vertex, b.splits)] for b in levels.batches],
+            num_zeros=levels.num_zeros,
             levels=list(zip(*by_kind, strict=True)),
             keep=[indices(rows) for rows in _parts(levels.keep, levels.keep_splits)],
             outputs=[
@@ -47,8 +48,8 @@ class Graphs:
     def run(self, plan, x):
         """What the output layer reads, of all labels."""
         given = self._given(plan, x)
-        none = x.new_zeros(1, x.shape[1])
-        live = [none] * self._cell.num_states
+        zeros = x.new_zeros(plan.num_zeros, x.shape[1])
+        live = [zeros] * self._cell.num_states
         hidden = []
         for level, (tasks, keep) in enumerate(zip(plan.levels, plan.keep, strict=True)):
             states = [
@@ -58,10 +59,12 @@ class Graphs:
                 for kind, task in enumerate(tasks)
                 if task.size
             ]
-            own = [torch.cat(parts) for parts in zip(*states, strict=True)]
+            own = [_join(parts) for parts in zip(*states, strict=True)]
             hidden.append(own[-1])
-            kept = [[state.index_select(0, keep)] if len(keep) else [] for state in live]
-            live = [torch.cat([none, own[i], *kept[i]]) for i in range(len(own))]
+            live = [
+                _join([zeros, state, before.index_select(0, keep)])
+                for state, before in zip(own, live, strict=True)
+            ]
         joined = torch.cat(hidden)
         outputs = [select(joined, rows) for rows in plan.outputs]
         return self._cell.head(Functions, self._weights, outputs)
@@ -117,6 +120,12 @@ class _Edges:
 
     def sum(self, function, *values):
         return self._task.sum(self._live, function, values)
+
+
+def _join(parts):
+    """The rows of all; no copy if they are those of one."""
+    filled = [part for part in parts if len(part)]
+    return filled[0] if len(filled) == 1 else torch.cat(filled)
 
 
 def _tasks(batch) -> list[_Task]:

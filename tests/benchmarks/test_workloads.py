@@ -183,7 +183,8 @@ def test_what_is_live_after_a_level_has_the_children_of_the_next(name):
     workload = make(name, units=4, batch=5, minibatches=1, leaves=5, steps=3)
     batch = workload.minibatches[0]
     levels = _graphs.plan(batch, workload.vertex_types)
-    live, done = np.array([-1]), []
+    zeros = np.full(levels.num_zeros, -1)
+    live, done = zeros, []
     for level in range(levels.num_levels):
         own = []
         for vertex_type, task in zip(workload.vertex_types, levels.batches, strict=True):
@@ -198,7 +199,7 @@ def test_what_is_live_after_a_level_has_the_children_of_the_next(name):
             np.testing.assert_array_equal(live[task.edge_child[edges]], expected)
         kept = live[levels.keep[slice(*levels.keep_splits[level : level + 2])]]
         done += np.concatenate(own).tolist()
-        live = np.concatenate([[-1], *own, kept])
+        live = np.concatenate([zeros, *own, kept])
     np.testing.assert_array_equal(np.array(done)[levels.row], np.arange(batch.num_vertices))
 
 
