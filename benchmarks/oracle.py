@@ -25,9 +25,10 @@ def loss(workload, minibatch, weights=None) -> float:
     """The loss of a minibatch, at the initial weights unless others are given."""
     weights = weights or workload.weights
     w = {name: value.astype(np.float64) for name, value in weights.items()}
-    states = _states(workload, minibatch, w)
+    hidden = _states(workload, minibatch, w)[-1]
     labelled = minibatch.label >= 0
-    logits = states[-1][labelled] @ w["output"] + w["output_bias"]
+    outputs = [hidden[vertex] for vertex in minibatch.outputs[labelled].T]
+    logits = workload.head(NumPy, w, outputs) @ w["output"] + w["output_bias"]
     largest = logits.max(axis=1, keepdims=True)
     log_sum = np.log(np.exp(logits - largest).sum(axis=1)) + largest[:, 0]
     picked = np.take_along_axis(logits, minibatch.label[labelled, None], axis=1)[:, 0]
@@ -51,21 +52,36 @@ def depths(minibatch) -> np.ndarray:
     return np.array(depth)
 
 
+class _Edges:
+    """Children that are summed over, of some vertices."""
+
+    def __init__(self, children, states):
+        self._num_parents = len(children)
+        self._parent, column = np.nonzero(children >= 0)
+        self._states = tuple(state[children[self._parent, column]] for state in states)
+
+    def sum(self, function, *values):
+        terms = function(self._states, *(value[self._parent] for value in values))
+        total = np.zeros((self._num_parents, terms.shape[1]))
+        np.add.at(total, self._parent, terms)
+        return total
+
+
 def _states(workload, minibatch, w):
-    shape = (minibatch.num_vertices, workload.units)
-    states = [np.empty(shape) for _ in range(workload.num_states)]
+    # The last row is the state of a missing child: -1.
+    shape = (minibatch.num_vertices + 1, workload.units)
+    states = [np.zeros(shape) for _ in range(workload.num_states)]
     depth = depths(minibatch)
     for level in range(depth.max() + 1):
-        rows = np.flatnonzero(depth == level)
-        projected = None
-        if level == 0 or workload.inner_pulls:
-            projected = workload.project(NumPy, w, w["embedding"][minibatch.token[rows]])
-        if level == 0:
-            new = workload.leaf(NumPy, w, projected)
-        else:
-            slots = minibatch.children[rows].T
-            children = [tuple(state[slot] for state in states) for slot in slots]
-            new = workload.inner(NumPy, w, projected, children)
-        for state, value in zip(states, new, strict=True):
-            state[rows] = value
+        for kind, vertex_type in enumerate(workload.vertex_types):
+            rows = np.flatnonzero((depth == level) & (minibatch.kind == kind))
+            given = None
+            if vertex_type.pulls:
+                given = workload.given(NumPy, w, kind, w["embedding"][minibatch.token[rows]])
+            children = minibatch.children[rows]
+            slots = [tuple(s[slot] for s in states) for slot in children[:, : vertex_type.slots].T]
+            edges = _Edges(children[:, vertex_type.slots :], states)
+            new = workload.vertex(NumPy, w, kind, given, slots, edges)
+            for state, value in zip(states, new, strict=True):
+                state[rows] = value
     return states

@@ -1,5 +1,6 @@
 """What the systems on PyTorch share."""
 
+import ctypes
 import time
 
 import numpy as np
@@ -32,6 +33,7 @@ class TorchPeer(_base.Peer):
     def __init__(self, workload, threads):
         super().__init__(workload, threads)
         torch.set_num_threads(threads)
+        _keep_memory()
         self.version = f"torch {torch.__version__}"
         self.weights = {n: torch.from_numpy(w.copy()) for n, w in workload.weights.items()}
         start = time.perf_counter()
@@ -83,6 +85,24 @@ class TorchPeer(_base.Peer):
     def in_common_layout(self, gradients) -> dict:
         """Of the shapes of the workload's weights, should the system keep others."""
         return gradients
+
+
+def _keep_memory() -> None:
+    """Has malloc keep what is freed: fresh pages of the system in every step cost time.
+
+    It is what PyTorch's tuning guide recommends other allocators for.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is None:
+        return
+    trim_threshold, mmap_max = -1, -4
+    mallopt(trim_threshold, 2**31 - 1)
+    mallopt(mmap_max, 0)
+
+
+def trainable(weights) -> dict:
+    """The weights but the embedding, for autograd."""
+    return {n: w.requires_grad_() for n, w in weights.items() if n != "embedding"}
 
 
 def indices(values) -> torch.Tensor:

@@ -2,7 +2,8 @@
 
 import tensorflow as tf
 
-from benchmarks.peers import cavs
+from benchmarks.peers import _base, cavs
+from cavs_tf import GraphSupport
 
 
 class Peer(cavs.Peer):
@@ -13,6 +14,8 @@ class Peer(cavs.Peer):
 
     def __init__(self, workload, threads, **options):
         super().__init__(workload, threads, **options)
+        if not isinstance(self.model, GraphSupport):
+            raise _base.Unsupported("more than one GraphSupport")
         count = workload.settings.num_minibatches
         self._given = []
         for inputs in self.dataset.take(count):

@@ -1,46 +1,53 @@
 """Keras: its LSTM for sequences, with a mask where lengths differ; a layer for trees."""
 
 import keras
-import numpy as np
 import tensorflow as tf
 
-from benchmarks.peers import _sequences, _tensorflow, _trees
+from benchmarks.peers import _base, _keras_sequences, _tensorflow, _trees
 
 
 class Peer(_tensorflow.TensorFlowPeer):
-    """Any workload. The LSTM is the layer; trees are batched by hand, level by level."""
+    """Sequences by Keras's layers; trees are batched by hand, level by level."""
 
     padding_multiple = 1
 
+    def __init__(self, workload, threads):
+        if workload.layout == "graphs" and workload.name not in _keras_sequences.MODELS:
+            raise _base.Unsupported("Keras has no layer for such graphs")
+        super().__init__(workload, threads)
+
     def prepare(self):
         workload = self.workload
-        if workload.arity == 1:
-            self.layer = keras.layers.LSTM(workload.units, return_sequences=True)
-            self.layer.build((None, None, workload.units))
-            kernels = ("kernel", "recurrent_kernel", "bias")
-            self.layer.set_weights([workload.weights[name] for name in kernels])
-            trained = dict(zip(kernels, self.layer.trainable_weights, strict=True))
-            self.variables |= {name: weight.value for name, weight in trained.items()}
-            lengths = [np.diff(batch.graph_splits) for batch in workload.minibatches]
-            self.same_length = len(set(np.concatenate(lengths).tolist())) == 1
+        if workload.layout == "trees":
+            self._model = Trees(workload, self.variables)
         else:
-            self.layer = TreeLayer(workload, self.variables)
+            model = _keras_sequences.MODELS.get(workload.name, _keras_sequences.Sequences)
+            self._model = model(workload, self.variables, self.padding_multiple)
         super().prepare()
 
     def inputs_of(self, minibatch):
-        if self.workload.arity > 1:
-            return _trees.inputs_of(minibatch)
-        token, label, mask = _sequences.padded(minibatch, self.padding_multiple)
-        return {"token": token, "label": label, "mask": mask}
+        return self._model.inputs_of(minibatch)
 
     def loss(self, inputs):
-        x = tf.gather(self.variables["embedding"], inputs["token"])
-        if self.workload.arity > 1:
-            return self.cross_entropy(self.layer(x, inputs), inputs["label"])
-        h = self.layer(x, mask=None if self.same_length else inputs["mask"])
-        logits = h @ self.variables["output"] + self.variables["output_bias"]
-        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(inputs["label"], logits)
-        return tf.reduce_sum(tf.where(inputs["mask"], losses, 0.0))
+        if self.workload.layout == "trees":
+            return self.cross_entropy(self._model.hidden(inputs), inputs["label"])
+        return self._model.loss(inputs)
+
+
+class Trees:
+    """A layer, and what it takes."""
+
+    def __init__(self, workload, variables):
+        self._embedding = variables["embedding"]
+        self._layer = TreeLayer(workload, variables)
+
+    def inputs_of(self, minibatch):
+        """A plan, as arrays."""
+        return _trees.inputs_of(minibatch)
+
+    def hidden(self, inputs):
+        """h of the labelled vertices."""
+        return self._layer(tf.gather(self._embedding, inputs["token"]), inputs)
 
 
 class TreeLayer(keras.layers.Layer):

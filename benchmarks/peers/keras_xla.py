@@ -11,6 +11,6 @@ class Peer(keras.Peer):
     padding_multiple = 8
 
     def __init__(self, workload, threads):
-        if workload.arity > 1:
+        if workload.layout == "trees":
             raise _base.Unsupported("XLA compiles anew for every minibatch of trees")
         super().__init__(workload, threads)

@@ -1,16 +1,18 @@
-"""Plain TensorFlow with `tf.while_loop`: over the steps of sequences, the levels of trees."""
+"""Plain TensorFlow with `tf.while_loop`: over the steps of sequences, the levels of graphs."""
 
 import numpy as np
 import tensorflow as tf
 
-from benchmarks.peers import _sequences, _tensorflow, _trees
+from benchmarks.peers import _sequences, _tensorflow, _tf_graphs, _trees
 
 
 class Peer(_tensorflow.TensorFlowPeer):
     """Any workload. Inputs are projected before the loop, all at once."""
 
     def inputs_of(self, minibatch):
-        if self.workload.arity > 1:
+        if self.workload.layout == "graphs":
+            return _tf_graphs.inputs_of(self.workload, minibatch)
+        if self.workload.layout == "trees":
             return _trees.inputs_of(minibatch)
         token, label, mask = _sequences.padded(minibatch)
         # Time first; the rows of the loss, without padding.
@@ -18,15 +20,19 @@ class Peer(_tensorflow.TensorFlowPeer):
         return {"token": token.T, "labelled": rows, "label": label.T.ravel()[rows]}
 
     def loss(self, inputs):
-        x = tf.gather(self.variables["embedding"], inputs["token"])
-        run = self._sequences if self.workload.arity == 1 else self._trees
-        return self.cross_entropy(run(inputs, x), inputs["label"])
+        run = {"chains": self._sequences, "trees": self._trees, "graphs": self._graphs}
+        return self.cross_entropy(run[self.workload.layout](inputs), inputs["label"])
 
-    def _trees(self, inputs, x):
-        leaves = self.workload.leaf(_tensorflow.Functions, self.variables, self._project(x))
+    def _graphs(self, inputs):
+        return _tf_graphs.hidden(self.workload, self.variables, inputs)
+
+    def _trees(self, inputs):
+        projected = self._project(self._embed(inputs))
+        leaves = self.workload.leaf(_tensorflow.Functions, self.variables, projected)
         return _trees.hidden(inputs, leaves, self._inner, self.workload.arity)
 
-    def _sequences(self, inputs, x):
+    def _sequences(self, inputs):
+        x = self._embed(inputs)
         steps, batch, units = tf.shape(x)[0], tf.shape(x)[1], x.shape[2]
         projected = self._project(tf.reshape(x, [-1, units]))
         projected = tf.reshape(projected, [steps, batch, -1])
@@ -41,6 +47,9 @@ class Peer(_tensorflow.TensorFlowPeer):
         rows = tf.TensorArray(x.dtype, steps, element_shape=[None, units])
         _, _, rows = tf.while_loop(lambda step, *_: step < steps, body, (0, states, rows))
         return tf.gather(tf.reshape(rows.stack(), [-1, units]), inputs["labelled"])
+
+    def _embed(self, inputs):
+        return tf.gather(self.variables["embedding"], inputs["token"])
 
     def _project(self, x):
         return self.workload.project(_tensorflow.Functions, self.variables, x)

@@ -1,24 +1,32 @@
-"""PyTorch with autograd: trees batched by hand level by level, sequences by `nn.LSTM`."""
+"""PyTorch with autograd: graphs batched by hand level by level, sequences by `nn.LSTM`."""
 
 import itertools
 import types
-from typing import ClassVar
 
 import numpy as np
 import torch
 from torch.nn import functional
-from torch.nn.utils import rnn
 
-from benchmarks.peers import _levels, _torch
+from benchmarks.peers import _levels, _torch, _torch_graphs, _torch_sequences
 
 
 class Peer(_torch.TorchPeer):
-    """Any workload on trees, and those of the LSTM."""
+    """Any workload."""
 
     def __init__(self, workload, threads):
-        self._model = _Sequences(workload) if workload.arity == 1 else _Trees(workload)
+        self._model = self.make_model(workload)
         super().__init__(workload, threads)
         self._trained = self._model.take(self.weights)
+
+    def make_model(self, workload):
+        """What plans, and computes the hidden states."""
+        by_layout = {
+            "chains": _torch_sequences.Sequences,
+            "trees": _Trees,
+            "graphs": _torch_graphs.Graphs,
+        }
+        model = _torch_sequences.MODELS.get(workload.name) or by_layout[workload.layout]
+        return model(workload)
 
     def plan(self, minibatch):
         return self._model.plan(minibatch)
@@ -49,7 +57,7 @@ class _Trees:
         self._cell = workload
 
     def take(self, weights):
-        self._weights = _trainable(weights)
+        self._weights = _torch.trainable(weights)
         return self._weights
 
     def in_common_layout(self, gradients):
@@ -90,49 +98,3 @@ class _Trees:
         slots = [state.view(-1, arity, state.shape[1]).unbind(1) for state in below]
         children = list(zip(*slots, strict=True))
         return self._cell.inner(_torch.Functions, self._weights, None, children)
-
-
-class _Sequences:
-    """`nn.LSTM`, packed where lengths differ. Its kernels are transposed, its biases two."""
-
-    _THEIRS: ClassVar = {
-        "kernel": "weight_ih_l0",
-        "recurrent_kernel": "weight_hh_l0",
-        "bias": "bias_ih_l0",
-    }
-
-    def __init__(self, workload):
-        self._lstm = torch.nn.LSTM(workload.units, workload.units)
-        self._lstm.bias_hh_l0.requires_grad_(False).zero_()
-
-    def take(self, weights):
-        for ours, theirs in self._THEIRS.items():
-            parameter = getattr(self._lstm, theirs)
-            parameter.data.copy_(weights[ours].t())
-            weights[ours] = parameter
-        return _trainable(weights)
-
-    def in_common_layout(self, gradients):
-        return {n: g.t() if n in self._THEIRS else g for n, g in gradients.items()}
-
-    def plan(self, minibatch):
-        steps = _levels.steps(minibatch)
-        sizes = np.diff(steps.splits)
-        same = bool((sizes == sizes[0]).all())
-        return types.SimpleNamespace(
-            token=_torch.indices(minibatch.token[steps.vertex]),
-            sizes=None if same else torch.from_numpy(sizes.astype(np.int64)),
-            num_steps=len(sizes),
-            label=_torch.indices(minibatch.label[steps.vertex]),
-            labelled=None,
-        )
-
-    def run(self, plan, x):
-        if plan.sizes is not None:
-            return self._lstm(rnn.PackedSequence(x, plan.sizes))[0].data
-        h, _ = self._lstm(x.view(plan.num_steps, -1, x.shape[1]))
-        return h.view(-1, h.shape[2])
-
-
-def _trainable(weights) -> dict:
-    return {n: w.requires_grad_() for n, w in weights.items() if n != "embedding"}

@@ -4,9 +4,24 @@ import torch
 from torch.nn import functional
 
 from benchmarks.peers import _base, _torch
-from benchmarks.peers._by_hand import lstm, tree_fc, tree_lstm
+from benchmarks.peers._by_hand import (
+    bilstm_tagger,
+    calculator,
+    dependency_lstm,
+    lstm,
+    tree_fc,
+    tree_lstm,
+)
 
-_CELLS = {"tree_lstm": tree_lstm, "tree_fc": tree_fc, "var_lstm": lstm, "fixed_lstm": lstm}
+_CELLS = {
+    "bilstm_tagger": bilstm_tagger,
+    "calculator": calculator,
+    "dependency_lstm": dependency_lstm,
+    "fixed_lstm": lstm,
+    "tree_fc": tree_fc,
+    "tree_lstm": tree_lstm,
+    "var_lstm": lstm,
+}
 
 
 class Peer(_torch.TorchPeer):

@@ -53,6 +53,9 @@ class Examples:
       token: int32 [V]: the row of the embedding that a vertex pulls; 0 where it pulls none.
       label: int32 [V], in [0, CLASSES); -1 for a vertex without a loss.
       num_tokens: Rows of the embedding.
+      kind: int32 [V]: an index into the workload's vertex types. None: 0 for leaves, else 1.
+      outputs: int32 [V, n], relative to the graph: the vertices whose h are the output of a
+        vertex; read where it has a label. None: its own.
     """
 
     graph_splits: np.ndarray
@@ -60,6 +63,8 @@ class Examples:
     token: np.ndarray
     label: np.ndarray
     num_tokens: int
+    kind: np.ndarray | None = None
+    outputs: np.ndarray | None = None
 
     def minibatch(self, first: int, last: int) -> "Minibatch":
         """The graphs in [first, last)."""
@@ -69,17 +74,28 @@ class Examples:
         children = self.children[rows]
         starts = np.repeat(splits[:-1], np.diff(splits))[:, None]
         absolute = np.where(children < 0, -1, children + starts)
-        return Minibatch(splits, absolute, self.token[rows], self.label[rows])
+        inner = (children >= 0).any(axis=1).astype(np.int32)
+        own = np.arange(len(children))[:, None]
+        return Minibatch(
+            splits,
+            absolute,
+            self.token[rows],
+            self.label[rows],
+            inner if self.kind is None else self.kind[rows],
+            own if self.outputs is None else self.outputs[rows] + starts,
+        )
 
 
 @dataclasses.dataclass(frozen=True)
 class Minibatch:
-    """As `Examples`, with children numbered within the minibatch."""
+    """As `Examples`, with vertices numbered within the minibatch."""
 
     graph_splits: np.ndarray
     children: np.ndarray
     token: np.ndarray
     label: np.ndarray
+    kind: np.ndarray
+    outputs: np.ndarray
 
     @functools.cached_property
     def is_leaf(self) -> np.ndarray:
@@ -94,6 +110,23 @@ class Minibatch:
         return len(self.token)
 
 
+@dataclasses.dataclass(frozen=True)
+class VertexType:
+    """What vertices of one type read.
+
+    Attributes:
+      name: Of the type.
+      pulls: Whether they have an input of their own.
+      slots: How many of their children, the first ones, are told apart.
+      sums: Whether they have any number of children more, summed over.
+    """
+
+    name: str
+    pulls: bool
+    slots: int = 0
+    sums: bool = False
+
+
 class Workload(abc.ABC):
     """Data, initial weights, the cell, the loss, and what it costs.
 
@@ -102,19 +135,22 @@ class Workload(abc.ABC):
 
     The cell is written once for any array library, given as `xp` with sigmoid, tanh,
     split(x, n) and concat([...]) along the last axis. A state is a tuple of [rows, units]
-    tensors, of which the last is h.
+    tensors, of which the last is h. The state of a missing child is zero.
 
     Attributes:
-      arity: Children of a vertex that has any.
+      arity: Children of a vertex, at most.
       unit: What is counted per second.
       num_states: Tensors in a state.
-      inner_pulls: Whether a vertex with children has an input of its own.
+      vertex_types: Of the vertices.
+      layout: "chains" or "trees" where vertices without children are leaves and all others
+        have `arity` of them, which they share with none; else "graphs".
     """
 
     arity: int
     unit: str
     num_states: int
-    inner_pulls: bool
+    vertex_types: tuple[VertexType, ...]
+    layout = "graphs"
 
     def __init__(self, name: str, settings: Settings):
         self.name = name
@@ -131,23 +167,30 @@ class Workload(abc.ABC):
         """Of the cell's weights."""
 
     @abc.abstractmethod
-    def project(self, xp, w, x):
-        """What inputs add to the gates of their vertices: needs no child."""
+    def given(self, xp, w, kind: int, x):
+        """What inputs add to vertices of a type that pulls: needs no child."""
 
     @abc.abstractmethod
-    def leaf(self, xp, w, projected) -> tuple:
-        """The state of vertices without children."""
+    def vertex(self, xp, w, kind: int, given, slots, edges) -> tuple:
+        """The state of vertices of one type.
 
-    @abc.abstractmethod
-    def inner(self, xp, w, projected, children) -> tuple:
-        """The state of vertices, of the states of their children, one for each slot.
-
-        `projected` is None unless inner vertices pull.
+        Args:
+          xp: The array library.
+          w: Weights by name.
+          kind: The number of the type.
+          given: What `given` returned, or None if the type does not pull.
+          slots: The states of the children that are told apart.
+          edges: The others, if the type `sums`: `edges.sum(f, *values)` is the sum of
+            f(child's state, *values) over the children of each vertex.
         """
 
     @abc.abstractmethod
-    def forward_flops(self, leaves: int, inner: int) -> int:
-        """Of the cell's matrix products on so many vertices."""
+    def forward_flops_of(self, minibatch: Minibatch) -> int:
+        """Of the cell's matrix products."""
+
+    def head(self, xp, w, outputs: list):
+        """What the output layer reads, of the h of a label's vertices."""
+        return outputs[0]
 
     @functools.cached_property
     def minibatches(self) -> list[Minibatch]:
@@ -184,6 +227,5 @@ class Workload(abc.ABC):
 
         In training the backward pass has twice those of the forward pass.
         """
-        leaves = int(minibatch.is_leaf.sum())
-        forward = self.forward_flops(leaves, minibatch.num_vertices - leaves)
+        forward = self.forward_flops_of(minibatch)
         return 3 * forward if mode == "training" else forward

@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from benchmarks.workloads._base import Examples, Workload
+from benchmarks.workloads._base import Examples
+from benchmarks.workloads._leaf_inner import LeafAndInner
 
 
-class LSTM(Workload):
+class LSTM(LeafAndInner):
     """[i, f, g, o] = x W + h U + b; c = f c + i g; h = o tanh(c). The gates stand as in Keras.
 
     Every vertex has a label. 16 units² FLOP forward per token, except that the first
@@ -18,8 +19,7 @@ class LSTM(Workload):
     inner_pulls = True
 
     def weight_shapes(self):
-        h = self.units
-        return {"kernel": (h, 4 * h), "recurrent_kernel": (h, 4 * h), "bias": (4 * h,)}
+        return weight_shapes(self.units)
 
     def project(self, xp, w, x):
         return x @ w["kernel"] + w["bias"]
@@ -31,13 +31,27 @@ class LSTM(Workload):
 
     def inner(self, xp, w, projected, children):
         ((c, h),) = children
-        i, f, g, o = xp.split(projected + h @ w["recurrent_kernel"], 4)
-        c = xp.sigmoid(f) * c + xp.sigmoid(i) * xp.tanh(g)
-        return c, xp.sigmoid(o) * xp.tanh(c)
+        return step(xp, projected + h @ w["recurrent_kernel"], c)
 
     def forward_flops(self, leaves, inner):
         # The first token's h is zero, yet the paper's count, and so the floor, has it.
         return 16 * self.units**2 * (leaves + inner)
+
+
+def weight_shapes(units: int, prefix: str = "") -> dict[str, tuple[int, ...]]:
+    """Of an LSTM whose inputs are as large as its state."""
+    return {
+        f"{prefix}kernel": (units, 4 * units),
+        f"{prefix}recurrent_kernel": (units, 4 * units),
+        f"{prefix}bias": (4 * units,),
+    }
+
+
+def step(xp, gates, c) -> tuple:
+    """(c, h), of what the gates are given and of the c before."""
+    i, f, g, o = xp.split(gates, 4)
+    c = xp.sigmoid(f) * c + xp.sigmoid(i) * xp.tanh(g)
+    return c, xp.sigmoid(o) * xp.tanh(c)
 
 
 def chains(lengths, token, label, num_tokens: int) -> Examples:
@@ -46,3 +60,13 @@ def chains(lengths, token, label, num_tokens: int) -> Examples:
     position = np.arange(splits[-1]) - np.repeat(splits[:-1], lengths)
     children = (position - 1).astype(np.int32)[:, None]
     return Examples(splits, children, token.astype(np.int32), label.astype(np.int32), num_tokens)
+
+
+def sequences(graphs, kind: int) -> Examples:
+    """The vertices of one type as chains, of `Examples` or a `Minibatch`."""
+    rows = graphs.kind == kind
+    num_graphs = len(graphs.graph_splits) - 1
+    graph = np.repeat(np.arange(num_graphs), np.diff(graphs.graph_splits))
+    lengths = np.bincount(graph[rows], minlength=num_graphs)
+    num_tokens = getattr(graphs, "num_tokens", 0)
+    return chains(lengths, graphs.token[rows], graphs.label[rows], num_tokens)

@@ -9,6 +9,7 @@ import re
 
 import numpy as np
 
+from benchmarks.workloads import _lstm
 from benchmarks.workloads._base import Examples, Settings
 
 # Deciles of the number of words of the 8,544 sentences of train.txt.
@@ -27,6 +28,14 @@ def examples(settings: Settings) -> Examples:
         return _read(pathlib.Path(settings.sst, "train.txt"), settings.num_examples)
     generator = np.random.default_rng([settings.seed, 2])
     return _generate(generator, settings.num_examples)
+
+
+def words(trees: Examples) -> Examples:
+    """Their words alone, as sequences; each has its own sentiment as label."""
+    words = (trees.children < 0).all(axis=1)
+    words_before = np.concatenate([[0], np.cumsum(words)])
+    lengths = np.diff(words_before[trees.graph_splits])
+    return _lstm.chains(lengths, trees.token[words], trees.label[words], trees.num_tokens)
 
 
 def _read(path: pathlib.Path, count: int) -> Examples:

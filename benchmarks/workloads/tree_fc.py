@@ -6,10 +6,10 @@ section 3.3, whose leaves are embeddings of random tokens, one row of the table 
 
 import numpy as np
 
-from benchmarks.workloads import _base
+from benchmarks.workloads import _base, _leaf_inner
 
 
-class Workload(_base.Workload):
+class Workload(_leaf_inner.LeafAndInner):
     """h = tanh([h_left, h_right] W + b); the loss is at the root.
 
     4 units² FLOP forward per inner vertex: 3060 units² per tree of 256 leaves in training.

@@ -4,10 +4,10 @@ Source: Tai et al. 2015, "Improved semantic representations from tree-structured
 short-term memory networks", arXiv:1503.00075, section 3.1.
 """
 
-from benchmarks.workloads import _base, _treebank
+from benchmarks.workloads import _leaf_inner, _treebank
 
 
-class Workload(_base.Workload):
+class Workload(_leaf_inner.LeafAndInner):
     """Child-sum gates, a forget gate per child; words at the leaves only; a loss at every vertex.
 
     6 units² FLOP forward at a leaf, 10 units² at an inner vertex: 888 units² per tree of the

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks import oracle, workloads
-from benchmarks.peers import _levels
+from benchmarks.peers import _graphs, _levels
 
 BRACKETED = """(3 (2 It) (4 (2 's) (4 good)))
 (1 (0 Not) (2 it))
@@ -16,7 +16,15 @@ def make(name, **settings):
 
 
 def test_workloads_are_found_by_their_files():
-    assert workloads.names() == ["fixed_lstm", "tree_fc", "tree_lstm", "var_lstm"]
+    of_the_paper = ["fixed_lstm", "tree_fc", "tree_lstm", "var_lstm"]
+    beyond = [
+        "bilstm_tagger",
+        "calculator",
+        "dependency_lstm",
+        "encoder_decoder",
+        "lattice_lstm",
+    ]
+    assert workloads.names() == sorted(of_the_paper + beyond)
 
 
 @pytest.mark.parametrize("name", workloads.names())
@@ -38,8 +46,11 @@ def test_children_precede_their_parents_and_roots_are_last(name):
         exists = batch.children >= 0
         assert (batch.children < vertex[:, None]).all()
         assert (batch.children >= first[:, None])[exists].all()
-        is_child = np.isin(vertex, batch.children)
-        np.testing.assert_array_equal(np.flatnonzero(~is_child), batch.graph_splits[1:] - 1)
+        roots = np.flatnonzero(~np.isin(vertex, batch.children))
+        last = batch.graph_splits[1:] - 1
+        # The tagger's two directions do not meet in a vertex.
+        assert len(roots) == len(last) * (2 if name == "bilstm_tagger" else 1)
+        assert set(last) <= set(roots)
 
 
 def test_flops_are_those_of_the_paper():
@@ -75,6 +86,121 @@ def test_the_treebank_is_read(tmp_path):
     words = make("var_lstm", units=4, batch=2, minibatches=1, sst=str(tmp_path)).minibatches[0]
     assert words.children[:, 0].tolist() == [-1, 0, 1, -1, 3]
     assert words.label.tolist() == [2, 2, 4, 0, 2]
+
+
+def test_lattices_are_like_those_of_chinese_sentences():
+    batch = make("lattice_lstm", units=4, batch=500, minibatches=1).minibatches[0]
+    is_word = batch.kind == 0
+    words_ending = (batch.children[:, 1:] >= 0).sum(axis=1)
+    assert (~is_word).sum() / 500 == pytest.approx(44, rel=0.05)
+    assert is_word.sum() / 500 == pytest.approx(23, rel=0.05)
+    assert words_ending.max() == 6 and words_ending[is_word].max() == 0
+    # A word starts at a character and ends at a later one, which takes it in.
+    assert words_ending.sum() == is_word.sum()
+    starts = batch.children[is_word, 0]
+    assert (starts >= 0).all() and not is_word[starts].any()
+    # Some characters have several parents: the next one, and words.
+    assert np.bincount(batch.children[batch.children >= 0]).max() > 2
+
+
+def test_dependency_trees_have_up_to_15_children():
+    batch = make("dependency_lstm", units=4, batch=1000, minibatches=1).minibatches[0]
+    children = batch.children[batch.children >= 0]
+    assert len(np.unique(children)) == len(children) == batch.num_vertices - batch.num_graphs
+    counts = (batch.children >= 0).sum(axis=1)
+    assert counts.max() == batch.children.shape[1] == 15
+    assert (counts == 0).mean() == pytest.approx(0.5, abs=0.05)
+    assert np.array_equal(np.flatnonzero(batch.label >= 0), batch.graph_splits[1:] - 1)
+
+
+def test_the_label_of_an_expression_is_the_sign_of_its_value():
+    batch = make("calculator", units=4, batch=200, minibatches=1).minibatches[0]
+    evaluate = {
+        1: lambda a, b: a + b,
+        2: lambda a, b: a - b,
+        3: lambda a, b: a * b,
+        4: lambda a, b: a // b if b else 0,
+    }
+    value = batch.token.astype(object)
+    for vertex in np.flatnonzero(batch.kind):
+        value[vertex] = evaluate[batch.kind[vertex]](*value[batch.children[vertex]])
+    roots = batch.graph_splits[1:] - 1
+    signs = [(v > 0) - (v < 0) for v in value[roots]]
+    np.testing.assert_array_equal(batch.label[roots] - 1, signs)
+    assert set(batch.kind) == set(range(5)) and (batch.label >= 0).sum() == 200
+
+
+def test_the_tagger_reads_words_in_both_directions():
+    words = make("var_lstm", units=4, batch=4, minibatches=1).minibatches[0]
+    batch = make("bilstm_tagger", units=4, batch=4, minibatches=1).minibatches[0]
+    for graph in range(4):
+        first, last = batch.graph_splits[graph : graph + 2]
+        middle = (first + last) // 2
+        expected = words.token[slice(*words.graph_splits[graph : graph + 2])]
+        np.testing.assert_array_equal(batch.token[first:middle], expected)
+        np.testing.assert_array_equal(batch.token[middle:last], expected[::-1])
+    outputs = batch.outputs[batch.label >= 0]
+    np.testing.assert_array_equal(batch.label[batch.label >= 0], words.label)
+    np.testing.assert_array_equal(batch.token[outputs], np.stack([words.token] * 2, axis=1))
+    np.testing.assert_array_equal(batch.kind[outputs], np.tile([0, 1], (len(outputs), 1)))
+
+
+def test_a_decoder_goes_on_where_the_encoder_ended():
+    words = make("var_lstm", units=4, batch=2, minibatches=1).minibatches[0]
+    batch = make("encoder_decoder", units=4, batch=2, minibatches=1).minibatches[0]
+    cut = words.graph_splits[1]
+    for graph, (source, target) in enumerate([(0, 1), (1, 0)]):
+        rows = slice(*batch.graph_splits[graph : graph + 2])
+        parts = [words.token[:cut], words.token[cut:]]
+        np.testing.assert_array_equal(
+            batch.token[rows], np.concatenate([parts[source], parts[target]])
+        )
+        steps = np.arange(len(batch.token[rows])) + rows.start - 1
+        np.testing.assert_array_equal(batch.children[rows, 0][1:], steps[1:])
+    np.testing.assert_array_equal(batch.label >= 0, batch.kind == 1)
+
+
+def test_flops_of_the_other_workloads_count_every_product():
+    def flops(name):
+        workload = make(name, units=1, batch=3, minibatches=1)
+        return workload.flops(workload.minibatches[0], "inference"), workload.minibatches[0]
+
+    got, batch = flops("calculator")
+    assert got == 2 * 2 * (batch.kind > 0).sum()
+    got, batch = flops("bilstm_tagger")
+    assert got == 2 * 8 * batch.num_vertices + 2 * 2 * (batch.kind == 0).sum()
+    got, batch = flops("encoder_decoder")
+    assert got == 2 * 8 * batch.num_vertices
+    got, batch = flops("dependency_lstm")
+    assert got == 2 * (3 + 3 + 1) * batch.num_vertices + 2 * (batch.children >= 0).sum()
+    got, batch = flops("lattice_lstm")
+    words = (batch.kind == 0).sum()
+    assert got == 2 * (4 + 4 + 1) * (batch.num_vertices - words) + 2 * (3 + 3 + 1) * words
+
+
+@pytest.mark.parametrize("name", workloads.names())
+def test_what_is_live_after_a_level_has_the_children_of_the_next(name):
+    workload = make(name, units=4, batch=5, minibatches=1, leaves=5, steps=3)
+    batch = workload.minibatches[0]
+    levels = _graphs.plan(batch, workload.vertex_types)
+    zeros = np.full(levels.num_zeros, -1)
+    live, done = zeros, []
+    for level in range(levels.num_levels):
+        own = []
+        for vertex_type, task in zip(workload.vertex_types, levels.batches, strict=True):
+            rows = slice(*task.splits[level : level + 2])
+            edges = slice(*task.edge_splits[level : level + 2])
+            vertex, slots = task.vertex[rows], vertex_type.slots
+            own.append(vertex)
+            np.testing.assert_array_equal(live[task.slots[rows]], batch.children[vertex, :slots])
+            parent, column = np.nonzero(batch.children[vertex, slots:] >= 0)
+            np.testing.assert_array_equal(task.edge_parent[edges], parent)
+            expected = batch.children[vertex[parent], slots + column]
+            np.testing.assert_array_equal(live[task.edge_child[edges]], expected)
+        kept = live[levels.keep[slice(*levels.keep_splits[level : level + 2])]]
+        done += np.concatenate(own).tolist()
+        live = np.concatenate([zeros, *own, kept])
+    np.testing.assert_array_equal(np.array(done)[levels.row], np.arange(batch.num_vertices))
 
 
 def test_levels_put_siblings_side_by_side():

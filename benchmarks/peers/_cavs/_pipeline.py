@@ -1,0 +1,31 @@
+"""Minibatches with their schedules, from arrays."""
+
+import cavs_tf as cavs
+
+
+def batches(examples, size: int, model, policy="depth", **features):
+    """An endless dataset of `size` graphs each, for a `GraphSupport`.
+
+    Args:
+      examples: A `workloads.Examples`.
+      size: Graphs in a minibatch.
+      model: The class that the schedules are for.
+      policy: Of the schedules; "ratio" has fewer tasks where types wait for each other.
+      **features: Of vertices, beside token, label and children; `kind` is their type.
+    """
+    vertices = {name: getattr(examples, name) for name in ("children", "token", "label")}
+    dataset = cavs.data.from_arrays(examples.graph_splits, vertices | features, {}).repeat()
+    num_types = len(model.vertex_types)
+    return cavs.data.batch(
+        dataset,
+        size,
+        arity=model.arity,
+        vertex_type="kind" if num_types > 1 else None,
+        num_types=num_types,
+        policy=policy,
+    )
+
+
+def leaf_or_inner(examples):
+    """int32 [V]: 0 for a vertex without children, else 1."""
+    return (examples.children >= 0).any(axis=1).astype("int32")

@@ -1,0 +1,44 @@
+"""The tagger: two LSTMs over the same words, one with the edges turned round."""
+
+import tensorflow as tf
+
+import cavs_tf as cavs
+from benchmarks.peers._cavs import lstm
+from benchmarks.workloads._lstm import sequences
+
+
+class Model:
+    """A `GraphSupport` for each direction, and a layer over both."""
+
+    def __init__(self, units, w, **kwargs):
+        self.w = w
+        self.forward, self.backward = (
+            lstm.Model(units, _with_prefix(w, prefix), **kwargs)
+            for prefix in ("forward_", "backward_")
+        )
+
+
+def run(model, inputs, embedding):
+    """What the output layer reads, at every word."""
+    x = tf.gather(embedding, inputs["token"])
+    both = [model.forward(inputs["graphs"], x), model.backward(inputs["turned"], x)]
+    return tf.tanh(tf.concat(both, axis=1) @ model.w["tag_kernel"] + model.w["tag_bias"])
+
+
+def batches(examples, size):
+    """Minibatches of the chains and of the same chains from their ends."""
+    return lstm.batches(sequences(examples, kind=0), size).map(_turn)
+
+
+def _turn(inputs):
+    graphs = inputs["graphs"]
+    last = tf.repeat(graphs.graph_splits[1:], graphs.graph_splits[1:] - graphs.graph_splits[:-1])
+    after = 1 + tf.range(graphs.num_vertices)
+    turned = cavs.GraphBatch(
+        graphs.child_splits, tf.where(after == last, -1, after), graphs.graph_splits
+    )
+    return inputs | {"turned": turned.with_schedule(arity=1)}
+
+
+def _with_prefix(w, prefix):
+    return {name.removeprefix(prefix): v for name, v in w.items() if name.startswith(prefix)}

@@ -1,0 +1,30 @@
+"""The LSTM."""
+
+import tensorflow as tf
+
+import cavs_tf as cavs
+from benchmarks.peers._cavs import _pipeline
+
+
+class Model(cavs.GraphSupport):
+    """A vertex is a token, its child the token before."""
+
+    arity = 1
+
+    def __init__(self, units, w, **kwargs):
+        super().__init__(state_size=2 * units, **kwargs)
+        self.w = w
+
+    def vertex(self):
+        c, h = tf.split(self.gather(0), 2, axis=1)
+        gates = self.pull() @ self.w["kernel"] + h @ self.w["recurrent_kernel"] + self.w["bias"]
+        i, f, g, o = tf.split(gates, 4, axis=1)
+        c = tf.sigmoid(f) * c + tf.sigmoid(i) * tf.tanh(g)
+        h = tf.sigmoid(o) * tf.tanh(c)
+        self.scatter(tf.concat([c, h], axis=1))
+        self.push(h)
+
+
+def batches(examples, size):
+    """Minibatches of chains."""
+    return _pipeline.batches(examples, size, Model)
