@@ -156,6 +156,4 @@ class _Reference(Block):
 def expect(block, in_type, expected) -> None:
     """Raises TypeError unless a block is given a type that it can take."""
     if not isinstance(in_type, expected):
-        raise TypeError(
-            f"{type(block).__name__}: got {in_type} but expected {expected.__name__}"
-        )
+        raise TypeError(f"{type(block).__name__}: got {in_type} but expected {expected.__name__}")

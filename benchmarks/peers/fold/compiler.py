@@ -3,9 +3,9 @@
 from benchmarks.peers.fold import result_types
 from benchmarks.peers.fold.blocks import AllOf, Block, GetItem
 from benchmarks.peers.fold.program import Kind, Program
+from benchmarks.peers.fold.result_types import SequenceType, TupleType
 from benchmarks.peers.fold.sequences import Map
 from benchmarks.peers.fold.tensors import Metric
-from benchmarks.peers.fold.result_types import SequenceType, TupleType
 
 
 def compile_block(block: Block, fields: dict) -> Program:
@@ -27,7 +27,9 @@ def compile_block(block: Block, fields: dict) -> Program:
     program = Program(columns)
     made, out_type = block.compile(program, result_types.ObjectType())
     marked, _ = _Mark().compile(program, out_type)
-    program.root = program.add(Kind.CHAIN, result_types.ObjectType(), result_types.VOID, made, marked)
+    program.root = program.add(
+        Kind.CHAIN, result_types.ObjectType(), result_types.VOID, made, marked
+    )
     return program
 
 
@@ -40,4 +42,6 @@ class _Mark(Block):
             return AllOf(*(GetItem(i) >> _Mark() for i in items)).compile(program, in_type)
         if isinstance(in_type, SequenceType):
             return Map(_Mark()).compile(program, in_type)
+        if isinstance(in_type, result_types.RowType):
+            raise TypeError("outputs: got a row that nobody takes. Use BatchInput.")
         return Metric().compile(program, in_type)

@@ -19,6 +19,10 @@ class Peer(_tensorflow.TensorFlowPeer):
       outputs: "root", or "vertices": a loss for every vertex passes through to the last depth.
       cached: Whether minibatches are scheduled once, before the steps.
       schedulers: Threads that schedule.
+
+    Attributes:
+      program: What the model was compiled to.
+      schedules: Of all minibatches.
     """
 
     def __init__(self, workload, threads, outputs="root", cached=False, schedulers=1):
@@ -34,9 +38,9 @@ class Peer(_tensorflow.TensorFlowPeer):
         fields = [fields_of(batch) for batch in batches]
         is_list = {name: isinstance(column, tuple) for name, column in fields[0].items()}
         block = self._model.block(self.variables, self.workload.units)
-        program = compile_block(block, is_list)
-        self._loom = Loom(program)
-        self._weaver = Weaver(program, self._schedulers)
+        self.program = compile_block(block, is_list)
+        self._loom = Loom(self.program)
+        self._weaver = Weaver(self.program, self._schedulers)
         self._examples = [
             (columns, np.arange(batch.num_graphs))
             for columns, batch in zip(fields, batches, strict=True)
@@ -93,4 +97,6 @@ def _model(workload: str, outputs: str):
     except ModuleNotFoundError as error:
         if error.name != f"benchmarks.peers.fold.models.{name}":
             raise
-        raise _base.Unsupported(f"no model in blocks of {workload} with {outputs} as output") from None
+        raise _base.Unsupported(
+            f"no model in blocks of {workload} with {outputs} as output"
+        ) from None

@@ -2,6 +2,7 @@
 
 import dataclasses
 import enum
+import itertools
 from collections.abc import Callable
 
 from benchmarks.peers.fold import result_types
@@ -106,7 +107,9 @@ class Program:
 
     def add_operation(self, operation: Operation) -> int:
         """Gives its number."""
-        for kind in result_types.tensors_in(operation.in_type) + result_types.tensors_in(operation.out_type):
+        for kind in result_types.tensors_in(operation.in_type) + result_types.tensors_in(
+            operation.out_type
+        ):
             self.type_number(kind.carried)
         self.operations.append(operation)
         return len(self.operations) - 1
@@ -134,7 +137,7 @@ class Program:
             (number, argument.table)
             for number, operation in enumerate(self.operations)
             for argument in result_types.tensors_in(operation.in_type)
-            if isinstance(argument, result_types.RowType)
+            if _is_row(argument)
         ]
 
     def pieces(self, kind: result_types.TensorType) -> list[tuple[int, int]]:
@@ -154,8 +157,8 @@ class Program:
         blocks = [[*block[:3], len(block[3]), *block[3]] for block in self._blocks]
         return [
             *(len(self.types), self.root),
-            *(len(blocks), *sum(blocks, [])),
-            *(len(operations), *sum(operations, [])),
+            *(len(blocks), *itertools.chain(*blocks)),
+            *(len(operations), *itertools.chain(*operations)),
             *(len(sources), *sources),
             *(len(tags), *tags),
         ]
@@ -163,10 +166,12 @@ class Program:
     def _operation_ints(self, operation: Operation) -> list[int]:
         arguments = result_types.tensors_in(operation.in_type)
         results = result_types.tensors_in(operation.out_type)
-        flags = [
-            [self.type_number(a.carried), isinstance(a, result_types.RowType)] for a in arguments
-        ]
+        taken = [(self.type_number(a.carried), _is_row(a)) for a in arguments]
         return [
-            *(len(arguments), *map(int, sum(flags, []))),
+            *(len(arguments), *itertools.chain(*taken)),
             *(len(results), *map(self.type_number, results)),
         ]
+
+
+def _is_row(kind) -> bool:
+    return isinstance(kind, result_types.RowType)

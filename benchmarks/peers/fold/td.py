@@ -16,6 +16,7 @@ from benchmarks.peers.fold.blocks import GetItem as GetItem
 from benchmarks.peers.fold.blocks import Identity as Identity
 from benchmarks.peers.fold.blocks import OneOf as OneOf
 from benchmarks.peers.fold.blocks import Record as Record
+from benchmarks.peers.fold.result_types import TensorType as TensorType
 from benchmarks.peers.fold.sequences import RNN as RNN
 from benchmarks.peers.fold.sequences import Fold as Fold
 from benchmarks.peers.fold.sequences import Map as Map
@@ -28,4 +29,3 @@ from benchmarks.peers.fold.tensors import Function as Function
 from benchmarks.peers.fold.tensors import Metric as Metric
 from benchmarks.peers.fold.tensors import Scalar as Scalar
 from benchmarks.peers.fold.tensors import Zeros as Zeros
-from benchmarks.peers.fold.result_types import TensorType as TensorType

@@ -75,7 +75,8 @@ void Evaluator::Items(const Block& block, const int32_t* in, int32_t* out) {
   const int32_t last = Read(block.parts[0], static_cast<int64_t>(in[0]) + 1);
   out[0] = Allocate(last - first);
   out[1] = last - first;
-  for (int32_t i = first; i < last; ++i) pool_[out[0] + i - first] = Read(block.parts[1], i);
+  for (int32_t i = first; i < last; ++i)
+    pool_[out[0] + i - first] = Read(block.parts[1], i);
 }
 
 void Evaluator::Chain(const Block& block, const int32_t* in, int32_t* out) {
@@ -144,7 +145,8 @@ void Evaluator::Scan(const Block& block, const int32_t* in, int32_t* out) {
 }
 
 // Balanced: n items take log2(n) depths.
-void Evaluator::Reduce(const Block& block, int32_t first, int32_t last, int32_t* out) {
+void Evaluator::Reduce(const Block& block, int32_t first, int32_t last,
+                       int32_t* out) {
   const int32_t width = block.out_width;
   const int32_t count = (last - first) / width;
   if (count == 1) return Load(first, width, out);
@@ -160,7 +162,8 @@ void Evaluator::Zip(const Block& block, const int32_t* in, int32_t* out) {
   for (size_t k = 0; k < block.parts.size(); ++k) {
     width += block.parts[k];
     if (in[2 * k + 1] != count) {
-      throw std::invalid_argument("Zip: got sequences of " + std::to_string(count) + " and " +
+      throw std::invalid_argument("Zip: got sequences of " +
+                                  std::to_string(count) + " and " +
                                   std::to_string(in[2 * k + 1]) +
                                   " items but expected as many in each");
     }
@@ -171,7 +174,8 @@ void Evaluator::Zip(const Block& block, const int32_t* in, int32_t* out) {
   for (int32_t i = 0; i < count; ++i) {
     for (size_t k = 0; k < block.parts.size(); ++k) {
       const int32_t item = block.parts[k];
-      std::copy_n(pool_.begin() + in[2 * k] + i * item, item, pool_.begin() + to);
+      std::copy_n(pool_.begin() + in[2 * k] + i * item, item,
+                  pool_.begin() + to);
       to += item;
     }
   }
@@ -189,10 +193,12 @@ void Evaluator::Reverse(const Block& block, const int32_t* in, int32_t* out) {
 }
 
 void Evaluator::At(const Block& block, const int32_t* in, int32_t* out) {
-  const int32_t index = block.parts[0] < 0 ? block.parts[0] + in[1] : block.parts[0];
+  const int32_t index =
+      block.parts[0] < 0 ? block.parts[0] + in[1] : block.parts[0];
   if (index < 0 || index >= in[1]) {
-    throw std::invalid_argument("GetItem: got " + std::to_string(block.parts[0]) +
-                                " but expected an item of a sequence of " + std::to_string(in[1]));
+    throw std::invalid_argument(
+        "GetItem: got " + std::to_string(block.parts[0]) +
+        " but expected an item of a sequence of " + std::to_string(in[1]));
   }
   Load(in[0] + index * block.out_width, block.out_width, out);
 }
@@ -200,8 +206,9 @@ void Evaluator::At(const Block& block, const int32_t* in, int32_t* out) {
 int32_t Evaluator::Read(int32_t column, int64_t index) const {
   const Column& read = columns_[column];
   if (index < 0 || index >= read.size) {
-    throw std::invalid_argument("field " + std::to_string(column) + ": got object " +
-                                std::to_string(index) + " but expected one in [0, " +
+    throw std::invalid_argument("field " + std::to_string(column) +
+                                ": got object " + std::to_string(index) +
+                                " but expected one in [0, " +
                                 std::to_string(read.size) + ")");
   }
   return read.data[index];

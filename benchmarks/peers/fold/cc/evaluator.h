@@ -1,4 +1,5 @@
-// Evaluates the blocks of a model on one example, which makes the example's graph.
+// Evaluates the blocks of a model on one example, which makes the example's
+// graph.
 
 #ifndef CAVS_BENCHMARKS_PEERS_FOLD_EVALUATOR_H_
 #define CAVS_BENCHMARKS_PEERS_FOLD_EVALUATOR_H_
@@ -19,11 +20,12 @@ struct Column {
 
 class Evaluator {
  public:
-  Evaluator(const Program& program, const std::vector<Column>& columns, Graph* graph)
+  Evaluator(const Program& program, const std::vector<Column>& columns,
+            Graph* graph)
       : program_(program), columns_(columns), graph_(*graph) {}
 
-  // Evaluates the model on an object. Throws std::invalid_argument if the object is not one
-  // that the blocks describe.
+  // Evaluates the model on an object. Throws std::invalid_argument if the
+  // object is not one that the blocks describe.
   void Run(int32_t object);
 
  private:

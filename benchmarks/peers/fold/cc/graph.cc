@@ -16,7 +16,8 @@ int32_t Graph::AddSource(int32_t source, int32_t number, bool shared) {
   if (shared && shared_[source] >= 0) return shared_[source];
   const int32_t segment = program_.source(source);
   const int32_t value = static_cast<int32_t>(values.size());
-  values.push_back({{segment, count(0, segment)++}, 0, program_.segments[segment].type});
+  values.push_back(
+      {{segment, count(0, segment)++}, 0, program_.segments[segment].type});
   literals[source].push_back(number);
   shared_[source] = value;
   return value;

@@ -10,7 +10,8 @@
 
 namespace fold {
 
-// A row of a segment, at a depth known from the context. Of a literal: the number itself.
+// A row of a segment, at a depth known from the context. Of a literal: the
+// number itself.
 struct Ref {
   int32_t segment;
   int32_t rank;
@@ -34,17 +35,20 @@ class Graph {
 
   explicit Graph(const Program& program);
 
-  // A result at depth 0 that carries a number; the same one every time if `shared`.
+  // A result at depth 0 that carries a number; the same one every time if
+  // `shared`.
   int32_t AddSource(int32_t source, int32_t number, bool shared);
 
-  // Calls an operation, one depth below the deepest argument; its results are numbered from
-  // what is returned on.
+  // Calls an operation, one depth below the deepest argument; its results are
+  // numbered from what is returned on.
   int32_t AddCall(int32_t operation, const int32_t* arguments);
 
   void AddOutput(int32_t tag, int32_t value) { outputs[tag].push_back(value); }
 
   // How many rows a segment has at a depth.
-  int32_t& count(int32_t depth, int32_t segment) { return counts[depth * num_segments_ + segment]; }
+  int32_t& count(int32_t depth, int32_t segment) {
+    return counts[depth * num_segments_ + segment];
+  }
 
   std::vector<Value> values;
   std::vector<Call> calls;

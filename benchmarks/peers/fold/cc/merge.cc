@@ -14,31 +14,38 @@ class Merger {
         examples_(examples),
         num_segments_(static_cast<int32_t>(program.segments.size())),
         num_pieces_(static_cast<int32_t>(program.pieces.size())) {
-    for (const Schedule* example : examples) depths_ = std::max(depths_, example->depths);
+    for (const Schedule* example : examples)
+      depths_ = std::max(depths_, example->depths);
     CountRows();
     FindRows();
     LayOut();
   }
 
   Wiring Run(int threads) {
-    ParallelFor(examples_.size(), threads, [this](size_t example) { Fill(example); });
+    ParallelFor(examples_.size(), threads,
+                [this](size_t example) { Fill(example); });
     FillLiteralsAndOutputs();
     return std::move(wiring_);
   }
 
  private:
-  size_t At(int32_t depth, int32_t segment) const { return depth * num_segments_ + segment; }
-  int32_t* RowsBefore(size_t example) { return &rows_before_[example * total_.size()]; }
+  size_t At(int32_t depth, int32_t segment) const {
+    return depth * num_segments_ + segment;
+  }
+  int32_t* RowsBefore(size_t example) {
+    return &rows_before_[example * total_.size()];
+  }
 
-  // How many rows of every segment and depth the examples before have; and all have. What an
-  // example has finished stays until the deepest is done.
+  // How many rows of every segment and depth the examples before have; and all
+  // have. What an example has finished stays until the deepest is done.
   void CountRows() {
     total_.assign((depths_ + 1) * num_segments_, 0);
     rows_before_.resize(examples_.size() * total_.size());
     for (size_t i = 0; i < examples_.size(); ++i) {
       const Schedule& example = *examples_[i];
       std::copy(total_.begin(), total_.end(), RowsBefore(i));
-      for (size_t k = 0; k < example.counts.size(); ++k) total_[k] += example.counts[k];
+      for (size_t k = 0; k < example.counts.size(); ++k)
+        total_[k] += example.counts[k];
       for (int32_t depth = example.depths + 1; depth <= depths_; ++depth) {
         for (int32_t type = 0; type < program_.num_types; ++type) {
           total_[At(depth, program_.pass(type))] +=
@@ -60,7 +67,8 @@ class Merger {
       }
     }
     row_.resize(rows_before_.size());
-    for (size_t i = 0; i < row_.size(); ++i) row_[i] = first[i % first.size()] + rows_before_[i];
+    for (size_t i = 0; i < row_.size(); ++i)
+      row_[i] = first[i % first.size()] + rows_before_[i];
   }
 
   void AddSection(int32_t length) {
@@ -107,13 +115,16 @@ class Merger {
     auto add = [this](auto list_of, size_t count) {
       for (size_t k = 0; k < count; ++k) {
         size_t length = 0;
-        for (const Schedule* example : examples_) length += list_of(*example)[k].size();
+        for (const Schedule* example : examples_)
+          length += list_of(*example)[k].size();
         AddSection(static_cast<int32_t>(length));
       }
     };
     literals_from_ = wiring_.sections.size();
-    add([](const Schedule& s) -> auto& { return s.literals; }, program_.num_sources);
-    add([](const Schedule& s) -> auto& { return s.outputs; }, program_.tags.size());
+    add([](const Schedule& s) -> auto& { return s.literals; },
+        program_.num_sources);
+    add([](const Schedule& s) -> auto& { return s.outputs; },
+        program_.tags.size());
   }
 
   void Fill(size_t number) {
@@ -125,7 +136,8 @@ class Merger {
       const int32_t* base = rows + At(depth - 1, 0);
       auto to = [&](int32_t piece) {
         const int32_t segment = program_.pieces[piece].segment;
-        return &wiring_.ints[start_[depth * num_pieces_ + piece] + before[At(depth, segment)]];
+        return &wiring_.ints[start_[depth * num_pieces_ + piece] +
+                             before[At(depth, segment)]];
       };
       if (depth > example.depths) {
         for (int32_t type = 0; type < program_.num_types; ++type) {
@@ -150,7 +162,8 @@ class Merger {
     }
   }
 
-  Ref Finished(const Schedule& example, int32_t type, size_t k, int32_t depth) const {
+  Ref Finished(const Schedule& example, int32_t type, size_t k,
+               int32_t depth) const {
     if (depth == example.depths) return example.finished[type][k];
     return {program_.pass(type), static_cast<int32_t>(k)};
   }
@@ -159,15 +172,19 @@ class Merger {
     for (int32_t source = 0; source < program_.num_sources; ++source) {
       int32_t* out = &wiring_.ints[section_at_[literals_from_ + source]];
       for (const Schedule* example : examples_) {
-        out = std::copy(example->literals[source].begin(), example->literals[source].end(), out);
+        out = std::copy(example->literals[source].begin(),
+                        example->literals[source].end(), out);
       }
     }
     for (size_t tag = 0; tag < program_.tags.size(); ++tag) {
-      int32_t* out = &wiring_.ints[section_at_[literals_from_ + program_.num_sources + tag]];
+      int32_t* out =
+          &wiring_
+               .ints[section_at_[literals_from_ + program_.num_sources + tag]];
       for (size_t i = 0; i < examples_.size(); ++i) {
         const int32_t* base = &row_[i * total_.size() + At(depths_, 0)];
         for (int32_t k : examples_[i]->outputs[tag]) {
-          const Ref ref = Finished(*examples_[i], program_.tags[tag], k, depths_);
+          const Ref ref =
+              Finished(*examples_[i], program_.tags[tag], k, depths_);
           *out++ = base[ref.segment] + ref.rank;
         }
       }
@@ -181,8 +198,10 @@ class Merger {
   int32_t depths_ = 0;
   std::vector<int32_t> total_;        // [depths + 1, segments]
   std::vector<int32_t> rows_before_;  // [examples, depths + 1, segments]
-  std::vector<int32_t> row_;          // [examples, depths + 1, segments]: of a type's values.
-  std::vector<int32_t> start_;        // [depths + 1, pieces]: in the ints of the wiring.
+  std::vector<int32_t>
+      row_;  // [examples, depths + 1, segments]: of a type's values.
+  std::vector<int32_t>
+      start_;  // [depths + 1, pieces]: in the ints of the wiring.
   std::vector<size_t> section_at_;
   size_t literals_from_ = 0;
   Wiring wiring_;
@@ -190,7 +209,8 @@ class Merger {
 
 }  // namespace
 
-Wiring Merge(const Program& program, const std::vector<const Schedule*>& examples, int threads) {
+Wiring Merge(const Program& program,
+             const std::vector<const Schedule*>& examples, int threads) {
   return Merger(program, examples).Run(threads);
 }
 

@@ -11,7 +11,8 @@
 
 namespace fold {
 
-// Calls body(i) for all i in [0, count). Throws what one of them threw, when all have ended.
+// Calls body(i) for all i in [0, count). Throws what one of them threw, when
+// all have ended.
 template <typename Body>
 void ParallelFor(size_t count, int threads, const Body& body) {
   if (threads <= 1 || count <= 1) {
@@ -24,7 +25,8 @@ void ParallelFor(size_t count, int threads, const Body& body) {
   std::vector<std::exception_ptr> errors(workers);
   auto work = [&](size_t worker) {
     try {
-      for (size_t i = next.fetch_add(chunk); i < count; i = next.fetch_add(chunk)) {
+      for (size_t i = next.fetch_add(chunk); i < count;
+           i = next.fetch_add(chunk)) {
         for (size_t k = i; k < std::min(count, i + chunk); ++k) body(k);
       }
     } catch (...) {
@@ -32,7 +34,8 @@ void ParallelFor(size_t count, int threads, const Body& body) {
     }
   };
   std::vector<std::thread> others;
-  for (size_t worker = 1; worker < workers; ++worker) others.emplace_back(work, worker);
+  for (size_t worker = 1; worker < workers; ++worker)
+    others.emplace_back(work, worker);
   work(0);
   for (std::thread& other : others) other.join();
   for (const std::exception_ptr& error : errors) {

@@ -45,16 +45,20 @@ void NumberPieces(Program* program) {
     }
   };
   for (int32_t type = 0; type < program->num_types; ++type) {
-    program->piece_splits.push_back(static_cast<int32_t>(program->pieces.size()));
-    each_argument([&](size_t op, size_t i, const Argument& argument, int32_t segment) {
-      if (argument.type == type) program->argument_at[op][i] = add(segment, false);
-    });
+    program->piece_splits.push_back(
+        static_cast<int32_t>(program->pieces.size()));
+    each_argument(
+        [&](size_t op, size_t i, const Argument& argument, int32_t segment) {
+          if (argument.type == type)
+            program->argument_at[op][i] = add(segment, false);
+        });
     program->pass_at.push_back(add(program->pass(type), false));
   }
   program->piece_splits.push_back(static_cast<int32_t>(program->pieces.size()));
-  each_argument([&](size_t op, size_t i, const Argument& argument, int32_t segment) {
-    if (argument.looked_up) program->lookup_at[op][i] = add(segment, true);
-  });
+  each_argument(
+      [&](size_t op, size_t i, const Argument& argument, int32_t segment) {
+        if (argument.looked_up) program->lookup_at[op][i] = add(segment, true);
+      });
 }
 
 }  // namespace
@@ -82,7 +86,8 @@ Program::Program(const std::vector<int32_t>& ints) {
     for (int32_t type : operation.results) segments.push_back({type, false});
   }
   first_pass = static_cast<int32_t>(segments.size());
-  for (int32_t type = 0; type < num_types; ++type) segments.push_back({type, false});
+  for (int32_t type = 0; type < num_types; ++type)
+    segments.push_back({type, false});
   first_source = static_cast<int32_t>(segments.size());
   for (int32_t type : reader.List()) segments.push_back({type, true});
   num_sources = static_cast<int32_t>(segments.size()) - first_source;

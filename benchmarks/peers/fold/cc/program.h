@@ -8,9 +8,9 @@
 
 namespace fold {
 
-// What a block does with its input. A value has a fixed number of ints: an object or a
-// result one, a sequence two (where it starts, and its length), a tuple those of its parts.
-// The numbers are those of program.py.
+// What a block does with its input. A value has a fixed number of ints: an
+// object or a result one, a sequence two (where it starts, and its length), a
+// tuple those of its parts. The numbers are those of program.py.
 enum class Kind : int32_t {
   kField,    // column: the object's field
   kItems,    // column of splits, column of values: the object's list
@@ -20,7 +20,8 @@ enum class Kind : int32_t {
   kOneOf,    // block of the key, then (key, block) pairs
   kMap,      // block of every item
   kFold,     // block of (state, item), for an input (state, sequence)
-  kScan,     // block of (item, state) to (item, state), for an input (sequence, state)
+  kScan,     // block of (item, state) to (item, state), for an input (sequence,
+             // state)
   kReduce,   // block of (left, right), block for an empty sequence
   kZip,      // widths of the items of all sequences
   kReverse,  // -
@@ -37,8 +38,8 @@ struct Block {
   std::vector<int32_t> parts;
 };
 
-// An argument of an operation; `looked_up` if the operation wants a row of a table, and the
-// result is the number of it.
+// An argument of an operation; `looked_up` if the operation wants a row of a
+// table, and the result is the number of it.
 struct Argument {
   int32_t type;
   bool looked_up;
@@ -50,16 +51,17 @@ struct Operation {
   int32_t first_segment;         // Of its results.
 };
 
-// Rows that are found together. At depth 0 the values of a type are those of its sources, one
-// segment after the other; at other depths the results of its operations, then the values
-// that pass through.
+// Rows that are found together. At depth 0 the values of a type are those of
+// its sources, one segment after the other; at other depths the results of its
+// operations, then the values that pass through.
 struct Segment {
   int32_t type;
   bool at_depth_0;
 };
 
-// A vector of wiring for every depth: the rows of the depth before that an argument takes, or
-// that pass through, or numbers of rows to look up. As long as its segment.
+// A vector of wiring for every depth: the rows of the depth before that an
+// argument takes, or that pass through, or numbers of rows to look up. As long
+// as its segment.
 struct Piece {
   int32_t segment;
   bool literal;
@@ -81,13 +83,14 @@ struct Program {
   std::vector<Segment> segments;
   int32_t first_pass = 0;    // Among segments.
   int32_t first_source = 0;  // Among segments.
-  // Type by type the arguments, operation by operation, then what passes through; in the end
-  // what is looked up.
+  // Type by type the arguments, operation by operation, then what passes
+  // through; in the end what is looked up.
   std::vector<Piece> pieces;
-  std::vector<int32_t> piece_splits;              // [num_types + 1]
-  std::vector<std::vector<int32_t>> argument_at;  // Piece, by operation and argument.
-  std::vector<std::vector<int32_t>> lookup_at;    // Piece, or -1.
-  std::vector<int32_t> pass_at;                   // Piece, by type.
+  std::vector<int32_t> piece_splits;  // [num_types + 1]
+  std::vector<std::vector<int32_t>>
+      argument_at;  // Piece, by operation and argument.
+  std::vector<std::vector<int32_t>> lookup_at;  // Piece, or -1.
+  std::vector<int32_t> pass_at;                 // Piece, by type.
 };
 
 }  // namespace fold

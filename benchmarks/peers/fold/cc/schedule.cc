@@ -9,7 +9,8 @@ namespace {
 // Where every value of a graph is found, at every depth that it is needed at.
 class Places {
  public:
-  Places(const Program& program, Graph* graph) : program_(program), graph_(*graph) {
+  Places(const Program& program, Graph* graph)
+      : program_(program), graph_(*graph) {
     FindLastDepths();
     PassThrough();
   }
@@ -17,7 +18,8 @@ class Places {
   Ref At(int32_t value, int32_t depth) const {
     const Graph::Value& found = graph_.values[value];
     if (depth == found.depth) return found.own;
-    return {program_.pass(found.type), ranks_[first_rank_[value] + depth - found.depth - 1]};
+    return {program_.pass(found.type),
+            ranks_[first_rank_[value] + depth - found.depth - 1]};
   }
 
   int32_t last(int32_t value) const { return last_[value]; }
@@ -58,7 +60,9 @@ class Places {
 }  // namespace
 
 Schedule::Schedule(const Program& program, Graph graph)
-    : depths(graph.depths), finished(program.num_types), outputs(program.tags.size()) {
+    : depths(graph.depths),
+      finished(program.num_types),
+      outputs(program.tags.size()) {
   const Places places(program, &graph);
   const int32_t num_pieces = static_cast<int32_t>(program.pieces.size());
   std::vector<int32_t> starts((depths + 1) * num_pieces);
@@ -81,16 +85,19 @@ Schedule::Schedule(const Program& program, Graph graph)
       row(call.depth, pieces[i], call.rank) = places.At(value, call.depth - 1);
       if (lookups[i] < 0) continue;
       const Ref own = graph.values[value].own;
-      const int32_t number = graph.literals[own.segment - program.first_source][own.rank];
+      const int32_t number =
+          graph.literals[own.segment - program.first_source][own.rank];
       row(call.depth, lookups[i], call.rank) = {kLiteral, number};
     }
   }
   for (size_t i = 0; i < graph.values.size(); ++i) {
     const Graph::Value& value = graph.values[i];
     const int32_t index = static_cast<int32_t>(i);
-    for (int32_t depth = value.depth + 1; depth <= places.last(index); ++depth) {
+    for (int32_t depth = value.depth + 1; depth <= places.last(index);
+         ++depth) {
       const int32_t rank = places.At(index, depth).rank;
-      row(depth, program.pass_at[value.type], rank) = places.At(index, depth - 1);
+      row(depth, program.pass_at[value.type], rank) =
+          places.At(index, depth - 1);
     }
   }
   std::vector<int32_t> finished_as(graph.values.size(), -1);

@@ -10,7 +10,8 @@ def block(w, units):
     """The root's state and its label."""
 
     def cell(left, right):
-        return tf.tanh(tf.concat([left, right], axis=1) @ w["kernel"] + w["bias"])
+        children = tf.concat([left, right], axis=1)
+        return tf.tanh(tf.nn.bias_add(children @ w["kernel"], w["bias"]))
 
     tree = td.ForwardDeclaration(td.TensorType((units,)))
     leaf = td.GetItem("token") >> td.BatchInput(w["embedding"])

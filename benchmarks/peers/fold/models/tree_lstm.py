@@ -18,7 +18,7 @@ def block(w, units):
     def inner_cell(left, right, label):
         (left, left_loss), (right, right_loss) = left, right
         state, h = cell.inner(left, right)
-        return state, left_loss + right_loss + cross_entropy(w, h, label)
+        return state, tf.add_n([left_loss, right_loss, cross_entropy(w, h, label)])
 
     label = ("label", td.Scalar())
     tree = td.ForwardDeclaration((td.TensorType((2 * units,)), td.TensorType()))
