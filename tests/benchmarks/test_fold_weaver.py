@@ -166,3 +166,22 @@ def test_rows_of_a_table_are_looked_up_by_who_takes_them():
 def test_examples_that_the_model_does_not_describe_are_named(fields, message, threads):
     with pytest.raises(ValueError, match=message):
         Model(sum_of_tree(), fields, threads).run([0, 1])
+
+
+def test_an_output_passes_through_to_the_last_depth_of_its_example():
+    model = Model(chain(3), {"number": np.array([5])})
+    assert model.rows([0])[NUMBER][:, -1].tolist() == [1, 1, 1]
+    assert [output.tolist() for output in model.run([0])] == [[5], [8]]
+
+
+def test_an_example_has_each_constant_of_the_model_once():
+    add = td.Function(lambda x, zero: x + zero)
+    block = td.GetItem("words") >> td.Map(
+        td.AllOf(td.GetItem("number") >> td.Scalar(), td.Zeros(NUMBER)) >> add
+    )
+    fields = {"number": np.array([4, 5]), "words": (np.array([0, 3]), np.array([0, 1, 1]))}
+    model = Model(block, fields)
+    _, sections = model.wiring([0])
+    # After the wiring, lengths and sizes of the only type: numbers, zeros, outputs.
+    assert sections[3:].tolist() == [3, 1, 3]
+    assert model.run([0])[0].tolist() == [4, 5, 5]
