@@ -69,3 +69,18 @@ def peer_per_vertex():
 def test_a_workload_that_is_not_stated_in_blocks_is_not_supported():
     with pytest.raises(peers.Unsupported, match="no model in blocks of tree_fc with vertices"):
         make("tree_fc", outputs="vertices")
+
+
+def test_the_fields_of_vertices_are_those_of_the_minibatch():
+    batch = workloads.make("tree_lstm", SETTINGS).minibatches[0]
+    _ = batch.is_leaf  # Cached by some minibatches only, so no field.
+    fields = fold.fields_of(batch)
+    assert set(fields) == {
+        *("root", "vertices", "token", "label", "inner", "children", "left", "right")
+    }
+    splits, children = fields["children"]
+    root = fields["root"][1]
+    below = [fields["left"][root], fields["right"][root]]
+    assert children[splits[root] : splits[root + 1]].tolist() == below
+    np.testing.assert_array_equal(fields["inner"], ~batch.is_leaf)
+    assert fields["vertices"][0].tolist() == batch.graph_splits.tolist()

@@ -5,3 +5,4 @@ section 2 for the batching, section 3 for the language of blocks.
 """
 
 from benchmarks.peers.fold.peer import Peer as Peer
+from benchmarks.peers.fold.peer import fields_of as fields_of

@@ -1,12 +1,4 @@
-"""Blocks that are made of blocks.
-
-    tree = ForwardDeclaration(state)
-    leaf = GetItem("token") >> Embedding(table) >> Function(leaf_cell)
-    inner = Record([("left", tree()), ("right", tree())]) >> Function(inner_cell)
-    tree.resolve_to(OneOf(GetItem("inner"), {0: leaf, 1: inner}))
-
-Objects are numbers, and their fields columns of numbers, so that examples need no Python.
-"""
+"""Blocks that are made of blocks: those that `td` collects, but for tensors and sequences."""
 
 import abc
 
