@@ -1,6 +1,6 @@
-"""The systems that are compared: one module for each, found by its file's name.
+"""The systems that are compared: one module or package for each, found by its name.
 
-A module defines `class Peer(Base)`. Only the process that runs a peer imports it.
+It defines `class Peer(Base)`. Only the process that runs a peer imports it.
 """
 
 import importlib
@@ -12,8 +12,10 @@ from benchmarks.peers._base import Unsupported as Unsupported
 
 def names() -> list[str]:
     """The names of all peers, ours first, whether what they need is installed or not."""
-    found = sorted(path.stem for path in pathlib.Path(__file__).parent.glob("[a-z]*.py"))
-    return sorted(found, key=lambda name: not name.startswith("cavs"))
+    folder = pathlib.Path(__file__).parent
+    modules = [path.stem for path in folder.glob("[a-z]*.py")]
+    packages = [path.parent.name for path in folder.glob("[a-z]*/__init__.py")]
+    return sorted(sorted(modules + packages), key=lambda name: not name.startswith("cavs"))
 
 
 def make(name: str, workload, threads: int, options: dict) -> Peer:

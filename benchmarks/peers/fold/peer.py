@@ -1,0 +1,106 @@
+"""TensorFlow Fold as a system that is compared."""
+
+import dataclasses
+import importlib
+import time
+
+import numpy as np
+import tensorflow as tf
+
+from benchmarks.peers import _base, _tensorflow
+from benchmarks.peers.fold.compiler import compile_block
+from benchmarks.peers.fold.loom import Loom
+from benchmarks.peers.fold.weaver import Weaver
+
+
+class Peer(_tensorflow.TensorFlowPeer):
+    """Dynamic batching; a step schedules its examples, merges them, and runs the loop.
+
+    Args:
+      outputs: "root", or "vertices": a loss for every vertex passes through to the last depth.
+      cached: Whether minibatches are scheduled once, before the steps.
+      schedulers: Threads that schedule.
+
+    Attributes:
+      program: What the model was compiled to.
+      schedules: Of all minibatches.
+    """
+
+    def __init__(self, workload, threads, outputs="root", cached=False, schedulers=1):
+        self._model = _model(workload.name, outputs)
+        self._schedulers = schedulers
+        self._cached = cached
+        self.construct_in_step = not cached
+        super().__init__(workload, threads)
+        self.version = f"dynamic batching of TensorFlow Fold anew, {self.version}"
+
+    def prepare(self):
+        batches = self.workload.minibatches
+        fields = [fields_of(batch) for batch in batches]
+        is_list = {name: isinstance(column, tuple) for name, column in fields[0].items()}
+        block = self._model.block(self.variables, self.workload.units)
+        self.program = compile_block(block, is_list)
+        self._loom = Loom(self.program)
+        self._weaver = Weaver(self.program, self._schedulers)
+        self._examples = [
+            (columns, np.arange(batch.num_graphs))
+            for columns, batch in zip(fields, batches, strict=True)
+        ]
+        self._schedule(0)  # What the first call loads is no part of scheduling.
+        start = time.perf_counter()
+        self.schedules = [self._schedule(index) for index in range(len(batches))]
+        self.construct_seconds = time.perf_counter() - start
+
+    def signature(self):
+        return [[tf.TensorSpec([None], tf.int32), tf.TensorSpec([None], tf.int32)]]
+
+    def first_inputs(self):
+        return self.next_inputs(0)
+
+    def next_inputs(self, index):
+        number = index % len(self._examples)
+        schedule = self.schedules[number] if self._cached else self._schedule(number)
+        return [tf.constant(part) for part in schedule]
+
+    def loss(self, inputs):
+        return self._model.loss(self.variables, *self._loom.run(*inputs))
+
+    def _schedule(self, number):
+        return self._weaver.merge([self._weaver.weave(*self._examples[number])])
+
+
+def fields_of(minibatch) -> dict:
+    """Columns for the weaver.
+
+    An example is its number, with the fields `root` and `vertices`. A vertex has every array of the
+    minibatch that has an item for each vertex, `inner` (whether it has children), `children`, and
+    if there are two slots for them `left` and `right`.
+    """
+    splits, children = minibatch.graph_splits, minibatch.children
+    exists = children >= 0
+    child_splits = np.concatenate([[0], np.cumsum(exists.sum(axis=1))])
+    arrays = {field.name: getattr(minibatch, field.name) for field in dataclasses.fields(minibatch)}
+    of_vertices = (minibatch.num_vertices,)
+    fields = {name: array for name, array in arrays.items() if np.shape(array) == of_vertices}
+    fields |= {
+        "root": splits[1:] - 1,
+        "vertices": (splits, np.arange(minibatch.num_vertices)),
+        "inner": exists.any(axis=1),
+        "children": (child_splits, children[exists]),
+    }
+    if children.shape[1] == 2:
+        fields |= {"left": children[:, 0], "right": children[:, 1]}
+    as_ints = {"dtype": np.int32, "copy": False}
+    return tf.nest.map_structure(lambda column: column.astype(**as_ints), fields)
+
+
+def _model(workload: str, outputs: str):
+    name = workload if outputs == "root" else f"{workload}_per_vertex"
+    try:
+        return importlib.import_module(f"benchmarks.peers.fold.models.{name}")
+    except ModuleNotFoundError as error:
+        if error.name != f"benchmarks.peers.fold.models.{name}":
+            raise
+        raise _base.Unsupported(
+            f"no model in blocks of {workload} with {outputs} as output"
+        ) from None

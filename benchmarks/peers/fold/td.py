@@ -1,0 +1,31 @@
+"""The language of blocks, after that of TensorFlow Fold: a model is a function of one example.
+
+    tree = td.ForwardDeclaration(state)
+    leaf = td.GetItem("token") >> td.Embedding(table) >> td.Function(leaf_cell)
+    inner = td.Record([("left", tree()), ("right", tree())]) >> td.Function(inner_cell)
+    tree.resolve_to(td.OneOf(td.GetItem("inner"), {0: leaf, 1: inner}))
+    model = tree()
+
+Objects are numbers, and their fields columns of numbers, so that no Python runs per example.
+"""
+
+from benchmarks.peers.fold.blocks import AllOf as AllOf
+from benchmarks.peers.fold.blocks import Block as Block
+from benchmarks.peers.fold.blocks import ForwardDeclaration as ForwardDeclaration
+from benchmarks.peers.fold.blocks import GetItem as GetItem
+from benchmarks.peers.fold.blocks import Identity as Identity
+from benchmarks.peers.fold.blocks import OneOf as OneOf
+from benchmarks.peers.fold.blocks import Record as Record
+from benchmarks.peers.fold.result_types import TensorType as TensorType
+from benchmarks.peers.fold.sequences import RNN as RNN
+from benchmarks.peers.fold.sequences import Fold as Fold
+from benchmarks.peers.fold.sequences import Map as Map
+from benchmarks.peers.fold.sequences import Reduce as Reduce
+from benchmarks.peers.fold.sequences import Reverse as Reverse
+from benchmarks.peers.fold.sequences import Zip as Zip
+from benchmarks.peers.fold.tensors import BatchInput as BatchInput
+from benchmarks.peers.fold.tensors import Embedding as Embedding
+from benchmarks.peers.fold.tensors import Function as Function
+from benchmarks.peers.fold.tensors import Metric as Metric
+from benchmarks.peers.fold.tensors import Scalar as Scalar
+from benchmarks.peers.fold.tensors import Zeros as Zeros

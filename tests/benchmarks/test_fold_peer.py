@@ -1,0 +1,86 @@
+"""TensorFlow Fold computes in every mode what the definition does, and pays where it should."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from benchmarks import checks, peers, workloads
+from benchmarks.peers import fold, fold_cached, fold_per_vertex
+
+SETTINGS = workloads.Settings(units=8, batch=3, leaves=8, steps=5, minibatches=2)
+MODES = [
+    *((name, "root", False) for name in ("fixed_lstm", "tree_fc", "tree_lstm", "var_lstm")),
+    *((name, "vertices", False) for name in ("tree_lstm", "var_lstm")),
+    ("tree_fc", "root", True),
+]
+
+
+@pytest.fixture(autouse=True)
+def threads_as_they_are(monkeypatch):
+    # They cannot change once TensorFlow runs, as it may in the process of the tests.
+    for name in ("set_intra_op_parallelism_threads", "set_inter_op_parallelism_threads"):
+        monkeypatch.setattr(tf.config.threading, name, lambda threads: None)
+
+
+def make(name, **options):
+    return fold.Peer(workloads.make(name, SETTINGS), threads=1, **options)
+
+
+@pytest.mark.parametrize(("name", "outputs", "cached"), MODES)
+def test_losses_and_gradients_are_those_of_the_definition(name, outputs, cached):
+    peer = make(name, outputs=outputs, cached=cached, schedulers=2)
+    gradients = peer.gradients()
+    losses = [peer.train(index) for index in range(3)]
+    assert checks.Checker(peer.workload, "training").complaint("fold", losses, gradients) is None
+    assert losses[2] < losses[0]
+
+
+def test_inference_changes_nothing():
+    peer = make("tree_lstm")
+    first = peer.infer(0)
+    assert peer.infer(2) == first
+    complaint = checks.Checker(peer.workload, "inference").complaint("fold", [first], {})
+    assert complaint is None
+
+
+def test_only_cached_schedules_are_not_paid_for_in_the_step():
+    peer, cached = make("tree_lstm"), make("tree_lstm", cached=True)
+    assert peer.construct_in_step and not cached.construct_in_step
+    assert peer.construct_seconds > 0 and cached.construct_seconds > 0
+    for made in (peer, cached):
+        made.schedules = [None, None]
+    assert np.isfinite(peer.train(0))
+    with pytest.raises(TypeError):
+        cached.train(0)
+
+
+def test_each_mode_is_a_peer():
+    assert {"fold", "fold_cached", "fold_per_vertex"} <= set(peers.names())
+    workload = workloads.make("var_lstm", SETTINGS)
+    assert not fold_cached.Peer(workload, 1).construct_in_step
+    one, many = (len(p.program.tags) for p in (make("tree_lstm"), peer_per_vertex()))
+    assert (one, many) == (1, 2)
+
+
+def peer_per_vertex():
+    return fold_per_vertex.Peer(workloads.make("tree_lstm", SETTINGS), 1)
+
+
+def test_a_workload_that_is_not_stated_in_blocks_is_not_supported():
+    with pytest.raises(peers.Unsupported, match="no model in blocks of tree_fc with vertices"):
+        make("tree_fc", outputs="vertices")
+
+
+def test_the_fields_of_vertices_are_those_of_the_minibatch():
+    batch = workloads.make("tree_lstm", SETTINGS).minibatches[0]
+    _ = batch.is_leaf  # Cached by some minibatches only, so no field.
+    fields = fold.fields_of(batch)
+    assert set(fields) == {
+        *("root", "vertices", "token", "label", "inner", "children", "left", "right")
+    }
+    splits, children = fields["children"]
+    root = fields["root"][1]
+    below = [fields["left"][root], fields["right"][root]]
+    assert children[splits[root] : splits[root + 1]].tolist() == below
+    np.testing.assert_array_equal(fields["inner"], ~batch.is_leaf)
+    assert fields["vertices"][0].tolist() == batch.graph_splits.tolist()
