@@ -90,22 +90,27 @@ def _is_string(node) -> bool:
 
 # By system, what states a workload. Who takes the cell from the workload has its lines too.
 _SEQUENCES = ("fixed_lstm", "var_lstm")
+_TREES = ("tree_fc", "tree_lstm")
+_OF_LAYERS = {"bilstm_tagger": "Tagger", "encoder_decoder": "EncoderDecoder"}
 _CELLS = ("Workload.project", "Workload.leaf", "Workload.inner")
 _LSTM_CELL = Part("workloads/_lstm.py", tuple(n.replace("Workload", "LSTM") for n in _CELLS))
 _LEVELS = Part("peers/_levels.py", ("Levels", "plan"))
 _STEPS = Part("peers/_levels.py", ("Steps", "steps"))
+_ANY_LEVELS = Part("peers/_graphs.py")
+_VERTEX_BY_VERTEX = ("Peer.inputs_of", "Peer.loss", "Peer._states", "Peer._vertex")
 _PADDING = Part("peers/_sequences.py", ("padded",))
 
 
 def _cell(workload: str) -> Part:
     if workload in _SEQUENCES:
         return _LSTM_CELL
-    return Part(f"workloads/{workload}.py", _CELLS)
+    names = _CELLS if workload in _TREES else ("Workload.given", "Workload.vertex")
+    return Part(f"workloads/{workload}.py", names)
 
 
 def _cavs(workload):
-    names = {"fixed_lstm": "LSTM", "var_lstm": "LSTM", "tree_fc": "TreeFC", "tree_lstm": "TreeLSTM"}
-    return [Part("peers/cavs.py", (names[workload],))] if workload in names else None
+    name = "lstm" if workload in _SEQUENCES else workload
+    return [Part(f"peers/_cavs/{name}.py", () if workload in _OF_LAYERS else ("Model",))]
 
 
 def _fold(workload):
@@ -121,15 +126,21 @@ def _fold_model(workload: str) -> Part:
 
 
 def _keras(workload):
+    if workload in _OF_LAYERS:
+        return [_PADDING, Part("peers/_keras_sequences.py", (_OF_LAYERS[workload],))]
     if workload in _SEQUENCES:
         return [_PADDING] if workload == "var_lstm" else None  # The rest is a layer of Keras.
-    return [*_tf_trees(workload), Part("peers/keras.py", ("TreeLayer",))]
+    if workload in _TREES:
+        return [*_tf_trees(workload), Part("peers/keras.py", ("TreeLayer",))]
+    return None
 
 
 def _tf_while(workload):
-    if workload not in _SEQUENCES:
+    if workload in _SEQUENCES:
+        return [_cell(workload), _PADDING, Part("peers/tf_while.py", ("Peer._sequences",))]
+    if workload in _TREES:
         return _tf_trees(workload)
-    return [_cell(workload), _PADDING, Part("peers/tf_while.py", ("Peer._sequences",))]
+    return [_cell(workload), _ANY_LEVELS, Part("peers/_tf_graphs.py")]
 
 
 def _tf_trees(workload):
@@ -137,19 +148,24 @@ def _tf_trees(workload):
 
 
 def _tf_unbatched(workload):
-    return [_cell(workload), Part("peers/tf_unbatched.py", ("Peer.inputs_of", "Peer.loss"))]
+    return [_cell(workload), Part("peers/tf_unbatched.py", _VERTEX_BY_VERTEX)]
 
 
 def _torch(workload):
     if workload in _SEQUENCES:
-        return [_STEPS, Part("peers/torch.py", ("_Sequences.plan", "_Sequences.run"))]
-    return [_cell(workload), _LEVELS, Part("peers/torch.py", ("_Trees",))]
+        return [_STEPS, Part("peers/_torch_sequences.py", ("Sequences.plan", "Sequences.run"))]
+    if workload in _OF_LAYERS:
+        return [_STEPS, Part("peers/_torch_sequences.py", (_OF_LAYERS[workload], "_packed"))]
+    if workload in _TREES:
+        return [_cell(workload), _LEVELS, Part("peers/torch.py", ("_Trees",))]
+    return [_cell(workload), _ANY_LEVELS, Part("peers/_torch_graphs.py")]
 
 
 def _torch_by_hand(workload):
-    plan = _STEPS if workload in _SEQUENCES else _LEVELS
-    name = "lstm" if workload in _SEQUENCES else workload
-    return [plan, Part(f"peers/_by_hand/{name}.py")]
+    if workload in _SEQUENCES:
+        return [_STEPS, Part("peers/_by_hand/lstm.py")]
+    plan = _LEVELS if workload in _TREES else _ANY_LEVELS
+    return [plan, Part(f"peers/_by_hand/{workload}.py")]
 
 
 _SOURCES = {

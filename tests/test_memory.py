@@ -47,7 +47,7 @@ def test_inference_keeps_the_state_and_no_more_than_two_tasks():
     row = 12 * 32 * 4  # At most, of one vertex: gates, sums and copies.
     for lengths in ([1000], [1000] * 2, [500, 400, 30]):
         need = cavs.predict_memory(cell, cavs.GraphBatch.chain(lengths)).inference
-        assert need.state == sum(lengths) * 64 * 4
+        assert need.state == (1 + sum(lengths)) * 64 * 4
         assert need.tape == 0
         assert need.temporaries < 2 * len(lengths) * row + 4096
 

@@ -225,6 +225,7 @@ REGISTER_OP("CavsMemory")
     .Attr("merge: bool = true")
     .Attr("fuse: bool = true")
     .Attr("skip_zeros: bool = true")
+    .Attr("views: bool = true")
     .Attr("streams: int = 1")
     .SetShapeFn([](InferenceContext* c) {
       c->set_output(0, c->Vector(4));
