@@ -32,6 +32,9 @@ class Peer(_tensorflow.TensorFlowPeer):
         examples = self.workload.examples
         self.dataset = self._module.batches(examples, self.workload.settings.batch)
         self._steps = None
+        # As Keras's fit() does it: TensorFlow takes the minibatch, not Python.
+        self._train_next = tf.function(lambda steps: self._train_step(next(steps)))
+        self._loss_of_next = tf.function(lambda steps: self.loss(next(steps)))
         self._some_have_no_label = bool(tf.reduce_any(self.first_inputs()["label"] < 0))
         self.construct_seconds = self._time_schedules()
 
@@ -41,11 +44,17 @@ class Peer(_tensorflow.TensorFlowPeer):
     def first_inputs(self):
         return next(iter(self.dataset))
 
-    def next_inputs(self, index):
+    def train(self, index):
+        return float(self._train_next(self._steps_from(index)))
+
+    def infer(self, index):
+        return float(self._loss_of_next(self._steps_from(index)))
+
+    def _steps_from(self, index):
         # Steps come in order, as does what the pipeline has ready.
         if index == 0 or self._steps is None:
             self._steps = iter(self.dataset)
-        return next(self._steps)
+        return self._steps
 
     def loss(self, inputs):
         return self.loss_of(inputs, self.run(inputs))

@@ -36,6 +36,7 @@ class Team : public Workers {
   Team& operator=(const Team&) = delete;
 
   int count() const override { return count_; }
+  void Prepare() override { CallHelpers(count_ - 1); }
   void Run(int parts, const std::function<void(int)>& part) override;
 
  private:

@@ -18,6 +18,9 @@ class Workers {
   // kernel may derive its split from it and stay bitwise reproducible.
   virtual int count() const = 0;
 
+  // Work will come soon: whoever needs time to begin may begin now.
+  virtual void Prepare() {}
+
   // Calls part(0), ..., part(parts - 1), in any order and possibly at the same
   // time, and returns when all have returned. `part` must not throw.
   virtual void Run(int parts, const std::function<void(int)>& part) = 0;

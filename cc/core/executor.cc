@@ -112,6 +112,22 @@ bool Fits(const MemoryNeed& need, const Environment& environment) {
          total - waiting <= environment.available_memory();
 }
 
+// A thread that sleeps takes about this long to come.
+constexpr double kNanosToWake = 100000;
+
+// Only for work that those who are called will still see.
+void CallWorkers(const Model& model, const std::vector<TypeRows>& rows,
+                 const Environment& environment) {
+  if (environment.workers == nullptr) return;
+  double nanos = 0;
+  for (size_t type = 0; type < rows.size(); ++type) {
+    for (const StagePlan& plan : model.programs[type].plans) {
+      nanos += plan.nanos_per_row * rows[type].size();
+    }
+  }
+  if (nanos > 5 * kNanosToWake) environment.workers->Prepare();
+}
+
 // Takes all memory before anything is computed; that of the state is `state`.
 Status StartRuns(const Model& model, const MemoryNeed& need,
                  const Environment& environment, std::vector<ProgramRun>* runs,
@@ -195,6 +211,7 @@ Status RunForward(const Model& model, const ForwardArguments& arguments,
   const ScheduleView& schedule = arguments.schedule;
   const int num_types = static_cast<int>(model.programs.size());
   std::vector<TypeRows> rows = RowsByType(schedule, num_types);
+  CallWorkers(model, rows, environment);
   std::vector<Externals> externals = MakeExternals(model, schedule);
   for (int type = 0; type < num_types; ++type) {
     externals[type].inputs = arguments.pulls;
@@ -239,6 +256,7 @@ Status RunBackward(const Model& derivative, const Tape& tape,
     return InvalidArgument("tape: got that of a model of ", tape.saved.size(),
                            " vertex types but expected ", num_types, ".");
   }
+  CallWorkers(derivative, tape.rows, environment);
   const std::vector<int32_t> writes =
       CountWrites(derivative, tape.rows, schedule.num_vertices());
   std::vector<Externals> externals = MakeExternals(derivative, schedule);

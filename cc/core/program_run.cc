@@ -10,8 +10,11 @@
 namespace cavs {
 namespace {
 
-// A packed weight must serve this many rows to be worth the pass over it.
+// A packed weight must serve this many rows to be worth the pass over it; and
+// if it is read by rows, so many at a time that the product would not read it
+// where it is.
 constexpr int64_t kRowsToPack = 16;
+constexpr int64_t kRowsAtATimeToPack = 7;
 
 // "[3, 2]".
 std::string ShapeText(const std::vector<int64_t>& shape) {
@@ -111,6 +114,10 @@ size_t ProgramRun::PlanPacking() {
   for (size_t i = 0; i < program_.nodes.size(); ++i) {
     const Node& node = program_.nodes[i];
     if (node.kind != NodeKind::kMatMul || rows_.size() < kRowsToPack) continue;
+    if (node.stage == Stage::kCritical && !node.transpose &&
+        rows_.size() < kRowsAtATimeToPack * rows_.num_tasks()) {
+      continue;
+    }
     const auto [packed, is_new] = packed_.emplace(PackingKey(node), Packed());
     packed_of_[i] = &packed->second;
     if (!is_new) continue;

@@ -30,6 +30,7 @@ TypeRows::TypeRows(const ScheduleView& schedule, int type, int num_types)
     const int32_t begin = schedule.task_splits[t];
     const int32_t end = schedule.task_splits[t + 1];
     largest_task_ = std::max<int64_t>(largest_task_, end - begin);
+    num_tasks_ += end > begin ? 1 : 0;
     count += end - begin;
     if (whole_) continue;
     for (int32_t row = begin; row < end; ++row) own_state_row_.push_back(row);

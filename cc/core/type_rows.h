@@ -21,6 +21,8 @@ class TypeRows {
 
   int64_t size() const { return vertex_.size(); }
   int64_t largest_task() const { return largest_task_; }
+  // Those that have rows.
+  int64_t num_tasks() const { return num_tasks_; }
 
   // First row of task t, which must be of this type.
   int64_t first_row(int64_t task) const { return first_row_[task]; }
@@ -47,7 +49,7 @@ class TypeRows {
 
  private:
   bool whole_;
-  int64_t largest_task_ = 0;
+  int64_t largest_task_ = 0, num_tasks_ = 0;
   std::vector<int64_t> first_row_;  // One per task; of any type.
   std::vector<bool> childless_;     // Likewise.
   Span<int32_t> vertex_, state_row_, child_row_;
