@@ -13,7 +13,10 @@
 namespace cavs {
 namespace {
 
+// About 50 us.
 constexpr int kSpinsBeforeYield = 1000;
+// A few milliseconds: a thread that sleeps takes long to come again.
+constexpr int kMostIdleSpins = 10000;
 constexpr int kMaxChunks = 32;
 
 void Pause() {
@@ -69,7 +72,8 @@ struct Team::Shared {
   }
 
   void Help(int worker) {
-    for (int idle = 0; !over.load(std::memory_order_relaxed); ++idle) {
+    for (int idle = 0; idle < kMostIdleSpins; ++idle) {
+      if (over.load(std::memory_order_relaxed)) break;
       if (Work(worker)) {
         idle = 0;
       } else if (idle < kSpinsBeforeYield) {

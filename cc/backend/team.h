@@ -12,7 +12,8 @@ namespace cavs {
 // Threads borrowed from a pool for the length of one computation, which runs
 // thousands of kernels of a few microseconds each: waking a parked thread takes
 // longer than most of them. A helper that finds nothing to do for a while lets
-// other threads have its processor, but stays until the computation is over.
+// other threads have its processor, and after a few milliseconds goes back to
+// its pool; it is called again when there is work.
 //
 // The caller never waits for a helper that has not come: it computes what no
 // one has taken. A worker takes the parts from its own share first, so that

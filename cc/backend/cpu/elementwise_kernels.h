@@ -88,6 +88,12 @@ CAVS_INLINE void ElementwiseRow(const T* x, const T* y, T* out, int64_t n) {
 template <Elementwise kOp, typename T, Form kForm>
 void ElementwiseTile(TileRowsOf<const T> x, TileRowsOf<const T> y,
                      TileRowsOf<T> out, int64_t rows, int64_t n) {
+  // Rows that follow one another are one long row.
+  if (kForm == kVectorVector && x.pitch == n && out.pitch == n &&
+      (!IsBinary(kOp) || y.pitch == n)) {
+    n *= rows;
+    rows = 1;
+  }
   for (int64_t i = 0; i < rows; ++i) {
     ElementwiseRow<kOp, T, kForm>(x.data + i * x.pitch, y.data + i * y.pitch,
                                   out.data + i * out.pitch, n);
