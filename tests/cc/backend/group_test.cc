@@ -234,7 +234,8 @@ TEST_P(GroupTest, WhatIsReadMayHaveAnIndex) {
         ElementwiseGroup group;
         group.num_operands = 3;
         group.num_scratch = 1;
-        group.steps = {{E::kMul, 0, 1, 3}, {E::kSub, 3, 0, 2}};
+        group.steps.push_back({E::kMul, 0, 1, 3});
+        group.steps.push_back({E::kSub, 3, 0, 2});
         // Row 1 is called row 0, so that there is a row before it.
         GroupOperand operands[] = {
             {&x.at(0, 0), x.block().pitch, false, index.data()},
