@@ -77,13 +77,15 @@ def predict_memory(model, graphs, inputs=None) -> MemoryPrediction:
     Returns:
       A `MemoryPrediction`.
 
+    The state of four vertices, after 64 bytes of zeros for children that are not there:
+
     >>> import tensorflow as tf
     >>> import cavs_tf as cavs
     >>> @cavs.vertex_function(state_size=2, arity=1)
     ... def cell(v):
     ...     v.scatter(tf.tanh(v.pull() + v.gather(0)))
     >>> predict_memory(cell, cavs.GraphBatch.chain([3, 1]), tf.ones([4, 2])).inference.state
-    32
+    96
     """
     functions = functions_of(model, graphs, inputs)
     schedule = model.schedule_of(graphs)
