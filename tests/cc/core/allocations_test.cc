@@ -25,10 +25,14 @@ void* Allocate(std::size_t bytes, std::size_t alignment) {
 
 }  // namespace
 
-// Not inlined, so that the compiler sees no mismatched pair.
 // Not inlined, or the compiler sees free() of what operator new returned.
 [[gnu::noinline]] void* operator new(std::size_t bytes) {
   return Allocate(bytes, 16);
+}
+[[gnu::noinline]] void* operator new(std::size_t bytes,
+                                     const std::nothrow_t&) noexcept {
+  ++num_allocations;
+  return std::malloc(bytes);
 }
 [[gnu::noinline]] void* operator new(std::size_t bytes,
                                      std::align_val_t alignment) {
