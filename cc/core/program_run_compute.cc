@@ -33,7 +33,6 @@ void ForRanges(int64_t columns, const Share& share, const Fn& fn) {
 void ProgramRun::Compute(const Node& node, const Place& at, const Share& share,
                          const Backend& backend) {
   if (at.childless && node.only_for_children) return;
-  if (!node.outputs.empty() && symbol(node.outputs[0]).viewed) return;
   const TraceScope scope(env_.tracer, node.stage, [&] { return node.label; });
   if (node.kind == NodeKind::kMatMul) {
     return ComputeProduct(node, at, share, backend);
