@@ -76,7 +76,7 @@ def test_the_fields_of_vertices_are_those_of_the_minibatch():
     _ = batch.is_leaf  # Cached by some minibatches only, so no field.
     fields = fold.fields_of(batch)
     assert set(fields) == {
-        *("root", "vertices", "token", "label", "inner", "children", "left", "right")
+        *("root", "vertices", "token", "label", "kind", "inner", "children", "left", "right")
     }
     splits, children = fields["children"]
     root = fields["root"][1]
