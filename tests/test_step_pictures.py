@@ -53,7 +53,7 @@ def test_profile_holds_stages_tasks_and_operators_by_name():
     assert names["eager: 21 rows of TreeLSTMCell.vertex"] == "eager"
     assert names["task 0: 12 rows of TreeLSTMCell.vertex"] == "critical"
     assert names["task 2: 3 rows of TreeLSTMCell.vertex"] == "critical"
-    assert names["gather(1)"] == "critical"
+    assert names["scatter(0)"] == "critical"
     assert names["push(0)"] == "lazy"
     assert any(name.startswith("group of ") for name in names)
     backward = [span.name for span in panels["backward"] if span.name.startswith("task ")]

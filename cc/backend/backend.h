@@ -69,12 +69,34 @@ enum class Elementwise : uint8_t {
 
 constexpr bool IsBinary(Elementwise op) { return op >= Elementwise::kAdd; }
 
+// Can a step of a group go on with `then` from what `op` gives, without a pass
+// over it? As the second operand if `then` has two.
+constexpr bool CanPair(Elementwise op, Elementwise then) {
+  if (op != Elementwise::kAdd && op != Elementwise::kMul) return false;
+  switch (then) {
+    case Elementwise::kSigmoid:
+    case Elementwise::kTanh:
+    case Elementwise::kRelu:
+    case Elementwise::kAdd:
+    case Elementwise::kMul:
+    case Elementwise::kSigmoidGrad:
+    case Elementwise::kTanhGrad:
+      return true;
+    default:
+      return false;
+  }
+}
+
 // Several elementwise operators as one. Values are numbered: first those in
 // memory, then those that live in a tile of scratch only.
 struct ElementwiseGroup {
+  // out = op(x, y); of a pair, out = then(op(x, y)) or then(z, op(x, y)), where
+  // no operand is a `column`.
   struct Step {
     Elementwise op;
     int16_t x, y, out;  // Values; y is x for operators of one operand.
+    Elementwise then = Elementwise::kIdentity;  // No pair.
+    int16_t z = 0;
   };
   std::vector<Step> steps;
   int num_operands = 0;  // Values in memory.

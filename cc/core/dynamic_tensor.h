@@ -19,6 +19,7 @@ class DynamicTensor {
   enum class Span : uint8_t {
     kStep,   // Of the whole minibatch.
     kChunk,  // Of a chunk (see chunks.h).
+    kPiece,  // Of a piece of what an eager or lazy stage runs over.
     kTask,   // Of a task.
     kState,  // Of the state of the whole minibatch, of which it is a part.
   };

@@ -41,29 +41,51 @@ int64_t LargestTask(const ScheduleView& schedule) {
   return largest;
 }
 
+// As many rows as eager operators may write, or lazy ones read, before half of
+// the cache is full of them.
+int64_t RowsInCache(const Model& model, const Environment& environment) {
+  int64_t bytes_per_row = 1;
+  for (const Program& program : model.programs) {
+    int64_t bytes = 0;
+    for (const Symbol& symbol : program.symbols) {
+      if (symbol.kind == SymbolKind::kRows && symbol.parent < 0 &&
+          symbol.stored && symbol.lifetime != Lifetime::kTask) {
+        bytes += ByteCount(1, symbol.columns(), symbol.dtype);
+      }
+    }
+    bytes_per_row = std::max(bytes_per_row, bytes);
+  }
+  return std::max<int64_t>(environment.fewest_rows,
+                           environment.cache_bytes / 2 / bytes_per_row);
+}
+
 // Enough chunks for one stream to be ahead of the other.
 constexpr int64_t kChunksInStreams = 8;
 
 int64_t RowsPerChunk(const ScheduleView& schedule,
-                     const Environment& environment, bool has_tape) {
+                     const Environment& environment, bool has_tape,
+                     int64_t rows_in_cache) {
   if (environment.engine != nullptr) {
     return std::max<int64_t>(1, schedule.num_vertices() / kChunksInStreams);
   }
   // Without a tape, what a chunk needs is forgotten after it.
-  return has_tape ? 0 : LargestTask(schedule);
+  return has_tape ? rows_in_cache
+                  : std::min(rows_in_cache, LargestTask(schedule));
 }
 
 // The chunks of a schedule; tells the programs what they have to know of them.
-std::vector<Chunk> PlanChunks(const ScheduleView& schedule,
+std::vector<Chunk> PlanChunks(const Model& model, const ScheduleView& schedule,
                               const std::vector<TypeRows>& rows,
                               const Environment& environment, bool has_tape,
                               std::vector<Externals>* externals) {
-  const std::vector<Chunk> chunks =
-      MakeChunks(schedule, RowsPerChunk(schedule, environment, has_tape));
+  const int64_t rows_in_cache = RowsInCache(model, environment);
+  const std::vector<Chunk> chunks = MakeChunks(
+      schedule, RowsPerChunk(schedule, environment, has_tape, rows_in_cache));
   for (size_t type = 0; type < rows.size(); ++type) {
     Externals& own = (*externals)[type];
     own.state_is_adjacent = true;
     own.largest_chunk = 0;
+    own.largest_piece = rows_in_cache;
     for (const Chunk& chunk : chunks) {
       const auto [first, count, childless] = RowsOf(rows[type], chunk);
       own.largest_chunk = std::max(own.largest_chunk, count);
@@ -223,7 +245,7 @@ Status RunForward(const Model& model, const ForwardArguments& arguments,
         CheckCaptures(model.programs[type], externals[type].captures));
   }
   const std::vector<Chunk> chunks =
-      PlanChunks(schedule, rows, environment, has_tape, &externals);
+      PlanChunks(model, schedule, rows, environment, has_tape, &externals);
   MemoryNeed need;
   std::vector<ProgramRun> runs =
       MakeRuns(model, rows, environment, std::move(externals), &need);
@@ -272,8 +294,9 @@ Status RunBackward(const Model& derivative, const Tape& tape,
     CAVS_RETURN_IF_ERROR(CheckSaved(program, tape.saved[type]));
     CAVS_RETURN_IF_ERROR(CheckResults(program, arguments.capture_grads[type]));
   }
-  const std::vector<Chunk> chunks = PlanChunks(schedule, tape.rows, environment,
-                                               /*has_tape=*/true, &externals);
+  const std::vector<Chunk> chunks =
+      PlanChunks(derivative, schedule, tape.rows, environment,
+                 /*has_tape=*/true, &externals);
   MemoryNeed need;
   std::vector<ProgramRun> runs =
       MakeRuns(derivative, tape.rows, environment, std::move(externals), &need);
@@ -297,7 +320,7 @@ MemoryNeed PredictMemory(const Model& model, const ScheduleView& schedule,
   for (size_t type = 0; pass == Pass::kBackward && type < rows.size(); ++type) {
     externals[type].results.resize(model.programs[type].results.size());
   }
-  PlanChunks(schedule, rows, environment, has_tape, &externals);
+  PlanChunks(model, schedule, rows, environment, has_tape, &externals);
   MemoryNeed need;
   MakeRuns(model, rows, environment, std::move(externals), &need);
   return need;

@@ -28,6 +28,7 @@ std::string ProductLabel(const Node& node) {
 
 // Every operator once, in the order in which they first occur.
 std::string GroupLabel(const Node& node) {
+  if (node.members.size() == 1) return node.members[0].op;
   std::vector<std::pair<std::string, int>> counts;
   for (const Node& member : node.members) {
     size_t i = 0;

@@ -1,5 +1,7 @@
 #include "cc/core/memory_need.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <fstream>
@@ -77,6 +79,14 @@ Status DoesNotFit(const MemoryNeed& need) {
 
 size_t AvailableMemory() {
   return std::min(AvailableInSystem(), AvailableInContainer());
+}
+
+size_t CacheBytes() {
+#if defined(_SC_LEVEL2_CACHE_SIZE)
+  const long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);  // NOLINT: its type.
+  if (bytes > 0) return bytes;
+#endif
+  return size_t{1} << 20;
 }
 
 }  // namespace cavs

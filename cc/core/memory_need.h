@@ -32,6 +32,10 @@ Status DoesNotFit(const MemoryNeed& need);
 // SIZE_MAX where that cannot be found out.
 size_t AvailableMemory();
 
+// Of the cache that a processor has to itself; 1 MiB where that cannot be found
+// out.
+size_t CacheBytes();
+
 }  // namespace cavs
 
 #endif  // CAVS_CC_CORE_MEMORY_NEED_H_

@@ -23,6 +23,11 @@ enum class SymbolKind : uint8_t {
                // tensors, say): one value per task, never split or joined.
 };
 
+// When the rows of a symbol that is not on the tape are forgotten: when the
+// next chunk begins (see chunks.h), the next piece of the rows that an eager or
+// lazy stage runs over, or the next task.
+enum class Lifetime : uint8_t { kChunk, kPiece, kTask };
+
 // Where the value of a symbol that no node computes comes from.
 enum class SymbolSource : uint8_t { kNode, kCapture, kConstant, kSaved };
 
@@ -41,8 +46,7 @@ struct Symbol {
   int parent = -1;
   int64_t offset = 0;
 
-  // The rows of one task are forgotten when the next begins (on roots).
-  bool reused = false;
+  Lifetime lifetime = Lifetime::kChunk;  // On roots.
   // Does any node read or write it in memory, or a piece of it (on roots)? Not
   // so if it lives in the scratch of a group, or if no one computes it any
   // more.

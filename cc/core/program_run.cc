@@ -34,11 +34,31 @@ ProgramRun::ProgramRun(const Program& program, const TypeRows& rows,
       values_(program.symbols.size()),
       packed_of_(program.nodes.size(), nullptr) {}
 
+DynamicTensor::Span ProgramRun::SpanOf(int id, bool kept) const {
+  using Span = DynamicTensor::Span;
+  const Symbol& s = symbol(id);
+  if (kept || s.source == SymbolSource::kSaved) return Span::kStep;
+  if (s.lifetime == Lifetime::kTask) return Span::kTask;
+  if (s.lifetime == Lifetime::kPiece && ext_.largest_piece >= 0) {
+    return Span::kPiece;
+  }
+  return ext_.largest_chunk < 0 ? Span::kStep : Span::kChunk;
+}
+
 int64_t ProgramRun::RowsToStore(int id, bool kept) const {
   if (symbol(id).kind == SymbolKind::kReduced) return 1;
-  if (symbol(id).source == SymbolSource::kSaved) return rows_.size();
-  if (symbol(id).reused) return rows_.largest_task();
-  return kept || ext_.largest_chunk < 0 ? rows_.size() : ext_.largest_chunk;
+  switch (SpanOf(id, kept)) {
+    case DynamicTensor::Span::kTask:
+      return rows_.largest_task();
+    case DynamicTensor::Span::kPiece:
+      return std::min(ext_.largest_piece, ext_.largest_chunk < 0
+                                              ? rows_.size()
+                                              : ext_.largest_chunk);
+    case DynamicTensor::Span::kChunk:
+      return ext_.largest_chunk;
+    default:
+      return rows_.size();
+  }
 }
 
 bool ProgramRun::IsCopied(int id) const {
@@ -160,13 +180,9 @@ bool ProgramRun::BindStored(bool kept, size_t bytes,
     if (on_tape_[id] != kept || !IsStored(id)) continue;
     void* data = arena.Take(BytesToStore(id, kept));
     if (s.kind == SymbolKind::kRows) {
-      const auto span =
-          s.reused ? DynamicTensor::Span::kTask
-          : kept || ext_.largest_chunk < 0 || s.source == SymbolSource::kSaved
-              ? DynamicTensor::Span::kStep
-              : DynamicTensor::Span::kChunk;
-      values_[id].rows = DynamicTensor(s.dtype, data, RowsToStore(id, kept),
-                                       s.columns(), s.columns(), span);
+      values_[id].rows =
+          DynamicTensor(s.dtype, data, RowsToStore(id, kept), s.columns(),
+                        s.columns(), SpanOf(id, kept));
     } else {
       values_[id].dense.dtype = s.dtype;
       values_[id].dense.shape = s.shape;
@@ -262,6 +278,8 @@ Block ProgramRun::Rows(int id, const Place& at) const {
       return rows.View(at.first, at.count);
     case DynamicTensor::Span::kChunk:
       return rows.View(at.first - at.first_of_chunk, at.count);
+    case DynamicTensor::Span::kPiece:
+      return rows.View(at.first - at.first_of_piece, at.count);
     case DynamicTensor::Span::kTask:
       return rows.View(at.first - at.first_of_task, at.count);
     case DynamicTensor::Span::kState:

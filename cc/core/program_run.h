@@ -33,6 +33,11 @@ struct Environment {
   const Backend* serial = nullptr;
   // Work that takes one worker no longer than this is not shared out.
   double nanos_to_share = 4000;
+  // Eager and lazy stages run over as many rows at a time as fit into half of
+  // the cache that a worker has to itself; but fewer than this would not pay
+  // for reading and writing the sums that they add to.
+  size_t cache_bytes = 1 << 20;
+  int64_t fewest_rows = 256;
   // With two streams: to run eager and lazy operators beside the critical ones.
   // Null: one after the other.
   engine::Engine* engine = nullptr;
@@ -69,6 +74,8 @@ struct Externals {
   // to its gradient is all there is.
   bool gathered_once = false;
   int64_t largest_chunk = -1;  // Rows of the program; -1: all.
+  // Eager and lazy stages run over at most so many rows at a time; -1: all.
+  int64_t largest_piece = -1;
   std::vector<Block> inputs;   // Pulls; derivative: gradients of pushes.
   std::vector<Block> outputs;  // Pushes; derivative: gradients of pulls.
   std::vector<TensorRef> captures;
@@ -123,7 +130,7 @@ class ProgramRun {
   // are stored for one chunk or task at a time.
   struct Place {
     int64_t first, count;
-    int64_t task, first_of_task, first_of_chunk;
+    int64_t task, first_of_task, first_of_piece, first_of_chunk;
     int64_t childless_end;  // Rows of the chunk before it have no children.
     bool childless;         // A task in which no row has a child.
 
@@ -151,6 +158,7 @@ class ProgramRun {
 
   // What a stage, or one task of it, is called in a trace.
   std::string Title(Stage stage, const Place& at) const;
+  // Of a chunk, piece by piece.
   Status RunRows(Stage stage, const ChunkRows& chunk);
   Status RunStage(Stage stage, const Place& at);
   Status RunWhole(const Phase& phase, const Place& at);
@@ -183,6 +191,7 @@ class ProgramRun {
   bool IsZeroWithoutChildren(int symbol) const;
   // Where a row-free value, or a piece of one, begins.
   char* Dense(int symbol) const;
+  DynamicTensor::Span SpanOf(int symbol, bool kept) const;
   int64_t RowsToStore(int symbol, bool kept) const;
   // Does the run take memory for it? (Else it is given, a view, or has none.)
   bool IsStored(int symbol) const;

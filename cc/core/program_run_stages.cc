@@ -15,14 +15,21 @@ int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 }  // namespace
 
-// All rows of the chunk at once; opaque values never get here.
+// Opaque values never get here.
 Status ProgramRun::RunRows(Stage stage, const ChunkRows& chunk) {
-  if (chunk.count == 0) return Status();
+  if (program_.plans[static_cast<int>(stage)].by_rows.empty()) return Status();
+  const int64_t largest =
+      ext_.largest_piece < 0 ? chunk.count : ext_.largest_piece;
+  const int64_t pieces = chunk.count == 0 ? 0 : CeilDiv(chunk.count, largest);
   Place at = Place();
-  at.first = at.first_of_task = at.first_of_chunk = chunk.first;
-  at.count = chunk.count;
+  at.first_of_task = at.first_of_chunk = chunk.first;
   at.childless_end = chunk.first + chunk.childless;
-  return RunStage(stage, at);
+  for (int64_t i = 0; i < pieces; ++i) {
+    at.first = at.first_of_piece = chunk.first + chunk.count * i / pieces;
+    at.count = chunk.first + chunk.count * (i + 1) / pieces - at.first;
+    CAVS_RETURN_IF_ERROR(RunStage(stage, at));
+  }
+  return Status();
 }
 
 Status ProgramRun::RunTask(const ChunkRows& chunk, int64_t task, int64_t first,

@@ -19,7 +19,7 @@ using ::tensorflow::TensorShape;
 
 struct RowBytes {
   int64_t tape = 0;         // Of every result that has rows.
-  int64_t temporaries = 0;  // Of what is stored for longer than a task.
+  int64_t temporaries = 0;  // At most: of what is stored for a chunk.
 };
 
 RowBytes BytesPerRow(const Program& program) {
@@ -37,7 +37,7 @@ RowBytes BytesPerRow(const Program& program) {
     if (on_tape[id]) {
       bytes.tape += size;
     } else if (symbol.source == SymbolSource::kNode && symbol.stored &&
-               !symbol.reused) {
+               symbol.lifetime == Lifetime::kChunk) {
       bytes.temporaries += size;
     }
   }
@@ -82,22 +82,25 @@ class Writer {
  private:
   std::string Describe(const Node& node) {
     const bool adds = AddsInPlace(node);
+    // A group of one is that one.
+    const bool is_group = node.members.size() > 1;
+    const Node& shown = node.members.size() == 1 ? node.members[0] : node;
     std::vector<std::string> members;
-    for (const Node& member : node.members) {
-      members.push_back(StrCat("{", Operator(member), "}"));
+    for (size_t i = 0; is_group && i < node.members.size(); ++i) {
+      members.push_back(StrCat("{", Operator(node.members[i]), "}"));
     }
     std::vector<std::string> merged;
     for (const std::string& name : node.merged) merged.push_back(Quoted(name));
     const bool native = node.kind != NodeKind::kForeign;
     return StrCat(
-        "{\"kind\": \"", ToString(node.kind), "\", \"stage\": \"",
+        "{\"kind\": \"", ToString(shown.kind), "\", \"stage\": \"",
         ToString(node.stage), "\", \"native\": ", native ? "true" : "false",
         ", \"index\": ", node.index, ", \"label\": ", Quoted(node.label),
         ", \"adds\": ", adds ? "true" : "false", ", \"merged\": ", List(merged),
         ", \"members\": ", List(members), ", ",
-        members.empty() ? Operator(node)
-                        : StrCat("\"name\": ", Quoted(node.name),
-                                 ", \"op\": ", Quoted(node.op)),
+        is_group ? StrCat("\"name\": ", Quoted(node.name),
+                          ", \"op\": ", Quoted(node.op))
+                 : Operator(shown),
         "}");
   }
 

@@ -42,6 +42,7 @@ class MemoryOp : public OpKernel {
     engine::Engine engine(engine::Naive());  // Nothing runs.
     Environment environment;
     environment.backend = &backend;
+    environment.cache_bytes = CacheBytes();
     if (two_streams_) environment.engine = &engine;
     const MemoryNeed need =
         PredictMemory(compiled_.model, schedule, pass_, environment);

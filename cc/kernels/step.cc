@@ -36,6 +36,7 @@ Step::Step(tensorflow::OpKernelContext* context, const Kept& kept)
   environment_.pool = kept.pool.get();
   environment_.host = context;
   environment_.available_memory = AvailableMemory;
+  environment_.cache_bytes = CacheBytes();
   if (ProfilerTracer::IsActive()) environment_.tracer = &tracer_;
   if (auto* manager = context->cancellation_manager()) {
     environment_.cancelled = [manager] { return manager->IsCancelled(); };

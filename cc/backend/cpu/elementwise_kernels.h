@@ -100,6 +100,57 @@ void ElementwiseTile(TileRowsOf<const T> x, TileRowsOf<const T> y,
   }
 }
 
+template <Elementwise kOp, Elementwise kThen, typename T>
+CAVS_INLINE V<T> ApplyPair(V<T> x, V<T> y, V<T> z) {
+  const V<T> first = ApplyBinary<kOp, T>(x, y);
+  if constexpr (IsBinary(kThen)) {
+    return ApplyBinary<kThen, T>(z, first);
+  } else {
+    return ApplyUnary<kThen, T>(first);
+  }
+}
+
+template <Elementwise kOp, Elementwise kThen, typename T>
+void PairTile(TileRowsOf<const T> x, TileRowsOf<const T> y,
+              TileRowsOf<const T> z, TileRowsOf<T> out, int64_t rows,
+              int64_t n) {
+  using S = Simd<T>;
+  // Without a third operand, the first one stands in for it.
+  if (!IsBinary(kThen)) z = x;
+  if (x.pitch == n && y.pitch == n && z.pitch == n && out.pitch == n) {
+    n *= rows;
+    rows = 1;
+  }
+  for (int64_t i = 0; i < rows; ++i) {
+    int64_t j = 0;
+    for (; j + S::kLanes <= n; j += S::kLanes) {
+      S::Store(out.data + j, ApplyPair<kOp, kThen, T>(S::Load(x.data + j),
+                                                      S::Load(y.data + j),
+                                                      S::Load(z.data + j)));
+    }
+    if (const int64_t left = n - j; left > 0) {
+      S::StoreFirst(out.data + j,
+                    ApplyPair<kOp, kThen, T>(S::LoadFirst(x.data + j, left),
+                                             S::LoadFirst(y.data + j, left),
+                                             S::LoadFirst(z.data + j, left)),
+                    left);
+    }
+    x.data += x.pitch;
+    y.data += y.pitch;
+    z.data += z.pitch;
+    out.data += out.pitch;
+  }
+}
+
+template <Elementwise kOp, Elementwise kThen, typename T>
+constexpr PairKernel<T> PairOrNull() {
+  if constexpr (CanPair(kOp, kThen)) {
+    return PairTile<kOp, kThen, T>;
+  } else {
+    return nullptr;
+  }
+}
+
 }  // namespace
 }  // namespace CAVS_ISA
 }  // namespace cavs

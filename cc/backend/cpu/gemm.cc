@@ -1,6 +1,7 @@
 // Products: which worker computes what.
 #include <algorithm>
 #include <cassert>
+#include <functional>
 
 #include "cc/backend/cpu/cpu_backend.h"
 #include "cc/backend/cpu/dispatch.h"
@@ -52,19 +53,18 @@ void CpuBackend::RunProduct(const Product<T>& p,
   // The share of the work that the busiest worker gets.
   const double by_panel = static_cast<double>(CeilDiv(panels, parts)) / panels;
   const double by_tile = static_cast<double>(CeilDiv(tiles, parts)) / tiles;
-  if (by_panel <= by_tile) {
-    workers_->Run(parts, [&](int i) {
+  const auto run = [&](int i) {
+    if (by_panel <= by_tile) {
       const Range mine = PartOf(panels, 1, i, parts);
       const Range columns = {mine.begin * table.panel,
                              std::min(p.n, mine.end * table.panel)};
       if (mine.begin < mine.end) kernel(p, {0, p.m}, columns);
-    });
-  } else {
-    workers_->Run(parts, [&](int i) {
+    } else {
       const Range mine = {p.m * i / parts, p.m * (i + 1) / parts};
       if (mine.begin < mine.end) kernel(p, mine, {0, p.n});
-    });
-  }
+    }
+  };
+  workers_->Run(parts, std::ref(run));  // Allocates nothing.
 }
 
 size_t CpuBackend::PackedBytes(DType dtype, int64_t k, int64_t n) const {

@@ -1,7 +1,6 @@
 // Groups of elementwise operators, tile by tile.
 #include <algorithm>
 #include <cassert>
-#include <cstring>
 
 #include "cc/backend/cpu/cpu_backend.h"
 #include "cc/backend/cpu/dispatch.h"
@@ -13,6 +12,7 @@ namespace {
 // Elements of a tile: long enough to hide the call of a kernel, short enough
 // for all tiles of a group to stay in the L1 cache.
 constexpr int64_t kTile = 512;
+constexpr int64_t kCopy = kTile + 16;  // Whole vectors are written.
 constexpr int kMaxValues = ElementwiseGroup::kMaxValues;
 constexpr double kNanosPerStep = 0.15;  // Per element.
 
@@ -29,7 +29,8 @@ struct Walk {
 
   // To be read: where the rows are as far apart as each other, they are read in
   // place; else from a copy in `tile`.
-  TileRowsOf<const T> Read(int64_t row, int64_t column, int64_t rows, int64_t n,
+  TileRowsOf<const T> Read(const KernelTable<T>& kernels, int64_t row,
+                           int64_t column, int64_t rows, int64_t n,
                            T* tile) const {
     if (index == nullptr) {
       const TileRowsOf<T> at = At(row, column);
@@ -41,10 +42,8 @@ struct Walk {
     int64_t i = 1;
     while (i < rows && own[i] == own[0] + i * step) ++i;
     if (i >= rows) return {from + own[0] * pitch, step * pitch};
-    const size_t bytes = (column_step == 0 ? 1 : n) * sizeof(T);
-    for (i = 0; i < rows; ++i) {
-      std::memcpy(tile + i * n, from + own[i] * pitch, bytes);
-    }
+    kernels.copy_indexed(from, pitch, own, rows, column_step == 0 ? 1 : n, n,
+                         tile);
     return {tile, n};
   }
 };
@@ -55,7 +54,7 @@ template <typename T>
 void CpuBackend::RunGroup(const ElementwiseGroup& group,
                           const GroupOperand* operands, int64_t rows,
                           int64_t cols) const {
-  const auto& kernels = this->kernels<T>().elementwise;
+  const KernelTable<T>& kernels = this->kernels<T>();
   const int64_t width = std::min(cols, kTile);
   const int64_t height = std::max<int64_t>(1, kTile / width);
   const int num_values = group.num_operands + group.num_scratch;
@@ -64,7 +63,7 @@ void CpuBackend::RunGroup(const ElementwiseGroup& group,
 
   const auto run = [&](Range range) {
     alignas(64) T scratch[ElementwiseGroup::kMaxScratch * kTile];
-    alignas(64) T copies[2 * kTile];
+    alignas(64) T copies[3 * kCopy];
     Walk<T> values[kMaxValues];
     for (int i = 0; i < num_values; ++i) {
       if (i < group.num_operands) {
@@ -81,16 +80,27 @@ void CpuBackend::RunGroup(const ElementwiseGroup& group,
       for (int64_t column = 0; column < cols; column += width) {
         const int64_t n = std::min(width, cols - column);
         for (const ElementwiseGroup::Step& step : group.steps) {
+          const auto read = [&](int16_t value, int copy) {
+            return values[value].Read(kernels, row, column, tile_rows, n,
+                                      copies + copy * kCopy);
+          };
+          const auto out = values[step.out].At(row, column);
+          if (step.then != Elementwise::kIdentity) {
+            const auto& pairs = step.op == Elementwise::kAdd ? kernels.add_then
+                                                             : kernels.mul_then;
+            pairs[static_cast<int>(step.then)](read(step.x, 0), read(step.y, 1),
+                                               read(step.z, 2), out, tile_rows,
+                                               n);
+            continue;
+          }
           const Form form =
               step.x < group.num_operands && operands[step.x].column
                   ? kScalarVector
               : step.y < group.num_operands && operands[step.y].column
                   ? kVectorScalar
                   : kVectorVector;
-          kernels[static_cast<int>(step.op)][form](
-              values[step.x].Read(row, column, tile_rows, n, copies),
-              values[step.y].Read(row, column, tile_rows, n, copies + kTile),
-              values[step.out].At(row, column), tile_rows, n);
+          kernels.elementwise[static_cast<int>(step.op)][form](
+              read(step.x, 0), read(step.y, 1), out, tile_rows, n);
         }
       }
     }

@@ -36,6 +36,9 @@ struct Table<T, std::integer_sequence<int, kOp...>> {
       {{ElementwiseTile<static_cast<Elementwise>(kOp), T, kVectorVector>,
         ElementwiseTile<static_cast<Elementwise>(kOp), T, kVectorScalar>,
         ElementwiseTile<static_cast<Elementwise>(kOp), T, kScalarVector>}...},
+      {PairOrNull<Elementwise::kAdd, static_cast<Elementwise>(kOp), T>()...},
+      {PairOrNull<Elementwise::kMul, static_cast<Elementwise>(kOp), T>()...},
+      PackIndexed<T>,
       SumRows<T>,
       Sum<T>,
   };

@@ -62,6 +62,12 @@ template <typename T>
 using TileKernel = void (*)(TileRowsOf<const T> x, TileRowsOf<const T> y,
                             TileRowsOf<T> out, int64_t rows, int64_t n);
 
+// The same of a pair; z is not read if its second operator has one operand.
+template <typename T>
+using PairKernel = void (*)(TileRowsOf<const T> x, TileRowsOf<const T> y,
+                            TileRowsOf<const T> z, TileRowsOf<T> out,
+                            int64_t rows, int64_t n);
+
 template <typename T>
 struct KernelTable {
   int lanes;  // Elements of a vector.
@@ -81,6 +87,14 @@ struct KernelTable {
   ProductKernel<T> multiply_transposed;  // a is [k, m], b is [k, n]; k is long.
 
   TileKernel<T> elementwise[kNumElementwise][kNumForms];
+  // By the second operator of a pair; null where CanPair() says no.
+  PairKernel<T> add_then[kNumElementwise];
+  PairKernel<T> mul_then[kNumElementwise];
+
+  // Rows index[0], index[1], ... of x, `cols` of their columns, to rows that
+  // are `to_pitch` apart; may write up to the next multiple of `lanes` columns.
+  void (*copy_indexed)(const T* x, int64_t pitch, const int32_t* index,
+                       int64_t rows, int64_t cols, int64_t to_pitch, T* to);
 
   // out[j] = sum over i of x[i, j] for j < cols, or += if `accumulate`.
   void (*sum_rows)(const T* x, int64_t pitch, int64_t rows, int64_t cols,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cc/core/overlaps.h"
+#include "cc/core/passes/make_steps.h"
 #include "cc/core/passes/split_elementwise.h"
 
 namespace cavs {
@@ -116,7 +117,9 @@ class Fuser {
   void Emit(const std::vector<int>& order, size_t end, size_t* first,
             std::vector<Node>* fused) {
     size_t limit = end;
-    while (limit - *first > 1) {
+    // Alone, a copy has a kernel of its own.
+    const size_t least = node(order[*first]).kind == NodeKind::kCopy ? 2 : 1;
+    while (fusable_[order[*first]] && limit - *first >= least) {
       Node group;
       if (MakeGroup(order, *first, limit, &group)) {
         fused->push_back(std::move(group));
@@ -149,15 +152,11 @@ class Fuser {
     group->stage = node(order[first]).stage;
     group->op = "Group";
     group->name = node(order[first]).name;
-    // Where values live: those in memory first.
-    std::map<int, int> operand, last_use;
-    std::vector<int> scratch;
     for (size_t i = first; i < end; ++i) {
-      const Node& n = node(order[i]);
-      group->members.push_back(n);
-      for (int id : n.inputs) last_use[Canonical(id)] = static_cast<int>(i);
-      for (int id : n.outputs) last_use[Canonical(id)] = static_cast<int>(i);
+      group->members.push_back(node(order[i]));
     }
+    // Where values live: those in memory first.
+    std::map<int, int> operand;
     for (const Node& n : group->members) {
       for (int id : n.inputs) AddOperand(id, inside, &operand, group, false);
       for (int id : n.outputs) AddOperand(id, inside, &operand, group, true);
@@ -168,42 +167,8 @@ class Fuser {
     for (int id : group->operands) {
       if (!IsWrittenBy(id, group->members)) group->inputs.push_back(id);
     }
-    const int in_memory = static_cast<int>(group->operands.size());
-    group->group.num_operands = in_memory;
-    // Scratch is given out again after its last use.
-    std::map<int, int> slot;
-    std::vector<int> free;
-    for (size_t i = first; i < end; ++i) {
-      const Node& n = node(order[i]);
-      const auto value = [&](int id) {
-        const auto found = operand.find(Canonical(id));
-        return found != operand.end() ? found->second : slot.at(Canonical(id));
-      };
-      ElementwiseGroup::Step step;
-      step.op =
-          n.kind == NodeKind::kCopy ? Elementwise::kIdentity : n.elementwise;
-      step.x = static_cast<int16_t>(value(n.inputs[0]));
-      step.y = static_cast<int16_t>(value(n.inputs.back()));
-      const int out = Canonical(n.outputs[0]);
-      if (operand.count(out) == 0 && slot.count(out) == 0) {
-        if (free.empty())
-          free.push_back(in_memory + group->group.num_scratch++);
-        slot[out] = free.back();
-        free.pop_back();
-      }
-      step.out = static_cast<int16_t>(value(n.outputs[0]));
-      group->group.steps.push_back(step);
-      for (auto it = slot.begin(); it != slot.end();) {
-        if (last_use[it->first] == static_cast<int>(i)) {
-          free.push_back(it->second);
-          it = slot.erase(it);
-        } else {
-          ++it;
-        }
-      }
-    }
-    return group->group.num_scratch <= ElementwiseGroup::kMaxScratch &&
-           in_memory + group->group.num_scratch <= ElementwiseGroup::kMaxValues;
+    return MakeSteps(
+        program_, [this](int id) { return Canonical(id); }, operand, group);
   }
 
   void AddOperand(int id, const std::vector<bool>& inside,

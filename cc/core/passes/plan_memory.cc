@@ -1,6 +1,8 @@
 #include "cc/core/passes/plan_memory.h"
 
 #include <cstdint>
+#include <set>
+#include <vector>
 
 namespace cavs {
 
@@ -12,12 +14,12 @@ void PlanMemory(Program* program) {
   };
   for (Symbol& symbol : symbols) {
     symbol.stored = false;
-    symbol.reused = symbol.kind == SymbolKind::kRows && symbol.parent < 0 &&
-                    symbol.source == SymbolSource::kNode;
+    symbol.lifetime = Lifetime::kChunk;
   }
+  std::vector<std::set<Stage>> stages(symbols.size());  // Of roots.
   const auto touch = [&](const Node& node, int id) {
     root(id).stored = true;
-    if (node.stage != Stage::kCritical) root(id).reused = false;
+    stages[&root(id) - symbols.data()].insert(node.stage);
   };
   for (const Node& node : program->nodes) {
     for (int id : node.inputs) touch(node, id);
@@ -25,10 +27,18 @@ void PlanMemory(Program* program) {
   }
   for (int id : program->results) {
     root(id).stored = true;
-    root(id).reused = false;
+    stages[&root(id) - symbols.data()].clear();
   }
-  for (Symbol& symbol : symbols) {
-    if (symbol.viewed) symbol.stored = symbol.reused = false;
+  for (size_t id = 0; id < symbols.size(); ++id) {
+    Symbol& symbol = symbols[id];
+    if (symbol.viewed) symbol.stored = false;
+    if (!symbol.stored || symbol.kind != SymbolKind::kRows ||
+        symbol.source != SymbolSource::kNode || stages[id].size() != 1) {
+      continue;
+    }
+    symbol.lifetime = *stages[id].begin() == Stage::kCritical
+                          ? Lifetime::kTask
+                          : Lifetime::kPiece;
   }
 }
 

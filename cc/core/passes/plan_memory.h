@@ -6,9 +6,9 @@
 
 namespace cavs {
 
-// Sets `reused` on the root of every dynamic tensor that only critical nodes
-// touch and that is not on the tape: every task may then use the same rows.
-// Runs after Classify().
+// Sets the lifetime of the root of every dynamic tensor that is not on the tape:
+// a task, if only critical nodes touch it, so that every task may use the same
+// rows; a piece, if only nodes of one other stage do. Runs after Classify().
 void PlanMemory(Program* program);
 
 }  // namespace cavs

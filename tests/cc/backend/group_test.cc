@@ -64,6 +64,12 @@ class Trial {
       } else {
         backend.Unary(step.op, DTypeOf<T>(), x, out);
       }
+      if (step.then == E::kIdentity) continue;
+      if (IsBinary(step.then)) {
+        backend.Binary(step.then, DTypeOf<T>(), want[step.z].view(), out, out);
+      } else {
+        backend.Unary(step.then, DTypeOf<T>(), out, out);
+      }
     }
     for (size_t i = 0; i < got.size(); ++i) {
       EXPECT_TRUE(got[i].GuardsHold()) << "value " << i;
@@ -133,6 +139,30 @@ TEST_P(GroupTest, EitherOperandMayBeARowAColumnOrOneElement) {
       }
     }
   }
+}
+
+TEST_P(GroupTest, APairIsItsTwoOperators) {
+  const E operators[] = {E::kAdd,     E::kMul,         E::kSub,
+                         E::kSigmoid, E::kTanh,        E::kRelu,
+                         E::kExp,     E::kSigmoidGrad, E::kTanhGrad};
+  int pairs = 0;  // What Fill() gives has exact products: none is rounded.
+  for (E op : operators) {
+    for (E then : operators) {
+      if (!CanPair(op, then)) continue;
+      ++pairs;
+      for (Form form : {Form::kFull, Form::kRow}) {
+        ForTrials([&](auto trial) {
+          const int x = trial.AddOperand(), y = trial.AddOperand(form);
+          const int z = trial.AddOperand(form);
+          trial.Add(op, x, y, trial.AddOperand());
+          trial.group.steps.back().then = then;
+          trial.group.steps.back().z = static_cast<int16_t>(z);
+          trial.ExpectSameAsOneByOne(backend_);
+        });
+      }
+    }
+  }
+  EXPECT_EQ(pairs, 14);
 }
 
 TEST_P(GroupTest, StepsReadWhatEarlierOnesWroteToScratchOrMemory) {

@@ -42,8 +42,8 @@ std::string MessageOf(const Cell& cell) {
 
 TEST(ExecutorTest, AStateThatDoesNotFitIsAnError) {
   EXPECT_EQ(MessageOf(WideCell(int64_t{1} << 58, int64_t{1} << 58)),
-            "minibatch: got one that needs 11529215046068469824 bytes "
-            "(6917529027641081856 state, 0 tape, 4611686018427387968 "
+            "minibatch: got one that needs 11529215046068469760 bytes "
+            "(6917529027641081856 state, 0 tape, 4611686018427387904 "
             "temporaries, 0 packed weights) but expected one that fits into "
             "the memory that is available. Use a smaller minibatch, or a "
             "smaller micro_batch, which needs fewer temporaries.");
@@ -51,8 +51,8 @@ TEST(ExecutorTest, AStateThatDoesNotFitIsAnError) {
 
 TEST(ExecutorTest, DynamicTensorsThatDoNotFitAreAnError) {
   EXPECT_EQ(MessageOf(WideCell(int64_t{1} << 58, 1)),
-            "minibatch: got one that needs 4611686018427388048 bytes (80 "
-            "state, 0 tape, 4611686018427387968 temporaries, 0 packed weights) "
+            "minibatch: got one that needs 4611686018427387984 bytes (80 "
+            "state, 0 tape, 4611686018427387904 temporaries, 0 packed weights) "
             "but expected one that fits into the memory that is available. Use "
             "a smaller minibatch, or a smaller micro_batch, which needs fewer "
             "temporaries.");

@@ -128,6 +128,40 @@ TEST(ExecutorTest, TwoStreamsMatchTheOracle) {
   }
 }
 
+// Of eager and lazy stages.
+TEST(ExecutorTest, PiecesOfAFewRowsMatchTheOracle) {
+  engine::Engine engine(engine::Streams(2));
+  for (uint32_t seed = 0; seed < 24; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937 random(seed);
+    const Cell cell =
+        RandomCell(DType::kFloat64, 1 + seed % 2, &random, seed % 3 ? 32 : 1);
+    const Graph graph = WithRandomTypes(
+        seed % 3 ? Join({RandomDag(40, cell.arity, &random), Graph()})
+                 : Join({Chain(30), Chain(9), Chain(1)}),
+        cell.num_types(), &random);
+    const Experiment experiment(cell, graph, seed);
+    const Results want = experiment.RunOracle();
+    SerialWorkers alone;
+    ThreadedWorkers two(2);
+    const CpuBackend backend(&two), serial(&alone);
+    Environment environment;
+    environment.backend = &backend;
+    environment.serial = &serial;
+    environment.cache_bytes = 0;
+    environment.fewest_rows = 1 + seed % 7;
+    environment.nanos_to_share = 0;
+    if (seed % 2) environment.workers = &two;
+    if (seed % 5 == 0) environment.engine = &engine;
+    for (const PassOptions& options : SomeSwitches(seed)) {
+      const CellExecutor executor(cell, options);
+      ExpectNear(executor.Run(experiment, environment), want,
+                 ToleranceOf(cell.dtype));
+      if (HasFailure()) return;
+    }
+  }
+}
+
 TEST(ExecutorTest, WorkersThatShareRowsOrColumnsMatchTheOracle) {
   for (uint32_t seed = 0; seed < 24; ++seed) {
     std::mt19937 random(seed);

@@ -117,6 +117,18 @@ TEST_F(MemoryNeedTest, InferenceTakesTheStateAndTheTemporariesOfTwoTasks) {
   }
 }
 
+TEST_F(MemoryNeedTest, LazyOperatorsNeedNoMoreForMoreRowsThanFitIntoTheCache) {
+  const Cell cell = TreeLstmCell(DType::kFloat32, 8, 32);
+  const CellExecutor executor(cell);
+  const auto need = [&](int64_t length) {
+    return executor.Predict(MakeSchedule(Chain(length), cell), Pass::kBackward,
+                            environment_);
+  };
+  environment_.cache_bytes = 0;
+  EXPECT_LT(need(100).temporaries, need(250).temporaries);
+  EXPECT_EQ(need(1000).temporaries, need(10000).temporaries);
+}
+
 TEST_F(MemoryNeedTest, MicroBatchesTakeFewerTemporaries) {
   const Cell cell = TreeLstmCell(DType::kFloat32, 8, 32);
   const CellExecutor executor(cell);

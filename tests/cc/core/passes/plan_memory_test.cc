@@ -22,10 +22,12 @@ TEST(PlanMemoryTest, RowsOfCriticalOperatorsAloneAreReused) {
   f.Scatter(y);
   f.Push(0, y);
   Plan(&f.program);
-  EXPECT_TRUE(f.program.symbols[h].reused);
-  EXPECT_TRUE(f.program.symbols[sum].reused);
-  EXPECT_FALSE(f.program.symbols[x].reused) << "an eager operator writes it";
-  EXPECT_FALSE(f.program.symbols[y].reused) << "a lazy operator reads it";
+  EXPECT_EQ(f.program.symbols[h].lifetime, Lifetime::kTask);
+  EXPECT_EQ(f.program.symbols[sum].lifetime, Lifetime::kTask);
+  EXPECT_NE(f.program.symbols[x].lifetime, Lifetime::kTask)
+      << "an eager operator writes it";
+  EXPECT_NE(f.program.symbols[y].lifetime, Lifetime::kTask)
+      << "a lazy operator reads it";
 }
 
 TEST(PlanMemoryTest, WhatGoesOnTheTapeIsKept) {
@@ -35,8 +37,8 @@ TEST(PlanMemoryTest, WhatGoesOnTheTapeIsKept) {
   f.Scatter(y);
   f.program.results = {y};
   Plan(&f.program);
-  EXPECT_TRUE(f.program.symbols[h].reused);
-  EXPECT_FALSE(f.program.symbols[y].reused);
+  EXPECT_EQ(f.program.symbols[h].lifetime, Lifetime::kTask);
+  EXPECT_NE(f.program.symbols[y].lifetime, Lifetime::kTask);
 }
 
 TEST(PlanMemoryTest, AViewKeepsTheWholeItIsAPieceOf) {
@@ -51,9 +53,9 @@ TEST(PlanMemoryTest, AViewKeepsTheWholeItIsAPieceOf) {
   f.Push(0, f.View(pushed, 2, 2));
   f.program.results = {piece};
   Plan(&f.program);
-  EXPECT_FALSE(f.program.symbols[on_tape].reused);
-  EXPECT_FALSE(f.program.symbols[pushed].reused);
-  EXPECT_TRUE(f.program.symbols[neither].reused);
+  EXPECT_NE(f.program.symbols[on_tape].lifetime, Lifetime::kTask);
+  EXPECT_NE(f.program.symbols[pushed].lifetime, Lifetime::kTask);
+  EXPECT_EQ(f.program.symbols[neither].lifetime, Lifetime::kTask);
 }
 
 TEST(PlanMemoryTest, AnEagerPieceKeepsTheWhole) {
@@ -62,7 +64,25 @@ TEST(PlanMemoryTest, AnEagerPieceKeepsTheWhole) {
   const int whole = f.Concat({x, h});
   f.Scatter(whole);
   Plan(&f.program);
-  EXPECT_FALSE(f.program.symbols[whole].reused);
+  EXPECT_NE(f.program.symbols[whole].lifetime, Lifetime::kTask);
+}
+
+TEST(PlanMemoryTest, RowsOfOneOtherStageAreForgottenPieceByPiece) {
+  Sketch f;
+  const int x = f.Pull(0, 4);
+  const int eager = f.Call(Elementwise::kNeg, x);
+  const int both = f.Call(Elementwise::kTanh, eager);
+  const int y = f.Call(Elementwise::kAdd, both, f.Gather(0, 4));
+  f.Scatter(y);
+  const int lazy = f.Call(Elementwise::kTanh, f.Call(Elementwise::kNeg, y));
+  f.Push(0, lazy);
+  Plan(&f.program);
+  for (int id : {x, eager, lazy}) {
+    EXPECT_EQ(f.program.symbols[id].lifetime, Lifetime::kPiece) << id;
+  }
+  for (int id : {both, y}) {
+    EXPECT_EQ(f.program.symbols[id].lifetime, Lifetime::kChunk) << id;
+  }
 }
 
 TEST(PlanMemoryTest, OnlyRootsThatNodesWriteAreReused) {
@@ -80,10 +100,10 @@ TEST(PlanMemoryTest, OnlyRootsThatNodesWriteAreReused) {
   options.lazy = false;
   ASSERT_TRUE(Classify(options, &f.program).ok());
   PlanMemory(&f.program);
-  EXPECT_TRUE(f.program.symbols[dstate].reused);
-  EXPECT_TRUE(f.program.symbols[dh].reused);
+  EXPECT_EQ(f.program.symbols[dstate].lifetime, Lifetime::kTask);
+  EXPECT_EQ(f.program.symbols[dh].lifetime, Lifetime::kTask);
   for (int id : {capture, view, saved, sum}) {
-    EXPECT_FALSE(f.program.symbols[id].reused) << id;
+    EXPECT_NE(f.program.symbols[id].lifetime, Lifetime::kTask) << id;
   }
 }
 
@@ -92,12 +112,12 @@ TEST(PlanMemoryTest, PlansAgainAfterAnotherClassification) {
   const int x = f.Pull(0, 4);
   f.Scatter(f.Call(Elementwise::kAdd, x, f.Gather(0, 4)));
   Plan(&f.program);
-  EXPECT_FALSE(f.program.symbols[x].reused);
+  EXPECT_NE(f.program.symbols[x].lifetime, Lifetime::kTask);
   ClassifyOptions options;
   options.eager = false;
   ASSERT_TRUE(Classify(options, &f.program).ok());
   PlanMemory(&f.program);
-  EXPECT_TRUE(f.program.symbols[x].reused);
+  EXPECT_EQ(f.program.symbols[x].lifetime, Lifetime::kTask);
 }
 
 }  // namespace
