@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from benchmarks.peers.fold import td
+from benchmarks.peers.fold import td, wiring
 from tests.benchmarks.fold_models import Model, random_trees
 
 NUMBER = td.TensorType((), "int32")
@@ -181,7 +181,7 @@ def test_an_example_has_each_constant_of_the_model_once():
     )
     fields = {"number": np.array([4, 5]), "words": (np.array([0, 3]), np.array([0, 1, 1]))}
     model = Model(block, fields)
-    _, sections = model.wiring([0])
-    # After the wiring, lengths and sizes of the only type: numbers, zeros, outputs.
-    assert sections[3:].tolist() == [3, 1, 3]
+    given = wiring.of_arrays(model.program, *model.wiring([0]))
+    numbers, zeros = given.literals
+    assert numbers.tolist() == [4, 5, 5] and zeros.tolist() == [0]
     assert model.run([0])[0].tolist() == [4, 5, 5]

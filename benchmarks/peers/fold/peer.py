@@ -8,6 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from benchmarks.peers import _base, _tensorflow
+from benchmarks.peers.fold import wiring
 from benchmarks.peers.fold.compiler import compile_block
 from benchmarks.peers.fold.loom import Loom
 from benchmarks.peers.fold.weaver import Weaver
@@ -40,7 +41,6 @@ class Peer(_tensorflow.TensorFlowPeer):
         is_list = {name: isinstance(column, tuple) for name, column in fields[0].items()}
         block = self._model.block(self.variables, self.workload.units)
         self.program = compile_block(block, is_list)
-        self._loom = Loom(self.program)
         self._weaver = Weaver(self.program, self._schedulers)
         self._examples = [
             (columns, np.arange(batch.num_graphs))
@@ -50,6 +50,7 @@ class Peer(_tensorflow.TensorFlowPeer):
         start = time.perf_counter()
         self.schedules = [self._schedule(index) for index in range(len(batches))]
         self.construct_seconds = time.perf_counter() - start
+        self._loom = Loom(self.program, self._shared_types())
 
     def signature(self):
         return [[tf.TensorSpec([None], tf.int32), tf.TensorSpec([None], tf.int32)]]
@@ -64,6 +65,13 @@ class Peer(_tensorflow.TensorFlowPeer):
 
     def loss(self, inputs):
         return self._model.loss(self.variables, *self._loom.run(*inputs))
+
+    def _shared_types(self):
+        wirings = [wiring.of_arrays(self.program, *schedule) for schedule in self.schedules]
+        shared = np.any([made.shared for made in wirings], axis=0)
+        return [
+            kind for kind, is_shared in zip(self.program.types, shared, strict=True) if is_shared
+        ]
 
     def _schedule(self, number):
         return self._weaver.merge([self._weaver.weave(*self._examples[number])])

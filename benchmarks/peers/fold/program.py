@@ -149,6 +149,11 @@ class Program:
             if argument.carried == kind
         ]
 
+    def num_results(self, kind: result_types.TensorType) -> int:
+        """How many results of that type all operations have together."""
+        made = (result_types.tensors_in(operation.out_type) for operation in self.operations)
+        return sum(results.count(kind) for results in made)
+
     def ints(self) -> list[int]:
         """As the weaver reads it."""
         operations = [self._operation_ints(operation) for operation in self.operations]
