@@ -13,6 +13,9 @@ from benchmarks.peers.fold.compiler import compile_block
 from benchmarks.peers.fold.loom import Loom
 from benchmarks.peers.fold.weaver import Weaver
 
+# Hidden sizes for which calling operators takes longer than what they do.
+_SMALL = 64
+
 
 class Peer(_tensorflow.TensorFlowPeer):
     """Dynamic batching; a step schedules its examples, merges them, and runs the loop.
@@ -51,6 +54,27 @@ class Peer(_tensorflow.TensorFlowPeer):
         self.schedules = [self._schedule(index) for index in range(len(batches))]
         self.construct_seconds = time.perf_counter() - start
         self._loom = Loom(self.program, self._shared_types())
+
+    def train(self, index):
+        with self._executor():
+            return super().train(index)
+
+    def infer(self, index):
+        with self._executor():
+            return super().infer(index)
+
+    def gradients(self):
+        with self._executor():
+            return super().gradients()
+
+    def _executor(self):
+        """What runs operators: where they are small, one thread that calls the loop's body.
+
+        Then a value that is kept for the way back costs no nodes of its own at every depth. Large
+        gradients of weights, on the other hand, are not added in place there.
+        """
+        small = self.workload.units <= _SMALL
+        return tf.experimental.function_executor_type("SINGLE_THREADED_EXECUTOR" if small else None)
 
     def signature(self):
         return [[tf.TensorSpec([None], tf.int32), tf.TensorSpec([None], tf.int32)]]
