@@ -116,6 +116,8 @@ def _cavs(workload):
 def _fold(workload):
     if workload in _SEQUENCES:
         return [_fold_model("var_lstm"), Part("peers/fold/models/_lstm.py")]
+    if workload in _OF_LAYERS:
+        return [_fold_model(workload), Part("peers/fold/models/_lstm.py")]
     if workload == "tree_lstm":
         return [_fold_model(workload), Part("peers/fold/models/_tree_lstm.py")]
     return [_fold_model(workload)]

@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 
 from benchmarks.peers.fold import td, wiring
+from benchmarks.peers.fold.loom import Loom
 from tests.benchmarks.fold_models import Model, random_trees
 
 NUMBER = td.TensorType((), "int32")
@@ -147,6 +148,35 @@ def test_rows_of_a_table_are_looked_up_by_who_takes_them():
     assert isinstance(by_rows, tf.IndexedSlices)
     dense = tf.convert_to_tensor(by_rows).numpy()
     np.testing.assert_array_equal(dense[:, 0], [10, 0, 2, 100])
+
+
+@pytest.mark.parametrize(
+    ("block", "expected"),
+    [(td.AllOf(td.Identity()), 0), (td.AllOf(td.Identity(), td.Identity()), 1)],
+)
+def test_it_is_known_whether_a_row_is_taken_twice_at_a_depth(block, expected):
+    total = td.Function(lambda *parts: tf.add_n(list(parts)))
+    numbers = td.GetItem("number") >> td.Scalar() >> td.Function(lambda x: x + 1)
+    model = Model(numbers >> block >> total, {"number": np.array([3, 4])})
+    assert wiring.of_arrays(model.program, *model.wiring([0, 1])).shared.tolist() == [expected]
+
+
+@pytest.mark.parametrize("shared", [None, ()])
+def test_a_row_that_nobody_takes_has_no_gradient(shared):
+    table = tf.Variable([[1.0], [2.0], [3.0]])
+    row = td.GetItem("number") >> td.BatchInput(table)
+    twice, thrice = (row >> td.Function(lambda x: (x * 2, x * 3)) >> td.GetItem(i) for i in (0, 1))
+    block = td.AllOf(twice, thrice) >> td.Function(lambda a, b: a + b)
+    model = Model(block, {"number": np.array([2, 0])})
+    inputs = model.inputs([0, 1])
+
+    @tf.function
+    def gradient():
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(Loom(model.program, shared).run(*inputs)[0])
+        return tf.convert_to_tensor(tape.gradient(loss, table))
+
+    assert gradient().numpy()[:, 0].tolist() == [5, 0, 5]
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,7 @@ class Peer(_tensorflow.TensorFlowPeer):
     """
 
     def __init__(self, workload, threads, outputs="root", cached=False, schedulers=1):
+        _refuse_shared_vertices(workload)
         self._model = _model(workload.name, outputs)
         self._schedulers = schedulers
         self._cached = cached
@@ -40,7 +41,7 @@ class Peer(_tensorflow.TensorFlowPeer):
 
     def prepare(self):
         batches = self.workload.minibatches
-        fields = [fields_of(batch) for batch in batches]
+        fields = [fields_of(batch, self.workload.vertex_types) for batch in batches]
         is_list = {name: isinstance(column, tuple) for name, column in fields[0].items()}
         block = self._model.block(self.variables, self.workload.units)
         self.program = compile_block(block, is_list)
@@ -101,12 +102,13 @@ class Peer(_tensorflow.TensorFlowPeer):
         return self._weaver.merge([self._weaver.weave(*self._examples[number])])
 
 
-def fields_of(minibatch) -> dict:
+def fields_of(minibatch, vertex_types=()) -> dict:
     """Columns for the weaver.
 
-    An example is its number, with the fields `root` and `vertices`. A vertex has every array of the
-    minibatch that has an item for each vertex, `inner` (whether it has children), `children`, and
-    if there are two slots for them `left` and `right`.
+    An example is its number, with the fields `root`, `vertices`, and for every vertex type
+    `<name>_vertices`: those of that type. A vertex has every array of the minibatch that has an
+    item for each vertex, `inner` (whether it has children), `children`, and if there are two slots
+    for them `left` and `right`.
     """
     splits, children = minibatch.graph_splits, minibatch.children
     exists = children >= 0
@@ -120,10 +122,22 @@ def fields_of(minibatch) -> dict:
         "inner": exists.any(axis=1),
         "children": (child_splits, children[exists]),
     }
+    for kind, vertex_type in enumerate(vertex_types):
+        (own,) = np.nonzero(minibatch.kind == kind)
+        fields[f"{vertex_type.name}_vertices"] = np.searchsorted(own, splits), own
     if children.shape[1] == 2:
         fields |= {"left": children[:, 0], "right": children[:, 1]}
     as_ints = {"dtype": np.int32, "copy": False}
     return tf.nest.map_structure(lambda column: column.astype(**as_ints), fields)
+
+
+def _refuse_shared_vertices(workload) -> None:
+    children = workload.minibatches[0].children
+    if np.bincount(children[children >= 0]).max(initial=0) > 1:
+        raise _base.Unsupported(
+            "a vertex with several parents would be computed once for each: blocks are functions "
+            "of trees and sequences"
+        )
 
 
 def _model(workload: str, outputs: str):

@@ -27,6 +27,7 @@ class Kind(enum.IntEnum):
     SOURCE = 13
     CALL = 14
     OUTPUT = 15
+    BROADCAST = 16
 
 
 @dataclasses.dataclass(frozen=True)
