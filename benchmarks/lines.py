@@ -104,6 +104,8 @@ _PADDING = Part("peers/_sequences.py", ("padded",))
 def _cell(workload: str) -> Part:
     if workload in _SEQUENCES:
         return _LSTM_CELL
+    if workload in _OF_LAYERS:
+        return Part("workloads/_lstm.py", ("SeveralLSTMs.given", "SeveralLSTMs.vertex"))
     names = _CELLS if workload in _TREES else ("Workload.given", "Workload.vertex")
     return Part(f"workloads/{workload}.py", names)
 

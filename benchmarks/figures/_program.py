@@ -6,8 +6,8 @@ import pathlib
 import sys
 
 from benchmarks import figures, flags, harness, peers, plots, tables
+from benchmarks.cells import Cell, Contender, Effort
 from benchmarks.figures import _base
-from benchmarks.harness import Cell, Contender, Effort
 from benchmarks.results import Results
 from benchmarks.workloads import Settings
 
