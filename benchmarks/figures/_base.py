@@ -42,10 +42,10 @@ class Grid:
 REDUCED = Grid(
     batches=(1, 16, 64),
     units=(64, 256, 512),
-    leaves=(32, 256, 1024),
+    leaves=(32, 256, 512),
     at_batch=64,
     at_units=256,
-    minibatches=4,
+    minibatches=2,
     effort=Effort(repeats=3, seconds=0.3),
 )
 # The paper's own.

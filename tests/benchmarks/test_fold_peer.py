@@ -29,10 +29,14 @@ def make(name, **options):
 @pytest.mark.parametrize(("name", "outputs", "cached"), MODES)
 def test_losses_and_gradients_are_those_of_the_definition(name, outputs, cached):
     peer = make(name, outputs=outputs, cached=cached, schedulers=2)
+    peer.trace("training")
     gradients = peer.gradients()
     losses = [peer.train(index) for index in range(3)]
     assert checks.Checker(peer.workload, "training").complaint("fold", losses, gradients) is None
     assert losses[2] < losses[0]
+    # Traced ahead, and for minibatches of all sizes.
+    assert peer._train.experimental_get_tracing_count() == 1
+    assert peer._gradients.experimental_get_tracing_count() == 1
 
 
 def test_inference_changes_nothing():

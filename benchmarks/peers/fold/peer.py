@@ -56,6 +56,10 @@ class Peer(_tensorflow.TensorFlowPeer):
         self.construct_seconds = time.perf_counter() - start
         self._loom = Loom(self.program, self._shared_types())
 
+    def trace(self, mode):
+        with self._executor():
+            super().trace(mode)
+
     def train(self, index):
         with self._executor():
             return super().train(index)
