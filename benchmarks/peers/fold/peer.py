@@ -75,8 +75,8 @@ class Peer(_tensorflow.TensorFlowPeer):
     def _executor(self):
         """What runs operators: where they are small, one thread that calls the loop's body.
 
-        Then a value that is kept for the way back costs no nodes of its own at every depth. Large
-        gradients of weights, on the other hand, are not added in place there.
+        Then a value that is kept for the way back costs no nodes of its own at every depth. With
+        larger operators it was slower.
         """
         small = self.workload.units <= _SMALL
         return tf.experimental.function_executor_type("SINGLE_THREADED_EXECUTOR" if small else None)
