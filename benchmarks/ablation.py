@@ -11,7 +11,7 @@ import ast
 import sys
 
 from benchmarks import flags, harness, plots, tables, workloads
-from benchmarks.harness import Cell, Contender
+from benchmarks.cells import Cell, Contender
 from benchmarks.results import Results
 from benchmarks.workers import ROOT
 

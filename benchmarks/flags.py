@@ -5,7 +5,7 @@ import math
 import os
 
 from benchmarks import peers, workloads
-from benchmarks.harness import Effort
+from benchmarks.cells import Effort
 
 
 def parser(description: str) -> argparse.ArgumentParser:

@@ -104,6 +104,8 @@ _PADDING = Part("peers/_sequences.py", ("padded",))
 def _cell(workload: str) -> Part:
     if workload in _SEQUENCES:
         return _LSTM_CELL
+    if workload in _OF_LAYERS:
+        return Part("workloads/_lstm.py", ("SeveralLSTMs.given", "SeveralLSTMs.vertex"))
     names = _CELLS if workload in _TREES else ("Workload.given", "Workload.vertex")
     return Part(f"workloads/{workload}.py", names)
 
@@ -116,6 +118,8 @@ def _cavs(workload):
 def _fold(workload):
     if workload in _SEQUENCES:
         return [_fold_model("var_lstm"), Part("peers/fold/models/_lstm.py")]
+    if workload in _OF_LAYERS:
+        return [_fold_model(workload), Part("peers/fold/models/_lstm.py")]
     if workload == "tree_lstm":
         return [_fold_model(workload), Part("peers/fold/models/_tree_lstm.py")]
     return [_fold_model(workload)]

@@ -34,9 +34,9 @@ class Results:
         """The records of all cells, in their order.
 
         Args:
-          cells: A list of `harness.Cell`.
+          cells: A list of `cells.Cell`.
           contenders_of: The contenders of a cell.
-          effort: A `harness.Effort`.
+          effort: A `cells.Effort`.
           say: Told of progress.
         """
         return self.measure_plan([(cell, contenders_of(cell)) for cell in cells], effort, say)

@@ -7,7 +7,7 @@ python -m benchmarks.run --workload=tree_lstm --units=256 --batch=64 --systems=c
 import sys
 
 from benchmarks import flags, harness, peers, plots, tables, workloads
-from benchmarks.harness import Cell, Contender
+from benchmarks.cells import MODES, Cell, Contender
 from benchmarks.results import Results
 
 # Workload, units, batch, mode.
@@ -51,7 +51,7 @@ def _parser():
     parser.add_argument("--workload", choices=workloads.names(), help="one cell; none: the table")
     parser.add_argument("--units", type=flags.positive, default=256, help="h, of one cell")
     parser.add_argument("--batch", type=flags.positive, default=64, help="of one cell")
-    parser.add_argument("--mode", choices=harness.MODES, default="training", help="of one cell")
+    parser.add_argument("--mode", choices=MODES, default="training", help="of one cell")
     parser.add_argument("--leaves", type=flags.several, default=256, help="of tree_fc")
     parser.add_argument(
         "--ceiling",

@@ -8,7 +8,7 @@ Graphs grow on Tree-FC; minibatches and the hidden state on the workload of --wo
 import sys
 
 from benchmarks import flags, harness, plots, tables, workloads
-from benchmarks.harness import Cell, Contender
+from benchmarks.cells import MODES, Cell, Contender
 from benchmarks.results import Results
 
 BATCHES = "1,4,16,64,256"
@@ -85,7 +85,7 @@ def _parser():
     parser = flags.parser(__doc__.partition("\n")[0])
     flags.add_systems(parser, "cavs,torch,torch_by_hand")
     parser.add_argument("--workload", choices=workloads.names(), default="tree_lstm", help="see -h")
-    parser.add_argument("--mode", choices=harness.MODES, default="training", help="of all cells")
+    parser.add_argument("--mode", choices=MODES, default="training", help="of all cells")
     parser.add_argument("--batches", type=flags.integers, default=BATCHES, help="sizes to try")
     parser.add_argument(
         "--leaves", type=flags.numbers_of_leaves, default=LEAVES, help="sizes to try"

@@ -39,6 +39,7 @@ class Server:
         _forget_peak_memory()
         self._bytes_before = _memory("VmRSS")
         self._peer = peers.make(peer, self._workload, threads, options)
+        self._peer.trace(mode)
         return self._peer.version
 
     def first_steps(self, count) -> tuple:

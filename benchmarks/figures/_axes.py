@@ -2,12 +2,15 @@
 
 import collections
 import dataclasses
+import operator
 
 from benchmarks import tables
 
 USUAL_LEAVES = 256
 # Graphs: the training set of the treebank, and as many of what is generated.
 EPOCH = 8544
+_SIZES = {"batch": operator.attrgetter("batch"), "h": operator.attrgetter("units")}
+_TITLES = {"batch": "batch ", "h": "h="}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,20 +54,21 @@ class Axis:
 
 def over_batch(records, workload: str, mode: str = "training") -> Axis:
     """Minibatches grow; h is the one that has most of them."""
-    own = [r for r in records if r.workload == workload and r.mode == mode]
-    units = _most_varied(own, lambda r: r.units, lambda r: r.batch)
-    own = [record for record in own if record.units == units]
-    title = f"{workload}, h={units}"
-    return Axis("batch", title, {record.cell: record.batch for record in own}, own)
+    return _over("batch", "h", records, workload, mode)
 
 
 def over_units(records, workload: str, mode: str = "training") -> Axis:
     """The hidden state grows; the minibatch is the one that has most of them."""
+    return _over("h", "batch", records, workload, mode)
+
+
+def _over(name: str, other: str, records, workload: str, mode: str) -> Axis:
+    size, fixed = _SIZES[name], _SIZES[other]
     own = [r for r in records if r.workload == workload and r.mode == mode]
-    batch = _most_varied(own, lambda r: r.batch, lambda r: r.units)
-    own = [record for record in own if record.batch == batch]
-    title = f"{workload}, batch {batch}"
-    return Axis("h", title, {record.cell: record.units for record in own}, own)
+    most = _most_varied(own, fixed, size)
+    own = [record for record in own if fixed(record) == most]
+    title = f"{workload}, {_TITLES[other]}{most}"
+    return Axis(name, title, {record.cell: size(record) for record in own}, own)
 
 
 def over_leaves(records, mode: str = "training") -> Axis:

@@ -4,7 +4,7 @@ import abc
 import dataclasses
 from typing import ClassVar
 
-from benchmarks import harness
+from benchmarks.cells import Effort
 from benchmarks.figures._findings import Finding
 from benchmarks.records import Record
 
@@ -35,18 +35,18 @@ class Grid:
     at_batch: int
     at_units: int
     minibatches: int | None
-    effort: harness.Effort
+    effort: Effort
 
 
 # Meant to take less than half an hour on two idle cores; every axis has several points.
 REDUCED = Grid(
     batches=(1, 16, 64),
     units=(64, 256, 512),
-    leaves=(32, 256, 1024),
+    leaves=(32, 256, 512),
     at_batch=64,
     at_units=256,
-    minibatches=4,
-    effort=harness.Effort(repeats=3, seconds=0.3),
+    minibatches=2,
+    effort=Effort(repeats=3, seconds=0.3),
 )
 # The paper's own.
 FULL = Grid(
@@ -56,7 +56,7 @@ FULL = Grid(
     at_batch=64,
     at_units=512,
     minibatches=None,
-    effort=harness.Effort(),
+    effort=Effort(),
 )
 
 

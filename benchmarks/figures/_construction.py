@@ -1,7 +1,7 @@
 """What Figure 9 and Table 1 share: who constructs graphs, and how long that takes."""
 
+from benchmarks.cells import Contender
 from benchmarks.figures import _axes, _program
-from benchmarks.harness import Contender
 
 OURS = "cavs"
 FOLD = "fold"

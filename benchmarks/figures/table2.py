@@ -9,10 +9,10 @@ times are these shares of what a step takes when nothing is profiled.
 import dataclasses
 import sys
 
-from benchmarks import harness, paper, plots
+from benchmarks import paper, plots
+from benchmarks.cells import MODES, Contender
 from benchmarks.figures import _axes, _base, _program
 from benchmarks.figures._findings import compare, ratios
-from benchmarks.harness import Contender
 
 SYSTEMS = ("cavs", "dynet", "fold", "keras", "torch", "torch_by_hand")
 
@@ -30,7 +30,7 @@ class Figure(_base.Figure):
                 _program.cell(request, "tree_lstm", mode, True, units=grid.at_units, batch=batch),
                 contenders,
             )
-            for mode in harness.MODES
+            for mode in MODES
             for batch in grid.batches
         ]
 
@@ -60,7 +60,7 @@ class Figure(_base.Figure):
 
 
 def _axes_of(rows) -> list:
-    found = [(mode, _axes.over_batch(rows, "tree_lstm", mode)) for mode in harness.MODES]
+    found = [(mode, _axes.over_batch(rows, "tree_lstm", mode)) for mode in MODES]
     return [(f"{axis.title}, {mode}", axis) for mode, axis in found if axis.records]
 
 

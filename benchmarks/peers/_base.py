@@ -32,6 +32,10 @@ class Peer(abc.ABC):
         self.workload = workload
         self.threads = threads
 
+    def trace(self, mode: str) -> None:
+        """Does ahead what the first steps would have to; other systems do so at the same time."""
+        del mode  # Nothing, unless a system compiles.
+
     @abc.abstractmethod
     def gradients(self) -> dict[str, np.ndarray]:
         """Of the loss of minibatch 0 by every weight; changes nothing."""

@@ -52,10 +52,6 @@ class Levels:
     keep_splits: np.ndarray
     row: np.ndarray
 
-    @property
-    def num_levels(self) -> int:
-        return len(self.keep_splits) - 1
-
 
 def plan(minibatch, vertex_types) -> Levels:
     """The levels of any graphs."""

@@ -78,6 +78,16 @@ class TensorFlowPeer(_base.Peer):
 
         return [tf.nest.map_structure(relax, *self.inputs)]
 
+    def trace(self, mode):
+        if mode == "training":
+            self._gradients.get_concrete_function(self.first_inputs())
+        self.trace_step(mode)
+
+    def trace_step(self, mode: str) -> None:
+        """As `trace`, of what a step calls."""
+        step = self._train if mode == "training" else self._loss
+        step.get_concrete_function(self.first_inputs())
+
     def train(self, index):
         return float(self._train(self.next_inputs(index)))
 

@@ -100,6 +100,19 @@ def _keep_memory() -> None:
     mallopt(mmap_max, 0)
 
 
+class Model:
+    """Trains the weights as they are; has what `torch.Peer` asks of a model but plan and run."""
+
+    def take(self, weights):
+        """Those to train, by name."""
+        self._weights = trainable(weights)
+        return self._weights
+
+    def in_common_layout(self, gradients):
+        """As they are."""
+        return gradients
+
+
 def trainable(weights) -> dict:
     """The weights but the embedding, for autograd."""
     return {n: w.requires_grad_() for n, w in weights.items() if n != "embedding"}

@@ -6,23 +6,14 @@ import types
 import torch
 
 from benchmarks.peers import _graphs
-from benchmarks.peers._torch import Functions, indices, indices_or_none, select, trainable
+from benchmarks.peers._torch import Functions, Model, indices, indices_or_none, select
 
 
-class Graphs:
-    """Runs any cell; has what `torch.Peer` asks of a model."""
+class Graphs(Model):
+    """Runs any cell."""
 
     def __init__(self, workload):
         self._cell = workload
-
-    def take(self, weights):
-        """Those to train, by name."""
-        self._weights = trainable(weights)
-        return self._weights
-
-    def in_common_layout(self, gradients):
-        """As they are."""
-        return gradients
 
     def plan(self, minibatch):
         """Index tensors of every level."""

@@ -44,6 +44,10 @@ class Peer(_tensorflow.TensorFlowPeer):
     def first_inputs(self):
         return next(iter(self.dataset))
 
+    def trace_step(self, mode):
+        step = self._train_next if mode == "training" else self._loss_of_next
+        step.get_concrete_function(self._steps_from(0))
+
     def train(self, index):
         return float(self._train_next(self._steps_from(index)))
 

@@ -8,7 +8,7 @@ import torch
 
 from benchmarks.peers import _base
 from benchmarks.peers import torch as torch_peer
-from benchmarks.peers._torch import indices, trainable
+from benchmarks.peers._torch import Model, indices
 
 
 class Peer(torch_peer.Peer):
@@ -25,19 +25,10 @@ class Peer(torch_peer.Peer):
         return models[workload.name]()
 
 
-class _TreeLSTM:
+class _TreeLSTM(Model):
     """The child-sum Tree-LSTM with a word at every vertex."""
 
     recurrent_kernel, recurrent_forget_kernel = "recurrent_kernel", "recurrent_forget_kernel"
-
-    def take(self, weights):
-        """Those to train, by name."""
-        self._weights = trainable(weights)
-        return self._weights
-
-    def in_common_layout(self, gradients):
-        """As they are."""
-        return gradients
 
     def plan(self, minibatch):
         """A graph with edges from children to parents, and the order of its vertices."""

@@ -50,18 +50,11 @@ class Peer(_torch.TorchPeer):
         return functional.cross_entropy(logits, plan.label, reduction="sum")
 
 
-class _Trees:
+class _Trees(_torch.Model):
     """Level by level, the deepest first; any cell."""
 
     def __init__(self, workload):
         self._cell = workload
-
-    def take(self, weights):
-        self._weights = _torch.trainable(weights)
-        return self._weights
-
-    def in_common_layout(self, gradients):
-        return gradients
 
     def plan(self, minibatch):
         levels = _levels.plan(minibatch)

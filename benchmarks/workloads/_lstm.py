@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from benchmarks.workloads._base import Examples
+from benchmarks.workloads._base import Examples, VertexType, Workload
 from benchmarks.workloads._leaf_inner import LeafAndInner
 
 
@@ -36,6 +36,32 @@ class LSTM(LeafAndInner):
     def forward_flops(self, leaves, inner):
         # The first token's h is zero, yet the paper's count, and so the floor, has it.
         return 16 * self.units**2 * (leaves + inner)
+
+
+class SeveralLSTMs(Workload):
+    """Chains of vertices that have the LSTM of their type, and weights named after it."""
+
+    arity = 1
+    num_states = 2
+
+    def weight_shapes(self):
+        shapes = {}
+        for vertex_type in self.vertex_types:
+            shapes |= weight_shapes(self.units, f"{vertex_type.name}_")
+        return shapes
+
+    def given(self, xp, w, kind, x):
+        name = self.vertex_types[kind].name
+        return x @ w[f"{name}_kernel"] + w[f"{name}_bias"]
+
+    def vertex(self, xp, w, kind, given, slots, edges):
+        ((c, h),) = slots
+        return step(xp, given + h @ w[f"{self.vertex_types[kind].name}_recurrent_kernel"], c)
+
+
+def vertex_types(*names: str) -> tuple[VertexType, ...]:
+    """Of the vertices of several LSTMs."""
+    return tuple(VertexType(name, pulls=True, slots=1) for name in names)
 
 
 def weight_shapes(units: int, prefix: str = "") -> dict[str, tuple[int, ...]]:

@@ -8,20 +8,16 @@ import numpy as np
 
 from benchmarks.workloads import _base, _lstm, _treebank
 
-DIRECTIONS = ("forward", "backward")
 
-
-class Workload(_base.Workload):
+class Workload(_lstm.SeveralLSTMs):
     """h = tanh([h_forward, h_backward] W + b) at every word, of two LSTMs (see `_lstm`).
 
     A sentence is a graph of two chains that meet at the output layer: a forward and a
     backward vertex for every word. 36 units² FLOP forward per word.
     """
 
-    arity = 1
     unit = "sentences"
-    num_states = 2
-    vertex_types = tuple(_base.VertexType(name, pulls=True, slots=1) for name in DIRECTIONS)
+    vertex_types = _lstm.vertex_types("forward", "backward")
 
     def make_examples(self):
         words = _treebank.words(_treebank.examples(self.settings))
@@ -29,17 +25,7 @@ class Workload(_base.Workload):
 
     def weight_shapes(self):
         h = self.units
-        weights = {}
-        for name in DIRECTIONS:
-            weights |= _lstm.weight_shapes(h, f"{name}_")
-        return weights | {"tag_kernel": (2 * h, h), "tag_bias": (h,)}
-
-    def given(self, xp, w, kind, x):
-        return x @ w[f"{DIRECTIONS[kind]}_kernel"] + w[f"{DIRECTIONS[kind]}_bias"]
-
-    def vertex(self, xp, w, kind, given, slots, edges):
-        ((c, h),) = slots
-        return _lstm.step(xp, given + h @ w[f"{DIRECTIONS[kind]}_recurrent_kernel"], c)
+        return super().weight_shapes() | {"tag_kernel": (2 * h, h), "tag_bias": (h,)}
 
     def head(self, xp, w, outputs):
         return xp.tanh(xp.concat(outputs) @ w["tag_kernel"] + w["tag_bias"])

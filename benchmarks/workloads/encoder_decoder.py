@@ -8,35 +8,20 @@ import numpy as np
 
 from benchmarks.workloads import _base, _lstm, _treebank
 
-SIDES = ("encoder", "decoder")
 
-
-class Workload(_base.Workload):
+class Workload(_lstm.SeveralLSTMs):
     """Two LSTMs (see `_lstm`), with a loss at the words of the decoder.
 
     A pair is one chain; its type says whose weights a vertex has. 16 units² FLOP forward
     per word.
     """
 
-    arity = 1
     unit = "pairs"
-    num_states = 2
-    vertex_types = tuple(_base.VertexType(name, pulls=True, slots=1) for name in SIDES)
+    vertex_types = _lstm.vertex_types("encoder", "decoder")
 
     def make_examples(self):
         words = _treebank.words(_treebank.examples(self.settings))
         return pairs(words)
-
-    def weight_shapes(self):
-        encoder, decoder = (_lstm.weight_shapes(self.units, f"{side}_") for side in SIDES)
-        return encoder | decoder
-
-    def given(self, xp, w, kind, x):
-        return x @ w[f"{SIDES[kind]}_kernel"] + w[f"{SIDES[kind]}_bias"]
-
-    def vertex(self, xp, w, kind, given, slots, edges):
-        ((c, h),) = slots
-        return _lstm.step(xp, given + h @ w[f"{SIDES[kind]}_recurrent_kernel"], c)
 
     def forward_flops_of(self, minibatch):
         return 16 * self.units**2 * minibatch.num_vertices

@@ -16,7 +16,7 @@ class Kept:
         return getattr(self._worker, name)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def kept_workers():
     """Gives, for names of peers, a function that starts workers in this order."""
     started = {}
@@ -29,7 +29,7 @@ def kept_workers():
 
         def start(threads):
             name = next(waiting)
-            if name not in started:
+            if name not in started or not started[name].alive:
                 started[name] = workers.Worker(threads)
             return Kept(started[name])
 

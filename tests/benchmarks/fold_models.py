@@ -3,6 +3,7 @@
 import numpy as np
 import tensorflow as tf
 
+from benchmarks.peers.fold import wiring
 from benchmarks.peers.fold.compiler import compile_block
 from benchmarks.peers.fold.loom import Loom
 from benchmarks.peers.fold.weaver import Weaver
@@ -36,11 +37,10 @@ class Model:
 
     def rows(self, *groups) -> dict:
         """{type: [depths, pieces]}: how many rows each piece has at every depth."""
-        ints, sections = self.wiring(*groups)
-        parts = np.split(ints, np.cumsum(sections)[:-1])
+        given = wiring.of_arrays(self.program, *self.wiring(*groups))
         return {
-            kind: parts[3 * number + 2].reshape(-1, len(self.program.pieces(kind)) + 1)
-            for number, kind in enumerate(self.program.types)
+            kind: own.pieces.reshape(-1, len(self.program.pieces(kind)) + 1)
+            for kind, own in zip(self.program.types, given.types, strict=True)
         }
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks import harness, machine, workloads
-from benchmarks.harness import Cell, Contender, Effort
+from benchmarks.cells import Cell, Contender, Effort
 
 CELL = Cell("tree_fc", workloads.Settings(units=4, batch=2, leaves=4, minibatches=2), threads=1)
 

@@ -73,6 +73,12 @@ def test_zip_and_reverse():
     assert run(pairs >> td.Map(td.Function(lambda a, b: a - b)), 0, 1) == [[-20, -30, -10, 30]]
 
 
+def test_broadcast_gives_every_item_the_value():
+    pairs = td.AllOf(words(), td.AllOf(number(), number())) >> td.Broadcast()
+    made = pairs >> td.Map(td.Function(lambda item, both: 100 * item + both[0] + both[1]))
+    assert run(made, 0, 1) == [[3020, 1020, 2020, 4040]]
+
+
 @pytest.mark.parametrize(("index", "expected"), [(0, [30, 40]), (-1, [20, 40])])
 def test_get_item_of_a_sequence(index, expected):
     assert run(words() >> td.GetItem(index), 0, 1) == [expected]

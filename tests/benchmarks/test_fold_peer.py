@@ -9,7 +9,7 @@ from benchmarks.peers import fold, fold_cached, fold_per_vertex
 
 SETTINGS = workloads.Settings(units=8, batch=3, leaves=8, steps=5, minibatches=2)
 MODES = [
-    *((name, "root", False) for name in ("fixed_lstm", "tree_fc", "tree_lstm", "var_lstm")),
+    *((name, "root", False) for name in workloads.names() if name != "lattice_lstm"),
     *((name, "vertices", False) for name in ("tree_lstm", "var_lstm")),
     ("tree_fc", "root", True),
 ]
@@ -29,10 +29,14 @@ def make(name, **options):
 @pytest.mark.parametrize(("name", "outputs", "cached"), MODES)
 def test_losses_and_gradients_are_those_of_the_definition(name, outputs, cached):
     peer = make(name, outputs=outputs, cached=cached, schedulers=2)
+    peer.trace("training")
     gradients = peer.gradients()
     losses = [peer.train(index) for index in range(3)]
     assert checks.Checker(peer.workload, "training").complaint("fold", losses, gradients) is None
     assert losses[2] < losses[0]
+    # Traced ahead, and for minibatches of all sizes.
+    assert peer._train.experimental_get_tracing_count() == 1
+    assert peer._gradients.experimental_get_tracing_count() == 1
 
 
 def test_inference_changes_nothing():
@@ -71,13 +75,23 @@ def test_a_workload_that_is_not_stated_in_blocks_is_not_supported():
         make("tree_fc", outputs="vertices")
 
 
+def test_graphs_whose_vertices_have_several_parents_are_not_supported():
+    with pytest.raises(peers.Unsupported, match="several parents would be computed once for each"):
+        make("lattice_lstm")
+
+
 def test_the_fields_of_vertices_are_those_of_the_minibatch():
-    batch = workloads.make("tree_lstm", SETTINGS).minibatches[0]
+    workload = workloads.make("tree_lstm", SETTINGS)
+    batch = workload.minibatches[0]
     _ = batch.is_leaf  # Cached by some minibatches only, so no field.
-    fields = fold.fields_of(batch)
+    fields = fold.fields_of(batch, workload.vertex_types)
     assert set(fields) == {
-        *("root", "vertices", "token", "label", "kind", "inner", "children", "left", "right")
+        *("root", "vertices", "token", "label", "kind", "inner", "children", "left", "right"),
+        *("leaf_vertices", "inner_vertices"),
     }
+    of_kinds, inner = fields["inner_vertices"]
+    np.testing.assert_array_equal(inner, np.flatnonzero(fields["inner"]))
+    assert of_kinds.tolist() == [(inner < split).sum() for split in batch.graph_splits]
     splits, children = fields["children"]
     root = fields["root"][1]
     below = [fields["left"][root], fields["right"][root]]

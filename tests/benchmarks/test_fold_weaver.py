@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from benchmarks.peers.fold import td
+from benchmarks.peers.fold import td, wiring
+from benchmarks.peers.fold.loom import Loom
 from tests.benchmarks.fold_models import Model, random_trees
 
 NUMBER = td.TensorType((), "int32")
@@ -150,6 +151,35 @@ def test_rows_of_a_table_are_looked_up_by_who_takes_them():
 
 
 @pytest.mark.parametrize(
+    ("block", "expected"),
+    [(td.AllOf(td.Identity()), 0), (td.AllOf(td.Identity(), td.Identity()), 1)],
+)
+def test_it_is_known_whether_a_row_is_taken_twice_at_a_depth(block, expected):
+    total = td.Function(lambda *parts: tf.add_n(list(parts)))
+    numbers = td.GetItem("number") >> td.Scalar() >> td.Function(lambda x: x + 1)
+    model = Model(numbers >> block >> total, {"number": np.array([3, 4])})
+    assert wiring.of_arrays(model.program, *model.wiring([0, 1])).shared.tolist() == [expected]
+
+
+@pytest.mark.parametrize("shared", [None, ()])
+def test_a_row_that_nobody_takes_has_no_gradient(shared):
+    table = tf.Variable([[1.0], [2.0], [3.0]])
+    row = td.GetItem("number") >> td.BatchInput(table)
+    twice, thrice = (row >> td.Function(lambda x: (x * 2, x * 3)) >> td.GetItem(i) for i in (0, 1))
+    block = td.AllOf(twice, thrice) >> td.Function(lambda a, b: a + b)
+    model = Model(block, {"number": np.array([2, 0])})
+    inputs = model.inputs([0, 1])
+
+    @tf.function
+    def gradient():
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(Loom(model.program, shared).run(*inputs)[0])
+        return tf.convert_to_tensor(tape.gradient(loss, table))
+
+    assert gradient().numpy()[:, 0].tolist() == [5, 0, 5]
+
+
+@pytest.mark.parametrize(
     ("fields", "message"),
     [
         (
@@ -181,7 +211,7 @@ def test_an_example_has_each_constant_of_the_model_once():
     )
     fields = {"number": np.array([4, 5]), "words": (np.array([0, 3]), np.array([0, 1, 1]))}
     model = Model(block, fields)
-    _, sections = model.wiring([0])
-    # After the wiring, lengths and sizes of the only type: numbers, zeros, outputs.
-    assert sections[3:].tolist() == [3, 1, 3]
+    given = wiring.of_arrays(model.program, *model.wiring([0]))
+    numbers, zeros = given.literals
+    assert numbers.tolist() == [4, 5, 5] and zeros.tolist() == [0]
     assert model.run([0])[0].tolist() == [4, 5, 5]

@@ -10,7 +10,7 @@ import stat
 import pytest
 
 from benchmarks import harness, peers, records, workers, workloads
-from benchmarks.harness import Cell, Contender, Effort
+from benchmarks.cells import Cell, Contender, Effort
 
 TINY = workloads.Settings(units=8, batch=3, leaves=8, steps=5, minibatches=2)
 EFFORT = Effort(repeats=2, seconds=0.01)

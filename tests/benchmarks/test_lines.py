@@ -70,6 +70,11 @@ def test_every_source_of_the_papers_workloads_is_found(system, workload):
     assert lines.count(lines.source(system, workload)) > 5
 
 
+def test_fold_states_every_workload_of_trees_and_sequences():
+    stated = {name for name in workloads.names() if lines.source("fold", name)}
+    assert stated == set(workloads.names()) - {"lattice_lstm"}
+
+
 def test_every_definition_that_is_named_exists():
     for system in lines.systems():
         for workload in workloads.names():

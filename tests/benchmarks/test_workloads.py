@@ -185,7 +185,7 @@ def test_what_is_live_after_a_level_has_the_children_of_the_next(name):
     levels = _graphs.plan(batch, workload.vertex_types)
     zeros = np.full(levels.num_zeros, -1)
     live, done = zeros, []
-    for level in range(levels.num_levels):
+    for level in range(len(levels.keep_splits) - 1):
         own = []
         for vertex_type, task in zip(workload.vertex_types, levels.batches, strict=True):
             rows = slice(*task.splits[level : level + 2])

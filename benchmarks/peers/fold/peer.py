@@ -8,9 +8,13 @@ import numpy as np
 import tensorflow as tf
 
 from benchmarks.peers import _base, _tensorflow
+from benchmarks.peers.fold import wiring
 from benchmarks.peers.fold.compiler import compile_block
 from benchmarks.peers.fold.loom import Loom
 from benchmarks.peers.fold.weaver import Weaver
+
+# Hidden sizes for which calling operators takes longer than what they do.
+_SMALL = 64
 
 
 class Peer(_tensorflow.TensorFlowPeer):
@@ -27,6 +31,7 @@ class Peer(_tensorflow.TensorFlowPeer):
     """
 
     def __init__(self, workload, threads, outputs="root", cached=False, schedulers=1):
+        _refuse_shared_vertices(workload)
         self._model = _model(workload.name, outputs)
         self._schedulers = schedulers
         self._cached = cached
@@ -36,11 +41,10 @@ class Peer(_tensorflow.TensorFlowPeer):
 
     def prepare(self):
         batches = self.workload.minibatches
-        fields = [fields_of(batch) for batch in batches]
+        fields = [fields_of(batch, self.workload.vertex_types) for batch in batches]
         is_list = {name: isinstance(column, tuple) for name, column in fields[0].items()}
         block = self._model.block(self.variables, self.workload.units)
         self.program = compile_block(block, is_list)
-        self._loom = Loom(self.program)
         self._weaver = Weaver(self.program, self._schedulers)
         self._examples = [
             (columns, np.arange(batch.num_graphs))
@@ -50,6 +54,32 @@ class Peer(_tensorflow.TensorFlowPeer):
         start = time.perf_counter()
         self.schedules = [self._schedule(index) for index in range(len(batches))]
         self.construct_seconds = time.perf_counter() - start
+        self._loom = Loom(self.program, self._shared_types())
+
+    def trace(self, mode):
+        with self._executor():
+            super().trace(mode)
+
+    def train(self, index):
+        with self._executor():
+            return super().train(index)
+
+    def infer(self, index):
+        with self._executor():
+            return super().infer(index)
+
+    def gradients(self):
+        with self._executor():
+            return super().gradients()
+
+    def _executor(self):
+        """What runs operators: where they are small, one thread that calls the loop's body.
+
+        Then a value that is kept for the way back costs no nodes of its own at every depth. With
+        larger operators it was slower.
+        """
+        small = self.workload.units <= _SMALL
+        return tf.experimental.function_executor_type("SINGLE_THREADED_EXECUTOR" if small else None)
 
     def signature(self):
         return [[tf.TensorSpec([None], tf.int32), tf.TensorSpec([None], tf.int32)]]
@@ -65,16 +95,24 @@ class Peer(_tensorflow.TensorFlowPeer):
     def loss(self, inputs):
         return self._model.loss(self.variables, *self._loom.run(*inputs))
 
+    def _shared_types(self):
+        wirings = [wiring.of_arrays(self.program, *schedule) for schedule in self.schedules]
+        shared = np.any([made.shared for made in wirings], axis=0)
+        return [
+            kind for kind, is_shared in zip(self.program.types, shared, strict=True) if is_shared
+        ]
+
     def _schedule(self, number):
         return self._weaver.merge([self._weaver.weave(*self._examples[number])])
 
 
-def fields_of(minibatch) -> dict:
+def fields_of(minibatch, vertex_types=()) -> dict:
     """Columns for the weaver.
 
-    An example is its number, with the fields `root` and `vertices`. A vertex has every array of the
-    minibatch that has an item for each vertex, `inner` (whether it has children), `children`, and
-    if there are two slots for them `left` and `right`.
+    An example is its number, with the fields `root`, `vertices`, and for every vertex type
+    `<name>_vertices`: those of that type. A vertex has every array of the minibatch that has an
+    item for each vertex, `inner` (whether it has children), `children`, and if there are two slots
+    for them `left` and `right`.
     """
     splits, children = minibatch.graph_splits, minibatch.children
     exists = children >= 0
@@ -88,10 +126,22 @@ def fields_of(minibatch) -> dict:
         "inner": exists.any(axis=1),
         "children": (child_splits, children[exists]),
     }
+    for kind, vertex_type in enumerate(vertex_types):
+        (own,) = np.nonzero(minibatch.kind == kind)
+        fields[f"{vertex_type.name}_vertices"] = np.searchsorted(own, splits), own
     if children.shape[1] == 2:
         fields |= {"left": children[:, 0], "right": children[:, 1]}
     as_ints = {"dtype": np.int32, "copy": False}
     return tf.nest.map_structure(lambda column: column.astype(**as_ints), fields)
+
+
+def _refuse_shared_vertices(workload) -> None:
+    children = workload.minibatches[0].children
+    if np.bincount(children[children >= 0]).max(initial=0) > 1:
+        raise _base.Unsupported(
+            "a vertex with several parents would be computed once for each: blocks are functions "
+            "of trees and sequences"
+        )
 
 
 def _model(workload: str, outputs: str):

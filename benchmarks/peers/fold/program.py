@@ -27,6 +27,7 @@ class Kind(enum.IntEnum):
     SOURCE = 13
     CALL = 14
     OUTPUT = 15
+    BROADCAST = 16
 
 
 @dataclasses.dataclass(frozen=True)
@@ -148,6 +149,11 @@ class Program:
             for index, argument in enumerate(result_types.tensors_in(operation.in_type))
             if argument.carried == kind
         ]
+
+    def num_results(self, kind: result_types.TensorType) -> int:
+        """How many results of that type all operations have together."""
+        made = (result_types.tensors_in(operation.out_type) for operation in self.operations)
+        return sum(results.count(kind) for results in made)
 
     def ints(self) -> list[int]:
         """As the weaver reads it."""

@@ -107,6 +107,17 @@ class Zip(Block):
         return program.add(Kind.ZIP, in_type, out_type, *widths), out_type
 
 
+class Broadcast(Block):
+    """The pairs (item, value), of a tuple of a sequence and a value."""
+
+    def compile(self, program, in_type):
+        expect(self, in_type, TupleType)
+        sequence, value = in_type.items
+        expect(self, sequence, SequenceType)
+        out_type = SequenceType(TupleType((sequence.item, value)))
+        return program.add(Kind.BROADCAST, in_type, out_type, sequence.item.width), out_type
+
+
 class Reverse(Block):
     """A sequence from its end."""
 

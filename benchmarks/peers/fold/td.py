@@ -18,6 +18,7 @@ from benchmarks.peers.fold.blocks import OneOf as OneOf
 from benchmarks.peers.fold.blocks import Record as Record
 from benchmarks.peers.fold.result_types import TensorType as TensorType
 from benchmarks.peers.fold.sequences import RNN as RNN
+from benchmarks.peers.fold.sequences import Broadcast as Broadcast
 from benchmarks.peers.fold.sequences import Fold as Fold
 from benchmarks.peers.fold.sequences import Map as Map
 from benchmarks.peers.fold.sequences import Reduce as Reduce

@@ -67,6 +67,8 @@ void Evaluator::Evaluate(int32_t number, const int32_t* in, int32_t* out) {
     case Kind::kOutput:
       graph_.AddOutput(block.parts[0], in[0]);
       return;
+    case Kind::kBroadcast:
+      return Broadcast(block, in, out);
   }
 }
 
@@ -190,6 +192,18 @@ void Evaluator::Reverse(const Block& block, const int32_t* in, int32_t* out) {
   }
   out[0] = at;
   out[1] = in[1];
+}
+
+void Evaluator::Broadcast(const Block& block, const int32_t* in, int32_t* out) {
+  const int32_t item = block.parts[0], value = block.in_width - 2;
+  const int32_t at = Allocate(in[1] * (item + value));
+  out[0] = at;
+  out[1] = in[1];
+  for (int32_t i = 0; i < in[1]; ++i) {
+    const auto to = pool_.begin() + at + i * (item + value);
+    std::copy_n(pool_.begin() + in[0] + i * item, item, to);
+    std::copy_n(in + 2, value, to + item);
+  }
 }
 
 void Evaluator::At(const Block& block, const int32_t* in, int32_t* out) {

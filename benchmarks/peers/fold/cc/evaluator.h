@@ -39,6 +39,7 @@ class Evaluator {
   void Reduce(const Block& block, int32_t first, int32_t last, int32_t* out);
   void Zip(const Block& block, const int32_t* in, int32_t* out);
   void Reverse(const Block& block, const int32_t* in, int32_t* out);
+  void Broadcast(const Block& block, const int32_t* in, int32_t* out);
   void At(const Block& block, const int32_t* in, int32_t* out);
 
   int32_t Read(int32_t column, int64_t index) const;

@@ -7,6 +7,8 @@
 namespace fold {
 namespace {
 
+constexpr size_t kSectionsOfType = 6;
+
 class Merger {
  public:
   Merger(const Program& program, const std::vector<const Schedule*>& examples)
@@ -25,6 +27,7 @@ class Merger {
     ParallelFor(examples_.size(), threads,
                 [this](size_t example) { Fill(example); });
     FillLiteralsAndOutputs();
+    FillTakers();
     return std::move(wiring_);
   }
 
@@ -77,18 +80,28 @@ class Merger {
     wiring_.ints.resize(wiring_.ints.size() + length);
   }
 
+  int32_t* Section(size_t number) {
+    return wiring_.ints.data() + section_at_[number];
+  }
+
   int32_t Rows(int32_t depth, int32_t piece) const {
     return total_[At(depth, program_.pieces[piece].segment)];
   }
 
-  // The wiring of some pieces, and its lengths.
-  void AddPieces(int32_t first, int32_t last, bool with_sizes) {
+  void AddSection(const std::vector<int32_t>& ints) {
+    AddSection(static_cast<int32_t>(ints.size()));
+    std::copy(ints.begin(), ints.end(), wiring_.ints.end() - ints.size());
+  }
+
+  // The wiring of a type, and how long each of its pieces is at every depth.
+  void AddTaken(int32_t type) {
+    const std::vector<int32_t>& splits = program_.piece_splits;
     std::vector<int32_t> lengths, sizes;
     const int32_t begin = static_cast<int32_t>(wiring_.ints.size());
     int32_t at = begin;
     for (int32_t depth = 1; depth <= depths_; ++depth) {
       const int32_t start = at;
-      for (int32_t piece = first; piece < last; ++piece) {
+      for (int32_t piece = splits[type]; piece < splits[type + 1]; ++piece) {
         start_[depth * num_pieces_ + piece] = at;
         sizes.push_back(Rows(depth, piece));
         at += sizes.back();
@@ -96,21 +109,51 @@ class Merger {
       lengths.push_back(at - start);
     }
     AddSection(at - begin);
-    AddSection(depths_);
-    std::copy(lengths.begin(), lengths.end(), wiring_.ints.end() - depths_);
-    if (!with_sizes) return;
-    AddSection(static_cast<int32_t>(sizes.size()));
-    std::copy(sizes.begin(), sizes.end(), wiring_.ints.end() - sizes.size());
+    AddSection(lengths);
+    AddSection(sizes);
+  }
+
+  // Room for who takes each row of a type, and how many rows every result has.
+  void AddMade(int32_t type) {
+    std::vector<int32_t> lengths, sizes;
+    for (int32_t depth = 0; depth <= depths_; ++depth) {
+      int32_t rows = 0;
+      for (int32_t segment = 0; segment < num_segments_; ++segment) {
+        if (program_.segments[segment].type != type) continue;
+        rows += total_[At(depth, segment)];
+        if (depth > 0 && !program_.segments[segment].at_depth_0)
+          sizes.push_back(total_[At(depth, segment)]);
+      }
+      lengths.push_back(rows);
+    }
+    lengths.pop_back();  // Nobody takes from the last depth.
+    AddSection(std::accumulate(lengths.begin(), lengths.end(), 0));
+    AddSection(lengths);
+    AddSection(sizes);
+  }
+
+  // From the last depth to the first: the loop takes them from the end.
+  void AddLookup(int32_t piece) {
+    std::vector<int32_t> lengths;
+    int32_t at = static_cast<int32_t>(wiring_.ints.size());
+    for (int32_t depth = depths_; depth > 0; --depth) {
+      start_[depth * num_pieces_ + piece] = at;
+      lengths.push_back(Rows(depth, piece));
+      at += lengths.back();
+    }
+    AddSection(at - static_cast<int32_t>(wiring_.ints.size()));
+    AddSection(lengths);
   }
 
   void LayOut() {
     start_.resize((depths_ + 1) * num_pieces_);
-    const std::vector<int32_t>& splits = program_.piece_splits;
     for (int32_t type = 0; type < program_.num_types; ++type) {
-      AddPieces(splits[type], splits[type + 1], true);
+      AddTaken(type);
+      AddMade(type);
     }
-    for (int32_t piece = splits.back(); piece < num_pieces_; ++piece) {
-      AddPieces(piece, piece + 1, false);
+    for (int32_t piece = program_.piece_splits.back(); piece < num_pieces_;
+         ++piece) {
+      AddLookup(piece);
     }
     auto add = [this](auto list_of, size_t count) {
       for (size_t k = 0; k < count; ++k) {
@@ -162,6 +205,33 @@ class Merger {
     }
   }
 
+  // The inverse of the wiring: of every row its place among those taken, or one
+  // beyond them for a row that nobody takes.
+  void FillTakers() {
+    std::vector<int32_t> shared;
+    for (int32_t type = 0; type < program_.num_types; ++type) {
+      const size_t section = kSectionsOfType * type;
+      const int32_t* taken = Section(section);
+      const int32_t* num_taken = Section(section + 1);
+      int32_t* takers = Section(section + 3);
+      const int32_t* num_rows = Section(section + 4);
+      bool twice = false;
+      for (int32_t depth = 0; depth < depths_; ++depth) {
+        const int32_t count = num_taken[depth];
+        std::fill_n(takers, num_rows[depth], count);
+        for (int32_t i = 0; i < count; ++i) {
+          int32_t& taker = takers[taken[i]];
+          twice |= taker != count;
+          taker = i;
+        }
+        taken += count;
+        takers += num_rows[depth];
+      }
+      shared.push_back(twice);
+    }
+    AddSection(shared);
+  }
+
   Ref Finished(const Schedule& example, int32_t type, size_t k,
                int32_t depth) const {
     if (depth == example.depths) return example.finished[type][k];
@@ -170,16 +240,14 @@ class Merger {
 
   void FillLiteralsAndOutputs() {
     for (int32_t source = 0; source < program_.num_sources; ++source) {
-      int32_t* out = &wiring_.ints[section_at_[literals_from_ + source]];
+      int32_t* out = Section(literals_from_ + source);
       for (const Schedule* example : examples_) {
         out = std::copy(example->literals[source].begin(),
                         example->literals[source].end(), out);
       }
     }
     for (size_t tag = 0; tag < program_.tags.size(); ++tag) {
-      int32_t* out =
-          &wiring_
-               .ints[section_at_[literals_from_ + program_.num_sources + tag]];
+      int32_t* out = Section(literals_from_ + program_.num_sources + tag);
       for (size_t i = 0; i < examples_.size(); ++i) {
         const int32_t* base = &row_[i * total_.size() + At(depths_, 0)];
         for (int32_t k : examples_[i]->outputs[tag]) {

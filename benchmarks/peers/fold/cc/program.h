@@ -29,6 +29,7 @@ enum class Kind : int32_t {
   kSource,   // source: a result at depth 0 that carries the input
   kCall,     // operation, of the results in the input
   kOutput,   // tag: marks the result
+  kBroadcast,  // width of an item: of (sequence, value) the pairs (item, value)
 };
 
 struct Block {

@@ -30,12 +30,15 @@ struct Schedule {
 // What the loop over depths is fed with, one section after the other:
 //
 // - for every type: its wiring, depth by depth and piece by piece; the number
-// of rows at every
-//   depth; that of every piece at every depth;
-// - for every argument that is looked up: numbers of rows, depth by depth; how
-// many at a depth;
+//   of rows at every depth; that of every piece at every depth; then for every
+//   row of the depth before its place in the wiring, or the wiring's length if
+//   nobody takes it; how many those are at every depth; and the number of rows
+//   that every operation makes, and that pass through, at every depth;
+// - for every argument that is looked up: numbers of rows, from the last depth
+//   to the first; how many at a depth;
 // - for every source: the numbers that its results carry;
-// - for every tag: the outputs' rows at the last depth, example by example.
+// - for every tag: the outputs' rows at the last depth, example by example;
+// - for every type whether a row is taken twice.
 struct Wiring {
   std::vector<int32_t> sections;  // Their lengths.
   std::vector<int32_t> ints;

@@ -13,7 +13,7 @@ def block(w, units):
     def cell(before, word):
         (state, losses), (x, label) = before, word
         state, h = _lstm.cell(w, x, state)
-        return state, losses + cross_entropy(w, h, label)
+        return state, tf.add_n([losses, cross_entropy(w, h, label)])
 
     start = td.Zeros((td.TensorType((2 * units,)), td.TensorType()))
     word = td.Record([("token", td.Embedding(w["embedding"])), ("label", td.Scalar())])

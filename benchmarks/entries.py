@@ -1,0 +1,126 @@
+"""A system while a cell is measured: what it is told, what it says, what is made of that."""
+
+import statistics
+
+from benchmarks.cells import Cell, Contender
+from benchmarks.checks import Checker
+from benchmarks.records import Record
+from benchmarks.workers import Worker, WorkerFailed
+
+SETUP_SECONDS = 600
+
+
+class Entry:
+    """A system during the measurement of a cell."""
+
+    def __init__(self, cell: Cell, contender: Contender, worker: Worker):
+        self.contender = contender
+        self.worker = worker
+        self.rates: list[float] = []
+        self.construct = None, False
+        self.record = Record(
+            contender.system,
+            None,
+            cell.label,
+            cell.settings.units,
+            cell.settings.batch,
+            cell.threads,
+            cell.mode,
+        )
+        self.send(
+            "prepare",
+            peer=contender.peer,
+            workload=cell.workload,
+            settings=cell.settings,
+            threads=cell.threads,
+            options=contender.options,
+            mode=cell.mode,
+        )
+
+    @property
+    def failed(self) -> bool:
+        return self.record.error is not None
+
+    def fail(self, error: str) -> None:
+        """From now on it takes no part."""
+        self.record.error = error
+        self.worker.close()
+
+    def send(self, verb: str, **arguments) -> None:
+        """`receive` the answer later."""
+        self._try(self.worker.send, verb, **arguments)
+
+    def receive(self, verb: str, timeout: float = SETUP_SECONDS):
+        """The answer to what was sent, or None."""
+        return self._try(self.worker.receive, verb, timeout)
+
+    def call(self, verb: str, timeout: float, **arguments):
+        """The answer of the worker, or None."""
+        return self._try(self.worker.call, verb, timeout, **arguments)
+
+    def check(self, checker: Checker) -> None:
+        """Compares the first steps that it was told to do."""
+        first = self.receive("first_steps")
+        self.worker.stop()
+        if first is None:
+            return
+        losses, gradients = first
+        self.record.losses = losses
+        if losses is None:
+            return
+        if complaint := checker.complaint(self.contender.system, losses, gradients):
+            self.fail(complaint)
+
+    def turn(self, seconds: float) -> float | None:
+        """Runs for a while, alone; returns graphs per second."""
+        rate = self.call("run", SETUP_SECONDS + 10 * seconds, seconds=seconds)
+        self.worker.stop()
+        return rate
+
+    def finish(self, profiled: bool) -> None:
+        """Asks what is known in the end."""
+        self.record.peak_bytes = self.call("peak_bytes", 60)
+        self.construct = self.call("construct_seconds", 60) or self.construct
+        if profiled:
+            self.record.memory_share = self.call("memory_share", SETUP_SECONDS)
+        self.worker.stop()
+
+    def compute(self, floor: float | None, busy_share: float) -> None:
+        """Fills the record."""
+        if self.failed or not self.rates:
+            return
+        record = self.record
+        record.per_second = statistics.median(self.rates)
+        record.spread = _interquartile_range(self.rates) / record.per_second
+        record.share_of_floor = record.per_second / floor if floor else None
+        record.busy_share = round(busy_share, 3)
+        construct, in_step = self.construct
+        record.construct_seconds = construct
+        if construct is not None:
+            step = 1 / record.per_second
+            record.construct_share = construct / (step if in_step else step + construct)
+
+    def summary(self, unit: str) -> str:
+        """One line for the terminal."""
+        record = self.record
+        if self.failed:
+            return f"{record.system:16} failed: {record.error}"
+        share = "" if record.share_of_floor is None else f", {record.share_of_floor:.0%} of floor"
+        rate = f"{record.per_second:12,.1f} {unit}/s"
+        return f"{record.system:16}{rate} (spread {record.spread:.0%}{share})"
+
+    def _try(self, function, *arguments, **keywords):
+        if self.failed:
+            return None
+        try:
+            return function(*arguments, **keywords)
+        except WorkerFailed as error:
+            self.fail(str(error))
+            return None
+
+
+def _interquartile_range(values: list[float]) -> float:
+    if len(values) < 2:
+        return 0.0
+    low, _, high = statistics.quantiles(values, n=4, method="inclusive")
+    return high - low
