@@ -69,9 +69,9 @@ CAVS_INLINE void ElementwiseRow(const T* x, const T* y, T* out, int64_t n) {
     const V<T> vx = LoadOperand<T, kScalarX>(x, i);
     if constexpr (IsBinary(kOp)) {
       const V<T> vy = LoadOperand<T, kScalarY>(y, i);
-      S::Store(out + i, ApplyBinary<kOp, T>(vx, vy));
+      S::Store(out + i, ApplyBinary<kOp, Wide<T>>(vx, vy));
     } else {
-      S::Store(out + i, ApplyUnary<kOp, T>(vx));
+      S::Store(out + i, ApplyUnary<kOp, Wide<T>>(vx));
     }
   }
   const int64_t left = n - i;
@@ -79,9 +79,9 @@ CAVS_INLINE void ElementwiseRow(const T* x, const T* y, T* out, int64_t n) {
   const V<T> vx = LoadOperandFirst<T, kScalarX>(x, i, left);
   if constexpr (IsBinary(kOp)) {
     const V<T> vy = LoadOperandFirst<T, kScalarY>(y, i, left);
-    S::StoreFirst(out + i, ApplyBinary<kOp, T>(vx, vy), left);
+    S::StoreFirst(out + i, ApplyBinary<kOp, Wide<T>>(vx, vy), left);
   } else {
-    S::StoreFirst(out + i, ApplyUnary<kOp, T>(vx), left);
+    S::StoreFirst(out + i, ApplyUnary<kOp, Wide<T>>(vx), left);
   }
 }
 

@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "cc/backend/cpu/cpu_backend.h"
-#include "cc/backend/cpu/dispatch.h"
 #include "cc/backend/cpu/parallel.h"
 
 namespace cavs {
@@ -103,9 +102,14 @@ void CpuBackend::Group(DType dtype, const ElementwiseGroup& group,
                        const GroupOperand* operands, int64_t rows,
                        int64_t cols) const {
   if (rows == 0 || cols == 0) return;
-  WithFloatType(dtype, [&](auto zero) {
-    RunGroup<decltype(zero)>(group, operands, rows, cols);
-  });
+  switch (dtype) {
+    case DType::kBFloat16:
+      return RunWideGroup(group, operands, rows, cols);
+    case DType::kFloat64:
+      return RunGroup<double>(group, operands, rows, cols);
+    default:
+      return RunGroup<float>(group, operands, rows, cols);
+  }
 }
 
 }  // namespace cavs
