@@ -11,9 +11,9 @@ from benchmarks.harness import Cell, Contender, Effort
 from benchmarks.results import Results
 from benchmarks.workloads import Settings
 
-# Not compared unless asked for: only our ops; a program of the user's; and what is without
-# any batching takes minutes for a large minibatch of trees.
-_UNASKED = ("cavs_ops", "ceiling")
+# Not compared unless asked for: less precision; only our ops; a program of the user's; and
+# what is without any batching takes minutes for a large minibatch of trees.
+_UNASKED = ("cavs_bfloat16", "cavs_ops", "ceiling")
 _SLOW = ("tf_unbatched",)
 
 

@@ -52,7 +52,7 @@ struct Symbol {
   bool viewed = false;
 
   // kReduced: is it formed as SumType(dtype), and rounded when all rows are in
-  // (on roots)? Else the framework sums it.
+  // (on roots)?
   bool rounded_last = false;
 
   // Of rows without children, is it zero? See passes/find_zeros.h.

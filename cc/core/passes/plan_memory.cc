@@ -22,9 +22,10 @@ void PlanMemory(Program* program) {
   for (const Node& node : program->nodes) {
     for (int id : node.inputs) touch(node, id);
     for (int id : node.outputs) touch(node, id);
-    if (node.kind == NodeKind::kWeightGrad || node.kind == NodeKind::kSumRows) {
-      Symbol& sum = root(node.outputs[0]);
-      sum.rounded_last = SumType(sum.dtype) != sum.dtype;
+    if (node.stage == Stage::kEpilogue) continue;
+    for (int id : node.outputs) {
+      if (root(id).kind != SymbolKind::kReduced) continue;
+      root(id).rounded_last = SumType(root(id).dtype) != root(id).dtype;
     }
   }
   for (int id : program->results) {

@@ -8,7 +8,8 @@ namespace cavs {
 
 // Sets `reused` on the root of every dynamic tensor that only critical nodes
 // touch and that is not on the tape: every task may then use the same rows.
-// Runs after Classify().
+// Sets `rounded_last` on the roots of sums over rows. Runs after Classify(),
+// and always: programs without it cannot run in bfloat16.
 void PlanMemory(Program* program);
 
 }  // namespace cavs

@@ -70,6 +70,24 @@ TEST_P(ReduceTest, SumColumnsAddsEveryRow) {
   }
 }
 
+TEST_P(ReduceTest, SumsAreRoundedWhereTheyAre) {
+  SerialWorkers workers;
+  const CpuBackend backend(&workers, GetParam());
+  for (int64_t n : {0, 1, 7, 16, 33, 1000}) {
+    Matrix<float> sums(1, n);
+    for (int64_t j = 0; j < n; ++j) sums.at(0, j) = 0.1f * (j - 300);
+    Matrix<float> rounded = sums;
+    backend.RoundSums(DType::kFloat32, n, rounded.block().data);
+    EXPECT_TRUE(rounded.SameBits(sums));
+    backend.RoundSums(DType::kBFloat16, n, rounded.block().data);
+    EXPECT_TRUE(rounded.GuardsHold());
+    const auto* got = static_cast<const BFloat16*>(rounded.block().data);
+    for (int64_t j = 0; j < n; ++j) {
+      ASSERT_EQ(got[j].bits, ToBFloat16(sums.at(0, j)).bits) << n << " " << j;
+    }
+  }
+}
+
 // A million times 0.1 in plain fp32 additions is off by one in a hundred.
 TEST_P(ReduceTest, LongColumnsKeepTheirPrecision) {
   SerialWorkers workers;
