@@ -64,11 +64,11 @@ class Entry:
         self.worker.stop()
         if first is None:
             return
-        losses, gradients = first
+        losses, gradients, slack = first
         self.record.losses = losses
         if losses is None:
             return
-        if complaint := checker.complaint(self.contender.system, losses, gradients):
+        if complaint := checker.complaint(self.contender.system, losses, gradients, slack):
             self.fail(complaint)
 
     def turn(self, seconds: float) -> float | None:

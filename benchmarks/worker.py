@@ -43,15 +43,15 @@ class Server:
         return self._peer.version
 
     def first_steps(self, count) -> tuple:
-        """(losses of the first steps, gradients of the first; {} in inference)."""
+        """(losses of the first steps, gradients of the first, their slack); {} in inference."""
         if not self._peer.comparable:
-            return None, {}
+            return None, {}, 1.0
         training = self._mode == "training"
         gradients = self._peer.gradients() if training else {}
         step = self._peer.train if training else self._peer.infer
         losses = [step(index) for index in range(count)]
         self._next = count
-        return losses, gradients
+        return losses, gradients, self._peer.slack
 
     def warm_up(self, seconds) -> None:
         """One pass over all minibatches, unless that takes too long.

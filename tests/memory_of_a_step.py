@@ -42,6 +42,10 @@ MODELS = {
         lambda: cells.TreeLSTM(units=UNITS),
         lambda n: cells.random_graphs(0, 8 * n, 60),
     ),
+    "bfloat16": (
+        lambda: cells.TreeLSTM(units=UNITS, dtype="bfloat16"),
+        lambda n: cells.random_graphs(0, 12 * n, 60),
+    ),
     "tree_fc": (TreeFC, lambda n: cavs.GraphBatch.complete_tree(num_leaves=64, num_graphs=2 * n)),
     "chain": (
         lambda: cells.TreeLSTM(arity=1, units=UNITS),
@@ -69,7 +73,7 @@ def infer(cell, graphs, x):
 
 
 def measure(step, cell, graphs):
-    x = tf.zeros([graphs.num_vertices, cells.FEATURES])
+    x = tf.zeros([graphs.num_vertices, cells.FEATURES], cell.dtype)
     pathlib.Path("/proc/self/clear_refs").write_text("5")  # Forgets the peak.
     before = status("VmRSS")
     step(cell, graphs, x)
@@ -94,7 +98,7 @@ def main(name, size):
 
 def first_minibatch(cell, make_graphs):
     graphs = make_graphs(1)
-    return graphs, tf.zeros([graphs.num_vertices, cells.FEATURES])
+    return graphs, tf.zeros([graphs.num_vertices, cells.FEATURES], cell.dtype)
 
 
 if __name__ == "__main__":

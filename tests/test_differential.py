@@ -86,12 +86,16 @@ def test_float32(cell_class):
     check(cell, cells.random_graphs(3, 8, 8, num_types=len(cell.vertex_types)))
 
 
-@pytest.mark.parametrize("cell_class", [cells.Linear, cells.TreeLSTM, cells.PushOnly])
+# Branching's gain has a gradient near zero, of large parts that TensorFlow rounds.
+ROUNDED_WELL = [cell_class for cell_class in cells.CELLS if cell_class is not cells.Branching]
+
+
+@pytest.mark.parametrize("cell_class", ROUNDED_WELL, ids=lambda c: c.__name__)
 def test_bfloat16_to_its_precision(cell_class):
     tf.keras.utils.set_random_seed(4)
     for options in SWITCHES:
         cell = cell_class(dtype="bfloat16", options=options)
-        graphs = cells.random_graphs(3, 6, 4)
+        graphs = cells.random_graphs(3, 6, 4, num_types=len(cell.vertex_types))
         inputs = cells.inputs_for(cell, graphs.num_vertices, "bfloat16", 0)
         report = cavs.check_equivalence(cell, graphs, inputs, tolerance=0.05)
         assert report.ok, f"{options}\n{report}"

@@ -21,12 +21,14 @@ class Peer(abc.ABC):
         runs: once, and not part of a step, unless `construct_in_step`. None: no such thing.
       construct_in_step: Whether steps pay for that.
       comparable: Whether losses and gradients can be asked for.
+      slack: How many times the tolerances of float32 they may differ from what is right.
     """
 
     version: str
     construct_seconds: float | None = None
     construct_in_step = False
     comparable = True
+    slack = 1.0
 
     def __init__(self, workload, threads: int):
         self.workload = workload

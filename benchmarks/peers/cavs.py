@@ -28,7 +28,7 @@ class Peer(_tensorflow.TensorFlowPeer):
     def prepare(self):
         name = self.workload.name
         self._module = importlib.import_module(f"benchmarks.peers._cavs.{_MODULES.get(name, name)}")
-        self.model = self._module.Model(self.workload.units, self.variables, options=self.options)
+        self.model = self.make_model(self._module.Model)
         examples = self.workload.examples
         self.dataset = self._module.batches(examples, self.workload.settings.batch)
         self._steps = None
@@ -37,6 +37,9 @@ class Peer(_tensorflow.TensorFlowPeer):
         self._loss_of_next = tf.function(lambda steps: self.loss(next(steps)))
         self._some_have_no_label = bool(tf.reduce_any(self.first_inputs()["label"] < 0))
         self.construct_seconds = self._time_schedules()
+
+    def make_model(self, model_class):
+        return model_class(self.workload.units, self.variables, options=self.options)
 
     def signature(self):
         return [self.dataset.element_spec]

@@ -118,7 +118,8 @@ struct GroupOperand {
 
 // The kernels of one device, for one caller.
 //
-// Blocks are fp32 or fp64 unless a method says otherwise; the caller has
+// Blocks are fp32, fp64 or bfloat16 unless a method says otherwise; what is
+// computed from bfloat16 is computed in fp32 and rounded once. The caller has
 // checked shapes (a violation is a bug: it is asserted, not reported). Inputs
 // and outputs may not overlap unless a method allows it. A block with no rows
 // or no columns is valid everywhere. Results depend on the operands and the
@@ -165,6 +166,7 @@ class Backend {
 
   // c[k, n] = transpose(a[M, k]) * b[M, n], or += if `accumulate`: the gradient
   // of a weight, with M the long side. a and b may have indices, however wide.
+  // c is of SumType(dtype).
   virtual void MatMulTransposeA(DType dtype, ConstBlock a, ConstBlock b,
                                 Block c, bool accumulate) const = 0;
 
@@ -180,16 +182,22 @@ class Backend {
                       Block out) const = 0;
 
   // A whole group as one kernel: its steps run over tiles that stay in the
-  // cache nearest to the processor. operands[i] says where value i lies.
+  // cache nearest to the processor. operands[i] says where value i lies. Of
+  // bfloat16, only what ends up in memory is rounded.
   virtual void Group(DType dtype, const ElementwiseGroup& group,
                      const GroupOperand* operands, int64_t rows,
                      int64_t cols) const = 0;
 
   // --- sums -----------------------------------------------------------------
 
-  // out[0, j] = sum over i of x[i, j], or += if `accumulate`.
+  // out[0, j] = sum over i of x[i, j], or += if `accumulate`. out is of
+  // SumType(dtype).
   virtual void SumRows(DType dtype, ConstBlock x, Block out,
                        bool accumulate) const = 0;
+
+  // Makes of n sums, elements of SumType(dtype), elements of dtype in the same
+  // place.
+  virtual void RoundSums(DType dtype, int64_t n, void* sums) const = 0;
 
   // out[i, 0] = sum over j of x[i, j].
   virtual void SumColumns(DType dtype, ConstBlock x, Block out) const = 0;

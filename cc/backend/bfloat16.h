@@ -27,13 +27,6 @@ inline BFloat16 ToBFloat16(float x) {
   return {static_cast<uint16_t>(bits >> 16)};
 }
 
-// sum[j] += x[j], each addition in float32.
-inline void AddBFloat16(const BFloat16* x, BFloat16* sum, int64_t n) {
-  for (int64_t j = 0; j < n; ++j) {
-    sum[j] = ToBFloat16(ToFloat(sum[j]) + ToFloat(x[j]));
-  }
-}
-
 }  // namespace cavs
 
 #endif  // CAVS_CC_BACKEND_BFLOAT16_H_

@@ -55,7 +55,13 @@ constexpr size_t SizeOf(DType dtype) {
 
 // The native arithmetic kernels exist for these.
 constexpr bool IsNative(DType dtype) {
-  return dtype == DType::kFloat32 || dtype == DType::kFloat64;
+  return dtype == DType::kFloat32 || dtype == DType::kFloat64 ||
+         dtype == DType::kBFloat16;
+}
+
+// What sums over rows are formed in.
+constexpr DType SumType(DType dtype) {
+  return dtype == DType::kBFloat16 ? DType::kFloat32 : dtype;
 }
 
 }  // namespace cavs

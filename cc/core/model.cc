@@ -33,8 +33,7 @@ Status FinishModel(Model* model) {
     }
   }
   // Gradients of several parents add up.
-  if (found && !IsNative(model->state_dtype) &&
-      model->state_dtype != DType::kBFloat16) {
+  if (found && !IsNative(model->state_dtype)) {
     return Status(StatusCode::kUnimplemented,
                   "state: got a type other than float32, float64 and bfloat16 "
                   "but expected one of them. Pass dtype=\"float32\" to the "

@@ -55,6 +55,10 @@ struct Symbol {
   // it be? See passes/view_rows.h.
   bool viewed = false;
 
+  // kReduced: is it formed as SumType(dtype), and rounded when all rows are in
+  // (on roots)?
+  bool rounded_last = false;
+
   // Of rows without children, is it zero? See passes/find_zeros.h.
   bool zero_without_children = false;
 

@@ -76,9 +76,15 @@ bool ProgramRun::IsStored(int id) const {
          (s.kind == SymbolKind::kRows || s.kind == SymbolKind::kReduced);
 }
 
-// A sum that is a result is formed where the result goes.
+DType ProgramRun::StoredType(int id) const {
+  const DType dtype = symbol(id).dtype;
+  return symbol(id).rounded_last ? SumType(dtype) : dtype;
+}
+
+// A sum that is a result is formed where the result goes, if it fits there.
 bool ProgramRun::IsFormedInResult(int id) const {
-  if (ext_.results.empty() || symbol(id).kind != SymbolKind::kReduced) {
+  if (ext_.results.empty() || symbol(id).kind != SymbolKind::kReduced ||
+      symbol(id).rounded_last) {
     return false;
   }
   const auto is_it = [&](int result) {
@@ -91,7 +97,7 @@ bool ProgramRun::IsFormedInResult(int id) const {
 size_t ProgramRun::BytesToStore(int id, bool kept) const {
   if (IsFormedInResult(id)) return 0;
   return Arena::Padded(
-      ByteCount(RowsToStore(id, kept), symbol(id).columns(), symbol(id).dtype));
+      ByteCount(RowsToStore(id, kept), symbol(id).columns(), StoredType(id)));
 }
 
 MemoryNeed ProgramRun::PlanStorage() {
@@ -347,15 +353,22 @@ Status ProgramRun::RunPrologue() {
   return Status();
 }
 
-Status ProgramRun::RunEpilogue() {
-  for (size_t id = 0; id < values_.size(); ++id) {
-    // A sum over no rows.
+void ProgramRun::FinishSums() {
+  for (size_t i = 0; i < values_.size(); ++i) {
+    const int id = static_cast<int>(i);
     const Symbol& s = symbol(id);
-    if (IsStored(static_cast<int>(id)) && s.kind == SymbolKind::kReduced &&
-        !values_[id].written) {
-      std::memset(values_[id].dense.data, 0, s.columns() * SizeOf(s.dtype));
+    if (!IsStored(id) || s.kind != SymbolKind::kReduced) continue;
+    if (!values_[id].written) {  // A sum over no rows.
+      const size_t bytes = s.columns() * SizeOf(StoredType(id));
+      std::memset(values_[id].dense.data, 0, bytes);
+    } else if (s.rounded_last) {
+      env_.backend->RoundSums(s.dtype, s.columns(), values_[id].dense.data);
     }
   }
+}
+
+Status ProgramRun::RunEpilogue() {
+  FinishSums();
   for (const Node& node : program_.nodes) {
     if (node.stage != Stage::kEpilogue) continue;
     CAVS_RETURN_IF_ERROR(RunForeign(node, Place()));

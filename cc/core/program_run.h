@@ -197,6 +197,7 @@ class ProgramRun {
   bool IsStored(int symbol) const;
   // Must what the tape has a view of be copied?
   bool IsCopied(int symbol) const;
+  DType StoredType(int symbol) const;
   size_t BytesToStore(int symbol, bool kept) const;
   bool IsFormedInResult(int symbol) const;
   void BindToState();
@@ -205,6 +206,7 @@ class ProgramRun {
   void BindGiven();
   void BindViews();
   void CopySaved();
+  void FinishSums();
   static std::pair<std::vector<int>, bool> PackingKey(const Node& node);
   size_t PackedBytes(const Packed& packed, int weight) const;
   size_t PlanPacking();

@@ -15,6 +15,12 @@ void Add(const void* part, int64_t n, void* sum) {
   for (int64_t i = 0; i < n; ++i) to[i] += from[i];
 }
 
+void AddBFloat16(const void* part, int64_t n, void* sum) {
+  const BFloat16* from = static_cast<const BFloat16*>(part);
+  float* to = static_cast<float*>(sum);
+  for (int64_t i = 0; i < n; ++i) to[i] += ToFloat(from[i]);
+}
+
 }  // namespace
 
 TensorRef ProgramRun::Reference(int id, const Place& at) {
@@ -66,7 +72,8 @@ Status ProgramRun::RunForeign(const Node& node, const Place& at) {
       out = TensorRef();
       out.dtype = s.dtype;
       out.opaque = s.kind == SymbolKind::kOpaque;
-    } else if (s.kind == SymbolKind::kReduced && values_[id].written) {
+    } else if (s.kind == SymbolKind::kReduced &&
+               (values_[id].written || s.rounded_last)) {
       parts.push_back(env_.pool->Acquire(s.columns() * SizeOf(s.dtype)));
       if (parts.back() == nullptr) {
         return Status(StatusCode::kResourceExhausted,
@@ -86,14 +93,15 @@ Status ProgramRun::RunForeign(const Node& node, const Place& at) {
     } else if (s.kind == SymbolKind::kOpaque) {
       value.per_task[at.task] = outputs[i];
     } else if (s.kind == SymbolKind::kReduced) {
-      if (value.written) {
+      if (s.rounded_last) {
+        const size_t bytes = s.columns() * SizeOf(StoredType(id));
+        if (!value.written) std::memset(value.dense.data, 0, bytes);
+        AddBFloat16(outputs[i].data, s.columns(), value.dense.data);
+      } else if (value.written) {
         if (s.dtype == DType::kFloat64) {
           Add<double>(outputs[i].data, s.columns(), value.dense.data);
         } else if (s.dtype == DType::kFloat32) {
           Add<float>(outputs[i].data, s.columns(), value.dense.data);
-        } else if (s.dtype == DType::kBFloat16) {
-          AddBFloat16(static_cast<const BFloat16*>(outputs[i].data),
-                      static_cast<BFloat16*>(value.dense.data), s.columns());
         } else {
           return Status(
               StatusCode::kUnimplemented,

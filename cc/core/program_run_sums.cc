@@ -92,7 +92,7 @@ void ProgramRun::AddUp(const Node& node, const SumTile& tile, Place at,
                        bool accumulate, const Backend& backend) {
   const TraceScope scope(env_.tracer, node.stage, [&] { return node.label; });
   const DType dtype = symbol(node.outputs[0]).dtype;
-  const int64_t size = SizeOf(dtype);
+  const int64_t size = SizeOf(dtype), sum_size = SizeOf(SumType(dtype));
   for (int id : node.inputs) {
     const int64_t zeros = std::min(at.childless_end - at.first, at.count);
     if (zeros > 0 && IsZeroWithoutChildren(id)) at = at.Part(zeros, at.count);
@@ -108,11 +108,11 @@ void ProgramRun::AddUp(const Node& node, const SumTile& tile, Place at,
       columns(node.inputs.back(), tile.first_column, tile.end_column);
   char* sum = static_cast<char*>(values_[node.outputs[0]].dense.data);
   if (node.kind == NodeKind::kSumRows) {
-    const Block out{sum + tile.first_column * size, 1, y.cols, y.cols};
+    const Block out{sum + tile.first_column * sum_size, 1, y.cols, y.cols};
     return backend.SumRows(dtype, y, out, accumulate);
   }
   const ConstBlock x = columns(node.inputs[0], tile.first_row, tile.end_row);
-  const Block out{sum + (tile.first_row * width + tile.first_column) * size,
+  const Block out{sum + (tile.first_row * width + tile.first_column) * sum_size,
                   x.cols, y.cols, width};
   backend.MatMulTransposeA(dtype, x, y, out, accumulate);
 }

@@ -60,6 +60,19 @@ def test_a_wrong_later_loss_is_caught(workload):
     assert checker.complaint("b", [loss, 2.1], {}) == "loss of step 1: got 2.1 but a has 2.0"
 
 
+def test_slack_widens_all_tolerances_and_sets_nothing_for_others(tree_fc):
+    loss = oracle.loss(tree_fc, tree_fc.minibatches[0])
+    right = numeric_gradients(tree_fc)
+    near = {name: 1.01 * gradient for name, gradient in right.items()}
+    checker = checks.Checker(tree_fc, "training")
+    assert checker.complaint("coarse", [1.001 * loss, 1.001], near, 50.0) is None
+    assert checker.complaint("exact", [loss, 1.0], right) is None
+    assert checker.complaint("coarse", [1.001 * loss, 1.001], near, 50.0) is None
+    assert "wrong loss" in checker.complaint("coarse", [1.01 * loss, 1.0], near, 50.0)
+    far = {name: 1.2 * gradient for name, gradient in right.items()}
+    assert "differs by" in checker.complaint("coarse", [loss, 1.0], far, 50.0)
+
+
 @pytest.mark.parametrize("name", ["kernel", "bias", "embedding", "output", "output_bias"])
 def test_a_wrong_gradient_is_caught(tree_fc, name):
     loss = oracle.loss(tree_fc, tree_fc.minibatches[0])

@@ -23,7 +23,7 @@ class Told:
 
     def _answer(self, verb):
         if verb == "first_steps":
-            return [1.0, 1.0, 1.0], {}
+            return [1.0, 1.0, 1.0], {}, 1.0
         return {"prepare": "1.0", "run": 10.0, "construct_seconds": (None, False)}.get(verb)
 
     def receive(self, verb, timeout):
@@ -70,7 +70,7 @@ def race(monkeypatch):
             def __init__(self, workload, mode):
                 pass
 
-            def complaint(self, system, losses, gradients):
+            def complaint(self, system, losses, gradients, slack):
                 log.append((system, "compared"))
                 return (complaints or {}).get(system)
 

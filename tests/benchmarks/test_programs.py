@@ -42,7 +42,10 @@ def measured(monkeypatch):
         ("--repeats=0", "argument --repeats: got '0' but expected an int of at least 1"),
         ("--threads=1000", "argument --threads: got '1000' but expected an int in [1, "),
         ("--systems=cavs,tensorfold", "argument --systems: got 'tensorfold' in 'cavs,tensorfold'"),
-        ("--systems=cavs,cavs", "but expected each at most once of cavs, cavs_ops, "),
+        (
+            "--systems=cavs,cavs",
+            "but expected each at most once of cavs, cavs_bfloat16, cavs_ops, ",
+        ),
         ("--workload=tree", "argument --workload: invalid choice: 'tree' (choose from "),
         ("--sst=/nowhere", "argument --sst: got '/nowhere' but expected a folder with train.txt"),
         ("--optimizer=adam", "argument --optimizer: invalid choice: 'adam' (choose from "),

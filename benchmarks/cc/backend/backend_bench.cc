@@ -15,9 +15,11 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "cc/backend/bfloat16.h"
 #include "cc/backend/cpu/cpu_backend.h"
 
 namespace cavs {
@@ -82,13 +84,16 @@ class Data {
       : rows_(rows), cols_(cols), pitch_(cols + padding) {
     const size_t bytes = (rows * pitch_ * sizeof(T) + 127) / 64 * 64;
     data_.reset(static_cast<T*>(std::aligned_alloc(64, bytes)));
-    for (int64_t i = 0; i < rows * pitch_; ++i) {
-      data_.get()[i] = T((i * 7919) % 2001) / 1000 - 1;
-    }
+    Fill();
   }
   Block block() { return {data_.get(), rows_, cols_, pitch_}; }
 
  private:
+  void Fill() {
+    for (int64_t i = 0; i < rows_ * pitch_; ++i) {
+      data_.get()[i] = T((i * 7919) % 2001) / 1000 - 1;
+    }
+  }
   struct Free {
     void operator()(T* p) const { std::free(p); }
   };
@@ -96,8 +101,21 @@ class Data {
   std::unique_ptr<T, Free> data_;
 };
 
+template <>
+void Data<BFloat16>::Fill() {
+  for (int64_t i = 0; i < rows_ * pitch_; ++i) {
+    data_.get()[i] = ToBFloat16(float((i * 7919) % 2001) / 1000 - 1);
+  }
+}
+
 template <typename T>
-constexpr DType kDType = sizeof(T) == 8 ? DType::kFloat64 : DType::kFloat32;
+constexpr DType kDType = sizeof(T) == 8   ? DType::kFloat64
+                         : sizeof(T) == 4 ? DType::kFloat32
+                                          : DType::kBFloat16;
+
+// The type of sums over rows of T.
+template <typename T>
+using SumOf = std::conditional_t<sizeof(T) == 2, float, T>;
 
 void CountTerms(benchmark::State& state, double terms) {
   state.counters["FLOP/s"] = benchmark::Counter(
@@ -115,6 +133,7 @@ void Product(benchmark::State& state, Isa isa, Form form, int64_t m, int64_t k,
   const DType dtype = kDType<T>;
   const bool ta = form == Form::kTransposeA, tb = form == Form::kTransposeB;
   Data<T> a(ta ? k : m, ta ? m : k), b(tb ? n : k, tb ? k : n), c(m, n);
+  Data<SumOf<T>> sums(ta ? m : 0, n);
   Data<T> packed(1, backend.PackedBytes(dtype, k, n) / sizeof(T));
   backend.Pack(dtype, b.block(), tb, n, 0, packed.block().data);
   for (auto _ : state) {
@@ -128,7 +147,8 @@ void Product(benchmark::State& state, Isa isa, Form form, int64_t m, int64_t k,
         backend.MatMul(dtype, a.block(), b.block(), tb, c.block(), false);
         break;
       case Form::kTransposeA:
-        backend.MatMulTransposeA(dtype, a.block(), b.block(), c.block(), true);
+        backend.MatMulTransposeA(dtype, a.block(), b.block(), sums.block(),
+                                 true);
         break;
     }
     benchmark::ClobberMemory();
@@ -176,13 +196,14 @@ void AddRow(benchmark::State& state, Isa isa, int64_t cols) {
 
 // The gates of an LSTM, c' = s(f) c + s(i) tanh(g) and h = s(o) tanh(c'): nine
 // operators of which only the outcome reaches memory.
+template <typename T>
 void Gates(benchmark::State& state, Isa isa, int64_t rows, int64_t units) {
   using E = Elementwise;
   SerialWorkers workers;
   const CpuBackend backend(&workers, isa);
-  Data<float> gates(rows, 4 * units), c(rows, units), out(rows, 2 * units);
-  float* const in = static_cast<float*>(gates.block().data);
-  float* const to = static_cast<float*>(out.block().data);
+  Data<T> gates(rows, 4 * units), c(rows, units), out(rows, 2 * units);
+  T* const in = static_cast<T*>(gates.block().data);
+  T* const to = static_cast<T*>(out.block().data);
   std::vector<GroupOperand> operands;
   for (int64_t gate = 0; gate < 4; ++gate) {
     operands.push_back({in + gate * units, 4 * units, false});
@@ -198,7 +219,7 @@ void Gates(benchmark::State& state, Isa isa, int64_t rows, int64_t units) {
       {E::kTanh, 2, 2, 5},    {E::kMul, 8, 5, 8},  {E::kAdd, 7, 8, 5},
       {E::kSigmoid, 3, 3, 7}, {E::kTanh, 5, 5, 8}, {E::kMul, 7, 8, 6}};
   for (auto _ : state) {
-    backend.Group(DType::kFloat32, group, operands.data(), rows, units);
+    backend.Group(kDType<T>, group, operands.data(), rows, units);
     benchmark::ClobberMemory();
   }
   state.SetItemsProcessed(state.iterations() * rows * units);
@@ -230,6 +251,9 @@ void RegisterProducts(Isa isa) {
                          int64_t k, int64_t n) {
       Add(set + name + end, [=](benchmark::State& state) {
         Product<float>(state, isa, form, m, k, n, threads);
+      });
+      Add(set + "BFloat16" + name + end, [=](benchmark::State& state) {
+        Product<BFloat16>(state, isa, form, m, k, n, threads);
       });
     };
     for (int64_t m : {1, 2, 4, 7, 16, 64, 256, 2048}) {
@@ -291,15 +315,21 @@ int main(int argc, char** argv) {
   std::fprintf(stderr, "backend_bench: a debug build measures nothing.\n");
   return 1;
 #endif
-  for (cavs::Isa isa :
-       {cavs::Isa::kAvx512, cavs::Isa::kAvx2, cavs::Isa::kPortable}) {
+  for (cavs::Isa isa : {cavs::Isa::kAvx512Bf16, cavs::Isa::kAvx512,
+                        cavs::Isa::kAvx2, cavs::Isa::kPortable}) {
     if (!cavs::IsSupported(isa)) continue;
     cavs::RegisterProducts(isa);
     cavs::RegisterElementwise(isa);
     for (int64_t units : {64, 512}) {
-      cavs::Add(
-          std::string(cavs::IsaName(isa)) + "/Gates/" + std::to_string(units),
-          [=](benchmark::State& state) { cavs::Gates(state, isa, 64, units); });
+      const std::string set = std::string(cavs::IsaName(isa)) + "/";
+      cavs::Add(set + "Gates/" + std::to_string(units),
+                [=](benchmark::State& state) {
+                  cavs::Gates<float>(state, isa, 64, units);
+                });
+      cavs::Add(set + "BFloat16Gates/" + std::to_string(units),
+                [=](benchmark::State& state) {
+                  cavs::Gates<cavs::BFloat16>(state, isa, 64, units);
+                });
     }
   }
   for (int64_t cols : {16, 512}) {

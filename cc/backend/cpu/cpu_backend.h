@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "cc/backend/backend.h"
 #include "cc/backend/cpu/isa.h"
@@ -56,6 +57,7 @@ class CpuBackend : public Backend {
 
   void SumRows(DType dtype, ConstBlock x, Block out,
                bool accumulate) const override;
+  void RoundSums(DType dtype, int64_t n, void* sums) const override;
   void SumColumns(DType dtype, ConstBlock x, Block out) const override;
 
   void Copy(DType dtype, ConstBlock x, Block dst) const override;
@@ -70,10 +72,12 @@ class CpuBackend : public Backend {
  private:
   template <typename T>
   const KernelTable<T>& kernels() const {
-    if constexpr (sizeof(T) == sizeof(float)) {
-      return tables_->float32;
-    } else {
+    if constexpr (std::is_same_v<T, BFloat16>) {
+      return *bfloat16_;
+    } else if constexpr (std::is_same_v<T, double>) {
       return tables_->float64;
+    } else {
+      return tables_->float32;
     }
   }
 
@@ -85,6 +89,8 @@ class CpuBackend : public Backend {
   template <typename T>
   void RunGroup(const ElementwiseGroup& group, const GroupOperand* operands,
                 int64_t rows, int64_t cols) const;
+  void RunWideGroup(const ElementwiseGroup& group, const GroupOperand* operands,
+                    int64_t rows, int64_t cols) const;
   template <typename T>
   void RunSumRows(ConstBlock x, Block out, bool accumulate) const;
   template <typename T>
@@ -93,6 +99,7 @@ class CpuBackend : public Backend {
   Workers* const workers_;
   const Isa isa_;
   const KernelTables* const tables_;
+  const KernelTable<BFloat16>* const bfloat16_;  // Of tables_, or better ones.
 };
 
 }  // namespace cavs

@@ -4,18 +4,22 @@
 
 #include <cassert>
 
+#include "cc/backend/bfloat16.h"
 #include "cc/backend/dtype.h"
 
 namespace cavs {
 
-// Calls fn(float()) or fn(double()).
+// Calls fn(float()), fn(double()) or fn(BFloat16()).
 template <typename Fn>
 void WithFloatType(DType dtype, const Fn& fn) {
   assert(IsNative(dtype));
-  if (dtype == DType::kFloat64) {
-    fn(double());
-  } else {
-    fn(float());
+  switch (dtype) {
+    case DType::kFloat64:
+      return fn(double());
+    case DType::kBFloat16:
+      return fn(BFloat16());
+    default:
+      return fn(float());
   }
 }
 

@@ -52,7 +52,7 @@ void CpuBackend::RunElementwise(Elementwise op, ConstBlock x_block,
   const int64_t pitch = out_block.pitch;
   T* const out = static_cast<T*>(out_block.data);
   const auto& forms = kernels<T>().elementwise[static_cast<int>(op)];
-  const double nanos = NanosPerElement(op) * (sizeof(T) / sizeof(float));
+  const double nanos = NanosPerElement(op) * (sizeof(Wide<T>) / sizeof(float));
 
   if (x.scalar && y.scalar) {
     const TileKernel<T> kernel = forms[kVectorVector];

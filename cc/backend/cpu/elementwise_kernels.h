@@ -69,9 +69,9 @@ CAVS_INLINE void ElementwiseRow(const T* x, const T* y, T* out, int64_t n) {
     const V<T> vx = LoadOperand<T, kScalarX>(x, i);
     if constexpr (IsBinary(kOp)) {
       const V<T> vy = LoadOperand<T, kScalarY>(y, i);
-      S::Store(out + i, ApplyBinary<kOp, T>(vx, vy));
+      S::Store(out + i, ApplyBinary<kOp, Wide<T>>(vx, vy));
     } else {
-      S::Store(out + i, ApplyUnary<kOp, T>(vx));
+      S::Store(out + i, ApplyUnary<kOp, Wide<T>>(vx));
     }
   }
   const int64_t left = n - i;
@@ -79,9 +79,9 @@ CAVS_INLINE void ElementwiseRow(const T* x, const T* y, T* out, int64_t n) {
   const V<T> vx = LoadOperandFirst<T, kScalarX>(x, i, left);
   if constexpr (IsBinary(kOp)) {
     const V<T> vy = LoadOperandFirst<T, kScalarY>(y, i, left);
-    S::StoreFirst(out + i, ApplyBinary<kOp, T>(vx, vy), left);
+    S::StoreFirst(out + i, ApplyBinary<kOp, Wide<T>>(vx, vy), left);
   } else {
-    S::StoreFirst(out + i, ApplyUnary<kOp, T>(vx), left);
+    S::StoreFirst(out + i, ApplyUnary<kOp, Wide<T>>(vx), left);
   }
 }
 
@@ -124,16 +124,17 @@ void PairTile(TileRowsOf<const T> x, TileRowsOf<const T> y,
   for (int64_t i = 0; i < rows; ++i) {
     int64_t j = 0;
     for (; j + S::kLanes <= n; j += S::kLanes) {
-      S::Store(out.data + j, ApplyPair<kOp, kThen, T>(S::Load(x.data + j),
-                                                      S::Load(y.data + j),
-                                                      S::Load(z.data + j)));
+      S::Store(out.data + j, ApplyPair<kOp, kThen, Wide<T>>(
+                                 S::Load(x.data + j), S::Load(y.data + j),
+                                 S::Load(z.data + j)));
     }
     if (const int64_t left = n - j; left > 0) {
-      S::StoreFirst(out.data + j,
-                    ApplyPair<kOp, kThen, T>(S::LoadFirst(x.data + j, left),
-                                             S::LoadFirst(y.data + j, left),
-                                             S::LoadFirst(z.data + j, left)),
-                    left);
+      S::StoreFirst(
+          out.data + j,
+          ApplyPair<kOp, kThen, Wide<T>>(S::LoadFirst(x.data + j, left),
+                                         S::LoadFirst(y.data + j, left),
+                                         S::LoadFirst(z.data + j, left)),
+          left);
     }
     x.data += x.pitch;
     y.data += y.pitch;

@@ -47,8 +47,8 @@ void CpuBackend::RunProduct(const Product<T>& p,
   const int64_t tiles = CeilDiv(p.m, table.tile_rows);
   const double terms =
       static_cast<double>(p.m) * p.n * std::max<int64_t>(p.k, 1);
-  const int parts =
-      PartsFor(*workers_, terms * kNanosPerTerm * (sizeof(T) / sizeof(float)));
+  const int parts = PartsFor(
+      *workers_, terms * kNanosPerTerm * (sizeof(Wide<T>) / sizeof(float)));
   if (parts == 1) return kernel(p, {0, p.m}, {0, p.n});
   // The share of the work that the busiest worker gets.
   const double by_panel = static_cast<double>(CeilDiv(panels, parts)) / panels;
@@ -72,7 +72,8 @@ size_t CpuBackend::PackedBytes(DType dtype, int64_t k, int64_t n) const {
   WithFloatType(dtype, [&](auto zero) {
     using T = decltype(zero);
     const int64_t lanes = kernels<T>().lanes;
-    bytes = CeilDiv(n, lanes) * lanes * k * sizeof(T);
+    const int64_t depth = CeilDiv(k, kernels<T>().packed_terms);
+    bytes = CeilDiv(n, lanes) * lanes * depth * sizeof(Wide<T>);
   });
   return bytes;
 }
@@ -96,7 +97,7 @@ void CpuBackend::Pack(DType dtype, ConstBlock w, bool transpose, int64_t n,
       table.pack(static_cast<const T*>(w.data) + range.begin * step, w.pitch,
                  transpose, k, n,
                  {first_column + range.begin, first_column + range.end},
-                 static_cast<T*>(packed));
+                 static_cast<Wide<T>*>(packed));
     });
   });
 }

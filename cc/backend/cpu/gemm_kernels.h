@@ -19,7 +19,7 @@ struct TileArgs {
   int64_t a_pitch;
   const T* b;
   int64_t b_pitch;
-  T* c;
+  Wide<T>* c;
   int64_t c_pitch;
   int64_t depth;
   int64_t last_lanes;  // Columns of c in the last vector of the panel.
@@ -52,12 +52,12 @@ CAVS_INLINE void AddTerm(const T* a, int64_t a_pitch, const T* b,
 template <typename T, int kRows, int kVectors>
 CAVS_INLINE void StoreTile(const TileArgs<T>& t,
                            const V<T> (&sum)[kRows][kVectors]) {
-  using S = Simd<T>;
+  using S = Simd<Wide<T>>;
   CAVS_UNROLL
   for (int i = 0; i < kRows; ++i) {
     CAVS_UNROLL
     for (int j = 0; j < kVectors; ++j) {
-      T* c = t.c + i * t.c_pitch + j * S::kLanes;
+      Wide<T>* c = t.c + i * t.c_pitch + j * S::kLanes;
       if (j < kVectors - 1 || t.last_lanes == S::kLanes) {
         S::Store(c, t.accumulate ? sum[i][j] + S::Load(c) : sum[i][j]);
       } else {
@@ -142,7 +142,7 @@ void RowsOfPanel(TileArgs<T> t, int64_t rows) {
   const int64_t lines = t.depth * kVectors * Simd<T>::kLanes / kLine<T>;
   const T* a = t.a;
   const T* next = t.next;
-  T* c = t.c;
+  Wide<T>* c = t.c;
   for (int64_t i = 0; i < count; ++i) {
     const int64_t begin = rows * i / count, end = rows * (i + 1) / count;
     t.a = a + begin * (kTransposeA ? 1 : t.a_pitch);

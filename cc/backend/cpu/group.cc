@@ -3,7 +3,6 @@
 #include <cassert>
 
 #include "cc/backend/cpu/cpu_backend.h"
-#include "cc/backend/cpu/dispatch.h"
 #include "cc/backend/cpu/parallel.h"
 
 namespace cavs {
@@ -86,11 +85,8 @@ void CpuBackend::RunGroup(const ElementwiseGroup& group,
           };
           const auto out = values[step.out].At(row, column);
           if (step.then != Elementwise::kIdentity) {
-            const auto& pairs = step.op == Elementwise::kAdd ? kernels.add_then
-                                                             : kernels.mul_then;
-            pairs[static_cast<int>(step.then)](read(step.x, 0), read(step.y, 1),
-                                               read(step.z, 2), out, tile_rows,
-                                               n);
+            kernels.PairOf(step)(read(step.x, 0), read(step.y, 1),
+                                 read(step.z, 2), out, tile_rows, n);
             continue;
           }
           const Form form =
@@ -113,9 +109,14 @@ void CpuBackend::Group(DType dtype, const ElementwiseGroup& group,
                        const GroupOperand* operands, int64_t rows,
                        int64_t cols) const {
   if (rows == 0 || cols == 0) return;
-  WithFloatType(dtype, [&](auto zero) {
-    RunGroup<decltype(zero)>(group, operands, rows, cols);
-  });
+  switch (dtype) {
+    case DType::kBFloat16:
+      return RunWideGroup(group, operands, rows, cols);
+    case DType::kFloat64:
+      return RunGroup<double>(group, operands, rows, cols);
+    default:
+      return RunGroup<float>(group, operands, rows, cols);
+  }
 }
 
 }  // namespace cavs

@@ -14,6 +14,8 @@ bool IsSupported(Isa isa) {
              __builtin_cpu_supports("avx512dq") &&
              __builtin_cpu_supports("avx512bw") &&
              __builtin_cpu_supports("avx512vl");
+    case Isa::kAvx512Bf16:
+      return IsSupported(Isa::kAvx512) && __builtin_cpu_supports("avx512bf16");
   }
   return false;
 #else
@@ -22,6 +24,7 @@ bool IsSupported(Isa isa) {
 }
 
 Isa BestIsa() {
+  if (IsSupported(Isa::kAvx512Bf16)) return Isa::kAvx512Bf16;
   if (IsSupported(Isa::kAvx512)) return Isa::kAvx512;
   if (IsSupported(Isa::kAvx2)) return Isa::kAvx2;
   return Isa::kPortable;
@@ -35,6 +38,8 @@ const char* IsaName(Isa isa) {
       return "avx2";
     case Isa::kAvx512:
       return "avx512";
+    case Isa::kAvx512Bf16:
+      return "avx512bf16";
   }
   return "";
 }

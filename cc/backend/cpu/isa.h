@@ -5,7 +5,7 @@
 namespace cavs {
 
 // From what every machine has to the widest vectors.
-enum class Isa { kPortable, kAvx2, kAvx512 };
+enum class Isa { kPortable, kAvx2, kAvx512, kAvx512Bf16 };
 
 // Whether this machine (processor and operating system) and this build can run
 // code for `isa`.
@@ -14,7 +14,7 @@ bool IsSupported(Isa isa);
 // The widest instruction set that is supported.
 Isa BestIsa();
 
-// "portable", "avx2", "avx512".
+// "portable", "avx2", "avx512", "avx512bf16".
 const char* IsaName(Isa isa);
 
 }  // namespace cavs

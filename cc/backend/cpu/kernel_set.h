@@ -1,7 +1,7 @@
 // Every kernel of one instruction set. Included by each kernels_*.cc,
-// which has defined CAVS_ISA (a namespace), CAVS_TABLES (the name of its
-// KernelTables) and Simd (its vectors), and has switched the compiler to its
-// instruction set.
+// which has defined CAVS_ISA (a namespace) and Simd (its vectors), and has
+// switched the compiler to its instruction set. It may also define CAVS_TABLES
+// (the name of its KernelTables) and CAVS_DOT_PAIRS (see bfloat16_kernels.h).
 //
 // Nothing in the headers below may be visible outside of its file, and none may
 // call a function of the standard library: the linker keeps one copy of an
@@ -9,6 +9,8 @@
 #ifndef CAVS_CC_BACKEND_CPU_KERNEL_SET_H_
 #define CAVS_CC_BACKEND_CPU_KERNEL_SET_H_
 
+#include "cc/backend/cpu/bfloat16_gemm_kernels.h"
+#include "cc/backend/cpu/bfloat16_kernels.h"
 #include "cc/backend/cpu/elementwise_kernels.h"
 #include "cc/backend/cpu/gemm_kernels.h"
 #include "cc/backend/cpu/math_kernels.h"
@@ -19,6 +21,25 @@ namespace cavs {
 namespace CAVS_ISA {
 namespace {
 
+template <typename T>
+struct Products {
+  static constexpr int kPackedTerms = 1;
+  static constexpr auto kPack = Pack<T>;
+  static constexpr auto kPacked = MultiplyRows<T, MultiplyPacked<T>>;
+  static constexpr auto kPlain = MultiplyRows<T, Multiply<T>>;
+  static constexpr auto kTransposed = MultiplyTransposed<T>;
+};
+
+template <>
+struct Products<BFloat16> {
+  static constexpr int kPackedTerms = kNumbers<Pair>;
+  static constexpr auto kPack = PackPairs;
+  static constexpr auto kPacked = MultiplyBFloat16<true>;
+  static constexpr auto kPlain = MultiplyBFloat16<false>;
+  static constexpr auto kTransposed = MultiplyTransposedTerms<
+      std::conditional_t<kDotsPairsAtOnce, Pair, float>>;
+};
+
 template <typename T,
           typename = std::make_integer_sequence<int, kNumElementwise>>
 struct Table;
@@ -27,12 +48,13 @@ template <typename T, int... kOp>
 struct Table<T, std::integer_sequence<int, kOp...>> {
   static constexpr KernelTable<T> kKernels = {
       Simd<T>::kLanes,
-      kPanel<T>,
+      kPanel<Wide<T>>,
       TileRows(kPanelVectors),
-      Pack<T>,
-      MultiplyRows<T, MultiplyPacked<T>>,
-      MultiplyRows<T, Multiply<T>>,
-      MultiplyTransposed<T>,
+      Products<T>::kPackedTerms,
+      Products<T>::kPack,
+      Products<T>::kPacked,
+      Products<T>::kPlain,
+      Products<T>::kTransposed,
       {{ElementwiseTile<static_cast<Elementwise>(kOp), T, kVectorVector>,
         ElementwiseTile<static_cast<Elementwise>(kOp), T, kVectorScalar>,
         ElementwiseTile<static_cast<Elementwise>(kOp), T, kScalarVector>}...},
@@ -47,8 +69,11 @@ struct Table<T, std::integer_sequence<int, kOp...>> {
 }  // namespace
 }  // namespace CAVS_ISA
 
-constexpr KernelTables CAVS_TABLES = {CAVS_ISA::Table<float>::kKernels,
-                                      CAVS_ISA::Table<double>::kKernels};
+#if defined(CAVS_TABLES)
+constexpr KernelTables CAVS_TABLES = {
+    CAVS_ISA::Table<float>::kKernels, CAVS_ISA::Table<double>::kKernels,
+    CAVS_ISA::Table<BFloat16>::kKernels, CAVS_ISA::Widen, CAVS_ISA::Narrow};
+#endif
 
 }  // namespace cavs
 

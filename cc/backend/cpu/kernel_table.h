@@ -6,9 +6,31 @@
 #include <cstdint>
 
 #include "cc/backend/backend.h"
+#include "cc/backend/bfloat16.h"
 #include "cc/backend/cpu/isa.h"
 
 namespace cavs {
+
+// Two numbers with consecutive k, as the terms of one step of a product.
+struct Pair {
+  BFloat16 first, second;
+};
+
+// The type that elements are computed in.
+template <typename T>
+struct WideOf {
+  using Type = T;
+};
+template <>
+struct WideOf<BFloat16> {
+  using Type = float;
+};
+template <>
+struct WideOf<Pair> {
+  using Type = float;
+};
+template <typename T>
+using Wide = typename WideOf<T>::Type;
 
 // Half open: [begin, end).
 struct Range {
@@ -17,7 +39,8 @@ struct Range {
 };
 
 // c[m, n] = a * b, or += if `accumulate`. Each kernel says how it reads a and
-// b. With an index, row i of an operand is row index[i] of the memory.
+// b. With an index, row i of an operand is row index[i] of the memory. Packed,
+// b has elements of Wide<T> in fact; so has c of multiply_transposed.
 template <typename T>
 struct Product {
   const T* a;
@@ -74,13 +97,16 @@ struct KernelTable {
   int panel;  // Columns of a panel; the last one of a matrix may be narrower.
   int tile_rows;  // Rows of a tile of a full panel.
 
+  int packed_terms;  // Numbers with consecutive k in one packed element.
+
   // Writes the columns `columns` of a packed [k, n] matrix: panel after panel,
-  // of each its k rows of `panel` elements one after the other; of the last
-  // panel, as many elements as whole vectors need, padded by zeros. They are
-  // the first columns of w ([k, ...], or [..., k] if `transpose`). `columns`
-  // begins at a multiple of the vector length.
+  // of each its rows of `panel` elements one after the other, one row for
+  // `packed_terms` of k; of the last panel, as many elements as whole vectors
+  // need, padded by zeros. They are the first columns of w ([k, ...], or
+  // [..., k] if `transpose`). `columns` begins at a multiple of the vector
+  // length.
   void (*pack)(const T* w, int64_t pitch, bool transpose, int64_t k, int64_t n,
-               Range columns, T* packed);
+               Range columns, Wide<T>* packed);
 
   ProductKernel<T> multiply_packed;  // a is [m, k]; b is the result of pack.
   ProductKernel<T> multiply;         // a is [m, k].
@@ -96,24 +122,37 @@ struct KernelTable {
   void (*copy_indexed)(const T* x, int64_t pitch, const int32_t* index,
                        int64_t rows, int64_t cols, int64_t to_pitch, T* to);
 
+  // Of a step that is a pair.
+  PairKernel<T> PairOf(const ElementwiseGroup::Step& step) const {
+    const auto& pairs = step.op == Elementwise::kAdd ? add_then : mul_then;
+    return pairs[static_cast<int>(step.then)];
+  }
+
   // out[j] = sum over i of x[i, j] for j < cols, or += if `accumulate`.
   void (*sum_rows)(const T* x, int64_t pitch, int64_t rows, int64_t cols,
-                   T* out, bool accumulate);
+                   Wide<T>* out, bool accumulate);
   // The sum of n elements.
-  T (*sum)(const T* x, int64_t n);
+  Wide<T> (*sum)(const T* x, int64_t n);
 };
 
-// Both tables of one instruction set, without code of their own: finding a
+// The tables of one instruction set, without code of their own: finding a
 // kernel must not run an instruction that the machine may lack.
 struct KernelTables {
   KernelTable<float> float32;
   KernelTable<double> float64;
+  KernelTable<BFloat16> bfloat16;
+
+  // n numbers to fp32, and back. What is narrowed may begin where x does.
+  void (*widen)(const BFloat16* x, int64_t n, float* out);
+  void (*narrow)(const float* x, int64_t n, BFloat16* out);
 };
 
 extern const KernelTables kPortableKernels;
 #if defined(__x86_64__)
 extern const KernelTables kAvx2Kernels;
 extern const KernelTables kAvx512Kernels;
+// For the same processors, if they also multiply pairs of bfloat16.
+extern const KernelTable<BFloat16> kAvx512Bf16Kernels;
 #endif
 
 }  // namespace cavs

@@ -15,9 +15,10 @@ constexpr int64_t kSumRows = 256;
 
 // One strip of `kVectors` vectors of columns, or the first `n` of one vector.
 template <typename T, int kVectors>
-void SumStrip(const T* x, int64_t pitch, int64_t rows, int64_t n, T* out,
+void SumStrip(const T* x, int64_t pitch, int64_t rows, int64_t n, Wide<T>* out,
               bool accumulate) {
   using S = Simd<T>;
+  using Out = Simd<Wide<T>>;
   const bool whole = n == kVectors * S::kLanes;
   V<T> total[kVectors] = {};
   for (int64_t first = 0; first < rows; first += kSumRows) {
@@ -35,19 +36,19 @@ void SumStrip(const T* x, int64_t pitch, int64_t rows, int64_t n, T* out,
   }
   CAVS_UNROLL
   for (int j = 0; j < kVectors; ++j) {
-    T* to = out + j * S::kLanes;
+    Wide<T>* to = out + j * S::kLanes;
     if (whole) {
-      S::Store(to, accumulate ? total[j] + S::Load(to) : total[j]);
+      Out::Store(to, accumulate ? total[j] + Out::Load(to) : total[j]);
     } else {
-      S::StoreFirst(to, accumulate ? total[j] + S::LoadFirst(to, n) : total[j],
-                    n);
+      Out::StoreFirst(
+          to, accumulate ? total[j] + Out::LoadFirst(to, n) : total[j], n);
     }
   }
 }
 
 template <typename T>
-void SumRows(const T* x, int64_t pitch, int64_t rows, int64_t cols, T* out,
-             bool accumulate) {
+void SumRows(const T* x, int64_t pitch, int64_t rows, int64_t cols,
+             Wide<T>* out, bool accumulate) {
   constexpr int kLanes = Simd<T>::kLanes;
   int64_t j = 0;
   for (; j + 4 * kLanes <= cols; j += 4 * kLanes) {
@@ -60,7 +61,7 @@ void SumRows(const T* x, int64_t pitch, int64_t rows, int64_t cols, T* out,
 }
 
 template <typename T>
-T Sum(const T* x, int64_t n) {
+Wide<T> Sum(const T* x, int64_t n) {
   using S = Simd<T>;
   V<T> sum[4] = {};
   int64_t i = 0;
@@ -72,8 +73,8 @@ T Sum(const T* x, int64_t n) {
     sum[j] += n - i >= S::kLanes ? S::Load(x + i) : S::LoadFirst(x + i, n - i);
   }
   const V<T> all = (sum[0] + sum[1]) + (sum[2] + sum[3]);
-  T lanes[S::kLanes];
-  S::Store(lanes, all);
+  Wide<T> lanes[S::kLanes];
+  Simd<Wide<T>>::Store(lanes, all);
   for (int width = S::kLanes / 2; width > 0; width /= 2) {
     for (int j = 0; j < width; ++j) lanes[j] += lanes[j + width];
   }

@@ -3,8 +3,8 @@
 #include <cstring>
 #include <type_traits>
 
-#include "cc/backend/bfloat16.h"
 #include "cc/backend/cpu/cpu_backend.h"
+#include "cc/backend/cpu/dispatch.h"
 #include "cc/backend/cpu/parallel.h"
 
 namespace cavs {
@@ -148,23 +148,20 @@ void CpuBackend::ScatterAddRows(DType dtype, ConstBlock src,
   constexpr int kAdd = static_cast<int>(Elementwise::kAdd);
   switch (dtype) {
     case DType::kFloat32:
-    case DType::kFloat64: {
-      const auto run = [&](auto zero) {
+    case DType::kFloat64:
+    case DType::kBFloat16:
+      return WithFloatType(dtype, [&](auto zero) {
         using T = decltype(zero);
         const TileKernel<T> add = kernels<T>().elementwise[kAdd][kVectorVector];
         ScatterAdd<T>(workers_, src, rows, dst,
                       [add](const T* x, T* sum, int64_t n) {
                         add({sum, 0}, {x, 0}, {sum, 0}, 1, n);
                       });
-      };
-      return dtype == DType::kFloat32 ? run(float()) : run(double());
-    }
+      });
     case DType::kInt32:
       return ScatterAdd<int32_t>(workers_, src, rows, dst, AddRow<int32_t>);
     case DType::kInt64:
       return ScatterAdd<int64_t>(workers_, src, rows, dst, AddRow<int64_t>);
-    case DType::kBFloat16:
-      return ScatterAdd<BFloat16>(workers_, src, rows, dst, AddBFloat16);
     default:
       assert(false && "ScatterAddRows: no such dtype");
   }

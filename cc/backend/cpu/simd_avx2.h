@@ -65,6 +65,31 @@ struct Simd<double> {
   CAVS_INLINE static V Reciprocal(V a) { return Broadcast(1) / a; }
 };
 
+// 16-bit numbers in memory, each in the lower half of a lane of 32 bits.
+struct Halves {
+  using U = Simd<float>::U;
+  CAVS_INLINE static U Load(const BFloat16* p) {
+    return reinterpret_cast<U>(_mm256_cvtepu16_epi32(
+        _mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
+  }
+  CAVS_INLINE static U LoadFirst(const BFloat16* p, int64_t n) {
+    BFloat16 all[8] = {};
+    for (int64_t i = 0; i < n; ++i) all[i] = p[i];
+    return Load(all);
+  }
+  CAVS_INLINE static void Store(BFloat16* p, U v) {
+    const __m256i lanes = reinterpret_cast<__m256i>(v);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(p),
+                     _mm_packus_epi32(_mm256_castsi256_si128(lanes),
+                                      _mm256_extracti128_si256(lanes, 1)));
+  }
+  CAVS_INLINE static void StoreFirst(BFloat16* p, U v, int64_t n) {
+    BFloat16 all[8];
+    Store(all, v);
+    for (int64_t i = 0; i < n; ++i) p[i] = all[i];
+  }
+};
+
 // A tile holds at most 12 accumulators in the 16 registers.
 constexpr int kPanelVectors = 2;
 constexpr int TileRows(int vectors) { return vectors == 2 ? 6 : 12; }

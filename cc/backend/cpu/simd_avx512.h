@@ -70,6 +70,28 @@ struct Simd<double> {
   CAVS_INLINE static V Reciprocal(V a) { return Broadcast(1) / a; }
 };
 
+// 16-bit numbers in memory, each in the lower half of a lane of 32 bits.
+struct Halves {
+  using U = Simd<float>::U;
+  CAVS_INLINE static U Load(const BFloat16* p) {
+    return reinterpret_cast<U>(_mm512_cvtepu16_epi32(
+        _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))));
+  }
+  CAVS_INLINE static U LoadFirst(const BFloat16* p, int64_t n) {
+    return reinterpret_cast<U>(_mm512_cvtepu16_epi32(
+        _mm256_maskz_loadu_epi16(Simd<float>::First(n), p)));
+  }
+  CAVS_INLINE static void Store(BFloat16* p, U v) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p),
+                        _mm512_cvtepi32_epi16(reinterpret_cast<__m512i>(v)));
+  }
+  CAVS_INLINE static void StoreFirst(BFloat16* p, U v, int64_t n) {
+    _mm256_mask_storeu_epi16(
+        p, Simd<float>::First(n),
+        _mm512_cvtepi32_epi16(reinterpret_cast<__m512i>(v)));
+  }
+};
+
 // A tile holds at most 24 accumulators in the 32 registers.
 constexpr int kPanelVectors = 4;
 constexpr int TileRows(int vectors) {

@@ -24,6 +24,11 @@ void PlanMemory(Program* program) {
   for (const Node& node : program->nodes) {
     for (int id : node.inputs) touch(node, id);
     for (int id : node.outputs) touch(node, id);
+    if (node.stage == Stage::kEpilogue) continue;
+    for (int id : node.outputs) {
+      if (root(id).kind != SymbolKind::kReduced) continue;
+      root(id).rounded_last = SumType(root(id).dtype) != root(id).dtype;
+    }
   }
   for (int id : program->results) {
     root(id).stored = true;

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "cc/backend/backend.h"
+#include "cc/backend/bfloat16.h"
 #include "cc/backend/cpu/isa.h"
 #include "cc/backend/workers.h"
 
@@ -43,8 +44,26 @@ class ThreadedWorkers : public Workers {
   const int count_;
 };
 
+// A bfloat16 that the tests can compute with, as a float.
+class TestBFloat16 {
+ public:
+  TestBFloat16() = default;
+  template <typename Number>
+  explicit TestBFloat16(Number x) : value_(ToBFloat16(static_cast<float>(x))) {}
+  TestBFloat16& operator=(float x) { return *this = TestBFloat16(x); }
+  operator float() const { return ToFloat(value_); }
+
+ private:
+  BFloat16 value_ = {0};
+};
+
+// The type of sums over rows of T.
+template <typename T>
+using SumOf = std::conditional_t<std::is_same_v<T, TestBFloat16>, float, T>;
+
 template <typename T>
 constexpr DType DTypeOf() {
+  if (std::is_same_v<T, TestBFloat16>) return DType::kBFloat16;
   if (std::is_same_v<T, double>) return DType::kFloat64;
   if (std::is_same_v<T, int32_t>) return DType::kInt32;
   if (std::is_same_v<T, int64_t>) return DType::kInt64;
@@ -52,6 +71,21 @@ constexpr DType DTypeOf() {
   if (std::is_same_v<T, int16_t>) return DType::kInt16;
   return DType::kFloat32;
 }
+
+}  // namespace cavs
+
+template <>
+class std::numeric_limits<cavs::TestBFloat16> {
+ public:
+  static constexpr bool is_specialized = true;
+  static constexpr bool has_quiet_NaN = true;
+  static cavs::TestBFloat16 quiet_NaN() {
+    return cavs::TestBFloat16(std::numeric_limits<float>::quiet_NaN());
+  }
+  static cavs::TestBFloat16 epsilon() { return cavs::TestBFloat16(0x1p-7f); }
+};
+
+namespace cavs {
 
 // A block with guards on all sides: what a kernel must neither read nor write
 // is a number that spoils every result (NaN), and is found changed if written.
@@ -132,7 +166,7 @@ class Matrix {
     return rows_ == 0 ? 0 : (rows_ - 1) * pitch_ + cols_;
   }
   static T Sentinel() {
-    if constexpr (std::is_floating_point_v<T>) {
+    if constexpr (std::numeric_limits<T>::has_quiet_NaN) {
       return std::numeric_limits<T>::quiet_NaN();
     } else {
       return static_cast<T>(0x5a5a5a5a5a5a5a5a);
@@ -145,7 +179,7 @@ class Matrix {
 
 inline std::vector<Isa> SupportedIsas() {
   std::vector<Isa> isas;
-  for (Isa isa : {Isa::kPortable, Isa::kAvx2, Isa::kAvx512}) {
+  for (Isa isa : {Isa::kPortable, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Bf16}) {
     if (IsSupported(isa)) isas.push_back(isa);
   }
   return isas;
@@ -164,7 +198,7 @@ inline std::string IsaTestName(const testing::TestParamInfo<Isa>& info) {
 
 // Calls fn(float()) and fn(double()).
 template <typename Fn>
-void ForFloatTypes(const Fn& fn) {
+void ForWideTypes(const Fn& fn) {
   {
     SCOPED_TRACE("float");
     fn(float());
@@ -172,6 +206,16 @@ void ForFloatTypes(const Fn& fn) {
   {
     SCOPED_TRACE("double");
     fn(double());
+  }
+}
+
+// Calls fn(float()), fn(double()) and fn(TestBFloat16()).
+template <typename Fn>
+void ForFloatTypes(const Fn& fn) {
+  ForWideTypes(fn);
+  {
+    SCOPED_TRACE("bfloat16");
+    fn(TestBFloat16());
   }
 }
 

@@ -209,14 +209,14 @@ TEST_P(ElementwiseTest, NanIsNeverLost) {
     using T = decltype(zero);
     const T nan = std::numeric_limits<T>::quiet_NaN();
     for (E op : Ops(false)) {
-      T x = nan, out = 0;
+      T x = nan, out = T(0);
       backend.Unary(op, DTypeOf<T>(), {&x, 1, 1, 1}, {&out, 1, 1, 1});
       EXPECT_TRUE(std::isnan(out)) << int(op);
     }
     for (E op : Ops(true)) {
       for (bool first : {false, true}) {
         if (op == E::kReluGrad && !first) continue;  // x = NaN is not > 0.
-        T x = first ? nan : 1, y = first ? 1 : nan, out = 0;
+        T x = first ? nan : T(1), y = first ? T(1) : nan, out = T(0);
         backend.Binary(op, DTypeOf<T>(), {&x, 1, 1, 1}, {&y, 1, 1, 1},
                        {&out, 1, 1, 1});
         EXPECT_TRUE(std::isnan(out)) << int(op) << first;
@@ -230,7 +230,7 @@ TEST_P(ElementwiseTest, NegationTurnsTheSignOfZero) {
   const CpuBackend backend(&workers, GetParam());
   ForFloatTypes([&](auto zero) {
     using T = decltype(zero);
-    T x = 0, out = 1;
+    T x = T(0), out = T(1);
     backend.Unary(E::kNeg, DTypeOf<T>(), {&x, 1, 1, 1}, {&out, 1, 1, 1});
     EXPECT_TRUE(out == 0 && std::signbit(out));
   });

@@ -46,9 +46,9 @@ class Packed {
   size_t size_, begin_;
 };
 
-template <typename T>
+template <typename T, typename C>
 void Multiply(const Backend& backend, Kind kind, const Matrix<T>& a,
-              const Matrix<T>& b, Matrix<T>& c, int64_t k, bool accumulate) {
+              const Matrix<T>& b, Matrix<C>& c, int64_t k, bool accumulate) {
   const DType dtype = DTypeOf<T>();
   switch (kind) {
     case Kind::kPacked:
@@ -75,7 +75,8 @@ struct Shape {
   int64_t padding = 0;
 };
 
-template <typename T>
+// The outcome is C.
+template <typename T, typename C = T>
 struct Operands {
   Operands(Kind kind, const Shape& s)
       : a(TransposesA(kind) ? s.k : s.m, TransposesA(kind) ? s.m : s.k,
@@ -87,35 +88,53 @@ struct Operands {
     b.Fill(2);
     c.Fill(3);
   }
-  Matrix<T> a, b, c;
+  Matrix<T> a, b;
+  Matrix<C> c;
 };
 
+// Calls fn with a C: what the outcome of this kind is.
+template <typename T, typename Fn>
+void WithOutcome(Kind kind, const Fn& fn) {
+  if (TransposesA(kind)) return fn(SumOf<T>());
+  fn(T());
+}
+
 // The inputs are multiples of 1/64 below 2 in size: sums of fewer than 2^10
-// terms are exact in fp32 too, whatever their order.
-template <typename T>
-void ExpectProduct(const Backend& backend, Kind kind, const Shape& s,
-                   bool accumulate) {
+// terms are exact in fp32 too, whatever their order. So bfloat16 is exact if it
+// is rounded once.
+template <typename T, typename C>
+void ExpectProductOf(const Backend& backend, Kind kind, const Shape& s,
+                     bool accumulate) {
   SCOPED_TRACE(testing::Message()
                << "kind " << static_cast<int>(kind) << ": [" << s.m << ", "
                << s.k << "] x [" << s.k << ", " << s.n << "], padding "
                << s.padding << (accumulate ? ", accumulated" : ""));
-  Operands<T> x(kind, s);
-  const Matrix<T> before = x.c;
+  Operands<T, C> x(kind, s);
+  const Matrix<C> before = x.c;
   Multiply(backend, kind, x.a, x.b, x.c, s.k, accumulate);
   EXPECT_TRUE(x.a.GuardsHold() && x.b.GuardsHold());
   ASSERT_TRUE(x.c.GuardsHold());
   for (int64_t i = 0; i < s.m; ++i) {
     for (int64_t j = 0; j < s.n; ++j) {
-      double sum = accumulate ? before.at(i, j) : 0;
+      double sum = accumulate ? double(before.at(i, j)) : 0;
       for (int64_t k = 0; k < s.k; ++k) {
         const double left = TransposesA(kind) ? x.a.at(k, i) : x.a.at(i, k);
         const double right = TransposesB(kind) ? x.b.at(j, k) : x.b.at(k, j);
         sum += left * right;
       }
-      ASSERT_NEAR(x.c.at(i, j), sum, 1e-6 * (1 + std::abs(sum)))
+      const C rounded = C(sum);
+      ASSERT_NEAR(x.c.at(i, j), rounded, 1e-6 * (1 + std::abs(rounded)))
           << "c[" << i << "][" << j << "]";
     }
   }
+}
+
+template <typename T>
+void ExpectProduct(const Backend& backend, Kind kind, const Shape& s,
+                   bool accumulate) {
+  WithOutcome<T>(kind, [&](auto zero) {
+    ExpectProductOf<T, decltype(zero)>(backend, kind, s, accumulate);
+  });
 }
 
 class GemmTest : public IsaTest {};
@@ -161,13 +180,13 @@ TEST_P(GemmTest, EveryKindEqualsTheNaiveProductForLargeShapes) {
 }
 
 // Rows in any order, some of them twice, and one from before the first.
-template <typename T>
+template <typename T, typename C>
 void ExpectIndexedSameAsCopied(const Backend& backend, Kind kind,
                                const Shape& s) {
   SCOPED_TRACE(testing::Message()
                << "kind " << static_cast<int>(kind) << ": [" << s.m << ", "
                << s.k << "] x [" << s.k << ", " << s.n << "]");
-  const Operands<T> x(kind, s);
+  const Operands<T, C> x(kind, s);
   const DType dtype = DTypeOf<T>();
   std::vector<int32_t> a_index, b_index;
   for (int64_t i = 0; i < x.a.rows(); ++i) {
@@ -194,7 +213,7 @@ void ExpectIndexedSameAsCopied(const Backend& backend, Kind kind,
   };
   const Matrix<T> a = copied(x.a, a_index);
   const ConstBlock a_rows = indexed(x.a, a, a_index);
-  Matrix<T> want = x.c, got = x.c;
+  Matrix<C> want = x.c, got = x.c;
   if (TransposesA(kind)) {
     const Matrix<T> b = copied(x.b, b_index);
     Multiply(backend, kind, a, b, want, s.k, true);
@@ -230,7 +249,10 @@ TEST_P(GemmTest, RowsMayBeReadByAnIndex) {
   ForFloatTypes([&](auto zero) {
     for (Kind kind : kKinds) {
       for (const Shape& shape : shapes) {
-        ExpectIndexedSameAsCopied<decltype(zero)>(backend, kind, shape);
+        using T = decltype(zero);
+        WithOutcome<T>(kind, [&](auto sum) {
+          ExpectIndexedSameAsCopied<T, decltype(sum)>(backend, kind, shape);
+        });
       }
     }
   });
@@ -298,8 +320,9 @@ TEST_P(GemmTest, WeightsPackedSideBySideGiveTheirProductsSideBySide) {
                   for (int64_t l = 0; l < k; ++l) {
                     sum += a.at(row, l) * Weight(weights[i], transpose, l, j);
                   }
-                  ASSERT_NEAR(c.at(row, column), sum,
-                              1e-6 * (1 + std::abs(sum)))
+                  const T rounded = T(sum);
+                  ASSERT_NEAR(c.at(row, column), rounded,
+                              1e-6 * (1 + std::abs(rounded)))
                       << "weight " << i << ", k " << k << ", last " << last;
                 }
               }
@@ -362,17 +385,20 @@ TEST_P(GemmTest, AnyNumberOfWorkersComputesTheProductAndRepeatsItsBits) {
       for (Kind kind : kKinds) {
         for (const Shape& shape : shapes) {
           ExpectProduct<T>(backend, kind, shape, true);
-          Operands<T> once(kind, shape), again(kind, shape);
-          // Numbers whose sums round, so that another order would show.
-          for (Operands<T>* x : {&once, &again}) {
-            for (int64_t i = 0; i < x->a.rows(); ++i) {
-              for (int64_t j = 0; j < x->a.cols(); ++j) {
-                x->a.at(i, j) = std::sin(T(1 + i + 3 * j));
+          WithOutcome<T>(kind, [&](auto sum) {
+            using C = decltype(sum);
+            Operands<T, C> once(kind, shape), again(kind, shape);
+            // Numbers whose sums round, so that another order would show.
+            for (Operands<T, C>* x : {&once, &again}) {
+              for (int64_t i = 0; i < x->a.rows(); ++i) {
+                for (int64_t j = 0; j < x->a.cols(); ++j) {
+                  x->a.at(i, j) = std::sin(T(1 + i + 3 * j));
+                }
               }
+              Multiply(backend, kind, x->a, x->b, x->c, shape.k, true);
             }
-            Multiply(backend, kind, x->a, x->b, x->c, shape.k, true);
-          }
-          EXPECT_TRUE(once.c.SameBits(again.c));
+            EXPECT_TRUE(once.c.SameBits(again.c));
+          });
         }
       }
     });

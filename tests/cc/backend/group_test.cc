@@ -18,7 +18,17 @@ using Step = ElementwiseGroup::Step;
 // How an operand is broadcast.
 enum class Form { kFull, kRow, kColumn, kScalar };
 
-// A group and its operands, run as a group and step by step.
+template <typename To, typename From>
+Matrix<To> As(const Matrix<From>& from) {
+  Matrix<To> to(from.rows(), from.cols());
+  for (int64_t i = 0; i < from.rows(); ++i) {
+    for (int64_t j = 0; j < from.cols(); ++j) to.at(i, j) = To(from.at(i, j));
+  }
+  return to;
+}
+
+// A group and its operands, run as a group and step by step; bfloat16 step by
+// step in fp32, and rounded at the end.
 template <typename T>
 class Trial {
  public:
@@ -45,7 +55,10 @@ class Trial {
   }
 
   void ExpectSameAsOneByOne(const Backend& backend) const {
-    std::vector<Matrix<T>> got = values_, want = values_;
+    std::vector<Matrix<T>> got = values_;
+    using W = SumOf<T>;
+    std::vector<Matrix<W>> want;
+    for (const Matrix<T>& value : values_) want.push_back(As<W>(value));
     std::vector<GroupOperand> operands;
     for (size_t i = 0; i < got.size(); ++i) {
       const Block block = got[i].block();
@@ -60,20 +73,20 @@ class Trial {
       const ConstBlock x = want[step.x].view(), y = want[step.y].view();
       const Block out = want[step.out].block();
       if (IsBinary(step.op)) {
-        backend.Binary(step.op, DTypeOf<T>(), x, y, out);
+        backend.Binary(step.op, DTypeOf<W>(), x, y, out);
       } else {
-        backend.Unary(step.op, DTypeOf<T>(), x, out);
+        backend.Unary(step.op, DTypeOf<W>(), x, out);
       }
       if (step.then == E::kIdentity) continue;
       if (IsBinary(step.then)) {
-        backend.Binary(step.then, DTypeOf<T>(), want[step.z].view(), out, out);
+        backend.Binary(step.then, DTypeOf<W>(), want[step.z].view(), out, out);
       } else {
-        backend.Unary(step.then, DTypeOf<T>(), out, out);
+        backend.Unary(step.then, DTypeOf<W>(), out, out);
       }
     }
     for (size_t i = 0; i < got.size(); ++i) {
       EXPECT_TRUE(got[i].GuardsHold()) << "value " << i;
-      EXPECT_TRUE(got[i].SameBits(want[i]))
+      EXPECT_TRUE(got[i].SameBits(As<T>(want[i])))
           << "value " << i << " of [" << rows_ << ", " << cols_ << "], padding "
           << padding_;
     }
@@ -251,7 +264,8 @@ TEST_P(GroupTest, WhatIsReadMayHaveAnIndex) {
         const int64_t rows = size.rows, cols = size.cols;
         Matrix<T> x(5 * rows + 1, cols, 3), y(5 * rows + 1, 1, 2),
             z(rows, cols);
-        Matrix<T> x_copy(rows, cols), y_copy(rows, 1), want(rows, cols);
+        using W = SumOf<T>;
+        Matrix<W> x_copy(rows, cols), y_copy(rows, 1), want(rows, cols);
         x.Fill(1);
         y.Fill(2);
         std::vector<int32_t> index;
@@ -275,11 +289,11 @@ TEST_P(GroupTest, WhatIsReadMayHaveAnIndex) {
           operand->data = static_cast<T*>(operand->data) + operand->pitch;
         }
         backend_.Group(DTypeOf<T>(), group, operands, rows, cols);
-        backend_.Binary(E::kMul, DTypeOf<T>(), x_copy.view(), y_copy.view(),
+        backend_.Binary(E::kMul, DTypeOf<W>(), x_copy.view(), y_copy.view(),
                         want.block());
-        backend_.Binary(E::kSub, DTypeOf<T>(), want.view(), x_copy.view(),
+        backend_.Binary(E::kSub, DTypeOf<W>(), want.view(), x_copy.view(),
                         want.block());
-        EXPECT_TRUE(z.GuardsHold() && z.SameBits(want));
+        EXPECT_TRUE(z.GuardsHold() && z.SameBits(As<T>(want)));
       }
     }
   });

@@ -112,7 +112,7 @@ TEST_P(MathTest, Float64IsWithinItsBoundOnAllOfItsRange) {
 
 // Where the functions bend: small steps through [-110, 110], and around 1.
 TEST_P(MathTest, BothAreWithinTheirBoundsWhereTheFunctionsBend) {
-  ForFloatTypes([&](auto zero) {
+  ForWideTypes([&](auto zero) {
     using T = decltype(zero);
     std::vector<T> x;
     for (int i = -440000; i <= 440000; ++i) {
@@ -129,7 +129,7 @@ TEST_P(MathTest, BothAreWithinTheirBoundsWhereTheFunctionsBend) {
 }
 
 TEST_P(MathTest, SpecialValuesAreAsInTheStandardLibrary) {
-  ForFloatTypes([&](auto zero) {
+  ForWideTypes([&](auto zero) {
     using T = decltype(zero);
     using Limits = std::numeric_limits<T>;
     const T inf = Limits::infinity(), nan = Limits::quiet_NaN();
@@ -163,7 +163,7 @@ TEST_P(MathTest, SpecialValuesAreAsInTheStandardLibrary) {
 }
 
 TEST_P(MathTest, SigmoidAndTanhSaturateExactly) {
-  ForFloatTypes([&](auto zero) {
+  ForWideTypes([&](auto zero) {
     using T = decltype(zero);
     const std::vector<T> x = {T(50), T(1e5), T(-50), T(-1e5)};
     const auto sigmoid = Evaluate(GetParam(), Elementwise::kSigmoid, x);

@@ -27,14 +27,15 @@ TEST_P(ReduceTest, SumRowsAddsEveryColumn) {
       for (int64_t rows : kRows) {
         for (int64_t cols : kCols) {
           for (bool accumulate : {false, true}) {
-            Matrix<T> x(rows, cols, rows % 3, 1), out(1, cols, 2, 3);
+            Matrix<T> x(rows, cols, rows % 3, 1);
+            Matrix<SumOf<T>> out(1, cols, 2, 3);
             x.Fill(rows + cols);
             out.Fill(7);
-            const Matrix<T> before = out;
+            const Matrix<SumOf<T>> before = out;
             backend.SumRows(DTypeOf<T>(), x.view(), out.block(), accumulate);
             ASSERT_TRUE(out.GuardsHold());
             for (int64_t j = 0; j < cols; ++j) {
-              double sum = accumulate ? before.at(0, j) : 0;
+              double sum = accumulate ? double(before.at(0, j)) : 0;
               for (int64_t i = 0; i < rows; ++i) sum += x.at(i, j);
               ASSERT_EQ(out.at(0, j), sum) << rows << ", " << cols << " " << j;
             }
@@ -61,11 +62,29 @@ TEST_P(ReduceTest, SumColumnsAddsEveryRow) {
           for (int64_t i = 0; i < rows; ++i) {
             double sum = 0;
             for (int64_t j = 0; j < cols; ++j) sum += x.at(i, j);
-            ASSERT_EQ(out.at(i, 0), sum) << rows << ", " << cols << " " << i;
+            ASSERT_EQ(out.at(i, 0), T(sum)) << rows << ", " << cols << " " << i;
           }
         }
       }
     });
+  }
+}
+
+TEST_P(ReduceTest, SumsAreRoundedWhereTheyAre) {
+  SerialWorkers workers;
+  const CpuBackend backend(&workers, GetParam());
+  for (int64_t n : {0, 1, 7, 16, 33, 1000}) {
+    Matrix<float> sums(1, n);
+    for (int64_t j = 0; j < n; ++j) sums.at(0, j) = 0.1f * (j - 300);
+    Matrix<float> rounded = sums;
+    backend.RoundSums(DType::kFloat32, n, rounded.block().data);
+    EXPECT_TRUE(rounded.SameBits(sums));
+    backend.RoundSums(DType::kBFloat16, n, rounded.block().data);
+    EXPECT_TRUE(rounded.GuardsHold());
+    const auto* got = static_cast<const BFloat16*>(rounded.block().data);
+    for (int64_t j = 0; j < n; ++j) {
+      ASSERT_EQ(got[j].bits, ToBFloat16(sums.at(0, j)).bits) << n << " " << j;
+    }
   }
 }
 
@@ -86,8 +105,8 @@ TEST_P(ReduceTest, SumsRepeatTheirBits) {
     const CpuBackend backend(&workers, GetParam());
     ForFloatTypes([&](auto zero) {
       using T = decltype(zero);
-      Matrix<T> x(700, 301, 2), row(1, 301), row2(1, 301), col(700, 1),
-          col2(700, 1);
+      Matrix<T> x(700, 301, 2), col(700, 1), col2(700, 1);
+      Matrix<SumOf<T>> row(1, 301), row2(1, 301);
       for (int64_t i = 0; i < 700; ++i) {
         for (int64_t j = 0; j < 301; ++j) x.at(i, j) = std::sin(T(i * j));
       }

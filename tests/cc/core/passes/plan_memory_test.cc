@@ -85,6 +85,19 @@ TEST(PlanMemoryTest, RowsOfOneOtherStageAreForgottenPieceByPiece) {
   }
 }
 
+// What the epilogue makes of sums is no sum over rows itself.
+TEST(PlanMemoryTest, SumsOfBFloat16AreRoundedLast) {
+  for (DType dtype : {DType::kFloat32, DType::kBFloat16}) {
+    Sketch f(dtype);
+    const int sum = f.SumRows(f.ScatterGrad(4));
+    const int twice = f.Node(NodeKind::kForeign, {sum}, f.Sum({4}));
+    f.program.results = {twice};
+    Plan(&f.program);
+    EXPECT_EQ(f.program.symbols[sum].rounded_last, dtype == DType::kBFloat16);
+    EXPECT_FALSE(f.program.symbols[twice].rounded_last);
+  }
+}
+
 TEST(PlanMemoryTest, OnlyRootsThatNodesWriteAreReused) {
   Sketch f;
   const int capture = f.Capture(0, {4});
