@@ -92,7 +92,7 @@ def _choices(model, graphs):
     """What "auto" stands for, and why."""
     options, lines = model.options, []
     if options.streams == "auto":
-        lines.append("streams: 1 (auto: threads that share each operator were never slower)")
+        lines.append("streams: 1 (auto: all threads share each operator)")
     if options.micro_batch == "auto" and graphs.attached_schedule is None:
         budget = model.last_functions().budget
         count = int(budget.graphs_at_a_time(graphs))
