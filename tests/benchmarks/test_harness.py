@@ -56,7 +56,8 @@ def test_every_installed_peer_computes_the_same_and_is_timed(workload, mode, kep
     for record in ran:
         assert record.per_second > 0 and record.spread >= 0
         assert len(record.losses) == 3
-        assert math.isclose(record.losses[2], ran[0].losses[2], rel_tol=1e-4)
+        rel_tol = 5e-3 if record.system == "cavs_bfloat16" else 1e-4
+        assert math.isclose(record.losses[2], ran[0].losses[2], rel_tol=rel_tol)
 
 
 def test_a_record_in_json_has_the_fields_that_are_promised(kept_workers, tmp_path):

@@ -11,4 +11,13 @@
 #define CAVS_UNROLL _Pragma("GCC unroll 16")
 #endif
 
+// Keeps a vector that was loaded in its register. Compilers would have each
+// instruction that uses it load it again, which costs twice where it comes from
+// beyond the nearest cache.
+#if defined(__x86_64__)
+#define CAVS_KEEP(vector) asm("" : "+v"(vector))
+#else
+#define CAVS_KEEP(vector)
+#endif
+
 #endif  // CAVS_CC_BACKEND_CPU_COMPILER_H_

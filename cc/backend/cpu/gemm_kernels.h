@@ -38,6 +38,7 @@ CAVS_INLINE void AddTerm(const T* a, int64_t a_pitch, const T* b,
   CAVS_UNROLL
   for (int j = 0; j < kVectors; ++j) {
     right[j] = Simd<T>::Load(b + j * Simd<T>::kLanes);
+    if constexpr (kRows > 1) CAVS_KEEP(right[j]);
   }
   CAVS_UNROLL
   for (int i = 0; i < kRows; ++i) {
