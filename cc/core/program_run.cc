@@ -10,9 +10,10 @@
 namespace cavs {
 namespace {
 
-// A packed weight must serve this many rows to be worth the pass over it; and
-// if it is read by rows, so many at a time that the product would not read it
-// where it is.
+// A packed weight must serve this many rows to be worth the pass over it, and
+// more than one product: one alone packs what it needs as it goes. If it is
+// read by rows, there must be so many at a time that the product would not read
+// it where it is.
 constexpr int64_t kRowsToPack = 16;
 constexpr int64_t kRowsAtATimeToPack = 7;
 
@@ -140,6 +141,7 @@ size_t ProgramRun::PlanPacking() {
   for (size_t i = 0; i < program_.nodes.size(); ++i) {
     const Node& node = program_.nodes[i];
     if (node.kind != NodeKind::kMatMul || rows_.size() < kRowsToPack) continue;
+    if (node.stage != Stage::kCritical && rows_.size() <= kBlockRows) continue;
     if (node.stage == Stage::kCritical && !node.transpose &&
         rows_.size() < kRowsAtATimeToPack * rows_.num_tasks()) {
       continue;

@@ -156,6 +156,10 @@ class ProgramRun {
     int64_t depth = 0, columns = 0;
   };
 
+  // Rows of a block: what a worker computes of them stays in its cache from
+  // node to node, and a product over them reads its weights seldom enough.
+  static constexpr int64_t kBlockRows = 64;
+
   // What a stage, or one task of it, is called in a trace.
   std::string Title(Stage stage, const Place& at) const;
   // Of a chunk, piece by piece.

@@ -7,10 +7,6 @@
 namespace cavs {
 namespace {
 
-// Rows of a block: what a worker computes of them stays in its cache from node
-// to node, and a product over them reads its weights seldom enough.
-constexpr int64_t kBlockRows = 64;
-
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 }  // namespace
