@@ -59,27 +59,35 @@ std::vector<Graph> Minibatches(int arity, std::mt19937* random) {
           Graph()};
 }
 
-// Two workers that share out everything there is.
+// An environment in which so many workers share the work.
+struct Team {
+  explicit Team(int count) : workers(count) {
+    environment.backend = &backend;
+    environment.workers = &workers;
+    environment.serial = &serial;
+  }
+
+  ThreadedWorkers workers;
+  SerialWorkers alone;
+  const CpuBackend backend{&workers}, serial{&alone};
+  Environment environment;
+};
+
+// Workers that share out everything there is.
 void ExpectTeamMatchesOracle(const Cell& cell, const Graph& graph,
                              uint32_t seed) {
   const Experiment experiment(cell, graph, seed);
   const Results want = experiment.RunOracle();
   for (int count : {1, 2, 3}) {
-    ThreadedWorkers workers(count);
-    SerialWorkers alone;
-    const CpuBackend backend(&workers), serial(&alone);
-    Environment environment;
-    environment.backend = &backend;
-    environment.workers = &workers;
-    environment.serial = &serial;
-    environment.nanos_to_share = 0;
+    Team team(count);
+    team.environment.nanos_to_share = 0;
     for (const PassOptions& options : SomeSwitches(seed)) {
       SCOPED_TRACE(testing::Message()
                    << count << " workers, eager " << options.eager << ", lazy "
                    << options.lazy << ", merge " << options.merge << ", fuse "
                    << options.fuse << ", seed " << seed);
       const CellExecutor executor(cell, options);
-      ExpectNear(executor.Run(experiment, environment), want,
+      ExpectNear(executor.Run(experiment, team.environment), want,
                  ToleranceOf(cell.dtype));
       if (testing::Test::HasFailure()) return;
     }
@@ -111,17 +119,11 @@ TEST(ExecutorTest, TwoStreamsMatchTheOracle) {
                         cell.num_types(), &random);
     const Experiment experiment(cell, graph, seed);
     const Results want = experiment.RunOracle();
-    SerialWorkers alone;
-    ThreadedWorkers two(2);
-    const CpuBackend backend(&two), serial(&alone);
-    Environment environment;
-    environment.backend = &backend;
-    environment.serial = &serial;
-    environment.workers = &two;
-    environment.engine = &engine;
+    Team team(2);
+    team.environment.engine = &engine;
     for (const PassOptions& options : SomeSwitches(seed)) {
       const CellExecutor executor(cell, options);
-      ExpectNear(executor.Run(experiment, environment), want,
+      ExpectNear(executor.Run(experiment, team.environment), want,
                  ToleranceOf(cell.dtype));
       if (HasFailure()) return;
     }
@@ -142,20 +144,14 @@ TEST(ExecutorTest, PiecesOfAFewRowsMatchTheOracle) {
         cell.num_types(), &random);
     const Experiment experiment(cell, graph, seed);
     const Results want = experiment.RunOracle();
-    SerialWorkers alone;
-    ThreadedWorkers two(2);
-    const CpuBackend backend(&two), serial(&alone);
-    Environment environment;
-    environment.backend = &backend;
-    environment.serial = &serial;
-    environment.cache_bytes = 0;
-    environment.fewest_rows = 1 + seed % 7;
-    environment.nanos_to_share = 0;
-    if (seed % 2) environment.workers = &two;
-    if (seed % 5 == 0) environment.engine = &engine;
+    Team team(1 + seed % 2);
+    team.environment.cache_bytes = 0;
+    team.environment.fewest_rows = 1 + seed % 7;
+    team.environment.nanos_to_share = 0;
+    if (seed % 5 == 0) team.environment.engine = &engine;
     for (const PassOptions& options : SomeSwitches(seed)) {
       const CellExecutor executor(cell, options);
-      ExpectNear(executor.Run(experiment, environment), want,
+      ExpectNear(executor.Run(experiment, team.environment), want,
                  ToleranceOf(cell.dtype));
       if (HasFailure()) return;
     }
