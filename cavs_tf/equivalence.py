@@ -8,6 +8,7 @@ import tensorflow as tf
 from cavs_tf import reference
 
 _TOLERANCE = {tf.float64: 1e-9, tf.float32: 1e-5, tf.bfloat16: 2e-2, tf.float16: 5e-3}
+_LOSSES = 3
 
 
 @dataclasses.dataclass(frozen=True)
@@ -17,18 +18,29 @@ class Difference:
     Attributes:
       name: "output", "gradient of <weight>", ...
       absolute: Largest absolute difference.
-      relative: That, over the largest absolute value of the reference.
+      largest: Largest absolute value of the reference.
       tolerance: What `relative` may be.
     """
 
     name: str
     absolute: float
-    relative: float
+    largest: float
     tolerance: float
+
+    @property
+    def relative(self) -> float:
+        """The largest absolute difference over the largest absolute value."""
+        return self.absolute / max(self.largest, 1e-30) if self.absolute > 0 else self.absolute
 
     @property
     def ok(self) -> bool:
         return self.relative <= self.tolerance  # False for nan.
+
+    def worst(self, other: "Difference") -> "Difference":
+        """Of the same tensor under two losses, as if it were one tensor."""
+        absolute = float(np.maximum(self.absolute, other.absolute))  # nan if either is.
+        largest = max(self.largest, other.largest)
+        return dataclasses.replace(self, absolute=absolute, largest=largest)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,6 +67,9 @@ class EquivalenceReport:
 def check_equivalence(model, graphs, inputs=None, tolerance=None, seed=0) -> EquivalenceReport:
     """Compares outputs and all gradients of a model with the reference executor's.
 
+    A gradient is a sum, and where its terms cancel few digits are right. So what differs
+    under one random loss is compared under two more, all three seen as one tensor.
+
     Args:
       model: A `GraphSupport`.
       graphs: A `GraphBatch`.
@@ -80,11 +95,17 @@ def check_equivalence(model, graphs, inputs=None, tolerance=None, seed=0) -> Equ
     named = {k: tf.convert_to_tensor(v) for k, v in named.items() if v is not None}
     watched = {k: v for k, v in named.items() if v.dtype.is_floating}
     given = None if inputs is None else named if isinstance(inputs, dict) else named["input"]
-    fast = _evaluate(lambda: model(graphs, given), model, watched, seed)
-    slow = _evaluate(lambda: reference.run(model, graphs, given), model, watched, seed)
-    return EquivalenceReport(
-        tuple(_compare(name, fast[name], slow[name], tolerance) for name in slow)
-    )
+
+    def differences(seed):
+        fast = _evaluate(lambda: model(graphs, given), model, watched, seed)
+        slow = _evaluate(lambda: reference.run(model, graphs, given), model, watched, seed)
+        return [_compare(name, fast[name], slow[name], tolerance) for name in slow]
+
+    found = differences(seed)
+    for another in range(seed + 1, seed + _LOSSES):
+        if not all(d.ok for d in found):
+            found = [d.worst(e) for d, e in zip(found, differences(another), strict=True)]
+    return EquivalenceReport(tuple(found))
 
 
 def _evaluate(call, model, watched, seed) -> dict:
@@ -110,9 +131,8 @@ def _compare(name, fast, slow, tolerance) -> Difference:
     allowed = _TOLERANCE.get(slow.dtype, 0.0) if tolerance is None else tolerance
     x, y = np.asarray(fast, np.float64), np.asarray(slow, np.float64)
     if x.shape != y.shape:
-        return Difference(f"{name} (shapes {x.shape}, {y.shape})", np.inf, np.inf, allowed)
+        return Difference(f"{name} (shapes {x.shape}, {y.shape})", np.inf, 0.0, allowed)
     if x.size == 0:
         return Difference(name, 0.0, 0.0, allowed)
-    absolute = np.max(np.abs(x - y))
-    relative = absolute / max(np.max(np.abs(y)), 1e-30) if absolute > 0 else absolute
-    return Difference(name, float(absolute), float(relative), allowed)
+    absolute, largest = np.max(np.abs(x - y)), np.max(np.abs(y))
+    return Difference(name, float(absolute), float(largest), allowed)

@@ -19,6 +19,7 @@ def run(program: str) -> str:
         import cavs_tf as cavs
         from tests import cells
         GRAPHS = cavs.GraphBatch.from_children([[[], [], [0, 1]], [[]], [[], [0], [1, 0]]])
+        tf.keras.utils.set_random_seed(0)
         X = tf.constant(np.random.default_rng(0).standard_normal((7, cells.FEATURES)), tf.float32)
     """
     settings, _, rest = textwrap.dedent(program).partition("# ---\n")

@@ -175,6 +175,26 @@ def test_check_equivalence_finds_a_wrong_gradient():
     assert str(report).endswith("DIFFERENT from the reference")
 
 
+def test_check_equivalence_does_not_take_cancellation_for_a_difference():
+    class Scaled(cavs.GraphSupport):
+        """The gradient of its one weight is a sum over all rows."""
+
+        def __init__(self):
+            super().__init__(state_size=1, arity=0)
+            self.gain = self.add_weight(shape=(), initializer="ones", name="gain")
+
+        def vertex(self):
+            self.scatter(self.pull())
+            self.push(self.pull() * self.gain)
+
+    graphs = cavs.GraphBatch.from_children([[[]]] * 300)
+    loss = cavs.reference.random_seeds({"output": tf.zeros([300, 1])}, seed=0)["output"].numpy()
+    rows = np.random.default_rng(1).standard_normal((300, 1)).astype(np.float32)
+    rows[-1] -= np.sum(rows * loss) / loss[-1]  # The sum is nothing but rounding errors.
+    report = cavs.check_equivalence(Scaled(), graphs, rows)
+    assert report.ok, str(report)
+
+
 def stages(cell, which):
     """{stage: names of operators} of one traced function."""
     functions = cell.last_functions()
