@@ -156,8 +156,9 @@ class ProgramRun {
     int64_t depth = 0, columns = 0;
   };
 
-  // Rows of a block: what a worker computes of them stays in its cache from
-  // node to node, and a product over them reads its weights seldom enough.
+  // At most so many rows in a block: what a worker computes of them stays in
+  // its cache from node to node, and a product over them reads its weights
+  // seldom enough.
   static constexpr int64_t kBlockRows = 64;
 
   // What a stage, or one task of it, is called in a trace.
@@ -166,7 +167,7 @@ class ProgramRun {
   Status RunRows(Stage stage, const ChunkRows& chunk);
   Status RunStage(Stage stage, const Place& at);
   Status RunWhole(const Phase& phase, const Place& at);
-  void RunByRows(const Phase& phase, const Place& at, int64_t block);
+  void RunByRows(const Phase& phase, const Place& at, int blocks);
   void RunByColumns(const Phase& phase, const Place& at, int64_t unit,
                     int parts);
   void RunSums(Stage stage, const Phase& phase, const Place& at);

@@ -7,6 +7,9 @@
 namespace cavs {
 namespace {
 
+// With fewer rows each, workers would mostly read weights.
+constexpr int64_t kFewestRows = 8;
+
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 }  // namespace
@@ -46,7 +49,7 @@ std::string ProgramRun::Title(Stage stage, const Place& at) const {
                 ": ", at.count, " rows of ", program_.name);
 }
 
-// By rows if every worker gets a few blocks of them; else by columns.
+// By rows if every worker gets a few of them; else by columns.
 Status ProgramRun::RunStage(Stage stage, const Place& at) {
   const TraceScope scope(env_.tracer, stage, [&] { return Title(stage, at); });
   const StagePlan& plan = program_.plans[static_cast<int>(stage)];
@@ -55,20 +58,19 @@ Status ProgramRun::RunStage(Stage stage, const Place& at) {
       workers > 1 && plan.nanos_per_row * at.count > env_.nanos_to_share;
   const int parts = static_cast<int>(std::min<int64_t>(
       workers, plan.unit / env_.backend->ColumnGrain(DType::kFloat32)));
-  const bool by_columns = share && parts > 1 && at.count < kBlockRows * workers;
-  int64_t block = kBlockRows;
-  if (!share) {
-    block = workers > 1 ? at.count : kBlockRows;
-  } else if (at.count < kBlockRows * workers) {
-    block = CeilDiv(at.count, workers);
-  }
+  const bool by_columns =
+      share && parts > 1 && at.count < kFewestRows * workers;
+  // As many for each worker.
+  const int64_t blocks =
+      share ? CeilDiv(at.count, kBlockRows * workers) * workers
+            : (workers > 1 ? 1 : CeilDiv(at.count, kBlockRows));
   for (const Phase& phase : by_columns ? plan.by_columns : plan.by_rows) {
     switch (phase.sharing) {
       case Sharing::kWhole:
         CAVS_RETURN_IF_ERROR(RunWhole(phase, at));
         break;
       case Sharing::kRows:
-        RunByRows(phase, at, block);
+        RunByRows(phase, at, static_cast<int>(blocks));
         break;
       case Sharing::kColumns:
         RunByColumns(phase, at, plan.unit, parts);
@@ -93,7 +95,7 @@ Status ProgramRun::RunWhole(const Phase& phase, const Place& at) {
   return Status();
 }
 
-void ProgramRun::RunByRows(const Phase& phase, const Place& at, int64_t block) {
+void ProgramRun::RunByRows(const Phase& phase, const Place& at, int blocks) {
   if (env_.workers == nullptr) {
     for (int i : phase.nodes) {
       Compute(program_.nodes[i], at, Share(), *env_.backend);
@@ -104,7 +106,6 @@ void ProgramRun::RunByRows(const Phase& phase, const Place& at, int64_t block) {
   const auto adds_across = [&](const Node& node) {
     return node.kind == NodeKind::kGatherGrad && !ext_.gathered_once;
   };
-  const int blocks = static_cast<int>(CeilDiv(at.count, block));
   const auto compute = [&](int part) {
     const Place rows =
         at.Part(at.count * part / blocks, at.count * (part + 1) / blocks);
