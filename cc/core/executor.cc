@@ -134,22 +134,6 @@ bool Fits(const MemoryNeed& need, const Environment& environment) {
          total - waiting <= environment.available_memory();
 }
 
-// A thread that sleeps takes about this long to come.
-constexpr double kNanosToWake = 100000;
-
-// Only for work that those who are called will still see.
-void CallWorkers(const Model& model, const std::vector<TypeRows>& rows,
-                 const Environment& environment) {
-  if (environment.workers == nullptr) return;
-  double nanos = 0;
-  for (size_t type = 0; type < rows.size(); ++type) {
-    for (const StagePlan& plan : model.programs[type].plans) {
-      nanos += plan.nanos_per_row * rows[type].size();
-    }
-  }
-  if (nanos > 5 * kNanosToWake) environment.workers->Prepare();
-}
-
 // Takes all memory before anything is computed; that of the state is `state`.
 Status StartRuns(const Model& model, const MemoryNeed& need,
                  const Environment& environment, std::vector<ProgramRun>* runs,
@@ -167,17 +151,40 @@ Status StartRuns(const Model& model, const MemoryNeed& need,
   return Status();
 }
 
+void WorkAlone(SerialWorkers* alone, Environment* environment) {
+  if (environment->workers == nullptr) return;
+  environment->workers = alone;
+  environment->backend = environment->serial;
+}
+
 // Two streams on two threads leave each no one to share its work with. Without
 // a tape there is one: several chunks at a time would take memory for each.
 Environment ForStreams(const Environment& environment, bool has_tape,
                        SerialWorkers* alone) {
   Environment own = environment;
   if (!has_tape) own.engine = nullptr;
-  if (own.engine == nullptr || own.workers == nullptr) return own;
-  if (own.workers->count() > 2) return own;
-  own.workers = alone;
-  own.backend = own.serial;
+  if (own.engine != nullptr && own.workers != nullptr &&
+      own.workers->count() <= 2) {
+    WorkAlone(alone, &own);
+  }
   return own;
+}
+
+// Calls who is to help, or works alone if it would be done before they come.
+void CallWorkers(const Model& model, const std::vector<TypeRows>& rows,
+                 SerialWorkers* alone, Environment* environment) {
+  if (environment->workers == nullptr) return;
+  double nanos = 0;
+  for (size_t type = 0; type < rows.size(); ++type) {
+    for (const StagePlan& plan : model.programs[type].plans) {
+      nanos += plan.nanos_per_row * rows[type].size();
+    }
+  }
+  if (nanos <= environment->nanos_to_call) {
+    WorkAlone(alone, environment);
+  } else {
+    environment->workers->Prepare();
+  }
 }
 
 Status Finish(std::vector<ProgramRun>* runs) {
@@ -229,11 +236,11 @@ Status RunForward(const Model& model, const ForwardArguments& arguments,
                   const Environment& given, Tape* tape) {
   SerialWorkers alone;
   const bool has_tape = tape != nullptr;
-  const Environment environment = ForStreams(given, has_tape, &alone);
+  Environment environment = ForStreams(given, has_tape, &alone);
   const ScheduleView& schedule = arguments.schedule;
   const int num_types = static_cast<int>(model.programs.size());
   std::vector<TypeRows> rows = RowsByType(schedule, num_types);
-  CallWorkers(model, rows, environment);
+  CallWorkers(model, rows, &alone, &environment);
   std::vector<Externals> externals = MakeExternals(model, schedule);
   for (int type = 0; type < num_types; ++type) {
     externals[type].inputs = arguments.pulls;
@@ -271,14 +278,14 @@ Status RunBackward(const Model& derivative, const Tape& tape,
                    const BackwardArguments& arguments,
                    const Environment& given) {
   SerialWorkers alone;
-  const Environment environment = ForStreams(given, /*has_tape=*/true, &alone);
+  Environment environment = ForStreams(given, /*has_tape=*/true, &alone);
   const ScheduleView& schedule = tape.schedule;
   const int num_types = static_cast<int>(derivative.programs.size());
   if (tape.saved.size() != derivative.programs.size()) {
     return InvalidArgument("tape: got that of a model of ", tape.saved.size(),
                            " vertex types but expected ", num_types, ".");
   }
-  CallWorkers(derivative, tape.rows, environment);
+  CallWorkers(derivative, tape.rows, &alone, &environment);
   const std::vector<int32_t> writes =
       CountWrites(derivative, tape.rows, schedule.num_vertices());
   std::vector<Externals> externals = MakeExternals(derivative, schedule);

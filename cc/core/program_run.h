@@ -31,6 +31,9 @@ struct Environment {
   // kernels, which stay on the thread that calls them. Both or neither.
   Workers* workers = nullptr;
   const Backend* serial = nullptr;
+  // An op that takes one worker no longer than this calls no other: a thread
+  // that sleeps takes about 100 us to come.
+  double nanos_to_call = 300000;
   // Work that takes one worker no longer than this is not shared out.
   double nanos_to_share = 4000;
   // Eager and lazy stages run over as many rows at a time as fit into half of

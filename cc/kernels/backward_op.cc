@@ -51,7 +51,7 @@ class BackwardOp : public OpKernel {
     OP_REQUIRES_OK(context, AllocatePullGrads(context, tape, &arguments));
     OP_REQUIRES_OK(context, AllocateCaptureGrads(context, &arguments));
 
-    const Step step(context, kept_);
+    const Step step(context, kept_, handle->team);
     OP_REQUIRES_OK(context, ToAbsl(RunBackward(compiled_.model, tape, arguments,
                                                step.environment())));
   }

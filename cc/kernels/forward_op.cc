@@ -50,7 +50,8 @@ class ForwardOp : public OpKernel {
     OP_REQUIRES_OK(context, ReadCaptures(context, &arguments));
     OP_REQUIRES_OK(context, AllocatePushes(context, &arguments));
 
-    const Step step(context, kept_);
+    const std::shared_ptr<Team> team = MakeTeam(context);
+    const Step step(context, kept_, team);
     std::shared_ptr<Tape> tape;
     if (keep_tape_) {
       tape = std::make_shared<Tape>();
@@ -64,7 +65,8 @@ class ForwardOp : public OpKernel {
     Tensor* output = nullptr;
     OP_REQUIRES_OK(context,
                    context->allocate_output("tape", TensorShape({}), &output));
-    output->scalar<tensorflow::Variant>()() = TapeVariant{std::move(tape)};
+    output->scalar<tensorflow::Variant>()() =
+        TapeVariant{std::move(tape), team};
   }
 
  private:

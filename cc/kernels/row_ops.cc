@@ -110,7 +110,7 @@ class RowOp : public OpKernel {
                     StrCat(kName, ": got ", DataTypeString(input.dtype()),
                            " but expected a numeric or boolean type.")));
     const Kept kept;
-    const Step step(context, kept);
+    const Step step(context, kept, MakeTeam(context));
     Move(*step.environment().backend, dtype, ToBlock(input), rows,
          ToBlock(*output));
   }

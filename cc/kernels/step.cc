@@ -21,16 +21,19 @@ absl::Status MakeKept(tensorflow::OpKernelConstruction* context, Kept* kept) {
   return absl::OkStatus();
 }
 
-Step::Step(tensorflow::OpKernelContext* context, const Kept& kept)
-    : team_(context->device()->tensorflow_cpu_worker_threads()->num_threads,
-            [threads = context->device()->tensorflow_cpu_worker_threads()](
-                std::function<void()> help) {
-              threads->workers->Schedule(std::move(help));
-            }),
-      backend_(&team_),
-      serial_(&alone_) {
+std::shared_ptr<Team> MakeTeam(tensorflow::OpKernelContext* context) {
+  const auto* threads = context->device()->tensorflow_cpu_worker_threads();
+  return std::make_shared<Team>(threads->num_threads,
+                                [threads](std::function<void()> help) {
+                                  threads->workers->Schedule(std::move(help));
+                                });
+}
+
+Step::Step(tensorflow::OpKernelContext* context, const Kept& kept,
+           std::shared_ptr<Team> team)
+    : team_(std::move(team)), backend_(team_.get()), serial_(&alone_) {
   environment_.backend = &backend_;
-  environment_.workers = &team_;
+  environment_.workers = team_.get();
   environment_.serial = &serial_;
   environment_.engine = kept.streams.get();
   environment_.pool = kept.pool.get();

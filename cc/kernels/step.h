@@ -26,16 +26,20 @@ struct Kept {
 // Reads attribute `streams`.
 absl::Status MakeKept(tensorflow::OpKernelConstruction* context, Kept* kept);
 
-// TensorFlow's intra-op threads as a team, for the length of one call.
+// TensorFlow's intra-op threads.
+std::shared_ptr<Team> MakeTeam(tensorflow::OpKernelContext* context);
+
+// For the length of one call, a team that may go on with another.
 class Step {
  public:
-  Step(tensorflow::OpKernelContext* context, const Kept& kept);
+  Step(tensorflow::OpKernelContext* context, const Kept& kept,
+       std::shared_ptr<Team> team);
   Step(const Step&) = delete;
 
   const Environment& environment() const { return environment_; }
 
  private:
-  Team team_;
+  const std::shared_ptr<Team> team_;
   SerialWorkers alone_;
   const CpuBackend backend_, serial_;
   ProfilerTracer tracer_;

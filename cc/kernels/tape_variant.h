@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "cc/backend/team.h"
 #include "cc/core/tape.h"
 #include "tensorflow/core/framework/variant.h"
 #include "tensorflow/core/framework/variant_tensor_data.h"
@@ -14,6 +15,9 @@ namespace cavs {
 // Copies share the tape; it goes with the last of them. Null: no tape was kept.
 struct TapeVariant {
   std::shared_ptr<const Tape> tape;
+  // Who computed it: a thread that waits for the backward pass is there sooner
+  // than one that sleeps.
+  std::shared_ptr<Team> team;
 
   static constexpr const char kTypeName[] = "cavs::TapeVariant";
   std::string TypeName() const { return kTypeName; }

@@ -85,6 +85,7 @@ std::vector<Count> CountByTask(const Cell& cell, const Graph& graph,
   if (as_team) {
     environment.workers = &workers;
     environment.serial = &serial;
+    environment.nanos_to_call = 0;
     environment.nanos_to_share = 0;
   }
   environment.cancelled = [&] {  // Asked before each task.

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cmath>
+#include <functional>
 #include <memory>
 #include <random>
 #include <string>
@@ -80,6 +81,7 @@ void ExpectTeamMatchesOracle(const Cell& cell, const Graph& graph,
   const Results want = experiment.RunOracle();
   for (int count : {1, 2, 3}) {
     Team team(count);
+    team.environment.nanos_to_call = 0;
     team.environment.nanos_to_share = 0;
     for (const PassOptions& options : SomeSwitches(seed)) {
       SCOPED_TRACE(testing::Message()
@@ -147,6 +149,7 @@ TEST(ExecutorTest, PiecesOfAFewRowsMatchTheOracle) {
     Team team(1 + seed % 2);
     team.environment.cache_bytes = 0;
     team.environment.fewest_rows = 1 + seed % 7;
+    team.environment.nanos_to_call = 0;
     team.environment.nanos_to_share = 0;
     if (seed % 5 == 0) team.environment.engine = &engine;
     for (const PassOptions& options : SomeSwitches(seed)) {
@@ -256,6 +259,7 @@ TEST(ExecutorTest, MicroBatchesMatchTheOracleInTrainingAndInference) {
     environment.backend = &backend;
     if (seed % 2) environment.workers = &workers;
     environment.serial = &serial;
+    environment.nanos_to_call = 0;
     environment.nanos_to_share = 0;
     for (int micro_batch : {1, 2, 3}) {
       const ScheduleOptions options(seed % 5 ? Policy::kDepth : Policy::kRatio,
@@ -277,6 +281,39 @@ TEST(ExecutorTest, MicroBatchesMatchTheOracleInTrainingAndInference) {
       }
     }
   }
+}
+
+// Two that count how often they are called.
+class CountingWorkers : public SerialWorkers {
+ public:
+  int count() const override { return 2; }
+  void Prepare() override { ++calls; }
+  void Run(int parts, const std::function<void(int)>& part) override {
+    ++calls;
+    SerialWorkers::Run(parts, part);
+  }
+  int calls = 0;
+};
+
+TEST(ExecutorTest, WhatOneWorkerSoonHasDoneCallsNoOther) {
+  const Cell cell = TreeLstmCell(DType::kFloat64, 40, 64);
+  std::mt19937 random(7);
+  const Experiment experiment(cell, RandomTree(20, 2, &random), 8);
+  const CellExecutor executor(cell);
+  CountingWorkers workers;
+  SerialWorkers alone;
+  const CpuBackend backend(&workers), serial(&alone);
+  Environment environment;
+  environment.backend = &backend;
+  environment.workers = &workers;
+  environment.serial = &serial;
+  environment.nanos_to_call = 1e9;
+  ExpectNear(executor.Run(experiment, environment), executor.Run(experiment),
+             1e-12);
+  EXPECT_EQ(workers.calls, 0);
+  environment.nanos_to_call = 0;
+  executor.Run(experiment, environment);
+  EXPECT_GT(workers.calls, 2);
 }
 
 TEST(ExecutorTest, EveryWorkerCountGivesTheSameNumbers) {

@@ -93,6 +93,7 @@ Recorder* RunWith(Workers* workers, const Graph& graph, Recorder* recorder) {
   if (workers->count() > 1) {
     environment.workers = workers;
     environment.serial = &serial;
+    environment.nanos_to_call = 0;
     environment.nanos_to_share = 0;
   }
   environment.tracer = recorder;

@@ -67,6 +67,7 @@ void ExpectMatchesOracle(const Cell& cell) {
       environment.backend = &backend;
       if (count > 0) environment.workers = &workers;
       environment.serial = &serial;
+      environment.nanos_to_call = 0;
       environment.nanos_to_share = 0;
       SCOPED_TRACE(testing::Message()
                    << graph.size() << " vertices, " << count
