@@ -50,8 +50,8 @@ std::vector<ProgramRun::SumTile> ProgramRun::TilesOf(const Phase& phase,
 
 // Once per run, because sums that are not lazy are formed task by task.
 void ProgramRun::PlanSums() {
-  const size_t enough =
-      env_.workers == nullptr ? 1 : kTilesPerWorker * env_.workers->count();
+  const int workers = env_.workers == nullptr ? 1 : env_.workers->count();
+  const size_t enough = workers == 1 ? 1 : kTilesPerWorker * workers;
   for (size_t stage = 0; stage < kNumStages; ++stage) {
     for (const Phase& phase : program_.plans[stage].by_rows) {
       if (phase.sharing != Sharing::kSums) continue;

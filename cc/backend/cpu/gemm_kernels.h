@@ -258,43 +258,57 @@ void MultiplyRows(const Product<T>& p, Range rows, Range columns) {
   }
 }
 
-// Rows [first, first + depth) of w, of which the first `width` columns.
+// A slice of an operand: where it is, or a copy in `packed` if its rows have an
+// index, are no whole vectors, or are so far apart (often by a power of two)
+// that the cache nearest to the processor holds few of them at a time.
+constexpr int64_t kSharedSets = 512;  // Bytes.
+
 template <typename T>
-void PackSlice(const T* w, int64_t pitch, const int32_t* index, int64_t first,
-               int64_t depth, int64_t width, int64_t padded, T* packed) {
+struct Operand {
+  const T* data;
+  int64_t pitch;
+};
+
+template <typename T>
+Operand<T> SliceOf(const T* w, int64_t pitch, const int32_t* index,
+                   int64_t first, int64_t depth, int64_t width, int64_t padded,
+                   T* packed) {
   if (index != nullptr) {
     PackIndexed<T>(w, pitch, index + first, depth, width, padded, packed);
-  } else {
+  } else if (pitch * sizeof(T) % kSharedSets == 0 ||
+             width % Simd<T>::kLanes != 0) {
     PackColumns<T>(w + first * pitch, pitch, depth, width, padded, packed);
+  } else {
+    return {w + first * pitch, pitch};
   }
+  return {packed, padded};
 }
 
-// Both operands are copied, slice by slice: the rows of a wide matrix are far
-// apart, often by a power of two, and the caches hold few such rows at a time.
 template <typename T>
 void MultiplyTransposed(const Product<T>& p, Range rows, Range columns) {
   constexpr int64_t kDepth = kSliceBytes / 2 / (kPanel<T> * sizeof(T));
   constexpr int64_t kColumns = kGroupBytes / sizeof(T);
   constexpr int64_t kPitch = kColumns + kLine<T>;
-  alignas(64) T a[kDepth * kPitch];
-  alignas(64) T b[kDepth * kPanel<T>];
+  alignas(64) T copy_of_a[kDepth * kPitch];
+  alignas(64) T copy_of_b[kDepth * kPanel<T>];
   const int64_t slices = p.k == 0 ? 1 : CeilDiv(p.k, kDepth);
   for (int64_t s = 0; s < slices; ++s) {
     const int64_t first = p.k * s / slices;
     const int64_t depth = p.k * (s + 1) / slices - first;
     for (int64_t row = rows.begin; row < rows.end; row += kColumns) {
       const int64_t count = Smaller(kColumns, rows.end - row);
-      PackSlice<T>(p.a + row, p.a_pitch, p.a_index, first, depth, count, kPitch,
-                   a);
+      const Operand<T> a = SliceOf<T>(p.a + row, p.a_pitch, p.a_index, first,
+                                      depth, count, kPitch, copy_of_a);
       for (int64_t column = columns.begin; column < columns.end;
            column += kPanel<T>) {
         const int64_t width = Smaller(kPanel<T>, columns.end - column);
-        PackSlice<T>(p.b + column, p.b_pitch, p.b_index, first, depth, width,
-                     PaddedWidth<T>(width), b);
-        MultiplyPanel<T, true>({a, kPitch, b, PaddedWidth<T>(width),
-                                p.c + row * p.c_pitch + column, p.c_pitch,
-                                depth, 0, p.accumulate || s > 0, b},
-                               count, width);
+        const Operand<T> b =
+            SliceOf<T>(p.b + column, p.b_pitch, p.b_index, first, depth, width,
+                       PaddedWidth<T>(width), copy_of_b);
+        MultiplyPanel<T, true>(
+            {a.data, a.pitch, b.data, b.pitch, p.c + row * p.c_pitch + column,
+             p.c_pitch, depth, 0, p.accumulate || s > 0, b.data},
+            count, width);
       }
     }
   }
