@@ -176,8 +176,11 @@ void CallWorkers(const Model& model, const std::vector<TypeRows>& rows,
   if (environment->workers == nullptr) return;
   double nanos = 0;
   for (size_t type = 0; type < rows.size(); ++type) {
-    for (const StagePlan& plan : model.programs[type].plans) {
-      nanos += plan.nanos_per_row * rows[type].size();
+    const auto& plans = model.programs[type].plans;
+    for (int stage = 0; stage < kNumStages; ++stage) {
+      const bool by_task = stage == static_cast<int>(Stage::kCritical);
+      nanos += Nanos(plans[stage].nanos_per_row, rows[type].size(),
+                     by_task ? rows[type].num_tasks() : 1);
     }
   }
   if (nanos <= environment->nanos_to_call) {

@@ -141,11 +141,19 @@ enum class Sharing : uint8_t {
   kWhole,    // Node by node; each node's kernel shares out its own work.
 };
 
+// How long something takes one worker, roughly, that runs `times` times and
+// over so many rows in all: over few rows, reading the weights takes longer
+// than multiplying by them.
+inline double Nanos(double nanos_per_row, int64_t rows, int64_t times = 1) {
+  constexpr int64_t kRowsToReadWeights = 8;
+  return nanos_per_row * (rows + kRowsToReadWeights * times);
+}
+
 // Nodes (by number) between which no worker has to wait for another.
 struct Phase {
   Sharing sharing;
   std::vector<int> nodes;
-  double nanos_per_row = 0;  // On one worker, roughly.
+  double nanos_per_row = 0;
 };
 
 // How a stage may run: over many rows by blocks of rows; over few, where all
@@ -154,7 +162,7 @@ struct StagePlan {
   std::vector<Phase> by_rows;
   std::vector<Phase> by_columns;  // Empty if that cannot be done.
   int64_t unit = 0;               // Columns come in multiples of this.
-  double nanos_per_row = 0;       // On one worker, roughly.
+  double nanos_per_row = 0;
 };
 
 // Immutable once compiled; any number of runs may share it. Several nodes may

@@ -55,7 +55,7 @@ Status ProgramRun::RunStage(Stage stage, const Place& at) {
   const StagePlan& plan = program_.plans[static_cast<int>(stage)];
   const int workers = env_.workers == nullptr ? 1 : env_.workers->count();
   const bool share =
-      workers > 1 && plan.nanos_per_row * at.count > env_.nanos_to_share;
+      workers > 1 && Nanos(plan.nanos_per_row, at.count) > env_.nanos_to_share;
   const int parts = static_cast<int>(std::min<int64_t>(
       workers, plan.unit / env_.backend->ColumnGrain(DType::kFloat32)));
   const bool by_columns =
@@ -130,7 +130,7 @@ void ProgramRun::RunByColumns(const Phase& phase, const Place& at, int64_t unit,
       Compute(program_.nodes[i], at, share, *env_.serial);
     }
   };
-  if (phase.nanos_per_row * at.count <= env_.nanos_to_share) {
+  if (Nanos(phase.nanos_per_row, at.count) <= env_.nanos_to_share) {
     return compute(Share());
   }
   const auto compute_part = [&](int part) {

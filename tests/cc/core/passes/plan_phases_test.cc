@@ -190,6 +190,8 @@ TEST(PlanPhasesTest, CostGrowsWithTheWork) {
   };
   EXPECT_GT(cost(32), 0);
   EXPECT_GT(cost(64), 2 * cost(32));
+  // Ten tasks of one row read the weights ten times.
+  EXPECT_GT(Nanos(cost(64), 10, 10), 4 * Nanos(cost(64), 10, 1));
 }
 
 }  // namespace
