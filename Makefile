@@ -42,7 +42,7 @@ test: build ## Runs every test, the C++ ones also under sanitizers
 	exit $$status
 
 test-python: build ## Runs the Python tests
-	$(BIN)/pytest $(ARGS)
+	$(BIN)/pytest --numprocesses=2 --dist=worksteal $(ARGS)
 
 test-cc: $(INSTALLED) ## Runs the C++ tests, plain and under AddressSanitizer and UBSan
 	$(BAZEL) test //...
