@@ -174,7 +174,8 @@ class ProgramRun {
   void RunByColumns(const Phase& phase, const Place& at, int64_t unit,
                     int parts);
   void RunSums(Stage stage, const Phase& phase, const Place& at);
-  std::vector<SumTile> TilesOf(const Phase& phase, int64_t columns) const;
+  std::vector<SumTile> TilesOf(const Phase& phase, int64_t rows,
+                               int64_t columns) const;
   void PlanSums();
   void AddUp(const SumTile& tile, const Place& at, const Backend& backend);
   void AddUp(const Node& node, const SumTile& tile, Place at, bool accumulate,

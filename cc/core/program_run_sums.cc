@@ -19,6 +19,7 @@ constexpr size_t kTilesPerWorker = 6;
 // The same tiles whatever the number of rows, so that sums are too. Sums that
 // are written to one symbol are of one kind, and so of one size.
 std::vector<ProgramRun::SumTile> ProgramRun::TilesOf(const Phase& phase,
+                                                     int64_t rows,
                                                      int64_t columns) const {
   std::vector<SumTile> tiles;
   std::vector<bool> done(program_.nodes.size(), false);
@@ -35,10 +36,10 @@ std::vector<ProgramRun::SumTile> ProgramRun::TilesOf(const Phase& phase,
     const bool weight = node.kind == NodeKind::kWeightGrad;
     const int64_t height = weight ? symbol(node.inputs[0]).columns() : 1;
     const int64_t width = symbol(node.inputs.back()).columns();
-    for (int64_t row = 0; row < height; row += kLargestTile) {
+    for (int64_t row = 0; row < height; row += rows) {
       for (int64_t column = 0; column < width; column += columns) {
         tile.first_row = row;
-        tile.end_row = std::min(height, row + kLargestTile);
+        tile.end_row = std::min(height, row + rows);
         tile.first_column = column;
         tile.end_column = std::min(width, column + columns);
         tiles.push_back(tile);
@@ -55,10 +56,12 @@ void ProgramRun::PlanSums() {
   for (size_t stage = 0; stage < kNumStages; ++stage) {
     for (const Phase& phase : program_.plans[stage].by_rows) {
       if (phase.sharing != Sharing::kSums) continue;
-      for (int64_t columns = kLargestTile;
-           columns >= kSmallestTile && sum_tiles_[stage].size() < enough;
-           columns /= 2) {
-        sum_tiles_[stage] = TilesOf(phase, columns);
+      std::vector<SumTile>& tiles = sum_tiles_[stage];
+      int64_t rows = kLargestTile, columns = kLargestTile;
+      tiles = TilesOf(phase, rows, columns);
+      while (tiles.size() < enough && rows > kSmallestTile) {
+        (columns > kSmallestTile ? columns : rows) /= 2;
+        tiles = TilesOf(phase, rows, columns);
       }
     }
   }
