@@ -1,6 +1,7 @@
 """What a system must offer to be compared."""
 
 import abc
+from collections.abc import Callable
 
 import numpy as np
 
@@ -17,15 +18,15 @@ class Peer(abc.ABC):
 
     Attributes:
       version: Of the system, and of what it stands on.
-      construct_seconds: Time to turn the graphs of all minibatches into what the system
-        runs: once, and not part of a step, unless `construct_in_step`. None: no such thing.
+      construct: Turns the graphs of all minibatches into what the system runs; timed alone,
+        and not part of a step, unless `construct_in_step`. None: no such thing.
       construct_in_step: Whether steps pay for that.
       comparable: Whether losses and gradients can be asked for.
       slack: How many times the tolerances of float32 they may differ from what is right.
     """
 
     version: str
-    construct_seconds: float | None = None
+    construct: Callable[[], None] | None = None
     construct_in_step = False
     comparable = True
     slack = 1.0

@@ -1,7 +1,5 @@
 """What the systems on TensorFlow share."""
 
-import time
-
 import keras
 import tensorflow as tf
 
@@ -47,12 +45,14 @@ class TensorFlowPeer(_base.Peer):
 
     def prepare(self) -> None:
         """Makes what steps take."""
-        start = time.perf_counter()
+        self.construct()
+
+    def construct(self) -> None:
+        """Makes of all minibatches what steps take."""
         self.inputs = [
             tf.nest.map_structure(tf.constant, self.inputs_of(batch))
             for batch in self.workload.minibatches
         ]
-        self.construct_seconds = time.perf_counter() - start
 
     def inputs_of(self, minibatch):
         """A structure of arrays."""

@@ -1,7 +1,6 @@
 """What the systems on PyTorch share."""
 
 import ctypes
-import time
 
 import numpy as np
 import torch
@@ -36,9 +35,11 @@ class TorchPeer(_base.Peer):
         _keep_memory()
         self.version = f"torch {torch.__version__}"
         self.weights = {n: torch.from_numpy(w.copy()) for n, w in workload.weights.items()}
-        start = time.perf_counter()
-        self.plans = [self.plan(minibatch) for minibatch in workload.minibatches]
-        self.construct_seconds = time.perf_counter() - start
+        self.construct()
+
+    def construct(self):
+        """Plans for all minibatches."""
+        self.plans = [self.plan(minibatch) for minibatch in self.workload.minibatches]
 
     def plan(self, minibatch):
         """What a step on this minibatch needs to know; made before anything is timed."""

@@ -50,7 +50,6 @@ def test_inference_changes_nothing():
 def test_only_cached_schedules_are_not_paid_for_in_the_step():
     peer, cached = make("tree_lstm"), make("tree_lstm", cached=True)
     assert peer.construct_in_step and not cached.construct_in_step
-    assert peer.construct_seconds > 0 and cached.construct_seconds > 0
     for made in (peer, cached):
         made.schedules = [None, None]
     assert np.isfinite(peer.train(0))

@@ -2,7 +2,6 @@
 
 import dataclasses
 import importlib
-import time
 
 import numpy as np
 import tensorflow as tf
@@ -50,11 +49,12 @@ class Peer(_tensorflow.TensorFlowPeer):
             (columns, np.arange(batch.num_graphs))
             for columns, batch in zip(fields, batches, strict=True)
         ]
-        self._schedule(0)  # What the first call loads is no part of scheduling.
-        start = time.perf_counter()
-        self.schedules = [self._schedule(index) for index in range(len(batches))]
-        self.construct_seconds = time.perf_counter() - start
+        self.construct()
         self._loom = Loom(self.program, self._shared_types())
+
+    def construct(self):
+        """Schedules all minibatches."""
+        self.schedules = [self._schedule(index) for index in range(len(self._examples))]
 
     def trace(self, mode):
         with self._executor():
