@@ -93,7 +93,7 @@ def test_a_figure_alone_goes_on_too(measured, tmp_path, monkeypatch):
     assert _program.main("figure10", flags) == 0
     assert measured == []
     rows = figures.make("figure10").load(json.loads((tmp_path / "figure10.json").read_text()))
-    assert len(rows) == 14
+    assert len(rows) == 16
 
 
 @pytest.mark.skipif(

@@ -115,7 +115,8 @@ def test_the_ablation_switches_one_optimisation_on_at_a_time():
     assert by_name["cavs: all"] == on
     assert by_name["cavs: streaming"] == off | {"streams": 2}
     assert by_name["cavs: fusion"] == off | {"fuse": True}
-    assert len(by_name) == 7
+    assert by_name["cavs: default"] == {}
+    assert len(by_name) == 8
 
 
 def test_the_real_options_are_a_subset_of_what_the_ablation_switches_or_tunes():
