@@ -66,7 +66,7 @@ class ForwardOp : public OpKernel {
     OP_REQUIRES_OK(context,
                    context->allocate_output("tape", TensorShape({}), &output));
     output->scalar<tensorflow::Variant>()() =
-        TapeVariant{std::move(tape), team};
+        TapeVariant{std::move(tape), keep_tape_ ? team : nullptr};
   }
 
  private:
