@@ -40,7 +40,9 @@ def run(program: str, before: str = "", **environment) -> subprocess.CompletedPr
     """
     setup = f"""
         {before}
-        import sys, types
+        import signal, sys, types
+        # Ignored from the start where a shell without job control runs tests in its background.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         package = types.ModuleType("cavs_tf")
         package.__path__ = [{str(ROOT / "cavs_tf")!r}]
         sys.modules["cavs_tf"] = package
