@@ -9,8 +9,13 @@ from cavs_tf.options import Options
 from cavs_tf.schedule import Schedule
 
 
-def run_forward(functions: Functions, schedule: Schedule, pulls: dict, options: Options) -> dict:
-    """Evaluates traced vertex functions over a schedule; what they push, by name."""
+def run_forward(
+    functions: Functions, schedule: Schedule, pulls: dict, options: Options, at=None
+) -> dict:
+    """Evaluates traced vertex functions over a schedule; what they push, by name.
+
+    `at` are the vertices whose pushes are wanted; None: all.
+    """
     captures = functions.captures
     values = [capture.value() for capture in captures]
     results = ops.cavs_forward(
@@ -20,11 +25,13 @@ def run_forward(functions: Functions, schedule: Schedule, pulls: dict, options: 
         schedule.child_row,
         [pulls[name] for name in functions.pull_names],
         values,
+        [] if at is None else [at],
         vertex_functions=[function for function, _ in functions.forward],
         vertex_signatures=[signature for _, signature in functions.forward],
         gradient_functions=[function for function, _ in functions.backward],
         gradient_signatures=[signature for _, signature in functions.backward],
         capture_counts=[len(traced.captures) for traced in functions.traced],
+        pulled_by=functions.pulled_by,
         pull_shapes=[spec.shape for spec in functions.pull_specs],
         push_shapes=[spec.shape for spec in functions.push_specs],
         capture_shapes=[capture.shape for capture in captures],

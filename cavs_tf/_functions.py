@@ -23,6 +23,7 @@ class Functions:
       gradient_error: Why, then.
       push_names, push_specs: Of all types; rows of [*shape].
       pull_names, pull_specs: In the order in which the ops take them.
+      pulled_by: Of each input, one after the other, whether each vertex function pulls it.
       budget: What they may take; see `_micro_batches`. None until someone asks.
     """
 
@@ -34,6 +35,7 @@ class Functions:
     push_specs: list
     pull_names: list
     pull_specs: list
+    pulled_by: list
     budget: Budget | None = None
 
     @property
@@ -94,6 +96,7 @@ def make_functions(vertex_functions, arity, state, pulls, variables=()) -> Funct
         push_specs,
         pull_names,
         [pulls[name] for name in pull_names],
+        [name in t.pulled for name in pull_names for t in traced],
     )
 
 

@@ -48,8 +48,21 @@ def row_specs(pulls) -> dict:
     return {name: tf.TensorSpec(t.shape[1:], t.dtype) for name, t in pulls.items()}
 
 
+def vertices_to_return(at) -> tf.Tensor | None:
+    """Vertices whose outputs are wanted, checked; None for all."""
+    if at is None:
+        return None
+    at = tf.convert_to_tensor(at)
+    if not at.dtype.is_integer or at.shape.rank not in (None, 1):
+        raise ValueError(
+            f"at: got {at.dtype.name} of shape {at.shape} but expected integers of shape [n], the "
+            "vertices whose outputs are wanted. Use graphs.roots, for example."
+        )
+    return tf.cast(at, tf.int32)
+
+
 def check_rows(graphs, pulls):
-    """As far as it is known now; the op checks again."""
+    """As far as it is known now, for one vertex type; the op checks again."""
     num_vertices = graphs.child_splits.shape[0]
     for name, value in pulls.items():
         rows = value.shape[0]

@@ -15,6 +15,7 @@ class TraceCache:
     lock: threading.RLock = dataclasses.field(default_factory=threading.RLock)
     functions: dict = dataclasses.field(default_factory=dict)
     pushed: dict = dataclasses.field(default_factory=dict)
+    pulled: dict = dataclasses.field(default_factory=dict)
     built_for: dict | None = None
     last: Functions | None = None
 

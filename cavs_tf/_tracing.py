@@ -26,6 +26,7 @@ class Vertex:
     pulls: Mapping[str, tf.Tensor]
     ids: tf.Tensor
     scattered: tf.Tensor | None = None
+    pulled: set = dataclasses.field(default_factory=set)
     pushes: dict = dataclasses.field(default_factory=dict)
 
     def run(self, function: Callable[[], None]) -> "Vertex":
@@ -161,6 +162,7 @@ class TracedVertex:
       ids: int32 [None], the vertex of each row.
       gathers: One [None, *state] placeholder per slot.
       pulls: By name, [None, ...].
+      pulled: Names of those that it asks for.
       captures: What it reads besides.
       scattered: [None, *state].
       pushes: By name, [None, ...].
@@ -171,6 +173,7 @@ class TracedVertex:
     ids: tf.Tensor
     gathers: list
     pulls: dict
+    pulled: set
     captures: list
     scattered: tf.Tensor
     pushes: dict
@@ -215,6 +218,7 @@ def trace(
         ids,
         gathers,
         inputs,
+        vertex.pulled,
         graph.all_captures(),
         vertex.scattered,
         vertex.pushes,

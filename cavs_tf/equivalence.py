@@ -64,7 +64,9 @@ class EquivalenceReport:
         return "\n".join([*lines, verdict])
 
 
-def check_equivalence(model, graphs, inputs=None, tolerance=None, seed=0) -> EquivalenceReport:
+def check_equivalence(
+    model, graphs, inputs=None, tolerance=None, seed=0, at=None
+) -> EquivalenceReport:
     """Compares outputs and all gradients of a model with the reference executor's.
 
     A gradient is a sum, and where its terms cancel few digits are right. So what differs
@@ -77,6 +79,7 @@ def check_equivalence(model, graphs, inputs=None, tolerance=None, seed=0) -> Equ
       tolerance: Relative to the largest value of each tensor; by default 1e-9 for
         float64, 1e-5 for float32 and 2e-2 for bfloat16.
       seed: Of the random loss whose gradients are compared.
+      at: As for calling the model.
 
     Returns:
       A report: one line per output, per gradient of an input, and per gradient of a
@@ -97,8 +100,8 @@ def check_equivalence(model, graphs, inputs=None, tolerance=None, seed=0) -> Equ
     given = None if inputs is None else named if isinstance(inputs, dict) else named["input"]
 
     def differences(seed):
-        fast = _evaluate(lambda: model(graphs, given), model, watched, seed)
-        slow = _evaluate(lambda: reference.run(model, graphs, given), model, watched, seed)
+        fast = _evaluate(lambda: model(graphs, given, at=at), model, watched, seed)
+        slow = _evaluate(lambda: reference.run(model, graphs, given, at), model, watched, seed)
         return [_compare(name, fast[name], slow[name], tolerance) for name in slow]
 
     found = differences(seed)

@@ -10,7 +10,15 @@ import tensorflow as tf
 
 from cavs_tf._forward import run_forward
 from cavs_tf._functions import Functions, make_functions
-from cavs_tf._inputs import DEFAULT, as_graph_batch, check_rows, key_of, name_inputs, row_specs
+from cavs_tf._inputs import (
+    DEFAULT,
+    as_graph_batch,
+    check_rows,
+    key_of,
+    name_inputs,
+    row_specs,
+    vertices_to_return,
+)
 from cavs_tf._keras_private import (
     compute_output_spec,
     in_stateless_scope,
@@ -143,13 +151,15 @@ class GraphSupport(keras.layers.Layer):
         Raises:
           ValueError: If there is no such input.
         """
-        pulls = current_vertex("pull").pulls
+        vertex = current_vertex("pull")
+        pulls = vertex.pulls
         if name not in pulls:
             expected = f"one of {sorted(pulls)}" if pulls else "no pull, as no input was given"
             raise ValueError(
                 f"pull: got {name!r} but expected {expected}. Call the GraphSupport with "
                 "(graphs, tensor), or with (graphs, {name: tensor})."
             )
+        vertex.pulled.add(name)
         return pulls[name]
 
     def scatter(self, state: tf.Tensor) -> None:
@@ -197,25 +207,30 @@ class GraphSupport(keras.layers.Layer):
         # By name: Keras takes nothing but tensors by position.
         return super().__call__(graphs=graphs, inputs=inputs, **kwargs)
 
-    def call(self, graphs, inputs=None, training=None):
+    def call(self, graphs, inputs=None, training=None, at=None):
         """Evaluates every vertex of every graph.
 
         Args:
           graphs: A `GraphBatch` with V vertices, or its `to_dict()`. If it carries a
             schedule, that is used as it is: `policy` and `micro_batch` of the options are for
             graphs without one. Pass them to `data.batch` or `with_schedule` instead.
-          inputs: External inputs, [V, ...] in vertex order: a tensor, or a dict by name.
+          inputs: External inputs, [V, ...] in vertex order: a tensor, or a dict by name. With
+            several vertex types an input may also be [n, ...]: a row for each of the n
+            vertices whose type pulls it, still in vertex order.
           training: Passed on to Keras layers in the vertex function, as Keras does.
+          at: Integers [n], distinct: the vertices whose outputs are wanted, `graphs.roots` for
+            example. None: all. Faster than to pick rows afterwards.
 
         Returns:
-          What the vertices pushed, [V, ...] in vertex order: a tensor, or a dict by name.
+          What the vertices pushed, [V, ...] in vertex order, or [n, ...] in the order of `at`: a
+          tensor, or a dict by name.
 
         Raises:
           ValueError, tf.errors.InvalidArgumentError: If the inputs do not fit the graphs,
             or the vertex function breaks a rule.
         """
         if in_symbolic_scope():
-            return self.unname(self._symbolic_outputs(graphs, inputs))
+            return self.unname(self._symbolic_outputs(graphs, inputs, at))
         if in_stateless_scope():
             raise NotImplementedError(
                 f"{self.name}: got a call in a StatelessScope but expected one that reads the "
@@ -223,7 +238,9 @@ class GraphSupport(keras.layers.Layer):
             )
         graphs = as_graph_batch(graphs)
         pulls, _ = self.prepare(graphs, inputs)
-        return self.unname(self._run(self.functions_for(pulls, training), graphs, pulls))
+        functions, schedule = self.functions_for(pulls, training), self.schedule_of(graphs)
+        at = vertices_to_return(at)
+        return self.unname(run_forward(functions, schedule, pulls, self.options, at))
 
     # --- for the reference executor, explain() and plots -------------------------
 
@@ -261,9 +278,13 @@ class GraphSupport(keras.layers.Layer):
     def prepare(self, graphs, inputs) -> tuple:
         """Checks inputs and builds weights: (pulls by name, specs of the pushes by name)."""
         pulls = name_inputs(inputs)
-        if graphs is not None:
+        if graphs is not None and len(self.vertex_types) == 1:
             check_rows(graphs, pulls)
         return pulls, self._create_weights(row_specs(pulls))
+
+    def pulled_by_type(self, pulls) -> list[set]:
+        """Per vertex type, the names of the inputs that it pulls; after `prepare`."""
+        return self._cache.pulled[key_of(row_specs(pulls))]
 
     def functions_for(self, pulls, training=None) -> Functions:
         """The traced functions for such pulls; traced the first time only."""
@@ -300,11 +321,11 @@ class GraphSupport(keras.layers.Layer):
         if not self.built:
             self.build(shapes)
 
-    def _symbolic_outputs(self, graphs, inputs) -> dict:
+    def _symbolic_outputs(self, graphs, inputs, at) -> dict:
         """Zeros: Keras only asks for shapes. The graphs may be of any dtype then."""
         _, pushed = self.prepare(None, inputs)
         splits = graphs["child_splits"] if isinstance(graphs, dict) else graphs.child_splits
-        rows = tf.shape(splits)[0] - 1
+        rows = tf.shape(splits)[0] - 1 if at is None else tf.shape(at)[0]
         return {
             name: tf.zeros(tf.concat([[rows], spec.shape], 0), spec.dtype)
             for name, spec in pushed.items()
@@ -349,14 +370,15 @@ class GraphSupport(keras.layers.Layer):
         key = key_of(specs)
         with self._cache.lock:
             if key not in self._cache.pushed or in_symbolic_scope():
-                pushed = {}
+                pushed, pulled = {}, []
                 with recorded_reads() as reads:
                     for _, function in self.vertex_functions():
                         vertex = self._dummy_vertex(specs).run(function)
+                        pulled.append(vertex.pulled)
                         for name, value in vertex.pushes.items():
                             pushed[name] = tf.TensorSpec(value.shape[1:], value.dtype)
                 track(self, reads.as_keras_variables())
-                self._cache.pushed[key] = pushed
+                self._cache.pushed[key], self._cache.pulled[key] = pushed, pulled
                 self._cache.built_for = specs
             return self._cache.pushed[key]
 
@@ -364,9 +386,6 @@ class GraphSupport(keras.layers.Layer):
         gathered = [tf.zeros([1, *self._state_shape], self.compute_dtype)] * self.arity
         pulls = {name: tf.zeros([1, *spec.shape], spec.dtype) for name, spec in specs.items()}
         return Vertex(gathered, pulls, tf.zeros([1], tf.int32))
-
-    def _run(self, functions, graphs, pulls):
-        return run_forward(functions, self.schedule_of(graphs), pulls, self.options)
 
 
 class _FunctionCell(GraphSupport):

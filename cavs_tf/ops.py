@@ -142,6 +142,7 @@ def _forward_grad(op, *grads):
         gradient_functions=op.get_attr("gradient_functions"),
         gradient_signatures=op.get_attr("gradient_signatures"),
         capture_counts=counts,
+        pulls=[i for i, f in enumerate(float_pulls) if f],
         pull_shapes=[s for s, f in zip(pull_shapes, float_pulls, strict=True) if f],
         capture_shapes=[
             s for s, d in zip(op.get_attr("capture_shapes"), differentiable, strict=True) if d
@@ -151,8 +152,10 @@ def _forward_grad(op, *grads):
         **{name: op.get_attr(name) for name in ATTRIBUTES},
     )
     computed = iter([*results.pull_grads, *results.capture_grads])
-    schedule = [None] * (len(op.inputs) - len(pull_types) - len(capture_types))
-    return schedule + [next(computed) if g else None for g in [*float_pulls, *differentiable]]
+    chosen = [None] * op.get_attr("num_at")
+    schedule = [None] * (len(op.inputs) - len(pull_types) - len(capture_types) - len(chosen))
+    own = [next(computed) if g else None for g in [*float_pulls, *differentiable]]
+    return [*schedule, *own, *chosen]
 
 
 def _true():

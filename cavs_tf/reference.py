@@ -7,20 +7,21 @@ vertex function is ordinary Python, called once per vertex: print, set breakpoin
 import numpy as np
 import tensorflow as tf
 
+from cavs_tf._inputs import vertices_to_return
 from cavs_tf._tracing import Vertex
 from cavs_tf.graphs import GraphBatch
 
 
-def run(model, graphs, inputs=None):
+def run(model, graphs, inputs=None, at=None):
     """Evaluates the vertex function of `model` for one vertex after the other.
 
     Args:
       model: A `GraphSupport`.
       graphs: A `GraphBatch` with V vertices, or its dict of tensors.
-      inputs: External inputs, [V, ...] in vertex order: a tensor, or a dict by name.
+      inputs, at: As for calling the model.
 
     Returns:
-      What `model(graphs, inputs)` returns, up to rounding: [V, ...] in vertex order.
+      What `model(graphs, inputs, at=at)` returns, up to rounding.
 
     Raises:
       ValueError, tf.errors.InvalidArgumentError: If a vertex depends on itself, or has
@@ -42,7 +43,10 @@ def run(model, graphs, inputs=None):
     pulls, pushed = model.prepare(graphs, inputs)
     evaluation = _Evaluation(model, graphs, pulls, pushed)
     run_all = evaluation.run_eagerly if tf.executing_eagerly() else evaluation.run_in_graph
-    return model.unname(run_all())
+    outputs, at = run_all(), vertices_to_return(at)
+    if at is not None:
+        outputs = {name: tf.gather(value, at) for name, value in outputs.items()}
+    return model.unname(outputs)
 
 
 class _Evaluation:
@@ -52,14 +56,29 @@ class _Evaluation:
         self._functions = [function for _, function in model.vertex_functions()]
         self._arity = model.arity
         self._no_state = tf.zeros([1, *model.state_shape], model.compute_dtype)
-        self._pulls = pulls
         self._pushed = pushed
         self._num_vertices = tf.shape(graphs.child_splits)[0] - 1
         typed = tf.size(graphs.vertex_type) > 0
         untyped = tf.zeros([self._num_vertices], tf.int32)
         self._types = tf.cond(typed, lambda: graphs.vertex_type, lambda: untyped)
+        self._pulls = self._one_row_per_vertex(pulls, model.pulled_by_type(pulls))
         self._children = _children_by_slot(graphs, self._arity)
         self._order = _topological_order(graphs)
+
+    def _one_row_per_vertex(self, pulls, pulled_by_type) -> dict:
+        """External inputs, of which some may have rows only for types that pull them."""
+
+        def spread(name, value):
+            pulled = tf.gather([name in names for names in pulled_by_type], self._types)
+            row = tf.where(pulled, tf.cumsum(tf.cast(pulled, tf.int32)), 0)
+            nothing = tf.zeros([1, *value.shape[1:]], value.dtype)
+            return tf.gather(tf.concat([nothing, value], 0), row)
+
+        def complete(name, value):
+            is_complete = tf.equal(tf.shape(value)[0], self._num_vertices)
+            return tf.cond(is_complete, lambda: value, lambda: spread(name, value))
+
+        return {name: complete(name, value) for name, value in pulls.items()}
 
     def run_eagerly(self):
         children, types = self._children.numpy(), self._types.numpy()

@@ -108,6 +108,36 @@ def test_switches_change_no_result(cell_class, options):
     check(cell, cells.random_graphs(4, 5, 7, num_types=len(cell.vertex_types)))
 
 
+@pytest.mark.parametrize("options", SWITCHES, ids=str)
+@pytest.mark.parametrize("cell_class", cells.CELLS, ids=lambda c: c.__name__)
+def test_outputs_of_chosen_vertices(cell_class, options):
+    cell = cell_class(dtype="float64", options=options)
+    graphs = cells.random_graphs(8, 5, 7, num_types=len(cell.vertex_types))
+    inputs = cells.inputs_for(cell, graphs.num_vertices, "float64", 0)
+    shuffled = np.random.default_rng(0).permutation(int(graphs.num_vertices))
+    for at in (graphs.roots, shuffled[: len(shuffled) // 2], shuffled, shuffled[:0]):
+        report = cavs.check_equivalence(cell, graphs, inputs, at=at)
+        assert report.ok, f"{at}\n{report}"
+
+
+@pytest.mark.parametrize("options", SWITCHES, ids=str)
+@pytest.mark.parametrize("present", [(0, 1, 2), (0, 1), (1,)], ids=str)
+def test_inputs_with_rows_for_the_types_that_pull_them(present, options):
+    cell = cells.Typed(dtype="float64", options=options)
+    graphs = cells.random_graphs(4, 5, 7, num_types=3)
+    types = tf.gather(present, graphs.vertex_type % len(present))
+    graphs = cavs.GraphBatch(graphs.child_splits, graphs.child_ids, graphs.graph_splits, types)
+    pulling = tf.where(types != cell.vertex_types.index("inner"))[:, 0]
+    everyone = cells.inputs_for(cell, graphs.num_vertices, "float64", 0)
+    inputs = tf.gather(everyone, pulling)
+    for at in (None, graphs.roots):
+        report = cavs.check_equivalence(cell, graphs, inputs, at=at)
+        assert report.ok, f"{at}\n{report}"
+    of_all, of_some = cell(graphs, everyone), cell(graphs, inputs)
+    for name, value in of_all.items():
+        np.testing.assert_array_equal(value, of_some[name])
+
+
 @pytest.mark.parametrize("arity", [0, 1, 3, 5])
 @pytest.mark.parametrize("cell_class", [cells.Elementwise, cells.PushOnly])
 def test_any_arity(cell_class, arity):

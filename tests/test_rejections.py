@@ -278,6 +278,34 @@ def test_inputs_of_another_minibatch_found_when_running():
         run(GRAPHS, X[:3])
 
 
+def test_inputs_for_neither_all_vertices_nor_those_that_pull_them():
+    cell = cells.Typed(dtype="float32")
+    graphs = cavs.GraphBatch.from_children([[[], [], [0, 1]]], [0, 0, 1])
+    message = (
+        "pulls[0]: got shape [1,3] but expected [3, ...]: one row per vertex of the minibatch, or "
+        "[2, ...]: one per vertex of the types that pull it"
+    )
+    with rejects(message, tf.errors.InvalidArgumentError):
+        cell(graphs, X[:1])
+    cell(graphs, X[:2])
+
+
+@pytest.mark.parametrize(
+    "at, message, error",
+    [
+        ([0.5], "at: got float32 of shape (1,) but expected integers of shape [n]", ValueError),
+        ([[0]], "at: got int32 of shape (1, 1) but expected integers of shape [n]", ValueError),
+        ([0, 4], "at[1]: got 4 but expected a vertex of the minibatch, in [0, 4)", None),
+        ([-1], "at[0]: got -1 but expected a vertex of the minibatch, in [0, 4)", None),
+        ([2, 0, 2], "at[2]: got vertex 2, as in at[0], but expected every vertex once", None),
+    ],
+)
+def test_vertices_that_cannot_be_chosen(at, message, error):
+    cell = cell_of(good)
+    with rejects(message, error or tf.errors.InvalidArgumentError):
+        cell(GRAPHS, X, at=at)
+
+
 def test_a_scalar_input():
     with rejects("inputs['default']: got a scalar but expected [V, ...]"):
         cell_of(good)(GRAPHS, tf.constant(1.0))

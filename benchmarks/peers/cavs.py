@@ -35,6 +35,8 @@ class Peer(_tensorflow.TensorFlowPeer):
         self._train_next = tf.function(lambda steps: self._train_step(next(steps)))
         self._loss_of_next = tf.function(lambda steps: self.loss(next(steps)))
         self._some_have_no_label = bool(tf.reduce_any(self.first_inputs()["label"] < 0))
+        pulling = [kind.pulls for kind in self.workload.vertex_types]
+        self._pulling = None if all(pulling) else tf.constant(pulling)
         self._plain = self._graphs_without_schedules()
         self._schedules = tf.function(_schedules)
 
@@ -64,23 +66,26 @@ class Peer(_tensorflow.TensorFlowPeer):
         return self._steps
 
     def loss(self, inputs):
-        return self.loss_of(inputs, self.run(inputs))
+        label = inputs["label"]
+        if not self._some_have_no_label:
+            return self.cross_entropy(self.run(inputs), label)
+        at = tf.where(label >= 0)[:, 0]
+        return self.cross_entropy(self.run(inputs, at), tf.gather(label, at))
 
-    def run(self, inputs):
-        """What the output layer reads, of all vertices."""
+    def run(self, inputs, at=None):
+        """What the output layer reads, of all vertices or of some."""
         if hasattr(self._module, "run"):
-            return self._module.run(self.model, inputs, self.variables["embedding"])
-        return self.model(inputs["graphs"], self.embed(inputs))
+            h = self._module.run(self.model, inputs, self.variables["embedding"])
+            return h if at is None else tf.gather(h, at)
+        return self.model(inputs["graphs"], self.embed(inputs), at=at)
 
     def embed(self, inputs):
-        return tf.gather(self.variables["embedding"], inputs["token"])
-
-    def loss_of(self, inputs, h):
-        label = inputs["label"]
-        if self._some_have_no_label:
-            rows = tf.where(label >= 0)[:, 0]
-            h, label = tf.gather(h, rows), tf.gather(label, rows)
-        return self.cross_entropy(h, label)
+        """The inputs of the vertices that pull one."""
+        token = inputs["token"]
+        if self._pulling is not None:
+            pulls = tf.gather(self._pulling, inputs["graphs"].vertex_type)
+            token = tf.boolean_mask(token, pulls)
+        return tf.gather(self.variables["embedding"], token)
 
     def construct(self):
         """Schedules of all minibatches, in one program."""

@@ -23,8 +23,8 @@ class Peer(cavs.Peer):
     def embed(self, inputs):
         return tf.cast(super().embed(inputs), tf.bfloat16)
 
-    def run(self, inputs):
-        return tf.cast(super().run(inputs), tf.float32)
+    def run(self, inputs, at=None):
+        return tf.cast(super().run(inputs, at), tf.float32)
 
 
 class _Cast(collections.abc.Mapping):

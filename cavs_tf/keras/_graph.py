@@ -88,12 +88,25 @@ def roots_of(graphs, rows):
             rows,
         )
     graphs = as_graph_batch(graphs)
-    roots, graph_of_root = graphs.roots, graphs.root_graph
+    roots = graphs.roots
+    of_roots = tf.nest.map_structure(lambda values: tf.gather(values, roots), rows)
+    return _by_graph(graphs, roots, of_roots)
+
+
+def run_for_roots(cell, graphs, inputs):
+    """What `Roots` picks of what `cell` returns; no other row is made."""
+    if in_symbolic_scope():
+        return roots_of(graphs, cell(graphs, inputs))
+    graphs = as_graph_batch(graphs)
+    roots = graphs.roots
+    return _by_graph(graphs, roots, cell(graphs, inputs, at=roots))
+
+
+def _by_graph(graphs, roots, rows):
+    """Rows of all roots, added up by graph."""
+    graph = tf.gather(graphs.vertex_graph, roots)
     return tf.nest.map_structure(
-        lambda values: tf.math.unsorted_segment_sum(
-            tf.gather(values, roots), graph_of_root, graphs.num_graphs
-        ),
-        rows,
+        lambda values: tf.math.unsorted_segment_sum(values, graph, graphs.num_graphs), rows
     )
 
 
@@ -172,8 +185,9 @@ class Graph(keras.layers.Layer):
         return super().__call__(graphs=graphs, inputs=inputs, **kwargs)
 
     def call(self, graphs, inputs=None):
-        outputs = self.cell(graphs, inputs)
-        return outputs if self.return_vertices else roots_of(graphs, outputs)
+        if self.return_vertices:
+            return self.cell(graphs, inputs)
+        return run_for_roots(self.cell, graphs, inputs)
 
     def get_build_config(self):
         return self.cell.get_build_config()

@@ -4,7 +4,7 @@ import keras
 import tensorflow as tf
 
 from cavs_tf.graphs import GraphBatch
-from cavs_tf.keras._graph import roots_of
+from cavs_tf.keras._graph import run_for_roots
 from cavs_tf.keras._tree_lstm import LAYER_ARGUMENTS, CellLayer
 
 
@@ -39,7 +39,8 @@ class LSTM(CellLayer):
 
     def __init__(self, units, return_sequences=False, **kwargs):
         layer = {k: kwargs.pop(k) for k in LAYER_ARGUMENTS if k in kwargs}
-        super().__init__({"units": units, "arity": 1, "mode": "n_ary"} | kwargs, True, **layer)
+        cell = {"units": units, "arity": 1, "mode": "n_ary"} | kwargs
+        super().__init__(cell, return_sequences, **layer)
         self.return_sequences = return_sequences
         self.supports_masking = True
 
@@ -51,8 +52,7 @@ class LSTM(CellLayer):
 
     def call(self, sequences, inputs=None, mask=None):
         if inputs is not None:
-            rows = self.cell(sequences, inputs)
-            return rows if self.return_sequences else roots_of(sequences, rows)
+            return super().call(sequences, inputs)
         if isinstance(sequences, tf.RaggedTensor):
             return self._call_ragged(sequences)
         return self._call_padded(sequences, mask)
@@ -62,10 +62,9 @@ class LSTM(CellLayer):
 
     def _call_ragged(self, sequences):
         graphs = GraphBatch.chain(sequences.row_lengths())
-        rows = self.cell(graphs, sequences.values)
-        if self.return_sequences:
-            return sequences.with_values(rows)
-        return roots_of(graphs, rows)
+        if not self.return_sequences:
+            return run_for_roots(self.cell, graphs, sequences.values)
+        return sequences.with_values(self.cell(graphs, sequences.values))
 
     def _call_padded(self, sequences, mask):
         if mask is None:
@@ -74,9 +73,9 @@ class LSTM(CellLayer):
         steps_so_far = tf.cumsum(tf.cast(mask, tf.int32), axis=1)
         graphs = GraphBatch.chain(steps_so_far[:, -1])
         inputs = tf.ensure_shape(tf.boolean_mask(sequences, mask), [None, sequences.shape[2]])
-        rows = self.cell(graphs, inputs)
         if not self.return_sequences:
-            return roots_of(graphs, rows)
+            return run_for_roots(self.cell, graphs, inputs)
+        rows = self.cell(graphs, inputs)
         # Where padding comes first, no step is before it: row 0 is zeros.
         first_row = graphs.graph_splits[:-1, None]
         index = tf.where(steps_so_far > 0, first_row + steps_so_far, 0)

@@ -21,6 +21,14 @@ std::vector<TypeRows> RowsByType(const ScheduleView& schedule, int num_types) {
   return rows;
 }
 
+std::vector<PassedRows> MapRows(const std::vector<RowMap>& maps,
+                                const std::vector<TypeRows>& types) {
+  std::vector<PassedRows> rows;
+  rows.reserve(maps.size());
+  for (const RowMap& map : maps) rows.emplace_back(map, types);
+  return rows;
+}
+
 // One per vertex type; what passes through them is still to be filled in.
 std::vector<Externals> MakeExternals(const Model& model,
                                      const ScheduleView& schedule) {
@@ -244,10 +252,17 @@ Status RunForward(const Model& model, const ForwardArguments& arguments,
   const int num_types = static_cast<int>(model.programs.size());
   std::vector<TypeRows> rows = RowsByType(schedule, num_types);
   CallWorkers(model, rows, &alone, &environment);
+  std::vector<PassedRows> pull_rows = MapRows(arguments.pull_rows, rows);
+  std::vector<PassedRows> push_rows = MapRows({arguments.push_rows}, rows);
   std::vector<Externals> externals = MakeExternals(model, schedule);
   for (int type = 0; type < num_types; ++type) {
     externals[type].inputs = arguments.pulls;
     externals[type].outputs = arguments.pushes;
+    for (const PassedRows& own : pull_rows) {
+      externals[type].input_rows.push_back(own.of_type(type));
+    }
+    externals[type].output_rows.assign(arguments.pushes.size(),
+                                       push_rows[0].of_type(type));
     externals[type].captures = arguments.captures[type];
     CAVS_RETURN_IF_ERROR(
         CheckPassing(model.programs[type], externals[type], "pulls", "pushes"));
@@ -274,6 +289,8 @@ Status RunForward(const Model& model, const ForwardArguments& arguments,
     tape->saved.push_back(run.TakeResults(&tape->memory));
   }
   tape->rows = std::move(rows);
+  tape->pull_rows = std::move(pull_rows);
+  tape->push_rows = std::move(push_rows);
   return Status();
 }
 
@@ -296,6 +313,11 @@ Status RunBackward(const Model& derivative, const Tape& tape,
     externals[type].gathered_once = IsGatheredOnce(writes);
     externals[type].inputs = arguments.push_grads;
     externals[type].outputs = arguments.pull_grads;
+    externals[type].input_rows.assign(arguments.push_grads.size(),
+                                      tape.push_rows[0].of_type(type));
+    for (int pull : arguments.pulls) {
+      externals[type].output_rows.push_back(tape.pull_rows[pull].of_type(type));
+    }
     externals[type].saved = &tape.saved[type];
     externals[type].results = arguments.capture_grads[type];
     const Program& program = derivative.programs[type];

@@ -7,6 +7,7 @@
 
 #include "cc/core/memory_need.h"
 #include "cc/core/model.h"
+#include "cc/core/passed_rows.h"
 #include "cc/core/program_run.h"
 #include "cc/core/schedule.h"
 #include "cc/core/status.h"
@@ -14,28 +15,33 @@
 
 namespace cavs {
 
-// Rows of blocks are in vertex order, V of them each.
 struct ForwardArguments {
   ScheduleView schedule;
   std::vector<Block> pulls;  // Read only; they live as long as the tape.
   std::vector<Block>
       pushes;  // Zeroed by the caller where a type pushes nothing.
+  // Per pull. Vertices of types that pull it must have a row.
+  std::vector<RowMap> pull_rows;
+  RowMap push_rows;                              // Of all pushes.
   std::vector<std::vector<TensorRef>> captures;  // Per type.
 };
 
 // Eager operators over all rows, then the critical ones task by task, then the
 // lazy ones over all rows. Fills `tape`, unless it is null (inference). The
-// schedule must be valid (see ValidateSchedule), blocks have V rows; columns
-// and numbers of blocks and captures are checked, kInvalidArgument.
+// schedule must be valid (see ValidateSchedule), blocks have the rows that
+// their maps say; columns and numbers of blocks and captures are checked,
+// kInvalidArgument.
 // kResourceExhausted, before anything is computed, if there is not the memory
 // that PredictMemory() says.
 Status RunForward(const Model& model, const ForwardArguments& arguments,
                   const Environment& environment, Tape* tape);
 
 struct BackwardArguments {
-  std::vector<Block> push_grads;  // Read only.
+  // Read only. Unless all vertices have a row, one of zeros lies before them.
+  std::vector<Block> push_grads;
   std::vector<Block>
-      pull_grads;  // Zeroed by the caller where a type writes none.
+      pull_grads;          // Zeroed by the caller where a type writes none.
+  std::vector<int> pulls;  // The pull that each is the gradient of.
   std::vector<std::vector<TensorRef>> capture_grads;  // Per type; dense.
 };
 

@@ -234,8 +234,8 @@ void ProgramRun::BindViewed() {
     const Block& from = gathers ? ext_.state : ext_.inputs[node.index];
     value.rows = DynamicTensor(s.dtype, from.data, from.rows, s.columns(),
                                from.pitch, DynamicTensor::Span::kState);
-    value.index =
-        gathers ? rows_.child_row(node.index).data() : rows_.vertex().data();
+    value.index = gathers ? rows_.child_row(node.index).data()
+                          : ext_.input_rows[node.index];
     uses_state_ = uses_state_ || gathers;
   }
 }

@@ -64,9 +64,8 @@ struct Value {
   bool zero_without_children = false;  // As Symbol's; on a tape.
 };
 
-// Where a program's data comes from and goes. Rows of `inputs` and `outputs`
-// are in vertex order, those of `state` in execution order of the whole
-// minibatch.
+// Where a program's data comes from and goes. Rows of `state` are in execution
+// order of the whole minibatch.
 struct Externals {
   // Derivative: the gradient of the state. There is a row before its first;
   // that of the state is zero.
@@ -81,6 +80,9 @@ struct Externals {
   int64_t largest_piece = -1;
   std::vector<Block> inputs;   // Pulls; derivative: gradients of pushes.
   std::vector<Block> outputs;  // Pushes; derivative: gradients of pulls.
+  // Of each of them, which of its rows the program's rows are; -1: none. Before
+  // an input with such rows there is a row of zeros.
+  std::vector<const int32_t*> input_rows, output_rows;
   std::vector<TensorRef> captures;
   const std::vector<Value>* saved = nullptr;  // Derivative: the tape.
   std::vector<TensorRef> results;  // Derivative: gradients of captures.

@@ -146,9 +146,9 @@ void ProgramRun::ComputePassing(const Node& node, const Place& at,
   const int id = writes ? node.outputs[0] : node.inputs[0];
   const DType dtype = symbol(id).dtype;
   const Block rows = Rows(id, at);
-  const int32_t* vertex = rows_.vertex().data() + at.first;
   const int32_t* state_row = rows_.state_row().data() + at.first;
   if (node.kind == NodeKind::kVertexIds) {
+    const int32_t* vertex = rows_.vertex().data() + at.first;
     return backend.Copy(DType::kInt32, ConstBlock(vertex, at.count, 1, 1),
                         rows);
   }
@@ -168,12 +168,12 @@ void ProgramRun::ComputePassing(const Node& node, const Place& at,
     case NodeKind::kPull:
     case NodeKind::kPushGrad:
       other = ext_.inputs[node.index];
-      index = vertex;
+      index = ext_.input_rows[node.index] + at.first;
       break;
     case NodeKind::kPush:
     case NodeKind::kPullGrad:
       other = ext_.outputs[node.index];
-      index = vertex;
+      index = ext_.output_rows[node.index] + at.first;
       break;
     default:
       break;

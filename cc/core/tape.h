@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "cc/core/passed_rows.h"
 #include "cc/core/program_run.h"
 #include "cc/core/schedule.h"
 #include "cc/core/type_rows.h"
@@ -20,6 +21,8 @@ struct Tape {
   ScheduleView schedule;
   // One of each per vertex type.
   std::vector<TypeRows> rows;
+  std::vector<PassedRows> pull_rows;  // Per pull.
+  std::vector<PassedRows> push_rows;  // One: all pushes have the same.
   std::vector<std::vector<Value>> saved;
   // The storage behind `saved`.
   std::vector<std::shared_ptr<void>> memory;

@@ -29,6 +29,7 @@ class BackwardOp : public OpKernel {
     OP_REQUIRES_OK(context, MakeKept(context, &kept_));
     OP_REQUIRES_OK(context,
                    context->GetAttr("capture_counts", &capture_counts_));
+    OP_REQUIRES_OK(context, context->GetAttr("pulls", &pulls_));
     OP_REQUIRES_OK(context, context->GetAttr("pull_shapes", &pull_shapes_));
     OP_REQUIRES_OK(context,
                    context->GetAttr("capture_shapes", &capture_shapes_));
@@ -46,8 +47,11 @@ class BackwardOp : public OpKernel {
             "keep_tape=True. Compute the gradient in the program that ran the "
             "forward pass, or call the model under a GradientTape."));
     const Tape& tape = *handle->tape;
+    OP_REQUIRES_OK(context, CheckTape(tape));
     BackwardArguments arguments;
-    OP_REQUIRES_OK(context, ReadPushGrads(context, tape, &arguments));
+    arguments.pulls = pulls_;
+    std::vector<Tensor> padded;
+    OP_REQUIRES_OK(context, ReadPushGrads(context, tape, &padded, &arguments));
     OP_REQUIRES_OK(context, AllocatePullGrads(context, tape, &arguments));
     OP_REQUIRES_OK(context, AllocateCaptureGrads(context, &arguments));
 
@@ -57,19 +61,54 @@ class BackwardOp : public OpKernel {
   }
 
  private:
-  absl::Status ReadPushGrads(OpKernelContext* context, const Tape& tape,
-                             BackwardArguments* arguments) {
+  absl::Status CheckTape(const Tape& tape) const {
+    bool fits = tape.rows.size() == compiled_.model.programs.size() &&
+                pulls_.size() == pull_shapes_.size();
+    for (int pull : pulls_) {
+      fits =
+          fits && pull >= 0 && pull < static_cast<int>(tape.pull_rows.size());
+    }
+    if (fits) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        "tape: got that of another model but expected that of the forward pass "
+        "this is the gradient of.");
+  }
+
+  static absl::Status ReadPushGrads(OpKernelContext* context, const Tape& tape,
+                                    std::vector<Tensor>* padded,
+                                    BackwardArguments* arguments) {
     OpInputList grads;
     TF_RETURN_IF_ERROR(context->input_list("push_grads", &grads));
+    const PassedRows& rows = tape.push_rows[0];
     for (const Tensor& grad : grads) {
-      if (grad.dims() < 1 || grad.dim_size(0) != tape.schedule.num_vertices()) {
+      if (grad.dims() < 1 || grad.dim_size(0) != rows.count()) {
         return absl::InvalidArgumentError(
             StrCat("push_grads[", arguments->push_grads.size(), "]: got shape ",
-                   grad.shape().DebugString(), " but expected [",
-                   tape.schedule.num_vertices(), ", ...], as the push."));
+                   grad.shape().DebugString(), " but expected [", rows.count(),
+                   ", ...], as the push."));
       }
       arguments->push_grads.push_back(ToBlock(grad));
+      if (rows.all()) continue;
+      padded->emplace_back();
+      TF_RETURN_IF_ERROR(PutZerosBefore(context, grad, &padded->back(),
+                                        &arguments->push_grads.back()));
     }
+    return absl::OkStatus();
+  }
+
+  // Copies rows behind one of zeros, which vertices without a row read.
+  static absl::Status PutZerosBefore(OpKernelContext* context,
+                                     const Tensor& grad, Tensor* padded,
+                                     Block* block) {
+    TensorShape shape = grad.shape();
+    shape.set_dim(0, shape.dim_size(0) + 1);
+    TF_RETURN_IF_ERROR(context->allocate_temp(grad.dtype(), shape, padded));
+    char* data = static_cast<char*>(padded->data());
+    const size_t bytes = grad.TotalBytes();
+    const size_t row = padded->TotalBytes() - bytes;
+    std::fill_n(data, row, 0);
+    std::copy_n(static_cast<const char*>(grad.data()), bytes, data + row);
+    block->data = data + row;
     return absl::OkStatus();
   }
 
@@ -80,13 +119,28 @@ class BackwardOp : public OpKernel {
       if (!pull_shapes_[i].AsTensorShape(&shape)) {
         return absl::InvalidArgumentError("pull_shapes: not fully known");
       }
-      shape.InsertDim(0, tape.schedule.num_vertices());
+      shape.InsertDim(0, tape.pull_rows[pulls_[i]].count());
       Tensor* grad = nullptr;
       TF_RETURN_IF_ERROR(context->allocate_output(i, shape, &grad));
-      if (!EveryTypeHas(compiled_.model, NodeKind::kPullGrad, i)) Zero(grad);
+      ZeroUnwritten(tape, i, grad);
       arguments->pull_grads.push_back(ToBlock(*grad));
     }
     return absl::OkStatus();
+  }
+
+  // Of vertices whose input nothing was computed from.
+  void ZeroUnwritten(const Tape& tape, size_t i, Tensor* grad) const {
+    const PassedRows& rows = tape.pull_rows[pulls_[i]];
+    const size_t bytes =
+        grad->TotalBytes() / std::max<int64_t>(1, rows.count());
+    char* data = static_cast<char*>(grad->data());
+    for (size_t type = 0; type < tape.rows.size(); ++type) {
+      if (Has(compiled_.model.programs[type], NodeKind::kPullGrad, i)) continue;
+      const int32_t* row = rows.of_type(type);
+      for (int64_t k = 0; k < tape.rows[type].size(); ++k) {
+        if (row[k] != kZeroRow) std::fill_n(data + row[k] * bytes, bytes, 0);
+      }
+    }
   }
 
   // Gradients of captures that a function does not use are zero.
@@ -123,6 +177,7 @@ class BackwardOp : public OpKernel {
 
   Kept kept_;
   std::vector<int> capture_counts_;
+  std::vector<int> pulls_;  // Those that are differentiated by.
   std::vector<PartialTensorShape> pull_shapes_, capture_shapes_;
   CompiledModel compiled_;
 };

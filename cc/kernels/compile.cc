@@ -55,14 +55,11 @@ absl::Status Compile(tensorflow::OpKernelConstruction* context,
   return ToAbsl(FinishModel(&compiled->model));
 }
 
-bool EveryTypeHas(const Model& model, NodeKind kind, size_t index) {
-  const auto has = [&](const Program& program) {
-    return std::any_of(
-        program.nodes.begin(), program.nodes.end(), [&](const Node& node) {
-          return node.kind == kind && node.index == static_cast<int>(index);
-        });
-  };
-  return std::all_of(model.programs.begin(), model.programs.end(), has);
+bool Has(const Program& program, NodeKind kind, size_t index) {
+  return std::any_of(
+      program.nodes.begin(), program.nodes.end(), [&](const Node& node) {
+        return node.kind == kind && node.index == static_cast<int>(index);
+      });
 }
 
 Block ToBlock(const tensorflow::Tensor& tensor) {

@@ -24,9 +24,8 @@ absl::Status Compile(tensorflow::OpKernelConstruction* context,
                      const std::string& which, bool keep_results,
                      CompiledModel* compiled);
 
-// Does every vertex type have a node of this kind and index? Else some rows of
-// that output are written by none.
-bool EveryTypeHas(const Model& model, NodeKind kind, size_t index);
+// Is there a node of this kind and index?
+bool Has(const Program& program, NodeKind kind, size_t index);
 
 // Rows [num_rows, ...] of a tensor as a block. Read-only use only, unless the
 // tensor was just allocated.

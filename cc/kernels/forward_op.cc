@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -33,6 +34,7 @@ class ForwardOp : public OpKernel {
     OP_REQUIRES_OK(context,
                    context->GetAttr("capture_counts", &capture_counts_));
     OP_REQUIRES_OK(context, context->GetAttr("push_shapes", &push_shapes_));
+    OP_REQUIRES_OK(context, ReadPulledBy(context));
     OP_REQUIRES_OK(context, Compile(context, "vertex", keep_tape_, &compiled_));
     const size_t types = compiled_.model.programs.size();
     OP_REQUIRES(
@@ -40,6 +42,9 @@ class ForwardOp : public OpKernel {
         absl::InvalidArgumentError(StrCat(
             "capture_counts: got ", capture_counts_.size(),
             " values but expected one per vertex function, ", types, ".")));
+    OP_REQUIRES(context, pulled_by_.empty() || pulled_by_[0].size() == types,
+                absl::InvalidArgumentError(StrCat("pulled_by: expected ", types,
+                                                  " values per pull.")));
   }
 
   void Compute(OpKernelContext* context) override {
@@ -47,6 +52,7 @@ class ForwardOp : public OpKernel {
     OP_REQUIRES_OK(context,
                    ReadSchedule(context, compiled_.model, &arguments.schedule));
     OP_REQUIRES_OK(context, ReadPulls(context, &arguments));
+    OP_REQUIRES_OK(context, ReadAt(context, &arguments));
     OP_REQUIRES_OK(context, ReadCaptures(context, &arguments));
     OP_REQUIRES_OK(context, AllocatePushes(context, &arguments));
 
@@ -70,6 +76,20 @@ class ForwardOp : public OpKernel {
   }
 
  private:
+  // pulled_by_[i][t]: does vertex function t pull input i?
+  absl::Status ReadPulledBy(OpKernelConstruction* context) {
+    std::vector<bool> flat;
+    std::vector<tensorflow::DataType> pulls;
+    TF_RETURN_IF_ERROR(context->GetAttr("pulled_by", &flat));
+    TF_RETURN_IF_ERROR(context->GetAttr("Tpulls", &pulls));
+    const size_t types = pulls.empty() ? 0 : flat.size() / pulls.size();
+    for (size_t i = 0; i < pulls.size(); ++i) {
+      pulled_by_.emplace_back(flat.begin() + i * types,
+                              flat.begin() + (i + 1) * types);
+    }
+    return absl::OkStatus();
+  }
+
   static void Keep(const Tensor& tensor, Tape* tape) {
     tape->alive.push_back(std::make_shared<Tensor>(tensor));
   }
@@ -78,18 +98,49 @@ class ForwardOp : public OpKernel {
                          ForwardArguments* arguments) {
     OpInputList pulls;
     TF_RETURN_IF_ERROR(context->input_list("pulls", &pulls));
-    const int64_t num_vertices = arguments->schedule.num_vertices();
     for (int i = 0; i < pulls.size(); ++i) {
-      if (pulls[i].dims() < 1 || pulls[i].dim_size(0) != num_vertices) {
-        return absl::InvalidArgumentError(StrCat(
-            "pulls[", i, "]: got shape ", pulls[i].shape().DebugString(),
-            " but expected [", num_vertices,
-            ", ...]: one row per vertex of the minibatch. Check that the input "
-            "and the graphs belong to the same minibatch."));
-      }
+      RowMap map;
+      TF_RETURN_IF_ERROR(
+          FindRows(arguments->schedule, i, pulls[i].shape(), &map));
       arguments->pulls.push_back(ToBlock(pulls[i]));
+      arguments->pull_rows.push_back(std::move(map));
     }
     return absl::OkStatus();
+  }
+
+  // There is a row per vertex, or per vertex of the types that pull the input.
+  absl::Status FindRows(const ScheduleView& schedule, int pull,
+                        const TensorShape& shape, RowMap* map) const {
+    const int64_t rows = shape.dims() < 1 ? -1 : shape.dim_size(0);
+    *map = AllVertices(schedule);
+    if (rows == map->count) return absl::OkStatus();
+    std::string also;
+    if (compiled_.model.programs.size() > 1) {
+      *map = VerticesOfTypes(schedule, pulled_by_[pull]);
+      if (rows == map->count) return absl::OkStatus();
+      also = StrCat(", or [", map->count,
+                    ", ...]: one per vertex of the types that pull it");
+    }
+    return absl::InvalidArgumentError(
+        StrCat("pulls[", pull, "]: got shape ", shape.DebugString(),
+               " but expected [", schedule.num_vertices(),
+               ", ...]: one row per vertex of the minibatch", also,
+               ". Check that the input and the graphs belong to the same "
+               "minibatch."));
+  }
+
+  // Whose pushes are wanted.
+  static absl::Status ReadAt(OpKernelContext* context,
+                             ForwardArguments* arguments) {
+    OpInputList at;
+    TF_RETURN_IF_ERROR(context->input_list("at", &at));
+    if (at.size() == 0) {
+      arguments->push_rows = AllVertices(arguments->schedule);
+      return absl::OkStatus();
+    }
+    return ToAbsl(ChosenVertices(
+        {at[0].flat<int32_t>().data(), at[0].NumElements()},
+        arguments->schedule.num_vertices(), &arguments->push_rows));
   }
 
   absl::Status ReadCaptures(OpKernelContext* context,
@@ -137,10 +188,13 @@ class ForwardOp : public OpKernel {
             StrCat("push_shapes[", i, "]: got ", push_shapes_[i].DebugString(),
                    " but expected a fully known shape."));
       }
-      shape.InsertDim(0, arguments->schedule.num_vertices());
+      shape.InsertDim(0, arguments->push_rows.count);
       Tensor* push = nullptr;
       TF_RETURN_IF_ERROR(context->allocate_output(i, shape, &push));
-      if (!EveryTypeHas(compiled_.model, NodeKind::kPush, i)) {
+      const auto& programs = compiled_.model.programs;
+      if (!std::all_of(programs.begin(), programs.end(), [&](const Program& f) {
+            return Has(f, NodeKind::kPush, i);
+          })) {
         std::fill_n(static_cast<char*>(push->data()), push->TotalBytes(), 0);
       }
       arguments->pushes.push_back(ToBlock(*push));
@@ -152,6 +206,7 @@ class ForwardOp : public OpKernel {
   bool keep_tape_ = false;
   std::vector<int> capture_counts_;
   std::vector<PartialTensorShape> push_shapes_;
+  std::vector<std::vector<bool>> pulled_by_;
   CompiledModel compiled_;
 };
 

@@ -40,14 +40,29 @@ absl::Status ForwardShape(InferenceContext* c) {
   TF_RETURN_IF_ERROR(c->Merge(c->Dim(task_splits, 0), num_splits, &num_splits));
 
   std::vector<tensorflow::DataType> pulls;
+  std::vector<int> capture_counts;
   TF_RETURN_IF_ERROR(c->GetAttr("Tpulls", &pulls));
+  TF_RETURN_IF_ERROR(c->GetAttr("capture_counts", &capture_counts));
+  const bool one_type = capture_counts.size() == 1;
   for (size_t i = 0; i < pulls.size(); ++i) {
     ShapeHandle pull;
     TF_RETURN_IF_ERROR(c->WithRankAtLeast(c->input(4 + i), 1, &pull));
+    if (!one_type) continue;  // Not every vertex need have a row.
     TF_RETURN_IF_ERROR(c->Merge(num_vertices, c->Dim(pull, 0), &num_vertices));
   }
+  int chosen;
+  TF_RETURN_IF_ERROR(c->GetAttr("num_at", &chosen));
+  DimensionHandle num_pushed = num_vertices;
+  if (chosen > 1) {
+    return absl::InvalidArgumentError("num_at: expected 0 or 1.");
+  }
+  if (chosen == 1) {
+    ShapeHandle at;
+    TF_RETURN_IF_ERROR(c->WithRank(c->input(c->num_inputs() - 1), 1, &at));
+    num_pushed = c->Dim(at, 0);
+  }
   int output = 0;
-  TF_RETURN_IF_ERROR(SetShapes(c, "push_shapes", &num_vertices, &output));
+  TF_RETURN_IF_ERROR(SetShapes(c, "push_shapes", &num_pushed, &output));
   c->set_output(output, c->Scalar());
   return absl::OkStatus();
 }
@@ -55,14 +70,15 @@ absl::Status ForwardShape(InferenceContext* c) {
 absl::Status BackwardShape(InferenceContext* c) {
   ShapeHandle tape;
   TF_RETURN_IF_ERROR(c->WithRank(c->input(0), 0, &tape));
-  DimensionHandle num_vertices = c->UnknownDim();
+  DimensionHandle num_pushed = c->UnknownDim();
   for (int i = 1; i < c->num_inputs(); ++i) {
     ShapeHandle grad;
     TF_RETURN_IF_ERROR(c->WithRankAtLeast(c->input(i), 1, &grad));
-    TF_RETURN_IF_ERROR(c->Merge(num_vertices, c->Dim(grad, 0), &num_vertices));
+    TF_RETURN_IF_ERROR(c->Merge(num_pushed, c->Dim(grad, 0), &num_pushed));
   }
+  const DimensionHandle num_pulled = c->UnknownDim();
   int output = 0;
-  TF_RETURN_IF_ERROR(SetShapes(c, "pull_shapes", &num_vertices, &output));
+  TF_RETURN_IF_ERROR(SetShapes(c, "pull_shapes", &num_pulled, &output));
   return SetShapes(c, "capture_shapes", nullptr, &output);
 }
 
@@ -75,6 +91,7 @@ REGISTER_OP("CavsForward")
     .Input("child_row: int32")
     .Input("pulls: Tpulls")
     .Input("captures: Tcaptures")
+    .Input("at: num_at * int32")
     .Output("pushes: Tpushes")
     .Output("tape: variant")
     .Attr("vertex_functions: list(func) >= 1")
@@ -88,9 +105,11 @@ REGISTER_OP("CavsForward")
     .Attr("capture_grad_types: list(type) >= 0")
     .Attr("differentiable: list(bool) >= 0")
     .Attr("gradient_error: string = ''")
+    .Attr("pulled_by: list(bool) >= 0")
     .Attr("Tpulls: list(type) >= 0")
     .Attr("Tcaptures: list(type) >= 0")
     .Attr("Tpushes: list(type) >= 0")
+    .Attr("num_at: int >= 0 = 0")
     .Attr("keep_tape: bool = false")
     .Attr("eager: bool = true")
     .Attr("lazy: bool = true")
@@ -114,9 +133,12 @@ order: [V], from CavsSchedule; so are the next three.
 task_splits: [T + 1].
 task_type: [T].
 child_row: [arity, V].
-pulls: External inputs, [V, ...] each, in vertex order.
+pulls: External inputs, in vertex order, [V, ...] each or [n, ...]: with rows only for
+  the n vertices of types that pull it.
 captures: What the vertex functions close over (weights), those of type 0 first.
-pushes: External outputs, [V] + push_shapes[i], in vertex order.
+at: [n], the distinct vertices whose pushes are wanted. None: all.
+pushes: External outputs, [n] + push_shapes[i], row i of vertex at[i]; or [V] + ..., in
+  vertex order.
 tape: Scalar. What CavsBackward reads; empty unless keep_tape.
 vertex_functions: One traced function per vertex type.
 vertex_signatures: Of each.
@@ -129,6 +151,8 @@ gradient_error: Why there are no derivatives, if there are none.
 capture_counts: How many captures each function has.
 pull_shapes: The shape of one row of each pull.
 push_shapes: The shape of one row of each push.
+pulled_by: Of each pull, whether vertex function 0, 1, ... pulls it.
+num_at: 0 or 1.
 keep_tape: Whether a CavsBackward follows.
 eager: Off, eager operators run task by task (for ablation).
 lazy: Off, lazy operators run task by task (for ablation).
@@ -147,6 +171,7 @@ REGISTER_OP("CavsBackward")
     .Attr("gradient_functions: list(func) >= 1")
     .Attr("gradient_signatures: list(string) >= 1")
     .Attr("capture_counts: list(int) >= 1")
+    .Attr("pulls: list(int) >= 0")
     .Attr("pull_shapes: list(shape) >= 0")
     .Attr("capture_shapes: list(shape) >= 0")
     .Attr("Tpushes: list(type) >= 0")
@@ -165,12 +190,13 @@ The gradient of CavsForward: replays its tasks in reverse with the derivatives o
 the vertex functions. Weight gradients are lazy: one sum over all rows.
 
 tape: From CavsForward with keep_tape. Any number of backward passes may read it.
-push_grads: [V, ...], the gradient of every push.
-pull_grads: [V] + pull_shapes[i], the gradient of every floating-point pull.
+push_grads: The gradient of every push.
+pull_grads: The gradient of every floating-point pull.
 capture_grads: The gradient of every floating-point capture, dense.
 gradient_functions: One traced derivative per vertex type.
 gradient_signatures: Of each.
 capture_counts: How many floating-point captures each vertex function has.
+pulls: Which of the pulls are floating-point.
 pull_shapes: The shape of one row of each floating-point pull.
 capture_shapes: The shape of each floating-point capture.
 eager: As in CavsForward.

@@ -198,9 +198,9 @@ def test_a_hundred_sizes_cause_one_trace():
             traces.append("digit")
             super().digit()
 
-        def call(self, graphs, inputs=None, training=None):
+        def call(self, graphs, inputs=None, training=None, at=None):
             traces.append("call")
-            return super().call(graphs, inputs, training)
+            return super().call(graphs, inputs, training, at)
 
     graphs = graph_inputs(ARITY)
     token = keras.Input((), dtype="int32", name="token")

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdint>
 #include <memory>
+#include <numeric>
 #include <random>
 #include <utility>
 #include <vector>
@@ -168,6 +169,12 @@ class CellExecutor {
 
   const StoragePool& pool() const { return *pool_; }
 
+  // From now on only these vertices push.
+  void PushOnly(std::vector<int32_t> at) {
+    at_ = std::move(at);
+    all_pushed_ = false;
+  }
+
   // Both passes.
   Results Run(const Experiment& in, const Environment& environment,
               ScheduleOptions options = {}) const {
@@ -207,6 +214,8 @@ class CellExecutor {
       pulls.push_back(std::make_shared<Buffer>(cell_.dtype, in.pulls[i]));
       arguments.pulls.push_back(pulls.back()->rows(cell_.pulls[i]));
     }
+    arguments.pull_rows.resize(in.pulls.size(), AllVertices(schedule.view()));
+    arguments.push_rows = PushRows(schedule.view());
     for (size_t type = 0; type < in.captures.size(); ++type) {
       arguments.captures.emplace_back();
       for (size_t i = 0; i < in.captures[type].size(); ++i) {
@@ -220,7 +229,8 @@ class CellExecutor {
     const size_t first = owned.size();
     for (int64_t columns : cell_.pushes) {
       arguments.pushes.push_back(
-          Own(Numbers(columns * in.graph().size()), &owned)->rows(columns));
+          Own(Numbers(columns * arguments.push_rows.count), &owned)
+              ->rows(columns));
     }
     CAVS_RETURN_IF_ERROR(RunForward(forward_, arguments, environment, tape));
     if (tape != nullptr) {
@@ -239,9 +249,18 @@ class CellExecutor {
     BackwardArguments arguments;
     std::vector<std::unique_ptr<Buffer>> owned;
     for (size_t i = 0; i < in.push_grads.size(); ++i) {
-      arguments.push_grads.push_back(
-          Own(in.push_grads[i], &owned)->rows(cell_.pushes[i]));
+      const int64_t columns = cell_.pushes[i];
+      Block rows =
+          Own(Padded(in.push_grads[i], columns), &owned)->rows(columns);
+      if (!all_pushed_) {  // There is a row of zeros before.
+        rows.data = static_cast<char*>(rows.data) +
+                    columns * static_cast<int64_t>(SizeOf(cell_.dtype));
+        rows.rows -= 1;
+      }
+      arguments.push_grads.push_back(rows);
     }
+    arguments.pulls.resize(cell_.pulls.size());
+    std::iota(arguments.pulls.begin(), arguments.pulls.end(), 0);
     const size_t first = owned.size();
     for (int64_t columns : cell_.pulls) {
       arguments.pull_grads.push_back(
@@ -264,6 +283,25 @@ class CellExecutor {
   }
 
  private:
+  RowMap PushRows(const ScheduleView& schedule) const {
+    RowMap map = AllVertices(schedule);
+    if (all_pushed_) return map;
+    const Status status = ChosenVertices(at_, schedule.num_vertices(), &map);
+    EXPECT_TRUE(status.ok()) << status.message();
+    return map;
+  }
+
+  // The rows of vertices that push.
+  Numbers Padded(const Numbers& all, int64_t columns) const {
+    if (all_pushed_) return all;
+    Numbers chosen(columns);
+    for (int32_t v : at_) {
+      chosen.insert(chosen.end(), all.begin() + v * columns,
+                    all.begin() + (v + 1) * columns);
+    }
+    return chosen;
+  }
+
   Buffer* Own(const Numbers& numbers,
               std::vector<std::unique_ptr<Buffer>>* owned) const {
     owned->push_back(std::make_unique<Buffer>(cell_.dtype, numbers));
@@ -273,6 +311,8 @@ class CellExecutor {
   const Cell cell_;
   const Model forward_, backward_;
   const std::shared_ptr<StoragePool> pool_;
+  bool all_pushed_ = true;
+  std::vector<int32_t> at_;
 };
 
 inline void ExpectNear(const Results& got, const Results& want,

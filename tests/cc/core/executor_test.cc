@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <functional>
 #include <memory>
+#include <numeric>
 #include <random>
 #include <string>
 #include <thread>
@@ -415,6 +417,44 @@ TEST_F(OneExperiment, InferenceReusesWhatTheTapeWouldKeep) {
                   .Forward(experiment_, schedule_, environment_, nullptr, &got)
                   .ok());
   EXPECT_EQ(got, want);
+}
+
+TEST_F(OneExperiment, OnlyChosenVerticesPush) {
+  const int size = experiment_.graph().size();
+  std::vector<int32_t> at(size);
+  std::iota(at.begin(), at.end(), 0);
+  std::shuffle(at.begin(), at.end(), random_);
+  at.resize(size / 3);
+  const auto is_chosen = [&](int v) {
+    return std::find(at.begin(), at.end(), v) != at.end();
+  };
+  // As if the others' gradients were zero.
+  Experiment others_are_zero = experiment_;
+  for (size_t i = 0; i < cell_.pushes.size(); ++i) {
+    const int64_t columns = cell_.pushes[i];
+    for (int v = 0; v < size; ++v) {
+      if (is_chosen(v)) continue;
+      std::fill_n(others_are_zero.push_grads[i].begin() + v * columns, columns,
+                  0);
+    }
+  }
+  Results want = executor_.Run(others_are_zero);
+  for (size_t i = 0; i < cell_.pushes.size(); ++i) {
+    const int64_t columns = cell_.pushes[i];
+    Numbers chosen;
+    for (int32_t v : at) {
+      chosen.insert(chosen.end(), want[i].begin() + v * columns,
+                    want[i].begin() + (v + 1) * columns);
+    }
+    want[i] = chosen;
+  }
+  for (const bool views : {false, true}) {
+    PassOptions options;
+    options.views = views;
+    CellExecutor executor(cell_, options);
+    executor.PushOnly(at);
+    ExpectNear(executor.Run(experiment_), want, 1e-12);
+  }
 }
 
 TEST_F(OneExperiment, ATapeMayBeReadTwice) {

@@ -64,6 +64,8 @@ class ProgramRunTest : public testing::Test {
   Status Run(Sketch* f, PassOptions options = {}) {
     CAVS_RETURN_IF_ERROR(RunPasses(options, &f->program));
     const TypeRows rows(schedule_.view(), 0, 1);
+    externals_.input_rows = {rows.vertex().data()};
+    externals_.output_rows = {rows.vertex().data()};
     ProgramRun run(f->program, rows, environment_, externals_);
     run.PlanStorage();
     EXPECT_TRUE(run.Bind(externals_.state.data));
