@@ -83,7 +83,7 @@ def _tasks(model, graphs, tape_bytes):
         f"{schedule.min_tasks}",
         f"  vertices per task: largest {sizes.max()}, median {int(np.median(sizes))}, "
         f"smallest {sizes.min()}",
-        f"  gathered rows that need no copy: {schedule.contiguous_share:.0%}",
+        f"  gathered rows that need no copy: {schedule.view_share:.0%}",
         f"  tape: {held:,} bytes",
     ]
 

@@ -115,27 +115,29 @@ class Schedule(tf.experimental.ExtensionType):
         return int(most.max(axis=0, initial=0).sum())
 
     @property
-    def contiguous_share(self) -> float:
+    def view_share(self) -> float:
         """Share of gathered rows that a view can give, in [0, 1]. Eager only.
 
-        A task gathers through a slot; where the children stand in consecutive rows, in the
-        order of their parents and none missing, nothing needs to be copied. Rows count only
+        A task gathers through a slot; where the rows of the children are equally far apart, in
+        the order of their parents and none missing, nothing needs to be copied. Rows count only
         where the task has a child in that slot at all; without any, the share is 1.
 
         >>> from cavs_tf import GraphBatch
-        >>> GraphBatch.chain([5, 3]).schedule().contiguous_share
+        >>> GraphBatch.chain([5, 3]).schedule().view_share
         1.0
         """
         splits, child_row = self.task_splits.numpy()[:-1], self.child_row.numpy()
         if not np.any(child_row >= 0):
             return 1.0
-        follows = child_row[:, 1:] == child_row[:, :-1] + 1
-        follows = np.pad(follows & (child_row[:, :-1] >= 0), ((0, 0), (1, 0)))
-        follows[:, splits] = child_row[:, splits] >= 0
         sizes = np.diff(self.task_splits.numpy())
-        contiguous = np.logical_and.reduceat(follows, splits, axis=1)
+        # How far each row's child is from that of the row before, and of the task's second row.
+        step = np.diff(child_row, axis=1, prepend=0)
+        second = np.repeat(np.minimum(splits + 1, child_row.shape[1] - 1), sizes)
+        fits = (child_row >= 0) & (step > 0) & (step == step[:, second])
+        fits[:, splits] = child_row[:, splits] >= 0
+        views = np.logical_and.reduceat(fits, splits, axis=1)
         gathers = np.logical_or.reduceat(child_row >= 0, splits, axis=1)
-        return float((contiguous @ sizes).sum() / (gathers @ sizes).sum())
+        return float((views @ sizes).sum() / (gathers @ sizes).sum())
 
     def __repr__(self):
         return f"Schedule(num_vertices={shown(length(self.order))}, num_tasks=" + (

@@ -118,6 +118,27 @@ class Typed(cavs.GraphSupport):
         self.push(state)
 
 
+class FullyConnected(cavs.GraphSupport):
+    """The states of all children side by side, which is one row where they are adjacent."""
+
+    vertex_types = ("leaf", "inner")
+
+    def __init__(self, arity=2, **kwargs):
+        super().__init__(state_size=STATE, arity=arity, **kwargs)
+        self.w = tf.keras.layers.Dense(STATE, dtype=self.dtype)
+        self.u = tf.keras.layers.Dense(STATE, activation="tanh", dtype=self.dtype)
+
+    def leaf(self):
+        self.finish(self.w(self.pull()))
+
+    def inner(self):
+        self.finish(self.u(tf.concat([self.gather(k) for k in range(self.arity)], axis=1)))
+
+    def finish(self, state):
+        self.scatter(state)
+        self.push(state)
+
+
 class PushOnly(cavs.GraphSupport):
     """The state depends on inputs only; what is gathered goes nowhere but out."""
 

@@ -138,6 +138,24 @@ def test_inputs_with_rows_for_the_types_that_pull_them(present, options):
         np.testing.assert_array_equal(value, of_some[name])
 
 
+def in_types(graphs):
+    """Vertices without children are of type 0, others of type 1."""
+    splits = graphs.child_splits
+    types = tf.cast(splits[1:] > splits[:-1], tf.int32)
+    return cavs.GraphBatch(splits, graphs.child_ids, graphs.graph_splits, types)
+
+
+@pytest.mark.parametrize("options", SWITCHES, ids=str)
+@pytest.mark.parametrize("arity", [1, 2, 3])
+def test_adjacent_children(arity, options):
+    cell = cells.FullyConnected(arity, dtype="float64", options=options)
+    complete = cavs.GraphBatch.complete_tree(4, arity=arity, num_graphs=3)
+    chains = cavs.GraphBatch.chain([5, 1, 3, 5])
+    graphs = chains if arity == 1 else complete
+    check(cell, in_types(graphs))
+    check(cell, in_types(cells.random_graphs(3, 5, 7, arity=arity)))
+
+
 @pytest.mark.parametrize("arity", [0, 1, 3, 5])
 @pytest.mark.parametrize("cell_class", [cells.Elementwise, cells.PushOnly])
 def test_any_arity(cell_class, arity):

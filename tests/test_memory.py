@@ -42,6 +42,21 @@ def test_a_step_takes_what_was_predicted(model, size):
         assert 0.7 < ratio < 1.15, found
 
 
+def test_states_of_adjacent_children_are_not_copied():
+    def need_of(children):
+        types = [int(bool(c)) for c in children]
+        graphs = cavs.GraphBatch.from_children([children], types)
+        inputs = tf.ones([len(children), cells.FEATURES], "float64")
+        return cavs.predict_memory(cells.FullyConnected(dtype="float64"), graphs, inputs)
+
+    leaves = [[], [], [], []]
+    complete = need_of([*leaves, [0, 1], [2, 3], [4, 5]])
+    lopsided = need_of([*leaves, [0, 1], [4, 2], [5, 3]])
+    both_children = 2 * cells.STATE * 8  # Bytes, of one inner vertex.
+    assert lopsided.forward.tape - complete.forward.tape == 3 * both_children
+    assert lopsided.backward.temporaries - complete.backward.temporaries >= both_children
+
+
 def test_inference_keeps_the_state_and_no_more_than_two_tasks():
     cell = make_cell()
     row = 12 * 32 * 4  # At most, of one vertex: gates, sums and copies.

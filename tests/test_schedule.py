@@ -93,10 +93,10 @@ def test_tasks_are_the_frontiers_of_the_definition(minibatch):
 
 def test_example_by_hand():
     order, task_splits, task_type, child_row = ops.cavs_schedule(**TWO_TREES, arity=2)
-    assert order.numpy().tolist() == [0, 3, 1, 4, 2, 5]
+    assert order.numpy().tolist() == [0, 1, 3, 4, 2, 5]
     assert task_splits.numpy().tolist() == [0, 4, 6]
     assert task_type.numpy().tolist() == [0, 0]
-    assert child_row.numpy().tolist() == [[-1, -1, -1, -1, 0, 1], [-1, -1, -1, -1, 2, -1]]
+    assert child_row.numpy().tolist() == [[-1, -1, -1, -1, 0, 2], [-1, -1, -1, -1, 1, -1]]
 
 
 @pytest.mark.parametrize(

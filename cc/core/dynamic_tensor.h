@@ -17,11 +17,12 @@ class DynamicTensor {
  public:
   // Whose rows it has room for at a time; View() counts from the first of them.
   enum class Span : uint8_t {
-    kStep,   // Of the whole minibatch.
-    kChunk,  // Of a chunk (see chunks.h).
-    kPiece,  // Of a piece of what an eager or lazy stage runs over.
-    kTask,   // Of a task.
-    kState,  // Of the state of the whole minibatch, of which it is a part.
+    kStep,      // Of the whole minibatch.
+    kChunk,     // Of a chunk (see chunks.h).
+    kPiece,     // Of a piece of what an eager or lazy stage runs over.
+    kTask,      // Of a task.
+    kState,     // Of the state of the whole minibatch, of which it is a part.
+    kChildren,  // Of the state too: the rows of children are one of its rows.
   };
 
   DynamicTensor() = default;

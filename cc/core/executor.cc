@@ -349,7 +349,11 @@ MemoryNeed PredictMemory(const Model& model, const ScheduleView& schedule,
   const std::vector<TypeRows> rows =
       RowsByType(schedule, static_cast<int>(model.programs.size()));
   std::vector<Externals> externals = MakeExternals(model, schedule);
+  const bool gathered_once =
+      pass == Pass::kBackward &&
+      IsGatheredOnce(CountWrites(model, rows, schedule.num_vertices()));
   for (size_t type = 0; pass == Pass::kBackward && type < rows.size(); ++type) {
+    externals[type].gathered_once = gathered_once;
     externals[type].results.resize(model.programs[type].results.size());
   }
   PlanChunks(model, schedule, rows, environment, has_tape, &externals);

@@ -31,6 +31,14 @@ enum class Lifetime : uint8_t { kChunk, kPiece, kTask };
 // Where the value of a symbol that no node computes comes from.
 enum class SymbolSource : uint8_t { kNode, kCapture, kConstant, kSaved };
 
+// The states of children, or their gradients, side by side in one row.
+struct JoinedChildren {
+  int slots = 0;  // Of so many children, from the first; 0: it is not that.
+  bool are_sent_back = false;      // They are gradients.
+  bool by_task = false;            // Only nodes that run task by task touch it,
+  bool only_for_children = false;  // and do not where no row has a child.
+};
+
 struct Symbol {
   std::string name;
   DType dtype = DType::kOther;
@@ -54,6 +62,9 @@ struct Symbol {
   // Is it read where its rows came from (on roots)? Of what the tape holds: may
   // it be? See passes/view_rows.h.
   bool viewed = false;
+
+  // See passes/join_children.h (on roots).
+  JoinedChildren joined;
 
   // kReduced: is it formed as SumType(dtype), and rounded when all rows are in
   // (on roots)?

@@ -107,7 +107,11 @@ MemoryNeed ProgramRun::PlanStorage() {
     int64_t offset;
     for (int id : program_.results) on_tape_[program_.Root(id, &offset)] = true;
   }
+  for (const Symbol& s : program_.symbols) {
+    joined_step_.push_back(s.joined.slots > 0 ? JoinedStep(s.joined) : 0);
+  }
   BindToState();
+  BindJoined();
   for (size_t id = 0; id < values_.size(); ++id) {
     if (!IsStored(id)) continue;
     size_t& bytes = on_tape_[id] ? need_.tape : need_.temporaries;
@@ -120,7 +124,7 @@ MemoryNeed ProgramRun::PlanStorage() {
 bool ProgramRun::Bind(void* state) {
   ext_.state.data = state;
   BindToState();
-  BindViewed();
+  BindJoined();
   BindViewed();
   const size_t rest = SaturatingAdd(need_.temporaries, need_.packed_weights);
   if (!BindStored(true, need_.tape, &kept_)) return false;
@@ -224,6 +228,54 @@ void ProgramRun::BindToState() {
   }
 }
 
+// How far apart the first children are of rows that follow each other, if all
+// are equally far, and those of each row are adjacent. Else 0.
+int64_t ProgramRun::JoinedStep(const JoinedChildren& joined) const {
+  // Several parents add to a gradient, which is not theirs to write then.
+  if (joined.are_sent_back && !ext_.gathered_once) return 0;
+  const Span<int32_t> first = rows_.child_row(0);
+  int64_t step = joined.slots;  // Where each task has one row, any would do.
+  bool is_known = false;
+  const auto stand_so = [&](int64_t begin, int64_t end) {
+    if (end - begin > 1 && !is_known) {
+      step = first[begin + 1] - first[begin];
+      is_known = true;
+    }
+    bool so = first[begin] >= 0;
+    for (int slot = 0; slot < joined.slots; ++slot) {
+      const int32_t* child = rows_.child_row(slot).data();
+      const int64_t origin = first[begin] + slot - begin * step;
+      for (int64_t row = begin; row < end; ++row) {
+        so &= child[row] == origin + row * step;
+      }
+    }
+    return so && step >= joined.slots;
+  };
+  if (!joined.by_task) {
+    const bool so = rows_.size() == 0 || stand_so(0, rows_.size());
+    return so ? step : 0;
+  }
+  for (int64_t task = 0; task < rows_.num_tasks_in_all(); ++task) {
+    const int64_t begin = rows_.first_row(task), end = rows_.end_row(task);
+    if (begin == end) continue;
+    if (joined.only_for_children && rows_.childless(task)) continue;
+    if (!stand_so(begin, end)) return 0;
+  }
+  return step;
+}
+
+// The states of children that are adjacent rows are not copied.
+void ProgramRun::BindJoined() {
+  for (size_t id = 0; id < values_.size(); ++id) {
+    if (joined_step_[id] == 0) continue;
+    const Symbol& s = symbol(static_cast<int>(id));
+    values_[id].rows = DynamicTensor(
+        s.dtype, ext_.state.data, rows_.size(), s.columns(),
+        joined_step_[id] * ext_.state.pitch, DynamicTensor::Span::kChildren);
+    uses_state_ = true;
+  }
+}
+
 // What is read where it came from.
 void ProgramRun::BindViewed() {
   for (const Node& node : program_.nodes) {
@@ -290,6 +342,14 @@ Block ProgramRun::Rows(int id, const Place& at) const {
       return rows.View(at.first - at.first_of_piece, at.count);
     case DynamicTensor::Span::kTask:
       return rows.View(at.first - at.first_of_task, at.count);
+    case DynamicTensor::Span::kChildren: {
+      Block block = rows.View(0, at.count);
+      if (at.count == 0) return block;
+      const int64_t first = rows_.child_row(0)[at.first] * ext_.state.pitch;
+      block.data =
+          static_cast<char*>(block.data) + first * SizeOf(rows.dtype());
+      return block;
+    }
     case DynamicTensor::Span::kState:
       break;
   }

@@ -212,6 +212,8 @@ class ProgramRun {
   size_t BytesToStore(int symbol, bool kept) const;
   bool IsFormedInResult(int symbol) const;
   void BindToState();
+  void BindJoined();
+  int64_t JoinedStep(const JoinedChildren& joined) const;
   void BindViewed();
   bool BindStored(bool kept, size_t bytes, std::shared_ptr<void>* memory);
   void BindGiven();
@@ -231,6 +233,9 @@ class ProgramRun {
   Externals ext_;
   std::vector<Value> values_;
   bool uses_state_ = false;
+  // How many rows the first children of rows that follow each other are apart,
+  // by root; 0: their states are not joined.
+  std::vector<int64_t> joined_step_;
   MemoryNeed need_;
   std::vector<bool> on_tape_;  // By root.
   std::shared_ptr<void> kept_, scratch_;

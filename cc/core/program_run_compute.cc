@@ -154,9 +154,9 @@ void ProgramRun::ComputePassing(const Node& node, const Place& at,
   }
   const bool in_state =
       node.kind == NodeKind::kScatter || node.kind == NodeKind::kScatterGrad;
-  if (in_state && values_[id].rows.span() == DynamicTensor::Span::kState) {
-    return;
-  }
+  const DynamicTensor::Span span = values_[id].rows.span();
+  if (in_state && span == DynamicTensor::Span::kState) return;
+  if (span == DynamicTensor::Span::kChildren) return;
   // Where the rows come from or go, and which of its rows they are.
   Block other = ext_.state;
   const int32_t* index = state_row;

@@ -8,7 +8,7 @@ namespace cavs {
 namespace {
 
 // Fills `order` and `child_row`. From the last task to the first, each task
-// gives its children the next free rows of their own tasks, slot by slot.
+// gives its children the next free rows of their own tasks, vertex by vertex.
 void PlaceRows(const GraphBatchView& batch, const TaskPlan& plan,
                Schedule* schedule) {
   const int64_t num_vertices = batch.num_vertices();
@@ -32,18 +32,19 @@ void PlaceRows(const GraphBatchView& batch, const TaskPlan& plan,
          i < splits[task + 1] && next_row[task] < splits[task + 1]; ++i) {
       if (row_of[plan.vertices[i]] < 0) place(plan.vertices[i]);
     }
-    for (int slot = 0; slot < schedule->arity; ++slot) {
-      int32_t* child_row = schedule->child_row.data() + slot * num_vertices;
-      for (int32_t row = splits[task]; row < splits[task + 1]; ++row) {
-        const int32_t first_edge = batch.child_splits[order[row]];
-        const int32_t count = batch.child_splits[order[row] + 1] - first_edge;
+    for (int32_t row = splits[task]; row < splits[task + 1]; ++row) {
+      const int32_t first_edge = batch.child_splits[order[row]];
+      const int32_t count = batch.child_splits[order[row] + 1] - first_edge;
+      int32_t* child_row = schedule->child_row.data() + row;
+      for (int slot = 0; slot < schedule->arity; ++slot) {
         const int32_t child =
             slot < count ? batch.child_ids[first_edge + slot] : -1;
         if (child < 0) {
-          child_row[row] = kZeroRow;
+          *child_row = kZeroRow;
         } else {
-          child_row[row] = row_of[child] < 0 ? place(child) : row_of[child];
+          *child_row = row_of[child] < 0 ? place(child) : row_of[child];
         }
+        child_row += num_vertices;
       }
     }
   }

@@ -89,11 +89,11 @@ struct ScheduleOptions {
 // is computed task by task stays in the cache.
 //
 // Rows within a task stand in the order in which later tasks gather them: going
-// from the last task to the first, the children that a task reads through slot
-// 0, then slot 1, ..., take the next free rows of their own tasks. Vertices
-// that nobody gathers come last, by id. So the rows that a task gathers through
-// one slot are consecutive in chains (of any lengths) and in complete trees,
-// and in runs elsewhere.
+// from the last task to the first, the children of a task's first row, then of
+// its second, ..., take the next free rows of their own tasks. Vertices that
+// nobody gathers come last, by id. So in chains (of any lengths) the rows that
+// a task gathers are consecutive, and in complete trees so are the children of
+// a vertex, and of one vertex after the other.
 Status MakeSchedule(const GraphBatchView& batch, int arity, int num_types,
                     ScheduleOptions options, Schedule* schedule);
 

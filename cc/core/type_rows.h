@@ -24,6 +24,9 @@ class TypeRows {
   // Those that have rows.
   int64_t num_tasks() const { return num_tasks_; }
 
+  // Of any type.
+  int64_t num_tasks_in_all() const { return first_row_.size(); }
+
   // First row of task t, which must be of this type.
   int64_t first_row(int64_t task) const { return first_row_[task]; }
   // The row after the last of this type up to task t, of any type.

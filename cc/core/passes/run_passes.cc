@@ -3,6 +3,7 @@
 #include "cc/core/label.h"
 #include "cc/core/passes/find_zeros.h"
 #include "cc/core/passes/fuse_elementwise.h"
+#include "cc/core/passes/join_children.h"
 #include "cc/core/passes/merge_matmuls.h"
 #include "cc/core/passes/plan_memory.h"
 #include "cc/core/passes/plan_phases.h"
@@ -16,6 +17,7 @@ Status RunPasses(const PassOptions& options, Program* program) {
   if (options.merge) MergeMatMuls(program);
   if (options.fuse) FuseElementwise(program);
   if (options.views) ViewRows(program);
+  if (options.views) JoinChildren(program);
   PlanMemory(program);
   PlanPhases(program);
   for (Node& node : program->nodes) node.label = Label(node);
