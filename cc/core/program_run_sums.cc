@@ -8,11 +8,12 @@
 namespace cavs {
 namespace {
 
-// A tile of a weight's gradient is at most this wide and high; smaller if that
-// makes too few of them to share out.
-constexpr int64_t kLargestTile = 256;
+// A tile of a weight's gradient is at most this high and wide, as what it reads
+// is copied for it; smaller if that makes too few of them to share out.
+constexpr int64_t kLargestHeight = 256;
+constexpr int64_t kLargestWidth = 512;
 constexpr int64_t kSmallestTile = 64;
-constexpr size_t kTilesPerWorker = 6;
+constexpr size_t kTilesPerWorker = 3;
 
 }  // namespace
 
@@ -57,7 +58,7 @@ void ProgramRun::PlanSums() {
     for (const Phase& phase : program_.plans[stage].by_rows) {
       if (phase.sharing != Sharing::kSums) continue;
       std::vector<SumTile>& tiles = sum_tiles_[stage];
-      int64_t rows = kLargestTile, columns = kLargestTile;
+      int64_t rows = kLargestHeight, columns = kLargestWidth;
       tiles = TilesOf(phase, rows, columns);
       while (tiles.size() < enough && rows > kSmallestTile) {
         (columns > kSmallestTile ? columns : rows) /= 2;
