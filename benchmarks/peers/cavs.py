@@ -38,7 +38,6 @@ class Peer(_tensorflow.TensorFlowPeer):
         pulling = [kind.pulls for kind in self.workload.vertex_types]
         self._pulling = None if all(pulling) else tf.constant(pulling)
         self._plain = self._graphs_without_schedules()
-        self._schedules = tf.function(_schedules)
 
     def make_model(self, model_class):
         return model_class(self.workload.units, self.variables, options=self.options)
@@ -88,8 +87,9 @@ class Peer(_tensorflow.TensorFlowPeer):
         return tf.gather(self.variables["embedding"], token)
 
     def construct(self):
-        """Schedules of all minibatches, in one program."""
-        self._schedules(self._plain)
+        """Schedules of all minibatches; the pipeline makes them as it makes minibatches."""
+        for graphs, arity, num_types in self._plain:
+            graphs.schedule(arity, num_types)
 
     def _graphs_without_schedules(self):
         count = self.workload.settings.num_minibatches
@@ -99,10 +99,6 @@ class Peer(_tensorflow.TensorFlowPeer):
             for graphs in tf.nest.flatten(batch)
             if isinstance(graphs, cavs.GraphBatch)
         ]
-
-
-def _schedules(plain) -> list:
-    return [graphs.schedule(arity, num_types).order for graphs, arity, num_types in plain]
 
 
 def _plain(graphs) -> tuple:

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <set>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace cavs {
@@ -93,6 +94,21 @@ TEST(TeamTest, HelpersTakeTheirOwnShareFirst) {
   }
   EXPECT_GT(together, 0);
   EXPECT_EQ(of_part[0].size(), 1u) << "the caller has the first part";
+}
+
+TEST(TeamTest, HelpersThatWereCalledGoOnWithTheNextRuns) {
+  Threads threads;
+  std::atomic<int> called{0};
+  Team team(2, [&](std::function<void()> fn) {
+    ++called;
+    threads.schedule()(std::move(fn));
+  });
+  team.Prepare();
+  EXPECT_EQ(called, 1);
+  constexpr int kRuns = 1000;
+  for (int run = 0; run < kRuns; ++run) team.Run(2, [](int) {});
+  // Again only where this thread did not run for milliseconds.
+  EXPECT_LT(called, kRuns / 10);
 }
 
 TEST(TeamTest, HelpersGoBackWhenThereIsNothingToDo) {
