@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from cavs_tf._inputs import name_inputs
 from cavs_tf._library import ops
 from cavs_tf._micro_batches import row_bytes
 
@@ -63,7 +64,7 @@ class MemoryPrediction:
         return self.forward.total + self.forward.results + self.backward.total
 
 
-def predict_memory(model, graphs, inputs=None) -> MemoryPrediction:
+def predict_memory(model, graphs, inputs=None, at=None) -> MemoryPrediction:
     """How much memory a model takes for a minibatch: computed, not measured. Eager only.
 
     Weights, inputs, and what the rest of the program takes are not part of it; nor is what
@@ -72,7 +73,8 @@ def predict_memory(model, graphs, inputs=None) -> MemoryPrediction:
     Args:
       model: A `GraphSupport`.
       graphs: A `GraphBatch`.
-      inputs: As for calling the model; needed unless it was called before.
+      inputs, at: As for calling the model; inputs are needed unless it was called before, or
+        have rows for some vertices only.
 
     Returns:
       A `MemoryPrediction`.
@@ -90,8 +92,10 @@ def predict_memory(model, graphs, inputs=None) -> MemoryPrediction:
     functions = functions_of(model, graphs, inputs)
     schedule = model.schedule_of(graphs)
     rows = int(graphs.num_vertices)
-    pushed = rows * row_bytes(functions.push_specs)
-    pulled = rows * row_bytes([s for s in functions.pull_specs if s.dtype.is_floating])
+    pushed = (rows if at is None else len(at)) * row_bytes(functions.push_specs)
+    pulls = zip(functions.pull_names, functions.pull_specs, strict=True)
+    given = {name: len(value) for name, value in name_inputs(inputs).items()}
+    pulled = sum(given.get(n, rows) * row_bytes([s]) for n, s in pulls if s.dtype.is_floating)
     weights = sum(
         c.shape.num_elements() * c.dtype.size for c in functions.captures if c.differentiable
     )

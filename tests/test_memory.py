@@ -42,6 +42,17 @@ def test_a_step_takes_what_was_predicted(model, size):
         assert 0.7 < ratio < 1.15, found
 
 
+def test_only_rows_that_pass_count():
+    children = [[], [], [0, 1], [], [2, 3]]
+    graphs = cavs.GraphBatch.from_children([children], [int(bool(c)) for c in children])
+    cell = cells.FullyConnected()
+    inputs = tf.ones([len(children), cells.FEATURES])
+    of_all = cavs.predict_memory(cell, graphs, inputs)
+    of_some = cavs.predict_memory(cell, graphs, inputs[:3], at=graphs.roots)
+    assert of_all.forward.results - of_some.forward.results == 4 * cells.STATE * 4
+    assert of_all.backward.results - of_some.backward.results == 2 * cells.FEATURES * 4
+
+
 def test_states_of_adjacent_children_are_not_copied():
     def need_of(children):
         types = [int(bool(c)) for c in children]
