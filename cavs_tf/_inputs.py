@@ -58,7 +58,7 @@ def vertices_to_return(at) -> tf.Tensor | None:
             f"at: got {at.dtype.name} of shape {at.shape} but expected integers of shape [n], the "
             "vertices whose outputs are wanted. Use graphs.roots, for example."
         )
-    return tf.cast(at, tf.int32)
+    return tf.saturate_cast(at, tf.int32)
 
 
 def check_rows(graphs, pulls):

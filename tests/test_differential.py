@@ -156,6 +156,62 @@ def test_adjacent_children(arity, options):
     check(cell, in_types(cells.random_graphs(3, 5, 7, arity=arity)))
 
 
+def test_adjacent_children_of_trees_of_several_sizes():
+    # Of every task equally far apart, but not from task to task.
+    cell = cells.FullyConnected(2, dtype="float64")
+    sizes = [cavs.GraphBatch.complete_tree(depth) for depth in (3, 1)]
+    check(cell, in_types(cavs.GraphBatch.concat(sizes)))
+
+
+class Passing(cells.FullyConnected):
+    """What is gathered goes on as it is."""
+
+    def inner(self):
+        both = tf.concat([self.gather(0), self.gather(1)], axis=1)
+        self.scatter(self.gather(0))
+        self.push(self.u(both))
+        self.push(both, "both")
+
+
+class PassingOne(cells.FullyConnected):
+    """No more than a child's state goes on."""
+
+    def inner(self):
+        self.scatter(self.gather(0))
+        self.push(tf.zeros_like(self.gather(0)))
+
+
+class Foreign(cavs.GraphSupport):
+    """Gradients of children come from an operator of TensorFlow's."""
+
+    def __init__(self, arity, **kwargs):
+        super().__init__(state_size=cells.STATE, arity=arity, **kwargs)
+        self.w = tf.keras.layers.Dense(cells.STATE, dtype=self.dtype)
+        self.u = tf.keras.layers.Dense(cells.STATE, dtype=self.dtype)
+
+    def vertex(self):
+        children = tf.concat([self.gather(k) for k in range(self.arity)], axis=1)
+        state = self.u(tf.nn.elu(children)) + self.w(self.pull())
+        self.scatter(state)
+        self.push(state)
+
+
+@pytest.mark.parametrize("cell_class", [Passing, PassingOne])
+def test_gathered_states_that_go_on_as_they_are(cell_class):
+    arity = 2 if cell_class is Passing else 1
+    trees = cavs.GraphBatch.complete_tree(3, num_graphs=2)
+    graphs = trees if arity == 2 else cavs.GraphBatch.chain([3, 3])
+    for _ in range(3):  # Memory of earlier steps is not zero.
+        check(cell_class(arity, dtype="float64"), in_types(graphs))
+
+
+@pytest.mark.parametrize("arity", [1, 3])
+def test_gradients_of_adjacent_children_by_foreign_operators(arity):
+    cell = Foreign(arity, dtype="float64")
+    trees = cavs.GraphBatch.complete_tree(3, arity=3, num_graphs=2)
+    check(cell, trees if arity == 3 else cavs.GraphBatch.chain([2, 2]))
+
+
 @pytest.mark.parametrize("arity", [0, 1, 3, 5])
 @pytest.mark.parametrize("cell_class", [cells.Elementwise, cells.PushOnly])
 def test_any_arity(cell_class, arity):

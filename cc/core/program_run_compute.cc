@@ -156,7 +156,9 @@ void ProgramRun::ComputePassing(const Node& node, const Place& at,
       node.kind == NodeKind::kScatter || node.kind == NodeKind::kScatterGrad;
   const DynamicTensor::Span span = values_[id].rows.span();
   if (in_state && span == DynamicTensor::Span::kState) return;
-  if (span == DynamicTensor::Span::kChildren) return;
+  const bool for_children =
+      node.kind == NodeKind::kGather || node.kind == NodeKind::kGatherGrad;
+  if (for_children && span == DynamicTensor::Span::kChildren) return;
   // Where the rows come from or go, and which of its rows they are.
   Block other = ext_.state;
   const int32_t* index = state_row;

@@ -14,6 +14,7 @@ struct Uses {
   int64_t piece_columns = 0;
   bool in_order = true;  // Slot k has the k-th piece.
   bool others_read = false, others_write = false;
+  bool must_own = false;  // Rows that pass elsewhere, or foreign operators'.
   bool only_critical = true, only_for_children = true;
 };
 
@@ -25,9 +26,12 @@ void JoinChildren(Program* program) {
     const bool gathers = node.kind == NodeKind::kGather;
     const bool sends_back = node.kind == NodeKind::kGatherGrad;
     int64_t offset;
+    const bool moves_rows = node.kind <= NodeKind::kVertexIds;
     const auto touch = [&](int id) -> Uses& {
       Uses& use = uses[program->Root(id, &offset)];
       use.only_critical &= node.stage == Stage::kCritical;
+      use.must_own |= node.kind == NodeKind::kForeign ||
+                      (moves_rows && !gathers && !sends_back);
       use.only_for_children &= node.only_for_children;
       return use;
     };
@@ -41,13 +45,19 @@ void JoinChildren(Program* program) {
     use.slots.insert(node.index);
     ++(gathers ? use.num_gathers : use.num_gather_grads);
   }
+  // The derivative reads the rows of several tasks at a time.
+  for (int id : program->results) {
+    int64_t offset;
+    uses[program->Root(id, &offset)].only_critical = false;
+  }
   for (size_t id = 0; id < uses.size(); ++id) {
     Symbol& symbol = program->symbols[id];
     const Uses& use = uses[id];
     const int slots = static_cast<int>(use.slots.size());
     if (symbol.kind != SymbolKind::kRows || !IsNative(symbol.dtype) ||
         symbol.parent >= 0 || symbol.source != SymbolSource::kNode ||
-        !use.in_order || symbol.columns() != slots * use.piece_columns) {
+        use.must_own || !use.in_order ||
+        symbol.columns() != slots * use.piece_columns) {
       continue;
     }
     // What one slot gives is read by an index, see view_rows.h.

@@ -61,5 +61,26 @@ TEST(JoinChildrenTest, WhatIsReadElsewhereTooIsNot) {
   EXPECT_EQ(Join(&f, one).slots, 0);
 }
 
+TEST(JoinChildrenTest, WhatGoesOnAsItIsHasRowsOfItsOwn) {
+  Sketch f;
+  const int both = f.Concat({f.Gather(0, 4), f.Gather(1, 4)});
+  f.Scatter(f.MatMul(both, f.Capture(0, {8, 4})));
+  f.Push(0, both);
+  EXPECT_EQ(Join(&f, both).slots, 0);
+  Sketch g;
+  const int grad = g.ScatterGrad(4);
+  g.GatherGrad(0, grad);
+  EXPECT_EQ(Join(&g, grad).slots, 0);
+}
+
+TEST(JoinChildrenTest, WhatTheTapeHoldsIsReadOverSeveralTasks) {
+  Sketch f;
+  const int both = f.Concat({f.Gather(0, 4), f.Gather(1, 4)});
+  f.Scatter(f.MatMul(both, f.Capture(0, {8, 4})));
+  f.program.results = {both};
+  EXPECT_EQ(Join(&f, both).slots, 2);
+  EXPECT_FALSE(Join(&f, both).by_task);
+}
+
 }  // namespace
 }  // namespace cavs
