@@ -70,6 +70,13 @@ class _Evaluation:
 
         def spread(name, value):
             pulled = tf.gather([name in names for names in pulled_by_type], self._types)
+            tf.debugging.assert_equal(
+                tf.shape(value)[0],
+                tf.math.count_nonzero(pulled, dtype=tf.int32),
+                f"inputs[{name!r}]: got another number of rows but expected one per vertex, or one "
+                "per vertex of the types that pull it. Check that the input and the graphs belong "
+                "to the same minibatch.",
+            )
             row = tf.where(pulled, tf.cumsum(tf.cast(pulled, tf.int32)), 0)
             nothing = tf.zeros([1, *value.shape[1:]], value.dtype)
             return tf.gather(tf.concat([nothing, value], 0), row)

@@ -287,6 +287,8 @@ def test_inputs_for_neither_all_vertices_nor_those_that_pull_them():
     )
     with rejects(message, tf.errors.InvalidArgumentError):
         cell(graphs, X[:1])
+    with rejects("inputs['default']: got another number", tf.errors.InvalidArgumentError):
+        cavs.reference.run(cell, graphs, X[:1])
     cell(graphs, X[:2])
 
 
@@ -296,6 +298,7 @@ def test_inputs_for_neither_all_vertices_nor_those_that_pull_them():
         ([0.5], "at: got float32 of shape (1,) but expected integers of shape [n]", ValueError),
         ([[0]], "at: got int32 of shape (1, 1) but expected integers of shape [n]", ValueError),
         ([0, 4], "at[1]: got 4 but expected a vertex of the minibatch, in [0, 4)", None),
+        (np.array([2**32]), "at[0]: got 2147483647 but expected a vertex", None),
         ([-1], "at[0]: got -1 but expected a vertex of the minibatch, in [0, 4)", None),
         ([2, 0, 2], "at[2]: got vertex 2, as in at[0], but expected every vertex once", None),
     ],
@@ -403,26 +406,23 @@ def test_strings_cannot_be_pulled():
         cavs.ops.pull(tf.constant(["a"]), [0])
 
 
-def test_a_tape_that_was_not_kept():
-    cell = cell_of(good)
-    results = cell(GRAPHS, X)  # No GradientTape: no tape is kept.
-    assert np.isfinite(results).all()
-    functions = cell.last_functions()
+def forward_op(functions, at=(), pulled_by=(True,)):
+    """The op itself, of one vertex function without weights; it keeps no tape."""
     schedule = GRAPHS.schedule(arity=2)
-    forward = ops.cavs_forward(
+    return ops.cavs_forward(
         schedule.order,
         schedule.task_splits,
         schedule.task_type,
         schedule.child_row,
         [X],
         [],
-        [],
+        list(at),
         vertex_functions=[f for f, _ in functions.forward],
         vertex_signatures=[s for _, s in functions.forward],
         gradient_functions=[],
         gradient_signatures=[],
         capture_counts=[0],
-        pulled_by=[True],
+        pulled_by=list(pulled_by),
         pull_shapes=[[3]],
         push_shapes=[[3]],
         capture_shapes=[],
@@ -430,9 +430,38 @@ def test_a_tape_that_was_not_kept():
         differentiable=[],
         Tpushes=[tf.float32],
     )
+
+
+def functions_of_good():
+    cell = cell_of(good)
+    results = cell(GRAPHS, X)  # No GradientTape: no tape is kept.
+    assert np.isfinite(results).all()
+    return cell.last_functions()
+
+
+@pytest.mark.parametrize(
+    "arguments, error, message",
+    [
+        ({"at": [[0], [1]]}, ValueError, "at: got several tensors but expected one or none"),
+        (
+            {"pulled_by": [True] * 2},
+            tf.errors.InvalidArgumentError,
+            "pulled_by: got 2 values but expected 1, one per pull",
+        ),
+    ],
+)
+def test_arguments_of_the_op_that_do_not_fit(arguments, error, message):
+    functions = functions_of_good()
+    with rejects(message, error):
+        # Shapes are inferred in graphs only.
+        tf.function(lambda: forward_op(functions, **arguments).pushes)()
+
+
+def test_a_tape_that_was_not_kept():
+    functions = functions_of_good()
     with rejects("tape: got an empty one but expected", tf.errors.InvalidArgumentError):
         ops.cavs_backward(
-            forward.tape,
+            forward_op(functions).tape,
             [X],
             gradient_functions=[f for f, _ in functions.backward],
             gradient_signatures=[s for _, s in functions.backward],

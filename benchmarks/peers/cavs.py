@@ -87,7 +87,7 @@ class Peer(_tensorflow.TensorFlowPeer):
         return tf.gather(self.variables["embedding"], token)
 
     def construct(self):
-        """Schedules of all minibatches; the pipeline makes them as it makes minibatches."""
+        """Schedules of all minibatches, by themselves; in training the pipeline makes them."""
         for graphs, arity, num_types in self._plain:
             graphs.schedule(arity, num_types)
 

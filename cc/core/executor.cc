@@ -253,7 +253,7 @@ Status RunForward(const Model& model, const ForwardArguments& arguments,
   std::vector<TypeRows> rows = RowsByType(schedule, num_types);
   CallWorkers(model, rows, &alone, &environment);
   std::vector<PassedRows> pull_rows = MapRows(arguments.pull_rows, rows);
-  std::vector<PassedRows> push_rows = MapRows({arguments.push_rows}, rows);
+  PassedRows push_rows(arguments.push_rows, rows);
   std::vector<Externals> externals = MakeExternals(model, schedule);
   for (int type = 0; type < num_types; ++type) {
     externals[type].inputs = arguments.pulls;
@@ -262,7 +262,7 @@ Status RunForward(const Model& model, const ForwardArguments& arguments,
       externals[type].input_rows.push_back(own.of_type(type));
     }
     externals[type].output_rows.assign(arguments.pushes.size(),
-                                       push_rows[0].of_type(type));
+                                       push_rows.of_type(type));
     externals[type].captures = arguments.captures[type];
     CAVS_RETURN_IF_ERROR(
         CheckPassing(model.programs[type], externals[type], "pulls", "pushes"));
@@ -314,7 +314,7 @@ Status RunBackward(const Model& derivative, const Tape& tape,
     externals[type].inputs = arguments.push_grads;
     externals[type].outputs = arguments.pull_grads;
     externals[type].input_rows.assign(arguments.push_grads.size(),
-                                      tape.push_rows[0].of_type(type));
+                                      tape.push_rows.of_type(type));
     for (int pull : arguments.pulls) {
       externals[type].output_rows.push_back(tape.pull_rows[pull].of_type(type));
     }

@@ -22,7 +22,8 @@ struct ForwardArguments {
       pushes;  // Zeroed by the caller where a type pushes nothing.
   // Per pull. Vertices of types that pull it must have a row.
   std::vector<RowMap> pull_rows;
-  RowMap push_rows;                              // Of all pushes.
+  // Of all pushes.
+  RowMap push_rows;
   std::vector<std::vector<TensorRef>> captures;  // Per type.
 };
 

@@ -34,10 +34,12 @@ Status ChosenVertices(Span<int32_t> vertices, int64_t num_vertices,
 // A map as the programs of the vertex types see it.
 class PassedRows {
  public:
+  PassedRows() = default;
   // `types` must outlive it.
   PassedRows(const RowMap& map, const std::vector<TypeRows>& types);
   PassedRows(const PassedRows&) = delete;
   PassedRows(PassedRows&&) = default;
+  PassedRows& operator=(PassedRows&&) = default;
 
   int64_t count() const { return count_; }
   // Does every vertex have a row?
@@ -46,7 +48,7 @@ class PassedRows {
   const int32_t* of_type(int type) const { return of_type_[type].data(); }
 
  private:
-  int64_t count_;
+  int64_t count_ = 0;
   std::vector<std::vector<int32_t>> own_;  // Unless vertex v has row v.
   std::vector<Span<int32_t>> of_type_;
 };

@@ -22,7 +22,7 @@ struct Tape {
   // One of each per vertex type.
   std::vector<TypeRows> rows;
   std::vector<PassedRows> pull_rows;  // Per pull.
-  std::vector<PassedRows> push_rows;  // One: all pushes have the same.
+  PassedRows push_rows;               // Of all pushes.
   std::vector<std::vector<Value>> saved;
   // The storage behind `saved`.
   std::vector<std::shared_ptr<void>> memory;

@@ -79,7 +79,7 @@ class BackwardOp : public OpKernel {
                                     BackwardArguments* arguments) {
     OpInputList grads;
     TF_RETURN_IF_ERROR(context->input_list("push_grads", &grads));
-    const PassedRows& rows = tape.push_rows[0];
+    const PassedRows& rows = tape.push_rows;
     for (const Tensor& grad : grads) {
       if (grad.dims() < 1 || grad.dim_size(0) != rows.count()) {
         return absl::InvalidArgumentError(

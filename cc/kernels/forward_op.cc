@@ -34,7 +34,6 @@ class ForwardOp : public OpKernel {
     OP_REQUIRES_OK(context,
                    context->GetAttr("capture_counts", &capture_counts_));
     OP_REQUIRES_OK(context, context->GetAttr("push_shapes", &push_shapes_));
-    OP_REQUIRES_OK(context, ReadPulledBy(context));
     OP_REQUIRES_OK(context, Compile(context, "vertex", keep_tape_, &compiled_));
     const size_t types = compiled_.model.programs.size();
     OP_REQUIRES(
@@ -42,9 +41,7 @@ class ForwardOp : public OpKernel {
         absl::InvalidArgumentError(StrCat(
             "capture_counts: got ", capture_counts_.size(),
             " values but expected one per vertex function, ", types, ".")));
-    OP_REQUIRES(context, pulled_by_.empty() || pulled_by_[0].size() == types,
-                absl::InvalidArgumentError(StrCat("pulled_by: expected ", types,
-                                                  " values per pull.")));
+    OP_REQUIRES_OK(context, ReadPulledBy(context, types));
   }
 
   void Compute(OpKernelContext* context) override {
@@ -77,12 +74,16 @@ class ForwardOp : public OpKernel {
 
  private:
   // pulled_by_[i][t]: does vertex function t pull input i?
-  absl::Status ReadPulledBy(OpKernelConstruction* context) {
+  absl::Status ReadPulledBy(OpKernelConstruction* context, size_t types) {
     std::vector<bool> flat;
     std::vector<tensorflow::DataType> pulls;
     TF_RETURN_IF_ERROR(context->GetAttr("pulled_by", &flat));
     TF_RETURN_IF_ERROR(context->GetAttr("Tpulls", &pulls));
-    const size_t types = pulls.empty() ? 0 : flat.size() / pulls.size();
+    if (flat.size() != pulls.size() * types) {
+      return absl::InvalidArgumentError(
+          StrCat("pulled_by: got ", flat.size(), " values but expected ",
+                 pulls.size() * types, ", one per pull and vertex function."));
+    }
     for (size_t i = 0; i < pulls.size(); ++i) {
       pulled_by_.emplace_back(flat.begin() + i * types,
                               flat.begin() + (i + 1) * types);

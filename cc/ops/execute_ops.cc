@@ -54,7 +54,8 @@ absl::Status ForwardShape(InferenceContext* c) {
   TF_RETURN_IF_ERROR(c->GetAttr("num_at", &chosen));
   DimensionHandle num_pushed = num_vertices;
   if (chosen > 1) {
-    return absl::InvalidArgumentError("num_at: expected 0 or 1.");
+    return absl::InvalidArgumentError(
+        "at: got several tensors but expected one or none.");
   }
   if (chosen == 1) {
     ShapeHandle at;

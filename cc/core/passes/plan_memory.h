@@ -6,11 +6,11 @@
 
 namespace cavs {
 
-// Sets the lifetime of the root of every dynamic tensor that is not on the tape:
-// a task, if only critical nodes touch it, so that every task may use the same
-// rows; a piece, if only nodes of one other stage do. Sets `rounded_last` on the
-// roots of sums over rows. Runs after Classify(), and always: programs without
-// it cannot run in bfloat16.
+// Sets the lifetime of the root of every dynamic tensor that is not on the
+// tape: a task, if only critical nodes touch it, so that every task may use the
+// same rows; a piece, if only nodes of one other stage do. Sets `rounded_last`
+// on the roots of sums over rows. Runs after Classify(), and always: programs
+// without it cannot run in bfloat16.
 void PlanMemory(Program* program);
 
 }  // namespace cavs

@@ -185,7 +185,7 @@ TEST(ExecutorTest, CaptureGradientsOfAnotherShapeAreAnError) {
   const std::vector<int32_t> task_splits = {0};
   tape.schedule.task_splits = task_splits;
   tape.rows.emplace_back(tape.schedule, 0, 1);
-  tape.push_rows.emplace_back(AllVertices(tape.schedule), tape.rows);
+  tape.push_rows = PassedRows(AllVertices(tape.schedule), tape.rows);
   tape.saved.resize(1);
   Buffer grad(DType::kFloat64, Numbers(3, 7));
   for (int columns : {2, 3}) {

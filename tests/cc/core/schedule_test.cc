@@ -91,8 +91,8 @@ void ExpectMatchesDefinition(const Batch& batch, int arity, int num_types) {
   ExpectPlans(schedule, batch, num_types);
 }
 
-// The children of every vertex are adjacent rows, and those of the vertices of a
-// task follow each other.
+// The children of every vertex are adjacent rows, and those of the vertices of
+// a task follow each other.
 void ExpectChildrenAreAdjacent(const Schedule& schedule) {
   const ScheduleView view = schedule.view();
   for (int64_t t = 1; t < view.num_tasks(); ++t) {
