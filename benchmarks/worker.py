@@ -80,11 +80,10 @@ class Server:
             return rate
         one_pass = len(self._workload.minibatches)
         self._step()  # Another process may have had the caches.
-        flops, steps, start = 0, 0, time.perf_counter()
+        flops, first, start = 0, self._next, time.perf_counter()
         elapsed = 0.0
-        while elapsed < seconds or (steps % one_pass and elapsed < 3 * seconds):
+        while elapsed < seconds or ((self._next - first) % one_pass and elapsed < 3 * seconds):
             flops += self._step()
-            steps += 1
             elapsed = time.perf_counter() - start
         return flops / elapsed / self._mean_flops_per_graph()
 
@@ -123,14 +122,14 @@ class Server:
         return max(0, _memory("VmHWM") - self._bytes_before)
 
     def _step(self) -> int:
-        """One step; returns the FLOPs of its minibatch."""
-        index, self._next = self._next, self._next + 1
+        """One step, or as many as a call takes; returns the FLOPs of their minibatches."""
+        first, self._next = self._next, self._next + self._peer.steps_per_call
         if self._mode == "training":
-            self._peer.timed_train(index)
+            self._peer.timed_train(first)
         else:
-            self._peer.timed_infer(index)
+            self._peer.timed_infer(first)
         batches = self._workload.minibatches
-        return self._flops(batches[index % len(batches)])
+        return sum(self._flops(batches[i % len(batches)]) for i in range(first, self._next))
 
     def _flops(self, minibatch) -> int:
         # Cheap: whether vertices are leaves is cached by the minibatch.

@@ -14,7 +14,7 @@ from benchmarks.workloads import Settings
 # Not compared unless asked for: less precision; only our ops; a program of the user's. In the
 # reduced grid neither what takes minutes for a large minibatch of trees, nor more than one mode of
 # a system.
-_UNASKED = ("cavs_bfloat16", "cavs_ops", "ceiling")
+_UNASKED = ("cavs_bfloat16", "cavs_loop", "cavs_ops", "ceiling")
 _UNREDUCED = ("fold_cached", "fold_per_vertex", "tf_unbatched")
 
 

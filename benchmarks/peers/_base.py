@@ -22,6 +22,7 @@ class Peer(abc.ABC):
         and not part of a step, unless `construct_in_step`. None: no such thing.
       construct_in_step: Whether steps pay for that.
       comparable: Whether losses and gradients can be asked for.
+      steps_per_call: How many steps a call of `timed_train` or `timed_infer` takes.
       slack: How many times the tolerances of float32 they may differ from what is right.
     """
 
@@ -29,6 +30,7 @@ class Peer(abc.ABC):
     construct: Callable[[], None] | None = None
     construct_in_step = False
     comparable = True
+    steps_per_call = 1
     slack = 1.0
 
     def __init__(self, workload, threads: int):

@@ -44,7 +44,7 @@ def measured(monkeypatch):
         ("--systems=cavs,tensorfold", "argument --systems: got 'tensorfold' in 'cavs,tensorfold'"),
         (
             "--systems=cavs,cavs",
-            "but expected each at most once of cavs, cavs_bfloat16, cavs_ops, ",
+            "but expected each at most once of cavs, cavs_bfloat16, cavs_loop, ",
         ),
         ("--workload=tree", "argument --workload: invalid choice: 'tree' (choose from "),
         ("--sst=/nowhere", "argument --sst: got '/nowhere' but expected a folder with train.txt"),

@@ -103,6 +103,19 @@ def test_fit_evaluate_and_predict(build_and_data, capsys):
     assert loss == pytest.approx(history["val_loss"][-1], rel=1e-4)
 
 
+def test_several_steps_in_one_call(build_and_data):
+    build, data = build_and_data
+    model, other = build(), build()
+    for m in (model, other):
+        m.predict(data, verbose=0)
+    other.set_weights(model.get_weights())
+    compiled(model).fit(data, epochs=2, verbose=0)
+    # Its graphs of different sizes pass through a loop, in the last call fewer than the others.
+    compiled(other, steps_per_execution=3).fit(data, epochs=2, verbose=0)
+    for got, want in zip(other.get_weights(), model.get_weights(), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-6)
+
+
 def test_save_and_load(build_and_data, tmp_path):
     build, data = build_and_data
     model = compiled(build())
