@@ -111,8 +111,9 @@ def _cell(workload: str) -> Part:
 
 
 def _cavs(workload):
-    name = "lstm" if workload in _SEQUENCES else workload
-    return [Part(f"peers/_cavs/{name}.py", () if workload in _OF_LAYERS else ("Model",))]
+    if workload in _SEQUENCES:
+        return [Part("peers/_cavs/lstm.py", ("LSTM", "Model"))]
+    return [Part(f"peers/_cavs/{workload}.py", () if workload in _OF_LAYERS else ("Model",))]
 
 
 def _fold(workload):

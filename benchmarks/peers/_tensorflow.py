@@ -108,6 +108,10 @@ class TensorFlowPeer(_base.Peer):
     def cross_entropy(self, h, label) -> tf.Tensor:
         """The loss of rows that all have labels."""
         logits = h @ self.variables["output"] + self.variables["output_bias"]
+        return self.cross_entropy_of_logits(logits, label)
+
+    def cross_entropy_of_logits(self, logits, label) -> tf.Tensor:
+        """The same of what the output layer gives."""
         return tf.reduce_sum(
             tf.nn.sparse_softmax_cross_entropy_with_logits(labels=label, logits=logits)
         )

@@ -66,13 +66,15 @@ class Peer(_tensorflow.TensorFlowPeer):
 
     def loss(self, inputs):
         label = inputs["label"]
+        if getattr(self.model, "pushes_logits", False):
+            return self.cross_entropy_of_logits(self.run(inputs), label)
         if not self._some_have_no_label:
             return self.cross_entropy(self.run(inputs), label)
         at = tf.where(label >= 0)[:, 0]
         return self.cross_entropy(self.run(inputs, at), tf.gather(label, at))
 
     def run(self, inputs, at=None):
-        """What the output layer reads, of all vertices or of some."""
+        """What the output layer reads or, if the model has it, gives: of all vertices or some."""
         if hasattr(self._module, "run"):
             h = self._module.run(self.model, inputs, self.variables["embedding"])
             return h if at is None else tf.gather(h, at)

@@ -19,13 +19,14 @@ class Peer(cavs.Peer):
         count = workload.settings.num_minibatches
         self._given = []
         for inputs in self.dataset.take(count):
-            outputs = [len(inputs["token"]), workload.units]
-            gradient = tf.random.stateless_normal(outputs, [0, 1])
-            self._given.append((inputs["graphs"], self.embed(inputs), gradient))
-        rows = tf.TensorSpec([None, workload.units])
-        graphs = self.dataset.element_spec["graphs"]
-        self._timed_train = tf.function(self._both, input_signature=[graphs, rows, rows])
-        self._timed_infer = tf.function(self._forward, input_signature=[graphs, rows, rows])
+            x = self.embed(inputs)
+            outputs = self.model(inputs["graphs"], x)
+            gradient = tf.random.stateless_normal(outputs.shape, [0, 1])
+            self._given.append((inputs["graphs"], x, gradient))
+        given = [self.dataset.element_spec["graphs"]]
+        given += [tf.TensorSpec([None, rows.shape[1]]) for rows in (x, gradient)]
+        self._timed_train = tf.function(self._both, input_signature=given)
+        self._timed_infer = tf.function(self._forward, input_signature=given)
 
     def given(self, index):
         """(graphs with their schedule, inputs, gradients of the outputs) of a minibatch."""
@@ -33,7 +34,9 @@ class Peer(cavs.Peer):
 
     def cell_weights(self):
         """What the vertex function reads."""
-        return [v for n, v in self.variables.items() if n not in _OUTSIDE]
+        whole = getattr(self.model, "pushes_logits", False)
+        outside = ("embedding",) if whole else ("embedding", "output", "output_bias")
+        return [v for n, v in self.variables.items() if n not in outside]
 
     def timed_train(self, index):
         return [value.numpy() for value in self._timed_train(*self.given(index))]
@@ -52,6 +55,3 @@ class Peer(cavs.Peer):
         gradients = tape.gradient(h, [x, *self.cell_weights()], gradient)
         # An element of each: TensorFlow leaves out what no result needs.
         return [tf.reshape(value, [-1])[0] for value in (h, *gradients)]
-
-
-_OUTSIDE = ("embedding", "output", "output_bias")

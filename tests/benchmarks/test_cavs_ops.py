@@ -27,7 +27,7 @@ def test_every_gradient_of_the_ops_is_computed(peer):
     by_all = tape.gradient(h, [x, *peer.cell_weights()], gradient)
     expected = [tf.reshape(value, [-1])[0] for value in (h, *by_all)]
     np.testing.assert_allclose(peer.timed_train(0), expected, rtol=1e-5)
-    assert len(expected) == 8
+    assert len(expected) == 10
 
 
 def test_the_forward_pass_alone_gives_the_same_output(peer):

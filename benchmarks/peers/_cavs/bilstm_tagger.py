@@ -13,7 +13,7 @@ class Model:
     def __init__(self, units, w, **kwargs):
         self.w = w
         self.forward, self.backward = (
-            lstm.Model(units, _with_prefix(w, prefix), **kwargs)
+            lstm.LSTM(units, _with_prefix(w, prefix), **kwargs)
             for prefix in ("forward_", "backward_")
         )
 

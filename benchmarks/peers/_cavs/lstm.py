@@ -1,4 +1,4 @@
-"""The LSTM."""
+"""The LSTM, and with an output layer."""
 
 import tensorflow as tf
 
@@ -6,7 +6,7 @@ import cavs_tf as cavs
 from benchmarks.peers._cavs import _pipeline
 
 
-class Model(cavs.GraphSupport):
+class LSTM(cavs.GraphSupport):
     """A vertex is a token, its child the token before."""
 
     arity = 1
@@ -22,7 +22,19 @@ class Model(cavs.GraphSupport):
         c = tf.sigmoid(f) * c + tf.sigmoid(i) * tf.tanh(g)
         h = tf.sigmoid(o) * tf.tanh(c)
         self.scatter(tf.concat([c, h], axis=1))
+        self.finish(h)
+
+    def finish(self, h):
         self.push(h)
+
+
+class Model(LSTM):
+    """A label for every token."""
+
+    pushes_logits = True
+
+    def finish(self, h):
+        self.push(h @ self.w["output"] + self.w["output_bias"])
 
 
 def batches(examples, size):

@@ -10,6 +10,7 @@ class Model(cavs.GraphSupport):
     """Leaves and inner vertices."""
 
     arity = 2
+    pushes_logits = True
     vertex_types = ("leaf", "inner")
 
     def __init__(self, units, w, **kwargs):
@@ -30,7 +31,7 @@ class Model(cavs.GraphSupport):
     def finish(self, c, o):
         h = tf.sigmoid(o) * tf.tanh(c)
         self.scatter(tf.concat([c, h], axis=1))
-        self.push(h)
+        self.push(h @ self.w["output"] + self.w["output_bias"])
 
 
 def batches(examples, size):
