@@ -178,20 +178,32 @@ Environment ForStreams(const Environment& environment, bool has_tape,
   return own;
 }
 
-// Calls who is to help, or works alone if it would be done before they come.
-void CallWorkers(const Model& model, const std::vector<TypeRows>& rows,
-                 SerialWorkers* alone, Environment* environment) {
-  if (environment->workers == nullptr) return;
+// How long all of a schedule takes one worker.
+double NanosOf(const Model& model, const ScheduleView& schedule) {
+  std::vector<int64_t> rows(model.programs.size()), tasks(rows.size());
+  for (int64_t task = 0; task < schedule.num_tasks(); ++task) {
+    const int32_t type = schedule.task_type[task];
+    rows[type] += schedule.task_splits[task + 1] - schedule.task_splits[task];
+    ++tasks[type];
+  }
   double nanos = 0;
   for (size_t type = 0; type < rows.size(); ++type) {
     const auto& plans = model.programs[type].plans;
     for (int stage = 0; stage < kNumStages; ++stage) {
       const bool by_task = stage == static_cast<int>(Stage::kCritical);
-      nanos += Nanos(plans[stage].nanos_per_row, rows[type].size(),
-                     by_task ? rows[type].num_tasks() : 1);
+      nanos += Nanos(plans[stage].nanos_per_row, rows[type],
+                     by_task ? tasks[type] : 1);
     }
   }
-  if (nanos <= environment->nanos_to_call) {
+  return nanos;
+}
+
+// Calls who is to help, or works alone if it would be done before they come.
+// They take long: the sooner, the better.
+void CallWorkers(const Model& model, const ScheduleView& schedule,
+                 SerialWorkers* alone, Environment* environment) {
+  if (environment->workers == nullptr) return;
+  if (NanosOf(model, schedule) <= environment->nanos_to_call) {
     WorkAlone(alone, environment);
   } else {
     environment->workers->Prepare();
@@ -250,8 +262,8 @@ Status RunForward(const Model& model, const ForwardArguments& arguments,
   Environment environment = ForStreams(given, has_tape, &alone);
   const ScheduleView& schedule = arguments.schedule;
   const int num_types = static_cast<int>(model.programs.size());
+  CallWorkers(model, schedule, &alone, &environment);
   std::vector<TypeRows> rows = RowsByType(schedule, num_types);
-  CallWorkers(model, rows, &alone, &environment);
   std::vector<PassedRows> pull_rows = MapRows(arguments.pull_rows, rows);
   PassedRows push_rows(arguments.push_rows, rows);
   std::vector<Externals> externals = MakeExternals(model, schedule);
@@ -305,7 +317,7 @@ Status RunBackward(const Model& derivative, const Tape& tape,
     return InvalidArgument("tape: got that of a model of ", tape.saved.size(),
                            " vertex types but expected ", num_types, ".");
   }
-  CallWorkers(derivative, tape.rows, &alone, &environment);
+  CallWorkers(derivative, schedule, &alone, &environment);
   const std::vector<int32_t> writes =
       CountWrites(derivative, tape.rows, schedule.num_vertices());
   std::vector<Externals> externals = MakeExternals(derivative, schedule);

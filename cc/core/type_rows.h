@@ -51,6 +51,9 @@ class TypeRows {
   bool whole() const { return whole_; }
 
  private:
+  // Fills in the rows of task `task`, which is of this type.
+  void CopyTask(const ScheduleView& schedule, int64_t task);
+
   bool whole_;
   int64_t largest_task_ = 0, num_tasks_ = 0;
   std::vector<int64_t> first_row_;  // One per task; of any type.

@@ -113,6 +113,22 @@ class Merger {
     return true;
   }
 
+  // Is `id` all of a sum that no one but node `reader` reads, in any shape?
+  bool IsSumReadOnlyBy(int id, size_t reader) {
+    int64_t offset;
+    const int root = program_.Root(id, &offset);
+    if (symbol(root).source != SymbolSource::kNode) return false;
+    const std::vector<int>& results = program_.results;
+    const std::vector<int> same = Overlaps(program_).of(root);
+    for (int other : same) {
+      if (symbol(other).columns() != symbol(root).columns() ||
+          std::count(results.begin(), results.end(), other) > 0) {
+        return false;
+      }
+    }
+    return Touching(id, /*writers=*/false) == std::vector<size_t>{reader};
+  }
+
   // The same of sums over rows, which add up anyway. Of one kind only: each
   // has tiles of its own.
   void AddSums(size_t i) {
@@ -125,7 +141,7 @@ class Merger {
     }
     std::vector<size_t> writers;
     for (int id : n.inputs) {
-      if (symbol(id).shape != symbol(out).shape || !IsReadOnlyBy(id, i) ||
+      if (symbol(id).shape != symbol(out).shape || !IsSumReadOnlyBy(id, i) ||
           std::count(n.inputs.begin(), n.inputs.end(), id) != 1) {
         return;
       }

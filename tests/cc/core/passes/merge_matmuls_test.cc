@@ -372,8 +372,25 @@ TEST(MergeMatMulsTest, SumsOverRowsAreSummedInOnePlace) {
   }
 }
 
+// As gradients of a bias come.
+TEST(MergeMatMulsTest, SumsOfAnotherShapeAreSummedInOnePlace) {
+  Gradient g;
+  std::vector<int> terms;
+  for (int rows : {g.dy, g.dstate}) {
+    const int sum = g.f.SumRows(rows);
+    terms.push_back(g.f.Sum({1, 8}));
+    g.f.program.symbols[terms.back()].parent = sum;
+  }
+  g.Sum(terms);
+  Merge(&g.f);
+  EXPECT_EQ(Count(g.f, NodeKind::kForeign), 0u);
+  for (const Node* node : NodesOf(g.f, NodeKind::kSumRows)) {
+    EXPECT_EQ(node->outputs, std::vector<int>{g.total});
+  }
+}
+
 TEST(MergeMatMulsTest, SumsThatOthersSeeAreNotMoved) {
-  for (int reason = 0; reason < 6; ++reason) {
+  for (int reason = 0; reason < 8; ++reason) {
     SCOPED_TRACE(reason);
     Gradient g;
     const int first = g.f.WeightGrad(g.dy, g.dstate);
@@ -391,6 +408,11 @@ TEST(MergeMatMulsTest, SumsThatOthersSeeAreNotMoved) {
       const int reshaped = g.f.Sum({64});
       g.f.program.symbols[reshaped].parent = second;
       g.f.program.results.push_back(reshaped);
+    }
+    if (reason >= 6) {  // Another reads a piece, or all of it in another shape.
+      const int view = g.f.Sum({reason == 6 ? 8 : 64});
+      g.f.program.symbols[view].parent = second;
+      g.f.Foreign(nullptr, {view}, g.f.Sum({8, 8}));
     }
     Merge(&g.f);
     const auto foreign = NodesOf(g.f, NodeKind::kForeign);
