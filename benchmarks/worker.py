@@ -63,7 +63,7 @@ class Server:
         if not self._peer.comparable:
             return
         start = time.perf_counter()
-        for _ in self._workload.minibatches:
+        for _ in self._calls(len(self._workload.minibatches)):
             self._step()
             if time.perf_counter() - start > seconds:
                 break
@@ -107,7 +107,7 @@ class Server:
         """Of the time of the operators in a pass, that of those which only move rows."""
 
         def some_steps():
-            for _ in self._workload.minibatches[:_PROFILED_STEPS]:
+            for _ in self._calls(min(_PROFILED_STEPS, len(self._workload.minibatches))):
                 self._step()
 
         return self._peer.memory_share(some_steps)
@@ -120,6 +120,10 @@ class Server:
         if self._cells > 1:
             return None
         return max(0, _memory("VmHWM") - self._bytes_before)
+
+    def _calls(self, steps):
+        """One for each call that so many steps take."""
+        return range(0, steps, self._peer.steps_per_call)
 
     def _step(self) -> int:
         """One step, or as many as a call takes; returns the FLOPs of their minibatches."""

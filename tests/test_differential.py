@@ -196,6 +196,30 @@ class Foreign(cavs.GraphSupport):
         self.push(state)
 
 
+class Reshaping(cavs.GraphSupport):
+    """A weight is used in several shapes, and one twice in the same."""
+
+    def __init__(self, **kwargs):
+        super().__init__(state_size=cells.STATE, arity=1, **kwargs)
+        size = cells.STATE * cells.STATE
+        self.u = tf.keras.layers.Dense(cells.STATE, dtype=self.dtype)
+        self.w, self.v = (tf.Variable(tf.random.normal([size], 0, 0.1, self.dtype)) for _ in "wv")
+
+    def vertex(self):
+        x = self.u(self.pull())
+        square, wide = (tf.reshape(self.w, [rows, -1]) for rows in (cells.STATE, 1))
+        twice = tf.reshape(self.v, [cells.STATE, -1]) + tf.reshape(self.v, [cells.STATE, -1])
+        rows = tf.reduce_sum(tf.reshape(x[:, :1] @ wide, [-1, cells.STATE, cells.STATE]), axis=1)
+        state = tf.tanh(x @ square + x @ twice + rows + self.gather(0))
+        self.scatter(state)
+        self.push(state)
+
+
+def test_weights_in_several_shapes():
+    tf.keras.utils.set_random_seed(1)
+    check(Reshaping(dtype="float64"), cavs.GraphBatch.chain([3, 1, 4]))
+
+
 @pytest.mark.parametrize("cell_class", [Passing, PassingOne])
 def test_gathered_states_that_go_on_as_they_are(cell_class):
     arity = 2 if cell_class is Passing else 1

@@ -30,5 +30,10 @@ class Peer(cavs.Peer):
         def one_more(done, _):
             return done + 1, step(next(steps))
 
-        _, loss = tf.while_loop(lambda done, _: done < self.steps_per_call, one_more, (0, 0.0))
+        _, loss = tf.while_loop(
+            lambda done, _: done < self.steps_per_call,
+            one_more,
+            (0, 0.0),
+            parallel_iterations=1,  # One step after the other, as in training anyway.
+        )
         return loss

@@ -129,6 +129,16 @@ class Merger {
     return Touching(id, /*writers=*/false) == std::vector<size_t>{reader};
   }
 
+  // May both sums be formed in one place? Tiles are shared out once for all,
+  // and two streams may run critical sums beside others.
+  bool AreAlike(const Node& a, const Node& b) {
+    return a.kind == b.kind &&
+           symbol(a.inputs[0]).columns() == symbol(b.inputs[0]).columns() &&
+           symbol(a.inputs.back()).columns() ==
+               symbol(b.inputs.back()).columns() &&
+           (a.stage == Stage::kCritical) == (b.stage == Stage::kCritical);
+  }
+
   // The same of sums over rows, which add up anyway. Of one kind only: each
   // has tiles of its own.
   void AddSums(size_t i) {
@@ -148,7 +158,8 @@ class Merger {
       for (size_t writer : Touching(id, true)) {
         const NodeKind kind = node(writer).kind;
         if ((kind != NodeKind::kWeightGrad && kind != NodeKind::kSumRows) ||
-            (!writers.empty() && kind != node(writers[0]).kind)) {
+            std::count(writers.begin(), writers.end(), writer) > 0 ||
+            (!writers.empty() && !AreAlike(node(writers[0]), node(writer)))) {
           return;
         }
         writers.push_back(writer);

@@ -389,6 +389,37 @@ TEST(MergeMatMulsTest, SumsOfAnotherShapeAreSummedInOnePlace) {
   }
 }
 
+// `of` in another shape.
+int Reshaped(Gradient* g, int of, std::vector<int64_t> shape) {
+  const int view = g->f.Sum(std::move(shape));
+  g->f.program.symbols[view].parent = of;
+  return view;
+}
+
+TEST(MergeMatMulsTest, SumsThatAreNotAlikeAreNotMoved) {
+  for (int reason = 0; reason < 4; ++reason) {
+    SCOPED_TRACE(reason);
+    Gradient g;
+    const int first = g.f.WeightGrad(g.dy, g.dstate);
+    const int high = g.f.WeightGrad(g.f.Saved(0, 16), g.f.Saved(1, 4));
+    const int second = g.f.WeightGrad(g.dstate, g.dy);
+    if (reason == 0) g.Sum({first, Reshaped(&g, high, {8, 8})});
+    if (reason == 1) g.Sum({Reshaped(&g, high, {8, 8}), first});
+    if (reason == 2) {  // The same sum twice.
+      g.Sum({Reshaped(&g, first, {8, 8}), Reshaped(&g, first, {8, 8})});
+    }
+    if (reason == 3) g.Sum({first, second});
+    ASSERT_TRUE(Classify({}, &g.f.program).ok());
+    for (Node& node : g.f.program.nodes) {
+      if (node.outputs == std::vector<int>{second} && reason == 3) {
+        node.stage = Stage::kCritical;  // Beside what is eager or lazy.
+      }
+    }
+    MergeMatMuls(&g.f.program);
+    EXPECT_EQ(Count(g.f, NodeKind::kForeign), 1u);
+  }
+}
+
 TEST(MergeMatMulsTest, SumsThatOthersSeeAreNotMoved) {
   for (int reason = 0; reason < 8; ++reason) {
     SCOPED_TRACE(reason);
