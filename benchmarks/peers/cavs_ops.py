@@ -9,11 +9,8 @@ from cavs_tf import GraphSupport
 class Peer(cavs.Peer):
     """As `cavs`, but only the ops are timed: schedules, inputs and output gradients are given.
 
-    No embedding, no loss, no optimizer. A call, which costs more than a small step, takes several
-    minibatches one after the other.
+    No embedding, no loss, no optimizer.
     """
-
-    steps_per_call = 8
 
     def __init__(self, workload, threads, **options):
         super().__init__(workload, threads, **options)
@@ -28,13 +25,8 @@ class Peer(cavs.Peer):
             self._given.append((inputs["graphs"], x, gradient))
         given = [self.dataset.element_spec["graphs"]]
         given += [tf.TensorSpec([None, rows.shape[1]]) for rows in (x, gradient)]
-        signature = [given] * self.steps_per_call
-        self._train_some = tf.function(
-            lambda *some: self._in_turn(self._both, some), input_signature=signature
-        )
-        self._infer_some = tf.function(
-            lambda *some: self._in_turn(self._forward, some), input_signature=signature
-        )
+        self._timed_train = tf.function(self._both, input_signature=given)
+        self._timed_infer = tf.function(self._forward, input_signature=given)
 
     def given(self, index):
         """(graphs with their schedule, inputs, gradients of the outputs) of a minibatch."""
@@ -47,26 +39,14 @@ class Peer(cavs.Peer):
         return [v for n, v in self.variables.items() if n not in outside]
 
     def timed_train(self, index):
-        return [value.numpy() for value in self._train_some(*self._some(index))]
+        return [value.numpy() for value in self._timed_train(*self.given(index))]
 
     def timed_infer(self, index):
-        return [value.numpy() for value in self._infer_some(*self._some(index))]
-
-    def _some(self, first):
-        return [list(self.given(index)) for index in range(first, first + self.steps_per_call)]
-
-    @staticmethod
-    def _in_turn(step, some):
-        """What `step` returns of the last, when it has returned of all others."""
-        results = []
-        for given in some:
-            with tf.control_dependencies(results):
-                results = step(*given)
-        return results
+        return self._timed_infer(*self.given(index)).numpy()
 
     def _forward(self, graphs, x, gradient):
         # One element: a copy of all rows is nothing that anyone waits for.
-        return [self.model(graphs, x)[0, 0]]
+        return self.model(graphs, x)[0, 0]
 
     def _both(self, graphs, x, gradient):
         with tf.GradientTape() as tape:

@@ -20,7 +20,7 @@ def peer():
 
 
 def test_every_gradient_of_the_ops_is_computed(peer):
-    graphs, x, gradient = peer.given(peer.steps_per_call - 1)  # The last of a call.
+    graphs, x, gradient = peer.given(0)
     with tf.GradientTape() as tape:
         tape.watch(x)
         h = peer.model(graphs, x)
@@ -31,6 +31,6 @@ def test_every_gradient_of_the_ops_is_computed(peer):
 
 
 def test_the_forward_pass_alone_gives_the_same_output(peer):
-    graphs, x, _ = peer.given(1 + peer.steps_per_call - 1)
+    graphs, x, _ = peer.given(1)
     h = peer.model(graphs, x)
-    np.testing.assert_allclose(peer.timed_infer(1), [h[0, 0]], rtol=1e-6)
+    np.testing.assert_allclose(peer.timed_infer(1), h[0, 0], rtol=1e-6)
