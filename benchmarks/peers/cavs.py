@@ -28,6 +28,7 @@ class Peer(_tensorflow.TensorFlowPeer):
         name = self.workload.name
         self._module = importlib.import_module(f"benchmarks.peers._cavs.{_MODULES.get(name, name)}")
         self.model = self.make_model(self._module.Model)
+        self.pushes_logits = getattr(self.model, "pushes_logits", False)
         examples = self.workload.examples
         self.dataset = self._module.batches(examples, self.workload.settings.batch)
         self._steps = None
@@ -66,7 +67,7 @@ class Peer(_tensorflow.TensorFlowPeer):
 
     def loss(self, inputs):
         label = inputs["label"]
-        if getattr(self.model, "pushes_logits", False):
+        if self.pushes_logits:
             return self.cross_entropy_of_logits(self.run(inputs), label)
         if not self._some_have_no_label:
             return self.cross_entropy(self.run(inputs), label)

@@ -34,8 +34,7 @@ class Peer(cavs.Peer):
 
     def cell_weights(self):
         """What the vertex function reads."""
-        whole = getattr(self.model, "pushes_logits", False)
-        outside = ("embedding",) if whole else ("embedding", "output", "output_bias")
+        outside = {"embedding"} if self.pushes_logits else {"embedding", "output", "output_bias"}
         return [v for n, v in self.variables.items() if n not in outside]
 
     def timed_train(self, index):

@@ -1,6 +1,7 @@
 """Workers that stay from test to test: most of the time goes into their imports."""
 
 import pytest
+import tensorflow as tf
 
 from benchmarks import workers
 
@@ -14,6 +15,15 @@ class Kept:
 
     def __getattr__(self, name):
         return getattr(self._worker, name)
+
+
+@pytest.fixture(scope="module")
+def in_this_process():
+    """For peers on TensorFlow, whose numbers of threads cannot change once it runs."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("set_intra_op_parallelism_threads", "set_inter_op_parallelism_threads"):
+            patch.setattr(tf.config.threading, name, lambda threads: None)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -10,12 +10,9 @@ SETTINGS = workloads.Settings(units=16, batch=4, minibatches=2)
 
 
 @pytest.fixture
-def make(monkeypatch):
+def make(in_this_process):
     from benchmarks.peers import cavs_bfloat16
 
-    # They cannot change once TensorFlow runs, as it may in the process of the tests.
-    for name in ("set_intra_op_parallelism_threads", "set_inter_op_parallelism_threads"):
-        monkeypatch.setattr(tf.config.threading, name, lambda threads: None)
     return lambda name: cavs_bfloat16.Peer(workloads.make(name, SETTINGS), threads=1)
 
 

@@ -1,21 +1,16 @@
 """What `cavs_loop` times are the steps that `cavs` takes, several in a call."""
 
 import pytest
-import tensorflow as tf
 
 from benchmarks import workloads
 
 
 @pytest.fixture
-def peer():
+def peer(in_this_process):
     from benchmarks.peers import cavs_loop
 
     settings = workloads.Settings(units=8, batch=3, minibatches=3)
-    with pytest.MonkeyPatch.context() as patch:
-        # They cannot change once TensorFlow runs, as it may in the process of the tests.
-        for name in ("set_intra_op_parallelism_threads", "set_inter_op_parallelism_threads"):
-            patch.setattr(tf.config.threading, name, lambda threads: None)
-        return cavs_loop.Peer(workloads.make("tree_lstm", settings), threads=1)
+    return cavs_loop.Peer(workloads.make("tree_lstm", settings), threads=1)
 
 
 def test_a_call_trains_on_the_minibatches_in_order(peer):

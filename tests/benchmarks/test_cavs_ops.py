@@ -8,15 +8,11 @@ from benchmarks import workloads
 
 
 @pytest.fixture(scope="module")
-def peer():
+def peer(in_this_process):
     from benchmarks.peers import cavs_ops
 
     settings = workloads.Settings(units=8, batch=3, minibatches=2)
-    with pytest.MonkeyPatch.context() as patch:
-        # They cannot change once TensorFlow runs, as it may in the process of the tests.
-        for name in ("set_intra_op_parallelism_threads", "set_inter_op_parallelism_threads"):
-            patch.setattr(tf.config.threading, name, lambda threads: None)
-        return cavs_ops.Peer(workloads.make("tree_lstm", settings), threads=1)
+    return cavs_ops.Peer(workloads.make("tree_lstm", settings), threads=1)
 
 
 def test_every_gradient_of_the_ops_is_computed(peer):

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from benchmarks import checks, peers, workloads
 from benchmarks.peers import fold, fold_cached, fold_per_vertex
@@ -15,11 +14,7 @@ MODES = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def threads_as_they_are(monkeypatch):
-    # They cannot change once TensorFlow runs, as it may in the process of the tests.
-    for name in ("set_intra_op_parallelism_threads", "set_inter_op_parallelism_threads"):
-        monkeypatch.setattr(tf.config.threading, name, lambda threads: None)
+pytestmark = pytest.mark.usefixtures("in_this_process")
 
 
 def make(name, **options):

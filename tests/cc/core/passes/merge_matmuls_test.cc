@@ -372,28 +372,23 @@ TEST(MergeMatMulsTest, SumsOverRowsAreSummedInOnePlace) {
   }
 }
 
-// As gradients of a bias come.
-TEST(MergeMatMulsTest, SumsOfAnotherShapeAreSummedInOnePlace) {
-  Gradient g;
-  std::vector<int> terms;
-  for (int rows : {g.dy, g.dstate}) {
-    const int sum = g.f.SumRows(rows);
-    terms.push_back(g.f.Sum({1, 8}));
-    g.f.program.symbols[terms.back()].parent = sum;
-  }
-  g.Sum(terms);
-  Merge(&g.f);
-  EXPECT_EQ(Count(g.f, NodeKind::kForeign), 0u);
-  for (const Node* node : NodesOf(g.f, NodeKind::kSumRows)) {
-    EXPECT_EQ(node->outputs, std::vector<int>{g.total});
-  }
-}
-
 // `of` in another shape.
 int Reshaped(Gradient* g, int of, std::vector<int64_t> shape) {
   const int view = g->f.Sum(std::move(shape));
   g->f.program.symbols[view].parent = of;
   return view;
+}
+
+// As gradients of a bias come.
+TEST(MergeMatMulsTest, SumsOfAnotherShapeAreSummedInOnePlace) {
+  Gradient g;
+  g.Sum({Reshaped(&g, g.f.SumRows(g.dy), {1, 8}),
+         Reshaped(&g, g.f.SumRows(g.dstate), {1, 8})});
+  Merge(&g.f);
+  EXPECT_EQ(Count(g.f, NodeKind::kForeign), 0u);
+  for (const Node* node : NodesOf(g.f, NodeKind::kSumRows)) {
+    EXPECT_EQ(node->outputs, std::vector<int>{g.total});
+  }
 }
 
 TEST(MergeMatMulsTest, SumsThatAreNotAlikeAreNotMoved) {
@@ -436,13 +431,10 @@ TEST(MergeMatMulsTest, SumsThatOthersSeeAreNotMoved) {
     if (reason == 0) g.f.program.results.push_back(first);
     if (reason == 4) g.f.Foreign(nullptr, {first}, g.f.Sum({8, 8}));
     if (reason == 5) {
-      const int reshaped = g.f.Sum({64});
-      g.f.program.symbols[reshaped].parent = second;
-      g.f.program.results.push_back(reshaped);
+      g.f.program.results.push_back(Reshaped(&g, second, {64}));
     }
     if (reason >= 6) {  // Another reads a piece, or all of it in another shape.
-      const int view = g.f.Sum({reason == 6 ? 8 : 64});
-      g.f.program.symbols[view].parent = second;
+      const int view = Reshaped(&g, second, {reason == 6 ? 8 : 64});
       g.f.Foreign(nullptr, {view}, g.f.Sum({8, 8}));
     }
     Merge(&g.f);
