@@ -55,13 +55,16 @@ class MemoryPrediction:
 
     @property
     def training(self) -> int:
-        """Peak bytes of a training step: both passes, and the gradient of what was pushed.
+        """Peak bytes of a training step.
 
-        The forward pass's workspace is kept for the next step.
+        In the backward pass the state and the tape of the forward pass are there still, and
+        what was pushed and its gradient. `CavsForward` fails if it will not fit.
         """
-        if self.backward is None:
-            return self.forward.total
-        return self.forward.total + self.forward.results + self.backward.total
+        forward, backward = self.forward, self.backward
+        if backward is None:
+            return forward.total
+        kept = forward.state + forward.tape + 2 * forward.results
+        return max(forward.total, kept + backward.total)
 
 
 def predict_memory(model, graphs, inputs=None, at=None) -> MemoryPrediction:

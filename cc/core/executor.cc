@@ -4,10 +4,8 @@
 #include <cstring>
 #include <utility>
 
-#include "cc/core/byte_count.h"
-#include "cc/core/chunk_runs.h"
-#include "cc/core/chunks.h"
 #include "cc/core/executor_checks.h"
+#include "cc/core/pass_run.h"
 
 namespace cavs {
 namespace {
@@ -40,125 +38,6 @@ std::vector<Externals> MakeExternals(const Model& model,
   return externals;
 }
 
-int64_t LargestTask(const ScheduleView& schedule) {
-  int64_t largest = 1;
-  for (int64_t task = 0; task < schedule.num_tasks(); ++task) {
-    largest = std::max<int64_t>(
-        largest, schedule.task_splits[task + 1] - schedule.task_splits[task]);
-  }
-  return largest;
-}
-
-// As many rows as eager operators may write, or lazy ones read, before half of
-// the cache is full of them.
-int64_t RowsInCache(const Model& model, const Environment& environment) {
-  int64_t bytes_per_row = 1;
-  for (const Program& program : model.programs) {
-    int64_t bytes = 0;
-    for (const Symbol& symbol : program.symbols) {
-      if (symbol.kind == SymbolKind::kRows && symbol.parent < 0 &&
-          symbol.stored && symbol.lifetime != Lifetime::kTask) {
-        bytes += ByteCount(1, symbol.columns(), symbol.dtype);
-      }
-    }
-    bytes_per_row = std::max(bytes_per_row, bytes);
-  }
-  return std::max<int64_t>(environment.fewest_rows,
-                           environment.cache_bytes / 2 / bytes_per_row);
-}
-
-// Enough chunks for one stream to be ahead of the other.
-constexpr int64_t kChunksInStreams = 8;
-
-int64_t RowsPerChunk(const ScheduleView& schedule,
-                     const Environment& environment, bool has_tape,
-                     int64_t rows_in_cache) {
-  if (environment.engine != nullptr) {
-    return std::max<int64_t>(1, schedule.num_vertices() / kChunksInStreams);
-  }
-  // Without a tape, what a chunk needs is forgotten after it.
-  return has_tape ? rows_in_cache
-                  : std::min(rows_in_cache, LargestTask(schedule));
-}
-
-// The chunks of a schedule; tells the programs what they have to know of them.
-std::vector<Chunk> PlanChunks(const Model& model, const ScheduleView& schedule,
-                              const std::vector<TypeRows>& rows,
-                              const Environment& environment, bool has_tape,
-                              std::vector<Externals>* externals) {
-  const int64_t rows_in_cache = RowsInCache(model, environment);
-  const std::vector<Chunk> chunks = MakeChunks(
-      schedule, RowsPerChunk(schedule, environment, has_tape, rows_in_cache));
-  for (size_t type = 0; type < rows.size(); ++type) {
-    Externals& own = (*externals)[type];
-    own.state_is_adjacent = true;
-    own.largest_chunk = 0;
-    own.largest_piece = rows_in_cache;
-    for (const Chunk& chunk : chunks) {
-      const auto [first, count, childless] = RowsOf(rows[type], chunk);
-      own.largest_chunk = std::max(own.largest_chunk, count);
-      if (count == 0) continue;
-      const Span<int32_t>& state = rows[type].state_row();
-      own.state_is_adjacent =
-          own.state_is_adjacent &&
-          state[first + count - 1] - state[first] == count - 1;
-    }
-    // Streams are at several chunks at a time.
-    if (environment.engine != nullptr) own.largest_chunk = -1;
-  }
-  return chunks;
-}
-
-// Before the state lies a row of zeros, for children that are not there.
-size_t BytesOfZeros(const Model& model) {
-  return Arena::Padded(ByteCount(1, model.state_columns, model.state_dtype));
-}
-
-// One run per vertex type, not yet bound to storage, and what they need.
-std::vector<ProgramRun> MakeRuns(const Model& model,
-                                 const std::vector<TypeRows>& rows,
-                                 const Environment& environment,
-                                 std::vector<Externals> externals,
-                                 MemoryNeed* need) {
-  std::vector<ProgramRun> runs;
-  runs.reserve(model.programs.size());
-  for (size_t type = 0; type < model.programs.size(); ++type) {
-    const int64_t num_vertices = externals[type].state.rows;
-    need->state = SaturatingAdd(
-        BytesOfZeros(model),
-        ByteCount(num_vertices, model.state_columns, model.state_dtype));
-    runs.emplace_back(model.programs[type], rows[type], environment,
-                      std::move(externals[type]));
-    *need += runs.back().PlanStorage();
-  }
-  return runs;
-}
-
-// Asks the system only where the pool has to grow.
-bool Fits(const MemoryNeed& need, const Environment& environment) {
-  const size_t waiting = environment.pool->waiting_bytes();
-  const size_t total = need.total();
-  return total <= waiting || !environment.available_memory ||
-         total - waiting <= environment.available_memory();
-}
-
-// Takes all memory before anything is computed; that of the state is `state`.
-Status StartRuns(const Model& model, const MemoryNeed& need,
-                 const Environment& environment, std::vector<ProgramRun>* runs,
-                 std::shared_ptr<void>* state) {
-  if (!Fits(need, environment)) return DoesNotFit(need);
-  const std::shared_ptr<void> memory = environment.pool->Acquire(need.state);
-  if (memory == nullptr) return DoesNotFit(need);
-  const size_t zeros = BytesOfZeros(model);
-  std::memset(memory.get(), 0, zeros);
-  *state = {memory, static_cast<char*>(memory.get()) + zeros};
-  for (ProgramRun& run : *runs) {
-    if (!run.Bind(state->get())) return DoesNotFit(need);
-  }
-  for (ProgramRun& run : *runs) CAVS_RETURN_IF_ERROR(run.RunPrologue());
-  return Status();
-}
-
 void WorkAlone(SerialWorkers* alone, Environment* environment) {
   if (environment->workers == nullptr) return;
   environment->workers = alone;
@@ -167,10 +46,10 @@ void WorkAlone(SerialWorkers* alone, Environment* environment) {
 
 // Two streams on two threads leave each no one to share its work with. Without
 // a tape there is one: several chunks at a time would take memory for each.
-Environment ForStreams(const Environment& environment, bool has_tape,
+Environment ForStreams(Pass pass, const Environment& environment,
                        SerialWorkers* alone) {
   Environment own = environment;
-  if (!has_tape) own.engine = nullptr;
+  if (pass == Pass::kInference) own.engine = nullptr;
   if (own.engine != nullptr && own.workers != nullptr &&
       own.workers->count() <= 2) {
     WorkAlone(alone, &own);
@@ -210,11 +89,6 @@ void CallWorkers(const Model& model, const ScheduleView& schedule,
   }
 }
 
-Status Finish(std::vector<ProgramRun>* runs) {
-  for (ProgramRun& run : *runs) CAVS_RETURN_IF_ERROR(run.RunEpilogue());
-  return Status();
-}
-
 // How often the derivatives write to the gradient of each state row.
 std::vector<int32_t> CountWrites(const Model& derivative,
                                  const std::vector<TypeRows>& rows,
@@ -235,6 +109,28 @@ std::vector<int32_t> CountWrites(const Model& derivative,
 bool IsGatheredOnce(const std::vector<int32_t>& writes) {
   return std::all_of(writes.begin(), writes.end(),
                      [](int32_t n) { return n <= 1; });
+}
+
+MemoryNeed NeedOfBackward(const Model& derivative, const ScheduleView& schedule,
+                          const std::vector<TypeRows>& rows,
+                          const Environment& environment) {
+  std::vector<Externals> externals = MakeExternals(derivative, schedule);
+  const bool gathered_once =
+      IsGatheredOnce(CountWrites(derivative, rows, schedule.num_vertices()));
+  for (size_t type = 0; type < rows.size(); ++type) {
+    externals[type].gathered_once = gathered_once;
+    externals[type].results.resize(derivative.programs[type].results.size());
+  }
+  return PassRun(Pass::kBackward, derivative, schedule, rows, environment,
+                 std::move(externals))
+      .need();
+}
+
+// Asks the system only where the pool has to grow.
+bool Fits(size_t bytes, const Environment& environment) {
+  const size_t waiting = environment.pool->waiting_bytes();
+  return bytes <= waiting || !environment.available_memory ||
+         bytes - waiting <= environment.available_memory();
 }
 
 // What no one writes to is zero; what several add to begins with zero.
@@ -258,8 +154,8 @@ void PrepareStateGradient(const Model& derivative,
 Status RunForward(const Model& model, const ForwardArguments& arguments,
                   const Environment& given, Tape* tape) {
   SerialWorkers alone;
-  const bool has_tape = tape != nullptr;
-  Environment environment = ForStreams(given, has_tape, &alone);
+  const Pass kind = tape == nullptr ? Pass::kInference : Pass::kForward;
+  Environment environment = ForStreams(kind, given, &alone);
   const ScheduleView& schedule = arguments.schedule;
   const int num_types = static_cast<int>(model.programs.size());
   CallWorkers(model, schedule, &alone, &environment);
@@ -281,25 +177,25 @@ Status RunForward(const Model& model, const ForwardArguments& arguments,
     CAVS_RETURN_IF_ERROR(
         CheckCaptures(model.programs[type], externals[type].captures));
   }
-  const std::vector<Chunk> chunks =
-      PlanChunks(model, schedule, rows, environment, has_tape, &externals);
-  MemoryNeed need;
-  std::vector<ProgramRun> runs =
-      MakeRuns(model, rows, environment, std::move(externals), &need);
-  std::shared_ptr<void> state;
-  CAVS_RETURN_IF_ERROR(StartRuns(model, need, environment, &runs, &state));
-  CAVS_RETURN_IF_ERROR(
-      RunChunks(chunks, /*reverse=*/false, schedule, rows, environment, &runs));
-  CAVS_RETURN_IF_ERROR(Finish(&runs));
-  if (!has_tape) return Status();
+  PassRun pass(kind, model, schedule, rows, environment, std::move(externals));
+  MemoryNeed need = pass.need();
+  need.results = arguments.result_bytes;
+  if (kind == Pass::kForward && arguments.derivative != nullptr) {
+    MemoryNeed backward =
+        NeedOfBackward(*arguments.derivative, schedule, rows, environment);
+    backward.results = arguments.gradient_bytes;
+    const size_t more = TrainingPeak(need, backward) - need.results;
+    if (!Fits(more, environment) || !pass.Start()) {
+      return DoesNotFit(need, backward);
+    }
+  } else if (!Fits(need.workspace(), environment) || !pass.Start()) {
+    return DoesNotFit(need);
+  }
+  CAVS_RETURN_IF_ERROR(pass.Run());
+  if (tape == nullptr) return Status();
   tape->schedule = schedule;
-  if (std::any_of(runs.begin(), runs.end(),
-                  [](const ProgramRun& run) { return run.uses_state(); })) {
-    tape->memory.push_back(state);
-  }
-  for (ProgramRun& run : runs) {
-    tape->saved.push_back(run.TakeResults(&tape->memory));
-  }
+  tape->saved = pass.Results();
+  tape->memory = pass.kept();
   tape->rows = std::move(rows);
   tape->pull_rows = std::move(pull_rows);
   tape->push_rows = std::move(push_rows);
@@ -310,7 +206,7 @@ Status RunBackward(const Model& derivative, const Tape& tape,
                    const BackwardArguments& arguments,
                    const Environment& given) {
   SerialWorkers alone;
-  Environment environment = ForStreams(given, /*has_tape=*/true, &alone);
+  Environment environment = ForStreams(Pass::kBackward, given, &alone);
   const ScheduleView& schedule = tape.schedule;
   const int num_types = static_cast<int>(derivative.programs.size());
   if (tape.saved.size() != derivative.programs.size()) {
@@ -338,40 +234,29 @@ Status RunBackward(const Model& derivative, const Tape& tape,
     CAVS_RETURN_IF_ERROR(CheckSaved(program, tape.saved[type]));
     CAVS_RETURN_IF_ERROR(CheckResults(program, arguments.capture_grads[type]));
   }
-  const std::vector<Chunk> chunks =
-      PlanChunks(derivative, schedule, tape.rows, environment,
-                 /*has_tape=*/true, &externals);
-  MemoryNeed need;
-  std::vector<ProgramRun> runs =
-      MakeRuns(derivative, tape.rows, environment, std::move(externals), &need);
-  std::shared_ptr<void> state_grad;
-  CAVS_RETURN_IF_ERROR(
-      StartRuns(derivative, need, environment, &runs, &state_grad));
-  PrepareStateGradient(derivative, writes, environment, state_grad.get());
-  CAVS_RETURN_IF_ERROR(RunChunks(chunks, /*reverse=*/true, schedule, tape.rows,
-                                 environment, &runs));
-  return Finish(&runs);
+  PassRun pass(Pass::kBackward, derivative, schedule, tape.rows, environment,
+               std::move(externals));
+  MemoryNeed need = pass.need();
+  need.results = arguments.result_bytes;
+  if (!Fits(need.workspace(), environment) || !pass.Start()) {
+    return DoesNotFit(need);
+  }
+  PrepareStateGradient(derivative, writes, environment, pass.state());
+  return pass.Run();
 }
 
 MemoryNeed PredictMemory(const Model& model, const ScheduleView& schedule,
                          Pass pass, const Environment& given) {
   SerialWorkers alone;
-  const bool has_tape = pass != Pass::kInference;
-  const Environment environment = ForStreams(given, has_tape, &alone);
+  const Environment environment = ForStreams(pass, given, &alone);
   const std::vector<TypeRows> rows =
       RowsByType(schedule, static_cast<int>(model.programs.size()));
-  std::vector<Externals> externals = MakeExternals(model, schedule);
-  const bool gathered_once =
-      pass == Pass::kBackward &&
-      IsGatheredOnce(CountWrites(model, rows, schedule.num_vertices()));
-  for (size_t type = 0; pass == Pass::kBackward && type < rows.size(); ++type) {
-    externals[type].gathered_once = gathered_once;
-    externals[type].results.resize(model.programs[type].results.size());
+  if (pass == Pass::kBackward) {
+    return NeedOfBackward(model, schedule, rows, environment);
   }
-  PlanChunks(model, schedule, rows, environment, has_tape, &externals);
-  MemoryNeed need;
-  MakeRuns(model, rows, environment, std::move(externals), &need);
-  return need;
+  return PassRun(pass, model, schedule, rows, environment,
+                 MakeExternals(model, schedule))
+      .need();
 }
 
 }  // namespace cavs

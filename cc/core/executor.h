@@ -7,6 +7,7 @@
 
 #include "cc/core/memory_need.h"
 #include "cc/core/model.h"
+#include "cc/core/pass.h"
 #include "cc/core/passed_rows.h"
 #include "cc/core/program_run.h"
 #include "cc/core/schedule.h"
@@ -25,6 +26,11 @@ struct ForwardArguments {
   // Of all pushes.
   RowMap push_rows;
   std::vector<std::vector<TensorRef>> captures;  // Per type.
+  size_t result_bytes = 0;                       // Of the pushes, for messages.
+  // With a tape, if known: what RunBackward() will run on the same pool, and
+  // the bytes of the gradients that it returns.
+  const Model* derivative = nullptr;
+  size_t gradient_bytes = 0;
 };
 
 // Eager operators over all rows, then the critical ones task by task, then the
@@ -33,7 +39,7 @@ struct ForwardArguments {
 // their maps say; columns and numbers of blocks and captures are checked,
 // kInvalidArgument.
 // kResourceExhausted, before anything is computed, if there is not the memory
-// that PredictMemory() says.
+// that PredictMemory() says, for the backward pass too.
 Status RunForward(const Model& model, const ForwardArguments& arguments,
                   const Environment& environment, Tape* tape);
 
@@ -44,6 +50,7 @@ struct BackwardArguments {
       pull_grads;          // Zeroed by the caller where a type writes none.
   std::vector<int> pulls;  // The pull that each is the gradient of.
   std::vector<std::vector<TensorRef>> capture_grads;  // Per type; dense.
+  size_t result_bytes = 0;  // Of the gradients, for messages.
 };
 
 // Replays the tasks of `tape` in reverse with the derivatives of the programs
@@ -53,9 +60,8 @@ Status RunBackward(const Model& derivative, const Tape& tape,
                    const BackwardArguments& arguments,
                    const Environment& environment);
 
-enum class Pass { kForward, kBackward, kInference };
-
-// What that pass takes from the pool before it computes anything. `model` is
+// What that pass takes from the pool before it computes anything; results are
+// not predicted. `model` is
 // the derivative for kBackward; without a tape it has no results. The schedule
 // must be valid. Of the environment, backend and engine count.
 MemoryNeed PredictMemory(const Model& model, const ScheduleView& schedule,

@@ -46,17 +46,19 @@ DynamicTensor::Span ProgramRun::SpanOf(int id, bool kept) const {
   return ext_.largest_chunk < 0 ? Span::kStep : Span::kChunk;
 }
 
-int64_t ProgramRun::RowsToStore(int id, bool kept) const {
+int64_t ProgramRun::LargestChunk() const {
+  return ext_.largest_chunk < 0 ? rows_.size() : ext_.largest_chunk;
+}
+
+int64_t ProgramRun::RowsToStore(int id, bool kept, int64_t chunk) const {
   if (symbol(id).kind == SymbolKind::kReduced) return 1;
   switch (SpanOf(id, kept)) {
     case DynamicTensor::Span::kTask:
-      return rows_.largest_task();
+      return std::min(rows_.largest_task(), chunk);
     case DynamicTensor::Span::kPiece:
-      return std::min(ext_.largest_piece, ext_.largest_chunk < 0
-                                              ? rows_.size()
-                                              : ext_.largest_chunk);
+      return std::min(ext_.largest_piece, chunk);
     case DynamicTensor::Span::kChunk:
-      return ext_.largest_chunk;
+      return chunk;
     default:
       return rows_.size();
   }
@@ -95,10 +97,10 @@ bool ProgramRun::IsFormedInResult(int id) const {
   return std::any_of(program_.results.begin(), program_.results.end(), is_it);
 }
 
-size_t ProgramRun::BytesToStore(int id, bool kept) const {
+size_t ProgramRun::BytesToStore(int id, bool kept, int64_t chunk) const {
   if (IsFormedInResult(id)) return 0;
-  return Arena::Padded(
-      ByteCount(RowsToStore(id, kept), symbol(id).columns(), StoredType(id)));
+  return Arena::Padded(ByteCount(RowsToStore(id, kept, chunk),
+                                 symbol(id).columns(), StoredType(id)));
 }
 
 MemoryNeed ProgramRun::PlanStorage() {
@@ -112,10 +114,17 @@ MemoryNeed ProgramRun::PlanStorage() {
   }
   BindToState();
   BindJoined();
-  for (size_t id = 0; id < values_.size(); ++id) {
+  for (int id = 0; id < static_cast<int>(values_.size()); ++id) {
     if (!IsStored(id)) continue;
-    size_t& bytes = on_tape_[id] ? need_.tape : need_.temporaries;
-    bytes = SaturatingAdd(bytes, BytesToStore(id, on_tape_[id]));
+    const bool kept = on_tape_[id];
+    if (ext_.binds_chunks && symbol(id).kind == SymbolKind::kRows &&
+        SpanOf(id, kept) != DynamicTensor::Span::kStep) {
+      by_chunk_.push_back(id);
+      continue;
+    }
+    (kept ? kept_ids_ : scratch_ids_).push_back(id);
+    size_t& bytes = kept ? need_.tape : need_.temporaries;
+    bytes = SaturatingAdd(bytes, BytesToStore(id, kept, LargestChunk()));
   }
   need_.packed_weights = PlanPacking();
   return need_;
@@ -287,15 +296,13 @@ Status ProgramRun::RunEpilogue() {
   return Status();
 }
 
-std::vector<Value> ProgramRun::TakeResults(
-    std::vector<std::shared_ptr<void>>* memory) {
+std::vector<Value> ProgramRun::Results() const {
   std::vector<Value> results;
   results.reserve(program_.results.size());
   for (int id : program_.results) {
     results.push_back(values_[id]);
     results.back().zero_without_children = IsZeroWithoutChildren(id);
   }
-  memory->push_back(kept_);
   return results;
 }
 

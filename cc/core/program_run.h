@@ -78,6 +78,8 @@ struct Externals {
   int64_t largest_chunk = -1;  // Rows of the program; -1: all.
   // Eager and lazy stages run over at most so many rows at a time; -1: all.
   int64_t largest_piece = -1;
+  // Is what is stored for a chunk given chunk by chunk, see BindChunk()?
+  bool binds_chunks = false;
   std::vector<Block> inputs;   // Pulls; derivative: gradients of pushes.
   std::vector<Block> outputs;  // Pushes; derivative: gradients of pulls.
   // Of each of them, which of its rows the program's rows are; -1: none. Before
@@ -106,9 +108,14 @@ class ProgramRun {
   // What Bind() will take; the state is not part of it. Once, before anything
   // else.
   MemoryNeed PlanStorage();
-  // Takes storage, as planned; `state` is what Externals::state lies in. False
-  // if there is none.
-  bool Bind(void* state);
+  // Takes storage, as planned: what goes on the tape from `kept`, temporaries
+  // and packed weights from `scratch`. `state` is what Externals::state lies
+  // in.
+  void Bind(void* state, Arena* kept, Arena* scratch);
+  // With Externals::binds_chunks: how much a chunk needs beside that, and from
+  // where it takes it, before anything runs over it.
+  size_t BytesForChunk(const ChunkRows& chunk) const;
+  void BindChunk(const ChunkRows& chunk, Arena* arena);
 
   // Also checks that the weights which native kernels read are as traced.
   Status RunPrologue();
@@ -124,11 +131,8 @@ class ProgramRun {
   // Also writes Externals::results.
   Status RunEpilogue();
 
-  // Is anything stored in the memory of the state?
-  bool uses_state() const { return uses_state_; }
-
-  // The values of Program::results, and the memory that holds them.
-  std::vector<Value> TakeResults(std::vector<std::shared_ptr<void>>* memory);
+  // The values of Program::results.
+  std::vector<Value> Results() const;
 
  private:
   // The rows that a node is run for, and what they are counted from where rows
@@ -203,19 +207,21 @@ class ProgramRun {
   // Where a row-free value, or a piece of one, begins.
   char* Dense(int symbol) const;
   DynamicTensor::Span SpanOf(int symbol, bool kept) const;
-  int64_t RowsToStore(int symbol, bool kept) const;
+  int64_t LargestChunk() const;
+  // For a chunk of so many rows.
+  int64_t RowsToStore(int symbol, bool kept, int64_t chunk) const;
   // Does the run take memory for it? (Else it is given, a view, or has none.)
   bool IsStored(int symbol) const;
   // Must what the tape has a view of be copied?
   bool IsCopied(int symbol) const;
   DType StoredType(int symbol) const;
-  size_t BytesToStore(int symbol, bool kept) const;
+  size_t BytesToStore(int symbol, bool kept, int64_t chunk) const;
   bool IsFormedInResult(int symbol) const;
   void BindToState();
   void BindJoined();
   int64_t JoinedStep(const JoinedChildren& joined) const;
   void BindViewed();
-  bool BindStored(bool kept, size_t bytes, std::shared_ptr<void>* memory);
+  void Store(int symbol, bool kept, int64_t chunk, Arena* arena);
   void BindGiven();
   void BindViews();
   void CopySaved();
@@ -232,13 +238,13 @@ class ProgramRun {
   const Environment& env_;
   Externals ext_;
   std::vector<Value> values_;
-  bool uses_state_ = false;
   // How many rows the first children of rows that follow each other are apart,
   // by root; 0: their states are not joined.
   std::vector<int64_t> joined_step_;
   MemoryNeed need_;
   std::vector<bool> on_tape_;  // By root.
-  std::shared_ptr<void> kept_, scratch_;
+  // The roots that are stored, by where.
+  std::vector<int> kept_ids_, scratch_ids_, by_chunk_;
   // Of the phase of each stage that forms sums.
   std::vector<SumTile> sum_tiles_[kNumStages];
   // By (weights, transposed).

@@ -6,46 +6,51 @@
 
 namespace cavs {
 
-bool ProgramRun::Bind(void* state) {
+void ProgramRun::Bind(void* state, Arena* kept, Arena* scratch) {
   ext_.state.data = state;
   BindToState();
   BindJoined();
   BindViewed();
-  const size_t rest = SaturatingAdd(need_.temporaries, need_.packed_weights);
-  if (!BindStored(true, need_.tape, &kept_)) return false;
-  if (!BindStored(false, rest, &scratch_)) return false;
+  for (int id : kept_ids_) Store(id, /*kept=*/true, LargestChunk(), kept);
+  for (int id : scratch_ids_) {
+    Store(id, /*kept=*/false, LargestChunk(), scratch);
+  }
+  for (auto& [key, packed] : packed_) {
+    packed.data = scratch->Take(PackedBytes(packed, key.first[0]));
+  }
+  Arena nowhere(nullptr, 0);  // Until there is a chunk.
+  for (int id : by_chunk_) Store(id, /*kept=*/false, 0, &nowhere);
   BindGiven();
   BindViews();
   PlanSums();
-  return true;
 }
 
-// One buffer for all roots that are kept, or one for the others and the packed
-// weights.
-bool ProgramRun::BindStored(bool kept, size_t bytes,
-                            std::shared_ptr<void>* memory) {
-  *memory = env_.pool->Acquire(bytes);
-  if (*memory == nullptr) return false;
-  Arena arena(memory->get(), bytes);
-  for (size_t id = 0; id < values_.size(); ++id) {
-    const Symbol& s = symbol(id);
-    if (on_tape_[id] != kept || !IsStored(id)) continue;
-    void* data = arena.Take(BytesToStore(id, kept));
-    if (s.kind == SymbolKind::kRows) {
-      values_[id].rows =
-          DynamicTensor(s.dtype, data, RowsToStore(id, kept), s.columns(),
-                        s.columns(), SpanOf(id, kept));
-    } else {
-      values_[id].dense.dtype = s.dtype;
-      values_[id].dense.shape = s.shape;
-      values_[id].dense.data = data;
-    }
+// Gives a root its storage.
+void ProgramRun::Store(int id, bool kept, int64_t chunk, Arena* arena) {
+  const Symbol& s = symbol(id);
+  void* data = arena->Take(BytesToStore(id, kept, chunk));
+  if (s.kind == SymbolKind::kRows) {
+    values_[id].rows =
+        DynamicTensor(s.dtype, data, RowsToStore(id, kept, chunk), s.columns(),
+                      s.columns(), SpanOf(id, kept));
+  } else {
+    values_[id].dense.dtype = s.dtype;
+    values_[id].dense.shape = s.shape;
+    values_[id].dense.data = data;
   }
-  if (kept) return true;
-  for (auto& [key, packed] : packed_) {
-    packed.data = arena.Take(PackedBytes(packed, key.first[0]));
+}
+
+size_t ProgramRun::BytesForChunk(const ChunkRows& chunk) const {
+  size_t bytes = 0;
+  for (int id : by_chunk_) {
+    bytes = SaturatingAdd(bytes, BytesToStore(id, /*kept=*/false, chunk.count));
   }
-  return true;
+  return bytes;
+}
+
+void ProgramRun::BindChunk(const ChunkRows& chunk, Arena* arena) {
+  for (int id : by_chunk_) Store(id, /*kept=*/false, chunk.count, arena);
+  BindViews();
 }
 
 // What is scattered is formed in the state itself, and the gradient of what was
@@ -64,7 +69,6 @@ void ProgramRun::BindToState() {
     values_[id].rows =
         DynamicTensor(s.dtype, ext_.state.data, ext_.state.rows, s.columns(),
                       ext_.state.pitch, DynamicTensor::Span::kState);
-    uses_state_ = true;
   }
 }
 
@@ -112,7 +116,6 @@ void ProgramRun::BindJoined() {
     values_[id].rows = DynamicTensor(
         s.dtype, ext_.state.data, rows_.size(), s.columns(),
         joined_step_[id] * ext_.state.pitch, DynamicTensor::Span::kChildren);
-    uses_state_ = true;
   }
 }
 
@@ -128,7 +131,6 @@ void ProgramRun::BindViewed() {
                                from.pitch, DynamicTensor::Span::kState);
     value.index = gathers ? rows_.child_row(node.index).data()
                           : ext_.input_rows[node.index];
-    uses_state_ = uses_state_ || gathers;
   }
 }
 

@@ -25,7 +25,7 @@ struct Tape {
   PassedRows push_rows;               // Of all pushes.
   std::vector<std::vector<Value>> saved;
   // The storage behind `saved`.
-  std::vector<std::shared_ptr<void>> memory;
+  std::shared_ptr<void> memory;
 };
 
 }  // namespace cavs

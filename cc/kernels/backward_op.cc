@@ -26,7 +26,7 @@ using ::tensorflow::TensorShape;
 class BackwardOp : public OpKernel {
  public:
   explicit BackwardOp(OpKernelConstruction* context) : OpKernel(context) {
-    OP_REQUIRES_OK(context, MakeKept(context, &kept_));
+    OP_REQUIRES_OK(context, MakeStreams(context, &streams_));
     OP_REQUIRES_OK(context,
                    context->GetAttr("capture_counts", &capture_counts_));
     OP_REQUIRES_OK(context, context->GetAttr("pulls", &pulls_));
@@ -55,7 +55,7 @@ class BackwardOp : public OpKernel {
     OP_REQUIRES_OK(context, AllocatePullGrads(context, tape, &arguments));
     OP_REQUIRES_OK(context, AllocateCaptureGrads(context, &arguments));
 
-    const Step step(context, kept_, handle->team);
+    const Step step(context, streams_.get(), handle->team, handle->pool);
     OP_REQUIRES_OK(context, ToAbsl(RunBackward(compiled_.model, tape, arguments,
                                                step.environment())));
   }
@@ -123,6 +123,7 @@ class BackwardOp : public OpKernel {
       Tensor* grad = nullptr;
       TF_RETURN_IF_ERROR(context->allocate_output(i, shape, &grad));
       ZeroUnwritten(tape, i, grad);
+      arguments->result_bytes += grad->TotalBytes();
       arguments->pull_grads.push_back(ToBlock(*grad));
     }
     return absl::OkStatus();
@@ -159,6 +160,7 @@ class BackwardOp : public OpKernel {
         Tensor* grad = nullptr;
         TF_RETURN_IF_ERROR(
             context->allocate_output(pull_shapes_.size() + next, shape, &grad));
+        arguments->result_bytes += grad->TotalBytes();
         const auto found = std::find(captures.begin(), captures.end(), i);
         if (found == captures.end()) {
           Zero(grad);
@@ -175,7 +177,7 @@ class BackwardOp : public OpKernel {
     std::fill_n(static_cast<char*>(tensor->data()), tensor->TotalBytes(), 0);
   }
 
-  Kept kept_;
+  std::unique_ptr<engine::Engine> streams_;
   std::vector<int> capture_counts_;
   std::vector<int> pulls_;  // Those that are differentiated by.
   std::vector<PartialTensorShape> pull_shapes_, capture_shapes_;

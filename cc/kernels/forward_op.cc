@@ -29,7 +29,7 @@ using ::tensorflow::TensorShape;
 class ForwardOp : public OpKernel {
  public:
   explicit ForwardOp(OpKernelConstruction* context) : OpKernel(context) {
-    OP_REQUIRES_OK(context, MakeKept(context, &kept_));
+    OP_REQUIRES_OK(context, MakeStreams(context, &streams_));
     OP_REQUIRES_OK(context, context->GetAttr("keep_tape", &keep_tape_));
     OP_REQUIRES_OK(context,
                    context->GetAttr("capture_counts", &capture_counts_));
@@ -42,6 +42,8 @@ class ForwardOp : public OpKernel {
             "capture_counts: got ", capture_counts_.size(),
             " values but expected one per vertex function, ", types, ".")));
     OP_REQUIRES_OK(context, ReadPulledBy(context, types));
+    if (keep_tape_) has_derivative_ = CompileDerivative(context);
+    OP_REQUIRES_OK(context, ReadCaptureGradients(context));
   }
 
   void Compute(OpKernelContext* context) override {
@@ -54,7 +56,7 @@ class ForwardOp : public OpKernel {
     OP_REQUIRES_OK(context, AllocatePushes(context, &arguments));
 
     const std::shared_ptr<Team> team = MakeTeam(context);
-    const Step step(context, kept_, team);
+    const Step step(context, streams_.get(), team, pool_);
     std::shared_ptr<Tape> tape;
     if (keep_tape_) {
       tape = std::make_shared<Tape>();
@@ -62,6 +64,7 @@ class ForwardOp : public OpKernel {
       OpInputList pulls;
       OP_REQUIRES_OK(context, context->input_list("pulls", &pulls));
       for (const Tensor& pull : pulls) Keep(pull, tape.get());
+      if (has_derivative_) ExpectBackward(pulls, &arguments);
     }
     OP_REQUIRES_OK(context, ToAbsl(RunForward(compiled_.model, arguments,
                                               step.environment(), tape.get())));
@@ -69,7 +72,7 @@ class ForwardOp : public OpKernel {
     OP_REQUIRES_OK(context,
                    context->allocate_output("tape", TensorShape({}), &output));
     output->scalar<tensorflow::Variant>()() =
-        TapeVariant{std::move(tape), keep_tape_ ? team : nullptr};
+        keep_tape_ ? TapeVariant{std::move(tape), team, pool_} : TapeVariant();
   }
 
  private:
@@ -89,6 +92,41 @@ class ForwardOp : public OpKernel {
                               flat.begin() + (i + 1) * types);
     }
     return absl::OkStatus();
+  }
+
+  // One that is missing or cannot be compiled is the backward op's to refuse.
+  bool CompileDerivative(OpKernelConstruction* context) {
+    return Compile(context, "gradient", /*keep_results=*/true, &derivative_)
+               .ok() &&
+           derivative_.model.programs.size() == compiled_.model.programs.size();
+  }
+
+  absl::Status ReadCaptureGradients(OpKernelConstruction* context) {
+    std::vector<PartialTensorShape> shapes;
+    std::vector<tensorflow::DataType> types;
+    std::vector<bool> differentiable;
+    TF_RETURN_IF_ERROR(context->GetAttr("capture_shapes", &shapes));
+    TF_RETURN_IF_ERROR(context->GetAttr("capture_grad_types", &types));
+    TF_RETURN_IF_ERROR(context->GetAttr("differentiable", &differentiable));
+    for (size_t i = 0; i < differentiable.size(); ++i) {
+      if (!differentiable[i] || i >= shapes.size() || i >= types.size())
+        continue;
+      const int64_t elements = shapes[i].num_elements();  // -1: not known.
+      capture_gradient_bytes_ +=
+          std::max<int64_t>(0, elements) * tensorflow::DataTypeSize(types[i]);
+    }
+    return absl::OkStatus();
+  }
+
+  void ExpectBackward(const OpInputList& pulls,
+                      ForwardArguments* arguments) const {
+    arguments->derivative = &derivative_.model;
+    arguments->gradient_bytes = capture_gradient_bytes_;
+    for (const Tensor& pull : pulls) {
+      if (tensorflow::DataTypeIsFloating(pull.dtype())) {
+        arguments->gradient_bytes += pull.TotalBytes();
+      }
+    }
   }
 
   static void Keep(const Tensor& tensor, Tape* tape) {
@@ -199,16 +237,20 @@ class ForwardOp : public OpKernel {
         std::fill_n(static_cast<char*>(push->data()), push->TotalBytes(), 0);
       }
       arguments->pushes.push_back(ToBlock(*push));
+      arguments->result_bytes += push->TotalBytes();
     }
     return absl::OkStatus();
   }
 
-  Kept kept_;
+  const std::shared_ptr<StoragePool> pool_ = std::make_shared<StoragePool>();
+  std::unique_ptr<engine::Engine> streams_;
   bool keep_tape_ = false;
   std::vector<int> capture_counts_;
   std::vector<PartialTensorShape> push_shapes_;
   std::vector<std::vector<bool>> pulled_by_;
-  CompiledModel compiled_;
+  CompiledModel compiled_, derivative_;
+  bool has_derivative_ = false;
+  size_t capture_gradient_bytes_ = 0;
 };
 
 REGISTER_KERNEL_BUILDER(Name("CavsForward").Device(tensorflow::DEVICE_CPU),

@@ -109,8 +109,8 @@ class RowOp : public OpKernel {
                 absl::UnimplementedError(
                     StrCat(kName, ": got ", DataTypeString(input.dtype()),
                            " but expected a numeric or boolean type.")));
-    const Kept kept;
-    const Step step(context, kept, MakeTeam(context));
+    const Step step(context, /*streams=*/nullptr, MakeTeam(context),
+                    /*pool=*/nullptr);
     Move(*step.environment().backend, dtype, ToBlock(input), rows,
          ToBlock(*output));
   }

@@ -9,14 +9,15 @@
 
 namespace cavs {
 
-absl::Status MakeKept(tensorflow::OpKernelConstruction* context, Kept* kept) {
-  int streams;
-  TF_RETURN_IF_ERROR(context->GetAttr("streams", &streams));
-  if (streams == 2) {
-    kept->streams = std::make_unique<engine::Engine>(engine::Streams(2));
-  } else if (streams != 1) {
+absl::Status MakeStreams(tensorflow::OpKernelConstruction* context,
+                         std::unique_ptr<engine::Engine>* streams) {
+  int count;
+  TF_RETURN_IF_ERROR(context->GetAttr("streams", &count));
+  if (count == 2) {
+    *streams = std::make_unique<engine::Engine>(engine::Streams(2));
+  } else if (count != 1) {
     return absl::InvalidArgumentError(
-        StrCat("streams: got ", streams, " but expected 1 or 2."));
+        StrCat("streams: got ", count, " but expected 1 or 2."));
   }
   return absl::OkStatus();
 }
@@ -29,14 +30,17 @@ std::shared_ptr<Team> MakeTeam(tensorflow::OpKernelContext* context) {
                                 });
 }
 
-Step::Step(tensorflow::OpKernelContext* context, const Kept& kept,
-           std::shared_ptr<Team> team)
-    : team_(std::move(team)), backend_(team_.get()), serial_(&alone_) {
+Step::Step(tensorflow::OpKernelContext* context, engine::Engine* streams,
+           std::shared_ptr<Team> team, std::shared_ptr<StoragePool> pool)
+    : team_(std::move(team)),
+      pool_(std::move(pool)),
+      backend_(team_.get()),
+      serial_(&alone_) {
   environment_.backend = &backend_;
   environment_.workers = team_.get();
   environment_.serial = &serial_;
-  environment_.engine = kept.streams.get();
-  environment_.pool = kept.pool.get();
+  environment_.engine = streams;
+  environment_.pool = pool_.get();
   environment_.host = context;
   environment_.available_memory = AvailableMemory;
   environment_.cache_bytes = CacheBytes();

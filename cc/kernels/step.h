@@ -16,30 +16,26 @@
 
 namespace cavs {
 
-// What an op keeps between calls.
-struct Kept {
-  std::shared_ptr<StoragePool> pool = std::make_shared<StoragePool>();
-  // Its threads are parked while no call runs. Null: one stream.
-  std::unique_ptr<engine::Engine> streams;
-};
-
-// Reads attribute `streams`.
-absl::Status MakeKept(tensorflow::OpKernelConstruction* context, Kept* kept);
+// What an op keeps between calls by attribute `streams`: an engine whose
+// threads are parked while no call runs; null for one stream.
+absl::Status MakeStreams(tensorflow::OpKernelConstruction* context,
+                         std::unique_ptr<engine::Engine>* streams);
 
 // TensorFlow's intra-op threads.
 std::shared_ptr<Team> MakeTeam(tensorflow::OpKernelContext* context);
 
-// For the length of one call, a team that may go on with another.
+// For the length of one call. Team and pool may go on with another.
 class Step {
  public:
-  Step(tensorflow::OpKernelContext* context, const Kept& kept,
-       std::shared_ptr<Team> team);
+  Step(tensorflow::OpKernelContext* context, engine::Engine* streams,
+       std::shared_ptr<Team> team, std::shared_ptr<StoragePool> pool);
   Step(const Step&) = delete;
 
   const Environment& environment() const { return environment_; }
 
  private:
   const std::shared_ptr<Team> team_;
+  const std::shared_ptr<StoragePool> pool_;
   SerialWorkers alone_;
   const CpuBackend backend_, serial_;
   ProfilerTracer tracer_;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "cc/backend/team.h"
+#include "cc/core/storage_pool.h"
 #include "cc/core/tape.h"
 #include "tensorflow/core/framework/variant.h"
 #include "tensorflow/core/framework/variant_tensor_data.h"
@@ -18,6 +19,8 @@ struct TapeVariant {
   // Who computed it: a thread that waits for the backward pass is there sooner
   // than one that sleeps.
   std::shared_ptr<Team> team;
+  // Where it lies; what the forward pass is done with, the backward pass uses.
+  std::shared_ptr<StoragePool> pool;
 
   static constexpr const char kTypeName[] = "cavs::TapeVariant";
   std::string TypeName() const { return kTypeName; }

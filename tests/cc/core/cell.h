@@ -232,6 +232,7 @@ class CellExecutor {
           Own(Numbers(columns * arguments.push_rows.count), &owned)
               ->rows(columns));
     }
+    arguments.derivative = &backward_;
     CAVS_RETURN_IF_ERROR(RunForward(forward_, arguments, environment, tape));
     if (tape != nullptr) {
       tape->alive.insert(tape->alive.end(), pulls.begin(), pulls.end());

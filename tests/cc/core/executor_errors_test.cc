@@ -41,19 +41,21 @@ std::string MessageOf(const Cell& cell) {
 }
 
 TEST(ExecutorTest, AStateThatDoesNotFitIsAnError) {
-  EXPECT_EQ(MessageOf(WideCell(int64_t{1} << 58, int64_t{1} << 58)),
-            "minibatch: got one that needs 11529215046068469760 bytes "
-            "(6917529027641081856 state, 0 tape, 4611686018427387904 "
-            "temporaries, 0 packed weights) but expected one that fits into "
-            "the memory that is available. Use a smaller minibatch, or a "
-            "smaller micro_batch, which needs fewer temporaries.");
+  EXPECT_EQ(
+      MessageOf(WideCell(int64_t{1} << 58, int64_t{1} << 58)),
+      "minibatch: got one that needs 11529215046068469760 bytes "
+      "(6917529027641081856 state, 0 tape, 4611686018427387904 "
+      "temporaries, 0 packed weights, 0 results) but expected one that "
+      "fits into the memory that is available. Use a smaller minibatch, or a "
+      "smaller micro_batch, which needs fewer temporaries.");
 }
 
 TEST(ExecutorTest, DynamicTensorsThatDoNotFitAreAnError) {
   EXPECT_EQ(MessageOf(WideCell(int64_t{1} << 58, 1)),
             "minibatch: got one that needs 4611686018427387984 bytes (80 "
-            "state, 0 tape, 4611686018427387904 temporaries, 0 packed weights) "
-            "but expected one that fits into the memory that is available. Use "
+            "state, 0 tape, 4611686018427387904 temporaries, 0 packed weights, "
+            "0 results) but expected one that fits into the memory that is "
+            "available. Use "
             "a smaller minibatch, or a smaller micro_batch, which needs fewer "
             "temporaries.");
 }

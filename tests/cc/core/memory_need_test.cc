@@ -57,9 +57,9 @@ size_t TaskBytes(const Cell& cell, const Schedule& schedule) {
   return row * largest;
 }
 
-void ExpectTook(const CellExecutor& executor, const MemoryNeed& need) {
-  EXPECT_GE(executor.pool().peak_bytes(), need.total());
-  EXPECT_LE(executor.pool().peak_bytes(), kSlack * need.total() + 1024);
+void ExpectTook(const CellExecutor& executor, size_t bytes) {
+  EXPECT_GE(executor.pool().peak_bytes(), bytes);
+  EXPECT_LE(executor.pool().peak_bytes(), kSlack * bytes + 1024);
 }
 
 TEST_F(MemoryNeedTest, APredictionIsWhatTheTrainingStepTakes) {
@@ -68,21 +68,23 @@ TEST_F(MemoryNeedTest, APredictionIsWhatTheTrainingStepTakes) {
     for (const Graph& graph : Minibatches()) {
       for (int32_t micro_batch : {4, kWholeMinibatch}) {
         const Experiment experiment(cell, graph, 1);
-        // Each pass has a pool of its own, as each op has.
-        const CellExecutor forward(cell), backward(cell);
+        const CellExecutor executor(cell);
         const Schedule schedule =
             MakeSchedule(graph, cell, {Policy::kDepth, micro_batch});
+        const MemoryNeed forward =
+            executor.Predict(schedule, Pass::kForward, environment_);
+        const MemoryNeed backward =
+            executor.Predict(schedule, Pass::kBackward, environment_);
         Tape tape;
         Results results;
         ASSERT_TRUE(
-            forward.Forward(experiment, schedule, environment_, &tape, &results)
+            executor
+                .Forward(experiment, schedule, environment_, &tape, &results)
                 .ok());
+        ExpectTook(executor, forward.total());
         ASSERT_TRUE(
-            backward.Backward(experiment, tape, environment_, &results).ok());
-        ExpectTook(forward,
-                   forward.Predict(schedule, Pass::kForward, environment_));
-        ExpectTook(backward,
-                   backward.Predict(schedule, Pass::kBackward, environment_));
+            executor.Backward(experiment, tape, environment_, &results).ok());
+        ExpectTook(executor, TrainingPeak(forward, backward));
       }
     }
   }
@@ -111,9 +113,32 @@ TEST_F(MemoryNeedTest, InferenceTakesTheStateAndTheTemporariesOfTwoTasks) {
         EXPECT_EQ(need.tape, 0u);
         // Every dynamic tensor begins at a multiple of 64 bytes.
         EXPECT_LE(need.temporaries, 2 * TaskBytes(cell, schedule) + 64 * 64);
-        ExpectTook(executor, need);
+        ExpectTook(executor, need.total());
       }
     }
+  }
+}
+
+TEST_F(MemoryNeedTest, ManyTypesTakeNoMoreThanOneForInference) {
+  Cell cell = TreeLstmCell(DType::kFloat32, 8, 32);
+  cell.forward[0].results.clear();
+  constexpr int kTypes = 5;
+  cell.forward.resize(kTypes, cell.forward[0]);
+  cell.backward.resize(kTypes, cell.backward[0]);
+  cell.captures.resize(kTypes, cell.captures[0]);
+  const CellExecutor executor(cell);
+  std::mt19937 random(1);
+  for (const Graph& graph : Minibatches()) {
+    const Graph typed = WithRandomTypes(graph, kTypes, &random);
+    const Experiment experiment(cell, typed, 1);
+    const Schedule schedule = MakeSchedule(typed, cell);
+    const MemoryNeed need =
+        executor.Predict(schedule, Pass::kInference, environment_);
+    EXPECT_LE(need.temporaries, 2 * TaskBytes(cell, schedule) + 64 * 64);
+    Results results;
+    ASSERT_TRUE(
+        executor.Forward(experiment, schedule, environment_, nullptr, &results)
+            .ok());
   }
 }
 
@@ -141,19 +166,18 @@ TEST_F(MemoryNeedTest, MicroBatchesTakeFewerTemporaries) {
   EXPECT_LT(need(4).temporaries, need(kWholeMinibatch).temporaries / 3);
 }
 
-TEST_F(MemoryNeedTest, AStepThatDoesNotFitFailsWithThatNumber) {
+TEST_F(MemoryNeedTest, APassThatDoesNotFitFailsWithThatNumber) {
   const Cell cell = TreeLstmCell(DType::kFloat32, 8, 32);
   const Experiment experiment(cell, Chain(100), 1);
   const CellExecutor executor(cell);
   const Schedule schedule = MakeSchedule(experiment.graph(), cell);
   const size_t total =
-      executor.Predict(schedule, Pass::kForward, environment_).total();
+      executor.Predict(schedule, Pass::kInference, environment_).total();
   size_t available = total - 1;
   environment_.available_memory = [&available] { return available; };
-  Tape tape;
   Results results;
   const auto run = [&] {
-    return executor.Forward(experiment, schedule, environment_, &tape,
+    return executor.Forward(experiment, schedule, environment_, nullptr,
                             &results);
   };
   const Status status = run();
@@ -166,8 +190,39 @@ TEST_F(MemoryNeedTest, AStepThatDoesNotFitFailsWithThatNumber) {
   EXPECT_TRUE(run().ok());
   // Now the pool has it.
   available = 0;
-  tape = Tape();
   EXPECT_TRUE(run().ok());
+}
+
+TEST_F(MemoryNeedTest, AStepWhoseBackwardPassDoesNotFitFailsBeforeTheForward) {
+  const Cell cell = TreeLstmCell(DType::kFloat32, 8, 32);
+  const Experiment experiment(cell, Chain(100), 1);
+  const CellExecutor executor(cell);
+  const Schedule schedule = MakeSchedule(experiment.graph(), cell);
+  const MemoryNeed forward =
+      executor.Predict(schedule, Pass::kForward, environment_);
+  const size_t peak = TrainingPeak(
+      forward, executor.Predict(schedule, Pass::kBackward, environment_));
+  ASSERT_GT(peak, forward.total());
+  size_t available = peak - 1;
+  environment_.available_memory = [&available] { return available; };
+  Tape tape;
+  Results results;
+  const auto run = [&] {
+    return executor.Forward(experiment, schedule, environment_, &tape,
+                            &results);
+  };
+  const Status status = run();
+  EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
+  EXPECT_NE(status.message().find(
+                StrCat("whose training step needs ", peak, " bytes")),
+            std::string::npos)
+      << status.message();
+  EXPECT_TRUE(results.empty());
+  EXPECT_EQ(executor.pool().peak_bytes(), 0u);
+  available = peak;
+  EXPECT_TRUE(run().ok());
+  available -= forward.total();
+  EXPECT_TRUE(executor.Backward(experiment, tape, environment_, &results).ok());
 }
 
 TEST(AvailableMemoryTest, IsSomeButNotAll) {

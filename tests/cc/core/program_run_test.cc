@@ -67,8 +67,12 @@ class ProgramRunTest : public testing::Test {
     externals_.input_rows = {rows.vertex().data()};
     externals_.output_rows = {rows.vertex().data()};
     ProgramRun run(f->program, rows, environment_, externals_);
-    run.PlanStorage();
-    EXPECT_TRUE(run.Bind(externals_.state.data));
+    const MemoryNeed need = run.PlanStorage();
+    const size_t scratch_bytes = need.temporaries + need.packed_weights;
+    memory_ = {pool_->Acquire(need.tape), pool_->Acquire(scratch_bytes)};
+    Arena kept(memory_[0].get(), need.tape);
+    Arena scratch(memory_[1].get(), scratch_bytes);
+    run.Bind(externals_.state.data, &kept, &scratch);
     CAVS_RETURN_IF_ERROR(run.RunPrologue());
     ChunkRows all;
     all.count = rows.size();
@@ -80,7 +84,7 @@ class ProgramRunTest : public testing::Test {
     }
     CAVS_RETURN_IF_ERROR(run.RunLazy(all));
     CAVS_RETURN_IF_ERROR(run.RunEpilogue());
-    results_ = run.TakeResults(&memory_);
+    results_ = run.Results();
     return Status();
   }
 
@@ -327,7 +331,6 @@ TEST_F(ProgramRunTest, ResultsOutliveTheRun) {
   f.program.results = {y, x, f.Foreign(CopyOp(), {x}, f.Opaque())};
   ASSERT_TRUE(Run(&f).ok());
   ASSERT_EQ(results_.size(), 3u);
-  ASSERT_EQ(memory_.size(), 1u);
   const Block rows = results_[0].rows.View(0, 3);
   EXPECT_EQ(static_cast<double*>(rows.data)[0], -30);
   EXPECT_EQ(static_cast<double*>(rows.data)[rows.pitch], -10);
