@@ -18,16 +18,22 @@ def parser(description: str) -> argparse.ArgumentParser:
 
 def measuring_parser(description: str) -> argparse.ArgumentParser:
     """A parser with the flags that say with what and how long to measure."""
+    made = data_parser(description)
+    made.add_argument("--repeats", type=positive, default=5, help="turns of every system")
+    made.add_argument("--seconds", type=positive_seconds, default=1.0, help="of a turn, at least")
+    made.add_argument("--optimizer", choices=["sgd"], default="sgd", help="the only one")
+    return made
+
+
+def data_parser(description: str) -> argparse.ArgumentParser:
+    """A parser with the flags that say with what to measure."""
     made = argparse.ArgumentParser(
         description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter
     )
     made.add_argument("--threads", type=threads, default=_cpus(), help="of every system")
     made.add_argument("--sst", type=treebank, help="folder of the Stanford Sentiment Treebank")
     made.add_argument("--seed", type=natural, default=0, help="of weights and generated data")
-    made.add_argument("--repeats", type=positive, default=5, help="turns of every system")
-    made.add_argument("--seconds", type=positive_seconds, default=1.0, help="of a turn, at least")
     made.add_argument("--minibatches", type=positive, help="how many different ones")
-    made.add_argument("--optimizer", choices=["sgd"], default="sgd", help="the only one")
     return made
 
 

@@ -31,10 +31,13 @@ class Figure(_base.Figure):
     title = "Figure 10: training with each optimisation, against none of them"
 
     def plan(self, request):
-        grid, contenders = request.grid, ablation.contenders(ablation.option_fields())
+        grid, fields = request.grid, ablation.option_fields()
         units = sorted({grid.at_units, max(grid.units)} if grid is _base.FULL else {grid.at_units})
         return [
-            (_program.cell(request, workload, units=h, batch=grid.at_batch), contenders)
+            (
+                _program.cell(request, workload, units=h, batch=grid.at_batch),
+                ablation.contenders(fields, workload),
+            )
             for workload in WORKLOADS
             for h in units
         ]

@@ -1,0 +1,126 @@
+"""Where the milliseconds of a training step go: CPU time of all threads, phase by phase.
+
+    python -m benchmarks.phases --workload=tree_lstm --units=256 --batch=64 --sst=<folder>
+
+By TensorFlow's profiler, whose events take time too: small operators look larger than they are.
+"""
+
+import argparse
+import collections
+import re
+import sys
+import time
+
+from benchmarks import flags, harness, tables, workloads
+
+# The first whose pattern is at the beginning of "<kind> <name>" of an operator.
+PHASES = {
+    "products, forward and of gradients": "cavs MatMul",
+    "weight gradients": "cavs weight gradient",
+    "elementwise groups": "cavs group of",
+    "gather, scatter, pull, push": "cavs (gather|scatter|pull|push)",
+    "packing weights": "cavs pack weights",
+    "other operators in our ops": r"cavs (?!(prologue|eager|lazy|epilogue|task \d+): )",
+    "sharing out tasks, waiting": "cavs ",
+    "setting up our ops": "tensorflow Cavs(Forward|Backward)",
+    "embedding": "tensorflow Resource(Gather|Scatter)",
+    "schedules and minibatches": (
+        "tensorflow (CavsSchedule|Ragged|Iterator|Gather|BooleanMask|Where)"
+    ),
+    "loss and optimizer": "tensorflow (?!_?(Arg|Retval|Const|NoOp|Partitioned|Stateful))",
+}
+WARM = 10
+
+
+def main(argv=None) -> int:
+    """The program; returns its exit status."""
+    arguments = _parser().parse_args(argv)
+    settings = flags.settings(
+        arguments, units=arguments.units, batch=arguments.batch, leaves=arguments.leaves
+    )
+    try:
+        harness.refuse_debug_build()
+        workload = workloads.make(arguments.workload, settings)
+        milliseconds, timed = measure(workload, arguments.threads, arguments.steps)
+    except (RuntimeError, ValueError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    title = f"{arguments.workload} h={arguments.units} batch {arguments.batch}"
+    print(f"{title}: {milliseconds:.2f} ms a step (median, without the profiler)\n")
+    rows = table(timed, arguments.steps, workload)
+    tables.print_table("phase", rows, ["ms", "share", "events", "rate"])
+    return 0
+
+
+def measure(workload, threads: int, steps: int) -> tuple[float, list]:
+    """(ms of a step, what the profiler saw of as many steps)."""
+    from benchmarks.peers import _tensorflow_profile, cavs
+
+    peer = cavs.Peer(workload, threads)
+    numbers = iter(range(WARM + 2 * steps))
+    for _ in range(WARM):
+        peer.train(next(numbers))
+    times = []
+    for _ in range(steps):
+        start = time.perf_counter()
+        peer.train(next(numbers))
+        times.append(time.perf_counter() - start)
+    timed = _tensorflow_profile.timed_operators(lambda: [peer.train(i) for i in numbers])
+    return 1e3 * sorted(times)[steps // 2], timed
+
+
+def table(timed: list, steps: int, workload) -> dict[str, dict[str, str]]:
+    """Rows for `tables.print_table`.
+
+    Args:
+      timed: (kind, name, seconds) of operators, without what they called, in so many steps.
+      steps: Their number.
+      workload: What they were steps of, on minibatches that follow each other.
+    """
+    seconds, events = collections.Counter(), collections.Counter()
+    for kind, name, own in timed:
+        found = next((p for p, at in PHASES.items() if re.match(at, f"{kind} {name}")), None)
+        if found is not None:
+            seconds[found] += own
+            events[found] += 1
+    total = sum(seconds.values())
+    rates = _rates(seconds, steps, workload)
+    rows = {
+        phase: {
+            "ms": f"{1e3 * seconds[phase] / steps:.3f}",
+            "share": f"{seconds[phase] / total:.0%}",
+            "events": f"{events[phase] / steps:.0f}",
+            "rate": rates.get(phase, ""),
+        }
+        for phase in PHASES
+        if events[phase]
+    }
+    return rows | {"in all": {"ms": f"{1e3 * total / steps:.3f}"}}
+
+
+def _rates(seconds, steps, workload):
+    batches = workload.minibatches
+    run = [batches[(WARM + steps + i) % len(batches)] for i in range(steps)]
+    flops = sum(workload.flops(batch, "training") for batch in run) / 3
+    elements = workload.units * sum(batch.num_vertices for batch in run)
+    rates = {}
+    for phase, passes in (("products, forward and of gradients", 2), ("weight gradients", 1)):
+        if seconds[phase]:
+            rates[phase] = f"{passes * flops / seconds[phase] / 1e9:.0f} GFLOP/s a thread"
+    groups = seconds["elementwise groups"]
+    rates["elementwise groups"] = f"{1e9 * groups / elements:.1f} ns a hidden unit and vertex"
+    return rates
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = flags.data_parser(__doc__.partition("\n")[0])
+    parser.add_argument("--workload", choices=workloads.names(), default="tree_lstm")
+    parser.add_argument("--units", type=flags.positive, default=256, help="h")
+    parser.add_argument("--batch", type=flags.positive, default=64, help="graphs in a minibatch")
+    parser.add_argument("--leaves", type=flags.several, default=256, help="of tree_fc")
+    parser.add_argument("--steps", type=flags.positive, default=20, help="to profile")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())
