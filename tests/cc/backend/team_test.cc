@@ -1,9 +1,13 @@
 #include "cc/backend/team.h"
 
 #include <gtest/gtest.h>
+#include <time.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <thread>
@@ -132,6 +136,82 @@ TEST(TeamTest, HelpersGoBackWhenThereIsNothingToDo) {
   EXPECT_EQ(before, 1u);
   EXPECT_EQ(threads.size(), 1u) << "was called again";
   threads[0].join();
+}
+
+// How long the calling thread had a processor. Not how long anything took:
+// this machine may have others to run.
+int64_t ThreadNanos() {
+  timespec now;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return now.tv_sec * int64_t{1000000000} + now.tv_nsec;
+}
+
+// How long a helper spins, from its coming to its leaving. It comes, and has a
+// part of a run, before `then` is called.
+template <typename Then>
+int64_t NanosOfAHelper(Then then) {
+  int64_t nanos = 0;
+  std::atomic<bool> came{false};
+  std::thread thread;
+  auto team = std::make_unique<Team>(2, [&](std::function<void()> help) {
+    thread = std::thread([&nanos, &came, help] {
+      came = true;
+      const int64_t start = ThreadNanos();
+      help();
+      nanos = ThreadNanos() - start;
+    });
+  });
+  team->Prepare();
+  while (!came) std::this_thread::yield();
+  std::atomic<int> ran{0};
+  team->Run(2, [&](int) { ++ran; });
+  EXPECT_EQ(ran, 2);
+  then(&team);
+  thread.join();
+  return nanos;
+}
+
+TEST(TeamTest, HelpersThatStillWaitLeaveAtOnceWhenTheTeamEnds) {
+  const int64_t idle = NanosOfAHelper([](auto*) {});
+  // Where this thread loses its processor before it gets there, the helper
+  // waits meanwhile: the best of some rounds counts.
+  int64_t ended = idle;
+  for (int round = 0; round < 50 && ended >= idle / 8; ++round) {
+    ended = std::min(ended, NanosOfAHelper([](auto* team) { team->reset(); }));
+  }
+  EXPECT_LT(ended, idle / 8) << "one that goes by itself, for want of work";
+}
+
+TEST(TeamTest, AHelperThatComesTooLateLeavesAtOnce) {
+  const auto nanos = [](const std::function<void()>& help) {
+    const int64_t start = ThreadNanos();
+    help();
+    return ThreadNanos() - start;
+  };
+  std::function<void()> help;
+  int64_t idle;
+  {
+    Team team(2, [&](std::function<void()> fn) { help = std::move(fn); });
+    team.Prepare();
+    idle = nanos(help);
+    team.Prepare();
+  }
+  EXPECT_LT(nanos(help), idle / 8) << "one that goes by itself";
+}
+
+TEST(TeamTest, TeamsMayEndWhileTheirHelpersComeAndWait) {
+  Threads threads;
+  int64_t sum = 0;
+  for (int round = 0; round < 100; ++round) {
+    std::vector<int64_t> squares(round % 5);
+    Team team(2 + round % 3, threads.schedule());
+    if (round % 2 == 0) team.Prepare();
+    for (int run = 0; run < round % 3; ++run) {
+      team.Run(round % 5, [&](int i) { squares[i] = int64_t{i} * i; });
+    }
+    for (int64_t square : squares) sum += square;
+  }
+  EXPECT_GT(sum, 0);
 }
 
 }  // namespace
