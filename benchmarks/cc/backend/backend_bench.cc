@@ -1,12 +1,13 @@
 // Speeds of the CPU backend's kernels: products of one weight ([512, 2048]
-// unless the name says otherwise), gradients of weights, and elementwise
-// operators.
+// unless the name says otherwise), gradients of weights, elementwise operators,
+// and moving rows.
 //
 //   backend_bench --benchmark_filter=Packed
 //
 // Counters: FLOP/s of the products, and elements per second of the others.
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
@@ -238,6 +239,47 @@ void GatherRows(benchmark::State& state, int64_t cols) {
   state.SetItemsProcessed(state.iterations() * 128 * cols);
 }
 
+// Is each row of `out` the sum of the rows of `src` that go there, in order?
+bool AreAddedUp(const Block& src, const std::vector<int32_t>& rows,
+                const Block& out) {
+  std::vector<float> want(out.rows * out.cols);
+  for (int64_t i = 0; i < src.rows; ++i) {
+    for (int64_t j = 0; j < src.cols && rows[i] >= 0; ++j) {
+      want[rows[i] * out.cols + j] +=
+          static_cast<const float*>(src.data)[i * src.pitch + j];
+    }
+  }
+  return std::equal(want.begin(), want.end(),
+                    static_cast<const float*>(out.data));
+}
+
+// The gradients of 120 gathered rows, added to those of 50 children of 64: each
+// was gathered once to 20 times. Other 8 rows have no child.
+void ScatterAddRows(benchmark::State& state, int64_t cols) {
+  SerialWorkers workers;
+  const CpuBackend backend(&workers);
+  Data<float> src(128, cols), dst(64, cols);
+  std::vector<int32_t> rows(128);
+  for (int i = 0; i < 128; ++i) {
+    rows[i] = i % 16 == 15 ? -1 : i * (i % 7) % 64;
+  }
+  backend.Zero(DType::kFloat32, dst.block());
+  const auto add = [&] {
+    backend.ScatterAddRows(DType::kFloat32, src.block(), rows.data(),
+                           dst.block());
+  };
+  add();
+  if (!AreAddedUp(src.block(), rows, dst.block())) {
+    state.SkipWithError("the sums are wrong");
+    return;
+  }
+  for (auto _ : state) {
+    add();
+    benchmark::ClobberMemory();
+  }
+  state.SetItemsProcessed(state.iterations() * 128 * cols);
+}
+
 template <typename Fn>
 void Add(const std::string& name, const Fn& fn) {
   benchmark::RegisterBenchmark(name.c_str(), fn)->UseRealTime();
@@ -335,6 +377,9 @@ int main(int argc, char** argv) {
   for (int64_t cols : {16, 512}) {
     cavs::Add("GatherRows/" + std::to_string(cols),
               [=](benchmark::State& state) { cavs::GatherRows(state, cols); });
+    cavs::Add(
+        "ScatterAddRows/" + std::to_string(cols),
+        [=](benchmark::State& state) { cavs::ScatterAddRows(state, cols); });
   }
   benchmark::Initialize(&argc, argv);
   benchmark::RunSpecifiedBenchmarks();
