@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <thread>
 #include <utility>
@@ -15,8 +16,9 @@ namespace {
 
 // About 50 us.
 constexpr int kSpinsBeforeYield = 1000;
-// A few milliseconds: a thread that sleeps takes long to come again.
-constexpr int kMostIdleSpins = 10000;
+// A thread that sleeps takes long to come again. Not counted in yields: each
+// takes as long as others have use for the processor.
+constexpr std::chrono::milliseconds kMostIdle(4);
 constexpr int kMaxChunks = 32;
 
 void Pause() {
@@ -72,13 +74,17 @@ struct Team::Shared {
   }
 
   void Help(int worker) {
-    for (int idle = 0; idle < kMostIdleSpins; ++idle) {
-      if (over.load(std::memory_order_relaxed)) break;
+    using Clock = std::chrono::steady_clock;
+    Clock::time_point yields_since;
+    for (int idle = 0; !over.load(std::memory_order_relaxed); ++idle) {
       if (Work(worker)) {
         idle = 0;
       } else if (idle < kSpinsBeforeYield) {
         Pause();
       } else {
+        const Clock::time_point now = Clock::now();
+        if (idle == kSpinsBeforeYield) yields_since = now;
+        if (now - yields_since > kMostIdle) break;
         std::this_thread::yield();
       }
     }

@@ -10,6 +10,10 @@
 namespace cavs {
 namespace {
 
+// Bytes that no one misses: tasks of a few narrow rows would else have eager
+// and lazy operators of as few.
+constexpr int64_t kSmallChunk = 32 << 10;
+
 // Enough chunks for one stream to be ahead of the other.
 constexpr int64_t kChunksInStreams = 8;
 
@@ -22,9 +26,8 @@ int64_t LargestTask(const ScheduleView& schedule) {
   return largest;
 }
 
-// As many rows as eager operators may write, or lazy ones read, before half of
-// the cache is full of them.
-int64_t RowsInCache(const Model& model, const Environment& environment) {
+// What eager operators write of a row, and lazy ones read.
+int64_t BytesPerRow(const Model& model) {
   int64_t bytes_per_row = 1;
   for (const Program& program : model.programs) {
     int64_t bytes = 0;
@@ -36,19 +39,25 @@ int64_t RowsInCache(const Model& model, const Environment& environment) {
     }
     bytes_per_row = std::max(bytes_per_row, bytes);
   }
-  return std::max<int64_t>(environment.fewest_rows,
-                           environment.cache_bytes / 2 / bytes_per_row);
+  return bytes_per_row;
 }
 
-int64_t RowsPerChunk(Pass pass, const ScheduleView& schedule,
+// As many rows as fit into half of the cache.
+int64_t RowsInCache(const Model& model, const Environment& environment) {
+  return std::max<int64_t>(environment.fewest_rows,
+                           environment.cache_bytes / 2 / BytesPerRow(model));
+}
+
+int64_t RowsPerChunk(Pass pass, const Model& model,
+                     const ScheduleView& schedule,
                      const Environment& environment, int64_t rows_in_cache) {
   if (environment.engine != nullptr) {
     return std::max<int64_t>(1, schedule.num_vertices() / kChunksInStreams);
   }
-  // Without a tape, what a chunk needs is forgotten after it.
-  return pass == Pass::kInference
-             ? std::min(rows_in_cache, LargestTask(schedule))
-             : rows_in_cache;
+  if (pass != Pass::kInference) return rows_in_cache;
+  // What a chunk needs is all that inference needs beside the state.
+  return std::min(rows_in_cache, std::max(LargestTask(schedule),
+                                          kSmallChunk / BytesPerRow(model)));
 }
 
 // Before the state lies a row of zeros, for children that are not there.
@@ -89,7 +98,7 @@ std::vector<Chunk> PassRun::PlanChunks(
     std::vector<Externals>* externals) const {
   const int64_t rows_in_cache = RowsInCache(model_, env_);
   const std::vector<Chunk> chunks = MakeChunks(
-      schedule_, RowsPerChunk(pass_, schedule_, env_, rows_in_cache));
+      schedule_, RowsPerChunk(pass_, model_, schedule_, env_, rows_in_cache));
   for (size_t type = 0; type < rows_.size(); ++type) {
     Externals& own = (*externals)[type];
     own.state_is_adjacent = true;

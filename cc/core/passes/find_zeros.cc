@@ -43,7 +43,7 @@ class ZeroFinder {
  private:
   Symbol& symbol(int id) { return program_.symbols[id]; }
 
-  // A piece of zeros is zero; a whole is if each of its writers wrote zeros.
+  // A piece of zeros is zero.
   bool IsZero(int id) {
     for (; id >= 0; id = symbol(id).parent) {
       if (symbol(id).zero_without_children) return true;
@@ -81,8 +81,26 @@ class ZeroFinder {
     return writers == 1;
   }
 
+  // A whole is zero if all that was written to its pieces is: what reads it
+  // comes after that.
+  bool HasZeroPieces(int id) {
+    bool any = false;
+    for (const Node& node : program_.nodes) {
+      for (int out : node.outputs) {
+        const std::vector<int>& same = overlaps_.of(id);
+        if (std::count(same.begin(), same.end(), out) == 0) continue;
+        if (!IsZero(out)) return false;
+        any = true;
+      }
+    }
+    return any;
+  }
+
   void FindZeroSymbols() {
     for (const Node& node : program_.nodes) {
+      for (int id : node.inputs) {
+        if (HasZeroPieces(id)) symbol(id).zero_without_children = true;
+      }
       if (node.outputs.size() != 1 || !MakesZero(node)) continue;
       const int out = node.outputs[0];
       if (HasOneWriter(out)) symbol(out).zero_without_children = true;

@@ -115,6 +115,22 @@ TEST(FindZerosTest, SigmoidOfZeroIsNotZeroNorIsWhatItOpens) {
   EXPECT_FALSE(IsZero(f, opened));
 }
 
+TEST(FindZerosTest, AConcatenationOfZerosIsZeroAndOfOthersIsNot) {
+  Sketch f;
+  const int x = f.Pull(0, kUnits);
+  const int children = f.Concat({f.Gather(0, kUnits), f.Gather(1, kUnits)});
+  const int mixed = f.Concat({x, f.Gather(2, kUnits)});
+  const int weight = f.Capture(0, {2 * kUnits, kUnits});
+  const int product = f.MatMul(children, weight);
+  const int of_mixed = f.MatMul(mixed, weight);
+  f.Scatter(f.Call(Elementwise::kAdd, product, of_mixed));
+  Find(&f);
+  EXPECT_TRUE(IsZero(f, children));
+  EXPECT_TRUE(IsZero(f, product));
+  EXPECT_FALSE(IsZero(f, mixed));
+  EXPECT_FALSE(IsZero(f, of_mixed));
+}
+
 TEST(FindZerosTest, WhatSeveralNodesWriteIsNotTakenForZero) {
   Sketch f;
   const int h = f.Gather(0, kUnits);
