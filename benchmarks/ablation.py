@@ -1,10 +1,10 @@
-"""What each optimisation gains: the paper's Figure 10, with eager batching and merging.
+"""What each optimisation gains: the paper's Figure 10, and optimisations beyond the paper.
 
     python -m benchmarks.ablation --units=256,512 --json=ablation.json
 
 Each optimisation is switched on alone, over a baseline without any of them; then all of them; and
-what the default is, which leaves streaming to the engine. Gates are written one by one, as in the
-paper's Figure 4, so that there is something to merge.
+what the default is, which has one stream and no micro-batches. Gates are written one by one, as
+in the paper's Figure 4, so that there is something to merge.
 
 Source: Xu et al. 2018, "Cavs", arXiv:1712.04048, section 5.3.
 """
@@ -24,6 +24,7 @@ OPTIMISATIONS = {
     "streaming": ({"streams": 1}, {"streams": 2}),
     "eager batching": ({"eager": False}, {"eager": True}),
     "merging": ({"merge": False}, {"merge": True}),
+    "micro-batches": ({"micro_batch": None}, {"micro_batch": 16}),
 }
 BASELINE = "none"
 ALL = "all"

@@ -30,7 +30,8 @@ class Peer(_tensorflow.TensorFlowPeer):
         self.model = self.make_model(self._module.Model)
         self.pushes_logits = getattr(self.model, "pushes_logits", False)
         examples = self.workload.examples
-        self.dataset = self._module.batches(examples, self.workload.settings.batch)
+        batch, micro_batch = self.workload.settings.batch, self.options.micro_batch
+        self.dataset = self._module.batches(examples, batch, micro_batch)
         self._steps = None
         # As Keras's fit() does it: TensorFlow takes the minibatch, not Python.
         self._train_next = tf.function(lambda steps: self._train_step(next(steps)))

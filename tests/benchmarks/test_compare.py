@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from benchmarks import compare, figures, harness
+from benchmarks import ablation, compare, figures, harness
 from benchmarks.cells import MODES, Effort
 from benchmarks.crew import Crew
 from benchmarks.figures import _base, table2
@@ -93,7 +93,7 @@ def test_a_figure_alone_goes_on_too(measured, tmp_path, monkeypatch):
     assert _program.main("figure10", flags) == 0
     assert measured == []
     rows = figures.make("figure10").load(json.loads((tmp_path / "figure10.json").read_text()))
-    assert len(rows) == 16
+    assert len(rows) == 2 * len(ablation.NAMES)
 
 
 @pytest.mark.skipif(

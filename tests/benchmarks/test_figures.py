@@ -259,4 +259,4 @@ def test_cells_of_several_figures_are_measured_once_with_the_systems_of_all():
     assert len(systems) == len(set(systems))
     assert not any(name.startswith("cavs: ") for name in systems)
     ablated = [contenders for _, contenders in merged if contenders[0].system == "cavs: none"]
-    assert [len(contenders) for contenders in ablated] == [8, 8]
+    assert [len(contenders) for contenders in ablated] == 2 * [len(ablation.NAMES)]

@@ -107,16 +107,19 @@ def test_the_ablation_shows_what_is_not_available(measured, monkeypatch, tmp_pat
 
 
 def test_the_ablation_switches_one_optimisation_on_at_a_time():
-    contenders = ablation.contenders({"fuse", "lazy", "streams", "eager", "merge"}, "var_lstm")
+    contenders = ablation.contenders(ablation.option_fields(), "var_lstm")
     off = {"fuse": False, "lazy": False, "streams": 1, "eager": False, "merge": False}
+    off["micro_batch"] = None
     on = {"fuse": True, "lazy": True, "streams": 2, "eager": True, "merge": True}
+    on["micro_batch"] = 16
     by_name = {contender.system: contender.options for contender in contenders}
     assert by_name["cavs: none"] == off
     assert by_name["cavs: all"] == on
     assert by_name["cavs: streaming"] == off | {"streams": 2}
     assert by_name["cavs: fusion"] == off | {"fuse": True}
     assert by_name["cavs: default"] == {}
-    assert len(by_name) == 8
+    assert len(by_name) == 9
+    assert {contender.peer for contender in contenders} == {"cavs_gates"}
 
 
 def test_the_real_options_are_a_subset_of_what_the_ablation_switches_or_tunes():

@@ -3,7 +3,7 @@
 import cavs_tf as cavs
 
 
-def batches(examples, size: int, model, policy="depth", **features):
+def batches(examples, size: int, model, policy="depth", micro_batch=None, **features):
     """An endless dataset of `size` graphs each, for a `GraphSupport`.
 
     Args:
@@ -11,6 +11,7 @@ def batches(examples, size: int, model, policy="depth", **features):
       size: Graphs in a minibatch.
       model: The class that the schedules are for.
       policy: Of the schedules; "ratio" has fewer tasks where types wait for each other.
+      micro_batch: Of the schedules, see `cavs_tf.Options`.
       **features: Of vertices, beside token, label and children; `kind` is their type.
     """
     vertices = {name: getattr(examples, name) for name in ("children", "token", "label")}
@@ -23,6 +24,7 @@ def batches(examples, size: int, model, policy="depth", **features):
         vertex_type="kind" if num_types > 1 else None,
         num_types=num_types,
         policy=policy,
+        micro_batch=micro_batch,
     )
 
 

@@ -25,19 +25,20 @@ def run(model, inputs, embedding):
     return tf.tanh(tf.concat(both, axis=1) @ model.w["tag_kernel"] + model.w["tag_bias"])
 
 
-def batches(examples, size):
+def batches(examples, size, micro_batch=None):
     """Minibatches of the chains and of the same chains from their ends."""
-    return lstm.batches(sequences(examples, kind=0), size).map(_turn)
+    forward = lstm.batches(sequences(examples, kind=0), size, micro_batch)
+    return forward.map(lambda inputs: _turn(inputs, micro_batch))
 
 
-def _turn(inputs):
+def _turn(inputs, micro_batch):
     graphs = inputs["graphs"]
     last = tf.repeat(graphs.graph_splits[1:], graphs.graph_splits[1:] - graphs.graph_splits[:-1])
     after = 1 + tf.range(graphs.num_vertices)
     turned = cavs.GraphBatch(
         graphs.child_splits, tf.where(after == last, -1, after), graphs.graph_splits
     )
-    return inputs | {"turned": turned.with_schedule(arity=1)}
+    return inputs | {"turned": turned.with_schedule(arity=1, micro_batch=micro_batch)}
 
 
 def _with_prefix(w, prefix):

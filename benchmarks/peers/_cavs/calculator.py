@@ -40,6 +40,8 @@ class Model(cavs.GraphSupport):
         self.push(h)
 
 
-def batches(examples, size):
+def batches(examples, size, micro_batch=None):
     """Minibatches; the type of a vertex is its operator."""
-    return _pipeline.batches(examples, size, Model, policy="ratio", kind=examples.kind)
+    return _pipeline.batches(
+        examples, size, Model, policy="ratio", kind=examples.kind, micro_batch=micro_batch
+    )

@@ -46,8 +46,10 @@ class Model(cavs.GraphSupport):
         self.push(h)
 
 
-def batches(examples, size):
+def batches(examples, size, micro_batch=None):
     """Minibatches; the type of a vertex says how many children it has."""
     children = (examples.children >= 0).sum(axis=1)
     kind = np.digitize(children, [1, FEW + 1]).astype("int32")
-    return _pipeline.batches(examples, size, Model, policy="ratio", kind=kind)
+    return _pipeline.batches(
+        examples, size, Model, policy="ratio", kind=kind, micro_batch=micro_batch
+    )

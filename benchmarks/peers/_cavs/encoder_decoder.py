@@ -66,12 +66,12 @@ def run(model, inputs, embedding):
     return model.decoder(target["graphs"], pulled)
 
 
-def batches(examples, size):
+def batches(examples, size, micro_batch=None):
     """Minibatches of pairs."""
     sources, targets = (sequences(examples, kind) for kind in range(2))
-    source = _pipeline.batches(sources, size, LSTM)
+    source = _pipeline.batches(sources, size, LSTM, micro_batch=micro_batch)
     kind = _pipeline.leaf_or_inner(targets)
-    target = _pipeline.batches(targets, size, Decoder, kind=kind)
+    target = _pipeline.batches(targets, size, Decoder, kind=kind, micro_batch=micro_batch)
     return tf.data.Dataset.zip((source, target)).map(_join)
 
 

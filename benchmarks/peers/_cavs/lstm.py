@@ -37,6 +37,6 @@ class Model(LSTM):
         self.push(h @ self.w["output"] + self.w["output_bias"])
 
 
-def batches(examples, size):
+def batches(examples, size, micro_batch=None):
     """Minibatches of chains."""
-    return _pipeline.batches(examples, size, Model)
+    return _pipeline.batches(examples, size, Model, micro_batch=micro_batch)

@@ -28,7 +28,7 @@ class Model(cavs.GraphSupport):
         self.push(h)
 
 
-def batches(examples, size):
+def batches(examples, size, micro_batch=None):
     """Minibatches; leaves are of type 0."""
     kind = _pipeline.leaf_or_inner(examples)
-    return _pipeline.batches(examples, size, Model, kind=kind)
+    return _pipeline.batches(examples, size, Model, kind=kind, micro_batch=micro_batch)
