@@ -8,16 +8,22 @@ import cavs_tf as cavs
 from tests import cells
 
 UNITS = 32
-# Enough rows for weights to be packed, in both passes.
-GRAPHS = cavs.GraphBatch.chain([9, 8, 7])
+# Enough rows, and enough at a time, for every weight to be packed in both passes.
+GRAPHS = cavs.GraphBatch.chain([5] * 14)
+X = tf.random.stateless_normal([GRAPHS.num_vertices, cells.FEATURES], [1, 2], dtype=tf.float64)
 
 
-def make_cell():
+@pytest.fixture(scope="module")
+def cell():
     tf.keras.utils.set_random_seed(3)
     cell = cells.TreeLSTM(arity=1, units=UNITS, dtype="float64")
-    x = tf.random.stateless_normal([GRAPHS.num_vertices, cells.FEATURES], [1, 2], dtype=tf.float64)
-    cell(GRAPHS, x)
-    return cell, x
+    cell(GRAPHS, X)
+    return cell
+
+
+@pytest.fixture(scope="module")
+def reference(cell):
+    return tf.function(lambda x: cavs.reference.run(cell, GRAPHS, x))
 
 
 def assign(cell):
@@ -40,28 +46,28 @@ def scatter_update(cell):
 CHANGES = (assign, assign_add, scatter_update)
 
 
-def two_calls(call, cell, change, x):
+def two_calls(call, cell, change):
     """Outputs and gradients of two calls with a change of the weights between them."""
     results = []
     for again in (False, True):
         if again:
             change(cell)
         with tf.GradientTape() as tape:
-            tape.watch(x)
-            outputs = call(cell, GRAPHS, x)
+            tape.watch(X)
+            outputs = call(X)
             loss = tf.reduce_sum(outputs * outputs)
-        results += [outputs, *tape.gradient(loss, [x, *variables(cell)])]
+        results += [outputs, *tape.gradient(loss, [X, *variables(cell)])]
     return results
 
 
-def change_before_backward(call, cell, change, x):
+def change_before_backward(call, cell, change):
     """Gradients that are computed after the weights have changed."""
     with tf.GradientTape() as tape:
-        tape.watch(x)
-        outputs = call(cell, GRAPHS, x)
+        tape.watch(X)
+        outputs = call(X)
         loss = tf.reduce_sum(outputs * outputs)
     change(cell)
-    return [outputs, *tape.gradient(loss, [x, *variables(cell)])]
+    return [outputs, *tape.gradient(loss, [X, *variables(cell)])]
 
 
 def variables(cell):
@@ -78,13 +84,21 @@ def run_twice(cell, step):
     return results
 
 
+def test_weights_are_packed_for_many_rows_and_not_for_few(cell):
+    kernels = [variable for variable in cell.trainable_variables if len(variable.shape) == 2]
+    memory = cavs.predict_memory(cell, GRAPHS)
+    for of_pass in (memory.forward, memory.backward, memory.inference):
+        assert of_pass.packed_weights >= sum(8 * int(tf.size(kernel)) for kernel in kernels)
+    few = cavs.predict_memory(cell, cavs.GraphBatch.chain([5] * 3))
+    for of_pass in (few.forward, few.backward, few.inference):
+        assert of_pass.packed_weights == 0
+
+
 @pytest.mark.parametrize("change", CHANGES, ids=lambda c: c.__name__)
 @pytest.mark.parametrize("steps", [two_calls, change_before_backward], ids=lambda s: s.__name__)
-def test_each_call_uses_the_weights_that_it_read(steps, change):
-    cell, x = make_cell()
-    step = lambda: steps(lambda cell, *args: cell(*args), cell, change, x)  # noqa: E731
-    reference = tf.function(lambda: steps(cavs.reference.run, cell, change, x))
-    wanted = run_twice(cell, reference)
+def test_each_call_uses_the_weights_that_it_read(cell, reference, steps, change):
+    step = lambda: steps(lambda x: cell(GRAPHS, x), cell, change)  # noqa: E731
+    wanted = run_twice(cell, lambda: steps(reference, cell, change))
     for found in (run_twice(cell, step), run_twice(cell, tf.function(step))):
         for got, want in zip(found, wanted, strict=True):
             np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-9)
