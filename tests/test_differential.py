@@ -1,5 +1,8 @@
 """The fast path against the reference executor: outputs and every gradient."""
 
+import dataclasses
+import itertools
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -106,6 +109,61 @@ def test_bfloat16_to_its_precision(cell_class):
 def test_switches_change_no_result(cell_class, options):
     cell = cell_class(dtype="float64", options=options)
     check(cell, cells.random_graphs(4, 5, 7, num_types=len(cell.vertex_types)))
+
+
+# What each switch may be.
+CHOICES = {
+    **dict.fromkeys(PASSES, (True, False)),
+    "streams": (1, 2),
+    "policy": ("depth", "ratio"),
+    "micro_batch": (None, 2),
+}
+COMBINATIONS = [
+    cavs.Options(**dict(zip(CHOICES, values, strict=True)))
+    for values in itertools.product(*CHOICES.values())
+]
+GRAPHS_OF_ALL_KINDS = (
+    [[], [], [0, 1], [], [2, 3], [4]],  # A tree with arms of several lengths.
+    [[], [0], [1], [2], [3]],
+    [[]],
+    [[], [], [0, 1], [0, 1], [2, 3], [2, 0]],  # Several parents.
+    [[], [-1, 0], [1, -1], [-1, -1], [2, 2]],  # Missing children, and one twice.
+    [],
+    [[], [0]],
+)
+
+
+def outputs_and_gradients(call, cell, x):
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        outputs = call(x)
+        outputs = outputs if isinstance(outputs, dict) else {"": outputs}
+        loss = tf.add_n([tf.reduce_sum(tf.sin(value)) for value in outputs.values()])
+    weights = [variable.value for variable in cell.trainable_variables]
+    gradients = tape.gradient(loss, [x, *weights])
+    return [tf.convert_to_tensor(value) for value in (*outputs.values(), *gradients)]
+
+
+def test_combinations_are_of_all_switches():
+    assert list(CHOICES) == [field.name for field in dataclasses.fields(cavs.Options)]
+
+
+@pytest.mark.parametrize("cell_class", [cells.TreeLSTM, cells.Typed])
+def test_every_combination_of_switches_gives_the_reference_numbers(cell_class):
+    tf.keras.utils.set_random_seed(5)
+    cell = cell_class(dtype="float64")
+    num_vertices = sum(map(len, GRAPHS_OF_ALL_KINDS))
+    types = [v % len(cell.vertex_types) for v in range(num_vertices)]
+    graphs = cavs.GraphBatch.from_children(GRAPHS_OF_ALL_KINDS, types)
+    x = cells.inputs_for(cell, num_vertices, "float64", 0)
+    wanted = outputs_and_gradients(lambda x: cavs.reference.run(cell, graphs, x), cell, x)
+    for options in COMBINATIONS:
+        if options.policy == "ratio" and len(cell.vertex_types) == 1:
+            continue  # The same tasks.
+        cell.options = options
+        found = outputs_and_gradients(lambda x: cell(graphs, x), cell, x)
+        for got, want in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-9, err_msg=str(options))
 
 
 @pytest.mark.parametrize("options", SWITCHES, ids=str)

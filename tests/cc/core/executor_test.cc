@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "cc/core/status.h"
 #include "tests/cc/backend/backend_test_util.h"
 #include "tests/cc/core/cell.h"
 #include "tests/cc/core/random_cell.h"
@@ -22,25 +23,35 @@
 namespace cavs {
 namespace {
 
+constexpr int kNumSwitches = 64;
+
 std::vector<PassOptions> AllSwitches() {
-  std::vector<PassOptions> all(16);
-  for (int i = 0; i < 16; ++i) {
+  std::vector<PassOptions> all(kNumSwitches);
+  for (int i = 0; i < kNumSwitches; ++i) {
     all[i].eager = (i & 1) != 0;
     all[i].lazy = (i & 2) != 0;
     all[i].merge = (i & 4) != 0;
     all[i].fuse = (i & 8) != 0;
-    all[i].skip_zeros = i % 3 != 0;
-    all[i].views = i % 5 != 0;
+    all[i].skip_zeros = (i & 16) != 0;
+    all[i].views = (i & 32) != 0;
   }
   return all;
 }
 
-// All of them on, and a few of the others: each comes up for some seed.
+// All of them on, and a few of the others: each comes up for some of 24 seeds.
 std::vector<PassOptions> SomeSwitches(uint32_t seed) {
   const std::vector<PassOptions> all = AllSwitches();
   std::vector<PassOptions> some = {PassOptions()};
-  for (uint32_t i = 0; i < 4; ++i) some.push_back(all[(seed + 5 * i) % 16]);
+  for (uint32_t i = 0; i < 4; ++i) {
+    some.push_back(all[(seed + 21 * i) % kNumSwitches]);
+  }
   return some;
+}
+
+std::string Describe(const PassOptions& options) {
+  return StrCat("eager ", options.eager, ", lazy ", options.lazy, ", merge ",
+                options.merge, ", fuse ", options.fuse, ", skip_zeros ",
+                options.skip_zeros, ", views ", options.views);
 }
 
 double ToleranceOf(DType dtype) {
@@ -86,10 +97,8 @@ void ExpectTeamMatchesOracle(const Cell& cell, const Graph& graph,
     team.environment.nanos_to_call = 0;
     team.environment.nanos_to_share = 0;
     for (const PassOptions& options : SomeSwitches(seed)) {
-      SCOPED_TRACE(testing::Message()
-                   << count << " workers, eager " << options.eager << ", lazy "
-                   << options.lazy << ", merge " << options.merge << ", fuse "
-                   << options.fuse << ", seed " << seed);
+      SCOPED_TRACE(testing::Message() << count << " workers, seed " << seed
+                                      << ", " << Describe(options));
       const CellExecutor executor(cell, options);
       ExpectNear(executor.Run(experiment, team.environment), want,
                  ToleranceOf(cell.dtype));
@@ -103,12 +112,42 @@ void ExpectMatchesOracle(const Cell& cell, const Graph& graph, uint32_t seed) {
   const Results want = experiment.RunOracle();
   for (const PassOptions& options : SomeSwitches(seed)) {
     SCOPED_TRACE(testing::Message()
-                 << "eager " << options.eager << ", lazy " << options.lazy
-                 << ", merge " << options.merge << ", fuse " << options.fuse
-                 << ", seed " << seed);
+                 << "seed " << seed << ", " << Describe(options));
     const CellExecutor executor(cell, options);
     ExpectNear(executor.Run(experiment), want, ToleranceOf(cell.dtype));
     if (testing::Test::HasFailure()) return;
+  }
+}
+
+TEST(ExecutorTest, EveryCombinationOfSwitchesMatchesTheOracle) {
+  engine::Engine engine(engine::Streams(2));
+  for (uint32_t seed = 0; seed < 4; ++seed) {
+    std::mt19937 random(seed);
+    const int num_types = 1 + seed % 3;
+    const Cell cell = RandomCell(DType::kFloat64, num_types, &random);
+    const Graph graph = WithRandomTypes(
+        Join({RandomDag(12, cell.arity, &random), Chain(5), Chain(1), Graph(),
+              RandomTree(9, cell.arity, &random)}),
+        num_types, &random);
+    const Experiment experiment(cell, graph, seed);
+    const Results want = experiment.RunOracle();
+    for (const PassOptions& options : AllSwitches()) {
+      const CellExecutor executor(cell, options);
+      for (const bool streams : {false, true}) {
+        for (const int32_t micro_batch : {kWholeMinibatch, 2}) {
+          SCOPED_TRACE(testing::Message()
+                       << "seed " << seed << ", " << Describe(options)
+                       << ", two streams " << streams << ", micro-batches of "
+                       << micro_batch);
+          Team team(2);
+          if (streams) team.environment.engine = &engine;
+          ExpectNear(executor.Run(experiment, team.environment,
+                                  {Policy::kDepth, micro_batch}),
+                     want, ToleranceOf(cell.dtype));
+          if (HasFailure()) return;
+        }
+      }
+    }
   }
 }
 
