@@ -2,11 +2,15 @@
 
 import dataclasses
 import glob
+import itertools
 import os
 import tempfile
 
 import tensorflow as tf
 from tensorflow.tsl.profiler.protobuf import xplane_pb2
+
+CALLER = "the calling thread"
+STREAMS = ("critical stream", "eager and lazy stream")  # With `Options(streams=2)`.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -14,13 +18,13 @@ class Span:
     """Something that ran: times are seconds since the first of them began.
 
     Attributes:
-      thread: Its number: 0 is the one that called the op.
+      thread: What ran it: `CALLER`, one of `STREAMS`, or "worker 1" and so on.
       name: "task 3: 17 rows of Cell.vertex", or what an operator is called in `explain`.
       stage: Of the operator, or of what it is a part of.
       began, ended: Seconds.
     """
 
-    thread: int
+    thread: str
     name: str
     stage: str
     began: float
@@ -69,9 +73,23 @@ def _spans(space) -> list[Span]:
     start = threads[0][0].began if threads else 0.0
     return [
         dataclasses.replace(span, thread=thread, began=span.began - start, ended=span.ended - start)
-        for thread, spans in enumerate(threads)
+        for thread, spans in zip(_names(threads), threads, strict=True)
         for span in spans
     ]
+
+
+def _names(threads) -> list[str]:
+    """Who runs a stage for others is its stream; of one stream that is the calling thread."""
+    names, workers = [CALLER][: len(threads)], itertools.count(1)
+    for spans in threads[1:]:
+        kinds = {span.name.partition(" ")[0] for span in spans}
+        if "task" in kinds:
+            names.append(STREAMS[0])
+        elif kinds & {"eager:", "lazy:"}:
+            names.append(STREAMS[1])
+        else:
+            names.append(f"worker {next(workers)}")
+    return names
 
 
 def _spans_of(plane, line) -> list[Span]:
@@ -81,7 +99,7 @@ def _spans_of(plane, line) -> list[Span]:
         if stage:
             name = plane.event_metadata[event.metadata_id].name
             began = line.timestamp_ns / 1e9 + event.offset_ps / 1e12
-            spans.append(Span(0, name, stage, began, began + event.duration_ps / 1e12))
+            spans.append(Span("", name, stage, began, began + event.duration_ps / 1e12))
     return sorted(spans, key=lambda span: (span.began, -span.ended))
 
 

@@ -2,7 +2,7 @@
 
 import collections
 
-from cavs_tf._profile import Span
+from cavs_tf._profile import CALLER, STREAMS, Span
 from cavs_tf._stages import COLOURS
 
 _BAND, _BAR = 0.8, 0.5  # Heights: of a stage, or one task of it; of an operator.
@@ -16,33 +16,41 @@ def draw_run(panels: dict[str, list[Span]], figure):
     """
     lengths = {title: _length(spans) for title, spans in panels.items()}
     total = sum(lengths.values())
-    rows = 1 + max((span.thread for spans in panels.values() for span in spans), default=0)
-    figure.set_size_inches(14, 1.7 + rows)
+    rows = _rows(panels)
+    figure.set_size_inches(14, 1.7 + len(rows))
     all_axes = figure.subplots(
         1, len(panels), sharey=True, squeeze=False, width_ratios=list(lengths.values())
     )[0]
     for axes, (title, spans) in zip(all_axes, panels.items(), strict=True):
-        _draw_panel(axes, spans, total)
+        _draw_panel(axes, spans, rows, total)
         axes.set_title(title, loc="left", fontsize=10)
         axes.set_xlabel("ms")
         axes.set_xlim(0, lengths[title] * 1e3)
         axes.spines[["top", "right"]].set_visible(False)
-    all_axes[0].set_yticks(range(rows), [_thread_title(row) for row in range(rows)])
-    all_axes[0].set_ylim(rows - 0.4, -0.7)
+    all_axes[0].set_yticks(range(len(rows)), rows)
+    all_axes[0].set_ylim(len(rows) - 0.4, -0.7)
     used = {span.stage for spans in panels.values() for span in spans}
     _legend(figure, [stage for stage in COLOURS if stage in used])
     return figure
+
+
+def _rows(panels) -> list[str]:
+    """The threads of all panels: whoever called, streams, workers."""
+    used = {CALLER} | {span.thread for spans in panels.values() for span in spans}
+    first = [name for name in (CALLER, *STREAMS) if name in used]
+    return first + sorted(used.difference(first), key=lambda name: (len(name), name))
 
 
 def _length(spans):
     return max((span.ended for span in spans), default=1e-6)
 
 
-def _draw_panel(axes, spans, total):
+def _draw_panel(axes, spans, rows, total):
     threads = collections.defaultdict(list)
     for span in spans:
         threads[span.thread].append(span)
-    for row, own in threads.items():
+    for thread, own in threads.items():
+        row = rows.index(thread)
         bands, bars = _nesting(own)
         _draw(axes, row, bands, _BAND, [0.35, 0.25])
         _draw(axes, row, bars, _BAR, [1.0, 0.7])
@@ -75,10 +83,6 @@ def _name(axes, y, spans, alignment, total):
         if span.ended - span.began > _CHARACTER * len(text) * total:
             middle = (span.began + span.ended) / 2 * 1e3
             axes.text(middle, y, text, ha="center", va=alignment, fontsize=6)
-
-
-def _thread_title(thread):
-    return "the calling thread" if thread == 0 else f"worker {thread}"
 
 
 def _legend(figure, stages):

@@ -76,9 +76,9 @@ def timeline(source, graphs=None, inputs=None, path=None):
     """Draws what ran when and where: of a model's step, or in an engine's trace.
 
     Of a model: its call, and its gradient if it has weights, after a first call that is not
-    shown. A row per thread; operators are bars, coloured by stage, and behind them, paler, are
-    the stages and tasks that they are a part of. Uses TensorFlow's profiler: no other profile may
-    be in progress.
+    shown. A row per thread, and with `Options(streams=2)` one per stream; operators are bars,
+    coloured by stage, and behind them, paler, are the stages and tasks that they are a part of.
+    Uses TensorFlow's profiler: no other profile may be in progress.
 
     Of a trace: a row per worker or stream, and on it a bar per operation.
 

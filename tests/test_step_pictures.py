@@ -10,7 +10,7 @@ from cavs_tf._profile import record
 from cavs_tf._stages import STAGES
 from cavs_tf._vertex_layout import lay_out, operators
 from cavs_tf.explain import describe
-from tests.cells import STATE, Fallback, Typed, inputs_for
+from tests.cells import STATE, Fallback, TreeLSTM, Typed, inputs_for
 
 pytest.importorskip("matplotlib")
 
@@ -75,6 +75,29 @@ def test_timeline_draws_a_panel_per_pass(tmp_path):
     assert titles == ["forward", "backward"]
     assert figure.axes[0].get_yticklabels()[0].get_text() == "the calling thread"
     assert (tmp_path / "timeline.png").stat().st_size > 1000
+
+
+@pytest.mark.parametrize("streams", [1, 2])
+def test_timeline_says_which_row_is_which_stream(streams):
+    cell = TreeLSTM(options=cavs.Options(streams=streams))
+    figure = plot.timeline(cell, TREES, inputs_for(cell, 21, "float32", 0))
+    labels = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    names = ["critical stream", "eager and lazy stream"] if streams == 2 else []
+    assert labels == ["the calling thread", *names]
+
+
+def test_profile_has_the_streams_of_both_passes_by_the_same_names():
+    cell = TreeLSTM(options=cavs.Options(streams=2))
+    panels = record(cell, TREES, inputs_for(cell, 21, "float32", 0))
+    stages = {
+        name: [{span.stage for span in spans if span.thread == name} for spans in panels.values()]
+        for name in ("the calling thread", "critical stream", "eager and lazy stream")
+    }
+    assert stages == {
+        "the calling thread": [{"prologue"}, {"prologue"}],
+        "critical stream": [{"critical"}, {"critical"}],
+        "eager and lazy stream": [{"eager", "lazy"}, {"lazy"}],
+    }
 
 
 def test_timeline_of_what_has_no_weights_is_of_the_forward_pass():
