@@ -123,10 +123,10 @@ class FullyConnected(cavs.GraphSupport):
 
     vertex_types = ("leaf", "inner")
 
-    def __init__(self, arity=2, **kwargs):
-        super().__init__(state_size=STATE, arity=arity, **kwargs)
-        self.w = tf.keras.layers.Dense(STATE, dtype=self.dtype)
-        self.u = tf.keras.layers.Dense(STATE, activation="tanh", dtype=self.dtype)
+    def __init__(self, arity=2, units=STATE, **kwargs):
+        super().__init__(state_size=units, arity=arity, **kwargs)
+        self.w = tf.keras.layers.Dense(units, dtype=self.dtype)
+        self.u = tf.keras.layers.Dense(units, activation="tanh", dtype=self.dtype)
 
     def leaf(self):
         self.finish(self.w(self.pull()))
@@ -231,3 +231,10 @@ def random_graphs(seed, num_graphs, largest, arity=2, num_types=1):
     total = sum(map(len, children))
     types = generator.integers(0, num_types, total).tolist() if num_types > 1 else None
     return cavs.GraphBatch.from_children(children, types)
+
+
+def in_types(graphs):
+    """Vertices without children are of type 0, others of type 1."""
+    splits = graphs.child_splits
+    types = tf.cast(splits[1:] > splits[:-1], tf.int32)
+    return cavs.GraphBatch(splits, graphs.child_ids, graphs.graph_splits, types)

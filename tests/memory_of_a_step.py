@@ -31,6 +31,18 @@ class TreeFC(cavs.GraphSupport):
         self.push(state)
 
 
+def tree_lstm(arity=2, **options):
+    return cells.TreeLSTM(arity, UNITS, options=cavs.Options(**options))
+
+
+def trees(count):
+    return cells.random_graphs(0, count, 60)
+
+
+def chains(count):
+    return cavs.GraphBatch.chain([20 + i % 50 for i in range(count)])
+
+
 def lattices(count, length):
     """Chains with edges that skip a vertex: every vertex but two has two parents."""
     children = [[v - k for k in (1, 2) if v >= k] for v in range(length)]
@@ -38,20 +50,20 @@ def lattices(count, length):
 
 
 MODELS = {
-    "tree_lstm": (
-        lambda: cells.TreeLSTM(units=UNITS),
-        lambda n: cells.random_graphs(0, 8 * n, 60),
-    ),
+    "tree_lstm": (tree_lstm, lambda n: trees(8 * n)),
+    "micro_batches": (lambda: tree_lstm(micro_batch=16), lambda n: trees(12 * n)),
     "bfloat16": (
         lambda: cells.TreeLSTM(units=UNITS, dtype="bfloat16"),
-        lambda n: cells.random_graphs(0, 12 * n, 60),
+        lambda n: trees(12 * n),
+    ),
+    "two_types": (
+        lambda: cells.FullyConnected(units=UNITS),
+        lambda n: cells.in_types(trees(16 * n)),
     ),
     "tree_fc": (TreeFC, lambda n: cavs.GraphBatch.complete_tree(num_leaves=64, num_graphs=2 * n)),
-    "chain": (
-        lambda: cells.TreeLSTM(arity=1, units=UNITS),
-        lambda n: cavs.GraphBatch.chain([20 + i % 50 for i in range(5 * n)]),
-    ),
-    "lattice": (lambda: cells.TreeLSTM(units=UNITS), lambda n: lattices(4 * n, 60)),
+    "chain": (lambda: tree_lstm(arity=1), lambda n: chains(5 * n)),
+    "two_streams": (lambda: tree_lstm(arity=1, streams=2), lambda n: chains(5 * n)),
+    "lattice": (tree_lstm, lambda n: lattices(4 * n, 60)),
 }
 
 
@@ -85,7 +97,10 @@ def main(name, size):
     cell = make_cell()
     train(cell, *first_minibatch(cell, make_graphs))
     cell(*first_minibatch(cell, make_graphs))
-    graphs = make_graphs(size).with_schedule(cell.arity)
+    graphs = make_graphs(size)
+    graphs = graphs.with_schedule(
+        cell.arity, len(cell.vertex_types), cell.options.policy, cell.options.micro_batch
+    )
     memory = cavs.predict_memory(cell, graphs)
     found = {
         "predicted_inference": memory.inference.total,
