@@ -109,6 +109,12 @@ def test_explain_says_what_was_chosen_and_why(capsys):
     capsys.readouterr()
 
 
+def test_explain_does_not_speak_of_what_was_given(capsys):
+    cell = cells.TreeLSTM(arity=1, options=cavs.Options(streams=2, micro_batch=4))
+    assert "(auto: " not in cell.explain(GRAPHS, inputs(GRAPHS))
+    capsys.readouterr()
+
+
 def test_auto_streams_is_one_stream():
     assert cavs.Options().streams == "auto"
     assert cavs.Options().attributes()["streams"] == 1
