@@ -96,19 +96,13 @@ ROUNDED_WELL = [cell_class for cell_class in cells.CELLS if cell_class is not ce
 @pytest.mark.parametrize("cell_class", ROUNDED_WELL, ids=lambda c: c.__name__)
 def test_bfloat16_to_its_precision(cell_class):
     tf.keras.utils.set_random_seed(4)
+    cell = cell_class(dtype="bfloat16")
+    graphs = cells.random_graphs(3, 6, 4, num_types=len(cell.vertex_types))
+    inputs = cells.inputs_for(cell, graphs.num_vertices, "bfloat16", 0)
     for options in SWITCHES:
-        cell = cell_class(dtype="bfloat16", options=options)
-        graphs = cells.random_graphs(3, 6, 4, num_types=len(cell.vertex_types))
-        inputs = cells.inputs_for(cell, graphs.num_vertices, "bfloat16", 0)
+        cell.options = options
         report = cavs.check_equivalence(cell, graphs, inputs, tolerance=0.05)
         assert report.ok, f"{options}\n{report}"
-
-
-@pytest.mark.parametrize("options", SWITCHES, ids=str)
-@pytest.mark.parametrize("cell_class", cells.CELLS, ids=lambda c: c.__name__)
-def test_switches_change_no_result(cell_class, options):
-    cell = cell_class(dtype="float64", options=options)
-    check(cell, cells.random_graphs(4, 5, 7, num_types=len(cell.vertex_types)))
 
 
 # What each switch may be.
@@ -133,55 +127,59 @@ GRAPHS_OF_ALL_KINDS = (
 )
 
 
-def outputs_and_gradients(call, cell, x):
+def outputs_and_gradients(call, cell, inputs):
+    named = inputs if isinstance(inputs, dict) else {"": inputs}
+    watched = [value for value in named.values() if value.dtype.is_floating]
     with tf.GradientTape() as tape:
-        tape.watch(x)
-        outputs = call(x)
+        tape.watch(watched)
+        outputs = call()
         outputs = outputs if isinstance(outputs, dict) else {"": outputs}
         loss = tf.add_n([tf.reduce_sum(tf.sin(value)) for value in outputs.values()])
-    weights = [variable.value for variable in cell.trainable_variables]
-    gradients = tape.gradient(loss, [x, *weights])
+    sources = [*watched, *(variable.value for variable in cell.trainable_variables)]
+    gradients = tape.gradient(loss, sources, unconnected_gradients="zero")
     return [tf.convert_to_tensor(value) for value in (*outputs.values(), *gradients)]
+
+
+def check_options(cell, graphs, options, at=None, inputs=None):
+    """As `check`, but traces the cell and runs the reference once for all options."""
+    if inputs is None:
+        inputs = cells.inputs_for(cell, graphs.num_vertices, "float64", 0)
+    reference = lambda: cavs.reference.run(cell, graphs, inputs, at)  # noqa: E731
+    wanted = outputs_and_gradients(reference, cell, inputs)
+    given = cell.options
+    try:
+        for chosen in options:
+            cell.options = chosen
+            found = outputs_and_gradients(lambda: cell(graphs, inputs, at=at), cell, inputs)
+            message = f"{chosen}, at {at}"
+            for got, want in zip(found, wanted, strict=True):
+                np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-9, err_msg=message)
+    finally:
+        cell.options = given
 
 
 def test_combinations_are_of_all_switches():
     assert list(CHOICES) == [field.name for field in dataclasses.fields(cavs.Options)]
 
 
-@pytest.mark.parametrize("cell_class", [cells.TreeLSTM, cells.Typed])
-def test_every_combination_of_switches_gives_the_reference_numbers(cell_class):
-    tf.keras.utils.set_random_seed(5)
-    cell = cell_class(dtype="float64")
-    num_vertices = sum(map(len, GRAPHS_OF_ALL_KINDS))
-    types = [v % len(cell.vertex_types) for v in range(num_vertices)]
+def test_no_combination_of_switches_changes_a_result(cell):
+    num_vertices, num_types = sum(map(len, GRAPHS_OF_ALL_KINDS)), len(cell.vertex_types)
+    types = [v % num_types for v in range(num_vertices)]
     graphs = cavs.GraphBatch.from_children(GRAPHS_OF_ALL_KINDS, types)
-    x = cells.inputs_for(cell, num_vertices, "float64", 0)
-    wanted = outputs_and_gradients(lambda x: cavs.reference.run(cell, graphs, x), cell, x)
-    for options in COMBINATIONS:
-        if options.policy == "ratio" and len(cell.vertex_types) == 1:
-            continue  # The same tasks.
-        cell.options = options
-        found = outputs_and_gradients(lambda x: cell(graphs, x), cell, x)
-        for got, want in zip(found, wanted, strict=True):
-            np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-9, err_msg=str(options))
+    policies = ("depth", "ratio") if num_types > 1 else ("depth",)  # Else the same tasks.
+    check_options(cell, graphs, [o for o in COMBINATIONS if o.policy in policies])
 
 
-@pytest.mark.parametrize("options", SWITCHES, ids=str)
-@pytest.mark.parametrize("cell_class", cells.CELLS, ids=lambda c: c.__name__)
-def test_outputs_of_chosen_vertices(cell_class, options):
-    cell = cell_class(dtype="float64", options=options)
+def test_outputs_of_chosen_vertices(cell):
     graphs = cells.random_graphs(8, 5, 7, num_types=len(cell.vertex_types))
-    inputs = cells.inputs_for(cell, graphs.num_vertices, "float64", 0)
     shuffled = np.random.default_rng(0).permutation(int(graphs.num_vertices))
     for at in (graphs.roots, shuffled[: len(shuffled) // 2], shuffled, shuffled[:0]):
-        report = cavs.check_equivalence(cell, graphs, inputs, at=at)
-        assert report.ok, f"{at}\n{report}"
+        check_options(cell, graphs, SWITCHES, at)
 
 
-@pytest.mark.parametrize("options", SWITCHES, ids=str)
 @pytest.mark.parametrize("present", [(0, 1, 2), (0, 1), (1,)], ids=str)
-def test_inputs_with_rows_for_the_types_that_pull_them(present, options):
-    cell = cells.Typed(dtype="float64", options=options)
+def test_inputs_with_rows_for_the_types_that_pull_them(present):
+    cell = cells.Typed(dtype="float64")
     graphs = cells.random_graphs(4, 5, 7, num_types=3)
     types = tf.gather(present, graphs.vertex_type % len(present))
     graphs = cavs.GraphBatch(graphs.child_splits, graphs.child_ids, graphs.graph_splits, types)
@@ -189,36 +187,29 @@ def test_inputs_with_rows_for_the_types_that_pull_them(present, options):
     everyone = cells.inputs_for(cell, graphs.num_vertices, "float64", 0)
     inputs = tf.gather(everyone, pulling)
     for at in (None, graphs.roots):
-        report = cavs.check_equivalence(cell, graphs, inputs, at=at)
-        assert report.ok, f"{at}\n{report}"
-    of_all, of_some = cell(graphs, everyone), cell(graphs, inputs)
-    for name, value in of_all.items():
-        np.testing.assert_array_equal(value, of_some[name])
+        check_options(cell, graphs, SWITCHES, at, inputs)
+    for options in SWITCHES:
+        cell.options = options
+        of_all, of_some = cell(graphs, everyone), cell(graphs, inputs)
+        for name, value in of_all.items():
+            np.testing.assert_array_equal(value, of_some[name])
 
 
-def in_types(graphs):
-    """Vertices without children are of type 0, others of type 1."""
-    splits = graphs.child_splits
-    types = tf.cast(splits[1:] > splits[:-1], tf.int32)
-    return cavs.GraphBatch(splits, graphs.child_ids, graphs.graph_splits, types)
-
-
-@pytest.mark.parametrize("options", SWITCHES, ids=str)
 @pytest.mark.parametrize("arity", [1, 2, 3])
-def test_adjacent_children(arity, options):
-    cell = cells.FullyConnected(arity, dtype="float64", options=options)
+def test_adjacent_children(arity):
+    cell = cells.FullyConnected(arity, dtype="float64")
     complete = cavs.GraphBatch.complete_tree(4, arity=arity, num_graphs=3)
     chains = cavs.GraphBatch.chain([5, 1, 3, 5])
     graphs = chains if arity == 1 else complete
-    check(cell, in_types(graphs))
-    check(cell, in_types(cells.random_graphs(3, 5, 7, arity=arity)))
+    check_options(cell, cells.in_types(graphs), SWITCHES)
+    check_options(cell, cells.in_types(cells.random_graphs(3, 5, 7, arity=arity)), SWITCHES)
 
 
 def test_adjacent_children_of_trees_of_several_sizes():
     # Of every task equally far apart, but not from task to task.
     cell = cells.FullyConnected(2, dtype="float64")
     sizes = [cavs.GraphBatch.complete_tree(depth) for depth in (3, 1)]
-    check(cell, in_types(cavs.GraphBatch.concat(sizes)))
+    check(cell, cells.in_types(cavs.GraphBatch.concat(sizes)))
 
 
 class Passing(cells.FullyConnected):
@@ -284,7 +275,7 @@ def test_gathered_states_that_go_on_as_they_are(cell_class):
     trees = cavs.GraphBatch.complete_tree(3, num_graphs=2)
     graphs = trees if arity == 2 else cavs.GraphBatch.chain([3, 3])
     for _ in range(3):  # Memory of earlier steps is not zero.
-        check(cell_class(arity, dtype="float64"), in_types(graphs))
+        check(cell_class(arity, dtype="float64"), cells.in_types(graphs))
 
 
 def test_gradients_of_adjacent_children_by_foreign_operators():
