@@ -101,17 +101,19 @@ std::vector<Chunk> PassRun::PlanChunks(
       schedule_, RowsPerChunk(pass_, model_, schedule_, env_, rows_in_cache));
   for (size_t type = 0; type < rows_.size(); ++type) {
     Externals& own = (*externals)[type];
+    const Span<int32_t>& state = rows_[type].state_row();
+    const auto are_adjacent = [&](int64_t first, int64_t count) {
+      return count == 0 || state[first + count - 1] - state[first] == count - 1;
+    };
     own.state_is_adjacent = true;
+    own.state_is_whole = are_adjacent(0, state.size());
     own.largest_chunk = 0;
     own.largest_piece = rows_in_cache;
     for (const Chunk& chunk : chunks) {
       const auto [first, count, childless] = RowsOf(type, chunk);
       own.largest_chunk = std::max(own.largest_chunk, count);
-      if (count == 0) continue;
-      const Span<int32_t>& state = rows_[type].state_row();
       own.state_is_adjacent =
-          own.state_is_adjacent &&
-          state[first + count - 1] - state[first] == count - 1;
+          own.state_is_adjacent && are_adjacent(first, count);
     }
     // Streams are at several chunks at a time.
     if (env_.engine != nullptr) own.largest_chunk = -1;
@@ -154,8 +156,10 @@ bool PassRun::Start() {
   // Only a forward pass has something that outlives it.
   const bool keeps = pass_ == Pass::kForward;
   const size_t bytes = keeps ? scratch : SaturatingAdd(kept, scratch);
-  scratch_ = env_.pool->Acquire(bytes);
+  // First what is kept, so that it finds its buffer of the step before, and
+  // leaves that of the backward pass to what is soon returned.
   kept_ = keeps ? env_.pool->Acquire(kept) : nullptr;
+  scratch_ = env_.pool->Acquire(bytes);
   if (scratch_ == nullptr || (keeps && kept_ == nullptr)) return false;
   Arena of_scratch(scratch_.get(), bytes), of_kept(kept_.get(), kept);
   Arena* const for_kept = keeps ? &of_kept : &of_scratch;

@@ -70,8 +70,9 @@ struct Externals {
   // Derivative: the gradient of the state. There is a row before its first;
   // that of the state is zero.
   Block state;
-  // Are the rows of every chunk adjacent there?
+  // Are the rows of every chunk adjacent there, and are all that there are?
   bool state_is_adjacent = false;
+  bool state_is_whole = false;
   // Derivative: no row of the state is gathered twice, so what would be added
   // to its gradient is all there is.
   bool gathered_once = false;

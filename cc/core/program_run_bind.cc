@@ -54,7 +54,8 @@ void ProgramRun::BindChunk(const ChunkRows& chunk, Arena* arena) {
 }
 
 // What is scattered is formed in the state itself, and the gradient of what was
-// scattered is read there, if the rows lie there as they do here.
+// scattered is read there, if the rows lie there as they do here. What goes on
+// the tape will be read over other chunks than those it is written in.
 void ProgramRun::BindToState() {
   if (!ext_.state_is_adjacent || ext_.state.rows == 0) return;
   for (const Node& node : program_.nodes) {
@@ -66,6 +67,7 @@ void ProgramRun::BindToState() {
         (node.kind == NodeKind::kScatter ? node.inputs : node.outputs)[0];
     const Symbol& s = symbol(id);
     if (s.parent >= 0 || s.source != SymbolSource::kNode) continue;
+    if (on_tape_[id] && !ext_.state_is_whole) continue;
     values_[id].rows =
         DynamicTensor(s.dtype, ext_.state.data, ext_.state.rows, s.columns(),
                       ext_.state.pitch, DynamicTensor::Span::kState);

@@ -202,6 +202,38 @@ TEST(ExecutorTest, PiecesOfAFewRowsMatchTheOracle) {
   }
 }
 
+// F and dF write different amounts, so their chunks differ.
+TEST(ExecutorTest, TapesAreReadOverOtherChunksThanTheyWereWrittenIn) {
+  for (uint32_t seed = 0; seed < 24; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937 random(seed);
+    const Cell cell = RandomCell(DType::kFloat64, 2 + seed % 2, &random);
+    const Graph graph = WithRandomTypes(RandomDag(40, cell.arity, &random),
+                                        cell.num_types(), &random);
+    const Experiment experiment(cell, graph, seed);
+    const Schedule schedule = MakeSchedule(graph, cell);
+    const CellExecutor executor(cell);
+    Team team(1);
+    Environment other = team.environment;
+    team.environment.cache_bytes = other.cache_bytes = 0;
+    team.environment.fewest_rows = 1;
+    other.fewest_rows = 1 + seed;
+    Tape tape;
+    Results results;
+    ASSERT_TRUE(executor
+                    .Forward(experiment, schedule,
+                             seed % 3 ? team.environment : other, &tape,
+                             &results)
+                    .ok());
+    ASSERT_TRUE(executor
+                    .Backward(experiment, tape,
+                              seed % 3 ? other : team.environment, &results)
+                    .ok());
+    ExpectNear(results, experiment.RunOracle(), ToleranceOf(cell.dtype));
+    if (HasFailure()) return;
+  }
+}
+
 TEST(ExecutorTest, WorkersThatShareRowsOrColumnsMatchTheOracle) {
   for (uint32_t seed = 0; seed < 24; ++seed) {
     std::mt19937 random(seed);

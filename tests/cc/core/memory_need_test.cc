@@ -89,6 +89,11 @@ TEST_F(MemoryNeedTest, APredictionIsWhatTheTrainingStepTakes) {
         ASSERT_TRUE(
             executor.Backward(experiment, tape, environment_, &results).ok());
         ExpectTook(executor, TrainingPeak(forward, backward));
+        tape = Tape();
+        for (int step = 0; step < 3; ++step) {
+          executor.Run(experiment, environment_, {Policy::kDepth, micro_batch});
+        }
+        ExpectTook(executor, TrainingPeak(forward, backward));
       }
     }
   }
