@@ -146,42 +146,6 @@ int64_t ThreadNanos() {
   return now.tv_sec * int64_t{1000000000} + now.tv_nsec;
 }
 
-// How long a helper spins, from its coming to its leaving. It comes, and has a
-// part of a run, before `then` is called.
-template <typename Then>
-int64_t NanosOfAHelper(Then then) {
-  int64_t nanos = 0;
-  std::atomic<bool> came{false};
-  std::thread thread;
-  auto team = std::make_unique<Team>(2, [&](std::function<void()> help) {
-    thread = std::thread([&nanos, &came, help] {
-      came = true;
-      const int64_t start = ThreadNanos();
-      help();
-      nanos = ThreadNanos() - start;
-    });
-  });
-  team->Prepare();
-  while (!came) std::this_thread::yield();
-  std::atomic<int> ran{0};
-  team->Run(2, [&](int) { ++ran; });
-  EXPECT_EQ(ran, 2);
-  then(&team);
-  thread.join();
-  return nanos;
-}
-
-TEST(TeamTest, HelpersThatStillWaitLeaveAtOnceWhenTheTeamEnds) {
-  const int64_t idle = NanosOfAHelper([](auto*) {});
-  // Where this thread loses its processor before it gets there, the helper
-  // waits meanwhile: the best of some rounds counts.
-  int64_t ended = idle;
-  for (int round = 0; round < 50 && ended >= idle / 8; ++round) {
-    ended = std::min(ended, NanosOfAHelper([](auto* team) { team->reset(); }));
-  }
-  EXPECT_LT(ended, idle / 8) << "one that goes by itself, for want of work";
-}
-
 TEST(TeamTest, AHelperThatComesTooLateLeavesAtOnce) {
   const auto nanos = [](const std::function<void()>& help) {
     const int64_t start = ThreadNanos();
