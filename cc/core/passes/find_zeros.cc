@@ -69,31 +69,30 @@ class ZeroFinder {
     }
   }
 
-  // Written once, and by no one else in any part.
-  bool HasOneWriter(int id) {
-    int writers = 0;
+  // What nodes write of a symbol: itself, a piece or the whole of it.
+  std::vector<int> WrittenOf(int id) const {
+    const std::vector<int>& same = overlaps_.of(id);
+    std::vector<int> written;
     for (const Node& node : program_.nodes) {
       for (int out : node.outputs) {
-        const std::vector<int>& same = overlaps_.of(id);
-        writers += static_cast<int>(std::count(same.begin(), same.end(), out));
+        if (std::count(same.begin(), same.end(), out) > 0) {
+          written.push_back(out);
+        }
       }
     }
-    return writers == 1;
+    return written;
   }
+
+  // Written once, and by no one else in any part.
+  bool HasOneWriter(int id) const { return WrittenOf(id).size() == 1; }
 
   // A whole is zero if all that was written to its pieces is: what reads it
   // comes after that.
   bool HasZeroPieces(int id) {
-    bool any = false;
-    for (const Node& node : program_.nodes) {
-      for (int out : node.outputs) {
-        const std::vector<int>& same = overlaps_.of(id);
-        if (std::count(same.begin(), same.end(), out) == 0) continue;
-        if (!IsZero(out)) return false;
-        any = true;
-      }
-    }
-    return any;
+    const std::vector<int> written = WrittenOf(id);
+    return !written.empty() &&
+           std::all_of(written.begin(), written.end(),
+                       [&](int out) { return IsZero(out); });
   }
 
   void FindZeroSymbols() {
