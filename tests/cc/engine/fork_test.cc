@@ -2,8 +2,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include "cc/engine/fork_sentinel.h"
 #include "tests/cc/engine/engine_test_util.h"
@@ -12,32 +17,48 @@ namespace cavs::engine {
 namespace {
 
 // Under AddressSanitizer of GCC 12 a child now and then hangs in its first
-// malloc() if other threads were allocating when it was forked: it waits for
-// the mutex of a size class (SizeClassAllocator64::GetFromAllocator) that one
-// of them held, which is not there to release it. That is the sanitizer's: a
-// program of four threads which only call malloc() and free() beside a fork()
-// that is followed by malloc() hangs in the same place, about once in 1000
-// children. From GCC 14 on the sanitizer locks its allocator around fork().
+// malloc() or free() if other threads were in one of them when it was forked:
+// it waits for the mutex of a size class
+// (SizeClassAllocator64::GetFromAllocator) that one of them held, which is not
+// there to release it. That is the sanitizer's: a program of four threads which
+// only call malloc() and free() beside a fork() that is followed by malloc()
+// hangs in the same place, about once in 1000 children. From GCC 14 on the
+// sanitizer locks its allocator around fork().
 #if defined(__SANITIZE_ADDRESS__) && __GNUC__ < 14
 constexpr bool kForkMayLoseMalloc = true;
 #else
 constexpr bool kForkMayLoseMalloc = false;
 #endif
 
-// Returns, where that matters, when no thread of the engine allocates any more,
-// as each does when it starts.
-void LetThreadsStart(Engine* engine, const NamedPolicy& policy) {
-  if (!kForkMayLoseMalloc) return;
-  Meeting all(policy.threads);
-  for (int i = 0; i < policy.threads; ++i) {
-    engine->Push([&] { all.Arrive(); }, {}, {}, {0, i});
+// Does every other thread of this process sleep?
+bool OthersSleep() {
+  for (const auto& task :
+       std::filesystem::directory_iterator("/proc/self/task")) {
+    if (task.path().filename() == std::to_string(gettid())) continue;
+    std::ifstream file(task.path() / "stat");
+    const std::string stat{std::istreambuf_iterator<char>(file), {}};
+    // "number (name) state ...": the name may have parentheses of its own.
+    const size_t state = stat.rfind(')') + 2;
+    if (state < stat.size() && stat[state] != 'S') return false;
   }
-  engine->WaitAll();
+  return true;
+}
+
+// Returns, where that matters, when no other thread can be in malloc() or
+// free(): one that starts, or drops the operation that it has just run, is. One
+// look is not enough, because a thread seen asleep may have been woken by one
+// seen asleep later.
+void LetOthersSleep() {
+  if (!kForkMayLoseMalloc) return;
+  for (int looks = 0; looks < 10; looks = OthersSleep() ? looks + 1 : 0) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
 }
 
 // Runs `f` in a child; its result, or -1 if the child died.
 template <typename F>
 int InChild(F f) {
+  LetOthersSleep();
   const pid_t child = fork();
   if (child == 0) {
     alarm(60);  // A child that hangs dies.
@@ -61,7 +82,6 @@ class ForkTest : public EveryPolicyTest {
 #ifdef __SANITIZE_THREAD__
     GTEST_SKIP() << "ThreadSanitizer ends children that start threads";
 #endif
-    LetThreadsStart(&engine_, GetParam());
   }
 };
 
@@ -100,7 +120,6 @@ TEST_P(ForkTest, ChildHasAFreshEngineAndTheParentGoesOn) {
 
 TEST_P(ForkTest, ChildMayDestroyAnEngineThatItNeverUsed) {
   auto engine = std::make_unique<Engine>(GetParam().factory);
-  LetThreadsStart(engine.get(), GetParam());
   EXPECT_EQ(InChild([&] {
               engine.reset();
               return 42;
@@ -110,8 +129,8 @@ TEST_P(ForkTest, ChildMayDestroyAnEngineThatItNeverUsed) {
 
 TEST_P(ForkTest, GrandchildHasAFreshEngineToo) {
   const int result = InChild([&] {
-    engine_.NewVariable();
-    LetThreadsStart(&engine_, GetParam());
+    engine_.Push([] {}, {}, {});
+    engine_.WaitAll();
     return InChild([&] {
       const Variable x = engine_.NewVariable();
       int value = 0;
