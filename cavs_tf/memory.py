@@ -16,7 +16,8 @@ class PassMemory:
       tape: What the backward pass reads, beside the state.
       temporaries: What else the operators write.
       packed_weights: Weights in the layout in which products read them.
-      results: Pushed outputs; of the backward pass, gradients of inputs and weights.
+      results: Pushed outputs; of the backward pass, gradients of inputs and weights, and with
+        `at` a copy of those of the outputs.
     """
 
     state: int
@@ -102,15 +103,14 @@ def predict_memory(model, graphs, inputs=None, at=None) -> MemoryPrediction:
     weights = sum(
         c.shape.num_elements() * c.dtype.size for c in functions.captures if c.differentiable
     )
-    workspace = lambda pairs, **kind: _workspace(model.options, pairs, schedule, **kind)  # noqa: E731
-    backward = None
-    if functions.backward:
-        taken = workspace(functions.backward, gradient=True)
-        backward = PassMemory(*taken, results=pulled + weights)
+    copied = 0 if at is None else pushed + row_bytes(functions.push_specs)
+    forward, backward, inference = _workspaces(model.options, functions, schedule)
     return MemoryPrediction(
-        forward=PassMemory(*workspace(functions.forward, keep_tape=True), results=pushed),
-        backward=backward,
-        inference=PassMemory(*workspace(functions.forward), results=pushed),
+        forward=PassMemory(*forward, results=pushed),
+        backward=PassMemory(*backward, results=pulled + weights + copied)
+        if functions.backward
+        else None,
+        inference=PassMemory(*inference, results=pushed),
     )
 
 
@@ -122,15 +122,16 @@ def functions_of(model, graphs=None, inputs=None):
     return model.functions_for(pulls)
 
 
-def _workspace(options, pairs, schedule, **kind) -> list[int]:
+def _workspaces(options, functions, schedule) -> list[list[int]]:
     sizes = ops.cavs_memory(
         schedule.order,
         schedule.task_splits,
         schedule.task_type,
         schedule.child_row,
-        vertex_functions=[function for function, _ in pairs],
-        vertex_signatures=[signature for _, signature in pairs],
-        **kind,
+        vertex_functions=[function for function, _ in functions.forward],
+        vertex_signatures=[signature for _, signature in functions.forward],
+        gradient_functions=[function for function, _ in functions.backward],
+        gradient_signatures=[signature for _, signature in functions.backward],
         **options.attributes(),
     )
     return sizes.numpy().tolist()

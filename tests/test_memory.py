@@ -9,6 +9,8 @@ import pytest
 import tensorflow as tf
 
 import cavs_tf as cavs
+from cavs_tf._library import ops
+from cavs_tf.memory import functions_of
 from tests import cells
 from tests.memory_of_a_step import MODELS
 from tests.processes import environment
@@ -50,7 +52,8 @@ def test_only_rows_that_pass_count():
     of_all = cavs.predict_memory(cell, graphs, inputs)
     of_some = cavs.predict_memory(cell, graphs, inputs[:3], at=graphs.roots)
     assert of_all.forward.results - of_some.forward.results == 4 * cells.STATE * 4
-    assert of_all.backward.results - of_some.backward.results == 2 * cells.FEATURES * 4
+    copied = (1 + len(graphs.roots)) * cells.STATE * 4  # Gradients, after a row of zeros.
+    assert of_some.backward.results == of_all.backward.results - 2 * cells.FEATURES * 4 + copied
 
 
 def test_states_of_adjacent_children_are_not_copied():
@@ -122,25 +125,47 @@ small = cavs.GraphBatch.chain([9])
 cell(small, tf.ones([9, cells.FEATURES]))
 graphs = cavs.GraphBatch.chain([200] * 1000)
 x = tf.ones([graphs.num_vertices, cells.FEATURES])
-need = cavs.predict_memory(cell, graphs)
+pass_over = sys.argv[1]
+at = tf.range(1000) if pass_over == "training_at" else None
+need = cavs.predict_memory(cell, graphs, at=at)
 virtual = 4096 * int(open("/proc/self/statm").read().split()[0])
 results = 200000 * 256 * 4
 resource.setrlimit(resource.RLIMIT_AS, (virtual + results + 2**28,) * 2)
-pass_over = sys.argv[1]
-said = {
-    "inference": f"needs {need.inference.total} bytes (",
-    "training": f"training step needs {need.training} bytes at its peak (forward: ",
-}[pass_over]
+training = pass_over != "inference"
+said = f"needs {need.inference.total} bytes ("
+if training:
+    said = f"training step needs {need.training} bytes at its peak (forward: "
 try:
-    with tf.GradientTape() if pass_over == "training" else contextlib.nullcontext():
-        cell(graphs, x)
+    with tf.GradientTape() if training else contextlib.nullcontext():
+        cell(graphs, x, at=at)
 except tf.errors.ResourceExhaustedError as error:
     print(said in error.message, "smaller minibatch" in error.message)
 """
 
 
 @pytest.mark.skipif(not pathlib.Path("/proc/self/statm").exists(), reason="no such file")
-@pytest.mark.parametrize("pass_over", ["inference", "training"])
+@pytest.mark.parametrize("pass_over", ["inference", "training", "training_at"])
 def test_a_step_that_does_not_fit_fails_with_what_it_needs(pass_over):
     done = run_python("-c", OUT_OF_MEMORY, pass_over)
     assert done.stdout.split() == ["True", "True"], done.stderr
+
+
+def test_derivatives_of_another_model_are_refused():
+    cell = make_cell()
+
+    @cavs.vertex_function(state_size=2, arity=1)
+    def other(v):
+        v.scatter(v.pull() + v.gather(0))
+
+    other(GRAPHS, tf.ones([GRAPHS.num_vertices, 2]))
+    schedule = other.schedule_of(GRAPHS)
+    functions = {}
+    for name, pairs in (
+        ("vertex", functions_of(other).forward),
+        ("gradient", functions_of(cell).backward),
+    ):
+        functions[f"{name}_functions"] = [function for function, _ in pairs]
+        functions[f"{name}_signatures"] = [signature for _, signature in pairs]
+    rows = (schedule.order, schedule.task_splits, schedule.task_type, schedule.child_row)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"gradient_functions: .* derivatives"):
+        ops.cavs_memory(*rows, **functions)

@@ -111,7 +111,18 @@ bool IsGatheredOnce(const std::vector<int32_t>& writes) {
                      [](int32_t n) { return n <= 1; });
 }
 
-MemoryNeed NeedOfBackward(const Model& derivative, const ScheduleView& schedule,
+// Of which results are rows read in the state, or in a pull, by an index?
+std::vector<bool> ResultsByIndex(const Program& program) {
+  std::vector<bool> by_index;
+  for (int id : program.results) {
+    int64_t offset;
+    by_index.push_back(program.symbols[program.Root(id, &offset)].viewed);
+  }
+  return by_index;
+}
+
+MemoryNeed NeedOfBackward(const Model& derivative, const Model& model,
+                          const ScheduleView& schedule,
                           const std::vector<TypeRows>& rows,
                           const Environment& environment) {
   std::vector<Externals> externals = MakeExternals(derivative, schedule);
@@ -119,6 +130,7 @@ MemoryNeed NeedOfBackward(const Model& derivative, const ScheduleView& schedule,
       IsGatheredOnce(CountWrites(derivative, rows, schedule.num_vertices()));
   for (size_t type = 0; type < rows.size(); ++type) {
     externals[type].gathered_once = gathered_once;
+    externals[type].saved_by_index = ResultsByIndex(model.programs[type]);
     externals[type].results.resize(derivative.programs[type].results.size());
   }
   return PassRun(Pass::kBackward, derivative, schedule, rows, environment,
@@ -181,8 +193,8 @@ Status RunForward(const Model& model, const ForwardArguments& arguments,
   MemoryNeed need = pass.need();
   need.results = arguments.result_bytes;
   if (kind == Pass::kForward && arguments.derivative != nullptr) {
-    MemoryNeed backward =
-        NeedOfBackward(*arguments.derivative, schedule, rows, environment);
+    MemoryNeed backward = NeedOfBackward(*arguments.derivative, model, schedule,
+                                         rows, environment);
     backward.results = arguments.gradient_bytes;
     const size_t more = TrainingPeak(need, backward) - need.results;
     if (!Fits(more, environment) || !pass.Start()) {
@@ -227,6 +239,9 @@ Status RunBackward(const Model& derivative, const Tape& tape,
       externals[type].output_rows.push_back(tape.pull_rows[pull].of_type(type));
     }
     externals[type].saved = &tape.saved[type];
+    for (const Value& value : tape.saved[type]) {
+      externals[type].saved_by_index.push_back(value.index != nullptr);
+    }
     externals[type].results = arguments.capture_grads[type];
     const Program& program = derivative.programs[type];
     CAVS_RETURN_IF_ERROR(
@@ -246,17 +261,25 @@ Status RunBackward(const Model& derivative, const Tape& tape,
 }
 
 MemoryNeed PredictMemory(const Model& model, const ScheduleView& schedule,
-                         Pass pass, const Environment& given) {
+                         bool keep_tape, const Environment& given) {
   SerialWorkers alone;
+  const Pass pass = keep_tape ? Pass::kForward : Pass::kInference;
   const Environment environment = ForStreams(pass, given, &alone);
   const std::vector<TypeRows> rows =
       RowsByType(schedule, static_cast<int>(model.programs.size()));
-  if (pass == Pass::kBackward) {
-    return NeedOfBackward(model, schedule, rows, environment);
-  }
   return PassRun(pass, model, schedule, rows, environment,
                  MakeExternals(model, schedule))
       .need();
+}
+
+MemoryNeed PredictBackwardMemory(const Model& derivative, const Model& model,
+                                 const ScheduleView& schedule,
+                                 const Environment& given) {
+  SerialWorkers alone;
+  const Environment environment = ForStreams(Pass::kBackward, given, &alone);
+  const std::vector<TypeRows> rows =
+      RowsByType(schedule, static_cast<int>(model.programs.size()));
+  return NeedOfBackward(derivative, model, schedule, rows, environment);
 }
 
 }  // namespace cavs

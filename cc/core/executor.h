@@ -28,7 +28,7 @@ struct ForwardArguments {
   std::vector<std::vector<TensorRef>> captures;  // Per type.
   size_t result_bytes = 0;                       // Of the pushes, for messages.
   // With a tape, if known: what RunBackward() will run on the same pool, and
-  // the bytes of the gradients that it returns.
+  // its result_bytes.
   const Model* derivative = nullptr;
   size_t gradient_bytes = 0;
 };
@@ -50,7 +50,7 @@ struct BackwardArguments {
       pull_grads;          // Zeroed by the caller where a type writes none.
   std::vector<int> pulls;  // The pull that each is the gradient of.
   std::vector<std::vector<TensorRef>> capture_grads;  // Per type; dense.
-  size_t result_bytes = 0;  // Of the gradients, for messages.
+  size_t result_bytes = 0;  // Of the gradients and of copies, for messages.
 };
 
 // Replays the tasks of `tape` in reverse with the derivatives of the programs
@@ -60,12 +60,16 @@ Status RunBackward(const Model& derivative, const Tape& tape,
                    const BackwardArguments& arguments,
                    const Environment& environment);
 
-// What that pass takes from the pool before it computes anything; results are
-// not predicted. `model` is
-// the derivative for kBackward; without a tape it has no results. The schedule
-// must be valid. Of the environment, backend and engine count.
+// What RunForward() takes from the pool before it computes anything; what it
+// pushes is not predicted. Without a tape the model has no results. The
+// schedule must be valid. Of the environment, backend and engine count.
 MemoryNeed PredictMemory(const Model& model, const ScheduleView& schedule,
-                         Pass pass, const Environment& environment);
+                         bool keep_tape, const Environment& environment);
+
+// Likewise, RunBackward() after RunForward() of `model`.
+MemoryNeed PredictBackwardMemory(const Model& derivative, const Model& model,
+                                 const ScheduleView& schedule,
+                                 const Environment& environment);
 
 }  // namespace cavs
 

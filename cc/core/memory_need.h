@@ -17,7 +17,8 @@ struct MemoryNeed {
   size_t tape = 0;            // What the derivative reads, beside the state.
   size_t temporaries = 0;     // Whatever else the operators write.
   size_t packed_weights = 0;  // Weights as the product kernel reads them.
-  size_t results = 0;         // Not from the pool: what the caller gets.
+  // Not from the pool: what the caller gets, and copies of what it gave.
+  size_t results = 0;
 
   // From the pool.
   size_t workspace() const;

@@ -42,4 +42,18 @@ Status FinishModel(Model* model) {
   return Status();
 }
 
+bool MayBeDerivative(const Model& derivative, const Model& model) {
+  if (derivative.programs.size() != model.programs.size()) return false;
+  for (size_t type = 0; type < model.programs.size(); ++type) {
+    const int count = static_cast<int>(model.programs[type].results.size());
+    for (const Symbol& symbol : derivative.programs[type].symbols) {
+      if (symbol.source == SymbolSource::kSaved && symbol.parent < 0 &&
+          symbol.index >= count) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
 }  // namespace cavs

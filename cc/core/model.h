@@ -23,6 +23,10 @@ struct Model {
 // cannot be added up.
 Status FinishModel(Model* model);
 
+// Can it be the derivative of `model`: has it as many programs, of which each
+// reads none but results of its own?
+bool MayBeDerivative(const Model& derivative, const Model& model);
+
 }  // namespace cavs
 
 #endif  // CAVS_CC_CORE_MODEL_H_

@@ -67,8 +67,7 @@ int64_t ProgramRun::RowsToStore(int id, bool kept, int64_t chunk) const {
 bool ProgramRun::IsCopied(int id) const {
   const Symbol& s = symbol(id);
   return s.source == SymbolSource::kSaved && s.kind == SymbolKind::kRows &&
-         s.parent < 0 && !s.viewed && ext_.saved != nullptr &&
-         (*ext_.saved)[s.index].index != nullptr;
+         s.parent < 0 && !s.viewed && ext_.saved_by_index[s.index];
 }
 
 bool ProgramRun::IsStored(int id) const {

@@ -88,6 +88,8 @@ struct Externals {
   std::vector<const int32_t*> input_rows, output_rows;
   std::vector<TensorRef> captures;
   const std::vector<Value>* saved = nullptr;  // Derivative: the tape.
+  // Derivative: of which of these the tape has rows by an index.
+  std::vector<bool> saved_by_index;
   std::vector<TensorRef> results;  // Derivative: gradients of captures.
 };
 

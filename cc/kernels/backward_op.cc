@@ -92,6 +92,7 @@ class BackwardOp : public OpKernel {
       padded->emplace_back();
       TF_RETURN_IF_ERROR(PutZerosBefore(context, grad, &padded->back(),
                                         &arguments->push_grads.back()));
+      arguments->result_bytes += padded->back().TotalBytes();
     }
     return absl::OkStatus();
   }

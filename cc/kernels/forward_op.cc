@@ -41,6 +41,13 @@ class ForwardOp : public OpKernel {
         absl::InvalidArgumentError(StrCat(
             "capture_counts: got ", capture_counts_.size(),
             " values but expected one per vertex function, ", types, ".")));
+    for (size_t i = 0; i < push_shapes_.size(); ++i) {
+      const int64_t elements =
+          push_shapes_[i].num_elements();  // -1: not known.
+      push_row_bytes_ +=
+          std::max<int64_t>(0, elements) *
+          tensorflow::DataTypeSize(context->output_type(static_cast<int>(i)));
+    }
     OP_REQUIRES_OK(context, ReadPulledBy(context, types));
     if (keep_tape_) has_derivative_ = CompileDerivative(context);
     OP_REQUIRES_OK(context, ReadCaptureGradients(context));
@@ -98,7 +105,7 @@ class ForwardOp : public OpKernel {
   bool CompileDerivative(OpKernelConstruction* context) {
     return Compile(context, "gradient", /*keep_results=*/true, &derivative_)
                .ok() &&
-           derivative_.model.programs.size() == compiled_.model.programs.size();
+           MayBeDerivative(derivative_.model, compiled_.model);
   }
 
   absl::Status ReadCaptureGradients(OpKernelConstruction* context) {
@@ -127,6 +134,11 @@ class ForwardOp : public OpKernel {
         arguments->gradient_bytes += pull.TotalBytes();
       }
     }
+    // Unless every vertex pushes, the backward op copies the gradients of what
+    // was pushed behind a row of zeros.
+    const RowMap& rows = arguments->push_rows;
+    if (rows.row_of_vertex.empty()) return;
+    arguments->gradient_bytes += (rows.count + 1) * push_row_bytes_;
   }
 
   static void Keep(const Tensor& tensor, Tape* tape) {
@@ -250,7 +262,7 @@ class ForwardOp : public OpKernel {
   std::vector<std::vector<bool>> pulled_by_;
   CompiledModel compiled_, derivative_;
   bool has_derivative_ = false;
-  size_t capture_gradient_bytes_ = 0;
+  size_t push_row_bytes_ = 0, capture_gradient_bytes_ = 0;
 };
 
 REGISTER_KERNEL_BUILDER(Name("CavsForward").Device(tensorflow::DEVICE_CPU),

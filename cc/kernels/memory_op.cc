@@ -17,26 +17,30 @@ using ::tensorflow::OpKernelContext;
 using ::tensorflow::Tensor;
 using ::tensorflow::TensorShape;
 
-// What CavsForward or CavsBackward would take, without running it.
+// What CavsForward and CavsBackward would take, without running them.
 class MemoryOp : public OpKernel {
  public:
   explicit MemoryOp(OpKernelConstruction* context) : OpKernel(context) {
-    bool gradient, keep_tape;
     int streams;
-    OP_REQUIRES_OK(context, context->GetAttr("gradient", &gradient));
-    OP_REQUIRES_OK(context, context->GetAttr("keep_tape", &keep_tape));
     OP_REQUIRES_OK(context, context->GetAttr("streams", &streams));
-    pass_ = gradient    ? Pass::kBackward
-            : keep_tape ? Pass::kForward
-                        : Pass::kInference;
     two_streams_ = streams == 2;
     OP_REQUIRES_OK(
-        context, Compile(context, "vertex", gradient || keep_tape, &compiled_));
+        context, Compile(context, "vertex", /*keep_results=*/true, &forward_));
+    OP_REQUIRES_OK(context, Compile(context, "vertex", /*keep_results=*/false,
+                                    &inference_));
+    OP_REQUIRES_OK(context, Compile(context, "gradient", /*keep_results=*/true,
+                                    &backward_));
+    OP_REQUIRES(
+        context,
+        !has_backward() || MayBeDerivative(backward_.model, forward_.model),
+        absl::InvalidArgumentError(
+            "gradient_functions: got those of other vertex functions but "
+            "expected none, or the derivatives of vertex_functions."));
   }
 
   void Compute(OpKernelContext* context) override {
     ScheduleView schedule;
-    OP_REQUIRES_OK(context, ReadSchedule(context, compiled_.model, &schedule));
+    OP_REQUIRES_OK(context, ReadSchedule(context, forward_.model, &schedule));
     SerialWorkers workers;
     const CpuBackend backend(&workers);
     engine::Engine engine(engine::Naive());  // Nothing runs.
@@ -44,22 +48,32 @@ class MemoryOp : public OpKernel {
     environment.backend = &backend;
     environment.cache_bytes = CacheBytes();
     if (two_streams_) environment.engine = &engine;
-    const MemoryNeed need =
-        PredictMemory(compiled_.model, schedule, pass_, environment);
+    const MemoryNeed needs[] = {
+        PredictMemory(forward_.model, schedule, /*keep_tape=*/true,
+                      environment),
+        has_backward() ? PredictBackwardMemory(backward_.model, forward_.model,
+                                               schedule, environment)
+                       : MemoryNeed(),
+        PredictMemory(inference_.model, schedule, /*keep_tape=*/false,
+                      environment)};
     Tensor* output = nullptr;
     OP_REQUIRES_OK(context,
-                   context->allocate_output(0, TensorShape({4}), &output));
-    auto bytes = output->vec<int64_t>();
-    bytes(0) = static_cast<int64_t>(need.state);
-    bytes(1) = static_cast<int64_t>(need.tape);
-    bytes(2) = static_cast<int64_t>(need.temporaries);
-    bytes(3) = static_cast<int64_t>(need.packed_weights);
+                   context->allocate_output(0, TensorShape({3, 4}), &output));
+    auto bytes = output->matrix<int64_t>();
+    for (int pass = 0; pass < 3; ++pass) {
+      const MemoryNeed& need = needs[pass];
+      bytes(pass, 0) = static_cast<int64_t>(need.state);
+      bytes(pass, 1) = static_cast<int64_t>(need.tape);
+      bytes(pass, 2) = static_cast<int64_t>(need.temporaries);
+      bytes(pass, 3) = static_cast<int64_t>(need.packed_weights);
+    }
   }
 
  private:
-  Pass pass_ = Pass::kInference;
+  bool has_backward() const { return !backward_.model.programs.empty(); }
+
   bool two_streams_ = false;
-  CompiledModel compiled_;
+  CompiledModel forward_, inference_, backward_;
 };
 
 class AvailableMemoryOp : public OpKernel {

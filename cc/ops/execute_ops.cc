@@ -245,8 +245,8 @@ REGISTER_OP("CavsMemory")
     .Output("bytes: int64")
     .Attr("vertex_functions: list(func) >= 1")
     .Attr("vertex_signatures: list(string) >= 1")
-    .Attr("gradient: bool = false")
-    .Attr("keep_tape: bool = false")
+    .Attr("gradient_functions: list(func) >= 0")
+    .Attr("gradient_signatures: list(string) >= 0")
     .Attr("eager: bool = true")
     .Attr("lazy: bool = true")
     .Attr("merge: bool = true")
@@ -255,21 +255,22 @@ REGISTER_OP("CavsMemory")
     .Attr("views: bool = true")
     .Attr("streams: int = 1")
     .SetShapeFn([](InferenceContext* c) {
-      c->set_output(0, c->Vector(4));
+      c->set_output(0, c->Matrix(3, 4));
       return absl::OkStatus();
     })
     .Doc(R"doc(
-Predicts the memory that CavsForward or CavsBackward takes from its pool.
+Predicts the memory that CavsForward and CavsBackward take from their pool.
 
 order: [V], from CavsSchedule; so are the next three.
 task_splits: [T + 1].
 task_type: [T].
 child_row: [arity, V].
-bytes: Of the state (or its gradient), the tape beside it, temporaries, and packed weights.
-vertex_functions: Traced vertex functions, or derivatives.
+bytes: Per pass (forward, backward, forward without a tape): of the state or its
+  gradient, the tape beside it, temporaries, and packed weights.
+vertex_functions: Traced vertex functions.
 vertex_signatures: Of each.
-gradient: Whether they are derivatives.
-keep_tape: As in CavsForward; so are the rest.
+gradient_functions: Their derivatives; if there are none, a backward pass takes nothing.
+gradient_signatures: Of each.
 )doc");
 
 REGISTER_OP("CavsAvailableMemory")

@@ -198,8 +198,12 @@ class CellExecutor {
 
   MemoryNeed Predict(const Schedule& schedule, Pass pass,
                      const Environment& environment) const {
-    return PredictMemory(pass == Pass::kBackward ? backward_ : forward_,
-                         schedule.view(), pass, environment);
+    if (pass == Pass::kBackward) {
+      return PredictBackwardMemory(backward_, forward_, schedule.view(),
+                                   environment);
+    }
+    return PredictMemory(forward_, schedule.view(), pass == Pass::kForward,
+                         environment);
   }
 
   // Appends pushes. `schedule` must outlive the tape, which may be null.

@@ -233,6 +233,38 @@ TEST_F(MemoryNeedTest, AStepWhoseBackwardPassDoesNotFitFailsBeforeTheForward) {
   EXPECT_TRUE(executor.Backward(experiment, tape, environment_, &results).ok());
 }
 
+// Also where rows are seen in the state in the forward pass, but an operator of
+// the backward pass needs them copied.
+TEST_F(MemoryNeedTest, ABackwardPassFitsWhereItsForwardPassSaidSo) {
+  for (uint32_t seed = 0; seed < 100; ++seed) {
+    std::mt19937 random(seed);
+    const int num_types = 1 + seed % 2;
+    const Cell cell = RandomCell(DType::kFloat32, num_types, &random, 16);
+    const Graph graph = WithRandomTypes(RandomDag(100, cell.arity, &random),
+                                        num_types, &random);
+    const Experiment experiment(cell, graph, seed);
+    const CellExecutor executor(cell);
+    const Schedule schedule = MakeSchedule(graph, cell);
+    const MemoryNeed forward =
+        executor.Predict(schedule, Pass::kForward, environment_);
+    const MemoryNeed backward =
+        executor.Predict(schedule, Pass::kBackward, environment_);
+    Tape tape;
+    Results results;
+    ASSERT_TRUE(
+        executor.Forward(experiment, schedule, environment_, &tape, &results)
+            .ok());
+    const size_t waiting = executor.pool().waiting_bytes();
+    Environment environment = environment_;
+    environment.available_memory = [&] {
+      return backward.total() - std::min(backward.total(), waiting);
+    };
+    const Status status =
+        executor.Backward(experiment, tape, environment, &results);
+    EXPECT_TRUE(status.ok()) << "seed " << seed << ": " << status.message();
+  }
+}
+
 TEST(AvailableMemoryTest, IsSomeButNotAll) {
   const size_t bytes = AvailableMemory();
   EXPECT_GT(bytes, size_t{1} << 20);
