@@ -48,7 +48,9 @@ class DynamicTensor {
   DynamicTensor Columns(int64_t first, int64_t count) const {
     assert(first + count <= columns_);
     DynamicTensor piece = *this;
-    piece.base_ += first * static_cast<int64_t>(SizeOf(dtype_));
+    if (base_ != nullptr) {  // It may have no storage yet.
+      piece.base_ += first * static_cast<int64_t>(SizeOf(dtype_));
+    }
     piece.columns_ = count;
     return piece;
   }
