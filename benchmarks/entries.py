@@ -17,6 +17,7 @@ class Entry:
         self.contender = contender
         self.worker = worker
         self.rates: list[float] = []
+        self.peaks: list[list[float | None]] = []  # GFLOP/s before and after each turn.
         self.construct = None, False
         self.record = Record(
             contender.system,
@@ -85,20 +86,29 @@ class Entry:
             self.record.memory_share = self.call("memory_share", SETUP_SECONDS)
         self.worker.stop()
 
-    def compute(self, floor: float | None, busy_share: float) -> None:
-        """Fills the record."""
+    def compute(self, flops: float, busy_share: float) -> None:
+        """Fills the record, from the FLOPs of a graph's matrix products."""
         if self.failed or not self.rates:
             return
         record = self.record
         record.per_second = statistics.median(self.rates)
         record.spread = _interquartile_range(self.rates) / record.per_second
-        record.share_of_floor = record.per_second / floor if floor else None
+        record.share_of_floor = self._share_of_floor(flops)
         record.busy_share = round(busy_share, 3)
         construct, in_step = self.construct
         record.construct_seconds = construct
         if construct is not None:
             step = 1 / record.per_second
             record.construct_share = construct / (step if in_step else step + construct)
+
+    def _share_of_floor(self, flops: float) -> float | None:
+        """Of each turn by the peak at that time, then the median."""
+        turns = zip(self.rates, self.peaks, strict=True)
+        if any(None in peaks for peaks in self.peaks):
+            return None
+        return statistics.median(
+            rate * flops / (1e9 * statistics.mean(peaks)) for rate, peaks in turns
+        )
 
     def summary(self, unit: str) -> str:
         """One line for the terminal."""

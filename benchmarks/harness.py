@@ -56,9 +56,9 @@ def measure(
     finally:
         for entry in entries:
             entry.worker.close()
-    floor = _floor(workload, cell.mode, peaks)
+    flops = _flops_per_graph(workload, cell.mode)
     for entry in entries:
-        entry.compute(floor, watch.busy_share)
+        entry.compute(flops, watch.busy_share)
         say(f"  {entry.summary(workload.unit)}")
     if peaks:
         say(f"  peak of {cell.threads} threads: {min(peaks):.0f} to {max(peaks):.0f} GFLOP/s")
@@ -82,7 +82,11 @@ def _set_up(entries: list[Entry], workload) -> None:
 
 
 def _take_turns(entries: list[Entry], peak: Peak, effort: Effort, say):
-    """Every repetition has a turn of each system, in an order that rotates."""
+    """Every repetition has a turn of each system, in an order that rotates.
+
+    The peak is measured before and after each: where others use the processor too, it changes
+    from one second to the next as much as the systems do.
+    """
     if peak.problem:
         say(f"  {peak.problem}")
     peaks, watch = [], Watch()
@@ -91,7 +95,7 @@ def _take_turns(entries: list[Entry], peak: Peak, effort: Effort, say):
         entry.call("warm_up", SETUP_SECONDS, seconds=_WARM_UP_SECONDS)
         entry.worker.stop()
     for repetition in range(effort.repeats):
-        peaks += [p for p in [peak.measure()] if p is not None]
+        peaks.append(peak.measure())
         shift = repetition % max(1, len(running))
         for entry in running[shift:] + running[:shift]:
             if entry.failed:
@@ -99,14 +103,14 @@ def _take_turns(entries: list[Entry], peak: Peak, effort: Effort, say):
             time.sleep(_PAUSE_SECONDS)
             with watch.over(entry.worker):
                 rate = entry.turn(effort.seconds)
+            peaks.append(peak.measure())
             if rate is not None:
                 entry.rates.append(rate)
-    return peaks, watch
+                entry.peaks.append(peaks[-2:])
+    return [p for p in peaks if p is not None], watch
 
 
-def _floor(workload, mode: str, peaks: list[float]) -> float | None:
-    """Graphs per second if matrix products ran at the peak and nothing else took time."""
-    if not peaks:
-        return None
+def _flops_per_graph(workload, mode: str) -> float:
+    """Of the matrix products: over the peak, the least time that a graph can take."""
     flops = sum(workload.flops(minibatch, mode) for minibatch in workload.minibatches)
-    return max(peaks) * 1e9 * workload.settings.num_examples / flops
+    return flops / workload.settings.num_examples

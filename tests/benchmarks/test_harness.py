@@ -11,6 +11,7 @@ import pytest
 
 from benchmarks import harness, peers, records, workers, workloads
 from benchmarks.cells import Cell, Contender, Effort
+from benchmarks.entries import Entry
 
 TINY = workloads.Settings(units=8, batch=3, leaves=8, steps=5, minibatches=2)
 EFFORT = Effort(repeats=2, seconds=0.01)
@@ -128,3 +129,21 @@ def test_a_debug_build_is_refused(tmp_path, monkeypatch):
     info.write_text('{"build": "debug"}')
     with pytest.raises(RuntimeError, match="got a debug build but expected a release build"):
         harness.refuse_debug_build()
+
+
+class Idle:
+    """A worker that does nothing."""
+
+    def send(self, verb, **arguments):
+        pass
+
+
+def test_each_turn_is_held_against_the_peak_at_its_time():
+    entry = Entry(tiny_cell(), Contender("cavs", "cavs"), Idle())
+    entry.rates, entry.peaks = [10.0, 20.0, 4.0], [[1.0, 3.0], [4.0, 4.0], [1.0, 1.0]]
+    entry.compute(flops=0.1e9, busy_share=0.0)
+    assert entry.record.per_second == 10
+    assert entry.record.share_of_floor == pytest.approx(0.5)
+    entry.peaks[0] = [None, None]  # There is no compiler.
+    entry.compute(flops=0.1e9, busy_share=0.0)
+    assert entry.record.share_of_floor is None
