@@ -24,7 +24,7 @@ struct TileArgs {
   int64_t depth;
   int64_t last_lanes;  // Columns of c in the last vector of the panel.
   bool accumulate;
-  const T* next;  // `depth` cache lines that will be read soon.
+  const T* next;  // `depth` cache lines that will be read soon, or nullptr.
 };
 
 template <typename T>
@@ -85,13 +85,12 @@ CAVS_INLINE void PrefetchTile(const TileArgs<T>& t) {
   }
 }
 
-template <typename T, int kRows, int kVectors, bool kTransposeA>
+template <typename T, int kRows, int kVectors, bool kTransposeA, bool kPrefetch>
 void Tile(const TileArgs<T>& t) {
   // A few accumulators cannot hide the latency of the sums: small tiles take
   // several terms at a time, each into sums of its own.
   constexpr int kAccumulators = kRows * kVectors;
   constexpr int kChains = kAccumulators >= 8 ? 1 : kAccumulators >= 4 ? 2 : 4;
-  constexpr bool kPrefetch = kRows >= 3 && !kTransposeA;
   const int64_t a_pitch = t.a_pitch, b_pitch = t.b_pitch;
   const int64_t a_step = kTransposeA ? a_pitch : 1;
   const T* a = t.a;
@@ -125,31 +124,42 @@ void Tile(const TileArgs<T>& t) {
 }
 
 // kFunction[rows - 1] for every height of a tile that is `kVectors` wide.
-template <typename T, int kVectors, bool kTransposeA,
+// Prefetching takes a tile of few rows longer than it gains.
+template <typename T, int kVectors, bool kTransposeA, bool kPrefetch,
           typename = std::make_integer_sequence<int, TileRows(kVectors)>>
 struct Tiles;
 
-template <typename T, int kVectors, bool kTransposeA, int... kRow>
-struct Tiles<T, kVectors, kTransposeA, std::integer_sequence<int, kRow...>> {
+template <typename T, int kVectors, bool kTransposeA, bool kPrefetch,
+          int... kRow>
+struct Tiles<T, kVectors, kTransposeA, kPrefetch,
+             std::integer_sequence<int, kRow...>> {
   static constexpr TileFunction<T> kFunction[] = {
-      Tile<T, kRow + 1, kVectors, kTransposeA>...};
+      Tile < T, kRow + 1, kVectors, kTransposeA, kPrefetch && kRow >= 2 > ...};
 };
 
-// Rows [0, rows) of c by one panel, in tiles of nearly the same height.
+// Rows [0, rows) of c by one panel, in tiles of nearly the same height. The
+// first of them share out the next panel; the others prefetch nothing, as every
+// instruction counts where another thread shares the processor.
 template <typename T, int kVectors, bool kTransposeA>
 void RowsOfPanel(TileArgs<T> t, int64_t rows) {
   const int64_t count = CeilDiv(rows, TileRows(kVectors));
-  // The tiles share out the next panel, and then read their own again.
   const int64_t lines = t.depth * kVectors * Simd<T>::kLanes / kLine<T>;
+  const int64_t prefetching = kTransposeA || t.next == nullptr || t.depth == 0
+                                  ? 0
+                                  : Smaller(count, CeilDiv(lines, t.depth));
   const T* a = t.a;
-  const T* next = t.next;
   Wide<T>* c = t.c;
   for (int64_t i = 0; i < count; ++i) {
     const int64_t begin = rows * i / count, end = rows * (i + 1) / count;
     t.a = a + begin * (kTransposeA ? 1 : t.a_pitch);
     t.c = c + begin * t.c_pitch;
-    t.next = (i + 1) * t.depth <= lines ? next + i * t.depth * kLine<T> : t.b;
-    Tiles<T, kVectors, kTransposeA>::kFunction[end - begin - 1](t);
+    if (i < prefetching) {
+      Tiles<T, kVectors, kTransposeA, !kTransposeA>::kFunction[end - begin - 1](
+          t);
+      t.next += t.depth * kLine<T>;
+    } else {
+      Tiles<T, kVectors, kTransposeA, false>::kFunction[end - begin - 1](t);
+    }
   }
 }
 
@@ -162,6 +172,8 @@ void MultiplyPanel(TileArgs<T> t, int64_t rows, int64_t width) {
   if (vectors == 2) RowsOfPanel<T, 2, kTransposeA>(t, rows);
   if constexpr (kPanelVectors > 2) {
     if (vectors == 3) RowsOfPanel<T, 3, kTransposeA>(t, rows);
+  }
+  if constexpr (kPanelVectors > 3) {
     if (vectors == 4) RowsOfPanel<T, 4, kTransposeA>(t, rows);
   }
 }
@@ -188,8 +200,7 @@ void MultiplyPacked(const Product<T>& p, Range rows, Range columns) {
         const T* b = p.b + (column - piece.in_panel) * p.k +
                      first * piece.pitch + piece.in_panel;
         const bool more = column + piece.width < columns.end;
-        const T* next =
-            more ? b - piece.in_panel + kPanel<T> * p.k : b - piece.in_panel;
+        const T* next = more ? b - piece.in_panel + kPanel<T> * p.k : nullptr;
         MultiplyPanel<T, false>(
             {p.a + row * p.a_pitch + first, p.a_pitch, b, piece.pitch,
              p.c + row * p.c_pitch + column, p.c_pitch, depth, 0,
@@ -230,7 +241,7 @@ void Multiply(const Product<T>& p, Range rows, Range columns) {
       }
       MultiplyPanel<T, false>(
           {a, p.a_pitch, b, b_pitch, p.c + rows.begin * p.c_pitch + column,
-           p.c_pitch, depth, 0, p.accumulate || s > 0, b},
+           p.c_pitch, depth, 0, p.accumulate || s > 0, nullptr},
           count, width);
     }
   }
@@ -307,7 +318,7 @@ void MultiplyTransposed(const Product<T>& p, Range rows, Range columns) {
                        PaddedWidth<T>(width), copy_of_b);
         MultiplyPanel<T, true>(
             {a.data, a.pitch, b.data, b.pitch, p.c + row * p.c_pitch + column,
-             p.c_pitch, depth, 0, p.accumulate || s > 0, b.data},
+             p.c_pitch, depth, 0, p.accumulate || s > 0, nullptr},
             count, width);
       }
     }

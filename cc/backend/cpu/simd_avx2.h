@@ -91,8 +91,10 @@ struct Halves {
 };
 
 // A tile holds at most 12 accumulators in the 16 registers.
-constexpr int kPanelVectors = 2;
-constexpr int TileRows(int vectors) { return vectors == 2 ? 6 : 12; }
+constexpr int kPanelVectors = 3;
+constexpr int TileRows(int vectors) {
+  return vectors == 3 ? 4 : vectors == 2 ? 6 : 12;
+}
 
 }  // namespace
 }  // namespace CAVS_ISA
