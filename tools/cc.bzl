@@ -32,8 +32,13 @@ def cavs_op_library(name, deps):
         deps = deps,
     )
 
-def cavs_tests(deps):
-    """One test for each *_test.cc, here and below; headers are for all of them."""
+def cavs_tests(deps, shards = {}):
+    """One test for each *_test.cc, here and below; headers are for all of them.
+
+    Args:
+      deps: Of all of them.
+      shards: Those that take long, by name: in how many parts they run, side by side.
+    """
     for source in native.glob(["**/*_test.cc"]):
         native.cc_test(
             name = source[:-len(".cc")],
@@ -41,6 +46,7 @@ def cavs_tests(deps):
             copts = _COPTS,
             linkstatic = True,
             timeout = "long",
+            shard_count = shards.get(source[:-len("_test.cc")]),
             deps = deps + ["@googletest//:gtest_main"],
         )
 

@@ -123,8 +123,12 @@ void Tile(const TileArgs<T>& t) {
   StoreTile<T, kRows, kVectors>(t, sum[0]);
 }
 
+// Lower tiles do not wait for what they read.
+constexpr bool MayPrefetch(int rows, int vectors) {
+  return 2 * rows >= TileRows(vectors);
+}
+
 // kFunction[rows - 1] for every height of a tile that is `kVectors` wide.
-// Prefetching takes a tile of few rows longer than it gains.
 template <typename T, int kVectors, bool kTransposeA, bool kPrefetch,
           typename = std::make_integer_sequence<int, TileRows(kVectors)>>
 struct Tiles;
@@ -133,8 +137,11 @@ template <typename T, int kVectors, bool kTransposeA, bool kPrefetch,
           int... kRow>
 struct Tiles<T, kVectors, kTransposeA, kPrefetch,
              std::integer_sequence<int, kRow...>> {
-  static constexpr TileFunction<T> kFunction[] = {
-      Tile < T, kRow + 1, kVectors, kTransposeA, kPrefetch && kRow >= 2 > ...};
+  template <int kRows>
+  static constexpr TileFunction<T> kOfRows =
+      Tile<T, kRows, kVectors, kTransposeA,
+           kPrefetch && MayPrefetch(kRows, kVectors)>;
+  static constexpr TileFunction<T> kFunction[] = {kOfRows<kRow + 1>...};
 };
 
 // Rows [0, rows) of c by one panel, in tiles of nearly the same height. The
