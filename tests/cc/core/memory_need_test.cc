@@ -245,8 +245,6 @@ TEST_F(MemoryNeedTest, ABackwardPassFitsWhereItsForwardPassSaidSo) {
     const Experiment experiment(cell, graph, seed);
     const CellExecutor executor(cell);
     const Schedule schedule = MakeSchedule(graph, cell);
-    const MemoryNeed forward =
-        executor.Predict(schedule, Pass::kForward, environment_);
     const MemoryNeed backward =
         executor.Predict(schedule, Pass::kBackward, environment_);
     Tape tape;
