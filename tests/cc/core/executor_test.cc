@@ -153,7 +153,7 @@ TEST(ExecutorTest, EveryCombinationOfSwitchesMatchesTheOracle) {
 
 TEST(ExecutorTest, TwoStreamsMatchTheOracle) {
   engine::Engine engine(engine::Streams(2));
-  for (uint32_t seed = 0; seed < 24; ++seed) {
+  for (uint32_t seed = 0; seed < NumSeeds(24); ++seed) {
     std::mt19937 random(seed);
     const Cell cell = RandomCell(DType::kFloat64, 1 + seed % 2, &random);
     const Graph graph =
@@ -176,7 +176,7 @@ TEST(ExecutorTest, TwoStreamsMatchTheOracle) {
 // Of eager and lazy stages.
 TEST(ExecutorTest, PiecesOfAFewRowsMatchTheOracle) {
   engine::Engine engine(engine::Streams(2));
-  for (uint32_t seed = 0; seed < 24; ++seed) {
+  for (uint32_t seed = 0; seed < NumSeeds(24); ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937 random(seed);
     const Cell cell =
@@ -204,7 +204,7 @@ TEST(ExecutorTest, PiecesOfAFewRowsMatchTheOracle) {
 
 // F and dF write different amounts, so their chunks differ.
 TEST(ExecutorTest, TapesAreReadOverOtherChunksThanTheyWereWrittenIn) {
-  for (uint32_t seed = 0; seed < 24; ++seed) {
+  for (uint32_t seed = 0; seed < NumSeeds(24); ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937 random(seed);
     const Cell cell = RandomCell(DType::kFloat64, 2 + seed % 2, &random);
@@ -235,7 +235,7 @@ TEST(ExecutorTest, TapesAreReadOverOtherChunksThanTheyWereWrittenIn) {
 }
 
 TEST(ExecutorTest, WorkersThatShareRowsOrColumnsMatchTheOracle) {
-  for (uint32_t seed = 0; seed < 24; ++seed) {
+  for (uint32_t seed = 0; seed < NumSeeds(24); ++seed) {
     std::mt19937 random(seed);
     const Cell cell =
         RandomCell(DType::kFloat64, 1 + seed % 2, &random, seed % 3 ? 32 : 1);
@@ -297,7 +297,7 @@ TEST(ExecutorTest, TreeLstmGradientsAreThoseOfFiniteDifferences) {
 }
 
 TEST(ExecutorTest, RandomProgramsMatchTheOracle) {
-  for (uint32_t seed = 0; seed < 150 && !HasFailure(); ++seed) {
+  for (uint32_t seed = 0; seed < NumSeeds(150) && !HasFailure(); ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     std::mt19937 random(seed);
     const DType dtype = seed % 4 == 0 ? DType::kFloat32 : DType::kFloat64;
@@ -311,7 +311,7 @@ TEST(ExecutorTest, RandomProgramsMatchTheOracle) {
 }
 
 TEST(ExecutorTest, MicroBatchesMatchTheOracleInTrainingAndInference) {
-  for (uint32_t seed = 0; seed < 60 && !HasFailure(); ++seed) {
+  for (uint32_t seed = 0; seed < NumSeeds(60) && !HasFailure(); ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     std::mt19937 random(seed);
     const int num_types = 1 + seed % 3;

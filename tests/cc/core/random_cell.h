@@ -347,6 +347,16 @@ inline Program RandomBackward(const Cell& cell, int type,
   return std::move(f.program);
 }
 
+// How many random cells to try. Sanitizers take five times as long, and look
+// for faults that most cells would show: a third is enough for them.
+constexpr uint32_t NumSeeds(uint32_t count) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  return (count + 2) / 3;
+#else
+  return count;
+#endif
+}
+
 // All widths are multiples of `unit`.
 inline Cell RandomCell(DType dtype, int num_types, std::mt19937* random,
                        int64_t unit = 1) {
