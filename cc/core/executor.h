@@ -7,7 +7,6 @@
 
 #include "cc/core/memory_need.h"
 #include "cc/core/model.h"
-#include "cc/core/pass.h"
 #include "cc/core/passed_rows.h"
 #include "cc/core/program_run.h"
 #include "cc/core/schedule.h"

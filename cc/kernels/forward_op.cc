@@ -24,6 +24,12 @@ using ::tensorflow::PartialTensorShape;
 using ::tensorflow::Tensor;
 using ::tensorflow::TensorShape;
 
+// Of one tensor; 0 where its shape is not known.
+size_t BytesOf(const PartialTensorShape& shape, tensorflow::DataType type) {
+  return std::max<int64_t>(0, shape.num_elements()) *
+         tensorflow::DataTypeSize(type);
+}
+
 // The scheduler op. Its programs are compiled once and never change, and every
 // step takes its own storage, so any number of threads may run it at once.
 class ForwardOp : public OpKernel {
@@ -42,11 +48,7 @@ class ForwardOp : public OpKernel {
             "capture_counts: got ", capture_counts_.size(),
             " values but expected one per vertex function, ", types, ".")));
     for (size_t i = 0; i < push_shapes_.size(); ++i) {
-      const int64_t elements =
-          push_shapes_[i].num_elements();  // -1: not known.
-      push_row_bytes_ +=
-          std::max<int64_t>(0, elements) *
-          tensorflow::DataTypeSize(context->output_type(static_cast<int>(i)));
+      push_row_bytes_ += BytesOf(push_shapes_[i], context->output_type(i));
     }
     OP_REQUIRES_OK(context, ReadPulledBy(context, types));
     if (keep_tape_) has_derivative_ = CompileDerivative(context);
@@ -118,9 +120,7 @@ class ForwardOp : public OpKernel {
     for (size_t i = 0; i < differentiable.size(); ++i) {
       if (!differentiable[i] || i >= shapes.size() || i >= types.size())
         continue;
-      const int64_t elements = shapes[i].num_elements();  // -1: not known.
-      capture_gradient_bytes_ +=
-          std::max<int64_t>(0, elements) * tensorflow::DataTypeSize(types[i]);
+      capture_gradient_bytes_ += BytesOf(shapes[i], types[i]);
     }
     return absl::OkStatus();
   }
@@ -136,9 +136,8 @@ class ForwardOp : public OpKernel {
     }
     // Unless every vertex pushes, the backward op copies the gradients of what
     // was pushed behind a row of zeros.
-    const RowMap& rows = arguments->push_rows;
-    if (rows.row_of_vertex.empty()) return;
-    arguments->gradient_bytes += (rows.count + 1) * push_row_bytes_;
+    if (arguments->push_rows.row_of_vertex.empty()) return;
+    arguments->gradient_bytes += arguments->result_bytes + push_row_bytes_;
   }
 
   static void Keep(const Tensor& tensor, Tape* tape) {

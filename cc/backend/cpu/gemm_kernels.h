@@ -151,7 +151,7 @@ template <typename T, int kVectors, bool kTransposeA>
 void RowsOfPanel(TileArgs<T> t, int64_t rows) {
   const int64_t count = CeilDiv(rows, TileRows(kVectors));
   const int64_t lines = t.depth * kVectors * Simd<T>::kLanes / kLine<T>;
-  const int64_t prefetching = kTransposeA || t.next == nullptr || t.depth == 0
+  const int64_t prefetching = t.next == nullptr || t.depth == 0
                                   ? 0
                                   : Smaller(count, CeilDiv(lines, t.depth));
   const T* a = t.a;

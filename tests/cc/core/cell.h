@@ -15,6 +15,7 @@
 
 #include "cc/backend/cpu/cpu_backend.h"
 #include "cc/core/executor.h"
+#include "cc/core/pass.h"
 #include "cc/core/passes/run_passes.h"
 #include "tests/cc/core/oracle.h"
 

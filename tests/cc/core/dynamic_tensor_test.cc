@@ -59,6 +59,12 @@ TEST(DynamicTensorTest, APieceOfReusedRowsIsReused) {
   EXPECT_EQ(whole.Columns(1, 2).View(0, 2).data, &data[1]);
 }
 
+TEST(DynamicTensorTest, APieceOfRowsWithoutStorageHasNone) {
+  const DynamicTensor none(DType::kFloat32, nullptr, 0, 3, 3,
+                           DynamicTensor::Span::kChunk);
+  EXPECT_EQ(none.Columns(1, 2).View(0, 0).data, nullptr);
+}
+
 TEST(DynamicTensorTest, NoRowsAndNoColumnsAreValid) {
   const DynamicTensor none(DType::kFloat32, nullptr, 0, 3, 3,
                            DynamicTensor::Span::kStep);

@@ -236,7 +236,7 @@ TEST_F(MemoryNeedTest, AStepWhoseBackwardPassDoesNotFitFailsBeforeTheForward) {
 // Also where rows are seen in the state in the forward pass, but an operator of
 // the backward pass needs them copied.
 TEST_F(MemoryNeedTest, ABackwardPassFitsWhereItsForwardPassSaidSo) {
-  for (uint32_t seed = 0; seed < 100; ++seed) {
+  for (uint32_t seed = 0; seed < NumSeeds(100); ++seed) {
     std::mt19937 random(seed);
     const int num_types = 1 + seed % 2;
     const Cell cell = RandomCell(DType::kFloat32, num_types, &random, 16);
