@@ -344,10 +344,10 @@ def _dependence_message(name, analysis, tensor) -> str:
             culprit = op
             break
     hint = "Normalise within a row, or compute it outside of the vertex function."
-    if "Random" in culprit.type:
+    if any("random" in analysis._flags[id(t)] for t in culprit.outputs):
         hint = (
-            "Draw the same numbers for all rows (for dropout: noise_shape=[1, units] and a "
-            "fixed seed), or draw them outside and pull them."
+            "Draw random numbers outside of the vertex function and pull them (for dropout, a "
+            "mask: tf.nn.dropout(tf.ones([V, units]), rate) with V vertices)."
         )
     return (
         f"{name}: got rows that depend on each other at operator {culprit.name} "

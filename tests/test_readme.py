@@ -1,4 +1,4 @@
-"""The programs in README.md run, and print what it says they print."""
+"""The programs in README.md run, and print what it says they print; those in docs/errors.md run."""
 
 import os
 import pathlib
@@ -7,13 +7,16 @@ import subprocess
 import sys
 
 import pytest
+import tensorflow as tf
 
+import cavs_tf as cavs
 from tests import processes
 
 ROOT = pathlib.Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
 # A program, and what it prints if that stands right below.
 PROGRAMS = re.findall(r"```python\n(.*?)```\n(?:\n```\n(.*?)```)?", README, re.DOTALL)
+REMEDIES = re.findall(r"```python\n(.*?)```", (ROOT / "docs/errors.md").read_text(), re.DOTALL)
 
 
 @pytest.mark.parametrize("number", range(len(PROGRAMS)))
@@ -38,3 +41,8 @@ def test_programs(number, tmp_path):
 def test_the_custom_cell_is_shown_as_it_is():
     source = (ROOT / "python/examples/custom_cell.py").read_text()
     assert source.strip() in [program.strip() for program, _ in PROGRAMS]
+
+
+@pytest.mark.parametrize("number", range(len(REMEDIES)))
+def test_programs_in_the_page_of_errors(number):
+    exec(compile(REMEDIES[number], "docs/errors.md", "exec"), {"tf": tf, "cavs": cavs})

@@ -206,11 +206,12 @@ def test_batch_normalisation_over_rows():
         Wrong()(GRAPHS, X)
 
 
-def test_random_numbers_per_row():
+@pytest.mark.parametrize("arguments", [{}, {"noise_shape": [1, 2], "seed": 3}])
+def test_dropout(arguments):
     def wrong(v):
-        v.scatter(tf.nn.dropout(v.pull()[:, :2], 0.5))
+        v.scatter(tf.nn.dropout(v.pull()[:, :2], 0.5, **arguments))
 
-    with rejects("Draw the same numbers for all rows (for dropout: noise_shape=[1, units]"):
+    with rejects("Draw random numbers outside of the vertex function and pull them (for dropout"):
         cell_of(wrong)(GRAPHS, X)
 
 
