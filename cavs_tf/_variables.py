@@ -5,6 +5,7 @@ import dataclasses
 
 import keras
 import tensorflow as tf
+from tensorflow.python.distribute.distribute_utils import value_container
 
 from cavs_tf._keras_private import StatelessScope
 
@@ -81,10 +82,8 @@ def recorded_reads():
     reads = Reads()
     with tf.GradientTape() as tape, _ReadsOfKeras(reads):
         yield reads
-    for variable in tape.watched_variables():
-        container = getattr(variable, "_distributed_container", None)
-        container = container() if container is not None else None
-        reads.of_tensorflow.append(variable if container is None else container)
+    # Under a distribution strategy a tape sees the copy of one replica.
+    reads.of_tensorflow += [value_container(v) for v in tape.watched_variables()]
 
 
 def track(layer: keras.layers.Layer, variables) -> None:

@@ -150,6 +150,29 @@ def test_fit_trains_and_files_keep_raw_variables(tmp_path):
     np.testing.assert_array_equal(other(inputs), model(inputs))
 
 
+def test_a_distribution_strategy_updates_every_weight_once():
+    def build():
+        graphs = cavs.keras.graph_inputs()
+        rows = keras.Input((1,), name="rows")
+        tree = cavs.keras.TreeLSTM(2, return_vertices=True)(graphs, rows)
+        root = cavs.keras.Graph(Held())(graphs, keras.layers.Dense(1)(tree))
+        model = keras.Model({**graphs, "rows": rows}, root)
+        model.compile(keras.optimizers.SGD(0.1), "mse")
+        return model
+
+    plain = build()
+    with tf.distribute.MirroredStrategy(["CPU:0"]).scope():
+        mirrored = build()
+    paths = [v.path for v in mirrored.trainable_variables]
+    assert len(paths) == len(plain.trainable_variables) == 6, paths
+    mirrored.set_weights(plain.get_weights())
+    batch = tf.data.Dataset.from_tensors(({**CHAINS.to_dict(), "rows": ROWS}, tf.zeros([2, 1])))
+    for model in (plain, mirrored):
+        model.fit(batch, epochs=2, verbose=0)
+    for got, want in zip(mirrored.get_weights(), plain.get_weights(), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-5)
+
+
 @pytest.mark.parametrize("make", [Held, lambda: captured(tf.Variable([[0.5]], name="w"))])
 def test_checkpoint_restores_raw_variables(make, tmp_path):
     saved, other = make(), make()
