@@ -24,6 +24,7 @@ from cavs_tf._library import ops
 from cavs_tf.schedule import SCHEDULE_FIELDS, Schedule, check_policy, micro_batch_tensor
 
 _GRAPH_FIELDS = ("child_splits", "child_ids", "graph_splits", "vertex_type")
+TENSOR_NAMES = (*_GRAPH_FIELDS, *SCHEDULE_FIELDS)  # Of what `to_dict` returns.
 
 
 class GraphBatch(tf.experimental.ExtensionType):

@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 import tensorflow as tf
 
-from cavs_tf.graphs import GraphBatch
+from cavs_tf.graphs import TENSOR_NAMES, GraphBatch
 
 
 def batch(
@@ -37,14 +37,16 @@ def batch(
       per_graph: Names of features that belong to the example although they are no scalars.
       drop_remainder: Whether to drop a last minibatch of fewer examples.
       as_dict: Whether graphs and schedule are plain tensors (`GraphBatch.to_dict`), as Keras
-        functional models need them, instead of a `GraphBatch` named "graphs".
+        functional models need them, instead of a `GraphBatch` named "graphs". No feature may
+        have such a name.
 
     Returns:
       A dataset of dicts: "graphs", a `GraphBatch` with its schedule, or its tensors; features
       of vertices, [V, ...]; features of examples, [B, ...].
 
     Raises:
-      ValueError: If the elements are no such dicts, or K exceeds `arity`.
+      ValueError: If the elements are no such dicts, K exceeds `arity`, or a feature has the
+        name of something else in the minibatch.
       tf.errors.InvalidArgumentError: From the pipeline, if graphs are not valid.
 
     >>> from cavs_tf.data import from_arrays
@@ -53,6 +55,7 @@ def batch(
     array([7, 8])
     """
     arity = _check(dataset.element_spec, arity, vertex_type, per_graph)
+    _check_names(dataset.element_spec, TENSOR_NAMES if as_dict else ("graphs",))
     spec = dataset.element_spec
     per_vertex = [
         name
@@ -117,6 +120,16 @@ def _check(spec, arity: int | None, vertex_type: str | None, per_graph: Collecti
             "dataset['children']. Raise the arity of the vertex function."
         )
     return slots if arity is None else arity
+
+
+def _check_names(spec, taken: Collection[str]) -> None:
+    """Raises ValueError if a feature has the name of what the graphs of a minibatch become."""
+    for name in sorted(set(spec) & set(taken)):
+        raise ValueError(
+            f"dataset: got a feature named {name!r} but expected a name other than "
+            f"{', '.join(map(repr, taken))}, under which a minibatch has its graphs. Rename the "
+            "feature."
+        )
 
 
 def _batches_as_it_is(feature: tf.TypeSpec) -> bool:

@@ -188,6 +188,26 @@ def test_rejects(features, options, message):
         data.batch(data.from_arrays([0, 1], features, {}), 2, **options)
 
 
+@pytest.mark.parametrize("per_vertex", [True, False])
+@pytest.mark.parametrize(
+    "name, as_dict, message",
+    [
+        ("graphs", False, "got a feature named 'graphs' but expected a name other than 'graphs'"),
+        *(
+            (name, True, f"got a feature named '{name}' but expected .* Rename the feature")
+            for name in GraphBatch.chain([1]).with_schedule().to_dict()
+        ),
+    ],
+)
+def test_rejects_features_with_names_of_tensors_of_the_graphs(name, as_dict, message, per_vertex):
+    feature = {name: [1]}
+    of_vertices = LEAF | (feature if per_vertex else {})
+    dataset = data.from_arrays([0, 1], of_vertices, {} if per_vertex else feature)
+    with pytest.raises(ValueError, match=message):
+        data.batch(dataset, 2, as_dict=as_dict)
+    data.batch(dataset, 2, as_dict=not as_dict)  # There the name is free.
+
+
 def test_rejects_unknown_arity():
     spec = {"children": tf.TensorSpec([None, None], tf.int32)}
     dataset = tf.data.Dataset.from_generator(lambda: [], output_signature=spec)
