@@ -1,5 +1,6 @@
 #include "cc/core/overlaps.h"
 
+#include <algorithm>
 #include <cstdint>
 
 namespace cavs {
@@ -15,9 +16,10 @@ Overlaps::Overlaps(const Program& program) {
   for (const std::vector<int>& same_root : members) {
     for (int a : same_root) {
       for (int b : same_root) {
-        const bool overlap =
-            offset[a] < offset[b] + program.symbols[b].columns() &&
-            offset[b] < offset[a] + program.symbols[a].columns();
+        const int64_t first = std::max(offset[a], offset[b]);
+        const int64_t end = std::min(offset[a] + program.symbols[a].columns(),
+                                     offset[b] + program.symbols[b].columns());
+        const bool overlap = first < end;
         if (a == b || overlap) of_[a].push_back(b);
       }
     }

@@ -116,6 +116,18 @@ TEST_F(SplitElementwiseTest, OverlappingPiecesStayTogether) {
   EXPECT_EQ(NumSums(), 1u);
 }
 
+TEST_F(SplitElementwiseTest, APieceWithoutElementsDoesNotCount) {
+  Read(f_.View(z_, 6, 0));
+  Read(f_.View(z_, 0, 6));
+  Read(f_.View(z_, 6, 6));
+  EXPECT_EQ(NumSums(), 2u);
+}
+
+TEST_F(SplitElementwiseTest, ReadWithoutElementsItStaysTogether) {
+  Read(f_.View(z_, 6, 0));
+  EXPECT_EQ(NumSums(), 1u);
+}
+
 TEST_F(SplitElementwiseTest, TwoNamesOfOnePieceStayTogether) {
   Read(f_.View(z_, 0, 6));
   Read(f_.View(z_, 0, 6));
