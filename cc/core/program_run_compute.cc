@@ -1,5 +1,6 @@
 // ProgramRun's side of single nodes, by native kernels.
 #include <algorithm>
+#include <cassert>
 
 #include "cc/core/program_run.h"
 
@@ -19,10 +20,12 @@ ConstBlock Columns(const ConstBlock& block, DType dtype, int64_t begin,
   return columns;
 }
 
-// Calls fn(begin, end) for the share's ranges of `columns` columns.
+// Calls fn(begin, end) for the share's ranges of `columns` columns, which are
+// whole units (see passes/plan_phases.h).
 template <typename Share, typename Fn>
 void ForRanges(int64_t columns, const Share& share, const Fn& fn) {
   if (share.unit == 0) return fn(0, columns);
+  assert(columns % share.unit == 0);
   for (int64_t first = 0; first < columns; first += share.unit) {
     fn(first + share.begin, first + share.end);
   }

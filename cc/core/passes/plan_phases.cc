@@ -127,29 +127,49 @@ class Planner {
     return unit;
   }
 
-  bool IsAligned(int id, int64_t unit) const {
+  // Is it rows of whole units that begin where one of its root's does?
+  bool IsInUnits(int id, int64_t unit) const {
     int64_t offset;
     program_.Root(id, &offset);
     return symbol(id).columns() % unit == 0 && offset % unit == 0;
   }
 
+  bool AreInUnits(const std::vector<int>& ids, int64_t unit) const {
+    return std::all_of(ids.begin(), ids.end(),
+                       [&](int id) { return IsInUnits(id, unit); });
+  }
+
+  // May each worker compute the same columns of every unit of what the node
+  // writes? All rows that it writes must have whole units then: its outputs, or
+  // where it passes its input on, rows as wide as that.
   bool IsAligned(const Node& n, int64_t unit) const {
-    if (n.kind == NodeKind::kSumColumns || n.kind == NodeKind::kVertexIds) {
-      return false;
+    if (!AreInUnits(n.outputs, unit)) return false;
+    switch (n.kind) {
+      case NodeKind::kMatMul:
+      case NodeKind::kZero:
+        return true;
+      case NodeKind::kElementwise:
+      case NodeKind::kGroup:
+        return IsElementwiseAligned(n, unit);
+      case NodeKind::kSumColumns:
+      case NodeKind::kVertexIds:
+      case NodeKind::kForeign:
+        return false;
+      default:
+        return AreInUnits(n.inputs, unit);
     }
-    for (int id : n.outputs) {
-      if (!IsAligned(id, unit)) return false;
-    }
+  }
+
+  // What is read is as wide, or is broadcast.
+  bool IsElementwiseAligned(const Node& n, int64_t unit) const {
     // A group that nobody reads has no outputs.
     for (const Node& member : n.members) {
       if (symbol(member.outputs[0]).columns() % unit != 0) return false;
     }
-    if (n.kind == NodeKind::kMatMul) return true;
-    for (int id : n.inputs) {
-      if (symbol(id).kind != SymbolKind::kRows) continue;
-      if (!IsAligned(id, unit) && symbol(id).columns() != 1) return false;
-    }
-    return true;
+    return std::all_of(n.inputs.begin(), n.inputs.end(), [&](int id) {
+      return symbol(id).kind != SymbolKind::kRows ||
+             symbol(id).columns() == 1 || IsInUnits(id, unit);
+    });
   }
 
   // Symbols of which a worker reads columns that others own.

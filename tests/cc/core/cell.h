@@ -103,7 +103,8 @@ class Buffer {
     }
   }
   Block rows(int64_t columns) {
-    const int64_t rows = static_cast<int64_t>(size_) / columns;
+    const int64_t rows =
+        columns == 0 ? 0 : static_cast<int64_t>(size_) / columns;
     return {memory_.data(), rows, columns, columns};
   }
   TensorRef dense(std::vector<int64_t> shape) {

@@ -87,7 +87,8 @@ class RandomProgram {
   // What operators may read: rows, and weights of any shape.
   std::vector<int> rows, weights, boxes;
 
-  int Pick(int n) { return static_cast<int>(random_() % n); }
+  // One of [0, n); 0 if there is none.
+  int Pick(int n) { return n == 0 ? 0 : static_cast<int>(random_() % n); }
   int PickRows() { return rows[Pick(static_cast<int>(rows.size()))]; }
 
   // A weight [k, n], or -1.
@@ -135,7 +136,8 @@ class RandomProgram {
         rows.push_back(f_.Call(Elementwise::kMul, x, Fit(1)));
         return;
       case 3:
-        rows.push_back(f_.View(x, Pick(columns), 1));
+        rows.push_back(
+            f_.View(x, Pick(columns), std::min<int64_t>(columns, 1)));
         return;
       case 4:
         rows.push_back(f_.Concat({x, PickRows(), x}));
@@ -146,8 +148,7 @@ class RandomProgram {
       case 6:
         return AddInPlace(columns);
       case 7:
-        rows.push_back(f_.Foreign(RunningSumOp(), {x}, f_.Rows(columns)));
-        return;
+        return AddRunningSum(x);
       case 8:
         return AddBox(x);
       case 9:
@@ -169,8 +170,15 @@ class RandomProgram {
     rows.push_back(sum);
   }
 
+  // Drawn operators do not tell rows without elements from what has no rows.
+  void AddRunningSum(int x) {
+    if (f_.columns(x) == 0) return;
+    rows.push_back(f_.Foreign(RunningSumOp(), {x}, f_.Rows(f_.columns(x))));
+  }
+
   void AddBox(int x) {
     if (Pick(3) != 0) return;  // They pin their neighbours.
+    if (f_.columns(x) == 0) return;
     if (boxes.empty() || Pick(2) == 0) {
       boxes.push_back(f_.Foreign(CopyOp(), {x}, f_.Opaque()));
       width_of_box_.push_back(f_.columns(x));
@@ -288,7 +296,7 @@ inline Program RandomForward(const Cell& cell, int type, std::mt19937* random) {
   for (int i = 0; i < count; ++i) draw.AddOperator();
   // Type 1 pushes nothing to the last.
   for (size_t i = 0; i < cell.pushes.size() - (type == 1); ++i) {
-    f.Push(i, draw.Fit(cell.pushes[i]));
+    f.Push(i, draw.FitRaw(cell.pushes[i]));
   }
   f.Scatter(draw.FitRaw(cell.state_columns));
   SaveSome(&draw, &f.program);
@@ -320,7 +328,7 @@ inline Program RandomBackward(const Cell& cell, int type,
   }
   if (draw.Pick(4) == 0) f.GatherGrad(0, draw.Fit(cell.state_columns));
   for (size_t i = 0; i < cell.pulls.size(); ++i) {
-    f.PullGrad(i, draw.Fit(cell.pulls[i]));
+    f.PullGrad(i, draw.FitRaw(cell.pulls[i]));
   }
   std::vector<int>& results = f.program.results;
   const int x = draw.PickRows(), y = draw.PickRows();
@@ -357,15 +365,20 @@ constexpr uint32_t NumSeeds(uint32_t count) {
 #endif
 }
 
-// All widths are multiples of `unit`.
+// Widths are multiples of `unit`, but for what passes one column or none.
 inline Cell RandomCell(DType dtype, int num_types, std::mt19937* random,
                        int64_t unit = 1) {
   Cell cell;
   cell.dtype = dtype;
   cell.arity = 1 + (*random)() % 3;
   cell.state_columns = unit * (1 + (*random)() % (unit > 1 ? 3 : 9));
-  cell.pulls = {3 * unit, 5 * unit};
-  cell.pushes = {2 * unit, 4 * unit};
+  if ((*random)() % 8 == 0) cell.state_columns = 0;
+  cell.pulls = {3 * unit, 5 * unit, 1};
+  cell.pushes = {2 * unit, 1, 4 * unit};
+  if ((*random)() % 2) {
+    cell.pulls.push_back(0);
+    cell.pushes.insert(cell.pushes.begin(), 0);
+  }
   for (int type = 0; type < num_types; ++type) {
     cell.captures.push_back(
         {{4 * unit, 3 * unit}, {unit, (unit > 1 ? 2 : 20) * unit}, {unit}});

@@ -113,7 +113,7 @@ class Sketch {
   }
   int Call(Elementwise op, int x, int y) {
     Node(NodeKind::kElementwise, {x, y},
-         Rows(std::max(columns(x), columns(y))));
+         Rows(columns(x) == 1 ? columns(y) : columns(x)));
     program.nodes.back().elementwise = op;
     return program.nodes.back().outputs[0];
   }

@@ -130,6 +130,32 @@ TEST(PlanPhasesTest, WhatHasOtherColumnsIsComputedWhole) {
             "columns(0 1) whole(2 3) columns(4 5) whole(6) columns(7)");
 }
 
+TEST(PlanPhasesTest, OneColumnThatIsPassedOnHasNoColumnsToShare) {
+  ClassifyOptions by_task;
+  by_task.eager = by_task.lazy = false;
+  const auto plan = [&](Sketch* f) {
+    EXPECT_TRUE(Classify(by_task, &f->program).ok());
+    PlanPhases(&f->program);
+    return f->program.plans[static_cast<int>(Stage::kCritical)];
+  };
+  Sketch f;
+  const int h = f.Gather(0, 64), x = f.Pull(0, 1);  // 0 1
+  f.Scatter(f.Call(E::kMul, h, x));                 // 2 3
+  f.Push(0, f.View(h, 0, 1));                       // 4
+  f.Push(1, h);                                     // 5
+  f.Push(2, x);                                     // 6
+  EXPECT_EQ(Text(plan(&f).by_columns),
+            "columns(0) whole(1) columns(2 3) whole(4) columns(5) whole(6)");
+
+  Sketch g;
+  const int dstate = g.ScatterGrad(64), dy = g.PushGrad(0, 1);  // 0 1
+  g.GatherGrad(0, g.Call(E::kMul, dstate, dy));                 // 2 3
+  g.PullGrad(0, dy);                                            // 4
+  g.PullGrad(1, g.View(dstate, 63, 1));                         // 5
+  EXPECT_EQ(Text(plan(&g).by_columns),
+            "columns(0) whole(1) columns(2 3) whole(4 5)");
+}
+
 TEST(PlanPhasesTest, TheUnitIsTheWidthOfMostElementwiseWork) {
   const auto unit = [](int64_t wide, int64_t narrow) {
     Sketch f;
