@@ -24,6 +24,14 @@ def splits_of(lengths: tf.Tensor) -> tf.Tensor:
     return tf.concat([[0], tf.cumsum(lengths)], axis=0)
 
 
+def list_of_each(splits: tf.Tensor, count) -> tf.Tensor:
+    """int32 [count]: in which of the lists with these splits each value stands.
+
+    Not by tf.repeat, whose memory is the number of lists times the length of the longest.
+    """
+    return tf.searchsorted(splits, tf.range(count, dtype=splits.dtype), side="right") - 1
+
+
 def length(tensor: tf.Tensor):
     """Size of the first axis: an int, or a scalar tensor where it is not known yet."""
     return tf.shape(tensor)[0] if tensor.shape[0] is None else tensor.shape[0]

@@ -17,6 +17,7 @@ from cavs_tf._integers import (
     check_all_at_least,
     int32_tensor,
     length,
+    list_of_each,
     shown,
     splits_of,
 )
@@ -184,8 +185,9 @@ class GraphBatch(tf.experimental.ExtensionType):
             lists = tf.RaggedTensor.from_tensor(lists)
         ids = tf.cast(lists.values, tf.int32)
         graph_splits = tf.cast(children.row_splits, tf.int32)
-        first_vertex = tf.repeat(graph_splits[:-1], graph_splits[1:] - graph_splits[:-1])
-        first_vertex = tf.repeat(first_vertex, lists.row_lengths())
+        vertex = list_of_each(lists.row_splits, length(ids))
+        graph = list_of_each(graph_splits, length(lists.row_splits) - 1)
+        first_vertex = tf.gather(graph_splits, tf.gather(graph, vertex))
         if isinstance(vertex_type, tf.RaggedTensor):
             vertex_type = vertex_type.values
         # Negative ids stay, so that those below -1 are rejected as they are.
@@ -317,8 +319,7 @@ class GraphBatch(tf.experimental.ExtensionType):
     @property
     def vertex_graph(self) -> tf.Tensor:
         """int32 [V]: the graph of each vertex."""
-        sizes = self.graph_splits[1:] - self.graph_splits[:-1]
-        return tf.repeat(tf.range(self.num_graphs), sizes)
+        return list_of_each(self.graph_splits, self.num_vertices)
 
     @property
     def roots(self) -> tf.Tensor:

@@ -8,6 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from cavs_tf._inputs import vertices_to_return
+from cavs_tf._integers import list_of_each
 from cavs_tf._tracing import Vertex
 from cavs_tf.graphs import GraphBatch
 
@@ -163,7 +164,7 @@ def _children_by_slot(graphs, arity):
 def _topological_order(graphs):
     """int32 [V]: vertices by depth, so children before parents."""
     num_vertices = tf.shape(graphs.child_splits)[0] - 1
-    parents = tf.repeat(tf.range(num_vertices), graphs.child_splits[1:] - graphs.child_splits[:-1])
+    parents = list_of_each(graphs.child_splits, tf.size(graphs.child_ids))
     real = graphs.child_ids >= 0
     parents, children = tf.boolean_mask(parents, real), tf.boolean_mask(graphs.child_ids, real)
 

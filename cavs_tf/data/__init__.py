@@ -1,8 +1,8 @@
 """Data sets of graphs, and minibatches of them whose schedule the pipeline computes.
 
-An example is a dict of tensors with `children`, int32 [n, K]: the child ids of each of
-its n vertices, relative to the example, -1 for no child. Every other entry with rows is
-a feature of vertices, [n, ...]; every scalar is a feature of the example.
+An example is a dict of tensors with `children`, int32 [n, K] or ragged [n, (slots)]: the child
+ids of each of its n vertices, relative to the example, -1 for no child. Every other entry with
+rows is a feature of vertices, [n, ...]; every scalar is a feature of the example.
 """
 
 from cavs_tf.data._batch import batch as batch

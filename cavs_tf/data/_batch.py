@@ -26,10 +26,12 @@ def batch(
     step that uses it.
 
     Args:
-      dataset: Examples as dicts: "children", int [n, K], ids relative to the example, -1 for
-        no child; features of vertices, [n, ...]; features of the example, scalars.
+      dataset: Examples as dicts: "children", int [n, K] or ragged [n, (slots)], ids relative to
+        the example, -1 for no child; features of vertices, [n, ...]; features of the example,
+        scalars.
       batch_size: Number of examples in a minibatch.
-      arity: Number of slots that the vertex function gathers from, at least K. None: K.
+      arity: Number of slots that the vertex function gathers from, at least K. None: K, which
+        must be known.
       vertex_type: Name of the feature that numbers the vertex functions, or None: all
         vertices are of type 0.
       num_types: Number of vertex functions; the feature's values are in [0, num_types).
@@ -141,19 +143,14 @@ def _rows(feature) -> tuple[tf.Tensor, tf.Tensor]:
     """The rows of all examples of a minibatch, and the splits between examples."""
     if not isinstance(feature, tf.RaggedTensor):
         feature = tf.RaggedTensor.from_tensor(feature)
-    return feature.values, tf.cast(feature.row_splits, tf.int32)
+    return feature.values, feature.row_splits
 
 
 def _graphs(children, graph_splits, arity: int, types) -> GraphBatch:
-    """Makes ids absolute and fills missing slots with -1."""
-    if isinstance(children, tf.RaggedTensor):
-        children = children.to_tensor(default_value=-1)
-    children = tf.cast(children, tf.int32)
-    first = tf.repeat(graph_splits[:-1], graph_splits[1:] - graph_splits[:-1])
-    # Negative ids stay, so that those below -1 are rejected as they are.
-    ids = tf.where(children < 0, children, children + first[:, None])
-    # More slots than the arity are rejected when the graphs are scheduled.
-    num_slots = tf.maximum(tf.shape(ids)[1], arity)
-    ids = tf.pad(ids, [[0, 0], [0, num_slots - tf.shape(ids)[1]]], constant_values=-1)
-    child_splits = num_slots * tf.range(tf.shape(ids)[0] + 1)
-    return GraphBatch(child_splits, tf.reshape(ids, [-1]), graph_splits, types)
+    """Makes ids absolute, and fills missing slots with -1 where children are not ragged."""
+    if not isinstance(children, tf.RaggedTensor):
+        # More slots than the arity are rejected when the graphs are scheduled.
+        missing = tf.maximum(arity - tf.shape(children)[1], 0)
+        children = tf.pad(children, [[0, 0], [0, missing]], constant_values=-1)
+    nested = tf.RaggedTensor.from_row_splits(children, graph_splits, validate=False)
+    return GraphBatch.from_ragged(nested, types)

@@ -10,8 +10,8 @@ def from_arrays(graph_splits, vertex_features, graph_features) -> tf.data.Datase
     Args:
       graph_splits: [B + 1] ints, ascending from 0. Example g owns the rows
         [graph_splits[g], graph_splits[g + 1]).
-      vertex_features: Dict of [V, ...] arrays. "children", int [V, K], holds child ids
-        relative to the example, -1 for no child.
+      vertex_features: Dict of [V, ...] arrays or RaggedTensors. "children", int [V, K] or ragged
+        [V, (slots)], holds child ids relative to the example, -1 for no child.
       graph_features: Dict of [B, ...] arrays.
 
     Returns:
@@ -27,13 +27,14 @@ def from_arrays(graph_splits, vertex_features, graph_features) -> tf.data.Datase
     splits = np.asarray(graph_splits, np.int64)
     features = {}
     for name, values in vertex_features.items():
-        values = np.asarray(values)
-        if len(values) != splits[-1]:
+        if not isinstance(values, tf.RaggedTensor):
+            values = tf.constant(np.asarray(values))
+        if values.shape[0] != splits[-1]:
             raise ValueError(
-                f"vertex_features[{name!r}]: got {len(values)} rows but expected {splits[-1]}, "
+                f"vertex_features[{name!r}]: got {values.shape[0]} rows but expected {splits[-1]}, "
                 "one per vertex. The last value of graph_splits is the number of vertices."
             )
-        features[name] = tf.RaggedTensor.from_row_splits(tf.constant(values), splits)
+        features[name] = tf.RaggedTensor.from_row_splits(values, splits)
     for name, values in graph_features.items():
         values = np.asarray(values)
         if len(values) != len(splits) - 1:

@@ -4,6 +4,7 @@ Sources: Marcus et al. 1993, "Building a large annotated corpus of English"; Soc
 2013, "Recursive deep models for semantic compositionality over a sentiment treebank".
 """
 
+import itertools
 import os
 import re
 from typing import NamedTuple
@@ -50,7 +51,7 @@ def ptb_trees(
 
     Returns:
       A dataset of one dict per tree of n vertices, for `cavs_tf.data.batch`:
-        children: int32 [n, K], relative ids or -1; K is the most children of any vertex.
+        children: int32 RaggedTensor [n, (slots)], ids relative to the tree.
         word: string [n], empty for inner vertices; or, with a vocabulary,
         token: int32 [n], in [0, len(vocabulary)).
         vertex_label: int32 [n], in [0, num_classes).
@@ -63,23 +64,16 @@ def ptb_trees(
     >>> import pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp(), "trees.txt")
     >>> _ = path.write_text("(3 (2 It) (4 (2 's) (4 good)))\n")
-    >>> next(ptb_trees(path).as_numpy_iterator())["children"]
-    array([[-1, -1],
-           [-1, -1],
-           [-1, -1],
-           [ 1,  2],
-           [ 0,  3]], dtype=int32)
+    >>> next(iter(ptb_trees(path)))["children"].to_list()
+    [[], [], [], [1, 2], [0, 3]]
     """
     trees = _read(path, num_classes, unescape)
     counts = np.array([len(slots) for slots in trees.children], np.int64)
-    children = np.full([len(counts), counts.max(initial=0)], -1, np.int32)
-    flat = [child for slots in trees.children for child in slots]
-    children[np.arange(children.shape[1]) < counts[:, None]] = flat
-
+    flat = np.fromiter(itertools.chain.from_iterable(trees.children), np.int32)
     labels = np.array(trees.labels, np.int32)
     splits = np.array(trees.graph_splits)
     features = {
-        "children": children,
+        "children": tf.RaggedTensor.from_row_lengths(flat, counts),
         "vertex_label": labels,
         "inner": (counts > 0).astype(np.int32),
     }

@@ -120,7 +120,7 @@ def test_generated_examples_of_unknown_arity():
     }
     dataset = tf.data.Dataset.from_generator(generate, output_signature=signature)
     (batch,) = data.batch(dataset, 2, arity=2, per_graph=["tags"])
-    expected = GraphBatch.from_children([[[-1, -1], [0, -1]], [[-1, -1]]])
+    expected = GraphBatch.from_children([[[-1], [0]], [[-1]]])
     assert arrays(batch["graphs"]) == arrays(expected)
     assert batch["depth"].numpy().tolist() == [0, 1, 0]
     assert batch["name"].numpy().tolist() == [b"a", b"b"]
@@ -128,6 +128,17 @@ def test_generated_examples_of_unknown_arity():
     message = r"children\[0\]\[0\]: got 1 children but expected at most 0"
     with pytest.raises(tf.errors.InvalidArgumentError, match=message):
         list(data.batch(dataset, 2, arity=0, per_graph=["tags"]))
+
+
+def test_ragged_children():
+    children = tf.ragged.constant([[], [0], [], [], [0, 1]], dtype=tf.int32)
+    dataset = data.from_arrays([0, 2, 5], {"children": children, "x": range(5)}, {})
+    (batch,) = data.batch(dataset, 2, arity=2)
+    expected = GraphBatch.from_children([[[], [0]], [[], [], [0, 1]]])
+    assert arrays(batch["graphs"]) == arrays(expected)
+    assert batch["graphs"].attached_schedule.arity == 2
+    with pytest.raises(ValueError, match="arity: got None but expected an int, because"):
+        data.batch(dataset, 2)
 
 
 def test_examples_of_one_size():
