@@ -25,7 +25,9 @@ from cavs_tf._library import ops
 from cavs_tf.schedule import SCHEDULE_FIELDS, Schedule, check_policy, micro_batch_tensor
 
 _GRAPH_FIELDS = ("child_splits", "child_ids", "graph_splits", "vertex_type")
-TENSOR_NAMES = (*_GRAPH_FIELDS, *SCHEDULE_FIELDS)  # Of what `to_dict` returns.
+# Keras weighs the loss of a minibatch by the length of its first input, in the order of names.
+LOSS_ROWS = "0_loss_rows"
+TENSOR_NAMES = (LOSS_ROWS, *_GRAPH_FIELDS, *SCHEDULE_FIELDS)  # Of what `to_dict` returns.
 
 
 class GraphBatch(tf.experimental.ExtensionType):
@@ -278,7 +280,7 @@ class GraphBatch(tf.experimental.ExtensionType):
 
     @classmethod
     def from_dict(cls, tensors) -> "GraphBatch":
-        """The reverse of `to_dict`. `vertex_type` and the schedule's tensors may be absent.
+        """The reverse of `to_dict`. Types, the schedule and "0_loss_rows" may be absent.
 
         Raises:
           ValueError: If a tensor is missing, or only some of a schedule are there.
@@ -296,12 +298,15 @@ class GraphBatch(tf.experimental.ExtensionType):
     def to_dict(self) -> dict[str, tf.Tensor]:
         """The graphs, and the attached schedule if there is one, as named tensors.
 
-        For Keras functional models, whose inputs are plain tensors.
+        For Keras models, whose inputs are plain tensors. One of them, "0_loss_rows", only has
+        a length: `fit` and `evaluate` weigh the loss of a minibatch by the length of the first
+        input in the order of names, and this is [B], so that they give the mean over graphs.
 
         >>> sorted(GraphBatch.chain([2]).to_dict())
-        ['child_ids', 'child_splits', 'graph_splits', 'vertex_type']
+        ['0_loss_rows', 'child_ids', 'child_splits', 'graph_splits', 'vertex_type']
         """
         tensors = {name: getattr(self, name) for name in _GRAPH_FIELDS}
+        tensors[LOSS_ROWS] = tf.zeros_like(self.graph_splits[1:])
         if self.attached_schedule is not None:
             tensors |= {name: getattr(self.attached_schedule, name) for name in SCHEDULE_FIELDS}
         return tensors

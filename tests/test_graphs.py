@@ -18,7 +18,9 @@ from cavs_tf.schedule import Schedule
 
 
 def arrays(graphs):
-    return {name: tensor.numpy().tolist() for name, tensor in graphs.to_dict().items()}
+    tensors = graphs.to_dict()
+    assert len(tensors.pop("0_loss_rows")) == graphs.num_graphs
+    return {name: tensor.numpy().tolist() for name, tensor in tensors.items()}
 
 
 def children(graphs):
@@ -178,7 +180,7 @@ def test_dict_and_back(scheduled):
     again = GraphBatch.from_dict(graphs.to_dict())
     assert arrays(again) == arrays(graphs)
     assert (again.attached_schedule is not None) == scheduled
-    assert len(graphs.to_dict()) == (8 if scheduled else 4)
+    assert len(graphs.to_dict()) == (9 if scheduled else 5)
 
 
 def test_from_dict_without_types():
@@ -444,8 +446,9 @@ REJECTED = [
     ),
     (
         lambda: GraphBatch.from_dict({**GraphBatch.chain([1]).to_dict(), "order": [0]}),
-        "tensors: got ['child_ids', 'child_splits', 'graph_splits', 'order', 'vertex_type'] but "
-        "expected 'task_splits' among them. Pass everything that to_dict returned.",
+        "tensors: got ['0_loss_rows', 'child_ids', 'child_splits', 'graph_splits', 'order', "
+        "'vertex_type'] but expected 'task_splits' among them. Pass everything that to_dict "
+        "returned.",
     ),
 ]
 

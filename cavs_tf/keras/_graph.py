@@ -6,6 +6,7 @@ import tensorflow as tf
 from cavs_tf._inputs import as_graph_batch
 from cavs_tf._keras_private import in_symbolic_scope
 from cavs_tf.graph_support import GraphSupport
+from cavs_tf.graphs import LOSS_ROWS, TENSOR_NAMES
 from cavs_tf.schedule import SCHEDULE_FIELDS
 
 _PACKAGE = "cavs_tf"
@@ -29,9 +30,7 @@ def graph_inputs(arity: int | None = None) -> dict[str, keras.KerasTensor]:
     >>> graph_inputs(arity=2)["child_row"].shape
     (2, None)
     """
-    names = ("child_splits", "child_ids", "graph_splits", "vertex_type")
-    if arity is not None:
-        names += SCHEDULE_FIELDS
+    names = [name for name in TENSOR_NAMES if arity is not None or name not in SCHEDULE_FIELDS]
     shapes = {"child_row": (arity, None)}
     return {
         name: keras.Input(batch_shape=shapes.get(name, (None,)), dtype="int32", name=name)
@@ -39,42 +38,73 @@ def graph_inputs(arity: int | None = None) -> dict[str, keras.KerasTensor]:
     }
 
 
-def for_fit(batches: tf.data.Dataset, inputs, labels) -> tf.data.Dataset:
+def for_fit(batches: tf.data.Dataset, inputs, labels, weigh_by=None) -> tf.data.Dataset:
     """Makes the (inputs, labels) that `fit` and `evaluate` take from minibatches of features.
 
     A functional model needs exactly its inputs: where there are more features than inputs,
     Keras pairs them by position, not by name.
 
+    The loss that Keras reports is a mean over minibatches. They are weighed by how many rows
+    their labels have, so that it is the mean over all graphs, or over all vertices for labels
+    of vertices. There is one weight for the sum of all losses of a model: where some labels
+    have a row per vertex and some a row per graph, it is the number of graphs, unless
+    `weigh_by` says otherwise. Metrics are right either way.
+
     Args:
       batches: Dicts of tensors, from `cavs_tf.data.batch(..., as_dict=True)`.
       inputs: Names of features, or a dict with such names: `model.input`.
       labels: Name of a feature, or a dict of them for a model with several outputs.
+      weigh_by: Name of the feature whose number of rows is the weight of a minibatch, or None.
 
     Returns:
       A dataset of pairs.
 
     Raises:
-      ValueError: If there is no such feature.
+      ValueError: If there is no such feature, or the weight would not be the first input.
 
     >>> from cavs_tf.data import batch, listops
     >>> batches = batch(listops(8), 4, as_dict=True)
-    >>> features, label = next(iter(for_fit(batches, ["token", "child_ids"], "label")))
-    >>> sorted(features), label.shape
-    (['child_ids', 'token'], TensorShape([4]))
+    >>> names = ["token", *graph_inputs()]
+    >>> features, label = next(iter(for_fit(batches, names, "label")))
+    >>> features["0_loss_rows"].shape, label.shape
+    (TensorShape([4]), TensorShape([4]))
     """
-    wanted = [*inputs, *tf.nest.flatten(labels)]
-    for name in wanted:
+    inputs, weights = list(inputs), [] if weigh_by is None else [weigh_by]
+    for name in [*inputs, *tf.nest.flatten(labels), *weights]:
         if not isinstance(batches.element_spec, dict) or name not in batches.element_spec:
             raise ValueError(
                 f"batches: got elements {batches.element_spec} but expected {name!r} among the "
                 "names. Use cavs_tf.data.batch with as_dict=True."
             )
+    takes_graphs = bool(set(inputs) & set(TENSOR_NAMES))
+    if takes_graphs and min(inputs) != LOSS_ROWS:
+        raise ValueError(
+            f"inputs: got {min(inputs)!r} as the first in the order of names but expected "
+            f"{LOSS_ROWS!r}, by whose length Keras weighs the loss of a minibatch. Take all names "
+            "of graph_inputs(), and rename what comes before."
+        )
 
     def pair(features):
-        chosen = tf.nest.map_structure(features.__getitem__, labels)
-        return {name: features[name] for name in inputs}, chosen
+        chosen = {name: features[name] for name in inputs}
+        wanted = tf.nest.map_structure(features.__getitem__, labels)
+        if takes_graphs:
+            graphs = features[LOSS_ROWS]
+            counted = [features[name] for name in weights or tf.nest.flatten(labels)]
+            chosen[LOSS_ROWS] = _rows_in_common(counted or [graphs], graphs)
+        return chosen, wanted
 
     return batches.map(pair).prefetch(tf.data.AUTOTUNE)
+
+
+def _rows_in_common(features, default):
+    """int32 zeros, as many as each feature has rows; `default` if they differ."""
+    counts = tf.stack([f.nrows(tf.int32) if _is_ragged(f) else tf.shape(f)[0] for f in features])
+    same = tf.reduce_all(counts == counts[0])
+    return tf.zeros([tf.where(same, counts[0], tf.size(default))], tf.int32)
+
+
+def _is_ragged(feature) -> bool:
+    return isinstance(feature, tf.RaggedTensor)
 
 
 def roots_of(graphs, rows):

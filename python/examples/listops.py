@@ -117,7 +117,7 @@ def tree_lstm() -> keras.Model:
 
 def minibatches(examples, model) -> tf.data.Dataset:
     batches = cavs.data.batch(examples, FLAGS.batch_size, arity=FLAGS.max_args, as_dict=True)
-    return cavs.keras.for_fit(batches, model.input, LABELS)
+    return cavs.keras.for_fit(batches, model.input, LABELS, weigh_by="vertex_label")
 
 
 def train_bag_of_tokens(train, test) -> float:

@@ -126,7 +126,7 @@ def tree_lstm(num_words: int) -> keras.Model:
 
 def minibatches(trees, model) -> tf.data.Dataset:
     batches = cavs.data.batch(trees, FLAGS.batch_size, arity=ARITY, as_dict=True)
-    return cavs.keras.for_fit(batches, model.input, LABELS)
+    return cavs.keras.for_fit(batches, model.input, LABELS, weigh_by="vertex_label")
 
 
 if __name__ == "__main__":

@@ -288,6 +288,82 @@ def test_graph_rejects_what_is_no_cell():
         Graph(keras.layers.LSTMCell(3))
 
 
+def unequal_minibatches():
+    """Five chains of 1, 9, 2, 8 and 3 vertices, two at a time: few graphs or few vertices."""
+    sizes = [1, 9, 2, 8, 3]
+    splits = np.concatenate([[0], np.cumsum(sizes)])
+    generator = np.random.default_rng(0)
+    of_vertices = {
+        "children": np.concatenate([np.arange(n) - 1 for n in sizes])[:, None],
+        "x": generator.normal(size=(splits[-1], 1)).astype("float32"),
+        "vertex_label": generator.normal(size=(splits[-1], 1)).astype("float32"),
+    }
+    of_graphs = {"label": 5 * generator.normal(size=5).astype("float32")}
+    examples = cavs.data.from_arrays(splits, of_vertices, of_graphs)
+    return cavs.data.batch(examples, 2, arity=1, as_dict=True)
+
+
+def regression(vertices, roots):
+    """Predicts a number for every vertex, for every graph, or both."""
+    graphs = graph_inputs(arity=1)
+    x = keras.Input((1,), name="x")
+    rows = keras.layers.Dense(1)(TreeLSTM(3, 1, return_vertices=True)(graphs, x))
+    outputs = {"vertices": rows} if vertices else {}
+    if roots:
+        outputs["roots"] = Roots()(graphs, rows)
+    model = keras.Model({**graphs, "x": x}, outputs)
+    model.compile(keras.optimizers.SGD(0.0), dict.fromkeys(outputs, "mse"))
+    return model
+
+
+LABELS = {"vertices": "vertex_label", "roots": "label"}
+
+
+@pytest.mark.parametrize("outputs", [["roots"], ["vertices"]])
+def test_fit_and_evaluate_report_the_mean_over_what_has_a_label(outputs):
+    model = regression(vertices=outputs == ["vertices"], roots=outputs == ["roots"])
+    data = cavs.keras.for_fit(unequal_minibatches(), model.input, {o: LABELS[o] for o in outputs})
+    predicted = model.predict(data, verbose=0)[outputs[0]].ravel()
+    labels = np.concatenate([np.ravel(label[outputs[0]]) for _, label in data])
+    want = np.mean(np.square(predicted - labels))
+    assert model.evaluate(data, verbose=0) == pytest.approx(want, rel=1e-5)
+    history = model.fit(data, validation_data=data, verbose=0).history
+    assert history["loss"] + history["val_loss"] == pytest.approx([want, want], rel=1e-5)
+
+
+@pytest.mark.parametrize("weigh_by", [None, "label", "vertex_label"])
+def test_losses_of_graphs_and_of_vertices_have_one_weight(weigh_by):
+    model = regression(vertices=True, roots=True)
+    data = cavs.keras.for_fit(unequal_minibatches(), model.input, LABELS, weigh_by)
+    losses, weights = [], []
+    for inputs, labels in data:
+        predicted = {k: np.ravel(v) for k, v in model(inputs).items()}
+        of_batch = [np.mean(np.square(v - np.ravel(labels[k]))) for k, v in predicted.items()]
+        losses.append(sum(of_batch))
+        weights.append(len(labels["vertices" if weigh_by == "vertex_label" else "roots"]))
+    want = np.average(losses, weights=weights)
+    loss = model.evaluate(data, verbose=0, return_dict=True)["loss"]
+    assert loss == pytest.approx(want, rel=1e-5)
+
+
+def test_dicts_of_graphs_are_weighed_by_graphs_without_for_fit():
+    model = regression(vertices=False, roots=True)
+    batches = unequal_minibatches()
+    names = list(model.input)
+    plain = batches.map(lambda batch: ({k: batch[k] for k in names}, {"roots": batch["label"]}))
+    loss = model.evaluate(cavs.keras.for_fit(batches, names, {"roots": "label"}), verbose=0)
+    assert model.evaluate(plain, verbose=0) == pytest.approx(loss)
+
+
+@pytest.mark.parametrize("names", [["token", "child_ids"], [*graph_inputs(), "!"]])
+def test_for_fit_rejects_a_first_input_of_another_length(names):
+    examples = cavs.data.listops(4).map(lambda example: example | {"!": example["token"]})
+    batches = cavs.data.batch(examples, 2, as_dict=True)
+    message = r"inputs: got '(!|child_ids)' as the first in the order of names but expected '0_loss"
+    with pytest.raises(ValueError, match=message):
+        cavs.keras.for_fit(batches, names, "label")
+
+
 def test_for_fit_rejects_unknown_names():
     batches = cavs.data.batch(cavs.data.listops(4), 2, as_dict=True)
     with pytest.raises(ValueError, match="expected 'lable' among the names"):
