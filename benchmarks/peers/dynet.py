@@ -20,7 +20,8 @@ class Peer(_base.Peer):
     def __init__(self, workload, threads):
         super().__init__(workload, threads)
         self.version = f"dynet {getattr(dy, '__version__', 'of unknown version')}"
-        collection = dy.ParameterCollection()
+        # A trainer has a bare pointer to it: without this reference, updates use freed memory.
+        self._collection = collection = dy.ParameterCollection()
         self._parameters = {
             name: collection.parameters_from_numpy(weight.T.copy())
             for name, weight in workload.weights.items()

@@ -1,7 +1,8 @@
-"""What the DyNet peer computes, on a stand-in for DyNet that has its forward pass only."""
+"""What the DyNet peer computes, on a stand-in for DyNet that has no backward pass."""
 
 import sys
 import types
+import weakref
 
 import numpy as np
 import pytest
@@ -30,6 +31,12 @@ class Expression:
     def value(self):
         return float(self.array)
 
+    def backward(self):
+        """Would compute gradients."""
+
+    def grad_as_array(self):
+        return np.zeros_like(self.array)
+
 
 class Collection:
     """Parameters from arrays."""
@@ -38,13 +45,17 @@ class Collection:
 
 
 class Trainer:
-    """Never updates."""
+    """Changes nothing. As DyNet's it does not keep its collection alive."""
 
     def __init__(self, collection, learning_rate):
-        del collection, learning_rate
+        self._collection = weakref.ref(collection)
+        self.learning_rate = learning_rate
 
     def set_clip_threshold(self, threshold):
         assert threshold <= 0
+
+    def update(self):
+        assert self._collection() is not None, "DyNet ends the process with SIGSEGV here."
 
 
 def affine_transform(parts):
@@ -76,8 +87,7 @@ def stand_in():
     )
 
 
-@pytest.mark.parametrize("name", workloads.names())
-def test_the_loss_is_that_of_the_definition(name, monkeypatch):
+def make_peer(name, monkeypatch):
     monkeypatch.setitem(sys.modules, "dynet", stand_in())
     monkeypatch.setitem(
         sys.modules, "dynet_config", types.SimpleNamespace(set=lambda **options: None)
@@ -86,11 +96,26 @@ def test_the_loss_is_that_of_the_definition(name, monkeypatch):
     settings = workloads.Settings(units=4, batch=2, leaves=4, steps=3, minibatches=2)
     workload = workloads.make(name, settings)
     try:
-        peer = peers.make("dynet", workload, 1, {})
+        return peers.make("dynet", workload, 1, {}), workload
     finally:
         # Other tests are to find that dynet is not installed.
         del sys.modules["benchmarks.peers.dynet"]
+
+
+@pytest.mark.parametrize("name", workloads.names())
+def test_the_loss_is_that_of_the_definition(name, monkeypatch):
+    peer, workload = make_peer(name, monkeypatch)
     assert peer.version == "dynet stand-in"
     peer.construct()
     for index, batch in enumerate(workload.minibatches):
         assert peer.infer(index) == pytest.approx(oracle.loss(workload, batch), rel=1e-5)
+
+
+def test_it_trains_after_gradients_were_asked_for(monkeypatch):
+    peer, workload = make_peer("tree_lstm", monkeypatch)
+    gradients = peer.gradients()
+    assert {name: g.shape for name, g in gradients.items()} == {
+        name: weight.shape for name, weight in workload.weights.items()
+    }
+    expected = oracle.loss(workload, workload.minibatches[0])
+    assert peer.train(0) == pytest.approx(expected, rel=1e-5)
