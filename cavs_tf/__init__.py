@@ -11,6 +11,7 @@ from cavs_tf import plot as plot
 from cavs_tf import reference as reference
 from cavs_tf.engine import Engine as Engine
 from cavs_tf.equivalence import check_equivalence as check_equivalence
+from cavs_tf.explain import explain as explain
 from cavs_tf.graph_support import GraphSupport as GraphSupport
 from cavs_tf.graph_support import vertex_function as vertex_function
 from cavs_tf.graphs import GraphBatch as GraphBatch

@@ -31,17 +31,16 @@ class Span:
     ended: float
 
 
-def record(model, graphs, inputs) -> dict[str, list[Span]]:
+def record(model, arguments) -> dict[str, list[Span]]:
     """What runs in a model's call ("forward") and, if it has weights, in its gradient."""
-    _step(model, graphs, inputs, _unwatched)  # Traces and allocates; not shown.
-    forward, backward = _step(model, graphs, inputs, _watched)
+    _step(model, arguments, _unwatched)  # Traces and allocates; not shown.
+    forward, backward = _step(model, arguments, _watched)
     return {"forward": forward, "backward": backward} if backward else {"forward": forward}
 
 
-def _step(model, graphs, inputs, watch):
+def _step(model, arguments, watch):
     with tf.GradientTape() as tape:
-        call = (graphs,) if inputs is None else (graphs, inputs)
-        outputs, forward = watch(lambda: model(*call))
+        outputs, forward = watch(lambda: model(*arguments))
     weights = [variable.value for variable in model.trainable_variables]
     if not weights:
         return forward, []

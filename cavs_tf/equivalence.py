@@ -6,6 +6,8 @@ import numpy as np
 import tensorflow as tf
 
 from cavs_tf import reference
+from cavs_tf._resolve import arguments_of, check_at
+from cavs_tf.graphs import GraphBatch
 
 _TOLERANCE = {tf.float64: 1e-9, tf.float32: 1e-5, tf.bfloat16: 2e-2, tf.float16: 5e-3}
 _LOSSES = 3
@@ -73,13 +75,12 @@ def check_equivalence(
     under one random loss is compared under two more, all three seen as one tensor.
 
     Args:
-      model: A `GraphSupport`.
-      graphs: A `GraphBatch`.
-      inputs: As for calling the model.
+      model: A `GraphSupport`, or any layer or model that calls some; all of it is compared.
+      graphs, inputs: What the model is called with; a functional model with one dict.
       tolerance: Relative to the largest value of each tensor; by default 1e-9 for
         float64, 1e-5 for float32 and 2e-2 for bfloat16.
       seed: Of the random loss whose gradients are compared.
-      at: As for calling the model.
+      at: As for calling a `GraphSupport`.
 
     Returns:
       A report: one line per output, per gradient of an input, and per gradient of a
@@ -94,14 +95,15 @@ def check_equivalence(
     >>> check_equivalence(cell, cavs.GraphBatch.chain([3, 1]), tf.ones([4, 2])).ok
     True
     """
-    named = inputs if isinstance(inputs, dict) else {"input": inputs}
-    named = {k: tf.convert_to_tensor(v) for k, v in named.items() if v is not None}
-    watched = {k: v for k, v in named.items() if v.dtype.is_floating}
-    given = None if inputs is None else named if isinstance(inputs, dict) else named["input"]
+    check_at(model, at)
+    arguments = [_as_tensors(value) for value in arguments_of(model, graphs, inputs)]
+    tensors = _tensors("input", arguments[-1])
+    watched = {name: value for name, value in tensors.items() if value.dtype.is_floating}
+    chosen = {} if at is None else {"at": at}
 
     def differences(seed):
-        fast = _evaluate(lambda: model(graphs, given, at=at), model, watched, seed)
-        slow = _evaluate(lambda: reference.run(model, graphs, given, at), model, watched, seed)
+        fast = _evaluate(lambda: model(*arguments, **chosen), model, watched, seed)
+        slow = _evaluate(lambda: reference.run(model, *arguments, **chosen), model, watched, seed)
         return [_compare(name, fast[name], slow[name], tolerance) for name in slow]
 
     found = differences(seed)
@@ -111,13 +113,35 @@ def check_equivalence(
     return EquivalenceReport(tuple(found))
 
 
+def _as_tensors(value):
+    """The same with everything in it that is no tensor yet as one, so that it can be watched."""
+    if isinstance(value, dict):
+        return {name: _as_tensors(part) for name, part in value.items()}
+    if isinstance(value, (list, tuple)) and any(map(tf.is_tensor, value)):
+        return [_as_tensors(part) for part in value]
+    if value is None or isinstance(value, (GraphBatch, tf.RaggedTensor)):
+        return value
+    return tf.convert_to_tensor(value)
+
+
+def _tensors(name, value) -> dict:
+    """All tensors in a structure by name; the values of ragged ones."""
+    if isinstance(value, dict):
+        parts = [_tensors(key, part) for key, part in value.items()]
+    elif isinstance(value, (list, tuple)):
+        parts = [_tensors(f"{name}[{i}]", part) for i, part in enumerate(value)]
+    else:
+        value = value.flat_values if isinstance(value, tf.RaggedTensor) else value
+        return {name: value} if tf.is_tensor(value) else {}
+    return {key: tensor for part in parts for key, tensor in part.items()}
+
+
 def _evaluate(call, model, watched, seed) -> dict:
     """Outputs, and gradients of a random loss, by name."""
     with tf.GradientTape(persistent=True) as tape:
         for value in watched.values():
             tape.watch(value)
-        outputs = call()
-        outputs = outputs if isinstance(outputs, dict) else {"output": outputs}
+        outputs = _tensors("output", call())
         seeds = reference.random_seeds(outputs, seed)
         loss = tf.add_n([tf.reduce_sum(seeds[k] * outputs[k]) for k in seeds]) if seeds else None
     results = dict(outputs)

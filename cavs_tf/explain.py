@@ -5,40 +5,77 @@ import collections
 import numpy as np
 
 from cavs_tf._micro_batches import describe_programs
+from cavs_tf._resolve import call_of, cell_of
 from cavs_tf._stages import STAGES
 from cavs_tf.memory import functions_of, predict_memory
 
 
 def explain(model, graphs=None, inputs=None) -> str:
-    """The text of `GraphSupport.explain`."""
-    lines, tape_bytes = [], []
-    for program in describe(model, graphs, inputs):
+    """Prints how vertex functions run: operators by stage, fallbacks, tasks, bytes. Eager only.
+
+    Args:
+      model: A `GraphSupport`, a layer around one, such as `cavs_tf.keras.TreeLSTM`, or a Keras
+        model that calls one of them once.
+      graphs, inputs: What the model is called with; a functional model with one dict. None, or
+        only graphs: the inputs are as in an earlier call, and without graphs the parts about
+        tasks and memory are left out.
+
+    Returns:
+      The text that was printed.
+
+    Raises:
+      ValueError: If there is no vertex function in the model or several, or they are called
+        several times.
+
+    >>> import cavs_tf as cavs
+    >>> layer = cavs.keras.TreeLSTM(units=8)
+    >>> text = explain(layer, cavs.GraphBatch.chain([3, 1]), np.ones([4, 8], "float32"))
+    ... # doctest: +ELLIPSIS
+    F of TreeLSTMCell.vertex
+    ...
+    4 vertices in 3 tasks; no schedule has fewer than 3
+    ...
+    """
+    text = "\n".join(_lines(model, graphs, inputs))
+    print(text)
+    return text
+
+
+def _lines(model, graphs, inputs) -> list[str]:
+    if graphs is None:
+        return _programs(cell_of(model), None, inputs)
+    call = call_of(model, graphs, inputs)
+    return [
+        *_programs(call.cell, call.graphs, call.inputs),
+        *_tasks(call.cell, call.graphs),
+        *_choices(call.cell, call.graphs),
+        *_memory(predict_memory(call.cell, call.graphs, call.inputs, call.at)),
+    ]
+
+
+def _programs(cell, graphs, inputs):
+    lines = []
+    for program in describe(cell, graphs, inputs):
         if program["nodes"] is None:
             lines += [f"{program['title']}: none. {program['error']}", ""]
-            continue
-        lines += [program["title"], *_operators(program["nodes"]), ""]
-        if program["title"].startswith("F "):
-            tape_bytes.append(program["tape_bytes_per_row"])
-    if graphs is not None:
-        lines += _tasks(model, graphs, tape_bytes)
-        lines += _choices(model, graphs)
-        lines += _memory(model, graphs, inputs)
-    return "\n".join(lines)
+        else:
+            lines += [program["title"], *_operators(program["nodes"]), ""]
+    return lines
 
 
-def describe(model, graphs=None, inputs=None) -> list[dict]:
+def describe(cell, graphs=None, inputs=None) -> list[dict]:
     """How F and then dF of every vertex type run, as `CavsDescribe` says, with a title each.
 
     Instead of dF there is one whose nodes are None, with the error, if there is none.
     """
-    functions = functions_of(model, graphs, inputs)
+    functions = functions_of(cell, graphs, inputs)
     programs = []
     for title, pairs in (("F", functions.forward), ("dF", functions.backward)):
         if not pairs:
             error = functions.gradient_error
             programs.append({"title": title, "nodes": None, "error": error})
             continue
-        described = describe_programs(model.options, pairs)
+        described = describe_programs(cell.options, pairs)
         for traced, program in zip(functions.traced, described, strict=True):
             programs.append({"title": f"{title} of {traced.name}"} | program)
     return programs
@@ -70,31 +107,27 @@ def _label(node):
     return f"{node['label']} adding in place" if node["adds"] else node["label"]
 
 
-def _tasks(model, graphs, tape_bytes):
-    schedule = model.schedule_of(graphs)
+def _tasks(cell, graphs):
+    schedule = cell.schedule_of(graphs)
     sizes = np.diff(schedule.task_splits.numpy())
-    types = schedule.task_type.numpy()
     if not sizes.size:
         return ["tasks: none, as there are no vertices"]
-    rows = [int(sizes[types == t].sum()) for t in range(len(model.vertex_types))]
-    held = sum(r * b for r, b in zip(rows, tape_bytes, strict=False))
     return [
         f"{sizes.sum()} vertices in {sizes.size} tasks; no schedule has fewer than "
         f"{schedule.min_tasks}",
         f"  vertices per task: largest {sizes.max()}, median {int(np.median(sizes))}, "
         f"smallest {sizes.min()}",
         f"  gathered rows that need no copy: {schedule.view_share:.0%}",
-        f"  tape: {held:,} bytes",
     ]
 
 
-def _choices(model, graphs):
+def _choices(cell, graphs):
     """What "auto" stands for, and why."""
-    options, lines = model.options, []
+    options, lines = cell.options, []
     if options.streams == "auto":
         lines.append("streams: 1 (auto: all threads share each operator)")
     if options.micro_batch == "auto" and graphs.attached_schedule is None:
-        budget = model.last_functions().budget
+        budget = cell.last_functions().budget
         count = int(budget.graphs_at_a_time(graphs))
         rows = int(graphs.num_vertices)
         need = rows * (budget.kept + budget.temporaries)
@@ -105,8 +138,7 @@ def _choices(model, graphs):
     return lines
 
 
-def _memory(model, graphs, inputs):
-    memory = predict_memory(model, graphs, inputs)
+def _memory(memory):
     lines = [f"memory for inference: {memory.inference}"]
     if memory.backward is None:
         return lines

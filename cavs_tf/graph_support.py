@@ -8,6 +8,7 @@ import inspect
 import keras
 import tensorflow as tf
 
+from cavs_tf._evaluation import evaluator
 from cavs_tf._forward import run_forward
 from cavs_tf._functions import Functions, make_functions
 from cavs_tf._inputs import (
@@ -230,13 +231,16 @@ class GraphSupport(keras.layers.Layer):
             or the vertex function breaks a rule.
         """
         if in_symbolic_scope():
-            return self.unname(self._symbolic_outputs(graphs, inputs, at))
+            return self.zeros(graphs, inputs, at)
         if in_stateless_scope():
             raise NotImplementedError(
                 f"{self.name}: got a call in a StatelessScope but expected one that reads the "
                 "layer's own variables. Call the model itself instead of stateless_call."
             )
         graphs = as_graph_batch(graphs)
+        evaluate = evaluator(self.name)
+        if evaluate is not None:
+            return evaluate(self, graphs, inputs, at)
         pulls, _ = self.prepare(graphs, inputs)
         functions, schedule = self.functions_for(pulls, training), self.schedule_of(graphs)
         at = vertices_to_return(at)
@@ -282,6 +286,17 @@ class GraphSupport(keras.layers.Layer):
             check_rows(graphs, pulls)
         return pulls, self._create_weights(row_specs(pulls))
 
+    def zeros(self, graphs, inputs, at=None):
+        """What a call returns, but zeros. Keras makes up graphs, which may be of any dtype."""
+        _, pushed = self.prepare(None, inputs)
+        splits = graphs["child_splits"] if isinstance(graphs, dict) else graphs.child_splits
+        rows = tf.shape(splits)[0] - 1 if at is None else tf.shape(at)[0]
+        outputs = {
+            name: tf.zeros(tf.concat([[rows], spec.shape], 0), spec.dtype)
+            for name, spec in pushed.items()
+        }
+        return self.unname(outputs)
+
     def pulled_by_type(self, pulls) -> list[set]:
         """Per vertex type, the names of the inputs that it pulls; after `prepare`."""
         return self._cache.pulled[key_of(row_specs(pulls))]
@@ -321,36 +336,16 @@ class GraphSupport(keras.layers.Layer):
         if not self.built:
             self.build(shapes)
 
-    def _symbolic_outputs(self, graphs, inputs, at) -> dict:
-        """Zeros: Keras only asks for shapes. The graphs may be of any dtype then."""
-        _, pushed = self.prepare(None, inputs)
-        splits = graphs["child_splits"] if isinstance(graphs, dict) else graphs.child_splits
-        rows = tf.shape(splits)[0] - 1 if at is None else tf.shape(at)[0]
-        return {
-            name: tf.zeros(tf.concat([[rows], spec.shape], 0), spec.dtype)
-            for name, spec in pushed.items()
-        }
-
     @staticmethod
     def unname(outputs: dict):
         """The tensor, if there is just one and it has no name; else the dict."""
         return outputs[DEFAULT] if list(outputs) == [DEFAULT] else outputs
 
     def explain(self, graphs=None, inputs=None) -> str:
-        """Prints how the vertex functions run: operators by class, fallbacks, tasks, bytes.
-
-        Args:
-          graphs: A `GraphBatch`, for the parts about tasks and memory; may be None.
-          inputs: As for calling; needed unless it was called before.
-
-        Returns:
-          The text that was printed.
-        """
+        """Prints and returns how it runs: `cavs_tf.explain(self, graphs, inputs)`."""
         from cavs_tf.explain import explain
 
-        text = explain(self, graphs, inputs)
-        print(text)
-        return text
+        return explain(self, graphs, inputs)
 
     def _trace(self, specs) -> Functions:
         return make_functions(

@@ -5,6 +5,7 @@ import dataclasses
 from cavs_tf._inputs import name_inputs
 from cavs_tf._library import ops
 from cavs_tf._micro_batches import row_bytes
+from cavs_tf._resolve import call_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,10 +76,11 @@ def predict_memory(model, graphs, inputs=None, at=None) -> MemoryPrediction:
     TensorFlow's own kernels allocate where `explain` lists any.
 
     Args:
-      model: A `GraphSupport`.
-      graphs: A `GraphBatch`.
-      inputs, at: As for calling the model; inputs are needed unless it was called before, or
-        have rows for some vertices only.
+      model: A `GraphSupport`, a layer around one, or a Keras model that calls one once; only of
+        the `GraphSupport` is it predicted.
+      graphs, inputs: What the model is called with. Of a `GraphSupport` or a layer, inputs are
+        needed unless it was called before, or have rows for some vertices only.
+      at: As for calling a `GraphSupport`.
 
     Returns:
       A `MemoryPrediction`.
@@ -93,8 +95,10 @@ def predict_memory(model, graphs, inputs=None, at=None) -> MemoryPrediction:
     >>> predict_memory(cell, cavs.GraphBatch.chain([3, 1]), tf.ones([4, 2])).inference.state
     96
     """
-    functions = functions_of(model, graphs, inputs)
-    schedule = model.schedule_of(graphs)
+    call = call_of(model, graphs, inputs, at)
+    cell, graphs, inputs, at = call.cell, call.graphs, call.inputs, call.at
+    functions = functions_of(cell, graphs, inputs)
+    schedule = cell.schedule_of(graphs)
     rows = int(graphs.num_vertices)
     pushed = (rows if at is None else len(at)) * row_bytes(functions.push_specs)
     pulls = zip(functions.pull_names, functions.pull_specs, strict=True)
@@ -104,7 +108,7 @@ def predict_memory(model, graphs, inputs=None, at=None) -> MemoryPrediction:
         c.shape.num_elements() * c.dtype.size for c in functions.captures if c.differentiable
     )
     copied = 0 if at is None else pushed + row_bytes(functions.push_specs)
-    forward, backward, inference = _workspaces(model.options, functions, schedule)
+    forward, backward, inference = _workspaces(cell.options, functions, schedule)
     return MemoryPrediction(
         forward=PassMemory(*forward, results=pushed),
         backward=PassMemory(*backward, results=pulled + weights + copied)
@@ -114,12 +118,12 @@ def predict_memory(model, graphs, inputs=None, at=None) -> MemoryPrediction:
     )
 
 
-def functions_of(model, graphs=None, inputs=None):
+def functions_of(cell, graphs=None, inputs=None):
     """The traced functions for such inputs, or of some earlier call if there are none."""
-    if inputs is None and model.last_functions() is not None:
-        return model.last_functions()
-    pulls, _ = model.prepare(graphs, inputs)
-    return model.functions_for(pulls)
+    if inputs is None and cell.last_functions() is not None:
+        return cell.last_functions()
+    pulls, _ = cell.prepare(graphs, inputs)
+    return cell.functions_for(pulls)
 
 
 def _workspaces(options, functions, schedule) -> list[list[int]]:

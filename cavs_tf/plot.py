@@ -11,12 +11,12 @@ import os
 import numpy as np
 
 from cavs_tf._profile import record
+from cavs_tf._resolve import arguments_of, cell_of
 from cavs_tf._run_timeline import draw_run
 from cavs_tf._timeline import timeline as draw_trace
 from cavs_tf._trace import Trace
 from cavs_tf._vertex_picture import draw_programs, picture_size
 from cavs_tf.explain import describe
-from cavs_tf.graph_support import GraphSupport
 from cavs_tf.graphs import GraphBatch
 from cavs_tf.schedule import Schedule
 
@@ -83,8 +83,8 @@ def timeline(source, graphs=None, inputs=None, path=None):
     Of a trace: a row per worker or stream, and on it a bar per operation.
 
     Args:
-      source: A `GraphSupport` or another layer that is called with graphs, or a model that is
-        called with one argument; or the `Trace` of `Engine.stop_trace()`.
+      source: A `GraphSupport`, or any layer or model that calls some; or the `Trace` of
+        `Engine.stop_trace()`.
       graphs, inputs: What the model is called with. Not for a trace, whose second argument
         may be the path.
       path: As for `schedule`.
@@ -118,7 +118,7 @@ def timeline(source, graphs=None, inputs=None, path=None):
             "timeline(model, graphs, inputs)."
         )
     picture = _figure((14, 4))
-    draw_run(record(source, graphs, inputs), picture)
+    draw_run(record(source, arguments_of(source, graphs, inputs)), picture)
     if path is not None:
         save(picture, path)
     return picture
@@ -130,11 +130,11 @@ def vertex_function(model, path=None):
     Operators stand from left to right by dependency, coloured by when they run: once, eager,
     critical (task by task) or lazy. A frame holds a group that is fused into one kernel, a
     thick box is several products that were merged into one, and "+=" is a sum that is formed
-    in place. `GraphSupport.explain` says the same in words.
+    in place. `cavs_tf.explain` says the same in words.
 
     Args:
-      model: A `GraphSupport`, or a layer around one, such as `cavs_tf.keras.TreeLSTM`.
-        It must have been called, so that its functions are traced.
+      model: A `GraphSupport`, a layer around one, such as `cavs_tf.keras.TreeLSTM`, or a Keras
+        model with one. It must have been called, so that its functions are traced.
       path: As for `schedule`.
 
     Returns:
@@ -142,7 +142,7 @@ def vertex_function(model, path=None):
 
     Raises:
       ImportError: If matplotlib is not there.
-      ValueError: If `model` is neither, or was not called.
+      ValueError: If `model` is none of them, or has several, or was not called.
 
     >>> import cavs_tf as cavs
     >>> tree_lstm = cavs.keras.TreeLSTM(units=8)
@@ -151,12 +151,7 @@ def vertex_function(model, path=None):
     >>> [axes.get_title(loc="left") for axes in picture.axes]
     ['F of TreeLSTMCell.vertex', 'dF of TreeLSTMCell.vertex']
     """
-    cell = getattr(model, "cell", model)
-    if not isinstance(cell, GraphSupport):
-        raise ValueError(
-            f"model: got {type(model).__name__} but expected a GraphSupport or a layer around "
-            "one. Of a Keras model, take the layer that is called with graphs."
-        )
+    cell = cell_of(model)
     if cell.last_functions() is None:
         raise ValueError(
             f"model: got {cell.name}, which was never called, but expected traced vertex "

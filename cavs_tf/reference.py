@@ -7,26 +7,29 @@ vertex function is ordinary Python, called once per vertex: print, set breakpoin
 import numpy as np
 import tensorflow as tf
 
-from cavs_tf._inputs import vertices_to_return
+from cavs_tf._evaluation import evaluated_by
+from cavs_tf._inputs import as_graph_batch, vertices_to_return
 from cavs_tf._integers import list_of_each
+from cavs_tf._resolve import arguments_of, check_at
 from cavs_tf._tracing import Vertex
-from cavs_tf.graphs import GraphBatch
+from cavs_tf.graph_support import GraphSupport
 
 
 def run(model, graphs, inputs=None, at=None):
-    """Evaluates the vertex function of `model` for one vertex after the other.
+    """Evaluates the vertex functions of `model` for one vertex after the other.
 
     Args:
-      model: A `GraphSupport`.
-      graphs: A `GraphBatch` with V vertices, or its dict of tensors.
-      inputs, at: As for calling the model.
+      model: A `GraphSupport`, or any layer or model that calls some.
+      graphs, inputs: What the model is called with: of a `GraphSupport` a `GraphBatch` or its
+        dict of tensors, and its inputs; of a functional model one dict.
+      at: As for calling a `GraphSupport`.
 
     Returns:
       What `model(graphs, inputs, at=at)` returns, up to rounding.
 
     Raises:
-      ValueError, tf.errors.InvalidArgumentError: If a vertex depends on itself, or has
-        more children than the model's arity.
+      ValueError, tf.errors.InvalidArgumentError: If a vertex depends on itself, or has more
+        children than the model's arity, or the model calls its GraphSupports in a `tf.function`.
 
     Example:
     >>> import cavs_tf as cavs
@@ -40,14 +43,33 @@ def run(model, graphs, inputs=None, at=None):
            [3.],
            [6.]], dtype=float32)
     """
-    graphs = GraphBatch.from_dict(graphs) if isinstance(graphs, dict) else graphs
-    pulls, pushed = model.prepare(graphs, inputs)
-    evaluation = _Evaluation(model, graphs, pulls, pushed)
+    if isinstance(model, GraphSupport):
+        return _run_cell(model, as_graph_batch(graphs), inputs, at)
+    check_at(model, at)
+    calls = []
+
+    def evaluate(*call):
+        calls.append(call)
+        return _run_cell(*call)
+
+    with evaluated_by(evaluate):
+        outputs = model(*arguments_of(model, graphs, inputs))
+    if not calls:
+        raise ValueError(
+            f"model: got a {type(model).__name__} but expected a call of a GraphSupport outside of "
+            "any tf.function. Pass its layer with graphs and inputs."
+        )
+    return outputs
+
+
+def _run_cell(cell, graphs, inputs, at):
+    pulls, pushed = cell.prepare(graphs, inputs)
+    evaluation = _Evaluation(cell, graphs, pulls, pushed)
     run_all = evaluation.run_eagerly if tf.executing_eagerly() else evaluation.run_in_graph
     outputs, at = run_all(), vertices_to_return(at)
     if at is not None:
         outputs = {name: tf.gather(value, at) for name, value in outputs.items()}
-    return model.unname(outputs)
+    return cell.unname(outputs)
 
 
 class _Evaluation:

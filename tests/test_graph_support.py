@@ -230,4 +230,4 @@ def test_explain_says_how_it_runs(capsys):
         assert part in text
     assert "(Softmax)" in text.split("by TensorFlow's own kernels:")[1]
     assert "4 vertices in 2 tasks" in text
-    assert "tape: " in text
+    assert "state 128, tape " in text

@@ -48,7 +48,7 @@ def tree_lstm():
 
 
 def test_profile_holds_stages_tasks_and_operators_by_name():
-    panels = record(tree_lstm(), TREES, INPUTS)
+    panels = record(tree_lstm(), (TREES, INPUTS))
     names = {span.name: span.stage for span in panels["forward"]}
     assert names["eager: 21 rows of TreeLSTMCell.vertex"] == "eager"
     assert names["task 0: 12 rows of TreeLSTMCell.vertex"] == "critical"
@@ -65,7 +65,7 @@ def test_profile_holds_stages_tasks_and_operators_by_name():
 
 def test_profile_of_foreign_operators_has_their_names():
     cell = Fallback()
-    spans = record(cell, TREES, inputs_for(cell, 21, "float32", 0))["forward"]
+    spans = record(cell, (TREES, inputs_for(cell, 21, "float32", 0)))["forward"]
     assert "Softmax" in {span.name for span in spans}
 
 
@@ -88,7 +88,7 @@ def test_timeline_says_which_row_is_which_stream(streams):
 
 def test_profile_has_the_streams_of_both_passes_by_the_same_names():
     cell = TreeLSTM(options=cavs.Options(streams=2))
-    panels = record(cell, TREES, inputs_for(cell, 21, "float32", 0))
+    panels = record(cell, (TREES, inputs_for(cell, 21, "float32", 0)))
     stages = {
         name: [{span.stage for span in spans if span.thread == name} for spans in panels.values()]
         for name in ("the calling thread", "critical stream", "eager and lazy stream")
@@ -176,5 +176,5 @@ def test_vertex_function_of_what_was_never_called_is_rejected():
 
 
 def test_vertex_function_of_what_has_none_is_rejected():
-    with pytest.raises(ValueError, match="model: got Dense but expected a GraphSupport or a layer"):
+    with pytest.raises(ValueError, match="model: got a Dense but expected a GraphSupport, a layer"):
         plot.vertex_function(tf.keras.layers.Dense(STATE))

@@ -219,6 +219,12 @@ class Graph(keras.layers.Layer):
             return self.cell(graphs, inputs)
         return run_for_roots(self.cell, graphs, inputs)
 
+    def explain(self, graphs=None, inputs=None) -> str:
+        """Prints and returns how it runs: `cavs_tf.explain(self, graphs, inputs)`."""
+        from cavs_tf.explain import explain
+
+        return explain(self, graphs, inputs)
+
     def get_build_config(self):
         return self.cell.get_build_config()
 
