@@ -2,34 +2,101 @@
 
 import dataclasses
 import threading
+import warnings
+from collections.abc import Callable
 
 import tensorflow as tf
 
 from cavs_tf._functions import Functions
+from cavs_tf._surroundings import Surroundings
+
+_MOST = 32  # Traces that are kept.
+_TOO_MANY = 8  # Changes that are taken for a mistake.
+
+
+@dataclasses.dataclass
+class Known:
+    """What is known of the vertex functions for one kind of inputs.
+
+    Attributes:
+      key: The kind of inputs.
+      surroundings: What the functions saw when they were run to find it out.
+      pushed: Specs of the pushes by name.
+      pulled: Per vertex type, the names of the inputs that it pulls.
+      functions: The traces, by the argument `training`.
+    """
+
+    key: tuple
+    surroundings: Surroundings
+    pushed: dict
+    pulled: list
+    functions: dict = dataclasses.field(default_factory=dict)
+
+    def is_of_use(self) -> bool:
+        """Not without traces, or with tensors of a function that is not being traced any more."""
+        graph, traces = _current_graph(), self.functions.values()
+        return bool(traces) and all(functions.is_usable_in(graph) for functions in traces)
 
 
 @dataclasses.dataclass
 class TraceCache:
-    """Hidden from Keras, which would track a plain dict as part of the model."""
+    """Hidden from Keras, which would track a plain dict as part of the model.
+
+    Attributes:
+      lock: To be held by who calls a method.
+      known: The last used first.
+      built_for: Specs of the inputs that weights were made for.
+      last: The functions that were used last.
+    """
 
     lock: threading.RLock = dataclasses.field(default_factory=threading.RLock)
-    functions: dict = dataclasses.field(default_factory=dict)
-    pushed: dict = dataclasses.field(default_factory=dict)
-    pulled: dict = dataclasses.field(default_factory=dict)
+    known: list = dataclasses.field(default_factory=list)
     built_for: dict | None = None
     last: Functions | None = None
+    changes: int = 0
 
-    def get(self, key, make) -> Functions:
-        graph = None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
-        with self.lock:
-            found = self.functions.get(key)
-            if found is None or not found.is_usable_in(graph):
-                found = self.functions[key] = make()
-            self.last = found
-            return found
+    def find(self, key) -> Known | None:
+        """What is known for such inputs, if nothing that the functions see has changed."""
+        for i, known in enumerate(self.known):
+            if known.key == key and known.surroundings.change() is None:
+                if i:
+                    self.known.insert(0, self.known.pop(i))
+                return known
+        return None
+
+    def add(self, known: Known, name: str) -> Known:
+        """Remembers it. Warns if what `name` sees keeps changing."""
+        of_old = next((old for old in self.known if old.key == known.key and old.functions), None)
+        if of_old is not None:
+            self.changes += 1
+        if of_old is not None and self.changes == _TOO_MANY:
+            warnings.warn(
+                f"{name}: was traced {_TOO_MANY} times again, as what the vertex function sees "
+                f"changed; now {of_old.surroundings.change()}. Keep what changes in a tf.Variable, "
+                "or pull it.",
+                stacklevel=2,
+            )
+        self.known = [known, *filter(Known.is_of_use, self.known)][:_MOST]
+        return known
+
+    def functions_of(self, known: Known, training, make: Callable, look: Callable) -> Functions:
+        """The trace for `training`; made by `make` the first time, after which `look` looks again.
+
+        A function may itself change what it sees.
+        """
+        found = known.functions.get(training)
+        if found is None or not found.is_usable_in(_current_graph()):
+            found = known.functions[training] = make()
+            known.surroundings = look()
+        self.last = found
+        return found
 
     def __deepcopy__(self, memo):
         return TraceCache()
 
     def __reduce__(self):
         return (TraceCache, ())
+
+
+def _current_graph():
+    return None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()

@@ -27,7 +27,8 @@ from cavs_tf._keras_private import (
     is_default,
 )
 from cavs_tf._micro_batches import budget_of
-from cavs_tf._trace_cache import TraceCache
+from cavs_tf._surroundings import Surroundings
+from cavs_tf._trace_cache import Known, TraceCache
 from cavs_tf._tracing import Vertex, current_vertex
 from cavs_tf._variables import adopt, recorded_reads, track
 from cavs_tf.options import Options
@@ -40,7 +41,8 @@ class GraphSupport(keras.layers.Layer):
     is, and write `vertex`: what one vertex computes. Inside, tensors have a leading row
     dimension, [None, ...], and every row must be computed by itself; any TensorFlow
     operator or Keras layer that does so is allowed. The function is traced once, whatever
-    the graphs.
+    the graphs; and again if something that it sees has changed since: an attribute, a layer,
+    a closure, a global (docs/batching.md says what is seen).
 
     It is a Keras layer. Its weights are those of the layers and variables that it holds or
     that its vertex functions read, a plain `tf.Variable` too. Layers that it holds are built
@@ -241,7 +243,7 @@ class GraphSupport(keras.layers.Layer):
         evaluate = evaluator(self.name)
         if evaluate is not None:
             return evaluate(self, graphs, inputs, at)
-        pulls, _ = self.prepare(graphs, inputs)
+        pulls = self._check_inputs(graphs, inputs)
         functions, schedule = self.functions_for(pulls, training), self.schedule_of(graphs)
         at = vertices_to_return(at)
         return self.unname(run_forward(functions, schedule, pulls, self.options, at))
@@ -281,10 +283,8 @@ class GraphSupport(keras.layers.Layer):
 
     def prepare(self, graphs, inputs) -> tuple:
         """Checks inputs and builds weights: (pulls by name, specs of the pushes by name)."""
-        pulls = name_inputs(inputs)
-        if graphs is not None and len(self.vertex_types) == 1:
-            check_rows(graphs, pulls)
-        return pulls, self._create_weights(row_specs(pulls))
+        pulls = self._check_inputs(graphs, inputs)
+        return pulls, self._known(row_specs(pulls)).pushed
 
     def zeros(self, graphs, inputs, at=None):
         """What a call returns, but zeros. Keras makes up graphs, which may be of any dtype."""
@@ -298,14 +298,18 @@ class GraphSupport(keras.layers.Layer):
         return self.unname(outputs)
 
     def pulled_by_type(self, pulls) -> list[set]:
-        """Per vertex type, the names of the inputs that it pulls; after `prepare`."""
-        return self._cache.pulled[key_of(row_specs(pulls))]
+        """Per vertex type, the names of the inputs that it pulls."""
+        return self._known(row_specs(pulls)).pulled
 
     def functions_for(self, pulls, training=None) -> Functions:
-        """The traced functions for such pulls; traced the first time only."""
+        """The traced functions for such pulls: traced the first time, and where what they see
+        (attributes, layers, closures, globals) has changed since."""
         specs = row_specs(pulls)
-        key = (key_of(specs), training)
-        return self._cache.get(key, lambda: self._trace(specs))
+        with self._cache.lock:
+            known = self._known(specs)
+            return self._cache.functions_of(
+                known, training, lambda: self._trace(specs), self._surroundings
+            )
 
     def last_functions(self) -> Functions | None:
         """The traced functions of some earlier call, if there was one."""
@@ -356,26 +360,46 @@ class GraphSupport(keras.layers.Layer):
             [variable.value for variable in self.variables],
         )
 
+    def _check_inputs(self, graphs, inputs) -> dict:
+        """External inputs by name."""
+        pulls = name_inputs(inputs)
+        if graphs is not None and len(self.vertex_types) == 1:
+            check_rows(graphs, pulls)
+        return pulls
+
+    def _surroundings(self) -> Surroundings:
+        read = ("dtype_policy", "state_shape", "arity", "vertex_types")
+        return Surroundings(self.vertex_functions(), GraphSupport, read)
+
+    def _known(self, specs) -> Known:
+        """What is known of the vertex functions for such inputs; run first if nothing is."""
+        key = (key_of(specs), keras.config.floatx())
+        with self._cache.lock:
+            known = self._cache.find(key)
+            if known is None or in_symbolic_scope():  # Where Keras wants to see them run.
+                pushed, pulled = self._create_weights(specs)
+                known = self._cache.find(key)
+            if known is None:
+                self._cache.built_for = specs
+                known = Known(key, self._surroundings(), pushed, pulled)
+                self._cache.add(known, self.name)
+            return known
+
     def _create_weights(self, specs):
         """Runs every vertex function on one row of zeros, so that layers get their weights.
 
         Here and not while tracing, so that variables are created as they would be if the
-        layers were called by themselves. Returns the specs of the pushes.
+        layers were called by themselves. Returns the specs of the pushes, and names of pulls.
         """
-        key = key_of(specs)
-        with self._cache.lock:
-            if key not in self._cache.pushed or in_symbolic_scope():
-                pushed, pulled = {}, []
-                with recorded_reads() as reads:
-                    for _, function in self.vertex_functions():
-                        vertex = self._dummy_vertex(specs).run(function)
-                        pulled.append(vertex.pulled)
-                        for name, value in vertex.pushes.items():
-                            pushed[name] = tf.TensorSpec(value.shape[1:], value.dtype)
-                track(self, reads.as_keras_variables())
-                self._cache.pushed[key], self._cache.pulled[key] = pushed, pulled
-                self._cache.built_for = specs
-            return self._cache.pushed[key]
+        pushed, pulled = {}, []
+        with recorded_reads() as reads:
+            for _, function in self.vertex_functions():
+                vertex = self._dummy_vertex(specs).run(function)
+                pulled.append(vertex.pulled)
+                for name, value in vertex.pushes.items():
+                    pushed[name] = tf.TensorSpec(value.shape[1:], value.dtype)
+        track(self, reads.as_keras_variables())
+        return pushed, pulled
 
     def _dummy_vertex(self, specs):
         gathered = [tf.zeros([1, *self._state_shape], self.compute_dtype)] * self.arity
