@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cc/core/executor_checks.h"
+#include "cc/core/guarded_outputs.h"
 #include "cc/core/pass_run.h"
 
 namespace cavs {
@@ -189,6 +190,9 @@ Status RunForward(const Model& model, const ForwardArguments& arguments,
     CAVS_RETURN_IF_ERROR(
         CheckCaptures(model.programs[type], externals[type].captures));
   }
+  Guards guards;
+  if (environment.pool->guarded()) environment.guards = &guards;
+  const GuardedOutputs outputs(model, environment, &externals);
   PassRun pass(kind, model, schedule, rows, environment, std::move(externals));
   MemoryNeed need = pass.need();
   need.results = arguments.result_bytes;
@@ -204,6 +208,7 @@ Status RunForward(const Model& model, const ForwardArguments& arguments,
     return DoesNotFit(need);
   }
   CAVS_RETURN_IF_ERROR(pass.Run());
+  outputs.CopyBack();
   if (tape == nullptr) return Status();
   tape->schedule = schedule;
   tape->saved = pass.Results();
@@ -249,6 +254,9 @@ Status RunBackward(const Model& derivative, const Tape& tape,
     CAVS_RETURN_IF_ERROR(CheckSaved(program, tape.saved[type]));
     CAVS_RETURN_IF_ERROR(CheckResults(program, arguments.capture_grads[type]));
   }
+  Guards guards;
+  if (environment.pool->guarded()) environment.guards = &guards;
+  const GuardedOutputs outputs(derivative, environment, &externals);
   PassRun pass(Pass::kBackward, derivative, schedule, tape.rows, environment,
                std::move(externals));
   MemoryNeed need = pass.need();
@@ -257,7 +265,9 @@ Status RunBackward(const Model& derivative, const Tape& tape,
     return DoesNotFit(need);
   }
   PrepareStateGradient(derivative, writes, environment, pass.state());
-  return pass.Run();
+  CAVS_RETURN_IF_ERROR(pass.Run());
+  outputs.CopyBack();
+  return Status();
 }
 
 MemoryNeed PredictMemory(const Model& model, const ScheduleView& schedule,

@@ -67,6 +67,13 @@ size_t BytesOfZeros(const Model& model) {
 
 }  // namespace
 
+// No memory goes back to the pool with zones in it.
+PassRun::~PassRun() {
+  if (scratch_ != nullptr && env_.guards != nullptr) {
+    env_.guards->KeepFirst(zones_before_);
+  }
+}
+
 PassRun::PassRun(Pass pass, const Model& model, const ScheduleView& schedule,
                  const std::vector<TypeRows>& rows,
                  const Environment& environment,
@@ -142,17 +149,39 @@ size_t PassRun::BytesForChunk(const Chunk& chunk) const {
   return bytes;
 }
 
+// At most, in one allocation.
+size_t PassRun::BytesOfZones() const {
+  if (env_.guards == nullptr) return 0;
+  size_t buffers = 4;
+  for (const ProgramRun& run : runs_) buffers += run.num_buffers();
+  return buffers * Guards::kZone + Guards::kMargin;
+}
+
+template <typename Title>
+Status PassRun::Checked(Status status, const Title& title) const {
+  if (!status.ok() || env_.guards == nullptr) return status;
+  return env_.guards->Check(title);
+}
+
 void PassRun::BindChunk(const Chunk& chunk) {
   if (!shares_) return;
-  Arena arena(shared_, shared_bytes_);
+  if (env_.guards != nullptr) {
+    env_.guards->KeepFirst(zones_of_pass_);
+    std::memset(shared_, StoragePool::kNanByte, shared_bytes_);
+  }
+  Arena arena(shared_, shared_bytes_ + BytesOfZones(), env_.guards);
   for (size_t type = 0; type < runs_.size(); ++type) {
     runs_[type].BindChunk(RowsOf(type, chunk), &arena);
   }
 }
 
 bool PassRun::Start() {
-  const size_t scratch = SaturatingAdd(need_.temporaries, need_.packed_weights);
-  const size_t kept = SaturatingAdd(Arena::Padded(need_.state), need_.tape);
+  const size_t zones = BytesOfZones();
+  const size_t scratch =
+      SaturatingAdd(SaturatingAdd(need_.temporaries, need_.packed_weights),
+                    zones + (shares_ ? zones : 0));
+  const size_t kept = SaturatingAdd(
+      SaturatingAdd(Arena::Padded(need_.state), need_.tape), zones);
   // Only a forward pass has something that outlives it.
   const bool keeps = pass_ == Pass::kForward;
   const size_t bytes = keeps ? scratch : SaturatingAdd(kept, scratch);
@@ -161,20 +190,27 @@ bool PassRun::Start() {
   kept_ = keeps ? env_.pool->Acquire(kept) : nullptr;
   scratch_ = env_.pool->Acquire(bytes);
   if (scratch_ == nullptr || (keeps && kept_ == nullptr)) return false;
-  Arena of_scratch(scratch_.get(), bytes), of_kept(kept_.get(), kept);
+  if (env_.guards != nullptr) zones_before_ = env_.guards->size();
+  Arena of_scratch(scratch_.get(), bytes, env_.guards);
+  Arena of_kept(kept_.get(), keeps ? kept : 0, env_.guards);
   Arena* const for_kept = keeps ? &of_kept : &of_scratch;
   BindState(for_kept);
-  if (shares_) shared_ = of_scratch.Take(shared_bytes_);
+  if (shares_) shared_ = of_scratch.Take(shared_bytes_ + zones, "chunks");
   for (ProgramRun& run : runs_) run.Bind(state_, for_kept, &of_scratch);
+  if (env_.guards != nullptr) zones_of_pass_ = env_.guards->size();
   return true;
 }
 
 void PassRun::BindState(Arena* arena) {
+  const char* const name =
+      pass_ == Pass::kBackward ? "the state's gradient" : "the state";
+  arena->Take(0, "the zone before all others");
   const size_t zeros = BytesOfZeros(model_);
-  void* before = arena->Take(zeros);
+  char* before = static_cast<char*>(arena->Take(need_.state, name));
   std::memset(before, 0, zeros);
-  arena->Take(need_.state - zeros);
-  state_ = static_cast<char*>(before) + zeros;
+  state_ = before + zeros;
+  if (env_.guards == nullptr) return;
+  env_.guards->AddZeros(before, state_, StrCat("the row before ", name));
 }
 
 std::vector<std::vector<Value>> PassRun::Results() const {
@@ -184,7 +220,9 @@ std::vector<std::vector<Value>> PassRun::Results() const {
 }
 
 Status PassRun::Run() {
-  for (ProgramRun& run : runs_) CAVS_RETURN_IF_ERROR(run.RunPrologue());
+  for (ProgramRun& run : runs_) {
+    CAVS_RETURN_IF_ERROR(Checked(run.RunPrologue(), [] { return "prologue"; }));
+  }
   const int64_t num_chunks = static_cast<int64_t>(chunks_.size());
   const auto chunk_at = [&](int64_t i) -> const Chunk& {
     return chunks_[pass_ == Pass::kBackward ? num_chunks - 1 - i : i];
@@ -196,14 +234,19 @@ Status PassRun::Run() {
   CAVS_RETURN_IF_ERROR(env_.engine == nullptr
                            ? RunInOneStream(num_chunks, steps)
                            : RunInTwoStreams(num_chunks, steps, env_.engine));
-  for (ProgramRun& run : runs_) CAVS_RETURN_IF_ERROR(run.RunEpilogue());
+  for (ProgramRun& run : runs_) {
+    CAVS_RETURN_IF_ERROR(Checked(run.RunEpilogue(), [] { return "epilogue"; }));
+  }
   return Status();
 }
 
 Status PassRun::RunEager(const Chunk& chunk) {
   BindChunk(chunk);
   for (size_t type = 0; type < runs_.size(); ++type) {
-    CAVS_RETURN_IF_ERROR(runs_[type].RunEager(RowsOf(type, chunk)));
+    CAVS_RETURN_IF_ERROR(
+        Checked(runs_[type].RunEager(RowsOf(type, chunk)), [&] {
+          return StrCat("eager operators of ", model_.programs[type].name);
+        }));
   }
   return Status();
 }
@@ -226,13 +269,19 @@ Status PassRun::RunTask(const Chunk& chunk, int64_t task) {
   const int64_t count =
       schedule_.task_splits[task + 1] - schedule_.task_splits[task];
   if (count == 0) return Status();
-  return runs_[type].RunTask(RowsOf(type, chunk), task,
-                             rows_[type].first_row(task), count);
+  return Checked(runs_[type].RunTask(RowsOf(type, chunk), task,
+                                     rows_[type].first_row(task), count),
+                 [&] {
+                   return StrCat("task ", task, " (", count, " rows of ",
+                                 model_.programs[type].name, ")");
+                 });
 }
 
 Status PassRun::RunLazy(const Chunk& chunk) {
   for (size_t type = 0; type < runs_.size(); ++type) {
-    CAVS_RETURN_IF_ERROR(runs_[type].RunLazy(RowsOf(type, chunk)));
+    CAVS_RETURN_IF_ERROR(Checked(runs_[type].RunLazy(RowsOf(type, chunk)), [&] {
+      return StrCat("lazy operators of ", model_.programs[type].name);
+    }));
   }
   return Status();
 }

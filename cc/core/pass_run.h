@@ -27,6 +27,8 @@ class PassRun {
   PassRun(Pass pass, const Model& model, const ScheduleView& schedule,
           const std::vector<TypeRows>& rows, const Environment& environment,
           std::vector<Externals> externals);
+  PassRun(const PassRun&) = delete;
+  ~PassRun();
 
   // What Start() takes.
   const MemoryNeed& need() const { return need_; }
@@ -50,6 +52,10 @@ class PassRun {
   std::vector<Chunk> PlanChunks(std::vector<Externals>* externals) const;
   ChunkRows RowsOf(size_t type, const Chunk& chunk) const;
   size_t BytesForChunk(const Chunk& chunk) const;
+  size_t BytesOfZones() const;
+  // `status`, of what `title` names, or that of a write to a guard zone.
+  template <typename Title>
+  Status Checked(Status status, const Title& title) const;
   void BindState(Arena* arena);
   void BindChunk(const Chunk& chunk);
   Status RunEager(const Chunk& chunk);
@@ -69,6 +75,8 @@ class PassRun {
   // several chunks at a time, and one type alone needs no other.
   const bool shares_;
   size_t shared_bytes_ = 0;
+  // Guard zones that were there before, and those that are not of one chunk.
+  size_t zones_before_ = 0, zones_of_pass_ = 0;
   void* shared_ = nullptr;
   void* state_ = nullptr;
   std::shared_ptr<void> kept_, scratch_;

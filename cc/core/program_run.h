@@ -13,6 +13,7 @@
 #include "cc/backend/backend.h"
 #include "cc/backend/workers.h"
 #include "cc/core/dynamic_tensor.h"
+#include "cc/core/guards.h"
 #include "cc/core/memory_need.h"
 #include "cc/core/program.h"
 #include "cc/core/status.h"
@@ -51,6 +52,8 @@ struct Environment {
   // Empty: enough.
   std::function<size_t()> available_memory;
   Tracer* tracer = nullptr;  // Told what runs; may be null.
+  // The guard zones of this call; null: there are none. Set by the executor.
+  Guards* guards = nullptr;
 };
 
 // The value of one symbol: rows, one tensor, or one opaque value per task.
@@ -111,6 +114,11 @@ class ProgramRun {
   // What Bind() will take; the state is not part of it. Once, before anything
   // else.
   MemoryNeed PlanStorage();
+  // In how many pieces Bind() and BindChunk() take it, at most.
+  size_t num_buffers() const {
+    return kept_ids_.size() + scratch_ids_.size() + by_chunk_.size() +
+           packed_.size();
+  }
   // Takes storage, as planned: what goes on the tape from `kept`, temporaries
   // and packed weights from `scratch`. `state` is what Externals::state lies
   // in.

@@ -16,7 +16,8 @@ void ProgramRun::Bind(void* state, Arena* kept, Arena* scratch) {
     Store(id, /*kept=*/false, LargestChunk(), scratch);
   }
   for (auto& [key, packed] : packed_) {
-    packed.data = scratch->Take(PackedBytes(packed, key.first[0]));
+    packed.data =
+        scratch->Take(PackedBytes(packed, key.first[0]), "packed weights");
   }
   Arena nowhere(nullptr, 0);  // Until there is a chunk.
   for (int id : by_chunk_) Store(id, /*kept=*/false, 0, &nowhere);
@@ -28,7 +29,7 @@ void ProgramRun::Bind(void* state, Arena* kept, Arena* scratch) {
 // Gives a root its storage.
 void ProgramRun::Store(int id, bool kept, int64_t chunk, Arena* arena) {
   const Symbol& s = symbol(id);
-  void* data = arena->Take(BytesToStore(id, kept, chunk));
+  void* data = arena->Take(BytesToStore(id, kept, chunk), s.name);
   if (s.kind == SymbolKind::kRows) {
     values_[id].rows =
         DynamicTensor(s.dtype, data, RowsToStore(id, kept, chunk), s.columns(),

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 
 namespace cavs {
 namespace {
@@ -54,6 +55,7 @@ std::shared_ptr<void> StoragePool::Acquire(size_t bytes) {
     lent_bytes_ += found.size;
     peak_bytes_ = std::max(peak_bytes_, lent_bytes_);
   }
+  if (guarded_) std::memset(found.data, kNanByte, found.size);
   std::weak_ptr<StoragePool> pool = weak_from_this();
   return std::shared_ptr<void>(found.data, [pool, found](void*) {
     if (std::shared_ptr<StoragePool> alive = pool.lock()) {

@@ -6,7 +6,10 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string_view>
 #include <vector>
+
+#include "cc/core/guards.h"
 
 namespace cavs {
 
@@ -22,21 +25,28 @@ class Arena {
     return whole + kAlignment;
   }
 
-  Arena(void* data, size_t size)
-      : next_(static_cast<char*>(data)), end_(next_ + size) {}
+  // With `guards`, a zone of Guards::kZone bytes follows every buffer.
+  Arena(void* data, size_t size, Guards* guards = nullptr)
+      : next_(static_cast<char*>(data)), end_(next_ + size), guards_(guards) {}
 
-  // The next `bytes`, or nullptr if they are not left.
-  void* Take(size_t bytes) {
+  // The next `bytes`, or nullptr if they are not left. `name` says whose they
+  // are where someone writes behind them.
+  void* Take(size_t bytes, std::string_view name = {}) {
     const size_t left = end_ - next_;
-    if (bytes > left || Padded(bytes) > left) return nullptr;
-    void* taken = next_;
-    next_ += Padded(bytes);
+    const size_t zone = guards_ == nullptr ? 0 : Guards::kZone;
+    if (zone > left || bytes > left - zone || Padded(bytes) > left - zone) {
+      return nullptr;
+    }
+    char* taken = next_;
+    next_ += Padded(bytes) + zone;
+    if (guards_ != nullptr) guards_->Add(taken + bytes, next_, name);
     return taken;
   }
 
  private:
   char* next_;
   char* end_;
+  Guards* guards_;
 };
 
 // Lends buffers and takes them back: a training step uses the memory of the
@@ -53,10 +63,17 @@ class Arena {
 //   ... // when the last copy of `buffer` goes, the pool has it back
 class StoragePool : public std::enable_shared_from_this<StoragePool> {
  public:
-  StoragePool() = default;
+  // Any floating-point number of such bytes is NaN.
+  static constexpr int kNanByte = 0xFF;
+
+  // If `guarded`, those who use its memory are to put guard zones around their
+  // buffers, and what it lends is full of NaN.
+  explicit StoragePool(bool guarded = false) : guarded_(guarded) {}
   ~StoragePool();
   StoragePool(const StoragePool&) = delete;
   StoragePool& operator=(const StoragePool&) = delete;
+
+  bool guarded() const { return guarded_; }
 
   // At least `bytes` of uninitialised memory, or nullptr if the system has
   // none. As many buffers are kept for later as were ever lent at once, or a
@@ -84,6 +101,7 @@ class StoragePool : public std::enable_shared_from_this<StoragePool> {
   std::vector<Buffer> MakeRoom(size_t bytes);
   size_t WaitingBytes() const;
 
+  const bool guarded_;
   mutable std::mutex mutex_;
   std::vector<Buffer> free_;     // GUARDED_BY(mutex_), the last used last.
   size_t num_lent_ = 0;          // GUARDED_BY(mutex_)

@@ -253,7 +253,8 @@ class ForwardOp : public OpKernel {
     return absl::OkStatus();
   }
 
-  const std::shared_ptr<StoragePool> pool_ = std::make_shared<StoragePool>();
+  const std::shared_ptr<StoragePool> pool_ =
+      std::make_shared<StoragePool>(GuardZonesWanted());
   std::unique_ptr<engine::Engine> streams_;
   bool keep_tape_ = false;
   std::vector<int> capture_counts_;

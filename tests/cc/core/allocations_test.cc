@@ -150,7 +150,7 @@ std::vector<Count> CountByTask(const Cell& cell, const Graph& graph,
                                PassOptions options, Workers* workers,
                                int warm_up) {
   const Experiment experiment(cell, graph, 1);
-  const CellExecutor executor(cell, options);
+  const CellExecutor executor(cell, options, /*measured=*/true);
   SerialWorkers alone;
   const CpuBackend serial(&alone);
   const CpuBackend backend(workers == nullptr ? &alone : workers);
@@ -266,7 +266,7 @@ int64_t Locks(const std::vector<Count>& by_task) {
 int64_t LocksOfStep(const Cell& cell, const Graph& graph,
                     const PassOptions& options, Environment environment) {
   const Experiment experiment(cell, graph, 1);
-  const CellExecutor executor(cell, options);
+  const CellExecutor executor(cell, options, /*measured=*/true);
   executor.Run(experiment, environment);
   const int64_t before = num_locks;
   executor.Run(experiment, environment);

@@ -163,11 +163,14 @@ inline Model Compile(std::vector<Program> programs, PassOptions options) {
 // The executor's side. Any number of threads may run one executor at once.
 class CellExecutor {
  public:
-  explicit CellExecutor(const Cell& cell, PassOptions options = {})
+  // Unless `measured`, there are guard zones around all buffers, which take
+  // memory that is not planned.
+  explicit CellExecutor(const Cell& cell, PassOptions options = {},
+                        bool measured = false)
       : cell_(cell),
         forward_(Compile(cell.forward, options)),
         backward_(Compile(cell.backward, options)),
-        pool_(std::make_shared<StoragePool>()) {}
+        pool_(std::make_shared<StoragePool>(/*guarded=*/!measured)) {}
 
   const StoragePool& pool() const { return *pool_; }
 

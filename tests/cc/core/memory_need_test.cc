@@ -2,6 +2,7 @@
 #include "cc/core/memory_need.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -72,7 +73,7 @@ TEST_F(MemoryNeedTest, APredictionIsWhatTheTrainingStepTakes) {
     for (const Graph& graph : Minibatches()) {
       for (int32_t micro_batch : {4, kWholeMinibatch}) {
         const Experiment experiment(cell, graph, 1);
-        const CellExecutor executor(cell);
+        const CellExecutor executor(cell, PassOptions(), /*measured=*/true);
         const Schedule schedule =
             MakeSchedule(graph, cell, {Policy::kDepth, micro_batch});
         const MemoryNeed forward =
@@ -110,7 +111,7 @@ TEST_F(MemoryNeedTest, InferenceTakesTheStateAndTheTemporariesOfTwoTasks) {
         Environment environment = environment_;
         environment.engine = streams;
         const Experiment experiment(cell, graph, 1);
-        const CellExecutor executor(cell);
+        const CellExecutor executor(cell, PassOptions(), /*measured=*/true);
         const Schedule schedule = MakeSchedule(graph, cell);
         Results results;
         ASSERT_TRUE(
@@ -134,7 +135,7 @@ TEST_F(MemoryNeedTest, ManyTypesTakeNoMoreThanOneForInference) {
   cell.forward.resize(kTypes, cell.forward[0]);
   cell.backward.resize(kTypes, cell.backward[0]);
   cell.captures.resize(kTypes, cell.captures[0]);
-  const CellExecutor executor(cell);
+  const CellExecutor executor(cell, PassOptions(), /*measured=*/true);
   std::mt19937 random(1);
   for (const Graph& graph : Minibatches()) {
     const Graph typed = WithRandomTypes(graph, kTypes, &random);
@@ -152,7 +153,7 @@ TEST_F(MemoryNeedTest, ManyTypesTakeNoMoreThanOneForInference) {
 
 TEST_F(MemoryNeedTest, LazyOperatorsNeedNoMoreForMoreRowsThanFitIntoTheCache) {
   const Cell cell = TreeLstmCell(DType::kFloat32, 8, 32);
-  const CellExecutor executor(cell);
+  const CellExecutor executor(cell, PassOptions(), /*measured=*/true);
   const auto need = [&](int64_t length) {
     return executor.Predict(MakeSchedule(Chain(length), cell), Pass::kBackward,
                             environment_);
@@ -164,7 +165,7 @@ TEST_F(MemoryNeedTest, LazyOperatorsNeedNoMoreForMoreRowsThanFitIntoTheCache) {
 
 TEST_F(MemoryNeedTest, MicroBatchesTakeFewerTemporaries) {
   const Cell cell = TreeLstmCell(DType::kFloat32, 8, 32);
-  const CellExecutor executor(cell);
+  const CellExecutor executor(cell, PassOptions(), /*measured=*/true);
   const Graph graph = Minibatches()[0];
   const auto need = [&](int32_t micro_batch) {
     return executor.Predict(
@@ -177,7 +178,7 @@ TEST_F(MemoryNeedTest, MicroBatchesTakeFewerTemporaries) {
 TEST_F(MemoryNeedTest, APassThatDoesNotFitFailsWithThatNumber) {
   const Cell cell = TreeLstmCell(DType::kFloat32, 8, 32);
   const Experiment experiment(cell, Chain(100), 1);
-  const CellExecutor executor(cell);
+  const CellExecutor executor(cell, PassOptions(), /*measured=*/true);
   const Schedule schedule = MakeSchedule(experiment.graph(), cell);
   const size_t total =
       executor.Predict(schedule, Pass::kInference, environment_).total();
@@ -204,7 +205,7 @@ TEST_F(MemoryNeedTest, APassThatDoesNotFitFailsWithThatNumber) {
 TEST_F(MemoryNeedTest, AStepWhoseBackwardPassDoesNotFitFailsBeforeTheForward) {
   const Cell cell = TreeLstmCell(DType::kFloat32, 8, 32);
   const Experiment experiment(cell, Chain(100), 1);
-  const CellExecutor executor(cell);
+  const CellExecutor executor(cell, PassOptions(), /*measured=*/true);
   const Schedule schedule = MakeSchedule(experiment.graph(), cell);
   const MemoryNeed forward =
       executor.Predict(schedule, Pass::kForward, environment_);
@@ -243,7 +244,7 @@ TEST_F(MemoryNeedTest, ABackwardPassFitsWhereItsForwardPassSaidSo) {
     const Graph graph = WithRandomTypes(RandomDag(100, cell.arity, &random),
                                         num_types, &random);
     const Experiment experiment(cell, graph, seed);
-    const CellExecutor executor(cell);
+    const CellExecutor executor(cell, PassOptions(), /*measured=*/true);
     const Schedule schedule = MakeSchedule(graph, cell);
     const MemoryNeed backward =
         executor.Predict(schedule, Pass::kBackward, environment_);
@@ -266,6 +267,9 @@ TEST_F(MemoryNeedTest, ABackwardPassFitsWhereItsForwardPassSaidSo) {
 TEST(AvailableMemoryTest, IsSomeButNotAll) {
   const size_t bytes = AvailableMemory();
   EXPECT_GT(bytes, size_t{1} << 20);
+  const size_t all = static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) *
+                     static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  EXPECT_LT(bytes, all);
 }
 
 }  // namespace

@@ -56,7 +56,7 @@ class ProgramRunTest : public testing::Test {
     schedule_.arity = 1;
     environment_.backend = &backend_;
     environment_.pool = pool_.get();
-    externals_.state = {state_.data(), 3, 1, 1};
+    externals_.state = {state_.data() + 1, 3, 1, 1};
     externals_.inputs = {{input_.data(), 3, 1, 1}};
     externals_.outputs = {{output_.data(), 3, 2, 2}};
   }
@@ -68,10 +68,13 @@ class ProgramRunTest : public testing::Test {
     externals_.output_rows = {rows.vertex().data()};
     ProgramRun run(f->program, rows, environment_, externals_);
     const MemoryNeed need = run.PlanStorage();
-    const size_t scratch_bytes = need.temporaries + need.packed_weights;
-    memory_ = {pool_->Acquire(need.tape), pool_->Acquire(scratch_bytes)};
-    Arena kept(memory_[0].get(), need.tape);
-    Arena scratch(memory_[1].get(), scratch_bytes);
+    const size_t zones = run.num_buffers() * Guards::kZone;
+    const size_t kept_bytes = need.tape + zones;
+    const size_t scratch_bytes = need.temporaries + need.packed_weights + zones;
+    guards_.KeepFirst(0);
+    memory_ = {pool_->Acquire(kept_bytes), pool_->Acquire(scratch_bytes)};
+    Arena kept(memory_[0].get(), kept_bytes, &guards_);
+    Arena scratch(memory_[1].get(), scratch_bytes, &guards_);
     run.Bind(externals_.state.data, &kept, &scratch);
     CAVS_RETURN_IF_ERROR(run.RunPrologue());
     ChunkRows all;
@@ -85,7 +88,7 @@ class ProgramRunTest : public testing::Test {
     CAVS_RETURN_IF_ERROR(run.RunLazy(all));
     CAVS_RETURN_IF_ERROR(run.RunEpilogue());
     results_ = run.Results();
-    return Status();
+    return guards_.Check([] { return "the run"; });
   }
 
   // Where a result of the derivative goes.
@@ -103,10 +106,12 @@ class ProgramRunTest : public testing::Test {
   std::shared_ptr<StoragePool> pool_;
   Environment environment_;
   Externals externals_;
-  std::vector<double> state_ = Numbers(3), input_ = {10, 20, 30},
+  // A row of zeros comes before the state.
+  std::vector<double> state_ = Numbers(4), input_ = {10, 20, 30},
                       output_ = Numbers(6);
   std::vector<Value> results_;
   std::vector<std::shared_ptr<void>> memory_;
+  Guards guards_;
 };
 
 TEST_F(ProgramRunTest, GathersPullsScattersAndPushesByVertex) {
@@ -115,7 +120,7 @@ TEST_F(ProgramRunTest, GathersPullsScattersAndPushesByVertex) {
   f.Scatter(sum);
   f.Push(0, f.Concat({sum, sum}));
   ASSERT_TRUE(Run(&f).ok());
-  EXPECT_EQ(state_, (Numbers{30, 10, 30}));  // In execution order.
+  EXPECT_EQ(state_, (Numbers{0, 30, 10, 30}));  // In execution order.
   EXPECT_EQ(output_, (Numbers{10, 10, 30, 30, 30, 30}));
 }
 

@@ -1,0 +1,6 @@
+"""What all tests run with."""
+
+import os
+
+# Guard zones around all buffers of a step (cc/core/guards.h): who writes outside of one is found.
+os.environ.setdefault("CAVS_GUARD_ZONES", "1")
