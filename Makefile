@@ -4,7 +4,7 @@
 #   make build TENSORFLOW=tensorflow-cpu   0.6 GB smaller, without GPU support
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-python test-cc test-tsan sanitize bench bench-cc bench-engine compare wheel format lint clean
+.PHONY: help build demo test test-python test-cc test-tsan sanitize fuzz bench bench-cc bench-engine compare wheel format lint clean
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -60,6 +60,9 @@ sanitize: $(INSTALLED) ## Runs the Python tests on ops built with AddressSanitiz
 	LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so) $$($${CXX:-c++} -print-file-name=libubsan.so)" \
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
 	  $(BIN)/pytest --capture=sys -o pythonpath="$(SANITIZED) ." $(ARGS)
+
+fuzz: build ## Runs random models against an oracle: ARGS="--minutes=10"
+	$(BIN)/python -m tests.fuzz.run $(ARGS)
 
 # The results carry the commit's name: an interrupted run goes on, a new commit starts anew.
 BENCH_RESULTS ?= build/bench/$(shell git describe --always --dirty).json

@@ -1,0 +1,104 @@
+"""A case: a program, and what is done with it. All of it follows from one seed."""
+
+import dataclasses
+
+import numpy as np
+
+from tests.fuzz import graphs
+from tests.fuzz.programs import Program, choose, draw_program
+
+SWITCHES = ("eager", "lazy", "merge", "fuse", "skip_zeros", "views")
+SEEDS_OF_A_BLOCK = 50  # Seeds that share a process, and with it a number of threads.
+
+
+@dataclasses.dataclass(frozen=True)
+class Step:
+    """One minibatch.
+
+    Attributes:
+      minibatch: Per graph, child ids of every vertex, relative to the graph.
+      types: Of all vertices; None: all of type 0.
+      seed: Of the inputs and of the loss.
+      at: Vertices whose outputs are wanted; None: all.
+      options: Keyword arguments of `cavs.Options`.
+      partial: Inputs have rows for the vertices only whose type pulls them.
+    """
+
+    minibatch: tuple
+    types: tuple | None
+    seed: int
+    options: dict
+    at: tuple | None = None
+    partial: bool = False
+
+    @property
+    def num_vertices(self) -> int:
+        return sum(map(len, self.minibatch))
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """What one seed stands for.
+
+    Attributes:
+      program: The model.
+      steps: One after the other with one model, whose weights change in between.
+      as_function: Whether steps run in one `tf.function` for all sizes.
+      scheduled: Whether graphs carry their schedule.
+      training: Argument of the call.
+    """
+
+    program: Program
+    steps: tuple[Step, ...]
+    as_function: bool = False
+    scheduled: bool = False
+    training: bool | None = None
+
+
+def threads_of(seed: int) -> int:
+    """In how many threads TensorFlow runs this case."""
+    return (2, 1, 2, 4, 3)[seed // SEEDS_OF_A_BLOCK % 5]
+
+
+def draw_case(seed: int) -> Case:
+    rng = np.random.default_rng([seed, 5])
+    program = draw_program(rng)
+    count = int(choose(rng, ((4, 1), (4, 2), (1, 4))))
+    return Case(
+        program,
+        tuple(_draw_step(rng, program) for _ in range(count)),
+        as_function=bool(rng.random() < 0.15),
+        scheduled=bool(rng.random() < 0.2),
+        training=(None, True, False)[int(choose(rng, ((8, 0), (1, 1), (1, 2))))],
+    )
+
+
+def _draw_options(rng) -> dict:
+    """All switches on in half of the cases, each in most of the others."""
+    options = {}
+    if rng.random() < 0.5:
+        options = {name: False for name in SWITCHES if rng.random() < 0.4}
+    if rng.random() < 0.25:
+        options["streams"] = 2
+    if rng.random() < 0.2:
+        options["policy"] = "ratio"
+    if rng.random() < 0.25:
+        options["micro_batch"] = int(rng.integers(1, 4))
+    return options
+
+
+def _draw_step(rng, program) -> Step:
+    minibatch = graphs.random_minibatch(rng, program.arity)
+    types = graphs.random_types(rng, minibatch, len(program.functions))
+    count = sum(map(len, minibatch))
+    at = None
+    if rng.random() < 0.25:
+        at = tuple(int(v) for v in rng.permutation(count)[: int(rng.integers(0, count + 1))])
+    return Step(
+        tuple(tuple(tuple(own) for own in children) for children in minibatch),
+        None if types is None else tuple(types),
+        int(rng.integers(2**31)),
+        _draw_options(rng),
+        at,
+        bool(rng.random() < 0.3),
+    )

@@ -1,0 +1,256 @@
+"""Runs a case and compares it with the oracle.
+
+The oracle runs in float64. What differs from it by a few roundings of the largest number of
+a row is right. The rest is compared with how far the oracle moves when it runs in the type of
+the program, with noise of the size of rounding in every line: first in a few samples, then in
+many, so that a discontinuity next to a value is found by the noise too. Numbers that are
+not finite, or that noise makes so, are not compared.
+"""
+
+import re
+import traceback
+
+import ml_dtypes
+import numpy as np
+import tensorflow as tf
+
+import cavs_tf as cavs
+from tests.fuzz.cases import Case
+from tests.fuzz.oracle import Extent, Oracle, largest, loss_of, noise_of, results_of, weights_of
+from tests.fuzz.programs import input_rows, load, namespace
+from tests.fuzz.verdict import Verdict
+
+ROUNDINGS = {"float64": 64, "float32": 64, "bfloat16": 2}  # Allowed without asking for more.
+SAMPLES = (4, 40)
+TIMES_NOISE = 4.0
+A_SENTENCE = "but expected"
+# Lines that Keras and AutoGraph put before a message.
+_ADDED = (
+    "Exception encountered",
+    "in user code",
+    "File ",
+    "return ",
+    "Graph execution",
+    "Detected",
+)
+
+
+class _Wrong(Exception):
+    """A result that is not the oracle's."""
+
+    def __init__(self, where, text):
+        super().__init__(text)
+        self.where = where
+
+
+def check(case: Case) -> Verdict:
+    """The verdict on a case; it does not raise."""
+    try:
+        return _check_steps(case, Oracle(case.program), Oracle(case.program, case.program.dtype))
+    except _Wrong as wrong:
+        kind = "accepted" if case.program.coupled else "wrong"
+        return Verdict(kind, wrong.where, str(wrong))
+    except Exception as error:  # Of the fuzzer: no case may end the run.
+        return Verdict("fault", _gist_of(error), traceback.format_exc())
+
+
+def _check_steps(case, exact, rounding):
+    model, verdict = make_model(case), Verdict("void")
+    run = _step_function(case, model)
+    for number, step in enumerate(case.steps):
+        inputs = inputs_of(case.program, step)
+        given, rows = _given_inputs(case, step, inputs)
+        try:
+            found = run(step, given)
+        except Exception as error:
+            return _verdict_on_error(case, error)
+        for oracle in (exact, rounding):
+            oracle.copy_weights(model)
+        comparison = _Comparison(case, exact, rounding, step, inputs, rows)
+        comparison.compare(found, f"step {number}")
+        verdict.compared += comparison.compared
+        verdict.vague += comparison.vague
+        for weight in weights_of(case.program, model):
+            weight.assign(weight * tf.cast(0.75, weight.dtype))
+    verdict.kind = "right" if verdict.compared else "void"
+    return verdict
+
+
+def make_model(case):
+    """The program as a `cavs.GraphSupport`."""
+    tf.keras.utils.set_random_seed(1)
+    model = load(case.program.source(), namespace(case.program.dtype, cavs))
+    return model()
+
+
+def graphs_of(case, step):
+    types = None if step.types is None else list(step.types)
+    graphs = cavs.GraphBatch.from_children([[list(v) for v in g] for g in step.minibatch], types)
+    if case.scheduled:
+        options = {k: v for k, v in step.options.items() if k in ("policy", "micro_batch")}
+        graphs = graphs.with_schedule(case.program.arity, len(case.program.functions), **options)
+    return graphs
+
+
+def inputs_of(program, step) -> dict:
+    """A row for every vertex."""
+    rng = np.random.default_rng(step.seed)
+    return {
+        name: input_rows(
+            rng.uniform(-1, 1, (step.num_vertices, *spec.shape)), spec.kind, program.dtype
+        )
+        for name, spec in program.inputs.items()
+    }
+
+
+def _given_inputs(case, step, inputs):
+    """What the model is called with, and by name the vertices that have rows (None: all)."""
+    functions = case.program.functions
+    if not step.partial or len(functions) == 1 or step.types is None:
+        return inputs, dict.fromkeys(inputs)
+    rows = {}
+    for name in inputs:
+        pulling = [any(f"pull({name!r})" in line.source for line in f.lines) for f in functions]
+        rows[name] = np.flatnonzero(np.array(pulling)[list(step.types)])
+    return {name: tf.gather(inputs[name], rows[name]) for name in inputs}, rows
+
+
+def _step_function(case, model):
+    """From a step and inputs to results by name."""
+
+    def call(graphs, inputs, at):
+        return model(graphs, inputs or None, at=at, training=case.training)
+
+    if case.as_function:
+        call = tf.function(call, reduce_retracing=True)
+
+    def run(step, inputs):
+        model.options = cavs.Options(**step.options)
+        watched = [value for value in inputs.values() if value.dtype.is_floating]
+        with tf.GradientTape() as tape:
+            tape.watch(watched)
+            outputs = call(graphs_of(case, step), inputs, _at_of(step))
+            loss = loss_of(outputs, step.seed)
+        weights = weights_of(case.program, model)
+        return results_of(case.program, tape, loss, inputs, outputs, weights)
+
+    return run
+
+
+def _at_of(step):
+    return None if step.at is None else tf.constant(step.at, tf.int32)
+
+
+def _verdict_on_error(case, error):
+    text = "".join(traceback.format_exception(error))
+    message = str(error)
+    if case.program.coupled and isinstance(error, ValueError):
+        return Verdict("refused", text=text)
+    if _has_captured_size(case.program) and isinstance(error, ValueError) and A_SENTENCE in message:
+        return Verdict("refused", text=text)
+    return Verdict("raised", f"{type(error).__name__} {_place_of(error)}: {_gist_of(error)}", text)
+
+
+def _has_captured_size(program):
+    return any(line.name.startswith("self.k") for line in program.members)
+
+
+def _place_of(error) -> str:
+    """The innermost function of `cavs_tf` that the error left."""
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = [frame for frame in frames if "/cavs_tf/" in frame.filename]
+    return f"in {ours[-1].name}" if ours else ""
+
+
+def _gist_of(error) -> str:
+    """A message without numbers and names, so that the same error is recognised."""
+    text = str(error.args[0] if isinstance(error, KeyError) else error)
+    text = re.sub(r"\x1b\[\dm|\{\{.*?\}\}|operator \S+|'.*?'", "", text)
+    lines = [line.strip() for line in text.splitlines()]
+    said = [line for line in lines if line and not line.startswith(_ADDED)]
+    return re.sub(r"[-+]?[\d.]+(e[-+]?\d+)?", "#", said[0] if said else "")[:90].strip()
+
+
+class _Comparison:
+    """Of one step; the oracle's other samples are made when they are needed."""
+
+    def __init__(self, case, exact, rounding, step, inputs, rows):
+        self._dtype = case.program.dtype
+        self._eps = float(ml_dtypes.finfo(tf.as_dtype(self._dtype).as_numpy_dtype).eps)
+        self._rows = rows
+        extent = Extent()
+        self._wanted = self._selected(exact.run(step, inputs, extent))
+        self._sample = lambda noise: self._selected(rounding.run(step, inputs, noise))
+        # What may be left of numbers that cancel each other.
+        self._left = (
+            4
+            * min(self._eps, 2.0**-23)
+            * np.array([extent.value, extent.gradient * max(1.0, extent.value)])
+        )
+        self._samples = []
+        self.compared = self.vague = 0
+
+    def _selected(self, results):
+        """Gradients of inputs for the rows only that the model was given."""
+        for name, rows in self._rows.items():
+            key = f"gradient of input {name}"
+            if rows is not None and key in results:
+                results[key] = results[key][rows]
+        return results
+
+    def compare(self, found, label):
+        if found.keys() != self._wanted.keys():
+            raise _Wrong("names", f"{label}: {sorted(found)} instead of {sorted(self._wanted)}")
+        for name, wanted in self._wanted.items():
+            self._compare_one(f"{label}, {name}", name, found[name], wanted)
+
+    def _compare_one(self, label, name, found, wanted):
+        where = re.sub(r"\d+", "", name)
+        if found.shape != wanted.shape:
+            raise _Wrong(where, f"{label}: shape {found.shape} instead of {wanted.shape}")
+        if not wanted.size:
+            return
+        finite = np.isfinite(wanted)
+        self.compared += bool(finite.any())
+        allowed = self._roundings(name, wanted)
+        for count in (0, *SAMPLES):
+            if count:
+                allowed, finite = self._allowed(name, wanted, count)
+            if not np.any(_differs(found, wanted, allowed) & finite):
+                self.vague += bool(count and np.max(allowed) > 0.1 * largest(wanted) > 0)
+                return
+        bad = _differs(found, wanted, allowed) & finite
+        at = tuple(int(i) for i in np.argwhere(bad)[0])
+        raise _Wrong(
+            where,
+            f"{label}{list(at)}: got {found[at]!r} but expected {wanted[at]!r}, "
+            f"up to {allowed[at]:.2g}; {int(bad.sum())} of {bad.size} differ",
+        )
+
+    def _roundings(self, name, wanted):
+        if not np.issubdtype(wanted.dtype, np.floating):
+            return np.zeros(wanted.shape)
+        of_rows = _largest_of_rows(np.where(np.isfinite(wanted), np.abs(wanted), 0))
+        left = self._left[int(name.startswith("gradient"))]
+        return ROUNDINGS[self._dtype] * self._eps * of_rows + left
+
+    def _allowed(self, name, wanted, count):
+        """What noise explains, and where numbers are finite in all samples."""
+        while len(self._samples) < count:
+            self._samples.append(self._sample(noise_of(self._dtype, len(self._samples))))
+        values = np.stack([sample[name] for sample in self._samples]).astype(np.float64)
+        finite = np.isfinite(wanted) & np.all(np.isfinite(values), 0)
+        moved = np.where(finite, np.max(np.abs(values - wanted), 0), 0)
+        around = np.maximum(0.25 * _largest_of_rows(moved), 0.02 * np.max(moved))
+        return TIMES_NOISE * np.maximum(moved, around) + self._roundings(name, wanted) / 8, finite
+
+
+def _largest_of_rows(values):
+    """The largest number of each row; of everything where rows are numbers."""
+    axes = tuple(range(1, values.ndim)) or None
+    return np.broadcast_to(np.max(values, axis=axes, keepdims=True, initial=0), values.shape)
+
+
+def _differs(found, wanted, allowed):
+    with np.errstate(invalid="ignore", over="ignore"):
+        return ~(np.abs(np.asarray(found, np.float64) - wanted) <= allowed)

@@ -1,0 +1,238 @@
+"""The oracle: a program in eager TensorFlow, vertex by vertex, in float64.
+
+Nothing of `cavs_tf` is used here: `GraphSupport` below is what programs derive from. It
+can add noise to every line and to every gradient that passes one. How far results move
+says how well the program determines them, whatever its operators are.
+"""
+
+import ast
+import types
+
+import keras
+import ml_dtypes
+import numpy as np
+import tensorflow as tf
+
+from tests.fuzz import graphs
+from tests.fuzz.programs import Program, load, namespace
+
+
+class GraphSupport:
+    """What `cavs.GraphSupport` promises, for one vertex at a time."""
+
+    def __init__(self, state_size, dtype):
+        self.state_shape, self.dtype = state_size, tf.as_dtype(dtype)
+        self.noise = lambda value: value
+        self.gathered, self.pulls, self.id = [], {}, 0
+        self.state, self.pushes = None, {}
+
+    def gather(self, slot):
+        return self.gathered[slot]
+
+    def gather_all(self):
+        return tf.stack(self.gathered, axis=1)
+
+    def pull(self, name):
+        return self.pulls[name]
+
+    def vertex_ids(self):
+        return tf.constant([self.id])
+
+    def scatter(self, state):
+        self.state = state
+
+    def push(self, value, name):
+        self.pushes[name] = value
+
+
+class _NoisyLines(ast.NodeTransformer):
+    """`x = f(y)` becomes `x = self.noise(f(y))`."""
+
+    def visit_Assign(self, node):
+        if isinstance(node.targets[0], ast.Name) and node.targets[0].id.startswith("x"):
+            noise = ast.Attribute(ast.Name("self", ast.Load()), "noise", ast.Load())
+            node.value = ast.Call(noise, [node.value], [])
+        return node
+
+
+class Oracle:
+    """A program as a class of its own, with weights copied from a model.
+
+    Args:
+      program: The program.
+      dtype: In which it is evaluated.
+    """
+
+    def __init__(self, program: Program, dtype="float64"):
+        self._program, self._dtype = program, dtype
+        source = ast.unparse(_NoisyLines().visit(ast.parse(program.source())))
+        scope = namespace(dtype, types.SimpleNamespace(GraphSupport=GraphSupport))
+        self._model = load(source, scope)()
+        self._build_layers()
+        self._specs = {}
+
+    def _build_layers(self):
+        """Evaluates one vertex, so that layers make their weights."""
+        self._push_specs = {}
+        for kind in range(len(self._program.functions)):
+            for name, value in self._evaluate_once(kind).items():
+                self._push_specs[name] = value.shape[1:], value.dtype
+
+    def _evaluate_once(self, kind):
+        pulls = {
+            name: tf.zeros([1, *spec.shape], self.dtype_of(spec.kind))
+            for name, spec in self._program.inputs.items()
+        }
+        return self._evaluate(kind, 0, [self._no_state()] * self._program.arity, pulls)[1]
+
+    def values_of_lines(self, kind) -> list:
+        """What the lines of a vertex function return for one vertex."""
+        values = []
+        self._model.noise = lambda value: values.append(value) or value
+        self._evaluate_once(kind)
+        return values
+
+    def dtype_of(self, kind):
+        return {"float": tf.as_dtype(self._dtype), "id": tf.int32, "bool": tf.bool}[kind]
+
+    def _no_state(self):
+        return tf.zeros([1, *self._program.state], self._dtype)
+
+    def copy_weights(self, model):
+        """Takes over all weights and captured tensors."""
+        for ours, theirs in zip(self.weights(), weights_of(self._program, model), strict=True):
+            ours.assign(tf.cast(tf.convert_to_tensor(theirs), ours.dtype))
+
+    def weights(self) -> list:
+        return weights_of(self._program, self._model)
+
+    def _evaluate(self, kind, v, gathered, pulls):
+        model = self._model
+        model.gathered, model.pulls, model.id, model.pushes = gathered, pulls, v, {}
+        getattr(model, self._program.functions[kind].name)()
+        return model.state, model.pushes
+
+    def run(self, step, inputs, noise=None) -> dict:
+        """Outputs and gradients by name, as NumPy arrays.
+
+        Args:
+          step: A `Step`.
+          inputs: One row per vertex, by name.
+          noise: Of the lines; None: none.
+        """
+        self._model.noise = noise or (lambda value: value)
+        inputs = {
+            name: tf.cast(rows, self._dtype) if rows.dtype.is_floating else rows
+            for name, rows in inputs.items()
+        }
+        watched = [rows for rows in inputs.values() if rows.dtype.is_floating]
+        with tf.GradientTape() as tape:
+            tape.watch(watched)
+            outputs = self._outputs(step, inputs)
+            loss = loss_of(outputs, step.seed)
+        return results_of(self._program, tape, loss, inputs, outputs, self.weights())
+
+    def _outputs(self, step, inputs):
+        children = graphs.absolute(step.minibatch)
+        kinds = step.types or [0] * len(children)
+        states, pushed = {-1: self._no_state()}, [None] * len(children)
+        for v in graphs.topological(children):
+            slots = [*children[v], *[-1] * (self._program.arity - len(children[v]))]
+            row = {name: rows[v : v + 1] for name, rows in inputs.items()}
+            states[v], pushed[v] = self._evaluate(kinds[v], v, [states[c] for c in slots], row)
+        wanted = range(len(children)) if step.at is None else step.at
+        return {
+            name: tf.concat(
+                [tf.zeros([0, *shape], dtype)]
+                + [pushed[v].get(name, tf.zeros([1, *shape], dtype)) for v in wanted],
+                0,
+            )
+            for name, (shape, dtype) in self._push_specs.items()
+        }
+
+
+def weights_of(program, model) -> list:
+    """All floating-point variables of a model, in the order of the program's members."""
+    found = []
+    for line in program.members:
+        member = getattr(model, line.name.removeprefix("self."))
+        if isinstance(member, tf.Variable):
+            found += [member] if member.dtype.is_floating else []
+        elif not tf.is_tensor(member):
+            found += [v for v in member.weights if tf.as_dtype(v.dtype).is_floating]
+    return found
+
+
+def loss_of(outputs, seed):
+    """A random sum of all outputs, so that no gradient is trivial."""
+    rng, terms = np.random.default_rng(seed), []
+    for name in sorted(outputs):
+        value = outputs[name]
+        if value.dtype.is_floating:
+            factors = np.round(rng.uniform(-1, 1, value.shape) * 64) / 64
+            terms.append(tf.reduce_sum(value * tf.constant(factors, value.dtype)))
+    return tf.add_n(terms) if terms else None
+
+
+def results_of(program, tape, loss, inputs, outputs, weights) -> dict:
+    """Outputs, and gradients of inputs and weights, by name."""
+    results = {f"output {name}": _array(value) for name, value in outputs.items()}
+    if loss is None:
+        return results
+    named = {f"input {n}": rows for n, rows in inputs.items() if rows.dtype.is_floating}
+    named |= {f"weight {i}": w for i, w in enumerate(weights)}
+    sources = [s.value if isinstance(s, keras.Variable) else s for s in named.values()]
+    gradients = tape.gradient(loss, sources, unconnected_gradients="zero")
+    for name, gradient in zip(named, gradients, strict=True):
+        results[f"gradient of {name}"] = _array(tf.convert_to_tensor(gradient))
+    return results
+
+
+def _array(tensor):
+    if tensor.dtype.is_floating:
+        return tf.cast(tensor, tf.float64).numpy()
+    return tensor.numpy()
+
+
+class Extent:
+    """No noise: notes the largest value of a line, and the largest gradient."""
+
+    def __init__(self):
+        self.value = self.gradient = 0.0
+
+    def __call__(self, value):
+        return self._noted(value) if value.dtype.is_floating else value
+
+    @tf.custom_gradient
+    def _noted(self, value):
+        self.value = max(self.value, largest(value.numpy()))
+
+        def gradient(upstream):
+            self.gradient = max(self.gradient, largest(upstream.numpy()))
+            return upstream
+
+        return tf.identity(value), gradient
+
+
+def largest(values) -> float:
+    """The largest magnitude of finite numbers; 0 if there are none."""
+    return float(np.max(np.abs(values), where=np.isfinite(values), initial=0))
+
+
+NOISE = {"float64": 4.0, "float32": 4.0, "bfloat16": 1.0}  # In roundings.
+
+
+def noise_of(dtype, seed):
+    """Noise of the size of rounding, on values and on their gradients."""
+    generator = tf.random.Generator.from_seed(seed)
+    amplitude = NOISE[dtype] * float(ml_dtypes.finfo(tf.as_dtype(dtype).as_numpy_dtype).eps)
+
+    def factors(value):
+        uniform = generator.uniform(tf.shape(value), -amplitude, amplitude, tf.float64)
+        return 1.0 + tf.cast(uniform, value.dtype)
+
+    @tf.custom_gradient
+    def noisy(value):
+        return value * factors(value), lambda gradient: gradient * factors(gradient)
+
+    return lambda value: noisy(value) if value.dtype.is_floating else value

@@ -1,0 +1,599 @@
+"""Random models, as source that a user could have written."""
+
+import dataclasses
+import linecache
+import re
+import string
+import sys
+import types
+import uuid
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from tests.fuzz import operators
+
+LARGEST = 1e4  # In magnitude, of what an operator may return on the sample rows.
+SAMPLE_ROWS = 3
+NAME = re.compile(r"\b(?:x\d+|self\.[a-z]+\d+)\b")
+
+
+class UnavailableError(Exception):
+    """Nothing that was computed so far can be the operand that was asked for."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Input:
+    """One external input: shape of a row, and "float", "id" or "bool"."""
+
+    shape: tuple
+    kind: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Line:
+    """`name = source`, in a vertex function or (for weights and layers) in the constructor."""
+
+    name: str
+    source: str
+    operator: str = ""
+
+    @property
+    def reads(self) -> list[str]:
+        return NAME.findall(self.source)
+
+
+@dataclasses.dataclass(frozen=True)
+class VertexFunction:
+    """One vertex type: lines, then a state and pushes, which are names of lines."""
+
+    name: str
+    lines: tuple[Line, ...]
+    state: str
+    pushes: tuple[tuple[str, str], ...]
+
+    def source(self) -> list[str]:
+        return [
+            f"def {self.name}(self):",
+            *(f"    {line.name} = {line.source}" for line in self.lines),
+            f"    self.scatter({self.state})",
+            *(f"    self.push({value}, {name!r})" for name, value in self.pushes),
+        ]
+
+
+@dataclasses.dataclass(frozen=True)
+class Program:
+    """A model.
+
+    Attributes:
+      dtype: Of all floats.
+      state: Shape of the state.
+      arity: Number of slots.
+      inputs: By name.
+      members: Weights, captured tensors and layers, made in this order.
+      functions: One per vertex type.
+      coupled: Whether rows depend on each other, so that it is to be refused.
+    """
+
+    dtype: str
+    state: tuple
+    arity: int
+    inputs: dict[str, Input]
+    members: tuple[Line, ...]
+    functions: tuple[VertexFunction, ...]
+    coupled: bool = False
+
+    def source(self) -> str:
+        """The class `Model`, in terms of `cavs`, `tf`, `np`, `keras`, D, P and NUM_IDS."""
+        body = [
+            f"arity = {self.arity}",
+            f"vertex_types = {tuple(f.name for f in self.functions)}",
+            "",
+            "def __init__(self, **kwargs):",
+            f"    super().__init__(state_size={self.state}, dtype=P, **kwargs)",
+            *(f"    {line.name} = {line.source}" for line in self.members),
+        ]
+        for function in self.functions:
+            body += ["", *function.source()]
+        lines = (f"    {line}" if line else "" for line in body)
+        return "\n".join(["class Model(cavs.GraphSupport):", *lines]) + "\n"
+
+    @property
+    def operators(self) -> list[str]:
+        return [line.operator for f in self.functions for line in f.lines if line.operator]
+
+
+def namespace(dtype: str, cavs) -> dict:
+    """What the source of a program may name. `cavs` has a `GraphSupport`: ours or the oracle's."""
+    return {
+        "cavs": cavs,
+        "tf": tf,
+        "np": np,
+        "keras": keras,
+        "D": tf.as_dtype(dtype),
+        "P": dtype,
+        "NUM_IDS": operators.NUM_IDS,
+    }
+
+
+def load(source: str, scope: dict) -> type:
+    """The class `Model` of a source, in a module whose lines Python and AutoGraph find."""
+    module = types.ModuleType(f"program_{uuid.uuid4().hex}")
+    module.__file__ = f"<{module.__name__}>"
+    linecache.cache[module.__file__] = len(source), None, source.splitlines(True), module.__file__
+    sys.modules[module.__name__] = module
+    vars(module).update(scope)
+    exec(compile(source, module.__file__, "exec"), vars(module))
+    return module.Model
+
+
+@dataclasses.dataclass(frozen=True)
+class Value:
+    """The result of a line: what it is on a few sample rows."""
+
+    name: str
+    sample: tf.Tensor
+
+    def __str__(self):
+        return self.name
+
+    @property
+    def shape(self) -> tuple:
+        """Of one row."""
+        return tuple(self.sample.shape[1:])
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+    @property
+    def width(self) -> int:
+        """Elements of a row; the columns, if it has rank 1."""
+        return int(np.prod(self.shape))
+
+    @property
+    def is_float(self) -> bool:
+        return self.sample.dtype.is_floating
+
+
+class _Self:
+    """What `self` is while sample rows are computed: members by name."""
+
+    def vertex_ids(self):
+        return tf.range(SAMPLE_ROWS)
+
+
+class Members:
+    """Weights, captured tensors and layers of a program that is being drawn."""
+
+    def __init__(self, rng, dtype):
+        self.lines = []
+        self.scope = namespace(dtype, None) | {"self": _Self()}
+        self._rng = rng
+        self._shapes = {}
+
+    def add(self, prefix, source) -> str:
+        name = f"self.{prefix}{len(self.lines)}"
+        exec(f"{name} = {source}", self.scope)
+        self.lines.append(Line(name, source))
+        return name
+
+    def weight(self, shape) -> str:
+        """A weight of `shape`: a new one, or one that is used already."""
+        shape = tuple(int(d) for d in shape)
+        known = [line.name for line in self.lines if self._shapes.get(line.name) == shape]
+        if known and self._rng.random() < 0.4:
+            return known[self._rng.integers(len(known))]
+        scale = float(2.0 ** -np.round(np.log2(max(1, shape[0] if shape else 1)) / 2))
+        normal = f"tf.random.stateless_normal({list(shape)}, [7, {len(self.lines)}], dtype=D)"
+        name = self.add("w", f"tf.Variable({scale} * {normal})")
+        self._shapes[name] = shape
+        return name
+
+    def integer(self) -> str:
+        number = self._rng.integers(1, 4)
+        return self.add("k", self._rng.choice([f"tf.Variable({number})", f"tf.constant({number})"]))
+
+    def flag(self) -> str:
+        return self.add("f", f"tf.Variable({bool(self._rng.integers(2))})")
+
+    def layer(self, source) -> str:
+        name, _, arguments = source.partition("(")
+        separator = "" if arguments == ")" else ", "
+        return self.add("l", f"tf.keras.layers.{name}({arguments[:-1]}{separator}dtype=P)")
+
+    def forget_after(self, count):
+        """Drops all but the first `count`, which a line that failed had asked for."""
+        for line in self.lines[count:]:
+            self._shapes.pop(line.name, None)
+        del self.lines[count:]
+
+
+class _Layer:
+    """The field `{layer:Dense(3)}`."""
+
+    def __init__(self, members):
+        self._members = members
+
+    def __format__(self, source):
+        return self._members.layer(source)
+
+
+class Fields(dict):
+    """The operands of one line, each drawn when the template asks for it."""
+
+    def __init__(self, rng, values, unread, members):
+        super().__init__()
+        self._rng, self._values, self._members = rng, values, members
+        self._unread = unread  # Names of values that no line reads yet.
+
+    def __missing__(self, name):
+        self[name] = getattr(self, f"_{name}")()
+        return self[name]
+
+    def _pick(self, wanted) -> Value:
+        """A value that is wanted, most likely one of the last, or one that is not read yet."""
+        found = [value for value in self._values if wanted(value)]
+        unread = [value for value in found if value.name in self._unread]
+        if unread and self._rng.random() < 0.5:
+            found = unread
+        if not found:
+            raise UnavailableError
+        age = min(int(self._rng.geometric(0.25)) - 1, len(found) - 1)
+        return found[-1 - age]
+
+    def _floats(self, *ranks):
+        return self._pick(lambda value: value.is_float and value.rank in ranks)
+
+    def _x(self):
+        return self._floats(0, 1, 2, 3)
+
+    def _d(self):
+        return self._floats(1, 2, 3)
+
+    def _v(self):
+        return self._floats(1)
+
+    def _m(self):
+        return self._floats(2)
+
+    def _t(self):
+        return self._floats(3)
+
+    def _like(self, other):
+        return self._pick(lambda value: value.is_float and value.shape == other.shape)
+
+    def _s(self):
+        return self._like(self["x"])
+
+    def _u(self):
+        return self._like(self["v"])
+
+    def _i(self):
+        return self._pick(lambda value: value.sample.dtype.is_integer and value.rank == 0)
+
+    def _b(self):
+        return self._pick(lambda value: value.sample.dtype.is_bool)
+
+    def _y(self):
+        """Rows, a weight or a number that can be broadcast to the rows of x."""
+        x, choice = self["x"], self._rng.random()
+        if choice < 0.5:
+            return self._pick(lambda value: value.is_float and _broadcasts(value.shape, x.shape))
+        if choice < 0.8:
+            shape = x.shape[int(self._rng.integers(len(x.shape) + 1)) :]
+            return self._members.weight(shape)
+        return f"tf.constant({self._c()}, D)"
+
+    def _c(self):
+        """A number with few bits, so that no type rounds it."""
+        if self._rng.random() < 0.15:
+            return repr(float(self._rng.choice([2.0**-20, 2.0**-10, 2.0**6, 2.0**10])))
+        return repr(float(self._rng.integers(-16, 17)) / 8)
+
+    def _n(self):
+        return int(self._rng.choice([1, 2, 3, 4, 5, 7, 8, 16]))
+
+    def _axis(self):
+        rank = self["d"].rank
+        axis = int(self._rng.integers(1, rank + 1))
+        return axis - rank - 1 if self._rng.random() < 0.3 else axis
+
+    def _stride(self):
+        return self._rng.choice(["1:", ":-1", "::2", "::-1", "-2:", "1:3", "2::-1", "-1::-2", ":"])
+
+    def _folded(self):
+        width = self["d"].width
+        divisors = [k for k in range(1, width + 1) if width % k == 0] or [1]
+        first = int(self._rng.choice(divisors))
+        return [-1, first, width // first]
+
+    def _kernel(self):
+        return self._members.weight([self["v"].width, self["n"]])
+
+    def _kernel_of_m(self):
+        return self._members.weight([self["m"].shape[1], self["n"]])
+
+    def _square(self):
+        return self._members.weight([self["v"].width] * 2)
+
+    _square2 = _square
+
+    def _vector(self):
+        return self._members.weight([self["v"].width])
+
+    def _vector_of_d(self):
+        return self._members.weight([self["d"].shape[-1]])
+
+    def _scalar(self):
+        return self._members.weight([])
+
+    def _table(self):
+        return self._members.weight([operators.NUM_IDS, self["n"]])
+
+    def _filters(self):
+        return self._members.weight([2, self["m"].shape[1], self["n"]])
+
+    def _depthwise(self):
+        return self._members.weight([2, 1, self["m"].shape[1], 1])
+
+    def _k(self):
+        return self._members.integer()
+
+    def _flag(self):
+        return self._members.flag()
+
+    def _layer(self):
+        return _Layer(self._members)
+
+
+def _broadcasts(shape, target) -> bool:
+    padded = (1,) * (len(target) - len(shape)) + shape
+    # A row of lower rank would be aligned with the wrong axes.
+    return len(shape) == len(target) and all(
+        p in (1, t) for p, t in zip(padded, target, strict=True)
+    )
+
+
+class Draw:
+    """Draws the lines of one vertex function."""
+
+    def __init__(self, rng, members, widest):
+        self.values = []
+        self.lines = []
+        self.pushes = []  # (name, value)
+        self._rng, self._members, self._widest = rng, members, widest
+
+    def add(self, source, operator="", sample=None) -> Value:
+        """Appends a line; its sample is computed unless it is given."""
+        name = f"x{len(self.lines)}"
+        if sample is None:
+            sample = eval(source, self._members.scope)
+        self.lines.append(Line(name, source, operator))
+        self.values.append(Value(name, sample))
+        self._members.scope[name] = sample
+        return self.values[-1]
+
+    def unread(self) -> set[str]:
+        """Names of values that no line reads yet."""
+        read = {name for line in self.lines for name in line.reads}
+        return {value.name for value in self.values} - read
+
+    def try_template(self, operator, template) -> Value | None:
+        """Appends a line with the operator, unless nothing fits or the result is of no use."""
+        members = len(self._members.lines)
+        fields = Fields(self._rng, self.values, self.unread(), self._members)
+        try:
+            source = string.Formatter().vformat(template, (), fields)
+            sample = eval(source, self._members.scope)
+        except Exception:  # Of TensorFlow: the operator does not take these rows, or this type.
+            sample = None
+        if sample is None or not self._is_useful(sample):
+            self._members.forget_after(members)
+            return None
+        return self.add(source, operator, sample)
+
+    def _is_useful(self, sample) -> bool:
+        if not tf.is_tensor(sample) or sample.shape.rank == 0 or sample.shape[0] != SAMPLE_ROWS:
+            return False
+        dtype = self._members.scope["D"]
+        if sample.dtype != dtype or sample.shape.rank > 4:
+            return False
+        if sample.shape.num_elements() > SAMPLE_ROWS * self._widest:
+            return False
+        numbers = tf.cast(sample, tf.float64).numpy()
+        return bool(np.all(np.isfinite(numbers)) and np.max(np.abs(numbers), initial=0) <= LARGEST)
+
+
+# How likely each is, and then the choice.
+DTYPES = ((60, "float32"), (28, "float64"), (12, "bfloat16"))
+STATES = ((4, 1), (4, 2), (4, 3), (6, 4), (4, 5), (4, 8), (2, 16), (1, 17))
+BOUNDS = (
+    (8, "tf.tanh({x})"),
+    (3, "tf.sigmoid({x})"),
+    (2, "tf.nn.softsign({x})"),
+    (2, "tf.clip_by_value({x}, -1.0, 1.0)"),
+    (2, "tf.sin({x})"),
+    (1, "0.25 * {x}"),
+)
+
+
+def choose(rng, weighted):
+    """One of (weight, choice) pairs."""
+    weights = np.array([weight for weight, _ in weighted], np.float64)
+    return weighted[rng.choice(len(weighted), p=weights / weights.sum())][1]
+
+
+class ProgramDraw:
+    """Draws one program."""
+
+    def __init__(self, rng):
+        self._rng = rng
+        self._dtype = choose(rng, DTYPES)
+        wide = rng.random() < 0.06
+        self._widest = 1024 if wide else 96
+        self._sizes = ((1, 0), (3, 64), (2, 256), (1, 1024)) if wide else ((1, 0), *STATES)
+        self._state = self._state_shape(wide)
+        self._arity = int(choose(rng, ((1, 0), (3, 1), (5, 2), (2, 3))))
+        self._num_types = int(choose(rng, ((6, 1), (2, 2), (1, 3))))
+        self._coupled = rng.random() < 0.03
+        self._stop = 0.3 if rng.random() < 0.6 else 0.12  # Small programs run fast.
+        self._inputs = self._draw_inputs()
+        self._members = Members(rng, self._dtype)
+        self._pushes = {}  # Shapes and types by name, of all vertex types.
+
+    def draw(self) -> Program:
+        names = ["vertex"] if self._num_types == 1 else ["leaf", "inner", "other"]
+        functions = tuple(self._function(names[k], k == 0) for k in range(self._num_types))
+        used = {name for f in functions for line in f.lines for name in line.reads}
+        members = tuple(line for line in self._members.lines if line.name in used)
+        return Program(
+            self._dtype,
+            self._state,
+            self._arity,
+            self._inputs,
+            members,
+            functions,
+            self._coupled,
+        )
+
+    def _state_shape(self, wide):
+        rank = int(choose(self._rng, ((7, 1), (2, 2), (1, 3))))
+        if rank == 1:
+            return (int(choose(self._rng, ((1, 64), (1, 256), (1, 1024)) if wide else STATES)),)
+        return tuple(int(d) for d in self._rng.integers(1, 5, rank))
+
+    def _draw_inputs(self):
+        count = int(choose(self._rng, ((1, 0), (5, 1), (3, 2), (1, 3))))
+        count = max(count, 1 if self._arity == 0 else 0)
+        inputs = {}
+        for name in "abc"[:count]:
+            rank = int(choose(self._rng, ((1, 0), (7, 1), (2, 2), (1, 3))))
+            shape = tuple(int(d) for d in self._rng.integers(1, 5, rank))
+            inputs[name] = Input(
+                (int(choose(self._rng, self._sizes)),) if rank == 1 else shape, "float"
+            )
+        if self._rng.random() < 0.5:
+            inputs["ids"] = Input((), "id")
+        if self._rng.random() < 0.15:
+            inputs["mask"] = Input((1,), "bool")
+        return inputs
+
+    def _sample(self, shape, kind):
+        numbers = self._rng.uniform(-1, 1, (SAMPLE_ROWS, *shape))
+        return input_rows(numbers, kind, self._dtype)
+
+    def _function(self, name, is_first):
+        draw = Draw(self._rng, self._members, self._widest)
+        self._read(draw)
+        for _ in range(1 + int(self._rng.geometric(self._stop))):
+            self._draw_line(draw)
+        if self._coupled and is_first:
+            self._draw_coupled(draw)
+        pushes = self._finish_pushes(draw, is_first)
+        state = self._finish_state(draw)
+        return without_dead_lines(VertexFunction(name, tuple(draw.lines), state, pushes))
+
+    def _read(self, draw):
+        """Lines that pull and gather."""
+        for name, spec in self._inputs.items():
+            if self._rng.random() < 0.85 or not draw.lines:
+                draw.add(f"self.pull({name!r})", sample=self._sample(spec.shape, spec.kind))
+        for slot in range(self._arity):
+            if self._rng.random() < 0.9 or not draw.lines:
+                draw.add(f"self.gather({slot})", sample=self._sample(self._state, "float"))
+        if self._arity and self._rng.random() < 0.15:
+            sample = self._sample((self._arity, *self._state), "float")
+            draw.add("self.gather_all()", sample=sample)
+
+    def _draw_line(self, draw):
+        for _ in range(8):
+            family = choose(self._rng, operators.FAMILIES)
+            operator = self._rng.choice(list(family))
+            if draw.try_template(str(operator), family[operator]):
+                return
+
+    def _draw_coupled(self, draw):
+        for operator in self._rng.permutation(list(operators.COUPLED)):
+            if draw.try_template(str(operator), operators.COUPLED[operator]):
+                return
+
+    def _finish_pushes(self, draw, is_first):
+        if is_first:
+            for name in ("p", "q", "r")[: int(choose(self._rng, ((6, 1), (3, 2), (1, 3))))]:
+                value = self._pushable(draw)
+                self._pushes[name] = value.shape, value.sample.dtype
+                draw.pushes.append((name, value.name))
+        else:
+            for name, (shape, dtype) in self._pushes.items():
+                if self._rng.random() < 0.85:
+                    draw.pushes.append((name, self._cast_to(draw, shape, dtype).name))
+        return tuple(draw.pushes)
+
+    def _pushable(self, draw):
+        """Mostly what nothing else reads yet."""
+        unread = [v for v in draw.values if v.name in draw.unread() and v.is_float]
+        choices = unread if unread and self._rng.random() < 0.7 else draw.values
+        return choices[-min(len(choices), int(self._rng.geometric(0.5)))]
+
+    def _cast_to(self, draw, shape, dtype):
+        """Some value, made to have rows of a shape."""
+        same = [v for v in draw.values if v.shape == shape and v.sample.dtype == dtype]
+        if same and (self._rng.random() < 0.7 or not dtype.is_floating):
+            return same[self._rng.integers(len(same))]
+        floats = [v for v in draw.values if v.is_float]
+        if not dtype.is_floating or not floats:
+            anything = draw.values[-1].name
+            zeros = f"tf.zeros([tf.shape({anything})[0], *{shape}], tf.{dtype.name})"
+            return draw.add(zeros)
+        return self._projected(draw, floats[-1], shape)
+
+    def _projected(self, draw, value, shape):
+        size = int(np.prod(shape))
+        if value.rank != 1:
+            rows = -1 if value.width else f"tf.shape({value})[0]"
+            value = draw.add(f"tf.reshape({value}, [{rows}, {value.width}])")
+        if value.width != size:
+            value = draw.add(f"tf.matmul({value}, {self._members.weight([value.width, size])})")
+        if value.shape != tuple(shape):
+            value = draw.add(f"tf.reshape({value}, {[-1, *shape]})")
+        return value
+
+    def _finish_state(self, draw):
+        """What was not read yet, as far as it fits, and something of the last lines."""
+        floats = [v for v in draw.values if v.is_float]
+        unread = [v for v in floats if v.name in draw.unread()]
+        if not floats:
+            dtype = self._members.scope["D"]
+            return self._cast_to(draw, self._state, dtype).name
+        parts = [self._projected(draw, v, self._state) for v in (unread or floats[-1:])[-3:]]
+        value = parts[0]
+        for part in parts[1:]:
+            value = draw.add(f"{value} + {part}")
+        return draw.add(choose(self._rng, BOUNDS).format(x=value)).name
+
+
+def without_dead_lines(function: VertexFunction) -> VertexFunction:
+    """Without lines that neither the state nor a push needs."""
+    needed = {function.state, *(value for _, value in function.pushes)}
+    kept = []
+    for line in reversed(function.lines):
+        if line.name in needed:
+            needed.update(line.reads)
+            kept.append(line)
+    return dataclasses.replace(function, lines=tuple(reversed(kept)))
+
+
+def input_rows(numbers, kind, dtype) -> tf.Tensor:
+    """Numbers in [-1, 1] as rows of an input of some kind."""
+    if kind == "float":
+        return tf.constant(numbers, dtype)
+    if kind == "id":
+        ids = np.floor((numbers + 1) / 2 * operators.NUM_IDS)
+        return tf.constant(np.minimum(ids, operators.NUM_IDS - 1), tf.int32)
+    return tf.constant(numbers > 0)
+
+
+def draw_program(rng) -> Program:
+    return ProgramDraw(rng).draw()

@@ -1,0 +1,165 @@
+"""The fuzzer itself: that it can draw what it knows, and finds what is wrong."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import cavs_tf as cavs
+from tests.fuzz import check as checks
+from tests.fuzz import graphs, operators
+from tests.fuzz.cases import Case, Step, draw_case
+from tests.fuzz.check import check
+from tests.fuzz.oracle import Oracle
+from tests.fuzz.programs import Draw, Input, Line, Members, Program, VertexFunction, input_rows
+from tests.fuzz.shrink import shrink
+from tests.fuzz.verdict import Verdict
+from tests.fuzz.worker import Worker
+
+SUM = Program(
+    "float32",
+    state=(2,),
+    arity=2,
+    inputs={"a": Input((2,), "float")},
+    members=(Line("self.w0", "tf.Variable(tf.constant([[1.0, 0.5], [0.0, 2.0]], D))"),),
+    functions=(
+        VertexFunction(
+            "vertex",
+            (
+                Line("x0", "self.pull('a')"),
+                Line("x1", "self.gather(0)"),
+                Line("x2", "tf.matmul(x1, self.w0)"),
+                Line("x3", "x0 + x2"),
+                Line("x4", "tf.tanh(x0)"),
+            ),
+            "x3",
+            (("p", "x3"), ("q", "x4")),
+        ),
+    ),
+)
+CHAIN = Step((((), (0,), (1,)),), None, seed=3, options={})
+CASE = Case(SUM, (CHAIN,))
+
+
+def draw_with_rows_of_every_kind(seed):
+    rng = np.random.default_rng(seed)
+    draw = Draw(rng, Members(rng, "float32"), widest=4096)
+    for shape in [(), (4,), (4,), (3, 3), (2, 3), (2, 3), (2, 2, 3)]:
+        draw.add("", sample=input_rows(rng.uniform(-1, 1, (3, *shape)), "float", "float32"))
+    draw.add("", sample=input_rows(rng.uniform(-1, 1, 3), "id", "float32"))
+    draw.add("", sample=input_rows(rng.uniform(-1, 1, (3, 1)), "bool", "float32"))
+    return draw
+
+
+@pytest.mark.parametrize("table", [*(t for _, t in operators.FAMILIES), operators.COUPLED])
+def test_every_operator_can_be_drawn(table):
+    never = [
+        name
+        for name, template in table.items()
+        if not any(
+            draw_with_rows_of_every_kind(seed).try_template(name, template) for seed in range(20)
+        )
+    ]
+    assert not never
+
+
+def test_there_are_at_least_120_operators():
+    assert len(operators.OPERATORS) >= 120
+    assert len(operators.OPERATORS) == sum(len(table) for _, table in operators.FAMILIES)
+
+
+def test_a_seed_stands_for_one_case():
+    assert draw_case(11) == draw_case(11)
+    assert draw_case(11) != draw_case(12)
+
+
+def test_the_oracle_evaluates_children_first():
+    oracle = Oracle(SUM)
+    inputs = {"a": tf.constant([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])}
+    results = oracle.run(dataclasses.replace(CHAIN, minibatch=(((1,), (2,), ()),)), inputs)
+    np.testing.assert_allclose(results["output p"], [[1.0, 2.0], [0.0, 1.0], [0.0, 0.0]])
+    assert results["gradient of weight 0"].shape == (2, 2)
+
+
+def test_a_right_case_is_right():
+    verdict = check(CASE)
+    assert verdict.kind == "right", verdict.text
+    assert verdict.compared == 4
+    assert verdict.vague == 0
+
+
+@pytest.mark.parametrize("name", ["output p", "gradient of input a", "gradient of weight 0"])
+def test_one_wrong_number_is_found(monkeypatch, name):
+    results_of = checks.results_of
+
+    def wrong(*args):
+        results = results_of(*args)
+        results[name].flat[-1] += 1e-4
+        return results
+
+    monkeypatch.setattr(checks, "results_of", wrong)
+    verdict = check(CASE)
+    assert verdict.kind == "wrong"
+    assert f"step 0, {name}" in verdict.text
+
+
+def test_numbers_that_nothing_determines_are_not_called_wrong():
+    # A difference of two roundings, multiplied until it is all there is.
+    noise = Line("x3", "((x0 + 1024.0) - 1024.0 - x0) * 1048576.0")
+    function = SUM.functions[0]
+    lines = tuple(noise if line.name == "x3" else line for line in function.lines)
+    function = dataclasses.replace(function, lines=lines)
+    verdict = check(
+        dataclasses.replace(CASE, program=dataclasses.replace(SUM, functions=(function,)))
+    )
+    assert verdict.kind == "right", verdict.text
+
+
+def with_line(name, source):
+    function = SUM.functions[0]
+    lines = tuple(Line(name, source) if line.name == name else line for line in function.lines)
+    functions = (dataclasses.replace(function, lines=lines),)
+    return dataclasses.replace(SUM, functions=functions)
+
+
+def test_a_refusal_is_right_only_where_rows_are_coupled():
+    program = with_line("x4", "x0 - tf.reduce_mean(x0, 0)")
+    assert check(Case(program, (CHAIN,))).kind == "raised"
+    assert check(Case(dataclasses.replace(program, coupled=True), (CHAIN,))).kind == "refused"
+
+
+def test_the_death_of_a_process_is_a_verdict():
+    program = with_line("x4", "__import__('os').abort()")
+    with Worker(threads=1) as worker:
+        verdict = worker.check(Case(program, (CHAIN,)))
+        assert (verdict.kind, verdict.where) == ("died", "SIGABRT")
+        assert worker.check(CASE).ok
+
+
+def test_shrinking_keeps_what_fails():
+    big = dataclasses.replace(CHAIN, minibatch=(((), (0,), (1,)), ((), (0, -1)), ((),)))
+    case = dataclasses.replace(CASE, steps=(big, CHAIN), as_function=True)
+
+    def fails(candidate):
+        reads = [line.source for f in candidate.program.functions for line in f.lines]
+        deep = any(v for step in candidate.steps for g in step.minibatch for v in g)
+        if deep and any("tf.tanh" in source for source in reads):
+            return Verdict("wrong", "output q")
+        return Verdict("right")
+
+    small = shrink(case, fails(case), fails)
+    (step,), (function,) = small.steps, small.program.functions
+    assert sum(map(len, step.minibatch)) <= 2
+    assert not small.as_function
+    assert [line.source for line in function.lines if "matmul" in line.source] == []
+    assert not small.program.members
+
+
+@pytest.mark.parametrize("kind", graphs.KINDS, ids=lambda k: k.__name__)
+def test_graphs_have_no_cycles(kind):
+    rng = np.random.default_rng(0)
+    for n in (0, 1, 2, 9):
+        children = graphs._shuffled(rng, kind(rng, n, 2))
+        assert sorted(graphs.topological(children)) == list(range(n))
+        cavs.GraphBatch.from_children([children]).schedule(arity=2)
