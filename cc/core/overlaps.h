@@ -34,7 +34,7 @@ class Overlaps {
   void Join(int a, int b);
 
   const Program& program_;
-  std::vector<int64_t> offset_;             // In the root.
+  std::vector<int64_t> offset_;            // In the root.
   std::vector<std::vector<int>> members_;  // By root: it and all its pieces.
   std::vector<std::vector<int>> of_;
 };

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "cc/core/overlaps.h"
+#include "cc/core/uses.h"
 
 namespace cavs {
 namespace {
@@ -32,8 +32,7 @@ bool KeepsZero(Elementwise op) {
 
 class ZeroFinder {
  public:
-  explicit ZeroFinder(Program* program)
-      : program_(*program), overlaps_(*program) {}
+  explicit ZeroFinder(Program* program) : program_(*program), uses_(*program) {}
 
   void Run() {
     FindZeroSymbols();
@@ -71,14 +70,9 @@ class ZeroFinder {
 
   // What nodes write of a symbol: itself, a piece or the whole of it.
   std::vector<int> WrittenOf(int id) const {
-    const std::vector<int>& same = overlaps_.of(id);
     std::vector<int> written;
-    for (const Node& node : program_.nodes) {
-      for (int out : node.outputs) {
-        if (std::count(same.begin(), same.end(), out) > 0) {
-          written.push_back(out);
-        }
-      }
+    for (int other : uses_.overlaps().of(id)) {
+      written.insert(written.end(), uses_.writers(other).size(), other);
     }
     return written;
   }
@@ -112,17 +106,18 @@ class ZeroFinder {
     for (int id : program_.results) wanted[id] = true;
     for (size_t i = program_.nodes.size(); i-- > 0;) {
       Node& node = program_.nodes[i];
-      node.only_for_children = node.stage == Stage::kCritical &&
-                               (node.kind == NodeKind::kGatherGrad ||
-                                (!node.outputs.empty() &&
-                                 !overlaps_.AnyMarked(wanted, node.outputs)));
+      node.only_for_children =
+          node.stage == Stage::kCritical &&
+          (node.kind == NodeKind::kGatherGrad ||
+           (!node.outputs.empty() &&
+            !uses_.overlaps().AnyMarked(wanted, node.outputs)));
       if (node.only_for_children) continue;
       for (int id : node.inputs) wanted[id] = true;
     }
   }
 
   Program& program_;
-  const Overlaps overlaps_;
+  const Uses uses_;
 };
 
 }  // namespace

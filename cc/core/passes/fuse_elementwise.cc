@@ -3,27 +3,31 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <tuple>
 #include <utility>
 #include <vector>
 
-#include "cc/core/overlaps.h"
 #include "cc/core/passes/make_steps.h"
 #include "cc/core/passes/split_elementwise.h"
+#include "cc/core/uses.h"
 
 namespace cavs {
 namespace {
 
 class Fuser {
  public:
-  explicit Fuser(Program* program) : program_(*program), overlaps_(*program) {}
+  explicit Fuser(Program* program) : program_(*program), uses_(*program) {}
 
   void Run() {
+    FindCanonical();
     FindLevels();
     std::vector<int> order(program_.nodes.size());
     for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int>(i);
     std::stable_sort(order.begin(), order.end(),
                      [&](int a, int b) { return Place(a) < Place(b); });
+    position_.resize(order.size());
+    for (size_t i = 0; i < order.size(); ++i) position_[order[i]] = i;
     std::vector<Node> fused;
     for (size_t first = 0; first < order.size();) {
       size_t end = first + 1;
@@ -89,22 +93,15 @@ class Fuser {
   }
 
   void StayBehind(int i, int id, const std::vector<std::vector<int>>& touched) {
-    for (int other : overlaps_.of(id)) {
+    for (int other : uses_.overlaps().of(id)) {
       for (int before : touched[other]) {
         if (node(before).stage != node(i).stage) continue;
         const bool together = fusable_[before] && fusable_[i] &&
-                              SameElements(id, other) && SameSize(before, i);
+                              canonical_[id] == canonical_[other] &&
+                              SameSize(before, i);
         level_[i] = std::max(level_[i], level_[before] + (together ? 0 : 1));
       }
     }
-  }
-
-  // Do both symbols have the same elements at the same places?
-  bool SameElements(int a, int b) const {
-    int64_t offset_a, offset_b;
-    program_.Root(a, &offset_a);
-    program_.Root(b, &offset_b);
-    return offset_a == offset_b && symbol(a).columns() == symbol(b).columns();
   }
 
   bool SameSize(int a, int b) const {
@@ -131,23 +128,43 @@ class Fuser {
     fused->push_back(node(order[(*first)++]));
   }
 
-  // Symbols are the same value of a group if they are the same elements.
-  int Canonical(int id) const {
-    int64_t offset, other_offset;
-    const int root = program_.Root(id, &offset);
-    for (int other : overlaps_.of(id)) {
-      if (other < id && program_.Root(other, &other_offset) == root &&
-          SameElements(id, other)) {
-        id = other;
-      }
+  // Symbols are the same value of a group if they are the same elements, of
+  // which there must be some.
+  void FindCanonical() {
+    std::map<std::tuple<int, int64_t, int64_t>, int> first;
+    for (int id = 0; id < static_cast<int>(program_.symbols.size()); ++id) {
+      int64_t offset;
+      const int root = program_.Root(id, &offset);
+      const auto key = std::make_tuple(root, offset, symbol(id).columns());
+      const bool is_empty = symbol(id).columns() == 0;
+      canonical_.push_back(is_empty ? id
+                                    : first.emplace(key, id).first->second);
     }
-    return id;
   }
+
+  // order[first, end), which may become a group.
+  struct Candidates {
+    const std::vector<int>& order;
+    size_t first, end;
+    std::set<int> written;  // By the canonical numbers.
+  };
 
   bool MakeGroup(const std::vector<int>& order, size_t first, size_t end,
                  Node* group) const {
-    std::vector<bool> inside(program_.nodes.size(), false);
-    for (size_t i = first; i < end; ++i) inside[order[i]] = true;
+    Candidates members{order, first, end, {}};
+    for (size_t i = first; i < end; ++i) {
+      for (int id : node(order[i]).outputs) {
+        members.written.insert(canonical_[id]);
+      }
+    }
+    // Where values live: those in memory first.
+    std::map<int, int> operand;
+    for (size_t i = first; i < end; ++i) {
+      const Node& n = node(order[i]);
+      for (int id : n.inputs) AddOperand(id, members, &operand, group, false);
+      for (int id : n.outputs) AddOperand(id, members, &operand, group, true);
+      if (operand.size() > ElementwiseGroup::kMaxValues) return false;
+    }
     group->kind = NodeKind::kGroup;
     group->stage = node(order[first]).stage;
     group->op = "Group";
@@ -155,31 +172,26 @@ class Fuser {
     for (size_t i = first; i < end; ++i) {
       group->members.push_back(node(order[i]));
     }
-    // Where values live: those in memory first.
-    std::map<int, int> operand;
-    for (const Node& n : group->members) {
-      for (int id : n.inputs) AddOperand(id, inside, &operand, group, false);
-      for (int id : n.outputs) AddOperand(id, inside, &operand, group, true);
-    }
     group->only_for_children =
         std::all_of(group->members.begin(), group->members.end(),
                     [](const Node& n) { return n.only_for_children; });
     for (int id : group->operands) {
-      if (!IsWrittenBy(id, group->members)) group->inputs.push_back(id);
+      if (members.written.count(canonical_[id]) == 0) {
+        group->inputs.push_back(id);
+      }
     }
     return MakeSteps(
-        program_, [this](int id) { return Canonical(id); }, operand, group);
+        program_, [this](int id) { return canonical_[id]; }, operand, group);
   }
 
-  void AddOperand(int id, const std::vector<bool>& inside,
+  void AddOperand(int id, const Candidates& members,
                   std::map<int, int>* operand, Node* group,
                   bool written) const {
-    const int value = Canonical(id);
-    if (!written && IsWrittenBy(id, group->members) &&
-        !IsSeenOutside(id, inside)) {
+    const int value = canonical_[id];
+    if ((written || members.written.count(value) > 0) &&
+        !IsSeenOutside(id, members)) {
       return;
     }
-    if (written && !IsSeenOutside(id, inside)) return;
     if (operand->emplace(value, static_cast<int>(group->operands.size()))
             .second) {
       group->operands.push_back(id);
@@ -190,46 +202,29 @@ class Fuser {
     }
   }
 
-  bool IsWrittenBy(int id, const std::vector<Node>& members) const {
-    for (const Node& n : members) {
-      if (Canonical(n.outputs[0]) == Canonical(id)) return true;
-    }
-    return false;
-  }
-
-  // Is there anyone but the group who reads or writes it in memory?
-  bool IsSeenOutside(int id, const std::vector<bool>& inside) const {
-    const std::vector<int>& same = overlaps_.of(id);
-    const auto any = [&](const std::vector<int>& list) {
-      return std::any_of(list.begin(), list.end(), [&](int other) {
-        return std::count(same.begin(), same.end(), other) > 0;
-      });
-    };
-    if (any(program_.results)) return true;
-    for (size_t i = 0; i < program_.nodes.size(); ++i) {
-      if (inside[i]) {
-        // A member that touches other elements of the same memory.
-        for (const auto* list : {&node(static_cast<int>(i)).inputs,
-                                 &node(static_cast<int>(i)).outputs}) {
-          for (int other : *list) {
-            if (std::count(same.begin(), same.end(), other) > 0 &&
-                !SameElements(id, other)) {
-              return true;
-            }
-          }
+  // Is there anyone but the group who reads or writes it in memory, or a member
+  // that touches other elements of the same memory?
+  bool IsSeenOutside(int id, const Candidates& members) const {
+    for (int other : uses_.overlaps().of(id)) {
+      if (uses_.IsResult(other)) return true;
+      const bool same = canonical_[other] == canonical_[id];
+      for (const auto* nodes : {&uses_.readers(other), &uses_.writers(other)}) {
+        for (int i : *nodes) {
+          const bool inside =
+              position_[i] >= members.first && position_[i] < members.end;
+          if (!inside || !same) return true;
         }
-      } else if (any(node(static_cast<int>(i)).inputs) ||
-                 any(node(static_cast<int>(i)).outputs)) {
-        return true;
       }
     }
     return false;
   }
 
   Program& program_;
-  const Overlaps overlaps_;
+  const Uses uses_;
+  std::vector<int> canonical_;  // By symbol.
   std::vector<bool> fusable_;
   std::vector<int> level_;
+  std::vector<size_t> position_;  // In the order of levels; by node.
 };
 
 }  // namespace

@@ -20,10 +20,6 @@ struct Member {
   bool is_first = false;  // Another member goes on with its outcome.
 };
 
-int64_t Count(const Ids& ids, int id) {
-  return std::count(ids.begin(), ids.end(), id);
-}
-
 bool Commutes(Elementwise op) {
   return op == Elementwise::kAdd || op == Elementwise::kMul;
 }
@@ -51,6 +47,8 @@ class StepMaker {
         member.can_pair =
             member.can_pair && program.symbols[id].columns() == columns;
       }
+      writers_[member.output].push_back(members_.size());
+      for (int id : member.inputs) ++reads_[id];
       members_.push_back(std::move(member));
     }
   }
@@ -73,30 +71,44 @@ class StepMaker {
  private:
   bool IsInMemory(int value) const { return operand_.count(value) > 0; }
 
+  // The last of those it can go on with.
   int Before(size_t i) const {
-    for (size_t j = i; j-- > 0;) {
-      if (CanGoOn(j, i)) return static_cast<int>(j);
+    int before = -1;
+    for (int id : members_[i].inputs) {
+      const int writer = OnlyWriter(id);
+      if (writer > before && writer < static_cast<int>(i) &&
+          CanGoOn(writer, i)) {
+        before = writer;
+      }
     }
-    return -1;
+    return before;
+  }
+
+  // The member that writes a value, if it is one; else -1.
+  int OnlyWriter(int value) const {
+    const auto found = writers_.find(value);
+    const bool one = found != writers_.end() && found->second.size() == 1;
+    return one ? static_cast<int>(found->second[0]) : -1;
   }
 
   // The outcome of `first` must be read by `then` alone, and what `first` reads
   // must still be there.
   bool CanGoOn(size_t first, size_t then) const {
     const Member &m = members_[first], &n = members_[then];
-    if (!m.can_pair || !n.can_pair || m.before >= 0 || !CanPair(m.op, n.op) ||
-        IsInMemory(m.output) || !GoesOnWith(n, m.output)) {
-      return false;
-    }
-    int64_t touched = 0;
-    for (size_t i = 0; i < members_.size(); ++i) {
-      touched += Count(members_[i].inputs, m.output);
-      touched += members_[i].output == m.output;
-      if (i > first && i < then && Count(m.inputs, members_[i].output) > 0) {
-        return false;
-      }
-    }
-    return touched == 2;  // Written and read.
+    return m.can_pair && n.can_pair && m.before < 0 && CanPair(m.op, n.op) &&
+           !IsInMemory(m.output) && GoesOnWith(n, m.output) &&
+           reads_.at(m.output) == 1 &&
+           std::none_of(
+               m.inputs.begin(), m.inputs.end(),
+               [&](int id) { return IsWrittenBetween(id, first, then); });
+  }
+
+  bool IsWrittenBetween(int value, size_t first, size_t then) const {
+    const auto found = writers_.find(value);
+    if (found == writers_.end()) return false;
+    const auto next =
+        std::upper_bound(found->second.begin(), found->second.end(), first);
+    return next != found->second.end() && *next < then;
   }
 
   void FindLastUses() {
@@ -154,6 +166,8 @@ class StepMaker {
   const std::map<int, int>& operand_;
   Node& group_;
   std::vector<Member> members_;
+  std::map<int, std::vector<size_t>> writers_;  // Members, in order; by value.
+  std::map<int, int> reads_;                    // How often; by value.
   std::map<int, size_t> last_use_;
   std::map<int, int> slot_;  // Of values in scratch.
   std::vector<int> free_;

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "cc/core/overlaps.h"
+#include "cc/core/uses.h"
 
 namespace cavs {
 namespace {
@@ -16,18 +16,21 @@ constexpr int64_t kGrain = 16;
 class Merger {
  public:
   explicit Merger(Program* program)
-      : program_(*program), removed_(program->nodes.size(), false) {}
+      : program_(*program),
+        uses_(*program),
+        removed_(program->nodes.size(), false) {}
 
   void Run() {
-    for (size_t i = 0; i < program_.nodes.size(); ++i) {
+    const int count = static_cast<int>(program_.nodes.size());
+    for (int i = 0; i < count; ++i) {
       AddProducts(i);
       AddSums(i);
     }
-    for (size_t i = 0; i < program_.nodes.size(); ++i) {
+    for (int i = 0; i < count; ++i) {
       if (!removed_[i]) JoinProducts(i);
     }
     std::vector<Node> left;
-    for (size_t i = 0; i < program_.nodes.size(); ++i) {
+    for (int i = 0; i < count; ++i) {
       if (!removed_[i]) left.push_back(std::move(program_.nodes[i]));
     }
     program_.nodes = std::move(left);
@@ -35,38 +38,32 @@ class Merger {
 
  private:
   Symbol& symbol(int id) { return program_.symbols[id]; }
-  Node& node(size_t i) { return program_.nodes[i]; }
+  Node& node(int i) { return program_.nodes[i]; }
 
-  // The nodes that have a symbol overlapping `id` among their outputs (inputs).
-  std::vector<size_t> Touching(int id, bool writers) {
-    const std::vector<int> same = Overlaps(program_).of(id);
-    std::vector<size_t> found;
-    for (size_t i = 0; i < program_.nodes.size(); ++i) {
-      if (removed_[i]) continue;
-      const std::vector<int>& list = writers ? node(i).outputs : node(i).inputs;
-      if (std::any_of(list.begin(), list.end(), [&](int other) {
-            return std::count(same.begin(), same.end(), other) > 0;
-          })) {
-        found.push_back(i);
-      }
-    }
-    return found;
+  void SetOutput(int i, int id) {
+    uses_.Forget(i);
+    node(i).outputs = {id};
+    uses_.Add(i);
+  }
+
+  void Remove(int i) {
+    uses_.Forget(i);
+    removed_[i] = true;
   }
 
   // Has `id` memory of its own, which no one but node `reader` reads?
-  bool IsReadOnlyBy(int id, size_t reader) {
+  bool IsReadOnlyBy(int id, int reader) {
     const Symbol& s = symbol(id);
     if (s.parent >= 0 || s.source != SymbolSource::kNode ||
-        Overlaps(program_).of(id).size() != 1) {
+        uses_.overlaps().of(id).size() != 1) {
       return false;
     }
-    const std::vector<int>& results = program_.results;
-    return std::count(results.begin(), results.end(), id) == 0 &&
-           Touching(id, /*writers=*/false) == std::vector<size_t>{reader};
+    return !uses_.IsResult(id) &&
+           uses_.ReadersOfAny(id) == std::vector<int>{reader};
   }
 
   // Does node `i` add two rows of the same size?
-  bool IsSumOfRows(size_t i) {
+  bool IsSumOfRows(int i) {
     const Node& n = node(i);
     if (n.kind != NodeKind::kElementwise ||
         n.elementwise != Elementwise::kAdd || n.inputs[0] == n.inputs[1]) {
@@ -79,54 +76,54 @@ class Merger {
   }
 
   // out = a + x U: whoever computes a writes it to out, the product adds to it.
-  void AddProducts(size_t i) {
+  void AddProducts(int i) {
     if (removed_[i] || !IsSumOfRows(i)) return;
     const int out = node(i).outputs[0];
-    if (Touching(out, true) != std::vector<size_t>{i}) return;
+    if (uses_.WritersOfAny(out) != std::vector<int>{i}) return;
     const int x = node(i).inputs[0], y = node(i).inputs[1];
     if (!AddProduct(i, x, y)) AddProduct(i, y, x);
   }
 
-  bool AddProduct(size_t i, int a, int product) {
+  bool AddProduct(int i, int a, int product) {
     if (!IsReadOnlyBy(a, i) || !IsReadOnlyBy(product, i)) return false;
-    const std::vector<size_t> of_product = Touching(product, true);
-    const std::vector<size_t> of_a = Touching(a, true);
+    const std::vector<int> of_product = uses_.WritersOfAny(product);
+    const std::vector<int> of_a = uses_.WritersOfAny(a);
     if (of_product.size() != 1 || of_a.empty()) return false;
-    const size_t multiply = of_product[0];
+    const int multiply = of_product[0];
     if (node(multiply).kind != NodeKind::kMatMul ||
         node(multiply).stage != node(i).stage) {
       return false;
     }
-    for (size_t writer : of_a) {
+    for (int writer : of_a) {
       const NodeKind kind = node(writer).kind;
       if (kind != NodeKind::kMatMul && kind != NodeKind::kElementwise) {
         return false;
       }
     }
     const int out = node(i).outputs[0];
-    for (size_t writer : of_a) node(writer).outputs = {out};
+    for (int writer : of_a) SetOutput(writer, out);
+    Remove(multiply);
     Node adding = node(multiply);
     adding.outputs = {out};
     adding.accumulate = true;
+    uses_.Forget(i);
     node(i) = std::move(adding);
-    removed_[multiply] = true;
+    uses_.Add(i);
     return true;
   }
 
   // Is `id` all of a sum that no one but node `reader` reads, in any shape?
-  bool IsSumReadOnlyBy(int id, size_t reader) {
+  bool IsSumReadOnlyBy(int id, int reader) {
     int64_t offset;
     const int root = program_.Root(id, &offset);
     if (symbol(root).source != SymbolSource::kNode) return false;
-    const std::vector<int>& results = program_.results;
-    const std::vector<int> same = Overlaps(program_).of(root);
-    for (int other : same) {
+    for (int other : uses_.overlaps().of(root)) {
       if (symbol(other).columns() != symbol(root).columns() ||
-          std::count(results.begin(), results.end(), other) > 0) {
+          uses_.IsResult(other)) {
         return false;
       }
     }
-    return Touching(id, /*writers=*/false) == std::vector<size_t>{reader};
+    return uses_.ReadersOfAny(id) == std::vector<int>{reader};
   }
 
   // May both sums be formed in one place? Tiles are shared out once for all,
@@ -141,21 +138,21 @@ class Merger {
 
   // The same of sums over rows, which add up anyway. Of one kind only: each
   // has tiles of its own.
-  void AddSums(size_t i) {
+  void AddSums(int i) {
     const Node& n = node(i);
     if (removed_[i] || !n.adds || n.outputs.size() != 1) return;
     const int out = n.outputs[0];
     if (symbol(out).kind != SymbolKind::kReduced || symbol(out).parent >= 0 ||
-        Touching(out, true) != std::vector<size_t>{i}) {
+        uses_.WritersOfAny(out) != std::vector<int>{i}) {
       return;
     }
-    std::vector<size_t> writers;
+    std::vector<int> writers;
     for (int id : n.inputs) {
       if (symbol(id).shape != symbol(out).shape || !IsSumReadOnlyBy(id, i) ||
           std::count(n.inputs.begin(), n.inputs.end(), id) != 1) {
         return;
       }
-      for (size_t writer : Touching(id, true)) {
+      for (int writer : uses_.WritersOfAny(id)) {
         const NodeKind kind = node(writer).kind;
         if ((kind != NodeKind::kWeightGrad && kind != NodeKind::kSumRows) ||
             std::count(writers.begin(), writers.end(), writer) > 0 ||
@@ -165,8 +162,8 @@ class Merger {
         writers.push_back(writer);
       }
     }
-    for (size_t writer : writers) node(writer).outputs = {out};
-    removed_[i] = true;
+    for (int writer : writers) SetOutput(writer, out);
+    Remove(i);
   }
 
   bool SameOperand(const Node& a, const Node& b) {
@@ -178,8 +175,8 @@ class Merger {
 
   // Is everything else that writes to the outcome of node `i` done before its
   // stage begins?
-  bool IsLastStageToWrite(size_t i) {
-    for (size_t writer : Touching(node(i).outputs[0], true)) {
+  bool IsLastStageToWrite(int i) {
+    for (int writer : uses_.WritersOfAny(node(i).outputs[0])) {
       if (writer != i && node(writer).stage >= node(i).stage) return false;
     }
     return true;
@@ -187,11 +184,11 @@ class Merger {
 
   // Makes one product of node `first` and all later ones that share its
   // operand.
-  void JoinProducts(size_t first) {
+  void JoinProducts(int first) {
     if (node(first).kind != NodeKind::kMatMul) return;
-    std::vector<size_t> joined = {first};
-    for (size_t i = first + 1; i < program_.nodes.size(); ++i) {
-      if (!removed_[i] && SameOperand(node(first), node(i)) &&
+    std::vector<int> joined = {first};
+    for (int i : uses_.readers(node(first).inputs[0])) {
+      if (i > first && SameOperand(node(first), node(i)) &&
           Width(joined.back()) % kGrain == 0) {
         joined.push_back(i);
       }
@@ -200,6 +197,7 @@ class Merger {
     const int whole = node(first).accumulate ? AdjacentOutcome(joined)
                                              : MoveSideBySide(joined);
     if (whole < 0) return;
+    uses_.Forget(first);
     for (size_t j = 1; j < joined.size(); ++j) {
       node(first).merged.push_back(node(joined[j]).name);
       const std::vector<int>& from = node(joined[j]).inputs;
@@ -207,34 +205,37 @@ class Merger {
       to.insert(to.end(), from.begin() + 1, from.end());
       node(first).only_for_children =
           node(first).only_for_children && node(joined[j]).only_for_children;
-      removed_[joined[j]] = true;
+      Remove(joined[j]);
     }
     node(first).outputs = {whole};
+    uses_.Add(first);
   }
 
-  int64_t Width(size_t i) { return symbol(node(i).outputs[0]).columns(); }
+  int64_t Width(int i) { return symbol(node(i).outputs[0]).columns(); }
 
-  int NewSymbol(int64_t columns, size_t like) {
+  int NewSymbol(int64_t columns, int like) {
     Symbol whole = symbol(node(like).outputs[0]);
     whole.shape = {columns};
     whole.zero_without_children = false;
     whole.parent = -1;
     whole.offset = 0;
     program_.symbols.push_back(whole);
-    return static_cast<int>(program_.symbols.size()) - 1;
+    const int id = static_cast<int>(program_.symbols.size()) - 1;
+    uses_.Update(id);
+    return id;
   }
 
   // A new symbol that the outcomes are the pieces of, or -1.
-  int MoveSideBySide(const std::vector<size_t>& joined) {
+  int MoveSideBySide(const std::vector<int>& joined) {
     int64_t columns = 0;
-    for (size_t i : joined) {
+    for (int i : joined) {
       const int out = node(i).outputs[0];
       const Symbol& s = symbol(out);
       if (s.parent >= 0 || s.source != SymbolSource::kNode ||
           s.kind != SymbolKind::kRows) {
         return -1;
       }
-      for (size_t writer : Touching(out, true)) {
+      for (int writer : uses_.WritersOfAny(out)) {
         // Whoever adds to it does so later.
         if (writer != i && !node(writer).accumulate) return -1;
       }
@@ -244,24 +245,25 @@ class Merger {
   }
 
   // Gives the outcomes a new symbol to be the pieces of.
-  int MakePieces(const std::vector<size_t>& joined, int64_t columns) {
+  int MakePieces(const std::vector<int>& joined, int64_t columns) {
     const int whole = NewSymbol(columns, joined[0]);
     int64_t offset = 0;
-    for (size_t i : joined) {
+    for (int i : joined) {
       Symbol& piece = symbol(node(i).outputs[0]);
       piece.parent = whole;
       piece.offset = offset;
       offset += piece.columns();
+      uses_.Update(node(i).outputs[0]);
     }
     return whole;
   }
 
   // Of products that add to what is there: a view of the symbol that the
   // outcomes are adjacent pieces of, or can be made pieces of; else -1.
-  int AdjacentOutcome(const std::vector<size_t>& joined) {
+  int AdjacentOutcome(const std::vector<int>& joined) {
     int64_t columns = 0;
     bool apart = true;
-    for (size_t i : joined) {
+    for (int i : joined) {
       const Symbol& s = symbol(node(i).outputs[0]);
       if (!IsLastStageToWrite(i)) return -1;
       apart = apart && s.parent < 0 && s.source == SymbolSource::kNode &&
@@ -274,7 +276,7 @@ class Merger {
     const int64_t begin = first.offset;
     int64_t offset = begin;
     if (parent < 0) return -1;
-    for (size_t i : joined) {
+    for (int i : joined) {
       const Symbol& s = symbol(node(i).outputs[0]);
       if (s.parent != parent || s.offset != offset) return -1;
       offset += s.columns();
@@ -286,6 +288,7 @@ class Merger {
   }
 
   Program& program_;
+  Uses uses_;
   std::vector<bool> removed_;
 };
 

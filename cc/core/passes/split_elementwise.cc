@@ -7,19 +7,19 @@
 #include <utility>
 #include <vector>
 
-#include "cc/core/overlaps.h"
+#include "cc/core/uses.h"
 
 namespace cavs {
 namespace {
 
 class Splitter {
  public:
-  explicit Splitter(Program* program) : program_(*program) {}
+  explicit Splitter(Program* program) : program_(*program), uses_(*program) {}
 
   // Readers first: their pieces are what their operands may be split into.
   void Run() {
     std::vector<std::vector<Node>> in_reverse;
-    for (size_t i = program_.nodes.size(); i-- > 0;) {
+    for (int i = static_cast<int>(program_.nodes.size()); i-- > 0;) {
       const std::vector<int> pieces = PiecesToSplit(i);
       in_reverse.emplace_back();
       if (pieces.empty()) {
@@ -27,12 +27,14 @@ class Splitter {
       } else {
         in_reverse.back() = Split(program_.nodes[i], pieces);
         // Later answers depend on who reads what.
+        uses_.Forget(i);
         program_.nodes[i].inputs.clear();
         for (const Node& piece : in_reverse.back()) {
           program_.nodes[i].inputs.insert(program_.nodes[i].inputs.end(),
                                           piece.inputs.begin(),
                                           piece.inputs.end());
         }
+        uses_.Add(i);
       }
     }
     program_.nodes.clear();
@@ -47,14 +49,13 @@ class Splitter {
 
   // The pieces that the outcome of node `i` is read through; none if it is not
   // to be split.
-  std::vector<int> PiecesToSplit(size_t i) const {
+  std::vector<int> PiecesToSplit(int i) const {
     const Node& node = program_.nodes[i];
     if (node.kind != NodeKind::kElementwise) return {};
     const int out = node.outputs[0];
     if (symbol(out).parent >= 0) return {};
     std::vector<int> pieces;
-    const Overlaps overlaps(program_);
-    for (int id : overlaps.of(out)) {
+    for (int id : uses_.overlaps().of(out)) {
       if (!IsTouchedByOthers(id, i)) continue;
       if (id == out || symbol(id).parent != out) return {};
       pieces.push_back(id);
@@ -73,27 +74,21 @@ class Splitter {
       }
     }
     for (int id : node.inputs) {
-      if (!CanSplit(id, symbol(out).columns(), overlaps, out)) return {};
+      if (!CanSplit(id, symbol(out).columns(), out)) return {};
     }
     return pieces;
   }
 
-  bool IsTouchedByOthers(int id, size_t node) const {
-    const auto has = [id](const std::vector<int>& list) {
-      return std::count(list.begin(), list.end(), id) > 0;
-    };
-    if (has(program_.results)) return true;
-    for (size_t i = 0; i < program_.nodes.size(); ++i) {
-      if (has(program_.nodes[i].inputs)) return true;
-      if (i != node && has(program_.nodes[i].outputs)) return true;
-    }
-    return false;
+  bool IsTouchedByOthers(int id, int node) const {
+    const std::vector<int>& writers = uses_.writers(id);
+    return uses_.IsResult(id) || !uses_.readers(id).empty() ||
+           std::any_of(writers.begin(), writers.end(),
+                       [node](int writer) { return writer != node; });
   }
 
   // One element for all columns, or as many as there are.
-  bool CanSplit(int id, int64_t columns, const Overlaps& overlaps,
-                int out) const {
-    const std::vector<int>& own = overlaps.of(out);
+  bool CanSplit(int id, int64_t columns, int out) const {
+    const std::vector<int>& own = uses_.overlaps().of(out);
     if (std::count(own.begin(), own.end(), id) > 0) return false;  // In place.
     return symbol(id).columns() == 1 || symbol(id).columns() == columns;
   }
@@ -118,10 +113,10 @@ class Splitter {
     const auto key = std::make_tuple(parent, offset, columns);
     const auto found = views_.find(key);
     if (found != views_.end()) return found->second;
-    for (size_t id = 0; id < program_.symbols.size(); ++id) {
-      const Symbol& s = symbol(static_cast<int>(id));
+    for (int id : uses_.overlaps().of(parent)) {
+      const Symbol& s = symbol(id);
       if (s.parent == parent && s.offset == offset && s.columns() == columns) {
-        return views_[key] = static_cast<int>(id);
+        return views_[key] = id;
       }
     }
     Symbol view = symbol(parent);
@@ -131,10 +126,13 @@ class Splitter {
     view.parent = parent;
     view.offset = offset;
     program_.symbols.push_back(std::move(view));
-    return views_[key] = static_cast<int>(program_.symbols.size()) - 1;
+    const int id = static_cast<int>(program_.symbols.size()) - 1;
+    uses_.Update(id);
+    return views_[key] = id;
   }
 
   Program& program_;
+  Uses uses_;
   std::map<std::tuple<int, int64_t, int64_t>, int> views_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "tests/cc/core/sketch.h"
@@ -45,6 +46,29 @@ TEST(OverlapsTest, WhatHasNoElementsOverlapsNothingElse) {
   EXPECT_EQ(overlaps.of(empty), Ids{empty});
   EXPECT_EQ(overlaps.of(piece), Ids{piece});
   EXPECT_EQ(overlaps.of(whole), Ids{whole});
+}
+
+TEST(OverlapsTest, ARootThatBecomesAPieceTakesItsPiecesAlong) {
+  Sketch f;
+  const int x = f.Rows(4), y = f.Rows(4);
+  const int left = f.View(x, 0, 2), right = f.View(x, 2, 2);
+  Overlaps overlaps(f.program);
+  const int whole = f.Rows(8);
+  overlaps.Update(whole);
+  EXPECT_EQ(overlaps.of(whole), Ids{whole});
+  f.program.symbols[y].parent = f.program.symbols[x].parent = whole;
+  f.program.symbols[x].offset = 4;
+  overlaps.Update(y);
+  overlaps.Update(x);
+  const int across = f.View(whole, 3, 2);  // The last of y, the first of x.
+  overlaps.Update(across);
+  const Overlaps anew(f.program);
+  for (int id : {x, y, left, right, whole, across}) {
+    Ids of = overlaps.of(id);
+    std::sort(of.begin(), of.end());
+    EXPECT_EQ(of, anew.of(id)) << id;
+  }
+  EXPECT_EQ(anew.of(across), (Ids{x, y, left, whole, across}));
 }
 
 TEST(OverlapsTest, AnyMarkedAsksForOverlappingSymbolsToo) {

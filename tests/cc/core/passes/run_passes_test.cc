@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <ctime>
 #include <random>
 #include <utility>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "tests/cc/backend/backend_test_util.h"
 #include "tests/cc/core/cell.h"
 #include "tests/cc/core/drawn_op.h"
+#include "tests/cc/core/gated_slots.h"
 #include "tests/cc/core/random_cell.h"
 #include "tests/cc/core/sketch.h"
 
@@ -290,6 +292,24 @@ TEST(RunPassesTest, GroupsTooLargeForOneKernelMatchTheOracle) {
   f.Scatter(f.Call(E::kTanh, sum));
   for (int i = 0; i < 70; ++i) f.Push(i, f.Call(E::kMul, values[i % 42], sum));
   ExpectForwardMatchesOracle(std::move(f.program), 32);
+}
+
+// A walk over all nodes for every node would take 16 times as long for 4 times
+// as many.
+TEST(RunPassesTest, TimeGrowsAsTheProgramDoes) {
+  const auto seconds = [](int slots) {
+    const Program program = GatedSlots(slots);
+    double least = 1e9;
+    for (int i = 0; i < 5; ++i) {
+      Program compiled = program;
+      const std::clock_t start = std::clock();
+      EXPECT_TRUE(RunPasses({}, &compiled).ok());
+      const double taken = static_cast<double>(std::clock() - start);
+      least = std::min(least, taken / CLOCKS_PER_SEC);
+    }
+    return least;
+  };
+  EXPECT_LT(seconds(400), 9 * seconds(100));
 }
 
 }  // namespace
