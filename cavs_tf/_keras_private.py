@@ -7,6 +7,7 @@ import keras
 
 try:
     from keras.src.backend import compute_output_spec as compute_output_spec
+    from keras.src.backend.common import global_state as _global_state
     from keras.src.backend.common.stateless_scope import StatelessScope as StatelessScope
     from keras.src.backend.common.stateless_scope import in_stateless_scope as in_stateless_scope
     from keras.src.backend.common.symbolic_scope import in_symbolic_scope as in_symbolic_scope
@@ -35,3 +36,18 @@ _BOOKS = """
     train_function unrolled_steps_per_execution
 """
 BOOKKEEPING = frozenset(_BOOKS.split())
+
+
+def thread_state() -> dict:
+    """What Keras knows about the call that this thread is in: scopes, arguments, and so on."""
+    return dict(vars(_global_state.GLOBAL_STATE_TRACKER))
+
+
+def set_thread_state(state: dict) -> None:
+    """Makes this thread one that is in the call of another."""
+    vars(_global_state.GLOBAL_STATE_TRACKER).update(state)
+
+
+def variables_without_value() -> list:
+    """Keras variables that were made while Keras only asks for shapes."""
+    return list(_global_state.get_global_attribute("uninitialized_variables", []))

@@ -5,13 +5,19 @@ an input of the traced function, which the caller fills with what the variable h
 at that moment. The C++ side then sees tensors only.
 """
 
+import contextlib
 import contextvars
 import dataclasses
 from collections.abc import Callable, Mapping
+from concurrent import futures
 
 import tensorflow as tf
+from tensorflow.python import pywrap_tfe
+from tensorflow.python.eager import record
 from tensorflow.python.framework import func_graph, ops
 from tensorflow.python.ops import resource_variable_ops
+
+from cavs_tf._keras_private import set_thread_state, thread_state
 
 # Which vertex the running code is part of. A constant handle: the value belongs to
 # the thread (or task) that set it.
@@ -210,7 +216,8 @@ def trace(
         ids = rows("vertex_ids", tf.TensorSpec([], tf.int32))
         gathers = [rows(f"gather_{k}", state) for k in range(arity)]
         inputs = {key: rows(f"pull_{key}", spec) for key, spec in pulls.items()}
-        vertex = Vertex(gathers, inputs, ids).run(function)
+        vertex = Vertex(gathers, inputs, ids)
+        _with_tapes_of_its_own(graph, lambda: vertex.run(function))
         _check_scattered(name, vertex.scattered, state)
     return TracedVertex(
         name,
@@ -223,6 +230,38 @@ def trace(
         vertex.scattered,
         vertex.pushes,
     )
+
+
+def _with_tapes_of_its_own(graph, run: Callable[[], None]) -> None:
+    """Runs it so that tapes in it record, although `tf.init_scope` stops tapes.
+
+    The caller's tapes, if there are any, do not see it: tapes belong to a thread.
+    """
+    with _recording():
+        if not record.could_possibly_record():
+            run()
+            return
+    state, context = thread_state(), contextvars.copy_context()
+
+    def run_here():
+        set_thread_state(state)
+        with graph.as_default():
+            run()
+
+    with futures.ThreadPoolExecutor(1) as thread:
+        thread.submit(context.run, run_here).result()
+
+
+@contextlib.contextmanager
+def _recording():
+    stopped = pywrap_tfe.TFE_Py_TapeSetIsStopped()
+    if stopped:
+        pywrap_tfe.TFE_Py_TapeSetRestartOnThread()
+    try:
+        yield
+    finally:
+        if stopped:
+            pywrap_tfe.TFE_Py_TapeSetStopOnThread()
 
 
 def _check_scattered(name, scattered, state):

@@ -7,7 +7,7 @@ import keras
 import tensorflow as tf
 from tensorflow.python.distribute.distribute_utils import value_container
 
-from cavs_tf._keras_private import StatelessScope
+from cavs_tf._keras_private import StatelessScope, variables_without_value
 
 
 class AdoptedVariable(keras.Variable):
@@ -45,6 +45,11 @@ class Reads:
 
     of_keras: list = dataclasses.field(default_factory=list)
     of_tensorflow: list = dataclasses.field(default_factory=list)
+
+    def add(self, others: "Reads") -> None:
+        """Those of another piece of code."""
+        self.of_keras += others.of_keras
+        self.of_tensorflow += others.of_tensorflow
 
     def as_keras_variables(self) -> list:
         """All of them, each once."""
@@ -84,6 +89,35 @@ def recorded_reads():
         yield reads
     # Under a distribution strategy a tape sees the copy of one replica.
     reads.of_tensorflow += [value_container(v) for v in tape.watched_variables()]
+
+
+def check_reads(name: str, reads: Reads, run) -> None:
+    """Raises ValueError if `run` makes variables, or reads others than `reads` has.
+
+    Args:
+      name: Of the vertex function that `run` calls, as was done when `reads` was recorded.
+    """
+    made = []
+
+    def note(make, **kwargs):
+        made.append(make(**kwargs))
+        return made[-1]
+
+    waiting = variables_without_value()
+    with tf.variable_creator_scope(note), recorded_reads() as again:
+        run()
+    made += variables_without_value()[len(waiting) :]
+    behind = [v._value for v in reads.of_keras]  # May be made last of all.
+    known = {id(v) for v in (*reads.of_keras, *reads.of_tensorflow, *behind)}
+    new = [v for v in again.of_keras if id(v) not in known]
+    new = new or [v for v in (*again.of_tensorflow, *made) if id(v) not in known]
+    if new:
+        names = dict.fromkeys(getattr(v, "path", v.name) for v in new)
+        raise ValueError(
+            f"{name}: got new variables ({', '.join(names)}) whenever it runs but expected the "
+            "same ones every time. Create layers and variables in __init__, or outside of the "
+            "vertex function, and use them in it."
+        )
 
 
 def track(layer: keras.layers.Layer, variables) -> None:

@@ -30,7 +30,7 @@ from cavs_tf._micro_batches import budget_of
 from cavs_tf._surroundings import Surroundings
 from cavs_tf._trace_cache import Known, TraceCache
 from cavs_tf._tracing import Vertex, current_vertex
-from cavs_tf._variables import adopt, recorded_reads, track
+from cavs_tf._variables import Reads, adopt, check_reads, recorded_reads, track
 from cavs_tf.options import Options
 
 
@@ -390,15 +390,20 @@ class GraphSupport(keras.layers.Layer):
 
         Here and not while tracing, so that variables are created as they would be if the
         layers were called by themselves. Returns the specs of the pushes, and names of pulls.
+
+        Raises:
+          ValueError: If a vertex function makes variables whenever it runs.
         """
-        pushed, pulled = {}, []
-        with recorded_reads() as reads:
-            for _, function in self.vertex_functions():
+        pushed, pulled, read = {}, [], Reads()
+        for name, function in self.vertex_functions():
+            with recorded_reads() as reads:
                 vertex = self._dummy_vertex(specs).run(function)
-                pulled.append(vertex.pulled)
-                for name, value in vertex.pushes.items():
-                    pushed[name] = tf.TensorSpec(value.shape[1:], value.dtype)
-        track(self, reads.as_keras_variables())
+            check_reads(name, reads, lambda f=function: self._dummy_vertex(specs).run(f))
+            read.add(reads)
+            pulled.append(vertex.pulled)
+            for push, value in vertex.pushes.items():
+                pushed[push] = tf.TensorSpec(value.shape[1:], value.dtype)
+        track(self, read.as_keras_variables())
         return pushed, pulled
 
     def _dummy_vertex(self, specs):

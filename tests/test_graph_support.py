@@ -195,6 +195,51 @@ def test_check_equivalence_does_not_take_cancellation_for_a_difference():
     assert report.ok, str(report)
 
 
+class Descending(cavs.GraphSupport):
+    """Goes down the gradient of an energy, by a tape inside of the vertex function."""
+
+    arity = 1
+
+    def __init__(self, persistent, **kwargs):
+        super().__init__(state_size=2, **kwargs)
+        self.w = self.add_weight(shape=(2, 2), initializer="orthogonal", name="w")
+        self.persistent = persistent
+
+    def vertex(self):
+        state = self.pull() + self.gather(0)
+        with tf.GradientTape(persistent=self.persistent) as tape:
+            tape.watch(state)
+            energy = tf.reduce_sum(tf.sin(tf.matmul(state, self.w)), axis=1)
+        state -= tape.gradient(energy, state)
+        if self.persistent:
+            state += tf.linalg.diag_part(tape.gradient(energy, self.w))
+        self.scatter(state)
+        self.push(state)
+
+
+@pytest.mark.parametrize("how", ["eagerly", "under a tape", "in a function"])
+def test_a_tape_in_a_vertex_function_records(how):
+    cell = Descending(persistent=False, dtype="float64")
+    rows = np.random.default_rng(0).normal(size=(4, 2))
+    if how == "in a function":
+        outputs = tf.function(cell)(TREE.chain([3, 1]), rows)
+    elif how == "under a tape":
+        with tf.GradientTape(persistent=True):
+            outputs = cell(TREE.chain([3, 1]), rows)
+    else:
+        outputs = cell(TREE.chain([3, 1]), rows)
+    w = cell.w.numpy()
+    np.testing.assert_allclose(outputs[0], rows[0] - np.cos(rows[0] @ w) @ w.T)
+    report = cavs.check_equivalence(cell, cavs.GraphBatch.chain([3, 1]), rows)
+    assert report.ok, str(report)
+
+
+def test_gradients_of_weights_within_a_vertex_function_are_sums_over_rows():
+    cell = Descending(persistent=True)
+    with pytest.raises(ValueError, match="rows that depend on each other"):
+        cell(cavs.GraphBatch.chain([3, 1]), tf.ones([4, 2]))
+
+
 def stages(cell, which):
     """{stage: names of operators} of one traced function."""
     functions = cell.last_functions()

@@ -1,5 +1,7 @@
 """Variables that vertex functions read are weights, whoever made them."""
 
+import warnings
+
 import keras
 import numpy as np
 import pytest
@@ -190,3 +192,70 @@ def test_stateless_call_is_refused():
     others = [v.value for v in cell.non_trainable_variables]
     with pytest.raises(NotImplementedError, match="StatelessScope"):
         cell.stateless_call(values, others, graphs=CHAINS, inputs=ROWS)
+
+
+def makes_a_layer(v):
+    return keras.layers.Dense(1)(v.pull())
+
+
+def makes_a_seed(v):
+    return keras.layers.Dropout(0.5)(v.pull())
+
+
+def makes_a_variable(v):
+    return tf.matmul(v.pull(), tf.Variable([[2.0]]))
+
+
+def makes_an_untrained_variable(v):
+    return v.pull() * tf.Variable(2.0, trainable=False)
+
+
+MAKERS = [makes_a_layer, makes_a_seed, makes_a_variable, makes_an_untrained_variable]
+
+
+@pytest.mark.parametrize("make", MAKERS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("how", ["eagerly", "in a function", "in a model"])
+def test_variables_that_a_vertex_function_makes_are_rejected(make, how):
+    @cavs.vertex_function(state_size=1, arity=1)
+    def cell(v):
+        state = make(v) + v.gather(0)
+        v.scatter(state)
+        v.push(state)
+
+    def in_a_model():
+        graphs, rows = cavs.keras.graph_inputs(), keras.Input((1,), name="rows")
+        model = keras.Model({**graphs, "rows": rows}, cavs.keras.Graph(cell)(graphs, rows))
+        model({**CHAINS.to_dict(), "rows": ROWS})
+
+    call = {
+        "eagerly": lambda: cell(CHAINS, ROWS),
+        "in a function": lambda: tf.function(lambda: cell(CHAINS, ROWS))(),
+        "in a model": in_a_model,
+    }[how]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Keras warns before it raises.
+        with pytest.raises(
+            ValueError, match=r"got new variables \(.*\) whenever it runs but expected"
+        ):
+            call()
+    assert not cell.trainable_weights
+
+
+def test_layers_that_make_their_weights_when_they_are_first_used_are_not():
+    class Lazy(keras.layers.Layer):
+        def call(self, x):
+            if not hasattr(self, "inner"):
+                self._tracker.unlock()
+                self.inner = keras.layers.Dense(1)
+            return self.inner(x)
+
+    lazy = Lazy()
+
+    @cavs.vertex_function(state_size=1, arity=1)
+    def cell(v):
+        state = lazy(v.pull()) + v.gather(0)
+        v.scatter(state)
+        v.push(state)
+
+    cell(CHAINS, ROWS)
+    assert {id(v) for v in cell.trainable_variables} == {id(v) for v in lazy.inner.weights}
