@@ -10,7 +10,7 @@ from cavs_tf._resolve import arguments_of, check_at
 from cavs_tf.graphs import GraphBatch
 
 _TOLERANCE = {tf.float64: 1e-9, tf.float32: 1e-5, tf.bfloat16: 2e-2, tf.float16: 5e-3}
-_LOSSES = 3
+_NUDGES = 3  # How often rounding is measured.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,27 +22,25 @@ class Difference:
       absolute: Largest absolute difference.
       largest: Largest absolute value of the reference.
       tolerance: What `relative` may be.
+      terms: How large the numbers are that it was computed from, measured by its rounding
+        errors; 0 if that was not measured.
     """
 
     name: str
     absolute: float
     largest: float
     tolerance: float
+    terms: float = 0.0
 
     @property
     def relative(self) -> float:
-        """The largest absolute difference over the largest absolute value."""
-        return self.absolute / max(self.largest, 1e-30) if self.absolute > 0 else self.absolute
+        """The largest absolute difference over the largest value, of the terms if they cancel."""
+        scale = max(self.largest, self.terms, 1e-30)
+        return self.absolute / scale if self.absolute > 0 else self.absolute
 
     @property
     def ok(self) -> bool:
         return self.relative <= self.tolerance  # False for nan.
-
-    def worst(self, other: "Difference") -> "Difference":
-        """Of the same tensor under two losses, as if it were one tensor."""
-        absolute = float(np.maximum(self.absolute, other.absolute))  # nan if either is.
-        largest = max(self.largest, other.largest)
-        return dataclasses.replace(self, absolute=absolute, largest=largest)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,14 +69,16 @@ def check_equivalence(
 ) -> EquivalenceReport:
     """Compares outputs and all gradients of a model with the reference executor's.
 
-    A gradient is a sum, and where its terms cancel few digits are right. So what differs
-    under one random loss is compared under two more, all three seen as one tensor.
+    A gradient is a sum, and where its terms cancel, as for a bias before a softmax, nothing is
+    left of them but rounding errors. So where something differs, both are evaluated again with
+    inputs and loss changed in their last bit: by how much the results change says how large
+    the terms are, and the tolerance is relative to those.
 
     Args:
       model: A `GraphSupport`, or any layer or model that calls some; all of it is compared.
       graphs, inputs: What the model is called with; a functional model with one dict.
-      tolerance: Relative to the largest value of each tensor; by default 1e-9 for
-        float64, 1e-5 for float32 and 2e-2 for bfloat16.
+      tolerance: Relative to the largest value of each tensor, or of the terms it is a sum of;
+        by default 1e-9 for float64, 1e-5 for float32 and 2e-2 for bfloat16.
       seed: Of the random loss whose gradients are compared.
       at: As for calling a `GraphSupport`.
 
@@ -97,20 +97,63 @@ def check_equivalence(
     """
     check_at(model, at)
     arguments = [_as_tensors(value) for value in arguments_of(model, graphs, inputs)]
-    tensors = _tensors("input", arguments[-1])
-    watched = {name: value for name, value in tensors.items() if value.dtype.is_floating}
     chosen = {} if at is None else {"at": at}
 
-    def differences(seed):
-        fast = _evaluate(lambda: model(*arguments, **chosen), model, watched, seed)
-        slow = _evaluate(lambda: reference.run(model, *arguments, **chosen), model, watched, seed)
-        return [_compare(name, fast[name], slow[name], tolerance) for name in slow]
+    def evaluate(nudge):
+        nudged = [nudge(value) for value in arguments]
+        watched = _floating(_tensors("input", nudged[-1]))
+        calls = (
+            lambda: model(*nudged, **chosen),
+            lambda: reference.run(model, *nudged, **chosen),
+        )
+        return [_evaluate(call, model, watched, seed, nudge) for call in calls]
 
-    found = differences(seed)
-    for another in range(seed + 1, seed + _LOSSES):
+    fast, slow = evaluate(lambda value: value)
+    found = [_compare(name, fast[name], slow[name], tolerance) for name in slow]
+    for i in range(_NUDGES):
         if not all(d.ok for d in found):
-            found = [d.worst(e) for d, e in zip(found, differences(another), strict=True)]
+            pairs = zip((fast, slow), evaluate(_Nudge(seed + i)), strict=True)
+            changes = [{k: _terms(now[k], then[k]) for k in slow} for then, now in pairs]
+            found = [_seen_beside(d, name, changes) for d, name in zip(found, slow, strict=True)]
     return EquivalenceReport(tuple(found))
+
+
+class _Nudge:
+    """Changes floating-point numbers by one unit in their last place, up or down."""
+
+    def __init__(self, seed):
+        self._random = np.random.default_rng(seed)
+
+    def __call__(self, value):
+        return tf.nest.map_structure(self._of_tensor, value)
+
+    def _of_tensor(self, value):
+        if not isinstance(value, tf.Tensor) or not value.dtype.is_floating:
+            return value
+        change = self._random.choice([-_eps(value), _eps(value)], value.shape)
+        return value + value * tf.constant(change, value.dtype)
+
+
+def _eps(tensor) -> float:
+    return float(tf.experimental.numpy.finfo(tensor.dtype).eps)
+
+
+def _terms(now, then) -> float:
+    """What rounding errors of one unit in the last place of some sum, seen here, belong to."""
+    x, y = (np.asarray(value, np.float64) for value in (now, then))
+    if not now.dtype.is_floating or x.shape != y.shape or not x.size:
+        return 0.0
+    change = np.max(np.abs(x - y))
+    return float(change / _eps(now)) if np.isfinite(change) else 0.0
+
+
+def _seen_beside(difference, name, changes) -> Difference:
+    terms = max(difference.terms, *(change[name] for change in changes))
+    return dataclasses.replace(difference, terms=terms)
+
+
+def _floating(tensors) -> dict:
+    return {name: value for name, value in tensors.items() if value.dtype.is_floating}
 
 
 def _as_tensors(value):
@@ -136,14 +179,15 @@ def _tensors(name, value) -> dict:
     return {key: tensor for part in parts for key, tensor in part.items()}
 
 
-def _evaluate(call, model, watched, seed) -> dict:
+def _evaluate(call, model, watched, seed, nudge) -> dict:
     """Outputs, and gradients of a random loss, by name."""
     with tf.GradientTape(persistent=True) as tape:
         for value in watched.values():
             tape.watch(value)
         outputs = _tensors("output", call())
-        seeds = reference.random_seeds(outputs, seed)
-        loss = tf.add_n([tf.reduce_sum(seeds[k] * outputs[k]) for k in seeds]) if seeds else None
+        seeds = nudge(reference.random_seeds(outputs, seed))
+        losses = [tf.cast(tf.reduce_sum(seeds[k] * outputs[k]), tf.float64) for k in seeds]
+        loss = tf.add_n(losses) if losses else None
     results = dict(outputs)
     if loss is not None:
         weights = {v.path if hasattr(v, "path") else v.name: v for v in model.trainable_variables}

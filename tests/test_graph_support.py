@@ -2,6 +2,7 @@
 
 import json
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -193,6 +194,67 @@ def test_check_equivalence_does_not_take_cancellation_for_a_difference():
     rows[-1] -= np.sum(rows * loss) / loss[-1]  # The sum is nothing but rounding errors.
     report = cavs.check_equivalence(Scaled(), graphs, rows)
     assert report.ok, str(report)
+
+
+class Attention(cavs.GraphSupport):
+    """The gradients of a bias before a softmax are zero, but for rounding."""
+
+    def __init__(self, wrong=False, **kwargs):
+        super().__init__(state_size=4, arity=3, **kwargs)
+        self.query, self.key = (keras.layers.Dense(4, dtype=self.dtype) for _ in range(2))
+        self.shift = self.add_weight(shape=(), initializer="ones", name="shift")
+        self.wrong = wrong
+
+    def vertex(self):
+        children = self.gather_all()
+        scores = tf.einsum("ri,rki->rk", self.query(self.pull()), self.key(children))
+        weights = tf.nn.softmax(scores + self.shift)
+        state = tf.tanh(self.pull() + tf.einsum("rk,rki->ri", weights, children))
+        if self.wrong:
+            nothing = too_small(1e-3 * self.shift + tf.zeros_like(state))
+            state += nothing - tf.stop_gradient(nothing)
+        self.scatter(state)
+        self.push(state)
+
+
+@tf.custom_gradient
+def too_small(x):
+    """Its gradient is too small where rows are evaluated together."""
+    return tf.identity(x), lambda grad: grad / tf.cast(tf.shape(grad)[0], grad.dtype)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("seed", range(3))
+def test_check_equivalence_does_not_take_rounding_for_a_difference(dtype, seed):
+    keras.utils.set_random_seed(seed)
+    graphs = cells.random_graphs(seed, 4, 6, arity=3)
+    rows = tf.constant(np.random.default_rng(seed).normal(size=(graphs.num_vertices, 4)), dtype)
+    report = cavs.check_equivalence(Attention(dtype=dtype), graphs, rows, seed=seed)
+    assert report.ok, str(report)
+    zero = {d.name: d.largest for d in report.differences if "shift" in d.name}
+    assert max(zero.values()) < 1e-5, zero
+
+
+def test_check_equivalence_finds_what_is_wrong_beside_rounding():
+    keras.utils.set_random_seed(0)
+    graphs = cells.random_graphs(0, 4, 6, arity=3)
+    rows = tf.constant(np.random.default_rng(0).normal(size=(graphs.num_vertices, 4)), tf.float32)
+    report = cavs.check_equivalence(Attention(wrong=True, name="attention"), graphs, rows)
+    assert [d.name for d in report.differences if not d.ok] == ["gradient of attention/shift"]
+
+
+def test_check_equivalence_of_pushes_of_two_types():
+    @cavs.vertex_function(state_size=2, arity=1)
+    def cell(v):
+        state = tf.tanh(v.pull() + v.gather(0))
+        v.scatter(state)
+        v.push(state, "single")
+        v.push(tf.cast(state, tf.float64) ** 2, "double")
+        v.push(v.vertex_ids(), "ids")
+
+    report = cavs.check_equivalence(cell, cavs.GraphBatch.chain([3, 1]), tf.ones([4, 2]))
+    assert report.ok, str(report)
+    assert len(report.differences) == 4
 
 
 class Descending(cavs.GraphSupport):
