@@ -55,9 +55,15 @@ def from_parents(parents: Sequence[Sequence[int]]) -> ChildLists:
 
 def from_children(children: Sequence[Sequence[Sequence[int]]]) -> ChildLists:
     """One list of child ids per vertex, -1 for a missing child. Position is slot."""
-    graph_splits = _splits([len(graph) for graph in children])
+    _check_is_list(children, "children")
+    graph_splits = _splits(_lengths(children, "children", "the children of its vertices"))
     lists = list(itertools.chain.from_iterable(children))
-    counts = np.array([len(slots) for slots in lists], np.int64)
+
+    def place(vertex):
+        graph = np.searchsorted(graph_splits, vertex, side="right") - 1
+        return graph, vertex - graph_splits[graph]
+
+    counts = np.array(_lengths(lists, "children", "child ids", place), np.int64)
     child = _integers(list(itertools.chain.from_iterable(lists)), "children")
     graph, position, first, size = _places(graph_splits, counts)
     _reject_first(
@@ -74,6 +80,7 @@ def from_children(children: Sequence[Sequence[Sequence[int]]]) -> ChildLists:
 def from_edges(num_vertices: Sequence[int], edges: Sequence[Sequence]) -> ChildLists:
     """(child, parent) pairs per graph. A vertex's slots follow the order of its edges."""
     sizes = _integers(num_vertices, "num_vertices")
+    _check_is_list(edges, "edges")
     check_all_at_least(0, num_vertices=sizes)
     if len(edges) != len(sizes):
         raise ValueError(
@@ -85,6 +92,13 @@ def from_edges(num_vertices: Sequence[int], edges: Sequence[Sequence]) -> ChildL
     pair = np.concatenate([np.zeros((0, 2), np.int64), *pairs])
     graph, position, _, _ = _places(edge_splits)
     size = sizes[graph]
+    _reject_first(
+        pair[:, 0] == pair[:, 1],
+        lambda i: (
+            f"edges[{graph[i]}][{position[i]}]: got {pair[i, 0]} as child and as parent but "
+            "expected two vertices. A vertex is not its own parent."
+        ),
+    )
     _reject_first(
         ((pair < 0) | (pair >= size[:, None])).any(axis=1),
         lambda i: (
@@ -145,6 +159,7 @@ def vertex_types(vertex_type, graph_splits: np.ndarray) -> np.ndarray:
     """[V] types from one list per graph or from one flat list; [0] from None."""
     if vertex_type is None:
         return np.zeros(0, np.int32)
+    _check_is_list(vertex_type, "vertex_type")
     nested = len(vertex_type) > 0 and np.ndim(vertex_type[0]) > 0
     if nested:
         types, splits = _flatten(vertex_type, "vertex_type")
@@ -189,14 +204,41 @@ def _splits(sizes) -> np.ndarray:
 
 def _flatten(lists, name: str) -> tuple[np.ndarray, np.ndarray]:
     """The values of all lists, and the splits between lists."""
-    values = _integers(list(itertools.chain.from_iterable(lists)), name)
-    return values, _splits([len(one) for one in lists])
+    _check_is_list(lists, name)
+    splits = _splits(_lengths(lists, name, "one value per vertex"))
+    return _integers(list(itertools.chain.from_iterable(lists)), name), splits
+
+
+def _check_is_list(value, name: str) -> None:
+    if not hasattr(value, "__len__"):
+        raise ValueError(
+            f"{name}: got {value} but expected a list with one entry per graph. Pass a list of one "
+            "for one graph."
+        )
+
+
+def _lengths(lists, name: str, contents: str, place=lambda i: (i,)) -> list[int]:
+    """Of each list; `place` says where in the argument `name` the list of a number stands."""
+    try:
+        return [len(one) for one in lists]
+    except TypeError:
+        i, wrong = next((i, one) for i, one in enumerate(lists) if not hasattr(one, "__len__"))
+    where = "".join(f"[{index}]" for index in place(i))
+    raise ValueError(
+        f"{name}{where}: got {wrong} but expected a list of {contents}. The argument is a list of "
+        f"graphs: pass [{name}] if that is one graph."
+    )
 
 
 def _integers(values, name: str) -> np.ndarray:
-    array = np.asarray(values)
+    _check_is_list(values, name)
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        array = np.zeros([0, 0])  # Lists of several lengths.
     if array.ndim != 1:
-        raise ValueError(f"{name}: got shape {array.shape} but expected a flat list. Flatten it.")
+        wrong = next(v for v in values if np.size(v) != 1 or np.ndim(v) > 0)
+        raise ValueError(f"{name}: got {wrong} but expected only integers. Flatten it.")
     if array.size and array.dtype.kind not in "iu":
         wrong = next(v for v in values if not isinstance(v, (int, np.integer)) or v is True)
         raise ValueError(f"{name}: got {wrong!r} but expected only integers. Convert it.")
@@ -210,9 +252,29 @@ def _pairs(edges, name: str) -> np.ndarray:
     if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "iu":
         raise ValueError(
             f"{name}: got {array.dtype} of shape {array.shape} but expected integers of shape "
-            "[n, 2]. Pass (child, parent) pairs."
+            "[n, 2]. Pass (child, parent) pairs: of two rows, children and parents, their "
+            "transpose."
         )
+    if not isinstance(edges[0], tuple):
+        _reject_two_rows(array, name)
     return array.astype(np.int64)
+
+
+def _reject_two_rows(array, name: str) -> None:
+    """Two edges may be two pairs, or a row of children and one of parents, and look the same."""
+    if len(array) != 2:
+        return
+    pairs, columns = array.tolist(), array.T.tolist()
+    could_be_rows = all(child != parent for child, parent in columns)
+    if could_be_rows and sorted(pairs) != sorted(columns):
+        raise ValueError(
+            f"{name}: got {pairs}, which may be two pairs or a row of children and one of parents, "
+            f"but expected to be told which. Pass tuples: {_tuples(pairs)} or {_tuples(columns)}."
+        )
+
+
+def _tuples(pairs) -> list[tuple]:
+    return [tuple(pair) for pair in pairs]
 
 
 def _places(graph_splits, repeats=None):

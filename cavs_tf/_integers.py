@@ -8,6 +8,11 @@ def int32_tensor(name: str, values, rank: int) -> tf.Tensor:
     """`values` as an int32 tensor, or a ValueError that names them."""
     if isinstance(values, (list, tuple)) and not values:
         values = np.zeros(0, np.int32)
+    if isinstance(values, tf.RaggedTensor):
+        raise ValueError(
+            f"{name}: got a RaggedTensor but expected integers of rank {rank}. Pass its values or "
+            "its row_lengths()."
+        )
     tensor = tf.convert_to_tensor(values)
     if not tensor.dtype.is_integer or tensor.shape.rank not in (None, rank):
         raise ValueError(
@@ -17,6 +22,21 @@ def int32_tensor(name: str, values, rank: int) -> tf.Tensor:
     if tensor.shape.rank is None:
         tensor = tf.ensure_shape(tensor, [None] * rank)
     return tf.cast(tensor, tf.int32)
+
+
+def known(name: str, values):
+    """Lists or arrays instead of eager tensors; a ValueError for others."""
+    if isinstance(values, (list, tuple)):
+        return [known(name, v) if tf.is_tensor(v) else v for v in values]
+    if not tf.is_tensor(values):
+        return values.to_list() if hasattr(values, "to_list") else values
+    if any(map(tf.is_symbolic_tensor, tf.nest.flatten(values, expand_composites=True))):
+        raise ValueError(
+            f"{name}: got a {type(values).__name__} inside a tf.function but expected one whose "
+            "values are known. Use GraphBatch.from_ragged with child ids there, or make the graphs "
+            "outside: in the input pipeline, by cavs_tf.data.batch."
+        )
+    return values.to_list() if isinstance(values, tf.RaggedTensor) else values.numpy()
 
 
 def splits_of(lengths: tf.Tensor) -> tf.Tensor:

@@ -4,6 +4,8 @@ Source: Xu et al. 2018, "Cavs", arXiv:1712.04048, section 3.1 (gather, scatter, 
 """
 
 import inspect
+import operator
+from collections.abc import Iterable
 
 import keras
 import tensorflow as tf
@@ -79,12 +81,6 @@ class GraphSupport(keras.layers.Layer):
     def __init__(self, state_size, arity=None, options=None, **kwargs):
         kwargs.setdefault("autocast", False)
         super().__init__(**kwargs)
-        shape = (state_size,) if isinstance(state_size, int) else tuple(state_size)
-        if not shape or any(not isinstance(d, int) or d < 1 for d in shape):
-            raise ValueError(
-                f"state_size: got {state_size!r} but expected a positive integer, or a shape of "
-                "them. It is the number of elements that one vertex scatters."
-            )
         self.state_size = state_size
         if arity is not None:
             self.arity = arity
@@ -95,7 +91,7 @@ class GraphSupport(keras.layers.Layer):
             )
         self.options = Options() if options is None else options
         self.supports_jit = False  # XLA cannot compile custom ops.
-        self._state_shape = shape
+        self._state_shape = _checked_shape(state_size)
         self._cache = TraceCache()
 
     def __setattr__(self, name, value):
@@ -245,6 +241,7 @@ class GraphSupport(keras.layers.Layer):
             return evaluate(self, graphs, inputs, at)
         pulls = self._check_inputs(graphs, inputs)
         functions, schedule = self.functions_for(pulls, training), self.schedule_of(graphs)
+        self._check_pushed(functions.push_names)
         at = vertices_to_return(at)
         return self.unname(run_forward(functions, schedule, pulls, self.options, at))
 
@@ -291,11 +288,19 @@ class GraphSupport(keras.layers.Layer):
         _, pushed = self.prepare(None, inputs)
         splits = graphs["child_splits"] if isinstance(graphs, dict) else graphs.child_splits
         rows = tf.shape(splits)[0] - 1 if at is None else tf.shape(at)[0]
+        self._check_pushed(pushed)
         outputs = {
             name: tf.zeros(tf.concat([[rows], spec.shape], 0), spec.dtype)
             for name, spec in pushed.items()
         }
         return self.unname(outputs)
+
+    def _check_pushed(self, names) -> None:
+        if not names:
+            raise ValueError(
+                f"{self.name}: got no push but expected at least one. Call self.push(value) with "
+                "what the GraphSupport is to return for a vertex."
+            )
 
     def pulled_by_type(self, pulls) -> list[set]:
         """Per vertex type, the names of the inputs that it pulls."""
@@ -410,6 +415,21 @@ class GraphSupport(keras.layers.Layer):
         gathered = [tf.zeros([1, *self._state_shape], self.compute_dtype)] * self.arity
         pulls = {name: tf.zeros([1, *spec.shape], spec.dtype) for name, spec in specs.items()}
         return Vertex(gathered, pulls, tf.zeros([1], tf.int32))
+
+
+def _checked_shape(state_size) -> tuple[int, ...]:
+    """The shape of a state; ValueError if there is none of this size."""
+    try:
+        sizes = state_size if isinstance(state_size, Iterable) else (state_size,)
+        shape = tuple(operator.index(size) for size in sizes)
+    except TypeError:
+        shape = ()
+    if not shape or min(shape) < 1:
+        raise ValueError(
+            f"state_size: got {state_size!r} but expected a positive integer, or a shape of them. "
+            "It is the number of elements that one vertex scatters."
+        )
+    return shape
 
 
 class _FunctionCell(GraphSupport):

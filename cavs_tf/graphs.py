@@ -16,6 +16,7 @@ from cavs_tf import _child_lists
 from cavs_tf._integers import (
     check_all_at_least,
     int32_tensor,
+    known,
     length,
     list_of_each,
     shown,
@@ -102,7 +103,8 @@ class GraphBatch(tf.experimental.ExtensionType):
 
         Args:
           children: One list per graph of one list per vertex of child ids, relative to the
-            graph; -1 for a missing child. Arrays of shape [vertices, slots] will do.
+            graph; -1 for a missing child. Arrays of shape [vertices, slots] will do, and so
+            will eager tensors, ragged ones too.
           vertex_type: One list per graph of one type per vertex, or all types in one flat
             list, or None: all vertices are of type 0.
 
@@ -115,6 +117,7 @@ class GraphBatch(tf.experimental.ExtensionType):
         >>> GraphBatch.from_children([[[], [], [0, 1], [-1, 2]]]).child_ids.numpy()
         array([ 0,  1, -1,  2], dtype=int32)
         """
+        children = known("children", children)
         return cls._from_lists(_child_lists.from_children(children), vertex_type)
 
     @classmethod
@@ -136,8 +139,7 @@ class GraphBatch(tf.experimental.ExtensionType):
         >>> GraphBatch.from_parents([[2, 2, -1], [-1]])
         GraphBatch(num_graphs=2, num_vertices=4, num_edges=2, arity=2, depth=1)
         """
-        if isinstance(parents, tf.RaggedTensor):
-            parents = parents.to_list()
+        parents = known("parents", parents)
         return cls._from_lists(_child_lists.from_parents(parents), vertex_type)
 
     @classmethod
@@ -147,18 +149,22 @@ class GraphBatch(tf.experimental.ExtensionType):
         Args:
           num_vertices: [B] ints, the number of vertices of each graph.
           edges: One [n, 2] array per graph of (child, parent) ids, relative to the graph.
-            The children of a vertex take its slots in the order of its edges.
+            The children of a vertex take its slots in the order of its edges. Of an edge list
+            of shape [2, n], as in PyTorch Geometric, pass the transpose; two edges as tuples,
+            where that could be either.
           vertex_type: As in `from_children`.
 
         Returns:
           A `GraphBatch`.
 
         Raises:
-          ValueError: If an id is no vertex of its graph.
+          ValueError: If an id is no vertex of its graph, or a vertex its own parent, or two
+            edges could as well be a row of children and a row of parents.
 
         >>> GraphBatch.from_edges([3], [[(1, 2), (0, 2), (0, 1)]]).child_ids.numpy()
         array([0, 1, 0], dtype=int32)
         """
+        num_vertices, edges = known("num_vertices", num_vertices), known("edges", edges)
         return cls._from_lists(_child_lists.from_edges(num_vertices, edges), vertex_type)
 
     @classmethod
@@ -322,6 +328,29 @@ class GraphBatch(tf.experimental.ExtensionType):
         return length(self.child_splits) - 1
 
     @property
+    def num_edges(self):
+        """Children of all vertices: an int, or an int32 scalar tensor where it is not known yet."""
+        edges = tf.math.count_nonzero(self.child_ids >= 0, dtype=tf.int32)
+        return edges if tf.is_symbolic_tensor(edges) else int(edges)
+
+    @property
+    def arity(self) -> int:
+        """Slots of the vertex that has most. Eager only."""
+        self._check_known("arity", "Pass the arity of the vertex function.")
+        return int(np.diff(self.child_splits.numpy()).max(initial=0))
+
+    @property
+    def depth(self) -> int:
+        """Edges on the longest path. Eager only.
+
+        Raises:
+          tf.errors.InvalidArgumentError: If the graphs are not valid.
+        """
+        self._check_known("depth", "Ask outside of it.")
+        untyped = GraphBatch(self.child_splits, self.child_ids, self.graph_splits)
+        return max(untyped.schedule(self.arity).num_tasks - 1, 0)
+
+    @property
     def vertex_graph(self) -> tf.Tensor:
         """int32 [V]: the graph of each vertex."""
         return list_of_each(self.graph_splits, self.num_vertices)
@@ -380,7 +409,7 @@ class GraphBatch(tf.experimental.ExtensionType):
         if attached is not None and (arity is None or attached.arity in (None, arity)):
             return attached
         if arity is None:
-            arity = self._max_children()
+            arity = self.arity
         tensors = (getattr(self, name) for name in _GRAPH_FIELDS)
         return Schedule(
             *ops.cavs_schedule(
@@ -416,23 +445,20 @@ class GraphBatch(tf.experimental.ExtensionType):
         return f"GraphBatch({', '.join(parts)})"
 
     def _eager_parts(self) -> list[str]:
-        arity = self._max_children()
-        edges = np.count_nonzero(self.child_ids.numpy() >= 0)
         try:
-            untyped = GraphBatch(self.child_splits, self.child_ids, self.graph_splits)
-            depth = f"depth={max(untyped.schedule(arity).num_tasks - 1, 0)}"
+            depth = f"depth={self.depth}"
         except tf.errors.InvalidArgumentError as error:
             depth = f"not valid: {error.message}"
-        return [f"num_edges={edges}, arity={arity}", depth]
+        return [f"num_edges={self.num_edges}, arity={self.arity}", depth]
 
-    def _max_children(self) -> int:
+    def _check_known(self, name: str, advice: str) -> None:
         if not hasattr(self.child_splits, "numpy"):
             raise ValueError(
-                "arity: got None inside a tf.function but expected an int: graphs are not known "
-                "yet. Pass the arity of the vertex function."
+                f"{name}: got graphs inside a tf.function but expected some that are known. "
+                f"{advice}"
             )
-        return int(np.diff(self.child_splits.numpy()).max(initial=0))
 
     @classmethod
     def _from_lists(cls, lists: _child_lists.ChildLists, vertex_type) -> "GraphBatch":
+        vertex_type = known("vertex_type", vertex_type)
         return cls(*lists, _child_lists.vertex_types(vertex_type, lists.graph_splits))

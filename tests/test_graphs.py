@@ -220,6 +220,20 @@ def test_roots_are_nobodys_children(lists):
         assert got[3].numpy().tolist() == np.repeat(range(len(lists)), sizes).tolist()
 
 
+def test_what_repr_says_are_attributes():
+    graphs = GraphBatch.from_children(CHILDREN)
+    assert repr(graphs) == (
+        f"GraphBatch(num_graphs={graphs.num_graphs}, num_vertices={graphs.num_vertices}, "
+        f"num_edges={graphs.num_edges}, arity={graphs.arity}, depth={graphs.depth})"
+    )
+    assert int(tf.function(lambda g: g.num_edges)(graphs)) == graphs.num_edges == 5
+    for name in ("arity", "depth"):
+        with pytest.raises(ValueError, match=f"{name}: got graphs inside a tf.function but expect"):
+            tf.function(lambda g, name=name: getattr(g, name))(graphs)
+    empty = GraphBatch.from_children([])
+    assert (empty.num_edges, empty.arity, empty.depth) == (0, 0, 0)
+
+
 def test_numbers_are_ints_when_known_and_tensors_when_not():
     graphs = GraphBatch.from_children(CHILDREN)
     assert (graphs.num_graphs, graphs.num_vertices) == (3, 7)
@@ -276,7 +290,7 @@ def test_schedule_infers_arity_eagerly_only():
     graphs = GraphBatch.from_children(CHILDREN)
     assert graphs.schedule().arity == 2
     assert GraphBatch.from_children([]).schedule().arity == 0
-    with pytest.raises(ValueError, match=r"arity: got None inside a tf\.function but expected"):
+    with pytest.raises(ValueError, match=r"arity: got graphs inside a tf\.function but"):
         tf.function(lambda g: g.schedule().order)(graphs)
 
 
@@ -386,7 +400,73 @@ REJECTED = [
     (
         lambda: GraphBatch.from_edges([2], [[(0, 1, 2)]]),
         "edges[0]: got int64 of shape (1, 3) but expected integers of shape [n, 2]. Pass (child, "
-        "parent) pairs.",
+        "parent) pairs: of two rows, children and parents, their transpose.",
+    ),
+    (
+        lambda: GraphBatch.from_edges([3], [np.array([[0, 1, 0], [2, 2, 1]])]),
+        "edges[0]: got int64 of shape (2, 3) but expected integers of shape [n, 2]. Pass (child, "
+        "parent) pairs: of two rows, children and parents, their transpose.",
+    ),
+    (
+        lambda: GraphBatch.from_edges([4], [np.array([[1, 0], [2, 1]])]),
+        "edges[0]: got [[1, 0], [2, 1]], which may be two pairs or a row of children and one of "
+        "parents, but expected to be told which. Pass tuples: [(1, 0), (2, 1)] or [(1, 2), (0, "
+        "1)].",
+    ),
+    (
+        lambda: GraphBatch.from_edges([3], [[[0, 1], [2, 2]]]),
+        "edges[0]: got [[0, 1], [2, 2]], which may be two pairs or a row of children and one of "
+        "parents, but expected to be told which. Pass tuples: [(0, 1), (2, 2)] or [(0, 2), (1, "
+        "2)].",
+    ),
+    (
+        lambda: GraphBatch.from_edges([2, 3], [[], [(0, 1), (2, 2)]]),
+        "edges[1][1]: got 2 as child and as parent but expected two vertices. A vertex is not its "
+        "own parent.",
+    ),
+    (
+        lambda: GraphBatch.from_edges(3, [[(0, 1)]]),
+        "num_vertices: got 3 but expected a list with one entry per graph. Pass a list of one for "
+        "one graph.",
+    ),
+    (
+        lambda: GraphBatch.from_children([[], [], [0, 1]]),
+        "children[2][0]: got 0 but expected a list of child ids. The argument is a list of graphs: "
+        "pass [children] if that is one graph.",
+    ),
+    (
+        lambda: GraphBatch.from_children([[[], [0]], [[], 3]]),
+        "children[1][1]: got 3 but expected a list of child ids. The argument is a list of graphs: "
+        "pass [children] if that is one graph.",
+    ),
+    (
+        lambda: GraphBatch.from_children(np.array([[-1, -1], [0, -1]])),
+        "children[0][0]: got -1 but expected a list of child ids. The argument is a list of "
+        "graphs: pass [children] if that is one graph.",
+    ),
+    (
+        lambda: GraphBatch.from_children(3),
+        "children: got 3 but expected a list with one entry per graph. Pass a list of one for one "
+        "graph.",
+    ),
+    (
+        lambda: GraphBatch.from_parents([2, 2, -1]),
+        "parents[0]: got 2 but expected a list of one value per vertex. The argument is a list of "
+        "graphs: pass [parents] if that is one graph.",
+    ),
+    (
+        lambda: GraphBatch.from_parents([[[], [], [0, 1]]]),
+        "parents: got [] but expected only integers. Flatten it.",
+    ),
+    (
+        lambda: GraphBatch.from_parents([[-1]], 0),
+        "vertex_type: got 0 but expected a list with one entry per graph. Pass a list of one for "
+        "one graph.",
+    ),
+    (
+        lambda: GraphBatch.chain(tf.ragged.constant([[1], [2, 3]])),
+        "lengths: got a RaggedTensor but expected integers of rank 1. Pass its values or its "
+        "row_lengths().",
     ),
     (
         lambda: GraphBatch.chain([2, -1]),
@@ -458,6 +538,35 @@ def test_rejects(make, message):
     with pytest.raises(ValueError) as caught:
         make()
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("name", ["children", "parents"])
+def test_graphs_that_are_not_known_yet_are_rejected(name):
+    make = getattr(GraphBatch, f"from_{name}")
+    ragged = tf.ragged.constant([[[], [0]]] if name == "children" else [[1, -1]])
+    message = (
+        rf"{name}: got a RaggedTensor inside a tf.function but expected one whose values are "
+        "known. Use GraphBatch.from_ragged with child ids there, or make the graphs outside"
+    )
+    with pytest.raises(ValueError, match=message):
+        tf.function(lambda x: make(x).num_vertices)(ragged)
+    with pytest.raises(ValueError, match=message.replace("a RaggedTensor", "a SymbolicTensor")):
+        tf.function(lambda x: make([x]).num_vertices)(tf.constant([1, -1]))
+    assert arrays(make(ragged)) == arrays(GraphBatch.from_children([[[], [0]]]))
+
+
+def test_from_children_takes_tensors():
+    expected = arrays(GraphBatch.from_children([[[-1], [0]]]))
+    assert arrays(GraphBatch.from_children(tf.constant([[[-1], [0]]]))) == expected
+    assert arrays(GraphBatch.from_children([tf.constant([[-1], [0]])])) == expected
+    ragged = tf.ragged.constant([[-1], [0]])
+    assert arrays(GraphBatch.from_children([ragged])) == expected
+
+
+def test_from_edges_takes_two_edges_where_they_can_only_be_pairs():
+    for pairs in ([[0, 2], [1, 2]], [[0, 1], [1, 2]], [[0, 1], [0, 2]]):
+        expected = arrays(GraphBatch.from_edges([3], [[tuple(pair) for pair in pairs]]))
+        assert arrays(GraphBatch.from_edges([3], [np.array(pairs)])) == expected
 
 
 def test_from_ragged_rejects_other_ranks():

@@ -157,6 +157,7 @@ def test_derivatives_of_another_model_are_refused():
     @cavs.vertex_function(state_size=2, arity=1)
     def other(v):
         v.scatter(v.pull() + v.gather(0))
+        v.push(v.pull())
 
     other(GRAPHS, tf.ones([GRAPHS.num_vertices, 2]))
     schedule = other.schedule_of(GRAPHS)

@@ -34,10 +34,15 @@ def good(v):
 # --- what the constructor is given --------------------------------------------
 
 
-@pytest.mark.parametrize("state_size", [0, -1, "4", (2, 0), ()])
+@pytest.mark.parametrize("state_size", [0, -1, "4", (2, 0), (), 3.0, (2, 1.0), None])
 def test_state_size(state_size):
     with rejects(f"state_size: got {state_size!r} but expected a positive integer"):
         cavs.GraphSupport(state_size)
+
+
+def test_integers_of_numpy_are_state_sizes():
+    assert cavs.GraphSupport(np.int64(3)).state_shape == (3,)
+    assert cavs.GraphSupport(np.array([3, 2])).state_shape == (3, 2)
 
 
 @pytest.mark.parametrize("arity", [-1, 1.5])
@@ -98,6 +103,18 @@ def test_two_scatters():
 
     with rejects("scatter: got a second state but expected exactly one"):
         cell_of(wrong)(GRAPHS, X)
+
+
+def test_no_push():
+    cell = cell_of(lambda v: v.scatter(v.pull()[:, :2]), name="silent")
+    message = "silent: got no push but expected at least one. Call self.push(value) with what"
+    with rejects(message):
+        cell(GRAPHS, X)
+    with rejects(message):
+        cavs.keras.Graph(cell)(GRAPHS, X)
+    with rejects(message):
+        inputs = tf.keras.Input((3,))
+        cell(cavs.keras.graph_inputs(), inputs)
 
 
 def test_a_push_given_twice():
@@ -351,6 +368,21 @@ def test_a_schedule_of_another_arity():
     schedule = cavs.GraphBatch.chain([4]).schedule(arity=1)
     with rejects("got child rows of 1 slots but expected at least 2", tf.errors.OpError):
         run_forward(functions, schedule, {"default": X}, cavs.Options())
+
+
+@pytest.mark.parametrize("number", [3, 5])
+def test_rows_of_another_minibatch_for_the_roots(number):
+    roots, rows = cavs.keras.Roots(), tf.ones([number, 2])
+    with rejects(f"rows: got {number} rows but expected 4, one per vertex of the graphs. Check"):
+        roots(GRAPHS, rows)
+    with rejects(f"rows['a']: got {number} rows but expected 4, one per vertex of the graphs."):
+        roots(GRAPHS, {"a": rows})
+    spec = tf.TensorSpec([None, 2])
+    run = tf.function(roots, input_signature=[cavs.GraphBatch.Spec(), spec])
+    message = "rows: got another number of rows than the graphs have vertices but expected one per"
+    with rejects(message, tf.errors.InvalidArgumentError):
+        run(GRAPHS, rows)
+    run(GRAPHS, tf.ones([4, 2]))
 
 
 # --- options ---------------------------------------------------------------------

@@ -31,6 +31,7 @@ class Gates(cavs.GraphSupport):
         x = self.pull()
         gate = tf.sigmoid(self.first(x) + self.recurrent(self.gather(0)))
         self.scatter(gate * tf.tanh(self.second(x)))
+        self.push(x)
 
 
 def called(make, **arguments):
@@ -101,7 +102,11 @@ def test_profile_has_the_streams_of_both_passes_by_the_same_names():
 
 
 def test_timeline_of_what_has_no_weights_is_of_the_forward_pass():
-    cell = cavs.vertex_function(state_size=1, arity=2)(lambda v: v.scatter(v.pull() + v.gather(0)))
+    @cavs.vertex_function(state_size=1, arity=2)
+    def cell(v):
+        v.scatter(v.pull() + v.gather(0))
+        v.push(v.gather(1))
+
     figure = plot.timeline(cell, TREES, np.ones([21, 1], "float32"))
     assert [axes.get_title(loc="left") for axes in figure.axes] == ["forward"]
 

@@ -4,6 +4,7 @@ import keras
 import tensorflow as tf
 
 from cavs_tf._inputs import as_graph_batch
+from cavs_tf._integers import length
 from cavs_tf._keras_private import in_symbolic_scope
 from cavs_tf.graph_support import GraphSupport
 from cavs_tf.graphs import LOSS_ROWS, TENSOR_NAMES
@@ -118,9 +119,31 @@ def roots_of(graphs, rows):
             rows,
         )
     graphs = as_graph_batch(graphs)
+    _check_rows(graphs, rows)
     roots = graphs.roots
     of_roots = tf.nest.map_structure(lambda values: tf.gather(values, roots), rows)
     return _by_graph(graphs, roots, of_roots)
+
+
+def _check_rows(graphs, rows) -> None:
+    """Now where sizes are known, else in the program."""
+    message = "Check that both belong to the same minibatch, and that rows are of all vertices."
+    for name, values in (rows if isinstance(rows, dict) else {None: rows}).items():
+        label = "rows" if name is None else f"rows[{name!r}]"
+        got, expected = length(values), graphs.num_vertices
+        if isinstance(got, int) and isinstance(expected, int):
+            if got != expected:
+                raise ValueError(
+                    f"{label}: got {got} rows but expected {expected}, one per vertex of the "
+                    f"graphs. {message}"
+                )
+        else:
+            tf.debugging.assert_equal(
+                got,
+                expected,
+                f"{label}: got another number of rows than the graphs have vertices but expected "
+                f"one per vertex. {message}",
+            )
 
 
 def run_for_roots(cell, graphs, inputs):
