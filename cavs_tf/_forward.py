@@ -1,7 +1,7 @@
 """Calls the scheduler op."""
 
 import tensorflow as tf
-from tensorflow.python.eager import record
+from tensorflow.python.eager import forwardprop_util, record
 
 from cavs_tf._functions import Functions
 from cavs_tf._library import ops
@@ -18,6 +18,7 @@ def run_forward(
     """
     captures = functions.captures
     values = [capture.value() for capture in captures]
+    _check_mode([*pulls.values(), *values])
     results = ops.cavs_forward(
         schedule.order,
         schedule.task_splits,
@@ -43,3 +44,12 @@ def run_forward(
         **options.attributes(),
     )
     return dict(zip(functions.push_names, results.pushes, strict=True))
+
+
+def _check_mode(tensors) -> None:
+    if forwardprop_util.pack_tangents(tensors).tangents:
+        raise NotImplementedError(
+            "CavsForward: got a tensor that a tf.autodiff.ForwardAccumulator watches but expected "
+            "derivatives by tf.GradientTape. Compute forward-mode ones with "
+            "cavs_tf.reference.run, which is plain TensorFlow."
+        )

@@ -5,6 +5,7 @@ methods of `GraphSupport`. Source: Xu et al. 2018, "Cavs", arXiv:1712.04048, sec
 """
 
 import tensorflow as tf
+from tensorflow.python.ops.parallel_for.pfor import RegisterPFor
 
 from cavs_tf._library import ops as _ops
 from cavs_tf.options import ATTRIBUTES
@@ -121,7 +122,7 @@ def _forward_grad(op, *grads):
         raise LookupError(error)
     pull_types, capture_types = op.get_attr("Tpulls"), op.get_attr("Tcaptures")
     pushes, tape = op.outputs[:-1], op.outputs[-1]
-    if not tf.executing_eagerly():
+    if tf.is_symbolic_tensor(tape):
         # Nobody knew until now that a backward pass would follow.
         tape.op._set_attr("keep_tape", _true())
     push_grads = [
@@ -170,4 +171,13 @@ def _backward_grad(op, *grads):
     raise NotImplementedError(
         "CavsBackward: second derivatives were asked for but only first ones exist. Compute "
         "them with cavs_tf.reference.run, which is plain TensorFlow."
+    )
+
+
+@RegisterPFor("CavsForward")
+def _vectorized(pfor_input):
+    del pfor_input
+    raise NotImplementedError(
+        "CavsForward: got a call inside tf.vectorized_map but expected one outside. Put the graphs "
+        "of all calls into one minibatch, by GraphBatch.concat, which is faster, or use tf.map_fn."
     )
