@@ -4,6 +4,8 @@ Keras has no public way to ask whether a layer is being called for its shapes on
 """
 
 import keras
+import tensorflow as tf
+from tensorflow.python.framework.func_graph import FuncGraph
 
 try:
     from keras.src.backend import compute_output_spec as compute_output_spec
@@ -51,3 +53,26 @@ def set_thread_state(state: dict) -> None:
 def variables_without_value() -> list:
     """Keras variables that were made while Keras only asks for shapes."""
     return list(_global_state.get_global_attribute("uninitialized_variables", []))
+
+
+def asks_for_shapes() -> bool:
+    """Whether Keras calls a layer for the shapes of its results only: the rest may be made up.
+
+    Raises:
+      NotImplementedError: In a `tf.function` that Keras calls for that: it would keep what is made
+        up, and return it when it is called for results.
+    """
+    if not in_symbolic_scope():
+        return False
+    graph = tf.compat.v1.get_default_graph()
+    # Control flow has graphs of its own, of subclasses.
+    while isinstance(graph, FuncGraph) and type(graph) is not FuncGraph:
+        graph = graph.outer_graph
+    # Keras's own graph has this name.
+    if isinstance(graph, FuncGraph) and not graph.name.startswith("scratch_graph"):
+        raise NotImplementedError(
+            "call: got one in a tf.function while Keras asks for shapes but expected one outside "
+            "of any. Remove @tf.function from what the model's call does, as fit, evaluate and "
+            "predict compile all of it, or put it around what calls the model."
+        )
+    return True

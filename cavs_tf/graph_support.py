@@ -23,6 +23,7 @@ from cavs_tf._inputs import (
     vertices_to_return,
 )
 from cavs_tf._keras_private import (
+    asks_for_shapes,
     compute_output_spec,
     in_stateless_scope,
     in_symbolic_scope,
@@ -228,7 +229,7 @@ class GraphSupport(keras.layers.Layer):
           ValueError, tf.errors.InvalidArgumentError: If the inputs do not fit the graphs,
             or the vertex function breaks a rule.
         """
-        if in_symbolic_scope():
+        if asks_for_shapes():
             return self.zeros(graphs, inputs, at)
         if in_stateless_scope():
             raise NotImplementedError(

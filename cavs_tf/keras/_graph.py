@@ -5,7 +5,7 @@ import tensorflow as tf
 
 from cavs_tf._inputs import as_graph_batch
 from cavs_tf._integers import length
-from cavs_tf._keras_private import in_symbolic_scope
+from cavs_tf._keras_private import asks_for_shapes
 from cavs_tf.graph_support import GraphSupport
 from cavs_tf.graphs import LOSS_ROWS, TENSOR_NAMES
 from cavs_tf.schedule import SCHEDULE_FIELDS
@@ -110,8 +110,8 @@ def _is_ragged(feature) -> bool:
 
 def roots_of(graphs, rows):
     """What `Roots` computes."""
-    if in_symbolic_scope():
-        # Keras only asks for shapes. The graphs may be of any dtype then.
+    if asks_for_shapes():
+        # The graphs may be of any dtype then.
         splits = graphs["graph_splits"] if isinstance(graphs, dict) else graphs.graph_splits
         num_graphs = tf.shape(splits)[:1] - 1
         return tf.nest.map_structure(
@@ -148,7 +148,7 @@ def _check_rows(graphs, rows) -> None:
 
 def run_for_roots(cell, graphs, inputs):
     """What `Roots` picks of what `cell` returns; no other row is made."""
-    if in_symbolic_scope():
+    if asks_for_shapes():
         return roots_of(graphs, cell(graphs, inputs))
     graphs = as_graph_batch(graphs)
     roots = graphs.roots
