@@ -32,9 +32,22 @@ class Derivative:
     saved: list
     analysis: Analysis
 
+    def reading_tape_of(self, other: "Derivative") -> "Derivative | None":
+        """The same with `saved` numbered as in `other`; None if that has not all of it."""
+        number = {id(tensor): i for i, tensor in enumerate(other.saved)}
+        if not all(id(tensor) in number for tensor in self.saved):
+            return None
+        roles = {f"saved:{i}": f"saved:{number[id(t)]}" for i, t in enumerate(self.saved)}
+        inputs = [(roles.get(role, role), placeholder) for role, placeholder in self.inputs]
+        return dataclasses.replace(self, inputs=inputs, saved=other.saved)
+
 
 def differentiate(
-    traced: TracedVertex, push_names: list[str], pull_names: list[str], forward: Analysis
+    traced: TracedVertex,
+    push_names: list[str],
+    pull_names: list[str],
+    forward: Analysis,
+    asked: frozenset | None = None,
 ) -> Derivative:
     """Traces the derivative.
 
@@ -43,12 +56,13 @@ def differentiate(
       push_names: All pushes of the model; their position is their number.
       pull_names: All floating-point pulls of the model; likewise.
       forward: The analysis of the vertex function.
+      asked: Numbers of the pushes that it is the derivative of; None: of all.
 
     Raises:
       NoGradientError: Names the vertex function.
     """
     graph = func_graph.FuncGraph(f"{traced.name}_gradient")
-    sources, seeds = _results(traced, push_names)
+    sources, seeds = _results(traced, push_names, asked)
     targets = _targets(traced, pull_names)
     with graph.as_default():
         grad_inputs = [
@@ -75,10 +89,12 @@ def differentiate(
     return _analyse(graph, grad_inputs, outputs, forward)
 
 
-def _results(traced, push_names):
+def _results(traced, push_names, asked):
     """What is differentiated, and the roles of the gradients that come in."""
     results = [("scatter_grad", traced.scattered)] if traced.scattered.dtype.is_floating else []
     for i, name in enumerate(push_names):
+        if asked is not None and i not in asked:
+            continue
         if name in traced.pushes and traced.pushes[name].dtype.is_floating:
             results.append((f"push_grad:{i}", traced.pushes[name]))
     return [t for _, t in results], results

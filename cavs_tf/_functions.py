@@ -6,6 +6,7 @@ import tensorflow as tf
 from tensorflow.python.eager.polymorphic_function import concrete_function
 
 from cavs_tf import _probe
+from cavs_tf._asked import PartialDerivatives
 from cavs_tf._derivative import Derivative, NoGradientError, differentiate
 from cavs_tf._micro_batches import Budget
 from cavs_tf._probe import ROW_COUNTS, Analysis, Values, check_row_independence, random_rows
@@ -87,6 +88,15 @@ def make_functions(vertex_functions, arity, state, pulls, variables=()) -> Funct
             for i, t in enumerate(traced)
         ]
         backward = [_backward_function(d) for d in derivatives]
+
+    def partial_functions(asked):
+        partial = [
+            differentiate(t, push_names, float_pulls, a, asked).reading_tape_of(d)
+            for t, a, d in zip(traced, analyses, derivatives, strict=True)
+        ]
+        return [_backward_function(d) for d in partial] if all(partial) else None
+
+    PartialDerivatives(partial_functions).attach(derivatives)
     return Functions(
         traced,
         forward,

@@ -7,6 +7,7 @@ methods of `GraphSupport`. Source: Xu et al. 2018, "Cavs", arXiv:1712.04048, sec
 import tensorflow as tf
 from tensorflow.python.ops.parallel_for.pfor import RegisterPFor
 
+from cavs_tf._asked import numbers_of_asked, partial_derivatives
 from cavs_tf._library import ops as _ops
 from cavs_tf.options import ATTRIBUTES
 
@@ -125,6 +126,7 @@ def _forward_grad(op, *grads):
     if tf.is_symbolic_tensor(tape):
         # Nobody knew until now that a backward pass would follow.
         tape.op._set_attr("keep_tape", _true())
+    functions, signatures = _gradient_functions(op, pushes, grads[:-1])
     push_grads = [
         tf.zeros_like(push) if grad is None else tf.convert_to_tensor(grad)
         for push, grad in zip(pushes, grads[:-1], strict=True)
@@ -140,8 +142,8 @@ def _forward_grad(op, *grads):
     results = _ops.cavs_backward(
         tape,
         push_grads,
-        gradient_functions=op.get_attr("gradient_functions"),
-        gradient_signatures=op.get_attr("gradient_signatures"),
+        gradient_functions=functions,
+        gradient_signatures=signatures,
         capture_counts=counts,
         pulls=[i for i, f in enumerate(float_pulls) if f],
         pull_shapes=[s for s, f in zip(pull_shapes, float_pulls, strict=True) if f],
@@ -157,6 +159,17 @@ def _forward_grad(op, *grads):
     schedule = [None] * (len(op.inputs) - len(pull_types) - len(capture_types) - len(chosen))
     own = [next(computed) if g else None for g in [*float_pulls, *differentiable]]
     return [*schedule, *own, *chosen]
+
+
+def _gradient_functions(op, pushes, grads):
+    """The derivatives to run, and their signatures: of the pushes whose gradient is asked for."""
+    asked = numbers_of_asked(pushes, grads)
+    if len(asked) < sum(push.dtype.is_floating for push in pushes):
+        partial = partial_derivatives(op)
+        pairs = partial.of(asked) if partial is not None else None
+        if pairs is not None:
+            return zip(*pairs, strict=True)
+    return op.get_attr("gradient_functions"), op.get_attr("gradient_signatures")
 
 
 def _true():

@@ -1,0 +1,68 @@
+"""Derivatives of some of the pushes only: of those that a gradient is asked for.
+
+A push that the loss does not use has a gradient of zeros. Where its own derivative is infinite
+their product is no number, so it must not be differentiated at all.
+"""
+
+import threading
+
+import numpy as np
+import tensorflow as tf
+
+
+class PartialDerivatives:
+    """Makes derivatives of some of the pushes when they are first asked for, and keeps them.
+
+    Args:
+      make: From a set of numbers of pushes to (TensorFlow function, signature) pairs, or to
+        None if there is no derivative of just those that reads the same tape.
+    """
+
+    def __init__(self, make):
+        self._make = make
+        self._made = {}
+        self._lock = threading.Lock()
+
+    def of(self, asked: frozenset) -> list | None:
+        with self._lock, tf.init_scope():
+            if asked not in self._made:
+                self._made[asked] = self._make(asked)
+            return self._made[asked]
+
+    def attach(self, derivatives) -> None:
+        """Makes it known to whoever has the functions of `derivatives`."""
+        for derivative in derivatives:
+            derivative.graph.cavs_partial_derivatives = self
+
+
+def partial_derivatives(op) -> PartialDerivatives | None:
+    """Those that belong to a CavsForward; None for one that was loaded from a file."""
+    function = op.get_attr("gradient_functions")[0]
+    tape = op.outputs[-1]
+    if tf.is_symbolic_tensor(tape):
+        function = tape.graph._get_function(function.name)
+    graph = getattr(function, "graph", None)
+    return getattr(graph, "cavs_partial_derivatives", None)
+
+
+def numbers_of_asked(pushes, grads) -> frozenset:
+    """Which floating-point pushes have a gradient, other than the zeros that stand for none."""
+    floating = [i for i, push in enumerate(pushes) if push.dtype.is_floating]
+    if len(floating) == 1:
+        return frozenset(floating)
+    return frozenset(i for i in floating if not _is_zero(grads[i]))
+
+
+def _is_zero(grad) -> bool:
+    """Is it zeros for sure? TensorFlow makes them where no gradient comes."""
+    if grad is None:
+        return True
+    if isinstance(grad, tf.IndexedSlices):
+        return False
+    if not tf.is_symbolic_tensor(grad):
+        return not np.any(grad.numpy())
+    if grad.op.type == "ZerosLike":
+        return True
+    value = grad.op.inputs[1] if grad.op.type == "Fill" else grad
+    constant = tf.get_static_value(value)
+    return constant is not None and not np.any(constant)
