@@ -23,19 +23,19 @@ except ImportError as error:
 # Attributes in which Keras keeps its books: of a layer (also those of TensorFlow's checkpoints),
 # and of a model that is trained.
 _BOOKS = """
-    _allow_non_tensor_positional_args _auto_config _build_shapes_dict _call_context_args
-    _call_has_context_arg _call_has_mask_arg _call_has_training_arg _call_signature _called
-    _convert_input_args _inbound_nodes _lock _loss_ids _losses _losses_override _metrics
-    _obj_reference_counts_dict _outbound_nodes _parent_path _path _saved_model_arg_spec
-    _saved_model_inputs_spec _self_name_based_restores _self_saveable_object_factories
-    _self_setattr_tracking _self_unconditional_checkpoint_dependencies
-    _self_unconditional_deferred_dependencies _self_unconditional_dependency_names
-    _self_update_uid _tracked _tracker build built call_signature_parameters quantize
-    _compile_config _compile_loss _compile_metrics _distribute_reduction_method
-    _distribute_strategy _epoch_iterator _eval_epoch_iterator _initial_epoch _jit_compile
-    _loss_tracker _run_eagerly compiled history loss optimizer predict_function
-    steps_per_execution stop_evaluating stop_predicting stop_training test_function
-    train_function unrolled_steps_per_execution
+_allow_non_tensor_positional_args _auto_config _build_shapes_dict _call_context_args
+_call_has_context_arg _call_has_mask_arg _call_has_training_arg _call_signature _called
+_compile_config _compile_loss _compile_metrics _compiled_trainable_state _convert_input_args
+_distribute_reduction_method _distribute_strategy _epoch_iterator _eval_epoch_iterator
+_inbound_nodes _initial_epoch _input_spec _jit_compile _lock _loss_ids _loss_tracker _losses
+_losses_override _metrics _obj_reference_counts_dict _outbound_nodes _parent_path _path
+_run_eagerly _saved_model_arg_spec _saved_model_inputs_spec _self_name_based_restores
+_self_saveable_object_factories _self_setattr_tracking
+_self_unconditional_checkpoint_dependencies _self_unconditional_deferred_dependencies
+_self_unconditional_dependency_names _self_update_uid _tracked _tracker build built
+call_signature_parameters compiled history is_awq_calibrated is_gptq_calibrated loss optimizer
+predict_function quantize steps_per_execution stop_evaluating stop_predicting stop_training
+test_function train_function unrolled_steps_per_execution
 """
 BOOKKEEPING = frozenset(_BOOKS.split())
 

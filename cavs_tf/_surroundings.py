@@ -24,6 +24,9 @@ _ABSENT = object()
 _LIBRARIES = frozenset(sys.stdlib_module_names) | {"absl", "keras", "numpy", "tensorflow"}
 _PLAIN = (bool, int, float, complex, str, bytes, np.generic, tf.DType, tf.TensorShape)
 _HOLDERS = (types.SimpleNamespace, keras.layers.Layer, tf.Module)
+# What they read of themselves, beside their bookkeeping, is known.
+_PLAIN_LAYERS = (keras.layers.Layer, keras.Model)
+_READ_BY_PLAIN_LAYERS = ("autocast", "dtype_policy", "trainable")
 # A function that calls one of these may read any attribute.
 _READ_ANYTHING = frozenset({"__dict__", "attrgetter", "getattr", "vars"})
 # What layers do with these attributes does not show in what they compute.
@@ -128,13 +131,17 @@ class _Walk:
 
     def __init__(self, base, names):
         self._base = base
-        self._names = {*names, "call"}  # Of attributes and globals that the code reads.
+        # Of attributes and globals that the code reads.
+        self._names = {"call", *names, *_READ_BY_PLAIN_LAYERS}
+        self._roots = []  # Whose methods the functions are.
+        self._not_called = set()  # Classes of layers that the functions are part of.
         self._written = set()  # Of attributes that the functions themselves set.
         self._seen = {}  # Also keeps everything alive, so that ids stay unique.
         self._places = []
         self._by_name = []  # (object, class or module; its attributes; label).
 
     def begin(self, function, label) -> None:
+        self._roots.append(getattr(function, "__self__", None))
         code = getattr(function, "__code__", None)
         if code is not None:
             stores = (i for i in dis.get_instructions(code) if i.opname == "STORE_ATTR")
@@ -194,13 +201,15 @@ class _Walk:
         names = self._names | {f"_{name}" for name in self._names}
         names.update(name for name in attributes if _is_implicit(name))
         if self._names & _READ_ANYTHING:
-            names.update(attributes)
-        return names - _IGNORED - self._written
+            names |= set(attributes) - _IGNORED
+        return names - self._written
 
     def _is_of_base(self, owner, name) -> bool:
         """Is it a method that Keras calls, and no vertex function does?"""
         if not isinstance(owner, type) or name == "vertex":
             return False
+        if owner in self._not_called and name == "call":
+            return True
         if issubclass(owner, self._base):
             return hasattr(self._base, name)
         is_layer = issubclass(owner, keras.layers.Layer) and name not in ("call", "__call__")
@@ -257,16 +266,30 @@ class _Walk:
             return
         if _is_of_library(type(value).__module__) and not isinstance(value, _HOLDERS):
             return
+        if isinstance(value, keras.layers.Layer) and self._is_around(value):
+            self._not_called.add(type(value))
         self.follow(type(value), label)
         self._follow_slots(value, label)
         attributes = getattr(value, "__dict__", {})
-        if isinstance(value, self._base) or not isinstance(value, _HOLDERS):
+        if self._is_read_by_name(value):
             self._by_name.append((value, attributes, label))
             return
         self._places.append(_Entries(label, attributes, _IGNORED))
         for name, held in attributes.items():
             if name not in _IGNORED:
                 self.follow(held, f"{label}.{name}")
+
+    def _is_around(self, layer) -> bool:
+        """Does it hold the object of the functions? Then they do not call it."""
+        held = {id(inner) for inner in layer._flatten_layers(include_self=False)}
+        return any(id(root) in held for root in self._roots)
+
+    def _is_read_by_name(self, value) -> bool:
+        """Is it only its own class, whose code is followed, that reads its attributes?"""
+        if isinstance(value, self._base) or not isinstance(value, _HOLDERS):
+            return True
+        of_library = (c for c in type(value).__mro__ if _is_of_library(c.__module__))
+        return next(of_library) in _PLAIN_LAYERS and type(value) not in _PLAIN_LAYERS
 
     def _follow_slots(self, value, label):
         slots = [n for cls in type(value).__mro__ for n in getattr(cls, "__slots__", ())]

@@ -70,6 +70,12 @@ def of_attribute(cell):
     return lambda new: setattr(cell, "s", new)
 
 
+def of_attribute_as_in_keras(cell):
+    cell.history = 1.0
+    type(cell).scale = lambda self: self.history
+    return lambda new: setattr(cell, "history", new)
+
+
 def of_class(cell):
     type(cell).s = 1.0
     type(cell).scale = lambda self: self.s
@@ -230,6 +236,42 @@ def of_inner_layer(cell):
     cell.model = keras.Sequential([keras.Input([UNITS]), inner])
     type(cell).scale = lambda self: self.model(tf.ones_like(self.pull()))
     return lambda new: setattr(inner, "scale", new)
+
+
+def of_own_layer(cell):
+    class Own(keras.layers.Layer):
+        def __init__(self):
+            super().__init__()
+            self.by, self.calls = 1.0, []
+
+        def call(self, x):
+            return self.by * x
+
+    own = Own()
+    type(cell).scale = lambda self: own(tf.ones_like(self.pull()))
+    return lambda new: setattr(own, "by", new)
+
+
+def of_trainable_own_layer(cell):
+    class Own(keras.layers.Layer):
+        def call(self, x):
+            return x if self.trainable else 2.0 * x
+
+    own = Own()
+    type(cell).scale = lambda self: own(tf.ones_like(self.pull()))
+    return lambda new: setattr(own, "trainable", new == 1.0)
+
+
+def of_subclassed_dense(cell):
+    """Whose attributes are read by code of Keras."""
+
+    class Own(keras.layers.Dense):
+        pass
+
+    own = Own(UNITS, kernel_initializer="identity")
+    own.build([None, UNITS])
+    type(cell).scale = lambda self: own(tf.ones_like(self.pull()))
+    return lambda new: setattr(own, "activation", lambda x: new * x)
 
 
 SOURCES = [value for name, value in list(globals().items()) if name.startswith("of_")]
@@ -427,6 +469,49 @@ def test_a_model_that_is_trained_by_fit_is_traced_once_per_mode(traced):
         model.predict(data, verbose=0)
         model(inputs)
     assert len(traced) <= 3
+
+
+class Around(keras.Model):
+    """Its cell sees it, and it keeps books."""
+
+    def __init__(self):
+        super().__init__()
+        self.dense, self.calls = keras.layers.Dense(UNITS), []
+        self.roots, self.last = cavs.keras.Roots(), keras.layers.Dense(1)
+
+        @cavs.vertex_function(state_size=UNITS, arity=1)
+        def cell(v):
+            state = self.dense(v.pull() + v.gather(0))
+            v.scatter(state)
+            v.push(state)
+
+        self.cell = cell
+
+    def call(self, inputs):
+        self.calls.append(len(self.calls))
+        return self.last(self.roots(inputs, self.cell(inputs, inputs["rows"])))
+
+
+def test_what_keras_does_with_a_model_around_the_vertex_function(traced, tmp_path):
+    model, inputs = Around(), {**CHAINS.to_dict(), "rows": ROWS}
+    data = tf.data.Dataset.from_tensors((inputs, tf.zeros([2, 1])))
+    for training in (None, True, False):
+        model(inputs, training=training)
+    model.compile("adam", "mse")
+    model.fit(data, validation_data=data, verbose=0)
+    before = len(traced)
+    model.compile("sgd", "mse", run_eagerly=True)
+    model.fit(data, epochs=2, callbacks=[keras.callbacks.EarlyStopping("loss")], verbose=0)
+    model.predict(data, verbose=0)
+    model.save_weights(tmp_path / "model.weights.h5")
+    path = tf.train.Checkpoint(model=model).save(str(tmp_path / "checkpoint"))
+    tf.train.Checkpoint(model=model).restore(path)
+    model.summary(print_fn=lambda *_, **__: None)
+    model(inputs)
+    assert len(traced) == before
+    model.dense.enable_lora(1)
+    model(inputs)
+    assert len(traced) == before + 1
 
 
 def test_few_traces_are_kept_and_a_warning_says_what_changes():
