@@ -47,6 +47,14 @@ Status InvalidArgument(const Parts&... parts) {
   return Status(StatusCode::kInvalidArgument, StrCat(parts...));
 }
 
+// The system has refused memory.
+inline Status OutOfMemory() {
+  return Status(StatusCode::kResourceExhausted,
+                "memory: got less from the system than was asked for but "
+                "expected all of it. Use a smaller minibatch, or give the "
+                "process more memory.");
+}
+
 template <typename... Parts>
 Status Internal(const Parts&... parts) {
   return Status(StatusCode::kInternal, StrCat(parts...));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 
 namespace cavs {
 namespace {
@@ -91,7 +92,11 @@ void StoragePool::Return(Buffer buffer) {
     std::lock_guard<std::mutex> lock(mutex_);
     --num_lent_;
     lent_bytes_ -= buffer.size;
-    free_.push_back(buffer);
+    try {
+      free_.push_back(buffer);
+    } catch (const std::bad_alloc&) {
+      evicted = buffer;  // Who gives memory back must not fail.
+    }
     if (free_.size() > most_lent_ + kSpare) {
       evicted = free_.front();  // Nobody wanted it for the longest time.
       free_.erase(free_.begin());
