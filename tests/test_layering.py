@@ -20,7 +20,7 @@ FORBIDDEN = {
     ),
     "cc/python": (*FRAMEWORK, "cc/core/", "cc/backend/", "cc/kernels/", "cc/ops/"),
     "cc/core": (*FRAMEWORK, "cc/kernels/", "cc/ops/"),
-    "cc/ops": ("cc/",),
+    "cc/ops": ("cc/backend/", "cc/core/", "cc/engine/", "cc/kernels/", "cc/python/"),
 }
 
 

@@ -166,6 +166,10 @@ void PrepareStateGradient(const Model& derivative,
 
 Status RunForward(const Model& model, const ForwardArguments& arguments,
                   const Environment& given, Tape* tape) {
+  CAVS_RETURN_IF_ERROR(CheckSlots(model, arguments.schedule));
+  if (arguments.derivative != nullptr) {
+    CAVS_RETURN_IF_ERROR(CheckSlots(*arguments.derivative, arguments.schedule));
+  }
   SerialWorkers alone;
   const Pass kind = tape == nullptr ? Pass::kInference : Pass::kForward;
   Environment environment = ForStreams(kind, given, &alone);
@@ -230,6 +234,7 @@ Status RunBackward(const Model& derivative, const Tape& tape,
     return InvalidArgument("tape: got that of a model of ", tape.saved.size(),
                            " vertex types but expected ", num_types, ".");
   }
+  CAVS_RETURN_IF_ERROR(CheckSlots(derivative, schedule));
   CallWorkers(derivative, schedule, &alone, &environment);
   const std::vector<int32_t> writes =
       CountWrites(derivative, tape.rows, schedule.num_vertices());

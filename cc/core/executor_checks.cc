@@ -11,6 +11,25 @@ int64_t NumElements(const std::vector<int64_t>& shape) {
   return n;
 }
 
+// Does the tape hold what `symbol` is?
+bool IsValueOf(const Symbol& symbol, const Value& value) {
+  const bool has_rows = value.rows.dtype() != DType::kOther;
+  const bool is_dense = !has_rows && (value.dense.handle != nullptr ||
+                                      value.dense.data != nullptr);
+  switch (symbol.kind) {
+    case SymbolKind::kRows:
+      return value.rows.columns() == symbol.columns() &&
+             value.rows.dtype() == symbol.dtype;
+    case SymbolKind::kInvariant:
+      return is_dense && value.dense.dtype == symbol.dtype &&
+             (!symbol.shape_known || value.dense.shape == symbol.shape);
+    case SymbolKind::kOpaque:
+      return !has_rows && !is_dense;
+    default:  // Is never kept.
+      return false;
+  }
+}
+
 }  // namespace
 
 Status CheckPassing(const Program& program, const Externals& externals,
@@ -26,7 +45,7 @@ Status CheckPassing(const Program& program, const Externals& externals,
     const char* name = reads ? input_name : output_name;
     const int64_t columns =
         program.symbols[reads ? node.outputs[0] : node.inputs[0]].columns();
-    if (node.index >= static_cast<int>(blocks.size())) {
+    if (node.index < 0 || node.index >= static_cast<int>(blocks.size())) {
       return InvalidArgument(name, ": got ", blocks.size(),
                              " of them but expected at least ", node.index + 1,
                              ", as when the vertex function was traced.");
@@ -54,13 +73,23 @@ Status CheckCaptures(const Program& program,
   return Status();
 }
 
+Status CheckSlots(const Model& model, const ScheduleView& schedule) {
+  if (schedule.num_vertices() == 0 || schedule.arity >= model.num_slots) {
+    return Status();
+  }
+  return InvalidArgument(
+      "schedule: got child rows of ", schedule.arity,
+      " slots but expected at least ", model.num_slots,
+      ", as the vertex function gathers from slot ", model.num_slots - 1,
+      ". Make the schedule with the arity of the vertex function.");
+}
+
 Status CheckSaved(const Program& program, const std::vector<Value>& saved) {
   for (const Symbol& symbol : program.symbols) {
     if (symbol.source != SymbolSource::kSaved || symbol.parent >= 0) continue;
-    const bool exists = symbol.index < static_cast<int>(saved.size());
-    if (!exists || (symbol.kind == SymbolKind::kRows &&
-                    (saved[symbol.index].rows.columns() != symbol.columns() ||
-                     saved[symbol.index].rows.dtype() != symbol.dtype))) {
+    const bool exists =
+        symbol.index >= 0 && symbol.index < static_cast<int>(saved.size());
+    if (!exists || !IsValueOf(symbol, saved[symbol.index])) {
       return InvalidArgument(
           "tape: got that of another model but expected that of the forward "
           "pass this is the gradient of.");
@@ -73,13 +102,14 @@ Status CheckResults(const Program& program,
                     const std::vector<TensorRef>& results) {
   bool fits = results.size() == program.results.size();
   for (size_t i = 0; fits && i < results.size(); ++i) {
-    fits = NumElements(results[i].shape) ==
-           program.symbols[program.results[i]].columns();
+    const Symbol& symbol = program.symbols[program.results[i]];
+    fits = NumElements(results[i].shape) == symbol.columns() &&
+           results[i].dtype == symbol.dtype;
   }
   if (fits) return Status();
   return InvalidArgument(
-      "capture_grads: got shapes that differ from those of the gradients. "
-      "Give each the shape of its capture.");
+      "capture_grads: got shapes or types that differ from those of the "
+      "gradients. Give each the shape and the type of its capture.");
 }
 
 }  // namespace cavs

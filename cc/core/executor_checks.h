@@ -4,8 +4,10 @@
 
 #include <vector>
 
+#include "cc/core/model.h"
 #include "cc/core/program.h"
 #include "cc/core/program_run.h"
+#include "cc/core/schedule.h"
 #include "cc/core/status.h"
 
 namespace cavs {
@@ -20,6 +22,9 @@ Status CheckPassing(const Program& program, const Externals& externals,
 // Is there a capture for every symbol that is one?
 Status CheckCaptures(const Program& program,
                      const std::vector<TensorRef>& captures);
+
+// Has the schedule the slots that the model gathers from?
+Status CheckSlots(const Model& model, const ScheduleView& schedule);
 
 // Was the tape filled by the program that `program` is the derivative of?
 Status CheckSaved(const Program& program, const std::vector<Value>& saved);

@@ -10,6 +10,7 @@ namespace {
 Status ValidateSplits(const char* name, Span<int32_t> splits, int64_t total,
                       const char* lists, const char* split_array) {
   if (splits.empty()) {
+    if (total == 0) return Status();
     return InvalidArgument(name, ": got no values but expected at least one, ",
                            "one more than there are ", lists,
                            ". Pass [0] for no ", lists, ".");

@@ -23,8 +23,9 @@ struct GraphBatchView {
   // V values in [0, num_types), or empty: all vertices are of type 0.
   Span<int32_t> vertex_type;
 
-  int64_t num_vertices() const { return child_splits.size() - 1; }
-  int64_t num_graphs() const { return graph_splits.size() - 1; }
+  // Splits without a value are those of nothing.
+  int64_t num_vertices() const { return NumLists(child_splits); }
+  int64_t num_graphs() const { return NumLists(graph_splits); }
 
   // REQUIRES: valid splits.
   Span<int32_t> children(int64_t vertex) const {
@@ -35,11 +36,17 @@ struct GraphBatchView {
   // The graph that owns `vertex`, by binary search. REQUIRES: valid splits.
   int64_t GraphOf(int64_t vertex) const;
 
-  // Rejects, naming graph, vertex and slot: splits that do not ascend from 0 to
+  // An array of no values is as good as [0], where it splits nothing: so a
+  // framework feeds who is idle. Rejects, naming graph, vertex and slot: splits that do not ascend from 0 to
   // the size of what they split, an id out of range, a child in another graph,
   // more children than `arity`, a type outside [0, num_types). Cycles are found
   // by MakeSchedule. Linear time; never reads outside the arrays.
   Status Validate(int arity, int num_types) const;
+
+ private:
+  static int64_t NumLists(const Span<int32_t>& splits) {
+    return splits.empty() ? 0 : splits.size() - 1;
+  }
 };
 
 }  // namespace cavs

@@ -105,6 +105,11 @@ size_t AvailableMemory() {
   return std::min(AvailableInSystem(), AvailableInContainer());
 }
 
+bool MayFit(size_t bytes) {
+  constexpr size_t kFew = size_t{64} << 20;
+  return bytes <= kFew || bytes <= AvailableMemory();
+}
+
 size_t CacheBytes() {
 #if defined(_SC_LEVEL2_CACHE_SIZE)
   const long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);  // NOLINT: its type.

@@ -43,6 +43,10 @@ Status DoesNotFit(const MemoryNeed& forward, const MemoryNeed& backward);
 // SIZE_MAX where that cannot be found out.
 size_t AvailableMemory();
 
+// Could the system give so many bytes? It is asked for many only. Linux gives
+// memory that it does not have, and ends who writes to it.
+bool MayFit(size_t bytes);
+
 // Of the cache that a processor has to itself; 1 MiB where that cannot be found
 // out.
 size_t CacheBytes();

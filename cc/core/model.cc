@@ -1,12 +1,38 @@
 #include "cc/core/model.h"
 
+#include <algorithm>
+
 namespace cavs {
+namespace {
+
+// Is `saved`, a symbol of a derivative, what `result` holds?
+bool IsSame(const Symbol& saved, const Symbol& result) {
+  if (saved.kind != result.kind || saved.dtype != result.dtype) return false;
+  switch (saved.kind) {
+    case SymbolKind::kRows:
+      return saved.columns() == result.columns();
+    case SymbolKind::kInvariant:
+      return !saved.shape_known || !result.shape_known ||
+             saved.shape == result.shape;
+    case SymbolKind::kOpaque:
+      return true;
+    default:  // Is never kept.
+      return false;
+  }
+}
+
+}  // namespace
 
 Status FinishModel(Model* model) {
   bool found = false;
   for (const Program& program : model->programs) {
     for (const Node& node : program.nodes) {
       int id = -1;
+      if (node.kind == NodeKind::kGather ||
+          node.kind == NodeKind::kGatherGrad) {
+        model->num_slots =
+            std::max<int64_t>(model->num_slots, int64_t{node.index} + 1);
+      }
       if (node.kind == NodeKind::kScatter ||
           node.kind == NodeKind::kGatherGrad) {
         id = node.inputs[0];
@@ -45,10 +71,12 @@ Status FinishModel(Model* model) {
 bool MayBeDerivative(const Model& derivative, const Model& model) {
   if (derivative.programs.size() != model.programs.size()) return false;
   for (size_t type = 0; type < model.programs.size(); ++type) {
-    const int count = static_cast<int>(model.programs[type].results.size());
+    const Program& forward = model.programs[type];
+    const int count = static_cast<int>(forward.results.size());
     for (const Symbol& symbol : derivative.programs[type].symbols) {
-      if (symbol.source == SymbolSource::kSaved && symbol.parent < 0 &&
-          symbol.index >= count) {
+      if (symbol.source != SymbolSource::kSaved || symbol.parent >= 0) continue;
+      if (symbol.index < 0 || symbol.index >= count ||
+          !IsSame(symbol, forward.symbols[forward.results[symbol.index]])) {
         return false;
       }
     }

@@ -17,6 +17,12 @@ namespace {
 constexpr int64_t kRowsToPack = 16;
 constexpr int64_t kRowsAtATimeToPack = 7;
 
+int64_t NumElements(const TensorRef& tensor) {
+  int64_t n = 1;
+  for (int64_t d : tensor.shape) n *= d;
+  return n;
+}
+
 // "[3, 2]".
 std::string ShapeText(const std::vector<int64_t>& shape) {
   std::string text = "[";
@@ -288,6 +294,13 @@ Status ProgramRun::RunEpilogue() {
       return Internal(
           "gradient of a capture: got a value per task but expected a sum over "
           "rows");
+    }
+    if (s.kind == SymbolKind::kInvariant && NumElements(from) != s.columns()) {
+      return InvalidArgument(
+          "gradient of a capture: got ", NumElements(from),
+          " elements but expected ", s.columns(),
+          ", as when it was traced. What is computed from weights alone must "
+          "keep its shape.");
     }
     if (from.data != to.data && bytes > 0)
       std::memcpy(to.data, from.data, bytes);

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "cc/core/byte_count.h"
+#include "cc/core/memory_need.h"
 #include "cc/core/task_plan.h"
 
 namespace cavs {
@@ -52,6 +54,8 @@ void PlaceRows(const GraphBatchView& batch, const TaskPlan& plan,
 
 Status ValidateTaskSplits(const ScheduleView& schedule) {
   const Span<int32_t>& splits = schedule.task_splits;
+  const bool is_idle = splits.empty() && schedule.num_tasks() == 0;
+  if (is_idle && schedule.num_vertices() == 0) return Status();
   if (splits.size() != schedule.num_tasks() + 1) {
     return InvalidArgument("task_splits: got ", splits.size(),
                            " values but expected ", schedule.num_tasks() + 1,
@@ -125,6 +129,19 @@ Status ValidateTask(const ScheduleView& schedule, int num_types, int64_t task) {
   return Status();
 }
 
+// Before anything is allocated.
+Status CheckArity(const GraphBatchView& batch, int arity) {
+  const size_t bytes = ByteCount(batch.num_vertices(), arity, DType::kInt32);
+  if (MayFit(bytes)) return Status();
+  return Status(
+      StatusCode::kResourceExhausted,
+      StrCat("arity: got ", arity, " for ", batch.num_vertices(),
+             " vertices, whose child rows take ", bytes,
+             " bytes, but expected one for which they fit into the memory that "
+             "is available. Pass the number of slots that the vertex function "
+             "gathers from, or use a smaller minibatch."));
+}
+
 }  // namespace
 
 Status MakeSchedule(const GraphBatchView& batch, int arity, int num_types,
@@ -136,6 +153,7 @@ Status MakeSchedule(const GraphBatchView& batch, int arity, int num_types,
                            "minibatch at once.");
   }
   CAVS_RETURN_IF_ERROR(batch.Validate(arity, num_types));
+  CAVS_RETURN_IF_ERROR(CheckArity(batch, arity));
   const std::vector<int32_t> sub_batch_splits =
       SubBatchSplits(batch, options.micro_batch);
   std::vector<int32_t> steps;

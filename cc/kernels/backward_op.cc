@@ -1,9 +1,14 @@
 #include <algorithm>
 #include <memory>
+#include <string>
 #include <vector>
 
+#include "cc/core/byte_count.h"
 #include "cc/core/executor.h"
+#include "cc/kernels/allocate.h"
+#include "cc/kernels/check_rows.h"
 #include "cc/kernels/compile.h"
+#include "cc/kernels/guarded_op.h"
 #include "cc/kernels/program_builder.h"
 #include "cc/kernels/status_util.h"
 #include "cc/kernels/step.h"
@@ -14,8 +19,9 @@
 namespace cavs {
 namespace {
 
+using ::tensorflow::DataType;
+using ::tensorflow::DataTypeString;
 using ::tensorflow::OpInputList;
-using ::tensorflow::OpKernel;
 using ::tensorflow::OpKernelConstruction;
 using ::tensorflow::OpKernelContext;
 using ::tensorflow::PartialTensorShape;
@@ -23,47 +29,129 @@ using ::tensorflow::Tensor;
 using ::tensorflow::TensorShape;
 
 // Replays a tape. As stateless as ForwardOp.
-class BackwardOp : public OpKernel {
+class BackwardOp {
  public:
-  explicit BackwardOp(OpKernelConstruction* context) : OpKernel(context) {
-    OP_REQUIRES_OK(context, MakeStreams(context, &streams_));
-    OP_REQUIRES_OK(context,
-                   context->GetAttr("capture_counts", &capture_counts_));
-    OP_REQUIRES_OK(context, context->GetAttr("pulls", &pulls_));
-    OP_REQUIRES_OK(context, context->GetAttr("pull_shapes", &pull_shapes_));
-    OP_REQUIRES_OK(context,
-                   context->GetAttr("capture_shapes", &capture_shapes_));
-    OP_REQUIRES_OK(context, Compile(context, "gradient",
-                                    /*keep_results=*/true, &compiled_));
+  absl::Status Init(OpKernelConstruction* context) {
+    TF_RETURN_IF_ERROR(MakeStreams(context, &streams_));
+    TF_RETURN_IF_ERROR(context->GetAttr("pulls", &pulls_));
+    TF_RETURN_IF_ERROR(context->GetAttr("pull_shapes", &pull_shapes_));
+    TF_RETURN_IF_ERROR(Compile(context, "gradient", FunctionKind::kDerivative,
+                               /*keep_results=*/true, &compiled_));
+    TF_RETURN_IF_ERROR(ReadPushes(context));
+    TF_RETURN_IF_ERROR(CheckPulls(context));
+    return ReadCaptures(context);
   }
 
-  void Compute(OpKernelContext* context) override {
-    const auto* handle =
-        context->input(0).scalar<tensorflow::Variant>()().get<TapeVariant>();
-    OP_REQUIRES(
-        context, handle != nullptr && handle->tape != nullptr,
-        absl::InvalidArgumentError(
-            "tape: got an empty one but expected that of a CavsForward with "
-            "keep_tape=True. Compute the gradient in the program that ran the "
-            "forward pass, or call the model under a GradientTape."));
+  absl::Status Compute(OpKernelContext* context) const {
+    const Tensor& input = context->input(0);
+    const TapeVariant* handle =
+        input.dims() == 0
+            ? input.scalar<tensorflow::Variant>()().get<TapeVariant>()
+            : nullptr;
+    if (handle == nullptr || handle->tape == nullptr) {
+      return absl::InvalidArgumentError(
+          "tape: got an empty one but expected that of a CavsForward with "
+          "keep_tape=True. Compute the gradient in the program that ran the "
+          "forward pass, or call the model under a GradientTape.");
+    }
     const Tape& tape = *handle->tape;
-    OP_REQUIRES_OK(context, CheckTape(tape));
+    TF_RETURN_IF_ERROR(CheckTape(tape));
     BackwardArguments arguments;
     arguments.pulls = pulls_;
     std::vector<Tensor> padded;
-    OP_REQUIRES_OK(context, ReadPushGrads(context, tape, &padded, &arguments));
-    OP_REQUIRES_OK(context, AllocatePullGrads(context, tape, &arguments));
-    OP_REQUIRES_OK(context, AllocateCaptureGrads(context, &arguments));
+    TF_RETURN_IF_ERROR(ReadPushGrads(context, tape, &padded, &arguments));
+    TF_RETURN_IF_ERROR(AllocatePullGrads(context, tape, &arguments));
+    TF_RETURN_IF_ERROR(AllocateCaptureGrads(context, &arguments));
 
     const Step step(context, streams_.get(), handle->team, handle->pool);
-    OP_REQUIRES_OK(context, ToAbsl(RunBackward(compiled_.model, tape, arguments,
-                                               step.environment())));
+    return ToAbsl(
+        RunBackward(compiled_.model, tape, arguments, step.environment()));
   }
 
  private:
+  absl::Status ReadPushes(OpKernelConstruction* context) {
+    std::vector<DataType> types;
+    TF_RETURN_IF_ERROR(context->GetAttr("Tpushes", &types));
+    return FindRowTypes(compiled_.model, NodeKind::kPushGrad, "push_grads",
+                        types, &push_types_);
+  }
+
+  absl::Status CheckPulls(OpKernelConstruction* context) const {
+    std::vector<DataType> types;
+    TF_RETURN_IF_ERROR(context->GetAttr("Tpulls", &types));
+    if (pulls_.size() != types.size()) {
+      return absl::InvalidArgumentError(
+          StrCat("pulls: got ", pulls_.size(), " numbers but expected ",
+                 types.size(), ", one per gradient of a pull."));
+    }
+    TF_RETURN_IF_ERROR(CheckAreNumbers("Tpulls", types));
+    std::vector<RowType> pulls;
+    TF_RETURN_IF_ERROR(FindRowTypes(compiled_.model, NodeKind::kPullGrad,
+                                    "pull_grads", types, &pulls));
+    return CheckRowShapes("pull_shapes", pulls, pull_shapes_);
+  }
+
+  // Has every derivative the captures whose gradients it computes?
+  absl::Status ReadCaptures(OpKernelConstruction* context) {
+    std::vector<PartialTensorShape> shapes;
+    std::vector<DataType> types;
+    TF_RETURN_IF_ERROR(context->GetAttr("capture_shapes", &shapes));
+    TF_RETURN_IF_ERROR(context->GetAttr("Tcaptures", &types));
+    TF_RETURN_IF_ERROR(context->GetAttr("capture_counts", &capture_counts_));
+    const std::vector<Program>& programs = compiled_.model.programs;
+    TF_RETURN_IF_ERROR(
+        CheckCaptureCounts(capture_counts_, programs.size(), types.size()));
+    TF_RETURN_IF_ERROR(CheckAreNumbers("Tcaptures", types));
+    TF_RETURN_IF_ERROR(CheckRowShapes(
+        "capture_shapes", std::vector<RowType>(types.size()), shapes));
+    for (const PartialTensorShape& shape : shapes) {
+      capture_shapes_.emplace_back();
+      const auto sizes = shape.dim_sizes();
+      const bool exists =
+          CheckedProduct(sizes) >= 0 &&
+          TensorShape::BuildTensorShape(sizes, &capture_shapes_.back()).ok();
+      if (!exists) return BadCapture(capture_shapes_.size() - 1);
+    }
+    size_t first = 0;
+    for (size_t type = 0; type < programs.size(); ++type) {
+      for (size_t i = 0; i < compiled_.result_captures[type].size(); ++i) {
+        const int capture = compiled_.result_captures[type][i];
+        const Program& program = programs[type];
+        const Symbol& sum = program.symbols[program.results[i]];
+        if (capture >= capture_counts_[type] ||
+            sum.dtype != ToDType(types[first + capture]) ||
+            (sum.shape_known &&
+             sum.columns() !=
+                 capture_shapes_[first + capture].num_elements())) {
+          return BadCapture(first + capture);
+        }
+      }
+      first += capture_counts_[type];
+    }
+    return absl::OkStatus();
+  }
+
+  static absl::Status BadCapture(size_t i) {
+    return absl::InvalidArgumentError(
+        StrCat("capture_grads[", i,
+               "]: got another number, type or shape than that of what is "
+               "computed but expected the same. Give each the type and the "
+               "shape of its capture."));
+  }
+
+  static absl::Status CheckAreNumbers(const char* name,
+                                      const std::vector<DataType>& types) {
+    for (size_t i = 0; i < types.size(); ++i) {
+      if (SizeOf(ToDType(types[i])) > 0) continue;
+      return absl::InvalidArgumentError(
+          StrCat(name, "[", i, "]: got ", DataTypeString(types[i]),
+                 " but expected a numeric type. Only numbers have gradients."));
+    }
+    return absl::OkStatus();
+  }
+
   absl::Status CheckTape(const Tape& tape) const {
-    bool fits = tape.rows.size() == compiled_.model.programs.size() &&
-                pulls_.size() == pull_shapes_.size();
+    bool fits = tape.rows.size() == compiled_.model.programs.size();
     for (int pull : pulls_) {
       fits =
           fits && pull >= 0 && pull < static_cast<int>(tape.pull_rows.size());
@@ -74,23 +162,26 @@ class BackwardOp : public OpKernel {
         "this is the gradient of.");
   }
 
-  static absl::Status ReadPushGrads(OpKernelContext* context, const Tape& tape,
-                                    std::vector<Tensor>* padded,
-                                    BackwardArguments* arguments) {
+  absl::Status ReadPushGrads(OpKernelContext* context, const Tape& tape,
+                             std::vector<Tensor>* padded,
+                             BackwardArguments* arguments) const {
     OpInputList grads;
     TF_RETURN_IF_ERROR(context->input_list("push_grads", &grads));
     const PassedRows& rows = tape.push_rows;
-    for (const Tensor& grad : grads) {
+    for (int i = 0; i < grads.size(); ++i) {
+      const Tensor& grad = grads[i];
+      const std::string name = StrCat("push_grads[", i, "]");
       if (grad.dims() < 1 || grad.dim_size(0) != rows.count()) {
         return absl::InvalidArgumentError(
-            StrCat("push_grads[", arguments->push_grads.size(), "]: got shape ",
-                   grad.shape().DebugString(), " but expected [", rows.count(),
-                   ", ...], as the push."));
+            StrCat(name, ": got shape ", grad.shape().DebugString(),
+                   " but expected [", rows.count(), ", ...], as the push."));
       }
+      TF_RETURN_IF_ERROR(CheckRows(name, push_types_[i], grad.shape()));
       arguments->push_grads.push_back(ToBlock(grad));
-      if (rows.all()) continue;
+      // What no derivative reads needs no row of zeros.
+      if (rows.all() || !push_types_[i].shape.has_value()) continue;
       padded->emplace_back();
-      TF_RETURN_IF_ERROR(PutZerosBefore(context, grad, &padded->back(),
+      TF_RETURN_IF_ERROR(PutZerosBefore(context, name, grad, &padded->back(),
                                         &arguments->push_grads.back()));
       arguments->result_bytes += padded->back().TotalBytes();
     }
@@ -99,11 +190,16 @@ class BackwardOp : public OpKernel {
 
   // Copies rows behind one of zeros, which vertices without a row read.
   static absl::Status PutZerosBefore(OpKernelContext* context,
+                                     const std::string& name,
                                      const Tensor& grad, Tensor* padded,
                                      Block* block) {
-    TensorShape shape = grad.shape();
-    shape.set_dim(0, shape.dim_size(0) + 1);
-    TF_RETURN_IF_ERROR(context->allocate_temp(grad.dtype(), shape, padded));
+    const auto sizes = grad.shape().dim_sizes();
+    const std::vector<int64_t> row_sizes(sizes.begin() + 1, sizes.end());
+    TensorShape shape;
+    TF_RETURN_IF_ERROR(
+        ShapeOfRows(name, sizes[0] + 1, PartialTensorShape(row_sizes), &shape));
+    TF_RETURN_IF_ERROR(
+        AllocateTemporary(context, name, grad.dtype(), shape, padded));
     char* data = static_cast<char*>(padded->data());
     const size_t bytes = grad.TotalBytes();
     const size_t row = padded->TotalBytes() - bytes;
@@ -114,15 +210,14 @@ class BackwardOp : public OpKernel {
   }
 
   absl::Status AllocatePullGrads(OpKernelContext* context, const Tape& tape,
-                                 BackwardArguments* arguments) {
+                                 BackwardArguments* arguments) const {
     for (size_t i = 0; i < pull_shapes_.size(); ++i) {
+      const std::string name = StrCat("pull_grads[", i, "]");
       TensorShape shape;
-      if (!pull_shapes_[i].AsTensorShape(&shape)) {
-        return absl::InvalidArgumentError("pull_shapes: not fully known");
-      }
-      shape.InsertDim(0, tape.pull_rows[pulls_[i]].count());
+      TF_RETURN_IF_ERROR(ShapeOfRows(name, tape.pull_rows[pulls_[i]].count(),
+                                     pull_shapes_[i], &shape));
       Tensor* grad = nullptr;
-      TF_RETURN_IF_ERROR(context->allocate_output(i, shape, &grad));
+      TF_RETURN_IF_ERROR(AllocateOutput(context, name, i, shape, &grad));
       ZeroUnwritten(tape, i, grad);
       arguments->result_bytes += grad->TotalBytes();
       arguments->pull_grads.push_back(ToBlock(*grad));
@@ -147,20 +242,17 @@ class BackwardOp : public OpKernel {
 
   // Gradients of captures that a function does not use are zero.
   absl::Status AllocateCaptureGrads(OpKernelContext* context,
-                                    BackwardArguments* arguments) {
+                                    BackwardArguments* arguments) const {
     size_t next = 0;
     for (size_t type = 0; type < capture_counts_.size(); ++type) {
       const std::vector<int>& captures = compiled_.result_captures[type];
       std::vector<TensorRef> grads(captures.size());
       for (int i = 0; i < capture_counts_[type]; ++i, ++next) {
-        TensorShape shape;
-        if (next >= capture_shapes_.size() ||
-            !capture_shapes_[next].AsTensorShape(&shape)) {
-          return absl::InvalidArgumentError("capture_shapes: not fully known");
-        }
         Tensor* grad = nullptr;
         TF_RETURN_IF_ERROR(
-            context->allocate_output(pull_shapes_.size() + next, shape, &grad));
+            AllocateOutput(context, StrCat("capture_grads[", next, "]"),
+                           static_cast<int>(pull_shapes_.size() + next),
+                           capture_shapes_[next], &grad));
         arguments->result_bytes += grad->TotalBytes();
         const auto found = std::find(captures.begin(), captures.end(), i);
         if (found == captures.end()) {
@@ -181,12 +273,14 @@ class BackwardOp : public OpKernel {
   std::unique_ptr<engine::Engine> streams_;
   std::vector<int> capture_counts_;
   std::vector<int> pulls_;  // Those that are differentiated by.
-  std::vector<PartialTensorShape> pull_shapes_, capture_shapes_;
+  std::vector<PartialTensorShape> pull_shapes_;
+  std::vector<TensorShape> capture_shapes_;
+  std::vector<RowType> push_types_;
   CompiledModel compiled_;
 };
 
 REGISTER_KERNEL_BUILDER(Name("CavsBackward").Device(tensorflow::DEVICE_CPU),
-                        BackwardOp);
+                        GuardedOp<BackwardOp>);
 
 // TensorFlow asks for zeros in place of the gradient that no one computes.
 absl::Status EmptyTape(OpKernelContext*, const TapeVariant&, TapeVariant* out) {

@@ -5,6 +5,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "cc/core/byte_count.h"
 #include "cc/core/passes/run_passes.h"
 #include "cc/kernels/lower.h"
 #include "cc/kernels/status_util.h"
@@ -24,7 +25,8 @@ std::string Title(absl::string_view function) {
 }  // namespace
 
 absl::Status Compile(tensorflow::OpKernelConstruction* context,
-                     const std::string& which, bool keep_results,
+                     const std::string& which,
+                     std::optional<FunctionKind> expected, bool keep_results,
                      CompiledModel* compiled) {
   std::vector<tensorflow::NameAttrList> names;
   std::vector<std::string> signatures;
@@ -46,11 +48,19 @@ absl::Status Compile(tensorflow::OpKernelConstruction* context,
     LoweredFunction lowered;
     TF_RETURN_IF_ERROR(Lower(context->function_library(), names[i].name(),
                              signatures[i], &lowered));
+    if (expected.has_value() && lowered.kind != *expected) {
+      return absl::InvalidArgumentError(StrCat(
+          which, "_signatures[", i, "]: got \"", signatures[i],
+          "\" but expected that of a ",
+          *expected == FunctionKind::kVertex ? "vertex function" : "derivative",
+          ". Leave the signature as GraphSupport writes it."));
+    }
     lowered.program.name = Title(names[i].name());
     if (!keep_results) lowered.program.results.clear();
     TF_RETURN_IF_ERROR(ToAbsl(RunPasses(options, &lowered.program)));
     compiled->model.programs.push_back(std::move(lowered.program));
     compiled->result_captures.push_back(std::move(lowered.result_captures));
+    compiled->capture_types.push_back(std::move(lowered.capture_types));
   }
   return ToAbsl(FinishModel(&compiled->model));
 }
@@ -64,8 +74,10 @@ bool Has(const Program& program, NodeKind kind, size_t index) {
 
 Block ToBlock(const tensorflow::Tensor& tensor) {
   const int64_t rows = tensor.dim_size(0);
-  int64_t columns = 1;
-  for (int i = 1; i < tensor.dims(); ++i) columns *= tensor.dim_size(i);
+  const auto sizes = tensor.shape().dim_sizes();
+  // Where there are no rows, the other sizes may be of any product.
+  const int64_t columns = std::max<int64_t>(
+      0, CheckedProduct(std::vector<int64_t>(sizes.begin() + 1, sizes.end())));
   return {tensor.data(), rows, columns, columns};
 }
 

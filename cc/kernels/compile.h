@@ -2,26 +2,33 @@
 #ifndef CAVS_CC_KERNELS_COMPILE_H_
 #define CAVS_CC_KERNELS_COMPILE_H_
 
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "cc/core/executor.h"
+#include "cc/kernels/lower.h"
 #include "tensorflow/core/framework/op_kernel.h"
 
 namespace cavs {
 
 struct CompiledModel {
   Model model;
+  // Per type, those of the captures that there are arguments for, by number.
+  std::vector<std::map<int, tensorflow::DataType>> capture_types;
   // Derivatives: per type, the captures that Program::results are gradients of.
   std::vector<std::vector<int>> result_captures;
 };
 
 // Lowers the functions in attribute <which>_functions, one per vertex type,
 // whose signatures are in <which>_signatures, and runs the passes over them.
-// Without `keep_results` nothing goes on a tape.
+// Without `keep_results` nothing goes on a tape. kInvalidArgument unless they
+// are of the kind `expected`; none: any.
 absl::Status Compile(tensorflow::OpKernelConstruction* context,
-                     const std::string& which, bool keep_results,
+                     const std::string& which,
+                     std::optional<FunctionKind> expected, bool keep_results,
                      CompiledModel* compiled);
 
 // Is there a node of this kind and index?

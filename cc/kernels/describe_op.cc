@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -6,12 +7,12 @@
 #include "cc/core/overlaps.h"
 #include "cc/core/status.h"
 #include "cc/kernels/compile.h"
+#include "cc/kernels/guarded_op.h"
 #include "tensorflow/core/framework/op_kernel.h"
 
 namespace cavs {
 namespace {
 
-using ::tensorflow::OpKernel;
 using ::tensorflow::OpKernelConstruction;
 using ::tensorflow::OpKernelContext;
 using ::tensorflow::Tensor;
@@ -137,25 +138,26 @@ class Writer {
   int count_ = 0;
 };
 
-class DescribeOp : public OpKernel {
+class DescribeOp {
  public:
-  explicit DescribeOp(OpKernelConstruction* context) : OpKernel(context) {
+  absl::Status Init(OpKernelConstruction* context) {
     CompiledModel compiled;
-    OP_REQUIRES_OK(
-        context, Compile(context, "vertex", /*keep_results=*/true, &compiled));
+    TF_RETURN_IF_ERROR(Compile(context, "vertex", /*expected=*/std::nullopt,
+                               /*keep_results=*/true, &compiled));
     description_ = "[";
     for (const Program& program : compiled.model.programs) {
       if (description_.size() > 1) description_ += ", ";
       description_ += Writer(program).Run();
     }
     description_ += "]";
+    return absl::OkStatus();
   }
 
-  void Compute(OpKernelContext* context) override {
+  absl::Status Compute(OpKernelContext* context) const {
     Tensor* output = nullptr;
-    OP_REQUIRES_OK(context,
-                   context->allocate_output(0, TensorShape({}), &output));
+    TF_RETURN_IF_ERROR(context->allocate_output(0, TensorShape({}), &output));
     output->scalar<tensorflow::tstring>()() = description_;
+    return absl::OkStatus();
   }
 
  private:
@@ -163,7 +165,7 @@ class DescribeOp : public OpKernel {
 };
 
 REGISTER_KERNEL_BUILDER(Name("CavsDescribe").Device(tensorflow::DEVICE_CPU),
-                        DescribeOp);
+                        GuardedOp<DescribeOp>);
 
 }  // namespace
 }  // namespace cavs

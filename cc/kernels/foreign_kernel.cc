@@ -1,5 +1,6 @@
 #include "cc/kernels/foreign_kernel.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "absl/synchronization/notification.h"
+#include "cc/kernels/allocate.h"
 #include "cc/kernels/program_builder.h"
 #include "cc/kernels/status_util.h"
 #include "tensorflow/core/common_runtime/executor.h"
@@ -76,14 +78,15 @@ class ForeignKernel : public ForeignOp {
 
   Status Run(void* host, const std::vector<TensorRef>& inputs,
              std::vector<TensorRef>* outputs) const override {
+    OpKernelContext* const outer = static_cast<OpKernelContext*>(host);
     Call call;
     // An opaque value may keep its inputs (a list of tensors does): those must
     // not be memory that the next task overwrites.
     for (const TensorRef& output : *outputs) call.may_keep |= output.opaque;
     for (const TensorRef& input : inputs) {
-      CAVS_RETURN_IF_ERROR(Lend(input, &call));
+      CAVS_RETURN_IF_ERROR(Lend(input, outer, &call));
     }
-    absl::Status status = Compute(static_cast<OpKernelContext*>(host), &call);
+    absl::Status status = Compute(outer, &call);
     if (!status.ok()) {
       return Status(CodeOf(status), StrCat("vertex function: operator ", name_,
                                            " (", kernel_->type_string(),
@@ -105,41 +108,66 @@ class ForeignKernel : public ForeignOp {
     std::vector<Tensor> outputs;
   };
 
-  Status Lend(const TensorRef& ref, Call* call) const {
+  // The next input of a call.
+  Status Lend(const TensorRef& ref, OpKernelContext* outer, Call* call) const {
     Tensor tensor;
     if (ref.handle != nullptr) {
       tensor = *static_cast<const Tensor*>(ref.handle.get());
     } else if (ref.opaque || ref.dtype == DType::kOther) {
-      return Internal("operator ", name_, " reads a value that was not made");
+      return NotMade();
     } else {
-      TensorShape shape;
-      for (int64_t dim : ref.shape) shape.AddDim(dim);
-      const tensorflow::DataType dtype = ToDataType(ref.dtype);
-      if (!ref.numbers.empty()) {
-        tensor = Tensor(dtype, shape);
-        for (size_t i = 0; i < ref.numbers.size(); ++i) {
-          if (ref.dtype == DType::kInt32) {
-            tensor.flat<int32_t>()(i) = static_cast<int32_t>(ref.numbers[i]);
-          } else {
-            tensor.flat<int64_t>()(i) = ref.numbers[i];
-          }
-        }
-      } else {
-        const bool aligned =
-            reinterpret_cast<uintptr_t>(ref.data) % EIGEN_MAX_ALIGN_BYTES == 0;
-        if (aligned && IsDense(ref) && !call->may_keep) {
-          auto* lent = new LentBuffer(ref.data,
-                                      shape.num_elements() * SizeOf(ref.dtype));
-          tensor = Tensor(dtype, shape, lent);
-          lent->Unref();
-        } else {
-          tensor = Tensor(dtype, shape);
-          CopyRows(ref, tensor.data(), /*to_dense=*/true);
-        }
-      }
+      CAVS_RETURN_IF_ERROR(MakeTensor(ref, outer, call, &tensor));
+    }
+    const int i = static_cast<int>(call->inputs.size());
+    if (i >= kernel_->num_inputs() ||
+        tensor.dtype() != kernel_->input_type(i)) {
+      return InvalidArgument(
+          "vertex function: operator ", name_, " (", kernel_->type_string(),
+          ") got an input ", i, " of type ", DataTypeString(tensor.dtype()),
+          " but expected that of when it was traced. Trace the vertex function "
+          "again.");
     }
     call->inputs.push_back(tensor);
     call->held.push_back(tensor);
+    return Status();
+  }
+
+  Status NotMade() const {
+    return Internal("operator ", name_, " reads a value that was not made");
+  }
+
+  // A tensor of numbers, or of rows: of their own memory where that will do.
+  Status MakeTensor(const TensorRef& ref, OpKernelContext* outer,
+                    const Call* call, Tensor* tensor) const {
+    TensorShape shape;
+    const absl::Status built = TensorShape::BuildTensorShape(ref.shape, &shape);
+    if (!built.ok()) return InvalidArgument(name_, ": ", built.message());
+    const tensorflow::DataType dtype = ToDataType(ref.dtype);
+    const int64_t elements = shape.num_elements();
+    const bool is_counted = !ref.numbers.empty();
+    if (!is_counted && ref.data == nullptr && elements > 0) return NotMade();
+    const bool aligned =
+        reinterpret_cast<uintptr_t>(ref.data) % EIGEN_MAX_ALIGN_BYTES == 0;
+    if (!is_counted && aligned && IsDense(ref) && !call->may_keep) {
+      auto* lent = new LentBuffer(ref.data, elements * SizeOf(ref.dtype));
+      *tensor = Tensor(dtype, shape, lent);
+      lent->Unref();
+      return Status();
+    }
+    const absl::Status made =
+        AllocateTemporary(outer, name_, dtype, shape, tensor);
+    if (!made.ok()) {
+      return Status(CodeOf(made), std::string(made.message()));
+    }
+    if (!is_counted) {
+      CopyRows(ref, tensor->data(), /*to_dense=*/true);
+    } else if (ref.dtype == DType::kInt32) {
+      std::copy(ref.numbers.begin(), ref.numbers.end(),
+                tensor->flat<int32_t>().data());
+    } else {
+      std::copy(ref.numbers.begin(), ref.numbers.end(),
+                tensor->flat<int64_t>().data());
+    }
     return Status();
   }
 
@@ -207,12 +235,14 @@ class ForeignKernel : public ForeignOp {
     }
     int64_t expected = 1;
     for (int64_t dim : to->shape) expected *= dim;
-    if (output.NumElements() != expected) {
+    if (output.NumElements() != expected ||
+        output.dtype() != ToDataType(to->dtype)) {
       return InvalidArgument(
           "vertex function: operator ", name_, " (", kernel_->type_string(),
           ") gave ", output.NumElements(), " elements but expected ", expected,
           ", as when it was traced. Its result must have one row per vertex.");
     }
+    if (expected > 0 && to->data == nullptr) return NotMade();
     if (expected > 0) CopyRows(*to, output.data(), /*to_dense=*/false);
     return Status();
   }

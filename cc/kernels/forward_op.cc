@@ -4,8 +4,12 @@
 #include <utility>
 #include <vector>
 
+#include "cc/core/byte_count.h"
 #include "cc/core/executor.h"
+#include "cc/kernels/allocate.h"
+#include "cc/kernels/check_rows.h"
 #include "cc/kernels/compile.h"
+#include "cc/kernels/guarded_op.h"
 #include "cc/kernels/program_builder.h"
 #include "cc/kernels/read_schedule.h"
 #include "cc/kernels/status_util.h"
@@ -16,53 +20,47 @@
 namespace cavs {
 namespace {
 
+using ::tensorflow::DataTypeString;
 using ::tensorflow::OpInputList;
-using ::tensorflow::OpKernel;
 using ::tensorflow::OpKernelConstruction;
 using ::tensorflow::OpKernelContext;
 using ::tensorflow::PartialTensorShape;
 using ::tensorflow::Tensor;
 using ::tensorflow::TensorShape;
 
-// Of one tensor; 0 where its shape is not known.
+// Of one tensor; 0 where its shape is not known, or there is none.
 size_t BytesOf(const PartialTensorShape& shape, tensorflow::DataType type) {
-  return std::max<int64_t>(0, shape.num_elements()) *
-         tensorflow::DataTypeSize(type);
+  if (shape.unknown_rank()) return 0;
+  const int64_t elements = CheckedProduct(shape.dim_sizes());
+  return std::max<int64_t>(0, elements) * tensorflow::DataTypeSize(type);
 }
 
 // The scheduler op. Its programs are compiled once and never change, and every
 // step takes its own storage, so any number of threads may run it at once.
-class ForwardOp : public OpKernel {
+class ForwardOp {
  public:
-  explicit ForwardOp(OpKernelConstruction* context) : OpKernel(context) {
-    OP_REQUIRES_OK(context, MakeStreams(context, &streams_));
-    OP_REQUIRES_OK(context, context->GetAttr("keep_tape", &keep_tape_));
-    OP_REQUIRES_OK(context,
-                   context->GetAttr("capture_counts", &capture_counts_));
-    OP_REQUIRES_OK(context, context->GetAttr("push_shapes", &push_shapes_));
-    OP_REQUIRES_OK(context, Compile(context, "vertex", keep_tape_, &compiled_));
-    const size_t types = compiled_.model.programs.size();
-    OP_REQUIRES(
-        context, capture_counts_.size() == types,
-        absl::InvalidArgumentError(StrCat(
-            "capture_counts: got ", capture_counts_.size(),
-            " values but expected one per vertex function, ", types, ".")));
-    for (size_t i = 0; i < push_shapes_.size(); ++i) {
-      push_row_bytes_ += BytesOf(push_shapes_[i], context->output_type(i));
-    }
-    OP_REQUIRES_OK(context, ReadPulledBy(context, types));
+  absl::Status Init(OpKernelConstruction* context) {
+    TF_RETURN_IF_ERROR(MakeStreams(context, &streams_));
+    TF_RETURN_IF_ERROR(context->GetAttr("keep_tape", &keep_tape_));
+    TF_RETURN_IF_ERROR(context->GetAttr("push_shapes", &push_shapes_));
+    TF_RETURN_IF_ERROR(Compile(context, "vertex", FunctionKind::kVertex,
+                               keep_tape_, &compiled_));
+    TF_RETURN_IF_ERROR(ReadPulls(context));
+    TF_RETURN_IF_ERROR(CheckPushes(context));
+    TF_RETURN_IF_ERROR(ReadCaptures(context));
+    TF_RETURN_IF_ERROR(ReadPulledBy(context));
     if (keep_tape_) has_derivative_ = CompileDerivative(context);
-    OP_REQUIRES_OK(context, ReadCaptureGradients(context));
+    return ReadCaptureGradients(context);
   }
 
-  void Compute(OpKernelContext* context) override {
+  absl::Status Compute(OpKernelContext* context) const {
     ForwardArguments arguments;
-    OP_REQUIRES_OK(context,
-                   ReadSchedule(context, compiled_.model, &arguments.schedule));
-    OP_REQUIRES_OK(context, ReadPulls(context, &arguments));
-    OP_REQUIRES_OK(context, ReadAt(context, &arguments));
-    OP_REQUIRES_OK(context, ReadCaptures(context, &arguments));
-    OP_REQUIRES_OK(context, AllocatePushes(context, &arguments));
+    TF_RETURN_IF_ERROR(
+        ReadSchedule(context, compiled_.model, &arguments.schedule));
+    TF_RETURN_IF_ERROR(GivePulls(context, &arguments));
+    TF_RETURN_IF_ERROR(ReadAt(context, &arguments));
+    TF_RETURN_IF_ERROR(GiveCaptures(context, &arguments));
+    TF_RETURN_IF_ERROR(AllocatePushes(context, &arguments));
 
     const std::shared_ptr<Team> team = MakeTeam(context);
     const Step step(context, streams_.get(), team, pool_);
@@ -71,32 +69,92 @@ class ForwardOp : public OpKernel {
       tape = std::make_shared<Tape>();
       for (int i = 0; i < 4; ++i) Keep(context->input(i), tape.get());
       OpInputList pulls;
-      OP_REQUIRES_OK(context, context->input_list("pulls", &pulls));
+      TF_RETURN_IF_ERROR(context->input_list("pulls", &pulls));
       for (const Tensor& pull : pulls) Keep(pull, tape.get());
       if (has_derivative_) ExpectBackward(pulls, &arguments);
     }
-    OP_REQUIRES_OK(context, ToAbsl(RunForward(compiled_.model, arguments,
-                                              step.environment(), tape.get())));
+    TF_RETURN_IF_ERROR(ToAbsl(RunForward(compiled_.model, arguments,
+                                         step.environment(), tape.get())));
     Tensor* output = nullptr;
-    OP_REQUIRES_OK(context,
-                   context->allocate_output("tape", TensorShape({}), &output));
+    TF_RETURN_IF_ERROR(
+        context->allocate_output("tape", TensorShape({}), &output));
     output->scalar<tensorflow::Variant>()() =
         keep_tape_ ? TapeVariant{std::move(tape), team, pool_} : TapeVariant();
+    return absl::OkStatus();
   }
 
  private:
+  absl::Status ReadPulls(OpKernelConstruction* context) {
+    std::vector<PartialTensorShape> shapes;
+    std::vector<tensorflow::DataType> types;
+    TF_RETURN_IF_ERROR(context->GetAttr("pull_shapes", &shapes));
+    TF_RETURN_IF_ERROR(context->GetAttr("Tpulls", &types));
+    TF_RETURN_IF_ERROR(FindRowTypes(compiled_.model, NodeKind::kPull, "pulls",
+                                    types, &pull_types_));
+    return CheckRowShapes("pull_shapes", pull_types_, shapes);
+  }
+
+  absl::Status CheckPushes(OpKernelConstruction* context) {
+    std::vector<tensorflow::DataType> types;
+    TF_RETURN_IF_ERROR(context->GetAttr("Tpushes", &types));
+    std::vector<RowType> pushes;
+    TF_RETURN_IF_ERROR(FindRowTypes(compiled_.model, NodeKind::kPush, "pushes",
+                                    types, &pushes));
+    TF_RETURN_IF_ERROR(CheckRowShapes("push_shapes", pushes, push_shapes_));
+    for (size_t i = 0; i < types.size(); ++i) {
+      if (SizeOf(ToDType(types[i])) == 0) {
+        return absl::InvalidArgumentError(
+            StrCat("Tpushes[", i, "]: got ", DataTypeString(types[i]),
+                   " but expected a numeric or boolean type. Push numbers."));
+      }
+      push_row_bytes_ =
+          SaturatingAdd(push_row_bytes_, BytesOf(push_shapes_[i], types[i]));
+    }
+    return absl::OkStatus();
+  }
+
+  // Has every vertex function the captures that it has arguments for?
+  absl::Status ReadCaptures(OpKernelConstruction* context) {
+    std::vector<tensorflow::DataType> types;
+    TF_RETURN_IF_ERROR(context->GetAttr("Tcaptures", &types));
+    TF_RETURN_IF_ERROR(context->GetAttr("capture_counts", &capture_counts_));
+    TF_RETURN_IF_ERROR(CheckCaptureCounts(
+        capture_counts_, compiled_.model.programs.size(), types.size()));
+    size_t first = 0;
+    for (size_t type = 0; type < capture_counts_.size(); ++type) {
+      for (const auto& [i, traced] : compiled_.capture_types[type]) {
+        if (i >= capture_counts_[type]) {
+          return absl::InvalidArgumentError(
+              StrCat("capture_counts[", type, "]: got ", capture_counts_[type],
+                     " but expected at least ", i + 1,
+                     ", as when the vertex function was traced. Trace it "
+                     "again."));
+        }
+        if (types[first + i] != traced) {
+          return absl::InvalidArgumentError(
+              StrCat("captures[", first + i, "]: got ",
+                     DataTypeString(types[first + i]), " but expected ",
+                     DataTypeString(traced),
+                     ", as when the vertex function was traced. Cast it."));
+        }
+      }
+      first += capture_counts_[type];
+    }
+    return absl::OkStatus();
+  }
+
   // pulled_by_[i][t]: does vertex function t pull input i?
-  absl::Status ReadPulledBy(OpKernelConstruction* context, size_t types) {
+  absl::Status ReadPulledBy(OpKernelConstruction* context) {
     std::vector<bool> flat;
-    std::vector<tensorflow::DataType> pulls;
     TF_RETURN_IF_ERROR(context->GetAttr("pulled_by", &flat));
-    TF_RETURN_IF_ERROR(context->GetAttr("Tpulls", &pulls));
-    if (flat.size() != pulls.size() * types) {
+    const size_t types = compiled_.model.programs.size();
+    const size_t pulls = pull_types_.size();
+    if (flat.size() != pulls * types) {
       return absl::InvalidArgumentError(
           StrCat("pulled_by: got ", flat.size(), " values but expected ",
-                 pulls.size() * types, ", one per pull and vertex function."));
+                 pulls * types, ", one per pull and vertex function."));
     }
-    for (size_t i = 0; i < pulls.size(); ++i) {
+    for (size_t i = 0; i < pulls; ++i) {
       pulled_by_.emplace_back(flat.begin() + i * types,
                               flat.begin() + (i + 1) * types);
     }
@@ -105,7 +163,8 @@ class ForwardOp : public OpKernel {
 
   // One that is missing or cannot be compiled is the backward op's to refuse.
   bool CompileDerivative(OpKernelConstruction* context) {
-    return Compile(context, "gradient", /*keep_results=*/true, &derivative_)
+    return Compile(context, "gradient", FunctionKind::kDerivative,
+                   /*keep_results=*/true, &derivative_)
                .ok() &&
            MayBeDerivative(derivative_.model, compiled_.model);
   }
@@ -118,9 +177,11 @@ class ForwardOp : public OpKernel {
     TF_RETURN_IF_ERROR(context->GetAttr("capture_grad_types", &types));
     TF_RETURN_IF_ERROR(context->GetAttr("differentiable", &differentiable));
     for (size_t i = 0; i < differentiable.size(); ++i) {
-      if (!differentiable[i] || i >= shapes.size() || i >= types.size())
+      if (!differentiable[i] || i >= shapes.size() || i >= types.size()) {
         continue;
-      capture_gradient_bytes_ += BytesOf(shapes[i], types[i]);
+      }
+      capture_gradient_bytes_ =
+          SaturatingAdd(capture_gradient_bytes_, BytesOf(shapes[i], types[i]));
     }
     return absl::OkStatus();
   }
@@ -131,27 +192,32 @@ class ForwardOp : public OpKernel {
     arguments->gradient_bytes = capture_gradient_bytes_;
     for (const Tensor& pull : pulls) {
       if (tensorflow::DataTypeIsFloating(pull.dtype())) {
-        arguments->gradient_bytes += pull.TotalBytes();
+        arguments->gradient_bytes =
+            SaturatingAdd(arguments->gradient_bytes, pull.TotalBytes());
       }
     }
     // Unless every vertex pushes, the backward op copies the gradients of what
     // was pushed behind a row of zeros.
     if (arguments->push_rows.row_of_vertex.empty()) return;
-    arguments->gradient_bytes += arguments->result_bytes + push_row_bytes_;
+    arguments->gradient_bytes =
+        SaturatingAdd(arguments->gradient_bytes,
+                      SaturatingAdd(arguments->result_bytes, push_row_bytes_));
   }
 
   static void Keep(const Tensor& tensor, Tape* tape) {
     tape->alive.push_back(std::make_shared<Tensor>(tensor));
   }
 
-  absl::Status ReadPulls(OpKernelContext* context,
-                         ForwardArguments* arguments) {
+  absl::Status GivePulls(OpKernelContext* context,
+                         ForwardArguments* arguments) const {
     OpInputList pulls;
     TF_RETURN_IF_ERROR(context->input_list("pulls", &pulls));
     for (int i = 0; i < pulls.size(); ++i) {
       RowMap map;
       TF_RETURN_IF_ERROR(
           FindRows(arguments->schedule, i, pulls[i].shape(), &map));
+      TF_RETURN_IF_ERROR(CheckRows(StrCat("pulls[", i, "]"), pull_types_[i],
+                                   pulls[i].shape()));
       arguments->pulls.push_back(ToBlock(pulls[i]));
       arguments->pull_rows.push_back(std::move(map));
     }
@@ -188,24 +254,26 @@ class ForwardOp : public OpKernel {
       arguments->push_rows = AllVertices(arguments->schedule);
       return absl::OkStatus();
     }
+    if (at.size() > 1 || at[0].dims() != 1) {
+      return absl::InvalidArgumentError(
+          StrCat("at: got ", at.size(), " tensors, of shape ",
+                 at[0].shape().DebugString(),
+                 " the first, but expected one vector. Pass the vertices whose "
+                 "outputs are wanted."));
+    }
     return ToAbsl(ChosenVertices(
         {at[0].flat<int32_t>().data(), at[0].NumElements()},
         arguments->schedule.num_vertices(), &arguments->push_rows));
   }
 
-  absl::Status ReadCaptures(OpKernelContext* context,
-                            ForwardArguments* arguments) {
+  absl::Status GiveCaptures(OpKernelContext* context,
+                            ForwardArguments* arguments) const {
     OpInputList captures;
     TF_RETURN_IF_ERROR(context->input_list("captures", &captures));
     int next = 0;
     for (size_t type = 0; type < capture_counts_.size(); ++type) {
       std::vector<TensorRef> own;
       for (int i = 0; i < capture_counts_[type]; ++i, ++next) {
-        if (next >= captures.size()) {
-          return absl::InvalidArgumentError(
-              StrCat("captures: got ", captures.size(),
-                     " tensors but expected the sum of capture_counts."));
-        }
         own.push_back(ToTensorRef(captures[next]));
       }
       TF_RETURN_IF_ERROR(CheckCaptures(type, own));
@@ -214,33 +282,33 @@ class ForwardOp : public OpKernel {
     return absl::OkStatus();
   }
 
-  absl::Status CheckCaptures(size_t type, const std::vector<TensorRef>& own) {
+  absl::Status CheckCaptures(size_t type,
+                             const std::vector<TensorRef>& own) const {
     for (const Symbol& symbol : compiled_.model.programs[type].symbols) {
       if (symbol.source != SymbolSource::kCapture || !symbol.shape_known) {
         continue;
       }
       if (own[symbol.index].shape != symbol.shape) {
         return absl::InvalidArgumentError(StrCat(
-            "captures[", symbol.index, "] (", symbol.name,
-            "): its shape differs from when the vertex function was traced. "
-            "Use a new GraphSupport for weights of another shape."));
+            "captures[", symbol.index, "] (", symbol.name, "): got shape ",
+            PartialTensorShape(own[symbol.index].shape).DebugString(),
+            " but expected ", PartialTensorShape(symbol.shape).DebugString(),
+            ", as when the vertex function was traced. Use a new GraphSupport "
+            "for weights of another shape."));
       }
     }
     return absl::OkStatus();
   }
 
   absl::Status AllocatePushes(OpKernelContext* context,
-                              ForwardArguments* arguments) {
+                              ForwardArguments* arguments) const {
     for (size_t i = 0; i < push_shapes_.size(); ++i) {
+      const std::string name = StrCat("pushes[", i, "]");
       TensorShape shape;
-      if (!push_shapes_[i].AsTensorShape(&shape)) {
-        return absl::InvalidArgumentError(
-            StrCat("push_shapes[", i, "]: got ", push_shapes_[i].DebugString(),
-                   " but expected a fully known shape."));
-      }
-      shape.InsertDim(0, arguments->push_rows.count);
+      TF_RETURN_IF_ERROR(ShapeOfRows(name, arguments->push_rows.count,
+                                     push_shapes_[i], &shape));
       Tensor* push = nullptr;
-      TF_RETURN_IF_ERROR(context->allocate_output(i, shape, &push));
+      TF_RETURN_IF_ERROR(AllocateOutput(context, name, i, shape, &push));
       const auto& programs = compiled_.model.programs;
       if (!std::all_of(programs.begin(), programs.end(), [&](const Program& f) {
             return Has(f, NodeKind::kPush, i);
@@ -259,6 +327,7 @@ class ForwardOp : public OpKernel {
   bool keep_tape_ = false;
   std::vector<int> capture_counts_;
   std::vector<PartialTensorShape> push_shapes_;
+  std::vector<RowType> pull_types_;
   std::vector<std::vector<bool>> pulled_by_;
   CompiledModel compiled_, derivative_;
   bool has_derivative_ = false;
@@ -266,7 +335,7 @@ class ForwardOp : public OpKernel {
 };
 
 REGISTER_KERNEL_BUILDER(Name("CavsForward").Device(tensorflow::DEVICE_CPU),
-                        ForwardOp);
+                        GuardedOp<ForwardOp>);
 
 }  // namespace
 }  // namespace cavs

@@ -3,13 +3,18 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <optional>
+#include <set>
 #include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "cc/core/byte_count.h"
 #include "cc/core/status.h"
+#include "cc/core/verify_program.h"
 #include "cc/kernels/foreign_kernel.h"
 #include "cc/kernels/program_builder.h"
+#include "cc/kernels/status_util.h"
 #include "tensorflow/core/common_runtime/function_body.h"
 #include "tensorflow/core/common_runtime/function_def_utils.h"
 #include "tensorflow/core/framework/node_def_util.h"
@@ -18,17 +23,78 @@
 namespace cavs {
 namespace {
 
+// Of anything that a signature counts.
+constexpr int kMostNumbers = 1 << 20;
+
 using tensorflow::Edge;
 using tensorflow::Node;
 using tensorflow::PartialTensorShape;
 
-absl::Status ParseRoles(absl::string_view text, std::vector<Role>* roles) {
+absl::Status BadSignature(absl::string_view got, const char* expected) {
+  return absl::InvalidArgumentError(
+      StrCat("signature: got \"", got, "\" but expected ", expected,
+             ". Leave the signature as GraphSupport writes it."));
+}
+
+// What a role may be: of which kind of function, and is it numbered?
+struct RoleRule {
+  FunctionKind kind;
+  bool is_numbered;
+};
+
+const std::map<std::string, RoleRule>& InputRoles() {
+  static const auto* const rules = new std::map<std::string, RoleRule>{
+      {"vertex_ids", {FunctionKind::kVertex, false}},
+      {"gather", {FunctionKind::kVertex, true}},
+      {"pull", {FunctionKind::kVertex, true}},
+      {"capture", {FunctionKind::kVertex, true}},
+      {"scatter_grad", {FunctionKind::kDerivative, false}},
+      {"push_grad", {FunctionKind::kDerivative, true}},
+      {"saved", {FunctionKind::kDerivative, true}},
+  };
+  return *rules;
+}
+
+const std::map<std::string, RoleRule>& OutputRoles() {
+  static const auto* const rules = new std::map<std::string, RoleRule>{
+      {"scatter", {FunctionKind::kVertex, false}},
+      {"push", {FunctionKind::kVertex, true}},
+      {"saved", {FunctionKind::kVertex, true}},
+      {"gather_grad", {FunctionKind::kDerivative, true}},
+      {"pull_grad", {FunctionKind::kDerivative, true}},
+      {"capture_grad", {FunctionKind::kDerivative, true}},
+  };
+  return *rules;
+}
+
+// Every role once, all of one kind of function; `kind` is found by the first.
+absl::Status ParseRoles(absl::string_view text,
+                        const std::map<std::string, RoleRule>& rules,
+                        std::optional<FunctionKind>* kind,
+                        std::vector<Role>* roles) {
+  std::set<absl::string_view> names;
   for (absl::string_view name : absl::StrSplit(text, ',', absl::SkipEmpty())) {
+    if (!names.insert(name).second) {
+      return BadSignature(name, "every role once");
+    }
     const std::vector<std::string> parts = absl::StrSplit(name, ':');
+    const auto rule = rules.find(parts[0]);
+    if (rule == rules.end()) return BadSignature(name, "the name of a role");
+    if (!kind->has_value()) *kind = rule->second.kind;
+    if (*kind != rule->second.kind) {
+      return BadSignature(
+          name, "roles of a vertex function, or of a derivative, but not both");
+    }
     Role role;
     role.name = parts[0];
-    if (parts.size() > 1 && !absl::SimpleAtoi(parts[1], &role.index)) {
-      return absl::InternalError(StrCat("signature: bad role ", name));
+    const bool is_numbered = parts.size() == 2 &&
+                             absl::SimpleAtoi(parts[1], &role.index) &&
+                             role.index >= 0 && role.index < kMostNumbers &&
+                             parts[1] == StrCat(role.index);
+    if (rule->second.is_numbered ? !is_numbered : parts.size() != 1) {
+      return BadSignature(name, rule->second.is_numbered
+                                    ? "a role with a number of at least 0"
+                                    : "a role without a number");
     }
     roles->push_back(role);
   }
@@ -46,18 +112,26 @@ class Lowering {
         runtime_->GetFunctionLibraryDefinition();
     auto record = library->FindRecord(name);
     if (record == nullptr) {
-      return absl::InternalError(
-          StrCat("function ", name, " is not in the library"));
+      return absl::InvalidArgumentError(
+          StrCat("vertex function: got ", name,
+                 " but expected a function that the library has. Save and load "
+                 "the functions of a model with it."));
     }
     const std::vector<std::string> sides = absl::StrSplit(signature, "->");
-    TF_RETURN_IF_ERROR(ParseRoles(sides.front(), &inputs_));
-    TF_RETURN_IF_ERROR(ParseRoles(sides.back(), &outputs_));
+    if (sides.size() != 2) {
+      return BadSignature(signature, "arguments, an arrow, results");
+    }
+    std::optional<FunctionKind> kind;
+    TF_RETURN_IF_ERROR(ParseRoles(sides[0], InputRoles(), &kind, &inputs_));
+    TF_RETURN_IF_ERROR(ParseRoles(sides[1], OutputRoles(), &kind, &outputs_));
+    lowered_.kind = kind.value_or(FunctionKind::kDerivative);
+    TF_RETURN_IF_ERROR(CheckResults(signature));
     TF_RETURN_IF_ERROR(tensorflow::FunctionDefToBodyHelper(
         std::move(record), tensorflow::AttrSlice(), library, &body_));
-    if (sides.size() != 2 || inputs_.size() != body_->arg_nodes.size() ||
+    if (inputs_.size() != body_->arg_nodes.size() ||
         outputs_.size() != body_->ret_nodes.size()) {
-      return absl::InternalError(
-          StrCat("signature of ", name, " does not fit it: ", signature));
+      return BadSignature(signature,
+                          "a role per argument and result of the function");
     }
     FindLive();
     std::vector<Node*> order;
@@ -76,6 +150,21 @@ class Lowering {
   }
 
  private:
+  // A state is scattered, and what is saved is numbered in order.
+  absl::Status CheckResults(const std::string& signature) const {
+    int scattered = 0, saved = 0;
+    for (const Role& role : outputs_) {
+      scattered += role.name == "scatter" ? 1 : 0;
+      if (role.name == "saved" && role.index != saved++) {
+        return BadSignature(signature, "saved results in order");
+      }
+    }
+    if (lowered_.kind == FunctionKind::kVertex && scattered != 1) {
+      return BadSignature(signature, "one scatter");
+    }
+    return absl::OkStatus();
+  }
+
   // What the results depend on. Control edges are not followed: a vertex
   // function has no effects.
   void FindLive() {
@@ -108,9 +197,7 @@ class Lowering {
       rows = rows || row_dependent_[edge->src()->id()];
     }
     if (std::count(traced.inputs.begin(), traced.inputs.end(), -1) > 0) {
-      return absl::InternalError(
-          StrCat("vertex function: ", node.name(),
-                 " has an operand that was not lowered"));
+      return NotLowered(node);
     }
     ReadShapes(&traced);
     row_dependent_[node.id()] = rows;
@@ -121,6 +208,14 @@ class Lowering {
     }
     if (rows && LowerNative(traced, &builder_)) return absl::OkStatus();
     return LowerForeign(traced, rows);
+  }
+
+  // Not so in a graph without cycles.
+  static absl::Status NotLowered(const Node& node) {
+    return absl::InvalidArgumentError(
+        StrCat("vertex function: ", node.name(),
+               " got an operand that depends on itself but expected one that "
+               "is computed before. Use tf.while_loop for loops."));
   }
 
   static void ReadShapes(TracedNode* traced) {
@@ -152,8 +247,10 @@ class Lowering {
     const int symbol = builder_.AddRowSymbol(traced, 0);
     if (kind == kinds->end() ||
         builder_.symbol(symbol).kind != SymbolKind::kRows) {
-      return absl::InternalError(
-          StrCat("vertex function: bad argument ", node.name()));
+      return absl::InvalidArgumentError(
+          StrCat("vertex function: argument ", node.name(), " (", role.name,
+                 ") got a tensor without a row per vertex but expected "
+                 "[None, ...]. Trace the vertex function again."));
     }
     row_dependent_[node.id()] = true;
     builder_.AddNode(kind->second, node, {}, {symbol}).index = role.index;
@@ -166,15 +263,18 @@ class Lowering {
     symbol.name = traced.node->name();
     symbol.dtype = ToDType(traced.node->output_type(output));
     symbol.kind = SymbolKind::kInvariant;
-    symbol.shape_known = traced.shapes[output].IsFullyDefined();
+    const PartialTensorShape& shape = traced.shapes[output];
+    symbol.shape_known =
+        shape.IsFullyDefined() && CheckedProduct(shape.dim_sizes()) >= 0;
     if (symbol.shape_known) {
-      const auto dims = traced.shapes[output].dim_sizes();
+      const auto dims = shape.dim_sizes();
       symbol.shape.assign(dims.begin(), dims.end());
     }
     return symbol;
   }
 
   absl::Status LowerCapture(const TracedNode& traced, const Role& role) {
+    lowered_.capture_types[role.index] = traced.node->output_type(0);
     Symbol symbol = InvariantSymbol(traced, 0);
     symbol.source = SymbolSource::kCapture;
     symbol.index = role.index;
@@ -200,8 +300,17 @@ class Lowering {
     TF_RETURN_IF_ERROR(tensorflow::GetNodeAttr(node.attrs(), "value", &proto));
     tensorflow::Tensor value;
     if (!value.FromProto(*proto)) {
-      return absl::InternalError(
-          StrCat("vertex function: bad constant ", node.name()));
+      return absl::InvalidArgumentError(
+          StrCat("vertex function: constant ", node.name(),
+                 " got a value that cannot be read but expected a tensor. "
+                 "Trace the vertex function again."));
+    }
+    if (value.dtype() != node.output_type(0)) {
+      return absl::InvalidArgumentError(
+          StrCat("vertex function: constant ", node.name(), " got a value of ",
+                 DataTypeString(value.dtype()), " but expected ",
+                 DataTypeString(node.output_type(0)),
+                 ". Trace the vertex function again."));
     }
     Symbol symbol;
     symbol.name = node.name();
@@ -224,6 +333,12 @@ class Lowering {
     PartialTensorShape shape;
     TF_RETURN_IF_ERROR(
         tensorflow::GetNodeAttr(traced.node->attrs(), "shape", &shape));
+    if (shape.unknown_rank()) {
+      return absl::InvalidArgumentError(
+          StrCat("vertex function: ", traced.node->name(),
+                 " got an unknown shape but expected a known one. Trace the "
+                 "vertex function again."));
+    }
     const auto dims = shape.dim_sizes();
     symbol.shape.assign(dims.begin(), dims.end());
     row_dependent_[traced.node->id()] = true;
@@ -251,6 +366,7 @@ class Lowering {
     const Edge* edge;
     TF_RETURN_IF_ERROR(node.input_edge(0, &edge));
     const int symbol = builder_.Find(*edge->src(), edge->src_output());
+    if (symbol < 0) return NotLowered(node);
     const Role& role = outputs_[index];
     if (role.name == "saved" || role.name == "capture_grad") {
       builder_.program().results.push_back(symbol);
@@ -291,7 +407,8 @@ class Lowering {
 absl::Status Lower(tensorflow::FunctionLibraryRuntime* runtime,
                    const std::string& name, const std::string& signature,
                    LoweredFunction* lowered) {
-  return Lowering(runtime, lowered).Run(name, signature);
+  TF_RETURN_IF_ERROR(Lowering(runtime, lowered).Run(name, signature));
+  return ToAbsl(VerifyProgram(lowered->program));
 }
 
 }  // namespace cavs

@@ -2,6 +2,7 @@
 #ifndef CAVS_CC_KERNELS_LOWER_H_
 #define CAVS_CC_KERNELS_LOWER_H_
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -18,8 +19,14 @@ struct Role {
   int index = 0;
 };
 
+// A vertex function and its derivative have different roles.
+enum class FunctionKind { kVertex, kDerivative };
+
 struct LoweredFunction {
   Program program;
+  FunctionKind kind = FunctionKind::kVertex;
+  // Of the captures that it has arguments for, by number.
+  std::map<int, tensorflow::DataType> capture_types;
   // Derivative: which capture each of Program::results is the gradient of.
   std::vector<int> result_captures;
 };
@@ -30,6 +37,10 @@ struct LoweredFunction {
 // Attribute _cavs_shapes of every node, written when the function was traced,
 // gives the shapes of its outputs. A first dimension of -1 means "one row per
 // vertex"; an unknown shape, "an opaque value".
+//
+// kInvalidArgument if the signature does not fit the function, a role is none,
+// occurs twice or is numbered by what is no number, or the program that comes
+// of it cannot be run (see VerifyProgram): functions may come from a file.
 //
 // Operators that the backend does not know become foreign nodes, whose kernels
 // are created here, once.

@@ -3,6 +3,7 @@
 #include <map>
 #include <string>
 
+#include "cc/core/byte_count.h"
 #include "cc/kernels/program_builder.h"
 #include "tensorflow/core/framework/node_def_util.h"
 
@@ -42,6 +43,8 @@ const std::map<std::string, Elementwise>& ElementwiseByName() {
   return *table;
 }
 
+// What does not fit (sizes that differ from those that the operator's inputs
+// make, say) is left to TensorFlow's own kernel, which says so.
 class NativeLowering {
  public:
   NativeLowering(const TracedNode& traced, ProgramBuilder* builder)
@@ -80,6 +83,12 @@ class NativeLowering {
   }
   Symbol Out(int i) const { return builder_.RowSymbol(traced_, i); }
   bool RowsOut() const { return Out(0).kind == SymbolKind::kRows; }
+  // `count` integers that input `i` always is.
+  bool Constants(int i, size_t count, Integers* values) const {
+    return i < num_inputs() &&
+           builder_.ConstantIntegers(traced_.inputs[i], values) &&
+           values->size() == count;
+  }
   void Emit(NodeKind kind, std::vector<int> inputs) {
     const int out = builder_.AddRowSymbol(traced_, 0);
     builder_.AddNode(kind, node_, std::move(inputs), {out});
@@ -107,15 +116,21 @@ class NativeLowering {
     if (!IsRows(value)) return false;
     Integers dims(1);
     if (axis >= 0) {
-      if (!builder_.ConstantIntegers(traced_.inputs[axis], &dims)) return false;
+      if (!Constants(axis, 1, &dims)) return false;
     } else if (!GetNodeAttr(node_.attrs(), "axis", &dims[0]).ok()) {
       return false;
     }
     if (dims[0] < 0) dims[0] += Rank(value);
     if (dims[0] != 1) return false;
+    int64_t columns = 0;
     for (int i = 0; i < node_.num_outputs(); ++i) {
-      if (Out(i).kind != SymbolKind::kRows) return false;
+      const Symbol piece = Out(i);
+      if (piece.kind != SymbolKind::kRows || piece.dtype != in(value).dtype) {
+        return false;
+      }
+      columns += piece.columns();
     }
+    if (columns != in(value).columns()) return false;
     int64_t offset = 0;
     for (int i = 0; i < node_.num_outputs(); ++i) {
       const Symbol piece = Out(i);
@@ -128,7 +143,8 @@ class NativeLowering {
 
   bool View(int64_t first_column) {
     const Symbol out = Out(0);
-    if (first_column < 0 || first_column + out.columns() > in(0).columns()) {
+    if (first_column < 0 || first_column > in(0).columns() - out.columns() ||
+        out.dtype != in(0).dtype) {
       return false;
     }
     builder_.Map(node_, 0,
@@ -138,8 +154,7 @@ class NativeLowering {
 
   bool Slice() {
     Integers begin;
-    return Rank(0) == 2 && RowsOut() &&
-           builder_.ConstantIntegers(traced_.inputs[1], &begin) &&
+    return Rank(0) == 2 && RowsOut() && Constants(1, 2, &begin) &&
            begin[0] == 0 && View(begin[1]);
   }
 
@@ -147,9 +162,8 @@ class NativeLowering {
   bool StridedSlice() {
     if (Rank(0) != 2 || !RowsOut()) return false;
     Integers begin, strides;
-    if (!builder_.ConstantIntegers(traced_.inputs[1], &begin) ||
-        !builder_.ConstantIntegers(traced_.inputs[3], &strides) ||
-        begin.size() != 2 || strides[0] != 1 || strides[1] != 1) {
+    if (!Constants(1, 2, &begin) || !Constants(3, 2, &strides) ||
+        strides[0] != 1 || strides[1] != 1) {
       return false;
     }
     const auto mask = [&](const char* name) {
@@ -171,7 +185,7 @@ class NativeLowering {
   bool Concat() {
     const int values = num_inputs() - 1;
     Integers axis;
-    if (!builder_.ConstantIntegers(traced_.inputs[values], &axis)) return false;
+    if (!Constants(values, 1, &axis)) return false;
     if (axis[0] < 0 && values > 0) axis[0] += Rank(0);
     return axis[0] == 1 && SideBySide(values);
   }
@@ -187,9 +201,12 @@ class NativeLowering {
   // storage is its own moves into the output's: its producer then writes there.
   bool SideBySide(int values) {
     if (!RowsOut()) return false;
+    int64_t columns = 0;
     for (int i = 0; i < values; ++i) {
-      if (!IsRows(i)) return false;
+      if (!IsRows(i) || in(i).dtype != Out(0).dtype) return false;
+      columns += in(i).columns();
     }
+    if (columns != Out(0).columns()) return false;
     const int out = builder_.AddRowSymbol(traced_, 0);
     int64_t offset = 0;
     for (int i = 0; i < values; ++i) {
@@ -232,14 +249,21 @@ class NativeLowering {
         Rank(0) != 2) {
       return false;
     }
+    if (in(1).dtype != in(0).dtype || Out(0).dtype != in(0).dtype) {
+      return false;
+    }
     if (!transpose_a && RowsOut() && in(1).kind == SymbolKind::kInvariant &&
-        in(1).shape.size() == 2) {
+        in(1).shape.size() == 2 &&
+        in(1).shape[transpose_b ? 1 : 0] == in(0).columns() &&
+        in(1).shape[transpose_b ? 0 : 1] == Out(0).columns()) {
       Emit(NodeKind::kMatMul, {traced_.inputs[0], traced_.inputs[1]});
       builder_.program().nodes.back().transpose = transpose_b;
       return true;
     }
     if (transpose_a && !transpose_b && Rank(1) == 2 &&
-        Out(0).kind == SymbolKind::kReduced) {
+        Out(0).kind == SymbolKind::kReduced &&
+        CheckedProduct(Integers{in(0).columns(), in(1).columns()}) ==
+            Out(0).columns()) {
       Emit(NodeKind::kWeightGrad, {traced_.inputs[0], traced_.inputs[1]});
       return true;
     }
@@ -247,7 +271,7 @@ class NativeLowering {
   }
 
   bool SumOverRows() {
-    if (Out(0).kind != SymbolKind::kReduced ||
+    if (Out(0).kind != SymbolKind::kReduced || Out(0).dtype != in(0).dtype ||
         Out(0).columns() != in(0).columns()) {
       return false;
     }
@@ -264,7 +288,8 @@ class NativeLowering {
     if (axes.empty()) return Alias(0);
     if (axes.size() != 1) return false;
     if (axes[0] == 0) return SumOverRows();
-    if (axes[0] == 1 && Rank(0) == 2 && RowsOut()) {
+    if (axes[0] == 1 && Rank(0) == 2 && RowsOut() && Out(0).columns() == 1 &&
+        Out(0).dtype == in(0).dtype) {
       Emit(NodeKind::kSumColumns, {traced_.inputs[0]});
       return true;
     }
@@ -273,9 +298,11 @@ class NativeLowering {
 
   bool AddN() {
     const Symbol out = Out(0);
-    if (!RowsOut()) return false;
+    if (!RowsOut() || num_inputs() == 0) return false;
     for (int i = 0; i < num_inputs(); ++i) {
-      if (!IsRows(i) || in(i).shape != out.shape) return false;
+      if (!IsRows(i) || in(i).shape != out.shape || in(i).dtype != out.dtype) {
+        return false;
+      }
     }
     if (num_inputs() == 1) return Alias(0);
     Emit(NodeKind::kElementwise, {traced_.inputs[0], traced_.inputs[1]});

@@ -3,51 +3,53 @@
 
 #include "cc/backend/cpu/cpu_backend.h"
 #include "cc/core/executor.h"
+#include "cc/core/executor_checks.h"
 #include "cc/engine/engine.h"
 #include "cc/kernels/compile.h"
+#include "cc/kernels/guarded_op.h"
 #include "cc/kernels/read_schedule.h"
+#include "cc/kernels/status_util.h"
+#include "cc/kernels/step.h"
 #include "tensorflow/core/framework/op_kernel.h"
 
 namespace cavs {
 namespace {
 
-using ::tensorflow::OpKernel;
 using ::tensorflow::OpKernelConstruction;
 using ::tensorflow::OpKernelContext;
 using ::tensorflow::Tensor;
 using ::tensorflow::TensorShape;
 
 // What CavsForward and CavsBackward would take, without running them.
-class MemoryOp : public OpKernel {
+class MemoryOp {
  public:
-  explicit MemoryOp(OpKernelConstruction* context) : OpKernel(context) {
-    int streams;
-    OP_REQUIRES_OK(context, context->GetAttr("streams", &streams));
-    two_streams_ = streams == 2;
-    OP_REQUIRES_OK(
-        context, Compile(context, "vertex", /*keep_results=*/true, &forward_));
-    OP_REQUIRES_OK(context, Compile(context, "vertex", /*keep_results=*/false,
-                                    &inference_));
-    OP_REQUIRES_OK(context, Compile(context, "gradient", /*keep_results=*/true,
-                                    &backward_));
-    OP_REQUIRES(
-        context,
-        !has_backward() || MayBeDerivative(backward_.model, forward_.model),
-        absl::InvalidArgumentError(
-            "gradient_functions: got those of other vertex functions but "
-            "expected none, or the derivatives of vertex_functions."));
+  absl::Status Init(OpKernelConstruction* context) {
+    TF_RETURN_IF_ERROR(ReadStreams(context, &streams_));
+    TF_RETURN_IF_ERROR(Compile(context, "vertex", FunctionKind::kVertex,
+                               /*keep_results=*/true, &forward_));
+    TF_RETURN_IF_ERROR(Compile(context, "vertex", FunctionKind::kVertex,
+                               /*keep_results=*/false, &inference_));
+    TF_RETURN_IF_ERROR(Compile(context, "gradient", FunctionKind::kDerivative,
+                               /*keep_results=*/true, &backward_));
+    if (!has_backward() || MayBeDerivative(backward_.model, forward_.model)) {
+      return absl::OkStatus();
+    }
+    return absl::InvalidArgumentError(
+        "gradient_functions: got those of other vertex functions but "
+        "expected none, or the derivatives of vertex_functions.");
   }
 
-  void Compute(OpKernelContext* context) override {
+  absl::Status Compute(OpKernelContext* context) const {
     ScheduleView schedule;
-    OP_REQUIRES_OK(context, ReadSchedule(context, forward_.model, &schedule));
+    TF_RETURN_IF_ERROR(ReadSchedule(context, forward_.model, &schedule));
+    TF_RETURN_IF_ERROR(ToAbsl(CheckSlots(backward_.model, schedule)));
     SerialWorkers workers;
     const CpuBackend backend(&workers);
     engine::Engine engine(engine::Naive());  // Nothing runs.
     Environment environment;
     environment.backend = &backend;
     environment.cache_bytes = CacheBytes();
-    if (two_streams_) environment.engine = &engine;
+    if (streams_ == 2) environment.engine = &engine;
     const MemoryNeed needs[] = {
         PredictMemory(forward_.model, schedule, /*keep_tape=*/true,
                       environment),
@@ -57,8 +59,8 @@ class MemoryOp : public OpKernel {
         PredictMemory(inference_.model, schedule, /*keep_tape=*/false,
                       environment)};
     Tensor* output = nullptr;
-    OP_REQUIRES_OK(context,
-                   context->allocate_output(0, TensorShape({3, 4}), &output));
+    TF_RETURN_IF_ERROR(
+        context->allocate_output(0, TensorShape({3, 4}), &output));
     auto bytes = output->matrix<int64_t>();
     for (int pass = 0; pass < 3; ++pass) {
       const MemoryNeed& need = needs[pass];
@@ -67,33 +69,34 @@ class MemoryOp : public OpKernel {
       bytes(pass, 2) = static_cast<int64_t>(need.temporaries);
       bytes(pass, 3) = static_cast<int64_t>(need.packed_weights);
     }
+    return absl::OkStatus();
   }
 
  private:
   bool has_backward() const { return !backward_.model.programs.empty(); }
 
-  bool two_streams_ = false;
+  int streams_ = 1;
   CompiledModel forward_, inference_, backward_;
 };
 
-class AvailableMemoryOp : public OpKernel {
+class AvailableMemoryOp {
  public:
-  using OpKernel::OpKernel;
+  absl::Status Init(OpKernelConstruction*) { return absl::OkStatus(); }
 
-  void Compute(OpKernelContext* context) override {
+  absl::Status Compute(OpKernelContext* context) const {
     Tensor* output = nullptr;
-    OP_REQUIRES_OK(context,
-                   context->allocate_output(0, TensorShape({}), &output));
+    TF_RETURN_IF_ERROR(context->allocate_output(0, TensorShape({}), &output));
     output->scalar<int64_t>()() = static_cast<int64_t>(
         std::min(AvailableMemory(), static_cast<size_t>(INT64_MAX)));
+    return absl::OkStatus();
   }
 };
 
 REGISTER_KERNEL_BUILDER(
     Name("CavsAvailableMemory").Device(tensorflow::DEVICE_CPU),
-    AvailableMemoryOp);
+    GuardedOp<AvailableMemoryOp>);
 REGISTER_KERNEL_BUILDER(Name("CavsMemory").Device(tensorflow::DEVICE_CPU),
-                        MemoryOp);
+                        GuardedOp<MemoryOp>);
 
 }  // namespace
 }  // namespace cavs

@@ -1,7 +1,8 @@
 #include "cc/kernels/program_builder.h"
 
-#include <algorithm>
 #include <memory>
+
+#include "cc/core/byte_count.h"
 
 namespace cavs {
 
@@ -83,13 +84,11 @@ Symbol ProgramBuilder::RowSymbol(const TracedNode& traced, int i) const {
   const tensorflow::PartialTensorShape& shape = traced.shapes[i];
   if (shape.unknown_rank() || symbol.dtype == DType::kOther) return symbol;
   const auto dims = shape.dim_sizes();
-  const bool rest_known =
-      std::all_of(dims.begin() + std::min<size_t>(dims.size(), 1), dims.end(),
-                  [](int64_t dim) { return dim >= 0; });
-  if (!rest_known) return symbol;
   const bool rows = !dims.empty() && dims[0] < 0;
+  const std::vector<int64_t> rest(dims.begin() + (rows ? 1 : 0), dims.end());
+  if (CheckedProduct(rest) < 0) return symbol;  // Not known, or too large.
   symbol.kind = rows ? SymbolKind::kRows : SymbolKind::kReduced;
-  symbol.shape.assign(dims.begin() + (rows ? 1 : 0), dims.end());
+  symbol.shape = rest;
   return symbol;
 }
 

@@ -2,43 +2,50 @@
 #include <vector>
 
 #include "cc/core/status.h"
+#include "cc/kernels/guarded_op.h"
 #include "tensorflow/core/framework/op_kernel.h"
 
 namespace cavs {
 namespace {
 
-using ::tensorflow::OpKernel;
 using ::tensorflow::OpKernelConstruction;
 using ::tensorflow::OpKernelContext;
 using ::tensorflow::Tensor;
 
 template <typename T>
-class RowCountOp : public OpKernel {
+class RowCountOp {
  public:
-  explicit RowCountOp(OpKernelConstruction* context) : OpKernel(context) {
-    OP_REQUIRES_OK(context, context->GetAttr("scale", &scale_));
-    OP_REQUIRES_OK(context, context->GetAttr("bias", &bias_));
-    OP_REQUIRES_OK(context, context->GetAttr("shape", &shape_));
+  absl::Status Init(OpKernelConstruction* context) {
+    TF_RETURN_IF_ERROR(context->GetAttr("scale", &scale_));
+    TF_RETURN_IF_ERROR(context->GetAttr("bias", &bias_));
+    TF_RETURN_IF_ERROR(context->GetAttr("shape", &shape_));
     const int64_t n = shape_.num_elements();
-    OP_REQUIRES(context,
-                static_cast<int64_t>(scale_.size()) == n &&
-                    static_cast<int64_t>(bias_.size()) == n,
-                absl::InvalidArgumentError(StrCat(
-                    "scale, bias: got ", scale_.size(), " and ", bias_.size(),
-                    " values but expected ", n, ", as many as `shape` has.")));
+    if (static_cast<int64_t>(scale_.size()) == n &&
+        static_cast<int64_t>(bias_.size()) == n) {
+      return absl::OkStatus();
+    }
+    return absl::InvalidArgumentError(
+        StrCat("scale, bias: got ", scale_.size(), " and ", bias_.size(),
+               " values but expected ", n,
+               ", as many as `shape` has. Give one of each per element."));
   }
 
-  void Compute(OpKernelContext* context) override {
+  absl::Status Compute(OpKernelContext* context) const {
     const Tensor& like = context->input(0);
-    OP_REQUIRES(context, like.dims() >= 1,
-                absl::InvalidArgumentError(
-                    "like: got a scalar but expected [rows, ...]."));
+    if (like.dims() == 0) {
+      return absl::InvalidArgumentError(
+          "like: got a scalar but expected [rows, ...]. Pass what has rows.");
+    }
     Tensor* value = nullptr;
-    OP_REQUIRES_OK(context, context->allocate_output(0, shape_, &value));
+    TF_RETURN_IF_ERROR(context->allocate_output(0, shape_, &value));
     auto flat = value->flat<T>();
     for (int64_t i = 0; i < flat.size(); ++i) {
-      flat(i) = static_cast<T>(scale_[i] * like.dim_size(0) + bias_[i]);
+      // Unsigned, for which it is defined what does not fit.
+      flat(i) = static_cast<T>(static_cast<uint64_t>(scale_[i]) *
+                                   static_cast<uint64_t>(like.dim_size(0)) +
+                               static_cast<uint64_t>(bias_[i]));
     }
+    return absl::OkStatus();
   }
 
  private:
@@ -49,11 +56,11 @@ class RowCountOp : public OpKernel {
 REGISTER_KERNEL_BUILDER(Name("CavsRowCount")
                             .Device(tensorflow::DEVICE_CPU)
                             .TypeConstraint<int32_t>("out_type"),
-                        RowCountOp<int32_t>);
+                        GuardedOp<RowCountOp<int32_t>>);
 REGISTER_KERNEL_BUILDER(Name("CavsRowCount")
                             .Device(tensorflow::DEVICE_CPU)
                             .TypeConstraint<int64_t>("out_type"),
-                        RowCountOp<int64_t>);
+                        GuardedOp<RowCountOp<int64_t>>);
 
 }  // namespace
 }  // namespace cavs

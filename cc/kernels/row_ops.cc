@@ -5,7 +5,9 @@
 
 #include "cc/backend/cpu/cpu_backend.h"
 #include "cc/core/status.h"
+#include "cc/kernels/allocate.h"
 #include "cc/kernels/compile.h"
+#include "cc/kernels/guarded_op.h"
 #include "cc/kernels/program_builder.h"
 #include "cc/kernels/step.h"
 #include "tensorflow/core/framework/op_kernel.h"
@@ -13,8 +15,9 @@
 namespace cavs {
 namespace {
 
-using ::tensorflow::OpKernel;
+using ::tensorflow::OpKernelConstruction;
 using ::tensorflow::OpKernelContext;
+using ::tensorflow::PartialTensorShape;
 using ::tensorflow::Tensor;
 using ::tensorflow::TensorShape;
 
@@ -68,54 +71,72 @@ absl::Status CheckPermutation(const Span<int32_t>& order) {
 enum class RowOpKind { kGather, kScatter, kPull, kPush };
 
 template <RowOpKind kKind>
-class RowOp : public OpKernel {
+class RowOp {
  public:
-  using OpKernel::OpKernel;
+  absl::Status Init(OpKernelConstruction*) { return absl::OkStatus(); }
 
-  void Compute(OpKernelContext* context) override {
+  absl::Status Compute(OpKernelContext* context) const {
     const Tensor& input = context->input(0);
     const int64_t num_indices = context->input(1).NumElements();
-    constexpr bool kPermutes =
-        kKind == RowOpKind::kPull || kKind == RowOpKind::kPush;
-    constexpr const char* kName = kKind == RowOpKind::kGather    ? "state"
-                                  : kKind == RowOpKind::kScatter ? "values"
-                                  : kKind == RowOpKind::kPull    ? "input"
-                                                                 : "rows";
-    OP_REQUIRES_OK(context,
-                   CheckMatrix(kName, input,
-                               kKind == RowOpKind::kGather ? -1 : num_indices));
+    TF_RETURN_IF_ERROR(CheckMatrix(
+        kName, input, kKind == RowOpKind::kGather ? -1 : num_indices));
+    const DType dtype = ToDType(input.dtype());
+    if (SizeOf(dtype) == 0) {
+      return absl::UnimplementedError(
+          StrCat(kName, ": got ", DataTypeString(input.dtype()),
+                 " but expected a numeric or boolean type."));
+    }
     int64_t num_rows = input.dim_size(0);
     if (kKind == RowOpKind::kScatter) {
-      OP_REQUIRES(context, context->input(2).NumElements() == 1,
-                  absl::InvalidArgumentError(
-                      "num_rows: got no scalar but expected one."));
-      num_rows = context->input(2).flat<int32_t>()(0);
-      OP_REQUIRES(
-          context, num_rows >= 0,
-          absl::InvalidArgumentError(
-              StrCat("num_rows: got ", num_rows, " but expected at least 0.")));
+      TF_RETURN_IF_ERROR(ReadNumRows(context->input(2), &num_rows));
     }
     Span<int32_t> rows;
-    OP_REQUIRES_OK(context, ReadRows(context, kPermutes ? "order" : "child_row",
-                                     kPermutes ? 0 : -1, num_rows, &rows));
-    if (kPermutes) OP_REQUIRES_OK(context, CheckPermutation(rows));
+    TF_RETURN_IF_ERROR(ReadRows(context, kPermutes ? "order" : "child_row",
+                                kPermutes ? 0 : -1, num_rows, &rows));
+    if (kPermutes) TF_RETURN_IF_ERROR(CheckPermutation(rows));
 
-    TensorShape shape = input.shape();
-    shape.set_dim(0, kKind == RowOpKind::kScatter ? num_rows : num_indices);
     Tensor* output = nullptr;
-    OP_REQUIRES_OK(context, context->allocate_output(0, shape, &output));
-    const DType dtype = ToDType(input.dtype());
-    OP_REQUIRES(context, SizeOf(dtype) > 0,
-                absl::UnimplementedError(
-                    StrCat(kName, ": got ", DataTypeString(input.dtype()),
-                           " but expected a numeric or boolean type.")));
+    TF_RETURN_IF_ERROR(
+        Allocate(context, kKind == RowOpKind::kScatter ? num_rows : num_indices,
+                 &output));
     const Step step(context, /*streams=*/nullptr, MakeTeam(context),
                     /*pool=*/nullptr);
     Move(*step.environment().backend, dtype, ToBlock(input), rows,
          ToBlock(*output));
+    return absl::OkStatus();
   }
 
  private:
+  static constexpr bool kPermutes =
+      kKind == RowOpKind::kPull || kKind == RowOpKind::kPush;
+  static constexpr const char* kName = kKind == RowOpKind::kGather    ? "state"
+                                       : kKind == RowOpKind::kScatter ? "values"
+                                       : kKind == RowOpKind::kPull    ? "input"
+                                                                      : "rows";
+
+  static absl::Status ReadNumRows(const Tensor& tensor, int64_t* num_rows) {
+    if (tensor.NumElements() != 1) {
+      return absl::InvalidArgumentError(
+          StrCat("num_rows: got shape ", tensor.shape().DebugString(),
+                 " but expected a scalar. Pass one number."));
+    }
+    *num_rows = tensor.flat<int32_t>()(0);
+    if (*num_rows >= 0) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        StrCat("num_rows: got ", *num_rows,
+               " but expected at least 0. Pass the number of vertices."));
+  }
+
+  static absl::Status Allocate(OpKernelContext* context, int64_t num_rows,
+                               Tensor** output) {
+    const auto sizes = context->input(0).shape().dim_sizes();
+    const std::vector<int64_t> row(sizes.begin() + 1, sizes.end());
+    TensorShape shape;
+    TF_RETURN_IF_ERROR(
+        ShapeOfRows(kName, num_rows, PartialTensorShape(row), &shape));
+    return AllocateOutput(context, kName, 0, shape, output);
+  }
+
   static void Move(const Backend& backend, DType dtype, const Block& input,
                    Span<int32_t> rows, const Block& output) {
     if (kKind == RowOpKind::kScatter) {
@@ -130,13 +151,13 @@ class RowOp : public OpKernel {
 };
 
 REGISTER_KERNEL_BUILDER(Name("CavsGather").Device(tensorflow::DEVICE_CPU),
-                        RowOp<RowOpKind::kGather>);
+                        GuardedOp<RowOp<RowOpKind::kGather>>);
 REGISTER_KERNEL_BUILDER(Name("CavsScatter").Device(tensorflow::DEVICE_CPU),
-                        RowOp<RowOpKind::kScatter>);
+                        GuardedOp<RowOp<RowOpKind::kScatter>>);
 REGISTER_KERNEL_BUILDER(Name("CavsPull").Device(tensorflow::DEVICE_CPU),
-                        RowOp<RowOpKind::kPull>);
+                        GuardedOp<RowOp<RowOpKind::kPull>>);
 REGISTER_KERNEL_BUILDER(Name("CavsPush").Device(tensorflow::DEVICE_CPU),
-                        RowOp<RowOpKind::kPush>);
+                        GuardedOp<RowOp<RowOpKind::kPush>>);
 
 }  // namespace
 }  // namespace cavs

@@ -4,30 +4,38 @@
 #include <vector>
 
 #include "cc/core/schedule.h"
+#include "cc/kernels/guarded_op.h"
 #include "cc/kernels/status_util.h"
 #include "tensorflow/core/framework/op_kernel.h"
 
 namespace cavs {
 namespace {
 
-using ::tensorflow::OpKernel;
 using ::tensorflow::OpKernelConstruction;
 using ::tensorflow::OpKernelContext;
 using ::tensorflow::Tensor;
 using ::tensorflow::TensorShape;
 
 // Adapts MakeSchedule. Stateless, so any number of threads may run it at once.
-class ScheduleOp : public OpKernel {
+class ScheduleOp {
  public:
-  explicit ScheduleOp(OpKernelConstruction* context) : OpKernel(context) {
-    OP_REQUIRES_OK(context, context->GetAttr("arity", &arity_));
-    OP_REQUIRES_OK(context, context->GetAttr("num_types", &num_types_));
+  absl::Status Init(OpKernelConstruction* context) {
+    TF_RETURN_IF_ERROR(context->GetAttr("arity", &arity_));
+    TF_RETURN_IF_ERROR(context->GetAttr("num_types", &num_types_));
     std::string policy;
-    OP_REQUIRES_OK(context, context->GetAttr("policy", &policy));
-    policy_ = policy == "ratio" ? Policy::kRatio : Policy::kDepth;
+    TF_RETURN_IF_ERROR(context->GetAttr("policy", &policy));
+    if (policy == "ratio") {
+      policy_ = Policy::kRatio;
+    } else if (policy != "depth") {
+      return absl::InvalidArgumentError(
+          StrCat("policy: got \"", policy,
+                 "\" but expected \"depth\" or \"ratio\". With one vertex "
+                 "type they are the same."));
+    }
+    return absl::OkStatus();
   }
 
-  void Compute(OpKernelContext* context) override {
+  absl::Status Compute(OpKernelContext* context) const {
     GraphBatchView batch;
     const std::pair<const char*, Span<int32_t>*> inputs[] = {
         {"child_splits", &batch.child_splits},
@@ -36,24 +44,29 @@ class ScheduleOp : public OpKernel {
         {"vertex_type", &batch.vertex_type}};
     for (int i = 0; i < 4; ++i) {
       const auto& [name, values] = inputs[i];
-      OP_REQUIRES_OK(context, ReadVector(name, context->input(i), values));
+      TF_RETURN_IF_ERROR(ReadVector(name, context->input(i), values));
     }
     const Tensor& micro_batch = context->input(4);
-    OP_REQUIRES(context, micro_batch.dims() == 0,
-                ToAbsl(InvalidArgument("micro_batch: got shape ",
-                                       micro_batch.shape().DebugString(),
-                                       " but expected a scalar. Pass one "
-                                       "number of graphs.")));
+    if (micro_batch.dims() != 0) {
+      return ToAbsl(InvalidArgument("micro_batch: got shape ",
+                                    micro_batch.shape().DebugString(),
+                                    " but expected a scalar. Pass one "
+                                    "number of graphs."));
+    }
     const ScheduleOptions options(policy_, micro_batch.scalar<int32_t>()());
     Schedule schedule;
-    OP_REQUIRES_OK(context, ToAbsl(MakeSchedule(batch, arity_, num_types_,
-                                                options, &schedule)));
+    TF_RETURN_IF_ERROR(
+        ToAbsl(MakeSchedule(batch, arity_, num_types_, options, &schedule)));
     const int64_t num_vertices = batch.num_vertices();
     const int64_t num_tasks = schedule.view().num_tasks();
-    Output(context, 0, TensorShape({num_vertices}), schedule.order);
-    Output(context, 1, TensorShape({num_tasks + 1}), schedule.task_splits);
-    Output(context, 2, TensorShape({num_tasks}), schedule.task_type);
-    Output(context, 3, TensorShape({arity_, num_vertices}), schedule.child_row);
+    TF_RETURN_IF_ERROR(
+        Output(context, 0, TensorShape({num_vertices}), schedule.order));
+    TF_RETURN_IF_ERROR(
+        Output(context, 1, TensorShape({num_tasks + 1}), schedule.task_splits));
+    TF_RETURN_IF_ERROR(
+        Output(context, 2, TensorShape({num_tasks}), schedule.task_type));
+    return Output(context, 3, TensorShape({arity_, num_vertices}),
+                  schedule.child_row);
   }
 
  private:
@@ -68,12 +81,13 @@ class ScheduleOp : public OpKernel {
     return absl::OkStatus();
   }
 
-  static void Output(OpKernelContext* context, int index,
-                     const TensorShape& shape,
-                     const std::vector<int32_t>& values) {
+  static absl::Status Output(OpKernelContext* context, int index,
+                             const TensorShape& shape,
+                             const std::vector<int32_t>& values) {
     Tensor* output = nullptr;
-    OP_REQUIRES_OK(context, context->allocate_output(index, shape, &output));
+    TF_RETURN_IF_ERROR(context->allocate_output(index, shape, &output));
     std::copy(values.begin(), values.end(), output->flat<int32_t>().data());
+    return absl::OkStatus();
   }
 
   int arity_ = 0;
@@ -82,7 +96,7 @@ class ScheduleOp : public OpKernel {
 };
 
 REGISTER_KERNEL_BUILDER(Name("CavsSchedule").Device(tensorflow::DEVICE_CPU),
-                        ScheduleOp);
+                        GuardedOp<ScheduleOp>);
 
 }  // namespace
 }  // namespace cavs

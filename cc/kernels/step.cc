@@ -9,15 +9,20 @@
 
 namespace cavs {
 
+absl::Status ReadStreams(tensorflow::OpKernelConstruction* context,
+                         int* count) {
+  TF_RETURN_IF_ERROR(context->GetAttr("streams", count));
+  if (*count == 1 || *count == 2) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      StrCat("streams: got ", *count, " but expected 1 or 2."));
+}
+
 absl::Status MakeStreams(tensorflow::OpKernelConstruction* context,
                          std::unique_ptr<engine::Engine>* streams) {
   int count;
-  TF_RETURN_IF_ERROR(context->GetAttr("streams", &count));
+  TF_RETURN_IF_ERROR(ReadStreams(context, &count));
   if (count == 2) {
     *streams = std::make_unique<engine::Engine>(engine::Streams(2));
-  } else if (count != 1) {
-    return absl::InvalidArgumentError(
-        StrCat("streams: got ", count, " but expected 1 or 2."));
   }
   return absl::OkStatus();
 }

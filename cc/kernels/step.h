@@ -16,6 +16,9 @@
 
 namespace cavs {
 
+// Attribute `streams`, checked.
+absl::Status ReadStreams(tensorflow::OpKernelConstruction* context, int* count);
+
 // What an op keeps between calls by attribute `streams`: an engine whose
 // threads are parked while no call runs; null for one stream.
 absl::Status MakeStreams(tensorflow::OpKernelConstruction* context,

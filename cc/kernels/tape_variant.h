@@ -6,6 +6,8 @@
 #include <string>
 
 #include "cc/backend/team.h"
+#include "cc/core/no_throw.h"
+#include "cc/core/status.h"
 #include "cc/core/storage_pool.h"
 #include "cc/core/tape.h"
 #include "tensorflow/core/framework/variant.h"
@@ -27,7 +29,10 @@ struct TapeVariant {
   std::string DebugString() const { return kTypeName; }
   // A tape never leaves the process.
   void Encode(tensorflow::VariantTensorData* data) const {
-    data->set_type_name(TypeName());
+    (void)NoThrow([&] {
+      data->set_type_name(TypeName());
+      return Status();
+    });
   }
   bool Decode(const tensorflow::VariantTensorData&) { return false; }
 };

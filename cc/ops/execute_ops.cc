@@ -1,3 +1,7 @@
+#include <string>
+#include <vector>
+
+#include "cc/ops/shape_function.h"
 #include "tensorflow/core/framework/common_shape_fns.h"
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/shape_inference.h"
@@ -11,11 +15,20 @@ using ::tensorflow::shape_inference::InferenceContext;
 using ::tensorflow::shape_inference::ShapeHandle;
 
 // Outputs [first, first + shapes.size()) are `rows` rows of the shapes in
-// attribute `name`; without `rows`, just of those shapes.
-absl::Status SetShapes(InferenceContext* c, const char* name,
+// attribute `name`; without `rows`, just of those shapes. There are as many as
+// types in attribute `types`.
+absl::Status SetShapes(InferenceContext* c, const char* name, const char* types,
                        const DimensionHandle* rows, int* first) {
   std::vector<PartialTensorShape> shapes;
+  std::vector<tensorflow::DataType> dtypes;
   TF_RETURN_IF_ERROR(c->GetAttr(name, &shapes));
+  TF_RETURN_IF_ERROR(c->GetAttr(types, &dtypes));
+  if (shapes.size() != dtypes.size()) {
+    return absl::InvalidArgumentError(
+        std::string(name) + ": got " + std::to_string(shapes.size()) +
+        " shapes but expected " + std::to_string(dtypes.size()) +
+        ", one per tensor.");
+  }
   for (const PartialTensorShape& shape : shapes) {
     ShapeHandle handle;
     TF_RETURN_IF_ERROR(c->MakeShapeFromPartialTensorShape(shape, &handle));
@@ -36,8 +49,13 @@ absl::Status ForwardShape(InferenceContext* c) {
   DimensionHandle num_vertices, num_splits;
   TF_RETURN_IF_ERROR(
       c->Merge(c->Dim(order, 0), c->Dim(child_row, 1), &num_vertices));
-  TF_RETURN_IF_ERROR(c->Add(c->Dim(task_type, 0), 1, &num_splits));
-  TF_RETURN_IF_ERROR(c->Merge(c->Dim(task_splits, 0), num_splits, &num_splits));
+  // Of nothing there may be no splits at all.
+  if (!c->ValueKnown(c->Dim(task_splits, 0)) ||
+      c->Value(c->Dim(task_splits, 0)) > 0) {
+    TF_RETURN_IF_ERROR(c->Add(c->Dim(task_type, 0), 1, &num_splits));
+    TF_RETURN_IF_ERROR(
+        c->Merge(c->Dim(task_splits, 0), num_splits, &num_splits));
+  }
 
   std::vector<tensorflow::DataType> pulls;
   std::vector<int> capture_counts;
@@ -63,7 +81,8 @@ absl::Status ForwardShape(InferenceContext* c) {
     num_pushed = c->Dim(at, 0);
   }
   int output = 0;
-  TF_RETURN_IF_ERROR(SetShapes(c, "push_shapes", &num_pushed, &output));
+  TF_RETURN_IF_ERROR(
+      SetShapes(c, "push_shapes", "Tpushes", &num_pushed, &output));
   c->set_output(output, c->Scalar());
   return absl::OkStatus();
 }
@@ -79,8 +98,23 @@ absl::Status BackwardShape(InferenceContext* c) {
   }
   const DimensionHandle num_pulled = c->UnknownDim();
   int output = 0;
-  TF_RETURN_IF_ERROR(SetShapes(c, "pull_shapes", &num_pulled, &output));
-  return SetShapes(c, "capture_shapes", nullptr, &output);
+  TF_RETURN_IF_ERROR(
+      SetShapes(c, "pull_shapes", "Tpulls", &num_pulled, &output));
+  return SetShapes(c, "capture_shapes", "Tcaptures", nullptr, &output);
+}
+
+absl::Status MemoryShape(InferenceContext* c) {
+  c->set_output(0, c->Matrix(3, 4));
+  return absl::OkStatus();
+}
+
+absl::Status RowCountShape(InferenceContext* c) {
+  PartialTensorShape shape;
+  TF_RETURN_IF_ERROR(c->GetAttr("shape", &shape));
+  ShapeHandle handle;
+  TF_RETURN_IF_ERROR(c->MakeShapeFromPartialTensorShape(shape, &handle));
+  c->set_output(0, handle);
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -119,7 +153,7 @@ REGISTER_OP("CavsForward")
     .Attr("skip_zeros: bool = true")
     .Attr("views: bool = true")
     .Attr("streams: int = 1")
-    .SetShapeFn(ForwardShape)
+    .SetShapeFn(NoThrowShape<ForwardShape>)
     .Doc(R"doc(
 Evaluates a vertex function for every vertex of a minibatch of graphs.
 
@@ -185,7 +219,7 @@ REGISTER_OP("CavsBackward")
     .Attr("skip_zeros: bool = true")
     .Attr("views: bool = true")
     .Attr("streams: int = 1")
-    .SetShapeFn(BackwardShape)
+    .SetShapeFn(NoThrowShape<BackwardShape>)
     .Doc(R"doc(
 The gradient of CavsForward: replays its tasks in reverse with the derivatives of
 the vertex functions. Weight gradients are lazy: one sum over all rows.
@@ -254,10 +288,7 @@ REGISTER_OP("CavsMemory")
     .Attr("skip_zeros: bool = true")
     .Attr("views: bool = true")
     .Attr("streams: int = 1")
-    .SetShapeFn([](InferenceContext* c) {
-      c->set_output(0, c->Matrix(3, 4));
-      return absl::OkStatus();
-    })
+    .SetShapeFn(NoThrowShape<MemoryShape>)
     .Doc(R"doc(
 Predicts the memory that CavsForward and CavsBackward take from their pool.
 
@@ -291,14 +322,7 @@ REGISTER_OP("CavsRowCount")
     .Attr("scale: list(int) >= 0")
     .Attr("bias: list(int) >= 0")
     .Attr("shape: shape")
-    .SetShapeFn([](InferenceContext* c) {
-      PartialTensorShape shape;
-      TF_RETURN_IF_ERROR(c->GetAttr("shape", &shape));
-      ShapeHandle handle;
-      TF_RETURN_IF_ERROR(c->MakeShapeFromPartialTensorShape(shape, &handle));
-      c->set_output(0, handle);
-      return absl::OkStatus();
-    })
+    .SetShapeFn(NoThrowShape<RowCountShape>)
     .Doc(R"doc(
 Integers that are affine in a number of rows: scale * shape(like)[0] + bias. Stands
 in a traced vertex function for what was computed from tensor shapes there.

@@ -1,3 +1,4 @@
+#include "cc/ops/shape_function.h"
 #include "tensorflow/core/framework/common_shape_fns.h"
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/shape_inference.h"
@@ -35,6 +36,18 @@ absl::Status ScatterShape(InferenceContext* c) {
   return absl::OkStatus();
 }
 
+// The output has the shape of input 0, and as many rows as input 1 has indices.
+absl::Status PushShape(InferenceContext* c) {
+  ShapeHandle rows, order;
+  DimensionHandle count;
+  TF_RETURN_IF_ERROR(c->WithRankAtLeast(c->input(0), 1, &rows));
+  TF_RETURN_IF_ERROR(c->WithRank(c->input(1), 1, &order));
+  TF_RETURN_IF_ERROR(c->Merge(c->Dim(rows, 0), c->Dim(order, 0), &count));
+  TF_RETURN_IF_ERROR(c->ReplaceDim(rows, 0, count, &rows));
+  c->set_output(0, rows);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 REGISTER_OP("CavsGather")
@@ -42,7 +55,7 @@ REGISTER_OP("CavsGather")
     .Input("child_row: int32")
     .Output("gathered: T")
     .Attr("T: {float, double, int32, int64}")
-    .SetShapeFn(GatherShape)
+    .SetShapeFn(NoThrowShape<GatherShape>)
     .Doc(R"doc(
 Collects one child's state for every vertex of a task.
 
@@ -60,7 +73,7 @@ REGISTER_OP("CavsScatter")
     .Input("num_rows: int32")
     .Output("state: T")
     .Attr("T: {float, double, int32, int64}")
-    .SetShapeFn(ScatterShape)
+    .SetShapeFn(NoThrowShape<ScatterShape>)
     .Doc(R"doc(
 Adds rows into the rows of children, in order: the reverse of CavsGather.
 
@@ -79,7 +92,7 @@ REGISTER_OP("CavsPull")
     .Input("order: int32")
     .Output("rows: T")
     .Attr("T: type")
-    .SetShapeFn(GatherShape)
+    .SetShapeFn(NoThrowShape<GatherShape>)
     .Doc(R"doc(
 Brings rows of an external input into execution order: rows[i] = input[order[i]].
 
@@ -95,16 +108,7 @@ REGISTER_OP("CavsPush")
     .Input("order: int32")
     .Output("output: T")
     .Attr("T: type")
-    .SetShapeFn([](InferenceContext* c) {
-      ShapeHandle rows, order;
-      DimensionHandle count;
-      TF_RETURN_IF_ERROR(c->WithRankAtLeast(c->input(0), 1, &rows));
-      TF_RETURN_IF_ERROR(c->WithRank(c->input(1), 1, &order));
-      TF_RETURN_IF_ERROR(c->Merge(c->Dim(rows, 0), c->Dim(order, 0), &count));
-      TF_RETURN_IF_ERROR(c->ReplaceDim(rows, 0, count, &rows));
-      c->set_output(0, rows);
-      return absl::OkStatus();
-    })
+    .SetShapeFn(NoThrowShape<PushShape>)
     .Doc(R"doc(
 Brings rows back into vertex order: output[order[i]] = rows[i].
 

@@ -1,3 +1,4 @@
+#include "cc/ops/shape_function.h"
 #include "tensorflow/core/framework/common_shape_fns.h"
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/shape_inference.h"
@@ -19,7 +20,13 @@ absl::Status ScheduleShape(InferenceContext* c) {
   TF_RETURN_IF_ERROR(c->WithRank(c->input(4), 0, &micro_batch));
 
   DimensionHandle num_vertices;
-  TF_RETURN_IF_ERROR(c->Subtract(c->Dim(child_splits, 0), 1, &num_vertices));
+  // No splits at all are those of nothing.
+  const DimensionHandle num_splits = c->Dim(child_splits, 0);
+  if (c->ValueKnown(num_splits) && c->Value(num_splits) == 0) {
+    num_vertices = c->MakeDim(0);
+  } else {
+    TF_RETURN_IF_ERROR(c->Subtract(num_splits, 1, &num_vertices));
+  }
   // An empty vertex_type says that all vertices are of type 0.
   const DimensionHandle num_typed = c->Dim(vertex_type, 0);
   if (c->ValueKnown(num_typed) && c->Value(num_typed) > 0) {
@@ -50,7 +57,7 @@ REGISTER_OP("CavsSchedule")
     .Attr("arity: int >= 0")
     .Attr("num_types: int >= 1 = 1")
     .Attr("policy: {'depth', 'ratio'} = 'depth'")
-    .SetShapeFn(ScheduleShape)
+    .SetShapeFn(NoThrowShape<ScheduleShape>)
     .Doc(R"doc(
 Plans which vertices of a minibatch of graphs are evaluated together.
 

@@ -197,9 +197,9 @@ TEST(ExecutorTest, CaptureGradientsOfAnotherShapeAreAnError) {
     const Status status = RunBackward(model, tape, arguments, environment);
     EXPECT_EQ(status.message(),
               columns == 3 ? ""
-                           : "capture_grads: got shapes that differ from those "
-                             "of the gradients. Give each the shape of its "
-                             "capture.");
+                           : "capture_grads: got shapes or types that differ "
+                             "from those of the gradients. Give each the shape "
+                             "and the type of its capture.");
   }
   EXPECT_EQ(grad.numbers(), Numbers(3));
 }

@@ -1,0 +1,63 @@
+// The kernels of our ops, which no exception leaves.
+#ifndef CAVS_CC_KERNELS_GUARDED_OP_H_
+#define CAVS_CC_KERNELS_GUARDED_OP_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "cc/core/no_throw.h"
+#include "cc/kernels/status_util.h"
+#include "tensorflow/core/framework/op_kernel.h"
+
+namespace cavs {
+
+// Calls `compute`, which returns an absl::Status. TensorFlow knows no
+// exceptions: one that reached it would end the process. `op` is named in the
+// error that one becomes.
+template <typename Compute>
+absl::Status NoThrowFromOp(const std::string& op,
+                           const Compute& compute) noexcept {
+  absl::Status result;
+  const Status thrown = NoThrow([&] {
+    result = compute();
+    return Status();
+  });
+  if (thrown.ok()) return result;
+  const Status named = NoThrow([&] {
+    return Status(thrown.code(), StrCat(op, ": ", thrown.message()));
+  });
+  return ToAbsl(named);
+}
+
+// A kernel that is an `Op`: default constructible, with methods
+//
+//   absl::Status Init(OpKernelConstruction* context);  // Once.
+//   absl::Status Compute(OpKernelContext* context);    // From any thread.
+//
+// Example:
+//   REGISTER_KERNEL_BUILDER(Name("CavsX").Device(DEVICE_CPU), GuardedOp<XOp>);
+template <typename Op>
+class GuardedOp : public tensorflow::OpKernel {
+ public:
+  explicit GuardedOp(tensorflow::OpKernelConstruction* context)
+      : tensorflow::OpKernel(context) {
+    OP_REQUIRES_OK(context, NoThrowFromOp(type_string(), [&] {
+                     op_ = std::make_unique<Op>();
+                     return op_->Init(context);
+                   }));
+  }
+
+  void Compute(tensorflow::OpKernelContext* context) override {
+    OP_REQUIRES_OK(context, NoThrowFromOp(type_string(), [&] {
+                     return op_->Compute(context);
+                   }));
+  }
+
+ private:
+  std::unique_ptr<Op> op_;
+};
+
+}  // namespace cavs
+
+#endif  // CAVS_CC_KERNELS_GUARDED_OP_H_

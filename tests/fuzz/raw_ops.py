@@ -1,0 +1,165 @@
+"""Calls the C++ ops with what no model passes them: `python -m tests.fuzz.raw_ops --calls=10000`.
+
+Calls run in child processes, so that the death of one is seen, and named by its seed:
+
+    python -m tests.fuzz.raw_ops --calls=1 --seed=1234
+
+runs that one again. A death may be due to an earlier call of the same child, which the report
+names too: its seeds are all from `first` on.
+"""
+
+import argparse
+import collections
+import dataclasses
+import mmap
+import os
+import pathlib
+import resource
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+from tests.processes import environment
+
+ROOT = pathlib.Path(__file__).parents[2]
+BATCH = 20_000  # Calls of one child.
+SECONDS = 120  # Without progress, before a child counts as one that hangs.
+ADDRESS_SPACE = 24 << 30  # Of a child: what is too large for it is refused.
+_UNSET = -1
+_PROGRAM = (sys.executable, "-m", "tests.fuzz.raw_ops", "--child")
+
+
+@dataclasses.dataclass
+class Report:
+    """What came of some calls.
+
+    Attributes:
+      counts: How many calls had which outcome, by "kind: outcome".
+      faults: Lines that say what ended a child, or which answer is none of an op's.
+    """
+
+    counts: collections.Counter = dataclasses.field(default_factory=collections.Counter)
+    faults: list = dataclasses.field(default_factory=list)
+
+    @property
+    def calls(self) -> int:
+        return sum(self.counts.values())
+
+
+def run(calls: int, seed: int, batch: int = BATCH, on_progress=lambda report: None) -> Report:
+    """Runs `calls` calls, of the seeds from `seed` on."""
+    report = Report()
+    first, end = seed, seed + calls
+    while first < end:
+        first = _run_child(first, min(first + batch, end), report)
+        on_progress(report)
+    return report
+
+
+def _run_child(first: int, end: int, report: Report) -> int:
+    """Runs calls until they are done or the child is: the seed to go on with."""
+    with tempfile.TemporaryDirectory() as folder:
+        place, log = pathlib.Path(folder, "place"), pathlib.Path(folder, "log")
+        place.write_bytes(struct.pack("q", _UNSET))
+        with log.open("wb") as stderr:
+            child = subprocess.Popen(
+                [*_PROGRAM, f"--seed={first}", f"--calls={end - first}", f"--place={place}"],
+                cwd=ROOT,
+                env=environment() | {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""},
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                text=True,
+            )
+            code = _wait(child, place)
+        last = struct.unpack("q", place.read_bytes())[0]
+        text = log.read_text(errors="replace")
+    for line in child.stdout.read().splitlines():
+        kind, _, rest = line.partition("\t")
+        if kind == "fault":
+            report.faults.append(rest)
+        elif kind == "count":
+            label, _, number = rest.rpartition("\t")
+            report.counts[label] += int(number)
+    child.stdout.close()
+    if code == 0:
+        return end
+    how = signal.Signals(-code).name if code < 0 else f"exit status {code}"
+    tail = " | ".join(text.strip().splitlines()[-3:])
+    report.faults.append(f"seed {last}: the process died of {how}; first {first}; {tail}")
+    if last == _UNSET:  # It does not even start.
+        return end
+    report.counts["in a child that died"] += last + 1 - first
+    return last + 1
+
+
+def _wait(child, place) -> int:
+    """Its exit status; a child that is at one call for too long is killed."""
+    seen, since = None, time.monotonic()
+    while True:
+        try:
+            return child.wait(timeout=1)
+        except subprocess.TimeoutExpired:
+            now = place.read_bytes()
+            if now != seen:
+                seen, since = now, time.monotonic()
+            elif time.monotonic() - since > SECONDS:
+                child.kill()
+                return child.wait()
+
+
+def _child(first: int, calls: int, place: str) -> None:
+    limit = resource.getrlimit(resource.RLIMIT_AS)[1]
+    if "asan" not in os.environ.get("LD_PRELOAD", ""):  # Which reserves far more than it uses.
+        resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, limit))
+    from tensorflow.python.eager import context
+
+    from tests.fuzz.raw_calls import Calls
+
+    drawn, counts = Calls(), collections.Counter()
+    with open(place, "r+b") as file, mmap.mmap(file.fileno(), 8) as progress:
+        for seed in range(first, first + calls):
+            progress[:] = struct.pack("q", seed)
+            try:
+                counts[drawn.run(seed)] += 1
+            except Exception as error:
+                counts["fault"] += 1
+                text = " ".join(f"{type(error).__name__}: {error}".split())[:500]
+                print(f"fault\tseed {seed}: {text}", flush=True)
+            if seed % 2000 == 0:
+                context.context().clear_kernel_cache()
+    for label, number in counts.items():
+        print(f"count\t{label}\t{number}")
+
+
+def main(argv=None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--calls", type=int, default=10_000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--batch", type=int, default=BATCH)
+    parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--place", help=argparse.SUPPRESS)
+    arguments = parser.parse_args(argv)
+    if arguments.child:
+        _child(arguments.seed, arguments.calls, arguments.place)
+        return 0
+    started, shown = time.monotonic(), 0
+
+    def show(report):
+        nonlocal shown
+        for fault in report.faults[shown:]:
+            print(fault, flush=True)
+        shown = len(report.faults)
+        rate = report.calls / (time.monotonic() - started)
+        print(f"{report.calls} calls, {shown} faults, {rate:.0f} calls/s", flush=True)
+
+    report = run(arguments.calls, arguments.seed, arguments.batch, show)
+    for label, number in sorted(report.counts.items()):
+        print(f"{number:9} {label}")
+    return 1 if report.faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

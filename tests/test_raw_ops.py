@@ -1,0 +1,418 @@
+"""What no model passes to the C++ ops is refused, and ends no process: a file may hold it."""
+
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import cavs_tf as cavs
+from cavs_tf._library import ops
+from tests.fuzz.raw_calls import make_models
+from tests.fuzz.raw_functions import Named, Spoiler
+from tests.processes import environment
+
+SPOILER = Spoiler()
+INVALID = tf.errors.InvalidArgumentError
+
+
+def rejects(message, error=INVALID):
+    return pytest.raises(error, match=re.escape(message))
+
+
+def run_with_signature(call, which, old, new):
+    """Runs a call, of a model of one vertex type, with another text in a signature."""
+    (signature,) = call.attributes[f"{which}_signatures"]
+    assert old in signature
+    with SPOILER.changed(call.attributes[f"{which}_functions"][0]) as function:
+        call.attributes[f"{which}_functions"] = [function]
+        call.attributes[f"{which}_signatures"] = [signature.replace(old, new, 1)]
+        call()
+
+
+@pytest.fixture(scope="module")
+def models():
+    return make_models()
+
+
+@pytest.fixture
+def tree(models):
+    return models[0]
+
+
+@pytest.fixture
+def typed(models):
+    return models[-1]
+
+
+# --- attributes against functions, when the kernel is made ---------------------------
+
+
+@pytest.mark.parametrize(
+    "name, value, message",
+    [
+        ("push_shapes", [[5]], "push_shapes[0]: got [5] but expected [4]"),
+        ("push_shapes", [[2**40]], "push_shapes[0]: got [1099511627776] but expected [4]"),
+        ("push_shapes", [[1] * 254], "push_shapes[0]: got [1,1,"),
+        ("push_shapes", [[None]], "push_shapes[0]: got [?] but expected [4]"),
+        ("push_shapes", [], "push_shapes: got 0 shapes but expected 1"),
+        ("push_shapes", [[4], [4]], "push_shapes: got 2 shapes but expected 1"),
+        ("pull_shapes", [[2]], "pull_shapes[0]: got [2] but expected [3]"),
+        ("pull_shapes", [], "pull_shapes: got 0 shapes but expected 1"),
+        ("Tpushes", [tf.bfloat16], "pushes[0]: got bfloat16 but expected float"),
+        ("Tpushes", [tf.string], "pushes[0]: got string but expected float"),
+        ("Tpushes", [], "pushes: got 0 of them but expected at least 1"),
+        ("capture_counts", [-6], "capture_counts[0]: got -6 but expected at least 0"),
+        ("capture_counts", [5], "captures: got 6 tensors but expected 5, the sum of capture_coun"),
+        ("capture_counts", [2**31 - 1], "captures: got 6 tensors but expected 2147483647"),
+        ("capture_counts", [3, 3], "capture_counts: got 2 values but expected one per vertex fu"),
+        ("streams", 3, "streams: got 3 but expected 1 or 2."),
+    ],
+)
+def test_attributes_of_the_forward_op(tree, name, value, message):
+    call = tree.forward()
+    call.attributes[name] = value
+    with rejects(message):
+        call()
+
+
+@pytest.mark.parametrize(
+    "old, new, message",
+    [
+        ("gather:0", "gather:-1", 'signature: got "gather:-1" but expected a role with a number'),
+        ("gather:0", "gather:x", 'signature: got "gather:x" but expected a role with a number'),
+        ("gather:0", "gather:1", 'signature: got "gather:1" but expected every role once'),
+        ("gather:0", "garner:0", 'signature: got "garner:0" but expected the name of a role'),
+        ("gather:0", "push_grad:0", "expected roles of a vertex function, or of a derivative, but"),
+        ("vertex_ids,", "", "but expected a role per argument and result of the function"),
+        ("vertex_ids", "vertex_ids:1", "but expected a role without a number"),
+        ("->scatter", "->push:7", "but expected one scatter"),
+        ("->", ",", "but expected arguments, an arrow, results"),
+        ("push:0", "push:1", "pushes: got 1 of them but expected at least 2"),
+        ("pull:0", "pull:5", "pulls: got 1 of them but expected at least 6"),
+        ("saved:0", "saved:77", "but expected saved results in order"),
+        ("capture:5", "capture:9", "capture_counts[0]: got 6 but expected at least 10"),
+        ("gather:0", "gather:999", "got child rows of 2 slots but expected at least 1000"),
+    ],
+)
+def test_signatures_of_the_forward_op(tree, old, new, message):
+    call = tree.forward(keep_tape=True)
+    with rejects(message):
+        run_with_signature(call, "vertex", old, new)
+
+
+@pytest.mark.parametrize(
+    "old, new, message",
+    [
+        ("saved:0", "saved:-3", "expected a role with a number of at least"),
+        ("saved:0", "saved:999", "tape: got that of another model"),
+        ("gather_grad:0", "gather_grad:999", "got child rows of 2 slots"),
+        ("push_grad:0", "push_grad:4", "push_grads: got 1 of them but expe"),
+        ("pull_grad:0", "pull_grad:4", "pull_grads: got 1 of them but expe"),
+        ("capture_grad:0", "capture_grad:9", "capture_grads[9]: got anothe"),
+    ],
+)
+def test_signatures_of_the_backward_op(tree, old, new, message):
+    with rejects(message):
+        run_with_signature(tree.backward(), "gradient", old, new)
+
+
+@pytest.mark.parametrize(
+    "name, value, message",
+    [
+        ("Tcaptures", [tf.bfloat16] * 6, "capture_grads["),
+        ("Tcaptures", [tf.string] * 6, "Tcaptures[0]: got string but expected a numeric type"),
+        ("capture_counts", [-1], "capture_counts[0]: got -1 but expected at least 0"),
+        ("capture_counts", [7], "captures: got 6 tensors but expected 7"),
+        ("capture_shapes", [[2**40, 2**10]] * 6, "capture_grads[0]: got another number, type or"),
+        ("pull_shapes", [[4]], "pull_shapes[0]: got [4] but expected [3]"),
+        ("pull_shapes", [], "pull_shapes: got 0 shapes but expected 1"),
+        ("Tpulls", [tf.bfloat16], "pull_grads[0]: got bfloat16 but expected float"),
+        ("pulls", [7], "tape: got that of another model"),
+        ("pulls", [], "pulls: got 0 numbers but expected 1"),
+    ],
+)
+def test_attributes_of_the_backward_op(tree, name, value, message):
+    call = tree.backward()
+    call.attributes[name] = value
+    with rejects(message):
+        call()
+
+
+def test_roles_of_a_derivative_are_none_of_a_vertex_function(tree):
+    call = tree.forward()
+    for name in ("functions", "signatures"):
+        call.attributes[f"vertex_{name}"] = call.attributes[f"gradient_{name}"]
+    with rejects("but expected that of a vertex function. Leave the signature"):
+        call()
+
+
+def test_gradients_for_a_memory_prediction_gather_from_slots_that_there_are(tree):
+    with rejects("got child rows of 2 slots but expected at least 1000"):
+        run_with_signature(tree.memory(), "gradient", "gather_grad:0", "gather_grad:999")
+
+
+# --- inputs against functions, at every step -------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "pull, message",
+    [
+        (tf.ones([7, 3], tf.bfloat16), "pulls[0]: got bfloat16 but expected float"),
+        (tf.ones([7, 3], tf.int32), "pulls[0]: got int32 but expected float"),
+        (tf.constant([["a"] * 3] * 7), "pulls[0]: got string but expected float"),
+        (tf.ones([7, 2]), "pulls[0]: got shape [7,2] but expected rows of shape [3]"),
+        (tf.ones([7, 3, 1]), "pulls[0]: got shape [7,3,1] but expected rows of shape [3]"),
+        (tf.ones([6, 3]), "pulls[0]: got shape [6,3] but expected [7, ...]"),
+    ],
+)
+def test_pulls_of_another_type_or_shape(tree, pull, message):
+    call = tree.forward()
+    call.inputs[4] = [pull]
+    with rejects(message):
+        call()
+
+
+@pytest.mark.parametrize(
+    "spoil, message",
+    [
+        (lambda w: tf.cast(w, tf.bfloat16), "captures[0]: got bfloat16 but expected float"),
+        (lambda w: tf.constant("weights"), "captures[0]: got string but expected float"),
+        (lambda w: w[:-1], "): got shape [6,12] but expected [7,12], as when the vertex function"),
+        (lambda w: w[None], "): got shape [1,7,12] but expected [7,12], as when the vertex fun"),
+    ],
+)
+def test_captures_of_another_type_or_shape(tree, spoil, message):
+    call = tree.forward()
+    call.inputs[5][0] = spoil(call.inputs[5][0])
+    with rejects(message):
+        call()
+
+
+@pytest.mark.parametrize(
+    "grad, message",
+    [
+        (tf.ones([7, 4], tf.bfloat16), "push_grads[0]: got bfloat16 but expected float"),
+        (tf.ones([7, 3]), "push_grads[0]: got shape [7,3] but expected rows of shape [4]"),
+        (tf.ones([7, 2, 2]), "push_grads[0]: got shape [7,2,2] but expected rows of shape [4]"),
+        (tf.ones([]), "push_grads[0]: got shape [] but expected [7, ...], as the push."),
+    ],
+)
+def test_gradients_of_pushes_of_another_type_or_shape(tree, grad, message):
+    call = tree.backward()
+    call.inputs[1] = [grad]
+    with rejects(message):
+        call()
+
+
+def test_tapes_that_are_none(tree):
+    for tape in (tf.stack([tree.tape]), tf.reshape(tf.stack([tree.tape]), [1, 1])):
+        call = tree.backward()
+        call.inputs[0] = tape
+        with rejects("tape: got an empty one but expected that of a CavsForward"):
+            call()
+    call.inputs[0] = tf.raw_ops.EmptyTensorList(
+        element_shape=tf.zeros([0], tf.int32), max_num_elements=1, element_dtype=tf.float32
+    )
+    with rejects("tape: got an empty one but expected that of a CavsForward"):
+        call()
+
+
+def test_tapes_of_other_models(models):
+    for model in models:
+        for other in models:
+            call = model.backward()
+            call.inputs[0] = other.tape
+            if model is not other:
+                with pytest.raises(INVALID):
+                    call()
+
+
+def test_a_tape_of_a_schedule_with_fewer_slots(tree):
+    # Nothing reads slot 1 in the forward pass of this one.
+    call = tree.forward(keep_tape=True)
+    call.inputs[:4] = [tf.zeros([0], tf.int32), [0], tf.zeros([0], tf.int32), tf.zeros([1, 0])]
+    call.inputs[:4] = [tf.cast(t, tf.int32) for t in call.inputs[:4]]
+    call.inputs[4] = [tf.zeros([0, 3])]
+    backward = tree.backward()
+    backward.inputs = [call().tape, [tf.zeros([0, 4])]]
+    assert all(np.all(grad == 0) for grad in backward().capture_grads)  # No vertex, no harm.
+
+
+@pytest.mark.parametrize(
+    "i, value, message",
+    [
+        (0, [[0]], "order: got shape [1,1] but expected a vector"),
+        (1, 0, "task_splits: got shape [] but expected a vector"),
+        (2, [[0]], "task_type: got shape [1,1] but expected a vector"),
+        (3, [0], "child_row: got shape [1] but expected [arity, V]"),
+    ],
+)
+def test_schedules_of_other_ranks(tree, i, value, message):
+    call = tree.forward()
+    call.inputs[i] = tf.constant(value, tf.int32)
+    with rejects(message):
+        call()
+
+
+def test_vertices_that_are_no_vector(tree):
+    call = tree.forward()
+    call.inputs[6] = [tf.constant([[0]])]
+    with rejects("at: got 1 tensors, of shape [1,1] the first, but expected one vector"):
+        call()
+
+
+# --- shape functions ---------------------------------------------------------------------
+
+
+def test_shapes_that_are_no_outputs_are_refused_while_a_graph_is_built(typed):
+    # An exception from a shape function would leave the graph locked for ever.
+    call = typed.forward()
+    call.attributes["push_shapes"] = [[2, 2]] * 5
+    with tf.Graph().as_default(), rejects("push_shapes: got 5 shapes but expected 2", ValueError):
+        call.inputs = [
+            [tf.constant(v.numpy()) for v in value] if isinstance(value, list) else value.numpy()
+            for value in call.inputs
+        ]
+        call()
+
+
+# --- functions that were changed -------------------------------------------------------------
+
+
+def run_changed(model, change):
+    """The forward op of `model`, with a function whose definition `change` was given."""
+    call = model.forward()
+    functions = call.attributes["vertex_functions"]
+    with SPOILER.changed(functions[0], change) as first:
+        call.attributes["vertex_functions"] = [first, *functions[1:]]
+        call()
+
+
+def test_a_shape_that_is_not_that_of_the_operator(tree):
+    def widen(definition):
+        node = next(n for n in definition.node_def if n.op == "MatMul")
+        node.attr["_cavs_shapes"].list.shape[0].dim[1].size = 1000
+
+    # TensorFlow's own kernel multiplies then, and its result does not fit.
+    with rejects("elements but expected"):
+        run_changed(tree, widen)
+
+
+def test_a_shape_that_is_too_large(tree):
+    def widen(definition):
+        for node in definition.node_def:
+            for shape in node.attr["_cavs_shapes"].list.shape:
+                for dim in list(shape.dim)[1:]:
+                    dim.size = 2**62
+
+    with pytest.raises(tf.errors.OpError):
+        run_changed(tree, widen)
+
+
+def test_a_constant_of_another_type(typed):
+    def retype(definition):
+        node = next(n for n in definition.node_def if n.op == "Const")
+        node.attr["dtype"].type = tf.int64.as_datatype_enum
+        node.attr["value"].tensor.dtype = tf.float32.as_datatype_enum
+
+    with pytest.raises(INVALID):
+        run_changed(typed, retype)
+
+
+def test_a_function_that_is_in_no_library(tree):
+    call = tree.forward()
+    call.attributes["vertex_functions"] = [Named(b"__inference_nothing_0")]
+    with pytest.raises(tf.errors.OpError):
+        call()
+
+
+# --- rows by themselves, sizes ---------------------------------------------------------------
+
+
+def test_rows_of_more_elements_than_there_can_be():
+    state = tf.zeros([0, 2**62])
+    with rejects("state: got 2 rows of shape [4611686018427387904] but expected a fully known"):
+        ops.cavs_gather(state, [-1, -1])
+    with rejects("values: got 5 rows of shape [4611686018427387904] but expected a fully known"):
+        ops.cavs_scatter(state, tf.zeros([0], tf.int32), 5)
+
+
+def test_more_rows_than_fit_into_memory():
+    values = tf.zeros([0, 2**16])
+    message = "values: got shape [2147483647,65536], that is 562949953159168 bytes, but expected"
+    with rejects(message, tf.errors.ResourceExhaustedError):
+        ops.cavs_scatter(values, tf.zeros([0], tf.int32), 2**31 - 1)
+
+
+def test_a_number_of_rows_that_is_none():
+    with rejects("num_rows: got shape [2] but expected a scalar"):
+        ops.cavs_scatter(tf.ones([1, 1]), [0], [1, 1])
+
+
+def test_an_arity_whose_child_rows_do_not_fit_into_memory():
+    message = "arity: got 1000000000 for 100 vertices, whose child rows take 400000000000 bytes"
+    with rejects(message, tf.errors.ResourceExhaustedError):
+        cavs.GraphBatch.chain([100]).schedule(arity=10**9)
+
+
+@pytest.mark.parametrize("policy", ["deep", ""])
+def test_a_policy_without_a_name(policy):
+    empty = tf.zeros([0], tf.int32)
+    with rejects("policy"):
+        ops.cavs_schedule([0], empty, [0], empty, 1, arity=1, policy=policy)
+
+
+# --- memory that is not there --------------------------------------------------------------
+
+UNDER_A_LIMIT = """
+import resource, sys
+import tensorflow as tf
+import cavs_tf as cavs
+from cavs_tf._forward import run_forward
+from tests import cells
+
+def limit(mebibytes):
+    pages = int(open("/proc/self/statm").read().split()[0])
+    soft = pages * resource.getpagesize() + (mebibytes << 20)
+    resource.setrlimit(resource.RLIMIT_AS, (soft, -1))
+
+graphs = cavs.GraphBatch.chain([1000] * 1000)
+cell = cells.Linear(arity=1)
+x = tf.ones([10**6, cells.FEATURES])
+cell(cavs.GraphBatch.chain([2]), x[:2])
+schedule = graphs.schedule(arity=1)
+functions = cell.last_functions()
+calls = {
+    "CavsSchedule": lambda: graphs.schedule(arity=1),
+    "CavsForward": lambda: run_forward(functions, schedule, {"default": x}, cavs.Options()),
+    "CavsPull": lambda: cavs.ops.pull(x, schedule.order),
+}
+for name, call in calls.items():
+    for mebibytes in map(int, sys.argv[1:]):
+        limit(mebibytes)
+        try:
+            call()
+            print(name, "ok")
+        except tf.errors.ResourceExhaustedError as error:
+            print(name, "refused")
+        finally:
+            limit(1 << 20)
+"""
+
+
+def test_a_process_without_memory_lives_on():
+    result = subprocess.run(
+        [sys.executable, "-c", UNDER_A_LIMIT, "1", "5", "12", "20", "40"],
+        env=environment() | {"TF_CPP_MIN_LOG_LEVEL": "3"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr[-2000:]
+    lines = result.stdout.split("\n")
+    for name in ("CavsSchedule", "CavsForward"):
+        assert f"{name} refused" in lines
