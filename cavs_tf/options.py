@@ -25,6 +25,7 @@ class Options:
         (arXiv:1712.04048, section 3.5).
       skip_zeros: Tasks in which no vertex has a child do not multiply the zeros that they
         gather: half of the work where one vertex function serves leaves and inner vertices.
+        They do where a factor is infinite or NaN, so that a diverged run shows at leaves too.
       views: Gathered and pulled rows are read where they are. Off: they are copied first.
       streams: 2: eager operators run ahead of the critical path and lazy ones behind it, on a
         thread of their own (arXiv:1712.04048, section 3.5); inference has one stream. 1: all

@@ -199,6 +199,9 @@ class Backend {
   // place.
   virtual void RoundSums(DType dtype, int64_t n, void* sums) const = 0;
 
+  // Is no element infinite or NaN? x may have an index.
+  virtual bool IsFinite(DType dtype, ConstBlock x) const = 0;
+
   // out[i, 0] = sum over j of x[i, j].
   virtual void SumColumns(DType dtype, ConstBlock x, Block out) const = 0;
 

@@ -39,6 +39,7 @@ ProgramRun::ProgramRun(const Program& program, const TypeRows& rows,
       env_(environment),
       ext_(std::move(externals)),
       values_(program.symbols.size()),
+      is_product_of_zeros_(program.nodes.size(), false),
       packed_of_(program.nodes.size(), nullptr) {}
 
 DynamicTensor::Span ProgramRun::SpanOf(int id, bool kept) const {
@@ -261,8 +262,37 @@ Status ProgramRun::RunPrologue() {
           "keep its shape.");
     }
   }
+  FindProductsOfZeros();
   PackWeights();
   return Status();
+}
+
+// Zero times a weight is zero, unless the weight is infinite or NaN.
+void ProgramRun::FindProductsOfZeros() {
+  bool childless = false;
+  for (int64_t task = 0; task < rows_.num_tasks_in_all(); ++task) {
+    childless = childless || rows_.childless(task);
+  }
+  if (!childless) return;
+  std::map<int, bool> finite;  // By weight.
+  const auto is_finite = [&](int id) {
+    const auto [known, is_new] = finite.emplace(id, false);
+    if (is_new) known->second = IsFinite(id);
+    return known->second;
+  };
+  for (size_t i = 0; i < program_.nodes.size(); ++i) {
+    const Node& node = program_.nodes[i];
+    is_product_of_zeros_[i] =
+        node.kind == NodeKind::kMatMul && node.stage == Stage::kCritical &&
+        IsZeroWithoutChildren(node.inputs[0]) &&
+        std::all_of(node.inputs.begin() + 1, node.inputs.end(), is_finite);
+  }
+}
+
+bool ProgramRun::IsFinite(int weight) const {
+  const Symbol& w = symbol(weight);
+  return env_.backend->IsFinite(
+      w.dtype, {Dense(weight), w.shape[0], w.shape[1], w.shape[1]});
 }
 
 void ProgramRun::FinishSums() {

@@ -195,8 +195,14 @@ class ProgramRun {
                                int64_t columns) const;
   void PlanSums();
   void AddUp(const SumTile& tile, const Place& at, const Backend& backend);
-  void AddUp(const Node& node, const SumTile& tile, Place at, bool accumulate,
-             const Backend& backend);
+  void AddUp(const Node& node, const SumTile& tile, const Place& all,
+             bool accumulate, const Backend& backend);
+  // The rows of `at` that do not all add zero.
+  Place WithoutZeros(const Node& node, const SumTile& tile, const Place& at,
+                     const Backend& backend) const;
+  // What a tile reads of the first, or last, operand of a sum.
+  ConstBlock First(const Node& sum, const SumTile& tile, const Place& at) const;
+  ConstBlock Last(const Node& sum, const SumTile& tile, const Place& at) const;
 
   // One native node, for a share of its columns.
   void Compute(const Node& node, const Place& at, const Share& share,
@@ -215,6 +221,8 @@ class ProgramRun {
   // Rows, perhaps by an index, or a row-free value as one row to broadcast.
   ConstBlock Operand(int symbol, const Place& at) const;
   bool IsZeroWithoutChildren(int symbol) const;
+  void FindProductsOfZeros();
+  bool IsFinite(int weight) const;
   // Where a row-free value, or a piece of one, begins.
   char* Dense(int symbol) const;
   DynamicTensor::Span SpanOf(int symbol, bool kept) const;
@@ -260,6 +268,8 @@ class ProgramRun {
   std::vector<SumTile> sum_tiles_[kNumStages];
   // By (weights, transposed).
   std::map<std::pair<std::vector<int>, bool>, Packed> packed_;
+  // Products that are zero where no row has a child. By node.
+  std::vector<bool> is_product_of_zeros_;
   // Of the product that a node is, or null. By node.
   std::vector<const Packed*> packed_of_;
 };

@@ -82,13 +82,14 @@ void ProgramRun::ComputeProduct(const Node& node, const Place& at,
   const DType dtype = symbol(node.outputs[0]).dtype;
   const ConstBlock a = Operand(node.inputs[0], at);
   const Block c = Rows(node.outputs[0], at);
-  if (at.childless && IsZeroWithoutChildren(node.inputs[0])) {
+  const int64_t number = &node - program_.nodes.data();
+  if (at.childless && is_product_of_zeros_[number]) {
     if (node.accumulate) return;
     return ForRanges(c.cols, share, [&](int64_t begin, int64_t end) {
       backend.Zero(dtype, Columns(c, dtype, begin, end));
     });
   }
-  const Packed* weights = packed_of_[&node - program_.nodes.data()];
+  const Packed* weights = packed_of_[number];
   if (weights != nullptr) {
     const void* packed = weights->data;
     if (share.unit == 0) {

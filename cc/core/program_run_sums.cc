@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <cassert>
 #include <functional>
+#include <map>
+#include <vector>
 
 #include "cc/core/program_run.h"
 
@@ -15,6 +17,13 @@ constexpr int64_t kLargestWidth = 512;
 constexpr int64_t kSmallestTile = 64;
 constexpr size_t kTilesPerWorker = 3;
 
+ConstBlock Columns(ConstBlock block, DType dtype, int64_t begin, int64_t end) {
+  block.data = static_cast<const char*>(block.data) +
+               begin * static_cast<int64_t>(SizeOf(dtype));
+  block.cols = end - begin;
+  return block;
+}
+
 }  // namespace
 
 // The same tiles whatever the number of rows, so that sums are too. Sums that
@@ -22,18 +31,19 @@ constexpr size_t kTilesPerWorker = 3;
 std::vector<ProgramRun::SumTile> ProgramRun::TilesOf(const Phase& phase,
                                                      int64_t rows,
                                                      int64_t columns) const {
-  std::vector<SumTile> tiles;
-  std::vector<bool> done(program_.nodes.size(), false);
+  std::map<int, std::vector<int>> nodes_of;  // By sum.
   for (int i : phase.nodes) {
-    if (done[i]) continue;
+    nodes_of[program_.nodes[i].outputs[0]].push_back(i);
+  }
+  std::vector<SumTile> tiles;
+  for (int i : phase.nodes) {
     const Node& node = program_.nodes[i];
     SumTile tile;
-    for (int j : phase.nodes) {
-      if (program_.nodes[j].outputs != node.outputs) continue;
-      assert(program_.nodes[j].kind == node.kind);
-      tile.nodes.push_back(j);
-      done[j] = true;
-    }
+    tile.nodes = nodes_of[node.outputs[0]];
+    if (tile.nodes[0] != i) continue;
+    assert(std::all_of(tile.nodes.begin(), tile.nodes.end(), [&](int j) {
+      return program_.nodes[j].kind == node.kind;
+    }));
     const bool weight = node.kind == NodeKind::kWeightGrad;
     const int64_t height = weight ? symbol(node.inputs[0]).columns() : 1;
     const int64_t width = symbol(node.inputs.back()).columns();
@@ -92,33 +102,52 @@ void ProgramRun::AddUp(const SumTile& tile, const Place& at,
   }
 }
 
-void ProgramRun::AddUp(const Node& node, const SumTile& tile, Place at,
+void ProgramRun::AddUp(const Node& node, const SumTile& tile, const Place& all,
                        bool accumulate, const Backend& backend) {
   const TraceScope scope(env_.tracer, node.stage, [&] { return node.label; });
   const DType dtype = symbol(node.outputs[0]).dtype;
-  const int64_t size = SizeOf(dtype), sum_size = SizeOf(SumType(dtype));
-  for (int id : node.inputs) {
-    const int64_t zeros = std::min(at.childless_end - at.first, at.count);
-    if (zeros > 0 && IsZeroWithoutChildren(id)) at = at.Part(zeros, at.count);
-  }
-  const auto columns = [&](int id, int64_t begin, int64_t end) {
-    ConstBlock block = Operand(id, at);
-    block.data = static_cast<const char*>(block.data) + begin * size;
-    block.cols = end - begin;
-    return block;
-  };
+  const int64_t sum_size = SizeOf(SumType(dtype));
+  const Place at = WithoutZeros(node, tile, all, backend);
   const int64_t width = symbol(node.inputs.back()).columns();
-  const ConstBlock y =
-      columns(node.inputs.back(), tile.first_column, tile.end_column);
+  const ConstBlock y = Last(node, tile, at);
   char* sum = static_cast<char*>(values_[node.outputs[0]].dense.data);
   if (node.kind == NodeKind::kSumRows) {
     const Block out{sum + tile.first_column * sum_size, 1, y.cols, y.cols};
     return backend.SumRows(dtype, y, out, accumulate);
   }
-  const ConstBlock x = columns(node.inputs[0], tile.first_row, tile.end_row);
+  const ConstBlock x = First(node, tile, at);
   const Block out{sum + (tile.first_row * width + tile.first_column) * sum_size,
                   x.cols, y.cols, width};
   backend.MatMulTransposeA(dtype, x, y, out, accumulate);
+}
+
+ConstBlock ProgramRun::First(const Node& sum, const SumTile& tile,
+                             const Place& at) const {
+  return Columns(Operand(sum.inputs[0], at), symbol(sum.inputs[0]).dtype,
+                 tile.first_row, tile.end_row);
+}
+
+ConstBlock ProgramRun::Last(const Node& sum, const SumTile& tile,
+                            const Place& at) const {
+  return Columns(Operand(sum.inputs.back(), at),
+                 symbol(sum.inputs.back()).dtype, tile.first_column,
+                 tile.end_column);
+}
+
+// Zero times the other operand is zero, unless that is infinite or NaN.
+ProgramRun::Place ProgramRun::WithoutZeros(const Node& node,
+                                           const SumTile& tile, const Place& at,
+                                           const Backend& backend) const {
+  const int64_t zeros = std::min(at.childless_end - at.first, at.count);
+  if (zeros <= 0) return at;
+  const bool x = IsZeroWithoutChildren(node.inputs[0]);
+  const bool y = IsZeroWithoutChildren(node.inputs.back());
+  const DType dtype = symbol(node.inputs[0]).dtype;
+  const Place leaves = at.Part(0, zeros);
+  const bool add_zero =
+      (x && y) || (x && backend.IsFinite(dtype, Last(node, tile, leaves))) ||
+      (y && backend.IsFinite(dtype, First(node, tile, leaves)));
+  return add_zero ? at.Part(zeros, at.count) : at;
 }
 
 }  // namespace cavs

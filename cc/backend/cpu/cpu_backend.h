@@ -58,6 +58,7 @@ class CpuBackend : public Backend {
   void SumRows(DType dtype, ConstBlock x, Block out,
                bool accumulate) const override;
   void RoundSums(DType dtype, int64_t n, void* sums) const override;
+  bool IsFinite(DType dtype, ConstBlock x) const override;
   void SumColumns(DType dtype, ConstBlock x, Block out) const override;
 
   void Copy(DType dtype, ConstBlock x, Block dst) const override;

@@ -261,6 +261,67 @@ TEST(ExecutorTest, TreeLstmMatchesTheOracleOnEveryKindOfMinibatch) {
   }
 }
 
+// Are the same numbers infinite or NaN, and the others near?
+void ExpectNearWhereFinite(Results got, Results want, double tolerance) {
+  ASSERT_EQ(got.size(), want.size());
+  for (size_t i = 0; i < got.size(); ++i) {
+    for (size_t j = 0; j < got[i].size(); ++j) {
+      ASSERT_EQ(std::isfinite(got[i][j]), std::isfinite(want[i][j]))
+          << "result " << i << ", element " << j << ": got " << got[i][j]
+          << " but expected " << want[i][j];
+      if (!std::isfinite(got[i][j])) got[i][j] = want[i][j] = 0;
+    }
+  }
+  ExpectNear(got, want, tolerance);
+}
+
+// Zero times infinity is no zero: leaves that multiply no zeros must not look
+// as if all were well.
+TEST(ExecutorTest, WeightsThatAreNotFiniteSpoilLeavesToo) {
+  std::mt19937 random(2);
+  const Graph graph = Join({RandomTree(300, 2, &random), Chain(20)});
+  int spoilt = 0;
+  for (DType dtype : {DType::kFloat64, DType::kFloat32}) {
+    const Cell cell = TreeLstmCell(dtype, 5, 16);
+    for (size_t weight = 0; weight < cell.captures[0].size(); ++weight) {
+      for (double value : {HUGE_VAL, std::nan("")}) {
+        SCOPED_TRACE(testing::Message()
+                     << "capture " << weight << " holds " << value);
+        Experiment in(cell, graph, 3);
+        Numbers& numbers = in.captures[0][weight];
+        numbers[numbers.size() / 2] = value;
+        const Results want = in.RunOracle();
+        spoilt += std::isnan(want[0][0]);  // A leaf.
+        for (int count : {1, 2}) {
+          Team team(count);
+          team.environment.nanos_to_call = team.environment.nanos_to_share = 0;
+          for (const PassOptions& options : SomeSwitches(weight)) {
+            ExpectNearWhereFinite(
+                CellExecutor(cell, options).Run(in, team.environment), want,
+                ToleranceOf(dtype));
+          }
+        }
+        if (HasFailure()) return;
+      }
+    }
+  }
+  EXPECT_GT(spoilt, 0);
+}
+
+// The gradient of what a leaf pushes, times the zeros that it gathered.
+TEST(ExecutorTest, GradientsThatAreNotFiniteSpoilSumsOfZerosToo) {
+  const Cell cell = TreeLstmCell(DType::kFloat64, 5, 16);
+  std::mt19937 random(2);
+  Experiment in(cell, RandomTree(100, 2, &random), 3);
+  in.push_grads[0][3] = HUGE_VAL;
+  const Results want = in.RunOracle();
+  for (const PassOptions& options : AllSwitches()) {
+    SCOPED_TRACE(Describe(options));
+    ExpectNearWhereFinite(CellExecutor(cell, options).Run(in), want, 1e-11);
+    if (HasFailure()) return;
+  }
+}
+
 TEST(ExecutorTest, TreeLstmGradientsAreThoseOfFiniteDifferences) {
   std::mt19937 random(3);
   const Cell cell = TreeLstmCell(DType::kFloat64, 3, 2);
