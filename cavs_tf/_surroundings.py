@@ -29,6 +29,8 @@ _PLAIN_LAYERS = (keras.layers.Layer, keras.Model)
 _READ_BY_PLAIN_LAYERS = ("autocast", "dtype_policy", "trainable")
 # A function that calls one of these may read any attribute.
 _READ_ANYTHING = frozenset({"__dict__", "attrgetter", "getattr", "vars"})
+# With these it may ask for attributes that are not there.
+_MAY_BE_ABSENT = frozenset({"AttributeError", "__getattr__", "getattr", "hasattr"})
 # What layers do with these attributes does not show in what they compute.
 _IGNORED = BOOKKEEPING | {"_cache", "options"}
 _MAX_ITEMS = 1000  # Of a list or dict: longer ones are compared by length.
@@ -88,22 +90,31 @@ class _Place:
         return "".join((self._label, *itertools.islice(changed, 1)))
 
 
-class _Entries(_Place):
+class _Entries:
     """Everything in a dict, but for names that do not matter."""
 
     def __init__(self, label, entries, ignored=frozenset()):
-        self._entries, self._ignored = entries, ignored
-        super().__init__(label, (), lambda: itertools.chain(entries, entries.values()))
-        self._kept = self._that_matter()
+        self._label, self._entries, self._ignored = label, entries, ignored
+        self._remember()
 
     def is_unchanged(self) -> bool:
-        now, then = tuple(self._read()), self._then
-        if len(now) == len(then) and all(map(operator.is_, now, then)):
+        entries = self._entries
+        if len(entries) == len(self._values) and self._is_identical():
             return True
         if self._changed_name() is not None:
             return False
-        self._then, self._kept = now, self._that_matter()
+        self._remember()
         return True
+
+    def _remember(self):
+        self._names, self._values = tuple(self._entries), tuple(self._entries.values())
+        self._kept = self._that_matter()
+
+    def _is_identical(self) -> bool:
+        entries = self._entries
+        return all(map(operator.is_, entries.values(), self._values)) and all(
+            map(operator.is_, entries, self._names)
+        )
 
     def change(self) -> str:
         return f"{self._label}.{self._changed_name()}"
@@ -181,8 +192,8 @@ class _Walk:
     def finish(self) -> list:
         """What was found, and is to be looked at again."""
         self._follow_names()
-        for _, attributes, label in self._by_name:
-            names = sorted(self._names_in(attributes))
+        for owner, attributes, label in self._by_name:
+            names = sorted(self._names_in(attributes) & self._names_of_all(owner, attributes))
             read = functools.partial(map, attributes.get, names, itertools.repeat(_ABSENT))
             self._places.append(_Place(label, [f".{name}" for name in names], read))
         return self._places
@@ -203,6 +214,13 @@ class _Walk:
         if self._names & _READ_ANYTHING:
             names |= set(attributes) - _IGNORED
         return names - self._written
+
+    def _names_of_all(self, owner, attributes) -> set:
+        """What the object has, or its classes have: without others, reading one is an error."""
+        if self._names & _MAY_BE_ABSENT:
+            return self._names_in(attributes)
+        classes = owner.__mro__ if isinstance(owner, type) else type(owner).__mro__
+        return set(attributes).union(*map(vars, classes))
 
     def _is_of_base(self, owner, name) -> bool:
         """Is it a method that Keras calls, and no vertex function does?"""
