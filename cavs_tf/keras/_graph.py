@@ -119,15 +119,16 @@ def roots_of(graphs, rows):
             rows,
         )
     graphs = as_graph_batch(graphs)
-    _check_rows(graphs, rows)
-    roots = graphs.roots
+    with tf.control_dependencies(_check_rows(graphs, rows)):
+        roots = tf.identity(graphs.roots)
     of_roots = tf.nest.map_structure(lambda values: tf.gather(values, roots), rows)
     return _by_graph(graphs, roots, of_roots)
 
 
-def _check_rows(graphs, rows) -> None:
-    """Now where sizes are known, else in the program."""
+def _check_rows(graphs, rows) -> list:
+    """Now where sizes are known, else by the operators that are returned."""
     message = "Check that both belong to the same minibatch, and that rows are of all vertices."
+    checks = []
     for name, values in (rows if isinstance(rows, dict) else {None: rows}).items():
         label = "rows" if name is None else f"rows[{name!r}]"
         got, expected = length(values), graphs.num_vertices
@@ -138,12 +139,14 @@ def _check_rows(graphs, rows) -> None:
                     f"graphs. {message}"
                 )
         else:
-            tf.debugging.assert_equal(
+            check = tf.debugging.assert_equal(
                 got,
                 expected,
                 f"{label}: got another number of rows than the graphs have vertices but expected "
                 f"one per vertex. {message}",
             )
+            checks += [] if check is None else [check]
+    return checks
 
 
 def run_for_roots(cell, graphs, inputs):
