@@ -210,6 +210,8 @@ def test_layers_choose_their_vertices_themselves():
             function(tree_lstm(), GRAPHS, ROWS, at=[0])
 
 
+@pytest.mark.filterwarnings("ignore:Layer .* looks like it has unbuilt state")
+@pytest.mark.filterwarnings("ignore:`build\\(\\)` was called on layer")
 def test_models_that_compile_themselves_are_not_taken():
     class Compiled(Subclassed):
         @tf.function

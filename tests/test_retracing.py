@@ -379,7 +379,7 @@ def test_lora_after_a_prediction_is_used_in_the_next_one(tmp_path):
     before = model.predict(data, verbose=0)
     cell.dense[0].enable_lora(1)
     model.compile(keras.optimizers.SGD(0.5), "mse")
-    model.fit(data, epochs=5, verbose=0)
+    model.fit(data, epochs=5, verbose=0, shuffle=False)
     after = model.predict(data, verbose=0)
     assert np.abs(after - before).max() > 0.01
     roots = cavs.keras.Roots()(CHAINS, cavs.reference.run(cell, CHAINS, rows))
@@ -475,7 +475,7 @@ def test_a_model_that_is_trained_by_fit_is_traced_once_per_mode(traced):
     inputs = {**CHAINS.to_dict(), "rows": ROWS}
     data = tf.data.Dataset.from_tensors((inputs, tf.zeros([2, UNITS])))
     for _ in range(3):
-        model.fit(data, epochs=2, validation_data=data, verbose=0)
+        model.fit(data, epochs=2, validation_data=data, verbose=0, shuffle=False)
         model.predict(data, verbose=0)
         model(inputs)
     assert len(traced) <= 3

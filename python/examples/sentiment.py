@@ -74,6 +74,7 @@ def main(_):
         validation_data=dev,
         epochs=FLAGS.epochs,
         callbacks=[times, best],
+        shuffle=False,
     ).history
 
     accuracy = max(history["val_roots_accuracy"])

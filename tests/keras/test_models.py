@@ -91,7 +91,7 @@ def compiled(model, **kwargs):
 def test_fit_evaluate_and_predict(build_and_data, capsys):
     build, data = build_and_data
     model = compiled(build())
-    history = model.fit(data, validation_data=data, epochs=15).history
+    history = model.fit(data, validation_data=data, epochs=15, shuffle=False).history
     assert "val_accuracy" in capsys.readouterr().out  # Keras's own progress bar.
     assert history["loss"][-1] < 0.7 * history["loss"][0]
     assert not model.jit_compile
@@ -109,9 +109,9 @@ def test_several_steps_in_one_call(build_and_data):
     for m in (model, other):
         m.predict(data, verbose=0)
     other.set_weights(model.get_weights())
-    compiled(model).fit(data, epochs=2, verbose=0)
+    compiled(model).fit(data, epochs=2, verbose=0, shuffle=False)
     # Its graphs of different sizes pass through a loop, in the last call fewer than the others.
-    compiled(other, steps_per_execution=3).fit(data, epochs=2, verbose=0)
+    compiled(other, steps_per_execution=3).fit(data, epochs=2, verbose=0, shuffle=False)
     for got, want in zip(other.get_weights(), model.get_weights(), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-6)
 
@@ -119,14 +119,14 @@ def test_several_steps_in_one_call(build_and_data):
 def test_save_and_load(build_and_data, tmp_path):
     build, data = build_and_data
     model = compiled(build())
-    model.fit(data, verbose=0)
+    model.fit(data, verbose=0, shuffle=False)
     model.save(tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras")
     np.testing.assert_array_equal(loaded.predict(data, verbose=0), model.predict(data, verbose=0))
     # The optimizer's state as well: training goes on the same.
     for m in (model, loaded):
         keras.utils.set_random_seed(1)
-        m.fit(data, verbose=0)
+        m.fit(data, verbose=0, shuffle=False)
     for got, want in zip(loaded.get_weights(), model.get_weights(), strict=True):
         np.testing.assert_array_equal(got, want)
 
@@ -222,10 +222,10 @@ def test_a_hundred_sizes_cause_one_trace():
     data = make.listops(200, 2, arity=ARITY, vertex_type="inner", num_types=2)
     sizes = {int(tf.size(inputs["token"])) for inputs, _ in data}
     assert len(sizes) > 10
-    model.fit(data.take(2), verbose=0)
+    model.fit(data.take(2), verbose=0, shuffle=False)
     before = len(traces)
     assert {"digit", "call"} <= set(traces)
-    model.fit(data, verbose=0)
+    model.fit(data, verbose=0, shuffle=False)
     assert len(traces) == before
 
 
@@ -245,7 +245,7 @@ def test_loss_at_every_vertex_and_metric_at_the_roots():
         model.input,
         {"vertices": "vertex_label", "roots": "label"},
     )
-    history = model.fit(data, epochs=2, verbose=0).history
+    history = model.fit(data, epochs=2, verbose=0, shuffle=False).history
     assert {"loss", "roots_accuracy"} <= set(history)
     predicted = model.predict(data, verbose=0)
     assert predicted["roots"].shape == (20, 10)
@@ -262,7 +262,7 @@ def test_float64_model():
     logits = keras.layers.Dense(10, **kwargs)(root)
     model = compiled(keras.Model({**graphs, "token": token}, logits))
     data = make.listops(arity=ARITY)
-    losses = model.fit(data, epochs=3, verbose=0).history["loss"]
+    losses = model.fit(data, epochs=3, verbose=0, shuffle=False).history["loss"]
     assert model.output.dtype == "float64"
     assert losses[-1] < losses[0]
 
@@ -327,7 +327,7 @@ def test_fit_and_evaluate_report_the_mean_over_what_has_a_label(outputs):
     labels = np.concatenate([np.ravel(label[outputs[0]]) for _, label in data])
     want = np.mean(np.square(predicted - labels))
     assert model.evaluate(data, verbose=0) == pytest.approx(want, rel=1e-5)
-    history = model.fit(data, validation_data=data, verbose=0).history
+    history = model.fit(data, validation_data=data, verbose=0, shuffle=False).history
     assert history["loss"] + history["val_loss"] == pytest.approx([want, want], rel=1e-5)
 
 
