@@ -90,9 +90,11 @@ def make_functions(vertex_functions, arity, state, pulls, variables=()) -> Funct
         backward = [_backward_function(d) for d in derivatives]
 
     def partial_functions(asked):
+        # What they capture is settled: the forward functions are made.
+        settled = [dataclasses.replace(t, captures=list(t.captures)) for t in traced]
         partial = [
             differentiate(t, push_names, float_pulls, a, asked).reading_tape_of(d)
-            for t, a, d in zip(traced, analyses, derivatives, strict=True)
+            for t, a, d in zip(settled, analyses, derivatives, strict=True)
         ]
         return [_backward_function(d) for d in partial] if all(partial) else None
 
