@@ -6,8 +6,8 @@ import tensorflow as tf
 from tensorflow.python.framework import func_graph
 from tensorflow.python.ops import gradients_util
 
-from cavs_tf._probe import ROW_COUNTS, Analysis, Values, live_operations, random_rows
-from cavs_tf._tracing import TracedVertex
+from cavs_tf._inference import Analysis, Kind, coupled_message, live_operations, rows_of
+from cavs_tf._tracing import TracedVertex, with_tapes_of_its_own
 
 
 class NoGradientError(LookupError):
@@ -69,12 +69,18 @@ def differentiate(
             (role, tf.compat.v1.placeholder(t.dtype, [None, *t.shape[1:]], name=role.split(":")[0]))
             for role, t in seeds
         ]
+        grads = []
         try:
-            grads = gradients_util._GradientsHelper(
-                sources,
-                [t for _, t in targets],
-                grad_ys=[placeholder for _, placeholder in grad_inputs],
-                src_graph=traced.graph,
+            with_tapes_of_its_own(
+                graph,
+                lambda: grads.extend(
+                    gradients_util._GradientsHelper(
+                        sources,
+                        [t for _, t in targets],
+                        grad_ys=[placeholder for _, placeholder in grad_inputs],
+                        src_graph=traced.graph,
+                    )
+                ),
             )
         except LookupError as error:
             raise NoGradientError(
@@ -86,7 +92,7 @@ def differentiate(
             for (role, _), grad in zip(targets, grads, strict=True)
             if grad is not None
         ]
-    return _analyse(graph, grad_inputs, outputs, forward)
+    return _analyse(traced, graph, grad_inputs, outputs, forward)
 
 
 def _results(traced, push_names, asked):
@@ -113,27 +119,66 @@ def _targets(traced, pull_names):
     return targets
 
 
-def _analyse(graph, grad_inputs, outputs, forward) -> Derivative:
+def _in_forward(traced, external, forward):
+    """The forward tensor behind a capture of the derivative.
+
+    A gradient that computes something again may read variables, or tensors from outside,
+    by itself: the vertex function then reads them for it.
+    """
+    if getattr(external, "graph", None) is traced.graph:
+        return external
+    capture = traced.graph.capture_from_outside(external)
+    if not any(known.placeholder is capture.placeholder for known in traced.captures):
+        traced.captures.append(capture)
+        forward.add_capture(capture)
+    return capture.placeholder
+
+
+def _analyse(traced, graph, grad_inputs, outputs, forward) -> Derivative:
     tensors = [t for _, t in outputs]
+    captured = [(_in_forward(traced, external, forward), p) for external, p in graph.captures]
     # Control flow leaves what its gradient needs in new outputs of the forward operator.
-    forward.extend([external for external, _ in graph.captures])
-    values, given = Values(), {}
-    row_inputs = [placeholder for _, placeholder in grad_inputs]
-    for seed, placeholder in enumerate(row_inputs):
-        values[placeholder] = [
-            random_rows(placeholder.dtype, placeholder.shape[1:], seed, n) for n in ROW_COUNTS
-        ]
-    captured = list(graph.captures)
-    for external, placeholder in captured:
-        values[placeholder] = forward.values[external]
-        given[id(placeholder)] = forward.kind(external)
-    placeholders = [placeholder for _, placeholder in captured]
-    analysis = Analysis(graph, row_inputs, placeholders, tensors, values, given)
+    forward.extend([external for external, _ in captured])
+    inputs = [(p, rows_of(p.shape[1:])) for _, p in grad_inputs]
+    inputs += [(p, forward.known(external)) for external, p in captured]
+    analysis = Analysis(
+        traced.name,
+        graph,
+        inputs,
+        tensors,
+        forward=forward,
+        captured={id(p): external for external, p in captured},
+    )
+    outputs = _not_zero(traced.name, outputs, analysis)
+    tensors = [t for _, t in outputs]
+    forward.annotate()
     analysis.fold()
-    analysis.annotate(sums=True)
-    forward.annotate(sums=False)
+    analysis.annotate()
     needed = {id(op) for op in live_operations(tensors)}
     saved = [(e, p) for e, p in captured if id(p.op) in needed]
     inputs = list(grad_inputs)
     inputs += [(f"saved:{i}", placeholder) for i, (_, placeholder) in enumerate(saved)]
     return Derivative(graph, inputs, outputs, [e for e, _ in saved], analysis)
+
+
+def _not_zero(name, outputs, analysis) -> list:
+    """The (role, gradient) pairs that the C++ side computes; those left out are zero.
+
+    Raises:
+      NoGradientError: If one is neither per row nor a sum over rows, as its role asks.
+    """
+    kept = []
+    for role, tensor in outputs:
+        known = analysis.known(tensor)
+        expected = Kind.SUM if role.startswith("capture_grad") else Kind.ROWS
+        if known.kind is Kind.COUPLED:
+            raise NoGradientError(coupled_message(f"{name}, in its derivative", known))
+        if known.kind is Kind.INVARIANT and known.zero:
+            continue
+        if known.kind is not expected:
+            raise NoGradientError(
+                f"{name}: the gradient that is its {role} got {known.kind.value!r} but expected "
+                f"{expected.value!r}. Use other operators, or wrap the result in tf.stop_gradient."
+            )
+        kept.append((role, analysis.source(tensor)))
+    return kept

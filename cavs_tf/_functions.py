@@ -2,14 +2,15 @@
 
 import dataclasses
 
+import numpy as np
 import tensorflow as tf
 from tensorflow.python.eager.polymorphic_function import concrete_function
 
-from cavs_tf import _probe
+from cavs_tf import _inference
 from cavs_tf._asked import PartialDerivatives
 from cavs_tf._derivative import Derivative, NoGradientError, differentiate
+from cavs_tf._inference import Analysis, Kind
 from cavs_tf._micro_batches import Budget
-from cavs_tf._probe import ROW_COUNTS, Analysis, Values, check_row_independence, random_rows
 from cavs_tf._tracing import TracedVertex, trace
 
 
@@ -39,6 +40,8 @@ class Functions:
     pulled_by: list
     budget: Budget | None = None
 
+    EXAMPLES = Analysis.NUM_ROWS  # Rows of a minibatch that tracing can make use of.
+
     @property
     def captures(self) -> list:
         return [capture for traced in self.traced for capture in traced.captures]
@@ -57,21 +60,23 @@ class Functions:
         )
 
 
-def make_functions(vertex_functions, arity, state, pulls, variables=()) -> Functions:
+def make_functions(vertex_functions, arity, state, pulls, variables=(), examples=None) -> Functions:
     """Traces vertex functions and their derivatives.
 
     Args:
       vertex_functions: (name, callable) per vertex type.
       arity, state, pulls, variables: As for `trace`.
+      examples: The first rows of the inputs, by name, where they are known: for operators
+        that have to be tried and accept no invented values.
 
     Raises:
       ValueError: If a vertex function breaks a rule; the message says which.
     """
     with tf.init_scope():
         traced = [trace(name, fn, arity, state, pulls, variables) for name, fn in vertex_functions]
+        analyses = [_analyse(t, examples) for t in traced]
         push_names, push_specs = _merge_pushes(traced)
         pull_names = list(pulls)
-        analyses = [_analyse(t) for t in traced]
         float_pulls = [name for name in pull_names if pulls[name].dtype.is_floating]
         derivatives, error = [], ""
         try:
@@ -130,41 +135,31 @@ def _merge_pushes(traced):
     return names, specs
 
 
-def _analyse(traced: TracedVertex) -> Analysis:
+def _analyse(traced: TracedVertex, examples) -> Analysis:
     row_inputs = [traced.ids, *traced.gathers, *traced.pulls.values()]
-    values = Values()
-    for seed, tensor in enumerate(row_inputs):
-        values[tensor] = [random_rows(tensor.dtype, tensor.shape[1:], seed, n) for n in ROW_COUNTS]
-    for seed, capture in enumerate(traced.captures):
-        values[capture.placeholder] = [_probe_value(traced.name, capture, seed)] * len(ROW_COUNTS)
+    inputs = [(t, _inference.rows_of(t.shape[1:])) for t in row_inputs]
     outputs = [traced.scattered, *traced.pushes.values()]
+    rows_seen = _as_values(traced, examples)
     analysis = Analysis(
-        traced.graph, row_inputs, [c.placeholder for c in traced.captures], outputs, values
+        traced.name, traced.graph, inputs, outputs, traced.captures, examples=rows_seen
     )
-    check_row_independence(traced.name, analysis, row_inputs)
-    _check_effects(traced)
     _check_results(traced, analysis)
+    _check_effects(traced)
     analysis.fold()
-    analysis.annotate(sums=False)
+    analysis.annotate()
     return analysis
 
 
-def _probe_value(name, capture, seed):
-    if capture.by_handle:
-        return capture.source.handle
-    if not _probe.is_numeric(capture.placeholder):
-        if tf.is_symbolic_tensor(capture.source):
-            raise ValueError(
-                f"{name}: captures a {capture.dtype.name} tensor of another graph but expected "
-                "numbers. Pull it, or create it outside of tf.function."
-            )
-        return capture.source
-    if not capture.shape.is_fully_defined():
-        raise ValueError(
-            f"{name}: captured tensor {capture.placeholder.name} got shape {capture.shape} but "
-            "expected a fully known one. Set its shape, or pull it."
-        )
-    return random_rows(capture.dtype, capture.shape, 1000 + seed)
+def _as_values(traced, examples):
+    """By id of a placeholder, its rows: those of the minibatch; no row has a child yet."""
+    if not examples or set(examples) != set(traced.pulls):
+        return None
+    values = {id(tensor): examples[name] for name, tensor in traced.pulls.items()}
+    values[id(traced.ids)] = np.arange(Functions.EXAMPLES, dtype=np.int32)
+    for tensor in traced.gathers:
+        shape = [Functions.EXAMPLES, *tensor.shape[1:]]
+        values[id(tensor)] = np.zeros(shape, tensor.dtype.as_numpy_dtype)
+    return {key: lambda rows, value=value: tf.gather(value, rows) for key, value in values.items()}
 
 
 def _check_effects(traced):
@@ -181,11 +176,21 @@ def _check_results(traced, analysis):
     results = {"scatter": traced.scattered}
     results |= {f"push {name!r}": value for name, value in traced.pushes.items()}
     for label, tensor in results.items():
-        if analysis.kind(tensor) is not _probe.Kind.ROWS:
+        known = analysis.known(tensor)
+        if known.kind is Kind.COUPLED:
+            raise ValueError(_inference.coupled_message(traced.name, known))
+        if known.kind is not Kind.ROWS:
             raise ValueError(
                 f"{traced.name}: {label} got a tensor of shape {tensor.shape} that has no row per "
                 "vertex but expected [None, ...]. Compute it from something pulled or gathered."
             )
+        if known.declared_shape(tensor.dtype).rank is None:
+            raise ValueError(
+                f"{traced.name}: {label} got a tensor of shape {tensor.shape} but expected [None, "
+                "...] with the rows first and sizes that are known when the function is traced. "
+                "Transpose it, or give it a fixed size."
+            )
+        tensor.set_shape(known.declared_shape(tensor.dtype))
 
 
 def _forward_function(traced, analysis, push_names, pull_names, derivative: Derivative | None):
@@ -197,19 +202,17 @@ def _forward_function(traced, analysis, push_names, pull_names, derivative: Deri
     outputs += [(f"push:{push_names.index(n)}", t) for n, t in traced.pushes.items()]
     if derivative is not None:
         outputs += [(f"saved:{i}", t) for i, t in enumerate(derivative.saved)]
-    return _concrete(traced.graph, inputs, outputs, analysis, sums=False)
+    return _concrete(traced.graph, inputs, outputs, analysis)
 
 
 def _backward_function(derivative: Derivative):
-    return _concrete(
-        derivative.graph, derivative.inputs, derivative.outputs, derivative.analysis, sums=True
-    )
+    return _concrete(derivative.graph, derivative.inputs, derivative.outputs, derivative.analysis)
 
 
-def _concrete(graph, inputs, outputs, analysis, sums):
+def _concrete(graph, inputs, outputs, analysis):
     """A TensorFlow function, and a text that says what its arguments and results are."""
     for _, tensor in inputs:
-        analysis.annotate_operation(tensor.op, sums)
+        analysis.annotate_operation(tensor.op)
     graph.inputs = [t for _, t in inputs]
     graph.outputs = [t for _, t in outputs]
     signature = "->".join(",".join(role for role, _ in side) for side in (inputs, outputs))

@@ -48,6 +48,15 @@ def row_specs(pulls) -> dict:
     return {name: tf.TensorSpec(t.shape[1:], t.dtype) for name, t in pulls.items()}
 
 
+def first_rows(pulls, count) -> dict:
+    """The first rows of those external inputs that have as many and whose values are known."""
+    return {
+        name: value[:count]
+        for name, value in pulls.items()
+        if not tf.is_symbolic_tensor(value) and value.shape[0] >= count
+    }
+
+
 def vertices_to_return(at) -> tf.Tensor | None:
     """Vertices whose outputs are wanted, checked; None for all."""
     if at is None:

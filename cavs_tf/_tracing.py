@@ -134,7 +134,12 @@ class VertexGraph(func_graph.FuncGraph):
         for external, placeholder in self.captures:
             if placeholder is handle:
                 handle = external
-        return self._variable_of_handle.get(id(handle))
+        return self._variables_by_handle().get(id(handle))
+
+    def _variables_by_handle(self) -> dict:
+        """Variables read here, or in functions that are called from here."""
+        inner = {id(v.handle): self._whole.get(id(v), v) for v in self._watched_variables}
+        return inner | self._variable_of_handle
 
     def _read(self, variable) -> tf.Tensor:
         if id(variable) not in self._read_values:
@@ -148,15 +153,23 @@ class VertexGraph(func_graph.FuncGraph):
     def all_captures(self) -> list[Capture]:
         """Everything read from outside, in the order in which it was first read."""
         captures = list(self._read_values.values())
+        by_handle = self._variables_by_handle()
         for external, placeholder in self.captures:
-            if not placeholder.consumers():
-                continue  # A variable that is read by value.
-            variable = self._variable_of_handle.get(id(external))
-            if variable is not None:
-                captures.append(Capture(placeholder, variable, by_handle=True))
-            else:
-                captures.append(Capture(placeholder, external))
+            if placeholder.consumers():  # Else a variable that is read by value.
+                captures.append(_capture(placeholder, external, by_handle))
         return captures
+
+    def capture_from_outside(self, external) -> Capture:
+        """A tensor, or the handle of a variable, that the derivative reads as well."""
+        placeholder = self.capture(external)
+        return _capture(placeholder, external, self._variables_by_handle())
+
+
+def _capture(placeholder, external, by_handle):
+    variable = by_handle.get(id(external))
+    if variable is None:
+        return Capture(placeholder, external)
+    return Capture(placeholder, variable, by_handle=True)
 
 
 @dataclasses.dataclass
@@ -217,7 +230,7 @@ def trace(
         gathers = [rows(f"gather_{k}", state) for k in range(arity)]
         inputs = {key: rows(f"pull_{key}", spec) for key, spec in pulls.items()}
         vertex = Vertex(gathers, inputs, ids)
-        _with_tapes_of_its_own(graph, lambda: vertex.run(function))
+        with_tapes_of_its_own(graph, lambda: vertex.run(function))
         _check_scattered(name, vertex.scattered, state)
     return TracedVertex(
         name,
@@ -232,7 +245,7 @@ def trace(
     )
 
 
-def _with_tapes_of_its_own(graph, run: Callable[[], None]) -> None:
+def with_tapes_of_its_own(graph, run: Callable[[], None]) -> None:
     """Runs it so that tapes in it record, although `tf.init_scope` stops tapes.
 
     The caller's tapes, if there are any, do not see it: tapes belong to a thread.

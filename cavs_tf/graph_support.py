@@ -17,6 +17,7 @@ from cavs_tf._inputs import (
     DEFAULT,
     as_graph_batch,
     check_rows,
+    first_rows,
     key_of,
     name_inputs,
     row_specs,
@@ -282,7 +283,7 @@ class GraphSupport(keras.layers.Layer):
     def prepare(self, graphs, inputs) -> tuple:
         """Checks inputs and builds weights: (pulls by name, specs of the pushes by name)."""
         pulls = self._check_inputs(graphs, inputs)
-        return pulls, self._known(row_specs(pulls)).pushed
+        return pulls, self._known(pulls).pushed
 
     def zeros(self, graphs, inputs, at=None):
         """What a call returns, but zeros. Keras makes up graphs, which may be of any dtype."""
@@ -305,16 +306,15 @@ class GraphSupport(keras.layers.Layer):
 
     def pulled_by_type(self, pulls) -> list[set]:
         """Per vertex type, the names of the inputs that it pulls."""
-        return self._known(row_specs(pulls)).pulled
+        return self._known(pulls).pulled
 
     def functions_for(self, pulls, training=None) -> Functions:
         """The traced functions for such pulls: traced the first time, and where what they see
         (attributes, layers, closures, globals) has changed since."""
-        specs = row_specs(pulls)
         with self._cache.lock:
-            known = self._known(specs)
+            known = self._known(pulls)
             return self._cache.functions_of(
-                known, training, lambda: self._trace(specs), self._surroundings
+                known, training, lambda: self._trace(pulls), self._surroundings
             )
 
     def last_functions(self) -> Functions | None:
@@ -357,13 +357,14 @@ class GraphSupport(keras.layers.Layer):
 
         return explain(self, graphs, inputs)
 
-    def _trace(self, specs) -> Functions:
+    def _trace(self, pulls) -> Functions:
         return make_functions(
             self.vertex_functions(),
             self.arity,
             tf.TensorSpec(self._state_shape, self.compute_dtype),
-            specs,
+            row_specs(pulls),
             [variable.value for variable in self.variables],
+            first_rows(pulls, Functions.EXAMPLES),
         )
 
     def _check_inputs(self, graphs, inputs) -> dict:
@@ -377,13 +378,14 @@ class GraphSupport(keras.layers.Layer):
         read = ("dtype_policy", "state_shape", "arity", "vertex_types")
         return Surroundings(self.vertex_functions(), GraphSupport, read)
 
-    def _known(self, specs) -> Known:
+    def _known(self, pulls) -> Known:
         """What is known of the vertex functions for such inputs; run first if nothing is."""
+        specs = row_specs(pulls)
         key = (key_of(specs), keras.config.floatx())
         with self._cache.lock:
             known = self._cache.find(key)
             if known is None or in_symbolic_scope():  # Where Keras wants to see them run.
-                pushed, pulled = self._create_weights(specs)
+                pushed, pulled = self._create_weights(pulls)
                 known = self._cache.find(key)
             if known is None:
                 self._cache.built_for = specs
@@ -391,8 +393,8 @@ class GraphSupport(keras.layers.Layer):
                 self._cache.add(known, self.name)
             return known
 
-    def _create_weights(self, specs):
-        """Runs every vertex function on one row of zeros, so that layers get their weights.
+    def _create_weights(self, pulls):
+        """Runs every vertex function on one row, so that layers get their weights.
 
         Here and not while tracing, so that variables are created as they would be if the
         layers were called by themselves. Returns the specs of the pushes, and names of pulls.
@@ -403,8 +405,8 @@ class GraphSupport(keras.layers.Layer):
         pushed, pulled, read = {}, [], Reads()
         for name, function in self.vertex_functions():
             with recorded_reads() as reads:
-                vertex = self._dummy_vertex(specs).run(function)
-            check_reads(name, reads, lambda f=function: self._dummy_vertex(specs).run(f))
+                vertex = self._one_vertex(pulls).run(function)
+            check_reads(name, reads, lambda f=function: self._one_vertex(pulls).run(f))
             read.add(reads)
             pulled.append(vertex.pulled)
             for push, value in vertex.pushes.items():
@@ -412,10 +414,11 @@ class GraphSupport(keras.layers.Layer):
         track(self, read.as_keras_variables())
         return pushed, pulled
 
-    def _dummy_vertex(self, specs):
+    def _one_vertex(self, pulls):
+        """The first vertex of the minibatch, without children; of zeros if its row is not known."""
         gathered = [tf.zeros([1, *self._state_shape], self.compute_dtype)] * self.arity
-        pulls = {name: tf.zeros([1, *spec.shape], spec.dtype) for name, spec in specs.items()}
-        return Vertex(gathered, pulls, tf.zeros([1], tf.int32))
+        zeros = {n: tf.zeros([1, *spec.shape], spec.dtype) for n, spec in row_specs(pulls).items()}
+        return Vertex(gathered, zeros | first_rows(pulls, 1), tf.zeros([1], tf.int32))
 
 
 def _checked_shape(state_size) -> tuple[int, ...]:

@@ -54,9 +54,13 @@ class Classifier {
 
   // Prologue and epilogue; the rest is left for Place().
   Status SplitOffRowFree() {
+    // Invariants that are computed from sums over rows, so in the epilogue.
+    std::vector<bool> late(program_.symbols.size(), false);
     for (Node& node : program_.nodes) {
       const bool rows = HasRows(node);
-      const bool sums = Any(node.inputs, SymbolKind::kReduced);
+      const bool sums = Any(node.inputs, SymbolKind::kReduced) ||
+                        std::any_of(node.inputs.begin(), node.inputs.end(),
+                                    [&](int id) { return late[id]; });
       if (rows && sums) {
         return InvalidArgument(
             "vertex function: operator ", node.name, " (", node.op,
@@ -67,6 +71,7 @@ class Classifier {
       node.stage = rows   ? Stage::kCritical
                    : sums ? Stage::kEpilogue
                           : Stage::kPrologue;
+      if (node.stage == Stage::kEpilogue) Mark(node.outputs, &late);
     }
     return Status();
   }

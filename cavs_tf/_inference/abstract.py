@@ -1,0 +1,304 @@
+"""What is known of a tensor of a traced vertex function before it runs."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import math
+
+import numpy as np
+import tensorflow as tf
+
+from cavs_tf._inference import sizes
+from cavs_tf._inference.sizes import ROWS, Size, Unknown
+
+MAX_INTEGERS = 64  # Elements of integer tensors whose values are followed one by one.
+
+
+class Kind(enum.Enum):
+    """How a tensor depends on the rows at hand."""
+
+    INVARIANT = "the same whatever the rows"
+    COUNT = "determined by the number of rows"
+    ROWS = "a part for every row, computed from that row alone"
+    SUM = "a sum over rows"
+    COUPLED = "depends on several rows"
+
+
+@dataclasses.dataclass(frozen=True)
+class Position:
+    """Integers that say where a row stands: `stride * row + own`, 0 <= own < bound.
+
+    Attributes:
+      stride: Of consecutive rows.
+      bound: What `own`, which the row computes for itself, stays below; None if unknown.
+      column: The last axis has several columns, and only the first of them is a position.
+    """
+
+    stride: int
+    bound: int | None
+    column: bool = False
+
+    @property
+    def stays_in_row(self) -> bool:
+        return self.bound is not None and self.bound <= self.stride
+
+    @property
+    def is_row(self) -> bool:
+        return self.stride == 1 and self.stays_in_row
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Abstract:
+    """What is known of one tensor.
+
+    Attributes:
+      kind: A `Kind`.
+      axes: See `sizes`; None if not even the rank is known.
+      value: Of integers and of constants, where it is known: an array of numbers, or an
+        array of `Size`s.
+      position: If its numbers say which row is where.
+      bound: If it holds integers in [0, bound).
+      element: Of a list of tensors, what its elements are; of a variable, what it holds.
+      fill: The number that all of its elements are, where that is known.
+      cause: The operator that made it COUPLED.
+      hint: What to do about that.
+      open: It is COUPLED because of something that only the number of rows determines, such
+        as an order of axes; what is computed from it may be right again.
+    """
+
+    kind: Kind
+    axes: tuple | None
+    value: np.ndarray | None = None
+    position: Position | None = None
+    bound: int | None = None
+    element: Abstract | None = None
+    fill: float | None = None
+    cause: tf.Operation | None = None
+    hint: str = ""
+    open: bool = False
+
+    @property
+    def zero(self) -> bool:
+        """Is all of it known to be zero?"""
+        return self.fill == 0
+
+    @property
+    def is_constant(self) -> bool:
+        return self.value is not None and self.value.dtype != object
+
+    @property
+    def rank(self) -> int | None:
+        return None if self.axes is None else len(self.axes)
+
+    @property
+    def row_axis(self) -> int | None:
+        return None if self.axes is None else sizes.row_axis(self.axes)
+
+    def integers(self) -> list | None:
+        """Its elements as `Size`s, in order, if it holds integers that are followed."""
+        if self.value is None:
+            return None
+        if self.value.dtype != object and self.value.dtype.kind not in "iub":
+            return None
+        return [Size.of(element) for element in self.value.ravel()]
+
+    def constants(self) -> list | None:
+        """Its elements as Python integers; None if one of them is not known."""
+        integers = self.integers()
+        if integers is None or any(element.constant is None for element in integers):
+            return None
+        return [element.constant for element in integers]
+
+    def scalar(self) -> int | None:
+        known = self.constants()
+        return known[0] if known is not None and len(known) == 1 else None
+
+    def declared_shape(self, dtype) -> tf.TensorShape:
+        """What the C++ side is told: [None, ...] for rows, and nothing of what varies by task."""
+        unknown = tf.TensorShape(None)
+        if self.axes is None or not is_numeric(dtype) or self.position is not None:
+            return unknown
+        known = [sizes.size(axis).constant for axis in self.axes]
+        if self.kind is Kind.ROWS:
+            if self.axes[0] != (ROWS,) or None in known[1:]:
+                return unknown
+            return tf.TensorShape([None, *known[1:]])
+        if self.kind in (Kind.INVARIANT, Kind.SUM) and None not in known:
+            return tf.TensorShape(known)
+        return unknown
+
+
+def is_numeric(dtype) -> bool:
+    return dtype.is_floating or dtype.is_integer or dtype.is_bool or dtype.is_complex
+
+
+def rows(axes, **known) -> Abstract:
+    return Abstract(Kind.ROWS, _canonical(axes), **known)
+
+
+def invariant(axes=None, **known) -> Abstract:
+    return Abstract(Kind.INVARIANT, _canonical(axes), **known)
+
+
+def summed(axes, **known) -> Abstract:
+    return Abstract(Kind.SUM, _canonical(axes), **known)
+
+
+def with_layout(axes, **known) -> Abstract:
+    """Rows if the axes have any, else the same for all of them."""
+    if axes is not None and sizes.row_axis(axes) is not None:
+        return rows(axes, **known)
+    return invariant(axes, **known)
+
+
+def _canonical(axes):
+    return None if axes is None else tuple(sizes.canonical(axis) for axis in axes)
+
+
+def constant(array) -> Abstract:
+    array = np.asarray(array)
+    axes = tuple(() if d == 1 else (d,) for d in array.shape)
+    numbers = array.dtype.kind in "fiub" and array.size > 0
+    fill = array.flat[0].item() if numbers and (array == array.flat[0]).all() else None
+    fill = 0 if array.size == 0 else fill
+    bound = None
+    if array.dtype.kind in "iu" and array.size and array.min() >= 0:
+        bound = int(array.max()) + 1
+    return Abstract(Kind.INVARIANT, axes, value=array, fill=fill, bound=bound)
+
+
+def of_integers(elements, shape) -> Abstract:
+    """Integers, each a `Size`."""
+    elements = [Size.of(element) for element in elements]
+    axes = tuple(() if d == 1 else (d,) for d in shape)
+    known = [element.constant for element in elements]
+    if None not in known:
+        return constant(np.array(known, np.int64).reshape(shape))
+    array = np.empty(len(elements), object)
+    array[:] = elements
+    counts = any(ROWS in product for element in elements for product in element.terms)
+    kind = Kind.COUNT if counts else Kind.INVARIANT
+    return Abstract(kind, axes, value=array.reshape(shape))
+
+
+def unknown_integers(shape) -> Abstract | None:
+    """Integers that are known only when they are computed; None if they are too many."""
+    if math.prod(shape) > MAX_INTEGERS:
+        return None
+    return of_integers([Unknown() for _ in range(math.prod(shape))], shape)
+
+
+def axes_of_shape(shape, row_dimension=None):
+    """Axes of a static shape; of unknown sizes where it does not say."""
+    if shape.rank is None:
+        return None
+    axes = [() if d == 1 else ((Unknown(),) if d is None else (d,)) for d in shape.as_list()]
+    if row_dimension is not None:
+        axes[row_dimension] = (ROWS,)
+    return tuple(axes)
+
+
+def refined(x: Abstract, shape) -> Abstract:
+    """`x` with sizes that TensorFlow knew when it traced the operator."""
+    if x.axes is None or shape.rank != len(x.axes) or x.value is not None:
+        return x
+    axes = tuple(
+        sizes.axis_of(d) if d is not None and not sizes.is_known(axis) else axis
+        for axis, d in zip(x.axes, shape.as_list(), strict=True)
+    )
+    return x if axes == x.axes else dataclasses.replace(x, axes=axes)
+
+
+def alike(first: Abstract | None, second: Abstract | None) -> bool:
+    """Is the same known of both?"""
+    if first is second or first is None or second is None:
+        return first is second
+    plain = ("kind", "axes", "position", "bound", "fill", "cause")
+    return (
+        all(getattr(first, name) == getattr(second, name) for name in plain)
+        and alike(first.element, second.element)
+        and _equal_values(first.value, second.value)
+    )
+
+
+def _equal_values(first, second):
+    if first is None or second is None:
+        return first is second
+    return first.shape == second.shape and bool((first == second).all())
+
+
+def join(first: Abstract, second: Abstract) -> Abstract | None:
+    """What holds of both; None if they have nothing in common that could be said.
+
+    What is unknown of `first` stays the same unknown, so that joining again and again
+    comes to an end.
+    """
+    if alike(first, second):
+        return first
+    for x in (first, second):
+        if x.kind is Kind.COUPLED:
+            return x
+    kind = _join_kinds(first, second)
+    axes = _join_axes(first.axes, second.axes)
+    if kind is None or axes is _DIFFERENT or first.position != second.position:
+        return None
+    element = first.element or second.element
+    if first.element is not None and second.element is not None:
+        element = join(first.element, second.element)
+        if element is None:
+            return None
+    return Abstract(
+        kind,
+        axes,
+        value=_join_values(first, second, kind),
+        position=first.position,
+        bound=first.bound if first.bound == second.bound else None,
+        element=element,
+        fill=first.fill if first.fill == second.fill else None,
+    )
+
+
+def _join_kinds(first, second):
+    kinds = {first.kind, second.kind}
+    if len(kinds) == 1:
+        return first.kind
+    if Kind.SUM in kinds:
+        # A sum over no row is zero; any other start would be added once per task.
+        other = first if second.kind is Kind.SUM else second
+        return Kind.SUM if other.kind is Kind.INVARIANT and _is_nothing(other) else None
+    return Kind.ROWS if Kind.ROWS in kinds else Kind.COUNT
+
+
+def _is_nothing(x):
+    """Zeros, or a list without elements."""
+    return x.zero or (x.axes is None and x.element is None)
+
+
+_DIFFERENT = object()
+
+
+def _join_axes(first, second):
+    if first is None or second is None or len(first) != len(second):
+        rows_known = any(axes and sizes.row_axis(axes) is not None for axes in (first, second))
+        return _DIFFERENT if rows_known else None
+    result = []
+    for a, b in zip(first, second, strict=True):
+        if a != b and (sizes.has_rows(a) or sizes.has_rows(b)):
+            return _DIFFERENT
+        result.append(a if a == b or not sizes.is_known(a) else (Unknown(),))
+    return tuple(result)
+
+
+def _join_values(first, second, kind):
+    if first.value is None or second.value is None or first.value.size > MAX_INTEGERS:
+        return None
+    if _equal_values(first.value, second.value):
+        return first.value
+    if kind is not Kind.INVARIANT or first.value.shape != second.value.shape:
+        return None
+    if first.integers() is None or second.integers() is None:
+        return None
+    if all(s.constant is None for s in first.integers()):
+        return first.value
+    return unknown_integers(first.value.shape).value

@@ -1,0 +1,69 @@
+"""Runs single operators of a graph, and parts of a graph, on given values."""
+
+import tensorflow as tf
+from tensorflow.python.eager import context, execute
+from tensorflow.python.eager.polymorphic_function import atomic_function
+from tensorflow.python.framework import ops
+
+
+def run_operator(op: tf.Operation, inputs) -> list:
+    """The results of one operator, which may be of any graph, on tensors or arrays.
+
+    Raises:
+      tf.errors.OpError: If it does not accept them.
+    """
+    with tf.init_scope(), tf.device("CPU:0"):
+        tensors = [
+            value if isinstance(value, tf.Tensor) else tf.constant(value, tensor.dtype)
+            for value, tensor in zip(inputs, op.inputs, strict=True)
+        ]
+        results = execute.quick_execute(
+            op.type, len(op.outputs), tensors, _attributes(op), context.context()
+        )
+    return list(results)
+
+
+def _attributes(op):
+    attributes = []
+    for definition in op.op_def.attr:
+        value = op.get_attr(definition.name)
+        attributes += [definition.name, _as_attribute(definition.type, value)]
+    return tuple(attributes)
+
+
+def _as_attribute(kind, value):
+    if kind == "type":
+        return tf.as_dtype(value).as_datatype_enum
+    if kind == "list(type)":
+        return [tf.as_dtype(item).as_datatype_enum for item in value]
+    if kind == "shape":
+        return execute.make_shape(tf.TensorShape(value), "shape")
+    if kind == "list(shape)":
+        return [execute.make_shape(tf.TensorShape(item), "shape") for item in value]
+    if kind == "func":
+        return value.name
+    return value
+
+
+def run_graph(graph, inputs, fetches, feeds) -> list:
+    """Runs `graph` once per entry of `feeds`: the values of `fetches`, in the same order.
+
+    Args:
+      graph: A `FuncGraph`.
+      inputs: Its tensors that are fed.
+      fetches: Its tensors that are computed.
+      feeds: Lists of values, one per input each.
+    """
+    if not fetches:
+        return [[] for _ in feeds]
+    kept = graph.inputs, graph.outputs
+    graph.inputs, graph.outputs = list(inputs), list(fetches)
+    try:
+        function = atomic_function.from_func_graph(f"{graph.name}_part_{ops.uid()}", graph, {})
+    finally:
+        graph.inputs, graph.outputs = kept
+    with tf.init_scope():
+        feeds = [
+            [v if isinstance(v, tf.Tensor) else tf.constant(v) for v in feed] for feed in feeds
+        ]
+        return [list(function.call_flat(*feed)) for feed in feeds]
