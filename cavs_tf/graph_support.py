@@ -91,6 +91,10 @@ class GraphSupport(keras.layers.Layer):
                 f"arity: got {self.arity!r} but expected an integer of at least 0, the largest "
                 "number of children of a vertex."
             )
+        if not isinstance(options, (Options, type(None))):
+            raise ValueError(
+                f"options: got {options!r} but expected an Options. Write cavs_tf.Options(...)."
+            )
         self.options = Options() if options is None else options
         self.supports_jit = False  # XLA cannot compile custom ops.
         self._state_shape = _checked_shape(state_size)
@@ -256,6 +260,12 @@ class GraphSupport(keras.layers.Layer):
 
     def vertex_functions(self) -> list:
         """(name, function) of every vertex type."""
+        for name in self.vertex_types:
+            if not callable(getattr(self, name, None)):
+                raise ValueError(
+                    f"vertex_types: got {name!r} but expected names of methods. Write a method "
+                    f"{name}(self) of {type(self).__name__} that computes such a vertex."
+                )
         return [
             (f"{type(self).__name__}.{name}", getattr(self, name)) for name in self.vertex_types
         ]
@@ -468,6 +478,8 @@ def vertex_function(state_size, arity=0, **kwargs):
            [3.],
            [6.]], dtype=float32)
     """
+
+    _checked_shape(state_size)
 
     def decorate(function):
         kwargs.setdefault("name", function.__name__.strip("_<>"))

@@ -267,6 +267,8 @@ class GraphBatch(tf.experimental.ExtensionType):
         >>> GraphBatch.concat([GraphBatch.chain([2]), GraphBatch.chain([3, 1])])
         GraphBatch(num_graphs=3, num_vertices=6, num_edges=3, arity=1, depth=2)
         """
+        if isinstance(batches, GraphBatch):
+            raise ValueError("batches: got a GraphBatch but expected a list of them. Pass a list.")
         nothing = tf.zeros([0], tf.int32)
         child_splits, child_ids, graph_splits, types = [[0]], [nothing], [[0]], [nothing]
         num_vertices = num_edges = 0

@@ -45,6 +45,24 @@ def test_integers_of_numpy_are_state_sizes():
     assert cavs.GraphSupport(np.array([3, 2])).state_shape == (3, 2)
 
 
+def test_a_decorator_without_a_state_size():
+    with rejects("but expected a positive integer, or a shape of them. It is the number"):
+        cavs.vertex_function(good)
+
+
+def test_options_that_are_none():
+    with rejects("options: got {'streams': 2} but expected an Options. Write cavs_tf.Options("):
+        cavs.GraphSupport(1, options={"streams": 2})
+
+
+def test_a_vertex_type_without_a_method():
+    class Wrong(cavs.GraphSupport):
+        vertex_types = ("leaf",)
+
+    with rejects("vertex_types: got 'leaf' but expected names of methods. Write a method leaf("):
+        Wrong(1)(GRAPHS, X)
+
+
 @pytest.mark.parametrize("arity", [-1, 1.5])
 def test_arity(arity):
     with rejects(f"arity: got {arity!r} but expected an integer of at least 0"):
@@ -325,6 +343,43 @@ def test_vertices_that_cannot_be_chosen(at, message, error):
     cell = cell_of(good)
     with rejects(message, error or tf.errors.InvalidArgumentError):
         cell(GRAPHS, X, at=at)
+
+
+def test_layers_without_inputs():
+    for layer in (cavs.keras.TreeLSTM(2), cavs.keras.LSTM(2)):
+        with rejects("but expected [V, features], one row per vertex. Call the layer with (graphs"):
+            layer(GRAPHS)
+
+
+def test_sequences_of_another_rank():
+    with rejects("sequences: got shape (4, 3) but expected [B, T, features], or a RaggedTensor"):
+        cavs.keras.LSTM(2)(X)
+
+
+def test_a_mask_of_other_sequences():
+    with rejects("mask: got shape (1, 3) but expected (1, 4), one value per step."):
+        cavs.keras.LSTM(2)(X[None], mask=tf.ones([1, 3], tf.bool))
+
+
+def test_batches_that_are_no_list():
+    with rejects("batches: got a GraphBatch but expected a list of them."):
+        cavs.GraphBatch.concat(GRAPHS)
+
+
+def test_batches_of_no_dataset_and_of_no_size():
+    with rejects("dataset: got a list but expected a tf.data.Dataset of examples."):
+        cavs.data.batch([1, 2], 2)
+    with rejects("batch_size: got 0 but expected an int of at least 1."):
+        cavs.data.batch(cavs.data.listops(2), 0)
+
+
+def test_what_cannot_be_fitted():
+    inputs = {"token": None}
+    with rejects("batches: got graphs that are no plain tensors but expected a dict of them. Use"):
+        cavs.keras.for_fit(cavs.data.batch(cavs.data.listops(2), 2), inputs, "label")
+    batches = cavs.data.batch(cavs.data.listops(2), 2, as_dict=True)
+    with rejects("but expected 'labels' among them. Name a feature that there is, or add it"):
+        cavs.keras.for_fit(batches, inputs, "labels")
 
 
 def test_a_scalar_input():

@@ -4,6 +4,7 @@ from collections.abc import Collection
 
 import tensorflow as tf
 
+from cavs_tf._integers import check_at_least
 from cavs_tf.graphs import TENSOR_NAMES, GraphBatch
 
 
@@ -56,6 +57,12 @@ def batch(
     >>> next(iter(batch(examples, 2)))["label"].numpy()
     array([7, 8])
     """
+    if not isinstance(dataset, tf.data.Dataset):
+        raise ValueError(
+            f"dataset: got a {type(dataset).__name__} but expected a tf.data.Dataset of examples. "
+            "Make one with cavs_tf.data.from_arrays, ptb_trees or listops."
+        )
+    check_at_least(1, batch_size=batch_size)
     arity = _check(dataset.element_spec, arity, vertex_type, per_graph)
     _check_names(dataset.element_spec, TENSOR_NAMES if as_dict else ("graphs",))
     spec = dataset.element_spec

@@ -71,11 +71,17 @@ def for_fit(batches: tf.data.Dataset, inputs, labels, weigh_by=None) -> tf.data.
     (TensorShape([4]), TensorShape([4]))
     """
     inputs, weights = list(inputs), [] if weigh_by is None else [weigh_by]
+    features = batches.element_spec
+    if not isinstance(features, dict) or "graphs" in features:
+        raise ValueError(
+            f"batches: got {'graphs that are no' if isinstance(features, dict) else 'no'} plain "
+            "tensors but expected a dict of them. Use cavs_tf.data.batch with as_dict=True."
+        )
     for name in [*inputs, *tf.nest.flatten(labels), *weights]:
-        if not isinstance(batches.element_spec, dict) or name not in batches.element_spec:
+        if name not in features:
             raise ValueError(
-                f"batches: got elements {batches.element_spec} but expected {name!r} among the "
-                "names. Use cavs_tf.data.batch with as_dict=True."
+                f"batches: got features {', '.join(map(str, features))} but expected {name!r} "
+                "among them. Name a feature that there is, or add it to the examples."
             )
     takes_graphs = bool(set(inputs) & set(TENSOR_NAMES))
     if takes_graphs and min(inputs) != LOSS_ROWS:

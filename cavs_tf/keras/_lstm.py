@@ -53,6 +53,16 @@ class LSTM(CellLayer):
     def call(self, sequences, inputs=None, mask=None):
         if inputs is not None:
             return super().call(sequences, inputs)
+        if isinstance(sequences, (GraphBatch, dict)):
+            raise ValueError(
+                "inputs: got graphs without any but expected [V, features], one row per vertex. "
+                "Call the layer with (graphs, inputs)."
+            )
+        if sequences.shape.rank != 3:
+            raise ValueError(
+                f"sequences: got shape {sequences.shape} but expected [B, T, features], or a "
+                "RaggedTensor [B, (steps), features]. Embed tokens first."
+            )
         if isinstance(sequences, tf.RaggedTensor):
             return self._call_ragged(sequences)
         return self._call_padded(sequences, mask)
@@ -69,6 +79,11 @@ class LSTM(CellLayer):
     def _call_padded(self, sequences, mask):
         if mask is None:
             mask = tf.ones(tf.shape(sequences)[:2], tf.bool)
+        if not mask.shape.is_compatible_with(sequences.shape[:2]):
+            raise ValueError(
+                f"mask: got shape {mask.shape} but expected {sequences.shape[:2]}, one value per "
+                "step. Pass the mask of the same sequences."
+            )
         mask = tf.ensure_shape(mask, sequences.shape[:2])
         steps_so_far = tf.cumsum(tf.cast(mask, tf.int32), axis=1)
         graphs = GraphBatch.chain(steps_so_far[:, -1])

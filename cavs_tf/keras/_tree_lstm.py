@@ -75,7 +75,12 @@ class TreeLSTMCell(GraphSupport):
         self.unit_forget_bias = unit_forget_bias
 
     def build(self, inputs_shape=None, graphs_shape=None):
-        if inputs_shape is None or isinstance(inputs_shape, dict) or len(inputs_shape) != 2:
+        if inputs_shape is None:
+            raise ValueError(
+                "inputs: got none but expected [V, features], one row per vertex. Call the layer "
+                "with (graphs, inputs)."
+            )
+        if isinstance(inputs_shape, dict) or len(inputs_shape) != 2:
             raise ValueError(
                 f"inputs: got shape {inputs_shape} but expected [V, features], one row per vertex. "
                 "Embed tokens first."
