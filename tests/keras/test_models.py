@@ -366,5 +366,5 @@ def test_for_fit_rejects_a_first_input_of_another_length(names):
 
 def test_for_fit_rejects_unknown_names():
     batches = cavs.data.batch(cavs.data.listops(4), 2, as_dict=True)
-    with pytest.raises(ValueError, match="expected 'lable' among the names"):
+    with pytest.raises(ValueError, match="expected 'lable' among them"):
         cavs.keras.for_fit(batches, ["token"], "lable")
