@@ -149,7 +149,7 @@ def _analyse(traced, graph, grad_inputs, outputs, forward) -> Derivative:
         forward=forward,
         captured={id(p): external for external, p in captured},
     )
-    outputs = _not_zero(traced.name, outputs, analysis)
+    outputs = _not_zero(traced, outputs, analysis)
     tensors = [t for _, t in outputs]
     forward.annotate()
     analysis.fold()
@@ -161,18 +161,20 @@ def _analyse(traced, graph, grad_inputs, outputs, forward) -> Derivative:
     return Derivative(graph, inputs, outputs, [e for e, _ in saved], analysis)
 
 
-def _not_zero(name, outputs, analysis) -> list:
+def _not_zero(traced, outputs, analysis) -> list:
     """The (role, gradient) pairs that the C++ side computes; those left out are zero.
 
     Raises:
       NoGradientError: If one is neither per row nor a sum over rows, as its role asks.
     """
-    kept = []
+    name, kept = traced.name, []
     for role, tensor in outputs:
         known = analysis.known(tensor)
         expected = Kind.SUM if role.startswith("capture_grad") else Kind.ROWS
         if known.kind is Kind.COUPLED:
-            raise NoGradientError(coupled_message(f"{name}, in its derivative", known))
+            raise NoGradientError(
+                coupled_message(f"{name}, in its derivative", known, traced.graph)
+            )
         if known.kind is Kind.INVARIANT and known.zero:
             continue
         if known.kind is not expected:

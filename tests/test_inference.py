@@ -142,6 +142,22 @@ def test_coupled_rows_are_refused(op, function):
     assert named in (op, f"Stateless{op}", "AddV2", "Any", "Cast", "Mul")
 
 
+def test_the_line_of_a_derivative_is_that_of_the_function():
+    @tf.custom_gradient
+    def divided(x):
+        return tf.identity(x), lambda grad: grad / tf.cast(tf.shape(grad)[0], grad.dtype)
+
+    cell = cell_of(lambda v, x, h: tf.tanh(divided(x) + h))
+    x = rows()
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        loss = tf.reduce_sum(cell(GRAPHS, x))
+    with pytest.raises(
+        LookupError, match=r"in its derivative: got rows .*test_inference\.py:\d+, `cell = "
+    ):
+        tape.gradient(loss, x)
+
+
 def test_random_operators_are_refused():
     with pytest.raises(ValueError, match="Draw random numbers outside of the vertex function"):
         cell_of(lambda v, x, h: x * tf.random.uniform([1, UNITS]) + h)(GRAPHS, rows())
@@ -249,6 +265,16 @@ RIGHT = {
             2,
             axis=1,
         )
+    ),
+    "sort_in_a_row_of_rank_3": lambda v, x, h: tf.tanh(
+        tf.reshape(tf.sort(tf.reshape(x + h, [-1, 3, 1, 2]), axis=1), [-1, UNITS])
+        + tf.reshape(tf.sort(tf.reshape(x, [-1, 2, 3, 1]), axis=3), [-1, UNITS])
+    ),
+    "sorted_segments": lambda v, x, h: tf.tanh(
+        h + tf.tile(tf.transpose(tf.math.segment_sum(tf.transpose(x), [0, 0, 1, 1, 1, 1])), [1, 3])
+    ),
+    "chosen_columns": lambda v, x, h: tf.tanh(
+        tf.tile(tf.boolean_mask(x + h, np.arange(UNITS) % 2 == 0, axis=1), [1, 2])
     ),
     "map_over_rows": lambda v, x, h: tf.map_fn(lambda r: tf.tanh(2.0 * r), x + h),
     "loop_of_slices": lambda v, x, h: tf.tanh(

@@ -8,6 +8,8 @@ them), and an unknown shape one that is computed anew for the rows at hand.
 import dataclasses
 import linecache
 import os
+import re
+import sysconfig
 
 import keras
 import numpy as np
@@ -38,6 +40,7 @@ _LIBRARIES = tuple(
     os.path.join(os.path.dirname(path), "")
     for path in (tf.__file__, keras.__file__, os.path.dirname(__file__))
 )
+_STANDARD_LIBRARY = sysconfig.get_path("stdlib")
 
 
 def rows_of(shape) -> Abstract:
@@ -328,21 +331,41 @@ def _coupled(op, hint):
     return [Abstract(Kind.COUPLED, None, cause=op, hint=hint)] * len(op.outputs)
 
 
-def coupled_message(name: str, known: Abstract) -> str:
-    """Why a vertex function is refused: which operator couples rows, and in which line."""
+def coupled_message(name: str, known: Abstract, forward=None) -> str:
+    """Why a vertex function is refused: which operator couples rows, and in which line.
+
+    Args:
+      name: Of the vertex function.
+      known: What is known of the tensor that should have a row per vertex.
+      forward: The graph that an operator of a derivative is the derivative of.
+    """
     op = known.cause
     return (
         f"{name}: got rows that depend on each other at operator {op.name} ({op.type}) "
-        f"{_line(op)}but expected every row to be computed by itself. "
+        f"{_line(_operator_behind(op, forward))}but expected every row to be computed by itself. "
         f"{known.hint or _COUPLED_HINT}"
     )
 
 
+def _operator_behind(op, forward):
+    """The operator of the vertex function whose derivative `op` is part of."""
+    named = re.match(r"gradients(?:_\d+)?/(.+?)_grad/", op.name) if forward is not None else None
+    try:
+        return op if named is None else forward.get_operation_by_name(named.group(1))
+    except KeyError:
+        return op
+
+
 def _line(op):
     """The user's line that made an operator, as far as it is known."""
-    frames = [frame for frame in op.traceback or [] if not frame.filename.startswith(_LIBRARIES)]
+    frames = [frame for frame in op.traceback or [] if not _is_of_a_library(frame.filename)]
     if not frames:
         return ""
     frame = frames[-1]
     text = linecache.getline(frame.filename, frame.lineno).strip()
     return f"{frame.filename}:{frame.lineno}, `{text}`, "
+
+
+def _is_of_a_library(path):
+    standard = path.startswith(_STANDARD_LIBRARY) and "site-packages" not in path
+    return standard or path.startswith(_LIBRARIES)

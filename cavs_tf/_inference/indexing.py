@@ -138,8 +138,7 @@ def segments(additive: bool):
         if data.kind is Kind.SUM or ids.kind is Kind.COUNT:
             raise NotKnown
         rest = list(axes[len(id_axes) :])
-        count = call.inputs[2].integers() if len(call.inputs) > 2 else None
-        into = unknown_axis() if count is None else axis_of(count[0])
+        into = _number_of_segments(call)
         if not any(map(has_rows, (*axes[: len(id_axes)], *id_axes))):
             return [with_layout([into, *rest])]
         if ids.position is not None:
@@ -150,6 +149,15 @@ def segments(additive: bool):
         return [summed([into, *rest])]
 
     return rule
+
+
+def _number_of_segments(call):
+    """An axis: as given, or (of sorted segments) from the last id, if that is constant."""
+    if len(call.inputs) > 2:
+        count = call.inputs[2].integers()
+        return unknown_axis() if count is None else axis_of(count[0])
+    ids = call.inputs[1].constants()
+    return unknown_axis() if ids is None else axis_of(ids[-1] + 1 if ids else 0)
 
 
 def one_hot(call: Call):

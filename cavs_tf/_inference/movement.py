@@ -453,14 +453,17 @@ def rank(call: Call):
 
 
 def range_(call: Call):
-    """0, d, 2 d, ... for every row: where each row's numbers begin."""
+    """0, d, 2 d, ... with as many numbers for every row: where each row's numbers begin."""
     start, limit, delta = (x.integers() for x in call.inputs)
-    if None not in (start, limit, delta) and start[0] == 0 and delta[0].constant:
-        step = delta[0].constant
-        count = limit[0].divided_by(step)
-        if count == Size.of(ROWS) and step > 0:
-            return [with_layout(((ROWS,),), position=Position(step, 1))]
-    raise NotKnown
+    if None in (start, limit, delta) or start[0] != 0 or delta[0].constant is None:
+        raise NotKnown
+    step = delta[0].constant
+    count = limit[0].divided_by(step) if step > 0 else None
+    if count is None or count.affine is None or count.affine[1] != 0:
+        raise NotKnown
+    per_row = count.affine[0]
+    position = Position(step * per_row, step * (per_row - 1) + 1)
+    return [with_layout(((ROWS, per_row),), position=position)]
 
 
 MOVEMENT = {
