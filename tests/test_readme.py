@@ -25,7 +25,7 @@ def test_programs(number, tmp_path):
     environment = processes.environment()
     environment["PYTHONPATH"] += os.pathsep + str(ROOT / "python/examples")  # For _common.
     done = subprocess.run(
-        [sys.executable, "-c", program],
+        [sys.executable, "-W", "error::UserWarning", "-c", program],
         cwd=tmp_path,
         env={**environment, "TF_CPP_MIN_LOG_LEVEL": "3"},
         capture_output=True,

@@ -16,7 +16,7 @@ VERSIONS = {"python", "tensorflow", "keras", "cavs_tf", "numpy"}
 def run(example, *arguments):
     path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     return subprocess.run(
-        [sys.executable, str(EXAMPLES / example), *arguments],
+        [sys.executable, "-W", "error::UserWarning", str(EXAMPLES / example), *arguments],
         capture_output=True,
         text=True,
         timeout=300,
