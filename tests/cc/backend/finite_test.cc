@@ -22,8 +22,8 @@ void ExpectFound(const CpuBackend& backend, int64_t rows, int64_t cols,
     for (int64_t j = cols; j < pitch; ++j) x[i * pitch + j] = T(NAN);
   }
   EXPECT_TRUE(backend.IsFinite(DTypeOf<T>(), block));
-  for (int64_t i = 0; i < rows; i += 7) {
-    for (int64_t j = 0; j < cols; j += 5) {
+  for (int64_t i = 0; i < rows; i += 1 + rows / 5) {
+    for (int64_t j = 0; j < cols; j += 1 + cols / 7) {
       T& element = x[i * pitch + j];
       for (float value : {Limits::infinity(), -Limits::infinity(), NAN}) {
         element = T(value);
