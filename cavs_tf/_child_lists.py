@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cavs_tf._integers import check_all_at_least, check_at_least
+from cavs_tf._integers import check_all_at_least, check_all_fit, check_at_least, check_total
 
 
 class ChildLists(NamedTuple):
@@ -82,6 +82,7 @@ def from_edges(num_vertices: Sequence[int], edges: Sequence[Sequence]) -> ChildL
     sizes = _integers(num_vertices, "num_vertices")
     _check_is_list(edges, "edges")
     check_all_at_least(0, num_vertices=sizes)
+    check_total("num_vertices", sizes.sum())
     if len(edges) != len(sizes):
         raise ValueError(
             f"edges: got edges of {len(edges)} graphs but expected {len(sizes)}, one array per "
@@ -127,11 +128,13 @@ def complete_trees(
         check_at_least(0, depth=depth)
         num_leaves = arity**depth
     check_at_least(1, num_leaves=num_leaves)
+    check_total("num_graphs", max(num_graphs, 1) * max(num_leaves, depth or 0))
     if arity == 1:
         counts, child_ids = np.arange(depth + 1) > 0, np.arange(depth)
     else:
         counts, child_ids = _grouped(num_leaves, arity)
     num_vertices = len(counts)
+    check_total("num_graphs", num_graphs * num_vertices)
     first = num_vertices * np.arange(num_graphs + 1)
     all_child_ids = (child_ids + first[:-1, None]).ravel()
     return _child_lists(np.tile(counts, num_graphs), all_child_ids, first)
@@ -195,6 +198,7 @@ def vertex_types(vertex_type, graph_splits: np.ndarray) -> np.ndarray:
 
 
 def _child_lists(counts, child_ids, graph_splits) -> ChildLists:
+    check_total("graphs", graph_splits[-1])
     return ChildLists(*(a.astype(np.int32) for a in (_splits(counts), child_ids, graph_splits)))
 
 
@@ -239,10 +243,16 @@ def _integers(values, name: str) -> np.ndarray:
     if array.ndim != 1:
         wrong = next(v for v in values if np.size(v) != 1 or np.ndim(v) > 0)
         raise ValueError(f"{name}: got {wrong} but expected only integers. Flatten it.")
-    if array.size and array.dtype.kind not in "iu":
+    if array.size and array.dtype.kind not in "iu" and not _are_large(array):
         wrong = next(v for v in values if not isinstance(v, (int, np.integer)) or v is True)
         raise ValueError(f"{name}: got {wrong!r} but expected only integers. Convert it.")
+    check_all_fit(name, array)
     return array.astype(np.int64)
+
+
+def _are_large(array: np.ndarray) -> bool:
+    """Are they integers that no type of NumPy holds?"""
+    return all(isinstance(v, int) and not isinstance(v, bool) for v in array.flat)
 
 
 def _pairs(edges, name: str) -> np.ndarray:
@@ -257,6 +267,7 @@ def _pairs(edges, name: str) -> np.ndarray:
         )
     if not isinstance(edges[0], tuple):
         _reject_two_rows(array, name)
+    check_all_fit(name, array)
     return array.astype(np.int64)
 
 

@@ -2,6 +2,7 @@
 
 import tensorflow as tf
 
+from cavs_tf._integers import as_int32
 from cavs_tf.graphs import GraphBatch
 
 DEFAULT = "default"  # The name of the pull or push that was not given one.
@@ -67,16 +68,17 @@ def vertices_to_return(at) -> tf.Tensor | None:
             f"at: got {at.dtype.name} of shape {at.shape} but expected integers of shape [n], the "
             "vertices whose outputs are wanted. Use graphs.roots, for example."
         )
-    return tf.saturate_cast(at, tf.int32)
+    return as_int32("at", at)
 
 
 def check_rows(graphs, pulls):
     """As far as it is known now, for one vertex type; the op checks again."""
-    num_vertices = graphs.child_splits.shape[0]
+    num_vertices = graphs.num_vertices
     for name, value in pulls.items():
         rows = value.shape[0]
-        if num_vertices is not None and rows is not None and rows != num_vertices - 1:
+        known = isinstance(num_vertices, int) and rows is not None
+        if known and rows != num_vertices:
             raise ValueError(
-                f"inputs[{name!r}]: got {rows} rows but expected {num_vertices - 1}, one per "
+                f"inputs[{name!r}]: got {rows} rows but expected {num_vertices}, one per "
                 "vertex of the graphs. Check that both belong to the same minibatch."
             )

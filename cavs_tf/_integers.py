@@ -3,6 +3,59 @@
 import numpy as np
 import tensorflow as tf
 
+INT32 = np.iinfo(np.int32)
+
+
+def as_int32(name: str, tensor: tf.Tensor) -> tf.Tensor:
+    """An integer tensor as int32, each value as it is: none wraps around.
+
+    Where values are not known yet, those that do not fit become the largest or the smallest
+    int32, which is no vertex, row or type of any minibatch, so that the op rejects it by name.
+
+    Raises:
+      ValueError: If a value is known not to fit; names it.
+    """
+    if tensor.dtype == tf.int32:
+        return tensor
+    if hasattr(tensor, "numpy"):
+        check_all_fit(name, tensor.numpy())
+    return limited(tensor)
+
+
+def limited(tensor: tf.Tensor) -> tf.Tensor:
+    """An integer tensor as int32; what does not fit becomes the nearest that does."""
+    # Not tf.saturate_cast, which does not know all integer types.
+    for limit, beyond in ((INT32.max, tf.greater), (INT32.min, tf.less)):
+        if tensor.dtype.min <= limit <= tensor.dtype.max:
+            limit = tf.constant(limit, tensor.dtype)
+            tensor = tf.where(beyond(tensor, limit), limit, tensor)
+    return tf.cast(tensor, tf.int32)
+
+
+def check_all_fit(name: str, values: np.ndarray) -> None:
+    """Raises ValueError unless all elements are 32-bit integers."""
+    wrong = np.argwhere((values > INT32.max) | (values < INT32.min))
+    if len(wrong):
+        place = "".join(f"[{i}]" for i in wrong[0])
+        raise ValueError(
+            f"{name}{place}: got {values[tuple(wrong[0])]} but expected an integer in [-2**31, "
+            "2**31). Vertices, rows and types are numbered from 0 within a minibatch."
+        )
+
+
+def check_total(name: str, total) -> None:
+    """Raises ValueError, or InvalidArgumentError once it is known, for too many vertices.
+
+    Args:
+      name: Of the argument that says how many there are.
+      total: Their number, as an int or as an int64 scalar tensor.
+    """
+    advice = "vertices in all but expected fewer than 2**31 - 1. Make smaller minibatches."
+    if tf.is_tensor(total) and not hasattr(total, "numpy"):
+        tf.debugging.Assert(total < INT32.max, [f"{name}: got", total, advice])
+    elif int(total) >= INT32.max:
+        raise ValueError(f"{name}: got {int(total)} {advice}")
+
 
 def int32_tensor(name: str, values, rank: int) -> tf.Tensor:
     """`values` as an int32 tensor, or a ValueError that names them."""
@@ -21,7 +74,7 @@ def int32_tensor(name: str, values, rank: int) -> tf.Tensor:
         )
     if tensor.shape.rank is None:
         tensor = tf.ensure_shape(tensor, [None] * rank)
-    return tf.cast(tensor, tf.int32)
+    return as_int32(name, tensor)
 
 
 def known(name: str, values):
@@ -42,6 +95,13 @@ def known(name: str, values):
 def splits_of(lengths: tf.Tensor) -> tf.Tensor:
     """[n + 1]: where lists of these lengths begin and end when they stand in a row."""
     return tf.concat([[0], tf.cumsum(lengths)], axis=0)
+
+
+def number_of_lists(splits: tf.Tensor):
+    """How many lists the splits are of: as `length`. No splits at all are those of none."""
+    if splits.shape[0] is None:
+        return tf.maximum(tf.shape(splits)[0] - 1, 0)
+    return max(splits.shape[0] - 1, 0)
 
 
 def list_of_each(splits: tf.Tensor, count) -> tf.Tensor:

@@ -14,11 +14,15 @@ import tensorflow as tf
 
 from cavs_tf import _child_lists
 from cavs_tf._integers import (
+    INT32,
+    as_int32,
     check_all_at_least,
+    check_total,
     int32_tensor,
     known,
     length,
     list_of_each,
+    number_of_lists,
     shown,
     splits_of,
 )
@@ -191,15 +195,16 @@ class GraphBatch(tf.experimental.ExtensionType):
         lists = children.values
         if not isinstance(lists, tf.RaggedTensor):
             lists = tf.RaggedTensor.from_tensor(lists)
-        ids = tf.cast(lists.values, tf.int32)
-        graph_splits = tf.cast(children.row_splits, tf.int32)
+        ids = tf.cast(as_int32("children", lists.values), tf.int64)
+        graph_splits = children.row_splits
         vertex = list_of_each(lists.row_splits, length(ids))
         graph = list_of_each(graph_splits, length(lists.row_splits) - 1)
-        first_vertex = tf.gather(graph_splits, tf.gather(graph, vertex))
+        first_vertex = tf.cast(tf.gather(graph_splits, tf.gather(graph, vertex)), tf.int64)
         if isinstance(vertex_type, tf.RaggedTensor):
             vertex_type = vertex_type.values
-        # Negative ids stay, so that those below -1 are rejected as they are.
-        ids = tf.where(ids < 0, ids, ids + first_vertex)
+        # Negative ids stay, so that those below -1 are rejected as they are; so do others that
+        # are none.
+        ids = tf.where((ids < 0) | (ids == INT32.max), ids, ids + first_vertex)
         return cls(lists.row_splits, ids, graph_splits, vertex_type)
 
     @classmethod
@@ -218,7 +223,9 @@ class GraphBatch(tf.experimental.ExtensionType):
         lengths = int32_tensor("lengths", lengths, rank=1)
         if hasattr(lengths, "numpy"):
             check_all_at_least(0, lengths=lengths.numpy())
-        graph_splits = splits_of(lengths)
+        graph_splits = splits_of(tf.cast(lengths, tf.int64))
+        check_total("lengths", graph_splits[-1])
+        graph_splits = tf.cast(graph_splits, tf.int32)
         num_vertices = graph_splits[-1]
         starts = tf.math.unsorted_segment_sum(
             tf.ones_like(graph_splits), graph_splits, num_vertices + 1
@@ -322,12 +329,12 @@ class GraphBatch(tf.experimental.ExtensionType):
     @property
     def num_graphs(self):
         """B: an int, or an int32 scalar tensor where it is not known yet."""
-        return length(self.graph_splits) - 1
+        return number_of_lists(self.graph_splits)
 
     @property
     def num_vertices(self):
         """V: an int, or an int32 scalar tensor where it is not known yet."""
-        return length(self.child_splits) - 1
+        return number_of_lists(self.child_splits)
 
     @property
     def num_edges(self):

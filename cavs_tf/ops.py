@@ -8,6 +8,7 @@ import tensorflow as tf
 from tensorflow.python.ops.parallel_for.pfor import RegisterPFor
 
 from cavs_tf._asked import numbers_of_asked, partial_derivatives
+from cavs_tf._integers import int32_tensor
 from cavs_tf._library import ops as _ops
 from cavs_tf.options import ATTRIBUTES
 
@@ -24,12 +25,13 @@ def gather(state, child_row):
 
     Raises:
       tf.errors.InvalidArgumentError: If an index is out of range; names it.
+      ValueError: If it is no 32-bit integer.
 
     >>> gather(tf.constant([[1.0], [2.0]]), [1, -1]).numpy()
     array([[2.],
            [0.]], dtype=float32)
     """
-    return _ops.cavs_gather(state, tf.cast(child_row, tf.int32))
+    return _ops.cavs_gather(state, int32_tensor("child_row", child_row, rank=1))
 
 
 def scatter(values, child_row, num_rows):
@@ -45,12 +47,14 @@ def scatter(values, child_row, num_rows):
 
     Raises:
       tf.errors.InvalidArgumentError: If an index is out of range; names it.
+      ValueError: If it is no 32-bit integer.
 
     >>> scatter(tf.constant([[1.0], [2.0], [4.0]]), [0, 0, -1], num_rows=2).numpy()
     array([[3.],
            [0.]], dtype=float32)
     """
-    return _ops.cavs_scatter(values, tf.cast(child_row, tf.int32), tf.cast(num_rows, tf.int32))
+    child_row = int32_tensor("child_row", child_row, rank=1)
+    return _ops.cavs_scatter(values, child_row, int32_tensor("num_rows", num_rows, rank=0))
 
 
 def pull(values, order):
@@ -65,11 +69,12 @@ def pull(values, order):
 
     Raises:
       tf.errors.InvalidArgumentError: If `order` is no permutation.
+      ValueError: If an element is no 32-bit integer.
 
     >>> pull(tf.constant([10, 20, 30]), [2, 0, 1]).numpy()
     array([30, 10, 20], dtype=int32)
     """
-    return _ops.cavs_pull(values, tf.cast(order, tf.int32))
+    return _ops.cavs_pull(values, int32_tensor("order", order, rank=1))
 
 
 def push(rows, order):
@@ -84,11 +89,12 @@ def push(rows, order):
 
     Raises:
       tf.errors.InvalidArgumentError: If `order` is no permutation.
+      ValueError: If an element is no 32-bit integer.
 
     >>> push(tf.constant([30, 10, 20]), [2, 0, 1]).numpy()
     array([10, 20, 30], dtype=int32)
     """
-    return _ops.cavs_push(rows, tf.cast(order, tf.int32))
+    return _ops.cavs_push(rows, int32_tensor("order", order, rank=1))
 
 
 tf.no_gradient("CavsSchedule")

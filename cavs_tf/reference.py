@@ -80,7 +80,7 @@ class _Evaluation:
         self._arity = model.arity
         self._no_state = tf.zeros([1, *model.state_shape], model.compute_dtype)
         self._pushed = pushed
-        self._num_vertices = tf.shape(graphs.child_splits)[0] - 1
+        self._num_vertices = graphs.num_vertices
         typed = tf.size(graphs.vertex_type) > 0
         untyped = tf.zeros([self._num_vertices], tf.int32)
         self._types = tf.cond(typed, lambda: graphs.vertex_type, lambda: untyped)
@@ -185,7 +185,7 @@ def _children_by_slot(graphs, arity):
 
 def _topological_order(graphs):
     """int32 [V]: vertices by depth, so children before parents."""
-    num_vertices = tf.shape(graphs.child_splits)[0] - 1
+    num_vertices = graphs.num_vertices
     parents = list_of_each(graphs.child_splits, tf.size(graphs.child_ids))
     real = graphs.child_ids >= 0
     parents, children = tf.boolean_mask(parents, real), tf.boolean_mask(graphs.child_ids, real)

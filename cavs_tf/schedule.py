@@ -6,7 +6,7 @@ Source: Xu et al. 2018, "Cavs", arXiv:1712.04048, section 3.2.
 import numpy as np
 import tensorflow as tf
 
-from cavs_tf._integers import int32_tensor, length, shown
+from cavs_tf._integers import int32_tensor, length, limited, shown
 
 SCHEDULE_FIELDS = ("order", "task_splits", "task_type", "child_row")
 POLICIES = ("depth", "ratio")
@@ -36,6 +36,8 @@ def check_micro_batch(micro_batch) -> None:
 def micro_batch_tensor(micro_batch) -> tf.Tensor:
     """What the op takes for a number of graphs, or None: int32 []."""
     if tf.is_tensor(micro_batch):
+        if micro_batch.dtype.is_integer:  # More graphs than there can be are all.
+            micro_batch = limited(micro_batch)
         return int32_tensor("micro_batch", micro_batch, rank=0)
     check_micro_batch(micro_batch)
     count = _WHOLE_MINIBATCH if micro_batch is None else int(micro_batch)
