@@ -68,6 +68,7 @@ Status BadChild(const GraphBatchView& batch, int64_t edge) {
 }
 
 Status ValidateChildren(const GraphBatchView& batch) {
+  if (batch.num_vertices() == 0) return Status();  // Nor splits, perhaps.
   for (int64_t graph = 0; graph < batch.num_graphs(); ++graph) {
     const uint32_t first = batch.graph_splits[graph];
     const uint32_t limit = batch.graph_splits[graph + 1];
