@@ -349,4 +349,4 @@ def test_loops_and_functions_that_read_weights(kind):
 
 def test_most_operators_in_common_use_have_a_rule():
     known = [name for name in dir(tf.raw_ops) if name[0].isupper() and _inference.has_rule(name)]
-    assert len(known) >= 300
+    assert len(known) > 350  # As docs/batching.md says.
