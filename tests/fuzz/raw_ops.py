@@ -27,7 +27,7 @@ from tests.processes import environment
 ROOT = pathlib.Path(__file__).parents[2]
 BATCH = 20_000  # Calls of one child.
 SECONDS = 120  # Without progress, before a child counts as one that hangs.
-ADDRESS_SPACE = 24 << 30  # Of a child: what is too large for it is refused.
+ADDRESS_SPACE = 10 << 30  # Of a child: what is larger is refused, not written for minutes.
 _UNSET = -1
 _PROGRAM = (sys.executable, "-m", "tests.fuzz.raw_ops", "--child")
 
