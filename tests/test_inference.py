@@ -276,6 +276,9 @@ RIGHT = {
     "chosen_columns": lambda v, x, h: tf.tanh(
         tf.tile(tf.boolean_mask(x + h, np.arange(UNITS) % 2 == 0, axis=1), [1, 2])
     ),
+    "searchsorted": lambda v, x, h: tf.tanh(
+        h + x * tf.cast(tf.searchsorted([-1.0, 0.0, 1.0], x[:, 0]), x.dtype)[:, None]
+    ),
     "map_over_rows": lambda v, x, h: tf.map_fn(lambda r: tf.tanh(2.0 * r), x + h),
     "loop_of_slices": lambda v, x, h: tf.tanh(
         tf.transpose(tf.map_fn(lambda column: tf.sin(column), tf.transpose(x + h)))

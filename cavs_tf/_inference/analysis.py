@@ -195,10 +195,11 @@ class Analysis:
         if before is not None and self._trials_left == 0:
             return [before] * len(op.outputs)
         self._trials_left -= before is not None
-        invented = (self.sample(style) for style in range(_NUM_STYLES))
+        functions = {}
+        invented = (self.sample(style, functions) for style in range(_NUM_STYLES))
         tried = try_operator(op, invented, sums_allowed=self._forward is not None)
         if tried.results is None and self._examples:
-            examples = [self.sample(None)]
+            examples = [self.sample(None, {})]
             tried = try_operator(op, examples, sums_allowed=self._forward is not None)
         if tried.results is None:
             return _coupled(
@@ -214,14 +215,16 @@ class Analysis:
             for x in tried.results
         ]
 
-    def sample(self, style) -> Sample:
+    def sample(self, style, functions) -> Sample:
         """Values for the tensors of this graph; those of the first minibatch if style is None."""
-        captured = (
-            (self._captured, self._forward.sample(style)) if self._forward is not None else None
-        )
+        captured = None
+        if self._forward is not None:
+            captured = self._captured, self._forward.sample(style, functions)
         if style is not None:
-            return Sample(self.graph, self._known_or_none, self._given, style, captured)
-        return Sample(self.graph, lambda _: None, {**self._given, **self._examples}, 0, captured)
+            known, given = self._known_or_none, self._given
+        else:
+            known, given = (lambda _: None), {**self._given, **self._examples}
+        return Sample(self.graph, known, given, style or 0, functions, captured)
 
     def _known_or_none(self, tensor):
         return self._known.get(id(tensor))

@@ -145,10 +145,11 @@ def in_top_k(call: Call):
 
 
 def search_sorted(call: Call):
-    """Batches of sorted sequences [b, m], and of values [b, k]."""
+    """Sorted sequences [b, m], and values [b, k] that are looked up in them one by one."""
     _only_rows(call)
     first, values = call.axes(0), call.axes(1)
-    if first[0] != values[0] or has_rows(first[1]) or has_rows(values[1]):
+    same = first[0] == values[0] or not any(map(has_rows, (*first, values[0])))
+    if not same or has_rows(first[1]):
         raise Couples(_WITHIN)
     bound = sizes.size(first[1]).constant
     return [with_layout(values, bound=None if bound is None else bound + 1)]

@@ -45,25 +45,27 @@ def _as_attribute(kind, value):
     return value
 
 
-def run_graph(graph, inputs, fetches, feeds) -> list:
-    """Runs `graph` once per entry of `feeds`: the values of `fetches`, in the same order.
+def function_of(graph, inputs, fetches):
+    """A part of `graph` as something that can be called, with any number of rows.
 
     Args:
       graph: A `FuncGraph`.
       inputs: Its tensors that are fed.
       fetches: Its tensors that are computed.
-      feeds: Lists of values, one per input each.
+
+    Returns:
+      A function from a list of values of `inputs` to a list of tensors.
     """
-    if not fetches:
-        return [[] for _ in feeds]
     kept = graph.inputs, graph.outputs
     graph.inputs, graph.outputs = list(inputs), list(fetches)
     try:
         function = atomic_function.from_func_graph(f"{graph.name}_part_{ops.uid()}", graph, {})
     finally:
         graph.inputs, graph.outputs = kept
-    with tf.init_scope():
-        feeds = [
-            [v if isinstance(v, tf.Tensor) else tf.constant(v) for v in feed] for feed in feeds
-        ]
-        return [list(function.call_flat(*feed)) for feed in feeds]
+
+    def run(values):
+        with tf.init_scope():
+            tensors = [v if isinstance(v, tf.Tensor) else tf.constant(v) for v in values]
+            return list(function.call_flat(*tensors))
+
+    return run

@@ -16,7 +16,7 @@ import tensorflow as tf
 from cavs_tf._inference import sizes
 from cavs_tf._inference.abstract import Abstract, Kind, axes_of_shape, is_numeric
 from cavs_tf._inference.call import Couples
-from cavs_tf._inference.execution import run_graph
+from cavs_tf._inference.execution import function_of
 from cavs_tf._inference.sizes import ROWS, Unknown
 
 NUM_ROWS = 4
@@ -45,15 +45,17 @@ class Sample:
       known: Of a tensor of the graph, what is known of it.
       given: By id of a tensor, its value.
       style: Which kind of numbers to invent.
+      functions: Parts of graphs that were run before, to be run again: shared by samples.
       forward: For a derivative: (its placeholders of forward tensors by id, the `Sample`
         of the forward graph).
     """
 
-    def __init__(self, graph, known, given, style, forward=None):
+    def __init__(self, graph, known, given, style, functions, forward=None):
         self._graph = graph
         self._known = known
         self._given = given
         self._style = style
+        self._functions = functions
         self._captured, self._forward = forward or ({}, None)
         self._invented = {}
 
@@ -67,14 +69,17 @@ class Sample:
 
     def run(self, tensors, rows) -> list:
         """Computes tensors, from the nearest ones whose values can be invented."""
-        frontier = self._frontier(tensors)
+        key = tuple(map(id, tensors))
+        if key not in self._functions:
+            frontier = self._frontier(tensors)
+            self._functions[key] = frontier, function_of(self._graph, frontier, tensors)
+        frontier, function = self._functions[key]
         values = [self._plain(t, rows) for t in frontier]
         for i, tensor in enumerate(frontier):
             if values[i] is None:
                 external = self._captured[id(tensor)]
                 (values[i],) = self._forward.values([external], rows)
-        (results,) = run_graph(self._graph, frontier, tensors, [values])
-        return results
+        return function(values)
 
     def _frontier(self, tensors):
         found, seen, stack = {}, set(), [t for x in tensors for t in x.op.inputs]
