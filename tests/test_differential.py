@@ -362,3 +362,23 @@ def test_a_deep_chain_needs_no_recursion():
         tape.watch(x)
         y = cell(cavs.GraphBatch.chain([length]), x)
     assert tape.gradient(y, x).shape == [length, cells.FEATURES]
+
+
+def test_an_operator_that_looks_at_its_operand_sees_no_row_that_was_skipped():
+    class Checked(cavs.GraphSupport):
+        """In a derivative, too, CheckNumerics fails for what no one has written."""
+
+        def __init__(self):
+            super().__init__(state_size=cells.STATE, arity=2, dtype="float64")
+            self.w = tf.keras.layers.Dense(cells.STATE, dtype="float64")
+
+        def vertex(self):
+            total = tf.debugging.check_numerics(self.gather(0) ** 2, "state")
+            state = tf.tanh(self.w(total) + self.pull())
+            self.scatter(state)
+            self.push(state + self.gather(1))
+
+    graphs = cavs.GraphBatch.from_children([[[]], [[], [], [0, 1]]])
+    rows = tf.ones([graphs.num_vertices, cells.STATE], tf.float64)
+    report = cavs.check_equivalence(Checked(), graphs, rows)
+    assert report.ok, str(report)
