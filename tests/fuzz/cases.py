@@ -55,9 +55,18 @@ class Case:
     training: bool | None = None
 
 
-def threads_of(seed: int) -> int:
-    """In how many threads TensorFlow runs this case."""
-    return (2, 1, 2, 4, 3)[seed // SEEDS_OF_A_BLOCK % 5]
+@dataclasses.dataclass(frozen=True)
+class Process:
+    """In what kind of process a case runs: threads of TensorFlow, guard zones around buffers."""
+
+    threads: int
+    guarded: bool
+
+
+def process_of(seed: int) -> Process:
+    """The same for all seeds of a block."""
+    block = seed // SEEDS_OF_A_BLOCK
+    return Process((2, 1, 2, 4, 3)[block % 5], guarded=block % 3 != 1)
 
 
 def draw_case(seed: int) -> Case:

@@ -73,11 +73,11 @@ def random_minibatch(rng, arity):
     choice = rng.random()
     if choice < 0.04:
         return []
-    if choice < 0.12:
-        return [random_graph(rng, arity, 60)]
-    if choice < 0.16:
-        return [random_graph(rng, arity, 3) for _ in range(int(rng.integers(10, 30)))]
-    return [random_graph(rng, arity, 9) for _ in range(int(rng.integers(1, 4)))]
+    if choice < 0.1:
+        return [random_graph(rng, arity, 40)]
+    if choice < 0.14:
+        return [random_graph(rng, arity, 3) for _ in range(int(rng.integers(8, 20)))]
+    return [random_graph(rng, arity, 7) for _ in range(int(rng.integers(1, 4)))]
 
 
 def random_types(rng, minibatch, num_types):

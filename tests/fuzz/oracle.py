@@ -6,6 +6,7 @@ says how well the program determines them, whatever its operators are.
 """
 
 import ast
+import dataclasses
 import types
 
 import keras
@@ -55,6 +56,14 @@ class _NoisyLines(ast.NodeTransformer):
         return node
 
 
+@dataclasses.dataclass(frozen=True)
+class Extent:
+    """The largest value of a line, and the largest gradient."""
+
+    value: float
+    gradient: float
+
+
 class Oracle:
     """A program as a class of its own, with weights copied from a model.
 
@@ -69,7 +78,7 @@ class Oracle:
         scope = namespace(dtype, types.SimpleNamespace(GraphSupport=GraphSupport))
         self._model = load(source, scope)()
         self._build_layers()
-        self._specs = {}
+        self.extent = Extent(0.0, 0.0)
 
     def _build_layers(self):
         """Evaluates one vertex, so that layers make their weights."""
@@ -113,14 +122,17 @@ class Oracle:
         return model.state, model.pushes
 
     def run(self, step, inputs, noise=None) -> dict:
-        """Outputs and gradients by name, as NumPy arrays.
+        """Outputs and gradients by name, as NumPy arrays; sets `extent`.
 
         Args:
           step: A `Step`.
           inputs: One row per vertex, by name.
           noise: Of the lines; None: none.
         """
-        self._model.noise = noise or (lambda value: value)
+        lines = []
+        self._model.noise = lambda value: (
+            lines.append(noise(value) if noise else value) or lines[-1]
+        )
         inputs = {
             name: tf.cast(rows, self._dtype) if rows.dtype.is_floating else rows
             for name, rows in inputs.items()
@@ -130,7 +142,12 @@ class Oracle:
             tape.watch(watched)
             outputs = self._outputs(step, inputs)
             loss = loss_of(outputs, step.seed)
-        return results_of(self._program, tape, loss, inputs, outputs, self.weights())
+        floats = [value for value in lines if value.dtype.is_floating]
+        results, gradients = results_of(
+            self._program, tape, loss, inputs, outputs, self.weights(), floats
+        )
+        self.extent = Extent(_largest(floats), _largest(gradients))
+        return results
 
     def _outputs(self, step, inputs):
         children = graphs.absolute(step.minibatch)
@@ -174,18 +191,19 @@ def loss_of(outputs, seed):
     return tf.add_n(terms) if terms else None
 
 
-def results_of(program, tape, loss, inputs, outputs, weights) -> dict:
-    """Outputs, and gradients of inputs and weights, by name."""
+def results_of(program, tape, loss, inputs, outputs, weights, lines=()) -> tuple:
+    """Outputs, and gradients of inputs and weights, by name; and gradients of `lines`."""
     results = {f"output {name}": _array(value) for name, value in outputs.items()}
     if loss is None:
-        return results
+        return results, []
     named = {f"input {n}": rows for n, rows in inputs.items() if rows.dtype.is_floating}
     named |= {f"weight {i}": w for i, w in enumerate(weights)}
     sources = [s.value if isinstance(s, keras.Variable) else s for s in named.values()]
-    gradients = tape.gradient(loss, sources, unconnected_gradients="zero")
-    for name, gradient in zip(named, gradients, strict=True):
-        results[f"gradient of {name}"] = _array(tf.convert_to_tensor(gradient))
-    return results
+    gradients = tape.gradient(loss, [*sources, *lines], unconnected_gradients="zero")
+    gradients = [tf.convert_to_tensor(gradient) for gradient in gradients]
+    for name, gradient in zip(named, gradients, strict=False):
+        results[f"gradient of {name}"] = _array(gradient)
+    return results, gradients[len(named) :]
 
 
 def _array(tensor):
@@ -194,24 +212,8 @@ def _array(tensor):
     return tensor.numpy()
 
 
-class Extent:
-    """No noise: notes the largest value of a line, and the largest gradient."""
-
-    def __init__(self):
-        self.value = self.gradient = 0.0
-
-    def __call__(self, value):
-        return self._noted(value) if value.dtype.is_floating else value
-
-    @tf.custom_gradient
-    def _noted(self, value):
-        self.value = max(self.value, largest(value.numpy()))
-
-        def gradient(upstream):
-            self.gradient = max(self.gradient, largest(upstream.numpy()))
-            return upstream
-
-        return tf.identity(value), gradient
+def _largest(tensors) -> float:
+    return max((largest(_array(tensor)) for tensor in tensors), default=0.0)
 
 
 def largest(values) -> float:

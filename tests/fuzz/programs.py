@@ -436,9 +436,9 @@ class ProgramDraw:
         self._sizes = ((1, 0), (3, 64), (2, 256), (1, 1024)) if wide else ((1, 0), *STATES)
         self._state = self._state_shape(wide)
         self._arity = int(choose(rng, ((1, 0), (3, 1), (5, 2), (2, 3))))
-        self._num_types = int(choose(rng, ((6, 1), (2, 2), (1, 3))))
+        self._num_types = int(choose(rng, ((12, 1), (3, 2), (1, 3))))
         self._coupled = rng.random() < 0.03
-        self._stop = 0.3 if rng.random() < 0.6 else 0.12  # Small programs run fast.
+        self._stop = 0.35 if rng.random() < 0.8 else 0.12  # Small programs run fast.
         self._inputs = self._draw_inputs()
         self._members = Members(rng, self._dtype)
         self._pushes = {}  # Shapes and types by name, of all vertex types.

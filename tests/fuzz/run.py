@@ -9,8 +9,9 @@ import collections
 import sys
 import time
 
-from tests.fuzz.cases import SEEDS_OF_A_BLOCK, draw_case, threads_of
+from tests.fuzz.cases import SEEDS_OF_A_BLOCK, draw_case, process_of
 from tests.fuzz.shrink import shrink
+from tests.fuzz.verdict import GOOD
 from tests.fuzz.worker import Worker
 
 
@@ -38,22 +39,16 @@ class Run:
 
     def run(self) -> bool:
         """Whether no case failed."""
-        worker = None
-        for seed in self._seeds:
-            if time.monotonic() > self._end:
-                break
-            if worker is None or seed % SEEDS_OF_A_BLOCK == 0:
-                worker = self._next_worker(worker, seed)
-            self._check(worker, seed)
-        worker.stop()
-        print(self.summary(), flush=True)
-        return not any(kind not in ("right", "void", "refused") for kind in self.kinds)
-
-    def _next_worker(self, worker, seed):
-        if worker is not None:
-            worker.stop()
-            print(f"before seed {seed}: {self.summary()}", flush=True)
-        return Worker(threads_of(seed))
+        first = self._seeds.start
+        while first < self._seeds.stop and time.monotonic() < self._end:
+            end = min(first - first % SEEDS_OF_A_BLOCK + SEEDS_OF_A_BLOCK, self._seeds.stop)
+            with Worker(process_of(first)) as worker:
+                for seed in range(first, end):
+                    if time.monotonic() < self._end:
+                        self._check(worker, seed)
+            print(f"seeds below {end}: {self.summary()}", flush=True)
+            first = end
+        return all(kind in GOOD for kind in self.kinds)
 
     def _check(self, worker, seed):
         verdict = worker.check(seed)

@@ -9,7 +9,9 @@ import select
 import signal
 import subprocess
 import sys
+import tempfile
 
+from tests.fuzz.cases import Process
 from tests.fuzz.verdict import Verdict
 from tests.processes import environment
 
@@ -20,20 +22,22 @@ class Worker:
     """A child process that checks cases one after the other, restarted when it has died.
 
     Example:
-    >>> with Worker(threads=2) as worker:  # doctest: +SKIP
+    >>> with Worker(Process(threads=2, guarded=True)) as worker:  # doctest: +SKIP
     ...     worker.check(17).ok
     True
     """
 
-    def __init__(self, threads: int):
-        self._threads = threads
+    def __init__(self, kind: Process):
+        self._kind = kind
         self._process = None
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
         self.stop()
+        self._errors.close()
 
     def check(self, case):
         """The verdict on a `Case`, or on the case of a seed."""
@@ -50,7 +54,11 @@ class Worker:
             code = process.wait()
             self._process = None
             name = signal.Signals(-code).name if code < 0 else f"exit status {code}"
-            return Verdict("died", name, f"the process died of {name}")
+            return Verdict("died", name, f"the process died of {name}\n{self._last_words()}")
+
+    def _last_words(self) -> str:
+        self._errors.seek(0)
+        return self._errors.read().decode(errors="replace")[-3000:]
 
     def stop(self):
         """Ends the child process."""
@@ -61,12 +69,14 @@ class Worker:
 
     def _running(self):
         if self._process is None:
+            self._errors.truncate(0)
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.fuzz.worker", str(self._threads)],
+                [sys.executable, "-m", "tests.fuzz.worker", str(self._kind.threads)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                env=environment() | {"TF_CPP_MIN_LOG_LEVEL": "3"},
+                stderr=self._errors,
+                env=environment()
+                | {"TF_CPP_MIN_LOG_LEVEL": "3", "CAVS_GUARD_ZONES": str(int(self._kind.guarded))},
             )
         return self._process
 

@@ -1,0 +1,21 @@
+"""300 random models against the oracle: `make fuzz` runs as many as one likes."""
+
+import pytest
+
+from tests.fuzz.cases import SEEDS_OF_A_BLOCK, draw_case, process_of
+from tests.fuzz.run import show
+from tests.fuzz.worker import Worker
+
+SEEDS = range(300)
+
+
+@pytest.mark.parametrize("first", SEEDS[::SEEDS_OF_A_BLOCK])
+def test_random_models_give_the_numbers_of_the_oracle(first):
+    failures = []
+    with Worker(process_of(first)) as worker:
+        for seed in range(first, first + SEEDS_OF_A_BLOCK):
+            verdict = worker.check(seed)
+            if not verdict.ok:
+                failures.append(f"seed {seed}: {verdict.kind}: {verdict.where}\n{verdict.text}")
+                failures.append(show(draw_case(seed)))
+    assert not failures, "\n".join(failures)
