@@ -353,3 +353,37 @@ def test_loops_and_functions_that_read_weights(kind):
 def test_most_operators_in_common_use_have_a_rule():
     known = [name for name in dir(tf.raw_ops) if name[0].isupper() and _inference.has_rule(name)]
     assert len(known) > 350  # As docs/batching.md says.
+
+
+# --- operators without a rule -----------------------------------------------------------
+
+
+def with_numpy(function, **kwargs):
+    """A cell with an operator of which nothing is known but what it does to numbers."""
+
+    def compute(v, x, h):
+        y = tf.ensure_shape(tf.numpy_function(function, [x], tf.float32), [None, UNITS])
+        return tf.tanh(y + h)
+
+    return cell_of(compute, **kwargs)
+
+
+def test_an_operator_without_a_rule_is_tried():
+    cell = with_numpy(lambda x: np.sort(x, axis=1))
+    np.testing.assert_allclose(cell(GRAPHS, rows()), cavs.reference.run(cell, GRAPHS, rows()), 1e-5)
+    with pytest.raises(ValueError, match=r"got rows that depend on each other.*\(PyFunc\)"):
+        with_numpy(lambda x: x - x.mean(axis=0, keepdims=True))(GRAPHS, rows())
+
+
+def only_large(x):
+    if (x < 5e6).any():
+        raise ValueError("too small")
+    return x / 1e7
+
+
+def test_the_first_minibatch_is_used_where_no_invented_values_are_accepted():
+    large = 1e7 + 1e5 * rows()
+    with pytest.raises(ValueError, match=r"could not be tried \(.*too small.*Call the layer once"):
+        tf.function(with_numpy(only_large))(GRAPHS, large)
+    cell = with_numpy(only_large)
+    np.testing.assert_allclose(cell(GRAPHS, large), cavs.reference.run(cell, GRAPHS, large), 1e-5)

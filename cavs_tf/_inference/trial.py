@@ -187,14 +187,21 @@ def try_operator(op, samples, sums_allowed: bool) -> Tried:
         try:
             new = _try_sample(op, sample, sums_allowed)
         except (tf.errors.OpError, LookupError, TypeError, ValueError) as error:
-            failure = getattr(error, "message", None) or str(error)
+            failure = _gist(getattr(error, "message", None) or str(error))
             continue
         if results is not None and [(x.kind, x.axes) for x in new] != [
             (x.kind, x.axes) for x in results
         ]:
             new = [_agreed(x, y, op) for x, y in zip(results, new, strict=True)]
         results = new
-    return Tried(results, failure.partition("\n")[0])
+    return Tried(results, failure)
+
+
+def _gist(message: str) -> str:
+    """The line of an error of TensorFlow's that says what is wrong."""
+    frames = ("Graph execution error", "Detected at", "Traceback", "\t", " ", "[[")
+    lines = [line for line in message.splitlines() if line.strip() and not line.startswith(frames)]
+    return lines[0] if lines else message
 
 
 def _agreed(first, second, op):
