@@ -6,8 +6,10 @@ import tensorflow as tf
 from tensorflow.core.framework import attr_value_pb2
 
 from cavs_tf._inference import sizes
-from cavs_tf._inference.abstract import Abstract, Kind, axes_of_shape
+from cavs_tf._inference.abstract import Abstract, Kind, axes_of_shape, with_layout
 from cavs_tf._inference.sizes import Unknown
+
+CUT = "Keep the first axis, which holds the rows, as it is."
 
 
 class Couples(Exception):
@@ -154,3 +156,14 @@ def _operand(tensor, known):
 
 def unknown_axis() -> tuple:
     return (Unknown(),)
+
+
+def moved(x: Abstract, axes) -> Abstract:
+    """`x` with its elements elsewhere, but with the same rows."""
+    if axes is None:
+        raise Couples(CUT)
+    if x.kind in (Kind.SUM, Kind.COUNT):
+        return Abstract(x.kind, tuple(map(sizes.canonical, axes)), fill=x.fill)
+    if x.position is not None and x.position.column and axes[-1] != x.axes[-1]:
+        raise Couples(CUT)
+    return with_layout(axes, position=x.position, bound=x.bound, fill=x.fill)

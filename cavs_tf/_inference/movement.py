@@ -1,4 +1,4 @@
-"""Transfer rules of operators that move elements: reshapes, slices, joins, paddings."""
+"""Transfer rules of operators that move elements: reshapes, copies, joins and splits."""
 
 import dataclasses
 import math
@@ -12,22 +12,10 @@ from cavs_tf._inference.abstract import (
     of_integers,
     with_layout,
 )
-from cavs_tf._inference.call import Call, Couples, NotKnown, unknown_axis
+from cavs_tf._inference.call import CUT, Call, Couples, NotKnown, moved, unknown_axis
 from cavs_tf._inference.integers import shape_of
 from cavs_tf._inference.sizes import ROWS, Size, axis_of, has_rows, is_known
-
-_CUT = "Keep the first axis, which holds the rows, as it is."
-
-
-def moved(x: Abstract, axes) -> Abstract:
-    """`x` with its elements elsewhere, but with the same rows."""
-    if axes is None:
-        raise Couples(_CUT)
-    if x.kind in (Kind.SUM, Kind.COUNT):
-        return Abstract(x.kind, tuple(map(sizes.canonical, axes)), fill=x.fill)
-    if x.position is not None and x.position.column and axes[-1] != x.axes[-1]:
-        raise Couples(_CUT)
-    return with_layout(axes, position=x.position, bound=x.bound, fill=x.fill)
+from cavs_tf._inference.slices import SLICES
 
 
 def identity(call: Call):
@@ -63,14 +51,14 @@ def reshape(call: Call):
 def _cut_by(wanted) -> Exception:
     """Rows are cut apart by these sizes, or it is not known whether they are."""
     known = all(s.affine is not None for s in wanted)
-    return Couples(_CUT) if known else NotKnown()
+    return Couples(CUT) if known else NotKnown()
 
 
 def transpose(call: Call):
     axes, order = call.axes(0), call.constants(1)
     position = call.inputs[0].position
     if position is not None and position.column and order[-1] != len(order) - 1:
-        raise Couples(_CUT)
+        raise Couples(CUT)
     return [moved(call.inputs[0], [axes[p] for p in order])]
 
 
@@ -87,7 +75,7 @@ def squeeze(call: Call):
         raise Couples("Say which axis is squeezed: one row alone has two of size one.")
     dropped = {d % len(axes) for d in dims}
     if any(has_rows(axes[d]) for d in dropped):
-        raise Couples(_CUT)
+        raise Couples(CUT)
     return [moved(call.inputs[0], [a for d, a in enumerate(axes) if d not in dropped])]
 
 
@@ -115,14 +103,14 @@ def tile(call: Call):
 def _once(x, axes):
     """Rows at one axis at most."""
     if sum(factor is ROWS for axis in axes for factor in axis) > 1:
-        raise Couples(_CUT)
+        raise Couples(CUT)
     return moved(x, axes)
 
 
 def fill(call: Call):
     value = call.inputs[1]
     if value.kind is not Kind.INVARIANT:
-        raise Couples(_CUT)
+        raise Couples(CUT)
     return [with_layout([axis_of(s) for s in wanted_sizes(call, 0)], fill=value.fill)]
 
 
@@ -134,207 +122,11 @@ def same_shape(call: Call):
     return [with_layout(call.axes(0), fill=fill)]
 
 
-def slice_(call: Call):
-    axes = call.axes(0)
-    begin, size = (call.inputs[i].integers() for i in (1, 2))
-    result = []
-    for d, axis in enumerate(axes):
-        first = None if begin is None else begin[d]
-        count = None if size is None else size[d]
-        result.append(_sliced(axis, first, count))
-    return [moved(call.inputs[0], result)]
-
-
-def _sliced(axis, first, count):
-    whole = sizes.size(axis)
-    if count is not None and (count == whole or (count.constant == -1 and first == 0)):
-        return axis
-    if has_rows(axis):
-        return _groups_of_rows(axis, first, count)
-    if count is not None and count.constant == -1:
-        count = None if first is None else whole - first
-    return unknown_axis() if count is None else axis_of(count)
-
-
-def _groups_of_rows(axis, first, count):
-    """Whole groups of an axis such as (3, ROWS), where each holds something of every row."""
-    group = Size.of(1)
-    for factor in reversed(axis):
-        group = group * Size.of(factor)
-        if factor is ROWS:
-            break
-    if first is not None and count is not None and axis[0] is not ROWS:
-        groups, begin = count.divided_by(group), first.divided_by(group)
-        if groups is not None and begin is not None and groups.constant is not None:
-            return (groups.constant, *axis[len(axis) - _length(axis, group) :])
-    raise Couples("Slice within a row, not between rows.")
-
-
-def _length(axis, group):
-    """How many of the last factors of `axis` make up `group`."""
-    product = Size.of(1)
-    for count, factor in enumerate(reversed(axis), 1):
-        product = product * Size.of(factor)
-        if product == group:
-            return count
-    return len(axis)
-
-
-def strided_slice(call: Call):
-    return [moved(call.inputs[0], _strided(call, call.axes(0), 1))]
-
-
-def _strided(call: Call, axes, first):
-    """The axes of what a strided slice takes; its begin is operand `first`."""
-    result, whole = [], []
-    for axis, part in zip_slices(call, axes, first):
-        if part == "new":
-            result.append(())
-            continue
-        if part == "drop":
-            if has_rows(axis):
-                raise Couples("Take a column or an element within each row.")
-            continue
-        result.append(_range_of(axis, *part))
-        whole.append(axis)
-    return result
-
-
-def zip_slices(call: Call, axes, first):
-    """Pairs of an axis and what a strided slice does with it.
-
-    That is "new" (an axis that it inserts, which is then None), "drop" (one element is
-    taken), or (begin, end, stride), each a `Size` or None for "from the start, to the end";
-    of what is not known, an unknown `Size`.
-    """
-    count = _num_parts(call, first)
-    bits = {
-        name: call.attr(f"{name}_mask")
-        for name in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")
-    }
-    numbers = [call.inputs[first + i].integers() for i in range(3)]
-    begin, end, stride = (
-        [Size.of(unknown_axis()[0]) for _ in range(count)] if n is None else n for n in numbers
-    )
-    used = sum(
-        not (bits["new_axis"] >> i & 1) and not (bits["ellipsis"] >> i & 1) for i in range(count)
-    )
-    left = list(axes)
-    for i in range(count):
-        if bits["ellipsis"] >> i & 1:
-            for _ in range(len(axes) - used):
-                yield left.pop(0), (None, None, Size.of(1))
-        elif bits["new_axis"] >> i & 1:
-            yield None, "new"
-        elif bits["shrink_axis"] >> i & 1:
-            yield left.pop(0), "drop"
-        else:
-            low = None if bits["begin"] >> i & 1 else begin[i]
-            high = None if bits["end"] >> i & 1 else end[i]
-            yield left.pop(0), (low, high, stride[i])
-    for axis in left:
-        yield axis, (None, None, Size.of(1))
-
-
-def _num_parts(call, first):
-    known = [sizes.size(call.axes(first + i)[0]).constant for i in range(3)]
-    found = next((n for n in known if n is not None), None)
-    if found is None:
-        raise NotKnown
-    return found
-
-
-def _range_of(axis, begin, end, stride):
-    whole = sizes.size(axis)
-    step = stride.constant
-    all_of_it = step == 1 and (begin is None or begin == 0)
-    if all_of_it and (end is None or end.is_at_least(whole)):
-        return axis
-    if has_rows(axis):
-        begin = Size.of(0) if begin is None else begin
-        end = whole if end is None else end
-        if step != 1:
-            raise Couples("Slice within a row, not between rows.")
-        return _groups_of_rows(axis, begin, end - begin)
-    known = [None if bound is None else bound.constant for bound in (begin, end)]
-    if whole.constant is None or step is None or not step:
-        return unknown_axis()
-    if any(b is not None and k is None for b, k in zip((begin, end), known, strict=True)):
-        return unknown_axis()
-    return axis_of(len(range(*slice(*known, step).indices(whole.constant))))
-
-
-def strided_slice_grad(call: Call):
-    """Operands: the shape of what was sliced, begin, end, strides, and the gradient."""
-    shape = call.inputs[0].integers()
-    if shape is None:
-        shape = [sizes.size(axis) for axis in call.result_axes()]
-    gradient = list(call.axes(4))
-    result = []
-    for wanted, part in zip_slices(call, shape, 1):
-        axis = None if part == "drop" else gradient.pop(0)
-        if part == "new":
-            continue
-        if axis is not None and sizes.size(axis) == wanted:
-            result.append(axis)
-        elif axis is not None and has_rows(axis):
-            result.append(_as_groups(axis, wanted))
-        else:
-            result.append(axis_of(wanted))
-    return [_checked(call.inputs[4], result)]
-
-
-def _as_groups(axis, wanted):
-    """What an axis is part of, if it holds groups of all rows."""
-    start = axis.index(ROWS)
-    groups = wanted.divided_by(sizes.size(axis[start:]))
-    if groups is None:
-        raise Couples(_CUT)
-    return (*axis_of(groups), *axis[start:])
-
-
-def _checked(x, axes):
-    if (sizes.row_axis(axes) is None) != (x.row_axis is None):
-        raise Couples(_CUT)
-    return moved(x, axes)
-
-
-def pad(call: Call):
-    axes, paddings = call.axes(0), call.inputs[1].integers()
-    added = call.inputs[2:]
-    if call.inputs[0].position is not None or any(x.kind is not Kind.INVARIANT for x in added):
-        raise Couples(_CUT)
-    result = []
-    for d, axis in enumerate(axes):
-        before, after = (None, None) if paddings is None else paddings[2 * d : 2 * d + 2]
-        none = before is not None and before == 0 and after == 0
-        if none:
-            result.append(axis)
-        elif has_rows(axis):
-            raise Couples(_CUT)
-        else:
-            known = paddings is not None
-            result.append(axis_of(sizes.size(axis) + before + after) if known else unknown_axis())
-    fill = 0 if all(x.zero for x in (call.inputs[0], *added)) else None
-    return [dataclasses.replace(moved(call.inputs[0], result), bound=None, fill=fill)]
-
-
-def mirror_pad_grad(call: Call):
-    axes, paddings = call.axes(0), call.constants(1)
-    result = []
-    for d, axis in enumerate(axes):
-        before, after = paddings[2 * d : 2 * d + 2]
-        if has_rows(axis) and (before or after):
-            raise Couples(_CUT)
-        result.append(axis_of(sizes.size(axis) - before - after) if before or after else axis)
-    return [moved(call.inputs[0], result)]
-
-
 def _merged(call, values):
     """The position and bound of tensors side by side, and whether they are all zero."""
     positions = {x.position for x in values if x.position}
     if len(positions) > 1 or (positions and not all(x.position for x in values)):
-        raise Couples(_CUT)
+        raise Couples(CUT)
     bounds = [x.bound for x in values]
     return {
         "position": positions.pop() if positions else None,
@@ -376,11 +168,11 @@ def _join(call, indices, axis, new):
         for axes in shapes
         for own, mine in zip(axes, result, strict=True)
     ):
-        raise Couples(_CUT)
+        raise Couples(CUT)
     result = list(result)
     if any(map(has_rows, along)):
         if len(set(along)) > 1:
-            raise Couples(_CUT)
+            raise Couples(CUT)
         result[axis] = (len(along), *along[0])
     else:
         result[axis] = axis_of(sum(map(sizes.size, along), start=Size.of(0)))
@@ -407,7 +199,7 @@ def unpack(call: Call):
     axis = call.attr("axis") % len(axes)
     part = sizes.part_of(axes[axis], call.attr("num"))
     if part is None or part != ():
-        raise Couples(_CUT)
+        raise Couples(CUT)
     del axes[axis]
     return [moved(call.inputs[0], axes)] * call.attr("num")
 
@@ -417,7 +209,7 @@ def split(call: Call):
     axis = call.axis(0, len(axes))
     axes[axis] = sizes.part_of(axes[axis], call.attr("num_split"))
     if axes[axis] is None:
-        raise Couples(_CUT)
+        raise Couples(CUT)
     return [moved(call.inputs[1], axes)] * call.attr("num_split")
 
 
@@ -425,7 +217,7 @@ def split_v(call: Call):
     axes = call.axes(0)
     axis = call.axis(2, len(axes))
     if has_rows(axes[axis]):
-        raise Couples(_CUT)
+        raise Couples(CUT)
     counts = call.inputs[1].integers() or [None] * call.attr("num_split")
     if any(c is not None and c.constant == -1 for c in counts):
         known = sum((c for c in counts if c.constant != -1), start=Size.of(0))
@@ -467,6 +259,7 @@ def range_(call: Call):
 
 
 MOVEMENT = {
+    **SLICES,
     "BroadcastTo": broadcast_to,
     "CheckNumerics": identity,
     "CheckNumericsV2": identity,
@@ -481,12 +274,8 @@ MOVEMENT = {
     "GuaranteeConst": identity,
     "Identity": identity,
     "IdentityN": identity,
-    "MirrorPad": pad,
-    "MirrorPadGrad": mirror_pad_grad,
     "OnesLike": same_shape,
     "Pack": pack,
-    "Pad": pad,
-    "PadV2": pad,
     "PlaceholderWithDefault": identity,
     "PreventGradient": identity,
     "Range": range_,
@@ -495,14 +284,11 @@ MOVEMENT = {
     "Shape": shape,
     "ShapeN": shape,
     "Size": size,
-    "Slice": slice_,
     "Snapshot": identity,
     "Split": split,
     "SplitV": split_v,
     "Squeeze": squeeze,
     "StopGradient": identity,
-    "StridedSlice": strided_slice,
-    "StridedSliceGrad": strided_slice_grad,
     "Tile": tile,
     "Transpose": transpose,
     "ConjugateTranspose": transpose,

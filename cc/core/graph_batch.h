@@ -37,10 +37,11 @@ struct GraphBatchView {
   int64_t GraphOf(int64_t vertex) const;
 
   // An array of no values is as good as [0], where it splits nothing: so a
-  // framework feeds who is idle. Rejects, naming graph, vertex and slot: splits that do not ascend from 0 to
-  // the size of what they split, an id out of range, a child in another graph,
-  // more children than `arity`, a type outside [0, num_types). Cycles are found
-  // by MakeSchedule. Linear time; never reads outside the arrays.
+  // framework feeds who is idle. Rejects, naming graph, vertex and slot: splits
+  // that do not ascend from 0 to the size of what they split, an id out of
+  // range, a child in another graph, more children than `arity`, a type outside
+  // [0, num_types). Cycles are found by MakeSchedule. Linear time; never reads
+  // outside the arrays.
   Status Validate(int arity, int num_types) const;
 
  private:

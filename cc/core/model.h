@@ -19,10 +19,10 @@ struct Model {
   int64_t num_slots = 0;
 };
 
-// Reads slots and the state's type and width off the programs' scatters (in a derivative:
-// off scatter's gradient) and checks that gathers and types agree with it.
-// kInvalidArgument otherwise; kUnimplemented if gradients of the state's type
-// cannot be added up.
+// Reads slots and the state's type and width off the programs' scatters (in a
+// derivative: off scatter's gradient) and checks that gathers and types agree
+// with it. kInvalidArgument otherwise; kUnimplemented if gradients of the
+// state's type cannot be added up.
 Status FinishModel(Model* model);
 
 // Can it be the derivative of `model`: has it as many programs, of which each

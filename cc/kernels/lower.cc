@@ -349,11 +349,10 @@ class Lowering {
   // Is any operand computed for the rows at hand? A sum over rows is not: it is
   // finished before anything reads it.
   bool ReadsRows(const TracedNode& traced) const {
-    return std::any_of(
-        traced.inputs.begin(), traced.inputs.end(), [&](int id) {
-          const SymbolKind kind = builder_.symbol(id).kind;
-          return kind != SymbolKind::kInvariant && kind != SymbolKind::kReduced;
-        });
+    return std::any_of(traced.inputs.begin(), traced.inputs.end(), [&](int id) {
+      const SymbolKind kind = builder_.symbol(id).kind;
+      return kind != SymbolKind::kInvariant && kind != SymbolKind::kReduced;
+    });
   }
 
   absl::Status LowerForeign(const TracedNode& traced, bool rows) {
@@ -365,8 +364,8 @@ class Lowering {
       // What is computed from finished sums alone, once, is a sum itself only
       // if it has a known shape and numbers that may be added up.
       const bool once =
-          !rows || (!reads_rows &&
-                    (!is_float || !traced.shapes[i].IsFullyDefined()));
+          !rows ||
+          (!reads_rows && (!is_float || !traced.shapes[i].IsFullyDefined()));
       outputs.push_back(once ? builder_.AddSymbol(InvariantSymbol(traced, i))
                              : builder_.AddRowSymbol(traced, i));
       builder_.Map(*traced.node, i, outputs.back());
