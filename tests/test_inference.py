@@ -327,6 +327,11 @@ class WithLoop(cavs.GraphSupport):
             1
         ]
 
+    def _passing(self, x):
+        """Its gradient passes lists of weights on through identities."""
+        later = tf.while_loop(lambda i, _: i < 2, lambda i, y: (i + 1, tf.tanh(y @ self.w)), (0, x))
+        return later[1] + tf.identity(x)
+
     def _map(self, x):
         parts = tf.transpose(tf.reshape(x, [-1, 3, 2]), [1, 0, 2])
         parts = tf.map_fn(lambda p: p @ self.w[:2, :2], parts)
@@ -342,7 +347,21 @@ class WithLoop(cavs.GraphSupport):
         return x @ tf.linalg.expm(self.w * 0.1)
 
 
-@pytest.mark.parametrize("kind", ["while", "map", "lstm", "recompute", "expm"])
+def test_a_loop_that_reads_a_weight_in_bfloat16():
+    w = tf.Variable(tf.cast(tf.random.stateless_normal([2, 2], [1, 2]), tf.bfloat16))
+    parts = cell_of(
+        lambda v, x, h: tf.tanh(
+            h + tf.reshape(tf.map_fn(lambda p: p @ w, tf.reshape(x, [-1, 3, 2])), [-1, UNITS])
+        ),
+        dtype="bfloat16",
+    )
+    x = rows(dtype="bfloat16")
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(parts(GRAPHS, x))
+    assert np.abs(np.float32(tape.gradient(loss, w))).max() > 0
+
+
+@pytest.mark.parametrize("kind", ["while", "passing", "map", "lstm", "recompute", "expm"])
 def test_loops_and_functions_that_read_weights(kind):
     check(WithLoop(kind))
 

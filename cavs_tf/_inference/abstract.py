@@ -58,7 +58,7 @@ class Abstract:
       value: Of integers and of constants, where it is known: an array of numbers, or an
         array of `Size`s.
       position: If its numbers say which row is where.
-      bound: If it holds integers in [0, bound).
+      bound: If it holds integers in [0, bound); of a list, how many elements it has.
       element: Of a list of tensors, what its elements are; of a variable, what it holds.
       fill: The number that all of its elements are, where that is known.
       cause: The operator that made it COUPLED.
@@ -159,8 +159,8 @@ def _canonical(axes):
 def constant(array) -> Abstract:
     array = np.asarray(array)
     axes = tuple(() if d == 1 else (d,) for d in array.shape)
-    numbers = array.dtype.kind in "fiub" and array.size > 0
-    fill = array.flat[0].item() if numbers and (array == array.flat[0]).all() else None
+    numbers = array.dtype.kind in "fiubV" and array.size > 0  # V: bfloat16.
+    fill = float(array.flat[0]) if numbers and (array == array.flat[0]).all() else None
     fill = 0 if array.size == 0 else fill
     bound = None
     if array.dtype.kind in "iu" and array.size and array.min() >= 0:

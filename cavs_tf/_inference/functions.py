@@ -14,7 +14,7 @@ from cavs_tf._inference.abstract import (
 )
 from cavs_tf._inference.call import Call, Couples, NotKnown, unknown_axis
 from cavs_tf._inference.integers import shape_of
-from cavs_tf._inference.sizes import axis_of, has_rows
+from cavs_tf._inference.sizes import axis_of, has_rows, size
 
 _MOST_ROUNDS = 12  # Until what a loop carries is known; every round says less of it.
 
@@ -107,9 +107,9 @@ def _joined(versions):
 # --- lists of tensors -------------------------------------------------------------------
 
 
-def a_list(element: Abstract | None) -> Abstract:
+def a_list(element: Abstract | None, length: int | None = None) -> Abstract:
     kind = Kind.INVARIANT if element is None else element.kind
-    return Abstract(kind, None, element=element)
+    return Abstract(kind, None, element=element, bound=length)
 
 
 def _element(call, i=0):
@@ -118,20 +118,21 @@ def _element(call, i=0):
     return call.inputs[i].element
 
 
-def _new_element(call, i, item):
+def _new_element(call, i, item, length=None):
     own = call.inputs[i].element
     if call.inputs[i].axes is not None or (own is None and call.inputs[i].kind is Kind.ROWS):
         raise NotKnown
     joined = item if own is None else join(own, item)
     if joined is None:
         raise NotKnown
-    return a_list(joined)
+    return a_list(joined, length)
 
 
 def empty_list(call: Call):
     if any(x.kind is Kind.COUNT and x.rank == 0 for x in call.inputs[1:]):
         raise NotKnown  # As many elements as there are rows.
-    return [a_list(None)]
+    reserved = call.type == "TensorListReserve"
+    return [a_list(None, call.inputs[1].scalar() if reserved else None)]
 
 
 def push_back(call: Call):
@@ -145,7 +146,7 @@ def pop_back(call: Call):
 def set_item(call: Call):
     if call.inputs[1].kind is not Kind.INVARIANT:
         raise NotKnown
-    return [_new_element(call, 0, call.inputs[2])]
+    return [_new_element(call, 0, call.inputs[2], call.inputs[0].bound)]
 
 
 def get_item(call: Call):
@@ -159,7 +160,8 @@ def stack(call: Call):
     if element.axes is None:
         raise NotKnown
     count = call.attr("num_elements")
-    axis = axis_of(count) if count >= 0 else unknown_axis()
+    count = call.inputs[0].bound if count < 0 else count
+    axis = unknown_axis() if count is None else axis_of(count)
     axes = (axis, *element.axes)
     if element.kind in (Kind.SUM, Kind.COUNT):
         return [Abstract(element.kind, axes)]
@@ -172,8 +174,8 @@ def from_tensor(call: Call):
         raise NotKnown
     x = call.inputs[0]
     if x.kind in (Kind.SUM, Kind.COUNT):
-        return [a_list(Abstract(x.kind, tuple(axes)))]
-    return [a_list(with_layout(axes, fill=x.fill))]
+        return [a_list(Abstract(x.kind, tuple(axes)), size(first).constant)]
+    return [a_list(with_layout(axes, fill=x.fill), size(first).constant)]
 
 
 def added_lists(call: Call):

@@ -18,7 +18,7 @@ from cavs_tf._inference.elementwise import ELEMENTWISE
 from cavs_tf._inference.functions import LISTS, added_lists, function_rules
 from cavs_tf._inference.indexing import INDEXING
 from cavs_tf._inference.integers import evaluate
-from cavs_tf._inference.movement import MOVEMENT
+from cavs_tf._inference.movement import MOVEMENT, identity
 from cavs_tf._inference.sizes import broadcast
 
 RULES = {**ELEMENTWISE, **MOVEMENT, **CONTRACTIONS, **BATCHED, **INDEXING, **LISTS}
@@ -58,6 +58,8 @@ class Transfer:
         op, kinds = call.op, {x.kind for x in call.inputs}
         if is_random(op):
             raise Couples(_DRAW)
+        if RULES.get(op.type) is identity:
+            return identity(call)
         if op.type in _OF_SHAPES:
             return _exactly(call) or self._rule(call)
         exact = evaluate(op, call.inputs) if call.inputs else None

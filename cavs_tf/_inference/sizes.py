@@ -241,8 +241,8 @@ def reshape(axes, sizes):
     if sizes and not _are_unknown(left, sizes):
         return None
     middle = [axis_of(wanted) for wanted in sizes]
-    if not sizes and left:
-        return None
+    if not sizes and any(not isinstance(factor, Unknown) for factor in left):
+        return None  # Unknown sizes that are left can only be one.
     return tuple(canonical(axis) for axis in (*front, *middle, *back[::-1]))
 
 

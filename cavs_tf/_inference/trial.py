@@ -241,10 +241,10 @@ def _compare(tensor, together, fewer, alone, sums_allowed) -> Abstract:
         raise Couples
     if grown:
         return Abstract(Kind.ROWS, _layout(grown[0], together, alone))
+    if sums_allowed and tensor.dtype.is_floating and _same(together, sum(alone)):
+        return Abstract(Kind.SUM, axes_of_shape(tf.TensorShape(one)))
     if all(_same(value, alone[0]) for value in alone[1:]):
         return Abstract(Kind.COUNT, axes_of_shape(tf.TensorShape(one)))
-    if sums_allowed and _same(together, sum(alone)):
-        return Abstract(Kind.SUM, axes_of_shape(tf.TensorShape(one)))
     raise Couples
 
 

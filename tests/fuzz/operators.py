@@ -313,6 +313,8 @@ LOOKUPS = {
     "case_table": "tf.gather(tf.stack([{v}, 0.5 * {u}], 1), {i} % 2, batch_dims=1)",
     "searchsorted": "tf.cast(tf.searchsorted(tf.tile([[0.0, 1.0, 3.0]], [tf.shape({i})[0], 1]), "
     "tf.cast({i}, tf.float32)[:, None]), D) * 0.25",
+    "searchsorted_in_one": "tf.cast(tf.searchsorted([0.0, 1.0, 3.0], "
+    "tf.cast({i}, tf.float32)), D) * 0.25",
     "bincount_free": "tf.reduce_sum(tf.one_hot({i}, 3, dtype=D) * 0.5, 1)",
 }
 
@@ -443,10 +445,4 @@ COUPLED = {
     "whole_norm": "{x} / (1.0 + tf.norm({x}))",
     "mixed_reshape": "tf.reshape(tf.transpose({v}), tf.shape({v})) + {v}",
     "segment_rows": "tf.gather(tf.math.unsorted_segment_sum({v}, {i}, NUM_IDS), {i})",
-}
-
-# Refused, although rows are computed by themselves. To be moved up when they are accepted.
-REFUSED = {
-    "searchsorted_in_one": "tf.cast(tf.searchsorted([0.0, 1.0, 3.0], "
-    "tf.cast({i}, tf.float32)), D) * 0.25",
 }

@@ -129,17 +129,6 @@ def test_a_refusal_is_right_only_where_rows_are_coupled():
     assert check(Case(dataclasses.replace(program, coupled=True), (CHAIN,))).kind == "refused"
 
 
-@pytest.mark.xfail(strict=True, reason="not understood yet")
-@pytest.mark.parametrize("operator", operators.REFUSED)
-def test_operators_that_are_refused_by_mistake(operator):
-    pull = Line("x0", "self.pull('ids')")
-    line = Line("x1", operators.REFUSED[operator].format(i="x0"))
-    state = Line("x2", "self.gather(0)")
-    function = VertexFunction("vertex", (pull, line, state), "x2", (("p", "x1"),))
-    program = Program("float32", (2,), 1, {"ids": Input((), "id")}, (), (function,))
-    assert check(Case(program, (CHAIN,))).ok
-
-
 def test_the_death_of_a_process_is_a_verdict():
     program = with_line("x4", "__import__('os').abort()")
     with Worker(Process(threads=1, guarded=True)) as worker:
