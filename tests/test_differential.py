@@ -222,8 +222,19 @@ class Passing(cells.FullyConnected):
         self.push(both, "both")
 
 
-class PassingOne(cells.FullyConnected):
+class PassingOne(cavs.GraphSupport):
     """No more than a child's state goes on."""
+
+    vertex_types = ("leaf", "inner")
+
+    def __init__(self, arity=2, **kwargs):
+        super().__init__(state_size=cells.STATE, arity=arity, **kwargs)
+        self.w = tf.keras.layers.Dense(cells.STATE, dtype=self.dtype)
+
+    def leaf(self):
+        state = self.w(self.pull())
+        self.scatter(state)
+        self.push(state)
 
     def inner(self):
         self.scatter(self.gather(0))

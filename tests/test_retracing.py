@@ -508,10 +508,11 @@ def test_what_keras_does_with_a_model_around_the_vertex_function(traced, tmp_pat
     for training in (None, True, False):
         model(inputs, training=training)
     model.compile("adam", "mse")
-    model.fit(data, validation_data=data, verbose=0)
+    model.fit(data, validation_data=data, shuffle=False, verbose=0)
     before = len(traced)
     model.compile("sgd", "mse", run_eagerly=True)
-    model.fit(data, epochs=2, callbacks=[keras.callbacks.EarlyStopping("loss")], verbose=0)
+    stop = keras.callbacks.EarlyStopping("loss")
+    model.fit(data, epochs=2, callbacks=[stop], shuffle=False, verbose=0)
     model.predict(data, verbose=0)
     model.save_weights(tmp_path / "model.weights.h5")
     path = tf.train.Checkpoint(model=model).save(str(tmp_path / "checkpoint"))

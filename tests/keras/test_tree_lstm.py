@@ -179,7 +179,7 @@ def test_wrong_arguments_are_rejected(arguments, message):
 
 
 def test_missing_input_is_rejected():
-    with pytest.raises(ValueError, match="inputs: got shape None but expected"):
+    with pytest.raises(ValueError, match=r"inputs: got none but expected \[V, features\]"):
         TreeLSTM(UNITS)(make.random_trees([3]))
 
 
