@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -158,10 +159,13 @@ TEST_F(ProgramRunTest, ForeignOperatorsSeeStridedRowsAndTheHost) {
 
 TEST_F(ProgramRunTest, RowCountsAreThoseOfTheRowsAtHand) {
   std::vector<std::vector<int64_t>> seen;
-  const auto op = std::make_shared<LambdaOp>(
-      [&](void*, const std::vector<TensorRef>& in, std::vector<TensorRef>*) {
+  const auto op =
+      std::make_shared<LambdaOp>([&](void*, const std::vector<TensorRef>& in,
+                                     std::vector<TensorRef>* out) {
         EXPECT_EQ(in[1].shape, (std::vector<int64_t>{2}));
         seen.push_back(in[1].numbers);
+        std::fill_n(static_cast<double*>((*out)[0].data),
+                    2 * (*out)[0].shape[0], 0.0);
         return Status();
       });
   for (bool eager : {true, false}) {
@@ -169,7 +173,7 @@ TEST_F(ProgramRunTest, RowCountsAreThoseOfTheRowsAtHand) {
     const int count = f.Add(SymbolKind::kRowCount, {2});
     f.program.symbols[count].scale = {2, 0};
     f.program.symbols[count].bias = {1, 5};
-    f.Foreign(op, {f.Pull(0, 1), count}, f.Rows(1));
+    f.Push(0, f.Foreign(op, {f.Pull(0, 1), count}, f.Rows(2)));
     PassOptions options;
     options.eager = eager;
     ASSERT_TRUE(Run(&f, options).ok());
