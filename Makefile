@@ -4,7 +4,7 @@
 #   make build TENSORFLOW=tensorflow-cpu   0.6 GB smaller, without GPU support
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-python test-cc test-tsan sanitize fuzz bench bench-cc bench-engine compare wheel format lint clean
+.PHONY: help build demo test test-python test-cc test-tsan sanitize fuzz fuzz-ops bench bench-cc bench-engine compare wheel format lint clean
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -63,6 +63,9 @@ sanitize: $(INSTALLED) ## Runs the Python tests on ops built with AddressSanitiz
 
 fuzz: build ## Runs random models against an oracle: ARGS="--minutes=10"
 	$(BIN)/python -m tests.fuzz.run $(ARGS)
+
+fuzz-ops: build ## Calls the ops with arguments that no model passes: ARGS="--calls=100000"
+	$(BIN)/python -m tests.fuzz.raw_ops $(ARGS)
 
 # The results carry the commit's name: an interrupted run goes on, a new commit starts anew.
 BENCH_RESULTS ?= build/bench/$(shell git describe --always --dirty).json
