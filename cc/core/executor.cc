@@ -1,7 +1,6 @@
 #include "cc/core/executor.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "cc/core/executor_checks.h"
@@ -158,7 +157,7 @@ void PrepareStateGradient(const Model& derivative,
   const int64_t bytes = columns * SizeOf(derivative.state_dtype);
   for (int64_t row = 0; row < rows; ++row) {
     if (writes[row] > 0) continue;
-    std::memset(static_cast<char*>(data) + row * bytes, 0, bytes);
+    std::fill_n(static_cast<char*>(data) + row * bytes, bytes, 0);
   }
 }
 

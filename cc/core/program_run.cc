@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cstring>
 #include <string>
 
 #include "cc/core/byte_count.h"
@@ -302,7 +301,7 @@ void ProgramRun::FinishSums() {
     if (!IsStored(id) || s.kind != SymbolKind::kReduced) continue;
     if (!values_[id].written) {  // A sum over no rows.
       const size_t bytes = s.columns() * SizeOf(StoredType(id));
-      std::memset(values_[id].dense.data, 0, bytes);
+      std::fill_n(static_cast<char*>(values_[id].dense.data), bytes, 0);
     } else if (s.rounded_last) {
       env_.backend->RoundSums(s.dtype, s.columns(), values_[id].dense.data);
     }
@@ -333,7 +332,8 @@ Status ProgramRun::RunEpilogue() {
           "keep its shape.");
     }
     if (from.data != to.data && bytes > 0)
-      std::memcpy(to.data, from.data, bytes);
+      std::copy_n(static_cast<const char*>(from.data), bytes,
+                  static_cast<char*>(to.data));
   }
   return Status();
 }

@@ -1,5 +1,5 @@
 // ProgramRun's side of operators that the framework runs.
-#include <cstring>
+#include <algorithm>
 
 #include "cc/backend/bfloat16.h"
 #include "cc/core/program_run.h"
@@ -95,7 +95,9 @@ Status ProgramRun::RunForeign(const Node& node, const Place& at) {
     } else if (s.kind == SymbolKind::kReduced) {
       if (s.rounded_last) {
         const size_t bytes = s.columns() * SizeOf(StoredType(id));
-        if (!value.written) std::memset(value.dense.data, 0, bytes);
+        if (!value.written) {
+          std::fill_n(static_cast<char*>(value.dense.data), bytes, 0);
+        }
         AddBFloat16(outputs[i].data, s.columns(), value.dense.data);
       } else if (value.written) {
         if (s.dtype == DType::kFloat64) {
