@@ -158,6 +158,15 @@ def test_the_line_of_a_derivative_is_that_of_the_function():
         tape.gradient(loss, x)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "float16"])
+def test_a_condition_on_how_many_rows_there_are_is_refused(dtype):
+    def function(v, x, h):
+        return tf.cond(tf.shape(x)[0] > 1, lambda: x * 1.25, lambda: x) + h
+
+    with pytest.raises(ValueError, match="got rows that depend on each other"):
+        cell_of(function, dtype=dtype)(GRAPHS, rows(dtype=dtype))
+
+
 def test_random_operators_are_refused():
     with pytest.raises(ValueError, match="Draw random numbers outside of the vertex function"):
         cell_of(lambda v, x, h: x * tf.random.uniform([1, UNITS]) + h)(GRAPHS, rows())
@@ -275,6 +284,14 @@ RIGHT = {
     ),
     "chosen_columns": lambda v, x, h: tf.tanh(
         tf.tile(tf.boolean_mask(x + h, np.arange(UNITS) % 2 == 0, axis=1), [1, 2])
+    ),
+    "nothing_chosen": lambda v, x, h: tf.tanh(
+        x
+        + h
+        + tf.matmul(
+            tf.gather(x[:, :0], tf.math.top_k(x[:, :0], 0).indices, batch_dims=1),
+            tf.ones([0, UNITS]),
+        )
     ),
     "searchsorted": lambda v, x, h: tf.tanh(
         h + x * tf.cast(tf.searchsorted([-1.0, 0.0, 1.0], x[:, 0]), x.dtype)[:, None]

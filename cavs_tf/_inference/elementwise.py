@@ -120,6 +120,8 @@ def _position(call, axes):
     if other.position is not None or position.column:
         raise Couples(_COUNTS)
     scale = other.fill
+    if call.type == "Mul" and scale == 0:
+        return with_layout(axes, fill=0, bound=1)
     if call.type == "Mul" and scale is not None and scale > 0:
         bound = None if position.bound is None else (position.bound - 1) * scale + 1
         return with_layout(axes, position=Position(position.stride * scale, bound))

@@ -22,7 +22,10 @@ from cavs_tf._inference.sizes import ROWS, Unknown
 NUM_ROWS = 4
 _SIZE = 3  # Stands for a size that is not known.
 _NUM_STYLES = 6
-_ROUNDING = 256  # Units in the last place of an operator's largest result.
+# An operator's rounding, in units in the last place of its largest result: it adds up many
+# numbers, but those of 16 bits in float32.
+_ROUNDING = 256
+_ROUNDING_OF_16_BITS = 4
 
 
 @dataclasses.dataclass
@@ -269,9 +272,10 @@ def _same(x, y) -> bool:
         return False
     if x.dtype == bool or np.issubdtype(x.dtype, np.integer):
         return np.array_equal(x, y)
-    eps = float(ml_dtypes.finfo(x.dtype).eps)
+    units = _ROUNDING_OF_16_BITS if x.dtype.itemsize == 2 else _ROUNDING
+    allowed = units * float(ml_dtypes.finfo(x.dtype).eps)
     wide = np.complex128 if x.dtype.kind == "c" else np.float64
     x, y = x.astype(wide), y.astype(wide)
     finite = np.isfinite(x) & np.isfinite(y)
     scale = float(np.abs(np.where(finite, x, 0)).max(initial=0))
-    return np.allclose(x, y, rtol=0, atol=_ROUNDING * eps * scale, equal_nan=True)
+    return np.allclose(x, y, rtol=0, atol=allowed * scale, equal_nan=True)
