@@ -82,7 +82,7 @@ def differentiate(
                     )
                 ),
             )
-        except LookupError as error:
+        except (LookupError, TypeError, ValueError) as error:
             raise NoGradientError(
                 f"{traced.name}: an operator of the vertex function has no gradient ({error}). "
                 "Use another operator, or wrap the result in tf.stop_gradient."

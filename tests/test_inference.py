@@ -285,6 +285,9 @@ RIGHT = {
     "chosen_columns": lambda v, x, h: tf.tanh(
         tf.tile(tf.boolean_mask(x + h, np.arange(UNITS) % 2 == 0, axis=1), [1, 2])
     ),
+    "rows_of_nothing": lambda v, x, h: tf.tanh(
+        x + h + tf.matmul(tf.reshape(x[:, :0], [-1, 0]), tf.ones([0, UNITS]))
+    ),
     "nothing_chosen": lambda v, x, h: tf.tanh(
         x
         + h

@@ -33,10 +33,17 @@ def wanted_sizes(call: Call, i: int, axes=None) -> list[Size]:
         return wanted
     rest = [k for k, s in enumerate(wanted) if s.constant == -1]
     if rest and axes is not None:
-        others = math.prod((s for s in wanted if s.constant != -1), start=Size.of(1))
-        known = sizes.num_elements(axes).divided_by(others) if others.constant != 0 else None
-        wanted[rest[0]] = Size.of(unknown_axis()[0]) if known is None else known
+        # As TensorFlow does: beside a size of zero, those that are not zero count.
+        empty = any(s.constant == 0 for s in wanted)
+        others = _product(s for s in wanted if s.constant not in (-1, 0))
+        own = [s for s in map(sizes.size, axes) if not (empty and s.constant == 0)]
+        known = _product(own).divided_by(others)
+        wanted[rest[0]] = Size.of(unknown_axis()[0] if known is None else known)
     return wanted
+
+
+def _product(factors):
+    return math.prod(factors, start=Size.of(1))
 
 
 def reshape(call: Call):
