@@ -43,18 +43,22 @@ def check_all_fit(name: str, values: np.ndarray) -> None:
         )
 
 
-def check_total(name: str, total) -> None:
+def check_total(name: str, total) -> list:
     """Raises ValueError, or InvalidArgumentError once it is known, for too many vertices.
 
     Args:
       name: Of the argument that says how many there are.
       total: Their number, as an int or as an int64 scalar tensor.
+
+    Returns:
+      Operators that have to run before anything is made of that size.
     """
     advice = "vertices in all but expected fewer than 2**31 - 1. Make smaller minibatches."
     if tf.is_tensor(total) and not hasattr(total, "numpy"):
-        tf.debugging.Assert(total < INT32.max, [f"{name}: got", total, advice])
-    elif int(total) >= INT32.max:
+        return [tf.debugging.Assert(total < INT32.max, [f"{name}: got", total, advice])]
+    if int(total) >= INT32.max:
         raise ValueError(f"{name}: got {int(total)} {advice}")
+    return []
 
 
 def int32_tensor(name: str, values, rank: int) -> tf.Tensor:

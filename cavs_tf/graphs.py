@@ -224,8 +224,8 @@ class GraphBatch(tf.experimental.ExtensionType):
         if hasattr(lengths, "numpy"):
             check_all_at_least(0, lengths=lengths.numpy())
         graph_splits = splits_of(tf.cast(lengths, tf.int64))
-        check_total("lengths", graph_splits[-1])
-        graph_splits = tf.cast(graph_splits, tf.int32)
+        with tf.control_dependencies(check_total("lengths", graph_splits[-1])):
+            graph_splits = tf.cast(graph_splits, tf.int32)
         num_vertices = graph_splits[-1]
         starts = tf.math.unsorted_segment_sum(
             tf.ones_like(graph_splits), graph_splits, num_vertices + 1
