@@ -29,11 +29,10 @@ from cavs_tf._inference.call import Call, Couples, NotKnown
 from cavs_tf._inference.captures import known_of, value_of
 from cavs_tf._inference.rules import Transfer
 from cavs_tf._inference.sizes import ROWS, axis_of, size
-from cavs_tf._inference.trial import NUM_ROWS, Sample, try_operator
+from cavs_tf._inference.trial import NUM_ROWS, NUM_STYLES, Sample, try_operator
 from cavs_tf._library import ops as _cavs_ops
 
 _COUPLED_HINT = "Normalise within a row, or compute it outside of the vertex function."
-_NUM_STYLES = 6
 _IDENTITIES = frozenset({"Identity", "IdentityN", "PreventGradient", "Snapshot", "StopGradient"})
 _MOST_TRIALS = 40  # Of operators behind one that could not be found right by itself.
 _LIBRARIES = tuple(
@@ -196,7 +195,7 @@ class Analysis:
             return [before] * len(op.outputs)
         self._trials_left -= before is not None
         functions = {}
-        invented = (self.sample(style, functions) for style in range(_NUM_STYLES))
+        invented = (self.sample(style, functions) for style in range(NUM_STYLES))
         tried = try_operator(op, invented, sums_allowed=self._forward is not None)
         if tried.results is None and self._examples:
             examples = [self.sample(None, {})]

@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from cavs_tf._inference.abstract import MAX_INTEGERS, Abstract, constant, of_integers
 from cavs_tf._inference.execution import run_operator
-from cavs_tf._inference.sizes import ROWS, Size
+from cavs_tf._inference.sizes import Size
 
 # Operators that move elements: how many of the first inputs hold the elements that are
 # moved (-1: all but the last one); the other inputs say where.
@@ -313,8 +313,3 @@ def shape_of(x: Abstract) -> list[Size] | None:
     if x.axes is None:
         return None
     return [math.prod((Size.of(f) for f in axis), start=Size.of(1)) for axis in x.axes]
-
-
-def counts_rows(x: Abstract) -> bool:
-    integers = x.integers()
-    return integers is not None and any(ROWS in p for s in integers for p in s.terms)

@@ -60,7 +60,7 @@ def strided_slice(call: Call):
 
 def _strided(call: Call, axes, first):
     """The axes of what a strided slice takes; its begin is operand `first`."""
-    result, whole = [], []
+    result = []
     for axis, part in zip_slices(call, axes, first):
         if part == "new":
             result.append(())
@@ -70,7 +70,6 @@ def _strided(call: Call, axes, first):
                 raise Couples("Take a column or an element within each row.")
             continue
         result.append(_range_of(axis, *part))
-        whole.append(axis)
     return result
 
 

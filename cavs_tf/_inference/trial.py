@@ -6,7 +6,6 @@ an operator accepts none of them, the rows of the first minibatch are used.
 """
 
 import dataclasses
-import itertools
 import math
 
 import ml_dtypes
@@ -21,7 +20,7 @@ from cavs_tf._inference.sizes import ROWS, Unknown
 
 NUM_ROWS = 4
 _SIZE = 3  # Stands for a size that is not known.
-_NUM_STYLES = 6
+NUM_STYLES = 6  # Of numbers that `invent` makes.
 # An operator's rounding, in units in the last place of its largest result: it adds up many
 # numbers, but those of 16 bits in float32.
 _ROUNDING = 256
@@ -186,7 +185,7 @@ def try_operator(op, samples, sums_allowed: bool) -> Tried:
 
     """
     results, failure = None, ""
-    for sample in itertools.islice(samples, _NUM_STYLES):
+    for sample in samples:
         try:
             new = _try_sample(op, sample, sums_allowed)
         except (tf.errors.OpError, LookupError, TypeError, ValueError) as error:

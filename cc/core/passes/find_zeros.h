@@ -11,7 +11,7 @@ namespace cavs {
 // child:
 //  - the symbols that are zero then, because what was gathered is
 //    (Symbol::zero_without_children). Products and sums over rows skip them.
-//    (Weights count as finite: zero times infinity would not be zero.)
+//    (Not in a step whose other factors are infinite or NaN.)
 //  - the nodes that serve only to pass gradients to children
 //    (Node::only_for_children), which are then not run.
 // For a classified program.
