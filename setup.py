@@ -20,7 +20,16 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 ROOT = pathlib.Path(__file__).parent.resolve()
-OPS_DIRS = ("cc/backend", "cc/core", "cc/engine", "cc/kernels", "cc/ops")
+OPS_DIRS = (
+    "cc/base",
+    "cc/device",
+    "cc/engine",
+    "cc/exec",
+    "cc/ir",
+    "cc/kernels",
+    "cc/ops",
+    "cc/schedule",
+)
 ENGINE_DIRS = ("cc/engine", "cc/python")  # cavs_tf._cavs_engine: no TensorFlow.
 ENGINE = "_cavs_engine" + sysconfig.get_config_var("EXT_SUFFIX")
 NOT_IN_LIBRARY = ("_test.cc", "_bench.cc")

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "cc/core/byte_count.h"
-#include "cc/core/memory_need.h"
-#include "cc/core/status.h"
+#include "cc/base/byte_count.h"
+#include "cc/base/machine.h"
+#include "cc/base/status.h"
 
 namespace cavs {
 namespace {

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "cc/core/byte_count.h"
-#include "cc/core/executor.h"
+#include "cc/base/byte_count.h"
+#include "cc/exec/executor.h"
 #include "cc/kernels/allocate.h"
 #include "cc/kernels/check_rows.h"
 #include "cc/kernels/compile.h"

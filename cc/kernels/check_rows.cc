@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "cc/core/status.h"
+#include "cc/base/status.h"
 #include "cc/kernels/program_builder.h"
 
 namespace cavs {

@@ -5,8 +5,8 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
-#include "cc/core/byte_count.h"
-#include "cc/core/passes/run_passes.h"
+#include "cc/base/byte_count.h"
+#include "cc/ir/passes/run_passes.h"
 #include "cc/kernels/lower.h"
 #include "cc/kernels/status_util.h"
 #include "tensorflow/core/framework/attr_value.pb.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "cc/core/executor.h"
+#include "cc/exec/executor.h"
 #include "cc/kernels/lower.h"
 #include "tensorflow/core/framework/op_kernel.h"
 

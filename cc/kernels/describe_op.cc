@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
-#include "cc/core/label.h"
-#include "cc/core/overlaps.h"
-#include "cc/core/status.h"
+#include "cc/base/status.h"
+#include "cc/ir/label.h"
+#include "cc/ir/overlaps.h"
 #include "cc/kernels/compile.h"
 #include "cc/kernels/guarded_op.h"
 #include "tensorflow/core/framework/op_kernel.h"

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "cc/core/no_throw.h"
+#include "cc/base/no_throw.h"
 #include "cc/kernels/status_util.h"
 #include "tensorflow/core/framework/op_kernel.h"
 

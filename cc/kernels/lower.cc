@@ -9,9 +9,9 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
-#include "cc/core/byte_count.h"
-#include "cc/core/status.h"
-#include "cc/core/verify_program.h"
+#include "cc/base/byte_count.h"
+#include "cc/base/status.h"
+#include "cc/ir/verify.h"
 #include "cc/kernels/foreign_kernel.h"
 #include "cc/kernels/program_builder.h"
 #include "cc/kernels/status_util.h"

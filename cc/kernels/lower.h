@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "cc/core/program.h"
+#include "cc/ir/program.h"
 #include "tensorflow/core/framework/function.h"
 
 namespace cavs {

@@ -3,7 +3,7 @@
 #include <map>
 #include <string>
 
-#include "cc/core/byte_count.h"
+#include "cc/base/byte_count.h"
 #include "cc/kernels/program_builder.h"
 #include "tensorflow/core/framework/node_def_util.h"
 

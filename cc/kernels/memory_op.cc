@@ -1,10 +1,11 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "cc/backend/cpu/cpu_backend.h"
-#include "cc/core/executor.h"
-#include "cc/core/executor_checks.h"
+#include "cc/base/machine.h"
+#include "cc/device/cpu/cpu_backend.h"
 #include "cc/engine/engine.h"
+#include "cc/exec/executor.h"
+#include "cc/exec/executor_checks.h"
 #include "cc/kernels/compile.h"
 #include "cc/kernels/guarded_op.h"
 #include "cc/kernels/read_schedule.h"

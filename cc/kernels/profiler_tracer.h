@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "cc/core/tracer.h"
+#include "cc/device/tracer.h"
 
 namespace cavs {
 

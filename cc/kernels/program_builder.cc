@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "cc/core/byte_count.h"
+#include "cc/base/byte_count.h"
 
 namespace cavs {
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "cc/core/program.h"
+#include "cc/ir/program.h"
 #include "tensorflow/core/framework/partial_tensor_shape.h"
 #include "tensorflow/core/framework/tensor.h"
 #include "tensorflow/core/graph/graph.h"

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "cc/core/executor_checks.h"
+#include "cc/exec/executor_checks.h"
 #include "cc/kernels/status_util.h"
 
 namespace cavs {

@@ -3,8 +3,8 @@
 #define CAVS_CC_KERNELS_READ_SCHEDULE_H_
 
 #include "absl/status/status.h"
-#include "cc/core/model.h"
-#include "cc/core/schedule.h"
+#include "cc/ir/model.h"
+#include "cc/schedule/schedule.h"
 #include "tensorflow/core/framework/op_kernel.h"
 
 namespace cavs {

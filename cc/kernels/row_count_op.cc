@@ -1,7 +1,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "cc/core/status.h"
+#include "cc/base/status.h"
 #include "cc/kernels/guarded_op.h"
 #include "tensorflow/core/framework/op_kernel.h"
 

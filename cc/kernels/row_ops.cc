@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "cc/backend/cpu/cpu_backend.h"
-#include "cc/core/status.h"
+#include "cc/base/status.h"
+#include "cc/device/cpu/cpu_backend.h"
 #include "cc/kernels/allocate.h"
 #include "cc/kernels/compile.h"
 #include "cc/kernels/guarded_op.h"

@@ -3,9 +3,9 @@
 #include <utility>
 #include <vector>
 
-#include "cc/core/schedule.h"
 #include "cc/kernels/guarded_op.h"
 #include "cc/kernels/status_util.h"
+#include "cc/schedule/schedule.h"
 #include "tensorflow/core/framework/op_kernel.h"
 
 namespace cavs {

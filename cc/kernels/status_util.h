@@ -3,7 +3,7 @@
 #define CAVS_CC_KERNELS_STATUS_UTIL_H_
 
 #include "absl/status/status.h"
-#include "cc/core/status.h"
+#include "cc/base/status.h"
 
 namespace cavs {
 

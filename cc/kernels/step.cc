@@ -3,7 +3,8 @@
 #include <functional>
 #include <utility>
 
-#include "cc/core/status.h"
+#include "cc/base/machine.h"
+#include "cc/base/status.h"
 #include "tensorflow/core/framework/cancellation.h"
 #include "tensorflow/core/platform/threadpool.h"
 

@@ -5,12 +5,12 @@
 #include <memory>
 
 #include "absl/status/status.h"
-#include "cc/backend/cpu/cpu_backend.h"
-#include "cc/backend/team.h"
-#include "cc/backend/workers.h"
-#include "cc/core/program_run.h"
-#include "cc/core/storage_pool.h"
+#include "cc/device/cpu/cpu_backend.h"
+#include "cc/device/cpu/team.h"
+#include "cc/device/cpu/workers.h"
 #include "cc/engine/engine.h"
+#include "cc/exec/program_run.h"
+#include "cc/exec/storage_pool.h"
 #include "cc/kernels/profiler_tracer.h"
 #include "tensorflow/core/framework/op_kernel.h"
 

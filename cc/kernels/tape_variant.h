@@ -5,11 +5,11 @@
 #include <memory>
 #include <string>
 
-#include "cc/backend/team.h"
-#include "cc/core/no_throw.h"
-#include "cc/core/status.h"
-#include "cc/core/storage_pool.h"
-#include "cc/core/tape.h"
+#include "cc/base/no_throw.h"
+#include "cc/base/status.h"
+#include "cc/device/cpu/team.h"
+#include "cc/exec/storage_pool.h"
+#include "cc/exec/tape.h"
 #include "tensorflow/core/framework/variant.h"
 #include "tensorflow/core/framework/variant_tensor_data.h"
 

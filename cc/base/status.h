@@ -1,0 +1,71 @@
+// The core's own result type: it knows no framework.
+#ifndef CAVS_CC_BASE_STATUS_H_
+#define CAVS_CC_BASE_STATUS_H_
+
+#include <sstream>
+#include <string>
+#include <utility>
+
+namespace cavs {
+
+enum class StatusCode {
+  kOk,
+  kInvalidArgument,    // The caller's data is wrong; the message says where.
+  kResourceExhausted,  // Not enough memory.
+  kCancelled,
+  kUnimplemented,
+  kInternal,  // A bug of ours.
+};
+
+// Success, or a code with a message of the form
+// `<input[index]>: got <value> but expected <constraint>. <What to do.>`
+class [[nodiscard]] Status {
+ public:
+  Status() = default;
+  Status(StatusCode code, std::string message)
+      : code_(code), message_(std::move(message)) {}
+
+  bool ok() const { return code_ == StatusCode::kOk; }
+  StatusCode code() const { return code_; }
+  const std::string& message() const { return message_; }
+
+ private:
+  StatusCode code_ = StatusCode::kOk;
+  std::string message_;
+};
+
+// StrCat("children[", 3, "]") == "children[3]".
+template <typename... Parts>
+std::string StrCat(const Parts&... parts) {
+  std::ostringstream out;
+  (out << ... << parts);
+  return out.str();
+}
+
+template <typename... Parts>
+Status InvalidArgument(const Parts&... parts) {
+  return Status(StatusCode::kInvalidArgument, StrCat(parts...));
+}
+
+// The system has refused memory.
+inline Status OutOfMemory() {
+  return Status(StatusCode::kResourceExhausted,
+                "memory: got less from the system than was asked for but "
+                "expected all of it. Use a smaller minibatch, or give the "
+                "process more memory.");
+}
+
+template <typename... Parts>
+Status Internal(const Parts&... parts) {
+  return Status(StatusCode::kInternal, StrCat(parts...));
+}
+
+}  // namespace cavs
+
+#define CAVS_RETURN_IF_ERROR(expression)         \
+  do {                                           \
+    ::cavs::Status cavs_status_ = (expression);  \
+    if (!cavs_status_.ok()) return cavs_status_; \
+  } while (false)
+
+#endif  // CAVS_CC_BASE_STATUS_H_

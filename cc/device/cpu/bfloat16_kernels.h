@@ -1,0 +1,115 @@
+// Vectors of bfloat16 numbers, which are computed with in fp32, and of pairs of
+// them. For kernels_*.cc alone; see kernel_set.h.
+#ifndef CAVS_CC_DEVICE_CPU_BFLOAT16_KERNELS_H_
+#define CAVS_CC_DEVICE_CPU_BFLOAT16_KERNELS_H_
+
+#include "cc/device/cpu/math_kernels.h"
+
+namespace cavs {
+namespace CAVS_ISA {
+namespace {
+
+// As ToBFloat16(), in the lower half of each lane.
+CAVS_INLINE U<float> RoundedBits(V<float> v) {
+  const U<float> bits = Bits<float>(v);
+  const U<float> rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
+  return v == v ? rounded : (bits >> 16) | 0x40;
+}
+
+// fp32 in registers; widened when loaded and rounded when stored.
+template <>
+struct Simd<BFloat16> {
+  using V = Simd<float>::V;
+  static constexpr int kLanes = Simd<float>::kLanes;
+
+  CAVS_INLINE static V Broadcast(BFloat16 v) {
+    return FromBits<float>(Simd<float>::U{} + (uint32_t{v.bits} << 16));
+  }
+  CAVS_INLINE static V Load(const BFloat16* p) {
+    return FromBits<float>(Halves::Load(p) << 16);
+  }
+  CAVS_INLINE static V LoadFirst(const BFloat16* p, int64_t n) {
+    return FromBits<float>(Halves::LoadFirst(p, n) << 16);
+  }
+  CAVS_INLINE static void Store(BFloat16* p, V v) {
+    Halves::Store(p, RoundedBits(v));
+  }
+  CAVS_INLINE static void StoreFirst(BFloat16* p, V v, int64_t n) {
+    Halves::StoreFirst(p, RoundedBits(v), n);
+  }
+};
+
+// The numbers of each pair.
+CAVS_INLINE V<float> First(V<float> pairs) {
+  return FromBits<float>(Bits<float>(pairs) << 16);
+}
+CAVS_INLINE V<float> Second(V<float> pairs) {
+  return FromBits<float>(Bits<float>(pairs) & 0xffff0000);
+}
+CAVS_INLINE V<float> Pairs(V<float> first, V<float> second) {
+  return FromBits<float>(Bits<float>(first) >> 16 |
+                         (Bits<float>(second) & 0xffff0000));
+}
+
+// sum + x[0] * y[0] + x[1] * y[1] of each pair.
+CAVS_INLINE V<float> DotPairsInSteps(V<float> x, V<float> y, V<float> sum) {
+  sum = Simd<float>::Fma(Second(x), Second(y), sum);
+  return Simd<float>::Fma(First(x), First(y), sum);
+}
+
+// The same, in one instruction where there is one.
+#if defined(CAVS_DOT_PAIRS)
+constexpr bool kDotsPairsAtOnce = true;
+#else
+#define CAVS_DOT_PAIRS DotPairsInSteps
+constexpr bool kDotsPairsAtOnce = false;
+#endif
+
+// The bits of pairs in registers for fp32.
+template <>
+struct Simd<Pair> : Simd<float> {
+  CAVS_INLINE static V Broadcast(Pair pair) {
+    float bits;
+    __builtin_memcpy(&bits, &pair, sizeof(bits));
+    return Simd<float>::Broadcast(bits);
+  }
+  CAVS_INLINE static V Load(const Pair* p) {
+    return Simd<float>::Load(reinterpret_cast<const float*>(p));
+  }
+  CAVS_INLINE static void Store(Pair* p, V v) {
+    Simd<float>::Store(reinterpret_cast<float*>(p), v);
+  }
+  CAVS_INLINE static V LoadFirst(const Pair* p, int64_t n) {
+    return Simd<float>::LoadFirst(reinterpret_cast<const float*>(p), n);
+  }
+  CAVS_INLINE static V Fma(V x, V y, V sum) {
+    return CAVS_DOT_PAIRS(x, y, sum);
+  }
+};
+
+// n numbers to and from fp32. What is narrowed may begin where x does.
+inline void Widen(const BFloat16* x, int64_t n, float* out) {
+  using S = Simd<BFloat16>;
+  int64_t i = 0;
+  for (; i + S::kLanes <= n; i += S::kLanes) {
+    Simd<float>::Store(out + i, S::Load(x + i));
+  }
+  if (i < n)
+    Simd<float>::StoreFirst(out + i, S::LoadFirst(x + i, n - i), n - i);
+}
+
+inline void Narrow(const float* x, int64_t n, BFloat16* out) {
+  using S = Simd<BFloat16>;
+  int64_t i = 0;
+  for (; i + S::kLanes <= n; i += S::kLanes) {
+    S::Store(out + i, Simd<float>::Load(x + i));
+  }
+  if (i < n)
+    S::StoreFirst(out + i, Simd<float>::LoadFirst(x + i, n - i), n - i);
+}
+
+}  // namespace
+}  // namespace CAVS_ISA
+}  // namespace cavs
+
+#endif  // CAVS_CC_DEVICE_CPU_BFLOAT16_KERNELS_H_

@@ -1,0 +1,106 @@
+// Elementwise operators over blocks: broadcasts, and which worker computes
+// what.
+#include <cassert>
+
+#include "cc/device/cpu/cpu_backend.h"
+#include "cc/device/cpu/dispatch.h"
+#include "cc/device/cpu/parallel.h"
+
+namespace cavs {
+namespace {
+
+// One operand, as it is read for an output of given size.
+template <typename T>
+struct Operand {
+  const T* data;
+  int64_t row_step;  // 0: every row of the output reads the same one.
+  bool scalar;       // Every column reads the same element.
+  bool flat;         // Rows follow each other as the output's do.
+
+  Operand(ConstBlock x, Block out)
+      : data(static_cast<const T*>(x.data)),
+        row_step(x.rows == 1 ? 0 : x.pitch),
+        scalar(x.cols == 1 && out.cols > 1),
+        flat(x.cols == out.cols
+                 ? x.rows == out.rows && (x.rows == 1 || x.pitch == x.cols)
+                 : x.rows == 1) {
+    assert(x.rows == out.rows || x.rows == 1);
+    assert(x.cols == out.cols || x.cols == 1);
+  }
+};
+
+double NanosPerElement(Elementwise op) {
+  switch (op) {
+    case Elementwise::kExp:
+    case Elementwise::kLog:
+    case Elementwise::kSigmoid:
+    case Elementwise::kTanh:
+      return 0.8;
+    default:
+      return 0.25;
+  }
+}
+
+}  // namespace
+
+template <typename T>
+void CpuBackend::RunElementwise(Elementwise op, ConstBlock x_block,
+                                ConstBlock y_block, Block out_block) const {
+  if (out_block.rows == 0 || out_block.cols == 0) return;
+  const Operand<T> x(x_block, out_block), y(y_block, out_block);
+  const int64_t rows = out_block.rows, cols = out_block.cols;
+  const int64_t pitch = out_block.pitch;
+  T* const out = static_cast<T*>(out_block.data);
+  const auto& forms = kernels<T>().elementwise[static_cast<int>(op)];
+  const double nanos = NanosPerElement(op) * (sizeof(Wide<T>) / sizeof(float));
+
+  if (x.scalar && y.scalar) {
+    const TileKernel<T> kernel = forms[kVectorVector];
+    const TileKernel<T> copy =
+        kernels<T>().elementwise[static_cast<int>(Elementwise::kIdentity)]
+                                [kScalarVector];
+    return ParallelFor(workers_, rows, 1, nanos * cols, [&](Range range) {
+      for (int64_t i = range.begin; i < range.end; ++i) {
+        T value;
+        kernel({x.data + i * x.row_step, 0}, {y.data + i * y.row_step, 0},
+               {&value, 0}, 1, 1);
+        copy({&value, 0}, {&value, 0}, {out + i * pitch, 0}, 1, cols);
+      }
+    });
+  }
+
+  const TileKernel<T> kernel = forms[x.scalar   ? kScalarVector
+                                     : y.scalar ? kVectorScalar
+                                                : kVectorVector];
+  if (x.flat && y.flat && (rows == 1 || pitch == cols)) {
+    // Parts begin at cache lines where the blocks do.
+    const int64_t line = 64 / sizeof(T);
+    return ParallelFor(workers_, rows * cols, line, nanos, [&](Range range) {
+      kernel({x.scalar ? x.data : x.data + range.begin, 0},
+             {y.scalar ? y.data : y.data + range.begin, 0},
+             {out + range.begin, 0}, 1, range.end - range.begin);
+    });
+  }
+  ParallelFor(workers_, rows, 1, nanos * cols, [&](Range range) {
+    kernel({x.data + range.begin * x.row_step, x.row_step},
+           {y.data + range.begin * y.row_step, y.row_step},
+           {out + range.begin * pitch, pitch}, range.end - range.begin, cols);
+  });
+}
+
+void CpuBackend::Unary(Elementwise op, DType dtype, ConstBlock x,
+                       Block out) const {
+  assert(!IsBinary(op));
+  assert(x.rows == out.rows && x.cols == out.cols);
+  WithFloatType(
+      dtype, [&](auto zero) { RunElementwise<decltype(zero)>(op, x, x, out); });
+}
+
+void CpuBackend::Binary(Elementwise op, DType dtype, ConstBlock x, ConstBlock y,
+                        Block out) const {
+  assert(IsBinary(op));
+  WithFloatType(
+      dtype, [&](auto zero) { RunElementwise<decltype(zero)>(op, x, y, out); });
+}
+
+}  // namespace cavs

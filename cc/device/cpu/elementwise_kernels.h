@@ -1,0 +1,159 @@
+// Elementwise operators over tiles. For kernels_*.cc alone; see kernel_set.h.
+#ifndef CAVS_CC_DEVICE_CPU_ELEMENTWISE_KERNELS_H_
+#define CAVS_CC_DEVICE_CPU_ELEMENTWISE_KERNELS_H_
+
+#include "cc/device/cpu/math_kernels.h"
+
+namespace cavs {
+namespace CAVS_ISA {
+namespace {
+
+template <typename T>
+CAVS_INLINE V<T> KeepNan(V<T> x, V<T> y, V<T> result) {
+  return x != x ? x : (y != y ? y : result);
+}
+
+template <Elementwise kOp, typename T>
+CAVS_INLINE V<T> ApplyUnary(V<T> x) {
+  using E = Elementwise;
+  const V<T> one = Constant<T>(1);
+  if constexpr (kOp == E::kIdentity) return x;
+  if constexpr (kOp == E::kNeg) return -x;
+  if constexpr (kOp == E::kAbs) return Abs<T>(x);
+  if constexpr (kOp == E::kSquare) return x * x;
+  if constexpr (kOp == E::kSqrt) return Simd<T>::Sqrt(x);
+  if constexpr (kOp == E::kRsqrt) return one / Simd<T>::Sqrt(x);
+  if constexpr (kOp == E::kReciprocal) return one / x;
+  if constexpr (kOp == E::kExp) return Exp<T>(x);
+  if constexpr (kOp == E::kLog) return Log<T>(x);
+  if constexpr (kOp == E::kSigmoid) return Sigmoid<T>(x);
+  if constexpr (kOp == E::kTanh) return Tanh<T>(x);
+  // The second operand of Max is kept if one is NaN.
+  if constexpr (kOp == E::kRelu) return Simd<T>::Max(Constant<T>(0), x);
+}
+
+template <Elementwise kOp, typename T>
+CAVS_INLINE V<T> ApplyBinary(V<T> x, V<T> y) {
+  using E = Elementwise;
+  const V<T> one = Constant<T>(1);
+  if constexpr (kOp == E::kAdd) return x + y;
+  if constexpr (kOp == E::kSub) return x - y;
+  if constexpr (kOp == E::kMul) return x * y;
+  if constexpr (kOp == E::kDiv) return x / y;
+  if constexpr (kOp == E::kMaximum) return KeepNan<T>(x, y, Simd<T>::Max(x, y));
+  if constexpr (kOp == E::kMinimum) return KeepNan<T>(x, y, Simd<T>::Min(x, y));
+  if constexpr (kOp == E::kSquaredDifference) return (x - y) * (x - y);
+  if constexpr (kOp == E::kSigmoidGrad) return y * x * (one - x);
+  if constexpr (kOp == E::kTanhGrad) return y * (one - x * x);
+  if constexpr (kOp == E::kReluGrad)
+    return y > Constant<T>(0) ? x : Constant<T>(0);
+}
+
+// What stands at i, or the one value that stands for all.
+template <typename T, bool kScalar>
+CAVS_INLINE V<T> LoadOperand(const T* p, int64_t i) {
+  return kScalar ? Constant<T>(*p) : Simd<T>::Load(p + i);
+}
+template <typename T, bool kScalar>
+CAVS_INLINE V<T> LoadOperandFirst(const T* p, int64_t i, int64_t n) {
+  return kScalar ? Constant<T>(*p) : Simd<T>::LoadFirst(p + i, n);
+}
+
+template <Elementwise kOp, typename T, Form kForm>
+CAVS_INLINE void ElementwiseRow(const T* x, const T* y, T* out, int64_t n) {
+  using S = Simd<T>;
+  constexpr bool kScalarX = kForm == kScalarVector;
+  constexpr bool kScalarY = kForm == kVectorScalar;
+  int64_t i = 0;
+  for (; i + S::kLanes <= n; i += S::kLanes) {
+    const V<T> vx = LoadOperand<T, kScalarX>(x, i);
+    if constexpr (IsBinary(kOp)) {
+      const V<T> vy = LoadOperand<T, kScalarY>(y, i);
+      S::Store(out + i, ApplyBinary<kOp, Wide<T>>(vx, vy));
+    } else {
+      S::Store(out + i, ApplyUnary<kOp, Wide<T>>(vx));
+    }
+  }
+  const int64_t left = n - i;
+  if (left == 0) return;
+  const V<T> vx = LoadOperandFirst<T, kScalarX>(x, i, left);
+  if constexpr (IsBinary(kOp)) {
+    const V<T> vy = LoadOperandFirst<T, kScalarY>(y, i, left);
+    S::StoreFirst(out + i, ApplyBinary<kOp, Wide<T>>(vx, vy), left);
+  } else {
+    S::StoreFirst(out + i, ApplyUnary<kOp, Wide<T>>(vx), left);
+  }
+}
+
+template <Elementwise kOp, typename T, Form kForm>
+void ElementwiseTile(TileRowsOf<const T> x, TileRowsOf<const T> y,
+                     TileRowsOf<T> out, int64_t rows, int64_t n) {
+  // Rows that follow one another are one long row.
+  if (kForm == kVectorVector && x.pitch == n && out.pitch == n &&
+      (!IsBinary(kOp) || y.pitch == n)) {
+    n *= rows;
+    rows = 1;
+  }
+  for (int64_t i = 0; i < rows; ++i) {
+    ElementwiseRow<kOp, T, kForm>(x.data + i * x.pitch, y.data + i * y.pitch,
+                                  out.data + i * out.pitch, n);
+  }
+}
+
+template <Elementwise kOp, Elementwise kThen, typename T>
+CAVS_INLINE V<T> ApplyPair(V<T> x, V<T> y, V<T> z) {
+  const V<T> first = ApplyBinary<kOp, T>(x, y);
+  if constexpr (IsBinary(kThen)) {
+    return ApplyBinary<kThen, T>(z, first);
+  } else {
+    return ApplyUnary<kThen, T>(first);
+  }
+}
+
+template <Elementwise kOp, Elementwise kThen, typename T>
+void PairTile(TileRowsOf<const T> x, TileRowsOf<const T> y,
+              TileRowsOf<const T> z, TileRowsOf<T> out, int64_t rows,
+              int64_t n) {
+  using S = Simd<T>;
+  // Without a third operand, the first one stands in for it.
+  if (!IsBinary(kThen)) z = x;
+  if (x.pitch == n && y.pitch == n && z.pitch == n && out.pitch == n) {
+    n *= rows;
+    rows = 1;
+  }
+  for (int64_t i = 0; i < rows; ++i) {
+    int64_t j = 0;
+    for (; j + S::kLanes <= n; j += S::kLanes) {
+      S::Store(out.data + j, ApplyPair<kOp, kThen, Wide<T>>(
+                                 S::Load(x.data + j), S::Load(y.data + j),
+                                 S::Load(z.data + j)));
+    }
+    if (const int64_t left = n - j; left > 0) {
+      S::StoreFirst(
+          out.data + j,
+          ApplyPair<kOp, kThen, Wide<T>>(S::LoadFirst(x.data + j, left),
+                                         S::LoadFirst(y.data + j, left),
+                                         S::LoadFirst(z.data + j, left)),
+          left);
+    }
+    x.data += x.pitch;
+    y.data += y.pitch;
+    z.data += z.pitch;
+    out.data += out.pitch;
+  }
+}
+
+template <Elementwise kOp, Elementwise kThen, typename T>
+constexpr PairKernel<T> PairOrNull() {
+  if constexpr (CanPair(kOp, kThen)) {
+    return PairTile<kOp, kThen, T>;
+  } else {
+    return nullptr;
+  }
+}
+
+}  // namespace
+}  // namespace CAVS_ISA
+}  // namespace cavs
+
+#endif  // CAVS_CC_DEVICE_CPU_ELEMENTWISE_KERNELS_H_

@@ -1,0 +1,159 @@
+// Products: which worker computes what.
+#include <algorithm>
+#include <cassert>
+#include <functional>
+
+#include "cc/device/cpu/cpu_backend.h"
+#include "cc/device/cpu/dispatch.h"
+#include "cc/device/cpu/parallel.h"
+
+namespace cavs {
+namespace {
+
+constexpr double kNanosPerTerm = 0.02;    // One multiply-add of a product.
+constexpr double kNanosPerPacked = 0.25;  // Moving one element of a weight.
+
+int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+template <typename T>
+Product<T> MakeProduct(ConstBlock a, const void* b, Block c, bool accumulate) {
+  Product<T> p = {};
+  p.a = static_cast<const T*>(a.data);
+  p.a_pitch = a.pitch;
+  p.a_index = a.index;
+  p.b = static_cast<const T*>(b);
+  p.c = static_cast<T*>(c.data);
+  p.c_pitch = c.pitch;
+  p.m = c.rows;
+  p.n = c.cols;
+  p.accumulate = accumulate;
+  return p;
+}
+
+[[maybe_unused]] bool IsReadable(const ConstBlock& a) {
+  return a.index == nullptr || a.cols <= Backend::kMaxIndexedColumns;
+}
+
+}  // namespace
+
+// Workers own ranges of columns, so that each reads its own part of b only; or
+// ranges of rows, where c has too few panels to share them out fairly.
+template <typename T>
+void CpuBackend::RunProduct(const Product<T>& p,
+                            ProductKernel<T> kernel) const {
+  if (p.m == 0 || p.n == 0) return;
+  const KernelTable<T>& table = kernels<T>();
+  const int64_t panels = CeilDiv(p.n, table.panel);
+  const int64_t tiles = CeilDiv(p.m, table.tile_rows);
+  const double terms =
+      static_cast<double>(p.m) * p.n * std::max<int64_t>(p.k, 1);
+  const int parts = PartsFor(
+      *workers_, terms * kNanosPerTerm * (sizeof(Wide<T>) / sizeof(float)));
+  if (parts == 1) return kernel(p, {0, p.m}, {0, p.n});
+  // The share of the work that the busiest worker gets.
+  const double by_panel = static_cast<double>(CeilDiv(panels, parts)) / panels;
+  const double by_tile = static_cast<double>(CeilDiv(tiles, parts)) / tiles;
+  const auto run = [&](int i) {
+    if (by_panel <= by_tile) {
+      const Range mine = PartOf(panels, 1, i, parts);
+      const Range columns = {mine.begin * table.panel,
+                             std::min(p.n, mine.end * table.panel)};
+      if (mine.begin < mine.end) kernel(p, {0, p.m}, columns);
+    } else {
+      const Range mine = {p.m * i / parts, p.m * (i + 1) / parts};
+      if (mine.begin < mine.end) kernel(p, mine, {0, p.n});
+    }
+  };
+  workers_->Run(parts, std::ref(run));  // Allocates nothing.
+}
+
+size_t CpuBackend::PackedBytes(DType dtype, int64_t k, int64_t n) const {
+  size_t bytes = 0;
+  WithFloatType(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    const int64_t lanes = kernels<T>().lanes;
+    const int64_t depth = CeilDiv(k, kernels<T>().packed_terms);
+    bytes = CeilDiv(n, lanes) * lanes * depth * sizeof(Wide<T>);
+  });
+  return bytes;
+}
+
+int64_t CpuBackend::ColumnGrain(DType dtype) const {
+  return dtype == DType::kFloat64 ? tables_->float64.lanes
+                                  : tables_->float32.lanes;
+}
+
+void CpuBackend::Pack(DType dtype, ConstBlock w, bool transpose, int64_t n,
+                      int64_t first_column, void* packed) const {
+  const int64_t k = transpose ? w.cols : w.rows;
+  const int64_t columns = transpose ? w.rows : w.cols;
+  assert(first_column % ColumnGrain(dtype) == 0 && first_column + columns <= n);
+  WithFloatType(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    const KernelTable<T>& table = kernels<T>();
+    const double nanos = kNanosPerPacked * k;
+    ParallelFor(workers_, columns, table.panel, nanos, [&](Range range) {
+      const int64_t step = transpose ? w.pitch : 1;
+      table.pack(static_cast<const T*>(w.data) + range.begin * step, w.pitch,
+                 transpose, k, n,
+                 {first_column + range.begin, first_column + range.end},
+                 static_cast<Wide<T>*>(packed));
+    });
+  });
+}
+
+void CpuBackend::MatMulPacked(DType dtype, ConstBlock a, const void* packed,
+                              Block c, bool accumulate) const {
+  assert(a.rows == c.rows && IsReadable(a));
+  WithFloatType(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    Product<T> p = MakeProduct<T>(a, packed, c, accumulate);
+    p.k = a.cols;
+    RunProduct(p, kernels<T>().multiply_packed);
+  });
+}
+
+void CpuBackend::MatMulPackedColumns(DType dtype, ConstBlock a,
+                                     const void* packed, Block c,
+                                     int64_t first_column, int64_t end_column,
+                                     bool accumulate) const {
+  assert(a.rows == c.rows && IsReadable(a));
+  assert(first_column % ColumnGrain(dtype) == 0);
+  WithFloatType(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    Product<T> p = MakeProduct<T>(a, packed, c, accumulate);
+    p.k = a.cols;
+    if (p.m == 0) return;
+    kernels<T>().multiply_packed(p, {0, p.m}, {first_column, end_column});
+  });
+}
+
+void CpuBackend::MatMul(DType dtype, ConstBlock a, ConstBlock b,
+                        bool transpose_b, Block c, bool accumulate) const {
+  assert(a.rows == c.rows && IsReadable(a));
+  assert(a.cols == (transpose_b ? b.cols : b.rows));
+  assert(c.cols == (transpose_b ? b.rows : b.cols));
+  WithFloatType(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    Product<T> p = MakeProduct<T>(a, b.data, c, accumulate);
+    p.b_pitch = b.pitch;
+    p.k = a.cols;
+    p.transpose_b = transpose_b;
+    RunProduct(p, kernels<T>().multiply);
+  });
+}
+
+void CpuBackend::MatMulTransposeA(DType dtype, ConstBlock a, ConstBlock b,
+                                  Block c, bool accumulate) const {
+  assert(a.rows == b.rows && a.cols == c.rows && b.cols == c.cols);
+  WithFloatType(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    Product<T> p = MakeProduct<T>(a, b.data, c, accumulate);
+    p.b_pitch = b.pitch;
+    p.b_index = b.index;
+    p.k = a.rows;
+    RunProduct(p, kernels<T>().multiply_transposed);
+  });
+}
+
+}  // namespace cavs

@@ -1,0 +1,339 @@
+// Matrix products. For kernels_*.cc alone; see kernel_set.h.
+//
+// All of them run one kernel: a tile of a few rows of c by a panel of up to
+// four vectors of columns, held in registers while it walks along k.
+#ifndef CAVS_CC_DEVICE_CPU_GEMM_KERNELS_H_
+#define CAVS_CC_DEVICE_CPU_GEMM_KERNELS_H_
+
+#include "cc/device/cpu/math_kernels.h"
+#include "cc/device/cpu/pack_kernels.h"
+
+namespace cavs {
+namespace CAVS_ISA {
+namespace {
+
+// One tile of c: `depth` terms per element.
+template <typename T>
+struct TileArgs {
+  const T* a;
+  int64_t a_pitch;
+  const T* b;
+  int64_t b_pitch;
+  Wide<T>* c;
+  int64_t c_pitch;
+  int64_t depth;
+  int64_t last_lanes;  // Columns of c in the last vector of the panel.
+  bool accumulate;
+  const T* next;  // `depth` cache lines that will be read soon, or nullptr.
+};
+
+template <typename T>
+using TileFunction = void (*)(const TileArgs<T>& t);
+
+// One term: row i of the tile is a[i, k], or a[k, i] if kTransposeA.
+template <typename T, int kRows, int kVectors, bool kTransposeA>
+CAVS_INLINE void AddTerm(const T* a, int64_t a_pitch, const T* b,
+                         V<T> (&sum)[kRows][kVectors]) {
+  V<T> right[kVectors];
+  CAVS_UNROLL
+  for (int j = 0; j < kVectors; ++j) {
+    right[j] = Simd<T>::Load(b + j * Simd<T>::kLanes);
+    if constexpr (kRows > 1) CAVS_KEEP(right[j]);
+  }
+  CAVS_UNROLL
+  for (int i = 0; i < kRows; ++i) {
+    const V<T> left = Constant<T>(a[kTransposeA ? i : i * a_pitch]);
+    CAVS_UNROLL
+    for (int j = 0; j < kVectors; ++j) {
+      sum[i][j] = Simd<T>::Fma(left, right[j], sum[i][j]);
+    }
+  }
+}
+
+template <typename T, int kRows, int kVectors>
+CAVS_INLINE void StoreTile(const TileArgs<T>& t,
+                           const V<T> (&sum)[kRows][kVectors]) {
+  using S = Simd<Wide<T>>;
+  CAVS_UNROLL
+  for (int i = 0; i < kRows; ++i) {
+    CAVS_UNROLL
+    for (int j = 0; j < kVectors; ++j) {
+      Wide<T>* c = t.c + i * t.c_pitch + j * S::kLanes;
+      if (j < kVectors - 1 || t.last_lanes == S::kLanes) {
+        S::Store(c, t.accumulate ? sum[i][j] + S::Load(c) : sum[i][j]);
+      } else {
+        const int64_t n = t.last_lanes;
+        S::StoreFirst(
+            c, t.accumulate ? sum[i][j] + S::LoadFirst(c, n) : sum[i][j], n);
+      }
+    }
+  }
+}
+
+template <typename T>
+constexpr int kLine = 64 / sizeof(T);
+
+// c is needed when the sums are done; it may be far away.
+template <typename T, int kRows, int kVectors>
+CAVS_INLINE void PrefetchTile(const TileArgs<T>& t) {
+  CAVS_UNROLL
+  for (int i = 0; i < kRows; ++i) {
+    CAVS_UNROLL
+    for (int j = 0; j < kVectors * Simd<T>::kLanes; j += kLine<T>) {
+      __builtin_prefetch(t.c + i * t.c_pitch + j, 1);
+    }
+  }
+}
+
+template <typename T, int kRows, int kVectors, bool kTransposeA, bool kPrefetch>
+void Tile(const TileArgs<T>& t) {
+  // A few accumulators cannot hide the latency of the sums: small tiles take
+  // several terms at a time, each into sums of its own.
+  constexpr int kAccumulators = kRows * kVectors;
+  constexpr int kChains = kAccumulators >= 8 ? 1 : kAccumulators >= 4 ? 2 : 4;
+  const int64_t a_pitch = t.a_pitch, b_pitch = t.b_pitch;
+  const int64_t a_step = kTransposeA ? a_pitch : 1;
+  const T* a = t.a;
+  const T* b = t.b;
+  const T* next = t.next;
+  PrefetchTile<T, kRows, kVectors>(t);
+  V<T> sum[kChains][kRows][kVectors] = {};
+  int64_t k = 0;
+  for (; k + kChains <= t.depth; k += kChains) {
+    CAVS_UNROLL
+    for (int chain = 0; chain < kChains; ++chain, a += a_step, b += b_pitch) {
+      AddTerm<T, kRows, kVectors, kTransposeA>(a, a_pitch, b, sum[chain]);
+      if constexpr (kPrefetch) {
+        __builtin_prefetch(next, 0, 2);
+        next += kLine<T>;
+      }
+    }
+  }
+  for (; k < t.depth; ++k, a += a_step, b += b_pitch) {
+    AddTerm<T, kRows, kVectors, kTransposeA>(a, a_pitch, b, sum[0]);
+  }
+  CAVS_UNROLL
+  for (int chain = 1; chain < kChains; ++chain) {
+    CAVS_UNROLL
+    for (int i = 0; i < kRows; ++i) {
+      CAVS_UNROLL
+      for (int j = 0; j < kVectors; ++j) sum[0][i][j] += sum[chain][i][j];
+    }
+  }
+  StoreTile<T, kRows, kVectors>(t, sum[0]);
+}
+
+// Lower tiles do not wait for what they read.
+constexpr bool MayPrefetch(int rows, int vectors) {
+  return 2 * rows >= TileRows(vectors);
+}
+
+// kFunction[rows - 1] for every height of a tile that is `kVectors` wide.
+template <typename T, int kVectors, bool kTransposeA, bool kPrefetch,
+          typename = std::make_integer_sequence<int, TileRows(kVectors)>>
+struct Tiles;
+
+template <typename T, int kVectors, bool kTransposeA, bool kPrefetch,
+          int... kRow>
+struct Tiles<T, kVectors, kTransposeA, kPrefetch,
+             std::integer_sequence<int, kRow...>> {
+  template <int kRows>
+  static constexpr TileFunction<T> kOfRows =
+      Tile<T, kRows, kVectors, kTransposeA,
+           kPrefetch && MayPrefetch(kRows, kVectors)>;
+  static constexpr TileFunction<T> kFunction[] = {kOfRows<kRow + 1>...};
+};
+
+// Rows [0, rows) of c by one panel, in tiles of nearly the same height. The
+// first of them share out the next panel; the others prefetch nothing, as every
+// instruction counts where another thread shares the processor.
+template <typename T, int kVectors, bool kTransposeA>
+void RowsOfPanel(TileArgs<T> t, int64_t rows) {
+  const int64_t count = CeilDiv(rows, TileRows(kVectors));
+  const int64_t lines = t.depth * kVectors * Simd<T>::kLanes / kLine<T>;
+  const int64_t prefetching = t.next == nullptr || t.depth == 0
+                                  ? 0
+                                  : Smaller(count, CeilDiv(lines, t.depth));
+  const T* a = t.a;
+  Wide<T>* c = t.c;
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t begin = rows * i / count, end = rows * (i + 1) / count;
+    t.a = a + begin * (kTransposeA ? 1 : t.a_pitch);
+    t.c = c + begin * t.c_pitch;
+    if (i < prefetching) {
+      Tiles<T, kVectors, kTransposeA, !kTransposeA>::kFunction[end - begin - 1](
+          t);
+      t.next += t.depth * kLine<T>;
+    } else {
+      Tiles<T, kVectors, kTransposeA, false>::kFunction[end - begin - 1](t);
+    }
+  }
+}
+
+// The same for a panel of `width` columns.
+template <typename T, bool kTransposeA>
+void MultiplyPanel(TileArgs<T> t, int64_t rows, int64_t width) {
+  const int64_t vectors = CeilDiv(width, Simd<T>::kLanes);
+  t.last_lanes = width - (vectors - 1) * Simd<T>::kLanes;
+  if (vectors == 1) RowsOfPanel<T, 1, kTransposeA>(t, rows);
+  if (vectors == 2) RowsOfPanel<T, 2, kTransposeA>(t, rows);
+  if constexpr (kPanelVectors > 2) {
+    if (vectors == 3) RowsOfPanel<T, 3, kTransposeA>(t, rows);
+  }
+  if constexpr (kPanelVectors > 3) {
+    if (vectors == 4) RowsOfPanel<T, 4, kTransposeA>(t, rows);
+  }
+}
+
+// A slice of a panel (256 KiB of it) and a block of a stay in the L2 cache
+// together while each is used again.
+constexpr int64_t kSliceDepth = 1024;
+constexpr int64_t kBlockBytes = 256 << 10;
+
+template <typename T>
+void MultiplyPacked(const Product<T>& p, Range rows, Range columns) {
+  const int64_t slices = p.k == 0 ? 1 : CeilDiv(p.k, kSliceDepth);
+  for (int64_t s = 0; s < slices; ++s) {
+    const int64_t first = p.k * s / slices;
+    const int64_t depth = p.k * (s + 1) / slices - first;
+    const int64_t fit = kBlockBytes / ((depth + 1) * sizeof(T));
+    const int64_t block =
+        fit < TileRows(kPanelVectors)
+            ? TileRows(kPanelVectors)
+            : fit / TileRows(kPanelVectors) * TileRows(kPanelVectors);
+    for (int64_t row = rows.begin; row < rows.end; row += block) {
+      for (int64_t column = columns.begin; column < columns.end;) {
+        const PanelPiece piece = PieceOfPanel<T>(p.n, column, columns.end);
+        const T* b = p.b + (column - piece.in_panel) * p.k +
+                     first * piece.pitch + piece.in_panel;
+        const bool more = column + piece.width < columns.end;
+        const T* next = more ? b - piece.in_panel + kPanel<T> * p.k : nullptr;
+        MultiplyPanel<T, false>(
+            {p.a + row * p.a_pitch + first, p.a_pitch, b, piece.pitch,
+             p.c + row * p.c_pitch + column, p.c_pitch, depth, 0,
+             p.accumulate || s > 0, next},
+            Smaller(block, rows.end - row), piece.width);
+        column += piece.width;
+      }
+    }
+  }
+}
+
+// Slices of b are packed on the stack as they are needed.
+constexpr int64_t kSliceBytes = 64 << 10;
+constexpr int64_t kGroupBytes = 1 << 10;  // Of a row of a.
+
+template <typename T>
+void Multiply(const Product<T>& p, Range rows, Range columns) {
+  constexpr int64_t kDepth = kSliceBytes / (kPanel<T> * sizeof(T));
+  alignas(64) T packed[kDepth * kPanel<T>];
+  const int64_t count = rows.end - rows.begin;
+  // A single tile reads b where it is.
+  const bool once = count <= TileRows(kPanelVectors) && !p.transpose_b;
+  const int64_t slices = p.k == 0 ? 1 : CeilDiv(p.k, kDepth);
+  for (int64_t s = 0; s < slices; ++s) {
+    const int64_t first = p.k * s / slices;
+    const int64_t depth = p.k * (s + 1) / slices - first;
+    const T* a = p.a + rows.begin * p.a_pitch + first;
+    for (int64_t column = columns.begin; column < columns.end;
+         column += kPanel<T>) {
+      const int64_t width = Smaller(kPanel<T>, columns.end - column);
+      const T* b = p.b + first * p.b_pitch + column;
+      int64_t b_pitch = p.b_pitch;
+      if (!once || width % Simd<T>::kLanes != 0) {
+        b_pitch = PaddedWidth<T>(width);
+        PackBlock<T>(p.b, p.b_pitch, p.transpose_b, column, width, first, depth,
+                     b_pitch, packed);
+        b = packed;
+      }
+      MultiplyPanel<T, false>(
+          {a, p.a_pitch, b, b_pitch, p.c + rows.begin * p.c_pitch + column,
+           p.c_pitch, depth, 0, p.accumulate || s > 0, nullptr},
+          count, width);
+    }
+  }
+}
+
+// Reads a by its index, if it has one: block by block, a is copied to where the
+// product of the block finds it in the cache nearest to the processor.
+constexpr int64_t kBlockElements = 16 << 10;
+
+template <typename T, ProductKernel<T> kMultiply>
+void MultiplyRows(const Product<T>& p, Range rows, Range columns) {
+  if (p.a_index == nullptr) return kMultiply(p, rows, columns);
+  alignas(64) T copied[kBlockElements];
+  const int64_t pitch = PaddedWidth<T>(p.k);
+  const int64_t block = kBlockElements / (pitch > 0 ? pitch : 1);
+  Product<T> part = p;
+  part.a = copied;
+  part.a_pitch = pitch;
+  part.a_index = nullptr;
+  for (int64_t row = rows.begin; row < rows.end; row += block) {
+    part.m = Smaller(block, rows.end - row);
+    part.c = p.c + row * p.c_pitch;
+    PackIndexed<T>(p.a, p.a_pitch, p.a_index + row, part.m, p.k, pitch, copied);
+    kMultiply(part, {0, part.m}, columns);
+  }
+}
+
+// A slice of an operand: where it is, or a copy in `packed` if its rows have an
+// index, are no whole vectors, or are so far apart (often by a power of two)
+// that the cache nearest to the processor holds few of them at a time.
+constexpr int64_t kSharedSets = 512;  // Bytes.
+
+template <typename T>
+struct Operand {
+  const T* data;
+  int64_t pitch;
+};
+
+template <typename T>
+Operand<T> SliceOf(const T* w, int64_t pitch, const int32_t* index,
+                   int64_t first, int64_t depth, int64_t width, int64_t padded,
+                   T* packed) {
+  if (index != nullptr) {
+    PackIndexed<T>(w, pitch, index + first, depth, width, padded, packed);
+  } else if (pitch * sizeof(T) % kSharedSets == 0 ||
+             width % Simd<T>::kLanes != 0) {
+    PackColumns<T>(w + first * pitch, pitch, depth, width, padded, packed);
+  } else {
+    return {w + first * pitch, pitch};
+  }
+  return {packed, padded};
+}
+
+template <typename T>
+void MultiplyTransposed(const Product<T>& p, Range rows, Range columns) {
+  constexpr int64_t kDepth = kSliceBytes / 2 / (kPanel<T> * sizeof(T));
+  constexpr int64_t kColumns = kGroupBytes / sizeof(T);
+  constexpr int64_t kPitch = kColumns + kLine<T>;
+  alignas(64) T copy_of_a[kDepth * kPitch];
+  alignas(64) T copy_of_b[kDepth * kPanel<T>];
+  const int64_t slices = p.k == 0 ? 1 : CeilDiv(p.k, kDepth);
+  for (int64_t s = 0; s < slices; ++s) {
+    const int64_t first = p.k * s / slices;
+    const int64_t depth = p.k * (s + 1) / slices - first;
+    for (int64_t row = rows.begin; row < rows.end; row += kColumns) {
+      const int64_t count = Smaller(kColumns, rows.end - row);
+      const Operand<T> a = SliceOf<T>(p.a + row, p.a_pitch, p.a_index, first,
+                                      depth, count, kPitch, copy_of_a);
+      for (int64_t column = columns.begin; column < columns.end;
+           column += kPanel<T>) {
+        const int64_t width = Smaller(kPanel<T>, columns.end - column);
+        const Operand<T> b =
+            SliceOf<T>(p.b + column, p.b_pitch, p.b_index, first, depth, width,
+                       PaddedWidth<T>(width), copy_of_b);
+        MultiplyPanel<T, true>(
+            {a.data, a.pitch, b.data, b.pitch, p.c + row * p.c_pitch + column,
+             p.c_pitch, depth, 0, p.accumulate || s > 0, nullptr},
+            count, width);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace CAVS_ISA
+}  // namespace cavs
+
+#endif  // CAVS_CC_DEVICE_CPU_GEMM_KERNELS_H_

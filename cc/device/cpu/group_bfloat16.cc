@@ -1,0 +1,135 @@
+// Groups of elementwise operators on bfloat16: as fp32, tile by tile.
+#include <algorithm>
+#include <cassert>
+
+#include "cc/device/cpu/cpu_backend.h"
+#include "cc/device/cpu/parallel.h"
+
+namespace cavs {
+namespace {
+
+// Elements of a tile. All tiles of a usual group stay in the L1 cache.
+constexpr int64_t kTile = 512;
+constexpr int kMaxValues = ElementwiseGroup::kMaxValues;
+constexpr double kNanosPerStep = 0.15;  // Per element.
+
+struct TilePlace {
+  int64_t row, rows, column, columns;
+};
+
+// An operand in memory, and a tile for it as fp32.
+class WideOperand {
+ public:
+  WideOperand() = default;
+  WideOperand(const GroupOperand& in, const KernelTables& tables, float* tile)
+      : in_(in), tables_(&tables), tile_(tile) {}
+
+  void Read(const TilePlace& at) const {
+    const int64_t rows = RowsInTile(at.rows), n = in_.column ? 1 : at.columns;
+    if (Follow(at)) return tables_->widen(Row(at, 0), rows * n, tile_);
+    for (int64_t i = 0; i < rows; ++i) {
+      tables_->widen(Row(at, i), n, tile_ + i * at.columns);
+    }
+  }
+
+  void Write(const TilePlace& at) const {
+    if (Follow(at)) {
+      return tables_->narrow(tile_, at.rows * at.columns, Row(at, 0));
+    }
+    for (int64_t i = 0; i < at.rows; ++i) {
+      tables_->narrow(tile_ + i * at.columns, at.columns, Row(at, i));
+    }
+  }
+
+  TileRowsOf<float> Tile(const TilePlace& at) const {
+    return {tile_, RowsInTile(at.rows) == 1 ? 0 : at.columns};
+  }
+
+ private:
+  // One row may stand for all.
+  int64_t RowsInTile(int64_t rows) const {
+    return in_.pitch == 0 && in_.index == nullptr ? 1 : rows;
+  }
+  // Do the rows of the tile follow one another in memory?
+  bool Follow(const TilePlace& at) const {
+    return in_.pitch == at.columns && in_.index == nullptr && !in_.column;
+  }
+  BFloat16* Row(const TilePlace& at, int64_t i) const {
+    const int64_t row =
+        in_.index == nullptr ? at.row + i : in_.index[at.row + i];
+    return static_cast<BFloat16*>(in_.data) + row * in_.pitch +
+           (in_.column ? 0 : at.column);
+  }
+
+  GroupOperand in_;
+  const KernelTables* tables_ = nullptr;
+  float* tile_ = nullptr;
+};
+
+}  // namespace
+
+void CpuBackend::RunWideGroup(const ElementwiseGroup& group,
+                              const GroupOperand* operands, int64_t rows,
+                              int64_t cols) const {
+  const int64_t width = std::min(cols, kTile);
+  const int64_t height = std::max<int64_t>(1, kTile / width);
+  const int num_values = group.num_operands + group.num_scratch;
+  assert(num_values <= kMaxValues);
+  bool read[kMaxValues] = {}, written[kMaxValues] = {};
+  for (const ElementwiseGroup::Step& step : group.steps) {
+    const int z = step.then != Elementwise::kIdentity ? step.z : step.x;
+    for (int value : {int{step.x}, int{step.y}, z}) {
+      read[value] = read[value] || !written[value];
+    }
+    written[step.out] = true;
+  }
+  const auto is_column = [&](int value) {
+    return value < group.num_operands && operands[value].column;
+  };
+
+  const auto run = [&](Range range) {
+    alignas(64) float tiles[kMaxValues * kTile];
+    WideOperand values[kMaxValues];
+    for (int i = 0; i < num_values; ++i) {
+      GroupOperand scratch;
+      scratch.pitch = width;
+      values[i] = WideOperand(i < group.num_operands ? operands[i] : scratch,
+                              *tables_, tiles + i * kTile);
+    }
+    TilePlace at;
+    for (at.row = range.begin; at.row < range.end; at.row += height) {
+      at.rows = std::min(height, range.end - at.row);
+      for (at.column = 0; at.column < cols; at.column += width) {
+        at.columns = std::min(width, cols - at.column);
+        for (int i = 0; i < group.num_operands; ++i) {
+          if (read[i]) values[i].Read(at);
+        }
+        for (const ElementwiseGroup::Step& step : group.steps) {
+          const KernelTable<float>& kernels = tables_->float32;
+          const auto tile = [&](int value) -> TileRowsOf<const float> {
+            const TileRowsOf<float> own = values[value].Tile(at);
+            return {own.data, own.pitch};
+          };
+          const TileRowsOf<float> out = values[step.out].Tile(at);
+          if (step.then != Elementwise::kIdentity) {
+            kernels.PairOf(step)(tile(step.x), tile(step.y), tile(step.z), out,
+                                 at.rows, at.columns);
+            continue;
+          }
+          const Form form = is_column(step.x)   ? kScalarVector
+                            : is_column(step.y) ? kVectorScalar
+                                                : kVectorVector;
+          kernels.elementwise[static_cast<int>(step.op)][form](
+              tile(step.x), tile(step.y), out, at.rows, at.columns);
+        }
+        for (int i = 0; i < group.num_operands; ++i) {
+          if (written[i]) values[i].Write(at);
+        }
+      }
+    }
+  };
+  const double nanos = kNanosPerStep * group.steps.size() * cols;
+  ParallelFor(workers_, rows, height, nanos, run);
+}
+
+}  // namespace cavs

@@ -1,0 +1,80 @@
+// Every kernel of one instruction set. Included by each kernels_*.cc,
+// which has defined CAVS_ISA (a namespace) and Simd (its vectors), and has
+// switched the compiler to its instruction set. It may also define CAVS_TABLES
+// (the name of its KernelTables) and CAVS_DOT_PAIRS (see bfloat16_kernels.h).
+//
+// Nothing in the headers below may be visible outside of its file, and none may
+// call a function of the standard library: the linker keeps one copy of an
+// inline function, and it could be the one that only a newer processor can run.
+#ifndef CAVS_CC_DEVICE_CPU_KERNEL_SET_H_
+#define CAVS_CC_DEVICE_CPU_KERNEL_SET_H_
+
+#include "cc/device/cpu/bfloat16_gemm_kernels.h"
+#include "cc/device/cpu/bfloat16_kernels.h"
+#include "cc/device/cpu/elementwise_kernels.h"
+#include "cc/device/cpu/gemm_kernels.h"
+#include "cc/device/cpu/math_kernels.h"
+#include "cc/device/cpu/pack_kernels.h"
+#include "cc/device/cpu/reduce_kernels.h"
+
+namespace cavs {
+namespace CAVS_ISA {
+namespace {
+
+template <typename T>
+struct Products {
+  static constexpr int kPackedTerms = 1;
+  static constexpr auto kPack = Pack<T>;
+  static constexpr auto kPacked = MultiplyRows<T, MultiplyPacked<T>>;
+  static constexpr auto kPlain = MultiplyRows<T, Multiply<T>>;
+  static constexpr auto kTransposed = MultiplyTransposed<T>;
+};
+
+template <>
+struct Products<BFloat16> {
+  static constexpr int kPackedTerms = kNumbers<Pair>;
+  static constexpr auto kPack = PackPairs;
+  static constexpr auto kPacked = MultiplyBFloat16<true>;
+  static constexpr auto kPlain = MultiplyBFloat16<false>;
+  static constexpr auto kTransposed = MultiplyTransposedTerms<
+      std::conditional_t<kDotsPairsAtOnce, Pair, float>>;
+};
+
+template <typename T,
+          typename = std::make_integer_sequence<int, kNumElementwise>>
+struct Table;
+
+template <typename T, int... kOp>
+struct Table<T, std::integer_sequence<int, kOp...>> {
+  static constexpr KernelTable<T> kKernels = {
+      Simd<T>::kLanes,
+      kPanel<Wide<T>>,
+      TileRows(kPanelVectors),
+      Products<T>::kPackedTerms,
+      Products<T>::kPack,
+      Products<T>::kPacked,
+      Products<T>::kPlain,
+      Products<T>::kTransposed,
+      {{ElementwiseTile<static_cast<Elementwise>(kOp), T, kVectorVector>,
+        ElementwiseTile<static_cast<Elementwise>(kOp), T, kVectorScalar>,
+        ElementwiseTile<static_cast<Elementwise>(kOp), T, kScalarVector>}...},
+      {PairOrNull<Elementwise::kAdd, static_cast<Elementwise>(kOp), T>()...},
+      {PairOrNull<Elementwise::kMul, static_cast<Elementwise>(kOp), T>()...},
+      PackIndexed<T>,
+      SumRows<T>,
+      Sum<T>,
+  };
+};
+
+}  // namespace
+}  // namespace CAVS_ISA
+
+#if defined(CAVS_TABLES)
+constexpr KernelTables CAVS_TABLES = {
+    CAVS_ISA::Table<float>::kKernels, CAVS_ISA::Table<double>::kKernels,
+    CAVS_ISA::Table<BFloat16>::kKernels, CAVS_ISA::Widen, CAVS_ISA::Narrow};
+#endif
+
+}  // namespace cavs
+
+#endif  // CAVS_CC_DEVICE_CPU_KERNEL_SET_H_

@@ -1,0 +1,160 @@
+// The kernels of one instruction set, for elements of type T: what the backend
+// calls once it has decided which part of the work runs where.
+#ifndef CAVS_CC_DEVICE_CPU_KERNEL_TABLE_H_
+#define CAVS_CC_DEVICE_CPU_KERNEL_TABLE_H_
+
+#include <cstdint>
+
+#include "cc/base/bfloat16.h"
+#include "cc/device/cpu/backend.h"
+#include "cc/device/cpu/isa.h"
+
+namespace cavs {
+
+// Two numbers with consecutive k, as the terms of one step of a product.
+struct Pair {
+  BFloat16 first, second;
+};
+
+// The type that elements are computed in.
+template <typename T>
+struct WideOf {
+  using Type = T;
+};
+template <>
+struct WideOf<BFloat16> {
+  using Type = float;
+};
+template <>
+struct WideOf<Pair> {
+  using Type = float;
+};
+template <typename T>
+using Wide = typename WideOf<T>::Type;
+
+// Half open: [begin, end).
+struct Range {
+  int64_t begin;
+  int64_t end;
+};
+
+// c[m, n] = a * b, or += if `accumulate`. Each kernel says how it reads a and
+// b. With an index, row i of an operand is row index[i] of the memory. Packed,
+// b has elements of Wide<T> in fact; so has c of multiply_transposed.
+template <typename T>
+struct Product {
+  const T* a;
+  int64_t a_pitch;
+  const int32_t* a_index;
+  const T* b;
+  int64_t b_pitch;         // Unused when b is packed.
+  const int32_t* b_index;  // multiply_transposed only.
+  T* c;
+  int64_t c_pitch;
+  int64_t m;
+  int64_t k;
+  int64_t n;
+  bool transpose_b;
+  bool accumulate;
+};
+
+// Computes the rows `rows` and columns `columns` of c; the first column is a
+// multiple of the vector length. The kernels write nothing else, so disjoint
+// pieces may run at the same time.
+template <typename T>
+using ProductKernel = void (*)(const Product<T>& product, Range rows,
+                               Range columns);
+
+// How a tile kernel reads the rows of its operands: n elements, or one for all
+// n.
+enum Form { kVectorVector, kVectorScalar, kScalarVector, kNumForms };
+
+constexpr int kNumElementwise = static_cast<int>(Elementwise::kReluGrad) + 1;
+
+// Rows of elements, `pitch` apart; 0: one row that stands for all.
+template <typename T>
+struct TileRowsOf {
+  T* data;
+  int64_t pitch;
+};
+
+// out[i, j] = op(x[i, j], y[i, j]) for i < rows, j < n; `y` is not read by
+// operators of one operand. `out` may be x or y. Written for tiles that stay in
+// the L1 cache, and good for any size.
+template <typename T>
+using TileKernel = void (*)(TileRowsOf<const T> x, TileRowsOf<const T> y,
+                            TileRowsOf<T> out, int64_t rows, int64_t n);
+
+// The same of a pair; z is not read if its second operator has one operand.
+template <typename T>
+using PairKernel = void (*)(TileRowsOf<const T> x, TileRowsOf<const T> y,
+                            TileRowsOf<const T> z, TileRowsOf<T> out,
+                            int64_t rows, int64_t n);
+
+template <typename T>
+struct KernelTable {
+  int lanes;  // Elements of a vector.
+  int panel;  // Columns of a panel; the last one of a matrix may be narrower.
+  int tile_rows;  // Rows of a tile of a full panel.
+
+  int packed_terms;  // Numbers with consecutive k in one packed element.
+
+  // Writes the columns `columns` of a packed [k, n] matrix: panel after panel,
+  // of each its rows of `panel` elements one after the other, one row for
+  // `packed_terms` of k; of the last panel, as many elements as whole vectors
+  // need, padded by zeros. They are the first columns of w ([k, ...], or
+  // [..., k] if `transpose`). `columns` begins at a multiple of the vector
+  // length.
+  void (*pack)(const T* w, int64_t pitch, bool transpose, int64_t k, int64_t n,
+               Range columns, Wide<T>* packed);
+
+  ProductKernel<T> multiply_packed;  // a is [m, k]; b is the result of pack.
+  ProductKernel<T> multiply;         // a is [m, k].
+  ProductKernel<T> multiply_transposed;  // a is [k, m], b is [k, n]; k is long.
+
+  TileKernel<T> elementwise[kNumElementwise][kNumForms];
+  // By the second operator of a pair; null where CanPair() says no.
+  PairKernel<T> add_then[kNumElementwise];
+  PairKernel<T> mul_then[kNumElementwise];
+
+  // Rows index[0], index[1], ... of x, `cols` of their columns, to rows that
+  // are `to_pitch` apart; may write up to the next multiple of `lanes` columns.
+  void (*copy_indexed)(const T* x, int64_t pitch, const int32_t* index,
+                       int64_t rows, int64_t cols, int64_t to_pitch, T* to);
+
+  // Of a step that is a pair.
+  PairKernel<T> PairOf(const ElementwiseGroup::Step& step) const {
+    const auto& pairs = step.op == Elementwise::kAdd ? add_then : mul_then;
+    return pairs[static_cast<int>(step.then)];
+  }
+
+  // out[j] = sum over i of x[i, j] for j < cols, or += if `accumulate`.
+  void (*sum_rows)(const T* x, int64_t pitch, int64_t rows, int64_t cols,
+                   Wide<T>* out, bool accumulate);
+  // The sum of n elements.
+  Wide<T> (*sum)(const T* x, int64_t n);
+};
+
+// The tables of one instruction set, without code of their own: finding a
+// kernel must not run an instruction that the machine may lack.
+struct KernelTables {
+  KernelTable<float> float32;
+  KernelTable<double> float64;
+  KernelTable<BFloat16> bfloat16;
+
+  // n numbers to fp32, and back. What is narrowed may begin where x does.
+  void (*widen)(const BFloat16* x, int64_t n, float* out);
+  void (*narrow)(const float* x, int64_t n, BFloat16* out);
+};
+
+extern const KernelTables kPortableKernels;
+#if defined(__x86_64__)
+extern const KernelTables kAvx2Kernels;
+extern const KernelTables kAvx512Kernels;
+// For the same processors, if they also multiply pairs of bfloat16.
+extern const KernelTable<BFloat16> kAvx512Bf16Kernels;
+#endif
+
+}  // namespace cavs
+
+#endif  // CAVS_CC_DEVICE_CPU_KERNEL_TABLE_H_

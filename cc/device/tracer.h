@@ -1,0 +1,47 @@
+// Who is told what a run does, and when.
+#ifndef CAVS_CC_DEVICE_TRACER_H_
+#define CAVS_CC_DEVICE_TRACER_H_
+
+#include <cstdint>
+#include <string>
+
+#include "cc/ir/program.h"
+
+namespace cavs {
+
+// Thread safety: any thread may call any method at any time. What began on a
+// thread ends there, the last first.
+class Tracer {
+ public:
+  virtual ~Tracer() = default;
+
+  // Something that belongs to `stage` begins; the result is for End().
+  virtual int64_t Begin(Stage stage, const std::string& name) = 0;
+  virtual void End(int64_t id) = 0;
+};
+
+// Tells a tracer, if there is one, how long this object lives. Without one it
+// costs a branch.
+//
+// Example:
+//   const TraceScope scope(tracer, Stage::kEager, [] { return "pack"; });
+class TraceScope {
+ public:
+  // `name()` is called only if there is a tracer.
+  template <typename Name>
+  TraceScope(Tracer* tracer, Stage stage, const Name& name) : tracer_(tracer) {
+    if (tracer_ != nullptr) id_ = tracer_->Begin(stage, name());
+  }
+  ~TraceScope() {
+    if (tracer_ != nullptr) tracer_->End(id_);
+  }
+  TraceScope(const TraceScope&) = delete;
+
+ private:
+  Tracer* const tracer_;
+  int64_t id_ = 0;
+};
+
+}  // namespace cavs
+
+#endif  // CAVS_CC_DEVICE_TRACER_H_

@@ -1,0 +1,75 @@
+// Runs the vertex functions of a model, and their derivatives, over a schedule.
+#ifndef CAVS_CC_EXEC_EXECUTOR_H_
+#define CAVS_CC_EXEC_EXECUTOR_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "cc/base/status.h"
+#include "cc/exec/memory_need.h"
+#include "cc/exec/program_run.h"
+#include "cc/exec/tape.h"
+#include "cc/ir/model.h"
+#include "cc/schedule/passed_rows.h"
+#include "cc/schedule/schedule.h"
+
+namespace cavs {
+
+struct ForwardArguments {
+  ScheduleView schedule;
+  std::vector<Block> pulls;  // Read only; they live as long as the tape.
+  std::vector<Block>
+      pushes;  // Zeroed by the caller where a type pushes nothing.
+  // Per pull. Vertices of types that pull it must have a row.
+  std::vector<RowMap> pull_rows;
+  // Of all pushes.
+  RowMap push_rows;
+  std::vector<std::vector<TensorRef>> captures;  // Per type.
+  size_t result_bytes = 0;                       // Of the pushes, for messages.
+  // With a tape, if known: what RunBackward() will run on the same pool, and
+  // its result_bytes.
+  const Model* derivative = nullptr;
+  size_t gradient_bytes = 0;
+};
+
+// Eager operators over all rows, then the critical ones task by task, then the
+// lazy ones over all rows. Fills `tape`, unless it is null (inference). The
+// schedule must be valid (see ValidateSchedule), blocks have the rows that
+// their maps say; columns and numbers of blocks and captures are checked,
+// kInvalidArgument.
+// kResourceExhausted, before anything is computed, if there is not the memory
+// that PredictMemory() says, for the backward pass too.
+Status RunForward(const Model& model, const ForwardArguments& arguments,
+                  const Environment& environment, Tape* tape);
+
+struct BackwardArguments {
+  // Read only. Unless all vertices have a row, one of zeros lies before them.
+  std::vector<Block> push_grads;
+  std::vector<Block>
+      pull_grads;          // Zeroed by the caller where a type writes none.
+  std::vector<int> pulls;  // The pull that each is the gradient of.
+  std::vector<std::vector<TensorRef>> capture_grads;  // Per type; dense.
+  size_t result_bytes = 0;  // Of the gradients and of copies, for messages.
+};
+
+// Replays the tasks of `tape` in reverse with the derivatives of the programs
+// that filled it. Does not change the tape. Checks arguments as RunForward
+// does, and that the tape is of a model with the same saved symbols.
+Status RunBackward(const Model& derivative, const Tape& tape,
+                   const BackwardArguments& arguments,
+                   const Environment& environment);
+
+// What RunForward() takes from the pool before it computes anything; what it
+// pushes is not predicted. Without a tape the model has no results. The
+// schedule must be valid. Of the environment, backend and engine count.
+MemoryNeed PredictMemory(const Model& model, const ScheduleView& schedule,
+                         bool keep_tape, const Environment& environment);
+
+// Likewise, RunBackward() after RunForward() of `model`.
+MemoryNeed PredictBackwardMemory(const Model& derivative, const Model& model,
+                                 const ScheduleView& schedule,
+                                 const Environment& environment);
+
+}  // namespace cavs
+
+#endif  // CAVS_CC_EXEC_EXECUTOR_H_

@@ -1,0 +1,38 @@
+// Do the arguments of a run fit its programs? Internal to the executor.
+#ifndef CAVS_CC_EXEC_EXECUTOR_CHECKS_H_
+#define CAVS_CC_EXEC_EXECUTOR_CHECKS_H_
+
+#include <vector>
+
+#include "cc/base/status.h"
+#include "cc/exec/program_run.h"
+#include "cc/ir/model.h"
+#include "cc/ir/program.h"
+#include "cc/schedule/schedule.h"
+
+namespace cavs {
+
+// All return kInvalidArgument where something does not fit.
+
+// Do the blocks that rows pass through have their columns? The names are what
+// messages call the inputs and the outputs.
+Status CheckPassing(const Program& program, const Externals& externals,
+                    const char* input_name, const char* output_name);
+
+// Is there a capture for every symbol that is one?
+Status CheckCaptures(const Program& program,
+                     const std::vector<TensorRef>& captures);
+
+// Has the schedule the slots that the model gathers from?
+Status CheckSlots(const Model& model, const ScheduleView& schedule);
+
+// Was the tape filled by the program that `program` is the derivative of?
+Status CheckSaved(const Program& program, const std::vector<Value>& saved);
+
+// Have the gradients of captures as many elements as the program's results?
+Status CheckResults(const Program& program,
+                    const std::vector<TensorRef>& results);
+
+}  // namespace cavs
+
+#endif  // CAVS_CC_EXEC_EXECUTOR_CHECKS_H_

@@ -1,0 +1,70 @@
+// Guard zones: memory that nobody may write to.
+#ifndef CAVS_CC_EXEC_GUARDS_H_
+#define CAVS_CC_EXEC_GUARDS_H_
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cc/base/status.h"
+
+namespace cavs {
+
+// The zones between the buffers of one step, for tests. A kernel that writes
+// outside of its buffer changes a zone, which Check() finds. Where
+// AddressSanitizer is built in, zones are poisoned instead: it reports such a
+// write, or read, by itself.
+//
+// Thread safety: Check() may be called from any thread, several at once.
+//
+// Example:
+//   Guards guards;
+//   Arena arena(memory, bytes, &guards);  // Adds a zone behind each buffer.
+//   float* x = static_cast<float*>(arena.Take(4 * sizeof(float), "x"));
+//   x[4] = 1;
+//   guards.Check([] { return "task 3"; });  // kInternal: task 3 ... "x"
+class Guards {
+ public:
+  // Bytes between two buffers, or more.
+  static constexpr size_t kZone = 1024;
+  // Bytes that belong to nobody, behind the last zone of an allocation: who
+  // writes farther than a zone must not end the process before Check().
+  static constexpr size_t kMargin = size_t{64} << 10;
+
+  Guards() = default;
+  Guards(const Guards&) = delete;
+  ~Guards() { KeepFirst(0); }
+
+  // The zone [begin, end) lies behind a buffer of that name. The memory must be
+  // there until the zone is forgotten.
+  void Add(void* begin, void* end, std::string_view buffer);
+  // The bytes [begin, end) are read, and zero for ever.
+  void AddZeros(const void* begin, const void* end, std::string_view name);
+
+  size_t size() const { return zones_.size(); }
+  // Forgets all zones but as many.
+  void KeepFirst(size_t count);
+
+  // kInternal if a zone was written to. `title` names what ran since the last
+  // call.
+  Status Check(const std::function<std::string()>& title) const;
+
+ private:
+  struct Zone {
+    unsigned char* begin;
+    unsigned char* end;
+    bool zeros;
+    std::string name;
+  };
+
+  std::vector<Zone> zones_;
+};
+
+// Does the environment ask for guard zones (CAVS_GUARD_ZONES=1)?
+bool GuardZonesWanted();
+
+}  // namespace cavs
+
+#endif  // CAVS_CC_EXEC_GUARDS_H_

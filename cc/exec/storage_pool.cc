@@ -1,0 +1,123 @@
+#include "cc/exec/storage_pool.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+namespace cavs {
+namespace {
+
+// A buffer this many times larger than needed is left for a larger step.
+constexpr size_t kMaxSlack = 8;
+// This many more may wait than were ever lent at once.
+constexpr size_t kSpare = 4;
+// No system has more, and there is room to round up.
+constexpr size_t kMaxBytes = SIZE_MAX / 4;
+
+}  // namespace
+
+StoragePool::~StoragePool() {
+  for (const Buffer& buffer : free_) std::free(buffer.data);
+}
+
+std::shared_ptr<void> StoragePool::Acquire(size_t bytes) {
+  if (bytes > kMaxBytes) return nullptr;
+  bytes = Arena::Padded(bytes > 0 ? bytes : 1);
+  Buffer found{nullptr, 0};
+  std::vector<Buffer> evicted;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    // The smallest buffer that fits.
+    auto best = free_.end();
+    for (auto it = free_.begin(); it != free_.end(); ++it) {
+      const bool fits = it->size >= bytes && it->size / kMaxSlack <= bytes;
+      if (fits && (best == free_.end() || it->size < best->size)) best = it;
+    }
+    if (best != free_.end()) {
+      found = *best;
+      free_.erase(best);
+    } else {
+      ++num_allocations_;
+      // A little more than asked for, so that minibatches of similar size share
+      // it.
+      found.size = Arena::Padded(bytes + bytes / 8);
+      evicted = MakeRoom(found.size);
+    }
+  }
+  for (const Buffer& buffer : evicted) std::free(buffer.data);
+  if (found.data == nullptr) {
+    found.data = std::aligned_alloc(Arena::kAlignment, found.size);
+    if (found.data == nullptr) return nullptr;
+  }
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    most_lent_ = std::max(most_lent_, ++num_lent_);
+    lent_bytes_ += found.size;
+    peak_bytes_ = std::max(peak_bytes_, lent_bytes_);
+  }
+  if (guarded_) std::memset(found.data, kNanByte, found.size);
+  std::weak_ptr<StoragePool> pool = weak_from_this();
+  return std::shared_ptr<void>(found.data, [pool, found](void*) {
+    if (std::shared_ptr<StoragePool> alive = pool.lock()) {
+      alive->Return(found);
+    } else {
+      std::free(found.data);
+    }
+  });
+}
+
+std::vector<StoragePool::Buffer> StoragePool::MakeRoom(size_t bytes) {
+  const size_t lent = lent_bytes_ + bytes;
+  const size_t most = std::max(peak_bytes_, lent);
+  size_t held = lent + WaitingBytes();
+  std::vector<Buffer> evicted;
+  while (!free_.empty() && held > most + most / kMaxSlack) {
+    evicted.push_back(free_.front());  // Nobody wanted it for the longest time.
+    free_.erase(free_.begin());
+    held -= evicted.back().size;
+  }
+  return evicted;
+}
+
+size_t StoragePool::WaitingBytes() const {
+  size_t bytes = 0;
+  for (const Buffer& buffer : free_) bytes += buffer.size;
+  return bytes;
+}
+
+void StoragePool::Return(Buffer buffer) {
+  Buffer evicted{nullptr, 0};
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    --num_lent_;
+    lent_bytes_ -= buffer.size;
+    try {
+      free_.push_back(buffer);
+    } catch (const std::bad_alloc&) {
+      evicted = buffer;  // Who gives memory back must not fail.
+    }
+    if (free_.size() > most_lent_ + kSpare) {
+      evicted = free_.front();  // Nobody wanted it for the longest time.
+      free_.erase(free_.begin());
+    }
+  }
+  std::free(evicted.data);
+}
+
+size_t StoragePool::waiting_bytes() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return WaitingBytes();
+}
+
+size_t StoragePool::peak_bytes() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return peak_bytes_;
+}
+
+int64_t StoragePool::num_allocations() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return num_allocations_;
+}
+
+}  // namespace cavs

@@ -1,0 +1,101 @@
+#include "cc/ir/label.h"
+
+#include <utility>
+#include <vector>
+
+#include "cc/base/status.h"
+
+namespace cavs {
+namespace {
+
+// "gates/i/MatMul" is the product of gates/i.
+std::string Owner(const Node& node, const std::string& name) {
+  const std::string end = "/" + node.op;
+  if (name.size() <= end.size()) return name;
+  const size_t at = name.size() - end.size();
+  return name.compare(at, end.size(), end) == 0 ? name.substr(0, at) : name;
+}
+
+std::string ProductLabel(const Node& node) {
+  if (node.merged.empty()) return node.op;
+  std::string text = StrCat(node.op, " x", node.merged.size() + 1, " (",
+                            Owner(node, node.name));
+  for (const std::string& name : node.merged) {
+    text += StrCat(", ", Owner(node, name));
+  }
+  return text + ")";
+}
+
+// Every operator once, in the order in which they first occur.
+std::string GroupLabel(const Node& node) {
+  if (node.members.size() == 1) return node.members[0].op;
+  std::vector<std::pair<std::string, int>> counts;
+  for (const Node& member : node.members) {
+    size_t i = 0;
+    while (i < counts.size() && counts[i].first != member.op) ++i;
+    if (i == counts.size()) counts.emplace_back(member.op, 0);
+    ++counts[i].second;
+  }
+  std::string text = StrCat("group of ", node.members.size());
+  const char* separator = ": ";
+  for (const auto& [op, count] : counts) {
+    text += StrCat(separator, op);
+    if (count > 1) text += StrCat(" x", count);
+    separator = ", ";
+  }
+  return text;
+}
+
+}  // namespace
+
+const char* ToString(NodeKind kind) {
+  switch (kind) {
+    case NodeKind::kGather:
+      return "gather";
+    case NodeKind::kScatter:
+      return "scatter";
+    case NodeKind::kPull:
+      return "pull";
+    case NodeKind::kPush:
+      return "push";
+    case NodeKind::kScatterGrad:
+      return "scatter_grad";
+    case NodeKind::kGatherGrad:
+      return "gather_grad";
+    case NodeKind::kPullGrad:
+      return "pull_grad";
+    case NodeKind::kPushGrad:
+      return "push_grad";
+    case NodeKind::kVertexIds:
+      return "vertex_ids";
+    case NodeKind::kMatMul:
+      return "matmul";
+    case NodeKind::kWeightGrad:
+      return "weight_grad";
+    case NodeKind::kSumRows:
+      return "sum_rows";
+    case NodeKind::kSumColumns:
+      return "sum_columns";
+    case NodeKind::kElementwise:
+      return "elementwise";
+    case NodeKind::kCopy:
+      return "copy";
+    case NodeKind::kZero:
+      return "zero";
+    case NodeKind::kGroup:
+      return "group";
+    case NodeKind::kForeign:
+      return "tensorflow";
+  }
+  return "unknown";
+}
+
+std::string Label(const Node& node) {
+  if (node.kind == NodeKind::kMatMul) return ProductLabel(node);
+  if (node.kind == NodeKind::kGroup) return GroupLabel(node);
+  if (node.kind == NodeKind::kWeightGrad) return "weight gradient";
+  if (node.index >= 0) return StrCat(ToString(node.kind), "(", node.index, ")");
+  return node.op;
+}
+
+}  // namespace cavs

@@ -1,0 +1,183 @@
+#include "cc/ir/passes/make_steps.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace cavs {
+namespace {
+
+using Ids = std::vector<int>;
+
+// A member, its symbols by their canonical numbers.
+struct Member {
+  Elementwise op;
+  bool can_pair;  // No operand is broadcast over columns.
+  Ids inputs;
+  int output;
+  int before = -1;        // The member whose outcome it goes on with.
+  bool is_first = false;  // Another member goes on with its outcome.
+};
+
+bool Commutes(Elementwise op) {
+  return op == Elementwise::kAdd || op == Elementwise::kMul;
+}
+
+// Can what comes before be the operand that a kernel hands on?
+bool GoesOnWith(const Member& member, int value) {
+  return member.inputs.back() == value ||
+         (Commutes(member.op) && member.inputs[0] == value);
+}
+
+class StepMaker {
+ public:
+  StepMaker(const Program& program, const std::function<int(int)>& canonical,
+            const std::map<int, int>& operand, Node* group)
+      : operand_(operand), group_(*group) {
+    for (const Node& node : group->members) {
+      Member member;
+      const bool copies = node.kind == NodeKind::kCopy;
+      member.op = copies ? Elementwise::kIdentity : node.elementwise;
+      member.output = canonical(node.outputs[0]);
+      const int64_t columns = program.symbols[node.outputs[0]].columns();
+      member.can_pair = true;
+      for (int id : node.inputs) {
+        member.inputs.push_back(canonical(id));
+        member.can_pair =
+            member.can_pair && program.symbols[id].columns() == columns;
+      }
+      writers_[member.output].push_back(members_.size());
+      for (int id : member.inputs) ++reads_[id];
+      members_.push_back(std::move(member));
+    }
+  }
+
+  bool Run() {
+    for (size_t i = 0; i < members_.size(); ++i) {
+      members_[i].before = Before(i);
+      if (members_[i].before >= 0) members_[members_[i].before].is_first = true;
+    }
+    FindLastUses();
+    const int in_memory = static_cast<int>(group_.operands.size());
+    group_.group.num_operands = in_memory;
+    for (size_t i = 0; i < members_.size(); ++i) {
+      if (!members_[i].is_first) AddStep(i);
+    }
+    return group_.group.num_scratch <= ElementwiseGroup::kMaxScratch &&
+           in_memory + group_.group.num_scratch <= ElementwiseGroup::kMaxValues;
+  }
+
+ private:
+  bool IsInMemory(int value) const { return operand_.count(value) > 0; }
+
+  // The last of those it can go on with.
+  int Before(size_t i) const {
+    int before = -1;
+    for (int id : members_[i].inputs) {
+      const int writer = OnlyWriter(id);
+      if (writer > before && writer < static_cast<int>(i) &&
+          CanGoOn(writer, i)) {
+        before = writer;
+      }
+    }
+    return before;
+  }
+
+  // The member that writes a value, if it is one; else -1.
+  int OnlyWriter(int value) const {
+    const auto found = writers_.find(value);
+    const bool one = found != writers_.end() && found->second.size() == 1;
+    return one ? static_cast<int>(found->second[0]) : -1;
+  }
+
+  // The outcome of `first` must be read by `then` alone, and what `first` reads
+  // must still be there.
+  bool CanGoOn(size_t first, size_t then) const {
+    const Member &m = members_[first], &n = members_[then];
+    return m.can_pair && n.can_pair && m.before < 0 && CanPair(m.op, n.op) &&
+           !IsInMemory(m.output) && GoesOnWith(n, m.output) &&
+           reads_.at(m.output) == 1 &&
+           std::none_of(
+               m.inputs.begin(), m.inputs.end(),
+               [&](int id) { return IsWrittenBetween(id, first, then); });
+  }
+
+  bool IsWrittenBetween(int value, size_t first, size_t then) const {
+    const auto found = writers_.find(value);
+    if (found == writers_.end()) return false;
+    const auto next =
+        std::upper_bound(found->second.begin(), found->second.end(), first);
+    return next != found->second.end() && *next < then;
+  }
+
+  void FindLastUses() {
+    for (size_t i = 0; i < members_.size(); ++i) {
+      const Member& member = members_[i];
+      for (int id : member.inputs) last_use_[id] = i;
+      last_use_[member.output] = i;
+      if (member.before < 0) continue;
+      for (int id : members_[member.before].inputs) last_use_[id] = i;
+    }
+  }
+
+  int16_t Value(int id) const {
+    const auto found = operand_.find(id);
+    return static_cast<int16_t>(found != operand_.end() ? found->second
+                                                        : slot_.at(id));
+  }
+
+  void AddStep(size_t i) {
+    const Member& member = members_[i];
+    const Member& first = member.before < 0 ? member : members_[member.before];
+    ElementwiseGroup::Step step;
+    step.op = first.op;
+    step.x = Value(first.inputs[0]);
+    step.y = Value(first.inputs.back());
+    if (member.before >= 0) {
+      step.then = member.op;
+      const bool swapped = member.inputs[0] == first.output;
+      const int other = swapped ? member.inputs.back() : member.inputs[0];
+      step.z = other == first.output ? step.x : Value(other);
+    }
+    TakeScratch(member.output);
+    step.out = Value(member.output);
+    group_.group.steps.push_back(step);
+    // Scratch is given out again after its last use.
+    for (auto it = slot_.begin(); it != slot_.end();) {
+      if (last_use_[it->first] == i) {
+        free_.push_back(it->second);
+        it = slot_.erase(it);
+      } else {
+        ++it;
+      }
+    }
+  }
+
+  void TakeScratch(int id) {
+    if (IsInMemory(id) || slot_.count(id) > 0) return;
+    if (free_.empty()) {
+      free_.push_back(group_.group.num_operands + group_.group.num_scratch++);
+    }
+    slot_[id] = free_.back();
+    free_.pop_back();
+  }
+
+  const std::map<int, int>& operand_;
+  Node& group_;
+  std::vector<Member> members_;
+  std::map<int, std::vector<size_t>> writers_;  // Members, in order; by value.
+  std::map<int, int> reads_;                    // How often; by value.
+  std::map<int, size_t> last_use_;
+  std::map<int, int> slot_;  // Of values in scratch.
+  std::vector<int> free_;
+};
+
+}  // namespace
+
+bool MakeSteps(const Program& program, const std::function<int(int)>& canonical,
+               const std::map<int, int>& operand, Node* group) {
+  return StepMaker(program, canonical, operand, group).Run();
+}
+
+}  // namespace cavs

@@ -1,0 +1,27 @@
+#include "cc/ir/passes/run_passes.h"
+
+#include "cc/ir/label.h"
+#include "cc/ir/passes/find_zeros.h"
+#include "cc/ir/passes/fuse_elementwise.h"
+#include "cc/ir/passes/join_children.h"
+#include "cc/ir/passes/merge_matmuls.h"
+#include "cc/ir/passes/plan_memory.h"
+#include "cc/ir/passes/plan_phases.h"
+#include "cc/ir/passes/view_rows.h"
+
+namespace cavs {
+
+Status RunPasses(const PassOptions& options, Program* program) {
+  CAVS_RETURN_IF_ERROR(Classify(options, program));
+  if (options.skip_zeros) FindZeros(program);
+  if (options.merge) MergeMatMuls(program);
+  if (options.fuse) FuseElementwise(program);
+  if (options.views) ViewRows(program);
+  if (options.views) JoinChildren(program);
+  PlanMemory(program);
+  PlanPhases(program);
+  for (Node& node : program->nodes) node.label = Label(node);
+  return Status();
+}
+
+}  // namespace cavs

@@ -1,0 +1,25 @@
+// From a program as it was traced to one that is ready to run.
+#ifndef CAVS_CC_IR_PASSES_RUN_PASSES_H_
+#define CAVS_CC_IR_PASSES_RUN_PASSES_H_
+
+#include "cc/base/status.h"
+#include "cc/ir/passes/classify.h"
+#include "cc/ir/program.h"
+
+namespace cavs {
+
+// Switches, for ablation. They change speed, never the results beyond summation
+// order.
+struct PassOptions : ClassifyOptions {
+  bool merge = true;       // See merge_matmuls.h.
+  bool fuse = true;        // See fuse_elementwise.h.
+  bool skip_zeros = true;  // See find_zeros.h.
+  bool views = true;       // See view_rows.h.
+};
+
+// All passes, in order; then labels the nodes. Fails as Classify() does.
+Status RunPasses(const PassOptions& options, Program* program);
+
+}  // namespace cavs
+
+#endif  // CAVS_CC_IR_PASSES_RUN_PASSES_H_

@@ -1,0 +1,206 @@
+// A vertex function `F`, or its derivative, as the executor runs it.
+#ifndef CAVS_CC_IR_PROGRAM_H_
+#define CAVS_CC_IR_PROGRAM_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cc/base/dtype.h"
+#include "cc/ir/elementwise.h"
+#include "cc/ir/foreign_op.h"
+
+namespace cavs {
+
+// What one symbol holds, and so how long it lives.
+enum class SymbolKind : uint8_t {
+  kRows,       // One row per vertex: a dynamic tensor.
+  kInvariant,  // The same for every vertex: a capture, a constant, or computed
+               // from those alone.
+  kReduced,    // A sum over all vertices (the gradient of a capture).
+  kRowCount,   // Integers that are affine in the number of rows at hand.
+  kOpaque,     // Depends on the rows but has no row per vertex (a list of
+               // tensors, say): one value per task, never split or joined.
+};
+
+// When the rows of a symbol that is not on the tape are forgotten: when the
+// next chunk begins (see chunks.h), the next piece of the rows that an eager or
+// lazy stage runs over, or the next task.
+enum class Lifetime : uint8_t { kChunk, kPiece, kTask };
+
+// Where the value of a symbol that no node computes comes from.
+enum class SymbolSource : uint8_t { kNode, kCapture, kConstant, kSaved };
+
+// The states of children, or their gradients, side by side in one row.
+struct JoinedChildren {
+  int slots = 0;  // Of so many children, from the first; 0: it is not that.
+  bool are_sent_back = false;      // They are gradients.
+  bool by_task = false;            // Only nodes that run task by task touch it,
+  bool only_for_children = false;  // and do not where no row has a child.
+};
+
+struct Symbol {
+  std::string name;
+  DType dtype = DType::kOther;
+  SymbolKind kind = SymbolKind::kRows;
+  SymbolSource source = SymbolSource::kNode;
+  int index = -1;  // Which capture, or which saved symbol of the forward tape.
+
+  // kRows: the shape of one row. kInvariant, kReduced: of the whole.
+  std::vector<int64_t> shape;
+  bool shape_known = true;  // Only invariants and opaque values may not know.
+
+  // A view: `columns()` elements of each row of symbol `parent`, from `offset`.
+  int parent = -1;
+  int64_t offset = 0;
+
+  Lifetime lifetime = Lifetime::kChunk;  // On roots.
+  // Does any node read or write it in memory, or a piece of it (on roots)? Not
+  // so if it lives in the scratch of a group, or if no one computes it any
+  // more.
+  bool stored = true;
+  // Is it read where its rows came from (on roots)? Of what the tape holds: may
+  // it be? See passes/view_rows.h.
+  bool viewed = false;
+
+  // See passes/join_children.h (on roots).
+  JoinedChildren joined;
+
+  // kReduced: is it formed as SumType(dtype), and rounded when all rows are in
+  // (on roots)?
+  bool rounded_last = false;
+
+  // Of rows without children, is it zero? See passes/find_zeros.h.
+  bool zero_without_children = false;
+
+  // kConstant: its value.
+  std::shared_ptr<const TensorRef> constant;
+  // kRowCount: element i is scale[i] * rows + bias[i]. Never stored.
+  std::vector<int64_t> scale, bias;
+
+  int64_t columns() const {
+    int64_t n = 1;
+    for (int64_t d : shape) n *= d;
+    return n;
+  }
+};
+
+enum class NodeKind : uint8_t {
+  // Where state, inputs and outputs pass. In a derivative the roles swap:
+  // state gradients enter by scatter's gradient and leave by gather's.
+  kGather,       // out <- state[child_row[index]]
+  kScatter,      // state <- in
+  kPull,         // out <- external input `index`, in execution order
+  kPush,         // external output `index` <- in, in vertex order
+  kScatterGrad,  // out <- state gradient
+  kGatherGrad,   // state gradient[child_row[index]] += in
+  kPullGrad,     // gradient of external input `index` <- in
+  kPushGrad,     // out <- gradient of external output `index`
+  kVertexIds,    // out <- the vertex of each row
+  // What is computed between them.
+  // out = in[0] * in[1], or += if `accumulate`; in[1] is invariant, transposed
+  // if `transpose`. With more invariants, their columns stand side by side.
+  kMatMul,
+  kWeightGrad,   // out (+)= transpose(in[0]) * in[1], a sum over rows
+  kSumRows,      // out (+)= sum over rows
+  kSumColumns,   // out = sum within each row
+  kElementwise,  // out = op(in[0]) or op(in[0], in[1]), broadcasting
+  kCopy,         // out = in[0]
+  kZero,         // out = 0
+  kGroup,        // `members`, elementwise all, as one kernel
+  kForeign,      // anything else, by the framework's own kernel
+};
+
+// When a node runs (arXiv:1712.04048, Proposition 2).
+enum class Stage : uint8_t {
+  kPrologue,  // Once: no row is involved.
+  kEager,     // Over all rows before the first task.
+  kCritical,  // Task by task.
+  kLazy,      // Over all rows after the last task.
+  kEpilogue,  // Once: needs finished sums over rows.
+};
+constexpr int kNumStages = 5;
+
+struct Node {
+  NodeKind kind = NodeKind::kForeign;
+  std::string name;   // In the traced function.
+  std::string op;     // The framework's name of the operator.
+  std::string label;  // In words: see Label().
+  std::vector<int> inputs, outputs;
+  Elementwise elementwise = Elementwise::kIdentity;
+  bool transpose = false;
+  bool accumulate = false;
+  bool only_for_children = false;  // See passes/find_zeros.h.
+  bool adds = false;  // kForeign: is the result the sum of its inputs?
+  int index = -1;     // Slot of a gather; number of a pull or push.
+  // kMatMul: the names of the products that became part of this one.
+  std::vector<std::string> merged;
+  // kGroup: what it computes, and the symbols that its operands are. Those that
+  // are written are outputs too, the others inputs.
+  std::vector<Node> members;
+  ElementwiseGroup group;
+  std::vector<int> operands;
+  std::shared_ptr<ForeignOp> foreign;
+  Stage stage = Stage::kCritical;
+};
+
+// How the work of a phase is shared out among workers.
+enum class Sharing : uint8_t {
+  kRows,     // Every node, for a block of rows.
+  kColumns,  // Every node, for the same share of each `unit` columns.
+  kSums,     // Sums over rows: tiles of the results.
+  kWhole,    // Node by node; each node's kernel shares out its own work.
+};
+
+// How long something takes one worker, roughly, that runs `times` times and
+// over so many rows in all: over few rows, reading the weights takes longer
+// than multiplying by them.
+inline double Nanos(double nanos_per_row, int64_t rows, int64_t times = 1) {
+  constexpr int64_t kRowsToReadWeights = 8;
+  return nanos_per_row * (rows + kRowsToReadWeights * times);
+}
+
+// Nodes (by number) between which no worker has to wait for another.
+struct Phase {
+  Sharing sharing;
+  std::vector<int> nodes;
+  double nanos_per_row = 0;
+};
+
+// How a stage may run: over many rows by blocks of rows; over few, where all
+// workers would have to read all weights, by columns.
+struct StagePlan {
+  std::vector<Phase> by_rows;
+  std::vector<Phase> by_columns;  // Empty if that cannot be done.
+  int64_t unit = 0;               // Columns come in multiples of this.
+  double nanos_per_row = 0;
+};
+
+// Immutable once compiled; any number of runs may share it. Several nodes may
+// write one symbol (to add to it, say), but none writes what another has read.
+struct Program {
+  std::string name;  // Of the traced function.
+  std::vector<Symbol> symbols;
+  std::vector<Node> nodes;  // In topological order.
+  // F: the forward symbols that the derivative reads, in tape order.
+  // Derivative: the gradients of the captures.
+  std::vector<int> results;
+  StagePlan plans[kNumStages];
+
+  // The symbol whose storage `symbol` is a view of, and where in its rows.
+  int Root(int symbol, int64_t* offset) const {
+    *offset = 0;
+    while (symbols[symbol].parent >= 0) {
+      *offset += symbols[symbol].offset;
+      symbol = symbols[symbol].parent;
+    }
+    return symbol;
+  }
+};
+
+const char* ToString(Stage stage);
+
+}  // namespace cavs
+
+#endif  // CAVS_CC_IR_PROGRAM_H_

@@ -1,0 +1,249 @@
+#include "cc/ir/verify.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cc/base/byte_count.h"
+
+namespace cavs {
+namespace {
+
+class Verifier {
+ public:
+  explicit Verifier(const Program& program)
+      : program_(program), written_(program.symbols.size(), false) {}
+
+  Status Run() {
+    for (size_t id = 0; id < program_.symbols.size(); ++id) {
+      CAVS_RETURN_IF_ERROR(CheckSymbol(static_cast<int>(id)));
+    }
+    for (const Node& node : program_.nodes) {
+      CAVS_RETURN_IF_ERROR(CheckNode(node));
+      for (int id : node.outputs) written_[RootOf(id)] = true;
+    }
+    for (int id : program_.results) {
+      if (!Exists(id) || !IsMade(id)) {
+        return InvalidArgument("vertex function ", program_.name, ": result ",
+                               id, " is not computed by it.", kAdvice);
+      }
+    }
+    return Status();
+  }
+
+ private:
+  static constexpr char kAdvice[] =
+      " Trace the vertex function again: it was changed since.";
+
+  const Symbol& symbol(int id) const { return program_.symbols[id]; }
+
+  bool Exists(int id) const {
+    return id >= 0 && id < static_cast<int>(program_.symbols.size());
+  }
+
+  int RootOf(int id) const {
+    int64_t offset;
+    return program_.Root(id, &offset);
+  }
+
+  // Was it given, or written by a node so far?
+  bool IsMade(int id) const {
+    const Symbol& root = symbol(RootOf(id));
+    return root.source != SymbolSource::kNode ||
+           root.kind == SymbolKind::kRowCount || written_[RootOf(id)];
+  }
+
+  Status Wrong(const Symbol& s, const char* got, const char* expected) const {
+    return InvalidArgument("vertex function ", program_.name, ": tensor ",
+                           s.name, " got ", got, " but expected ", expected,
+                           ".", kAdvice);
+  }
+
+  Status Wrong(const Node& node, const char* expected) const {
+    return InvalidArgument("vertex function ", program_.name, ": operator ",
+                           node.name, " (", node.op, ") got operands of other ",
+                           "sizes or types but expected ", expected, ".",
+                           kAdvice);
+  }
+
+  Status CheckSymbol(int id) const {
+    const Symbol& s = symbol(id);
+    if (CheckedProduct(s.shape) < 0) {
+      return Wrong(s, "a shape with a negative or too large size",
+                   "at most 2^48 elements");
+    }
+    const bool is_stored =
+        s.kind == SymbolKind::kRows || s.kind == SymbolKind::kReduced;
+    if (is_stored && SizeOf(s.dtype) == 0) {
+      return Wrong(s, "a type without a size", "numbers");
+    }
+    if (s.source == SymbolSource::kConstant &&
+        (s.constant == nullptr || s.constant->shape != s.shape ||
+         s.constant->dtype != s.dtype)) {
+      return Wrong(s, "no such constant", "its value");
+    }
+    const bool is_given =
+        s.source == SymbolSource::kCapture || s.source == SymbolSource::kSaved;
+    if (is_given && s.index < 0) return Wrong(s, "no number", "one");
+    if (s.kind == SymbolKind::kRowCount) return CheckRowCount(s);
+    return s.parent == -1 ? Status() : CheckPiece(id);
+  }
+
+  Status CheckRowCount(const Symbol& s) const {
+    const size_t n = s.columns();
+    const bool is_integer =
+        s.dtype == DType::kInt32 || s.dtype == DType::kInt64;
+    if (is_integer && s.scale.size() == n && s.bias.size() == n) {
+      return Status();
+    }
+    return Wrong(s, "other numbers of factors and terms",
+                 "one integer of each per element");
+  }
+
+  Status CheckPiece(int id) const {
+    const Symbol& s = symbol(id);
+    size_t steps = 0;
+    for (int i = id; i >= 0; i = symbol(i).parent) {
+      if (!Exists(i) || ++steps > program_.symbols.size()) {
+        return Wrong(s, "a tensor that it is a piece of in a circle",
+                     "another one");
+      }
+      const int parent = symbol(i).parent;
+      if (parent < -1 || (parent >= 0 && !Exists(parent))) {
+        return Wrong(s, "no tensor that it is a piece of", "one");
+      }
+    }
+    const Symbol& whole = symbol(s.parent);
+    if (s.offset < 0 || s.offset > kMostElements ||
+        s.offset + s.columns() > whole.columns() || s.kind != whole.kind ||
+        s.dtype != whole.dtype ||
+        (s.kind != SymbolKind::kRows && s.kind != SymbolKind::kReduced)) {
+      return Wrong(s, "other elements than those of what it is a piece of",
+                   "some of those");
+    }
+    return Status();
+  }
+
+  bool IsRows(int id) const { return symbol(id).kind == SymbolKind::kRows; }
+
+  bool HasSizes(const Node& node, size_t inputs, size_t outputs) const {
+    return node.inputs.size() == inputs && node.outputs.size() == outputs;
+  }
+
+  bool AllHaveType(const Node& node, DType dtype) const {
+    const auto has = [&](int id) { return symbol(id).dtype == dtype; };
+    return std::all_of(node.inputs.begin(), node.inputs.end(), has) &&
+           std::all_of(node.outputs.begin(), node.outputs.end(), has);
+  }
+
+  Status CheckNode(const Node& node) const {
+    for (const std::vector<int>* ids : {&node.inputs, &node.outputs}) {
+      if (!std::all_of(ids->begin(), ids->end(),
+                       [&](int id) { return Exists(id); })) {
+        return Wrong(node, "tensors that there are");
+      }
+    }
+    for (int id : node.inputs) {
+      if (!IsMade(id)) return Wrong(node, "values that were computed before");
+    }
+    for (int id : node.outputs) {
+      if (symbol(RootOf(id)).source != SymbolSource::kNode) {
+        return Wrong(node, "results that were not given");
+      }
+    }
+    if (node.kind <= NodeKind::kVertexIds) return CheckPassing(node);
+    if (node.kind == NodeKind::kForeign) {
+      return node.foreign == nullptr ? Wrong(node, "a kernel") : Status();
+    }
+    return Computes(node) ? Status()
+                          : Wrong(node, "those that its kernel takes");
+  }
+
+  Status CheckPassing(const Node& node) const {
+    const bool leaves =
+        node.kind == NodeKind::kScatter || node.kind == NodeKind::kPush ||
+        node.kind == NodeKind::kGatherGrad || node.kind == NodeKind::kPullGrad;
+    if (!HasSizes(node, leaves ? 1 : 0, leaves ? 0 : 1)) {
+      return Wrong(node, "one tensor");
+    }
+    const Symbol& s = symbol(leaves ? node.inputs[0] : node.outputs[0]);
+    if (s.kind != SymbolKind::kRows) return Wrong(node, "a row per vertex");
+    if (node.kind == NodeKind::kVertexIds) {
+      const bool is_id = s.dtype == DType::kInt32 && s.columns() == 1;
+      return is_id ? Status() : Wrong(node, "one int32 per vertex");
+    }
+    const bool is_numbered =
+        node.kind != NodeKind::kScatter && node.kind != NodeKind::kScatterGrad;
+    if (is_numbered && node.index < 0) return Wrong(node, "a number");
+    return Status();
+  }
+
+  // Does a native kernel exist that computes it?
+  bool Computes(const Node& node) const {
+    if (node.outputs.size() != 1) return false;
+    const Symbol& out = symbol(node.outputs[0]);
+    const bool sums =
+        node.kind == NodeKind::kWeightGrad || node.kind == NodeKind::kSumRows;
+    if (out.kind != (sums ? SymbolKind::kReduced : SymbolKind::kRows)) {
+      return false;
+    }
+    if (node.kind == NodeKind::kZero) return node.inputs.empty();
+    if (!AllHaveType(node, out.dtype)) return false;
+    if (node.kind == NodeKind::kCopy) {
+      return HasSizes(node, 1, 1) && IsRows(node.inputs[0]) &&
+             symbol(node.inputs[0]).columns() == out.columns();
+    }
+    if (!IsNative(out.dtype)) return false;
+    switch (node.kind) {
+      case NodeKind::kMatMul:
+        return IsProduct(node, out);
+      case NodeKind::kWeightGrad:
+        return HasSizes(node, 2, 1) && IsRows(node.inputs[0]) &&
+               IsRows(node.inputs[1]) &&
+               CheckedProduct(std::vector<int64_t>{
+                   symbol(node.inputs[0]).columns(),
+                   symbol(node.inputs[1]).columns()}) == out.columns();
+      case NodeKind::kSumRows:
+        return HasSizes(node, 1, 1) && IsRows(node.inputs[0]) &&
+               symbol(node.inputs[0]).columns() == out.columns();
+      case NodeKind::kSumColumns:
+        return HasSizes(node, 1, 1) && IsRows(node.inputs[0]) &&
+               out.columns() == 1;
+      case NodeKind::kElementwise:
+        return IsElementwise(node, out);
+      default:
+        return false;
+    }
+  }
+
+  bool IsProduct(const Node& node, const Symbol& out) const {
+    if (!HasSizes(node, 2, 1) || !IsRows(node.inputs[0])) return false;
+    const Symbol& weight = symbol(node.inputs[1]);
+    return weight.kind == SymbolKind::kInvariant && weight.shape_known &&
+           weight.shape.size() == 2 &&
+           weight.shape[node.transpose ? 1 : 0] ==
+               symbol(node.inputs[0]).columns() &&
+           weight.shape[node.transpose ? 0 : 1] == out.columns();
+  }
+
+  bool IsElementwise(const Node& node, const Symbol& out) const {
+    if (!HasSizes(node, IsBinary(node.elementwise) ? 2 : 1, 1)) return false;
+    return std::all_of(node.inputs.begin(), node.inputs.end(), [&](int id) {
+      const Symbol& s = symbol(id);
+      const bool is_operand =
+          s.kind == SymbolKind::kRows ||
+          (s.kind == SymbolKind::kInvariant && s.shape_known);
+      return is_operand && (s.columns() == out.columns() || s.columns() == 1);
+    });
+  }
+
+  const Program& program_;
+  std::vector<bool> written_;  // By root.
+};
+
+}  // namespace
+
+Status VerifyProgram(const Program& program) { return Verifier(program).Run(); }
+
+}  // namespace cavs

@@ -1,0 +1,45 @@
+#include "cc/schedule/chunks.h"
+
+#include <algorithm>
+
+namespace cavs {
+namespace {
+
+// For every task, the lowest row that it or a later one gathers from.
+std::vector<int64_t> LowestRowsRead(const ScheduleView& schedule) {
+  std::vector<int64_t> lowest(schedule.num_tasks());
+  int64_t low = schedule.num_vertices();
+  for (int64_t task = schedule.num_tasks() - 1; task >= 0; --task) {
+    for (int slot = 0; slot < schedule.arity; ++slot) {
+      const Span<int32_t> children = schedule.children(slot);
+      for (int32_t row = schedule.task_splits[task];
+           row < schedule.task_splits[task + 1]; ++row) {
+        if (children[row] >= 0) low = std::min<int64_t>(low, children[row]);
+      }
+    }
+    lowest[task] = low;
+  }
+  return lowest;
+}
+
+}  // namespace
+
+std::vector<Chunk> MakeChunks(const ScheduleView& schedule, int64_t most_rows) {
+  const std::vector<int64_t> lowest = LowestRowsRead(schedule);
+  const Span<int32_t>& splits = schedule.task_splits;
+  std::vector<Chunk> chunks;
+  for (int64_t task = 0; task < schedule.num_tasks(); ++task) {
+    const bool closed = lowest[task] >= splits[task];
+    const bool full =
+        !chunks.empty() && most_rows > 0 &&
+        splits[task + 1] - splits[chunks.back().first] > most_rows;
+    if (chunks.empty() || closed || full) {
+      chunks.push_back({task, task + 1});
+    } else {
+      chunks.back().end = task + 1;
+    }
+  }
+  return chunks;
+}
+
+}  // namespace cavs

@@ -1,0 +1,27 @@
+// Stretches of a schedule that are run one after the other.
+#ifndef CAVS_CC_SCHEDULE_CHUNKS_H_
+#define CAVS_CC_SCHEDULE_CHUNKS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "cc/schedule/schedule.h"
+
+namespace cavs {
+
+// The tasks [first, end). Eager operators run over all rows of a chunk before
+// its first task, lazy ones after its last.
+struct Chunk {
+  int64_t first;
+  int64_t end;
+};
+
+// A chunk ends where no later task gathers from earlier rows: so each
+// micro-batch of a schedule is one, and what eager and lazy operators read and
+// write is in the cache still. With `most_rows` > 0 chunks also end before they
+// have more rows, if they are more than one task.
+std::vector<Chunk> MakeChunks(const ScheduleView& schedule, int64_t most_rows);
+
+}  // namespace cavs
+
+#endif  // CAVS_CC_SCHEDULE_CHUNKS_H_

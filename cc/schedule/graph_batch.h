@@ -1,0 +1,55 @@
+// The input graphs of one minibatch.
+#ifndef CAVS_CC_SCHEDULE_GRAPH_BATCH_H_
+#define CAVS_CC_SCHEDULE_GRAPH_BATCH_H_
+
+#include <cstdint>
+
+#include "cc/base/span.h"
+#include "cc/base/status.h"
+
+namespace cavs {
+
+// B graphs with V vertices in total, as child lists in compressed form. A view:
+// the arrays belong to the caller.
+struct GraphBatchView {
+  // Children of vertex v: child_ids[child_splits[v], child_splits[v + 1]).
+  // V + 1 values. The position in the list is the slot k.
+  Span<int32_t> child_splits;
+  // Absolute vertex ids in [0, V), or -1 for an explicitly missing child.
+  Span<int32_t> child_ids;
+  // Graph g owns the vertices [graph_splits[g], graph_splits[g + 1]). B + 1
+  // values.
+  Span<int32_t> graph_splits;
+  // V values in [0, num_types), or empty: all vertices are of type 0.
+  Span<int32_t> vertex_type;
+
+  // Splits without a value are those of nothing.
+  int64_t num_vertices() const { return NumLists(child_splits); }
+  int64_t num_graphs() const { return NumLists(graph_splits); }
+
+  // REQUIRES: valid splits.
+  Span<int32_t> children(int64_t vertex) const {
+    const int32_t first = child_splits[vertex];
+    return child_ids.subspan(first, child_splits[vertex + 1] - first);
+  }
+
+  // The graph that owns `vertex`, by binary search. REQUIRES: valid splits.
+  int64_t GraphOf(int64_t vertex) const;
+
+  // An array of no values is as good as [0], where it splits nothing: so a
+  // framework feeds who is idle. Rejects, naming graph, vertex and slot: splits
+  // that do not ascend from 0 to the size of what they split, an id out of
+  // range, a child in another graph, more children than `arity`, a type outside
+  // [0, num_types). Cycles are found by MakeSchedule. Linear time; never reads
+  // outside the arrays.
+  Status Validate(int arity, int num_types) const;
+
+ private:
+  static int64_t NumLists(const Span<int32_t>& splits) {
+    return splits.empty() ? 0 : splits.size() - 1;
+  }
+};
+
+}  // namespace cavs
+
+#endif  // CAVS_CC_SCHEDULE_GRAPH_BATCH_H_

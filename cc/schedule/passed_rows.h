@@ -1,0 +1,58 @@
+// Which rows of external inputs and outputs belong to which vertices.
+#ifndef CAVS_CC_SCHEDULE_PASSED_ROWS_H_
+#define CAVS_CC_SCHEDULE_PASSED_ROWS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "cc/base/span.h"
+#include "cc/base/status.h"
+#include "cc/schedule/schedule.h"
+#include "cc/schedule/type_rows.h"
+
+namespace cavs {
+
+// The row of every vertex outside; kZeroRow: none, which reads as zeros and is
+// not written.
+struct RowMap {
+  int64_t count = 0;                   // Of rows.
+  std::vector<int32_t> row_of_vertex;  // Empty: vertex v has row v.
+};
+
+// One row per vertex.
+RowMap AllVertices(const ScheduleView& schedule);
+
+// One row per vertex of the chosen types, in vertex order.
+RowMap VerticesOfTypes(const ScheduleView& schedule,
+                       const std::vector<bool>& chosen);
+
+// vertices[i] has row i. kInvalidArgument, naming the index, if one is not in
+// [0, num_vertices) or occurs twice.
+Status ChosenVertices(Span<int32_t> vertices, int64_t num_vertices,
+                      RowMap* map);
+
+// A map as the programs of the vertex types see it.
+class PassedRows {
+ public:
+  PassedRows() = default;
+  // `types` must outlive it.
+  PassedRows(const RowMap& map, const std::vector<TypeRows>& types);
+  PassedRows(const PassedRows&) = delete;
+  PassedRows(PassedRows&&) = default;
+  PassedRows& operator=(PassedRows&&) = default;
+
+  int64_t count() const { return count_; }
+  // Does every vertex have a row?
+  bool all() const { return own_.empty(); }
+  // The row outside of each row of the type's program.
+  const int32_t* of_type(int type) const { return of_type_[type].data(); }
+
+ private:
+  int64_t count_ = 0;
+  std::vector<std::vector<int32_t>> own_;  // Unless vertex v has row v.
+  std::vector<Span<int32_t>> of_type_;
+};
+
+}  // namespace cavs
+
+#endif  // CAVS_CC_SCHEDULE_PASSED_ROWS_H_

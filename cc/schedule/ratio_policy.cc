@@ -1,0 +1,247 @@
+// The policy `ratio`: few tasks where vertices are of several types.
+//
+// The frontier F(a) of type a: the vertices of type a that are not evaluated
+// and depend on no other such vertex, directly or through vertices of any type.
+// The next task of type a is part of F(a), whatever the policy. The ready
+// vertices R(a), those whose children are all evaluated, are the part that can
+// run now. Each step runs R(a) of the type with the largest |R(a)| / |F(a)|.
+//
+// Where the ratio is 1, no schedule of what is left has fewer tasks than one
+// that begins with F(a): take a best one; its first task of type a is part of
+// F(a), so running all of F(a) first, and dropping those vertices from where
+// they were, adds no task and leaves children before parents. Where it is less,
+// the rest of F(a) will need another task, so the type is chosen of which the
+// smallest part has to wait. That can go wrong; `depth` is taken then.
+//
+// F must see through other types. With dependencies between neighbours of type
+// a only, a vertex that waits for its own kind through another would count as
+// if it could run soon.
+//
+// Idea: Chen et al. 2023, "ED-Batch", arXiv:2302.03851.
+#include <cstdint>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "cc/schedule/task_plan.h"
+
+namespace cavs {
+namespace {
+
+// Numbers the types that occur, in ascending order: 0, 1, ...
+class Kinds {
+ public:
+  explicit Kinds(Span<int32_t> types) : kind_of_(types.size()) {
+    constexpr int32_t kAbsent = -1, kPresent = 0;
+    std::vector<int32_t> kind_of_type;
+    for (const int32_t type : types) {
+      if (type >= static_cast<int64_t>(kind_of_type.size())) {
+        kind_of_type.resize(static_cast<int64_t>(type) + 1, kAbsent);
+      }
+      kind_of_type[type] = kPresent;
+    }
+    for (size_t type = 0; type < kind_of_type.size(); ++type) {
+      if (kind_of_type[type] == kAbsent) continue;
+      kind_of_type[type] = size();
+      types_.push_back(static_cast<int32_t>(type));
+    }
+    for (int64_t v = 0; v < types.size(); ++v) {
+      kind_of_[v] = kind_of_type[types[v]];
+    }
+  }
+
+  int32_t size() const { return static_cast<int32_t>(types_.size()); }
+  int32_t of(int64_t vertex) const { return kind_of_[vertex]; }
+  int32_t type(int32_t kind) const { return types_[kind]; }
+
+ private:
+  std::vector<int32_t> kind_of_;  // Per vertex.
+  std::vector<int32_t> types_;    // Per kind.
+};
+
+// For every vertex its parents, one per child slot that holds it.
+class Parents {
+ public:
+  explicit Parents(const GraphBatchView& batch)
+      : splits_(batch.num_vertices() + 2, 0) {
+    // Counted two places ahead, so that filling the lists, which moves every
+    // split to the end of its list, leaves them one ahead: where they belong.
+    for (const int32_t child : batch.child_ids) {
+      if (child >= 0) ++splits_[child + 2];
+    }
+    for (size_t i = 2; i < splits_.size(); ++i) splits_[i] += splits_[i - 1];
+    ids_.resize(splits_.back());
+    for (int32_t v = 0; v < batch.num_vertices(); ++v) {
+      for (const int32_t child : batch.children(v)) {
+        if (child >= 0) ids_[splits_[child + 1]++] = v;
+      }
+    }
+  }
+
+  Span<int32_t> of(int32_t vertex) const {
+    return {ids_.data() + splits_[vertex],
+            splits_[vertex + 1] - splits_[vertex]};
+  }
+
+ private:
+  std::vector<int32_t> splits_, ids_;
+};
+
+// Looks at every child slot once to see its child evaluated, and once per kind
+// to see the last vertex of that kind below it evaluated.
+class RatioPlanner {
+ public:
+  RatioPlanner(const GraphBatchView& batch, const Kinds& kinds,
+               const TaskPlan& by_step)
+      : kinds_(kinds),
+        num_kinds_(kinds.size()),
+        by_step_(by_step),
+        parents_(batch),
+        waiting_(batch.num_vertices()),
+        blocked_(batch.num_vertices() * num_kinds_),
+        frontier_(num_kinds_, 0),
+        ready_(num_kinds_) {
+    plan_.task_of.resize(batch.num_vertices());
+    plan_.task_splits.push_back(0);
+    for (int32_t v = 0; v < batch.num_vertices(); ++v) {
+      for (const int32_t child : batch.children(v)) waiting_[v] += child >= 0;
+    }
+    for (const int32_t vertex : by_step.vertices) {  // Children come first.
+      for (const int32_t child : batch.children(vertex)) {
+        if (child >= 0) AddChild(vertex, child);
+      }
+    }
+  }
+
+  // Plans the vertices [first, limit). Their children are among them.
+  void PlanSubBatch(int32_t first, int32_t limit) {
+    const size_t first_task = plan_.task_type.size();
+    for (int32_t v = first; v < limit; ++v) {
+      const int32_t kind = kinds_.of(v);
+      if (waiting_[v] == 0) ready_[kind].push_back(v);
+      if (blocked(v)[kind] == 0) ++frontier_[kind];
+    }
+    while (plan_.task_splits.back() < limit) RunTask(KindOfLargestRatio());
+    TakeStepsIfFewer(first, limit, first_task);
+  }
+
+  TaskPlan Finish() {
+    plan_.vertices.resize(plan_.task_of.size());
+    std::iota(plan_.vertices.begin(), plan_.vertices.end(), 0);
+    CountingSort(plan_.task_of, &plan_.vertices);
+    return std::move(plan_);
+  }
+
+ private:
+  int32_t* blocked(int64_t vertex) {
+    return blocked_.data() + vertex * num_kinds_;
+  }
+
+  void AddChild(int32_t vertex, int32_t child) {
+    int32_t* const own = blocked(vertex);
+    const int32_t* const childs = blocked(child);
+    for (int32_t kind = 0; kind < num_kinds_; ++kind) {
+      own[kind] += childs[kind] > 0;
+    }
+    const int32_t kind = kinds_.of(child);
+    own[kind] += childs[kind] == 0;
+  }
+
+  // Of equal ratios the first. REQUIRES: a vertex is ready.
+  int32_t KindOfLargestRatio() const {
+    int32_t best = 0;
+    for (int32_t kind = 1; kind < num_kinds_; ++kind) {
+      const int64_t ready = ready_[kind].size(), most = ready_[best].size();
+      // Multiplied out, as a kind of which nothing is left has the ratio 0 / 0.
+      if (most == 0 || ready * frontier_[best] > most * frontier_[kind]) {
+        best = kind;
+      }
+    }
+    return best;
+  }
+
+  void RunTask(int32_t kind) {
+    const int32_t task = static_cast<int32_t>(plan_.task_type.size());
+    plan_.task_type.push_back(kinds_.type(kind));
+    running_.clear();
+    running_.swap(ready_[kind]);
+    plan_.task_splits.push_back(plan_.task_splits.back() +
+                                static_cast<int32_t>(running_.size()));
+    frontier_[kind] -= static_cast<int64_t>(running_.size());
+    for (const int32_t vertex : running_) {
+      plan_.task_of[vertex] = task;
+      for (const int32_t parent : parents_.of(vertex)) {
+        if (--waiting_[parent] == 0) {
+          ready_[kinds_.of(parent)].push_back(parent);
+        }
+        Unblock(parent, kind);
+      }
+    }
+    while (!unblocked_.empty()) {
+      const int32_t vertex = unblocked_.back();
+      unblocked_.pop_back();
+      for (const int32_t parent : parents_.of(vertex)) Unblock(parent, kind);
+    }
+  }
+
+  // One more child of `parent` neither is nor depends on an unevaluated vertex
+  // of `kind`.
+  void Unblock(int32_t parent, int32_t kind) {
+    if (--blocked(parent)[kind] > 0) return;
+    if (kinds_.of(parent) == kind) {
+      ++frontier_[kind];
+    } else {
+      unblocked_.push_back(parent);
+    }
+  }
+
+  // Replaces the tasks from `first_task`, those of the vertices [first, limit),
+  // by the tasks of PlanByStep if these are fewer.
+  void TakeStepsIfFewer(int32_t first, int32_t limit, size_t first_task) {
+    const std::vector<int32_t>& splits = by_step_.task_splits;
+    const size_t first_step = step_;
+    while (splits[step_] < limit) ++step_;
+    if (plan_.task_type.size() - first_task <= step_ - first_step) return;
+    plan_.task_type.resize(first_task);
+    plan_.task_splits.resize(first_task + 1);
+    for (size_t step = first_step; step < step_; ++step) {
+      plan_.task_type.push_back(by_step_.task_type[step]);
+      plan_.task_splits.push_back(splits[step + 1]);
+    }
+    for (int32_t v = first; v < limit; ++v) {
+      plan_.task_of[v] =
+          static_cast<int32_t>(by_step_.task_of[v] - first_step + first_task);
+    }
+  }
+
+  const Kinds& kinds_;
+  const int32_t num_kinds_;
+  const TaskPlan& by_step_;
+  size_t step_ = 0;  // The first task of by_step_ that is not yet compared.
+  const Parents parents_;
+  // Per vertex: child slots whose child is not evaluated.
+  std::vector<int32_t> waiting_;
+  // Per vertex and kind: child slots whose child is of that kind and not
+  // evaluated, or depends on such a vertex.
+  std::vector<int32_t> blocked_;
+  std::vector<int64_t> frontier_;            // |F| per kind.
+  std::vector<std::vector<int32_t>> ready_;  // R per kind.
+  std::vector<int32_t> running_;             // Kept for its memory.
+  std::vector<int32_t> unblocked_;  // Of other kinds: their parents are next.
+  TaskPlan plan_;
+};
+
+}  // namespace
+
+TaskPlan PlanByRatio(const GraphBatchView& batch,
+                     Span<int32_t> sub_batch_splits, const TaskPlan& by_step) {
+  const Kinds kinds(batch.vertex_type);
+  if (kinds.size() < 2) return by_step;
+  RatioPlanner planner(batch, kinds, by_step);
+  for (int64_t s = 0; s + 1 < sub_batch_splits.size(); ++s) {
+    planner.PlanSubBatch(sub_batch_splits[s], sub_batch_splits[s + 1]);
+  }
+  return planner.Finish();
+}
+
+}  // namespace cavs

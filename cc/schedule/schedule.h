@@ -1,0 +1,109 @@
+// Which vertices are evaluated together, in which order, and where their
+// children's rows are.
+#ifndef CAVS_CC_SCHEDULE_SCHEDULE_H_
+#define CAVS_CC_SCHEDULE_SCHEDULE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cc/base/span.h"
+#include "cc/base/status.h"
+#include "cc/schedule/graph_batch.h"
+
+namespace cavs {
+
+// Row index of an absent child: gathering it gives zeros.
+constexpr int32_t kZeroRow = -1;
+
+// A plan for one minibatch. Integers only; knows nothing of tensors. A view:
+// the arrays belong to a Schedule, or to the framework's tensors.
+//
+// Invariant: the row of every child precedes the first row of its parent's
+// task.
+struct ScheduleView {
+  // order[row] = vertex: a permutation of [0, V), "execution order".
+  Span<int32_t> order;
+  // Task t evaluates the rows [task_splits[t], task_splits[t + 1]). T + 1
+  // values.
+  Span<int32_t> task_splits;
+  // task_type[t] = the vertex type, in [0, num_types), of every row of task t.
+  Span<int32_t> task_type;
+  // child_row[k * V + row] = row of the k-th child, or kZeroRow. arity * V
+  // values.
+  Span<int32_t> child_row;
+  int arity = 0;
+
+  int64_t num_vertices() const { return order.size(); }
+  int64_t num_tasks() const { return task_type.size(); }
+  Span<int32_t> children(int slot) const {
+    return child_row.subspan(slot * num_vertices(), num_vertices());
+  }
+};
+
+struct Schedule {
+  std::vector<int32_t> order, task_splits, task_type, child_row;
+  int arity = 0;
+
+  ScheduleView view() const {
+    return {order, task_splits, task_type, child_row, arity};
+  }
+};
+
+enum class Policy { kDepth, kRatio };
+
+constexpr int32_t kWholeMinibatch = INT32_MAX;
+
+struct ScheduleOptions {
+  // NOLINTNEXTLINE: a policy alone is a choice of options.
+  ScheduleOptions(Policy policy = Policy::kDepth,
+                  int32_t micro_batch = kWholeMinibatch)
+      : policy(policy), micro_batch(micro_batch) {}
+
+  Policy policy;
+  // Graphs per sub-batch, at least 1.
+  int32_t micro_batch;
+};
+
+// Plans `batch` for vertex functions that gather from `arity` slots and come in
+// `num_types` types. Validates the batch first (see GraphBatchView::Validate).
+// Rejects a cycle, naming its vertices. Deterministic; no recursion. Time and
+// memory are linear in edges, types and arity * vertices; kRatio takes them
+// once per type that occurs. `schedule` is unspecified after an error.
+//
+// kDepth: the paper's breadth-first frontier (arXiv:1712.04048, section 3.2).
+// Step d evaluates every vertex whose children were all evaluated in earlier
+// steps and that was not itself: the vertices of depth d, where depth is 0
+// without children and else 1 + the deepest child's. Each type present in the
+// frontier is one task, types ascending, so no two tasks of a step could be
+// one.
+//
+// kRatio: fewer tasks for several types. Each step evaluates all ready vertices
+// of one type: the type whose ready vertices are the largest part of its
+// frontier (the vertices of that type that wait for no other of that type),
+// equal parts: the first type. Never more tasks than kDepth, which is taken
+// where it has fewer; with one type, the tasks of kDepth. See ratio_policy.cc.
+//
+// `micro_batch` graphs at a time are planned as if they were alone, in order:
+// the rows of the first so many graphs precede those of the next, so that what
+// is computed task by task stays in the cache.
+//
+// Rows within a task stand in the order in which later tasks gather them: going
+// from the last task to the first, the children of a task's first row, then of
+// its second, ..., take the next free rows of their own tasks. Vertices that
+// nobody gathers come last, by id. So in chains (of any lengths) the rows that
+// a task gathers are consecutive, and in complete trees so are the children of
+// a vertex, and of one vertex after the other.
+Status MakeSchedule(const GraphBatchView& batch, int arity, int num_types,
+                    ScheduleOptions options, Schedule* schedule);
+
+// Checks a schedule that came from outside (a stored pipeline, a user) before
+// it is executed: sizes agree, `order` is a permutation, every task has a row
+// and a type in [0, num_types), every child row precedes its parent's task.
+// Linear time; never reads outside the arrays. Whether it is the schedule of
+// the graphs at hand is the caller's business.
+Status ValidateSchedule(const ScheduleView& schedule, int num_types);
+
+}  // namespace cavs
+
+#endif  // CAVS_CC_SCHEDULE_SCHEDULE_H_

@@ -1,0 +1,67 @@
+// A schedule as the program of one vertex type sees it.
+#ifndef CAVS_CC_SCHEDULE_TYPE_ROWS_H_
+#define CAVS_CC_SCHEDULE_TYPE_ROWS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "cc/base/span.h"
+#include "cc/schedule/schedule.h"
+
+namespace cavs {
+
+// The vertices of one type, numbered 0, 1, ... in execution order ("rows" of
+// the type's program), so that its eager and lazy operators run over one
+// contiguous range. With a single type this is the schedule itself, not a copy.
+class TypeRows {
+ public:
+  TypeRows(const ScheduleView& schedule, int type, int num_types);
+  TypeRows(const TypeRows&) = delete;
+  TypeRows(TypeRows&&) = default;
+
+  int64_t size() const { return vertex_.size(); }
+  int64_t largest_task() const { return largest_task_; }
+  // Those that have rows.
+  int64_t num_tasks() const { return num_tasks_; }
+
+  // Of any type.
+  int64_t num_tasks_in_all() const { return first_row_.size(); }
+
+  // First row of task t, which must be of this type.
+  int64_t first_row(int64_t task) const { return first_row_[task]; }
+  // The row after the last of this type up to task t, of any type.
+  int64_t end_row(int64_t task) const {
+    return task + 1 < static_cast<int64_t>(first_row_.size())
+               ? first_row_[task + 1]
+               : size();
+  }
+
+  // Has no row of task t, which must be of this type, a child?
+  bool childless(int64_t task) const { return childless_[task]; }
+
+  // Per row: its vertex; its row in the state of the whole minibatch; there,
+  // the rows of its children.
+  Span<int32_t> vertex() const { return vertex_; }
+  Span<int32_t> state_row() const { return state_row_; }
+  Span<int32_t> child_row(int slot) const {
+    return child_row_.subspan(slot * size(), size());
+  }
+
+  // Are state rows and rows the same thing?
+  bool whole() const { return whole_; }
+
+ private:
+  // Fills in the rows of task `task`, which is of this type.
+  void CopyTask(const ScheduleView& schedule, int64_t task);
+
+  bool whole_;
+  int64_t largest_task_ = 0, num_tasks_ = 0;
+  std::vector<int64_t> first_row_;  // One per task; of any type.
+  std::vector<bool> childless_;     // Likewise.
+  Span<int32_t> vertex_, state_row_, child_row_;
+  std::vector<int32_t> own_vertex_, own_state_row_, own_child_row_;
+};
+
+}  // namespace cavs
+
+#endif  // CAVS_CC_SCHEDULE_TYPE_ROWS_H_

@@ -1,0 +1,224 @@
+// What the tests of the kernels share: guarded matrices, real threads, and the
+// machine's instruction sets.
+#ifndef CAVS_TESTS_CC_DEVICE_CPU_BACKEND_TEST_UTIL_H_
+#define CAVS_TESTS_CC_DEVICE_CPU_BACKEND_TEST_UTIL_H_
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <random>
+#include <string>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+#include "cc/base/bfloat16.h"
+#include "cc/device/cpu/backend.h"
+#include "cc/device/cpu/isa.h"
+#include "cc/device/cpu/workers.h"
+
+namespace cavs {
+
+// Threads of its own, so that parts that share what they write are seen by the
+// sanitizers; asks for more parts than this machine may have processors.
+class ThreadedWorkers : public Workers {
+ public:
+  explicit ThreadedWorkers(int count) : count_(count) {}
+  int count() const override { return count_; }
+  void Run(int parts, const std::function<void(int)>& part) override {
+    std::vector<std::thread> threads;
+    for (int first = 0; first < std::min(parts, count_); ++first) {
+      threads.emplace_back([this, first, parts, &part] {
+        for (int i = first; i < parts; i += count_) part(i);
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+  }
+
+ private:
+  const int count_;
+};
+
+// A bfloat16 that the tests can compute with, as a float.
+class TestBFloat16 {
+ public:
+  TestBFloat16() = default;
+  template <typename Number>
+  explicit TestBFloat16(Number x) : value_(ToBFloat16(static_cast<float>(x))) {}
+  TestBFloat16& operator=(float x) { return *this = TestBFloat16(x); }
+  operator float() const { return ToFloat(value_); }
+
+ private:
+  BFloat16 value_ = {0};
+};
+
+// The type of sums over rows of T.
+template <typename T>
+using SumOf = std::conditional_t<std::is_same_v<T, TestBFloat16>, float, T>;
+
+template <typename T>
+constexpr DType DTypeOf() {
+  if (std::is_same_v<T, TestBFloat16>) return DType::kBFloat16;
+  if (std::is_same_v<T, double>) return DType::kFloat64;
+  if (std::is_same_v<T, int32_t>) return DType::kInt32;
+  if (std::is_same_v<T, int64_t>) return DType::kInt64;
+  if (std::is_same_v<T, uint8_t>) return DType::kUInt8;
+  if (std::is_same_v<T, int16_t>) return DType::kInt16;
+  return DType::kFloat32;
+}
+
+}  // namespace cavs
+
+template <>
+class std::numeric_limits<cavs::TestBFloat16> {
+ public:
+  static constexpr bool is_specialized = true;
+  static constexpr bool has_quiet_NaN = true;
+  static cavs::TestBFloat16 quiet_NaN() {
+    return cavs::TestBFloat16(std::numeric_limits<float>::quiet_NaN());
+  }
+  static cavs::TestBFloat16 epsilon() { return cavs::TestBFloat16(0x1p-7f); }
+};
+
+namespace cavs {
+
+// A block with guards on all sides: what a kernel must neither read nor write
+// is a number that spoils every result (NaN), and is found changed if written.
+template <typename T>
+class Matrix {
+ public:
+  // `padding` elements lie between the rows; the first one is `shift` elements
+  // after the place where the allocation would align it.
+  Matrix(int64_t rows, int64_t cols, int64_t padding = 0, int64_t shift = 0)
+      : rows_(rows),
+        cols_(cols),
+        pitch_(cols + padding),
+        first_(kGuard + shift),
+        data_(first_ + Extent() + kGuardAfter, Sentinel()) {
+    for (int64_t i = 0; i < rows; ++i) {
+      for (int64_t j = 0; j < cols; ++j) at(i, j) = T(0);
+    }
+  }
+
+  int64_t rows() const { return rows_; }
+  int64_t cols() const { return cols_; }
+  T& at(int64_t i, int64_t j) { return data_[first_ + i * pitch_ + j]; }
+  T at(int64_t i, int64_t j) const { return data_[first_ + i * pitch_ + j]; }
+  Block block() { return {data_.data() + first_, rows_, cols_, pitch_}; }
+  ConstBlock view() const {
+    return {data_.data() + first_, rows_, cols_, pitch_};
+  }
+
+  // Small numbers that are exact in every type.
+  Matrix& Fill(uint32_t seed) {
+    std::mt19937 random(seed);
+    for (int64_t i = 0; i < rows_; ++i) {
+      for (int64_t j = 0; j < cols_; ++j) {
+        at(i, j) = static_cast<T>(static_cast<int>(random() % 257) - 128) /
+                   static_cast<T>(std::is_integral_v<T> ? 1 : 64);
+      }
+    }
+    return *this;
+  }
+
+  bool SameBits(const Matrix& other) const {
+    for (int64_t i = 0; i < rows_; ++i) {
+      if (cols_ > 0 &&
+          std::memcmp(&data_[first_ + i * pitch_],
+                      &other.data_[other.first_ + i * other.pitch_],
+                      cols_ * sizeof(T)) != 0) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  // Whether everything outside of the block is as it was.
+  bool GuardsHold() const {
+    const T sentinel = Sentinel();
+    for (int64_t i = 0; i < static_cast<int64_t>(data_.size()); ++i) {
+      const int64_t place = i - first_;
+      const bool inside =
+          place >= 0 && place < rows_ * pitch_ && place % pitch_ < cols_;
+      if (!inside && std::memcmp(&data_[i], &sentinel, sizeof(T)) != 0) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+ private:
+  static constexpr int64_t kGuard = 64;
+  // The address sanitizer is the better guard: it sees what is read, too.
+#if defined(__SANITIZE_ADDRESS__)
+  static constexpr int64_t kGuardAfter = 0;
+#else
+  static constexpr int64_t kGuardAfter = kGuard;
+#endif
+
+  // From the first element of the block to its last.
+  int64_t Extent() const {
+    return rows_ == 0 ? 0 : (rows_ - 1) * pitch_ + cols_;
+  }
+  static T Sentinel() {
+    if constexpr (std::numeric_limits<T>::has_quiet_NaN) {
+      return std::numeric_limits<T>::quiet_NaN();
+    } else {
+      return static_cast<T>(0x5a5a5a5a5a5a5a5a);
+    }
+  }
+
+  int64_t rows_, cols_, pitch_, first_;
+  std::vector<T> data_;
+};
+
+inline std::vector<Isa> SupportedIsas() {
+  std::vector<Isa> isas;
+  for (Isa isa : {Isa::kPortable, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Bf16}) {
+    if (IsSupported(isa)) isas.push_back(isa);
+  }
+  return isas;
+}
+
+// A test body per element type, run for every instruction set of this machine.
+class IsaTest : public testing::TestWithParam<Isa> {};
+
+inline std::string IsaTestName(const testing::TestParamInfo<Isa>& info) {
+  return IsaName(info.param);
+}
+
+#define CAVS_INSTANTIATE_ISA_TEST(Suite)                                    \
+  INSTANTIATE_TEST_SUITE_P(Isas, Suite, testing::ValuesIn(SupportedIsas()), \
+                           IsaTestName)
+
+// Calls fn(float()) and fn(double()).
+template <typename Fn>
+void ForWideTypes(const Fn& fn) {
+  {
+    SCOPED_TRACE("float");
+    fn(float());
+  }
+  {
+    SCOPED_TRACE("double");
+    fn(double());
+  }
+}
+
+// Calls fn(float()), fn(double()) and fn(TestBFloat16()).
+template <typename Fn>
+void ForFloatTypes(const Fn& fn) {
+  ForWideTypes(fn);
+  {
+    SCOPED_TRACE("bfloat16");
+    fn(TestBFloat16());
+  }
+}
+
+}  // namespace cavs
+
+#endif  // CAVS_TESTS_CC_DEVICE_CPU_BACKEND_TEST_UTIL_H_

@@ -1,0 +1,182 @@
+// The accuracy of exp, log, tanh and sigmoid over the whole range of their
+// type.
+#include <gtest/gtest.h>
+
+#include <cfloat>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "cc/device/cpu/cpu_backend.h"
+#include "tests/cc/device/cpu/backend_test_util.h"
+
+namespace cavs {
+namespace {
+
+constexpr Elementwise kOps[] = {Elementwise::kExp, Elementwise::kLog,
+                                Elementwise::kSigmoid, Elementwise::kTanh};
+
+long double Exact(Elementwise op, long double x) {
+  switch (op) {
+    case Elementwise::kExp:
+      return std::exp(x);
+    case Elementwise::kLog:
+      return std::log(x);
+    case Elementwise::kSigmoid:
+      return 1 / (1 + std::exp(-x));
+    default:
+      return std::tanh(x);
+  }
+}
+
+// What math_kernels.h promises.
+template <typename T>
+constexpr double kBound = std::is_same_v<T, float> ? 5e-7 : 2e-15;
+
+template <typename T>
+std::vector<T> Evaluate(Isa isa, Elementwise op, std::vector<T> x) {
+  SerialWorkers workers;
+  const CpuBackend backend(&workers, isa);
+  const int64_t n = x.size();
+  std::vector<T> y(n);
+  backend.Unary(op, DTypeOf<T>(), {x.data(), 1, n, n}, {y.data(), 1, n, n});
+  return y;
+}
+
+// A subnormal may be off by one unit of its own, which is a large share of it.
+template <typename T>
+void ExpectWithinBound(Elementwise op, const std::vector<T>& x,
+                       const std::vector<T>& y) {
+  double worst = 0;
+  T where = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    const long double exact = Exact(op, x[i]);
+    const T rounded = static_cast<T>(exact);
+    if (std::isnan(rounded) || std::isinf(rounded) || rounded == 0) {
+      const bool same =
+          std::isnan(rounded) ? std::isnan(y[i]) : y[i] == rounded;
+      // Beside the point where the result overflows, either side is right.
+      const bool beside =
+          std::abs(y[i]) > std::numeric_limits<T>::max() * (1 - kBound<T>) ||
+          std::abs(y[i]) <= std::numeric_limits<T>::denorm_min();
+      ASSERT_TRUE(same || beside) << "f(" << x[i] << ") = " << y[i];
+      continue;
+    }
+    const double error = std::abs(static_cast<double>(y[i] - exact));
+    if (error <= std::numeric_limits<T>::denorm_min()) continue;
+    const double relative = error / std::abs(static_cast<double>(exact));
+    if (!(relative <= worst)) {
+      worst = relative;
+      where = x[i];
+    }
+  }
+  EXPECT_LE(worst, kBound<T>) << "at " << where;
+  testing::Test::RecordProperty(std::to_string(static_cast<int>(op)),
+                                std::to_string(worst * 1e9));
+}
+
+class MathTest : public IsaTest {};
+CAVS_INSTANTIATE_ISA_TEST(MathTest);
+
+// Every 4099th of all floats: any sign, any exponent, infinities and NaNs too.
+TEST_P(MathTest, Float32IsWithinItsBoundOnAllOfItsRange) {
+  std::vector<float> x;
+  for (uint64_t bits = 0; bits <= UINT32_MAX; bits += 4099) {
+    const uint32_t word = static_cast<uint32_t>(bits);
+    float value;
+    std::memcpy(&value, &word, sizeof(value));
+    x.push_back(value);
+  }
+  for (Elementwise op : kOps) {
+    SCOPED_TRACE(static_cast<int>(op));
+    ExpectWithinBound(op, x, Evaluate(GetParam(), op, x));
+  }
+}
+
+TEST_P(MathTest, Float64IsWithinItsBoundOnAllOfItsRange) {
+  std::vector<double> x;
+  for (uint64_t i = 0; i < 1'000'000; ++i) {
+    const uint64_t word = i * (UINT64_MAX / 1'000'000);
+    double value;
+    std::memcpy(&value, &word, sizeof(value));
+    x.push_back(value);
+  }
+  for (Elementwise op : kOps) {
+    SCOPED_TRACE(static_cast<int>(op));
+    ExpectWithinBound(op, x, Evaluate(GetParam(), op, x));
+  }
+}
+
+// Where the functions bend: small steps through [-110, 110], and around 1.
+TEST_P(MathTest, BothAreWithinTheirBoundsWhereTheFunctionsBend) {
+  ForWideTypes([&](auto zero) {
+    using T = decltype(zero);
+    std::vector<T> x;
+    for (int i = -440000; i <= 440000; ++i) {
+      x.push_back(T(i) / 4000);
+      x.push_back(1 + T(i) / 44000000);
+      x.push_back(T(i) / T(4.4e6));
+      if (sizeof(T) == sizeof(double)) x.push_back(T(i) / 580);
+    }
+    for (Elementwise op : kOps) {
+      SCOPED_TRACE(static_cast<int>(op));
+      ExpectWithinBound(op, x, Evaluate(GetParam(), op, x));
+    }
+  });
+}
+
+TEST_P(MathTest, SpecialValuesAreAsInTheStandardLibrary) {
+  ForWideTypes([&](auto zero) {
+    using T = decltype(zero);
+    using Limits = std::numeric_limits<T>;
+    const T inf = Limits::infinity(), nan = Limits::quiet_NaN();
+    const std::vector<T> x = {T(0),          T(-0.0),
+                              inf,           -inf,
+                              nan,           -nan,
+                              T(1),          T(-1),
+                              Limits::min(), Limits::denorm_min(),
+                              Limits::max(), Limits::lowest()};
+    const auto same = [](T got, T want) {
+      return std::isnan(want)
+                 ? std::isnan(got)
+                 : got == want && std::signbit(got) == std::signbit(want);
+    };
+    const auto exp = Evaluate(GetParam(), Elementwise::kExp, x);
+    const auto log = Evaluate(GetParam(), Elementwise::kLog, x);
+    const auto sigmoid = Evaluate(GetParam(), Elementwise::kSigmoid, x);
+    const auto tanh = Evaluate(GetParam(), Elementwise::kTanh, x);
+    for (size_t i = 0; i < x.size(); ++i) {
+      SCOPED_TRACE(testing::Message() << "x = " << x[i]);
+      if (std::abs(x[i]) != 1) {
+        EXPECT_TRUE(same(exp[i], std::exp(x[i]))) << exp[i];
+        EXPECT_TRUE(same(sigmoid[i], 1 / (1 + std::exp(-x[i])))) << sigmoid[i];
+        EXPECT_TRUE(same(tanh[i], std::tanh(x[i]))) << tanh[i];
+      }
+      if (!(x[i] > 0) || x[i] == 1 || std::isinf(x[i])) {
+        EXPECT_TRUE(same(log[i], std::log(x[i]))) << log[i];
+      }
+    }
+  });
+}
+
+TEST_P(MathTest, SigmoidAndTanhSaturateExactly) {
+  ForWideTypes([&](auto zero) {
+    using T = decltype(zero);
+    const std::vector<T> x = {T(50), T(1e5), T(-50), T(-1e5)};
+    const auto sigmoid = Evaluate(GetParam(), Elementwise::kSigmoid, x);
+    const auto tanh = Evaluate(GetParam(), Elementwise::kTanh, x);
+    EXPECT_EQ(sigmoid[0], 1);
+    EXPECT_EQ(sigmoid[1], 1);
+    EXPECT_EQ(sigmoid[3], 0);
+    EXPECT_EQ(tanh[0], 1);
+    EXPECT_EQ(tanh[1], 1);
+    EXPECT_EQ(tanh[2], -1);
+    EXPECT_EQ(tanh[3], -1);
+  });
+}
+
+}  // namespace
+}  // namespace cavs

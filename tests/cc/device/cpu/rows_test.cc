@@ -1,0 +1,209 @@
+// Copies, gathers and scatters of rows, for elements of every size.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <random>
+#include <vector>
+
+#include "cc/base/bfloat16.h"
+#include "cc/device/cpu/cpu_backend.h"
+#include "tests/cc/device/cpu/backend_test_util.h"
+
+namespace cavs {
+namespace {
+
+constexpr int kWorkers[] = {1, 2, 3, 7};
+constexpr int64_t kRows[] = {0, 1, 2, 3, 17, 65};
+constexpr int64_t kCols[] = {0, 1, 2, 3, 5, 16, 17, 64, 65, 130, 1000};
+
+template <typename Fn>
+void ForAllTypes(const Fn& fn) {
+  fn(float());
+  fn(double());
+  fn(int32_t());
+  fn(int64_t());
+  fn(int16_t());
+  fn(uint8_t());
+}
+
+// Calls fn(backend, element, rows, cols, padding) for everything above.
+template <typename Fn>
+void ForAllCases(const Fn& fn) {
+  for (int count : kWorkers) {
+    ThreadedWorkers workers(count);
+    const CpuBackend backend(&workers);
+    for (int64_t rows : kRows) {
+      for (int64_t cols : kCols) {
+        for (int64_t padding : {0, 3}) {
+          SCOPED_TRACE(testing::Message() << rows << " x " << cols << " + "
+                                          << padding << ", workers " << count);
+          ForAllTypes(
+              [&](auto zero) { fn(backend, zero, rows, cols, padding); });
+          if (testing::Test::HasFailure()) return;
+        }
+      }
+    }
+  }
+}
+
+// Rows that go on where the block ends: a guard that is copied onto a guard
+// would not be seen.
+template <typename T>
+ConstBlock FirstColumns(const Matrix<T>& wider, int64_t cols) {
+  ConstBlock block = wider.view();
+  block.cols = cols;
+  return block;
+}
+
+TEST(RowsTest, CopyMovesEveryElementAndNoMore) {
+  ForAllCases([](const Backend& backend, auto zero, int64_t rows, int64_t cols,
+                 int64_t padding) {
+    using T = decltype(zero);
+    for (int64_t extra : {0, 1}) {
+      Matrix<T> x(rows, cols + extra, padding), dst(rows, cols, padding, 1);
+      Matrix<T> want(rows, cols);
+      x.Fill(1);
+      for (int64_t i = 0; i < rows; ++i) {
+        for (int64_t j = 0; j < cols; ++j) want.at(i, j) = x.at(i, j);
+      }
+      backend.Copy(DTypeOf<T>(), FirstColumns(x, cols), dst.block());
+      EXPECT_TRUE(dst.SameBits(want) && dst.GuardsHold());
+
+      std::vector<int32_t> index;
+      for (int64_t i = 0; i < rows; ++i) {
+        index.push_back(static_cast<int32_t>(i * 7 % (rows + 1)) - 1);
+        for (int64_t j = 0; j < cols; ++j) {
+          want.at(i, j) = index[i] < 0 ? T(0) : x.at(index[i], j);
+        }
+      }
+      ConstBlock indexed = FirstColumns(x, cols);
+      indexed.index = index.data();
+      backend.Copy(DTypeOf<T>(), indexed, dst.block());
+      EXPECT_TRUE(dst.SameBits(want) && dst.GuardsHold());
+    }
+  });
+}
+
+TEST(RowsTest, ZeroClearsEveryElementAndNoMore) {
+  ForAllCases([](const Backend& backend, auto zero, int64_t rows, int64_t cols,
+                 int64_t padding) {
+    using T = decltype(zero);
+    Matrix<T> dst(rows, cols, padding, 1);
+    dst.Fill(1);
+    backend.Zero(DTypeOf<T>(), dst.block());
+    EXPECT_TRUE(dst.SameBits(Matrix<T>(rows, cols)) && dst.GuardsHold());
+  });
+}
+
+TEST(RowsTest, GatherTakesRowsInAnyOrderAndZerosForNone) {
+  ForAllCases([](const Backend& backend, auto zero, int64_t rows, int64_t cols,
+                 int64_t padding) {
+    using T = decltype(zero);
+    const int64_t from = 23;
+    Matrix<T> src(from, cols + 1, padding, 1), dst(rows, cols, 2 * padding);
+    Matrix<T> want(rows, cols);
+    src.Fill(1);
+    dst.Fill(2);
+    std::mt19937 random(rows);
+    std::vector<int32_t> index(rows);
+    for (int64_t i = 0; i < rows; ++i) {
+      index[i] = static_cast<int32_t>(random() % (from + 5)) - 5;
+      for (int64_t j = 0; j < cols && index[i] >= 0; ++j) {
+        want.at(i, j) = src.at(index[i], j);
+      }
+    }
+    backend.GatherRows(DTypeOf<T>(), FirstColumns(src, cols), index.data(),
+                       dst.block());
+    EXPECT_TRUE(dst.SameBits(want) && dst.GuardsHold());
+  });
+}
+
+TEST(RowsTest, ScatterWritesItsRowsAndLeavesTheOthers) {
+  ForAllCases([](const Backend& backend, auto zero, int64_t rows, int64_t cols,
+                 int64_t padding) {
+    using T = decltype(zero);
+    Matrix<T> src(rows, cols + 1, padding, 1), dst(rows + 9, cols, 2 * padding);
+    src.Fill(1);
+    dst.Fill(2);
+    Matrix<T> want = dst;
+    std::vector<int32_t> places(rows + 9);
+    std::iota(places.begin(), places.end(), 0);
+    std::shuffle(places.begin(), places.end(), std::mt19937(rows));
+    std::vector<int32_t> index(places.begin(), places.begin() + rows);
+    for (int64_t i = 0; i < rows; ++i) {
+      if (i % 5 == 3) index[i] = -1;
+      for (int64_t j = 0; j < cols && index[i] >= 0; ++j) {
+        want.at(index[i], j) = src.at(i, j);
+      }
+    }
+    backend.ScatterRows(DTypeOf<T>(), FirstColumns(src, cols), index.data(),
+                        dst.block());
+    EXPECT_TRUE(dst.SameBits(want) && dst.GuardsHold());
+  });
+}
+
+template <typename T>
+void ExpectScatterAdd(const Backend& backend, int64_t rows, int64_t cols,
+                      int64_t padding) {
+  // Few places, so that rows repeat; large and small terms, so that the order
+  // in which they are added shows in the result.
+  Matrix<T> src(rows, cols, padding, 1), dst(4, cols, 2 * padding);
+  src.Fill(1);
+  dst.Fill(2);
+  std::vector<int32_t> index(rows);
+  Matrix<T> want = dst;
+  for (int64_t i = 0; i < rows; ++i) {
+    index[i] = static_cast<int32_t>((i * 7 + 3) % 5) - 1;
+    for (int64_t j = 0; j < cols; ++j) {
+      if (i % 3 == 0) src.at(i, j) *= T(1e6);
+      if (index[i] >= 0) want.at(index[i], j) += src.at(i, j);
+    }
+  }
+  backend.ScatterAddRows(DTypeOf<T>(), src.view(), index.data(), dst.block());
+  EXPECT_TRUE(dst.SameBits(want) && dst.GuardsHold());
+}
+
+TEST(RowsTest, ScatterAddAddsRepeatedRowsInOrderForAnyNumberOfWorkers) {
+  for (int count : kWorkers) {
+    ThreadedWorkers workers(count);
+    for (Isa isa : SupportedIsas()) {
+      const CpuBackend backend(&workers, isa);
+      for (int64_t rows : kRows) {
+        for (int64_t cols : kCols) {
+          for (int64_t padding : {0, 3}) {
+            ExpectScatterAdd<float>(backend, rows, cols, padding);
+            ExpectScatterAdd<double>(backend, rows, cols, padding);
+            ExpectScatterAdd<int32_t>(backend, rows, cols, padding);
+            ExpectScatterAdd<int64_t>(backend, rows, cols, padding);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(RowsTest, ScatterAddOfBFloat16AddsInFloat32AndRoundsToNearest) {
+  SerialWorkers workers;
+  const CpuBackend backend(&workers);
+  // 256 + 1.5 lies between 256 and 258, nearer to 258.
+  const BFloat16 x[] = {ToBFloat16(1.5f), ToBFloat16(-2.0f)};
+  BFloat16 sum[] = {ToBFloat16(256.0f), ToBFloat16(0.5f)};
+  const int32_t row = 0;
+  backend.ScatterAddRows(DType::kBFloat16, {x, 1, 2, 2}, &row, {sum, 1, 2, 2});
+  EXPECT_EQ(ToFloat(sum[0]), 258.0f);
+  EXPECT_EQ(ToFloat(sum[1]), -1.5f);
+}
+
+TEST(RowsTest, ScatterAddOfIntegersWrapsAround) {
+  SerialWorkers workers;
+  const CpuBackend backend(&workers);
+  const int32_t one = 1, row = 0;
+  int32_t sum = INT32_MAX;
+  backend.ScatterAddRows(DType::kInt32, {&one, 1, 1, 1}, &row, {&sum, 1, 1, 1});
+  EXPECT_EQ(sum, INT32_MIN);
+}
+
+}  // namespace
+}  // namespace cavs

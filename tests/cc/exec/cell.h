@@ -1,0 +1,345 @@
+// A model drawn by hand, run by the executor and by the oracle.
+#ifndef CAVS_TESTS_CC_EXEC_CELL_H_
+#define CAVS_TESTS_CC_EXEC_CELL_H_
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "cc/device/cpu/cpu_backend.h"
+#include "cc/exec/executor.h"
+#include "cc/exec/pass.h"
+#include "cc/ir/passes/run_passes.h"
+#include "tests/cc/exec/oracle.h"
+
+namespace cavs {
+
+// Programs before any pass; one per vertex type.
+struct Cell {
+  DType dtype = DType::kFloat64;
+  int arity = 2;
+  int64_t state_columns = 0;
+  std::vector<Program> forward, backward;
+  std::vector<int64_t> pulls, pushes;                       // Columns.
+  std::vector<std::vector<std::vector<int64_t>>> captures;  // Shapes, by type.
+
+  int num_types() const { return static_cast<int>(forward.size()); }
+};
+
+// Pushes, then gradients of pulls, then those of captures.
+using Results = std::vector<Numbers>;
+
+inline Numbers RandomNumbers(int64_t n, std::mt19937* random) {
+  std::uniform_real_distribution<double> uniform(-1, 1);
+  Numbers numbers(n);
+  // Exact in every type.
+  for (double& x : numbers) x = std::round(uniform(*random) * 256) / 256;
+  return numbers;
+}
+
+// A cell, a minibatch and all numbers that go in.
+class Experiment {
+ public:
+  Experiment(const Cell& cell, Graph graph, uint32_t seed)
+      : cell_(cell), graph_(std::move(graph)) {
+    std::mt19937 random(seed);
+    for (int64_t columns : cell.pulls) {
+      pulls.push_back(RandomNumbers(columns * graph_.size(), &random));
+    }
+    for (int64_t columns : cell.pushes) {
+      push_grads.push_back(RandomNumbers(columns * graph_.size(), &random));
+    }
+    for (const auto& shapes : cell.captures) {
+      captures.emplace_back();
+      for (const std::vector<int64_t>& shape : shapes) {
+        int64_t n = 1;
+        for (int64_t d : shape) n *= d;
+        captures.back().push_back(RandomNumbers(n, &random));
+      }
+    }
+  }
+
+  std::vector<Numbers> pulls, push_grads;
+  std::vector<std::vector<Numbers>> captures;  // By type.
+
+  const Cell& cell() const { return cell_; }
+  const Graph& graph() const { return graph_; }
+
+  Results RunOracle() const {
+    const Oracle forward(cell_.forward, graph_, cell_.state_columns, pulls,
+                         cell_.pushes, captures, nullptr);
+    const Oracle backward(cell_.backward, graph_, cell_.state_columns,
+                          push_grads, cell_.pulls, captures, &forward);
+    Results results = forward.outputs;
+    results.insert(results.end(), backward.outputs.begin(),
+                   backward.outputs.end());
+    for (int type = 0; type < cell_.num_types(); ++type) {
+      for (size_t i = 0; i < cell_.backward[type].results.size(); ++i) {
+        results.push_back(backward.Result(type, i));
+      }
+    }
+    return results;
+  }
+
+ private:
+  const Cell cell_;
+  const Graph graph_;
+};
+
+// Rows of numbers in the type of the cell, as an argument of the executor.
+class Buffer {
+ public:
+  Buffer(DType dtype, const Numbers& numbers)
+      : dtype_(dtype), size_(numbers.size()), memory_(size_ * SizeOf(dtype)) {
+    for (size_t i = 0; i < size_; ++i) {
+      WriteNumber(dtype, numbers[i], memory_.data(), i);
+    }
+  }
+  Block rows(int64_t columns) {
+    const int64_t rows =
+        columns == 0 ? 0 : static_cast<int64_t>(size_) / columns;
+    return {memory_.data(), rows, columns, columns};
+  }
+  TensorRef dense(std::vector<int64_t> shape) {
+    TensorRef ref;
+    ref.dtype = dtype_;
+    ref.shape = std::move(shape);
+    ref.data = memory_.data();
+    return ref;
+  }
+  Numbers numbers() const {
+    Numbers numbers;
+    for (size_t i = 0; i < size_; ++i) {
+      numbers.push_back(ReadNumber(dtype_, memory_.data(), i));
+    }
+    return numbers;
+  }
+
+ private:
+  const DType dtype_;
+  const size_t size_;
+  std::vector<char> memory_;
+};
+
+inline Schedule MakeSchedule(const Graph& graph, const Cell& cell,
+                             ScheduleOptions options = {}) {
+  std::vector<int32_t> child_splits = {0}, child_ids, graph_splits = {0};
+  for (const std::vector<int>& list : graph.children) {
+    child_ids.insert(child_ids.end(), list.begin(), list.end());
+    child_splits.push_back(static_cast<int32_t>(child_ids.size()));
+  }
+  if (graph.graph_sizes.empty()) graph_splits.push_back(graph.size());
+  for (int size : graph.graph_sizes) {
+    graph_splits.push_back(graph_splits.back() + size);
+  }
+  const std::vector<int32_t> types(graph.type.begin(), graph.type.end());
+  Schedule schedule;
+  const Status status =
+      MakeSchedule({child_splits, child_ids, graph_splits, types}, cell.arity,
+                   cell.num_types(), options, &schedule);
+  EXPECT_TRUE(status.ok()) << status.message();
+  return schedule;
+}
+
+inline Model Compile(std::vector<Program> programs, PassOptions options) {
+  Model model;
+  model.programs = std::move(programs);
+  for (Program& program : model.programs) {
+    const Status status = RunPasses(options, &program);
+    EXPECT_TRUE(status.ok()) << status.message();
+  }
+  const Status status = FinishModel(&model);
+  EXPECT_TRUE(status.ok()) << status.message();
+  return model;
+}
+
+// The executor's side. Any number of threads may run one executor at once.
+class CellExecutor {
+ public:
+  // Unless `measured`, there are guard zones around all buffers, which take
+  // memory that is not planned.
+  explicit CellExecutor(const Cell& cell, PassOptions options = {},
+                        bool measured = false)
+      : cell_(cell),
+        forward_(Compile(cell.forward, options)),
+        backward_(Compile(cell.backward, options)),
+        pool_(std::make_shared<StoragePool>(/*guarded=*/!measured)) {}
+
+  const StoragePool& pool() const { return *pool_; }
+
+  // From now on only these vertices push.
+  void PushOnly(std::vector<int32_t> at) {
+    at_ = std::move(at);
+    all_pushed_ = false;
+  }
+
+  // Both passes.
+  Results Run(const Experiment& in, const Environment& environment,
+              ScheduleOptions options = {}) const {
+    Tape tape;
+    Results results;
+    const Schedule schedule = MakeSchedule(in.graph(), cell_, options);
+    Status status = Forward(in, schedule, environment, &tape, &results);
+    EXPECT_TRUE(status.ok()) << status.message();
+    if (!status.ok()) return {};
+    status = Backward(in, tape, environment, &results);
+    EXPECT_TRUE(status.ok()) << status.message();
+    return results;
+  }
+  Results Run(const Experiment& in) const {
+    SerialWorkers workers;
+    const CpuBackend backend(&workers);
+    Environment environment;
+    environment.backend = &backend;
+    return Run(in, environment);
+  }
+
+  MemoryNeed Predict(const Schedule& schedule, Pass pass,
+                     const Environment& environment) const {
+    if (pass == Pass::kBackward) {
+      return PredictBackwardMemory(backward_, forward_, schedule.view(),
+                                   environment);
+    }
+    return PredictMemory(forward_, schedule.view(), pass == Pass::kForward,
+                         environment);
+  }
+
+  // Appends pushes. `schedule` must outlive the tape, which may be null.
+  Status Forward(const Experiment& in, const Schedule& schedule,
+                 Environment environment, Tape* tape, Results* results) const {
+    environment.pool = pool_.get();
+    ForwardArguments arguments;
+    arguments.schedule = schedule.view();
+    std::vector<std::unique_ptr<Buffer>> owned;
+    std::vector<std::shared_ptr<Buffer>> pulls;
+    for (size_t i = 0; i < in.pulls.size(); ++i) {
+      pulls.push_back(std::make_shared<Buffer>(cell_.dtype, in.pulls[i]));
+      arguments.pulls.push_back(pulls.back()->rows(cell_.pulls[i]));
+    }
+    arguments.pull_rows.resize(in.pulls.size(), AllVertices(schedule.view()));
+    arguments.push_rows = PushRows(schedule.view());
+    for (size_t type = 0; type < in.captures.size(); ++type) {
+      arguments.captures.emplace_back();
+      for (size_t i = 0; i < in.captures[type].size(); ++i) {
+        auto buffer =
+            std::make_shared<Buffer>(cell_.dtype, in.captures[type][i]);
+        TensorRef capture = buffer->dense(cell_.captures[type][i]);
+        capture.handle = std::move(buffer);  // The tape may keep it.
+        arguments.captures.back().push_back(std::move(capture));
+      }
+    }
+    const size_t first = owned.size();
+    for (int64_t columns : cell_.pushes) {
+      arguments.pushes.push_back(
+          Own(Numbers(columns * arguments.push_rows.count), &owned)
+              ->rows(columns));
+    }
+    arguments.derivative = &backward_;
+    CAVS_RETURN_IF_ERROR(RunForward(forward_, arguments, environment, tape));
+    if (tape != nullptr) {
+      tape->alive.insert(tape->alive.end(), pulls.begin(), pulls.end());
+    }
+    for (size_t i = first; i < owned.size(); ++i) {
+      results->push_back(owned[i]->numbers());
+    }
+    return Status();
+  }
+
+  // Appends gradients of pulls and captures.
+  Status Backward(const Experiment& in, const Tape& tape,
+                  Environment environment, Results* results) const {
+    environment.pool = pool_.get();
+    BackwardArguments arguments;
+    std::vector<std::unique_ptr<Buffer>> owned;
+    for (size_t i = 0; i < in.push_grads.size(); ++i) {
+      const int64_t columns = cell_.pushes[i];
+      Block rows =
+          Own(Padded(in.push_grads[i], columns), &owned)->rows(columns);
+      if (!all_pushed_) {  // There is a row of zeros before.
+        rows.data = static_cast<char*>(rows.data) +
+                    columns * static_cast<int64_t>(SizeOf(cell_.dtype));
+        rows.rows -= 1;
+      }
+      arguments.push_grads.push_back(rows);
+    }
+    arguments.pulls.resize(cell_.pulls.size());
+    std::iota(arguments.pulls.begin(), arguments.pulls.end(), 0);
+    const size_t first = owned.size();
+    for (int64_t columns : cell_.pulls) {
+      arguments.pull_grads.push_back(
+          Own(Numbers(columns * in.graph().size()), &owned)->rows(columns));
+    }
+    for (const Program& program : cell_.backward) {
+      arguments.capture_grads.emplace_back();
+      for (int id : program.results) {
+        const Symbol& symbol = program.symbols[id];
+        // Whatever is in there must be overwritten.
+        arguments.capture_grads.back().push_back(
+            Own(Numbers(symbol.columns(), 99), &owned)->dense(symbol.shape));
+      }
+    }
+    CAVS_RETURN_IF_ERROR(RunBackward(backward_, tape, arguments, environment));
+    for (size_t i = first; i < owned.size(); ++i) {
+      results->push_back(owned[i]->numbers());
+    }
+    return Status();
+  }
+
+ private:
+  RowMap PushRows(const ScheduleView& schedule) const {
+    RowMap map = AllVertices(schedule);
+    if (all_pushed_) return map;
+    const Status status = ChosenVertices(at_, schedule.num_vertices(), &map);
+    EXPECT_TRUE(status.ok()) << status.message();
+    return map;
+  }
+
+  // The rows of vertices that push.
+  Numbers Padded(const Numbers& all, int64_t columns) const {
+    if (all_pushed_) return all;
+    Numbers chosen(columns);
+    for (int32_t v : at_) {
+      chosen.insert(chosen.end(), all.begin() + v * columns,
+                    all.begin() + (v + 1) * columns);
+    }
+    return chosen;
+  }
+
+  Buffer* Own(const Numbers& numbers,
+              std::vector<std::unique_ptr<Buffer>>* owned) const {
+    owned->push_back(std::make_unique<Buffer>(cell_.dtype, numbers));
+    return owned->back().get();
+  }
+
+  const Cell cell_;
+  const Model forward_, backward_;
+  const std::shared_ptr<StoragePool> pool_;
+  bool all_pushed_ = true;
+  std::vector<int32_t> at_;
+};
+
+inline void ExpectNear(const Results& got, const Results& want,
+                       double tolerance) {
+  ASSERT_EQ(got.size(), want.size());
+  for (size_t i = 0; i < got.size(); ++i) {
+    ASSERT_EQ(got[i].size(), want[i].size()) << "result " << i;
+    double scale = 1;
+    for (double x : want[i]) scale = std::max(scale, std::abs(x));
+    for (size_t j = 0; j < got[i].size(); ++j) {
+      ASSERT_TRUE(std::abs(got[i][j] - want[i][j]) <= tolerance * scale)
+          << "result " << i << ", element " << j << ": got " << got[i][j]
+          << " but expected " << want[i][j];
+    }
+  }
+}
+
+}  // namespace cavs
+
+#endif  // CAVS_TESTS_CC_EXEC_CELL_H_

@@ -1,0 +1,251 @@
+// What the executor refuses.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+
+#include "tests/cc/exec/cell.h"
+#include "tests/cc/exec/random_cell.h"
+#include "tests/cc/ir/sketch.h"
+
+namespace cavs {
+namespace {
+
+// Pulls one column, broadcasts it to `columns`, and scatters `state` of them.
+Cell WideCell(int64_t columns, int64_t state) {
+  Sketch f;
+  const int x = f.Pull(0, 1);
+  const int wide = f.Call(Elementwise::kAdd, x, f.Rows(columns));
+  f.Scatter(f.View(wide, 0, state));
+  Cell cell;
+  cell.arity = 1;
+  cell.pulls = {1};
+  cell.captures = {{}};
+  cell.forward = {f.program};
+  cell.backward = {Program()};
+  return cell;
+}
+
+std::string MessageOf(const Cell& cell) {
+  SerialWorkers workers;
+  const CpuBackend backend(&workers);
+  Environment environment;
+  environment.backend = &backend;
+  const Experiment experiment(cell, Chain(2), 1);
+  const Schedule schedule = MakeSchedule(experiment.graph(), cell);
+  Results results;
+  const Status status = CellExecutor(cell).Forward(
+      experiment, schedule, environment, nullptr, &results);
+  EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
+  return status.message();
+}
+
+TEST(ExecutorTest, AStateThatDoesNotFitIsAnError) {
+  EXPECT_EQ(
+      MessageOf(WideCell(int64_t{1} << 58, int64_t{1} << 58)),
+      "minibatch: got one that needs 11529215046068469760 bytes "
+      "(6917529027641081856 state, 0 tape, 4611686018427387904 "
+      "temporaries, 0 packed weights, 0 results) but expected one that "
+      "fits into the memory that is available. Use a smaller minibatch, or a "
+      "smaller micro_batch, which needs fewer temporaries.");
+}
+
+TEST(ExecutorTest, DynamicTensorsThatDoNotFitAreAnError) {
+  EXPECT_EQ(MessageOf(WideCell(int64_t{1} << 58, 1)),
+            "minibatch: got one that needs 4611686018427387984 bytes (80 "
+            "state, 0 tape, 4611686018427387904 temporaries, 0 packed weights, "
+            "0 results) but expected one that fits into the memory that is "
+            "available. Use "
+            "a smaller minibatch, or a smaller micro_batch, which needs fewer "
+            "temporaries.");
+}
+
+TEST(ExecutorTest, SizesBeyondTheLargestIntegerAreAnErrorToo) {
+  // 2 rows of 2^61 doubles: 2^65 bytes.
+  for (int64_t state : {int64_t{1}, int64_t{1} << 61}) {
+    const std::string message = MessageOf(WideCell(int64_t{1} << 61, state));
+    EXPECT_NE(message.find("but expected one that fits into the memory"),
+              std::string::npos)
+        << message;
+  }
+}
+
+// Pulls 3 columns twice, scatters and pushes one; and its derivative.
+Cell SmallCell() {
+  Sketch f, df;
+  const int x = f.Pull(0, 3);
+  const int sum = f.SumColumns(f.Call(Elementwise::kMul, x, f.Pull(1, 3)));
+  f.Scatter(f.Call(Elementwise::kMul, sum, f.Capture(0, {1})));
+  f.Push(0, sum);
+  f.program.results = {x, sum};
+  const int dsum = df.PushGrad(0, 1);
+  df.PullGrad(0, df.Call(Elementwise::kMul, df.Saved(0, 3), dsum));
+  df.PullGrad(1, df.Call(Elementwise::kMul, df.Saved(0, 3), df.Saved(1, 1)));
+  df.program.results = {df.SumRows(dsum)};
+  Cell cell;
+  cell.arity = 1;
+  cell.pulls = {3, 3};
+  cell.pushes = {1};
+  cell.captures = {{{1}}};
+  cell.forward = {f.program};
+  cell.backward = {df.program};
+  return cell;
+}
+
+// Runs the programs of `cell` with arguments made for `arguments`.
+std::string MismatchOf(Cell cell, const Cell& arguments) {
+  cell.pulls = arguments.pulls;
+  cell.pushes = arguments.pushes;
+  cell.captures = arguments.captures;
+  SerialWorkers workers;
+  const CpuBackend backend(&workers);
+  Environment environment;
+  environment.backend = &backend;
+  const Experiment experiment(cell, Chain(3), 1);
+  const Schedule schedule = MakeSchedule(experiment.graph(), cell);
+  Results results;
+  Tape tape;
+  const CellExecutor executor(cell);
+  Status status =
+      executor.Forward(experiment, schedule, environment, &tape, &results);
+  if (status.ok()) {
+    status = executor.Backward(experiment, tape, environment, &results);
+  }
+  EXPECT_EQ(status.ok(), status.code() != StatusCode::kInvalidArgument);
+  return status.message();
+}
+
+TEST(ExecutorTest, TooFewOrTooNarrowArgumentsAreAnError) {
+  const Cell cell = SmallCell();
+  EXPECT_EQ(MismatchOf(cell, cell), "");
+  Cell other = cell;
+  other.pulls = {3};
+  EXPECT_EQ(MismatchOf(cell, other),
+            "pulls: got 1 of them but expected at least 2, as when the vertex "
+            "function was traced.");
+  other.pulls = {3, 2};
+  EXPECT_EQ(MismatchOf(cell, other),
+            "pulls[1]: got rows of 2 elements but expected 3, as when the "
+            "vertex function was traced.");
+  other = cell;
+  other.pushes = {4};
+  EXPECT_EQ(MismatchOf(cell, other),
+            "pushes[0]: got rows of 4 elements but expected 1, as when the "
+            "vertex function was traced.");
+  other = cell;
+  other.captures = {{}};
+  EXPECT_EQ(MismatchOf(cell, other),
+            "captures: got 0 of them but expected at least 1, as when the "
+            "vertex function was traced.");
+}
+
+TEST(ExecutorTest, TooFewOrTooNarrowGradientsAreAnError) {
+  Cell cell = SmallCell();
+  Sketch df;
+  df.PushGrad(0, 2);
+  cell.backward = {df.program};
+  EXPECT_EQ(MismatchOf(cell, cell),
+            "push_grads[0]: got rows of 1 elements but expected 2, as when the "
+            "vertex function was traced.");
+  Sketch dg;
+  dg.PullGrad(2, dg.Zero(1));
+  cell.backward = {dg.program};
+  EXPECT_EQ(MismatchOf(cell, cell),
+            "pull_grads: got 2 of them but expected at least 3, as when the "
+            "vertex function was traced.");
+}
+
+TEST(ExecutorTest, TheTapeOfAnotherModelIsAnError) {
+  const std::string message =
+      "tape: got that of another model but expected that of the forward pass "
+      "this is the gradient of.";
+  Cell cell = SmallCell();
+  cell.forward[0].results.pop_back();
+  EXPECT_EQ(MismatchOf(cell, cell), message);
+  cell = SmallCell();
+  std::swap(cell.forward[0].results[0], cell.forward[0].results[1]);
+  EXPECT_EQ(MismatchOf(cell, cell), message);
+  cell = SmallCell();
+  cell.backward.push_back(cell.backward[0]);
+  EXPECT_EQ(MismatchOf(cell, cell),
+            "tape: got that of a model of 1 vertex types but expected 2.");
+}
+
+TEST(ExecutorTest, CaptureGradientsOfAnotherShapeAreAnError) {
+  Model model;
+  Sketch f;
+  f.program.results = {f.SumRows(f.PushGrad(0, 3))};
+  model.programs = {f.program};
+  ASSERT_TRUE(RunPasses({}, &model.programs[0]).ok());
+  SerialWorkers workers;
+  const CpuBackend backend(&workers);
+  const auto pool = std::make_shared<StoragePool>();
+  Environment environment;
+  environment.backend = &backend;
+  environment.pool = pool.get();
+  Tape tape;
+  const std::vector<int32_t> task_splits = {0};
+  tape.schedule.task_splits = task_splits;
+  tape.rows.emplace_back(tape.schedule, 0, 1);
+  tape.push_rows = PassedRows(AllVertices(tape.schedule), tape.rows);
+  tape.saved.resize(1);
+  Buffer grad(DType::kFloat64, Numbers(3, 7));
+  for (int columns : {2, 3}) {
+    BackwardArguments arguments;
+    arguments.push_grads = {{nullptr, 0, 3, 3}};
+    arguments.capture_grads = {{grad.dense({columns})}};
+    const Status status = RunBackward(model, tape, arguments, environment);
+    EXPECT_EQ(status.message(),
+              columns == 3 ? ""
+                           : "capture_grads: got shapes or types that differ "
+                             "from those of the gradients. Give each the shape "
+                             "and the type of its capture.");
+  }
+  EXPECT_EQ(grad.numbers(), Numbers(3));
+}
+
+TEST(FinishModelTest, StatesWhoseGradientsCannotBeAddedUpAreRejected) {
+  Sketch f(DType::kFloat16);
+  f.GatherGrad(0, f.ScatterGrad(4));
+  f.Name("gather_0");
+  Model model;
+  model.programs = {f.program};
+  const Status status = FinishModel(&model);
+  EXPECT_EQ(status.code(), StatusCode::kUnimplemented);
+  EXPECT_EQ(status.message(),
+            "state: got a type other than float32, float64 and bfloat16 but "
+            "expected one of them. Pass dtype=\"float32\" to the GraphSupport "
+            "and cast inside of the vertex function.");
+}
+
+TEST(FinishModelTest, ReadsTheStateOffScatterAndGather) {
+  Sketch f(DType::kFloat32);
+  f.Scatter(f.Pull(0, 6));
+  Model model;
+  model.programs = {f.program};
+  ASSERT_TRUE(FinishModel(&model).ok());
+  EXPECT_EQ(model.state_columns, 6);
+  EXPECT_EQ(model.state_dtype, DType::kFloat32);
+}
+
+TEST(FinishModelTest, TypesMustAgreeOnTheState) {
+  Sketch f, g;
+  f.Scatter(f.Pull(0, 6));
+  g.Gather(0, 5);
+  g.Name("gather_0");
+  Model model;
+  model.programs = {f.program, g.program};
+  const Status status = FinishModel(&model);
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(status.message(),
+            "vertex function: gather_0 passes rows of 5 elements but expected "
+            "6 of the same type, as in every gather and scatter of the model. "
+            "All vertex functions of a model share one state.");
+  Sketch h(DType::kFloat32);
+  h.Scatter(h.Pull(0, 6));
+  model.programs = {f.program, h.program};
+  EXPECT_EQ(FinishModel(&model).code(), StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace cavs

@@ -1,0 +1,671 @@
+#include "cc/exec/executor.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <functional>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "cc/base/status.h"
+#include "tests/cc/device/cpu/backend_test_util.h"
+#include "tests/cc/exec/cell.h"
+#include "tests/cc/exec/random_cell.h"
+#include "tests/cc/exec/tree_lstm_cell.h"
+
+namespace cavs {
+namespace {
+
+constexpr int kNumSwitches = 64;
+
+std::vector<PassOptions> AllSwitches() {
+  std::vector<PassOptions> all(kNumSwitches);
+  for (int i = 0; i < kNumSwitches; ++i) {
+    all[i].eager = (i & 1) != 0;
+    all[i].lazy = (i & 2) != 0;
+    all[i].merge = (i & 4) != 0;
+    all[i].fuse = (i & 8) != 0;
+    all[i].skip_zeros = (i & 16) != 0;
+    all[i].views = (i & 32) != 0;
+  }
+  return all;
+}
+
+// All of them on, and a few of the others: each comes up for some of 24 seeds.
+std::vector<PassOptions> SomeSwitches(uint32_t seed) {
+  const std::vector<PassOptions> all = AllSwitches();
+  std::vector<PassOptions> some = {PassOptions()};
+  for (uint32_t i = 0; i < 4; ++i) {
+    some.push_back(all[(seed + 21 * i) % kNumSwitches]);
+  }
+  return some;
+}
+
+std::string Describe(const PassOptions& options) {
+  return StrCat("eager ", options.eager, ", lazy ", options.lazy, ", merge ",
+                options.merge, ", fuse ", options.fuse, ", skip_zeros ",
+                options.skip_zeros, ", views ", options.views);
+}
+
+double ToleranceOf(DType dtype) {
+  return dtype == DType::kFloat64 ? 1e-11 : 2e-4;
+}
+
+// Minibatches of every kind, for cells of the given arity.
+std::vector<Graph> Minibatches(int arity, std::mt19937* random) {
+  std::vector<Graph> trees;
+  for (int size : {1, 7, 2, 19}) {
+    trees.push_back(RandomTree(size, arity, random));
+  }
+  return {Join(trees),
+          Join({Chain(9), Chain(3), Graph(), Chain(1)}),
+          RandomDag(40, arity, random),
+          Join({RandomDag(9, arity, random), RandomTree(8, arity, random)}),
+          Chain(1),
+          Join({Graph(), Graph()}),
+          Graph()};
+}
+
+// An environment in which so many workers share the work.
+struct Team {
+  explicit Team(int count) : workers(count) {
+    environment.backend = &backend;
+    environment.workers = &workers;
+    environment.serial = &serial;
+  }
+
+  ThreadedWorkers workers;
+  SerialWorkers alone;
+  const CpuBackend backend{&workers}, serial{&alone};
+  Environment environment;
+};
+
+// Workers that share out everything there is.
+void ExpectTeamMatchesOracle(const Cell& cell, const Graph& graph,
+                             uint32_t seed) {
+  const Experiment experiment(cell, graph, seed);
+  const Results want = experiment.RunOracle();
+  for (int count : {1, 2, 3}) {
+    Team team(count);
+    team.environment.nanos_to_call = 0;
+    team.environment.nanos_to_share = 0;
+    for (const PassOptions& options : SomeSwitches(seed)) {
+      SCOPED_TRACE(testing::Message() << count << " workers, seed " << seed
+                                      << ", " << Describe(options));
+      const CellExecutor executor(cell, options);
+      ExpectNear(executor.Run(experiment, team.environment), want,
+                 ToleranceOf(cell.dtype));
+      if (testing::Test::HasFailure()) return;
+    }
+  }
+}
+
+void ExpectMatchesOracle(const Cell& cell, const Graph& graph, uint32_t seed) {
+  const Experiment experiment(cell, graph, seed);
+  const Results want = experiment.RunOracle();
+  for (const PassOptions& options : SomeSwitches(seed)) {
+    SCOPED_TRACE(testing::Message()
+                 << "seed " << seed << ", " << Describe(options));
+    const CellExecutor executor(cell, options);
+    ExpectNear(executor.Run(experiment), want, ToleranceOf(cell.dtype));
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+TEST(ExecutorTest, EveryCombinationOfSwitchesMatchesTheOracle) {
+  engine::Engine engine(engine::Streams(2));
+  for (uint32_t seed = 0; seed < 4; ++seed) {
+    std::mt19937 random(seed);
+    const int num_types = 1 + seed % 3;
+    const Cell cell = RandomCell(DType::kFloat64, num_types, &random);
+    const Graph graph = WithRandomTypes(
+        Join({RandomDag(12, cell.arity, &random), Chain(5), Chain(1), Graph(),
+              RandomTree(9, cell.arity, &random)}),
+        num_types, &random);
+    const Experiment experiment(cell, graph, seed);
+    const Results want = experiment.RunOracle();
+    for (const PassOptions& options : AllSwitches()) {
+      const CellExecutor executor(cell, options);
+      for (const bool streams : {false, true}) {
+        for (const int32_t micro_batch : {kWholeMinibatch, 2}) {
+          SCOPED_TRACE(testing::Message()
+                       << "seed " << seed << ", " << Describe(options)
+                       << ", two streams " << streams << ", micro-batches of "
+                       << micro_batch);
+          Team team(2);
+          if (streams) team.environment.engine = &engine;
+          ExpectNear(executor.Run(experiment, team.environment,
+                                  {Policy::kDepth, micro_batch}),
+                     want, ToleranceOf(cell.dtype));
+          if (HasFailure()) return;
+        }
+      }
+    }
+  }
+}
+
+TEST(ExecutorTest, TwoStreamsMatchTheOracle) {
+  engine::Engine engine(engine::Streams(2));
+  for (uint32_t seed = 0; seed < NumSeeds(24); ++seed) {
+    std::mt19937 random(seed);
+    const Cell cell = RandomCell(DType::kFloat64, 1 + seed % 2, &random);
+    const Graph graph =
+        WithRandomTypes(seed % 3 ? RandomDag(40, cell.arity, &random)
+                                 : Join({Chain(30), Chain(9), Chain(1)}),
+                        cell.num_types(), &random);
+    const Experiment experiment(cell, graph, seed);
+    const Results want = experiment.RunOracle();
+    Team team(2);
+    team.environment.engine = &engine;
+    for (const PassOptions& options : SomeSwitches(seed)) {
+      const CellExecutor executor(cell, options);
+      ExpectNear(executor.Run(experiment, team.environment), want,
+                 ToleranceOf(cell.dtype));
+      if (HasFailure()) return;
+    }
+  }
+}
+
+// Of eager and lazy stages.
+TEST(ExecutorTest, PiecesOfAFewRowsMatchTheOracle) {
+  engine::Engine engine(engine::Streams(2));
+  for (uint32_t seed = 0; seed < NumSeeds(24); ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937 random(seed);
+    const Cell cell =
+        RandomCell(DType::kFloat64, 1 + seed % 2, &random, seed % 3 ? 32 : 1);
+    const Graph graph = WithRandomTypes(
+        seed % 3 ? Join({RandomDag(40, cell.arity, &random), Graph()})
+                 : Join({Chain(30), Chain(9), Chain(1)}),
+        cell.num_types(), &random);
+    const Experiment experiment(cell, graph, seed);
+    const Results want = experiment.RunOracle();
+    Team team(1 + seed % 2);
+    team.environment.cache_bytes = 0;
+    team.environment.fewest_rows = 1 + seed % 7;
+    team.environment.nanos_to_call = 0;
+    team.environment.nanos_to_share = 0;
+    if (seed % 5 == 0) team.environment.engine = &engine;
+    for (const PassOptions& options : SomeSwitches(seed)) {
+      const CellExecutor executor(cell, options);
+      ExpectNear(executor.Run(experiment, team.environment), want,
+                 ToleranceOf(cell.dtype));
+      if (HasFailure()) return;
+    }
+  }
+}
+
+// F and dF write different amounts, so their chunks differ.
+TEST(ExecutorTest, TapesAreReadOverOtherChunksThanTheyWereWrittenIn) {
+  for (uint32_t seed = 0; seed < NumSeeds(24); ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937 random(seed);
+    const Cell cell = RandomCell(DType::kFloat64, 2 + seed % 2, &random);
+    const Graph graph = WithRandomTypes(RandomDag(40, cell.arity, &random),
+                                        cell.num_types(), &random);
+    const Experiment experiment(cell, graph, seed);
+    const Schedule schedule = MakeSchedule(graph, cell);
+    const CellExecutor executor(cell);
+    Team team(1);
+    Environment other = team.environment;
+    team.environment.cache_bytes = other.cache_bytes = 0;
+    team.environment.fewest_rows = 1;
+    other.fewest_rows = 1 + seed;
+    Tape tape;
+    Results results;
+    ASSERT_TRUE(executor
+                    .Forward(experiment, schedule,
+                             seed % 3 ? team.environment : other, &tape,
+                             &results)
+                    .ok());
+    ASSERT_TRUE(executor
+                    .Backward(experiment, tape,
+                              seed % 3 ? other : team.environment, &results)
+                    .ok());
+    ExpectNear(results, experiment.RunOracle(), ToleranceOf(cell.dtype));
+    if (HasFailure()) return;
+  }
+}
+
+TEST(ExecutorTest, WorkersThatShareRowsOrColumnsMatchTheOracle) {
+  for (uint32_t seed = 0; seed < NumSeeds(24); ++seed) {
+    std::mt19937 random(seed);
+    const Cell cell =
+        RandomCell(DType::kFloat64, 1 + seed % 2, &random, seed % 3 ? 32 : 1);
+    const Graph graph = WithRandomTypes(RandomDag(40, cell.arity, &random),
+                                        cell.num_types(), &random);
+    ExpectTeamMatchesOracle(cell, graph, seed);
+    if (HasFailure()) return;
+  }
+  ExpectTeamMatchesOracle(TreeLstmCell(DType::kFloat64, 32, 32),
+                          Join({Chain(30), Chain(7)}), 1);
+  std::mt19937 random(7);
+  ExpectTeamMatchesOracle(TreeLstmCell(DType::kFloat32, 32, 48),
+                          RandomTree(300, 2, &random), 2);
+}
+
+TEST(ExecutorTest, TreeLstmMatchesTheOracleOnEveryKindOfMinibatch) {
+  std::mt19937 random(1);
+  for (DType dtype : {DType::kFloat64, DType::kFloat32}) {
+    const Cell cell = TreeLstmCell(dtype, 5, 3);
+    for (const Graph& graph : Minibatches(2, &random)) {
+      ExpectMatchesOracle(cell, graph, 2);
+    }
+  }
+}
+
+// Are the same numbers infinite or NaN, and the others near?
+void ExpectNearWhereFinite(Results got, Results want, double tolerance) {
+  ASSERT_EQ(got.size(), want.size());
+  for (size_t i = 0; i < got.size(); ++i) {
+    for (size_t j = 0; j < got[i].size(); ++j) {
+      ASSERT_EQ(std::isfinite(got[i][j]), std::isfinite(want[i][j]))
+          << "result " << i << ", element " << j << ": got " << got[i][j]
+          << " but expected " << want[i][j];
+      if (!std::isfinite(got[i][j])) got[i][j] = want[i][j] = 0;
+    }
+  }
+  ExpectNear(got, want, tolerance);
+}
+
+// Zero times infinity is no zero: leaves that multiply no zeros must not look
+// as if all were well.
+TEST(ExecutorTest, WeightsThatAreNotFiniteSpoilLeavesToo) {
+  std::mt19937 random(2);
+  const Graph graph = Join({RandomTree(300, 2, &random), Chain(20)});
+  int spoilt = 0;
+  for (DType dtype : {DType::kFloat64, DType::kFloat32}) {
+    const Cell cell = TreeLstmCell(dtype, 5, 16);
+    for (size_t weight = 0; weight < cell.captures[0].size(); ++weight) {
+      for (double value : {HUGE_VAL, std::nan("")}) {
+        SCOPED_TRACE(testing::Message()
+                     << "capture " << weight << " holds " << value);
+        Experiment in(cell, graph, 3);
+        Numbers& numbers = in.captures[0][weight];
+        numbers[numbers.size() / 2] = value;
+        const Results want = in.RunOracle();
+        spoilt += std::isnan(want[0][0]);  // A leaf.
+        for (int count : {1, 2}) {
+          Team team(count);
+          team.environment.nanos_to_call = team.environment.nanos_to_share = 0;
+          for (const PassOptions& options : SomeSwitches(weight)) {
+            ExpectNearWhereFinite(
+                CellExecutor(cell, options).Run(in, team.environment), want,
+                ToleranceOf(dtype));
+          }
+        }
+        if (HasFailure()) return;
+      }
+    }
+  }
+  EXPECT_GT(spoilt, 0);
+}
+
+// The gradient of what a leaf pushes, times the zeros that it gathered.
+TEST(ExecutorTest, GradientsThatAreNotFiniteSpoilSumsOfZerosToo) {
+  const Cell cell = TreeLstmCell(DType::kFloat64, 5, 16);
+  std::mt19937 random(2);
+  Experiment in(cell, RandomTree(100, 2, &random), 3);
+  in.push_grads[0][3] = HUGE_VAL;
+  const Results want = in.RunOracle();
+  for (const PassOptions& options : AllSwitches()) {
+    SCOPED_TRACE(Describe(options));
+    ExpectNearWhereFinite(CellExecutor(cell, options).Run(in), want, 1e-11);
+    if (HasFailure()) return;
+  }
+}
+
+TEST(ExecutorTest, TreeLstmGradientsAreThoseOfFiniteDifferences) {
+  std::mt19937 random(3);
+  const Cell cell = TreeLstmCell(DType::kFloat64, 3, 2);
+  Experiment in(cell, RandomDag(6, 2, &random), 4);
+  const CellExecutor executor(cell);
+  const Results results = executor.Run(in);
+  // The loss whose gradient by every push is push_grads.
+  const auto loss = [&] {
+    const Results pushes = executor.Run(in);
+    double sum = 0;
+    for (size_t j = 0; j < pushes[0].size(); ++j) {
+      sum += pushes[0][j] * in.push_grads[0][j];
+    }
+    return sum;
+  };
+  const auto check = [&](double* number, double gradient, size_t i) {
+    constexpr double kStep = 1e-5;
+    const double kept = *number;
+    *number = kept + kStep;
+    const double above = loss();
+    *number = kept - kStep;
+    const double below = loss();
+    *number = kept;
+    EXPECT_NEAR(gradient, (above - below) / (2 * kStep), 1e-8) << "input " << i;
+  };
+  for (size_t j = 0; j < in.pulls[0].size(); ++j) {
+    check(&in.pulls[0][j], results[1][j], 0);
+  }
+  for (size_t i = 0; i < in.captures[0].size(); ++i) {
+    for (size_t j = 0; j < in.captures[0][i].size(); ++j) {
+      check(&in.captures[0][i][j], results[2 + i][j], 1 + i);
+    }
+  }
+}
+
+TEST(ExecutorTest, RandomProgramsMatchTheOracle) {
+  for (uint32_t seed = 0; seed < NumSeeds(150) && !HasFailure(); ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    std::mt19937 random(seed);
+    const DType dtype = seed % 4 == 0 ? DType::kFloat32 : DType::kFloat64;
+    const int num_types = 1 + seed % 3;
+    const Cell cell = RandomCell(dtype, num_types, &random);
+    const std::vector<Graph> minibatches = Minibatches(cell.arity, &random);
+    const Graph graph = WithRandomTypes(
+        minibatches[random() % minibatches.size()], num_types, &random);
+    ExpectMatchesOracle(cell, graph, seed);
+  }
+}
+
+TEST(ExecutorTest, MicroBatchesMatchTheOracleInTrainingAndInference) {
+  for (uint32_t seed = 0; seed < NumSeeds(60) && !HasFailure(); ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    std::mt19937 random(seed);
+    const int num_types = 1 + seed % 3;
+    const Cell cell = RandomCell(DType::kFloat64, num_types, &random);
+    std::vector<Graph> graphs;
+    for (int i = 0; i < 7; ++i) {
+      graphs.push_back(i % 2 ? RandomDag(1 + random() % 9, cell.arity, &random)
+                             : Chain(random() % 6));
+    }
+    const Experiment experiment(
+        cell, WithRandomTypes(Join(graphs), num_types, &random), seed);
+    const Results want = experiment.RunOracle();
+    const Results pushes(want.begin(), want.begin() + cell.pushes.size());
+    ThreadedWorkers workers(2);
+    SerialWorkers alone;
+    const CpuBackend backend(&workers), serial(&alone);
+    Environment environment;
+    environment.backend = &backend;
+    if (seed % 2) environment.workers = &workers;
+    environment.serial = &serial;
+    environment.nanos_to_call = 0;
+    environment.nanos_to_share = 0;
+    for (int micro_batch : {1, 2, 3}) {
+      const ScheduleOptions options(seed % 5 ? Policy::kDepth : Policy::kRatio,
+                                    micro_batch);
+      for (bool fused : {false, true}) {
+        PassOptions passes;
+        passes.merge = passes.fuse = fused;
+        const CellExecutor executor(cell, passes);
+        ExpectNear(executor.Run(experiment, environment, options), want,
+                   ToleranceOf(cell.dtype));
+        Results inference;
+        const Schedule schedule =
+            MakeSchedule(experiment.graph(), cell, options);
+        ASSERT_TRUE(
+            executor
+                .Forward(experiment, schedule, environment, nullptr, &inference)
+                .ok());
+        ExpectNear(inference, pushes, ToleranceOf(cell.dtype));
+      }
+    }
+  }
+}
+
+// Two that count how often they are called.
+class CountingWorkers : public SerialWorkers {
+ public:
+  int count() const override { return 2; }
+  void Prepare() override { ++calls; }
+  void Run(int parts, const std::function<void(int)>& part) override {
+    ++calls;
+    SerialWorkers::Run(parts, part);
+  }
+  int calls = 0;
+};
+
+TEST(ExecutorTest, WhatOneWorkerSoonHasDoneCallsNoOther) {
+  const Cell cell = TreeLstmCell(DType::kFloat64, 40, 64);
+  std::mt19937 random(7);
+  const Experiment experiment(cell, RandomTree(20, 2, &random), 8);
+  const CellExecutor executor(cell);
+  CountingWorkers workers;
+  SerialWorkers alone;
+  const CpuBackend backend(&workers), serial(&alone);
+  Environment environment;
+  environment.backend = &backend;
+  environment.workers = &workers;
+  environment.serial = &serial;
+  environment.nanos_to_call = 1e9;
+  ExpectNear(executor.Run(experiment, environment), executor.Run(experiment),
+             1e-12);
+  EXPECT_EQ(workers.calls, 0);
+  environment.nanos_to_call = 0;
+  executor.Run(experiment, environment);
+  EXPECT_GT(workers.calls, 2);
+}
+
+TEST(ExecutorTest, EveryWorkerCountGivesTheSameNumbers) {
+  const Cell cell = TreeLstmCell(DType::kFloat64, 40, 64);
+  std::mt19937 random(5);
+  const Experiment experiment(cell, RandomTree(60, 2, &random), 6);
+  const CellExecutor executor(cell);
+  const Results want = executor.Run(experiment);
+  for (int count : {2, 3, 7}) {
+    ThreadedWorkers workers(count);
+    const CpuBackend backend(&workers);
+    Environment environment;
+    environment.backend = &backend;
+    ExpectNear(executor.Run(experiment, environment), want, 1e-12);
+    EXPECT_EQ(executor.Run(experiment, environment),
+              executor.Run(experiment, environment))
+        << "not the same bits with " << count << " workers";
+  }
+}
+
+TEST(ExecutorTest, TheSameBitsEveryTime) {
+  for (uint32_t seed = 0; seed < 10; ++seed) {
+    std::mt19937 random(seed);
+    const Cell cell = RandomCell(DType::kFloat32, 2, &random);
+    const Experiment experiment(
+        cell, WithRandomTypes(RandomDag(30, cell.arity, &random), 2, &random),
+        seed);
+    const CellExecutor executor(cell);
+    EXPECT_EQ(executor.Run(experiment), executor.Run(experiment));
+  }
+}
+
+TEST(ExecutorTest, AsksTheSystemForNoMemoryInSteadyState) {
+  for (uint32_t seed = 0; seed < 12; ++seed) {
+    const int num_types = 1 + seed % 6;
+    std::mt19937 random(seed);
+    const Cell cell = RandomCell(DType::kFloat64, num_types, &random);
+    const Experiment experiment(
+        cell,
+        WithRandomTypes(RandomDag(50, cell.arity, &random), num_types, &random),
+        seed);
+    PassOptions options;
+    options.lazy = false;  // Sums task by task take memory for their terms.
+    const CellExecutor executor(cell, options);
+    for (int step = 0; step < 3; ++step) executor.Run(experiment);
+    const int64_t warm = executor.pool().num_allocations();
+    for (int step = 0; step < 3; ++step) executor.Run(experiment);
+    EXPECT_EQ(executor.pool().num_allocations(), warm) << "seed " << seed;
+  }
+}
+
+class OneExperiment : public testing::Test {
+ protected:
+  OneExperiment()
+      : random_(9),
+        cell_(RandomCell(DType::kFloat64, 2, &random_)),
+        experiment_(
+            cell_,
+            WithRandomTypes(RandomDag(30, cell_.arity, &random_), 2, &random_),
+            10),
+        executor_(cell_),
+        backend_(&workers_),
+        schedule_(MakeSchedule(experiment_.graph(), cell_)) {
+    environment_.backend = &backend_;
+  }
+
+  std::mt19937 random_;
+  const Cell cell_;
+  const Experiment experiment_;
+  const CellExecutor executor_;
+  SerialWorkers workers_;
+  const CpuBackend backend_;
+  const Schedule schedule_;
+  Environment environment_;
+};
+
+TEST_F(OneExperiment, InferenceWithoutATapePushesTheSame) {
+  Results training, inference;
+  Tape tape;
+  ASSERT_TRUE(
+      executor_.Forward(experiment_, schedule_, environment_, &tape, &training)
+          .ok());
+  ASSERT_TRUE(
+      executor_
+          .Forward(experiment_, schedule_, environment_, nullptr, &inference)
+          .ok());
+  EXPECT_EQ(inference, training);
+}
+
+TEST_F(OneExperiment, InferenceReusesWhatTheTapeWouldKeep) {
+  Cell inference = cell_;
+  for (Program& program : inference.forward) program.results.clear();
+  Results want, got;
+  ASSERT_TRUE(
+      executor_.Forward(experiment_, schedule_, environment_, nullptr, &want)
+          .ok());
+  for (Program& program : inference.backward) program = Program();
+  ASSERT_TRUE(CellExecutor(inference)
+                  .Forward(experiment_, schedule_, environment_, nullptr, &got)
+                  .ok());
+  EXPECT_EQ(got, want);
+}
+
+TEST_F(OneExperiment, OnlyChosenVerticesPush) {
+  const int size = experiment_.graph().size();
+  std::vector<int32_t> at(size);
+  std::iota(at.begin(), at.end(), 0);
+  std::shuffle(at.begin(), at.end(), random_);
+  at.resize(size / 3);
+  const auto is_chosen = [&](int v) {
+    return std::find(at.begin(), at.end(), v) != at.end();
+  };
+  // As if the others' gradients were zero.
+  Experiment others_are_zero = experiment_;
+  for (size_t i = 0; i < cell_.pushes.size(); ++i) {
+    const int64_t columns = cell_.pushes[i];
+    for (int v = 0; v < size; ++v) {
+      if (is_chosen(v)) continue;
+      std::fill_n(others_are_zero.push_grads[i].begin() + v * columns, columns,
+                  0);
+    }
+  }
+  Results want = executor_.Run(others_are_zero);
+  for (size_t i = 0; i < cell_.pushes.size(); ++i) {
+    const int64_t columns = cell_.pushes[i];
+    Numbers chosen;
+    for (int32_t v : at) {
+      chosen.insert(chosen.end(), want[i].begin() + v * columns,
+                    want[i].begin() + (v + 1) * columns);
+    }
+    want[i] = chosen;
+  }
+  for (const bool views : {false, true}) {
+    PassOptions options;
+    options.views = views;
+    CellExecutor executor(cell_, options);
+    executor.PushOnly(at);
+    ExpectNear(executor.Run(experiment_), want, 1e-12);
+  }
+}
+
+TEST_F(OneExperiment, ATapeMayBeReadTwice) {
+  Results pushes, first, second;
+  Tape tape;
+  ASSERT_TRUE(
+      executor_.Forward(experiment_, schedule_, environment_, &tape, &pushes)
+          .ok());
+  ASSERT_TRUE(executor_.Backward(experiment_, tape, environment_, &first).ok());
+  // Whoever runs in between must not get the tape's memory.
+  executor_.Run(experiment_);
+  ASSERT_TRUE(
+      executor_.Backward(experiment_, tape, environment_, &second).ok());
+  EXPECT_EQ(first, second);
+}
+
+TEST_F(OneExperiment, ATapeMayBeReadByThreadsAtOnce) {
+  Results pushes, want;
+  Tape tape;
+  ASSERT_TRUE(
+      executor_.Forward(experiment_, schedule_, environment_, &tape, &pushes)
+          .ok());
+  ASSERT_TRUE(executor_.Backward(experiment_, tape, environment_, &want).ok());
+  std::vector<Results> got(7);
+  std::vector<std::thread> threads;
+  for (Results& results : got) {
+    threads.emplace_back([&] {
+      EXPECT_TRUE(
+          executor_.Backward(experiment_, tape, environment_, &results).ok());
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const Results& results : got) EXPECT_EQ(results, want);
+}
+
+TEST_F(OneExperiment, ThreadsMayRunOneModelAtOnce) {
+  const Results want = executor_.Run(experiment_);
+  for (int count : {1, 2, 3, 7, 16}) {
+    std::vector<Results> got(count);
+    std::vector<std::thread> threads;
+    for (Results& results : got) {
+      threads.emplace_back([&] { results = executor_.Run(experiment_); });
+    }
+    for (std::thread& thread : threads) thread.join();
+    for (const Results& results : got) EXPECT_EQ(results, want);
+  }
+}
+
+TEST_F(OneExperiment, IsCancelledBetweenTasks) {
+  int asked = 0;
+  environment_.cancelled = [&] { return ++asked == 3; };
+  Results results;
+  const Status status = executor_.Forward(experiment_, schedule_, environment_,
+                                          nullptr, &results);
+  EXPECT_EQ(status.code(), StatusCode::kCancelled);
+  EXPECT_EQ(status.message(), "cancelled before task 2 of " +
+                                  std::to_string(schedule_.task_type.size()));
+  EXPECT_EQ(asked, 3);
+}
+
+TEST_F(OneExperiment, IsCancelledBetweenTasksGoingBack) {
+  Tape tape;
+  Results results;
+  ASSERT_TRUE(
+      executor_.Forward(experiment_, schedule_, environment_, &tape, &results)
+          .ok());
+  int asked = 0;
+  environment_.cancelled = [&] { return ++asked == 2; };
+  const Status status =
+      executor_.Backward(experiment_, tape, environment_, &results);
+  const int num_tasks = static_cast<int>(schedule_.task_type.size());
+  EXPECT_EQ(status.message(), "cancelled before task " +
+                                  std::to_string(num_tasks - 2) + " of " +
+                                  std::to_string(num_tasks));
+  environment_.cancelled = nullptr;
+  EXPECT_TRUE(
+      executor_.Backward(experiment_, tape, environment_, &results).ok())
+      << "the tape is as it was";
+}
+
+}  // namespace
+}  // namespace cavs

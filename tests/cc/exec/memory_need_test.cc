@@ -1,0 +1,276 @@
+// How much memory a pass takes, and whether that was known before.
+#include "cc/exec/memory_need.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "cc/engine/engine.h"
+#include "tests/cc/exec/random_cell.h"
+#include "tests/cc/exec/tree_lstm_cell.h"
+
+namespace cavs {
+namespace {
+
+// Of a buffer, the pool takes an eighth more than was asked for.
+constexpr double kSlack = 1.13;
+
+// Every dynamic tensor begins at a multiple of 64 bytes, and tasks of a few
+// narrow rows share 32 KiB.
+constexpr size_t kSmall = (32 << 10) + 64 * 64;
+
+std::vector<Graph> Minibatches() {
+  std::mt19937 random(1);
+  std::vector<Graph> trees, chains;
+  for (int i = 0; i < 32; ++i) {
+    trees.push_back(RandomTree(5 + i % 40, 2, &random));
+    chains.push_back(Chain(3 + i));
+  }
+  return {Join(trees), Join(chains), Chain(500), RandomDag(300, 2, &random),
+          Graph()};
+}
+
+class MemoryNeedTest : public testing::Test {
+ protected:
+  MemoryNeedTest() : backend_(&workers_) { environment_.backend = &backend_; }
+
+  SerialWorkers workers_;
+  const CpuBackend backend_;
+  Environment environment_;
+};
+
+// Bytes that one task of a vertex function writes, at most.
+size_t TaskBytes(const Cell& cell, const Schedule& schedule) {
+  Program program = cell.forward[0];
+  EXPECT_TRUE(RunPasses(PassOptions(), &program).ok());
+  size_t row = 0;
+  for (const Symbol& symbol : program.symbols) {
+    if (symbol.kind != SymbolKind::kRows || symbol.parent >= 0) continue;
+    if (symbol.source != SymbolSource::kNode || !symbol.stored) continue;
+    row += symbol.columns() * SizeOf(symbol.dtype);
+  }
+  int64_t largest = 0;
+  for (size_t t = 0; t + 1 < schedule.task_splits.size(); ++t) {
+    largest = std::max<int64_t>(
+        largest, schedule.task_splits[t + 1] - schedule.task_splits[t]);
+  }
+  return row * largest;
+}
+
+void ExpectTook(const CellExecutor& executor, size_t bytes) {
+  EXPECT_GE(executor.pool().peak_bytes(), bytes);
+  EXPECT_LE(executor.pool().peak_bytes(), kSlack * bytes + 1024);
+}
+
+TEST_F(MemoryNeedTest, APredictionIsWhatTheTrainingStepTakes) {
+  for (int64_t units : {3, 32}) {
+    const Cell cell = TreeLstmCell(DType::kFloat32, 8, units);
+    for (const Graph& graph : Minibatches()) {
+      for (int32_t micro_batch : {4, kWholeMinibatch}) {
+        const Experiment experiment(cell, graph, 1);
+        const CellExecutor executor(cell, PassOptions(), /*measured=*/true);
+        const Schedule schedule =
+            MakeSchedule(graph, cell, {Policy::kDepth, micro_batch});
+        const MemoryNeed forward =
+            executor.Predict(schedule, Pass::kForward, environment_);
+        const MemoryNeed backward =
+            executor.Predict(schedule, Pass::kBackward, environment_);
+        Tape tape;
+        Results results;
+        ASSERT_TRUE(
+            executor
+                .Forward(experiment, schedule, environment_, &tape, &results)
+                .ok());
+        ExpectTook(executor, forward.total());
+        ASSERT_TRUE(
+            executor.Backward(experiment, tape, environment_, &results).ok());
+        ExpectTook(executor, TrainingPeak(forward, backward));
+        tape = Tape();
+        for (int step = 0; step < 3; ++step) {
+          executor.Run(experiment, environment_, {Policy::kDepth, micro_batch});
+        }
+        ExpectTook(executor, TrainingPeak(forward, backward));
+      }
+    }
+  }
+}
+
+TEST_F(MemoryNeedTest, InferenceTakesTheStateAndTheTemporariesOfTwoTasks) {
+  engine::Engine engine(engine::Streams(2));
+  for (int64_t units : {3, 32}) {
+    Cell cell = TreeLstmCell(DType::kFloat32, 8, units);
+    cell.forward[0].results.clear();  // Nothing goes on a tape.
+    for (const Graph& graph : Minibatches()) {
+      for (engine::Engine* streams :
+           {static_cast<engine::Engine*>(nullptr), &engine}) {
+        Environment environment = environment_;
+        environment.engine = streams;
+        const Experiment experiment(cell, graph, 1);
+        const CellExecutor executor(cell, PassOptions(), /*measured=*/true);
+        const Schedule schedule = MakeSchedule(graph, cell);
+        Results results;
+        ASSERT_TRUE(
+            executor
+                .Forward(experiment, schedule, environment, nullptr, &results)
+                .ok());
+        const MemoryNeed need =
+            executor.Predict(schedule, Pass::kInference, environment);
+        EXPECT_EQ(need.tape, 0u);
+        EXPECT_LE(need.temporaries, 2 * TaskBytes(cell, schedule) + kSmall);
+        ExpectTook(executor, need.total());
+      }
+    }
+  }
+}
+
+TEST_F(MemoryNeedTest, ManyTypesTakeNoMoreThanOneForInference) {
+  Cell cell = TreeLstmCell(DType::kFloat32, 8, 32);
+  cell.forward[0].results.clear();
+  constexpr int kTypes = 5;
+  cell.forward.resize(kTypes, cell.forward[0]);
+  cell.backward.resize(kTypes, cell.backward[0]);
+  cell.captures.resize(kTypes, cell.captures[0]);
+  const CellExecutor executor(cell, PassOptions(), /*measured=*/true);
+  std::mt19937 random(1);
+  for (const Graph& graph : Minibatches()) {
+    const Graph typed = WithRandomTypes(graph, kTypes, &random);
+    const Experiment experiment(cell, typed, 1);
+    const Schedule schedule = MakeSchedule(typed, cell);
+    const MemoryNeed need =
+        executor.Predict(schedule, Pass::kInference, environment_);
+    EXPECT_LE(need.temporaries, 2 * TaskBytes(cell, schedule) + kSmall);
+    Results results;
+    ASSERT_TRUE(
+        executor.Forward(experiment, schedule, environment_, nullptr, &results)
+            .ok());
+  }
+}
+
+TEST_F(MemoryNeedTest, LazyOperatorsNeedNoMoreForMoreRowsThanFitIntoTheCache) {
+  const Cell cell = TreeLstmCell(DType::kFloat32, 8, 32);
+  const CellExecutor executor(cell, PassOptions(), /*measured=*/true);
+  const auto need = [&](int64_t length) {
+    return executor.Predict(MakeSchedule(Chain(length), cell), Pass::kBackward,
+                            environment_);
+  };
+  environment_.cache_bytes = 0;
+  EXPECT_LT(need(100).temporaries, need(250).temporaries);
+  EXPECT_EQ(need(1000).temporaries, need(10000).temporaries);
+}
+
+TEST_F(MemoryNeedTest, MicroBatchesTakeFewerTemporaries) {
+  const Cell cell = TreeLstmCell(DType::kFloat32, 8, 32);
+  const CellExecutor executor(cell, PassOptions(), /*measured=*/true);
+  const Graph graph = Minibatches()[0];
+  const auto need = [&](int32_t micro_batch) {
+    return executor.Predict(
+        MakeSchedule(graph, cell, {Policy::kDepth, micro_batch}),
+        Pass::kBackward, environment_);
+  };
+  EXPECT_LT(need(4).temporaries, need(kWholeMinibatch).temporaries / 3);
+}
+
+TEST_F(MemoryNeedTest, APassThatDoesNotFitFailsWithThatNumber) {
+  const Cell cell = TreeLstmCell(DType::kFloat32, 8, 32);
+  const Experiment experiment(cell, Chain(100), 1);
+  const CellExecutor executor(cell, PassOptions(), /*measured=*/true);
+  const Schedule schedule = MakeSchedule(experiment.graph(), cell);
+  const size_t total =
+      executor.Predict(schedule, Pass::kInference, environment_).total();
+  size_t available = total - 1;
+  environment_.available_memory = [&available] { return available; };
+  Results results;
+  const auto run = [&] {
+    return executor.Forward(experiment, schedule, environment_, nullptr,
+                            &results);
+  };
+  const Status status = run();
+  EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
+  EXPECT_NE(status.message().find(StrCat("needs ", total, " bytes")),
+            std::string::npos)
+      << status.message();
+  EXPECT_NE(status.message().find("smaller minibatch"), std::string::npos);
+  available = total;
+  EXPECT_TRUE(run().ok());
+  // Now the pool has it.
+  available = 0;
+  EXPECT_TRUE(run().ok());
+}
+
+TEST_F(MemoryNeedTest, AStepWhoseBackwardPassDoesNotFitFailsBeforeTheForward) {
+  const Cell cell = TreeLstmCell(DType::kFloat32, 8, 32);
+  const Experiment experiment(cell, Chain(100), 1);
+  const CellExecutor executor(cell, PassOptions(), /*measured=*/true);
+  const Schedule schedule = MakeSchedule(experiment.graph(), cell);
+  const MemoryNeed forward =
+      executor.Predict(schedule, Pass::kForward, environment_);
+  const size_t peak = TrainingPeak(
+      forward, executor.Predict(schedule, Pass::kBackward, environment_));
+  ASSERT_GT(peak, forward.total());
+  size_t available = peak - 1;
+  environment_.available_memory = [&available] { return available; };
+  Tape tape;
+  Results results;
+  const auto run = [&] {
+    return executor.Forward(experiment, schedule, environment_, &tape,
+                            &results);
+  };
+  const Status status = run();
+  EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
+  EXPECT_NE(status.message().find(
+                StrCat("whose training step needs ", peak, " bytes")),
+            std::string::npos)
+      << status.message();
+  EXPECT_TRUE(results.empty());
+  EXPECT_EQ(executor.pool().peak_bytes(), 0u);
+  available = peak;
+  EXPECT_TRUE(run().ok());
+  available -= forward.total();
+  EXPECT_TRUE(executor.Backward(experiment, tape, environment_, &results).ok());
+}
+
+// Also where rows are seen in the state in the forward pass, but an operator of
+// the backward pass needs them copied.
+TEST_F(MemoryNeedTest, ABackwardPassFitsWhereItsForwardPassSaidSo) {
+  for (uint32_t seed = 0; seed < NumSeeds(100); ++seed) {
+    std::mt19937 random(seed);
+    const int num_types = 1 + seed % 2;
+    const Cell cell = RandomCell(DType::kFloat32, num_types, &random, 16);
+    const Graph graph = WithRandomTypes(RandomDag(100, cell.arity, &random),
+                                        num_types, &random);
+    const Experiment experiment(cell, graph, seed);
+    const CellExecutor executor(cell, PassOptions(), /*measured=*/true);
+    const Schedule schedule = MakeSchedule(graph, cell);
+    const MemoryNeed backward =
+        executor.Predict(schedule, Pass::kBackward, environment_);
+    Tape tape;
+    Results results;
+    ASSERT_TRUE(
+        executor.Forward(experiment, schedule, environment_, &tape, &results)
+            .ok());
+    const size_t waiting = executor.pool().waiting_bytes();
+    Environment environment = environment_;
+    environment.available_memory = [&] {
+      return backward.total() - std::min(backward.total(), waiting);
+    };
+    const Status status =
+        executor.Backward(experiment, tape, environment, &results);
+    EXPECT_TRUE(status.ok()) << "seed " << seed << ": " << status.message();
+  }
+}
+
+TEST(AvailableMemoryTest, IsSomeButNotAll) {
+  const size_t bytes = AvailableMemory();
+  EXPECT_GT(bytes, size_t{1} << 20);
+  const size_t all = static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) *
+                     static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  EXPECT_LT(bytes, all);
+}
+
+}  // namespace
+}  // namespace cavs

@@ -1,0 +1,394 @@
+// Random minibatches, and random programs that use everything a program can.
+#ifndef CAVS_TESTS_CC_EXEC_RANDOM_CELL_H_
+#define CAVS_TESTS_CC_EXEC_RANDOM_CELL_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "tests/cc/exec/cell.h"
+#include "tests/cc/exec/drawn_op.h"
+#include "tests/cc/exec/oracle.h"
+#include "tests/cc/ir/sketch.h"
+
+namespace cavs {
+
+// Any DAG: several parents, the same child twice, missing children.
+inline Graph RandomDag(int size, int arity, std::mt19937* random) {
+  Graph graph;
+  for (int v = 0; v < size; ++v) {
+    graph.children.emplace_back();
+    const int count = (*random)() % (arity + 1);
+    for (int k = 0; k < count; ++k) {
+      graph.children.back().push_back(static_cast<int>((*random)() % (v + 1)) -
+                                      1);
+    }
+  }
+  return graph;
+}
+
+// Every vertex but the last has one parent.
+inline Graph RandomTree(int size, int arity, std::mt19937* random) {
+  Graph graph;
+  std::vector<int> roots;
+  for (int v = 0; v < size; ++v) {
+    graph.children.emplace_back();
+    const bool last = v == size - 1;
+    while (!roots.empty() &&
+           static_cast<int>(graph.children[v].size()) < arity &&
+           (last || (*random)() % 2 == 0)) {
+      graph.children[v].push_back(roots.back());
+      roots.pop_back();
+    }
+    roots.push_back(v);
+  }
+  return graph;
+}
+
+inline Graph Chain(int length) {
+  Graph graph;
+  for (int v = 0; v < length; ++v) {
+    graph.children.emplace_back();
+    if (v > 0) graph.children[v] = {v - 1};
+  }
+  return graph;
+}
+
+// One minibatch of several graphs, which may be empty.
+inline Graph Join(const std::vector<Graph>& graphs) {
+  Graph all;
+  for (const Graph& graph : graphs) {
+    const int first = all.size();
+    for (std::vector<int> list : graph.children) {
+      for (int& child : list) child += child < 0 ? 0 : first;
+      all.children.push_back(std::move(list));
+    }
+    all.graph_sizes.push_back(graph.size());
+  }
+  return all;
+}
+
+inline Graph WithRandomTypes(Graph graph, int num_types, std::mt19937* random) {
+  for (int v = 0; v < graph.size(); ++v) {
+    graph.type.push_back((*random)() % num_types);
+  }
+  return graph;
+}
+
+// Grows one program, operator by operator. Numbers stay of order one.
+class RandomProgram {
+ public:
+  RandomProgram(Sketch* sketch, std::mt19937* random)
+      : f_(*sketch), random_(*random) {}
+
+  // What operators may read: rows, and weights of any shape.
+  std::vector<int> rows, weights, boxes;
+
+  // One of [0, n); 0 if there is none.
+  int Pick(int n) { return n == 0 ? 0 : static_cast<int>(random_() % n); }
+  int PickRows() { return rows[Pick(static_cast<int>(rows.size()))]; }
+
+  // A weight [k, n], or -1.
+  int FindWeight(int64_t k, int64_t n) {
+    for (int w : weights) {
+      if (f_.program.symbols[w].shape == std::vector<int64_t>{k, n}) return w;
+    }
+    return -1;
+  }
+
+  // A new row symbol of given width, of order one.
+  int Fit(int64_t columns) {
+    int x = PickRows();
+    while (f_.columns(x) < columns) x = f_.Concat({x, PickRows()});
+    if (f_.columns(x) > columns) {
+      x = f_.View(x, Pick(f_.columns(x) - columns + 1), columns);
+    }
+    return f_.Call(Elementwise::kTanh, x);
+  }
+
+  // The same, if there is one, of rows as they come: pulled, gathered, pieces.
+  int FitRaw(int64_t columns) {
+    std::vector<int> found;
+    for (int x : rows) {
+      if (f_.columns(x) == columns) found.push_back(x);
+    }
+    if (found.empty() || Pick(2)) return Fit(columns);
+    return found[Pick(static_cast<int>(found.size()))];
+  }
+
+  void AddOperator() {
+    const int x = PickRows();
+    const int64_t columns = f_.columns(x);
+    switch (Pick(13)) {
+      case 0:
+        rows.push_back(
+            f_.Call(Pick(2) ? Elementwise::kSigmoid : Elementwise::kNeg, x));
+        return;
+      case 1:
+        rows.push_back(
+            f_.Call(Pick(2) ? Elementwise::kMul : Elementwise::kMaximum, x,
+                    Fit(columns)));
+        return;
+      case 2:  // One column is broadcast.
+        rows.push_back(f_.Call(Elementwise::kMul, x, Fit(1)));
+        return;
+      case 3:
+        rows.push_back(
+            f_.View(x, Pick(columns), std::min<int64_t>(columns, 1)));
+        return;
+      case 4:
+        rows.push_back(f_.Concat({x, PickRows(), x}));
+        return;
+      case 5:
+        rows.push_back(f_.Call(Elementwise::kTanh, f_.SumColumns(x)));
+        return;
+      case 6:
+        return AddInPlace(columns);
+      case 7:
+        return AddRunningSum(x);
+      case 8:
+        return AddBox(x);
+      case 9:
+        return AddGates();
+      case 10:
+        return AddSumOfProducts();
+      case 11:
+        return AddSplit();
+      default:
+        return AddProduct();
+    }
+  }
+
+ private:
+  void AddInPlace(int64_t columns) {
+    const int sum = f_.Call(Elementwise::kSub, Fit(columns), Fit(columns));
+    f_.Node(NodeKind::kElementwise, {sum, Fit(columns)}, sum);
+    f_.program.nodes.back().elementwise = Elementwise::kAdd;
+    rows.push_back(sum);
+  }
+
+  // Drawn operators do not tell rows without elements from what has no rows.
+  void AddRunningSum(int x) {
+    if (f_.columns(x) == 0) return;
+    rows.push_back(f_.Foreign(RunningSumOp(), {x}, f_.Rows(f_.columns(x))));
+  }
+
+  void AddBox(int x) {
+    if (Pick(3) != 0) return;  // They pin their neighbours.
+    if (f_.columns(x) == 0) return;
+    if (boxes.empty() || Pick(2) == 0) {
+      boxes.push_back(f_.Foreign(CopyOp(), {x}, f_.Opaque()));
+      width_of_box_.push_back(f_.columns(x));
+    } else if (boxes.size() == width_of_box_.size()) {
+      const int i = Pick(static_cast<int>(boxes.size()));
+      rows.push_back(
+          f_.Foreign(CopyOp(), {boxes[i]}, f_.Rows(width_of_box_[i])));
+    }
+  }
+
+  // A weight of two dimensions.
+  int PickWeight() {
+    for (;;) {
+      const int w = weights[Pick(static_cast<int>(weights.size()))];
+      if (f_.program.symbols[w].shape.size() == 2) return w;
+    }
+  }
+
+  // Some rows times `w`, or its transpose.
+  int Product(int w, bool transpose = false) {
+    const int64_t depth = f_.program.symbols[w].shape[transpose ? 1 : 0];
+    return f_.MatMul(Fit(depth), w, transpose);
+  }
+
+  // Products of one operand, some of which others read as they are.
+  void AddGates() {
+    const int w = PickWeight();
+    const bool transpose = Pick(2);
+    const int x = Fit(f_.program.symbols[w].shape[transpose ? 1 : 0]);
+    std::vector<int> gates;
+    const int count = 2 + Pick(3);
+    for (int i = 0; i < count; ++i) gates.push_back(f_.MatMul(x, w, transpose));
+    for (int gate : gates) {
+      int y = gate;
+      if (Pick(3)) y = f_.Call(Elementwise::kAdd, y, Product(w, transpose));
+      rows.push_back(f_.Call(Elementwise::kTanh, y));
+    }
+  }
+
+  // Terms from either side, one of which may be read elsewhere.
+  void AddSumOfProducts() {
+    const int w = PickWeight();
+    const bool transpose = Pick(2);
+    int sum = Product(w, transpose);
+    if (Pick(4) == 0) rows.push_back(f_.Call(Elementwise::kTanh, sum));
+    const int count = 1 + Pick(3);
+    for (int i = 0; i < count; ++i) {
+      const int term = Pick(3) ? Product(w, transpose) : Fit(f_.columns(sum));
+      sum = Pick(2) ? f_.Call(Elementwise::kAdd, sum, term)
+                    : f_.Call(Elementwise::kAdd, term, sum);
+    }
+    rows.push_back(f_.Call(Elementwise::kTanh, sum));
+  }
+
+  // Wide rows that are read piece by piece.
+  void AddSplit() {
+    const int pieces = 2 + Pick(2);
+    const int64_t width = f_.columns(PickRows());
+    int z =
+        f_.Call(Elementwise::kSub, Fit(pieces * width), Fit(pieces * width));
+    if (Pick(2)) z = f_.Call(Elementwise::kMul, z, Fit(1));
+    std::vector<int> parts;
+    for (int i = 0; i < pieces; ++i) {
+      parts.push_back(
+          f_.Call(Elementwise::kTanh, f_.View(z, i * width, width)));
+    }
+    rows.push_back(f_.Call(Elementwise::kMul, parts[0], parts[1]));
+    rows.push_back(Pick(2) ? f_.View(z, Pick(width), width) : parts.back());
+  }
+
+  void AddProduct() {
+    const int w = weights[Pick(static_cast<int>(weights.size()))];
+    const std::vector<int64_t> shape = f_.program.symbols[w].shape;
+    if (shape.size() == 1) {
+      rows.push_back(f_.Call(Elementwise::kAdd, Fit(shape[0]), w));
+    } else {
+      const bool transpose = Pick(2);
+      const int y = f_.MatMul(Fit(shape[transpose ? 1 : 0]), w, transpose);
+      rows.push_back(f_.Call(Elementwise::kTanh, y));
+    }
+  }
+
+  Sketch& f_;
+  std::mt19937& random_;
+  std::vector<int64_t> width_of_box_;
+};
+
+// Puts some symbols of F on the tape. Returns F's, in tape order.
+inline std::vector<int> SaveSome(RandomProgram* draw, Program* program) {
+  std::vector<int> saved;
+  for (int i = 0; i < 4; ++i) saved.push_back(draw->PickRows());
+  saved.push_back(saved[0]);  // The same symbol twice.
+  saved.insert(saved.end(), draw->weights.begin(), draw->weights.end());
+  saved.insert(saved.end(), draw->boxes.begin(), draw->boxes.end());
+  program->results = saved;
+  return saved;
+}
+
+inline Program RandomForward(const Cell& cell, int type, std::mt19937* random) {
+  Sketch f(cell.dtype);
+  RandomProgram draw(&f, random);
+  for (int k = 0; k < cell.arity; ++k) {
+    draw.rows.push_back(f.Gather(k, cell.state_columns));
+  }
+  for (size_t i = 0; i < cell.pulls.size(); ++i) {
+    draw.rows.push_back(f.Pull(i, cell.pulls[i]));
+  }
+  for (size_t i = 0; i < cell.captures[type].size(); ++i) {
+    draw.weights.push_back(f.Capture(i, cell.captures[type][i]));
+  }
+  const int bias = draw.weights.back();  // Computed in the prologue.
+  draw.weights.push_back(f.Foreign(RunningSumOp(), {bias},
+                                   f.Invariant(f.program.symbols[bias].shape)));
+  const int count = 3 + draw.Pick(15);
+  for (int i = 0; i < count; ++i) draw.AddOperator();
+  // Type 1 pushes nothing to the last.
+  for (size_t i = 0; i < cell.pushes.size() - (type == 1); ++i) {
+    f.Push(i, draw.FitRaw(cell.pushes[i]));
+  }
+  f.Scatter(draw.FitRaw(cell.state_columns));
+  SaveSome(&draw, &f.program);
+  return std::move(f.program);
+}
+
+// Not the derivative of `forward`: any program that could be one.
+inline Program RandomBackward(const Cell& cell, int type,
+                              const Program& forward, std::mt19937* random) {
+  Sketch f(cell.dtype);
+  RandomProgram draw(&f, random);
+  draw.rows.push_back(f.ScatterGrad(cell.state_columns));
+  for (size_t i = 0; i < cell.pushes.size() - (type == 1); ++i) {
+    draw.rows.push_back(f.PushGrad(i, cell.pushes[i]));
+  }
+  for (size_t i = 0; i < forward.results.size(); ++i) {
+    const Symbol& from = forward.symbols[forward.results[i]];
+    const int saved =
+        f.Add(from.kind, from.shape, SymbolSource::kSaved, static_cast<int>(i));
+    (from.kind == SymbolKind::kRows     ? draw.rows
+     : from.kind == SymbolKind::kOpaque ? draw.boxes
+                                        : draw.weights)
+        .push_back(saved);
+  }
+  const int count = 3 + draw.Pick(15);
+  for (int i = 0; i < count; ++i) draw.AddOperator();
+  for (int k = 0; k < cell.arity; ++k) {
+    if (draw.Pick(4) > 0) f.GatherGrad(k, draw.FitRaw(cell.state_columns));
+  }
+  if (draw.Pick(4) == 0) f.GatherGrad(0, draw.Fit(cell.state_columns));
+  for (size_t i = 0; i < cell.pulls.size(); ++i) {
+    f.PullGrad(i, draw.FitRaw(cell.pulls[i]));
+  }
+  std::vector<int>& results = f.program.results;
+  const int x = draw.PickRows(), y = draw.PickRows();
+  results = {f.WeightGrad(x, y), f.SumRows(x)};
+  results.push_back(f.Foreign(RunningSumOp(), {y}, f.Sum({f.columns(y)})));
+  const int other = f.SumRows(f.Call(Elementwise::kTanh, x));
+  results.push_back(f.Foreign(AddOp(), {results[1], other},
+                              f.Sum({f.columns(x)})));  // Epilogue.
+  results.push_back(results[1]);                        // Twice.
+  const int reshaped = f.Sum({1, f.columns(x)});
+  f.program.symbols[reshaped].parent = results[1];
+  results.push_back(reshaped);
+  f.Node(NodeKind::kSumRows, {draw.Fit(f.columns(x))}, results[1]);  // Adds.
+  const int64_t height = f.columns(x), width = f.columns(y);
+  std::vector<int> terms = {f.WeightGrad(x, y),
+                            f.WeightGrad(draw.Fit(height), y)};
+  if (height * width < 500 && draw.Pick(2)) {
+    terms.push_back(f.Node(NodeKind::kSumRows, {draw.Fit(height * width)},
+                           f.Sum({height, width})));
+  }
+  if (draw.Pick(4) == 0) results.push_back(terms[draw.Pick(2)]);
+  results.push_back(f.Foreign(AddOp(), terms, f.Sum({height, width})));
+  f.program.nodes.back().adds = true;
+  return std::move(f.program);
+}
+
+// How many random cells to try. Sanitizers take five times as long, and look
+// for faults that most cells would show: a third is enough for them.
+constexpr uint32_t NumSeeds(uint32_t count) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  return (count + 2) / 3;
+#else
+  return count;
+#endif
+}
+
+// Widths are multiples of `unit`, but for what passes one column or none.
+inline Cell RandomCell(DType dtype, int num_types, std::mt19937* random,
+                       int64_t unit = 1) {
+  Cell cell;
+  cell.dtype = dtype;
+  cell.arity = 1 + (*random)() % 3;
+  cell.state_columns = unit * (1 + (*random)() % (unit > 1 ? 3 : 9));
+  if ((*random)() % 8 == 0) cell.state_columns = 0;
+  cell.pulls = {3 * unit, 5 * unit, 1};
+  cell.pushes = {2 * unit, 1, 4 * unit};
+  if ((*random)() % 2) {
+    cell.pulls.push_back(0);
+    cell.pushes.insert(cell.pushes.begin(), 0);
+  }
+  for (int type = 0; type < num_types; ++type) {
+    cell.captures.push_back(
+        {{4 * unit, 3 * unit}, {unit, (unit > 1 ? 2 : 20) * unit}, {unit}});
+    cell.forward.push_back(RandomForward(cell, type, random));
+    cell.backward.push_back(
+        RandomBackward(cell, type, cell.forward.back(), random));
+  }
+  return cell;
+}
+
+}  // namespace cavs
+
+#endif  // CAVS_TESTS_CC_EXEC_RANDOM_CELL_H_

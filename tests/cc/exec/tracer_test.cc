@@ -1,0 +1,134 @@
+// What a tracer is told.
+#include "cc/device/tracer.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "tests/cc/device/cpu/backend_test_util.h"
+#include "tests/cc/exec/random_cell.h"
+#include "tests/cc/exec/tree_lstm_cell.h"
+
+namespace cavs {
+namespace {
+
+struct Event {
+  Stage stage;
+  std::string name;
+  std::vector<int64_t> around;  // What was open on the thread, outermost first.
+};
+
+// Remembers everything; checks that what begins last on a thread ends first.
+class Recorder : public Tracer {
+ public:
+  int64_t Begin(Stage stage, const std::string& name) override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    std::vector<int64_t>& open = open_[std::this_thread::get_id()];
+    const int64_t id = static_cast<int64_t>(events_.size());
+    events_.push_back({stage, name, open});
+    open.push_back(id);
+    return id;
+  }
+  void End(int64_t id) override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    std::vector<int64_t>& open = open_[std::this_thread::get_id()];
+    ASSERT_FALSE(open.empty());
+    EXPECT_EQ(open.back(), id);
+    open.pop_back();
+  }
+
+  const std::vector<Event>& events() const { return events_; }
+  bool all_ended() const {
+    return std::all_of(open_.begin(), open_.end(),
+                       [](const auto& entry) { return entry.second.empty(); });
+  }
+  int64_t Count(const std::string& name) const {
+    return std::count_if(events_.begin(), events_.end(),
+                         [&](const Event& e) { return e.name == name; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<Event> events_;
+  std::map<std::thread::id, std::vector<int64_t>> open_;
+};
+
+TEST(TraceScopeTest, TellsWhenItBeginsAndEnds) {
+  Recorder recorder;
+  {
+    const TraceScope outer(&recorder, Stage::kLazy, [] { return "outer"; });
+    const TraceScope inner(&recorder, Stage::kLazy, [] { return "inner"; });
+    EXPECT_FALSE(recorder.all_ended());
+  }
+  EXPECT_TRUE(recorder.all_ended());
+  ASSERT_EQ(recorder.events().size(), 2u);
+  EXPECT_EQ(recorder.events()[0].stage, Stage::kLazy);
+  EXPECT_EQ(recorder.events()[1].name, "inner");
+  EXPECT_EQ(recorder.events()[1].around, std::vector<int64_t>{0});
+}
+
+TEST(TraceScopeTest, WithoutATracerNobodyAsksForAName) {
+  bool asked = false;
+  const TraceScope scope(nullptr, Stage::kEager, [&] {
+    asked = true;
+    return "name";
+  });
+  EXPECT_FALSE(asked);
+}
+
+Recorder* RunWith(Workers* workers, const Graph& graph, Recorder* recorder) {
+  const Cell cell = TreeLstmCell(DType::kFloat32, 32, 32);
+  const Experiment experiment(cell, graph, 1);
+  SerialWorkers alone;
+  const CpuBackend backend(workers), serial(&alone);
+  Environment environment;
+  environment.backend = &backend;
+  if (workers->count() > 1) {
+    environment.workers = workers;
+    environment.serial = &serial;
+    environment.nanos_to_call = 0;
+    environment.nanos_to_share = 0;
+  }
+  environment.tracer = recorder;
+  CellExecutor(cell).Run(experiment, environment);
+  return recorder;
+}
+
+TEST(TracerTest, IsToldOfEveryTaskAndItsOperatorsInIt) {
+  SerialWorkers workers;
+  Recorder recorder;
+  RunWith(&workers, Join({Chain(3), Chain(2)}), &recorder);
+  EXPECT_TRUE(recorder.all_ended());
+  for (const char* task :
+       {"task 0: 2 rows of ", "task 1: 2 rows of ", "task 2: 1 rows of "}) {
+    EXPECT_EQ(recorder.Count(task), 2) << task;  // Forward and backward.
+  }
+  EXPECT_EQ(recorder.Count("eager: 5 rows of "), 1) << "none in the backward";
+  EXPECT_EQ(recorder.Count("gather_grad(0)"), 2) << "task 0 has no children";
+  for (const Event& event : recorder.events()) {
+    if (event.name != "gather_grad(0)") continue;
+    EXPECT_EQ(event.stage, Stage::kCritical);
+    ASSERT_EQ(event.around.size(), 1u);
+    const std::string& around = recorder.events()[event.around[0]].name;
+    EXPECT_EQ(around.substr(0, 5), "task ");
+  }
+}
+
+TEST(TracerTest, IsToldOfEveryShareOnTheThreadThatComputesIt) {
+  ThreadedWorkers workers(2);
+  Recorder recorder;
+  RunWith(&workers, Join({Chain(3), Chain(2)}), &recorder);
+  EXPECT_TRUE(recorder.all_ended());
+  // By columns: each of two workers has a share of each task with children.
+  EXPECT_EQ(recorder.Count("gather_grad(0)"), 4);
+}
+
+}  // namespace
+}  // namespace cavs

@@ -1,0 +1,192 @@
+// The binary child-sum Tree-LSTM of Tai et al. (2015), drawn by hand.
+#ifndef CAVS_TESTS_CC_EXEC_TREE_LSTM_H_
+#define CAVS_TESTS_CC_EXEC_TREE_LSTM_H_
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cc/ir/program.h"
+#include "tests/cc/ir/sketch.h"
+
+namespace cavs {
+
+// One pull of `inputs` elements, one push of `units`, a state of 2 * `units`
+// (c, h). Captures: W, U and b of the gates i, o, u and f, in this order: 12.
+// `add` adds up two sums over rows (the framework's AddN).
+class TreeLstm {
+ public:
+  static constexpr int kGates = 4;
+
+  TreeLstm(DType dtype, int64_t inputs, int64_t units,
+           std::shared_ptr<ForeignOp> add)
+      : dtype_(dtype), inputs_(inputs), units_(units), add_(std::move(add)) {}
+
+  Program Forward() {
+    Sketch f(dtype_);
+    const auto name = [&f](int symbol, const char* text) {
+      f.Name(text);
+      return symbol;
+    };
+    int c[2], h[2], forget[2], kept[2];
+    for (int k = 0; k < 2; ++k) {
+      const int state = name(f.Gather(k, 2 * units_), "gather");
+      c[k] = f.View(state, 0, units_);
+      h[k] = f.View(state, units_, units_);
+    }
+    const int x = name(f.Pull(0, inputs_), "pull");
+    int projected[kGates], u[kGates];
+    for (int gate = 0; gate < kGates; ++gate) {
+      const int w = f.Capture(3 * gate, {inputs_, units_});
+      u[gate] = f.Capture(3 * gate + 1, {units_, units_});
+      const int b = f.Capture(3 * gate + 2, {units_});
+      const int xw = name(f.MatMul(x, w), "x W");
+      projected[gate] = name(f.Call(Elementwise::kAdd, xw, b), "x W + b");
+    }
+    const int sum = name(f.Call(Elementwise::kAdd, h[0], h[1]), "h0 + h1");
+    const auto activate = [&](Elementwise op, int gate, int hidden) {
+      const int hu = name(f.MatMul(hidden, u[gate]), "h U");
+      const int z = name(f.Call(Elementwise::kAdd, hu, projected[gate]), "z");
+      return name(f.Call(op, z), "gate");
+    };
+    const int i = activate(Elementwise::kSigmoid, 0, sum);
+    const int o = activate(Elementwise::kSigmoid, 1, sum);
+    const int update = activate(Elementwise::kTanh, 2, sum);
+    for (int k = 0; k < 2; ++k) {
+      forget[k] = activate(Elementwise::kSigmoid, 3, h[k]);
+      kept[k] = name(f.Call(Elementwise::kMul, forget[k], c[k]), "f c");
+    }
+    const int iu = name(f.Call(Elementwise::kMul, i, update), "i u");
+    const int some = name(f.Call(Elementwise::kAdd, iu, kept[0]), "c");
+    const int cell = name(f.Call(Elementwise::kAdd, some, kept[1]), "c");
+    const int tanh = name(f.Call(Elementwise::kTanh, cell), "tanh c");
+    const int hidden = name(f.Call(Elementwise::kMul, o, tanh), "h");
+    f.Scatter(f.Concat({cell, hidden}));
+    f.Name("scatter");
+    f.Push(0, hidden);
+    f.Name("push");
+    f.program.results = {x,    i,    o,    update, forget[0], forget[1],
+                         c[0], c[1], h[0], h[1],   sum,       tanh};
+    return std::move(f.program);
+  }
+
+  // Its weights are saved symbols too: numbers 12 and up, see SaveWeights().
+  Program Backward() {
+    Sketch f(dtype_);
+    int saved[12];
+    for (int s = 0; s < 12; ++s) saved[s] = f.Saved(s, s ? units_ : inputs_);
+    int w[kGates], u[kGates];
+    for (int gate = 0; gate < kGates; ++gate) {
+      w[gate] = Weight(&f, 12 + 2 * gate, {inputs_, units_});
+      u[gate] = Weight(&f, 13 + 2 * gate, {units_, units_});
+    }
+    int dz[kGates + 1];  // Of i, o, u, and both f.
+    DrawStateGradients(&f, saved, u, dz);
+    DrawResults(&f, saved, w, dz);
+    return std::move(f.program);
+  }
+
+  // Puts W and U, which the derivative reads, on the tape after the rows.
+  static void SaveWeights(Program* forward) {
+    for (int gate = 0; gate < kGates; ++gate) {
+      for (int which : {3 * gate, 3 * gate + 1}) {
+        for (size_t id = 0; id < forward->symbols.size(); ++id) {
+          const Symbol& symbol = forward->symbols[id];
+          if (symbol.source == SymbolSource::kCapture &&
+              symbol.index == which) {
+            forward->results.push_back(static_cast<int>(id));
+          }
+        }
+      }
+    }
+  }
+
+ private:
+  static int Named(Sketch* f, const char* text, int symbol) {
+    f->Name(text);
+    return symbol;
+  }
+  static int Add(Sketch* f, int a, int b, const char* text) {
+    return Named(f, text, f->Call(Elementwise::kAdd, a, b));
+  }
+  static int Mul(Sketch* f, int a, int b, const char* text) {
+    return Named(f, text, f->Call(Elementwise::kMul, a, b));
+  }
+
+  // From the gradient of the state and the push to those of both children.
+  void DrawStateGradients(Sketch* f, const int* saved, const int* weights,
+                          int* dz) const {
+    const int i = saved[1], o = saved[2], u = saved[3], tanh = saved[11];
+    const int *forget = saved + 4, *c = saved + 6;
+    const int dstate = Named(f, "scatter grad", f->ScatterGrad(2 * units_));
+    const int dpush = Named(f, "push grad", f->PushGrad(0, units_));
+    const int dh = Add(f, f->View(dstate, units_, units_), dpush, "dh");
+    const int dtanh = Mul(f, dh, o, "dtanh");
+    const int through =
+        Named(f, "through tanh", f->Call(Elementwise::kTanhGrad, tanh, dtanh));
+    const int dc = Add(f, f->View(dstate, 0, units_), through, "dc");
+    const auto gate = [&](Elementwise op, int y, int a, int b) {
+      const int dy = Mul(f, a, b, "dgate");
+      return Named(f, "dz", f->Call(op, y, dy));
+    };
+    dz[0] = gate(Elementwise::kSigmoidGrad, i, dc, u);
+    dz[1] = gate(Elementwise::kSigmoidGrad, o, dh, tanh);
+    dz[2] = gate(Elementwise::kTanhGrad, u, dc, i);
+    int dsum = -1;
+    for (int g = 0; g < 3; ++g) {
+      const int part = Named(f, "dz U'", f->MatMul(dz[g], weights[g], true));
+      dsum = dsum < 0 ? part : Add(f, dsum, part, "dh0 + dh1");
+    }
+    for (int k = 0; k < 2; ++k) {
+      dz[3 + k] = gate(Elementwise::kSigmoidGrad, forget[k], dc, c[k]);
+      const int part =
+          Named(f, "dz U'", f->MatMul(dz[3 + k], weights[3], true));
+      const int dck = Mul(f, dc, forget[k], "dck");
+      const int dhk = Add(f, dsum, part, "dhk");
+      f->GatherGrad(k, f->Concat({dck, dhk}));
+      f->Name("gather grad");
+    }
+  }
+
+  // The gradients of the pull and of the captures.
+  void DrawResults(Sketch* f, const int* saved, const int* w,
+                   const int* dz) const {
+    const int x = saved[0], *h = saved + 8, sum = saved[10];
+    const int all[] = {dz[0], dz[1], dz[2], Add(f, dz[3], dz[4], "df0 + df1")};
+    int dx = -1;
+    for (int gate = 0; gate < kGates; ++gate) {
+      const int part = Named(f, "dz W'", f->MatMul(all[gate], w[gate], true));
+      dx = dx < 0 ? part : Add(f, dx, part, "dx");
+    }
+    f->PullGrad(0, dx);
+    f->Name("pull grad");
+    for (int gate = 0; gate < kGates; ++gate) {
+      const int dw = Named(f, "dW", f->WeightGrad(x, all[gate]));
+      int du;
+      if (gate < 3) {
+        du = Named(f, "dU", f->WeightGrad(sum, all[gate]));
+      } else {
+        const int first = Named(f, "dU", f->WeightGrad(h[0], dz[3]));
+        const int second = Named(f, "dU", f->WeightGrad(h[1], dz[4]));
+        du = f->Foreign(add_, {first, second}, f->Sum({units_, units_}));
+        f->Name("dU0 + dU1");
+      }
+      const int db = Named(f, "db", f->SumRows(all[gate]));
+      f->program.results.insert(f->program.results.end(), {dw, du, db});
+    }
+  }
+
+  static int Weight(Sketch* f, int saved, std::vector<int64_t> shape) {
+    return f->Add(SymbolKind::kInvariant, std::move(shape),
+                  SymbolSource::kSaved, saved);
+  }
+
+  const DType dtype_;
+  const int64_t inputs_, units_;
+  const std::shared_ptr<ForeignOp> add_;
+};
+
+}  // namespace cavs
+
+#endif  // CAVS_TESTS_CC_EXEC_TREE_LSTM_H_

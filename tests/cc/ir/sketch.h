@@ -1,0 +1,155 @@
+// Draws programs by hand, for the tests of what reads them.
+#ifndef CAVS_TESTS_CC_IR_SKETCH_H_
+#define CAVS_TESTS_CC_IR_SKETCH_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cc/ir/program.h"
+
+namespace cavs {
+
+// Methods add symbols and nodes and return the symbol that holds the result.
+//
+// Example:
+//   Sketch f(DType::kFloat64);
+//   const int h = f.Gather(0, 8), x = f.Pull(0, 8);
+//   f.Scatter(f.Call(Elementwise::kTanh, f.Call(Elementwise::kAdd, h, x)));
+class Sketch {
+ public:
+  explicit Sketch(DType dtype = DType::kFloat64) : dtype_(dtype) {}
+
+  Program program;
+
+  int Add(SymbolKind kind, std::vector<int64_t> shape,
+          SymbolSource source = SymbolSource::kNode, int index = -1) {
+    Symbol symbol;
+    symbol.dtype = dtype_;
+    symbol.kind = kind;
+    symbol.source = source;
+    symbol.index = index;
+    symbol.shape = std::move(shape);
+    program.symbols.push_back(symbol);
+    return static_cast<int>(program.symbols.size()) - 1;
+  }
+  int Rows(int64_t columns) { return Add(SymbolKind::kRows, {columns}); }
+  int Sum(std::vector<int64_t> shape) {
+    return Add(SymbolKind::kReduced, std::move(shape));
+  }
+  int Opaque() { return Add(SymbolKind::kOpaque, {}); }
+  int Invariant(std::vector<int64_t> shape) {
+    return Add(SymbolKind::kInvariant, std::move(shape));
+  }
+  int Capture(int index, std::vector<int64_t> shape) {
+    return Add(SymbolKind::kInvariant, std::move(shape), SymbolSource::kCapture,
+               index);
+  }
+  int Saved(int index, int64_t columns) {
+    return Add(SymbolKind::kRows, {columns}, SymbolSource::kSaved, index);
+  }
+  int View(int parent, int64_t offset, int64_t columns) {
+    const int view = Rows(columns);
+    program.symbols[view].parent = parent;
+    program.symbols[view].offset = offset;
+    return view;
+  }
+
+  // The node that was drawn last goes by `name`.
+  void Name(std::string name) { program.nodes.back().name = std::move(name); }
+
+  int Node(NodeKind kind, std::vector<int> inputs, int output, int index = -1) {
+    cavs::Node node;
+    node.kind = kind;
+    node.name = "node_" + std::to_string(program.nodes.size());
+    node.op = "Drawn";
+    node.inputs = std::move(inputs);
+    if (output >= 0) node.outputs = {output};
+    node.index = index;
+    program.nodes.push_back(std::move(node));
+    return output;
+  }
+
+  int Gather(int slot, int64_t columns) {
+    return Node(NodeKind::kGather, {}, Rows(columns), slot);
+  }
+  int Pull(int index, int64_t columns) {
+    return Node(NodeKind::kPull, {}, Rows(columns), index);
+  }
+  int ScatterGrad(int64_t columns) {
+    return Node(NodeKind::kScatterGrad, {}, Rows(columns));
+  }
+  int PushGrad(int index, int64_t columns) {
+    return Node(NodeKind::kPushGrad, {}, Rows(columns), index);
+  }
+  void Scatter(int x) { Node(NodeKind::kScatter, {x}, -1); }
+  void Push(int index, int x) { Node(NodeKind::kPush, {x}, -1, index); }
+  void GatherGrad(int slot, int x) {
+    Node(NodeKind::kGatherGrad, {x}, -1, slot);
+  }
+  void PullGrad(int index, int x) { Node(NodeKind::kPullGrad, {x}, -1, index); }
+
+  int MatMul(int x, int w, bool transpose = false) {
+    const int y = Rows(program.symbols[w].shape[transpose ? 0 : 1]);
+    Node(NodeKind::kMatMul, {x, w}, y);
+    program.nodes.back().transpose = transpose;
+    return y;
+  }
+  int WeightGrad(int x, int y) {
+    return Node(NodeKind::kWeightGrad, {x, y}, Sum({columns(x), columns(y)}));
+  }
+  int SumRows(int x) {
+    return Node(NodeKind::kSumRows, {x}, Sum({columns(x)}));
+  }
+  int SumColumns(int x) { return Node(NodeKind::kSumColumns, {x}, Rows(1)); }
+  int Zero(int64_t columns) { return Node(NodeKind::kZero, {}, Rows(columns)); }
+  int Call(Elementwise op, int x) {
+    Node(NodeKind::kElementwise, {x}, Rows(columns(x)));
+    program.nodes.back().elementwise = op;
+    return program.nodes.back().outputs[0];
+  }
+  int Call(Elementwise op, int x, int y) {
+    Node(NodeKind::kElementwise, {x, y},
+         Rows(columns(x) == 1 ? columns(y) : columns(x)));
+    program.nodes.back().elementwise = op;
+    return program.nodes.back().outputs[0];
+  }
+  // As the lowering does it: a piece with storage of its own moves into the
+  // result's, any other is copied there.
+  int Concat(const std::vector<int>& pieces) {
+    int64_t total = 0;
+    for (int piece : pieces) total += columns(piece);
+    const int whole = Rows(total);
+    int64_t offset = 0;
+    for (int piece : pieces) {
+      Symbol& symbol = program.symbols[piece];
+      const int64_t width = symbol.columns();
+      if (symbol.parent < 0 && symbol.source == SymbolSource::kNode) {
+        symbol.parent = whole;
+        symbol.offset = offset;
+      } else {
+        Node(NodeKind::kCopy, {piece}, View(whole, offset, width));
+      }
+      offset += width;
+    }
+    return whole;
+  }
+  int Foreign(std::shared_ptr<ForeignOp> op, std::vector<int> inputs,
+              int output) {
+    Node(NodeKind::kForeign, std::move(inputs), output);
+    program.nodes.back().foreign = std::move(op);
+    return output;
+  }
+
+  int64_t columns(int id) const { return program.symbols[id].columns(); }
+
+ private:
+  const DType dtype_;
+};
+
+}  // namespace cavs
+
+#endif  // CAVS_TESTS_CC_IR_SKETCH_H_

@@ -1,0 +1,166 @@
+#include "cc/ir/verify.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+
+#include "cc/base/byte_count.h"
+#include "cc/base/no_throw.h"
+#include "cc/exec/streams.h"
+#include "tests/cc/ir/sketch.h"
+
+namespace cavs {
+namespace {
+
+// A cell with one node of most kinds, of which each test spoils a copy.
+Program Good() {
+  Sketch f(DType::kFloat32);
+  const int x = f.Pull(0, 3);
+  const int product = f.MatMul(x, f.Capture(0, {3, 4}));
+  const int sum = f.Call(Elementwise::kAdd, product, f.Gather(0, 4));
+  f.Scatter(sum);
+  f.Push(0, f.View(sum, 1, 2));
+  f.program.results = {sum};
+  return f.program;
+}
+
+std::string MessageOf(const std::function<void(Program*)>& spoil) {
+  Program program = Good();
+  program.name = "Cell.vertex";
+  spoil(&program);
+  const Status status = VerifyProgram(program);
+  EXPECT_EQ(status.ok(), status.code() != StatusCode::kInvalidArgument);
+  return status.message();
+}
+
+Node& Find(Program* program, NodeKind kind) {
+  for (Node& node : program->nodes) {
+    if (node.kind == kind) return node;
+  }
+  ADD_FAILURE();
+  return program->nodes[0];
+}
+
+TEST(VerifyProgramTest, WhatIsTracedPasses) {
+  EXPECT_EQ(MessageOf([](Program*) {}), "");
+}
+
+TEST(VerifyProgramTest, NamesTheOperatorAndWhatToDo) {
+  const std::string message = MessageOf([](Program* program) {
+    Node& node = Find(program, NodeKind::kMatMul);
+    node.name = "dense/MatMul";
+    node.op = "MatMul";
+    node.inputs.pop_back();
+  });
+  EXPECT_EQ(message,
+            "vertex function Cell.vertex: operator dense/MatMul (MatMul) got "
+            "operands of other sizes or types but expected those that its "
+            "kernel takes. Trace the vertex function again: it was changed "
+            "since.");
+}
+
+TEST(VerifyProgramTest, RejectsWhatKernelsWouldReadOrWriteOutOfBounds) {
+  const auto symbol_of = [](Program* program, NodeKind kind) -> Symbol& {
+    const Node& node = Find(program, kind);
+    return program
+        ->symbols[node.outputs.empty() ? node.inputs[0] : node.outputs[0]];
+  };
+  const std::function<void(Program*)> spoilers[] = {
+      // Sizes.
+      [&](Program* p) { symbol_of(p, NodeKind::kPull).shape = {2}; },
+      [&](Program* p) { symbol_of(p, NodeKind::kPull).shape = {-3}; },
+      [&](Program* p) {
+        symbol_of(p, NodeKind::kPull).shape = {int64_t{1} << 40, 1 << 20};
+      },
+      [&](Program* p) { symbol_of(p, NodeKind::kMatMul).shape = {5}; },
+      [&](Program* p) { symbol_of(p, NodeKind::kElementwise).shape = {2}; },
+      [&](Program* p) { symbol_of(p, NodeKind::kPush).offset = 3; },
+      [&](Program* p) { symbol_of(p, NodeKind::kPush).offset = -1; },
+      [&](Program* p) { symbol_of(p, NodeKind::kPush).offset = INT64_MAX; },
+      // Types.
+      [&](Program* p) {
+        symbol_of(p, NodeKind::kGather).dtype = DType::kFloat64;
+      },
+      [&](Program* p) { symbol_of(p, NodeKind::kPull).dtype = DType::kOther; },
+      // Kinds.
+      [&](Program* p) {
+        symbol_of(p, NodeKind::kGather).kind = SymbolKind::kOpaque;
+      },
+      [&](Program* p) {
+        symbol_of(p, NodeKind::kMatMul).kind = SymbolKind::kReduced;
+      },
+      // Numbers.
+      [&](Program* p) { Find(p, NodeKind::kGather).index = -1; },
+      [&](Program* p) { Find(p, NodeKind::kMatMul).inputs[1] = 99; },
+      [&](Program* p) { Find(p, NodeKind::kMatMul).inputs[1] = -1; },
+      [&](Program* p) { p->results = {-3}; },
+      [&](Program* p) { symbol_of(p, NodeKind::kPush).parent = 77; },
+      [&](Program* p) {
+        Symbol& piece = symbol_of(p, NodeKind::kPush);
+        piece.parent = Find(p, NodeKind::kPush).inputs[0];
+      },
+      // Order.
+      [&](Program* p) { std::swap(p->nodes.front(), p->nodes.back()); },
+      [&](Program* p) { p->nodes.erase(p->nodes.begin()); },
+      // Kernels.
+      [&](Program* p) { Find(p, NodeKind::kMatMul).kind = NodeKind::kForeign; },
+      [&](Program* p) { Find(p, NodeKind::kMatMul).kind = NodeKind::kGroup; },
+  };
+  int i = 0;
+  for (const auto& spoil : spoilers) {
+    EXPECT_NE(MessageOf(spoil), "") << "spoiler " << i;
+    ++i;
+  }
+}
+
+TEST(CheckedProductTest, IsNegativeWhereTheProductWouldWrapAround) {
+  using Sizes = std::vector<int64_t>;
+  EXPECT_EQ(CheckedProduct(Sizes{}), 1);
+  EXPECT_EQ(CheckedProduct(Sizes{2, 3}), 6);
+  EXPECT_EQ(CheckedProduct(Sizes{2, 0, 3}), 0);
+  EXPECT_EQ(CheckedProduct(Sizes{kMostElements}), kMostElements);
+  EXPECT_EQ(CheckedProduct(Sizes{kMostElements, 2}), -1);
+  EXPECT_EQ(CheckedProduct(Sizes{INT64_MAX, INT64_MAX, 0}), -1);
+  EXPECT_EQ(CheckedProduct(Sizes{-1, 3}), -1);
+}
+
+TEST(NoThrowTest, ExceptionsBecomeErrors) {
+  const auto code_of = [](auto throws) {
+    return NoThrow([&]() -> Status {
+             throws();
+             return Status();
+           })
+        .code();
+  };
+  EXPECT_EQ(code_of([] {}), StatusCode::kOk);
+  EXPECT_EQ(code_of([] { throw std::bad_alloc(); }),
+            StatusCode::kResourceExhausted);
+  EXPECT_EQ(code_of([] { std::vector<int>().reserve(SIZE_MAX / 2); }),
+            StatusCode::kResourceExhausted);
+  EXPECT_EQ(code_of([] { std::vector<int>().at(1); }), StatusCode::kInternal);
+  EXPECT_EQ(code_of([] { throw 1; }), StatusCode::kInternal);
+}
+
+TEST(StreamsTest, AnExceptionOfAStepEndsTheRunWhenAllStepsHaveEnded) {
+  engine::Engine engine(engine::Streams(2));
+  std::atomic<int> running{0};
+  const auto step = [&](int64_t) {
+    ++running;
+    --running;
+    return Status();
+  };
+  ChunkSteps steps{step, step, step};
+  steps.critical = [](int64_t chunk) {
+    if (chunk == 2) throw std::bad_alloc();
+    return Status();
+  };
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_EQ(RunInTwoStreams(5, steps, &engine).code(),
+              StatusCode::kResourceExhausted);
+    EXPECT_EQ(running, 0);
+  }
+}
+
+}  // namespace
+}  // namespace cavs

@@ -1,0 +1,74 @@
+#include "cc/schedule/passed_rows.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace cavs {
+namespace {
+
+// Vertices 0 and 3 are of type 0, then 1, 2 and 4 of type 1.
+const std::vector<int32_t> kOrder = {3, 0, 1, 4, 2};
+const std::vector<int32_t> kSplits = {0, 2, 4, 5};
+const std::vector<int32_t> kTypes = {0, 1, 1};
+
+ScheduleView View() { return {kOrder, kSplits, kTypes, {}, 0}; }
+
+std::vector<TypeRows> Types() {
+  std::vector<TypeRows> types;
+  for (int type : {0, 1}) types.emplace_back(View(), type, 2);
+  return types;
+}
+
+std::vector<int32_t> OfType(const PassedRows& rows, int type, int count) {
+  return {rows.of_type(type), rows.of_type(type) + count};
+}
+
+TEST(PassedRowsTest, EveryVertexHasTheRowOfItsNumber) {
+  const std::vector<TypeRows> types = Types();
+  const PassedRows rows(AllVertices(View()), types);
+  EXPECT_TRUE(rows.all());
+  EXPECT_EQ(rows.count(), 5);
+  EXPECT_EQ(OfType(rows, 0, 2), std::vector<int32_t>({3, 0}));
+  EXPECT_EQ(OfType(rows, 1, 3), std::vector<int32_t>({1, 4, 2}));
+}
+
+TEST(PassedRowsTest, VerticesOfTypesHaveRowsInVertexOrder) {
+  const std::vector<TypeRows> types = Types();
+  const PassedRows rows(VerticesOfTypes(View(), {false, true}), types);
+  EXPECT_FALSE(rows.all());
+  EXPECT_EQ(rows.count(), 3);
+  EXPECT_EQ(OfType(rows, 0, 2), std::vector<int32_t>({-1, -1}));
+  EXPECT_EQ(OfType(rows, 1, 3), std::vector<int32_t>({0, 2, 1}));
+}
+
+TEST(PassedRowsTest, ChosenVerticesHaveRowsInTheirOrder) {
+  RowMap map;
+  ASSERT_TRUE(ChosenVertices(std::vector<int32_t>{4, 0}, 5, &map).ok());
+  const std::vector<TypeRows> types = Types();
+  const PassedRows rows(map, types);
+  EXPECT_EQ(rows.count(), 2);
+  EXPECT_EQ(OfType(rows, 0, 2), std::vector<int32_t>({-1, 1}));
+  EXPECT_EQ(OfType(rows, 1, 3), std::vector<int32_t>({-1, 0, -1}));
+}
+
+TEST(PassedRowsTest, NoVertexMayBeChosen) {
+  RowMap map;
+  ASSERT_TRUE(ChosenVertices({}, 5, &map).ok());
+  const std::vector<TypeRows> types = Types();
+  EXPECT_EQ(OfType(PassedRows(map, types), 0, 2), std::vector<int32_t>(2, -1));
+}
+
+TEST(PassedRowsTest, BadChoicesAreNamed) {
+  RowMap map;
+  EXPECT_EQ(ChosenVertices(std::vector<int32_t>{0, 5}, 5, &map).message(),
+            "at[1]: got 5 but expected a vertex of the minibatch, in [0, 5).");
+  EXPECT_EQ(ChosenVertices(std::vector<int32_t>{-1}, 5, &map).message(),
+            "at[0]: got -1 but expected a vertex of the minibatch, in [0, 5).");
+  EXPECT_EQ(ChosenVertices(std::vector<int32_t>{2, 1, 2}, 5, &map).message(),
+            "at[2]: got vertex 2, as in at[0], but expected every vertex once. "
+            "Repeat rows of the result, with tf.gather.");
+}
+
+}  // namespace
+}  // namespace cavs
