@@ -4,7 +4,7 @@
 #   make build TENSORFLOW=tensorflow-cpu   0.6 GB smaller, without GPU support
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-python test-cc test-tsan sanitize fuzz fuzz-ops bench bench-cc bench-engine compare wheel format lint clean
+.PHONY: help build demo test test-all test-python test-cc test-tsan sanitize fuzz fuzz-ops bench bench-cc bench-engine compare wheel format lint clean
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -35,14 +35,17 @@ build: $(INSTALLED) ## Builds the op library into cavs_tf/
 demo: build ## Trains a Tree-LSTM on ListOps, in about two minutes
 	$(BIN)/python python/examples/listops.py $(ARGS)
 
-test: build ## Runs every test, the C++ ones also under sanitizers
+test: build ## Runs every test that is not long, the C++ ones also under sanitizers
 	@status=0; \
 	$(MAKE) --no-print-directory test-python || status=1; \
 	$(MAKE) --no-print-directory test-cc || status=1; \
 	exit $$status
 
-test-python: build ## Runs the Python tests
-	$(BIN)/pytest --numprocesses=2 --dist=worksteal $(ARGS)
+test-all: build ## Runs every test, the long ones too: before a release
+	@$(MAKE) --no-print-directory test LONG=1
+
+test-python: build ## Runs the Python tests; LONG=1: the long ones too
+	$(BIN)/pytest --numprocesses=2 --dist=worksteal $(if $(LONG),-m "") $(ARGS)
 
 test-cc: $(INSTALLED) ## Runs the C++ tests, plain and under AddressSanitizer and UBSan
 	$(BAZEL) test //...

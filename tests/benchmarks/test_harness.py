@@ -23,6 +23,7 @@ pytestmark = pytest.mark.skipif(
 NEEDS = {"torch_by_hand": "torch", "pytorch_tree_lstm": "treelstm"}
 OPTIONAL = ("dgl", "dynet", "pytorch_tree_lstm", "torch", "torch_by_hand")
 MISSING = [name for name in OPTIONAL if not importlib.util.find_spec(NEEDS.get(name, name))]
+OTHERS = [name for name in workloads.names() if name != "tree_lstm"]
 PROMISED = (
     *("system", "version", "workload", "units", "batch", "threads", "mode", "per_second"),
     *("spread", "share_of_floor", "construct_share", "peak_bytes", "losses"),
@@ -39,7 +40,13 @@ def quietly(line):
 
 @pytest.mark.parametrize(
     ("workload", "mode"),
-    [*((name, "training") for name in workloads.names()), ("tree_lstm", "inference")],
+    [
+        ("tree_lstm", "training"),
+        *(
+            pytest.param(name, mode, marks=pytest.mark.long)
+            for name, mode in [*((name, "training") for name in OTHERS), ("tree_lstm", "inference")]
+        ),
+    ],
 )
 def test_every_installed_peer_computes_the_same_and_is_timed(workload, mode, kept_workers):
     names = peers.names()
