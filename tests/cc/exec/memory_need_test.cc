@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "cc/base/machine.h"
 #include "cc/engine/engine.h"
 #include "tests/cc/exec/random_cell.h"
 #include "tests/cc/exec/tree_lstm_cell.h"

@@ -54,7 +54,7 @@ TEST(ViewRowsTest, OperatorsThatAreNotFusedReadCopies) {
 
 TEST(ViewRowsTest, WideOperandsOfProductsAreCopied) {
   Sketch f;
-  const int64_t width = Backend::kMaxIndexedColumns + 1;
+  const int64_t width = kMaxIndexedColumns + 1;
   const int x = f.Pull(0, width), y = f.Pull(1, width - 1);
   const int product = f.MatMul(x, f.Capture(0, {width, 4}));
   f.Scatter(f.Call(Elementwise::kAdd, product,
