@@ -118,16 +118,10 @@ def _cavs(workload):
 
 def _fold(workload):
     if workload in _SEQUENCES:
-        return [_fold_model("var_lstm"), Part("peers/fold/models/_lstm.py")]
-    if workload in _OF_LAYERS:
-        return [_fold_model(workload), Part("peers/fold/models/_lstm.py")]
-    if workload == "tree_lstm":
-        return [_fold_model(workload), Part("peers/fold/models/_tree_lstm.py")]
-    return [_fold_model(workload)]
-
-
-def _fold_model(workload: str) -> Part:
-    return Part(f"peers/fold/models/{workload}.py", ("block",))
+        return [Part("fold/models/lstm.py", ("cell", "block"))]
+    own = ("Cell", "block") if workload == "tree_lstm" else ("block",)
+    model = Part(f"fold/models/{workload}.py", own)
+    return [model, Part("fold/models/lstm.py", ("cell",))] if workload in _OF_LAYERS else [model]
 
 
 def _keras(workload):

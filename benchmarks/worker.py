@@ -6,7 +6,6 @@ crash ends only one of them.
 
 import ctypes
 import gc
-import importlib
 import multiprocessing.connection
 import os
 import signal
@@ -30,7 +29,7 @@ class Server:
     def prepare(self, peer, workload, settings, threads, options, mode) -> str:
         """Sets the system up; returns its version."""
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
-        importlib.import_module(f"benchmarks.peers.{peer}")
+        make = peers.load(peer)
         self._workload = workloads.make(workload, settings)
         _ = self._workload.minibatches, self._workload.weights
         self._mode = mode
@@ -40,7 +39,7 @@ class Server:
         gc.collect()  # What another cell took is not needed any more.
         _forget_peak_memory()
         self._bytes_before = _memory("VmRSS")
-        self._peer = peers.make(peer, self._workload, threads, options)
+        self._peer = make(self._workload, threads, **options)
         self._peer.trace(mode)
         return self._peer.version
 

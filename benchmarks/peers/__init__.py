@@ -1,29 +1,41 @@
-"""The systems that are compared: one module or package for each, found by its name.
+"""The systems that are compared: a module for each peer, and peers with options.
 
-It defines `class Peer(Base)`. Only the process that runs a peer imports it.
+A module defines `class Peer(Base)`. Only the process that runs a peer imports it.
 """
 
+import functools
 import importlib
 import pathlib
+import types
 
 from benchmarks.peers._base import Peer as Peer
 from benchmarks.peers._base import Unsupported as Unsupported
 
+# Systems that are another peer with options.
+VARIANTS = types.MappingProxyType(
+    {
+        "fold_cached": ("fold", {"cached": True}),
+        "fold_per_vertex": ("fold", {"outputs": "vertices"}),
+        "keras_xla": ("keras", {"jit_compile": True}),
+    }
+)
+
 
 def names() -> list[str]:
-    """The names of all peers, ours first, whether what they need is installed or not."""
-    folder = pathlib.Path(__file__).parent
-    modules = [path.stem for path in folder.glob("[a-z]*.py")]
-    packages = [path.parent.name for path in folder.glob("[a-z]*/__init__.py")]
-    return sorted(sorted(modules + packages), key=lambda name: not name.startswith("cavs"))
+    """The names of all systems, ours first, whether what they need is installed or not."""
+    modules = [path.stem for path in pathlib.Path(__file__).parent.glob("[a-z]*.py")]
+    return sorted([*modules, *VARIANTS], key=lambda name: (not name.startswith("cavs"), name))
 
 
-def make(name: str, workload, threads: int, options: dict) -> Peer:
-    """Sets a system up, in the process that will run it.
+def load(system: str):
+    """What sets the system up, of (workload, threads, **options).
+
+    Call both in the process that will run it. The second raises `Unsupported` if the system does
+    not run the workload, or does not have such options.
 
     Raises:
       ModuleNotFoundError: If it is not installed.
-      Unsupported: If it does not run the workload, or does not have such options.
     """
-    module = importlib.import_module(f"benchmarks.peers.{name}")
-    return module.Peer(workload, threads, **options)
+    peer, own = VARIANTS.get(system, (system, {}))
+    module = importlib.import_module(f"benchmarks.peers.{peer}")
+    return functools.partial(module.Peer, **own)

@@ -1,4 +1,7 @@
-"""Keras: its LSTM for sequences, with a mask where lengths differ; a layer for trees."""
+"""Keras: its LSTM for sequences, with a mask where lengths differ; a layer for trees.
+
+Compiled by XLA, sequences only: XLA wants to know sizes, which differ with every tree.
+"""
 
 import keras
 import tensorflow as tf
@@ -7,11 +10,16 @@ from benchmarks.peers import _base, _keras_sequences, _tensorflow, _trees
 
 
 class Peer(_tensorflow.TensorFlowPeer):
-    """Sequences by Keras's layers; trees are batched by hand, level by level."""
+    """Sequences by Keras's layers; trees are batched by hand, level by level.
 
-    padding_multiple = 1
+    Args:
+      jit_compile: Whether XLA compiles steps.
+    """
 
-    def __init__(self, workload, threads):
+    def __init__(self, workload, threads, jit_compile=False):
+        self.jit_compile = jit_compile
+        if jit_compile and workload.layout == "trees":
+            raise _base.Unsupported("XLA compiles anew for every minibatch of trees")
         if workload.layout == "graphs" and workload.name not in _keras_sequences.MODELS:
             raise _base.Unsupported("Keras has no layer for such graphs")
         super().__init__(workload, threads)
@@ -22,7 +30,8 @@ class Peer(_tensorflow.TensorFlowPeer):
             self._model = Trees(workload, self.variables)
         else:
             model = _keras_sequences.MODELS.get(workload.name, _keras_sequences.Sequences)
-            self._model = model(workload, self.variables, self.padding_multiple)
+            # XLA compiles anew for every length.
+            self._model = model(workload, self.variables, 8 if self.jit_compile else 1)
         super().prepare()
 
     def inputs_of(self, minibatch):

@@ -96,7 +96,7 @@ def make_peer(name, monkeypatch):
     settings = workloads.Settings(units=4, batch=2, leaves=4, steps=3, minibatches=2)
     workload = workloads.make(name, settings)
     try:
-        return peers.make("dynet", workload, 1, {}), workload
+        return peers.load("dynet")(workload, 1), workload
     finally:
         # Other tests are to find that dynet is not installed.
         del sys.modules["benchmarks.peers.dynet"]

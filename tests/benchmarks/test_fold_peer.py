@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks import checks, peers, workloads
-from benchmarks.peers import fold, fold_cached, fold_per_vertex
+from benchmarks.peers import fold
 
 SETTINGS = workloads.Settings(units=8, batch=3, leaves=8, steps=5, minibatches=2)
 MODES = [
@@ -54,14 +54,12 @@ def test_only_cached_schedules_are_not_paid_for_in_the_step():
 
 def test_each_mode_is_a_peer():
     assert {"fold", "fold_cached", "fold_per_vertex"} <= set(peers.names())
-    workload = workloads.make("var_lstm", SETTINGS)
-    assert not fold_cached.Peer(workload, 1).construct_in_step
-    one, many = (len(p.program.tags) for p in (make("tree_lstm"), peer_per_vertex()))
-    assert (one, many) == (1, 2)
-
-
-def peer_per_vertex():
-    return fold_per_vertex.Peer(workloads.make("tree_lstm", SETTINGS), 1)
+    workload = workloads.make("tree_lstm", SETTINGS)
+    one, cached, many = (
+        peers.load(name)(workload, 1) for name in ("fold", "fold_cached", "fold_per_vertex")
+    )
+    assert not cached.construct_in_step
+    assert (len(one.program.tags), len(many.program.tags)) == (1, 2)
 
 
 def test_a_workload_that_is_not_stated_in_blocks_is_not_supported():

@@ -1,8 +1,0 @@
-"""TensorFlow Fold's dynamic batching, written anew for TensorFlow 2.
-
-Source: Looks et al. 2017, "Deep Learning with Dynamic Computation Graphs", arXiv:1702.02181:
-section 2 for the batching, section 3 for the language of blocks.
-"""
-
-from benchmarks.peers.fold.peer import Peer as Peer
-from benchmarks.peers.fold.peer import fields_of as fields_of
