@@ -127,10 +127,7 @@ class Server:
     def _step(self) -> int:
         """One step, or as many as a call takes; returns the FLOPs of their minibatches."""
         first, self._next = self._next, self._next + self._peer.steps_per_call
-        if self._mode == "training":
-            self._peer.timed_train(first)
-        else:
-            self._peer.timed_infer(first)
+        self._peer.timed(self._mode, first)
         batches = self._workload.minibatches
         return sum(self._flops(batches[i % len(batches)]) for i in range(first, self._next))
 

@@ -14,6 +14,10 @@ from benchmarks.peers._base import Unsupported as Unsupported
 # Systems that are another peer with options.
 VARIANTS = types.MappingProxyType(
     {
+        "cavs_bfloat16": ("cavs", {"bfloat16": True}),
+        "cavs_gates": ("cavs", {"by_gate": True}),
+        "cavs_loop": ("cavs", {"steps_per_call": 8}),
+        "cavs_ops": ("cavs", {"ops_alone": True}),
         "fold_cached": ("fold", {"cached": True}),
         "fold_per_vertex": ("fold", {"outputs": "vertices"}),
         "keras_xla": ("keras", {"jit_compile": True}),

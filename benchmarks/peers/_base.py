@@ -22,7 +22,7 @@ class Peer(abc.ABC):
         and not part of a step, unless `construct_in_step`. None: no such thing.
       construct_in_step: Whether steps pay for that.
       comparable: Whether losses and gradients can be asked for.
-      steps_per_call: How many steps a call of `timed_train` or `timed_infer` takes.
+      steps_per_call: How many steps a call of `timed` takes.
       slack: How many times the tolerances of float32 they may differ from what is right.
     """
 
@@ -64,10 +64,6 @@ class Peer(abc.ABC):
         """
         return None
 
-    def timed_train(self, index: int) -> None:
-        """What is timed in training, if it is not `train`."""
-        self.train(index)
-
-    def timed_infer(self, index: int) -> None:
-        """What is timed in inference, if it is not `infer`."""
-        self.infer(index)
+    def timed(self, mode: str, index: int):
+        """What is timed, from step `index` on: a step, unless calls take several or only a part."""
+        return self.train(index) if mode == "training" else self.infer(index)

@@ -1,48 +1,81 @@
 """This project, as a user writes it: a vertex function, and the schedule from the pipeline."""
 
+import collections.abc
 import dataclasses
 import importlib
 
 import tensorflow as tf
 
 import cavs_tf as cavs
-from benchmarks.peers import _base, _tensorflow
+from benchmarks.peers import _base, _gates, _ops_alone, _tensorflow
 
 # Others are in a module of their name.
 _MODULES = {"var_lstm": "lstm", "fixed_lstm": "lstm"}
+_BFLOAT16_SLACK = 50.0  # bfloat16 has 16 bits less.
 
 
 class Peer(_tensorflow.TensorFlowPeer):
-    """Takes the fields of `cavs_tf.Options`."""
+    """Takes the fields of `cavs_tf.Options` too.
 
-    def __init__(self, workload, threads, **options):
+    Args:
+      by_gate: Whether weights, a product and a bias are written for every gate, as in the paper's
+        Figure 4.
+      bfloat16: Whether the vertex function and what it pulls are bfloat16, with float32 weights, as
+        under Keras's policy `mixed_bfloat16`.
+      steps_per_call: As Keras's `steps_per_execution`: what is timed is a call that loops over so
+        many steps, and only the loss of its last is known.
+      ops_alone: Whether only our two ops are timed.
+    """
+
+    def __init__(
+        self,
+        workload,
+        threads,
+        by_gate=False,
+        bfloat16=False,
+        steps_per_call=1,
+        ops_alone=False,
+        **options,
+    ):
         known = {field.name for field in dataclasses.fields(cavs.Options)}
         missing = sorted(set(options) - known)
         if missing:
             raise _base.Unsupported(f"not available: cavs_tf.Options has no {', '.join(missing)}")
         self.options = cavs.Options(**options)
+        name = workload.name
+        self._module = importlib.import_module(f"benchmarks.peers._cavs.{_MODULES.get(name, name)}")
+        self._gates = _gates.Gates(name) if by_gate else None
+        self._model_class = self._gates.model if by_gate else self._module.Model
+        if (bfloat16 or ops_alone) and not issubclass(self._model_class, cavs.GraphSupport):
+            raise _base.Unsupported("more than one GraphSupport")
+        self._bfloat16 = bfloat16
+        self.slack = _BFLOAT16_SLACK if bfloat16 else 1.0
+        self.steps_per_call = steps_per_call
         super().__init__(workload, threads)
         self.version = f"cavs_tf {cavs.__version__} on {self.version}"
+        self.ops = _ops_alone.OpsAlone(self) if ops_alone else None
 
     def prepare(self):
-        name = self.workload.name
-        self._module = importlib.import_module(f"benchmarks.peers._cavs.{_MODULES.get(name, name)}")
-        self.model = self.make_model(self._module.Model)
+        if self._gates:
+            self.variables = self._gates.split(self.variables)
+        weights, dtype = self.variables, {}
+        if self._bfloat16:
+            weights, dtype = _AsBfloat16(self.variables), {"dtype": "bfloat16"}
+        self.model = self._model_class(self.workload.units, weights, options=self.options, **dtype)
         self.pushes_logits = getattr(self.model, "pushes_logits", False)
         examples = self.workload.examples
         batch, micro_batch = self.workload.settings.batch, self.options.micro_batch
         self.dataset = self._module.batches(examples, batch, micro_batch)
         self._steps = None
-        # As Keras's fit() does it: TensorFlow takes the minibatch, not Python.
-        self._train_next = tf.function(lambda steps: self._train_step(next(steps)))
-        self._loss_of_next = tf.function(lambda steps: self.loss(next(steps)))
+        steps = {"training": self._train_step, "inference": self.loss}
+        self._one = {mode: _calls(step, 1) for mode, step in steps.items()}
+        self._several = self._one
+        if self.steps_per_call > 1:
+            self._several = {m: _calls(step, self.steps_per_call) for m, step in steps.items()}
         self._some_have_no_label = bool(tf.reduce_any(self.first_inputs()["label"] < 0))
         pulling = [kind.pulls for kind in self.workload.vertex_types]
         self._pulling = None if all(pulling) else tf.constant(pulling)
         self._plain = self._graphs_without_schedules()
-
-    def make_model(self, model_class):
-        return model_class(self.workload.units, self.variables, options=self.options)
 
     def signature(self):
         return [self.dataset.element_spec]
@@ -51,14 +84,23 @@ class Peer(_tensorflow.TensorFlowPeer):
         return next(iter(self.dataset))
 
     def trace_step(self, mode):
-        step = self._train_next if mode == "training" else self._loss_of_next
-        step.get_concrete_function(self._steps_from(0))
+        for calls in (self._one, self._several):
+            calls[mode].get_concrete_function(self._steps_from(0))
 
     def train(self, index):
-        return float(self._train_next(self._steps_from(index)))
+        return float(self._one["training"](self._steps_from(index)))
 
     def infer(self, index):
-        return float(self._loss_of_next(self._steps_from(index)))
+        return float(self._one["inference"](self._steps_from(index)))
+
+    def timed(self, mode, index):
+        if self.ops:
+            return self.ops.run(mode, index)
+        return float(self._several[mode](self._steps_from(index)))
+
+    def gradients(self):
+        found = super().gradients()
+        return self._gates.join(found) if self._gates else found
 
     def _steps_from(self, index):
         # Steps come in order, as does what the pipeline has ready.
@@ -80,7 +122,7 @@ class Peer(_tensorflow.TensorFlowPeer):
         if hasattr(self._module, "run"):
             h = self._module.run(self.model, inputs, self.variables["embedding"])
             return h if at is None else tf.gather(h, at)
-        return self.model(inputs["graphs"], self.embed(inputs), at=at)
+        return tf.cast(self.model(inputs["graphs"], self.embed(inputs), at=at), tf.float32)
 
     def embed(self, inputs):
         """The inputs of the vertices that pull one."""
@@ -88,7 +130,8 @@ class Peer(_tensorflow.TensorFlowPeer):
         if self._pulling is not None:
             pulls = tf.gather(self._pulling, inputs["graphs"].vertex_type)
             token = tf.boolean_mask(token, pulls)
-        return tf.gather(self.variables["embedding"], token)
+        x = tf.gather(self.variables["embedding"], token)
+        return tf.cast(x, tf.bfloat16) if self._bfloat16 else x
 
     def construct(self):
         """Schedules of all minibatches, by themselves; in training the pipeline makes them."""
@@ -105,9 +148,41 @@ class Peer(_tensorflow.TensorFlowPeer):
         ]
 
 
+def _calls(step, count: int):
+    """A function of an iterator that does `count` steps, and gives the loss of the last."""
+
+    def several(inputs):
+        _, loss = tf.while_loop(
+            lambda done, _: done < count,
+            lambda done, _: (done + 1, step(next(inputs))),
+            (0, 0.0),
+            parallel_iterations=1,  # One step after the other, as in training anyway.
+        )
+        return loss
+
+    # As Keras's fit() does it: TensorFlow takes the minibatch, not Python.
+    return tf.function(several if count > 1 else lambda inputs: step(next(inputs)))
+
+
 def _plain(graphs) -> tuple:
     """(the graphs without their schedule, its arity, the number of types)."""
     types = graphs.vertex_type
     num_types = 1 + int(tf.reduce_max(types)) if len(types) else 1
     plain = cavs.GraphBatch(graphs.child_splits, graphs.child_ids, graphs.graph_splits, types)
     return plain, graphs.attached_schedule.arity, num_types
+
+
+class _AsBfloat16(collections.abc.Mapping):
+    """Variables by name, as bfloat16 where they are read."""
+
+    def __init__(self, variables):
+        self._variables = variables
+
+    def __getitem__(self, name):
+        return tf.cast(self._variables[name], tf.bfloat16)
+
+    def __iter__(self):
+        return iter(self._variables)
+
+    def __len__(self):
+        return len(self._variables)
