@@ -1,25 +1,77 @@
 #include "cc/kernels/allocate.h"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "cc/base/byte_count.h"
 #include "cc/base/machine.h"
 #include "cc/base/status.h"
+#include "tensorflow/core/platform/mem.h"
 
 namespace cavs {
 namespace {
 
-absl::Status CheckFits(const std::string& name, tensorflow::DataType dtype,
-                       const tensorflow::TensorShape& shape) {
+size_t BytesOf(tensorflow::DataType dtype,
+               const tensorflow::TensorShape& shape) {
   const size_t size = std::max(1, tensorflow::DataTypeSize(dtype));
-  const size_t bytes = SaturatingMultiply(shape.num_elements(), size);
-  if (MayFit(bytes)) return absl::OkStatus();
+  return SaturatingMultiply(shape.num_elements(), size);
+}
+
+absl::Status DoesNotFit(const std::string& name, tensorflow::DataType dtype,
+                        const tensorflow::TensorShape& shape) {
   return absl::ResourceExhaustedError(
-      StrCat(name, ": got shape ", shape.DebugString(), ", that is ", bytes,
+      StrCat(name, ": got shape ", shape.DebugString(), ", that is ",
+             BytesOf(dtype, shape),
              " bytes, but expected one that fits into the memory that is "
              "available. Use a smaller minibatch."));
+}
+
+absl::Status CheckFits(const std::string& name, tensorflow::DataType dtype,
+                       const tensorflow::TensorShape& shape) {
+  if (MayFit(BytesOf(dtype, shape))) return absl::OkStatus();
+  return DoesNotFit(name, dtype, shape);
+}
+
+// That of the C library: null where there is no memory.
+class PlainAllocator : public tensorflow::Allocator {
+ public:
+  static PlainAllocator* Get() {
+    static auto* const allocator = new PlainAllocator;  // Tensors outlive us.
+    return allocator;
+  }
+
+  std::string Name() override { return "cavs_plain"; }
+
+  void* AllocateRaw(size_t alignment, size_t bytes) override {
+    const auto aligned = static_cast<std::align_val_t>(alignment);
+    return tensorflow::port::AlignedMalloc(bytes, aligned);
+  }
+
+  void DeallocateRaw(void* data) override {
+    tensorflow::port::AlignedFree(data);
+  }
+};
+
+// Does a limit of the process (ulimit -v) ask for PlainAllocator? TensorFlow's
+// own maps up to twice the memory that it is asked for, and then more to keep
+// account of it. Where the limit lies in between, it throws while it holds its
+// lock, and who allocates next waits forever.
+bool HasLimitedMemory() {
+  rlimit limit;
+  return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+}
+
+absl::Status AllocatePlainly(const std::string& name,
+                             tensorflow::DataType dtype,
+                             const tensorflow::TensorShape& shape,
+                             tensorflow::Tensor* tensor) {
+  *tensor = tensorflow::Tensor(PlainAllocator::Get(), dtype, shape);
+  if (tensor->IsInitialized()) return absl::OkStatus();
+  return DoesNotFit(name, dtype, shape);
 }
 
 }  // namespace
@@ -47,9 +99,15 @@ absl::Status AllocateOutput(tensorflow::OpKernelContext* context,
                             const std::string& name, int index,
                             const tensorflow::TensorShape& shape,
                             tensorflow::Tensor** output) {
-  TF_RETURN_IF_ERROR(
-      CheckFits(name, context->expected_output_dtype(index), shape));
-  return context->allocate_output(index, shape, output);
+  const auto dtype = context->expected_output_dtype(index);
+  TF_RETURN_IF_ERROR(CheckFits(name, dtype, shape));
+  if (!HasLimitedMemory())
+    return context->allocate_output(index, shape, output);
+  tensorflow::Tensor tensor;
+  TF_RETURN_IF_ERROR(AllocatePlainly(name, dtype, shape, &tensor));
+  context->set_output(index, std::move(tensor));
+  *output = context->mutable_output(index);
+  return absl::OkStatus();
 }
 
 absl::Status AllocateTemporary(tensorflow::OpKernelContext* context,
@@ -58,6 +116,7 @@ absl::Status AllocateTemporary(tensorflow::OpKernelContext* context,
                                const tensorflow::TensorShape& shape,
                                tensorflow::Tensor* tensor) {
   TF_RETURN_IF_ERROR(CheckFits(name, dtype, shape));
+  if (HasLimitedMemory()) return AllocatePlainly(name, dtype, shape, tensor);
   return context->allocate_temp(dtype, shape, tensor);
 }
 

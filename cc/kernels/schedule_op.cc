@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "cc/kernels/allocate.h"
 #include "cc/kernels/guarded_op.h"
 #include "cc/kernels/status_util.h"
 #include "cc/schedule/schedule.h"
@@ -85,7 +86,8 @@ class ScheduleOp {
                              const TensorShape& shape,
                              const std::vector<int32_t>& values) {
     Tensor* output = nullptr;
-    TF_RETURN_IF_ERROR(context->allocate_output(index, shape, &output));
+    TF_RETURN_IF_ERROR(
+        AllocateOutput(context, "schedule", index, shape, &output));
     std::copy(values.begin(), values.end(), output->flat<int32_t>().data());
     return absl::OkStatus();
   }
