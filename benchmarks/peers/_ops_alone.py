@@ -15,7 +15,7 @@ class OpsAlone:
         for inputs in peer.dataset.take(peer.workload.settings.num_minibatches):
             x = peer.embed(inputs)
             outputs = peer.model(inputs["graphs"], x)
-            gradient = tf.random.stateless_normal(outputs.shape, [0, 1], outputs.dtype)
+            gradient = tf.random.stateless_normal(outputs.shape, [0, 1], dtype=outputs.dtype)
             self._given.append((inputs["graphs"], x, gradient))
         signature = [peer.dataset.element_spec["graphs"]]
         signature += [tf.TensorSpec([None, rows.shape[1]], rows.dtype) for rows in (x, gradient)]
