@@ -23,7 +23,7 @@ class GraphSupport:
 
     def __init__(self, state_size, dtype):
         self.state_shape, self.dtype = state_size, tf.as_dtype(dtype)
-        self.noise = lambda value: value
+        self.noise = lambda value, operands: value
         self.gathered, self.pulls, self.id = [], {}, 0
         self.state, self.pushes = None, {}
 
@@ -47,13 +47,19 @@ class GraphSupport:
 
 
 class _NoisyLines(ast.NodeTransformer):
-    """`x = f(y)` becomes `x = self.noise(f(y))`."""
+    """`x1 = f(x0)` becomes `x1 = self.noise(f(x0), [x0])`."""
 
     def visit_Assign(self, node):
-        if isinstance(node.targets[0], ast.Name) and node.targets[0].id.startswith("x"):
+        if isinstance(node.targets[0], ast.Name) and _is_line(node.targets[0].id):
+            read = {n.id: n for n in ast.walk(node.value) if isinstance(n, ast.Name)}
+            operands = ast.List([n for name, n in read.items() if _is_line(name)], ast.Load())
             noise = ast.Attribute(ast.Name("self", ast.Load()), "noise", ast.Load())
-            node.value = ast.Call(noise, [node.value], [])
+            node.value = ast.Call(noise, [node.value, operands], [])
         return node
+
+
+def _is_line(name):
+    return name.startswith("x")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,7 +103,7 @@ class Oracle:
     def values_of_lines(self, kind) -> list:
         """What the lines of a vertex function return for one vertex."""
         values = []
-        self._model.noise = lambda value: values.append(value) or value
+        self._model.noise = lambda value, operands: values.append(value) or value
         self._evaluate_once(kind)
         return values
 
@@ -130,8 +136,8 @@ class Oracle:
           noise: Of the lines; None: none.
         """
         lines = []
-        self._model.noise = lambda value: (
-            lines.append(noise(value) if noise else value) or lines[-1]
+        self._model.noise = lambda value, operands: (
+            lines.append(noise(value, operands) if noise else value) or lines[-1]
         )
         inputs = {
             name: tf.cast(rows, self._dtype) if rows.dtype.is_floating else rows
@@ -224,17 +230,32 @@ def largest(values) -> float:
 NOISE = {"float64": 4.0, "float32": 4.0, "bfloat16": 1.0}  # In roundings.
 
 
-def noise_of(dtype, seed):
-    """Noise of the size of rounding, on values and on their gradients."""
+def noise_of(dtype, seed, move_zeros=False):
+    """Noise of the size of rounding, on values and on their gradients.
+
+    Args:
+      dtype: Of the program.
+      seed: Of the noise.
+      move_zeros: Zeros may be what is left of numbers that cancel each other: they get the
+        noise of the largest number of the operands.
+    """
     generator = tf.random.Generator.from_seed(seed)
     amplitude = NOISE[dtype] * float(ml_dtypes.finfo(tf.as_dtype(dtype).as_numpy_dtype).eps)
 
-    def factors(value):
+    def noise_for(value):
         uniform = generator.uniform(tf.shape(value), -amplitude, amplitude, tf.float64)
-        return 1.0 + tf.cast(uniform, value.dtype)
+        return tf.cast(uniform, value.dtype)
 
     @tf.custom_gradient
     def noisy(value):
-        return value * factors(value), lambda gradient: gradient * factors(gradient)
+        return value * (1.0 + noise_for(value)), lambda g: g * (1.0 + noise_for(g))
 
-    return lambda value: noisy(value) if value.dtype.is_floating else value
+    def noise(value, operands):
+        if not value.dtype.is_floating:
+            return value
+        if move_zeros:
+            scale = tf.cast(_largest(x for x in operands if x.dtype.is_floating), value.dtype)
+            value += tf.where(value == 0, scale * noise_for(value), 0)
+        return noisy(value)
+
+    return noise

@@ -557,7 +557,8 @@ class ProgramDraw:
         if value.width != size:
             value = draw.add(f"tf.matmul({value}, {self._members.weight([value.width, size])})")
         if value.shape != tuple(shape):
-            value = draw.add(f"tf.reshape({value}, {[-1, *shape]})")
+            rows = -1 if size else f"tf.shape({value})[0]"
+            value = draw.add(f"tf.reshape({value}, [{', '.join(map(str, (rows, *shape)))}])")
         return value
 
     def _finish_state(self, draw):

@@ -11,8 +11,18 @@ from tests.fuzz import check as checks
 from tests.fuzz import graphs, operators
 from tests.fuzz.cases import Case, Process, Step, draw_case
 from tests.fuzz.check import check
-from tests.fuzz.oracle import Oracle
-from tests.fuzz.programs import Draw, Input, Line, Members, Program, VertexFunction, input_rows
+from tests.fuzz.oracle import Oracle, noise_of
+from tests.fuzz.programs import (
+    SAMPLE_ROWS,
+    Draw,
+    Input,
+    Line,
+    Members,
+    Program,
+    ProgramDraw,
+    VertexFunction,
+    input_rows,
+)
 from tests.fuzz.shrink import shrink
 from tests.fuzz.verdict import Verdict
 from tests.fuzz.worker import Worker
@@ -106,31 +116,72 @@ def test_one_wrong_number_is_found(monkeypatch, name):
 
 def test_numbers_that_nothing_determines_are_not_called_wrong():
     # A difference of two roundings, multiplied until it is all there is.
-    noise = Line("x3", "((x0 + 1024.0) - 1024.0 - x0) * 1048576.0")
-    function = SUM.functions[0]
-    lines = tuple(noise if line.name == "x3" else line for line in function.lines)
-    function = dataclasses.replace(function, lines=lines)
-    verdict = check(
-        dataclasses.replace(CASE, program=dataclasses.replace(SUM, functions=(function,)))
-    )
+    program = with_lines(x3="((x0 + 1024.0) - 1024.0 - x0) * 1048576.0")
+    verdict = check(Case(program, (CHAIN,)))
     assert verdict.kind == "right", verdict.text
 
 
-def with_line(name, source):
+def test_zeros_are_noisy_where_numbers_may_have_cancelled_each_other():
+    noise = noise_of("float32", seed=0, move_zeros=True)
+    zeros, numbers = tf.zeros([1, 3]), tf.constant([[0.0, -8.0]])
+    moved = noise(zeros, [numbers, tf.constant([3])]).numpy()
+    assert np.all(moved != 0)
+    assert np.max(np.abs(moved)) < 8 * 1e-6
+    np.testing.assert_array_equal(noise(zeros, [zeros]), zeros)
+    np.testing.assert_array_equal(noise_of("float32", seed=0)(zeros, [numbers]), zeros)
+
+
+def test_the_sign_of_what_is_left_of_equal_numbers_is_not_called_wrong(monkeypatch):
+    results_of = checks.results_of
+
+    def one_rounding_left(program, tape, loss, inputs, outputs, weights):
+        outputs = outputs | {"q": tf.ones_like(outputs["q"])}
+        return results_of(program, tape, loss, inputs, outputs, weights)
+
+    monkeypatch.setattr(checks, "results_of", one_rounding_left)
+    verdict = check(Case(with_lines(x3="x0 - x0", x4="tf.sign(x3)"), (CHAIN,)))
+    assert verdict.kind == "right", verdict.text
+    assert check(Case(with_lines(x3="x0 + x2", x4="0.0 * x3"), (CHAIN,))).kind == "wrong"
+
+
+@pytest.mark.parametrize("shape", [(0,), (2, 0)])
+def test_rows_without_elements_remain_as_many(shape):
+    rng = np.random.default_rng(0)
+    drawing = ProgramDraw(rng)
+    draw = Draw(rng, Members(rng, "float32"), widest=64)
+    value = draw.add("", sample=tf.zeros([SAMPLE_ROWS, 0]))
+    assert drawing._projected(draw, value, shape).sample.shape == (SAMPLE_ROWS, *shape)
+
+
+def with_lines(**sources):
     function = SUM.functions[0]
-    lines = tuple(Line(name, source) if line.name == name else line for line in function.lines)
+    lines = tuple(Line(x.name, sources.get(x.name, x.source)) for x in function.lines)
     functions = (dataclasses.replace(function, lines=lines),)
     return dataclasses.replace(SUM, functions=functions)
 
 
 def test_a_refusal_is_right_only_where_rows_are_coupled():
-    program = with_line("x4", "x0 - tf.reduce_mean(x0, 0)")
+    program = with_lines(x4="x0 - tf.reduce_mean(x0, 0)")
     assert check(Case(program, (CHAIN,))).kind == "raised"
     assert check(Case(dataclasses.replace(program, coupled=True), (CHAIN,))).kind == "refused"
 
 
+def test_what_tensorflow_cannot_differentiate_in_a_state_is_void():
+    program = with_lines(x3="tf.sort((x0 + x2)[:, :0]) + x2")  # Its derivative counts by zero.
+    assert check(Case(program, (CHAIN,))).kind == "void"
+
+
+def test_layers_that_no_graph_can_build_are_void():
+    line = "tf.gather(x0, tf.where([True, False])[:, 0], axis=1)"  # Of a size that varies.
+    layer = Line("self.l1", "tf.keras.layers.LSTMCell(2)")
+    program = with_lines(x2=line, x3="self.l1(x2, [x1, x1])[0]")
+    program = dataclasses.replace(program, members=(*program.members, layer))
+    with pytest.warns(UserWarning, match="unbuilt state"):
+        assert check(Case(program, (CHAIN,))).kind == "void"
+
+
 def test_the_death_of_a_process_is_a_verdict():
-    program = with_line("x4", "__import__('os').abort()")
+    program = with_lines(x4="__import__('os').abort()")
     with Worker(Process(threads=1, guarded=True)) as worker:
         verdict = worker.check(Case(program, (CHAIN,)))
         assert (verdict.kind, verdict.where) == ("died", "SIGABRT")
