@@ -545,8 +545,8 @@ class ProgramDraw:
         floats = [v for v in draw.values if v.is_float]
         if not dtype.is_floating or not floats:
             anything = draw.values[-1].name
-            zeros = f"tf.zeros([tf.shape({anything})[0], *{shape}], tf.{dtype.name})"
-            return draw.add(zeros)
+            name = "D" if dtype == self._members.scope["D"] else f"tf.{dtype.name}"
+            return draw.add(f"tf.zeros([tf.shape({anything})[0], *{shape}], {name})")
         return self._projected(draw, floats[-1], shape)
 
     def _projected(self, draw, value, shape):

@@ -144,6 +144,18 @@ def test_the_sign_of_what_is_left_of_equal_numbers_is_not_called_wrong(monkeypat
     assert check(Case(with_lines(x3="x0 + x2", x4="0.0 * x3"), (CHAIN,))).kind == "wrong"
 
 
+def test_zeros_have_the_type_that_the_oracle_runs_in():
+    rng = np.random.default_rng(0)
+    drawing = ProgramDraw(rng)
+    drawing._members = Members(rng, "bfloat16")
+    draw = Draw(rng, drawing._members, widest=64)
+    draw.add("", sample=tf.ones([SAMPLE_ROWS, 1], tf.bool))
+    drawing._cast_to(draw, (2,), tf.bfloat16)
+    assert draw.lines[-1].source == "tf.zeros([tf.shape(x0)[0], *(2,)], D)"
+    drawing._cast_to(draw, (2,), tf.int32)
+    assert draw.lines[-1].source == "tf.zeros([tf.shape(x1)[0], *(2,)], tf.int32)"
+
+
 @pytest.mark.parametrize("shape", [(0,), (2, 0)])
 def test_rows_without_elements_remain_as_many(shape):
     rng = np.random.default_rng(0)
@@ -167,7 +179,10 @@ def test_a_refusal_is_right_only_where_rows_are_coupled():
 
 
 def test_what_tensorflow_cannot_differentiate_in_a_state_is_void():
-    program = with_lines(x3="tf.sort((x0 + x2)[:, :0]) + x2")  # Its derivative counts by zero.
+    # The derivative of tf.sort counts from 0 to 0 by 0.
+    program = with_lines(x3="tf.reduce_sum(tf.sort((x0 + x2)[:, :0]), 1, keepdims=True) + x2")
+    function = dataclasses.replace(program.functions[0], pushes=(("q", "x1"),))
+    program = dataclasses.replace(program, functions=(function,))
     assert check(Case(program, (CHAIN,))).kind == "void"
 
 
