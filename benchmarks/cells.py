@@ -16,6 +16,11 @@ class Contender:
     options: dict = dataclasses.field(default_factory=dict)
 
 
+def contenders(systems: list[str]) -> list[Contender]:
+    """Systems without options."""
+    return [Contender(name, name) for name in systems]
+
+
 @dataclasses.dataclass(frozen=True)
 class Cell:
     """One comparison: a workload, its sizes, and how it is run.

@@ -1,37 +1,51 @@
-"""Regenerates all results of the paper, and writes a report.
+"""Regenerates all results of the paper, or some and others, and writes a report.
 
     python -m benchmarks.compare --folder=build/compare/mine          # the reduced grid
     python -m benchmarks.compare --folder=build/compare/all --full    # the paper's sizes; hours
     python -m benchmarks.compare --figures=figure8,table1 --systems=cavs,fold
+    python -m benchmarks.compare --figures=figure10 --workloads=var_lstm --units=64,256 --batch=16
+    python -m benchmarks.compare --figures=scaling --batches=1,4,16,64 --systems=cavs,torch
 
 A cell that several figures show is measured once. What the folder holds is not measured again.
 """
 
+import dataclasses
 import pathlib
 import sys
 
-from benchmarks import figures, flags, harness, report
-from benchmarks.figures import _program
+from benchmarks import figures, flags, harness, peers, records, report, tables, workloads
+from benchmarks.cells import MODES
+from benchmarks.figures import _base
+from benchmarks.results import Results
+
+# Not compared unless asked for: less precision; only our ops; a program of the user's. In the
+# reduced grid neither what takes minutes for a large minibatch of trees, nor more than one mode of
+# a system.
+_UNASKED = ("cavs_bfloat16", "cavs_loop", "cavs_ops", "ceiling")
+_UNREDUCED = ("fold_cached", "fold_per_vertex", "tf_unbatched")
 
 
 def main(argv=None) -> int:
     """The program; returns its exit status."""
     arguments = _parser().parse_args(argv)
     folder = pathlib.Path(arguments.folder)
-    chosen = [figures.make(name) for name in arguments.figures]
+    request = _request(arguments)
+    plans = {}
     try:
-        request = _program.request(arguments)
         harness.refuse_debug_build()
-        plans = {figure: figure.plan(request) for figure in chosen}
-        plan = merged([entry for plan in plans.values() for entry in plan])
-        results = _program.measure(arguments, request, plan, str(folder / "records.json"))
+        for figure in map(figures.make, arguments.figures):
+            plans[figure] = figure.plan(request)
+        results = Results(str(folder / "records.json"), arguments)
+        plan = merged([entry for own in plans.values() for entry in own])
+        effort = flags.effort(arguments, request.grid.effort)
+        results.measure(plan, effort, keep=not arguments.fresh)
     except (OSError, RuntimeError, ValueError) as error:
         print(error, file=sys.stderr)
         return 2
     for figure, own in plans.items():
-        rows = figure.rows(_program.known(results, own))
-        _program.show(figure, rows)
-        _program.write(folder / f"{figure.name}.json", rows)
+        rows = figure.rows(results.of_plan(own))
+        _show(figure, rows)
+        records.write(folder / f"{figure.name}.json", rows)
         figure.draw(rows, folder / f"{figure.name}.png")
     print(f"wrote {report.write(folder, folder / 'report.html')}")
     return 0
@@ -56,16 +70,66 @@ def merged(plan: list) -> list:
     return [(cell, list(contenders.values())) for cell, contenders in groups]
 
 
-def _parser():
-    parser = _program.parser(__doc__.partition("\n")[0])
-    parser.add_argument("--folder", default="build/compare", help="for all that is written")
-    parser.add_argument(
-        "--figures",
-        type=lambda text: flags.choices(text, figures.names()),
-        default=",".join(figures.names()),
-        help="which",
+def _request(arguments) -> _base.Request:
+    """The grid, with what flags say instead."""
+    grid = _base.FULL if arguments.full else _base.REDUCED
+    sizes = {name: getattr(arguments, name) for name in ("batches", "units", "leaves")}
+    sizes |= {"ablated": arguments.units, "minibatches": arguments.minibatches}
+    sizes |= {"at_batch": arguments.batch, "at_units": arguments.at_units}
+    given = {name: value for name, value in sizes.items() if value is not None}
+    grid = dataclasses.replace(grid, **given)
+    arguments.minibatches = grid.minibatches
+    left_out = _UNASKED if arguments.full else _UNASKED + _UNREDUCED
+    systems = arguments.systems or [n for n in peers.names() if n not in left_out]
+    return _base.Request(
+        grid,
+        systems,
+        arguments.threads,
+        flags.data(arguments),
+        arguments.workloads,
+        arguments.mode,
     )
-    return parser
+
+
+def _show(figure: _base.Figure, rows: list) -> None:
+    """Prints the tables, why systems failed, and what the numbers say of the paper."""
+    print(f"\n{figure.title}")
+    for table in figure.tables(rows):
+        print()
+        table.print()
+    tables.print_errors([row for row in rows if hasattr(row, "error")])
+    for finding in figure.findings(rows):
+        print(f"\n{finding}")
+
+
+def _parser():
+    made = flags.parser(__doc__.partition("\n")[0])
+    flags.add_measuring(made)
+    made.add_argument("--folder", default="build/compare", help="for all that is written")
+    made.add_argument(
+        "--figures",
+        type=flags.choices(figures.NAMES),
+        default=",".join(figures.OF_THE_PAPER),
+        help=f"of {', '.join(figures.NAMES)}",
+    )
+    made.add_argument(
+        "--full", action="store_true", help="the paper's sizes, more and longer turns; hours"
+    )
+    made.add_argument(
+        "--fresh", action="store_true", help="new processes for every cell: shows their memory"
+    )
+    made.add_argument(
+        "--workloads",
+        type=flags.choices(workloads.names()),
+        help="of figure10 and scaling; none: their own",
+    )
+    made.add_argument("--mode", choices=MODES, default="training", help="of scaling")
+    made.add_argument("--batches", type=flags.integers(1), help="sizes of minibatches to try")
+    made.add_argument("--leaves", type=flags.integers(2), help="sizes of trees to try")
+    made.add_argument("--units", type=flags.integers(1), help="values of h to try")
+    made.add_argument("--batch", type=flags.integer(1), help="where it is not tried")
+    made.add_argument("--at-units", type=flags.integer(1), help="h where it is not tried")
+    return made
 
 
 if __name__ == "__main__":

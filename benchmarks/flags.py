@@ -1,6 +1,7 @@
 """The flags that the programs of this package share."""
 
 import argparse
+import functools
 import math
 import os
 
@@ -9,59 +10,54 @@ from benchmarks.cells import Effort
 
 
 def parser(description: str) -> argparse.ArgumentParser:
-    """A parser with the flags that say with what, how long and whereto to measure."""
-    made = measuring_parser(description)
-    made.add_argument("--json", help="file for the results; what it holds is not measured again")
-    made.add_argument("--png", help="file for the picture; none: beside --json")
-    return made
-
-
-def measuring_parser(description: str) -> argparse.ArgumentParser:
-    """A parser with the flags that say with what and how long to measure."""
-    made = data_parser(description)
-    made.add_argument("--repeats", type=positive, default=5, help="turns of every system")
-    made.add_argument("--seconds", type=positive_seconds, default=1.0, help="of a turn, at least")
-    made.add_argument("--optimizer", choices=["sgd"], default="sgd", help="the only one")
-    return made
-
-
-def data_parser(description: str) -> argparse.ArgumentParser:
     """A parser with the flags that say with what to measure."""
     made = argparse.ArgumentParser(
         description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter
     )
     made.add_argument("--threads", type=threads, default=_cpus(), help="of every system")
     made.add_argument("--sst", type=treebank, help="folder of the Stanford Sentiment Treebank")
-    made.add_argument("--seed", type=natural, default=0, help="of weights and generated data")
-    made.add_argument("--minibatches", type=positive, help="how many different ones")
+    made.add_argument("--seed", type=integer(0), default=0, help="of weights and generated data")
+    made.add_argument("--minibatches", type=integer(1), help="how many different ones")
     return made
 
 
-def add_systems(made: argparse.ArgumentParser, default: str | None) -> None:
-    """Adds --systems."""
+def add_measuring(made: argparse.ArgumentParser) -> None:
+    """Adds the flags that say whom, and for how long, to measure."""
     names = ", ".join(peers.names())
-    made.add_argument("--systems", type=systems, default=default, help=f"of {names}; none: all")
+    made.add_argument(
+        "--systems", type=choices(peers.names()), help=f"of {names}; none: most of them"
+    )
+    made.add_argument("--repeats", type=integer(1), help="turns of every system")
+    made.add_argument("--seconds", type=positive_seconds, help="of a turn, at least")
+    made.add_argument("--optimizer", choices=["sgd"], default="sgd", help="the only one")
 
 
-def effort(arguments) -> Effort:
+def add_cell(made: argparse.ArgumentParser, workload: str | None, help: str) -> None:
+    """Adds the flags that name one cell."""
+    made.add_argument("--workload", choices=workloads.names(), default=workload, help=help)
+    made.add_argument("--units", type=integer(1), default=256, help="h, of one cell")
+    made.add_argument("--batch", type=integer(1), default=64, help="graphs, of one cell")
+    made.add_argument("--leaves", type=integer(2), default=256, help="of tree_fc")
+
+
+def effort(arguments, usual: Effort) -> Effort:
     """How long to measure."""
-    return Effort(arguments.repeats, arguments.seconds)
+    return Effort(arguments.repeats or usual.repeats, arguments.seconds or usual.seconds)
 
 
-def settings(arguments, **sizes) -> workloads.Settings:
-    """Of a cell with such sizes."""
-    data = {name: getattr(arguments, name) for name in ("seed", "sst", "minibatches")}
-    return workloads.Settings(**data, **sizes)
+def data(arguments) -> dict:
+    """The fields of `workloads.Settings` that are no sizes."""
+    return {name: getattr(arguments, name) for name in ("seed", "sst", "minibatches")}
 
 
-def positive(text: str) -> int:
-    """An int of at least 1."""
-    return _integer(text, 1)
+def integer(least: int):
+    """A function of text that gives an int of at least so much."""
+    return functools.partial(_integer, least=least)
 
 
-def several(text: str) -> int:
-    """An int of at least 2."""
-    return _integer(text, 2)
+def integers(least: int):
+    """The same of ints separated by commas: a tuple."""
+    return lambda text: tuple(_integer(part, least) for part in text.split(","))
 
 
 def threads(text: str) -> int:
@@ -73,11 +69,6 @@ def threads(text: str) -> int:
     if not 1 <= value <= _cpus():
         raise argparse.ArgumentTypeError(f"got {text!r} but expected an int in [1, {_cpus()}]")
     return value
-
-
-def natural(text: str) -> int:
-    """An int of at least 0."""
-    return _integer(text, 0)
 
 
 def positive_seconds(text: str) -> float:
@@ -98,30 +89,20 @@ def treebank(text: str) -> str:
     return os.path.abspath(text)
 
 
-def systems(text: str) -> list[str]:
-    """Names of peers, separated by commas."""
-    return choices(text, peers.names())
+def choices(allowed: list[str]):
+    """A function of text that gives some of the names, separated by commas."""
 
+    def chosen(text):
+        names = text.split(",")
+        for name in names:
+            if name not in allowed or names.count(name) > 1:
+                raise argparse.ArgumentTypeError(
+                    f"got {name!r} in {text!r} but expected each at most once of "
+                    f"{', '.join(allowed)}"
+                )
+        return names
 
-def choices(text: str, allowed: list[str]) -> list[str]:
-    """Some of the names, separated by commas."""
-    names = text.split(",")
-    for name in names:
-        if name not in allowed or names.count(name) > 1:
-            raise argparse.ArgumentTypeError(
-                f"got {name!r} in {text!r} but expected each at most once of {', '.join(allowed)}"
-            )
-    return names
-
-
-def integers(text: str) -> list[int]:
-    """Positive ints, separated by commas."""
-    return [positive(part) for part in text.split(",")]
-
-
-def numbers_of_leaves(text: str) -> list[int]:
-    """Ints of at least 2, separated by commas."""
-    return [several(part) for part in text.split(",")]
+    return chosen
 
 
 def _cpus() -> int:

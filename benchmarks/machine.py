@@ -8,6 +8,8 @@ import subprocess
 
 from benchmarks.workers import ROOT
 
+# From this share of the CPU time on that others have, a machine counts as busy.
+BUSY = 0.03
 _SOURCE = ROOT / "benchmarks/cc/peak.cc"
 _PROGRAM = ROOT / "build/benchmarks/peak"
 
@@ -78,7 +80,7 @@ class Watch:
 
     def report(self) -> str | None:
         """One line if the machine was busy."""
-        if self.busy_share < 0.03:
+        if self.busy_share < BUSY:
             return None
         stolen = self._stolen / max(1, self._elapsed)
         return (

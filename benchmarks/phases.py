@@ -35,9 +35,8 @@ WARM = 10
 def main(argv=None) -> int:
     """The program; returns its exit status."""
     arguments = _parser().parse_args(argv)
-    settings = flags.settings(
-        arguments, units=arguments.units, batch=arguments.batch, leaves=arguments.leaves
-    )
+    sizes = {name: getattr(arguments, name) for name in ("units", "batch", "leaves")}
+    settings = workloads.Settings(**flags.data(arguments), **sizes)
     try:
         harness.refuse_debug_build()
         workload = workloads.make(arguments.workload, settings)
@@ -48,7 +47,7 @@ def main(argv=None) -> int:
     title = f"{arguments.workload} h={arguments.units} batch {arguments.batch}"
     print(f"{title}: {milliseconds:.2f} ms a step (median, without the profiler)\n")
     rows = table(timed, arguments.steps, workload)
-    tables.print_table("phase", rows, ["ms", "share", "events", "rate"])
+    tables.Table("phase", ["ms", "share", "events", "rate"], rows).print()
     return 0
 
 
@@ -70,7 +69,7 @@ def measure(workload, threads: int, steps: int) -> tuple[float, list]:
 
 
 def table(timed: list, steps: int, workload) -> dict[str, dict[str, str]]:
-    """Rows for `tables.print_table`.
+    """Rows of a `tables.Table`.
 
     Args:
       timed: (kind, name, seconds) of operators, without what they called, in so many steps.
@@ -113,12 +112,9 @@ def _rates(seconds, steps, workload):
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = flags.data_parser(__doc__.partition("\n")[0])
-    parser.add_argument("--workload", choices=workloads.names(), default="tree_lstm")
-    parser.add_argument("--units", type=flags.positive, default=256, help="h")
-    parser.add_argument("--batch", type=flags.positive, default=64, help="graphs in a minibatch")
-    parser.add_argument("--leaves", type=flags.several, default=256, help="of tree_fc")
-    parser.add_argument("--steps", type=flags.positive, default=20, help="to profile")
+    parser = flags.parser(__doc__.partition("\n")[0])
+    flags.add_cell(parser, "tree_lstm", "of the steps")
+    parser.add_argument("--steps", type=flags.integer(1), default=20, help="to profile")
     return parser
 
 

@@ -1,14 +1,5 @@
 """Results as pictures, if matplotlib is installed."""
 
-import pathlib
-
-
-def picture_path(arguments) -> pathlib.Path | None:
-    """Where the picture goes, or None: nowhere."""
-    if arguments.png:
-        return pathlib.Path(arguments.png)
-    return pathlib.Path(arguments.json).with_suffix(".png") if arguments.json else None
-
 
 def bars(records, path) -> None:
     """A panel for every cell, a bar for every system: graphs per second, and the floor's share."""

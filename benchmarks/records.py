@@ -67,19 +67,10 @@ def read(path) -> list[Record]:
         return [Record(**fields) for fields in json.load(file)]
 
 
-def write(path, records: list[Record]) -> None:
-    """Replaces the file: an interrupted run leaves the last complete one."""
-    if path is None:
-        return
+def write(path, rows: list) -> None:
+    """Replaces a file of rows with `to_json()`: who is interrupted leaves the last complete one."""
     path = pathlib.Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(path.name + ".new")
-    temporary.write_text(json.dumps([record.to_json() for record in records], indent=2) + "\n")
+    temporary.write_text(json.dumps([row.to_json() for row in rows], indent=2) + "\n")
     os.replace(temporary, path)
-
-
-def replace_cell(records: list[Record], new: list[Record]) -> list[Record]:
-    """`records` with new ones in the place of those of the same cell and system."""
-    measured = {(record.cell, record.system) for record in new}
-    kept = [record for record in records if (record.cell, record.system) not in measured]
-    return kept + new

@@ -11,7 +11,7 @@ import pathlib
 import shlex
 import sys
 
-from benchmarks import figures, tables
+from benchmarks import figures, machine, tables
 
 _STYLE = """
 body { font: 15px/1.5 sans-serif; max-width: 70em; margin: 2em auto; padding: 0 1em; }
@@ -32,8 +32,6 @@ _CLASSES = {
     "does not agree": "not",
     "cannot be said": "unknown",
 }
-# From this share on, a cell counts as measured on a busy machine: as in `machine.Watch`.
-_BUSY = 0.03
 
 
 def main(argv=None) -> int:
@@ -57,9 +55,9 @@ def write(folder: pathlib.Path, page: pathlib.Path) -> pathlib.Path:
     Raises:
       ValueError: If the folder has no results.
     """
-    found = [figures.make(name) for name in figures.names() if (folder / f"{name}.json").exists()]
+    found = [figures.make(name) for name in figures.NAMES if (folder / f"{name}.json").exists()]
     if not found:
-        expected = ", ".join(f"{name}.json" for name in figures.names())
+        expected = ", ".join(f"{name}.json" for name in figures.NAMES)
         raise ValueError(f"{folder}: got no results but expected some of {expected}.")
     rows = {f: f.load(json.loads((folder / f"{f.name}.json").read_text())) for f in found}
     records = [row for own in rows.values() for row in own if hasattr(row, "per_second")]
@@ -102,7 +100,7 @@ def _about(folder) -> str:
     for about in abouts:
         facts = about["machine"] | {"commit": about["commit"]}
         facts |= {f"data: {name}": value for name, value in about["data"].items()}
-        lines.append(_table(["", "value"], [[n, str(v)] for n, v in facts.items()]))
+        lines.append(_table("", "value", facts))
         lines.append(f"<p>Measured with <code>{_text(shlex.join(about['command']))}</code></p>")
     return "<h2>Machine and command</h2>" + "".join(lines)
 
@@ -110,18 +108,15 @@ def _about(folder) -> str:
 def _systems(records) -> str:
     """Versions, and who gave no figures."""
     versions = {r.system: r.version for r in records if r.version}
-    broken = {f"{r.system}: {r.error} ({tables.cell_name(r)})" for r in records if r.error}
-    # One line for each reason: the first cell stands for all.
-    reasons = {line.rpartition(" (")[0]: line for line in sorted(broken, reverse=True)}
-    listed = "".join(f"<li>{_text(line)}</li>" for line in sorted(reasons.values()))
+    listed = "".join(f"<li>{_text(line)}</li>" for line in sorted(tables.errors(records)))
     failed = f"<p>Without figures:</p><ul>{listed}</ul>" if listed else ""
-    return "<h2>Systems</h2>" + _table(["system", "version"], sorted(versions.items())) + failed
+    return "<h2>Systems</h2>" + _table("system", "version", dict(sorted(versions.items()))) + failed
 
 
 def _disturbed(records) -> str:
     busy = {r.cell: r.busy_share for r in records if r.busy_share is not None}
     worst = max(busy.values(), default=0.0)
-    disturbed = sum(share >= _BUSY for share in busy.values())
+    disturbed = sum(share >= machine.BUSY for share in busy.values())
     if not disturbed:
         return "<p>Other work left the machine alone during the measurements.</p>"
     return (
@@ -138,22 +133,13 @@ def _section(folder, figure, rows) -> str:
     if picture.exists():
         data = base64.b64encode(picture.read_bytes()).decode()
         parts.append(f'<img alt="{_text(figure.title)}" src="data:image/png;base64,{data}">')
-    for table in figure.tables(rows):
-        body = [
-            [name, *(cells.get(column, "-") for column in table.columns)]
-            for name, cells in table.rows.items()
-        ]
-        parts.append(_table([table.title, *table.columns], body))
-    parts.append(f"<p>Again: <code>python -m benchmarks.figures.{figure.name}</code></p>")
-    return "".join(parts)
+    parts += [table.html() for table in figure.tables(rows)]
+    again = f"python -m benchmarks.compare --figures={figure.name}"
+    return "".join(parts) + f"<p>Again: <code>{again}</code></p>"
 
 
-def _table(header, rows) -> str:
-    head = "".join(f"<th>{_text(text)}</th>" for text in header)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{_text(text)}</td>" for text in row) + "</tr>" for row in rows
-    )
-    return f'<div class="scroll"><table><tr>{head}</tr>{body}</table></div>'
+def _table(title: str, column: str, values: dict) -> str:
+    return tables.Table(title, [column], {n: {column: str(v)} for n, v in values.items()}).html()
 
 
 def _text(value) -> str:

@@ -30,23 +30,13 @@ class Results:
         if path is not None:
             self._remember_machine(pathlib.Path(path).with_suffix(".machine.json"))
 
-    def measure(self, cells, contenders_of, effort, say=print) -> list[records.Record]:
-        """The records of all cells, in their order.
-
-        Args:
-          cells: A list of `cells.Cell`.
-          contenders_of: The contenders of a cell.
-          effort: A `cells.Effort`.
-          say: Told of progress.
-        """
-        return self.measure_plan([(cell, contenders_of(cell)) for cell in cells], effort, say)
-
-    def measure_plan(self, plan, effort, say=print, keep=False) -> list[records.Record]:
+    def measure(self, plan, effort, say=print, keep=False) -> list[records.Record]:
         """The records of all cells, in their order.
 
         Args:
           plan: A list of (cell, its contenders).
-          effort, say: As above.
+          effort: A `cells.Effort`.
+          say: Told of progress.
           keep: Whether workers stay from cell to cell. That takes less time, but then
             `peak_bytes` is known of the first cell only.
         """
@@ -63,7 +53,11 @@ class Results:
                 start = crew.starter(peers) if keep else Worker
                 self._add(harness.measure(cell, contenders, effort, say, start))
                 clock.tick()
-        return [r for cell, contenders in plan for r in self.of(cell, contenders)]
+        return self.of_plan(plan)
+
+    def of_plan(self, plan) -> list[records.Record]:
+        """What is known of all cells of a plan, in their order."""
+        return [record for cell, contenders in plan for record in self.of(cell, contenders)]
 
     def of(self, cell, contenders) -> list[records.Record]:
         """What is known of a cell, in the order of the contenders."""
@@ -78,8 +72,10 @@ class Results:
         return len(known) == len(contenders) and (profiled or not cell.profiled)
 
     def _add(self, new: list[records.Record]) -> None:
-        self.records = records.replace_cell(self.records, new)
-        records.write(self._path, self.records)
+        measured = {(record.cell, record.system) for record in new}
+        self.records = [r for r in self.records if (r.cell, r.system) not in measured] + new
+        if self._path is not None:
+            records.write(self._path, self.records)
 
     def _remember_machine(self, path: pathlib.Path) -> None:
         if self.records and path.exists():

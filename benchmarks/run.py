@@ -4,10 +4,10 @@ python -m benchmarks.run                                       # the table
 python -m benchmarks.run --workload=tree_lstm --units=256 --batch=64 --systems=cavs,torch
 """
 
+import pathlib
 import sys
 
-from benchmarks import flags, harness, peers, plots, tables, workloads
-from benchmarks.cells import MODES, Cell, Contender
+from benchmarks import cells, flags, harness, peers, plots, tables, workloads
 from benchmarks.results import Results
 
 # Workload, units, batch, mode.
@@ -24,35 +24,35 @@ TABLE = [
 def main(argv=None) -> int:
     """The program; returns its exit status."""
     arguments = _parser().parse_args(argv)
-    if arguments.systems is None:
-        unasked = set() if arguments.ceiling else {"ceiling"}
-        arguments.systems = [name for name in peers.names() if name not in unasked]
+    unasked = () if arguments.ceiling else ("ceiling",)
+    systems = arguments.systems or [name for name in peers.names() if name not in unasked]
     try:
         harness.refuse_debug_build()
         results = Results(arguments.json, arguments)
         records = results.measure(
-            _cells(arguments), lambda cell: _contenders(arguments), flags.effort(arguments)
+            [(cell, _contenders(arguments, systems)) for cell in _cells(arguments)],
+            flags.effort(arguments, cells.Effort()),
         )
-    except (RuntimeError, ValueError) as error:
+    except (OSError, RuntimeError, ValueError) as error:
         print(error, file=sys.stderr)
         return 2
     print()
-    unit = "trees or sequences per second (share of the floor)"
-    tables.print_table(unit, tables.by_cell(records), arguments.systems)
+    title = "trees or sequences per second (share of the floor)"
+    tables.Table(title, systems, tables.by_cell(records)).print()
     tables.print_errors(records)
-    if path := plots.picture_path(arguments):
-        plots.bars(records, path)
+    if arguments.png or arguments.json:
+        beside = pathlib.Path(arguments.json or "").with_suffix(".png")
+        plots.bars(records, pathlib.Path(arguments.png or beside))
     return 0
 
 
 def _parser():
     parser = flags.parser(__doc__.partition("\n")[0])
-    flags.add_systems(parser, None)
-    parser.add_argument("--workload", choices=workloads.names(), help="one cell; none: the table")
-    parser.add_argument("--units", type=flags.positive, default=256, help="h, of one cell")
-    parser.add_argument("--batch", type=flags.positive, default=64, help="of one cell")
-    parser.add_argument("--mode", choices=MODES, default="training", help="of one cell")
-    parser.add_argument("--leaves", type=flags.several, default=256, help="of tree_fc")
+    flags.add_measuring(parser)
+    flags.add_cell(parser, None, "one cell; none: the table")
+    parser.add_argument("--mode", choices=cells.MODES, default="training", help="of one cell")
+    parser.add_argument("--json", help="file for the results; what it holds is not measured again")
+    parser.add_argument("--png", help="file for the picture; none: beside --json")
     parser.add_argument(
         "--ceiling",
         metavar="COMMAND",
@@ -62,15 +62,15 @@ def _parser():
     return parser
 
 
-def _cells(arguments) -> list[Cell]:
+def _cells(arguments) -> list[cells.Cell]:
+    chosen = TABLE
     if arguments.workload:
         chosen = [(arguments.workload, arguments.units, arguments.batch, arguments.mode)]
-    else:
-        chosen = TABLE
+    data = flags.data(arguments) | {"leaves": arguments.leaves}
     return [
-        Cell(
+        cells.Cell(
             workload,
-            flags.settings(arguments, units=units, batch=batch, leaves=arguments.leaves),
+            workloads.Settings(units=units, batch=batch, **data),
             arguments.threads,
             mode,
         )
@@ -78,9 +78,9 @@ def _cells(arguments) -> list[Cell]:
     ]
 
 
-def _contenders(arguments) -> list[Contender]:
+def _contenders(arguments, systems) -> list[cells.Contender]:
     options = {"ceiling": {"command": arguments.ceiling}}
-    return [Contender(name, name, options.get(name, {})) for name in arguments.systems]
+    return [cells.Contender(name, name, options.get(name, {})) for name in systems]
 
 
 if __name__ == "__main__":

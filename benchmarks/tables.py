@@ -1,20 +1,50 @@
-"""Results as text."""
+"""Results as tables of text, for the terminal and for a page."""
+
+import dataclasses
+import html
 
 
-def print_table(title: str, rows: dict, columns: list[str]) -> None:
-    """Prints rows of {column: text} by the name of the row; what is missing is a dash."""
-    header = [title, *columns]
-    lines = [
-        [name, *(cells.get(column, "-") for column in columns)] for name, cells in rows.items()
-    ]
-    widths = [max(len(line[i]) for line in [header, *lines]) for i in range(len(header))]
-    for line in [header, *lines]:
-        first, *rest = (text.ljust(width) for text, width in zip(line, widths, strict=True))
-        print("  ".join([first, *(text.strip().rjust(len(text)) for text in rest)]))
+@dataclasses.dataclass(frozen=True)
+class Table:
+    """Rows of {column: text} by the name of the row; what is missing is a dash.
+
+    Attributes:
+      title: Stands over the names of the rows.
+      columns: Their names.
+      rows: The texts.
+    """
+
+    title: str
+    columns: list[str]
+    rows: dict[str, dict[str, str]]
+
+    def print(self) -> None:
+        """To the terminal: names to the left, texts to the right."""
+        lines = self._lines()
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        for line in lines:
+            first, *rest = (text.ljust(width) for text, width in zip(line, widths, strict=True))
+            print("  ".join([first, *(text.strip().rjust(len(text)) for text in rest)]))
+
+    def html(self) -> str:
+        """For a page."""
+        head, *body = (
+            "".join(f"<{tag}>{html.escape(text)}</{tag}>" for text in line)
+            for tag, line in zip(["th", *["td"] * len(self.rows)], self._lines(), strict=True)
+        )
+        rows = "".join(f"<tr>{row}</tr>" for row in (head, *body))
+        return f'<div class="scroll"><table>{rows}</table></div>'
+
+    def _lines(self) -> list[list[str]]:
+        rows = [
+            [name, *(texts.get(column, "-") for column in self.columns)]
+            for name, texts in self.rows.items()
+        ]
+        return [[self.title, *self.columns], *rows]
 
 
 def by_cell(records) -> dict:
-    """Rows for `print_table`: a cell in each, a system in each column."""
+    """Rows for a table: a cell in each, a system in each column."""
     rows: dict = {}
     for record in records:
         rows.setdefault(cell_name(record), {})[record.system] = rate(record)
@@ -39,7 +69,7 @@ def _with_share(record, figure) -> str:
 
 
 def failure(record) -> str:
-    """A word for why there is no figure; `print_errors` says more."""
+    """A word for why there is no figure; `errors` says more."""
     if record.error.startswith("Unsupported"):
         return "-"
     return "not installed" if record.error.startswith("ModuleNotFoundError") else "failed"
@@ -51,8 +81,16 @@ def cell_name(record) -> str:
     return f"{record.workload} h={record.units} batch {record.batch}{mode}"
 
 
+def errors(records) -> list[str]:
+    """A line for every system that did not run, for each reason once, with the first cell."""
+    reasons: dict = {}
+    for record in records:
+        if record.error is not None:
+            reasons.setdefault(f"{record.system}: {record.error}", cell_name(record))
+    return [f"{reason} ({first})" for reason, first in reasons.items()]
+
+
 def print_errors(records) -> None:
-    """A line for every system that did not run, for each reason once."""
-    reasons = {f"{r.system}: {r.error}": cell_name(r) for r in records if r.error is not None}
-    for reason, first in reasons.items():
-        print(f"{reason} ({first})")
+    """These lines, to the terminal."""
+    for line in errors(records):
+        print(line)

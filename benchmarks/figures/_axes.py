@@ -67,7 +67,7 @@ def _over(name: str, other: str, records, workload: str, mode: str) -> Axis:
     own = [r for r in records if r.workload == workload and r.mode == mode]
     most = _most_varied(own, fixed, size)
     own = [record for record in own if fixed(record) == most]
-    title = f"{workload}, {_TITLES[other]}{most}"
+    title = f"{workload}, {_TITLES[other]}{most}{_mode_in_title(mode)}"
     return Axis(name, title, {record.cell: size(record) for record in own}, own)
 
 
@@ -76,8 +76,12 @@ def over_leaves(records, mode: str = "training") -> Axis:
     own = [r for r in records if _leaves(r) and r.mode == mode]
     sizes = _most_varied(own, lambda r: (r.units, r.batch), _leaves)
     own = [record for record in own if (record.units, record.batch) == sizes]
-    title = f"tree_fc, h={sizes[0]}, batch {sizes[1]}" if sizes else "tree_fc"
+    title = f"tree_fc, h={sizes[0]}, batch {sizes[1]}{_mode_in_title(mode)}" if sizes else ""
     return Axis("leaves", title, {record.cell: _leaves(record) for record in own}, own)
+
+
+def _mode_in_title(mode: str) -> str:
+    return "" if mode == "training" else f", {mode}"
 
 
 def _leaves(record) -> int | None:

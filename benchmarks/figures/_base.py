@@ -4,18 +4,11 @@ import abc
 import dataclasses
 from typing import ClassVar
 
-from benchmarks.cells import Effort
+from benchmarks.cells import Cell, Effort
 from benchmarks.figures._findings import Finding
 from benchmarks.records import Record
-
-
-@dataclasses.dataclass(frozen=True)
-class Table:
-    """Rows of {column: text} by the name of the row."""
-
-    title: str
-    columns: list[str]
-    rows: dict[str, dict[str, str]]
+from benchmarks.tables import Table
+from benchmarks.workloads import Settings
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,6 +17,7 @@ class Grid:
 
     Attributes:
       batches, units, leaves: Of each axis.
+      ablated: Values of h for which optimisations are switched.
       at_batch, at_units: On the other axes.
       minibatches: How many different ones; None: enough for their mean.
       effort: For every cell.
@@ -32,6 +26,7 @@ class Grid:
     batches: tuple[int, ...]
     units: tuple[int, ...]
     leaves: tuple[int, ...]
+    ablated: tuple[int, ...]
     at_batch: int
     at_units: int
     minibatches: int | None
@@ -43,6 +38,7 @@ REDUCED = Grid(
     batches=(1, 16, 64),
     units=(64, 256, 512),
     leaves=(32, 256, 512),
+    ablated=(256,),
     at_batch=64,
     at_units=256,
     minibatches=2,
@@ -53,6 +49,7 @@ FULL = Grid(
     batches=(1, 16, 32, 64, 128, 256),
     units=(64, 128, 256, 512, 1024),
     leaves=(32, 64, 128, 256, 512, 1024),
+    ablated=(512, 1024),
     at_batch=64,
     at_units=512,
     minibatches=None,
@@ -69,12 +66,32 @@ class Request:
       systems: Who is compared where the paper compares all; ours comes first.
       threads: Of every system.
       data: Further fields of `workloads.Settings`.
+      workloads: Instead of those of the figure; None: those.
+      mode: Of figures that are not the paper's.
     """
 
     grid: Grid
     systems: list[str]
     threads: int
     data: dict
+    workloads: list[str] | None = None
+    mode: str = "training"
+
+    def cell(self, workload: str, mode="training", profiled=False, **sizes) -> Cell:
+        """One cell of a plan, of the usual sizes but for those given."""
+        sizes = {"units": self.grid.at_units, "batch": self.grid.at_batch} | sizes
+        settings = Settings(**self.data, **sizes)
+        return Cell(workload, settings, self.threads, mode, profiled)
+
+    def over_sizes(self, workload: str, mode="training") -> list[Cell]:
+        """Minibatches grow, then the hidden state."""
+        cells = [self.cell(workload, mode, batch=batch) for batch in self.grid.batches]
+        cells += [self.cell(workload, mode, units=units) for units in self.grid.units]
+        return list(dict.fromkeys(cells))
+
+    def over_leaves(self, mode="training") -> list[Cell]:
+        """Complete trees grow."""
+        return [self.cell("tree_fc", mode, leaves=leaves) for leaves in self.grid.leaves]
 
 
 class Figure(abc.ABC):
@@ -114,6 +131,6 @@ class Figure(abc.ABC):
     def draw(self, rows: list, path) -> None:
         """Writes a picture, if matplotlib is installed."""
 
-    @abc.abstractmethod
     def findings(self, rows: list) -> list[Finding]:
         """What the paper says, and whether that is so here."""
+        return []

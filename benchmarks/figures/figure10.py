@@ -1,12 +1,15 @@
-"""Figure 10: what each optimisation gains, with eager batching and merging.
+"""Figure 10: what each optimisation gains, those of the paper and others.
 
-python -m benchmarks.figures.figure10 --json=build/compare/figure10.json
+Each is switched on alone, over a baseline without any of them; then all of them; and what the
+default is, which has one stream and no micro-batches. Gates are written one by one, as in the
+paper's Figure 4, so that there is something to merge.
 """
 
-import sys
+import ast
 
-from benchmarks import ablation, paper, plots
-from benchmarks.figures import _base, _program
+from benchmarks import paper, plots, tables
+from benchmarks.cells import Contender
+from benchmarks.figures import _base
 from benchmarks.figures._findings import (
     AGREES,
     DISAGREES,
@@ -19,8 +22,23 @@ from benchmarks.figures._findings import (
     ratios,
     span,
 )
+from benchmarks.workers import ROOT
 
+# Name: (fields of cavs_tf.Options that switch it off, and on).
+OPTIMISATIONS = {
+    "fusion": ({"fuse": False}, {"fuse": True}),
+    "lazy batching": ({"lazy": False}, {"lazy": True}),
+    "streaming": ({"streams": 1}, {"streams": 2}),
+    "eager batching": ({"eager": False}, {"eager": True}),
+    "merging": ({"merge": False}, {"merge": True}),
+    "micro-batches": ({"micro_batch": None}, {"micro_batch": 16}),
+}
+BASELINE = "none"
+# The last: what a user gets who chooses nothing.
+NAMES = (BASELINE, *OPTIMISATIONS, "all", "default")
 WORKLOADS = ("fixed_lstm", "tree_lstm")
+# What `cavs_gates` runs; of others there is the form that `cavs` does.
+WRITTEN_BY_GATE = ("fixed_lstm", "tree_lstm", "var_lstm")
 _OF_THE_PAPER = ("fusion", "lazy batching", "streaming")
 _TITLE = "times as fast as without any"
 
@@ -31,35 +49,78 @@ class Figure(_base.Figure):
     title = "Figure 10: training with each optimisation, against none of them"
 
     def plan(self, request):
-        grid, fields = request.grid, ablation.option_fields()
-        units = sorted({grid.at_units, max(grid.units)} if grid is _base.FULL else {grid.at_units})
+        fields = option_fields()
         return [
-            (
-                _program.cell(request, workload, units=h, batch=grid.at_batch),
-                ablation.contenders(fields, workload),
-            )
-            for workload in WORKLOADS
-            for h in units
+            (request.cell(workload, units=units), contenders(fields, workload))
+            for workload in request.workloads or WORKLOADS
+            for units in request.grid.ablated
         ]
 
     def tables(self, rows):
-        return [_base.Table(_TITLE, list(ablation.NAMES), ablation.speedups(rows))]
+        texts = {
+            cell: {n: "not available" if v is None else f"{v:.2f}" for n, v in own.items()}
+            for cell, own in _speedups(rows).items()
+        }
+        return [tables.Table(_TITLE, list(NAMES), texts)]
 
     def draw(self, rows, path):
-        plots.grouped_bars(ablation.speedup_bars(rows), path, _TITLE)
+        bars = {
+            cell: {name: value for name, value in own.items() if value is not None}
+            for cell, own in _speedups(rows).items()
+        }
+        plots.grouped_bars(bars, path, _TITLE)
 
     def findings(self, rows):
         gains = {name: _gains(rows, name) for name in _OF_THE_PAPER}
-        return [
-            compare(
-                paper.EACH_OPTIMISATION, gains, "with {name} it is {span} times as fast as without"
-            ),
-            _streaming(rows),
-        ]
+        says = "with {name} it is {span} times as fast as without"
+        return [compare(paper.EACH_OPTIMISATION, gains, says), _streaming(rows)]
+
+
+def option_fields() -> set[str]:
+    """The switches that this version of the engine has."""
+    # Read, not imported: the package would bring TensorFlow into this process.
+    source = ast.parse((ROOT / "cavs_tf/options.py").read_text())
+    (options,) = (n for n in source.body if isinstance(n, ast.ClassDef) and n.name == "Options")
+    return {n.target.id for n in options.body if isinstance(n, ast.AnnAssign)}
+
+
+def contenders(fields: set[str], workload: str) -> list[Contender]:
+    """The baseline, every optimisation alone, all of them, and the default.
+
+    One that the engine does not have is asked for all the same, so that it is reported.
+    """
+    peer = "cavs_gates" if workload in WRITTEN_BY_GATE else "cavs"
+    off, on = (
+        {
+            name: value
+            for switches in OPTIMISATIONS.values()
+            for name, value in switches[side].items()
+            if name in fields
+        }
+        for side in range(2)
+    )
+    alone = [off | switches[1] for switches in OPTIMISATIONS.values()]
+    return [
+        Contender(f"cavs: {name}", peer, options)
+        for name, options in zip(NAMES, [off, *alone, on, {}], strict=True)
+    ]
+
+
+def _speedups(rows) -> dict:
+    """{cell: {optimisation: times as fast as without any, or None}}."""
+    found: dict = {}
+    for record in rows:
+        name = record.system.partition(": ")[2]
+        found.setdefault(tables.cell_name(record), {})[name] = record.per_second
+    for rates in found.values():
+        baseline = rates.get(BASELINE)
+        for name, rate in rates.items():
+            rates[name] = rate / baseline if rate and baseline else None
+    return found
 
 
 def _gains(rows, name: str) -> list[Ratio]:
-    return ratios(rows, f"cavs: {name}", f"cavs: {ablation.BASELINE}", faster)
+    return ratios(rows, f"cavs: {name}", f"cavs: {BASELINE}", faster)
 
 
 def _streaming(rows) -> Finding:
@@ -77,7 +138,3 @@ def _streaming(rows) -> Finding:
     if min(fixed) > max(tree):
         return Finding(claim, AGREES, evidence)
     return Finding(claim, IN_PART if max(fixed) > min(tree) else DISAGREES, evidence)
-
-
-if __name__ == "__main__":
-    sys.exit(_program.main("figure10"))

@@ -1,12 +1,8 @@
-"""Figure 8: the time of an epoch over minibatch and hidden size, in eight panels.
+"""Figure 8: the time of an epoch over minibatch and hidden size, in eight panels."""
 
-python -m benchmarks.figures.figure8 --json=build/compare/figure8.json
-"""
-
-import sys
-
-from benchmarks import paper, plots
-from benchmarks.figures import _axes, _base, _program
+from benchmarks import paper
+from benchmarks.cells import contenders
+from benchmarks.figures import _axes, _curves
 from benchmarks.figures._findings import Ratio, compare, faster, ratios
 
 WORKLOADS = ("fixed_lstm", "var_lstm", "tree_fc", "tree_lstm")
@@ -15,33 +11,25 @@ _LIBRARIES = ("torch", "keras", "keras_xla")
 _STATIC = ("keras", "keras_xla", "tf_while")
 
 
-class Figure(_base.Figure):
+class Figure(_curves.Curves):
     """All systems on the paper's four workloads, in training."""
 
     title = "Figure 8: time of an epoch over the minibatch (h fixed) and over h (batch fixed)"
+    quantities = (_curves.Quantity("s per epoch", _axes.epoch_seconds),)
+    columns = 4
 
     def plan(self, request):
-        grid = request.grid
-        sizes = [(grid.at_units, batch) for batch in grid.batches]
-        sizes += [(units, grid.at_batch) for units in grid.units]
-        contenders = _program.contenders(request.systems)
         return [
-            (_program.cell(request, workload, units=units, batch=batch), contenders)
+            (cell, contenders(request.systems))
             for workload in WORKLOADS
-            for units, batch in dict.fromkeys(sizes)
+            for cell in request.over_sizes(workload)
         ]
 
-    def tables(self, rows):
+    def axes(self, rows):
+        """As in the paper: minibatches in the first row, hidden sizes in the second."""
         return [
-            _base.Table(f"s per epoch: {axis.title}", axis.systems, axis.rows(_epoch))
-            for axis in _panels(rows)
+            over(rows, name) for over in (_axes.over_batch, _axes.over_units) for name in WORKLOADS
         ]
-
-    def draw(self, rows, path):
-        groups = [
-            (axis.title, axis.name, axis.lines(_axes.epoch_seconds)) for axis in _panels(rows)
-        ]
-        plots.curves(groups, path, "s per epoch", columns=4)
 
     def findings(self, rows):
         of = {name: [r for r in rows if r.workload == name] for name in WORKLOADS}
@@ -55,13 +43,6 @@ class Figure(_base.Figure):
             compare(paper.TREES_DYNET, dynet),
             compare(paper.ORDER_OF_MAGNITUDE, folds | dynet, least=paper.NEARLY_TEN),
         ]
-
-
-def _panels(rows) -> list:
-    """As in the paper: minibatches in the first row, hidden sizes in the second."""
-    panels = [_axes.over_batch(rows, name) for name in WORKLOADS]
-    panels += [_axes.over_units(rows, name) for name in WORKLOADS]
-    return [panel for panel in panels if panel.records]
 
 
 def _folds(rows) -> list[str]:
@@ -87,11 +68,3 @@ def _against_the_best_library(rows) -> list:
         compare(paper.FIXED_LSTM, {name: theirs}, "{name} is {span} times as fast as ours"),
         compare(paper.FIXED_LSTM_CLOSE, {name: ours}, least=paper.CLOSE),
     ]
-
-
-def _epoch(record) -> str:
-    return _axes.seconds(_axes.epoch_seconds(record))
-
-
-if __name__ == "__main__":
-    sys.exit(_program.main("figure8"))

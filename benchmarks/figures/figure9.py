@@ -1,12 +1,7 @@
-"""Figure 9: the share of construction in the time, over the graphs' size and the minibatch.
+"""Figure 9: the share of construction in the time, over the graphs' size and the minibatch."""
 
-python -m benchmarks.figures.figure9 --json=build/compare/figure9.json
-"""
-
-import sys
-
-from benchmarks import paper, plots
-from benchmarks.figures import _base, _construction, _program
+from benchmarks import paper
+from benchmarks.figures import _construction, _curves
 from benchmarks.figures._findings import (
     AGREES,
     DISAGREES,
@@ -18,26 +13,19 @@ from benchmarks.figures._findings import (
 )
 
 
-class Figure(_base.Figure):
-    """Who constructs graphs: ours, Fold with 1 and n threads, DyNet."""
+def _percent(record) -> float | None:
+    return None if record.construct_share is None else 100 * record.construct_share
+
+
+class Figure(_construction.Construction):
+    """The share."""
 
     title = "Figure 9: construction of graphs, as a share of that and the computation"
-
-    def plan(self, request):
-        return _construction.plan(request)
-
-    def tables(self, rows):
-        rows = _construction.constructing(rows)
-        return [
-            _base.Table(f"construction's share: {axis.title}", axis.systems, axis.rows(_share))
-            for axis in _construction.panels(rows)
-        ]
-
-    def draw(self, rows, path):
-        groups = [
-            (axis.title, axis.name, axis.lines(_percent)) for axis in _construction.panels(rows)
-        ]
-        plots.curves(groups, path, "construction, % of the time", log_y=False)
+    quantities = (
+        _curves.Quantity("construction's share", _percent, lambda r: f"{r.construct_share:.1%}"),
+    )
+    unit = "construction, % of the time"
+    log_y = False
 
     def findings(self, rows):
         larger = "the share of {name} is {span} times ours"
@@ -71,15 +59,3 @@ def _larger_share(ours, other) -> float | None:
     if not ours.construct_share or other.construct_share is None:
         return None
     return other.construct_share / ours.construct_share
-
-
-def _share(record) -> str:
-    return f"{record.construct_share:.1%}"
-
-
-def _percent(record) -> float | None:
-    return None if record.construct_share is None else 100 * record.construct_share
-
-
-if __name__ == "__main__":
-    sys.exit(_program.main("figure9"))

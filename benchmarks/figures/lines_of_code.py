@@ -1,14 +1,11 @@
-"""The lines of code that a user writes for each workload, in each system.
-
-python -m benchmarks.figures.lines_of_code --json=build/compare/lines_of_code.json
-"""
+"""The lines of code that a user writes for each workload, in each system."""
 
 import dataclasses
-import sys
 
 from benchmarks import lines, paper, plots, workloads
-from benchmarks.figures import _base, _program
+from benchmarks.figures import _base
 from benchmarks.figures._findings import Ratio, compare
+from benchmarks.tables import Table
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,7 +44,7 @@ class Figure(_base.Figure):
     def tables(self, rows):
         cells = {workload: _text(own) for workload, own in _by_workload(rows).items()}
         systems = list(dict.fromkeys(row.system for row in rows))
-        return [_base.Table("lines of the model and its batching", systems, cells)]
+        return [Table("lines of the model and its batching", systems, cells)]
 
     def draw(self, rows, path):
         plots.grouped_bars(_by_workload(rows), path, "lines", "%d")
@@ -75,7 +72,3 @@ def _by_workload(rows) -> dict:
 
 def _text(own) -> dict:
     return {system: str(count) for system, count in own.items()}
-
-
-if __name__ == "__main__":
-    sys.exit(_program.main("lines_of_code"))

@@ -3,18 +3,7 @@
 import pytest
 import tensorflow as tf
 
-from benchmarks import workers
-
-
-class Kept:
-    """A worker that nobody closes but the fixture."""
-
-    def __init__(self, worker):
-        self._worker = worker
-        self.close = worker.stop
-
-    def __getattr__(self, name):
-        return getattr(self._worker, name)
+from benchmarks.crew import Crew
 
 
 @pytest.fixture(scope="module")
@@ -29,23 +18,7 @@ def in_this_process():
 @pytest.fixture(scope="session")
 def kept_workers():
     """Gives, for names of peers, a function that starts workers in this order."""
-    started = {}
-    # Code that runs for a millisecond need not be optimised for seconds.
-    fast = pytest.MonkeyPatch()
-    fast.setenv("XLA_FLAGS", "--xla_backend_optimization_level=0")
-
-    def starter(names):
-        waiting = iter(names)
-
-        def start(threads):
-            name = next(waiting)
-            if name not in started or not started[name].alive:
-                started[name] = workers.Worker(threads)
-            return Kept(started[name])
-
-        return start
-
-    yield starter
-    fast.undo()
-    for worker in started.values():
-        worker.close()
+    with pytest.MonkeyPatch.context() as fast, Crew() as crew:
+        # Code that runs for a millisecond need not be optimised for seconds.
+        fast.setenv("XLA_FLAGS", "--xla_backend_optimization_level=0")
+        yield crew.starter

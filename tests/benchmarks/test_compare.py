@@ -5,17 +5,19 @@ import os
 
 import pytest
 
-from benchmarks import ablation, compare, figures, harness
+from benchmarks import compare, figures, harness
 from benchmarks.cells import MODES, Effort
 from benchmarks.crew import Crew
-from benchmarks.figures import _base, table2
+from benchmarks.figures import _base, figure10, table2
 from benchmarks.records import Record
+from benchmarks.workers import Worker
 
 pytest.importorskip("matplotlib")
 TINY = _base.Grid(
     batches=(2,),
     units=(8,),
     leaves=(4,),
+    ablated=(8,),
     at_batch=2,
     at_units=8,
     minibatches=2,
@@ -39,7 +41,10 @@ def measured(monkeypatch, small):
         cells.append((cell.key(), [contender.system for contender in contenders]))
         workload, units, batch, threads, mode = cell.key()
         return [
-            Record(c.system, "1", workload, units, batch, threads, mode, 100.0, memory_share=0.5)
+            Record(
+                *(c.system, "1", workload, units, batch, threads, mode, 100.0, 0.1, 0.25),
+                memory_share=0.5,
+            )
             for c in contenders
         ]
 
@@ -83,17 +88,44 @@ def test_figures_and_systems_can_be_chosen(measured, tmp_path):
     }
 
 
-def test_a_figure_alone_goes_on_too(measured, tmp_path, monkeypatch):
-    from benchmarks.figures import _program
-
-    flags = [f"--json={tmp_path / 'figure10.json'}", "--threads=1"]
-    assert _program.main("figure10", flags) == 0
-    assert [key[0] for key, _ in measured] == ["fixed_lstm", "tree_lstm"]
-    measured.clear()
-    assert _program.main("figure10", flags) == 0
-    assert measured == []
+def test_an_ablation_measures_the_workloads_and_sizes_that_are_asked_for(measured, tmp_path):
+    flags = ["--figures=figure10", f"--folder={tmp_path}", "--threads=1"]
+    asked = ["--workloads=tree_fc,var_lstm", "--units=4", "--batch=3"]
+    assert compare.main([*flags, *asked]) == 0
+    assert [key[:3] for key, _ in measured] == [("tree_fc", 4, 3), ("var_lstm", 4, 3)]
     rows = figures.make("figure10").load(json.loads((tmp_path / "figure10.json").read_text()))
-    assert len(rows) == 2 * len(ablation.NAMES)
+    assert len(rows) == 2 * len(figure10.NAMES)
+
+
+def test_scaling_measures_every_cell_once(measured, tmp_path, capsys):
+    flags = ["--batches=1,64", "--leaves=256", "--units=64", "--systems=cavs", "--mode=inference"]
+    sizes = ["--batch=64", "--at-units=256", f"--folder={tmp_path}", "--figures=scaling"]
+    with pytest.raises(KeyboardInterrupt):
+        compare.main([*flags, *sizes])
+    measured.clear()
+    assert compare.main([*flags, *sizes]) == 0
+    rows = figures.make("scaling").load(json.loads((tmp_path / "scaling.json").read_text()))
+    assert [row.cell[:3] for row in rows] == [
+        *(("tree_lstm", 256, 1), ("tree_lstm", 256, 64), ("tree_lstm", 64, 64)),
+        ("tree_fc", 256, 64),
+    ]
+    assert {row.mode for row in rows} == {"inference"}
+    assert "640.00 ms (25%)" in capsys.readouterr().out
+    assert (tmp_path / "scaling.png").exists()
+
+
+@pytest.mark.parametrize(("flags", "kept"), [([], True), (["--fresh"], False)])
+def test_workers_stay_unless_fresh_ones_are_asked_for(measured, tmp_path, monkeypatch, flags, kept):
+    starts = []
+    measure = harness.measure
+
+    def started(*arguments):
+        starts.append(arguments[-1])
+        return measure(*arguments)
+
+    monkeypatch.setattr(harness, "measure", started)
+    assert compare.main([f"--folder={tmp_path}", "--figures=table2", *flags]) == 0
+    assert [start is not Worker for start in starts] == [kept] * 2
 
 
 @pytest.mark.skipif(

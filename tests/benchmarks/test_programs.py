@@ -5,7 +5,7 @@ import runpy
 
 import pytest
 
-from benchmarks import ablation, harness, run, scaling
+from benchmarks import harness, run
 from benchmarks.records import Record
 
 pytest.importorskip("matplotlib")
@@ -22,8 +22,6 @@ def measured(monkeypatch):
         workload, units, batch, threads, mode = cell.key()
         return [
             Record(c.system, "1", workload, units, batch, threads, mode, 2.0 * batch, 0.1, 0.25)
-            if "fuse" not in c.options
-            else Record(c.system, None, workload, units, batch, threads, mode, error="no fuse")
             for c in contenders
         ]
 
@@ -105,42 +103,3 @@ def test_results_on_other_data_are_not_mixed(measured, tmp_path, capsys):
     assert run.main(flags) == 0
     assert run.main([*flags, "--seed=1"]) == 2
     assert "but expected a file measured with {'sst': False, 'seed': 1" in capsys.readouterr().err
-
-
-def test_the_ablation_shows_what_is_not_available(measured, monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr(ablation, "option_fields", lambda: {"lazy", "eager"})
-    flags = ["--workloads=tree_lstm", "--units=8", f"--json={tmp_path / 'out.json'}"]
-    assert ablation.main(flags) == 0
-    table = capsys.readouterr().out
-    assert "times as fast as without any" in table and "not available" in table
-    assert (tmp_path / "out.png").exists()
-
-
-def test_the_ablation_switches_one_optimisation_on_at_a_time():
-    contenders = ablation.contenders(ablation.option_fields(), "var_lstm")
-    off = {"fuse": False, "lazy": False, "streams": 1, "eager": False, "merge": False}
-    off["micro_batch"] = None
-    on = {"fuse": True, "lazy": True, "streams": 2, "eager": True, "merge": True}
-    on["micro_batch"] = 16
-    by_name = {contender.system: contender.options for contender in contenders}
-    assert by_name["cavs: none"] == off
-    assert by_name["cavs: all"] == on
-    assert by_name["cavs: streaming"] == off | {"streams": 2}
-    assert by_name["cavs: fusion"] == off | {"fuse": True}
-    assert by_name["cavs: default"] == {}
-    assert len(by_name) == 9
-    assert {contender.peer for contender in contenders} == {"cavs_gates"}
-
-
-def test_the_real_options_are_a_subset_of_what_the_ablation_switches_or_tunes():
-    assert {"lazy", "eager"} <= ablation.option_fields()
-
-
-def test_scaling_measures_every_cell_once(measured, tmp_path, capsys):
-    flags = ["--batches=1,64", "--leaves=32,256", "--units=64,256", "--systems=cavs"]
-    assert scaling.main([*flags, f"--json={tmp_path / 'out.json'}"]) == 0
-    tree_lstm = [key[:3] for key in measured if key[0] == "tree_lstm"]
-    assert tree_lstm == [("tree_lstm", 256, 1), ("tree_lstm", 256, 64), ("tree_lstm", 64, 64)]
-    assert [key[0] for key in measured if key[0] != "tree_lstm"] == ["tree_fc_32", "tree_fc"]
-    assert "500.00 ms (25%)" in capsys.readouterr().out
-    assert (tmp_path / "out.png").exists()

@@ -51,7 +51,7 @@ def test_the_page_says_where_and_how_it_was_measured(page_of):
     assert "python -m benchmarks.compare &#x27;--seed=1 2&#x27;" in page
     assert "<td>fold</td><td>7.1</td>" in page
     assert "dynet: ModuleNotFoundError: No module named &#x27;dynet&#x27; (tree_lstm" in page
-    assert "python -m benchmarks.figures.figure8" in page
+    assert "python -m benchmarks.compare --figures=figure8" in page
 
 
 def test_the_page_stands_alone(page_of):

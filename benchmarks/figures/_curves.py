@@ -1,0 +1,68 @@
+"""Figures that show quantities over the sizes of minibatches, graphs or the hidden state."""
+
+import abc
+import dataclasses
+from collections.abc import Callable
+from typing import ClassVar
+
+from benchmarks import plots
+from benchmarks.figures import _base
+from benchmarks.figures._axes import Axis, seconds
+from benchmarks.tables import Table
+
+
+@dataclasses.dataclass(frozen=True)
+class Quantity:
+    """Something that a record tells.
+
+    Attributes:
+      name: Of it.
+      value: Of a record without an error; None: it is not known.
+      text: Of a record; None: its value is seconds.
+    """
+
+    name: str
+    value: Callable
+    text: Callable | None = None
+
+    def written(self, record) -> str:
+        """For a table."""
+        return self.text(record) if self.text else seconds(self.value(record))
+
+
+class Curves(_base.Figure):
+    """A table and a panel for every quantity along every axis.
+
+    Attributes:
+      quantities: What is shown.
+      unit: Of the panels.
+      columns: Of panels.
+      log_y: Whether the unit's axis is logarithmic.
+    """
+
+    quantities: ClassVar[tuple[Quantity, ...]]
+    unit: ClassVar[str] = "s per epoch"
+    columns: ClassVar[int] = 2
+    log_y: ClassVar[bool] = True
+
+    @abc.abstractmethod
+    def axes(self, rows: list) -> list[Axis]:
+        """What the rows are shown along; one without records is left out."""
+
+    def tables(self, rows):
+        return [
+            Table(title, axis.systems, axis.rows(quantity.written))
+            for title, axis, quantity in self._panels(rows)
+        ]
+
+    def draw(self, rows, path):
+        panels = [(title, axis.name, axis.lines(q.value)) for title, axis, q in self._panels(rows)]
+        plots.curves(panels, path, self.unit, self.columns, self.log_y)
+
+    def _panels(self, rows):
+        return [
+            (f"{quantity.name}: {axis.title}", axis, quantity)
+            for axis in self.axes(rows)
+            if axis.records
+            for quantity in self.quantities
+        ]
