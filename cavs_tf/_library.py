@@ -8,6 +8,7 @@ import json
 import pathlib
 
 import tensorflow as tf
+from tensorflow.python.framework import op_def_registry
 
 _HOME = pathlib.Path(__file__).parent
 _FIX = "Run `make build` in a checkout, or else `pip install --no-build-isolation .`"
@@ -39,6 +40,12 @@ def _load():
     library = _HOME / "_cavs_ops.so"
     check_build(library, _HOME / "_build_info.json", tf.__version__)
     return tf.load_op_library(str(library))
+
+
+def allowed_values(op: str, attribute: str) -> tuple[str, ...]:
+    """The strings that an attribute of an op may be, as the library registers them."""
+    (found,) = (a for a in op_def_registry.get(op).attr if a.name == attribute)
+    return tuple(value.decode() for value in found.allowed_values.list.s)
 
 
 ops = _load()

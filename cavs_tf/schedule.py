@@ -7,9 +7,10 @@ import numpy as np
 import tensorflow as tf
 
 from cavs_tf._integers import int32_tensor, length, limited, shown
+from cavs_tf._library import allowed_values
 
 SCHEDULE_FIELDS = ("order", "task_splits", "task_type", "child_row")
-POLICIES = ("depth", "ratio")
+POLICIES = allowed_values("CavsSchedule", "policy")  # The default is the first.
 _WHOLE_MINIBATCH = np.iinfo(np.int32).max
 
 
@@ -18,7 +19,7 @@ def check_policy(policy) -> None:
     if policy not in POLICIES:
         raise ValueError(
             f"policy: got {policy!r} but expected one of {', '.join(map(repr, POLICIES))}. "
-            "With one vertex type they are the same."
+            f"Leave it out for {POLICIES[0]!r}."
         )
 
 

@@ -17,7 +17,7 @@ ALLOWED = {
     "exec": ("base", "schedule", "ir", "device", "engine"),
     "python": ("engine",),
     "kernels": ("base", "schedule", "ir", "device", "engine", "exec"),
-    "ops": (),
+    "ops": ("base", "schedule"),
 }
 ABOVE = {"python": ("pybind11/",), "kernels": FRAMEWORK, "ops": FRAMEWORK}
 

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cavs_tf._library import ops
+from cavs_tf.schedule import POLICIES
 
 NO_TYPES = np.zeros(0, np.int32)
 ALL = np.int32(2**31 - 1)  # As a micro-batch: the whole minibatch.
@@ -156,7 +157,8 @@ def test_attributes_are_checked():
         ops.cavs_schedule(**TWO_TREES, arity=-1)
     with pytest.raises(tf.errors.InvalidArgumentError, match="num_types"):
         ops.cavs_schedule(**TWO_TREES, arity=2, num_types=0)
-    with pytest.raises(tf.errors.InvalidArgumentError, match="policy"):
+    known = ", ".join(f'"{name}"' for name in POLICIES)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=f'policy.*"random".*: {known}'):
         ops.cavs_schedule(**TWO_TREES, arity=2, policy="random")
 
 

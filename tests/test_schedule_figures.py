@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import cavs_tf as cavs
 from cavs_tf import schedule as schedule_module
+from cavs_tf.schedule import POLICIES
 from tests import cells
 
 FIELDS = schedule_module.SCHEDULE_FIELDS
@@ -117,7 +118,7 @@ def test_children_in_several_tasks_are_copied():
     assert schedule.view_share == 0.5
 
 
-@pytest.mark.parametrize("policy", ["depth", "ratio"])
+@pytest.mark.parametrize("policy", POLICIES)
 def test_sub_batches_are_schedules_of_their_graphs(policy):
     generator = np.random.default_rng(3)
     children = [cells.random_children(generator, n, 2, "dag") for n in (5, 0, 1, 7, 1)]
@@ -173,8 +174,8 @@ def test_rejects_other_policies(make, bad):
     with pytest.raises(ValueError) as caught:
         make(bad)
     assert str(caught.value) == (
-        f"policy: got {bad!r} but expected one of 'depth', 'ratio'. With one vertex type they "
-        "are the same."
+        f"policy: got {bad!r} but expected one of {', '.join(map(repr, POLICIES))}. "
+        "Leave it out for 'depth'."
     )
 
 
@@ -202,7 +203,7 @@ def test_no_schedule_changes_results(cell_class):
     types = generator.integers(0, num_types, 12).tolist()
     graphs = cavs.GraphBatch.from_children(children, types)
     inputs = cells.inputs_for(cell, graphs.num_vertices, "float64", 0)
-    for policy, micro_batch in itertools.product(["depth", "ratio"], [None, 1, 2, 9]):
+    for policy, micro_batch in itertools.product(POLICIES, [None, 1, 2, 9]):
         planned = graphs.with_schedule(2, num_types, policy, micro_batch)
         report = cavs.check_equivalence(cell, planned, inputs)
         assert report.ok, f"{policy}, {micro_batch}\n{report}"

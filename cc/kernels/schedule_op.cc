@@ -23,17 +23,7 @@ class ScheduleOp {
   absl::Status Init(OpKernelConstruction* context) {
     TF_RETURN_IF_ERROR(context->GetAttr("arity", &arity_));
     TF_RETURN_IF_ERROR(context->GetAttr("num_types", &num_types_));
-    std::string policy;
-    TF_RETURN_IF_ERROR(context->GetAttr("policy", &policy));
-    if (policy == "ratio") {
-      policy_ = Policy::kRatio;
-    } else if (policy != "depth") {
-      return absl::InvalidArgumentError(
-          StrCat("policy: got \"", policy,
-                 "\" but expected \"depth\" or \"ratio\". With one vertex "
-                 "type they are the same."));
-    }
-    return absl::OkStatus();
+    return context->GetAttr("policy", &policy_);
   }
 
   absl::Status Compute(OpKernelContext* context) const {
@@ -54,7 +44,8 @@ class ScheduleOp {
                                     " but expected a scalar. Pass one "
                                     "number of graphs."));
     }
-    const ScheduleOptions options(policy_, micro_batch.scalar<int32_t>()());
+    const ScheduleOptions options(policy_.c_str(),
+                                  micro_batch.scalar<int32_t>()());
     Schedule schedule;
     TF_RETURN_IF_ERROR(
         ToAbsl(MakeSchedule(batch, arity_, num_types_, options, &schedule)));
@@ -94,7 +85,7 @@ class ScheduleOp {
 
   int arity_ = 0;
   int num_types_ = 1;
-  Policy policy_ = Policy::kDepth;
+  std::string policy_;
 };
 
 REGISTER_KERNEL_BUILDER(Name("CavsSchedule").Device(tensorflow::DEVICE_CPU),

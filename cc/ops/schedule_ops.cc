@@ -1,4 +1,5 @@
 #include "cc/ops/shape_function.h"
+#include "cc/schedule/policies.h"
 #include "tensorflow/core/framework/common_shape_fns.h"
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/shape_inference.h"
@@ -56,7 +57,8 @@ REGISTER_OP("CavsSchedule")
     .Output("child_row: int32")
     .Attr("arity: int >= 0")
     .Attr("num_types: int >= 1 = 1")
-    .Attr("policy: {'depth', 'ratio'} = 'depth'")
+    .Attr(StrCat("policy: {", PolicyNames(), "} = '", Policies()[0].name, "'")
+              .c_str())
     .SetShapeFn(NoThrowShape<ScheduleShape>)
     .Doc(R"doc(
 Plans which vertices of a minibatch of graphs are evaluated together.

@@ -234,7 +234,7 @@ class RatioPlanner {
 }  // namespace
 
 TaskPlan PlanByRatio(const GraphBatchView& batch,
-                     Span<int32_t> sub_batch_splits, const TaskPlan& by_step) {
+                     Span<int32_t> sub_batch_splits, TaskPlan by_step) {
   const Kinds kinds(batch.vertex_type);
   if (kinds.size() < 2) return by_step;
   RatioPlanner planner(batch, kinds, by_step);

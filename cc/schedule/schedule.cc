@@ -4,6 +4,7 @@
 
 #include "cc/base/byte_count.h"
 #include "cc/base/machine.h"
+#include "cc/schedule/policies.h"
 #include "cc/schedule/task_plan.h"
 
 namespace cavs {
@@ -146,6 +147,8 @@ Status CheckArity(const GraphBatchView& batch, int arity) {
 
 Status MakeSchedule(const GraphBatchView& batch, int arity, int num_types,
                     ScheduleOptions options, Schedule* schedule) {
+  const Policy* policy = nullptr;
+  CAVS_RETURN_IF_ERROR(FindPolicy(options.policy, &policy));
   if (options.micro_batch < 1) {
     return InvalidArgument("micro_batch: got ", options.micro_batch,
                            " but expected at least 1, the number of graphs in "
@@ -158,10 +161,8 @@ Status MakeSchedule(const GraphBatchView& batch, int arity, int num_types,
       SubBatchSplits(batch, options.micro_batch);
   std::vector<int32_t> steps;
   CAVS_RETURN_IF_ERROR(VertexSteps(batch, sub_batch_splits, &steps));
-  TaskPlan plan = PlanByStep(batch, steps);
-  if (options.policy == Policy::kRatio) {
-    plan = PlanByRatio(batch, sub_batch_splits, plan);
-  }
+  TaskPlan plan =
+      policy->plan(batch, sub_batch_splits, PlanByStep(batch, steps));
   schedule->arity = arity;
   schedule->task_splits = std::move(plan.task_splits);
   schedule->task_type = std::move(plan.task_type);

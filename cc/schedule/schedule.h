@@ -50,17 +50,16 @@ struct Schedule {
   }
 };
 
-enum class Policy { kDepth, kRatio };
-
 constexpr int32_t kWholeMinibatch = INT32_MAX;
 
 struct ScheduleOptions {
   // NOLINTNEXTLINE: a policy alone is a choice of options.
-  ScheduleOptions(Policy policy = Policy::kDepth,
+  ScheduleOptions(const char* policy = "depth",
                   int32_t micro_batch = kWholeMinibatch)
       : policy(policy), micro_batch(micro_batch) {}
 
-  Policy policy;
+  // One of Policies().
+  std::string policy;
   // Graphs per sub-batch, at least 1.
   int32_t micro_batch;
 };
@@ -68,21 +67,21 @@ struct ScheduleOptions {
 // Plans `batch` for vertex functions that gather from `arity` slots and come in
 // `num_types` types. Validates the batch first (see GraphBatchView::Validate).
 // Rejects a cycle, naming its vertices. Deterministic; no recursion. Time and
-// memory are linear in edges, types and arity * vertices; kRatio takes them
+// memory are linear in edges, types and arity * vertices; `ratio` takes them
 // once per type that occurs. `schedule` is unspecified after an error.
 //
-// kDepth: the paper's breadth-first frontier (arXiv:1712.04048, section 3.2).
+// `depth`: the paper's breadth-first frontier (arXiv:1712.04048, section 3.2).
 // Step d evaluates every vertex whose children were all evaluated in earlier
 // steps and that was not itself: the vertices of depth d, where depth is 0
 // without children and else 1 + the deepest child's. Each type present in the
 // frontier is one task, types ascending, so no two tasks of a step could be
 // one.
 //
-// kRatio: fewer tasks for several types. Each step evaluates all ready vertices
-// of one type: the type whose ready vertices are the largest part of its
-// frontier (the vertices of that type that wait for no other of that type),
-// equal parts: the first type. Never more tasks than kDepth, which is taken
-// where it has fewer; with one type, the tasks of kDepth. See ratio_policy.cc.
+// `ratio`: fewer tasks for several types. Each step evaluates all ready
+// vertices of one type: the type whose ready vertices are the largest part of
+// its frontier (the vertices of that type that wait for no other of that type),
+// equal parts: the first type. Never more tasks than `depth`, which is taken
+// where it has fewer; with one type, the tasks of `depth`. See ratio_policy.cc.
 //
 // `micro_batch` graphs at a time are planned as if they were alone, in order:
 // the rows of the first so many graphs precede those of the next, so that what

@@ -30,7 +30,7 @@ std::vector<int32_t> SubBatchSplits(const GraphBatchView& batch,
 Status VertexSteps(const GraphBatchView& batch, Span<int32_t> sub_batch_splits,
                    std::vector<int32_t>* steps);
 
-// Policy `depth`: one task of all vertices of a step and a type, by step, then
+// One task of all vertices of a step and a type, by step, then
 // by type.
 TaskPlan PlanByStep(const GraphBatchView& batch,
                     const std::vector<int32_t>& steps);
@@ -38,7 +38,7 @@ TaskPlan PlanByStep(const GraphBatchView& batch,
 // Policy `ratio`, sub-batch by sub-batch. `by_step` is what PlanByStep returned
 // for the same batch.
 TaskPlan PlanByRatio(const GraphBatchView& batch,
-                     Span<int32_t> sub_batch_splits, const TaskPlan& by_step);
+                     Span<int32_t> sub_batch_splits, TaskPlan by_step);
 
 // Sorts `vertices` by key_of[vertex], which is not negative; equal keys keep
 // their order.

@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 
+from cavs_tf.schedule import POLICIES
 from tests.fuzz import graphs
 from tests.fuzz.programs import Program, choose, draw_program
 
@@ -90,7 +91,7 @@ def _draw_options(rng) -> dict:
     if rng.random() < 0.25:
         options["streams"] = 2
     if rng.random() < 0.2:
-        options["policy"] = "ratio"
+        options["policy"] = str(rng.choice(POLICIES[1:]))
     if rng.random() < 0.25:
         options["micro_batch"] = int(rng.integers(1, 4))
     return options

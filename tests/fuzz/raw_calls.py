@@ -12,6 +12,7 @@ import tensorflow as tf
 
 import cavs_tf as cavs
 from cavs_tf._library import ops
+from cavs_tf.schedule import POLICIES
 from tests import cells
 from tests.fuzz.raw_functions import Spoiler
 
@@ -299,7 +300,7 @@ class Calls:
         attributes = {
             "arity": arity,
             "num_types": r.choice([1, 2, 3, r.choice(INTEGERS)]),
-            "policy": r.choice(["depth", "ratio", "ratio", "deep", ""]),
+            "policy": r.choice([*POLICIES, "ratio", "deep", ""]),
         }
         call = Call(ops.cavs_schedule, inputs, attributes)
         if r.random() < 0.7:

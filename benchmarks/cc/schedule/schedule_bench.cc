@@ -5,6 +5,7 @@
 #include <random>
 #include <vector>
 
+#include "cc/schedule/policies.h"
 #include "cc/schedule/schedule.h"
 
 namespace cavs {
@@ -91,12 +92,13 @@ void BM_MicroBatches(benchmark::State& state) {
   std::mt19937 random(1);
   Batch batch;
   for (int g = 0; g < 64; ++g) AddTree(19, false, &random, &batch);
-  Run(batch, 2, state, {Policy::kDepth, static_cast<int32_t>(state.range(0))});
+  Run(batch, 2, state, {"depth", static_cast<int32_t>(state.range(0))});
 }
 BENCHMARK(BM_MicroBatches)->ArgName("graphs_at_a_time")->Arg(1)->Arg(4);
 
-const std::vector<int64_t> kPolicies = {static_cast<int64_t>(Policy::kDepth),
-                                        static_cast<int64_t>(Policy::kRatio)};
+// The numbers of all policies.
+const std::vector<int64_t> kPolicies =
+    benchmark::CreateDenseRange(0, Policies().size() - 1, 1);
 
 // A word lattice: 44 characters in a chain (type 0) and at most 23 words (type
 // 1), each with a character below and one above, at most 5 in the same place;
@@ -124,12 +126,11 @@ void AddLattice(bool outputs, std::mt19937* random, Batch* batch) {
   AddGraph(children, batch);
 }
 
-// Policies 0 (depth) and 1 (ratio).
 void BM_Lattices(benchmark::State& state) {
   std::mt19937 random(4);
   Batch batch;
   for (int g = 0; g < 64; ++g) AddLattice(state.range(0), &random, &batch);
-  Run(batch, 6, state, static_cast<Policy>(state.range(1)), 3);
+  Run(batch, 6, state, Policies()[state.range(1)].name, 3);
 }
 BENCHMARK(BM_Lattices)
     ->ArgNames({"outputs", "policy"})
@@ -147,7 +148,7 @@ void BM_TypedTrees(benchmark::State& state) {
       batch.vertex_type.push_back(1 + random() % (num_types - 1));
     }
   }
-  Run(batch, 2, state, static_cast<Policy>(state.range(1)), num_types);
+  Run(batch, 2, state, Policies()[state.range(1)].name, num_types);
 }
 BENCHMARK(BM_TypedTrees)
     ->ArgNames({"types", "policy"})

@@ -142,7 +142,7 @@ TEST(ExecutorTest, EveryCombinationOfSwitchesMatchesTheOracle) {
           Team team(2);
           if (streams) team.environment.engine = &engine;
           ExpectNear(executor.Run(experiment, team.environment,
-                                  {Policy::kDepth, micro_batch}),
+                                  {"depth", micro_batch}),
                      want, ToleranceOf(cell.dtype));
           if (HasFailure()) return;
         }
@@ -396,8 +396,7 @@ TEST(ExecutorTest, MicroBatchesMatchTheOracleInTrainingAndInference) {
     environment.nanos_to_call = 0;
     environment.nanos_to_share = 0;
     for (int micro_batch : {1, 2, 3}) {
-      const ScheduleOptions options(seed % 5 ? Policy::kDepth : Policy::kRatio,
-                                    micro_batch);
+      const ScheduleOptions options(seed % 5 ? "depth" : "ratio", micro_batch);
       for (bool fused : {false, true}) {
         PassOptions passes;
         passes.merge = passes.fuse = fused;

@@ -76,7 +76,7 @@ TEST_F(MemoryNeedTest, APredictionIsWhatTheTrainingStepTakes) {
         const Experiment experiment(cell, graph, 1);
         const CellExecutor executor(cell, PassOptions(), /*measured=*/true);
         const Schedule schedule =
-            MakeSchedule(graph, cell, {Policy::kDepth, micro_batch});
+            MakeSchedule(graph, cell, {"depth", micro_batch});
         const MemoryNeed forward =
             executor.Predict(schedule, Pass::kForward, environment_);
         const MemoryNeed backward =
@@ -93,7 +93,7 @@ TEST_F(MemoryNeedTest, APredictionIsWhatTheTrainingStepTakes) {
         ExpectTook(executor, TrainingPeak(forward, backward));
         tape = Tape();
         for (int step = 0; step < 3; ++step) {
-          executor.Run(experiment, environment_, {Policy::kDepth, micro_batch});
+          executor.Run(experiment, environment_, {"depth", micro_batch});
         }
         ExpectTook(executor, TrainingPeak(forward, backward));
       }
@@ -169,9 +169,8 @@ TEST_F(MemoryNeedTest, MicroBatchesTakeFewerTemporaries) {
   const CellExecutor executor(cell, PassOptions(), /*measured=*/true);
   const Graph graph = Minibatches()[0];
   const auto need = [&](int32_t micro_batch) {
-    return executor.Predict(
-        MakeSchedule(graph, cell, {Policy::kDepth, micro_batch}),
-        Pass::kBackward, environment_);
+    return executor.Predict(MakeSchedule(graph, cell, {"depth", micro_batch}),
+                            Pass::kBackward, environment_);
   };
   EXPECT_LT(need(4).temporaries, need(kWholeMinibatch).temporaries / 3);
 }

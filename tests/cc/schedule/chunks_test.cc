@@ -81,7 +81,7 @@ TEST(ChunksTest, EachMicroBatchIsAChunk) {
   for (int length : {3, 5, 2, 4, 1}) batch.Add(Chain(length));
   for (int micro_batch : {1, 2, 3, 5}) {
     const Schedule schedule =
-        Make(batch, 1, 1, ScheduleOptions(Policy::kDepth, micro_batch));
+        Make(batch, 1, 1, ScheduleOptions("depth", micro_batch));
     std::vector<int64_t> ends, want;  // In rows.
     for (const Chunk& chunk : MakeChunks(schedule.view(), 0)) {
       ends.push_back(schedule.task_splits[chunk.end]);

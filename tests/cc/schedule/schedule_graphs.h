@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cc/schedule/graph_batch.h"
+#include "cc/schedule/policies.h"
 #include "cc/schedule/schedule.h"
 
 namespace cavs {

@@ -46,7 +46,7 @@ Schedule PutTogether(const Batch& batch, int arity, int num_types,
         std::min<int64_t>(g + options.micro_batch, num_graphs);
     const int32_t origin = batch.graph_splits[g];
     const Schedule part =
-        Make(Part(batch, g, limit), arity, num_types, options.policy);
+        Make(Part(batch, g, limit), arity, num_types, options.policy.c_str());
     for (const int32_t v : part.order) whole.order.push_back(origin + v);
     for (size_t t = 0; t < part.task_type.size(); ++t) {
       whole.task_type.push_back(part.task_type[t]);
@@ -66,7 +66,7 @@ Schedule PutTogether(const Batch& batch, int arity, int num_types,
 TEST(MicroBatchTest, PlansOneSubBatchAfterTheOther) {
   // A chain of 2, a vertex, a chain of 3; two graphs at a time.
   const Batch batch = Batch().Add(Chain(2)).Add(Chain(1)).Add(Chain(3));
-  const Schedule schedule = Make(batch, 1, 1, {Policy::kDepth, 2});
+  const Schedule schedule = Make(batch, 1, 1, {"depth", 2});
   EXPECT_EQ(schedule.order, (std::vector<int32_t>{0, 2, 1, 3, 4, 5}));
   EXPECT_EQ(schedule.task_splits, (std::vector<int32_t>{0, 2, 3, 4, 5, 6}));
   EXPECT_EQ(schedule.task_type, (std::vector<int32_t>{0, 0, 0, 0, 0}));
@@ -79,10 +79,10 @@ TEST(MicroBatchTest, EqualsTheSchedulesOfTheSubBatchesPutTogether) {
     const int arity = random() % 4;
     const int num_types = 1 + random() % 3;
     const Batch batch = RandomBatch(arity, num_types, &random);
-    for (const Policy policy : {Policy::kDepth, Policy::kRatio}) {
+    for (const Policy& policy : Policies()) {
       const int32_t micro_batch = 1 + random() % 7;
       SCOPED_TRACE(StrCat("seed ", seed, ", ", micro_batch, " at a time"));
-      const ScheduleOptions options(policy, micro_batch);
+      const ScheduleOptions options(policy.name, micro_batch);
       const Schedule schedule = Make(batch, arity, num_types, options);
       const Schedule expected = PutTogether(batch, arity, num_types, options);
       EXPECT_EQ(schedule.order, expected.order);
@@ -99,18 +99,18 @@ TEST(MicroBatchTest, OfAsManyGraphsAsThereAreOrMoreIsTheWholeMinibatch) {
   for (const int length : {3, 1, 0, 4}) batch.Add(Chain(length));
   const Schedule whole = Make(batch, 1);
   for (const int32_t micro_batch : {4, 5, INT32_MAX - 1, INT32_MAX}) {
-    const Schedule schedule = Make(batch, 1, 1, {Policy::kDepth, micro_batch});
+    const Schedule schedule = Make(batch, 1, 1, {"depth", micro_batch});
     EXPECT_EQ(schedule.order, whole.order);
     EXPECT_EQ(schedule.task_splits, whole.task_splits);
   }
-  EXPECT_NE(Make(batch, 1, 1, {Policy::kDepth, 3}).order, whole.order);
+  EXPECT_NE(Make(batch, 1, 1, {"depth", 3}).order, whole.order);
 }
 
 TEST(MicroBatchTest, GathersOfChainsStayConsecutive) {
   Batch batch;
   std::mt19937 random(5);
   for (int g = 0; g < 30; ++g) batch.Add(Chain(random() % 9));
-  const Schedule schedule = Make(batch, 1, 1, {Policy::kDepth, 7});
+  const Schedule schedule = Make(batch, 1, 1, {"depth", 7});
   const ScheduleView view = schedule.view();
   for (int64_t t = 0; t < view.num_tasks(); ++t) {
     const int32_t first = view.task_splits[t];
@@ -124,8 +124,8 @@ TEST(MicroBatchTest, GathersOfChainsStayConsecutive) {
 
 TEST(MicroBatchTest, EmptyMinibatchAndEmptyGraphs) {
   for (const Batch& batch : {Batch(), Batch().Add({}).Add({}).Add({})}) {
-    for (const Policy policy : {Policy::kDepth, Policy::kRatio}) {
-      const Schedule schedule = Make(batch, 2, 2, {policy, 1});
+    for (const Policy& policy : Policies()) {
+      const Schedule schedule = Make(batch, 2, 2, {policy.name, 1});
       EXPECT_TRUE(schedule.order.empty());
       EXPECT_EQ(schedule.task_splits, (std::vector<int32_t>{0}));
     }
@@ -136,8 +136,8 @@ TEST(MicroBatchTest, RejectsFewerThanOneGraph) {
   for (const int32_t micro_batch : {0, -1, INT32_MIN}) {
     Schedule schedule;
     const Batch batch = Batch().Add(Chain(2));
-    const Status status = MakeSchedule(
-        batch.view(), 1, 1, {Policy::kDepth, micro_batch}, &schedule);
+    const Status status =
+        MakeSchedule(batch.view(), 1, 1, {"depth", micro_batch}, &schedule);
     EXPECT_EQ(status.message(),
               StrCat("micro_batch: got ", micro_batch,
                      " but expected at least 1, the number of graphs in a "

@@ -104,7 +104,7 @@ TEST(RatioPolicyTest, OutputsOfAChainWaitForEachOther) {
   // 0 <- 1 <- 2, and an output of each: 3, 4, 5.
   const Batch batch =
       WithTypes(Batch().Add({{}, {0}, {1}, {0}, {1}, {2}}), {0, 0, 0, 1, 1, 1});
-  const Schedule schedule = Make(batch, 1, 2, Policy::kRatio);
+  const Schedule schedule = Make(batch, 1, 2, "ratio");
   EXPECT_EQ(TasksOf(schedule),
             (Tasks{{0, {0}}, {0, {1}}, {0, {2}}, {1, {3, 4, 5}}}));
   EXPECT_EQ(Make(batch, 1, 2).task_type.size(), 6u);
@@ -115,7 +115,7 @@ TEST(RatioPolicyTest, SeesThroughVerticesOfOtherTypes) {
   // ready as of type 1's. With 2 in it, type 1 would begin: a task more.
   const Batch batch =
       WithTypes(Batch().Add({{}, {0}, {1}}).Add({{}, {0}}), {0, 1, 0, 1, 0});
-  EXPECT_EQ(TasksOf(Make(batch, 1, 2, Policy::kRatio)),
+  EXPECT_EQ(TasksOf(Make(batch, 1, 2, "ratio")),
             (Tasks{{0, {0}}, {1, {1, 3}}, {0, {2, 4}}}));
 }
 
@@ -127,7 +127,7 @@ TEST(RatioPolicyTest, MatchesTheDefinitionOnRandomGraphs) {
     const int arity = 1 + random() % 3;
     const int num_types = 2 + random() % 3;
     const Batch batch = RandomBatch(arity, num_types, &random);
-    const Schedule schedule = Make(batch, arity, num_types, Policy::kRatio);
+    const Schedule schedule = Make(batch, arity, num_types, "ratio");
     ExpectPlans(schedule, batch, num_types);
     const Tasks by_depth = TasksOf(Make(batch, arity, num_types));
     const Tasks by_ratio = TasksByDefinition(batch, arity, num_types);
@@ -142,8 +142,7 @@ TEST(RatioPolicyTest, TakesTheTasksOfDepthWhereTheseAreFewer) {
   const Batch batch = WithTypes(Batch().Add({{}, {0, 0}, {}, {2}, {1}, {3, 2}}),
                                 {0, 0, 1, 0, 1, 1});
   EXPECT_EQ(TasksByDefinition(batch, 2, 2).size(), 5u);
-  EXPECT_EQ(TasksOf(Make(batch, 2, 2, Policy::kRatio)),
-            TasksOf(Make(batch, 2, 2)));
+  EXPECT_EQ(TasksOf(Make(batch, 2, 2, "ratio")), TasksOf(Make(batch, 2, 2)));
   EXPECT_EQ(Make(batch, 2, 2).task_type.size(), 4u);
 }
 
@@ -153,7 +152,7 @@ TEST(RatioPolicyTest, OneTypeGivesTheScheduleOfDepth) {
     Batch batch = RandomBatch(/*arity=*/3, /*num_types=*/1, &random);
     for (const int num_types : {1, 9}) {
       if (num_types == 9) batch.vertex_type.assign(batch.num_vertices(), 8);
-      const Schedule ratio = Make(batch, 3, num_types, Policy::kRatio);
+      const Schedule ratio = Make(batch, 3, num_types, "ratio");
       const Schedule depth = Make(batch, 3, num_types);
       EXPECT_EQ(ratio.order, depth.order);
       EXPECT_EQ(ratio.task_splits, depth.task_splits);
@@ -168,7 +167,7 @@ TEST(RatioPolicyTest, AFifthFewerTasksOnWordLattices) {
     std::mt19937 random(seed);
     Batch batch;
     for (int g = 0; g < 64; ++g) AddLattice(44, 23, &random, &batch);
-    const Schedule ratio = Make(batch, 24, 2, Policy::kRatio);
+    const Schedule ratio = Make(batch, 24, 2, "ratio");
     ExpectPlans(ratio, batch, 2);
     EXPECT_LE(5 * ratio.task_type.size(),
               4 * Make(batch, 24, 2).task_type.size())
@@ -180,13 +179,13 @@ TEST(RatioPolicyTest, ALongChainOfAlternatingTypes) {
   constexpr int32_t kLength = 100000;
   Batch batch = Batch().Add(Chain(kLength));
   for (int32_t v = 0; v < kLength; ++v) batch.vertex_type.push_back(v % 3);
-  const Schedule schedule = Make(batch, 1, 3, Policy::kRatio);
+  const Schedule schedule = Make(batch, 1, 3, "ratio");
   EXPECT_EQ(schedule.task_type.size(), size_t{kLength});
   EXPECT_EQ(schedule.child_row.back(), kLength - 2);
 }
 
 TEST(RatioPolicyTest, EmptyMinibatch) {
-  const Schedule schedule = Make(Batch(), 2, 3, Policy::kRatio);
+  const Schedule schedule = Make(Batch(), 2, 3, "ratio");
   EXPECT_EQ(schedule.task_splits, (std::vector<int32_t>{0}));
   EXPECT_TRUE(schedule.order.empty());
 }

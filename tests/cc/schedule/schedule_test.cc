@@ -16,7 +16,7 @@ namespace {
 
 std::string Error(const Batch& batch, int arity, int num_types = 1) {
   Schedule schedule;
-  return MakeSchedule(batch.view(), arity, num_types, Policy::kDepth, &schedule)
+  return MakeSchedule(batch.view(), arity, num_types, "depth", &schedule)
       .message();
 }
 
@@ -163,7 +163,7 @@ TEST(ScheduleTest, ArityZeroIsOneTask) {
 TEST(ScheduleTest, ReusesTheScheduleItIsGiven) {
   Schedule schedule = Make(Batch().Add(CompleteTree(3, 2)), 2);
   const Batch small = Batch().Add({{}, {0}});
-  ASSERT_TRUE(MakeSchedule(small.view(), 1, 1, Policy::kDepth, &schedule).ok());
+  ASSERT_TRUE(MakeSchedule(small.view(), 1, 1, "depth", &schedule).ok());
   EXPECT_EQ(schedule.order, (std::vector<int32_t>{0, 1}));
   EXPECT_EQ(schedule.task_splits, (std::vector<int32_t>{0, 1, 2}));
   EXPECT_EQ(schedule.child_row, (std::vector<int32_t>{-1, 0}));
@@ -237,6 +237,18 @@ TEST(ScheduleTest, ShortensLongCycles) {
                        "more) -> 2 -> 1 -> 0 (parent"),
             std::string::npos)
       << error;
+}
+
+TEST(ScheduleTest, RejectsAPolicyWithoutAName) {
+  for (const char* name : {"", "Depth", "random"}) {
+    Schedule schedule;
+    const Status status = MakeSchedule(Batch().view(), 1, 1, name, &schedule);
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+    EXPECT_EQ(status.message(),
+              StrCat("policy: got '", name, "' but expected one of ",
+                     PolicyNames(), ". Leave it out for 'depth'."));
+  }
+  EXPECT_EQ(PolicyNames().substr(0, 16), "'depth', 'ratio'");
 }
 
 class ValidateScheduleTest : public ::testing::Test {
