@@ -14,6 +14,7 @@ import cavs_tf as cavs
 from cavs_tf._library import ops
 from cavs_tf.schedule import POLICIES
 from tests import cells
+from tests.fuzz.raw_files import Files
 from tests.fuzz.raw_functions import Spoiler
 
 INTEGERS = [
@@ -199,6 +200,7 @@ class Calls:
             *(model.tape for model in self._models),
         ]
         self._spoiler = Spoiler()
+        self._files = Files(self._models, self._spoil_scalar)
         self._kinds = {
             self._row_op: 30,
             self._schedule: 20,
@@ -211,12 +213,14 @@ class Calls:
             self._in_graph: 2,
             self._function: 5,
             self._signature: 5,
+            self._file: 1,  # Which takes long.
         }
 
-    def run(self, seed: int) -> str:
-        """Draws and runs one call: what it was, and what came of it."""
+    def run(self, seed: int, only: str = "") -> str:
+        """Draws and runs one call, of kind `only` if given: what it was, and what came of it."""
         r = random.Random(seed)
         kind = r.choices(list(self._kinds), weights=list(self._kinds.values()))[0]
+        kind = getattr(self, f"_{only}") if only else kind
         label = kind.__name__.strip("_")
         try:
             kind(r)
@@ -282,6 +286,9 @@ class Calls:
         with self._spoiler.spoilt(r, functions[i]) as functions[i]:
             call.attributes[name] = functions
             call()
+
+    def _file(self, r):
+        self._files.run(r)
 
     def _in_graph(self, r):
         model = self._model(r)

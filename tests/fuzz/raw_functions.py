@@ -30,7 +30,7 @@ class Spoiler:
     @contextlib.contextmanager
     def spoilt(self, r, function):
         """A changed copy, for as long as the block runs."""
-        with self.changed(function, lambda definition: _spoil_some(r, definition)) as named:
+        with self.changed(function, lambda definition: spoil_function(r, definition)) as named:
             yield named
 
     @contextlib.contextmanager
@@ -52,7 +52,8 @@ class Spoiler:
             context.context().remove_function(name.encode())
 
 
-def _spoil_some(r, definition):
+def spoil_function(r, definition):
+    """Changes something of a `FunctionDef`."""
     for _ in range(r.choice([1, 1, 2, 4])):
         _spoil(r, definition)
 

@@ -27,7 +27,7 @@ from tests.processes import environment
 ROOT = pathlib.Path(__file__).parents[2]
 BATCH = 20_000  # Calls of one child.
 SECONDS = 120  # Without progress, before a child counts as one that hangs.
-ADDRESS_SPACE = 10 << 30  # Of a child: what is larger is refused, not written for minutes.
+ADDRESS_SPACE = 5 << 30  # Of a child: what is larger is refused, not written for minutes.
 _UNSET = -1
 _PROGRAM = (sys.executable, "-m", "tests.fuzz.raw_ops", "--child")
 
@@ -49,24 +49,30 @@ class Report:
         return sum(self.counts.values())
 
 
-def run(calls: int, seed: int, batch: int = BATCH, on_progress=lambda report: None) -> Report:
-    """Runs `calls` calls, of the seeds from `seed` on."""
+def run(calls, seed, kind="", batch=BATCH, on_progress=lambda report: None) -> Report:
+    """Runs `calls` calls, of the seeds from `seed` on; of one kind only, if it is given."""
     report = Report()
     first, end = seed, seed + calls
     while first < end:
-        first = _run_child(first, min(first + batch, end), report)
+        first = _run_child(first, min(first + batch, end), kind, report)
         on_progress(report)
     return report
 
 
-def _run_child(first: int, end: int, report: Report) -> int:
+def _run_child(first: int, end: int, kind: str, report: Report) -> int:
     """Runs calls until they are done or the child is: the seed to go on with."""
     with tempfile.TemporaryDirectory() as folder:
         place, log = pathlib.Path(folder, "place"), pathlib.Path(folder, "log")
         place.write_bytes(struct.pack("q", _UNSET))
         with log.open("wb") as stderr:
             child = subprocess.Popen(
-                [*_PROGRAM, f"--seed={first}", f"--calls={end - first}", f"--place={place}"],
+                [
+                    *_PROGRAM,
+                    f"--seed={first}",
+                    f"--calls={end - first}",
+                    f"--kind={kind}",
+                    f"--place={place}",
+                ],
                 cwd=ROOT,
                 env=environment() | {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""},
                 stdout=subprocess.PIPE,
@@ -77,10 +83,10 @@ def _run_child(first: int, end: int, report: Report) -> int:
         last = struct.unpack("q", place.read_bytes())[0]
         text = log.read_text(errors="replace")
     for line in child.stdout.read().splitlines():
-        kind, _, rest = line.partition("\t")
-        if kind == "fault":
+        what, _, rest = line.partition("\t")
+        if what == "fault":
             report.faults.append(rest)
-        elif kind == "count":
+        elif what == "count":
             label, _, number = rest.rpartition("\t")
             report.counts[label] += int(number)
     child.stdout.close()
@@ -110,7 +116,7 @@ def _wait(child, place) -> int:
                 return child.wait()
 
 
-def _child(first: int, calls: int, place: str) -> None:
+def _child(first: int, calls: int, kind: str, place: str) -> None:
     limit = resource.getrlimit(resource.RLIMIT_AS)[1]
     if "asan" not in os.environ.get("LD_PRELOAD", ""):  # Which reserves far more than it uses.
         resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, limit))
@@ -123,7 +129,7 @@ def _child(first: int, calls: int, place: str) -> None:
         for seed in range(first, first + calls):
             progress[:] = struct.pack("q", seed)
             try:
-                counts[drawn.run(seed)] += 1
+                counts[drawn.run(seed, kind)] += 1
             except Exception as error:
                 counts["fault"] += 1
                 text = " ".join(f"{type(error).__name__}: {error}".split())[:500]
@@ -138,12 +144,13 @@ def main(argv=None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--calls", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--kind", default="", help="of all calls: file, forward, function, ...")
     parser.add_argument("--batch", type=int, default=BATCH)
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--place", help=argparse.SUPPRESS)
     arguments = parser.parse_args(argv)
     if arguments.child:
-        _child(arguments.seed, arguments.calls, arguments.place)
+        _child(arguments.seed, arguments.calls, arguments.kind, arguments.place)
         return 0
     started, shown = time.monotonic(), 0
 
@@ -155,7 +162,7 @@ def main(argv=None) -> int:
         rate = report.calls / (time.monotonic() - started)
         print(f"{report.calls} calls, {shown} faults, {rate:.0f} calls/s", flush=True)
 
-    report = run(arguments.calls, arguments.seed, arguments.batch, show)
+    report = run(arguments.calls, arguments.seed, arguments.kind, arguments.batch, show)
     for label, number in sorted(report.counts.items()):
         print(f"{number:9} {label}")
     return 1 if report.faults else 0

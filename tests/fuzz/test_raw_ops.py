@@ -3,6 +3,7 @@
 from tests.fuzz.raw_ops import run
 
 CALLS = 3000
+FILES = 60
 
 
 def test_malformed_calls_end_in_answers():
@@ -12,3 +13,14 @@ def test_malformed_calls_end_in_answers():
     # Most calls are refused; some spoil nothing that matters.
     kinds = {label.split(":")[0] for label in report.counts}
     assert {"forward", "backward", "schedule", "row_op", "function", "dictionary"} <= kinds
+
+
+def test_malformed_files_end_in_answers():
+    report = run(FILES, seed=0, kind="file")
+    assert report.faults == []
+    assert report.calls == FILES
+    assert set(report.counts) >= {
+        "file: ok",
+        "file: ValueError",
+        "file: InvalidArgumentError",
+    }
