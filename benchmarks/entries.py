@@ -19,15 +19,7 @@ class Entry:
         self.rates: list[float] = []
         self.peaks: list[list[float | None]] = []  # GFLOP/s before and after each turn.
         self.construct = None, False
-        self.record = Record(
-            contender.system,
-            None,
-            cell.label,
-            cell.settings.units,
-            cell.settings.batch,
-            cell.threads,
-            cell.mode,
-        )
+        self.record = Record(contender.system, None, *cell.key())
         self.send(
             "prepare",
             peer=contender.peer,

@@ -1,23 +1,24 @@
 """Results as pictures, if matplotlib is installed."""
 
+from benchmarks import tables
+
 
 def bars(records, path) -> None:
     """A panel for every cell, a bar for every system: graphs per second, and the floor's share."""
-    cells = list(dict.fromkeys(record.cell for record in records))
-    figure, panels = _panels(len(cells))
+    names = {record.cell: tables.cell_name(record) for record in records}
+    figure, panels = _panels(len(names))
     if figure is None:
         return
-    for panel, cell in zip(panels, cells, strict=True):
+    for panel, (cell, title) in zip(panels, names.items(), strict=True):
         measured = [r for r in records if r.cell == cell and r.error is None]
-        names = [record.system for record in measured]
+        systems = [record.system for record in measured]
         rates = [record.per_second for record in measured]
         errors = [record.per_second * record.spread / 2 for record in measured]
-        colors = ["tab:red" if name.startswith("cavs") else "tab:gray" for name in names]
-        drawn = panel.barh(names[::-1], rates[::-1], xerr=errors[::-1], color=colors[::-1])
+        colors = ["tab:red" if name.startswith("cavs") else "tab:gray" for name in systems]
+        drawn = panel.barh(systems[::-1], rates[::-1], xerr=errors[::-1], color=colors[::-1])
         shares = [r.share_of_floor for r in measured[::-1]]
         panel.bar_label(drawn, ["" if s is None else f" {s:.0%}" for s in shares], fontsize=7)
-        workload, units, batch, _, mode = cell
-        panel.set_title(f"{workload}, h={units}, batch {batch}, {mode}", fontsize=8)
+        panel.set_title(title, fontsize=8)
         panel.set_xlabel("graphs per second (share of the floor)", fontsize=7)
         panel.margins(x=0.2)
         panel.tick_params(labelsize=7)

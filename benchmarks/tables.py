@@ -44,32 +44,31 @@ class Table:
 
 
 def by_cell(records) -> dict:
-    """Rows for a table: a cell in each, a system in each column."""
+    """Rows for a table: a cell in each, the rate of a system in each column."""
     rows: dict = {}
     for record in records:
-        rows.setdefault(cell_name(record), {})[record.system] = rate(record)
+        rows.setdefault(cell_name(record), {})[record.system] = shown(record, rate)
     return rows
 
 
 def rate(record) -> str:
     """Graphs per second and the share of the floor."""
-    return _with_share(record, lambda: f"{record.per_second:,.0f}")
+    return f"{record.per_second:,.0f}{_share(record)}"
 
 
 def time(record) -> str:
     """Time of a minibatch and the share of the floor."""
-    return _with_share(record, lambda: f"{1e3 * record.batch / record.per_second:,.2f} ms")
+    return f"{1e3 * record.batch / record.per_second:,.2f} ms{_share(record)}"
 
 
-def _with_share(record, figure) -> str:
-    if record.error is not None:
-        return failure(record)
-    share = "" if record.share_of_floor is None else f" ({record.share_of_floor:.0%})"
-    return figure() + share
+def _share(record) -> str:
+    return "" if record.share_of_floor is None else f" ({record.share_of_floor:.0%})"
 
 
-def failure(record) -> str:
-    """A word for why there is no figure; `errors` says more."""
+def shown(record, text) -> str:
+    """text(record) or, where there is no figure, a word for why; `errors` says more."""
+    if record.error is None:
+        return text(record)
     if record.error.startswith("Unsupported"):
         return "-"
     return "not installed" if record.error.startswith("ModuleNotFoundError") else "failed"

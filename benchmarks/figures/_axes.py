@@ -39,8 +39,7 @@ class Axis:
         rows: dict = {}
         for record in sorted(self.records, key=lambda r: self.size[r.cell]):
             name = f"{self.name} {self.size[record.cell]}"
-            shown = text(record) if record.error is None else tables.failure(record)
-            rows.setdefault(name, {})[record.system] = shown
+            rows.setdefault(name, {})[record.system] = tables.shown(record, text)
         return rows
 
     def lines(self, value) -> dict:

@@ -39,12 +39,8 @@ def measured(monkeypatch, small):
         if len(cells) == 3:
             raise KeyboardInterrupt
         cells.append((cell.key(), [contender.system for contender in contenders]))
-        workload, units, batch, threads, mode = cell.key()
         return [
-            Record(
-                *(c.system, "1", workload, units, batch, threads, mode, 100.0, 0.1, 0.25),
-                memory_share=0.5,
-            )
+            Record(c.system, "1", *cell.key(), 100.0, 0.1, 0.25, memory_share=0.5)
             for c in contenders
         ]
 

@@ -19,11 +19,8 @@ def measured(monkeypatch):
     def measure(cell, contenders, effort, say, start):
         cells.append(cell.key())
         say("  measured")
-        workload, units, batch, threads, mode = cell.key()
-        return [
-            Record(c.system, "1", workload, units, batch, threads, mode, 2.0 * batch, 0.1, 0.25)
-            for c in contenders
-        ]
+        rate = 2.0 * cell.settings.batch
+        return [Record(c.system, "1", *cell.key(), rate, 0.1, 0.25) for c in contenders]
 
     monkeypatch.setattr(harness, "measure", measure)
     monkeypatch.setattr(harness, "refuse_debug_build", lambda: None)
