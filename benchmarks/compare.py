@@ -37,8 +37,7 @@ def main(argv=None) -> int:
             plans[figure] = figure.plan(request)
         results = Results(str(folder / "records.json"), arguments)
         plan = merged([entry for own in plans.values() for entry in own])
-        effort = flags.effort(arguments, request.grid.effort)
-        results.measure(plan, effort, keep=not arguments.fresh)
+        results.measure(plan, request.grid.effort, keep=not arguments.fresh)
     except (OSError, RuntimeError, ValueError) as error:
         print(error, file=sys.stderr)
         return 2
@@ -76,8 +75,9 @@ def _request(arguments) -> _base.Request:
     sizes = {name: getattr(arguments, name) for name in ("batches", "units", "leaves")}
     sizes |= {"ablated": arguments.units, "minibatches": arguments.minibatches}
     sizes |= {"at_batch": arguments.batch, "at_units": arguments.at_units}
-    given = {name: value for name, value in sizes.items() if value is not None}
-    grid = dataclasses.replace(grid, **given)
+    lengths = {name: getattr(arguments, name) for name in ("repeats", "seconds")}
+    effort = dataclasses.replace(grid.effort, **_given(lengths))
+    grid = dataclasses.replace(grid, **_given(sizes), effort=effort)
     arguments.minibatches = grid.minibatches
     left_out = _UNASKED if arguments.full else _UNASKED + _UNREDUCED
     systems = arguments.systems or [n for n in peers.names() if n not in left_out]
@@ -89,6 +89,10 @@ def _request(arguments) -> _base.Request:
         arguments.workloads,
         arguments.mode,
     )
+
+
+def _given(values: dict) -> dict:
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _show(figure: _base.Figure, rows: list) -> None:
@@ -127,8 +131,8 @@ def _parser():
     made.add_argument("--batches", type=flags.integers(1), help="sizes of minibatches to try")
     made.add_argument("--leaves", type=flags.integers(2), help="sizes of trees to try")
     made.add_argument("--units", type=flags.integers(1), help="values of h to try")
-    made.add_argument("--batch", type=flags.integer(1), help="where it is not tried")
-    made.add_argument("--at-units", type=flags.integer(1), help="h where it is not tried")
+    made.add_argument("--batch", type=flags.integer(1), help="graphs, where no sizes are tried")
+    made.add_argument("--at-units", type=flags.integer(1), help="h, where none are tried")
     return made
 
 

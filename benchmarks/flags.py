@@ -6,7 +6,6 @@ import math
 import os
 
 from benchmarks import peers, workloads
-from benchmarks.cells import Effort
 
 
 def parser(description: str) -> argparse.ArgumentParser:
@@ -38,11 +37,6 @@ def add_cell(made: argparse.ArgumentParser, workload: str | None, help: str) -> 
     made.add_argument("--units", type=integer(1), default=256, help="h, of one cell")
     made.add_argument("--batch", type=integer(1), default=64, help="graphs, of one cell")
     made.add_argument("--leaves", type=integer(2), default=256, help="of tree_fc")
-
-
-def effort(arguments, usual: Effort) -> Effort:
-    """How long to measure."""
-    return Effort(arguments.repeats or usual.repeats, arguments.seconds or usual.seconds)
 
 
 def data(arguments) -> dict:

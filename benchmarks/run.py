@@ -31,7 +31,7 @@ def main(argv=None) -> int:
         results = Results(arguments.json, arguments)
         records = results.measure(
             [(cell, _contenders(arguments, systems)) for cell in _cells(arguments)],
-            flags.effort(arguments, cells.Effort()),
+            cells.Effort(arguments.repeats, arguments.seconds),
         )
     except (OSError, RuntimeError, ValueError) as error:
         print(error, file=sys.stderr)
@@ -49,6 +49,7 @@ def main(argv=None) -> int:
 def _parser():
     parser = flags.parser(__doc__.partition("\n")[0])
     flags.add_measuring(parser)
+    parser.set_defaults(repeats=cells.Effort.repeats, seconds=cells.Effort.seconds)
     flags.add_cell(parser, None, "one cell; none: the table")
     parser.add_argument("--mode", choices=cells.MODES, default="training", help="of one cell")
     parser.add_argument("--json", help="file for the results; what it holds is not measured again")

@@ -110,18 +110,23 @@ def test_scaling_measures_every_cell_once(measured, tmp_path, capsys):
     assert (tmp_path / "scaling.png").exists()
 
 
-@pytest.mark.parametrize(("flags", "kept"), [([], True), (["--fresh"], False)])
-def test_workers_stay_unless_fresh_ones_are_asked_for(measured, tmp_path, monkeypatch, flags, kept):
-    starts = []
+@pytest.mark.parametrize(
+    ("flags", "kept", "effort"),
+    [([], True, TINY.effort), (["--fresh", "--repeats=7"], False, Effort(7, 0.01))],
+)
+def test_workers_stay_and_turns_are_the_grids_unless_flags_say_otherwise(
+    measured, tmp_path, monkeypatch, flags, kept, effort
+):
+    given = []
     measure = harness.measure
 
-    def started(*arguments):
-        starts.append(arguments[-1])
-        return measure(*arguments)
+    def noted(cell, contenders, effort, say, start):
+        given.append((start is not Worker, effort))
+        return measure(cell, contenders, effort, say, start)
 
-    monkeypatch.setattr(harness, "measure", started)
+    monkeypatch.setattr(harness, "measure", noted)
     assert compare.main([f"--folder={tmp_path}", "--figures=table2", *flags]) == 0
-    assert [start is not Worker for start in starts] == [kept] * 2
+    assert given == [(kept, effort)] * 2
 
 
 @pytest.mark.skipif(

@@ -7,10 +7,13 @@ from benchmarks import checks, peers, workloads
 from benchmarks.peers import fold
 
 SETTINGS = workloads.Settings(units=8, batch=3, leaves=8, steps=5, minibatches=2)
+OTHERS = set(workloads.names()) - {"lattice_lstm", "tree_lstm"}
 MODES = [
-    *((name, "root", False) for name in workloads.names() if name != "lattice_lstm"),
-    *((name, "vertices", False) for name in ("tree_lstm", "var_lstm")),
+    ("tree_lstm", "root", False),
+    ("tree_lstm", "vertices", False),
     ("tree_fc", "root", True),
+    *(pytest.param(name, "root", False, marks=pytest.mark.long) for name in sorted(OTHERS)),
+    pytest.param("var_lstm", "vertices", False, marks=pytest.mark.long),
 ]
 
 
