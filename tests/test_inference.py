@@ -264,6 +264,9 @@ RIGHT = {
     "take_along_axis": lambda v, x, h: tf.tanh(
         tf.experimental.numpy.take_along_axis(x + h, tf.argsort(x, axis=1), axis=1)
     ),
+    "take_along_axis_of_reshaped_rows": lambda v, x, h: tf.experimental.numpy.take_along_axis(
+        tf.reshape(tf.tanh(tf.reshape(x + h, [-1, 2, 3])), [-1, 6]), tf.argsort(x, axis=1), axis=1
+    ),
     "sparsemax": lambda v, x, h: sparsemax(x + h),
     "tril": wide_product(np.tril(np.ones([65, 65], np.float32))),
     "eye": wide_product(tf.eye(65)),

@@ -119,7 +119,7 @@ def _position(call, axes):
     position = mine.position
     if other.position is not None or position.column:
         raise Couples(_COUNTS)
-    scale = other.fill
+    scale = None if other.fill is None else int(other.fill)
     if call.type == "Mul" and scale == 0:
         return with_layout(axes, fill=0, bound=1)
     if call.type == "Mul" and scale is not None and scale > 0:
