@@ -326,7 +326,7 @@ def test_the_operators_of_a_tree_lstm_run_when_the_paper_says():
     assert {"pull_grad", "weight_grad", "sum_rows"} <= set(backward["lazy"])
     assert {"scatter_grad", "gather_grad", "matmul"} <= set(backward["critical"])
     assert "weight_grad" not in backward["critical"]
-    assert "tensorflow" not in forward["critical"] + backward["critical"]
+    assert "foreign" not in forward["critical"] + backward["critical"]
 
 
 def test_explain_says_how_it_runs(capsys):

@@ -35,11 +35,8 @@ bool IsValueOf(const Symbol& symbol, const Value& value) {
 Status CheckPassing(const Program& program, const Externals& externals,
                     const char* input_name, const char* output_name) {
   for (const Node& node : program.nodes) {
-    const bool reads =
-        node.kind == NodeKind::kPull || node.kind == NodeKind::kPushGrad;
-    const bool writes =
-        node.kind == NodeKind::kPush || node.kind == NodeKind::kPullGrad;
-    if (!reads && !writes) continue;
+    if (RowOf(node.kind).outside != Outside::kExternal) continue;
+    const bool reads = RowOf(node.kind).brings_in;
     const std::vector<Block>& blocks =
         reads ? externals.inputs : externals.outputs;
     const char* name = reads ? input_name : output_name;

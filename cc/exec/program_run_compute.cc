@@ -43,7 +43,7 @@ void ProgramRun::Compute(const Node& node, const Place& at, const Share& share,
   if (node.kind == NodeKind::kGroup) {
     return ComputeGroup(node, at, share, backend);
   }
-  if (node.kind <= NodeKind::kVertexIds) {
+  if (PassesRows(node.kind)) {
     return ComputePassing(node, at, share, backend);
   }
   const Block out = Rows(node.outputs[0], at);

@@ -48,53 +48,12 @@ std::string GroupLabel(const Node& node) {
 
 }  // namespace
 
-const char* ToString(NodeKind kind) {
-  switch (kind) {
-    case NodeKind::kGather:
-      return "gather";
-    case NodeKind::kScatter:
-      return "scatter";
-    case NodeKind::kPull:
-      return "pull";
-    case NodeKind::kPush:
-      return "push";
-    case NodeKind::kScatterGrad:
-      return "scatter_grad";
-    case NodeKind::kGatherGrad:
-      return "gather_grad";
-    case NodeKind::kPullGrad:
-      return "pull_grad";
-    case NodeKind::kPushGrad:
-      return "push_grad";
-    case NodeKind::kVertexIds:
-      return "vertex_ids";
-    case NodeKind::kMatMul:
-      return "matmul";
-    case NodeKind::kWeightGrad:
-      return "weight_grad";
-    case NodeKind::kSumRows:
-      return "sum_rows";
-    case NodeKind::kSumColumns:
-      return "sum_columns";
-    case NodeKind::kElementwise:
-      return "elementwise";
-    case NodeKind::kCopy:
-      return "copy";
-    case NodeKind::kZero:
-      return "zero";
-    case NodeKind::kGroup:
-      return "group";
-    case NodeKind::kForeign:
-      return "tensorflow";
-  }
-  return "unknown";
-}
-
 std::string Label(const Node& node) {
   if (node.kind == NodeKind::kMatMul) return ProductLabel(node);
   if (node.kind == NodeKind::kGroup) return GroupLabel(node);
   if (node.kind == NodeKind::kWeightGrad) return "weight gradient";
-  if (node.index >= 0) return StrCat(ToString(node.kind), "(", node.index, ")");
+  if (node.index >= 0)
+    return StrCat(RowOf(node.kind).name, "(", node.index, ")");
   return node.op;
 }
 

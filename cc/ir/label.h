@@ -8,9 +8,6 @@
 
 namespace cavs {
 
-// "weight_grad".
-const char* ToString(NodeKind kind);
-
 // What a node computes: "gather(0)", "Softmax", "MatMul x2 (gates/i, gates/f)",
 // "group of 3: AddV2, Tanh x2".
 std::string Label(const Node& node);

@@ -27,21 +27,13 @@ Status FinishModel(Model* model) {
   bool found = false;
   for (const Program& program : model->programs) {
     for (const Node& node : program.nodes) {
-      int id = -1;
-      if (node.kind == NodeKind::kGather ||
-          node.kind == NodeKind::kGatherGrad) {
+      if (!PassesState(node.kind)) continue;
+      if (IsNumbered(node.kind)) {
         model->num_slots =
             std::max<int64_t>(model->num_slots, int64_t{node.index} + 1);
       }
-      if (node.kind == NodeKind::kScatter ||
-          node.kind == NodeKind::kGatherGrad) {
-        id = node.inputs[0];
-      } else if (node.kind == NodeKind::kGather ||
-                 node.kind == NodeKind::kScatterGrad) {
-        id = node.outputs[0];
-      } else {
-        continue;
-      }
+      const bool brings_in = RowOf(node.kind).brings_in;
+      const int id = (brings_in ? node.outputs : node.inputs)[0];
       const Symbol& symbol = program.symbols[id];
       if (!found) {
         model->state_dtype = symbol.dtype;

@@ -86,32 +86,6 @@ struct Symbol {
   }
 };
 
-enum class NodeKind : uint8_t {
-  // Where state, inputs and outputs pass. In a derivative the roles swap:
-  // state gradients enter by scatter's gradient and leave by gather's.
-  kGather,       // out <- state[child_row[index]]
-  kScatter,      // state <- in
-  kPull,         // out <- external input `index`, in execution order
-  kPush,         // external output `index` <- in, in vertex order
-  kScatterGrad,  // out <- state gradient
-  kGatherGrad,   // state gradient[child_row[index]] += in
-  kPullGrad,     // gradient of external input `index` <- in
-  kPushGrad,     // out <- gradient of external output `index`
-  kVertexIds,    // out <- the vertex of each row
-  // What is computed between them.
-  // out = in[0] * in[1], or += if `accumulate`; in[1] is invariant, transposed
-  // if `transpose`. With more invariants, their columns stand side by side.
-  kMatMul,
-  kWeightGrad,   // out (+)= transpose(in[0]) * in[1], a sum over rows
-  kSumRows,      // out (+)= sum over rows
-  kSumColumns,   // out = sum within each row
-  kElementwise,  // out = op(in[0]) or op(in[0], in[1]), broadcasting
-  kCopy,         // out = in[0]
-  kZero,         // out = 0
-  kGroup,        // `members`, elementwise all, as one kernel
-  kForeign,      // anything else, by the framework's own kernel
-};
-
 // When a node runs (arXiv:1712.04048, Proposition 2).
 enum class Stage : uint8_t {
   kPrologue,  // Once: no row is involved.

@@ -152,7 +152,7 @@ class Verifier {
         return Wrong(node, "results that were not given");
       }
     }
-    if (node.kind <= NodeKind::kVertexIds) return CheckPassing(node);
+    if (PassesRows(node.kind)) return CheckPassing(node);
     if (node.kind == NodeKind::kForeign) {
       return node.foreign == nullptr ? Wrong(node, "a kernel") : Status();
     }
@@ -161,9 +161,7 @@ class Verifier {
   }
 
   Status CheckPassing(const Node& node) const {
-    const bool leaves =
-        node.kind == NodeKind::kScatter || node.kind == NodeKind::kPush ||
-        node.kind == NodeKind::kGatherGrad || node.kind == NodeKind::kPullGrad;
+    const bool leaves = !RowOf(node.kind).brings_in;
     if (!HasSizes(node, leaves ? 1 : 0, leaves ? 0 : 1)) {
       return Wrong(node, "one tensor");
     }
@@ -173,9 +171,7 @@ class Verifier {
       const bool is_id = s.dtype == DType::kInt32 && s.columns() == 1;
       return is_id ? Status() : Wrong(node, "one int32 per vertex");
     }
-    const bool is_numbered =
-        node.kind != NodeKind::kScatter && node.kind != NodeKind::kScatterGrad;
-    if (is_numbered && node.index < 0) return Wrong(node, "a number");
+    if (IsNumbered(node.kind) && node.index < 0) return Wrong(node, "a number");
     return Status();
   }
 
@@ -183,9 +179,8 @@ class Verifier {
   bool Computes(const Node& node) const {
     if (node.outputs.size() != 1) return false;
     const Symbol& out = symbol(node.outputs[0]);
-    const bool sums =
-        node.kind == NodeKind::kWeightGrad || node.kind == NodeKind::kSumRows;
-    if (out.kind != (sums ? SymbolKind::kReduced : SymbolKind::kRows)) {
+    if (out.kind !=
+        (SumsRows(node.kind) ? SymbolKind::kReduced : SymbolKind::kRows)) {
       return false;
     }
     if (node.kind == NodeKind::kZero) return node.inputs.empty();

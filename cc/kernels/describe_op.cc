@@ -94,7 +94,7 @@ class Writer {
     for (const std::string& name : node.merged) merged.push_back(Quoted(name));
     const bool native = node.kind != NodeKind::kForeign;
     return StrCat(
-        "{\"kind\": \"", ToString(shown.kind), "\", \"stage\": \"",
+        "{\"kind\": \"", RowOf(shown.kind).name, "\", \"stage\": \"",
         ToString(node.stage), "\", \"native\": ", native ? "true" : "false",
         ", \"index\": ", node.index, ", \"label\": ", Quoted(node.label),
         ", \"adds\": ", adds ? "true" : "false", ", \"merged\": ", List(merged),
@@ -107,9 +107,8 @@ class Writer {
 
   // Sums over rows add to what another has written to the same place.
   bool AddsInPlace(const Node& node) const {
-    const bool sums =
-        node.kind == NodeKind::kWeightGrad || node.kind == NodeKind::kSumRows;
-    return node.accumulate || (sums && !writers_[node.outputs[0]].empty());
+    return node.accumulate ||
+           (SumsRows(node.kind) && !writers_[node.outputs[0]].empty());
   }
 
   // One operator, and which others it waits for.

@@ -236,24 +236,16 @@ class Lowering {
     ReadShapes(&traced);
     if (role.name == "capture") return LowerCapture(traced, role);
     if (role.name == "saved") return LowerSaved(traced, role);
-    static const auto* const kinds = new std::map<std::string, NodeKind>{
-        {"vertex_ids", NodeKind::kVertexIds},
-        {"gather", NodeKind::kGather},
-        {"pull", NodeKind::kPull},
-        {"scatter_grad", NodeKind::kScatterGrad},
-        {"push_grad", NodeKind::kPushGrad},
-    };
-    const auto kind = kinds->find(role.name);
+    const Operator* const found = FindOperator(role.name);
     const int symbol = builder_.AddRowSymbol(traced, 0);
-    if (kind == kinds->end() ||
-        builder_.symbol(symbol).kind != SymbolKind::kRows) {
+    if (found == nullptr || builder_.symbol(symbol).kind != SymbolKind::kRows) {
       return absl::InvalidArgumentError(
           StrCat("vertex function: argument ", node.name(), " (", role.name,
                  ") got a tensor without a row per vertex but expected "
                  "[None, ...]. Trace the vertex function again."));
     }
     row_dependent_[node.id()] = true;
-    builder_.AddNode(kind->second, node, {}, {symbol}).index = role.index;
+    builder_.AddNode(found->kind, node, {}, {symbol}).index = role.index;
     builder_.Map(node, 0, symbol);
     return absl::OkStatus();
   }
@@ -392,21 +384,14 @@ class Lowering {
       }
       return absl::OkStatus();
     }
-    static const auto* const kinds = new std::map<std::string, NodeKind>{
-        {"scatter", NodeKind::kScatter},
-        {"push", NodeKind::kPush},
-        {"gather_grad", NodeKind::kGatherGrad},
-        {"pull_grad", NodeKind::kPullGrad},
-    };
-    const auto kind = kinds->find(role.name);
-    if (kind == kinds->end() ||
-        builder_.symbol(symbol).kind != SymbolKind::kRows) {
+    const Operator* const found = FindOperator(role.name);
+    if (found == nullptr || builder_.symbol(symbol).kind != SymbolKind::kRows) {
       return absl::InvalidArgumentError(StrCat(
           "vertex function: ", role.name, " ", role.index,
           " got a tensor without a row per vertex but expected [None, ...]. "
           "Compute it from a pulled or gathered tensor."));
     }
-    builder_.AddNode(kind->second, node, {symbol}, {}).index = role.index;
+    builder_.AddNode(found->kind, node, {symbol}, {}).index = role.index;
     return absl::OkStatus();
   }
 

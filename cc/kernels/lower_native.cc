@@ -1,6 +1,5 @@
 // Which TensorFlow operators the native kernels stand in for, and when.
 #include <algorithm>
-#include <map>
 #include <string>
 
 #include "cc/base/byte_count.h"
@@ -11,37 +10,6 @@ namespace cavs {
 namespace {
 
 using Integers = std::vector<int64_t>;
-
-// Operators of the same meaning in the backend. Operand order is TensorFlow's.
-const std::map<std::string, Elementwise>& ElementwiseByName() {
-  static const auto* const table = new std::map<std::string, Elementwise>{
-      {"Neg", Elementwise::kNeg},
-      {"Abs", Elementwise::kAbs},
-      {"Square", Elementwise::kSquare},
-      {"Sqrt", Elementwise::kSqrt},
-      {"Rsqrt", Elementwise::kRsqrt},
-      {"Reciprocal", Elementwise::kReciprocal},
-      {"Inv", Elementwise::kReciprocal},
-      {"Exp", Elementwise::kExp},
-      {"Log", Elementwise::kLog},
-      {"Sigmoid", Elementwise::kSigmoid},
-      {"Tanh", Elementwise::kTanh},
-      {"Relu", Elementwise::kRelu},
-      {"Add", Elementwise::kAdd},
-      {"AddV2", Elementwise::kAdd},
-      {"BiasAdd", Elementwise::kAdd},
-      {"Sub", Elementwise::kSub},
-      {"Mul", Elementwise::kMul},
-      {"RealDiv", Elementwise::kDiv},
-      {"Maximum", Elementwise::kMaximum},
-      {"Minimum", Elementwise::kMinimum},
-      {"SquaredDifference", Elementwise::kSquaredDifference},
-      {"SigmoidGrad", Elementwise::kSigmoidGrad},
-      {"TanhGrad", Elementwise::kTanhGrad},
-      {"ReluGrad", Elementwise::kReluGrad},
-  };
-  return *table;
-}
 
 // What does not fit (sizes that differ from those that the operator's inputs
 // make, say) is left to TensorFlow's own kernel, which says so.
@@ -336,12 +304,12 @@ class NativeLowering {
   }
 
   bool ElementwiseNode() {
-    const auto found = ElementwiseByName().find(node_.type_string());
-    if (found == ElementwiseByName().end() || !RowsOut()) return false;
-    const int operands = IsBinary(found->second) ? 2 : 1;
+    const ElementwiseOperator* found =
+        FindFrameworkElementwise(node_.type_string());
+    if (found == nullptr || !RowsOut()) return false;
     const Symbol out = Out(0);
-    if (num_inputs() != operands) return false;
-    for (int i = 0; i < operands; ++i) {
+    if (num_inputs() != found->operands) return false;
+    for (int i = 0; i < found->operands; ++i) {
       if (!Broadcasts(i, out)) return false;
     }
     std::string format = "NHWC";
@@ -351,7 +319,7 @@ class NativeLowering {
       return false;
     }
     Emit(NodeKind::kElementwise, traced_.inputs);
-    builder_.program().nodes.back().elementwise = found->second;
+    builder_.program().nodes.back().elementwise = found->op;
     return true;
   }
 

@@ -89,8 +89,9 @@ template <Elementwise kOp, typename T, Form kForm>
 void ElementwiseTile(TileRowsOf<const T> x, TileRowsOf<const T> y,
                      TileRowsOf<T> out, int64_t rows, int64_t n) {
   // Rows that follow one another are one long row.
+  constexpr bool kReadsY = IsBinary(kOp);
   if (kForm == kVectorVector && x.pitch == n && out.pitch == n &&
-      (!IsBinary(kOp) || y.pitch == n)) {
+      (!kReadsY || y.pitch == n)) {
     n *= rows;
     rows = 1;
   }
@@ -116,7 +117,7 @@ void PairTile(TileRowsOf<const T> x, TileRowsOf<const T> y,
               int64_t n) {
   using S = Simd<T>;
   // Without a third operand, the first one stands in for it.
-  if (!IsBinary(kThen)) z = x;
+  if constexpr (!IsBinary(kThen)) z = x;
   if (x.pitch == n && y.pitch == n && z.pitch == n && out.pitch == n) {
     n *= rows;
     rows = 1;

@@ -40,6 +40,11 @@ struct Products<BFloat16> {
       std::conditional_t<kDotsPairsAtOnce, Pair, float>>;
 };
 
+template <typename T, Elementwise kOp, int... kThen>
+constexpr PairsOfFirst<T> PairsOf(std::integer_sequence<int, kThen...>) {
+  return {{PairOrNull<kOp, static_cast<Elementwise>(kThen), T>()...}};
+}
+
 template <typename T,
           typename = std::make_integer_sequence<int, kNumElementwise>>
 struct Table;
@@ -58,8 +63,8 @@ struct Table<T, std::integer_sequence<int, kOp...>> {
       {{ElementwiseTile<static_cast<Elementwise>(kOp), T, kVectorVector>,
         ElementwiseTile<static_cast<Elementwise>(kOp), T, kVectorScalar>,
         ElementwiseTile<static_cast<Elementwise>(kOp), T, kScalarVector>}...},
-      {PairOrNull<Elementwise::kAdd, static_cast<Elementwise>(kOp), T>()...},
-      {PairOrNull<Elementwise::kMul, static_cast<Elementwise>(kOp), T>()...},
+      {PairsOf<T, static_cast<Elementwise>(kOp)>(
+          std::make_integer_sequence<int, kNumElementwise>())...},
       PackIndexed<T>,
       SumRows<T>,
       Sum<T>,

@@ -69,8 +69,6 @@ using ProductKernel = void (*)(const Product<T>& product, Range rows,
 // n.
 enum Form { kVectorVector, kVectorScalar, kScalarVector, kNumForms };
 
-constexpr int kNumElementwise = static_cast<int>(Elementwise::kReluGrad) + 1;
-
 // Rows of elements, `pitch` apart; 0: one row that stands for all.
 template <typename T>
 struct TileRowsOf {
@@ -90,6 +88,12 @@ template <typename T>
 using PairKernel = void (*)(TileRowsOf<const T> x, TileRowsOf<const T> y,
                             TileRowsOf<const T> z, TileRowsOf<T> out,
                             int64_t rows, int64_t n);
+
+// By the second operator; null where CanPair() says no.
+template <typename T>
+struct PairsOfFirst {
+  PairKernel<T> then[kNumElementwise];
+};
 
 template <typename T>
 struct KernelTable {
@@ -113,9 +117,7 @@ struct KernelTable {
   ProductKernel<T> multiply_transposed;  // a is [k, m], b is [k, n]; k is long.
 
   TileKernel<T> elementwise[kNumElementwise][kNumForms];
-  // By the second operator of a pair; null where CanPair() says no.
-  PairKernel<T> add_then[kNumElementwise];
-  PairKernel<T> mul_then[kNumElementwise];
+  PairsOfFirst<T> pairs[kNumElementwise];  // By the first operator.
 
   // Rows index[0], index[1], ... of x, `cols` of their columns, to rows that
   // are `to_pitch` apart; may write up to the next multiple of `lanes` columns.
@@ -124,8 +126,7 @@ struct KernelTable {
 
   // Of a step that is a pair.
   PairKernel<T> PairOf(const ElementwiseGroup::Step& step) const {
-    const auto& pairs = step.op == Elementwise::kAdd ? add_then : mul_then;
-    return pairs[static_cast<int>(step.then)];
+    return pairs[static_cast<int>(step.op)].then[static_cast<int>(step.then)];
   }
 
   // out[j] = sum over i of x[i, j] for j < cols, or += if `accumulate`.

@@ -9,14 +9,12 @@ namespace cavs {
 namespace {
 
 bool BringsStateIn(NodeKind kind) {
-  return kind == NodeKind::kGather || kind == NodeKind::kScatterGrad;
+  return PassesState(kind) && RowOf(kind).brings_in;
 }
 
 bool TakesStateOut(NodeKind kind) {
-  return kind == NodeKind::kScatter || kind == NodeKind::kGatherGrad;
+  return PassesState(kind) && !RowOf(kind).brings_in;
 }
-
-bool PassesRows(NodeKind kind) { return kind <= NodeKind::kVertexIds; }
 
 // Walks the nodes in order and in reverse. Symbols that share storage and
 // overlap in it (a tensor and a piece of it) count as one another's value.

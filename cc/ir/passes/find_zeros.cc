@@ -8,28 +8,6 @@
 namespace cavs {
 namespace {
 
-// Is op(0) = 0, or op(0, 0) = 0?
-bool KeepsZero(Elementwise op) {
-  switch (op) {
-    case Elementwise::kIdentity:
-    case Elementwise::kNeg:
-    case Elementwise::kAbs:
-    case Elementwise::kSquare:
-    case Elementwise::kSqrt:
-    case Elementwise::kTanh:
-    case Elementwise::kRelu:
-    case Elementwise::kAdd:
-    case Elementwise::kSub:
-    case Elementwise::kMul:
-    case Elementwise::kMaximum:
-    case Elementwise::kMinimum:
-    case Elementwise::kSquaredDifference:
-      return true;
-    default:
-      return false;
-  }
-}
-
 class ZeroFinder {
  public:
   explicit ZeroFinder(Program* program) : program_(*program), uses_(*program) {}

@@ -26,7 +26,7 @@ void JoinChildren(Program* program) {
     const bool gathers = node.kind == NodeKind::kGather;
     const bool sends_back = node.kind == NodeKind::kGatherGrad;
     int64_t offset;
-    const bool moves_rows = node.kind <= NodeKind::kVertexIds;
+    const bool moves_rows = PassesRows(node.kind);
     const auto touch = [&](int id) -> Uses& {
       Uses& use = uses[program->Root(id, &offset)];
       use.only_critical &= node.stage == Stage::kCritical;

@@ -20,10 +20,6 @@ struct Member {
   bool is_first = false;  // Another member goes on with its outcome.
 };
 
-bool Commutes(Elementwise op) {
-  return op == Elementwise::kAdd || op == Elementwise::kMul;
-}
-
 // Can what comes before be the operand that a kernel hands on?
 bool GoesOnWith(const Member& member, int value) {
   return member.inputs.back() == value ||

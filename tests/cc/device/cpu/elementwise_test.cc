@@ -19,8 +19,8 @@ using E = Elementwise;
 
 std::vector<E> Ops(bool binary) {
   std::vector<E> ops;
-  for (int i = 0; i < kNumElementwise; ++i) {
-    if (IsBinary(static_cast<E>(i)) == binary) ops.push_back(static_cast<E>(i));
+  for (const ElementwiseOperator& row : kElementwiseOperators) {
+    if (IsBinary(row.op) == binary) ops.push_back(row.op);
   }
   return ops;
 }

@@ -89,16 +89,14 @@ double OfZeros(Elementwise op) {
 }
 
 TEST(FindZerosTest, OperatorsThatTheBackendMapsToZeroAreThoseThatKeepIt) {
-  // The last ones are of activations, which are not zero where these are used.
-  for (Elementwise op = Elementwise::kIdentity; op < Elementwise::kSigmoidGrad;
-       op = static_cast<Elementwise>(static_cast<int>(op) + 1)) {
+  for (const ElementwiseOperator& row : kElementwiseOperators) {
+    const Elementwise op = row.op;
     Sketch f;
     const int h = f.Gather(0, kUnits);
     const int out = IsBinary(op) ? f.Call(op, h, h) : f.Call(op, h);
     f.Scatter(out);
     Find(&f);
-    EXPECT_EQ(IsZero(f, out), OfZeros(op) == 0)
-        << "operator " << static_cast<int>(op);
+    EXPECT_EQ(IsZero(f, out), OfZeros(op) == 0) << "operator " << row.name;
   }
 }
 

@@ -1,0 +1,229 @@
+// What there is to know about each operator of a program: one row each.
+#ifndef CAVS_CC_IR_OPERATORS_H_
+#define CAVS_CC_IR_OPERATORS_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace cavs {
+
+enum class NodeKind : uint8_t {
+  // Where state, inputs and outputs pass. In a derivative the roles swap:
+  // state gradients enter by scatter's gradient and leave by gather's.
+  kGather,       // out <- state[child_row[index]]
+  kScatter,      // state <- in
+  kPull,         // out <- external input `index`, in execution order
+  kPush,         // external output `index` <- in, in vertex order
+  kScatterGrad,  // out <- state gradient
+  kGatherGrad,   // state gradient[child_row[index]] += in
+  kPullGrad,     // gradient of external input `index` <- in
+  kPushGrad,     // out <- gradient of external output `index`
+  kVertexIds,    // out <- the vertex of each row
+  // What is computed between them.
+  // out = in[0] * in[1], or += if `accumulate`; in[1] is invariant, transposed
+  // if `transpose`. With more invariants, their columns stand side by side.
+  kMatMul,
+  kWeightGrad,   // out (+)= transpose(in[0]) * in[1], a sum over rows
+  kSumRows,      // out (+)= sum over rows
+  kSumColumns,   // out = sum within each row
+  kElementwise,  // out = op(in[0]) or op(in[0], in[1]), broadcasting
+  kCopy,         // out = in[0]
+  kZero,         // out = 0
+  kGroup,        // `members`, elementwise all, as one kernel
+  kForeign,      // anything else, by the framework's own kernel
+};
+
+// Elementwise operators, named as TensorFlow names them. Gradients of
+// activations are written in terms of the activation's *output* y and dy:
+// kSigmoidGrad(y, dy) = dy * y * (1 - y), kTanhGrad(y, dy) = dy * (1 - y * y).
+// kReluGrad(dy, x) = x > 0 ? dy : 0 keeps TensorFlow's operand order.
+enum class Elementwise : uint8_t {
+  kIdentity,
+  kNeg,
+  kAbs,
+  kSquare,
+  kSqrt,
+  kRsqrt,
+  kReciprocal,
+  kExp,
+  kLog,
+  kSigmoid,
+  kTanh,
+  kRelu,
+  kAdd,
+  kSub,
+  kMul,
+  kDiv,
+  kMaximum,
+  kMinimum,
+  kSquaredDifference,
+  kSigmoidGrad,
+  kTanhGrad,
+  kReluGrad,
+};
+
+// Where the rows that a node passes in come from, or where those that it passes
+// out go.
+enum class Outside : uint8_t {
+  kNone,         // It passes no rows.
+  kOwnState,     // The state of the vertices at hand, or its gradient.
+  kChildStates,  // That of their children in slot `index`.
+  kExternal,     // External input or output number `index`, or its gradient.
+  kVertices,     // The vertices themselves.
+};
+
+// Is what a node writes zero, in rows of vertices without children?
+enum class Zero : uint8_t {
+  kNever,  // Not that one could tell.
+  kAlways,
+  kKeeps,  // If all rows that it reads are.
+};
+
+struct Operator {
+  NodeKind kind;
+  const char* name;  // In printed programs, and as the role of an argument.
+  Outside outside = Outside::kNone;
+  bool brings_in = false;  // Else it takes rows out, if it passes any.
+  Zero zero = Zero::kNever;
+  bool sums_rows = false;  // Is the result a sum over all rows?
+};
+
+// Row i describes the kind with number i.
+inline constexpr Operator kOperators[] = {
+    {NodeKind::kGather, "gather", Outside::kChildStates, true, Zero::kAlways},
+    {NodeKind::kScatter, "scatter", Outside::kOwnState},
+    {NodeKind::kPull, "pull", Outside::kExternal, true},
+    {NodeKind::kPush, "push", Outside::kExternal},
+    {NodeKind::kScatterGrad, "scatter_grad", Outside::kOwnState, true},
+    {NodeKind::kGatherGrad, "gather_grad", Outside::kChildStates},
+    {NodeKind::kPullGrad, "pull_grad", Outside::kExternal},
+    {NodeKind::kPushGrad, "push_grad", Outside::kExternal, true},
+    {NodeKind::kVertexIds, "vertex_ids", Outside::kVertices, true},
+    {NodeKind::kMatMul, "matmul", Outside::kNone, false, Zero::kKeeps},
+    {NodeKind::kWeightGrad, "weight_grad", Outside::kNone, false, Zero::kNever,
+     true},
+    {NodeKind::kSumRows, "sum_rows", Outside::kNone, false, Zero::kNever, true},
+    {NodeKind::kSumColumns, "sum_columns", Outside::kNone, false, Zero::kKeeps},
+    // See kElementwiseOperators.
+    {NodeKind::kElementwise, "elementwise"},
+    {NodeKind::kCopy, "copy", Outside::kNone, false, Zero::kKeeps},
+    {NodeKind::kZero, "zero", Outside::kNone, false, Zero::kAlways},
+    {NodeKind::kGroup, "group"},
+    {NodeKind::kForeign, "foreign"},
+};
+
+constexpr const Operator& RowOf(NodeKind kind) {
+  return kOperators[static_cast<size_t>(kind)];
+}
+
+constexpr bool PassesRows(NodeKind kind) {
+  return RowOf(kind).outside != Outside::kNone;
+}
+constexpr bool PassesState(NodeKind kind) {
+  return RowOf(kind).outside == Outside::kOwnState ||
+         RowOf(kind).outside == Outside::kChildStates;
+}
+// Does Node::index say which slot, input or output it is?
+constexpr bool IsNumbered(NodeKind kind) {
+  return RowOf(kind).outside == Outside::kChildStates ||
+         RowOf(kind).outside == Outside::kExternal;
+}
+constexpr bool SumsRows(NodeKind kind) { return RowOf(kind).sums_rows; }
+
+// Properties of an elementwise operator.
+enum ElementwiseFlags : uint8_t {
+  kKeepsZero = 1,   // op(0) = 0, or op(0, 0) = 0.
+  kCommutes = 2,    // op(x, y) = op(y, x).
+  kBeginsPair = 4,  // Kernels go on with what it gives without storing it,
+  kEndsPair = 8,    // if the next operator is one of these.
+};
+
+struct ElementwiseOperator {
+  Elementwise op;
+  const char* name;  // In printed programs.
+  int operands;
+  int flags;
+  // What the framework calls it; several names for operators that differ in
+  // what they broadcast.
+  std::array<std::string_view, 3> framework_names;
+};
+
+// Row i describes the operator with number i.
+inline constexpr ElementwiseOperator kElementwiseOperators[] = {
+    {Elementwise::kIdentity, "identity", 1, kKeepsZero, {}},
+    {Elementwise::kNeg, "neg", 1, kKeepsZero, {"Neg"}},
+    {Elementwise::kAbs, "abs", 1, kKeepsZero, {"Abs"}},
+    {Elementwise::kSquare, "square", 1, kKeepsZero, {"Square"}},
+    {Elementwise::kSqrt, "sqrt", 1, kKeepsZero, {"Sqrt"}},
+    {Elementwise::kRsqrt, "rsqrt", 1, 0, {"Rsqrt"}},
+    {Elementwise::kReciprocal, "reciprocal", 1, 0, {"Reciprocal", "Inv"}},
+    {Elementwise::kExp, "exp", 1, 0, {"Exp"}},
+    {Elementwise::kLog, "log", 1, 0, {"Log"}},
+    {Elementwise::kSigmoid, "sigmoid", 1, kEndsPair, {"Sigmoid"}},
+    {Elementwise::kTanh, "tanh", 1, kKeepsZero | kEndsPair, {"Tanh"}},
+    {Elementwise::kRelu, "relu", 1, kKeepsZero | kEndsPair, {"Relu"}},
+    {Elementwise::kAdd,
+     "add",
+     2,
+     kKeepsZero | kCommutes | kBeginsPair | kEndsPair,
+     {"AddV2", "Add", "BiasAdd"}},
+    {Elementwise::kSub, "sub", 2, kKeepsZero, {"Sub"}},
+    {Elementwise::kMul,
+     "mul",
+     2,
+     kKeepsZero | kCommutes | kBeginsPair | kEndsPair,
+     {"Mul"}},
+    {Elementwise::kDiv, "div", 2, 0, {"RealDiv"}},
+    {Elementwise::kMaximum, "maximum", 2, kKeepsZero, {"Maximum"}},
+    {Elementwise::kMinimum, "minimum", 2, kKeepsZero, {"Minimum"}},
+    {Elementwise::kSquaredDifference,
+     "squared_difference",
+     2,
+     kKeepsZero,
+     {"SquaredDifference"}},
+    {Elementwise::kSigmoidGrad,
+     "sigmoid_grad",
+     2,
+     kKeepsZero | kEndsPair,
+     {"SigmoidGrad"}},
+    {Elementwise::kTanhGrad,
+     "tanh_grad",
+     2,
+     kKeepsZero | kEndsPair,
+     {"TanhGrad"}},
+    {Elementwise::kReluGrad, "relu_grad", 2, kKeepsZero, {"ReluGrad"}},
+};
+
+constexpr int kNumElementwise =
+    static_cast<int>(std::size(kElementwiseOperators));
+
+constexpr const ElementwiseOperator& RowOf(Elementwise op) {
+  return kElementwiseOperators[static_cast<size_t>(op)];
+}
+
+constexpr bool IsBinary(Elementwise op) { return RowOf(op).operands == 2; }
+constexpr bool KeepsZero(Elementwise op) {
+  return (RowOf(op).flags & kKeepsZero) != 0;
+}
+constexpr bool Commutes(Elementwise op) {
+  return (RowOf(op).flags & kCommutes) != 0;
+}
+
+// Can a step of a group go on with `then` from what `op` gives, without a pass
+// over it? As the second operand if `then` has two.
+constexpr bool CanPair(Elementwise op, Elementwise then) {
+  return (RowOf(op).flags & kBeginsPair) != 0 &&
+         (RowOf(then).flags & kEndsPair) != 0;
+}
+
+// By name; null if there is none.
+const Operator* FindOperator(std::string_view name);
+const ElementwiseOperator* FindElementwise(std::string_view name);
+// By a name of the framework's.
+const ElementwiseOperator* FindFrameworkElementwise(std::string_view name);
+
+}  // namespace cavs
+
+#endif  // CAVS_CC_IR_OPERATORS_H_
