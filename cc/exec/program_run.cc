@@ -31,9 +31,10 @@ std::string ShapeText(const std::vector<int64_t>& shape) {
 
 }  // namespace
 
-ProgramRun::ProgramRun(const Program& program, const TypeRows& rows,
+ProgramRun::ProgramRun(const CompiledProgram& program, const TypeRows& rows,
                        const Environment& environment, Externals externals)
     : program_(program),
+      zeros_(program.zeros),
       rows_(rows),
       env_(environment),
       ext_(std::move(externals)),

@@ -19,7 +19,7 @@
 #include "cc/exec/guards.h"
 #include "cc/exec/memory_need.h"
 #include "cc/exec/storage_pool.h"
-#include "cc/ir/program.h"
+#include "cc/ir/compiled_program.h"
 #include "cc/schedule/type_rows.h"
 
 namespace cavs {
@@ -64,7 +64,7 @@ struct Value {
   TensorRef dense;
   std::vector<TensorRef> per_task;
   bool written = false;                // kReduced: is there a sum to add to?
-  bool zero_without_children = false;  // As Symbol's; on a tape.
+  bool zero_without_children = false;  // As Zeros::symbols; on a tape.
 };
 
 // Where a program's data comes from and goes. Rows of `state` are in execution
@@ -108,7 +108,7 @@ struct ChunkRows {
 // and environment must outlive it.
 class ProgramRun {
  public:
-  ProgramRun(const Program& program, const TypeRows& rows,
+  ProgramRun(const CompiledProgram& program, const TypeRows& rows,
              const Environment& environment, Externals externals);
 
   // What Bind() will take; the state is not part of it. Once, before anything
@@ -221,6 +221,9 @@ class ProgramRun {
   // Rows, perhaps by an index, or a row-free value as one row to broadcast.
   ConstBlock Operand(int symbol, const Place& at) const;
   bool IsZeroWithoutChildren(int symbol) const;
+  bool IsOnlyForChildren(const Node& node) const {
+    return zeros_.only_for_children[&node - program_.nodes.data()];
+  }
   void FindProductsOfZeros();
   bool IsFinite(int weight) const;
   // Where a row-free value, or a piece of one, begins.
@@ -253,6 +256,7 @@ class ProgramRun {
   const Symbol& symbol(int id) const { return program_.symbols[id]; }
 
   const Program& program_;
+  const Zeros& zeros_;
   const TypeRows& rows_;
   const Environment& env_;
   Externals ext_;

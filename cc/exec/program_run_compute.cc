@@ -35,7 +35,7 @@ void ForRanges(int64_t columns, const Share& share, const Fn& fn) {
 
 void ProgramRun::Compute(const Node& node, const Place& at, const Share& share,
                          const Backend& backend) {
-  if (at.childless && node.only_for_children) return;
+  if (at.childless && IsOnlyForChildren(node)) return;
   const TraceScope scope(env_.tracer, node.stage, [&] { return node.label; });
   if (node.kind == NodeKind::kMatMul) {
     return ComputeProduct(node, at, share, backend);
@@ -70,8 +70,8 @@ void ProgramRun::Compute(const Node& node, const Place& at, const Share& share,
 }
 
 bool ProgramRun::IsZeroWithoutChildren(int id) const {
+  if (zeros_.symbols[id]) return true;
   for (; id >= 0; id = symbol(id).parent) {
-    if (symbol(id).zero_without_children) return true;
     if (values_[id].zero_without_children) return true;
   }
   return false;

@@ -86,7 +86,7 @@ Status ProgramRun::RunStage(Stage stage, const Place& at) {
 Status ProgramRun::RunWhole(const Phase& phase, const Place& at) {
   for (int i : phase.nodes) {
     const Node& node = program_.nodes[i];
-    if (at.childless && node.only_for_children) continue;
+    if (at.childless && IsOnlyForChildren(node)) continue;
     if (node.kind == NodeKind::kForeign) {
       CAVS_RETURN_IF_ERROR(RunForeign(node, at));
     } else {

@@ -6,13 +6,13 @@
 #include <vector>
 
 #include "cc/base/status.h"
-#include "cc/ir/program.h"
+#include "cc/ir/compiled_program.h"
 
 namespace cavs {
 
 // One program per vertex type; one state for all.
 struct Model {
-  std::vector<Program> programs;
+  std::vector<CompiledProgram> programs;
   DType state_dtype = DType::kFloat32;
   int64_t state_columns = 0;
   // The programs gather from, or send gradients to, slots below this.

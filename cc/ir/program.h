@@ -71,9 +71,6 @@ struct Symbol {
   // (on roots)?
   bool rounded_last = false;
 
-  // Of rows without children, is it zero? See passes/find_zeros.h.
-  bool zero_without_children = false;
-
   // kConstant: its value.
   std::shared_ptr<const TensorRef> constant;
   // kRowCount: element i is scale[i] * rows + bias[i]. Never stored.
@@ -105,7 +102,6 @@ struct Node {
   Elementwise elementwise = Elementwise::kIdentity;
   bool transpose = false;
   bool accumulate = false;
-  bool only_for_children = false;  // See passes/find_zeros.h.
   bool adds = false;  // kForeign: is the result the sum of its inputs?
   int index = -1;     // Slot of a gather; number of a pull or push.
   // kMatMul: the names of the products that became part of this one.

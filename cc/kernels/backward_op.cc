@@ -98,7 +98,7 @@ class BackwardOp {
     TF_RETURN_IF_ERROR(context->GetAttr("capture_shapes", &shapes));
     TF_RETURN_IF_ERROR(context->GetAttr("Tcaptures", &types));
     TF_RETURN_IF_ERROR(context->GetAttr("capture_counts", &capture_counts_));
-    const std::vector<Program>& programs = compiled_.model.programs;
+    const std::vector<CompiledProgram>& programs = compiled_.model.programs;
     TF_RETURN_IF_ERROR(
         CheckCaptureCounts(capture_counts_, programs.size(), types.size()));
     TF_RETURN_IF_ERROR(CheckAreNumbers("Tcaptures", types));

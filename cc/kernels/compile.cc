@@ -55,10 +55,11 @@ absl::Status Compile(tensorflow::OpKernelConstruction* context,
           *expected == FunctionKind::kVertex ? "vertex function" : "derivative",
           ". Leave the signature as GraphSupport writes it."));
     }
-    lowered.program.name = Title(names[i].name());
-    if (!keep_results) lowered.program.results.clear();
-    TF_RETURN_IF_ERROR(ToAbsl(RunPasses(options, &lowered.program)));
-    compiled->model.programs.push_back(std::move(lowered.program));
+    CompiledProgram program = std::move(lowered.program);
+    program.name = Title(names[i].name());
+    if (!keep_results) program.results.clear();
+    TF_RETURN_IF_ERROR(ToAbsl(RunPasses(options, &program)));
+    compiled->model.programs.push_back(std::move(program));
     compiled->result_captures.push_back(std::move(lowered.result_captures));
     compiled->capture_types.push_back(std::move(lowered.capture_types));
   }

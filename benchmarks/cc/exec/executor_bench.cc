@@ -69,7 +69,7 @@ class Step {
 
  private:
   static bool Compile(const Oracle::Programs& drawn, Model* model) {
-    model->programs = drawn;
+    model->programs.assign(drawn.begin(), drawn.end());
     return RunPasses(PassOptions(), &model->programs[0]).ok() &&
            FinishModel(model).ok();
   }

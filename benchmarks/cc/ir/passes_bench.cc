@@ -10,7 +10,7 @@ namespace {
 void BM_RunPasses(benchmark::State& state) {
   const Program program = GatedSlots(static_cast<int>(state.range(0)));
   for (auto _ : state) {
-    Program compiled = program;
+    CompiledProgram compiled = program;
     if (!RunPasses({}, &compiled).ok()) state.SkipWithError("does not compile");
     benchmark::DoNotOptimize(compiled);
   }

@@ -3,103 +3,110 @@
 #include <algorithm>
 #include <vector>
 
-#include "cc/ir/uses.h"
+#include "cc/ir/overlaps.h"
 
 namespace cavs {
 namespace {
 
 class ZeroFinder {
  public:
-  explicit ZeroFinder(Program* program) : program_(*program), uses_(*program) {}
+  explicit ZeroFinder(const Program& program)
+      : program_(program),
+        overlaps_(program),
+        is_zero_(program.symbols.size(), false),
+        is_wanted_(program.symbols.size(), false) {
+    for (const Node& node : program.nodes) {
+      if (node.kind != NodeKind::kGroup) writers_.push_back(&node);
+      for (const Node& member : node.members) writers_.push_back(&member);
+    }
+  }
 
-  void Run() {
+  Zeros Run() {
+    Zeros zeros(program_);
     FindZeroSymbols();
-    FindNodesForChildren();
+    zeros.symbols = is_zero_;
+    for (int id : program_.results) is_wanted_[id] = true;
+    // Readers first: a node serves what reads its outcome.
+    for (size_t i = program_.nodes.size(); i-- > 0;) {
+      zeros.only_for_children[i] = IsOnlyForChildren(program_.nodes[i]);
+    }
+    return zeros;
   }
 
  private:
-  Symbol& symbol(int id) { return program_.symbols[id]; }
+  // Takes all that is computed for zero, until every node that writes it, or a
+  // piece or the whole of it, is seen to write zeros.
+  void FindZeroSymbols() {
+    for (const Node* node : writers_) SetWritten(*node, true);
+    bool changed = true;
+    while (changed) {
+      changed = false;
+      for (const Node* node : writers_) {
+        if (!WritesZero(*node)) changed |= SetWritten(*node, false);
+      }
+    }
+  }
 
-  // A piece of zeros is zero.
-  bool IsZero(int id) {
-    for (; id >= 0; id = symbol(id).parent) {
-      if (symbol(id).zero_without_children) return true;
+  bool SetWritten(const Node& node, bool zero) {
+    bool changed = false;
+    for (int id : node.outputs) {
+      if (program_.symbols[id].kind != SymbolKind::kRows) continue;
+      for (int other : overlaps_.of(id)) {
+        changed |= is_zero_[other] != zero;
+        is_zero_[other] = zero;
+      }
+    }
+    return changed;
+  }
+
+  bool WritesZero(const Node& node) const {
+    if (node.kind == NodeKind::kElementwise) {
+      return KeepsZero(node.elementwise) && AreZero(node.inputs);
+    }
+    switch (RowOf(node.kind).zero) {
+      case Zero::kNever:
+        return false;
+      case Zero::kAlways:
+        return true;
+      case Zero::kKeeps:
+        return is_zero_[node.inputs[0]];
     }
     return false;
   }
 
-  bool MakesZero(const Node& node) {
-    switch (node.kind) {
-      case NodeKind::kGather:
-      case NodeKind::kZero:
-        return true;
-      case NodeKind::kMatMul:
-      case NodeKind::kSumColumns:
-      case NodeKind::kCopy:
-        return IsZero(node.inputs[0]);
-      case NodeKind::kElementwise:
-        return KeepsZero(node.elementwise) &&
-               std::all_of(node.inputs.begin(), node.inputs.end(),
-                           [&](int id) { return IsZero(id); });
-      default:
-        return false;
+  bool AreZero(const std::vector<int>& ids) const {
+    return std::all_of(ids.begin(), ids.end(),
+                       [&](int id) { return is_zero_[id]; });
+  }
+
+  // Marks what it reads as wanted if not.
+  bool IsOnlyForChildren(const Node& node) {
+    if (node.kind == NodeKind::kGroup) return AreOnlyForChildren(node.members);
+    const bool alone = node.stage == Stage::kCritical &&
+                       (node.kind == NodeKind::kGatherGrad ||
+                        (!node.outputs.empty() &&
+                         !overlaps_.AnyMarked(is_wanted_, node.outputs)));
+    if (alone) return true;
+    for (int id : node.inputs) is_wanted_[id] = true;
+    return false;
+  }
+
+  bool AreOnlyForChildren(const std::vector<Node>& members) {
+    bool all = true;
+    for (size_t i = members.size(); i-- > 0;) {
+      all = IsOnlyForChildren(members[i]) && all;
     }
+    return all;
   }
 
-  // What nodes write of a symbol: itself, a piece or the whole of it.
-  std::vector<int> WrittenOf(int id) const {
-    std::vector<int> written;
-    for (int other : uses_.overlaps().of(id)) {
-      written.insert(written.end(), uses_.writers(other).size(), other);
-    }
-    return written;
-  }
-
-  // Written once, and by no one else in any part.
-  bool HasOneWriter(int id) const { return WrittenOf(id).size() == 1; }
-
-  // A whole is zero if all that was written to its pieces is: what reads it
-  // comes after that.
-  bool HasZeroPieces(int id) {
-    const std::vector<int> written = WrittenOf(id);
-    return !written.empty() &&
-           std::all_of(written.begin(), written.end(),
-                       [&](int out) { return IsZero(out); });
-  }
-
-  void FindZeroSymbols() {
-    for (const Node& node : program_.nodes) {
-      for (int id : node.inputs) {
-        if (HasZeroPieces(id)) symbol(id).zero_without_children = true;
-      }
-      if (node.outputs.size() != 1 || !MakesZero(node)) continue;
-      const int out = node.outputs[0];
-      if (HasOneWriter(out)) symbol(out).zero_without_children = true;
-    }
-  }
-
-  // Readers first: a node serves what reads its outcome.
-  void FindNodesForChildren() {
-    std::vector<bool> wanted(program_.symbols.size(), false);
-    for (int id : program_.results) wanted[id] = true;
-    for (size_t i = program_.nodes.size(); i-- > 0;) {
-      Node& node = program_.nodes[i];
-      node.only_for_children =
-          node.stage == Stage::kCritical &&
-          (node.kind == NodeKind::kGatherGrad ||
-           (!node.outputs.empty() &&
-            !uses_.overlaps().AnyMarked(wanted, node.outputs)));
-      if (node.only_for_children) continue;
-      for (int id : node.inputs) wanted[id] = true;
-    }
-  }
-
-  Program& program_;
-  const Uses uses_;
+  const Program& program_;
+  const Overlaps overlaps_;
+  std::vector<const Node*> writers_;       // Members in place of their groups.
+  std::vector<bool> is_zero_, is_wanted_;  // By symbol.
 };
 
 }  // namespace
 
-void FindZeros(Program* program) { ZeroFinder(program).Run(); }
+Zeros FindZeros(const Program& program) { return ZeroFinder(program).Run(); }
 
 }  // namespace cavs

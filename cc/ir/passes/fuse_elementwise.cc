@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "cc/ir/passes/make_steps.h"
+#include "cc/ir/make_steps.h"
 #include "cc/ir/passes/split_elementwise.h"
 #include "cc/ir/uses.h"
 
@@ -157,13 +157,12 @@ class Fuser {
         members.written.insert(canonical_[id]);
       }
     }
-    // Where values live: those in memory first.
-    std::map<int, int> operand;
+    std::set<int> in_memory;  // By the canonical numbers.
     for (size_t i = first; i < end; ++i) {
       const Node& n = node(order[i]);
-      for (int id : n.inputs) AddOperand(id, members, &operand, group, false);
-      for (int id : n.outputs) AddOperand(id, members, &operand, group, true);
-      if (operand.size() > ElementwiseGroup::kMaxValues) return false;
+      for (int id : n.inputs) AddInput(id, members, &in_memory, group);
+      for (int id : n.outputs) AddOutput(id, members, &in_memory, group);
+      if (in_memory.size() > ElementwiseGroup::kMaxValues) return false;
     }
     group->kind = NodeKind::kGroup;
     group->stage = node(order[first]).stage;
@@ -172,32 +171,21 @@ class Fuser {
     for (size_t i = first; i < end; ++i) {
       group->members.push_back(node(order[i]));
     }
-    group->only_for_children =
-        std::all_of(group->members.begin(), group->members.end(),
-                    [](const Node& n) { return n.only_for_children; });
-    for (int id : group->operands) {
-      if (members.written.count(canonical_[id]) == 0) {
-        group->inputs.push_back(id);
-      }
-    }
-    return MakeSteps(
-        program_, [this](int id) { return canonical_[id]; }, operand, group);
+    return MakeSteps(program_, group);
   }
 
-  void AddOperand(int id, const Candidates& members,
-                  std::map<int, int>* operand, Node* group,
-                  bool written) const {
-    const int value = canonical_[id];
-    if ((written || members.written.count(value) > 0) &&
-        !IsSeenOutside(id, members)) {
-      return;
-    }
-    if (operand->emplace(value, static_cast<int>(group->operands.size()))
-            .second) {
-      group->operands.push_back(id);
-    }
-    if (written &&
-        std::count(group->outputs.begin(), group->outputs.end(), id) == 0) {
+  void AddInput(int id, const Candidates& members, std::set<int>* in_memory,
+                Node* group) const {
+    // What a member writes is an output, or lives in scratch.
+    if (members.written.count(canonical_[id]) > 0) return;
+    if (in_memory->insert(canonical_[id]).second) group->inputs.push_back(id);
+  }
+
+  void AddOutput(int id, const Candidates& members, std::set<int>* in_memory,
+                 Node* group) const {
+    if (!IsSeenOutside(id, members)) return;
+    in_memory->insert(canonical_[id]);
+    if (std::count(group->outputs.begin(), group->outputs.end(), id) == 0) {
       group->outputs.push_back(id);
     }
   }

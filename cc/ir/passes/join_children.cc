@@ -20,7 +20,7 @@ struct Uses {
 
 }  // namespace
 
-void JoinChildren(Program* program) {
+void JoinChildren(const Zeros& zeros, Program* program) {
   std::vector<Uses> uses(program->symbols.size());
   for (const Node& node : program->nodes) {
     const bool gathers = node.kind == NodeKind::kGather;
@@ -32,7 +32,8 @@ void JoinChildren(Program* program) {
       use.only_critical &= node.stage == Stage::kCritical;
       use.must_own |= node.kind == NodeKind::kForeign ||
                       (moves_rows && !gathers && !sends_back);
-      use.only_for_children &= node.only_for_children;
+      use.only_for_children &=
+          zeros.only_for_children[&node - program->nodes.data()];
       return use;
     };
     for (int id : node.inputs) touch(id).others_read |= !sends_back;

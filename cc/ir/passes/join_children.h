@@ -2,7 +2,7 @@
 #ifndef CAVS_CC_IR_PASSES_JOIN_CHILDREN_H_
 #define CAVS_CC_IR_PASSES_JOIN_CHILDREN_H_
 
-#include "cc/ir/program.h"
+#include "cc/ir/zeros.h"
 
 namespace cavs {
 
@@ -13,7 +13,7 @@ namespace cavs {
 // stand so is known when a schedule is.
 //
 // After FuseElementwise(), before PlanMemory().
-void JoinChildren(Program* program);
+void JoinChildren(const Zeros& zeros, Program* program);
 
 }  // namespace cavs
 

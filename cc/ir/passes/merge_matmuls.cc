@@ -203,8 +203,6 @@ class Merger {
       const std::vector<int>& from = node(joined[j]).inputs;
       std::vector<int>& to = node(first).inputs;
       to.insert(to.end(), from.begin() + 1, from.end());
-      node(first).only_for_children =
-          node(first).only_for_children && node(joined[j]).only_for_children;
       Remove(joined[j]);
     }
     node(first).outputs = {whole};
@@ -216,7 +214,6 @@ class Merger {
   int NewSymbol(int64_t columns, int like) {
     Symbol whole = symbol(node(like).outputs[0]);
     whole.shape = {columns};
-    whole.zero_without_children = false;
     whole.parent = -1;
     whole.offset = 0;
     program_.symbols.push_back(whole);

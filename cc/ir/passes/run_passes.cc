@@ -11,13 +11,13 @@
 
 namespace cavs {
 
-Status RunPasses(const PassOptions& options, Program* program) {
+Status RunPasses(const PassOptions& options, CompiledProgram* program) {
   CAVS_RETURN_IF_ERROR(Classify(options, program));
-  if (options.skip_zeros) FindZeros(program);
   if (options.merge) MergeMatMuls(program);
   if (options.fuse) FuseElementwise(program);
+  program->zeros = options.skip_zeros ? FindZeros(*program) : Zeros(*program);
   if (options.views) ViewRows(program);
-  if (options.views) JoinChildren(program);
+  if (options.views) JoinChildren(program->zeros, program);
   PlanMemory(program);
   PlanPhases(program);
   for (Node& node : program->nodes) node.label = Label(node);

@@ -3,8 +3,8 @@
 #define CAVS_CC_IR_PASSES_RUN_PASSES_H_
 
 #include "cc/base/status.h"
+#include "cc/ir/compiled_program.h"
 #include "cc/ir/passes/classify.h"
-#include "cc/ir/program.h"
 
 namespace cavs {
 
@@ -18,7 +18,7 @@ struct PassOptions : ClassifyOptions {
 };
 
 // All passes, in order; then labels the nodes. Fails as Classify() does.
-Status RunPasses(const PassOptions& options, Program* program);
+Status RunPasses(const PassOptions& options, CompiledProgram* program);
 
 }  // namespace cavs
 

@@ -122,6 +122,7 @@ class Splitter {
     Symbol view = symbol(parent);
     view.shape = {columns};
     view.source = SymbolSource::kNode;
+    view.index = -1;
     view.constant = nullptr;
     view.parent = parent;
     view.offset = offset;

@@ -150,9 +150,9 @@ inline Schedule MakeSchedule(const Graph& graph, const Cell& cell,
 
 inline Model Compile(std::vector<Program> programs, PassOptions options) {
   Model model;
-  model.programs = std::move(programs);
-  for (Program& program : model.programs) {
-    const Status status = RunPasses(options, &program);
+  for (Program& program : programs) {
+    model.programs.emplace_back(std::move(program));
+    const Status status = RunPasses(options, &model.programs.back());
     EXPECT_TRUE(status.ok()) << status.message();
   }
   const Status status = FinishModel(&model);

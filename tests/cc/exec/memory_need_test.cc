@@ -47,7 +47,7 @@ class MemoryNeedTest : public testing::Test {
 
 // Bytes that one task of a vertex function writes, at most.
 size_t TaskBytes(const Cell& cell, const Schedule& schedule) {
-  Program program = cell.forward[0];
+  CompiledProgram program = cell.forward[0];
   EXPECT_TRUE(RunPasses(PassOptions(), &program).ok());
   size_t row = 0;
   for (const Symbol& symbol : program.symbols) {

@@ -63,11 +63,12 @@ class ProgramRunTest : public testing::Test {
   }
 
   Status Run(Sketch* f, PassOptions options = {}) {
-    CAVS_RETURN_IF_ERROR(RunPasses(options, &f->program));
+    CompiledProgram program = f->program;
+    CAVS_RETURN_IF_ERROR(RunPasses(options, &program));
     const TypeRows rows(schedule_.view(), 0, 1);
     externals_.input_rows = {rows.vertex().data()};
     externals_.output_rows = {rows.vertex().data()};
-    ProgramRun run(f->program, rows, environment_, externals_);
+    ProgramRun run(program, rows, environment_, externals_);
     const MemoryNeed need = run.PlanStorage();
     const size_t zones = run.num_buffers() * Guards::kZone;
     const size_t kept_bytes = need.tape + zones;
@@ -198,6 +199,7 @@ TEST_F(ProgramRunTest, AnInvariantOfAnotherShapeThanTracedIsAnError) {
   const int w = f.Foreign(op, {}, f.Invariant({3, 2}));
   f.Push(0, f.MatMul(f.Concat({f.Pull(0, 1), f.Zero(2)}), w));
   f.program.nodes.rbegin()[1].name = "project";
+  f.program.nodes.rbegin()[1].op = "Drawn";
   const Status status = Run(&f);
   EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(status.message(),
@@ -324,6 +326,7 @@ TEST_F(ProgramRunTest, SumsOfOtherTypesCannotGrowTaskByTask) {
                        std::vector<TensorRef>*) { return Status(); }),
                 {f.Zero(1)}, f.Sum({1}))};
   f.Name("sum");
+  f.program.nodes.back().op = "Drawn";
   PassOptions options;
   options.eager = false;
   const Status status = Run(&f, options);

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "cc/ir/passes/classify.h"
+#include "cc/ir/passes/fuse_elementwise.h"
+#include "cc/ir/passes/merge_matmuls.h"
 #include "tests/cc/exec/random_cell.h"
 #include "tests/cc/exec/tree_lstm_cell.h"
 #include "tests/cc/ir/sketch.h"
@@ -17,17 +19,9 @@ constexpr int64_t kUnits = 4;
 
 int Weight(Sketch* f) { return f->Capture(0, {kUnits, kUnits}); }
 
-void Find(Sketch* f) {
-  ASSERT_TRUE(Classify({}, &f->program).ok());
-  FindZeros(&f->program);
-}
-
-// Zero itself, or a piece of zeros?
-bool IsZero(const Sketch& f, int id) {
-  for (; id >= 0; id = f.program.symbols[id].parent) {
-    if (f.program.symbols[id].zero_without_children) return true;
-  }
-  return false;
+Zeros Find(Sketch* f) {
+  EXPECT_TRUE(Classify({}, &f->program).ok());
+  return FindZeros(f->program);
 }
 
 TEST(FindZerosTest, WhatIsGatheredIsZeroAndSoAreItsPieces) {
@@ -37,11 +31,11 @@ TEST(FindZerosTest, WhatIsGatheredIsZeroAndSoAreItsPieces) {
   const int product = f.MatMul(piece, Weight(&f));
   f.Scatter(f.Concat({f.Call(Elementwise::kAdd, product, x),
                       f.Call(Elementwise::kNeg, f.View(h, 0, kUnits))}));
-  Find(&f);
-  EXPECT_TRUE(IsZero(f, h));
-  EXPECT_TRUE(IsZero(f, piece));
-  EXPECT_TRUE(IsZero(f, product)) << "a piece was multiplied";
-  EXPECT_FALSE(IsZero(f, x)) << "an input is there without children too";
+  const Zeros zeros = Find(&f);
+  EXPECT_TRUE(zeros.symbols[h]);
+  EXPECT_TRUE(zeros.symbols[piece]);
+  EXPECT_TRUE(zeros.symbols[product]) << "a piece was multiplied";
+  EXPECT_FALSE(zeros.symbols[x]) << "an input is there without children too";
 }
 
 TEST(FindZerosTest, WhatKeepsZerosIsZeroThroughAnyNumberOfNodes) {
@@ -53,9 +47,9 @@ TEST(FindZerosTest, WhatKeepsZerosIsZeroThroughAnyNumberOfNodes) {
   const int sum = f.SumColumns(f.Call(Elementwise::kTanh, copy));
   f.Scatter(f.MatMul(f.Call(Elementwise::kMul, copy, sum), Weight(&f)));
   const int scattered = f.program.nodes.back().inputs[0];
-  Find(&f);
+  const Zeros zeros = Find(&f);
   for (int id : {h, zero, product, more, copy, sum, scattered}) {
-    EXPECT_TRUE(IsZero(f, id)) << "symbol " << id;
+    EXPECT_TRUE(zeros.symbols[id]) << "symbol " << id;
   }
 }
 
@@ -67,11 +61,11 @@ TEST(FindZerosTest, WhatElseIsAddedIsNotZeroNorWhatIsMadeOfIt) {
   const int both = f.Call(Elementwise::kMul, f.Call(Elementwise::kTanh, biased),
                           f.MatMul(pulled, Weight(&f)));
   f.Scatter(both);
-  Find(&f);
-  EXPECT_TRUE(IsZero(f, product));
-  EXPECT_FALSE(IsZero(f, biased));
-  EXPECT_FALSE(IsZero(f, pulled));
-  EXPECT_FALSE(IsZero(f, both));
+  const Zeros zeros = Find(&f);
+  EXPECT_TRUE(zeros.symbols[product]);
+  EXPECT_FALSE(zeros.symbols[biased]);
+  EXPECT_FALSE(zeros.symbols[pulled]);
+  EXPECT_FALSE(zeros.symbols[both]);
 }
 
 // What the backend makes of zeros.
@@ -95,8 +89,8 @@ TEST(FindZerosTest, OperatorsThatTheBackendMapsToZeroAreThoseThatKeepIt) {
     const int h = f.Gather(0, kUnits);
     const int out = IsBinary(op) ? f.Call(op, h, h) : f.Call(op, h);
     f.Scatter(out);
-    Find(&f);
-    EXPECT_EQ(IsZero(f, out), OfZeros(op) == 0) << "operator " << row.name;
+    const Zeros zeros = Find(&f);
+    EXPECT_EQ(zeros.symbols[out], OfZeros(op) == 0) << "operator " << row.name;
   }
 }
 
@@ -107,10 +101,10 @@ TEST(FindZerosTest, SigmoidOfZeroIsNotZeroNorIsWhatItOpens) {
   const int gate = f.Call(Elementwise::kSigmoid, hidden);
   f.Scatter(f.Call(Elementwise::kMul, gate, x));
   const int opened = f.program.nodes.back().inputs[0];
-  Find(&f);
-  EXPECT_TRUE(IsZero(f, hidden));
-  EXPECT_FALSE(IsZero(f, gate));
-  EXPECT_FALSE(IsZero(f, opened));
+  const Zeros zeros = Find(&f);
+  EXPECT_TRUE(zeros.symbols[hidden]);
+  EXPECT_FALSE(zeros.symbols[gate]);
+  EXPECT_FALSE(zeros.symbols[opened]);
 }
 
 TEST(FindZerosTest, AConcatenationOfZerosIsZeroAndOfOthersIsNot) {
@@ -122,11 +116,11 @@ TEST(FindZerosTest, AConcatenationOfZerosIsZeroAndOfOthersIsNot) {
   const int product = f.MatMul(children, weight);
   const int of_mixed = f.MatMul(mixed, weight);
   f.Scatter(f.Call(Elementwise::kAdd, product, of_mixed));
-  Find(&f);
-  EXPECT_TRUE(IsZero(f, children));
-  EXPECT_TRUE(IsZero(f, product));
-  EXPECT_FALSE(IsZero(f, mixed));
-  EXPECT_FALSE(IsZero(f, of_mixed));
+  const Zeros zeros = Find(&f);
+  EXPECT_TRUE(zeros.symbols[children]);
+  EXPECT_TRUE(zeros.symbols[product]);
+  EXPECT_FALSE(zeros.symbols[mixed]);
+  EXPECT_FALSE(zeros.symbols[of_mixed]);
 }
 
 TEST(FindZerosTest, WhatSeveralNodesWriteIsNotTakenForZero) {
@@ -136,9 +130,48 @@ TEST(FindZerosTest, WhatSeveralNodesWriteIsNotTakenForZero) {
   f.Node(NodeKind::kMatMul, {h, Weight(&f)}, sum);
   f.program.nodes.back().accumulate = true;
   f.Scatter(sum);
-  Find(&f);
-  EXPECT_TRUE(IsZero(f, h));
-  EXPECT_FALSE(IsZero(f, sum)) << "the first product is still there";
+  const Zeros zeros = Find(&f);
+  EXPECT_TRUE(zeros.symbols[h]);
+  EXPECT_FALSE(zeros.symbols[sum]) << "the first product is still there";
+}
+
+// What groups compute in scratch is no symbol in memory, and products that add
+// to what others have written have no symbol of their own.
+TEST(FindZerosTest, RewritingAProgramHidesNoZeros) {
+  Sketch f;
+  const int w = f.Capture(0, {kUnits, kUnits});
+  const int sum = f.Call(Elementwise::kAdd, f.MatMul(f.Gather(0, kUnits), w),
+                         f.MatMul(f.Gather(1, kUnits), w));
+  const int hidden = f.Call(Elementwise::kNeg, sum);
+  const int out = f.Call(Elementwise::kTanh, hidden);
+  const int open = f.Call(Elementwise::kSigmoid, hidden);
+  f.Scatter(f.MatMul(out, w));
+  f.Push(0, f.MatMul(open, w));
+  ASSERT_TRUE(Classify({}, &f.program).ok());
+  MergeMatMuls(&f.program);
+  FuseElementwise(&f.program);
+  const Zeros zeros = FindZeros(f.program);
+  for (int id : {sum, hidden, out}) EXPECT_TRUE(zeros.symbols[id]) << id;
+  EXPECT_FALSE(zeros.symbols[open]);
+}
+
+TEST(FindZerosTest, AMemberOfAGroupThatServesChildrenAloneWantsNothing) {
+  Sketch f;
+  const int grad = f.ScatterGrad(kUnits), w = Weight(&f);
+  const int for_child = f.MatMul(grad, w), wanted = f.MatMul(grad, w);
+  f.GatherGrad(0, f.Call(Elementwise::kNeg, for_child));
+  f.PullGrad(0, f.Call(Elementwise::kNeg, wanted));
+  ClassifyOptions options;
+  options.lazy = false;  // All in one group.
+  ASSERT_TRUE(Classify(options, &f.program).ok());
+  FuseElementwise(&f.program);
+  const Zeros zeros = FindZeros(f.program);
+  for (size_t i = 0; i < f.program.nodes.size(); ++i) {
+    const Node& node = f.program.nodes[i];
+    const bool alone = node.kind == NodeKind::kGatherGrad ||
+                       node.outputs == std::vector<int>{for_child};
+    EXPECT_EQ(zeros.only_for_children[i], alone) << RowOf(node.kind).name;
+  }
 }
 
 TEST(FindZerosTest, ForeignOperatorsMayMakeAnythingOfZeros) {
@@ -146,9 +179,9 @@ TEST(FindZerosTest, ForeignOperatorsMayMakeAnythingOfZeros) {
   const int h = f.Gather(0, kUnits);
   const int out = f.Foreign(CopyOp(), {h}, f.Rows(kUnits));
   f.Scatter(out);
-  Find(&f);
-  EXPECT_TRUE(IsZero(f, h));
-  EXPECT_FALSE(IsZero(f, out));
+  const Zeros zeros = Find(&f);
+  EXPECT_TRUE(zeros.symbols[h]);
+  EXPECT_FALSE(zeros.symbols[out]);
 }
 
 // A derivative: dz, what it sends to the child, and to whom else.
@@ -160,13 +193,14 @@ struct Sent {
     f.GatherGrad(0, f.Call(Elementwise::kNeg, dh));
     if (pulled) f.PullGrad(0, dh);
     f.program.results = {f.WeightGrad(saved, dz)};
-    Find(&f);
+    zeros = Find(&f);
   }
   bool only_for_children(int node) const {
-    return f.program.nodes[node].only_for_children;
+    return zeros.only_for_children[node];
   }
 
   Sketch f;
+  Zeros zeros = Zeros(Program());
 };
 
 enum SentNode { kStateGrad, kDz, kDh, kNegated, kGatherGrad };

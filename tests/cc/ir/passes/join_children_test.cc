@@ -10,7 +10,7 @@ namespace {
 
 const JoinedChildren& Join(Sketch* f, int id) {
   EXPECT_TRUE(Classify({}, &f->program).ok());
-  JoinChildren(&f->program);
+  JoinChildren(Zeros(f->program), &f->program);
   return f->program.symbols[id].joined;
 }
 

@@ -1,7 +1,10 @@
-#include "cc/ir/passes/make_steps.h"
+#include "cc/ir/make_steps.h"
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
+#include <set>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -10,7 +13,26 @@ namespace {
 
 using Ids = std::vector<int>;
 
-// A member, its symbols by their canonical numbers.
+// Gives symbols with the same elements the same number.
+class Values {
+ public:
+  explicit Values(const Program& program) : program_(program) {}
+
+  int Of(int id) {
+    const int64_t columns = program_.symbols[id].columns();
+    int64_t offset = -1;
+    const int root = columns == 0 ? id : program_.Root(id, &offset);
+    const auto key = std::make_tuple(root, offset, columns);
+    return numbers_.emplace(key, static_cast<int>(numbers_.size()))
+        .first->second;
+  }
+
+ private:
+  const Program& program_;
+  std::map<std::tuple<int, int64_t, int64_t>, int> numbers_;
+};
+
+// A member, its symbols by the numbers of their values.
 struct Member {
   Elementwise op;
   bool can_pair;  // No operand is broadcast over columns.
@@ -28,18 +50,18 @@ bool GoesOnWith(const Member& member, int value) {
 
 class StepMaker {
  public:
-  StepMaker(const Program& program, const std::function<int(int)>& canonical,
-            const std::map<int, int>& operand, Node* group)
-      : operand_(operand), group_(*group) {
+  StepMaker(const Program& program, Node* group)
+      : values_(program), group_(*group) {
+    FindOperands();
     for (const Node& node : group->members) {
       Member member;
       const bool copies = node.kind == NodeKind::kCopy;
       member.op = copies ? Elementwise::kIdentity : node.elementwise;
-      member.output = canonical(node.outputs[0]);
+      member.output = values_.Of(node.outputs[0]);
       const int64_t columns = program.symbols[node.outputs[0]].columns();
       member.can_pair = true;
       for (int id : node.inputs) {
-        member.inputs.push_back(canonical(id));
+        member.inputs.push_back(values_.Of(id));
         member.can_pair =
             member.can_pair && program.symbols[id].columns() == columns;
       }
@@ -65,6 +87,24 @@ class StepMaker {
   }
 
  private:
+  void FindOperands() {
+    std::set<int> in_memory;
+    for (int id : group_.inputs) in_memory.insert(values_.Of(id));
+    for (int id : group_.outputs) in_memory.insert(values_.Of(id));
+    group_.operands.clear();
+    for (const Node& node : group_.members) {
+      for (const auto* ids : {&node.inputs, &node.outputs}) {
+        for (int id : *ids) {
+          const int number = static_cast<int>(group_.operands.size());
+          if (in_memory.count(values_.Of(id)) > 0 &&
+              operand_.emplace(values_.Of(id), number).second) {
+            group_.operands.push_back(id);
+          }
+        }
+      }
+    }
+  }
+
   bool IsInMemory(int value) const { return operand_.count(value) > 0; }
 
   // The last of those it can go on with.
@@ -159,8 +199,9 @@ class StepMaker {
     free_.pop_back();
   }
 
-  const std::map<int, int>& operand_;
+  Values values_;
   Node& group_;
+  std::map<int, int> operand_;  // By value.
   std::vector<Member> members_;
   std::map<int, std::vector<size_t>> writers_;  // Members, in order; by value.
   std::map<int, int> reads_;                    // How often; by value.
@@ -171,9 +212,8 @@ class StepMaker {
 
 }  // namespace
 
-bool MakeSteps(const Program& program, const std::function<int(int)>& canonical,
-               const std::map<int, int>& operand, Node* group) {
-  return StepMaker(program, canonical, operand, group).Run();
+bool MakeSteps(const Program& program, Node* group) {
+  return StepMaker(program, group).Run();
 }
 
 }  // namespace cavs

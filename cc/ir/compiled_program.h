@@ -1,0 +1,23 @@
+// A program as it runs.
+#ifndef CAVS_CC_IR_COMPILED_PROGRAM_H_
+#define CAVS_CC_IR_COMPILED_PROGRAM_H_
+
+#include <utility>
+
+#include "cc/ir/program.h"
+#include "cc/ir/zeros.h"
+
+namespace cavs {
+
+// What RunPasses() makes of a program, and what it has found out about it.
+struct CompiledProgram : Program {
+  // As it was traced: nothing is known yet.
+  CompiledProgram(Program program)  // NOLINT: a program may stand for it.
+      : Program(std::move(program)), zeros(*this) {}
+
+  Zeros zeros;
+};
+
+}  // namespace cavs
+
+#endif  // CAVS_CC_IR_COMPILED_PROGRAM_H_

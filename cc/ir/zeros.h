@@ -1,0 +1,24 @@
+// What need not be computed for vertices without children.
+#ifndef CAVS_CC_IR_ZEROS_H_
+#define CAVS_CC_IR_ZEROS_H_
+
+#include <vector>
+
+#include "cc/ir/program.h"
+
+namespace cavs {
+
+// See passes/find_zeros.h. Of a task in which no row has a child:
+struct Zeros {
+  // Nothing is known.
+  explicit Zeros(const Program& program)
+      : symbols(program.symbols.size(), false),
+        only_for_children(program.nodes.size(), false) {}
+
+  std::vector<bool> symbols;            // By symbol: is it zero?
+  std::vector<bool> only_for_children;  // By node: need it not run?
+};
+
+}  // namespace cavs
+
+#endif  // CAVS_CC_IR_ZEROS_H_
