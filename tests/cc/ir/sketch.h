@@ -58,14 +58,15 @@ class Sketch {
     return view;
   }
 
-  // The node that was drawn last goes by `name`.
-  void Name(std::string name) { program.nodes.back().name = std::move(name); }
+  // The node that was drawn last goes by `name`, and so does what it writes.
+  void Name(const std::string& name) {
+    program.nodes.back().name = name;
+    for (int id : program.nodes.back().outputs) program.symbols[id].name = name;
+  }
 
   int Node(NodeKind kind, std::vector<int> inputs, int output, int index = -1) {
     cavs::Node node;
     node.kind = kind;
-    node.name = "node_" + std::to_string(program.nodes.size());
-    node.op = "Drawn";
     node.inputs = std::move(inputs);
     if (output >= 0) node.outputs = {output};
     node.index = index;

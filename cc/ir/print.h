@@ -1,0 +1,47 @@
+// Programs as text.
+#ifndef CAVS_CC_IR_PRINT_H_
+#define CAVS_CC_IR_PRINT_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cc/ir/program.h"
+
+namespace cavs {
+
+const char* ToString(DType dtype);      // "f32".
+const char* ToString(SymbolKind kind);  // "rows".
+
+// One line for each node, and for each symbol that no node computes:
+//
+//   program "Cell.vertex"
+//     %0 = gather(0) : rows<128xf32>  {critical}
+//     @1 = capture(0) : invariant<64x64xf32> as "kernel"
+//     %2 = view %0[64:128] : rows<64xf32>
+//     %3 = matmul %2, @1 : rows<64xf32>  {critical}  "dense/MatMul" MatMul
+//     %5 = group %3  {critical}  "tanh" Group
+//       %4 = tanh %3 : rows<64xf32>  "tanh" Tanh
+//       %5 = neg %4 : rows<64xf32>  "neg" Neg
+//     end
+//     scatter %5  {critical}
+//     results %5
+//
+// Symbols go by their numbers, those that are the same for every vertex after
+// an @. A symbol that lies in another one says so where it is first written
+// (`: rows<64xf32> in %0[64:128]`); one that is written piece by piece is
+// `storage`. A node ends with its name in the traced function and the
+// framework's operator, if it has them; a symbol with another name than the
+// node that writes it says so (`as`). Symbols that nothing names are left out.
+//
+// Parse() reads it again. What is not in the text: the values of constants,
+// which go by their number in Constants(), the kernels of foreign operators,
+// labels, and what passes decide about memory and phases.
+std::string Print(const Program& program);
+
+// The values of all constants, in the order of their symbols.
+std::vector<std::shared_ptr<const TensorRef>> Constants(const Program& program);
+
+}  // namespace cavs
+
+#endif  // CAVS_CC_IR_PRINT_H_
