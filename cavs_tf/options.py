@@ -31,8 +31,8 @@ class Options:
         thread of their own (arXiv:1712.04048, section 3.5); inference has one stream. 1: all
         threads share each operator. "auto": what was faster where both were measured, which
         is 1; see docs/batching.md.
-      policy: How vertices become tasks: "depth", or "ratio", which makes fewer tasks where
-        there are several vertex types.
+      policy: How vertices become tasks: "depth"; "ratio", which makes fewer tasks where there
+        are several vertex types; or "serial", which batches nothing.
       micro_batch: How many graphs are run before the next ones begin, so that they need fewer
         temporaries; None: all. "auto": all, unless a training step would then take more than
         the memory that was available at the first call; then as many as fit.

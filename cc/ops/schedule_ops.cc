@@ -75,7 +75,8 @@ Each vertex type among them is a task, types ascending. With policy "ratio", eac
 task takes all vertices of one type whose children are evaluated: of the type of
 which these are the largest part of its frontier, the vertices that do not depend on
 an unevaluated one of their own type. Where "depth" has fewer tasks, they are those
-of "depth"; with one type they are always.
+of "depth"; with one type they are always. With policy "serial", every task is one
+vertex, in the order of "depth": nothing is batched.
 
 Within a task, rows stand in the order in which later tasks gather them: in chains
 of any lengths and in complete trees, the rows that a task gathers through one slot

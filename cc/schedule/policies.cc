@@ -1,6 +1,7 @@
 #include "cc/schedule/policies.h"
 
 #include <iterator>
+#include <numeric>
 
 namespace cavs {
 namespace {
@@ -9,9 +10,27 @@ TaskPlan PlanByDepth(const GraphBatchView&, Span<int32_t>, TaskPlan by_step) {
   return by_step;
 }
 
+// One vertex a task, children first: what batching is compared with.
+TaskPlan PlanSerially(const GraphBatchView& batch, Span<int32_t>,
+                      TaskPlan plan) {
+  const int64_t num_vertices = batch.num_vertices();
+  plan.task_splits.resize(num_vertices + 1);
+  std::iota(plan.task_splits.begin(), plan.task_splits.end(), 0);
+  plan.task_type.assign(num_vertices, 0);
+  for (int32_t task = 0; task < num_vertices; ++task) {
+    const int32_t vertex = plan.vertices[task];
+    plan.task_of[vertex] = task;
+    if (!batch.vertex_type.empty()) {
+      plan.task_type[task] = batch.vertex_type[vertex];
+    }
+  }
+  return plan;
+}
+
 constexpr Policy kPolicies[] = {
     {"depth", PlanByDepth},
     {"ratio", PlanByRatio},
+    {"serial", PlanSerially},
 };
 
 }  // namespace

@@ -83,6 +83,8 @@ struct ScheduleOptions {
 // equal parts: the first type. Never more tasks than `depth`, which is taken
 // where it has fewer; with one type, the tasks of `depth`. See ratio_policy.cc.
 //
+// `serial`: one vertex a task, in the order of `depth`.
+//
 // `micro_batch` graphs at a time are planned as if they were alone, in order:
 // the rows of the first so many graphs precede those of the next, so that what
 // is computed task by task stays in the cache.

@@ -239,6 +239,16 @@ TEST(ScheduleTest, ShortensLongCycles) {
       << error;
 }
 
+TEST(ScheduleTest, SerialEvaluatesOneVertexATaskInTheOrderOfDepth) {
+  Batch batch;
+  batch.Add({{}, {0}, {0, 1}, {}}).Add({{}, {0}});
+  batch.vertex_type = {1, 0, 0, 0, 1, 1};
+  const Schedule schedule = Make(batch, 2, 2, "serial");
+  EXPECT_EQ(schedule.order, (std::vector<int32_t>{3, 0, 4, 1, 5, 2}));
+  EXPECT_EQ(schedule.task_splits, (std::vector<int32_t>{0, 1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(schedule.task_type, (std::vector<int32_t>{0, 1, 1, 0, 1, 0}));
+}
+
 TEST(ScheduleTest, RejectsAPolicyWithoutAName) {
   for (const char* name : {"", "Depth", "random"}) {
     Schedule schedule;
