@@ -52,13 +52,13 @@ class Spoiler:
             context.context().remove_function(name.encode())
 
 
-def spoil_function(r, definition):
-    """Changes something of a `FunctionDef`."""
+def spoil_function(r, definition, constants=True):
+    """Changes something of a `FunctionDef`; values of constants too, if so wanted."""
     for _ in range(r.choice([1, 1, 2, 4])):
-        _spoil(r, definition)
+        _spoil(r, definition, constants)
 
 
-def _spoil(r, definition):
+def _spoil(r, definition, constants):
     arguments = list(definition.arg_attr)
     if arguments and r.random() < 0.2:
         attributes = definition.arg_attr[r.choice(arguments)].attr
@@ -78,9 +78,9 @@ def _spoil(r, definition):
         del node.input[:]
         node.input.extend(inputs)
     elif what == 5:
-        constants = [n for n in definition.node_def if n.op == "Const"]
-        if constants:
-            _spoil_constant(r, r.choice(constants).attr["value"].tensor)
+        found = [n for n in definition.node_def if n.op == "Const"]
+        if found and constants:
+            _spoil_constant(r, r.choice(found).attr["value"].tensor)
     elif node.attr:
         _spoil_attribute(r, node.attr, r.choice(sorted(node.attr)))
 
