@@ -267,6 +267,9 @@ RIGHT = {
     "take_along_axis_of_reshaped_rows": lambda v, x, h: tf.experimental.numpy.take_along_axis(
         tf.reshape(tf.tanh(tf.reshape(x + h, [-1, 2, 3])), [-1, 6]), tf.argsort(x, axis=1), axis=1
     ),
+    "other_factors": lambda v, x, h: tf.tanh(
+        tf.reshape(tf.reshape(tf.concat([x, h], 1), [-1, 4, 3]), [-1, 6, 2])[:, :, 0]
+    ),
     "sparsemax": lambda v, x, h: sparsemax(x + h),
     "tril": wide_product(np.tril(np.ones([65, 65], np.float32))),
     "eye": wide_product(tf.eye(65)),

@@ -238,7 +238,7 @@ def reshape(axes, sizes):
             break
         back.append(axis[::-1])
         sizes.pop()
-    if sizes and not _are_unknown(left, sizes):
+    if sizes and not _are_unknown(left, sizes) and not _are_as_many(left, sizes):
         return None
     middle = [axis_of(wanted) for wanted in sizes]
     if not sizes and any(not isinstance(factor, Unknown) for factor in left):
@@ -251,6 +251,13 @@ def _are_unknown(factors, sizes) -> bool:
     rows = has_rows(factors) or any(ROWS in product for s in sizes for product in s.terms)
     known = all(s.constant is not None for s in sizes) and is_known(factors)
     return not rows and not known
+
+
+def _are_as_many(factors, sizes) -> bool:
+    """Do these factors, all within a row, and these sizes have the same product?"""
+    if has_rows(factors):
+        return False
+    return math.prod(map(Size.of, factors), start=Size.of(1)) == math.prod(sizes, start=Size.of(1))
 
 
 def _take(left, wanted):
