@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "cc/base/status.h"
+#include "cc/schedule/policies.h"
 #include "tests/cc/device/cpu/backend_test_util.h"
 #include "tests/cc/exec/cell.h"
 #include "tests/cc/exec/random_cell.h"
@@ -131,6 +132,7 @@ TEST(ExecutorTest, EveryCombinationOfSwitchesMatchesTheOracle) {
         num_types, &random);
     const Experiment experiment(cell, graph, seed);
     const Results want = experiment.RunOracle();
+    const char* const policy = Policies()[seed % Policies().size()].name;
     for (const PassOptions& options : AllSwitches()) {
       const CellExecutor executor(cell, options);
       for (const bool streams : {false, true}) {
@@ -141,9 +143,9 @@ TEST(ExecutorTest, EveryCombinationOfSwitchesMatchesTheOracle) {
                        << micro_batch);
           Team team(2);
           if (streams) team.environment.engine = &engine;
-          ExpectNear(executor.Run(experiment, team.environment,
-                                  {"depth", micro_batch}),
-                     want, ToleranceOf(cell.dtype));
+          ExpectNear(
+              executor.Run(experiment, team.environment, {policy, micro_batch}),
+              want, ToleranceOf(cell.dtype));
           if (HasFailure()) return;
         }
       }
