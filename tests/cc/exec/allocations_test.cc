@@ -190,6 +190,16 @@ int64_t PageFaults(const std::vector<Count>& by_task) {
   return sum;
 }
 
+// Counts again, five times at most, until there are fewer than `bound`; returns
+// the last count. A machine under load adds to a count and takes nothing away:
+// what the code does itself is in every one of them.
+template <typename Fn>
+int64_t CountUntilBelow(int64_t bound, const Fn& count) {
+  int64_t last = count();
+  for (int i = 1; i < 5 && last >= bound; ++i) last = count();
+  return last;
+}
+
 void ExpectNone(const std::vector<Count>& by_task, size_t num_tasks) {
   ASSERT_EQ(by_task.size(), 2 * (num_tasks - 1));
   for (size_t i = 0; i < by_task.size(); ++i) {
@@ -252,7 +262,7 @@ TEST(AllocationsTest, TasksOfALaterStepTouchNoFreshPage) {
     };
     EXPECT_GT(faults(0), 100);
     // The system may take a page away at any time.
-    EXPECT_LT(faults(3), 20);
+    EXPECT_LT(CountUntilBelow(20, [&] { return faults(3); }), 20);
   }
 }
 
@@ -340,8 +350,10 @@ TEST_F(LocksTest, TwoStreamsDoNotTakeThemByTask) {
   const auto locks = [&](int length) {
     return LocksOfStep(cell_, Chain(length), PassOptions(), environment);
   };
-  // Whoever waits may look more often.
-  EXPECT_LT(locks(1000), 2 * locks(100));
+  // A thread that waits for another takes one whenever it looks. One lock for
+  // each of 900 tasks more, in both passes, would be 1800.
+  const int64_t bound = locks(100) + 900;
+  EXPECT_LT(CountUntilBelow(bound, [&] { return locks(1000); }), bound);
 }
 
 }  // namespace
