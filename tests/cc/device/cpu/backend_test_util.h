@@ -7,10 +7,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <condition_variable>
 #include <cstdint>
 #include <cstring>
 #include <functional>
 #include <limits>
+#include <mutex>
 #include <random>
 #include <string>
 #include <thread>
@@ -25,23 +27,56 @@
 namespace cavs {
 
 // Threads of its own, so that parts that share what they write are seen by the
-// sanitizers; asks for more parts than this machine may have processors.
+// sanitizers; asks for more parts than this machine may have processors. One
+// thread at a time may call Run().
 class ThreadedWorkers : public Workers {
  public:
   explicit ThreadedWorkers(int count) : count_(count) {}
+  ~ThreadedWorkers() override {
+    if (!threads_.empty()) Call(0, nullptr);
+    for (std::thread& thread : threads_) thread.join();
+  }
   int count() const override { return count_; }
   void Run(int parts, const std::function<void(int)>& part) override {
-    std::vector<std::thread> threads;
-    for (int first = 0; first < std::min(parts, count_); ++first) {
-      threads.emplace_back([this, first, parts, &part] {
-        for (int i = first; i < parts; i += count_) part(i);
-      });
+    for (int i = static_cast<int>(threads_.size()); i < count_; ++i) {
+      threads_.emplace_back([this, i] { Serve(i); });
     }
-    for (std::thread& thread : threads) thread.join();
+    Call(parts, &part);
   }
 
  private:
+  // Returns when every thread has run its parts; they end if `part` is null.
+  void Call(int parts, const std::function<void(int)>* part) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    parts_ = parts;
+    part_ = part;
+    running_ = count_;
+    ++call_;
+    called_.notify_all();
+    done_.wait(lock, [this] { return running_ == 0; });
+  }
+
+  void Serve(int first) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    for (int64_t call = 1;; ++call) {
+      called_.wait(lock, [&] { return call_ == call; });
+      const int parts = parts_;
+      const std::function<void(int)>* const part = part_;
+      lock.unlock();
+      for (int i = first; i < parts; i += count_) (*part)(i);
+      lock.lock();
+      if (--running_ == 0) done_.notify_one();
+      if (part == nullptr) return;
+    }
+  }
+
   const int count_;
+  std::mutex mutex_;
+  std::condition_variable called_, done_;
+  int parts_ = 0, running_ = 0;
+  const std::function<void(int)>* part_ = nullptr;
+  int64_t call_ = 0;
+  std::vector<std::thread> threads_;
 };
 
 // A bfloat16 that the tests can compute with, as a float.
