@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -13,15 +15,18 @@ namespace {
 class Verifier {
  public:
   explicit Verifier(const Program& program)
-      : program_(program), written_(program.symbols.size(), false) {}
+      : program_(program), written_(program.symbols.size()) {}
 
   Status Run() {
     for (size_t id = 0; id < program_.symbols.size(); ++id) {
       CAVS_RETURN_IF_ERROR(CheckSymbol(static_cast<int>(id)));
     }
-    for (const Node& node : program_.nodes) {
-      CAVS_RETURN_IF_ERROR(CheckNode(node));
-      for (int id : node.outputs) written_[RootOf(id)] = true;
+    for (int stage = 0; stage < kNumStages; ++stage) {
+      for (const Node& node : program_.nodes) {
+        if (static_cast<int>(node.stage) != stage) continue;
+        CAVS_RETURN_IF_ERROR(CheckNode(node));
+        for (int id : node.outputs) SetWritten(id);
+      }
     }
     for (int id : program_.results) {
       if (!Exists(id) || !IsMade(id)) {
@@ -47,11 +52,33 @@ class Verifier {
     return program_.Root(id, &offset);
   }
 
-  // Was it given, or written by a node so far?
+  // Was it given, or has every element of it been written by a node so far?
   bool IsMade(int id) const {
-    const Symbol& root = symbol(RootOf(id));
-    return root.source != SymbolSource::kNode ||
-           root.kind == SymbolKind::kRowCount || written_[RootOf(id)];
+    int64_t begin;
+    const int root = program_.Root(id, &begin);
+    if (symbol(root).source != SymbolSource::kNode ||
+        symbol(root).kind == SymbolKind::kRowCount) {
+      return true;
+    }
+    const int64_t end = begin + symbol(id).columns();
+    const auto after = written_[root].upper_bound(begin);
+    if (begin == end) return true;
+    return after != written_[root].begin() && std::prev(after)->second >= end;
+  }
+
+  void SetWritten(int id) {
+    int64_t begin;
+    std::map<int64_t, int64_t>& ranges = written_[program_.Root(id, &begin)];
+    int64_t end = begin + symbol(id).columns();
+    // Joins the ranges that it touches.
+    auto next = ranges.upper_bound(begin);
+    if (next != ranges.begin() && std::prev(next)->second >= begin) --next;
+    while (next != ranges.end() && next->first <= end) {
+      begin = std::min(begin, next->first);
+      end = std::max(end, next->second);
+      next = ranges.erase(next);
+    }
+    ranges[begin] = end;
   }
 
   Status Wrong(const Symbol& s, const char* got, const char* expected) const {
@@ -118,7 +145,8 @@ class Verifier {
     if (s.offset < 0 || s.offset > kMostElements ||
         s.offset + s.columns() > whole.columns() || s.kind != whole.kind ||
         s.dtype != whole.dtype ||
-        (s.kind != SymbolKind::kRows && s.kind != SymbolKind::kReduced)) {
+        (s.kind != SymbolKind::kRows && s.kind != SymbolKind::kReduced &&
+         s.kind != SymbolKind::kInvariant)) {
       return Wrong(s, "other elements than those of what it is a piece of",
                    "some of those");
     }
@@ -137,7 +165,7 @@ class Verifier {
            std::all_of(node.outputs.begin(), node.outputs.end(), has);
   }
 
-  Status CheckNode(const Node& node) const {
+  Status CheckNode(const Node& node) {
     for (const std::vector<int>* ids : {&node.inputs, &node.outputs}) {
       if (!std::all_of(ids->begin(), ids->end(),
                        [&](int id) { return Exists(id); })) {
@@ -153,11 +181,43 @@ class Verifier {
       }
     }
     if (PassesRows(node.kind)) return CheckPassing(node);
-    if (node.kind == NodeKind::kForeign) {
-      return node.foreign == nullptr ? Wrong(node, "a kernel") : Status();
-    }
+    if (node.kind == NodeKind::kForeign) return Status();
+    if (node.kind == NodeKind::kGroup) return CheckGroup(node);
     return Computes(node) ? Status()
                           : Wrong(node, "those that its kernel takes");
+  }
+
+  // Members run one after the other; what they write stays in scratch unless it
+  // is an output.
+  Status CheckGroup(const Node& node) {
+    const int values = node.group.num_operands + node.group.num_scratch;
+    if (node.group.num_scratch > ElementwiseGroup::kMaxScratch ||
+        values > ElementwiseGroup::kMaxValues ||
+        node.group.num_operands != static_cast<int>(node.operands.size())) {
+      return Wrong(node, "no more values than its kernel has room for");
+    }
+    for (const ElementwiseGroup::Step& step : node.group.steps) {
+      for (int value : {step.x, step.y, step.z, step.out}) {
+        if (value < 0 || value >= values) return Wrong(node, "its own values");
+      }
+    }
+    std::vector<int> written;
+    for (const Node& member : node.members) {
+      if (member.kind != NodeKind::kElementwise &&
+          member.kind != NodeKind::kCopy) {
+        return Wrong(node, "elementwise operators");
+      }
+      CAVS_RETURN_IF_ERROR(CheckNode(member));
+      for (int id : member.outputs) SetWritten(id);
+      written.insert(written.end(), member.outputs.begin(),
+                     member.outputs.end());
+    }
+    for (int id : node.outputs) {
+      if (std::count(written.begin(), written.end(), id) == 0) {
+        return Wrong(node, "outputs that its members write");
+      }
+    }
+    return Status();
   }
 
   Status CheckPassing(const Node& node) const {
@@ -183,6 +243,7 @@ class Verifier {
         (SumsRows(node.kind) ? SymbolKind::kReduced : SymbolKind::kRows)) {
       return false;
     }
+    if (node.accumulate && !IsMade(node.outputs[0])) return false;
     if (node.kind == NodeKind::kZero) return node.inputs.empty();
     if (!AllHaveType(node, out.dtype)) return false;
     if (node.kind == NodeKind::kCopy) {
@@ -213,13 +274,19 @@ class Verifier {
   }
 
   bool IsProduct(const Node& node, const Symbol& out) const {
-    if (!HasSizes(node, 2, 1) || !IsRows(node.inputs[0])) return false;
-    const Symbol& weight = symbol(node.inputs[1]);
-    return weight.kind == SymbolKind::kInvariant && weight.shape_known &&
-           weight.shape.size() == 2 &&
-           weight.shape[node.transpose ? 1 : 0] ==
-               symbol(node.inputs[0]).columns() &&
-           weight.shape[node.transpose ? 0 : 1] == out.columns();
+    if (node.inputs.size() < 2 || !IsRows(node.inputs[0])) return false;
+    int64_t columns = 0;  // Of all weights side by side.
+    for (size_t i = 1; i < node.inputs.size(); ++i) {
+      const Symbol& weight = symbol(node.inputs[i]);
+      if (weight.kind != SymbolKind::kInvariant || !weight.shape_known ||
+          weight.shape.size() != 2 ||
+          weight.shape[node.transpose ? 1 : 0] !=
+              symbol(node.inputs[0]).columns()) {
+        return false;
+      }
+      columns += weight.shape[node.transpose ? 0 : 1];
+    }
+    return columns == out.columns();
   }
 
   bool IsElementwise(const Node& node, const Symbol& out) const {
@@ -234,7 +301,9 @@ class Verifier {
   }
 
   const Program& program_;
-  std::vector<bool> written_;  // By root.
+  // By root, the ranges of elements that nodes have written so far: where each
+  // begins, and where it ends.
+  std::vector<std::map<int64_t, int64_t>> written_;
 };
 
 }  // namespace

@@ -7,12 +7,13 @@
 
 namespace cavs {
 
-// Checks all that passes and executor rely on, before any pass: every symbol
-// that is named exists, has sizes that can be multiplied and lies in what it is
-// a piece of; every node reads what an earlier one wrote, and reads and writes
-// as many elements of the types that its kind says. kInvalidArgument otherwise,
-// naming the node. What was traced in this process always passes; what comes
-// from a file need not.
+// Checks all that passes and executor rely on, before, between and after the
+// passes that rewrite a program: every symbol that is named exists, has sizes
+// that can be multiplied and lies in what it is a piece of; every node reads
+// elements that were all written before, by nodes of earlier stages or by
+// earlier ones of its own; and reads and writes as many elements of the types
+// that its kind says. kInvalidArgument otherwise, naming the node. What was
+// traced in this process always passes; what comes from a file need not.
 Status VerifyProgram(const Program& program);
 
 }  // namespace cavs

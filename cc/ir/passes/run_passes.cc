@@ -8,13 +8,25 @@
 #include "cc/ir/passes/plan_memory.h"
 #include "cc/ir/passes/plan_phases.h"
 #include "cc/ir/passes/view_rows.h"
+#include "cc/ir/print.h"
+#include "cc/ir/verify.h"
 
 namespace cavs {
 
 Status RunPasses(const PassOptions& options, CompiledProgram* program) {
+  const auto check = [&](const char* pass) {
+    if (!options.verify) return Status();
+    const Status status = VerifyProgram(*program);
+    if (status.ok()) return Status();
+    return Internal("pass ", pass, ": ", status.message(), "\n",
+                    Print(*program));
+  };
   CAVS_RETURN_IF_ERROR(Classify(options, program));
+  CAVS_RETURN_IF_ERROR(check("classify"));
   if (options.merge) MergeMatMuls(program);
+  CAVS_RETURN_IF_ERROR(check("merge_matmuls"));
   if (options.fuse) FuseElementwise(program);
+  CAVS_RETURN_IF_ERROR(check("fuse_elementwise"));
   program->zeros = options.skip_zeros ? FindZeros(*program) : Zeros(*program);
   if (options.views) ViewRows(program);
   if (options.views) JoinChildren(program->zeros, program);

@@ -15,9 +15,16 @@ struct PassOptions : ClassifyOptions {
   bool fuse = true;        // See fuse_elementwise.h.
   bool skip_zeros = true;  // See find_zeros.h.
   bool views = true;       // See view_rows.h.
+  // Is every pass checked by VerifyProgram()? In debug builds and in tests.
+#if defined(NDEBUG)
+  bool verify = false;
+#else
+  bool verify = true;
+#endif
 };
 
-// All passes, in order; then labels the nodes. Fails as Classify() does.
+// All passes, in order; then labels the nodes. Fails as Classify() does;
+// kInternal, with the program as text, if a pass leaves one that cannot be run.
 Status RunPasses(const PassOptions& options, CompiledProgram* program);
 
 }  // namespace cavs

@@ -149,6 +149,7 @@ inline Schedule MakeSchedule(const Graph& graph, const Cell& cell,
 }
 
 inline Model Compile(std::vector<Program> programs, PassOptions options) {
+  options.verify = true;
   Model model;
   for (Program& program : programs) {
     model.programs.emplace_back(std::move(program));

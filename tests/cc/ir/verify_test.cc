@@ -2,12 +2,18 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "cc/base/byte_count.h"
 #include "cc/base/no_throw.h"
 #include "cc/exec/streams.h"
+#include "cc/ir/parse.h"
+#include "cc/ir/passes/run_passes.h"
+#include "cc/ir/print.h"
 #include "tests/cc/ir/sketch.h"
 
 namespace cavs {
@@ -104,7 +110,6 @@ TEST(VerifyProgramTest, RejectsWhatKernelsWouldReadOrWriteOutOfBounds) {
       [&](Program* p) { std::swap(p->nodes.front(), p->nodes.back()); },
       [&](Program* p) { p->nodes.erase(p->nodes.begin()); },
       // Kernels.
-      [&](Program* p) { Find(p, NodeKind::kMatMul).kind = NodeKind::kForeign; },
       [&](Program* p) { Find(p, NodeKind::kMatMul).kind = NodeKind::kGroup; },
   };
   int i = 0;
@@ -112,6 +117,88 @@ TEST(VerifyProgramTest, RejectsWhatKernelsWouldReadOrWriteOutOfBounds) {
     EXPECT_NE(MessageOf(spoil), "") << "spoiler " << i;
     ++i;
   }
+}
+
+// What passes make: a product by two weights that adds to what was written, and
+// a group.
+Program Compiled() {
+  Sketch f;
+  const int h = f.Gather(0, 16), x = f.Pull(0, 16);
+  std::vector<int> gates;
+  for (int gate = 0; gate < 2; ++gate) {
+    const int sum =
+        f.Call(Elementwise::kAdd, f.MatMul(x, f.Capture(2 * gate, {16, 16})),
+               f.MatMul(h, f.Capture(2 * gate + 1, {16, 16})));
+    gates.push_back(f.Call(Elementwise::kTanh, sum));
+  }
+  f.Scatter(f.Call(Elementwise::kMul, gates[0], gates[1]));
+  PassOptions options;
+  options.verify = true;
+  CompiledProgram program = f.program;
+  const Status status = RunPasses(options, &program);
+  EXPECT_TRUE(status.ok()) << status.message();
+  return program;
+}
+
+TEST(VerifyProgramTest, RejectsWhatNoPassMayLeave) {
+  const auto product = [](Program* p) -> Node& {
+    return *std::find_if(p->nodes.begin(), p->nodes.end(),
+                         [](const Node& node) { return node.accumulate; });
+  };
+  const auto group = [](Program* p) -> Node& {
+    return Find(p, NodeKind::kGroup);
+  };
+  const std::function<void(Program*)> spoilers[] = {
+      [&](Program* p) { product(p).inputs.pop_back(); },
+      [&](Program* p) {
+        std::swap(product(p).inputs[0], product(p).inputs[1]);
+      },
+      // It adds to, or the group reads, what nobody has written in full.
+      [&](Program* p) { Find(p, NodeKind::kMatMul).stage = Stage::kLazy; },
+      [&](Program* p) {
+        Node& first = Find(p, NodeKind::kMatMul);
+        first.inputs.pop_back();
+        first.outputs = {group(p).inputs[0]};
+      },
+      [&](Program* p) { group(p).stage = Stage::kPrologue; },
+      // Groups.
+      [&](Program* p) { group(p).members.clear(); },
+      [&](Program* p) { std::swap(group(p).members[0], group(p).members[2]); },
+      [&](Program* p) { group(p).members[0].kind = NodeKind::kSumColumns; },
+      [&](Program* p) { group(p).operands.pop_back(); },
+      [&](Program* p) { group(p).group.steps[0].x = 63; },
+      [&](Program* p) { group(p).group.num_scratch = 64; },
+  };
+  EXPECT_TRUE(VerifyProgram(Compiled()).ok());
+  int i = 0;
+  for (const auto& spoil : spoilers) {
+    Program program = Compiled();
+    spoil(&program);
+    EXPECT_EQ(VerifyProgram(program).code(), StatusCode::kInvalidArgument)
+        << "spoiler " << i << "\n"
+        << Print(program);
+    ++i;
+  }
+}
+
+TEST(VerifyProgramTest, APassThatLeavesNoProgramIsNamedWithWhatItLeft) {
+  CompiledProgram program = Sketch().program;
+  Program parsed;
+  ASSERT_TRUE(Parse("program \"f\"\n"
+                    "%0 = storage : rows<4xf32>\n"
+                    "%1 = tanh %0 : rows<4xf32> {eager}",
+                    {}, &parsed)
+                  .ok());
+  PassOptions options;
+  options.verify = true;
+  program = parsed;
+  const Status status = RunPasses(options, &program);
+  EXPECT_EQ(status.code(), StatusCode::kInternal);
+  EXPECT_EQ(status.message(),
+            "pass classify: vertex function f: operator  () got operands of "
+            "other sizes or types but expected values that were computed "
+            "before. Trace the vertex function again: it was changed since.\n" +
+                Print(parsed));
 }
 
 TEST(CheckedProductTest, IsNegativeWhereTheProductWouldWrapAround) {
