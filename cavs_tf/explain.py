@@ -10,7 +10,7 @@ from cavs_tf._stages import STAGES
 from cavs_tf.memory import functions_of, predict_memory
 
 
-def explain(model, graphs=None, inputs=None) -> str:
+def explain(model, graphs=None, inputs=None, program=False) -> str:
     """Prints how vertex functions run: operators by stage, fallbacks, tasks, bytes. Eager only.
 
     Args:
@@ -19,6 +19,10 @@ def explain(model, graphs=None, inputs=None) -> str:
       graphs, inputs: What the model is called with; a functional model with one dict. None, or
         only graphs: the inputs are as in an earlier call, and without graphs the parts about
         tasks and memory are left out.
+      program: Whether to print each program as well, line by line as it runs. `%3` is a value with
+        a row per vertex, `@1` one that is the same for all; `{eager}` says when an operator runs;
+        a group runs as one kernel. `// zero without children` and `// skipped without children`
+        are what a task in which no vertex has a child need not compute.
 
     Returns:
       The text that was printed.
@@ -36,30 +40,33 @@ def explain(model, graphs=None, inputs=None) -> str:
     4 vertices in 3 tasks; no schedule has fewer than 3
     ...
     """
-    text = "\n".join(_lines(model, graphs, inputs))
+    text = "\n".join(_lines(model, graphs, inputs, program))
     print(text)
     return text
 
 
-def _lines(model, graphs, inputs) -> list[str]:
+def _lines(model, graphs, inputs, program) -> list[str]:
     if graphs is None:
-        return _programs(cell_of(model), None, inputs)
+        return _programs(cell_of(model), None, inputs, program)
     call = call_of(model, graphs, inputs)
     return [
-        *_programs(call.cell, call.graphs, call.inputs),
+        *_programs(call.cell, call.graphs, call.inputs, program),
         *_tasks(call.cell, call.graphs),
         *_choices(call.cell, call.graphs),
         *_memory(predict_memory(call.cell, call.graphs, call.inputs, call.at)),
     ]
 
 
-def _programs(cell, graphs, inputs):
+def _programs(cell, graphs, inputs, with_text):
     lines = []
     for program in describe(cell, graphs, inputs):
         if program["nodes"] is None:
             lines += [f"{program['title']}: none. {program['error']}", ""]
-        else:
-            lines += [program["title"], *_operators(program["nodes"]), ""]
+            continue
+        lines += [program["title"], *_operators(program["nodes"])]
+        if with_text:
+            lines += [f"  {line}" for line in program["program"].splitlines()]
+        lines.append("")
     return lines
 
 

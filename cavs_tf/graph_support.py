@@ -361,11 +361,11 @@ class GraphSupport(keras.layers.Layer):
         """The tensor, if there is just one and it has no name; else the dict."""
         return outputs[DEFAULT] if list(outputs) == [DEFAULT] else outputs
 
-    def explain(self, graphs=None, inputs=None) -> str:
-        """Prints and returns how it runs: `cavs_tf.explain(self, graphs, inputs)`."""
+    def explain(self, graphs=None, inputs=None, program=False) -> str:
+        """Prints and returns how it runs: `cavs_tf.explain(self, graphs, inputs, program)`."""
         from cavs_tf.explain import explain
 
-        return explain(self, graphs, inputs)
+        return explain(self, graphs, inputs, program)
 
     def _trace(self, pulls) -> Functions:
         return make_functions(

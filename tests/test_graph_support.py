@@ -1,6 +1,7 @@
 """What a vertex function can say, with numbers that can be checked by hand."""
 
 import json
+import re
 
 import keras
 import numpy as np
@@ -327,6 +328,19 @@ def test_the_operators_of_a_tree_lstm_run_when_the_paper_says():
     assert {"scatter_grad", "gather_grad", "matmul"} <= set(backward["critical"])
     assert "weight_grad" not in backward["critical"]
     assert "foreign" not in forward["critical"] + backward["critical"]
+
+
+def test_explain_prints_the_program_as_it_runs(capsys):
+    cell = cells.Fallback()
+    inputs = cells.inputs_for(cell, 4, "float32", 0)
+    text = cell.explain(TREE, inputs, program=True)
+    assert capsys.readouterr().out.strip() == text.strip()
+    forward, backward = text.split('  program "')[1:]
+    assert forward.startswith('Fallback.vertex"\n    ')
+    assert re.search(r'    %\d+ = gather\(0\) : rows<\d+xf32>  {critical}  "', forward)
+    assert re.search(r" = foreign %\d+ : rows<.*>  {\w+}  .* Softmax\n", forward)
+    assert re.search(r"    gather_grad\(0\) %\d+ .*  // skipped without children\n", backward)
+    assert "program" not in cell.explain(TREE, inputs)
 
 
 def test_explain_says_how_it_runs(capsys):

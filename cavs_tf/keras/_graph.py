@@ -251,11 +251,11 @@ class Graph(keras.layers.Layer):
             return self.cell(graphs, inputs)
         return run_for_roots(self.cell, graphs, inputs)
 
-    def explain(self, graphs=None, inputs=None) -> str:
-        """Prints and returns how it runs: `cavs_tf.explain(self, graphs, inputs)`."""
+    def explain(self, graphs=None, inputs=None, program=False) -> str:
+        """Prints and returns how it runs: `cavs_tf.explain(self, graphs, inputs, program)`."""
         from cavs_tf.explain import explain
 
-        return explain(self, graphs, inputs)
+        return explain(self, graphs, inputs, program)
 
     def get_build_config(self):
         return self.cell.get_build_config()

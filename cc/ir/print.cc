@@ -63,8 +63,10 @@ std::string Value(const TensorRef& constant, int64_t count) {
 
 class Printer {
  public:
-  explicit Printer(const Program& program)
+  // `zeros`: what to comment on, if not null.
+  Printer(const Program& program, const Zeros* zeros)
       : program_(program),
+        zeros_(zeros),
         is_declared_(program.symbols.size(), false),
         is_written_(program.symbols.size(), false) {
     for (const Node& node : program.nodes) MarkWritten(node);
@@ -174,12 +176,25 @@ class Printer {
     if (!node.op.empty()) {
       text_ += " " + (IsWord(node.op) ? node.op : Quoted(node.op));
     }
-    text_ += "\n";
+    text_ += Comment(node, group != nullptr) + "\n";
     if (node.kind != NodeKind::kGroup) return;
     for (const Node& member : node.members) {
       PrintNode(member, indent + "  ", &node);
     }
     text_ += indent + "end\n";
+  }
+
+  std::string Comment(const Node& node, bool is_member) const {
+    if (zeros_ == nullptr) return "";
+    if (!is_member &&
+        zeros_->only_for_children[&node - program_.nodes.data()]) {
+      return "  // skipped without children";
+    }
+    const bool is_zero =
+        RowOf(node.kind).zero != Zero::kAlways && !node.outputs.empty() &&
+        std::all_of(node.outputs.begin(), node.outputs.end(),
+                    [&](int id) { return zeros_->symbols[id]; });
+    return is_zero ? "  // zero without children" : "";
   }
 
   // Of all outputs, where one of them occurs for the first time.
@@ -211,6 +226,7 @@ class Printer {
   }
 
   const Program& program_;
+  const Zeros* const zeros_;
   std::string text_;
   std::vector<bool> is_declared_, is_written_;  // By symbol.
 };
@@ -267,7 +283,13 @@ const char* ToString(SymbolKind kind) {
   return "unknown";
 }
 
-std::string Print(const Program& program) { return Printer(program).Run(); }
+std::string Print(const Program& program) {
+  return Printer(program, nullptr).Run();
+}
+
+std::string Print(const CompiledProgram& program) {
+  return Printer(program, &program.zeros).Run();
+}
 
 std::vector<std::shared_ptr<const TensorRef>> Constants(
     const Program& program) {

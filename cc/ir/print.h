@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cc/ir/program.h"
+#include "cc/ir/compiled_program.h"
 
 namespace cavs {
 
@@ -38,6 +38,10 @@ const char* ToString(SymbolKind kind);  // "rows".
 // which go by their number in Constants(), the kernels of foreign operators,
 // labels, and what passes decide about memory and phases.
 std::string Print(const Program& program);
+
+// The same, with comments on what need not be computed where no vertex of a
+// task has a child.
+std::string Print(const CompiledProgram& program);
 
 // The values of all constants, in the order of their symbols.
 std::vector<std::shared_ptr<const TensorRef>> Constants(const Program& program);

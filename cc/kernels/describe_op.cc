@@ -6,6 +6,7 @@
 #include "cc/base/status.h"
 #include "cc/ir/label.h"
 #include "cc/ir/overlaps.h"
+#include "cc/ir/print.h"
 #include "cc/kernels/compile.h"
 #include "cc/kernels/guarded_op.h"
 #include "tensorflow/core/framework/op_kernel.h"
@@ -49,7 +50,11 @@ std::string Quoted(const std::string& text) {
   std::string quoted = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') quoted += '\\';
-    quoted += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
+    if (c == '\n') {
+      quoted += "\\n";
+    } else {
+      quoted += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
+    }
   }
   return quoted + "\"";
 }
@@ -66,7 +71,7 @@ std::string List(const std::vector<T>& parts) {
 // group its members.
 class Writer {
  public:
-  explicit Writer(const Program& program)
+  explicit Writer(const CompiledProgram& program)
       : program_(program),
         overlaps_(program),
         writers_(program.symbols.size()) {}
@@ -77,7 +82,8 @@ class Writer {
     const RowBytes bytes = BytesPerRow(program_);
     return StrCat("{\"tape_bytes_per_row\": ", bytes.tape,
                   ", \"temporary_bytes_per_row\": ", bytes.temporaries,
-                  ", \"nodes\": ", List(nodes), "}");
+                  ", \"nodes\": ", List(nodes),
+                  ", \"program\": ", Quoted(Print(program_)), "}");
   }
 
  private:
@@ -130,7 +136,7 @@ class Writer {
     }
   }
 
-  const Program& program_;
+  const CompiledProgram& program_;
   const Overlaps overlaps_;
   // Per symbol, the operators so far that write to it.
   std::vector<std::vector<int>> writers_;
@@ -144,7 +150,7 @@ class DescribeOp {
     TF_RETURN_IF_ERROR(Compile(context, "vertex", /*expected=*/std::nullopt,
                                /*keep_results=*/true, &compiled));
     description_ = "[";
-    for (const Program& program : compiled.model.programs) {
+    for (const CompiledProgram& program : compiled.model.programs) {
       if (description_.size() > 1) description_ += ", ";
       description_ += Writer(program).Run();
     }

@@ -258,7 +258,7 @@ REGISTER_OP("CavsDescribe")
     .Doc(R"doc(
 Says how CavsForward or CavsBackward runs traced functions, as JSON: per function the
 bytes per row kept on the tape, the bytes per row of temporaries that outlive a task,
-and the nodes in the order in which they run.
+the nodes in the order in which they run, and the program as text.
 
 A node is {name, op, kind, stage, native, index, label, adds, merged, members}: its
 label says in words what it computes; `adds` that it adds to what others wrote;
