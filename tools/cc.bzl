@@ -35,6 +35,8 @@ def cavs_op_library(name, deps):
 def cavs_tests(deps, shards = {}):
     """One test for each *_test.cc, here and below; headers are for all of them.
 
+    Text files are for the tests of their folder.
+
     Args:
       deps: Of all of them.
       shards: Those that take long, by name: in how many parts they run, side by side.
@@ -47,6 +49,7 @@ def cavs_tests(deps, shards = {}):
             linkstatic = True,
             timeout = "long",
             shard_count = shards.get(source[:-len("_test.cc")]),
+            data = native.glob([source[:source.rfind("/") + 1] + "*.txt"]),
             deps = deps + ["@googletest//:gtest_main"],
         )
 

@@ -73,7 +73,9 @@ class Printer {
   }
 
   std::string Run() {
-    text_ = "program " + Quoted(program_.name) + "\n";
+    if (!program_.name.empty()) {
+      text_ = "program " + Quoted(program_.name) + "\n";
+    }
     for (const Node& node : program_.nodes) {
       DeclareInputs(node);
       PrintNode(node, "  ", nullptr);

@@ -92,8 +92,7 @@ TEST(PrintTest, GroupsShowTheirMembersAndConstantsTheirValues) {
   f.Scatter(f.Call(Elementwise::kTanh, f.Call(Elementwise::kMul, h, half)));
   CompiledProgram program = f.program;
   ASSERT_TRUE(RunPasses({}, &program).ok());
-  EXPECT_EQ(Print(program), R"(program ""
-  %1 = gather(0) : rows<4xf32>  {critical}
+  EXPECT_EQ(Print(program), R"(  %1 = gather(0) : rows<4xf32>  {critical}
   @0 = constant(0) : invariant<f32>  // [0.5]
   %3 = group %1, @0  {critical}  "" Group
     %2 = mul %1, @0 : rows<4xf32>
@@ -157,8 +156,7 @@ TEST(PrintTest, SymbolsThatNothingNamesLeaveAGap) {
   ASSERT_TRUE(Read("program \"\"\n%3 = pull(0) : rows<f32>", &program).ok());
   ASSERT_EQ(program.symbols.size(), 4u);
   EXPECT_EQ(program.symbols[0].kind, SymbolKind::kOpaque);
-  EXPECT_EQ(Print(program),
-            "program \"\"\n  %3 = pull(0) : rows<f32>  {critical}\n");
+  EXPECT_EQ(Print(program), "  %3 = pull(0) : rows<f32>  {critical}\n");
 }
 
 TEST(PrintTest, CommentsAndSpacesMeanNothing) {

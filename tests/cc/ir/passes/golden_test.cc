@@ -1,0 +1,121 @@
+// What passes make of programs, as text: see the .txt files beside this one,
+// one for each pass. A case is a claim and a program; then, after ---, what the
+// pass makes of it, unless that is the same. To write down what the passes make
+// now, and look at the difference:
+//
+//   CAVS_UPDATE_GOLDEN=1 tools/bazel.sh run //tests/cc:ir/passes/golden_test
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "cc/ir/parse.h"
+#include "cc/ir/passes/classify.h"
+#include "cc/ir/passes/fuse_elementwise.h"
+#include "cc/ir/passes/merge_matmuls.h"
+#include "cc/ir/passes/split_elementwise.h"
+#include "cc/ir/print.h"
+#include "cc/ir/verify.h"
+
+namespace cavs {
+namespace {
+
+// Whatever stages it has been given.
+void ClassifyAgain(Program* program) {
+  for (Node& node : program->nodes) node.stage = Stage::kCritical;
+  const Status status = Classify({}, program);
+  EXPECT_TRUE(status.ok()) << status.message();
+}
+
+struct Pass {
+  const char* name;
+  void (*run)(Program*);
+};
+
+// For the names of tests.
+void PrintTo(const Pass& pass, std::ostream* out) { *out << pass.name; }
+
+struct Case {
+  std::string claim, before, after;
+};
+
+constexpr char kClaim[] = "=== ", kAfter[] = "---";
+
+std::vector<Case> ReadCases(const std::string& path) {
+  std::vector<Case> cases;
+  std::ifstream file(path);
+  std::string* part = nullptr;
+  for (std::string line; std::getline(file, line);) {
+    if (line.rfind(kClaim, 0) == 0) {
+      cases.push_back({line.substr(sizeof(kClaim) - 1), "", ""});
+      part = &cases.back().before;
+    } else if (line == kAfter) {
+      part = &cases.back().after;
+    } else if (part != nullptr && !line.empty()) {
+      *part += line + "\n";
+    }
+  }
+  for (Case& c : cases) {
+    if (c.after.empty()) c.after = c.before;
+  }
+  return cases;
+}
+
+void WriteCases(const std::vector<Case>& cases, const std::string& path) {
+  const char* workspace = std::getenv("BUILD_WORKSPACE_DIRECTORY");
+  std::ofstream file(workspace == nullptr ? path : workspace + ("/" + path));
+  const char* gap = "";
+  for (const Case& c : cases) {
+    file << gap << kClaim << c.claim << "\n" << c.before;
+    if (c.after != c.before) file << kAfter << "\n" << c.after;
+    gap = "\n";
+  }
+}
+
+Program Parsed(const std::string& text) {
+  Program program;
+  Status status = Parse(text, {}, &program);
+  if (status.ok()) status = VerifyProgram(program);
+  EXPECT_TRUE(status.ok()) << status.message() << "\n" << text;
+  return program;
+}
+
+class GoldenTest : public testing::TestWithParam<Pass> {};
+
+TEST_P(GoldenTest, MakesOfEveryProgramWhatIsWrittenDown) {
+  const std::string path =
+      std::string("tests/cc/ir/passes/") + GetParam().name + ".txt";
+  const bool update = std::getenv("CAVS_UPDATE_GOLDEN") != nullptr;
+  std::vector<Case> cases = ReadCases(path);
+  EXPECT_FALSE(cases.empty()) << path;
+  for (Case& c : cases) {
+    SCOPED_TRACE(c.claim);
+    Program program = Parsed(c.before);
+    const std::string before = Print(program);
+    GetParam().run(&program);
+    const Status status = VerifyProgram(program);
+    EXPECT_TRUE(status.ok()) << status.message();
+    const std::string after = Print(program);
+    EXPECT_TRUE(update || after == c.after) << after << "instead of\n"
+                                            << c.after;
+    c.before = before;
+    c.after = after;
+    // Stages are all that it changes: they are written down once.
+    if (GetParam().run == ClassifyAgain) c.before = after;
+  }
+  if (update) WriteCases(cases, path);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Passes, GoldenTest,
+    testing::Values(Pass{"classify", ClassifyAgain},
+                    Pass{"merge_matmuls", MergeMatMuls},
+                    Pass{"split_elementwise", SplitElementwise},
+                    Pass{"fuse_elementwise", FuseElementwise}),
+    [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace cavs
