@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -19,6 +20,13 @@ class Values {
   explicit Values(const Program& program) : program_(program) {}
 
   int Of(int id) {
+    const auto [known, is_new] = by_symbol_.emplace(id, 0);
+    if (is_new) known->second = Find(id);
+    return known->second;
+  }
+
+ private:
+  int Find(int id) {
     const int64_t columns = program_.symbols[id].columns();
     int64_t offset = -1;
     const int root = columns == 0 ? id : program_.Root(id, &offset);
@@ -27,8 +35,8 @@ class Values {
         .first->second;
   }
 
- private:
   const Program& program_;
+  std::unordered_map<int, int> by_symbol_;
   std::map<std::tuple<int, int64_t, int64_t>, int> numbers_;
 };
 
@@ -95,9 +103,10 @@ class StepMaker {
     for (const Node& node : group_.members) {
       for (const auto* ids : {&node.inputs, &node.outputs}) {
         for (int id : *ids) {
+          const int value = values_.Of(id);
           const int number = static_cast<int>(group_.operands.size());
-          if (in_memory.count(values_.Of(id)) > 0 &&
-              operand_.emplace(values_.Of(id), number).second) {
+          if (in_memory.count(value) > 0 &&
+              operand_.emplace(value, number).second) {
             group_.operands.push_back(id);
           }
         }

@@ -131,14 +131,16 @@ class Fuser {
   // Symbols are the same value of a group if they are the same elements, of
   // which there must be some.
   void FindCanonical() {
-    std::map<std::tuple<int, int64_t, int64_t>, int> first;
-    for (int id = 0; id < static_cast<int>(program_.symbols.size()); ++id) {
-      int64_t offset;
-      const int root = program_.Root(id, &offset);
-      const auto key = std::make_tuple(root, offset, symbol(id).columns());
-      const bool is_empty = symbol(id).columns() == 0;
-      canonical_.push_back(is_empty ? id
-                                    : first.emplace(key, id).first->second);
+    const int n = static_cast<int>(program_.symbols.size());
+    std::vector<int64_t> offset(n);
+    for (int id = 0; id < n; ++id) program_.Root(id, &offset[id]);
+    for (int id = 0; id < n; ++id) {
+      const std::vector<int>& overlapping = uses_.overlaps().of(id);
+      canonical_.push_back(
+          *std::find_if(overlapping.begin(), overlapping.end(), [&](int other) {
+            return offset[other] == offset[id] &&
+                   symbol(other).columns() == symbol(id).columns();
+          }));
     }
   }
 
