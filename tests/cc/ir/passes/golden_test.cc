@@ -14,6 +14,7 @@
 
 #include "cc/ir/parse.h"
 #include "cc/ir/passes/classify.h"
+#include "cc/ir/passes/find_zeros.h"
 #include "cc/ir/passes/fuse_elementwise.h"
 #include "cc/ir/passes/merge_matmuls.h"
 #include "cc/ir/passes/split_elementwise.h"
@@ -30,9 +31,22 @@ void ClassifyAgain(Program* program) {
   EXPECT_TRUE(status.ok()) << status.message();
 }
 
+// With what FindZeros() finds, as comments.
+std::string PrintZeros(const Program& program) {
+  CompiledProgram compiled = program;
+  compiled.zeros = FindZeros(compiled);
+  return Print(compiled);
+}
+
+std::string PrintAll(const Program& program) { return Print(program); }
+
+void LeaveAsItIs(Program*) {}
+
 struct Pass {
   const char* name;
+  bool rewrites;  // Else a case is one text, which shows what was found out.
   void (*run)(Program*);
+  std::string (*print)(const Program&) = PrintAll;
 };
 
 // For the names of tests.
@@ -94,27 +108,27 @@ TEST_P(GoldenTest, MakesOfEveryProgramWhatIsWrittenDown) {
   for (Case& c : cases) {
     SCOPED_TRACE(c.claim);
     Program program = Parsed(c.before);
-    const std::string before = Print(program);
+    const std::string before = PrintAll(program);
     GetParam().run(&program);
     const Status status = VerifyProgram(program);
     EXPECT_TRUE(status.ok()) << status.message();
-    const std::string after = Print(program);
+    const std::string after = GetParam().print(program);
     EXPECT_TRUE(update || after == c.after) << after << "instead of\n"
                                             << c.after;
     c.before = before;
     c.after = after;
-    // Stages are all that it changes: they are written down once.
-    if (GetParam().run == ClassifyAgain) c.before = after;
+    if (!GetParam().rewrites) c.before = after;
   }
   if (update) WriteCases(cases, path);
 }
 
 INSTANTIATE_TEST_SUITE_P(
     Passes, GoldenTest,
-    testing::Values(Pass{"classify", ClassifyAgain},
-                    Pass{"merge_matmuls", MergeMatMuls},
-                    Pass{"split_elementwise", SplitElementwise},
-                    Pass{"fuse_elementwise", FuseElementwise}),
+    testing::Values(Pass{"classify", false, ClassifyAgain},
+                    Pass{"find_zeros", false, LeaveAsItIs, PrintZeros},
+                    Pass{"merge_matmuls", true, MergeMatMuls},
+                    Pass{"split_elementwise", true, SplitElementwise},
+                    Pass{"fuse_elementwise", true, FuseElementwise}),
     [](const auto& info) { return info.param.name; });
 
 }  // namespace
