@@ -85,6 +85,7 @@ class Oracle:
         self._model = load(source, scope)()
         self._build_layers()
         self.extent = Extent(0.0, 0.0)
+        self.is_finite = True
 
     def _build_layers(self):
         """Evaluates one vertex, so that layers make their weights."""
@@ -128,7 +129,7 @@ class Oracle:
         return model.state, model.pushes
 
     def run(self, step, inputs, noise=None) -> dict:
-        """Outputs and gradients by name, as NumPy arrays; sets `extent`.
+        """Outputs and gradients by name, as NumPy arrays; sets `extent`, `is_finite` (all lines).
 
         Args:
           step: A `Step`.
@@ -153,6 +154,7 @@ class Oracle:
             self._program, tape, loss, inputs, outputs, self.weights(), floats
         )
         self.extent = Extent(_largest(floats), _largest(gradients))
+        self.is_finite = all(np.isfinite(_array(value)).all() for value in floats)
         return results
 
     def _outputs(self, step, inputs):

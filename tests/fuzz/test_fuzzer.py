@@ -165,6 +165,14 @@ def test_rows_without_elements_remain_as_many(shape):
     assert drawing._projected(draw, value, shape).sample.shape == (SAMPLE_ROWS, *shape)
 
 
+def test_a_state_that_overflows_and_that_nothing_reads_may_have_any_gradient():
+    program = with_lines(x3="tf.sin(tf.exp(200.0 + x0))", x4="tf.tanh(x1)")
+    function = dataclasses.replace(program.functions[0], pushes=(("p", "x4"),))
+    program = dataclasses.replace(program, functions=(function,))
+    verdict = check(Case(program, (dataclasses.replace(CHAIN, minibatch=(((),),)),)))
+    assert verdict.kind == "right", verdict.text
+
+
 def with_lines(**sources):
     function = SUM.functions[0]
     lines = tuple(Line(x.name, sources.get(x.name, x.source)) for x in function.lines)
