@@ -41,15 +41,21 @@ test: build ## Runs every test that is not long, the C++ ones also under sanitiz
 	$(MAKE) --no-print-directory test-cc || status=1; \
 	exit $$status
 
-test-all: build ## Runs every test, the long ones too: before a release
-	@$(MAKE) --no-print-directory test LONG=1
+test-all: build ## Runs every test in every way, the long ones too: before a release
+	@status=0; \
+	$(MAKE) --no-print-directory test LONG=1 || status=1; \
+	$(BAZEL) build //... || status=1; \
+	$(BAZEL) test //tests/cc/... || status=1; \
+	exit $$status
 
 test-python: build ## Runs the Python tests; LONG=1: the long ones too
 	$(BIN)/pytest --numprocesses=2 --dist=worksteal $(if $(LONG),-m "") $(ARGS)
 
-test-cc: $(INSTALLED) ## Runs the C++ tests, plain and under AddressSanitizer and UBSan
-	$(BAZEL) test //...
-	$(BAZEL) test --config=asan //tests/cc/...
+test-cc: $(INSTALLED) ## Runs the C++ tests under AddressSanitizer and UBSan, and some as shipped
+	@status=0; \
+	$(BAZEL) test --keep_going --config=asan //tests/cc/... || status=1; \
+	$(BAZEL) test --keep_going --config=shipped //tests/cc/... || status=1; \
+	exit $$status
 
 test-tsan: $(INSTALLED) ## Runs the tests of the dependency engine under ThreadSanitizer
 	$(BAZEL) test --config=tsan $$($(BAZEL) query 'filter(engine/, kind(cc_test, //tests/cc/...))')
