@@ -397,33 +397,33 @@ TEST_P(GemmTest, RangesOfColumnsAreThatPartOfTheProductAndNoMore) {
 TEST_P(GemmTest, AnyNumberOfWorkersComputesTheProductAndRepeatsItsBits) {
   const Shape shapes[] = {
       {1, 512, 2048}, {200, 128, 64}, {33, 256, 200, 7}, {500, 300, 5}};
-  for (int count : {1, 2, 3, 7}) {
-    SCOPED_TRACE(count);
-    ThreadedWorkers workers(count);
-    const CpuBackend backend(&workers, GetParam());
-    ForFloatTypes([&](auto zero) {
-      using T = decltype(zero);
-      for (Kind kind : kKinds) {
-        for (const Shape& shape : shapes) {
-          ExpectProduct<T>(backend, kind, shape, true);
-          WithOutcome<T>(kind, [&](auto sum) {
-            using C = decltype(sum);
-            Operands<T, C> once(kind, shape), again(kind, shape);
-            // Numbers whose sums round, so that another order would show.
-            for (Operands<T, C>* x : {&once, &again}) {
-              for (int64_t i = 0; i < x->a.rows(); ++i) {
-                for (int64_t j = 0; j < x->a.cols(); ++j) {
-                  x->a.at(i, j) = std::sin(T(1 + i + 3 * j));
-                }
-              }
-              Multiply(backend, kind, x->a, x->b, x->c, shape.k, true);
+  ForFloatTypes([&](auto zero) {
+    using T = decltype(zero);
+    for (Kind kind : kKinds) {
+      for (const Shape& shape : shapes) {
+        WithOutcome<T>(kind, [&](auto sum) {
+          using C = decltype(sum);
+          Operands<T, C> x(kind, shape);
+          // Numbers whose sums round, so that another order would show.
+          for (int64_t i = 0; i < x.a.rows(); ++i) {
+            for (int64_t j = 0; j < x.a.cols(); ++j) {
+              x.a.at(i, j) = std::sin(T(1 + i + 3 * j));
             }
-            EXPECT_TRUE(once.c.SameBits(again.c));
-          });
-        }
+          }
+          for (int count : {1, 2, 3, 7}) {
+            SCOPED_TRACE(count);
+            ThreadedWorkers workers(count);
+            const CpuBackend backend(&workers, GetParam());
+            ExpectProduct<T>(backend, kind, shape, true);
+            Matrix<C> once = x.c, again = x.c;
+            Multiply(backend, kind, x.a, x.b, once, shape.k, true);
+            Multiply(backend, kind, x.a, x.b, again, shape.k, true);
+            EXPECT_TRUE(once.SameBits(again));
+          }
+        });
       }
-    });
-  }
+    }
+  });
 }
 
 }  // namespace
