@@ -12,7 +12,7 @@ ALLOWED = {
     "base": (),
     "schedule": ("base",),
     "ir": ("base",),
-    "device": ("base", "schedule", "ir"),
+    "device": ("base", "schedule", "ir", "engine"),
     "engine": (),
     "exec": ("base", "schedule", "ir", "device", "engine"),
     "python": ("engine",),

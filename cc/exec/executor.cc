@@ -1,109 +1,20 @@
 #include "cc/exec/executor.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "cc/exec/executor_checks.h"
 #include "cc/exec/guarded_outputs.h"
-#include "cc/exec/pass_run.h"
+#include "cc/exec/run.h"
+#include "cc/exec/step_plan.h"
 
 namespace cavs {
 namespace {
 
-std::vector<TypeRows> RowsByType(const ScheduleView& schedule, int num_types) {
-  std::vector<TypeRows> rows;
-  rows.reserve(num_types);
-  for (int type = 0; type < num_types; ++type) {
-    rows.emplace_back(schedule, type, num_types);
-  }
-  return rows;
-}
-
-std::vector<PassedRows> MapRows(const std::vector<RowMap>& maps,
-                                const std::vector<TypeRows>& types) {
-  std::vector<PassedRows> rows;
-  rows.reserve(maps.size());
-  for (const RowMap& map : maps) rows.emplace_back(map, types);
-  return rows;
-}
-
-// One per vertex type; what passes through them is still to be filled in.
-std::vector<Externals> MakeExternals(const Model& model,
-                                     const ScheduleView& schedule) {
-  std::vector<Externals> externals(model.programs.size());
-  for (Externals& own : externals) {
-    own.state = {nullptr, schedule.num_vertices(), model.state_columns,
-                 model.state_columns};
-  }
-  return externals;
-}
-
-void WorkAlone(SerialWorkers* alone, Environment* environment) {
-  if (environment->workers == nullptr) return;
-  environment->workers = alone;
-  environment->backend = environment->serial;
-}
-
-// Two streams on two threads leave each no one to share its work with. Without
-// a tape there is one: several chunks at a time would take memory for each.
-Environment ForStreams(Pass pass, const Environment& environment,
-                       SerialWorkers* alone) {
-  Environment own = environment;
-  if (pass == Pass::kInference) own.engine = nullptr;
-  if (own.engine != nullptr && own.workers != nullptr &&
-      own.workers->count() <= 2) {
-    WorkAlone(alone, &own);
-  }
-  return own;
-}
-
-// How long all of a schedule takes one worker.
-double NanosOf(const Model& model, const ScheduleView& schedule) {
-  std::vector<int64_t> rows(model.programs.size()), tasks(rows.size());
-  for (int64_t task = 0; task < schedule.num_tasks(); ++task) {
-    const int32_t type = schedule.task_type[task];
-    rows[type] += schedule.task_splits[task + 1] - schedule.task_splits[task];
-    ++tasks[type];
-  }
-  double nanos = 0;
-  for (size_t type = 0; type < rows.size(); ++type) {
-    const auto& plans = model.programs[type].plans;
-    for (int stage = 0; stage < kNumStages; ++stage) {
-      const bool by_task = stage == static_cast<int>(Stage::kCritical);
-      nanos += Nanos(plans[stage].nanos_per_row, rows[type],
-                     by_task ? tasks[type] : 1);
-    }
-  }
-  return nanos;
-}
-
-// Calls who is to help, or works alone if it would be done before they come.
-// They take long: the sooner, the better.
-void CallWorkers(const Model& model, const ScheduleView& schedule,
-                 SerialWorkers* alone, Environment* environment) {
-  if (environment->workers == nullptr) return;
-  if (NanosOf(model, schedule) <= environment->nanos_to_call) {
-    WorkAlone(alone, environment);
-  } else {
-    environment->workers->Prepare();
-  }
-}
-
 // How often the derivatives write to the gradient of each state row.
-std::vector<int32_t> CountWrites(const Model& derivative,
-                                 const std::vector<TypeRows>& rows,
-                                 int64_t num_vertices) {
-  std::vector<int32_t> writes(num_vertices, 0);
-  for (size_t type = 0; type < rows.size(); ++type) {
-    for (const Node& node : derivative.programs[type].nodes) {
-      if (node.kind != NodeKind::kGatherGrad) continue;
-      const Span<int32_t> children = rows[type].child_row(node.index);
-      for (int64_t i = 0; i < children.size(); ++i) {
-        if (children[i] >= 0) ++writes[children[i]];
-      }
-    }
-  }
-  return writes;
+std::vector<int32_t> CountWrites(const Model& derivative, const RowPlan& rows) {
+  return rows.CountGathers(CountSlots(derivative));
 }
 
 bool IsGatheredOnce(const std::vector<int32_t>& writes) {
@@ -111,189 +22,233 @@ bool IsGatheredOnce(const std::vector<int32_t>& writes) {
                      [](int32_t n) { return n <= 1; });
 }
 
-// Of which results are rows read in the state, or in a pull, by an index?
-std::vector<bool> ResultsByIndex(const Program& program) {
+// Of which results are rows read in the state, or in an input, by an index?
+std::vector<bool> ResultsByIndex(const Model& model, size_t type) {
+  const Program& program = model.programs[type];
   std::vector<bool> by_index;
   for (int id : program.results) {
     int64_t offset;
-    by_index.push_back(program.symbols[program.Root(id, &offset)].viewed);
+    const int root = program.Root(id, &offset);
+    by_index.push_back(
+        model.programs[type].placement.candidates[root].by_index);
   }
   return by_index;
 }
 
-MemoryNeed NeedOfBackward(const Model& derivative, const Model& model,
-                          const ScheduleView& schedule,
-                          const std::vector<TypeRows>& rows,
-                          const Environment& environment) {
-  std::vector<Externals> externals = MakeExternals(derivative, schedule);
-  const bool gathered_once =
-      IsGatheredOnce(CountWrites(derivative, rows, schedule.num_vertices()));
-  for (size_t type = 0; type < rows.size(); ++type) {
-    externals[type].gathered_once = gathered_once;
-    externals[type].saved_by_index = ResultsByIndex(model.programs[type]);
-    externals[type].results.resize(derivative.programs[type].results.size());
-  }
-  return PassRun(Pass::kBackward, derivative, schedule, rows, environment,
-                 std::move(externals))
-      .need();
+StepPlan PlanForward(const Model& model, const RowPlan& rows, bool keep_tape,
+                     bool two_streams, size_t zone) {
+  StepLimits limits;
+  // Without a tape there is one stream: several chunks at a time would take
+  // memory for each.
+  limits.two_streams = keep_tape && two_streams;
+  limits.zone = zone;
+  limits.saved_by_index.resize(model.programs.size());
+  return PlanStep(keep_tape ? Direction::kForward : Direction::kInference,
+                  model, rows, limits);
 }
 
-// Asks the system only where the pool has to grow.
-bool Fits(size_t bytes, const Environment& environment) {
-  const size_t waiting = environment.pool->waiting_bytes();
-  return bytes <= waiting || !environment.available_memory ||
-         bytes - waiting <= environment.available_memory();
+// Of the backward direction, before there is a tape.
+StepPlan PredictBackward(const Model& derivative, const Model& model,
+                         const RowPlan& rows, bool two_streams) {
+  StepLimits limits;
+  limits.two_streams = two_streams;
+  limits.gathered_once = IsGatheredOnce(CountWrites(derivative, rows));
+  for (size_t type = 0; type < model.programs.size(); ++type) {
+    limits.saved_by_index.push_back(ResultsByIndex(model, type));
+  }
+  return PlanStep(Direction::kBackward, derivative, rows, limits);
 }
 
-// What no one writes to is zero; what several add to begins with zero.
-void PrepareStateGradient(const Model& derivative,
-                          const std::vector<int32_t>& writes,
-                          const Environment& environment, void* data) {
-  const int64_t rows = writes.size(), columns = derivative.state_columns;
-  if (!IsGatheredOnce(writes)) {
-    return environment.backend->Zero(derivative.state_dtype,
-                                     {data, rows, columns, columns});
+// Makes the row numbers of a tape readable on the device.
+void Upload(const Device& device, Tape* tape) {
+  std::vector<Span<int32_t>> lists;
+  const int num_types = tape->rows.num_types();
+  for (const TypeRows& rows : tape->rows.types()) {
+    lists.push_back(rows.vertex());
+    lists.push_back(rows.state_row());
+    lists.push_back(rows.child_rows());
   }
-  const int64_t bytes = columns * SizeOf(derivative.state_dtype);
-  for (int64_t row = 0; row < rows; ++row) {
-    if (writes[row] > 0) continue;
-    std::fill_n(static_cast<char*>(data) + row * bytes, bytes, 0);
+  for (const PassedRows& pull : tape->pull_rows) {
+    for (int type = 0; type < num_types; ++type) {
+      lists.push_back(pull.of_type(type));
+    }
   }
+  for (int type = 0; type < num_types; ++type) {
+    lists.push_back(tape->push_rows.of_type(type));
+  }
+  std::vector<const int32_t*> there;
+  tape->memory.push_back(device.Upload(lists, &there));
+  auto next = there.begin();
+  for (const TypeRows& rows : tape->rows.types()) {
+    tape->lists.push_back({rows.size(), next[0], next[1], next[2]});
+    next += 3;
+  }
+  for (size_t pull = 0; pull < tape->pull_rows.size(); ++pull) {
+    tape->pull_lists.emplace_back(next, next + num_types);
+    next += num_types;
+  }
+  tape->push_lists.assign(next, there.end());
+}
+
+// Tells the streams how long all of it takes one worker. Those who are to help
+// take long to come: the sooner they are called, the better.
+void ExpectWork(const Model& model, const RowPlan& rows,
+                const StepContext& context) {
+  double nanos = 0;
+  for (int type = 0; type < rows.num_types(); ++type) {
+    nanos += model.executables[type]->Nanos(rows.type(type));
+  }
+  context.stream->Expect(nanos);
+  if (context.other != nullptr) context.other->Expect(nanos);
+}
+
+// Takes `bytes` from the pool, of which the plan's are the first, or returns
+// what `refuse` does. With guard zones if the pool wants them. `writes`: of the
+// backward direction.
+Status Compute(const StepPlan& plan, const Model& model, const RowPlan& rows,
+               const StepContext& context, RunArguments arguments, size_t bytes,
+               const std::function<Status()>& refuse,
+               const std::vector<int32_t>* writes, Tape* tape) {
+  if (!context.pool->MayLend(bytes)) return refuse();
+  Guards zones;
+  Guards* const guards = context.pool->guarded() ? &zones : nullptr;
+  const GuardedOutputs outputs(model, context.pool, guards, &arguments);
+  Run run(plan, model, rows, context, std::move(arguments), guards);
+  if (!run.Start()) return refuse();
+  if (writes != nullptr) CAVS_RETURN_IF_ERROR(run.ZeroState(*writes));
+  CAVS_RETURN_IF_ERROR(run.Compute());
+  outputs.CopyBack();
+  if (tape == nullptr) return Status();
+  tape->saved = run.Results();
+  tape->memory.push_back(run.kept());
+  return Status();
+}
+
+size_t ZoneOf(const StepContext& context) {
+  return context.pool->guarded() ? Guards::kZone : 0;
 }
 
 }  // namespace
 
 Status RunForward(const Model& model, const ForwardArguments& arguments,
-                  const Environment& given, Tape* tape) {
+                  const StepContext& context, Tape* tape) {
   CAVS_RETURN_IF_ERROR(CheckSlots(model, arguments.schedule));
   if (arguments.derivative != nullptr) {
     CAVS_RETURN_IF_ERROR(CheckSlots(*arguments.derivative, arguments.schedule));
   }
-  SerialWorkers alone;
-  const Pass kind = tape == nullptr ? Pass::kInference : Pass::kForward;
-  Environment environment = ForStreams(kind, given, &alone);
-  const ScheduleView& schedule = arguments.schedule;
-  const int num_types = static_cast<int>(model.programs.size());
-  CallWorkers(model, schedule, &alone, &environment);
-  std::vector<TypeRows> rows = RowsByType(schedule, num_types);
-  std::vector<PassedRows> pull_rows = MapRows(arguments.pull_rows, rows);
-  PassedRows push_rows(arguments.push_rows, rows);
-  std::vector<Externals> externals = MakeExternals(model, schedule);
-  for (int type = 0; type < num_types; ++type) {
-    externals[type].inputs = arguments.pulls;
-    externals[type].outputs = arguments.pushes;
-    for (const PassedRows& own : pull_rows) {
-      externals[type].input_rows.push_back(own.of_type(type));
-    }
-    externals[type].output_rows.assign(arguments.pushes.size(),
-                                       push_rows.of_type(type));
-    externals[type].captures = arguments.captures[type];
-    CAVS_RETURN_IF_ERROR(
-        CheckPassing(model.programs[type], externals[type], "pulls", "pushes"));
-    CAVS_RETURN_IF_ERROR(
-        CheckCaptures(model.programs[type], externals[type].captures));
+  const bool keep_tape = tape != nullptr;
+  Tape own;
+  if (!keep_tape) tape = &own;
+  tape->rows = RowPlan(arguments.schedule, model.programs.size());
+  const RowPlan& rows = tape->rows;
+  ExpectWork(model, rows, context);
+  for (const RowMap& map : arguments.pull_rows) {
+    tape->pull_rows.emplace_back(map, rows.types());
   }
-  Guards guards;
-  if (environment.pool->guarded()) environment.guards = &guards;
-  const GuardedOutputs outputs(model, environment, &externals);
-  PassRun pass(kind, model, schedule, rows, environment, std::move(externals));
-  MemoryNeed need = pass.need();
+  tape->push_rows = PassedRows(arguments.push_rows, rows.types());
+  Upload(*model.device, tape);
+
+  RunArguments passed;
+  passed.lists = tape->lists;
+  passed.inputs = arguments.pulls;
+  passed.outputs = arguments.pushes;
+  passed.captures = arguments.captures;
+  for (int type = 0; type < rows.num_types(); ++type) {
+    passed.input_rows.emplace_back();
+    for (const auto& pull : tape->pull_lists) {
+      passed.input_rows.back().push_back(pull[type]);
+    }
+    passed.output_rows.emplace_back(arguments.pushes.size(),
+                                    tape->push_lists[type]);
+    CAVS_RETURN_IF_ERROR(
+        CheckPassing(model.programs[type], passed, "pulls", "pushes"));
+    CAVS_RETURN_IF_ERROR(
+        CheckCaptures(model.programs[type], passed.captures[type]));
+  }
+
+  const bool two_streams = context.other != nullptr;
+  const StepPlan plan =
+      PlanForward(model, rows, keep_tape, two_streams, ZoneOf(context));
+  MemoryNeed need = plan.need, backward;
   need.results = arguments.result_bytes;
-  if (kind == Pass::kForward && arguments.derivative != nullptr) {
-    MemoryNeed backward = NeedOfBackward(*arguments.derivative, model, schedule,
-                                         rows, environment);
+  size_t bytes = need.workspace();
+  const bool trains =
+      keep_tape && arguments.derivative != nullptr &&
+      arguments.derivative->programs.size() == model.programs.size();
+  if (trains) {
+    backward =
+        PredictBackward(*arguments.derivative, model, rows, two_streams).need;
     backward.results = arguments.gradient_bytes;
-    const size_t more = TrainingPeak(need, backward) - need.results;
-    if (!Fits(more, environment) || !pass.Start()) {
-      return DoesNotFit(need, backward);
-    }
-  } else if (!Fits(need.workspace(), environment) || !pass.Start()) {
-    return DoesNotFit(need);
+    bytes = TrainingPeak(need, backward) - need.results;
   }
-  CAVS_RETURN_IF_ERROR(pass.Run());
-  outputs.CopyBack();
-  if (tape == nullptr) return Status();
-  tape->schedule = schedule;
-  tape->saved = pass.Results();
-  tape->memory = pass.kept();
-  tape->rows = std::move(rows);
-  tape->pull_rows = std::move(pull_rows);
-  tape->push_rows = std::move(push_rows);
-  return Status();
+  const auto refuse = [&] {
+    return trains ? DoesNotFit(need, backward) : DoesNotFit(need);
+  };
+  return Compute(plan, model, rows, context, std::move(passed), bytes, refuse,
+                 nullptr, keep_tape ? tape : nullptr);
 }
 
 Status RunBackward(const Model& derivative, const Tape& tape,
                    const BackwardArguments& arguments,
-                   const Environment& given) {
-  SerialWorkers alone;
-  Environment environment = ForStreams(Pass::kBackward, given, &alone);
-  const ScheduleView& schedule = tape.schedule;
-  const int num_types = static_cast<int>(derivative.programs.size());
+                   const StepContext& context) {
+  const RowPlan& rows = tape.rows;
   if (tape.saved.size() != derivative.programs.size()) {
     return InvalidArgument("tape: got that of a model of ", tape.saved.size(),
-                           " vertex types but expected ", num_types, ".");
+                           " vertex types but expected ",
+                           derivative.programs.size(), ".");
   }
-  CAVS_RETURN_IF_ERROR(CheckSlots(derivative, schedule));
-  CallWorkers(derivative, schedule, &alone, &environment);
-  const std::vector<int32_t> writes =
-      CountWrites(derivative, tape.rows, schedule.num_vertices());
-  std::vector<Externals> externals = MakeExternals(derivative, schedule);
-  for (int type = 0; type < num_types; ++type) {
-    externals[type].gathered_once = IsGatheredOnce(writes);
-    externals[type].inputs = arguments.push_grads;
-    externals[type].outputs = arguments.pull_grads;
-    externals[type].input_rows.assign(arguments.push_grads.size(),
-                                      tape.push_rows.of_type(type));
+  CAVS_RETURN_IF_ERROR(CheckSlots(derivative, rows.schedule()));
+  ExpectWork(derivative, rows, context);
+  const std::vector<int32_t> writes = CountWrites(derivative, rows);
+
+  RunArguments passed;
+  passed.lists = tape.lists;
+  passed.inputs = arguments.push_grads;
+  passed.outputs = arguments.pull_grads;
+  passed.saved = &tape.saved;
+  passed.results = arguments.capture_grads;
+  StepLimits limits;
+  limits.two_streams = context.other != nullptr;
+  limits.zone = ZoneOf(context);
+  limits.gathered_once = IsGatheredOnce(writes);
+  for (int type = 0; type < rows.num_types(); ++type) {
+    passed.input_rows.emplace_back(arguments.push_grads.size(),
+                                   tape.push_lists[type]);
+    passed.output_rows.emplace_back();
     for (int pull : arguments.pulls) {
-      externals[type].output_rows.push_back(tape.pull_rows[pull].of_type(type));
+      passed.output_rows.back().push_back(tape.pull_lists[pull][type]);
     }
-    externals[type].saved = &tape.saved[type];
-    for (const Value& value : tape.saved[type]) {
-      externals[type].saved_by_index.push_back(value.index != nullptr);
+    limits.saved_by_index.emplace_back();
+    for (const Slot& slot : tape.saved[type]) {
+      limits.saved_by_index.back().push_back(slot.index != nullptr);
     }
-    externals[type].results = arguments.capture_grads[type];
     const Program& program = derivative.programs[type];
     CAVS_RETURN_IF_ERROR(
-        CheckPassing(program, externals[type], "push_grads", "pull_grads"));
+        CheckPassing(program, passed, "push_grads", "pull_grads"));
     CAVS_RETURN_IF_ERROR(CheckSaved(program, tape.saved[type]));
     CAVS_RETURN_IF_ERROR(CheckResults(program, arguments.capture_grads[type]));
   }
-  Guards guards;
-  if (environment.pool->guarded()) environment.guards = &guards;
-  const GuardedOutputs outputs(derivative, environment, &externals);
-  PassRun pass(Pass::kBackward, derivative, schedule, tape.rows, environment,
-               std::move(externals));
-  MemoryNeed need = pass.need();
+
+  const StepPlan plan =
+      PlanStep(Direction::kBackward, derivative, rows, limits);
+  MemoryNeed need = plan.need;
   need.results = arguments.result_bytes;
-  if (!Fits(need.workspace(), environment) || !pass.Start()) {
-    return DoesNotFit(need);
-  }
-  PrepareStateGradient(derivative, writes, environment, pass.state());
-  CAVS_RETURN_IF_ERROR(pass.Run());
-  outputs.CopyBack();
-  return Status();
+  return Compute(
+      plan, derivative, rows, context, std::move(passed), need.workspace(),
+      [&] { return DoesNotFit(need); }, &writes, nullptr);
 }
 
 MemoryNeed PredictMemory(const Model& model, const ScheduleView& schedule,
-                         bool keep_tape, const Environment& given) {
-  SerialWorkers alone;
-  const Pass pass = keep_tape ? Pass::kForward : Pass::kInference;
-  const Environment environment = ForStreams(pass, given, &alone);
-  const std::vector<TypeRows> rows =
-      RowsByType(schedule, static_cast<int>(model.programs.size()));
-  return PassRun(pass, model, schedule, rows, environment,
-                 MakeExternals(model, schedule))
-      .need();
+                         bool keep_tape, bool two_streams) {
+  const RowPlan rows(schedule, static_cast<int>(model.programs.size()));
+  return PlanForward(model, rows, keep_tape, two_streams, 0).need;
 }
 
 MemoryNeed PredictBackwardMemory(const Model& derivative, const Model& model,
                                  const ScheduleView& schedule,
-                                 const Environment& given) {
-  SerialWorkers alone;
-  const Environment environment = ForStreams(Pass::kBackward, given, &alone);
-  const std::vector<TypeRows> rows =
-      RowsByType(schedule, static_cast<int>(model.programs.size()));
-  return NeedOfBackward(derivative, model, schedule, rows, environment);
+                                 bool two_streams) {
+  const RowPlan rows(schedule, static_cast<int>(model.programs.size()));
+  return PredictBackward(derivative, model, rows, two_streams).need;
 }
 
 }  // namespace cavs

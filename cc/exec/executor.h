@@ -6,10 +6,11 @@
 #include <vector>
 
 #include "cc/base/status.h"
+#include "cc/device/block.h"
 #include "cc/exec/memory_need.h"
-#include "cc/exec/program_run.h"
+#include "cc/exec/model.h"
+#include "cc/exec/step_context.h"
 #include "cc/exec/tape.h"
-#include "cc/ir/model.h"
 #include "cc/schedule/passed_rows.h"
 #include "cc/schedule/schedule.h"
 
@@ -38,9 +39,9 @@ struct ForwardArguments {
 // their maps say; columns and numbers of blocks and captures are checked,
 // kInvalidArgument.
 // kResourceExhausted, before anything is computed, if there is not the memory
-// that PredictMemory() says, for the backward pass too.
+// that PredictMemory() says, for the backward direction too.
 Status RunForward(const Model& model, const ForwardArguments& arguments,
-                  const Environment& environment, Tape* tape);
+                  const StepContext& context, Tape* tape);
 
 struct BackwardArguments {
   // Read only. Unless all vertices have a row, one of zeros lies before them.
@@ -57,18 +58,18 @@ struct BackwardArguments {
 // does, and that the tape is of a model with the same saved symbols.
 Status RunBackward(const Model& derivative, const Tape& tape,
                    const BackwardArguments& arguments,
-                   const Environment& environment);
+                   const StepContext& context);
 
 // What RunForward() takes from the pool before it computes anything; what it
 // pushes is not predicted. Without a tape the model has no results. The
-// schedule must be valid. Of the environment, backend and engine count.
+// schedule must be valid. Inference has one stream.
 MemoryNeed PredictMemory(const Model& model, const ScheduleView& schedule,
-                         bool keep_tape, const Environment& environment);
+                         bool keep_tape, bool two_streams);
 
 // Likewise, RunBackward() after RunForward() of `model`.
 MemoryNeed PredictBackwardMemory(const Model& derivative, const Model& model,
                                  const ScheduleView& schedule,
-                                 const Environment& environment);
+                                 bool two_streams);
 
 }  // namespace cavs
 

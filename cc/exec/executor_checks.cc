@@ -12,7 +12,7 @@ int64_t NumElements(const std::vector<int64_t>& shape) {
 }
 
 // Does the tape hold what `symbol` is?
-bool IsValueOf(const Symbol& symbol, const Value& value) {
+bool IsValueOf(const Symbol& symbol, const Slot& value) {
   const bool has_rows = value.rows.dtype() != DType::kOther;
   const bool is_dense = !has_rows && (value.dense.handle != nullptr ||
                                       value.dense.data != nullptr);
@@ -32,13 +32,13 @@ bool IsValueOf(const Symbol& symbol, const Value& value) {
 
 }  // namespace
 
-Status CheckPassing(const Program& program, const Externals& externals,
+Status CheckPassing(const Program& program, const RunArguments& arguments,
                     const char* input_name, const char* output_name) {
   for (const Node& node : program.nodes) {
     if (RowOf(node.kind).outside != Outside::kExternal) continue;
     const bool reads = RowOf(node.kind).brings_in;
     const std::vector<Block>& blocks =
-        reads ? externals.inputs : externals.outputs;
+        reads ? arguments.inputs : arguments.outputs;
     const char* name = reads ? input_name : output_name;
     const int64_t columns =
         program.symbols[reads ? node.outputs[0] : node.inputs[0]].columns();
@@ -81,7 +81,7 @@ Status CheckSlots(const Model& model, const ScheduleView& schedule) {
       ". Make the schedule with the arity of the vertex function.");
 }
 
-Status CheckSaved(const Program& program, const std::vector<Value>& saved) {
+Status CheckSaved(const Program& program, const std::vector<Slot>& saved) {
   for (const Symbol& symbol : program.symbols) {
     if (symbol.source != SymbolSource::kSaved || symbol.parent >= 0) continue;
     const bool exists =

@@ -5,8 +5,9 @@
 #include <vector>
 
 #include "cc/base/status.h"
-#include "cc/exec/program_run.h"
-#include "cc/ir/model.h"
+#include "cc/device/bindings.h"
+#include "cc/exec/model.h"
+#include "cc/exec/run.h"
 #include "cc/ir/program.h"
 #include "cc/schedule/schedule.h"
 
@@ -16,7 +17,7 @@ namespace cavs {
 
 // Do the blocks that rows pass through have their columns? The names are what
 // messages call the inputs and the outputs.
-Status CheckPassing(const Program& program, const Externals& externals,
+Status CheckPassing(const Program& program, const RunArguments& arguments,
                     const char* input_name, const char* output_name);
 
 // Is there a capture for every symbol that is one?
@@ -27,7 +28,7 @@ Status CheckCaptures(const Program& program,
 Status CheckSlots(const Model& model, const ScheduleView& schedule);
 
 // Was the tape filled by the program that `program` is the derivative of?
-Status CheckSaved(const Program& program, const std::vector<Value>& saved);
+Status CheckSaved(const Program& program, const std::vector<Slot>& saved);
 
 // Have the gradients of captures as many elements as the program's results?
 Status CheckResults(const Program& program,

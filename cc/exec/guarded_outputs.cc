@@ -3,17 +3,14 @@
 #include <cstring>
 
 #include "cc/base/byte_count.h"
-#include "cc/exec/guards.h"
 
 namespace cavs {
 
-GuardedOutputs::GuardedOutputs(const Model& model,
-                               const Environment& environment,
-                               std::vector<Externals>* externals)
-    : env_(environment) {
-  if (env_.guards == nullptr || externals->empty()) return;
-  // All types write to the same outputs.
-  std::vector<Block> outputs = externals->front().outputs;
+GuardedOutputs::GuardedOutputs(const Model& model, StoragePool* pool,
+                               Guards* guards, RunArguments* arguments)
+    : pool_(pool), guards_(guards) {
+  if (guards_ == nullptr) return;
+  std::vector<Block>& outputs = arguments->outputs;
   std::vector<bool> done(outputs.size(), false);
   for (const Program& program : model.programs) {
     for (const Node& node : program.nodes) {
@@ -28,33 +25,32 @@ GuardedOutputs::GuardedOutputs(const Model& model,
                   StrCat(push ? "push " : "the gradient of pull ", node.index));
     }
   }
-  for (size_t type = 0; type < externals->size(); ++type) {
-    Externals& own = (*externals)[type];
-    own.outputs = outputs;
+  for (size_t type = 0; type < arguments->results.size(); ++type) {
     const Program& program = model.programs[type];
-    for (size_t i = 0; i < own.results.size(); ++i) {
+    std::vector<TensorRef>& results = arguments->results[type];
+    for (size_t i = 0; i < results.size(); ++i) {
       const Symbol& symbol = program.symbols[program.results[i]];
-      own.results[i].data = Replace(
-          own.results[i].data, ByteCount(1, symbol.columns(), symbol.dtype),
-          StrCat("the gradient of capture ", i));
+      results[i].data =
+          Replace(results[i].data, ByteCount(1, symbol.columns(), symbol.dtype),
+                  StrCat("the gradient of capture ", i));
     }
   }
 }
 
 // No memory goes back to the pool with zones in it.
 GuardedOutputs::~GuardedOutputs() {
-  if (env_.guards != nullptr) env_.guards->KeepFirst(0);
+  if (guards_ != nullptr) guards_->KeepFirst(0);
 }
 
 void* GuardedOutputs::Replace(void* given, size_t bytes,
                               const std::string& name) {
-  const size_t size = Arena::Padded(bytes) + 2 * Guards::kZone;
-  std::shared_ptr<void> memory = env_.pool->Acquire(size + Guards::kMargin);
+  const size_t size = Memory::Padded(bytes) + 2 * Guards::kZone;
+  std::shared_ptr<void> memory = pool_->Acquire(size + Guards::kMargin);
   if (memory == nullptr) return given;
   char* begin = static_cast<char*>(memory.get());
   char* data = begin + Guards::kZone;
-  env_.guards->Add(begin, data, StrCat("the zone before ", name));
-  env_.guards->Add(data + bytes, begin + size, name);
+  guards_->Add(begin, data, StrCat("the zone before ", name));
+  guards_->Add(data + bytes, begin + size, name);
   if (bytes > 0) std::memcpy(data, given, bytes);
   copies_.push_back({given, data, bytes, std::move(memory)});
   return data;

@@ -7,19 +7,21 @@
 #include <string>
 #include <vector>
 
-#include "cc/exec/program_run.h"
-#include "cc/ir/model.h"
+#include "cc/exec/guards.h"
+#include "cc/exec/model.h"
+#include "cc/exec/run.h"
+#include "cc/exec/storage_pool.h"
 
 namespace cavs {
 
-// The caller's buffers lie anywhere. With guard zones a pass writes to copies
+// The caller's buffers lie anywhere. With guard zones a run writes to copies
 // of them, each with a zone before and behind it. Lives for one step.
 class GuardedOutputs {
  public:
-  // Does nothing if the environment has no guards. Else replaces outputs and
-  // results in `externals`, one per program, which are as the programs expect.
-  GuardedOutputs(const Model& model, const Environment& environment,
-                 std::vector<Externals>* externals);
+  // Does nothing without guards. Else replaces outputs and results in
+  // `arguments`, which are as the programs expect.
+  GuardedOutputs(const Model& model, StoragePool* pool, Guards* guards,
+                 RunArguments* arguments);
   GuardedOutputs(const GuardedOutputs&) = delete;
   ~GuardedOutputs();
 
@@ -36,7 +38,8 @@ class GuardedOutputs {
 
   void* Replace(void* given, size_t bytes, const std::string& name);
 
-  const Environment& env_;
+  StoragePool* const pool_;
+  Guards* const guards_;
   std::vector<Copy> copies_;
 };
 

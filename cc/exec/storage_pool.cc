@@ -1,7 +1,6 @@
 #include "cc/exec/storage_pool.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <new>
 
@@ -18,13 +17,13 @@ constexpr size_t kMaxBytes = SIZE_MAX / 4;
 }  // namespace
 
 StoragePool::~StoragePool() {
-  for (const Buffer& buffer : free_) std::free(buffer.data);
+  for (const Buffer& buffer : free_) memory_->Free(buffer.data, buffer.size);
 }
 
 std::shared_ptr<void> StoragePool::Acquire(size_t bytes) {
   if (bytes > kMaxBytes) return nullptr;
-  bytes = Arena::Padded(bytes > 0 ? bytes : 1);
-  Buffer found{nullptr, 0};
+  bytes = Memory::Padded(bytes > 0 ? bytes : 1);
+  Buffer found{nullptr, 0, 0};
   std::vector<Buffer> evicted;
   {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -41,13 +40,16 @@ std::shared_ptr<void> StoragePool::Acquire(size_t bytes) {
       ++num_allocations_;
       // A little more than asked for, so that minibatches of similar size share
       // it.
-      found.size = Arena::Padded(bytes + bytes / 8);
+      found.size = Memory::Padded(bytes + bytes / 8);
       evicted = MakeRoom(found.size);
     }
   }
-  for (const Buffer& buffer : evicted) std::free(buffer.data);
+  for (const Buffer& buffer : evicted) {
+    memory_->Free(buffer.data, buffer.size);
+  }
+  found.asked = bytes;
   if (found.data == nullptr) {
-    found.data = std::aligned_alloc(Arena::kAlignment, found.size);
+    found.data = memory_->Allocate(found.size);
     if (found.data == nullptr) return nullptr;
   }
   {
@@ -55,16 +57,19 @@ std::shared_ptr<void> StoragePool::Acquire(size_t bytes) {
     most_lent_ = std::max(most_lent_, ++num_lent_);
     lent_bytes_ += found.size;
     peak_bytes_ = std::max(peak_bytes_, lent_bytes_);
+    asked_bytes_ += found.asked;
+    peak_asked_bytes_ = std::max(peak_asked_bytes_, asked_bytes_);
   }
   if (guarded_) std::memset(found.data, kNanByte, found.size);
   std::weak_ptr<StoragePool> pool = weak_from_this();
-  return std::shared_ptr<void>(found.data, [pool, found](void*) {
-    if (std::shared_ptr<StoragePool> alive = pool.lock()) {
-      alive->Return(found);
-    } else {
-      std::free(found.data);
-    }
-  });
+  return std::shared_ptr<void>(
+      found.data, [pool, found, memory = memory_](void*) {
+        if (std::shared_ptr<StoragePool> alive = pool.lock()) {
+          alive->Return(found);
+        } else {
+          memory->Free(found.data, found.size);
+        }
+      });
 }
 
 std::vector<StoragePool::Buffer> StoragePool::MakeRoom(size_t bytes) {
@@ -87,11 +92,12 @@ size_t StoragePool::WaitingBytes() const {
 }
 
 void StoragePool::Return(Buffer buffer) {
-  Buffer evicted{nullptr, 0};
+  Buffer evicted{nullptr, 0, 0};
   {
     std::lock_guard<std::mutex> lock(mutex_);
     --num_lent_;
     lent_bytes_ -= buffer.size;
+    asked_bytes_ -= buffer.asked;
     try {
       free_.push_back(buffer);
     } catch (const std::bad_alloc&) {
@@ -102,7 +108,7 @@ void StoragePool::Return(Buffer buffer) {
       free_.erase(free_.begin());
     }
   }
-  std::free(evicted.data);
+  if (evicted.data != nullptr) memory_->Free(evicted.data, evicted.size);
 }
 
 size_t StoragePool::waiting_bytes() const {
@@ -113,6 +119,16 @@ size_t StoragePool::waiting_bytes() const {
 size_t StoragePool::peak_bytes() const {
   std::lock_guard<std::mutex> lock(mutex_);
   return peak_bytes_;
+}
+
+size_t StoragePool::peak_asked_bytes() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return peak_asked_bytes_;
+}
+
+bool StoragePool::MayLend(size_t bytes) const {
+  const size_t waiting = waiting_bytes();
+  return bytes <= waiting || bytes - waiting <= memory_->available_bytes();
 }
 
 int64_t StoragePool::num_allocations() const {

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "cc/ir/placement.h"
 #include "cc/ir/program.h"
 #include "cc/ir/zeros.h"
 
@@ -16,6 +17,7 @@ struct CompiledProgram : Program {
       : Program(std::move(program)), zeros(*this) {}
 
   Zeros zeros;
+  Placement placement;
 };
 
 }  // namespace cavs

@@ -166,7 +166,9 @@ class Parser {
 
   void ReadLine(Line line) {
     if (line.AtEnd()) return;
-    if (line.Take("program ")) {
+    const bool is_derivative = line.Take("derivative ");
+    if (is_derivative || line.Take("program ")) {
+      program_.is_derivative = is_derivative;
       program_.name = line.Quoted();
     } else if (line.Take("results ")) {
       program_.results = Symbols(&line);

@@ -73,8 +73,9 @@ class Printer {
   }
 
   std::string Run() {
-    if (!program_.name.empty()) {
-      text_ = "program " + Quoted(program_.name) + "\n";
+    if (!program_.name.empty() || program_.is_derivative) {
+      text_ = program_.is_derivative ? "derivative " : "program ";
+      text_ += Quoted(program_.name) + "\n";
     }
     for (const Node& node : program_.nodes) {
       DeclareInputs(node);

@@ -15,7 +15,7 @@ const char* ToString(SymbolKind kind);  // "rows".
 
 // One line for each node, and for each symbol that no node computes:
 //
-//   program "Cell.vertex"
+//   program "Cell.vertex"       (or: derivative "Cell.vertex")
 //     %0 = gather(0) : rows<128xf32>  {critical}
 //     @1 = capture(0) : invariant<64x64xf32> as "kernel"
 //     %2 = view %0[64:128] : rows<64xf32>

@@ -24,21 +24,8 @@ enum class SymbolKind : uint8_t {
                // tensors, say): one value per task, never split or joined.
 };
 
-// When the rows of a symbol that is not on the tape are forgotten: when the
-// next chunk begins (see chunks.h), the next piece of the rows that an eager or
-// lazy stage runs over, or the next task.
-enum class Lifetime : uint8_t { kChunk, kPiece, kTask };
-
 // Where the value of a symbol that no node computes comes from.
 enum class SymbolSource : uint8_t { kNode, kCapture, kConstant, kSaved };
-
-// The states of children, or their gradients, side by side in one row.
-struct JoinedChildren {
-  int slots = 0;  // Of so many children, from the first; 0: it is not that.
-  bool are_sent_back = false;      // They are gradients.
-  bool by_task = false;            // Only nodes that run task by task touch it,
-  bool only_for_children = false;  // and do not where no row has a child.
-};
 
 struct Symbol {
   std::string name;
@@ -54,22 +41,6 @@ struct Symbol {
   // A view: `columns()` elements of each row of symbol `parent`, from `offset`.
   int parent = -1;
   int64_t offset = 0;
-
-  Lifetime lifetime = Lifetime::kChunk;  // On roots.
-  // Does any node read or write it in memory, or a piece of it (on roots)? Not
-  // so if it lives in the scratch of a group, or if no one computes it any
-  // more.
-  bool stored = true;
-  // Is it read where its rows came from (on roots)? Of what the tape holds: may
-  // it be? See passes/view_rows.h.
-  bool viewed = false;
-
-  // See passes/join_children.h (on roots).
-  JoinedChildren joined;
-
-  // kReduced: is it formed as SumType(dtype), and rounded when all rows are in
-  // (on roots)?
-  bool rounded_last = false;
 
   // kConstant: its value.
   std::shared_ptr<const TensorRef> constant;
@@ -115,48 +86,16 @@ struct Node {
   Stage stage = Stage::kCritical;
 };
 
-// How the work of a phase is shared out among workers.
-enum class Sharing : uint8_t {
-  kRows,     // Every node, for a block of rows.
-  kColumns,  // Every node, for the same share of each `unit` columns.
-  kSums,     // Sums over rows: tiles of the results.
-  kWhole,    // Node by node; each node's kernel shares out its own work.
-};
-
-// How long something takes one worker, roughly, that runs `times` times and
-// over so many rows in all: over few rows, reading the weights takes longer
-// than multiplying by them.
-inline double Nanos(double nanos_per_row, int64_t rows, int64_t times = 1) {
-  constexpr int64_t kRowsToReadWeights = 8;
-  return nanos_per_row * (rows + kRowsToReadWeights * times);
-}
-
-// Nodes (by number) between which no worker has to wait for another.
-struct Phase {
-  Sharing sharing;
-  std::vector<int> nodes;
-  double nanos_per_row = 0;
-};
-
-// How a stage may run: over many rows by blocks of rows; over few, where all
-// workers would have to read all weights, by columns.
-struct StagePlan {
-  std::vector<Phase> by_rows;
-  std::vector<Phase> by_columns;  // Empty if that cannot be done.
-  int64_t unit = 0;               // Columns come in multiples of this.
-  double nanos_per_row = 0;
-};
-
 // Immutable once compiled; any number of runs may share it. Several nodes may
 // write one symbol (to add to it, say), but none writes what another has read.
 struct Program {
   std::string name;  // Of the traced function.
+  bool is_derivative = false;
   std::vector<Symbol> symbols;
   std::vector<Node> nodes;  // In topological order.
   // F: the forward symbols that the derivative reads, in tape order.
   // Derivative: the gradients of the captures.
   std::vector<int> results;
-  StagePlan plans[kNumStages];
 
   // The symbol whose storage `symbol` is a view of, and where in its rows.
   int Root(int symbol, int64_t* offset) const {

@@ -35,7 +35,8 @@ class BackwardOp {
     TF_RETURN_IF_ERROR(MakeStreams(context, &streams_));
     TF_RETURN_IF_ERROR(context->GetAttr("pulls", &pulls_));
     TF_RETURN_IF_ERROR(context->GetAttr("pull_shapes", &pull_shapes_));
-    TF_RETURN_IF_ERROR(Compile(context, "gradient", FunctionKind::kDerivative,
+    TF_RETURN_IF_ERROR(Compile(context, device_, "gradient",
+                               FunctionKind::kDerivative,
                                /*keep_results=*/true, &compiled_));
     TF_RETURN_IF_ERROR(ReadPushes(context));
     TF_RETURN_IF_ERROR(CheckPulls(context));
@@ -65,7 +66,7 @@ class BackwardOp {
 
     const Step step(context, streams_.get(), handle->team, handle->pool);
     return ToAbsl(
-        RunBackward(compiled_.model, tape, arguments, step.environment()));
+        RunBackward(compiled_.model, tape, arguments, step.context()));
   }
 
  private:
@@ -151,7 +152,7 @@ class BackwardOp {
   }
 
   absl::Status CheckTape(const Tape& tape) const {
-    bool fits = tape.rows.size() == compiled_.model.programs.size();
+    bool fits = tape.saved.size() == compiled_.model.programs.size();
     for (int pull : pulls_) {
       fits =
           fits && pull >= 0 && pull < static_cast<int>(tape.pull_rows.size());
@@ -231,11 +232,10 @@ class BackwardOp {
     const size_t bytes =
         grad->TotalBytes() / std::max<int64_t>(1, rows.count());
     char* data = static_cast<char*>(grad->data());
-    for (size_t type = 0; type < tape.rows.size(); ++type) {
+    for (int type = 0; type < tape.rows.num_types(); ++type) {
       if (Has(compiled_.model.programs[type], NodeKind::kPullGrad, i)) continue;
-      const int32_t* row = rows.of_type(type);
-      for (int64_t k = 0; k < tape.rows[type].size(); ++k) {
-        if (row[k] != kZeroRow) std::fill_n(data + row[k] * bytes, bytes, 0);
+      for (int32_t row : rows.of_type(type)) {
+        if (row != kZeroRow) std::fill_n(data + row * bytes, bytes, 0);
       }
     }
   }
@@ -270,6 +270,7 @@ class BackwardOp {
     std::fill_n(static_cast<char*>(tensor->data()), tensor->TotalBytes(), 0);
   }
 
+  const CpuDevice device_;
   std::unique_ptr<engine::Engine> streams_;
   std::vector<int> capture_counts_;
   std::vector<int> pulls_;  // Those that are differentiated by.

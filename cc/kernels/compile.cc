@@ -25,7 +25,7 @@ std::string Title(absl::string_view function) {
 }  // namespace
 
 absl::Status Compile(tensorflow::OpKernelConstruction* context,
-                     const std::string& which,
+                     const Device& device, const std::string& which,
                      std::optional<FunctionKind> expected, bool keep_results,
                      CompiledModel* compiled) {
   std::vector<tensorflow::NameAttrList> names;
@@ -44,6 +44,7 @@ absl::Status Compile(tensorflow::OpKernelConstruction* context,
   TF_RETURN_IF_ERROR(context->GetAttr("views", &options.views));
   TF_RETURN_IF_ERROR(context->GetAttr("eager", &options.eager));
   TF_RETURN_IF_ERROR(context->GetAttr("lazy", &options.lazy));
+  std::vector<Program> traced;
   for (size_t i = 0; i < names.size(); ++i) {
     LoweredFunction lowered;
     TF_RETURN_IF_ERROR(Lower(context->function_library(), names[i].name(),
@@ -55,15 +56,15 @@ absl::Status Compile(tensorflow::OpKernelConstruction* context,
           *expected == FunctionKind::kVertex ? "vertex function" : "derivative",
           ". Leave the signature as GraphSupport writes it."));
     }
-    CompiledProgram program = std::move(lowered.program);
-    program.name = Title(names[i].name());
-    if (!keep_results) program.results.clear();
-    TF_RETURN_IF_ERROR(ToAbsl(RunPasses(options, &program)));
-    compiled->model.programs.push_back(std::move(program));
+    lowered.program.name = Title(names[i].name());
+    if (!keep_results) lowered.program.results.clear();
+    lowered.program.is_derivative = lowered.kind == FunctionKind::kDerivative;
+    traced.push_back(std::move(lowered.program));
     compiled->result_captures.push_back(std::move(lowered.result_captures));
     compiled->capture_types.push_back(std::move(lowered.capture_types));
   }
-  return ToAbsl(FinishModel(&compiled->model));
+  return ToAbsl(
+      CompileModel(std::move(traced), options, &device, &compiled->model));
 }
 
 bool Has(const Program& program, NodeKind kind, size_t index) {

@@ -23,11 +23,11 @@ struct CompiledModel {
 };
 
 // Lowers the functions in attribute <which>_functions, one per vertex type,
-// whose signatures are in <which>_signatures, and runs the passes over them.
-// Without `keep_results` nothing goes on a tape. kInvalidArgument unless they
-// are of the kind `expected`; none: any.
+// whose signatures are in <which>_signatures, and compiles them for `device`,
+// which must outlive the result. Without `keep_results` nothing goes on a tape.
+// kInvalidArgument unless they are of the kind `expected`; none: any.
 absl::Status Compile(tensorflow::OpKernelConstruction* context,
-                     const std::string& which,
+                     const Device& device, const std::string& which,
                      std::optional<FunctionKind> expected, bool keep_results,
                      CompiledModel* compiled);
 

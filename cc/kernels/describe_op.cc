@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "cc/base/status.h"
+#include "cc/device/cpu/cpu_device.h"
 #include "cc/ir/label.h"
 #include "cc/ir/overlaps.h"
 #include "cc/ir/print.h"
@@ -24,22 +25,18 @@ struct RowBytes {
   int64_t temporaries = 0;  // At most: of what is stored for a chunk.
 };
 
-RowBytes BytesPerRow(const Program& program) {
-  std::vector<bool> on_tape(program.symbols.size(), false);
-  for (int id : program.results) {
-    int64_t offset;
-    on_tape[program.Root(id, &offset)] = true;
-  }
+RowBytes BytesPerRow(const CompiledProgram& program) {
   RowBytes bytes;
   for (size_t id = 0; id < program.symbols.size(); ++id) {
     const Symbol& symbol = program.symbols[id];
+    const Candidate& candidate = program.placement.candidates[id];
     if (symbol.kind != SymbolKind::kRows || symbol.parent >= 0) continue;
     const int64_t size =
         symbol.columns() * static_cast<int64_t>(SizeOf(symbol.dtype));
-    if (on_tape[id]) {
+    if (candidate.on_tape) {
       bytes.tape += size;
-    } else if (symbol.source == SymbolSource::kNode && symbol.stored &&
-               symbol.lifetime == Lifetime::kChunk) {
+    } else if (symbol.source == SymbolSource::kNode && candidate.used &&
+               !candidate.by_index && candidate.extent == Extent::kChunk) {
       bytes.temporaries += size;
     }
   }
@@ -146,8 +143,10 @@ class Writer {
 class DescribeOp {
  public:
   absl::Status Init(OpKernelConstruction* context) {
+    const CpuDevice device;
     CompiledModel compiled;
-    TF_RETURN_IF_ERROR(Compile(context, "vertex", /*expected=*/std::nullopt,
+    TF_RETURN_IF_ERROR(Compile(context, device, "vertex",
+                               /*expected=*/std::nullopt,
                                /*keep_results=*/true, &compiled));
     description_ = "[";
     for (const CompiledProgram& program : compiled.model.programs) {

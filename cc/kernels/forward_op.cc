@@ -6,6 +6,7 @@
 
 #include "cc/base/byte_count.h"
 #include "cc/exec/executor.h"
+#include "cc/exec/guards.h"
 #include "cc/kernels/allocate.h"
 #include "cc/kernels/check_rows.h"
 #include "cc/kernels/compile.h"
@@ -43,8 +44,8 @@ class ForwardOp {
     TF_RETURN_IF_ERROR(MakeStreams(context, &streams_));
     TF_RETURN_IF_ERROR(context->GetAttr("keep_tape", &keep_tape_));
     TF_RETURN_IF_ERROR(context->GetAttr("push_shapes", &push_shapes_));
-    TF_RETURN_IF_ERROR(Compile(context, "vertex", FunctionKind::kVertex,
-                               keep_tape_, &compiled_));
+    TF_RETURN_IF_ERROR(Compile(context, device_, "vertex",
+                               FunctionKind::kVertex, keep_tape_, &compiled_));
     TF_RETURN_IF_ERROR(ReadPulls(context));
     TF_RETURN_IF_ERROR(CheckPushes(context));
     TF_RETURN_IF_ERROR(ReadCaptures(context));
@@ -63,7 +64,9 @@ class ForwardOp {
     TF_RETURN_IF_ERROR(AllocatePushes(context, &arguments));
 
     const std::shared_ptr<Team> team = MakeTeam(context);
-    const Step step(context, streams_.get(), team, pool_);
+    // Without a tape there is one stream.
+    const Step step(context, keep_tape_ ? streams_.get() : nullptr, team,
+                    pool_);
     std::shared_ptr<Tape> tape;
     if (keep_tape_) {
       tape = std::make_shared<Tape>();
@@ -73,8 +76,8 @@ class ForwardOp {
       for (const Tensor& pull : pulls) Keep(pull, tape.get());
       if (has_derivative_) ExpectBackward(pulls, &arguments);
     }
-    TF_RETURN_IF_ERROR(ToAbsl(RunForward(compiled_.model, arguments,
-                                         step.environment(), tape.get())));
+    TF_RETURN_IF_ERROR(ToAbsl(
+        RunForward(compiled_.model, arguments, step.context(), tape.get())));
     Tensor* output = nullptr;
     TF_RETURN_IF_ERROR(
         context->allocate_output("tape", TensorShape({}), &output));
@@ -163,7 +166,7 @@ class ForwardOp {
 
   // One that is missing or cannot be compiled is the backward op's to refuse.
   bool CompileDerivative(OpKernelConstruction* context) {
-    return Compile(context, "gradient", FunctionKind::kDerivative,
+    return Compile(context, device_, "gradient", FunctionKind::kDerivative,
                    /*keep_results=*/true, &derivative_)
                .ok() &&
            MayBeDerivative(derivative_.model, compiled_.model);
@@ -321,8 +324,9 @@ class ForwardOp {
     return absl::OkStatus();
   }
 
+  const CpuDevice device_;
   const std::shared_ptr<StoragePool> pool_ =
-      std::make_shared<StoragePool>(GuardZonesWanted());
+      std::make_shared<StoragePool>(device_.memory(), GuardZonesWanted());
   std::unique_ptr<engine::Engine> streams_;
   bool keep_tape_ = false;
   std::vector<int> capture_counts_;

@@ -2,8 +2,7 @@
 #include <cstdint>
 
 #include "cc/base/machine.h"
-#include "cc/device/cpu/cpu_backend.h"
-#include "cc/engine/engine.h"
+#include "cc/device/cpu/cpu_device.h"
 #include "cc/exec/executor.h"
 #include "cc/exec/executor_checks.h"
 #include "cc/kernels/compile.h"
@@ -26,11 +25,14 @@ class MemoryOp {
  public:
   absl::Status Init(OpKernelConstruction* context) {
     TF_RETURN_IF_ERROR(ReadStreams(context, &streams_));
-    TF_RETURN_IF_ERROR(Compile(context, "vertex", FunctionKind::kVertex,
+    TF_RETURN_IF_ERROR(Compile(context, device_, "vertex",
+                               FunctionKind::kVertex,
                                /*keep_results=*/true, &forward_));
-    TF_RETURN_IF_ERROR(Compile(context, "vertex", FunctionKind::kVertex,
+    TF_RETURN_IF_ERROR(Compile(context, device_, "vertex",
+                               FunctionKind::kVertex,
                                /*keep_results=*/false, &inference_));
-    TF_RETURN_IF_ERROR(Compile(context, "gradient", FunctionKind::kDerivative,
+    TF_RETURN_IF_ERROR(Compile(context, device_, "gradient",
+                               FunctionKind::kDerivative,
                                /*keep_results=*/true, &backward_));
     if (!has_backward() || MayBeDerivative(backward_.model, forward_.model)) {
       return absl::OkStatus();
@@ -44,21 +46,15 @@ class MemoryOp {
     ScheduleView schedule;
     TF_RETURN_IF_ERROR(ReadSchedule(context, forward_.model, &schedule));
     TF_RETURN_IF_ERROR(ToAbsl(CheckSlots(backward_.model, schedule)));
-    SerialWorkers workers;
-    const CpuBackend backend(&workers);
-    engine::Engine engine(engine::Naive());  // Nothing runs.
-    Environment environment;
-    environment.backend = &backend;
-    environment.cache_bytes = CacheBytes();
-    if (streams_ == 2) environment.engine = &engine;
+    const bool two_streams = streams_ == 2;
     const MemoryNeed needs[] = {
         PredictMemory(forward_.model, schedule, /*keep_tape=*/true,
-                      environment),
+                      two_streams),
         has_backward() ? PredictBackwardMemory(backward_.model, forward_.model,
-                                               schedule, environment)
+                                               schedule, two_streams)
                        : MemoryNeed(),
         PredictMemory(inference_.model, schedule, /*keep_tape=*/false,
-                      environment)};
+                      two_streams)};
     Tensor* output = nullptr;
     TF_RETURN_IF_ERROR(
         context->allocate_output(0, TensorShape({3, 4}), &output));
@@ -76,6 +72,7 @@ class MemoryOp {
  private:
   bool has_backward() const { return !backward_.model.programs.empty(); }
 
+  const CpuDevice device_;
   int streams_ = 1;
   CompiledModel forward_, inference_, backward_;
 };

@@ -3,7 +3,7 @@
 #define CAVS_CC_KERNELS_READ_SCHEDULE_H_
 
 #include "absl/status/status.h"
-#include "cc/ir/model.h"
+#include "cc/exec/model.h"
 #include "cc/schedule/schedule.h"
 #include "tensorflow/core/framework/op_kernel.h"
 

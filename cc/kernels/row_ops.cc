@@ -99,10 +99,8 @@ class RowOp {
     TF_RETURN_IF_ERROR(
         Allocate(context, kKind == RowOpKind::kScatter ? num_rows : num_indices,
                  &output));
-    const Step step(context, /*streams=*/nullptr, MakeTeam(context),
-                    /*pool=*/nullptr);
-    Move(*step.environment().backend, dtype, ToBlock(input), rows,
-         ToBlock(*output));
+    const std::shared_ptr<Team> team = MakeTeam(context);
+    Move(CpuBackend(team.get()), dtype, ToBlock(input), rows, ToBlock(*output));
     return absl::OkStatus();
   }
 

@@ -3,7 +3,6 @@
 #include <functional>
 #include <utility>
 
-#include "cc/base/machine.h"
 #include "cc/base/status.h"
 #include "tensorflow/core/framework/cancellation.h"
 #include "tensorflow/core/platform/threadpool.h"
@@ -36,23 +35,20 @@ std::shared_ptr<Team> MakeTeam(tensorflow::OpKernelContext* context) {
                                 });
 }
 
-Step::Step(tensorflow::OpKernelContext* context, engine::Engine* streams,
+Step::Step(tensorflow::OpKernelContext* context, engine::Engine* engine,
            std::shared_ptr<Team> team, std::shared_ptr<StoragePool> pool)
-    : team_(std::move(team)),
-      pool_(std::move(pool)),
-      backend_(team_.get()),
-      serial_(&alone_) {
-  environment_.backend = &backend_;
-  environment_.workers = team_.get();
-  environment_.serial = &serial_;
-  environment_.engine = streams;
-  environment_.pool = pool_.get();
-  environment_.host = context;
-  environment_.available_memory = AvailableMemory;
-  environment_.cache_bytes = CacheBytes();
-  if (ProfilerTracer::IsActive()) environment_.tracer = &tracer_;
+    : team_(std::move(team)), pool_(std::move(pool)), stream_(team_.get()) {
+  context_.stream = &stream_;
+  if (engine != nullptr) {
+    streams_.emplace(engine, team_.get());
+    context_.stream = streams_->critical();
+    context_.other = streams_->other();
+  }
+  context_.pool = pool_.get();
+  context_.host = context;
+  if (ProfilerTracer::IsActive()) context_.tracer = &tracer_;
   if (auto* manager = context->cancellation_manager()) {
-    environment_.cancelled = [manager] { return manager->IsCancelled(); };
+    context_.cancelled = [manager] { return manager->IsCancelled(); };
   }
 }
 

@@ -3,13 +3,15 @@
 #define CAVS_CC_KERNELS_STEP_H_
 
 #include <memory>
+#include <optional>
 
 #include "absl/status/status.h"
-#include "cc/device/cpu/cpu_backend.h"
+#include "cc/device/cpu/cpu_device.h"
+#include "cc/device/cpu/cpu_stream.h"
 #include "cc/device/cpu/team.h"
 #include "cc/device/cpu/workers.h"
 #include "cc/engine/engine.h"
-#include "cc/exec/program_run.h"
+#include "cc/exec/step_context.h"
 #include "cc/exec/storage_pool.h"
 #include "cc/kernels/profiler_tracer.h"
 #include "tensorflow/core/framework/op_kernel.h"
@@ -30,19 +32,20 @@ std::shared_ptr<Team> MakeTeam(tensorflow::OpKernelContext* context);
 // For the length of one call. Team and pool may go on with another.
 class Step {
  public:
-  Step(tensorflow::OpKernelContext* context, engine::Engine* streams,
+  // `engine`: of two streams; null: there is one.
+  Step(tensorflow::OpKernelContext* context, engine::Engine* engine,
        std::shared_ptr<Team> team, std::shared_ptr<StoragePool> pool);
   Step(const Step&) = delete;
 
-  const Environment& environment() const { return environment_; }
+  const StepContext& context() const { return context_; }
 
  private:
   const std::shared_ptr<Team> team_;
   const std::shared_ptr<StoragePool> pool_;
-  SerialWorkers alone_;
-  const CpuBackend backend_, serial_;
+  InlineStream stream_;
+  std::optional<TwoCpuStreams> streams_;
   ProfilerTracer tracer_;
-  Environment environment_;
+  StepContext context_;
 };
 
 }  // namespace cavs

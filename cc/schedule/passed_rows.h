@@ -45,7 +45,7 @@ class PassedRows {
   // Does every vertex have a row?
   bool all() const { return own_.empty(); }
   // The row outside of each row of the type's program.
-  const int32_t* of_type(int type) const { return of_type_[type].data(); }
+  Span<int32_t> of_type(int type) const { return of_type_[type]; }
 
  private:
   int64_t count_ = 0;

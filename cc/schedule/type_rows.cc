@@ -33,6 +33,7 @@ TypeRows::TypeRows(const ScheduleView& schedule, int type, int num_types)
     num_tasks_ += rows > 0 ? 1 : 0;
     count += rows;
     childless_[t] = IsChildless(schedule, t);
+    any_childless_ = any_childless_ || childless_[t];
   }
   own_state_row_.resize(count);
   if (whole_) {

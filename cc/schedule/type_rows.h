@@ -39,6 +39,9 @@ class TypeRows {
   // Has no row of task t, which must be of this type, a child?
   bool childless(int64_t task) const { return childless_[task]; }
 
+  // Is there such a task?
+  bool any_childless() const { return any_childless_; }
+
   // Per row: its vertex; its row in the state of the whole minibatch; there,
   // the rows of its children.
   Span<int32_t> vertex() const { return vertex_; }
@@ -47,6 +50,9 @@ class TypeRows {
     return child_row_.subspan(slot * size(), size());
   }
 
+  // Of all slots, one after the other.
+  Span<int32_t> child_rows() const { return child_row_; }
+
   // Are state rows and rows the same thing?
   bool whole() const { return whole_; }
 
@@ -54,7 +60,7 @@ class TypeRows {
   // Fills in the rows of task `task`, which is of this type.
   void CopyTask(const ScheduleView& schedule, int64_t task);
 
-  bool whole_;
+  bool whole_, any_childless_ = false;
   int64_t largest_task_ = 0, num_tasks_ = 0;
   std::vector<int64_t> first_row_;  // One per task; of any type.
   std::vector<bool> childless_;     // Likewise.

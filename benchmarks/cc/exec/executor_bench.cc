@@ -15,9 +15,9 @@
 #include <utility>
 #include <vector>
 
-#include "cc/device/cpu/cpu_backend.h"
+#include "cc/device/cpu/cpu_device.h"
+#include "cc/device/cpu/cpu_stream.h"
 #include "cc/exec/executor.h"
-#include "cc/ir/passes/run_passes.h"
 #include "tests/cc/exec/drawn_op.h"
 #include "tests/cc/exec/oracle.h"
 #include "tests/cc/exec/tree_lstm.h"
@@ -50,10 +50,10 @@ class Step {
     drawn_ = {lstm.Forward()};
     drawn_backward_ = {lstm.Backward()};
     TreeLstm::SaveWeights(&drawn_[0]);
-    is_right_ =
-        Compile(drawn_, &forward_) && Compile(drawn_backward_, &backward_);
-    environment_.backend = &backend_;
-    environment_.pool = pool_.get();
+    is_right_ = Compile(drawn_, false, &forward_) &&
+                Compile(drawn_backward_, true, &backward_);
+    context_.stream = &stream_;
+    context_.pool = pool_.get();
     FillArguments();
     is_right_ = is_right_ && GivesWhatTheOracleDoes();
   }
@@ -61,17 +61,16 @@ class Step {
   bool is_right() const { return is_right_; }
   // Inference if there is no tape.
   bool Forward(Tape* tape) const {
-    return RunForward(forward_, arguments_, environment_, tape).ok();
+    return RunForward(forward_, arguments_, context_, tape).ok();
   }
   bool Backward(const Tape& tape) const {
-    return RunBackward(backward_, tape, gradients_, environment_).ok();
+    return RunBackward(backward_, tape, gradients_, context_).ok();
   }
 
  private:
-  static bool Compile(const Oracle::Programs& drawn, Model* model) {
-    model->programs.assign(drawn.begin(), drawn.end());
-    return RunPasses(PassOptions(), &model->programs[0]).ok() &&
-           FinishModel(model).ok();
+  bool Compile(Oracle::Programs drawn, bool is_derivative, Model* model) const {
+    drawn[0].is_derivative = is_derivative;
+    return CompileModel(std::move(drawn), PassOptions(), &device_, model).ok();
   }
 
   void FillArguments() {
@@ -156,15 +155,17 @@ class Step {
   const Schedule schedule_;
   std::mt19937 random_;
   Oracle::Programs drawn_, drawn_backward_;
+  const CpuDevice device_;
   Model forward_, backward_;
   Numbers pull_, push_grad_;
   std::vector<Numbers> captures_;
   std::vector<std::vector<float>> memory_;
   std::vector<size_t> results_;  // Where in memory_, in the oracle's order.
-  const std::shared_ptr<StoragePool> pool_ = std::make_shared<StoragePool>();
+  const std::shared_ptr<StoragePool> pool_ =
+      std::make_shared<StoragePool>(device_.memory());
   SerialWorkers workers_;
-  const CpuBackend backend_{&workers_};
-  Environment environment_;
+  InlineStream stream_{&workers_};
+  StepContext context_;
   ForwardArguments arguments_;
   BackwardArguments gradients_;
   bool is_right_ = false;

@@ -3,6 +3,7 @@
 
 #include "cc/ir/passes/run_passes.h"
 #include "tests/cc/exec/gated_slots.h"
+#include "tests/cc/ir/sketch.h"
 
 namespace cavs {
 namespace {
@@ -11,7 +12,8 @@ void BM_RunPasses(benchmark::State& state) {
   const Program program = GatedSlots(static_cast<int>(state.range(0)));
   for (auto _ : state) {
     CompiledProgram compiled = program;
-    if (!RunPasses({}, &compiled).ok()) state.SkipWithError("does not compile");
+    if (!RunPasses({}, kCapabilities, &compiled).ok())
+      state.SkipWithError("does not compile");
     benchmark::DoNotOptimize(compiled);
   }
   state.counters["nodes"] = static_cast<double>(program.nodes.size());

@@ -10,13 +10,11 @@
 namespace cavs {
 namespace {
 
-// Weights side by side begin at multiples of this (see Backend::ColumnGrain).
-constexpr int64_t kGrain = 16;
-
 class Merger {
  public:
-  explicit Merger(Program* program)
-      : program_(*program),
+  Merger(const Capabilities& capabilities, Program* program)
+      : grain_(capabilities.column_grain),
+        program_(*program),
         uses_(*program),
         removed_(program->nodes.size(), false) {}
 
@@ -189,7 +187,7 @@ class Merger {
     std::vector<int> joined = {first};
     for (int i : uses_.readers(node(first).inputs[0])) {
       if (i > first && SameOperand(node(first), node(i)) &&
-          Width(joined.back()) % kGrain == 0) {
+          Width(joined.back()) % grain_ == 0) {
         joined.push_back(i);
       }
     }
@@ -284,6 +282,8 @@ class Merger {
     return whole;
   }
 
+  // Weights side by side begin at multiples of this.
+  const int64_t grain_;
   Program& program_;
   Uses uses_;
   std::vector<bool> removed_;
@@ -291,6 +291,8 @@ class Merger {
 
 }  // namespace
 
-void MergeMatMuls(Program* program) { Merger(program).Run(); }
+void MergeMatMuls(const Capabilities& capabilities, Program* program) {
+  Merger(capabilities, program).Run();
+}
 
 }  // namespace cavs

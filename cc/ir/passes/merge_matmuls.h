@@ -2,6 +2,7 @@
 #ifndef CAVS_CC_IR_PASSES_MERGE_MATMULS_H_
 #define CAVS_CC_IR_PASSES_MERGE_MATMULS_H_
 
+#include "cc/ir/capabilities.h"
 #include "cc/ir/program.h"
 
 namespace cavs {
@@ -15,7 +16,7 @@ namespace cavs {
 //    one by one) become one product with the weights side by side.
 // A user who writes the gates one by one gets the program of one who packed
 // them.
-void MergeMatMuls(Program* program);
+void MergeMatMuls(const Capabilities& capabilities, Program* program);
 
 }  // namespace cavs
 

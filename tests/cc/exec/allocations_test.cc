@@ -151,26 +151,21 @@ std::vector<Count> CountByTask(const Cell& cell, const Graph& graph,
                                int warm_up) {
   const Experiment experiment(cell, graph, 1);
   const CellExecutor executor(cell, options, /*measured=*/true);
-  SerialWorkers alone;
-  const CpuBackend serial(&alone);
-  const CpuBackend backend(workers == nullptr ? &alone : workers);
   std::vector<Count> at(4096);
   size_t size = 0;
-  Environment environment;
-  environment.backend = &backend;
+  Setting setting;
   if (workers != nullptr) {
-    environment.workers = workers;
-    environment.serial = &serial;
-    environment.nanos_to_call = 0;
-    environment.nanos_to_share = 0;
+    setting.workers = workers;
+    setting.costs.nanos_to_call = 0;
+    setting.costs.nanos_to_share = 0;
   }
-  environment.cancelled = [&] {  // Asked before each task.
+  setting.cancelled = [&] {  // Asked before each task.
     at[size++] = Now();
     return false;
   };
   for (int step = 0; step <= warm_up; ++step) {
     size = 0;
-    executor.Run(experiment, environment);
+    executor.Run(experiment, setting);
   }
   std::vector<Count> differences;
   for (size_t i = 0; i + 1 < size; ++i) {
@@ -274,12 +269,12 @@ int64_t Locks(const std::vector<Count>& by_task) {
 
 // How many locks both passes of a step take, from the first to the last.
 int64_t LocksOfStep(const Cell& cell, const Graph& graph,
-                    const PassOptions& options, Environment environment) {
+                    const PassOptions& options, const Setting& setting) {
   const Experiment experiment(cell, graph, 1);
   const CellExecutor executor(cell, options, /*measured=*/true);
-  executor.Run(experiment, environment);
+  executor.Run(experiment, setting);
   const int64_t before = num_locks;
-  executor.Run(experiment, environment);
+  executor.Run(experiment, setting);
   return num_locks - before;
 }
 
@@ -319,36 +314,27 @@ TEST_F(LocksTest, TenTimesAsManyTasksTakeAsManyInAStep) {
   CountedWorkers counted;
   HelperThread thread;
   Team team(2, thread.schedule());
-  SerialWorkers alone;
-  const CpuBackend serial(&alone);
   for (Workers* workers :
        {static_cast<Workers*>(nullptr), static_cast<Workers*>(&counted),
         static_cast<Workers*>(&team)}) {
-    const CpuBackend backend(workers == nullptr ? &alone : workers);
-    Environment environment;
-    environment.backend = &backend;
-    environment.workers = workers;
-    environment.serial = workers == nullptr ? nullptr : &serial;
-    environment.nanos_to_call = environment.nanos_to_share = 0;
+    Setting setting;
+    setting.workers = workers;
+    setting.costs.nanos_to_call = setting.costs.nanos_to_share = 0;
     for (const PassOptions& options : SomeSwitches()) {
-      const int64_t of_100 =
-          LocksOfStep(cell_, Chain(100), options, environment);
+      const int64_t of_100 = LocksOfStep(cell_, Chain(100), options, setting);
       EXPECT_GT(of_100, 0) << "memory is taken, once, under a lock";
-      EXPECT_EQ(LocksOfStep(cell_, Chain(1000), options, environment), of_100);
+      EXPECT_EQ(LocksOfStep(cell_, Chain(1000), options, setting), of_100);
     }
   }
 }
 
 // The engine locks, chunk by chunk, and there are about eight of them.
 TEST_F(LocksTest, TwoStreamsDoNotTakeThemByTask) {
-  SerialWorkers alone;
-  const CpuBackend backend(&alone);
   engine::Engine engine(engine::Streams(2));
-  Environment environment;
-  environment.backend = &backend;
-  environment.engine = &engine;
+  Setting setting;
+  setting.engine = &engine;
   const auto locks = [&](int length) {
-    return LocksOfStep(cell_, Chain(length), PassOptions(), environment);
+    return LocksOfStep(cell_, Chain(length), PassOptions(), setting);
   };
   // A thread that waits for another takes one whenever it looks. One lock for
   // each of 900 tasks more, in both passes, would be 1800.

@@ -7,16 +7,19 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <random>
 #include <utility>
 #include <vector>
 
-#include "cc/device/cpu/cpu_backend.h"
+#include "cc/device/cpu/cpu_device.h"
+#include "cc/device/cpu/cpu_stream.h"
+#include "cc/exec/direction.h"
 #include "cc/exec/executor.h"
-#include "cc/exec/pass.h"
-#include "cc/ir/passes/run_passes.h"
+#include "cc/exec/model.h"
 #include "tests/cc/exec/oracle.h"
 
 namespace cavs {
@@ -148,17 +151,54 @@ inline Schedule MakeSchedule(const Graph& graph, const Cell& cell,
   return schedule;
 }
 
-inline Model Compile(std::vector<Program> programs, PassOptions options) {
-  options.verify = true;
-  Model model;
-  for (Program& program : programs) {
-    model.programs.emplace_back(std::move(program));
-    const Status status = RunPasses(options, &model.programs.back());
-    EXPECT_TRUE(status.ok()) << status.message();
+// With what the executor runs in a test.
+struct Setting {
+  Workers* workers = nullptr;  // Null: the calling thread alone.
+  CpuCosts costs;
+  const CpuBackend* kernels = nullptr;  // Null: the CPU's.
+  engine::Engine* engine = nullptr;     // Of two streams; null: there is one.
+  std::function<bool()> cancelled;
+  Tracer* tracer = nullptr;
+};
+
+// The streams of one call of the executor, and all else that it runs with.
+class CallOf {
+ public:
+  CallOf(const Setting& setting, StoragePool* pool)
+      : inline_(setting.workers == nullptr ? &alone_ : setting.workers,
+                setting.costs) {
+    context.stream = &inline_;
+    if (setting.kernels != nullptr) {
+      given_.emplace(setting.kernels);
+      context.stream = &*given_;
+    }
+    if (setting.engine != nullptr) {
+      two_.emplace(setting.engine,
+                   setting.workers == nullptr ? &alone_ : setting.workers,
+                   setting.costs);
+      context.stream = two_->critical();
+      context.other = two_->other();
+    }
+    context.pool = pool;
+    context.cancelled = setting.cancelled;
+    context.tracer = setting.tracer;
   }
-  const Status status = FinishModel(&model);
+
+  StepContext context;
+
+ private:
+  SerialWorkers alone_;
+  InlineStream inline_;
+  std::optional<InlineStream> given_;
+  std::optional<TwoCpuStreams> two_;
+};
+
+inline void Compile(std::vector<Program> programs, PassOptions options,
+                    const Device& device, bool are_derivatives, Model* model) {
+  for (Program& program : programs) program.is_derivative = are_derivatives;
+  const Status status =
+      CompileModel(std::move(programs), options, &device, model);
   EXPECT_TRUE(status.ok()) << status.message();
-  return model;
 }
 
 // The executor's side. Any number of threads may run one executor at once.
@@ -167,11 +207,22 @@ class CellExecutor {
   // Unless `measured`, there are guard zones around all buffers, which take
   // memory that is not planned.
   explicit CellExecutor(const Cell& cell, PassOptions options = {},
-                        bool measured = false)
+                        bool measured = false, CpuDevice::Options device = {},
+                        bool verify = true)
+      : CellExecutor(cell, options, measured, device, device, verify) {}
+  // With a device of its own for each direction.
+  CellExecutor(const Cell& cell, PassOptions options, bool measured,
+               CpuDevice::Options forward, CpuDevice::Options backward,
+               bool verify = true)
       : cell_(cell),
-        forward_(Compile(cell.forward, options)),
-        backward_(Compile(cell.backward, options)),
-        pool_(std::make_shared<StoragePool>(/*guarded=*/!measured)) {}
+        device_(forward),
+        back_device_(backward),
+        pool_(std::make_shared<StoragePool>(device_.memory(),
+                                            /*guarded=*/!measured)) {
+    options.verify = verify;
+    Compile(cell.forward, options, device_, false, &forward_);
+    Compile(cell.backward, options, back_device_, true, &backward_);
+  }
 
   const StoragePool& pool() const { return *pool_; }
 
@@ -181,41 +232,35 @@ class CellExecutor {
     all_pushed_ = false;
   }
 
-  // Both passes.
-  Results Run(const Experiment& in, const Environment& environment,
+  // Both directions.
+  Results Run(const Experiment& in, const Setting& setting,
               ScheduleOptions options = {}) const {
     Tape tape;
     Results results;
     const Schedule schedule = MakeSchedule(in.graph(), cell_, options);
-    Status status = Forward(in, schedule, environment, &tape, &results);
+    Status status = Forward(in, schedule, setting, &tape, &results);
     EXPECT_TRUE(status.ok()) << status.message();
     if (!status.ok()) return {};
-    status = Backward(in, tape, environment, &results);
+    status = Backward(in, tape, setting, &results);
     EXPECT_TRUE(status.ok()) << status.message();
     return results;
   }
-  Results Run(const Experiment& in) const {
-    SerialWorkers workers;
-    const CpuBackend backend(&workers);
-    Environment environment;
-    environment.backend = &backend;
-    return Run(in, environment);
-  }
+  Results Run(const Experiment& in) const { return Run(in, Setting()); }
 
-  MemoryNeed Predict(const Schedule& schedule, Pass pass,
-                     const Environment& environment) const {
-    if (pass == Pass::kBackward) {
+  MemoryNeed Predict(const Schedule& schedule, Direction direction,
+                     bool two_streams = false) const {
+    if (direction == Direction::kBackward) {
       return PredictBackwardMemory(backward_, forward_, schedule.view(),
-                                   environment);
+                                   two_streams);
     }
-    return PredictMemory(forward_, schedule.view(), pass == Pass::kForward,
-                         environment);
+    return PredictMemory(forward_, schedule.view(),
+                         direction == Direction::kForward, two_streams);
   }
 
   // Appends pushes. `schedule` must outlive the tape, which may be null.
   Status Forward(const Experiment& in, const Schedule& schedule,
-                 Environment environment, Tape* tape, Results* results) const {
-    environment.pool = pool_.get();
+                 const Setting& setting, Tape* tape, Results* results) const {
+    const CallOf call(setting, pool_.get());
     ForwardArguments arguments;
     arguments.schedule = schedule.view();
     std::vector<std::unique_ptr<Buffer>> owned;
@@ -243,7 +288,7 @@ class CellExecutor {
               ->rows(columns));
     }
     arguments.derivative = &backward_;
-    CAVS_RETURN_IF_ERROR(RunForward(forward_, arguments, environment, tape));
+    CAVS_RETURN_IF_ERROR(RunForward(forward_, arguments, call.context, tape));
     if (tape != nullptr) {
       tape->alive.insert(tape->alive.end(), pulls.begin(), pulls.end());
     }
@@ -255,8 +300,8 @@ class CellExecutor {
 
   // Appends gradients of pulls and captures.
   Status Backward(const Experiment& in, const Tape& tape,
-                  Environment environment, Results* results) const {
-    environment.pool = pool_.get();
+                  const Setting& setting, Results* results) const {
+    const CallOf call(setting, pool_.get());
     BackwardArguments arguments;
     std::vector<std::unique_ptr<Buffer>> owned;
     for (size_t i = 0; i < in.push_grads.size(); ++i) {
@@ -286,7 +331,7 @@ class CellExecutor {
             Own(Numbers(symbol.columns(), 99), &owned)->dense(symbol.shape));
       }
     }
-    CAVS_RETURN_IF_ERROR(RunBackward(backward_, tape, arguments, environment));
+    CAVS_RETURN_IF_ERROR(RunBackward(backward_, tape, arguments, call.context));
     for (size_t i = first; i < owned.size(); ++i) {
       results->push_back(owned[i]->numbers());
     }
@@ -320,7 +365,8 @@ class CellExecutor {
   }
 
   const Cell cell_;
-  const Model forward_, backward_;
+  const CpuDevice device_, back_device_;
+  Model forward_, backward_;
   const std::shared_ptr<StoragePool> pool_;
   bool all_pushed_ = true;
   std::vector<int32_t> at_;

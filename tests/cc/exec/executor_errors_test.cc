@@ -27,15 +27,15 @@ Cell WideCell(int64_t columns, int64_t state) {
 }
 
 std::string MessageOf(const Cell& cell) {
-  SerialWorkers workers;
-  const CpuBackend backend(&workers);
-  Environment environment;
-  environment.backend = &backend;
+  Setting setting;
   const Experiment experiment(cell, Chain(2), 1);
   const Schedule schedule = MakeSchedule(experiment.graph(), cell);
   Results results;
-  const Status status = CellExecutor(cell).Forward(
-      experiment, schedule, environment, nullptr, &results);
+  // No program that is verified has rows so wide.
+  const CellExecutor executor(cell, PassOptions(), /*measured=*/false,
+                              CpuDevice::Options(), /*verify=*/false);
+  const Status status =
+      executor.Forward(experiment, schedule, setting, nullptr, &results);
   EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
   return status.message();
 }
@@ -52,7 +52,7 @@ TEST(ExecutorTest, AStateThatDoesNotFitIsAnError) {
 
 TEST(ExecutorTest, DynamicTensorsThatDoNotFitAreAnError) {
   EXPECT_EQ(MessageOf(WideCell(int64_t{1} << 58, 1)),
-            "minibatch: got one that needs 4611686018427387984 bytes (80 "
+            "minibatch: got one that needs 4611686018427388032 bytes (128 "
             "state, 0 tape, 4611686018427387904 temporaries, 0 packed weights, "
             "0 results) but expected one that fits into the memory that is "
             "available. Use "
@@ -97,19 +97,16 @@ std::string MismatchOf(Cell cell, const Cell& arguments) {
   cell.pulls = arguments.pulls;
   cell.pushes = arguments.pushes;
   cell.captures = arguments.captures;
-  SerialWorkers workers;
-  const CpuBackend backend(&workers);
-  Environment environment;
-  environment.backend = &backend;
+  Setting setting;
   const Experiment experiment(cell, Chain(3), 1);
   const Schedule schedule = MakeSchedule(experiment.graph(), cell);
   Results results;
   Tape tape;
   const CellExecutor executor(cell);
   Status status =
-      executor.Forward(experiment, schedule, environment, &tape, &results);
+      executor.Forward(experiment, schedule, setting, &tape, &results);
   if (status.ok()) {
-    status = executor.Backward(experiment, tape, environment, &results);
+    status = executor.Backward(experiment, tape, setting, &results);
   }
   EXPECT_EQ(status.ok(), status.code() != StatusCode::kInvalidArgument);
   return status.message();
@@ -172,29 +169,28 @@ TEST(ExecutorTest, TheTapeOfAnotherModelIsAnError) {
 }
 
 TEST(ExecutorTest, CaptureGradientsOfAnotherShapeAreAnError) {
-  Model model;
   Sketch f;
   f.program.results = {f.SumRows(f.PushGrad(0, 3))};
-  model.programs = {f.program};
-  ASSERT_TRUE(RunPasses({}, &model.programs[0]).ok());
-  SerialWorkers workers;
-  const CpuBackend backend(&workers);
-  const auto pool = std::make_shared<StoragePool>();
-  Environment environment;
-  environment.backend = &backend;
-  environment.pool = pool.get();
+  const CpuDevice device;
+  Model model;
+  Compile({f.program}, PassOptions(), device, /*are_derivatives=*/true, &model);
+  const auto pool = std::make_shared<StoragePool>(device.memory());
+  const CallOf call(Setting(), pool.get());
   Tape tape;
+  ScheduleView schedule;
   const std::vector<int32_t> task_splits = {0};
-  tape.schedule.task_splits = task_splits;
-  tape.rows.emplace_back(tape.schedule, 0, 1);
-  tape.push_rows = PassedRows(AllVertices(tape.schedule), tape.rows);
+  schedule.task_splits = task_splits;
+  tape.rows = RowPlan(schedule, 1);
+  tape.push_rows = PassedRows(AllVertices(schedule), tape.rows.types());
+  tape.lists.resize(1);
+  tape.push_lists.resize(1);
   tape.saved.resize(1);
   Buffer grad(DType::kFloat64, Numbers(3, 7));
   for (int columns : {2, 3}) {
     BackwardArguments arguments;
     arguments.push_grads = {{nullptr, 0, 3, 3}};
     arguments.capture_grads = {{grad.dense({columns})}};
-    const Status status = RunBackward(model, tape, arguments, environment);
+    const Status status = RunBackward(model, tape, arguments, call.context);
     EXPECT_EQ(status.message(),
               columns == 3 ? ""
                            : "capture_grads: got shapes or types that differ "
@@ -204,13 +200,17 @@ TEST(ExecutorTest, CaptureGradientsOfAnotherShapeAreAnError) {
   EXPECT_EQ(grad.numbers(), Numbers(3));
 }
 
-TEST(FinishModelTest, StatesWhoseGradientsCannotBeAddedUpAreRejected) {
+Status StatusOf(std::vector<Program> programs) {
+  const CpuDevice device;
+  Model model;
+  return CompileModel(std::move(programs), PassOptions(), &device, &model);
+}
+
+TEST(CompileModelTest, StatesWhoseGradientsCannotBeAddedUpAreRejected) {
   Sketch f(DType::kFloat16);
   f.GatherGrad(0, f.ScatterGrad(4));
   f.Name("gather_0");
-  Model model;
-  model.programs = {f.program};
-  const Status status = FinishModel(&model);
+  const Status status = StatusOf({f.program});
   EXPECT_EQ(status.code(), StatusCode::kUnimplemented);
   EXPECT_EQ(status.message(),
             "state: got a type other than float32, float64 and bfloat16 but "
@@ -218,24 +218,22 @@ TEST(FinishModelTest, StatesWhoseGradientsCannotBeAddedUpAreRejected) {
             "and cast inside of the vertex function.");
 }
 
-TEST(FinishModelTest, ReadsTheStateOffScatterAndGather) {
+TEST(CompileModelTest, ReadsTheStateOffScatterAndGather) {
   Sketch f(DType::kFloat32);
   f.Scatter(f.Pull(0, 6));
+  const CpuDevice device;
   Model model;
-  model.programs = {f.program};
-  ASSERT_TRUE(FinishModel(&model).ok());
+  Compile({f.program}, PassOptions(), device, false, &model);
   EXPECT_EQ(model.state_columns, 6);
   EXPECT_EQ(model.state_dtype, DType::kFloat32);
 }
 
-TEST(FinishModelTest, TypesMustAgreeOnTheState) {
+TEST(CompileModelTest, TypesMustAgreeOnTheState) {
   Sketch f, g;
   f.Scatter(f.Pull(0, 6));
   g.Gather(0, 5);
   g.Name("gather_0");
-  Model model;
-  model.programs = {f.program, g.program};
-  const Status status = FinishModel(&model);
+  const Status status = StatusOf({f.program, g.program});
   EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(status.message(),
             "vertex function: gather_0 passes rows of 5 elements but expected "
@@ -243,8 +241,8 @@ TEST(FinishModelTest, TypesMustAgreeOnTheState) {
             "All vertex functions of a model share one state.");
   Sketch h(DType::kFloat32);
   h.Scatter(h.Pull(0, 6));
-  model.programs = {f.program, h.program};
-  EXPECT_EQ(FinishModel(&model).code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(StatusOf({f.program, h.program}).code(),
+            StatusCode::kInvalidArgument);
 }
 
 }  // namespace

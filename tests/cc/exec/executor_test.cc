@@ -74,18 +74,12 @@ std::vector<Graph> Minibatches(int arity, std::mt19937* random) {
           Graph()};
 }
 
-// An environment in which so many workers share the work.
+// A setting in which so many workers share the work.
 struct Team {
-  explicit Team(int count) : workers(count) {
-    environment.backend = &backend;
-    environment.workers = &workers;
-    environment.serial = &serial;
-  }
+  explicit Team(int count) : workers(count) { setting.workers = &workers; }
 
   ThreadedWorkers workers;
-  SerialWorkers alone;
-  const CpuBackend backend{&workers}, serial{&alone};
-  Environment environment;
+  Setting setting;
 };
 
 // Workers that share out everything there is.
@@ -95,13 +89,13 @@ void ExpectTeamMatchesOracle(const Cell& cell, const Graph& graph,
   const Results want = experiment.RunOracle();
   for (int count : {1, 2, 3}) {
     Team team(count);
-    team.environment.nanos_to_call = 0;
-    team.environment.nanos_to_share = 0;
+    team.setting.costs.nanos_to_call = 0;
+    team.setting.costs.nanos_to_share = 0;
     for (const PassOptions& options : SomeSwitches(seed)) {
       SCOPED_TRACE(testing::Message() << count << " workers, seed " << seed
                                       << ", " << Describe(options));
       const CellExecutor executor(cell, options);
-      ExpectNear(executor.Run(experiment, team.environment), want,
+      ExpectNear(executor.Run(experiment, team.setting), want,
                  ToleranceOf(cell.dtype));
       if (testing::Test::HasFailure()) return;
     }
@@ -142,9 +136,9 @@ TEST(ExecutorTest, EveryCombinationOfSwitchesMatchesTheOracle) {
                        << ", two streams " << streams << ", micro-batches of "
                        << micro_batch);
           Team team(2);
-          if (streams) team.environment.engine = &engine;
+          if (streams) team.setting.engine = &engine;
           ExpectNear(
-              executor.Run(experiment, team.environment, {policy, micro_batch}),
+              executor.Run(experiment, team.setting, {policy, micro_batch}),
               want, ToleranceOf(cell.dtype));
           if (HasFailure()) return;
         }
@@ -165,10 +159,10 @@ TEST(ExecutorTest, TwoStreamsMatchTheOracle) {
     const Experiment experiment(cell, graph, seed);
     const Results want = experiment.RunOracle();
     Team team(2);
-    team.environment.engine = &engine;
+    team.setting.engine = &engine;
     for (const PassOptions& options : SomeSwitches(seed)) {
       const CellExecutor executor(cell, options);
-      ExpectNear(executor.Run(experiment, team.environment), want,
+      ExpectNear(executor.Run(experiment, team.setting), want,
                  ToleranceOf(cell.dtype));
       if (HasFailure()) return;
     }
@@ -176,7 +170,7 @@ TEST(ExecutorTest, TwoStreamsMatchTheOracle) {
 }
 
 // Of eager and lazy stages.
-TEST(ExecutorTest, PiecesOfAFewRowsMatchTheOracle) {
+TEST(ExecutorTest, BlocksOfAFewRowsMatchTheOracle) {
   engine::Engine engine(engine::Streams(2));
   for (uint32_t seed = 0; seed < NumSeeds(24); ++seed) {
     SCOPED_TRACE(seed);
@@ -190,14 +184,15 @@ TEST(ExecutorTest, PiecesOfAFewRowsMatchTheOracle) {
     const Experiment experiment(cell, graph, seed);
     const Results want = experiment.RunOracle();
     Team team(1 + seed % 2);
-    team.environment.cache_bytes = 0;
-    team.environment.fewest_rows = 1 + seed % 7;
-    team.environment.nanos_to_call = 0;
-    team.environment.nanos_to_share = 0;
-    if (seed % 5 == 0) team.environment.engine = &engine;
+    CpuDevice::Options device;
+    device.cache_bytes = 0;
+    device.fewest_rows = 1 + seed % 7;
+    team.setting.costs.nanos_to_call = 0;
+    team.setting.costs.nanos_to_share = 0;
+    if (seed % 5 == 0) team.setting.engine = &engine;
     for (const PassOptions& options : SomeSwitches(seed)) {
-      const CellExecutor executor(cell, options);
-      ExpectNear(executor.Run(experiment, team.environment), want,
+      const CellExecutor executor(cell, options, /*measured=*/false, device);
+      ExpectNear(executor.Run(experiment, team.setting), want,
                  ToleranceOf(cell.dtype));
       if (HasFailure()) return;
     }
@@ -214,23 +209,19 @@ TEST(ExecutorTest, TapesAreReadOverOtherChunksThanTheyWereWrittenIn) {
                                         cell.num_types(), &random);
     const Experiment experiment(cell, graph, seed);
     const Schedule schedule = MakeSchedule(graph, cell);
-    const CellExecutor executor(cell);
-    Team team(1);
-    Environment other = team.environment;
-    team.environment.cache_bytes = other.cache_bytes = 0;
-    team.environment.fewest_rows = 1;
-    other.fewest_rows = 1 + seed;
+    CpuDevice::Options blocks_of_one, larger;
+    blocks_of_one.cache_bytes = larger.cache_bytes = 0;
+    blocks_of_one.fewest_rows = 1;
+    larger.fewest_rows = 1 + seed;
+    const CellExecutor executor(cell, PassOptions(), /*measured=*/false,
+                                seed % 3 ? blocks_of_one : larger,
+                                seed % 3 ? larger : blocks_of_one);
     Tape tape;
     Results results;
-    ASSERT_TRUE(executor
-                    .Forward(experiment, schedule,
-                             seed % 3 ? team.environment : other, &tape,
-                             &results)
-                    .ok());
-    ASSERT_TRUE(executor
-                    .Backward(experiment, tape,
-                              seed % 3 ? other : team.environment, &results)
-                    .ok());
+    ASSERT_TRUE(
+        executor.Forward(experiment, schedule, Setting(), &tape, &results)
+            .ok());
+    ASSERT_TRUE(executor.Backward(experiment, tape, Setting(), &results).ok());
     ExpectNear(results, experiment.RunOracle(), ToleranceOf(cell.dtype));
     if (HasFailure()) return;
   }
@@ -296,10 +287,11 @@ TEST(ExecutorTest, WeightsThatAreNotFiniteSpoilLeavesToo) {
         spoilt += std::isnan(want[0][0]);  // A leaf.
         for (int count : {1, 2}) {
           Team team(count);
-          team.environment.nanos_to_call = team.environment.nanos_to_share = 0;
+          team.setting.costs.nanos_to_call = team.setting.costs.nanos_to_share =
+              0;
           for (const PassOptions& options : SomeSwitches(weight)) {
             ExpectNearWhereFinite(
-                CellExecutor(cell, options).Run(in, team.environment), want,
+                CellExecutor(cell, options).Run(in, team.setting), want,
                 ToleranceOf(dtype));
           }
         }
@@ -389,28 +381,23 @@ TEST(ExecutorTest, MicroBatchesMatchTheOracleInTrainingAndInference) {
     const Results want = experiment.RunOracle();
     const Results pushes(want.begin(), want.begin() + cell.pushes.size());
     ThreadedWorkers workers(2);
-    SerialWorkers alone;
-    const CpuBackend backend(&workers), serial(&alone);
-    Environment environment;
-    environment.backend = &backend;
-    if (seed % 2) environment.workers = &workers;
-    environment.serial = &serial;
-    environment.nanos_to_call = 0;
-    environment.nanos_to_share = 0;
+    Setting setting;
+    if (seed % 2) setting.workers = &workers;
+    setting.costs.nanos_to_call = 0;
+    setting.costs.nanos_to_share = 0;
     for (int micro_batch : {1, 2, 3}) {
       const ScheduleOptions options(seed % 5 ? "depth" : "ratio", micro_batch);
       for (bool fused : {false, true}) {
         PassOptions passes;
         passes.merge = passes.fuse = fused;
         const CellExecutor executor(cell, passes);
-        ExpectNear(executor.Run(experiment, environment, options), want,
+        ExpectNear(executor.Run(experiment, setting, options), want,
                    ToleranceOf(cell.dtype));
         Results inference;
         const Schedule schedule =
             MakeSchedule(experiment.graph(), cell, options);
         ASSERT_TRUE(
-            executor
-                .Forward(experiment, schedule, environment, nullptr, &inference)
+            executor.Forward(experiment, schedule, setting, nullptr, &inference)
                 .ok());
         ExpectNear(inference, pushes, ToleranceOf(cell.dtype));
       }
@@ -436,18 +423,14 @@ TEST(ExecutorTest, WhatOneWorkerSoonHasDoneCallsNoOther) {
   const Experiment experiment(cell, RandomTree(20, 2, &random), 8);
   const CellExecutor executor(cell);
   CountingWorkers workers;
-  SerialWorkers alone;
-  const CpuBackend backend(&workers), serial(&alone);
-  Environment environment;
-  environment.backend = &backend;
-  environment.workers = &workers;
-  environment.serial = &serial;
-  environment.nanos_to_call = 1e9;
-  ExpectNear(executor.Run(experiment, environment), executor.Run(experiment),
+  Setting setting;
+  setting.workers = &workers;
+  setting.costs.nanos_to_call = 1e9;
+  ExpectNear(executor.Run(experiment, setting), executor.Run(experiment),
              1e-12);
   EXPECT_EQ(workers.calls, 0);
-  environment.nanos_to_call = 0;
-  executor.Run(experiment, environment);
+  setting.costs.nanos_to_call = 0;
+  executor.Run(experiment, setting);
   EXPECT_GT(workers.calls, 2);
 }
 
@@ -459,12 +442,11 @@ TEST(ExecutorTest, EveryWorkerCountGivesTheSameNumbers) {
   const Results want = executor.Run(experiment);
   for (int count : {2, 3, 7}) {
     ThreadedWorkers workers(count);
-    const CpuBackend backend(&workers);
-    Environment environment;
-    environment.backend = &backend;
-    ExpectNear(executor.Run(experiment, environment), want, 1e-12);
-    EXPECT_EQ(executor.Run(experiment, environment),
-              executor.Run(experiment, environment))
+    Setting setting;
+    setting.workers = &workers;
+    ExpectNear(executor.Run(experiment, setting), want, 1e-12);
+    EXPECT_EQ(executor.Run(experiment, setting),
+              executor.Run(experiment, setting))
         << "not the same bits with " << count << " workers";
   }
 }
@@ -510,30 +492,24 @@ class OneExperiment : public testing::Test {
             WithRandomTypes(RandomDag(30, cell_.arity, &random_), 2, &random_),
             10),
         executor_(cell_),
-        backend_(&workers_),
-        schedule_(MakeSchedule(experiment_.graph(), cell_)) {
-    environment_.backend = &backend_;
-  }
+        schedule_(MakeSchedule(experiment_.graph(), cell_)) {}
 
   std::mt19937 random_;
   const Cell cell_;
   const Experiment experiment_;
   const CellExecutor executor_;
-  SerialWorkers workers_;
-  const CpuBackend backend_;
   const Schedule schedule_;
-  Environment environment_;
+  Setting setting_;
 };
 
 TEST_F(OneExperiment, InferenceWithoutATapePushesTheSame) {
   Results training, inference;
   Tape tape;
   ASSERT_TRUE(
-      executor_.Forward(experiment_, schedule_, environment_, &tape, &training)
+      executor_.Forward(experiment_, schedule_, setting_, &tape, &training)
           .ok());
   ASSERT_TRUE(
-      executor_
-          .Forward(experiment_, schedule_, environment_, nullptr, &inference)
+      executor_.Forward(experiment_, schedule_, setting_, nullptr, &inference)
           .ok());
   EXPECT_EQ(inference, training);
 }
@@ -543,11 +519,10 @@ TEST_F(OneExperiment, InferenceReusesWhatTheTapeWouldKeep) {
   for (Program& program : inference.forward) program.results.clear();
   Results want, got;
   ASSERT_TRUE(
-      executor_.Forward(experiment_, schedule_, environment_, nullptr, &want)
-          .ok());
+      executor_.Forward(experiment_, schedule_, setting_, nullptr, &want).ok());
   for (Program& program : inference.backward) program = Program();
   ASSERT_TRUE(CellExecutor(inference)
-                  .Forward(experiment_, schedule_, environment_, nullptr, &got)
+                  .Forward(experiment_, schedule_, setting_, nullptr, &got)
                   .ok());
   EXPECT_EQ(got, want);
 }
@@ -594,13 +569,11 @@ TEST_F(OneExperiment, ATapeMayBeReadTwice) {
   Results pushes, first, second;
   Tape tape;
   ASSERT_TRUE(
-      executor_.Forward(experiment_, schedule_, environment_, &tape, &pushes)
-          .ok());
-  ASSERT_TRUE(executor_.Backward(experiment_, tape, environment_, &first).ok());
+      executor_.Forward(experiment_, schedule_, setting_, &tape, &pushes).ok());
+  ASSERT_TRUE(executor_.Backward(experiment_, tape, setting_, &first).ok());
   // Whoever runs in between must not get the tape's memory.
   executor_.Run(experiment_);
-  ASSERT_TRUE(
-      executor_.Backward(experiment_, tape, environment_, &second).ok());
+  ASSERT_TRUE(executor_.Backward(experiment_, tape, setting_, &second).ok());
   EXPECT_EQ(first, second);
 }
 
@@ -608,15 +581,14 @@ TEST_F(OneExperiment, ATapeMayBeReadByThreadsAtOnce) {
   Results pushes, want;
   Tape tape;
   ASSERT_TRUE(
-      executor_.Forward(experiment_, schedule_, environment_, &tape, &pushes)
-          .ok());
-  ASSERT_TRUE(executor_.Backward(experiment_, tape, environment_, &want).ok());
+      executor_.Forward(experiment_, schedule_, setting_, &tape, &pushes).ok());
+  ASSERT_TRUE(executor_.Backward(experiment_, tape, setting_, &want).ok());
   std::vector<Results> got(7);
   std::vector<std::thread> threads;
   for (Results& results : got) {
     threads.emplace_back([&] {
       EXPECT_TRUE(
-          executor_.Backward(experiment_, tape, environment_, &results).ok());
+          executor_.Backward(experiment_, tape, setting_, &results).ok());
     });
   }
   for (std::thread& thread : threads) thread.join();
@@ -638,10 +610,10 @@ TEST_F(OneExperiment, ThreadsMayRunOneModelAtOnce) {
 
 TEST_F(OneExperiment, IsCancelledBetweenTasks) {
   int asked = 0;
-  environment_.cancelled = [&] { return ++asked == 3; };
+  setting_.cancelled = [&] { return ++asked == 3; };
   Results results;
-  const Status status = executor_.Forward(experiment_, schedule_, environment_,
-                                          nullptr, &results);
+  const Status status =
+      executor_.Forward(experiment_, schedule_, setting_, nullptr, &results);
   EXPECT_EQ(status.code(), StatusCode::kCancelled);
   EXPECT_EQ(status.message(), "cancelled before task 2 of " +
                                   std::to_string(schedule_.task_type.size()));
@@ -652,19 +624,18 @@ TEST_F(OneExperiment, IsCancelledBetweenTasksGoingBack) {
   Tape tape;
   Results results;
   ASSERT_TRUE(
-      executor_.Forward(experiment_, schedule_, environment_, &tape, &results)
+      executor_.Forward(experiment_, schedule_, setting_, &tape, &results)
           .ok());
   int asked = 0;
-  environment_.cancelled = [&] { return ++asked == 2; };
+  setting_.cancelled = [&] { return ++asked == 2; };
   const Status status =
-      executor_.Backward(experiment_, tape, environment_, &results);
+      executor_.Backward(experiment_, tape, setting_, &results);
   const int num_tasks = static_cast<int>(schedule_.task_type.size());
   EXPECT_EQ(status.message(), "cancelled before task " +
                                   std::to_string(num_tasks - 2) + " of " +
                                   std::to_string(num_tasks));
-  environment_.cancelled = nullptr;
-  EXPECT_TRUE(
-      executor_.Backward(experiment_, tape, environment_, &results).ok())
+  setting_.cancelled = nullptr;
+  EXPECT_TRUE(executor_.Backward(experiment_, tape, setting_, &results).ok())
       << "the tape is as it was";
 }
 

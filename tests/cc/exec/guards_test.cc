@@ -187,8 +187,7 @@ Cell FaultyCell() {
 std::string ErrorOf(FaultyBackend::Fault fault) {
   SerialWorkers workers;
   const FaultyBackend backend(&workers, fault);
-  Environment environment;
-  environment.backend = &backend;
+  Setting setting;
   const Cell cell = FaultyCell();
   PassOptions unfused;
   unfused.fuse = unfused.views = unfused.merge = false;
@@ -201,9 +200,9 @@ std::string ErrorOf(FaultyBackend::Fault fault) {
   Tape tape;
   Results results;
   Status status =
-      executor.Forward(experiment, schedule, environment, &tape, &results);
+      executor.Forward(experiment, schedule, setting, &tape, &results);
   if (status.ok()) {
-    status = executor.Backward(experiment, tape, environment, &results);
+    status = executor.Backward(experiment, tape, setting, &results);
   }
   EXPECT_TRUE(status.ok() || status.code() == StatusCode::kInternal);
   return status.message();

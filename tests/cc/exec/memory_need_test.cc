@@ -38,21 +38,30 @@ std::vector<Graph> Minibatches() {
 
 class MemoryNeedTest : public testing::Test {
  protected:
-  MemoryNeedTest() : backend_(&workers_) { environment_.backend = &backend_; }
+  // What the system could still give; unlimited unless a test sets it.
+  CpuDevice::Options LimitedTo(const size_t* available) const {
+    CpuDevice::Options device;
+    device.memory =
+        std::make_shared<HostMemory>([available] { return *available; });
+    return device;
+  }
 
-  SerialWorkers workers_;
-  const CpuBackend backend_;
-  Environment environment_;
+  const Setting setting_;
 };
 
 // Bytes that one task of a vertex function writes, at most.
 size_t TaskBytes(const Cell& cell, const Schedule& schedule) {
   CompiledProgram program = cell.forward[0];
-  EXPECT_TRUE(RunPasses(PassOptions(), &program).ok());
+  EXPECT_TRUE(
+      RunPasses(PassOptions(), CpuDevice().capabilities(), &program).ok());
   size_t row = 0;
-  for (const Symbol& symbol : program.symbols) {
+  for (size_t id = 0; id < program.symbols.size(); ++id) {
+    const Symbol& symbol = program.symbols[id];
+    const Candidate& own = program.placement.candidates[id];
     if (symbol.kind != SymbolKind::kRows || symbol.parent >= 0) continue;
-    if (symbol.source != SymbolSource::kNode || !symbol.stored) continue;
+    if (symbol.source != SymbolSource::kNode || !own.used || own.by_index) {
+      continue;
+    }
     row += symbol.columns() * SizeOf(symbol.dtype);
   }
   int64_t largest = 0;
@@ -78,22 +87,21 @@ TEST_F(MemoryNeedTest, APredictionIsWhatTheTrainingStepTakes) {
         const Schedule schedule =
             MakeSchedule(graph, cell, {"depth", micro_batch});
         const MemoryNeed forward =
-            executor.Predict(schedule, Pass::kForward, environment_);
+            executor.Predict(schedule, Direction::kForward);
         const MemoryNeed backward =
-            executor.Predict(schedule, Pass::kBackward, environment_);
+            executor.Predict(schedule, Direction::kBackward);
         Tape tape;
         Results results;
         ASSERT_TRUE(
-            executor
-                .Forward(experiment, schedule, environment_, &tape, &results)
+            executor.Forward(experiment, schedule, setting_, &tape, &results)
                 .ok());
         ExpectTook(executor, forward.total());
         ASSERT_TRUE(
-            executor.Backward(experiment, tape, environment_, &results).ok());
+            executor.Backward(experiment, tape, setting_, &results).ok());
         ExpectTook(executor, TrainingPeak(forward, backward));
         tape = Tape();
         for (int step = 0; step < 3; ++step) {
-          executor.Run(experiment, environment_, {"depth", micro_batch});
+          executor.Run(experiment, setting_, {"depth", micro_batch});
         }
         ExpectTook(executor, TrainingPeak(forward, backward));
       }
@@ -109,18 +117,17 @@ TEST_F(MemoryNeedTest, InferenceTakesTheStateAndTheTemporariesOfTwoTasks) {
     for (const Graph& graph : Minibatches()) {
       for (engine::Engine* streams :
            {static_cast<engine::Engine*>(nullptr), &engine}) {
-        Environment environment = environment_;
-        environment.engine = streams;
+        Setting setting;
+        setting.engine = streams;
         const Experiment experiment(cell, graph, 1);
         const CellExecutor executor(cell, PassOptions(), /*measured=*/true);
         const Schedule schedule = MakeSchedule(graph, cell);
         Results results;
         ASSERT_TRUE(
-            executor
-                .Forward(experiment, schedule, environment, nullptr, &results)
+            executor.Forward(experiment, schedule, setting, nullptr, &results)
                 .ok());
-        const MemoryNeed need =
-            executor.Predict(schedule, Pass::kInference, environment);
+        const MemoryNeed need = executor.Predict(
+            schedule, Direction::kInference, streams != nullptr);
         EXPECT_EQ(need.tape, 0u);
         EXPECT_LE(need.temporaries, 2 * TaskBytes(cell, schedule) + kSmall);
         ExpectTook(executor, need.total());
@@ -142,24 +149,24 @@ TEST_F(MemoryNeedTest, ManyTypesTakeNoMoreThanOneForInference) {
     const Graph typed = WithRandomTypes(graph, kTypes, &random);
     const Experiment experiment(cell, typed, 1);
     const Schedule schedule = MakeSchedule(typed, cell);
-    const MemoryNeed need =
-        executor.Predict(schedule, Pass::kInference, environment_);
+    const MemoryNeed need = executor.Predict(schedule, Direction::kInference);
     EXPECT_LE(need.temporaries, 2 * TaskBytes(cell, schedule) + kSmall);
     Results results;
     ASSERT_TRUE(
-        executor.Forward(experiment, schedule, environment_, nullptr, &results)
+        executor.Forward(experiment, schedule, setting_, nullptr, &results)
             .ok());
   }
 }
 
 TEST_F(MemoryNeedTest, LazyOperatorsNeedNoMoreForMoreRowsThanFitIntoTheCache) {
   const Cell cell = TreeLstmCell(DType::kFloat32, 8, 32);
-  const CellExecutor executor(cell, PassOptions(), /*measured=*/true);
+  CpuDevice::Options device;
+  device.cache_bytes = 0;
+  const CellExecutor executor(cell, PassOptions(), /*measured=*/true, device);
   const auto need = [&](int64_t length) {
-    return executor.Predict(MakeSchedule(Chain(length), cell), Pass::kBackward,
-                            environment_);
+    return executor.Predict(MakeSchedule(Chain(length), cell),
+                            Direction::kBackward);
   };
-  environment_.cache_bytes = 0;
   EXPECT_LT(need(100).temporaries, need(250).temporaries);
   EXPECT_EQ(need(1000).temporaries, need(10000).temporaries);
 }
@@ -170,7 +177,7 @@ TEST_F(MemoryNeedTest, MicroBatchesTakeFewerTemporaries) {
   const Graph graph = Minibatches()[0];
   const auto need = [&](int32_t micro_batch) {
     return executor.Predict(MakeSchedule(graph, cell, {"depth", micro_batch}),
-                            Pass::kBackward, environment_);
+                            Direction::kBackward);
   };
   EXPECT_LT(need(4).temporaries, need(kWholeMinibatch).temporaries / 3);
 }
@@ -178,16 +185,16 @@ TEST_F(MemoryNeedTest, MicroBatchesTakeFewerTemporaries) {
 TEST_F(MemoryNeedTest, APassThatDoesNotFitFailsWithThatNumber) {
   const Cell cell = TreeLstmCell(DType::kFloat32, 8, 32);
   const Experiment experiment(cell, Chain(100), 1);
-  const CellExecutor executor(cell, PassOptions(), /*measured=*/true);
+  size_t available = SIZE_MAX;
+  const CellExecutor executor(cell, PassOptions(), /*measured=*/true,
+                              LimitedTo(&available));
   const Schedule schedule = MakeSchedule(experiment.graph(), cell);
   const size_t total =
-      executor.Predict(schedule, Pass::kInference, environment_).total();
-  size_t available = total - 1;
-  environment_.available_memory = [&available] { return available; };
+      executor.Predict(schedule, Direction::kInference).total();
+  available = total - 1;
   Results results;
   const auto run = [&] {
-    return executor.Forward(experiment, schedule, environment_, nullptr,
-                            &results);
+    return executor.Forward(experiment, schedule, setting_, nullptr, &results);
   };
   const Status status = run();
   EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
@@ -205,20 +212,19 @@ TEST_F(MemoryNeedTest, APassThatDoesNotFitFailsWithThatNumber) {
 TEST_F(MemoryNeedTest, AStepWhoseBackwardPassDoesNotFitFailsBeforeTheForward) {
   const Cell cell = TreeLstmCell(DType::kFloat32, 8, 32);
   const Experiment experiment(cell, Chain(100), 1);
-  const CellExecutor executor(cell, PassOptions(), /*measured=*/true);
+  size_t available = SIZE_MAX;
+  const CellExecutor executor(cell, PassOptions(), /*measured=*/true,
+                              LimitedTo(&available));
   const Schedule schedule = MakeSchedule(experiment.graph(), cell);
-  const MemoryNeed forward =
-      executor.Predict(schedule, Pass::kForward, environment_);
-  const size_t peak = TrainingPeak(
-      forward, executor.Predict(schedule, Pass::kBackward, environment_));
+  const MemoryNeed forward = executor.Predict(schedule, Direction::kForward);
+  const size_t peak =
+      TrainingPeak(forward, executor.Predict(schedule, Direction::kBackward));
   ASSERT_GT(peak, forward.total());
-  size_t available = peak - 1;
-  environment_.available_memory = [&available] { return available; };
+  available = peak - 1;
   Tape tape;
   Results results;
   const auto run = [&] {
-    return executor.Forward(experiment, schedule, environment_, &tape,
-                            &results);
+    return executor.Forward(experiment, schedule, setting_, &tape, &results);
   };
   const Status status = run();
   EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
@@ -231,7 +237,7 @@ TEST_F(MemoryNeedTest, AStepWhoseBackwardPassDoesNotFitFailsBeforeTheForward) {
   available = peak;
   EXPECT_TRUE(run().ok());
   available -= forward.total();
-  EXPECT_TRUE(executor.Backward(experiment, tape, environment_, &results).ok());
+  EXPECT_TRUE(executor.Backward(experiment, tape, setting_, &results).ok());
 }
 
 // Also where rows are seen in the state in the forward pass, but an operator of
@@ -244,22 +250,20 @@ TEST_F(MemoryNeedTest, ABackwardPassFitsWhereItsForwardPassSaidSo) {
     const Graph graph = WithRandomTypes(RandomDag(100, cell.arity, &random),
                                         num_types, &random);
     const Experiment experiment(cell, graph, seed);
-    const CellExecutor executor(cell, PassOptions(), /*measured=*/true);
+    size_t available = SIZE_MAX;
+    const CellExecutor executor(cell, PassOptions(), /*measured=*/true,
+                                LimitedTo(&available));
     const Schedule schedule = MakeSchedule(graph, cell);
     const MemoryNeed backward =
-        executor.Predict(schedule, Pass::kBackward, environment_);
+        executor.Predict(schedule, Direction::kBackward);
     Tape tape;
     Results results;
     ASSERT_TRUE(
-        executor.Forward(experiment, schedule, environment_, &tape, &results)
-            .ok());
+        executor.Forward(experiment, schedule, setting_, &tape, &results).ok());
     const size_t waiting = executor.pool().waiting_bytes();
-    Environment environment = environment_;
-    environment.available_memory = [&] {
-      return backward.total() - std::min(backward.total(), waiting);
-    };
+    available = backward.total() - std::min(backward.total(), waiting);
     const Status status =
-        executor.Backward(experiment, tape, environment, &results);
+        executor.Backward(experiment, tape, setting_, &results);
     EXPECT_TRUE(status.ok()) << "seed " << seed << ": " << status.message();
   }
 }

@@ -10,34 +10,23 @@
 #include <thread>
 #include <vector>
 
+#include "cc/device/cpu/cpu_device.h"
+
 namespace cavs {
 namespace {
 
 constexpr size_t kHuge = std::numeric_limits<size_t>::max();
 
+std::shared_ptr<StoragePool> MakePool() {
+  return std::make_shared<StoragePool>(std::make_shared<HostMemory>());
+}
+
 bool IsAligned(const void* data) {
-  return reinterpret_cast<uintptr_t>(data) % Arena::kAlignment == 0;
-}
-
-TEST(ArenaTest, CarvesAlignedPiecesFrontToBack) {
-  alignas(64) char memory[256];
-  Arena arena(memory, sizeof(memory));
-  EXPECT_EQ(arena.Take(1), memory);
-  EXPECT_EQ(arena.Take(65), memory + 64);
-  EXPECT_EQ(arena.Take(64), memory + 192);
-}
-
-TEST(ArenaTest, RefusesWhatIsNotLeft) {
-  alignas(64) char memory[128];
-  Arena arena(memory, sizeof(memory));
-  EXPECT_EQ(arena.Take(129), nullptr);
-  EXPECT_EQ(arena.Take(kHuge), nullptr);
-  EXPECT_NE(arena.Take(128), nullptr);
-  EXPECT_EQ(arena.Take(1), nullptr);
+  return reinterpret_cast<uintptr_t>(data) % Memory::kAlignment == 0;
 }
 
 TEST(StoragePoolTest, LendsWritableAlignedMemory) {
-  auto pool = std::make_shared<StoragePool>();
+  auto pool = MakePool();
   for (size_t bytes : {0, 1, 63, 64, 65, 100000}) {
     const std::shared_ptr<void> buffer = pool->Acquire(bytes);
     ASSERT_NE(buffer, nullptr);
@@ -47,7 +36,7 @@ TEST(StoragePoolTest, LendsWritableAlignedMemory) {
 }
 
 TEST(StoragePoolTest, ReturnedMemoryIsLentAgain) {
-  auto pool = std::make_shared<StoragePool>();
+  auto pool = MakePool();
   void* first = pool->Acquire(1000).get();
   EXPECT_EQ(pool->Acquire(1000).get(), first);
   EXPECT_EQ(pool->Acquire(500).get(), first);
@@ -55,7 +44,7 @@ TEST(StoragePoolTest, ReturnedMemoryIsLentAgain) {
 }
 
 TEST(StoragePoolTest, ABufferReturnsWithItsLastOwner) {
-  auto pool = std::make_shared<StoragePool>();
+  auto pool = MakePool();
   std::shared_ptr<void> buffer = pool->Acquire(1000);
   std::shared_ptr<void> copy = buffer;
   buffer.reset();
@@ -65,14 +54,14 @@ TEST(StoragePoolTest, ABufferReturnsWithItsLastOwner) {
 }
 
 TEST(StoragePoolTest, AMinibatchALittleLargerFitsIntoTheSameMemory) {
-  auto pool = std::make_shared<StoragePool>();
+  auto pool = MakePool();
   pool->Acquire(10000);
   pool->Acquire(11000);
   EXPECT_EQ(pool->num_allocations(), 1);
 }
 
 TEST(StoragePoolTest, TheSmallestBufferThatFitsIsTaken) {
-  auto pool = std::make_shared<StoragePool>();
+  auto pool = MakePool();
   std::vector<std::shared_ptr<void>> buffers;
   for (size_t bytes : {5000, 1000, 3000, 2000}) {
     buffers.push_back(pool->Acquire(bytes));
@@ -86,7 +75,7 @@ TEST(StoragePoolTest, TheSmallestBufferThatFitsIsTaken) {
 }
 
 TEST(StoragePoolTest, ALargeBufferIsLeftForALargeStep) {
-  auto pool = std::make_shared<StoragePool>();
+  auto pool = MakePool();
   void* const large = pool->Acquire(1 << 20).get();
   const std::shared_ptr<void> small = pool->Acquire(64);
   EXPECT_NE(small.get(), large);
@@ -94,7 +83,7 @@ TEST(StoragePoolTest, ALargeBufferIsLeftForALargeStep) {
 }
 
 TEST(StoragePoolTest, AsksTheSystemForNothingInSteadyState) {
-  auto pool = std::make_shared<StoragePool>();
+  auto pool = MakePool();
   std::mt19937 random(1);
   // As many buffers at once as a step of a model with many types takes.
   for (int count : {1, 3, 9, 40}) {
@@ -116,7 +105,7 @@ TEST(StoragePoolTest, AsksTheSystemForNothingInSteadyState) {
 TEST(StoragePoolTest, DoesNotHoardBuffersThatGrow) {
   // Ever larger minibatches: what the pool keeps must stay bounded, which shows
   // when many small requests come at once.
-  auto pool = std::make_shared<StoragePool>();
+  auto pool = MakePool();
   for (size_t bytes = 1000; bytes < 60000; bytes += bytes / 4) {
     pool->Acquire(bytes);
   }
@@ -127,7 +116,7 @@ TEST(StoragePoolTest, DoesNotHoardBuffersThatGrow) {
 }
 
 TEST(StoragePoolTest, HoldsLittleMoreThanWasEverLentAtOnce) {
-  auto pool = std::make_shared<StoragePool>();
+  auto pool = MakePool();
   std::mt19937 random(2);
   size_t largest = 1000;
   for (int step = 0; step < 200; ++step) {
@@ -142,7 +131,7 @@ TEST(StoragePoolTest, HoldsLittleMoreThanWasEverLentAtOnce) {
 }
 
 TEST(StoragePoolTest, ASmallStepBetweenLargeOnesTakesNothingFromThem) {
-  auto pool = std::make_shared<StoragePool>();
+  auto pool = MakePool();
   const auto step = [&](size_t bytes) {
     std::vector<std::shared_ptr<void>> lent;
     for (int i = 1; i <= 3; ++i) lent.push_back(pool->Acquire(i * bytes));
@@ -155,7 +144,7 @@ TEST(StoragePoolTest, ASmallStepBetweenLargeOnesTakesNothingFromThem) {
 }
 
 TEST(StoragePoolTest, CountsWhatIsLentAndWhatWaits) {
-  auto pool = std::make_shared<StoragePool>();
+  auto pool = MakePool();
   EXPECT_EQ(pool->waiting_bytes(), 0u);
   std::shared_ptr<void> buffer = pool->Acquire(800);
   const size_t size = pool->peak_bytes();
@@ -167,21 +156,21 @@ TEST(StoragePoolTest, CountsWhatIsLentAndWhatWaits) {
 }
 
 TEST(StoragePoolTest, BuffersMayOutliveThePool) {
-  auto pool = std::make_shared<StoragePool>();
+  auto pool = MakePool();
   const std::shared_ptr<void> buffer = pool->Acquire(100);
   pool.reset();
   std::memset(buffer.get(), 1, 100);  // Freed once: the sanitizer looks on.
 }
 
 TEST(StoragePoolTest, WithoutAnOwnerThePoolFreesWhatReturns) {
-  StoragePool pool;
+  StoragePool pool(std::make_shared<HostMemory>());
   std::memset(pool.Acquire(100).get(), 1, 100);
   std::memset(pool.Acquire(100).get(), 1, 100);
   EXPECT_EQ(pool.num_allocations(), 2);
 }
 
 TEST(StoragePoolTest, AbsurdSizesGiveNullNotASmallBuffer) {
-  auto pool = std::make_shared<StoragePool>();
+  auto pool = MakePool();
   for (size_t bytes : {kHuge, kHuge - 1, kHuge - 63, kHuge - 64, kHuge - 1000,
                        kHuge / 9 * 8 + 100, kHuge / 2}) {
     EXPECT_EQ(pool->Acquire(bytes), nullptr) << bytes;
@@ -190,7 +179,7 @@ TEST(StoragePoolTest, AbsurdSizesGiveNullNotASmallBuffer) {
 }
 
 TEST(StoragePoolTest, ThreadsNeverShareABuffer) {
-  auto pool = std::make_shared<StoragePool>();
+  auto pool = MakePool();
   for (int count : {1, 2, 3, 7, 16}) {
     std::vector<std::thread> threads;
     for (int id = 0; id < count; ++id) {
@@ -209,7 +198,7 @@ TEST(StoragePoolTest, ThreadsNeverShareABuffer) {
 }
 
 TEST(StoragePoolTest, ABufferMayReturnOnAnotherThread) {
-  auto pool = std::make_shared<StoragePool>();
+  auto pool = MakePool();
   std::shared_ptr<void> buffer = pool->Acquire(1000);
   void* const data = buffer.get();
   std::thread([moved = std::move(buffer)]() mutable { moved.reset(); }).join();

@@ -86,18 +86,14 @@ TEST(TraceScopeTest, WithoutATracerNobodyAsksForAName) {
 Recorder* RunWith(Workers* workers, const Graph& graph, Recorder* recorder) {
   const Cell cell = TreeLstmCell(DType::kFloat32, 32, 32);
   const Experiment experiment(cell, graph, 1);
-  SerialWorkers alone;
-  const CpuBackend backend(workers), serial(&alone);
-  Environment environment;
-  environment.backend = &backend;
+  Setting setting;
   if (workers->count() > 1) {
-    environment.workers = workers;
-    environment.serial = &serial;
-    environment.nanos_to_call = 0;
-    environment.nanos_to_share = 0;
+    setting.workers = workers;
+    setting.costs.nanos_to_call = 0;
+    setting.costs.nanos_to_share = 0;
   }
-  environment.tracer = recorder;
-  CellExecutor(cell).Run(experiment, environment);
+  setting.tracer = recorder;
+  CellExecutor(cell).Run(experiment, setting);
   return recorder;
 }
 

@@ -91,7 +91,7 @@ TEST(PrintTest, GroupsShowTheirMembersAndConstantsTheirValues) {
   const int h = f.Gather(0, 4);
   f.Scatter(f.Call(Elementwise::kTanh, f.Call(Elementwise::kMul, h, half)));
   CompiledProgram program = f.program;
-  ASSERT_TRUE(RunPasses({}, &program).ok());
+  ASSERT_TRUE(RunPasses({}, kCapabilities, &program).ok());
   EXPECT_EQ(Print(program), R"(  %1 = gather(0) : rows<4xf32>  {critical}
   @0 = constant(0) : invariant<f32>  // [0.5]
   %3 = group %1, @0  {critical}  "" Group
@@ -112,7 +112,7 @@ TEST(PrintTest, ParseIsItsInverseOnEveryRandomProgram) {
       for (const Program& program : programs) {
         ExpectParses(program);
         CompiledProgram compiled = program;
-        ASSERT_TRUE(RunPasses({}, &compiled).ok());
+        ASSERT_TRUE(RunPasses({}, kCapabilities, &compiled).ok());
         ExpectParses(compiled);
       }
     }
@@ -126,7 +126,7 @@ TEST(PrintTest, ParseIsItsInverseOnEveryCell) {
        {cell.Forward(), cell.Backward(), GatedSlots(3)}) {
     ExpectParses(program);
     CompiledProgram compiled = program;
-    ASSERT_TRUE(RunPasses({}, &compiled).ok());
+    ASSERT_TRUE(RunPasses({}, kCapabilities, &compiled).ok());
     ExpectParses(compiled);
   }
 }

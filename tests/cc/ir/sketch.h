@@ -9,9 +9,14 @@
 #include <utility>
 #include <vector>
 
+#include "cc/ir/capabilities.h"
 #include "cc/ir/program.h"
 
 namespace cavs {
+
+// Of a device that can do all there is.
+constexpr Capabilities kCapabilities{/*column_grain=*/16,
+                                     /*most_indexed_columns=*/1024};
 
 // Methods add symbols and nodes and return the symbol that holds the result.
 //

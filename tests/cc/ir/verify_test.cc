@@ -10,7 +10,6 @@
 
 #include "cc/base/byte_count.h"
 #include "cc/base/no_throw.h"
-#include "cc/exec/streams.h"
 #include "cc/ir/parse.h"
 #include "cc/ir/passes/run_passes.h"
 #include "cc/ir/print.h"
@@ -135,7 +134,7 @@ Program Compiled() {
   PassOptions options;
   options.verify = true;
   CompiledProgram program = f.program;
-  const Status status = RunPasses(options, &program);
+  const Status status = RunPasses(options, kCapabilities, &program);
   EXPECT_TRUE(status.ok()) << status.message();
   return program;
 }
@@ -192,7 +191,7 @@ TEST(VerifyProgramTest, APassThatLeavesNoProgramIsNamedWithWhatItLeft) {
   PassOptions options;
   options.verify = true;
   program = parsed;
-  const Status status = RunPasses(options, &program);
+  const Status status = RunPasses(options, kCapabilities, &program);
   EXPECT_EQ(status.code(), StatusCode::kInternal);
   EXPECT_EQ(status.message(),
             "pass classify: vertex function f: operator  () got operands of "
@@ -227,26 +226,6 @@ TEST(NoThrowTest, ExceptionsBecomeErrors) {
             StatusCode::kResourceExhausted);
   EXPECT_EQ(code_of([] { std::vector<int>().at(1); }), StatusCode::kInternal);
   EXPECT_EQ(code_of([] { throw 1; }), StatusCode::kInternal);
-}
-
-TEST(StreamsTest, AnExceptionOfAStepEndsTheRunWhenAllStepsHaveEnded) {
-  engine::Engine engine(engine::Streams(2));
-  std::atomic<int> running{0};
-  const auto step = [&](int64_t) {
-    ++running;
-    --running;
-    return Status();
-  };
-  ChunkSteps steps{step, step, step};
-  steps.critical = [](int64_t chunk) {
-    if (chunk == 2) throw std::bad_alloc();
-    return Status();
-  };
-  for (int i = 0; i < 20; ++i) {
-    EXPECT_EQ(RunInTwoStreams(5, steps, &engine).code(),
-              StatusCode::kResourceExhausted);
-    EXPECT_EQ(running, 0);
-  }
 }
 
 }  // namespace

@@ -88,15 +88,14 @@ Work CountWork(const Graph& graph, bool skip_zeros, bool views) {
   const Schedule schedule = MakeSchedule(graph, cell);
   SerialWorkers workers;
   const CountingBackend backend(&workers);
-  Environment environment;
-  environment.backend = &backend;
+  Setting setting;
+  setting.kernels = &backend;
   Tape tape;
   Results results;
   EXPECT_TRUE(
-      executor.Forward(experiment, schedule, environment, &tape, &results)
-          .ok());
+      executor.Forward(experiment, schedule, setting, &tape, &results).ok());
   const int64_t forward = backend.multiplied;
-  EXPECT_TRUE(executor.Backward(experiment, tape, environment, &results).ok());
+  EXPECT_TRUE(executor.Backward(experiment, tape, setting, &results).ok());
   ExpectNear(results, experiment.RunOracle(), 1e-12);
   return {forward, backend.multiplied - forward, backend.added_up};
 }

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cc/ir/passes/classify.h"
-#include "cc/ir/passes/plan_memory.h"
+#include "cc/ir/passes/place.h"
 #include "tests/cc/ir/sketch.h"
 
 namespace cavs {
@@ -19,7 +19,6 @@ using Sizes = std::vector<size_t>;
 void Fuse(Sketch* f) {
   ASSERT_TRUE(Classify({}, &f->program).ok());
   FuseElementwise(&f->program);
-  PlanMemory(&f->program);
 }
 
 std::vector<const Node*> Groups(const Sketch& f) {
@@ -42,7 +41,11 @@ size_t Count(const Sketch& f, NodeKind kind) {
                        [&](const Node& node) { return node.kind == kind; });
 }
 
-bool Stored(const Sketch& f, int id) { return f.program.symbols[id].stored; }
+bool Stored(const Sketch& f, int id) {
+  const Placement placement =
+      Place(f.program, Zeros(f.program), kCapabilities, false);
+  return placement.candidates[id].used;
+}
 
 TEST(FuseElementwiseTest, ASumInPlaceIsOneValue) {
   Sketch f;

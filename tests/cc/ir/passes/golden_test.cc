@@ -20,6 +20,7 @@
 #include "cc/ir/passes/split_elementwise.h"
 #include "cc/ir/print.h"
 #include "cc/ir/verify.h"
+#include "tests/cc/ir/sketch.h"
 
 namespace cavs {
 namespace {
@@ -41,6 +42,8 @@ std::string PrintZeros(const Program& program) {
 std::string PrintAll(const Program& program) { return Print(program); }
 
 void LeaveAsItIs(Program*) {}
+
+void Merge(Program* program) { MergeMatMuls(kCapabilities, program); }
 
 struct Pass {
   const char* name;
@@ -126,7 +129,7 @@ INSTANTIATE_TEST_SUITE_P(
     Passes, GoldenTest,
     testing::Values(Pass{"classify", false, ClassifyAgain},
                     Pass{"find_zeros", false, LeaveAsItIs, PrintZeros},
-                    Pass{"merge_matmuls", true, MergeMatMuls},
+                    Pass{"merge_matmuls", true, Merge},
                     Pass{"split_elementwise", true, SplitElementwise},
                     Pass{"fuse_elementwise", true, FuseElementwise}),
     [](const auto& info) { return info.param.name; });

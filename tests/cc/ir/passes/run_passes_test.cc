@@ -63,20 +63,16 @@ void ExpectMatchesOracle(const Cell& cell) {
       options.fuse = (i & 8) == 0;
       const int count = i / 16;  // 0: nobody to share with.
       ThreadedWorkers workers(std::max(count, 1));
-      SerialWorkers alone;
-      const CpuBackend backend(&workers), serial(&alone);
-      Environment environment;
-      environment.backend = &backend;
-      if (count > 0) environment.workers = &workers;
-      environment.serial = &serial;
-      environment.nanos_to_call = 0;
-      environment.nanos_to_share = 0;
+      Setting setting;
+      if (count > 0) setting.workers = &workers;
+      setting.costs.nanos_to_call = 0;
+      setting.costs.nanos_to_share = 0;
       SCOPED_TRACE(testing::Message()
                    << graph.size() << " vertices, " << count
                    << " workers, eager " << options.eager << ", lazy "
                    << options.lazy << ", merge " << options.merge << ", fuse "
                    << options.fuse);
-      ExpectNear(CellExecutor(cell, options).Run(experiment, environment), want,
+      ExpectNear(CellExecutor(cell, options).Run(experiment, setting), want,
                  1e-11);
       if (testing::Test::HasFailure()) return;
     }
@@ -303,7 +299,7 @@ TEST(RunPassesTest, TimeGrowsAsTheProgramDoes) {
     for (int i = 0; i < 5; ++i) {
       CompiledProgram compiled = program;
       const std::clock_t start = std::clock();
-      EXPECT_TRUE(RunPasses({}, &compiled).ok());
+      EXPECT_TRUE(RunPasses({}, kCapabilities, &compiled).ok());
       const double taken = static_cast<double>(std::clock() - start);
       least = std::min(least, taken / CLOCKS_PER_SEC);
     }

@@ -1,0 +1,52 @@
+// Columns of blocks, and how many rows make one.
+#ifndef CAVS_CC_DEVICE_CPU_BLOCKS_H_
+#define CAVS_CC_DEVICE_CPU_BLOCKS_H_
+
+#include <cassert>
+#include <cstdint>
+
+#include "cc/base/dtype.h"
+#include "cc/device/block.h"
+
+namespace cavs {
+
+// At most so many rows in a block that one worker takes through a stage: what
+// it computes of them stays in its cache from node to node, and a product over
+// them reads its weights seldom enough.
+constexpr int64_t kBlockRows = 64;
+
+// The columns [begin, end) of each `unit` columns; all if there is no unit.
+struct ColumnShare {
+  int64_t unit = 0, begin = 0, end = 0;
+};
+
+inline Block Columns(const Block& block, DType dtype, int64_t begin,
+                     int64_t end) {
+  return {static_cast<char*>(block.data) +
+              begin * static_cast<int64_t>(SizeOf(dtype)),
+          block.rows, end - begin, block.pitch};
+}
+
+inline ConstBlock Columns(const ConstBlock& block, DType dtype, int64_t begin,
+                          int64_t end) {
+  ConstBlock columns = block;
+  columns.data = static_cast<const char*>(block.data) +
+                 begin * static_cast<int64_t>(SizeOf(dtype));
+  columns.cols = end - begin;
+  return columns;
+}
+
+// Calls fn(begin, end) for the share's ranges of `columns` columns, which are
+// whole units (see phases.h).
+template <typename Fn>
+void ForRanges(int64_t columns, const ColumnShare& share, const Fn& fn) {
+  if (share.unit == 0) return fn(0, columns);
+  assert(columns % share.unit == 0);
+  for (int64_t first = 0; first < columns; first += share.unit) {
+    fn(first + share.begin, first + share.end);
+  }
+}
+
+}  // namespace cavs
+
+#endif  // CAVS_CC_DEVICE_CPU_BLOCKS_H_

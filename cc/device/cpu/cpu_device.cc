@@ -1,0 +1,82 @@
+#include "cc/device/cpu/cpu_device.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+#include "cc/base/byte_count.h"
+#include "cc/device/cpu/cpu_program.h"
+#include "cc/device/cpu/packed_weights.h"
+#include "cc/device/cpu/phases.h"
+
+namespace cavs {
+namespace {
+
+class CpuExecutable : public Executable {
+ public:
+  CpuExecutable(const CompiledProgram& program, Isa isa)
+      : program_(program),
+        plans_(PlanPhases(program, kColumnGrain)),
+        packing_(program),
+        backend_(&alone_, isa) {}
+
+  size_t WorkspaceBytes(const TypeRows& rows) const override {
+    size_t bytes = 0;
+    for (const Packing::Weights* weights : packing_.Packed(rows)) {
+      bytes = SaturatingAdd(bytes, packing_.Bytes(*weights, backend_));
+    }
+    return bytes;
+  }
+
+  double Nanos(const TypeRows& rows) const override {
+    double nanos = 0;
+    for (int stage = 0; stage < kNumStages; ++stage) {
+      const bool by_task = stage == static_cast<int>(Stage::kCritical);
+      nanos += cavs::Nanos(plans_[stage].nanos_per_row, rows.size(),
+                           by_task ? rows.num_tasks() : 1);
+    }
+    return nanos;
+  }
+
+  std::unique_ptr<BoundProgram> Bind(Bindings* bindings) const override {
+    return std::make_unique<CpuProgram>(program_, plans_, packing_, bindings);
+  }
+
+ private:
+  const CompiledProgram& program_;
+  const StagePlans plans_;
+  const Packing packing_;
+  SerialWorkers alone_;
+  const CpuBackend backend_;
+};
+
+}  // namespace
+
+void* HostMemory::Allocate(size_t bytes) {
+  return std::aligned_alloc(kAlignment, bytes);
+}
+
+void HostMemory::Free(void* data, size_t) { std::free(data); }
+
+Capabilities CpuDevice::capabilities() const {
+  return {kColumnGrain, kMaxIndexedColumns};
+}
+
+int64_t CpuDevice::RowsPerBlock(int64_t bytes_per_row) const {
+  const int64_t half = static_cast<int64_t>(options_.cache_bytes / 2);
+  return std::max(options_.fewest_rows, half / bytes_per_row);
+}
+
+std::shared_ptr<void> CpuDevice::Upload(
+    const std::vector<Span<int32_t>>& lists,
+    std::vector<const int32_t*>* on_device) const {
+  for (const Span<int32_t>& list : lists) on_device->push_back(list.data());
+  return nullptr;
+}
+
+std::unique_ptr<Executable> CpuDevice::Compile(
+    const CompiledProgram& program) const {
+  return std::make_unique<CpuExecutable>(program, options_.isa);
+}
+
+}  // namespace cavs

@@ -1,0 +1,74 @@
+// The processor as a device.
+#ifndef CAVS_CC_DEVICE_CPU_CPU_DEVICE_H_
+#define CAVS_CC_DEVICE_CPU_CPU_DEVICE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "cc/base/machine.h"
+#include "cc/device/cpu/cpu_backend.h"
+#include "cc/device/device.h"
+
+namespace cavs {
+
+// Columns of products are shared out in multiples of this, whatever the
+// instruction set and the type: the widest vector has so many float32.
+constexpr int64_t kColumnGrain = 16;
+
+// Memory of the host. `available` says what the system could still give.
+class HostMemory : public Memory {
+ public:
+  explicit HostMemory(std::function<size_t()> available = AvailableMemory)
+      : available_(std::move(available)) {}
+
+  void* Allocate(size_t bytes) override;
+  void Free(void* data, size_t bytes) override;
+  size_t available_bytes() const override { return available_(); }
+  bool is_host() const override { return true; }
+
+ private:
+  const std::function<size_t()> available_;
+};
+
+// Programs are compiled to phases of the CPU's kernels; they run in a
+// CpuStream, with the workers that it was lent.
+//
+// Example:
+//   const CpuDevice device;
+//   Team team(...);
+//   InlineStream stream(&team);
+//   StepContext context{&device, &stream};
+class CpuDevice : public Device {
+ public:
+  struct Options {
+    // Eager and lazy stages run over as many rows at a time as fit into half of
+    // the cache that a worker has to itself; but fewer than this would not pay
+    // for reading and writing the sums that they add to.
+    size_t cache_bytes = CacheBytes();
+    int64_t fewest_rows = 256;
+    std::shared_ptr<Memory> memory = std::make_shared<HostMemory>();
+    Isa isa = BestIsa();
+  };
+
+  CpuDevice() : CpuDevice(Options()) {}
+  explicit CpuDevice(Options options) : options_(std::move(options)) {}
+
+  Capabilities capabilities() const override;
+  std::shared_ptr<Memory> memory() const override { return options_.memory; }
+  int64_t RowsPerBlock(int64_t bytes_per_row) const override;
+  std::shared_ptr<void> Upload(
+      const std::vector<Span<int32_t>>& lists,
+      std::vector<const int32_t*>* on_device) const override;
+  std::unique_ptr<Executable> Compile(
+      const CompiledProgram& program) const override;
+
+ private:
+  const Options options_;
+};
+
+}  // namespace cavs
+
+#endif  // CAVS_CC_DEVICE_CPU_CPU_DEVICE_H_

@@ -1,0 +1,174 @@
+#include "cc/device/cpu/cpu_program.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "cc/base/byte_count.h"
+#include "cc/device/cpu/blocks.h"
+#include "cc/device/cpu/cpu_device.h"
+
+namespace cavs {
+namespace {
+
+// With fewer rows each, workers would mostly read weights.
+constexpr int64_t kFewestRows = 8;
+
+int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+}  // namespace
+
+CpuProgram::CpuProgram(const CompiledProgram& program, const StagePlans& plans,
+                       const Packing& packing, Bindings* bindings)
+    : program_(program),
+      plans_(plans),
+      bindings_(*bindings),
+      packed_(program, packing, *bindings->rows),
+      kernels_(program, *bindings, packed_),
+      sums_(program, bindings) {}
+
+Status CpuProgram::Prepare(Stream* stream) {
+  return Run(Stage::kPrologue, RowRange(), stream);
+}
+
+Status CpuProgram::FinishSums(Stream* stream) {
+  return Run(Stage::kEpilogue, RowRange(), stream);
+}
+
+Status CpuProgram::Run(Stage stage, const RowRange& rows, Stream* stream) {
+  return static_cast<CpuStream*>(stream)->Run(this, stage, rows);
+}
+
+Status CpuProgram::RunNow(Stage stage, const RowRange& rows,
+                          InlineStream* stream) {
+  switch (stage) {
+    case Stage::kPrologue:
+      PrepareNow(stream);
+      return Status();
+    case Stage::kEpilogue:
+      FinishSumsNow(stream);
+      return Status();
+    default:
+      return RunStage(stage, rows, stream);
+  }
+}
+
+void CpuProgram::PrepareNow(InlineStream* stream) {
+  for (const auto& [id, from] : bindings_.copies) {
+    stream->backend().Copy(program_.symbols[id].dtype, from,
+                           bindings_.slots[id].rows.View(0, from.rows));
+  }
+  sums_.MakeTiles(plans_, stream->workers().count());
+  kernels_.FindProductsOfZeros(stream->backend());
+  const TraceScope scope(bindings_.tracer, Stage::kPrologue,
+                         [] { return "pack weights"; });
+  packed_.Pack(bindings_, stream->backend(), bindings_.workspace);
+}
+
+void CpuProgram::FinishSumsNow(InlineStream* stream) {
+  for (size_t id = 0; id < bindings_.slots.size(); ++id) {
+    const Symbol& s = program_.symbols[id];
+    void* sum = bindings_.slots[id].dense.data;
+    if (s.kind != SymbolKind::kReduced || s.parent >= 0 || sum == nullptr ||
+        s.source != SymbolSource::kNode) {
+      continue;
+    }
+    const bool rounded = bindings_.slots[id].rounded_last;
+    if (!bindings_.sum_begun[id]) {  // A sum over no rows.
+      (void)stream->Zero(
+          sum, ByteCount(1, s.columns(), rounded ? SumType(s.dtype) : s.dtype));
+    } else if (rounded) {
+      stream->backend().RoundSums(s.dtype, s.columns(), sum);
+    }
+  }
+}
+
+std::string CpuProgram::Title(Stage stage, const RowRange& at) const {
+  return StrCat(stage == Stage::kCritical ? StrCat("task ", at.task)
+                                          : std::string(ToString(stage)),
+                ": ", at.count, " rows of ", program_.name);
+}
+
+// By rows if every worker gets a few of them; else by columns.
+Status CpuProgram::RunStage(Stage stage, const RowRange& at,
+                            InlineStream* stream) {
+  const StagePlan& plan = plans_[static_cast<int>(stage)];
+  if (plan.by_rows.empty()) return Status();
+  const TraceScope scope(bindings_.tracer, stage,
+                         [&] { return Title(stage, at); });
+  const int workers = stream->workers().count();
+  const bool share = workers > 1 && Nanos(plan.nanos_per_row, at.count) >
+                                        stream->nanos_to_share();
+  const int parts =
+      static_cast<int>(std::min<int64_t>(workers, plan.unit / kColumnGrain));
+  const bool by_columns =
+      share && parts > 1 && at.count < kFewestRows * workers;
+  // As many for each worker.
+  const int64_t blocks =
+      share ? CeilDiv(at.count, kBlockRows * workers) * workers
+            : (workers > 1 ? 1 : CeilDiv(at.count, kBlockRows));
+  for (const Phase& phase : by_columns ? plan.by_columns : plan.by_rows) {
+    switch (phase.sharing) {
+      case Sharing::kWhole:
+        CAVS_RETURN_IF_ERROR(RunWhole(phase, at, stream));
+        break;
+      case Sharing::kRows:
+        RunByRows(phase, at, static_cast<int>(blocks), stream);
+        break;
+      case Sharing::kColumns:
+        RunByColumns(phase, at, plan.unit, parts, stream);
+        break;
+      case Sharing::kSums:
+        sums_.Run(stage, phase, at, stream);
+        break;
+    }
+  }
+  return Status();
+}
+
+Status CpuProgram::RunWhole(const Phase& phase, const RowRange& at,
+                            InlineStream* stream) {
+  for (int i : phase.nodes) {
+    const Node& node = program_.nodes[i];
+    if (node.kind != NodeKind::kForeign) {
+      kernels_.Run(i, at, ColumnShare(), stream->backend());
+    } else if (!at.childless || !program_.zeros.only_for_children[i]) {
+      CAVS_RETURN_IF_ERROR(bindings_.foreign->Run(node, at, stream));
+    }
+  }
+  return Status();
+}
+
+void CpuProgram::RunByRows(const Phase& phase, const RowRange& at, int blocks,
+                           InlineStream* stream) {
+  const auto compute = [&](int block) {
+    const RowRange rows =
+        at.Part(at.count * block / blocks, at.count * (block + 1) / blocks);
+    for (int i : phase.nodes) {
+      if (kernels_.AddsAcrossRows(i)) continue;
+      kernels_.Run(i, rows, ColumnShare(), stream->serial());
+    }
+  };
+  stream->workers().Run(blocks, std::ref(compute));  // Allocates nothing.
+  for (int i : phase.nodes) {
+    if (!kernels_.AddsAcrossRows(i)) continue;
+    kernels_.Run(i, at, ColumnShare(), stream->backend());
+  }
+}
+
+void CpuProgram::RunByColumns(const Phase& phase, const RowRange& at,
+                              int64_t unit, int parts, InlineStream* stream) {
+  const int64_t grains = unit / kColumnGrain;
+  const auto compute = [&](const ColumnShare& share) {
+    for (int i : phase.nodes) kernels_.Run(i, at, share, stream->serial());
+  };
+  if (Nanos(phase.nanos_per_row, at.count) <= stream->nanos_to_share()) {
+    return compute(ColumnShare());
+  }
+  const auto compute_part = [&](int part) {
+    compute({unit, grains * part / parts * kColumnGrain,
+             grains * (part + 1) / parts * kColumnGrain});
+  };
+  stream->workers().Run(parts, std::ref(compute_part));
+}
+
+}  // namespace cavs

@@ -1,0 +1,228 @@
+#include "cc/device/cpu/phases.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+namespace cavs {
+namespace {
+
+// Narrower shares of a worker do not fill its vectors.
+constexpr int64_t kSmallestUnit = 32;
+
+constexpr double kNanosPerTerm = 0.0125;
+constexpr double kNanosPerStep = 0.1;
+constexpr double kNanosMoved = 0.1;  // Per element.
+
+class Planner {
+ public:
+  Planner(const CompiledProgram& program, int64_t column_grain)
+      : program_(program), grain_(column_grain) {}
+
+  StagePlans Run() const {
+    StagePlans plans(kNumStages);
+    for (Stage stage : {Stage::kEager, Stage::kCritical, Stage::kLazy}) {
+      StagePlan& plan = plans[static_cast<int>(stage)];
+      std::vector<int> nodes;
+      for (size_t i = 0; i < program_.nodes.size(); ++i) {
+        if (program_.nodes[i].stage == stage && !IsView(program_.nodes[i])) {
+          nodes.push_back(static_cast<int>(i));
+          plan.nanos_per_row += NanosPerRow(program_.nodes[i]);
+        }
+      }
+      plan.by_rows = ByRows(nodes);
+      plan.unit = Unit(nodes);
+      if (plan.unit > 0) plan.by_columns = ByColumns(nodes, plan.unit);
+      for (auto* phases : {&plan.by_rows, &plan.by_columns}) {
+        for (Phase& phase : *phases) {
+          for (int i : phase.nodes) {
+            phase.nanos_per_row += NanosPerRow(program_.nodes[i]);
+          }
+        }
+      }
+    }
+    return plans;
+  }
+
+ private:
+  const Symbol& symbol(int id) const { return program_.symbols[id]; }
+  const Node& node(int i) const { return program_.nodes[i]; }
+
+  // There is nothing to do for it.
+  bool IsView(const Node& n) const {
+    return !n.outputs.empty() &&
+           program_.placement.candidates[n.outputs[0]].by_index;
+  }
+
+  static bool IsSum(const Node& n) {
+    return n.kind == NodeKind::kWeightGrad || n.kind == NodeKind::kSumRows;
+  }
+
+  // Columns that the work of a node goes over; 0 if it has no rows.
+  int64_t Columns(const Node& n) const {
+    const std::vector<int>& ids = n.outputs.empty() ? n.inputs : n.outputs;
+    if (ids.empty()) return 0;
+    return symbol(ids[0]).columns();
+  }
+
+  double NanosPerRow(const Node& n) const {
+    const double columns = static_cast<double>(Columns(n));
+    switch (n.kind) {
+      case NodeKind::kMatMul:
+        return kNanosPerTerm * symbol(n.inputs[0]).columns() * columns;
+      case NodeKind::kWeightGrad:
+        return kNanosPerTerm * symbol(n.inputs[0]).columns() *
+               symbol(n.inputs[1]).columns();
+      case NodeKind::kGroup:
+        return kNanosPerStep * n.group.steps.size() * columns;
+      default:
+        return kNanosMoved * columns;
+    }
+  }
+
+  static void Append(Sharing sharing, int i, std::vector<Phase>* phases) {
+    if (phases->empty() || phases->back().sharing != sharing) {
+      phases->push_back({sharing, {}, 0});
+    }
+    phases->back().nodes.push_back(i);
+  }
+
+  // Sums are read in the epilogue only: they wait until all else is there.
+  std::vector<Phase> ByRows(const std::vector<int>& nodes) const {
+    std::vector<Phase> phases;
+    for (int i : nodes) {
+      if (IsSum(node(i))) continue;
+      Append(
+          node(i).kind == NodeKind::kForeign ? Sharing::kWhole : Sharing::kRows,
+          i, &phases);
+    }
+    for (int i : nodes) {
+      if (IsSum(node(i))) Append(Sharing::kSums, i, &phases);
+    }
+    return phases;
+  }
+
+  // The number of columns that most of the elementwise work goes over, if it
+  // can be shared out; else 0.
+  int64_t Unit(const std::vector<int>& nodes) const {
+    std::map<int64_t, int> votes;
+    for (int i : nodes) {
+      const Node& n = node(i);
+      if (n.kind == NodeKind::kForeign) return 0;
+      if (n.kind == NodeKind::kGroup || n.kind == NodeKind::kElementwise) {
+        votes[Columns(n)] += 1 + static_cast<int>(n.group.steps.size());
+      } else if (n.kind == NodeKind::kMatMul) {
+        votes.emplace(Columns(n), 0);
+      }
+    }
+    int64_t unit = 0;
+    int most = -1;
+    for (const auto& [columns, count] : votes) {
+      if (count > most && columns >= kSmallestUnit && columns % grain_ == 0) {
+        unit = columns;
+        most = count;
+      }
+    }
+    return unit;
+  }
+
+  // Is it rows of whole units that begin where one of its root's does?
+  bool IsInUnits(int id, int64_t unit) const {
+    int64_t offset;
+    program_.Root(id, &offset);
+    return symbol(id).columns() % unit == 0 && offset % unit == 0;
+  }
+
+  bool AreInUnits(const std::vector<int>& ids, int64_t unit) const {
+    return std::all_of(ids.begin(), ids.end(),
+                       [&](int id) { return IsInUnits(id, unit); });
+  }
+
+  // May each worker compute the same columns of every unit of what the node
+  // writes? All rows that it writes must have whole units then: its outputs, or
+  // where it passes its input on, rows as wide as that.
+  bool IsAligned(const Node& n, int64_t unit) const {
+    if (!AreInUnits(n.outputs, unit)) return false;
+    switch (n.kind) {
+      case NodeKind::kMatMul:
+      case NodeKind::kZero:
+        return true;
+      case NodeKind::kElementwise:
+      case NodeKind::kGroup:
+        return IsElementwiseAligned(n, unit);
+      case NodeKind::kSumColumns:
+      case NodeKind::kVertexIds:
+      case NodeKind::kForeign:
+        return false;
+      default:
+        return AreInUnits(n.inputs, unit);
+    }
+  }
+
+  // What is read is as wide, or is broadcast.
+  bool IsElementwiseAligned(const Node& n, int64_t unit) const {
+    // A group that nobody reads has no outputs.
+    for (const Node& member : n.members) {
+      if (symbol(member.outputs[0]).columns() % unit != 0) return false;
+    }
+    return std::all_of(n.inputs.begin(), n.inputs.end(), [&](int id) {
+      return symbol(id).kind != SymbolKind::kRows ||
+             symbol(id).columns() == 1 || IsInUnits(id, unit);
+    });
+  }
+
+  // Symbols of which a worker reads columns that others own.
+  std::vector<int> ReadsAcross(const Node& n) const {
+    std::vector<int> across;
+    if (n.kind == NodeKind::kMatMul) return {n.inputs[0]};
+    for (int id : n.inputs) {
+      if (symbol(id).kind == SymbolKind::kRows && symbol(id).columns() == 1) {
+        across.push_back(id);
+      }
+    }
+    return across;
+  }
+
+  std::vector<Phase> ByColumns(const std::vector<int>& nodes,
+                               int64_t unit) const {
+    std::vector<Phase> phases;
+    std::vector<bool> fresh;  // Written since the phase began, by root.
+    const auto root = [&](int id) {
+      int64_t offset;
+      return program_.Root(id, &offset);
+    };
+    const auto begin = [&](Sharing sharing) {
+      phases.push_back({sharing, {}, 0});
+      fresh.assign(program_.symbols.size(), false);
+    };
+    for (int i : nodes) {
+      if (IsSum(node(i))) continue;
+      const bool aligned = IsAligned(node(i), unit);
+      const Sharing sharing = aligned ? Sharing::kColumns : Sharing::kWhole;
+      bool wait = phases.empty() || phases.back().sharing != sharing;
+      if (!wait && aligned) {
+        for (int id : ReadsAcross(node(i))) wait = wait || fresh[root(id)];
+      }
+      if (wait) begin(sharing);
+      phases.back().nodes.push_back(i);
+      for (int id : node(i).outputs) fresh[root(id)] = true;
+    }
+    for (int i : nodes) {
+      if (IsSum(node(i))) Append(Sharing::kSums, i, &phases);
+    }
+    return phases;
+  }
+
+  const CompiledProgram& program_;
+  const int64_t grain_;
+};
+
+}  // namespace
+
+StagePlans PlanPhases(const CompiledProgram& program, int64_t column_grain) {
+  return Planner(program, column_grain).Run();
+}
+
+}  // namespace cavs

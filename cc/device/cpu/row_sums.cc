@@ -1,0 +1,145 @@
+#include "cc/device/cpu/row_sums.h"
+
+#include <algorithm>
+#include <cassert>
+#include <functional>
+#include <map>
+
+#include "cc/device/cpu/blocks.h"
+
+namespace cavs {
+namespace {
+
+// A tile of a weight's gradient is at most this high and wide, as what it reads
+// is copied for it; smaller if that makes too few of them to share out.
+constexpr int64_t kLargestHeight = 256;
+constexpr int64_t kLargestWidth = 512;
+constexpr int64_t kSmallestTile = 64;
+constexpr size_t kTilesPerWorker = 3;
+
+std::vector<SumTile> TilesOf(const Program& program,
+                             const std::vector<int>& nodes, int64_t rows,
+                             int64_t columns) {
+  std::map<int, std::vector<int>> nodes_of;  // By sum.
+  for (int i : nodes) nodes_of[program.nodes[i].outputs[0]].push_back(i);
+  std::vector<SumTile> tiles;
+  for (int i : nodes) {
+    const Node& node = program.nodes[i];
+    SumTile tile;
+    tile.nodes = nodes_of[node.outputs[0]];
+    if (tile.nodes[0] != i) continue;
+    assert(std::all_of(tile.nodes.begin(), tile.nodes.end(), [&](int j) {
+      return program.nodes[j].kind == node.kind;
+    }));
+    const bool weight = node.kind == NodeKind::kWeightGrad;
+    const int64_t height =
+        weight ? program.symbols[node.inputs[0]].columns() : 1;
+    const int64_t width = program.symbols[node.inputs.back()].columns();
+    for (int64_t row = 0; row < height; row += rows) {
+      for (int64_t column = 0; column < width; column += columns) {
+        tile.first_row = row;
+        tile.end_row = std::min(height, row + rows);
+        tile.first_column = column;
+        tile.end_column = std::min(width, column + columns);
+        tiles.push_back(tile);
+      }
+    }
+  }
+  return tiles;
+}
+
+}  // namespace
+
+std::vector<SumTile> MakeSumTiles(const Program& program,
+                                  const std::vector<int>& nodes, int workers) {
+  const size_t enough = workers == 1 ? 1 : kTilesPerWorker * workers;
+  int64_t rows = kLargestHeight, columns = kLargestWidth;
+  std::vector<SumTile> tiles = TilesOf(program, nodes, rows, columns);
+  while (tiles.size() < enough && rows > kSmallestTile) {
+    (columns > kSmallestTile ? columns : rows) /= 2;
+    tiles = TilesOf(program, nodes, rows, columns);
+  }
+  return tiles;
+}
+
+void RowSums::MakeTiles(const StagePlans& plans, int workers) {
+  for (int stage = 0; stage < kNumStages; ++stage) {
+    for (const Phase& phase : plans[stage].by_rows) {
+      if (phase.sharing != Sharing::kSums) continue;
+      tiles_[stage] = MakeSumTiles(program_, phase.nodes, workers);
+    }
+  }
+}
+
+void RowSums::Run(Stage stage, const Phase& phase, const RowRange& at,
+                  InlineStream* stream) {
+  const std::vector<SumTile>& tiles = tiles_[static_cast<int>(stage)];
+  const auto add_up = [&](int i) { AddUp(tiles[i], at, stream->serial()); };
+  stream->workers().Run(static_cast<int>(tiles.size()), std::ref(add_up));
+  for (int i : phase.nodes) {
+    bindings_.sum_begun[program_.nodes[i].outputs[0]] = true;
+  }
+}
+
+// The first sum that is written overwrites what was there.
+void RowSums::AddUp(const SumTile& tile, const RowRange& at,
+                    const CpuBackend& backend) const {
+  for (int i : tile.nodes) {
+    const Node& node = program_.nodes[i];
+    const bool accumulate =
+        bindings_.sum_begun[node.outputs[0]] || i != tile.nodes[0];
+    AddUp(node, tile, at, accumulate, backend);
+  }
+}
+
+void RowSums::AddUp(const Node& node, const SumTile& tile, const RowRange& all,
+                    bool accumulate, const CpuBackend& backend) const {
+  const TraceScope scope(bindings_.tracer, node.stage,
+                         [&] { return node.label; });
+  const DType dtype = program_.symbols[node.outputs[0]].dtype;
+  const int64_t sum_size = SizeOf(SumType(dtype));
+  const RowRange at = WithoutZeros(node, tile, all, backend);
+  const int64_t width = program_.symbols[node.inputs.back()].columns();
+  const ConstBlock y = Last(node, tile, at);
+  char* sum = static_cast<char*>(bindings_.slots[node.outputs[0]].dense.data);
+  if (node.kind == NodeKind::kSumRows) {
+    const Block out{sum + tile.first_column * sum_size, 1, y.cols, y.cols};
+    return backend.SumRows(dtype, y, out, accumulate);
+  }
+  const ConstBlock x = First(node, tile, at);
+  const Block out{sum + (tile.first_row * width + tile.first_column) * sum_size,
+                  x.cols, y.cols, width};
+  backend.MatMulTransposeA(dtype, x, y, out, accumulate);
+}
+
+ConstBlock RowSums::First(const Node& sum, const SumTile& tile,
+                          const RowRange& at) const {
+  return Columns(operands_.Read(sum.inputs[0], at),
+                 program_.symbols[sum.inputs[0]].dtype, tile.first_row,
+                 tile.end_row);
+}
+
+ConstBlock RowSums::Last(const Node& sum, const SumTile& tile,
+                         const RowRange& at) const {
+  return Columns(operands_.Read(sum.inputs.back(), at),
+                 program_.symbols[sum.inputs.back()].dtype, tile.first_column,
+                 tile.end_column);
+}
+
+// Zero times the other operand is zero, unless that is infinite or NaN.
+RowRange RowSums::WithoutZeros(const Node& node, const SumTile& tile,
+                               const RowRange& at,
+                               const CpuBackend& backend) const {
+  const int64_t zeros = std::min(at.childless_end - at.first, at.count);
+  if (zeros <= 0) return at;
+  const bool x = operands_.IsZeroWithoutChildren(node.inputs[0]);
+  const bool y = operands_.IsZeroWithoutChildren(node.inputs.back());
+  const DType dtype = program_.symbols[node.inputs[0]].dtype;
+  const RowRange leaves = at.Part(0, zeros);
+  const bool add_zero =
+      (x && y) || (x && backend.IsFinite(dtype, Last(node, tile, leaves))) ||
+      (y && backend.IsFinite(dtype, First(node, tile, leaves)));
+  return add_zero ? at.Part(zeros, at.count) : at;
+}
+
+}  // namespace cavs

@@ -1,0 +1,67 @@
+// Sums over rows: gradients of weights and biases.
+#ifndef CAVS_CC_DEVICE_CPU_ROW_SUMS_H_
+#define CAVS_CC_DEVICE_CPU_ROW_SUMS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "cc/device/bindings.h"
+#include "cc/device/cpu/cpu_backend.h"
+#include "cc/device/cpu/cpu_stream.h"
+#include "cc/device/cpu/phases.h"
+#include "cc/device/operands.h"
+#include "cc/ir/program.h"
+
+namespace cavs {
+
+// A tile of a sum over rows, and the nodes of a phase that add to it.
+struct SumTile {
+  std::vector<int> nodes;
+  int64_t first_row, end_row, first_column, end_column;
+};
+
+// The tiles of the sums that `nodes` form, for so many workers to share out.
+// They do not depend on the number of rows, so results do not either. Sums that
+// are written to one symbol are of one kind, and so of one size.
+std::vector<SumTile> MakeSumTiles(const Program& program,
+                                  const std::vector<int>& nodes, int workers);
+
+// The sums of one program in one step. What is passed in must outlive it.
+class RowSums {
+ public:
+  RowSums(const Program& program, Bindings* bindings)
+      : program_(program),
+        bindings_(*bindings),
+        operands_(program, *bindings) {}
+
+  // Before anything runs: for so many workers.
+  void MakeTiles(const StagePlans& plans, int workers);
+
+  // Adds the rows of `at` to the sums that a phase of `stage` forms.
+  void Run(Stage stage, const Phase& phase, const RowRange& at,
+           InlineStream* stream);
+
+ private:
+  void AddUp(const SumTile& tile, const RowRange& at,
+             const CpuBackend& backend) const;
+  void AddUp(const Node& node, const SumTile& tile, const RowRange& all,
+             bool accumulate, const CpuBackend& backend) const;
+  // The rows of `at` that do not all add zero.
+  RowRange WithoutZeros(const Node& node, const SumTile& tile,
+                        const RowRange& at, const CpuBackend& backend) const;
+  // What a tile reads of the first, or last, operand of a sum.
+  ConstBlock First(const Node& sum, const SumTile& tile,
+                   const RowRange& at) const;
+  ConstBlock Last(const Node& sum, const SumTile& tile,
+                  const RowRange& at) const;
+
+  const Program& program_;
+  Bindings& bindings_;
+  const Operands operands_;
+  // By stage; made once, as sums that are not lazy are formed task by task.
+  std::vector<SumTile> tiles_[kNumStages];
+};
+
+}  // namespace cavs
+
+#endif  // CAVS_CC_DEVICE_CPU_ROW_SUMS_H_

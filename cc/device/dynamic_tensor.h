@@ -1,0 +1,67 @@
+// Storage of one symbol for all vertices of a minibatch.
+#ifndef CAVS_CC_DEVICE_DYNAMIC_TENSOR_H_
+#define CAVS_CC_DEVICE_DYNAMIC_TENSOR_H_
+
+#include <cassert>
+#include <cstdint>
+
+#include "cc/base/dtype.h"
+#include "cc/device/block.h"
+#include "cc/ir/placement.h"
+
+namespace cavs {
+
+// Rows in execution order; a task sees the view `View(offset, bs)` of the rows
+// it evaluates (arXiv:1712.04048, section 3.3: the offset and bs of a dynamic
+// tensor). Owns nothing: the memory is an arena's. Views of columns (the views
+// of a split) are dynamic tensors on the same memory with the same pitch.
+class DynamicTensor {
+ public:
+  DynamicTensor() = default;
+
+  // `capacity` rows of `columns` elements, `pitch` elements apart.
+  DynamicTensor(DType dtype, void* base, int64_t capacity, int64_t columns,
+                int64_t pitch, Extent extent)
+      : base_(static_cast<char*>(base)),
+        capacity_(capacity),
+        columns_(columns),
+        pitch_(pitch),
+        dtype_(dtype),
+        extent_(extent) {}
+
+  // The rows [offset, offset + bs).
+  Block View(int64_t offset, int64_t bs) const {
+    assert(offset + bs <= capacity_);
+    return {base_ + offset * pitch_ * static_cast<int64_t>(SizeOf(dtype_)), bs,
+            columns_, pitch_};
+  }
+
+  // The columns [first, first + count) of every row.
+  DynamicTensor Columns(int64_t first, int64_t count) const {
+    assert(first + count <= columns_);
+    DynamicTensor piece = *this;
+    if (base_ != nullptr) {  // It may have no storage yet.
+      piece.base_ += first * static_cast<int64_t>(SizeOf(dtype_));
+    }
+    piece.columns_ = count;
+    return piece;
+  }
+
+  DType dtype() const { return dtype_; }
+  int64_t capacity() const { return capacity_; }
+  int64_t columns() const { return columns_; }
+  int64_t pitch() const { return pitch_; }
+  Extent extent() const { return extent_; }
+
+ private:
+  char* base_ = nullptr;
+  int64_t capacity_ = 0;
+  int64_t columns_ = 0;
+  int64_t pitch_ = 0;
+  DType dtype_ = DType::kOther;
+  Extent extent_ = Extent::kStep;
+};
+
+}  // namespace cavs
+
+#endif  // CAVS_CC_DEVICE_DYNAMIC_TENSOR_H_

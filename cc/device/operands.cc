@@ -1,0 +1,51 @@
+#include "cc/device/operands.h"
+
+#include <cassert>
+
+namespace cavs {
+
+Block Operands::Rows(int id, const RowRange& at) const {
+  const Slot& slot = bindings_.slots[id];
+  assert(symbol(id).kind == SymbolKind::kRows && slot.index == nullptr);
+  const DynamicTensor& rows = slot.rows;
+  switch (rows.extent()) {
+    case Extent::kState: {
+      const Span<int32_t> state_row = bindings_.rows->state_row();
+      return rows.View(at.count == 0 ? 0 : state_row[at.first], at.count);
+    }
+    case Extent::kChildren: {
+      Block block = rows.View(0, at.count);
+      if (at.count == 0) return block;
+      const int64_t first =
+          bindings_.rows->child_row(0)[at.first] * bindings_.state.pitch;
+      block.data = static_cast<char*>(block.data) +
+                   first * static_cast<int64_t>(SizeOf(rows.dtype()));
+      return block;
+    }
+    default:
+      return rows.View(at.first - at.origin[static_cast<int>(rows.extent())],
+                       at.count);
+  }
+}
+
+ConstBlock Operands::Read(int id, const RowRange& at) const {
+  const Slot& slot = bindings_.slots[id];
+  if (slot.index != nullptr) {
+    ConstBlock rows = slot.rows.View(0, 0);
+    rows.rows = at.count;
+    rows.index = slot.index + at.first;
+    return rows;
+  }
+  if (symbol(id).kind == SymbolKind::kRows) return Rows(id, at);
+  const int64_t columns = symbol(id).columns();
+  return {Dense(id), 1, columns, columns};
+}
+
+bool Operands::IsZeroWithoutChildren(int id) const {
+  for (; id >= 0; id = symbol(id).parent) {
+    if (bindings_.slots[id].zero_without_children) return true;
+  }
+  return false;
+}
+
+}  // namespace cavs

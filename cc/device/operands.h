@@ -1,0 +1,37 @@
+// Finds the operands of nodes in memory.
+#ifndef CAVS_CC_DEVICE_OPERANDS_H_
+#define CAVS_CC_DEVICE_OPERANDS_H_
+
+#include "cc/device/bindings.h"
+#include "cc/device/block.h"
+#include "cc/ir/program.h"
+
+namespace cavs {
+
+// The symbols of a program, as they are bound in one step. Both must outlive
+// it.
+class Operands {
+ public:
+  Operands(const Program& program, const Bindings& bindings)
+      : program_(program), bindings_(bindings) {}
+
+  // The rows of a symbol that has them, and that is not read by an index.
+  Block Rows(int id, const RowRange& at) const;
+  // Rows, perhaps by an index, or a row-free value as one row to broadcast.
+  ConstBlock Read(int id, const RowRange& at) const;
+  // Where a row-free value, or a view of one, begins.
+  char* Dense(int id) const { return bindings_.Dense(program_, id); }
+
+  // Is it zero in rows that have no children?
+  bool IsZeroWithoutChildren(int id) const;
+
+  const Symbol& symbol(int id) const { return program_.symbols[id]; }
+
+ private:
+  const Program& program_;
+  const Bindings& bindings_;
+};
+
+}  // namespace cavs
+
+#endif  // CAVS_CC_DEVICE_OPERANDS_H_

@@ -1,0 +1,108 @@
+#include "cc/exec/model.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace cavs {
+namespace {
+
+// Is `saved`, a symbol of a derivative, what `result` holds?
+bool IsSame(const Symbol& saved, const Symbol& result) {
+  if (saved.kind != result.kind || saved.dtype != result.dtype) return false;
+  switch (saved.kind) {
+    case SymbolKind::kRows:
+      return saved.columns() == result.columns();
+    case SymbolKind::kInvariant:
+      return !saved.shape_known || !result.shape_known ||
+             saved.shape == result.shape;
+    case SymbolKind::kOpaque:
+      return true;
+    default:  // Is never kept.
+      return false;
+  }
+}
+
+Status ReadState(Model* model) {
+  bool found = false;
+  for (const Program& program : model->programs) {
+    for (const Node& node : program.nodes) {
+      if (!PassesState(node.kind)) continue;
+      if (IsNumbered(node.kind)) {
+        model->num_slots =
+            std::max<int64_t>(model->num_slots, int64_t{node.index} + 1);
+      }
+      const bool brings_in = RowOf(node.kind).brings_in;
+      const int id = (brings_in ? node.outputs : node.inputs)[0];
+      const Symbol& symbol = program.symbols[id];
+      if (!found) {
+        model->state_dtype = symbol.dtype;
+        model->state_columns = symbol.columns();
+        found = true;
+      }
+      if (symbol.dtype != model->state_dtype ||
+          symbol.columns() != model->state_columns) {
+        return InvalidArgument(
+            "vertex function: ", node.name, " passes rows of ",
+            symbol.columns(), " elements but expected ", model->state_columns,
+            " of the same type, as in every gather and scatter of the model. "
+            "All vertex functions of a model share one state.");
+      }
+    }
+  }
+  // Gradients of several parents add up.
+  if (found && !IsNative(model->state_dtype)) {
+    return Status(StatusCode::kUnimplemented,
+                  "state: got a type other than float32, float64 and bfloat16 "
+                  "but expected one of them. Pass dtype=\"float32\" to the "
+                  "GraphSupport and cast inside of the vertex function.");
+  }
+  return Status();
+}
+
+}  // namespace
+
+Status CompileModel(std::vector<Program> traced, const PassOptions& options,
+                    const Device* device, Model* model) {
+  model->device = device;
+  for (Program& program : traced) {
+    model->programs.emplace_back(std::move(program));
+    CAVS_RETURN_IF_ERROR(
+        RunPasses(options, device->capabilities(), &model->programs.back()));
+  }
+  CAVS_RETURN_IF_ERROR(ReadState(model));
+  for (const CompiledProgram& program : model->programs) {
+    model->executables.push_back(device->Compile(program));
+  }
+  return Status();
+}
+
+bool MayBeDerivative(const Model& derivative, const Model& model) {
+  if (derivative.programs.size() != model.programs.size()) return false;
+  for (size_t type = 0; type < model.programs.size(); ++type) {
+    const Program& forward = model.programs[type];
+    const int count = static_cast<int>(forward.results.size());
+    for (const Symbol& symbol : derivative.programs[type].symbols) {
+      if (symbol.source != SymbolSource::kSaved || symbol.parent >= 0) continue;
+      if (symbol.index < 0 || symbol.index >= count ||
+          !IsSame(symbol, forward.symbols[forward.results[symbol.index]])) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+std::vector<SlotCounts> CountSlots(const Model& model) {
+  std::vector<SlotCounts> counts;
+  for (const Program& program : model.programs) {
+    counts.emplace_back(model.num_slots, 0);
+    for (const Node& node : program.nodes) {
+      if (RowOf(node.kind).outside == Outside::kChildStates) {
+        ++counts.back()[node.index];
+      }
+    }
+  }
+  return counts;
+}
+
+}  // namespace cavs

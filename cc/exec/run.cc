@@ -1,0 +1,480 @@
+#include "cc/exec/run.h"
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <utility>
+
+#include "cc/base/byte_count.h"
+
+namespace cavs {
+namespace {
+
+// How many chunks the eager stage is ahead, with two streams: enough for the
+// critical path not to wait, few enough for what it wrote to be in the cache.
+constexpr int64_t kAhead = 2;
+
+int64_t NumElements(const TensorRef& tensor) {
+  int64_t n = 1;
+  for (int64_t d : tensor.shape) n *= d;
+  return n;
+}
+
+// "[3, 2]".
+std::string ShapeText(const std::vector<int64_t>& shape) {
+  std::string text = "[";
+  for (int64_t d : shape) text += StrCat(text.size() > 1 ? ", " : "", d);
+  return text + "]";
+}
+
+}  // namespace
+
+Run::Run(const StepPlan& plan, const Model& model, const RowPlan& rows,
+         const StepContext& context, RunArguments arguments, Guards* guards)
+    : plan_(plan),
+      model_(model),
+      rows_(rows),
+      context_(context),
+      critical_(context.stream),
+      other_(plan.two_streams ? context.other : context.stream),
+      arguments_(std::move(arguments)),
+      guards_(guards),
+      bindings_(model.programs.size()) {}
+
+Run::~Run() {
+  (void)Synchronize();
+  // No memory goes back to the pool with zones in it.
+  if (arena_memory_ != nullptr && guards_ != nullptr) {
+    guards_->KeepFirst(zones_before_);
+  }
+}
+
+bool Run::Start() {
+  // Only in the forward direction something outlives the run. It is taken
+  // first, so that it finds its buffer of the step before, and leaves that of
+  // the backward direction to what is soon returned.
+  const bool keeps = plan_.direction == Direction::kForward;
+  const size_t margin = guards_ == nullptr ? 0 : Guards::kMargin;
+  const size_t kept = SaturatingAdd(plan_.kept_bytes, margin);
+  const size_t arena = SaturatingAdd(plan_.arena_bytes, margin);
+  kept_ = keeps ? context_.pool->Acquire(kept) : nullptr;
+  arena_memory_ = context_.pool->Acquire(
+      keeps ? arena : SaturatingAdd(plan_.kept_bytes, arena));
+  if (arena_memory_ == nullptr || (keeps && kept_ == nullptr)) return false;
+  arena_ = static_cast<char*>(arena_memory_.get());
+  kept_begin_ = keeps ? static_cast<char*>(kept_.get()) : arena_;
+  if (!keeps) arena_ += plan_.kept_bytes;
+  if (guards_ != nullptr) zones_before_ = guards_->size();
+  BindState();
+  for (size_t type = 0; type < bindings_.size(); ++type) {
+    BindProgram(static_cast<int>(type));
+  }
+  if (guards_ != nullptr) zones_of_run_ = guards_->size();
+  return true;
+}
+
+void Run::BindState() {
+  char* before = kept_begin_ + plan_.state_offset;
+  state_ = {before + plan_.zeros_bytes, rows_.num_rows(), model_.state_columns,
+            model_.state_columns};
+  (void)critical_->Zero(before, plan_.zeros_bytes);
+  if (guards_ == nullptr) return;
+  const char* const name = plan_.direction == Direction::kBackward
+                               ? "the state's gradient"
+                               : "the state";
+  guards_->Add(kept_begin_, kept_begin_ + plan_.zone,
+               "the zone before all others");
+  guards_->Add(before + plan_.state_bytes,
+               before + Memory::Padded(plan_.state_bytes) + plan_.zone, name);
+  guards_->AddZeros(before, state_.data, StrCat("the row before ", name));
+}
+
+void Run::BindProgram(int type) {
+  const Program& program = model_.programs[type];
+  Bindings& own = bindings_[type];
+  own.rows = &rows_.type(type);
+  own.lists = arguments_.lists[type];
+  own.state = state_;
+  own.gathered_once = plan_.gathered_once;
+  own.inputs = arguments_.inputs;
+  own.outputs = arguments_.outputs;
+  own.input_rows = arguments_.input_rows[type];
+  own.output_rows = arguments_.output_rows[type];
+  own.slots.resize(program.symbols.size());
+  own.sum_begun.assign(program.symbols.size(), false);
+  own.tracer = context_.tracer;
+  for (size_t id = 0; id < own.slots.size(); ++id) {
+    BindSlot(type, static_cast<int>(id));
+  }
+  BindViews(type);
+  const ProgramPlan& plan = plan_.programs[type];
+  own.workspace = arena_ + plan.workspace_offset;
+  if (guards_ != nullptr) {
+    char* end = arena_ + plan.workspace_offset + plan.workspace_bytes;
+    guards_->Add(end, end + plan_.zone, "packed weights");
+  }
+  foreign_.push_back(std::make_unique<ForeignNodes>(
+      program, &own, context_.pool, context_.host));
+  own.foreign = foreign_.back().get();
+  bound_.push_back(model_.executables[type]->Bind(&own));
+}
+
+DynamicTensor Run::RowsAt(int type, int id, void* data) const {
+  const Symbol& s = model_.programs[type].symbols[id];
+  const Place& place = plan_.programs[type].places[id];
+  return DynamicTensor(s.dtype, data, place.rows, s.columns(), s.columns(),
+                       place.extent);
+}
+
+// Gives a root its place.
+void Run::BindSlot(int type, int id) {
+  const Symbol& s = model_.programs[type].symbols[id];
+  const Place& place = plan_.programs[type].places[id];
+  Bindings& own = bindings_[type];
+  Slot& slot = own.slots[id];
+  slot.zero_without_children = model_.programs[type].zeros.symbols[id];
+  slot.rounded_last = place.dtype != s.dtype;
+  const auto state_rows = [&](const Block& from, int64_t rows, int64_t stride) {
+    return DynamicTensor(s.dtype, from.data, rows, s.columns(),
+                         stride * from.pitch, place.extent);
+  };
+  switch (place.home) {
+    case Home::kNone:
+      return;
+    case Home::kTape:
+    case Home::kArena: {
+      char* data =
+          (place.home == Home::kTape ? kept_begin_ : arena_) + place.offset;
+      if (guards_ != nullptr) {
+        guards_->Add(data + place.bytes,
+                     data + Memory::Padded(place.bytes) + plan_.zone, s.name);
+      }
+      if (s.kind == SymbolKind::kRows) {
+        slot.rows = RowsAt(type, id, data);
+      } else {
+        slot.dense.dtype = s.dtype;
+        slot.dense.shape = s.shape;
+        slot.dense.data = data;
+      }
+      break;
+    }
+    case Home::kChunk:  // BindChunk() says where.
+      slot.rows = RowsAt(type, id, nullptr);
+      return;
+    case Home::kState:
+      slot.rows = state_rows(state_, place.rows, place.stride);
+      return;
+    case Home::kGathered:
+      slot.rows = state_rows(state_, state_.rows, 1);
+      slot.index = own.lists.child_row(place.source);
+      return;
+    case Home::kInput: {
+      const Block& input = own.inputs[place.source];
+      slot.rows = state_rows(input, input.rows, 1);
+      slot.index = own.input_rows[place.source];
+      return;
+    }
+    case Home::kResult:
+      slot.dense.dtype = s.dtype;
+      slot.dense.shape = s.shape;
+      slot.dense.data = arguments_.results[type][place.source].data;
+      return;
+    case Home::kGiven:
+      if (s.source == SymbolSource::kCapture) {
+        slot.dense = arguments_.captures[type][s.index];
+      } else if (s.source == SymbolSource::kConstant) {
+        slot.dense = *s.constant;
+      } else if (s.source == SymbolSource::kSaved) {
+        slot = (*arguments_.saved)[type][s.index];
+      }
+      return;
+  }
+  if (!place.copied) return;
+  const Slot& from = (*arguments_.saved)[type][s.index];
+  ConstBlock rows = from.rows.View(0, 0);
+  rows.rows = rows_.type(type).size();
+  rows.index = from.index;
+  slot.zero_without_children = from.zero_without_children;
+  own.copies.emplace_back(id, rows);
+}
+
+void Run::BindViews(int type) {
+  const CompiledProgram& program = model_.programs[type];
+  std::vector<Slot>& slots = bindings_[type].slots;
+  for (size_t id = 0; id < slots.size(); ++id) {
+    const Symbol& s = program.symbols[id];
+    if (s.parent < 0) continue;
+    int64_t offset;
+    const int root = program.Root(static_cast<int>(id), &offset);
+    if (plan_.programs[type].places[root].home == Home::kNone) continue;
+    slots[id].zero_without_children = program.zeros.symbols[id];
+    if (s.kind == SymbolKind::kRows) {
+      slots[id].index = slots[root].index;
+      slots[id].rows = slots[root].rows.Columns(offset, s.columns());
+    } else {
+      slots[id].dense = slots[root].dense;
+      slots[id].dense.shape = s.shape;
+    }
+  }
+}
+
+// What all types have in common is another's from now on.
+void Run::BindChunk(const Chunk& chunk) {
+  if (plan_.shared_bytes == 0) return;
+  char* shared = arena_ + plan_.shared_offset;
+  if (guards_ != nullptr) {
+    guards_->KeepFirst(zones_of_run_);
+    std::memset(shared, StoragePool::kNanByte, plan_.shared_bytes);
+  }
+  std::vector<int64_t> rows;
+  for (int type = 0; type < rows_.num_types(); ++type) {
+    rows.push_back(rows_.RowsOf(type, chunk).count);
+  }
+  std::vector<std::vector<size_t>> offsets;
+  plan_.PlaceInChunk(model_, rows, &offsets);
+  for (int type = 0; type < rows_.num_types(); ++type) {
+    const std::vector<Place>& places = plan_.programs[type].places;
+    for (size_t id = 0; id < places.size(); ++id) {
+      if (places[id].home != Home::kChunk) continue;
+      const Symbol& s = model_.programs[type].symbols[id];
+      char* data = shared + offsets[type][id];
+      bindings_[type].slots[id].rows = RowsAt(type, static_cast<int>(id), data);
+      if (guards_ == nullptr) continue;
+      const size_t bytes = ByteCount(std::min(places[id].rows, rows[type]),
+                                     s.columns(), places[id].dtype);
+      guards_->Add(data + bytes, data + Memory::Padded(bytes) + plan_.zone,
+                   s.name);
+    }
+    BindViews(type);
+  }
+}
+
+Status Run::ZeroState(const std::vector<int32_t>& writes) {
+  const size_t row = ByteCount(1, model_.state_columns, model_.state_dtype);
+  char* data = static_cast<char*>(state_.data);
+  if (!plan_.gathered_once) return critical_->Zero(data, writes.size() * row);
+  for (size_t first = 0; first < writes.size();) {
+    size_t end = first;
+    while (end < writes.size() && writes[end] == 0) ++end;
+    if (end > first) {
+      CAVS_RETURN_IF_ERROR(
+          critical_->Zero(data + first * row, (end - first) * row));
+    }
+    first = end + 1;
+  }
+  return Status();
+}
+
+template <typename Title>
+Status Run::Checked(Status status, Stream* stream, const Title& title) const {
+  if (!status.ok() || guards_ == nullptr) return status;
+  return stream->Call([this, title] { return guards_->Check(title); });
+}
+
+Status Run::Synchronize() {
+  Status status = critical_->Synchronize();
+  if (other_ == critical_) return status;
+  const Status other = other_->Synchronize();
+  return status.ok() ? other : status;
+}
+
+Status Run::Compute() {
+  CAVS_RETURN_IF_ERROR(Prologue());
+  CAVS_RETURN_IF_ERROR(RunChunks());
+  CAVS_RETURN_IF_ERROR(Synchronize());
+  return Epilogue();
+}
+
+Status Run::Prologue() {
+  for (size_t type = 0; type < bound_.size(); ++type) {
+    CAVS_RETURN_IF_ERROR(
+        foreign_[type]->RunRowFree(Stage::kPrologue, critical_));
+    CAVS_RETURN_IF_ERROR(CheckWeights(static_cast<int>(type)));
+    CAVS_RETURN_IF_ERROR(Checked(bound_[type]->Prepare(critical_), critical_,
+                                 [] { return "prologue"; }));
+  }
+  return Status();
+}
+
+// What is computed from weights alone must keep its shape.
+Status Run::CheckWeights(int type) const {
+  const Program& program = model_.programs[type];
+  for (const Node& node : program.nodes) {
+    if (node.kind == NodeKind::kForeign) continue;
+    for (int id : node.inputs) {
+      int64_t offset;
+      const int root = program.Root(id, &offset);
+      const Symbol& symbol = program.symbols[root];
+      const TensorRef& value = bindings_[type].slots[root].dense;
+      if (symbol.kind != SymbolKind::kInvariant ||
+          value.shape == symbol.shape) {
+        continue;
+      }
+      return InvalidArgument(
+          "vertex function: operator ", node.name, " (", node.op,
+          ") got a weight of shape ", ShapeText(value.shape), " but expected ",
+          ShapeText(symbol.shape),
+          ", as when it was traced. What is computed from weights alone must "
+          "keep its shape.");
+    }
+  }
+  return Status();
+}
+
+Status Run::Epilogue() {
+  for (size_t type = 0; type < bound_.size(); ++type) {
+    CAVS_RETURN_IF_ERROR(bound_[type]->FinishSums(critical_));
+  }
+  CAVS_RETURN_IF_ERROR(critical_->Synchronize());
+  for (size_t type = 0; type < bound_.size(); ++type) {
+    CAVS_RETURN_IF_ERROR(
+        foreign_[type]->RunRowFree(Stage::kEpilogue, critical_));
+    if (arguments_.results.empty()) continue;
+    for (size_t i = 0; i < arguments_.results[type].size(); ++i) {
+      CAVS_RETURN_IF_ERROR(CopyResult(static_cast<int>(type), i));
+    }
+  }
+  CAVS_RETURN_IF_ERROR(Checked(Status(), critical_, [] { return "epilogue"; }));
+  return critical_->Synchronize();
+}
+
+Status Run::CopyResult(int type, size_t i) {
+  const Program& program = model_.programs[type];
+  const int id = program.results[i];
+  const Symbol& s = program.symbols[id];
+  const TensorRef& from = bindings_[type].slots[id].dense;
+  const TensorRef& to = arguments_.results[type][i];
+  const size_t bytes = ByteCount(1, s.columns(), s.dtype);
+  if (from.data == nullptr && bytes > 0) {
+    return Internal(
+        "gradient of a capture: got a value per task but expected a sum over "
+        "rows");
+  }
+  if (s.kind == SymbolKind::kInvariant && NumElements(from) != s.columns()) {
+    return InvalidArgument(
+        "gradient of a capture: got ", NumElements(from),
+        " elements but expected ", s.columns(),
+        ", as when it was traced. What is computed from weights alone must "
+        "keep its shape.");
+  }
+  return from.data == to.data ? Status()
+                              : critical_->Copy(to.data, from.data, bytes);
+}
+
+// With two streams, the critical path waits for a chunk's eager stage and its
+// lazy stage for that.
+Status Run::RunChunks() {
+  const int64_t count = static_cast<int64_t>(plan_.chunks.size());
+  const auto chunk = [&](int64_t i) -> const Chunk& {
+    return plan_
+        .chunks[plan_.direction == Direction::kBackward ? count - 1 - i : i];
+  };
+  const int64_t ahead = plan_.two_streams ? kAhead : 0;
+  CAVS_RETURN_IF_ERROR(other_->Wait(critical_->Record()));
+  std::vector<std::shared_ptr<Event>> prepared(count);
+  const auto prepare = [&](int64_t i) {
+    if (i >= count) return Status();
+    BindChunk(chunk(i));
+    CAVS_RETURN_IF_ERROR(RunBlocks(Stage::kEager, chunk(i), other_));
+    prepared[i] = other_->Record();
+    return Status();
+  };
+  for (int64_t i = 0; i < ahead; ++i) CAVS_RETURN_IF_ERROR(prepare(i));
+  for (int64_t i = 0; i < count; ++i) {
+    if (ahead == 0) CAVS_RETURN_IF_ERROR(prepare(i));
+    CAVS_RETURN_IF_ERROR(critical_->Wait(prepared[i]));
+    CAVS_RETURN_IF_ERROR(RunTasks(chunk(i)));
+    const std::shared_ptr<Event> done = critical_->Record();
+    if (ahead > 0) CAVS_RETURN_IF_ERROR(prepare(i + ahead));
+    CAVS_RETURN_IF_ERROR(other_->Wait(done));
+    CAVS_RETURN_IF_ERROR(RunBlocks(Stage::kLazy, chunk(i), other_));
+  }
+  return Status();
+}
+
+RowRange Run::RangeOf(int type, const Chunk& chunk) const {
+  const ChunkRows own = rows_.RowsOf(type, chunk);
+  RowRange range;
+  range.first = own.first;
+  range.count = own.count;
+  std::fill(std::begin(range.origin) + 1, std::end(range.origin), own.first);
+  range.childless_end = own.first + own.childless;
+  return range;
+}
+
+Status Run::RunBlocks(Stage stage, const Chunk& chunk, Stream* stream) {
+  for (int type = 0; type < rows_.num_types(); ++type) {
+    const RowRange all = RangeOf(type, chunk);
+    const int64_t blocks =
+        (all.count + plan_.rows_per_block - 1) / plan_.rows_per_block;
+    for (int64_t i = 0; i < blocks; ++i) {
+      RowRange block =
+          all.Part(all.count * i / blocks, all.count * (i + 1) / blocks);
+      block.origin[static_cast<int>(Extent::kBlock)] = block.first;
+      CAVS_RETURN_IF_ERROR(bound_[type]->Run(stage, block, stream));
+    }
+    CAVS_RETURN_IF_ERROR(Checked(Status(), stream, [this, stage, type] {
+      return StrCat(ToString(stage), " operators of ",
+                    model_.programs[type].name);
+    }));
+  }
+  return Status();
+}
+
+Status Run::RunTasks(const Chunk& chunk) {
+  if (plan_.two_streams && context_.cancelled) {
+    CAVS_RETURN_IF_ERROR(critical_->Call([this] {
+      return context_.cancelled()
+                 ? Status(StatusCode::kCancelled, "cancelled between chunks")
+                 : Status();
+    }));
+  }
+  for (int64_t i = 0; i < chunk.end - chunk.first; ++i) {
+    CAVS_RETURN_IF_ERROR(RunTask(chunk, plan_.direction == Direction::kBackward
+                                            ? chunk.end - 1 - i
+                                            : chunk.first + i));
+  }
+  return Status();
+}
+
+Status Run::RunTask(const Chunk& chunk, int64_t task) {
+  const ScheduleView& schedule = rows_.schedule();
+  if (context_.cancelled && context_.cancelled()) {
+    return Status(StatusCode::kCancelled, StrCat("cancelled before task ", task,
+                                                 " of ", schedule.num_tasks()));
+  }
+  const int32_t type = schedule.task_type[task];
+  const TypeRows& rows = rows_.type(type);
+  RowRange range = RangeOf(type, chunk);
+  range.first = rows.first_row(task);
+  range.count = schedule.task_splits[task + 1] - schedule.task_splits[task];
+  range.task = task;
+  range.origin[static_cast<int>(Extent::kTask)] = range.first;
+  range.childless = rows.childless(task);
+  if (range.count == 0) return Status();
+  return Checked(bound_[type]->Run(Stage::kCritical, range, critical_),
+                 critical_, [this, task, type, count = range.count] {
+                   return StrCat("task ", task, " (", count, " rows of ",
+                                 model_.programs[type].name, ")");
+                 });
+}
+
+std::vector<std::vector<Slot>> Run::Results() const {
+  std::vector<std::vector<Slot>> results;
+  for (size_t type = 0; type < bindings_.size(); ++type) {
+    results.emplace_back();
+    for (int id : model_.programs[type].results) {
+      results.back().push_back(bindings_[type].slots[id]);
+      Slot& slot = results.back().back();
+      for (int at = id; at >= 0;
+           at = model_.programs[type].symbols[at].parent) {
+        slot.zero_without_children =
+            slot.zero_without_children ||
+            bindings_[type].slots[at].zero_without_children;
+      }
+    }
+  }
+  return results;
+}
+
+}  // namespace cavs

@@ -1,0 +1,321 @@
+#include "cc/exec/step_plan.h"
+
+#include <algorithm>
+
+#include "cc/base/byte_count.h"
+#include "cc/device/device.h"
+
+namespace cavs {
+namespace {
+
+// Bytes that no one misses: tasks of a few narrow rows would else have eager
+// and lazy operators of as few.
+constexpr int64_t kSmallChunk = 32 << 10;
+
+// Enough chunks for one stream to be ahead of the other.
+constexpr int64_t kChunksInStreams = 8;
+
+// Carves memory front to back. The end stops at the largest number.
+class Carver {
+ public:
+  explicit Carver(size_t zone) : zone_(zone) {}
+
+  size_t Take(size_t bytes) {
+    const size_t offset = end_;
+    end_ = SaturatingAdd(end_, SaturatingAdd(Memory::Padded(bytes), zone_));
+    return offset;
+  }
+  size_t end() const { return end_; }
+
+ private:
+  const size_t zone_;
+  size_t end_ = 0;
+};
+
+class Planner {
+ public:
+  Planner(Direction direction, const Model& model, const RowPlan& rows,
+          const StepLimits& limits)
+      : model_(model),
+        rows_(rows),
+        limits_(limits),
+        // Streams are at several chunks at a time, and one type alone needs no
+        // memory in common with others.
+        shares_chunks_(!limits.two_streams && rows.num_types() > 1),
+        kept_(limits.zone),
+        arena_(limits.zone) {
+    plan_.direction = direction;
+    plan_.two_streams = limits.two_streams;
+    plan_.gathered_once = limits.gathered_once;
+    plan_.zone = limits.zone;
+  }
+
+  StepPlan Run() {
+    MakeChunks();
+    kept_.Take(0);  // The zone before all others.
+    PlaceState();
+    for (int type = 0; type < rows_.num_types(); ++type) ChoosePlaces(type);
+    ShareChunks();
+    for (int type = 0; type < rows_.num_types(); ++type) Carve(type);
+    plan_.kept_bytes = kept_.end();
+    plan_.arena_bytes = arena_.end();
+    return std::move(plan_);
+  }
+
+ private:
+  const Candidate& candidate(int type, int id) const {
+    return model_.programs[type].placement.candidates[id];
+  }
+
+  // What eager operators write of a row, and lazy ones read.
+  int64_t BytesPerRow() const {
+    int64_t most = 1;
+    for (int type = 0; type < rows_.num_types(); ++type) {
+      const std::vector<Symbol>& symbols = model_.programs[type].symbols;
+      int64_t bytes = 0;
+      for (size_t id = 0; id < symbols.size(); ++id) {
+        const Symbol& symbol = symbols[id];
+        const Candidate& own = candidate(type, static_cast<int>(id));
+        if (symbol.kind == SymbolKind::kRows && symbol.parent < 0 && own.used &&
+            !own.by_index && own.extent != Extent::kTask) {
+          bytes += ByteCount(1, symbol.columns(), symbol.dtype);
+        }
+      }
+      most = std::max(most, bytes);
+    }
+    return most;
+  }
+
+  void MakeChunks() {
+    const int64_t bytes = BytesPerRow();
+    plan_.rows_per_block = model_.device->RowsPerBlock(bytes);
+    int64_t rows_per_chunk = plan_.rows_per_block;
+    if (limits_.two_streams) {
+      rows_per_chunk =
+          std::max<int64_t>(1, rows_.num_rows() / kChunksInStreams);
+    } else if (plan_.direction == Direction::kInference) {
+      // What a chunk needs is all that inference needs beside the state.
+      rows_per_chunk = std::min(
+          rows_per_chunk, std::max(rows_.largest_task(), kSmallChunk / bytes));
+    }
+    plan_.chunks = rows_.Chunks(rows_per_chunk);
+    for (int type = 0; type < rows_.num_types(); ++type) {
+      int64_t largest = 0;
+      bool adjacent = true;
+      for (const Chunk& chunk : plan_.chunks) {
+        const ChunkRows own = rows_.RowsOf(type, chunk);
+        largest = std::max(largest, own.count);
+        adjacent = adjacent && rows_.AreAdjacentInState(type, own);
+      }
+      largest_chunk_.push_back(largest);
+      is_adjacent_.push_back(adjacent);
+      is_whole_.push_back(
+          rows_.AreAdjacentInState(type, {0, rows_.type(type).size(), 0}));
+    }
+  }
+
+  // Before the state lies a row of zeros, for children that are not there.
+  void PlaceState() {
+    plan_.zeros_bytes =
+        Memory::Padded(ByteCount(1, model_.state_columns, model_.state_dtype));
+    plan_.state_bytes = SaturatingAdd(
+        plan_.zeros_bytes,
+        ByteCount(rows_.num_rows(), model_.state_columns, model_.state_dtype));
+    plan_.state_offset = kept_.Take(plan_.state_bytes);
+    plan_.need.state = Memory::Padded(plan_.state_bytes);
+  }
+
+  void ChoosePlaces(int type) {
+    const std::vector<Symbol>& symbols = model_.programs[type].symbols;
+    plan_.programs.emplace_back();
+    std::vector<Place>& places = plan_.programs.back().places;
+    for (size_t id = 0; id < symbols.size(); ++id) {
+      places.push_back(Choose(type, symbols[id], candidate(type, id)));
+    }
+  }
+
+  Place Choose(int type, const Symbol& symbol, const Candidate& own) const {
+    Place place;
+    place.dtype = own.rounded_last ? SumType(symbol.dtype) : symbol.dtype;
+    if (symbol.parent >= 0) return place;
+    const bool is_saved = symbol.source == SymbolSource::kSaved;
+    if (is_saved && symbol.kind == SymbolKind::kRows && !own.by_index &&
+        IsSavedByIndex(type, symbol.index)) {
+      place.copied = true;
+      return Store(type, symbol, own, place);
+    }
+    if (symbol.source != SymbolSource::kNode ||
+        symbol.kind == SymbolKind::kInvariant ||
+        symbol.kind == SymbolKind::kOpaque ||
+        symbol.kind == SymbolKind::kRowCount) {
+      place.home = Home::kGiven;
+      return place;
+    }
+    if (symbol.kind == SymbolKind::kReduced) {
+      if (!own.used) return place;
+      if (own.result < 0) return Store(type, symbol, own, place);
+      place.home = Home::kResult;
+      place.source = own.result;
+      return place;
+    }
+    const int64_t stride = ChildStride(type, own.joined);
+    if (stride > 0) {
+      place.home = Home::kState;
+      place.extent = Extent::kChildren;
+      place.stride = stride;
+      place.rows = rows_.type(type).size();
+    } else if (IsInState(type, own)) {
+      place.home = Home::kState;
+      place.extent = Extent::kState;
+      place.rows = rows_.num_rows();
+    } else if (own.by_index) {
+      place.home = own.gathered ? Home::kGathered : Home::kInput;
+      place.extent = Extent::kState;
+      place.source = own.source;
+    } else if (own.used) {
+      return Store(type, symbol, own, place);
+    }
+    return place;
+  }
+
+  bool IsSavedByIndex(int type, int saved) const {
+    const std::vector<bool>& by_index = limits_.saved_by_index[type];
+    return saved < static_cast<int>(by_index.size()) && by_index[saved];
+  }
+
+  // Several parents add to a gradient, which is not theirs to write then.
+  int64_t ChildStride(int type, const JoinedChildren& joined) const {
+    if (joined.slots == 0) return 0;
+    if (joined.are_sent_back && !limits_.gathered_once) return 0;
+    return rows_.ChildStride(type, joined.slots, joined.by_task,
+                             joined.only_for_children);
+  }
+
+  // What goes on the tape will be read over other chunks than those it is
+  // written in.
+  bool IsInState(int type, const Candidate& own) const {
+    return own.in_state && rows_.num_rows() > 0 && is_adjacent_[type] &&
+           (!own.on_tape || is_whole_[type]);
+  }
+
+  Place Store(int type, const Symbol& symbol, const Candidate& own,
+              Place place) const {
+    place.home = own.on_tape ? Home::kTape : Home::kArena;
+    if (symbol.kind == SymbolKind::kReduced) {
+      place.rows = 1;
+    } else {
+      place.extent = ExtentOf(own, place);
+      place.rows = RowsOf(type, place.extent, largest_chunk_[type]);
+      if (shares_chunks_ && place.extent != Extent::kStep) {
+        place.home = Home::kChunk;
+        return place;
+      }
+    }
+    place.bytes = ByteCount(place.rows, symbol.columns(), place.dtype);
+    return place;
+  }
+
+  Extent ExtentOf(const Candidate& own, const Place& place) const {
+    if (own.on_tape || place.copied) return Extent::kStep;
+    // Streams are at several chunks at a time.
+    const bool keeps_all = own.extent == Extent::kChunk && limits_.two_streams;
+    return keeps_all ? Extent::kStep : own.extent;
+  }
+
+  int64_t RowsOf(int type, Extent extent, int64_t largest_chunk) const {
+    const int64_t all = rows_.type(type).size();
+    const int64_t chunk = limits_.two_streams ? all : largest_chunk;
+    switch (extent) {
+      case Extent::kTask:
+        return std::min(rows_.type(type).largest_task(), chunk);
+      case Extent::kBlock:
+        return std::min(plan_.rows_per_block, chunk);
+      case Extent::kChunk:
+        return chunk;
+      default:
+        return all;
+    }
+  }
+
+  void ShareChunks() {
+    if (!shares_chunks_) return;
+    std::vector<std::vector<size_t>> offsets;
+    std::vector<int64_t> rows(rows_.num_types());
+    size_t without_zones = 0;
+    const StepPlan plain = PlacesOnly();
+    for (const Chunk& chunk : plan_.chunks) {
+      for (int type = 0; type < rows_.num_types(); ++type) {
+        rows[type] = rows_.RowsOf(type, chunk).count;
+      }
+      plan_.shared_bytes = std::max(plan_.shared_bytes,
+                                    plan_.PlaceInChunk(model_, rows, &offsets));
+      without_zones =
+          std::max(without_zones, plain.PlaceInChunk(model_, rows, &offsets));
+    }
+    plan_.shared_offset = arena_.Take(plan_.shared_bytes);
+    plan_.need.temporaries =
+        SaturatingAdd(plan_.need.temporaries, without_zones);
+  }
+
+  // Of which no buffer has a zone behind it.
+  StepPlan PlacesOnly() const {
+    StepPlan plain;
+    plain.programs = plan_.programs;
+    return plain;
+  }
+
+  void Carve(int type) {
+    ProgramPlan& own = plan_.programs[type];
+    for (Place& place : own.places) {
+      const bool on_tape = place.home == Home::kTape;
+      if (!on_tape && place.home != Home::kArena) continue;
+      place.offset = (on_tape ? kept_ : arena_).Take(place.bytes);
+      size_t& bytes = on_tape ? plan_.need.tape : plan_.need.temporaries;
+      bytes = SaturatingAdd(bytes, Memory::Padded(place.bytes));
+    }
+    own.workspace_bytes =
+        model_.executables[type]->WorkspaceBytes(rows_.type(type));
+    own.workspace_offset = arena_.Take(own.workspace_bytes);
+    plan_.need.packed_weights =
+        SaturatingAdd(plan_.need.packed_weights, own.workspace_bytes);
+  }
+
+  const Model& model_;
+  const RowPlan& rows_;
+  const StepLimits& limits_;
+  const bool shares_chunks_;
+  Carver kept_, arena_;
+  StepPlan plan_;
+  // By type.
+  std::vector<int64_t> largest_chunk_;
+  std::vector<bool> is_adjacent_;  // The state's rows of every chunk,
+  std::vector<bool> is_whole_;     // and of all chunks.
+};
+
+}  // namespace
+
+size_t StepPlan::PlaceInChunk(const Model& model,
+                              const std::vector<int64_t>& rows,
+                              std::vector<std::vector<size_t>>* offsets) const {
+  Carver carver(zone);
+  offsets->assign(programs.size(), {});
+  for (size_t type = 0; type < programs.size(); ++type) {
+    const std::vector<Place>& places = programs[type].places;
+    std::vector<size_t>& own = (*offsets)[type];
+    own.resize(places.size());
+    for (size_t id = 0; id < places.size(); ++id) {
+      if (places[id].home != Home::kChunk) continue;
+      const int64_t count = std::min(places[id].rows, rows[type]);
+      own[id] = carver.Take(ByteCount(
+          count, model.programs[type].symbols[id].columns(), places[id].dtype));
+    }
+  }
+  return carver.end();
+}
+
+StepPlan PlanStep(Direction direction, const Model& model, const RowPlan& rows,
+                  const StepLimits& limits) {
+  return Planner(direction, model, rows, limits).Run();
+}
+
+}  // namespace cavs
