@@ -146,7 +146,8 @@ def _module(model):
 
 
 def _our_ops(library):
-    return [node for f in library for node in f.node_def if node.op.startswith("Cavs")]
+    nodes = (node for f in library for node in f.node_def)
+    return [node for node in nodes if node.op.startswith("Cavs") and node.attr]
 
 
 def _vertex_functions(library):
