@@ -3,6 +3,7 @@
 #define CAVS_CC_DEVICE_MEMORY_H_
 
 #include <cstddef>
+#include <cstdint>
 
 namespace cavs {
 

@@ -1,7 +1,6 @@
 #include "cc/device/cpu/cpu_device.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <utility>
 
 #include "cc/base/byte_count.h"
@@ -51,12 +50,6 @@ class CpuExecutable : public Executable {
 };
 
 }  // namespace
-
-void* HostMemory::Allocate(size_t bytes) {
-  return std::aligned_alloc(kAlignment, bytes);
-}
-
-void HostMemory::Free(void* data, size_t) { std::free(data); }
 
 Capabilities CpuDevice::capabilities() const {
   return {kColumnGrain, kMaxIndexedColumns};

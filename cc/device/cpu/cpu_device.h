@@ -4,34 +4,19 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <vector>
 
 #include "cc/base/machine.h"
 #include "cc/device/cpu/cpu_backend.h"
 #include "cc/device/device.h"
+#include "cc/device/host_memory.h"
 
 namespace cavs {
 
 // Columns of products are shared out in multiples of this, whatever the
 // instruction set and the type: the widest vector has so many float32.
 constexpr int64_t kColumnGrain = 16;
-
-// Memory of the host. `available` says what the system could still give.
-class HostMemory : public Memory {
- public:
-  explicit HostMemory(std::function<size_t()> available = AvailableMemory)
-      : available_(std::move(available)) {}
-
-  void* Allocate(size_t bytes) override;
-  void Free(void* data, size_t bytes) override;
-  size_t available_bytes() const override { return available_(); }
-  bool is_host() const override { return true; }
-
- private:
-  const std::function<size_t()> available_;
-};
 
 // Programs are compiled to phases of the CPU's kernels; they run in a
 // CpuStream, with the workers that it was lent.
