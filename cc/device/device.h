@@ -28,7 +28,7 @@ class BoundProgram {
   // Once, before anything runs; weights must be there.
   virtual Status Prepare(Stream* stream) = 0;
   // Runs the nodes of a stage over some rows: the tasks of a chunk, or blocks
-  // of it. May return before the work is done.
+  // of it. May return before the work is done, which then reads the bindings.
   virtual Status Run(Stage stage, const RowRange& rows, Stream* stream) = 0;
   // When all stages over rows have run: sums of no rows become zero, those that
   // were formed in a wider type are rounded.
@@ -44,8 +44,9 @@ class Executable {
   virtual size_t WorkspaceBytes(const TypeRows& rows) const = 0;
   // How long all of a step takes one worker, roughly; 0 if nobody asks.
   virtual double Nanos(const TypeRows& rows) const = 0;
-  // `bindings`, and the program must outlive the result. Slots
-  // may change between chunks, where storage is that of a chunk.
+  // `bindings` and the program must outlive the result. Slots may change
+  // between chunks, where storage is that of a chunk, when all work that was
+  // put into a stream is done.
   virtual std::unique_ptr<BoundProgram> Bind(Bindings* bindings) const = 0;
 };
 

@@ -41,7 +41,8 @@ class Stream {
 
   // The point behind all that was put into the stream so far.
   virtual std::shared_ptr<Event> Record() = 0;
-  // What is put into the stream from now on begins when the event has come.
+  // What is put into the stream from now on begins when the event has come. If
+  // the other stream has failed by then, this one has failed too.
   virtual Status Wait(std::shared_ptr<Event> event) = 0;
 
   // Returns when all is done, with the first error. The stream then begins

@@ -218,9 +218,11 @@ void Run::BindViews(int type) {
   }
 }
 
-// What all types have in common is another's from now on.
-void Run::BindChunk(const Chunk& chunk) {
-  if (plan_.shared_bytes == 0) return;
+// What all types have in common is another's from now on. Work reads its slots
+// when it is done, and so has to be.
+Status Run::BindChunk(const Chunk& chunk) {
+  if (plan_.shared_bytes == 0) return Status();
+  CAVS_RETURN_IF_ERROR(Synchronize());
   char* shared = arena_ + plan_.shared_offset;
   if (guards_ != nullptr) {
     guards_->KeepFirst(zones_of_run_);
@@ -247,6 +249,7 @@ void Run::BindChunk(const Chunk& chunk) {
     }
     BindViews(type);
   }
+  return Status();
 }
 
 Status Run::ZeroState(const std::vector<int32_t>& writes) {
@@ -374,7 +377,7 @@ Status Run::RunChunks() {
   std::vector<std::shared_ptr<Event>> prepared(count);
   const auto prepare = [&](int64_t i) {
     if (i >= count) return Status();
-    BindChunk(chunk(i));
+    CAVS_RETURN_IF_ERROR(BindChunk(chunk(i)));
     CAVS_RETURN_IF_ERROR(RunBlocks(Stage::kEager, chunk(i), other_));
     prepared[i] = other_->Record();
     return Status();

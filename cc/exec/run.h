@@ -60,7 +60,7 @@ class Run {
   void BindProgram(int type);
   void BindSlot(int type, int id);
   void BindViews(int type);
-  void BindChunk(const Chunk& chunk);
+  Status BindChunk(const Chunk& chunk);
   DynamicTensor RowsAt(int type, int id, void* data) const;
 
   Status Prologue();

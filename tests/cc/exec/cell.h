@@ -10,17 +10,15 @@
 #include <functional>
 #include <memory>
 #include <numeric>
-#include <optional>
 #include <random>
 #include <utility>
 #include <vector>
 
-#include "cc/device/cpu/cpu_device.h"
-#include "cc/device/cpu/cpu_stream.h"
 #include "cc/exec/direction.h"
 #include "cc/exec/executor.h"
 #include "cc/exec/model.h"
 #include "tests/cc/exec/oracle.h"
+#include "tests/cc/exec/test_device.h"
 
 namespace cavs {
 
@@ -99,36 +97,47 @@ class Experiment {
 // Rows of numbers in the type of the cell, as an argument of the executor.
 class Buffer {
  public:
-  Buffer(DType dtype, const Numbers& numbers)
-      : dtype_(dtype), size_(numbers.size()), memory_(size_ * SizeOf(dtype)) {
-    for (size_t i = 0; i < size_; ++i) {
-      WriteNumber(dtype, numbers[i], memory_.data(), i);
-    }
+  Buffer(const TestDevice& kind, DType dtype, const Numbers& numbers)
+      : kind_(kind),
+        dtype_(dtype),
+        size_(numbers.size()),
+        memory_(kind.Allocate(size_ * SizeOf(dtype))) {
+    kind.Touch([&] {
+      for (size_t i = 0; i < size_; ++i) {
+        WriteNumber(dtype, numbers[i], memory_.get(), i);
+      }
+    });
   }
+  // For the CPU.
+  Buffer(DType dtype, const Numbers& numbers)
+      : Buffer(*The<CpuTestDevice>(), dtype, numbers) {}
   Block rows(int64_t columns) {
     const int64_t rows =
         columns == 0 ? 0 : static_cast<int64_t>(size_) / columns;
-    return {memory_.data(), rows, columns, columns};
+    return {memory_.get(), rows, columns, columns};
   }
   TensorRef dense(std::vector<int64_t> shape) {
     TensorRef ref;
     ref.dtype = dtype_;
     ref.shape = std::move(shape);
-    ref.data = memory_.data();
+    ref.data = memory_.get();
     return ref;
   }
   Numbers numbers() const {
     Numbers numbers;
-    for (size_t i = 0; i < size_; ++i) {
-      numbers.push_back(ReadNumber(dtype_, memory_.data(), i));
-    }
+    kind_.Touch([&] {
+      for (size_t i = 0; i < size_; ++i) {
+        numbers.push_back(ReadNumber(dtype_, memory_.get(), i));
+      }
+    });
     return numbers;
   }
 
  private:
+  const TestDevice& kind_;
   const DType dtype_;
   const size_t size_;
-  std::vector<char> memory_;
+  const std::shared_ptr<void> memory_;
 };
 
 inline Schedule MakeSchedule(const Graph& graph, const Cell& cell,
@@ -151,46 +160,25 @@ inline Schedule MakeSchedule(const Graph& graph, const Cell& cell,
   return schedule;
 }
 
-// With what the executor runs in a test.
-struct Setting {
-  Workers* workers = nullptr;  // Null: the calling thread alone.
-  CpuCosts costs;
-  const CpuBackend* kernels = nullptr;  // Null: the CPU's.
-  engine::Engine* engine = nullptr;     // Of two streams; null: there is one.
-  std::function<bool()> cancelled;
-  Tracer* tracer = nullptr;
-};
-
 // The streams of one call of the executor, and all else that it runs with.
 class CallOf {
  public:
-  CallOf(const Setting& setting, StoragePool* pool)
-      : inline_(setting.workers == nullptr ? &alone_ : setting.workers,
-                setting.costs) {
-    context.stream = &inline_;
-    if (setting.kernels != nullptr) {
-      given_.emplace(setting.kernels);
-      context.stream = &*given_;
-    }
-    if (setting.engine != nullptr) {
-      two_.emplace(setting.engine,
-                   setting.workers == nullptr ? &alone_ : setting.workers,
-                   setting.costs);
-      context.stream = two_->critical();
-      context.other = two_->other();
-    }
+  CallOf(const TestDevice& kind, const Setting& setting, StoragePool* pool)
+      : streams_(kind.NewStreams(setting)) {
+    context.stream = streams_->critical();
+    context.other = streams_->other();
     context.pool = pool;
     context.cancelled = setting.cancelled;
     context.tracer = setting.tracer;
   }
+  // On the CPU.
+  CallOf(const Setting& setting, StoragePool* pool)
+      : CallOf(*The<CpuTestDevice>(), setting, pool) {}
 
   StepContext context;
 
  private:
-  SerialWorkers alone_;
-  InlineStream inline_;
-  std::optional<InlineStream> given_;
-  std::optional<TwoCpuStreams> two_;
+  const std::unique_ptr<TestStreams> streams_;
 };
 
 inline void Compile(std::vector<Program> programs, PassOptions options,
@@ -206,23 +194,31 @@ class CellExecutor {
  public:
   // Unless `measured`, there are guard zones around all buffers, which take
   // memory that is not planned.
+  CellExecutor(const Cell& cell, PassOptions options, bool measured,
+               const TestDevice* kind, std::shared_ptr<const Device> forward,
+               std::shared_ptr<const Device> backward, bool verify = true)
+      : cell_(cell),
+        kind_(*kind),
+        device_(std::move(forward)),
+        back_device_(backward == nullptr ? device_ : std::move(backward)),
+        pool_(std::make_shared<StoragePool>(
+            device_->memory(),
+            /*guarded=*/!measured && device_->memory()->is_host())) {
+    options.verify = verify;
+    Compile(OnDevice(cell.forward), options, *device_, false, &forward_);
+    Compile(OnDevice(cell.backward), options, *back_device_, true, &backward_);
+  }
+  // With so many rows in the blocks of each direction; 0: as many as the device
+  // likes.
+  CellExecutor(const Cell& cell, PassOptions options, const TestDevice* kind,
+               int64_t rows = 0, int64_t backward_rows = 0)
+      : CellExecutor(cell, options, /*measured=*/false, kind, kind->New(rows),
+                     backward_rows == 0 ? nullptr : kind->New(backward_rows)) {}
   explicit CellExecutor(const Cell& cell, PassOptions options = {},
                         bool measured = false, CpuDevice::Options device = {},
                         bool verify = true)
-      : CellExecutor(cell, options, measured, device, device, verify) {}
-  // With a device of its own for each direction.
-  CellExecutor(const Cell& cell, PassOptions options, bool measured,
-               CpuDevice::Options forward, CpuDevice::Options backward,
-               bool verify = true)
-      : cell_(cell),
-        device_(forward),
-        back_device_(backward),
-        pool_(std::make_shared<StoragePool>(device_.memory(),
-                                            /*guarded=*/!measured)) {
-    options.verify = verify;
-    Compile(cell.forward, options, device_, false, &forward_);
-    Compile(cell.backward, options, back_device_, true, &backward_);
-  }
+      : CellExecutor(cell, options, measured, The<CpuTestDevice>(),
+                     std::make_shared<CpuDevice>(device), nullptr, verify) {}
 
   const StoragePool& pool() const { return *pool_; }
 
@@ -260,13 +256,14 @@ class CellExecutor {
   // Appends pushes. `schedule` must outlive the tape, which may be null.
   Status Forward(const Experiment& in, const Schedule& schedule,
                  const Setting& setting, Tape* tape, Results* results) const {
-    const CallOf call(setting, pool_.get());
+    const CallOf call(kind_, setting, pool_.get());
     ForwardArguments arguments;
     arguments.schedule = schedule.view();
     std::vector<std::unique_ptr<Buffer>> owned;
     std::vector<std::shared_ptr<Buffer>> pulls;
     for (size_t i = 0; i < in.pulls.size(); ++i) {
-      pulls.push_back(std::make_shared<Buffer>(cell_.dtype, in.pulls[i]));
+      pulls.push_back(
+          std::make_shared<Buffer>(kind_, cell_.dtype, in.pulls[i]));
       arguments.pulls.push_back(pulls.back()->rows(cell_.pulls[i]));
     }
     arguments.pull_rows.resize(in.pulls.size(), AllVertices(schedule.view()));
@@ -275,7 +272,7 @@ class CellExecutor {
       arguments.captures.emplace_back();
       for (size_t i = 0; i < in.captures[type].size(); ++i) {
         auto buffer =
-            std::make_shared<Buffer>(cell_.dtype, in.captures[type][i]);
+            std::make_shared<Buffer>(kind_, cell_.dtype, in.captures[type][i]);
         TensorRef capture = buffer->dense(cell_.captures[type][i]);
         capture.handle = std::move(buffer);  // The tape may keep it.
         arguments.captures.back().push_back(std::move(capture));
@@ -301,7 +298,7 @@ class CellExecutor {
   // Appends gradients of pulls and captures.
   Status Backward(const Experiment& in, const Tape& tape,
                   const Setting& setting, Results* results) const {
-    const CallOf call(setting, pool_.get());
+    const CallOf call(kind_, setting, pool_.get());
     BackwardArguments arguments;
     std::vector<std::unique_ptr<Buffer>> owned;
     for (size_t i = 0; i < in.push_grads.size(); ++i) {
@@ -339,6 +336,16 @@ class CellExecutor {
   }
 
  private:
+  // Programs whose foreign operators are those of a framework on the device.
+  std::vector<Program> OnDevice(std::vector<Program> programs) const {
+    for (Program& program : programs) {
+      for (Node& node : program.nodes) {
+        if (node.foreign != nullptr) node.foreign = kind_.Foreign(node.foreign);
+      }
+    }
+    return programs;
+  }
+
   RowMap PushRows(const ScheduleView& schedule) const {
     RowMap map = AllVertices(schedule);
     if (all_pushed_) return map;
@@ -360,12 +367,13 @@ class CellExecutor {
 
   Buffer* Own(const Numbers& numbers,
               std::vector<std::unique_ptr<Buffer>>* owned) const {
-    owned->push_back(std::make_unique<Buffer>(cell_.dtype, numbers));
+    owned->push_back(std::make_unique<Buffer>(kind_, cell_.dtype, numbers));
     return owned->back().get();
   }
 
   const Cell cell_;
-  const CpuDevice device_, back_device_;
+  const TestDevice& kind_;
+  const std::shared_ptr<const Device> device_, back_device_;
   Model forward_, backward_;
   const std::shared_ptr<StoragePool> pool_;
   bool all_pushed_ = true;

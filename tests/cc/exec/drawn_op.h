@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "cc/base/bfloat16.h"
 #include "cc/ir/foreign_op.h"
 
 namespace cavs {
@@ -16,6 +17,9 @@ using Numbers = std::vector<double>;
 
 inline double ReadNumber(DType dtype, const void* data, int64_t i) {
   if (dtype == DType::kFloat32) return static_cast<const float*>(data)[i];
+  if (dtype == DType::kBFloat16) {
+    return ToFloat(static_cast<const BFloat16*>(data)[i]);
+  }
   if (dtype == DType::kInt32) return static_cast<const int32_t*>(data)[i];
   return static_cast<const double*>(data)[i];
 }
@@ -23,6 +27,8 @@ inline double ReadNumber(DType dtype, const void* data, int64_t i) {
 inline void WriteNumber(DType dtype, double value, void* data, int64_t i) {
   if (dtype == DType::kFloat32) {
     static_cast<float*>(data)[i] = static_cast<float>(value);
+  } else if (dtype == DType::kBFloat16) {
+    static_cast<BFloat16*>(data)[i] = ToBFloat16(static_cast<float>(value));
   } else {
     static_cast<double*>(data)[i] = value;
   }

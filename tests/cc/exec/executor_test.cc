@@ -102,19 +102,34 @@ void ExpectTeamMatchesOracle(const Cell& cell, const Graph& graph,
   }
 }
 
-void ExpectMatchesOracle(const Cell& cell, const Graph& graph, uint32_t seed) {
+void ExpectMatchesOracle(const TestDevice* device, const Cell& cell,
+                         const Graph& graph, uint32_t seed) {
   const Experiment experiment(cell, graph, seed);
   const Results want = experiment.RunOracle();
   for (const PassOptions& options : SomeSwitches(seed)) {
     SCOPED_TRACE(testing::Message()
                  << "seed " << seed << ", " << Describe(options));
-    const CellExecutor executor(cell, options);
+    const CellExecutor executor(cell, options, device);
     ExpectNear(executor.Run(experiment), want, ToleranceOf(cell.dtype));
     if (testing::Test::HasFailure()) return;
   }
 }
 
-TEST(ExecutorTest, EveryCombinationOfSwitchesMatchesTheOracle) {
+// What any device must do.
+class ExecutorTest : public testing::TestWithParam<const TestDevice*> {
+ protected:
+  static bool IsCpu() { return GetParam() == The<CpuTestDevice>(); }
+  // The CPU has more ways to go wrong, and is faster.
+  static uint32_t Seeds(uint32_t count) {
+    return IsCpu() ? NumSeeds(count) : (NumSeeds(count) + 7) / 8;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Devices, ExecutorTest,
+                         testing::ValuesIn(AllTestDevices()),
+                         [](const auto& info) { return info.param->name(); });
+
+TEST_P(ExecutorTest, EveryCombinationOfSwitchesMatchesTheOracle) {
   engine::Engine engine(engine::Streams(2));
   for (uint32_t seed = 0; seed < 4; ++seed) {
     std::mt19937 random(seed);
@@ -127,8 +142,9 @@ TEST(ExecutorTest, EveryCombinationOfSwitchesMatchesTheOracle) {
     const Experiment experiment(cell, graph, seed);
     const Results want = experiment.RunOracle();
     const char* const policy = Policies()[seed % Policies().size()].name;
-    for (const PassOptions& options : AllSwitches()) {
-      const CellExecutor executor(cell, options);
+    for (const PassOptions& options :
+         IsCpu() ? AllSwitches() : SomeSwitches(seed)) {
+      const CellExecutor executor(cell, options, GetParam());
       for (const bool streams : {false, true}) {
         for (const int32_t micro_batch : {kWholeMinibatch, 2}) {
           SCOPED_TRACE(testing::Message()
@@ -147,9 +163,9 @@ TEST(ExecutorTest, EveryCombinationOfSwitchesMatchesTheOracle) {
   }
 }
 
-TEST(ExecutorTest, TwoStreamsMatchTheOracle) {
+TEST_P(ExecutorTest, TwoStreamsMatchTheOracle) {
   engine::Engine engine(engine::Streams(2));
-  for (uint32_t seed = 0; seed < NumSeeds(24); ++seed) {
+  for (uint32_t seed = 0; seed < Seeds(24); ++seed) {
     std::mt19937 random(seed);
     const Cell cell = RandomCell(DType::kFloat64, 1 + seed % 2, &random);
     const Graph graph =
@@ -161,7 +177,7 @@ TEST(ExecutorTest, TwoStreamsMatchTheOracle) {
     Team team(2);
     team.setting.engine = &engine;
     for (const PassOptions& options : SomeSwitches(seed)) {
-      const CellExecutor executor(cell, options);
+      const CellExecutor executor(cell, options, GetParam());
       ExpectNear(executor.Run(experiment, team.setting), want,
                  ToleranceOf(cell.dtype));
       if (HasFailure()) return;
@@ -170,9 +186,9 @@ TEST(ExecutorTest, TwoStreamsMatchTheOracle) {
 }
 
 // Of eager and lazy stages.
-TEST(ExecutorTest, BlocksOfAFewRowsMatchTheOracle) {
+TEST_P(ExecutorTest, BlocksOfAFewRowsMatchTheOracle) {
   engine::Engine engine(engine::Streams(2));
-  for (uint32_t seed = 0; seed < NumSeeds(24); ++seed) {
+  for (uint32_t seed = 0; seed < Seeds(24); ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937 random(seed);
     const Cell cell =
@@ -184,14 +200,12 @@ TEST(ExecutorTest, BlocksOfAFewRowsMatchTheOracle) {
     const Experiment experiment(cell, graph, seed);
     const Results want = experiment.RunOracle();
     Team team(1 + seed % 2);
-    CpuDevice::Options device;
-    device.cache_bytes = 0;
-    device.fewest_rows = 1 + seed % 7;
+    const int64_t rows = 1 + seed % 7;
     team.setting.costs.nanos_to_call = 0;
     team.setting.costs.nanos_to_share = 0;
     if (seed % 5 == 0) team.setting.engine = &engine;
     for (const PassOptions& options : SomeSwitches(seed)) {
-      const CellExecutor executor(cell, options, /*measured=*/false, device);
+      const CellExecutor executor(cell, options, GetParam(), rows);
       ExpectNear(executor.Run(experiment, team.setting), want,
                  ToleranceOf(cell.dtype));
       if (HasFailure()) return;
@@ -200,8 +214,8 @@ TEST(ExecutorTest, BlocksOfAFewRowsMatchTheOracle) {
 }
 
 // F and dF write different amounts, so their chunks differ.
-TEST(ExecutorTest, TapesAreReadOverOtherChunksThanTheyWereWrittenIn) {
-  for (uint32_t seed = 0; seed < NumSeeds(24); ++seed) {
+TEST_P(ExecutorTest, TapesAreReadOverOtherChunksThanTheyWereWrittenIn) {
+  for (uint32_t seed = 0; seed < Seeds(24); ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937 random(seed);
     const Cell cell = RandomCell(DType::kFloat64, 2 + seed % 2, &random);
@@ -209,13 +223,9 @@ TEST(ExecutorTest, TapesAreReadOverOtherChunksThanTheyWereWrittenIn) {
                                         cell.num_types(), &random);
     const Experiment experiment(cell, graph, seed);
     const Schedule schedule = MakeSchedule(graph, cell);
-    CpuDevice::Options blocks_of_one, larger;
-    blocks_of_one.cache_bytes = larger.cache_bytes = 0;
-    blocks_of_one.fewest_rows = 1;
-    larger.fewest_rows = 1 + seed;
-    const CellExecutor executor(cell, PassOptions(), /*measured=*/false,
-                                seed % 3 ? blocks_of_one : larger,
-                                seed % 3 ? larger : blocks_of_one);
+    const int64_t larger = 1 + seed;
+    const CellExecutor executor(cell, PassOptions(), GetParam(),
+                                seed % 3 ? 1 : larger, seed % 3 ? larger : 1);
     Tape tape;
     Results results;
     ASSERT_TRUE(
@@ -227,7 +237,7 @@ TEST(ExecutorTest, TapesAreReadOverOtherChunksThanTheyWereWrittenIn) {
   }
 }
 
-TEST(ExecutorTest, WorkersThatShareRowsOrColumnsMatchTheOracle) {
+TEST(CpuExecutorTest, WorkersThatShareRowsOrColumnsMatchTheOracle) {
   for (uint32_t seed = 0; seed < NumSeeds(24); ++seed) {
     std::mt19937 random(seed);
     const Cell cell =
@@ -244,12 +254,12 @@ TEST(ExecutorTest, WorkersThatShareRowsOrColumnsMatchTheOracle) {
                           RandomTree(300, 2, &random), 2);
 }
 
-TEST(ExecutorTest, TreeLstmMatchesTheOracleOnEveryKindOfMinibatch) {
+TEST_P(ExecutorTest, TreeLstmMatchesTheOracleOnEveryKindOfMinibatch) {
   std::mt19937 random(1);
   for (DType dtype : {DType::kFloat64, DType::kFloat32}) {
     const Cell cell = TreeLstmCell(dtype, 5, 3);
     for (const Graph& graph : Minibatches(2, &random)) {
-      ExpectMatchesOracle(cell, graph, 2);
+      ExpectMatchesOracle(GetParam(), cell, graph, 2);
     }
   }
 }
@@ -270,9 +280,11 @@ void ExpectNearWhereFinite(Results got, Results want, double tolerance) {
 
 // Zero times infinity is no zero: leaves that multiply no zeros must not look
 // as if all were well.
-TEST(ExecutorTest, WeightsThatAreNotFiniteSpoilLeavesToo) {
+TEST_P(ExecutorTest, WeightsThatAreNotFiniteSpoilLeavesToo) {
   std::mt19937 random(2);
-  const Graph graph = Join({RandomTree(300, 2, &random), Chain(20)});
+  // On the CPU, enough rows for packed weights.
+  const Graph graph =
+      Join({RandomTree(IsCpu() ? 300 : 15, 2, &random), Chain(5)});
   int spoilt = 0;
   for (DType dtype : {DType::kFloat64, DType::kFloat32}) {
     const Cell cell = TreeLstmCell(dtype, 5, 16);
@@ -285,14 +297,14 @@ TEST(ExecutorTest, WeightsThatAreNotFiniteSpoilLeavesToo) {
         numbers[numbers.size() / 2] = value;
         const Results want = in.RunOracle();
         spoilt += std::isnan(want[0][0]);  // A leaf.
-        for (int count : {1, 2}) {
+        for (int count = 1; count <= (IsCpu() ? 2 : 1); ++count) {
           Team team(count);
           team.setting.costs.nanos_to_call = team.setting.costs.nanos_to_share =
               0;
           for (const PassOptions& options : SomeSwitches(weight)) {
             ExpectNearWhereFinite(
-                CellExecutor(cell, options).Run(in, team.setting), want,
-                ToleranceOf(dtype));
+                CellExecutor(cell, options, GetParam()).Run(in, team.setting),
+                want, ToleranceOf(dtype));
           }
         }
         if (HasFailure()) return;
@@ -303,24 +315,25 @@ TEST(ExecutorTest, WeightsThatAreNotFiniteSpoilLeavesToo) {
 }
 
 // The gradient of what a leaf pushes, times the zeros that it gathered.
-TEST(ExecutorTest, GradientsThatAreNotFiniteSpoilSumsOfZerosToo) {
+TEST_P(ExecutorTest, GradientsThatAreNotFiniteSpoilSumsOfZerosToo) {
   const Cell cell = TreeLstmCell(DType::kFloat64, 5, 16);
   std::mt19937 random(2);
-  Experiment in(cell, RandomTree(100, 2, &random), 3);
+  Experiment in(cell, RandomTree(IsCpu() ? 100 : 15, 2, &random), 3);
   in.push_grads[0][3] = HUGE_VAL;
   const Results want = in.RunOracle();
-  for (const PassOptions& options : AllSwitches()) {
+  for (const PassOptions& options : IsCpu() ? AllSwitches() : SomeSwitches(0)) {
     SCOPED_TRACE(Describe(options));
-    ExpectNearWhereFinite(CellExecutor(cell, options).Run(in), want, 1e-11);
+    ExpectNearWhereFinite(CellExecutor(cell, options, GetParam()).Run(in), want,
+                          1e-11);
     if (HasFailure()) return;
   }
 }
 
-TEST(ExecutorTest, TreeLstmGradientsAreThoseOfFiniteDifferences) {
+TEST_P(ExecutorTest, TreeLstmGradientsAreThoseOfFiniteDifferences) {
   std::mt19937 random(3);
   const Cell cell = TreeLstmCell(DType::kFloat64, 3, 2);
   Experiment in(cell, RandomDag(6, 2, &random), 4);
-  const CellExecutor executor(cell);
+  const CellExecutor executor(cell, PassOptions(), GetParam());
   const Results results = executor.Run(in);
   // The loss whose gradient by every push is push_grads.
   const auto loss = [&] {
@@ -351,8 +364,8 @@ TEST(ExecutorTest, TreeLstmGradientsAreThoseOfFiniteDifferences) {
   }
 }
 
-TEST(ExecutorTest, RandomProgramsMatchTheOracle) {
-  for (uint32_t seed = 0; seed < NumSeeds(150) && !HasFailure(); ++seed) {
+TEST_P(ExecutorTest, RandomProgramsMatchTheOracle) {
+  for (uint32_t seed = 0; seed < Seeds(150) && !HasFailure(); ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     std::mt19937 random(seed);
     const DType dtype = seed % 4 == 0 ? DType::kFloat32 : DType::kFloat64;
@@ -361,12 +374,12 @@ TEST(ExecutorTest, RandomProgramsMatchTheOracle) {
     const std::vector<Graph> minibatches = Minibatches(cell.arity, &random);
     const Graph graph = WithRandomTypes(
         minibatches[random() % minibatches.size()], num_types, &random);
-    ExpectMatchesOracle(cell, graph, seed);
+    ExpectMatchesOracle(GetParam(), cell, graph, seed);
   }
 }
 
-TEST(ExecutorTest, MicroBatchesMatchTheOracleInTrainingAndInference) {
-  for (uint32_t seed = 0; seed < NumSeeds(60) && !HasFailure(); ++seed) {
+TEST_P(ExecutorTest, MicroBatchesMatchTheOracleInTrainingAndInference) {
+  for (uint32_t seed = 0; seed < Seeds(60) && !HasFailure(); ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     std::mt19937 random(seed);
     const int num_types = 1 + seed % 3;
@@ -390,7 +403,7 @@ TEST(ExecutorTest, MicroBatchesMatchTheOracleInTrainingAndInference) {
       for (bool fused : {false, true}) {
         PassOptions passes;
         passes.merge = passes.fuse = fused;
-        const CellExecutor executor(cell, passes);
+        const CellExecutor executor(cell, passes, GetParam());
         ExpectNear(executor.Run(experiment, setting, options), want,
                    ToleranceOf(cell.dtype));
         Results inference;
@@ -417,7 +430,7 @@ class CountingWorkers : public SerialWorkers {
   int calls = 0;
 };
 
-TEST(ExecutorTest, WhatOneWorkerSoonHasDoneCallsNoOther) {
+TEST(CpuExecutorTest, WhatOneWorkerSoonHasDoneCallsNoOther) {
   const Cell cell = TreeLstmCell(DType::kFloat64, 40, 64);
   std::mt19937 random(7);
   const Experiment experiment(cell, RandomTree(20, 2, &random), 8);
@@ -434,7 +447,7 @@ TEST(ExecutorTest, WhatOneWorkerSoonHasDoneCallsNoOther) {
   EXPECT_GT(workers.calls, 2);
 }
 
-TEST(ExecutorTest, EveryWorkerCountGivesTheSameNumbers) {
+TEST(CpuExecutorTest, EveryWorkerCountGivesTheSameNumbers) {
   const Cell cell = TreeLstmCell(DType::kFloat64, 40, 64);
   std::mt19937 random(5);
   const Experiment experiment(cell, RandomTree(60, 2, &random), 6);
@@ -451,19 +464,19 @@ TEST(ExecutorTest, EveryWorkerCountGivesTheSameNumbers) {
   }
 }
 
-TEST(ExecutorTest, TheSameBitsEveryTime) {
+TEST_P(ExecutorTest, TheSameBitsEveryTime) {
   for (uint32_t seed = 0; seed < 10; ++seed) {
     std::mt19937 random(seed);
     const Cell cell = RandomCell(DType::kFloat32, 2, &random);
     const Experiment experiment(
         cell, WithRandomTypes(RandomDag(30, cell.arity, &random), 2, &random),
         seed);
-    const CellExecutor executor(cell);
+    const CellExecutor executor(cell, PassOptions(), GetParam());
     EXPECT_EQ(executor.Run(experiment), executor.Run(experiment));
   }
 }
 
-TEST(ExecutorTest, AsksTheSystemForNoMemoryInSteadyState) {
+TEST_P(ExecutorTest, AsksTheSystemForNoMemoryInSteadyState) {
   for (uint32_t seed = 0; seed < 12; ++seed) {
     const int num_types = 1 + seed % 6;
     std::mt19937 random(seed);
@@ -474,7 +487,7 @@ TEST(ExecutorTest, AsksTheSystemForNoMemoryInSteadyState) {
         seed);
     PassOptions options;
     options.lazy = false;  // Sums task by task take memory for their terms.
-    const CellExecutor executor(cell, options);
+    const CellExecutor executor(cell, options, GetParam());
     for (int step = 0; step < 3; ++step) executor.Run(experiment);
     const int64_t warm = executor.pool().num_allocations();
     for (int step = 0; step < 3; ++step) executor.Run(experiment);
@@ -482,7 +495,7 @@ TEST(ExecutorTest, AsksTheSystemForNoMemoryInSteadyState) {
   }
 }
 
-class OneExperiment : public testing::Test {
+class OneExperiment : public testing::TestWithParam<const TestDevice*> {
  protected:
   OneExperiment()
       : random_(9),
@@ -491,7 +504,7 @@ class OneExperiment : public testing::Test {
             cell_,
             WithRandomTypes(RandomDag(30, cell_.arity, &random_), 2, &random_),
             10),
-        executor_(cell_),
+        executor_(cell_, PassOptions(), GetParam()),
         schedule_(MakeSchedule(experiment_.graph(), cell_)) {}
 
   std::mt19937 random_;
@@ -502,7 +515,11 @@ class OneExperiment : public testing::Test {
   Setting setting_;
 };
 
-TEST_F(OneExperiment, InferenceWithoutATapePushesTheSame) {
+INSTANTIATE_TEST_SUITE_P(Devices, OneExperiment,
+                         testing::ValuesIn(AllTestDevices()),
+                         [](const auto& info) { return info.param->name(); });
+
+TEST_P(OneExperiment, InferenceWithoutATapePushesTheSame) {
   Results training, inference;
   Tape tape;
   ASSERT_TRUE(
@@ -514,20 +531,20 @@ TEST_F(OneExperiment, InferenceWithoutATapePushesTheSame) {
   EXPECT_EQ(inference, training);
 }
 
-TEST_F(OneExperiment, InferenceReusesWhatTheTapeWouldKeep) {
+TEST_P(OneExperiment, InferenceReusesWhatTheTapeWouldKeep) {
   Cell inference = cell_;
   for (Program& program : inference.forward) program.results.clear();
   Results want, got;
   ASSERT_TRUE(
       executor_.Forward(experiment_, schedule_, setting_, nullptr, &want).ok());
   for (Program& program : inference.backward) program = Program();
-  ASSERT_TRUE(CellExecutor(inference)
+  ASSERT_TRUE(CellExecutor(inference, PassOptions(), GetParam())
                   .Forward(experiment_, schedule_, setting_, nullptr, &got)
                   .ok());
   EXPECT_EQ(got, want);
 }
 
-TEST_F(OneExperiment, OnlyChosenVerticesPush) {
+TEST_P(OneExperiment, OnlyChosenVerticesPush) {
   const int size = experiment_.graph().size();
   std::vector<int32_t> at(size);
   std::iota(at.begin(), at.end(), 0);
@@ -559,13 +576,13 @@ TEST_F(OneExperiment, OnlyChosenVerticesPush) {
   for (const bool views : {false, true}) {
     PassOptions options;
     options.views = views;
-    CellExecutor executor(cell_, options);
+    CellExecutor executor(cell_, options, GetParam());
     executor.PushOnly(at);
     ExpectNear(executor.Run(experiment_), want, 1e-12);
   }
 }
 
-TEST_F(OneExperiment, ATapeMayBeReadTwice) {
+TEST_P(OneExperiment, ATapeMayBeReadTwice) {
   Results pushes, first, second;
   Tape tape;
   ASSERT_TRUE(
@@ -577,7 +594,7 @@ TEST_F(OneExperiment, ATapeMayBeReadTwice) {
   EXPECT_EQ(first, second);
 }
 
-TEST_F(OneExperiment, ATapeMayBeReadByThreadsAtOnce) {
+TEST_P(OneExperiment, ATapeMayBeReadByThreadsAtOnce) {
   Results pushes, want;
   Tape tape;
   ASSERT_TRUE(
@@ -595,7 +612,7 @@ TEST_F(OneExperiment, ATapeMayBeReadByThreadsAtOnce) {
   for (const Results& results : got) EXPECT_EQ(results, want);
 }
 
-TEST_F(OneExperiment, ThreadsMayRunOneModelAtOnce) {
+TEST_P(OneExperiment, ThreadsMayRunOneModelAtOnce) {
   const Results want = executor_.Run(experiment_);
   for (int count : {1, 2, 3, 7, 16}) {
     std::vector<Results> got(count);
@@ -608,7 +625,7 @@ TEST_F(OneExperiment, ThreadsMayRunOneModelAtOnce) {
   }
 }
 
-TEST_F(OneExperiment, IsCancelledBetweenTasks) {
+TEST_P(OneExperiment, IsCancelledBetweenTasks) {
   int asked = 0;
   setting_.cancelled = [&] { return ++asked == 3; };
   Results results;
@@ -620,7 +637,7 @@ TEST_F(OneExperiment, IsCancelledBetweenTasks) {
   EXPECT_EQ(asked, 3);
 }
 
-TEST_F(OneExperiment, IsCancelledBetweenTasksGoingBack) {
+TEST_P(OneExperiment, IsCancelledBetweenTasksGoingBack) {
   Tape tape;
   Results results;
   ASSERT_TRUE(

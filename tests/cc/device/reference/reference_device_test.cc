@@ -1,0 +1,69 @@
+#include "cc/device/reference/reference_device.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "tests/cc/exec/cell.h"
+#include "tests/cc/exec/random_cell.h"
+
+namespace cavs {
+namespace {
+
+double ToleranceOf(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat64:
+      return 1e-11;
+    case DType::kFloat32:
+      return 2e-4;
+    default:
+      return 0.05;  // A number may be rounded up here, and down there.
+  }
+}
+
+// Both run the same programs: passes ask for what the CPU can do.
+TEST(ReferenceDeviceTest, TheCpuComputesTheSame) {
+  for (DType dtype : {DType::kFloat64, DType::kFloat32, DType::kBFloat16}) {
+    for (uint32_t seed = 0; seed < NumSeeds(30); ++seed) {
+      SCOPED_TRACE(testing::Message()
+                   << "seed " << seed << ", dtype " << static_cast<int>(dtype));
+      std::mt19937 random(seed);
+      const int num_types = 1 + seed % 3;
+      const Cell cell =
+          RandomCell(dtype, num_types, &random, seed % 4 ? 1 : 32);
+      const Experiment experiment(
+          cell,
+          WithRandomTypes(RandomDag(25, cell.arity, &random), num_types,
+                          &random),
+          seed);
+      PassOptions options;
+      options.fuse = seed % 5 != 0;
+      options.views = seed % 7 != 0;
+      const CellExecutor cpu(cell, options, The<CpuTestDevice>());
+      const CellExecutor reference(cell, options, The<ReferenceTestDevice>());
+      ExpectNear(cpu.Run(experiment), reference.Run(experiment),
+                 ToleranceOf(dtype));
+      if (HasFailure()) return;
+    }
+  }
+}
+
+TEST(ReferenceDeviceTest, SumsOfBFloat16AreRoundedOnce) {
+  ReferenceStream stream;
+  const BFloat16 small = ToBFloat16(1.0f / 256);
+  float sum = 1;
+  for (int i = 0; i < 256; ++i) {
+    ASSERT_TRUE(stream.Add(DType::kBFloat16, &small, 1, &sum).ok());
+  }
+  EXPECT_EQ(sum, 2);
+}
+
+TEST(ReferenceDeviceTest, OtherTypesCannotBeAddedUp) {
+  const int32_t term = 1;
+  int32_t sum = 1;
+  EXPECT_EQ(ReferenceStream().Add(DType::kInt32, &term, 1, &sum).code(),
+            StatusCode::kUnimplemented);
+}
+
+}  // namespace
+}  // namespace cavs

@@ -1,0 +1,144 @@
+// A device that does everything later, on threads of its own.
+#ifndef CAVS_TESTS_CC_EXEC_LATE_DEVICE_H_
+#define CAVS_TESTS_CC_EXEC_LATE_DEVICE_H_
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "cc/device/reference/reference_device.h"
+#include "tests/cc/exec/wrapping_device.h"
+
+namespace cavs {
+
+enum class Haste {
+  // Nothing is done before someone synchronizes with the stream, or a stream
+  // that is at work waits for one of its events, and then no more than up to
+  // there. So whoever does not wait finds nothing, however threads are
+  // scheduled.
+  kAsLateAsItMay,
+  // So who has to wait for such a stream, and does not, finds nothing either.
+  kAtOnce,
+};
+
+class LateStream : public WrappingStream {
+ public:
+  // Adds to `num_synchronized`, which may be null, with every Synchronize().
+  LateStream(Haste haste, std::atomic<int>* num_synchronized)
+      : at_once_(haste == Haste::kAtOnce),
+        num_synchronized_(num_synchronized),
+        thread_([this] { Work(); }) {}
+  ~LateStream() override {
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      ends_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+  LateStream(const LateStream&) = delete;
+
+  Status Call(std::function<Status()> work) override {
+    return Do([work = std::move(work)](Stream*) { return work(); });
+  }
+  Status Do(WrappingStream::Work work) override {
+    std::lock_guard<std::mutex> lock(mutex_);
+    queue_.push_back(std::move(work));
+    if (at_once_) wanted_ = queue_.size();
+    changed_.notify_all();
+    return Status();
+  }
+
+  std::shared_ptr<Event> Record() override {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return std::make_shared<LateEvent>(this, queue_.size());
+  }
+  Status Wait(std::shared_ptr<Event> event) override {
+    const auto late = std::static_pointer_cast<LateEvent>(event);
+    if (late->stream == this) return Status();  // It comes first anyway.
+    return Do([late](Stream*) { return late->stream->Reach(late->position); });
+  }
+  Status Synchronize() override {
+    size_t all;
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      all = queue_.size();
+    }
+    if (num_synchronized_ != nullptr) ++*num_synchronized_;
+    Status status = Reach(all);
+    std::lock_guard<std::mutex> lock(mutex_);
+    status_ = Status();
+    return status;
+  }
+
+ private:
+  struct LateEvent : Event {
+    LateEvent(LateStream* stream, size_t position)
+        : stream(stream), position(position) {}
+    LateStream* const stream;
+    const size_t position;
+  };
+
+  // Returns when as much is done, with the first error: who waits for a stream
+  // that has failed fails too.
+  Status Reach(size_t position) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    wanted_ = std::max(wanted_, position);
+    changed_.notify_all();
+    changed_.wait(lock, [&] { return num_done_ >= position; });
+    return status_;
+  }
+
+  void Work() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    for (;;) {
+      changed_.wait(lock, [&] { return ends_ || num_done_ < wanted_; });
+      if (num_done_ >= wanted_) return;
+      if (status_.ok()) {
+        const WrappingStream::Work work = std::move(queue_[num_done_]);
+        lock.unlock();
+        Status status = work(&inner_);
+        lock.lock();
+        status_ = std::move(status);
+      }
+      ++num_done_;
+      changed_.notify_all();
+    }
+  }
+
+  const bool at_once_;
+  std::atomic<int>* const num_synchronized_;
+  ReferenceStream inner_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  // All are GUARDED_BY(mutex_).
+  std::vector<WrappingStream::Work> queue_;  // All that was ever put in.
+  size_t num_done_ = 0, wanted_ = 0;
+  bool ends_ = false;
+  Status status_;
+  std::thread thread_;  // The last: it uses all others.
+};
+
+// Runs in LateStreams.
+class LateDevice : public WrappingDevice {
+ public:
+  using WrappingDevice::WrappingDevice;
+
+ protected:
+  std::unique_ptr<BoundProgram> Bind(const Program&, const Executable& inner,
+                                     Bindings* bindings) const override {
+    return std::make_unique<ProgramInWrappingStream>(inner.Bind(bindings));
+  }
+};
+
+}  // namespace cavs
+
+#endif  // CAVS_TESTS_CC_EXEC_LATE_DEVICE_H_
