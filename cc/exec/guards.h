@@ -21,8 +21,7 @@ namespace cavs {
 //
 // Example:
 //   Guards guards;
-//   Arena arena(memory, bytes, &guards);  // Adds a zone behind each buffer.
-//   float* x = static_cast<float*>(arena.Take(4 * sizeof(float), "x"));
+//   guards.Add(x + 4, x + 4 + Guards::kZone, "x");
 //   x[4] = 1;
 //   guards.Check([] { return "task 3"; });  // kInternal: task 3 ... "x"
 class Guards {

@@ -5,11 +5,14 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
-#include "cc/exec/storage_pool.h"
 #include "tests/cc/exec/cell.h"
+#include "tests/cc/exec/wrapping_device.h"
 #include "tests/cc/ir/sketch.h"
 
 namespace cavs {
@@ -21,22 +24,22 @@ constexpr bool kPoisons = true;
 constexpr bool kPoisons = false;
 #endif
 
-// Three buffers of an arena.
+// Three buffers, each with a zone behind it.
 class GuardsTest : public testing::Test {
  protected:
-  static constexpr size_t kBytes = 3 * Guards::kZone + 1000;
-
   std::string Check() {
     return guards_.Check([] { return "task 3"; }).message();
   }
   char* Take(size_t bytes, const char* name) {
-    return static_cast<char*>(arena_.Take(bytes, name));
+    char* data = next_;
+    next_ += Memory::Padded(bytes) + Guards::kZone;
+    guards_.Add(data + bytes, next_, name);
+    return data;
   }
 
-  StoragePool pool_;
-  alignas(64) char memory_[kBytes];
+  alignas(64) char memory_[3 * Guards::kZone + 1000];
+  char* next_ = memory_;
   Guards guards_;
-  Arena arena_{memory_, kBytes, &guards_};
   char* x_ = Take(100, "x");
   char* y_ = Take(0, "y");
   char* z_ = Take(64, "z");
@@ -46,12 +49,6 @@ TEST_F(GuardsTest, BuffersMayBeWrittenToTheirEnd) {
   std::fill_n(x_, 100, 1);
   std::fill_n(z_, 64, 1);
   EXPECT_EQ(Check(), "");
-}
-
-TEST_F(GuardsTest, BuffersKeepTheirAlignmentAndTheirDistance) {
-  EXPECT_EQ(y_ - x_, static_cast<int64_t>(128 + Guards::kZone));
-  EXPECT_EQ(z_ - y_, static_cast<int64_t>(Guards::kZone));
-  EXPECT_EQ(arena_.Take(kBytes - 3 * Guards::kZone), nullptr);
 }
 
 TEST_F(GuardsTest, AWriteBehindABufferIsNamed) {
@@ -102,53 +99,69 @@ TEST(GuardZonesWantedTest, TheEnvironmentSaysSo) {
   unsetenv("CAVS_GUARD_ZONES");
 }
 
-// Writes one element too many.
-class FaultyBackend : public CpuBackend {
+// A program where it runs.
+struct Bound {
+  const Program& program;
+  const Executable& executable;
+  const Bindings& bindings;
+};
+
+// What a device does that it must not: when it has run the nodes of `stage`, in
+// the program of that name, it writes an element to where `at` says.
+struct Fault {
+  std::string program;
+  Stage stage;
+  std::function<void*(const Bound&)> at;
+};
+
+// Runs all on the CPU, but for one fault.
+class FaultyDevice : public WrappingDevice {
  public:
-  enum class Fault {
-    kNone,
-    kUnary,
-    kPack,
-    kScatterRows,
-    kSumRows,
-    kGatherRows
-  };
+  explicit FaultyDevice(Fault fault)
+      : WrappingDevice(std::make_shared<CpuDevice>()),
+        fault_(std::move(fault)) {}
 
-  FaultyBackend(Workers* workers, Fault fault)
-      : CpuBackend(workers), fault_(fault) {}
-
-  void Unary(Elementwise op, DType dtype, ConstBlock x,
-             Block out) const override {
-    CpuBackend::Unary(op, dtype, x, out);
-    if (fault_ == Fault::kUnary) Spoil(out);
-  }
-  void Pack(DType dtype, ConstBlock w, bool transpose, int64_t n,
-            int64_t first_column, void* packed) const override {
-    CpuBackend::Pack(dtype, w, transpose, n, first_column, packed);
-    if (fault_ != Fault::kPack) return;
-    static_cast<char*>(packed)[PackedBytes(dtype, w.rows, n)] = 1;
-  }
-  void ScatterRows(DType dtype, ConstBlock src, const int32_t* rows,
-                   Block dst) const override {
-    CpuBackend::ScatterRows(dtype, src, rows, dst);
-    if (fault_ == Fault::kScatterRows) Spoil(dst);
-  }
-  void GatherRows(DType dtype, ConstBlock src, const int32_t* rows,
-                  Block dst) const override {
-    CpuBackend::GatherRows(dtype, src, rows, dst);
-    if (fault_ != Fault::kGatherRows || rows[0] >= 0) return;
-    static_cast<double*>(const_cast<void*>(src.data))[-1] = 1;
-  }
-  void SumRows(DType dtype, ConstBlock x, Block out,
-               bool accumulate) const override {
-    CpuBackend::SumRows(dtype, x, out, accumulate);
-    if (fault_ == Fault::kSumRows) Spoil(out);
+ protected:
+  std::unique_ptr<BoundProgram> Bind(const Program& program,
+                                     const Executable& inner,
+                                     Bindings* bindings) const override {
+    if (program.name != fault_.program) return inner.Bind(bindings);
+    return std::make_unique<Faulty>(inner.Bind(bindings), fault_,
+                                    Bound{program, inner, *bindings});
   }
 
  private:
-  static void Spoil(Block rows) {
-    static_cast<double*>(rows.data)[rows.rows * rows.pitch] = 1;
-  }
+  class Faulty : public BoundProgram {
+   public:
+    Faulty(std::unique_ptr<BoundProgram> inner, const Fault& fault,
+           const Bound& bound)
+        : inner_(std::move(inner)), fault_(fault), bound_(bound) {}
+
+    Status Prepare(Stream* stream) override {
+      CAVS_RETURN_IF_ERROR(inner_->Prepare(stream));
+      return SpoilIn(Stage::kPrologue);
+    }
+    Status Run(Stage stage, const RowRange& rows, Stream* stream) override {
+      CAVS_RETURN_IF_ERROR(inner_->Run(stage, rows, stream));
+      return SpoilIn(stage);
+    }
+    Status FinishSums(Stream* stream) override {
+      CAVS_RETURN_IF_ERROR(inner_->FinishSums(stream));
+      return SpoilIn(Stage::kEpilogue);
+    }
+
+   private:
+    Status SpoilIn(Stage stage) {
+      if (stage == fault_.stage) {
+        *static_cast<double*>(fault_.at(bound_)) = 1;
+      }
+      return Status();
+    }
+
+    const std::unique_ptr<BoundProgram> inner_;
+    const Fault& fault_;
+    const Bound bound_;
+  };
 
   const Fault fault_;
 };
@@ -165,8 +178,7 @@ Cell FaultyCell() {
   f.Capture(1, {4});
   const int y =
       f.Call(Elementwise::kTanh, f.Call(Elementwise::kAdd, h, f.Pull(0, 4)));
-  f.program.nodes.back().name = "tanh";
-  f.program.symbols[y].name = "tanh";
+  f.program.symbols[h].name = "product";
   f.Scatter(y);
   f.Push(0, y);
   f.program.results = {y};
@@ -178,20 +190,20 @@ Cell FaultyCell() {
   g.PullGrad(0, dy);
   g.GatherGrad(0, dy);
   g.program.results = {g.SumRows(dy)};
+  g.program.symbols[g.program.results[0]].name = "sum";
   g.program.name = "gradient";
   cell.forward = {std::move(f.program)};
   cell.backward = {std::move(g.program)};
   return cell;
 }
 
-std::string ErrorOf(FaultyBackend::Fault fault) {
-  SerialWorkers workers;
-  const FaultyBackend backend(&workers, fault);
-  Setting setting;
+std::string ErrorOf(Fault fault) {
   const Cell cell = FaultyCell();
   PassOptions unfused;
   unfused.fuse = unfused.views = unfused.merge = false;
-  const CellExecutor executor(cell, unfused);
+  const CellExecutor executor(
+      cell, unfused, /*measured=*/false, The<CpuTestDevice>(),
+      std::make_shared<FaultyDevice>(std::move(fault)), nullptr);
   Graph graph;
   graph.children.resize(20);  // Enough for packed weights.
   for (int v = 10; v < 20; ++v) graph.children[v] = {v - 10};
@@ -200,42 +212,95 @@ std::string ErrorOf(FaultyBackend::Fault fault) {
   Tape tape;
   Results results;
   Status status =
-      executor.Forward(experiment, schedule, setting, &tape, &results);
+      executor.Forward(experiment, schedule, Setting(), &tape, &results);
   if (status.ok()) {
-    status = executor.Backward(experiment, tape, setting, &results);
+    status = executor.Backward(experiment, tape, Setting(), &results);
   }
   EXPECT_TRUE(status.ok() || status.code() == StatusCode::kInternal);
   return status.message();
 }
 
+void* BehindTheEnd(const Block& block) {
+  return static_cast<double*>(block.data) + block.rows * block.pitch;
+}
+
+const Slot& SlotOf(const Bound& bound, const std::string& name) {
+  const std::vector<Symbol>& symbols = bound.program.symbols;
+  const auto symbol =
+      std::find_if(symbols.begin(), symbols.end(),
+                   [&](const Symbol& s) { return s.name == name; });
+  return bound.bindings.slots.at(symbol - symbols.begin());
+}
+
+Fault BehindTheState() {
+  return {"vertex", Stage::kCritical,
+          [](const Bound& on) { return BehindTheEnd(on.bindings.state); }};
+}
+
+Fault BeforeTheState() {
+  return {"vertex", Stage::kCritical, [](const Bound& on) {
+            return static_cast<double*>(on.bindings.state.data) - 1;
+          }};
+}
+
+Fault BehindASlot() {
+  return {"vertex", Stage::kCritical, [](const Bound& on) {
+            const DynamicTensor& rows = SlotOf(on, "product").rows;
+            return BehindTheEnd(rows.View(0, rows.capacity()));
+          }};
+}
+
+Fault BehindTheWorkspace() {
+  return {"vertex", Stage::kPrologue, [](const Bound& on) -> void* {
+            return static_cast<char*>(on.bindings.workspace) +
+                   on.executable.WorkspaceBytes(*on.bindings.rows);
+          }};
+}
+
+Fault BehindAPush() {
+  return {"vertex", Stage::kLazy,
+          [](const Bound& on) { return BehindTheEnd(on.bindings.outputs[0]); }};
+}
+
+Fault BehindAResult() {
+  return {"gradient", Stage::kLazy, [](const Bound& on) -> void* {
+            return static_cast<double*>(SlotOf(on, "sum").dense.data) + 4;
+          }};
+}
+
+Fault None() { return {"none", Stage::kLazy, nullptr}; }
+
 TEST(GuardedStepTest, EveryKindOfBufferHasAZoneBehindIt) {
-  using Fault = FaultyBackend::Fault;
-  EXPECT_EQ(ErrorOf(Fault::kNone), "");
-  if (kPoisons) {
-    for (Fault fault :
-         {Fault::kUnary, Fault::kPack, Fault::kScatterRows, Fault::kSumRows}) {
-      EXPECT_DEATH(ErrorOf(fault), "use-after-poison");
-    }
-    return;
-  }
+  EXPECT_EQ(ErrorOf(None()), "");
   const auto message = [](const char* text) {
     return StrCat("guard zones: ", text,
                   ". Please report this as a bug of cavs_tf.");
   };
-  EXPECT_EQ(ErrorOf(Fault::kUnary),
-            message("task 1 (10 rows of vertex) wrote 0 bytes behind the end "
-                    "of the state"));
-  EXPECT_EQ(ErrorOf(Fault::kPack),
-            message("prologue wrote 0 bytes behind the end of packed weights"));
-  EXPECT_EQ(ErrorOf(Fault::kScatterRows),
-            message("lazy operators of vertex wrote 0 bytes behind the end of "
-                    "push 0"));
-  EXPECT_EQ(ErrorOf(Fault::kSumRows),
-            message("lazy operators of gradient wrote 0 bytes behind the end "
-                    "of the gradient of capture 0"));
-  EXPECT_EQ(ErrorOf(Fault::kGatherRows),
+  // No one is kept from writing zeros there, so that is not poisoned.
+  EXPECT_EQ(ErrorOf(BeforeTheState()),
             message("task 0 (10 rows of vertex) wrote to the row before the "
                     "state, which must stay zero"));
+  if (kPoisons) {
+    for (const auto fault : {BehindTheState, BehindASlot, BehindTheWorkspace,
+                             BehindAPush, BehindAResult}) {
+      EXPECT_DEATH(ErrorOf(fault()), "use-after-poison");
+    }
+    return;
+  }
+  EXPECT_EQ(ErrorOf(BehindTheState()),
+            message("task 0 (10 rows of vertex) wrote 0 bytes behind the end "
+                    "of the state"));
+  EXPECT_EQ(ErrorOf(BehindASlot()),
+            message("task 0 (10 rows of vertex) wrote 0 bytes behind the end "
+                    "of product"));
+  EXPECT_EQ(ErrorOf(BehindTheWorkspace()),
+            message("prologue wrote 0 bytes behind the end of packed weights"));
+  EXPECT_EQ(ErrorOf(BehindAPush()),
+            message("lazy operators of vertex wrote 0 bytes behind the end of "
+                    "push 0"));
+  EXPECT_EQ(ErrorOf(BehindAResult()),
+            message("lazy operators of gradient wrote 0 bytes behind the end "
+                    "of the gradient of capture 0"));
 }
 
 }  // namespace
