@@ -174,6 +174,7 @@ TEST_F(RunTest, RowCountsAreThoseOfTheRowsAtHand) {
   for (bool eager : {true, false}) {
     Sketch f;
     const int count = f.Add(SymbolKind::kRowCount, {2});
+    f.program.symbols[count].dtype = DType::kInt32;
     f.program.symbols[count].scale = {2, 0};
     f.program.symbols[count].bias = {1, 5};
     f.Push(0, f.Foreign(op, {f.Pull(0, 1), count}, f.Rows(2)));
