@@ -78,14 +78,17 @@ def _spans(space) -> list[Span]:
 
 
 def _names(threads) -> list[str]:
-    """Who runs a stage for others is its stream; of one stream that is the calling thread."""
-    names, workers = [CALLER][: len(threads)], itertools.count(1)
-    for spans in threads[1:]:
-        kinds = {span.name.partition(" ")[0] for span in spans}
-        if "task" in kinds:
+    """Two streams are the threads that run tasks and, without tasks, eager or lazy operators."""
+    names, workers = [], itertools.count(1)
+    kinds = [{span.name.partition(" ")[0] for span in spans} for spans in threads]
+    beside = [bool(own & {"eager:", "lazy:"}) and "task" not in own for own in kinds]
+    for i, spans in enumerate(threads):
+        if any(beside) and "task" in kinds[i]:
             names.append(STREAMS[0])
-        elif kinds & {"eager:", "lazy:"}:
+        elif beside[i]:
             names.append(STREAMS[1])
+        elif i == 0 or "prologue" in {span.stage for span in spans}:
+            names.append(CALLER)
         else:
             names.append(f"worker {next(workers)}")
     return names

@@ -36,7 +36,7 @@ def draw_run(panels: dict[str, list[Span]], figure):
 
 def _rows(panels) -> list[str]:
     """The threads of all panels: whoever called, streams, workers."""
-    used = {CALLER} | {span.thread for spans in panels.values() for span in spans}
+    used = {span.thread for spans in panels.values() for span in spans} or {CALLER}
     first = [name for name in (CALLER, *STREAMS) if name in used]
     return first + sorted(used.difference(first), key=lambda name: (len(name), name))
 

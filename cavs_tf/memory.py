@@ -85,7 +85,8 @@ def predict_memory(model, graphs, inputs=None, at=None) -> MemoryPrediction:
     Returns:
       A `MemoryPrediction`.
 
-    The state of four vertices, after 64 bytes of zeros for children that are not there:
+    The state of four vertices, after 64 bytes of zeros for children that are not there; every
+    tensor begins at a multiple of 64 bytes:
 
     >>> import tensorflow as tf
     >>> import cavs_tf as cavs
@@ -93,7 +94,7 @@ def predict_memory(model, graphs, inputs=None, at=None) -> MemoryPrediction:
     ... def cell(v):
     ...     v.scatter(tf.tanh(v.pull() + v.gather(0)))
     >>> predict_memory(cell, cavs.GraphBatch.chain([3, 1]), tf.ones([4, 2])).inference.state
-    96
+    128
     """
     call = call_of(model, graphs, inputs, at)
     cell, graphs, inputs, at = call.cell, call.graphs, call.inputs, call.at

@@ -335,7 +335,7 @@ def test_explain_prints_the_program_as_it_runs(capsys):
     inputs = cells.inputs_for(cell, 4, "float32", 0)
     text = cell.explain(TREE, inputs, program=True)
     assert capsys.readouterr().out.strip() == text.strip()
-    forward, backward = text.split('  program "')[1:]
+    forward, backward = re.split('  (?:program|derivative) "', text)[1:]
     assert forward.startswith('Fallback.vertex"\n    ')
     assert re.search(r'    %\d+ = gather\(0\) : rows<\d+xf32>  {critical}  "', forward)
     assert re.search(r" = foreign %\d+ : rows<.*>  {\w+}  .* Softmax\n", forward)

@@ -42,7 +42,8 @@ struct Slot {
   // If given, row i is that row of `rows`, or of the row of zeros before it:
   // -1.
   const int32_t* index = nullptr;
-  TensorRef dense;                  // Invariants, and sums over rows.
+  TensorRef dense;        // Invariants, and sums over rows.
+  void* terms = nullptr;  // What a foreign operator adds to a sum, if need be.
   std::vector<TensorRef> per_task;  // Opaque values; the framework's.
   bool zero_without_children = false;
   bool rounded_last = false;  // As in Candidate.

@@ -42,8 +42,9 @@ class Executable {
 
   // Memory of the device that a step needs beside what its placement lists.
   virtual size_t WorkspaceBytes(const TypeRows& rows) const = 0;
-  // How long all of a step takes one worker, roughly; 0 if nobody asks.
-  virtual double Nanos(const TypeRows& rows) const = 0;
+  // How long a step of so many rows, in so many tasks, takes one worker,
+  // roughly.
+  virtual double Nanos(int64_t rows, int64_t tasks) const = 0;
   // `bindings` and the program must outlive the result. Slots may change
   // between chunks, where storage is that of a chunk, when all work that was
   // put into a stream is done.

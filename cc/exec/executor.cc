@@ -92,11 +92,17 @@ void Upload(const Device& device, Tape* tape) {
 
 // Tells the streams how long all of it takes one worker. Those who are to help
 // take long to come: the sooner they are called, the better.
-void ExpectWork(const Model& model, const RowPlan& rows,
+void ExpectWork(const Model& model, const ScheduleView& schedule,
                 const StepContext& context) {
+  std::vector<int64_t> rows(model.programs.size()), tasks(rows.size());
+  for (int64_t task = 0; task < schedule.num_tasks(); ++task) {
+    const int32_t type = schedule.task_type[task];
+    rows[type] += schedule.task_splits[task + 1] - schedule.task_splits[task];
+    ++tasks[type];
+  }
   double nanos = 0;
-  for (int type = 0; type < rows.num_types(); ++type) {
-    nanos += model.executables[type]->Nanos(rows.type(type));
+  for (size_t type = 0; type < rows.size(); ++type) {
+    nanos += model.executables[type]->Nanos(rows[type], tasks[type]);
   }
   context.stream->Expect(nanos);
   if (context.other != nullptr) context.other->Expect(nanos);
@@ -136,12 +142,12 @@ Status RunForward(const Model& model, const ForwardArguments& arguments,
   if (arguments.derivative != nullptr) {
     CAVS_RETURN_IF_ERROR(CheckSlots(*arguments.derivative, arguments.schedule));
   }
+  ExpectWork(model, arguments.schedule, context);
   const bool keep_tape = tape != nullptr;
   Tape own;
   if (!keep_tape) tape = &own;
   tape->rows = RowPlan(arguments.schedule, model.programs.size());
   const RowPlan& rows = tape->rows;
-  ExpectWork(model, rows, context);
   for (const RowMap& map : arguments.pull_rows) {
     tape->pull_rows.emplace_back(map, rows.types());
   }
@@ -198,7 +204,7 @@ Status RunBackward(const Model& derivative, const Tape& tape,
                            derivative.programs.size(), ".");
   }
   CAVS_RETURN_IF_ERROR(CheckSlots(derivative, rows.schedule()));
-  ExpectWork(derivative, rows, context);
+  ExpectWork(derivative, rows.schedule(), context);
   const std::vector<int32_t> writes = CountWrites(derivative, rows);
 
   RunArguments passed;

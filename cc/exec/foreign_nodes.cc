@@ -44,37 +44,26 @@ TensorRef ForeignNodes::Refer(int id, const RowRange& at) {
   return ref;
 }
 
-Status ForeignNodes::ReferToOutput(const Node& node, int id, const RowRange& at,
-                                   std::shared_ptr<void>* terms,
-                                   TensorRef* output) {
+TensorRef ForeignNodes::ReferToOutput(int id, const RowRange& at) {
   const Symbol& s = program_.symbols[id];
-  *output = Refer(id, at);
+  TensorRef output = Refer(id, at);
   if (s.kind == SymbolKind::kInvariant || s.kind == SymbolKind::kOpaque) {
-    *output = TensorRef();
-    output->dtype = s.dtype;
-    output->opaque = s.kind == SymbolKind::kOpaque;
+    output = TensorRef();
+    output.dtype = s.dtype;
+    output.opaque = s.kind == SymbolKind::kOpaque;
   } else if (s.kind == SymbolKind::kReduced &&
              (bindings_.sum_begun[id] || bindings_.slots[id].rounded_last)) {
-    *terms = pool_->Acquire(ByteCount(1, s.columns(), s.dtype));
-    if (*terms == nullptr) {
-      return Status(StatusCode::kResourceExhausted,
-                    StrCat("minibatch: no memory for ", node.name, "."));
-    }
-    output->data = terms->get();
+    output.data = bindings_.slots[id].terms;
   }
-  return Status();
+  return output;
 }
 
 Status ForeignNodes::Run(const Node& node, const RowRange& at, Stream* stream) {
   const TraceScope scope(bindings_.tracer, node.stage,
                          [&] { return node.label; });
-  std::vector<TensorRef> inputs, outputs(node.outputs.size());
-  std::vector<std::shared_ptr<void>> terms(node.outputs.size());
+  std::vector<TensorRef> inputs, outputs;
   for (int id : node.inputs) inputs.push_back(Refer(id, at));
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    CAVS_RETURN_IF_ERROR(
-        ReferToOutput(node, node.outputs[i], at, &terms[i], &outputs[i]));
-  }
+  for (int id : node.outputs) outputs.push_back(ReferToOutput(id, at));
   CAVS_RETURN_IF_ERROR(node.foreign->Run(host_, inputs, &outputs));
   for (size_t i = 0; i < outputs.size(); ++i) {
     CAVS_RETURN_IF_ERROR(Take(node, node.outputs[i], at, outputs[i], stream));

@@ -5,7 +5,6 @@
 #include "cc/base/status.h"
 #include "cc/device/bindings.h"
 #include "cc/device/operands.h"
-#include "cc/exec/storage_pool.h"
 #include "cc/ir/program.h"
 
 namespace cavs {
@@ -15,12 +14,10 @@ namespace cavs {
 class ForeignNodes : public ForeignRunner {
  public:
   // `host` is handed to the operators.
-  ForeignNodes(const Program& program, Bindings* bindings, StoragePool* pool,
-               void* host)
+  ForeignNodes(const Program& program, Bindings* bindings, void* host)
       : program_(program),
         bindings_(*bindings),
         operands_(program, *bindings),
-        pool_(pool),
         host_(host) {}
 
   Status Run(const Node& node, const RowRange& at, Stream* stream) override;
@@ -31,9 +28,8 @@ class ForeignNodes : public ForeignRunner {
  private:
   // A symbol as the framework sees it.
   TensorRef Refer(int id, const RowRange& at);
-  // Where the framework is to put it; a sum is given memory from `terms`.
-  Status ReferToOutput(const Node& node, int id, const RowRange& at,
-                       std::shared_ptr<void>* terms, TensorRef* output);
+  // Where the framework is to put it.
+  TensorRef ReferToOutput(int id, const RowRange& at);
   Status Take(const Node& node, int id, const RowRange& at,
               const TensorRef& output, Stream* stream);
   Status AddTerms(const Node& node, int id, const TensorRef& terms,
@@ -42,7 +38,6 @@ class ForeignNodes : public ForeignRunner {
   const Program& program_;
   Bindings& bindings_;
   const Operands operands_;
-  StoragePool* const pool_;
   void* const host_;
 };
 

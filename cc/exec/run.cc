@@ -113,8 +113,8 @@ void Run::BindProgram(int type) {
     char* end = arena_ + plan.workspace_offset + plan.workspace_bytes;
     guards_->Add(end, end + plan_.zone, "packed weights");
   }
-  foreign_.push_back(std::make_unique<ForeignNodes>(
-      program, &own, context_.pool, context_.host));
+  foreign_.push_back(
+      std::make_unique<ForeignNodes>(program, &own, context_.host));
   own.foreign = foreign_.back().get();
   bound_.push_back(model_.executables[type]->Bind(&own));
 }
@@ -134,6 +134,15 @@ void Run::BindSlot(int type, int id) {
   Slot& slot = own.slots[id];
   slot.zero_without_children = model_.programs[type].zeros.symbols[id];
   slot.rounded_last = place.dtype != s.dtype;
+  if (place.terms_bytes > 0) {
+    char* terms = arena_ + place.terms_offset;
+    slot.terms = terms;
+    if (guards_ != nullptr) {
+      guards_->Add(terms + place.terms_bytes,
+                   terms + Memory::Padded(place.terms_bytes) + plan_.zone,
+                   StrCat("terms of ", s.name));
+    }
+  }
   const auto state_rows = [&](const Block& from, int64_t rows, int64_t stride) {
     return DynamicTensor(s.dtype, from.data, rows, s.columns(),
                          stride * from.pitch, place.extent);
@@ -213,6 +222,7 @@ void Run::BindViews(int type) {
       slots[id].rows = slots[root].rows.Columns(offset, s.columns());
     } else {
       slots[id].dense = slots[root].dense;
+      slots[id].terms = slots[root].terms;
       slots[id].dense.shape = s.shape;
     }
   }

@@ -131,6 +131,8 @@ class Planner {
     std::vector<Place>& places = plan_.programs.back().places;
     for (size_t id = 0; id < symbols.size(); ++id) {
       places.push_back(Choose(type, symbols[id], candidate(type, id)));
+      places.back().terms_bytes =
+          TermsBytes(type, symbols[id], candidate(type, id));
     }
   }
 
@@ -176,6 +178,19 @@ class Planner {
       return Store(type, symbol, own, place);
     }
     return place;
+  }
+
+  size_t TermsBytes(int type, const Symbol& symbol,
+                    const Candidate& own) const {
+    if (own.foreign_writers == 0) return 0;
+    int64_t runs = 0;
+    for (const Chunk& chunk : plan_.chunks) {
+      const int64_t rows = rows_.RowsOf(type, chunk).count;
+      runs += (rows + plan_.rows_per_block - 1) / plan_.rows_per_block;
+    }
+    if (own.foreign_by_task) runs = rows_.type(type).num_tasks();
+    const bool adds = own.rounded_last || own.foreign_writers * runs > 1;
+    return adds ? ByteCount(1, symbol.columns(), symbol.dtype) : 0;
   }
 
   bool IsSavedByIndex(int type, int saved) const {
@@ -267,6 +282,11 @@ class Planner {
   void Carve(int type) {
     ProgramPlan& own = plan_.programs[type];
     for (Place& place : own.places) {
+      if (place.terms_bytes > 0) {
+        place.terms_offset = arena_.Take(place.terms_bytes);
+        plan_.need.temporaries = SaturatingAdd(
+            plan_.need.temporaries, Memory::Padded(place.terms_bytes));
+      }
       const bool on_tape = place.home == Home::kTape;
       if (!on_tape && place.home != Home::kArena) continue;
       place.offset = (on_tape ? kept_ : arena_).Take(place.bytes);

@@ -39,6 +39,9 @@ struct Place {
   bool copied = false;          // From the tape, where it lies by an index.
   size_t offset = 0;            // kTape, kArena: in their memory.
   size_t bytes = 0;
+  // In the arena: what foreign operators give for some of the rows, before it
+  // is added to the sum. No bytes: they run once, and give the sum.
+  size_t terms_offset = 0, terms_bytes = 0;
 };
 
 // The places of one program, by symbol.

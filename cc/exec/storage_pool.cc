@@ -22,7 +22,8 @@ StoragePool::~StoragePool() {
 
 std::shared_ptr<void> StoragePool::Acquire(size_t bytes) {
   if (bytes > kMaxBytes) return nullptr;
-  bytes = Memory::Padded(bytes > 0 ? bytes : 1);
+  const size_t asked = Memory::Padded(bytes);
+  bytes = std::max(asked, Memory::kAlignment);
   Buffer found{nullptr, 0, 0};
   std::vector<Buffer> evicted;
   {
@@ -47,7 +48,7 @@ std::shared_ptr<void> StoragePool::Acquire(size_t bytes) {
   for (const Buffer& buffer : evicted) {
     memory_->Free(buffer.data, buffer.size);
   }
-  found.asked = bytes;
+  found.asked = asked;
   if (found.data == nullptr) {
     found.data = memory_->Allocate(found.size);
     if (found.data == nullptr) return nullptr;

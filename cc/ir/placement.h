@@ -52,6 +52,10 @@ struct Candidate {
   // A sum over rows that is formed in SumType(dtype), and rounded when all rows
   // are in.
   bool rounded_last = false;
+  // How many foreign nodes write it, if it is a sum over rows. What they give
+  // for some of the rows has to be added up.
+  int foreign_writers = 0;
+  bool foreign_by_task = false;  // Is one of them critical?
   // It is a sum that the caller gets as result number `result`, and may be
   // formed where that goes; -1: it is not.
   int result = -1;

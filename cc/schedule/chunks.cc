@@ -3,9 +3,7 @@
 #include <algorithm>
 
 namespace cavs {
-namespace {
 
-// For every task, the lowest row that it or a later one gathers from.
 std::vector<int64_t> LowestRowsRead(const ScheduleView& schedule) {
   std::vector<int64_t> lowest(schedule.num_tasks());
   int64_t low = schedule.num_vertices();
@@ -22,10 +20,9 @@ std::vector<int64_t> LowestRowsRead(const ScheduleView& schedule) {
   return lowest;
 }
 
-}  // namespace
-
-std::vector<Chunk> MakeChunks(const ScheduleView& schedule, int64_t most_rows) {
-  const std::vector<int64_t> lowest = LowestRowsRead(schedule);
+std::vector<Chunk> MakeChunks(const ScheduleView& schedule,
+                              const std::vector<int64_t>& lowest,
+                              int64_t most_rows) {
   const Span<int32_t>& splits = schedule.task_splits;
   std::vector<Chunk> chunks;
   for (int64_t task = 0; task < schedule.num_tasks(); ++task) {

@@ -20,7 +20,13 @@ struct Chunk {
 // micro-batch of a schedule is one, and what eager and lazy operators read and
 // write is in the cache still. With `most_rows` > 0 chunks also end before they
 // have more rows, if they are more than one task.
-std::vector<Chunk> MakeChunks(const ScheduleView& schedule, int64_t most_rows);
+// `lowest` is what LowestRowsRead() returns.
+std::vector<Chunk> MakeChunks(const ScheduleView& schedule,
+                              const std::vector<int64_t>& lowest,
+                              int64_t most_rows);
+
+// For every task, the lowest row that it or a later one gathers from.
+std::vector<int64_t> LowestRowsRead(const ScheduleView& schedule);
 
 }  // namespace cavs
 

@@ -5,7 +5,7 @@
 namespace cavs {
 
 RowPlan::RowPlan(const ScheduleView& schedule, int num_types)
-    : schedule_(schedule) {
+    : schedule_(schedule), lowest_read_(LowestRowsRead(schedule)) {
   types_.reserve(num_types);
   for (int type = 0; type < num_types; ++type) {
     types_.emplace_back(schedule, type, num_types);
@@ -14,7 +14,7 @@ RowPlan::RowPlan(const ScheduleView& schedule, int num_types)
 }
 
 std::vector<Chunk> RowPlan::Chunks(int64_t most_rows) const {
-  return MakeChunks(schedule_, most_rows);
+  return MakeChunks(schedule_, lowest_read_, most_rows);
 }
 
 ChunkRows RowPlan::RowsOf(int type, const Chunk& chunk) const {

@@ -57,6 +57,7 @@ class RowPlan {
 
  private:
   ScheduleView schedule_;
+  std::vector<int64_t> lowest_read_;  // By task.
   std::vector<TypeRows> types_;
   int64_t largest_task_ = 1;
 };

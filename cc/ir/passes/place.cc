@@ -86,6 +86,9 @@ class Placer {
         const Symbol& s = symbol(root(id));
         if (s.kind != SymbolKind::kReduced) continue;
         at_root(id).rounded_last = SumType(s.dtype) != s.dtype;
+        if (node.kind != NodeKind::kForeign) continue;
+        ++at_root(id).foreign_writers;
+        at_root(id).foreign_by_task |= node.stage == Stage::kCritical;
       }
     }
     for (int id : program_.results) stages[root(id)].clear();

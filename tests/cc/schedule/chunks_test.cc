@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "cc/schedule/row_plan.h"
 #include "cc/schedule/schedule.h"
 #include "tests/cc/schedule/schedule_graphs.h"
 
@@ -31,7 +32,7 @@ Chunks ChunksOf(const std::vector<int32_t>& sizes,
     }
   }
   Chunks chunks;
-  for (const Chunk& chunk : MakeChunks(schedule.view(), most_rows)) {
+  for (const Chunk& chunk : RowPlan(schedule.view(), 1).Chunks(most_rows)) {
     chunks.emplace_back(chunk.first, chunk.end);
   }
   return chunks;
@@ -58,9 +59,9 @@ TEST(ChunksTest, EverySlotIsAskedForTheRowsItGathers) {
   schedule.task_splits = {0, 1, 2};
   schedule.task_type = {0, 0};
   schedule.child_row = {kZeroRow, kZeroRow, kZeroRow, 0};
-  EXPECT_EQ(MakeChunks(schedule.view(), 0).size(), 1u);
+  EXPECT_EQ(RowPlan(schedule.view(), 1).Chunks(0).size(), 1u);
   schedule.child_row = {kZeroRow, kZeroRow, kZeroRow, kZeroRow};
-  EXPECT_EQ(MakeChunks(schedule.view(), 0).size(), 2u);
+  EXPECT_EQ(RowPlan(schedule.view(), 1).Chunks(0).size(), 2u);
 }
 
 TEST(ChunksTest, MostRowsCutsAChainBetweenTasks) {
@@ -83,7 +84,7 @@ TEST(ChunksTest, EachMicroBatchIsAChunk) {
     const Schedule schedule =
         Make(batch, 1, 1, ScheduleOptions("depth", micro_batch));
     std::vector<int64_t> ends, want;  // In rows.
-    for (const Chunk& chunk : MakeChunks(schedule.view(), 0)) {
+    for (const Chunk& chunk : RowPlan(schedule.view(), 1).Chunks(0)) {
       ends.push_back(schedule.task_splits[chunk.end]);
     }
     for (int graph = 0; graph < 5; graph += micro_batch) {
