@@ -21,7 +21,8 @@ std::vector<TypeRows> Types() {
 }
 
 std::vector<int32_t> OfType(const PassedRows& rows, int type, int count) {
-  return {rows.of_type(type), rows.of_type(type) + count};
+  const int32_t* row = rows.of_type(type).data();
+  return {row, row + count};
 }
 
 TEST(PassedRowsTest, EveryVertexHasTheRowOfItsNumber) {
