@@ -140,15 +140,23 @@ Status CpuProgram::RunWhole(const Phase& phase, const RowRange& at,
 
 void CpuProgram::RunByRows(const Phase& phase, const RowRange& at, int blocks,
                            InlineStream* stream) {
-  const auto compute = [&](int block) {
-    const RowRange rows =
-        at.Part(at.count * block / blocks, at.count * (block + 1) / blocks);
+  const auto compute = [&](const RowRange& rows) {
     for (int i : phase.nodes) {
       if (kernels_.AddsAcrossRows(i)) continue;
       kernels_.Run(i, rows, ColumnShare(), stream->serial());
     }
   };
-  stream->workers().Run(blocks, std::ref(compute));  // Allocates nothing.
+  const auto compute_block = [&](int block) {
+    compute(
+        at.Part(at.count * block / blocks, at.count * (block + 1) / blocks));
+  };
+  if (blocks == 1) {
+    compute(at);
+  } else {
+    stream->workers().Run(blocks,
+                          std::ref(compute_block));  // Allocates nothing.
+  }
+  if (bindings_.gathered_once) return;
   for (int i : phase.nodes) {
     if (!kernels_.AddsAcrossRows(i)) continue;
     kernels_.Run(i, at, ColumnShare(), stream->backend());

@@ -39,12 +39,6 @@ bool NodeKernels::IsFinite(int weight, const CpuBackend& backend) const {
       w.dtype, {operands_.Dense(weight), w.shape[0], w.shape[1], w.shape[1]});
 }
 
-// Rows of several parents may add to one child's.
-bool NodeKernels::AddsAcrossRows(int node) const {
-  return program_.nodes[node].kind == NodeKind::kGatherGrad &&
-         !bindings_.gathered_once;
-}
-
 void NodeKernels::Run(int number, const RowRange& at, const ColumnShare& share,
                       const CpuBackend& backend) const {
   const Node& node = program_.nodes[number];

@@ -29,7 +29,11 @@ class NodeKernels {
            const CpuBackend& backend) const;
 
   // Does it write to rows that another block of rows writes to as well?
-  bool AddsAcrossRows(int node) const;
+  // Rows of several parents may add to one child's.
+  bool AddsAcrossRows(int node) const {
+    return !bindings_.gathered_once &&
+           program_.nodes[node].kind == NodeKind::kGatherGrad;
+  }
 
  private:
   bool IsFinite(int weight, const CpuBackend& backend) const;
