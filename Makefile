@@ -57,8 +57,8 @@ test-cc: $(INSTALLED) ## Runs the C++ tests under AddressSanitizer and UBSan, an
 	$(BAZEL) test --keep_going --config=shipped //tests/cc/... || status=1; \
 	exit $$status
 
-test-tsan: $(INSTALLED) ## Runs the tests of the dependency engine under ThreadSanitizer
-	$(BAZEL) test --config=tsan $$($(BAZEL) query 'filter(engine/, kind(cc_test, //tests/cc/...))')
+test-tsan: $(INSTALLED) ## Runs the tests of the engine, of streams and of the executor under ThreadSanitizer
+	$(BAZEL) test --config=tsan $$($(BAZEL) query 'filter("engine/|stream|late_device|exec/executor_test", kind(cc_test, //tests/cc/...))')
 
 # The checkout's own library stays as it is: this one lies under build/. Without
 # capture=sys pytest would swallow the report of the sanitizer, which ends the process.

@@ -59,6 +59,30 @@ Status ReadState(Model* model) {
   return Status();
 }
 
+// See Model::streams_share_sums and streams_share_state.
+void FindWhatStreamsShare(Model* model) {
+  for (const Program& program : model->programs) {
+    std::vector<bool> critical(program.symbols.size(), false);
+    std::vector<bool> other(program.symbols.size(), false);
+    for (const Node& node : program.nodes) {
+      if (node.stage == Stage::kPrologue || node.stage == Stage::kEpilogue) {
+        continue;
+      }
+      const bool is_critical = node.stage == Stage::kCritical;
+      if (node.kind == NodeKind::kGatherGrad && !is_critical) {
+        model->streams_share_state = true;
+      }
+      for (int id : node.outputs) {
+        int64_t offset;
+        const int root = program.Root(id, &offset);
+        if (program.symbols[root].kind != SymbolKind::kReduced) continue;
+        (is_critical ? critical : other)[root] = true;
+        if (critical[root] && other[root]) model->streams_share_sums = true;
+      }
+    }
+  }
+}
+
 }  // namespace
 
 Status CompileModel(std::vector<Program> traced, const PassOptions& options,
@@ -70,6 +94,7 @@ Status CompileModel(std::vector<Program> traced, const PassOptions& options,
         RunPasses(options, device->capabilities(), &model->programs.back()));
   }
   CAVS_RETURN_IF_ERROR(ReadState(model));
+  FindWhatStreamsShare(model);
   for (const CompiledProgram& program : model->programs) {
     model->executables.push_back(device->Compile(program));
   }

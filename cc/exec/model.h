@@ -25,6 +25,10 @@ struct Model {
   const Device* device = nullptr;
   DType state_dtype = DType::kFloat32;
   int64_t state_columns = 0;
+  // Two streams would write to one place at the same time: to a sum over rows
+  // that both critical and other nodes form; or, where a row of the state is
+  // gathered twice, to its gradient.
+  bool streams_share_sums = false, streams_share_state = false;
   // The programs gather from, or send gradients to, slots below this.
   int64_t num_slots = 0;
 };

@@ -334,7 +334,12 @@ size_t StepPlan::PlaceInChunk(const Model& model,
 }
 
 StepPlan PlanStep(Direction direction, const Model& model, const RowPlan& rows,
-                  const StepLimits& limits) {
+                  const StepLimits& given) {
+  StepLimits limits = given;
+  if (model.streams_share_sums ||
+      (model.streams_share_state && !limits.gathered_once)) {
+    limits.two_streams = false;
+  }
   return Planner(direction, model, rows, limits).Run();
 }
 

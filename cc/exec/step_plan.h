@@ -74,6 +74,7 @@ struct StepPlan {
 
 // What a plan depends on, beside model and rows.
 struct StepLimits {
+  // Unless they would write to one place at the same time, see Model.
   bool two_streams = false;
   size_t zone = 0;  // See StepPlan.
   // Derivatives, by type and saved symbol: does the tape hold its rows by an

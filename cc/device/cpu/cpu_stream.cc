@@ -174,7 +174,7 @@ void EngineStream::Flush(std::vector<engine::Variable> mutated) {
     read.push_back(static_cast<const EngineEvent&>(*event).variable());
   }
   mutated.push_back(order_);
-  const auto run = [this, queue = std::move(queue_)] {
+  auto run = [this, queue = std::move(queue_)] {
     for (const Work& work : queue) {
       if (!outcome_->ok()) return;
       Status status = Do(work);
