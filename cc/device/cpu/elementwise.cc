@@ -30,15 +30,7 @@ struct Operand {
 };
 
 double NanosPerElement(Elementwise op) {
-  switch (op) {
-    case Elementwise::kExp:
-    case Elementwise::kLog:
-    case Elementwise::kSigmoid:
-    case Elementwise::kTanh:
-      return 0.8;
-    default:
-      return 0.25;
-  }
+  return (RowOf(op).flags & kIsSeries) != 0 ? 0.8 : 0.25;
 }
 
 }  // namespace

@@ -1,66 +1,13 @@
 #include "cc/device/reference/reference_program.h"
 
-#include <cmath>
 #include <cstring>
 
 #include "cc/base/byte_count.h"
+#include "cc/device/reference/evaluate.h"
 #include "cc/device/reference/numbers.h"
 
 namespace cavs {
 namespace {
-
-// `y` is only there for operators of two operands.
-double Evaluate(Elementwise op, double x, double y) {
-  const double nan = std::isnan(x) ? x : y;
-  const bool is_nan = std::isnan(x) || std::isnan(y);
-  switch (op) {
-    case Elementwise::kIdentity:
-      return x;
-    case Elementwise::kNeg:
-      return -x;
-    case Elementwise::kAbs:
-      return std::abs(x);
-    case Elementwise::kSquare:
-      return x * x;
-    case Elementwise::kSqrt:
-      return std::sqrt(x);
-    case Elementwise::kRsqrt:
-      return 1 / std::sqrt(x);
-    case Elementwise::kReciprocal:
-      return 1 / x;
-    case Elementwise::kExp:
-      return std::exp(x);
-    case Elementwise::kLog:
-      return std::log(x);
-    case Elementwise::kSigmoid:
-      return 1 / (1 + std::exp(-x));
-    case Elementwise::kTanh:
-      return std::tanh(x);
-    case Elementwise::kRelu:
-      return x < 0 ? 0 : x;
-    case Elementwise::kAdd:
-      return x + y;
-    case Elementwise::kSub:
-      return x - y;
-    case Elementwise::kMul:
-      return x * y;
-    case Elementwise::kDiv:
-      return x / y;
-    case Elementwise::kMaximum:
-      return is_nan ? nan : (x > y ? x : y);
-    case Elementwise::kMinimum:
-      return is_nan ? nan : (x < y ? x : y);
-    case Elementwise::kSquaredDifference:
-      return (x - y) * (x - y);
-    case Elementwise::kSigmoidGrad:
-      return y * x * (1 - x);
-    case Elementwise::kTanhGrad:
-      return y * (1 - x * x);
-    case Elementwise::kReluGrad:
-      return y > 0 ? x : 0;
-  }
-  return 0;
-}
 
 // An operand of one column stands for as many as the others have.
 double At(const std::vector<double>& operand, size_t column) {

@@ -10,6 +10,7 @@
 
 #include "cc/device/cpu/cpu_backend.h"
 #include "cc/device/cpu/kernel_table.h"
+#include "cc/device/reference/evaluate.h"
 #include "tests/cc/device/cpu/backend_test_util.h"
 
 namespace cavs {
@@ -23,66 +24,6 @@ std::vector<E> Ops(bool binary) {
     if (IsBinary(row.op) == binary) ops.push_back(row.op);
   }
   return ops;
-}
-
-double Unary(E op, double x) {
-  switch (op) {
-    case E::kIdentity:
-      return x;
-    case E::kNeg:
-      return -x;
-    case E::kAbs:
-      return std::abs(x);
-    case E::kSquare:
-      return x * x;
-    case E::kSqrt:
-      return std::sqrt(x);
-    case E::kRsqrt:
-      return 1 / std::sqrt(x);
-    case E::kReciprocal:
-      return 1 / x;
-    case E::kExp:
-      return std::exp(x);
-    case E::kLog:
-      return std::log(x);
-    case E::kSigmoid:
-      return 1 / (1 + std::exp(-x));
-    case E::kTanh:
-      return std::tanh(x);
-    case E::kRelu:
-      return x > 0 ? x : x == x ? 0 : x;
-    default:
-      ADD_FAILURE() << "no oracle for operator " << int(op);
-      return 0;
-  }
-}
-
-double Binary(E op, double x, double y) {
-  switch (op) {
-    case E::kAdd:
-      return x + y;
-    case E::kSub:
-      return x - y;
-    case E::kMul:
-      return x * y;
-    case E::kDiv:
-      return x / y;
-    case E::kMaximum:
-      return x != x || y != y ? x + y : x > y ? x : y;
-    case E::kMinimum:
-      return x != x || y != y ? x + y : x < y ? x : y;
-    case E::kSquaredDifference:
-      return (x - y) * (x - y);
-    case E::kSigmoidGrad:
-      return y * x * (1 - x);
-    case E::kTanhGrad:
-      return y * (1 - x * x);
-    case E::kReluGrad:
-      return y > 0 ? x : 0;
-    default:
-      ADD_FAILURE() << "no oracle for operator " << int(op);
-      return 0;
-  }
 }
 
 // NaN where NaN is expected, else near.
@@ -133,7 +74,7 @@ TEST_P(ElementwiseTest, UnaryOperatorsWorkOnEveryLayout) {
         EXPECT_TRUE(x.GuardsHold() && out.GuardsHold());
         for (int64_t i = 0; i < l.rows; ++i) {
           for (int64_t j = 0; j < l.cols; ++j) {
-            ExpectNear<T>(out.at(i, j), Unary(op, x.at(i, j)));
+            ExpectNear<T>(out.at(i, j), Evaluate<double>(op, x.at(i, j), 0));
           }
         }
         Matrix<T> in_place = x;
@@ -141,7 +82,8 @@ TEST_P(ElementwiseTest, UnaryOperatorsWorkOnEveryLayout) {
         EXPECT_TRUE(in_place.GuardsHold());
         for (int64_t i = 0; i < l.rows; ++i) {
           for (int64_t j = 0; j < l.cols; ++j) {
-            ExpectNear<T>(in_place.at(i, j), Unary(op, x.at(i, j)));
+            ExpectNear<T>(in_place.at(i, j),
+                          Evaluate<double>(op, x.at(i, j), 0));
           }
         }
         if (HasFailure()) return;
@@ -167,8 +109,8 @@ void ExpectBinary(const Backend& backend, E op, const Layout& l, bool row_x,
   for (int64_t i = 0; i < l.rows; ++i) {
     for (int64_t j = 0; j < l.cols; ++j) {
       ExpectNear<T>(out.at(i, j),
-                    Binary(op, x.at(row_x ? 0 : i, column_x ? 0 : j),
-                           y.at(row_y ? 0 : i, column_y ? 0 : j)));
+                    Evaluate<double>(op, x.at(row_x ? 0 : i, column_x ? 0 : j),
+                                     y.at(row_y ? 0 : i, column_y ? 0 : j)));
     }
   }
   // The output may be either operand, where that has its size.
