@@ -38,7 +38,8 @@ enum class NodeKind : uint8_t {
 // Elementwise operators, named as TensorFlow names them. Gradients of
 // activations are written in terms of the activation's *output* y and dy:
 // kSigmoidGrad(y, dy) = dy * y * (1 - y), kTanhGrad(y, dy) = dy * (1 - y * y).
-// kReluGrad(dy, x) = x > 0 ? dy : 0 keeps TensorFlow's operand order.
+// kReluGrad(dy, x) = x > 0 ? dy : 0 and kSoftplusGrad(dy, x) = dy * sigmoid(x)
+// keep TensorFlow's operand order.
 enum class Elementwise : uint8_t {
   kIdentity,
   kNeg,
@@ -52,6 +53,7 @@ enum class Elementwise : uint8_t {
   kSigmoid,
   kTanh,
   kRelu,
+  kSoftplus,
   kAdd,
   kSub,
   kMul,
@@ -62,6 +64,7 @@ enum class Elementwise : uint8_t {
   kSigmoidGrad,
   kTanhGrad,
   kReluGrad,
+  kSoftplusGrad,
 };
 
 // Where the rows that a node passes in come from, or where those that it passes
@@ -169,6 +172,7 @@ inline constexpr ElementwiseOperator kElementwiseOperators[] = {
      kKeepsZero | kEndsPair | kIsSeries,
      {"Tanh"}},
     {Elementwise::kRelu, "relu", 1, kKeepsZero | kEndsPair, {"Relu"}},
+    {Elementwise::kSoftplus, "softplus", 1, kIsSeries, {"Softplus"}},
     {Elementwise::kAdd,
      "add",
      2,
@@ -199,6 +203,11 @@ inline constexpr ElementwiseOperator kElementwiseOperators[] = {
      kKeepsZero | kEndsPair,
      {"TanhGrad"}},
     {Elementwise::kReluGrad, "relu_grad", 2, kKeepsZero, {"ReluGrad"}},
+    {Elementwise::kSoftplusGrad,
+     "softplus_grad",
+     2,
+     kKeepsZero | kIsSeries,
+     {"SoftplusGrad"}},
 };
 
 constexpr int kNumElementwise =

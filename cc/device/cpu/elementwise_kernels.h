@@ -13,6 +13,18 @@ CAVS_INLINE V<T> KeepNan(V<T> x, V<T> y, V<T> result) {
   return x != x ? x : (y != y ? y : result);
 }
 
+// log(1 + exp(x)).
+template <typename T>
+CAVS_INLINE V<T> Softplus(V<T> x) {
+  // As exp(-|x|) is at most 1, nothing overflows; what is lost where 1 is added
+  // to it is added to the logarithm, whose slope is at most 1 there.
+  const V<T> one = Constant<T>(1);
+  const V<T> e = Exp<T>(-Abs<T>(x));
+  const V<T> sum = e + one;
+  const V<T> log = Log<T>(sum) + (e - (sum - one));
+  return Simd<T>::Max(Constant<T>(0), x) + log;
+}
+
 template <Elementwise kOp, typename T>
 CAVS_INLINE V<T> ApplyUnary(V<T> x) {
   using E = Elementwise;
@@ -28,6 +40,7 @@ CAVS_INLINE V<T> ApplyUnary(V<T> x) {
   if constexpr (kOp == E::kLog) return Log<T>(x);
   if constexpr (kOp == E::kSigmoid) return Sigmoid<T>(x);
   if constexpr (kOp == E::kTanh) return Tanh<T>(x);
+  if constexpr (kOp == E::kSoftplus) return Softplus<T>(x);
   // The second operand of Max is kept if one is NaN.
   if constexpr (kOp == E::kRelu) return Simd<T>::Max(Constant<T>(0), x);
 }
@@ -47,6 +60,7 @@ CAVS_INLINE V<T> ApplyBinary(V<T> x, V<T> y) {
   if constexpr (kOp == E::kTanhGrad) return y * (one - x * x);
   if constexpr (kOp == E::kReluGrad)
     return y > Constant<T>(0) ? x : Constant<T>(0);
+  if constexpr (kOp == E::kSoftplusGrad) return x * Sigmoid<T>(y);
 }
 
 // What stands at i, or the one value that stands for all.

@@ -39,6 +39,8 @@ T Evaluate(Elementwise op, T x, T y) {
       return std::tanh(x);
     case Elementwise::kRelu:
       return x < 0 ? 0 : x;
+    case Elementwise::kSoftplus:
+      return (x < 0 ? 0 : x) + std::log1p(std::exp(-std::abs(x)));
     case Elementwise::kAdd:
       return x + y;
     case Elementwise::kSub:
@@ -59,6 +61,8 @@ T Evaluate(Elementwise op, T x, T y) {
       return y * (1 - x * x);
     case Elementwise::kReluGrad:
       return y > 0 ? x : 0;
+    case Elementwise::kSoftplusGrad:
+      return x / (1 + std::exp(-y));
   }
   return 0;
 }

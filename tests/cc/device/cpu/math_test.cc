@@ -1,5 +1,5 @@
-// The accuracy of exp, log, tanh and sigmoid over the whole range of their
-// type.
+// The accuracy of exp, log, tanh, sigmoid and softplus over the whole range of
+// their type.
 #include <gtest/gtest.h>
 
 #include <cfloat>
@@ -18,14 +18,15 @@ namespace cavs {
 namespace {
 
 constexpr Elementwise kOps[] = {Elementwise::kExp, Elementwise::kLog,
-                                Elementwise::kSigmoid, Elementwise::kTanh};
+                                Elementwise::kSigmoid, Elementwise::kTanh,
+                                Elementwise::kSoftplus};
 
 // What math_kernels.h promises.
 template <typename T>
 constexpr double kBound = std::is_same_v<T, float> ? 5e-7 : 2e-15;
 
 template <typename T>
-std::vector<T> Run(Isa isa, Elementwise op, std::vector<T> x) {
+std::vector<T> Apply(Isa isa, Elementwise op, std::vector<T> x) {
   SerialWorkers workers;
   const CpuBackend backend(&workers, isa);
   const int64_t n = x.size();
@@ -76,7 +77,7 @@ void ExpectAllWithinBound(const std::vector<T>& x) {
     }
     for (Isa isa : SupportedIsas()) {
       SCOPED_TRACE(StrCat(IsaName(isa), ", function ", static_cast<int>(op)));
-      ExpectWithinBound(x, expected, Run(isa, op, x));
+      ExpectWithinBound(x, expected, Apply(isa, op, x));
     }
   }
 }
@@ -146,16 +147,22 @@ TEST_P(MathTest, SpecialValuesAreAsInTheStandardLibrary) {
                  ? std::isnan(got)
                  : got == want && std::signbit(got) == std::signbit(want);
     };
-    const auto exp = Run(GetParam(), Elementwise::kExp, x);
-    const auto log = Run(GetParam(), Elementwise::kLog, x);
-    const auto sigmoid = Run(GetParam(), Elementwise::kSigmoid, x);
-    const auto tanh = Run(GetParam(), Elementwise::kTanh, x);
+    const auto exp = Apply(GetParam(), Elementwise::kExp, x);
+    const auto log = Apply(GetParam(), Elementwise::kLog, x);
+    const auto sigmoid = Apply(GetParam(), Elementwise::kSigmoid, x);
+    const auto tanh = Apply(GetParam(), Elementwise::kTanh, x);
+    const auto softplus = Apply(GetParam(), Elementwise::kSoftplus, x);
     for (size_t i = 0; i < x.size(); ++i) {
       SCOPED_TRACE(testing::Message() << "x = " << x[i]);
       if (std::abs(x[i]) != 1) {
         EXPECT_TRUE(same(exp[i], std::exp(x[i]))) << exp[i];
         EXPECT_TRUE(same(sigmoid[i], 1 / (1 + std::exp(-x[i])))) << sigmoid[i];
         EXPECT_TRUE(same(tanh[i], std::tanh(x[i]))) << tanh[i];
+        if (std::abs(x[i]) > 1) {  // That of 0 is rounded.
+          EXPECT_TRUE(same(softplus[i], x[i] > 0 ? x[i] : T(0))) << softplus[i];
+        } else if (std::isnan(x[i])) {
+          EXPECT_TRUE(std::isnan(softplus[i])) << softplus[i];
+        }
       }
       if (!(x[i] > 0) || x[i] == 1 || std::isinf(x[i])) {
         EXPECT_TRUE(same(log[i], std::log(x[i]))) << log[i];
@@ -164,12 +171,16 @@ TEST_P(MathTest, SpecialValuesAreAsInTheStandardLibrary) {
   });
 }
 
-TEST_P(MathTest, SigmoidAndTanhSaturateExactly) {
+TEST_P(MathTest, ActivationsSaturateExactly) {
   ForWideTypes([&](auto zero) {
     using T = decltype(zero);
     const std::vector<T> x = {T(50), T(1e5), T(-50), T(-1e5)};
-    const auto sigmoid = Run(GetParam(), Elementwise::kSigmoid, x);
-    const auto tanh = Run(GetParam(), Elementwise::kTanh, x);
+    const auto sigmoid = Apply(GetParam(), Elementwise::kSigmoid, x);
+    const auto tanh = Apply(GetParam(), Elementwise::kTanh, x);
+    const auto softplus = Apply(GetParam(), Elementwise::kSoftplus, x);
+    EXPECT_EQ(softplus[0], 50);
+    EXPECT_EQ(softplus[1], T(1e5));
+    EXPECT_EQ(softplus[3], 0);
     EXPECT_EQ(sigmoid[0], 1);
     EXPECT_EQ(sigmoid[1], 1);
     EXPECT_EQ(sigmoid[3], 0);
