@@ -26,14 +26,14 @@ class DynamicTensor {
         capacity_(capacity),
         columns_(columns),
         pitch_(pitch),
+        row_bytes_(pitch * static_cast<int64_t>(SizeOf(dtype))),
         dtype_(dtype),
         extent_(extent) {}
 
   // The rows [offset, offset + bs).
   Block View(int64_t offset, int64_t bs) const {
     assert(offset + bs <= capacity_);
-    return {base_ + offset * pitch_ * static_cast<int64_t>(SizeOf(dtype_)), bs,
-            columns_, pitch_};
+    return {base_ + offset * row_bytes_, bs, columns_, pitch_};
   }
 
   // The columns [first, first + count) of every row.
@@ -58,6 +58,7 @@ class DynamicTensor {
   int64_t capacity_ = 0;
   int64_t columns_ = 0;
   int64_t pitch_ = 0;
+  int64_t row_bytes_ = 0;  // From a row to the next.
   DType dtype_ = DType::kOther;
   Extent extent_ = Extent::kStep;
 };

@@ -6,7 +6,7 @@ namespace cavs {
 
 Block Operands::Rows(int id, const RowRange& at) const {
   const Slot& slot = bindings_.slots[id];
-  assert(symbol(id).kind == SymbolKind::kRows && slot.index == nullptr);
+  assert(HasRows(id) && slot.index == nullptr);
   const DynamicTensor& rows = slot.rows;
   switch (rows.extent()) {
     case Extent::kState: {
@@ -36,9 +36,14 @@ ConstBlock Operands::Read(int id, const RowRange& at) const {
     rows.index = slot.index + at.first;
     return rows;
   }
-  if (symbol(id).kind == SymbolKind::kRows) return Rows(id, at);
-  const int64_t columns = symbol(id).columns();
-  return {Dense(id), 1, columns, columns};
+  if (HasRows(id)) return Rows(id, at);
+  return {Dense(id), 1, columns(id), columns(id)};
+}
+
+char* Operands::Dense(int id) const {
+  const SymbolLayout& layout = program_.layout[id];
+  return static_cast<char*>(bindings_.slots[layout.root].dense.data) +
+         layout.offset * static_cast<int64_t>(SizeOf(symbol(id).dtype));
 }
 
 bool Operands::IsZeroWithoutChildren(int id) const {

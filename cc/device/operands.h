@@ -4,7 +4,7 @@
 
 #include "cc/device/bindings.h"
 #include "cc/device/block.h"
-#include "cc/ir/program.h"
+#include "cc/ir/compiled_program.h"
 
 namespace cavs {
 
@@ -12,7 +12,7 @@ namespace cavs {
 // it.
 class Operands {
  public:
-  Operands(const Program& program, const Bindings& bindings)
+  Operands(const CompiledProgram& program, const Bindings& bindings)
       : program_(program), bindings_(bindings) {}
 
   // The rows of a symbol that has them, and that is not read by an index.
@@ -20,15 +20,17 @@ class Operands {
   // Rows, perhaps by an index, or a row-free value as one row to broadcast.
   ConstBlock Read(int id, const RowRange& at) const;
   // Where a row-free value, or a view of one, begins.
-  char* Dense(int id) const { return bindings_.Dense(program_, id); }
+  char* Dense(int id) const;
 
   // Is it zero in rows that have no children?
   bool IsZeroWithoutChildren(int id) const;
 
   const Symbol& symbol(int id) const { return program_.symbols[id]; }
+  int64_t columns(int id) const { return program_.layout[id].columns; }
+  bool HasRows(int id) const { return program_.layout[id].has_rows; }
 
  private:
-  const Program& program_;
+  const CompiledProgram& program_;
   const Bindings& bindings_;
 };
 

@@ -5,7 +5,7 @@
 #include "cc/base/status.h"
 #include "cc/device/bindings.h"
 #include "cc/device/operands.h"
-#include "cc/ir/program.h"
+#include "cc/ir/compiled_program.h"
 
 namespace cavs {
 
@@ -14,7 +14,7 @@ namespace cavs {
 class ForeignNodes : public ForeignRunner {
  public:
   // `host` is handed to the operators.
-  ForeignNodes(const Program& program, Bindings* bindings, void* host)
+  ForeignNodes(const CompiledProgram& program, Bindings* bindings, void* host)
       : program_(program),
         bindings_(*bindings),
         operands_(program, *bindings),

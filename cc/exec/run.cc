@@ -90,7 +90,7 @@ void Run::BindState() {
 }
 
 void Run::BindProgram(int type) {
-  const Program& program = model_.programs[type];
+  const CompiledProgram& program = model_.programs[type];
   Bindings& own = bindings_[type];
   own.rows = &rows_.type(type);
   own.lists = arguments_.lists[type];

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "cc/ir/layout.h"
 #include "cc/ir/placement.h"
 #include "cc/ir/program.h"
 #include "cc/ir/zeros.h"
@@ -13,11 +14,12 @@ namespace cavs {
 // What RunPasses() makes of a program, and what it has found out about it.
 struct CompiledProgram : Program {
   // As it was traced: nothing is known yet.
-  CompiledProgram(Program program)  // NOLINT: a program may stand for it.
+  explicit CompiledProgram(Program program)
       : Program(std::move(program)), zeros(*this) {}
 
   Zeros zeros;
   Placement placement;
+  Layout layout;
 };
 
 }  // namespace cavs

@@ -11,7 +11,7 @@ namespace {
 void BM_RunPasses(benchmark::State& state) {
   const Program program = GatedSlots(static_cast<int>(state.range(0)));
   for (auto _ : state) {
-    CompiledProgram compiled = program;
+    CompiledProgram compiled(program);
     if (!RunPasses({}, kCapabilities, &compiled).ok())
       state.SkipWithError("does not compile");
     benchmark::DoNotOptimize(compiled);

@@ -140,22 +140,24 @@ void NodeKernels::MultiplyUnpacked(const Node& node, const ConstBlock& a,
 void NodeKernels::RunGroup(const Node& node, const RowRange& at,
                            const ColumnShare& share,
                            const CpuBackend& backend) const {
-  const Symbol& out = symbol(node.members[0].outputs[0]);
-  const int64_t size = SizeOf(out.dtype);
+  const int out = node.members[0].outputs[0];
+  const DType dtype = symbol(out).dtype;
+  const int64_t columns = operands_.columns(out);
+  const int64_t size = SizeOf(dtype);
   GroupOperand operands[ElementwiseGroup::kMaxValues];
-  ForRanges(out.columns(), share, [&](int64_t begin, int64_t end) {
+  ForRanges(columns, share, [&](int64_t begin, int64_t end) {
     for (size_t i = 0; i < node.operands.size(); ++i) {
-      const ConstBlock block = operands_.Read(node.operands[i], at);
-      const bool column = block.cols == 1 && out.columns() > 1;
+      const int id = node.operands[i];
+      const ConstBlock block = operands_.Read(id, at);
+      const bool column = block.cols == 1 && columns > 1;
       operands[i].data =
           const_cast<char*>(static_cast<const char*>(block.data)) +
           (column ? 0 : begin * size);
-      operands[i].pitch =
-          symbol(node.operands[i]).kind == SymbolKind::kRows ? block.pitch : 0;
+      operands[i].pitch = operands_.HasRows(id) ? block.pitch : 0;
       operands[i].column = column;
       operands[i].index = block.index;
     }
-    backend.Group(out.dtype, node.group, operands, at.count, end - begin);
+    backend.Group(dtype, node.group, operands, at.count, end - begin);
   });
 }
 

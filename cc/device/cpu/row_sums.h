@@ -29,7 +29,7 @@ std::vector<SumTile> MakeSumTiles(const Program& program,
 // The sums of one program in one step. What is passed in must outlive it.
 class RowSums {
  public:
-  RowSums(const Program& program, Bindings* bindings)
+  RowSums(const CompiledProgram& program, Bindings* bindings)
       : program_(program),
         bindings_(*bindings),
         operands_(program, *bindings) {}

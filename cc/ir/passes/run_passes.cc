@@ -28,6 +28,7 @@ Status RunPasses(const PassOptions& options, const Capabilities& capabilities,
   program->zeros = options.skip_zeros ? FindZeros(*program) : Zeros(*program);
   program->placement =
       Place(*program, program->zeros, capabilities, options.views);
+  program->layout = LayoutOf(*program);
   for (Node& node : program->nodes) node.label = Label(node);
   return Status();
 }

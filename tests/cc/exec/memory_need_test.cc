@@ -48,7 +48,7 @@ class MemoryNeedTest : public testing::Test {
 
 // Bytes that one task of a vertex function writes, at most.
 size_t TaskBytes(const Cell& cell, const Schedule& schedule) {
-  CompiledProgram program = cell.forward[0];
+  CompiledProgram program(cell.forward[0]);
   EXPECT_TRUE(
       RunPasses(PassOptions(), CpuDevice().capabilities(), &program).ok());
   size_t row = 0;

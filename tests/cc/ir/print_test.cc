@@ -90,7 +90,7 @@ TEST(PrintTest, GroupsShowTheirMembersAndConstantsTheirValues) {
   f.program.symbols[half].constant = constant;
   const int h = f.Gather(0, 4);
   f.Scatter(f.Call(Elementwise::kTanh, f.Call(Elementwise::kMul, h, half)));
-  CompiledProgram program = f.program;
+  CompiledProgram program(f.program);
   ASSERT_TRUE(RunPasses({}, kCapabilities, &program).ok());
   EXPECT_EQ(Print(program), R"(  %1 = gather(0) : rows<4xf32>  {critical}
   @0 = constant(0) : invariant<f32>  // [0.5]
@@ -111,7 +111,7 @@ TEST(PrintTest, ParseIsItsInverseOnEveryRandomProgram) {
     for (const auto& programs : {cell.forward, cell.backward}) {
       for (const Program& program : programs) {
         ExpectParses(program);
-        CompiledProgram compiled = program;
+        CompiledProgram compiled(program);
         ASSERT_TRUE(RunPasses({}, kCapabilities, &compiled).ok());
         ExpectParses(compiled);
       }
@@ -125,7 +125,7 @@ TEST(PrintTest, ParseIsItsInverseOnEveryCell) {
   for (const Program& program :
        {cell.Forward(), cell.Backward(), GatedSlots(3)}) {
     ExpectParses(program);
-    CompiledProgram compiled = program;
+    CompiledProgram compiled(program);
     ASSERT_TRUE(RunPasses({}, kCapabilities, &compiled).ok());
     ExpectParses(compiled);
   }

@@ -133,7 +133,7 @@ Program Compiled() {
   f.Scatter(f.Call(Elementwise::kMul, gates[0], gates[1]));
   PassOptions options;
   options.verify = true;
-  CompiledProgram program = f.program;
+  CompiledProgram program(f.program);
   const Status status = RunPasses(options, kCapabilities, &program);
   EXPECT_TRUE(status.ok()) << status.message();
   return program;
@@ -181,7 +181,7 @@ TEST(VerifyProgramTest, RejectsWhatNoPassMayLeave) {
 }
 
 TEST(VerifyProgramTest, APassThatLeavesNoProgramIsNamedWithWhatItLeft) {
-  CompiledProgram program = Sketch().program;
+  CompiledProgram program(Sketch().program);
   Program parsed;
   ASSERT_TRUE(Parse("program \"f\"\n"
                     "%0 = storage : rows<4xf32>\n"
@@ -190,7 +190,7 @@ TEST(VerifyProgramTest, APassThatLeavesNoProgramIsNamedWithWhatItLeft) {
                   .ok());
   PassOptions options;
   options.verify = true;
-  program = parsed;
+  program = CompiledProgram(parsed);
   const Status status = RunPasses(options, kCapabilities, &program);
   EXPECT_EQ(status.code(), StatusCode::kInternal);
   EXPECT_EQ(status.message(),

@@ -18,7 +18,7 @@ using E = Elementwise;
 
 // Of a classified program, in which nothing is read by an index.
 StagePlan PhasesOf(const Sketch& f, Stage stage = Stage::kCritical) {
-  CompiledProgram program = f.program;
+  CompiledProgram program(f.program);
   program.placement =
       Place(program, program.zeros, kCapabilities, /*views=*/false);
   return PlanPhases(program,

@@ -34,7 +34,7 @@ void ClassifyAgain(Program* program) {
 
 // With what FindZeros() finds, as comments.
 std::string PrintZeros(const Program& program) {
-  CompiledProgram compiled = program;
+  CompiledProgram compiled(program);
   compiled.zeros = FindZeros(compiled);
   return Print(compiled);
 }

@@ -297,7 +297,7 @@ TEST(RunPassesTest, TimeGrowsAsTheProgramDoes) {
     const Program program = GatedSlots(slots);
     double least = 1e9;
     for (int i = 0; i < 5; ++i) {
-      CompiledProgram compiled = program;
+      CompiledProgram compiled(program);
       const std::clock_t start = std::clock();
       EXPECT_TRUE(RunPasses({}, kCapabilities, &compiled).ok());
       const double taken = static_cast<double>(std::clock() - start);
