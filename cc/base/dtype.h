@@ -2,14 +2,16 @@
 #ifndef CAVS_CC_BASE_DTYPE_H_
 #define CAVS_CC_BASE_DTYPE_H_
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 
+#include "cc/base/narrow_float.h"
+
 namespace cavs {
 
-// The types the native kernels compute with come first. A type of any other
-// name travels as bytes (`kOther` has no fixed size: it is never stored in
-// rows).
+// A type of any other name travels as bytes (`kOther` has no fixed size: it is
+// never stored in rows).
 enum class DType : uint8_t {
   kFloat32,
   kFloat64,
@@ -53,15 +55,57 @@ constexpr size_t SizeOf(DType dtype) {
   return 0;
 }
 
-// The native arithmetic kernels exist for these.
-constexpr bool IsNative(DType dtype) {
-  return dtype == DType::kFloat32 || dtype == DType::kFloat64 ||
-         dtype == DType::kBFloat16;
+template <typename T>
+constexpr DType kDTypeOf = DType::kOther;
+template <>
+constexpr DType kDTypeOf<float> = DType::kFloat32;
+template <>
+constexpr DType kDTypeOf<double> = DType::kFloat64;
+template <>
+constexpr DType kDTypeOf<BFloat16> = DType::kBFloat16;
+
+// The types that native kernels compute with, and all that is asked of them as
+// a list.
+template <typename... T>
+struct FloatTypeList {
+  static constexpr DType kDTypes[] = {kDTypeOf<T>...};
+
+  static constexpr bool Contains(DType dtype) {
+    return ((dtype == kDTypeOf<T>) || ...);
+  }
+
+  static constexpr bool ContainsNarrow(DType dtype) {
+    return ((dtype == kDTypeOf<T> && kIsNarrow<T>) || ...);
+  }
+
+  // Calls fn(T()) with the T of `dtype`.
+  template <typename Fn>
+  static void Call(DType dtype, const Fn& fn) {
+    ((dtype == kDTypeOf<T> ? fn(T()) : void()), ...);
+  }
+
+  // Templates over all of them.
+  template <template <typename...> class Of>
+  using Apply = Of<T...>;
+};
+
+using FloatTypes = FloatTypeList<float, double, BFloat16>;
+
+constexpr bool IsNative(DType dtype) { return FloatTypes::Contains(dtype); }
+constexpr bool IsNarrow(DType dtype) {
+  return FloatTypes::ContainsNarrow(dtype);
 }
 
 // What sums over rows are formed in.
 constexpr DType SumType(DType dtype) {
-  return dtype == DType::kBFloat16 ? DType::kFloat32 : dtype;
+  return IsNarrow(dtype) ? DType::kFloat32 : dtype;
+}
+
+// Calls fn(float()), or what else is the type of a native dtype.
+template <typename Fn>
+void WithFloatType(DType dtype, const Fn& fn) {
+  assert(IsNative(dtype));
+  FloatTypes::Call(dtype, fn);
 }
 
 }  // namespace cavs

@@ -1,7 +1,10 @@
 #include "cc/exec/model.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
+
+#include "cc/ir/print.h"
 
 namespace cavs {
 namespace {
@@ -51,10 +54,15 @@ Status ReadState(Model* model) {
   }
   // Gradients of several parents add up.
   if (found && !IsNative(model->state_dtype)) {
+    std::string native;
+    for (DType dtype : FloatTypes::kDTypes) {
+      native += std::string(native.empty() ? "" : ", ") + ToString(dtype);
+    }
     return Status(StatusCode::kUnimplemented,
-                  "state: got a type other than float32, float64 and bfloat16 "
-                  "but expected one of them. Pass dtype=\"float32\" to the "
-                  "GraphSupport and cast inside of the vertex function.");
+                  "state: got " + std::string(ToString(model->state_dtype)) +
+                      " but expected one of " + native +
+                      ". Pass dtype=\"float32\" to the GraphSupport and cast "
+                      "inside of the vertex function.");
   }
   return Status();
 }

@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-#include "cc/base/bfloat16.h"
+#include "cc/base/dtype.h"
 #include "cc/device/cpu/cpu_backend.h"
 
 namespace cavs {
@@ -92,7 +92,7 @@ class Data {
  private:
   void Fill() {
     for (int64_t i = 0; i < rows_ * pitch_; ++i) {
-      data_.get()[i] = T((i * 7919) % 2001) / 1000 - 1;
+      data_.get()[i] = FromWide<T>(Wide<T>((i * 7919) % 2001) / 1000 - 1);
     }
   }
   struct Free {
@@ -101,22 +101,6 @@ class Data {
   int64_t rows_, cols_, pitch_;
   std::unique_ptr<T, Free> data_;
 };
-
-template <>
-void Data<BFloat16>::Fill() {
-  for (int64_t i = 0; i < rows_ * pitch_; ++i) {
-    data_.get()[i] = ToBFloat16(float((i * 7919) % 2001) / 1000 - 1);
-  }
-}
-
-template <typename T>
-constexpr DType kDType = sizeof(T) == 8   ? DType::kFloat64
-                         : sizeof(T) == 4 ? DType::kFloat32
-                                          : DType::kBFloat16;
-
-// The type of sums over rows of T.
-template <typename T>
-using SumOf = std::conditional_t<sizeof(T) == 2, float, T>;
 
 void CountTerms(benchmark::State& state, double terms) {
   state.counters["FLOP/s"] = benchmark::Counter(
@@ -131,10 +115,10 @@ void Product(benchmark::State& state, Isa isa, Form form, int64_t m, int64_t k,
              int64_t n, int threads) {
   SpinningWorkers workers(threads);
   const CpuBackend backend(&workers, isa);
-  const DType dtype = kDType<T>;
+  const DType dtype = kDTypeOf<T>;
   const bool ta = form == Form::kTransposeA, tb = form == Form::kTransposeB;
   Data<T> a(ta ? k : m, ta ? m : k), b(tb ? n : k, tb ? k : n), c(m, n);
-  Data<SumOf<T>> sums(ta ? m : 0, n);
+  Data<Wide<T>> sums(ta ? m : 0, n);
   Data<T> packed(1, backend.PackedBytes(dtype, k, n) / sizeof(T));
   backend.Pack(dtype, b.block(), tb, n, 0, packed.block().data);
   for (auto _ : state) {
@@ -177,7 +161,7 @@ void UnaryTile(benchmark::State& state, Isa isa, Elementwise op) {
   const CpuBackend backend(&workers, isa);
   Data<T> x(8, 256), out(8, 256);
   for (auto _ : state) {
-    backend.Unary(op, kDType<T>, x.block(), out.block());
+    backend.Unary(op, kDTypeOf<T>, x.block(), out.block());
     benchmark::ClobberMemory();
   }
   state.SetItemsProcessed(state.iterations() * 8 * 256);
@@ -220,7 +204,7 @@ void Gates(benchmark::State& state, Isa isa, int64_t rows, int64_t units) {
       {E::kTanh, 2, 2, 5},    {E::kMul, 8, 5, 8},  {E::kAdd, 7, 8, 5},
       {E::kSigmoid, 3, 3, 7}, {E::kTanh, 5, 5, 8}, {E::kMul, 7, 8, 6}};
   for (auto _ : state) {
-    backend.Group(kDType<T>, group, operands.data(), rows, units);
+    backend.Group(kDTypeOf<T>, group, operands.data(), rows, units);
     benchmark::ClobberMemory();
   }
   state.SetItemsProcessed(state.iterations() * rows * units);

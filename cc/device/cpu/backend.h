@@ -24,12 +24,13 @@ struct GroupOperand {
 
 // The kernels of one device, for one caller.
 //
-// Blocks are fp32, fp64 or bfloat16 unless a method says otherwise; what is
-// computed from bfloat16 is computed in fp32 and rounded once. The caller has
-// checked shapes (a violation is a bug: it is asserted, not reported). Inputs
-// and outputs may not overlap unless a method allows it. A block with no rows
-// or no columns is valid everywhere. Results depend on the operands and the
-// worker count only, never on timing: the same call twice gives the same bits.
+// Blocks are of a native type (cc/base/dtype.h) unless a method says otherwise;
+// what is computed from a narrow type is computed in fp32 and rounded once. The
+// caller has checked shapes (a violation is a bug: it is asserted, not
+// reported). Inputs and outputs may not overlap unless a method allows it. A
+// block with no rows or no columns is valid everywhere. Results depend on the
+// operands and the worker count only, never on timing: the same call twice
+// gives the same bits.
 //
 // Thread safety: methods may be called from any thread, several at once; the
 // object has no state that changes.
@@ -89,7 +90,7 @@ class Backend {
 
   // A whole group as one kernel: its steps run over tiles that stay in the
   // cache nearest to the processor. operands[i] says where value i lies. Of
-  // bfloat16, only what ends up in memory is rounded.
+  // narrow types, only what ends up in memory is rounded.
   virtual void Group(DType dtype, const ElementwiseGroup& group,
                      const GroupOperand* operands, int64_t rows,
                      int64_t cols) const = 0;
@@ -130,8 +131,8 @@ class Backend {
                            Block dst) const = 0;
 
   // dst[rows[i], :] += src[i, :] for i = 0, 1, ... in this order (so the sum is
-  // reproducible when rows repeat); negative rows are skipped. fp32, fp64,
-  // int32, int64, and bfloat16 (each addition in fp32).
+  // reproducible when rows repeat); negative rows are skipped. int32, int64,
+  // and native types (each addition in Wide<T>).
   virtual void ScatterAddRows(DType dtype, ConstBlock src, const int32_t* rows,
                               Block dst) const = 0;
 };

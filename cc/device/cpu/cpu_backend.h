@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <type_traits>
 
 #include "cc/base/dtype.h"
 #include "cc/device/cpu/backend.h"
@@ -73,13 +72,7 @@ class CpuBackend : public Backend {
  private:
   template <typename T>
   const KernelTable<T>& kernels() const {
-    if constexpr (std::is_same_v<T, BFloat16>) {
-      return *bfloat16_;
-    } else if constexpr (std::is_same_v<T, double>) {
-      return tables_->float64;
-    } else {
-      return tables_->float32;
-    }
+    return *tables_.Of<T>();
   }
 
   template <typename T>
@@ -90,8 +83,13 @@ class CpuBackend : public Backend {
   template <typename T>
   void RunGroup(const ElementwiseGroup& group, const GroupOperand* operands,
                 int64_t rows, int64_t cols) const;
-  void RunWideGroup(const ElementwiseGroup& group, const GroupOperand* operands,
-                    int64_t rows, int64_t cols) const;
+  void NarrowGroup(DType dtype, const ElementwiseGroup& group,
+                   const GroupOperand* operands, int64_t rows,
+                   int64_t cols) const;
+  template <typename T>
+  void RunNarrowGroup(const ElementwiseGroup& group,
+                      const GroupOperand* operands, int64_t rows,
+                      int64_t cols) const;
   template <typename T>
   void RunSumRows(ConstBlock x, Block out, bool accumulate) const;
   template <typename T>
@@ -99,8 +97,7 @@ class CpuBackend : public Backend {
 
   Workers* const workers_;
   const Isa isa_;
-  const KernelTables* const tables_;
-  const KernelTable<BFloat16>* const bfloat16_;  // Of tables_, or better ones.
+  const KernelTables tables_;
 };
 
 }  // namespace cavs

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-#include "cc/base/bfloat16.h"
+#include "cc/base/dtype.h"
 #include "cc/base/no_throw.h"
 
 namespace cavs {
@@ -13,14 +13,8 @@ namespace {
 template <typename T>
 void AddTerms(const void* terms, int64_t n, void* sums) {
   const T* from = static_cast<const T*>(terms);
-  T* to = static_cast<T*>(sums);
-  for (int64_t i = 0; i < n; ++i) to[i] += from[i];
-}
-
-void AddBFloat16(const void* terms, int64_t n, void* sums) {
-  const BFloat16* from = static_cast<const BFloat16*>(terms);
-  float* to = static_cast<float*>(sums);
-  for (int64_t i = 0; i < n; ++i) to[i] += ToFloat(from[i]);
+  Wide<T>* to = static_cast<Wide<T>*>(sums);
+  for (int64_t i = 0; i < n; ++i) to[i] += ToWide(from[i]);
 }
 
 // A variable that is mutated when a stream has come so far.
@@ -78,20 +72,13 @@ Status InlineStream::Copy(void* to, const void* from, size_t bytes) {
 
 Status InlineStream::Add(DType dtype, const void* terms, int64_t n,
                          void* sums) {
-  switch (dtype) {
-    case DType::kFloat64:
-      AddTerms<double>(terms, n, sums);
-      return Status();
-    case DType::kFloat32:
-      AddTerms<float>(terms, n, sums);
-      return Status();
-    case DType::kBFloat16:
-      AddBFloat16(terms, n, sums);
-      return Status();
-    default:
-      return Status(StatusCode::kUnimplemented,
-                    "sums of this type cannot be added up");
+  if (!IsNative(dtype)) {
+    return Status(StatusCode::kUnimplemented,
+                  "sums of this type cannot be added up");
   }
+  WithFloatType(dtype,
+                [&](auto zero) { AddTerms<decltype(zero)>(terms, n, sums); });
+  return Status();
 }
 
 void EngineStream::Outcome::Set(Status status) {

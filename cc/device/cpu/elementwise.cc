@@ -3,7 +3,6 @@
 #include <cassert>
 
 #include "cc/device/cpu/cpu_backend.h"
-#include "cc/device/cpu/dispatch.h"
 #include "cc/device/cpu/parallel.h"
 
 namespace cavs {

@@ -139,17 +139,16 @@ void PairTile(TileRowsOf<const T> x, TileRowsOf<const T> y,
   for (int64_t i = 0; i < rows; ++i) {
     int64_t j = 0;
     for (; j + S::kLanes <= n; j += S::kLanes) {
-      S::Store(out.data + j, ApplyPair<kOp, kThen, Wide<T>>(
-                                 S::Load(x.data + j), S::Load(y.data + j),
-                                 S::Load(z.data + j)));
+      S::Store(out.data + j, ApplyPair<kOp, kThen, T>(S::Load(x.data + j),
+                                                      S::Load(y.data + j),
+                                                      S::Load(z.data + j)));
     }
     if (const int64_t left = n - j; left > 0) {
-      S::StoreFirst(
-          out.data + j,
-          ApplyPair<kOp, kThen, Wide<T>>(S::LoadFirst(x.data + j, left),
-                                         S::LoadFirst(y.data + j, left),
-                                         S::LoadFirst(z.data + j, left)),
-          left);
+      S::StoreFirst(out.data + j,
+                    ApplyPair<kOp, kThen, T>(S::LoadFirst(x.data + j, left),
+                                             S::LoadFirst(y.data + j, left),
+                                             S::LoadFirst(z.data + j, left)),
+                    left);
     }
     x.data += x.pitch;
     y.data += y.pitch;
@@ -160,7 +159,7 @@ void PairTile(TileRowsOf<const T> x, TileRowsOf<const T> y,
 
 template <Elementwise kOp, Elementwise kThen, typename T>
 constexpr PairKernel<T> PairOrNull() {
-  if constexpr (CanPair(kOp, kThen)) {
+  if constexpr (CanPair(kOp, kThen) && !kIsNarrow<T>) {
     return PairTile<kOp, kThen, T>;
   } else {
     return nullptr;

@@ -4,7 +4,6 @@
 #include <functional>
 
 #include "cc/device/cpu/cpu_backend.h"
-#include "cc/device/cpu/dispatch.h"
 #include "cc/device/cpu/parallel.h"
 
 namespace cavs {
@@ -79,8 +78,10 @@ size_t CpuBackend::PackedBytes(DType dtype, int64_t k, int64_t n) const {
 }
 
 int64_t CpuBackend::ColumnGrain(DType dtype) const {
-  return dtype == DType::kFloat64 ? tables_->float64.lanes
-                                  : tables_->float32.lanes;
+  int64_t lanes = 0;
+  WithFloatType(dtype,
+                [&](auto zero) { lanes = kernels<decltype(zero)>().lanes; });
+  return lanes;
 }
 
 void CpuBackend::Pack(DType dtype, ConstBlock w, bool transpose, int64_t n,

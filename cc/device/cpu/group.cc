@@ -109,14 +109,11 @@ void CpuBackend::Group(DType dtype, const ElementwiseGroup& group,
                        const GroupOperand* operands, int64_t rows,
                        int64_t cols) const {
   if (rows == 0 || cols == 0) return;
-  switch (dtype) {
-    case DType::kBFloat16:
-      return RunWideGroup(group, operands, rows, cols);
-    case DType::kFloat64:
-      return RunGroup<double>(group, operands, rows, cols);
-    default:
-      return RunGroup<float>(group, operands, rows, cols);
-  }
+  if (IsNarrow(dtype)) return NarrowGroup(dtype, group, operands, rows, cols);
+  WithFloatType(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    if constexpr (!kIsNarrow<T>) RunGroup<T>(group, operands, rows, cols);
+  });
 }
 
 }  // namespace cavs

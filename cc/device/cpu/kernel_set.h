@@ -1,7 +1,7 @@
 // Every kernel of one instruction set. Included by each kernels_*.cc,
 // which has defined CAVS_ISA (a namespace) and Simd (its vectors), and has
 // switched the compiler to its instruction set. It may also define CAVS_TABLES
-// (the name of its KernelTables) and CAVS_DOT_PAIRS (see bfloat16_kernels.h).
+// (the name of its KernelTables) and CAVS_DOT_PAIRS (see narrow_kernels.h).
 //
 // Nothing in the headers below may be visible outside of its file, and none may
 // call a function of the standard library: the linker keeps one copy of an
@@ -9,11 +9,11 @@
 #ifndef CAVS_CC_DEVICE_CPU_KERNEL_SET_H_
 #define CAVS_CC_DEVICE_CPU_KERNEL_SET_H_
 
-#include "cc/device/cpu/bfloat16_gemm_kernels.h"
-#include "cc/device/cpu/bfloat16_kernels.h"
 #include "cc/device/cpu/elementwise_kernels.h"
 #include "cc/device/cpu/gemm_kernels.h"
 #include "cc/device/cpu/math_kernels.h"
+#include "cc/device/cpu/narrow_gemm_kernels.h"
+#include "cc/device/cpu/narrow_kernels.h"
 #include "cc/device/cpu/pack_kernels.h"
 #include "cc/device/cpu/reduce_kernels.h"
 
@@ -30,14 +30,26 @@ struct Products {
   static constexpr auto kTransposed = MultiplyTransposed<T>;
 };
 
-template <>
-struct Products<BFloat16> {
-  static constexpr int kPackedTerms = kNumbers<Pair>;
-  static constexpr auto kPack = PackPairs;
-  static constexpr auto kPacked = MultiplyBFloat16<true>;
-  static constexpr auto kPlain = MultiplyBFloat16<false>;
+template <int kExponent>
+struct Products<NarrowFloat<kExponent>> {
+  using T = NarrowFloat<kExponent>;
+  static constexpr int kPackedTerms = kNumbers<PackedTerm<T>>;
+  static constexpr auto kPack = PackTerms<T>;
+  static constexpr auto kPacked = MultiplyNarrow<T, true>;
+  static constexpr auto kPlain = MultiplyNarrow<T, false>;
   static constexpr auto kTransposed = MultiplyTransposedTerms<
-      std::conditional_t<kDotsPairsAtOnce, Pair, float>>;
+      T, std::conditional_t<kDotsPairsAtOnce, PackedTerm<T>, float>>;
+};
+
+template <typename T>
+struct Conversions {
+  static constexpr decltype(nullptr) kWiden = nullptr, kNarrow = nullptr;
+};
+
+template <int kExponent>
+struct Conversions<NarrowFloat<kExponent>> {
+  static constexpr auto kWiden = Widen<NarrowFloat<kExponent>>;
+  static constexpr auto kNarrow = Narrow<NarrowFloat<kExponent>>;
 };
 
 template <typename T, Elementwise kOp, int... kThen>
@@ -68,16 +80,22 @@ struct Table<T, std::integer_sequence<int, kOp...>> {
       PackIndexed<T>,
       SumRows<T>,
       Sum<T>,
+      Conversions<T>::kWiden,
+      Conversions<T>::kNarrow,
   };
+};
+
+template <typename... T>
+struct Tables {
+  static constexpr KernelTables kKernels = {{&Table<T>::kKernels}...};
 };
 
 }  // namespace
 }  // namespace CAVS_ISA
 
 #if defined(CAVS_TABLES)
-constexpr KernelTables CAVS_TABLES = {
-    CAVS_ISA::Table<float>::kKernels, CAVS_ISA::Table<double>::kKernels,
-    CAVS_ISA::Table<BFloat16>::kKernels, CAVS_ISA::Widen, CAVS_ISA::Narrow};
+constexpr KernelTables CAVS_TABLES =
+    FloatTypes::Apply<CAVS_ISA::Tables>::kKernels;
 #endif
 
 }  // namespace cavs

@@ -5,32 +5,21 @@
 
 #include <cstdint>
 
-#include "cc/base/bfloat16.h"
+#include "cc/base/dtype.h"
 #include "cc/device/cpu/backend.h"
 #include "cc/device/cpu/isa.h"
 
 namespace cavs {
 
-// Two numbers with consecutive k, as the terms of one step of a product.
+// Two numbers with consecutive k, as the terms of one step of a product: the
+// upper halves of float32s, which are told apart without a conversion.
 struct Pair {
-  BFloat16 first, second;
-};
-
-// The type that elements are computed in.
-template <typename T>
-struct WideOf {
-  using Type = T;
-};
-template <>
-struct WideOf<BFloat16> {
-  using Type = float;
+  uint16_t first, second;
 };
 template <>
 struct WideOf<Pair> {
   using Type = float;
 };
-template <typename T>
-using Wide = typename WideOf<T>::Type;
 
 // Half open: [begin, end).
 struct Range {
@@ -89,7 +78,8 @@ using PairKernel = void (*)(TileRowsOf<const T> x, TileRowsOf<const T> y,
                             TileRowsOf<const T> z, TileRowsOf<T> out,
                             int64_t rows, int64_t n);
 
-// By the second operator; null where CanPair() says no.
+// By the second operator; null where CanPair() says no, and for narrow types:
+// their groups are computed by the kernels of Wide<T>.
 template <typename T>
 struct PairsOfFirst {
   PairKernel<T> then[kNumElementwise];
@@ -101,7 +91,8 @@ struct KernelTable {
   int panel;  // Columns of a panel; the last one of a matrix may be narrower.
   int tile_rows;  // Rows of a tile of a full panel.
 
-  int packed_terms;  // Numbers with consecutive k in one packed element.
+  int packed_terms;  // Numbers with consecutive k in one packed element: 1, or
+                     // those of a Pair.
 
   // Writes the columns `columns` of a packed [k, n] matrix: panel after panel,
   // of each its rows of `panel` elements one after the other, one row for
@@ -134,19 +125,33 @@ struct KernelTable {
                    Wide<T>* out, bool accumulate);
   // The sum of n elements.
   Wide<T> (*sum)(const T* x, int64_t n);
+
+  // n numbers of a narrow T to fp32, and back; null for others. What is
+  // narrowed may begin where x does.
+  void (*widen)(const T* x, int64_t n, Wide<T>* out);
+  void (*narrow)(const Wide<T>* x, int64_t n, T* out);
 };
 
-// The tables of one instruction set, without code of their own: finding a
-// kernel must not run an instruction that the machine may lack.
-struct KernelTables {
-  KernelTable<float> float32;
-  KernelTable<double> float64;
-  KernelTable<BFloat16> bfloat16;
-
-  // n numbers to fp32, and back. What is narrowed may begin where x does.
-  void (*widen)(const BFloat16* x, int64_t n, float* out);
-  void (*narrow)(const float* x, int64_t n, BFloat16* out);
+template <typename T>
+struct KernelTablePointer {
+  const KernelTable<T>* table;
 };
+
+// The tables of one instruction set, one for each type. They have no code of
+// their own: finding a kernel must not run an instruction that the machine may
+// lack.
+template <typename... T>
+struct KernelTablesOf : KernelTablePointer<T>... {
+  template <typename U>
+  const KernelTable<U>*& Of() {
+    return static_cast<KernelTablePointer<U>&>(*this).table;
+  }
+  template <typename U>
+  const KernelTable<U>* Of() const {
+    return static_cast<const KernelTablePointer<U>&>(*this).table;
+  }
+};
+using KernelTables = FloatTypes::Apply<KernelTablesOf>;
 
 extern const KernelTables kPortableKernels;
 #if defined(__x86_64__)

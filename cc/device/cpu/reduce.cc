@@ -1,24 +1,13 @@
 // Sums over blocks: which worker computes what.
 #include <cassert>
-#include <type_traits>
 
 #include "cc/device/cpu/cpu_backend.h"
-#include "cc/device/cpu/dispatch.h"
 #include "cc/device/cpu/parallel.h"
 
 namespace cavs {
 namespace {
 
 constexpr double kNanosPerElement = 0.15;
-
-template <typename T>
-T Rounded(Wide<T> x) {
-  if constexpr (std::is_same_v<T, BFloat16>) {
-    return ToBFloat16(x);
-  } else {
-    return x;
-  }
-}
 
 }  // namespace
 
@@ -44,7 +33,7 @@ void CpuBackend::RunSumColumns(ConstBlock x, Block out) const {
               [&](Range range) {
                 for (int64_t i = range.begin; i < range.end; ++i) {
                   const Wide<T> sum = table.sum(from + i * x.pitch, x.cols);
-                  to[i * out.pitch] = Rounded<T>(sum);
+                  to[i * out.pitch] = FromWide<T>(sum);
                 }
               });
 }
@@ -58,9 +47,13 @@ void CpuBackend::SumRows(DType dtype, ConstBlock x, Block out,
 }
 
 void CpuBackend::RoundSums(DType dtype, int64_t n, void* sums) const {
-  if (SumType(dtype) == dtype) return;
-  tables_->narrow(static_cast<const float*>(sums), n,
-                  static_cast<BFloat16*>(sums));
+  WithFloatType(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    if constexpr (kIsNarrow<T>) {
+      kernels<T>().narrow(static_cast<const Wide<T>*>(sums), n,
+                          static_cast<T*>(sums));
+    }
+  });
 }
 
 void CpuBackend::SumColumns(DType dtype, ConstBlock x, Block out) const {

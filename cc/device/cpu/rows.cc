@@ -4,7 +4,6 @@
 #include <type_traits>
 
 #include "cc/device/cpu/cpu_backend.h"
-#include "cc/device/cpu/dispatch.h"
 #include "cc/device/cpu/parallel.h"
 
 namespace cavs {
@@ -146,18 +145,17 @@ void CpuBackend::ScatterAddRows(DType dtype, ConstBlock src,
                                 const int32_t* rows, Block dst) const {
   assert(src.cols == dst.cols);
   constexpr int kAdd = static_cast<int>(Elementwise::kAdd);
+  if (IsNative(dtype)) {
+    return WithFloatType(dtype, [&](auto zero) {
+      using T = decltype(zero);
+      const TileKernel<T> add = kernels<T>().elementwise[kAdd][kVectorVector];
+      ScatterAdd<T>(workers_, src, rows, dst,
+                    [add](const T* x, T* sum, int64_t n) {
+                      add({sum, 0}, {x, 0}, {sum, 0}, 1, n);
+                    });
+    });
+  }
   switch (dtype) {
-    case DType::kFloat32:
-    case DType::kFloat64:
-    case DType::kBFloat16:
-      return WithFloatType(dtype, [&](auto zero) {
-        using T = decltype(zero);
-        const TileKernel<T> add = kernels<T>().elementwise[kAdd][kVectorVector];
-        ScatterAdd<T>(workers_, src, rows, dst,
-                      [add](const T* x, T* sum, int64_t n) {
-                        add({sum, 0}, {x, 0}, {sum, 0}, 1, n);
-                      });
-      });
     case DType::kInt32:
       return ScatterAdd<int32_t>(workers_, src, rows, dst, AddRow<int32_t>);
     case DType::kInt64:

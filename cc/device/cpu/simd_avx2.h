@@ -65,28 +65,38 @@ struct Simd<double> {
   CAVS_INLINE static V Reciprocal(V a) { return Broadcast(1) / a; }
 };
 
-// 16-bit numbers in memory, each in the lower half of a lane of 32 bits.
+// 16-bit numbers: as many as there are lanes of 32 bits.
 struct Halves {
+  using Vector = __m128i;
   using U = Simd<float>::U;
-  CAVS_INLINE static U Load(const BFloat16* p) {
-    return reinterpret_cast<U>(_mm256_cvtepu16_epi32(
-        _mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
+  template <typename T>
+  CAVS_INLINE static Vector Load(const T* p) {
+    return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
   }
-  CAVS_INLINE static U LoadFirst(const BFloat16* p, int64_t n) {
-    BFloat16 all[8] = {};
+  template <typename T>
+  CAVS_INLINE static Vector LoadFirst(const T* p, int64_t n) {
+    T all[8] = {};
     for (int64_t i = 0; i < n; ++i) all[i] = p[i];
     return Load(all);
   }
-  CAVS_INLINE static void Store(BFloat16* p, U v) {
-    const __m256i lanes = reinterpret_cast<__m256i>(v);
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(p),
-                     _mm_packus_epi32(_mm256_castsi256_si128(lanes),
-                                      _mm256_extracti128_si256(lanes, 1)));
+  template <typename T>
+  CAVS_INLINE static void Store(T* p, Vector v) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(p), v);
   }
-  CAVS_INLINE static void StoreFirst(BFloat16* p, U v, int64_t n) {
-    BFloat16 all[8];
+  template <typename T>
+  CAVS_INLINE static void StoreFirst(T* p, Vector v, int64_t n) {
+    T all[8];
     Store(all, v);
     for (int64_t i = 0; i < n; ++i) p[i] = all[i];
+  }
+  // Each to the lower half of a lane, and back.
+  CAVS_INLINE static U ToLanes(Vector v) {
+    return reinterpret_cast<U>(_mm256_cvtepu16_epi32(v));
+  }
+  CAVS_INLINE static Vector FromLanes(U v) {
+    const __m256i lanes = reinterpret_cast<__m256i>(v);
+    return _mm_packus_epi32(_mm256_castsi256_si128(lanes),
+                            _mm256_extracti128_si256(lanes, 1));
   }
 };
 

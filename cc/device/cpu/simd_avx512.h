@@ -70,25 +70,28 @@ struct Simd<double> {
   CAVS_INLINE static V Reciprocal(V a) { return Broadcast(1) / a; }
 };
 
-// 16-bit numbers in memory, each in the lower half of a lane of 32 bits.
+// 16-bit numbers: as many as there are lanes of 32 bits.
 struct Halves {
+  using Vector = __m256i;
   using U = Simd<float>::U;
-  CAVS_INLINE static U Load(const BFloat16* p) {
-    return reinterpret_cast<U>(_mm512_cvtepu16_epi32(
-        _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))));
+  CAVS_INLINE static Vector Load(const void* p) {
+    return _mm256_loadu_si256(static_cast<const __m256i*>(p));
   }
-  CAVS_INLINE static U LoadFirst(const BFloat16* p, int64_t n) {
-    return reinterpret_cast<U>(_mm512_cvtepu16_epi32(
-        _mm256_maskz_loadu_epi16(Simd<float>::First(n), p)));
+  CAVS_INLINE static Vector LoadFirst(const void* p, int64_t n) {
+    return _mm256_maskz_loadu_epi16(Simd<float>::First(n), p);
   }
-  CAVS_INLINE static void Store(BFloat16* p, U v) {
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p),
-                        _mm512_cvtepi32_epi16(reinterpret_cast<__m512i>(v)));
+  CAVS_INLINE static void Store(void* p, Vector v) {
+    _mm256_storeu_si256(static_cast<__m256i*>(p), v);
   }
-  CAVS_INLINE static void StoreFirst(BFloat16* p, U v, int64_t n) {
-    _mm256_mask_storeu_epi16(
-        p, Simd<float>::First(n),
-        _mm512_cvtepi32_epi16(reinterpret_cast<__m512i>(v)));
+  CAVS_INLINE static void StoreFirst(void* p, Vector v, int64_t n) {
+    _mm256_mask_storeu_epi16(p, Simd<float>::First(n), v);
+  }
+  // Each to the lower half of a lane, and back.
+  CAVS_INLINE static U ToLanes(Vector v) {
+    return reinterpret_cast<U>(_mm512_cvtepu16_epi32(v));
+  }
+  CAVS_INLINE static Vector FromLanes(U v) {
+    return _mm512_cvtepi32_epi16(reinterpret_cast<__m512i>(v));
   }
 };
 

@@ -60,21 +60,31 @@ struct Simd : SimdVectors<T> {
   CAVS_INLINE static V Reciprocal(V a) { return Broadcast(1) / a; }
 };
 
-// 16-bit numbers in memory, each in the lower half of a lane of 32 bits.
+// 16-bit numbers: as many as there are lanes of 32 bits. They stand in the
+// lower halves of lanes all along.
 struct Halves {
   using U = Simd<float>::U;
-  CAVS_INLINE static U Load(const BFloat16* p) {
-    return U{p[0].bits, p[1].bits, p[2].bits, p[3].bits};
+  using Vector = U;
+  template <typename T>
+  CAVS_INLINE static Vector Load(const T* p) {
+    return Vector{p[0].bits, p[1].bits, p[2].bits, p[3].bits};
   }
-  CAVS_INLINE static U LoadFirst(const BFloat16* p, int64_t n) {
-    U v = {};
+  template <typename T>
+  CAVS_INLINE static Vector LoadFirst(const T* p, int64_t n) {
+    Vector v = {};
     for (int64_t i = 0; i < n; ++i) v[i] = p[i].bits;
     return v;
   }
-  CAVS_INLINE static void Store(BFloat16* p, U v) { StoreFirst(p, v, 4); }
-  CAVS_INLINE static void StoreFirst(BFloat16* p, U v, int64_t n) {
+  template <typename T>
+  CAVS_INLINE static void Store(T* p, Vector v) {
+    StoreFirst(p, v, 4);
+  }
+  template <typename T>
+  CAVS_INLINE static void StoreFirst(T* p, Vector v, int64_t n) {
     for (int64_t i = 0; i < n; ++i) p[i].bits = static_cast<uint16_t>(v[i]);
   }
+  CAVS_INLINE static U ToLanes(Vector v) { return v; }
+  CAVS_INLINE static Vector FromLanes(U v) { return v; }
 };
 
 // A tile holds at most 12 accumulators, for processors with 16 registers.

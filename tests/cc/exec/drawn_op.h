@@ -8,30 +8,30 @@
 #include <utility>
 #include <vector>
 
-#include "cc/base/bfloat16.h"
+#include "cc/base/dtype.h"
 #include "cc/ir/foreign_op.h"
 
 namespace cavs {
 
 using Numbers = std::vector<double>;
 
+// Numbers of the framework's own, of a type that is not native, are doubles.
 inline double ReadNumber(DType dtype, const void* data, int64_t i) {
-  if (dtype == DType::kFloat32) return static_cast<const float*>(data)[i];
-  if (dtype == DType::kBFloat16) {
-    return ToFloat(static_cast<const BFloat16*>(data)[i]);
-  }
   if (dtype == DType::kInt32) return static_cast<const int32_t*>(data)[i];
-  return static_cast<const double*>(data)[i];
+  if (!IsNative(dtype)) dtype = DType::kFloat64;
+  double value = 0;
+  WithFloatType(dtype, [&](auto zero) {
+    value = ToWide(static_cast<const decltype(zero)*>(data)[i]);
+  });
+  return value;
 }
 
 inline void WriteNumber(DType dtype, double value, void* data, int64_t i) {
-  if (dtype == DType::kFloat32) {
-    static_cast<float*>(data)[i] = static_cast<float>(value);
-  } else if (dtype == DType::kBFloat16) {
-    static_cast<BFloat16*>(data)[i] = ToBFloat16(static_cast<float>(value));
-  } else {
-    static_cast<double*>(data)[i] = value;
-  }
+  if (!IsNative(dtype)) dtype = DType::kFloat64;
+  WithFloatType(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    static_cast<T*>(data)[i] = FromWide<T>(static_cast<Wide<T>>(value));
+  });
 }
 
 // Computes one row (or one whole tensor without rows) at a time, so that an

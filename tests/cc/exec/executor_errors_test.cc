@@ -207,15 +207,15 @@ Status StatusOf(std::vector<Program> programs) {
 }
 
 TEST(CompileModelTest, StatesWhoseGradientsCannotBeAddedUpAreRejected) {
-  Sketch f(DType::kFloat16);
+  Sketch f(DType::kInt32);
   f.GatherGrad(0, f.ScatterGrad(4));
   f.Name("gather_0");
   const Status status = StatusOf({f.program});
   EXPECT_EQ(status.code(), StatusCode::kUnimplemented);
   EXPECT_EQ(status.message(),
-            "state: got a type other than float32, float64 and bfloat16 but "
-            "expected one of them. Pass dtype=\"float32\" to the GraphSupport "
-            "and cast inside of the vertex function.");
+            "state: got i32 but expected one of f32, f64, bf16. Pass "
+            "dtype=\"float32\" to the GraphSupport and cast inside of the "
+            "vertex function.");
 }
 
 TEST(CompileModelTest, ReadsTheStateOffScatterAndGather) {

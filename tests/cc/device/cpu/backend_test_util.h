@@ -19,10 +19,11 @@
 #include <type_traits>
 #include <vector>
 
-#include "cc/base/bfloat16.h"
+#include "cc/base/dtype.h"
 #include "cc/device/cpu/backend.h"
 #include "cc/device/cpu/isa.h"
 #include "cc/device/cpu/workers.h"
+#include "cc/ir/print.h"
 
 namespace cavs {
 
@@ -79,45 +80,56 @@ class ThreadedWorkers : public Workers {
   std::vector<std::thread> threads_;
 };
 
-// A bfloat16 that the tests can compute with, as a float.
-class TestBFloat16 {
+// A narrow number that the tests can compute with, as a float.
+template <typename Narrow>
+class TestNarrow {
  public:
-  TestBFloat16() = default;
+  TestNarrow() = default;
   template <typename Number>
-  explicit TestBFloat16(Number x) : value_(ToBFloat16(static_cast<float>(x))) {}
-  TestBFloat16& operator=(float x) { return *this = TestBFloat16(x); }
-  operator float() const { return ToFloat(value_); }
+  explicit TestNarrow(Number x)
+      : value_(FromWide<Narrow>(static_cast<float>(x))) {}
+  TestNarrow& operator=(float x) { return *this = TestNarrow(x); }
+  operator float() const { return ToWide(value_); }
 
  private:
-  BFloat16 value_ = {0};
+  Narrow value_ = {0};
 };
+
+// As the library names the type.
+template <typename T>
+struct PlainOf {
+  using Type = T;
+};
+template <typename Narrow>
+struct PlainOf<TestNarrow<Narrow>> {
+  using Type = Narrow;
+};
+template <typename T>
+using Plain = typename PlainOf<T>::Type;
 
 // The type of sums over rows of T.
 template <typename T>
-using SumOf = std::conditional_t<std::is_same_v<T, TestBFloat16>, float, T>;
+using SumOf = Wide<Plain<T>>;
 
 template <typename T>
 constexpr DType DTypeOf() {
-  if (std::is_same_v<T, TestBFloat16>) return DType::kBFloat16;
-  if (std::is_same_v<T, double>) return DType::kFloat64;
   if (std::is_same_v<T, int32_t>) return DType::kInt32;
   if (std::is_same_v<T, int64_t>) return DType::kInt64;
   if (std::is_same_v<T, uint8_t>) return DType::kUInt8;
   if (std::is_same_v<T, int16_t>) return DType::kInt16;
-  return DType::kFloat32;
+  return kDTypeOf<Plain<T>>;
 }
 
 }  // namespace cavs
 
-template <>
-class std::numeric_limits<cavs::TestBFloat16> {
+template <typename Narrow>
+class std::numeric_limits<cavs::TestNarrow<Narrow>> {
  public:
+  using T = cavs::TestNarrow<Narrow>;
   static constexpr bool is_specialized = true;
   static constexpr bool has_quiet_NaN = true;
-  static cavs::TestBFloat16 quiet_NaN() {
-    return cavs::TestBFloat16(std::numeric_limits<float>::quiet_NaN());
-  }
-  static cavs::TestBFloat16 epsilon() { return cavs::TestBFloat16(0x1p-7f); }
+  static T quiet_NaN() { return T(std::numeric_limits<float>::quiet_NaN()); }
+  static T epsilon() { return T(std::ldexp(1.0f, -Narrow::kFractionBits)); }
 };
 
 namespace cavs {
@@ -244,14 +256,28 @@ void ForWideTypes(const Fn& fn) {
   }
 }
 
-// Calls fn(float()), fn(double()) and fn(TestBFloat16()).
+// Calls fn(TestNarrow<T>()) for every narrow type T.
+template <typename Fn, typename... T>
+void ForNarrowTypes(const Fn& fn, FloatTypeList<T...>) {
+  const auto call = [&](auto zero) {
+    using Narrow = decltype(zero);
+    if constexpr (kIsNarrow<Narrow>) {
+      SCOPED_TRACE(ToString(kDTypeOf<Narrow>));
+      fn(TestNarrow<Narrow>());
+    }
+  };
+  (call(T()), ...);
+}
+template <typename Fn>
+void ForNarrowTypes(const Fn& fn) {
+  ForNarrowTypes(fn, FloatTypes());
+}
+
+// Calls fn(T()) for every type T that rows are computed with.
 template <typename Fn>
 void ForFloatTypes(const Fn& fn) {
   ForWideTypes(fn);
-  {
-    SCOPED_TRACE("bfloat16");
-    fn(TestBFloat16());
-  }
+  ForNarrowTypes(fn);
 }
 
 }  // namespace cavs

@@ -123,8 +123,8 @@ std::vector<double> RowsOf(const Matrix<T>& matrix, int64_t rows,
 }
 
 // The inputs are multiples of 1/64 below 2 in size: sums of fewer than 2^10
-// terms are exact in fp32 too, whatever their order. So bfloat16 is exact if it
-// is rounded once.
+// terms are exact in fp32 too, whatever their order. So narrow types are exact
+// if they are rounded once.
 template <typename T, typename C>
 void ExpectProductOf(const Backend& backend, Kind kind, const Shape& s,
                      bool accumulate) {

@@ -27,8 +27,8 @@ Matrix<To> As(const Matrix<From>& from) {
   return to;
 }
 
-// A group and its operands, run as a group and step by step; bfloat16 step by
-// step in fp32, and rounded at the end.
+// A group and its operands, run as a group and step by step; narrow types step
+// by step in fp32, and rounded at the end.
 template <typename T>
 class Trial {
  public:

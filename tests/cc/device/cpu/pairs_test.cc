@@ -23,7 +23,7 @@ constexpr KernelTable<BFloat16> kKernels =
     pairs_test::Table<BFloat16>::kKernels;
 static_assert(pairs_test::kDotsPairsAtOnce);
 
-using Bits = Matrix<TestBFloat16>;
+using Bits = Matrix<TestNarrow<BFloat16>>;
 
 const BFloat16* Data(const Bits& matrix) {
   return static_cast<const BFloat16*>(matrix.view().data);

@@ -76,15 +76,17 @@ TEST_P(ReduceTest, SumsAreRoundedWhereTheyAre) {
   for (int64_t n : {0, 1, 7, 16, 33, 1000}) {
     Matrix<float> sums(1, n);
     for (int64_t j = 0; j < n; ++j) sums.at(0, j) = 0.1f * (j - 300);
-    Matrix<float> rounded = sums;
-    backend.RoundSums(DType::kFloat32, n, rounded.block().data);
-    EXPECT_TRUE(rounded.SameBits(sums));
-    backend.RoundSums(DType::kBFloat16, n, rounded.block().data);
-    EXPECT_TRUE(rounded.GuardsHold());
-    const auto* got = static_cast<const BFloat16*>(rounded.block().data);
-    for (int64_t j = 0; j < n; ++j) {
-      ASSERT_EQ(got[j].bits, ToBFloat16(sums.at(0, j)).bits) << n << " " << j;
-    }
+    ForFloatTypes([&](auto zero) {
+      using T = decltype(zero);
+      Matrix<SumOf<T>> rounded(1, n);
+      for (int64_t j = 0; j < n; ++j) rounded.at(0, j) = sums.at(0, j);
+      backend.RoundSums(DTypeOf<T>(), n, rounded.block().data);
+      EXPECT_TRUE(rounded.GuardsHold());
+      const T* got = static_cast<const T*>(rounded.block().data);
+      for (int64_t j = 0; j < n; ++j) {
+        ASSERT_EQ(got[j], T(sums.at(0, j))) << n << " " << j;
+      }
+    });
   }
 }
 

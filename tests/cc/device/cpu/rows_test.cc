@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-#include "cc/base/bfloat16.h"
+#include "cc/base/dtype.h"
 #include "cc/device/cpu/cpu_backend.h"
 #include "tests/cc/device/cpu/backend_test_util.h"
 
@@ -184,16 +184,20 @@ TEST(RowsTest, ScatterAddAddsRepeatedRowsInOrderForAnyNumberOfWorkers) {
   }
 }
 
-TEST(RowsTest, ScatterAddOfBFloat16AddsInFloat32AndRoundsToNearest) {
+TEST(RowsTest, ScatterAddOfNarrowTypesAddsInFloat32AndRoundsToNearest) {
   SerialWorkers workers;
   const CpuBackend backend(&workers);
-  // 256 + 1.5 lies between 256 and 258, nearer to 258.
-  const BFloat16 x[] = {ToBFloat16(1.5f), ToBFloat16(-2.0f)};
-  BFloat16 sum[] = {ToBFloat16(256.0f), ToBFloat16(0.5f)};
-  const int32_t row = 0;
-  backend.ScatterAddRows(DType::kBFloat16, {x, 1, 2, 2}, &row, {sum, 1, 2, 2});
-  EXPECT_EQ(ToFloat(sum[0]), 258.0f);
-  EXPECT_EQ(ToFloat(sum[1]), -1.5f);
+  ForNarrowTypes([&](auto zero) {
+    using T = decltype(zero);
+    // The sum lies between `large` and `large` + 2, nearer to the second.
+    const float large = 2 / std::numeric_limits<T>::epsilon();
+    const T x[] = {T(1.5f), T(-2.0f)};
+    T sum[] = {T(large), T(0.5f)};
+    const int32_t row = 0;
+    backend.ScatterAddRows(DTypeOf<T>(), {x, 1, 2, 2}, &row, {sum, 1, 2, 2});
+    EXPECT_EQ(sum[0], large + 2);
+    EXPECT_EQ(sum[1], -1.5f);
+  });
 }
 
 TEST(RowsTest, ScatterAddOfIntegersWrapsAround) {

@@ -4,6 +4,7 @@
 
 #include <random>
 
+#include "cc/ir/print.h"
 #include "tests/cc/exec/cell.h"
 #include "tests/cc/exec/random_cell.h"
 
@@ -23,10 +24,10 @@ double ToleranceOf(DType dtype) {
 
 // Both run the same programs: passes ask for what the CPU can do.
 TEST(ReferenceDeviceTest, TheCpuComputesTheSame) {
-  for (DType dtype : {DType::kFloat64, DType::kFloat32, DType::kBFloat16}) {
+  for (DType dtype : FloatTypes::kDTypes) {
     for (uint32_t seed = 0; seed < NumSeeds(30); ++seed) {
       SCOPED_TRACE(testing::Message()
-                   << "seed " << seed << ", dtype " << static_cast<int>(dtype));
+                   << "seed " << seed << ", " << ToString(dtype));
       std::mt19937 random(seed);
       const int num_types = 1 + seed % 3;
       const Cell cell =
@@ -48,14 +49,21 @@ TEST(ReferenceDeviceTest, TheCpuComputesTheSame) {
   }
 }
 
-TEST(ReferenceDeviceTest, SumsOfBFloat16AreRoundedOnce) {
+TEST(ReferenceDeviceTest, SumsOfNarrowTypesAreRoundedOnce) {
   ReferenceStream stream;
-  const BFloat16 small = ToBFloat16(1.0f / 256);
-  float sum = 1;
-  for (int i = 0; i < 256; ++i) {
-    ASSERT_TRUE(stream.Add(DType::kBFloat16, &small, 1, &sum).ok());
+  const auto add_up = [&](auto zero) {
+    using T = decltype(zero);
+    // Added to 1, this would be lost.
+    const T small = FromWide<T>(1.0f / 4096);
+    float sum = 1;
+    for (int i = 0; i < 4096; ++i) {
+      ASSERT_TRUE(stream.Add(kDTypeOf<T>, &small, 1, &sum).ok());
+    }
+    EXPECT_EQ(sum, 2);
+  };
+  for (DType dtype : FloatTypes::kDTypes) {
+    if (IsNarrow(dtype)) WithFloatType(dtype, add_up);
   }
-  EXPECT_EQ(sum, 2);
 }
 
 TEST(ReferenceDeviceTest, OtherTypesCannotBeAddedUp) {

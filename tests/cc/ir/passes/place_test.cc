@@ -97,15 +97,15 @@ TEST(PlaceTest, RowsOfOneOtherStageAreForgottenBlockByBlock) {
 }
 
 // What the epilogue makes of sums is no sum over rows itself.
-TEST(PlaceTest, SumsOfBFloat16AreRoundedLast) {
-  for (DType dtype : {DType::kFloat32, DType::kBFloat16}) {
+TEST(PlaceTest, SumsOfNarrowTypesAreRoundedLast) {
+  for (DType dtype : FloatTypes::kDTypes) {
     Sketch f(dtype);
     f.program.is_derivative = true;
     const int sum = f.SumRows(f.ScatterGrad(4));
     const int twice = f.Node(NodeKind::kForeign, {sum}, f.Sum({4}));
     f.program.results = {twice};
     const Placement place = Placed(&f);
-    EXPECT_EQ(place.candidates[sum].rounded_last, dtype == DType::kBFloat16);
+    EXPECT_EQ(place.candidates[sum].rounded_last, IsNarrow(dtype));
     EXPECT_FALSE(place.candidates[twice].rounded_last);
   }
 }

@@ -1,7 +1,7 @@
-// Vectors of bfloat16 numbers, which are computed with in fp32, and of pairs of
+// Vectors of narrow numbers, which are computed with in fp32, and of pairs of
 // them. For kernels_*.cc alone; see kernel_set.h.
-#ifndef CAVS_CC_DEVICE_CPU_BFLOAT16_KERNELS_H_
-#define CAVS_CC_DEVICE_CPU_BFLOAT16_KERNELS_H_
+#ifndef CAVS_CC_DEVICE_CPU_NARROW_KERNELS_H_
+#define CAVS_CC_DEVICE_CPU_NARROW_KERNELS_H_
 
 #include "cc/device/cpu/math_kernels.h"
 
@@ -9,33 +9,41 @@ namespace cavs {
 namespace CAVS_ISA {
 namespace {
 
-// As ToBFloat16(), in the lower half of each lane.
-CAVS_INLINE U<float> RoundedBits(V<float> v) {
-  const U<float> bits = Bits<float>(v);
-  const U<float> rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
-  return v == v ? rounded : (bits >> 16) | 0x40;
-}
+// Vectors of T to and from fp32, as ToWide() and FromWide().
+template <typename T>
+struct Conversion;
+
+template <>
+struct Conversion<BFloat16> {
+  CAVS_INLINE static V<float> Broadcast(BFloat16 v) {
+    return FromBits<float>(U<float>{} + (uint32_t{v.bits} << 16));
+  }
+  CAVS_INLINE static V<float> ToWide(Halves::Vector v) {
+    return FromBits<float>(Halves::ToLanes(v) << 16);
+  }
+  CAVS_INLINE static Halves::Vector FromWide(V<float> v) {
+    const U<float> bits = Bits<float>(v);
+    const U<float> rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
+    return Halves::FromLanes(v == v ? rounded : (bits >> 16) | 0x40);
+  }
+};
 
 // fp32 in registers; widened when loaded and rounded when stored.
-template <>
-struct Simd<BFloat16> {
+template <int kExponent>
+struct Simd<NarrowFloat<kExponent>> {
+  using T = NarrowFloat<kExponent>;
+  using C = Conversion<T>;
   using V = Simd<float>::V;
   static constexpr int kLanes = Simd<float>::kLanes;
 
-  CAVS_INLINE static V Broadcast(BFloat16 v) {
-    return FromBits<float>(Simd<float>::U{} + (uint32_t{v.bits} << 16));
+  CAVS_INLINE static V Broadcast(T v) { return C::Broadcast(v); }
+  CAVS_INLINE static V Load(const T* p) { return C::ToWide(Halves::Load(p)); }
+  CAVS_INLINE static V LoadFirst(const T* p, int64_t n) {
+    return C::ToWide(Halves::LoadFirst(p, n));
   }
-  CAVS_INLINE static V Load(const BFloat16* p) {
-    return FromBits<float>(Halves::Load(p) << 16);
-  }
-  CAVS_INLINE static V LoadFirst(const BFloat16* p, int64_t n) {
-    return FromBits<float>(Halves::LoadFirst(p, n) << 16);
-  }
-  CAVS_INLINE static void Store(BFloat16* p, V v) {
-    Halves::Store(p, RoundedBits(v));
-  }
-  CAVS_INLINE static void StoreFirst(BFloat16* p, V v, int64_t n) {
-    Halves::StoreFirst(p, RoundedBits(v), n);
+  CAVS_INLINE static void Store(T* p, V v) { Halves::Store(p, C::FromWide(v)); }
+  CAVS_INLINE static void StoreFirst(T* p, V v, int64_t n) {
+    Halves::StoreFirst(p, C::FromWide(v), n);
   }
 };
 
@@ -88,8 +96,9 @@ struct Simd<Pair> : Simd<float> {
 };
 
 // n numbers to and from fp32. What is narrowed may begin where x does.
-inline void Widen(const BFloat16* x, int64_t n, float* out) {
-  using S = Simd<BFloat16>;
+template <typename T>
+inline void Widen(const T* x, int64_t n, float* out) {
+  using S = Simd<T>;
   int64_t i = 0;
   for (; i + S::kLanes <= n; i += S::kLanes) {
     Simd<float>::Store(out + i, S::Load(x + i));
@@ -98,8 +107,9 @@ inline void Widen(const BFloat16* x, int64_t n, float* out) {
     Simd<float>::StoreFirst(out + i, S::LoadFirst(x + i, n - i), n - i);
 }
 
-inline void Narrow(const float* x, int64_t n, BFloat16* out) {
-  using S = Simd<BFloat16>;
+template <typename T>
+inline void Narrow(const float* x, int64_t n, T* out) {
+  using S = Simd<T>;
   int64_t i = 0;
   for (; i + S::kLanes <= n; i += S::kLanes) {
     S::Store(out + i, Simd<float>::Load(x + i));
@@ -112,4 +122,4 @@ inline void Narrow(const float* x, int64_t n, BFloat16* out) {
 }  // namespace CAVS_ISA
 }  // namespace cavs
 
-#endif  // CAVS_CC_DEVICE_CPU_BFLOAT16_KERNELS_H_
+#endif  // CAVS_CC_DEVICE_CPU_NARROW_KERNELS_H_

@@ -1,10 +1,10 @@
-// Laying out operands of products of bfloat16, as terms: pairs of numbers with
-// consecutive k, or single ones as fp32. For kernels_*.cc alone; see
+// Laying out operands of products of narrow numbers, as terms: pairs of numbers
+// with consecutive k, or single ones as fp32. For kernels_*.cc alone; see
 // kernel_set.h.
-#ifndef CAVS_CC_DEVICE_CPU_BFLOAT16_PACK_KERNELS_H_
-#define CAVS_CC_DEVICE_CPU_BFLOAT16_PACK_KERNELS_H_
+#ifndef CAVS_CC_DEVICE_CPU_NARROW_PACK_KERNELS_H_
+#define CAVS_CC_DEVICE_CPU_NARROW_PACK_KERNELS_H_
 
-#include "cc/device/cpu/bfloat16_kernels.h"
+#include "cc/device/cpu/narrow_kernels.h"
 #include "cc/device/cpu/pack_kernels.h"
 
 namespace cavs {
@@ -17,9 +17,14 @@ constexpr int64_t kNumbers = 1;
 template <>
 constexpr int64_t kNumbers<Pair> = 2;
 
+// What packed matrices hold, whatever they are multiplied as.
+template <typename T>
+using PackedTerm = std::conditional_t<T::kIsUpperHalf, Pair, float>;
+
 // n numbers with consecutive k, as whole vectors of terms padded by zeros.
-inline void TermsAlongK(const BFloat16* x, int64_t n, float* out) {
-  using S = Simd<BFloat16>;
+template <typename T>
+inline void TermsAlongK(const T* x, int64_t n, float* out) {
+  using S = Simd<T>;
   int64_t i = 0;
   for (; i + S::kLanes <= n; i += S::kLanes) {
     Simd<float>::Store(out + i, S::Load(x + i));
@@ -27,28 +32,29 @@ inline void TermsAlongK(const BFloat16* x, int64_t n, float* out) {
   if (i < n) Simd<float>::Store(out + i, S::LoadFirst(x + i, n - i));
 }
 
-inline void TermsAlongK(const BFloat16* x, int64_t n, Pair* out) {
+template <typename T>
+inline void TermsAlongK(const T* x, int64_t n, Pair* out) {
   using S = Simd<Pair>;
   constexpr int kStep = 2 * S::kLanes;
   for (; n >= kStep; n -= kStep, x += kStep, out += S::kLanes) {
     S::Store(out, S::Load(reinterpret_cast<const Pair*>(x)));
   }
   if (n == 0) return;
-  BFloat16 rest[kStep] = {};
+  T rest[kStep] = {};
   for (int64_t i = 0; i < n; ++i) rest[i] = x[i];
   S::Store(out, S::Load(reinterpret_cast<const Pair*>(rest)));
 }
 
 // Of n columns the term that begins with row x; row y is the next one, null
 // after the last.
-inline void TermsOfColumns(const BFloat16* x, const BFloat16*, int64_t n,
-                           float* out) {
+template <typename T>
+inline void TermsOfColumns(const T* x, const T*, int64_t n, float* out) {
   TermsAlongK(x, n, out);
 }
 
-inline void TermsOfColumns(const BFloat16* x, const BFloat16* y, int64_t n,
-                           Pair* out) {
-  using S = Simd<BFloat16>;
+template <typename T>
+inline void TermsOfColumns(const T* x, const T* y, int64_t n, Pair* out) {
+  using S = Simd<T>;
   int64_t i = 0;
   for (; i + S::kLanes <= n; i += S::kLanes) {
     const V<float> second = y == nullptr ? V<float>{} : S::Load(y + i);
@@ -62,11 +68,11 @@ inline void TermsOfColumns(const BFloat16* x, const BFloat16* y, int64_t n,
 
 // Rows `k` and the first `width` columns of w, as rows of terms that are
 // `padded` apart.
-template <typename Term>
-void TermsOfRows(const BFloat16* w, int64_t pitch, const int32_t* index,
-                 Range k, int64_t width, int64_t padded, Term* out) {
+template <typename T, typename Term>
+void TermsOfRows(const T* w, int64_t pitch, const int32_t* index, Range k,
+                 int64_t width, int64_t padded, Term* out) {
   const auto row = [&](int64_t i) {
-    if (i >= k.end) return static_cast<const BFloat16*>(nullptr);
+    if (i >= k.end) return static_cast<const T*>(nullptr);
     return w + (index == nullptr ? i : index[i]) * pitch;
   };
   for (int64_t i = k.begin; i < k.end; i += kNumbers<Term>, out += padded) {
@@ -75,8 +81,8 @@ void TermsOfRows(const BFloat16* w, int64_t pitch, const int32_t* index,
 }
 
 // The same of the transpose of w, of which rows [0, width) are read.
-template <typename Term>
-void TermsOfTransposed(const BFloat16* w, int64_t pitch, Range k, int64_t width,
+template <typename T, typename Term>
+void TermsOfTransposed(const T* w, int64_t pitch, Range k, int64_t width,
                        int64_t padded, Term* out) {
   constexpr int kLanes = Simd<float>::kLanes;
   constexpr int64_t kDepth = 4 * kLanes;
@@ -96,10 +102,9 @@ void TermsOfTransposed(const BFloat16* w, int64_t pitch, Range k, int64_t width,
   }
 }
 
-template <typename Term>
-void TermsOfBlock(const BFloat16* w, int64_t pitch, bool transpose,
-                  int64_t column, int64_t width, Range k, int64_t padded,
-                  Term* out) {
+template <typename T, typename Term>
+void TermsOfBlock(const T* w, int64_t pitch, bool transpose, int64_t column,
+                  int64_t width, Range k, int64_t padded, Term* out) {
   if (transpose) {
     TermsOfTransposed(w + column * pitch, pitch, k, width, padded, out);
   } else {
@@ -107,15 +112,16 @@ void TermsOfBlock(const BFloat16* w, int64_t pitch, bool transpose,
   }
 }
 
-// Packed matrices hold pairs, whatever they are multiplied as.
-inline void PackPairs(const BFloat16* w, int64_t pitch, bool transpose,
-                      int64_t k, int64_t n, Range columns, float* packed) {
-  const int64_t depth = CeilDiv(k, kNumbers<Pair>);
+template <typename T>
+inline void PackTerms(const T* w, int64_t pitch, bool transpose, int64_t k,
+                      int64_t n, Range columns, float* packed) {
+  using Term = PackedTerm<T>;
+  const int64_t depth = CeilDiv(k, kNumbers<Term>);
   for (int64_t column = columns.begin; column < columns.end;) {
     const PanelPiece piece = PieceOfPanel<float>(n, column, columns.end);
     float* out = packed + (column - piece.in_panel) * depth + piece.in_panel;
     TermsOfBlock(w, pitch, transpose, column - columns.begin, piece.width,
-                 {0, k}, piece.pitch, reinterpret_cast<Pair*>(out));
+                 {0, k}, piece.pitch, reinterpret_cast<Term*>(out));
     column += piece.width;
   }
 }
@@ -137,4 +143,4 @@ inline void Unpack(const Pair* packed, int64_t pitch, int64_t depth,
 }  // namespace CAVS_ISA
 }  // namespace cavs
 
-#endif  // CAVS_CC_DEVICE_CPU_BFLOAT16_PACK_KERNELS_H_
+#endif  // CAVS_CC_DEVICE_CPU_NARROW_PACK_KERNELS_H_

@@ -1,13 +1,13 @@
-// Products of bfloat16. For kernels_*.cc alone; see kernel_set.h.
+// Products of narrow numbers. For kernels_*.cc alone; see kernel_set.h.
 //
 // Operands are copied, block by block, to where the tiles of gemm_kernels.h
 // read them, as terms. Sums are fp32, and are rounded when all terms are in.
-#ifndef CAVS_CC_DEVICE_CPU_BFLOAT16_GEMM_KERNELS_H_
-#define CAVS_CC_DEVICE_CPU_BFLOAT16_GEMM_KERNELS_H_
+#ifndef CAVS_CC_DEVICE_CPU_NARROW_GEMM_KERNELS_H_
+#define CAVS_CC_DEVICE_CPU_NARROW_GEMM_KERNELS_H_
 
-#include "cc/device/cpu/bfloat16_kernels.h"
-#include "cc/device/cpu/bfloat16_pack_kernels.h"
 #include "cc/device/cpu/gemm_kernels.h"
+#include "cc/device/cpu/narrow_kernels.h"
+#include "cc/device/cpu/narrow_pack_kernels.h"
 #include "cc/device/cpu/pack_kernels.h"
 
 namespace cavs {
@@ -15,9 +15,10 @@ namespace CAVS_ISA {
 namespace {
 
 // Rounds sums, whose rows are a panel apart, and writes them to c.
-inline void RoundBlock(const float* sum, int64_t rows, int64_t width,
-                       BFloat16* c, int64_t c_pitch, bool accumulate) {
-  using S = Simd<BFloat16>;
+template <typename T>
+inline void RoundBlock(const float* sum, int64_t rows, int64_t width, T* c,
+                       int64_t c_pitch, bool accumulate) {
+  using S = Simd<T>;
   for (int64_t i = 0; i < rows; ++i, sum += kPanel<float>, c += c_pitch) {
     int64_t j = 0;
     for (; j + S::kLanes <= width; j += S::kLanes) {
@@ -39,44 +40,47 @@ constexpr int64_t kTermDepth = 512;
 // The slice of a product that is formed at a time.
 struct Slice {
   Range k;
-  int64_t depth;       // In terms.
-  int64_t first_pair;  // Where it begins in packed rows.
+  int64_t depth;         // In terms.
+  int64_t first_packed;  // Where it begins in packed terms.
 };
 
-template <typename Term>
+template <typename T, typename Term>
 Slice SliceOf(int64_t k, int64_t s, int64_t slices) {
-  const int64_t pairs = CeilDiv(k, kNumbers<Pair>);
-  const int64_t first = pairs * s / slices, end = pairs * (s + 1) / slices;
-  const Range range = {first * kNumbers<Pair>,
-                       Smaller(k, end * kNumbers<Pair>)};
+  constexpr int64_t kPacked = kNumbers<PackedTerm<T>>;
+  const int64_t packed = CeilDiv(k, kPacked);
+  const int64_t first = packed * s / slices, end = packed * (s + 1) / slices;
+  const Range range = {first * kPacked, Smaller(k, end * kPacked)};
   return {range, CeilDiv(range.end - range.begin, kNumbers<Term>), first};
 }
 
-template <typename Term>
-void TermsOfLeft(const Product<BFloat16>& p, int64_t first, int64_t rows,
-                 Range k, int64_t padded, Term* out) {
+template <typename T, typename Term>
+void TermsOfLeft(const Product<T>& p, int64_t first, int64_t rows, Range k,
+                 int64_t padded, Term* out) {
   for (int64_t i = first; i < first + rows; ++i, out += padded) {
     const int64_t row = p.a_index == nullptr ? i : p.a_index[i];
     TermsAlongK(p.a + row * p.a_pitch + k.begin, k.end - k.begin, out);
   }
 }
 
-inline const Pair* PackedSlice(const Product<BFloat16>& p,
-                               const PanelPiece& piece, const Slice& slice) {
-  return reinterpret_cast<const Pair*>(p.b) +
-         (piece.column - piece.in_panel) * CeilDiv(p.k, kNumbers<Pair>) +
-         slice.first_pair * piece.pitch + piece.in_panel;
+template <typename T>
+inline const PackedTerm<T>* PackedSlice(const Product<T>& p,
+                                        const PanelPiece& piece,
+                                        const Slice& slice) {
+  using Packed = PackedTerm<T>;
+  return reinterpret_cast<const Packed*>(p.b) +
+         (piece.column - piece.in_panel) * CeilDiv(p.k, kNumbers<Packed>) +
+         slice.first_packed * piece.pitch + piece.in_panel;
 }
 
 // Where the terms of a slice of b are: in place, or in `copy`.
-template <typename Term, bool kPacked>
-const Term* TermsOfRight(const Product<BFloat16>& p, const PanelPiece& piece,
+template <typename T, typename Term, bool kPacked>
+const Term* TermsOfRight(const Product<T>& p, const PanelPiece& piece,
                          const Slice& slice, Term* copy) {
   if constexpr (!kPacked) {
     TermsOfBlock(p.b, p.b_pitch, p.transpose_b, piece.column, piece.width,
                  slice.k, piece.pitch, copy);
     return copy;
-  } else if constexpr (kNumbers<Term> == kNumbers<Pair>) {
+  } else if constexpr (std::is_same_v<Term, PackedTerm<T>>) {
     return PackedSlice(p, piece, slice);
   } else {
     Unpack(PackedSlice(p, piece, slice), piece.pitch, slice.depth,
@@ -85,8 +89,8 @@ const Term* TermsOfRight(const Product<BFloat16>& p, const PanelPiece& piece,
   }
 }
 
-template <typename Term, bool kPacked>
-void MultiplyTerms(const Product<BFloat16>& p, Range rows, Range columns) {
+template <typename T, typename Term, bool kPacked>
+void MultiplyTerms(const Product<T>& p, Range rows, Range columns) {
   alignas(64) Term a[kTermRows * (kTermDepth + kLine<Term>)];
   alignas(64) Term copy[kTermDepth * kPanel<float>];
   alignas(64) float sum[kTermRows * kPanel<float>];
@@ -97,13 +101,13 @@ void MultiplyTerms(const Product<BFloat16>& p, Range rows, Range columns) {
     for (int64_t column = columns.begin; column < columns.end;) {
       const PanelPiece piece = PieceOfPanel<float>(p.n, column, columns.end);
       for (int64_t s = 0; s < slices; ++s) {
-        const Slice slice = SliceOf<Term>(p.k, s, slices);
+        const Slice slice = SliceOf<T, Term>(p.k, s, slices);
         // Rows apart by a power of two would share few lines of a cache.
         const int64_t pitch = PaddedWidth<float>(slice.depth) + kLine<Term>;
         if (slices > 1 || column == columns.begin) {
           TermsOfLeft(p, row, count, slice.k, pitch, a);
         }
-        const Term* b = TermsOfRight<Term, kPacked>(p, piece, slice, copy);
+        const Term* b = TermsOfRight<T, Term, kPacked>(p, piece, slice, copy);
         const Term* next = b;
         if (kPacked && column + piece.width < columns.end) {
           next = reinterpret_cast<const Term*>(PackedSlice(
@@ -125,19 +129,18 @@ void MultiplyTerms(const Product<BFloat16>& p, Range rows, Range columns) {
 // many rows; for few, there is less to read if it is done for each.
 constexpr int64_t kRowsOfPairs = 16;
 
-template <bool kPacked>
-void MultiplyBFloat16(const Product<BFloat16>& p, Range rows, Range columns) {
+template <typename T, bool kPacked>
+void MultiplyNarrow(const Product<T>& p, Range rows, Range columns) {
   if (kDotsPairsAtOnce || rows.end - rows.begin <= kRowsOfPairs) {
-    MultiplyTerms<Pair, kPacked>(p, rows, columns);
+    MultiplyTerms<T, PackedTerm<T>, kPacked>(p, rows, columns);
   } else {
-    MultiplyTerms<float, kPacked>(p, rows, columns);
+    MultiplyTerms<T, float, kPacked>(p, rows, columns);
   }
 }
 
 // As MultiplyTransposed(); c is fp32.
-template <typename Term>
-void MultiplyTransposedTerms(const Product<BFloat16>& p, Range rows,
-                             Range columns) {
+template <typename T, typename Term>
+void MultiplyTransposedTerms(const Product<T>& p, Range rows, Range columns) {
   constexpr int64_t kDepth = kSliceBytes / 2 / (kPanel<float> * sizeof(Term));
   constexpr int64_t kColumns = kGroupBytes / sizeof(Term);
   constexpr int64_t kPitch = kColumns + kLine<Term>;
@@ -171,4 +174,4 @@ void MultiplyTransposedTerms(const Product<BFloat16>& p, Range rows,
 }  // namespace CAVS_ISA
 }  // namespace cavs
 
-#endif  // CAVS_CC_DEVICE_CPU_BFLOAT16_GEMM_KERNELS_H_
+#endif  // CAVS_CC_DEVICE_CPU_NARROW_GEMM_KERNELS_H_

@@ -1,4 +1,4 @@
-// Groups of elementwise operators on bfloat16: as fp32, tile by tile.
+// Groups of elementwise operators on narrow numbers: as fp32, tile by tile.
 #include <algorithm>
 #include <cassert>
 
@@ -18,26 +18,28 @@ struct TilePlace {
 };
 
 // An operand in memory, and a tile for it as fp32.
-class WideOperand {
+template <typename T>
+class NarrowOperand {
  public:
-  WideOperand() = default;
-  WideOperand(const GroupOperand& in, const KernelTables& tables, float* tile)
-      : in_(in), tables_(&tables), tile_(tile) {}
+  NarrowOperand() = default;
+  NarrowOperand(const GroupOperand& in, const KernelTable<T>& table,
+                float* tile)
+      : in_(in), table_(&table), tile_(tile) {}
 
   void Read(const TilePlace& at) const {
     const int64_t rows = RowsInTile(at.rows), n = in_.column ? 1 : at.columns;
-    if (Follow(at)) return tables_->widen(Row(at, 0), rows * n, tile_);
+    if (Follow(at)) return table_->widen(Row(at, 0), rows * n, tile_);
     for (int64_t i = 0; i < rows; ++i) {
-      tables_->widen(Row(at, i), n, tile_ + i * at.columns);
+      table_->widen(Row(at, i), n, tile_ + i * at.columns);
     }
   }
 
   void Write(const TilePlace& at) const {
     if (Follow(at)) {
-      return tables_->narrow(tile_, at.rows * at.columns, Row(at, 0));
+      return table_->narrow(tile_, at.rows * at.columns, Row(at, 0));
     }
     for (int64_t i = 0; i < at.rows; ++i) {
-      tables_->narrow(tile_ + i * at.columns, at.columns, Row(at, i));
+      table_->narrow(tile_ + i * at.columns, at.columns, Row(at, i));
     }
   }
 
@@ -54,23 +56,24 @@ class WideOperand {
   bool Follow(const TilePlace& at) const {
     return in_.pitch == at.columns && in_.index == nullptr && !in_.column;
   }
-  BFloat16* Row(const TilePlace& at, int64_t i) const {
+  T* Row(const TilePlace& at, int64_t i) const {
     const int64_t row =
         in_.index == nullptr ? at.row + i : in_.index[at.row + i];
-    return static_cast<BFloat16*>(in_.data) + row * in_.pitch +
+    return static_cast<T*>(in_.data) + row * in_.pitch +
            (in_.column ? 0 : at.column);
   }
 
   GroupOperand in_;
-  const KernelTables* tables_ = nullptr;
+  const KernelTable<T>* table_ = nullptr;
   float* tile_ = nullptr;
 };
 
 }  // namespace
 
-void CpuBackend::RunWideGroup(const ElementwiseGroup& group,
-                              const GroupOperand* operands, int64_t rows,
-                              int64_t cols) const {
+template <typename T>
+void CpuBackend::RunNarrowGroup(const ElementwiseGroup& group,
+                                const GroupOperand* operands, int64_t rows,
+                                int64_t cols) const {
   const int64_t width = std::min(cols, kTile);
   const int64_t height = std::max<int64_t>(1, kTile / width);
   const int num_values = group.num_operands + group.num_scratch;
@@ -89,12 +92,12 @@ void CpuBackend::RunWideGroup(const ElementwiseGroup& group,
 
   const auto run = [&](Range range) {
     alignas(64) float tiles[kMaxValues * kTile];
-    WideOperand values[kMaxValues];
+    NarrowOperand<T> values[kMaxValues];
     for (int i = 0; i < num_values; ++i) {
       GroupOperand scratch;
       scratch.pitch = width;
-      values[i] = WideOperand(i < group.num_operands ? operands[i] : scratch,
-                              *tables_, tiles + i * kTile);
+      values[i] = {i < group.num_operands ? operands[i] : scratch,
+                   this->kernels<T>(), tiles + i * kTile};
     }
     TilePlace at;
     for (at.row = range.begin; at.row < range.end; at.row += height) {
@@ -105,7 +108,7 @@ void CpuBackend::RunWideGroup(const ElementwiseGroup& group,
           if (read[i]) values[i].Read(at);
         }
         for (const ElementwiseGroup::Step& step : group.steps) {
-          const KernelTable<float>& kernels = tables_->float32;
+          const KernelTable<float>& kernels = this->kernels<float>();
           const auto tile = [&](int value) -> TileRowsOf<const float> {
             const TileRowsOf<float> own = values[value].Tile(at);
             return {own.data, own.pitch};
@@ -130,6 +133,15 @@ void CpuBackend::RunWideGroup(const ElementwiseGroup& group,
   };
   const double nanos = kNanosPerStep * group.steps.size() * cols;
   ParallelFor(workers_, rows, height, nanos, run);
+}
+
+void CpuBackend::NarrowGroup(DType dtype, const ElementwiseGroup& group,
+                             const GroupOperand* operands, int64_t rows,
+                             int64_t cols) const {
+  WithFloatType(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    if constexpr (kIsNarrow<T>) RunNarrowGroup<T>(group, operands, rows, cols);
+  });
 }
 
 }  // namespace cavs
