@@ -1,4 +1,4 @@
-// Sizes that stop at the largest one where they would wrap around.
+// Sizes that saturate at the largest number instead of wrapping around.
 #ifndef CAVS_CC_BASE_BYTE_COUNT_H_
 #define CAVS_CC_BASE_BYTE_COUNT_H_
 
@@ -17,17 +17,19 @@ constexpr size_t SaturatingMultiply(size_t a, size_t b) {
   return b != 0 && a > SIZE_MAX / b ? SIZE_MAX : a * b;
 }
 
-// Of `rows` rows of `columns` elements each. No pool lends SIZE_MAX bytes, so a
-// minibatch that is too large is refused, not given too little.
+// Bytes of `rows` rows of `columns` elements each. No pool lends SIZE_MAX
+// bytes, so a minibatch that is too large is refused and never given too
+// little.
 constexpr size_t ByteCount(int64_t rows, int64_t columns, DType dtype) {
   return SaturatingMultiply(SaturatingMultiply(rows, columns), SizeOf(dtype));
 }
 
-// No tensor has more elements: sums of so many do not wrap around.
+// An upper bound on the elements of a tensor, so small that sums of many sizes
+// do not wrap around.
 constexpr int64_t kMostElements = int64_t{1} << 48;
 
-// The product of sizes; -1 if one is negative, or if the product of those that
-// are not zero is larger than kMostElements.
+// The product of `sizes`; -1 if one is negative, or if the product of the sizes
+// that are not zero exceeds kMostElements.
 template <typename Sizes>
 constexpr int64_t CheckedProduct(const Sizes& sizes) {
   int64_t product = 1;

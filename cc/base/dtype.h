@@ -10,8 +10,8 @@
 
 namespace cavs {
 
-// A type of any other name travels as bytes (`kOther` has no fixed size: it is
-// never stored in rows).
+// kOther stands for every type that has no entry: it has no fixed size, and
+// values of it are passed on as bytes but never stored in rows.
 enum class DType : uint8_t {
   kFloat32,
   kFloat64,
@@ -64,8 +64,7 @@ constexpr DType kDTypeOf<double> = DType::kFloat64;
 template <>
 constexpr DType kDTypeOf<BFloat16> = DType::kBFloat16;
 
-// The types that native kernels compute with, and all that is asked of them as
-// a list.
+// The types that native kernels compute with, and what depends on that list.
 template <typename... T>
 struct FloatTypeList {
   static constexpr DType kDTypes[] = {kDTypeOf<T>...};
@@ -84,7 +83,7 @@ struct FloatTypeList {
     ((dtype == kDTypeOf<T> ? fn(T()) : void()), ...);
   }
 
-  // Templates over all of them.
+  // A template applied to all of them.
   template <template <typename...> class Of>
   using Apply = Of<T...>;
 };
@@ -96,12 +95,12 @@ constexpr bool IsNarrow(DType dtype) {
   return FloatTypes::ContainsNarrow(dtype);
 }
 
-// What sums over rows are formed in.
+// The type in which sums over rows are accumulated.
 constexpr DType SumType(DType dtype) {
   return IsNarrow(dtype) ? DType::kFloat32 : dtype;
 }
 
-// Calls fn(float()), or what else is the type of a native dtype.
+// Calls fn(T()), where T is the C++ type of a native dtype.
 template <typename Fn>
 void WithFloatType(DType dtype, const Fn& fn) {
   assert(IsNative(dtype));

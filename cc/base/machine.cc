@@ -36,7 +36,8 @@ size_t AvailableInSystem() {
   return SaturatingMultiply(kilobytes, 1024);
 }
 
-// Pages that only cache files are given up when memory is needed.
+// Anonymous memory only: pages of cached files are released when memory is
+// needed.
 size_t AvailableInContainer() {
   const size_t limit = Number("/sys/fs/cgroup/memory.max");
   const size_t used = Entry("/sys/fs/cgroup/memory.stat", "anon");

@@ -1,4 +1,4 @@
-// What this machine has.
+// Memory and caches of this machine.
 #ifndef CAVS_CC_BASE_MACHINE_H_
 #define CAVS_CC_BASE_MACHINE_H_
 
@@ -6,16 +6,16 @@
 
 namespace cavs {
 
-// What the system, or the container that the process is in, could still give;
-// SIZE_MAX where that cannot be found out.
+// Bytes that the system, or the container of this process, can still provide;
+// SIZE_MAX if unknown.
 size_t AvailableMemory();
 
-// Could the system give so many bytes? It is asked for many only. Linux gives
-// memory that it does not have, and ends who writes to it.
+// Whether the system could provide `bytes`; always true for small numbers, for
+// which it is not asked. Linux grants memory that it does not have, and kills
+// the process that writes to it.
 bool MayFit(size_t bytes);
 
-// Of the cache that a processor has to itself; 1 MiB where that cannot be found
-// out.
+// Bytes of the cache that a processor has to itself; 1 MiB if unknown.
 size_t CacheBytes();
 
 }  // namespace cavs

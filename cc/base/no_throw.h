@@ -1,4 +1,4 @@
-// The line that no exception crosses.
+// Turns exceptions into a Status, where none may pass.
 #ifndef CAVS_CC_BASE_NO_THROW_H_
 #define CAVS_CC_BASE_NO_THROW_H_
 
@@ -12,7 +12,7 @@ namespace cavs {
 
 // The exception that is being handled, as a Status. std::bad_alloc and
 // std::length_error (a container beyond its largest size) mean that there is
-// not enough memory; any other is a bug of ours.
+// not enough memory; any other exception is a bug in this library.
 inline Status CurrentException() {
   try {
     throw;
@@ -28,8 +28,8 @@ inline Status CurrentException() {
   }
 }
 
-// What `compute()` returns, or what it throws as a Status. Never throws: where
-// there is no memory for a message, the code has to do.
+// What `compute()` returns, or the exception that it throws as a Status. Never
+// throws: if there is no memory for a message, the message is empty.
 template <typename Compute>
 Status NoThrow(const Compute& compute) noexcept {
   try {

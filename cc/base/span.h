@@ -12,7 +12,7 @@ class Span {
  public:
   Span() = default;
   Span(const T* data, int64_t size) : data_(data), size_(size) {}
-  Span(const std::vector<T>& v)  // NOLINT: a vector may be read anywhere.
+  Span(const std::vector<T>& v)  // NOLINT: an implicit conversion on purpose.
       : Span(v.data(), static_cast<int64_t>(v.size())) {}
 
   const T* data() const { return data_; }

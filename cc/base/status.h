@@ -1,4 +1,4 @@
-// The core's own result type: it knows no framework.
+// The result type of all code that does not depend on TensorFlow.
 #ifndef CAVS_CC_BASE_STATUS_H_
 #define CAVS_CC_BASE_STATUS_H_
 
@@ -14,7 +14,7 @@ enum class StatusCode {
   kResourceExhausted,  // Not enough memory.
   kCancelled,
   kUnimplemented,
-  kInternal,  // A bug of ours.
+  kInternal,  // A bug in this library.
 };
 
 // Success, or a code with a message of the form
@@ -35,19 +35,19 @@ class [[nodiscard]] Status {
 };
 
 // StrCat("children[", 3, "]") == "children[3]".
-template <typename... Parts>
-std::string StrCat(const Parts&... parts) {
+template <typename... Args>
+std::string StrCat(const Args&... args) {
   std::ostringstream out;
-  (out << ... << parts);
+  (out << ... << args);
   return out.str();
 }
 
-template <typename... Parts>
-Status InvalidArgument(const Parts&... parts) {
-  return Status(StatusCode::kInvalidArgument, StrCat(parts...));
+template <typename... Args>
+Status InvalidArgument(const Args&... args) {
+  return Status(StatusCode::kInvalidArgument, StrCat(args...));
 }
 
-// The system has refused memory.
+// For an allocation that failed.
 inline Status OutOfMemory() {
   return Status(StatusCode::kResourceExhausted,
                 "memory: got less from the system than was asked for but "
@@ -55,9 +55,9 @@ inline Status OutOfMemory() {
                 "process more memory.");
 }
 
-template <typename... Parts>
-Status Internal(const Parts&... parts) {
-  return Status(StatusCode::kInternal, StrCat(parts...));
+template <typename... Args>
+Status Internal(const Args&... args) {
+  return Status(StatusCode::kInternal, StrCat(args...));
 }
 
 }  // namespace cavs

@@ -19,35 +19,35 @@
 namespace cavs {
 
 // A program with the memory of one step. Lives for that step. Stages of
-// different chunks may run at the same time in different streams, if nothing is
-// stored for one chunk only.
+// different chunks may run at the same time in different streams, if no storage
+// is reused from chunk to chunk.
 class BoundProgram {
  public:
   virtual ~BoundProgram() = default;
 
-  // Once, before anything runs; weights must be there.
+  // To be called once, before any stage runs and after weights are bound.
   virtual Status Prepare(Stream* stream) = 0;
-  // Runs the nodes of a stage over some rows: the tasks of a chunk, or blocks
-  // of it. May return before the work is done, which then reads the bindings.
+  // Runs the nodes of a stage over some rows: a task or a block of a chunk. May
+  // return before the work is done; the work reads the bindings.
   virtual Status Run(Stage stage, const RowRange& rows, Stream* stream) = 0;
-  // When all stages over rows have run: sums of no rows become zero, those that
-  // were formed in a wider type are rounded.
+  // To be called when all stages over rows have run: sets sums of no rows to
+  // zero, and rounds sums that were formed in a wider type.
   virtual Status FinishSums(Stream* stream) = 0;
 };
 
-// A program as a device runs it. Immutable: any number of steps may share it.
+// A compiled program. Immutable: any number of steps may share it.
 class Executable {
  public:
   virtual ~Executable() = default;
 
-  // Memory of the device that a step needs beside what its placement lists.
+  // Bytes of device memory that a step needs beside its placement.
   virtual size_t WorkspaceBytes(const TypeRows& rows) const = 0;
-  // How long a step of so many rows, in so many tasks, takes one worker,
-  // roughly.
+  // A rough estimate of how long one worker takes for a step of so many rows in
+  // so many tasks.
   virtual double Nanos(int64_t rows, int64_t tasks) const = 0;
-  // `bindings` and the program must outlive the result. Slots may change
-  // between chunks, where storage is that of a chunk, when all work that was
-  // put into a stream is done.
+  // `bindings` and the program must outlive the result. Slots whose storage is
+  // that of a chunk may be changed between chunks, when all work that was put
+  // into a stream is done.
   virtual std::unique_ptr<BoundProgram> Bind(Bindings* bindings) const = 0;
 };
 
@@ -58,11 +58,11 @@ class Device {
 
   virtual Capabilities capabilities() const = 0;
   virtual std::shared_ptr<Memory> memory() const = 0;
-  // Eager and lazy stages run over at most so many rows at a time, of so many
-  // bytes each.
+  // The most rows that eager and lazy stages run over at a time, if a row takes
+  // so many bytes.
   virtual int64_t RowsPerBlock(int64_t bytes_per_row) const = 0;
-  // Makes lists of row numbers readable on the device: on_device[i] is lists[i]
-  // there, as long as the result and the list itself exist.
+  // Makes lists of row numbers readable on the device: on_device[i] is the copy
+  // of lists[i], and valid as long as the result and the list itself exist.
   virtual std::shared_ptr<void> Upload(
       const std::vector<Span<int32_t>>& lists,
       std::vector<const int32_t*>* on_device) const = 0;

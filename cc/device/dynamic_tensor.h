@@ -12,9 +12,10 @@
 namespace cavs {
 
 // Rows in execution order; a task sees the view `View(offset, bs)` of the rows
-// it evaluates (arXiv:1712.04048, section 3.3: the offset and bs of a dynamic
-// tensor). Owns nothing: the memory is an arena's. Views of columns (the views
-// of a split) are dynamic tensors on the same memory with the same pitch.
+// that it evaluates (arXiv:1712.04048, section 3.3: the offset and bs of a
+// dynamic tensor). Owns nothing: the memory belongs to an arena. Some columns
+// (an output of a split, say) are a dynamic tensor on the same memory with the
+// same pitch.
 class DynamicTensor {
  public:
   DynamicTensor() = default;
@@ -39,12 +40,12 @@ class DynamicTensor {
   // The columns [first, first + count) of every row.
   DynamicTensor Columns(int64_t first, int64_t count) const {
     assert(first + count <= columns_);
-    DynamicTensor piece = *this;
-    if (base_ != nullptr) {  // It may have no storage yet.
-      piece.base_ += first * static_cast<int64_t>(SizeOf(dtype_));
+    DynamicTensor narrow = *this;
+    if (base_ != nullptr) {  // There may be no storage yet.
+      narrow.base_ += first * static_cast<int64_t>(SizeOf(dtype_));
     }
-    piece.columns_ = count;
-    return piece;
+    narrow.columns_ = count;
+    return narrow;
   }
 
   DType dtype() const { return dtype_; }
@@ -58,7 +59,7 @@ class DynamicTensor {
   int64_t capacity_ = 0;
   int64_t columns_ = 0;
   int64_t pitch_ = 0;
-  int64_t row_bytes_ = 0;  // From a row to the next.
+  int64_t row_bytes_ = 0;  // Bytes between the starts of two rows.
   DType dtype_ = DType::kOther;
   Extent extent_ = Extent::kStep;
 };

@@ -11,7 +11,7 @@
 
 namespace cavs {
 
-// `available` says what the system could still give.
+// `available` returns the bytes that the system can still provide.
 class HostMemory : public Memory {
  public:
   explicit HostMemory(std::function<size_t()> available = AvailableMemory)

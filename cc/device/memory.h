@@ -1,4 +1,4 @@
-// Where a device's memory comes from.
+// The memory of a device.
 #ifndef CAVS_CC_DEVICE_MEMORY_H_
 #define CAVS_CC_DEVICE_MEMORY_H_
 
@@ -7,17 +7,17 @@
 
 namespace cavs {
 
-// The memory of one device. The host may touch it only if is_host() says so.
+// Allocates the memory of one device. The host may read and write it only if
+// is_host() is true.
 //
 // Thread safety: any thread may call any method at any time.
 class Memory {
  public:
-  // Every allocation begins at a multiple of this, and so does every buffer
-  // within one.
+  // The alignment in bytes of every allocation, and of every buffer within one.
   static constexpr size_t kAlignment = 64;
 
-  // `bytes` rounded up to a multiple of kAlignment; those that cannot be
-  // rounded up stay as they are.
+  // `bytes` rounded up to a multiple of kAlignment; unchanged if that
+  // overflows.
   static constexpr size_t Padded(size_t bytes) {
     const size_t whole = bytes / kAlignment * kAlignment;
     if (whole == bytes || whole > SIZE_MAX - kAlignment) return whole;
@@ -26,12 +26,12 @@ class Memory {
 
   virtual ~Memory() = default;
 
-  // Uninitialised; null if there is not as much. `bytes` is a multiple of
-  // kAlignment.
+  // Uninitialised memory, or null if there is not enough. `bytes` is a multiple
+  // of kAlignment.
   virtual void* Allocate(size_t bytes) = 0;
   virtual void Free(void* data, size_t bytes) = 0;
 
-  // What could still be allocated, as far as is known; else SIZE_MAX.
+  // Bytes that can still be allocated; SIZE_MAX if unknown.
   virtual size_t available_bytes() const = 0;
   virtual bool is_host() const = 0;
 };

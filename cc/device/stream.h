@@ -1,4 +1,4 @@
-// Work of a device, in order.
+// Streams: queues of work on a device.
 #ifndef CAVS_CC_DEVICE_STREAM_H_
 #define CAVS_CC_DEVICE_STREAM_H_
 
@@ -12,16 +12,16 @@
 
 namespace cavs {
 
-// A point of a stream that another can wait for.
+// A point in a stream that another stream can wait for.
 class Event {
  public:
   virtual ~Event() = default;
 };
 
-// What is put into one stream is done in order; what is put into two is done
-// side by side but for the events that one waits for. A call may return before
-// its work is done, and any error that it returns may be that of earlier work:
-// after an error nothing more is done. Synchronize() says how all of it went.
+// Work in one stream is done in order; work in two streams is done side by
+// side, except for events that one waits for. A call may return before its work
+// is done, and may return the error of earlier work: after an error nothing
+// more is done. Synchronize() returns the outcome of all work.
 //
 // Thread safety: one thread at a time may call a stream; different threads may
 // call different streams of a device.
@@ -32,24 +32,24 @@ class Stream {
   // Calls `work` on the host.
   virtual Status Call(std::function<Status()> work) = 0;
 
-  // These are on memory of the device.
+  // The next three work on device memory.
   virtual Status Zero(void* to, size_t bytes) = 0;
   virtual Status Copy(void* to, const void* from, size_t bytes) = 0;
   // sums[i] += terms[i] for n terms of `dtype` and sums of SumType(dtype).
   // kUnimplemented if no sum of that type exists.
   virtual Status Add(DType dtype, const void* terms, int64_t n, void* sums) = 0;
 
-  // The point behind all that was put into the stream so far.
+  // The point behind all work that was put into the stream so far.
   virtual std::shared_ptr<Event> Record() = 0;
-  // What is put into the stream from now on begins when the event has come. If
-  // the other stream has failed by then, this one has failed too.
+  // Work that is put into the stream from now on begins after the event. If the
+  // other stream has failed by then, this one has failed too.
   virtual Status Wait(std::shared_ptr<Event> event) = 0;
 
-  // Returns when all is done, with the first error. The stream then begins
-  // anew.
+  // Returns when all work is done, with the first error. Afterwards the stream
+  // has no error.
   virtual Status Synchronize() = 0;
 
-  // So much work comes, in nanoseconds of one worker, roughly.
+  // A hint that work of about so many nanoseconds on one worker will follow.
   virtual void Expect(double nanos) { (void)nanos; }
 };
 

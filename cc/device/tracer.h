@@ -1,4 +1,4 @@
-// Who is told what a run does, and when.
+// The interface for profilers.
 #ifndef CAVS_CC_DEVICE_TRACER_H_
 #define CAVS_CC_DEVICE_TRACER_H_
 
@@ -9,19 +9,19 @@
 
 namespace cavs {
 
-// Thread safety: any thread may call any method at any time. What began on a
-// thread ends there, the last first.
+// Thread safety: any thread may call any method at any time. Scopes nest: a
+// scope ends on the thread where it began, before the scopes around it.
 class Tracer {
  public:
   virtual ~Tracer() = default;
 
-  // Something that belongs to `stage` begins; the result is for End().
+  // Begins a scope of `stage`; the result is the argument for End().
   virtual int64_t Begin(Stage stage, const std::string& name) = 0;
   virtual void End(int64_t id) = 0;
 };
 
-// Tells a tracer, if there is one, how long this object lives. Without one it
-// costs a branch.
+// Reports the lifetime of this object to a tracer. Costs a branch if the tracer
+// is null.
 //
 // Example:
 //   const TraceScope scope(tracer, Stage::kEager, [] { return "pack"; });

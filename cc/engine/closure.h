@@ -13,8 +13,8 @@ class Completion;
 
 // Holds any callable with the signature void(Completion*). Callables of up to
 // kInlineBytes that move without throwing cost no allocation; others live on
-// the heap. Unlike std::function it moves only, so what it captures need not
-// copy.
+// the heap. Unlike std::function it can only be moved, so its captures need not
+// be copyable.
 class Closure {
  public:
   static constexpr size_t kInlineBytes = 64;
@@ -44,7 +44,7 @@ class Closure {
 
   void operator()(Completion* done) { table_->call(bytes_, done); }
 
-  // Destroys the callable: this runs the destructors of what it captured.
+  // Destroys the callable, and with it its captures.
   void Reset() {
     if (const Table* table = std::exchange(table_, nullptr)) {
       table->destroy(bytes_);
@@ -54,7 +54,8 @@ class Closure {
  private:
   struct Table {
     void (*call)(void* self, Completion* done);
-    void (*move)(void* from, void* to);  // Leaves nothing to destroy at `from`.
+    // `from` needs no destruction afterwards.
+    void (*move)(void* from, void* to);
     void (*destroy)(void* self);
   };
 

@@ -7,8 +7,8 @@ namespace cavs::engine {
 
 namespace {
 
-// One number per engine, with no counter to share: two that are made at the
-// same time have different addresses.
+// A number per engine, without a shared counter: two engines that are made at
+// the same time have different addresses.
 uint64_t NewId(const void* address) {
   const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
   return static_cast<uint64_t>(now) * 0x9E3779B97F4A7C15u ^
@@ -52,7 +52,7 @@ std::shared_ptr<Core> Core::Make(const PolicyFactory& policy) {
   try {
     core->policy_->Start(core);
   } catch (...) {
-    // The system ran out of threads: end the first ones.
+    // The system ran out of threads: end those that were started.
     core->policy_->Stop(/*wait=*/true);
     throw;
   }
@@ -98,7 +98,7 @@ void Core::Push(Closure* fn, VariableList read, VariableList mutate,
   }
   op->fn = std::move(*fn);
   op->async = async;
-  op->parts = async ? 2 : 1;
+  op->events_left = async ? 2 : 1;
   op->priority = options.priority;
   op->stream = options.stream;
   op->site = site;
@@ -115,7 +115,7 @@ void Core::Push(Closure* fn, VariableList read, VariableList mutate,
 void Core::DeleteVariable(Variable variable) {
   Lock lock(mutex_, std::defer_lock);
   Acquire(lock);
-  if (cancelled_) return;  // Everything is deleted.
+  if (cancelled_) return;  // All variables are deleted.
   Var* var = Resolve(variable, "variable", -1);
   Op* op = tracker_.NewOp(1);
   op->role = Role::kDelete;
@@ -153,14 +153,14 @@ void Core::Run(Op* op, int worker, Lock& lock) {
     failure.reset();
     return Acquire(lock);
   }
-  op->parts = op->ran && failure == nullptr ? op->parts - 1 : 0;
+  op->events_left = op->ran && failure == nullptr ? op->events_left - 1 : 0;
   if (failure) {
-    // What the function threw says more than that its completion was dropped.
+    // The exception of the function says more than the dropped completion.
     if (op->failure) raised_.push_back(std::move(op->failure));
     op->failure = std::move(failure);
   }
   op->state = OpState::kStarted;
-  if (op->parts == 0) FinishWork(op);
+  if (op->events_left == 0) FinishWork(op);
 }
 
 std::shared_ptr<Failure> Core::Call(Op* op) {
@@ -199,7 +199,7 @@ void Core::Complete(Op* op, uint64_t sequence,
   }
   if (finished()) return;
   if (failure && !op->failure) op->failure = std::move(failure);
-  if (--op->parts > 0) return;
+  if (--op->events_left > 0) return;
   FinishWork(op);
   policy_->Kick(lock);
 }

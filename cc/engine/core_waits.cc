@@ -1,4 +1,4 @@
-// Waiting, closing, and the errors of calls.
+// Waiting, closing, and the errors of the engine's callers.
 #include <algorithm>
 #include <utility>
 

@@ -1,4 +1,4 @@
-// Engine::Dump().
+// The implementation of Engine::Dump().
 #include <algorithm>
 #include <vector>
 
@@ -7,7 +7,7 @@
 namespace cavs::engine {
 namespace {
 
-// A million pending operations are summed up rather than listed.
+// The most operations that are listed; further ones are counted.
 constexpr size_t kMaxListed = 200;
 
 std::string NameOf(const Var& var) {

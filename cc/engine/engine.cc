@@ -17,7 +17,8 @@ Engine::Engine(PolicyFactory policy)
 
 Engine::~Engine() {
   Life* life = life_.load();
-  // In a child its threads are gone and its lock may be held by one of them.
+  // In a child process the threads do not exist, and one of them may have held
+  // the lock.
   if (life->sentinel.InChild()) return;
   life->core->Close({});
   delete life;
@@ -27,11 +28,12 @@ const std::shared_ptr<Core>& Engine::core() {
   // Acquire: pairs with the release below, so that the new life is seen whole.
   Life* life = life_.load(std::memory_order_acquire);
   if (__builtin_expect(life->sentinel.InChild(), false)) {
-    // The parent's operations run in the parent. What they hold is leaked here:
-    // the state is as some thread that is gone happened to leave it.
+    // The parent's operations run in the parent. The old life is leaked here,
+    // as its state may be inconsistent: a thread that no longer exists may have
+    // been changing it.
     auto fresh = std::make_unique<Life>(policy_);
-    // Release: publishes the new life. Acquire: or shows that of another
-    // thread.
+    // Release: publishes the new life. Acquire: else sees the life that another
+    // thread has published.
     if (life_.compare_exchange_strong(life, fresh.get(),
                                       std::memory_order_acq_rel)) {
       life = fresh.release();
@@ -48,8 +50,7 @@ Variable Engine::NewVariable(std::string_view name) {
 
 void Engine::Push(Closure fn, VariableList read, VariableList mutate,
                   const PushOptions& options, bool async, Site site) {
-  // Its own: the operation may run, and destroy the engine, before this
-  // returns.
+  // A copy: the operation may run, and destroy the engine, before this returns.
   const std::shared_ptr<Core> core = this->core();
   core->Push(&fn, read, mutate, options, async, site);
 }
@@ -77,7 +78,7 @@ std::vector<TraceEvent> Engine::StopTrace() { return core()->StopTrace(); }
 std::string Engine::PolicyName() { return core()->PolicyName(); }
 
 std::vector<OperationError> Engine::Close(const Poll& poll) {
-  // Acquire: as in core()-> In a child there is nothing to close.
+  // Acquire: as in core(). In a child there is nothing to close.
   Life* life = life_.load(std::memory_order_acquire);
   if (life->sentinel.InChild()) return {};
   return life->core->Close(poll);

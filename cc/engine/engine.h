@@ -22,39 +22,41 @@
 namespace cavs::engine {
 
 struct PushOptions {
-  int priority = 0;            // Higher first, where the policy has a choice.
-  int stream = 0;              // Which, where the policy has several.
-  std::string_view name = {};  // For errors, traces and Dump().
+  int priority = 0;  // Higher runs first, where the policy has a choice.
+  int stream = 0;    // The stream to run on, where the policy has several.
+  std::string_view name = {};  // Appears in errors, traces and Dump().
 };
 
-// Called now and then by a thread that waits, without the lock; may throw.
+// Called now and then by a waiting thread, without the lock; may throw.
 using Poll = std::function<void()>;
 
-// Runs operations in order, as parallel as can be: each as soon as the
-// variables that it names are free. Variables are tags; what they stand for (an
-// array, a random generator, a file) is the caller's business.
+// Runs operations in parallel, as far as the order of conflicting operations
+// allows: each as soon as the variables that it names are free. Variables are
+// tags; the caller decides what they stand for (an array, a random generator, a
+// file).
 //
 // Two operations conflict when one mutates a variable that the other reads or
 // mutates. Conflicting operations run in push order, others may overlap. A
-// variable that is named twice, or both read and mutated, is mutated once.
-// What an operation wrote is visible to those that follow it by a conflict and
-// to whoever waited for it; nothing else is ordered, in time or in memory.
+// variable that is named twice, or both read and mutated, is mutated once. What
+// an operation wrote is visible to later operations that conflict with it, and
+// to threads that waited for it; nothing else is ordered, in time or in memory.
 //
-// Where and when operations run is up to the policy (policy.h). A worker is
-// busy until the function returns, also that of an asynchronous operation: a
-// stream goes on to its next one before the completion of the last has come.
+// The policy (policy.h) decides where and when operations run. A worker is busy
+// until the function returns, also that of an asynchronous operation: a stream
+// goes on to its next operation before the completion of the last has been
+// called.
 //
-// An exception that leaves an operation marks what the operation mutates as
-// failed. Operations that name a failed variable are skipped and pass the
-// failure on to what they mutate. Each failure is raised once, at the first
-// wait that observes it, however many variables it has reached; operations that
-// are pushed after that run again.
+// An exception that leaves an operation marks the variables that the operation
+// mutates as failed. Operations that name a failed variable are skipped and
+// pass the failure on to the variables that they mutate. Each failure is raised
+// once, at the first wait that observes it, however many variables it has
+// reached; operations that are pushed after that run again.
 //
 // Mistakes throw EngineError at the call, which then changes nothing: a deleted
-// variable, one of another engine, a stream that there is not, a closed engine,
-// waiting inside an operation.
+// variable, a variable of another engine, a stream that does not exist, a
+// closed engine, waiting inside an operation.
 // Thread safety: any thread may call every method, except that only one may
-// destroy. Operations may call all but WaitFor() and WaitAll().
+// destroy the engine. Operations may call all but WaitFor() and WaitAll().
 // After fork() the child has a fresh engine: no variables, nothing pending.
 //
 // Example:
@@ -66,16 +68,16 @@ using Poll = std::function<void()>;
 class Engine {
  public:
   explicit Engine(PolicyFactory policy);
-  ~Engine();  // Close(), its result dropped.
+  ~Engine();  // Calls Close() and drops its result.
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
   Variable NewVariable(std::string_view name = {});
 
   // Runs `fn()` when everything pushed before that conflicts with it is done.
-  // It is moved, called once and destroyed by the thread that runs it; up to
+  // `fn` is moved, called once and destroyed by the thread that runs it; up to
   // Closure::kInlineBytes of captures cost no allocation. `file`, which must
-  // outlive the operation, and `line` are for errors.
+  // outlive the operation, and `line` appear in errors.
   template <typename F>
   void Push(F fn, VariableList read, VariableList mutate,
             const PushOptions& options = {},
@@ -84,8 +86,8 @@ class Engine {
          mutate, options, /*async=*/false, {file, line});
   }
 
-  // The same for a `fn(Completion)` that only starts something: what it names
-  // stays in use until the completion is called.
+  // The same for a `fn(Completion)` that only starts something: the variables
+  // that the operation names stay in use until the completion is called.
   template <typename F>
   void PushAsync(F fn, VariableList read, VariableList mutate,
                  const PushOptions& options = {},
@@ -98,43 +100,46 @@ class Engine {
   }
 
   // Returns when every operation pushed before that names `variable` is done or
-  // skipped: what it stands for is the caller's until the next push. Throws the
-  // OperationError, if there are several the OperationErrors, that kept it from
-  // having a value and were not raised before.
+  // skipped: until the next push, only the caller uses it. Throws the errors
+  // that kept it from having a value and were not raised before: one as
+  // OperationError, several as OperationErrors.
   void WaitFor(Variable variable, const Poll& poll = {});
 
-  // Returns when every operation pushed before, and what those pushed, is done
-  // or skipped. Throws OperationErrors of all that were not raised before.
+  // Returns when every operation pushed before, and every operation that those
+  // pushed, is done or skipped. Throws OperationErrors with all errors that
+  // were not raised before.
   void WaitAll(const Poll& poll = {});
 
-  // Deletes it after all that was pushed before; it cannot be named from now
-  // on.
+  // Deletes the variable after all operations pushed before. It may not be
+  // named any more.
   void DeleteVariable(Variable variable);
 
-  // How many operations have mutated it; those that were skipped have not.
+  // How many operations have mutated the variable, not counting skipped ones.
   uint64_t Version(Variable variable);
 
-  // Who waits for what, for people.
+  // A readable list of the pending operations and what they wait for.
   std::string Dump();
 
-  // Forgets the last trace. What has begun already is in neither.
+  // Drops the last trace. Operations that have begun already are in neither
+  // trace.
   void StartTrace();
-  // In the order in which the operations ended.
+  // Events are in the order in which the operations ended.
   std::vector<TraceEvent> StopTrace();
 
   // "threaded(2)"
   std::string PolicyName();
 
-  // Runs all that can run, so not what an asynchronous operation holds up that
-  // is not done: that is cancelled, because its completion may never come
-  // (WaitAll() first if it will). In an operation: cancels all but what is
-  // running. Then ends the threads. Returns the errors that no wait has raised.
-  // What `poll` throws cuts this short: what has not begun is cancelled, what
-  // runs is left to its thread, and a second call returns the errors.
+  // Runs every operation that can run. Operations that depend on an
+  // asynchronous operation which is not finished are cancelled, because its
+  // completion may never be called (call WaitAll() first if it will). Inside an
+  // operation: cancels all operations but those that are running. Then ends the
+  // threads. Returns the errors that no wait has raised. If `poll` throws,
+  // operations that have not begun are cancelled, running ones are left to
+  // their threads, and a second call returns the errors.
   std::vector<OperationError> Close(const Poll& poll = {});
 
  private:
-  // All of it between two forks.
+  // Everything that belongs to one process: see fork().
   struct Life;
 
   void Push(Closure fn, VariableList read, VariableList mutate,

@@ -1,4 +1,4 @@
-// What goes wrong in an operation, and what goes wrong in using the engine.
+// Errors of operations, and errors in the use of the engine.
 #ifndef CAVS_CC_ENGINE_ERRORS_H_
 #define CAVS_CC_ENGINE_ERRORS_H_
 
@@ -11,8 +11,8 @@
 
 namespace cavs::engine {
 
-// A mistake of the caller: thrown at the call that makes it, which then changes
-// nothing. Names what was got, what was expected, and what to do.
+// A mistake of the caller, thrown by the call that makes it, which then changes
+// nothing. The message names what was got, what was expected, and what to do.
 class EngineError : public std::logic_error {
  public:
   using std::logic_error::logic_error;
@@ -28,7 +28,7 @@ class OperationError : public std::runtime_error {
   // Where the operation was pushed.
   const std::string& file() const { return file_; }
   int line() const { return line_; }
-  // What left it, for std::rethrow_exception.
+  // The exception that left the operation, for std::rethrow_exception.
   const std::exception_ptr& cause() const { return cause_; }
 
  private:
@@ -54,9 +54,9 @@ std::string Describe(const std::exception_ptr& cause);
 // One failed operation, shared by the variables that its failure has reached.
 struct Failure {
   OperationError error;
-  uint64_t sequence;  // Of the operation that failed.
-  // Once a wait has raised it, operations pushed from this sequence number on
-  // run in spite of it: their pusher could know.
+  uint64_t sequence;  // Sequence number of the operation that failed.
+  // Once a wait has raised the failure, operations with this sequence number or
+  // a later one run in spite of it: their pusher could know.
   uint64_t raised_at = 0;
 
   bool raised() const { return raised_at != 0; }
@@ -70,7 +70,8 @@ struct Failure {
 using FailureSet = std::vector<std::shared_ptr<Failure>>;
 using FailureSetPtr = std::shared_ptr<const FailureSet>;
 
-// What is in `a` or in `b`; one of them itself where it holds the other.
+// The failures in `a` or in `b`. Returns one of the two if it contains the
+// other.
 FailureSetPtr Union(const FailureSetPtr& a, const FailureSetPtr& b);
 
 }  // namespace cavs::engine

@@ -17,8 +17,9 @@ inline void Pause() {
 #endif
 }
 
-// Locks like lock.lock(). The engine holds its lock for about 0.1 us, going to
-// sleep and waking takes about 50 times that: so look again first.
+// Locks like lock.lock(). The engine holds its lock for about 0.1 us, and going
+// to sleep and waking takes about 50 times that, so the lock is tried
+// repeatedly before the thread sleeps.
 inline void Acquire(Lock& lock) {
   for (int i = 0; i < 100; ++i) {
     if (lock.try_lock()) return;

@@ -12,7 +12,7 @@ class NaivePolicy : public Policy {
 
   void Kick(Lock& lock) override {
     // A thread that is running operations, perhaps this one further up its
-    // stack, takes what there is when it is done with the one at hand.
+    // stack, takes the queued operations after the one that it is running.
     if (!running_) {
       running_ = true;
       while (Op* op = queue_.Pop()) host_->Run(op, 0, lock);
@@ -28,7 +28,7 @@ class NaivePolicy : public Policy {
 
  private:
   Host* host_ = nullptr;
-  // GUARDED_BY(host_->mutex()), both:
+  // GUARDED_BY(host_->mutex()): both.
   OrderedQueue queue_;
   bool running_ = false;
 };

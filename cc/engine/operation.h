@@ -1,4 +1,4 @@
-// An operation, a variable and the tie between them, as the engine keeps them.
+// The engine's records of operations, variables, and uses of variables.
 #ifndef CAVS_CC_ENGINE_OPERATION_H_
 #define CAVS_CC_ENGINE_OPERATION_H_
 
@@ -33,8 +33,9 @@ struct Var {
   uint32_t index = 0;
   uint32_t generation = 0;
   bool live = false;
-  bool doomed = false;  // Its deletion is pushed.
-  // The operation that last named it, to find what one operation names twice.
+  bool doomed = false;  // Its deletion has been pushed.
+  // Sequence number of the operation that last named it: shows that an
+  // operation names it twice.
   uint64_t named_by = 0;
   FailureSetPtr failures;
   Var* next_free = nullptr;
@@ -50,7 +51,7 @@ struct Use {
   bool granted;
 };
 
-// What becoming ready means.
+// What happens to an operation when it is ready.
 enum class Role : uint8_t {
   kWork,    // Goes to the policy.
   kWait,    // Lets a waiting thread go on.
@@ -59,35 +60,37 @@ enum class Role : uint8_t {
 
 enum class OpState : uint8_t { kFree, kWaiting, kReady, kRunning, kStarted };
 
-// How a thread that waits learns that it may go on. Lives on its stack.
+// Tells a waiting thread that it may go on. Lives on the thread's stack.
 struct Waiter {
   bool done = false;
   FailureSetPtr failures;
 };
 
 struct Op {
-  // Tracking.
+  // For the tracker.
   uint64_t sequence = 0;  // In push order, from 1.
   uint32_t unmet = 0;     // Uses that are not granted yet.
   Role role = Role::kWork;
   OpState state = OpState::kFree;
   bool ran = false;  // Its function was called: its mutations are new versions.
   std::vector<Use> uses;
-  Op* next = nullptr;  // In whichever list it is.
+  Op* next = nullptr;  // In the list that it is in.
 
-  // Running.
+  // For running it.
   bool async = false;
-  uint8_t parts = 0;  // Of these: function returned, completion called.
+  // How many of two events are still to come: the function returns, and the
+  // completion is called.
+  uint8_t events_left = 0;
   int priority = 0;
   int stream = 0;
   Op* next_in_stream = nullptr;
   int64_t epoch = 0;  // WaitAll() waits for all epochs up to the current one.
   Closure fn;
-  std::shared_ptr<Failure> failure;  // Its own.
-  FailureSetPtr inherited;           // Those because of which it is skipped.
+  std::shared_ptr<Failure> failure;  // The failure of the operation itself.
+  FailureSetPtr inherited;           // Failures because of which it is skipped.
   Waiter* waiter = nullptr;
 
-  // Telling.
+  // For messages and traces.
   Site site;
   int worker = 0;
   int64_t pushed_ns = 0, began_ns = 0;

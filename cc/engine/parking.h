@@ -1,4 +1,4 @@
-// Where workers wait for work.
+// A place where workers wait for work.
 #ifndef CAVS_CC_ENGINE_PARKING_H_
 #define CAVS_CC_ENGINE_PARKING_H_
 
@@ -9,15 +9,16 @@
 
 namespace cavs::engine {
 
-// Waits for about 20 us without sleeping, as the next operation is often that
-// near, then sleeps. At most one thread at a time is awake here: when there are
-// fewer processors than threads, the others have better things to do.
+// A thread waits for about 20 us without sleeping, as the next operation often
+// arrives that soon, and then sleeps. At most one thread at a time waits awake:
+// when there are fewer processors than threads, others need the processors.
 class Parking {
  public:
-  // Is there something to do? Written with the lock held, read without.
+  // Whether there is work. Written with the lock held, read without.
   class Work {
    public:
-    // Relaxed, both: a hint for spinning; the lock orders everything else.
+    // Relaxed, both: the value is a hint for spinning; the lock orders
+    // everything else.
     void Set(bool any) {
       if (this->any() != any) any_.store(any, std::memory_order_relaxed);
     }
@@ -27,7 +28,7 @@ class Parking {
     std::atomic<bool> any_{false};
   };
 
-  // Before the first Wait(): whether to wait awake at all.
+  // Whether to wait awake at all. To be called before the first Wait().
   void set_spin(bool spin) { spin_ = spin; }
 
   // Returns when there may be work, perhaps too early. REQUIRES: the lock is
@@ -47,8 +48,8 @@ class Parking {
     if (notified_ > 0) --notified_;
   }
 
-  // Should the caller, which has added work, call Notify() once it has released
-  // the lock? REQUIRES: the lock is held.
+  // Whether the caller, which has added work, should call Notify() once it has
+  // released the lock. REQUIRES: the lock is held.
   bool ClaimNotify() {
     if (spinning_ || sleeping_ <= notified_) return false;
     ++notified_;
@@ -63,10 +64,11 @@ class Parking {
 
   std::condition_variable wake_;
   bool spin_ = true;
-  // GUARDED_BY(the engine's lock), all three:
+  // GUARDED_BY(the engine's lock): all three.
   bool spinning_ = false;
   int sleeping_ = 0;
-  int notified_ = 0;  // Of the sleeping: told to wake, not awake yet.
+  // Number of sleeping threads that were notified but are not awake yet.
+  int notified_ = 0;
 };
 
 }  // namespace cavs::engine

@@ -10,9 +10,9 @@
 
 namespace cavs::engine {
 
-// Of the ready operations the one of highest priority, of those the one that
-// was ready first; but every kFairness-th time the one that was pushed first of
-// all at the heads of the priorities.
+// Returns the ready operation of highest priority; among equal priorities the
+// one that was ready first. Every kFairness-th time, though, it compares the
+// first operation of each priority and returns the one that was pushed first.
 class PriorityQueue {
  public:
   static constexpr uint64_t kFairness = 16;
@@ -45,7 +45,7 @@ class PriorityQueue {
   }
 
  private:
-  // Never empty.
+  // Its list is never empty.
   struct Level {
     int priority;
     OpList ops;

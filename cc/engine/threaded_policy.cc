@@ -17,9 +17,9 @@ class ThreadedPolicy : public Policy {
     }
   }
 
-  // Whoever releases the lock says that there is work: a worker that finishes
-  // an operation first takes the next one itself, which in a chain is all there
-  // is.
+  // No notification here: whoever releases the lock notifies. A worker that
+  // finishes an operation first takes the next one itself, which is enough for
+  // a chain of operations.
   void Ready(Op* op) override { queue_.Push(op); }
 
   void Kick(Lock& lock) override {
@@ -35,7 +35,7 @@ class ThreadedPolicy : public Policy {
     {
       Lock lock(host_->mutex());
       stop_ = true;
-      work_.Set(true);  // Else one that is about to sleep would not see it.
+      work_.Set(true);  // Otherwise a thread about to sleep would not see it.
     }
     parking_.NotifyAll();
     threads_.End(wait);
@@ -58,8 +58,8 @@ class ThreadedPolicy : public Policy {
         parking_.Wait(lock, work_);
         continue;
       }
-      // Each that finds more than it takes wakes another, so that it costs the
-      // pusher one call to wake them all.
+      // A worker that finds more work than it takes wakes another one, so the
+      // pusher needs only one call to wake them all.
       if (!queue_.empty() && parking_.ClaimNotify()) parking_.Notify();
       host_->Run(op, worker, lock);
     }
@@ -70,7 +70,7 @@ class ThreadedPolicy : public Policy {
   Threads threads_;
   Parking parking_;
   Parking::Work work_;
-  // GUARDED_BY(host_->mutex()), both:
+  // GUARDED_BY(host_->mutex()): both.
   PriorityQueue queue_;
   bool stop_ = false;
 };

@@ -14,8 +14,8 @@ class Threads {
     threads_.emplace_back(std::move(run));
   }
 
-  // Joins all, if it is to wait, but the calling thread, which cannot wait for
-  // its own end.
+  // Ends the use of all threads. If `wait` is set, joins them, except the
+  // calling thread, which cannot wait for its own end.
   void End(bool wait) {
     for (std::thread& thread : threads_) {
       if (!wait || thread.get_id() == std::this_thread::get_id()) {

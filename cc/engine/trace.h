@@ -1,4 +1,4 @@
-// What ran when and where.
+// A record of which operation ran when and where.
 #ifndef CAVS_CC_ENGINE_TRACE_H_
 #define CAVS_CC_ENGINE_TRACE_H_
 
@@ -15,7 +15,7 @@ const char* ToString(Outcome outcome);
 // One operation. Times are nanoseconds since the trace was started.
 struct TraceEvent {
   std::string name;
-  std::string file;  // Where it was pushed.
+  std::string file;  // Where the operation was pushed.
   int line = 0;
   uint64_t sequence = 0;  // In push order.
   int worker = 0;
@@ -26,8 +26,8 @@ struct TraceEvent {
   Outcome outcome = Outcome::kDone;
 };
 
-// In the trace event format of Chrome, which Perfetto opens: one row per
-// worker.
+// Converts to the trace event format of Chrome, which Perfetto opens: one row
+// per worker.
 // https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
 std::string ChromeTrace(const std::vector<TraceEvent>& events);
 

@@ -43,7 +43,8 @@ Op* Tracker::NewOp(size_t max_uses) {
   }
   op->sequence = next_sequence_++;
   op->state = OpState::kWaiting;
-  op->uses.reserve(max_uses);  // Queues hold addresses of uses.
+  // Uses may not move: queues hold their addresses.
+  op->uses.reserve(max_uses);
   return op;
 }
 
@@ -84,7 +85,7 @@ void Tracker::Recycle(Op* op) {
   op->role = Role::kWork;
   op->ran = false;
   op->waiter = nullptr;
-  // Told apart because writing to a shared pointer that is null costs as well.
+  // The tests are for speed: resetting a null shared pointer writes to it.
   if (op->failure) op->failure.reset();
   if (op->inherited) op->inherited.reset();
   op->next = free_ops_;

@@ -1,4 +1,4 @@
-// Which operations may run: the whole of dependency tracking.
+// Dependency tracking: which operations may run.
 #ifndef CAVS_CC_ENGINE_TRACKER_H_
 #define CAVS_CC_ENGINE_TRACKER_H_
 
@@ -17,12 +17,12 @@ namespace cavs::engine {
 //
 // Every variable has a queue of uses in that order; a use at the front of it is
 // *granted*: one mutation, or any number of reads. An operation counts its uses
-// that are not granted yet, and is ready at zero. Four small transitions, one
-// for appending and one for finishing a read and a mutation, are all there is.
+// that are not granted yet, and is ready at zero. There are four small
+// transitions: appending and finishing, each for a read and for a mutation.
 //
-// Threads, functions, errors and policies are not known here. Not thread safe:
-// the engine calls it with its lock held. Operations and variables are
-// recycled, so that in steady state nothing is allocated.
+// The tracker knows nothing of threads, functions, errors and policies. Not
+// thread safe: the engine calls it with its lock held. Operations and variables
+// are recycled, so that in steady state nothing is allocated.
 //
 // Example:
 //   Op* op = tracker.NewOp(/*max_uses=*/2);
@@ -32,24 +32,24 @@ namespace cavs::engine {
 class Tracker {
  public:
   Var* NewVar(std::string_view name);
-  // The variable, unless it was given back since that generation.
+  // The variable, or null if it was recycled since that generation.
   Var* Find(uint32_t index, uint32_t generation);
   // REQUIRES: no use of it is waiting or granted.
   void Recycle(Var* var);
 
   // An operation with a sequence number of its own, not submitted yet.
   Op* NewOp(size_t max_uses);
-  // Normalised: named twice, or both read and mutated, is mutated once. Add
-  // what is mutated before what is read. REQUIRES: at most max_uses calls.
+  // A variable that is added twice, or both read and mutated, is mutated once.
+  // Add mutated variables before read ones. REQUIRES: at most max_uses calls.
   void AddUse(Op* op, Var* var, bool mutate);
   void Submit(Op* op);
-  // Releases what a ready operation uses; others may become ready.
+  // Releases the variables that a finished operation uses; other operations may
+  // become ready.
   void Finish(Op* op);
-  // Gives a finished operation, or one that was never submitted, back.
+  // Takes back a finished operation, or one that was never submitted.
   void Recycle(Op* op);
 
-  // The next operation that has become ready, in the order in which they did,
-  // or null.
+  // The next ready operation, in the order in which they became ready, or null.
   Op* TakeReady();
 
   // The sequence number that the next operation gets.
@@ -69,7 +69,7 @@ class Tracker {
   void Grant(Use* use);
   void MarkReady(Op* op);
 
-  // Deques, because the addresses of what they hold never change.
+  // Deques, because their elements never move.
   std::deque<Op> ops_;
   std::deque<Var> vars_;
   Op* free_ops_ = nullptr;

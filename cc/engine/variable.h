@@ -1,4 +1,4 @@
-// What callers hold of a variable.
+// Handles of variables.
 #ifndef CAVS_CC_ENGINE_VARIABLE_H_
 #define CAVS_CC_ENGINE_VARIABLE_H_
 
@@ -10,8 +10,8 @@
 namespace cavs::engine {
 
 // A tag: it stands for whatever its owner means by it, and holds nothing. Copy
-// it freely. An engine tells its own from those of another engine, and a
-// deleted one from one that took its place.
+// it freely. An engine recognises handles of other engines, and handles of a
+// deleted variable whose index is in use again.
 struct Variable {
   uint64_t engine = 0;
   uint32_t index = 0;
@@ -31,7 +31,7 @@ class VariableList {
     data_ = list.begin();  // Lives until the end of the caller's statement.
   }
   VariableList(
-      const std::vector<Variable>& list)  // NOLINT: any vector will do.
+      const std::vector<Variable>& list)  // NOLINT: an implicit conversion.
       : data_(list.data()), size_(list.size()) {}
 
   size_t size() const { return size_; }

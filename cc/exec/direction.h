@@ -1,4 +1,4 @@
-// What a model is run for.
+// The directions in which a model runs.
 #ifndef CAVS_CC_EXEC_DIRECTION_H_
 #define CAVS_CC_EXEC_DIRECTION_H_
 
@@ -6,8 +6,8 @@
 
 namespace cavs {
 
-// A training step goes forward, which leaves a tape, and backward over the
-// derivative; inference leaves none.
+// A training step runs forward, which leaves a tape, and then backward over the
+// derivative; inference leaves no tape.
 enum class Direction : uint8_t { kForward, kBackward, kInference };
 
 }  // namespace cavs

@@ -83,7 +83,7 @@ Status ForeignNodes::Take(const Node& node, int id, const RowRange& at,
       return Status();
     case SymbolKind::kReduced:
       return AddTerms(node, id, output, stream);
-    default:  // It is where it was to go.
+    default:  // The output is in its place.
       return Status();
   }
 }
@@ -94,7 +94,8 @@ Status ForeignNodes::AddTerms(const Node& node, int id, const TensorRef& terms,
   Slot& slot = bindings_.slots[id];
   const bool begun = bindings_.sum_begun[id];
   bindings_.sum_begun[id] = true;
-  if (!begun && !slot.rounded_last) return Status();  // The first are the sum.
+  // The first terms are stored as the sum.
+  if (!begun && !slot.rounded_last) return Status();
   if (!begun) {
     const size_t bytes = ByteCount(1, s.columns(), SumType(s.dtype));
     CAVS_RETURN_IF_ERROR(stream->Zero(slot.dense.data, bytes));

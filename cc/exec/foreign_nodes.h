@@ -1,4 +1,4 @@
-// Nodes that the framework runs.
+// Runs nodes whose operators belong to the framework.
 #ifndef CAVS_CC_EXEC_FOREIGN_NODES_H_
 #define CAVS_CC_EXEC_FOREIGN_NODES_H_
 
@@ -9,11 +9,11 @@
 
 namespace cavs {
 
-// Hands the framework's operators what they read, and puts what they give where
-// the program wants it. Bound to one step; what is passed in must outlive it.
+// Passes operands to the framework's operators, and stores their outputs where
+// the program expects them. Bound to one step; the arguments must outlive it.
 class ForeignNodes : public ForeignRunner {
  public:
-  // `host` is handed to the operators.
+  // `host` is passed on to the operators.
   ForeignNodes(const CompiledProgram& program, Bindings* bindings, void* host)
       : program_(program),
         bindings_(*bindings),
@@ -22,13 +22,13 @@ class ForeignNodes : public ForeignRunner {
 
   Status Run(const Node& node, const RowRange& at, Stream* stream) override;
 
-  // All nodes of a stage that has no rows: the prologue, or the epilogue.
+  // Runs all nodes of a stage that has no rows: the prologue, or the epilogue.
   Status RunRowFree(Stage stage, Stream* stream);
 
  private:
-  // A symbol as the framework sees it.
+  // The operand for the framework.
   TensorRef Refer(int id, const RowRange& at);
-  // Where the framework is to put it.
+  // The memory for an output of the framework's operator.
   TensorRef ReferToOutput(int id, const RowRange& at);
   Status Take(const Node& node, int id, const RowRange& at,
               const TensorRef& output, Stream* stream);

@@ -37,7 +37,7 @@ GuardedOutputs::GuardedOutputs(const Model& model, StoragePool* pool,
   }
 }
 
-// No memory goes back to the pool with zones in it.
+// Memory must return to the pool without zones.
 GuardedOutputs::~GuardedOutputs() {
   if (guards_ != nullptr) guards_->KeepFirst(0);
 }

@@ -1,4 +1,4 @@
-// Guard zones for what is not carved from an arena.
+// Guard zones around the caller's buffers.
 #ifndef CAVS_CC_EXEC_GUARDED_OUTPUTS_H_
 #define CAVS_CC_EXEC_GUARDED_OUTPUTS_H_
 
@@ -14,18 +14,18 @@
 
 namespace cavs {
 
-// The caller's buffers lie anywhere. With guard zones a run writes to copies
-// of them, each with a zone before and behind it. Lives for one step.
+// The caller's buffers may lie next to anything. With guard zones a run writes
+// to copies of them, each with a zone before and behind it. Lives for one step.
 class GuardedOutputs {
  public:
-  // Does nothing without guards. Else replaces outputs and results in
-  // `arguments`, which are as the programs expect.
+  // Does nothing without guards. Otherwise replaces the outputs and results in
+  // `arguments`, which must have been checked.
   GuardedOutputs(const Model& model, StoragePool* pool, Guards* guards,
                  RunArguments* arguments);
   GuardedOutputs(const GuardedOutputs&) = delete;
   ~GuardedOutputs();
 
-  // Gives the caller what was written.
+  // Copies the written values to the caller's buffers.
   void CopyBack() const;
 
  private:

@@ -1,4 +1,4 @@
-// Guard zones: memory that nobody may write to.
+// Guard zones: memory that no kernel may write to.
 #ifndef CAVS_CC_EXEC_GUARDS_H_
 #define CAVS_CC_EXEC_GUARDS_H_
 
@@ -13,9 +13,9 @@
 namespace cavs {
 
 // The zones between the buffers of one step, for tests. A kernel that writes
-// outside of its buffer changes a zone, which Check() finds. Where
-// AddressSanitizer is built in, zones are poisoned instead: it reports such a
-// write, or read, by itself.
+// outside of its buffer changes a zone, which Check() finds. With
+// AddressSanitizer, zones are poisoned instead, so that it reports writes and
+// reads at once.
 //
 // Thread safety: Check() may be called from any thread, several at once.
 //
@@ -26,28 +26,28 @@ namespace cavs {
 //   guards.Check([] { return "task 3"; });  // kInternal: task 3 ... "x"
 class Guards {
  public:
-  // Bytes between two buffers, or more.
+  // The least number of bytes between two buffers.
   static constexpr size_t kZone = 1024;
-  // Bytes that belong to nobody, behind the last zone of an allocation: who
-  // writes farther than a zone must not end the process before Check().
+  // Unused bytes behind the last zone of an allocation: a write beyond a zone
+  // must not end the process before Check().
   static constexpr size_t kMargin = size_t{64} << 10;
 
   Guards() = default;
   Guards(const Guards&) = delete;
   ~Guards() { KeepFirst(0); }
 
-  // The zone [begin, end) lies behind a buffer of that name. The memory must be
-  // there until the zone is forgotten.
+  // Adds the zone [begin, end) behind the buffer of that name. The memory must
+  // stay allocated until the zone is forgotten.
   void Add(void* begin, void* end, std::string_view buffer);
-  // The bytes [begin, end) are read, and zero for ever.
+  // Adds the bytes [begin, end), which kernels read and which must stay zero.
   void AddZeros(const void* begin, const void* end, std::string_view name);
 
   size_t size() const { return zones_.size(); }
-  // Forgets all zones but as many.
+  // Forgets all zones but the first `count`.
   void KeepFirst(size_t count);
 
-  // kInternal if a zone was written to. `title` names what ran since the last
-  // call.
+  // kInternal if a zone was written to. `title` names what has run since the
+  // last call.
   Status Check(const std::function<std::string()>& title) const;
 
  private:
@@ -61,7 +61,7 @@ class Guards {
   std::vector<Zone> zones_;
 };
 
-// Does the environment ask for guard zones (CAVS_GUARD_ZONES=1)?
+// Whether the environment asks for guard zones (CAVS_GUARD_ZONES=1).
 bool GuardZonesWanted();
 
 }  // namespace cavs

@@ -1,4 +1,4 @@
-// How much memory a pass over a minibatch takes.
+// The memory that one direction of a step needs.
 #ifndef CAVS_CC_EXEC_MEMORY_NEED_H_
 #define CAVS_CC_EXEC_MEMORY_NEED_H_
 
@@ -9,18 +9,17 @@
 
 namespace cavs {
 
-// Bytes; they stop at the largest number instead of wrapping around. Not
-// counted: integers that describe the schedule, and what the framework's own
-// kernels allocate.
+// Bytes, which saturate at the largest number. Not counted: integers that
+// describe the schedule, and what the framework's own kernels allocate.
 struct MemoryNeed {
-  size_t state = 0;           // Derivative: the gradient of the state.
-  size_t tape = 0;            // What the derivative reads, beside the state.
-  size_t temporaries = 0;     // Whatever else the operators write.
-  size_t packed_weights = 0;  // Weights as the product kernel reads them.
-  // Not from the pool: what the caller gets, and copies of what it gave.
+  size_t state = 0;  // In a derivative, the gradient of the state.
+  size_t tape = 0;   // Values that the derivative reads, beside the state.
+  size_t temporaries = 0;     // All other values that operators write.
+  size_t packed_weights = 0;  // Weights in the layout of the product kernels.
+  // Not from the pool: outputs for the caller, and copies of its inputs.
   size_t results = 0;
 
-  // From the pool.
+  // Bytes from the pool.
   size_t workspace() const;
   size_t total() const;
   MemoryNeed& operator+=(const MemoryNeed& other);
@@ -29,14 +28,14 @@ struct MemoryNeed {
 // "16 bytes (8 state, 0 tape, 4 temporaries, 4 packed weights, 0 results)".
 std::string ToString(const MemoryNeed& need);
 
-// Of a training step whose two passes share a pool: in the backward pass, the
-// state and the tape of the forward pass are there still, and its results and
-// their gradient.
+// The peak of a training step whose two directions share a pool: while it runs
+// backward, the state, the tape and the results of the forward direction still
+// exist, and the gradient of the results.
 size_t TrainingPeak(const MemoryNeed& forward, const MemoryNeed& backward);
 
-// The error of a pass for which there is no memory.
+// The error of one direction for which there is not enough memory.
 Status DoesNotFit(const MemoryNeed& need);
-// That of a training step.
+// The error of a training step for which there is not enough memory.
 Status DoesNotFit(const MemoryNeed& forward, const MemoryNeed& backward);
 
 }  // namespace cavs

@@ -1,4 +1,4 @@
-// With what one call of the executor runs.
+// The resources with which one call of the executor runs.
 #ifndef CAVS_CC_EXEC_STEP_CONTEXT_H_
 #define CAVS_CC_EXEC_STEP_CONTEXT_H_
 
@@ -10,16 +10,16 @@
 
 namespace cavs {
 
-// All that it points to must outlive the call.
+// Everything that it points to must outlive the call.
 struct StepContext {
   Stream* stream = nullptr;
-  // Eager and lazy operators run in this one, beside the critical ones. Null:
-  // in the same, one after the other.
+  // The stream of eager and lazy operators, which then run beside the critical
+  // ones. Null: they run in `stream`, one after the other.
   Stream* other = nullptr;
   StoragePool* pool = nullptr;
-  void* host = nullptr;             // Handed to foreign operators.
+  void* host = nullptr;             // Passed on to foreign operators.
   std::function<bool()> cancelled;  // Asked between tasks; may be empty.
-  Tracer* tracer = nullptr;         // Told what runs; may be null.
+  Tracer* tracer = nullptr;         // Told which nodes run; may be null.
 };
 
 }  // namespace cavs

@@ -7,11 +7,12 @@
 namespace cavs {
 namespace {
 
-// A buffer this many times larger than needed is left for a larger step.
+// A buffer that is more than so many times larger than needed is left for a
+// larger step.
 constexpr size_t kMaxSlack = 8;
-// This many more may wait than were ever lent at once.
+// So many more buffers may wait than were ever lent at once.
 constexpr size_t kSpare = 4;
-// No system has more, and there is room to round up.
+// More than any system has, with room to round up.
 constexpr size_t kMaxBytes = SIZE_MAX / 4;
 
 }  // namespace
@@ -28,7 +29,7 @@ std::shared_ptr<void> StoragePool::Acquire(size_t bytes) {
   std::vector<Buffer> evicted;
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    // The smallest buffer that fits.
+    // Find the smallest buffer that fits.
     auto best = free_.end();
     for (auto it = free_.begin(); it != free_.end(); ++it) {
       const bool fits = it->size >= bytes && it->size / kMaxSlack <= bytes;
@@ -39,8 +40,8 @@ std::shared_ptr<void> StoragePool::Acquire(size_t bytes) {
       free_.erase(best);
     } else {
       ++num_allocations_;
-      // A little more than asked for, so that minibatches of similar size share
-      // it.
+      // Slightly larger than asked for, so that minibatches of similar size
+      // reuse it.
       found.size = Memory::Padded(bytes + bytes / 8);
       evicted = MakeRoom(found.size);
     }
@@ -79,7 +80,7 @@ std::vector<StoragePool::Buffer> StoragePool::MakeRoom(size_t bytes) {
   size_t held = lent + WaitingBytes();
   std::vector<Buffer> evicted;
   while (!free_.empty() && held > most + most / kMaxSlack) {
-    evicted.push_back(free_.front());  // Nobody wanted it for the longest time.
+    evicted.push_back(free_.front());  // The least recently used buffer.
     free_.erase(free_.begin());
     held -= evicted.back().size;
   }
@@ -102,10 +103,10 @@ void StoragePool::Return(Buffer buffer) {
     try {
       free_.push_back(buffer);
     } catch (const std::bad_alloc&) {
-      evicted = buffer;  // Who gives memory back must not fail.
+      evicted = buffer;  // Returning memory must not fail.
     }
     if (free_.size() > most_lent_ + kSpare) {
-      evicted = free_.front();  // Nobody wanted it for the longest time.
+      evicted = free_.front();  // The least recently used buffer.
       free_.erase(free_.begin());
     }
   }

@@ -1,4 +1,4 @@
-// Memory for dynamic tensors that is kept between steps.
+// Device memory that is kept between steps.
 #ifndef CAVS_CC_EXEC_STORAGE_POOL_H_
 #define CAVS_CC_EXEC_STORAGE_POOL_H_
 
@@ -13,9 +13,9 @@
 
 namespace cavs {
 
-// Lends buffers and takes them back: a training step uses the memory of the
-// step before, because fresh pages from the system each step cost more than the
-// computation at small sizes.
+// Lends buffers and takes them back, so that a training step reuses the memory
+// of the step before: at small sizes, fresh pages from the system would cost
+// more than the computation.
 //
 // Thread safety: Acquire() and the return of buffers may happen on any thread.
 // Buffers may outlive the pool; they are then freed on return.
@@ -23,15 +23,15 @@ namespace cavs {
 // Example:
 //   auto pool = std::make_shared<StoragePool>(device.memory());
 //   std::shared_ptr<void> buffer = pool->Acquire(bytes);
-//   ... // when the last copy of `buffer` goes, the pool has it back
+//   ... // The pool gets the buffer back with its last copy.
 class StoragePool : public std::enable_shared_from_this<StoragePool> {
  public:
-  // Any floating-point number of such bytes is NaN.
+  // Floating-point numbers of which every byte is this one are NaN.
   static constexpr int kNanByte = 0xFF;
 
-  // Of `memory`. If `guarded`, for which it must be the host's, those who use
-  // its memory are to put guard zones around their buffers, and what it lends
-  // is full of NaN.
+  // A pool of `memory`. If `guarded`, for which it must be host memory, users
+  // are to put guard zones around their buffers, and buffers are lent full of
+  // NaN.
   explicit StoragePool(std::shared_ptr<Memory> memory, bool guarded = false)
       : memory_(std::move(memory)), guarded_(guarded) {}
   ~StoragePool();
@@ -41,23 +41,25 @@ class StoragePool : public std::enable_shared_from_this<StoragePool> {
   bool guarded() const { return guarded_; }
 
   // At least `bytes` of uninitialised memory, or nullptr if the system has
-  // none. As many buffers are kept for later as were ever lent at once, or a
-  // few more, and no more bytes than that, or an eighth more.
+  // none. The pool keeps at most kSpare buffers more than were ever lent at
+  // once, and at most an eighth more bytes.
   std::shared_ptr<void> Acquire(size_t bytes);
 
-  // What could be lent without asking the system.
+  // Bytes that could be lent without asking the system.
   size_t waiting_bytes() const;
 
-  // The most that was ever lent at once, as large as the buffers are.
+  // The most bytes that were ever lent at once, counting whole buffers.
   size_t peak_bytes() const;
 
-  // The same, as large as was asked for, rounded up to Memory::kAlignment.
+  // The same, counting the bytes that were asked for, rounded up to
+  // Memory::kAlignment.
   size_t peak_asked_bytes() const;
 
-  // Could as much be lent? Asks the system only if the pool has to grow.
+  // Whether so many bytes could be lent. Asks the system only if the pool has
+  // to grow.
   bool MayLend(size_t bytes) const;
 
-  // How often Acquire() had to ask the system: constant in steady state.
+  // How often Acquire() had to ask the system; constant in steady state.
   int64_t num_allocations() const;
 
  private:
@@ -68,15 +70,15 @@ class StoragePool : public std::enable_shared_from_this<StoragePool> {
   };
 
   void Return(Buffer buffer);
-  // Waiting buffers to be freed, for `bytes` more to be taken from the system.
-  // REQUIRES(mutex_), and so does the next.
+  // Removes the buffers to be freed before `bytes` more are taken from the
+  // system. This and the next method REQUIRE that mutex_ is held.
   std::vector<Buffer> MakeRoom(size_t bytes);
   size_t WaitingBytes() const;
 
   const std::shared_ptr<Memory> memory_;
   const bool guarded_;
   mutable std::mutex mutex_;
-  std::vector<Buffer> free_;  // GUARDED_BY(mutex_), the last used last.
+  std::vector<Buffer> free_;  // GUARDED_BY(mutex_); the last used is last.
   size_t num_lent_ = 0;       // GUARDED_BY(mutex_)
   size_t most_lent_ = 0;      // GUARDED_BY(mutex_)
   size_t lent_bytes_ = 0;     // GUARDED_BY(mutex_)

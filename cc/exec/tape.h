@@ -1,4 +1,4 @@
-// What the forward direction leaves for the backward direction.
+// The values that the forward direction leaves for the backward direction.
 #ifndef CAVS_CC_EXEC_TAPE_H_
 #define CAVS_CC_EXEC_TAPE_H_
 
@@ -12,23 +12,23 @@
 
 namespace cavs {
 
-// Owned through shared pointers (by a framework's tensor, say); immutable once
-// the forward direction has returned, so any number of backward directions may
-// read it at the same time. Its memory returns to the pool with the last owner.
+// Owned through shared pointers (by a framework's tensor, say). Immutable once
+// the forward direction has returned, so several backward directions may read
+// it at the same time. Its memory returns to the pool with the last owner.
 struct Tape {
-  // What the schedule's arrays and captured tensors live in.
+  // Owners of the schedule's arrays and of captured tensors.
   std::vector<std::shared_ptr<void>> alive;
   RowPlan rows;
-  std::vector<PassedRows> pull_rows;  // Per pull.
-  PassedRows push_rows;               // Of all pushes.
-  // The lists of all of these as the device reads them; by type, and by pull
-  // and type.
+  std::vector<PassedRows> pull_rows;  // One per pull.
+  PassedRows push_rows;               // Shared by all pushes.
+  // The index lists of all of these in device memory: by type; by pull and
+  // type; by type.
   std::vector<IndexLists> lists;
   std::vector<std::vector<const int32_t*>> pull_lists;
   std::vector<const int32_t*> push_lists;
-  // By type and result.
+  // Indexed by type, then by result.
   std::vector<std::vector<Slot>> saved;
-  // The memory of `saved`, and of the lists.
+  // The memory of `saved` and of the lists.
   std::vector<std::shared_ptr<void>> memory;
 };
 

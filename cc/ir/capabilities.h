@@ -1,4 +1,4 @@
-// What a device can do, as far as passes have to know.
+// The abilities of a device that passes have to know.
 #ifndef CAVS_CC_IR_CAPABILITIES_H_
 #define CAVS_CC_IR_CAPABILITIES_H_
 
@@ -7,11 +7,11 @@
 namespace cavs {
 
 struct Capabilities {
-  // Columns of products are shared out in multiples of this, so weights that
-  // come to stand side by side begin at one.
+  // Products divide their columns among workers in multiples of this number, so
+  // weights that are placed side by side begin at one.
   int64_t column_grain = 1;
-  // A product reads rows of at most so many columns by an index; -1: the device
-  // reads no rows by an index.
+  // The widest rows that a product can read by an index, in columns; -1 if the
+  // device reads no rows by an index.
   int64_t most_indexed_columns = -1;
 };
 

@@ -1,4 +1,4 @@
-// A program as it runs.
+// A program after all passes, as devices run it.
 #ifndef CAVS_CC_IR_COMPILED_PROGRAM_H_
 #define CAVS_CC_IR_COMPILED_PROGRAM_H_
 
@@ -11,9 +11,9 @@
 
 namespace cavs {
 
-// What RunPasses() makes of a program, and what it has found out about it.
+// A program with the side tables that RunPasses() has computed for it.
 struct CompiledProgram : Program {
-  // As it was traced: nothing is known yet.
+  // The side tables of a traced program, before any pass, say nothing.
   explicit CompiledProgram(Program program)
       : Program(std::move(program)), zeros(*this) {}
 

@@ -9,25 +9,27 @@
 
 namespace cavs {
 
-// Products read rows of at most so many columns by an index.
+// The widest rows that a product can read by an index, in columns.
 constexpr int64_t kMaxIndexedColumns = 1024;
 
-// Several elementwise operators as one. Values are numbered: first those in
-// memory, then those that live in a tile of scratch only.
+// Several elementwise operators that run as one kernel. Their values are
+// numbered: first those in memory, then those that live only in a tile of
+// scratch.
 struct ElementwiseGroup {
-  // out = op(x, y); of a pair, out = then(op(x, y)) or then(z, op(x, y)), where
-  // no operand is a `column`.
-  struct Step {
+  // out = op(x, y), or, for a pair of operators, out = then(op(x, y)) or
+  // then(z, op(x, y)). No operand of a pair is a `column`.
+  struct Instruction {
     Elementwise op;
-    int16_t x, y, out;  // Values; y is x for operators of one operand.
-    Elementwise then = Elementwise::kIdentity;  // No pair.
+    // Numbers of values; y is x for operators of one operand.
+    int16_t x, y, out;
+    Elementwise then = Elementwise::kIdentity;  // kIdentity: not a pair.
     int16_t z = 0;
   };
-  std::vector<Step> steps;
-  int num_operands = 0;  // Values in memory.
-  int num_scratch = 0;   // At most kMaxScratch.
+  std::vector<Instruction> instructions;
+  int num_operands = 0;  // Number of values in memory.
+  int num_scratch = 0;   // Number of values in scratch, at most kMaxScratch.
   static constexpr int kMaxScratch = 16;
-  static constexpr int kMaxValues = 64;  // Of both kinds.
+  static constexpr int kMaxValues = 64;  // In memory and in scratch together.
 };
 
 }  // namespace cavs

@@ -1,4 +1,4 @@
-// Operators that the native backend does not know.
+// Operators that devices leave to the framework.
 #ifndef CAVS_CC_IR_FOREIGN_OP_H_
 #define CAVS_CC_IR_FOREIGN_OP_H_
 
@@ -11,16 +11,18 @@
 
 namespace cavs {
 
-// A tensor as the core sees it: rows, perhaps strided, or something dense.
+// A tensor without the framework's type: rows, perhaps strided, or a dense
+// array.
 struct TensorRef {
   DType dtype = DType::kOther;
-  std::vector<int64_t> shape;  // With the leading row dimension, if any.
+  // Includes the leading row dimension, if there is one.
+  std::vector<int64_t> shape;
   void* data = nullptr;
   int64_t pitch = 0;  // Elements between the starts of two rows; 0: dense.
-  // The framework's own tensor, where there is one; keeps `data` alive.
+  // The framework's own tensor, if there is one; it keeps `data` alive.
   std::shared_ptr<void> handle;
-  bool opaque = false;           // `handle` is all there is.
-  std::vector<int64_t> numbers;  // The value itself, if it counts rows.
+  bool opaque = false;           // `handle` is the only valid field.
+  std::vector<int64_t> numbers;  // The values of a kRowCount symbol.
 };
 
 // One operator, run by the framework that the vertex function came from.
@@ -32,8 +34,8 @@ class ForeignOp {
 
   // Reads `inputs`, which it must not change, and fills `outputs`: where `data`
   // is set, with values of exactly that shape; where it is opaque, or `data` is
-  // null, by setting `handle` (and data, shape, pitch unless opaque).
-  // `host` is what the run was given by its caller.
+  // null, by setting `handle` (and data, shape, pitch unless opaque). `host` is
+  // the pointer that the caller of the run passed.
   virtual Status Run(void* host, const std::vector<TensorRef>& inputs,
                      std::vector<TensorRef>* outputs) const = 0;
 };

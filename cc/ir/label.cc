@@ -8,7 +8,7 @@
 namespace cavs {
 namespace {
 
-// "gates/i/MatMul" is the product of gates/i.
+// The name scope of an operator: "gates/i" for "gates/i/MatMul".
 std::string Owner(const Node& node, const std::string& name) {
   const std::string end = "/" + node.op;
   if (name.size() <= end.size()) return name;
@@ -26,7 +26,7 @@ std::string ProductLabel(const Node& node) {
   return text + ")";
 }
 
-// Every operator once, in the order in which they first occur.
+// Names every operator once, in the order in which they first occur.
 std::string GroupLabel(const Node& node) {
   if (node.members.size() == 1) return node.members[0].op;
   std::vector<std::pair<std::string, int>> counts;

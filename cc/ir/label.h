@@ -1,4 +1,4 @@
-// Nodes in words.
+// Short descriptions of nodes for people.
 #ifndef CAVS_CC_IR_LABEL_H_
 #define CAVS_CC_IR_LABEL_H_
 

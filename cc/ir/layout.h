@@ -1,4 +1,4 @@
-// What every access to a symbol asks, without a walk from view to view.
+// The root and offset of every symbol, so that accesses need not follow views.
 #ifndef CAVS_CC_IR_LAYOUT_H_
 #define CAVS_CC_IR_LAYOUT_H_
 
@@ -12,11 +12,12 @@ namespace cavs {
 struct SymbolLayout {
   int32_t root = 0;
   bool has_rows = false;
-  int64_t offset = 0;   // In the root, in elements.
-  int64_t columns = 0;  // Of each row, or elements of the whole.
+  int64_t offset = 0;  // Within the root's rows, in elements.
+  // Elements per row, or of the whole value if it has no rows.
+  int64_t columns = 0;
 };
 
-using Layout = std::vector<SymbolLayout>;  // By symbol.
+using Layout = std::vector<SymbolLayout>;  // Indexed by symbol.
 
 inline Layout LayoutOf(const Program& program) {
   Layout layout(program.symbols.size());

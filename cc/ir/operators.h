@@ -1,4 +1,4 @@
-// What there is to know about each operator of a program: one row each.
+// The table of operators: all that passes need to know, one row each.
 #ifndef CAVS_CC_IR_OPERATORS_H_
 #define CAVS_CC_IR_OPERATORS_H_
 
@@ -10,8 +10,9 @@
 namespace cavs {
 
 enum class NodeKind : uint8_t {
-  // Where state, inputs and outputs pass. In a derivative the roles swap:
-  // state gradients enter by scatter's gradient and leave by gather's.
+  // Operators that move rows in and out of a program. In a derivative the
+  // directions swap: state gradients enter by scatter's gradient and leave by
+  // gather's.
   kGather,       // out <- state[child_row[index]]
   kScatter,      // state <- in
   kPull,         // out <- external input `index`, in execution order
@@ -21,9 +22,10 @@ enum class NodeKind : uint8_t {
   kPullGrad,     // gradient of external input `index` <- in
   kPushGrad,     // out <- gradient of external output `index`
   kVertexIds,    // out <- the vertex of each row
-  // What is computed between them.
+  // Operators that compute.
   // out = in[0] * in[1], or += if `accumulate`; in[1] is invariant, transposed
-  // if `transpose`. With more invariants, their columns stand side by side.
+  // if `transpose`. Further inputs are more invariants, whose columns stand
+  // side by side with those of in[1].
   kMatMul,
   kWeightGrad,   // out (+)= transpose(in[0]) * in[1], a sum over rows
   kSumRows,      // out (+)= sum over rows
@@ -31,8 +33,8 @@ enum class NodeKind : uint8_t {
   kElementwise,  // out = op(in[0]) or op(in[0], in[1]), broadcasting
   kCopy,         // out = in[0]
   kZero,         // out = 0
-  kGroup,        // `members`, elementwise all, as one kernel
-  kForeign,      // anything else, by the framework's own kernel
+  kGroup,        // `members`, all of them elementwise, as one kernel
+  kForeign,      // any other operator, by the framework's own kernel
 };
 
 // Elementwise operators, named as TensorFlow names them. Gradients of
@@ -67,30 +69,30 @@ enum class Elementwise : uint8_t {
   kSoftplusGrad,
 };
 
-// Where the rows that a node passes in come from, or where those that it passes
-// out go.
+// Where the rows that a node moves into a program come from, or where the rows
+// that it moves out go.
 enum class Outside : uint8_t {
-  kNone,         // It passes no rows.
-  kOwnState,     // The state of the vertices at hand, or its gradient.
-  kChildStates,  // That of their children in slot `index`.
+  kNone,         // The node moves no rows.
+  kOwnState,     // The state of the node's vertices, or its gradient.
+  kChildStates,  // The state of their children in slot `index`.
   kExternal,     // External input or output number `index`, or its gradient.
-  kVertices,     // The vertices themselves.
+  kVertices,     // The ids of the vertices.
 };
 
-// Is what a node writes zero, in rows of vertices without children?
+// Whether the output of a node is zero in rows of vertices without children.
 enum class Zero : uint8_t {
-  kNever,  // Not that one could tell.
+  kNever,  // Not that the table could tell.
   kAlways,
-  kKeeps,  // If all rows that it reads are.
+  kKeeps,  // If all rows that the node reads are zero.
 };
 
 struct Operator {
   NodeKind kind;
   const char* name;  // In printed programs, and as the role of an argument.
   Outside outside = Outside::kNone;
-  bool brings_in = false;  // Else it takes rows out, if it passes any.
+  bool brings_in = false;  // Direction, if the node moves rows.
   Zero zero = Zero::kNever;
-  bool sums_rows = false;  // Is the result a sum over all rows?
+  bool sums_rows = false;  // Whether the result is a sum over all rows.
 };
 
 // Row i describes the kind with number i.
@@ -128,7 +130,7 @@ constexpr bool PassesState(NodeKind kind) {
   return RowOf(kind).outside == Outside::kOwnState ||
          RowOf(kind).outside == Outside::kChildStates;
 }
-// Does Node::index say which slot, input or output it is?
+// Whether Node::index is the number of a slot, input or output.
 constexpr bool IsNumbered(NodeKind kind) {
   return RowOf(kind).outside == Outside::kChildStates ||
          RowOf(kind).outside == Outside::kExternal;
@@ -139,8 +141,8 @@ constexpr bool SumsRows(NodeKind kind) { return RowOf(kind).sums_rows; }
 enum ElementwiseFlags : uint8_t {
   kKeepsZero = 1,   // op(0) = 0, or op(0, 0) = 0.
   kCommutes = 2,    // op(x, y) = op(y, x).
-  kBeginsPair = 4,  // Kernels go on with what it gives without storing it,
-  kEndsPair = 8,    // if the next operator is one of these.
+  kBeginsPair = 4,  // Its result may be passed on in a register to ...
+  kEndsPair = 8,    // ... an operator with this flag.
   kIsSeries = 16,   // Computed by a series: three times the time of others.
 };
 
@@ -149,7 +151,7 @@ struct ElementwiseOperator {
   const char* name;  // In printed programs.
   int operands;
   int flags;
-  // What the framework calls it; several names for operators that differ in
+  // The framework's names. There are several where operators differ only in
   // what they broadcast.
   std::array<std::string_view, 3> framework_names;
 };
@@ -225,17 +227,17 @@ constexpr bool Commutes(Elementwise op) {
   return (RowOf(op).flags & kCommutes) != 0;
 }
 
-// Can a step of a group go on with `then` from what `op` gives, without a pass
-// over it? As the second operand if `then` has two.
+// Whether one instruction of a group can apply `then` to the result of `op`
+// without storing that. If `then` has two operands, the result is the second.
 constexpr bool CanPair(Elementwise op, Elementwise then) {
   return (RowOf(op).flags & kBeginsPair) != 0 &&
          (RowOf(then).flags & kEndsPair) != 0;
 }
 
-// By name; null if there is none.
+// Both look up by name and return null if there is none.
 const Operator* FindOperator(std::string_view name);
 const ElementwiseOperator* FindElementwise(std::string_view name);
-// By a name of the framework's.
+// Looks up by one of the framework's names; null if there is none.
 const ElementwiseOperator* FindFrameworkElementwise(std::string_view name);
 
 }  // namespace cavs

@@ -26,7 +26,8 @@ Overlaps::Overlaps(const Program& program) : program_(program) {
   for (std::vector<int>& ids : of_) std::sort(ids.begin(), ids.end());
 }
 
-// Unless one of them lies elsewhere or has no elements.
+// Records that symbols `a` and `b` of one root overlap, if they do: a symbol
+// without elements overlaps none.
 void Overlaps::Join(int a, int b) {
   if (std::max(offset_[a], offset_[b]) >= std::min(End(a), End(b))) return;
   of_[a].push_back(b);

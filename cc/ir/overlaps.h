@@ -9,22 +9,22 @@
 
 namespace cavs {
 
-// A tensor and its pieces hold one another's values: who asks what a node reads
-// or writes asks for the overlapping symbols too.
+// A tensor and its views share values. Whoever asks which node reads or writes
+// a symbol must therefore ask about the overlapping symbols as well.
 class Overlaps {
  public:
-  // The program must outlive it.
+  // The program must outlive the object.
   explicit Overlaps(const Program& program);
 
   // The symbols with elements in common with `symbol`, and `symbol` itself.
   const std::vector<int>& of(int symbol) const { return of_[symbol]; }
 
-  // Is `mark` set for any symbol that overlaps one of `symbols`?
+  // Whether `mark` is set for any symbol that overlaps one of `symbols`.
   bool AnyMarked(const std::vector<bool>& mark,
                  const std::vector<int>& symbols) const;
 
-  // To be called when the program has a new symbol, its last, and when a root
-  // has become a piece of another.
+  // To be called when the program has got a new symbol, its last, and when a
+  // root has become a view of another symbol.
   void Update(int symbol);
 
  private:
@@ -34,8 +34,9 @@ class Overlaps {
   void Join(int a, int b);
 
   const Program& program_;
-  std::vector<int64_t> offset_;            // In the root.
-  std::vector<std::vector<int>> members_;  // By root: it and all its pieces.
+  std::vector<int64_t> offset_;  // Within the root's rows, in elements.
+  // By root: the root and all its views.
+  std::vector<std::vector<int>> members_;
   std::vector<std::vector<int>> of_;
 };
 

@@ -6,26 +6,26 @@
 #include <utility>
 
 #include "cc/base/byte_count.h"
-#include "cc/ir/make_steps.h"
+#include "cc/ir/make_instructions.h"
 #include "cc/ir/print.h"
 
 namespace cavs {
 namespace {
 
-// A fault in the text, on its way to Parse().
+// A fault in the text, thrown to Parse().
 struct Fault {
   std::string got;
   const char* expected;
 };
 
-// Takes one line apart, from left to right.
+// Reads the tokens of one line from left to right.
 class Line {
  public:
   explicit Line(std::string_view text) : left_(text) { SkipSpace(); }
 
   bool AtEnd() const { return left_.empty(); }
 
-  // Takes `token` if it comes next.
+  // Consumes `token` if it comes next.
   bool Take(std::string_view token) {
     if (left_.substr(0, token.size()) != token) return false;
     left_.remove_prefix(token.size());
@@ -86,7 +86,7 @@ class Line {
     return text;
   }
 
-  // What stands before `end`, which is taken too.
+  // Returns the text before `end`, and consumes both.
   std::string Until(char end) {
     const size_t n = left_.find(end);
     if (n == std::string_view::npos) Fail("a type");
@@ -117,7 +117,7 @@ class Line {
   std::string_view left_;
 };
 
-// The value whose name is `text`, of those with numbers up to `last`.
+// The enum value, up to `last`, whose name is `text`.
 template <typename Enum>
 Enum Named(const Line& line, const std::string& text, Enum last,
            const char* expected) {
@@ -180,10 +180,11 @@ class Parser {
     if (!line.AtEnd()) line.Fail("the end of the line");
   }
 
-  // The group that was begun last has all its members.
+  // Called when the group that was begun last has all its members.
   void Close(const Line& line) {
     if (open_.empty()) line.Fail("a group before");
-    if (!MakeSteps(program_, &open_.back())) line.Fail("a smaller group");
+    if (!MakeInstructions(program_, &open_.back()))
+      line.Fail("a smaller group");
     program_.nodes.push_back(std::move(open_.back()));
     open_.pop_back();
   }
@@ -265,7 +266,8 @@ class Parser {
     line->Expect("}");
   }
 
-  // A symbol that no node computes; false if `word` says that one does.
+  // Reads a symbol that no node computes; returns false if `word` says that a
+  // node does.
   bool ReadSource(const std::string& word, int id, Line* line) {
     Symbol& s = symbol(id);
     if (word == "view") {
@@ -301,8 +303,8 @@ class Parser {
     s->constant = constants_[index];
   }
 
-  // "rows<64xf32>", perhaps followed by where it lies and by a name; says if
-  // there was a name.
+  // Reads "rows<64xf32>" and, if they follow, where the symbol lies and its
+  // name. Returns whether there was a name.
   bool ReadType(Line* line, int id) {
     is_declared_[id] = true;
     const std::string kind = line->Until('<');
@@ -325,7 +327,7 @@ class Parser {
     return true;
   }
 
-  // "%4[0:64]": where symbol `id` lies.
+  // Reads "%4[0:64]", where symbol `id` lies.
   void ReadSlice(Line* line, int id) {
     const int parent = SymbolId(line);
     line->Expect("[");
@@ -340,7 +342,7 @@ class Parser {
     if (!line->Take("%") && !line->Take("@")) line->Fail("a symbol");
     return MoreSymbols(line);
   }
-  // The first sign has been taken.
+  // Reads a list of symbols whose first sign (% or @) has been consumed.
   std::vector<int> MoreSymbols(Line* line) {
     std::vector<int> ids = {NumberOfSymbol(line)};
     while (line->Take(",")) ids.push_back(SymbolId(line));
@@ -368,7 +370,7 @@ class Parser {
   const Constants& constants_;
   Program& program_;
   std::vector<Node> open_;  // The group whose members are being read, if any.
-  std::vector<bool> is_declared_, is_named_;  // By symbol.
+  std::vector<bool> is_declared_, is_named_;  // Indexed by symbol.
 };
 
 }  // namespace

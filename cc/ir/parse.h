@@ -1,4 +1,4 @@
-// Programs from text.
+// Reads programs from text.
 #ifndef CAVS_CC_IR_PARSE_H_
 #define CAVS_CC_IR_PARSE_H_
 
@@ -11,14 +11,14 @@
 
 namespace cavs {
 
-// Reads what Print() writes, so that it prints the same again. kInvalidArgument
-// with the number of the line if it cannot be read; whether the program makes
-// sense, VerifyProgram() says.
+// Reads the output of Print(), so that printing the result gives the same text.
+// kInvalidArgument, with the number of the line, if it cannot be read.
+// VerifyProgram() tells whether the program can be run.
 //
-// `constants`: the values of constants, by number. Foreign operators have no
-// kernel: a program that has some cannot be run. Numbers that no symbol has
-// become opaque symbols that nothing names. What follows // in a line is a
-// comment; a node without a stage is critical, as before Classify().
+// `constants` has the values of constants, by number. Foreign operators get no
+// kernel: a program that has some cannot be run. Numbers that the text skips
+// become opaque symbols that no node uses. The rest of a line after // is a
+// comment. A node without a stage is critical, as before Classify().
 Status Parse(std::string_view text,
              const std::vector<std::shared_ptr<const TensorRef>>& constants,
              Program* program);

@@ -7,61 +7,69 @@
 
 namespace cavs {
 
-// Whose rows a dynamic tensor has room for at a time.
+// How many rows a dynamic tensor has room for at a time.
 enum class Extent : uint8_t {
-  kStep,      // Those of the whole minibatch.
-  kChunk,     // Those of a chunk (see cc/schedule/chunks.h).
-  kBlock,     // Those of a block, which an eager or lazy stage runs over.
-  kTask,      // Those of a task.
-  kState,     // It is a part of the state, which has rows of the whole
-              // minibatch, of all vertex types.
-  kChildren,  // Of the state too: the rows of a vertex's children, which are
-              // adjacent, are one row of it.
+  kStep,   // The rows of the whole minibatch.
+  kChunk,  // The rows of a chunk (see cc/schedule/chunks.h).
+  kBlock,  // The rows of a block, of an eager or lazy stage.
+  kTask,   // The rows of a task.
+  // Columns of the state, which has rows of the whole minibatch, of all vertex
+  // types.
+  kState,
+  // Rows of the state as well: the adjacent rows of a vertex's children are one
+  // row of the tensor.
+  kChildren,
 };
-constexpr int kNumStoredExtents = 4;  // The first of them: counted in rows.
+// The first extents, which take memory of their own.
+constexpr int kNumStoredExtents = 4;
 
-// The states of children, or their gradients, side by side in one row.
+// The states of a vertex's children, or their gradients, concatenated in one
+// row.
 struct JoinedChildren {
-  int slots = 0;  // Number of slots joined, counted from slot 0; 0: it is not
-                  // a concatenation of gathered states.
-  bool are_sent_back = false;      // They are gradients.
-  bool by_task = false;            // Only critical nodes touch it,
-  bool only_for_children = false;  // and only where some row has a child.
+  // Number of slots joined, counted from slot 0; 0 if the symbol is not a
+  // concatenation of gathered states.
+  int slots = 0;
+  bool are_sent_back = false;  // The rows are gradients.
+  bool by_task = false;        // Only critical nodes read or write it.
+  // Only nodes that are skipped where no vertex of a task has a child do.
+  bool only_for_children = false;
 };
 
-// Where one root may live; the views of a root live in it. Which of the places
-// it takes depends on a schedule, and is a step's choice.
+// The places where one root, and with it the views of that root, may live. A
+// step chooses among them, depending on the schedule.
 struct Candidate {
-  // Does any node read or write it in memory, or a view of it?
+  // Whether any node reads or writes it, or a view of it, in memory.
   bool used = false;
-  // Must it outlive the step, as a result of the forward direction?
+  // Whether the backward direction reads it, so that it must outlive the step.
   bool on_tape = false;
   // The rows that it has room for if it takes memory of its own.
   Extent extent = Extent::kStep;
-  // It is what is scattered, or the gradient of what was: the state itself may
-  // hold it.
+  // It is scattered, or the gradient of what was scattered: the state itself
+  // may hold it.
   bool in_state = false;
-  // Everyone who reads it can read rows by an index. What is gathered or passed
-  // in then stays where it is: `source` is the slot of the gather, or the
-  // number of the input. For a saved symbol: its rows may come with an index.
+  // All its readers can read rows by an index, so rows that are gathered or
+  // pulled may stay where they are. `source` is then the slot of the gather, or
+  // the number of the input. For a saved symbol: its rows may come with an
+  // index.
   bool by_index = false;
   bool gathered = false;
   int source = -1;
-  // Where the children of each vertex are adjacent rows, it may be them.
+  // Where the children of each vertex are adjacent rows, it may be those rows.
   JoinedChildren joined;
   // A sum over rows that is formed in SumType(dtype), and rounded when all rows
-  // are in.
+  // have been added.
   bool rounded_last = false;
-  // How many foreign nodes write it, if it is a sum over rows. What they give
-  // for some of the rows has to be added up.
+  // Number of foreign nodes that write it, if it is a sum over rows. Each
+  // computes the sum over the rows of one run only, so their results are added
+  // up.
   int foreign_writers = 0;
-  bool foreign_by_task = false;  // Is one of them critical?
-  // It is a sum that the caller gets as result number `result`, and may be
-  // formed where that goes; -1: it is not.
+  bool foreign_by_task = false;  // Whether one of these nodes is critical.
+  // A sum over rows that the caller gets as result number `result`, and that
+  // may be formed in the caller's memory; -1 if it is none.
   int result = -1;
 };
 
-// What the pass `place` finds. One per symbol; those of views are empty.
+// The result of the pass `place`: one candidate per symbol, empty for views.
 struct Placement {
   std::vector<Candidate> candidates;
 };

@@ -25,11 +25,11 @@ bool IsWord(const std::string& text) {
          });
 }
 
-template <typename Part, typename Text>
-std::string Joined(const std::vector<Part>& parts, const Text& text) {
+template <typename Item, typename Text>
+std::string Joined(const std::vector<Item>& items, const Text& text) {
   std::string joined;
-  for (const Part& part : parts) {
-    joined += StrCat(joined.empty() ? "" : ", ", text(part));
+  for (const Item& item : items) {
+    joined += StrCat(joined.empty() ? "" : ", ", text(item));
   }
   return joined;
 }
@@ -39,7 +39,7 @@ std::string List(const std::vector<Number>& numbers) {
   return "[" + Joined(numbers, [](Number x) { return x; }) + "]";
 }
 
-// Its value, if that fits beside it.
+// A constant's value as a comment, if it is short enough.
 std::string Value(const TensorRef& constant, int64_t count) {
   constexpr int64_t kMost = 4;
   if (count > kMost || constant.data == nullptr) return "";
@@ -63,7 +63,7 @@ std::string Value(const TensorRef& constant, int64_t count) {
 
 class Printer {
  public:
-  // `zeros`: what to comment on, if not null.
+  // `zeros` may be null: then nothing is commented on.
   Printer(const Program& program, const Zeros* zeros)
       : program_(program),
         zeros_(zeros),
@@ -118,7 +118,8 @@ class Printer {
     return s.name == usual_name ? "" : " as " + Quoted(s.name);
   }
 
-  // What is not computed by a node stands before the first that reads it.
+  // Declares the inputs that no node computes, before the first node that reads
+  // them.
   void DeclareInputs(const Node& node) {
     for (int id : node.inputs) Declare(id);
     for (int id : node.outputs) DeclareParent(id);
@@ -162,7 +163,7 @@ class Printer {
     return StrCat("row_count ", List(s.scale), ", ", List(s.bias));
   }
 
-  // `group`: what it is a member of, if it is.
+  // `group` is the node that `node` is a member of, or null.
   void PrintNode(const Node& node, const std::string& indent,
                  const Node* group) {
     text_ += indent;
@@ -200,7 +201,7 @@ class Printer {
     return is_zero ? "  // zero without children" : "";
   }
 
-  // Of all outputs, where one of them occurs for the first time.
+  // The types of all outputs, if one of them occurs for the first time.
   std::string Types(const Node& node) {
     const bool is_first =
         std::any_of(node.outputs.begin(), node.outputs.end(),
@@ -215,23 +216,23 @@ class Printer {
   }
 
   static std::string Attributes(const Node& node, bool is_stage_known) {
-    std::vector<std::string> parts;
-    if (!is_stage_known) parts.push_back(ToString(node.stage));
-    if (node.transpose) parts.push_back("transpose");
-    if (node.accumulate) parts.push_back("accumulate");
-    if (node.adds) parts.push_back("adds");
+    std::vector<std::string> attributes;
+    if (!is_stage_known) attributes.push_back(ToString(node.stage));
+    if (node.transpose) attributes.push_back("transpose");
+    if (node.accumulate) attributes.push_back("accumulate");
+    if (node.adds) attributes.push_back("adds");
     if (!node.merged.empty()) {
-      parts.push_back("merged(" + Joined(node.merged, Quoted) + ")");
+      attributes.push_back("merged(" + Joined(node.merged, Quoted) + ")");
     }
-    if (parts.empty()) return "";
-    const auto itself = [](const std::string& part) { return part; };
-    return "  {" + Joined(parts, itself) + "}";
+    if (attributes.empty()) return "";
+    const auto itself = [](const std::string& item) { return item; };
+    return "  {" + Joined(attributes, itself) + "}";
   }
 
   const Program& program_;
   const Zeros* const zeros_;
   std::string text_;
-  std::vector<bool> is_declared_, is_written_;  // By symbol.
+  std::vector<bool> is_declared_, is_written_;  // Indexed by symbol.
 };
 
 }  // namespace

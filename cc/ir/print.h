@@ -1,4 +1,4 @@
-// Programs as text.
+// Writes programs as text.
 #ifndef CAVS_CC_IR_PRINT_H_
 #define CAVS_CC_IR_PRINT_H_
 
@@ -27,20 +27,20 @@ const char* ToString(SymbolKind kind);  // "rows".
 //     scatter %5  {critical}
 //     results %5
 //
-// Symbols go by their numbers, those that are the same for every vertex after
-// an @. A symbol that lies in another one says so where it is first written
-// (`: rows<64xf32> in %0[64:128]`); one that is written piece by piece is
-// `storage`. A node ends with its name in the traced function and the
+// Symbols are named by their numbers, those that are the same for every vertex
+// after an @. A symbol that lies in another one says so where it is first
+// written (`: rows<64xf32> in %0[64:128]`); one that is written through its
+// views is `storage`. A node ends with its name in the traced function and the
 // framework's operator, if it has them; a symbol with another name than the
-// node that writes it says so (`as`). Symbols that nothing names are left out.
+// node that writes it says so (`as`). Symbols that no node uses are left out.
 //
-// Parse() reads it again. What is not in the text: the values of constants,
-// which go by their number in Constants(), the kernels of foreign operators,
-// labels, and what passes decide about memory and phases.
+// Parse() reads the text again. It does not contain the values of constants,
+// which are numbered as in Constants(), the kernels of foreign operators,
+// labels, and the decisions of passes about memory.
 std::string Print(const Program& program);
 
-// The same, with comments on what need not be computed where no vertex of a
-// task has a child.
+// The same, with comments at the values and nodes that need not be computed for
+// a task in which no vertex has a child.
 std::string Print(const CompiledProgram& program);
 
 // The values of all constants, in the order of their symbols.

@@ -13,15 +13,17 @@
 
 namespace cavs {
 
-// What one symbol holds, and so how long it lives.
+// What one symbol holds, which also decides how long it lives.
 enum class SymbolKind : uint8_t {
-  kRows,       // One row per vertex: a dynamic tensor.
-  kInvariant,  // The same for every vertex: a capture, a constant, or computed
-               // from those alone.
-  kReduced,    // A sum over all vertices (the gradient of a capture).
-  kRowCount,   // Integers that are affine in the number of rows at hand.
-  kOpaque,     // Depends on the rows but has no row per vertex (a list of
-               // tensors, say): one value per task, never split or joined.
+  kRows,  // One row per vertex: a dynamic tensor.
+  // The same for every vertex: a capture, a constant, or computed from those
+  // alone.
+  kInvariant,
+  kReduced,   // A sum over all vertices (the gradient of a capture).
+  kRowCount,  // Integers that are affine in the number of rows of a run.
+  // Depends on the rows but has no row per vertex (a list of tensors, say): one
+  // value per task, never split or joined.
+  kOpaque,
 };
 
 // Where the value of a symbol that no node computes comes from.
@@ -32,19 +34,22 @@ struct Symbol {
   DType dtype = DType::kOther;
   SymbolKind kind = SymbolKind::kRows;
   SymbolSource source = SymbolSource::kNode;
-  int index = -1;  // Which capture, or which saved symbol of the forward tape.
+  // Number of the capture, or of the saved symbol of the forward tape.
+  int index = -1;
 
-  // kRows: the shape of one row. kInvariant, kReduced: of the whole.
+  // The shape of one row for kRows; of the whole value for kInvariant and
+  // kReduced.
   std::vector<int64_t> shape;
-  bool shape_known = true;  // Only invariants and opaque values may not know.
+  // May be false for invariant and opaque symbols only.
+  bool shape_known = true;
 
   // A view: `columns()` elements of each row of symbol `parent`, from `offset`.
   int parent = -1;
   int64_t offset = 0;
 
-  // kConstant: its value.
+  // The value, if the source is kConstant.
   std::shared_ptr<const TensorRef> constant;
-  // kRowCount: element i is scale[i] * rows + bias[i]. Never stored.
+  // For kRowCount, element i is scale[i] * rows + bias[i]. Never stored.
   std::vector<int64_t> scale, bias;
 
   int64_t columns() const {
@@ -56,11 +61,11 @@ struct Symbol {
 
 // When a node runs (arXiv:1712.04048, Proposition 2).
 enum class Stage : uint8_t {
-  kPrologue,  // Once: no row is involved.
+  kPrologue,  // Once, before the first row: depends on no row.
   kEager,     // Over all rows before the first task.
   kCritical,  // Task by task.
   kLazy,      // Over all rows after the last task.
-  kEpilogue,  // Once: needs finished sums over rows.
+  kEpilogue,  // Once, after the last row: needs finished sums over rows.
 };
 constexpr int kNumStages = 5;
 
@@ -68,17 +73,18 @@ struct Node {
   NodeKind kind = NodeKind::kForeign;
   std::string name;   // In the traced function.
   std::string op;     // The framework's name of the operator.
-  std::string label;  // In words: see Label().
+  std::string label;  // Description for people: see Label().
   std::vector<int> inputs, outputs;
   Elementwise elementwise = Elementwise::kIdentity;
   bool transpose = false;
   bool accumulate = false;
-  bool adds = false;  // kForeign: is the result the sum of its inputs?
+  bool adds = false;  // kForeign: whether the result is the sum of the inputs.
   int index = -1;     // Slot of a gather; number of a pull or push.
-  // kMatMul: the names of the products that became part of this one.
+  // kMatMul: the names of the products that were merged into this one.
   std::vector<std::string> merged;
-  // kGroup: what it computes, and the symbols that its operands are. Those that
-  // are written are outputs too, the others inputs.
+  // kGroup: the operators, the kernel that computes them, and the symbols of
+  // the kernel's operands. Operands that are written are also outputs, the
+  // others inputs.
   std::vector<Node> members;
   ElementwiseGroup group;
   std::vector<int> operands;
@@ -87,9 +93,10 @@ struct Node {
 };
 
 // Immutable once compiled; any number of runs may share it. Several nodes may
-// write one symbol (to add to it, say), but none writes what another has read.
+// write one symbol (to add to it, say), but no node writes a symbol that an
+// earlier node has read.
 struct Program {
-  std::string name;  // Of the traced function.
+  std::string name;  // Name of the traced function.
   bool is_derivative = false;
   std::vector<Symbol> symbols;
   std::vector<Node> nodes;  // In topological order.
@@ -97,7 +104,7 @@ struct Program {
   // Derivative: the gradients of the captures.
   std::vector<int> results;
 
-  // The symbol whose storage `symbol` is a view of, and where in its rows.
+  // The symbol in whose storage `symbol` lies; *offset is where in its rows.
   int Root(int symbol, int64_t* offset) const {
     *offset = 0;
     while (symbols[symbol].parent >= 0) {

@@ -9,46 +9,38 @@
 
 namespace cavs {
 
-// An index of a program that follows what a pass changes, so that no question
-// takes a walk over all nodes.
-//
-// Example:
-//   Uses uses(*program);
-//   if (uses.ReadersOfAny(y) == std::vector<int>{i}) {  // Only node i reads y.
-//     uses.Forget(i);
-//     program->nodes[i].inputs = {x};
-//     uses.Add(i);
-//   }
+// An index of a program that is updated as a pass changes the program, so that
+// no query has to search all nodes.
 class Uses {
  public:
-  // The program must outlive it.
+  // The program must outlive the object.
   explicit Uses(const Program& program);
 
   const Overlaps& overlaps() const { return overlaps_; }
   bool IsResult(int symbol) const { return is_result_[symbol]; }
 
-  // The nodes that name `symbol` among their inputs (outputs), in order; as
-  // often as they name it.
+  // The nodes that have `symbol` among their inputs (outputs), in order; a node
+  // appears once for each time that it does.
   const std::vector<int>& readers(int symbol) const { return readers_[symbol]; }
   const std::vector<int>& writers(int symbol) const { return writers_[symbol]; }
 
-  // The nodes that read (write) any symbol that overlaps `symbol`, in order;
+  // The nodes that read (write) any symbol that overlaps `symbol`, in order,
   // each once.
   std::vector<int> ReadersOfAny(int symbol) const;
   std::vector<int> WritersOfAny(int symbol) const;
 
-  // To be called before and after node number `node` is changed. A node that is
-  // removed is only forgotten.
+  // To be called before and after node number `node` is changed. For a node
+  // that is removed, only Forget() is called.
   void Forget(int node);
   void Add(int node);
-  // See Overlaps.
+  // See Overlaps::Update().
   void Update(int symbol);
 
  private:
   const Program& program_;
   Overlaps overlaps_;
   std::vector<bool> is_result_;
-  std::vector<std::vector<int>> readers_, writers_;  // By symbol.
+  std::vector<std::vector<int>> readers_, writers_;  // Indexed by symbol.
 };
 
 }  // namespace cavs

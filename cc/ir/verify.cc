@@ -52,7 +52,7 @@ class Verifier {
     return program_.Root(id, &offset);
   }
 
-  // Was it given, or has every element of it been written by a node so far?
+  // Whether `id` is given, or nodes have written every element of it so far.
   bool IsMade(int id) const {
     int64_t begin;
     const int root = program_.Root(id, &begin);
@@ -70,7 +70,7 @@ class Verifier {
     int64_t begin;
     std::map<int64_t, int64_t>& ranges = written_[program_.Root(id, &begin)];
     int64_t end = begin + symbol(id).columns();
-    // Joins the ranges that it touches.
+    // Merges the new range with those that it overlaps or adjoins.
     auto next = ranges.upper_bound(begin);
     if (next != ranges.begin() && std::prev(next)->second >= begin) --next;
     while (next != ranges.end() && next->first <= end) {
@@ -114,7 +114,7 @@ class Verifier {
         s.source == SymbolSource::kCapture || s.source == SymbolSource::kSaved;
     if (is_given && s.index < 0) return Wrong(s, "no number", "one");
     if (s.kind == SymbolKind::kRowCount) return CheckRowCount(s);
-    return s.parent == -1 ? Status() : CheckPiece(id);
+    return s.parent == -1 ? Status() : CheckView(id);
   }
 
   Status CheckRowCount(const Symbol& s) const {
@@ -128,17 +128,17 @@ class Verifier {
                  "one integer of each per element");
   }
 
-  Status CheckPiece(int id) const {
+  Status CheckView(int id) const {
     const Symbol& s = symbol(id);
-    size_t steps = 0;
+    size_t links = 0;
     for (int i = id; i >= 0; i = symbol(i).parent) {
-      if (!Exists(i) || ++steps > program_.symbols.size()) {
-        return Wrong(s, "a tensor that it is a piece of in a circle",
-                     "another one");
+      if (!Exists(i) || ++links > program_.symbols.size()) {
+        return Wrong(s, "itself as a tensor that it is a view of",
+                     "another tensor");
       }
       const int parent = symbol(i).parent;
       if (parent < -1 || (parent >= 0 && !Exists(parent))) {
-        return Wrong(s, "no tensor that it is a piece of", "one");
+        return Wrong(s, "no tensor that it is a view of", "one");
       }
     }
     const Symbol& whole = symbol(s.parent);
@@ -147,8 +147,9 @@ class Verifier {
         s.dtype != whole.dtype ||
         (s.kind != SymbolKind::kRows && s.kind != SymbolKind::kReduced &&
          s.kind != SymbolKind::kInvariant)) {
-      return Wrong(s, "other elements than those of what it is a piece of",
-                   "some of those");
+      return Wrong(
+          s, "other elements than those of the tensor that it is a view of",
+          "some of them");
     }
     return Status();
   }
@@ -187,8 +188,8 @@ class Verifier {
                           : Wrong(node, "those that its kernel takes");
   }
 
-  // Members run one after the other; what they write stays in scratch unless it
-  // is an output.
+  // Members run one after the other. Their outputs stay in scratch unless they
+  // are outputs of the group.
   Status CheckGroup(const Node& node) {
     const int values = node.group.num_operands + node.group.num_scratch;
     if (node.group.num_scratch > ElementwiseGroup::kMaxScratch ||
@@ -196,8 +197,10 @@ class Verifier {
         node.group.num_operands != static_cast<int>(node.operands.size())) {
       return Wrong(node, "no more values than its kernel has room for");
     }
-    for (const ElementwiseGroup::Step& step : node.group.steps) {
-      for (int value : {step.x, step.y, step.z, step.out}) {
+    for (const ElementwiseGroup::Instruction& instruction :
+         node.group.instructions) {
+      for (int value :
+           {instruction.x, instruction.y, instruction.z, instruction.out}) {
         if (value < 0 || value >= values) return Wrong(node, "its own values");
       }
     }
@@ -235,7 +238,7 @@ class Verifier {
     return Status();
   }
 
-  // Does a native kernel exist that computes it?
+  // Whether a native kernel computes the node.
   bool Computes(const Node& node) const {
     if (node.outputs.size() != 1) return false;
     const Symbol& out = symbol(node.outputs[0]);
@@ -275,7 +278,7 @@ class Verifier {
 
   bool IsProduct(const Node& node, const Symbol& out) const {
     if (node.inputs.size() < 2 || !IsRows(node.inputs[0])) return false;
-    int64_t columns = 0;  // Of all weights side by side.
+    int64_t columns = 0;  // Total of all weights.
     for (size_t i = 1; i < node.inputs.size(); ++i) {
       const Symbol& weight = symbol(node.inputs[i]);
       if (weight.kind != SymbolKind::kInvariant || !weight.shape_known ||
@@ -301,8 +304,8 @@ class Verifier {
   }
 
   const Program& program_;
-  // By root, the ranges of elements that nodes have written so far: where each
-  // begins, and where it ends.
+  // By root, the disjoint ranges of elements that nodes have written so far, as
+  // a map from begin to end.
   std::vector<std::map<int64_t, int64_t>> written_;
 };
 

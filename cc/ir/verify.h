@@ -1,4 +1,4 @@
-// Can a program be run at all?
+// Checks that a program can be run.
 #ifndef CAVS_CC_IR_VERIFY_H_
 #define CAVS_CC_IR_VERIFY_H_
 
@@ -7,13 +7,14 @@
 
 namespace cavs {
 
-// Checks all that passes and executor rely on, before, between and after the
-// passes that rewrite a program: every symbol that is named exists, has sizes
-// that can be multiplied and lies in what it is a piece of; every node reads
-// elements that were all written before, by nodes of earlier stages or by
-// earlier ones of its own; and reads and writes as many elements of the types
-// that its kind says. kInvalidArgument otherwise, naming the node. What was
-// traced in this process always passes; what comes from a file need not.
+// Checks everything that passes and executor rely on, before, between and after
+// the passes that rewrite a program: every symbol that is used exists, has a
+// size that does not overflow, and lies within the symbol that it is a view of;
+// every node reads only elements that nodes of earlier stages, or earlier nodes
+// of its own, have written; and reads and writes as many elements, of the
+// types, that its kind requires. kInvalidArgument otherwise, naming the node.
+// Programs that were traced in this process always pass; those from a file need
+// not.
 Status VerifyProgram(const Program& program);
 
 }  // namespace cavs

@@ -8,15 +8,15 @@
 
 namespace cavs {
 
-// See passes/find_zeros.h. Of a task in which no row has a child:
+// The result of FindZeros(): what holds in a task in which no row has a child.
 struct Zeros {
-  // Nothing is known.
+  // Claims nothing.
   explicit Zeros(const Program& program)
       : symbols(program.symbols.size(), false),
         only_for_children(program.nodes.size(), false) {}
 
-  std::vector<bool> symbols;            // By symbol: is it zero?
-  std::vector<bool> only_for_children;  // By node: need it not run?
+  std::vector<bool> symbols;            // By symbol: whether it is zero.
+  std::vector<bool> only_for_children;  // By node: whether it need not run.
 };
 
 }  // namespace cavs

@@ -14,9 +14,8 @@ using ::tensorflow::shape_inference::DimensionHandle;
 using ::tensorflow::shape_inference::InferenceContext;
 using ::tensorflow::shape_inference::ShapeHandle;
 
-// Outputs [first, first + shapes.size()) are `rows` rows of the shapes in
-// attribute `name`; without `rows`, just of those shapes. There are as many as
-// types in attribute `types`.
+// Sets as many outputs from *first on as attribute `types` has types. Each has
+// the shape in attribute `name`, with `rows` in front of it if that is given.
 absl::Status SetShapes(InferenceContext* c, const char* name, const char* types,
                        const DimensionHandle* rows, int* first) {
   std::vector<PartialTensorShape> shapes;
@@ -49,7 +48,7 @@ absl::Status ForwardShape(InferenceContext* c) {
   DimensionHandle num_vertices, num_splits;
   TF_RETURN_IF_ERROR(
       c->Merge(c->Dim(order, 0), c->Dim(child_row, 1), &num_vertices));
-  // Of nothing there may be no splits at all.
+  // task_splits of an empty schedule may be empty instead of [0].
   if (!c->ValueKnown(c->Dim(task_splits, 0)) ||
       c->Value(c->Dim(task_splits, 0)) > 0) {
     TF_RETURN_IF_ERROR(c->Add(c->Dim(task_type, 0), 1, &num_splits));
@@ -65,7 +64,7 @@ absl::Status ForwardShape(InferenceContext* c) {
   for (size_t i = 0; i < pulls.size(); ++i) {
     ShapeHandle pull;
     TF_RETURN_IF_ERROR(c->WithRankAtLeast(c->input(4 + i), 1, &pull));
-    if (!one_type) continue;  // Not every vertex need have a row.
+    if (!one_type) continue;  // With several types not every vertex has a row.
     TF_RETURN_IF_ERROR(c->Merge(num_vertices, c->Dim(pull, 0), &num_vertices));
   }
   int chosen;

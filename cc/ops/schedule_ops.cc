@@ -21,14 +21,14 @@ absl::Status ScheduleShape(InferenceContext* c) {
   TF_RETURN_IF_ERROR(c->WithRank(c->input(4), 0, &micro_batch));
 
   DimensionHandle num_vertices;
-  // No splits at all are those of nothing.
+  // child_splits without values stands for no vertices.
   const DimensionHandle num_splits = c->Dim(child_splits, 0);
   if (c->ValueKnown(num_splits) && c->Value(num_splits) == 0) {
     num_vertices = c->MakeDim(0);
   } else {
     TF_RETURN_IF_ERROR(c->Subtract(num_splits, 1, &num_vertices));
   }
-  // An empty vertex_type says that all vertices are of type 0.
+  // vertex_type without values stands for type 0 everywhere.
   const DimensionHandle num_typed = c->Dim(vertex_type, 0);
   if (c->ValueKnown(num_typed) && c->Value(num_typed) > 0) {
     TF_RETURN_IF_ERROR(c->Merge(num_vertices, num_typed, &num_vertices));
@@ -69,13 +69,13 @@ the other, each as one batch. Rows number the vertices in the order in which tas
 evaluate them, so that a task is a range of rows, and the rows of all children of a
 task precede it.
 
-With policy "depth" (Cavs, arXiv:1712.04048, section 3.2), step d evaluates the
-vertices of depth d: 0 without children, else 1 + the depth of the deepest child.
-Each vertex type among them is a task, types ascending. With policy "ratio", each
-task takes all vertices of one type whose children are evaluated: of the type of
-which these are the largest part of its frontier, the vertices that do not depend on
-an unevaluated one of their own type. Where "depth" has fewer tasks, they are those
-of "depth"; with one type they are always. With policy "serial", every task is one
+With policy "depth" (Cavs, arXiv:1712.04048, section 3.2), level d is the vertices
+of depth d: 0 without children, else 1 + the depth of the deepest child. Each vertex
+type in a level is a task, types ascending. With policy "ratio", each task takes all
+vertices of one type whose children are evaluated: of the type for which these are
+the largest fraction of its frontier, the vertices that do not depend on an
+unevaluated one of their own type. Where "depth" has fewer tasks, they are those of
+"depth"; with one type they are always. With policy "serial", every task is one
 vertex, in the order of "depth": nothing is batched.
 
 Within a task, rows stand in the order in which later tasks gather them: in chains

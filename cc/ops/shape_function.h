@@ -1,4 +1,4 @@
-// Shape functions that no exception leaves.
+// Keeps exceptions out of TensorFlow's shape inference.
 #ifndef CAVS_CC_OPS_SHAPE_FUNCTION_H_
 #define CAVS_CC_OPS_SHAPE_FUNCTION_H_
 
@@ -11,8 +11,9 @@
 
 namespace cavs {
 
-// `kInfer` as a shape function. TensorFlow holds the lock of a graph while it
-// calls one: an exception would leave it locked for ever.
+// `kInfer` as a shape function that returns exceptions as a status. TensorFlow
+// calls shape functions with the lock of a graph held: an exception would leave
+// it locked for ever.
 //
 // Example: REGISTER_OP("CavsX").SetShapeFn(NoThrowShape<XShape>)
 template <

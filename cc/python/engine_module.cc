@@ -1,5 +1,5 @@
-// cavs_tf._cavs_engine: the dependency engine for cavs_tf/engine.py, which is
-// the interface. No TensorFlow.
+// The extension module cavs_tf._cavs_engine: the dependency engine for
+// cavs_tf/engine.py, which is its interface. Does not depend on TensorFlow.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
@@ -17,13 +17,13 @@ namespace py = pybind11;
 namespace cavs::engine {
 namespace {
 
-// A variable, and what Python calls it.
+// A variable with the name that Python gave it.
 struct NamedVariable {
   Variable variable;
   std::string name;
 };
 
-// Lets Python run while this thread waits, and looks for Ctrl-C now and then.
+// Lets Python run while this thread waits, and handles Ctrl-C.
 void CheckSignals() {
   py::gil_scoped_acquire gil;
   if (PyErr_CheckSignals() != 0) throw py::error_already_set();
@@ -44,11 +44,11 @@ std::vector<Variable> Variables(const char* list, const py::iterable& items) {
   return variables;
 }
 
-// One that waits and raises lists of errors; engine.py makes exceptions of
-// them.
+// An engine whose waits return lists of errors, from which engine.py makes
+// exceptions.
 //
-// The engine's lock is never held by a thread that needs Python's, so calls
-// that do not wait may keep Python's lock.
+// The engine's lock is never held by a thread that needs Python's lock, so
+// calls that do not wait may keep Python's lock.
 class PythonEngine {
  public:
   PythonEngine(const std::string& policy, int workers)
@@ -150,7 +150,7 @@ class PythonEngine {
     return ToPython(errors);
   }
 
-  // Of (name, file, line, message, exception or None).
+  // A list of (name, file, line, message, exception or None).
   py::list ToPython(const std::vector<OperationError>& errors) {
     py::list list;
     for (const OperationError& error : errors) {

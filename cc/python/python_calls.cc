@@ -11,7 +11,7 @@ namespace py = pybind11;
 namespace cavs::engine {
 namespace {
 
-// Stands for a Python exception that PythonObjects keeps.
+// Stands for a Python exception that a PythonObjects keeps.
 class PythonError : public std::exception {
  public:
   PythonError(uint64_t key, std::string text)
@@ -38,10 +38,10 @@ std::string TextOf(const py::object& error) {
 
 // Runs `f` with Python's lock.
 //
-// Python before 3.14 ends a thread that asks for its lock when the interpreter
-// is ending: here one whose operation Ctrl-C has not let close() wait for. What
-// is on its stack may not be destroyed without the lock, so the thread stays
-// where it is for the moment that is left, as it does from 3.14 on.
+// Python before 3.14 ends a thread that asks for its lock while the interpreter
+// is ending. That can happen to a thread whose operation close() did not wait
+// for, after Ctrl-C. The objects on its stack may not be destroyed without the
+// lock, so the thread blocks until the process ends, as it does from 3.14 on.
 template <typename F>
 void WithPython(F f) {
   const auto stay = [] {
@@ -59,7 +59,7 @@ void WithPython(F f) {
   }
 }
 
-// As Python sees a completion.
+// The completion that Python code gets.
 struct PythonCompletion {
   Completion done;
   std::shared_ptr<PythonObjects> objects;
@@ -68,7 +68,8 @@ struct PythonCompletion {
 }  // namespace
 
 PythonObjects::~PythonObjects() {
-  // The last owner may be a thread without Python's lock, or come after Python.
+  // The last owner may be a thread without Python's lock, or be destroyed after
+  // Python.
   if (!Py_IsInitialized()) {
     for (auto& [key, error] : errors_) error.release();
     return;
@@ -81,14 +82,15 @@ PythonObjects::~PythonObjects() {
 void PythonObjects::Drop(Link* link) {
   // Relaxed: only the exchange below must see the newest value.
   link->next = dropped_.load(std::memory_order_relaxed);
-  // Release: whoever collects sees `next`. Relaxed on failure: it tries again.
+  // Release: the thread that collects sees `next`. Relaxed on failure: the loop
+  // tries again.
   while (!dropped_.compare_exchange_weak(
       link->next, link, std::memory_order_release, std::memory_order_relaxed)) {
   }
 }
 
 void PythonObjects::Collect() {
-  // Relaxed: what is dropped at the same time is collected next time.
+  // Relaxed: objects that are dropped at the same time are collected next time.
   if (dropped_.load(std::memory_order_relaxed) == nullptr) return;
   // Acquire: pairs with the release in Drop().
   Link* link = dropped_.exchange(nullptr, std::memory_order_acquire);
@@ -136,7 +138,7 @@ void PythonReference::Release() {
 void PythonCall::operator()() {
   std::exception_ptr error;
   WithPython([&] {
-    // Nothing that has a destructor, here and below: see WithPython().
+    // No local variable with a destructor, here and below: see WithPython().
     PyObject* result = PyObject_CallNoArgs(fn_.get().ptr());
     if (result == nullptr) error = fn_.objects().KeepError();
     Py_XDECREF(result);
@@ -163,7 +165,8 @@ void PythonCall::operator()(Completion done) {
 }
 
 void NativeCall::operator()() {
-  // With the naive policy the pushing thread, which has Python's lock, is here.
+  // With the naive policy this is the pushing thread, which holds Python's
+  // lock.
   std::optional<py::gil_scoped_release> release;
   if (PyGILState_Check()) release.emplace();
   function_(argument_);

@@ -1,4 +1,4 @@
-// Python callables, and functions of libraries, as operations.
+// Operations that call Python callables or functions of libraries.
 #ifndef CAVS_CC_PYTHON_PYTHON_CALLS_H_
 #define CAVS_CC_PYTHON_PYTHON_CALLS_H_
 
@@ -19,12 +19,12 @@ namespace cavs::engine {
 
 // What the operations of one engine need of Python, above all the references to
 // objects that they hold. Operations share its ownership, since one may drop
-// the last reference to its engine. Threads without Python's lock may drop one:
-// it is kept until a thread with the lock collects it. No lock of our own,
-// which fork() might find held.
+// the last reference to its engine. Threads without Python's lock may drop a
+// reference: it is kept until a thread with the lock collects it. There is no
+// other lock, since fork() might find it held.
 class PythonObjects {
  public:
-  // One reference.
+  // One reference to drop.
   struct Link {
     PyObject* object;
     Link* next;
@@ -35,19 +35,19 @@ class PythonObjects {
 
   void Drop(Link* link);
 
-  // These REQUIRE Python's lock.
+  // The following methods REQUIRE Python's lock.
   //
-  // The same text at an address that stays, for the sites of pushes: files are
-  // few.
+  // Returns the same text at an address that stays valid, for the sites of
+  // pushes. Files are few.
   const char* Interned(const std::string& file) {
     return files_.insert(file).first->c_str();
   }
   void Collect();
-  // Keeps the exception that is set and returns what the engine carries in its
-  // place, which may be copied and destroyed without Python's lock.
+  // Keeps the exception that is set, and returns an exception that stands for
+  // it in the engine and may be copied and destroyed without Python's lock.
   std::exception_ptr KeepError();
-  // The exception behind `cause`, which is forgotten; None if it is not
-  // Python's.
+  // Returns the exception that `cause` stands for, and no longer keeps it; None
+  // if `cause` is not from Python.
   pybind11::object TakeError(const std::exception_ptr& cause);
 
  private:
@@ -58,7 +58,7 @@ class PythonObjects {
   std::unordered_set<std::string> files_;  // GUARDED_BY(the GIL)
 };
 
-// Owns one reference, drops it from any thread.
+// Owns one reference, and drops it from any thread.
 class PythonReference {
  public:
   PythonReference(std::shared_ptr<PythonObjects> objects,
@@ -97,7 +97,8 @@ class PythonCall {
   PythonReference fn_;
 };
 
-// Calls `void function(void* argument)` without Python's lock. Keeps `keep`.
+// Calls `void function(void* argument)` without Python's lock. Holds a
+// reference to `keep` meanwhile.
 class NativeCall {
  public:
   NativeCall(std::shared_ptr<PythonObjects> objects, uintptr_t function,
@@ -114,7 +115,7 @@ class NativeCall {
   void* argument_;
 };
 
-// The class Completion.
+// Defines the Python class Completion.
 void DefineCompletion(pybind11::module_* module);
 
 }  // namespace cavs::engine

@@ -1,4 +1,4 @@
-// Stretches of a schedule that are run one after the other.
+// Ranges of consecutive tasks that are run one after the other.
 #ifndef CAVS_CC_SCHEDULE_CHUNKS_H_
 #define CAVS_CC_SCHEDULE_CHUNKS_H_
 
@@ -16,11 +16,12 @@ struct Chunk {
   int64_t end;
 };
 
-// A chunk ends where no later task gathers from earlier rows: so each
-// micro-batch of a schedule is one, and what eager and lazy operators read and
-// write is in the cache still. With `most_rows` > 0 chunks also end before they
-// have more rows, if they are more than one task.
-// `lowest` is what LowestRowsRead() returns.
+// A chunk ends where no later task gathers from earlier rows. Each micro-batch
+// of a schedule is therefore a chunk, and what eager and lazy operators read
+// and write is still in the cache. With `most_rows` > 0 a chunk also ends
+// before the task by which it would exceed `most_rows` rows. A chunk has at
+// least one task, however many rows that has. `lowest` is what LowestRowsRead()
+// returns.
 std::vector<Chunk> MakeChunks(const ScheduleView& schedule,
                               const std::vector<int64_t>& lowest,
                               int64_t most_rows);

@@ -5,8 +5,8 @@
 namespace cavs {
 namespace {
 
-// Rejects `splits` unless they ascend from 0 to `total`, the size of what they
-// split.
+// Rejects `splits` unless they ascend from 0 to `total`, the number of values
+// that they split.
 Status ValidateSplits(const char* name, Span<int32_t> splits, int64_t total,
                       const char* lists, const char* split_array) {
   if (splits.empty()) {
@@ -68,7 +68,8 @@ Status BadChild(const GraphBatchView& batch, int64_t edge) {
 }
 
 Status ValidateChildren(const GraphBatchView& batch) {
-  if (batch.num_vertices() == 0) return Status();  // Nor splits, perhaps.
+  // The splits may be empty then.
+  if (batch.num_vertices() == 0) return Status();
   for (int64_t graph = 0; graph < batch.num_graphs(); ++graph) {
     const uint32_t first = batch.graph_splits[graph];
     const uint32_t limit = batch.graph_splits[graph + 1];

@@ -23,7 +23,7 @@ struct GraphBatchView {
   // V values in [0, num_types), or empty: all vertices are of type 0.
   Span<int32_t> vertex_type;
 
-  // Splits without a value are those of nothing.
+  // Both are 0 where the splits are empty.
   int64_t num_vertices() const { return NumLists(child_splits); }
   int64_t num_graphs() const { return NumLists(graph_splits); }
 
@@ -36,12 +36,11 @@ struct GraphBatchView {
   // The graph that owns `vertex`, by binary search. REQUIRES: valid splits.
   int64_t GraphOf(int64_t vertex) const;
 
-  // An array of no values is as good as [0], where it splits nothing: so a
-  // framework feeds who is idle. Rejects, naming graph, vertex and slot: splits
-  // that do not ascend from 0 to the size of what they split, an id out of
-  // range, a child in another graph, more children than `arity`, a type outside
-  // [0, num_types). Cycles are found by MakeSchedule. Linear time; never reads
-  // outside the arrays.
+  // Empty splits are as good as [0]: replicas without work pass them. Rejects,
+  // naming graph, vertex and slot: splits that do not ascend from 0 to the size
+  // of what they split, an id out of range, a child in another graph, more
+  // children than `arity`, a type outside [0, num_types). Cycles are found by
+  // MakeSchedule. Linear time; never reads outside the arrays.
   Status Validate(int arity, int num_types) const;
 
  private:

@@ -12,10 +12,11 @@
 
 namespace cavs {
 
-// The row of every vertex outside; kZeroRow: none, which reads as zeros and is
-// not written.
+// Which row of an external input or output belongs to each vertex. kZeroRow
+// means that the vertex has none: reading it gives zeros, and nothing is
+// written.
 struct RowMap {
-  int64_t count = 0;                   // Of rows.
+  int64_t count = 0;                   // Number of rows.
   std::vector<int32_t> row_of_vertex;  // Empty: vertex v has row v.
 };
 
@@ -31,25 +32,26 @@ RowMap VerticesOfTypes(const ScheduleView& schedule,
 Status ChosenVertices(Span<int32_t> vertices, int64_t num_vertices,
                       RowMap* map);
 
-// A map as the programs of the vertex types see it.
+// The rows of an external input or output, numbered as the programs of the
+// vertex types number their vertices.
 class PassedRows {
  public:
   PassedRows() = default;
-  // `types` must outlive it.
+  // `types` must outlive the object.
   PassedRows(const RowMap& map, const std::vector<TypeRows>& types);
   PassedRows(const PassedRows&) = delete;
   PassedRows(PassedRows&&) = default;
   PassedRows& operator=(PassedRows&&) = default;
 
   int64_t count() const { return count_; }
-  // Does every vertex have a row?
+  // Whether vertex v has row v.
   bool all() const { return own_.empty(); }
-  // The row outside of each row of the type's program.
+  // The external row of each row of the type's program.
   Span<int32_t> of_type(int type) const { return of_type_[type]; }
 
  private:
   int64_t count_ = 0;
-  std::vector<std::vector<int32_t>> own_;  // Unless vertex v has row v.
+  std::vector<std::vector<int32_t>> own_;  // Empty if vertex v has row v.
   std::vector<Span<int32_t>> of_type_;
 };
 

@@ -6,11 +6,11 @@
 namespace cavs {
 namespace {
 
-TaskPlan PlanByDepth(const GraphBatchView&, Span<int32_t>, TaskPlan by_step) {
-  return by_step;
+TaskPlan PlanByDepth(const GraphBatchView&, Span<int32_t>, TaskPlan by_level) {
+  return by_level;
 }
 
-// One vertex a task, children first: what batching is compared with.
+// One vertex per task, children before parents: the unbatched baseline.
 TaskPlan PlanSerially(const GraphBatchView& batch, Span<int32_t>,
                       TaskPlan plan) {
   const int64_t num_vertices = batch.num_vertices();

@@ -15,15 +15,16 @@ namespace cavs {
 
 struct Policy {
   const char* name;
-  // The tasks of a valid batch whose sub-batches are split at
-  // `sub_batch_splits`; `by_step` is what PlanByStep returned for it. Every
+  // The tasks of a valid batch whose micro-batches are split at
+  // `micro_batch_splits`; `by_level` is what PlanByLevel returned for it. Every
   // child is in an earlier task than its parent, a task has vertices of one
-  // type and of one sub-batch, and the tasks of sub-batches follow each other.
-  TaskPlan (*plan)(const GraphBatchView& batch, Span<int32_t> sub_batch_splits,
-                   TaskPlan by_step);
+  // type and of one micro-batch, and all tasks of a micro-batch precede those
+  // of the next.
+  TaskPlan (*plan)(const GraphBatchView& batch,
+                   Span<int32_t> micro_batch_splits, TaskPlan by_level);
 };
 
-// All of them; the first is the default.
+// All policies; the first is the default.
 Span<Policy> Policies();
 
 // "'depth', 'ratio'".

@@ -2,20 +2,22 @@
 //
 // The frontier F(a) of type a: the vertices of type a that are not evaluated
 // and depend on no other such vertex, directly or through vertices of any type.
-// The next task of type a is part of F(a), whatever the policy. The ready
-// vertices R(a), those whose children are all evaluated, are the part that can
-// run now. Each step runs R(a) of the type with the largest |R(a)| / |F(a)|.
+// The next task of type a is a subset of F(a), whatever the policy. The ready
+// vertices R(a), those whose children are all evaluated, are the subset that
+// can run now. Each round runs R(a) of the type with the largest ratio |R(a)| /
+// |F(a)|.
 //
 // Where the ratio is 1, no schedule of what is left has fewer tasks than one
-// that begins with F(a): take a best one; its first task of type a is part of
-// F(a), so running all of F(a) first, and dropping those vertices from where
-// they were, adds no task and leaves children before parents. Where it is less,
-// the rest of F(a) will need another task, so the type is chosen of which the
-// smallest part has to wait. That can go wrong; `depth` is taken then.
+// that begins with F(a). Proof: take a best schedule. Its first task of type a
+// is a subset of F(a), so running all of F(a) first, and dropping those
+// vertices from their later tasks, adds no task and leaves children before
+// parents. Where the ratio is less than 1, the rest of F(a) will need another
+// task, so the type is chosen of which the smallest fraction has to wait. That
+// can go wrong; the tasks of `depth` are taken then.
 //
 // F must see through other types. With dependencies between neighbours of type
-// a only, a vertex that waits for its own kind through another would count as
-// if it could run soon.
+// a only, a vertex that depends on another of type a through a vertex of type b
+// would count as if it could run soon.
 //
 // Idea: Chen et al. 2023, "ED-Batch", arXiv:2302.03851.
 #include <cstdint>
@@ -28,7 +30,7 @@
 namespace cavs {
 namespace {
 
-// Numbers the types that occur, in ascending order: 0, 1, ...
+// Numbers the types that occur in the batch, in ascending order: 0, 1, ...
 class Kinds {
  public:
   explicit Kinds(Span<int32_t> types) : kind_of_(types.size()) {
@@ -59,7 +61,8 @@ class Kinds {
   std::vector<int32_t> types_;    // Per kind.
 };
 
-// For every vertex its parents, one per child slot that holds it.
+// The parents of every vertex. A parent that holds a vertex in several slots is
+// listed once per slot.
 class Parents {
  public:
   explicit Parents(const GraphBatchView& batch)
@@ -87,15 +90,15 @@ class Parents {
   std::vector<int32_t> splits_, ids_;
 };
 
-// Looks at every child slot once to see its child evaluated, and once per kind
-// to see the last vertex of that kind below it evaluated.
+// Every child slot is visited once when its child has been evaluated, and once
+// per kind when the last vertex of that kind below it has been.
 class RatioPlanner {
  public:
   RatioPlanner(const GraphBatchView& batch, const Kinds& kinds,
-               const TaskPlan& by_step)
+               const TaskPlan& by_level)
       : kinds_(kinds),
         num_kinds_(kinds.size()),
-        by_step_(by_step),
+        by_level_(by_level),
         parents_(batch),
         waiting_(batch.num_vertices()),
         blocked_(batch.num_vertices() * num_kinds_),
@@ -106,15 +109,17 @@ class RatioPlanner {
     for (int32_t v = 0; v < batch.num_vertices(); ++v) {
       for (const int32_t child : batch.children(v)) waiting_[v] += child >= 0;
     }
-    for (const int32_t vertex : by_step.vertices) {  // Children come first.
+    // Children precede their parents.
+    for (const int32_t vertex : by_level.vertices) {
       for (const int32_t child : batch.children(vertex)) {
         if (child >= 0) AddChild(vertex, child);
       }
     }
   }
 
-  // Plans the vertices [first, limit). Their children are among them.
-  void PlanSubBatch(int32_t first, int32_t limit) {
+  // Plans the vertices [first, limit) of a micro-batch, which contain their own
+  // children.
+  void PlanMicroBatch(int32_t first, int32_t limit) {
     const size_t first_task = plan_.task_type.size();
     for (int32_t v = first; v < limit; ++v) {
       const int32_t kind = kinds_.of(v);
@@ -122,7 +127,7 @@ class RatioPlanner {
       if (blocked(v)[kind] == 0) ++frontier_[kind];
     }
     while (plan_.task_splits.back() < limit) RunTask(KindOfLargestRatio());
-    TakeStepsIfFewer(first, limit, first_task);
+    TakeLevelsIfFewer(first, limit, first_task);
   }
 
   TaskPlan Finish() {
@@ -147,12 +152,13 @@ class RatioPlanner {
     own[kind] += childs[kind] == 0;
   }
 
-  // Of equal ratios the first. REQUIRES: a vertex is ready.
+  // Equal ratios: the first kind. REQUIRES: some vertex is ready.
   int32_t KindOfLargestRatio() const {
     int32_t best = 0;
     for (int32_t kind = 1; kind < num_kinds_; ++kind) {
       const int64_t ready = ready_[kind].size(), most = ready_[best].size();
-      // Multiplied out, as a kind of which nothing is left has the ratio 0 / 0.
+      // Cross-multiplied, since a kind without unevaluated vertices has the
+      // ratio 0 / 0.
       if (most == 0 || ready * frontier_[best] > most * frontier_[kind]) {
         best = kind;
       }
@@ -184,8 +190,8 @@ class RatioPlanner {
     }
   }
 
-  // One more child of `parent` neither is nor depends on an unevaluated vertex
-  // of `kind`.
+  // Called when one more child of `parent` neither is nor depends on an
+  // unevaluated vertex of `kind`.
   void Unblock(int32_t parent, int32_t kind) {
     if (--blocked(parent)[kind] > 0) return;
     if (kinds_.of(parent) == kind) {
@@ -195,51 +201,54 @@ class RatioPlanner {
     }
   }
 
-  // Replaces the tasks from `first_task`, those of the vertices [first, limit),
-  // by the tasks of PlanByStep if these are fewer.
-  void TakeStepsIfFewer(int32_t first, int32_t limit, size_t first_task) {
-    const std::vector<int32_t>& splits = by_step_.task_splits;
-    const size_t first_step = step_;
-    while (splits[step_] < limit) ++step_;
-    if (plan_.task_type.size() - first_task <= step_ - first_step) return;
+  // Replaces the tasks from `first_task` on, which hold the vertices [first,
+  // limit), by the tasks of PlanByLevel if these are fewer.
+  void TakeLevelsIfFewer(int32_t first, int32_t limit, size_t first_task) {
+    const std::vector<int32_t>& splits = by_level_.task_splits;
+    const size_t begin = next_by_level_;
+    while (splits[next_by_level_] < limit) ++next_by_level_;
+    const size_t end = next_by_level_;
+    if (plan_.task_type.size() - first_task <= end - begin) return;
     plan_.task_type.resize(first_task);
     plan_.task_splits.resize(first_task + 1);
-    for (size_t step = first_step; step < step_; ++step) {
-      plan_.task_type.push_back(by_step_.task_type[step]);
-      plan_.task_splits.push_back(splits[step + 1]);
+    for (size_t task = begin; task < end; ++task) {
+      plan_.task_type.push_back(by_level_.task_type[task]);
+      plan_.task_splits.push_back(splits[task + 1]);
     }
     for (int32_t v = first; v < limit; ++v) {
       plan_.task_of[v] =
-          static_cast<int32_t>(by_step_.task_of[v] - first_step + first_task);
+          static_cast<int32_t>(by_level_.task_of[v] - begin + first_task);
     }
   }
 
   const Kinds& kinds_;
   const int32_t num_kinds_;
-  const TaskPlan& by_step_;
-  size_t step_ = 0;  // The first task of by_step_ that is not yet compared.
+  const TaskPlan& by_level_;
+  // The first task of by_level_ that is not yet compared.
+  size_t next_by_level_ = 0;
   const Parents parents_;
-  // Per vertex: child slots whose child is not evaluated.
+  // Per vertex: the number of child slots whose child is not evaluated.
   std::vector<int32_t> waiting_;
-  // Per vertex and kind: child slots whose child is of that kind and not
-  // evaluated, or depends on such a vertex.
+  // Per vertex and kind: the number of child slots whose child is an
+  // unevaluated vertex of that kind or depends on one.
   std::vector<int32_t> blocked_;
   std::vector<int64_t> frontier_;            // |F| per kind.
   std::vector<std::vector<int32_t>> ready_;  // R per kind.
-  std::vector<int32_t> running_;             // Kept for its memory.
-  std::vector<int32_t> unblocked_;  // Of other kinds: their parents are next.
+  std::vector<int32_t> running_;             // A member to reuse its memory.
+  // Vertices of other kinds whose parents are visited next.
+  std::vector<int32_t> unblocked_;
   TaskPlan plan_;
 };
 
 }  // namespace
 
 TaskPlan PlanByRatio(const GraphBatchView& batch,
-                     Span<int32_t> sub_batch_splits, TaskPlan by_step) {
+                     Span<int32_t> micro_batch_splits, TaskPlan by_level) {
   const Kinds kinds(batch.vertex_type);
-  if (kinds.size() < 2) return by_step;
-  RatioPlanner planner(batch, kinds, by_step);
-  for (int64_t s = 0; s + 1 < sub_batch_splits.size(); ++s) {
-    planner.PlanSubBatch(sub_batch_splits[s], sub_batch_splits[s + 1]);
+  if (kinds.size() < 2) return by_level;
+  RatioPlanner planner(batch, kinds, by_level);
+  for (int64_t s = 0; s + 1 < micro_batch_splits.size(); ++s) {
+    planner.PlanMicroBatch(micro_batch_splits[s], micro_batch_splits[s + 1]);
   }
   return planner.Finish();
 }

@@ -1,4 +1,4 @@
-// Everything that follows from a schedule alone.
+// What programs need to know about the rows of a minibatch.
 #ifndef CAVS_CC_SCHEDULE_ROW_PLAN_H_
 #define CAVS_CC_SCHEDULE_ROW_PLAN_H_
 
@@ -14,15 +14,15 @@ namespace cavs {
 // The rows of a type's program in one chunk.
 struct ChunkRows {
   int64_t first = 0, count = 0;
-  int64_t childless = 0;  // As many at its beginning have no children.
+  int64_t childless = 0;  // The first so many rows have no children.
 };
 
 // How often the program of a vertex type gathers from each slot.
 using SlotCounts = std::vector<int>;
 
-// What the programs of all vertex types have to know of the rows of one
-// minibatch. Computed once for a step; a tape keeps it for the backward
-// direction. The arrays of the schedule must outlive it.
+// Everything that the programs of all vertex types need and that follows from a
+// schedule alone. Computed once per training step; a tape keeps it for the
+// backward direction. The arrays of the schedule must outlive it.
 class RowPlan {
  public:
   RowPlan() = default;
@@ -41,23 +41,22 @@ class RowPlan {
   // See MakeChunks().
   std::vector<Chunk> Chunks(int64_t most_rows) const;
   ChunkRows RowsOf(int type, const Chunk& chunk) const;
-  // Are the rows of a type in these chunks adjacent rows of the state?
+  // Whether the rows of a type in these chunks are adjacent rows of the state.
   bool AreAdjacentInState(int type, const ChunkRows& rows) const;
 
-  // The stride in rows between the first children of consecutive rows, where
-  // the children in slots 0, 1, ... of every row are adjacent rows, and the
-  // stride is the same everywhere; else 0. With `by_task` only consecutive rows
-  // of one task are compared, without tasks that have no child if
-  // `only_for_children`.
+  // The stride in rows between the first children of consecutive rows; 0 if it
+  // varies, or if the children in slots 0, 1, ... of some row are not adjacent
+  // rows. With `by_task`, only consecutive rows of the same task are compared;
+  // with `only_for_children`, tasks without children are left out.
   int64_t ChildStride(int type, int slots, bool by_task,
                       bool only_for_children) const;
 
-  // How often each row of the state is gathered. `slots`: by type.
+  // How often each row of the state is gathered. `slots` is indexed by type.
   std::vector<int32_t> CountGathers(const std::vector<SlotCounts>& slots) const;
 
  private:
   ScheduleView schedule_;
-  std::vector<int64_t> lowest_read_;  // By task.
+  std::vector<int64_t> lowest_read_;  // One value per task.
   std::vector<TypeRows> types_;
   int64_t largest_task_ = 1;
 };

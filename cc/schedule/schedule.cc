@@ -30,7 +30,7 @@ void PlaceRows(const GraphBatchView& batch, const TaskPlan& plan,
   };
   for (int64_t task = static_cast<int64_t>(splits.size()) - 2; task >= 0;
        --task) {
-    // All parents are placed by now: who has no row yet has no parent.
+    // All parents have rows by now: a vertex without a row has no parent.
     for (int32_t i = splits[task];
          i < splits[task + 1] && next_row[task] < splits[task + 1]; ++i) {
       if (row_of[plan.vertices[i]] < 0) place(plan.vertices[i]);
@@ -130,7 +130,7 @@ Status ValidateTask(const ScheduleView& schedule, int num_types, int64_t task) {
   return Status();
 }
 
-// Before anything is allocated.
+// Called before anything is allocated.
 Status CheckArity(const GraphBatchView& batch, int arity) {
   const size_t bytes = ByteCount(batch.num_vertices(), arity, DType::kInt32);
   if (MayFit(bytes)) return Status();
@@ -152,17 +152,17 @@ Status MakeSchedule(const GraphBatchView& batch, int arity, int num_types,
   if (options.micro_batch < 1) {
     return InvalidArgument("micro_batch: got ", options.micro_batch,
                            " but expected at least 1, the number of graphs in "
-                           "a sub-batch. Leave it out to plan the whole "
+                           "a micro-batch. Leave it out to plan the whole "
                            "minibatch at once.");
   }
   CAVS_RETURN_IF_ERROR(batch.Validate(arity, num_types));
   CAVS_RETURN_IF_ERROR(CheckArity(batch, arity));
-  const std::vector<int32_t> sub_batch_splits =
-      SubBatchSplits(batch, options.micro_batch);
-  std::vector<int32_t> steps;
-  CAVS_RETURN_IF_ERROR(VertexSteps(batch, sub_batch_splits, &steps));
+  const std::vector<int32_t> micro_batch_splits =
+      MicroBatchSplits(batch, options.micro_batch);
+  std::vector<int32_t> levels;
+  CAVS_RETURN_IF_ERROR(VertexLevels(batch, micro_batch_splits, &levels));
   TaskPlan plan =
-      policy->plan(batch, sub_batch_splits, PlanByStep(batch, steps));
+      policy->plan(batch, micro_batch_splits, PlanByLevel(batch, levels));
   schedule->arity = arity;
   schedule->task_splits = std::move(plan.task_splits);
   schedule->task_type = std::move(plan.task_type);

@@ -58,9 +58,9 @@ struct ScheduleOptions {
                   int32_t micro_batch = kWholeMinibatch)
       : policy(policy), micro_batch(micro_batch) {}
 
-  // One of Policies().
+  // The name of one of Policies().
   std::string policy;
-  // Graphs per sub-batch, at least 1.
+  // Graphs per micro-batch, at least 1.
   int32_t micro_batch;
 };
 
@@ -71,30 +71,30 @@ struct ScheduleOptions {
 // once per type that occurs. `schedule` is unspecified after an error.
 //
 // `depth`: the paper's breadth-first frontier (arXiv:1712.04048, section 3.2).
-// Step d evaluates every vertex whose children were all evaluated in earlier
-// steps and that was not itself: the vertices of depth d, where depth is 0
-// without children and else 1 + the deepest child's. Each type present in the
-// frontier is one task, types ascending, so no two tasks of a step could be
-// one.
+// Level d is the vertices of depth d, where depth is 0 without children and
+// else 1 + the deepest child's: all vertices whose children are in earlier
+// levels. Each type present in a level is one task, types ascending, so no two
+// tasks of a level could be one.
 //
-// `ratio`: fewer tasks for several types. Each step evaluates all ready
-// vertices of one type: the type whose ready vertices are the largest part of
-// its frontier (the vertices of that type that wait for no other of that type),
-// equal parts: the first type. Never more tasks than `depth`, which is taken
-// where it has fewer; with one type, the tasks of `depth`. See ratio_policy.cc.
+// `ratio`: fewer tasks for several types. Each round evaluates all ready
+// vertices of one type: the type whose ready vertices are the largest fraction
+// of its frontier (the vertices of that type that depend on no other
+// unevaluated vertex of that type); if equal, the first type. Never more tasks
+// than `depth`, whose tasks are taken where they are fewer, and where there is
+// one type only. See ratio_policy.cc.
 //
-// `serial`: one vertex a task, in the order of `depth`.
+// `serial`: one vertex per task, in the order of `depth`.
 //
 // `micro_batch` graphs at a time are planned as if they were alone, in order:
-// the rows of the first so many graphs precede those of the next, so that what
-// is computed task by task stays in the cache.
+// the rows of the first `micro_batch` graphs precede those of the next, so that
+// what is computed task by task stays in the cache.
 //
 // Rows within a task stand in the order in which later tasks gather them: going
 // from the last task to the first, the children of a task's first row, then of
-// its second, ..., take the next free rows of their own tasks. Vertices that
-// nobody gathers come last, by id. So in chains (of any lengths) the rows that
-// a task gathers are consecutive, and in complete trees so are the children of
-// a vertex, and of one vertex after the other.
+// its second, ..., take the next free rows of their own tasks. Vertices that no
+// vertex gathers come last, by id. So in chains (of any lengths) the rows that
+// a task gathers are consecutive. In complete trees the children of a vertex
+// are consecutive, and follow those of the vertex before it.
 Status MakeSchedule(const GraphBatchView& batch, int arity, int num_types,
                     ScheduleOptions options, Schedule* schedule);
 

@@ -89,8 +89,8 @@ Status VertexDepths(const GraphBatchView& batch, std::vector<int32_t>* depths) {
 
 }  // namespace
 
-std::vector<int32_t> SubBatchSplits(const GraphBatchView& batch,
-                                    int32_t micro_batch) {
+std::vector<int32_t> MicroBatchSplits(const GraphBatchView& batch,
+                                      int32_t micro_batch) {
   std::vector<int32_t> splits;
   for (int64_t g = 0; g < batch.num_graphs(); g += micro_batch) {
     splits.push_back(batch.graph_splits[g]);
@@ -99,17 +99,19 @@ std::vector<int32_t> SubBatchSplits(const GraphBatchView& batch,
   return splits;
 }
 
-Status VertexSteps(const GraphBatchView& batch, Span<int32_t> sub_batch_splits,
-                   std::vector<int32_t>* steps) {
-  CAVS_RETURN_IF_ERROR(VertexDepths(batch, steps));
-  int32_t first_step = 0;
-  for (int64_t s = 0; s + 1 < sub_batch_splits.size(); ++s) {
-    int32_t last_step = first_step - 1;
-    for (int32_t v = sub_batch_splits[s]; v < sub_batch_splits[s + 1]; ++v) {
-      (*steps)[v] += first_step;
-      last_step = std::max(last_step, (*steps)[v]);
+Status VertexLevels(const GraphBatchView& batch,
+                    Span<int32_t> micro_batch_splits,
+                    std::vector<int32_t>* levels) {
+  CAVS_RETURN_IF_ERROR(VertexDepths(batch, levels));
+  int32_t first_level = 0;
+  for (int64_t s = 0; s + 1 < micro_batch_splits.size(); ++s) {
+    int32_t last_level = first_level - 1;
+    for (int32_t v = micro_batch_splits[s]; v < micro_batch_splits[s + 1];
+         ++v) {
+      (*levels)[v] += first_level;
+      last_level = std::max(last_level, (*levels)[v]);
     }
-    first_step = last_step + 1;
+    first_level = last_level + 1;
   }
   return Status();
 }
@@ -125,8 +127,8 @@ void CountingSort(Span<int32_t> key_of, std::vector<int32_t>* vertices) {
   vertices->swap(sorted);
 }
 
-TaskPlan PlanByStep(const GraphBatchView& batch,
-                    const std::vector<int32_t>& steps) {
+TaskPlan PlanByLevel(const GraphBatchView& batch,
+                     const std::vector<int32_t>& levels) {
   const int32_t num_vertices = static_cast<int32_t>(batch.num_vertices());
   const Span<int32_t>& types = batch.vertex_type;
   TaskPlan plan;
@@ -134,14 +136,14 @@ TaskPlan PlanByStep(const GraphBatchView& batch,
   plan.vertices.resize(num_vertices);
   std::iota(plan.vertices.begin(), plan.vertices.end(), 0);
   if (!types.empty()) CountingSort(types, &plan.vertices);
-  CountingSort(steps, &plan.vertices);
+  CountingSort(levels, &plan.vertices);
 
-  int32_t step = -1, type = -1;
+  int32_t level = -1, type = -1;
   for (int32_t i = 0; i < num_vertices; ++i) {
     const int32_t vertex = plan.vertices[i];
     const int32_t vertex_type = types.empty() ? 0 : types[vertex];
-    if (steps[vertex] != step || vertex_type != type) {
-      step = steps[vertex];
+    if (levels[vertex] != level || vertex_type != type) {
+      level = levels[vertex];
       type = vertex_type;
       plan.task_splits.push_back(i);
       plan.task_type.push_back(type);

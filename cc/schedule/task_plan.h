@@ -1,5 +1,5 @@
-// Which vertices make one task: the policies of MakeSchedule. Internal to it;
-// batches are valid here.
+// How vertices are grouped into tasks: the policies of MakeSchedule. Internal
+// to it; batches have been validated.
 #ifndef CAVS_CC_SCHEDULE_TASK_PLAN_H_
 #define CAVS_CC_SCHEDULE_TASK_PLAN_H_
 
@@ -12,33 +12,36 @@
 
 namespace cavs {
 
-// The tasks of a schedule before their rows have an order.
+// The tasks of a schedule, before the rows within each task are ordered.
 struct TaskPlan {
-  std::vector<int32_t> vertices;     // By task; within a task by id.
-  std::vector<int32_t> task_of;      // Per vertex.
-  std::vector<int32_t> task_splits;  // Of `vertices`. One more than tasks.
-  std::vector<int32_t> task_type;    // Per task.
+  std::vector<int32_t> vertices;  // Sorted by task; within a task by id.
+  std::vector<int32_t> task_of;   // Per vertex.
+  // Into `vertices`; one value more than tasks.
+  std::vector<int32_t> task_splits;
+  std::vector<int32_t> task_type;  // Per task.
 };
 
-// The vertices of sub-batch s are [splits[s], splits[s + 1]): those of
+// The vertices of micro-batch m are [splits[m], splits[m + 1]): those of
 // `micro_batch` consecutive graphs, of fewer in the last. The last split is V.
-std::vector<int32_t> SubBatchSplits(const GraphBatchView& batch,
-                                    int32_t micro_batch);
+std::vector<int32_t> MicroBatchSplits(const GraphBatchView& batch,
+                                      int32_t micro_batch);
 
-// Step of every vertex: its depth (0 without children, else 1 + the deepest
-// child's) plus the steps of all earlier sub-batches. Rejects a cycle.
-Status VertexSteps(const GraphBatchView& batch, Span<int32_t> sub_batch_splits,
-                   std::vector<int32_t>* steps);
+// The level of every vertex: its depth (0 without children, else 1 + the
+// deepest child's) plus the number of levels of all earlier micro-batches.
+// Rejects a cycle.
+Status VertexLevels(const GraphBatchView& batch,
+                    Span<int32_t> micro_batch_splits,
+                    std::vector<int32_t>* levels);
 
-// One task of all vertices of a step and a type, by step, then
-// by type.
-TaskPlan PlanByStep(const GraphBatchView& batch,
-                    const std::vector<int32_t>& steps);
+// One task of all vertices of a level and a type, sorted by level, then by
+// type.
+TaskPlan PlanByLevel(const GraphBatchView& batch,
+                     const std::vector<int32_t>& levels);
 
-// Policy `ratio`, sub-batch by sub-batch. `by_step` is what PlanByStep returned
-// for the same batch.
+// Policy `ratio`, one micro-batch after the other. `by_level` is what
+// PlanByLevel returned for the same batch.
 TaskPlan PlanByRatio(const GraphBatchView& batch,
-                     Span<int32_t> sub_batch_splits, TaskPlan by_step);
+                     Span<int32_t> micro_batch_splits, TaskPlan by_level);
 
 // Sorts `vertices` by key_of[vertex], which is not negative; equal keys keep
 // their order.

@@ -10,9 +10,10 @@
 
 namespace cavs {
 
-// The vertices of one type, numbered 0, 1, ... in execution order ("rows" of
-// the type's program), so that its eager and lazy operators run over one
-// contiguous range. With a single type this is the schedule itself, not a copy.
+// The vertices of one type, numbered 0, 1, ... in execution order (the "rows"
+// of the type's program), so that its eager and lazy operators run over one
+// contiguous range. With a single type the arrays are those of the schedule,
+// not copies.
 class TypeRows {
  public:
   TypeRows(const ScheduleView& schedule, int type, int num_types);
@@ -21,49 +22,49 @@ class TypeRows {
 
   int64_t size() const { return vertex_.size(); }
   int64_t largest_task() const { return largest_task_; }
-  // Those that have rows.
+  // Number of tasks of this type that have rows.
   int64_t num_tasks() const { return num_tasks_; }
 
-  // Of any type.
+  // Number of tasks of all types.
   int64_t num_tasks_in_all() const { return first_row_.size(); }
 
-  // First row of task t, which must be of this type.
+  // The first row of task t, which must be of this type.
   int64_t first_row(int64_t task) const { return first_row_[task]; }
-  // The row after the last of this type up to task t, of any type.
+  // The number of rows of this type in the tasks [0, t]; t may be of any type.
   int64_t end_row(int64_t task) const {
     return task + 1 < static_cast<int64_t>(first_row_.size())
                ? first_row_[task + 1]
                : size();
   }
 
-  // Has no row of task t, which must be of this type, a child?
+  // Whether no row of task t, which must be of this type, has a child.
   bool childless(int64_t task) const { return childless_[task]; }
 
-  // Is there such a task?
+  // Whether there is such a task.
   bool any_childless() const { return any_childless_; }
 
-  // Per row: its vertex; its row in the state of the whole minibatch; there,
-  // the rows of its children.
+  // One value per row: its vertex, its row in the state of the whole minibatch,
+  // and the state rows of its children.
   Span<int32_t> vertex() const { return vertex_; }
   Span<int32_t> state_row() const { return state_row_; }
   Span<int32_t> child_row(int slot) const {
     return child_row_.subspan(slot * size(), size());
   }
 
-  // Of all slots, one after the other.
+  // The child rows of all slots, one slot after the other.
   Span<int32_t> child_rows() const { return child_row_; }
 
-  // Are state rows and rows the same thing?
+  // Whether state rows and rows have the same numbers: there is one type only.
   bool whole() const { return whole_; }
 
  private:
-  // Fills in the rows of task `task`, which is of this type.
+  // Fills in the rows of `task`, which is of this type.
   void CopyTask(const ScheduleView& schedule, int64_t task);
 
   bool whole_, any_childless_ = false;
   int64_t largest_task_ = 0, num_tasks_ = 0;
-  std::vector<int64_t> first_row_;  // One per task; of any type.
-  std::vector<bool> childless_;     // Likewise.
+  std::vector<int64_t> first_row_;  // One value per task, whatever its type.
+  std::vector<bool> childless_;     // One value per task.
   Span<int32_t> vertex_, state_row_, child_row_;
   std::vector<int32_t> own_vertex_, own_state_row_, own_child_row_;
 };

@@ -88,8 +88,8 @@ class Backend {
   virtual void Binary(Elementwise op, DType dtype, ConstBlock x, ConstBlock y,
                       Block out) const = 0;
 
-  // A whole group as one kernel: its steps run over tiles that stay in the
-  // cache nearest to the processor. operands[i] says where value i lies. Of
+  // A whole group as one kernel: its instructions run over tiles that stay in
+  // the cache nearest to the processor. operands[i] says where value i lies. Of
   // narrow types, only what ends up in memory is rounded.
   virtual void Group(DType dtype, const ElementwiseGroup& group,
                      const GroupOperand* operands, int64_t rows,

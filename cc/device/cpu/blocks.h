@@ -1,4 +1,4 @@
-// Columns of blocks, and how many rows make one.
+// Columns of blocks, and the number of rows in a block.
 #ifndef CAVS_CC_DEVICE_CPU_BLOCKS_H_
 #define CAVS_CC_DEVICE_CPU_BLOCKS_H_
 
@@ -10,9 +10,9 @@
 
 namespace cavs {
 
-// At most so many rows in a block that one worker takes through a stage: what
-// it computes of them stays in its cache from node to node, and a product over
-// them reads its weights seldom enough.
+// The most rows in a block that one worker takes through a stage. Their values
+// stay in its cache from node to node, and there are enough of them for a
+// product to read its weights seldom.
 constexpr int64_t kBlockRows = 64;
 
 // The columns [begin, end) of each `unit` columns; all if there is no unit.

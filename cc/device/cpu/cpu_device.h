@@ -1,4 +1,4 @@
-// The processor as a device.
+// The CPU as a device.
 #ifndef CAVS_CC_DEVICE_CPU_CPU_DEVICE_H_
 #define CAVS_CC_DEVICE_CPU_CPU_DEVICE_H_
 
@@ -14,12 +14,12 @@
 
 namespace cavs {
 
-// Columns of products are shared out in multiples of this, whatever the
-// instruction set and the type: the widest vector has so many float32.
+// Columns of products are divided among workers in multiples of this, whatever
+// the instruction set and the type: the widest vector has so many float32.
 constexpr int64_t kColumnGrain = 16;
 
-// Programs are compiled to phases of the CPU's kernels; they run in a
-// CpuStream, with the workers that it was lent.
+// Programs are compiled to phases (see phases.h) of the CPU's kernels, and run
+// in a CpuStream with its workers.
 //
 // Example:
 //   const CpuDevice device;
@@ -30,8 +30,9 @@ class CpuDevice : public Device {
  public:
   struct Options {
     // Eager and lazy stages run over as many rows at a time as fit into half of
-    // the cache that a worker has to itself; but fewer than this would not pay
-    // for reading and writing the sums that they add to.
+    // the cache that a worker has to itself, but not over fewer than
+    // `fewest_rows`: these would not pay for reading and writing the sums that
+    // they add to.
     size_t cache_bytes = CacheBytes();
     int64_t fewest_rows = 256;
     std::shared_ptr<Memory> memory = std::make_shared<HostMemory>();

@@ -20,7 +20,7 @@ namespace cavs {
 
 class InlineStream;
 
-// What a CPU stream runs without a closure, thousands of times a step.
+// Work that a CPU stream runs without a closure, thousands of times a step.
 class CpuTask {
  public:
   virtual ~CpuTask() = default;
@@ -33,23 +33,23 @@ class CpuStream : public Stream {
   virtual Status Run(CpuTask* task, Stage stage, const RowRange& rows) = 0;
 };
 
-// What is worth sharing out.
+// The least work for which other workers are called.
 struct CpuCosts {
-  // An op that takes one worker no longer than this calls no other: a thread
-  // that sleeps takes about 100 us to come.
+  // An op that takes one worker no longer than this calls no other worker:
+  // waking a sleeping thread takes about 100 us.
   double nanos_to_call = 300000;
-  // Work that takes one worker no longer than this is not shared out.
+  // Work that takes one worker no longer than this runs on that worker alone.
   double nanos_to_share = 4000;
 };
 
-// Does all work at once, on the thread that calls it and on the workers that it
-// was lent. It has no state but its first error, and costs nothing to make.
+// Does all work at once, on the calling thread and its workers. Its only state
+// is its first error, so it costs nothing to make.
 class InlineStream : public CpuStream {
  public:
   // `workers` must outlive it.
   explicit InlineStream(Workers* workers, CpuCosts costs = {},
                         Isa isa = BestIsa());
-  // All work is computed by `kernels`, on one thread.
+  // A stream of one thread, with these kernels.
   explicit InlineStream(const CpuBackend* kernels);
   InlineStream(const InlineStream&) = delete;
 
@@ -66,12 +66,12 @@ class InlineStream : public CpuStream {
     return task->RunNow(stage, rows, this);
   }
 
-  // Who computes: those it was lent, or the caller alone if the work that is to
-  // be expected would be done before they come.
+  // The workers of the stream, or the caller alone if the expected work would
+  // be done before they wake.
   Workers& workers() const { return *workers_; }
-  // Its kernels share out their own work among them.
+  // A backend whose kernels use the workers.
   const CpuBackend& backend() const { return *backend_; }
-  // Its kernels stay on the thread that calls them.
+  // A backend whose kernels stay on the calling thread.
   const CpuBackend& serial() const { return *serial_; }
   double nanos_to_share() const { return costs_.nanos_to_share; }
 
@@ -86,12 +86,12 @@ class InlineStream : public CpuStream {
 // A stream on a worker of a dependency engine.
 class EngineStream : public CpuStream {
  public:
-  // The first error of several streams, which ends all of them.
+  // The first error of several streams, which stops all of them.
   class Outcome {
    public:
     bool ok() const { return !failed_.load(std::memory_order_relaxed); }
     void Set(Status status);
-    // The error, if there is one; there is none any more.
+    // Returns the error, if there is one, and forgets it.
     Status Take();
 
    private:
@@ -100,10 +100,11 @@ class EngineStream : public CpuStream {
     Status status_;  // GUARDED_BY(mutex_)
   };
 
-  // `number`: which of the engine's streams. All must outlive it.
+  // `number` is that of the engine's stream. All arguments must outlive the
+  // object.
   EngineStream(engine::Engine* engine, int number, Outcome* outcome,
                Workers* workers, CpuCosts costs = {});
-  // Waits for what was put into it.
+  // Waits for all work in the stream.
   ~EngineStream() override;
   EngineStream(const EngineStream&) = delete;
 
@@ -125,11 +126,12 @@ class EngineStream : public CpuStream {
     std::function<Status()> call;
   };
 
-  // Hands the queue to the engine, as one operation: the engine locks.
+  // Passes the queue to the engine as one operation, since each push locks the
+  // engine.
   void Flush(std::vector<engine::Variable> mutated);
   Status Do(const Work& work);
 
-  InlineStream now_;  // Runs what the engine has come to.
+  InlineStream now_;  // Runs work that the engine has reached.
   engine::Engine* const engine_;
   const int number_;
   Outcome* const outcome_;
@@ -141,8 +143,8 @@ class EngineStream : public CpuStream {
 // Two streams of one engine, for one step.
 class TwoCpuStreams {
  public:
-  // With two workers or fewer each stream works alone: two streams on two
-  // threads leave each no one to share its work with.
+  // With two workers or fewer, each stream works alone: two streams on two
+  // threads leave no worker to either.
   TwoCpuStreams(engine::Engine* engine, Workers* workers, CpuCosts costs = {});
 
   Stream* critical() { return &critical_; }

@@ -1,7 +1,8 @@
-// Matrix products. For kernels_*.cc alone; see kernel_set.h.
+// Matrix products. Included by kernels_*.cc only; see kernel_set.h.
 //
-// All of them run one kernel: a tile of a few rows of c by a panel of up to
-// four vectors of columns, held in registers while it walks along k.
+// All products run one kernel, for a tile of a few rows of c and a panel of up
+// to four vectors of columns, which it keeps in registers while it iterates
+// over k.
 #ifndef CAVS_CC_DEVICE_CPU_GEMM_KERNELS_H_
 #define CAVS_CC_DEVICE_CPU_GEMM_KERNELS_H_
 
@@ -12,7 +13,7 @@ namespace cavs {
 namespace CAVS_ISA {
 namespace {
 
-// One tile of c: `depth` terms per element.
+// Arguments for one tile of c: `depth` terms per element.
 template <typename T>
 struct TileArgs {
   const T* a;
@@ -30,7 +31,7 @@ struct TileArgs {
 template <typename T>
 using TileFunction = void (*)(const TileArgs<T>& t);
 
-// One term: row i of the tile is a[i, k], or a[k, i] if kTransposeA.
+// Adds one term: row i of the tile is a[i, k], or a[k, i] if kTransposeA.
 template <typename T, int kRows, int kVectors, bool kTransposeA>
 CAVS_INLINE void AddTerm(const T* a, int64_t a_pitch, const T* b,
                          V<T> (&sum)[kRows][kVectors]) {
@@ -73,7 +74,7 @@ CAVS_INLINE void StoreTile(const TileArgs<T>& t,
 template <typename T>
 constexpr int kLine = 64 / sizeof(T);
 
-// c is needed when the sums are done; it may be far away.
+// c is needed when the sums are done, and may be far away.
 template <typename T, int kRows, int kVectors>
 CAVS_INLINE void PrefetchTile(const TileArgs<T>& t) {
   CAVS_UNROLL
@@ -87,8 +88,8 @@ CAVS_INLINE void PrefetchTile(const TileArgs<T>& t) {
 
 template <typename T, int kRows, int kVectors, bool kTransposeA, bool kPrefetch>
 void Tile(const TileArgs<T>& t) {
-  // A few accumulators cannot hide the latency of the sums: small tiles take
-  // several terms at a time, each into sums of its own.
+  // A few accumulators cannot hide the latency of additions, so small tiles
+  // compute several terms at a time, each in its own accumulator.
   constexpr int kAccumulators = kRows * kVectors;
   constexpr int kChains = kAccumulators >= 8 ? 1 : kAccumulators >= 4 ? 2 : 4;
   const int64_t a_pitch = t.a_pitch, b_pitch = t.b_pitch;
@@ -123,7 +124,7 @@ void Tile(const TileArgs<T>& t) {
   StoreTile<T, kRows, kVectors>(t, sum[0]);
 }
 
-// Lower tiles do not wait for what they read.
+// Tiles with fewer rows do not wait for their loads.
 constexpr bool MayPrefetch(int rows, int vectors) {
   return 2 * rows >= TileRows(vectors);
 }
@@ -144,9 +145,10 @@ struct Tiles<T, kVectors, kTransposeA, kPrefetch,
   static constexpr TileFunction<T> kFunction[] = {kOfRows<kRow + 1>...};
 };
 
-// Rows [0, rows) of c by one panel, in tiles of nearly the same height. The
-// first of them share out the next panel; the others prefetch nothing, as every
-// instruction counts where another thread shares the processor.
+// Multiplies rows [0, rows) by one panel, in tiles of nearly the same height.
+// The first tiles prefetch the next panel, each an equal range of it; the
+// others prefetch nothing, as every instruction counts where another thread
+// uses the same core.
 template <typename T, int kVectors, bool kTransposeA>
 void RowsOfPanel(TileArgs<T> t, int64_t rows) {
   const int64_t count = CeilDiv(rows, TileRows(kVectors));
@@ -221,14 +223,14 @@ void MultiplyPacked(const Product<T>& p, Range rows, Range columns) {
 
 // Slices of b are packed on the stack as they are needed.
 constexpr int64_t kSliceBytes = 64 << 10;
-constexpr int64_t kGroupBytes = 1 << 10;  // Of a row of a.
+constexpr int64_t kGroupBytes = 1 << 10;  // Bytes of a row of a.
 
 template <typename T>
 void Multiply(const Product<T>& p, Range rows, Range columns) {
   constexpr int64_t kDepth = kSliceBytes / (kPanel<T> * sizeof(T));
   alignas(64) T packed[kDepth * kPanel<T>];
   const int64_t count = rows.end - rows.begin;
-  // A single tile reads b where it is.
+  // A single tile reads b in place.
   const bool once = count <= TileRows(kPanelVectors) && !p.transpose_b;
   const int64_t slices = p.k == 0 ? 1 : CeilDiv(p.k, kDepth);
   for (int64_t s = 0; s < slices; ++s) {
@@ -254,8 +256,8 @@ void Multiply(const Product<T>& p, Range rows, Range columns) {
   }
 }
 
-// Reads a by its index, if it has one: block by block, a is copied to where the
-// product of the block finds it in the cache nearest to the processor.
+// Reads a by its index, if it has one: block by block, rows of a are copied
+// into the nearest cache, where the product of the block reads them.
 constexpr int64_t kBlockElements = 16 << 10;
 
 template <typename T, ProductKernel<T> kMultiply>
@@ -276,9 +278,9 @@ void MultiplyRows(const Product<T>& p, Range rows, Range columns) {
   }
 }
 
-// A slice of an operand: where it is, or a copy in `packed` if its rows have an
-// index, are no whole vectors, or are so far apart (often by a power of two)
-// that the cache nearest to the processor holds few of them at a time.
+// A slice of an operand: in place, or copied to `packed` if its rows have an
+// index, are not whole vectors, or are so far apart (often by a power of two)
+// that the nearest cache can hold only few of them at a time.
 constexpr int64_t kSharedSets = 512;  // Bytes.
 
 template <typename T>

@@ -13,17 +13,17 @@ namespace {
 constexpr int64_t kTile = 512;
 constexpr int64_t kCopy = kTile + 16;  // Whole vectors are written.
 constexpr int kMaxValues = ElementwiseGroup::kMaxValues;
-constexpr double kNanosPerStep = 0.15;  // Per element.
+constexpr double kNanosPerInstruction = 0.15;  // Per element.
 
 // A value as the tiles walk over it.
 template <typename T>
 struct Walk {
   T* data;
-  int64_t row_step, column_step, pitch;
+  int64_t row_stride, column_stride, pitch;
   const int32_t* index;
 
   TileRowsOf<T> At(int64_t row, int64_t column) const {
-    return {data + row * row_step + column * column_step, pitch};
+    return {data + row * row_stride + column * column_stride, pitch};
   }
 
   // To be read: where the rows are as far apart as each other, they are read in
@@ -36,12 +36,12 @@ struct Walk {
       return {at.data, at.pitch};
     }
     const int32_t* own = index + row;
-    const T* from = data + column * column_step;
-    const int64_t step = rows > 1 ? int64_t{own[1]} - own[0] : 0;
+    const T* from = data + column * column_stride;
+    const int64_t stride = rows > 1 ? int64_t{own[1]} - own[0] : 0;
     int64_t i = 1;
-    while (i < rows && own[i] == own[0] + i * step) ++i;
-    if (i >= rows) return {from + own[0] * pitch, step * pitch};
-    kernels.copy_indexed(from, pitch, own, rows, column_step == 0 ? 1 : n, n,
+    while (i < rows && own[i] == own[0] + i * stride) ++i;
+    if (i >= rows) return {from + own[0] * pitch, stride * pitch};
+    kernels.copy_indexed(from, pitch, own, rows, column_stride == 0 ? 1 : n, n,
                          tile);
     return {tile, n};
   }
@@ -78,30 +78,34 @@ void CpuBackend::RunGroup(const ElementwiseGroup& group,
       const int64_t tile_rows = std::min(height, range.end - row);
       for (int64_t column = 0; column < cols; column += width) {
         const int64_t n = std::min(width, cols - column);
-        for (const ElementwiseGroup::Step& step : group.steps) {
+        for (const ElementwiseGroup::Instruction& instruction :
+             group.instructions) {
           const auto read = [&](int16_t value, int copy) {
             return values[value].Read(kernels, row, column, tile_rows, n,
                                       copies + copy * kCopy);
           };
-          const auto out = values[step.out].At(row, column);
-          if (step.then != Elementwise::kIdentity) {
-            kernels.PairOf(step)(read(step.x, 0), read(step.y, 1),
-                                 read(step.z, 2), out, tile_rows, n);
+          const auto out = values[instruction.out].At(row, column);
+          if (instruction.then != Elementwise::kIdentity) {
+            kernels.PairOf(instruction)(
+                read(instruction.x, 0), read(instruction.y, 1),
+                read(instruction.z, 2), out, tile_rows, n);
             continue;
           }
-          const Form form =
-              step.x < group.num_operands && operands[step.x].column
-                  ? kScalarVector
-              : step.y < group.num_operands && operands[step.y].column
-                  ? kVectorScalar
-                  : kVectorVector;
-          kernels.elementwise[static_cast<int>(step.op)][form](
-              read(step.x, 0), read(step.y, 1), out, tile_rows, n);
+          const Form form = instruction.x < group.num_operands &&
+                                    operands[instruction.x].column
+                                ? kScalarVector
+                            : instruction.y < group.num_operands &&
+                                    operands[instruction.y].column
+                                ? kVectorScalar
+                                : kVectorVector;
+          kernels.elementwise[static_cast<int>(instruction.op)][form](
+              read(instruction.x, 0), read(instruction.y, 1), out, tile_rows,
+              n);
         }
       }
     }
   };
-  const double nanos = kNanosPerStep * group.steps.size() * cols;
+  const double nanos = kNanosPerInstruction * group.instructions.size() * cols;
   ParallelFor(workers_, rows, height, nanos, run);
 }
 

@@ -115,9 +115,9 @@ struct KernelTable {
   void (*copy_indexed)(const T* x, int64_t pitch, const int32_t* index,
                        int64_t rows, int64_t cols, int64_t to_pitch, T* to);
 
-  // Of a step that is a pair.
-  PairKernel<T> PairOf(const ElementwiseGroup::Step& step) const {
-    return pairs[static_cast<int>(step.op)].then[static_cast<int>(step.then)];
+  // The kernel of an instruction that is a pair.
+  PairKernel<T> PairOf(const ElementwiseGroup::Instruction& i) const {
+    return pairs[static_cast<int>(i.op)].then[static_cast<int>(i.then)];
   }
 
   // out[j] = sum over i of x[i, j] for j < cols, or += if `accumulate`.

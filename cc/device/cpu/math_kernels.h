@@ -1,4 +1,4 @@
-// exp, log, tanh and sigmoid of a vector. For kernels_*.cc alone; see
+// exp, log, tanh and sigmoid of a vector. Included by kernels_*.cc only; see
 // kernel_set.h.
 //
 // Largest relative error (tests/cc/device/cpu/math_test.cc): 5e-7 in fp32,
@@ -29,7 +29,8 @@ struct Float<float> {
   static constexpr int kBias = 127;
   static constexpr Int kSqrtHalfBits = 0x3f3504f3;
   static constexpr float kRound = 0x1.8p23f;  // x + kRound - kRound rounds x.
-  // ln 2 in two parts; a multiple of the first by an exponent is exact.
+  // ln 2 as a sum of two numbers; the product of the first with an exponent is
+  // exact.
   static constexpr float kLn2High = 0.693359375f;
   static constexpr float kLn2Low = -2.12194440e-4f;
   static constexpr float kExpMin = -104;  // exp rounds to 0 here ...
@@ -108,7 +109,7 @@ CAVS_INLINE U<T> ToInt(V<T> n) {
   return Bits<T>(n + round) - Bits<T>(round);
 }
 
-// Keeps the sign.
+// Replaces the absolute value and keeps the sign.
 template <typename T>
 CAVS_INLINE U<T> ShiftRight(U<T> n, int bits) {
   return reinterpret_cast<U<T>>(reinterpret_cast<I<T>>(n) >> bits);

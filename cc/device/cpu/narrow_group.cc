@@ -11,7 +11,7 @@ namespace {
 // Elements of a tile. All tiles of a usual group stay in the L1 cache.
 constexpr int64_t kTile = 512;
 constexpr int kMaxValues = ElementwiseGroup::kMaxValues;
-constexpr double kNanosPerStep = 0.15;  // Per element.
+constexpr double kNanosPerInstruction = 0.15;  // Per element.
 
 struct TilePlace {
   int64_t row, rows, column, columns;
@@ -79,12 +79,13 @@ void CpuBackend::RunNarrowGroup(const ElementwiseGroup& group,
   const int num_values = group.num_operands + group.num_scratch;
   assert(num_values <= kMaxValues);
   bool read[kMaxValues] = {}, written[kMaxValues] = {};
-  for (const ElementwiseGroup::Step& step : group.steps) {
-    const int z = step.then != Elementwise::kIdentity ? step.z : step.x;
-    for (int value : {int{step.x}, int{step.y}, z}) {
+  for (const ElementwiseGroup::Instruction& instruction : group.instructions) {
+    const int z = instruction.then != Elementwise::kIdentity ? instruction.z
+                                                             : instruction.x;
+    for (int value : {int{instruction.x}, int{instruction.y}, z}) {
       read[value] = read[value] || !written[value];
     }
-    written[step.out] = true;
+    written[instruction.out] = true;
   }
   const auto is_column = [&](int value) {
     return value < group.num_operands && operands[value].column;
@@ -107,23 +108,26 @@ void CpuBackend::RunNarrowGroup(const ElementwiseGroup& group,
         for (int i = 0; i < group.num_operands; ++i) {
           if (read[i]) values[i].Read(at);
         }
-        for (const ElementwiseGroup::Step& step : group.steps) {
+        for (const ElementwiseGroup::Instruction& instruction :
+             group.instructions) {
           const KernelTable<float>& kernels = this->kernels<float>();
           const auto tile = [&](int value) -> TileRowsOf<const float> {
             const TileRowsOf<float> own = values[value].Tile(at);
             return {own.data, own.pitch};
           };
-          const TileRowsOf<float> out = values[step.out].Tile(at);
-          if (step.then != Elementwise::kIdentity) {
-            kernels.PairOf(step)(tile(step.x), tile(step.y), tile(step.z), out,
-                                 at.rows, at.columns);
+          const TileRowsOf<float> out = values[instruction.out].Tile(at);
+          if (instruction.then != Elementwise::kIdentity) {
+            kernels.PairOf(instruction)(
+                tile(instruction.x), tile(instruction.y), tile(instruction.z),
+                out, at.rows, at.columns);
             continue;
           }
-          const Form form = is_column(step.x)   ? kScalarVector
-                            : is_column(step.y) ? kVectorScalar
-                                                : kVectorVector;
-          kernels.elementwise[static_cast<int>(step.op)][form](
-              tile(step.x), tile(step.y), out, at.rows, at.columns);
+          const Form form = is_column(instruction.x)   ? kScalarVector
+                            : is_column(instruction.y) ? kVectorScalar
+                                                       : kVectorVector;
+          kernels.elementwise[static_cast<int>(instruction.op)][form](
+              tile(instruction.x), tile(instruction.y), out, at.rows,
+              at.columns);
         }
         for (int i = 0; i < group.num_operands; ++i) {
           if (written[i]) values[i].Write(at);
@@ -131,7 +135,7 @@ void CpuBackend::RunNarrowGroup(const ElementwiseGroup& group,
       }
     }
   };
-  const double nanos = kNanosPerStep * group.steps.size() * cols;
+  const double nanos = kNanosPerInstruction * group.instructions.size() * cols;
   ParallelFor(workers_, rows, height, nanos, run);
 }
 

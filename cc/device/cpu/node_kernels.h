@@ -1,4 +1,4 @@
-// Single nodes, by the CPU's kernels.
+// Runs single nodes by the CPU's kernels.
 #ifndef CAVS_CC_DEVICE_CPU_NODE_KERNELS_H_
 #define CAVS_CC_DEVICE_CPU_NODE_KERNELS_H_
 
@@ -13,23 +13,23 @@
 
 namespace cavs {
 
-// The nodes of a program that write rows, bound to one step. What is passed in
-// must outlive it.
+// Runs the nodes of a program that write rows, bound to one step. The
+// constructor's arguments must outlive the object.
 class NodeKernels {
  public:
   NodeKernels(const CompiledProgram& program, const Bindings& bindings,
               const PackedWeights& packed);
 
-  // Once weights are there: finds the products that are zero where no row has a
-  // child.
+  // To be called once, when weights are bound: finds the products that are zero
+  // where no row has a child.
   void FindProductsOfZeros(const CpuBackend& backend);
 
   // Evaluates a node for some rows, and for a share of its columns.
   void Run(int node, const RowRange& at, const ColumnShare& share,
            const CpuBackend& backend) const;
 
-  // Does it write to rows that another block of rows writes to as well?
-  // Rows of several parents may add to one child's.
+  // Whether it writes to rows that another block of rows may write to as well:
+  // several parents may send gradients to one child.
   bool AddsAcrossRows(int node) const {
     return !bindings_.gathered_once &&
            program_.nodes[node].kind == NodeKind::kGatherGrad;
@@ -39,16 +39,16 @@ class NodeKernels {
   bool IsFinite(int weight, const CpuBackend& backend) const;
   void RunProduct(int node, const RowRange& at, const ColumnShare& share,
                   const CpuBackend& backend) const;
-  // Weight by weight, where they are.
+  // Multiplies by one weight after the other, where they are in memory.
   void MultiplyUnpacked(const Node& node, const ConstBlock& a, const Block& c,
                         const ColumnShare& share,
                         const CpuBackend& backend) const;
   void RunGroup(const Node& node, const RowRange& at, const ColumnShare& share,
                 const CpuBackend& backend) const;
-  // A node that brings rows in or out.
+  // Runs a node that moves rows in or out of the program.
   void PassRows(const Node& node, const RowRange& at, const ColumnShare& share,
                 const CpuBackend& backend) const;
-  // A copy, zeros, an elementwise operator or a sum within rows.
+  // Runs a copy, zeros, an elementwise operator or a sum within rows.
   void RunRows(const Node& node, const RowRange& at, const ColumnShare& share,
                const CpuBackend& backend) const;
 
@@ -58,7 +58,7 @@ class NodeKernels {
   const Bindings& bindings_;
   const PackedWeights& packed_;
   const Operands operands_;
-  std::vector<bool> is_product_of_zeros_;  // By node.
+  std::vector<bool> is_product_of_zeros_;  // Indexed by node.
 };
 
 }  // namespace cavs

@@ -1,4 +1,4 @@
-// Laying out right-hand sides of products. For kernels_*.cc alone; see
+// Packs right-hand sides of products. Included by kernels_*.cc only; see
 // kernel_set.h.
 #ifndef CAVS_CC_DEVICE_CPU_PACK_KERNELS_H_
 #define CAVS_CC_DEVICE_CPU_PACK_KERNELS_H_
@@ -33,8 +33,8 @@ CAVS_INLINE V<T> Interleave(V<T> a, V<T> b,
 }
 
 // Transposes lanes x lanes elements. Interleaving the two halves of the rows
-// turns the bits of an element's place round by one: after log2(lanes) turns,
-// row and column have changed places.
+// rotates the bits of an element's position by one: after log2(lanes)
+// rotations, row and column have changed places.
 template <typename T>
 CAVS_INLINE void TransposeSquare(V<T> (&rows)[Simd<T>::kLanes]) {
   constexpr int kLanes = Simd<T>::kLanes, kHalf = kLanes / 2;
@@ -53,8 +53,8 @@ CAVS_INLINE void TransposeSquare(V<T> (&rows)[Simd<T>::kLanes]) {
   }
 }
 
-// Columns [0, width) of w, k rows of them, with rows `padded` apart. Writes
-// whole vectors.
+// Packs columns [0, width) of w, k rows of them, with rows `padded` apart.
+// Writes whole vectors.
 template <typename T>
 CAVS_INLINE void PackRow(const T* w, int64_t width, T* packed) {
   using S = Simd<T>;
@@ -73,7 +73,7 @@ void PackColumns(const T* w, int64_t pitch, int64_t k, int64_t width,
   }
 }
 
-// The same of the rows index[0], index[1], ... of w.
+// Packs the rows index[0], index[1], ... of w in the same way.
 template <typename T>
 void PackIndexed(const T* w, int64_t pitch, const int32_t* index, int64_t k,
                  int64_t width, int64_t padded, T* packed) {
@@ -82,7 +82,7 @@ void PackIndexed(const T* w, int64_t pitch, const int32_t* index, int64_t k,
   }
 }
 
-// The same of the transpose of w, of which rows [0, width) are read.
+// Packs the transpose of w in the same way, reading its rows [0, width).
 template <typename T>
 void PackRows(const T* w, int64_t pitch, int64_t k, int64_t width,
               int64_t padded, T* packed) {
@@ -119,8 +119,8 @@ constexpr int64_t PaddedWidth(int64_t width) {
   return CeilDiv(width, Simd<T>::kLanes) * Simd<T>::kLanes;
 }
 
-// Rows [first, first + k) and columns [column, column + width) of w, with rows
-// `padded` apart.
+// Packs rows [first, first + k) and columns [column, column + width) of w, with
+// rows `padded` apart.
 template <typename T>
 void PackBlock(const T* w, int64_t pitch, bool transpose, int64_t column,
                int64_t width, int64_t first, int64_t k, int64_t padded,
@@ -132,8 +132,8 @@ void PackBlock(const T* w, int64_t pitch, bool transpose, int64_t column,
   }
 }
 
-// The columns of one panel that are in a range: `width` of them from `column`,
-// which is `in_panel` columns from where the panel begins. Rows of the packed
+// The columns of one panel that are in a range: `width` columns from `column`,
+// which is `in_panel` columns behind the panel's first. Rows of the packed
 // panel are `pitch` apart.
 struct PanelPiece {
   int64_t column, width, in_panel, pitch;

@@ -14,10 +14,10 @@
 namespace cavs {
 
 // The weights that the products of a program read. Products with the same
-// weights, in the same order and both transposed or not, share one packed copy.
+// weights, in the same order and equally transposed, use one packed copy.
 class Packing {
  public:
-  // Weights that stand side by side: [depth, columns].
+  // Weights that stand side by side, as one matrix [depth, columns].
   struct Weights {
     std::vector<int> symbols;
     bool transpose;
@@ -26,36 +26,37 @@ class Packing {
 
   explicit Packing(const Program& program);
 
-  // Which weights the product that node `node` is reads, if they are worth
-  // packing for it in a step with these rows; else null.
+  // The weights of the product that is node `node`, or null if they are not
+  // worth packing in a step with these rows.
   const Weights* Of(int node, const TypeRows& rows) const;
-  // Those that are packed in a step with these rows.
+  // All weights that are packed in a step with these rows.
   std::vector<const Weights*> Packed(const TypeRows& rows) const;
   size_t Bytes(const Weights& weights, const CpuBackend& backend) const;
 
  private:
   const Program& program_;
   std::vector<Weights> weights_;
-  std::vector<int> weights_of_;  // By node; -1: not a product.
+  std::vector<int> weights_of_;  // Indexed by node; -1 if it is not a product.
 };
 
-// Those of one step. What is passed in must outlive it.
+// The packed weights of one step. The constructor's arguments must outlive the
+// object.
 class PackedWeights {
  public:
   PackedWeights(const Program& program, const Packing& packing,
                 const TypeRows& rows);
 
-  // Fills `memory`, which has room for the bytes of all that are packed.
+  // Fills `memory`, which must have room for all packed weights.
   void Pack(const Bindings& bindings, const CpuBackend& backend, void* memory);
 
-  // What node `node` multiplies by, or null.
+  // The packed weights of node `node`, or null.
   const void* of(int node) const { return of_[node]; }
 
  private:
   const Program& program_;
   const Packing& packing_;
   const TypeRows& rows_;
-  std::vector<const void*> of_;  // By node.
+  std::vector<const void*> of_;  // Indexed by node.
 };
 
 }  // namespace cavs

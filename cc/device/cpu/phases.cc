@@ -13,7 +13,7 @@ namespace {
 constexpr int64_t kSmallestUnit = 32;
 
 constexpr double kNanosPerTerm = 0.0125;
-constexpr double kNanosPerStep = 0.1;
+constexpr double kNanosPerInstruction = 0.1;
 constexpr double kNanosMoved = 0.1;  // Per element.
 
 class Planner {
@@ -76,7 +76,7 @@ class Planner {
         return kNanosPerTerm * symbol(n.inputs[0]).columns() *
                symbol(n.inputs[1]).columns();
       case NodeKind::kGroup:
-        return kNanosPerStep * n.group.steps.size() * columns;
+        return kNanosPerInstruction * n.group.instructions.size() * columns;
       default:
         return kNanosMoved * columns;
     }
@@ -112,7 +112,7 @@ class Planner {
       const Node& n = node(i);
       if (n.kind == NodeKind::kForeign) return 0;
       if (n.kind == NodeKind::kGroup || n.kind == NodeKind::kElementwise) {
-        votes[Columns(n)] += 1 + static_cast<int>(n.group.steps.size());
+        votes[Columns(n)] += 1 + static_cast<int>(n.group.instructions.size());
       } else if (n.kind == NodeKind::kMatMul) {
         votes.emplace(Columns(n), 0);
       }

@@ -1,4 +1,4 @@
-// Sums. For kernels_*.cc alone; see kernel_set.h.
+// Sums. Included by kernels_*.cc only; see kernel_set.h.
 #ifndef CAVS_CC_DEVICE_CPU_REDUCE_KERNELS_H_
 #define CAVS_CC_DEVICE_CPU_REDUCE_KERNELS_H_
 
@@ -9,11 +9,13 @@ namespace cavs {
 namespace CAVS_ISA {
 namespace {
 
-// Sums of long columns are sums of the sums of this many rows: the rounding
-// error grows with the longer of the two, not with all rows.
+// Long columns are summed in groups of this many rows, and then the group sums
+// are added: the rounding error grows with the larger of the two counts, not
+// with the number of rows.
 constexpr int64_t kSumRows = 256;
 
-// One strip of `kVectors` vectors of columns, or the first `n` of one vector.
+// Sums one strip of `kVectors` vectors of columns, or the first `n` columns of
+// one vector.
 template <typename T, int kVectors>
 void SumStrip(const T* x, int64_t pitch, int64_t rows, int64_t n, Wide<T>* out,
               bool accumulate) {

@@ -1,5 +1,5 @@
-// What each elementwise operator computes, one number at a time, in the
-// simplest words: what kernels of all devices are compared with.
+// Elementwise operators on single numbers, written as simply as possible: the
+// oracle for the kernels of all devices.
 #ifndef CAVS_CC_DEVICE_REFERENCE_EVALUATE_H_
 #define CAVS_CC_DEVICE_REFERENCE_EVALUATE_H_
 
@@ -9,7 +9,7 @@
 
 namespace cavs {
 
-// `y` is not read by operators of one operand.
+// Operators of one operand ignore `y`.
 template <typename T>
 T Evaluate(Elementwise op, T x, T y) {
   const T nan = std::isnan(x) ? x : y;

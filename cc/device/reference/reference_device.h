@@ -1,4 +1,4 @@
-// A device to compare others with: slow, and easy to believe.
+// A slow and simple device: the oracle for all others.
 #ifndef CAVS_CC_DEVICE_REFERENCE_REFERENCE_DEVICE_H_
 #define CAVS_CC_DEVICE_REFERENCE_REFERENCE_DEVICE_H_
 
@@ -14,7 +14,7 @@
 
 namespace cavs {
 
-// Does all work at once, on the thread that calls it.
+// Does all work at once, on the calling thread.
 class ReferenceStream : public Stream {
  public:
   Status Call(std::function<Status()> work) override { return work(); }
@@ -26,14 +26,14 @@ class ReferenceStream : public Stream {
   Status Synchronize() override { return Status(); }
 };
 
-// Evaluates programs node by node, and each node row by row, with numbers of
-// double precision that are rounded when they are written. Any stream will do:
-// it is only handed on to foreign operators.
+// Evaluates programs node by node, and each node row by row, in double
+// precision, rounding when values are written. Accepts any stream, which it
+// only passes on to foreign operators.
 class ReferenceDevice : public Device {
  public:
   struct Options {
-    // It runs what was compiled for any: those of another device make it run
-    // that device's programs.
+    // The device runs programs that were compiled for any capabilities. With
+    // those of another device, it runs the programs of that device.
     Capabilities capabilities;
     int64_t rows_per_block = 64;
     std::shared_ptr<Memory> memory = std::make_shared<HostMemory>();

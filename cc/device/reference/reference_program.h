@@ -1,4 +1,4 @@
-// A program as the reference device runs it, for one step.
+// A program on the reference device, for one step.
 #ifndef CAVS_CC_DEVICE_REFERENCE_REFERENCE_PROGRAM_H_
 #define CAVS_CC_DEVICE_REFERENCE_REFERENCE_PROGRAM_H_
 
@@ -12,7 +12,7 @@
 
 namespace cavs {
 
-// What is passed in must outlive it.
+// The constructor's arguments must outlive the object.
 class ReferenceProgram : public BoundProgram {
  public:
   ReferenceProgram(const CompiledProgram& program, Bindings* bindings)
@@ -25,9 +25,9 @@ class ReferenceProgram : public BoundProgram {
   Status FinishSums(Stream* stream) override;
 
  private:
-  // One row of numbers, or all of a value that has no rows.
+  // One row of numbers, or all numbers of a value without rows.
   using Numbers = std::vector<double>;
-  // The values of the members of a group that live in no memory: by root,
+  // The values of a group's members that are not stored in memory: by root,
   // first column and number of columns.
   using Inner = std::map<std::tuple<int, int64_t, int64_t>, Numbers>;
 
@@ -39,8 +39,8 @@ class ReferenceProgram : public BoundProgram {
 
   Numbers MatMul(const Node& node, const RowRange& at, int64_t row) const;
 
-  // Row number `row` of the range, counted from its first. Row-free values have
-  // the same for all.
+  // Row number `row`, counted from the first row of the range. A value without
+  // rows is the same for every row.
   Numbers Read(int id, const RowRange& at, int64_t row) const;
   void Write(int id, const RowRange& at, int64_t row, const Numbers& numbers);
   Inner::key_type Elements(int id) const;

@@ -16,8 +16,8 @@ bool TakesStateOut(NodeKind kind) {
   return PassesState(kind) && !RowOf(kind).brings_in;
 }
 
-// Walks the nodes in order and in reverse. Symbols that share storage and
-// overlap in it (a tensor and a piece of it) count as one another's value.
+// Walks the nodes in order and in reverse. Overlapping symbols (a tensor and a
+// view of it) count as one value.
 class Classifier {
  public:
   Classifier(const ClassifyOptions& options, Program* program)
@@ -50,9 +50,10 @@ class Classifier {
            std::any_of(node.outputs.begin(), node.outputs.end(), per_row);
   }
 
-  // Prologue and epilogue; the rest is left for Place().
+  // Finds the prologue and the epilogue; Place() decides about the other nodes.
   Status SplitOffRowFree() {
-    // Invariants that are computed from sums over rows, so in the epilogue.
+    // Invariants that depend on sums over rows, so their readers are in the
+    // epilogue.
     std::vector<bool> late(program_.symbols.size(), false);
     for (Node& node : program_.nodes) {
       const bool rows = HasRows(node);
@@ -109,8 +110,9 @@ class Classifier {
     }
   }
 
-  // Opaque values exist per task, so whoever makes or reads one runs per task.
-  // Stages stay in order along every path: eager <= critical <= lazy.
+  // An opaque value exists once per task, so its writer and its readers run
+  // task by task. Stages stay in order along every path: eager <= critical <=
+  // lazy.
   void KeepOpaqueTogether() {
     std::vector<bool> late(program_.symbols.size(), false);
     for (Node& node : program_.nodes) {
@@ -151,8 +153,8 @@ class Classifier {
   const ClassifyOptions options_;
   Program& program_;
   const Overlaps overlaps_;
-  std::vector<bool> gathered_;   // Depends on state that came in.
-  std::vector<bool> scattered_;  // State that goes out depends on it.
+  std::vector<bool> gathered_;   // By symbol: depends on gathered state.
+  std::vector<bool> scattered_;  // By symbol: scattered state depends on it.
 };
 
 }  // namespace

@@ -7,11 +7,11 @@
 
 namespace cavs {
 
-// Switches, for ablation. They change when operators run, never the results
-// beyond summation order.
+// Switches for ablation. They change when operators run; results change by the
+// order of sums only.
 struct ClassifyOptions {
-  bool eager = true;  // Else eager operators run task by task.
-  bool lazy = true;   // Else lazy operators run task by task.
+  bool eager = true;  // If false, eager operators run task by task.
+  bool lazy = true;   // If false, lazy operators run task by task.
 };
 
 // Sets `stage` of every node (arXiv:1712.04048, Proposition 2):
@@ -24,9 +24,10 @@ struct ClassifyOptions {
 // - critical: on a path from one to the other;
 // - epilogue: depends on a finished sum over rows.
 //
-// A node that touches an opaque symbol runs task by task, and so do the eager
-// nodes after it and the lazy nodes before it. A node may join rows with a sum
-// over rows only if it is not a vertex function at all: kInvalidArgument.
+// A node that reads or writes an opaque symbol runs task by task, and so do the
+// eager nodes after it and the lazy nodes before it. A node that reads rows
+// together with a sum over rows cannot be part of a vertex function:
+// kInvalidArgument.
 Status Classify(const ClassifyOptions& options, Program* program);
 
 }  // namespace cavs

@@ -26,7 +26,7 @@ class ZeroFinder {
     FindZeroSymbols();
     zeros.symbols = is_zero_;
     for (int id : program_.results) is_wanted_[id] = true;
-    // Readers first: a node serves what reads its outcome.
+    // Readers come first, since a node is needed if a reader of its output is.
     for (size_t i = program_.nodes.size(); i-- > 0;) {
       zeros.only_for_children[i] = IsOnlyForChildren(program_.nodes[i]);
     }
@@ -34,8 +34,9 @@ class ZeroFinder {
   }
 
  private:
-  // Takes all that is computed for zero, until every node that writes it, or a
-  // piece or the whole of it, is seen to write zeros.
+  // Starts from the assumption that every computed symbol is zero, and drops it
+  // until every node that writes a remaining symbol, or one that overlaps it,
+  // writes zeros.
   void FindZeroSymbols() {
     for (const Node* node : writers_) SetWritten(*node, true);
     bool changed = true;
@@ -79,7 +80,7 @@ class ZeroFinder {
                        [&](int id) { return is_zero_[id]; });
   }
 
-  // Marks what it reads as wanted if not.
+  // Marks the inputs of `node` as wanted if it is not.
   bool IsOnlyForChildren(const Node& node) {
     if (node.kind == NodeKind::kGroup) return AreOnlyForChildren(node.members);
     const bool alone = node.stage == Stage::kCritical &&
@@ -101,8 +102,8 @@ class ZeroFinder {
 
   const Program& program_;
   const Overlaps overlaps_;
-  std::vector<const Node*> writers_;       // Members in place of their groups.
-  std::vector<bool> is_zero_, is_wanted_;  // By symbol.
+  std::vector<const Node*> writers_;  // A group is replaced by its members.
+  std::vector<bool> is_zero_, is_wanted_;  // Indexed by symbol.
 };
 
 }  // namespace

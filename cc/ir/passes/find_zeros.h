@@ -1,4 +1,4 @@
-// What leaves need not compute.
+// Finds what need not be computed for vertices without children.
 #ifndef CAVS_CC_IR_PASSES_FIND_ZEROS_H_
 #define CAVS_CC_IR_PASSES_FIND_ZEROS_H_
 
@@ -9,12 +9,13 @@ namespace cavs {
 // Where a vertex function serves leaves and inner vertices alike, half of the
 // rows gather nothing but zeros. Finds, for the tasks in which no row has a
 // child:
-//  - the symbols that are zero then, because all that is written to them is.
-//    Products and sums over rows skip them. (Not in a step whose other factors
-//    are infinite or NaN.)
+//  - the symbols that are zero, because everything that is written to them is.
+//    Products and sums over rows skip them. (If the other factor of a product
+// is
+//    infinite or NaN, skipping gives zero where computing would give NaN.)
 //  - the nodes that serve only to pass gradients to children, which are then
 //    not run.
-// For a classified program as it will run: after all passes that rewrite it.
+// Runs on a classified program, after all passes that rewrite it.
 Zeros FindZeros(const Program& program);
 
 }  // namespace cavs

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "cc/ir/make_steps.h"
+#include "cc/ir/make_instructions.h"
 #include "cc/ir/passes/split_elementwise.h"
 #include "cc/ir/uses.h"
 
@@ -25,14 +25,14 @@ class Fuser {
     std::vector<int> order(program_.nodes.size());
     for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int>(i);
     std::stable_sort(order.begin(), order.end(),
-                     [&](int a, int b) { return Place(a) < Place(b); });
+                     [&](int a, int b) { return KeyOf(a) < KeyOf(b); });
     position_.resize(order.size());
     for (size_t i = 0; i < order.size(); ++i) position_[order[i]] = i;
     std::vector<Node> fused;
     for (size_t first = 0; first < order.size();) {
       size_t end = first + 1;
       while (end < order.size() && fusable_[order[first]] &&
-             Place(order[end]) == Place(order[first])) {
+             KeyOf(order[end]) == KeyOf(order[first])) {
         ++end;
       }
       while (first < end) Emit(order, end, &first, &fused);
@@ -41,13 +41,14 @@ class Fuser {
   }
 
  private:
-  // Nodes with equal places may be one group; others run place by place.
+  // Nodes with equal keys may be one group; nodes run in the order of their
+  // keys.
   using Key = std::tuple<Stage, int, bool, DType, int64_t, int>;
 
   const Symbol& symbol(int id) const { return program_.symbols[id]; }
   const Node& node(int i) const { return program_.nodes[i]; }
 
-  Key Place(int i) const {
+  Key KeyOf(int i) const {
     if (!fusable_[i]) return {node(i).stage, level_[i], false, {}, 0, i};
     const Symbol& out = symbol(node(i).outputs[0]);
     return {node(i).stage, level_[i], true, out.dtype, out.columns(), 0};
@@ -73,8 +74,8 @@ class Fuser {
     return broadcast < static_cast<int>(n.inputs.size());
   }
 
-  // The level of a node is above those of the nodes that must run before it, or
-  // equal if both may be in one group.
+  // The level of a node is higher than the levels of the nodes that must run
+  // before it, or equal where both may be in one group.
   void FindLevels() {
     const int n = static_cast<int>(program_.nodes.size());
     for (int i = 0; i < n; ++i) fusable_.push_back(IsFusable(node(i)));
@@ -110,11 +111,12 @@ class Fuser {
     return x.dtype == y.dtype && x.columns() == y.columns();
   }
 
-  // Makes one node of as many of order[*first, end) as fit into a kernel.
+  // Makes one node of as many nodes from order[*first] on, and before `end`, as
+  // fit into a kernel.
   void Emit(const std::vector<int>& order, size_t end, size_t* first,
             std::vector<Node>* fused) {
     size_t limit = end;
-    // Alone, a copy has a kernel of its own.
+    // A single copy has a kernel of its own.
     const size_t least = node(order[*first]).kind == NodeKind::kCopy ? 2 : 1;
     while (fusable_[order[*first]] && limit - *first >= least) {
       Node group;
@@ -128,8 +130,8 @@ class Fuser {
     fused->push_back(node(order[(*first)++]));
   }
 
-  // Symbols are the same value of a group if they are the same elements, of
-  // which there must be some.
+  // Symbols are the same value of a group if they are the same elements, and
+  // have at least one.
   void FindCanonical() {
     const int n = static_cast<int>(program_.symbols.size());
     std::vector<int64_t> offset(n);
@@ -144,11 +146,11 @@ class Fuser {
     }
   }
 
-  // order[first, end), which may become a group.
+  // The nodes order[first, end), which may become a group.
   struct Candidates {
     const std::vector<int>& order;
     size_t first, end;
-    std::set<int> written;  // By the canonical numbers.
+    std::set<int> written;  // Canonical numbers of symbols.
   };
 
   bool MakeGroup(const std::vector<int>& order, size_t first, size_t end,
@@ -159,7 +161,7 @@ class Fuser {
         members.written.insert(canonical_[id]);
       }
     }
-    std::set<int> in_memory;  // By the canonical numbers.
+    std::set<int> in_memory;  // Canonical numbers of symbols.
     for (size_t i = first; i < end; ++i) {
       const Node& n = node(order[i]);
       for (int id : n.inputs) AddInput(id, members, &in_memory, group);
@@ -173,12 +175,12 @@ class Fuser {
     for (size_t i = first; i < end; ++i) {
       group->members.push_back(node(order[i]));
     }
-    return MakeSteps(program_, group);
+    return MakeInstructions(program_, group);
   }
 
   void AddInput(int id, const Candidates& members, std::set<int>* in_memory,
                 Node* group) const {
-    // What a member writes is an output, or lives in scratch.
+    // Outputs of members are outputs of the group, or live in scratch.
     if (members.written.count(canonical_[id]) > 0) return;
     if (in_memory->insert(canonical_[id]).second) group->inputs.push_back(id);
   }
@@ -192,8 +194,8 @@ class Fuser {
     }
   }
 
-  // Is there anyone but the group who reads or writes it in memory, or a member
-  // that touches other elements of the same memory?
+  // Whether a node outside the group reads or writes it in memory, or a member
+  // reads or writes other elements of the same memory.
   bool IsSeenOutside(int id, const Candidates& members) const {
     for (int other : uses_.overlaps().of(id)) {
       if (uses_.IsResult(other)) return true;
@@ -211,10 +213,11 @@ class Fuser {
 
   Program& program_;
   const Uses uses_;
-  std::vector<int> canonical_;  // By symbol.
+  std::vector<int> canonical_;  // Canonical number of each symbol.
   std::vector<bool> fusable_;
   std::vector<int> level_;
-  std::vector<size_t> position_;  // In the order of levels; by node.
+  // Position of each node in the order of levels.
+  std::vector<size_t> position_;
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Groups of elementwise operators.
+// Fuses elementwise operators into groups.
 #ifndef CAVS_CC_IR_PASSES_FUSE_ELEMENTWISE_H_
 #define CAVS_CC_IR_PASSES_FUSE_ELEMENTWISE_H_
 
@@ -7,13 +7,13 @@
 namespace cavs {
 
 // Rewrites a classified program: elementwise operators of one stage that can
-// run side by side become one node (arXiv:1712.04048, section 3.5, which joins
-// connected ones; here those that do not depend on each other join too), and
-// what only its members read never reaches memory.
+// run side by side become one node, and values that only its members read never
+// reach memory. (arXiv:1712.04048, section 3.5, joins connected operators; here
+// operators that do not depend on each other join too.)
 //
-// An operator whose outcome is only read piece by piece (a bias added to all
-// gates at once, say) is first split into the pieces, so that it can join what
-// reads them.
+// An operator whose output is read only through views (a bias added to all
+// gates at once, say) is first split into one operator per view, so that these
+// can join the readers of the views.
 //
 // Nodes are left in an order that respects what they read and write.
 void FuseElementwise(Program* program);

@@ -49,7 +49,7 @@ class Merger {
     removed_[i] = true;
   }
 
-  // Has `id` memory of its own, which no one but node `reader` reads?
+  // Whether `id` has memory of its own, which only node `reader` reads.
   bool IsReadOnlyBy(int id, int reader) {
     const Symbol& s = symbol(id);
     if (s.parent >= 0 || s.source != SymbolSource::kNode ||
@@ -60,7 +60,7 @@ class Merger {
            uses_.ReadersOfAny(id) == std::vector<int>{reader};
   }
 
-  // Does node `i` add two rows of the same size?
+  // Whether node `i` adds two operands of the same number of columns.
   bool IsSumOfRows(int i) {
     const Node& n = node(i);
     if (n.kind != NodeKind::kElementwise ||
@@ -73,7 +73,8 @@ class Merger {
     });
   }
 
-  // out = a + x U: whoever computes a writes it to out, the product adds to it.
+  // out = a + x U: the nodes that compute a write it to out, and the product
+  // adds to it.
   void AddProducts(int i) {
     if (removed_[i] || !IsSumOfRows(i)) return;
     const int out = node(i).outputs[0];
@@ -110,7 +111,7 @@ class Merger {
     return true;
   }
 
-  // Is `id` all of a sum that no one but node `reader` reads, in any shape?
+  // Whether `id` is all of a sum that only node `reader` reads, in any shape.
   bool IsSumReadOnlyBy(int id, int reader) {
     int64_t offset;
     const int root = program_.Root(id, &offset);
@@ -124,8 +125,9 @@ class Merger {
     return uses_.ReadersOfAny(id) == std::vector<int>{reader};
   }
 
-  // May both sums be formed in one place? Tiles are shared out once for all,
-  // and two streams may run critical sums beside others.
+  // Whether both sums may be formed in one place. The tiles of a sum are
+  // divided among workers once, by its size, and with two streams critical sums
+  // may run beside others.
   bool AreAlike(const Node& a, const Node& b) {
     return a.kind == b.kind &&
            symbol(a.inputs[0]).columns() == symbol(b.inputs[0]).columns() &&
@@ -134,8 +136,8 @@ class Merger {
            (a.stage == Stage::kCritical) == (b.stage == Stage::kCritical);
   }
 
-  // The same of sums over rows, which add up anyway. Of one kind only: each
-  // has tiles of its own.
+  // The same for sums over rows, which add to their output anyway. Only sums of
+  // one kind are joined, since the kinds have different tiles.
   void AddSums(int i) {
     const Node& n = node(i);
     if (removed_[i] || !n.adds || n.outputs.size() != 1) return;
@@ -171,8 +173,8 @@ class Merger {
            symbol(a.outputs[0]).dtype == symbol(b.outputs[0]).dtype;
   }
 
-  // Is everything else that writes to the outcome of node `i` done before its
-  // stage begins?
+  // Whether all other nodes that write to the output of node `i` belong to
+  // earlier stages.
   bool IsLastStageToWrite(int i) {
     for (int writer : uses_.WritersOfAny(node(i).outputs[0])) {
       if (writer != i && node(writer).stage >= node(i).stage) return false;
@@ -192,7 +194,7 @@ class Merger {
       }
     }
     if (joined.size() == 1) return;
-    const int whole = node(first).accumulate ? AdjacentOutcome(joined)
+    const int whole = node(first).accumulate ? AdjacentOutput(joined)
                                              : MoveSideBySide(joined);
     if (whole < 0) return;
     uses_.Forget(first);
@@ -220,7 +222,8 @@ class Merger {
     return id;
   }
 
-  // A new symbol that the outcomes are the pieces of, or -1.
+  // Makes the outputs views of a new symbol, which it returns; -1 if an output
+  // cannot move.
   int MoveSideBySide(const std::vector<int>& joined) {
     int64_t columns = 0;
     for (int i : joined) {
@@ -231,31 +234,32 @@ class Merger {
         return -1;
       }
       for (int writer : uses_.WritersOfAny(out)) {
-        // Whoever adds to it does so later.
+        // Nodes that add to the output run later.
         if (writer != i && !node(writer).accumulate) return -1;
       }
       columns += s.columns();
     }
-    return MakePieces(joined, columns);
+    return MakeViews(joined, columns);
   }
 
-  // Gives the outcomes a new symbol to be the pieces of.
-  int MakePieces(const std::vector<int>& joined, int64_t columns) {
+  // Makes the outputs views of a new symbol.
+  int MakeViews(const std::vector<int>& joined, int64_t columns) {
     const int whole = NewSymbol(columns, joined[0]);
     int64_t offset = 0;
     for (int i : joined) {
-      Symbol& piece = symbol(node(i).outputs[0]);
-      piece.parent = whole;
-      piece.offset = offset;
-      offset += piece.columns();
+      Symbol& view = symbol(node(i).outputs[0]);
+      view.parent = whole;
+      view.offset = offset;
+      offset += view.columns();
       uses_.Update(node(i).outputs[0]);
     }
     return whole;
   }
 
-  // Of products that add to what is there: a view of the symbol that the
-  // outcomes are adjacent pieces of, or can be made pieces of; else -1.
-  int AdjacentOutcome(const std::vector<int>& joined) {
+  // For products that add to their outputs: the symbol that contains the
+  // outputs side by side; if they lie elsewhere, they are moved if possible. -1
+  // if not.
+  int AdjacentOutput(const std::vector<int>& joined) {
     int64_t columns = 0;
     bool apart = true;
     for (int i : joined) {
@@ -265,7 +269,7 @@ class Merger {
               s.kind == SymbolKind::kRows;
       columns += s.columns();
     }
-    if (apart) return MakePieces(joined, columns);
+    if (apart) return MakeViews(joined, columns);
     const Symbol& first = symbol(node(joined[0]).outputs[0]);
     const int parent = first.parent;
     const int64_t begin = first.offset;
@@ -282,7 +286,8 @@ class Merger {
     return whole;
   }
 
-  // Weights side by side begin at multiples of this.
+  // Weights that stand side by side begin at multiples of this number of
+  // columns.
   const int64_t grain_;
   Program& program_;
   Uses uses_;

@@ -10,18 +10,20 @@
 namespace cavs {
 namespace {
 
-// What nodes do with one root, as far as joined children are concerned.
+// How nodes use one root, as far as joined children are concerned.
 struct ChildUses {
-  std::set<int> slots;  // Gathered into its views, or sent back from them.
+  // Slots gathered into its views, or whose gradients are sent from them.
+  std::set<int> slots;
   int num_gathers = 0, num_gather_grads = 0;
   int64_t view_columns = 0;
-  bool in_order = true;  // Slot k has the k-th view.
+  bool in_order = true;  // Whether slot k has the k-th view.
   bool others_read = false, others_write = false;
-  bool must_own = false;  // Rows that pass elsewhere, or foreign operators'.
+  // Rows of other inputs or outputs, or operands of foreign nodes.
+  bool must_own = false;
   bool only_critical = true, only_for_children = true;
 };
 
-// Rows that come from elsewhere, and may be read there by an index.
+// Whether the node's rows come from a place where they may be read by an index.
 bool IsPassedIn(NodeKind kind) {
   const Operator& row = RowOf(kind);
   return row.brings_in && (row.outside == Outside::kChildStates ||
@@ -73,7 +75,8 @@ class Placer {
   }
 
   void FindExtents() {
-    std::vector<std::set<Stage>> stages(program_.symbols.size());  // By root.
+    // Indexed by root.
+    std::vector<std::set<Stage>> stages(program_.symbols.size());
     for (const Node& node : program_.nodes) {
       for (const auto* ids : {&node.inputs, &node.outputs}) {
         for (int id : *ids) {
@@ -113,7 +116,7 @@ class Placer {
     }
   }
 
-  // Can the kernel of `node` read its input number `i` by an index?
+  // Whether the kernel of `node` can read its input number `i` by an index.
   bool ReadsByIndex(const Node& node, size_t i) const {
     switch (node.kind) {
       case NodeKind::kMatMul:
@@ -163,7 +166,7 @@ class Placer {
           program_.symbols[id].columns() != slots * use.view_columns) {
         continue;
       }
-      // What one slot gives is read by an index.
+      // The rows of a single slot are read by an index instead.
       const bool is_gathered =
           slots > 1 && use.num_gathers == slots && !use.others_write;
       const bool is_sent_back =
@@ -180,7 +183,7 @@ class Placer {
       const bool gathers = node.kind == NodeKind::kGather;
       const bool sends_back = node.kind == NodeKind::kGatherGrad;
       int64_t offset;
-      const auto touch = [&](int id) -> ChildUses& {
+      const auto use_of = [&](int id) -> ChildUses& {
         ChildUses& use = uses[program_.Root(id, &offset)];
         use.only_critical &= node.stage == Stage::kCritical;
         use.must_own |= node.kind == NodeKind::kForeign ||
@@ -189,17 +192,17 @@ class Placer {
             zeros_.only_for_children[&node - program_.nodes.data()];
         return use;
       };
-      for (int id : node.inputs) touch(id).others_read |= !sends_back;
-      for (int id : node.outputs) touch(id).others_write |= !gathers;
+      for (int id : node.inputs) use_of(id).others_read |= !sends_back;
+      for (int id : node.outputs) use_of(id).others_write |= !gathers;
       if (!gathers && !sends_back) continue;
       const int id = (gathers ? node.outputs : node.inputs)[0];
-      ChildUses& use = touch(id);
+      ChildUses& use = use_of(id);
       use.view_columns = symbol(id).columns();
       use.in_order &= offset == node.index * use.view_columns;
       use.slots.insert(node.index);
       ++(gathers ? use.num_gathers : use.num_gather_grads);
     }
-    // The derivative reads the rows of several tasks at a time.
+    // The derivative reads the rows of several tasks at once.
     for (int id : program_.results) uses[root(id)].only_critical = false;
     return uses;
   }

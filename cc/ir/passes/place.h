@@ -9,18 +9,21 @@
 
 namespace cavs {
 
-// The candidates of a classified program that no pass changes any more:
+// The candidates of a classified program that no later pass changes:
 //
-//  - Rows that only nodes of one stage touch are kept for a task (critical) or
-//    for a block (eager, lazy); those that several stages touch for a chunk.
-//  - What is gathered or pulled need not be copied: its rows stay in the state,
+//  - Rows that only nodes of one stage read and write are kept for a task
+//    (critical) or for a block (eager, lazy); rows of several stages for a
+// chunk.
+//  - Rows that are gathered or pulled need not be copied. They stay in the
+// state,
 //    or in the input, and are read there by the row numbers of children or
 //    vertices, if all readers can do that: products, groups of elementwise
-//    operators and copies. In a derivative also what the tape holds, and
-//    gradients of pushes. Without `views`, nothing is read so.
+//    operators and copies. In a derivative this holds for rows on the tape and
+//    gradients of pushes as well. If `views` is false, nothing is read so.
 //  - Where a vertex's children are adjacent rows, their states side by side are
-//    one wide row: a concatenation of gathers is that row, and in a derivative
-//    what is split and goes to gather's gradients may be computed there.
+//    one wide row. A concatenation of gathers is that row, and in a derivative
+// a
+//    symbol that is split among gather's gradients may be computed there.
 Placement Place(const Program& program, const Zeros& zeros,
                 const Capabilities& capabilities, bool views);
 

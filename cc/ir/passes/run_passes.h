@@ -1,4 +1,4 @@
-// From a program as it was traced to one that is ready to run.
+// Runs all passes on a traced program.
 #ifndef CAVS_CC_IR_PASSES_RUN_PASSES_H_
 #define CAVS_CC_IR_PASSES_RUN_PASSES_H_
 
@@ -9,14 +9,15 @@
 
 namespace cavs {
 
-// Switches, for ablation. They change speed, never the results beyond summation
-// order.
+// Switches for ablation. They change speed; results change by the order of sums
+// only.
 struct PassOptions : ClassifyOptions {
   bool merge = true;       // See merge_matmuls.h.
   bool fuse = true;        // See fuse_elementwise.h.
   bool skip_zeros = true;  // See find_zeros.h.
   bool views = true;       // See place.h.
-  // Is every pass checked by VerifyProgram()? In debug builds and in tests.
+  // Whether VerifyProgram() checks the program after every pass, as it does in
+  // debug builds and tests.
 #if defined(NDEBUG)
   bool verify = false;
 #else
@@ -24,9 +25,10 @@ struct PassOptions : ClassifyOptions {
 #endif
 };
 
-// All passes, in order; labels the nodes, and says where their values may live
-// on a device that can do so much. Fails as Classify() does; kInternal, with
-// the program as text, if a pass leaves one that cannot be run.
+// Runs all passes in order, labels the nodes, and lists where their values may
+// live on a device with these capabilities. Fails as Classify() does;
+// kInternal, with the program as text, if a pass leaves a program that cannot
+// be run.
 Status RunPasses(const PassOptions& options, const Capabilities& capabilities,
                  CompiledProgram* program);
 

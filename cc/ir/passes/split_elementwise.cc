@@ -16,23 +16,24 @@ class Splitter {
  public:
   explicit Splitter(Program* program) : program_(*program), uses_(*program) {}
 
-  // Readers first: their pieces are what their operands may be split into.
+  // Visits readers first: an operator may be split only once its readers read
+  // views.
   void Run() {
     std::vector<std::vector<Node>> in_reverse;
     for (int i = static_cast<int>(program_.nodes.size()); i-- > 0;) {
-      const std::vector<int> pieces = PiecesToSplit(i);
+      const std::vector<int> views = ViewsToSplit(i);
       in_reverse.emplace_back();
-      if (pieces.empty()) {
+      if (views.empty()) {
         in_reverse.back().push_back(program_.nodes[i]);
       } else {
-        in_reverse.back() = Split(program_.nodes[i], pieces);
-        // Later answers depend on who reads what.
+        in_reverse.back() = Split(program_.nodes[i], views);
+        // Lets the index know what the split operators read.
         uses_.Forget(i);
         program_.nodes[i].inputs.clear();
-        for (const Node& piece : in_reverse.back()) {
+        for (const Node& narrow : in_reverse.back()) {
           program_.nodes[i].inputs.insert(program_.nodes[i].inputs.end(),
-                                          piece.inputs.begin(),
-                                          piece.inputs.end());
+                                          narrow.inputs.begin(),
+                                          narrow.inputs.end());
         }
         uses_.Add(i);
       }
@@ -47,68 +48,71 @@ class Splitter {
  private:
   const Symbol& symbol(int id) const { return program_.symbols[id]; }
 
-  // The pieces that the outcome of node `i` is read through; none if it is not
-  // to be split.
-  std::vector<int> PiecesToSplit(int i) const {
+  // The views through which the output of node `i` is read; none if the node is
+  // not to be split.
+  std::vector<int> ViewsToSplit(int i) const {
     const Node& node = program_.nodes[i];
     if (node.kind != NodeKind::kElementwise) return {};
     const int out = node.outputs[0];
     if (symbol(out).parent >= 0) return {};
-    std::vector<int> pieces;
+    std::vector<int> views;
     for (int id : uses_.overlaps().of(out)) {
-      if (!IsTouchedByOthers(id, i)) continue;
+      if (!IsUsedByOthers(id, i)) continue;
       if (id == out || symbol(id).parent != out) return {};
-      pieces.push_back(id);
+      views.push_back(id);
     }
-    if (pieces.empty()) return {};
-    const int64_t width = symbol(pieces[0]).columns();
+    if (views.empty()) return {};
+    const int64_t width = symbol(views[0]).columns();
     if (width == symbol(out).columns()) return {};
-    std::sort(pieces.begin(), pieces.end(), [&](int a, int b) {
+    std::sort(views.begin(), views.end(), [&](int a, int b) {
       return symbol(a).offset < symbol(b).offset;
     });
-    for (size_t j = 0; j < pieces.size(); ++j) {
-      const Symbol& s = symbol(pieces[j]);
+    for (size_t j = 0; j < views.size(); ++j) {
+      const Symbol& s = symbol(views[j]);
       if (s.columns() != width || s.offset % width != 0 ||
-          (j > 0 && s.offset == symbol(pieces[j - 1]).offset)) {
+          (j > 0 && s.offset == symbol(views[j - 1]).offset)) {
         return {};
       }
     }
     for (int id : node.inputs) {
       if (!CanSplit(id, symbol(out).columns(), out)) return {};
     }
-    return pieces;
+    return views;
   }
 
-  bool IsTouchedByOthers(int id, int node) const {
+  bool IsUsedByOthers(int id, int node) const {
     const std::vector<int>& writers = uses_.writers(id);
     return uses_.IsResult(id) || !uses_.readers(id).empty() ||
            std::any_of(writers.begin(), writers.end(),
                        [node](int writer) { return writer != node; });
   }
 
-  // One element for all columns, or as many as there are.
+  // Whether the operand has one element for all columns, or as many as the
+  // output.
   bool CanSplit(int id, int64_t columns, int out) const {
     const std::vector<int>& own = uses_.overlaps().of(out);
-    if (std::count(own.begin(), own.end(), id) > 0) return false;  // In place.
+    if (std::count(own.begin(), own.end(), id) > 0)
+      return false;  // The operator works in place.
     return symbol(id).columns() == 1 || symbol(id).columns() == columns;
   }
 
-  std::vector<Node> Split(const Node& node, const std::vector<int>& pieces) {
+  std::vector<Node> Split(const Node& node, const std::vector<int>& views) {
     std::vector<Node> split;
-    for (int piece : pieces) {
-      Node part = node;
-      part.outputs = {piece};
-      for (int& id : part.inputs) {
+    for (int view : views) {
+      Node narrow = node;
+      narrow.outputs = {view};
+      for (int& id : narrow.inputs) {
         if (symbol(id).columns() > 1) {
-          id = View(id, symbol(piece).offset, symbol(piece).columns());
+          id = View(id, symbol(view).offset, symbol(view).columns());
         }
       }
-      split.push_back(std::move(part));
+      split.push_back(std::move(narrow));
     }
     return split;
   }
 
-  // Columns [offset, offset + columns) of `parent`; the same symbol every time.
+  // Columns [offset, offset + columns) of `parent`. Always returns the same
+  // symbol for the same columns.
   int View(int parent, int64_t offset, int64_t columns) {
     const auto key = std::make_tuple(parent, offset, columns);
     const auto found = views_.find(key);

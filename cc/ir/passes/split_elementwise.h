@@ -1,4 +1,4 @@
-// Elementwise operators, piece by piece.
+// Splits elementwise operators along their columns.
 #ifndef CAVS_CC_IR_PASSES_SPLIT_ELEMENTWISE_H_
 #define CAVS_CC_IR_PASSES_SPLIT_ELEMENTWISE_H_
 
@@ -6,8 +6,8 @@
 
 namespace cavs {
 
-// Replaces each elementwise operator whose outcome is read only through pieces
-// of one width by one operator per piece. For FuseElementwise().
+// Replaces each elementwise operator whose output is read only through views of
+// one width by one operator per view. Used by FuseElementwise().
 void SplitElementwise(Program* program);
 
 }  // namespace cavs

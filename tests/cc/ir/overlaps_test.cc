@@ -12,7 +12,7 @@ namespace {
 
 using Ids = std::vector<int>;
 
-TEST(OverlapsTest, PiecesOverlapTheWholeAndNotOneAnother) {
+TEST(OverlapsTest, ViewsOverlapTheirRootAndNotOneAnother) {
   Sketch f;
   const int whole = f.Rows(8), other = f.Rows(8);
   const int left = f.View(whole, 0, 4), right = f.View(whole, 4, 4);
@@ -41,14 +41,14 @@ TEST(OverlapsTest, ViewsOfViewsLieWhereTheirRootSays) {
 TEST(OverlapsTest, WhatHasNoElementsOverlapsNothingElse) {
   Sketch f;
   const int empty = f.Rows(0), whole = f.Rows(4);
-  const int piece = f.View(whole, 2, 0);
+  const int view = f.View(whole, 2, 0);
   const Overlaps overlaps(f.program);
   EXPECT_EQ(overlaps.of(empty), Ids{empty});
-  EXPECT_EQ(overlaps.of(piece), Ids{piece});
+  EXPECT_EQ(overlaps.of(view), Ids{view});
   EXPECT_EQ(overlaps.of(whole), Ids{whole});
 }
 
-TEST(OverlapsTest, ARootThatBecomesAPieceTakesItsPiecesAlong) {
+TEST(OverlapsTest, ARootThatBecomesAViewTakesItsViewsAlong) {
   Sketch f;
   const int x = f.Rows(4), y = f.Rows(4);
   const int left = f.View(x, 0, 2), right = f.View(x, 2, 2);

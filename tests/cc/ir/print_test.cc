@@ -33,9 +33,10 @@ void ExpectSameGroup(const Node& a, const Node& b) {
   EXPECT_EQ(a.operands, b.operands);
   EXPECT_EQ(a.group.num_operands, b.group.num_operands);
   EXPECT_EQ(a.group.num_scratch, b.group.num_scratch);
-  ASSERT_EQ(a.group.steps.size(), b.group.steps.size());
-  for (size_t i = 0; i < a.group.steps.size(); ++i) {
-    const ElementwiseGroup::Step &s = a.group.steps[i], &t = b.group.steps[i];
+  ASSERT_EQ(a.group.instructions.size(), b.group.instructions.size());
+  for (size_t i = 0; i < a.group.instructions.size(); ++i) {
+    const ElementwiseGroup::Instruction &s = a.group.instructions[i],
+                                        &t = b.group.instructions[i];
     EXPECT_EQ(std::make_tuple(s.op, s.x, s.y, s.out, s.then, s.z),
               std::make_tuple(t.op, t.x, t.y, t.out, t.then, t.z));
   }

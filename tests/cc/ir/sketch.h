@@ -123,21 +123,21 @@ class Sketch {
     program.nodes.back().elementwise = op;
     return program.nodes.back().outputs[0];
   }
-  // As the lowering does it: a piece with storage of its own moves into the
+  // As the lowering does it: an operand with storage of its own moves into the
   // result's, any other is copied there.
-  int Concat(const std::vector<int>& pieces) {
+  int Concat(const std::vector<int>& operands) {
     int64_t total = 0;
-    for (int piece : pieces) total += columns(piece);
+    for (int id : operands) total += columns(id);
     const int whole = Rows(total);
     int64_t offset = 0;
-    for (int piece : pieces) {
-      Symbol& symbol = program.symbols[piece];
+    for (int id : operands) {
+      Symbol& symbol = program.symbols[id];
       const int64_t width = symbol.columns();
       if (symbol.parent < 0 && symbol.source == SymbolSource::kNode) {
         symbol.parent = whole;
         symbol.offset = offset;
       } else {
-        Node(NodeKind::kCopy, {piece}, View(whole, offset, width));
+        Node(NodeKind::kCopy, {id}, View(whole, offset, width));
       }
       offset += width;
     }

@@ -55,11 +55,11 @@ TEST(UsesTest, ChangesAreFollowed) {
   EXPECT_EQ(uses.readers(x), (Ids{1, 2}));
   EXPECT_EQ(uses.readers(y), Ids{});
 
-  const int piece = f.View(x, 2, 2);
-  uses.Update(piece);
-  EXPECT_EQ(uses.ReadersOfAny(piece), (Ids{1, 2}));
-  EXPECT_EQ(uses.readers(piece), Ids{});
-  EXPECT_FALSE(uses.IsResult(piece));
+  const int view = f.View(x, 2, 2);
+  uses.Update(view);
+  EXPECT_EQ(uses.ReadersOfAny(view), (Ids{1, 2}));
+  EXPECT_EQ(uses.readers(view), Ids{});
+  EXPECT_FALSE(uses.IsResult(view));
 }
 
 }  // namespace

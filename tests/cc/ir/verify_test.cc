@@ -102,8 +102,8 @@ TEST(VerifyProgramTest, RejectsWhatKernelsWouldReadOrWriteOutOfBounds) {
       [&](Program* p) { p->results = {-3}; },
       [&](Program* p) { symbol_of(p, NodeKind::kPush).parent = 77; },
       [&](Program* p) {
-        Symbol& piece = symbol_of(p, NodeKind::kPush);
-        piece.parent = Find(p, NodeKind::kPush).inputs[0];
+        Symbol& view = symbol_of(p, NodeKind::kPush);
+        view.parent = Find(p, NodeKind::kPush).inputs[0];
       },
       // Order.
       [&](Program* p) { std::swap(p->nodes.front(), p->nodes.back()); },
@@ -165,7 +165,7 @@ TEST(VerifyProgramTest, RejectsWhatNoPassMayLeave) {
       [&](Program* p) { std::swap(group(p).members[0], group(p).members[2]); },
       [&](Program* p) { group(p).members[0].kind = NodeKind::kSumColumns; },
       [&](Program* p) { group(p).operands.pop_back(); },
-      [&](Program* p) { group(p).group.steps[0].x = 63; },
+      [&](Program* p) { group(p).group.instructions[0].x = 63; },
       [&](Program* p) { group(p).group.num_scratch = 64; },
   };
   EXPECT_TRUE(VerifyProgram(Compiled()).ok());

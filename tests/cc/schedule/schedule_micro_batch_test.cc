@@ -1,4 +1,4 @@
-// Sub-batches: each planned as if it were alone, one after the other.
+// Micro-batches: each is planned as if it were alone, one after the other.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -31,9 +31,9 @@ Batch Part(const Batch& batch, int64_t first, int64_t limit) {
   return part;
 }
 
-// The schedules of all sub-batches, made one by one, put together.
-Schedule PutTogether(const Batch& batch, int arity, int num_types,
-                     ScheduleOptions options) {
+// The schedules of all micro-batches, made one by one and concatenated.
+Schedule Concatenated(const Batch& batch, int arity, int num_types,
+                      ScheduleOptions options) {
   const int64_t num_graphs =
       static_cast<int64_t>(batch.graph_splits.size()) - 1;
   const int64_t num_vertices = batch.num_vertices();
@@ -63,7 +63,7 @@ Schedule PutTogether(const Batch& batch, int arity, int num_types,
   return whole;
 }
 
-TEST(MicroBatchTest, PlansOneSubBatchAfterTheOther) {
+TEST(MicroBatchTest, PlansOneMicroBatchAfterTheOther) {
   // A chain of 2, a vertex, a chain of 3; two graphs at a time.
   const Batch batch = Batch().Add(Chain(2)).Add(Chain(1)).Add(Chain(3));
   const Schedule schedule = Make(batch, 1, 1, {"depth", 2});
@@ -73,7 +73,7 @@ TEST(MicroBatchTest, PlansOneSubBatchAfterTheOther) {
   EXPECT_EQ(schedule.child_row, (std::vector<int32_t>{-1, -1, 0, -1, 3, 4}));
 }
 
-TEST(MicroBatchTest, EqualsTheSchedulesOfTheSubBatchesPutTogether) {
+TEST(MicroBatchTest, EqualsTheSchedulesOfTheMicroBatchesConcatenated) {
   for (uint32_t seed = 0; seed < 400; ++seed) {
     std::mt19937 random(seed);
     const int arity = random() % 4;
@@ -84,7 +84,7 @@ TEST(MicroBatchTest, EqualsTheSchedulesOfTheSubBatchesPutTogether) {
       SCOPED_TRACE(StrCat("seed ", seed, ", ", micro_batch, " at a time"));
       const ScheduleOptions options(policy.name, micro_batch);
       const Schedule schedule = Make(batch, arity, num_types, options);
-      const Schedule expected = PutTogether(batch, arity, num_types, options);
+      const Schedule expected = Concatenated(batch, arity, num_types, options);
       EXPECT_EQ(schedule.order, expected.order);
       EXPECT_EQ(schedule.task_splits, expected.task_splits);
       EXPECT_EQ(schedule.task_type, expected.task_type);
@@ -141,7 +141,7 @@ TEST(MicroBatchTest, RejectsFewerThanOneGraph) {
     EXPECT_EQ(status.message(),
               StrCat("micro_batch: got ", micro_batch,
                      " but expected at least 1, the number of graphs in a "
-                     "sub-batch. Leave it out to plan the whole minibatch at "
+                     "micro-batch. Leave it out to plan the whole minibatch at "
                      "once."));
   }
 }

@@ -13,7 +13,7 @@ namespace cavs {
 namespace {
 
 using E = Elementwise;
-using Step = ElementwiseGroup::Step;
+using Instruction = ElementwiseGroup::Instruction;
 
 // How an operand is broadcast.
 enum class Form { kFull, kRow, kColumn, kScalar };
@@ -27,8 +27,8 @@ Matrix<To> As(const Matrix<From>& from) {
   return to;
 }
 
-// A group and its operands, run as a group and step by step; narrow types step
-// by step in fp32, and rounded at the end.
+// A group and its operands, run as a group and one instruction at a time;
+// narrow types one instruction at a time in fp32, and rounded at the end.
 template <typename T>
 class Trial {
  public:
@@ -50,8 +50,9 @@ class Trial {
   }
   int AddScratch() { return group.num_operands + group.num_scratch++; }
   void Add(E op, int x, int y, int out) {
-    group.steps.push_back({op, static_cast<int16_t>(x), static_cast<int16_t>(y),
-                           static_cast<int16_t>(out)});
+    group.instructions.push_back({op, static_cast<int16_t>(x),
+                                  static_cast<int16_t>(y),
+                                  static_cast<int16_t>(out)});
   }
 
   void ExpectSameAsOneByOne(const Backend& backend) const {
@@ -69,19 +70,21 @@ class Trial {
     }
     backend.Group(DTypeOf<T>(), group, operands.data(), rows_, cols_);
     for (int i = 0; i < group.num_scratch; ++i) want.emplace_back(rows_, cols_);
-    for (const Step& step : group.steps) {
-      const ConstBlock x = want[step.x].view(), y = want[step.y].view();
-      const Block out = want[step.out].block();
-      if (IsBinary(step.op)) {
-        backend.Binary(step.op, DTypeOf<W>(), x, y, out);
+    for (const Instruction& instruction : group.instructions) {
+      const ConstBlock x = want[instruction.x].view(),
+                       y = want[instruction.y].view();
+      const Block out = want[instruction.out].block();
+      if (IsBinary(instruction.op)) {
+        backend.Binary(instruction.op, DTypeOf<W>(), x, y, out);
       } else {
-        backend.Unary(step.op, DTypeOf<W>(), x, out);
+        backend.Unary(instruction.op, DTypeOf<W>(), x, out);
       }
-      if (step.then == E::kIdentity) continue;
-      if (IsBinary(step.then)) {
-        backend.Binary(step.then, DTypeOf<W>(), want[step.z].view(), out, out);
+      if (instruction.then == E::kIdentity) continue;
+      if (IsBinary(instruction.then)) {
+        backend.Binary(instruction.then, DTypeOf<W>(),
+                       want[instruction.z].view(), out, out);
       } else {
-        backend.Unary(step.then, DTypeOf<W>(), out, out);
+        backend.Unary(instruction.then, DTypeOf<W>(), out, out);
       }
     }
     for (size_t i = 0; i < got.size(); ++i) {
@@ -168,8 +171,8 @@ TEST_P(GroupTest, APairIsItsTwoOperators) {
           const int x = trial.AddOperand(), y = trial.AddOperand(form);
           const int z = trial.AddOperand(form);
           trial.Add(op, x, y, trial.AddOperand());
-          trial.group.steps.back().then = then;
-          trial.group.steps.back().z = static_cast<int16_t>(z);
+          trial.group.instructions.back().then = then;
+          trial.group.instructions.back().z = static_cast<int16_t>(z);
           trial.ExpectSameAsOneByOne(backend_);
         });
       }
@@ -206,7 +209,7 @@ TEST_P(GroupTest, AValueMayBeChangedInPlace) {
   });
 }
 
-// Any steps, in groups as large as they may be.
+// Any instructions, in groups as large as they may be.
 TEST_P(GroupTest, RandomGroupsOfManyStepsAreTheirStepsOneByOne) {
   for (uint32_t seed = 0; seed < 40; ++seed) {
     SCOPED_TRACE(seed);
@@ -258,9 +261,9 @@ TEST_P(GroupTest, WhatIsReadMayHaveAnIndex) {
   ForFloatTypes([&](auto zero) {
     using T = decltype(zero);
     for (const Size& size : kSizes) {
-      for (int step : {0, 1, 2, 5}) {
-        SCOPED_TRACE(testing::Message()
-                     << size.rows << " x " << size.cols << ", step " << step);
+      for (int stride : {0, 1, 2, 5}) {
+        SCOPED_TRACE(testing::Message() << size.rows << " x " << size.cols
+                                        << ", stride " << stride);
         const int64_t rows = size.rows, cols = size.cols;
         Matrix<T> x(5 * rows + 1, cols, 3), y(5 * rows + 1, 1, 2),
             z(rows, cols);
@@ -270,7 +273,7 @@ TEST_P(GroupTest, WhatIsReadMayHaveAnIndex) {
         y.Fill(2);
         std::vector<int32_t> index;
         for (int64_t i = 0; i < rows; ++i) {
-          const int64_t at = step == 5 ? i * 11 % (5 * rows) : i * step;
+          const int64_t at = stride == 5 ? i * 11 % (5 * rows) : i * stride;
           index.push_back(static_cast<int32_t>(at) - 1);
           for (int64_t j = 0; j < cols; ++j) x_copy.at(i, j) = x.at(at, j);
           y_copy.at(i, 0) = y.at(at, 0);
@@ -278,8 +281,8 @@ TEST_P(GroupTest, WhatIsReadMayHaveAnIndex) {
         ElementwiseGroup group;
         group.num_operands = 3;
         group.num_scratch = 1;
-        group.steps.push_back({E::kMul, 0, 1, 3});
-        group.steps.push_back({E::kSub, 3, 0, 2});
+        group.instructions.push_back({E::kMul, 0, 1, 3});
+        group.instructions.push_back({E::kSub, 3, 0, 2});
         // Row 1 is called row 0, so that there is a row before it.
         GroupOperand operands[] = {
             {&x.at(0, 0), x.block().pitch, false, index.data()},

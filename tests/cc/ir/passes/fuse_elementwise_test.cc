@@ -59,9 +59,9 @@ TEST(FuseElementwiseTest, ASumInPlaceIsOneValue) {
   ASSERT_EQ(GroupSizes(f), Sizes{3});
   const ElementwiseGroup& group = Groups(f)[0]->group;
   EXPECT_EQ(group.num_scratch, 1);
-  EXPECT_EQ(group.steps[0].out, group.steps[1].x);
-  EXPECT_EQ(group.steps[1].out, group.steps[1].x);
-  EXPECT_EQ(group.steps[2].x, group.steps[1].x);
+  EXPECT_EQ(group.instructions[0].out, group.instructions[1].x);
+  EXPECT_EQ(group.instructions[1].out, group.instructions[1].x);
+  EXPECT_EQ(group.instructions[2].x, group.instructions[1].x);
   EXPECT_FALSE(Stored(f, sum));
 }
 
@@ -112,7 +112,7 @@ TEST(FuseElementwiseTest, GroupsTooLargeForAKernelFallApartInOrder) {
       EXPECT_LE(group.num_scratch, ElementwiseGroup::kMaxScratch);
       EXPECT_LE(group.num_scratch + group.num_operands,
                 ElementwiseGroup::kMaxValues);
-      EXPECT_EQ(group.steps.size(), node.members.size());
+      EXPECT_EQ(group.instructions.size(), node.members.size());
       members += node.members.size();
       for (int id : node.inputs) EXPECT_TRUE(id == h || written[id]) << id;
       for (int id : node.outputs) written[id] = true;
@@ -121,25 +121,25 @@ TEST(FuseElementwiseTest, GroupsTooLargeForAKernelFallApartInOrder) {
   }
 }
 
-using Step = ElementwiseGroup::Step;
+using Instruction = ElementwiseGroup::Instruction;
 
-// The steps of the only group.
-std::vector<Step> Steps(const Sketch& f) {
+// The instructions of the only group.
+std::vector<Instruction> Instructions(const Sketch& f) {
   EXPECT_EQ(Groups(f).size(), 1u);
-  return Groups(f)[0]->group.steps;
+  return Groups(f)[0]->group.instructions;
 }
 
-TEST(FuseElementwiseTest, ABiasAndItsActivationAreOneStep) {
+TEST(FuseElementwiseTest, ABiasAndItsActivationAreOneInstruction) {
   Sketch f;
   const int h = f.Gather(0, 8), b = f.Capture(0, {8});
   f.Scatter(f.Call(E::kSigmoid, f.Call(E::kAdd, h, b)));
   Fuse(&f);
-  ASSERT_EQ(Steps(f).size(), 1u);
-  const Step step = Steps(f)[0];
-  EXPECT_EQ(step.op, E::kAdd);
-  EXPECT_EQ(step.then, E::kSigmoid);
-  EXPECT_EQ(Groups(f)[0]->operands[step.x], h);
-  EXPECT_EQ(Groups(f)[0]->operands[step.y], b);
+  ASSERT_EQ(Instructions(f).size(), 1u);
+  const Instruction instruction = Instructions(f)[0];
+  EXPECT_EQ(instruction.op, E::kAdd);
+  EXPECT_EQ(instruction.then, E::kSigmoid);
+  EXPECT_EQ(Groups(f)[0]->operands[instruction.x], h);
+  EXPECT_EQ(Groups(f)[0]->operands[instruction.y], b);
   EXPECT_EQ(Groups(f)[0]->group.num_scratch, 0);
 }
 
@@ -153,26 +153,26 @@ TEST(FuseElementwiseTest, AStepGoesOnWithEitherOperandOfASumOnly) {
       Fuse(&f);
       const bool pairs =
           then == E::kAdd || (then == E::kSigmoidGrad && !swapped);
-      ASSERT_EQ(Steps(f).size(), pairs ? 1u : 2u);
+      ASSERT_EQ(Instructions(f).size(), pairs ? 1u : 2u);
       if (!pairs) continue;
-      EXPECT_EQ(Groups(f)[0]->operands[Steps(f)[0].z], g);
+      EXPECT_EQ(Groups(f)[0]->operands[Instructions(f)[0].z], g);
     }
   }
 }
 
 TEST(FuseElementwiseTest, WhatIsReadTwiceOrSeenOutsideIsAStepOfItsOwn) {
-  const auto steps = [](bool twice, bool outside) {
+  const auto count = [](bool twice, bool outside) {
     Sketch f;
     const int sum = f.Call(E::kAdd, f.Gather(0, 8), f.Gather(1, 8));
     const int y = f.Call(E::kTanh, sum);
     f.Scatter(twice ? f.Call(E::kDiv, y, sum) : y);
     if (outside) f.Push(0, sum);
     Fuse(&f);
-    return Steps(f).size();
+    return Instructions(f).size();
   };
-  EXPECT_EQ(steps(false, false), 1u);
-  EXPECT_EQ(steps(true, false), 3u);
-  EXPECT_EQ(steps(false, true), 2u);
+  EXPECT_EQ(count(false, false), 1u);
+  EXPECT_EQ(count(true, false), 3u);
+  EXPECT_EQ(count(false, true), 2u);
 }
 
 TEST(FuseElementwiseTest, NoStepReadsWhatHasBeenOverwritten) {
@@ -185,7 +185,7 @@ TEST(FuseElementwiseTest, NoStepReadsWhatHasBeenOverwritten) {
   const int y = f.Call(E::kTanh, before);
   f.Scatter(f.Call(E::kDiv, y, sum));
   Fuse(&f);
-  EXPECT_EQ(Steps(f).size(), 5u);
+  EXPECT_EQ(Instructions(f).size(), 5u);
 }
 
 TEST(FuseElementwiseTest, AColumnThatIsBroadcastIsInNoPair) {
@@ -193,7 +193,7 @@ TEST(FuseElementwiseTest, AColumnThatIsBroadcastIsInNoPair) {
   const int h = f.Gather(0, 8), g = f.Gather(1, 1);
   f.Scatter(f.Call(E::kTanh, f.Call(E::kMul, h, g)));
   Fuse(&f);
-  EXPECT_EQ(Steps(f).size(), 2u);
+  EXPECT_EQ(Instructions(f).size(), 2u);
 }
 
 }  // namespace

@@ -52,24 +52,24 @@ TEST(PlaceTest, WhatGoesOnTheTapeIsKept) {
   EXPECT_NE(place.candidates[y].extent, Extent::kTask);
 }
 
-TEST(PlaceTest, AViewKeepsTheWholeItIsAPieceOf) {
+TEST(PlaceTest, AViewKeepsItsRoot) {
   Sketch f;
   const int on_tape = f.Gather(0, 4);
   const int pushed = f.Gather(1, 4);
   const int neither = f.Gather(2, 4);
-  const int piece = f.View(f.View(on_tape, 1, 3), 1, 1);
+  const int view = f.View(f.View(on_tape, 1, 3), 1, 1);
   f.Scatter(f.Concat({f.Call(Elementwise::kNeg, f.View(on_tape, 0, 1)),
                       f.Call(Elementwise::kNeg, f.View(pushed, 0, 1)),
                       f.Call(Elementwise::kNeg, f.View(neither, 0, 2))}));
   f.Push(0, f.View(pushed, 2, 2));
-  f.program.results = {piece};
+  f.program.results = {view};
   const Placement place = Placed(&f);
   EXPECT_NE(place.candidates[on_tape].extent, Extent::kTask);
   EXPECT_NE(place.candidates[pushed].extent, Extent::kTask);
   EXPECT_EQ(place.candidates[neither].extent, Extent::kTask);
 }
 
-TEST(PlaceTest, AnEagerPieceKeepsTheWhole) {
+TEST(PlaceTest, AnEagerViewKeepsItsRoot) {
   Sketch f;
   const int x = f.Pull(0, 4), h = f.Gather(0, 4);
   const int whole = f.Concat({x, h});

@@ -106,7 +106,7 @@ TEST(RunPassesTest, GatesWrittenOneByOneMatchTheOracle) {
   }
 }
 
-TEST(RunPassesTest, ASumOfProductsMayBeAPieceOfAConcatenation) {
+TEST(RunPassesTest, ASumOfProductsMayBeAViewOfAConcatenation) {
   Sketch f;
   const int h = f.Gather(0, 32), x = f.Pull(0, 16);
   const int first = f.Call(E::kAdd, f.MatMul(x, f.Capture(0, {16, 16})),
@@ -252,7 +252,7 @@ TEST(RunPassesTest, AColumnThatAnotherWorkerOwnsMayBeBroadcast) {
   ExpectForwardMatchesOracle(std::move(f.program), 64);
 }
 
-TEST(RunPassesTest, SumsInPlaceAndTheirPiecesMatchTheOracle) {
+TEST(RunPassesTest, SumsInPlaceAndTheirViewsMatchTheOracle) {
   Sketch f;
   const int h = f.Gather(0, 32), x = f.Pull(0, 32);
   const int product = f.MatMul(h, f.Capture(0, {32, 32}));

@@ -1,4 +1,4 @@
-#include "cc/ir/make_steps.h"
+#include "cc/ir/make_instructions.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -40,25 +40,25 @@ class Values {
   std::map<std::tuple<int, int64_t, int64_t>, int> numbers_;
 };
 
-// A member, its symbols by the numbers of their values.
+// A member of the group, with the numbers of values in place of symbols.
 struct Member {
   Elementwise op;
   bool can_pair;  // No operand is broadcast over columns.
   Ids inputs;
   int output;
-  int before = -1;        // The member whose outcome it goes on with.
-  bool is_first = false;  // Another member goes on with its outcome.
+  int before = -1;        // The member whose output it goes on with.
+  bool is_first = false;  // Another member goes on with its output.
 };
 
-// Can what comes before be the operand that a kernel hands on?
+// Whether `value` can be the operand that a pair passes on in a register.
 bool GoesOnWith(const Member& member, int value) {
   return member.inputs.back() == value ||
          (Commutes(member.op) && member.inputs[0] == value);
 }
 
-class StepMaker {
+class InstructionMaker {
  public:
-  StepMaker(const Program& program, Node* group)
+  InstructionMaker(const Program& program, Node* group)
       : values_(program), group_(*group) {
     FindOperands();
     for (const Node& node : group->members) {
@@ -88,7 +88,7 @@ class StepMaker {
     const int in_memory = static_cast<int>(group_.operands.size());
     group_.group.num_operands = in_memory;
     for (size_t i = 0; i < members_.size(); ++i) {
-      if (!members_[i].is_first) AddStep(i);
+      if (!members_[i].is_first) AddInstruction(i);
     }
     return group_.group.num_scratch <= ElementwiseGroup::kMaxScratch &&
            in_memory + group_.group.num_scratch <= ElementwiseGroup::kMaxValues;
@@ -116,7 +116,7 @@ class StepMaker {
 
   bool IsInMemory(int value) const { return operand_.count(value) > 0; }
 
-  // The last of those it can go on with.
+  // The last member that it can go on with.
   int Before(size_t i) const {
     int before = -1;
     for (int id : members_[i].inputs) {
@@ -129,15 +129,15 @@ class StepMaker {
     return before;
   }
 
-  // The member that writes a value, if it is one; else -1.
+  // The only member that writes a value; -1 if there are none or several.
   int OnlyWriter(int value) const {
     const auto found = writers_.find(value);
     const bool one = found != writers_.end() && found->second.size() == 1;
     return one ? static_cast<int>(found->second[0]) : -1;
   }
 
-  // The outcome of `first` must be read by `then` alone, and what `first` reads
-  // must still be there.
+  // Only `then` must read the output of `first`, and no member between them may
+  // overwrite what `first` reads.
   bool CanGoOn(size_t first, size_t then) const {
     const Member &m = members_[first], &n = members_[then];
     return m.can_pair && n.can_pair && m.before < 0 && CanPair(m.op, n.op) &&
@@ -172,23 +172,23 @@ class StepMaker {
                                                         : slot_.at(id));
   }
 
-  void AddStep(size_t i) {
+  void AddInstruction(size_t i) {
     const Member& member = members_[i];
     const Member& first = member.before < 0 ? member : members_[member.before];
-    ElementwiseGroup::Step step;
-    step.op = first.op;
-    step.x = Value(first.inputs[0]);
-    step.y = Value(first.inputs.back());
+    ElementwiseGroup::Instruction instruction;
+    instruction.op = first.op;
+    instruction.x = Value(first.inputs[0]);
+    instruction.y = Value(first.inputs.back());
     if (member.before >= 0) {
-      step.then = member.op;
+      instruction.then = member.op;
       const bool swapped = member.inputs[0] == first.output;
       const int other = swapped ? member.inputs.back() : member.inputs[0];
-      step.z = other == first.output ? step.x : Value(other);
+      instruction.z = other == first.output ? instruction.x : Value(other);
     }
     TakeScratch(member.output);
-    step.out = Value(member.output);
-    group_.group.steps.push_back(step);
-    // Scratch is given out again after its last use.
+    instruction.out = Value(member.output);
+    group_.group.instructions.push_back(instruction);
+    // A tile of scratch is free again after its last use.
     for (auto it = slot_.begin(); it != slot_.end();) {
       if (last_use_[it->first] == i) {
         free_.push_back(it->second);
@@ -210,19 +210,20 @@ class StepMaker {
 
   Values values_;
   Node& group_;
-  std::map<int, int> operand_;  // By value.
+  std::map<int, int> operand_;  // Indexed by value.
   std::vector<Member> members_;
-  std::map<int, std::vector<size_t>> writers_;  // Members, in order; by value.
-  std::map<int, int> reads_;                    // How often; by value.
+  // The writers of each value, in order.
+  std::map<int, std::vector<size_t>> writers_;
+  std::map<int, int> reads_;  // The number of reads of each value.
   std::map<int, size_t> last_use_;
-  std::map<int, int> slot_;  // Of values in scratch.
+  std::map<int, int> slot_;  // The tile of each value in scratch.
   std::vector<int> free_;
 };
 
 }  // namespace
 
-bool MakeSteps(const Program& program, Node* group) {
-  return StepMaker(program, group).Run();
+bool MakeInstructions(const Program& program, Node* group) {
+  return InstructionMaker(program, group).Run();
 }
 
 }  // namespace cavs
