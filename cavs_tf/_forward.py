@@ -16,8 +16,7 @@ def run_forward(
 
     `at` are the vertices whose pushes are wanted; None: all.
     """
-    captures = functions.captures
-    values = [capture.value() for capture in captures]
+    values = [capture.value() for capture in functions.captures]
     _check_mode([*pulls.values(), *values])
     results = ops.cavs_forward(
         schedule.order,
@@ -27,20 +26,11 @@ def run_forward(
         [pulls[name] for name in functions.pull_names],
         values,
         [] if at is None else [at],
-        vertex_functions=[function for function, _ in functions.forward],
-        vertex_signatures=[signature for _, signature in functions.forward],
-        gradient_functions=[function for function, _ in functions.backward],
-        gradient_signatures=[signature for _, signature in functions.backward],
         capture_counts=[len(traced.captures) for traced in functions.traced],
         pulled_by=functions.pulled_by,
-        pull_shapes=[spec.shape for spec in functions.pull_specs],
-        push_shapes=[spec.shape for spec in functions.push_specs],
-        capture_shapes=[capture.shape for capture in captures],
-        capture_grad_types=[capture.dtype for capture in captures],
-        differentiable=[capture.differentiable for capture in captures],
         gradient_error=functions.gradient_error,
-        Tpushes=[spec.dtype for spec in functions.push_specs],
         keep_tape=tf.executing_eagerly() and record.could_possibly_record(),
+        **functions.attributes(),
         **options.attributes(),
     )
     return dict(zip(functions.push_names, results.pushes, strict=True))

@@ -46,6 +46,22 @@ class Functions:
     def captures(self) -> list:
         return [capture for traced in self.traced for capture in traced.captures]
 
+    def attributes(self) -> dict:
+        """What the ops have to know of them."""
+        captures = self.captures
+        return {
+            "vertex_functions": [function for function, _ in self.forward],
+            "vertex_signatures": [signature for _, signature in self.forward],
+            "gradient_functions": [function for function, _ in self.backward],
+            "gradient_signatures": [signature for _, signature in self.backward],
+            "pull_shapes": [spec.shape for spec in self.pull_specs],
+            "push_shapes": [spec.shape for spec in self.push_specs],
+            "capture_shapes": [capture.shape for capture in captures],
+            "capture_grad_types": [capture.dtype for capture in captures],
+            "differentiable": [capture.differentiable for capture in captures],
+            "Tpushes": [spec.dtype for spec in self.push_specs],
+        }
+
     def is_usable_in(self, graph) -> bool:
         """Are all tensors that it captured reachable from `graph` (None: eagerly)?"""
         reachable = set()

@@ -2,9 +2,10 @@
 
 import dataclasses
 
+import numpy as np
+
 from cavs_tf._inputs import name_inputs
 from cavs_tf._library import ops
-from cavs_tf._micro_batches import row_bytes
 from cavs_tf._resolve import call_of
 
 
@@ -15,10 +16,10 @@ class PassMemory:
     Attributes:
       state: Of all vertices; of the backward pass, its gradient.
       tape: What the backward pass reads, beside the state.
-      temporaries: What else the operators write.
+      temporaries: What else the operators write; of the backward pass with `at`, a copy of the
+        gradients of outputs.
       packed_weights: Weights in the layout in which products read them.
-      results: Pushed outputs; of the backward pass, gradients of inputs and weights, and with
-        `at` a copy of those of the outputs.
+      results: Pushed outputs; of the backward pass, gradients of inputs and weights.
     """
 
     state: int
@@ -49,24 +50,15 @@ class MemoryPrediction:
       forward, backward: The passes of a training step; no backward pass if the vertex
         function has no derivative.
       inference: A call without gradients.
+      training: Peak bytes of a training step. In the backward pass the state and the tape of the
+        forward pass are there still, and what was pushed and its gradient. `CavsForward` fails
+        if it will not fit.
     """
 
     forward: PassMemory
     backward: PassMemory | None
     inference: PassMemory
-
-    @property
-    def training(self) -> int:
-        """Peak bytes of a training step.
-
-        In the backward pass the state and the tape of the forward pass are there still, and
-        what was pushed and its gradient. `CavsForward` fails if it will not fit.
-        """
-        forward, backward = self.forward, self.backward
-        if backward is None:
-            return forward.total
-        kept = forward.state + forward.tape + 2 * forward.results
-        return max(forward.total, kept + backward.total)
+    training: int
 
 
 def predict_memory(model, graphs, inputs=None, at=None) -> MemoryPrediction:
@@ -99,23 +91,22 @@ def predict_memory(model, graphs, inputs=None, at=None) -> MemoryPrediction:
     call = call_of(model, graphs, inputs, at)
     cell, graphs, inputs, at = call.cell, call.graphs, call.inputs, call.at
     functions = functions_of(cell, graphs, inputs)
-    schedule = cell.schedule_of(graphs)
-    rows = int(graphs.num_vertices)
-    pushed = (rows if at is None else len(at)) * row_bytes(functions.push_specs)
-    pulls = zip(functions.pull_names, functions.pull_specs, strict=True)
     given = {name: len(value) for name, value in name_inputs(inputs).items()}
-    pulled = sum(given.get(n, rows) * row_bytes([s]) for n, s in pulls if s.dtype.is_floating)
-    weights = sum(
-        c.shape.num_elements() * c.dtype.size for c in functions.captures if c.differentiable
+    schedule = cell.schedule_of(graphs)
+    found = ops.cavs_memory(
+        schedule.order,
+        schedule.task_splits,
+        schedule.task_type,
+        schedule.child_row,
+        np.array([given.get(name, -1) for name in functions.pull_names], np.int64),
+        np.int64(-1 if at is None else len(at)),
+        Tpulls=[spec.dtype for spec in functions.pull_specs],
+        **functions.attributes(),
+        **cell.options.attributes(),
     )
-    copied = 0 if at is None else pushed + row_bytes(functions.push_specs)
-    forward, backward, inference = _workspaces(cell.options, functions, schedule)
+    forward, backward, inference = (PassMemory(*sizes) for sizes in found.bytes.numpy().tolist())
     return MemoryPrediction(
-        forward=PassMemory(*forward, results=pushed),
-        backward=PassMemory(*backward, results=pulled + weights + copied)
-        if functions.backward
-        else None,
-        inference=PassMemory(*inference, results=pushed),
+        forward, backward if functions.backward else None, inference, int(found.training)
     )
 
 
@@ -125,18 +116,3 @@ def functions_of(cell, graphs=None, inputs=None):
         return cell.last_functions()
     pulls, _ = cell.prepare(graphs, inputs)
     return cell.functions_for(pulls)
-
-
-def _workspaces(options, functions, schedule) -> list[list[int]]:
-    sizes = ops.cavs_memory(
-        schedule.order,
-        schedule.task_splits,
-        schedule.task_type,
-        schedule.child_row,
-        vertex_functions=[function for function, _ in functions.forward],
-        vertex_signatures=[signature for _, signature in functions.forward],
-        gradient_functions=[function for function, _ in functions.backward],
-        gradient_signatures=[signature for _, signature in functions.backward],
-        **options.attributes(),
-    )
-    return sizes.numpy().tolist()

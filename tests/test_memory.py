@@ -5,6 +5,7 @@ import pathlib
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -53,8 +54,24 @@ def test_only_rows_that_pass_count():
     of_all = cavs.predict_memory(cell, graphs, inputs)
     of_some = cavs.predict_memory(cell, graphs, inputs[:3], at=graphs.roots)
     assert of_all.forward.results - of_some.forward.results == 4 * cells.STATE * 4
-    copied = (1 + len(graphs.roots)) * cells.STATE * 4  # Gradients, after a row of zeros.
-    assert of_some.backward.results == of_all.backward.results - 2 * cells.FEATURES * 4 + copied
+    assert of_some.backward.results == of_all.backward.results - 2 * cells.FEATURES * 4
+    copied = 64 + 64  # The gradient of one output, behind a row of zeros; whole cache lines.
+    assert of_some.backward.temporaries == of_all.backward.temporaries + copied
+
+
+@pytest.mark.parametrize("only_roots", [False, True])
+def test_results_are_as_large_as_was_predicted(only_roots):
+    children = [[], [], [0, 1], [], [2, 3]]
+    graphs = cavs.GraphBatch.from_children([children], [int(bool(c)) for c in children])
+    cell, x = cells.FullyConnected(), tf.ones([3, cells.FEATURES])
+    at = graphs.roots if only_roots else None
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        outputs = cell(graphs, x, at=at)
+    gradients = tape.gradient(outputs, [x, *cell.trainable_variables])
+    memory = cavs.predict_memory(cell, graphs, x, at=at)
+    assert memory.forward.results == memory.inference.results == outputs.numpy().nbytes
+    assert memory.backward.results == sum(gradient.numpy().nbytes for gradient in gradients)
 
 
 def test_states_of_adjacent_children_are_not_copied():
@@ -161,13 +178,9 @@ def test_derivatives_of_another_model_are_refused():
 
     other(GRAPHS, tf.ones([GRAPHS.num_vertices, 2]))
     schedule = other.schedule_of(GRAPHS)
-    functions = {}
-    for name, pairs in (
-        ("vertex", functions_of(other).forward),
-        ("gradient", functions_of(cell).backward),
-    ):
-        functions[f"{name}_functions"] = [function for function, _ in pairs]
-        functions[f"{name}_signatures"] = [signature for _, signature in pairs]
+    functions = functions_of(other).attributes()
+    for name in ("gradient_functions", "gradient_signatures"):
+        functions[name] = functions_of(cell).attributes()[name]
     rows = (schedule.order, schedule.task_splits, schedule.task_type, schedule.child_row)
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"gradient_functions: .* derivatives"):
-        ops.cavs_memory(*rows, **functions)
+        ops.cavs_memory(*rows, [np.int64(-1)], np.int64(-1), Tpulls=[tf.float32], **functions)

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <functional>
+#include <numeric>
 #include <utility>
 
+#include "cc/base/byte_count.h"
 #include "cc/exec/executor_checks.h"
 #include "cc/exec/guarded_outputs.h"
 #include "cc/exec/run.h"
@@ -35,13 +37,16 @@ std::vector<bool> ResultsByIndex(const Model& model, size_t type) {
   return by_index;
 }
 
-StepPlan PlanForward(const Model& model, const RowPlan& rows, bool keep_tape,
-                     bool two_streams, size_t zone) {
+StepPlan PlanForward(const Model& model, const RowPlan& rows,
+                     const ResultSizes* sizes, const ResultRows& passed,
+                     bool keep_tape, bool two_streams, size_t zone) {
   StepLimits limits;
   // Without a tape there is one stream: several chunks at a time would take
   // memory for each.
   limits.two_streams = keep_tape && two_streams;
   limits.zone = zone;
+  limits.sizes = sizes;
+  limits.rows = passed;
   limits.saved_by_index.resize(model.programs.size());
   return PlanStep(keep_tape ? Direction::kForward : Direction::kInference,
                   model, rows, limits);
@@ -49,9 +54,12 @@ StepPlan PlanForward(const Model& model, const RowPlan& rows, bool keep_tape,
 
 // Of the backward direction, before there is a tape.
 StepPlan PredictBackward(const Model& derivative, const Model& model,
-                         const RowPlan& rows, bool two_streams) {
+                         const RowPlan& rows, const ResultSizes* sizes,
+                         const ResultRows& passed, bool two_streams) {
   StepLimits limits;
   limits.two_streams = two_streams;
+  limits.sizes = sizes;
+  limits.rows = passed;
   limits.gathered_once = IsGatheredOnce(CountWrites(derivative, rows));
   for (size_t type = 0; type < model.programs.size(); ++type) {
     limits.saved_by_index.push_back(ResultsByIndex(model, type));
@@ -130,6 +138,71 @@ Status Compute(const StepPlan& plan, const Model& model, const RowPlan& rows,
   return Status();
 }
 
+// Rows outside that have passed in or out.
+ResultRows CountRows(const Tape& tape, const std::vector<int>& pulls) {
+  ResultRows rows;
+  rows.pushed = tape.push_rows.count();
+  rows.all_push = tape.push_rows.all();
+  for (int pull : pulls) rows.pulled.push_back(tape.pull_rows[pull].count());
+  return rows;
+}
+
+// Finds the rows of an output that belong to vertices whose programs have no
+// node of that kind and index.
+void AddUnwritten(const Model& model, NodeKind kind, size_t index,
+                  const PassedRows& rows, size_t row_bytes, int output,
+                  std::vector<Unwritten>* unwritten) {
+  std::vector<bool> written(rows.count(), false);
+  bool all = true;
+  for (size_t type = 0; type < model.programs.size(); ++type) {
+    if (!Touches(model.programs[type], kind, index)) {
+      all = false;
+      continue;
+    }
+    for (int32_t row : rows.of_type(static_cast<int>(type))) {
+      if (row != kZeroRow) written[row] = true;
+    }
+  }
+  if (all) return;
+  const size_t count = written.size();
+  for (size_t first = 0; first < count; ++first) {
+    size_t end = first;
+    while (end < count && !written[end]) ++end;
+    if (end > first) {
+      unwritten->push_back(
+          {output, first * row_bytes, nullptr, (end - first) * row_bytes});
+    }
+    first = end;
+  }
+}
+
+// Where the results of the derivatives go: gradients of captures. Those that no
+// program computes are unwritten.
+Status PassCaptureGrads(const Model& derivative,
+                        const std::vector<std::vector<TensorRef>>& grads,
+                        RunArguments* passed) {
+  size_t before = 0;  // Captures of the types before.
+  for (size_t type = 0; type < derivative.programs.size(); ++type) {
+    const std::vector<int>& captures = derivative.result_captures[type];
+    CAVS_RETURN_IF_ERROR(
+        CheckResults(derivative.programs[type], captures, grads[type], before));
+    before += grads[type].size();
+    passed->results.emplace_back();
+    std::vector<bool> computed(grads[type].size(), false);
+    for (int capture : captures) {
+      passed->results.back().push_back(grads[type][capture]);
+      computed[capture] = true;
+    }
+    for (size_t i = 0; i < computed.size(); ++i) {
+      if (computed[i]) continue;
+      const TensorRef& grad = grads[type][i];
+      const size_t bytes = ByteCount(1, CheckedProduct(grad.shape), grad.dtype);
+      passed->unwritten.push_back({-1, 0, grad.data, bytes});
+    }
+  }
+  return Status();
+}
+
 size_t ZoneOf(const StepContext& context) {
   return context.pool->guarded() ? Guards::kZone : 0;
 }
@@ -159,6 +232,7 @@ Status RunForward(const Model& model, const ForwardArguments& arguments,
   passed.inputs = arguments.pulls;
   passed.outputs = arguments.pushes;
   passed.captures = arguments.captures;
+  size_t captures = 0;  // Of the types before.
   for (int type = 0; type < rows.num_types(); ++type) {
     passed.input_rows.emplace_back();
     for (const auto& pull : tape->pull_lists) {
@@ -169,22 +243,31 @@ Status RunForward(const Model& model, const ForwardArguments& arguments,
     CAVS_RETURN_IF_ERROR(
         CheckPassing(model.programs[type], passed, "pulls", "pushes"));
     CAVS_RETURN_IF_ERROR(
-        CheckCaptures(model.programs[type], passed.captures[type]));
+        CheckCaptures(model.programs[type], passed.captures[type], captures));
+    captures += passed.captures[type].size();
+  }
+  for (size_t push = 0; push < arguments.pushes.size(); ++push) {
+    AddUnwritten(model, NodeKind::kPush, push, tape->push_rows,
+                 arguments.sizes->push_row[push], static_cast<int>(push),
+                 &passed.unwritten);
   }
 
   const bool two_streams = context.other != nullptr;
-  const StepPlan plan =
-      PlanForward(model, rows, keep_tape, two_streams, ZoneOf(context));
-  MemoryNeed need = plan.need, backward;
-  need.results = arguments.result_bytes;
+  std::vector<int> pulls(arguments.pulls.size());
+  std::iota(pulls.begin(), pulls.end(), 0);
+  const ResultRows result_rows = CountRows(*tape, pulls);
+  const StepPlan plan = PlanForward(model, rows, arguments.sizes, result_rows,
+                                    keep_tape, two_streams, ZoneOf(context));
+  const MemoryNeed& need = plan.need;
+  MemoryNeed backward;
   size_t bytes = need.workspace();
   const bool trains =
       keep_tape && arguments.derivative != nullptr &&
       arguments.derivative->programs.size() == model.programs.size();
   if (trains) {
-    backward =
-        PredictBackward(*arguments.derivative, model, rows, two_streams).need;
-    backward.results = arguments.gradient_bytes;
+    backward = PredictBackward(*arguments.derivative, model, rows,
+                               arguments.sizes, result_rows, two_streams)
+                   .need;
     bytes = TrainingPeak(need, backward) - need.results;
   }
   const auto refuse = [&] {
@@ -212,10 +295,13 @@ Status RunBackward(const Model& derivative, const Tape& tape,
   passed.inputs = arguments.push_grads;
   passed.outputs = arguments.pull_grads;
   passed.saved = &tape.saved;
-  passed.results = arguments.capture_grads;
+  CAVS_RETURN_IF_ERROR(
+      PassCaptureGrads(derivative, arguments.capture_grads, &passed));
   StepLimits limits;
   limits.two_streams = context.other != nullptr;
   limits.zone = ZoneOf(context);
+  limits.sizes = arguments.sizes;
+  limits.rows = CountRows(tape, arguments.pulls);
   limits.gathered_once = IsGatheredOnce(writes);
   for (int type = 0; type < rows.num_types(); ++type) {
     passed.input_rows.emplace_back(arguments.push_grads.size(),
@@ -232,29 +318,36 @@ Status RunBackward(const Model& derivative, const Tape& tape,
     CAVS_RETURN_IF_ERROR(
         CheckPassing(program, passed, "push_grads", "pull_grads"));
     CAVS_RETURN_IF_ERROR(CheckSaved(program, tape.saved[type]));
-    CAVS_RETURN_IF_ERROR(CheckResults(program, arguments.capture_grads[type]));
+  }
+  for (size_t i = 0; i < arguments.pulls.size(); ++i) {
+    const int pull = arguments.pulls[i];
+    AddUnwritten(derivative, NodeKind::kPullGrad, i, tape.pull_rows[pull],
+                 arguments.sizes->pull_grad_row[i], static_cast<int>(i),
+                 &passed.unwritten);
   }
 
   const StepPlan plan =
       PlanStep(Direction::kBackward, derivative, rows, limits);
-  MemoryNeed need = plan.need;
-  need.results = arguments.result_bytes;
   return Compute(
-      plan, derivative, rows, context, std::move(passed), need.workspace(),
-      [&] { return DoesNotFit(need); }, &writes, nullptr);
+      plan, derivative, rows, context, std::move(passed), plan.need.workspace(),
+      [&] { return DoesNotFit(plan.need); }, &writes, nullptr);
 }
 
 MemoryNeed PredictMemory(const Model& model, const ScheduleView& schedule,
+                         const ResultSizes& sizes, const ResultRows& passed,
                          bool keep_tape, bool two_streams) {
   const RowPlan rows(schedule, static_cast<int>(model.programs.size()));
-  return PlanForward(model, rows, keep_tape, two_streams, 0).need;
+  return PlanForward(model, rows, &sizes, passed, keep_tape, two_streams, 0)
+      .need;
 }
 
 MemoryNeed PredictBackwardMemory(const Model& derivative, const Model& model,
                                  const ScheduleView& schedule,
-                                 bool two_streams) {
+                                 const ResultSizes& sizes,
+                                 const ResultRows& passed, bool two_streams) {
   const RowPlan rows(schedule, static_cast<int>(model.programs.size()));
-  return PredictBackward(derivative, model, rows, two_streams).need;
+  return PredictBackward(derivative, model, rows, &sizes, passed, two_streams)
+      .need;
 }
 
 }  // namespace cavs

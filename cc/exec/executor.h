@@ -9,6 +9,7 @@
 #include "cc/device/block.h"
 #include "cc/exec/memory_need.h"
 #include "cc/exec/model.h"
+#include "cc/exec/result_sizes.h"
 #include "cc/exec/step_context.h"
 #include "cc/exec/tape.h"
 #include "cc/schedule/passed_rows.h"
@@ -18,19 +19,17 @@ namespace cavs {
 
 struct ForwardArguments {
   ScheduleView schedule;
-  std::vector<Block> pulls;  // Read only; they live as long as the tape.
-  std::vector<Block>
-      pushes;  // Zeroed by the caller where a type pushes nothing.
+  std::vector<Block> pulls;   // Read only; they live as long as the tape.
+  std::vector<Block> pushes;  // Zero where a type pushes nothing.
   // Per pull. Vertices of types that pull it must have a row.
   std::vector<RowMap> pull_rows;
   // Of all pushes.
   RowMap push_rows;
   std::vector<std::vector<TensorRef>> captures;  // Per type.
-  size_t result_bytes = 0;                       // Of the pushes, for messages.
-  // With a tape, if known: what RunBackward() will run on the same pool, and
-  // its result_bytes.
+  // Of each of these pushes, and of the gradients that follow. Never null.
+  const ResultSizes* sizes = nullptr;
+  // With a tape, if known: what RunBackward() will run on the same pool.
   const Model* derivative = nullptr;
-  size_t gradient_bytes = 0;
 };
 
 // Eager operators over all rows, then the critical ones task by task, then the
@@ -44,13 +43,13 @@ Status RunForward(const Model& model, const ForwardArguments& arguments,
                   const StepContext& context, Tape* tape);
 
 struct BackwardArguments {
-  // Read only. Unless all vertices have a row, one of zeros lies before them.
-  std::vector<Block> push_grads;
-  std::vector<Block>
-      pull_grads;          // Zeroed by the caller where a type writes none.
-  std::vector<int> pulls;  // The pull that each is the gradient of.
-  std::vector<std::vector<TensorRef>> capture_grads;  // Per type; dense.
-  size_t result_bytes = 0;  // Of the gradients and of copies, for messages.
+  std::vector<Block> push_grads;  // Read only.
+  std::vector<Block> pull_grads;  // Zero where a type writes none.
+  std::vector<int> pulls;         // The pull that each is the gradient of.
+  // Per type and capture; dense. Zero where a type computes none.
+  std::vector<std::vector<TensorRef>> capture_grads;
+  // Of each of these gradients. Never null.
+  const ResultSizes* sizes = nullptr;
 };
 
 // Replays the tasks of `tape` in reverse with the derivatives of the programs
@@ -60,16 +59,18 @@ Status RunBackward(const Model& derivative, const Tape& tape,
                    const BackwardArguments& arguments,
                    const StepContext& context);
 
-// What RunForward() takes from the pool before it computes anything; what it
-// pushes is not predicted. Without a tape the model has no results. The
-// schedule must be valid. Inference has one stream.
+// What RunForward() takes from the pool before it computes anything, and what
+// it pushes. Without a tape the model has no results. The schedule must be
+// valid. Inference has one stream.
 MemoryNeed PredictMemory(const Model& model, const ScheduleView& schedule,
+                         const ResultSizes& sizes, const ResultRows& rows,
                          bool keep_tape, bool two_streams);
 
 // Likewise, RunBackward() after RunForward() of `model`.
 MemoryNeed PredictBackwardMemory(const Model& derivative, const Model& model,
                                  const ScheduleView& schedule,
-                                 bool two_streams);
+                                 const ResultSizes& sizes,
+                                 const ResultRows& rows, bool two_streams);
 
 }  // namespace cavs
 

@@ -1,15 +1,12 @@
 #include "cc/exec/executor_checks.h"
 
 #include <cstdint>
+#include <string>
+
+#include "cc/base/byte_count.h"
 
 namespace cavs {
 namespace {
-
-int64_t NumElements(const std::vector<int64_t>& shape) {
-  int64_t n = 1;
-  for (int64_t d : shape) n *= d;
-  return n;
-}
 
 // Does the tape hold what `symbol` is?
 bool IsValueOf(const Symbol& symbol, const Slot& value) {
@@ -31,6 +28,12 @@ bool IsValueOf(const Symbol& symbol, const Slot& value) {
 }
 
 }  // namespace
+
+std::string ShapeText(const std::vector<int64_t>& shape) {
+  std::string text = "[";
+  for (int64_t d : shape) text += StrCat(text.size() > 1 ? ", " : "", d);
+  return text + "]";
+}
 
 Status CheckPassing(const Program& program, const RunArguments& arguments,
                     const char* input_name, const char* output_name) {
@@ -58,14 +61,21 @@ Status CheckPassing(const Program& program, const RunArguments& arguments,
 }
 
 Status CheckCaptures(const Program& program,
-                     const std::vector<TensorRef>& captures) {
+                     const std::vector<TensorRef>& captures, size_t before) {
   for (const Symbol& symbol : program.symbols) {
-    if (symbol.source == SymbolSource::kCapture &&
-        symbol.index >= static_cast<int>(captures.size())) {
+    if (symbol.source != SymbolSource::kCapture) continue;
+    if (symbol.index >= static_cast<int>(captures.size())) {
       return InvalidArgument(
           "captures: got ", captures.size(), " of them but expected at least ",
           symbol.index + 1, ", as when the vertex function was traced.");
     }
+    const std::vector<int64_t>& shape = captures[symbol.index].shape;
+    if (!symbol.shape_known || shape == symbol.shape) continue;
+    return InvalidArgument(
+        "captures[", before + symbol.index, "] (", symbol.name, "): got shape ",
+        ShapeText(shape), " but expected ", ShapeText(symbol.shape),
+        ", as when the vertex function was traced. Use a new GraphSupport for "
+        "weights of another shape.");
   }
   return Status();
 }
@@ -95,18 +105,22 @@ Status CheckSaved(const Program& program, const std::vector<Slot>& saved) {
   return Status();
 }
 
-Status CheckResults(const Program& program,
-                    const std::vector<TensorRef>& results) {
-  bool fits = results.size() == program.results.size();
-  for (size_t i = 0; fits && i < results.size(); ++i) {
-    const Symbol& symbol = program.symbols[program.results[i]];
-    fits = NumElements(results[i].shape) == symbol.columns() &&
-           results[i].dtype == symbol.dtype;
+Status CheckResults(const Program& program, const std::vector<int>& captures,
+                    const std::vector<TensorRef>& grads, size_t before) {
+  for (size_t i = 0; i < captures.size(); ++i) {
+    const Symbol& sum = program.symbols[program.results[i]];
+    const size_t capture = captures[i];
+    const bool fits = capture < grads.size() &&
+                      CheckedProduct(grads[capture].shape) == sum.columns() &&
+                      grads[capture].dtype == sum.dtype;
+    if (fits) continue;
+    return InvalidArgument(
+        "capture_grads[", before + capture,
+        "]: got another number, type or shape than that of what is computed "
+        "but expected the same. Give each the type and the shape of its "
+        "capture.");
   }
-  if (fits) return Status();
-  return InvalidArgument(
-      "capture_grads: got shapes or types that differ from those of the "
-      "gradients. Give each the shape and the type of its capture.");
+  return Status();
 }
 
 }  // namespace cavs

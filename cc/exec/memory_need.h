@@ -16,7 +16,7 @@ struct MemoryNeed {
   size_t tape = 0;   // Values that the derivative reads, beside the state.
   size_t temporaries = 0;     // All other values that operators write.
   size_t packed_weights = 0;  // Weights in the layout of the product kernels.
-  // Not from the pool: outputs for the caller, and copies of its inputs.
+  // Not from the pool: outputs for the caller.
   size_t results = 0;
 
   // Bytes from the pool.

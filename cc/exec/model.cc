@@ -1,6 +1,7 @@
 #include "cc/exec/model.h"
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 #include <utility>
 
@@ -105,6 +106,9 @@ Status CompileModel(std::vector<Program> traced, const PassOptions& options,
   FindWhatStreamsShare(model);
   for (const CompiledProgram& program : model->programs) {
     model->executables.push_back(device->Compile(program));
+    model->result_captures.emplace_back(program.results.size());
+    std::iota(model->result_captures.back().begin(),
+              model->result_captures.back().end(), 0);
   }
   return Status();
 }
@@ -123,6 +127,13 @@ bool MayBeDerivative(const Model& derivative, const Model& model) {
     }
   }
   return true;
+}
+
+bool Touches(const Program& program, NodeKind kind, size_t index) {
+  return std::any_of(
+      program.nodes.begin(), program.nodes.end(), [&](const Node& node) {
+        return node.kind == kind && node.index == static_cast<int>(index);
+      });
 }
 
 std::vector<SlotCounts> CountSlots(const Model& model) {

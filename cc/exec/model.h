@@ -31,6 +31,10 @@ struct Model {
   bool streams_share_sums = false, streams_share_state = false;
   // The programs gather from, or send gradients to, slots below this.
   int64_t num_slots = 0;
+  // Derivatives: by type and result of its program, the number of the capture
+  // that it is the gradient of. Result 0 is that of capture 0, and so on,
+  // unless the caller says something else.
+  std::vector<std::vector<int>> result_captures;
 };
 
 // Makes a model of traced programs, which move into it: runs the passes, reads
@@ -45,6 +49,9 @@ Status CompileModel(std::vector<Program> traced, const PassOptions& options,
 // Can it be the derivative of `model`: has it as many programs, of which each
 // reads none but results of its own, as what they are?
 bool MayBeDerivative(const Model& derivative, const Model& model);
+
+// Has a program a node of this kind and index?
+bool Touches(const Program& program, NodeKind kind, size_t index);
 
 // By type: how often its program gathers from each slot, or sends gradients
 // back to it.

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "cc/base/byte_count.h"
+#include "cc/exec/executor_checks.h"
 
 namespace cavs {
 namespace {
@@ -13,19 +14,6 @@ namespace {
 // How many chunks the eager stage is ahead, with two streams: enough for the
 // critical path not to wait, few enough for what it wrote to be in the cache.
 constexpr int64_t kAhead = 2;
-
-int64_t NumElements(const TensorRef& tensor) {
-  int64_t n = 1;
-  for (int64_t d : tensor.shape) n *= d;
-  return n;
-}
-
-// "[3, 2]".
-std::string ShapeText(const std::vector<int64_t>& shape) {
-  std::string text = "[";
-  for (int64_t d : shape) text += StrCat(text.size() > 1 ? ", " : "", d);
-  return text + "]";
-}
 
 }  // namespace
 
@@ -66,6 +54,7 @@ bool Run::Start() {
   if (!keeps) arena_ += plan_.kept_bytes;
   if (guards_ != nullptr) zones_before_ = guards_->size();
   BindState();
+  BindInputs();
   for (size_t type = 0; type < bindings_.size(); ++type) {
     BindProgram(static_cast<int>(type));
   }
@@ -89,6 +78,25 @@ void Run::BindState() {
   guards_->AddZeros(before, state_.data, StrCat("the row before ", name));
 }
 
+// Copies inputs behind a row of zeros.
+void Run::BindInputs() {
+  inputs_ = arguments_.inputs;
+  for (size_t i = 0; i < plan_.inputs.size(); ++i) {
+    const InputCopy& copy = plan_.inputs[i];
+    if (copy.bytes == 0) continue;
+    char* const before = arena_ + copy.offset;
+    char* const rows = before + copy.zeros_bytes;
+    (void)critical_->Zero(before, copy.zeros_bytes);
+    (void)critical_->Copy(rows, inputs_[i].data, copy.bytes - copy.zeros_bytes);
+    inputs_[i].data = rows;
+    if (guards_ == nullptr) continue;
+    const std::string name = StrCat("the gradient of push ", i);
+    guards_->Add(before + copy.bytes,
+                 before + Memory::Padded(copy.bytes) + plan_.zone, name);
+    guards_->AddZeros(before, rows, StrCat("the row before ", name));
+  }
+}
+
 void Run::BindProgram(int type) {
   const CompiledProgram& program = model_.programs[type];
   Bindings& own = bindings_[type];
@@ -96,7 +104,7 @@ void Run::BindProgram(int type) {
   own.lists = arguments_.lists[type];
   own.state = state_;
   own.gathered_once = plan_.gathered_once;
-  own.inputs = arguments_.inputs;
+  own.inputs = inputs_;
   own.outputs = arguments_.outputs;
   own.input_rows = arguments_.input_rows[type];
   own.output_rows = arguments_.output_rows[type];
@@ -292,10 +300,20 @@ Status Run::Synchronize() {
 }
 
 Status Run::Compute() {
+  CAVS_RETURN_IF_ERROR(ZeroUnwritten());
   CAVS_RETURN_IF_ERROR(Prologue());
   CAVS_RETURN_IF_ERROR(RunChunks());
   CAVS_RETURN_IF_ERROR(Synchronize());
   return Epilogue();
+}
+
+Status Run::ZeroUnwritten() {
+  for (const Unwritten& own : arguments_.unwritten) {
+    char* const data = static_cast<char*>(
+        own.output < 0 ? own.data : arguments_.outputs[own.output].data);
+    CAVS_RETURN_IF_ERROR(critical_->Zero(data + own.offset, own.bytes));
+  }
+  return Status();
 }
 
 Status Run::Prologue() {
@@ -363,9 +381,10 @@ Status Run::CopyResult(int type, size_t i) {
         "gradient of a capture: got a value per task but expected a sum over "
         "rows");
   }
-  if (s.kind == SymbolKind::kInvariant && NumElements(from) != s.columns()) {
+  if (s.kind == SymbolKind::kInvariant &&
+      CheckedProduct(from.shape) != s.columns()) {
     return InvalidArgument(
-        "gradient of a capture: got ", NumElements(from),
+        "gradient of a capture: got ", CheckedProduct(from.shape),
         " elements but expected ", s.columns(),
         ", as when it was traced. What is computed from weights alone must "
         "keep its shape.");

@@ -18,6 +18,14 @@
 
 namespace cavs {
 
+// Bytes that no program writes: they become zero.
+struct Unwritten {
+  int output = -1;  // They lie there, so many bytes from its beginning;
+  size_t offset = 0;
+  void* data = nullptr;  // or here, if there is no output.
+  size_t bytes = 0;
+};
+
 // What passes in and out of a run. All memory is the device's.
 struct RunArguments {
   std::vector<IndexLists> lists;       // By type.
@@ -28,6 +36,7 @@ struct RunArguments {
   // Backward: the tape, by type; and where gradients of captures go.
   const std::vector<std::vector<Slot>>* saved = nullptr;
   std::vector<std::vector<TensorRef>> results;
+  std::vector<Unwritten> unwritten;
 };
 
 // One direction of one step. What it is given must outlive it. Not thread safe.
@@ -57,12 +66,14 @@ class Run {
 
  private:
   void BindState();
+  void BindInputs();
   void BindProgram(int type);
   void BindSlot(int type, int id);
   void BindViews(int type);
   Status BindChunk(const Chunk& chunk);
   DynamicTensor RowsAt(int type, int id, void* data) const;
 
+  Status ZeroUnwritten();
   Status Prologue();
   Status CheckWeights(int type) const;
   Status Epilogue();
@@ -90,6 +101,7 @@ class Run {
   char* kept_begin_ = nullptr;
   char* arena_ = nullptr;
   Block state_;
+  std::vector<Block> inputs_;
   std::vector<Bindings> bindings_;  // By type, as the next two.
   std::vector<std::unique_ptr<ForeignNodes>> foreign_;
   std::vector<std::unique_ptr<BoundProgram>> bound_;

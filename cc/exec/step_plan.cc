@@ -57,6 +57,8 @@ class Planner {
     for (int type = 0; type < rows_.num_types(); ++type) ChoosePlaces(type);
     ShareChunks();
     for (int type = 0; type < rows_.num_types(); ++type) Carve(type);
+    CopyInputs();
+    CountResults();
     plan_.kept_bytes = kept_.end();
     plan_.arena_bytes = arena_.end();
     return std::move(plan_);
@@ -298,6 +300,51 @@ class Planner {
     own.workspace_offset = arena_.Take(own.workspace_bytes);
     plan_.need.packed_weights =
         SaturatingAdd(plan_.need.packed_weights, own.workspace_bytes);
+  }
+
+  // Vertices whose outputs nobody asked for read zeros for their gradients.
+  void CopyInputs() {
+    if (limits_.rows.all_push) return;
+    for (const Program& program : model_.programs) {
+      for (const Node& node : program.nodes) {
+        if (node.kind != NodeKind::kPushGrad) continue;
+        const size_t push = node.index;
+        if (push >= plan_.inputs.size()) plan_.inputs.resize(push + 1);
+        if (plan_.inputs[push].bytes > 0) continue;
+        plan_.inputs[push] = CopyOf(program.symbols[node.outputs[0]]);
+      }
+    }
+  }
+
+  InputCopy CopyOf(const Symbol& rows) {
+    InputCopy copy;
+    copy.zeros_bytes = Memory::Padded(ByteCount(1, rows.columns(), rows.dtype));
+    copy.bytes = SaturatingAdd(
+        copy.zeros_bytes,
+        ByteCount(limits_.rows.pushed, rows.columns(), rows.dtype));
+    copy.offset = arena_.Take(copy.bytes);
+    plan_.need.temporaries =
+        SaturatingAdd(plan_.need.temporaries, Memory::Padded(copy.bytes));
+    return copy;
+  }
+
+  void CountResults() {
+    if (limits_.sizes == nullptr) return;
+    const ResultSizes& sizes = *limits_.sizes;
+    const auto add = [this](int64_t rows, size_t bytes) {
+      plan_.need.results =
+          SaturatingAdd(plan_.need.results, SaturatingMultiply(rows, bytes));
+    };
+    if (plan_.direction != Direction::kBackward) {
+      for (size_t bytes : sizes.push_row) add(limits_.rows.pushed, bytes);
+      return;
+    }
+    const size_t pulls =
+        std::min(sizes.pull_grad_row.size(), limits_.rows.pulled.size());
+    for (size_t pull = 0; pull < pulls; ++pull) {
+      add(limits_.rows.pulled[pull], sizes.pull_grad_row[pull]);
+    }
+    add(1, sizes.capture_grads);
   }
 
   const Model& model_;

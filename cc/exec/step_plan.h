@@ -10,6 +10,7 @@
 #include "cc/exec/direction.h"
 #include "cc/exec/memory_need.h"
 #include "cc/exec/model.h"
+#include "cc/exec/result_sizes.h"
 #include "cc/schedule/row_plan.h"
 
 namespace cavs {
@@ -44,6 +45,12 @@ struct Place {
   size_t terms_offset = 0, terms_bytes = 0;
 };
 
+// Rows of an input that not every vertex has, copied behind a row of zeros.
+struct InputCopy {
+  size_t offset = 0, bytes = 0;  // In the arena; no bytes: it is not copied.
+  size_t zeros_bytes = 0;        // Of them, before the first row.
+};
+
 // The places of one program, by symbol.
 struct ProgramPlan {
   std::vector<Place> places;
@@ -63,8 +70,9 @@ struct StepPlan {
   size_t state_offset = 0, state_bytes = 0;  // With the row of zeros before it.
   size_t zeros_bytes = 0;                    // Of that row.
   size_t shared_offset = 0, shared_bytes = 0;  // Of Home::kChunk, in the arena.
-  size_t kept_bytes = 0, arena_bytes = 0;      // In all.
-  MemoryNeed need;  // Without zones; results are the caller's to fill in.
+  std::vector<InputCopy> inputs;           // By number; empty: none is copied.
+  size_t kept_bytes = 0, arena_bytes = 0;  // In all.
+  MemoryNeed need;                         // Without zones.
 
   // Where the values of Home::kChunk lie while a chunk with so many rows of
   // each type runs: by type and symbol, from shared_offset. Returns the bytes.
@@ -82,6 +90,9 @@ struct StepLimits {
   std::vector<std::vector<bool>> saved_by_index;
   // Derivatives: no row of the state is gathered twice.
   bool gathered_once = false;
+  // What the caller gets; null: nothing.
+  const ResultSizes* sizes = nullptr;
+  ResultRows rows;
 };
 
 // A pure function: predictions, messages and execution read the same plan.

@@ -45,6 +45,7 @@ absl::Status Compile(tensorflow::OpKernelConstruction* context,
   TF_RETURN_IF_ERROR(context->GetAttr("eager", &options.eager));
   TF_RETURN_IF_ERROR(context->GetAttr("lazy", &options.lazy));
   std::vector<Program> traced;
+  std::vector<std::vector<int>> result_captures;
   for (size_t i = 0; i < names.size(); ++i) {
     LoweredFunction lowered;
     TF_RETURN_IF_ERROR(Lower(context->function_library(), names[i].name(),
@@ -60,18 +61,13 @@ absl::Status Compile(tensorflow::OpKernelConstruction* context,
     if (!keep_results) lowered.program.results.clear();
     lowered.program.is_derivative = lowered.kind == FunctionKind::kDerivative;
     traced.push_back(std::move(lowered.program));
-    compiled->result_captures.push_back(std::move(lowered.result_captures));
+    result_captures.push_back(std::move(lowered.result_captures));
     compiled->capture_types.push_back(std::move(lowered.capture_types));
   }
-  return ToAbsl(
-      CompileModel(std::move(traced), options, &device, &compiled->model));
-}
-
-bool Has(const Program& program, NodeKind kind, size_t index) {
-  return std::any_of(
-      program.nodes.begin(), program.nodes.end(), [&](const Node& node) {
-        return node.kind == kind && node.index == static_cast<int>(index);
-      });
+  TF_RETURN_IF_ERROR(ToAbsl(
+      CompileModel(std::move(traced), options, &device, &compiled->model)));
+  compiled->model.result_captures = std::move(result_captures);
+  return absl::OkStatus();
 }
 
 Block ToBlock(const tensorflow::Tensor& tensor) {

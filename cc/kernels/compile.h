@@ -18,8 +18,6 @@ struct CompiledModel {
   Model model;
   // Per type, those of the captures that there are arguments for, by number.
   std::vector<std::map<int, tensorflow::DataType>> capture_types;
-  // Derivatives: per type, the captures that Program::results are gradients of.
-  std::vector<std::vector<int>> result_captures;
 };
 
 // Lowers the functions in attribute <which>_functions, one per vertex type,
@@ -30,9 +28,6 @@ absl::Status Compile(tensorflow::OpKernelConstruction* context,
                      const Device& device, const std::string& which,
                      std::optional<FunctionKind> expected, bool keep_results,
                      CompiledModel* compiled);
-
-// Is there a node of this kind and index?
-bool Has(const Program& program, NodeKind kind, size_t index);
 
 // Rows [num_rows, ...] of a tensor as a block. Read-only use only, unless the
 // tensor was just allocated.

@@ -1,10 +1,8 @@
-#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "cc/base/byte_count.h"
 #include "cc/exec/executor.h"
 #include "cc/exec/guards.h"
 #include "cc/kernels/allocate.h"
@@ -12,6 +10,7 @@
 #include "cc/kernels/compile.h"
 #include "cc/kernels/guarded_op.h"
 #include "cc/kernels/program_builder.h"
+#include "cc/kernels/read_result_sizes.h"
 #include "cc/kernels/read_schedule.h"
 #include "cc/kernels/status_util.h"
 #include "cc/kernels/step.h"
@@ -29,13 +28,6 @@ using ::tensorflow::PartialTensorShape;
 using ::tensorflow::Tensor;
 using ::tensorflow::TensorShape;
 
-// Of one tensor; 0 where its shape is not known, or there is none.
-size_t BytesOf(const PartialTensorShape& shape, tensorflow::DataType type) {
-  if (shape.unknown_rank()) return 0;
-  const int64_t elements = CheckedProduct(shape.dim_sizes());
-  return std::max<int64_t>(0, elements) * tensorflow::DataTypeSize(type);
-}
-
 // The scheduler op. Its programs are compiled once and never change, and every
 // step takes its own storage, so any number of threads may run it at once.
 class ForwardOp {
@@ -51,11 +43,12 @@ class ForwardOp {
     TF_RETURN_IF_ERROR(ReadCaptures(context));
     TF_RETURN_IF_ERROR(ReadPulledBy(context));
     if (keep_tape_) has_derivative_ = CompileDerivative(context);
-    return ReadCaptureGradients(context);
+    return ReadResultSizes(context, &sizes_);
   }
 
   absl::Status Compute(OpKernelContext* context) const {
     ForwardArguments arguments;
+    arguments.sizes = &sizes_;
     TF_RETURN_IF_ERROR(
         ReadSchedule(context, compiled_.model, &arguments.schedule));
     TF_RETURN_IF_ERROR(GivePulls(context, &arguments));
@@ -74,7 +67,7 @@ class ForwardOp {
       OpInputList pulls;
       TF_RETURN_IF_ERROR(context->input_list("pulls", &pulls));
       for (const Tensor& pull : pulls) Keep(pull, tape.get());
-      if (has_derivative_) ExpectBackward(pulls, &arguments);
+      if (has_derivative_) arguments.derivative = &derivative_.model;
     }
     TF_RETURN_IF_ERROR(ToAbsl(
         RunForward(compiled_.model, arguments, step.context(), tape.get())));
@@ -110,13 +103,11 @@ class ForwardOp {
             StrCat("Tpushes[", i, "]: got ", DataTypeString(types[i]),
                    " but expected a numeric or boolean type. Push numbers."));
       }
-      push_row_bytes_ =
-          SaturatingAdd(push_row_bytes_, BytesOf(push_shapes_[i], types[i]));
     }
     return absl::OkStatus();
   }
 
-  // Has every vertex function the captures that it has arguments for?
+  // Are captures of the types that the vertex functions have arguments of?
   absl::Status ReadCaptures(OpKernelConstruction* context) {
     std::vector<tensorflow::DataType> types;
     TF_RETURN_IF_ERROR(context->GetAttr("Tcaptures", &types));
@@ -126,13 +117,7 @@ class ForwardOp {
     size_t first = 0;
     for (size_t type = 0; type < capture_counts_.size(); ++type) {
       for (const auto& [i, traced] : compiled_.capture_types[type]) {
-        if (i >= capture_counts_[type]) {
-          return absl::InvalidArgumentError(
-              StrCat("capture_counts[", type, "]: got ", capture_counts_[type],
-                     " but expected at least ", i + 1,
-                     ", as when the vertex function was traced. Trace it "
-                     "again."));
-        }
+        if (i >= capture_counts_[type]) continue;  // The step refuses it.
         if (types[first + i] != traced) {
           return absl::InvalidArgumentError(
               StrCat("captures[", first + i, "]: got ",
@@ -170,41 +155,6 @@ class ForwardOp {
                    /*keep_results=*/true, &derivative_)
                .ok() &&
            MayBeDerivative(derivative_.model, compiled_.model);
-  }
-
-  absl::Status ReadCaptureGradients(OpKernelConstruction* context) {
-    std::vector<PartialTensorShape> shapes;
-    std::vector<tensorflow::DataType> types;
-    std::vector<bool> differentiable;
-    TF_RETURN_IF_ERROR(context->GetAttr("capture_shapes", &shapes));
-    TF_RETURN_IF_ERROR(context->GetAttr("capture_grad_types", &types));
-    TF_RETURN_IF_ERROR(context->GetAttr("differentiable", &differentiable));
-    for (size_t i = 0; i < differentiable.size(); ++i) {
-      if (!differentiable[i] || i >= shapes.size() || i >= types.size()) {
-        continue;
-      }
-      capture_gradient_bytes_ =
-          SaturatingAdd(capture_gradient_bytes_, BytesOf(shapes[i], types[i]));
-    }
-    return absl::OkStatus();
-  }
-
-  void ExpectBackward(const OpInputList& pulls,
-                      ForwardArguments* arguments) const {
-    arguments->derivative = &derivative_.model;
-    arguments->gradient_bytes = capture_gradient_bytes_;
-    for (const Tensor& pull : pulls) {
-      if (tensorflow::DataTypeIsFloating(pull.dtype())) {
-        arguments->gradient_bytes =
-            SaturatingAdd(arguments->gradient_bytes, pull.TotalBytes());
-      }
-    }
-    // Unless every vertex pushes, the backward op copies the gradients of what
-    // was pushed behind a row of zeros.
-    if (arguments->push_rows.row_of_vertex.empty()) return;
-    arguments->gradient_bytes =
-        SaturatingAdd(arguments->gradient_bytes,
-                      SaturatingAdd(arguments->result_bytes, push_row_bytes_));
   }
 
   static void Keep(const Tensor& tensor, Tape* tape) {
@@ -279,26 +229,7 @@ class ForwardOp {
       for (int i = 0; i < capture_counts_[type]; ++i, ++next) {
         own.push_back(ToTensorRef(captures[next]));
       }
-      TF_RETURN_IF_ERROR(CheckCaptures(type, own));
       arguments->captures.push_back(std::move(own));
-    }
-    return absl::OkStatus();
-  }
-
-  absl::Status CheckCaptures(size_t type,
-                             const std::vector<TensorRef>& own) const {
-    for (const Symbol& symbol : compiled_.model.programs[type].symbols) {
-      if (symbol.source != SymbolSource::kCapture || !symbol.shape_known) {
-        continue;
-      }
-      if (own[symbol.index].shape != symbol.shape) {
-        return absl::InvalidArgumentError(StrCat(
-            "captures[", symbol.index, "] (", symbol.name, "): got shape ",
-            PartialTensorShape(own[symbol.index].shape).DebugString(),
-            " but expected ", PartialTensorShape(symbol.shape).DebugString(),
-            ", as when the vertex function was traced. Use a new GraphSupport "
-            "for weights of another shape."));
-      }
     }
     return absl::OkStatus();
   }
@@ -312,14 +243,7 @@ class ForwardOp {
                                      push_shapes_[i], &shape));
       Tensor* push = nullptr;
       TF_RETURN_IF_ERROR(AllocateOutput(context, name, i, shape, &push));
-      const auto& programs = compiled_.model.programs;
-      if (!std::all_of(programs.begin(), programs.end(), [&](const Program& f) {
-            return Has(f, NodeKind::kPush, i);
-          })) {
-        std::fill_n(static_cast<char*>(push->data()), push->TotalBytes(), 0);
-      }
       arguments->pushes.push_back(ToBlock(*push));
-      arguments->result_bytes += push->TotalBytes();
     }
     return absl::OkStatus();
   }
@@ -335,7 +259,7 @@ class ForwardOp {
   std::vector<std::vector<bool>> pulled_by_;
   CompiledModel compiled_, derivative_;
   bool has_derivative_ = false;
-  size_t push_row_bytes_ = 0, capture_gradient_bytes_ = 0;
+  ResultSizes sizes_;
 };
 
 REGISTER_KERNEL_BUILDER(Name("CavsForward").Device(tensorflow::DEVICE_CPU),

@@ -103,7 +103,8 @@ absl::Status BackwardShape(InferenceContext* c) {
 }
 
 absl::Status MemoryShape(InferenceContext* c) {
-  c->set_output(0, c->Matrix(3, 4));
+  c->set_output(0, c->Matrix(3, 5));
+  c->set_output(1, c->Scalar());
   return absl::OkStatus();
 }
 
@@ -275,11 +276,21 @@ REGISTER_OP("CavsMemory")
     .Input("task_splits: int32")
     .Input("task_type: int32")
     .Input("child_row: int32")
+    .Input("pulled_rows: int64")
+    .Input("pushed_rows: int64")
     .Output("bytes: int64")
+    .Output("training: int64")
     .Attr("vertex_functions: list(func) >= 1")
     .Attr("vertex_signatures: list(string) >= 1")
     .Attr("gradient_functions: list(func) >= 0")
     .Attr("gradient_signatures: list(string) >= 0")
+    .Attr("pull_shapes: list(shape) >= 0")
+    .Attr("push_shapes: list(shape) >= 0")
+    .Attr("capture_shapes: list(shape) >= 0")
+    .Attr("capture_grad_types: list(type) >= 0")
+    .Attr("differentiable: list(bool) >= 0")
+    .Attr("Tpulls: list(type) >= 0")
+    .Attr("Tpushes: list(type) >= 0")
     .Attr("eager: bool = true")
     .Attr("lazy: bool = true")
     .Attr("merge: bool = true")
@@ -289,18 +300,22 @@ REGISTER_OP("CavsMemory")
     .Attr("streams: int = 1")
     .SetShapeFn(NoThrowShape<MemoryShape>)
     .Doc(R"doc(
-Predicts the memory that CavsForward and CavsBackward take from their pool.
+Predicts the memory that CavsForward and CavsBackward take.
 
 order: [V], from CavsSchedule; so are the next three.
 task_splits: [T + 1].
 task_type: [T].
 child_row: [arity, V].
+pulled_rows: How many rows each input has; -1: one per vertex.
+pushed_rows: How many vertices' outputs are wanted; -1: those of all.
 bytes: Per pass (forward, backward, forward without a tape): of the state or its
-  gradient, the tape beside it, temporaries, and packed weights.
+  gradient, the tape beside it, temporaries, packed weights, and results.
+training: The most that a training step takes at a time.
 vertex_functions: Traced vertex functions.
 vertex_signatures: Of each.
 gradient_functions: Their derivatives; if there are none, a backward pass takes nothing.
 gradient_signatures: Of each.
+pull_shapes: As in CavsForward, and so are the next six.
 )doc");
 
 REGISTER_OP("CavsAvailableMemory")

@@ -147,8 +147,13 @@ class Model:
         return Call(ops.cavs_backward, [self.tape, grads], attributes)
 
     def memory(self) -> Call:
-        attributes = self._functions() | cavs.Options().attributes()
-        return Call(ops.cavs_memory, list(self.schedule), attributes)
+        attributes = self.forward().attributes
+        for name in ("capture_counts", "pulled_by", "keep_tape"):
+            del attributes[name]
+        attributes["Tpulls"] = [spec.dtype for spec in self.functions.pull_specs]
+        pulled = tf.fill([len(self.pulls)], tf.constant(-1, tf.int64))
+        rows = [pulled, tf.constant(-1, tf.int64)]
+        return Call(ops.cavs_memory, [*self.schedule, *rows], attributes)
 
     def describe(self) -> Call:
         attributes = self._functions() | cavs.Options().attributes()

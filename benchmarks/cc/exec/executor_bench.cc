@@ -92,6 +92,8 @@ class Step {
     gradients_.push_grads = {Rows(push_grad_)};
     gradients_.pulls = {0};
     const size_t first = memory_.size();
+    sizes_.push_row = sizes_.pull_grad_row = {units_ * sizeof(float)};
+    arguments_.sizes = gradients_.sizes = &sizes_;
     arguments_.pushes = {Rows(Numbers(kTasks * units_))};
     gradients_.pull_grads = {Rows(Numbers(kTasks * units_))};
     gradients_.capture_grads.emplace_back();
@@ -166,6 +168,7 @@ class Step {
   SerialWorkers workers_;
   InlineStream stream_{&workers_};
   StepContext context_;
+  ResultSizes sizes_;
   ForwardArguments arguments_;
   BackwardArguments gradients_;
   bool is_right_ = false;

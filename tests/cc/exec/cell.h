@@ -207,6 +207,17 @@ class CellExecutor {
     options.verify = verify;
     Compile(OnDevice(cell.forward), options, *device_, false, &forward_);
     Compile(OnDevice(cell.backward), options, *back_device_, true, &backward_);
+    const size_t size = SizeOf(cell.dtype);
+    for (int64_t columns : cell.pushes)
+      sizes_.push_row.push_back(columns * size);
+    for (int64_t columns : cell.pulls) {
+      sizes_.pull_grad_row.push_back(columns * size);
+    }
+    for (const Program& program : cell.backward) {
+      for (int id : program.results) {
+        sizes_.capture_grads += program.symbols[id].columns() * size;
+      }
+    }
   }
   // With so many rows in the blocks of each direction; 0: as many as the device
   // likes.
@@ -245,11 +256,16 @@ class CellExecutor {
 
   MemoryNeed Predict(const Schedule& schedule, Direction direction,
                      bool two_streams = false) const {
+    const RowMap pushed = PushRows(schedule.view());
+    const ResultRows rows = {
+        pushed.count, all_pushed_,
+        std::vector<int64_t>(cell_.pulls.size(),
+                             AllVertices(schedule.view()).count)};
     if (direction == Direction::kBackward) {
-      return PredictBackwardMemory(backward_, forward_, schedule.view(),
-                                   two_streams);
+      return PredictBackwardMemory(backward_, forward_, schedule.view(), sizes_,
+                                   rows, two_streams);
     }
-    return PredictMemory(forward_, schedule.view(),
+    return PredictMemory(forward_, schedule.view(), sizes_, rows,
                          direction == Direction::kForward, two_streams);
   }
 
@@ -280,10 +296,12 @@ class CellExecutor {
     }
     const size_t first = owned.size();
     for (int64_t columns : cell_.pushes) {
+      // Whatever is in there must be overwritten.
       arguments.pushes.push_back(
-          Own(Numbers(columns * arguments.push_rows.count), &owned)
+          Own(Numbers(columns * arguments.push_rows.count, 99), &owned)
               ->rows(columns));
     }
+    arguments.sizes = &sizes_;
     arguments.derivative = &backward_;
     CAVS_RETURN_IF_ERROR(RunForward(forward_, arguments, call.context, tape));
     if (tape != nullptr) {
@@ -303,31 +321,25 @@ class CellExecutor {
     std::vector<std::unique_ptr<Buffer>> owned;
     for (size_t i = 0; i < in.push_grads.size(); ++i) {
       const int64_t columns = cell_.pushes[i];
-      Block rows =
-          Own(Padded(in.push_grads[i], columns), &owned)->rows(columns);
-      if (!all_pushed_) {  // There is a row of zeros before.
-        rows.data = static_cast<char*>(rows.data) +
-                    columns * static_cast<int64_t>(SizeOf(cell_.dtype));
-        rows.rows -= 1;
-      }
-      arguments.push_grads.push_back(rows);
+      arguments.push_grads.push_back(
+          Own(Pushed(in.push_grads[i], columns), &owned)->rows(columns));
     }
     arguments.pulls.resize(cell_.pulls.size());
     std::iota(arguments.pulls.begin(), arguments.pulls.end(), 0);
     const size_t first = owned.size();
     for (int64_t columns : cell_.pulls) {
       arguments.pull_grads.push_back(
-          Own(Numbers(columns * in.graph().size()), &owned)->rows(columns));
+          Own(Numbers(columns * in.graph().size(), 99), &owned)->rows(columns));
     }
     for (const Program& program : cell_.backward) {
       arguments.capture_grads.emplace_back();
       for (int id : program.results) {
         const Symbol& symbol = program.symbols[id];
-        // Whatever is in there must be overwritten.
         arguments.capture_grads.back().push_back(
             Own(Numbers(symbol.columns(), 99), &owned)->dense(symbol.shape));
       }
     }
+    arguments.sizes = &sizes_;
     CAVS_RETURN_IF_ERROR(RunBackward(backward_, tape, arguments, call.context));
     for (size_t i = first; i < owned.size(); ++i) {
       results->push_back(owned[i]->numbers());
@@ -355,9 +367,9 @@ class CellExecutor {
   }
 
   // The rows of vertices that push.
-  Numbers Padded(const Numbers& all, int64_t columns) const {
+  Numbers Pushed(const Numbers& all, int64_t columns) const {
     if (all_pushed_) return all;
-    Numbers chosen(columns);
+    Numbers chosen;
     for (int32_t v : at_) {
       chosen.insert(chosen.end(), all.begin() + v * columns,
                     all.begin() + (v + 1) * columns);
@@ -375,6 +387,7 @@ class CellExecutor {
   const TestDevice& kind_;
   const std::shared_ptr<const Device> device_, back_device_;
   Model forward_, backward_;
+  ResultSizes sizes_;
   const std::shared_ptr<StoragePool> pool_;
   bool all_pushed_ = true;
   std::vector<int32_t> at_;

@@ -186,16 +186,19 @@ TEST(ExecutorTest, CaptureGradientsOfAnotherShapeAreAnError) {
   tape.push_lists.resize(1);
   tape.saved.resize(1);
   Buffer grad(DType::kFloat64, Numbers(3, 7));
+  const ResultSizes sizes;
   for (int columns : {2, 3}) {
     BackwardArguments arguments;
+    arguments.sizes = &sizes;
     arguments.push_grads = {{nullptr, 0, 3, 3}};
     arguments.capture_grads = {{grad.dense({columns})}};
     const Status status = RunBackward(model, tape, arguments, call.context);
     EXPECT_EQ(status.message(),
               columns == 3 ? ""
-                           : "capture_grads: got shapes or types that differ "
-                             "from those of the gradients. Give each the shape "
-                             "and the type of its capture.");
+                           : "capture_grads[0]: got another number, type or "
+                             "shape than that of what is computed but expected "
+                             "the same. Give each the type and the shape of "
+                             "its capture.");
   }
   EXPECT_EQ(grad.numbers(), Numbers(3));
 }
