@@ -19,6 +19,22 @@ ALLOWED = {
     "kernels": ("base", "schedule", "ir", "device", "engine", "exec"),
     "ops": ("base", "schedule"),
 }
+# Memory of the device is written behind the boundary; what ops touch is the host's, but for rows
+# that operators of the framework read and write, whose kernels run on the host.
+TOUCHES = re.compile(
+    r"\b(?:mem(?:set|cpy|move)|(?:copy|fill)(?:_n)?(?=\()|(?:flat|matrix|vec|scalar|tensor)<[^>]*>)"
+)
+TOUCHED_BY_OPS = {
+    "backward_op.cc": ["scalar<tensorflow::Variant>"],  # The tape.
+    "describe_op.cc": ["scalar<tensorflow::tstring>"],  # A text.
+    "foreign_kernel.cc": ["copy", "copy", "flat<int32_t>", "flat<int64_t>", "memcpy", "memcpy"],
+    "forward_op.cc": ["flat<int32_t>", "scalar<tensorflow::Variant>"],  # `at`, and the tape.
+    "memory_op.cc": ["flat<int64_t>", "matrix<int64_t>", *["scalar<int64_t>"] * 3],  # Sizes.
+    "read_schedule.cc": ["flat<int32_t>"],  # Row numbers.
+    "row_count_op.cc": ["flat<T>"],  # Numbers of rows.
+    "row_ops.cc": ["flat<int32_t>", "flat<int32_t>"],  # Row numbers.
+    "schedule_op.cc": ["copy", "flat<int32_t>", "flat<int32_t>", "scalar<int32_t>"],  # The same.
+}
 ABOVE = {"python": ("pybind11/",), "kernels": FRAMEWORK, "ops": FRAMEWORK}
 
 
@@ -55,3 +71,16 @@ def test_module_includes_only_what_lies_below_it(module):
         if not is_allowed(module, name)
     ]
     assert wrong == []
+
+
+def test_ops_touch_no_memory_of_the_device():
+    assert TOUCHES.findall("std::fill_n(data, 2, 0); t->flat<int>()(0); std::memset(p, 0, 4);") == [
+        "fill_n",
+        "flat<int>",
+        "memset",
+    ]
+    found = {
+        path.name: sorted(TOUCHES.findall(path.read_text()))
+        for path in (ROOT / "cc" / "kernels").iterdir()
+    }
+    assert {name: touched for name, touched in found.items() if touched} == TOUCHED_BY_OPS
