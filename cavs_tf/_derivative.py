@@ -3,11 +3,56 @@
 import dataclasses
 
 import tensorflow as tf
-from tensorflow.python.framework import func_graph
+from tensorflow.python.framework import func_graph, ops
 from tensorflow.python.ops import gradients_util
 
 from cavs_tf._inference import Analysis, Kind, coupled_message, live_operations, rows_of
 from cavs_tf._tracing import TracedVertex, with_tapes_of_its_own
+
+
+class DerivativeGraph(func_graph.FuncGraph):
+    """A graph that concatenates rows of the vertex function again where it reads them.
+
+    The tape then keeps what was concatenated, which often lies elsewhere anyway: in the state,
+    in an input. And products of the concatenation can be split into products of its parts.
+
+    Args:
+      name: Of the graph.
+      forward: The graph of the vertex function.
+      analysis: Of it.
+    """
+
+    def __init__(self, name: str, forward, analysis: Analysis):
+        super().__init__(name)
+        self._forward = forward
+        self._analysis = analysis
+        self._again = {}  # By id of the concatenation.
+
+    def capture(self, tensor, name=None, shape=None):
+        axis = self._axis_of_concatenation(tensor)
+        if axis is None:
+            return super().capture(tensor, name=name, shape=shape)
+        if id(tensor) not in self._again:
+            with self.as_default(), ops.control_dependencies(None):
+                count = tensor.op.get_attr("N")
+                parts = [self.capture(part) for part in tensor.op.inputs[:count]]
+                join = tf.concat if tensor.op.type == "ConcatV2" else tf.stack
+                self._again[id(tensor)] = join(parts, axis)
+        return self._again[id(tensor)]
+
+    def _axis_of_concatenation(self, tensor):
+        """The axis, if `tensor` concatenates float rows in the vertex function; else None."""
+        if getattr(tensor, "graph", None) is not self._forward or not tensor.dtype.is_floating:
+            return None
+        if tensor.op.type not in ("ConcatV2", "Pack") or not _has_rows(tensor, self._analysis):
+            return None
+        if tensor.op.type == "Pack":
+            return tensor.op.get_attr("axis")
+        return tf.get_static_value(tensor.op.inputs[-1])
+
+
+def _has_rows(tensor, analysis) -> bool:
+    return analysis.known(tensor).kind is Kind.ROWS
 
 
 class NoGradientError(LookupError):
@@ -61,7 +106,7 @@ def differentiate(
     Raises:
       NoGradientError: Names the vertex function.
     """
-    graph = func_graph.FuncGraph(f"{traced.name}_gradient")
+    graph = DerivativeGraph(f"{traced.name}_gradient", traced.graph, forward)
     sources, seeds = _results(traced, push_names, asked)
     targets = _targets(traced, pull_names)
     with graph.as_default():

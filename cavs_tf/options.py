@@ -5,7 +5,7 @@ import dataclasses
 from cavs_tf.schedule import check_micro_batch, check_policy
 
 # What decides how operators are compiled, and with them how they run.
-PASSES = ("eager", "lazy", "merge", "fuse", "skip_zeros", "views")
+PASSES = ("eager", "lazy", "split", "share", "merge", "fuse", "skip_zeros", "views")
 ATTRIBUTES = (*PASSES, "streams")
 
 
@@ -19,6 +19,11 @@ class Options:
       lazy: Operators that no scattered state depends on, weight gradients above all, run
         once over all vertices, after the last task (arXiv:1712.04048, section 3.5). Off:
         task by task.
+      split: Products of a concatenation, `concat([x, h]) @ w`, become sums of products of its
+        parts where these are known, or their gradients are needed, at different times: the
+        part of the inputs is eager then. Weight gradients are computed from the parts.
+      share: What is written several times, `x @ w` for every child, is computed once, and the
+        gradients of a product that has several readers are added up before it.
       merge: Products of one operand with several weights (the gates of a cell, written one
         by one) become one product, and sums of products are formed in place.
       fuse: Elementwise operators that can run side by side become one kernel
@@ -46,6 +51,8 @@ class Options:
 
     eager: bool = True
     lazy: bool = True
+    split: bool = True
+    share: bool = True
     merge: bool = True
     fuse: bool = True
     skip_zeros: bool = True

@@ -16,7 +16,9 @@ from tests.pairwise import all_pairs
 
 # What each switch may be; the first is the default.
 CHOICES = {
-    **dict.fromkeys(("eager", "lazy", "merge", "fuse", "skip_zeros", "views"), (True, False)),
+    **dict.fromkeys(
+        ("eager", "lazy", "split", "share", "merge", "fuse", "skip_zeros", "views"), (True, False)
+    ),
     "streams": (1, 2),
     "policy": POLICIES,
     "micro_batch": (None, 2),

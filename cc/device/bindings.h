@@ -88,7 +88,7 @@ struct Bindings {
   std::vector<Slot> slots;  // By symbol.
   // Rows that the tape has by an index, and that are copied into slots first.
   std::vector<std::pair<int, ConstBlock>> copies;
-  // By symbol: is there a sum over rows to add to?
+  // By symbol, as nodes write it: is there a sum over rows to add to?
   std::vector<char> sum_begun;
   void* workspace = nullptr;
   ForeignRunner* foreign = nullptr;

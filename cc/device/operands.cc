@@ -1,6 +1,7 @@
 #include "cc/device/operands.h"
 
 #include <cassert>
+#include <set>
 
 namespace cavs {
 
@@ -44,6 +45,31 @@ char* Operands::Dense(int id) const {
   const SymbolLayout& layout = program_.layout[id];
   return static_cast<char*>(bindings_.slots[layout.root].dense.data) +
          layout.offset * static_cast<int64_t>(SizeOf(symbol(id).dtype));
+}
+
+char* Operands::Sum(int id) const {
+  const SymbolLayout& layout = program_.layout[id];
+  const DType dtype = symbol(id).dtype;
+  const size_t size = SizeOf(IsRoundedLast(id) ? SumType(dtype) : dtype);
+  return static_cast<char*>(bindings_.slots[layout.root].dense.data) +
+         layout.offset * static_cast<int64_t>(size);
+}
+
+std::vector<int> Operands::SumsOverNoRows() const {
+  std::set<int> sums;
+  for (const Node& node : program_.nodes) {
+    if (node.stage == Stage::kPrologue || node.stage == Stage::kEpilogue) {
+      continue;
+    }
+    for (int id : node.outputs) {
+      const int root = program_.layout[id].root;
+      if (symbol(id).kind == SymbolKind::kReduced && !bindings_.sum_begun[id] &&
+          bindings_.slots[root].dense.data != nullptr) {
+        sums.insert(id);
+      }
+    }
+  }
+  return {sums.begin(), sums.end()};
 }
 
 bool Operands::IsZeroWithoutChildren(int id) const {

@@ -2,6 +2,8 @@
 #ifndef CAVS_CC_DEVICE_OPERANDS_H_
 #define CAVS_CC_DEVICE_OPERANDS_H_
 
+#include <vector>
+
 #include "cc/device/bindings.h"
 #include "cc/device/block.h"
 #include "cc/ir/compiled_program.h"
@@ -21,6 +23,14 @@ class Operands {
   ConstBlock Read(int id, const RowRange& at) const;
   // Where a row-free value, or a view of one, begins.
   char* Dense(int id) const;
+  // Likewise for a sum over rows, or a view of one, while it is formed.
+  char* Sum(int id) const;
+  bool IsRoundedLast(int id) const {
+    return bindings_.slots[program_.layout[id].root].rounded_last;
+  }
+  // The sums over rows, and the views of them, that no node has begun: there
+  // were no rows.
+  std::vector<int> SumsOverNoRows() const;
 
   // Is it zero in rows that have no children?
   bool IsZeroWithoutChildren(int id) const;

@@ -40,6 +40,8 @@ absl::Status Compile(tensorflow::OpKernelConstruction* context,
   PassOptions options;
   TF_RETURN_IF_ERROR(context->GetAttr("merge", &options.merge));
   TF_RETURN_IF_ERROR(context->GetAttr("fuse", &options.fuse));
+  TF_RETURN_IF_ERROR(context->GetAttr("split", &options.split));
+  TF_RETURN_IF_ERROR(context->GetAttr("share", &options.share));
   TF_RETURN_IF_ERROR(context->GetAttr("skip_zeros", &options.skip_zeros));
   TF_RETURN_IF_ERROR(context->GetAttr("views", &options.views));
   TF_RETURN_IF_ERROR(context->GetAttr("eager", &options.eager));

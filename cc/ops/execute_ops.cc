@@ -148,6 +148,8 @@ REGISTER_OP("CavsForward")
     .Attr("keep_tape: bool = false")
     .Attr("eager: bool = true")
     .Attr("lazy: bool = true")
+    .Attr("split: bool = true")
+    .Attr("share: bool = true")
     .Attr("merge: bool = true")
     .Attr("fuse: bool = true")
     .Attr("skip_zeros: bool = true")
@@ -191,6 +193,8 @@ num_at: 0 or 1.
 keep_tape: Whether a CavsBackward follows.
 eager: Off, eager operators run task by task (for ablation).
 lazy: Off, lazy operators run task by task (for ablation).
+split: Off, products of concatenations stay whole (for ablation).
+share: Off, what is written twice is computed twice (for ablation).
 merge: Off, products stay as they were traced (for ablation).
 fuse: Off, elementwise operators run one by one (for ablation).
 skip_zeros: Off, leaves multiply the zeros that they gather (for ablation).
@@ -214,6 +218,8 @@ REGISTER_OP("CavsBackward")
     .Attr("Tcaptures: list(type) >= 0")
     .Attr("eager: bool = true")
     .Attr("lazy: bool = true")
+    .Attr("split: bool = true")
+    .Attr("share: bool = true")
     .Attr("merge: bool = true")
     .Attr("fuse: bool = true")
     .Attr("skip_zeros: bool = true")
@@ -236,6 +242,8 @@ pull_shapes: The shape of one row of each floating-point pull.
 capture_shapes: The shape of each floating-point capture.
 eager: As in CavsForward.
 lazy: As in CavsForward.
+split: As in CavsForward.
+share: As in CavsForward.
 merge: As in CavsForward.
 fuse: As in CavsForward.
 skip_zeros: As in CavsForward.
@@ -249,6 +257,8 @@ REGISTER_OP("CavsDescribe")
     .Attr("vertex_signatures: list(string) >= 1")
     .Attr("eager: bool = true")
     .Attr("lazy: bool = true")
+    .Attr("split: bool = true")
+    .Attr("share: bool = true")
     .Attr("merge: bool = true")
     .Attr("fuse: bool = true")
     .Attr("skip_zeros: bool = true")
@@ -293,6 +303,8 @@ REGISTER_OP("CavsMemory")
     .Attr("Tpushes: list(type) >= 0")
     .Attr("eager: bool = true")
     .Attr("lazy: bool = true")
+    .Attr("split: bool = true")
+    .Attr("share: bool = true")
     .Attr("merge: bool = true")
     .Attr("fuse: bool = true")
     .Attr("skip_zeros: bool = true")

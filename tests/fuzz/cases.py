@@ -8,7 +8,7 @@ from cavs_tf.schedule import POLICIES
 from tests.fuzz import graphs
 from tests.fuzz.programs import Program, choose, draw_program
 
-SWITCHES = ("eager", "lazy", "merge", "fuse", "skip_zeros", "views")
+SWITCHES = ("eager", "lazy", "split", "share", "merge", "fuse", "skip_zeros", "views")
 SEEDS_OF_A_BLOCK = 50  # Seeds that share a process, and with it a number of threads.
 
 

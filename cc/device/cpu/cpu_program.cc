@@ -24,7 +24,8 @@ CpuProgram::CpuProgram(const CompiledProgram& program, const StagePlans& plans,
       bindings_(*bindings),
       packed_(program, packing, *bindings->rows),
       kernels_(program, *bindings, packed_),
-      sums_(program, bindings) {}
+      sums_(program, bindings),
+      operands_(program, *bindings) {}
 
 Status CpuProgram::Prepare(Stream* stream) {
   return Run(Stage::kPrologue, RowRange(), stream);
@@ -65,18 +66,17 @@ void CpuProgram::PrepareNow(InlineStream* stream) {
 }
 
 void CpuProgram::FinishSumsNow(InlineStream* stream) {
+  for (int id : operands_.SumsOverNoRows()) {
+    const Symbol& sum = program_.symbols[id];
+    const DType dtype =
+        operands_.IsRoundedLast(id) ? SumType(sum.dtype) : sum.dtype;
+    (void)stream->Zero(operands_.Sum(id), ByteCount(1, sum.columns(), dtype));
+  }
   for (size_t id = 0; id < bindings_.slots.size(); ++id) {
     const Symbol& s = program_.symbols[id];
     void* sum = bindings_.slots[id].dense.data;
-    if (s.kind != SymbolKind::kReduced || s.parent >= 0 || sum == nullptr ||
-        s.source != SymbolSource::kNode) {
-      continue;
-    }
-    const bool rounded = bindings_.slots[id].rounded_last;
-    if (!bindings_.sum_begun[id]) {  // A sum over no rows.
-      (void)stream->Zero(
-          sum, ByteCount(1, s.columns(), rounded ? SumType(s.dtype) : s.dtype));
-    } else if (rounded) {
+    if (s.kind == SymbolKind::kReduced && s.parent < 0 && sum != nullptr &&
+        bindings_.slots[id].rounded_last) {
       stream->backend().RoundSums(s.dtype, s.columns(), sum);
     }
   }

@@ -47,6 +47,7 @@ class CpuProgram : public BoundProgram, public CpuTask {
   PackedWeights packed_;
   NodeKernels kernels_;
   RowSums sums_;
+  const Operands operands_;
 };
 
 }  // namespace cavs

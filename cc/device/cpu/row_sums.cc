@@ -101,7 +101,7 @@ void RowSums::AddUp(const Node& node, const SumTile& tile, const RowRange& all,
   const RowRange at = WithoutZeros(node, tile, all, backend);
   const int64_t width = program_.symbols[node.inputs.back()].columns();
   const ConstBlock y = Last(node, tile, at);
-  char* sum = static_cast<char*>(bindings_.slots[node.outputs[0]].dense.data);
+  char* sum = operands_.Sum(node.outputs[0]);
   if (node.kind == NodeKind::kSumRows) {
     const Block out{sum + tile.first_column * sum_size, 1, y.cols, y.cols};
     return backend.SumRows(dtype, y, out, accumulate);

@@ -78,21 +78,21 @@ Status ReferenceProgram::Run(Stage stage, const RowRange& at, Stream* stream) {
 }
 
 Status ReferenceProgram::FinishSums(Stream*) {
+  for (int id : operands_.SumsOverNoRows()) {
+    const Symbol& s = symbol(id);
+    const DType dtype =
+        operands_.IsRoundedLast(id) ? SumType(s.dtype) : s.dtype;
+    std::memset(operands_.Sum(id), 0, ByteCount(1, s.columns(), dtype));
+  }
   for (size_t id = 0; id < program_.symbols.size(); ++id) {
     const Symbol& s = symbol(static_cast<int>(id));
-    const Slot& slot = bindings_.slots[id];
-    if (s.kind != SymbolKind::kReduced || s.source != SymbolSource::kNode ||
-        s.parent >= 0 || slot.dense.data == nullptr) {
+    void* sum = bindings_.slots[id].dense.data;
+    if (s.kind != SymbolKind::kReduced || s.parent >= 0 || sum == nullptr ||
+        !bindings_.slots[id].rounded_last) {
       continue;
     }
-    const DType wide = slot.rounded_last ? SumType(s.dtype) : s.dtype;
-    void* sum = slot.dense.data;
-    if (!bindings_.sum_begun[id]) {  // A sum over no rows.
-      std::memset(sum, 0, ByteCount(1, s.columns(), wide));
-    } else if (slot.rounded_last) {
-      for (int64_t i = 0; i < s.columns(); ++i) {
-        WriteElement(s.dtype, ReadElement(wide, sum, i), sum, i);
-      }
+    for (int64_t i = 0; i < s.columns(); ++i) {
+      WriteElement(s.dtype, ReadElement(SumType(s.dtype), sum, i), sum, i);
     }
   }
   return Status();
@@ -177,7 +177,7 @@ void ReferenceProgram::AddRow(const Node& node, const RowRange& at,
                               int64_t row) {
   const int id = node.outputs[0];
   const DType dtype = SumType(symbol(id).dtype);
-  void* sum = bindings_.slots[id].dense.data;
+  void* sum = operands_.Sum(id);
   if (!bindings_.sum_begun[id]) {
     std::memset(sum, 0, ByteCount(1, symbol(id).columns(), dtype));
     bindings_.sum_begun[id] = true;

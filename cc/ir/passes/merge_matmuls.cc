@@ -10,9 +10,9 @@
 namespace cavs {
 namespace {
 
-class Merger {
+class Joiner {
  public:
-  Merger(const Capabilities& capabilities, Program* program)
+  Joiner(const Capabilities& capabilities, Program* program)
       : grain_(capabilities.column_grain),
         program_(*program),
         uses_(*program),
@@ -20,10 +20,6 @@ class Merger {
 
   void Run() {
     const int count = static_cast<int>(program_.nodes.size());
-    for (int i = 0; i < count; ++i) {
-      AddProducts(i);
-      AddSums(i);
-    }
     for (int i = 0; i < count; ++i) {
       if (!removed_[i]) JoinProducts(i);
     }
@@ -38,132 +34,9 @@ class Merger {
   Symbol& symbol(int id) { return program_.symbols[id]; }
   Node& node(int i) { return program_.nodes[i]; }
 
-  void SetOutput(int i, int id) {
-    uses_.Forget(i);
-    node(i).outputs = {id};
-    uses_.Add(i);
-  }
-
   void Remove(int i) {
     uses_.Forget(i);
     removed_[i] = true;
-  }
-
-  // Whether `id` has memory of its own, which only node `reader` reads.
-  bool IsReadOnlyBy(int id, int reader) {
-    const Symbol& s = symbol(id);
-    if (s.parent >= 0 || s.source != SymbolSource::kNode ||
-        uses_.overlaps().of(id).size() != 1) {
-      return false;
-    }
-    return !uses_.IsResult(id) &&
-           uses_.ReadersOfAny(id) == std::vector<int>{reader};
-  }
-
-  // Whether node `i` adds two operands of the same number of columns.
-  bool IsSumOfRows(int i) {
-    const Node& n = node(i);
-    if (n.kind != NodeKind::kElementwise ||
-        n.elementwise != Elementwise::kAdd || n.inputs[0] == n.inputs[1]) {
-      return false;
-    }
-    return std::all_of(n.inputs.begin(), n.inputs.end(), [&](int id) {
-      return symbol(id).kind == SymbolKind::kRows &&
-             symbol(id).columns() == symbol(n.outputs[0]).columns();
-    });
-  }
-
-  // out = a + x U: the nodes that compute a write it to out, and the product
-  // adds to it.
-  void AddProducts(int i) {
-    if (removed_[i] || !IsSumOfRows(i)) return;
-    const int out = node(i).outputs[0];
-    if (uses_.WritersOfAny(out) != std::vector<int>{i}) return;
-    const int x = node(i).inputs[0], y = node(i).inputs[1];
-    if (!AddProduct(i, x, y)) AddProduct(i, y, x);
-  }
-
-  bool AddProduct(int i, int a, int product) {
-    if (!IsReadOnlyBy(a, i) || !IsReadOnlyBy(product, i)) return false;
-    const std::vector<int> of_product = uses_.WritersOfAny(product);
-    const std::vector<int> of_a = uses_.WritersOfAny(a);
-    if (of_product.size() != 1 || of_a.empty()) return false;
-    const int multiply = of_product[0];
-    if (node(multiply).kind != NodeKind::kMatMul ||
-        node(multiply).stage != node(i).stage) {
-      return false;
-    }
-    for (int writer : of_a) {
-      const NodeKind kind = node(writer).kind;
-      if (kind != NodeKind::kMatMul && kind != NodeKind::kElementwise) {
-        return false;
-      }
-    }
-    const int out = node(i).outputs[0];
-    for (int writer : of_a) SetOutput(writer, out);
-    Remove(multiply);
-    Node adding = node(multiply);
-    adding.outputs = {out};
-    adding.accumulate = true;
-    uses_.Forget(i);
-    node(i) = std::move(adding);
-    uses_.Add(i);
-    return true;
-  }
-
-  // Whether `id` is all of a sum that only node `reader` reads, in any shape.
-  bool IsSumReadOnlyBy(int id, int reader) {
-    int64_t offset;
-    const int root = program_.Root(id, &offset);
-    if (symbol(root).source != SymbolSource::kNode) return false;
-    for (int other : uses_.overlaps().of(root)) {
-      if (symbol(other).columns() != symbol(root).columns() ||
-          uses_.IsResult(other)) {
-        return false;
-      }
-    }
-    return uses_.ReadersOfAny(id) == std::vector<int>{reader};
-  }
-
-  // Whether both sums may be formed in one place. The tiles of a sum are
-  // divided among workers once, by its size, and with two streams critical sums
-  // may run beside others.
-  bool AreAlike(const Node& a, const Node& b) {
-    return a.kind == b.kind &&
-           symbol(a.inputs[0]).columns() == symbol(b.inputs[0]).columns() &&
-           symbol(a.inputs.back()).columns() ==
-               symbol(b.inputs.back()).columns() &&
-           (a.stage == Stage::kCritical) == (b.stage == Stage::kCritical);
-  }
-
-  // The same for sums over rows, which add to their output anyway. Only sums of
-  // one kind are joined, since the kinds have different tiles.
-  void AddSums(int i) {
-    const Node& n = node(i);
-    if (removed_[i] || !n.adds || n.outputs.size() != 1) return;
-    const int out = n.outputs[0];
-    if (symbol(out).kind != SymbolKind::kReduced || symbol(out).parent >= 0 ||
-        uses_.WritersOfAny(out) != std::vector<int>{i}) {
-      return;
-    }
-    std::vector<int> writers;
-    for (int id : n.inputs) {
-      if (symbol(id).shape != symbol(out).shape || !IsSumReadOnlyBy(id, i) ||
-          std::count(n.inputs.begin(), n.inputs.end(), id) != 1) {
-        return;
-      }
-      for (int writer : uses_.WritersOfAny(id)) {
-        const NodeKind kind = node(writer).kind;
-        if ((kind != NodeKind::kWeightGrad && kind != NodeKind::kSumRows) ||
-            std::count(writers.begin(), writers.end(), writer) > 0 ||
-            (!writers.empty() && !AreAlike(node(writers[0]), node(writer)))) {
-          return;
-        }
-        writers.push_back(writer);
-      }
-    }
-    for (int writer : writers) SetOutput(writer, out);
-    Remove(i);
   }
 
   bool SameOperand(const Node& a, const Node& b) {
@@ -297,7 +170,7 @@ class Merger {
 }  // namespace
 
 void MergeMatMuls(const Capabilities& capabilities, Program* program) {
-  Merger(capabilities, program).Run();
+  Joiner(capabilities, program).Run();
 }
 
 }  // namespace cavs

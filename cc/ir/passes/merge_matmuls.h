@@ -7,15 +7,10 @@
 
 namespace cavs {
 
-// Rewrites a classified program. Sums have the same terms, perhaps in another
-// order.
-//  - x W + h U: the second product adds to the output of the first, which an
-//    eager operator may have computed for all rows at once. Sums over rows
-//    likewise: what several operators contribute to one weight's gradient is
-//    formed in one place.
-//  - Products of one operand with several weights (the gates of a cell, written
-//    one by one) become one product with the weights side by side.
-// So gates that are written one by one give the same program as packed gates.
+// Products of one operand with several weights (the gates of a cell, written
+// one by one) become one product with the weights side by side, so that gates
+// that are written one by one give the same program as packed gates. Expects
+// what MergeSumsOfProducts() makes.
 void MergeMatMuls(const Capabilities& capabilities, Program* program);
 
 }  // namespace cavs

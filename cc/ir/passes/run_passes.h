@@ -12,7 +12,9 @@ namespace cavs {
 // Switches for ablation. They change speed; results change by the order of sums
 // only.
 struct PassOptions : ClassifyOptions {
-  bool merge = true;       // See merge_matmuls.h.
+  bool split = true;       // See split_products.h.
+  bool share = true;       // See merge_duplicates.h, and FactorSums().
+  bool merge = true;       // See merge_sums.h and merge_matmuls.h.
   bool fuse = true;        // See fuse_elementwise.h.
   bool skip_zeros = true;  // See find_zeros.h.
   bool views = true;       // See place.h.

@@ -24,7 +24,7 @@
 namespace cavs {
 namespace {
 
-constexpr int kNumSwitches = 64;
+constexpr int kNumSwitches = 256;
 
 std::vector<PassOptions> AllSwitches() {
   std::vector<PassOptions> all(kNumSwitches);
@@ -35,6 +35,8 @@ std::vector<PassOptions> AllSwitches() {
     all[i].fuse = (i & 8) != 0;
     all[i].skip_zeros = (i & 16) != 0;
     all[i].views = (i & 32) != 0;
+    all[i].split = (i & 64) != 0;
+    all[i].share = (i & 128) != 0;
   }
   return all;
 }
@@ -44,7 +46,7 @@ std::vector<PassOptions> SomeSwitches(uint32_t seed) {
   const std::vector<PassOptions> all = AllSwitches();
   std::vector<PassOptions> some = {PassOptions()};
   for (uint32_t i = 0; i < 4; ++i) {
-    some.push_back(all[(seed + 21 * i) % kNumSwitches]);
+    some.push_back(all[(seed + 85 * i) % kNumSwitches]);
   }
   return some;
 }
@@ -52,7 +54,8 @@ std::vector<PassOptions> SomeSwitches(uint32_t seed) {
 std::string Describe(const PassOptions& options) {
   return StrCat("eager ", options.eager, ", lazy ", options.lazy, ", merge ",
                 options.merge, ", fuse ", options.fuse, ", skip_zeros ",
-                options.skip_zeros, ", views ", options.views);
+                options.skip_zeros, ", views ", options.views, ", split ",
+                options.split, ", share ", options.share);
 }
 
 double ToleranceOf(DType dtype) {

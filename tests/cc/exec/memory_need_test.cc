@@ -144,6 +144,7 @@ TEST_F(MemoryNeedTest, RandomProgramsTakeWhatWasPredicted) {
     options.views = seed % 5;
     options.skip_zeros = seed % 7;
     options.eager = seed % 11;
+    options.split = seed % 13;
     const bool two_streams = seed % 4 == 0;
     CellExecutor executor(cell, options, /*measured=*/true);
     if (seed % 3 == 0) executor.PushOnly({59, 7, 30});

@@ -155,7 +155,7 @@ TEST_F(RunTest, ForeignOperatorsSeeStridedRowsAndTheHost) {
         for (int i = 0; i < 6; ++i) static_cast<double*>((*out)[0].data)[i] = i;
         return Status();
       });
-  f.Push(0, f.Foreign(op, {f.View(whole, 0, 1)}, f.Rows(2)));
+  f.Push(0, f.Foreign(op, {f.View(whole, 0, 1), whole}, f.Rows(2)));
   ASSERT_TRUE(RunOnce(&f).ok());
   EXPECT_EQ(output_, (Numbers{2, 3, 4, 5, 0, 1}));
 }

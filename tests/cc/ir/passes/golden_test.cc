@@ -16,8 +16,12 @@
 #include "cc/ir/passes/classify.h"
 #include "cc/ir/passes/find_zeros.h"
 #include "cc/ir/passes/fuse_elementwise.h"
+#include "cc/ir/passes/merge_duplicates.h"
 #include "cc/ir/passes/merge_matmuls.h"
+#include "cc/ir/passes/merge_sums.h"
+#include "cc/ir/passes/remove_unused.h"
 #include "cc/ir/passes/split_elementwise.h"
+#include "cc/ir/passes/split_products.h"
 #include "cc/ir/print.h"
 #include "cc/ir/verify.h"
 #include "tests/cc/ir/sketch.h"
@@ -43,7 +47,11 @@ std::string PrintAll(const Program& program) { return Print(program); }
 
 void LeaveAsItIs(Program*) {}
 
-void Merge(Program* program) { MergeMatMuls(kCapabilities, program); }
+void Merge(Program* program) {
+  MergeSumsOverRows(program);
+  MergeSumsOfProducts(program);
+  MergeMatMuls(kCapabilities, program);
+}
 
 struct Pass {
   const char* name;
@@ -129,6 +137,10 @@ INSTANTIATE_TEST_SUITE_P(
     Passes, GoldenTest,
     testing::Values(Pass{"classify", false, ClassifyAgain},
                     Pass{"find_zeros", false, LeaveAsItIs, PrintZeros},
+                    Pass{"split_products", true, SplitProducts},
+                    Pass{"merge_duplicates", true, MergeDuplicates},
+                    Pass{"remove_unused", true, RemoveUnused},
+                    Pass{"factor_sums", true, FactorSums},
                     Pass{"merge_matmuls", true, Merge},
                     Pass{"split_elementwise", true, SplitElementwise},
                     Pass{"fuse_elementwise", true, FuseElementwise}),

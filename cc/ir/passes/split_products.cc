@@ -1,0 +1,359 @@
+#include "cc/ir/passes/split_products.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "cc/ir/uses.h"
+
+namespace cavs {
+namespace {
+
+// A range of columns of a symbol with rows.
+struct Range {
+  int64_t begin = 0, end = 0;
+  // Holds exactly these columns.
+  int symbol = -1;
+  // Operands: when they are known. Results: when they are first read.
+  Stage stage = Stage::kEager;
+  bool is_copied = false;  // `symbol` is what a copy of them is made of.
+};
+
+bool BeginsEarlier(const Range& a, const Range& b) { return a.begin < b.begin; }
+
+// Rewrites one kind of product at a time.
+class Splitter {
+ public:
+  explicit Splitter(Program* program)
+      : program_(*program), uses_(*program), replaced_(program->nodes.size()) {}
+
+  void SplitOperands() {
+    for (size_t i = 0; i < replaced_.size(); ++i)
+      SplitOperand(static_cast<int>(i));
+    Replace();
+  }
+
+  void SplitResults() {
+    for (size_t i = 0; i < replaced_.size(); ++i)
+      SplitResult(static_cast<int>(i));
+    Replace();
+  }
+
+  void SplitSums() {
+    for (int sum : Sums()) SplitSum(sum);
+    Replace();
+  }
+
+ private:
+  void Replace() {
+    std::vector<Node> nodes;
+    for (size_t i = 0; i < replaced_.size(); ++i) {
+      if (replaced_[i].empty()) {
+        nodes.push_back(std::move(program_.nodes[i]));
+      } else {
+        std::move(replaced_[i].begin(), replaced_[i].end(),
+                  std::back_inserter(nodes));
+      }
+    }
+    program_.nodes = std::move(nodes);
+  }
+
+  const Symbol& symbol(int id) const { return program_.symbols[id]; }
+  const Node& node(int i) const { return program_.nodes[i]; }
+
+  int AddSymbol(Symbol symbol) {
+    program_.symbols.push_back(std::move(symbol));
+    const int id = static_cast<int>(program_.symbols.size()) - 1;
+    uses_.Update(id);
+    return id;
+  }
+
+  // A row like those of `like`, but of so many columns.
+  int AddRows(int like, int64_t columns) {
+    Symbol rows = symbol(like);
+    rows.source = SymbolSource::kNode;
+    rows.shape = {columns};
+    rows.parent = -1;
+    rows.offset = 0;
+    return AddSymbol(rows);
+  }
+
+  // Elements of `whole` in another shape; the same symbol for the same ones.
+  int View(int whole, int64_t offset, std::vector<int64_t> shape) {
+    int64_t begin;
+    const int root = program_.Root(whole, &begin);
+    const auto [known, is_new] = views_.emplace(
+        std::make_pair(root, std::make_pair(begin + offset, shape)), -1);
+    if (!is_new) return known->second;
+    Symbol view = symbol(whole);
+    view.source = SymbolSource::kNode;
+    view.constant = nullptr;
+    view.parent = root;
+    view.offset = begin + offset;
+    view.shape = std::move(shape);
+    return known->second = AddSymbol(view);
+  }
+
+  int Columns(int rows, int64_t begin, int64_t end) {
+    if (begin == 0 && end == symbol(rows).columns()) return rows;
+    return View(rows, begin, {end - begin});
+  }
+
+  int WeightRows(int weight, int64_t begin, int64_t end) {
+    const int64_t width = symbol(weight).shape[1];
+    return View(weight, begin * width, {end - begin, width});
+  }
+
+  // The stage after which all of a symbol is known.
+  Stage StageOf(int id) const {
+    Stage stage = Stage::kEager;
+    for (int writer : uses_.WritersOfAny(id)) {
+      stage = std::max(stage, node(writer).stage);
+    }
+    return stage;
+  }
+
+  // What the columns of `id` were written as, from the first to the last;
+  // nothing if no nodes wrote them side by side.
+  std::vector<Range> WrittenRanges(int id) const {
+    int64_t begin, at;
+    const int root = program_.Root(id, &begin);
+    std::map<int, Range> ranges;  // By symbol.
+    for (int writer : uses_.WritersOfAny(id)) {
+      for (int out : node(writer).outputs) {
+        if (program_.Root(out, &at) != root) continue;
+        Range range{at - begin, at - begin + symbol(out).columns(), out,
+                    StageOf(out), false};
+        if (node(writer).kind == NodeKind::kCopy) {
+          range.symbol = node(writer).inputs[0];
+          range.stage = StageOf(range.symbol);
+          range.is_copied = true;
+        }
+        const auto [known, is_new] = ranges.emplace(out, range);
+        // More is added to what was copied.
+        if (!is_new && known->second.is_copied) return {};
+      }
+    }
+    std::vector<Range> sorted;
+    for (const auto& [out, range] : ranges) sorted.push_back(range);
+    std::stable_sort(sorted.begin(), sorted.end(), BeginsEarlier);
+    int64_t end = 0;
+    for (const Range& range : sorted) {
+      if (range.begin != end || range.end == range.begin) return {};
+      end = range.end;
+    }
+    return end == symbol(id).columns() ? sorted : std::vector<Range>();
+  }
+
+  // Joins neighbours that `are_alike` in what is made of `whole`.
+  template <typename AreAlike>
+  std::vector<Range> Join(const std::vector<Range>& ranges, int whole,
+                          const AreAlike& are_alike) {
+    std::vector<Range> joined;
+    for (const Range& range : ranges) {
+      if (joined.empty() || joined.back().end != range.begin ||
+          !are_alike(joined.back(), range)) {
+        joined.push_back(range);
+        continue;
+      }
+      Range& last = joined.back();
+      last.end = range.end;
+      last.symbol = Columns(whole, last.begin, last.end);
+      last.is_copied = false;
+    }
+    return joined;
+  }
+
+  // Columns that are known earlier than the product's stage are multiplied by
+  // products of their own.
+  void SplitOperand(int i) {
+    const Node& product = node(i);
+    if (product.kind != NodeKind::kMatMul || product.inputs.size() != 2 ||
+        product.accumulate || product.transpose) {
+      return;
+    }
+    const int operand = product.inputs[0], out = product.outputs[0];
+    const std::vector<Range> groups =
+        Join(WrittenRanges(operand), operand,
+             [](const Range& a, const Range& b) { return a.stage == b.stage; });
+    if (groups.size() < 2) return;
+    std::vector<Node> nodes;
+    int sum = -1;
+    for (const Range& group : groups) {
+      Node part = product;
+      part.stage = group.stage;
+      part.inputs = {group.symbol,
+                     WeightRows(product.inputs[1], group.begin, group.end)};
+      part.outputs = {AddRows(out, symbol(out).columns())};
+      const int term = part.outputs[0];
+      nodes.push_back(std::move(part));
+      if (sum < 0) {
+        sum = term;
+        continue;
+      }
+      Node add;
+      add.kind = NodeKind::kElementwise;
+      add.elementwise = Elementwise::kAdd;
+      add.name = product.name;
+      add.op = product.op;
+      add.stage = product.stage;
+      add.inputs = {sum, term};
+      const bool is_last = group.end == groups.back().end;
+      sum = is_last ? out : AddRows(out, symbol(out).columns());
+      add.outputs = {sum};
+      nodes.push_back(std::move(add));
+    }
+    replaced_[i] = std::move(nodes);
+  }
+
+  // The ranges of a root that nodes read, if they do not overlap.
+  std::vector<Range> ReadRanges(int root) const {
+    std::map<std::pair<int64_t, int64_t>, Range> ranges;
+    for (int id : uses_.overlaps().of(root)) {
+      if (uses_.readers(id).empty()) continue;
+      int64_t begin;
+      program_.Root(id, &begin);
+      Range range{begin, begin + symbol(id).columns(), id, Stage::kEpilogue,
+                  false};
+      Range& known =
+          ranges.emplace(std::make_pair(range.begin, range.end), range)
+              .first->second;
+      for (int reader : uses_.readers(id)) {
+        known.stage = std::min(known.stage, node(reader).stage);
+      }
+    }
+    std::vector<Range> sorted;
+    for (const auto& [key, range] : ranges) sorted.push_back(range);
+    for (size_t i = 1; i < sorted.size(); ++i) {
+      if (sorted[i].begin < sorted[i - 1].end) return {};
+    }
+    return sorted;
+  }
+
+  // Columns that are read later than the product's stage get products of their
+  // own.
+  void SplitResult(int i) {
+    const Node& product = node(i);
+    if (product.outputs.empty()) return;
+    const int out = product.outputs[0];
+    if (product.kind != NodeKind::kMatMul || product.inputs.size() != 2 ||
+        product.accumulate || !product.transpose || symbol(out).parent >= 0 ||
+        uses_.WritersOfAny(out) != std::vector<int>{i}) {
+      return;
+    }
+    for (int id : uses_.overlaps().of(out)) {
+      if (uses_.IsResult(id)) return;
+    }
+    const std::vector<Range> groups =
+        Join(ReadRanges(out), out, [&](const Range& a, const Range& b) {
+          return (a.stage <= product.stage) == (b.stage <= product.stage);
+        });
+    if (groups.empty() || (groups.size() == 1 && groups[0].begin == 0 &&
+                           groups[0].end == symbol(out).columns())) {
+      return;
+    }
+    for (const Range& group : groups) {
+      Node part = product;
+      part.inputs[1] = WeightRows(product.inputs[1], group.begin, group.end);
+      part.outputs = {MoveOut(out, group)};
+      replaced_[i].push_back(std::move(part));
+    }
+  }
+
+  // Gives columns of root `whole` memory of their own: makes the symbol that
+  // holds just them a root, and those that hold some of them views of it.
+  int MoveOut(int whole, const Range& group) {
+    const int root = group.symbol;
+    std::vector<std::pair<int, int64_t>> moved;  // With offsets in the group.
+    for (int id : uses_.overlaps().of(whole)) {
+      int64_t begin;
+      if (id == whole || program_.Root(id, &begin) != whole) continue;
+      if (begin >= group.begin && begin + symbol(id).columns() <= group.end) {
+        moved.emplace_back(id, begin - group.begin);
+      }
+    }
+    for (const auto& [id, offset] : moved) {
+      program_.symbols[id].parent = id == root ? -1 : root;
+      program_.symbols[id].offset = id == root ? 0 : offset;
+    }
+    return root;
+  }
+
+  // Sums over rows that only weight gradients of the same sizes add to.
+  std::vector<int> Sums() const {
+    std::vector<int> sums;
+    for (size_t id = 0; id < program_.symbols.size(); ++id) {
+      const int out = static_cast<int>(id);
+      const std::vector<int> writers = uses_.WritersOfAny(out);
+      const bool is_sum =
+          !writers.empty() &&
+          std::all_of(writers.begin(), writers.end(), [&](int i) {
+            return node(i).kind == NodeKind::kWeightGrad &&
+                   node(i).outputs[0] == out;
+          });
+      if (is_sum) sums.push_back(out);
+    }
+    return sums;
+  }
+
+  // The columns of the first operand give rows of the sum.
+  void SplitSum(int out) {
+    const std::vector<int> writers = uses_.writers(out);
+    std::vector<std::vector<Range>> groups;
+    std::vector<int64_t> cuts;
+    for (int i : writers) {
+      const int operand = node(i).inputs[0];
+      groups.push_back(Join(WrittenRanges(operand), operand,
+                            [](const Range& a, const Range& b) {
+                              return !a.is_copied && !b.is_copied;
+                            }));
+      if (groups.back().empty()) {
+        groups.back() = {{0, symbol(operand).columns(), operand}};
+      }
+      for (const Range& range : groups.back()) cuts.push_back(range.begin);
+      cuts.push_back(symbol(operand).columns());
+    }
+    std::sort(cuts.begin(), cuts.end());
+    cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
+    for (size_t w = 0; w < writers.size(); ++w) {
+      SplitWeightGrad(writers[w], groups[w], cuts);
+    }
+  }
+
+  void SplitWeightGrad(int i, const std::vector<Range>& groups,
+                       const std::vector<int64_t>& cuts) {
+    const int out = node(i).outputs[0];
+    const int64_t width = symbol(node(i).inputs[1]).columns();
+    auto group = groups.begin();
+    for (size_t c = 0; c + 1 < cuts.size(); ++c) {
+      if (cuts[c] >= group->end) ++group;
+      Node part = node(i);
+      part.inputs[0] = Columns(group->symbol, cuts[c] - group->begin,
+                               cuts[c + 1] - group->begin);
+      if (cuts.size() > 2) {
+        part.outputs = {
+            View(out, cuts[c] * width, {cuts[c + 1] - cuts[c], width})};
+      }
+      replaced_[i].push_back(std::move(part));
+    }
+  }
+
+  Program& program_;
+  Uses uses_;
+  std::vector<std::vector<Node>> replaced_;  // By node.
+  // By root, offset in it, and shape.
+  std::map<std::pair<int, std::pair<int64_t, std::vector<int64_t>>>, int>
+      views_;
+};
+
+}  // namespace
+
+void SplitProducts(Program* program) {
+  Splitter(program).SplitOperands();
+  Splitter(program).SplitResults();
+  Splitter(program).SplitSums();
+}
+
+}  // namespace cavs

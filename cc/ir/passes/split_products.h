@@ -1,0 +1,26 @@
+// Products of concatenations become sums of products of what is concatenated.
+#ifndef CAVS_CC_IR_PASSES_SPLIT_PRODUCTS_H_
+#define CAVS_CC_IR_PASSES_SPLIT_PRODUCTS_H_
+
+#include "cc/ir/program.h"
+
+namespace cavs {
+
+// Expects the stages of Classify(), which has to run again afterwards:
+// [x, h] W = x W_x + h W_h, where W_x and W_h are rows of W. What follows:
+//
+// - The columns of an operand that are known in an earlier stage than others
+//   (inputs, beside what is gathered) are multiplied in that stage, over all
+//   rows.
+// - The columns of a result that are needed in a later stage than others (the
+//   gradients of inputs) are computed in that stage, and those that nobody
+//   reads are not computed.
+// - Weight gradients of a concatenation are computed in rows of the gradient,
+//   from the values that were concatenated.
+//
+// Products whose operands or results have one stage stay as they are.
+void SplitProducts(Program* program);
+
+}  // namespace cavs
+
+#endif  // CAVS_CC_IR_PASSES_SPLIT_PRODUCTS_H_
