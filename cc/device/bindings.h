@@ -28,11 +28,11 @@ struct RowRange {
   int64_t childless_end = 0;  // Rows of the chunk before it have no children.
   bool childless = false;     // A task in which no row has a child.
 
-  RowRange Part(int64_t begin, int64_t end) const {
-    RowRange part = *this;
-    part.first += begin;
-    part.count = end - begin;
-    return part;
+  RowRange Rows(int64_t begin, int64_t end) const {
+    RowRange rows = *this;
+    rows.first += begin;
+    rows.count = end - begin;
+    return rows;
   }
 };
 

@@ -24,7 +24,8 @@ bool IsGatheredOnce(const std::vector<int32_t>& writes) {
                      [](int32_t n) { return n <= 1; });
 }
 
-// Of which results are rows read in the state, or in an input, by an index?
+// By result, whether its rows are read in the state, or in an input, by an
+// index.
 std::vector<bool> ResultsByIndex(const Model& model, size_t type) {
   const Program& program = model.programs[type];
   std::vector<bool> by_index;
@@ -41,8 +42,8 @@ StepPlan PlanForward(const Model& model, const RowPlan& rows,
                      const ResultSizes* sizes, const ResultRows& passed,
                      bool keep_tape, bool two_streams, size_t zone) {
   StepLimits limits;
-  // Without a tape there is one stream: several chunks at a time would take
-  // memory for each.
+  // Without a tape there is one stream: two streams would need memory for
+  // several chunks at a time.
   limits.two_streams = keep_tape && two_streams;
   limits.zone = zone;
   limits.sizes = sizes;
@@ -52,7 +53,7 @@ StepPlan PlanForward(const Model& model, const RowPlan& rows,
                   model, rows, limits);
 }
 
-// Of the backward direction, before there is a tape.
+// The plan of the backward direction, before there is a tape.
 StepPlan PredictBackward(const Model& derivative, const Model& model,
                          const RowPlan& rows, const ResultSizes* sizes,
                          const ResultRows& passed, bool two_streams) {
@@ -76,7 +77,7 @@ void Upload(const Device& device, Tape* tape) {
     lists.push_back(rows.state_row());
     lists.push_back(rows.child_rows());
   }
-  for (const PassedRows& pull : tape->pull_rows) {
+  for (const ExternalRows& pull : tape->pull_rows) {
     for (int type = 0; type < num_types; ++type) {
       lists.push_back(pull.of_type(type));
     }
@@ -98,8 +99,8 @@ void Upload(const Device& device, Tape* tape) {
   tape->push_lists.assign(next, there.end());
 }
 
-// Tells the streams how long all of it takes one worker. Those who are to help
-// take long to come: the sooner they are called, the better.
+// Tells the streams how long all the work takes one worker. Waking workers
+// takes long, so they are called as early as possible.
 void ExpectWork(const Model& model, const ScheduleView& schedule,
                 const StepContext& context) {
   std::vector<int64_t> rows(model.programs.size()), tasks(rows.size());
@@ -116,9 +117,9 @@ void ExpectWork(const Model& model, const ScheduleView& schedule,
   if (context.other != nullptr) context.other->Expect(nanos);
 }
 
-// Takes `bytes` from the pool, of which the plan's are the first, or returns
-// what `refuse` does. With guard zones if the pool wants them. `writes`: of the
-// backward direction.
+// Runs a plan that needs `bytes` from the pool, or returns refuse() if the pool
+// has less. Uses guard zones if the pool wants them. `writes` is for the
+// backward direction: see Run::ZeroState().
 Status Compute(const StepPlan& plan, const Model& model, const RowPlan& rows,
                const StepContext& context, RunArguments arguments, size_t bytes,
                const std::function<Status()>& refuse,
@@ -138,7 +139,7 @@ Status Compute(const StepPlan& plan, const Model& model, const RowPlan& rows,
   return Status();
 }
 
-// Rows outside that have passed in or out.
+// The number of rows of pushes and pulls.
 ResultRows CountRows(const Tape& tape, const std::vector<int>& pulls) {
   ResultRows rows;
   rows.pushed = tape.push_rows.count();
@@ -150,7 +151,7 @@ ResultRows CountRows(const Tape& tape, const std::vector<int>& pulls) {
 // Finds the rows of an output that belong to vertices whose programs have no
 // node of that kind and index.
 void AddUnwritten(const Model& model, NodeKind kind, size_t index,
-                  const PassedRows& rows, size_t row_bytes, int output,
+                  const ExternalRows& rows, size_t row_bytes, int output,
                   std::vector<Unwritten>* unwritten) {
   std::vector<bool> written(rows.count(), false);
   bool all = true;
@@ -176,12 +177,12 @@ void AddUnwritten(const Model& model, NodeKind kind, size_t index,
   }
 }
 
-// Where the results of the derivatives go: gradients of captures. Those that no
-// program computes are unwritten.
+// Binds the results of the derivatives to the gradients of captures. Gradients
+// that no program computes are unwritten.
 Status PassCaptureGrads(const Model& derivative,
                         const std::vector<std::vector<TensorRef>>& grads,
                         RunArguments* passed) {
-  size_t before = 0;  // Captures of the types before.
+  size_t before = 0;  // Number of captures of earlier types.
   for (size_t type = 0; type < derivative.programs.size(); ++type) {
     const std::vector<int>& captures = derivative.result_captures[type];
     CAVS_RETURN_IF_ERROR(
@@ -224,7 +225,7 @@ Status RunForward(const Model& model, const ForwardArguments& arguments,
   for (const RowMap& map : arguments.pull_rows) {
     tape->pull_rows.emplace_back(map, rows.types());
   }
-  tape->push_rows = PassedRows(arguments.push_rows, rows.types());
+  tape->push_rows = ExternalRows(arguments.push_rows, rows.types());
   Upload(*model.device, tape);
 
   RunArguments passed;
@@ -232,7 +233,7 @@ Status RunForward(const Model& model, const ForwardArguments& arguments,
   passed.inputs = arguments.pulls;
   passed.outputs = arguments.pushes;
   passed.captures = arguments.captures;
-  size_t captures = 0;  // Of the types before.
+  size_t captures = 0;  // Number of captures of earlier types.
   for (int type = 0; type < rows.num_types(); ++type) {
     passed.input_rows.emplace_back();
     for (const auto& pull : tape->pull_lists) {
@@ -241,7 +242,7 @@ Status RunForward(const Model& model, const ForwardArguments& arguments,
     passed.output_rows.emplace_back(arguments.pushes.size(),
                                     tape->push_lists[type]);
     CAVS_RETURN_IF_ERROR(
-        CheckPassing(model.programs[type], passed, "pulls", "pushes"));
+        CheckMovedRows(model.programs[type], passed, "pulls", "pushes"));
     CAVS_RETURN_IF_ERROR(
         CheckCaptures(model.programs[type], passed.captures[type], captures));
     captures += passed.captures[type].size();
@@ -316,7 +317,7 @@ Status RunBackward(const Model& derivative, const Tape& tape,
     }
     const Program& program = derivative.programs[type];
     CAVS_RETURN_IF_ERROR(
-        CheckPassing(program, passed, "push_grads", "pull_grads"));
+        CheckMovedRows(program, passed, "push_grads", "pull_grads"));
     CAVS_RETURN_IF_ERROR(CheckSaved(program, tape.saved[type]));
   }
   for (size_t i = 0; i < arguments.pulls.size(); ++i) {

@@ -12,7 +12,7 @@
 #include "cc/exec/result_sizes.h"
 #include "cc/exec/step_context.h"
 #include "cc/exec/tape.h"
-#include "cc/schedule/passed_rows.h"
+#include "cc/schedule/external_rows.h"
 #include "cc/schedule/schedule.h"
 
 namespace cavs {
@@ -20,15 +20,16 @@ namespace cavs {
 struct ForwardArguments {
   ScheduleView schedule;
   std::vector<Block> pulls;   // Read only; they live as long as the tape.
-  std::vector<Block> pushes;  // Zero where a type pushes nothing.
-  // Per pull. Vertices of types that pull it must have a row.
+  std::vector<Block> pushes;  // Zero in rows of types that push nothing.
+  // One map per pull. Vertices of types that pull it must have a row.
   std::vector<RowMap> pull_rows;
-  // Of all pushes.
+  // Shared by all pushes.
   RowMap push_rows;
-  std::vector<std::vector<TensorRef>> captures;  // Per type.
-  // Of each of these pushes, and of the gradients that follow. Never null.
+  std::vector<std::vector<TensorRef>> captures;  // Indexed by type.
+  // The sizes of these pushes, and of the gradients that follow. Never null.
   const ResultSizes* sizes = nullptr;
-  // With a tape, if known: what RunBackward() will run on the same pool.
+  // With a tape, if known: the model that RunBackward() will run on the same
+  // pool.
   const Model* derivative = nullptr;
 };
 
@@ -44,17 +45,17 @@ Status RunForward(const Model& model, const ForwardArguments& arguments,
 
 struct BackwardArguments {
   std::vector<Block> push_grads;  // Read only.
-  std::vector<Block> pull_grads;  // Zero where a type writes none.
-  std::vector<int> pulls;         // The pull that each is the gradient of.
-  // Per type and capture; dense. Zero where a type computes none.
+  std::vector<Block> pull_grads;  // Zero in rows of types that write none.
+  std::vector<int> pulls;         // The pull of which each is the gradient.
+  // Indexed by type and capture; dense. Zero where a type computes none.
   std::vector<std::vector<TensorRef>> capture_grads;
-  // Of each of these gradients. Never null.
+  // The sizes of these gradients. Never null.
   const ResultSizes* sizes = nullptr;
 };
 
-// Replays the tasks of `tape` in reverse with the derivatives of the programs
-// that filled it. Does not change the tape. Checks arguments as RunForward
-// does, and that the tape is of a model with the same saved symbols.
+// Runs the tasks of `tape` in reverse with the derivatives of the programs that
+// filled it. Does not change the tape. Checks arguments as RunForward does, and
+// that the tape is of a model with the same saved symbols.
 Status RunBackward(const Model& derivative, const Tape& tape,
                    const BackwardArguments& arguments,
                    const StepContext& context);

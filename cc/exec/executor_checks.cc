@@ -8,7 +8,7 @@
 namespace cavs {
 namespace {
 
-// Does the tape hold what `symbol` is?
+// Whether the tape holds a value for `symbol`.
 bool IsValueOf(const Symbol& symbol, const Slot& value) {
   const bool has_rows = value.rows.dtype() != DType::kOther;
   const bool is_dense = !has_rows && (value.dense.handle != nullptr ||
@@ -22,7 +22,7 @@ bool IsValueOf(const Symbol& symbol, const Slot& value) {
              (!symbol.shape_known || value.dense.shape == symbol.shape);
     case SymbolKind::kOpaque:
       return !has_rows && !is_dense;
-    default:  // Is never kept.
+    default:  // Never on a tape.
       return false;
   }
 }
@@ -35,8 +35,8 @@ std::string ShapeText(const std::vector<int64_t>& shape) {
   return text + "]";
 }
 
-Status CheckPassing(const Program& program, const RunArguments& arguments,
-                    const char* input_name, const char* output_name) {
+Status CheckMovedRows(const Program& program, const RunArguments& arguments,
+                      const char* input_name, const char* output_name) {
   for (const Node& node : program.nodes) {
     if (RowOf(node.kind).outside != Outside::kExternal) continue;
     const bool reads = RowOf(node.kind).brings_in;

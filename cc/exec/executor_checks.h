@@ -1,4 +1,4 @@
-// Do the arguments of a run fit its programs? Internal to the executor.
+// Checks the arguments of a run against its programs. Internal to the executor.
 #ifndef CAVS_CC_EXEC_EXECUTOR_CHECKS_H_
 #define CAVS_CC_EXEC_EXECUTOR_CHECKS_H_
 
@@ -19,26 +19,27 @@ namespace cavs {
 // "[3, 2]".
 std::string ShapeText(const std::vector<int64_t>& shape);
 
-// All return kInvalidArgument where something does not fit.
+// All of them return kInvalidArgument if something does not fit.
 
-// Do the blocks that rows pass through have their columns? The names are what
-// messages call the inputs and the outputs.
-Status CheckPassing(const Program& program, const RunArguments& arguments,
-                    const char* input_name, const char* output_name);
+// Checks the columns of the blocks of inputs and outputs. The names are those
+// of the inputs and outputs in messages.
+Status CheckMovedRows(const Program& program, const RunArguments& arguments,
+                      const char* input_name, const char* output_name);
 
-// Is there a capture for every symbol that is one, and has it that shape?
-// `before`: captures of other types before these, for messages.
+// Checks that there is a capture for every symbol that is one, and its shape.
+// `before` is the number of captures of earlier types, for messages.
 Status CheckCaptures(const Program& program,
                      const std::vector<TensorRef>& captures, size_t before);
 
-// Has the schedule the slots that the model gathers from?
+// Checks that the schedule has the slots that the model gathers from.
 Status CheckSlots(const Model& model, const ScheduleView& schedule);
 
-// Was the tape filled by the program that `program` is the derivative of?
+// Checks that the tape was filled by the program of which `program` is the
+// derivative.
 Status CheckSaved(const Program& program, const std::vector<Slot>& saved);
 
-// Have the gradients of captures the elements of the program's results? Result
-// i is that of captures[i]; `before` as above.
+// Checks that the gradients of captures have the elements of the program's
+// results. Result i is the gradient of captures[i]; `before` is as above.
 Status CheckResults(const Program& program, const std::vector<int>& captures,
                     const std::vector<TensorRef>& grads, size_t before);
 

@@ -10,7 +10,7 @@
 namespace cavs {
 namespace {
 
-// Is `saved`, a symbol of a derivative, what `result` holds?
+// Whether `saved`, a symbol of a derivative, can hold the value of `result`.
 bool IsSame(const Symbol& saved, const Symbol& result) {
   if (saved.kind != result.kind || saved.dtype != result.dtype) return false;
   switch (saved.kind) {
@@ -21,7 +21,7 @@ bool IsSame(const Symbol& saved, const Symbol& result) {
              saved.shape == result.shape;
     case SymbolKind::kOpaque:
       return true;
-    default:  // Is never kept.
+    default:  // Never on a tape.
       return false;
   }
 }
@@ -30,7 +30,7 @@ Status ReadState(Model* model) {
   bool found = false;
   for (const Program& program : model->programs) {
     for (const Node& node : program.nodes) {
-      if (!PassesState(node.kind)) continue;
+      if (!MovesState(node.kind)) continue;
       if (IsNumbered(node.kind)) {
         model->num_slots =
             std::max<int64_t>(model->num_slots, int64_t{node.index} + 1);
@@ -53,7 +53,7 @@ Status ReadState(Model* model) {
       }
     }
   }
-  // Gradients of several parents add up.
+  // The gradients of several parents are added.
   if (found && !IsNative(model->state_dtype)) {
     std::string native;
     for (DType dtype : FloatTypes::kDTypes) {

@@ -14,7 +14,7 @@
 
 namespace cavs {
 
-// One program per vertex type, as one device runs it; one state for all.
+// One compiled program per vertex type, and one state for all of them.
 struct Model {
   Model() = default;
   Model(const Model&) = delete;  // Executables point to the programs.
@@ -25,36 +25,38 @@ struct Model {
   const Device* device = nullptr;
   DType state_dtype = DType::kFloat32;
   int64_t state_columns = 0;
-  // Two streams would write to one place at the same time: to a sum over rows
-  // that both critical and other nodes form; or, where a row of the state is
-  // gathered twice, to its gradient.
+  // Whether two streams would write to the same memory at the same time: to a
+  // sum over rows that critical and other nodes form; or, where a row of the
+  // state is gathered twice, to its gradient.
   bool streams_share_sums = false, streams_share_state = false;
-  // The programs gather from, or send gradients to, slots below this.
+  // One more than the largest slot that programs gather from or send gradients
+  // to.
   int64_t num_slots = 0;
   // Derivatives: by type and result of its program, the number of the capture
-  // that it is the gradient of. Result 0 is that of capture 0, and so on,
-  // unless the caller says something else.
+  // of which it is the gradient. Result i is that of capture i, unless the
+  // caller sets something else.
   std::vector<std::vector<int>> result_captures;
 };
 
-// Makes a model of traced programs, which move into it: runs the passes, reads
-// slots and the state's type and width off the programs' scatters (in a
-// derivative: off scatter's gradient), checks that gathers and types agree with
-// it, and compiles for `device`, which must outlive the model. Fails as
-// RunPasses(); kInvalidArgument where types disagree about the state;
-// kUnimplemented if gradients of the state's type cannot be added up.
+// Makes a model of traced programs, which move into it: runs the passes, takes
+// slots and the state's type and width from the programs' scatters (in a
+// derivative: from scatter's gradient), checks that gathers and types agree
+// with it, and compiles for `device`, which must outlive the model. Fails as
+// RunPasses() does; kInvalidArgument if types disagree about the state;
+// kUnimplemented if gradients of the state's type cannot be added.
 Status CompileModel(std::vector<Program> traced, const PassOptions& options,
                     const Device* device, Model* model);
 
-// Can it be the derivative of `model`: has it as many programs, of which each
-// reads none but results of its own, as what they are?
+// Whether it can be the derivative of `model`: it has as many programs, and
+// each reads only results of its own forward program, with the same kind and
+// shape.
 bool MayBeDerivative(const Model& derivative, const Model& model);
 
-// Has a program a node of this kind and index?
+// Whether a program has a node of this kind and index.
 bool Touches(const Program& program, NodeKind kind, size_t index);
 
-// By type: how often its program gathers from each slot, or sends gradients
-// back to it.
+// By type: how often its program gathers from each slot, or sends gradients to
+// it.
 std::vector<SlotCounts> CountSlots(const Model& model);
 
 }  // namespace cavs

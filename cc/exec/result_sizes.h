@@ -1,4 +1,4 @@
-// What a model gives its caller.
+// The sizes of the values that a model returns to its caller.
 #ifndef CAVS_CC_EXEC_RESULT_SIZES_H_
 #define CAVS_CC_EXEC_RESULT_SIZES_H_
 
@@ -8,18 +8,19 @@
 
 namespace cavs {
 
-// Bytes of what a model gives its caller, and its derivative: of one row.
+// Bytes per row of what a model and its derivative return.
 struct ResultSizes {
-  std::vector<size_t> push_row;       // By push.
-  std::vector<size_t> pull_grad_row;  // By pull; 0: it has no gradient.
-  size_t capture_grads = 0;           // Of the gradients of all captures.
+  std::vector<size_t> push_row;  // Indexed by push.
+  // Indexed by pull; 0 if it has no gradient.
+  std::vector<size_t> pull_grad_row;
+  size_t capture_grads = 0;  // Bytes of the gradients of all captures.
 };
 
-// How many rows of them there are in one step.
+// The number of these rows in one step.
 struct ResultRows {
-  int64_t pushed = 0;           // Of every push.
-  bool all_push = true;         // Has every vertex a row of the pushes?
-  std::vector<int64_t> pulled;  // By pull.
+  int64_t pushed = 0;           // Rows of every push.
+  bool all_push = true;         // Whether every vertex has a row of the pushes.
+  std::vector<int64_t> pulled;  // Indexed by pull.
 };
 
 }  // namespace cavs

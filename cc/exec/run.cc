@@ -11,8 +11,9 @@
 namespace cavs {
 namespace {
 
-// How many chunks the eager stage is ahead, with two streams: enough for the
-// critical path not to wait, few enough for what it wrote to be in the cache.
+// With two streams, the number of chunks by which the eager stage is ahead:
+// enough for the critical path not to wait, few enough for the values to be in
+// the cache.
 constexpr int64_t kAhead = 2;
 
 }  // namespace
@@ -31,16 +32,16 @@ Run::Run(const StepPlan& plan, const Model& model, const RowPlan& rows,
 
 Run::~Run() {
   (void)Synchronize();
-  // No memory goes back to the pool with zones in it.
+  // Memory must return to the pool without zones.
   if (arena_memory_ != nullptr && guards_ != nullptr) {
     guards_->KeepFirst(zones_before_);
   }
 }
 
 bool Run::Start() {
-  // Only in the forward direction something outlives the run. It is taken
-  // first, so that it finds its buffer of the step before, and leaves that of
-  // the backward direction to what is soon returned.
+  // Memory outlives the run in the forward direction only. It is taken first:
+  // so it reuses its buffer of the step before, and leaves the buffer of the
+  // backward direction for memory that is returned soon.
   const bool keeps = plan_.direction == Direction::kForward;
   const size_t margin = guards_ == nullptr ? 0 : Guards::kMargin;
   const size_t kept = SaturatingAdd(plan_.kept_bytes, margin);
@@ -134,7 +135,7 @@ DynamicTensor Run::RowsAt(int type, int id, void* data) const {
                        place.extent);
 }
 
-// Gives a root its place.
+// Sets the slot of a root according to its place.
 void Run::BindSlot(int type, int id) {
   const Symbol& s = model_.programs[type].symbols[id];
   const Place& place = plan_.programs[type].places[id];
@@ -175,7 +176,7 @@ void Run::BindSlot(int type, int id) {
       }
       break;
     }
-    case Home::kChunk:  // BindChunk() says where.
+    case Home::kChunk:  // BindChunk() sets the address.
       slot.rows = RowsAt(type, id, nullptr);
       return;
     case Home::kState:
@@ -236,8 +237,8 @@ void Run::BindViews(int type) {
   }
 }
 
-// What all types have in common is another's from now on. Work reads its slots
-// when it is done, and so has to be.
+// The memory that all types reuse belongs to another chunk from now on. Slots
+// are read when work is done, so all earlier work must be finished.
 Status Run::BindChunk(const Chunk& chunk) {
   if (plan_.shared_bytes == 0) return Status();
   CAVS_RETURN_IF_ERROR(Synchronize());
@@ -327,7 +328,8 @@ Status Run::Prologue() {
   return Status();
 }
 
-// What is computed from weights alone must keep its shape.
+// Values that are computed from weights alone must have the shape that was
+// traced.
 Status Run::CheckWeights(int type) const {
   const Program& program = model_.programs[type];
   for (const Node& node : program.nodes) {
@@ -393,8 +395,8 @@ Status Run::CopyResult(int type, size_t i) {
                               : critical_->Copy(to.data, from.data, bytes);
 }
 
-// With two streams, the critical path waits for a chunk's eager stage and its
-// lazy stage for that.
+// With two streams, the critical path waits for the eager stage of a chunk, and
+// the lazy stage waits for the critical path.
 Status Run::RunChunks() {
   const int64_t count = static_cast<int64_t>(plan_.chunks.size());
   const auto chunk = [&](int64_t i) -> const Chunk& {
@@ -441,7 +443,7 @@ Status Run::RunBlocks(Stage stage, const Chunk& chunk, Stream* stream) {
         (all.count + plan_.rows_per_block - 1) / plan_.rows_per_block;
     for (int64_t i = 0; i < blocks; ++i) {
       RowRange block =
-          all.Part(all.count * i / blocks, all.count * (i + 1) / blocks);
+          all.Rows(all.count * i / blocks, all.count * (i + 1) / blocks);
       block.origin[static_cast<int>(Extent::kBlock)] = block.first;
       CAVS_RETURN_IF_ERROR(bound_[type]->Run(stage, block, stream));
     }

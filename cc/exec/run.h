@@ -1,4 +1,4 @@
-// A model over the chunks of a minibatch.
+// Runs a model over the chunks of a minibatch.
 #ifndef CAVS_CC_EXEC_RUN_H_
 #define CAVS_CC_EXEC_RUN_H_
 
@@ -18,49 +18,51 @@
 
 namespace cavs {
 
-// Bytes that no program writes: they become zero.
+// Bytes of a result that no program writes, and that are set to zero.
 struct Unwritten {
-  int output = -1;  // They lie there, so many bytes from its beginning;
+  int output = -1;  // The output in which they lie, at `offset` ...
   size_t offset = 0;
-  void* data = nullptr;  // or here, if there is no output.
+  void* data = nullptr;  // ... or their address, if they lie in no output.
   size_t bytes = 0;
 };
 
-// What passes in and out of a run. All memory is the device's.
+// The inputs and outputs of a run. All memory is the device's.
 struct RunArguments {
-  std::vector<IndexLists> lists;       // By type.
+  std::vector<IndexLists> lists;       // Indexed by type.
   std::vector<Block> inputs, outputs;  // See Bindings.
-  // By type, then by input or output.
+  // Indexed by type, then by input or output.
   std::vector<std::vector<const int32_t*>> input_rows, output_rows;
-  std::vector<std::vector<TensorRef>> captures;  // By type.
-  // Backward: the tape, by type; and where gradients of captures go.
+  std::vector<std::vector<TensorRef>> captures;  // Indexed by type.
+  // Backward: the tape, by type; and the gradients of captures.
   const std::vector<std::vector<Slot>>* saved = nullptr;
   std::vector<std::vector<TensorRef>> results;
   std::vector<Unwritten> unwritten;
 };
 
-// One direction of one step. What it is given must outlive it. Not thread safe.
+// One direction of one step. The constructor's arguments must outlive it. Not
+// thread safe.
 class Run {
  public:
   Run(const StepPlan& plan, const Model& model, const RowPlan& rows,
       const StepContext& context, RunArguments arguments, Guards* guards);
   Run(const Run&) = delete;
-  // Waits for what it has put into the streams.
+  // Waits for the work that it has put into the streams.
   ~Run();
 
-  // Takes all memory that the plan asks for, before anything is computed; false
-  // if there is not as much.
+  // Takes all memory of the plan, before anything is computed; returns false if
+  // there is not enough.
   bool Start();
-  // In the backward direction, of the state's gradient: how often each row is
-  // written. What no one writes is zero; what several add to begins with zero.
+  // Zeroes the rows of the state's gradient that no node writes, and those to
+  // which several nodes add. `writes` says how often each row is written. For
+  // the backward direction.
   Status ZeroState(const std::vector<int32_t>& writes);
 
-  // What is computed from weights alone; all chunks in order, backward in
-  // reverse; and what is computed from sums over them.
+  // Runs the prologue; all chunks in order, backward in reverse; and the
+  // epilogue.
   Status Compute();
 
-  // The results of the programs, by type. They lie in kept(), which is all that
-  // outlives this object.
+  // The results of the programs, by type. They lie in kept(), the only memory
+  // that outlives this object.
   std::vector<std::vector<Slot>> Results() const;
   const std::shared_ptr<void>& kept() const { return kept_; }
 
@@ -83,7 +85,8 @@ class Run {
   Status RunTasks(const Chunk& chunk);
   Status RunTask(const Chunk& chunk, int64_t task);
   Status Synchronize();
-  // Looks at the guard zones, if there are any, when the stream has come here.
+  // Checks the guard zones, if there are any, when the stream reaches this
+  // point.
   template <typename Title>
   Status Checked(Status status, Stream* stream, const Title& title) const;
   RowRange RangeOf(int type, const Chunk& chunk) const;

@@ -8,14 +8,14 @@
 namespace cavs {
 namespace {
 
-// Bytes that no one misses: tasks of a few narrow rows would else have eager
-// and lazy operators of as few.
+// Chunks that take so little memory need not be smaller: with tasks of a few
+// narrow rows, eager and lazy operators would run over as few.
 constexpr int64_t kSmallChunk = 32 << 10;
 
 // Enough chunks for one stream to be ahead of the other.
 constexpr int64_t kChunksInStreams = 8;
 
-// Carves memory front to back. The end stops at the largest number.
+// Allocates memory front to back. The end saturates at the largest number.
 class Carver {
  public:
   explicit Carver(size_t zone) : zone_(zone) {}
@@ -39,8 +39,8 @@ class Planner {
       : model_(model),
         rows_(rows),
         limits_(limits),
-        // Streams are at several chunks at a time, and one type alone needs no
-        // memory in common with others.
+        // Two streams work on several chunks at the same time, and a single
+        // type has no memory in common with others.
         shares_chunks_(!limits.two_streams && rows.num_types() > 1),
         kept_(limits.zone),
         arena_(limits.zone) {
@@ -52,7 +52,7 @@ class Planner {
 
   StepPlan Run() {
     MakeChunks();
-    kept_.Take(0);  // The zone before all others.
+    kept_.Take(0);  // The zone before the first buffer.
     PlaceState();
     for (int type = 0; type < rows_.num_types(); ++type) ChoosePlaces(type);
     ShareChunks();
@@ -69,7 +69,7 @@ class Planner {
     return model_.programs[type].placement.candidates[id];
   }
 
-  // What eager operators write of a row, and lazy ones read.
+  // Bytes per row of the values that eager operators write and lazy ones read.
   int64_t BytesPerRow() const {
     int64_t most = 1;
     for (int type = 0; type < rows_.num_types(); ++type) {
@@ -96,7 +96,8 @@ class Planner {
       rows_per_chunk =
           std::max<int64_t>(1, rows_.num_rows() / kChunksInStreams);
     } else if (plan_.direction == Direction::kInference) {
-      // What a chunk needs is all that inference needs beside the state.
+      // Without a tape, the memory of a chunk is all that a step needs beside
+      // the state.
       rows_per_chunk = std::min(
           rows_per_chunk, std::max(rows_.largest_task(), kSmallChunk / bytes));
     }
@@ -116,7 +117,7 @@ class Planner {
     }
   }
 
-  // Before the state lies a row of zeros, for children that are not there.
+  // A row of zeros precedes the state, for absent children.
   void PlaceState() {
     plan_.zeros_bytes =
         Memory::Padded(ByteCount(1, model_.state_columns, model_.state_dtype));
@@ -200,7 +201,8 @@ class Planner {
     return saved < static_cast<int>(by_index.size()) && by_index[saved];
   }
 
-  // Several parents add to a gradient, which is not theirs to write then.
+  // Several parents add to the gradient of one row, so none may compute its own
+  // gradient there.
   int64_t ChildStride(int type, const JoinedChildren& joined) const {
     if (joined.slots == 0) return 0;
     if (joined.are_sent_back && !limits_.gathered_once) return 0;
@@ -208,8 +210,7 @@ class Planner {
                              joined.only_for_children);
   }
 
-  // What goes on the tape will be read over other chunks than those it is
-  // written in.
+  // Rows on the tape are read over other chunks than they are written in.
   bool IsInState(int type, const Candidate& own) const {
     return own.in_state && rows_.num_rows() > 0 && is_adjacent_[type] &&
            (!own.on_tape || is_whole_[type]);
@@ -234,7 +235,7 @@ class Planner {
 
   Extent ExtentOf(const Candidate& own, const Place& place) const {
     if (own.on_tape || place.copied) return Extent::kStep;
-    // Streams are at several chunks at a time.
+    // Two streams work on several chunks at the same time.
     const bool keeps_all = own.extent == Extent::kChunk && limits_.two_streams;
     return keeps_all ? Extent::kStep : own.extent;
   }
@@ -274,7 +275,7 @@ class Planner {
         SaturatingAdd(plan_.need.temporaries, without_zones);
   }
 
-  // Of which no buffer has a zone behind it.
+  // The same plan without zones behind the buffers.
   StepPlan PlacesOnly() const {
     StepPlan plain;
     plain.programs = plan_.programs;
@@ -302,7 +303,7 @@ class Planner {
         SaturatingAdd(plan_.need.packed_weights, own.workspace_bytes);
   }
 
-  // Vertices whose outputs nobody asked for read zeros for their gradients.
+  // Vertices whose outputs are not wanted read zeros as their gradients.
   void CopyInputs() {
     if (limits_.rows.all_push) return;
     for (const Program& program : model_.programs) {
@@ -353,10 +354,11 @@ class Planner {
   const bool shares_chunks_;
   Carver kept_, arena_;
   StepPlan plan_;
-  // By type.
+  // Indexed by type.
   std::vector<int64_t> largest_chunk_;
-  std::vector<bool> is_adjacent_;  // The state's rows of every chunk,
-  std::vector<bool> is_whole_;     // and of all chunks.
+  // The rows of every chunk are adjacent in the state,
+  std::vector<bool> is_adjacent_;
+  std::vector<bool> is_whole_;  // and so are those of all chunks together.
 };
 
 }  // namespace

@@ -1,4 +1,5 @@
-// What one direction of a step stores where: the only source of sizes.
+// Decides where one direction of a step stores its values: the only source of
+// sizes.
 #ifndef CAVS_CC_EXEC_STEP_PLAN_H_
 #define CAVS_CC_EXEC_STEP_PLAN_H_
 
@@ -15,82 +16,88 @@
 
 namespace cavs {
 
-// What holds the value of a root in a step.
+// The memory that holds the value of a root in a step.
 enum class Home : uint8_t {
-  kNone,      // Nothing: nobody touches it in memory, or it is a view.
-  kTape,      // Memory that outlives the step.
-  kArena,     // Memory of the step.
-  kChunk,     // Memory that all vertex types share, chunk by chunk.
-  kState,     // The state, or its gradient: its rows, or those of children.
-  kGathered,  // The rows of children in the state, by an index.
-  kInput,     // The rows of an input, by an index.
-  kResult,    // What the caller gets.
-  kGiven,     // A capture, a constant, what the tape saved, or a tensor that
-              // the framework makes.
+  kNone,   // None: no node reads or writes it in memory, or it is a view.
+  kTape,   // Memory that outlives the step.
+  kArena,  // Memory of the step.
+  kChunk,  // Memory that is reused from chunk to chunk, for all vertex types.
+  kState,  // Rows of the state or its gradient, or rows of children there.
+  kGathered,  // Rows of children in the state, read by an index.
+  kInput,     // Rows of an input, read by an index.
+  kResult,    // Memory of the caller, for a result.
+  // A capture, a constant, a value on the tape, or a tensor that the framework
+  // makes.
+  kGiven,
 };
 
-// One decision per root.
+// Where one root lives in a step.
 struct Place {
   Home home = Home::kNone;
   Extent extent = Extent::kStep;
-  int64_t rows = 0;    // That it has room for.
-  int64_t stride = 1;  // Extent::kChildren: see RowPlan::ChildStride().
-  int source = -1;     // Slot, input or result.
-  DType dtype = DType::kOther;  // As it is stored.
-  bool copied = false;          // From the tape, where it lies by an index.
-  size_t offset = 0;            // kTape, kArena: in their memory.
+  int64_t rows = 0;    // The rows that it has room for.
+  int64_t stride = 1;  // For Extent::kChildren: see RowPlan::ChildStride().
+  int source = -1;     // Number of the slot, input or result.
+  DType dtype = DType::kOther;  // The type in which it is stored.
+  bool copied = false;  // Copied from the tape, which holds it by an index.
+  size_t offset = 0;    // For kTape and kArena.
   size_t bytes = 0;
-  // In the arena: what foreign operators give for some of the rows, before it
-  // is added to the sum. No bytes: they run once, and give the sum.
+  // For a sum that foreign operators compute over some of the rows at a time:
+  // where these terms lie in the arena before they are added to the sum. 0
+  // bytes if the operators run once, and compute the sum itself.
   size_t terms_offset = 0, terms_bytes = 0;
 };
 
-// Rows of an input that not every vertex has, copied behind a row of zeros.
+// A copy of an input of which some vertices have no row, behind a row of zeros.
 struct InputCopy {
-  size_t offset = 0, bytes = 0;  // In the arena; no bytes: it is not copied.
-  size_t zeros_bytes = 0;        // Of them, before the first row.
+  size_t offset = 0, bytes = 0;  // In the arena; 0 bytes if it is not copied.
+  size_t zeros_bytes = 0;        // Those of them that precede the first row.
 };
 
-// The places of one program, by symbol.
+// The places of one program, indexed by symbol.
 struct ProgramPlan {
   std::vector<Place> places;
   size_t workspace_offset = 0, workspace_bytes = 0;  // In the arena.
 };
 
-// Two stretches of memory, carved front to back: what outlives the step (the
-// state and the tape), and the arena.
+// The plan of one direction of a step. It divides two ranges of memory front to
+// back: one that outlives the step (the state and the tape), and the arena.
 struct StepPlan {
   Direction direction = Direction::kInference;
   bool two_streams = false;
   bool gathered_once = false;  // See Bindings.
   std::vector<Chunk> chunks;
   int64_t rows_per_block = 0;
-  std::vector<ProgramPlan> programs;  // By vertex type.
-  size_t zone = 0;                    // Bytes behind every buffer, for guards.
-  size_t state_offset = 0, state_bytes = 0;  // With the row of zeros before it.
-  size_t zeros_bytes = 0;                    // Of that row.
-  size_t shared_offset = 0, shared_bytes = 0;  // Of Home::kChunk, in the arena.
-  std::vector<InputCopy> inputs;           // By number; empty: none is copied.
-  size_t kept_bytes = 0, arena_bytes = 0;  // In all.
-  MemoryNeed need;                         // Without zones.
+  std::vector<ProgramPlan> programs;  // Indexed by vertex type.
+  size_t zone = 0;  // Bytes of the guard zone behind every buffer.
+  // Includes the row of zeros before the state.
+  size_t state_offset = 0, state_bytes = 0;
+  size_t zeros_bytes = 0;  // Bytes of that row.
+  // The range of Home::kChunk in the arena.
+  size_t shared_offset = 0, shared_bytes = 0;
+  std::vector<InputCopy> inputs;  // By number; empty if none is copied.
+  size_t kept_bytes = 0, arena_bytes = 0;  // Totals of the two ranges.
+  MemoryNeed need;                         // Without guard zones.
 
-  // Where the values of Home::kChunk lie while a chunk with so many rows of
-  // each type runs: by type and symbol, from shared_offset. Returns the bytes.
+  // Finds the offsets of the values of Home::kChunk, by type and symbol, from
+  // shared_offset, for a chunk with so many rows of each type. Returns the
+  // bytes that they take.
   size_t PlaceInChunk(const Model& model, const std::vector<int64_t>& rows,
                       std::vector<std::vector<size_t>>* offsets) const;
 };
 
-// What a plan depends on, beside model and rows.
+// The inputs of a plan beside model and rows.
 struct StepLimits {
-  // Unless they would write to one place at the same time, see Model.
+  // Whether two streams are wanted. They are not used where both would write to
+  // the same memory: see Model.
   bool two_streams = false;
   size_t zone = 0;  // See StepPlan.
-  // Derivatives, by type and saved symbol: does the tape hold its rows by an
-  // index?
+  // Derivatives: by type and saved symbol, whether the tape holds its rows by
+  // an index.
   std::vector<std::vector<bool>> saved_by_index;
-  // Derivatives: no row of the state is gathered twice.
+  // Derivatives: whether no row of the state is gathered twice.
   bool gathered_once = false;
-  // What the caller gets; null: nothing.
+  // The sizes of the values for the caller; null if there are none.
   const ResultSizes* sizes = nullptr;
   ResultRows rows;
 };

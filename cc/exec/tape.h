@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cc/device/bindings.h"
-#include "cc/schedule/passed_rows.h"
+#include "cc/schedule/external_rows.h"
 #include "cc/schedule/row_plan.h"
 #include "cc/schedule/schedule.h"
 
@@ -19,8 +19,8 @@ struct Tape {
   // Owners of the schedule's arrays and of captured tensors.
   std::vector<std::shared_ptr<void>> alive;
   RowPlan rows;
-  std::vector<PassedRows> pull_rows;  // One per pull.
-  PassedRows push_rows;               // Shared by all pushes.
+  std::vector<ExternalRows> pull_rows;  // One per pull.
+  ExternalRows push_rows;               // Shared by all pushes.
   // The index lists of all of these in device memory: by type; by pull and
   // type; by type.
   std::vector<IndexLists> lists;

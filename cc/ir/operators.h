@@ -123,10 +123,10 @@ constexpr const Operator& RowOf(NodeKind kind) {
   return kOperators[static_cast<size_t>(kind)];
 }
 
-constexpr bool PassesRows(NodeKind kind) {
+constexpr bool MovesRows(NodeKind kind) {
   return RowOf(kind).outside != Outside::kNone;
 }
-constexpr bool PassesState(NodeKind kind) {
+constexpr bool MovesState(NodeKind kind) {
   return RowOf(kind).outside == Outside::kOwnState ||
          RowOf(kind).outside == Outside::kChildStates;
 }
@@ -139,11 +139,13 @@ constexpr bool SumsRows(NodeKind kind) { return RowOf(kind).sums_rows; }
 
 // Properties of an elementwise operator.
 enum ElementwiseFlags : uint8_t {
-  kKeepsZero = 1,   // op(0) = 0, or op(0, 0) = 0.
-  kCommutes = 2,    // op(x, y) = op(y, x).
-  kBeginsPair = 4,  // Its result may be passed on in a register to ...
-  kEndsPair = 8,    // ... an operator with this flag.
-  kIsSeries = 16,   // Computed by a series: three times the time of others.
+  kKeepsZero = 1,  // op(0) = 0, or op(0, 0) = 0.
+  kCommutes = 2,   // op(x, y) = op(y, x).
+  // An operator with kBeginsPair may hand its result on in a register, to one
+  // with kEndsPair: see CanPair().
+  kBeginsPair = 4,
+  kEndsPair = 8,
+  kIsSeries = 16,  // Computed by a series: three times the time of others.
 };
 
 struct ElementwiseOperator {

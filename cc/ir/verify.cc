@@ -181,7 +181,7 @@ class Verifier {
         return Wrong(node, "results that were not given");
       }
     }
-    if (PassesRows(node.kind)) return CheckPassing(node);
+    if (MovesRows(node.kind)) return CheckMovedRows(node);
     if (node.kind == NodeKind::kForeign) return Status();
     if (node.kind == NodeKind::kGroup) return CheckGroup(node);
     return Computes(node) ? Status()
@@ -223,7 +223,7 @@ class Verifier {
     return Status();
   }
 
-  Status CheckPassing(const Node& node) const {
+  Status CheckMovedRows(const Node& node) const {
     const bool leaves = !RowOf(node.kind).brings_in;
     if (!HasSizes(node, leaves ? 1 : 0, leaves ? 0 : 1)) {
       return Wrong(node, "one tensor");

@@ -36,7 +36,7 @@ absl::Status CheckFits(const std::string& name, tensorflow::DataType dtype,
   return DoesNotFit(name, dtype, shape);
 }
 
-// That of the C library: null where there is no memory.
+// Uses the C library, which returns null if there is no memory.
 class PlainAllocator : public tensorflow::Allocator {
  public:
   static PlainAllocator* Get() {
@@ -56,10 +56,10 @@ class PlainAllocator : public tensorflow::Allocator {
   }
 };
 
-// Does a limit of the process (ulimit -v) ask for PlainAllocator? TensorFlow's
-// own maps up to twice the memory that it is asked for, and then more to keep
-// account of it. Where the limit lies in between, it throws while it holds its
-// lock, and who allocates next waits forever.
+// Whether the process has a limit (ulimit -v) that requires PlainAllocator.
+// TensorFlow's own allocator maps up to twice the memory that it is asked for,
+// and then more for its accounts. If the limit is reached in between, it throws
+// while it holds its lock, and the next thread that allocates waits for ever.
 bool HasLimitedMemory() {
   rlimit limit;
   return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;

@@ -1,4 +1,4 @@
-// Tensors of sizes that came from outside.
+// Allocates tensors whose sizes come from outside.
 #ifndef CAVS_CC_KERNELS_ALLOCATE_H_
 #define CAVS_CC_KERNELS_ALLOCATE_H_
 
@@ -11,20 +11,20 @@
 
 namespace cavs {
 
-// The shape of `rows` rows; kInvalidArgument, which names `name`, unless `row`
-// is fully known and there is such a tensor.
+// The shape of `rows` rows. kInvalidArgument, which names `name`, unless `row`
+// is fully known and such a tensor can exist.
 absl::Status ShapeOfRows(const std::string& name, int64_t rows,
                          const tensorflow::PartialTensorShape& row,
                          tensorflow::TensorShape* shape);
 
-// Output `index` of an op; kResourceExhausted, which names `name`, if the
-// system has not got so much memory.
+// Allocates output `index` of an op. kResourceExhausted, which names `name`, if
+// the system does not have enough memory.
 absl::Status AllocateOutput(tensorflow::OpKernelContext* context,
                             const std::string& name, int index,
                             const tensorflow::TensorShape& shape,
                             tensorflow::Tensor** output);
 
-// The same for a tensor of the op's own.
+// Allocates a temporary tensor in the same way.
 absl::Status AllocateTemporary(tensorflow::OpKernelContext* context,
                                const std::string& name,
                                tensorflow::DataType dtype,

@@ -29,7 +29,7 @@ using ::tensorflow::PartialTensorShape;
 using ::tensorflow::Tensor;
 using ::tensorflow::TensorShape;
 
-// Replays a tape. As stateless as ForwardOp.
+// Runs a tape backward. As stateless as ForwardOp.
 class BackwardOp {
  public:
   absl::Status Init(OpKernelConstruction* context) {
@@ -202,7 +202,7 @@ class BackwardOp {
   const CpuDevice device_;
   std::unique_ptr<engine::Engine> streams_;
   std::vector<int> capture_counts_;
-  std::vector<int> pulls_;  // Those that are differentiated by.
+  std::vector<int> pulls_;  // The pulls whose gradients are computed.
   std::vector<PartialTensorShape> pull_shapes_;
   std::vector<TensorShape> capture_shapes_;
   std::vector<RowType> push_types_;
@@ -213,13 +213,13 @@ class BackwardOp {
 REGISTER_KERNEL_BUILDER(Name("CavsBackward").Device(tensorflow::DEVICE_CPU),
                         GuardedOp<BackwardOp>);
 
-// TensorFlow asks for zeros in place of the gradient that no one computes.
+// TensorFlow asks for zeros in place of a gradient that is not computed.
 absl::Status EmptyTape(OpKernelContext*, const TapeVariant&, TapeVariant* out) {
   *out = TapeVariant();
   return absl::OkStatus();
 }
 
-using ::tensorflow::TypeIndex;  // The macro names it unqualified.
+using ::tensorflow::TypeIndex;  // The macro uses the unqualified name.
 REGISTER_UNARY_VARIANT_UNARY_OP_FUNCTION(
     ::tensorflow::ZEROS_LIKE_VARIANT_UNARY_OP, ::tensorflow::DEVICE_CPU,
     TapeVariant, EmptyTape);

@@ -1,4 +1,4 @@
-// Are the rows that an op is given, and gives, those of its programs?
+// Checks the rows of an op's inputs and outputs against its programs.
 #ifndef CAVS_CC_KERNELS_CHECK_ROWS_H_
 #define CAVS_CC_KERNELS_CHECK_ROWS_H_
 
@@ -15,31 +15,33 @@
 
 namespace cavs {
 
-// One row of an input or output. No shape: no program reads or writes it, so it
-// may be anything.
+// The type of one row of an input or output. Without a shape, no program reads
+// or writes the rows, and any shape is valid.
 struct RowType {
   tensorflow::DataType dtype = tensorflow::DT_INVALID;
   std::optional<std::vector<int64_t>> shape;
 };
 
-// The rows that nodes of `kind` read or write, by number; there are as many
-// tensors as `dtypes`. kInvalidArgument, which names `name`, if a node is of
-// another number or type, or if two differ.
+// Finds the rows that nodes of `kind` read or write, by number; there are as
+// many tensors as `dtypes`. kInvalidArgument, which names `name`, if a node has
+// another number or type, or if two nodes differ.
 absl::Status FindRowTypes(const Model& model, NodeKind kind,
                           const std::string& name,
                           const std::vector<tensorflow::DataType>& dtypes,
                           std::vector<RowType>* types);
 
-// Is there a number of captures per vertex function, of `captures` in all?
+// Checks that there is a number of captures for each vertex function, and that
+// they add up to `captures`.
 absl::Status CheckCaptureCounts(const std::vector<int>& counts, size_t types,
                                 size_t captures);
 
-// Are `shapes`, attribute `name`, fully known shapes of them?
+// Checks that `shapes`, attribute `name`, are fully known and those of `types`.
 absl::Status CheckRowShapes(
     const std::string& name, const std::vector<RowType>& types,
     const std::vector<tensorflow::PartialTensorShape>& shapes);
 
-// Is `shape` that of rows of type `type`? `name` is that of the tensor.
+// Checks that `shape` is that of rows of type `type`. `name` is that of the
+// tensor.
 absl::Status CheckRows(const std::string& name, const RowType& type,
                        const tensorflow::TensorShape& shape);
 

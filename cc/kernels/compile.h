@@ -1,4 +1,4 @@
-// From the attributes of an op to the model that it runs.
+// Compiles the functions in an op's attributes to a model.
 #ifndef CAVS_CC_KERNELS_COMPILE_H_
 #define CAVS_CC_KERNELS_COMPILE_H_
 
@@ -16,20 +16,21 @@ namespace cavs {
 
 struct CompiledModel {
   Model model;
-  // Per type, those of the captures that there are arguments for, by number.
+  // By type, the types of the captures that are arguments of its function, by
+  // number of the capture.
   std::vector<std::map<int, tensorflow::DataType>> capture_types;
 };
 
 // Lowers the functions in attribute <which>_functions, one per vertex type,
 // whose signatures are in <which>_signatures, and compiles them for `device`,
 // which must outlive the result. Without `keep_results` nothing goes on a tape.
-// kInvalidArgument unless they are of the kind `expected`; none: any.
+// kInvalidArgument unless they are of the kind `expected`, if one is given.
 absl::Status Compile(tensorflow::OpKernelConstruction* context,
                      const Device& device, const std::string& which,
                      std::optional<FunctionKind> expected, bool keep_results,
                      CompiledModel* compiled);
 
-// Rows [num_rows, ...] of a tensor as a block. Read-only use only, unless the
+// The rows [num_rows, ...] of a tensor as a block. To be written only if the
 // tensor was just allocated.
 Block ToBlock(const tensorflow::Tensor& tensor);
 

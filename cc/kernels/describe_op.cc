@@ -21,8 +21,9 @@ using ::tensorflow::Tensor;
 using ::tensorflow::TensorShape;
 
 struct RowBytes {
-  int64_t tape = 0;         // Of every result that has rows.
-  int64_t temporaries = 0;  // At most: of what is stored for a chunk.
+  int64_t tape = 0;  // Bytes per row of the results that are on the tape.
+  // At most: bytes per row of the values that are stored for a chunk.
+  int64_t temporaries = 0;
 };
 
 RowBytes BytesPerRow(const CompiledProgram& program) {
@@ -58,14 +59,14 @@ std::string Quoted(const std::string& text) {
 
 // "[1, 2]".
 template <typename T>
-std::string List(const std::vector<T>& parts) {
+std::string List(const std::vector<T>& items) {
   std::string text = "[";
-  for (const T& part : parts) text += StrCat(text.size() > 1 ? ", " : "", part);
+  for (const T& item : items) text += StrCat(text.size() > 1 ? ", " : "", item);
   return text + "]";
 }
 
-// Writes a program as JSON. Numbers its operators: nodes, and in place of a
-// group its members.
+// Writes a program as JSON. Its operators are numbered: nodes, and in place of
+// a group its members.
 class Writer {
  public:
   explicit Writer(const CompiledProgram& program)
@@ -86,7 +87,7 @@ class Writer {
  private:
   std::string Describe(const Node& node) {
     const bool adds = AddsInPlace(node);
-    // A group of one is that one.
+    // A group of one operator is shown as that operator.
     const bool is_group = node.members.size() > 1;
     const Node& shown = node.members.size() == 1 ? node.members[0] : node;
     std::vector<std::string> members;
@@ -108,13 +109,13 @@ class Writer {
         "}");
   }
 
-  // Sums over rows add to what another has written to the same place.
+  // Whether the node adds to what another node has written to its output.
   bool AddsInPlace(const Node& node) const {
     return node.accumulate ||
            (SumsRows(node.kind) && !writers_[node.outputs[0]].empty());
   }
 
-  // One operator, and which others it waits for.
+  // Writes one operator, and the numbers of those that it waits for.
   std::string Operator(const Node& node) {
     std::vector<int> after;
     for (int id : node.inputs) AddWriters(id, &after);
@@ -135,7 +136,7 @@ class Writer {
 
   const CompiledProgram& program_;
   const Overlaps overlaps_;
-  // Per symbol, the operators so far that write to it.
+  // By symbol, the operators so far that write to it.
   std::vector<std::vector<int>> writers_;
   int count_ = 0;
 };

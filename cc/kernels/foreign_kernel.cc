@@ -21,7 +21,7 @@ using tensorflow::OpKernelContext;
 using tensorflow::Tensor;
 using tensorflow::TensorShape;
 
-// Memory of a dynamic tensor, lent to a kernel for one call.
+// Memory of a dynamic tensor that a kernel uses for one call.
 class LentBuffer : public tensorflow::TensorBuffer {
  public:
   LentBuffer(void* data, size_t size)
@@ -80,8 +80,8 @@ class ForeignKernel : public ForeignOp {
              std::vector<TensorRef>* outputs) const override {
     OpKernelContext* const outer = static_cast<OpKernelContext*>(host);
     Call call;
-    // An opaque value may keep its inputs (a list of tensors does): those must
-    // not be memory that the next task overwrites.
+    // An opaque value may keep its inputs (a list of tensors does), so these
+    // must not be memory that the next task overwrites.
     for (const TensorRef& output : *outputs) call.may_keep |= output.opaque;
     for (const TensorRef& input : inputs) {
       CAVS_RETURN_IF_ERROR(Lend(input, outer, &call));
@@ -102,13 +102,13 @@ class ForeignKernel : public ForeignOp {
   struct Call {
     bool may_keep = false;
     std::vector<Tensor> inputs;
-    // A second reference to everything lent: a kernel reuses the memory of an
-    // input that only it holds.
+    // A second reference to every lent tensor, since a kernel reuses the memory
+    // of an input to which it has the only reference.
     std::vector<Tensor> held;
     std::vector<Tensor> outputs;
   };
 
-  // The next input of a call.
+  // Adds the next input of a call.
   Status Lend(const TensorRef& ref, OpKernelContext* outer, Call* call) const {
     Tensor tensor;
     if (ref.handle != nullptr) {
@@ -136,7 +136,7 @@ class ForeignKernel : public ForeignOp {
     return Internal("operator ", name_, " reads a value that was not made");
   }
 
-  // A tensor of numbers, or of rows: of their own memory where that will do.
+  // Makes a tensor of numbers or rows, in their own memory if possible.
   Status MakeTensor(const TensorRef& ref, OpKernelContext* outer,
                     const Call* call, Tensor* tensor) const {
     TensorShape shape;
@@ -178,8 +178,8 @@ class ForeignKernel : public ForeignOp {
         values.size());
     const std::vector<tensorflow::AllocatorAttributes> output_attrs(
         kernel_->num_outputs());
-    // Functions that the operator calls must not wait for the thread that runs
-    // them.
+    // Functions that the operator calls run on this thread: they must not wait
+    // for a thread of the pool, which may be the one that waits for them.
     std::function<void(std::function<void()>)> inline_runner =
         [](const std::function<void()>& closure) { closure(); };
     const OpKernelContext::Params& from = *outer->params();
@@ -217,7 +217,7 @@ class ForeignKernel : public ForeignOp {
         return absl::InternalError("a result is missing");
       }
       call->outputs.push_back(*output);
-      // mutable_output lends; release_output hands the slot over.
+      // mutable_output lends the tensor; release_output gives it up.
       tensorflow::TensorValue released = context.release_output(i);
       if (!released.is_ref()) delete released.tensor;
     }

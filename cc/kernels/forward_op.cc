@@ -29,7 +29,7 @@ using ::tensorflow::Tensor;
 using ::tensorflow::TensorShape;
 
 // The scheduler op. Its programs are compiled once and never change, and every
-// step takes its own storage, so any number of threads may run it at once.
+// step has its own storage, so any number of threads may run it at once.
 class ForwardOp {
  public:
   absl::Status Init(OpKernelConstruction* context) {
@@ -57,7 +57,7 @@ class ForwardOp {
     TF_RETURN_IF_ERROR(AllocatePushes(context, &arguments));
 
     const std::shared_ptr<Team> team = MakeTeam(context);
-    // Without a tape there is one stream.
+    // Inference has one stream.
     const Step step(context, keep_tape_ ? streams_.get() : nullptr, team,
                     pool_);
     std::shared_ptr<Tape> tape;
@@ -107,7 +107,8 @@ class ForwardOp {
     return absl::OkStatus();
   }
 
-  // Are captures of the types that the vertex functions have arguments of?
+  // Reads the types of captures, and checks them against the arguments of the
+  // vertex functions.
   absl::Status ReadCaptures(OpKernelConstruction* context) {
     std::vector<tensorflow::DataType> types;
     TF_RETURN_IF_ERROR(context->GetAttr("Tcaptures", &types));
@@ -117,7 +118,7 @@ class ForwardOp {
     size_t first = 0;
     for (size_t type = 0; type < capture_counts_.size(); ++type) {
       for (const auto& [i, traced] : compiled_.capture_types[type]) {
-        if (i >= capture_counts_[type]) continue;  // The step refuses it.
+        if (i >= capture_counts_[type]) continue;  // Compute() refuses it.
         if (types[first + i] != traced) {
           return absl::InvalidArgumentError(
               StrCat("captures[", first + i, "]: got ",
@@ -149,7 +150,8 @@ class ForwardOp {
     return absl::OkStatus();
   }
 
-  // One that is missing or cannot be compiled is the backward op's to refuse.
+  // Returns false if the derivative is missing or cannot be compiled, which is
+  // an error of the backward op only.
   bool CompileDerivative(OpKernelConstruction* context) {
     return Compile(context, device_, "gradient", FunctionKind::kDerivative,
                    /*keep_results=*/true, &derivative_)
@@ -177,7 +179,8 @@ class ForwardOp {
     return absl::OkStatus();
   }
 
-  // There is a row per vertex, or per vertex of the types that pull the input.
+  // Finds the rows of an input: one per vertex, or one per vertex of the types
+  // that pull it.
   absl::Status FindRows(const ScheduleView& schedule, int pull,
                         const TensorShape& shape, RowMap* map) const {
     const int64_t rows = shape.dims() < 1 ? -1 : shape.dim_size(0);
@@ -198,7 +201,7 @@ class ForwardOp {
                "minibatch."));
   }
 
-  // Whose pushes are wanted.
+  // Reads the vertices whose pushes are wanted.
   static absl::Status ReadAt(OpKernelContext* context,
                              ForwardArguments* arguments) {
     OpInputList at;

@@ -1,4 +1,4 @@
-// The kernels of our ops, which no exception leaves.
+// Kernels that turn exceptions into errors.
 #ifndef CAVS_CC_KERNELS_GUARDED_OP_H_
 #define CAVS_CC_KERNELS_GUARDED_OP_H_
 
@@ -12,9 +12,9 @@
 
 namespace cavs {
 
-// Calls `compute`, which returns an absl::Status. TensorFlow knows no
-// exceptions: one that reached it would end the process. `op` is named in the
-// error that one becomes.
+// Calls `compute`, which returns an absl::Status. An exception becomes an error
+// that names `op`: TensorFlow does not catch exceptions, so it would end the
+// process.
 template <typename Compute>
 absl::Status NoThrowFromOp(const std::string& op,
                            const Compute& compute) noexcept {
@@ -30,7 +30,7 @@ absl::Status NoThrowFromOp(const std::string& op,
   return ToAbsl(named);
 }
 
-// A kernel that is an `Op`: default constructible, with methods
+// A kernel from a class `Op` that is default constructible and has the methods
 //
 //   absl::Status Init(OpKernelConstruction* context);  // Once.
 //   absl::Status Compute(OpKernelContext* context);    // From any thread.

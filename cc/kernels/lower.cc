@@ -23,7 +23,7 @@
 namespace cavs {
 namespace {
 
-// Of anything that a signature counts.
+// The largest number in a signature.
 constexpr int kMostNumbers = 1 << 20;
 
 using tensorflow::Edge;
@@ -36,7 +36,7 @@ absl::Status BadSignature(absl::string_view got, const char* expected) {
              ". Leave the signature as GraphSupport writes it."));
 }
 
-// What a role may be: of which kind of function, and is it numbered?
+// The kind of function that may have a role, and whether the role is numbered.
 struct RoleRule {
   FunctionKind kind;
   bool is_numbered;
@@ -67,7 +67,8 @@ const std::map<std::string, RoleRule>& OutputRoles() {
   return *rules;
 }
 
-// Every role once, all of one kind of function; `kind` is found by the first.
+// Parses roles, each of which may occur once. All must be of one kind of
+// function; `kind` is set by the first.
 absl::Status ParseRoles(absl::string_view text,
                         const std::map<std::string, RoleRule>& rules,
                         std::optional<FunctionKind>* kind,
@@ -77,8 +78,8 @@ absl::Status ParseRoles(absl::string_view text,
     if (!names.insert(name).second) {
       return BadSignature(name, "every role once");
     }
-    const std::vector<std::string> parts = absl::StrSplit(name, ':');
-    const auto rule = rules.find(parts[0]);
+    const std::vector<std::string> words = absl::StrSplit(name, ':');
+    const auto rule = rules.find(words[0]);
     if (rule == rules.end()) return BadSignature(name, "the name of a role");
     if (!kind->has_value()) *kind = rule->second.kind;
     if (*kind != rule->second.kind) {
@@ -86,12 +87,12 @@ absl::Status ParseRoles(absl::string_view text,
           name, "roles of a vertex function, or of a derivative, but not both");
     }
     Role role;
-    role.name = parts[0];
-    const bool is_numbered = parts.size() == 2 &&
-                             absl::SimpleAtoi(parts[1], &role.index) &&
+    role.name = words[0];
+    const bool is_numbered = words.size() == 2 &&
+                             absl::SimpleAtoi(words[1], &role.index) &&
                              role.index >= 0 && role.index < kMostNumbers &&
-                             parts[1] == StrCat(role.index);
-    if (rule->second.is_numbered ? !is_numbered : parts.size() != 1) {
+                             words[1] == StrCat(role.index);
+    if (rule->second.is_numbered ? !is_numbered : words.size() != 1) {
       return BadSignature(name, rule->second.is_numbered
                                     ? "a role with a number of at least 0"
                                     : "a role without a number");
@@ -150,7 +151,8 @@ class Lowering {
   }
 
  private:
-  // A state is scattered, and what is saved is numbered in order.
+  // Checks that a state is scattered, and that saved results are numbered in
+  // order.
   absl::Status CheckResults(const std::string& signature) const {
     int scattered = 0, saved = 0;
     for (const Role& role : outputs_) {
@@ -165,8 +167,8 @@ class Lowering {
     return absl::OkStatus();
   }
 
-  // What the results depend on. Control edges are not followed: a vertex
-  // function has no effects.
+  // Finds the nodes on which results depend. Control edges are not followed: a
+  // vertex function has no side effects.
   void FindLive() {
     live_.assign(body_->graph->num_node_ids(), false);
     row_dependent_ = live_;
@@ -210,7 +212,7 @@ class Lowering {
     return LowerForeign(traced, rows);
   }
 
-  // Not so in a graph without cycles.
+  // The error for an operand that is not lowered yet: the graph has a cycle.
   static absl::Status NotLowered(const Node& node) {
     return absl::InvalidArgumentError(
         StrCat("vertex function: ", node.name(),
@@ -274,8 +276,8 @@ class Lowering {
     return absl::OkStatus();
   }
 
-  // A forward symbol: rows or opaque if it depended on rows there, which its
-  // shape shows.
+  // Lowers a symbol of the forward program: it has rows or is opaque if it
+  // depended on rows there, as its shape shows.
   absl::Status LowerSaved(const TracedNode& traced, const Role& role) {
     const bool rows = !traced.shapes[0].IsFullyDefined();
     Symbol symbol =
@@ -338,8 +340,8 @@ class Lowering {
     return absl::OkStatus();
   }
 
-  // Is any operand computed for the rows at hand? A sum over rows is not: it is
-  // finished before anything reads it.
+  // Whether any operand is computed for the rows of a run. A sum over rows is
+  // not: it is finished before any node reads it.
   bool ReadsRows(const TracedNode& traced) const {
     return std::any_of(traced.inputs.begin(), traced.inputs.end(), [&](int id) {
       const SymbolKind kind = builder_.symbol(id).kind;
@@ -353,8 +355,8 @@ class Lowering {
     for (int i = 0; i < traced.node->num_outputs(); ++i) {
       const bool is_float =
           tensorflow::DataTypeIsFloating(traced.node->output_type(i));
-      // What is computed from finished sums alone, once, is a sum itself only
-      // if it has a known shape and numbers that may be added up.
+      // A value that is computed once, from finished sums alone, is a sum
+      // itself only if it has a known shape and numbers that can be added.
       const bool once =
           !rows ||
           (!reads_rows && (!is_float || !traced.shapes[i].IsFullyDefined()));
@@ -400,7 +402,7 @@ class Lowering {
   std::vector<Role> inputs_, outputs_;
   std::unique_ptr<tensorflow::FunctionBody> body_;
   ProgramBuilder builder_;
-  // By node id.
+  // Indexed by node id.
   std::vector<bool> live_, row_dependent_;
 };
 

@@ -1,4 +1,4 @@
-// From a traced TensorFlow function to a program of the core.
+// Lowers a traced TensorFlow function to a program.
 #ifndef CAVS_CC_KERNELS_LOWER_H_
 #define CAVS_CC_KERNELS_LOWER_H_
 
@@ -12,22 +12,22 @@
 
 namespace cavs {
 
-// What one argument or result of a traced function is: "gather:1" has role
-// "gather" and index 1; "scatter" has no index (0).
+// The meaning of one argument or result of a traced function: "gather:1" has
+// role "gather" and index 1; "scatter" has no index (0).
 struct Role {
   std::string name;
   int index = 0;
 };
 
-// A vertex function and its derivative have different roles.
+// Vertex functions and derivatives have different roles.
 enum class FunctionKind { kVertex, kDerivative };
 
 struct LoweredFunction {
   Program program;
   FunctionKind kind = FunctionKind::kVertex;
-  // Of the captures that it has arguments for, by number.
+  // The types of the captures that are arguments, by number of the capture.
   std::map<int, tensorflow::DataType> capture_types;
-  // Derivative: which capture each of Program::results is the gradient of.
+  // Derivative: the capture of which each of Program::results is the gradient.
   std::vector<int> result_captures;
 };
 
@@ -38,12 +38,12 @@ struct LoweredFunction {
 // gives the shapes of its outputs. A first dimension of -1 means "one row per
 // vertex"; an unknown shape, "an opaque value".
 //
-// kInvalidArgument if the signature does not fit the function, a role is none,
-// occurs twice or is numbered by what is no number, or the program that comes
-// of it cannot be run (see VerifyProgram): functions may come from a file.
+// kInvalidArgument if the signature does not fit the function; if a role does
+// not exist, occurs twice or has no valid number; or if the program cannot be
+// run (see VerifyProgram). Functions may come from a file.
 //
-// Operators that the backend does not know become foreign nodes, whose kernels
-// are created here, once.
+// Operators without a native kernel become foreign nodes, whose kernels are
+// created here, once.
 absl::Status Lower(tensorflow::FunctionLibraryRuntime* runtime,
                    const std::string& name, const std::string& signature,
                    LoweredFunction* lowered);

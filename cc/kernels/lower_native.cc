@@ -1,4 +1,4 @@
-// Which TensorFlow operators the native kernels stand in for, and when.
+// Lowers TensorFlow operators to native nodes where possible.
 #include <algorithm>
 #include <string>
 
@@ -11,8 +11,8 @@ namespace {
 
 using Integers = std::vector<int64_t>;
 
-// What does not fit (sizes that differ from those that the operator's inputs
-// make, say) is left to TensorFlow's own kernel, which says so.
+// A node whose sizes do not fit its operator is left to TensorFlow's own
+// kernel, which reports the error.
 class NativeLowering {
  public:
   NativeLowering(const TracedNode& traced, ProgramBuilder* builder)
@@ -25,9 +25,9 @@ class NativeLowering {
         op == "Squeeze") {
       return Alias(0);
     }
-    if (op == "Split") return Pieces(1, 0);
-    if (op == "SplitV") return Pieces(0, 2);
-    if (op == "Unpack") return Pieces(0, -1);
+    if (op == "Split") return Split(1, 0);
+    if (op == "SplitV") return Split(0, 2);
+    if (op == "Unpack") return Split(0, -1);
     if (op == "Slice") return Slice();
     if (op == "StridedSlice") return StridedSlice();
     if (op == "ConcatV2") return Concat();
@@ -51,7 +51,7 @@ class NativeLowering {
   }
   Symbol Out(int i) const { return builder_.RowSymbol(traced_, i); }
   bool RowsOut() const { return Out(0).kind == SymbolKind::kRows; }
-  // `count` integers that input `i` always is.
+  // Reads input `i` as `count` constant integers; false if it is not constant.
   bool Constants(int i, size_t count, Integers* values) const {
     return i < num_inputs() &&
            builder_.ConstantIntegers(traced_.inputs[i], values) &&
@@ -63,7 +63,7 @@ class NativeLowering {
     builder_.Map(node_, 0, out);
   }
 
-  // The same elements, perhaps under another shape.
+  // Lowers an operator that returns its input, perhaps with another shape.
   bool Alias(int i) {
     const Symbol out = Out(0);
     if (out.kind != in(i).kind || out.dtype != in(i).dtype ||
@@ -78,9 +78,10 @@ class NativeLowering {
     return true;
   }
 
-  // Every output is a range of columns of input `value`, side by side. That is
-  // so if the axis, input `axis` or an attribute, is the first one of a row.
-  bool Pieces(int value, int axis) {
+  // Lowers an operator whose outputs are adjacent ranges of columns of input
+  // `value`. That holds if the axis, input `axis` or an attribute, is the first
+  // axis of a row.
+  bool Split(int value, int axis) {
     if (!IsRows(value)) return false;
     Integers dims(1);
     if (axis >= 0) {
@@ -92,19 +93,19 @@ class NativeLowering {
     if (dims[0] != 1) return false;
     int64_t columns = 0;
     for (int i = 0; i < node_.num_outputs(); ++i) {
-      const Symbol piece = Out(i);
-      if (piece.kind != SymbolKind::kRows || piece.dtype != in(value).dtype) {
+      const Symbol output = Out(i);
+      if (output.kind != SymbolKind::kRows || output.dtype != in(value).dtype) {
         return false;
       }
-      columns += piece.columns();
+      columns += output.columns();
     }
     if (columns != in(value).columns()) return false;
     int64_t offset = 0;
     for (int i = 0; i < node_.num_outputs(); ++i) {
-      const Symbol piece = Out(i);
+      const Symbol output = Out(i);
       builder_.Map(node_, i,
-                   builder_.AddView(traced_.inputs[value], offset, piece));
-      offset += piece.columns();
+                   builder_.AddView(traced_.inputs[value], offset, output));
+      offset += output.columns();
     }
     return true;
   }
@@ -126,7 +127,7 @@ class NativeLowering {
            begin[0] == 0 && View(begin[1]);
   }
 
-  // x[:, a:b], x[..., a:b] and x[:, a] of a matrix.
+  // Lowers x[:, a:b], x[..., a:b] and x[:, a] of a matrix.
   bool StridedSlice() {
     if (Rank(0) != 2 || !RowsOut()) return false;
     Integers begin, strides;
@@ -165,8 +166,9 @@ class NativeLowering {
     return axis == 1 && SideBySide(num_inputs());
   }
 
-  // The first `values` inputs are the columns of the output. An input whose
-  // storage is its own moves into the output's: its producer then writes there.
+  // Lowers an operator that concatenates its first `values` inputs. An input
+  // with storage of its own moves into the output's, where its producer then
+  // writes.
   bool SideBySide(int values) {
     if (!RowsOut()) return false;
     int64_t columns = 0;
@@ -184,9 +186,9 @@ class NativeLowering {
         builder_.symbol(id).parent = out;
         builder_.symbol(id).offset = offset;
       } else {
-        const int piece = builder_.AddView(out, offset, in(i));
-        builder_.symbol(piece).source = SymbolSource::kNode;
-        builder_.AddNode(NodeKind::kCopy, node_, {id}, {piece});
+        const int copy = builder_.AddView(out, offset, in(i));
+        builder_.symbol(copy).source = SymbolSource::kNode;
+        builder_.AddNode(NodeKind::kCopy, node_, {id}, {copy});
       }
       offset += columns;
     }
@@ -283,8 +285,8 @@ class NativeLowering {
     return true;
   }
 
-  // May operand `i` be read as rows of `out`, or as one row or one column that
-  // is broadcast to them?
+  // Whether operand `i` can be read as rows of `out`, or as one row or column
+  // that is broadcast.
   bool Broadcasts(int i, const Symbol& out) const {
     const Symbol& x = in(i);
     if (x.dtype != out.dtype) return false;

@@ -9,11 +9,11 @@
 
 namespace cavs {
 
-// What runs in an op appears inside of it in the profiler's trace, each event
-// with its stage among its arguments.
+// Nodes that run in an op appear inside of the op in the profiler's trace, each
+// with its stage as an argument.
 class ProfilerTracer : public Tracer {
  public:
-  // Is a profiler on that wants to know?
+  // Whether a profiler is recording.
   static bool IsActive();
 
   int64_t Begin(Stage stage, const std::string& name) override;

@@ -86,7 +86,7 @@ Symbol ProgramBuilder::RowSymbol(const TracedNode& traced, int i) const {
   const auto dims = shape.dim_sizes();
   const bool rows = !dims.empty() && dims[0] < 0;
   const std::vector<int64_t> rest(dims.begin() + (rows ? 1 : 0), dims.end());
-  if (CheckedProduct(rest) < 0) return symbol;  // Not known, or too large.
+  if (CheckedProduct(rest) < 0) return symbol;  // Unknown or too large.
   symbol.kind = rows ? SymbolKind::kRows : SymbolKind::kReduced;
   symbol.shape = rest;
   return symbol;

@@ -1,4 +1,4 @@
-// Symbols and nodes of a program while it is lowered.
+// Builds a program while it is lowered.
 #ifndef CAVS_CC_KERNELS_PROGRAM_BUILDER_H_
 #define CAVS_CC_KERNELS_PROGRAM_BUILDER_H_
 
@@ -17,43 +17,45 @@ namespace cavs {
 DType ToDType(tensorflow::DataType dtype);
 tensorflow::DataType ToDataType(DType dtype);
 
-// A tensor as the core sees it; keeps the tensor alive.
+// A reference to the tensor, which keeps it alive.
 TensorRef ToTensorRef(const tensorflow::Tensor& tensor);
 
 // One node of the traced function with its operands looked up.
 struct TracedNode {
   const tensorflow::Node* node = nullptr;
   std::vector<int> inputs;                             // Symbols.
-  std::vector<tensorflow::PartialTensorShape> shapes;  // Of the outputs.
+  std::vector<tensorflow::PartialTensorShape> shapes;  // Shapes of the outputs.
 };
 
-// Grows a program. Every output of a traced node is mapped to one symbol, which
-// several may share (an Identity adds none).
+// Builds a program. Every output of a traced node is mapped to a symbol;
+// several outputs may have the same symbol (an Identity adds none).
 class ProgramBuilder {
  public:
   int AddSymbol(Symbol symbol);
   Node& AddNode(NodeKind kind, const tensorflow::Node& from,
                 std::vector<int> inputs, std::vector<int> outputs);
 
-  // A symbol for output `i` of a node that depends on rows, by its shape.
+  // The symbol for output `i` of a node that depends on rows, made from its
+  // shape.
   Symbol RowSymbol(const TracedNode& traced, int i) const;
   int AddRowSymbol(const TracedNode& traced, int i) {
     return AddSymbol(RowSymbol(traced, i));
   }
 
-  // `columns` of `parent` from `offset`, as rows of the given shape.
+  // Adds a view of columns of `parent` from `offset`, with type and shape of
+  // `like`.
   int AddView(int parent, int64_t offset, const Symbol& like);
 
   void Map(const tensorflow::Node& node, int output, int symbol) {
     symbol_of_[{node.id(), output}] = symbol;
   }
-  // -1 if there is none.
+  // The symbol of an output, or -1.
   int Find(const tensorflow::Node& node, int output) const;
 
   Symbol& symbol(int id) { return program_.symbols[id]; }
   const Symbol& symbol(int id) const { return program_.symbols[id]; }
 
-  // The elements of a constant integer operand; false if it is none.
+  // Reads the elements of a constant integer operand; false if it is not one.
   bool ConstantIntegers(int id, std::vector<int64_t>* values) const;
 
   Program& program() { return program_; }
@@ -63,8 +65,9 @@ class ProgramBuilder {
   std::map<std::pair<int, int>, int> symbol_of_;
 };
 
-// Emits native nodes for `traced` and maps its outputs, or returns false: then
-// nothing was added. At least one operand depends on rows.
+// Adds native nodes for `traced` and maps its outputs. Returns false if that is
+// not possible, without having added anything. At least one operand depends on
+// rows.
 bool LowerNative(const TracedNode& traced, ProgramBuilder* builder);
 
 }  // namespace cavs

@@ -1,4 +1,4 @@
-// The schedule among the inputs of an op.
+// Reads the schedule from the inputs of an op.
 #ifndef CAVS_CC_KERNELS_READ_SCHEDULE_H_
 #define CAVS_CC_KERNELS_READ_SCHEDULE_H_
 
@@ -9,9 +9,9 @@
 
 namespace cavs {
 
-// Of inputs 0 to 3: order, task_splits, task_type, child_row. They must outlive
-// `schedule`. InvalidArgument unless it is valid, and has a slot for every
-// gather of the model.
+// Reads inputs 0 to 3: order, task_splits, task_type, child_row, which must
+// outlive `schedule`. InvalidArgument unless the schedule is valid and has a
+// slot for every gather of the model.
 absl::Status ReadSchedule(tensorflow::OpKernelContext* context,
                           const Model& model, ScheduleView* schedule);
 

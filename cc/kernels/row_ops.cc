@@ -1,4 +1,4 @@
-// Gather, scatter, pull and push by themselves.
+// Gather, scatter, pull and push as separate ops.
 #include <algorithm>
 #include <cstdint>
 #include <vector>
@@ -21,7 +21,7 @@ using ::tensorflow::PartialTensorShape;
 using ::tensorflow::Tensor;
 using ::tensorflow::TensorShape;
 
-// Input 1 as indices, each in [lowest, num_rows).
+// Reads input 1 as row numbers, each in [lowest, num_rows).
 absl::Status ReadRows(OpKernelContext* context, const char* name, int lowest,
                       int64_t num_rows, Span<int32_t>* rows) {
   const Tensor& tensor = context->input(1);
@@ -53,7 +53,8 @@ absl::Status CheckMatrix(const char* name, const Tensor& tensor, int64_t rows) {
              ", ...], one row per ", rows < 0 ? "vertex." : "index."));
 }
 
-// pull and push take permutations only: no row is lost, none is written twice.
+// pull and push accept permutations only: no row is lost, and none is written
+// twice.
 absl::Status CheckPermutation(const Span<int32_t>& order) {
   std::vector<bool> seen(order.size(), false);
   for (int64_t i = 0; i < order.size(); ++i) {

@@ -17,7 +17,8 @@ using ::tensorflow::OpKernelContext;
 using ::tensorflow::Tensor;
 using ::tensorflow::TensorShape;
 
-// Adapts MakeSchedule. Stateless, so any number of threads may run it at once.
+// The op of MakeSchedule. Stateless, so any number of threads may run it at
+// once.
 class ScheduleOp {
  public:
   absl::Status Init(OpKernelConstruction* context) {

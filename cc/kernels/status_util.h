@@ -1,4 +1,4 @@
-// The one place where the core's Status becomes the framework's.
+// Converts Status to TensorFlow's status type.
 #ifndef CAVS_CC_KERNELS_STATUS_UTIL_H_
 #define CAVS_CC_KERNELS_STATUS_UTIL_H_
 

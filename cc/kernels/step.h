@@ -1,4 +1,4 @@
-// What one call of an op computes with.
+// The resources of one call of an op.
 #ifndef CAVS_CC_KERNELS_STEP_H_
 #define CAVS_CC_KERNELS_STEP_H_
 
@@ -18,21 +18,21 @@
 
 namespace cavs {
 
-// Attribute `streams`, checked.
+// Reads and checks attribute `streams`.
 absl::Status ReadStreams(tensorflow::OpKernelConstruction* context, int* count);
 
-// What an op keeps between calls by attribute `streams`: an engine whose
-// threads are parked while no call runs; null for one stream.
+// Makes what an op keeps between calls for attribute `streams`: an engine whose
+// threads are parked while no call runs, or null for one stream.
 absl::Status MakeStreams(tensorflow::OpKernelConstruction* context,
                          std::unique_ptr<engine::Engine>* streams);
 
-// TensorFlow's intra-op threads.
+// A team of TensorFlow's intra-op threads.
 std::shared_ptr<Team> MakeTeam(tensorflow::OpKernelContext* context);
 
-// For the length of one call. Team and pool may go on with another.
+// Lives for one call. Team and pool may be used by further calls.
 class Step {
  public:
-  // `engine`: of two streams; null: there is one.
+  // `engine` is that of two streams, or null for one stream.
   Step(tensorflow::OpKernelContext* context, engine::Engine* engine,
        std::shared_ptr<Team> team, std::shared_ptr<StoragePool> pool);
   Step(const Step&) = delete;

@@ -15,13 +15,15 @@
 
 namespace cavs {
 
-// Copies share the tape; it goes with the last of them. Null: no tape was kept.
+// Copies refer to one tape, which is freed with the last of them. Null if no
+// tape was kept.
 struct TapeVariant {
   std::shared_ptr<const Tape> tape;
-  // Who computed it: a thread that waits for the backward pass is there sooner
-  // than one that sleeps.
+  // The team of the forward direction: threads that still spin begin the
+  // backward direction sooner than threads that sleep.
   std::shared_ptr<Team> team;
-  // Where it lies; what the forward pass is done with, the backward pass uses.
+  // The pool of the tape: the backward direction reuses memory that the forward
+  // direction has returned.
   std::shared_ptr<StoragePool> pool;
 
   static constexpr const char kTypeName[] = "cavs::TapeVariant";

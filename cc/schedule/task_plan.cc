@@ -48,7 +48,7 @@ Status CycleError(const GraphBatchView& batch, const std::vector<Visit>& path,
 
 // Depth of every vertex: 0 without children, else 1 + the deepest child's.
 // Depth-first with a stack of its own, so that depth is bounded by memory only;
-// where children come before their parents, one pass over the vertices.
+// where children precede their parents, one scan of the vertices.
 Status VertexDepths(const GraphBatchView& batch, std::vector<int32_t>* depths) {
   constexpr int32_t kUnknown = -1, kOnPath = -2;
   const int32_t num_vertices = batch.num_vertices();

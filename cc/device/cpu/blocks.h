@@ -16,7 +16,7 @@ namespace cavs {
 constexpr int64_t kBlockRows = 64;
 
 // The columns [begin, end) of each `unit` columns; all if there is no unit.
-struct ColumnShare {
+struct ColumnRange {
   int64_t unit = 0, begin = 0, end = 0;
 };
 
@@ -36,14 +36,14 @@ inline ConstBlock Columns(const ConstBlock& block, DType dtype, int64_t begin,
   return columns;
 }
 
-// Calls fn(begin, end) for the share's ranges of `columns` columns, which are
+// Calls fn(begin, end) for the range's ranges of `columns` columns, which are
 // whole units (see phases.h).
 template <typename Fn>
-void ForRanges(int64_t columns, const ColumnShare& share, const Fn& fn) {
-  if (share.unit == 0) return fn(0, columns);
-  assert(columns % share.unit == 0);
-  for (int64_t first = 0; first < columns; first += share.unit) {
-    fn(first + share.begin, first + share.end);
+void ForRanges(int64_t columns, const ColumnRange& range, const Fn& fn) {
+  if (range.unit == 0) return fn(0, columns);
+  assert(columns % range.unit == 0);
+  for (int64_t first = 0; first < columns; first += range.unit) {
+    fn(first + range.begin, first + range.end);
   }
 }
 

@@ -1,4 +1,4 @@
-// The kernels on the processor's vector units.
+// The kernels of the CPU, by its vector units.
 #ifndef CAVS_CC_DEVICE_CPU_CPU_BACKEND_H_
 #define CAVS_CC_DEVICE_CPU_CPU_BACKEND_H_
 
@@ -13,12 +13,11 @@
 
 namespace cavs {
 
-// Runs each kernel on the calling thread, or, where the work is worth it, side
-// by side on the workers it was lent. Holds nothing but pointers: making one
-// for every step costs nothing.
+// Runs each kernel on the calling thread, or, where the work is worth it, on
+// its workers. Has only pointers, so making one for every step costs nothing.
 //
-// A packed right-hand side can be read by backends of the same instruction set
-// only.
+// A packed right-hand side can be read only by backends of the same instruction
+// set.
 //
 // Example:
 //   SerialWorkers workers;

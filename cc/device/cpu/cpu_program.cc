@@ -6,14 +6,13 @@
 #include "cc/base/byte_count.h"
 #include "cc/device/cpu/blocks.h"
 #include "cc/device/cpu/cpu_device.h"
+#include "cc/device/cpu/parallel.h"
 
 namespace cavs {
 namespace {
 
-// With fewer rows each, workers would mostly read weights.
+// With fewer rows per worker, workers would spend most time on reading weights.
 constexpr int64_t kFewestRows = 8;
-
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 }  // namespace
 
@@ -88,7 +87,7 @@ std::string CpuProgram::Title(Stage stage, const RowRange& at) const {
                 ": ", at.count, " rows of ", program_.name);
 }
 
-// By rows if every worker gets a few of them; else by columns.
+// Divides rows if every worker gets a few of them; otherwise columns.
 Status CpuProgram::RunStage(Stage stage, const RowRange& at,
                             InlineStream* stream) {
   const StagePlan& plan = plans_[static_cast<int>(stage)];
@@ -96,28 +95,28 @@ Status CpuProgram::RunStage(Stage stage, const RowRange& at,
   const TraceScope scope(bindings_.tracer, stage,
                          [&] { return Title(stage, at); });
   const int workers = stream->workers().count();
-  const bool share = workers > 1 && Nanos(plan.nanos_per_row, at.count) >
-                                        stream->nanos_to_share();
-  const int parts =
+  const bool divide = workers > 1 && Nanos(plan.nanos_per_row, at.count) >
+                                         stream->nanos_to_divide();
+  const int jobs =
       static_cast<int>(std::min<int64_t>(workers, plan.unit / kColumnGrain));
   const bool by_columns =
-      share && parts > 1 && at.count < kFewestRows * workers;
-  // As many for each worker.
+      divide && jobs > 1 && at.count < kFewestRows * workers;
+  // The same number of blocks for each worker.
   const int64_t blocks =
-      share ? CeilDiv(at.count, kBlockRows * workers) * workers
-            : (workers > 1 ? 1 : CeilDiv(at.count, kBlockRows));
+      divide ? CeilDiv(at.count, kBlockRows * workers) * workers
+             : (workers > 1 ? 1 : CeilDiv(at.count, kBlockRows));
   for (const Phase& phase : by_columns ? plan.by_columns : plan.by_rows) {
-    switch (phase.sharing) {
-      case Sharing::kWhole:
+    switch (phase.division) {
+      case Division::kWhole:
         CAVS_RETURN_IF_ERROR(RunWhole(phase, at, stream));
         break;
-      case Sharing::kRows:
+      case Division::kRows:
         RunByRows(phase, at, static_cast<int>(blocks), stream);
         break;
-      case Sharing::kColumns:
-        RunByColumns(phase, at, plan.unit, parts, stream);
+      case Division::kColumns:
+        RunByColumns(phase, at, plan.unit, jobs, stream);
         break;
-      case Sharing::kSums:
+      case Division::kSums:
         sums_.Run(stage, phase, at, stream);
         break;
     }
@@ -130,7 +129,7 @@ Status CpuProgram::RunWhole(const Phase& phase, const RowRange& at,
   for (int i : phase.nodes) {
     const Node& node = program_.nodes[i];
     if (node.kind != NodeKind::kForeign) {
-      kernels_.Run(i, at, ColumnShare(), stream->backend());
+      kernels_.Run(i, at, ColumnRange(), stream->backend());
     } else if (!at.childless || !program_.zeros.only_for_children[i]) {
       CAVS_RETURN_IF_ERROR(bindings_.foreign->Run(node, at, stream));
     }
@@ -143,40 +142,40 @@ void CpuProgram::RunByRows(const Phase& phase, const RowRange& at, int blocks,
   const auto compute = [&](const RowRange& rows) {
     for (int i : phase.nodes) {
       if (kernels_.AddsAcrossRows(i)) continue;
-      kernels_.Run(i, rows, ColumnShare(), stream->serial());
+      kernels_.Run(i, rows, ColumnRange(), stream->serial());
     }
   };
   const auto compute_block = [&](int block) {
     compute(
-        at.Part(at.count * block / blocks, at.count * (block + 1) / blocks));
+        at.Rows(at.count * block / blocks, at.count * (block + 1) / blocks));
   };
   if (blocks == 1) {
     compute(at);
   } else {
     stream->workers().Run(blocks,
-                          std::ref(compute_block));  // Allocates nothing.
+                          std::ref(compute_block));  // Without an allocation.
   }
   if (bindings_.gathered_once) return;
   for (int i : phase.nodes) {
     if (!kernels_.AddsAcrossRows(i)) continue;
-    kernels_.Run(i, at, ColumnShare(), stream->backend());
+    kernels_.Run(i, at, ColumnRange(), stream->backend());
   }
 }
 
 void CpuProgram::RunByColumns(const Phase& phase, const RowRange& at,
-                              int64_t unit, int parts, InlineStream* stream) {
+                              int64_t unit, int jobs, InlineStream* stream) {
   const int64_t grains = unit / kColumnGrain;
-  const auto compute = [&](const ColumnShare& share) {
-    for (int i : phase.nodes) kernels_.Run(i, at, share, stream->serial());
+  const auto compute = [&](const ColumnRange& range) {
+    for (int i : phase.nodes) kernels_.Run(i, at, range, stream->serial());
   };
-  if (Nanos(phase.nanos_per_row, at.count) <= stream->nanos_to_share()) {
-    return compute(ColumnShare());
+  if (Nanos(phase.nanos_per_row, at.count) <= stream->nanos_to_divide()) {
+    return compute(ColumnRange());
   }
-  const auto compute_part = [&](int part) {
-    compute({unit, grains * part / parts * kColumnGrain,
-             grains * (part + 1) / parts * kColumnGrain});
+  const auto compute_job = [&](int job) {
+    compute({unit, grains * job / jobs * kColumnGrain,
+             grains * (job + 1) / jobs * kColumnGrain});
   };
-  stream->workers().Run(parts, std::ref(compute_part));
+  stream->workers().Run(jobs, std::ref(compute_job));
 }
 
 }  // namespace cavs

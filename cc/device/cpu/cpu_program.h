@@ -15,8 +15,8 @@
 
 namespace cavs {
 
-// Shares out the work of every stage among the workers of a stream. What is
-// passed in must outlive it.
+// Divides the work of every stage among the workers of a stream. The
+// constructor's arguments must outlive the object.
 class CpuProgram : public BoundProgram, public CpuTask {
  public:
   CpuProgram(const CompiledProgram& program, const StagePlans& plans,
@@ -32,14 +32,14 @@ class CpuProgram : public BoundProgram, public CpuTask {
  private:
   void PrepareNow(InlineStream* stream);
   void FinishSumsNow(InlineStream* stream);
-  // What a stage, or one task of it, is called in a trace.
+  // The name of a stage, or of one of its tasks, in a trace.
   std::string Title(Stage stage, const RowRange& at) const;
   Status RunStage(Stage stage, const RowRange& at, InlineStream* stream);
   Status RunWhole(const Phase& phase, const RowRange& at, InlineStream* stream);
   void RunByRows(const Phase& phase, const RowRange& at, int blocks,
                  InlineStream* stream);
   void RunByColumns(const Phase& phase, const RowRange& at, int64_t unit,
-                    int parts, InlineStream* stream);
+                    int jobs, InlineStream* stream);
 
   const CompiledProgram& program_;
   const StagePlans& plans_;

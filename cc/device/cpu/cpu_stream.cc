@@ -17,7 +17,7 @@ void AddTerms(const void* terms, int64_t n, void* sums) {
   for (int64_t i = 0; i < n; ++i) to[i] += ToWide(from[i]);
 }
 
-// A variable that is mutated when a stream has come so far.
+// A variable of the engine that is mutated when the stream reaches the event.
 class EngineEvent : public Event {
  public:
   explicit EngineEvent(engine::Engine* engine)

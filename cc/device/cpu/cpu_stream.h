@@ -39,7 +39,7 @@ struct CpuCosts {
   // waking a sleeping thread takes about 100 us.
   double nanos_to_call = 300000;
   // Work that takes one worker no longer than this runs on that worker alone.
-  double nanos_to_share = 4000;
+  double nanos_to_divide = 4000;
 };
 
 // Does all work at once, on the calling thread and its workers. Its only state
@@ -73,7 +73,7 @@ class InlineStream : public CpuStream {
   const CpuBackend& backend() const { return *backend_; }
   // A backend whose kernels stay on the calling thread.
   const CpuBackend& serial() const { return *serial_; }
-  double nanos_to_share() const { return costs_.nanos_to_share; }
+  double nanos_to_divide() const { return costs_.nanos_to_divide; }
 
  private:
   const CpuCosts costs_;

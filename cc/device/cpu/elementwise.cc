@@ -1,5 +1,5 @@
 // Elementwise operators over blocks: broadcasts, and which worker computes
-// what.
+// which elements.
 #include <cassert>
 
 #include "cc/device/cpu/cpu_backend.h"
@@ -8,17 +8,17 @@
 namespace cavs {
 namespace {
 
-// One operand, as it is read for an output of given size.
+// An operand, as it is read for an output of a given size.
 template <typename T>
 struct Operand {
   const T* data;
-  int64_t row_step;  // 0: every row of the output reads the same one.
-  bool scalar;       // Every column reads the same element.
-  bool flat;         // Rows follow each other as the output's do.
+  int64_t row_stride;  // 0: every row of the output reads the same row.
+  bool scalar;         // Every column reads the same element.
+  bool flat;           // Its rows are adjacent if the output's are.
 
   Operand(ConstBlock x, Block out)
       : data(static_cast<const T*>(x.data)),
-        row_step(x.rows == 1 ? 0 : x.pitch),
+        row_stride(x.rows == 1 ? 0 : x.pitch),
         scalar(x.cols == 1 && out.cols > 1),
         flat(x.cols == out.cols
                  ? x.rows == out.rows && (x.rows == 1 || x.pitch == x.cols)
@@ -53,7 +53,7 @@ void CpuBackend::RunElementwise(Elementwise op, ConstBlock x_block,
     return ParallelFor(workers_, rows, 1, nanos * cols, [&](Range range) {
       for (int64_t i = range.begin; i < range.end; ++i) {
         T value;
-        kernel({x.data + i * x.row_step, 0}, {y.data + i * y.row_step, 0},
+        kernel({x.data + i * x.row_stride, 0}, {y.data + i * y.row_stride, 0},
                {&value, 0}, 1, 1);
         copy({&value, 0}, {&value, 0}, {out + i * pitch, 0}, 1, cols);
       }
@@ -64,7 +64,7 @@ void CpuBackend::RunElementwise(Elementwise op, ConstBlock x_block,
                                      : y.scalar ? kVectorScalar
                                                 : kVectorVector];
   if (x.flat && y.flat && (rows == 1 || pitch == cols)) {
-    // Parts begin at cache lines where the blocks do.
+    // Jobs begin at cache lines if the blocks do.
     const int64_t line = 64 / sizeof(T);
     return ParallelFor(workers_, rows * cols, line, nanos, [&](Range range) {
       kernel({x.scalar ? x.data : x.data + range.begin, 0},
@@ -73,8 +73,8 @@ void CpuBackend::RunElementwise(Elementwise op, ConstBlock x_block,
     });
   }
   ParallelFor(workers_, rows, 1, nanos * cols, [&](Range range) {
-    kernel({x.data + range.begin * x.row_step, x.row_step},
-           {y.data + range.begin * y.row_step, y.row_step},
+    kernel({x.data + range.begin * x.row_stride, x.row_stride},
+           {y.data + range.begin * y.row_stride, y.row_stride},
            {out + range.begin * pitch, pitch}, range.end - range.begin, cols);
   });
 }

@@ -1,4 +1,5 @@
-// Elementwise operators over tiles. For kernels_*.cc alone; see kernel_set.h.
+// Elementwise operators over tiles. Included by kernels_*.cc only; see
+// kernel_set.h.
 #ifndef CAVS_CC_DEVICE_CPU_ELEMENTWISE_KERNELS_H_
 #define CAVS_CC_DEVICE_CPU_ELEMENTWISE_KERNELS_H_
 
@@ -16,8 +17,8 @@ CAVS_INLINE V<T> KeepNan(V<T> x, V<T> y, V<T> result) {
 // log(1 + exp(x)).
 template <typename T>
 CAVS_INLINE V<T> Softplus(V<T> x) {
-  // As exp(-|x|) is at most 1, nothing overflows; what is lost where 1 is added
-  // to it is added to the logarithm, whose slope is at most 1 there.
+  // As exp(-|x|) is at most 1, nothing overflows. The rounding error of 1 + e
+  // is added to the logarithm, whose slope is at most 1 there.
   const V<T> one = Constant<T>(1);
   const V<T> e = Exp<T>(-Abs<T>(x));
   const V<T> sum = e + one;
@@ -41,7 +42,7 @@ CAVS_INLINE V<T> ApplyUnary(V<T> x) {
   if constexpr (kOp == E::kSigmoid) return Sigmoid<T>(x);
   if constexpr (kOp == E::kTanh) return Tanh<T>(x);
   if constexpr (kOp == E::kSoftplus) return Softplus<T>(x);
-  // The second operand of Max is kept if one is NaN.
+  // Max returns its second operand if one is NaN.
   if constexpr (kOp == E::kRelu) return Simd<T>::Max(Constant<T>(0), x);
 }
 
@@ -63,7 +64,7 @@ CAVS_INLINE V<T> ApplyBinary(V<T> x, V<T> y) {
   if constexpr (kOp == E::kSoftplusGrad) return x * Sigmoid<T>(y);
 }
 
-// What stands at i, or the one value that stands for all.
+// Element i, or the element that is broadcast.
 template <typename T, bool kScalar>
 CAVS_INLINE V<T> LoadOperand(const T* p, int64_t i) {
   return kScalar ? Constant<T>(*p) : Simd<T>::Load(p + i);
@@ -102,7 +103,7 @@ CAVS_INLINE void ElementwiseRow(const T* x, const T* y, T* out, int64_t n) {
 template <Elementwise kOp, typename T, Form kForm>
 void ElementwiseTile(TileRowsOf<const T> x, TileRowsOf<const T> y,
                      TileRowsOf<T> out, int64_t rows, int64_t n) {
-  // Rows that follow one another are one long row.
+  // Adjacent rows are one long row.
   constexpr bool kReadsY = IsBinary(kOp);
   if (kForm == kVectorVector && x.pitch == n && out.pitch == n &&
       (!kReadsY || y.pitch == n)) {
@@ -130,7 +131,7 @@ void PairTile(TileRowsOf<const T> x, TileRowsOf<const T> y,
               TileRowsOf<const T> z, TileRowsOf<T> out, int64_t rows,
               int64_t n) {
   using S = Simd<T>;
-  // Without a third operand, the first one stands in for it.
+  // z is a dummy if the second operator has one operand.
   if constexpr (!IsBinary(kThen)) z = x;
   if (x.pitch == n && y.pitch == n && z.pitch == n && out.pitch == n) {
     n *= rows;

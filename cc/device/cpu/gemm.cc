@@ -1,4 +1,4 @@
-// Products: which worker computes what.
+// Products: which worker computes which rows or columns.
 #include <algorithm>
 #include <cassert>
 #include <functional>
@@ -9,10 +9,8 @@
 namespace cavs {
 namespace {
 
-constexpr double kNanosPerTerm = 0.02;    // One multiply-add of a product.
-constexpr double kNanosPerPacked = 0.25;  // Moving one element of a weight.
-
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+constexpr double kNanosPerTerm = 0.02;    // Per multiply-add.
+constexpr double kNanosPerPacked = 0.25;  // Per element that is packed.
 
 template <typename T>
 Product<T> MakeProduct(ConstBlock a, const void* b, Block c, bool accumulate) {
@@ -35,8 +33,8 @@ Product<T> MakeProduct(ConstBlock a, const void* b, Block c, bool accumulate) {
 
 }  // namespace
 
-// Workers own ranges of columns, so that each reads its own part of b only; or
-// ranges of rows, where c has too few panels to share them out fairly.
+// Workers compute ranges of columns, so that each reads only its own columns of
+// b; or ranges of rows, where c has too few panels for the workers.
 template <typename T>
 void CpuBackend::RunProduct(const Product<T>& p,
                             ProductKernel<T> kernel) const {
@@ -46,24 +44,24 @@ void CpuBackend::RunProduct(const Product<T>& p,
   const int64_t tiles = CeilDiv(p.m, table.tile_rows);
   const double terms =
       static_cast<double>(p.m) * p.n * std::max<int64_t>(p.k, 1);
-  const int parts = PartsFor(
+  const int jobs = NumJobs(
       *workers_, terms * kNanosPerTerm * (sizeof(Wide<T>) / sizeof(float)));
-  if (parts == 1) return kernel(p, {0, p.m}, {0, p.n});
-  // The share of the work that the busiest worker gets.
-  const double by_panel = static_cast<double>(CeilDiv(panels, parts)) / panels;
-  const double by_tile = static_cast<double>(CeilDiv(tiles, parts)) / tiles;
+  if (jobs == 1) return kernel(p, {0, p.m}, {0, p.n});
+  // The fraction of the work that the busiest worker gets.
+  const double by_panel = static_cast<double>(CeilDiv(panels, jobs)) / panels;
+  const double by_tile = static_cast<double>(CeilDiv(tiles, jobs)) / tiles;
   const auto run = [&](int i) {
     if (by_panel <= by_tile) {
-      const Range mine = PartOf(panels, 1, i, parts);
+      const Range mine = RangeOfJob(panels, 1, i, jobs);
       const Range columns = {mine.begin * table.panel,
                              std::min(p.n, mine.end * table.panel)};
       if (mine.begin < mine.end) kernel(p, {0, p.m}, columns);
     } else {
-      const Range mine = {p.m * i / parts, p.m * (i + 1) / parts};
+      const Range mine = {p.m * i / jobs, p.m * (i + 1) / jobs};
       if (mine.begin < mine.end) kernel(p, mine, {0, p.n});
     }
   };
-  workers_->Run(parts, std::ref(run));  // Allocates nothing.
+  workers_->Run(jobs, std::ref(run));  // Without an allocation.
 }
 
 size_t CpuBackend::PackedBytes(DType dtype, int64_t k, int64_t n) const {

@@ -205,17 +205,17 @@ void MultiplyPacked(const Product<T>& p, Range rows, Range columns) {
             : fit / TileRows(kPanelVectors) * TileRows(kPanelVectors);
     for (int64_t row = rows.begin; row < rows.end; row += block) {
       for (int64_t column = columns.begin; column < columns.end;) {
-        const PanelPiece piece = PieceOfPanel<T>(p.n, column, columns.end);
-        const T* b = p.b + (column - piece.in_panel) * p.k +
-                     first * piece.pitch + piece.in_panel;
-        const bool more = column + piece.width < columns.end;
-        const T* next = more ? b - piece.in_panel + kPanel<T> * p.k : nullptr;
+        const PanelStrip strip = StripOfPanel<T>(p.n, column, columns.end);
+        const T* b = p.b + (column - strip.in_panel) * p.k +
+                     first * strip.pitch + strip.in_panel;
+        const bool more = column + strip.width < columns.end;
+        const T* next = more ? b - strip.in_panel + kPanel<T> * p.k : nullptr;
         MultiplyPanel<T, false>(
-            {p.a + row * p.a_pitch + first, p.a_pitch, b, piece.pitch,
+            {p.a + row * p.a_pitch + first, p.a_pitch, b, strip.pitch,
              p.c + row * p.c_pitch + column, p.c_pitch, depth, 0,
              p.accumulate || s > 0, next},
-            Smaller(block, rows.end - row), piece.width);
-        column += piece.width;
+            Smaller(block, rows.end - row), strip.width);
+        column += strip.width;
       }
     }
   }
@@ -266,15 +266,16 @@ void MultiplyRows(const Product<T>& p, Range rows, Range columns) {
   alignas(64) T copied[kBlockElements];
   const int64_t pitch = PaddedWidth<T>(p.k);
   const int64_t block = kBlockElements / (pitch > 0 ? pitch : 1);
-  Product<T> part = p;
-  part.a = copied;
-  part.a_pitch = pitch;
-  part.a_index = nullptr;
+  Product<T> on_copy = p;
+  on_copy.a = copied;
+  on_copy.a_pitch = pitch;
+  on_copy.a_index = nullptr;
   for (int64_t row = rows.begin; row < rows.end; row += block) {
-    part.m = Smaller(block, rows.end - row);
-    part.c = p.c + row * p.c_pitch;
-    PackIndexed<T>(p.a, p.a_pitch, p.a_index + row, part.m, p.k, pitch, copied);
-    kMultiply(part, {0, part.m}, columns);
+    on_copy.m = Smaller(block, rows.end - row);
+    on_copy.c = p.c + row * p.c_pitch;
+    PackIndexed<T>(p.a, p.a_pitch, p.a_index + row, on_copy.m, p.k, pitch,
+                   copied);
+    kMultiply(on_copy, {0, on_copy.m}, columns);
   }
 }
 

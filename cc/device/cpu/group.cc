@@ -8,14 +8,14 @@
 namespace cavs {
 namespace {
 
-// Elements of a tile: long enough to hide the call of a kernel, short enough
-// for all tiles of a group to stay in the L1 cache.
+// Elements of a tile: many enough to hide the cost of calling a kernel, few
+// enough for all tiles of a group to stay in the L1 cache.
 constexpr int64_t kTile = 512;
-constexpr int64_t kCopy = kTile + 16;  // Whole vectors are written.
+constexpr int64_t kCopy = kTile + 16;  // Copies write whole vectors.
 constexpr int kMaxValues = ElementwiseGroup::kMaxValues;
 constexpr double kNanosPerInstruction = 0.15;  // Per element.
 
-// A value as the tiles walk over it.
+// A value, and how tiles address it.
 template <typename T>
 struct Walk {
   T* data;
@@ -26,8 +26,8 @@ struct Walk {
     return {data + row * row_stride + column * column_stride, pitch};
   }
 
-  // To be read: where the rows are as far apart as each other, they are read in
-  // place; else from a copy in `tile`.
+  // The rows for reading: in place if they have a constant stride, else from a
+  // copy in `tile`.
   TileRowsOf<const T> Read(const KernelTable<T>& kernels, int64_t row,
                            int64_t column, int64_t rows, int64_t n,
                            T* tile) const {

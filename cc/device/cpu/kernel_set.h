@@ -1,11 +1,11 @@
-// Every kernel of one instruction set. Included by each kernels_*.cc,
-// which has defined CAVS_ISA (a namespace) and Simd (its vectors), and has
-// switched the compiler to its instruction set. It may also define CAVS_TABLES
-// (the name of its KernelTables) and CAVS_DOT_PAIRS (see narrow_kernels.h).
+// All kernels of one instruction set. Included by each kernels_*.cc, which has
+// defined CAVS_ISA (a namespace) and Simd (its vectors), and has switched the
+// compiler to its instruction set. It may also define CAVS_TABLES (the name of
+// its KernelTables) and CAVS_DOT_PAIRS (see narrow_kernels.h).
 //
-// Nothing in the headers below may be visible outside of its file, and none may
-// call a function of the standard library: the linker keeps one copy of an
-// inline function, and it could be the one that only a newer processor can run.
+// Definitions in the headers below must not be visible outside of the file, and
+// must not call functions of the standard library: the linker keeps one copy of
+// an inline function, which could be one that only newer processors can run.
 #ifndef CAVS_CC_DEVICE_CPU_KERNEL_SET_H_
 #define CAVS_CC_DEVICE_CPU_KERNEL_SET_H_
 

@@ -1,5 +1,5 @@
-// The kernels of one instruction set, for elements of type T: what the backend
-// calls once it has decided which part of the work runs where.
+// The kernels of one instruction set for elements of type T. The backend calls
+// them once it has divided the work among workers.
 #ifndef CAVS_CC_DEVICE_CPU_KERNEL_TABLE_H_
 #define CAVS_CC_DEVICE_CPU_KERNEL_TABLE_H_
 
@@ -11,8 +11,8 @@
 
 namespace cavs {
 
-// Two numbers with consecutive k, as the terms of one step of a product: the
-// upper halves of float32s, which are told apart without a conversion.
+// Two numbers with consecutive k, which are two terms of a product: the upper
+// halves of float32s, so that no conversion is needed to separate them.
 struct Pair {
   uint16_t first, second;
 };
@@ -27,9 +27,10 @@ struct Range {
   int64_t end;
 };
 
-// c[m, n] = a * b, or += if `accumulate`. Each kernel says how it reads a and
-// b. With an index, row i of an operand is row index[i] of the memory. Packed,
-// b has elements of Wide<T> in fact; so has c of multiply_transposed.
+// Arguments of c[m, n] = a * b, or += if `accumulate`. Each kernel documents
+// the layout of a and b. With an index, row i of an operand is row index[i] of
+// the memory. Elements of a packed b, and of c for multiply_transposed, are
+// Wide<T>.
 template <typename T>
 struct Product {
   const T* a;
@@ -48,38 +49,38 @@ struct Product {
 };
 
 // Computes the rows `rows` and columns `columns` of c; the first column is a
-// multiple of the vector length. The kernels write nothing else, so disjoint
-// pieces may run at the same time.
+// multiple of the vector length. Writes no other element, so calls for disjoint
+// ranges may run at the same time.
 template <typename T>
 using ProductKernel = void (*)(const Product<T>& product, Range rows,
                                Range columns);
 
-// How a tile kernel reads the rows of its operands: n elements, or one for all
-// n.
+// How a tile kernel reads the rows of its operands: n elements, or one element
+// for all n.
 enum Form { kVectorVector, kVectorScalar, kScalarVector, kNumForms };
 
-// Rows of elements, `pitch` apart; 0: one row that stands for all.
+// Rows of elements, `pitch` apart. A pitch of 0 broadcasts one row.
 template <typename T>
 struct TileRowsOf {
   T* data;
   int64_t pitch;
 };
 
-// out[i, j] = op(x[i, j], y[i, j]) for i < rows, j < n; `y` is not read by
-// operators of one operand. `out` may be x or y. Written for tiles that stay in
-// the L1 cache, and good for any size.
+// out[i, j] = op(x[i, j], y[i, j]) for i < rows, j < n. Operators of one
+// operand ignore `y`. `out` may be x or y. Made for tiles in the L1 cache, and
+// correct for any size.
 template <typename T>
 using TileKernel = void (*)(TileRowsOf<const T> x, TileRowsOf<const T> y,
                             TileRowsOf<T> out, int64_t rows, int64_t n);
 
-// The same of a pair; z is not read if its second operator has one operand.
+// The same for a pair; z is ignored if its second operator has one operand.
 template <typename T>
 using PairKernel = void (*)(TileRowsOf<const T> x, TileRowsOf<const T> y,
                             TileRowsOf<const T> z, TileRowsOf<T> out,
                             int64_t rows, int64_t n);
 
-// By the second operator; null where CanPair() says no, and for narrow types:
-// their groups are computed by the kernels of Wide<T>.
+// Indexed by the second operator. Null where CanPair() is false, and for narrow
+// types: their groups are computed by the kernels of Wide<T>.
 template <typename T>
 struct PairsOfFirst {
   PairKernel<T> then[kNumElementwise];
@@ -91,15 +92,15 @@ struct KernelTable {
   int panel;  // Columns of a panel; the last one of a matrix may be narrower.
   int tile_rows;  // Rows of a tile of a full panel.
 
-  int packed_terms;  // Numbers with consecutive k in one packed element: 1, or
-                     // those of a Pair.
+  // Numbers with consecutive k in one packed element: 1, or 2 for a Pair.
+  int packed_terms;
 
-  // Writes the columns `columns` of a packed [k, n] matrix: panel after panel,
-  // of each its rows of `panel` elements one after the other, one row for
-  // `packed_terms` of k; of the last panel, as many elements as whole vectors
-  // need, padded by zeros. They are the first columns of w ([k, ...], or
-  // [..., k] if `transpose`). `columns` begins at a multiple of the vector
-  // length.
+  // Writes the columns `columns` of a packed [k, n] matrix, panel by panel. A
+  // panel consists of rows of `panel` elements, one row for every
+  // `packed_terms` values of k; rows of the last panel have as many elements as
+  // whole vectors need, padded by zeros. The values are the first columns of w
+  // ([k, ...], or [..., k] if `transpose`). `columns` begins at a multiple of
+  // the vector length.
   void (*pack)(const T* w, int64_t pitch, bool transpose, int64_t k, int64_t n,
                Range columns, Wide<T>* packed);
 
@@ -108,10 +109,11 @@ struct KernelTable {
   ProductKernel<T> multiply_transposed;  // a is [k, m], b is [k, n]; k is long.
 
   TileKernel<T> elementwise[kNumElementwise][kNumForms];
-  PairsOfFirst<T> pairs[kNumElementwise];  // By the first operator.
+  PairsOfFirst<T> pairs[kNumElementwise];  // Indexed by the first operator.
 
-  // Rows index[0], index[1], ... of x, `cols` of their columns, to rows that
-  // are `to_pitch` apart; may write up to the next multiple of `lanes` columns.
+  // Copies rows index[0], index[1], ... of x, `cols` columns of each, to rows
+  // that are `to_pitch` apart. May write up to the next multiple of `lanes`
+  // columns.
   void (*copy_indexed)(const T* x, int64_t pitch, const int32_t* index,
                        int64_t rows, int64_t cols, int64_t to_pitch, T* to);
 
@@ -126,8 +128,8 @@ struct KernelTable {
   // The sum of n elements.
   Wide<T> (*sum)(const T* x, int64_t n);
 
-  // n numbers of a narrow T to fp32, and back; null for others. What is
-  // narrowed may begin where x does.
+  // Convert n numbers of a narrow type to fp32, and back; null for other types.
+  // The output of `narrow` may begin where x does.
   void (*widen)(const T* x, int64_t n, Wide<T>* out);
   void (*narrow)(const Wide<T>* x, int64_t n, T* out);
 };
@@ -137,9 +139,8 @@ struct KernelTablePointer {
   const KernelTable<T>* table;
 };
 
-// The tables of one instruction set, one for each type. They have no code of
-// their own: finding a kernel must not run an instruction that the machine may
-// lack.
+// The tables of one instruction set, one for each type. They contain no code:
+// finding a kernel must not run an instruction that the machine may lack.
 template <typename... T>
 struct KernelTablesOf : KernelTablePointer<T>... {
   template <typename U>
@@ -157,7 +158,7 @@ extern const KernelTables kPortableKernels;
 #if defined(__x86_64__)
 extern const KernelTables kAvx2Kernels;
 extern const KernelTables kAvx512Kernels;
-// For the same processors, if they also multiply pairs of bfloat16.
+// For the same processors, if they can also multiply pairs of bfloat16.
 extern const KernelTable<BFloat16> kAvx512Bf16Kernels;
 #endif
 

@@ -1,7 +1,8 @@
-// Products of narrow numbers. For kernels_*.cc alone; see kernel_set.h.
+// Products of narrow types. Included by kernels_*.cc only; see kernel_set.h.
 //
-// Operands are copied, block by block, to where the tiles of gemm_kernels.h
-// read them, as terms. Sums are fp32, and are rounded when all terms are in.
+// Operands are copied, block by block, as terms for the tiles of
+// gemm_kernels.h. Sums are fp32, and are rounded when all terms have been
+// added.
 #ifndef CAVS_CC_DEVICE_CPU_NARROW_GEMM_KERNELS_H_
 #define CAVS_CC_DEVICE_CPU_NARROW_GEMM_KERNELS_H_
 
@@ -14,7 +15,7 @@ namespace cavs {
 namespace CAVS_ISA {
 namespace {
 
-// Rounds sums, whose rows are a panel apart, and writes them to c.
+// Rounds sums, whose rows are one panel apart, and writes them to c.
 template <typename T>
 inline void RoundBlock(const float* sum, int64_t rows, int64_t width, T* c,
                        int64_t c_pitch, bool accumulate) {
@@ -32,16 +33,16 @@ inline void RoundBlock(const float* sum, int64_t rows, int64_t width, T* c,
   }
 }
 
-// The terms of a block of a's rows stay in the L2 cache while they meet one
-// panel after the other, slice by slice.
+// The terms of a block of a's rows stay in the L2 cache while they are
+// multiplied by one panel after the other, slice by slice.
 constexpr int64_t kTermRows = 64;
 constexpr int64_t kTermDepth = 512;
 
-// The slice of a product that is formed at a time.
+// The range of k that is multiplied at a time.
 struct Slice {
   Range k;
-  int64_t depth;         // In terms.
-  int64_t first_packed;  // Where it begins in packed terms.
+  int64_t depth;         // Number of terms.
+  int64_t first_packed;  // Its first packed term.
 };
 
 template <typename T, typename Term>
@@ -64,27 +65,27 @@ void TermsOfLeft(const Product<T>& p, int64_t first, int64_t rows, Range k,
 
 template <typename T>
 inline const PackedTerm<T>* PackedSlice(const Product<T>& p,
-                                        const PanelPiece& piece,
+                                        const PanelStrip& strip,
                                         const Slice& slice) {
   using Packed = PackedTerm<T>;
   return reinterpret_cast<const Packed*>(p.b) +
-         (piece.column - piece.in_panel) * CeilDiv(p.k, kNumbers<Packed>) +
-         slice.first_packed * piece.pitch + piece.in_panel;
+         (strip.column - strip.in_panel) * CeilDiv(p.k, kNumbers<Packed>) +
+         slice.first_packed * strip.pitch + strip.in_panel;
 }
 
-// Where the terms of a slice of b are: in place, or in `copy`.
+// The terms of a slice of b: in place, or in `copy`.
 template <typename T, typename Term, bool kPacked>
-const Term* TermsOfRight(const Product<T>& p, const PanelPiece& piece,
+const Term* TermsOfRight(const Product<T>& p, const PanelStrip& strip,
                          const Slice& slice, Term* copy) {
   if constexpr (!kPacked) {
-    TermsOfBlock(p.b, p.b_pitch, p.transpose_b, piece.column, piece.width,
-                 slice.k, piece.pitch, copy);
+    TermsOfBlock(p.b, p.b_pitch, p.transpose_b, strip.column, strip.width,
+                 slice.k, strip.pitch, copy);
     return copy;
   } else if constexpr (std::is_same_v<Term, PackedTerm<T>>) {
-    return PackedSlice(p, piece, slice);
+    return PackedSlice(p, strip, slice);
   } else {
-    Unpack(PackedSlice(p, piece, slice), piece.pitch, slice.depth,
-           PaddedWidth<float>(piece.width), copy);
+    Unpack(PackedSlice(p, strip, slice), strip.pitch, slice.depth,
+           PaddedWidth<float>(strip.width), copy);
     return copy;
   }
 }
@@ -99,34 +100,34 @@ void MultiplyTerms(const Product<T>& p, Range rows, Range columns) {
   for (int64_t row = rows.begin; row < rows.end; row += kTermRows) {
     const int64_t count = Smaller(kTermRows, rows.end - row);
     for (int64_t column = columns.begin; column < columns.end;) {
-      const PanelPiece piece = PieceOfPanel<float>(p.n, column, columns.end);
+      const PanelStrip strip = StripOfPanel<float>(p.n, column, columns.end);
       for (int64_t s = 0; s < slices; ++s) {
         const Slice slice = SliceOf<T, Term>(p.k, s, slices);
-        // Rows apart by a power of two would share few lines of a cache.
+        // Padded: rows apart by a power of two would use few sets of a cache.
         const int64_t pitch = PaddedWidth<float>(slice.depth) + kLine<Term>;
         if (slices > 1 || column == columns.begin) {
           TermsOfLeft(p, row, count, slice.k, pitch, a);
         }
-        const Term* b = TermsOfRight<T, Term, kPacked>(p, piece, slice, copy);
+        const Term* b = TermsOfRight<T, Term, kPacked>(p, strip, slice, copy);
         const Term* next = b;
-        if (kPacked && column + piece.width < columns.end) {
+        if (kPacked && column + strip.width < columns.end) {
           next = reinterpret_cast<const Term*>(PackedSlice(
-              p, PieceOfPanel<float>(p.n, column + piece.width, columns.end),
+              p, StripOfPanel<float>(p.n, column + strip.width, columns.end),
               slice));
         }
-        MultiplyPanel<Term, false>({a, pitch, b, piece.pitch, sum,
+        MultiplyPanel<Term, false>({a, pitch, b, strip.pitch, sum,
                                     kPanel<float>, slice.depth, 0, s > 0, next},
-                                   count, piece.width);
+                                   count, strip.width);
       }
-      RoundBlock(sum, count, piece.width, p.c + row * p.c_pitch + column,
+      RoundBlock(sum, count, strip.width, p.c + row * p.c_pitch + column,
                  p.c_pitch, p.accumulate);
-      column += piece.width;
+      column += strip.width;
     }
   }
 }
 
-// To take a pair apart takes as long as to multiply it. It is done once for
-// many rows; for few, there is less to read if it is done for each.
+// Separating a pair takes as long as multiplying it, so it is done once if
+// there are many rows. For few rows, reading pairs is cheaper.
 constexpr int64_t kRowsOfPairs = 16;
 
 template <typename T, bool kPacked>
@@ -138,7 +139,7 @@ void MultiplyNarrow(const Product<T>& p, Range rows, Range columns) {
   }
 }
 
-// As MultiplyTransposed(); c is fp32.
+// As MultiplyTransposed(), but c is fp32.
 template <typename T, typename Term>
 void MultiplyTransposedTerms(const Product<T>& p, Range rows, Range columns) {
   constexpr int64_t kDepth = kSliceBytes / 2 / (kPanel<float> * sizeof(Term));

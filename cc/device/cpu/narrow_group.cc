@@ -1,4 +1,4 @@
-// Groups of elementwise operators on narrow numbers: as fp32, tile by tile.
+// Groups of elementwise operators on narrow types: in fp32, tile by tile.
 #include <algorithm>
 #include <cassert>
 
@@ -17,7 +17,7 @@ struct TilePlace {
   int64_t row, rows, column, columns;
 };
 
-// An operand in memory, and a tile for it as fp32.
+// An operand in memory, with a tile for its values in fp32.
 template <typename T>
 class NarrowOperand {
  public:
@@ -48,11 +48,11 @@ class NarrowOperand {
   }
 
  private:
-  // One row may stand for all.
+  // 1 if one row is broadcast to all.
   int64_t RowsInTile(int64_t rows) const {
     return in_.pitch == 0 && in_.index == nullptr ? 1 : rows;
   }
-  // Do the rows of the tile follow one another in memory?
+  // Whether the rows of the tile are adjacent in memory.
   bool Follow(const TilePlace& at) const {
     return in_.pitch == at.columns && in_.index == nullptr && !in_.column;
   }

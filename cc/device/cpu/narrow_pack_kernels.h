@@ -1,5 +1,5 @@
-// Laying out operands of products of narrow numbers, as terms: pairs of numbers
-// with consecutive k, or single ones as fp32. For kernels_*.cc alone; see
+// Packs operands of products of narrow types as terms: pairs of numbers with
+// consecutive k, or single numbers as fp32. Included by kernels_*.cc only; see
 // kernel_set.h.
 #ifndef CAVS_CC_DEVICE_CPU_NARROW_PACK_KERNELS_H_
 #define CAVS_CC_DEVICE_CPU_NARROW_PACK_KERNELS_H_
@@ -11,17 +11,18 @@ namespace cavs {
 namespace CAVS_ISA {
 namespace {
 
-// Numbers with consecutive k in a term.
+// Numbers with consecutive k in one term.
 template <typename Term>
 constexpr int64_t kNumbers = 1;
 template <>
 constexpr int64_t kNumbers<Pair> = 2;
 
-// What packed matrices hold, whatever they are multiplied as.
+// The terms in packed matrices, whichever terms are multiplied.
 template <typename T>
 using PackedTerm = std::conditional_t<T::kIsUpperHalf, Pair, float>;
 
-// n numbers with consecutive k, as whole vectors of terms padded by zeros.
+// Writes n numbers with consecutive k as whole vectors of terms, padded by
+// zeros.
 template <typename T>
 inline void TermsAlongK(const T* x, int64_t n, float* out) {
   using S = Simd<T>;
@@ -45,8 +46,8 @@ inline void TermsAlongK(const T* x, int64_t n, Pair* out) {
   S::Store(out, S::Load(reinterpret_cast<const Pair*>(rest)));
 }
 
-// Of n columns the term that begins with row x; row y is the next one, null
-// after the last.
+// Writes one row of terms of n columns: from row x and the next row y, which is
+// null after the last.
 template <typename T>
 inline void TermsOfColumns(const T* x, const T*, int64_t n, float* out) {
   TermsAlongK(x, n, out);
@@ -66,7 +67,7 @@ inline void TermsOfColumns(const T* x, const T* y, int64_t n, Pair* out) {
   Simd<Pair>::Store(out + i, Pairs(S::LoadFirst(x + i, n - i), second));
 }
 
-// Rows `k` and the first `width` columns of w, as rows of terms that are
+// Writes rows `k` and the first `width` columns of w as rows of terms that are
 // `padded` apart.
 template <typename T, typename Term>
 void TermsOfRows(const T* w, int64_t pitch, const int32_t* index, Range k,
@@ -80,7 +81,7 @@ void TermsOfRows(const T* w, int64_t pitch, const int32_t* index, Range k,
   }
 }
 
-// The same of the transpose of w, of which rows [0, width) are read.
+// The same for the transpose of w, reading its rows [0, width).
 template <typename T, typename Term>
 void TermsOfTransposed(const T* w, int64_t pitch, Range k, int64_t width,
                        int64_t padded, Term* out) {
@@ -118,15 +119,16 @@ inline void PackTerms(const T* w, int64_t pitch, bool transpose, int64_t k,
   using Term = PackedTerm<T>;
   const int64_t depth = CeilDiv(k, kNumbers<Term>);
   for (int64_t column = columns.begin; column < columns.end;) {
-    const PanelPiece piece = PieceOfPanel<float>(n, column, columns.end);
-    float* out = packed + (column - piece.in_panel) * depth + piece.in_panel;
-    TermsOfBlock(w, pitch, transpose, column - columns.begin, piece.width,
-                 {0, k}, piece.pitch, reinterpret_cast<Term*>(out));
-    column += piece.width;
+    const PanelStrip strip = StripOfPanel<float>(n, column, columns.end);
+    float* out = packed + (column - strip.in_panel) * depth + strip.in_panel;
+    TermsOfBlock(w, pitch, transpose, column - columns.begin, strip.width,
+                 {0, k}, strip.pitch, reinterpret_cast<Term*>(out));
+    column += strip.width;
   }
 }
 
-// The first `width` columns, whole vectors, of `depth` rows of single terms.
+// Writes `depth` rows of single terms, the first `width` columns in whole
+// vectors.
 inline void Unpack(const Pair* packed, int64_t pitch, int64_t depth,
                    int64_t width, float* out) {
   using S = Simd<float>;

@@ -18,7 +18,7 @@ NodeKernels::NodeKernels(const CompiledProgram& program,
 // Zero times a weight is zero, unless the weight is infinite or NaN.
 void NodeKernels::FindProductsOfZeros(const CpuBackend& backend) {
   if (!bindings_.rows->any_childless()) return;
-  std::map<int, bool> finite;  // By weight.
+  std::map<int, bool> finite;  // Indexed by weight.
   const auto is_finite = [&](int id) {
     const auto [known, is_new] = finite.emplace(id, false);
     if (is_new) known->second = IsFinite(id, backend);
@@ -39,7 +39,7 @@ bool NodeKernels::IsFinite(int weight, const CpuBackend& backend) const {
       w.dtype, {operands_.Dense(weight), w.shape[0], w.shape[1], w.shape[1]});
 }
 
-void NodeKernels::Run(int number, const RowRange& at, const ColumnShare& share,
+void NodeKernels::Run(int number, const RowRange& at, const ColumnRange& range,
                       const CpuBackend& backend) const {
   const Node& node = program_.nodes[number];
   if (at.childless && program_.zeros.only_for_children[number]) return;
@@ -47,28 +47,28 @@ void NodeKernels::Run(int number, const RowRange& at, const ColumnShare& share,
                          [&] { return node.label; });
   switch (node.kind) {
     case NodeKind::kMatMul:
-      return RunProduct(number, at, share, backend);
+      return RunProduct(number, at, range, backend);
     case NodeKind::kGroup:
-      return RunGroup(node, at, share, backend);
+      return RunGroup(node, at, range, backend);
     case NodeKind::kSumColumns:
     case NodeKind::kElementwise:
     case NodeKind::kCopy:
     case NodeKind::kZero:
-      return RunRows(node, at, share, backend);
+      return RunRows(node, at, range, backend);
     default:
-      return PassRows(node, at, share, backend);
+      return MoveRows(node, at, range, backend);
   }
 }
 
 void NodeKernels::RunRows(const Node& node, const RowRange& at,
-                          const ColumnShare& share,
+                          const ColumnRange& range,
                           const CpuBackend& backend) const {
   const Block out = operands_.Rows(node.outputs[0], at);
   const DType dtype = symbol(node.outputs[0]).dtype;
   if (node.kind == NodeKind::kSumColumns) {
     return backend.SumColumns(dtype, operands_.Read(node.inputs[0], at), out);
   }
-  ForRanges(out.cols, share, [&](int64_t begin, int64_t end) {
+  ForRanges(out.cols, range, [&](int64_t begin, int64_t end) {
     const Block to = Columns(out, dtype, begin, end);
     if (node.kind == NodeKind::kZero) return backend.Zero(dtype, to);
     const auto operand = [&](int id) {
@@ -87,7 +87,7 @@ void NodeKernels::RunRows(const Node& node, const RowRange& at,
 }
 
 void NodeKernels::RunProduct(int number, const RowRange& at,
-                             const ColumnShare& share,
+                             const ColumnRange& range,
                              const CpuBackend& backend) const {
   const Node& node = program_.nodes[number];
   const DType dtype = symbol(node.outputs[0]).dtype;
@@ -95,23 +95,23 @@ void NodeKernels::RunProduct(int number, const RowRange& at,
   const Block c = operands_.Rows(node.outputs[0], at);
   if (at.childless && is_product_of_zeros_[number]) {
     if (node.accumulate) return;
-    return ForRanges(c.cols, share, [&](int64_t begin, int64_t end) {
+    return ForRanges(c.cols, range, [&](int64_t begin, int64_t end) {
       backend.Zero(dtype, Columns(c, dtype, begin, end));
     });
   }
   const void* packed = packed_.of(number);
-  if (packed == nullptr) return MultiplyUnpacked(node, a, c, share, backend);
-  if (share.unit == 0) {
+  if (packed == nullptr) return MultiplyUnpacked(node, a, c, range, backend);
+  if (range.unit == 0) {
     return backend.MatMulPacked(dtype, a, packed, c, node.accumulate);
   }
-  ForRanges(c.cols, share, [&](int64_t begin, int64_t end) {
+  ForRanges(c.cols, range, [&](int64_t begin, int64_t end) {
     backend.MatMulPackedColumns(dtype, a, packed, c, begin, end,
                                 node.accumulate);
   });
 }
 
 void NodeKernels::MultiplyUnpacked(const Node& node, const ConstBlock& a,
-                                   const Block& c, const ColumnShare& share,
+                                   const Block& c, const ColumnRange& range,
                                    const CpuBackend& backend) const {
   const DType dtype = symbol(node.outputs[0]).dtype;
   int64_t column = 0;
@@ -120,8 +120,8 @@ void NodeKernels::MultiplyUnpacked(const Node& node, const ConstBlock& a,
     const char* weight = operands_.Dense(node.inputs[i]);
     const int64_t width = w.shape[node.transpose ? 0 : 1];
     const int64_t pitch = w.shape[1];
-    // The share's ranges of the columns that this weight gives.
-    ForRanges(c.cols, share, [&](int64_t begin, int64_t end) {
+    // The columns of this weight's product that are in the range.
+    ForRanges(c.cols, range, [&](int64_t begin, int64_t end) {
       begin = std::max(begin - column, int64_t{0});
       end = std::min(end - column, width);
       if (begin >= end) return;
@@ -138,14 +138,14 @@ void NodeKernels::MultiplyUnpacked(const Node& node, const ConstBlock& a,
 }
 
 void NodeKernels::RunGroup(const Node& node, const RowRange& at,
-                           const ColumnShare& share,
+                           const ColumnRange& range,
                            const CpuBackend& backend) const {
   const int out = node.members[0].outputs[0];
   const DType dtype = symbol(out).dtype;
   const int64_t columns = operands_.columns(out);
   const int64_t size = SizeOf(dtype);
   GroupOperand operands[ElementwiseGroup::kMaxValues];
-  ForRanges(columns, share, [&](int64_t begin, int64_t end) {
+  ForRanges(columns, range, [&](int64_t begin, int64_t end) {
     for (size_t i = 0; i < node.operands.size(); ++i) {
       const int id = node.operands[i];
       const ConstBlock block = operands_.Read(id, at);
@@ -161,8 +161,8 @@ void NodeKernels::RunGroup(const Node& node, const RowRange& at,
   });
 }
 
-void NodeKernels::PassRows(const Node& node, const RowRange& at,
-                           const ColumnShare& share,
+void NodeKernels::MoveRows(const Node& node, const RowRange& at,
+                           const ColumnRange& range,
                            const CpuBackend& backend) const {
   const bool writes = !node.outputs.empty();
   const int id = writes ? node.outputs[0] : node.inputs[0];
@@ -170,7 +170,7 @@ void NodeKernels::PassRows(const Node& node, const RowRange& at,
   const Block rows = operands_.Rows(id, at);
   const IndexLists& lists = bindings_.lists;
   const Extent extent = bindings_.slots[id].rows.extent();
-  // Where the rows come from or go, and which of its rows they are.
+  // Where the rows come from or go, and the numbers of the rows there.
   Block other = bindings_.state;
   const int32_t* index = nullptr;
   switch (node.kind) {
@@ -197,7 +197,7 @@ void NodeKernels::PassRows(const Node& node, const RowRange& at,
       index = bindings_.output_rows[node.index];
   }
   index += at.first;
-  ForRanges(rows.cols, share, [&](int64_t begin, int64_t end) {
+  ForRanges(rows.cols, range, [&](int64_t begin, int64_t end) {
     const Block mine = Columns(rows, dtype, begin, end);
     const Block theirs = Columns(other, dtype, begin, end);
     if (node.kind == NodeKind::kGatherGrad && !bindings_.gathered_once) {

@@ -24,8 +24,8 @@ class NodeKernels {
   // where no row has a child.
   void FindProductsOfZeros(const CpuBackend& backend);
 
-  // Evaluates a node for some rows, and for a share of its columns.
-  void Run(int node, const RowRange& at, const ColumnShare& share,
+  // Evaluates a node for some rows, and for a range of its columns.
+  void Run(int node, const RowRange& at, const ColumnRange& range,
            const CpuBackend& backend) const;
 
   // Whether it writes to rows that another block of rows may write to as well:
@@ -37,19 +37,19 @@ class NodeKernels {
 
  private:
   bool IsFinite(int weight, const CpuBackend& backend) const;
-  void RunProduct(int node, const RowRange& at, const ColumnShare& share,
+  void RunProduct(int node, const RowRange& at, const ColumnRange& range,
                   const CpuBackend& backend) const;
   // Multiplies by one weight after the other, where they are in memory.
   void MultiplyUnpacked(const Node& node, const ConstBlock& a, const Block& c,
-                        const ColumnShare& share,
+                        const ColumnRange& range,
                         const CpuBackend& backend) const;
-  void RunGroup(const Node& node, const RowRange& at, const ColumnShare& share,
+  void RunGroup(const Node& node, const RowRange& at, const ColumnRange& range,
                 const CpuBackend& backend) const;
   // Runs a node that moves rows in or out of the program.
-  void PassRows(const Node& node, const RowRange& at, const ColumnShare& share,
+  void MoveRows(const Node& node, const RowRange& at, const ColumnRange& range,
                 const CpuBackend& backend) const;
   // Runs a copy, zeros, an elementwise operator or a sum within rows.
-  void RunRows(const Node& node, const RowRange& at, const ColumnShare& share,
+  void RunRows(const Node& node, const RowRange& at, const ColumnRange& range,
                const CpuBackend& backend) const;
 
   const Symbol& symbol(int id) const { return program_.symbols[id]; }

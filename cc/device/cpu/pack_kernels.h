@@ -135,12 +135,12 @@ void PackBlock(const T* w, int64_t pitch, bool transpose, int64_t column,
 // The columns of one panel that are in a range: `width` columns from `column`,
 // which is `in_panel` columns behind the panel's first. Rows of the packed
 // panel are `pitch` apart.
-struct PanelPiece {
+struct PanelStrip {
   int64_t column, width, in_panel, pitch;
 };
 
 template <typename T>
-CAVS_INLINE PanelPiece PieceOfPanel(int64_t n, int64_t column, int64_t end) {
+CAVS_INLINE PanelStrip StripOfPanel(int64_t n, int64_t column, int64_t end) {
   const int64_t start = column / kPanel<T> * kPanel<T>;
   const int64_t panel_end = Smaller(start + kPanel<T>, n);
   return {column, Smaller(panel_end, end) - column, column - start,
@@ -151,11 +151,11 @@ template <typename T>
 void Pack(const T* w, int64_t pitch, bool transpose, int64_t k, int64_t n,
           Range columns, T* packed) {
   for (int64_t column = columns.begin; column < columns.end;) {
-    const PanelPiece piece = PieceOfPanel<T>(n, column, columns.end);
-    PackBlock<T>(w, pitch, transpose, column - columns.begin, piece.width, 0, k,
-                 piece.pitch,
-                 packed + (column - piece.in_panel) * k + piece.in_panel);
-    column += piece.width;
+    const PanelStrip strip = StripOfPanel<T>(n, column, columns.end);
+    PackBlock<T>(w, pitch, transpose, column - columns.begin, strip.width, 0, k,
+                 strip.pitch,
+                 packed + (column - strip.in_panel) * k + strip.in_panel);
+    column += strip.width;
   }
 }
 

@@ -11,10 +11,10 @@
 namespace cavs {
 namespace {
 
-// A packed weight must serve this many rows to be worth the pass over it, and
-// more than one product: one alone packs what it needs as it goes. If it is
-// read by rows, there must be so many at a time that the product would not read
-// it where it is.
+// A weight is packed if it is read for so many rows that packing pays, and by
+// more than one run of a product: a single run packs as it goes. If a product
+// reads it task by task, tasks must have so many rows on average that the
+// product would not read the weight in place.
 constexpr int64_t kRowsToPack = 16;
 constexpr int64_t kRowsAtATimeToPack = 7;
 

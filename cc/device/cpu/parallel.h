@@ -1,4 +1,4 @@
-// Splitting a kernel's work among workers, by sizes and worker count alone.
+// Divides a kernel's work into jobs, by sizes and worker count alone.
 #ifndef CAVS_CC_DEVICE_CPU_PARALLEL_H_
 #define CAVS_CC_DEVICE_CPU_PARALLEL_H_
 
@@ -11,37 +11,39 @@
 
 namespace cavs {
 
+constexpr int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
 // Less work than this is not worth waking another worker for.
-constexpr double kNanosPerPart = 3000;
+constexpr double kNanosPerJob = 3000;
 
-// In how many parts to run work that takes one worker about `nanos`.
-inline int PartsFor(const Workers& workers, double nanos) {
-  const double parts = std::min(nanos / kNanosPerPart, 1024.0);
-  return std::max(1, std::min(workers.count(), static_cast<int>(parts)));
+// The number of jobs for work that takes one worker about `nanos`.
+inline int NumJobs(const Workers& workers, double nanos) {
+  const double jobs = std::min(nanos / kNanosPerJob, 1024.0);
+  return std::max(1, std::min(workers.count(), static_cast<int>(jobs)));
 }
 
-// Part `i` of `parts` of [0, n); all but the last are multiples of `grain`
-// long.
-inline Range PartOf(int64_t n, int64_t grain, int i, int parts) {
-  const int64_t grains = (n + grain - 1) / grain;
-  return {std::min(n, grains * i / parts * grain),
-          std::min(n, grains * (i + 1) / parts * grain)};
+// The range of job `i` of `jobs` in [0, n). The lengths of all but the last are
+// multiples of `grain`.
+inline Range RangeOfJob(int64_t n, int64_t grain, int i, int jobs) {
+  const int64_t grains = CeilDiv(n, grain);
+  return {std::min(n, grains * i / jobs * grain),
+          std::min(n, grains * (i + 1) / jobs * grain)};
 }
 
-// Calls fn(Range) for pieces that cover [0, n).
+// Calls fn(Range) for disjoint ranges that cover [0, n).
 template <typename Fn>
 void ParallelFor(Workers* workers, int64_t n, int64_t grain,
                  double nanos_per_item, const Fn& fn) {
-  const int parts = PartsFor(*workers, n * nanos_per_item);
-  if (parts == 1) {
+  const int jobs = NumJobs(*workers, n * nanos_per_item);
+  if (jobs == 1) {
     if (n > 0) fn(Range{0, n});
     return;
   }
   const auto run = [&](int i) {
-    const Range range = PartOf(n, grain, i, parts);
+    const Range range = RangeOfJob(n, grain, i, jobs);
     if (range.begin < range.end) fn(range);
   };
-  workers->Run(parts, std::ref(run));  // Allocates nothing.
+  workers->Run(jobs, std::ref(run));  // Without an allocation.
 }
 
 }  // namespace cavs

@@ -9,7 +9,7 @@
 namespace cavs {
 namespace {
 
-// Narrower shares of a worker do not fill its vectors.
+// Fewer columns per worker do not fill its vectors.
 constexpr int64_t kSmallestUnit = 32;
 
 constexpr double kNanosPerTerm = 0.0125;
@@ -50,7 +50,8 @@ class Planner {
   const Symbol& symbol(int id) const { return program_.symbols[id]; }
   const Node& node(int i) const { return program_.nodes[i]; }
 
-  // There is nothing to do for it.
+  // Whether the node only reads rows by an index, so that there is nothing to
+  // run.
   bool IsView(const Node& n) const {
     return !n.outputs.empty() &&
            program_.placement.candidates[n.outputs[0]].by_index;
@@ -60,7 +61,7 @@ class Planner {
     return n.kind == NodeKind::kWeightGrad || n.kind == NodeKind::kSumRows;
   }
 
-  // Columns that the work of a node goes over; 0 if it has no rows.
+  // The columns that a node works on; 0 if it has none.
   int64_t Columns(const Node& n) const {
     const std::vector<int>& ids = n.outputs.empty() ? n.inputs : n.outputs;
     if (ids.empty()) return 0;
@@ -82,30 +83,30 @@ class Planner {
     }
   }
 
-  static void Append(Sharing sharing, int i, std::vector<Phase>* phases) {
-    if (phases->empty() || phases->back().sharing != sharing) {
-      phases->push_back({sharing, {}, 0});
+  static void Append(Division division, int i, std::vector<Phase>* phases) {
+    if (phases->empty() || phases->back().division != division) {
+      phases->push_back({division, {}, 0});
     }
     phases->back().nodes.push_back(i);
   }
 
-  // Sums are read in the epilogue only: they wait until all else is there.
+  // Sums come last: only the epilogue reads them.
   std::vector<Phase> ByRows(const std::vector<int>& nodes) const {
     std::vector<Phase> phases;
     for (int i : nodes) {
       if (IsSum(node(i))) continue;
-      Append(
-          node(i).kind == NodeKind::kForeign ? Sharing::kWhole : Sharing::kRows,
-          i, &phases);
+      Append(node(i).kind == NodeKind::kForeign ? Division::kWhole
+                                                : Division::kRows,
+             i, &phases);
     }
     for (int i : nodes) {
-      if (IsSum(node(i))) Append(Sharing::kSums, i, &phases);
+      if (IsSum(node(i))) Append(Division::kSums, i, &phases);
     }
     return phases;
   }
 
-  // The number of columns that most of the elementwise work goes over, if it
-  // can be shared out; else 0.
+  // The number of columns that most of the elementwise work has, if they can be
+  // divided; else 0.
   int64_t Unit(const std::vector<int>& nodes) const {
     std::map<int64_t, int> votes;
     for (int i : nodes) {
@@ -128,7 +129,8 @@ class Planner {
     return unit;
   }
 
-  // Is it rows of whole units that begin where one of its root's does?
+  // Whether rows of the symbol consist of whole units that begin at a multiple
+  // of the unit in their root.
   bool IsInUnits(int id, int64_t unit) const {
     int64_t offset;
     program_.Root(id, &offset);
@@ -140,9 +142,9 @@ class Planner {
                        [&](int id) { return IsInUnits(id, unit); });
   }
 
-  // May each worker compute the same columns of every unit of what the node
-  // writes? All rows that it writes must have whole units then: its outputs, or
-  // where it passes its input on, rows as wide as that.
+  // Whether each worker may compute the same columns of every unit of the rows
+  // that the node writes. These rows must consist of whole units: its outputs,
+  // or, where it moves its input out, rows of the same width.
   bool IsAligned(const Node& n, int64_t unit) const {
     if (!AreInUnits(n.outputs, unit)) return false;
     switch (n.kind) {
@@ -161,9 +163,9 @@ class Planner {
     }
   }
 
-  // What is read is as wide, or is broadcast.
+  // Whether operands are as wide as the output, or are broadcast.
   bool IsElementwiseAligned(const Node& n, int64_t unit) const {
-    // A group that nobody reads has no outputs.
+    // A group whose outputs no node reads has none.
     for (const Node& member : n.members) {
       if (symbol(member.outputs[0]).columns() % unit != 0) return false;
     }
@@ -173,7 +175,7 @@ class Planner {
     });
   }
 
-  // Symbols of which a worker reads columns that others own.
+  // Symbols of which a worker reads columns that other workers compute.
   std::vector<int> ReadsAcross(const Node& n) const {
     std::vector<int> across;
     if (n.kind == NodeKind::kMatMul) return {n.inputs[0]};
@@ -188,29 +190,29 @@ class Planner {
   std::vector<Phase> ByColumns(const std::vector<int>& nodes,
                                int64_t unit) const {
     std::vector<Phase> phases;
-    std::vector<bool> fresh;  // Written since the phase began, by root.
+    std::vector<bool> fresh;  // By root: whether the phase writes it.
     const auto root = [&](int id) {
       int64_t offset;
       return program_.Root(id, &offset);
     };
-    const auto begin = [&](Sharing sharing) {
-      phases.push_back({sharing, {}, 0});
+    const auto begin = [&](Division division) {
+      phases.push_back({division, {}, 0});
       fresh.assign(program_.symbols.size(), false);
     };
     for (int i : nodes) {
       if (IsSum(node(i))) continue;
       const bool aligned = IsAligned(node(i), unit);
-      const Sharing sharing = aligned ? Sharing::kColumns : Sharing::kWhole;
-      bool wait = phases.empty() || phases.back().sharing != sharing;
+      const Division division = aligned ? Division::kColumns : Division::kWhole;
+      bool wait = phases.empty() || phases.back().division != division;
       if (!wait && aligned) {
         for (int id : ReadsAcross(node(i))) wait = wait || fresh[root(id)];
       }
-      if (wait) begin(sharing);
+      if (wait) begin(division);
       phases.back().nodes.push_back(i);
       for (int id : node(i).outputs) fresh[root(id)] = true;
     }
     for (int i : nodes) {
-      if (IsSum(node(i))) Append(Sharing::kSums, i, &phases);
+      if (IsSum(node(i))) Append(Division::kSums, i, &phases);
     }
     return phases;
   }

@@ -1,4 +1,4 @@
-// Who computes what: how the work of a stage is shared out among workers.
+// Plans how the work of a stage is divided among workers.
 #ifndef CAVS_CC_DEVICE_CPU_PHASES_H_
 #define CAVS_CC_DEVICE_CPU_PHASES_H_
 
@@ -9,46 +9,47 @@
 
 namespace cavs {
 
-// How the work of a phase is shared out among workers.
-enum class Sharing : uint8_t {
-  kRows,     // Every node, for a block of rows.
-  kColumns,  // Every node, for the same share of each `unit` columns.
-  kSums,     // Sums over rows: tiles of the results.
-  kWhole,    // Node by node; each node's kernel shares out its own work.
+// How the work of a phase is divided among workers.
+enum class Division : uint8_t {
+  kRows,  // Each worker runs every node, for blocks of rows.
+  // Each worker runs every node, for the same columns of each `unit`.
+  kColumns,
+  kSums,   // Sums over rows: each worker computes tiles of the results.
+  kWhole,  // Node by node; each node's kernel divides its own work.
 };
 
-// How long something takes one worker, roughly, that runs `times` times and
-// over so many rows in all: over few rows, reading the weights takes longer
-// than multiplying by them.
+// A rough estimate of the nanoseconds for one worker, if something runs `times`
+// times and over `rows` rows in all. Over few rows, reading the weights takes
+// longer than multiplying by them.
 inline double Nanos(double nanos_per_row, int64_t rows, int64_t times = 1) {
   constexpr int64_t kRowsToReadWeights = 8;
   return nanos_per_row * (rows + kRowsToReadWeights * times);
 }
 
-// Nodes (by number) between which no worker has to wait for another.
+// Nodes (by number) between which no worker waits for another.
 struct Phase {
-  Sharing sharing;
+  Division division;
   std::vector<int> nodes;
   double nanos_per_row = 0;
 };
 
-// How a stage may run: over many rows by blocks of rows; over few, where all
-// workers would have to read all weights, by columns.
+// How a stage may run: over many rows, the phases divide rows; over few rows,
+// where every worker would have to read all weights, they divide columns.
 struct StagePlan {
   std::vector<Phase> by_rows;
-  std::vector<Phase> by_columns;  // Empty if that cannot be done.
-  int64_t unit = 0;               // Columns come in multiples of this.
+  std::vector<Phase> by_columns;  // Empty if columns cannot be divided.
+  int64_t unit = 0;               // Widths of rows are multiples of this.
   double nanos_per_row = 0;
 };
 
-// The plans of all stages, by number.
+// The plans of all stages, indexed by stage.
 using StagePlans = std::vector<StagePlan>;
 
-// A stage falls into phases, between which workers wait for each other. By
-// rows, few waits are needed: all nodes but sums work on rows. By columns, each
-// worker owns the same range of hidden units through products and gates alike,
-// so one wait is needed before each product, which reads all columns.
-// `column_grain`: columns are shared out in multiples of it.
+// A stage consists of phases, between which workers wait for each other.
+// Dividing rows needs few waits: all nodes but sums work on single rows.
+// Dividing columns, each worker owns the same range of hidden units in products
+// and groups alike, so a wait is needed before each product, which reads all
+// columns. Columns are divided in multiples of `column_grain`.
 StagePlans PlanPhases(const CompiledProgram& program, int64_t column_grain);
 
 }  // namespace cavs

@@ -1,4 +1,4 @@
-// Sums over blocks: which worker computes what.
+// Sums over blocks: which worker computes which rows or columns.
 #include <cassert>
 
 #include "cc/device/cpu/cpu_backend.h"

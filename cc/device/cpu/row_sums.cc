@@ -10,8 +10,9 @@
 namespace cavs {
 namespace {
 
-// A tile of a weight's gradient is at most this high and wide, as what it reads
-// is copied for it; smaller if that makes too few of them to share out.
+// The largest height and width of a tile of a weight's gradient, since its
+// operands are copied for it. Tiles are smaller if there would be fewer than
+// workers.
 constexpr int64_t kLargestHeight = 256;
 constexpr int64_t kLargestWidth = 512;
 constexpr int64_t kSmallestTile = 64;
@@ -20,7 +21,7 @@ constexpr size_t kTilesPerWorker = 3;
 std::vector<SumTile> TilesOf(const Program& program,
                              const std::vector<int>& nodes, int64_t rows,
                              int64_t columns) {
-  std::map<int, std::vector<int>> nodes_of;  // By sum.
+  std::map<int, std::vector<int>> nodes_of;  // Indexed by sum.
   for (int i : nodes) nodes_of[program.nodes[i].outputs[0]].push_back(i);
   std::vector<SumTile> tiles;
   for (int i : nodes) {
@@ -65,7 +66,7 @@ std::vector<SumTile> MakeSumTiles(const Program& program,
 void RowSums::MakeTiles(const StagePlans& plans, int workers) {
   for (int stage = 0; stage < kNumStages; ++stage) {
     for (const Phase& phase : plans[stage].by_rows) {
-      if (phase.sharing != Sharing::kSums) continue;
+      if (phase.division != Division::kSums) continue;
       tiles_[stage] = MakeSumTiles(program_, phase.nodes, workers);
     }
   }
@@ -81,7 +82,7 @@ void RowSums::Run(Stage stage, const Phase& phase, const RowRange& at,
   }
 }
 
-// The first sum that is written overwrites what was there.
+// The first product or sum that is written overwrites the memory.
 void RowSums::AddUp(const SumTile& tile, const RowRange& at,
                     const CpuBackend& backend) const {
   for (int i : tile.nodes) {
@@ -135,11 +136,11 @@ RowRange RowSums::WithoutZeros(const Node& node, const SumTile& tile,
   const bool x = operands_.IsZeroWithoutChildren(node.inputs[0]);
   const bool y = operands_.IsZeroWithoutChildren(node.inputs.back());
   const DType dtype = program_.symbols[node.inputs[0]].dtype;
-  const RowRange leaves = at.Part(0, zeros);
+  const RowRange leaves = at.Rows(0, zeros);
   const bool add_zero =
       (x && y) || (x && backend.IsFinite(dtype, Last(node, tile, leaves))) ||
       (y && backend.IsFinite(dtype, First(node, tile, leaves)));
-  return add_zero ? at.Part(zeros, at.count) : at;
+  return add_zero ? at.Rows(zeros, at.count) : at;
 }
 
 }  // namespace cavs

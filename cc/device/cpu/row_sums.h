@@ -20,13 +20,14 @@ struct SumTile {
   int64_t first_row, end_row, first_column, end_column;
 };
 
-// The tiles of the sums that `nodes` form, for so many workers to share out.
-// They do not depend on the number of rows, so results do not either. Sums that
-// are written to one symbol are of one kind, and so of one size.
+// Divides the sums that `nodes` form into tiles for `workers` workers. The
+// tiles do not depend on the number of rows. All sums that are written to one
+// symbol are of one kind, and so of one size.
 std::vector<SumTile> MakeSumTiles(const Program& program,
                                   const std::vector<int>& nodes, int workers);
 
-// The sums of one program in one step. What is passed in must outlive it.
+// The sums of one program in one step. The constructor's arguments must outlive
+// the object.
 class RowSums {
  public:
   RowSums(const CompiledProgram& program, Bindings* bindings)
@@ -34,10 +35,10 @@ class RowSums {
         bindings_(*bindings),
         operands_(program, *bindings) {}
 
-  // Before anything runs: for so many workers.
+  // To be called once, before any stage runs.
   void MakeTiles(const StagePlans& plans, int workers);
 
-  // Adds the rows of `at` to the sums that a phase of `stage` forms.
+  // Adds the rows of `at` to the sums of a phase of `stage`.
   void Run(Stage stage, const Phase& phase, const RowRange& at,
            InlineStream* stream);
 
@@ -46,10 +47,10 @@ class RowSums {
              const CpuBackend& backend) const;
   void AddUp(const Node& node, const SumTile& tile, const RowRange& all,
              bool accumulate, const CpuBackend& backend) const;
-  // The rows of `at` that do not all add zero.
+  // The rows of `at` without those at its beginning that add zero.
   RowRange WithoutZeros(const Node& node, const SumTile& tile,
                         const RowRange& at, const CpuBackend& backend) const;
-  // What a tile reads of the first, or last, operand of a sum.
+  // The columns of the first, or last, operand of a sum that a tile reads.
   ConstBlock First(const Node& sum, const SumTile& tile,
                    const RowRange& at) const;
   ConstBlock Last(const Node& sum, const SumTile& tile,
@@ -58,7 +59,8 @@ class RowSums {
   const Program& program_;
   Bindings& bindings_;
   const Operands operands_;
-  // By stage; made once, as sums that are not lazy are formed task by task.
+  // Indexed by stage. Made once, since sums that are not lazy are formed task
+  // by task.
   std::vector<SumTile> tiles_[kNumStages];
 };
 

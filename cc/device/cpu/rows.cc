@@ -12,7 +12,7 @@ namespace {
 constexpr double kNanosPerByte = 0.05;
 constexpr double kNanosPerRow = 5;
 
-// A block as bytes: all that moving rows needs to know of its elements.
+// A block as bytes, for kernels that move rows and do not compute.
 struct ByteRows {
   char* data;
   int64_t pitch;
@@ -31,13 +31,13 @@ struct ConstByteRows {
   const char* Row(int64_t i) const { return data + i * pitch; }
 };
 
-// Calls fn(Range) for pieces that cover `rows` rows of `bytes` bytes.
+// Calls fn(Range) for disjoint ranges that cover `rows` rows of `bytes` bytes.
 template <typename Fn>
 void ForRows(Workers* workers, int64_t rows, int64_t bytes, const Fn& fn) {
   ParallelFor(workers, rows, 1, kNanosPerRow + kNanosPerByte * bytes, fn);
 }
 
-// Sums wrap around in two's complement, as TensorFlow's do.
+// Integers wrap around in two's complement, as TensorFlow's do.
 template <typename T>
 void AddRow(const T* x, T* sum, int64_t n) {
   using Unsigned = std::make_unsigned_t<T>;
@@ -47,9 +47,9 @@ void AddRow(const T* x, T* sum, int64_t n) {
   }
 }
 
-// add(x, sum, n) adds one row. Each worker owns a range of columns and walks
-// over all rows in order: the order of a sum's terms does not depend on the
-// split.
+// add(x, sum, n) adds one row. Each worker owns a range of columns and visits
+// all rows in order, so the order of a sum's terms does not depend on the
+// number of workers.
 template <typename T, typename Add>
 void ScatterAdd(Workers* workers, ConstBlock src, const int32_t* rows,
                 Block dst, const Add& add) {

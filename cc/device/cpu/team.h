@@ -1,4 +1,4 @@
-// Workers that spin for their next part while a computation runs.
+// Workers that spin for their next job while a computation runs.
 #ifndef CAVS_CC_DEVICE_CPU_TEAM_H_
 #define CAVS_CC_DEVICE_CPU_TEAM_H_
 
@@ -11,16 +11,17 @@ namespace cavs {
 
 // Threads borrowed from a pool for the length of one computation, which runs
 // thousands of kernels of a few microseconds each: waking a parked thread takes
-// longer than most of them. A helper that finds nothing to do for a while lets
-// other threads have its processor, and after a few milliseconds goes back to
-// its pool; it is called again when there is work.
+// longer than most of them. A helper that finds no job for a while yields its
+// processor to other threads, and after a few milliseconds returns to its pool;
+// it is called again when there is work.
 //
-// The caller never waits for a helper that has not come: it computes what no
-// one has taken. A worker takes the parts from its own share first, so that
-// equal splits put equal parts on equal workers, whose caches still hold them.
+// The caller never waits for a helper that has not arrived: it runs all jobs
+// that no helper has taken. Every worker begins with its own range of jobs, so
+// that kernels with the same jobs run them on the same workers, whose caches
+// still hold the operands.
 //
-// Thread safety: as Workers; while one Run() is in progress, another (from
-// another thread, or from a part) computes all of its parts itself.
+// Thread safety: as Workers. While one Run() is in progress, another (from
+// another thread, or from a job) runs all of its jobs itself.
 //
 // Example:
 //   Team team(2, [&](std::function<void()> fn) { pool->Schedule(fn); });
@@ -29,8 +30,8 @@ class Team : public Workers {
  public:
   using Schedule = std::function<void(std::function<void()>)>;
 
-  // `schedule` runs a function on another thread, soon or late or, if no thread
-  // is free before the team ends, not before.
+  // `schedule` runs a function on another thread, at any later time; or, if no
+  // thread is free before the team is destroyed, after that.
   Team(int count, Schedule schedule);
   ~Team() override;
   Team(const Team&) = delete;
@@ -38,7 +39,7 @@ class Team : public Workers {
 
   int count() const override { return count_; }
   void Prepare() override { CallHelpers(count_ - 1); }
-  void Run(int parts, const std::function<void(int)>& part) override;
+  void Run(int jobs, const std::function<void(int)>& job) override;
 
  private:
   struct Shared;

@@ -1,4 +1,4 @@
-// Runs the parts of one kernel side by side.
+// Threads that run the jobs of one kernel at the same time.
 #ifndef CAVS_CC_DEVICE_CPU_WORKERS_H_
 #define CAVS_CC_DEVICE_CPU_WORKERS_H_
 
@@ -14,24 +14,24 @@ class Workers {
  public:
   virtual ~Workers() = default;
 
-  // How many parts can run at the same time; at least 1. Never changes, so a
-  // kernel may derive its split from it and stay bitwise reproducible.
+  // How many jobs can run at the same time; at least 1. Never changes, so a
+  // kernel may derive its jobs from it and stay bitwise reproducible.
   virtual int count() const = 0;
 
-  // Work will come soon: whoever needs time to begin may begin now.
+  // A hint that work will follow soon: sleeping threads may be woken now.
   virtual void Prepare() {}
 
-  // Calls part(0), ..., part(parts - 1), in any order and possibly at the same
-  // time, and returns when all have returned. `part` must not throw.
-  virtual void Run(int parts, const std::function<void(int)>& part) = 0;
+  // Calls job(0), ..., job(jobs - 1), in any order and possibly at the same
+  // time, and returns when all have returned. `job` must not throw.
+  virtual void Run(int jobs, const std::function<void(int)>& job) = 0;
 };
 
-// Everything on the calling thread.
+// Runs everything on the calling thread.
 class SerialWorkers : public Workers {
  public:
   int count() const override { return 1; }
-  void Run(int parts, const std::function<void(int)>& part) override {
-    for (int i = 0; i < parts; ++i) part(i);
+  void Run(int jobs, const std::function<void(int)>& job) override {
+    for (int i = 0; i < jobs; ++i) job(i);
   }
 };
 

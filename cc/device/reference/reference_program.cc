@@ -118,12 +118,12 @@ void ReferenceProgram::RunNode(const Node& node, const RowRange& at) {
         ComputeRow(node, at, row);
         break;
       default:
-        PassRow(node, at, row);
+        MoveRow(node, at, row);
     }
   }
 }
 
-void ReferenceProgram::PassRow(const Node& node, const RowRange& at,
+void ReferenceProgram::MoveRow(const Node& node, const RowRange& at,
                                int64_t row) {
   const bool writes = !node.outputs.empty();
   const int id = writes ? node.outputs[0] : node.inputs[0];

@@ -32,7 +32,7 @@ class ReferenceProgram : public BoundProgram {
   using Inner = std::map<std::tuple<int, int64_t, int64_t>, Numbers>;
 
   void RunNode(const Node& node, const RowRange& at);
-  void PassRow(const Node& node, const RowRange& at, int64_t row);
+  void MoveRow(const Node& node, const RowRange& at, int64_t row);
   void AddRow(const Node& node, const RowRange& at, int64_t row);
   void ComputeRow(const Node& node, const RowRange& at, int64_t row);
   void RunGroup(const Node& group, const RowRange& at, int64_t row);

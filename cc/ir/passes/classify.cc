@@ -9,11 +9,11 @@ namespace cavs {
 namespace {
 
 bool BringsStateIn(NodeKind kind) {
-  return PassesState(kind) && RowOf(kind).brings_in;
+  return MovesState(kind) && RowOf(kind).brings_in;
 }
 
 bool TakesStateOut(NodeKind kind) {
-  return PassesState(kind) && !RowOf(kind).brings_in;
+  return MovesState(kind) && !RowOf(kind).brings_in;
 }
 
 // Walks the nodes in order and in reverse. Overlapping symbols (a tensor and a
@@ -41,7 +41,7 @@ class Classifier {
   }
 
   bool HasRows(const Node& node) const {
-    if (PassesRows(node.kind)) return true;
+    if (MovesRows(node.kind)) return true;
     const auto per_row = [&](int id) {
       const SymbolKind kind = symbol(id).kind;
       return kind != SymbolKind::kInvariant && kind != SymbolKind::kReduced;

@@ -24,7 +24,7 @@ struct ChildUses {
 };
 
 // Whether the node's rows come from a place where they may be read by an index.
-bool IsPassedIn(NodeKind kind) {
+bool BringsInRows(NodeKind kind) {
   const Operator& row = RowOf(kind);
   return row.brings_in && (row.outside == Outside::kChildStates ||
                            row.outside == Outside::kExternal);
@@ -139,7 +139,7 @@ class Placer {
                                            s.parent < 0 && IsNative(s.dtype);
     }
     for (const Node& node : program_.nodes) {
-      if (!IsPassedIn(node.kind)) continue;
+      if (!BringsInRows(node.kind)) continue;
       const int id = node.outputs[0];
       Candidate& candidate = placement_.candidates[id];
       candidate.by_index = symbol(id).parent < 0 && IsNative(symbol(id).dtype);
@@ -150,7 +150,7 @@ class Placer {
       for (size_t i = 0; i < node.inputs.size(); ++i) {
         if (!ReadsByIndex(node, i)) at_root(node.inputs[i]).by_index = false;
       }
-      if (IsPassedIn(node.kind)) continue;
+      if (BringsInRows(node.kind)) continue;
       for (int id : node.outputs) at_root(id).by_index = false;
     }
   }
@@ -187,7 +187,7 @@ class Placer {
         ChildUses& use = uses[program_.Root(id, &offset)];
         use.only_critical &= node.stage == Stage::kCritical;
         use.must_own |= node.kind == NodeKind::kForeign ||
-                        (PassesRows(node.kind) && !gathers && !sends_back);
+                        (MovesRows(node.kind) && !gathers && !sends_back);
         use.only_for_children &=
             zeros_.only_for_children[&node - program_.nodes.data()];
         return use;

@@ -28,37 +28,37 @@ TEST(DynamicTensorTest, ReusedRowsBeginAtTheFirstInEveryTask) {
   EXPECT_EQ(tensor.View(1, 1).rows, 1);
 }
 
-TEST(DynamicTensorTest, APieceKeepsThePitchOfTheWhole) {
+TEST(DynamicTensorTest, AViewKeepsThePitchOfTheWhole) {
   std::vector<double> data(4 * 7);
   const DynamicTensor whole(DType::kFloat64, data.data(), 4, 7, 7,
                             Extent::kStep);
-  const DynamicTensor piece = whole.Columns(2, 4);
-  EXPECT_EQ(piece.columns(), 4);
-  EXPECT_EQ(piece.pitch(), 7);
-  EXPECT_EQ(piece.capacity(), 4);
-  EXPECT_EQ(piece.dtype(), DType::kFloat64);
-  const Block task = piece.View(3, 1);
+  const DynamicTensor view = whole.Columns(2, 4);
+  EXPECT_EQ(view.columns(), 4);
+  EXPECT_EQ(view.pitch(), 7);
+  EXPECT_EQ(view.capacity(), 4);
+  EXPECT_EQ(view.dtype(), DType::kFloat64);
+  const Block task = view.View(3, 1);
   EXPECT_EQ(task.data, &data[3 * 7 + 2]);
   EXPECT_EQ(task.cols, 4);
   EXPECT_EQ(task.pitch, 7);
 }
 
-TEST(DynamicTensorTest, APieceOfAPieceCountsFromThePiece) {
+TEST(DynamicTensorTest, AViewOfAViewCountsFromThatView) {
   std::vector<int16_t> data(2 * 9);
   const DynamicTensor whole(DType::kInt16, data.data(), 2, 9, 9, Extent::kStep);
-  const DynamicTensor piece = whole.Columns(3, 5).Columns(1, 2);
-  EXPECT_EQ(piece.View(1, 1).data, &data[9 + 3 + 1]);
-  EXPECT_EQ(piece.columns(), 2);
+  const DynamicTensor view = whole.Columns(3, 5).Columns(1, 2);
+  EXPECT_EQ(view.View(1, 1).data, &data[9 + 3 + 1]);
+  EXPECT_EQ(view.columns(), 2);
 }
 
-TEST(DynamicTensorTest, APieceOfReusedRowsIsReused) {
+TEST(DynamicTensorTest, AViewOfReusedRowsIsReused) {
   std::vector<float> data(2 * 4);
   const DynamicTensor whole(DType::kFloat32, data.data(), 2, 4, 4,
                             Extent::kTask);
   EXPECT_EQ(whole.Columns(1, 2).View(0, 2).data, &data[1]);
 }
 
-TEST(DynamicTensorTest, APieceOfRowsWithoutStorageHasNone) {
+TEST(DynamicTensorTest, AViewOfRowsWithoutStorageHasNone) {
   const DynamicTensor none(DType::kFloat32, nullptr, 0, 3, 3, Extent::kChunk);
   EXPECT_EQ(none.Columns(1, 2).View(0, 0).data, nullptr);
 }

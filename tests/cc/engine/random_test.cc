@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kVariables = 24;
 
-struct Step {
+struct Operation {
   std::vector<int> read, mutate;  // May overlap, and name one twice.
   int duration = 0;               // Rounds of a loop.
   int priority = 0;
@@ -29,7 +29,7 @@ struct Step {
 };
 
 struct Workload {
-  std::vector<Step> steps;
+  std::vector<Operation> operations;
 
   // `failing` and `waiting` are probabilities.
   Workload(uint32_t seed, int count, double failing, double waiting = 0) {
@@ -40,15 +40,16 @@ struct Workload {
       return chosen;
     };
     for (int i = 0; i < count; ++i) {
-      Step step;
-      step.read = some(3);
-      step.mutate = some(2);
-      step.duration = random() % 4 == 0 ? random() % 2000 : 0;
-      step.priority = static_cast<int>(random() % 5) - 2;
+      Operation operation;
+      operation.read = some(3);
+      operation.mutate = some(2);
+      operation.duration = random() % 4 == 0 ? random() % 2000 : 0;
+      operation.priority = static_cast<int>(random() % 5) - 2;
       std::uniform_real_distribution<> uniform;
-      step.fails = uniform(random) < failing;
-      if (uniform(random) < waiting) step.wait = random() % (kVariables + 1);
-      steps.push_back(step);
+      operation.fails = uniform(random) < failing;
+      if (uniform(random) < waiting)
+        operation.wait = random() % (kVariables + 1);
+      operations.push_back(operation);
     }
   }
 };
@@ -61,17 +62,18 @@ struct Result {
   // What each wait raised, the last one of all among them.
   std::vector<std::set<int>> raised;
 
-  explicit Result(size_t steps) : ran(steps, 0) {}
+  explicit Result(size_t operations) : ran(operations, 0) {}
 
-  // Does what step `i` does, or throws.
-  void Run(const Step& step, size_t i) {
+  // Does what operation `i` does, or throws.
+  void Run(const Operation& operation, size_t i) {
     ran[i] = 1;
     uint64_t sum = i;
-    for (int r : step.read) sum = sum * 31 + values[r];
-    volatile int left = step.duration;
+    for (int r : operation.read) sum = sum * 31 + values[r];
+    volatile int left = operation.duration;
     while (left > 0) left = left - 1;
-    if (step.fails) throw static_cast<int>(i);
-    for (int m : step.mutate) values[m] = values[m] * 0x9E3779B97F4A7C15u + sum;
+    if (operation.fails) throw static_cast<int>(i);
+    for (int m : operation.mutate)
+      values[m] = values[m] * 0x9E3779B97F4A7C15u + sum;
   }
 };
 
@@ -81,7 +83,7 @@ bool operator==(const Result& a, const Result& b) {
 
 // One after the other, with no engine and no thread: what is right.
 Result RunSerially(const Workload& workload) {
-  Result result(workload.steps.size());
+  Result result(workload.operations.size());
   // Of each variable the failures that have reached it, those alone that no
   // wait has raised. The last one: all there are.
   std::vector<std::set<int>> failures(kVariables + 1);
@@ -92,25 +94,25 @@ Result RunSerially(const Workload& workload) {
       for (std::set<int>& some : failures) some.erase(failure);
     }
   };
-  for (size_t i = 0; i < workload.steps.size(); ++i) {
-    const Step& step = workload.steps[i];
+  for (size_t i = 0; i < workload.operations.size(); ++i) {
+    const Operation& operation = workload.operations[i];
     std::set<int> inherited;
-    for (int v : step.read) {
+    for (int v : operation.read) {
       inherited.insert(failures[v].begin(), failures[v].end());
     }
-    for (int v : step.mutate) {
+    for (int v : operation.mutate) {
       inherited.insert(failures[v].begin(), failures[v].end());
     }
     if (inherited.empty()) {
       try {
-        result.Run(step, i);
+        result.Run(operation, i);
       } catch (int failure) {
         inherited.insert(failure);
         failures[kVariables].insert(failure);
       }
     }
-    for (int m : step.mutate) failures[m] = inherited;
-    if (step.wait >= 0) wait(step.wait);
+    for (int m : operation.mutate) failures[m] = inherited;
+    if (operation.wait >= 0) wait(operation.wait);
   }
   wait(kVariables);
   return result;
@@ -119,7 +121,7 @@ Result RunSerially(const Workload& workload) {
 Result RunOnEngine(const Workload& workload, const NamedPolicy& policy) {
   Engine engine(policy.factory);
   Watchdog watchdog(&engine);
-  Result result(workload.steps.size());
+  Result result(workload.operations.size());
   std::vector<Variable> variables(kVariables);
   for (Variable& variable : variables) variable = engine.NewVariable();
   const auto named = [&](const std::vector<int>& indices) {
@@ -145,12 +147,13 @@ Result RunOnEngine(const Workload& workload, const NamedPolicy& policy) {
       for (const OperationError& error : errors.errors()) note(error);
     }
   };
-  for (size_t i = 0; i < workload.steps.size(); ++i) {
-    const Step& step = workload.steps[i];
+  for (size_t i = 0; i < workload.operations.size(); ++i) {
+    const Operation& operation = workload.operations[i];
     const int stream = static_cast<int>(i) % policy.streams;
-    engine.Push([&result, &step, i] { result.Run(step, i); }, named(step.read),
-                named(step.mutate), {step.priority, stream});
-    if (step.wait >= 0) wait(step.wait);
+    engine.Push([&result, &operation, i] { result.Run(operation, i); },
+                named(operation.read), named(operation.mutate),
+                {operation.priority, stream});
+    if (operation.wait >= 0) wait(operation.wait);
   }
   wait(kVariables);
   return result;
@@ -158,13 +161,13 @@ Result RunOnEngine(const Workload& workload, const NamedPolicy& policy) {
 
 TEST(RandomHarnessTest, SerialRunSkipsTheDependentsOfAFailure) {
   Workload workload(1, 0, 0);
-  workload.steps.resize(4);
-  workload.steps[0].mutate = {0};
-  workload.steps[0].fails = true;
-  workload.steps[1].read = {0};
-  workload.steps[1].mutate = {1};
-  workload.steps[2].mutate = {1, 2};
-  workload.steps[3].mutate = {3};
+  workload.operations.resize(4);
+  workload.operations[0].mutate = {0};
+  workload.operations[0].fails = true;
+  workload.operations[1].read = {0};
+  workload.operations[1].mutate = {1};
+  workload.operations[2].mutate = {1, 2};
+  workload.operations[3].mutate = {3};
   const Result result = RunSerially(workload);
   EXPECT_EQ(result.ran, (std::vector<char>{1, 0, 0, 1}));
   EXPECT_EQ(result.raised, std::vector<std::set<int>>{{0}});
@@ -172,14 +175,14 @@ TEST(RandomHarnessTest, SerialRunSkipsTheDependentsOfAFailure) {
 
 TEST(RandomHarnessTest, SerialRunGoesOnAfterAWaitThatRaised) {
   Workload workload(1, 0, 0);
-  workload.steps.resize(4);
-  workload.steps[0].mutate = {0, 1};
-  workload.steps[0].fails = true;
-  workload.steps[1].mutate = {2};
-  workload.steps[1].wait = 2;
-  workload.steps[2].mutate = {1};
-  workload.steps[2].wait = 0;
-  workload.steps[3].mutate = {1};
+  workload.operations.resize(4);
+  workload.operations[0].mutate = {0, 1};
+  workload.operations[0].fails = true;
+  workload.operations[1].mutate = {2};
+  workload.operations[1].wait = 2;
+  workload.operations[2].mutate = {1};
+  workload.operations[2].wait = 0;
+  workload.operations[3].mutate = {1};
   const Result result = RunSerially(workload);
   EXPECT_EQ(result.ran, (std::vector<char>{1, 1, 0, 1}));
   EXPECT_EQ(result.raised, (std::vector<std::set<int>>{{}, {0}, {}}));

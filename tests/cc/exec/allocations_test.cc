@@ -157,7 +157,7 @@ std::vector<Count> CountByTask(const Cell& cell, const Graph& graph,
   if (workers != nullptr) {
     setting.workers = workers;
     setting.costs.nanos_to_call = 0;
-    setting.costs.nanos_to_share = 0;
+    setting.costs.nanos_to_divide = 0;
   }
   setting.cancelled = [&] {  // Asked before each task.
     at[size++] = Now();
@@ -319,7 +319,7 @@ TEST_F(LocksTest, TenTimesAsManyTasksTakeAsManyInAStep) {
         static_cast<Workers*>(&team)}) {
     Setting setting;
     setting.workers = workers;
-    setting.costs.nanos_to_call = setting.costs.nanos_to_share = 0;
+    setting.costs.nanos_to_call = setting.costs.nanos_to_divide = 0;
     for (const PassOptions& options : SomeSwitches()) {
       const int64_t of_100 = LocksOfStep(cell_, Chain(100), options, setting);
       EXPECT_GT(of_100, 0) << "memory is taken, once, under a lock";

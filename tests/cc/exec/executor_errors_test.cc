@@ -181,7 +181,7 @@ TEST(ExecutorTest, CaptureGradientsOfAnotherShapeAreAnError) {
   const std::vector<int32_t> task_splits = {0};
   schedule.task_splits = task_splits;
   tape.rows = RowPlan(schedule, 1);
-  tape.push_rows = PassedRows(AllVertices(schedule), tape.rows.types());
+  tape.push_rows = ExternalRows(AllVertices(schedule), tape.rows.types());
   tape.lists.resize(1);
   tape.push_lists.resize(1);
   tape.saved.resize(1);

@@ -77,7 +77,7 @@ std::vector<Graph> Minibatches(int arity, std::mt19937* random) {
           Graph()};
 }
 
-// A setting in which so many workers share the work.
+// A setting with so many workers.
 struct Team {
   explicit Team(int count) : workers(count) { setting.workers = &workers; }
 
@@ -85,7 +85,7 @@ struct Team {
   Setting setting;
 };
 
-// Workers that share out everything there is.
+// Workers among which all work is divided, however little.
 void ExpectTeamMatchesOracle(const Cell& cell, const Graph& graph,
                              uint32_t seed) {
   const Experiment experiment(cell, graph, seed);
@@ -93,7 +93,7 @@ void ExpectTeamMatchesOracle(const Cell& cell, const Graph& graph,
   for (int count : {1, 2, 3}) {
     Team team(count);
     team.setting.costs.nanos_to_call = 0;
-    team.setting.costs.nanos_to_share = 0;
+    team.setting.costs.nanos_to_divide = 0;
     for (const PassOptions& options : SomeSwitches(seed)) {
       SCOPED_TRACE(testing::Message() << count << " workers, seed " << seed
                                       << ", " << Describe(options));
@@ -205,7 +205,7 @@ TEST_P(ExecutorTest, BlocksOfAFewRowsMatchTheOracle) {
     Team team(1 + seed % 2);
     const int64_t rows = 1 + seed % 7;
     team.setting.costs.nanos_to_call = 0;
-    team.setting.costs.nanos_to_share = 0;
+    team.setting.costs.nanos_to_divide = 0;
     if (seed % 5 == 0) team.setting.engine = &engine;
     for (const PassOptions& options : SomeSwitches(seed)) {
       const CellExecutor executor(cell, options, GetParam(), rows);
@@ -302,8 +302,8 @@ TEST_P(ExecutorTest, WeightsThatAreNotFiniteSpoilLeavesToo) {
         spoilt += std::isnan(want[0][0]);  // A leaf.
         for (int count = 1; count <= (IsCpu() ? 2 : 1); ++count) {
           Team team(count);
-          team.setting.costs.nanos_to_call = team.setting.costs.nanos_to_share =
-              0;
+          team.setting.costs.nanos_to_call =
+              team.setting.costs.nanos_to_divide = 0;
           for (const PassOptions& options : SomeSwitches(weight)) {
             ExpectNearWhereFinite(
                 CellExecutor(cell, options, GetParam()).Run(in, team.setting),
@@ -400,7 +400,7 @@ TEST_P(ExecutorTest, MicroBatchesMatchTheOracleInTrainingAndInference) {
     Setting setting;
     if (seed % 2) setting.workers = &workers;
     setting.costs.nanos_to_call = 0;
-    setting.costs.nanos_to_share = 0;
+    setting.costs.nanos_to_divide = 0;
     for (int micro_batch : {1, 2, 3}) {
       const ScheduleOptions options(seed % 5 ? "depth" : "ratio", micro_batch);
       for (bool fused : {false, true}) {
@@ -426,9 +426,9 @@ class CountingWorkers : public SerialWorkers {
  public:
   int count() const override { return 2; }
   void Prepare() override { ++calls; }
-  void Run(int parts, const std::function<void(int)>& part) override {
+  void Run(int jobs, const std::function<void(int)>& job) override {
     ++calls;
-    SerialWorkers::Run(parts, part);
+    SerialWorkers::Run(jobs, job);
   }
   int calls = 0;
 };

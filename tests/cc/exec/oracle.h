@@ -105,7 +105,7 @@ class Oracle {
   const Program& ProgramOf(int v) const { return programs_[graph_.type_of(v)]; }
 
   static bool HasRows(const Program& program, const Node& node) {
-    if (PassesRows(node.kind) || node.kind == NodeKind::kZero) {
+    if (MovesRows(node.kind) || node.kind == NodeKind::kZero) {
       return true;
     }
     return std::any_of(node.inputs.begin(), node.inputs.end(), [&](int id) {
@@ -181,7 +181,7 @@ class Oracle {
   }
 
   void Run(int v, const Node& node) {
-    if (PassesRows(node.kind)) return RunPassing(v, node);
+    if (MovesRows(node.kind)) return RunPassing(v, node);
     std::vector<Numbers> in;
     for (int id : node.inputs) in.push_back(Get(v, id));
     const Symbol& out = ProgramOf(v).symbols[node.outputs[0]];

@@ -109,7 +109,7 @@ class RandomProgram {
     return f_.Call(Elementwise::kTanh, x);
   }
 
-  // The same, if there is one, of rows as they come: pulled, gathered, pieces.
+  // The same, if there is one, of rows as they come: pulled, gathered, views.
   int FitRaw(int64_t columns) {
     std::vector<int> found;
     for (int x : rows) {
@@ -233,20 +233,19 @@ class RandomProgram {
     rows.push_back(f_.Call(Elementwise::kTanh, sum));
   }
 
-  // Wide rows that are read piece by piece.
+  // Wide rows that are read through views.
   void AddSplit() {
-    const int pieces = 2 + Pick(2);
+    const int views = 2 + Pick(2);
     const int64_t width = f_.columns(PickRows());
-    int z =
-        f_.Call(Elementwise::kSub, Fit(pieces * width), Fit(pieces * width));
+    int z = f_.Call(Elementwise::kSub, Fit(views * width), Fit(views * width));
     if (Pick(2)) z = f_.Call(Elementwise::kMul, z, Fit(1));
-    std::vector<int> parts;
-    for (int i = 0; i < pieces; ++i) {
-      parts.push_back(
+    std::vector<int> readers;
+    for (int i = 0; i < views; ++i) {
+      readers.push_back(
           f_.Call(Elementwise::kTanh, f_.View(z, i * width, width)));
     }
-    rows.push_back(f_.Call(Elementwise::kMul, parts[0], parts[1]));
-    rows.push_back(Pick(2) ? f_.View(z, Pick(width), width) : parts.back());
+    rows.push_back(f_.Call(Elementwise::kMul, readers[0], readers[1]));
+    rows.push_back(Pick(2) ? f_.View(z, Pick(width), width) : readers.back());
   }
 
   void AddProduct() {

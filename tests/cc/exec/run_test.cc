@@ -128,7 +128,7 @@ TEST_F(RunTest, GathersPullsScattersAndPushesByVertex) {
   EXPECT_EQ(output_, (Numbers{10, 10, 30, 30, 30, 30}));
 }
 
-TEST_F(RunTest, VertexIdsMayBeAPieceOfAWhole) {
+TEST_F(RunTest, VertexIdsMayBeAViewOfAWiderTensor) {
   Sketch f(DType::kInt32);
   const int ids = f.Node(NodeKind::kVertexIds, {}, f.Rows(1));
   const int zeros = f.Zero(1);

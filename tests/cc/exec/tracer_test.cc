@@ -90,7 +90,7 @@ Recorder* RunWith(Workers* workers, const Graph& graph, Recorder* recorder) {
   if (workers->count() > 1) {
     setting.workers = workers;
     setting.costs.nanos_to_call = 0;
-    setting.costs.nanos_to_share = 0;
+    setting.costs.nanos_to_divide = 0;
   }
   setting.tracer = recorder;
   CellExecutor(cell).Run(experiment, setting);
@@ -122,7 +122,7 @@ TEST(TracerTest, IsToldOfEveryShareOnTheThreadThatComputesIt) {
   Recorder recorder;
   RunWith(&workers, Join({Chain(3), Chain(2)}), &recorder);
   EXPECT_TRUE(recorder.all_ended());
-  // By columns: each of two workers has a share of each task with children.
+  // By columns: each of two workers has columns of each task with children.
   EXPECT_EQ(recorder.Count("gather_grad(0)"), 4);
 }
 

@@ -24,7 +24,7 @@ TEST(LabelTest, AnOperatorGoesByTheFrameworksName) {
   EXPECT_EQ(Label(Operator(NodeKind::kMatMul, "MatMul")), "MatMul");
 }
 
-TEST(LabelTest, WhatPassesRowsSaysWhichSlotOrInput) {
+TEST(LabelTest, NodesThatMoveRowsSayWhichSlotOrInput) {
   Sketch f;
   f.Gather(1, 4);
   EXPECT_EQ(Label(f.program.nodes[0]), "gather(1)");

@@ -45,7 +45,7 @@ TEST(OperatorsTest, OnlyOperatorsOfTwoOperandsCommuteOrBeginAPair) {
   }
 }
 
-TEST(OperatorsTest, ADerivativePassesRowsTheOtherWay) {
+TEST(OperatorsTest, ADerivativeMovesRowsTheOtherWay) {
   const NodeKind pairs[][2] = {{NodeKind::kGather, NodeKind::kGatherGrad},
                                {NodeKind::kScatter, NodeKind::kScatterGrad},
                                {NodeKind::kPull, NodeKind::kPullGrad},

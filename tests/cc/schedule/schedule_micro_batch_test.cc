@@ -13,8 +13,8 @@ namespace cavs {
 namespace {
 
 // The graphs [first, limit) of `batch`.
-Batch Part(const Batch& batch, int64_t first, int64_t limit) {
-  Batch part;
+Batch Graphs(const Batch& batch, int64_t first, int64_t limit) {
+  Batch alone;
   for (int64_t g = first; g < limit; ++g) {
     const int32_t origin = batch.graph_splits[g];
     Children children;
@@ -24,11 +24,12 @@ Batch Part(const Batch& batch, int64_t first, int64_t limit) {
       for (int32_t& child : children.back()) {
         child = child < 0 ? -1 : child - origin;
       }
-      if (!batch.vertex_type.empty()) part.vertex_type.push_back(batch.type(v));
+      if (!batch.vertex_type.empty())
+        alone.vertex_type.push_back(batch.type(v));
     }
-    part.Add(children);
+    alone.Add(children);
   }
-  return part;
+  return alone;
 }
 
 // The schedules of all micro-batches, made one by one and concatenated.
@@ -45,15 +46,15 @@ Schedule Concatenated(const Batch& batch, int arity, int num_types,
     const int64_t limit =
         std::min<int64_t>(g + options.micro_batch, num_graphs);
     const int32_t origin = batch.graph_splits[g];
-    const Schedule part =
-        Make(Part(batch, g, limit), arity, num_types, options.policy.c_str());
-    for (const int32_t v : part.order) whole.order.push_back(origin + v);
-    for (size_t t = 0; t < part.task_type.size(); ++t) {
-      whole.task_type.push_back(part.task_type[t]);
-      whole.task_splits.push_back(origin + part.task_splits[t + 1]);
+    const Schedule alone =
+        Make(Graphs(batch, g, limit), arity, num_types, options.policy.c_str());
+    for (const int32_t v : alone.order) whole.order.push_back(origin + v);
+    for (size_t t = 0; t < alone.task_type.size(); ++t) {
+      whole.task_type.push_back(alone.task_type[t]);
+      whole.task_splits.push_back(origin + alone.task_splits[t + 1]);
     }
     for (int k = 0; k < arity; ++k) {
-      const Span<int32_t> rows = part.view().children(k);
+      const Span<int32_t> rows = alone.view().children(k);
       for (int64_t row = 0; row < rows.size(); ++row) {
         whole.child_row[k * num_vertices + origin + row] =
             rows[row] == kZeroRow ? kZeroRow : origin + rows[row];

@@ -27,8 +27,8 @@
 
 namespace cavs {
 
-// Threads of its own, so that parts that share what they write are seen by the
-// sanitizers; asks for more parts than this machine may have processors. One
+// Threads of its own, so that jobs that write to the same memory are seen by
+// the sanitizers; asks for more jobs than this machine may have processors. One
 // thread at a time may call Run().
 class ThreadedWorkers : public Workers {
  public:
@@ -38,19 +38,19 @@ class ThreadedWorkers : public Workers {
     for (std::thread& thread : threads_) thread.join();
   }
   int count() const override { return count_; }
-  void Run(int parts, const std::function<void(int)>& part) override {
+  void Run(int jobs, const std::function<void(int)>& job) override {
     for (int i = static_cast<int>(threads_.size()); i < count_; ++i) {
       threads_.emplace_back([this, i] { Serve(i); });
     }
-    Call(parts, &part);
+    Call(jobs, &job);
   }
 
  private:
-  // Returns when every thread has run its parts; they end if `part` is null.
-  void Call(int parts, const std::function<void(int)>* part) {
+  // Returns when every thread has run its jobs; they end if `job` is null.
+  void Call(int jobs, const std::function<void(int)>* job) {
     std::unique_lock<std::mutex> lock(mutex_);
-    parts_ = parts;
-    part_ = part;
+    jobs_ = jobs;
+    job_ = job;
     running_ = count_;
     ++call_;
     called_.notify_all();
@@ -61,21 +61,21 @@ class ThreadedWorkers : public Workers {
     std::unique_lock<std::mutex> lock(mutex_);
     for (int64_t call = 1;; ++call) {
       called_.wait(lock, [&] { return call_ == call; });
-      const int parts = parts_;
-      const std::function<void(int)>* const part = part_;
+      const int jobs = jobs_;
+      const std::function<void(int)>* const job = job_;
       lock.unlock();
-      for (int i = first; i < parts; i += count_) (*part)(i);
+      for (int i = first; i < jobs; i += count_) (*job)(i);
       lock.lock();
       if (--running_ == 0) done_.notify_one();
-      if (part == nullptr) return;
+      if (job == nullptr) return;
     }
   }
 
   const int count_;
   std::mutex mutex_;
   std::condition_variable called_, done_;
-  int parts_ = 0, running_ = 0;
-  const std::function<void(int)>* part_ = nullptr;
+  int jobs_ = 0, running_ = 0;
+  const std::function<void(int)>* job_ = nullptr;
   int64_t call_ = 0;
   std::vector<std::thread> threads_;
 };

@@ -355,7 +355,7 @@ TEST_P(GemmTest, WeightsPackedSideBySideGiveTheirProductsSideBySide) {
   }
 }
 
-TEST_P(GemmTest, RangesOfColumnsAreThatPartOfTheProductAndNoMore) {
+TEST_P(GemmTest, ARangeOfColumnsIsWrittenAndNoOther) {
   SerialWorkers workers;
   const CpuBackend backend(&workers, GetParam());
   ForFloatTypes([&](auto zero) {
@@ -374,14 +374,15 @@ TEST_P(GemmTest, RangesOfColumnsAreThatPartOfTheProductAndNoMore) {
           for (int64_t begin = 0; begin < n; begin += grain) {
             for (int64_t end = begin + 1; end <= n;
                  end += std::max<int64_t>(1, grain - 1)) {
-              Matrix<T> part = x.c;
+              Matrix<T> range = x.c;
               backend.MatMulPackedColumns(dtype, x.a.view(), packed.data(),
-                                          part.block(), begin, end, accumulate);
-              ASSERT_TRUE(part.GuardsHold());
+                                          range.block(), begin, end,
+                                          accumulate);
+              ASSERT_TRUE(range.GuardsHold());
               for (int64_t i = 0; i < m; ++i) {
                 for (int64_t j = 0; j < n; ++j) {
                   const bool inside = j >= begin && j < end;
-                  ASSERT_EQ(part.at(i, j), (inside ? whole : x.c).at(i, j))
+                  ASSERT_EQ(range.at(i, j), (inside ? whole : x.c).at(i, j))
                       << "[" << m << ", " << n << "], columns " << begin
                       << " to " << end << ", column " << j;
                 }

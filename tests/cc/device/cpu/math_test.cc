@@ -35,7 +35,8 @@ std::vector<T> Apply(Isa isa, Elementwise op, std::vector<T> x) {
   return y;
 }
 
-// A subnormal may be off by one unit of its own, which is a large share of it.
+// A subnormal may be off by one unit of its own, which is a large fraction of
+// it.
 template <typename T>
 void ExpectWithinBound(const std::vector<T>& x,
                        const std::vector<long double>& expected,

@@ -36,7 +36,7 @@ std::string Text(const std::vector<Phase>& phases) {
   std::string text;
   for (const Phase& phase : phases) {
     text += text.empty() ? "" : " ";
-    text += names[static_cast<int>(phase.sharing)];
+    text += names[static_cast<int>(phase.division)];
     char separator = '(';
     for (int i : phase.nodes) {
       text += separator + std::to_string(i);
@@ -60,7 +60,7 @@ TEST(PlanPhasesTest, ByRowsNoOneWaitsButForSumsAndForeignOperators) {
   g.Scatter(g.Call(E::kNeg, z));                                       // 3 4
   const StagePlan plan = Plan(&g);
   EXPECT_EQ(Text(plan.by_rows), "rows(0 1) whole(2) rows(3 4)");
-  EXPECT_EQ(plan.unit, 0) << "a foreign operator has no columns to share";
+  EXPECT_EQ(plan.unit, 0) << "a foreign operator has no columns to divide";
   EXPECT_TRUE(plan.by_columns.empty());
 }
 
@@ -92,7 +92,7 @@ TEST(PlanPhasesTest, ByColumnsWorkersWaitBeforeEachProductOfFreshRows) {
             "columns(0 1) columns(2 3 4 5) columns(6 7)");
 }
 
-TEST(PlanPhasesTest, APieceOfFreshRowsIsFreshToo) {
+TEST(PlanPhasesTest, AViewOfFreshRowsIsFreshToo) {
   Sketch f;
   const int h = f.Gather(0, 64), x = f.Gather(1, 64);                 // 0 1
   const int y = f.Call(E::kTanh, h);                                  // 2
@@ -104,7 +104,7 @@ TEST(PlanPhasesTest, APieceOfFreshRowsIsFreshToo) {
   EXPECT_EQ(Text(plan.by_columns), "columns(0 2) columns(3) columns(4 5)");
 }
 
-TEST(PlanPhasesTest, RowsOfWhichAPieceIsFreshAreFresh) {
+TEST(PlanPhasesTest, RowsOfWhichAViewIsFreshAreFresh) {
   Sketch f;
   const int h = f.Gather(0, 64);                        // 0
   const int y = f.Call(E::kTanh, h);                    // 1
@@ -113,7 +113,7 @@ TEST(PlanPhasesTest, RowsOfWhichAPieceIsFreshAreFresh) {
   EXPECT_EQ(Text(Plan(&f).by_columns), "columns(0 1 2) columns(3 4)");
 }
 
-TEST(PlanPhasesTest, APieceThatBeginsBetweenUnitsIsComputedWhole) {
+TEST(PlanPhasesTest, AViewThatBeginsBetweenUnitsIsComputedWhole) {
   Sketch f;
   const int h = f.Gather(0, 256);                       // 0
   const int y = f.Call(E::kTanh, f.View(h, 128, 128));  // 1
@@ -175,7 +175,7 @@ TEST(PlanPhasesTest, TheUnitIsTheWidthOfMostElementwiseWork) {
   };
   EXPECT_EQ(unit(256, 64), 64);
   EXPECT_EQ(unit(64, 48), 48);
-  EXPECT_EQ(unit(64, 16), 64) << "too narrow to share";
+  EXPECT_EQ(unit(64, 16), 64) << "too narrow to divide";
   EXPECT_EQ(unit(64, 40), 64) << "no multiple of a vector";
   EXPECT_EQ(unit(40, 16), 0);
 }
@@ -205,7 +205,7 @@ TEST(PlanPhasesTest, AGroupThatNobodyReadsIsSharedByItsWidthToo) {
   for (const Phase& phase : plan.by_columns) {
     for (int i : phase.nodes) {
       if (f.program.nodes[i].kind == NodeKind::kGroup) {
-        EXPECT_EQ(phase.sharing, Sharing::kWhole);
+        EXPECT_EQ(phase.division, Division::kWhole);
         ++groups;
       }
     }

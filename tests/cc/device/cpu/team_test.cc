@@ -35,10 +35,10 @@ TEST(TeamTest, RunsEveryPartOnce) {
   for (int count : {1, 2, 3, 7}) {
     Team team(count, threads.schedule());
     EXPECT_EQ(team.count(), count);
-    for (int parts : {0, 1, 2, 3, 31, 32, 33, 100, 1000}) {
-      std::vector<std::atomic<int>> ran(parts);
-      team.Run(parts, [&](int i) { ++ran[i]; });
-      for (const std::atomic<int>& n : ran) EXPECT_EQ(n, 1) << parts;
+    for (int jobs : {0, 1, 2, 3, 31, 32, 33, 100, 1000}) {
+      std::vector<std::atomic<int>> ran(jobs);
+      team.Run(jobs, [&](int i) { ++ran[i]; });
+      for (const std::atomic<int>& n : ran) EXPECT_EQ(n, 1) << jobs;
     }
   }
 }
@@ -78,7 +78,7 @@ TEST(TeamTest, HelpersTakeTheirOwnShareFirst) {
   Threads threads;
   Team team(2, threads.schedule());
   std::mutex mutex;
-  std::set<std::thread::id> of_part[2];
+  std::set<std::thread::id> of_job[2];
   int together = 0;
   for (int run = 0; run < 2000; ++run) {
     std::atomic<int> inside{0};
@@ -93,10 +93,10 @@ TEST(TeamTest, HelpersTakeTheirOwnShareFirst) {
     });
     if (ran_on[0] == ran_on[1]) continue;
     ++together;
-    of_part[0].insert(ran_on[0]);
+    of_job[0].insert(ran_on[0]);
   }
   EXPECT_GT(together, 0);
-  EXPECT_EQ(of_part[0].size(), 1u) << "the caller has the first part";
+  EXPECT_EQ(of_job[0].size(), 1u) << "the caller has the first job";
 }
 
 TEST(TeamTest, HelpersThatWereCalledGoOnWithTheNextRuns) {

@@ -143,7 +143,7 @@ TEST(FuseElementwiseTest, ABiasAndItsActivationAreOneInstruction) {
   EXPECT_EQ(Groups(f)[0]->group.num_scratch, 0);
 }
 
-TEST(FuseElementwiseTest, AStepGoesOnWithEitherOperandOfASumOnly) {
+TEST(FuseElementwiseTest, AnInstructionGoesOnWithEitherOperandOfASumOnly) {
   for (const bool swapped : {false, true}) {
     for (const E then : {E::kAdd, E::kSigmoidGrad, E::kSub}) {
       Sketch f;
@@ -160,7 +160,7 @@ TEST(FuseElementwiseTest, AStepGoesOnWithEitherOperandOfASumOnly) {
   }
 }
 
-TEST(FuseElementwiseTest, WhatIsReadTwiceOrSeenOutsideIsAStepOfItsOwn) {
+TEST(FuseElementwiseTest, WhatIsReadTwiceOrSeenOutsideIsAnInstructionOfItsOwn) {
   const auto count = [](bool twice, bool outside) {
     Sketch f;
     const int sum = f.Call(E::kAdd, f.Gather(0, 8), f.Gather(1, 8));
@@ -175,7 +175,7 @@ TEST(FuseElementwiseTest, WhatIsReadTwiceOrSeenOutsideIsAStepOfItsOwn) {
   EXPECT_EQ(count(false, true), 2u);
 }
 
-TEST(FuseElementwiseTest, NoStepReadsWhatHasBeenOverwritten) {
+TEST(FuseElementwiseTest, NoInstructionReadsWhatHasBeenOverwritten) {
   Sketch f;
   const int h = f.Gather(0, 8);
   const int sum = f.Call(E::kNeg, h);

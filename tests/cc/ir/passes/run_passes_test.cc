@@ -66,7 +66,7 @@ void ExpectMatchesOracle(const Cell& cell) {
       Setting setting;
       if (count > 0) setting.workers = &workers;
       setting.costs.nanos_to_call = 0;
-      setting.costs.nanos_to_share = 0;
+      setting.costs.nanos_to_divide = 0;
       SCOPED_TRACE(testing::Message()
                    << graph.size() << " vertices, " << count
                    << " workers, eager " << options.eager << ", lazy "

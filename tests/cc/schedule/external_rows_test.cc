@@ -1,4 +1,4 @@
-#include "cc/schedule/passed_rows.h"
+#include "cc/schedule/external_rows.h"
 
 #include <gtest/gtest.h>
 
@@ -20,47 +20,48 @@ std::vector<TypeRows> Types() {
   return types;
 }
 
-std::vector<int32_t> OfType(const PassedRows& rows, int type, int count) {
+std::vector<int32_t> OfType(const ExternalRows& rows, int type, int count) {
   const int32_t* row = rows.of_type(type).data();
   return {row, row + count};
 }
 
-TEST(PassedRowsTest, EveryVertexHasTheRowOfItsNumber) {
+TEST(ExternalRowsTest, EveryVertexHasTheRowOfItsNumber) {
   const std::vector<TypeRows> types = Types();
-  const PassedRows rows(AllVertices(View()), types);
+  const ExternalRows rows(AllVertices(View()), types);
   EXPECT_TRUE(rows.all());
   EXPECT_EQ(rows.count(), 5);
   EXPECT_EQ(OfType(rows, 0, 2), std::vector<int32_t>({3, 0}));
   EXPECT_EQ(OfType(rows, 1, 3), std::vector<int32_t>({1, 4, 2}));
 }
 
-TEST(PassedRowsTest, VerticesOfTypesHaveRowsInVertexOrder) {
+TEST(ExternalRowsTest, VerticesOfTypesHaveRowsInVertexOrder) {
   const std::vector<TypeRows> types = Types();
-  const PassedRows rows(VerticesOfTypes(View(), {false, true}), types);
+  const ExternalRows rows(VerticesOfTypes(View(), {false, true}), types);
   EXPECT_FALSE(rows.all());
   EXPECT_EQ(rows.count(), 3);
   EXPECT_EQ(OfType(rows, 0, 2), std::vector<int32_t>({-1, -1}));
   EXPECT_EQ(OfType(rows, 1, 3), std::vector<int32_t>({0, 2, 1}));
 }
 
-TEST(PassedRowsTest, ChosenVerticesHaveRowsInTheirOrder) {
+TEST(ExternalRowsTest, ChosenVerticesHaveRowsInTheirOrder) {
   RowMap map;
   ASSERT_TRUE(ChosenVertices(std::vector<int32_t>{4, 0}, 5, &map).ok());
   const std::vector<TypeRows> types = Types();
-  const PassedRows rows(map, types);
+  const ExternalRows rows(map, types);
   EXPECT_EQ(rows.count(), 2);
   EXPECT_EQ(OfType(rows, 0, 2), std::vector<int32_t>({-1, 1}));
   EXPECT_EQ(OfType(rows, 1, 3), std::vector<int32_t>({-1, 0, -1}));
 }
 
-TEST(PassedRowsTest, NoVertexMayBeChosen) {
+TEST(ExternalRowsTest, NoVertexMayBeChosen) {
   RowMap map;
   ASSERT_TRUE(ChosenVertices({}, 5, &map).ok());
   const std::vector<TypeRows> types = Types();
-  EXPECT_EQ(OfType(PassedRows(map, types), 0, 2), std::vector<int32_t>(2, -1));
+  EXPECT_EQ(OfType(ExternalRows(map, types), 0, 2),
+            std::vector<int32_t>(2, -1));
 }
 
-TEST(PassedRowsTest, BadChoicesAreNamed) {
+TEST(ExternalRowsTest, BadChoicesAreNamed) {
   RowMap map;
   EXPECT_EQ(ChosenVertices(std::vector<int32_t>{0, 5}, 5, &map).message(),
             "at[1]: got 5 but expected a vertex of the minibatch, in [0, 5).");

@@ -1,6 +1,6 @@
 // Which rows of external inputs and outputs belong to which vertices.
-#ifndef CAVS_CC_SCHEDULE_PASSED_ROWS_H_
-#define CAVS_CC_SCHEDULE_PASSED_ROWS_H_
+#ifndef CAVS_CC_SCHEDULE_EXTERNAL_ROWS_H_
+#define CAVS_CC_SCHEDULE_EXTERNAL_ROWS_H_
 
 #include <cstdint>
 #include <vector>
@@ -34,14 +34,14 @@ Status ChosenVertices(Span<int32_t> vertices, int64_t num_vertices,
 
 // The rows of an external input or output, numbered as the programs of the
 // vertex types number their vertices.
-class PassedRows {
+class ExternalRows {
  public:
-  PassedRows() = default;
+  ExternalRows() = default;
   // `types` must outlive the object.
-  PassedRows(const RowMap& map, const std::vector<TypeRows>& types);
-  PassedRows(const PassedRows&) = delete;
-  PassedRows(PassedRows&&) = default;
-  PassedRows& operator=(PassedRows&&) = default;
+  ExternalRows(const RowMap& map, const std::vector<TypeRows>& types);
+  ExternalRows(const ExternalRows&) = delete;
+  ExternalRows(ExternalRows&&) = default;
+  ExternalRows& operator=(ExternalRows&&) = default;
 
   int64_t count() const { return count_; }
   // Whether vertex v has row v.
@@ -57,4 +57,4 @@ class PassedRows {
 
 }  // namespace cavs
 
-#endif  // CAVS_CC_SCHEDULE_PASSED_ROWS_H_
+#endif  // CAVS_CC_SCHEDULE_EXTERNAL_ROWS_H_

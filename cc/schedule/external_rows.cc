@@ -1,4 +1,4 @@
-#include "cc/schedule/passed_rows.h"
+#include "cc/schedule/external_rows.h"
 
 #include <utility>
 
@@ -50,7 +50,8 @@ Status ChosenVertices(Span<int32_t> vertices, int64_t num_vertices,
   return Status();
 }
 
-PassedRows::PassedRows(const RowMap& map, const std::vector<TypeRows>& types)
+ExternalRows::ExternalRows(const RowMap& map,
+                           const std::vector<TypeRows>& types)
     : count_(map.count) {
   for (const TypeRows& type : types) {
     of_type_.push_back(type.vertex());
