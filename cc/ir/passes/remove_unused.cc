@@ -20,7 +20,7 @@ void RemoveNodes(Program* program) {
     Node& node = program->nodes[i];
     // What passes in is checked, and a kernel of the framework's may do more
     // than give results.
-    const bool stays = PassesRows(node.kind) || node.kind == NodeKind::kForeign;
+    const bool stays = MovesRows(node.kind) || node.kind == NodeKind::kForeign;
     if (!stays && !overlaps.AnyMarked(is_read, node.outputs)) continue;
     for (int id : node.inputs) is_read[id] = true;
     kept.push_back(std::move(node));
