@@ -1,4 +1,4 @@
-"""What ran inside of the ops, and when, as TensorFlow's profiler saw it."""
+"""Records what ran inside of the ops, and when, with TensorFlow's profiler."""
 
 import dataclasses
 import glob
@@ -14,14 +14,14 @@ STREAMS = ("critical stream", "eager and lazy stream")  # With `Options(streams=
 
 
 @dataclasses.dataclass(frozen=True)
-class Span:
-    """Something that ran: times are seconds since the first of them began.
+class Interval:
+    """The time during which a thread ran a stage, a task or an operator.
 
     Attributes:
-      thread: What ran it: `CALLER`, one of `STREAMS`, or "worker 1" and so on.
-      name: "task 3: 17 rows of Cell.vertex", or what an operator is called in `explain`.
-      stage: Of the operator, or of what it is a part of.
-      began, ended: Seconds.
+      thread: The thread's name: `CALLER`, one of `STREAMS`, or "worker 1" and so on.
+      name: "task 3: 17 rows of Cell.vertex", or an operator's name as `explain` prints it.
+      stage: A key of `_stages.STAGES`: the stage itself, or that of the task or operator.
+      began, ended: Seconds since the first interval of the recording began.
     """
 
     thread: str
@@ -31,9 +31,14 @@ class Span:
     ended: float
 
 
-def record(model, arguments) -> dict[str, list[Span]]:
-    """What runs in a model's call ("forward") and, if it has weights, in its gradient."""
-    _step(model, arguments, _unwatched)  # Traces and allocates; not shown.
+def record(model, arguments) -> dict[str, list[Interval]]:
+    """Calls a model and computes its gradient, and records both.
+
+    Returns:
+      The intervals of the call under "forward" and, if the model has weights, those of the
+      gradient under "backward".
+    """
+    _step(model, arguments, _unwatched)  # The first step traces and allocates.
     forward, backward = _step(model, arguments, _watched)
     return {"forward": forward, "backward": backward} if backward else {"forward": forward}
 
@@ -62,47 +67,55 @@ def _watched(function):
             tf.profiler.experimental.stop()
         (path,) = glob.glob(os.path.join(folder, "**", "*.xplane.pb"), recursive=True)
         with open(path, "rb") as file:
-            return result, _spans(xplane_pb2.XSpace.FromString(file.read()))
+            return result, _intervals(xplane_pb2.XSpace.FromString(file.read()))
 
 
-def _spans(space) -> list[Span]:
-    """Of the threads on which something of ours ran, the one that called the op first."""
-    threads = [_spans_of(plane, line) for plane in space.planes for line in plane.lines]
-    threads = sorted((spans for spans in threads if spans), key=lambda spans: spans[0].began)
+def _intervals(space) -> list[Interval]:
+    """The intervals of all threads that ran something of ours, thread by thread."""
+    threads = [_intervals_of(plane, line) for plane in space.planes for line in plane.lines]
+    threads = sorted(
+        (intervals for intervals in threads if intervals), key=lambda intervals: intervals[0].began
+    )
     start = threads[0][0].began if threads else 0.0
     return [
-        dataclasses.replace(span, thread=thread, began=span.began - start, ended=span.ended - start)
-        for thread, spans in zip(_names(threads), threads, strict=True)
-        for span in spans
+        dataclasses.replace(
+            interval, thread=thread, began=interval.began - start, ended=interval.ended - start
+        )
+        for thread, intervals in zip(_names(threads), threads, strict=True)
+        for interval in intervals
     ]
 
 
 def _names(threads) -> list[str]:
-    """Two streams are the threads that run tasks and, without tasks, eager or lazy operators."""
+    """A name for each thread; `threads` are lists of intervals, by when the first began.
+
+    With two streams, the threads that run tasks are the critical stream, and those that run
+    eager or lazy operators but no task are the other one.
+    """
     names, workers = [], itertools.count(1)
-    kinds = [{span.name.partition(" ")[0] for span in spans} for spans in threads]
+    kinds = [{interval.name.partition(" ")[0] for interval in intervals} for intervals in threads]
     beside = [bool(own & {"eager:", "lazy:"}) and "task" not in own for own in kinds]
-    for i, spans in enumerate(threads):
+    for i, intervals in enumerate(threads):
         if any(beside) and "task" in kinds[i]:
             names.append(STREAMS[0])
         elif beside[i]:
             names.append(STREAMS[1])
-        elif i == 0 or "prologue" in {span.stage for span in spans}:
+        elif i == 0 or "prologue" in {interval.stage for interval in intervals}:
             names.append(CALLER)
         else:
             names.append(f"worker {next(workers)}")
     return names
 
 
-def _spans_of(plane, line) -> list[Span]:
-    spans = []
+def _intervals_of(plane, line) -> list[Interval]:
+    intervals = []
     for event in line.events:
         stage = _stage(plane, event)
         if stage:
             name = plane.event_metadata[event.metadata_id].name
             began = line.timestamp_ns / 1e9 + event.offset_ps / 1e12
-            spans.append(Span("", name, stage, began, began + event.duration_ps / 1e12))
-    return sorted(spans, key=lambda span: (span.began, -span.ended))
+            intervals.append(Interval("", name, stage, began, began + event.duration_ps / 1e12))
+    return sorted(intervals, key=lambda interval: (interval.began, -interval.ended))
 
 
 def _stage(plane, event) -> str:

@@ -1,54 +1,55 @@
-"""A picture of what ran in the ops, on which thread and when."""
+"""Draws what ran in the ops, on which thread and when."""
 
 import collections
 
-from cavs_tf._profile import CALLER, STREAMS, Span
+from cavs_tf._profile import CALLER, STREAMS, Interval
 from cavs_tf._stages import COLOURS
 
-_BAND, _BAR = 0.8, 0.5  # Heights: of a stage, or one task of it; of an operator.
-_CHARACTER = 0.0042  # Its width, as a share of that of all panels.
+# Heights of the bands, which are stages and tasks, and of the bars, which are operators.
+_BAND, _BAR = 0.8, 0.5
+_CHARACTER = 0.0042  # Width of a character, relative to the width of all panels together.
 
 
-def draw_run(panels: dict[str, list[Span]], figure):
-    """Draws the panels side by side to one scale, in each a row per thread.
+def draw_run(panels: dict[str, list[Interval]], figure):
+    """Draws the panels side by side to one scale, with a row for each thread.
 
-    Operators are bars, and behind them is what they are a part of.
+    Operators are bars; behind them are paler bands, the stages and tasks that they belong to.
     """
-    lengths = {title: _length(spans) for title, spans in panels.items()}
+    lengths = {title: _length(intervals) for title, intervals in panels.items()}
     total = sum(lengths.values())
     rows = _rows(panels)
     figure.set_size_inches(14, 1.7 + len(rows))
     all_axes = figure.subplots(
         1, len(panels), sharey=True, squeeze=False, width_ratios=list(lengths.values())
     )[0]
-    for axes, (title, spans) in zip(all_axes, panels.items(), strict=True):
-        _draw_panel(axes, spans, rows, total)
+    for axes, (title, intervals) in zip(all_axes, panels.items(), strict=True):
+        _draw_panel(axes, intervals, rows, total)
         axes.set_title(title, loc="left", fontsize=10)
         axes.set_xlabel("ms")
         axes.set_xlim(0, lengths[title] * 1e3)
         axes.spines[["top", "right"]].set_visible(False)
     all_axes[0].set_yticks(range(len(rows)), rows)
     all_axes[0].set_ylim(len(rows) - 0.4, -0.7)
-    used = {span.stage for spans in panels.values() for span in spans}
+    used = {interval.stage for intervals in panels.values() for interval in intervals}
     _legend(figure, [stage for stage in COLOURS if stage in used])
     return figure
 
 
 def _rows(panels) -> list[str]:
-    """The threads of all panels: whoever called, streams, workers."""
-    used = {span.thread for spans in panels.values() for span in spans} or {CALLER}
+    """Names of the threads of all panels: the caller first, then streams, then workers."""
+    used = {interval.thread for intervals in panels.values() for interval in intervals} or {CALLER}
     first = [name for name in (CALLER, *STREAMS) if name in used]
     return first + sorted(used.difference(first), key=lambda name: (len(name), name))
 
 
-def _length(spans):
-    return max((span.ended for span in spans), default=1e-6)
+def _length(intervals):
+    return max((interval.ended for interval in intervals), default=1e-6)
 
 
-def _draw_panel(axes, spans, rows, total):
+def _draw_panel(axes, intervals, rows, total):
     threads = collections.defaultdict(list)
-    for span in spans:
-        threads[span.thread].append(span)
+    for interval in intervals:
+        threads[interval.thread].append(interval)
     for thread, own in threads.items():
         row = rows.index(thread)
         bands, bars = _nesting(own)
@@ -58,30 +59,36 @@ def _draw_panel(axes, spans, rows, total):
         _name(axes, row, bars, "center", total)
 
 
-def _nesting(spans):
-    """What contains others, a stage or a task, and what does not; `spans` by their begin."""
+def _nesting(intervals):
+    """Splits intervals into those that contain others, stages and tasks, and the others.
+
+    `intervals` are sorted by when they began.
+    """
     bands, bars = [], []
-    for span, after in zip(spans, [*spans[1:], None], strict=True):
-        contains = after is not None and after.began < span.ended
-        (bands if contains else bars).append(span)
+    for interval, after in zip(intervals, [*intervals[1:], None], strict=True):
+        contains = after is not None and after.began < interval.ended
+        (bands if contains else bars).append(interval)
     return bands, bars
 
 
-def _draw(axes, row, spans, height, strengths):
-    """In alternating strengths, so that neighbours can be told apart."""
-    if spans:
+def _draw(axes, row, intervals, height, opacities):
+    """Draws intervals in alternating opacities, so that neighbours can be told apart."""
+    if intervals:
         axes.broken_barh(
-            [(span.began * 1e3, (span.ended - span.began) * 1e3) for span in spans],
+            [
+                (interval.began * 1e3, (interval.ended - interval.began) * 1e3)
+                for interval in intervals
+            ],
             (row - height / 2, height),
-            facecolors=[(COLOURS[s.stage], strengths[i % 2]) for i, s in enumerate(spans)],
+            facecolors=[(COLOURS[s.stage], opacities[i % 2]) for i, s in enumerate(intervals)],
         )
 
 
-def _name(axes, y, spans, alignment, total):
-    for span in spans:
-        text = span.name.partition(" of ")[0] if alignment == "bottom" else span.name
-        if span.ended - span.began > _CHARACTER * len(text) * total:
-            middle = (span.began + span.ended) / 2 * 1e3
+def _name(axes, y, intervals, alignment, total):
+    for interval in intervals:
+        text = interval.name.partition(" of ")[0] if alignment == "bottom" else interval.name
+        if interval.ended - interval.began > _CHARACTER * len(text) * total:
+            middle = (interval.began + interval.ended) / 2 * 1e3
             axes.text(middle, y, text, ha="center", va=alignment, fontsize=6)
 
 

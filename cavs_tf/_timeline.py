@@ -1,10 +1,10 @@
-"""A picture of what an engine ran when and where."""
+"""Draws what an engine ran, when and on which worker or stream."""
 
 import os
 
 from cavs_tf._trace import Trace
 
-_MAX_LEGEND = 20  # Names, and colors that can be told apart.
+_MAX_LEGEND = 20  # The palette has that many colours that can be told apart.
 
 
 def timeline(trace: Trace, path: str | os.PathLike | None = None):
@@ -60,7 +60,7 @@ def timeline(trace: Trace, path: str | os.PathLike | None = None):
 
 
 def _colors(names: list[str]) -> dict[str, tuple]:
-    """The same color for the same name in every picture of the same names."""
+    """A colour for each name, the same in every picture of the same set of names."""
     from matplotlib import colormaps
 
     palette = colormaps["tab20"].colors

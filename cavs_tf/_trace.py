@@ -1,4 +1,4 @@
-"""What an engine ran when and where."""
+"""The trace of an engine: what it ran, when and on which worker or stream."""
 
 import os
 
@@ -27,7 +27,7 @@ class Trace:
         self.events = tuple(events)
 
     def chrome_json(self) -> str:
-        """In Chrome's trace event format, which ui.perfetto.dev and chrome://tracing open."""
+        """The trace in Chrome's trace event format, for ui.perfetto.dev and chrome://tracing."""
         return library.chrome_trace(list(self.events))
 
     def save(self, path: str | os.PathLike) -> None:
@@ -36,11 +36,15 @@ class Trace:
             file.write(self.chrome_json())
 
     def overlap(self, first, second) -> float:
-        """For how many seconds an operation of `first` ran beside one of `second`.
+        """For how many seconds operations of `first` and of `second` ran at the same time.
 
         Args:
-          first: A function of an event that says whether it counts, or a name.
-          second: The same for the others.
+          first: A name of operations, or a function that takes an event and says whether it
+            belongs to the first kind.
+          second: The same for the second kind.
+
+        Returns:
+          Seconds, summed over all pairs of one operation of each kind.
         """
         chosen = [
             [event for event in self.events if _matches(event, which)] for which in (first, second)

@@ -1,4 +1,4 @@
-"""How much memory a step takes, before it runs."""
+"""Predicts how much memory a training step takes, before it runs."""
 
 import dataclasses
 
@@ -10,16 +10,16 @@ from cavs_tf._resolve import call_of
 
 
 @dataclasses.dataclass(frozen=True)
-class PassMemory:
-    """Bytes that one pass over a minibatch takes.
+class DirectionMemory:
+    """Bytes that one direction, forward or backward, takes for a minibatch.
 
     Attributes:
-      state: Of all vertices; of the backward pass, its gradient.
-      tape: What the backward pass reads, beside the state.
-      temporaries: What else the operators write; of the backward pass with `at`, a copy of the
+      state: The states of all vertices; backward, the gradients of these states.
+      tape: What the backward direction reads beside the states.
+      temporaries: What else the operators write; backward with `at`, also a copy of the
         gradients of outputs.
-      packed_weights: Weights in the layout in which products read them.
-      results: Pushed outputs; of the backward pass, gradients of inputs and weights.
+      packed_weights: Weights in the layout in which matrix products read them.
+      results: Pushed outputs; backward, the gradients of inputs and weights.
     """
 
     state: int
@@ -30,55 +30,61 @@ class PassMemory:
 
     @property
     def workspace(self) -> int:
-        """All but the results: what the pass takes from its pool, or fails without."""
+        """Bytes of all but the results: what the op allocates first, and fails without."""
         return self.state + self.tape + self.temporaries + self.packed_weights
 
     @property
     def total(self) -> int:
+        """Bytes of the workspace and the results together."""
         return self.workspace + self.results
 
     def __str__(self):
-        parts = [f"{name.replace('_', ' ')} {size:,}" for name, size in vars(self).items()]
-        return f"{self.total:,} bytes ({', '.join(parts)})"
+        sizes = [f"{name.replace('_', ' ')} {size:,}" for name, size in vars(self).items()]
+        return f"{self.total:,} bytes ({', '.join(sizes)})"
 
 
 @dataclasses.dataclass(frozen=True)
 class MemoryPrediction:
-    """What `predict_memory` found.
+    """The memory that a model takes for a minibatch, as `predict_memory` computes it.
 
     Attributes:
-      forward, backward: The passes of a training step; no backward pass if the vertex
-        function has no derivative.
-      inference: A call without gradients.
-      training: Peak bytes of a training step. In the backward pass the state and the tape of the
-        forward pass are there still, and what was pushed and its gradient. `CavsForward` fails
-        if it will not fit.
+      forward: What the forward direction of a training step takes.
+      backward: What its backward direction takes; None if the vertex function has no derivative.
+      inference: What a call without gradients takes.
+      training: Peak bytes of a training step: while it runs backward, the state and the tape of
+        the forward direction, the outputs and their gradients still take memory. `CavsForward`
+        fails before anything is computed if that many bytes are not available.
     """
 
-    forward: PassMemory
-    backward: PassMemory | None
-    inference: PassMemory
+    forward: DirectionMemory
+    backward: DirectionMemory | None
+    inference: DirectionMemory
     training: int
 
 
 def predict_memory(model, graphs, inputs=None, at=None) -> MemoryPrediction:
-    """How much memory a model takes for a minibatch: computed, not measured. Eager only.
+    """Computes, without running the model, how much memory it takes for a minibatch. Eager only.
 
-    Weights, inputs, and what the rest of the program takes are not part of it; nor is what
-    TensorFlow's own kernels allocate where `explain` lists any.
+    Weights, inputs and the rest of the program are not counted, nor is what TensorFlow's own
+    kernels allocate: `explain` lists the operators that run through these.
 
     Args:
-      model: A `GraphSupport`, a layer around one, or a Keras model that calls one once; only of
-        the `GraphSupport` is it predicted.
-      graphs, inputs: What the model is called with. Of a `GraphSupport` or a layer, inputs are
-        needed unless it was called before, or have rows for some vertices only.
-      at: As for calling a `GraphSupport`.
+      model: A `GraphSupport`, a layer around one, or a Keras model that calls one once. Of a
+        layer or a model only the memory of its `GraphSupport` is predicted.
+      graphs, inputs: What the model is called with. A `GraphSupport` or layer that was called
+        before needs no inputs, unless they have rows for some vertices only.
+      at: int32 or int64 [n], the vertices whose outputs are wanted, as for calling a
+        `GraphSupport`.
 
     Returns:
-      A `MemoryPrediction`.
+      A `MemoryPrediction`, in bytes.
 
-    The state of four vertices, after 64 bytes of zeros for children that are not there; every
-    tensor begins at a multiple of 64 bytes:
+    Raises:
+      ValueError: If the model, the graphs or the inputs do not fit together, or nothing is known
+        of the inputs.
+
+    The state of four vertices takes 128 bytes: 64 bytes of zeros for missing children, then the
+    states, rounded up because every tensor begins at a multiple of 64 bytes:
 
     >>> import tensorflow as tf
     >>> import cavs_tf as cavs
@@ -104,14 +110,16 @@ def predict_memory(model, graphs, inputs=None, at=None) -> MemoryPrediction:
         **functions.attributes(),
         **cell.options.attributes(),
     )
-    forward, backward, inference = (PassMemory(*sizes) for sizes in found.bytes.numpy().tolist())
+    forward, backward, inference = (
+        DirectionMemory(*sizes) for sizes in found.bytes.numpy().tolist()
+    )
     return MemoryPrediction(
         forward, backward if functions.backward else None, inference, int(found.training)
     )
 
 
 def functions_of(cell, graphs=None, inputs=None):
-    """The traced functions for such inputs, or of some earlier call if there are none."""
+    """The `Functions` traced for these inputs, or those of the last call if `inputs` is None."""
     if inputs is None and cell.last_functions() is not None:
         return cell.last_functions()
     pulls, _ = cell.prepare(graphs, inputs)

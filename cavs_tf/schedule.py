@@ -30,7 +30,7 @@ def check_micro_batch(micro_batch) -> None:
     if not isinstance(micro_batch, (int, np.integer)) or micro_batch < 1:
         raise ValueError(
             f"micro_batch: got {micro_batch!r} but expected an int of at least 1, the number of "
-            "graphs in a sub-batch, or None. Pass None to plan the whole minibatch at once."
+            "graphs in a micro-batch, or None. Pass None to plan the whole minibatch at once."
         )
 
 

@@ -1,4 +1,4 @@
-"""Policies, sub-batches and what a Schedule says of itself, against brute force."""
+"""Policies, micro-batches and what a Schedule says of itself, against brute force."""
 
 import functools
 import itertools
@@ -157,7 +157,7 @@ def test_rejects_micro_batches_below_one(make, bad):
         make(cavs.GraphBatch.chain([2]), 1, micro_batch=bad)
     assert str(caught.value) == (
         f"micro_batch: got {bad!r} but expected an int of at least 1, the number of graphs in a "
-        "sub-batch, or None. Pass None to plan the whole minibatch at once."
+        "micro-batch, or None. Pass None to plan the whole minibatch at once."
     )
 
 
