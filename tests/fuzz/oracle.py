@@ -76,16 +76,17 @@ class Oracle:
     Args:
       program: The program.
       dtype: In which it is evaluated.
+      static_rows: Whether shapes say how many rows there are; if not, to be made in a graph.
     """
 
-    def __init__(self, program: Program, dtype="float64"):
-        self._program, self._dtype = program, dtype
+    def __init__(self, program: Program, dtype="float64", static_rows=True):
+        self._program, self._dtype, self._static_rows = program, dtype, static_rows
         source = ast.unparse(_NoisyLines().visit(ast.parse(program.source())))
         scope = namespace(dtype, types.SimpleNamespace(GraphSupport=GraphSupport))
         self._model = load(source, scope)()
         self._build_layers()
         self.extent = Extent(0.0, 0.0)
-        self.is_finite = True
+        self.overflows_unread = False
 
     def _build_layers(self):
         """Evaluates one vertex, so that layers make their weights."""
@@ -96,7 +97,7 @@ class Oracle:
 
     def _evaluate_once(self, kind):
         pulls = {
-            name: tf.zeros([1, *spec.shape], self.dtype_of(spec.kind))
+            name: self._zeros(spec.shape, self.dtype_of(spec.kind))
             for name, spec in self._program.inputs.items()
         }
         return self._evaluate(kind, 0, [self._no_state()] * self._program.arity, pulls)[1]
@@ -112,7 +113,14 @@ class Oracle:
         return {"float": tf.as_dtype(self._dtype), "id": tf.int32, "bool": tf.bool}[kind]
 
     def _no_state(self):
-        return tf.zeros([1, *self._program.state], self._dtype)
+        return self._zeros(self._program.state, self._dtype)
+
+    def _zeros(self, shape, dtype):
+        """One row of zeros."""
+        rows = tf.zeros([1, *shape], dtype)
+        if self._static_rows:
+            return rows
+        return tf.compat.v1.placeholder_with_default(rows, [None, *shape])
 
     def copy_weights(self, model):
         """Takes over all weights and captured tensors."""
@@ -129,7 +137,7 @@ class Oracle:
         return model.state, model.pushes
 
     def run(self, step, inputs, noise=None) -> dict:
-        """Outputs and gradients by name, as NumPy arrays; sets `extent`, `is_finite` (all lines).
+        """Outputs and gradients by name, as NumPy arrays; sets `extent`, `overflows_unread`.
 
         Args:
           step: A `Step`.
@@ -154,7 +162,10 @@ class Oracle:
             self._program, tape, loss, inputs, outputs, self.weights(), floats
         )
         self.extent = Extent(_largest(floats), _largest(gradients))
-        self.is_finite = all(np.isfinite(_array(value)).all() for value in floats)
+        self.overflows_unread = any(
+            np.any(~np.isfinite(_array(value)) & (_array(gradient) == 0))
+            for value, gradient in zip(floats, gradients, strict=False)
+        )
         return results
 
     def _outputs(self, step, inputs):

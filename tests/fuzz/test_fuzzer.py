@@ -173,6 +173,19 @@ def test_a_state_that_overflows_and_that_nothing_reads_may_have_any_gradient():
     assert verdict.kind == "right", verdict.text
 
 
+def test_a_number_that_overflows_and_that_is_read_excuses_no_gradient(monkeypatch):
+    results_of = checks.results_of
+
+    def with_nan(*args):
+        results, gradients = results_of(*args)
+        results["gradient of weight 0"].flat[0] = np.nan
+        return results, gradients
+
+    monkeypatch.setattr(checks, "results_of", with_nan)
+    program = with_lines(x4="tf.exp(200.0 + x0)")
+    assert check(Case(program, (CHAIN,))).kind == "wrong"
+
+
 def with_lines(**sources):
     function = SUM.functions[0]
     lines = tuple(Line(x.name, sources.get(x.name, x.source)) for x in function.lines)
@@ -201,6 +214,14 @@ def test_layers_that_no_graph_can_build_are_void():
     program = dataclasses.replace(program, members=(*program.members, layer))
     with pytest.warns(UserWarning, match="unbuilt state"):
         assert check(Case(program, (CHAIN,))).kind == "void"
+
+
+def test_layers_that_tensorflow_cannot_build_without_a_width_are_void():
+    line = "tf.experimental.numpy.take_along_axis(x1, tf.zeros([tf.shape(x1)[0], 1], tf.int32), 1)"
+    layer = Line("self.l1", "tf.keras.layers.LayerNormalization()")
+    program = with_lines(x2=line, x3="self.l1(x2) + x0")
+    program = dataclasses.replace(program, members=(*program.members, layer))
+    assert check(Case(program, (CHAIN,))).kind == "void"
 
 
 def test_the_death_of_a_process_is_a_verdict():
