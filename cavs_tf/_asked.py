@@ -1,7 +1,7 @@
-"""Derivatives of some of the pushes only: of those that a gradient is asked for.
+"""Derivatives of only those pushes whose gradients are wanted.
 
-A push that the loss does not use has a gradient of zeros. Where its own derivative is infinite
-their product is no number, so it must not be differentiated at all.
+A push that the loss does not use has a gradient of zeros. Where its own derivative is infinite,
+their product is NaN, so such a push must not be differentiated at all.
 """
 
 import threading
@@ -14,8 +14,9 @@ class PartialDerivatives:
     """Makes derivatives of some of the pushes when they are first asked for, and keeps them.
 
     Args:
-      make: From a set of numbers of pushes to (TensorFlow function, signature) pairs, or to
-        None if there is no derivative of just those that reads the same tape.
+      make: A function that takes a set of numbers of pushes and returns their derivative as
+        (TensorFlow function, signature) pairs, or None if that derivative would read values
+        that are not on the tape.
     """
 
     def __init__(self, make):
@@ -30,13 +31,13 @@ class PartialDerivatives:
             return self._made[asked]
 
     def attach(self, derivatives) -> None:
-        """Makes it known to whoever has the functions of `derivatives`."""
+        """Stores this object in the graphs of `derivatives`, for `partial_derivatives` to find."""
         for derivative in derivatives:
             derivative.graph.cavs_partial_derivatives = self
 
 
 def partial_derivatives(op) -> PartialDerivatives | None:
-    """Those that belong to a CavsForward; None for one that was loaded from a file."""
+    """The partial derivatives of a CavsForward op; None if the op was loaded from a file."""
     function = op.get_attr("gradient_functions")[0]
     tape = op.outputs[-1]
     if tf.is_symbolic_tensor(tape):
@@ -46,7 +47,7 @@ def partial_derivatives(op) -> PartialDerivatives | None:
 
 
 def numbers_of_asked(pushes, grads) -> frozenset:
-    """Which floating-point pushes have a gradient, other than the zeros that stand for none."""
+    """The numbers of the floating-point pushes whose gradients are not known to be zero."""
     floating = [i for i, push in enumerate(pushes) if push.dtype.is_floating]
     if len(floating) == 1:
         return frozenset(floating)
@@ -54,7 +55,7 @@ def numbers_of_asked(pushes, grads) -> frozenset:
 
 
 def _is_zero(grad) -> bool:
-    """Is it zeros for sure? TensorFlow makes them where no gradient comes."""
+    """Whether a gradient is known to be zero: TensorFlow makes zeros for results without one."""
     if grad is None:
         return True
     if isinstance(grad, tf.IndexedSlices):

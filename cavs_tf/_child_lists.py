@@ -1,6 +1,6 @@
-"""From graphs as users have them to the flat child lists of a `GraphBatch`, checking every value.
+"""Converts graphs from users to the flat child lists of a `GraphBatch`, and checks every value.
 
-Ids are relative to their graph on the way in and absolute on the way out.
+Ids in arguments are relative to their graph; ids in results are absolute.
 """
 
 import itertools
@@ -27,7 +27,7 @@ class ChildLists(NamedTuple):
 
 
 def from_parents(parents: Sequence[Sequence[int]]) -> ChildLists:
-    """One parent per vertex, -1 for a root. A vertex's children ascend."""
+    """Converts one parent per vertex, -1 for a root. The children of a vertex ascend."""
     parent, graph_splits = _flatten(parents, "parents")
     graph, position, first, size = _places(graph_splits)
     _reject_first(
@@ -54,7 +54,7 @@ def from_parents(parents: Sequence[Sequence[int]]) -> ChildLists:
 
 
 def from_children(children: Sequence[Sequence[Sequence[int]]]) -> ChildLists:
-    """One list of child ids per vertex, -1 for a missing child. Position is slot."""
+    """Converts one list of child ids per vertex, by slot; -1 is a missing child."""
     _check_is_list(children, "children")
     graph_splits = _splits(_lengths(children, "children", "the children of its vertices"))
     lists = list(itertools.chain.from_iterable(children))
@@ -78,7 +78,7 @@ def from_children(children: Sequence[Sequence[Sequence[int]]]) -> ChildLists:
 
 
 def from_edges(num_vertices: Sequence[int], edges: Sequence[Sequence]) -> ChildLists:
-    """(child, parent) pairs per graph. A vertex's slots follow the order of its edges."""
+    """Converts (child, parent) pairs per graph. The children of a vertex keep their order."""
     sizes = _integers(num_vertices, "num_vertices")
     _check_is_list(edges, "edges")
     check_all_at_least(0, num_vertices=sizes)
@@ -116,7 +116,7 @@ def from_edges(num_vertices: Sequence[int], edges: Sequence[Sequence]) -> ChildL
 def complete_trees(
     depth: int | None, num_leaves: int | None, arity: int, num_graphs: int
 ) -> ChildLists:
-    """Equal trees of one depth, or of one number of leaves. Leaves come first, the root last."""
+    """Makes equal trees of a given depth or number of leaves; leaves come first, the root last."""
     if (depth is None) == (num_leaves is None):
         raise ValueError(
             f"depth: got {depth} and num_leaves {num_leaves} but expected one of them. "
@@ -222,7 +222,7 @@ def _check_is_list(value, name: str) -> None:
 
 
 def _lengths(lists, name: str, contents: str, place=lambda i: (i,)) -> list[int]:
-    """Of each list; `place` says where in the argument `name` the list of a number stands."""
+    """The length of each list. `place` maps the number of a list to its indices in `name`."""
     try:
         return [len(one) for one in lists]
     except TypeError:
@@ -251,7 +251,7 @@ def _integers(values, name: str) -> np.ndarray:
 
 
 def _are_large(array: np.ndarray) -> bool:
-    """Are they integers that no type of NumPy holds?"""
+    """Whether the values are integers too large for every integer type of NumPy."""
     return all(isinstance(v, int) and not isinstance(v, bool) for v in array.flat)
 
 

@@ -11,22 +11,23 @@ from cavs_tf._tracing import TracedVertex, with_tapes_of_its_own
 
 
 class DerivativeGraph(func_graph.FuncGraph):
-    """A graph that concatenates rows of the vertex function again where it reads them.
+    """A graph that repeats concatenations of the vertex function's rows that it reads.
 
-    The tape then keeps what was concatenated, which often lies elsewhere anyway: in the state,
-    in an input. And products of the concatenation can be split into products of its parts.
+    The tape then keeps the operands of the concatenation, which are often in memory anyway, in
+    the state or an input. And products of the concatenation can be split into products of its
+    operands.
 
     Args:
-      name: Of the graph.
+      name: The name of the graph.
       forward: The graph of the vertex function.
-      analysis: Of it.
+      analysis: The analysis of the vertex function.
     """
 
     def __init__(self, name: str, forward, analysis: Analysis):
         super().__init__(name)
         self._forward = forward
         self._analysis = analysis
-        self._again = {}  # By id of the concatenation.
+        self._again = {}  # Repeated concatenations, by id of the original.
 
     def capture(self, tensor, name=None, shape=None):
         axis = self._axis_of_concatenation(tensor)
@@ -35,9 +36,9 @@ class DerivativeGraph(func_graph.FuncGraph):
         if id(tensor) not in self._again:
             with self.as_default(), ops.control_dependencies(None):
                 count = tensor.op.get_attr("N")
-                parts = [self.capture(part) for part in tensor.op.inputs[:count]]
+                values = [self.capture(value) for value in tensor.op.inputs[:count]]
                 join = tf.concat if tensor.op.type == "ConcatV2" else tf.stack
-                self._again[id(tensor)] = join(parts, axis)
+                self._again[id(tensor)] = join(values, axis)
         return self._again[id(tensor)]
 
     def _axis_of_concatenation(self, tensor):
@@ -64,11 +65,11 @@ class Derivative:
     """`dF` of one vertex function.
 
     Attributes:
-      graph: The graph.
+      graph: The graph of the derivative.
       inputs: (role, placeholder) pairs: scatter_grad, push_grad:i, saved:i.
       outputs: (role, tensor) pairs: gather_grad:k, pull_grad:i, capture_grad:i.
-      saved: The forward tensors behind saved:0, saved:1, ...
-      analysis: Of the graph, folded.
+      saved: The forward tensors that saved:0, saved:1, ... are read from.
+      analysis: The analysis of the graph, after `fold`.
     """
 
     graph: func_graph.FuncGraph
@@ -78,7 +79,7 @@ class Derivative:
     analysis: Analysis
 
     def reading_tape_of(self, other: "Derivative") -> "Derivative | None":
-        """The same with `saved` numbered as in `other`; None if that has not all of it."""
+        """This derivative with `saved` numbered as in `other`; None if `other` lacks some of it."""
         number = {id(tensor): i for i, tensor in enumerate(other.saved)}
         if not all(id(tensor) in number for tensor in self.saved):
             return None
@@ -99,12 +100,12 @@ def differentiate(
     Args:
       traced: The vertex function, folded.
       push_names: All pushes of the model; their position is their number.
-      pull_names: All floating-point pulls of the model; likewise.
+      pull_names: All floating-point pulls of the model; their position is their number.
       forward: The analysis of the vertex function.
-      asked: Numbers of the pushes that it is the derivative of; None: of all.
+      asked: Numbers of the pushes to differentiate; None for all.
 
     Raises:
-      NoGradientError: Names the vertex function.
+      NoGradientError: If an operator has no gradient. The message names the vertex function.
     """
     graph = DerivativeGraph(f"{traced.name}_gradient", traced.graph, forward)
     sources, seeds = _results(traced, push_names, asked)
@@ -141,7 +142,7 @@ def differentiate(
 
 
 def _results(traced, push_names, asked):
-    """What is differentiated, and the roles of the gradients that come in."""
+    """The tensors to differentiate, and (role of the incoming gradient, tensor) pairs."""
     results = [("scatter_grad", traced.scattered)] if traced.scattered.dtype.is_floating else []
     for i, name in enumerate(push_names):
         if asked is not None and i not in asked:
@@ -152,7 +153,7 @@ def _results(traced, push_names, asked):
 
 
 def _targets(traced, pull_names):
-    """What it is differentiated by, and the roles of the gradients that go out."""
+    """(role of the gradient, tensor) pairs of the tensors to differentiate by."""
     targets = [(f"gather_grad:{k}", t) for k, t in enumerate(traced.gathers)]
     targets += [
         (f"pull_grad:{i}", traced.pulls[name])
@@ -165,10 +166,10 @@ def _targets(traced, pull_names):
 
 
 def _in_forward(traced, external, forward):
-    """The forward tensor behind a capture of the derivative.
+    """The forward tensor that a capture of the derivative is read from.
 
-    A gradient that computes something again may read variables, or tensors from outside,
-    by itself: the vertex function then reads them for it.
+    A gradient that recomputes values may itself read variables or tensors from outside: these
+    become captures of the vertex function.
     """
     if getattr(external, "graph", None) is traced.graph:
         return external
@@ -182,7 +183,7 @@ def _in_forward(traced, external, forward):
 def _analyse(traced, graph, grad_inputs, outputs, forward) -> Derivative:
     tensors = [t for _, t in outputs]
     captured = [(_in_forward(traced, external, forward), p) for external, p in graph.captures]
-    # Control flow leaves what its gradient needs in new outputs of the forward operator.
+    # Gradients of control flow add outputs to the forward operator, for values that they need.
     forward.extend([external for external, _ in captured])
     inputs = [(p, rows_of(p.shape[1:])) for _, p in grad_inputs]
     inputs += [(p, forward.known(external)) for external, p in captured]
@@ -207,7 +208,7 @@ def _analyse(traced, graph, grad_inputs, outputs, forward) -> Derivative:
 
 
 def _not_zero(traced, outputs, analysis) -> list:
-    """The (role, gradient) pairs that the C++ side computes; those left out are zero.
+    """The (role, gradient) pairs that are not known to be zero, for the C++ side to compute.
 
     Raises:
       NoGradientError: If one is neither per row nor a sum over rows, as its role asks.

@@ -12,9 +12,8 @@ class OperationError(RuntimeError):
     """An exception that left an operation; `__cause__` is that exception.
 
     Attributes:
-      name: The operation's.
-      file: Where it was pushed.
-      line: Where it was pushed.
+      name: The name of the operation.
+      file, line: Where the operation was pushed.
     """
 
     def __init__(self, message: str, name: str, file: str, line: int):
@@ -28,7 +27,7 @@ class OperationError(RuntimeError):
 
 
 class _Group(Exception):
-    """What Python 3.10 has in place of `ExceptionGroup`: no `except*`."""
+    """A replacement of `ExceptionGroup` for Python 3.10, without `except*`."""
 
     def __init__(self, message: str, exceptions: list[Exception]):
         super().__init__(message, exceptions)
@@ -53,7 +52,7 @@ class OperationErrors(getattr(builtins, "ExceptionGroup", _Group)):
 
 
 def raised(error: tuple) -> OperationError:
-    """An exception, from what the compiled engine says of it."""
+    """Makes an exception of an error as the compiled engine reports it."""
     name, file, line, message, cause = error
     exception = OperationError(message, name, file, line)
     exception.__cause__ = cause
@@ -61,6 +60,6 @@ def raised(error: tuple) -> OperationError:
 
 
 def unraised(errors: list[tuple]) -> None:
-    """Prints errors that nobody waited for, as Python does with those that end a thread."""
+    """Prints errors that no wait raised, as Python prints exceptions that end a thread."""
     for error in map(raised, errors):
         sys.excepthook(type(error), error, error.__traceback__)

@@ -1,4 +1,4 @@
-"""Who evaluates the calls of a GraphSupport: its op, unless a tool asks to."""
+"""Lets a tool evaluate the calls of a GraphSupport instead of its op."""
 
 import contextlib
 import contextvars
@@ -11,7 +11,7 @@ _EVALUATOR = contextvars.ContextVar("evaluator", default=None)
 
 @contextlib.contextmanager
 def evaluated_by(function: Callable):
-    """Meanwhile function(cell, graphs, inputs, at) is what calls of a GraphSupport return."""
+    """While it is entered, calls of a GraphSupport return function(cell, graphs, inputs, at)."""
     token = _EVALUATOR.set((function, _graph()))
     try:
         yield
@@ -20,10 +20,10 @@ def evaluated_by(function: Callable):
 
 
 def evaluator(name: str) -> Callable | None:
-    """Who evaluates a call of the GraphSupport `name`, if it is not its op.
+    """The function that evaluates a call of the GraphSupport `name`; None if its op does.
 
     Raises:
-      ValueError: In a function that TensorFlow traces, which would keep what is put in now.
+      ValueError: In a function that TensorFlow traces: the trace would keep using the function.
     """
     if _EVALUATOR.get() is None:
         return None

@@ -1,4 +1,4 @@
-"""Calls the scheduler op."""
+"""Calls CavsForward."""
 
 import tensorflow as tf
 from tensorflow.python.eager import forwardprop_util, record
@@ -12,9 +12,9 @@ from cavs_tf.schedule import Schedule
 def run_forward(
     functions: Functions, schedule: Schedule, pulls: dict, options: Options, at=None
 ) -> dict:
-    """Evaluates traced vertex functions over a schedule; what they push, by name.
+    """Evaluates traced vertex functions over a schedule, and returns the pushes by name.
 
-    `at` are the vertices whose pushes are wanted; None: all.
+    `at` are the vertices whose pushes are wanted; None for all.
     """
     values = [capture.value() for capture in functions.captures]
     _check_mode([*pulls.values(), *values])

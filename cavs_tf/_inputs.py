@@ -1,15 +1,15 @@
-"""What a GraphSupport is called with, checked."""
+"""Checks and converts the arguments of a GraphSupport's call."""
 
 import tensorflow as tf
 
 from cavs_tf._integers import as_int32
 from cavs_tf.graphs import GraphBatch
 
-DEFAULT = "default"  # The name of the pull or push that was not given one.
+DEFAULT = "default"  # The name of a pull or push without a name.
 
 
 def as_graph_batch(graphs) -> GraphBatch:
-    """Graphs that may have come as a dict of tensors."""
+    """Converts graphs to a `GraphBatch`; they may be a dict of tensors."""
     if isinstance(graphs, dict):
         return GraphBatch.from_dict(graphs)
     if not isinstance(graphs, GraphBatch):
@@ -21,7 +21,7 @@ def as_graph_batch(graphs) -> GraphBatch:
 
 
 def name_inputs(inputs) -> dict:
-    """External inputs by name, as tensors."""
+    """External inputs as a dict of tensors by name."""
     if inputs is None:
         return {}
     named = inputs if isinstance(inputs, dict) else {DEFAULT: inputs}
@@ -40,7 +40,7 @@ def name_inputs(inputs) -> dict:
 
 
 def key_of(specs) -> tuple:
-    """What distinguishes one trace from another."""
+    """A hashable key for specs by name, which is equal for equal specs."""
     return tuple(sorted((name, spec.dtype, tuple(spec.shape)) for name, spec in specs.items()))
 
 
@@ -72,7 +72,7 @@ def vertices_to_return(at) -> tf.Tensor | None:
 
 
 def check_rows(graphs, pulls):
-    """As far as it is known now, for one vertex type; the op checks again."""
+    """Checks the numbers of rows for one vertex type where they are known; the op checks again."""
     num_vertices = graphs.num_vertices
     for name, value in pulls.items():
         rows = value.shape[0]

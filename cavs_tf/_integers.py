@@ -7,13 +7,13 @@ INT32 = np.iinfo(np.int32)
 
 
 def as_int32(name: str, tensor: tf.Tensor) -> tf.Tensor:
-    """An integer tensor as int32, each value as it is: none wraps around.
+    """Converts an integer tensor to int32 without wrapping values around.
 
-    Where values are not known yet, those that do not fit become the largest or the smallest
-    int32, which is no vertex, row or type of any minibatch, so that the op rejects it by name.
+    If values are not known yet, those that do not fit become the largest or the smallest int32.
+    No vertex, row or type has such a number, so the op rejects it by name.
 
     Raises:
-      ValueError: If a value is known not to fit; names it.
+      ValueError: If a value is known not to fit. The message names it.
     """
     if tensor.dtype == tf.int32:
         return tensor
@@ -23,8 +23,8 @@ def as_int32(name: str, tensor: tf.Tensor) -> tf.Tensor:
 
 
 def limited(tensor: tf.Tensor) -> tf.Tensor:
-    """An integer tensor as int32; what does not fit becomes the nearest that does."""
-    # Not tf.saturate_cast, which does not know all integer types.
+    """Converts an integer tensor to int32; values that do not fit become the nearest int32."""
+    # Not tf.saturate_cast, which does not accept all integer types.
     for limit, beyond in ((INT32.max, tf.greater), (INT32.min, tf.less)):
         if tensor.dtype.min <= limit <= tensor.dtype.max:
             limit = tf.constant(limit, tensor.dtype)
@@ -44,14 +44,14 @@ def check_all_fit(name: str, values: np.ndarray) -> None:
 
 
 def check_total(name: str, total) -> list:
-    """Raises ValueError, or InvalidArgumentError once it is known, for too many vertices.
+    """Rejects too many vertices: by ValueError, or InvalidArgumentError if `total` is symbolic.
 
     Args:
-      name: Of the argument that says how many there are.
-      total: Their number, as an int or as an int64 scalar tensor.
+      name: The name of the argument that gives the number of vertices.
+      total: The number of vertices, as an int or as an int64 scalar tensor.
 
     Returns:
-      Operators that have to run before anything is made of that size.
+      Operators that must run before a tensor of that size is made.
     """
     advice = "vertices in all but expected fewer than 2**31 - 1. Make smaller minibatches."
     if tf.is_tensor(total) and not hasattr(total, "numpy"):
@@ -82,7 +82,7 @@ def int32_tensor(name: str, values, rank: int) -> tf.Tensor:
 
 
 def known(name: str, values):
-    """Lists or arrays instead of eager tensors; a ValueError for others."""
+    """Converts eager tensors to lists or arrays; ValueError for symbolic tensors."""
     if isinstance(values, (list, tuple)):
         return [known(name, v) if tf.is_tensor(v) else v for v in values]
     if not tf.is_tensor(values):
@@ -97,21 +97,21 @@ def known(name: str, values):
 
 
 def splits_of(lengths: tf.Tensor) -> tf.Tensor:
-    """[n + 1]: where lists of these lengths begin and end when they stand in a row."""
+    """[n + 1]: the splits of n concatenated lists with these lengths."""
     return tf.concat([[0], tf.cumsum(lengths)], axis=0)
 
 
 def number_of_lists(splits: tf.Tensor):
-    """How many lists the splits are of: as `length`. No splits at all are those of none."""
+    """The number of lists with these splits, as `length` returns it; 0 if there are no splits."""
     if splits.shape[0] is None:
         return tf.maximum(tf.shape(splits)[0] - 1, 0)
     return max(splits.shape[0] - 1, 0)
 
 
 def list_of_each(splits: tf.Tensor, count) -> tf.Tensor:
-    """int32 [count]: in which of the lists with these splits each value stands.
+    """int32 [count]: the number of the list, of those with these splits, that has each value.
 
-    Not by tf.repeat, whose memory is the number of lists times the length of the longest.
+    Does not use tf.repeat, whose memory is the number of lists times the longest length.
     """
     return tf.searchsorted(splits, tf.range(count, dtype=splits.dtype), side="right") - 1
 
@@ -122,7 +122,7 @@ def length(tensor: tf.Tensor):
 
 
 def shown(number) -> str:
-    """For a repr: the number, if it is known."""
+    """Text for a repr: the number, or "?" if it is not known."""
     return str(number) if isinstance(number, int) else "?"
 
 

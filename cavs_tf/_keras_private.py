@@ -1,4 +1,4 @@
-"""What is needed of Keras beyond its public interface, in one place.
+"""Everything that the package uses of Keras beyond its public interface.
 
 Keras has no public way to ask whether a layer is being called for its shapes only.
 """
@@ -20,9 +20,9 @@ except ImportError as error:
         "Run `pip install 'keras~=3.15.0'`."
     ) from error
 
-# Attributes in which Keras keeps its books: of a layer (also those of TensorFlow's checkpoints),
-# and of a model that is trained.
-_BOOKS = """
+# Attributes in which Keras keeps its bookkeeping: those of a layer (also for TensorFlow's
+# checkpoints), and those of a model that is trained.
+_BOOKKEEPING = """
 _allow_non_tensor_positional_args _auto_config _build_shapes_dict _call_context_args
 _call_has_context_arg _call_has_mask_arg _call_has_training_arg _call_signature _called
 _compile_config _compile_loss _compile_metrics _compiled_trainable_state _convert_input_args
@@ -37,35 +37,35 @@ call_signature_parameters compiled history is_awq_calibrated is_gptq_calibrated 
 predict_function quantize steps_per_execution stop_evaluating stop_predicting stop_training
 test_function train_function unrolled_steps_per_execution
 """
-BOOKKEEPING = frozenset(_BOOKS.split())
+BOOKKEEPING = frozenset(_BOOKKEEPING.split())
 
 
 def thread_state() -> dict:
-    """What Keras knows about the call that this thread is in: scopes, arguments, and so on."""
+    """Keras's state of the call that this thread is in: scopes, arguments, and so on."""
     return dict(vars(_global_state.GLOBAL_STATE_TRACKER))
 
 
 def set_thread_state(state: dict) -> None:
-    """Makes this thread one that is in the call of another."""
+    """Gives this thread the state of another, so that Keras takes it for part of that call."""
     vars(_global_state.GLOBAL_STATE_TRACKER).update(state)
 
 
 def variables_without_value() -> list:
-    """Keras variables that were made while Keras only asks for shapes."""
+    """Keras variables that were made while Keras asked for shapes only."""
     return list(_global_state.get_global_attribute("uninitialized_variables", []))
 
 
 def asks_for_shapes() -> bool:
-    """Whether Keras calls a layer for the shapes of its results only: the rest may be made up.
+    """Whether Keras calls a layer only for the shapes of its results, so that values are ignored.
 
     Raises:
-      NotImplementedError: In a `tf.function` that Keras calls for that: it would keep what is made
-        up, and return it when it is called for results.
+      NotImplementedError: In a `tf.function` that Keras calls for shapes: its trace would be kept,
+        and would return the ignored values when it is called for results.
     """
     if not in_symbolic_scope():
         return False
     graph = tf.compat.v1.get_default_graph()
-    # Control flow has graphs of its own, of subclasses.
+    # Graphs of control flow are instances of subclasses.
     while isinstance(graph, FuncGraph) and type(graph) is not FuncGraph:
         graph = graph.outer_graph
     # Keras's own graph has this name.

@@ -1,7 +1,7 @@
 """The op library: `ops.cavs_gather(...)` and all the other C++ ops.
 
-A library built for another TensorFlow crashes in ways that say nothing, so what
-it was built for is compared with what is installed before it is loaded.
+A library built for another TensorFlow crashes without a useful message, so the version
+that it was built for is compared with the installed one before it is loaded.
 """
 
 import json
@@ -20,10 +20,11 @@ def check_build(library: pathlib.Path, build_info: pathlib.Path, tensorflow_vers
     Args:
       library: The op library.
       build_info: The JSON file that the build writes beside it.
-      tensorflow_version: What is installed, "2.21.0" for example.
+      tensorflow_version: The installed version, "2.21.0" for example.
 
     Raises:
-      ImportError: With one line that names the command to run.
+      ImportError: If it is missing or was built for another version. The message is one line that
+        names the command to run.
     """
     for path in (library, build_info):
         if not path.exists():

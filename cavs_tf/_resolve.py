@@ -1,4 +1,4 @@
-"""Which GraphSupport a model calls, and with what."""
+"""Finds the GraphSupport that a model calls, and the arguments of that call."""
 
 import dataclasses
 
@@ -13,7 +13,7 @@ from cavs_tf.keras import Graph
 
 @dataclasses.dataclass(frozen=True)
 class Call:
-    """The call of a GraphSupport; the attributes are named as its arguments."""
+    """A call of the GraphSupport `cell`; the other attributes are its arguments."""
 
     cell: GraphSupport
     graphs: GraphBatch
@@ -45,12 +45,12 @@ def cell_of(model) -> GraphSupport:
 
 
 def call_of(model, graphs, inputs=None, at=None) -> Call:
-    """What the GraphSupport in `model` is called with when the model is called so.
+    """The call of the GraphSupport in `model` when the model is called with these arguments.
 
     Args:
       model: A GraphSupport, a layer around one, or a Keras model that calls one once.
       graphs, inputs: What the model is called with.
-      at: As for calling a GraphSupport; None for others.
+      at: As for calling a GraphSupport; None for other models.
 
     Raises:
       ValueError: If the model has no GraphSupport or several, or calls it several times.
@@ -93,7 +93,7 @@ def arguments_of(model, graphs, inputs=None) -> tuple:
 
 
 def check_at(model, at) -> None:
-    """Raises ValueError if vertices were chosen for what is no GraphSupport."""
+    """Raises ValueError if vertices were chosen although `model` is not a GraphSupport."""
     if at is not None and not isinstance(model, GraphSupport):
         raise ValueError(
             f"at: got {at} but expected None, as {type(model).__name__} chooses the vertices "
@@ -102,7 +102,7 @@ def check_at(model, at) -> None:
 
 
 def _cells(model):
-    """(name of the layer that a user knows it by, GraphSupport) of all in a model."""
+    """Yields (name of the layer that the user sees, GraphSupport) for each one in a model."""
     if isinstance(model, GraphSupport):
         yield model.name, model
     elif isinstance(model, Graph):

@@ -1,8 +1,8 @@
-"""What a function can see when it runs, so that a change of it is noticed.
+"""Records what a function can see when it runs, so that changes are noticed.
 
-A trace keeps what its Python code saw: numbers, activations, layers, tensors. Whether all of
-that is still there is asked before every call, so it must be quick: objects are followed
-once, when the function is traced, and what they hold is then compared by identity.
+A trace keeps what its Python code saw: numbers, activations, layers, tensors. Before every call
+these are compared with what the function would see now, so the comparison must be quick: objects
+are followed once, when the function is traced, and their contents are compared by identity.
 """
 
 import collections
@@ -20,36 +20,36 @@ import tensorflow as tf
 from cavs_tf._keras_private import BOOKKEEPING
 
 _ABSENT = object()
-# Code of these is taken as it is: what it reads of its own does not change.
+# Code of these modules is not followed: what it reads in its own module does not change.
 _LIBRARIES = frozenset(sys.stdlib_module_names) | {"absl", "keras", "numpy", "tensorflow"}
 _PLAIN = (bool, int, float, complex, str, bytes, np.generic, tf.DType, tf.TensorShape)
 _HOLDERS = (types.SimpleNamespace, keras.layers.Layer, tf.Module)
-# What they read of themselves, beside their bookkeeping, is known.
+# These layers read only known attributes of themselves, beside their bookkeeping.
 _PLAIN_LAYERS = (keras.layers.Layer, keras.Model)
 _READ_BY_PLAIN_LAYERS = ("autocast", "dtype_policy", "trainable")
 # A function that calls one of these may read any attribute.
 _READ_ANYTHING = frozenset({"__dict__", "attrgetter", "getattr", "vars"})
-# With these it may ask for attributes that are not there.
+# A function that uses one of these may ask for attributes that do not exist.
 _MAY_BE_ABSENT = frozenset({"AttributeError", "__getattr__", "getattr", "hasattr"})
-# What layers do with these attributes does not show in what they compute.
+# Attributes of layers that do not change what the layers compute.
 _IGNORED = BOOKKEEPING | {"_cache", "options"}
-_MAX_ITEMS = 1000  # Of a list or dict: longer ones are compared by length.
-_MAX_BYTES = 1 << 20  # Of an array.
+_MAX_ITEMS = 1000  # Longer lists and dicts are compared by length only.
+_MAX_BYTES = 1 << 20  # Larger arrays are not compared.
 
 
 class Surroundings:
-    """What functions could see at some time: closures, globals, attributes, and so on.
+    """What functions could see when this object was made: closures, globals, attributes, and so on.
 
-    Followed are closures, defaults, globals that are read, modules' attributes that are read,
-    methods that are called, lists, dicts, layers and what they hold, objects of one's own
-    classes. Compared by identity are tensors, variables, and objects of libraries that are no
-    layers; NumPy arrays by content. Not seen is what code of libraries reads (a clock, a random
-    number), what is written into objects of libraries, and into large arrays, lists and dicts.
+    It follows closures, defaults, the globals and attributes of modules that are read, methods
+    that are called, lists, dicts, layers and their contents, and objects of the user's classes.
+    Tensors, variables and objects of libraries that are not layers are compared by identity, and
+    NumPy arrays by content. It does not see what the code of libraries reads (a clock, a random
+    number), nor changes inside of objects of libraries and of large arrays, lists and dicts.
 
     Args:
       functions: (name, function) pairs: functions, or methods of subclasses of `base`.
-      base: A class. What its own code does besides calling the functions does not matter.
-      names: Attributes of `base` that are read besides.
+      base: A class whose own code is not followed.
+      names: Attributes of `base` that are followed nevertheless.
     """
 
     def __init__(self, functions, base: type, names=()):
@@ -59,7 +59,7 @@ class Surroundings:
         self._places = walk.finish()
 
     def change(self) -> str | None:
-        """The first thing found to be different now, in words; None if nothing is."""
+        """The name of the first thing that has changed; None if nothing has."""
         for place in self._places:
             if not place.is_unchanged():
                 return place.change()
@@ -67,7 +67,7 @@ class Surroundings:
 
 
 class _Place:
-    """Values with names, as they were and as they are now."""
+    """Named values that are read again to see whether they have changed."""
 
     def __init__(self, label, names, read):
         self._label, self._names, self._read = label, names, read
@@ -91,7 +91,7 @@ class _Place:
 
 
 class _Entries:
-    """Everything in a dict, but for names that do not matter."""
+    """The entries of a dict without ignored names."""
 
     def __init__(self, label, entries, ignored=frozenset()):
         self._label, self._entries, self._ignored = label, entries, ignored
@@ -108,7 +108,7 @@ class _Entries:
 
     def _remember(self):
         self._names, self._values = tuple(self._entries), tuple(self._entries.values())
-        self._kept = self._that_matter()
+        self._kept = self._compared()
 
     def _is_identical(self) -> bool:
         entries = self._entries
@@ -119,11 +119,11 @@ class _Entries:
     def change(self) -> str:
         return f"{self._label}.{self._changed_name()}"
 
-    def _that_matter(self):
+    def _compared(self):
         return {k: v for k, v in self._entries.items() if k not in self._ignored}
 
     def _changed_name(self):
-        now, then = self._that_matter(), self._kept
+        now, then = self._compared(), self._kept
         for name in (*then, *now):
             if not _is_same(now.get(name, _ABSENT), then.get(name, _ABSENT)):
                 return name
@@ -142,14 +142,14 @@ class _Walk:
 
     def __init__(self, base, names):
         self._base = base
-        # Of attributes and globals that the code reads.
+        # Names of attributes and globals that the code reads.
         self._names = {"call", *names, *_READ_BY_PLAIN_LAYERS}
-        self._roots = []  # Whose methods the functions are.
-        self._not_called = set()  # Classes of layers that the functions are part of.
-        self._written = set()  # Of attributes that the functions themselves set.
+        self._roots = []  # The objects whose methods the functions are.
+        self._not_called = set()  # Classes of layers that hold the objects of the functions.
+        self._written = set()  # Names of attributes that the functions themselves set.
         self._seen = {}  # Also keeps everything alive, so that ids stay unique.
         self._places = []
-        self._by_name = []  # (object, class or module; its attributes; label).
+        self._by_name = []  # (object, class or module; its attributes; label) tuples.
 
     def begin(self, function, label) -> None:
         self._roots.append(getattr(function, "__self__", None))
@@ -190,7 +190,7 @@ class _Walk:
             self._follow_object(value, label)
 
     def finish(self) -> list:
-        """What was found, and is to be looked at again."""
+        """All places that were found, to be compared before every call."""
         self._follow_names()
         for owner, attributes, label in self._by_name:
             names = sorted(self._names_in(attributes) & self._names_of_all(owner, attributes))
@@ -199,7 +199,7 @@ class _Walk:
         return self._places
 
     def _follow_names(self):
-        """Until nothing new is found: more code reads more names, of more objects."""
+        """Follows names until nothing new is found: code that is found reads further names."""
         known = None
         while known != (known := (len(self._names), len(self._seen))):
             for owner, attributes, label in list(self._by_name):
@@ -208,7 +208,7 @@ class _Walk:
                         self.follow(attributes[name], f"{label}.{name}")
 
     def _names_in(self, attributes) -> set:
-        """Those that may be read of an object: present or not, as one may come to hide another."""
+        """Names that may be read of an object; absent ones too, which may later hide others."""
         names = self._names | {f"_{name}" for name in self._names}
         names.update(name for name in attributes if _is_implicit(name))
         if self._names & _READ_ANYTHING:
@@ -216,14 +216,14 @@ class _Walk:
         return names - self._written
 
     def _names_of_all(self, owner, attributes) -> set:
-        """What the object has, or its classes have: without others, reading one is an error."""
+        """Names that the object or its classes have, or all if the code may read absent ones."""
         if self._names & _MAY_BE_ABSENT:
             return self._names_in(attributes)
         classes = owner.__mro__ if isinstance(owner, type) else type(owner).__mro__
         return set(attributes).union(*map(vars, classes))
 
     def _is_of_base(self, owner, name) -> bool:
-        """Is it a method that Keras calls, and no vertex function does?"""
+        """Whether `name` is a method that Keras calls and vertex functions do not."""
         if not isinstance(owner, type) or name == "vertex":
             return False
         if owner in self._not_called and name == "call":
@@ -298,12 +298,12 @@ class _Walk:
                 self.follow(held, f"{label}.{name}")
 
     def _is_around(self, layer) -> bool:
-        """Does it hold the object of the functions? Then they do not call it."""
+        """Whether the layer holds the object of the functions, so that these do not call it."""
         held = {id(inner) for inner in layer._flatten_layers(include_self=False)}
         return any(id(root) in held for root in self._roots)
 
     def _is_read_by_name(self, value) -> bool:
-        """Is it only its own class, whose code is followed, that reads its attributes?"""
+        """Whether only its own class, whose code is followed, reads its attributes."""
         if isinstance(value, self._base) or not isinstance(value, _HOLDERS):
             return True
         of_library = (c for c in type(value).__mro__ if _is_of_library(c.__module__))
@@ -323,12 +323,12 @@ def _is_of_library(module) -> bool:
 
 
 def _is_implicit(name) -> bool:
-    """Is it the name of a method that is called by an operator, or by a call?"""
+    """Whether it is the name of a method that operators or calls use implicitly."""
     return name.startswith("__") and name.endswith("__") and name not in ("__init__", "__new__")
 
 
 def _names_of(code) -> set:
-    """Names of globals and attributes in it, and in functions that are defined in it."""
+    """Names of globals and attributes in `code`, and in functions that are defined in it."""
     inner = (c for c in code.co_consts if isinstance(c, types.CodeType))
     return set(code.co_names).union(*map(_names_of, inner))
 
@@ -336,7 +336,7 @@ def _names_of(code) -> set:
 def _contents(cell):
     try:
         return cell.cell_contents
-    except ValueError:  # Empty.
+    except ValueError:  # The cell is empty.
         return _ABSENT
 
 

@@ -1,4 +1,4 @@
-"""What a GraphSupport remembers between calls."""
+"""The traces that a GraphSupport keeps between calls."""
 
 import dataclasses
 import threading
@@ -10,17 +10,17 @@ import tensorflow as tf
 from cavs_tf._functions import Functions
 from cavs_tf._surroundings import Surroundings
 
-_MOST = 32  # Traces that are kept.
-_TOO_MANY = 8  # Changes that are taken for a mistake.
+_MAX_KNOWN = 32  # The largest number of entries in `TraceCache.known`.
+_TOO_MANY = 8  # So many retraces because of changes are taken for a mistake.
 
 
 @dataclasses.dataclass
 class Known:
-    """What is known of the vertex functions for one kind of inputs.
+    """What tracing found out about the vertex functions for one kind of inputs.
 
     Attributes:
       key: The kind of inputs.
-      surroundings: What the functions saw when they were run to find it out.
+      surroundings: What the functions saw when they were last run.
       pushed: Specs of the pushes by name.
       pulled: Per vertex type, the names of the inputs that it pulls.
       functions: The traces, by the argument `training`.
@@ -33,20 +33,21 @@ class Known:
     functions: dict = dataclasses.field(default_factory=dict)
 
     def is_of_use(self) -> bool:
-        """Not without traces, or with tensors of a function that is not being traced any more."""
+        """Whether there are traces, all of whose captured tensors can still be used."""
         graph, traces = _current_graph(), self.functions.values()
         return bool(traces) and all(functions.is_usable_in(graph) for functions in traces)
 
 
 @dataclasses.dataclass
 class TraceCache:
-    """Hidden from Keras, which would track a plain dict as part of the model.
+    """The traces of one GraphSupport. A class, since Keras would track a dict as part of a model.
 
     Attributes:
-      lock: To be held by who calls a method.
-      known: The last used first.
+      lock: Must be held during every call of a method.
+      known: The entries, most recently used first.
       built_for: Specs of the inputs that weights were made for.
       last: The functions that were used last.
+      changes: How often functions were traced again because something that they see changed.
     """
 
     lock: threading.RLock = dataclasses.field(default_factory=threading.RLock)
@@ -56,7 +57,7 @@ class TraceCache:
     changes: int = 0
 
     def find(self, key) -> Known | None:
-        """What is known for such inputs, if nothing that the functions see has changed."""
+        """The entry for such inputs, if nothing that the functions see has changed; else None."""
         for i, known in enumerate(self.known):
             if known.key == key and known.surroundings.change() is None:
                 if i:
@@ -65,7 +66,7 @@ class TraceCache:
         return None
 
     def add(self, known: Known, name: str) -> Known:
-        """Remembers it. Warns if what `name` sees keeps changing."""
+        """Adds an entry. Warns if what the vertex function `name` sees keeps changing."""
         of_old = next((old for old in self.known if old.key == known.key and old.functions), None)
         if of_old is not None:
             self.changes += 1
@@ -76,13 +77,14 @@ class TraceCache:
                 "or pull it.",
                 stacklevel=2,
             )
-        self.known = [known, *filter(Known.is_of_use, self.known)][:_MOST]
+        self.known = [known, *filter(Known.is_of_use, self.known)][:_MAX_KNOWN]
         return known
 
     def functions_of(self, known: Known, training, make: Callable, look: Callable) -> Functions:
-        """The trace for `training`; made by `make` the first time, after which `look` looks again.
+        """The trace for `training`, made by `make` the first time.
 
-        A function may itself change what it sees.
+        After `make`, the surroundings are taken again from `look`: a function may itself change
+        what it sees.
         """
         found = known.functions.get(training)
         if found is None or not found.is_usable_in(_current_graph()):

@@ -19,14 +19,14 @@ from tensorflow.python.ops import resource_variable_ops
 
 from cavs_tf._keras_private import set_thread_state, thread_state
 
-# Which vertex the running code is part of. A constant handle: the value belongs to
+# The vertex whose function is running. A constant handle: the value belongs to
 # the thread (or task) that set it.
 _CURRENT = contextvars.ContextVar("cavs_tf_vertex")
 
 
 @dataclasses.dataclass
 class Vertex:
-    """What `gather`, `pull`, `scatter` and `push` act on while a vertex function runs."""
+    """The state of a running vertex function, for `gather`, `pull`, `scatter` and `push`."""
 
     gathered: list
     pulls: Mapping[str, tf.Tensor]
@@ -64,8 +64,8 @@ class Capture:
     """A tensor that a vertex function reads but does not compute from its vertex.
 
     Attributes:
-      placeholder: Its stand-in in the traced graph.
-      source: The variable it is read from, or else the tensor itself.
+      placeholder: The input of the traced graph that it is fed to.
+      source: The variable that it is read from, or else the tensor itself.
       by_handle: The variable is passed as a resource, because a function called by
         the vertex function reads it.
     """
@@ -80,7 +80,7 @@ class Capture:
 
     @property
     def shape(self) -> tf.TensorShape:
-        """Of the value, and so of the gradient."""
+        """The shape of the value, and so of its gradient."""
         return tf.TensorShape(self.source.shape)
 
     @property
@@ -92,7 +92,7 @@ class Capture:
         return self.dtype.is_floating and self.shape.is_fully_defined()
 
     def value(self) -> tf.Tensor:
-        """What to feed now, read so that a GradientTape notices."""
+        """The value to feed now, read so that a GradientTape records it."""
         if not self.is_variable:
             return self.source
         if self.by_handle:
@@ -102,7 +102,7 @@ class Capture:
 
 
 class VertexGraph(func_graph.FuncGraph):
-    """A graph that reads variables through inputs of its own."""
+    """A graph in which variables are read through inputs of the graph."""
 
     def __init__(self, name: str, variables=()):
         super().__init__(name)
@@ -112,7 +112,7 @@ class VertexGraph(func_graph.FuncGraph):
             id(copy): variable for variable in variables for copy in getattr(variable, "values", ())
         }
         self._variable_of_handle = {}
-        self._read_values = {}  # By id of the variable.
+        self._read_values = {}  # Read values, by id of the variable.
 
     def watch_variable(self, v):
         self._variable_of_handle[id(v.handle)] = self._whole.get(id(v), v)
@@ -130,7 +130,7 @@ class VertexGraph(func_graph.FuncGraph):
         return super()._create_op_internal(op_type, inputs, *args, **kwargs)
 
     def _variable_behind(self, handle):
-        """The variable of a handle from outside, or of its stand-in here; else None."""
+        """The variable that a handle, or its placeholder in this graph, belongs to; else None."""
         for external, placeholder in self.captures:
             if placeholder is handle:
                 handle = external
@@ -151,16 +151,17 @@ class VertexGraph(func_graph.FuncGraph):
         return self._read_values[id(variable)].placeholder
 
     def all_captures(self) -> list[Capture]:
-        """Everything read from outside, in the order in which it was first read."""
+        """All captures, in the order in which they were first read."""
         captures = list(self._read_values.values())
         by_handle = self._variables_by_handle()
         for external, placeholder in self.captures:
-            if placeholder.consumers():  # Else a variable that is read by value.
+            # Without consumers, it is the handle of a variable that is read by value.
+            if placeholder.consumers():
                 captures.append(_capture(placeholder, external, by_handle))
         return captures
 
     def capture_from_outside(self, external) -> Capture:
-        """A tensor, or the handle of a variable, that the derivative reads as well."""
+        """Captures a tensor, or the handle of a variable, that the derivative reads."""
         placeholder = self.capture(external)
         return _capture(placeholder, external, self._variables_by_handle())
 
@@ -181,8 +182,8 @@ class TracedVertex:
       ids: int32 [None], the vertex of each row.
       gathers: One [None, *state] placeholder per slot.
       pulls: By name, [None, ...].
-      pulled: Names of those that it asks for.
-      captures: What it reads besides.
+      pulled: Names of the inputs that it pulls.
+      captures: The `Capture`s that it reads.
       scattered: [None, *state].
       pushes: By name, [None, ...].
     """
@@ -209,12 +210,12 @@ def trace(
     """Traces `function`, once, for any number of rows.
 
     Args:
-      name: Of the vertex function, for messages.
+      name: The name of the vertex function, for messages.
       function: Calls gather, pull, scatter and push of its GraphSupport.
       arity: How many slots may be gathered from.
       state: Shape (of one vertex) and dtype of the state.
       pulls: Shape (of one vertex) and dtype of every external input.
-      variables: Those that it may read and that a distribution strategy may have copied.
+      variables: The variables that it may read and that a distribution strategy may have copied.
 
     Raises:
       ValueError: If it does not scatter a state of the given shape exactly once, or
@@ -246,7 +247,7 @@ def trace(
 
 
 def with_tapes_of_its_own(graph, run: Callable[[], None]) -> None:
-    """Runs it so that tapes in it record, although `tf.init_scope` stops tapes.
+    """Runs a function so that tapes in it record, although `tf.init_scope` stops tapes.
 
     The caller's tapes, if there are any, do not see it: tapes belong to a thread.
     """

@@ -41,25 +41,25 @@ def adopt(variable: tf.Variable) -> AdoptedVariable:
 
 @dataclasses.dataclass
 class Reads:
-    """Which variables a piece of code read: Keras variables, and trainable `tf.Variable`s."""
+    """The variables that some code read: Keras variables, and trainable `tf.Variable`s."""
 
     of_keras: list = dataclasses.field(default_factory=list)
     of_tensorflow: list = dataclasses.field(default_factory=list)
 
     def add(self, others: "Reads") -> None:
-        """Those of another piece of code."""
+        """Adds the variables that other code read."""
         self.of_keras += others.of_keras
         self.of_tensorflow += others.of_tensorflow
 
     def as_keras_variables(self) -> list:
-        """All of them, each once."""
+        """All of these variables as Keras variables, each once."""
         behind = {id(v._value) for v in self.of_keras}
         raw = [v for v in self.of_tensorflow if id(v) not in behind]
         return list({id(v): v for v in (*self.of_keras, *map(adopt, raw))}.values())
 
 
 class _ReadsOfKeras(StatelessScope):
-    """Asked for the value of every Keras variable that is read in it."""
+    """A scope that Keras asks for the value of every Keras variable that is read in it."""
 
     def __init__(self, reads: Reads):
         super().__init__()
@@ -71,15 +71,15 @@ class _ReadsOfKeras(StatelessScope):
         return None if outer is None else outer.get_current_value(variable)
 
     def add_update(self, update):
-        """Nothing: what is computed in here is thrown away."""
+        """Ignores updates, since the results of this scope are discarded."""
 
     def add_loss(self, loss):
-        """Likewise."""
+        """Ignores losses, since the results of this scope are discarded."""
 
 
 @contextlib.contextmanager
 def recorded_reads():
-    """Notes which variables are read. Effects on variables are dropped.
+    """Records which variables are read. Changes of variables are discarded.
 
     Yields:
       `Reads`, complete at the end.
@@ -95,7 +95,8 @@ def check_reads(name: str, reads: Reads, run) -> None:
     """Raises ValueError if `run` makes variables, or reads others than `reads` has.
 
     Args:
-      name: Of the vertex function that `run` calls, as was done when `reads` was recorded.
+      name: The name of the vertex function that `run` calls, as it was called when `reads` was
+        recorded.
     """
     made = []
 

@@ -1,10 +1,10 @@
-"""Where the operators of a vertex function stand in a picture of it."""
+"""Lays out the operators of a vertex function in a picture."""
 
 import dataclasses
 
 from cavs_tf._stages import STAGES
 
-_MOST_ROWS = 8  # Before what could stand in one column goes on in the next.
+_MAX_ROWS = 8  # The largest number of operators in one column.
 
 
 @dataclasses.dataclass
@@ -12,8 +12,8 @@ class Box:
     """A node: one operator, or the frame around those of a fused group.
 
     Attributes:
-      node: As `CavsDescribe` says.
-      x, y, width, height: In operators, from the left and from the top.
+      node: The node, as `CavsDescribe` describes it.
+      x, y, width, height: Measured in operators, from the left and from the top.
       places: (x, y) of every operator in it, by id.
     """
 
@@ -40,7 +40,7 @@ def lay_out(nodes: list[dict]) -> list[Box]:
 
 
 def operators(node: dict) -> list[dict]:
-    """The node, or the members of a group."""
+    """The operators of a node: itself, or the members of a group."""
     return node["members"] or [node]
 
 
@@ -49,7 +49,7 @@ def _place(node, begin, grid, places, same_stage) -> Box:
     before = {i for operator in operators(node) for i in operator["after"]} - inside.keys()
     x = max((places[i][0] + 1 for i in before & same_stage), default=begin)
     wanted = _mean([places[i][1] for i in before]) - (height - 1) / 2
-    while (y := grid.find(x, width, height, wanted)) + height > max(_MOST_ROWS, height):
+    while (y := grid.find(x, width, height, wanted)) + height > max(_MAX_ROWS, height):
         x += 1
     grid.take(x, y, width, height)
     own = {i: (x + dx, y + dy) for i, (dx, dy) in inside.items()}
@@ -76,7 +76,7 @@ def _mean(values):
 
 
 class _Grid:
-    """Which places are taken."""
+    """A grid of cells, some of which are taken."""
 
     def __init__(self):
         self._taken = set()

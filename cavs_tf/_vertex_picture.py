@@ -3,13 +3,13 @@
 from cavs_tf._stages import COLOURS
 from cavs_tf._vertex_layout import lay_out, operators
 
-_WIDTH, _HEIGHT = 0.8, 0.62  # Of an operator, whose place is 1 x 1.
-_MARGIN = 0.07  # Between the operators of a group and its frame.
-_INCHES = (0.92, 0.52)  # Of one place.
+_WIDTH, _HEIGHT = 0.8, 0.62  # The box of an operator, whose cell is 1 x 1.
+_MARGIN = 0.07  # The margin between the operators of a group and its frame.
+_INCHES = (0.92, 0.52)  # The size of one cell of the picture.
 
 
 def picture_size(programs: list[dict]) -> tuple[float, float]:
-    """Inches."""
+    """The width and height of the picture in inches."""
     sizes = [_size(lay_out(program["nodes"])) for program in programs]
     width = max(columns for columns, _ in sizes) * _INCHES[0]
     return max(width, 6.0), sum(rows + 1.5 for _, rows in sizes) * _INCHES[1] + 0.5

@@ -118,7 +118,7 @@ class Engine:
 
     @property
     def policy(self) -> str:
-        """What runs: "threaded(2)", for example."""
+        """The policy in use, "threaded(2)" for example."""
         return self._engine.policy_name()
 
     def new_variable(self, name: str | None = None):
@@ -135,7 +135,7 @@ class Engine:
         *,
         stream: int = 0,
     ) -> None:
-        """Has `fn()` run when everything pushed before that conflicts with it is done.
+        """Pushes `fn()`, which runs when all conflicting operations pushed before are done.
 
         Args:
           fn: Any callable, or a `Native`. What it returns is ignored. It is dropped once it
@@ -170,9 +170,9 @@ class Engine:
         *,
         stream: int = 0,
     ) -> None:
-        """The same for a `fn(done)` that only starts something, such as a download.
+        """Pushes a `fn(done)` that only starts something, such as a download.
 
-        What it names stays in use until `done()` is called, from any thread, or
+        The variables that it names stay in use until `done()` is called, from any thread, or
         `done.fail(error)`. If `done` is dropped uncalled, the operation has failed; also if
         `fn` raises, which ends it whatever becomes of `done`.
 
@@ -193,7 +193,7 @@ class Engine:
         Raises:
           OperationError: The error that kept it from having a value, if no wait has raised
             it before, be it for another variable. `__cause__` is the exception.
-          OperationErrors: Several of them.
+          OperationErrors: If several errors kept it from having a value.
         """
         errors = self._engine.wait_for(variable)
         if errors:
@@ -214,19 +214,19 @@ class Engine:
         self._engine.delete(variable)
 
     def version(self, variable) -> int:
-        """How many operations have mutated `variable`; those that were skipped have not."""
+        """The number of operations, without skipped ones, that have mutated `variable`."""
         return self._engine.version(variable)
 
     def dump(self) -> str:
-        """Which operations are not done, and what each waits for."""
+        """A text that lists the operations that are not done, and what each waits for."""
         return self._engine.dump()
 
     def start_trace(self) -> None:
-        """Notes what runs when and where from now on; forgets what was noted before."""
+        """Starts to record what runs, when and where; discards an earlier recording."""
         self._engine.start_trace()
 
     def stop_trace(self) -> Trace:
-        """What has run since `start_trace`."""
+        """Stops recording, and returns the operations that have run since `start_trace`."""
         return Trace(self._engine.stop_trace())
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Does the fast path give the right numbers? Compared with the reference executor."""
+"""Checks the op's outputs and gradients against those of the reference executor."""
 
 import dataclasses
 
@@ -10,7 +10,7 @@ from cavs_tf._resolve import arguments_of, check_at
 from cavs_tf.graphs import GraphBatch
 
 _TOLERANCE = {tf.float64: 1e-9, tf.float32: 1e-5, tf.bfloat16: 2e-2, tf.float16: 5e-3}
-_NUDGES = 3  # How often rounding is measured.
+_NUDGES = 3  # The number of measurements of rounding errors.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,9 +21,9 @@ class Difference:
       name: "output", "gradient of <weight>", ...
       absolute: Largest absolute difference.
       largest: Largest absolute value of the reference.
-      tolerance: What `relative` may be.
-      terms: How large the numbers are that it was computed from, measured by its rounding
-        errors; 0 if that was not measured.
+      tolerance: The largest `relative` difference that is accepted.
+      terms: The size of the terms that the tensor was summed from, estimated from its rounding
+        errors; 0 if it was not measured.
     """
 
     name: str
@@ -40,12 +40,12 @@ class Difference:
 
     @property
     def ok(self) -> bool:
-        return self.relative <= self.tolerance  # False for nan.
+        return self.relative <= self.tolerance  # False for NaN.
 
 
 @dataclasses.dataclass(frozen=True)
 class EquivalenceReport:
-    """What `check_equivalence` found; print it."""
+    """The result of `check_equivalence`, to be printed."""
 
     differences: tuple
 
@@ -79,7 +79,7 @@ def check_equivalence(
       graphs, inputs: What the model is called with; a functional model with one dict.
       tolerance: Relative to the largest value of each tensor, or of the terms it is a sum of;
         by default 1e-9 for float64, 1e-5 for float32 and 2e-2 for bfloat16.
-      seed: Of the random loss whose gradients are compared.
+      seed: The seed of the random loss whose gradients are compared.
       at: As for calling a `GraphSupport`.
 
     Returns:
@@ -139,7 +139,7 @@ def _eps(tensor) -> float:
 
 
 def _terms(now, then) -> float:
-    """What rounding errors of one unit in the last place of some sum, seen here, belong to."""
+    """The size of the terms of a sum, estimated from a change of one unit in the last place."""
     x, y = (np.asarray(value, np.float64) for value in (now, then))
     if not now.dtype.is_floating or x.shape != y.shape or not x.size:
         return 0.0
@@ -157,7 +157,7 @@ def _floating(tensors) -> dict:
 
 
 def _as_tensors(value):
-    """The same with everything in it that is no tensor yet as one, so that it can be watched."""
+    """Converts all values in a structure to tensors, so that a tape can watch them."""
     if isinstance(value, dict):
         return {name: _as_tensors(part) for name, part in value.items()}
     if isinstance(value, (list, tuple)) and any(map(tf.is_tensor, value)):

@@ -28,7 +28,7 @@ def schedule(graphs, path=None, *, type_names=(), axes=None):
 
     Args:
       graphs: A `GraphBatch`, or a `Schedule`.
-      path: Where to save the picture, a file name; or None.
+      path: The file to which the picture is saved, or None.
       type_names: Names of the vertex types, for the legend.
       axes: A `matplotlib.axes.Axes` to draw into instead of a figure of its own.
 
@@ -36,7 +36,7 @@ def schedule(graphs, path=None, *, type_names=(), axes=None):
       The figure.
 
     Raises:
-      ImportError: If matplotlib is not there.
+      ImportError: If matplotlib is not installed.
 
     >>> figure = schedule(GraphBatch.complete_tree(depth=3, num_graphs=4))
     >>> figure.axes[0].get_title()
@@ -77,7 +77,7 @@ def timeline(source, graphs=None, inputs=None, path=None):
 
     Of a model: its call, and its gradient if it has weights, after a first call that is not
     shown. A row per thread, and with `Options(streams=2)` one per stream; operators are bars,
-    coloured by stage, and behind them, paler, are the stages and tasks that they are a part of.
+    coloured by stage; behind them are paler bands, the stages and tasks that they belong to.
     Uses TensorFlow's profiler: no other profile may be in progress.
 
     Of a trace: a row per worker or stream, and on it a bar per operation.

@@ -73,7 +73,7 @@ def _run_cell(cell, graphs, inputs, at):
 
 
 class _Evaluation:
-    """One pass over the vertices of one minibatch."""
+    """Evaluates the vertices of one minibatch, one after the other."""
 
     def __init__(self, model, graphs, pulls, pushed):
         self._functions = [function for _, function in model.vertex_functions()]
@@ -89,7 +89,7 @@ class _Evaluation:
         self._order = _topological_order(graphs)
 
     def _one_row_per_vertex(self, pulls, pulled_by_type) -> dict:
-        """External inputs, of which some may have rows only for types that pull them."""
+        """Expands external inputs that have rows only for the vertices of types that pull them."""
 
         def spread(name, value):
             pulled = tf.gather([name in names for names in pulled_by_type], self._types)
@@ -126,7 +126,7 @@ class _Evaluation:
         }
 
     def run_in_graph(self):
-        """The same in a while loop; states are kept in a list, which a missing child's follow."""
+        """Evaluates them in a while loop. The last of its states is that of missing children."""
 
         def array(spec, size):
             return tf.TensorArray(
@@ -156,7 +156,7 @@ class _Evaluation:
         }
 
     def _evaluate(self, function, v, gathered):
-        """State and pushes of vertex `v`; zeros for what its type does not push."""
+        """State and pushes of vertex `v`, with zeros for pushes that its type lacks."""
         row = {name: tf.gather(value, [v]) for name, value in self._pulls.items()}
         vertex = Vertex(gathered, row, tf.reshape(tf.cast(v, tf.int32), [1])).run(function)
         pushes = {

@@ -10,12 +10,12 @@ from cavs_tf._integers import int32_tensor, length, limited, shown
 from cavs_tf._library import allowed_values
 
 SCHEDULE_FIELDS = ("order", "task_splits", "task_type", "child_row")
-POLICIES = allowed_values("CavsSchedule", "policy")  # The default is the first.
+POLICIES = allowed_values("CavsSchedule", "policy")  # The first is the default.
 _WHOLE_MINIBATCH = np.iinfo(np.int32).max
 
 
 def check_policy(policy) -> None:
-    """Raises ValueError unless `policy` is the name of one."""
+    """Raises ValueError unless `policy` is the name of a policy."""
     if policy not in POLICIES:
         raise ValueError(
             f"policy: got {policy!r} but expected one of {', '.join(map(repr, POLICIES))}. "
@@ -35,9 +35,9 @@ def check_micro_batch(micro_batch) -> None:
 
 
 def micro_batch_tensor(micro_batch) -> tf.Tensor:
-    """What the op takes for a number of graphs, or None: int32 []."""
+    """Converts a number of graphs, or None, to the int32 scalar that the op takes."""
     if tf.is_tensor(micro_batch):
-        if micro_batch.dtype.is_integer:  # More graphs than there can be are all.
+        if micro_batch.dtype.is_integer:  # Any larger number means all graphs, too.
             micro_batch = limited(micro_batch)
         return int32_tensor("micro_batch", micro_batch, rank=0)
     check_micro_batch(micro_batch)

@@ -1,4 +1,4 @@
-"""What the tensors of a traced vertex function are: inferred, operator by operator."""
+"""Infers how the tensors of a traced vertex function depend on rows, operator by operator."""
 
 from cavs_tf._inference.abstract import Kind
 from cavs_tf._inference.analysis import (

@@ -1,4 +1,4 @@
-"""What is known of a tensor of a traced vertex function before it runs."""
+"""Abstract values: what is known of a traced vertex function's tensors before it runs."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import tensorflow as tf
 from cavs_tf._inference import sizes
 from cavs_tf._inference.sizes import ROWS, Size, Unknown
 
-MAX_INTEGERS = 64  # Elements of integer tensors whose values are followed one by one.
+MAX_INTEGERS = 64  # Larger integer tensors are not followed element by element.
 
 
 class Kind(enum.Enum):
-    """How a tensor depends on the rows at hand."""
+    """How a tensor depends on the rows of a task."""
 
     INVARIANT = "the same whatever the rows"
     COUNT = "determined by the number of rows"
@@ -27,12 +27,12 @@ class Kind(enum.Enum):
 
 @dataclasses.dataclass(frozen=True)
 class Position:
-    """Integers that say where a row stands: `stride * row + own`, 0 <= own < bound.
+    """Integers that are positions of rows: `stride * row + own`, 0 <= own < bound.
 
     Attributes:
-      stride: Of consecutive rows.
-      bound: What `own`, which the row computes for itself, stays below; None if unknown.
-      column: The last axis has several columns, and only the first of them is a position.
+      stride: The difference between positions of consecutive rows.
+      bound: The exclusive bound of `own`, which each row computes for itself; None if unknown.
+      column: Whether the last axis has several columns, of which only the first is a position.
     """
 
     stride: int
@@ -50,21 +50,21 @@ class Position:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Abstract:
-    """What is known of one tensor.
+    """The abstract value of one tensor: what is known of it.
 
     Attributes:
       kind: A `Kind`.
-      axes: See `sizes`; None if not even the rank is known.
-      value: Of integers and of constants, where it is known: an array of numbers, or an
+      axes: The axes, see `sizes`; None if not even the rank is known.
+      value: The value of integers and constants, if it is known: an array of numbers, or an
         array of `Size`s.
-      position: If its numbers say which row is where.
-      bound: If it holds integers in [0, bound); of a list, how many elements it has.
-      element: Of a list of tensors, what its elements are; of a variable, what it holds.
-      fill: The number that all of its elements are, where that is known.
+      position: A `Position` if the tensor holds positions of rows.
+      bound: Its integers are in [0, bound), if that is known; for a list, its length.
+      element: For a list of tensors, what is known of its elements; for a variable, of its value.
+      fill: The number that all of its elements equal, if it is known.
       cause: The operator that made it COUPLED.
-      hint: What to do about that.
-      open: It is COUPLED because of something that only the number of rows determines, such
-        as an order of axes; what is computed from it may be right again.
+      hint: A proposal how to avoid that.
+      open: Whether it is COUPLED because of something that only the number of rows determines,
+        such as an order of axes, so that values computed from it may be valid again.
     """
 
     kind: Kind
@@ -80,7 +80,7 @@ class Abstract:
 
     @property
     def zero(self) -> bool:
-        """Is all of it known to be zero?"""
+        """Whether all of its elements are known to be zero."""
         return self.fill == 0
 
     @property
@@ -96,7 +96,7 @@ class Abstract:
         return None if self.axes is None else sizes.row_axis(self.axes)
 
     def integers(self) -> list | None:
-        """Its elements as `Size`s, in order, if it holds integers that are followed."""
+        """Its elements as a list of `Size`s, if it holds integers that are followed; else None."""
         if self.value is None:
             return None
         if self.value.dtype != object and self.value.dtype.kind not in "iub":
@@ -115,7 +115,7 @@ class Abstract:
         return known[0] if known is not None and len(known) == 1 else None
 
     def declared_shape(self, dtype) -> tf.TensorShape:
-        """What the C++ side is told: [None, ...] for rows, and nothing of what varies by task."""
+        """The shape for the C++ side: [None, ...] for rows; sizes that vary by task are unknown."""
         unknown = tf.TensorShape(None)
         if self.axes is None or not is_numeric(dtype) or self.position is not None:
             return unknown
@@ -146,7 +146,7 @@ def summed(axes, **known) -> Abstract:
 
 
 def with_layout(axes, **known) -> Abstract:
-    """Rows if the axes have any, else the same for all of them."""
+    """Makes a tensor that is ROWS if the axes have rows, else INVARIANT."""
     if axes is not None and sizes.row_axis(axes) is not None:
         return rows(axes, **known)
     return invariant(axes, **known)
@@ -159,7 +159,7 @@ def _canonical(axes):
 def constant(array) -> Abstract:
     array = np.asarray(array)
     axes = tuple(() if d == 1 else (d,) for d in array.shape)
-    numbers = array.dtype.kind in "fiubV" and array.size > 0  # V: bfloat16.
+    numbers = array.dtype.kind in "fiubV" and array.size > 0  # V is the kind of bfloat16.
     fill = float(array.flat[0]) if numbers and (array == array.flat[0]).all() else None
     fill = 0 if array.size == 0 else fill
     bound = None
@@ -169,7 +169,7 @@ def constant(array) -> Abstract:
 
 
 def of_integers(elements, shape) -> Abstract:
-    """Integers, each a `Size`."""
+    """Makes an abstract value of known integers, each a `Size`."""
     elements = [Size.of(element) for element in elements]
     axes = tuple(() if d == 1 else (d,) for d in shape)
     known = [element.constant for element in elements]
@@ -183,14 +183,14 @@ def of_integers(elements, shape) -> Abstract:
 
 
 def unknown_integers(shape) -> Abstract | None:
-    """Integers that are known only when they are computed; None if they are too many."""
+    """Makes one of integers that are known only when they are computed; None if too many."""
     if math.prod(shape) > MAX_INTEGERS:
         return None
     return of_integers([Unknown() for _ in range(math.prod(shape))], shape)
 
 
 def axes_of_shape(shape, row_dimension=None):
-    """Axes of a static shape; of unknown sizes where it does not say."""
+    """Axes of a static shape; sizes that it leaves open are unknown."""
     if shape.rank is None:
         return None
     axes = [() if d == 1 else ((Unknown(),) if d is None else (d,)) for d in shape.as_list()]
@@ -200,7 +200,7 @@ def axes_of_shape(shape, row_dimension=None):
 
 
 def refined(x: Abstract, shape) -> Abstract:
-    """`x` with sizes that TensorFlow knew when it traced the operator."""
+    """`x` with the sizes that TensorFlow inferred when it traced the operator."""
     if x.axes is None or shape.rank != len(x.axes) or x.value is not None:
         return x
     axes = tuple(
@@ -211,7 +211,7 @@ def refined(x: Abstract, shape) -> Abstract:
 
 
 def alike(first: Abstract | None, second: Abstract | None) -> bool:
-    """Is the same known of both?"""
+    """Whether the same is known of both."""
     if first is second or first is None or second is None:
         return first is second
     plain = ("kind", "axes", "position", "bound", "fill", "cause")
@@ -229,10 +229,9 @@ def _equal_values(first, second):
 
 
 def join(first: Abstract, second: Abstract) -> Abstract | None:
-    """What holds of both; None if they have nothing in common that could be said.
+    """The abstract value that holds for both; None if there is none.
 
-    What is unknown of `first` stays the same unknown, so that joining again and again
-    comes to an end.
+    Unknown sizes of `first` stay the same unknowns, so that repeated joins terminate.
     """
     if alike(first, second):
         return first
@@ -264,14 +263,14 @@ def _join_kinds(first, second):
     if len(kinds) == 1:
         return first.kind
     if Kind.SUM in kinds:
-        # A sum over no row is zero; any other start would be added once per task.
+        # A sum over no rows is zero; any other initial value would be added once per task.
         other = first if second.kind is Kind.SUM else second
         return Kind.SUM if other.kind is Kind.INVARIANT and _is_nothing(other) else None
     return Kind.ROWS if Kind.ROWS in kinds else Kind.COUNT
 
 
 def _is_nothing(x):
-    """Zeros, or a list without elements."""
+    """Whether it is zeros, or a list without elements."""
     return x.zero or (x.axes is None and x.element is None)
 
 

@@ -1,8 +1,8 @@
-"""Infers what the tensors of a traced vertex function are, and writes it into the graph.
+"""Infers how tensors of a traced vertex function depend on rows, and annotates the graph.
 
 The C++ side reads shapes from the attribute `_cavs_shapes`: [None, ...] is a tensor with
 one row per vertex, a known shape one that is the same for all vertices (or a sum over
-them), and an unknown shape one that is computed anew for the rows at hand.
+them), and an unknown shape one that is computed anew for the rows of each task.
 """
 
 import dataclasses
@@ -34,7 +34,7 @@ from cavs_tf._library import ops as _cavs_ops
 
 _COUPLED_HINT = "Normalise within a row, or compute it outside of the vertex function."
 _IDENTITIES = frozenset({"Identity", "IdentityN", "PreventGradient", "Snapshot", "StopGradient"})
-_MOST_TRIALS = 40  # Of operators behind one that could not be found right by itself.
+_MAX_TRIALS = 40  # The number of operators with a COUPLED operand that are tried.
 _LIBRARIES = tuple(
     os.path.join(os.path.dirname(path), "")
     for path in (tf.__file__, keras.__file__, os.path.dirname(__file__))
@@ -43,7 +43,7 @@ _STANDARD_LIBRARY = sysconfig.get_path("stdlib")
 
 
 def rows_of(shape) -> Abstract:
-    """What is known of an input with one row per vertex."""
+    """The abstract value of an input with one row per vertex."""
     return rows(((ROWS,), *(axis_of(d) for d in shape)))
 
 
@@ -65,17 +65,17 @@ def live_operations(outputs) -> list[tf.Operation]:
 
 
 class Analysis:
-    """What is known of the tensors of one graph.
+    """The abstract values of the tensors of one graph.
 
     Args:
-      name: Of the vertex function, for messages.
+      name: The name of the vertex function, for messages.
       graph: A traced graph.
       inputs: (placeholder, `Abstract`) pairs.
-      outputs: The tensors that matter; what they do not need is ignored.
+      outputs: The tensors to analyse; operators that they do not depend on are ignored.
       captures: Every `Capture` of the graph.
-      forward: Of a derivative: the analysis of the vertex function.
-      captured: Then: by id of a placeholder, the forward tensor that it stands for.
-      examples: By id of a placeholder, its rows in the first minibatch, where they are known.
+      forward: For a derivative: the analysis of the vertex function.
+      captured: For a derivative: forward tensors by the ids of the placeholders that they feed.
+      examples: By id of a placeholder, its rows in the first minibatch, if they are known.
     """
 
     NUM_ROWS = NUM_ROWS
@@ -95,8 +95,8 @@ class Analysis:
         self.graph = graph
         self.inputs = [tensor for tensor, _ in inputs]
         self._known = {id(tensor): known for tensor, known in inputs}
-        self._varies = {}  # By id of an operator.
-        self._trials_left = _MOST_TRIALS
+        self._varies = {}  # Results of `_varies_by_task`, by id of an operator.
+        self._trials_left = _MAX_TRIALS
         self._outputs = list(outputs)
         self._given = {}
         self._forward = forward
@@ -108,7 +108,7 @@ class Analysis:
         self._run()
 
     def add_capture(self, capture):
-        """Takes one more tensor that the graph reads from outside.
+        """Adds a tensor that the graph reads from outside.
 
         Raises:
           ValueError: If it cannot be captured.
@@ -123,7 +123,7 @@ class Analysis:
         return self._known[id(tensor)]
 
     def extend(self, tensors):
-        """Makes `tensors` matter, too."""
+        """Also analyses `tensors`."""
         self._outputs = [*self._outputs, *tensors]
         self._run()
 
@@ -164,7 +164,7 @@ class Analysis:
             return self._try(op)
 
     def _refine_indices(self, op, inputs):
-        """An operator that fails for indices out of range says how large they can be."""
+        """Bounds indices by the axis that they index, since the operator fails for larger ones."""
         if op.type not in ("Gather", "GatherV2") or inputs[1].bound is not None:
             return
         indices, table = inputs[1], inputs[0]
@@ -176,7 +176,7 @@ class Analysis:
             self._known[id(op.inputs[1])] = dataclasses.replace(indices, bound=bound)
 
     def _infer_function(self, graph, inputs):
-        """What is known of the results of a function that an operator calls."""
+        """The abstract values of the results of a function that an operator calls."""
         known = dict(zip(map(id, graph.inputs), inputs, strict=True))
         for op in live_operations(list(graph.outputs)):
             operands = [known[id(t)] for t in op.inputs]
@@ -231,7 +231,7 @@ class Analysis:
     # --- what the C++ side reads ------------------------------------------------------
 
     def fold(self):
-        """Replaces what is constant, or counts rows, by operators that say so.
+        """Replaces operators whose results are constants or numbers of rows by such operators.
 
         Identities of a derivative are skipped: those of several tensors join rows with sums.
         """
@@ -245,9 +245,9 @@ class Analysis:
                     op._update_input(index, replaced[id(tensor)])
 
     def source(self, tensor):
-        """The tensor that identities of a derivative pass on as this one.
+        """The tensor that this one is a copy of by identities of a derivative.
 
-        Those of the vertex function stay: they may have, or stop, a gradient.
+        Identities of the vertex function stay: they may have a gradient of their own, or stop it.
         """
         while self._forward is not None and tensor.op.type in _IDENTITIES:
             tensor = tensor.op.inputs[tensor.value_index]
@@ -284,7 +284,7 @@ class Analysis:
         return new
 
     def annotate(self):
-        """Writes shapes where the C++ side reads them."""
+        """Writes the attribute `_cavs_shapes` of all operators, for the C++ side."""
         for op in live_operations(self._outputs):
             self._varies[id(op)] = self._varies_by_task(op)
             self.annotate_operation(op)
@@ -296,7 +296,7 @@ class Analysis:
         op._set_attr("_cavs_shapes", attribute)
 
     def _varies_by_task(self, op):
-        """Does the C++ side compute the results of `op` anew for the rows at hand?"""
+        """Whether the C++ side computes the results of `op` anew for the rows of each task."""
         if op.type == "CavsRowCount" or any(self._varies[id(t.op)] for t in op.inputs):
             return True
         return op.type == "Placeholder" and self._input_varies(op.outputs[0])
@@ -313,14 +313,14 @@ class Analysis:
         if known is None:
             return tf.TensorShape(None)
         if known.kind is Kind.INVARIANT and self._varies.get(id(tensor.op), False):
-            return tf.TensorShape(None)  # One value for every task, though always the same.
+            return tf.TensorShape(None)  # Computed for every task, though always the same.
         if not is_numeric(tensor.dtype) and known.kind is Kind.INVARIANT:
             return tensor.shape
         return known.declared_shape(tensor.dtype)
 
 
 def _compares_with_itself(op):
-    """`x == x`, of a scalar that cannot be NaN: what tf.recompute_grad tells XLA."""
+    """Whether `op` is `x == x` of a scalar that is not NaN: tf.recompute_grad adds it for XLA."""
     return (
         op.type == "Equal"
         and op.inputs[0] is op.inputs[1]
@@ -334,12 +334,12 @@ def _coupled(op, hint):
 
 
 def coupled_message(name: str, known: Abstract, forward=None) -> str:
-    """Why a vertex function is refused: which operator couples rows, and in which line.
+    """The message that a vertex function couples rows: by which operator, and in which line.
 
     Args:
-      name: Of the vertex function.
-      known: What is known of the tensor that should have a row per vertex.
-      forward: The graph that an operator of a derivative is the derivative of.
+      name: The name of the vertex function.
+      known: The abstract value of the tensor that should have a row per vertex.
+      forward: For a derivative: the graph of the vertex function.
     """
     op = known.cause
     return (
@@ -359,7 +359,7 @@ def _operator_behind(op, forward):
 
 
 def _line(op):
-    """The user's line that made an operator, as far as it is known."""
+    """The user's line that made an operator, if it is known."""
     frames = [frame for frame in op.traceback or [] if not _is_of_a_library(frame.filename)]
     if not frames:
         return ""

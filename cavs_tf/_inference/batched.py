@@ -10,7 +10,7 @@ _WITHIN = "Compute it within a row, or outside of the vertex function."
 
 
 def _only_rows(call, indices=None):
-    """Refuses operands that a rule for rows has no place for."""
+    """Raises unless the operands are rows, or the same for all rows, and no positions."""
     chosen = range(len(call.inputs)) if indices is None else indices
     kinds = {call.inputs[i].kind for i in chosen}
     if Kind.COUNT in kinds or any(call.inputs[i].position for i in chosen):
@@ -20,11 +20,11 @@ def _only_rows(call, indices=None):
 
 
 def last_axes(count, results=None):
-    """Of operators that compute along the last `count` axes, broadcasting the others.
+    """The rule of operators that compute along the last `count` axes and broadcast the others.
 
     Args:
-      count: How many axes at the end are computed along.
-      results: How many last axes each result has; None: as many.
+      count: The number of axes at the end along which they compute.
+      results: The number of such axes of each result; None for `count`.
     """
 
     def rule(call: Call):
@@ -49,7 +49,7 @@ def last_axes(count, results=None):
 
 
 def matrices(call: Call):
-    """Of operators between matrices and their diagonals: all but the last axes are a batch."""
+    """The rule of operators on matrices and their diagonals, whose leading axes are a batch."""
     _only_rows(call)
     wide = (
         call.axes(0)
@@ -69,7 +69,7 @@ def matrices(call: Call):
 
 
 def last_axis_kept(call: Call):
-    """Along the last axis, with results of the shape of the first operand."""
+    """The rule of operators along the last axis whose results have the first operand's shape."""
     _only_rows(call)
     axes = sizes.broadcast(*call.all_axes())
     if axes is None or has_rows(axes[-1]):
@@ -78,7 +78,7 @@ def last_axis_kept(call: Call):
 
 
 def along(i):
-    """Along the axes that operand `i` names; the result has the shape of the first operand."""
+    """The rule of operators along axes that operand `i` names; they keep the first one's shape."""
 
     def rule(call: Call):
         axes = call.axes(0)
@@ -124,7 +124,7 @@ def nth_element(call: Call):
 
 
 def cross_entropy(call: Call):
-    """Logits [n, classes], and labels: [n], or like the logits. Losses [n], and a gradient."""
+    """Operands: logits [n, classes]; labels [n] or like logits. Results: losses [n], a gradient."""
     _only_rows(call)
     logits, labels = call.axes(0), call.axes(1)
     sparse = call.type.startswith("Sparse")
@@ -145,7 +145,7 @@ def in_top_k(call: Call):
 
 
 def search_sorted(call: Call):
-    """Sorted sequences [b, m], and values [b, k] that are looked up in them one by one."""
+    """Operands: sorted sequences [b, m], and values [b, k] that are looked up in them."""
     _only_rows(call)
     first, values = call.axes(0), call.axes(1)
     same = first[0] == values[0] or not any(map(has_rows, (*first, values[0])))
@@ -156,7 +156,7 @@ def search_sorted(call: Call):
 
 
 def sequences_reversed(call: Call):
-    """ReverseSequence: operands are values, and a length for each along the batch axis."""
+    """ReverseSequence. Operands: values, and a length for each entry of the batch axis."""
     axes, lengths = call.axes(0), call.axes(1)
     _only_rows(call)
     batch, along_axis = call.attr("batch_dim"), call.attr("seq_dim")

@@ -1,4 +1,4 @@
-"""One operator and what is known of its operands: what a transfer rule is given."""
+"""The argument of a transfer rule: an operator and the abstract values of its operands."""
 
 import functools
 
@@ -21,15 +21,15 @@ class Couples(Exception):
 
 
 class NotKnown(Exception):
-    """No rule says what an operator does with rows: it has to be tried."""
+    """No rule says how an operator treats rows, so it must be tried."""
 
 
 class Call:
-    """An operator of a traced graph, with what is known of its operands.
+    """An operator of a traced graph, with the abstract values of its operands.
 
     Attributes:
       op: The operator.
-      inputs: What is known of its operands: a list of `Abstract`.
+      inputs: A list of `Abstract`, one per operand.
       inside: Whether it is part of a function that runs as one operator, so that sums
         over rows are not finished when it runs.
     """
@@ -61,7 +61,7 @@ class Call:
         return [self.axes(i) for i in range(len(self.inputs))]
 
     def rows_in(self, i: int) -> int | None:
-        """The axis of operand `i` that holds rows."""
+        """The number of the axis of operand `i` that holds rows."""
         return sizes.row_axis(self.axes(i))
 
     def constants(self, i: int) -> list[int]:
@@ -69,7 +69,7 @@ class Call:
 
         Raises:
           Couples: If they are captured, so that they may change.
-          NotKnown: If only the number of rows determines them.
+          NotKnown: If they depend on the number of rows.
         """
         known = self.inputs[i].constants()
         if known is None:
@@ -94,7 +94,7 @@ class Call:
         return axes
 
     def any_result_axes(self, i: int = 0) -> tuple | None:
-        """The same; None if not even the rank is known."""
+        """As `result_axes`, but None if not even the rank is known."""
         return axes_of_shape(self._shapes[i])
 
     @functools.cached_property
@@ -117,7 +117,7 @@ def _calls_functions(op):
 
 
 def _infer_shapes(op, inputs):
-    """The shapes of the results, given what is known of the operands by now."""
+    """TensorFlow's shapes of the results, given the abstract values of the operands."""
     graph = tf.Graph()
     with graph.as_default():
         operands = [
@@ -142,7 +142,7 @@ def _operand(tensor, known):
     shape = [sizes.size(axis).constant for axis in known.axes]
     integers = known.integers()
     if integers is not None and known.rank == 1 and tensor.dtype in (tf.int32, tf.int64):
-        # A shape of which a part is known.
+        # Some sizes of the shape are known.
         dims = [
             tf.constant(d.constant, tensor.dtype)
             if d.constant is not None

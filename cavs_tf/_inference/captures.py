@@ -1,4 +1,4 @@
-"""What is known of tensors that a vertex function captures: their shapes, never their values."""
+"""Abstract values of captures: they have shapes, never values."""
 
 import tensorflow as tf
 
@@ -14,7 +14,7 @@ from cavs_tf._inference.abstract import (
 
 
 def known_of(name: str, capture) -> Abstract:
-    """What is known of a `Capture` of vertex function `name`.
+    """The abstract value of a `Capture` of vertex function `name`.
 
     Raises:
       ValueError: If it cannot be captured.
@@ -41,9 +41,9 @@ def known_of(name: str, capture) -> Abstract:
 
 
 def value_of(capture):
-    """What a capture holds, for operators that have to be tried; None if that is not known.
+    """The value of a capture, for operators that must be tried; None if it must not be used.
 
-    Of integers it is not: what is found for those of the moment need not hold for others.
+    Integers are not used: what a trial finds for their values now need not hold for others.
     """
     if capture.by_handle:
         return capture.source.handle

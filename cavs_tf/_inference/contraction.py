@@ -1,4 +1,4 @@
-"""Transfer rules of products, convolutions and sums: what they do where rows are."""
+"""Transfer rules of products, convolutions and sums."""
 
 import string
 
@@ -44,7 +44,7 @@ def contract(call: Call, operands: str, result: str) -> list[Abstract]:
 
 
 def _linear(call, axes):
-    """A product of which one factor at most is a sum over rows."""
+    """A product that is linear in a sum over rows: at most one factor is such a sum."""
     sums = sum(x.kind is Kind.SUM for x in call.inputs)
     if sums > 1 and call.inside:
         raise NotKnown
@@ -86,7 +86,7 @@ def einsum(call: Call):
 
 
 def _repeated_labels(call, parts, result):
-    """Diagonals: fine where the repeated label is not that of rows."""
+    """Checks repeated labels, which take diagonals: none may be the label of rows."""
     for i, part in enumerate(parts):
         axis = call.rows_in(i)
         if axis is not None and part.count(part[axis]) > 1:
@@ -117,7 +117,7 @@ def _one_layout(axes):
 
 
 def reduction(additive: bool):
-    """Of a reduction along given axes; additive: over rows it gives a sum over rows."""
+    """The rule of a reduction along given axes. If `additive`, reducing rows is a sum over rows."""
 
     def rule(call: Call):
         axes = call.axes(0)
@@ -167,12 +167,12 @@ def bias_add_grad(call: Call):
 
 
 def leading(call: Call):
-    """Rows are the first axis of the first operand and of all results; the rest is weights."""
+    """Rows are the first axis of operand 0 and of all results; other operands are weights."""
     return _batched(call, [0])
 
 
 def leading_of(*indices):
-    """The same, for several operands that have rows, or may have."""
+    """As `leading`, for several operands that may have rows."""
     return lambda call: _batched(call, indices)
 
 

@@ -85,7 +85,7 @@ def elementwise(call: Call):
 
 
 def _sum(call, axes):
-    """What keeps a sum over rows one: scaling it, and adding sums."""
+    """A sum over rows stays one if it is scaled, or added to other sums."""
     if sizes.row_axis(axes) is not None:
         raise Couples("Compute what depends on several rows outside of the vertex function.")
     if not call.inside:
@@ -109,7 +109,7 @@ def _sum(call, axes):
 
 
 def _position(call, axes):
-    """Arithmetic on positions: scaled by a number, or moved within the row."""
+    """Positions stay positions if they are scaled by a number, or moved within the row."""
     x = call.inputs[0]
     if call.type == "Cast" and call.op.outputs[0].dtype.is_integer:
         return with_layout(axes, position=x.position)
@@ -133,7 +133,7 @@ def _position(call, axes):
 
 
 def select(call: Call):
-    """Of the first version, where a vector of conditions chooses whole rows."""
+    """The operator Select, where a vector of conditions may choose whole rows."""
     if any(x.kind is Kind.COUNT for x in call.inputs):
         raise Couples(_COUNTS)
     condition, x, y = call.all_axes()
@@ -148,12 +148,12 @@ def select(call: Call):
 
 
 def inplace_rows(call: Call):
-    """x[i] op= v for whole rows by number."""
+    """Operators that compute x[i] op= v, for numbers i of whole rows."""
     raise Couples("Update all rows alike.")
 
 
 def fake_quantized(call: Call):
-    """Limits without rows."""
+    """Fake quantization, whose limits must not have rows."""
     axes = call.axes(0)
     if any(x.kind is not Kind.INVARIANT for x in call.inputs[1:]) or (
         "Channel" in call.type and has_rows(axes[-1])

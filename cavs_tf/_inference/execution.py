@@ -1,4 +1,4 @@
-"""Runs single operators of a graph, and parts of a graph, on given values."""
+"""Runs single operators and subgraphs on given values."""
 
 import tensorflow as tf
 from tensorflow.python.eager import context, execute
@@ -10,7 +10,7 @@ def run_operator(op: tf.Operation, inputs) -> list:
     """The results of one operator, which may be of any graph, on tensors or arrays.
 
     Raises:
-      tf.errors.OpError: If it does not accept them.
+      tf.errors.OpError: If the operator does not accept the values.
     """
     with tf.init_scope(), tf.device("CPU:0"):
         tensors = [
@@ -46,12 +46,12 @@ def _as_attribute(kind, value):
 
 
 def function_of(graph, inputs, fetches):
-    """A part of `graph` as something that can be called, with any number of rows.
+    """Makes a function of a subgraph, which takes any number of rows.
 
     Args:
       graph: A `FuncGraph`.
-      inputs: Its tensors that are fed.
-      fetches: Its tensors that are computed.
+      inputs: Tensors of `graph` that are fed.
+      fetches: Tensors of `graph` that are computed.
 
     Returns:
       A function from a list of values of `inputs` to a list of tensors.

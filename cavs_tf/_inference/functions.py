@@ -16,7 +16,7 @@ from cavs_tf._inference.call import Call, Couples, NotKnown, unknown_axis
 from cavs_tf._inference.integers import shape_of
 from cavs_tf._inference.sizes import axis_of, has_rows, size
 
-_MOST_ROUNDS = 12  # Until what a loop carries is known; every round says less of it.
+_MAX_ROUNDS = 12  # Rounds of inference for a loop; every round knows less of its variables.
 
 
 def graph_of(op, name: str):
@@ -34,10 +34,11 @@ def graph_of(op, name: str):
 
 
 def function_rules(infer) -> dict:
-    """Rules of what calls functions.
+    """Makes the rules of operators that call functions.
 
     Args:
-      infer: Of a graph, and what is known of its inputs: what is known of its outputs.
+      infer: A function that takes a graph and the abstract values of its inputs, and returns
+        those of its outputs.
     """
 
     def call_function(call: Call):
@@ -70,7 +71,7 @@ def function_rules(infer) -> dict:
     def loop(call: Call):
         condition, body = (graph_of(call.op, call.op.get_attr(n).name) for n in ("cond", "body"))
         state = list(call.inputs)
-        for _ in range(_MOST_ROUNDS):
+        for _ in range(_MAX_ROUNDS):
             (goes_on,) = infer(condition, state)
             if goes_on.kind is Kind.COUNT:
                 raise NotKnown
@@ -130,7 +131,7 @@ def _new_element(call, i, item, length=None):
 
 def empty_list(call: Call):
     if any(x.kind is Kind.COUNT and x.rank == 0 for x in call.inputs[1:]):
-        raise NotKnown  # As many elements as there are rows.
+        raise NotKnown  # The list has as many elements as there are rows.
     reserved = call.type == "TensorListReserve"
     return [a_list(None, call.inputs[1].scalar() if reserved else None)]
 
@@ -179,7 +180,7 @@ def from_tensor(call: Call):
 
 
 def added_lists(call: Call):
-    """Lists whose elements are added one by one, as gradients of lists are."""
+    """Adds lists element by element, as gradients of lists are added."""
     elements = [x.element for x in call.inputs if x.element is not None]
     if not elements or any(x.axes is not None for x in call.inputs):
         raise NotKnown

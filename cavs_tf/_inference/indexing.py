@@ -1,4 +1,4 @@
-"""Transfer rules of lookups by index, and of what adds or writes at indices."""
+"""Transfer rules of operators that read, write or add at indices."""
 
 from cavs_tf._inference import sizes
 from cavs_tf._inference.abstract import Kind, rows, summed, with_layout
@@ -10,7 +10,7 @@ _WITHIN = "Look up within a row (batch_dims=1, axis=1), or in a tensor without r
 
 
 def gather(call: Call):
-    """Operands: what is looked up in, indices, and an axis (in GatherV2)."""
+    """Operands: the tensor, indices, and an axis (in GatherV2)."""
     table, indices = call.inputs[0], call.inputs[1]
     batch_dims = call.attr("batch_dims") if call.type == "GatherV2" else 0
     axes, index_axes = call.axes(0), call.axes(1)
@@ -33,7 +33,7 @@ def gather(call: Call):
         raise Couples(_WITHIN)
     for own, other in zip(axes[:batch_dims], index_axes[:batch_dims], strict=True):
         if has_rows(own) != has_rows(other):
-            raise Couples(_WITHIN)  # As many rows as the other has numbers.
+            raise Couples(_WITHIN)  # Rows of one are paired with numbers of the other.
     result = [*batch, *axes[batch_dims:axis], *index_axes[batch_dims:], *axes[axis + 1 :]]
     if sum(map(has_rows, result)) > 1:
         raise Couples(_WITHIN)
@@ -43,7 +43,7 @@ def gather(call: Call):
 
 
 def _is_own_row(position, along, index_axes):
-    """Do indices with a position stay among the elements of their own row?"""
+    """Whether indices with a position stay among the elements of their own row."""
     if position is None or position.column or not position.stays_in_row:
         return False
     if along[0] is not ROWS or sizes.row_axis(index_axes) is None:
@@ -96,7 +96,7 @@ def scatter_nd(call: Call):
 
 
 def _own_rows(position, depth, wanted):
-    """The axes that every row writes its own part of."""
+    """The axes of the result, if every row writes only elements of its own row."""
     if position.column or position.is_row:
         if wanted[0] != Size.of(ROWS) or not _has_own_row_first(position, depth):
             raise Couples(_WITHIN)
@@ -109,7 +109,7 @@ def _own_rows(position, depth, wanted):
 
 
 def tensor_scatter(call: Call):
-    """Operands: a tensor, indices [..., depth], and what is written there."""
+    """Operands: a tensor, indices [..., depth], and the values to write."""
     tensor, indices, updates = call.inputs
     axes, index_axes, update_axes = call.all_axes()
     depth = sizes.size(index_axes[-1]).constant
@@ -152,7 +152,7 @@ def segments(additive: bool):
 
 
 def _number_of_segments(call):
-    """An axis: as given, or (of sorted segments) from the last id, if that is constant."""
+    """The axis of segments: as given, or for sorted segments from the last id if it is constant."""
     if len(call.inputs) > 2:
         count = call.inputs[2].integers()
         return unknown_axis() if count is None else axis_of(count[0])
@@ -187,7 +187,7 @@ def bincount(call: Call):
 
 
 def dynamic(call: Call):
-    """How many elements there are depends on the values of all rows."""
+    """The number of elements of the result depends on the values of all rows."""
     raise Couples("Keep all elements, and use tf.where(condition, x, y) to choose among values.")
 
 

@@ -1,8 +1,8 @@
 """Exact arithmetic on shapes: integers that are polynomials in the number of rows.
 
-Operators that only move elements are run on the elements' numbers; those that compute
-are evaluated on `Size`s. What has no exact rule here gives None: it is computed when
-the function runs.
+Operators that only move elements are run on the numbers of the elements; those that
+compute are evaluated on `Size`s. Operators without an exact rule give None: their results
+are known only when the function runs.
 """
 
 import functools
@@ -15,8 +15,8 @@ from cavs_tf._inference.abstract import MAX_INTEGERS, Abstract, constant, of_int
 from cavs_tf._inference.execution import run_operator
 from cavs_tf._inference.sizes import Size
 
-# Operators that move elements: how many of the first inputs hold the elements that are
-# moved (-1: all but the last one); the other inputs say where.
+# Operators that move elements: the number of leading inputs that hold these elements (-1 for
+# all but the last one). The other inputs say where the elements go.
 _MOVES = {
     "BroadcastTo": 1,
     "ConcatV2": -1,
@@ -44,7 +44,7 @@ _MOVES = {
 
 
 def evaluate(op: tf.Operation, inputs: list[Abstract]) -> list[Abstract] | None:
-    """Exact values of the results of `op`, if they can be had."""
+    """Exact values of the results of `op`; None if they cannot be computed."""
     if all(x.is_constant for x in inputs):
         return _evaluate_constants(op, inputs)
     if not all(t.dtype.is_integer or t.dtype.is_bool for t in (*op.inputs, *op.outputs)):
@@ -66,7 +66,7 @@ def _evaluate_constants(op, inputs):
     try:
         results = run_operator(op, [x.value for x in inputs])
     except tf.errors.OpError:
-        return None  # It fails where the user would see it, too.
+        return None  # The operator will fail in the same way when the user runs it.
     return [constant(result.numpy()) for result in results]
 
 
@@ -75,7 +75,7 @@ def _is_plain(dtype):
 
 
 def _moved_inputs(op):
-    """Which inputs hold elements that `op` only moves; None if it does anything else."""
+    """The inputs whose elements `op` moves; None if it does not only move elements."""
     count = len(op.inputs)
     if op.type in _MOVES:
         last = {None: count, -1: count - 1}.get(_MOVES[op.type], _MOVES[op.type])
@@ -204,7 +204,7 @@ def _cast(op, inputs):
 
 
 def _broadcast_gradient_axes(op, inputs):
-    """Along which axes each of two shapes was broadcast to the other."""
+    """The axes along which each of two shapes is broadcast to the other."""
     shapes = [x.integers() for x in inputs]
     rank = max(map(len, shapes))
     padded = [[Size.of(1)] * (rank - len(shape)) + shape for shape in shapes]
@@ -217,7 +217,7 @@ def _broadcast_gradient_axes(op, inputs):
         elif y.constant == 1:
             reduced[1].append(axis)
         else:
-            return None  # One of them is unknown, and may be 1.
+            return None  # A size is unknown, and may be 1.
     results = []
     for own, shape in zip(reduced, shapes, strict=True):
         own = sorted({*own, *range(rank - len(shape))})
@@ -239,7 +239,7 @@ def _broadcast_shapes(op, inputs):
 
 
 def _concat_offset(op, inputs):
-    """Where each of several tensors begins in their concatenation."""
+    """The offsets of several tensors in their concatenation."""
     axis = inputs[0].scalar()
     if axis is None:
         return None
@@ -254,7 +254,7 @@ def _concat_offset(op, inputs):
 
 
 def _ordered(first, second, strict):
-    """Of a comparison: is operand `first` larger than operand `second`?"""
+    """The rule of a comparison that is true if operand `first` is larger than operand `second`."""
 
     def rule(op, inputs):
         arrays = np.broadcast_arrays(*(_sizes(x) for x in inputs))

@@ -26,14 +26,14 @@ def identity(call: Call):
 
 
 def wanted_sizes(call: Call, i: int, axes=None) -> list[Size]:
-    """The shape that operand `i` asks for; -1 is what is left of the elements of `axes`."""
+    """The shape in operand `i`. A -1 becomes the size that keeps all elements of `axes`."""
     wanted = call.inputs[i].integers()
     if wanted is None:
         wanted = [sizes.size(axis) for axis in call.result_axes()]
         return wanted
     rest = [k for k, s in enumerate(wanted) if s.constant == -1]
     if rest and axes is not None:
-        # As TensorFlow does: beside a size of zero, those that are not zero count.
+        # As in TensorFlow, sizes of zero are left out when -1 is computed.
         empty = any(s.constant == 0 for s in wanted)
         others = _product(s for s in wanted if s.constant not in (-1, 0))
         own = [s for s in map(sizes.size, axes) if not (empty and s.constant == 0)]
@@ -56,7 +56,7 @@ def reshape(call: Call):
 
 
 def _cut_by(wanted) -> Exception:
-    """Rows are cut apart by these sizes, or it is not known whether they are."""
+    """The exception for sizes that cut rows apart, or may do so."""
     known = all(s.affine is not None for s in wanted)
     return Couples(CUT) if known else NotKnown()
 
@@ -108,7 +108,7 @@ def tile(call: Call):
 
 
 def _once(x, axes):
-    """Rows at one axis at most."""
+    """Checks that at most one axis has rows."""
     if sum(factor is ROWS for axis in axes for factor in axis) > 1:
         raise Couples(CUT)
     return moved(x, axes)
@@ -122,7 +122,7 @@ def fill(call: Call):
 
 
 def same_shape(call: Call):
-    """Numbers that depend on the shape of the operand alone: zeros, or ones."""
+    """Results that depend only on the shape of the operand: zeros, or ones."""
     x, fill = call.inputs[0], 0 if call.type == "ZerosLike" else 1
     if x.axes is None and x.element is not None:
         return [dataclasses.replace(x, element=dataclasses.replace(x.element, fill=fill))]
@@ -130,7 +130,7 @@ def same_shape(call: Call):
 
 
 def _merged(call, values):
-    """The position and bound of tensors side by side, and whether they are all zero."""
+    """The position and bound of concatenated tensors, and whether all are zero."""
     positions = {x.position for x in values if x.position}
     if len(positions) > 1 or (positions and not all(x.position for x in values)):
         raise Couples(CUT)
@@ -192,7 +192,7 @@ def _join(call, indices, axis, new):
 
 
 def _leading_position(values, along, last):
-    """Index vectors whose first element is the row, and whose others a row computes."""
+    """The position of index vectors whose first element is the row; rows compute the others."""
     first, *others = values
     if not last or not others or any(x.position for x in others) or along[0] != ():
         return None
@@ -252,7 +252,7 @@ def rank(call: Call):
 
 
 def range_(call: Call):
-    """0, d, 2 d, ... with as many numbers for every row: where each row's numbers begin."""
+    """Range: 0, d, 2 d, ... are positions of rows if every row has as many numbers."""
     start, limit, delta = (x.integers() for x in call.inputs)
     if None in (start, limit, delta) or start[0] != 0 or delta[0].constant is None:
         raise NotKnown

@@ -1,4 +1,4 @@
-"""What every operator makes of rows: the table of all transfer rules, and their common part."""
+"""The table of all transfer rules, and what they have in common."""
 
 import tensorflow as tf
 
@@ -23,7 +23,7 @@ from cavs_tf._inference.sizes import broadcast
 
 RULES = {**ELEMENTWISE, **MOVEMENT, **CONTRACTIONS, **BATCHED, **INDEXING, **LISTS}
 
-# They say something of a shape alone, whatever the tensor holds.
+# Results of these depend only on a shape, whatever the tensor holds.
 _OF_SHAPES = frozenset({"OnesLike", "Rank", "Shape", "ShapeN", "Size", "ZerosLike"})
 _FUNCTIONS = frozenset(function_rules(None))
 
@@ -34,12 +34,12 @@ _DRAW = (
 
 
 def has_rule(op_type: str) -> bool:
-    """Is it known what an operator does with rows, without trying?"""
+    """Whether an operator has a rule, so that it need not be tried."""
     return op_type in RULES or op_type in _FUNCTIONS
 
 
 class Transfer:
-    """From what is known of operands to what is known of results.
+    """The transfer function: from abstract values of operands to those of results.
 
     Args:
       infer: As for `function_rules`.
@@ -49,7 +49,7 @@ class Transfer:
         self._functions = function_rules(infer)
 
     def __call__(self, call: Call) -> list[Abstract]:
-        """What is known of the results of an operator.
+        """The abstract values of the results of an operator.
 
         Raises:
           Couples: If it makes rows depend on each other.
@@ -67,7 +67,7 @@ class Transfer:
             return exact
         finished = Kind.SUM in kinds and kinds <= {Kind.SUM, Kind.INVARIANT} and not call.inside
         if finished:
-            # Sums over all rows are finished before anything reads them.
+            # Sums over all rows are finished before other operators read them.
             return [summed(call.any_result_axes(i)) for i in range(len(op.outputs))]
         if op.type in self._functions or op.type in LISTS:
             return self._rule(call)
@@ -95,7 +95,7 @@ class Transfer:
         return rule(call)
 
     def _of_counts(self, call):
-        """Numbers of rows, and what is made with them: tensors that have as many."""
+        """Results computed from numbers of rows: they may be tensors of that many rows."""
         try:
             results = self._rule(call)
         except (Couples, NotKnown):
@@ -107,13 +107,13 @@ class Transfer:
 
 
 def is_random(op) -> bool:
-    """Does an operator draw other numbers every time it runs?"""
+    """Whether an operator draws other random numbers every time it runs."""
     words = ("Random", "Multinomial", "TruncatedNormal", "CandidateSampler", "NonDeterministic")
     return op.op_def.is_stateful and any(word in op.type for word in words)
 
 
 def _counts_alone(x) -> bool:
-    """Is it determined by the number of rows, and by nothing that a row holds?"""
+    """Whether a result depends only on the number of rows, and not on their values."""
     if x.kind is Kind.ROWS:
         return x.position is not None and x.position.bound == 1 and not x.position.column
     return x.kind in (Kind.INVARIANT, Kind.COUNT)
@@ -128,7 +128,7 @@ def _count(call, i):
 
 
 def _fill_of(call):
-    """The number that all elements of a result are, if it is copied from one."""
+    """The number that all elements of a result equal, if they are copies of one number."""
     if call.type in ("Fill", "BroadcastTo", "Tile", "Reshape", "Identity", "Cast"):
         return call.inputs[1 if call.type == "Fill" else 0].fill
     return None

@@ -1,6 +1,6 @@
 """Sizes of tensors as polynomials in the number of rows, and axes that know their rows.
 
-A *size* is an exact integer polynomial in `ROWS`, the number of rows at hand, and in
+A *size* is an exact integer polynomial in `ROWS`, the number of rows of a task, and in
 sizes that are known only when a function runs. An *axis* of a tensor is a tuple of
 *factors* whose product is its size; the last factor varies fastest. `ROWS` as a factor
 says where the rows are: an axis `(ROWS, 3)` holds three numbers of the first row, then
@@ -27,7 +27,7 @@ class Unknown:
 
 
 class _Rows:
-    """The number of rows at hand."""
+    """The number of rows of a task."""
 
     def __repr__(self):
         return "rows"
@@ -55,7 +55,7 @@ class Size:
 
     @staticmethod
     def of(value) -> Size:
-        """The size that is an integer, one factor of an axis, or a size already."""
+        """Converts an integer or a factor of an axis to a size; returns a size as it is."""
         if isinstance(value, Size):
             return value
         if value is ROWS or isinstance(value, Unknown):
@@ -64,7 +64,7 @@ class Size:
 
     @property
     def constant(self) -> int | None:
-        """The integer that it is, whatever the number of rows; else None."""
+        """Its integer value if it does not depend on the number of rows; else None."""
         if not self.terms:
             return 0
         return self.terms[()] if list(self.terms) == [()] else None
@@ -107,7 +107,7 @@ class Size:
         return hash(frozenset(self.terms.items()))
 
     def divided_by(self, other) -> Size | None:
-        """The exact quotient, if there is one for every number of rows; else None."""
+        """The quotient, if it is exact for every number of rows; else None."""
         other = Size.of(other)
         if len(other.terms) != 1:
             return Size.of(1) if self == other else None
@@ -125,7 +125,7 @@ class Size:
         return Size(terms)
 
     def is_at_least(self, other) -> bool:
-        """Is it, for every number of rows from one on? False if that is not known."""
+        """Whether it is known to be so for every number of rows, from one on."""
         difference = self - other
         if difference.affine is None:
             return False
@@ -133,7 +133,7 @@ class Size:
         return scale >= 0 and scale + bias >= 0
 
     def factors(self) -> tuple | None:
-        """An axis of this size, its rows outermost; None if it is no product."""
+        """An axis of this size with rows outermost; None if it is not a product of factors."""
         if self.constant is not None:
             return () if self.constant == 1 else (self.constant,)
         if len(self.terms) != 1:
@@ -157,7 +157,7 @@ def size(axis) -> Size:
 
 
 def axis_of(value) -> tuple:
-    """An axis of a size: of an unknown one if it is no product."""
+    """An axis of a size; of an unknown size if it is not a product of factors."""
     factors = None if value is None else Size.of(value).factors()
     return (Unknown(),) if factors is None else factors
 
@@ -167,7 +167,7 @@ def has_rows(axis) -> bool:
 
 
 def row_axis(axes) -> int | None:
-    """Which axis holds the rows; None if none does."""
+    """The number of the axis that holds the rows; None if none does."""
     return next((i for i, axis in enumerate(axes) if has_rows(axis)), None)
 
 
@@ -180,9 +180,9 @@ def num_elements(axes) -> Size:
 
 
 def broadcast(*shapes):
-    """The axes of what tensors of these axes are broadcast to; None if rows would meet.
+    """The axes that tensors of these axes are broadcast to; None if they would couple rows.
 
-    Rows meet if one tensor's rows lie along an axis where another has other elements, or
+    Rows are coupled if one tensor's rows lie along an axis where another has other elements, or
     if the result would have a row for every pair of rows.
     """
     rank = max(len(axes) for axes in shapes)
@@ -200,13 +200,13 @@ def _broadcast_axis(axes):
     first = next((axis for axis in longer if is_known(axis)), longer[0])
     for axis in longer:
         if axis == first or (not has_rows(axis) and not has_rows(first)):
-            continue  # Two sizes without rows: TensorFlow checks that they fit.
+            continue  # TensorFlow checks that two sizes without rows fit.
         return None
     return first
 
 
 def canonical(axis) -> tuple:
-    """The same axis with adjacent numbers multiplied, so that equal layouts compare equal."""
+    """The axis with adjacent numbers multiplied, so that equal layouts compare equal."""
     result = []
     for factor in axis:
         if result and isinstance(factor, int) and isinstance(result[-1], int):
@@ -247,14 +247,14 @@ def reshape(axes, sizes):
 
 
 def _are_unknown(factors, sizes) -> bool:
-    """Are these the factors of sizes, without rows, of which nothing more is known?"""
+    """Whether these factors and sizes have no rows, and are not all known."""
     rows = has_rows(factors) or any(ROWS in product for s in sizes for product in s.terms)
     known = all(s.constant is not None for s in sizes) and is_known(factors)
     return not rows and not known
 
 
 def _are_as_many(factors, sizes) -> bool:
-    """Do these factors, all within a row, and these sizes have the same product?"""
+    """Whether these factors, all within a row, and these sizes have the same product."""
     if has_rows(factors):
         return False
     return math.prod(map(Size.of, factors), start=Size.of(1)) == math.prod(sizes, start=Size.of(1))
@@ -286,7 +286,7 @@ def _take(left, wanted):
 
 
 def part_of(axis, count):
-    """The axis of each of `count` equal parts, side by side, of `axis`; None if cut apart."""
+    """The axis of each of `count` equal ranges of `axis`; None if rows would be cut apart."""
     left = list(axis)
     outer = _take(left, Size.of(count))
     return None if outer is None or has_rows(outer) else canonical(left)

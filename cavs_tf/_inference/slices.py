@@ -31,7 +31,7 @@ def _sliced(axis, first, count):
 
 
 def _groups_of_rows(axis, first, count):
-    """Whole groups of an axis such as (3, ROWS), where each holds something of every row."""
+    """The axis after a slice of whole groups of an axis such as (3, ROWS), which hold all rows."""
     group = Size.of(1)
     for factor in reversed(axis):
         group = group * Size.of(factor)
@@ -45,7 +45,7 @@ def _groups_of_rows(axis, first, count):
 
 
 def _length(axis, group):
-    """How many of the last factors of `axis` make up `group`."""
+    """The number of last factors of `axis` whose product is `group`."""
     product = Size.of(1)
     for count, factor in enumerate(reversed(axis), 1):
         product = product * Size.of(factor)
@@ -59,7 +59,7 @@ def strided_slice(call: Call):
 
 
 def _strided(call: Call, axes, first):
-    """The axes of what a strided slice takes; its begin is operand `first`."""
+    """The axes of a strided slice, whose begin is operand `first`."""
     result = []
     for axis, part in zip_slices(call, axes, first):
         if part == "new":
@@ -74,9 +74,9 @@ def _strided(call: Call, axes, first):
 
 
 def zip_slices(call: Call, axes, first):
-    """Pairs of an axis and what a strided slice does with it.
+    """Pairs of an axis and the action of a strided slice on it.
 
-    That is "new" (an axis that it inserts, which is then None), "drop" (one element is
+    The action is "new" (an axis that it inserts, which is then None), "drop" (one element is
     taken), or (begin, end, stride), each a `Size` or None for "from the start, to the end";
     of what is not known, an unknown `Size`.
     """
@@ -138,7 +138,7 @@ def _range_of(axis, begin, end, stride):
 
 
 def strided_slice_grad(call: Call):
-    """Operands: the shape of what was sliced, begin, end, strides, and the gradient."""
+    """Operands: the shape of the sliced tensor, begin, end, strides, and the gradient."""
     shape = call.inputs[0].integers()
     if shape is None:
         shape = [sizes.size(axis) for axis in call.result_axes()]
@@ -158,7 +158,7 @@ def strided_slice_grad(call: Call):
 
 
 def _as_groups(axis, wanted):
-    """What an axis is part of, if it holds groups of all rows."""
+    """The axis with its groups, if it holds groups that each have all rows."""
     start = axis.index(ROWS)
     groups = wanted.divided_by(sizes.size(axis[start:]))
     if groups is None:

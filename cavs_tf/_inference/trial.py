@@ -1,7 +1,7 @@
-"""Operators without a rule: tried on the same rows alone and together.
+"""Tries operators without a rule, on the same rows alone and together.
 
-Each is run by itself, on invented values, so that rounding of earlier operators is not
-amplified. Several kinds of values are tried: of both signs, zeros, large and small. Where
+Each operator is run by itself, on invented values, so that rounding of earlier operators is
+not amplified. Several kinds of values are tried: of both signs, zeros, large and small. If
 an operator accepts none of them, the rows of the first minibatch are used.
 """
 
@@ -19,21 +19,21 @@ from cavs_tf._inference.execution import function_of
 from cavs_tf._inference.sizes import ROWS, Unknown
 
 NUM_ROWS = 4
-_SIZE = 3  # Stands for a size that is not known.
-NUM_STYLES = 6  # Of numbers that `invent` makes.
-# An operator's rounding, in units in the last place of its largest result: it adds up many
-# numbers, but those of 16 bits in float32.
+_SIZE = 3  # The size used for sizes that are not known.
+NUM_STYLES = 6  # The kinds of numbers that `invent` makes.
+# The tolerated rounding of an operator, in units in the last place of its largest result: it may
+# add many numbers, though those of 16 bits in float32.
 _ROUNDING = 256
 _ROUNDING_OF_16_BITS = 4
 
 
 @dataclasses.dataclass
 class Tried:
-    """What came of a trial.
+    """The outcome of a trial.
 
     Attributes:
-      results: What is known of the operator's results; None if it accepted no values.
-      failure: What it said of the values, then.
+      results: The abstract values of the operator's results; None if it accepted no values.
+      failure: The operator's message if it accepted no values.
     """
 
     results: list[Abstract] | None
@@ -44,10 +44,10 @@ class Sample:
     """Values for the tensors of a graph, for any choice of `NUM_ROWS` rows.
 
     Args:
-      known: Of a tensor of the graph, what is known of it.
-      given: By id of a tensor, its value.
-      style: Which kind of numbers to invent.
-      functions: Parts of graphs that were run before, to be run again: shared by samples.
+      known: A function from a tensor of the graph to its abstract value.
+      given: Values of tensors, by id of the tensor.
+      style: The number of the kind of values to invent.
+      functions: A cache of functions of subgraphs, shared by samples.
       forward: For a derivative: (its placeholders of forward tensors by id, the `Sample`
         of the forward graph).
     """
@@ -62,7 +62,7 @@ class Sample:
         self._invented = {}
 
     def values(self, tensors, rows) -> list:
-        """Values of tensors for these rows, invented or else computed."""
+        """Values of tensors for these rows, given, invented or computed."""
         plain = {id(t): self._plain(t, rows) for t in tensors}
         computed = [t for t in tensors if plain[id(t)] is None]
         if computed:
@@ -70,7 +70,7 @@ class Sample:
         return [plain[id(t)] for t in tensors]
 
     def run(self, tensors, rows) -> list:
-        """Computes tensors, from the nearest ones whose values can be invented."""
+        """Computes tensors from the nearest ones whose values can be invented."""
         key = tuple(map(id, tensors))
         if key not in self._functions:
             frontier = self._frontier(tensors)
@@ -99,7 +99,7 @@ class Sample:
         return list(found.values())
 
     def _plain(self, tensor, rows):
-        """The value of a tensor, if it need not be computed."""
+        """The value of a tensor if it need not be computed; else None."""
         if id(tensor) in self._given:
             value = self._given[id(tensor)]
             return value(rows) if callable(value) else value
@@ -136,7 +136,7 @@ class Sample:
 
 
 def _at(size, num_rows):
-    """A size for so many rows; None if it is not known."""
+    """The integer value of a size for so many rows; None if it is not known."""
     if size.affine is None:
         return None
     scale, bias = size.affine
@@ -144,7 +144,7 @@ def _at(size, num_rows):
 
 
 def invent(dtype, shape, seed, style) -> np.ndarray:
-    """Numbers of one of several kinds."""
+    """Makes numbers of the kind `style`."""
     generator = np.random.default_rng([seed, style])
     kind = dtype.as_numpy_dtype
     if dtype.is_bool:
@@ -168,7 +168,7 @@ def invent(dtype, shape, seed, style) -> np.ndarray:
 
 
 def _matrices(normal):
-    """Positive definite matrices, where there are square ones."""
+    """Makes the last two axes positive definite matrices if they are square."""
     if normal.ndim >= 2 and normal.shape[-1] == normal.shape[-2]:
         eye = np.eye(normal.shape[-1])
         return normal @ np.swapaxes(normal, -1, -2) / normal.shape[-1] + eye
@@ -180,7 +180,7 @@ def try_operator(op, samples, sums_allowed: bool) -> Tried:
 
     Args:
       op: The operator.
-      samples: `Sample`s to try one after the other.
+      samples: The `Sample`s to try one after the other.
       sums_allowed: Whether results may be sums over rows.
 
     """
@@ -200,7 +200,7 @@ def try_operator(op, samples, sums_allowed: bool) -> Tried:
 
 
 def _gist(message: str) -> str:
-    """The line of an error of TensorFlow's that says what is wrong."""
+    """The line of a TensorFlow error that says what is wrong."""
     frames = ("Graph execution error", "Detected at", "Traceback", "\t", " ", "[[")
     lines = [line for line in message.splitlines() if line.strip() and not line.startswith(frames)]
     return lines[0] if lines else message
@@ -251,7 +251,7 @@ def _compare(tensor, together, fewer, alone, sums_allowed) -> Abstract:
 
 
 def _layout(axis, together, alone):
-    """Where the rows stand along an axis."""
+    """The axes of a result whose rows lie along `axis`, outermost or innermost in it."""
     width = alone[0].shape[axis]
     axes = list(axes_of_shape(tf.TensorShape(alone[0].shape)))
     outermost = np.concatenate(alone, axis)
@@ -266,7 +266,7 @@ def _layout(axis, together, alone):
 
 
 def _same(x, y) -> bool:
-    """Are they equal, up to the rounding of one operator?"""
+    """Whether values are equal up to the rounding of one operator."""
     if x.shape != y.shape:
         return False
     if x.dtype == bool or np.issubdtype(x.dtype, np.integer):

@@ -132,7 +132,7 @@ def _check(spec, arity: int | None, vertex_type: str | None, per_graph: Collecti
 
 
 def _check_names(spec, taken: Collection[str]) -> None:
-    """Raises ValueError if a feature has the name of what the graphs of a minibatch become."""
+    """Raises ValueError if a feature has a name that the graphs of a minibatch use."""
     for name in sorted(set(spec) & set(taken)):
         raise ValueError(
             f"dataset: got a feature named {name!r} but expected a name other than "

@@ -16,7 +16,8 @@ from cavs_tf.data._examples import from_arrays
 # The token of a digit is its value.
 LISTOPS_TOKENS = (*map(str, range(10)), "[MIN", "[MAX", "[MED", "[SM")
 _FIRST_OPERATOR = 10
-# Expressions that grow together. Fixed, so that more examples begin with fewer.
+# Expressions that grow together. A constant, so that a seed gives the same first examples
+# however many are wanted.
 _ROUND = 1024
 
 
@@ -115,9 +116,10 @@ def listops_text(children, token) -> str:
 class _Level:
     """The vertices of all expressions at one depth, in order."""
 
-    parent: np.ndarray  # Index into the level above, ascending. At the top: the expression.
+    # Index into the level above, ascending; at the top level, the number of the expression.
+    parent: np.ndarray
     token: np.ndarray
-    num_args: np.ndarray  # 0 for a digit.
+    num_args: np.ndarray  # The number of arguments; 0 for a digit.
 
 
 def _grow(random, num_expressions, max_depth, max_args, operator_probability) -> list[_Level]:
@@ -144,7 +146,7 @@ class _Expressions:
     value: np.ndarray
 
     def new_ones(self, seen: set[bytes]) -> list[int]:
-        """The expressions that are not in `seen`, and are then."""
+        """The expressions that are not in `seen`, to which they are added."""
         # The shape follows from the tokens and the number of arguments of each.
         num_args = np.count_nonzero(self.children >= 0, axis=1)
         spelled = np.stack([self.token, num_args], axis=1).astype(np.int32)
@@ -165,7 +167,7 @@ class _Expressions:
 
 
 def _write(levels: list[_Level], max_args: int) -> _Expressions:
-    """Computes values from the bottom up, then places in the expression from the top down."""
+    """Computes values from the bottom up, then positions in the expression from the top down."""
     values, sizes = [None] * len(levels), [None] * len(levels)
     below_value = below_size = np.zeros(0, np.int64)
     for depth in reversed(range(len(levels))):
@@ -181,11 +183,11 @@ def _write(levels: list[_Level], max_args: int) -> _Expressions:
     children = np.full([num_vertices, max_args], -1, np.int32)
     token = np.zeros(num_vertices, np.int32)
     value = np.zeros(num_vertices, np.int32)
-    # Of the vertices of the level above: their places, and where their expressions begin.
+    # For the vertices of the level above: their positions, and where their expressions begin.
     place = begin = splits[:-1]
     for depth, level in enumerate(levels):
         if depth:
-            # After the parent and the siblings to the left.
+            # Arguments follow the parent and the siblings to their left.
             slot = _position_in_group(level.parent)
             size_before = np.cumsum(sizes[depth]) - sizes[depth]
             first_sibling = np.arange(len(slot)) - slot

@@ -24,9 +24,9 @@ class _Trees(NamedTuple):
     """All trees of a file, children before parents, roots last."""
 
     graph_splits: list[int]
-    children: list[list[int]]  # Per vertex, relative to its tree.
+    children: list[list[int]]  # Child ids of each vertex, relative to its tree.
     labels: list[int]
-    words: list[str]  # Empty for an inner vertex.
+    words: list[str]  # One per vertex; empty for an inner vertex.
 
 
 def ptb_trees(
@@ -59,7 +59,7 @@ def ptb_trees(
         label: int32, the root's label.
 
     Raises:
-      ValueError: Naming file and line, if the file is not of this form.
+      ValueError: If the file is not of this form. The message names file and line.
 
     >>> import pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp(), "trees.txt")
@@ -109,7 +109,7 @@ def _read(path, num_classes: int, unescape: bool) -> _Trees:
             except ValueError as error:
                 raise ValueError(f"{path}:{number}: {error}") from None
     if unescape:
-        # Inner vertices share one empty word; most words are seen many times.
+        # Each distinct word is unescaped once.
         plain = {word: _unescape(word) for word in set(trees.words)}
         trees.words[:] = [plain[word] for word in trees.words]
     return trees
@@ -118,7 +118,7 @@ def _read(path, num_classes: int, unescape: bool) -> _Trees:
 def _parse(tokens: list[str], num_classes: int, trees: _Trees) -> None:
     """Adds the one tree that `tokens` spell, or raises ValueError."""
     first = len(trees.labels)
-    open_vertices = []  # (label, children, words) from the root down.
+    open_vertices = []  # (label, children, words) of each open vertex, the root first.
     position = 0
     while position < len(tokens):
         token = tokens[position]

@@ -20,8 +20,8 @@ def graph_inputs(arity: int | None = None) -> dict[str, keras.KerasTensor]:
     give.
 
     Args:
-      arity: Of the schedule that comes with the graphs, as from `cavs_tf.data.batch`. None:
-        they come without, and each step plans its own.
+      arity: The arity of the schedule that the graphs carry, as those of `cavs_tf.data.batch`
+        do. None: they carry none, and each step plans its own.
 
     Returns:
       A dict of int32 Keras inputs, to be called with and to be part of the model's inputs.
@@ -104,7 +104,7 @@ def for_fit(batches: tf.data.Dataset, inputs, labels, weigh_by=None) -> tf.data.
 
 
 def _rows_in_common(features, default):
-    """int32 zeros, as many as each feature has rows; `default` if they differ."""
+    """int32 zeros, one per row if all features have as many; else `default`."""
     counts = tf.stack([f.nrows(tf.int32) if _is_ragged(f) else tf.shape(f)[0] for f in features])
     same = tf.reduce_all(counts == counts[0])
     return tf.zeros([tf.where(same, counts[0], tf.size(default))], tf.int32)
@@ -115,7 +115,7 @@ def _is_ragged(feature) -> bool:
 
 
 def roots_of(graphs, rows):
-    """What `Roots` computes."""
+    """Computes the result of `Roots`."""
     if asks_for_shapes():
         # The graphs may be of any dtype then.
         splits = graphs["graph_splits"] if isinstance(graphs, dict) else graphs.graph_splits
@@ -132,7 +132,7 @@ def roots_of(graphs, rows):
 
 
 def _check_rows(graphs, rows) -> list:
-    """Now where sizes are known, else by the operators that are returned."""
+    """Checks sizes now where they are known; returns operators that check the others."""
     message = "Check that both belong to the same minibatch, and that rows are of all vertices."
     checks = []
     for name, values in (rows if isinstance(rows, dict) else {None: rows}).items():
@@ -156,7 +156,7 @@ def _check_rows(graphs, rows) -> list:
 
 
 def run_for_roots(cell, graphs, inputs):
-    """What `Roots` picks of what `cell` returns; no other row is made."""
+    """Runs `cell` for the rows that `Roots` picks, without computing other outputs."""
     if asks_for_shapes():
         return roots_of(graphs, cell(graphs, inputs))
     graphs = as_graph_batch(graphs)
@@ -165,7 +165,7 @@ def run_for_roots(cell, graphs, inputs):
 
 
 def _by_graph(graphs, roots, rows):
-    """Rows of all roots, added up by graph."""
+    """Sums the rows of roots by graph."""
     graph = tf.gather(graphs.vertex_graph, roots)
     return tf.nest.map_structure(
         lambda values: tf.math.unsorted_segment_sum(values, graph, graphs.num_graphs), rows
@@ -192,7 +192,7 @@ class Roots(keras.layers.Layer):
     """
 
     def __call__(self, graphs, rows, **kwargs):
-        # By name: Keras takes nothing but tensors by position.
+        # By name, since Keras accepts only tensors as positional arguments.
         return super().__call__(graphs=graphs, rows=rows, **kwargs)
 
     def call(self, graphs, rows):
@@ -207,7 +207,7 @@ class Graph(keras.layers.Layer):
       cell: A `GraphSupport`. To save a model, it must be serializable as any Keras layer is:
         register its class with `keras.saving.register_keras_serializable`.
       return_vertices: Whether to return the output of every vertex, or only of the roots.
-      **kwargs: Of `keras.layers.Layer`. `dtype` is the cell's unless given.
+      **kwargs: Arguments of `keras.layers.Layer`. The default of `dtype` is the cell's.
 
     Call arguments:
       graphs: A `GraphBatch` of B graphs and V vertices, or its `to_dict()`.

@@ -91,7 +91,7 @@ class LSTM(CellLayer):
         if not self.return_sequences:
             return run_for_roots(self.cell, graphs, inputs)
         rows = self.cell(graphs, inputs)
-        # Where padding comes first, no step is before it: row 0 is zeros.
+        # No step precedes padding at the beginning: its output is row 0, which is zeros.
         first_row = graphs.graph_splits[:-1, None]
         index = tf.where(steps_so_far > 0, first_row + steps_so_far, 0)
         return tf.gather(tf.pad(rows, [[1, 0], [0, 0]]), index)

@@ -112,7 +112,7 @@ class TreeLSTMCell(GraphSupport):
         self.push(h)
 
     def _recur_child_sum(self, hs):
-        """What the children's h add to i, to each f_k, to u and to o."""
+        """The terms of i, of each f_k, of u and of o that depend on the children's h."""
         weight = self._cast(self.recurrent_kernel)
         weight_i, weight_f, weight_uo = tf.split(weight, [self.units, self.units, -1], axis=1)
         summed = tf.matmul(tf.add_n(hs), tf.concat([weight_i, weight_uo], axis=1))
