@@ -1,4 +1,4 @@
-// Turns exceptions into a Status, where none may pass.
+// Turns exceptions into a Status.
 #ifndef CAVS_CC_BASE_NO_THROW_H_
 #define CAVS_CC_BASE_NO_THROW_H_
 
@@ -28,8 +28,9 @@ inline Status CurrentException() {
   }
 }
 
-// What `compute()` returns, or the exception that it throws as a Status. Never
-// throws: if there is no memory for a message, the message is empty.
+// Returns the result of `compute()`, or the exception that it throws as a
+// Status. Never throws: if there is no memory for a message, the message is
+// empty.
 template <typename Compute>
 Status NoThrow(const Compute& compute) noexcept {
   try {

@@ -1,4 +1,4 @@
-// What a program reads and writes in one step, and where that lies.
+// The memory that a program reads and writes in one step.
 #ifndef CAVS_CC_DEVICE_BINDINGS_H_
 #define CAVS_CC_DEVICE_BINDINGS_H_
 
@@ -22,11 +22,11 @@ namespace cavs {
 // block of rows of a chunk.
 struct RowRange {
   int64_t first = 0, count = 0;
-  int64_t task = 0;  // Of critical nodes.
-  // The row that storage of each extent begins with.
+  int64_t task = 0;  // The task, for critical nodes.
+  // The row with which the storage of each extent begins.
   int64_t origin[kNumStoredExtents] = {0, 0, 0, 0};
   int64_t childless_end = 0;  // Rows of the chunk before it have no children.
-  bool childless = false;     // A task in which no row has a child.
+  bool childless = false;     // Whether it is a task without children.
 
   RowRange Rows(int64_t begin, int64_t end) const {
     RowRange rows = *this;
@@ -36,17 +36,17 @@ struct RowRange {
   }
 };
 
-// Where the value of one symbol lies.
+// The memory of one symbol's value.
 struct Slot {
   DynamicTensor rows;
-  // If given, row i is that row of `rows`, or of the row of zeros before it:
-  // -1.
+  // If given, row i of the value is row index[i] of `rows`, where -1 is the row
+  // of zeros before the first.
   const int32_t* index = nullptr;
   TensorRef dense;        // Invariants, and sums over rows.
-  void* terms = nullptr;  // What a foreign operator adds to a sum, if need be.
+  void* terms = nullptr;  // Memory of a foreign operator's terms of a sum.
   std::vector<TensorRef> per_task;  // Opaque values; the framework's.
   bool zero_without_children = false;
-  bool rounded_last = false;  // As in Candidate.
+  bool rounded_last = false;  // See Candidate.
 };
 
 // Lists of row numbers, in memory of the device: see TypeRows.
@@ -69,32 +69,34 @@ class ForeignRunner {
                      Stream* stream) = 0;
 };
 
-// Everything that one program touches in one step. What it points to is memory
-// of the device, but for `rows`.
+// Everything that one program reads and writes in one step. All pointers except
+// `rows` are to memory of the device.
 struct Bindings {
   const TypeRows* rows = nullptr;
   IndexLists lists;
   // In a derivative, the gradient of the state. The row before the first is
   // zero.
   Block state;
-  // No row of the state is gathered twice: what derivatives would add to its
-  // gradient is all there is.
+  // Whether no row of the state is gathered twice, so that derivatives write
+  // the rows of its gradient and need not add to them.
   bool gathered_once = false;
-  // Pulls and pushes; in a derivative, gradients of pushes and of pulls. Of
-  // each, which of its rows the program's rows are; -1: none. Before an input
-  // with such rows there is a row of zeros.
+  // Pulls and pushes; in a derivative, gradients of pushes and of pulls. The
+  // lists give, for each of the program's rows, its row there; -1 if there is
+  // none. A row of zeros precedes an input with such rows.
   std::vector<Block> inputs, outputs;
   std::vector<const int32_t*> input_rows, output_rows;
-  std::vector<Slot> slots;  // By symbol.
-  // Rows that the tape has by an index, and that are copied into slots first.
+  std::vector<Slot> slots;  // Indexed by symbol.
+  // Rows that the tape holds by an index, with the symbols into whose slots
+  // they are copied before the program runs.
   std::vector<std::pair<int, ConstBlock>> copies;
-  // By symbol, as nodes write it: is there a sum over rows to add to?
+  // By symbol, as nodes write it: whether terms of a sum over rows have been
+  // added already.
   std::vector<char> sum_begun;
   void* workspace = nullptr;
   ForeignRunner* foreign = nullptr;
   Tracer* tracer = nullptr;
 
-  // Where a row-free value begins.
+  // The address of a value without rows.
   char* Dense(const Program& program, int id) const {
     int64_t offset;
     const int root = program.Root(id, &offset);

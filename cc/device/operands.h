@@ -19,9 +19,9 @@ class Operands {
 
   // The rows of a symbol that has them, and that is not read by an index.
   Block Rows(int id, const RowRange& at) const;
-  // Rows, perhaps by an index, or a row-free value as one row to broadcast.
+  // Rows, perhaps by an index, or a value without rows as one row to broadcast.
   ConstBlock Read(int id, const RowRange& at) const;
-  // Where a row-free value, or a view of one, begins.
+  // The address of a value without rows, or of a view of one.
   char* Dense(int id) const;
   // Likewise for a sum over rows, or a view of one, while it is formed.
   char* Sum(int id) const;
@@ -32,7 +32,7 @@ class Operands {
   // were no rows.
   std::vector<int> SumsOverNoRows() const;
 
-  // Is it zero in rows that have no children?
+  // Whether it is zero in rows without children.
   bool IsZeroWithoutChildren(int id) const;
 
   const Symbol& symbol(int id) const { return program_.symbols[id]; }

@@ -98,8 +98,8 @@ Status CheckSaved(const Program& program, const std::vector<Slot>& saved) {
         symbol.index >= 0 && symbol.index < static_cast<int>(saved.size());
     if (!exists || !IsValueOf(symbol, saved[symbol.index])) {
       return InvalidArgument(
-          "tape: got that of another model but expected that of the forward "
-          "pass this is the gradient of.");
+          "tape: got that of another model but expected that of the "
+          "CavsForward of which this is the gradient.");
     }
   }
   return Status();

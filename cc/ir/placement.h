@@ -31,7 +31,8 @@ struct JoinedChildren {
   int slots = 0;
   bool are_sent_back = false;  // The rows are gradients.
   bool by_task = false;        // Only critical nodes read or write it.
-  // Only nodes that are skipped where no vertex of a task has a child do.
+  // Whether only nodes that are skipped in tasks without children read or write
+  // it.
   bool only_for_children = false;
 };
 

@@ -1,4 +1,4 @@
-// What need not be computed for vertices without children.
+// Values and nodes that need not be computed for vertices without children.
 #ifndef CAVS_CC_IR_ZEROS_H_
 #define CAVS_CC_IR_ZEROS_H_
 

@@ -53,8 +53,8 @@ class BackwardOp {
     if (handle == nullptr || handle->tape == nullptr) {
       return absl::InvalidArgumentError(
           "tape: got an empty one but expected that of a CavsForward with "
-          "keep_tape=True. Compute the gradient in the program that ran the "
-          "forward pass, or call the model under a GradientTape.");
+          "keep_tape=True. Compute the gradient in the program that ran "
+          "CavsForward, or call the model under a GradientTape.");
     }
     const Tape& tape = *handle->tape;
     TF_RETURN_IF_ERROR(CheckTape(tape));
@@ -145,8 +145,8 @@ class BackwardOp {
     }
     if (fits) return absl::OkStatus();
     return absl::InvalidArgumentError(
-        "tape: got that of another model but expected that of the forward pass "
-        "this is the gradient of.");
+        "tape: got that of another model but expected that of the CavsForward "
+        "of which this is the gradient.");
   }
 
   absl::Status ReadPushGrads(OpKernelContext* context, const Tape& tape,

@@ -28,8 +28,9 @@ using ::tensorflow::PartialTensorShape;
 using ::tensorflow::Tensor;
 using ::tensorflow::TensorShape;
 
-// The scheduler op. Its programs are compiled once and never change, and every
-// step has its own storage, so any number of threads may run it at once.
+// Runs vertex functions over a schedule. Its programs are compiled once and
+// never change, and every step has its own storage, so any number of threads
+// may run it at once.
 class ForwardOp {
  public:
   absl::Status Init(OpKernelConstruction* context) {
@@ -132,7 +133,7 @@ class ForwardOp {
     return absl::OkStatus();
   }
 
-  // pulled_by_[i][t]: does vertex function t pull input i?
+  // pulled_by_[i][t]: whether vertex function t pulls input i.
   absl::Status ReadPulledBy(OpKernelConstruction* context) {
     std::vector<bool> flat;
     TF_RETURN_IF_ERROR(context->GetAttr("pulled_by", &flat));

@@ -1,4 +1,4 @@
-// What a model gives its caller, from the attributes of an op.
+// Reads the sizes of a model's results from the attributes of an op.
 #ifndef CAVS_CC_KERNELS_READ_RESULT_SIZES_H_
 #define CAVS_CC_KERNELS_READ_RESULT_SIZES_H_
 
@@ -12,13 +12,12 @@
 
 namespace cavs {
 
-// Of one tensor; 0 where its shape is not known, or there is none.
+// The bytes of one tensor; 0 if its shape is not fully known.
 size_t BytesOf(const tensorflow::PartialTensorShape& shape,
                tensorflow::DataType type);
 
-// Of attributes push_shapes, Tpushes, pull_shapes, Tpulls, capture_shapes,
-// capture_grad_types and differentiable. Those that do not belong together are
-// others' to refuse.
+// Reads attributes push_shapes, Tpushes, pull_shapes, Tpulls, capture_shapes,
+// capture_grad_types and differentiable. Does not check that they agree.
 absl::Status ReadResultSizes(tensorflow::OpKernelConstruction* context,
                              ResultSizes* sizes);
 

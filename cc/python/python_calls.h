@@ -17,14 +17,14 @@
 
 namespace cavs::engine {
 
-// What the operations of one engine need of Python, above all the references to
-// objects that they hold. Operations share its ownership, since one may drop
+// Python's state of one engine: above all, the references to objects that its
+// operations hold. Operations share its ownership, since one may drop
 // the last reference to its engine. Threads without Python's lock may drop a
 // reference: it is kept until a thread with the lock collects it. There is no
 // other lock, since fork() might find it held.
 class PythonObjects {
  public:
-  // One reference to drop.
+  // A list entry: a reference to drop.
   struct Link {
     PyObject* object;
     Link* next;

@@ -14,7 +14,7 @@ double At(const std::vector<double>& operand, size_t column) {
   return operand[operand.size() == 1 ? 0 : column];
 }
 
-// What an elementwise operator, or a copy, makes of its operands.
+// Computes an element of an elementwise operator or a copy.
 std::vector<double> Apply(const Node& node,
                           const std::vector<std::vector<double>>& operands,
                           int64_t columns) {
@@ -49,7 +49,7 @@ void CopyRow(const char* from, size_t bytes, char* to) {
 
 }  // namespace
 
-// Rows that the tape has by an index, in order.
+// Copies rows that the tape holds by an index.
 Status ReferenceProgram::Prepare(Stream*) {
   for (const auto& [id, from] : bindings_.copies) {
     const DType dtype = symbol(id).dtype;
@@ -129,7 +129,7 @@ void ReferenceProgram::MoveRow(const Node& node, const RowRange& at,
   const int id = writes ? node.outputs[0] : node.inputs[0];
   const Slot& slot = bindings_.slots[id];
   const Extent extent = slot.rows.extent();
-  if (slot.index != nullptr) return;  // It is read where it is.
+  if (slot.index != nullptr) return;  // Its rows are read in place.
   const DType dtype = symbol(id).dtype;
   const size_t bytes = symbol(id).columns() * SizeOf(dtype);
   char* mine = RowOf(operands_.Rows(id, at), dtype, row);

@@ -1,4 +1,5 @@
-// Finds what need not be computed for vertices without children.
+// Finds values and nodes that need not be computed for vertices without
+// children.
 #ifndef CAVS_CC_IR_PASSES_FIND_ZEROS_H_
 #define CAVS_CC_IR_PASSES_FIND_ZEROS_H_
 
@@ -11,8 +12,7 @@ namespace cavs {
 // child:
 //  - the symbols that are zero, because everything that is written to them is.
 //    Products and sums over rows skip them. (If the other factor of a product
-// is
-//    infinite or NaN, skipping gives zero where computing would give NaN.)
+//    is infinite or NaN, skipping gives zero where computing would give NaN.)
 //  - the nodes that serve only to pass gradients to children, which are then
 //    not run.
 // Runs on a classified program, after all passes that rewrite it.

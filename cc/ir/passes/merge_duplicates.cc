@@ -12,10 +12,11 @@
 namespace cavs {
 namespace {
 
-// Elements of a root in a shape: the same for all views of the same ones.
+// A root, an offset in it and a shape: equal for all views of the same
+// elements.
 using Value = std::tuple<int, int64_t, std::vector<int64_t>>;
 
-// What is computed from what.
+// An operator, the type and shape of its result, and its operands.
 using Expression = std::tuple<NodeKind, Elementwise, bool, DType,
                               std::vector<int64_t>, std::vector<Value>>;
 
@@ -29,7 +30,7 @@ class Merger {
   }
 
   void Run() {
-    std::map<Expression, size_t> known;  // The node that computes it.
+    std::map<Expression, size_t> known;  // The nodes that compute them.
     std::vector<Node> kept;
     for (size_t i = 0; i < program_.nodes.size(); ++i) {
       Node& node = program_.nodes[i];
@@ -54,7 +55,7 @@ class Merger {
  private:
   const Symbol& symbol(int id) const { return program_.symbols[id]; }
 
-  // The symbol that holds the value of `id` now.
+  // The symbol that holds the value of `id`, perhaps a replacement of it.
   int Found(int id) const {
     const auto replaced = replaced_by_.find(id);
     return replaced == replaced_by_.end() ? id : replaced->second;
@@ -66,7 +67,8 @@ class Merger {
     return {root, offset, symbol(id).shape};
   }
 
-  // Is its result all there is to it, and nobody else's?
+  // Whether the only effect of the node is its result, which no other node
+  // writes.
   bool IsCandidate(const Node& node, int number) const {
     switch (node.kind) {
       case NodeKind::kMatMul:
@@ -92,7 +94,7 @@ class Merger {
             out.dtype, out.shape,        std::move(values)};
   }
 
-  // A view would leave a gap in what it is a view of.
+  // A view must stay: without it, its root would not be written as a whole.
   bool MayReplace(int id) const {
     return symbol(id).parent < 0 && !uses_.IsResult(id);
   }
@@ -109,7 +111,7 @@ class Merger {
 
   Program& program_;
   const Uses uses_;
-  std::map<int, std::vector<int>> views_;  // By parent.
+  std::map<int, std::vector<int>> views_;  // Indexed by parent.
   std::map<int, int> replaced_by_;
 };
 

@@ -1,4 +1,4 @@
-// Common subexpressions are computed once.
+// Eliminates common subexpressions.
 #ifndef CAVS_CC_IR_PASSES_MERGE_DUPLICATES_H_
 #define CAVS_CC_IR_PASSES_MERGE_DUPLICATES_H_
 
@@ -6,8 +6,8 @@
 
 namespace cavs {
 
-// Nodes that compute the same from the same values become the first of them:
-// native operators of rows, not sums over rows.
+// Replaces nodes that compute the same operator of the same values by the first
+// of them. Only native operators on rows, without sums over rows.
 void MergeDuplicates(Program* program);
 
 }  // namespace cavs

@@ -9,8 +9,8 @@ namespace cavs {
 
 // Products of one operand with several weights (the gates of a cell, written
 // one by one) become one product with the weights side by side, so that gates
-// that are written one by one give the same program as packed gates. Expects
-// what MergeSumsOfProducts() makes.
+// that are written one by one give the same program as packed gates. Runs
+// after MergeSumsOfProducts().
 void MergeMatMuls(const Capabilities& capabilities, Program* program);
 
 }  // namespace cavs

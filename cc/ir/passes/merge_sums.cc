@@ -11,7 +11,7 @@
 namespace cavs {
 namespace {
 
-// Moves terms to where their sum is.
+// Lets nodes write the terms of a sum to the memory of the sum.
 class Merger {
  public:
   explicit Merger(Program* program)
@@ -130,7 +130,7 @@ class Merger {
     return uses_.ReadersOfAny(id) == std::vector<int>{reader};
   }
 
-  // Whether both sums may be formed in one place. The tiles of a sum are
+  // Whether both sums may be formed in one symbol. The tiles of a sum are
   // divided among workers once, by its size, and with two streams critical sums
   // may run beside others.
   bool AreAlike(const Node& a, const Node& b) {
@@ -175,7 +175,7 @@ class Merger {
   std::vector<bool> removed_;
 };
 
-// Adds up what is multiplied by the same.
+// Adds operands that are multiplied by the same factor before the product.
 class Factorer {
  public:
   explicit Factorer(Program* program)
@@ -201,7 +201,7 @@ class Factorer {
  private:
   const Node& node(int i) const { return program_.nodes[i]; }
 
-  // Which of its operands differs from one term of a sum to the next.
+  // The number of the operand that differs between terms of a sum.
   static int Varying(const Node& node) {
     return node.kind == NodeKind::kWeightGrad ? 1 : 0;
   }
@@ -218,8 +218,8 @@ class Factorer {
            (fixed >= a.inputs.size() || a.inputs[fixed] == b.inputs[fixed]);
   }
 
-  // Does nothing else write to the sum between nodes `i` and `j`? Else the
-  // first term, which overwrites what is there, would move behind others.
+  // Whether the term of node `i` may be computed by node `j`. If node `i`
+  // overwrites the sum, no other node may write to it in between.
   bool MayMove(int i, int j) const {
     if (SumsRows(node(i).kind) || node(i).accumulate) return true;
     const std::vector<int> writers = uses_.WritersOfAny(node(i).outputs[0]);
@@ -227,7 +227,7 @@ class Factorer {
     return at + 1 != writers.end() && *(at + 1) == j;
   }
 
-  // Gives node `i`, and all that it was given, to the next node like it.
+  // Adds the terms of node `i` to those of the next node with the same factor.
   void FindEqual(int i) {
     if (!IsTerm(node(i))) return;
     for (int j : uses_.writers(node(i).outputs[0])) {
@@ -271,9 +271,11 @@ class Factorer {
 
   Program& program_;
   const Uses uses_;
-  std::vector<bool> is_added_;               // By node: to another one.
-  std::vector<std::vector<int>> addends_;    // By node.
-  std::map<std::pair<int, int>, int> sums_;  // By what is added up.
+  // By node: whether another node has its term, and the nodes whose terms it
+  // has.
+  std::vector<bool> is_added_;
+  std::vector<std::vector<int>> addends_;
+  std::map<std::pair<int, int>, int> sums_;  // By operands.
 };
 
 }  // namespace

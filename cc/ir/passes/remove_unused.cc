@@ -10,7 +10,7 @@
 namespace cavs {
 namespace {
 
-// Readers stand behind writers, so that one walk from the end is enough.
+// Readers follow writers, so one walk from the end is enough.
 void RemoveNodes(Program* program) {
   const Overlaps overlaps(*program);
   std::vector<bool> is_read(program->symbols.size(), false);
@@ -18,8 +18,8 @@ void RemoveNodes(Program* program) {
   std::vector<Node> kept;
   for (size_t i = program->nodes.size(); i-- > 0;) {
     Node& node = program->nodes[i];
-    // What passes in is checked, and a kernel of the framework's may do more
-    // than give results.
+    // Nodes that move rows check them, and kernels of the framework may have
+    // side effects.
     const bool stays = MovesRows(node.kind) || node.kind == NodeKind::kForeign;
     if (!stays && !overlaps.AnyMarked(is_read, node.outputs)) continue;
     for (int id : node.inputs) is_read[id] = true;
@@ -31,7 +31,7 @@ void RemoveNodes(Program* program) {
 
 struct Range {
   int64_t begin = 0, end = 0;
-  std::vector<int> symbols;  // Within it.
+  std::vector<int> symbols;  // The symbols that lie within it.
 };
 
 class Divider {
@@ -46,7 +46,8 @@ class Divider {
   }
 
   void Run() {
-    std::vector<std::vector<int>> views(program_.symbols.size());  // By root.
+    std::vector<std::vector<int>> views(
+        program_.symbols.size());  // Indexed by root.
     int64_t offset;
     for (size_t id = 0; id < views.size(); ++id) {
       if (program_.symbols[id].parent < 0) continue;
@@ -71,7 +72,8 @@ class Divider {
     return offset;
   }
 
-  // The ranges of `root` that are accessed and that no other touches.
+  // The accessed ranges of a root with these views. Views that overlap form one
+  // range.
   std::vector<Range> Ranges(const std::vector<int>& views) const {
     std::vector<Range> sorted;
     for (int id : views) {
@@ -126,7 +128,7 @@ class Divider {
   }
 
   Program& program_;
-  std::vector<bool> accessed_;  // By symbol: is it read or written?
+  std::vector<bool> accessed_;  // By symbol: whether a node reads or writes it.
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Removes what nobody reads.
+// Removes values that no node reads.
 #ifndef CAVS_CC_IR_PASSES_REMOVE_UNUSED_H_
 #define CAVS_CC_IR_PASSES_REMOVE_UNUSED_H_
 
@@ -6,9 +6,8 @@
 
 namespace cavs {
 
-// Removes native operators whose results nobody reads, and divides the memory
-// of a symbol whose views are only read and written apart from each other: each
-// becomes a symbol of its own.
+// Removes native operators whose results no node reads. Divides roots that are
+// accessed only through disjoint views: each view becomes a root.
 void RemoveUnused(Program* program);
 
 }  // namespace cavs

@@ -32,7 +32,7 @@ Status RunPasses(const PassOptions& options, const Capabilities& capabilities,
   CAVS_RETURN_IF_ERROR(check("merge_duplicates"));
   RemoveUnused(program);
   CAVS_RETURN_IF_ERROR(check("remove_unused"));
-  // Some of the new products run earlier or later than the whole.
+  // Some of the new products run earlier or later than the original.
   CAVS_RETURN_IF_ERROR(Classify(options, program));
   if (options.merge) {
     MergeSumsOfProducts(program);

@@ -14,11 +14,11 @@ namespace {
 // A range of columns of a symbol with rows.
 struct Range {
   int64_t begin = 0, end = 0;
-  // Holds exactly these columns.
+  // The symbol that holds exactly these columns.
   int symbol = -1;
-  // Operands: when they are known. Results: when they are first read.
+  // Operands: the stage that writes them. Results: the first that reads them.
   Stage stage = Stage::kEager;
-  bool is_copied = false;  // `symbol` is what a copy of them is made of.
+  bool is_copied = false;  // Whether they are a copy of `symbol`.
 };
 
 bool BeginsEarlier(const Range& a, const Range& b) { return a.begin < b.begin; }
@@ -70,7 +70,7 @@ class Splitter {
     return id;
   }
 
-  // A row like those of `like`, but of so many columns.
+  // Adds a symbol with rows like those of `like`, but with so many columns.
   int AddRows(int like, int64_t columns) {
     Symbol rows = symbol(like);
     rows.source = SymbolSource::kNode;
@@ -80,7 +80,7 @@ class Splitter {
     return AddSymbol(rows);
   }
 
-  // Elements of `whole` in another shape; the same symbol for the same ones.
+  // A view of elements of `whole` in another shape. Equal views are one symbol.
   int View(int whole, int64_t offset, std::vector<int64_t> shape) {
     int64_t begin;
     const int root = program_.Root(whole, &begin);
@@ -115,12 +115,12 @@ class Splitter {
     return stage;
   }
 
-  // What the columns of `id` were written as, from the first to the last;
-  // nothing if no nodes wrote them side by side.
+  // The ranges of columns in which `id` is written, in order. Empty if they
+  // overlap or leave gaps.
   std::vector<Range> WrittenRanges(int id) const {
     int64_t begin, at;
     const int root = program_.Root(id, &begin);
-    std::map<int, Range> ranges;  // By symbol.
+    std::map<int, Range> ranges;  // Indexed by symbol.
     for (int writer : uses_.WritersOfAny(id)) {
       for (int out : node(writer).outputs) {
         if (program_.Root(out, &at) != root) continue;
@@ -132,7 +132,7 @@ class Splitter {
           range.is_copied = true;
         }
         const auto [known, is_new] = ranges.emplace(out, range);
-        // More is added to what was copied.
+        // A node adds to the copied columns.
         if (!is_new && known->second.is_copied) return {};
       }
     }
@@ -147,7 +147,7 @@ class Splitter {
     return end == symbol(id).columns() ? sorted : std::vector<Range>();
   }
 
-  // Joins neighbours that `are_alike` in what is made of `whole`.
+  // Joins adjacent ranges of `whole` that are alike.
   template <typename AreAlike>
   std::vector<Range> Join(const std::vector<Range>& ranges, int whole,
                           const AreAlike& are_alike) {
@@ -281,7 +281,7 @@ class Splitter {
     return root;
   }
 
-  // Sums over rows that only weight gradients of the same sizes add to.
+  // The sums over rows to which only weight gradients of one size add.
   std::vector<int> Sums() const {
     std::vector<int> sums;
     for (size_t id = 0; id < program_.symbols.size(); ++id) {
@@ -298,7 +298,7 @@ class Splitter {
     return sums;
   }
 
-  // The columns of the first operand give rows of the sum.
+  // Columns of the first operand belong to rows of the sum.
   void SplitSum(int out) {
     const std::vector<int> writers = uses_.writers(out);
     std::vector<std::vector<Range>> groups;
@@ -342,8 +342,8 @@ class Splitter {
 
   Program& program_;
   Uses uses_;
-  std::vector<std::vector<Node>> replaced_;  // By node.
-  // By root, offset in it, and shape.
+  std::vector<std::vector<Node>> replaced_;  // Indexed by node.
+  // Indexed by root, offset in it, and shape.
   std::map<std::pair<int, std::pair<int64_t, std::vector<int64_t>>>, int>
       views_;
 };

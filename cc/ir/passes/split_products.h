@@ -1,4 +1,4 @@
-// Products of concatenations become sums of products of what is concatenated.
+// Splits products of concatenations into sums of products.
 #ifndef CAVS_CC_IR_PASSES_SPLIT_PRODUCTS_H_
 #define CAVS_CC_IR_PASSES_SPLIT_PRODUCTS_H_
 
@@ -6,15 +6,15 @@
 
 namespace cavs {
 
-// Expects the stages of Classify(), which has to run again afterwards:
-// [x, h] W = x W_x + h W_h, where W_x and W_h are rows of W. What follows:
+// [x, h] W = x W_x + h W_h, where W_x and W_h are rows of W. Runs on a
+// classified program, which must be classified again afterwards. Therefore:
 //
 // - The columns of an operand that are known in an earlier stage than others
 //   (inputs, beside what is gathered) are multiplied in that stage, over all
 //   rows.
 // - The columns of a result that are needed in a later stage than others (the
-//   gradients of inputs) are computed in that stage, and those that nobody
-//   reads are not computed.
+//   gradients of inputs) are computed in that stage, and those that no
+//   node reads are not computed.
 // - Weight gradients of a concatenation are computed in rows of the gradient,
 //   from the values that were concatenated.
 //

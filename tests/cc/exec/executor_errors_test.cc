@@ -154,8 +154,8 @@ TEST(ExecutorTest, TooFewOrTooNarrowGradientsAreAnError) {
 
 TEST(ExecutorTest, TheTapeOfAnotherModelIsAnError) {
   const std::string message =
-      "tape: got that of another model but expected that of the forward pass "
-      "this is the gradient of.";
+      "tape: got that of another model but expected that of the CavsForward "
+      "of which this is the gradient.";
   Cell cell = SmallCell();
   cell.forward[0].results.pop_back();
   EXPECT_EQ(MismatchOf(cell, cell), message);
