@@ -57,9 +57,9 @@ class GraphSupport(keras.layers.Layer):
 
     Args:
       state_size: Elements of one vertex's state, or its shape.
-      arity: How many children a vertex can have; else the class's `arity`.
+      arity: The largest number of children of a vertex. The default is the class's `arity`.
       options: An `Options`.
-      **kwargs: Of `keras.layers.Layer`; `dtype` (or its compute dtype) is the state's.
+      **kwargs: Arguments of `keras.layers.Layer`; `dtype` (or its compute dtype) is the state's.
 
     Example:
     >>> from cavs_tf import GraphBatch
@@ -108,7 +108,7 @@ class GraphSupport(keras.layers.Layer):
     # --- inside a vertex function ---------------------------------------------
 
     def vertex(self) -> None:
-        """What one vertex computes: override it. Calls `scatter` exactly once."""
+        """Computes one vertex; to be overridden. Calls `scatter` exactly once."""
         raise NotImplementedError(
             f"{type(self).__name__}.vertex: expected a method that computes one vertex. "
             "Override it."
@@ -209,7 +209,7 @@ class GraphSupport(keras.layers.Layer):
     # --- called with graphs ---------------------------------------------------
 
     def __call__(self, graphs, inputs=None, **kwargs):
-        # By name: Keras takes nothing but tensors by position.
+        # By name, since Keras accepts only tensors as positional arguments.
         return super().__call__(graphs=graphs, inputs=inputs, **kwargs)
 
     def call(self, graphs, inputs=None, training=None, at=None):
@@ -259,7 +259,7 @@ class GraphSupport(keras.layers.Layer):
         return self._state_shape
 
     def vertex_functions(self) -> list:
-        """(name, function) of every vertex type."""
+        """A list of (name, function), one per vertex type."""
         for name in self.vertex_types:
             if not callable(getattr(self, name, None)):
                 raise ValueError(
@@ -271,7 +271,7 @@ class GraphSupport(keras.layers.Layer):
         ]
 
     def schedule_of(self, graphs):
-        """The schedule that a call with `graphs` runs: theirs, if they carry one."""
+        """The schedule that a call with `graphs` runs: the attached one, if there is one."""
         if graphs.attached_schedule is not None:
             return graphs.attached_schedule
         num_types, options = len(self.vertex_types), self.options
@@ -296,7 +296,7 @@ class GraphSupport(keras.layers.Layer):
         return pulls, self._known(pulls).pushed
 
     def zeros(self, graphs, inputs, at=None):
-        """What a call returns, but zeros. Keras makes up graphs, which may be of any dtype."""
+        """Zeros of the shapes that a call returns. Keras may pass graphs of any dtype."""
         _, pushed = self.prepare(None, inputs)
         splits = graphs["child_splits"] if isinstance(graphs, dict) else graphs.child_splits
         rows = tf.shape(splits)[0] - 1 if at is None else tf.shape(at)[0]
@@ -315,12 +315,15 @@ class GraphSupport(keras.layers.Layer):
             )
 
     def pulled_by_type(self, pulls) -> list[set]:
-        """Per vertex type, the names of the inputs that it pulls."""
+        """For each vertex type, the names of the inputs that it pulls."""
         return self._known(pulls).pulled
 
     def functions_for(self, pulls, training=None) -> Functions:
-        """The traced functions for such pulls: traced the first time, and where what they see
-        (attributes, layers, closures, globals) has changed since."""
+        """The traced functions for such pulls.
+
+        They are traced the first time, and when something that they see (attributes, layers,
+        closures, globals) has changed since.
+        """
         with self._cache.lock:
             known = self._known(pulls)
             return self._cache.functions_of(
@@ -328,20 +331,20 @@ class GraphSupport(keras.layers.Layer):
             )
 
     def last_functions(self) -> Functions | None:
-        """The traced functions of some earlier call, if there was one."""
+        """The traced functions of the last call; None if there was none."""
         return self._cache.last
 
     # --- for Keras ----------------------------------------------------------------
 
     def get_build_config(self) -> dict | None:
-        """What the layer was built for: shape and dtype of a row of every input."""
+        """The inputs that the layer was built for: shape and dtype of a row of each."""
         specs = self._cache.built_for
         if specs is None:
             return None
         return {"inputs": {n: [list(s.shape), s.dtype.name] for n, s in specs.items()}}
 
     def build_from_config(self, config) -> None:
-        """Makes the weights, for a saved model to be loaded into."""
+        """Makes the weights, into which a saved model is then loaded."""
         if not config or self.built:
             return
         specs = {name: tf.TensorSpec(*spec) for name, spec in config["inputs"].items()}
@@ -350,7 +353,7 @@ class GraphSupport(keras.layers.Layer):
         if not is_default(self.build):
             by_name = "inputs_shape" in inspect.signature(self.build).parameters
             self.build(inputs_shape=shapes) if by_name else self.build(shapes)
-        # Layers that it holds. Not by calling it: that would add a node to a functional model.
+        # Builds inner layers without a call, which would add a node to a functional model.
         splits = keras.KerasTensor((None,), "int32")
         compute_output_spec(self.call, graphs={"child_splits": splits}, inputs=rows or None)
         if not self.built:
@@ -358,11 +361,11 @@ class GraphSupport(keras.layers.Layer):
 
     @staticmethod
     def unname(outputs: dict):
-        """The tensor, if there is just one and it has no name; else the dict."""
+        """The tensor, if there is only one and it has no name; else the dict."""
         return outputs[DEFAULT] if list(outputs) == [DEFAULT] else outputs
 
     def explain(self, graphs=None, inputs=None, program=False) -> str:
-        """Prints and returns how it runs: `cavs_tf.explain(self, graphs, inputs, program)`."""
+        """Explains how it runs, by `cavs_tf.explain(self, graphs, inputs, program)`."""
         from cavs_tf.explain import explain
 
         return explain(self, graphs, inputs, program)
@@ -389,12 +392,12 @@ class GraphSupport(keras.layers.Layer):
         return Surroundings(self.vertex_functions(), GraphSupport, read)
 
     def _known(self, pulls) -> Known:
-        """What is known of the vertex functions for such inputs; run first if nothing is."""
+        """The cache entry for such inputs, for which vertex functions are run if there is none."""
         specs = row_specs(pulls)
         key = (key_of(specs), keras.config.floatx())
         with self._cache.lock:
             known = self._cache.find(key)
-            if known is None or in_symbolic_scope():  # Where Keras wants to see them run.
+            if known is None or in_symbolic_scope():  # Keras must see layers called.
                 pushed, pulled = self._create_weights(pulls)
                 known = self._cache.find(key)
             if known is None:
@@ -406,8 +409,8 @@ class GraphSupport(keras.layers.Layer):
     def _create_weights(self, pulls):
         """Runs every vertex function on one row, so that layers get their weights.
 
-        Here and not while tracing, so that variables are created as they would be if the
-        layers were called by themselves. Returns the specs of the pushes, and names of pulls.
+        Not while tracing, so that variables are created as they would be if the layers were
+        called by themselves. Returns the specs of the pushes, and names of pulls.
 
         Raises:
           ValueError: If a vertex function makes variables whenever it runs.
@@ -425,14 +428,14 @@ class GraphSupport(keras.layers.Layer):
         return pushed, pulled
 
     def _one_vertex(self, pulls):
-        """The first vertex of the minibatch, without children; of zeros if its row is not known."""
+        """The minibatch's first vertex, without children; its row is zeros if it is not known."""
         gathered = [tf.zeros([1, *self._state_shape], self.compute_dtype)] * self.arity
         zeros = {n: tf.zeros([1, *spec.shape], spec.dtype) for n, spec in row_specs(pulls).items()}
         return Vertex(gathered, zeros | first_rows(pulls, 1), tf.zeros([1], tf.int32))
 
 
 def _checked_shape(state_size) -> tuple[int, ...]:
-    """The shape of a state; ValueError if there is none of this size."""
+    """The shape of a state; ValueError if `state_size` is not valid."""
     try:
         sizes = state_size if isinstance(state_size, Iterable) else (state_size,)
         shape = tuple(operator.index(size) for size in sizes)

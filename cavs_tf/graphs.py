@@ -32,7 +32,8 @@ from cavs_tf.schedule import SCHEDULE_FIELDS, Schedule, check_policy, micro_batc
 _GRAPH_FIELDS = ("child_splits", "child_ids", "graph_splits", "vertex_type")
 # Keras weighs the loss of a minibatch by the length of its first input, in the order of names.
 LOSS_ROWS = "0_loss_rows"
-TENSOR_NAMES = (LOSS_ROWS, *_GRAPH_FIELDS, *SCHEDULE_FIELDS)  # Of what `to_dict` returns.
+# The keys of the dict that `to_dict` returns.
+TENSOR_NAMES = (LOSS_ROWS, *_GRAPH_FIELDS, *SCHEDULE_FIELDS)
 
 
 class GraphBatch(tf.experimental.ExtensionType):
@@ -202,8 +203,7 @@ class GraphBatch(tf.experimental.ExtensionType):
         first_vertex = tf.cast(tf.gather(graph_splits, tf.gather(graph, vertex)), tf.int64)
         if isinstance(vertex_type, tf.RaggedTensor):
             vertex_type = vertex_type.values
-        # Negative ids stay, so that those below -1 are rejected as they are; so do others that
-        # are none.
+        # Ids that are not valid stay as they are, so that they are rejected by their value.
         ids = tf.where((ids < 0) | (ids == INT32.max), ids, ids + first_vertex)
         return cls(lists.row_splits, ids, graph_splits, vertex_type)
 
@@ -338,19 +338,19 @@ class GraphBatch(tf.experimental.ExtensionType):
 
     @property
     def num_edges(self):
-        """Children of all vertices: an int, or an int32 scalar tensor where it is not known yet."""
+        """The number of edges: an int, or an int32 scalar tensor where it is not known yet."""
         edges = tf.math.count_nonzero(self.child_ids >= 0, dtype=tf.int32)
         return edges if tf.is_symbolic_tensor(edges) else int(edges)
 
     @property
     def arity(self) -> int:
-        """Slots of the vertex that has most. Eager only."""
+        """The largest number of slots of a vertex. Eager only."""
         self._check_known("arity", "Pass the arity of the vertex function.")
         return int(np.diff(self.child_splits.numpy()).max(initial=0))
 
     @property
     def depth(self) -> int:
-        """Edges on the longest path. Eager only.
+        """The number of edges on the longest path. Eager only.
 
         Raises:
           tf.errors.InvalidArgumentError: If the graphs are not valid.
@@ -366,7 +366,7 @@ class GraphBatch(tf.experimental.ExtensionType):
 
     @property
     def roots(self) -> tf.Tensor:
-        """int32 [R], ascending: the vertices that are nobody's child."""
+        """int32 [R], ascending: the vertices that are not a child of any vertex."""
         # Negative ids, missing children, are left out of the sum.
         uses = tf.math.unsorted_segment_sum(
             tf.ones_like(self.child_ids), self.child_ids, self.num_vertices

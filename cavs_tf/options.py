@@ -4,14 +4,14 @@ import dataclasses
 
 from cavs_tf.schedule import check_micro_batch, check_policy
 
-# What decides how operators are compiled, and with them how they run.
+# Switches that decide how programs are compiled.
 PASSES = ("eager", "lazy", "split", "share", "merge", "fuse", "skip_zeros", "views")
 ATTRIBUTES = (*PASSES, "streams")
 
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-    """Which optimisations are on. They change speed, not results (up to summation order).
+    """Switches for optimisations. They change speed, not results (up to summation order).
 
     Attributes:
       eager: Operators that depend on no gathered state run once over all vertices, before
@@ -20,10 +20,10 @@ class Options:
         once over all vertices, after the last task (arXiv:1712.04048, section 3.5). Off:
         task by task.
       split: Products of a concatenation, `concat([x, h]) @ w`, become sums of products of its
-        parts where these are known, or their gradients are needed, at different times: the
-        part of the inputs is eager then. Weight gradients are computed from the parts.
-      share: What is written several times, `x @ w` for every child, is computed once, and the
-        gradients of a product that has several readers are added up before it.
+        operands where these are known, or their gradients are needed, at different times: the
+        product of the inputs is then eager. Weight gradients are computed from the operands.
+      share: An operator that is written several times, `x @ w` for every child, is computed
+        once, and gradients are added before a product with the same factor instead of after.
       merge: Products of one operand with several weights (the gates of a cell, written one
         by one) become one product, and sums of products are formed in place.
       fuse: Elementwise operators that can run side by side become one kernel

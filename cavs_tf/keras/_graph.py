@@ -252,7 +252,7 @@ class Graph(keras.layers.Layer):
         return run_for_roots(self.cell, graphs, inputs)
 
     def explain(self, graphs=None, inputs=None, program=False) -> str:
-        """Prints and returns how it runs: `cavs_tf.explain(self, graphs, inputs, program)`."""
+        """Explains how it runs, by `cavs_tf.explain(self, graphs, inputs, program)`."""
         from cavs_tf.explain import explain
 
         return explain(self, graphs, inputs, program)

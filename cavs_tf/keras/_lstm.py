@@ -15,7 +15,7 @@ class LSTM(CellLayer):
     Args:
       units: Size of the output.
       return_sequences: Whether to return the output of every step, or only of the last.
-      **kwargs: Of `TreeLSTMCell` (activations, initializers) and of `keras.layers.Layer`.
+      **kwargs: Arguments of `TreeLSTMCell` (activations, initializers) and `keras.layers.Layer`.
 
     Call arguments: either
       sequences: [B, T, features], padded, or a RaggedTensor [B, (steps), features].

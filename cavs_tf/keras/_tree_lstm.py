@@ -184,7 +184,7 @@ class TreeLSTM(CellLayer):
       mode: "child_sum": the order of children does not matter; "n_ary": it does, and the
         recurrent weights grow with arity squared.
       return_vertices: Whether to return the output of every vertex, or only of the roots.
-      **kwargs: Of `TreeLSTMCell` (activations, initializers) and of `keras.layers.Layer`.
+      **kwargs: Arguments of `TreeLSTMCell` (activations, initializers) and `keras.layers.Layer`.
 
     Call arguments:
       graphs: A `GraphBatch` of B graphs and V vertices, or its `to_dict()`.
