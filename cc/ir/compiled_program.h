@@ -13,7 +13,7 @@ namespace cavs {
 
 // A program with the side tables that RunPasses() has computed for it.
 struct CompiledProgram : Program {
-  // The side tables of a traced program, before any pass, say nothing.
+  // For a traced program, before any pass: its side tables are empty.
   explicit CompiledProgram(Program program)
       : Program(std::move(program)), zeros(*this) {}
 

@@ -63,7 +63,7 @@ std::string Value(const TensorRef& constant, int64_t count) {
 
 class Printer {
  public:
-  // `zeros` may be null: then nothing is commented on.
+  // `zeros` may be null: then there are no comments.
   Printer(const Program& program, const Zeros* zeros)
       : program_(program),
         zeros_(zeros),

@@ -10,7 +10,7 @@ namespace cavs {
 
 // The result of FindZeros(): what holds in a task in which no row has a child.
 struct Zeros {
-  // Claims nothing.
+  // No value is known to be zero, and every node has to run.
   explicit Zeros(const Program& program)
       : symbols(program.symbols.size(), false),
         only_for_children(program.nodes.size(), false) {}

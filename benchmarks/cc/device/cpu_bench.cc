@@ -39,13 +39,13 @@ class SpinningWorkers : public Workers {
     for (std::thread& thread : threads_) thread.join();
   }
   int count() const override { return count_; }
-  void Run(int parts, const std::function<void(int)>& part) override {
-    part_ = &part;
-    parts_ = parts;
+  void Run(int jobs, const std::function<void(int)>& job) override {
+    job_ = &job;
+    jobs_ = jobs;
     done_.store(0, std::memory_order_relaxed);
     // Publishes the fields above.
     call_.fetch_add(1, std::memory_order_release);
-    part(0);
+    job(0);
     // Sees what the workers wrote.
     while (done_.load(std::memory_order_acquire) != count_ - 1) Pause();
   }
@@ -63,14 +63,14 @@ class SpinningWorkers : public Workers {
         Pause();
       }
       ++seen;
-      if (i < parts_) (*part_)(i);
+      if (i < jobs_) (*job_)(i);
       done_.fetch_add(1, std::memory_order_release);
     }
   }
 
   const int count_;
-  const std::function<void(int)>* part_ = nullptr;
-  int parts_ = 0;
+  const std::function<void(int)>* job_ = nullptr;
+  int jobs_ = 0;
   std::atomic<int64_t> call_{0};
   std::atomic<int> done_{0};
   std::atomic<bool> stop_{false};
@@ -199,7 +199,7 @@ void Gates(benchmark::State& state, Isa isa, int64_t rows, int64_t units) {
   ElementwiseGroup group;
   group.num_operands = 7;  // i, f, g, o, c, c', h; then scratch.
   group.num_scratch = 2;
-  group.steps = {
+  group.instructions = {
       {E::kSigmoid, 1, 1, 7}, {E::kMul, 7, 4, 7},  {E::kSigmoid, 0, 0, 8},
       {E::kTanh, 2, 2, 5},    {E::kMul, 8, 5, 8},  {E::kAdd, 7, 8, 5},
       {E::kSigmoid, 3, 3, 7}, {E::kTanh, 5, 5, 8}, {E::kMul, 7, 8, 6}};

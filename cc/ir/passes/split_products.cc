@@ -182,13 +182,13 @@ class Splitter {
     std::vector<Node> nodes;
     int sum = -1;
     for (const Range& group : groups) {
-      Node part = product;
-      part.stage = group.stage;
-      part.inputs = {group.symbol,
-                     WeightRows(product.inputs[1], group.begin, group.end)};
-      part.outputs = {AddRows(out, symbol(out).columns())};
-      const int term = part.outputs[0];
-      nodes.push_back(std::move(part));
+      Node split = product;
+      split.stage = group.stage;
+      split.inputs = {group.symbol,
+                      WeightRows(product.inputs[1], group.begin, group.end)};
+      split.outputs = {AddRows(out, symbol(out).columns())};
+      const int term = split.outputs[0];
+      nodes.push_back(std::move(split));
       if (sum < 0) {
         sum = term;
         continue;
@@ -255,10 +255,10 @@ class Splitter {
       return;
     }
     for (const Range& group : groups) {
-      Node part = product;
-      part.inputs[1] = WeightRows(product.inputs[1], group.begin, group.end);
-      part.outputs = {MoveOut(out, group)};
-      replaced_[i].push_back(std::move(part));
+      Node split = product;
+      split.inputs[1] = WeightRows(product.inputs[1], group.begin, group.end);
+      split.outputs = {MoveOut(out, group)};
+      replaced_[i].push_back(std::move(split));
     }
   }
 
@@ -329,14 +329,14 @@ class Splitter {
     auto group = groups.begin();
     for (size_t c = 0; c + 1 < cuts.size(); ++c) {
       if (cuts[c] >= group->end) ++group;
-      Node part = node(i);
-      part.inputs[0] = Columns(group->symbol, cuts[c] - group->begin,
-                               cuts[c + 1] - group->begin);
+      Node split = node(i);
+      split.inputs[0] = Columns(group->symbol, cuts[c] - group->begin,
+                                cuts[c + 1] - group->begin);
       if (cuts.size() > 2) {
-        part.outputs = {
+        split.outputs = {
             View(out, cuts[c] * width, {cuts[c + 1] - cuts[c], width})};
       }
-      replaced_[i].push_back(std::move(part));
+      replaced_[i].push_back(std::move(split));
     }
   }
 

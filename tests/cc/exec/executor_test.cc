@@ -240,7 +240,7 @@ TEST_P(ExecutorTest, TapesAreReadOverOtherChunksThanTheyWereWrittenIn) {
   }
 }
 
-TEST(CpuExecutorTest, WorkersThatShareRowsOrColumnsMatchTheOracle) {
+TEST(CpuExecutorTest, WorkersThatDivideRowsOrColumnsMatchTheOracle) {
   for (uint32_t seed = 0; seed < NumSeeds(24); ++seed) {
     std::mt19937 random(seed);
     const Cell cell =

@@ -117,7 +117,7 @@ TEST(TracerTest, IsToldOfEveryTaskAndItsOperatorsInIt) {
   }
 }
 
-TEST(TracerTest, IsToldOfEveryShareOnTheThreadThatComputesIt) {
+TEST(TracerTest, IsToldOfEveryRunOfANodeOnTheThreadThatRunsIt) {
   ThreadedWorkers workers(2);
   Recorder recorder;
   RunWith(&workers, Join({Chain(3), Chain(2)}), &recorder);

@@ -139,7 +139,7 @@ TEST(PlanPhasesTest, WhatHasOtherColumnsIsComputedWhole) {
             "columns(0 1) whole(2 3) columns(4 5) whole(6) columns(7)");
 }
 
-TEST(PlanPhasesTest, OneColumnThatIsPassedOnHasNoColumnsToShare) {
+TEST(PlanPhasesTest, OneColumnThatIsMovedHasNoColumnsToDivide) {
   ClassifyOptions by_task;
   by_task.eager = by_task.lazy = false;
   const auto plan = [&](Sketch* f) {
@@ -190,7 +190,7 @@ TEST(PlanPhasesTest, TheStepsOfAGroupAreItsWork) {
   EXPECT_EQ(PhasesOf(f).unit, 64);
 }
 
-TEST(PlanPhasesTest, AGroupThatNobodyReadsIsSharedByItsWidthToo) {
+TEST(PlanPhasesTest, AGroupThatNoNodeReadsIsDividedByItsWidthToo) {
   Sketch f;
   const int h = f.Gather(0, 32);  // 0
   f.Call(E::kNeg, f.Call(E::kMul, f.View(h, 3, 1), f.Capture(0, {5})));

@@ -30,7 +30,7 @@ class Threads {
   std::vector<std::thread> threads_;
 };
 
-TEST(TeamTest, RunsEveryPartOnce) {
+TEST(TeamTest, RunsEveryJobOnce) {
   Threads threads;
   for (int count : {1, 2, 3, 7}) {
     Team team(count, threads.schedule());
@@ -74,7 +74,7 @@ TEST(TeamTest, ARunInsideOfAPartIsComputedByItself) {
   EXPECT_EQ(ran, 20);
 }
 
-TEST(TeamTest, HelpersTakeTheirOwnShareFirst) {
+TEST(TeamTest, HelpersBeginWithTheirOwnRangeOfJobs) {
   Threads threads;
   Team team(2, threads.schedule());
   std::mutex mutex;

@@ -61,7 +61,7 @@ void ExpectMatchesOracle(const Cell& cell) {
       options.lazy = (i & 2) == 0;
       options.merge = (i & 4) == 0;
       options.fuse = (i & 8) == 0;
-      const int count = i / 16;  // 0: nobody to share with.
+      const int count = i / 16;  // 0: no workers.
       ThreadedWorkers workers(std::max(count, 1));
       Setting setting;
       if (count > 0) setting.workers = &workers;
