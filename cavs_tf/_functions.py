@@ -10,7 +10,6 @@ from cavs_tf import _inference
 from cavs_tf._asked import PartialDerivatives
 from cavs_tf._derivative import Derivative, NoGradientError, differentiate
 from cavs_tf._inference import Analysis, Kind
-from cavs_tf._micro_batches import Budget
 from cavs_tf._tracing import TracedVertex, trace
 
 
@@ -26,7 +25,7 @@ class Functions:
       push_names, push_specs: Of all types; rows of [*shape].
       pull_names, pull_specs: In the order in which the ops take them.
       pulled_by: Of each input, one after the other, whether each vertex function pulls it.
-      budget: What they may take; see `_micro_batches`. None until someone asks.
+      available: Bytes that a step may take; see `_micro_batches`. None until someone asks.
     """
 
     traced: list
@@ -38,7 +37,7 @@ class Functions:
     pull_names: list
     pull_specs: list
     pulled_by: list
-    budget: Budget | None = None
+    available: int | None = None
 
     EXAMPLES = Analysis.NUM_ROWS  # Rows of a minibatch that tracing can make use of.
 
@@ -61,6 +60,11 @@ class Functions:
             "differentiable": [capture.differentiable for capture in captures],
             "Tpushes": [spec.dtype for spec in self.push_specs],
         }
+
+    def pulled_rows(self, inputs: dict) -> list:
+        """The number of rows of each input, by name; -1, one per vertex, if it is not given."""
+        names, count = self.pull_names, lambda value: tf.shape(value, tf.int64)[0]
+        return [count(inputs[name]) if name in inputs else -1 for name in names]
 
     def is_usable_in(self, graph) -> bool:
         """Are all tensors that it captured reachable from `graph` (None: eagerly)?"""

@@ -1,13 +1,17 @@
 """Says how a model runs."""
 
 import collections
+import json
 
 import numpy as np
 
-from cavs_tf._micro_batches import describe_programs
+from cavs_tf._inputs import name_inputs
+from cavs_tf._library import ops
+from cavs_tf._micro_batches import available_bytes
 from cavs_tf._resolve import call_of, cell_of
 from cavs_tf._stages import STAGES
 from cavs_tf.memory import functions_of, predict_memory
+from cavs_tf.options import PASSES
 
 
 def explain(model, graphs=None, inputs=None, program=False) -> str:
@@ -51,8 +55,8 @@ def _lines(model, graphs, inputs, program) -> list[str]:
     call = call_of(model, graphs, inputs)
     return [
         *_programs(call.cell, call.graphs, call.inputs, program),
-        *_tasks(call.cell, call.graphs),
-        *_choices(call.cell, call.graphs),
+        *_tasks(call),
+        *_choices(call),
         *_memory(predict_memory(call.cell, call.graphs, call.inputs, call.at)),
     ]
 
@@ -82,10 +86,19 @@ def describe(cell, graphs=None, inputs=None) -> list[dict]:
             error = functions.gradient_error
             programs.append({"title": title, "nodes": None, "error": error})
             continue
-        described = describe_programs(cell.options, pairs)
+        described = _describe_programs(cell.options, pairs)
         for traced, program in zip(functions.traced, described, strict=True):
             programs.append({"title": f"{title} of {traced.name}"} | program)
     return programs
+
+
+def _describe_programs(options, pairs) -> list[dict]:
+    description = ops.cavs_describe(
+        vertex_functions=[function for function, _ in pairs],
+        vertex_signatures=[signature for _, signature in pairs],
+        **{name: getattr(options, name) for name in PASSES},
+    )
+    return json.loads(description.numpy())
 
 
 def _operators(nodes):
@@ -114,8 +127,8 @@ def _label(node):
     return f"{node['label']} adding in place" if node["adds"] else node["label"]
 
 
-def _tasks(cell, graphs):
-    schedule = cell.schedule_of(graphs)
+def _tasks(call):
+    schedule = call.cell.schedule_of(call.graphs, name_inputs(call.inputs), call.at)
     sizes = np.diff(schedule.task_splits.numpy())
     if not sizes.size:
         return ["tasks: none, as there are no vertices"]
@@ -128,19 +141,18 @@ def _tasks(cell, graphs):
     ]
 
 
-def _choices(cell, graphs):
+def _choices(call):
     """What "auto" stands for, and why."""
-    options, lines = cell.options, []
+    cell, graphs, inputs, lines = call.cell, call.graphs, name_inputs(call.inputs), []
+    options = cell.options
     if options.streams == "auto":
         lines.append("streams: 1 (auto: all threads share each operator)")
     if options.micro_batch == "auto" and graphs.attached_schedule is None:
-        budget = cell.last_functions().budget
-        count = int(budget.graphs_at_a_time(graphs))
-        rows = int(graphs.num_vertices)
-        need = rows * (budget.kept + budget.temporaries)
+        micro_batch, whole_bytes = cell.choose_micro_batch(graphs, inputs, call.at)
         lines.append(
-            f"micro-batches: of {count} of {graphs.num_graphs} graphs (auto: all at once take "
-            f"about {need:,} of {budget.available:,} bytes)"
+            f"micro-batches: of {int(micro_batch)} of {graphs.num_graphs} graphs (auto: "
+            f"to train with all at once takes {int(whole_bytes):,} of "
+            f"{available_bytes(cell.last_functions()):,} bytes)"
         )
     return lines
 

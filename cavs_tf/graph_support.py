@@ -30,7 +30,7 @@ from cavs_tf._keras_private import (
     in_symbolic_scope,
     is_default,
 )
-from cavs_tf._micro_batches import budget_of
+from cavs_tf._micro_batches import choose_micro_batch
 from cavs_tf._surroundings import Surroundings
 from cavs_tf._trace_cache import Known, TraceCache
 from cavs_tf._tracing import Vertex, current_vertex
@@ -246,9 +246,10 @@ class GraphSupport(keras.layers.Layer):
         if evaluate is not None:
             return evaluate(self, graphs, inputs, at)
         pulls = self._check_inputs(graphs, inputs)
-        functions, schedule = self.functions_for(pulls, training), self.schedule_of(graphs)
-        self._check_pushed(functions.push_names)
         at = vertices_to_return(at)
+        functions = self.functions_for(pulls, training)
+        schedule = self.schedule_of(graphs, pulls, at)
+        self._check_pushed(functions.push_names)
         return self.unname(run_forward(functions, schedule, pulls, self.options, at))
 
     # --- for the reference executor, explain() and plots -------------------------
@@ -270,25 +271,28 @@ class GraphSupport(keras.layers.Layer):
             (f"{type(self).__name__}.{name}", getattr(self, name)) for name in self.vertex_types
         ]
 
-    def schedule_of(self, graphs):
-        """The schedule that a call with `graphs` runs: the attached one, if there is one."""
+    def schedule_of(self, graphs, pulls=None, at=None):
+        """The schedule that a call runs: the attached one, if there is one.
+
+        `pulls`, by name, and `at` matter to `micro_batch="auto"`: see `choose_micro_batch`.
+        """
         if graphs.attached_schedule is not None:
             return graphs.attached_schedule
         num_types, options = len(self.vertex_types), self.options
         micro_batch = options.micro_batch
         if micro_batch == "auto":
-            micro_batch = self._budget().graphs_at_a_time(graphs)
+            micro_batch, _ = self.choose_micro_batch(graphs, pulls, at)
         return graphs.schedule(self.arity, num_types, options.policy, micro_batch)
 
-    def _budget(self):
+    def choose_micro_batch(self, graphs, pulls=None, at=None) -> tuple:
+        """What `micro_batch="auto"` stands for: see `_micro_batches`."""
         if self.last_functions() is None:
             raise ValueError(
                 f"{self.name}: got micro_batch='auto' before any call but expected one: what a "
                 "vertex takes is not known yet. Call the model, or explain() with inputs, first."
             )
-        elements = tf.TensorShape(self._state_shape).num_elements()
-        state_bytes = elements * tf.as_dtype(self.compute_dtype).size
-        return budget_of(self.last_functions(), self.options, state_bytes)
+        functions = self.last_functions()
+        return choose_micro_batch(graphs, functions, self.arity, self.options, pulls, at)
 
     def prepare(self, graphs, inputs) -> tuple:
         """Checks inputs and builds weights: (pulls by name, specs of the pushes by name)."""

@@ -97,14 +97,14 @@ def predict_memory(model, graphs, inputs=None, at=None) -> MemoryPrediction:
     call = call_of(model, graphs, inputs, at)
     cell, graphs, inputs, at = call.cell, call.graphs, call.inputs, call.at
     functions = functions_of(cell, graphs, inputs)
-    given = {name: len(value) for name, value in name_inputs(inputs).items()}
-    schedule = cell.schedule_of(graphs)
+    inputs = name_inputs(inputs)
+    schedule = cell.schedule_of(graphs, inputs, at)
     found = ops.cavs_memory(
         schedule.order,
         schedule.task_splits,
         schedule.task_type,
         schedule.child_row,
-        np.array([given.get(name, -1) for name in functions.pull_names], np.int64),
+        functions.pulled_rows(inputs),
         np.int64(-1 if at is None else len(at)),
         Tpulls=[spec.dtype for spec in functions.pull_specs],
         **functions.attributes(),

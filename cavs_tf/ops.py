@@ -98,6 +98,7 @@ def push(rows, order):
 
 
 tf.no_gradient("CavsSchedule")
+tf.no_gradient("CavsMicroBatch")
 tf.no_gradient("CavsRowCount")
 
 

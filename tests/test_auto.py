@@ -1,13 +1,10 @@
 """What "auto" stands for in the options."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 import tensorflow as tf
 
 import cavs_tf as cavs
-from cavs_tf._micro_batches import Budget
 from tests import cells
 
 GRAPHS = cavs.GraphBatch.chain([40] * 16)
@@ -25,55 +22,65 @@ def make_cell(dtype="float32"):
     return cell
 
 
-def allow(cell, share):
-    """Makes that share of what a step with GRAPHS takes the memory that there is."""
-    functions = cell.last_functions()
-    budget = functions.budget
-    whole = int(GRAPHS.num_vertices) * (budget.kept + budget.temporaries)
-    functions.budget = dataclasses.replace(budget, available=int(share * whole))
+def training(micro_batch, graphs=GRAPHS):
+    """What a training step takes with so many graphs at a time."""
+    cell = cells.TreeLSTM(arity=1, units=32, options=cavs.Options(micro_batch=micro_batch))
+    return cavs.predict_memory(cell, graphs, inputs(graphs)).training
+
+
+def allow(cell, available):
+    cell.last_functions().available = available
 
 
 def test_a_step_that_fits_is_not_divided():
     cell = make_cell()
     assert cell.schedule_of(GRAPHS).num_tasks == 40
-    allow(cell, 1)
+    allow(cell, training(None))
     assert cell.schedule_of(GRAPHS).num_tasks == 40
+    allow(cell, training(None) - 1)
+    assert cell.schedule_of(GRAPHS).num_tasks > 40
 
 
-def test_a_step_that_does_not_fit_is_divided_into_as_few_parts_as_fit():
-    cell = make_cell()
-    budget = cell.last_functions().budget
-    free = budget.temporaries / (budget.kept + budget.temporaries)
-    allow(cell, 1 - free / 2)  # Room for half of the temporaries.
+@pytest.mark.parametrize("micro_batch", [8, 6, 4, 2])
+def test_a_step_that_does_not_fit_is_divided_into_as_few_parts_as_fit(micro_batch):
+    cell, need = make_cell(), training(micro_batch)
+    allow(cell, need)
     schedule = cell.schedule_of(GRAPHS)
-    parts = -(-schedule.num_tasks // 40)
-    assert parts in (2, 3)
     np.testing.assert_array_equal(
-        schedule.task_splits, GRAPHS.schedule(1, micro_batch=-(-16 // parts)).task_splits
+        schedule.task_splits, GRAPHS.schedule(1, micro_batch=micro_batch).task_splits
     )
-    whole = cells.TreeLSTM(arity=1, units=32)
-    whole(GRAPHS, inputs(GRAPHS))
-    divided = cavs.predict_memory(cell, GRAPHS)
-    assert divided.training < cavs.predict_memory(whole, GRAPHS).training
+    assert cavs.predict_memory(cell, GRAPHS).training == need
+    allow(cell, need - 1)
+    assert cell.schedule_of(GRAPHS).num_tasks > schedule.num_tasks
 
 
 def test_what_does_not_fit_at_all_runs_graph_by_graph():
     cell = make_cell()
-    allow(cell, 0)
-    assert cell.schedule_of(GRAPHS).num_tasks == 16 * 40
+    for available in (training(1) - 1, 0, -1):
+        allow(cell, available)
+        assert cell.schedule_of(GRAPHS).num_tasks == 16 * 40
 
 
-@pytest.mark.parametrize("share", [1, 0.9, 0])
-def test_the_results_are_those_of_the_reference(share):
+def test_outputs_of_chosen_vertices_only_take_less():
+    cell = make_cell()
+    allow(cell, training(None) - 1)
+    assert cell.schedule_of(GRAPHS, at=GRAPHS.roots).num_tasks == 40
+
+
+@pytest.mark.parametrize("micro_batch", [None, 3, 1])
+def test_the_results_are_those_of_the_reference(micro_batch):
     graphs = cells.random_graphs(3, 6, 7, arity=1)
     cell = make_cell(dtype="float64")
-    allow(cell, share)
+    chosen = cavs.Options(micro_batch=micro_batch)
+    given = cells.TreeLSTM(arity=1, units=32, options=chosen, dtype="float64")
+    need = cavs.predict_memory(given, graphs, inputs(graphs, "float64")).training
+    allow(cell, need)
     assert cavs.check_equivalence(cell, graphs, inputs(graphs, "float64")).ok
 
 
 def test_the_choice_is_made_anew_for_every_minibatch_of_a_function():
     cell = make_cell()
-    allow(cell, 0.7)
+    allow(cell, training(8))
     count = tf.function(lambda graphs: tf.shape(cell.schedule_of(graphs).task_type)[0])
     assert count(cavs.GraphBatch.chain([40] * 2)) == 40
     assert count(GRAPHS) > 40
@@ -86,12 +93,13 @@ def test_an_attached_schedule_is_run_as_it_is():
 
 
 def test_graphs_at_a_time_is_between_one_and_all():
-    for available in (0, 1, 10**3, 10**6, 2**63 - 1):
-        for lengths in ([], [1], [3] * 7, [10**5]):
+    cell = make_cell()
+    for available in (0, 1, 10**6, 2**63 - 1):
+        allow(cell, available)
+        for lengths in ([], [1], [3] * 7, [1000]):
             graphs = cavs.GraphBatch.chain(lengths)
-            for temporaries in (0, 8, 10**9):
-                found = int(Budget(8, temporaries, available).graphs_at_a_time(graphs))
-                assert 1 <= found <= max(1, len(lengths))
+            micro_batch, _ = cell.choose_micro_batch(graphs)
+            assert 1 <= int(micro_batch) <= max(1, len(lengths))
 
 
 def test_it_needs_a_call_first():
@@ -101,11 +109,34 @@ def test_it_needs_a_call_first():
 
 
 def test_explain_says_what_was_chosen_and_why(capsys):
-    cell = make_cell()
-    assert "micro-batches: of 16 of 16 graphs (auto: all at once take about" in cell.explain(GRAPHS)
-    assert "streams: 1 (auto: " in cell.explain(GRAPHS)
+    cell, need = make_cell(), training(None)
+    text = cell.explain(GRAPHS)
+    assert (
+        f"micro-batches: of 16 of 16 graphs (auto: to train with all at once takes {need:,} of"
+        in text
+    )
+    assert f"memory for training: {need:,} bytes at its peak" in text
+    assert "streams: 1 (auto: " in text
     allow(cell, 0)
     assert "micro-batches: of 1 of 16 graphs" in cell.explain(GRAPHS)
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize("only_roots", [False, True])
+def test_explain_says_one_number_where_rows_are_of_some_vertices(capsys, only_roots):
+    graphs = cavs.GraphBatch.from_children([[[], [], [0, 1]]] * 4)
+    types = np.array([0, 0, 1] * 4, np.int32)
+    graphs = cavs.GraphBatch(graphs.child_splits, graphs.child_ids, graphs.graph_splits, types)
+    cell, x = cells.FullyConnected(options=AUTO), tf.ones([8, cells.FEATURES])
+    at = graphs.roots if only_roots else None
+    cell(graphs, x, at=at)
+    need = cavs.predict_memory(cell, graphs, x, at).training
+    _, whole_bytes = cell.choose_micro_batch(graphs, {"default": x}, at)
+    assert whole_bytes == need
+    if only_roots:
+        return
+    text = cell.explain(graphs, x)
+    assert f"takes {need:,} of" in text and f"training: {need:,} bytes" in text
     capsys.readouterr()
 
 

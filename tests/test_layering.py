@@ -29,11 +29,11 @@ TOUCHED_BY_OPS = {
     "describe_op.cc": ["scalar<tensorflow::tstring>"],  # A text.
     "foreign_kernel.cc": ["copy", "copy", "flat<int32_t>", "flat<int64_t>", "memcpy", "memcpy"],
     "forward_op.cc": ["flat<int32_t>", "scalar<tensorflow::Variant>"],  # `at`, and the tape.
-    "memory_op.cc": ["flat<int64_t>", "matrix<int64_t>", *["scalar<int64_t>"] * 3],  # Sizes.
+    "memory_op.cc": ["flat<int64_t>", "matrix<int64_t>", "scalar<T>", *["scalar<int64_t>"] * 2],
     "read_schedule.cc": ["flat<int32_t>"],  # Row numbers.
     "row_count_op.cc": ["flat<T>"],  # Numbers of rows.
     "row_ops.cc": ["flat<int32_t>", "flat<int32_t>"],  # Row numbers.
-    "schedule_op.cc": ["copy", "flat<int32_t>", "flat<int32_t>", "scalar<int32_t>"],  # The same.
+    "schedule_op.cc": ["copy", "flat<int32_t>", "scalar<int32_t>"],  # The same.
 }
 ABOVE = {"python": ("pybind11/",), "kernels": FRAMEWORK, "ops": FRAMEWORK}
 

@@ -154,6 +154,43 @@ def test_gradients_for_a_memory_prediction_gather_from_slots_that_there_are(tree
         run_with_signature(tree.memory(), "gradient", "gather_grad:0", "gather_grad:999")
 
 
+def test_a_micro_batch_is_chosen_for_an_arity_that_has_all_slots(tree):
+    call = tree.micro_batch()
+    assert call().micro_batch == tree.graphs.num_graphs
+    call.attributes["arity"] = 1
+    with rejects("arity: got 1 but expected at least 2, as the functions gather from slot 1."):
+        call()
+    call.attributes["arity"] = 2
+    with rejects("arity: got 2 but expected at least 1000"):
+        run_with_signature(call, "gradient", "gather_grad:0", "gather_grad:999")
+
+
+@pytest.mark.parametrize("make", ["memory", "micro_batch"])
+def test_constants_of_a_graph(tree, make):
+    """TensorFlow must not fold the op from these: it would make kernels without functions."""
+    call = getattr(tree, make)()
+    expected = call()
+    call.inputs = [value.numpy() for value in call.inputs]
+    for found, value in zip(tf.function(call.__call__)(), expected, strict=True):
+        np.testing.assert_array_equal(found, value)
+
+
+@pytest.mark.parametrize("make", ["memory", "micro_batch"])
+def test_numbers_of_rows_that_are_none(tree, make):
+    for i in (4, 5):
+        call = getattr(tree, make)()
+        call.inputs[i] = tf.constant([[3]], tf.int64)
+        with rejects("pulled_rows, pushed_rows: got shapes"):
+            call()
+
+
+def test_available_bytes_that_are_no_number(tree):
+    call = tree.micro_batch()
+    call.inputs[6] = tf.constant([1, 2], tf.int64)
+    with rejects("available: got shape [2] but expected a scalar. Pass one number of bytes."):
+        call()
+
+
 # --- inputs against functions, at every step -------------------------------------------
 
 

@@ -334,21 +334,31 @@ Status RunBackward(const Model& derivative, const Tape& tape,
       [&] { return DoesNotFit(plan.need); }, &writes, nullptr);
 }
 
-MemoryNeed PredictMemory(const Model& model, const ScheduleView& schedule,
-                         const ResultSizes& sizes, const ResultRows& passed,
-                         bool keep_tape, bool two_streams) {
+MemoryNeed PredictInference(const Model& model, const ScheduleView& schedule,
+                            const ResultSizes& sizes,
+                            const ResultRows& passed) {
   const RowPlan rows(schedule, static_cast<int>(model.programs.size()));
-  return PlanForward(model, rows, &sizes, passed, keep_tape, two_streams, 0)
+  return PlanForward(model, rows, &sizes, passed, /*keep_tape=*/false,
+                     /*two_streams=*/false, 0)
       .need;
 }
 
-MemoryNeed PredictBackwardMemory(const Model& derivative, const Model& model,
-                                 const ScheduleView& schedule,
-                                 const ResultSizes& sizes,
-                                 const ResultRows& passed, bool two_streams) {
+TrainingNeed PredictTraining(const Model& model, const Model* derivative,
+                             const ScheduleView& schedule,
+                             const ResultSizes& sizes, const ResultRows& passed,
+                             bool two_streams) {
   const RowPlan rows(schedule, static_cast<int>(model.programs.size()));
-  return PredictBackward(derivative, model, rows, &sizes, passed, two_streams)
-      .need;
+  TrainingNeed need;
+  need.forward = PlanForward(model, rows, &sizes, passed, /*keep_tape=*/true,
+                             two_streams, 0)
+                     .need;
+  need.peak = need.forward.total();
+  if (derivative == nullptr) return need;
+  need.backward =
+      PredictBackward(*derivative, model, rows, &sizes, passed, two_streams)
+          .need;
+  need.peak = TrainingPeak(need.forward, need.backward);
+  return need;
 }
 
 }  // namespace cavs

@@ -39,7 +39,7 @@ struct ForwardArguments {
 // their maps say; columns and numbers of blocks and captures are checked,
 // kInvalidArgument.
 // kResourceExhausted, before anything is computed, if there is not the memory
-// that PredictMemory() says, for the backward direction too.
+// that PredictTraining() says, or PredictInference().
 Status RunForward(const Model& model, const ForwardArguments& arguments,
                   const StepContext& context, Tape* tape);
 
@@ -60,18 +60,24 @@ Status RunBackward(const Model& derivative, const Tape& tape,
                    const BackwardArguments& arguments,
                    const StepContext& context);
 
-// What RunForward() takes from the pool before it computes anything, and what
-// it pushes. Without a tape the model has no results. The schedule must be
-// valid. Inference has one stream.
-MemoryNeed PredictMemory(const Model& model, const ScheduleView& schedule,
-                         const ResultSizes& sizes, const ResultRows& rows,
-                         bool keep_tape, bool two_streams);
+// What a training step takes.
+struct TrainingNeed {
+  MemoryNeed forward, backward;
+  size_t peak = 0;
+};
 
-// Likewise, RunBackward() after RunForward() of `model`.
-MemoryNeed PredictBackwardMemory(const Model& derivative, const Model& model,
-                                 const ScheduleView& schedule,
-                                 const ResultSizes& sizes,
-                                 const ResultRows& rows, bool two_streams);
+// What RunForward() without a tape takes from the pool before it computes
+// anything, and what it pushes. The model has no results. The schedule must be
+// valid.
+MemoryNeed PredictInference(const Model& model, const ScheduleView& schedule,
+                            const ResultSizes& sizes, const ResultRows& rows);
+
+// Likewise, RunForward() with a tape, and then RunBackward() of `derivative`,
+// which is null if there is none.
+TrainingNeed PredictTraining(const Model& model, const Model* derivative,
+                             const ScheduleView& schedule,
+                             const ResultSizes& sizes, const ResultRows& rows,
+                             bool two_streams);
 
 }  // namespace cavs
 

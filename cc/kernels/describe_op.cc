@@ -20,30 +20,6 @@ using ::tensorflow::OpKernelContext;
 using ::tensorflow::Tensor;
 using ::tensorflow::TensorShape;
 
-struct RowBytes {
-  int64_t tape = 0;  // Bytes per row of the results that are on the tape.
-  // At most: bytes per row of the values that are stored for a chunk.
-  int64_t temporaries = 0;
-};
-
-RowBytes BytesPerRow(const CompiledProgram& program) {
-  RowBytes bytes;
-  for (size_t id = 0; id < program.symbols.size(); ++id) {
-    const Symbol& symbol = program.symbols[id];
-    const Candidate& candidate = program.placement.candidates[id];
-    if (symbol.kind != SymbolKind::kRows || symbol.parent >= 0) continue;
-    const int64_t size =
-        symbol.columns() * static_cast<int64_t>(SizeOf(symbol.dtype));
-    if (candidate.on_tape) {
-      bytes.tape += size;
-    } else if (symbol.source == SymbolSource::kNode && candidate.used &&
-               !candidate.by_index && candidate.extent == Extent::kChunk) {
-      bytes.temporaries += size;
-    }
-  }
-  return bytes;
-}
-
 std::string Quoted(const std::string& text) {
   std::string quoted = "\"";
   for (const char c : text) {
@@ -77,10 +53,7 @@ class Writer {
   std::string Run() {
     std::vector<std::string> nodes;
     for (const Node& node : program_.nodes) nodes.push_back(Describe(node));
-    const RowBytes bytes = BytesPerRow(program_);
-    return StrCat("{\"tape_bytes_per_row\": ", bytes.tape,
-                  ", \"temporary_bytes_per_row\": ", bytes.temporaries,
-                  ", \"nodes\": ", List(nodes),
+    return StrCat("{\"nodes\": ", List(nodes),
                   ", \"program\": ", Quoted(Print(program_)), "}");
   }
 

@@ -1,10 +1,12 @@
 #include <algorithm>
 #include <cstdint>
+#include <string>
 
 #include "cc/base/machine.h"
 #include "cc/device/cpu/cpu_device.h"
 #include "cc/exec/executor.h"
 #include "cc/exec/executor_checks.h"
+#include "cc/exec/micro_batch.h"
 #include "cc/kernels/compile.h"
 #include "cc/kernels/guarded_op.h"
 #include "cc/kernels/read_result_sizes.h"
@@ -21,19 +23,16 @@ using ::tensorflow::OpKernelContext;
 using ::tensorflow::Tensor;
 using ::tensorflow::TensorShape;
 
-// What CavsForward and CavsBackward would take, without running them.
-class MemoryOp {
+// CavsForward and CavsBackward, for ops that ask what they take and do not run
+// them.
+class TrainingStep {
  public:
-  absl::Status Init(OpKernelConstruction* context) {
+  absl::Status Init(OpKernelConstruction* context, const Device& device) {
     TF_RETURN_IF_ERROR(ReadStreams(context, &streams_));
     TF_RETURN_IF_ERROR(ReadResultSizes(context, &sizes_));
-    TF_RETURN_IF_ERROR(Compile(context, device_, "vertex",
-                               FunctionKind::kVertex,
+    TF_RETURN_IF_ERROR(Compile(context, device, "vertex", FunctionKind::kVertex,
                                /*keep_results=*/true, &forward_));
-    TF_RETURN_IF_ERROR(Compile(context, device_, "vertex",
-                               FunctionKind::kVertex,
-                               /*keep_results=*/false, &inference_));
-    TF_RETURN_IF_ERROR(Compile(context, device_, "gradient",
+    TF_RETURN_IF_ERROR(Compile(context, device, "gradient",
                                FunctionKind::kDerivative,
                                /*keep_results=*/true, &backward_));
     if (!has_backward() || MayBeDerivative(backward_.model, forward_.model)) {
@@ -44,54 +43,88 @@ class MemoryOp {
         "expected none, or the derivatives of vertex_functions.");
   }
 
-  absl::Status Compute(OpKernelContext* context) const {
-    ScheduleView schedule;
-    TF_RETURN_IF_ERROR(ReadSchedule(context, forward_.model, &schedule));
-    TF_RETURN_IF_ERROR(ToAbsl(CheckSlots(backward_.model, schedule)));
-    ResultRows rows;
-    TF_RETURN_IF_ERROR(ReadRows(context, schedule.num_vertices(), &rows));
-    const bool two_streams = streams_ == 2;
-    const MemoryNeed needs[] = {
-        PredictMemory(forward_.model, schedule, sizes_, rows,
-                      /*keep_tape=*/true, two_streams),
-        has_backward()
-            ? PredictBackwardMemory(backward_.model, forward_.model, schedule,
-                                    sizes_, rows, two_streams)
-            : MemoryNeed(),
-        PredictMemory(inference_.model, schedule, sizes_, rows,
-                      /*keep_tape=*/false, two_streams)};
-    TF_RETURN_IF_ERROR(OutputNeeds(context, needs));
-    Tensor* peak = nullptr;
-    TF_RETURN_IF_ERROR(context->allocate_output(1, TensorShape({}), &peak));
-    peak->scalar<int64_t>()() = static_cast<int64_t>(
-        has_backward() ? TrainingPeak(needs[0], needs[1]) : needs[0].total());
-    return absl::OkStatus();
+  const Model& forward() const { return forward_.model; }
+  // Without programs if there is none.
+  const Model& backward() const { return backward_.model; }
+  const ResultSizes& sizes() const { return sizes_; }
+
+  // The schedule must be valid, with a slot for every gather of the functions.
+  TrainingNeed Predict(const ScheduleView& schedule,
+                       const ResultRows& rows) const {
+    return PredictTraining(forward_.model,
+                           has_backward() ? &backward_.model : nullptr,
+                           schedule, sizes_, rows, streams_ == 2);
   }
 
  private:
-  // How many rows come in, of each input, and go out.
-  absl::Status ReadRows(OpKernelContext* context, int64_t num_vertices,
-                        ResultRows* rows) const {
-    const Tensor& pulled = context->input(4);
-    const Tensor& pushed = context->input(5);
-    if (pulled.dims() != 1 || pushed.dims() != 0) {
-      return absl::InvalidArgumentError(StrCat(
-          "pulled_rows, pushed_rows: got shapes ", pulled.shape().DebugString(),
-          " and ", pushed.shape().DebugString(),
-          " but expected a vector and a scalar. Give one number per "
-          "pull, and one for all pushes."));
-    }
-    const auto numbers = pulled.flat<int64_t>();
-    rows->pulled.assign(numbers.data(), numbers.data() + numbers.size());
-    rows->pushed = pushed.scalar<int64_t>()();
-    rows->all_push = rows->pushed < 0;
-    if (rows->all_push) rows->pushed = num_vertices;
-    for (int64_t& n : rows->pulled) {
-      if (n < 0) n = num_vertices;
-    }
-    return absl::OkStatus();
+  bool has_backward() const { return !backward_.model.programs.empty(); }
+
+  int streams_ = 1;
+  ResultSizes sizes_;
+  CompiledModel forward_, backward_;
+};
+
+// Reads inputs 4 and 5: the number of rows of each pull, and the number of
+// vertices whose pushes are wanted.
+absl::Status ReadResultRows(OpKernelContext* context, int64_t num_vertices,
+                            ResultRows* rows) {
+  const Tensor& pulled = context->input(4);
+  const Tensor& pushed = context->input(5);
+  if (pulled.dims() != 1 || pushed.dims() != 0) {
+    return absl::InvalidArgumentError(StrCat(
+        "pulled_rows, pushed_rows: got shapes ", pulled.shape().DebugString(),
+        " and ", pushed.shape().DebugString(),
+        " but expected a vector and a scalar. Give one number per "
+        "pull, and one for all pushes."));
+  }
+  const auto numbers = pulled.flat<int64_t>();
+  rows->pulled.assign(numbers.data(), numbers.data() + numbers.size());
+  rows->pushed = pushed.scalar<int64_t>()();
+  rows->all_push = rows->pushed < 0;
+  if (rows->all_push) rows->pushed = num_vertices;
+  for (int64_t& n : rows->pulled) {
+    if (n < 0) n = num_vertices;
+  }
+  return absl::OkStatus();
+}
+
+template <typename T>
+absl::Status OutputScalar(OpKernelContext* context, int index, T value) {
+  Tensor* output = nullptr;
+  TF_RETURN_IF_ERROR(context->allocate_output(index, TensorShape({}), &output));
+  output->scalar<T>()() = value;
+  return absl::OkStatus();
+}
+
+absl::Status OutputBytes(OpKernelContext* context, int index, size_t bytes) {
+  return OutputScalar(
+      context, index,
+      static_cast<int64_t>(std::min(bytes, static_cast<size_t>(INT64_MAX))));
+}
+
+class MemoryOp {
+ public:
+  absl::Status Init(OpKernelConstruction* context) {
+    TF_RETURN_IF_ERROR(step_.Init(context, device_));
+    return Compile(context, device_, "vertex", FunctionKind::kVertex,
+                   /*keep_results=*/false, &inference_);
   }
 
+  absl::Status Compute(OpKernelContext* context) const {
+    ScheduleView schedule;
+    TF_RETURN_IF_ERROR(ReadSchedule(context, step_.forward(), &schedule));
+    TF_RETURN_IF_ERROR(ToAbsl(CheckSlots(step_.backward(), schedule)));
+    ResultRows rows;
+    TF_RETURN_IF_ERROR(ReadResultRows(context, schedule.num_vertices(), &rows));
+    const TrainingNeed training = step_.Predict(schedule, rows);
+    TF_RETURN_IF_ERROR(OutputNeeds(
+        context,
+        {training.forward, training.backward,
+         PredictInference(inference_.model, schedule, step_.sizes(), rows)}));
+    return OutputBytes(context, 1, training.peak);
+  }
+
+ private:
   static absl::Status OutputNeeds(OpKernelContext* context,
                                   const MemoryNeed (&needs)[3]) {
     Tensor* output = nullptr;
@@ -109,12 +142,55 @@ class MemoryOp {
     return absl::OkStatus();
   }
 
-  bool has_backward() const { return !backward_.model.programs.empty(); }
-
   const CpuDevice device_;
-  int streams_ = 1;
-  ResultSizes sizes_;
-  CompiledModel forward_, inference_, backward_;
+  TrainingStep step_;
+  CompiledModel inference_;
+};
+
+// The op of ChooseMicroBatch.
+class MicroBatchOp {
+ public:
+  absl::Status Init(OpKernelConstruction* context) {
+    TF_RETURN_IF_ERROR(context->GetAttr("arity", &arity_));
+    TF_RETURN_IF_ERROR(context->GetAttr("policy", &policy_));
+    TF_RETURN_IF_ERROR(step_.Init(context, device_));
+    const int slots =
+        std::max(step_.forward().num_slots, step_.backward().num_slots);
+    if (arity_ >= slots) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        StrCat("arity: got ", arity_, " but expected at least ", slots,
+               ", as the functions gather from slot ", slots - 1,
+               ". Pass the arity of the vertex function."));
+  }
+
+  absl::Status Compute(OpKernelContext* context) const {
+    GraphBatchView batch;
+    TF_RETURN_IF_ERROR(ReadGraphBatch(context, &batch));
+    ResultRows rows;
+    TF_RETURN_IF_ERROR(ReadResultRows(context, batch.num_vertices(), &rows));
+    const Tensor& available = context->input(6);
+    if (available.dims() != 0) {
+      return absl::InvalidArgumentError(
+          StrCat("available: got shape ", available.shape().DebugString(),
+                 " but expected a scalar. Pass one number of bytes."));
+    }
+    MicroBatch chosen;
+    TF_RETURN_IF_ERROR(ToAbsl(ChooseMicroBatch(
+        batch, arity_, static_cast<int>(step_.forward().programs.size()),
+        policy_, std::max<int64_t>(0, available.scalar<int64_t>()()),
+        [&](const ScheduleView& schedule) {
+          return step_.Predict(schedule, rows).peak;
+        },
+        &chosen)));
+    TF_RETURN_IF_ERROR(OutputScalar(context, 0, chosen.graphs));
+    return OutputBytes(context, 1, chosen.whole_bytes);
+  }
+
+ private:
+  const CpuDevice device_;
+  int arity_ = 0;
+  std::string policy_;
+  TrainingStep step_;
 };
 
 class AvailableMemoryOp {
@@ -122,11 +198,7 @@ class AvailableMemoryOp {
   absl::Status Init(OpKernelConstruction*) { return absl::OkStatus(); }
 
   absl::Status Compute(OpKernelContext* context) const {
-    Tensor* output = nullptr;
-    TF_RETURN_IF_ERROR(context->allocate_output(0, TensorShape({}), &output));
-    output->scalar<int64_t>()() = static_cast<int64_t>(
-        std::min(AvailableMemory(), static_cast<size_t>(INT64_MAX)));
-    return absl::OkStatus();
+    return OutputBytes(context, 0, AvailableMemory());
   }
 };
 
@@ -135,6 +207,8 @@ REGISTER_KERNEL_BUILDER(
     GuardedOp<AvailableMemoryOp>);
 REGISTER_KERNEL_BUILDER(Name("CavsMemory").Device(tensorflow::DEVICE_CPU),
                         GuardedOp<MemoryOp>);
+REGISTER_KERNEL_BUILDER(Name("CavsMicroBatch").Device(tensorflow::DEVICE_CPU),
+                        GuardedOp<MicroBatchOp>);
 
 }  // namespace
 }  // namespace cavs

@@ -1,6 +1,8 @@
 #include "cc/kernels/read_schedule.h"
 
 #include <cstdint>
+#include <initializer_list>
+#include <utility>
 
 #include "cc/exec/executor_checks.h"
 #include "cc/kernels/status_util.h"
@@ -8,28 +10,46 @@
 namespace cavs {
 namespace {
 
+using ::tensorflow::OpKernelContext;
 using ::tensorflow::Tensor;
 
 Span<int32_t> ToSpan(const Tensor& tensor) {
   return {tensor.flat<int32_t>().data(), tensor.NumElements()};
 }
 
-}  // namespace
-
-absl::Status ReadSchedule(tensorflow::OpKernelContext* context,
-                          const Model& model, ScheduleView* schedule) {
-  constexpr const char* kNames[] = {"order", "task_splits", "task_type"};
-  Span<int32_t>* const vectors[] = {&schedule->order, &schedule->task_splits,
-                                    &schedule->task_type};
-  for (int i = 0; i < 3; ++i) {
-    const Tensor& tensor = context->input(i);
+// Reads the first inputs of an op. `advice` says where to take them from.
+absl::Status ReadVectors(
+    OpKernelContext* context, const char* advice,
+    std::initializer_list<std::pair<const char*, Span<int32_t>*>> vectors) {
+  int index = 0;
+  for (const auto& [name, values] : vectors) {
+    const Tensor& tensor = context->input(index++);
     if (tensor.dims() != 1) {
       return absl::InvalidArgumentError(
-          StrCat(kNames[i], ": got shape ", tensor.shape().DebugString(),
-                 " but expected a vector. Take it from a Schedule."));
+          StrCat(name, ": got shape ", tensor.shape().DebugString(),
+                 " but expected a vector. ", advice));
     }
-    *vectors[i] = ToSpan(tensor);
+    *values = ToSpan(tensor);
   }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status ReadGraphBatch(OpKernelContext* context, GraphBatchView* batch) {
+  return ReadVectors(context, "Flatten it.",
+                     {{"child_splits", &batch->child_splits},
+                      {"child_ids", &batch->child_ids},
+                      {"graph_splits", &batch->graph_splits},
+                      {"vertex_type", &batch->vertex_type}});
+}
+
+absl::Status ReadSchedule(OpKernelContext* context, const Model& model,
+                          ScheduleView* schedule) {
+  TF_RETURN_IF_ERROR(ReadVectors(context, "Take it from a Schedule.",
+                                 {{"order", &schedule->order},
+                                  {"task_splits", &schedule->task_splits},
+                                  {"task_type", &schedule->task_type}}));
   const Tensor& child_row = context->input(3);
   if (child_row.dims() != 2 || child_row.dim_size(0) > INT32_MAX) {
     return absl::InvalidArgumentError(

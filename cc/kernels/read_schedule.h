@@ -1,4 +1,4 @@
-// Reads the schedule from the inputs of an op.
+// Reads a minibatch, or the schedule of one, from the inputs of an op.
 #ifndef CAVS_CC_KERNELS_READ_SCHEDULE_H_
 #define CAVS_CC_KERNELS_READ_SCHEDULE_H_
 
@@ -8,6 +8,11 @@
 #include "tensorflow/core/framework/op_kernel.h"
 
 namespace cavs {
+
+// Reads inputs 0 to 3: child_splits, child_ids, graph_splits, vertex_type,
+// which must outlive `batch`. InvalidArgument unless they are vectors.
+absl::Status ReadGraphBatch(tensorflow::OpKernelContext* context,
+                            GraphBatchView* batch);
 
 // Reads inputs 0 to 3: order, task_splits, task_type, child_row, which must
 // outlive `schedule`. InvalidArgument unless the schedule is valid and has a

@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "cc/kernels/allocate.h"
 #include "cc/kernels/guarded_op.h"
+#include "cc/kernels/read_schedule.h"
 #include "cc/kernels/status_util.h"
 #include "cc/schedule/schedule.h"
 #include "tensorflow/core/framework/op_kernel.h"
@@ -29,15 +29,7 @@ class ScheduleOp {
 
   absl::Status Compute(OpKernelContext* context) const {
     GraphBatchView batch;
-    const std::pair<const char*, Span<int32_t>*> inputs[] = {
-        {"child_splits", &batch.child_splits},
-        {"child_ids", &batch.child_ids},
-        {"graph_splits", &batch.graph_splits},
-        {"vertex_type", &batch.vertex_type}};
-    for (int i = 0; i < 4; ++i) {
-      const auto& [name, values] = inputs[i];
-      TF_RETURN_IF_ERROR(ReadVector(name, context->input(i), values));
-    }
+    TF_RETURN_IF_ERROR(ReadGraphBatch(context, &batch));
     const Tensor& micro_batch = context->input(4);
     if (micro_batch.dims() != 0) {
       return ToAbsl(InvalidArgument("micro_batch: got shape ",
@@ -63,17 +55,6 @@ class ScheduleOp {
   }
 
  private:
-  static absl::Status ReadVector(const char* name, const Tensor& tensor,
-                                 Span<int32_t>* values) {
-    if (tensor.dims() != 1) {
-      return ToAbsl(InvalidArgument(name, ": got shape ",
-                                    tensor.shape().DebugString(),
-                                    " but expected a vector. Flatten it."));
-    }
-    *values = {tensor.flat<int32_t>().data(), tensor.NumElements()};
-    return absl::OkStatus();
-  }
-
   static absl::Status Output(OpKernelContext* context, int index,
                              const TensorShape& shape,
                              const std::vector<int32_t>& values) {

@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "cc/ops/shape_function.h"
+#include "cc/schedule/policies.h"
 #include "tensorflow/core/framework/common_shape_fns.h"
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/shape_inference.h"
@@ -104,6 +105,12 @@ absl::Status BackwardShape(InferenceContext* c) {
 
 absl::Status MemoryShape(InferenceContext* c) {
   c->set_output(0, c->Matrix(3, 5));
+  c->set_output(1, c->Scalar());
+  return absl::OkStatus();
+}
+
+absl::Status MicroBatchShape(InferenceContext* c) {
+  c->set_output(0, c->Scalar());
   c->set_output(1, c->Scalar());
   return absl::OkStatus();
 }
@@ -251,6 +258,9 @@ views: As in CavsForward.
 streams: As in CavsForward.
 )doc");
 
+// CavsDescribe, CavsMemory and CavsMicroBatch are stateful so that TensorFlow
+// does not fold them: it would make kernels without the functions of the graph.
+
 REGISTER_OP("CavsDescribe")
     .Output("description: string")
     .Attr("vertex_functions: list(func) >= 1")
@@ -267,8 +277,7 @@ REGISTER_OP("CavsDescribe")
     .SetShapeFn(::tensorflow::shape_inference::ScalarShape)
     .Doc(R"doc(
 Says how CavsForward or CavsBackward runs traced functions, as JSON: per function the
-bytes per row kept on the tape, the bytes per row of temporaries that outlive a task,
-the nodes in the order in which they run, and the program as text.
+nodes in the order in which they run, and the program as text.
 
 A node is {name, op, kind, stage, native, index, label, adds, merged, members}: its
 label says in words what it computes; `adds` that it adds to what others wrote;
@@ -310,6 +319,7 @@ REGISTER_OP("CavsMemory")
     .Attr("skip_zeros: bool = true")
     .Attr("views: bool = true")
     .Attr("streams: int = 1")
+    .SetIsStateful()
     .SetShapeFn(NoThrowShape<MemoryShape>)
     .Doc(R"doc(
 Predicts the memory that CavsForward and CavsBackward take.
@@ -328,6 +338,59 @@ vertex_signatures: Of each.
 gradient_functions: Their derivatives; if there are none, a backward pass takes nothing.
 gradient_signatures: Of each.
 pull_shapes: As in CavsForward, and so are the next six.
+)doc");
+
+REGISTER_OP("CavsMicroBatch")
+    .Input("child_splits: int32")
+    .Input("child_ids: int32")
+    .Input("graph_splits: int32")
+    .Input("vertex_type: int32")
+    .Input("pulled_rows: int64")
+    .Input("pushed_rows: int64")
+    .Input("available: int64")
+    .Output("micro_batch: int32")
+    .Output("whole_bytes: int64")
+    .Attr("arity: int >= 0")
+    .Attr(StrCat("policy: {", PolicyNames(), "} = '", Policies()[0].name, "'")
+              .c_str())
+    .Attr("vertex_functions: list(func) >= 1")
+    .Attr("vertex_signatures: list(string) >= 1")
+    .Attr("gradient_functions: list(func) >= 0")
+    .Attr("gradient_signatures: list(string) >= 0")
+    .Attr("pull_shapes: list(shape) >= 0")
+    .Attr("push_shapes: list(shape) >= 0")
+    .Attr("capture_shapes: list(shape) >= 0")
+    .Attr("capture_grad_types: list(type) >= 0")
+    .Attr("differentiable: list(bool) >= 0")
+    .Attr("Tpulls: list(type) >= 0")
+    .Attr("Tpushes: list(type) >= 0")
+    .Attr("eager: bool = true")
+    .Attr("lazy: bool = true")
+    .Attr("split: bool = true")
+    .Attr("share: bool = true")
+    .Attr("merge: bool = true")
+    .Attr("fuse: bool = true")
+    .Attr("skip_zeros: bool = true")
+    .Attr("views: bool = true")
+    .Attr("streams: int = 1")
+    .SetIsStateful()
+    .SetShapeFn(NoThrowShape<MicroBatchShape>)
+    .Doc(R"doc(
+Chooses how many graphs run at a time, so that a training step fits into memory.
+
+It takes the fewest micro-batches of equal size with which a training step takes, as
+CavsMemory says, at most `available` bytes. If no number of them suffices, each graph
+is a micro-batch.
+
+child_splits: As in CavsSchedule, and so are the next three.
+pulled_rows: As in CavsMemory.
+pushed_rows: As in CavsMemory.
+available: Scalar. Bytes that a training step may take.
+micro_batch: Scalar. How many graphs run at a time, at least 1.
+whole_bytes: Scalar. What a training step takes with all graphs at a time.
+arity: As in CavsSchedule.
+policy: As in CavsSchedule.
+vertex_functions: As in CavsMemory, and so is all that follows.
 )doc");
 
 REGISTER_OP("CavsAvailableMemory")

@@ -155,6 +155,13 @@ class Model:
         rows = [pulled, tf.constant(-1, tf.int64)]
         return Call(ops.cavs_memory, [*self.schedule, *rows], attributes)
 
+    def micro_batch(self) -> Call:
+        memory, graphs = self.memory(), self.graphs
+        batch = [graphs.child_splits, graphs.child_ids, graphs.graph_splits, graphs.vertex_type]
+        memory.attributes["arity"] = self.layer.arity
+        inputs = [*batch, *memory.inputs[4:], tf.constant(2**40, tf.int64)]
+        return Call(ops.cavs_micro_batch, inputs, memory.attributes)
+
     def describe(self) -> Call:
         attributes = self._functions() | cavs.Options().attributes()
         for name in ("gradient_functions", "gradient_signatures", "streams"):
@@ -275,7 +282,8 @@ class Calls:
         self._spoilt(r, self._model(r).backward())()
 
     def _memory(self, r):
-        self._spoilt(r, self._model(r).memory())()
+        model = self._model(r)
+        self._spoilt(r, r.choice([model.memory, model.micro_batch])())()
 
     def _describe(self, r):
         self._spoilt(r, self._model(r).describe())()
@@ -297,7 +305,8 @@ class Calls:
 
     def _in_graph(self, r):
         model = self._model(r)
-        call = r.choice([model.forward, model.backward, model.memory, model.describe])()
+        makers = [model.forward, model.backward, model.memory, model.micro_batch, model.describe]
+        call = r.choice(makers)()
         with tf.Graph().as_default():
             for i, value in enumerate(call.inputs):
                 values = value if isinstance(value, list) else [value]

@@ -261,12 +261,12 @@ class CellExecutor {
         pushed.count, all_pushed_,
         std::vector<int64_t>(cell_.pulls.size(),
                              AllVertices(schedule.view()).count)};
-    if (direction == Direction::kBackward) {
-      return PredictBackwardMemory(backward_, forward_, schedule.view(), sizes_,
-                                   rows, two_streams);
+    if (direction == Direction::kInference) {
+      return PredictInference(forward_, schedule.view(), sizes_, rows);
     }
-    return PredictMemory(forward_, schedule.view(), sizes_, rows,
-                         direction == Direction::kForward, two_streams);
+    const TrainingNeed need = PredictTraining(
+        forward_, &backward_, schedule.view(), sizes_, rows, two_streams);
+    return direction == Direction::kForward ? need.forward : need.backward;
   }
 
   // Appends pushes. `schedule` must outlive the tape, which may be null.
