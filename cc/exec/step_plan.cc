@@ -15,10 +15,10 @@ constexpr int64_t kSmallChunk = 32 << 10;
 // Enough chunks for one stream to be ahead of the other.
 constexpr int64_t kChunksInStreams = 8;
 
-// Allocates memory front to back. The end saturates at the largest number.
-class Carver {
+// Assigns offsets front to back. The end saturates at the largest number.
+class LinearAllocator {
  public:
-  explicit Carver(size_t zone) : zone_(zone) {}
+  explicit LinearAllocator(size_t zone) : zone_(zone) {}
 
   size_t Take(size_t bytes) {
     const size_t offset = end_;
@@ -41,7 +41,7 @@ class Planner {
         limits_(limits),
         // Two streams work on several chunks at the same time, and a single
         // type has no memory in common with others.
-        shares_chunks_(!limits.two_streams && rows.num_types() > 1),
+        reuses_chunks_(!limits.two_streams && rows.num_types() > 1),
         kept_(limits.zone),
         arena_(limits.zone) {
     plan_.direction = direction;
@@ -55,8 +55,8 @@ class Planner {
     kept_.Take(0);  // The zone before the first buffer.
     PlaceState();
     for (int type = 0; type < rows_.num_types(); ++type) ChoosePlaces(type);
-    ShareChunks();
-    for (int type = 0; type < rows_.num_types(); ++type) Carve(type);
+    AssignChunkMemory();
+    for (int type = 0; type < rows_.num_types(); ++type) AssignOffsets(type);
     CopyInputs();
     CountResults();
     plan_.kept_bytes = kept_.end();
@@ -224,7 +224,7 @@ class Planner {
     } else {
       place.extent = ExtentOf(own, place);
       place.rows = RowsOf(type, place.extent, largest_chunk_[type]);
-      if (shares_chunks_ && place.extent != Extent::kStep) {
+      if (reuses_chunks_ && place.extent != Extent::kStep) {
         place.home = Home::kChunk;
         return place;
       }
@@ -255,12 +255,12 @@ class Planner {
     }
   }
 
-  void ShareChunks() {
-    if (!shares_chunks_) return;
+  void AssignChunkMemory() {
+    if (!reuses_chunks_) return;
     std::vector<std::vector<size_t>> offsets;
     std::vector<int64_t> rows(rows_.num_types());
     size_t without_zones = 0;
-    const StepPlan plain = PlacesOnly();
+    const StepPlan plain = WithoutZones();
     for (const Chunk& chunk : plan_.chunks) {
       for (int type = 0; type < rows_.num_types(); ++type) {
         rows[type] = rows_.RowsOf(type, chunk).count;
@@ -276,13 +276,13 @@ class Planner {
   }
 
   // The same plan without zones behind the buffers.
-  StepPlan PlacesOnly() const {
+  StepPlan WithoutZones() const {
     StepPlan plain;
     plain.programs = plan_.programs;
     return plain;
   }
 
-  void Carve(int type) {
+  void AssignOffsets(int type) {
     ProgramPlan& own = plan_.programs[type];
     for (Place& place : own.places) {
       if (place.terms_bytes > 0) {
@@ -351,8 +351,8 @@ class Planner {
   const Model& model_;
   const RowPlan& rows_;
   const StepLimits& limits_;
-  const bool shares_chunks_;
-  Carver kept_, arena_;
+  const bool reuses_chunks_;
+  LinearAllocator kept_, arena_;
   StepPlan plan_;
   // Indexed by type.
   std::vector<int64_t> largest_chunk_;
@@ -366,7 +366,7 @@ class Planner {
 size_t StepPlan::PlaceInChunk(const Model& model,
                               const std::vector<int64_t>& rows,
                               std::vector<std::vector<size_t>>* offsets) const {
-  Carver carver(zone);
+  LinearAllocator allocator(zone);
   offsets->assign(programs.size(), {});
   for (size_t type = 0; type < programs.size(); ++type) {
     const std::vector<Place>& places = programs[type].places;
@@ -375,11 +375,11 @@ size_t StepPlan::PlaceInChunk(const Model& model,
     for (size_t id = 0; id < places.size(); ++id) {
       if (places[id].home != Home::kChunk) continue;
       const int64_t count = std::min(places[id].rows, rows[type]);
-      own[id] = carver.Take(ByteCount(
+      own[id] = allocator.Take(ByteCount(
           count, model.programs[type].symbols[id].columns(), places[id].dtype));
     }
   }
-  return carver.end();
+  return allocator.end();
 }
 
 StepPlan PlanStep(Direction direction, const Model& model, const RowPlan& rows,

@@ -51,7 +51,7 @@ struct Member {
 };
 
 // Whether `value` can be the operand that a pair passes on in a register.
-bool GoesOnWith(const Member& member, int value) {
+bool CanContinue(const Member& member, int value) {
   return member.inputs.back() == value ||
          (Commutes(member.op) && member.inputs[0] == value);
 }
@@ -116,13 +116,13 @@ class InstructionMaker {
 
   bool IsInMemory(int value) const { return operand_.count(value) > 0; }
 
-  // The last member that it can go on with.
+  // The last member with which member `i` can be a pair.
   int Before(size_t i) const {
     int before = -1;
     for (int id : members_[i].inputs) {
       const int writer = OnlyWriter(id);
       if (writer > before && writer < static_cast<int>(i) &&
-          CanGoOn(writer, i)) {
+          CanPairWith(writer, i)) {
         before = writer;
       }
     }
@@ -138,10 +138,10 @@ class InstructionMaker {
 
   // Only `then` must read the output of `first`, and no member between them may
   // overwrite what `first` reads.
-  bool CanGoOn(size_t first, size_t then) const {
+  bool CanPairWith(size_t first, size_t then) const {
     const Member &m = members_[first], &n = members_[then];
     return m.can_pair && n.can_pair && m.before < 0 && CanPair(m.op, n.op) &&
-           !IsInMemory(m.output) && GoesOnWith(n, m.output) &&
+           !IsInMemory(m.output) && CanContinue(n, m.output) &&
            reads_.at(m.output) == 1 &&
            std::none_of(
                m.inputs.begin(), m.inputs.end(),

@@ -29,7 +29,7 @@ class Verifier {
       }
     }
     for (int id : program_.results) {
-      if (!Exists(id) || !IsMade(id)) {
+      if (!Exists(id) || !IsAvailable(id)) {
         return InvalidArgument("vertex function ", program_.name, ": result ",
                                id, " is not computed by it.", kAdvice);
       }
@@ -53,7 +53,7 @@ class Verifier {
   }
 
   // Whether `id` is given, or nodes have written every element of it so far.
-  bool IsMade(int id) const {
+  bool IsAvailable(int id) const {
     int64_t begin;
     const int root = program_.Root(id, &begin);
     if (symbol(root).source != SymbolSource::kNode ||
@@ -174,7 +174,9 @@ class Verifier {
       }
     }
     for (int id : node.inputs) {
-      if (!IsMade(id)) return Wrong(node, "values that were computed before");
+      if (!IsAvailable(id)) {
+        return Wrong(node, "values that were computed before");
+      }
     }
     for (int id : node.outputs) {
       if (symbol(RootOf(id)).source != SymbolSource::kNode) {
@@ -246,7 +248,7 @@ class Verifier {
         (SumsRows(node.kind) ? SymbolKind::kReduced : SymbolKind::kRows)) {
       return false;
     }
-    if (node.accumulate && !IsMade(node.outputs[0])) return false;
+    if (node.accumulate && !IsAvailable(node.outputs[0])) return false;
     if (node.kind == NodeKind::kZero) return node.inputs.empty();
     if (!AllHaveType(node, out.dtype)) return false;
     if (node.kind == NodeKind::kCopy) {

@@ -93,7 +93,7 @@ class ForeignKernel : public ForeignOp {
                                            ") failed: ", status.message()));
     }
     for (size_t i = 0; i < outputs->size(); ++i) {
-      CAVS_RETURN_IF_ERROR(TakeBack(call.outputs[i], &(*outputs)[i]));
+      CAVS_RETURN_IF_ERROR(StoreOutput(call.outputs[i], &(*outputs)[i]));
     }
     return Status();
   }
@@ -114,7 +114,7 @@ class ForeignKernel : public ForeignOp {
     if (ref.handle != nullptr) {
       tensor = *static_cast<const Tensor*>(ref.handle.get());
     } else if (ref.opaque || ref.dtype == DType::kOther) {
-      return NotMade();
+      return NotComputed();
     } else {
       CAVS_RETURN_IF_ERROR(MakeTensor(ref, outer, call, &tensor));
     }
@@ -132,8 +132,8 @@ class ForeignKernel : public ForeignOp {
     return Status();
   }
 
-  Status NotMade() const {
-    return Internal("operator ", name_, " reads a value that was not made");
+  Status NotComputed() const {
+    return Internal("operator ", name_, " reads a value that was not computed");
   }
 
   // Makes a tensor of numbers or rows, in their own memory if possible.
@@ -145,7 +145,9 @@ class ForeignKernel : public ForeignOp {
     const tensorflow::DataType dtype = ToDataType(ref.dtype);
     const int64_t elements = shape.num_elements();
     const bool is_counted = !ref.numbers.empty();
-    if (!is_counted && ref.data == nullptr && elements > 0) return NotMade();
+    if (!is_counted && ref.data == nullptr && elements > 0) {
+      return NotComputed();
+    }
     const bool aligned =
         reinterpret_cast<uintptr_t>(ref.data) % EIGEN_MAX_ALIGN_BYTES == 0;
     if (!is_counted && aligned && IsDense(ref) && !call->may_keep) {
@@ -224,7 +226,7 @@ class ForeignKernel : public ForeignOp {
     return absl::OkStatus();
   }
 
-  Status TakeBack(const Tensor& output, TensorRef* to) const {
+  Status StoreOutput(const Tensor& output, TensorRef* to) const {
     if (to->opaque) {
       to->handle = std::make_shared<Tensor>(output);
       return Status();
@@ -242,7 +244,7 @@ class ForeignKernel : public ForeignOp {
           ") gave ", output.NumElements(), " elements but expected ", expected,
           ", as when it was traced. Its result must have one row per vertex.");
     }
-    if (expected > 0 && to->data == nullptr) return NotMade();
+    if (expected > 0 && to->data == nullptr) return NotComputed();
     if (expected > 0) CopyRows(*to, output.data(), /*to_dense=*/false);
     return Status();
   }

@@ -50,7 +50,7 @@ class NativeLowering {
     return IsRows(i) ? 1 + static_cast<int>(in(i).shape.size()) : -1;
   }
   Symbol Out(int i) const { return builder_.RowSymbol(traced_, i); }
-  bool RowsOut() const { return Out(0).kind == SymbolKind::kRows; }
+  bool OutputHasRows() const { return Out(0).kind == SymbolKind::kRows; }
   // Reads input `i` as `count` constant integers; false if it is not constant.
   bool Constants(int i, size_t count, Integers* values) const {
     return i < num_inputs() &&
@@ -123,13 +123,13 @@ class NativeLowering {
 
   bool Slice() {
     Integers begin;
-    return Rank(0) == 2 && RowsOut() && Constants(1, 2, &begin) &&
+    return Rank(0) == 2 && OutputHasRows() && Constants(1, 2, &begin) &&
            begin[0] == 0 && View(begin[1]);
   }
 
   // Lowers x[:, a:b], x[..., a:b] and x[:, a] of a matrix.
   bool StridedSlice() {
-    if (Rank(0) != 2 || !RowsOut()) return false;
+    if (Rank(0) != 2 || !OutputHasRows()) return false;
     Integers begin, strides;
     if (!Constants(1, 2, &begin) || !Constants(3, 2, &strides) ||
         strides[0] != 1 || strides[1] != 1) {
@@ -156,21 +156,21 @@ class NativeLowering {
     Integers axis;
     if (!Constants(values, 1, &axis)) return false;
     if (axis[0] < 0 && values > 0) axis[0] += Rank(0);
-    return axis[0] == 1 && SideBySide(values);
+    return axis[0] == 1 && ConcatenateInputs(values);
   }
 
   bool Pack() {
     int axis = 0;
     if (!GetNodeAttr(node_.attrs(), "axis", &axis).ok()) return false;
     if (axis < 0) axis += Rank(0) + 1;
-    return axis == 1 && SideBySide(num_inputs());
+    return axis == 1 && ConcatenateInputs(num_inputs());
   }
 
   // Lowers an operator that concatenates its first `values` inputs. An input
   // with storage of its own moves into the output's, where its producer then
   // writes.
-  bool SideBySide(int values) {
-    if (!RowsOut()) return false;
+  bool ConcatenateInputs(int values) {
+    if (!OutputHasRows()) return false;
     int64_t columns = 0;
     for (int i = 0; i < values; ++i) {
       if (!IsRows(i) || in(i).dtype != Out(0).dtype) return false;
@@ -207,7 +207,7 @@ class NativeLowering {
   }
 
   bool Zeros() {
-    if (!RowsOut()) return false;
+    if (!OutputHasRows()) return false;
     Emit(NodeKind::kZero, {});
     return true;
   }
@@ -222,8 +222,8 @@ class NativeLowering {
     if (in(1).dtype != in(0).dtype || Out(0).dtype != in(0).dtype) {
       return false;
     }
-    if (!transpose_a && RowsOut() && in(1).kind == SymbolKind::kInvariant &&
-        in(1).shape.size() == 2 &&
+    if (!transpose_a && OutputHasRows() &&
+        in(1).kind == SymbolKind::kInvariant && in(1).shape.size() == 2 &&
         in(1).shape[transpose_b ? 1 : 0] == in(0).columns() &&
         in(1).shape[transpose_b ? 0 : 1] == Out(0).columns()) {
       Emit(NodeKind::kMatMul, {traced_.inputs[0], traced_.inputs[1]});
@@ -258,8 +258,8 @@ class NativeLowering {
     if (axes.empty()) return Alias(0);
     if (axes.size() != 1) return false;
     if (axes[0] == 0) return SumOverRows();
-    if (axes[0] == 1 && Rank(0) == 2 && RowsOut() && Out(0).columns() == 1 &&
-        Out(0).dtype == in(0).dtype) {
+    if (axes[0] == 1 && Rank(0) == 2 && OutputHasRows() &&
+        Out(0).columns() == 1 && Out(0).dtype == in(0).dtype) {
       Emit(NodeKind::kSumColumns, {traced_.inputs[0]});
       return true;
     }
@@ -268,7 +268,7 @@ class NativeLowering {
 
   bool AddN() {
     const Symbol out = Out(0);
-    if (!RowsOut() || num_inputs() == 0) return false;
+    if (!OutputHasRows() || num_inputs() == 0) return false;
     for (int i = 0; i < num_inputs(); ++i) {
       if (!IsRows(i) || in(i).shape != out.shape || in(i).dtype != out.dtype) {
         return false;
@@ -308,7 +308,7 @@ class NativeLowering {
   bool ElementwiseNode() {
     const ElementwiseOperator* found =
         FindFrameworkElementwise(node_.type_string());
-    if (found == nullptr || !RowsOut()) return false;
+    if (found == nullptr || !OutputHasRows()) return false;
     const Symbol out = Out(0);
     if (num_inputs() != found->operands) return false;
     for (int i = 0; i < found->operands; ++i) {

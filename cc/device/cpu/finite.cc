@@ -1,4 +1,4 @@
-// Looking for infinities and NaN.
+// Tests values for infinities and NaN.
 #include <atomic>
 #include <cstring>
 
@@ -52,7 +52,7 @@ bool AreRowsFinite(Workers* workers, const ConstBlock& x) {
     for (int64_t i = range.begin; i < range.end; ++i) {
       const int64_t row = x.index == nullptr ? i : x.index[i];
       if (IsRowFinite<T>(data + row * pitch, x.cols)) continue;
-      // Nothing else is handed from thread to thread but this.
+      // Relaxed: other threads read nothing else that this one writes.
       finite.store(false, std::memory_order_relaxed);
       return;
     }

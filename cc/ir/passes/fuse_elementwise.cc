@@ -83,19 +83,19 @@ class Fuser {
     std::vector<std::vector<int>> readers(program_.symbols.size());
     std::vector<std::vector<int>> writers(program_.symbols.size());
     for (int i = 0; i < n; ++i) {
-      for (int id : node(i).inputs) StayBehind(i, id, writers);
+      for (int id : node(i).inputs) RunAfter(i, id, writers);
       for (int id : node(i).outputs) {
-        StayBehind(i, id, writers);
-        StayBehind(i, id, readers);
+        RunAfter(i, id, writers);
+        RunAfter(i, id, readers);
       }
       for (int id : node(i).inputs) readers[id].push_back(i);
       for (int id : node(i).outputs) writers[id].push_back(i);
     }
   }
 
-  void StayBehind(int i, int id, const std::vector<std::vector<int>>& touched) {
+  void RunAfter(int i, int id, const std::vector<std::vector<int>>& accesses) {
     for (int other : uses_.overlaps().of(id)) {
-      for (int before : touched[other]) {
+      for (int before : accesses[other]) {
         if (node(before).stage != node(i).stage) continue;
         const bool together = fusable_[before] && fusable_[i] &&
                               canonical_[id] == canonical_[other] &&

@@ -48,7 +48,7 @@ class Merger {
     }
     program_.nodes = std::move(kept);
     for (Node& node : program_.nodes) {
-      for (int& id : node.inputs) id = Found(id);
+      for (int& id : node.inputs) id = ReplacementOf(id);
     }
   }
 
@@ -56,14 +56,14 @@ class Merger {
   const Symbol& symbol(int id) const { return program_.symbols[id]; }
 
   // The symbol that holds the value of `id`, perhaps a replacement of it.
-  int Found(int id) const {
+  int ReplacementOf(int id) const {
     const auto replaced = replaced_by_.find(id);
     return replaced == replaced_by_.end() ? id : replaced->second;
   }
 
   Value ValueOf(int id) const {
     int64_t offset;
-    const int root = program_.Root(Found(id), &offset);
+    const int root = program_.Root(ReplacementOf(id), &offset);
     return {root, offset, symbol(id).shape};
   }
 

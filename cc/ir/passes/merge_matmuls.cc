@@ -67,8 +67,8 @@ class Joiner {
       }
     }
     if (joined.size() == 1) return;
-    const int whole = node(first).accumulate ? AdjacentOutput(joined)
-                                             : MoveSideBySide(joined);
+    const int whole =
+        node(first).accumulate ? AdjacentOutput(joined) : MakeAdjacent(joined);
     if (whole < 0) return;
     uses_.Forget(first);
     for (size_t j = 1; j < joined.size(); ++j) {
@@ -97,7 +97,7 @@ class Joiner {
 
   // Makes the outputs views of a new symbol, which it returns; -1 if an output
   // cannot move.
-  int MoveSideBySide(const std::vector<int>& joined) {
+  int MakeAdjacent(const std::vector<int>& joined) {
     int64_t columns = 0;
     for (int i : joined) {
       const int out = node(i).outputs[0];
