@@ -78,7 +78,7 @@ def check_equivalence(
       model: A `GraphSupport`, or any layer or model that calls some; all of it is compared.
       graphs, inputs: What the model is called with; a functional model with one dict.
       tolerance: Relative to the largest value of each tensor, or of the terms it is a sum of;
-        by default 1e-9 for float64, 1e-5 for float32 and 2e-2 for bfloat16.
+        by default 1e-9 for float64, 1e-5 for float32, 5e-3 for float16 and 2e-2 for bfloat16.
       seed: The seed of the random loss whose gradients are compared.
       at: As for calling a `GraphSupport`.
 

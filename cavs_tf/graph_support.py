@@ -59,7 +59,8 @@ class GraphSupport(keras.layers.Layer):
       state_size: Elements of one vertex's state, or its shape.
       arity: The largest number of children of a vertex. The default is the class's `arity`.
       options: An `Options`.
-      **kwargs: Arguments of `keras.layers.Layer`; `dtype` (or its compute dtype) is the state's.
+      **kwargs: Arguments of `keras.layers.Layer`; `dtype` (or its compute dtype) is the state's:
+        float32, float64, bfloat16 or float16.
 
     Example:
     >>> from cavs_tf import GraphBatch

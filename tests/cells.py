@@ -14,8 +14,8 @@ class Linear(cavs.GraphSupport):
 
     def __init__(self, arity=2, **kwargs):
         super().__init__(state_size=STATE, arity=arity, **kwargs)
-        self.w = tf.keras.layers.Dense(STATE, dtype=self.dtype)
-        self.u = tf.keras.layers.Dense(STATE, use_bias=False, dtype=self.dtype)
+        self.w = tf.keras.layers.Dense(STATE, dtype=self.dtype_policy)
+        self.u = tf.keras.layers.Dense(STATE, use_bias=False, dtype=self.dtype_policy)
 
     def vertex(self):
         children = [self.u(self.gather(k)) for k in range(self.arity)]

@@ -56,6 +56,10 @@ MODELS = {
         lambda: cells.TreeLSTM(units=UNITS, dtype="bfloat16"),
         lambda n: trees(12 * n),
     ),
+    "float16": (
+        lambda: cells.TreeLSTM(units=UNITS, dtype="float16"),
+        lambda n: trees(12 * n),
+    ),
     "two_types": (
         lambda: cells.FullyConnected(units=UNITS),
         lambda n: cells.in_types(trees(16 * n)),

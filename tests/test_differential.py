@@ -101,14 +101,15 @@ ROUNDED_WELL = [cell_class for cell_class in cells.CELLS if cell_class is not ce
 
 
 @pytest.mark.parametrize("cell_class", ROUNDED_WELL, ids=lambda c: c.__name__)
-def test_bfloat16_to_its_precision(cell_class):
+@pytest.mark.parametrize(("dtype", "tolerance"), [("bfloat16", 0.05), ("float16", 0.01)])
+def test_narrow_floats_to_their_precision(cell_class, dtype, tolerance):
     tf.keras.utils.set_random_seed(4)
-    cell = cell_class(dtype="bfloat16")
+    cell = cell_class(dtype=dtype)
     graphs = cells.random_graphs(3, 6, 4, num_types=len(cell.vertex_types))
-    inputs = cells.inputs_for(cell, graphs.num_vertices, "bfloat16", 0)
+    inputs = cells.inputs_for(cell, graphs.num_vertices, dtype, 0)
     for options in SWITCHES:
         cell.options = options
-        report = cavs.check_equivalence(cell, graphs, inputs, tolerance=0.05)
+        report = cavs.check_equivalence(cell, graphs, inputs, tolerance=tolerance)
         assert report.ok, f"{options}\n{report}"
 
 

@@ -31,7 +31,7 @@ def test_scatter_adds_rows_of_the_same_child(dtype):
     )
 
 
-@pytest.mark.parametrize("dtype", ["float32", "int64", "bool", "bfloat16", "uint8"])
+@pytest.mark.parametrize("dtype", ["float32", "int64", "bool", "bfloat16", "float16", "uint8"])
 @pytest.mark.parametrize("shape", [(4,), (4, 3), (4, 2, 3), (4, 0)])
 def test_push_undoes_pull(dtype, shape):
     x = tf.cast(np.random.default_rng(0).integers(0, 2, shape), dtype)

@@ -63,6 +63,8 @@ template <>
 constexpr DType kDTypeOf<double> = DType::kFloat64;
 template <>
 constexpr DType kDTypeOf<BFloat16> = DType::kBFloat16;
+template <>
+constexpr DType kDTypeOf<Float16> = DType::kFloat16;
 
 // The types that native kernels compute with, and what depends on that list.
 template <typename... T>
@@ -88,7 +90,7 @@ struct FloatTypeList {
   using Apply = Of<T...>;
 };
 
-using FloatTypes = FloatTypeList<float, double, BFloat16>;
+using FloatTypes = FloatTypeList<float, double, BFloat16, Float16>;
 
 constexpr bool IsNative(DType dtype) { return FloatTypes::Contains(dtype); }
 constexpr bool IsNarrow(DType dtype) {

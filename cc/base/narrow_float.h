@@ -8,18 +8,85 @@
 
 namespace cavs {
 
-// A sign, an exponent of so many bits, and a fraction in the others.
+template <typename To, typename From>
+To BitCast(From x) {
+  static_assert(sizeof(To) == sizeof(From));
+  To to;
+  std::memcpy(&to, &x, sizeof(to));
+  return to;
+}
+
+// A sign, an exponent of so many bits, and a fraction in the others, as in
+// IEEE 754. Subnormal numbers are kept, also on threads that take those of
+// float32 for zero, as TensorFlow's do. NaN stays NaN.
 template <int kExponent>
 struct NarrowFloat {
   static constexpr int kExponentBits = kExponent;
   static constexpr int kFractionBits = 15 - kExponentBits;
   // Is it a float32 without its lower 16 bits?
   static constexpr bool kIsUpperHalf = kExponentBits == 8;
+  // The bits of the exponent: all are set if the number is not finite.
+  static constexpr uint32_t kInfinity = 0x8000 - (0x8000 >> kExponentBits);
 
   uint16_t bits;
+
+  float Widen() const { return Widen<float>(uint32_t{bits}); }
+
+  // Rounds to nearest, ties to even; what is rounded up from the largest number
+  // is infinite.
+  static NarrowFloat Round(float x) {
+    return {static_cast<uint16_t>(Round<uint32_t>(x))};
+  }
+
+  // The same of a number or a vector of them: Float is float or a vector of it,
+  // Bits is uint32_t or a vector of it with the numbers in the lower halves.
+  template <typename Float, typename Bits>
+  static Float Widen(Bits narrow) {
+    if constexpr (kIsUpperHalf) return BitCast<Float>(narrow << 16);
+    const Bits none = {};
+    const Bits magnitude = narrow & 0x7fffu;
+    const Bits infinity = magnitude < kInfinity ? none : none + kWideInfinity;
+    const Bits quiet = magnitude > kInfinity ? none + kWideQuiet : none;
+    const Bits normal = (magnitude << kShift) + kRebias;
+    const Float subnormal =
+        BitCast<Float>(magnitude + kPower) - BitCast<Float>(none + kPower);
+    const Bits finite =
+        magnitude < (1u << kFractionBits) ? BitCast<Bits>(subnormal) : normal;
+    return BitCast<Float>((narrow & 0x8000u) << 16 | finite | infinity | quiet);
+  }
+
+  template <typename Bits, typename Float>
+  static Bits Round(Float x) {
+    const Bits none = {};
+    const Bits sign = BitCast<Bits>(x) >> 16 & 0x8000u;
+    const Bits wide = BitCast<Bits>(x) & 0x7fffffffu;
+    const Bits half = (wide >> kShift & 1u) + ((1u << (kShift - 1)) - 1);
+    Bits rounded = (wide - kRebias + half) >> kShift;
+    rounded = rounded < kInfinity ? rounded : none + kInfinity;
+    if constexpr (!kIsUpperHalf) {
+      const Float sum = BitCast<Float>(wide) + BitCast<Float>(none + kPower);
+      const Bits subnormal = BitCast<Bits>(sum) - kPower;
+      rounded = wide < kRebias + kUnit ? subnormal : rounded;
+    }
+    const Bits nan = (wide | kWideQuiet) >> kShift & 0x7fffu;
+    return sign | (wide > kWideInfinity ? nan : rounded);
+  }
+
+ private:
+  // Of float32.
+  static constexpr uint32_t kUnit = 1 << 23;  // Of the exponent.
+  static constexpr uint32_t kWideInfinity = 255 * kUnit;
+  static constexpr uint32_t kWideQuiet = kUnit / 2;
+  // From the fraction and from the exponent to those of float32.
+  static constexpr int kShift = 23 - kFractionBits;
+  static constexpr uint32_t kRebias = (128 - (1 << (kExponent - 1))) * kUnit;
+  // The float32 whose last place is the smallest number: added to a subnormal
+  // number, it has the fraction of that in its lowest bits.
+  static constexpr uint32_t kPower = kRebias + (24 - kFractionBits) * kUnit;
 };
 
 using BFloat16 = NarrowFloat<8>;
+using Float16 = NarrowFloat<5>;
 
 // What elements of type T are computed with.
 template <typename T>
@@ -36,32 +103,22 @@ using Wide = typename WideOf<T>::Type;
 template <typename T>
 constexpr bool kIsNarrow = sizeof(T) < sizeof(Wide<T>);
 
-inline uint32_t BitsOf(float x) {
-  uint32_t bits;
-  std::memcpy(&bits, &x, sizeof(bits));
-  return bits;
+template <typename T>
+Wide<T> ToWide(T x) {
+  if constexpr (kIsNarrow<T>) {
+    return x.Widen();
+  } else {
+    return x;
+  }
 }
 
-inline float FloatOf(uint32_t bits) {
-  float x;
-  std::memcpy(&x, &bits, sizeof(x));
-  return x;
-}
-
-inline float ToWide(float x) { return x; }
-inline double ToWide(double x) { return x; }
-inline float ToWide(BFloat16 x) { return FloatOf(uint32_t{x.bits} << 16); }
-
-// Rounds to nearest, ties to even, as TensorFlow does. NaN stays NaN.
 template <typename T>
 T FromWide(Wide<T> x) {
-  return x;
-}
-template <>
-inline BFloat16 FromWide<BFloat16>(float x) {
-  const uint32_t bits = BitsOf(x);
-  if (x != x) return {static_cast<uint16_t>(bits >> 16 | 0x40)};
-  return {static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16)};
+  if constexpr (kIsNarrow<T>) {
+    return T::Round(x);
+  } else {
+    return x;
+  }
 }
 
 }  // namespace cavs

@@ -23,7 +23,12 @@ from tests.fuzz.oracle import Oracle, largest, loss_of, noise_of, results_of, we
 from tests.fuzz.programs import input_rows, load, namespace
 from tests.fuzz.verdict import Verdict
 
-ROUNDINGS = {"float64": 64, "float32": 64, "bfloat16": 2}  # Allowed without asking for more.
+ROUNDINGS = {
+    "float64": 64,
+    "float32": 64,
+    "bfloat16": 2,
+    "float16": 8,
+}  # Allowed without asking for more.
 SAMPLES = (3, 10, 40, 60)
 MOVE_ZEROS = 40  # From this sample on.
 TIMES_NOISE = 4.0

@@ -240,7 +240,7 @@ def largest(values) -> float:
     return float(np.max(np.abs(values), where=np.isfinite(values), initial=0))
 
 
-NOISE = {"float64": 4.0, "float32": 4.0, "bfloat16": 1.0}  # In roundings.
+NOISE = {"float64": 4.0, "float32": 4.0, "bfloat16": 1.0, "float16": 1.0}  # In roundings.
 
 
 def noise_of(dtype, seed, move_zeros=False):

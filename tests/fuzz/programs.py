@@ -407,7 +407,7 @@ class Draw:
 
 
 # How likely each is, and then the choice.
-DTYPES = ((60, "float32"), (28, "float64"), (12, "bfloat16"))
+DTYPES = ((56, "float32"), (24, "float64"), (10, "bfloat16"), (10, "float16"))
 STATES = ((4, 1), (4, 2), (4, 3), (6, 4), (4, 5), (4, 8), (2, 16), (1, 17))
 BOUNDS = (
     (8, "tf.tanh({x})"),

@@ -193,6 +193,7 @@ def make_models() -> list[Model]:
         Model(cells.Linear(arity=1), chains, x),
         Model(cells.Elementwise(dtype="float64"), trees, tf.cast(x, tf.float64)),
         Model(cells.Linear(arity=2, dtype="bfloat16"), trees, tf.cast(x, tf.bfloat16)),
+        Model(cells.Linear(arity=2, dtype="float16"), trees, tf.cast(x, tf.float16)),
         Model(Two(), typed, words, num_types=2),
     ]
 

@@ -116,6 +116,45 @@ def test_several_steps_in_one_call(build_and_data):
         np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-6)
 
 
+@pytest.fixture(params=["bfloat16", "float16"])
+def mixed(request):
+    keras.config.set_dtype_policy(f"mixed_{request.param}")
+    yield request.param
+    keras.config.set_dtype_policy("float32")
+
+
+def test_fit_in_mixed_precision(mixed):
+    keras.utils.set_random_seed(0)
+    data = make.listops(arity=ARITY)
+    model = compiled(functional())
+    loss_scaling = keras.optimizers.LossScaleOptimizer
+    assert isinstance(model.optimizer, loss_scaling) == (mixed == "float16")
+    losses = model.fit(data, epochs=15, shuffle=False, verbose=0).history["loss"]
+    assert losses[-1] < 0.7 * losses[0]
+    assert {str(v.dtype) for v in model.trainable_variables} == {"float32"}
+
+
+@pytest.mark.parametrize("mixed", ["float16"], indirect=True)
+def test_steps_with_infinite_gradients_are_left_out(mixed):
+    keras.utils.set_random_seed(0)
+    model = functional()
+    inputs, labels = next(iter(make.listops(arity=ARITY)))
+    adam = keras.optimizers.Adam(0.01)
+    scaled = keras.optimizers.LossScaleOptimizer(adam, initial_scale=2.0**30)
+    model.compile(scaled, keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    before = model.get_weights()
+    model.train_on_batch(inputs, labels)
+    assert float(scaled.dynamic_scale) == 2.0**29
+    for got, want in zip(model.get_weights(), before, strict=True):
+        np.testing.assert_array_equal(got, want)
+    for _ in range(25):
+        model.train_on_batch(inputs, labels)
+    assert float(scaled.dynamic_scale) < 2.0**25
+    after = model.get_weights()
+    assert all(np.isfinite(v).all() for v in after)
+    assert any(np.any(got != want) for got, want in zip(after, before, strict=True))
+
+
 def test_save_and_load(build_and_data, tmp_path):
     build, data = build_and_data
     model = compiled(build())

@@ -146,25 +146,6 @@ def test_empty_minibatch_has_no_roots():
     assert TreeLSTM(UNITS)(graphs, tf.zeros([0, 3])).shape == (0, UNITS)
 
 
-def test_mixed_bfloat16_computes_in_bfloat16_with_float32_weights():
-    graphs = make.random_trees(SIZES)
-    rows = make.random_rows(graphs)
-    layer = TreeLSTM(UNITS, dtype="mixed_bfloat16")
-    exact = TreeLSTM(UNITS)
-    exact(graphs, rows)
-    with tf.GradientTape() as tape:
-        outputs = layer(graphs, rows)
-        loss = tf.reduce_sum(outputs)
-    exact.set_weights(layer.get_weights())
-    assert outputs.dtype == tf.bfloat16
-    assert {v.dtype for v in layer.trainable_variables} == {"float32"}
-    np.testing.assert_allclose(
-        tf.cast(outputs, tf.float32), exact(graphs, rows), rtol=0.1, atol=0.03
-    )
-    gradients = tape.gradient(loss, layer.trainable_variables)
-    assert all(g.dtype == tf.float32 and np.isfinite(g).all() for g in gradients)
-
-
 @pytest.mark.parametrize(
     "arguments, message",
     [

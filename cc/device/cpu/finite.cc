@@ -26,7 +26,7 @@ struct Exponent<double> {
 template <int kExponent>
 struct Exponent<NarrowFloat<kExponent>> {
   using Bits = uint16_t;
-  static constexpr Bits kMask = 0x8000 - (0x8000 >> kExponent);
+  static constexpr Bits kMask = NarrowFloat<kExponent>::kInfinity;
 };
 
 // Without a branch in the loop, so that it is vectorized.

@@ -1,6 +1,21 @@
 #include "cc/device/cpu/isa.h"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 namespace cavs {
+namespace {
+
+#if defined(__x86_64__)
+// Compilers disagree on a name for it.
+bool ConvertsFloat16() {
+  unsigned int a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+}
+#endif
+
+}  // namespace
 
 bool IsSupported(Isa isa) {
 #if defined(__x86_64__)
@@ -8,7 +23,8 @@ bool IsSupported(Isa isa) {
     case Isa::kPortable:
       return true;
     case Isa::kAvx2:
-      return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+      return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+             ConvertsFloat16();
     case Isa::kAvx512:
       return IsSupported(Isa::kAvx2) && __builtin_cpu_supports("avx512f") &&
              __builtin_cpu_supports("avx512dq") &&

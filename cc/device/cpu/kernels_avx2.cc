@@ -1,4 +1,4 @@
-// The kernels for processors with AVX2 and FMA.
+// The kernels for processors with AVX2, FMA and F16C.
 #if defined(__x86_64__)
 
 #include <immintrin.h>
@@ -11,10 +11,10 @@
 
 // Everything below this line may use AVX2; see kernel_set.h.
 #if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx2,fma"))), \
+#pragma clang attribute push(__attribute__((target("avx2,fma,f16c"))), \
                              apply_to = function)
 #else
-#pragma GCC target("avx2,fma")
+#pragma GCC target("avx2,fma,f16c")
 #endif
 
 #define CAVS_ISA avx2

@@ -28,6 +28,19 @@ struct Conversion<BFloat16> {
   }
 };
 
+template <>
+struct Conversion<Float16> {
+  CAVS_INLINE static V<float> Broadcast(Float16 v) {
+    return ToWide(Halves::Broadcast(v.bits));
+  }
+  CAVS_INLINE static V<float> ToWide(Halves::Vector v) {
+    return Halves::FromFloat16(v);
+  }
+  CAVS_INLINE static Halves::Vector FromWide(V<float> v) {
+    return Halves::ToFloat16(v);
+  }
+};
+
 // fp32 in registers; widened when loaded and rounded when stored.
 template <int kExponent>
 struct Simd<NarrowFloat<kExponent>> {

@@ -98,6 +98,13 @@ struct Halves {
     return _mm_packus_epi32(_mm256_castsi256_si128(lanes),
                             _mm256_extracti128_si256(lanes, 1));
   }
+  CAVS_INLINE static Vector Broadcast(uint16_t bits) {
+    return _mm_set1_epi16(static_cast<int16_t>(bits));
+  }
+  CAVS_INLINE static __m256 FromFloat16(Vector v) { return _mm256_cvtph_ps(v); }
+  CAVS_INLINE static Vector ToFloat16(__m256 v) {
+    return _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT);
+  }
 };
 
 // A tile holds at most 12 accumulators in the 16 registers.

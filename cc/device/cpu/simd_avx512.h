@@ -93,6 +93,13 @@ struct Halves {
   CAVS_INLINE static Vector FromLanes(U v) {
     return _mm512_cvtepi32_epi16(reinterpret_cast<__m512i>(v));
   }
+  CAVS_INLINE static Vector Broadcast(uint16_t bits) {
+    return _mm256_set1_epi16(static_cast<int16_t>(bits));
+  }
+  CAVS_INLINE static __m512 FromFloat16(Vector v) { return _mm512_cvtph_ps(v); }
+  CAVS_INLINE static Vector ToFloat16(__m512 v) {
+    return _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+  }
 };
 
 // A tile holds at most 24 accumulators in the 32 registers.

@@ -85,6 +85,15 @@ struct Halves {
   }
   CAVS_INLINE static U ToLanes(Vector v) { return v; }
   CAVS_INLINE static Vector FromLanes(U v) { return v; }
+  CAVS_INLINE static Vector Broadcast(uint16_t bits) { return U{} + bits; }
+  // Called, not inlined: every kernel would hold 25 instructions for each of
+  // them.
+  [[gnu::noinline]] static Simd<float>::V FromFloat16(Vector v) {
+    return Float16::Widen<Simd<float>::V>(v);
+  }
+  [[gnu::noinline]] static Vector ToFloat16(Simd<float>::V v) {
+    return Float16::Round<U>(v);
+  }
 };
 
 // A tile holds at most 12 accumulators, for processors with 16 registers.

@@ -216,7 +216,7 @@ TEST(CompileModelTest, StatesWhoseGradientsCannotBeAddedUpAreRejected) {
   const Status status = StatusOf({f.program});
   EXPECT_EQ(status.code(), StatusCode::kUnimplemented);
   EXPECT_EQ(status.message(),
-            "state: got i32 but expected one of f32, f64, bf16. Pass "
+            "state: got i32 but expected one of f32, f64, bf16, f16. Pass "
             "dtype=\"float32\" to the GraphSupport and cast inside of the "
             "vertex function.");
 }

@@ -322,7 +322,7 @@ TEST_F(RunTest, RowsWithoutElementsAreValid) {
 }
 
 TEST_F(RunTest, SumsOfOtherTypesCannotGrowTaskByTask) {
-  Sketch f(DType::kFloat16);
+  Sketch f(DType::kInt32);
   f.program.results = {
       f.Foreign(std::make_shared<LambdaOp>(
                     [](void*, const std::vector<TensorRef>&,

@@ -129,6 +129,9 @@ class std::numeric_limits<cavs::TestNarrow<Narrow>> {
   static constexpr bool is_specialized = true;
   static constexpr bool has_quiet_NaN = true;
   static T quiet_NaN() { return T(std::numeric_limits<float>::quiet_NaN()); }
+  static T max() {
+    return T(Narrow{static_cast<uint16_t>(Narrow::kInfinity - 1)}.Widen());
+  }
   static T epsilon() { return T(std::ldexp(1.0f, -Narrow::kFractionBits)); }
 };
 

@@ -30,8 +30,9 @@ void ExpectFound(const CpuBackend& backend, int64_t rows, int64_t cols,
         ASSERT_FALSE(backend.IsFinite(DTypeOf<T>(), block))
             << value << " at " << i << ", " << j;
       }
-      for (float value : {3.0f, -0.0f, Limits::denorm_min(), 3e38f}) {
-        element = T(value);
+      for (T value : {T(3), T(-0.0f), T(Limits::denorm_min()),
+                      std::numeric_limits<T>::max()}) {
+        element = value;
         ASSERT_TRUE(backend.IsFinite(DTypeOf<T>(), block)) << value;
       }
     }
