@@ -155,10 +155,9 @@ def _verdict_on_error(case, error):
 
 
 def _tensorflow_fails_too(original) -> bool:
-    """Whether one vertex of each type cannot be built, or differentiated, without us either."""
+    """Whether vertices of each type cannot be built, or differentiated, without us either."""
     program = _with_pushed_states(original)
-    count = len(program.functions)
-    step = Step((((),) * count,), tuple(range(count)), seed=0, options={})
+    step = _leaves_and_parents(program)
     try:
         Oracle(program, program.dtype).run(step, inputs_of(program, step))
         with tf.Graph().as_default():  # Where Keras builds the layers of a layer.
@@ -168,8 +167,16 @@ def _tensorflow_fails_too(original) -> bool:
     return False
 
 
+def _leaves_and_parents(program):
+    """A step on a leaf of each type, and a vertex of each type whose children are those leaves."""
+    count = len(program.functions)
+    children = tuple(slot % count for slot in range(program.arity))
+    graph = ((),) * count + (children,) * count
+    return Step((graph,), 2 * tuple(range(count)), seed=0, options={})
+
+
 def _with_pushed_states(program):
-    """A program whose loss depends on the states of its only vertices."""
+    """A program whose loss depends on the states of all vertices."""
     functions = tuple(
         dataclasses.replace(f, pushes=(*f.pushes, ("state", f.state))) for f in program.functions
     )

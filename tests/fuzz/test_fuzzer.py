@@ -207,6 +207,12 @@ def test_what_tensorflow_cannot_differentiate_in_a_state_is_void():
     assert check(Case(program, (CHAIN,))).kind == "void"
 
 
+def test_what_tensorflow_cannot_differentiate_in_what_is_gathered_is_void():
+    # The derivative of digamma has no kernel of float16.
+    program = dataclasses.replace(with_lines(x2="tf.math.digamma(1.0 + x1)"), dtype="float16")
+    assert check(Case(program, (CHAIN,))).kind == "void"
+
+
 def test_layers_that_no_graph_can_build_are_void():
     line = "tf.gather(x0, tf.where([True, False])[:, 0], axis=1)"  # Of a size that varies.
     layer = Line("self.l1", "tf.keras.layers.LSTMCell(2)")
