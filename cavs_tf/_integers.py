@@ -19,10 +19,10 @@ def as_int32(name: str, tensor: tf.Tensor) -> tf.Tensor:
         return tensor
     if hasattr(tensor, "numpy"):
         check_all_fit(name, tensor.numpy())
-    return limited(tensor)
+    return saturated(tensor)
 
 
-def limited(tensor: tf.Tensor) -> tf.Tensor:
+def saturated(tensor: tf.Tensor) -> tf.Tensor:
     """Converts an integer tensor to int32; values that do not fit become the nearest int32."""
     # Not tf.saturate_cast, which does not accept all integer types.
     for limit, beyond in ((INT32.max, tf.greater), (INT32.min, tf.less)):
@@ -81,10 +81,10 @@ def int32_tensor(name: str, values, rank: int) -> tf.Tensor:
     return as_int32(name, tensor)
 
 
-def known(name: str, values):
+def eager_values(name: str, values):
     """Converts eager tensors to lists or arrays; ValueError for symbolic tensors."""
     if isinstance(values, (list, tuple)):
-        return [known(name, v) if tf.is_tensor(v) else v for v in values]
+        return [eager_values(name, v) if tf.is_tensor(v) else v for v in values]
     if not tf.is_tensor(values):
         return values.to_list() if hasattr(values, "to_list") else values
     if any(map(tf.is_symbolic_tensor, tf.nest.flatten(values, expand_composites=True))):

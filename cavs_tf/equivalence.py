@@ -114,7 +114,7 @@ def check_equivalence(
         if not all(d.ok for d in found):
             pairs = zip((fast, slow), evaluate(_Nudge(seed + i)), strict=True)
             changes = [{k: _terms(now[k], then[k]) for k in slow} for then, now in pairs]
-            found = [_seen_beside(d, name, changes) for d, name in zip(found, slow, strict=True)]
+            found = [_with_terms(d, name, changes) for d, name in zip(found, slow, strict=True)]
     return EquivalenceReport(tuple(found))
 
 
@@ -147,7 +147,7 @@ def _terms(now, then) -> float:
     return float(change / _eps(now)) if np.isfinite(change) else 0.0
 
 
-def _seen_beside(difference, name, changes) -> Difference:
+def _with_terms(difference, name, changes) -> Difference:
     terms = max(difference.terms, *(change[name] for change in changes))
     return dataclasses.replace(difference, terms=terms)
 

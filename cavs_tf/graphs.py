@@ -18,8 +18,8 @@ from cavs_tf._integers import (
     as_int32,
     check_all_at_least,
     check_total,
+    eager_values,
     int32_tensor,
-    known,
     length,
     list_of_each,
     number_of_lists,
@@ -122,7 +122,7 @@ class GraphBatch(tf.experimental.ExtensionType):
         >>> GraphBatch.from_children([[[], [], [0, 1], [-1, 2]]]).child_ids.numpy()
         array([ 0,  1, -1,  2], dtype=int32)
         """
-        children = known("children", children)
+        children = eager_values("children", children)
         return cls._from_lists(_child_lists.from_children(children), vertex_type)
 
     @classmethod
@@ -144,7 +144,7 @@ class GraphBatch(tf.experimental.ExtensionType):
         >>> GraphBatch.from_parents([[2, 2, -1], [-1]])
         GraphBatch(num_graphs=2, num_vertices=4, num_edges=2, arity=2, depth=1)
         """
-        parents = known("parents", parents)
+        parents = eager_values("parents", parents)
         return cls._from_lists(_child_lists.from_parents(parents), vertex_type)
 
     @classmethod
@@ -169,7 +169,8 @@ class GraphBatch(tf.experimental.ExtensionType):
         >>> GraphBatch.from_edges([3], [[(1, 2), (0, 2), (0, 1)]]).child_ids.numpy()
         array([0, 1, 0], dtype=int32)
         """
-        num_vertices, edges = known("num_vertices", num_vertices), known("edges", edges)
+        num_vertices = eager_values("num_vertices", num_vertices)
+        edges = eager_values("edges", edges)
         return cls._from_lists(_child_lists.from_edges(num_vertices, edges), vertex_type)
 
     @classmethod
@@ -470,5 +471,5 @@ class GraphBatch(tf.experimental.ExtensionType):
 
     @classmethod
     def _from_lists(cls, lists: _child_lists.ChildLists, vertex_type) -> "GraphBatch":
-        vertex_type = known("vertex_type", vertex_type)
+        vertex_type = eager_values("vertex_type", vertex_type)
         return cls(*lists, _child_lists.vertex_types(vertex_type, lists.graph_splits))

@@ -6,7 +6,7 @@ Source: Xu et al. 2018, "Cavs", arXiv:1712.04048, section 3.2.
 import numpy as np
 import tensorflow as tf
 
-from cavs_tf._integers import int32_tensor, length, limited, shown
+from cavs_tf._integers import int32_tensor, length, saturated, shown
 from cavs_tf._library import allowed_values
 
 SCHEDULE_FIELDS = ("order", "task_splits", "task_type", "child_row")
@@ -38,7 +38,7 @@ def micro_batch_tensor(micro_batch) -> tf.Tensor:
     """Converts a number of graphs, or None, to the int32 scalar that the op takes."""
     if tf.is_tensor(micro_batch):
         if micro_batch.dtype.is_integer:  # Any larger number means all graphs, too.
-            micro_batch = limited(micro_batch)
+            micro_batch = saturated(micro_batch)
         return int32_tensor("micro_batch", micro_batch, rank=0)
     check_micro_batch(micro_batch)
     count = _WHOLE_MINIBATCH if micro_batch is None else int(micro_batch)

@@ -210,14 +210,14 @@ def refined(x: Abstract, shape) -> Abstract:
     return x if axes == x.axes else dataclasses.replace(x, axes=axes)
 
 
-def alike(first: Abstract | None, second: Abstract | None) -> bool:
+def is_same(first: Abstract | None, second: Abstract | None) -> bool:
     """Whether the same is known of both."""
     if first is second or first is None or second is None:
         return first is second
     plain = ("kind", "axes", "position", "bound", "fill", "cause")
     return (
         all(getattr(first, name) == getattr(second, name) for name in plain)
-        and alike(first.element, second.element)
+        and is_same(first.element, second.element)
         and _equal_values(first.value, second.value)
     )
 
@@ -233,7 +233,7 @@ def join(first: Abstract, second: Abstract) -> Abstract | None:
 
     Unknown sizes of `first` stay the same unknowns, so that repeated joins terminate.
     """
-    if alike(first, second):
+    if is_same(first, second):
         return first
     for x in (first, second):
         if x.kind is Kind.COUPLED:

@@ -5,8 +5,8 @@ from tensorflow.python.framework import function_def_to_graph
 from cavs_tf._inference.abstract import (
     Abstract,
     Kind,
-    alike,
     invariant,
+    is_same,
     join,
     of_integers,
     unknown_integers,
@@ -79,7 +79,7 @@ def function_rules(infer) -> dict:
                 raise Couples("Repeat a number of times that is the same for all rows.")
             new = infer(body, state)
             joined = [_joined(pair) for pair in zip(state, new, strict=True)]
-            if all(alike(x, y) for x, y in zip(state, joined, strict=True)):
+            if all(is_same(x, y) for x, y in zip(state, joined, strict=True)):
                 return state
             state = joined
         raise NotKnown
@@ -108,7 +108,7 @@ def _joined(versions):
 # --- lists of tensors -------------------------------------------------------------------
 
 
-def a_list(element: Abstract | None, length: int | None = None) -> Abstract:
+def list_of(element: Abstract | None, length: int | None = None) -> Abstract:
     kind = Kind.INVARIANT if element is None else element.kind
     return Abstract(kind, None, element=element, bound=length)
 
@@ -126,14 +126,14 @@ def _new_element(call, i, item, length=None):
     joined = item if own is None else join(own, item)
     if joined is None:
         raise NotKnown
-    return a_list(joined, length)
+    return list_of(joined, length)
 
 
 def empty_list(call: Call):
     if any(x.kind is Kind.COUNT and x.rank == 0 for x in call.inputs[1:]):
         raise NotKnown  # The list has as many elements as there are rows.
     reserved = call.type == "TensorListReserve"
-    return [a_list(None, call.inputs[1].scalar() if reserved else None)]
+    return [list_of(None, call.inputs[1].scalar() if reserved else None)]
 
 
 def push_back(call: Call):
@@ -175,8 +175,8 @@ def from_tensor(call: Call):
         raise NotKnown
     x = call.inputs[0]
     if x.kind in (Kind.SUM, Kind.COUNT):
-        return [a_list(Abstract(x.kind, tuple(axes)), size(first).constant)]
-    return [a_list(with_layout(axes, fill=x.fill), size(first).constant)]
+        return [list_of(Abstract(x.kind, tuple(axes)), size(first).constant)]
+    return [list_of(with_layout(axes, fill=x.fill), size(first).constant)]
 
 
 def added_lists(call: Call):
@@ -187,7 +187,7 @@ def added_lists(call: Call):
     if any(x.element is None and x.kind is not Kind.INVARIANT for x in call.inputs):
         raise NotKnown
     known = [Abstract(x.kind, x.axes, element=x.element) for x in elements]
-    return [a_list(_joined(known))]
+    return [list_of(_joined(known))]
 
 
 def list_length(call: Call):

@@ -189,7 +189,7 @@ def try_operator(op, samples, sums_allowed: bool) -> Tried:
         try:
             new = _try_sample(op, sample, sums_allowed)
         except (tf.errors.OpError, LookupError, TypeError, ValueError) as error:
-            failure = _gist(getattr(error, "message", None) or str(error))
+            failure = _main_line(getattr(error, "message", None) or str(error))
             continue
         if results is not None and [(x.kind, x.axes) for x in new] != [
             (x.kind, x.axes) for x in results
@@ -199,7 +199,7 @@ def try_operator(op, samples, sums_allowed: bool) -> Tried:
     return Tried(results, failure)
 
 
-def _gist(message: str) -> str:
+def _main_line(message: str) -> str:
     """The line of a TensorFlow error that says what is wrong."""
     frames = ("Graph execution error", "Detected at", "Traceback", "\t", " ", "[[")
     lines = [line for line in message.splitlines() if line.strip() and not line.startswith(frames)]
