@@ -93,7 +93,7 @@ def differentiate(
     push_names: list[str],
     pull_names: list[str],
     forward: Analysis,
-    asked: frozenset | None = None,
+    wanted: frozenset | None = None,
 ) -> Derivative:
     """Traces the derivative.
 
@@ -102,13 +102,13 @@ def differentiate(
       push_names: All pushes of the model; their position is their number.
       pull_names: All floating-point pulls of the model; their position is their number.
       forward: The analysis of the vertex function.
-      asked: Numbers of the pushes to differentiate; None for all.
+      wanted: Numbers of the pushes to differentiate; None for all.
 
     Raises:
       NoGradientError: If an operator has no gradient. The message names the vertex function.
     """
     graph = DerivativeGraph(f"{traced.name}_gradient", traced.graph, forward)
-    sources, seeds = _results(traced, push_names, asked)
+    sources, seeds = _results(traced, push_names, wanted)
     targets = _targets(traced, pull_names)
     with graph.as_default():
         grad_inputs = [
@@ -141,11 +141,11 @@ def differentiate(
     return _analyse(traced, graph, grad_inputs, outputs, forward)
 
 
-def _results(traced, push_names, asked):
+def _results(traced, push_names, wanted):
     """The tensors to differentiate, and (role of the incoming gradient, tensor) pairs."""
     results = [("scatter_grad", traced.scattered)] if traced.scattered.dtype.is_floating else []
     for i, name in enumerate(push_names):
-        if asked is not None and i not in asked:
+        if wanted is not None and i not in wanted:
             continue
         if name in traced.pushes and traced.pushes[name].dtype.is_floating:
             results.append((f"push_grad:{i}", traced.pushes[name]))

@@ -1,4 +1,4 @@
-"""From a GraphSupport to the functions that the C++ ops run."""
+"""Makes the functions that the C++ ops run from the vertex functions of a GraphSupport."""
 
 import dataclasses
 
@@ -7,9 +7,9 @@ import tensorflow as tf
 from tensorflow.python.eager.polymorphic_function import concrete_function
 
 from cavs_tf import _inference
-from cavs_tf._asked import PartialDerivatives
 from cavs_tf._derivative import Derivative, NoGradientError, differentiate
 from cavs_tf._inference import Analysis, Kind
+from cavs_tf._partial_derivatives import PartialDerivatives
 from cavs_tf._tracing import TracedVertex, trace
 
 
@@ -19,13 +19,13 @@ class Functions:
 
     Attributes:
       traced: The vertex functions.
-      forward: (TensorFlow function, signature) pairs.
-      backward: Their derivatives, likewise; empty if they cannot be differentiated.
-      gradient_error: Why, then.
-      push_names, push_specs: Of all types; rows of [*shape].
-      pull_names, pull_specs: In the order in which the ops take them.
-      pulled_by: Of each input, one after the other, whether each vertex function pulls it.
-      available: Bytes that a step may take; see `_micro_batches`. None until someone asks.
+      forward: The (TensorFlow function, signature) pairs of the vertex functions.
+      backward: Those of their derivatives; empty if they cannot be differentiated.
+      gradient_error: The message if they cannot be differentiated; else "".
+      push_names, push_specs: The pushes of all types; specs are those of one row.
+      pull_names, pull_specs: The inputs in the order of the ops; specs are those of one row.
+      pulled_by: For each input and each vertex function, whether it pulls the input.
+      available: Bytes that a step may take, once `available_bytes` has been called.
     """
 
     traced: list
@@ -39,14 +39,14 @@ class Functions:
     pulled_by: list
     available: int | None = None
 
-    EXAMPLES = Analysis.NUM_ROWS  # Rows of a minibatch that tracing can make use of.
+    EXAMPLES = Analysis.NUM_ROWS  # The number of rows of a minibatch that tracing uses.
 
     @property
     def captures(self) -> list:
         return [capture for traced in self.traced for capture in traced.captures]
 
     def attributes(self) -> dict:
-        """What the ops have to know of them."""
+        """The attributes of ops that run these functions."""
         captures = self.captures
         return {
             "vertex_functions": [function for function, _ in self.forward],
@@ -67,7 +67,7 @@ class Functions:
         return [count(inputs[name]) if name in inputs else -1 for name in names]
 
     def is_usable_in(self, graph) -> bool:
-        """Are all tensors that it captured reachable from `graph` (None: eagerly)?"""
+        """Whether all captured tensors can be read in `graph`, or eagerly if it is None."""
         reachable = set()
         while graph is not None:
             reachable.add(id(graph))
@@ -84,13 +84,13 @@ def make_functions(vertex_functions, arity, state, pulls, variables=(), examples
     """Traces vertex functions and their derivatives.
 
     Args:
-      vertex_functions: (name, callable) per vertex type.
+      vertex_functions: One (name, callable) pair per vertex type.
       arity, state, pulls, variables: As for `trace`.
-      examples: The first rows of the inputs, by name, where they are known: for operators
-        that have to be tried and accept no invented values.
+      examples: The first rows of the inputs, by name, if they are known: for operators that
+        must be tried and accept no invented values.
 
     Raises:
-      ValueError: If a vertex function breaks a rule; the message says which.
+      ValueError: If a vertex function breaks a rule. The message says which.
     """
     with tf.init_scope():
         traced = [trace(name, fn, arity, state, pulls, variables) for name, fn in vertex_functions]
@@ -114,11 +114,11 @@ def make_functions(vertex_functions, arity, state, pulls, variables=(), examples
         ]
         backward = [_backward_function(d) for d in derivatives]
 
-    def partial_functions(asked):
-        # What they capture is settled: the forward functions are made.
+    def partial_functions(wanted):
+        # The forward functions are made, so no captures may be added to them.
         settled = [dataclasses.replace(t, captures=list(t.captures)) for t in traced]
         partial = [
-            differentiate(t, push_names, float_pulls, a, asked).reading_tape_of(d)
+            differentiate(t, push_names, float_pulls, a, wanted).reading_tape_of(d)
             for t, a, d in zip(settled, analyses, derivatives, strict=True)
         ]
         return [_backward_function(d) for d in partial] if all(partial) else None
@@ -171,7 +171,7 @@ def _analyse(traced: TracedVertex, examples) -> Analysis:
 
 
 def _as_values(traced, examples):
-    """By id of a placeholder, its rows: those of the minibatch; no row has a child yet."""
+    """The rows of the minibatch by id of the placeholder; gathered states are zeros."""
     if not examples or set(examples) != set(traced.pulls):
         return None
     values = {id(tensor): examples[name] for name, tensor in traced.pulls.items()}
@@ -230,7 +230,7 @@ def _backward_function(derivative: Derivative):
 
 
 def _concrete(graph, inputs, outputs, analysis):
-    """A TensorFlow function, and a text that says what its arguments and results are."""
+    """A TensorFlow function, and its signature: the roles of its arguments and results."""
     for _, tensor in inputs:
         analysis.annotate_operation(tensor.op)
     graph.inputs = [t for _, t in inputs]

@@ -4,22 +4,22 @@ import tensorflow as tf
 
 from cavs_tf._library import ops
 
-_USABLE = 0.8  # The share of the available memory that a step may take.
+_USABLE = 0.8  # The fraction of the available memory that a step may take.
 
 
 def choose_micro_batch(graphs, functions, arity: int, options, inputs=None, at=None) -> tuple:
-    """Chooses as many graphs at a time as the memory is enough for in a training step.
+    """Chooses the largest number of graphs at a time whose training step fits into memory.
 
-    The cache does not come into it: smaller micro-batches were slower where they were measured,
+    It does not depend on the cache: smaller micro-batches were slower where they were measured,
     see docs/performance.md.
 
     Args:
-      functions: Traced; see `_functions.Functions`.
-      inputs: By name. Those that are not given are taken to have a row per vertex.
-      at: The vertices whose outputs are wanted; None: all.
+      functions: The traced functions, a `Functions`.
+      inputs: External inputs by name. Others are taken to have a row per vertex.
+      at: The vertices whose outputs are wanted; None for all.
 
     Returns:
-      int32 [], how many graphs run at a time, at least 1; and int64 [], the bytes that a
+      int32 [], the number of graphs at a time, at least 1; and int64 [], the bytes that a
       training step takes with all graphs at a time.
     """
     return ops.cavs_micro_batch(
@@ -39,7 +39,7 @@ def choose_micro_batch(graphs, functions, arity: int, options, inputs=None, at=N
 
 
 def available_bytes(functions) -> int:
-    """Bytes that a step may take: a share of those that were available at the first call."""
+    """Bytes that a step may take: a fraction of those available at the first call."""
     if functions.available is None:
         with tf.init_scope():
             functions.available = int(_USABLE * int(ops.cavs_available_memory()))

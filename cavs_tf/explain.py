@@ -1,4 +1,4 @@
-"""Says how a model runs."""
+"""Explains how a model runs."""
 
 import collections
 import json
@@ -20,9 +20,9 @@ def explain(model, graphs=None, inputs=None, program=False) -> str:
     Args:
       model: A `GraphSupport`, a layer around one, such as `cavs_tf.keras.TreeLSTM`, or a Keras
         model that calls one of them once.
-      graphs, inputs: What the model is called with; a functional model with one dict. None, or
-        only graphs: the inputs are as in an earlier call, and without graphs the parts about
-        tasks and memory are left out.
+      graphs, inputs: What the model is called with; a functional model with one dict. Without
+        inputs they are as in an earlier call; without graphs, too, tasks and memory are left
+        out.
       program: Whether to print each program as well, line by line as it runs. `%3` is a value with
         a row per vertex, `@1` one that is the same for all; `{eager}` says when an operator runs;
         a group runs as one kernel. `// zero without children` and `// skipped without children`
@@ -75,9 +75,9 @@ def _programs(cell, graphs, inputs, with_text):
 
 
 def describe(cell, graphs=None, inputs=None) -> list[dict]:
-    """How F and then dF of every vertex type run, as `CavsDescribe` says, with a title each.
+    """The descriptions by `CavsDescribe` of F and then dF of every vertex type, with titles.
 
-    Instead of dF there is one whose nodes are None, with the error, if there is none.
+    If there is no dF, its description has an error, and None as its nodes.
     """
     functions = functions_of(cell, graphs, inputs)
     programs = []
@@ -113,7 +113,7 @@ def _operators(nodes):
 
 
 def _stage_lines(nodes):
-    """Operators as they are on one line; each that a pass made of several on its own."""
+    """Lines for the operators of a stage; merged and fused ones have a line of their own."""
     made = [n for n in nodes if n["members"] or n["merged"]]
     plain = collections.Counter(_label(n) for n in nodes if n not in made)
     shown = ", ".join(n if c == 1 else f"{c} x {n}" for n, c in plain.items())
@@ -142,7 +142,7 @@ def _tasks(call):
 
 
 def _choices(call):
-    """What "auto" stands for, and why."""
+    """Lines that say how "auto" is resolved, and why."""
     cell, graphs, inputs, lines = call.cell, call.graphs, name_inputs(call.inputs), []
     options = cell.options
     if options.streams == "auto":

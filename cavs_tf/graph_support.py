@@ -286,7 +286,7 @@ class GraphSupport(keras.layers.Layer):
         return graphs.schedule(self.arity, num_types, options.policy, micro_batch)
 
     def choose_micro_batch(self, graphs, pulls=None, at=None) -> tuple:
-        """What `micro_batch="auto"` stands for: see `_micro_batches`."""
+        """Resolves `micro_batch="auto"`: see `_micro_batches.choose_micro_batch`."""
         if self.last_functions() is None:
             raise ValueError(
                 f"{self.name}: got micro_batch='auto' before any call but expected one: what a "

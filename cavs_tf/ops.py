@@ -7,9 +7,9 @@ methods of `GraphSupport`. Source: Xu et al. 2018, "Cavs", arXiv:1712.04048, sec
 import tensorflow as tf
 from tensorflow.python.ops.parallel_for.pfor import RegisterPFor
 
-from cavs_tf._asked import numbers_of_asked, partial_derivatives
 from cavs_tf._integers import int32_tensor
 from cavs_tf._library import ops as _ops
+from cavs_tf._partial_derivatives import partial_derivatives, wanted_pushes
 from cavs_tf.options import ATTRIBUTES
 
 
@@ -131,7 +131,7 @@ def _forward_grad(op, *grads):
     pull_types, capture_types = op.get_attr("Tpulls"), op.get_attr("Tcaptures")
     pushes, tape = op.outputs[:-1], op.outputs[-1]
     if tf.is_symbolic_tensor(tape):
-        # Nobody knew until now that a backward pass would follow.
+        # A tape was not needed until a gradient was wanted.
         tape.op._set_attr("keep_tape", _true())
     functions, signatures = _gradient_functions(op, pushes, grads[:-1])
     push_grads = [
@@ -169,11 +169,11 @@ def _forward_grad(op, *grads):
 
 
 def _gradient_functions(op, pushes, grads):
-    """The derivatives to run, and their signatures: of the pushes whose gradient is asked for."""
-    asked = numbers_of_asked(pushes, grads)
-    if len(asked) < sum(push.dtype.is_floating for push in pushes):
+    """The derivatives to run, and their signatures: of the pushes whose gradients are wanted."""
+    wanted = wanted_pushes(pushes, grads)
+    if len(wanted) < sum(push.dtype.is_floating for push in pushes):
         partial = partial_derivatives(op)
-        pairs = partial.of(asked) if partial is not None else None
+        pairs = partial.of(wanted) if partial is not None else None
         if pairs is not None:
             return zip(*pairs, strict=True)
     return op.get_attr("gradient_functions"), op.get_attr("gradient_signatures")

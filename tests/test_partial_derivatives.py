@@ -60,7 +60,7 @@ def by_gradients(cell, x, names):
 
 
 def of_a_function(cell, x, names):
-    """As TensorFlow does, only what the function returns is asked for."""
+    """As TensorFlow does, only gradients of what the function returns are wanted."""
 
     @tf.function
     def call(x):
@@ -77,7 +77,7 @@ WAYS = [eagerly, by_a_tape_in_a_function, by_gradients, of_a_function]
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda f: f.__name__)
-def test_what_is_not_asked_for_is_not_differentiated(way):
+def test_what_is_not_wanted_is_not_differentiated(way):
     cell = Singular()
     of_x, of_w = way(cell, ROWS, ["state"])
     with tf.GradientTape() as tape:
@@ -88,7 +88,7 @@ def test_what_is_not_asked_for_is_not_differentiated(way):
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda f: f.__name__)
-def test_what_is_asked_for_is_differentiated_all_the_same(way):
+def test_what_is_wanted_is_differentiated_all_the_same(way):
     of_x, of_w = way(Singular(), ROWS, ["state", "log"])
     assert np.isinf(of_x).sum() == 3
     assert np.all(np.isfinite(of_w))
@@ -140,10 +140,10 @@ def test_gradients_of_some_outputs_are_those_of_the_reference(cell_class, option
 def test_a_gradient_is_made_once_for_the_same_outputs(monkeypatch):
     made = []
     monkeypatch.setattr(
-        cavs._asked.PartialDerivatives,
+        cavs._partial_derivatives.PartialDerivatives,
         "of",
-        lambda self, asked, of=cavs._asked.PartialDerivatives.of: (
-            made.append(of(self, asked)) or made[-1]
+        lambda self, wanted, of=cavs._partial_derivatives.PartialDerivatives.of: (
+            made.append(of(self, wanted)) or made[-1]
         ),
     )
     cell = Singular()

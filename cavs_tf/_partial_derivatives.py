@@ -11,7 +11,7 @@ import tensorflow as tf
 
 
 class PartialDerivatives:
-    """Makes derivatives of some of the pushes when they are first asked for, and keeps them.
+    """Makes derivatives of some of the pushes when they are first wanted, and keeps them.
 
     Args:
       make: A function that takes a set of numbers of pushes and returns their derivative as
@@ -24,11 +24,11 @@ class PartialDerivatives:
         self._made = {}
         self._lock = threading.Lock()
 
-    def of(self, asked: frozenset) -> list | None:
+    def of(self, wanted: frozenset) -> list | None:
         with self._lock, tf.init_scope():
-            if asked not in self._made:
-                self._made[asked] = self._make(asked)
-            return self._made[asked]
+            if wanted not in self._made:
+                self._made[wanted] = self._make(wanted)
+            return self._made[wanted]
 
     def attach(self, derivatives) -> None:
         """Stores this object in the graphs of `derivatives`, for `partial_derivatives` to find."""
@@ -46,7 +46,7 @@ def partial_derivatives(op) -> PartialDerivatives | None:
     return getattr(graph, "cavs_partial_derivatives", None)
 
 
-def numbers_of_asked(pushes, grads) -> frozenset:
+def wanted_pushes(pushes, grads) -> frozenset:
     """The numbers of the floating-point pushes whose gradients are not known to be zero."""
     floating = [i for i, push in enumerate(pushes) if push.dtype.is_floating]
     if len(floating) == 1:
