@@ -7,7 +7,7 @@ import tensorflow as tf
 
 import cavs_tf as cavs
 from cavs_tf.explain import describe
-from cavs_tf.keras import LSTM, Graph, TreeLSTM
+from cavs_tf.keras import GRU, LSTM, Graph, TreeGRU, TreeLSTM
 from tests import cells
 from tests.test_differential import SWITCHES
 
@@ -100,7 +100,10 @@ def test_no_vertices_give_zero_gradients(dtype):
 LAYERS = {
     "TreeLSTM": lambda dtype: TreeLSTM(16, return_vertices=True, dtype=dtype),
     "TreeLSTM n-ary": lambda dtype: TreeLSTM(16, mode="n_ary", return_vertices=True, dtype=dtype),
+    "TreeGRU": lambda dtype: TreeGRU(16, return_vertices=True, dtype=dtype),
+    "TreeGRU n-ary": lambda dtype: TreeGRU(16, mode="n_ary", return_vertices=True, dtype=dtype),
     "LSTM": lambda dtype: LSTM(16, return_sequences=True, dtype=dtype),
+    "GRU": lambda dtype: GRU(16, return_sequences=True, dtype=dtype),
     "Graph": lambda dtype: Graph(cells.Linear(dtype=dtype), return_vertices=True, dtype=dtype),
     "GraphSupport": lambda dtype: cells.Linear(dtype=dtype),
 }
@@ -112,7 +115,7 @@ def test_keras_mixed_precision_is_near_float32(name, dtype):
     tf.keras.utils.set_random_seed(6)
     random = np.random.default_rng(2)
     graphs = cells.random_graphs(1, 40, 2)
-    if name == "LSTM":
+    if name in ("LSTM", "GRU"):
         arguments = [tf.constant(random.standard_normal([4, 9, 8]), tf.float32)]
     else:
         rows = random.standard_normal([graphs.num_vertices, 8])
@@ -130,11 +133,11 @@ def test_keras_mixed_precision_is_near_float32(name, dtype):
 
 
 @pytest.mark.parametrize("dtype", NARROW)
-@pytest.mark.parametrize("layer_class", [TreeLSTM, LSTM])
+@pytest.mark.parametrize("layer_class", [TreeLSTM, LSTM, TreeGRU, GRU])
 def test_keras_mixed_precision_leaves_no_rows_to_tensorflow(layer_class, dtype):
     layer = layer_class(32, dtype=f"mixed_{dtype}")
     graphs = cavs.GraphBatch.chain([5, 5])
-    if layer_class is LSTM:
+    if layer_class in (LSTM, GRU):
         layer(tf.zeros([2, 5, 8]))
     else:
         layer(graphs, tf.zeros([10, 8]))

@@ -344,7 +344,7 @@ def test_vertices_that_cannot_be_chosen(at, message, error):
 
 
 def test_layers_without_inputs():
-    for layer in (cavs.keras.TreeLSTM(2), cavs.keras.LSTM(2)):
+    for layer in (cavs.keras.TreeLSTM(2), cavs.keras.LSTM(2), cavs.keras.TreeGRU(2)):
         with rejects("but expected [V, features], one row per vertex. Call the layer with (graphs"):
             layer(GRAPHS)
 

@@ -18,6 +18,10 @@ from cavs_tf.keras._graph import Graph as Graph
 from cavs_tf.keras._graph import Roots as Roots
 from cavs_tf.keras._graph import for_fit as for_fit
 from cavs_tf.keras._graph import graph_inputs as graph_inputs
+from cavs_tf.keras._gru import GRU as GRU
+from cavs_tf.keras._gru import GRUCell as GRUCell
 from cavs_tf.keras._lstm import LSTM as LSTM
+from cavs_tf.keras._tree_gru import TreeGRU as TreeGRU
+from cavs_tf.keras._tree_gru import TreeGRUCell as TreeGRUCell
 from cavs_tf.keras._tree_lstm import TreeLSTM as TreeLSTM
 from cavs_tf.keras._tree_lstm import TreeLSTMCell as TreeLSTMCell

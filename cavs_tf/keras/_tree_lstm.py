@@ -1,20 +1,13 @@
 """The Tree-LSTM. Source: Tai et al. 2015, arXiv:1503.00075, section 3."""
 
-import dataclasses
-
 import keras
 import tensorflow as tf
 
-from cavs_tf.graph_support import GraphSupport
-from cavs_tf.keras._graph import Graph
-from cavs_tf.options import Options
-
-_MODES = ("child_sum", "n_ary")
-LAYER_ARGUMENTS = ("name", "dtype", "trainable", "activity_regularizer")
+from cavs_tf.keras._recurrent import CellLayer, TreeCell
 
 
 @keras.saving.register_keras_serializable("cavs_tf")
-class TreeLSTMCell(GraphSupport):
+class TreeLSTMCell(TreeCell):
     """The vertex function of a Tree-LSTM. Pushes the hidden state h; its state is [c, h].
 
     With j a vertex, k its children and * elementwise:
@@ -32,11 +25,12 @@ class TreeLSTMCell(GraphSupport):
       units: Size of h, and of c.
       arity: The largest number of children.
       mode: "child_sum": the order of children does not matter; "n_ary": it does.
-      activation: Of u and of c.
-      recurrent_activation: s, of the gates.
-      kernel_initializer, recurrent_initializer, bias_initializer: As of `keras.layers.LSTM`.
       unit_forget_bias: Whether the bias of the forget gate starts at 1.
-      options, **kwargs: As for `GraphSupport`.
+      activation: Of u and of c, tanh by default.
+      recurrent_activation: s, of the gates, sigmoid by default.
+      use_bias: Whether there is a bias.
+      **kwargs: Initializers, regularizers and constraints of "kernel", "recurrent" and "bias",
+        named as those of `keras.layers.LSTM`; and what `GraphSupport` takes.
 
     Weights, their columns in the order of `keras.layers.LSTM`, i, f, u, o:
       kernel: [features, 4 units].
@@ -50,55 +44,25 @@ class TreeLSTMCell(GraphSupport):
         units: int,
         arity: int = 2,
         mode: str = "child_sum",
-        activation="tanh",
-        recurrent_activation="sigmoid",
-        kernel_initializer="glorot_uniform",
-        recurrent_initializer="orthogonal",
-        bias_initializer="zeros",
         unit_forget_bias: bool = True,
-        options=None,
         **kwargs,
     ):
-        for name, value in (("units", units), ("arity", arity)):
-            if not isinstance(value, int) or value < 1:
-                raise ValueError(f"{name}: got {value!r} but expected an int of at least 1.")
-        if mode not in _MODES:
-            raise ValueError(f"mode: got {mode!r} but expected one of {_MODES}.")
-        super().__init__(state_size=2 * units, arity=arity, options=options, **kwargs)
-        self.units = units
-        self.mode = mode
-        self.activation = keras.activations.get(activation)
-        self.recurrent_activation = keras.activations.get(recurrent_activation)
-        self.kernel_initializer = keras.initializers.get(kernel_initializer)
-        self.recurrent_initializer = keras.initializers.get(recurrent_initializer)
-        self.bias_initializer = keras.initializers.get(bias_initializer)
+        super().__init__(units, arity, mode, num_states=2, **kwargs)
         self.unit_forget_bias = unit_forget_bias
 
-    def build(self, inputs_shape=None, graphs_shape=None):
-        if inputs_shape is None:
-            raise ValueError(
-                "inputs: got none but expected [V, features], one row per vertex. Call the layer "
-                "with (graphs, inputs)."
-            )
-        if isinstance(inputs_shape, dict) or len(inputs_shape) != 2:
-            raise ValueError(
-                f"inputs: got shape {inputs_shape} but expected [V, features], one row per vertex. "
-                "Embed tokens first."
-            )
+    def build_weights(self, features):
         units = self.units
         children = self.arity if self.mode == "n_ary" else 1
-        self.kernel = self.add_weight(
-            shape=(inputs_shape[-1], 4 * units), initializer=self.kernel_initializer, name="kernel"
-        )
-        self.recurrent_kernel = self.add_weight(
-            shape=(children * units, (children + 3) * units),
-            initializer=self.recurrent_initializer,
-            name="recurrent_kernel",
-        )
-        self.bias = self.add_weight(shape=(4 * units,), initializer=self._initial_bias, name="bias")
+        self.kernel = self.add("kernel", (features, 4 * units))
+        shape = (children * units, (children + 3) * units)
+        self.recurrent_kernel = self.add("recurrent", shape, "recurrent_kernel")
+        if self.use_bias:
+            self.bias = self.add("bias", (4 * units,), initializer=self._initial_bias)
 
     def vertex(self):
-        x = tf.matmul(self._cast(self.pull()), self._cast(self.kernel)) + self._cast(self.bias)
+        x = self.product(self.pull(), self.kernel)
+        if self.use_bias:
+            x += self.cast(self.bias)
         i, f, u, o = tf.split(x, 4, axis=1)
         cs, hs = zip(*(tf.split(self.gather(k), 2, axis=1) for k in range(self.arity)), strict=True)
         recur = self._recur_child_sum if self.mode == "child_sum" else self._recur_n_ary
@@ -113,19 +77,16 @@ class TreeLSTMCell(GraphSupport):
 
     def _recur_child_sum(self, hs):
         """The terms of i, of each f_k, of u and of o that depend on the children's h."""
-        weight = self._cast(self.recurrent_kernel)
+        weight = self.cast(self.recurrent_kernel)
         weight_i, weight_f, weight_uo = tf.split(weight, [self.units, self.units, -1], axis=1)
         summed = tf.matmul(tf.add_n(hs), tf.concat([weight_i, weight_uo], axis=1))
         i, u, o = tf.split(summed, 3, axis=1)
         return i, [tf.matmul(h, weight_f) for h in hs], u, o
 
     def _recur_n_ary(self, hs):
-        summed = tf.matmul(tf.concat(hs, axis=1), self._cast(self.recurrent_kernel))
+        summed = self.product(tf.concat(hs, axis=1), self.recurrent_kernel)
         i, *f, u, o = tf.split(summed, self.arity + 3, axis=1)
         return i, f, u, o
-
-    def _cast(self, value):
-        return tf.cast(value, self.compute_dtype)
 
     def _initial_bias(self, shape, dtype):
         units = self.units
@@ -134,44 +95,7 @@ class TreeLSTMCell(GraphSupport):
         return tf.concat([i, f((units,), dtype), uo], axis=0)
 
     def get_config(self):
-        return super().get_config() | {
-            "units": self.units,
-            "arity": self.arity,
-            "mode": self.mode,
-            "activation": keras.activations.serialize(self.activation),
-            "recurrent_activation": keras.activations.serialize(self.recurrent_activation),
-            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
-            "recurrent_initializer": keras.initializers.serialize(self.recurrent_initializer),
-            "bias_initializer": keras.initializers.serialize(self.bias_initializer),
-            "unit_forget_bias": self.unit_forget_bias,
-            "options": dataclasses.asdict(self.options),
-        }
-
-    @classmethod
-    def from_config(cls, config):
-        return cls(**(config | {"options": Options(**config["options"])}))
-
-
-class CellLayer(Graph):
-    """A `Graph` that makes its own `TreeLSTMCell` and is configured by its arguments."""
-
-    def __init__(self, cell_arguments: dict, return_vertices: bool, **kwargs):
-        dtype = keras.dtype_policies.get(kwargs.pop("dtype", None))
-        cell = TreeLSTMCell(**cell_arguments, dtype=dtype, name="cell")
-        super().__init__(cell, return_vertices, dtype=dtype, **kwargs)
-
-    @property
-    def units(self) -> int:
-        return self.cell.units
-
-    def cell_config(self) -> dict:
-        """The arguments that made the cell."""
-        config = self.cell.get_config()
-        return {k: v for k, v in config.items() if k not in ("name", "trainable", "dtype")}
-
-    @classmethod
-    def from_config(cls, config):
-        return cls(**(config | {"options": Options(**config["options"])}))
+        return super().get_config() | {"unit_forget_bias": self.unit_forget_bias}
 
 
 @keras.saving.register_keras_serializable("cavs_tf")
@@ -204,11 +128,7 @@ class TreeLSTM(CellLayer):
     TensorShape([4, 8])
     """
 
-    def __init__(self, units, arity=2, mode="child_sum", return_vertices=False, **kwargs):
-        layer = {k: kwargs.pop(k) for k in LAYER_ARGUMENTS if k in kwargs}
-        cell = {"units": units, "arity": arity, "mode": mode} | kwargs
-        super().__init__(cell, return_vertices, **layer)
+    cell_class = TreeLSTMCell
 
-    def get_config(self):
-        config = keras.layers.Layer.get_config(self)
-        return config | self.cell_config() | {"return_vertices": self.return_vertices}
+    def __init__(self, units, arity=2, mode="child_sum", return_vertices=False, **kwargs):
+        super().__init__(return_vertices, units=units, arity=arity, mode=mode, **kwargs)

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 import cavs_tf as cavs
-from cavs_tf.keras import Graph, Roots, TreeLSTM, graph_inputs
+from cavs_tf.keras import GRU, LSTM, Graph, Roots, TreeGRU, TreeLSTM, graph_inputs
 
 ARITY, UNITS, TOKENS = 3, 8, len(cavs.data.LISTOPS_TOKENS)
 
@@ -35,11 +35,11 @@ class TypedCell(cavs.GraphSupport):
         self.push(state)
 
 
-def functional(arity=ARITY):
+def functional(arity=ARITY, layer=TreeLSTM):
     graphs = graph_inputs(arity)
     token = keras.Input((), dtype="int32", name="token")
     rows = keras.layers.Embedding(TOKENS, UNITS)(token)
-    root = TreeLSTM(UNITS, ARITY)(graphs, rows)
+    root = layer(UNITS, ARITY)(graphs, rows)
     return keras.Model({**graphs, "token": token}, keras.layers.Dense(10)(root))
 
 
@@ -66,6 +66,7 @@ class Subclassed(keras.Model):
 
 MODELS = {
     "functional": (functional, {}),
+    "functional, TreeGRU": (lambda: functional(layer=TreeGRU), {}),
     "custom": (functional_custom, {"vertex_type": "inner", "num_types": 2}),
     "subclassed": (Subclassed, {}),
 }
@@ -190,8 +191,9 @@ def test_checkpoint(build_and_data, tmp_path):
     np.testing.assert_array_equal(other.predict(data, verbose=0), want)
 
 
-def test_config_round_trip_keeps_every_argument():
-    layer = TreeLSTM(
+@pytest.mark.parametrize("make_layer", [TreeLSTM, TreeGRU])
+def test_config_round_trip_keeps_every_argument(make_layer):
+    layer = make_layer(
         5,
         arity=4,
         mode="n_ary",
@@ -201,13 +203,15 @@ def test_config_round_trip_keeps_every_argument():
         kernel_initializer="zeros",
         recurrent_initializer=keras.initializers.RandomNormal(stddev=0.5),
         bias_initializer="ones",
-        unit_forget_bias=False,
+        kernel_regularizer="l2",
+        recurrent_constraint="unit_norm",
+        use_bias=False,
         options=cavs.Options(lazy=False),
         name="tree",
         dtype="mixed_bfloat16",
     )
     config = layer.get_config()
-    assert TreeLSTM.from_config(config).get_config() == config
+    assert make_layer.from_config(config).get_config() == config
     assert {k: config[k] for k in ("units", "arity", "mode", "return_vertices", "name")} == {
         "units": 5,
         "arity": 4,
@@ -215,11 +219,21 @@ def test_config_round_trip_keeps_every_argument():
         "return_vertices": True,
         "name": "tree",
     }
-    assert TreeLSTM.from_config(config).cell.options == cavs.Options(lazy=False)
-    assert TreeLSTM.from_config(config).compute_dtype == "bfloat16"
-    lstm = cavs.keras.LSTM(5, return_sequences=True, activation="relu", dtype="float64")
-    config = lstm.get_config()
-    assert cavs.keras.LSTM.from_config(config).get_config() == config
+    other = make_layer.from_config(config)
+    assert other.cell.options == cavs.Options(lazy=False) and not other.cell.use_bias
+    assert other.cell.kernel_regularizer is not None
+    assert other.compute_dtype == "bfloat16"
+
+
+@pytest.mark.parametrize(
+    "make_layer, own", [(LSTM, {"unit_forget_bias": False}), (GRU, {"reset_after": False})]
+)
+def test_config_of_layers_over_sequences(make_layer, own):
+    layer = make_layer(5, return_sequences=True, activation="relu", dtype="float64", **own)
+    config = layer.get_config()
+    assert make_layer.from_config(config).get_config() == config
+    assert config.items() >= ({"units": 5, "return_sequences": True} | own).items()
+    assert not config.keys() & {"arity", "mode", "return_vertices"}
 
 
 def test_loading_builds_a_cell_once(tmp_path):

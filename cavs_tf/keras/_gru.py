@@ -1,0 +1,97 @@
+"""The GRU over sequences of different lengths."""
+
+import keras
+import tensorflow as tf
+
+from cavs_tf.keras._recurrent import RecurrentCell
+from cavs_tf.keras._sequences import SequenceLayer
+
+
+@keras.saving.register_keras_serializable("cavs_tf")
+class GRUCell(RecurrentCell):
+    """The vertex function of a GRU: the child of a step is the step before it.
+
+    With h the state of the step before, zero at the first, s the recurrent activation and *
+    elementwise:
+
+      z = s(W_z x + U_z h + b_z)   r = s(W_r x + U_r h + b_r)
+      reset_after:  n = tanh(W_n x + b_n + r * (U_n h + b'_n)), and U_z h, U_r h get a b' too
+      otherwise:    n = tanh(W_n x + b_n + U_n (r * h))
+      h' = z * h + (1 - z) * n
+
+    Args:
+      units: Size of h.
+      reset_after: Whether r resets what U_n makes of h, or h itself.
+      activation: Of n, tanh by default.
+      recurrent_activation: s, of the gates, sigmoid by default.
+      use_bias: Whether there is a bias.
+      **kwargs: Initializers, regularizers and constraints of "kernel", "recurrent" and "bias",
+        named as those of `keras.layers.GRU`; and what `GraphSupport` takes.
+
+    Weights, as of `keras.layers.GRU`, their columns in the order z, r, n:
+      kernel: [features, 3 units].
+      recurrent_kernel: [units, 3 units].
+      bias: [2, 3 units] with `reset_after`, b and b'; else [3 units].
+    """
+
+    def __init__(self, units: int, reset_after: bool = True, **kwargs):
+        super().__init__(units, arity=1, num_states=1, **kwargs)
+        self.reset_after = reset_after
+
+    def build_weights(self, features):
+        columns = 3 * self.units
+        self.kernel = self.add("kernel", (features, columns))
+        self.recurrent_kernel = self.add("recurrent", (self.units, columns), "recurrent_kernel")
+        if self.use_bias:
+            self.bias = self.add("bias", (2, columns) if self.reset_after else (columns,))
+
+    def vertex(self):
+        h = self.gather(0)
+        of_input = self.product(self.pull(), self.kernel)
+        if self.reset_after:
+            of_h = self.product(h, self.recurrent_kernel)
+            if self.use_bias:
+                bias, recurrent_bias = tf.unstack(self.cast(self.bias))
+                of_input, of_h = of_input + bias, of_h + recurrent_bias
+            of_h = tf.split(of_h, 3, axis=1)
+        else:
+            if self.use_bias:
+                of_input += self.cast(self.bias)
+            gates, new = tf.split(self.recurrent_kernel, [2 * self.units, self.units], axis=1)
+            of_h = tf.split(self.product(h, gates), 2, axis=1)
+        z, r, n = tf.split(of_input, 3, axis=1)
+        z = self.recurrent_activation(z + of_h[0])
+        r = self.recurrent_activation(r + of_h[1])
+        n = self.activation(n + (r * of_h[2] if self.reset_after else self.product(r * h, new)))
+        h = n + z * (h - n)
+        self.scatter(h)
+        self.push(h)
+
+    def get_config(self):
+        return super().get_config() | {"reset_after": self.reset_after}
+
+
+@keras.saving.register_keras_serializable("cavs_tf")
+class GRU(SequenceLayer):
+    """`keras.layers.GRU` that computes nothing for padding. Same weights, same results.
+
+    Args:
+      units: Size of the output.
+      return_sequences: Whether to return the output of every step, or only of the last.
+      reset_after: As of `keras.layers.GRU`: whether the reset gate is applied after the
+        recurrent product, which then has a bias of its own, or before it.
+      **kwargs: Arguments of `GRUCell` (activations, initializers) and `keras.layers.Layer`.
+
+    It is called with what `LSTM` is called with, and returns the same.
+
+    Source: Cho et al. 2014, arXiv:1406.1078, equations 5-8; `reset_after` as in its version 1.
+
+    >>> sequences = tf.ragged.constant([[[1.0], [2.0]], [[3.0]]], ragged_rank=1)
+    >>> GRU(8)(sequences).shape
+    TensorShape([2, 8])
+    """
+
+    cell_class = GRUCell
+
+    def __init__(self, units, return_sequences=False, **kwargs):
+        super().__init__(return_sequences, units=units, **kwargs)

@@ -1,0 +1,119 @@
+"""The Tree-GRU. Source: Kokkinos and Potamianos 2017, arXiv:1701.01811, section 2."""
+
+import keras
+import tensorflow as tf
+
+from cavs_tf.keras._recurrent import CellLayer, TreeCell
+
+
+@keras.saving.register_keras_serializable("cavs_tf")
+class TreeGRUCell(TreeCell):
+    """The vertex function of a Tree-GRU. Pushes the hidden state h, which is its state.
+
+    With k the children of a vertex, h~ = sum_k h_k, s the recurrent activation and *
+    elementwise:
+
+      child_sum: a reset gate for every child, one U for all.
+        z = s(W_z x + U_z h~ + b_z)   r_k = s(W_r x + U_r h_k + b_r)
+        n = tanh(W_n x + U_n sum_k r_k * h_k + b_n)
+      n_ary: one reset gate, a U of its own for every child.
+        z = s(W_z x + sum_k U_z,k h_k + b_z)   r = s(W_r x + sum_k U_r,k h_k + b_r)
+        n = tanh(W_n x + sum_k U_n,k (r * h_k) + b_n)
+      both:  h = z * h~ + (1 - z) * n
+
+    A missing child has the state zero, and so adds nothing. With arity 1 both are the GRU of
+    Cho et al. 2014, arXiv:1406.1078, with z and 1 - z as in `keras.layers.GRU`.
+
+    Args:
+      units: Size of h.
+      arity: The largest number of children.
+      mode: "child_sum": the order of children does not matter; "n_ary": it does.
+      activation: Of n, tanh by default.
+      recurrent_activation: s, of the gates, sigmoid by default.
+      use_bias: Whether there is a bias.
+      **kwargs: Initializers, regularizers and constraints of "kernel", "recurrent" and "bias",
+        named as those of `keras.layers.GRU`; and what `GraphSupport` takes.
+
+    Weights, the columns of kernel and bias in the order z, r, n:
+      kernel: [features, 3 units].
+      recurrent_kernel_z, recurrent_kernel_r, recurrent_kernel_n: [units, units]; n_ary:
+        [arity units, units], a block of rows for each child.
+      bias: [3 units].
+    """
+
+    def __init__(self, units: int, arity: int = 2, mode: str = "child_sum", **kwargs):
+        super().__init__(units, arity, mode, num_states=1, **kwargs)
+
+    def build_weights(self, features):
+        self.kernel = self.add("kernel", (features, 3 * self.units))
+        children = self.arity if self.mode == "n_ary" else 1
+        # Apart, as each is multiplied by something else.
+        self.recurrent_kernel_z, self.recurrent_kernel_r, self.recurrent_kernel_n = (
+            self.add("recurrent", (children * self.units, self.units), f"recurrent_kernel_{gate}")
+            for gate in "zrn"
+        )
+        if self.use_bias:
+            self.bias = self.add("bias", (3 * self.units,))
+
+    def vertex(self):
+        hs = [self.gather(k) for k in range(self.arity)]
+        of_input = self.product(self.pull(), self.kernel)
+        if self.use_bias:
+            of_input += self.cast(self.bias)
+        z, r, n = tf.split(of_input, 3, axis=1)
+        summed = tf.add_n(hs)
+        if self.mode == "child_sum":
+            of_gates = summed
+            reset = tf.add_n([self._gate(r, h, self.recurrent_kernel_r) * h for h in hs])
+        else:
+            of_gates = tf.concat(hs, axis=1)
+            r = self._gate(r, of_gates, self.recurrent_kernel_r)
+            reset = tf.concat([r * h for h in hs], axis=1)
+        z = self._gate(z, of_gates, self.recurrent_kernel_z)
+        n = self.activation(n + self.product(reset, self.recurrent_kernel_n))
+        h = n + z * (summed - n)
+        self.scatter(h)
+        self.push(h)
+
+    def _gate(self, of_input, rows, weight):
+        return self.recurrent_activation(of_input + self.product(rows, weight))
+
+
+@keras.saving.register_keras_serializable("cavs_tf")
+class TreeGRU(CellLayer):
+    """A Tree-GRU over trees, or any graphs.
+
+    Args:
+      units: Size of the output.
+      arity: The largest number of children of a vertex.
+      mode: "child_sum": the order of children does not matter; "n_ary": it does, and the
+        recurrent weights grow with arity.
+      return_vertices: Whether to return the output of every vertex, or only of the roots.
+      **kwargs: Arguments of `TreeGRUCell` (activations, initializers) and `keras.layers.Layer`.
+
+    Call arguments:
+      graphs: A `GraphBatch` of B graphs and V vertices, or its `to_dict()`.
+      inputs: [V, features] in vertex order. Zeros for a vertex without input.
+
+    Returns:
+      [B, units], the hidden state of each graph's root (see `Roots`), or with
+      `return_vertices` [V, units] in vertex order.
+
+    Raises:
+      ValueError: If an argument is none of these, or there are no inputs or of another rank.
+      tf.errors.InvalidArgumentError: If a vertex has more than `arity` children.
+
+    Source: Kokkinos and Potamianos 2017, arXiv:1701.01811, section 2; see `TreeGRUCell`.
+
+    >>> from cavs_tf import GraphBatch
+    >>> trees = GraphBatch.from_parents([[2, 2, -1], [-1]])
+    >>> TreeGRU(8)(trees, tf.ones([4, 3])).shape
+    TensorShape([2, 8])
+    >>> TreeGRU(8, mode="n_ary", return_vertices=True)(trees, tf.ones([4, 3])).shape
+    TensorShape([4, 8])
+    """
+
+    cell_class = TreeGRUCell
+
+    def __init__(self, units, arity=2, mode="child_sum", return_vertices=False, **kwargs):
+        super().__init__(return_vertices, units=units, arity=arity, mode=mode, **kwargs)
