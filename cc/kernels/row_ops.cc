@@ -136,7 +136,7 @@ class RowOp {
     return AllocateOutput(context, kName, 0, shape, output);
   }
 
-  static void Move(const Backend& backend, DType dtype, const Block& input,
+  static void Move(const CpuBackend& backend, DType dtype, const Block& input,
                    Span<int32_t> rows, const Block& output) {
     if (kKind == RowOpKind::kScatter) {
       backend.Zero(dtype, output);

@@ -1,4 +1,4 @@
-// The kernels of the CPU, by its vector units.
+// The kernels of the CPU, by its vector units, over blocks of rows.
 #ifndef CAVS_CC_DEVICE_CPU_CPU_BACKEND_H_
 #define CAVS_CC_DEVICE_CPU_CPU_BACKEND_H_
 
@@ -6,15 +6,37 @@
 #include <cstdint>
 
 #include "cc/base/dtype.h"
-#include "cc/device/cpu/backend.h"
+#include "cc/device/block.h"
 #include "cc/device/cpu/isa.h"
 #include "cc/device/cpu/kernel_table.h"
 #include "cc/device/cpu/workers.h"
+#include "cc/ir/elementwise.h"
 
 namespace cavs {
 
+// The operand of a group's value: row i is at data + i * pitch, so a pitch of 0
+// broadcasts one row. If it is a `column`, only the first element of each row
+// is read, for all columns. Operands that are not written may have an `index`,
+// as a ConstBlock.
+struct GroupOperand {
+  void* data = nullptr;
+  int64_t pitch = 0;
+  bool column = false;
+  const int32_t* index = nullptr;
+};
+
 // Runs each kernel on the calling thread, or, where the work is worth it, on
 // its workers. Has only pointers, so making one for every step costs nothing.
+//
+// Blocks are of a native type (cc/base/dtype.h) unless a method says otherwise;
+// narrow types are computed in fp32 and rounded once. The caller has checked
+// shapes: a violation is a bug, which is asserted and not reported. Inputs and
+// outputs may not overlap unless a method allows it. A block without rows or
+// columns is always valid. Results depend on the operands and the worker count
+// only, never on timing: the same call twice gives the same bits.
+//
+// Thread safety: methods may be called from any thread, several at once; the
+// object has no state that changes.
 //
 // A packed right-hand side can be read only by backends of the same instruction
 // set.
@@ -23,50 +45,109 @@ namespace cavs {
 //   SerialWorkers workers;
 //   const CpuBackend backend(&workers);
 //   backend.Unary(Elementwise::kTanh, DType::kFloat32, x, out);
-class CpuBackend : public Backend {
+class CpuBackend {
  public:
   // `workers` must outlive the backend. `isa` must be supported.
   explicit CpuBackend(Workers* workers, Isa isa = BestIsa());
 
+  // Three products are virtual, so that a test can count the rows that they
+  // multiply.
+  virtual ~CpuBackend() = default;
+
   Isa isa() const { return isa_; }
 
-  size_t PackedBytes(DType dtype, int64_t k, int64_t n) const override;
-  int64_t ColumnGrain(DType dtype) const override;
+  // --- products -------------------------------------------------------------
+
+  // Bytes of Pack()'s result for a [k, n] right-hand side (64-byte alignment is
+  // expected of the memory).
+  size_t PackedBytes(DType dtype, int64_t k, int64_t n) const;
+
+  // Columns of products are divided among workers in multiples of this.
+  int64_t ColumnGrain(DType dtype) const;
+
+  // Packs `w` ([k, m], or [m, k] if `transpose`) for MatMulPacked, as the m
+  // columns from `first_column`, a multiple of ColumnGrain(), of a [k, n]
+  // right-hand side. Several calls place weights side by side.
   void Pack(DType dtype, ConstBlock w, bool transpose, int64_t n,
-            int64_t first_column, void* packed) const override;
-  void MatMulPacked(DType dtype, ConstBlock a, const void* packed, Block c,
-                    bool accumulate) const override;
+            int64_t first_column, void* packed) const;
+
+  // c[M, n] = a[M, k] * packed, or += if `accumulate`. In this and the other
+  // products a may have an index if it has at most kMaxIndexedColumns columns.
+  virtual void MatMulPacked(DType dtype, ConstBlock a, const void* packed,
+                            Block c, bool accumulate) const;
+
+  // Columns [first_column, end_column) of MatMulPacked(), on the calling thread
+  // alone. `first_column` is a multiple of ColumnGrain(); c is the whole
+  // result.
   void MatMulPackedColumns(DType dtype, ConstBlock a, const void* packed,
                            Block c, int64_t first_column, int64_t end_column,
-                           bool accumulate) const override;
-  void MatMul(DType dtype, ConstBlock a, ConstBlock b, bool transpose_b,
-              Block c, bool accumulate) const override;
-  void MatMulTransposeA(DType dtype, ConstBlock a, ConstBlock b, Block c,
-                        bool accumulate) const override;
+                           bool accumulate) const;
 
-  void Unary(Elementwise op, DType dtype, ConstBlock x,
-             Block out) const override;
+  // c[M, n] = a[M, k] * b, or += if `accumulate`; b is [k, n], or [n, k] if
+  // `transpose_b`. For right-hand sides that are used too seldom to pay for
+  // packing.
+  virtual void MatMul(DType dtype, ConstBlock a, ConstBlock b, bool transpose_b,
+                      Block c, bool accumulate) const;
+
+  // c[k, n] = transpose(a[M, k]) * b[M, n], or += if `accumulate`: the gradient
+  // of a weight, with M the long side. a and b may have indices, however wide.
+  // c is of SumType(dtype).
+  virtual void MatMulTransposeA(DType dtype, ConstBlock a, ConstBlock b,
+                                Block c, bool accumulate) const;
+
+  // --- elementwise ----------------------------------------------------------
+
+  // out[i, j] = op(x[i, j]). `out` may be `x` itself.
+  void Unary(Elementwise op, DType dtype, ConstBlock x, Block out) const;
+
+  // out[i, j] = op(x, y), where an operand with one row, one column, or both
+  // is broadcast along that side. `out` may be an operand of the same size.
   void Binary(Elementwise op, DType dtype, ConstBlock x, ConstBlock y,
-              Block out) const override;
+              Block out) const;
 
+  // A whole group as one kernel: its instructions run over tiles that stay in
+  // the nearest cache. operands[i] is the operand of value i. Values of narrow
+  // types are rounded only when they are written to memory.
   void Group(DType dtype, const ElementwiseGroup& group,
-             const GroupOperand* operands, int64_t rows,
-             int64_t cols) const override;
+             const GroupOperand* operands, int64_t rows, int64_t cols) const;
 
-  void SumRows(DType dtype, ConstBlock x, Block out,
-               bool accumulate) const override;
-  void RoundSums(DType dtype, int64_t n, void* sums) const override;
-  bool IsFinite(DType dtype, ConstBlock x) const override;
-  void SumColumns(DType dtype, ConstBlock x, Block out) const override;
+  // --- sums -----------------------------------------------------------------
 
-  void Copy(DType dtype, ConstBlock x, Block dst) const override;
-  void Zero(DType dtype, Block dst) const override;
+  // out[0, j] = sum over i of x[i, j], or += if `accumulate`. out is of
+  // SumType(dtype).
+  void SumRows(DType dtype, ConstBlock x, Block out, bool accumulate) const;
+
+  // Converts n sums, elements of SumType(dtype), to elements of dtype in place.
+  void RoundSums(DType dtype, int64_t n, void* sums) const;
+
+  // Whether no element is infinite or NaN. x may have an index.
+  bool IsFinite(DType dtype, ConstBlock x) const;
+
+  // out[i, 0] = sum over j of x[i, j].
+  void SumColumns(DType dtype, ConstBlock x, Block out) const;
+
+  // --- moving rows of any dtype with a fixed size ---------------------------
+
+  // dst[i, :] = x[i, :]. x may have an index; rows before its first are zero.
+  void Copy(DType dtype, ConstBlock x, Block dst) const;
+
+  // Sets every element of dst to zero.
+  void Zero(DType dtype, Block dst) const;
+
+  // dst[i, :] = src[rows[i], :]; zeros where rows[i] is negative.
   void GatherRows(DType dtype, ConstBlock src, const int32_t* rows,
-                  Block dst) const override;
+                  Block dst) const;
+
+  // dst[rows[i], :] = src[i, :]; no two rows[i] are equal; negative ones are
+  // skipped.
   void ScatterRows(DType dtype, ConstBlock src, const int32_t* rows,
-                   Block dst) const override;
+                   Block dst) const;
+
+  // dst[rows[i], :] += src[i, :] for i = 0, 1, ... in this order, so that the
+  // sum is reproducible when rows repeat; negative rows are skipped. For int32,
+  // int64 and native types (each addition is in Wide<T>).
   void ScatterAddRows(DType dtype, ConstBlock src, const int32_t* rows,
-                      Block dst) const override;
+                      Block dst) const;
 
  private:
   template <typename T>

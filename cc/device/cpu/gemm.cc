@@ -28,7 +28,7 @@ Product<T> MakeProduct(ConstBlock a, const void* b, Block c, bool accumulate) {
 }
 
 [[maybe_unused]] bool IsReadable(const ConstBlock& a) {
-  return a.index == nullptr || a.cols <= Backend::kMaxIndexedColumns;
+  return a.index == nullptr || a.cols <= kMaxIndexedColumns;
 }
 
 }  // namespace

@@ -6,8 +6,8 @@
 #include <cstdint>
 
 #include "cc/base/dtype.h"
-#include "cc/device/cpu/backend.h"
 #include "cc/device/cpu/isa.h"
+#include "cc/ir/elementwise.h"
 
 namespace cavs {
 

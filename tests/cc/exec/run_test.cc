@@ -11,6 +11,7 @@
 
 #include "cc/device/cpu/cpu_device.h"
 #include "cc/device/cpu/cpu_stream.h"
+#include "cc/device/cpu/packed_weights.h"
 #include "cc/ir/program.h"
 #include "tests/cc/exec/drawn_op.h"
 #include "tests/cc/ir/sketch.h"
@@ -33,24 +34,11 @@ class LambdaOp : public ForeignOp {
   const Function run_;
 };
 
-// Counts the weights it packs.
-class CountingBackend : public CpuBackend {
- public:
-  using CpuBackend::CpuBackend;
-  void Pack(DType dtype, ConstBlock w, bool transpose, int64_t n,
-            int64_t first_column, void* packed) const override {
-    ++num_packed;
-    CpuBackend::Pack(dtype, w, transpose, n, first_column, packed);
-  }
-  mutable int num_packed = 0;
-};
-
 // A chain of 2 and one of 1: tasks {2, 0} and {1}.
 class RunTest : public testing::Test {
  protected:
   RunTest()
-      : kernels_(&workers_),
-        stream_(&kernels_),
+      : stream_(&workers_),
         pool_(std::make_shared<StoragePool>(device_.memory(),
                                             /*guarded=*/true)) {
     schedule_.order = {2, 0, 1};
@@ -72,6 +60,7 @@ class RunTest : public testing::Test {
     const RowPlan rows(schedule_.view(), 1);
     RunArguments arguments = arguments_;
     const TypeRows& own = rows.type(0);
+    num_packed_ = Packing(model.programs[0]).Packed(own).size();
     arguments.lists = {{own.size(), own.vertex().data(), own.state_row().data(),
                         own.child_rows().data()}};
     arguments.input_rows = arguments.output_rows = {{own.vertex().data()}};
@@ -106,7 +95,6 @@ class RunTest : public testing::Test {
   Schedule schedule_;
   SerialWorkers workers_;
   const CpuDevice device_;
-  const CountingBackend kernels_;
   InlineStream stream_;
   std::shared_ptr<StoragePool> pool_;
   StepContext context_;
@@ -116,6 +104,7 @@ class RunTest : public testing::Test {
   std::vector<double> state_;  // After a run.
   std::vector<Slot> results_;
   std::shared_ptr<void> memory_;
+  size_t num_packed_ = 0;  // Weights.
 };
 
 TEST_F(RunTest, GathersPullsScattersAndPushesByVertex) {
@@ -386,7 +375,7 @@ TEST_F(RunTest, LargeMinibatchesPackAWeightOnceEachWayRound) {
   EXPECT_EQ(state_[39], 13 * 14);
   EXPECT_EQ(output[2 * 39], 2 * 14);
   EXPECT_EQ(output[2 * 39 + 1], 3 * 14);
-  EXPECT_EQ(kernels_.num_packed, 2);
+  EXPECT_EQ(num_packed_, 2);
 }
 
 }  // namespace

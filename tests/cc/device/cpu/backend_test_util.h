@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "cc/base/dtype.h"
-#include "cc/device/cpu/backend.h"
+#include "cc/device/cpu/cpu_backend.h"
 #include "cc/device/cpu/isa.h"
 #include "cc/device/cpu/workers.h"
 #include "cc/ir/print.h"

@@ -93,7 +93,7 @@ TEST_P(ElementwiseTest, UnaryOperatorsWorkOnEveryLayout) {
 }
 
 template <typename T>
-void ExpectBinary(const Backend& backend, E op, const Layout& l, bool row_x,
+void ExpectBinary(const CpuBackend& backend, E op, const Layout& l, bool row_x,
                   bool column_x, bool row_y, bool column_y) {
   SCOPED_TRACE(testing::Message()
                << "op " << int(op) << ", [" << l.rows << ", " << l.cols

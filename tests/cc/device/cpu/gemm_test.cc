@@ -47,7 +47,7 @@ class Packed {
 };
 
 template <typename T, typename C>
-void Multiply(const Backend& backend, Kind kind, const Matrix<T>& a,
+void Multiply(const CpuBackend& backend, Kind kind, const Matrix<T>& a,
               const Matrix<T>& b, Matrix<C>& c, int64_t k, bool accumulate) {
   const DType dtype = DTypeOf<T>();
   switch (kind) {
@@ -126,7 +126,7 @@ std::vector<double> RowsOf(const Matrix<T>& matrix, int64_t rows,
 // terms are exact in fp32 too, whatever their order. So narrow types are exact
 // if they are rounded once.
 template <typename T, typename C>
-void ExpectProductOf(const Backend& backend, Kind kind, const Shape& s,
+void ExpectProductOf(const CpuBackend& backend, Kind kind, const Shape& s,
                      bool accumulate) {
   SCOPED_TRACE(testing::Message()
                << "kind " << static_cast<int>(kind) << ": [" << s.m << ", "
@@ -151,7 +151,7 @@ void ExpectProductOf(const Backend& backend, Kind kind, const Shape& s,
 }
 
 template <typename T>
-void ExpectProduct(const Backend& backend, Kind kind, const Shape& s,
+void ExpectProduct(const CpuBackend& backend, Kind kind, const Shape& s,
                    bool accumulate) {
   WithOutcome<T>(kind, [&](auto zero) {
     ExpectProductOf<T, decltype(zero)>(backend, kind, s, accumulate);
@@ -202,7 +202,7 @@ TEST_P(GemmTest, EveryKindEqualsTheNaiveProductForLargeShapes) {
 
 // Rows in any order, some of them twice, and one from before the first.
 template <typename T, typename C>
-void ExpectIndexedSameAsCopied(const Backend& backend, Kind kind,
+void ExpectIndexedSameAsCopied(const CpuBackend& backend, Kind kind,
                                const Shape& s) {
   SCOPED_TRACE(testing::Message()
                << "kind " << static_cast<int>(kind) << ": [" << s.m << ", "

@@ -55,7 +55,7 @@ class Trial {
                                   static_cast<int16_t>(out)});
   }
 
-  void ExpectSameAsOneByOne(const Backend& backend) const {
+  void ExpectSameAsOneByOne(const CpuBackend& backend) const {
     std::vector<Matrix<T>> got = values_;
     using W = SumOf<T>;
     std::vector<Matrix<W>> want;

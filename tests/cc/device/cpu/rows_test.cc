@@ -58,8 +58,8 @@ ConstBlock FirstColumns(const Matrix<T>& wider, int64_t cols) {
 }
 
 TEST(RowsTest, CopyMovesEveryElementAndNoMore) {
-  ForAllCases([](const Backend& backend, auto zero, int64_t rows, int64_t cols,
-                 int64_t padding) {
+  ForAllCases([](const CpuBackend& backend, auto zero, int64_t rows,
+                 int64_t cols, int64_t padding) {
     using T = decltype(zero);
     for (int64_t extra : {0, 1}) {
       Matrix<T> x(rows, cols + extra, padding), dst(rows, cols, padding, 1);
@@ -87,8 +87,8 @@ TEST(RowsTest, CopyMovesEveryElementAndNoMore) {
 }
 
 TEST(RowsTest, ZeroClearsEveryElementAndNoMore) {
-  ForAllCases([](const Backend& backend, auto zero, int64_t rows, int64_t cols,
-                 int64_t padding) {
+  ForAllCases([](const CpuBackend& backend, auto zero, int64_t rows,
+                 int64_t cols, int64_t padding) {
     using T = decltype(zero);
     Matrix<T> dst(rows, cols, padding, 1);
     dst.Fill(1);
@@ -98,8 +98,8 @@ TEST(RowsTest, ZeroClearsEveryElementAndNoMore) {
 }
 
 TEST(RowsTest, GatherTakesRowsInAnyOrderAndZerosForNone) {
-  ForAllCases([](const Backend& backend, auto zero, int64_t rows, int64_t cols,
-                 int64_t padding) {
+  ForAllCases([](const CpuBackend& backend, auto zero, int64_t rows,
+                 int64_t cols, int64_t padding) {
     using T = decltype(zero);
     const int64_t from = 23;
     Matrix<T> src(from, cols + 1, padding, 1), dst(rows, cols, 2 * padding);
@@ -121,8 +121,8 @@ TEST(RowsTest, GatherTakesRowsInAnyOrderAndZerosForNone) {
 }
 
 TEST(RowsTest, ScatterWritesItsRowsAndLeavesTheOthers) {
-  ForAllCases([](const Backend& backend, auto zero, int64_t rows, int64_t cols,
-                 int64_t padding) {
+  ForAllCases([](const CpuBackend& backend, auto zero, int64_t rows,
+                 int64_t cols, int64_t padding) {
     using T = decltype(zero);
     Matrix<T> src(rows, cols + 1, padding, 1), dst(rows + 9, cols, 2 * padding);
     src.Fill(1);
@@ -145,7 +145,7 @@ TEST(RowsTest, ScatterWritesItsRowsAndLeavesTheOthers) {
 }
 
 template <typename T>
-void ExpectScatterAdd(const Backend& backend, int64_t rows, int64_t cols,
+void ExpectScatterAdd(const CpuBackend& backend, int64_t rows, int64_t cols,
                       int64_t padding) {
   // Few places, so that rows repeat; large and small terms, so that the order
   // in which they are added shows in the result.
