@@ -39,11 +39,11 @@ class EngineEvent : public Event {
 
 }  // namespace
 
-InlineStream::InlineStream(Workers* workers, CpuCosts costs, Isa isa)
+InlineStream::InlineStream(Workers* workers, CpuCosts costs)
     : costs_(costs),
       workers_(workers),
-      shared_(workers, isa),
-      unshared_(&alone_, isa),
+      shared_(workers),
+      unshared_(&alone_),
       backend_(&shared_),
       serial_(&unshared_) {}
 

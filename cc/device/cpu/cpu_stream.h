@@ -47,9 +47,8 @@ struct CpuCosts {
 class InlineStream : public CpuStream {
  public:
   // `workers` must outlive it.
-  explicit InlineStream(Workers* workers, CpuCosts costs = {},
-                        Isa isa = BestIsa());
-  // A stream of one thread, with these kernels.
+  explicit InlineStream(Workers* workers, CpuCosts costs = {});
+  // A stream of one thread, with the kernels of a test.
   explicit InlineStream(const CpuBackend* kernels);
   InlineStream(const InlineStream&) = delete;
 
