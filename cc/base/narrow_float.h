@@ -1,5 +1,5 @@
-// Floating-point numbers of 16 bits. Memory holds them; they are computed with
-// as float32, and rounded where they are written.
+// Floating-point numbers of 16 bits, in memory only: they are converted to
+// float32 for arithmetic, and results are rounded.
 #ifndef CAVS_CC_BASE_NARROW_FLOAT_H_
 #define CAVS_CC_BASE_NARROW_FLOAT_H_
 
@@ -16,14 +16,14 @@ To BitCast(From x) {
   return to;
 }
 
-// A sign, an exponent of so many bits, and a fraction in the others, as in
-// IEEE 754. Subnormal numbers are kept, also on threads that take those of
+// A sign, kExponent bits of an exponent, and a fraction in the other bits, as
+// in IEEE 754. Subnormal numbers are kept, also on threads that take those of
 // float32 for zero, as TensorFlow's do. NaN stays NaN.
 template <int kExponent>
 struct NarrowFloat {
   static constexpr int kExponentBits = kExponent;
   static constexpr int kFractionBits = 15 - kExponentBits;
-  // Is it a float32 without its lower 16 bits?
+  // Whether it is a float32 without its lower 16 bits.
   static constexpr bool kIsUpperHalf = kExponentBits == 8;
   // The bits of the exponent: all are set if the number is not finite.
   static constexpr uint32_t kInfinity = 0x8000 - (0x8000 >> kExponentBits);
@@ -32,14 +32,15 @@ struct NarrowFloat {
 
   float Widen() const { return Widen<float>(uint32_t{bits}); }
 
-  // Rounds to nearest, ties to even; what is rounded up from the largest number
-  // is infinite.
+  // Rounds to nearest, ties to even. Numbers that round to more than the
+  // largest are infinite.
   static NarrowFloat Round(float x) {
     return {static_cast<uint16_t>(Round<uint32_t>(x))};
   }
 
-  // The same of a number or a vector of them: Float is float or a vector of it,
-  // Bits is uint32_t or a vector of it with the numbers in the lower halves.
+  // The same for a number or a vector of them: Float is float or a vector of
+  // it, Bits is uint32_t or a vector of it with the numbers in the lower
+  // halves.
   template <typename Float, typename Bits>
   static Float Widen(Bits narrow) {
     if constexpr (kIsUpperHalf) return BitCast<Float>(narrow << 16);
@@ -73,11 +74,11 @@ struct NarrowFloat {
   }
 
  private:
-  // Of float32.
-  static constexpr uint32_t kUnit = 1 << 23;  // Of the exponent.
+  // Constants of float32.
+  static constexpr uint32_t kUnit = 1 << 23;  // One in the exponent.
   static constexpr uint32_t kWideInfinity = 255 * kUnit;
   static constexpr uint32_t kWideQuiet = kUnit / 2;
-  // From the fraction and from the exponent to those of float32.
+  // Shift and difference from fraction and exponent to those of float32.
   static constexpr int kShift = 23 - kFractionBits;
   static constexpr uint32_t kRebias = (128 - (1 << (kExponent - 1))) * kUnit;
   // The float32 whose last place is the smallest number: added to a subnormal
@@ -88,7 +89,7 @@ struct NarrowFloat {
 using BFloat16 = NarrowFloat<8>;
 using Float16 = NarrowFloat<5>;
 
-// What elements of type T are computed with.
+// The type in which elements of type T are computed.
 template <typename T>
 struct WideOf {
   using Type = T;

@@ -39,7 +39,7 @@ std::vector<bool> ResultsByIndex(const Model& model, size_t type) {
 }
 
 StepPlan PlanForward(const Model& model, const RowPlan& rows,
-                     const ResultSizes* sizes, const ResultRows& passed,
+                     const ResultSizes* sizes, const ResultRows& result_rows,
                      bool keep_tape, bool two_streams, size_t zone) {
   StepLimits limits;
   // Without a tape there is one stream: two streams would need memory for
@@ -47,7 +47,7 @@ StepPlan PlanForward(const Model& model, const RowPlan& rows,
   limits.two_streams = keep_tape && two_streams;
   limits.zone = zone;
   limits.sizes = sizes;
-  limits.rows = passed;
+  limits.rows = result_rows;
   limits.saved_by_index.resize(model.programs.size());
   return PlanStep(keep_tape ? Direction::kForward : Direction::kInference,
                   model, rows, limits);
@@ -56,11 +56,11 @@ StepPlan PlanForward(const Model& model, const RowPlan& rows,
 // The plan of the backward direction, before there is a tape.
 StepPlan PredictBackward(const Model& derivative, const Model& model,
                          const RowPlan& rows, const ResultSizes* sizes,
-                         const ResultRows& passed, bool two_streams) {
+                         const ResultRows& result_rows, bool two_streams) {
   StepLimits limits;
   limits.two_streams = two_streams;
   limits.sizes = sizes;
-  limits.rows = passed;
+  limits.rows = result_rows;
   limits.gathered_once = IsGatheredOnce(CountWrites(derivative, rows));
   for (size_t type = 0; type < model.programs.size(); ++type) {
     limits.saved_by_index.push_back(ResultsByIndex(model, type));
@@ -179,26 +179,26 @@ void AddUnwritten(const Model& model, NodeKind kind, size_t index,
 
 // Binds the results of the derivatives to the gradients of captures. Gradients
 // that no program computes are unwritten.
-Status PassCaptureGrads(const Model& derivative,
+Status BindCaptureGrads(const Model& derivative,
                         const std::vector<std::vector<TensorRef>>& grads,
-                        RunArguments* passed) {
+                        RunArguments* run) {
   size_t before = 0;  // Number of captures of earlier types.
   for (size_t type = 0; type < derivative.programs.size(); ++type) {
     const std::vector<int>& captures = derivative.result_captures[type];
     CAVS_RETURN_IF_ERROR(
         CheckResults(derivative.programs[type], captures, grads[type], before));
     before += grads[type].size();
-    passed->results.emplace_back();
+    run->results.emplace_back();
     std::vector<bool> computed(grads[type].size(), false);
     for (int capture : captures) {
-      passed->results.back().push_back(grads[type][capture]);
+      run->results.back().push_back(grads[type][capture]);
       computed[capture] = true;
     }
     for (size_t i = 0; i < computed.size(); ++i) {
       if (computed[i]) continue;
       const TensorRef& grad = grads[type][i];
       const size_t bytes = ByteCount(1, CheckedProduct(grad.shape), grad.dtype);
-      passed->unwritten.push_back({-1, 0, grad.data, bytes});
+      run->unwritten.push_back({-1, 0, grad.data, bytes});
     }
   }
   return Status();
@@ -228,29 +228,29 @@ Status RunForward(const Model& model, const ForwardArguments& arguments,
   tape->push_rows = ExternalRows(arguments.push_rows, rows.types());
   Upload(*model.device, tape);
 
-  RunArguments passed;
-  passed.lists = tape->lists;
-  passed.inputs = arguments.pulls;
-  passed.outputs = arguments.pushes;
-  passed.captures = arguments.captures;
+  RunArguments run;
+  run.lists = tape->lists;
+  run.inputs = arguments.pulls;
+  run.outputs = arguments.pushes;
+  run.captures = arguments.captures;
   size_t captures = 0;  // Number of captures of earlier types.
   for (int type = 0; type < rows.num_types(); ++type) {
-    passed.input_rows.emplace_back();
+    run.input_rows.emplace_back();
     for (const auto& pull : tape->pull_lists) {
-      passed.input_rows.back().push_back(pull[type]);
+      run.input_rows.back().push_back(pull[type]);
     }
-    passed.output_rows.emplace_back(arguments.pushes.size(),
-                                    tape->push_lists[type]);
+    run.output_rows.emplace_back(arguments.pushes.size(),
+                                 tape->push_lists[type]);
     CAVS_RETURN_IF_ERROR(
-        CheckMovedRows(model.programs[type], passed, "pulls", "pushes"));
+        CheckMovedRows(model.programs[type], run, "pulls", "pushes"));
     CAVS_RETURN_IF_ERROR(
-        CheckCaptures(model.programs[type], passed.captures[type], captures));
-    captures += passed.captures[type].size();
+        CheckCaptures(model.programs[type], run.captures[type], captures));
+    captures += run.captures[type].size();
   }
   for (size_t push = 0; push < arguments.pushes.size(); ++push) {
     AddUnwritten(model, NodeKind::kPush, push, tape->push_rows,
                  arguments.sizes->push_row[push], static_cast<int>(push),
-                 &passed.unwritten);
+                 &run.unwritten);
   }
 
   const bool two_streams = context.other != nullptr;
@@ -274,7 +274,7 @@ Status RunForward(const Model& model, const ForwardArguments& arguments,
   const auto refuse = [&] {
     return trains ? DoesNotFit(need, backward) : DoesNotFit(need);
   };
-  return Compute(plan, model, rows, context, std::move(passed), bytes, refuse,
+  return Compute(plan, model, rows, context, std::move(run), bytes, refuse,
                  nullptr, keep_tape ? tape : nullptr);
 }
 
@@ -291,13 +291,13 @@ Status RunBackward(const Model& derivative, const Tape& tape,
   ExpectWork(derivative, rows.schedule(), context);
   const std::vector<int32_t> writes = CountWrites(derivative, rows);
 
-  RunArguments passed;
-  passed.lists = tape.lists;
-  passed.inputs = arguments.push_grads;
-  passed.outputs = arguments.pull_grads;
-  passed.saved = &tape.saved;
+  RunArguments run;
+  run.lists = tape.lists;
+  run.inputs = arguments.push_grads;
+  run.outputs = arguments.pull_grads;
+  run.saved = &tape.saved;
   CAVS_RETURN_IF_ERROR(
-      PassCaptureGrads(derivative, arguments.capture_grads, &passed));
+      BindCaptureGrads(derivative, arguments.capture_grads, &run));
   StepLimits limits;
   limits.two_streams = context.other != nullptr;
   limits.zone = ZoneOf(context);
@@ -305,11 +305,11 @@ Status RunBackward(const Model& derivative, const Tape& tape,
   limits.rows = CountRows(tape, arguments.pulls);
   limits.gathered_once = IsGatheredOnce(writes);
   for (int type = 0; type < rows.num_types(); ++type) {
-    passed.input_rows.emplace_back(arguments.push_grads.size(),
-                                   tape.push_lists[type]);
-    passed.output_rows.emplace_back();
+    run.input_rows.emplace_back(arguments.push_grads.size(),
+                                tape.push_lists[type]);
+    run.output_rows.emplace_back();
     for (int pull : arguments.pulls) {
-      passed.output_rows.back().push_back(tape.pull_lists[pull][type]);
+      run.output_rows.back().push_back(tape.pull_lists[pull][type]);
     }
     limits.saved_by_index.emplace_back();
     for (const Slot& slot : tape.saved[type]) {
@@ -317,46 +317,46 @@ Status RunBackward(const Model& derivative, const Tape& tape,
     }
     const Program& program = derivative.programs[type];
     CAVS_RETURN_IF_ERROR(
-        CheckMovedRows(program, passed, "push_grads", "pull_grads"));
+        CheckMovedRows(program, run, "push_grads", "pull_grads"));
     CAVS_RETURN_IF_ERROR(CheckSaved(program, tape.saved[type]));
   }
   for (size_t i = 0; i < arguments.pulls.size(); ++i) {
     const int pull = arguments.pulls[i];
     AddUnwritten(derivative, NodeKind::kPullGrad, i, tape.pull_rows[pull],
                  arguments.sizes->pull_grad_row[i], static_cast<int>(i),
-                 &passed.unwritten);
+                 &run.unwritten);
   }
 
   const StepPlan plan =
       PlanStep(Direction::kBackward, derivative, rows, limits);
   return Compute(
-      plan, derivative, rows, context, std::move(passed), plan.need.workspace(),
+      plan, derivative, rows, context, std::move(run), plan.need.workspace(),
       [&] { return DoesNotFit(plan.need); }, &writes, nullptr);
 }
 
 MemoryNeed PredictInference(const Model& model, const ScheduleView& schedule,
                             const ResultSizes& sizes,
-                            const ResultRows& passed) {
+                            const ResultRows& result_rows) {
   const RowPlan rows(schedule, static_cast<int>(model.programs.size()));
-  return PlanForward(model, rows, &sizes, passed, /*keep_tape=*/false,
+  return PlanForward(model, rows, &sizes, result_rows, /*keep_tape=*/false,
                      /*two_streams=*/false, 0)
       .need;
 }
 
 TrainingNeed PredictTraining(const Model& model, const Model* derivative,
                              const ScheduleView& schedule,
-                             const ResultSizes& sizes, const ResultRows& passed,
-                             bool two_streams) {
+                             const ResultSizes& sizes,
+                             const ResultRows& result_rows, bool two_streams) {
   const RowPlan rows(schedule, static_cast<int>(model.programs.size()));
   TrainingNeed need;
-  need.forward = PlanForward(model, rows, &sizes, passed, /*keep_tape=*/true,
-                             two_streams, 0)
+  need.forward = PlanForward(model, rows, &sizes, result_rows,
+                             /*keep_tape=*/true, two_streams, 0)
                      .need;
   need.peak = need.forward.total();
   if (derivative == nullptr) return need;
-  need.backward =
-      PredictBackward(*derivative, model, rows, &sizes, passed, two_streams)
-          .need;
+  need.backward = PredictBackward(*derivative, model, rows, &sizes, result_rows,
+                                  two_streams)
+                      .need;
   need.peak = TrainingPeak(need.forward, need.backward);
   return need;
 }

@@ -60,20 +60,20 @@ Status RunBackward(const Model& derivative, const Tape& tape,
                    const BackwardArguments& arguments,
                    const StepContext& context);
 
-// What a training step takes.
+// The memory that a training step needs.
 struct TrainingNeed {
   MemoryNeed forward, backward;
   size_t peak = 0;
 };
 
-// What RunForward() without a tape takes from the pool before it computes
-// anything, and what it pushes. The model has no results. The schedule must be
-// valid.
+// The bytes that RunForward() without a tape takes from the pool before it
+// computes anything, and those of its pushes. The model has no results. The
+// schedule must be valid.
 MemoryNeed PredictInference(const Model& model, const ScheduleView& schedule,
                             const ResultSizes& sizes, const ResultRows& rows);
 
-// Likewise, RunForward() with a tape, and then RunBackward() of `derivative`,
-// which is null if there is none.
+// The same for RunForward() with a tape, and then RunBackward() of
+// `derivative`, which is null if there is none.
 TrainingNeed PredictTraining(const Model& model, const Model* derivative,
                              const ScheduleView& schedule,
                              const ResultSizes& sizes, const ResultRows& rows,

@@ -48,9 +48,9 @@ std::string ToString(const MemoryNeed& need) {
 
 size_t TrainingPeak(const MemoryNeed& forward, const MemoryNeed& backward) {
   const size_t kept = SaturatingAdd(forward.state, forward.tape);
-  const size_t passed = SaturatingMultiply(2, forward.results);
-  return std::max(forward.total(),
-                  SaturatingAdd(SaturatingAdd(kept, passed), backward.total()));
+  const size_t results = SaturatingMultiply(2, forward.results);
+  return std::max(forward.total(), SaturatingAdd(SaturatingAdd(kept, results),
+                                                 backward.total()));
 }
 
 Status DoesNotFit(const MemoryNeed& need) {

@@ -1,5 +1,5 @@
-// Chooses how many graphs of a minibatch run at a time, so that a step fits
-// into memory.
+// Chooses the number of graphs that run at a time, so that a step fits into
+// memory.
 #ifndef CAVS_CC_EXEC_MICRO_BATCH_H_
 #define CAVS_CC_EXEC_MICRO_BATCH_H_
 
@@ -15,8 +15,8 @@
 namespace cavs {
 
 struct MicroBatch {
-  int32_t graphs = 1;      // How many run at a time, at least 1.
-  size_t whole_bytes = 0;  // What a step takes with all graphs at a time.
+  int32_t graphs = 1;      // The number that run at a time, at least 1.
+  size_t whole_bytes = 0;  // Bytes of a step with all graphs at a time.
 };
 
 // Returns the bytes that a step over a schedule takes.

@@ -23,8 +23,8 @@ using ::tensorflow::OpKernelContext;
 using ::tensorflow::Tensor;
 using ::tensorflow::TensorShape;
 
-// CavsForward and CavsBackward, for ops that ask what they take and do not run
-// them.
+// The functions of CavsForward and CavsBackward, for ops that predict their
+// memory and do not run them.
 class TrainingStep {
  public:
   absl::Status Init(OpKernelConstruction* context, const Device& device) {
@@ -44,7 +44,7 @@ class TrainingStep {
   }
 
   const Model& forward() const { return forward_.model; }
-  // Without programs if there is none.
+  // Has no programs if there are no derivatives.
   const Model& backward() const { return backward_.model; }
   const ResultSizes& sizes() const { return sizes_; }
 
@@ -131,13 +131,13 @@ class MemoryOp {
     TF_RETURN_IF_ERROR(
         context->allocate_output(0, TensorShape({3, 5}), &output));
     auto bytes = output->matrix<int64_t>();
-    for (int pass = 0; pass < 3; ++pass) {
-      const MemoryNeed& need = needs[pass];
-      bytes(pass, 0) = static_cast<int64_t>(need.state);
-      bytes(pass, 1) = static_cast<int64_t>(need.tape);
-      bytes(pass, 2) = static_cast<int64_t>(need.temporaries);
-      bytes(pass, 3) = static_cast<int64_t>(need.packed_weights);
-      bytes(pass, 4) = static_cast<int64_t>(need.results);
+    for (int direction = 0; direction < 3; ++direction) {
+      const MemoryNeed& need = needs[direction];
+      bytes(direction, 0) = static_cast<int64_t>(need.state);
+      bytes(direction, 1) = static_cast<int64_t>(need.tape);
+      bytes(direction, 2) = static_cast<int64_t>(need.temporaries);
+      bytes(direction, 3) = static_cast<int64_t>(need.packed_weights);
+      bytes(direction, 4) = static_cast<int64_t>(need.results);
     }
     return absl::OkStatus();
   }

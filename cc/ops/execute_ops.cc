@@ -170,8 +170,8 @@ The scheduler of Cavs (arXiv:1712.04048, Algorithm 1): operators that depend on 
 gathered state run once over all V rows (eager), those between gather and scatter
 task by task, and those that no scattered state depends on once over all rows again
 (lazy). Not meant to be called by hand: `cavs_tf.GraphSupport` traces the functions
-and writes their signatures, which say what TensorFlow's cannot: the role and number
-of every argument and result, "vertex_ids,gather:0,pull:0,capture:0->scatter,push:0".
+and writes their signatures, which give the role and number of every argument and
+result, "vertex_ids,gather:0,pull:0,capture:0->scatter,push:0".
 
 order: [V], from CavsSchedule; so are the next three.
 task_splits: [T + 1].
@@ -179,29 +179,29 @@ task_type: [T].
 child_row: [arity, V].
 pulls: External inputs, in vertex order, [V, ...] each or [n, ...]: with rows only for
   the n vertices of types that pull it.
-captures: What the vertex functions close over (weights), those of type 0 first.
+captures: Captured tensors of the vertex functions (weights), those of type 0 first.
 at: [n], the distinct vertices whose pushes are wanted. None: all.
 pushes: External outputs, [n] + push_shapes[i], row i of vertex at[i]; or [V] + ..., in
   vertex order.
-tape: Scalar. What CavsBackward reads; empty unless keep_tape.
+tape: Scalar. The values that CavsBackward reads; empty unless keep_tape.
 vertex_functions: One traced function per vertex type.
-vertex_signatures: Of each.
+vertex_signatures: Their signatures.
 gradient_functions: Their derivatives; like the next five, for the gradient of this op.
-gradient_signatures: Of each.
+gradient_signatures: The signatures of the derivatives.
 capture_shapes: The shape of each capture's gradient.
-capture_grad_types: Its type.
-differentiable: Which captures have a gradient.
-gradient_error: Why there are no derivatives, if there are none.
-capture_counts: How many captures each function has.
+capture_grad_types: The type of each capture's gradient.
+differentiable: Whether each capture has a gradient.
+gradient_error: Why there are no derivatives; empty if there are.
+capture_counts: The number of captures of each function.
 pull_shapes: The shape of one row of each pull.
 push_shapes: The shape of one row of each push.
-pulled_by: Of each pull, whether vertex function 0, 1, ... pulls it.
-num_at: 0 or 1.
+pulled_by: For each pull, whether vertex function 0, 1, ... pulls it.
+num_at: The number of tensors in `at`, 0 or 1.
 keep_tape: Whether a CavsBackward follows.
 eager: Off, eager operators run task by task (for ablation).
 lazy: Off, lazy operators run task by task (for ablation).
 split: Off, products of concatenations stay whole (for ablation).
-share: Off, what is written twice is computed twice (for ablation).
+share: Off, equal operators are computed several times (for ablation).
 merge: Off, products stay as they were traced (for ablation).
 fuse: Off, elementwise operators run one by one (for ablation).
 skip_zeros: Off, leaves multiply the zeros that they gather (for ablation).
@@ -234,16 +234,16 @@ REGISTER_OP("CavsBackward")
     .Attr("streams: int = 1")
     .SetShapeFn(NoThrowShape<BackwardShape>)
     .Doc(R"doc(
-The gradient of CavsForward: replays its tasks in reverse with the derivatives of
+The gradient of CavsForward: runs its tasks in reverse with the derivatives of
 the vertex functions. Weight gradients are lazy: one sum over all rows.
 
-tape: From CavsForward with keep_tape. Any number of backward passes may read it.
+tape: From CavsForward with keep_tape. Any number of CavsBackward may read it.
 push_grads: The gradient of every push.
 pull_grads: The gradient of every floating-point pull.
 capture_grads: The gradient of every floating-point capture, dense.
 gradient_functions: One traced derivative per vertex type.
-gradient_signatures: Of each.
-capture_counts: How many floating-point captures each vertex function has.
+gradient_signatures: Their signatures.
+capture_counts: The number of floating-point captures of each vertex function.
 pulls: Which of the pulls are floating-point.
 pull_shapes: The shape of one row of each floating-point pull.
 capture_shapes: The shape of each floating-point capture.
@@ -276,18 +276,18 @@ REGISTER_OP("CavsDescribe")
     .SetIsStateful()
     .SetShapeFn(::tensorflow::shape_inference::ScalarShape)
     .Doc(R"doc(
-Says how CavsForward or CavsBackward runs traced functions, as JSON: per function the
+Describes as JSON how CavsForward or CavsBackward runs functions: for each of them the
 nodes in the order in which they run, and the program as text.
 
 A node is {name, op, kind, stage, native, index, label, adds, merged, members}: its
-label says in words what it computes; `adds` that it adds to what others wrote;
-`merged` names the products that became part of this one. An operator, that is a
+label says in words what it computes; `adds` is set if it adds to values in memory;
+`merged` names the products that were merged into this one. An operator, that is a
 node or, in place of a fused group, each of its members, has an `id` too, and in
 `after` the ids of the operators that it reads from or adds to.
 
 description: Scalar.
 vertex_functions: Traced vertex functions, or derivatives.
-vertex_signatures: Of each.
+vertex_signatures: Their signatures.
 )doc");
 
 REGISTER_OP("CavsMemory")
@@ -328,15 +328,15 @@ order: [V], from CavsSchedule; so are the next three.
 task_splits: [T + 1].
 task_type: [T].
 child_row: [arity, V].
-pulled_rows: How many rows each input has; -1: one per vertex.
-pushed_rows: How many vertices' outputs are wanted; -1: those of all.
-bytes: Per pass (forward, backward, forward without a tape): of the state or its
-  gradient, the tape beside it, temporaries, packed weights, and results.
-training: The most that a training step takes at a time.
+pulled_rows: The number of rows of each input; -1: one per vertex.
+pushed_rows: The number of vertices whose outputs are wanted; -1: all.
+bytes: For each direction (forward, backward, forward without a tape), the bytes of the
+  state or its gradient, the tape beside it, temporaries, packed weights, and results.
+training: The peak of a training step in bytes.
 vertex_functions: Traced vertex functions.
-vertex_signatures: Of each.
-gradient_functions: Their derivatives; if there are none, a backward pass takes nothing.
-gradient_signatures: Of each.
+vertex_signatures: Their signatures.
+gradient_functions: Their derivatives; if there are none, backward takes no bytes.
+gradient_signatures: The signatures of the derivatives.
 pull_shapes: As in CavsForward, and so are the next six.
 )doc");
 
@@ -386,8 +386,8 @@ child_splits: As in CavsSchedule, and so are the next three.
 pulled_rows: As in CavsMemory.
 pushed_rows: As in CavsMemory.
 available: Scalar. Bytes that a training step may take.
-micro_batch: Scalar. How many graphs run at a time, at least 1.
-whole_bytes: Scalar. What a training step takes with all graphs at a time.
+micro_batch: Scalar. The number of graphs that run at a time, at least 1.
+whole_bytes: Scalar. The bytes of a training step with all graphs at a time.
 arity: As in CavsSchedule.
 policy: As in CavsSchedule.
 vertex_functions: As in CavsMemory, and so is all that follows.
@@ -398,9 +398,9 @@ REGISTER_OP("CavsAvailableMemory")
     .SetIsStateful()
     .SetShapeFn(::tensorflow::shape_inference::ScalarShape)
     .Doc(R"doc(
-How much memory the system, or the container of the process, could still give.
+The memory that the system, or the container of the process, can still provide.
 
-bytes: Scalar; the largest integer where that cannot be found out.
+bytes: Scalar; the largest integer if it is unknown.
 )doc");
 
 REGISTER_OP("CavsRowCount")
@@ -413,8 +413,8 @@ REGISTER_OP("CavsRowCount")
     .Attr("shape: shape")
     .SetShapeFn(NoThrowShape<RowCountShape>)
     .Doc(R"doc(
-Integers that are affine in a number of rows: scale * shape(like)[0] + bias. Stands
-in a traced vertex function for what was computed from tensor shapes there.
+Integers that are affine in a number of rows: scale * shape(like)[0] + bias. Replaces
+integers that a traced vertex function computed from tensor shapes.
 
 like: [rows, ...].
 value: Of the given shape, row-major.

@@ -1,5 +1,5 @@
-// Vectors of narrow numbers, which are computed with in fp32, and of pairs of
-// them. For kernels_*.cc alone; see kernel_set.h.
+// Vectors of narrow numbers, which are converted to fp32 for arithmetic, and of
+// pairs of them. Included by kernels_*.cc only; see kernel_set.h.
 #ifndef CAVS_CC_DEVICE_CPU_NARROW_KERNELS_H_
 #define CAVS_CC_DEVICE_CPU_NARROW_KERNELS_H_
 
@@ -108,7 +108,8 @@ struct Simd<Pair> : Simd<float> {
   }
 };
 
-// n numbers to and from fp32. What is narrowed may begin where x does.
+// Convert n numbers to and from fp32. The output of Narrow() may begin where x
+// does.
 template <typename T>
 inline void Widen(const T* x, int64_t n, float* out) {
   using S = Simd<T>;
