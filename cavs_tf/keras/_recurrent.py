@@ -1,4 +1,4 @@
-"""What recurrent cells, and the layers around them, have in common."""
+"""Base classes of recurrent cells and of the layers around them."""
 
 import dataclasses
 
@@ -34,9 +34,9 @@ class RecurrentCell(GraphSupport):
     Args:
       units: Size of what a vertex pushes.
       arity: The largest number of children.
-      num_states: How many vectors of size `units` are passed from vertex to vertex.
-      activation: Of what a vertex computes anew.
-      recurrent_activation: Of the gates.
+      num_states: The number of vectors of size `units` in the state of a vertex.
+      activation: The activation of new values (u and c of an LSTM, n of a GRU).
+      recurrent_activation: The activation of the gates.
       use_bias: Whether there is a bias.
       options: As for `GraphSupport`.
       **kwargs: Initializers, regularizers and constraints, named as those of
@@ -81,11 +81,11 @@ class RecurrentCell(GraphSupport):
         self.build_weights(inputs_shape[-1])
 
     def build_weights(self, features: int) -> None:
-        """Makes the weights for inputs of so many columns."""
+        """Makes the weights for inputs of `features` columns."""
         raise NotImplementedError
 
     def add(self, weight: str, shape, name=None, **kwargs):
-        """Makes a weight that is initialized and constrained as `weight`, one of `_WEIGHTS`."""
+        """Makes a weight with the initializer and constraint of `weight`, one of `_WEIGHTS`."""
         arguments = {k: getattr(self, f"{weight}_{k}") for k in ("initializer", "regularizer")}
         arguments["constraint"] = getattr(self, f"{weight}_constraint")
         return self.add_weight(name=name or weight, shape=shape, **(arguments | kwargs))

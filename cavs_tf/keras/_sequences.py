@@ -77,6 +77,6 @@ class SequenceLayer(CellLayer):
 
     def get_config(self):
         config = super().get_config()
-        for name in ("arity", "mode", "return_vertices"):  # Those of every chain.
+        for name in ("arity", "mode", "return_vertices"):  # Constant for chains.
             config.pop(name, None)
         return config | {"return_sequences": self.return_sequences}

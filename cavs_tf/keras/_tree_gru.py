@@ -47,7 +47,7 @@ class TreeGRUCell(TreeCell):
     def build_weights(self, features):
         self.kernel = self.add("kernel", (features, 3 * self.units))
         children = self.arity if self.mode == "n_ary" else 1
-        # Apart, as each is multiplied by something else.
+        # Three weights, since their operands differ.
         self.recurrent_kernel_z, self.recurrent_kernel_r, self.recurrent_kernel_n = (
             self.add("recurrent", (children * self.units, self.units), f"recurrent_kernel_{gate}")
             for gate in "zrn"
