@@ -76,6 +76,11 @@ class _ReadsOfKeras(StatelessScope):
     def add_loss(self, loss):
         """Ignores losses, since the results of this scope are discarded."""
 
+    def __exit__(self, kind, error, traceback):
+        """Gives new variables their values, but not after an error: that could hide it."""
+        self.initialize_variables = kind is None
+        super().__exit__(kind, error, traceback)
+
 
 @contextlib.contextmanager
 def recorded_reads():

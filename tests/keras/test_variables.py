@@ -259,3 +259,20 @@ def test_layers_that_make_their_weights_when_they_are_first_used_are_not():
 
     cell(CHAINS, ROWS)
     assert {id(v) for v in cell.trainable_variables} == {id(v) for v in lazy.inner.weights}
+
+
+@pytest.fixture
+def clean_keras():
+    """Keras keeps variables whose initializer failed, and tries it again for later layers."""
+    yield
+    keras.utils.clear_session()
+
+
+def test_what_an_initializer_raises_is_raised(clean_keras):
+    def initializer(shape, dtype):
+        raise RuntimeError("No such numbers.")
+
+    layer = cavs.keras.TreeLSTM(4, recurrent_initializer=initializer)
+    graphs = cavs.GraphBatch.chain([3])
+    with pytest.raises(RuntimeError, match="No such numbers"):
+        layer(graphs, tf.ones([3, 2]))
