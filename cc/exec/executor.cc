@@ -53,19 +53,28 @@ StepPlan PlanForward(const Model& model, const RowPlan& rows,
                   model, rows, limits);
 }
 
-// The plan of the backward direction, before there is a tape.
-StepPlan PredictBackward(const Model& derivative, const Model& model,
-                         const RowPlan& rows, const ResultSizes* sizes,
-                         const ResultRows& result_rows, bool two_streams) {
+// What a training step needs whose forward direction needs `forward`, before
+// there is a tape. `derivative` is null if there is none.
+TrainingNeed NeedOfTraining(const MemoryNeed& forward, const Model* derivative,
+                            const Model& model, const RowPlan& rows,
+                            const ResultSizes* sizes,
+                            const ResultRows& result_rows, bool two_streams) {
+  TrainingNeed need;
+  need.forward = forward;
+  need.peak = forward.total();
+  if (derivative == nullptr) return need;
   StepLimits limits;
   limits.two_streams = two_streams;
   limits.sizes = sizes;
   limits.rows = result_rows;
-  limits.gathered_once = IsGatheredOnce(CountWrites(derivative, rows));
+  limits.gathered_once = IsGatheredOnce(CountWrites(*derivative, rows));
   for (size_t type = 0; type < model.programs.size(); ++type) {
     limits.saved_by_index.push_back(ResultsByIndex(model, type));
   }
-  return PlanStep(Direction::kBackward, derivative, rows, limits);
+  need.backward =
+      PlanStep(Direction::kBackward, *derivative, rows, limits).need;
+  need.peak = TrainingPeak(need.forward, need.backward);
+  return need;
 }
 
 // Makes the row numbers of a tape readable on the device.
@@ -259,23 +268,19 @@ Status RunForward(const Model& model, const ForwardArguments& arguments,
   const ResultRows result_rows = CountRows(*tape, pulls);
   const StepPlan plan = PlanForward(model, rows, arguments.sizes, result_rows,
                                     keep_tape, two_streams, ZoneOf(context));
-  const MemoryNeed& need = plan.need;
-  MemoryNeed backward;
-  size_t bytes = need.workspace();
   const bool trains =
       keep_tape && arguments.derivative != nullptr &&
       arguments.derivative->programs.size() == model.programs.size();
-  if (trains) {
-    backward = PredictBackward(*arguments.derivative, model, rows,
-                               arguments.sizes, result_rows, two_streams)
-                   .need;
-    bytes = TrainingPeak(need, backward) - need.results;
-  }
+  const TrainingNeed need =
+      NeedOfTraining(plan.need, trains ? arguments.derivative : nullptr, model,
+                     rows, arguments.sizes, result_rows, two_streams);
   const auto refuse = [&] {
-    return trains ? DoesNotFit(need, backward) : DoesNotFit(need);
+    return trains ? DoesNotFit(need.forward, need.backward)
+                  : DoesNotFit(need.forward);
   };
-  return Compute(plan, model, rows, context, std::move(run), bytes, refuse,
-                 nullptr, keep_tape ? tape : nullptr);
+  return Compute(plan, model, rows, context, std::move(run),
+                 need.peak - need.forward.results, refuse, nullptr,
+                 keep_tape ? tape : nullptr);
 }
 
 Status RunBackward(const Model& derivative, const Tape& tape,
@@ -348,17 +353,10 @@ TrainingNeed PredictTraining(const Model& model, const Model* derivative,
                              const ResultSizes& sizes,
                              const ResultRows& result_rows, bool two_streams) {
   const RowPlan rows(schedule, static_cast<int>(model.programs.size()));
-  TrainingNeed need;
-  need.forward = PlanForward(model, rows, &sizes, result_rows,
-                             /*keep_tape=*/true, two_streams, 0)
-                     .need;
-  need.peak = need.forward.total();
-  if (derivative == nullptr) return need;
-  need.backward = PredictBackward(*derivative, model, rows, &sizes, result_rows,
-                                  two_streams)
-                      .need;
-  need.peak = TrainingPeak(need.forward, need.backward);
-  return need;
+  const StepPlan plan = PlanForward(model, rows, &sizes, result_rows,
+                                    /*keep_tape=*/true, two_streams, 0);
+  return NeedOfTraining(plan.need, derivative, model, rows, &sizes, result_rows,
+                        two_streams);
 }
 
 }  // namespace cavs
