@@ -55,8 +55,7 @@ class GRUCell(RecurrentCell):
                 of_input, of_h = of_input + bias, of_h + recurrent_bias
             of_h = tf.split(of_h, 3, axis=1)
         else:
-            if self.use_bias:
-                of_input += self.cast(self.bias)
+            of_input = self.with_bias(of_input)
             gates, new = tf.split(self.recurrent_kernel, [2 * self.units, self.units], axis=1)
             of_h = tf.split(self.product(h, gates), 2, axis=1)
         z, r, n = tf.split(of_input, 3, axis=1)

@@ -94,7 +94,10 @@ class RecurrentCell(GraphSupport):
         return tf.cast(value, self.compute_dtype)
 
     def product(self, rows, weight):
-        return tf.matmul(rows, self.cast(weight))
+        return tf.matmul(self.cast(rows), self.cast(weight))
+
+    def with_bias(self, rows):
+        return rows + self.cast(self.bias) if self.use_bias else rows
 
     def get_config(self):
         config = {k: get.serialize(getattr(self, k)) for k, get in _OF_WEIGHTS.items()}

@@ -57,9 +57,7 @@ class TreeGRUCell(TreeCell):
 
     def vertex(self):
         hs = [self.gather(k) for k in range(self.arity)]
-        of_input = self.product(self.pull(), self.kernel)
-        if self.use_bias:
-            of_input += self.cast(self.bias)
+        of_input = self.with_bias(self.product(self.pull(), self.kernel))
         z, r, n = tf.split(of_input, 3, axis=1)
         summed = tf.add_n(hs)
         if self.mode == "child_sum":

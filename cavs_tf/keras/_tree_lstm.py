@@ -1,6 +1,7 @@
 """The Tree-LSTM. Source: Tai et al. 2015, arXiv:1503.00075, section 3."""
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from cavs_tf.keras._recurrent import CellLayer, TreeCell
@@ -32,11 +33,15 @@ class TreeLSTMCell(TreeCell):
       **kwargs: Initializers, regularizers and constraints of "kernel", "recurrent" and "bias",
         named as those of `keras.layers.LSTM`; and what `GraphSupport` takes.
 
-    Weights, their columns in the order of `keras.layers.LSTM`, i, f, u, o:
-      kernel: [features, 4 units].
-      recurrent_kernel: [units, 4 units]; n_ary: [arity units, (arity + 3) units] with one
-        block of columns for each f_k, one block of rows for each child.
-      bias: [4 units].
+    Weights, so that none is cut where its columns are used:
+      kernel: [features, 4 units], its columns in the order f, i, u, o.
+      recurrent_kernel: [units, 3 units], its columns in the order i, u, o; n_ary:
+        [arity units, 3 units], a block of rows for each child.
+      recurrent_kernel_f: [units, units]; n_ary: [arity units, arity units], a block of columns
+        for each f_k.
+      bias: [4 units], f, i, u, o.
+    With arity 1 those of `keras.layers.LSTM`, all in the order i, f, u, o: [features, 4 units],
+    [units, 4 units] and [4 units].
     """
 
     def __init__(
@@ -51,48 +56,68 @@ class TreeLSTMCell(TreeCell):
         self.unit_forget_bias = unit_forget_bias
 
     def build_weights(self, features):
-        units = self.units
-        children = self.arity if self.mode == "n_ary" else 1
+        units, rows = self.units, self.units * (self.arity if self.mode == "n_ary" else 1)
+        columns = (4 if self.arity == 1 else 3) * units
         self.kernel = self.add("kernel", (features, 4 * units))
-        shape = (children * units, (children + 3) * units)
-        self.recurrent_kernel = self.add("recurrent", shape, "recurrent_kernel")
+        self.recurrent_kernel = self.add("recurrent", (rows, columns), "recurrent_kernel")
+        if self.arity > 1:
+            self.recurrent_kernel_f = self.add("recurrent", (rows, rows), "recurrent_kernel_f")
         if self.use_bias:
-            self.bias = self.add("bias", (4 * units,), initializer=self._initial_bias)
+            ones_for_f = {"initializer": self._initial_bias} if self.unit_forget_bias else {}
+            self.bias = self.add("bias", (4 * units,), **ones_for_f)
 
     def vertex(self):
-        x = self.product(self.pull(), self.kernel)
-        if self.use_bias:
-            x += self.cast(self.bias)
-        i, f, u, o = tf.split(x, 4, axis=1)
         cs, hs = zip(*(tf.split(self.gather(k), 2, axis=1) for k in range(self.arity)), strict=True)
-        recur = self._recur_child_sum if self.mode == "child_sum" else self._recur_n_ary
-        from_h_i, from_h_f, from_h_u, from_h_o = recur(hs)
-
-        c = self.recurrent_activation(i + from_h_i) * self.activation(u + from_h_u)
-        for c_k, from_h_f_k in zip(cs, from_h_f, strict=True):
-            c += self.recurrent_activation(f + from_h_f_k) * c_k
-        h = self.recurrent_activation(o + from_h_o) * self.activation(c)
+        of_input = self.product(self.pull(), self.kernel)
+        i, fs, u, o = (self._chain if self.arity == 1 else self._tree)(of_input, hs)
+        c = self.recurrent_activation(i) * self.activation(u)
+        for f_k, c_k in zip(fs, cs, strict=True):
+            c += self.recurrent_activation(f_k) * c_k
+        h = self.recurrent_activation(o) * self.activation(c)
         self.scatter(tf.concat([c, h], axis=1))
         self.push(h)
 
-    def _recur_child_sum(self, hs):
-        """The terms of i, of each f_k, of u and of o that depend on the children's h."""
-        weight = self.cast(self.recurrent_kernel)
-        weight_i, weight_f, weight_uo = tf.split(weight, [self.units, self.units, -1], axis=1)
-        summed = tf.matmul(tf.add_n(hs), tf.concat([weight_i, weight_uo], axis=1))
-        i, u, o = tf.split(summed, 3, axis=1)
-        return i, [tf.matmul(h, weight_f) for h in hs], u, o
+    def _chain(self, of_input, hs):
+        """What the gates are activations of: i, each f_k, u and o, of the only child."""
+        gates = self.with_bias(of_input + self.product(hs[0], self.recurrent_kernel))
+        i, f, u, o = tf.split(gates, 4, axis=1)
+        return i, [f], u, o
 
-    def _recur_n_ary(self, hs):
-        summed = self.product(tf.concat(hs, axis=1), self.recurrent_kernel)
-        i, *f, u, o = tf.split(summed, self.arity + 3, axis=1)
-        return i, f, u, o
+    def _tree(self, of_input, hs):
+        """As `_chain`, of several children."""
+        f, iuo = tf.split(self.with_bias(of_input), [self.units, 3 * self.units], axis=1)
+        if self.mode == "child_sum":
+            h, fs = tf.add_n(hs), [self.product(h, self.recurrent_kernel_f) for h in hs]
+        else:
+            h = tf.concat(hs, axis=1)
+            fs = tf.split(self.product(h, self.recurrent_kernel_f), self.arity, axis=1)
+        i, u, o = tf.split(iuo + self.product(h, self.recurrent_kernel), 3, axis=1)
+        return i, [f + f_k for f_k in fs], u, o
 
     def _initial_bias(self, shape, dtype):
-        units = self.units
-        f = keras.initializers.Ones() if self.unit_forget_bias else self.bias_initializer
-        i, uo = self.bias_initializer((units,), dtype), self.bias_initializer((2 * units,), dtype)
-        return tf.concat([i, f((units,), dtype), uo], axis=0)
+        gates = tf.split(self.bias_initializer(shape, dtype), 4)
+        f = 1 if self.arity == 1 else 0
+        gates[f] = tf.ones_like(gates[f])
+        return tf.concat(gates, axis=0)
+
+    def load_own_variables(self, store):
+        """Also loads what was saved when all gates shared one recurrent kernel."""
+        if self.arity > 1 and len(store.keys()) == len(self.weights) - 1:
+            store = self._from_shared_kernel([store[str(k)] for k in range(len(store.keys()))])
+        super().load_own_variables(store)
+
+    def _from_shared_kernel(self, saved):
+        """The variables of today by number, from columns in the order i, f_1, f_2, ..., u, o."""
+
+        def f_first(columns):
+            i, f, uo = np.split(columns, [self.units, 2 * self.units], axis=-1)
+            return np.concatenate([f, i, uo], axis=-1)
+
+        kernel, recurrent_kernel, *bias = map(np.asarray, saved)
+        end_of_f = self.units + len(recurrent_kernel)
+        i, f, uo = np.split(recurrent_kernel, [self.units, end_of_f], axis=1)
+        weights = [f_first(kernel), np.concatenate([i, uo], axis=1), f, *map(f_first, bias)]
+        return {str(k): weight for k, weight in enumerate(weights)}
 
     def get_config(self):
         return super().get_config() | {"unit_forget_bias": self.unit_forget_bias}

@@ -3,6 +3,7 @@
 import functools
 
 import graphs as make
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -27,36 +28,32 @@ class LSTMEquations:
     """Of arXiv:1503.00075, for one vertex; children are (h, c) pairs."""
 
     def __init__(self, layer):
-        kernel, self.recurrent_kernel, bias = (np.asarray(w) for w in layer.get_weights())
-        (self.w_i, self.w_f, self.w_u, self.w_o), (self.b_i, self.b_f, self.b_u, self.b_o) = (
-            [column(weight, block) for block in range(4)] for weight in (kernel, bias)
+        kernel, recurrent, *recurrent_f, bias = (np.asarray(w) for w in layer.get_weights())
+        order = "fiuo" if recurrent_f else "ifuo"
+        self.w, self.b = (
+            {gate: column(weight, k) for k, gate in enumerate(order)} for weight in (kernel, bias)
         )
-        self.arity, self.missing = layer.cell.arity, (np.zeros(UNITS), np.zeros(UNITS))
+        self.u = {g: column(recurrent, k) for k, g in enumerate("iuo" if recurrent_f else "ifuo")}
+        if recurrent_f:
+            (self.u["f"],) = recurrent_f
+        self.missing = (np.zeros(UNITS), np.zeros(UNITS))
 
     def child_sum(self, x, children):
         """Equations 2-8."""
-        u_i, u_f, u_u, u_o = (column(self.recurrent_kernel, block) for block in range(4))
         h_sum = sum((h for h, _ in children), np.zeros(UNITS))
-        f = [sigmoid(x @ self.w_f + h @ u_f + self.b_f) for h, _ in children]
-        return self.finish(x, (h_sum @ u_i, h_sum @ u_u, h_sum @ u_o), f, children)
+        return self.finish(x, h_sum, [h @ self.u["f"] for h, _ in children], children)
 
     def n_ary(self, x, children):
-        """Equations 9-14."""
+        """Equations 9-14: U has a block of rows, and U_f also of columns, for each child."""
+        hs = np.concatenate([h for h, _ in children])
+        return self.finish(x, hs, np.split(hs @ self.u["f"], len(children)), children)
 
-        def recur(block):
-            rows = [column(self.recurrent_kernel.T, child).T for child in range(self.arity)]
-            return sum(h @ column(rows[k], block) for k, (h, _) in enumerate(children))
-
-        f = [sigmoid(x @ self.w_f + recur(1 + k) + self.b_f) for k in range(self.arity)]
-        iuo = recur(0), recur(self.arity + 1), recur(self.arity + 2)
-        return self.finish(x, iuo, f, children)
-
-    def finish(self, x, of_children, f, children):
-        i = sigmoid(x @ self.w_i + of_children[0] + self.b_i)
-        u = np.tanh(x @ self.w_u + of_children[1] + self.b_u)
-        o = sigmoid(x @ self.w_o + of_children[2] + self.b_o)
-        c = i * u + sum((f_k * c_k for f_k, (_, c_k) in zip(f, children, strict=True)), 0)
-        return o * np.tanh(c), c
+    def finish(self, x, h, fs, children):
+        i, u, o = (x @ self.w[gate] + h @ self.u[gate] + self.b[gate] for gate in "iuo")
+        c = sigmoid(i) * np.tanh(u)
+        for f_k, (_, c_k) in zip(fs, children, strict=True):
+            c = c + sigmoid(x @ self.w["f"] + f_k + self.b["f"]) * c_k
+        return sigmoid(o) * np.tanh(c), c
 
 
 class GRUEquations:
@@ -172,11 +169,12 @@ def test_weights_start_as_those_of_the_keras_lstm():
     layer = TreeLSTM(UNITS, bias_initializer="zeros")
     graphs = make.random_trees([3])
     layer(graphs, make.random_rows(graphs))
-    kernel, recurrent_kernel, bias = layer.get_weights()
+    kernel, recurrent_kernel, recurrent_kernel_f, bias = layer.get_weights()
     limit = np.sqrt(6 / (make.FEATURES + 4 * UNITS))
     assert 0 < np.abs(kernel).max() <= limit
     np.testing.assert_allclose(recurrent_kernel @ recurrent_kernel.T, np.eye(UNITS), atol=1e-5)
-    np.testing.assert_array_equal(bias, [0] * UNITS + [1] * UNITS + [0] * 2 * UNITS)
+    np.testing.assert_allclose(recurrent_kernel_f @ recurrent_kernel_f.T, np.eye(UNITS), atol=1e-5)
+    np.testing.assert_array_equal(bias, [1] * UNITS + [0] * 3 * UNITS)
 
 
 @pytest.mark.parametrize("mode", ["child_sum", "n_ary"])
@@ -190,20 +188,69 @@ def test_a_chain_of_either_mode_is_the_layer_over_sequences(mode, bias):
             chain(UNITS, use_bias=bias),
         )
         one(chains, rows), other(chains, rows)
-        kernel, *recurrent, last = one.get_weights() if bias else [*one.get_weights(), None]
-        weights = [kernel, np.concatenate(recurrent, axis=1), *([last] if bias else [])]
-        other.set_weights(weights)
+        kernel, *recurrent = one.get_weights()
+        last = [recurrent.pop()] if bias else []
+        other.set_weights([kernel, np.concatenate(recurrent, axis=1), *last])
         np.testing.assert_allclose(one(chains, rows), other(chains, rows), atol=1e-6)
 
 
-@each_mode
-def test_tree_gru_leaves_nothing_to_tensorflow_and_copies_nothing(mode):
-    layer, graphs = TreeGRU(32, mode=mode), GRAPHS["trees"]
+@pytest.mark.parametrize(
+    "make_layer, mode, operators",
+    [
+        (TreeGRU, "child_sum", {"foreign", "copy"}),
+        (TreeGRU, "n_ary", {"foreign", "copy"}),
+        (TreeLSTM, "child_sum", {"foreign", "copy"}),
+        (TreeLSTM, "n_ary", {"foreign"}),  # The h of all children are put side by side.
+        (functools.partial(TreeLSTM, arity=1), "n_ary", {"foreign", "copy"}),
+    ],
+)
+def test_nothing_is_left_to_tensorflow_or_copied(make_layer, mode, operators):
+    layer, graphs = make_layer(32, mode=mode), GRAPHS["chains"]
     rows = make.random_rows(graphs)
     layer(graphs, rows)
     for program in describe(layer.cell, graphs, rows):
-        for operator in ("foreign", "copy"):
+        for operator in operators:
             assert f"= {operator} " not in program["program"], program["title"]
+
+
+def save_as_before(cell, store):
+    """Of TreeLSTMCell: when all gates shared one recurrent kernel."""
+    kernel, recurrent, recurrent_f, *bias = cell.get_weights()
+
+    def f_second(columns):
+        f, i, u, o = np.split(columns, 4, axis=-1)
+        return np.concatenate([i, f, u, o], axis=-1)
+
+    i, u, o = np.split(recurrent, 3, axis=1)
+    recurrent = np.concatenate([i, recurrent_f, u, o], axis=1)
+    for k, weight in enumerate([f_second(kernel), recurrent, *map(f_second, bias)]):
+        store[str(k)] = weight
+
+
+@each_mode
+@pytest.mark.parametrize("arity", [2, 3])
+@pytest.mark.parametrize("use_bias", [False, True])
+def test_files_with_one_recurrent_kernel_are_loaded(mode, arity, use_bias, tmp_path, monkeypatch):
+    trees = make.random_trees(SIZES, arity)
+    inputs = {**trees.to_dict(), "rows": make.random_rows(trees)}
+
+    def build(seed):
+        graphs, rows = cavs.keras.graph_inputs(), keras.Input((make.FEATURES,), name="rows")
+        layer = TreeLSTM(UNITS, arity, mode, use_bias=use_bias)
+        model = keras.Model({**graphs, "rows": rows}, layer(graphs, rows))
+        shuffle_weights(layer, seed)
+        return model
+
+    model, other = build(1), build(2)
+    with monkeypatch.context() as patch:
+        patch.setattr(cavs.keras.TreeLSTMCell, "save_own_variables", save_as_before)
+        model.save(tmp_path / "model.keras")
+        model.save_weights(tmp_path / "model.weights.h5")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    assert not np.array_equal(other(inputs), model(inputs))
+    other.load_weights(tmp_path / "model.weights.h5")
+    for again in (loaded, other):
+        np.testing.assert_array_equal(again(inputs), model(inputs))
 
 
 @each_layer
@@ -234,6 +281,17 @@ def test_several_roots_are_added():
 def test_empty_minibatch_has_no_roots(make_layer, mode):
     graphs = cavs.GraphBatch.from_parents([])
     assert make_layer(UNITS, mode=mode)(graphs, tf.zeros([0, 3])).shape == (0, UNITS)
+
+
+@pytest.mark.parametrize(
+    "make_cell", [cavs.keras.TreeLSTMCell, cavs.keras.TreeGRUCell, cavs.keras.GRUCell]
+)
+@pytest.mark.parametrize("dtype", ["mixed_bfloat16", "float64"])
+def test_cells_alone_cast_their_inputs(make_cell, dtype):
+    cell = make_cell(UNITS, dtype=dtype)
+    outputs = cell(GRAPHS["one vertex"], tf.ones([1, 3], tf.int32))
+    assert outputs.dtype == cell.compute_dtype
+    assert {v.dtype for v in cell.trainable_variables} == {cell.variable_dtype}
 
 
 @pytest.mark.parametrize(
