@@ -5,6 +5,7 @@ An entry is the source of an expression. Its fields are drawn when it is used:
   {x}       float rows of any rank              {y}       rows, a weight or a number to go with {x}
   {s}       rows of the shape of {x}            {v}, {m}, {t}   float rows of rank 1, 2, 3
   {u}       rows of the shape of {v}            {d}       rows of rank 1 or more
+  {full}    rows of rank 2 with elements
   {i}       integers, one per row               {b}       booleans, [1] per row
   {axis}    an axis of {d} other than that of rows
   {c}       a number, sometimes large or small  {n}       a small size
@@ -276,8 +277,9 @@ PRODUCTS = {
         "bias_add": "nn.bias_add({v}, {vector})",
         "inner": "reduce_sum({v} * {u}, 1, keepdims=True)",
         "cosine": "reduce_sum(tf.math.l2_normalize({v} + {vector}, 1) * {u}, 1)",
-        "conv1d": "nn.conv1d({m}, {filters}, 1, 'SAME')",
-        "depthwise_conv": "nn.depthwise_conv2d({m}[:, :, None], {depthwise}, [1, 1, 1, 1], 'SAME')",
+        "conv1d": "nn.conv1d({full}, {filters}, 1, 'SAME')",
+        "depthwise_conv": "nn.depthwise_conv2d({full}[:, :, None], {depthwise}, "
+        "[1, 1, 1, 1], 'SAME')",
         "max_pool": "nn.max_pool1d({m}, 2, 1, 'SAME')",
         "avg_pool": "nn.avg_pool1d({m}, 2, 1, 'SAME')",
         "cholesky_solve": "linalg.cholesky(tf.matmul({m}, {m}, transpose_b=True) + "
@@ -384,7 +386,7 @@ LAYERS = {
     "rescaling": "{layer:Rescaling(0.5, 0.25)}({v})",
     "concatenate": "{layer:Concatenate()}([{v}, {u}])",
     "dot_layer": "{layer:Dot(1)}([{v}, {u}])",
-    "conv1d_layer": "{layer:Conv1D({n}, 2, padding='same')}({m})",
+    "conv1d_layer": "{layer:Conv1D({n}, 2, padding='same')}({full})",
     "global_pooling": "{layer:GlobalAveragePooling1D()}({m})",
     "attention_layer": "{layer:Attention()}([{m}, {m}])",
     "multi_head": "{layer:MultiHeadAttention(2, 2)}({m}, {m})",

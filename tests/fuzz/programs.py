@@ -332,11 +332,15 @@ class Fields(dict):
     def _table(self):
         return self._members.weight([operators.NUM_IDS, self["n"]])
 
+    def _full(self):
+        """A matrix with elements: TensorFlow leaves gradients of filters unwritten for others."""
+        return self._pick(lambda value: value.is_float and value.rank == 2 and 0 not in value.shape)
+
     def _filters(self):
-        return self._members.weight([2, self["m"].shape[1], self["n"]])
+        return self._members.weight([2, self["full"].shape[1], self["n"]])
 
     def _depthwise(self):
-        return self._members.weight([2, 1, self["m"].shape[1], 1])
+        return self._members.weight([2, 1, self["full"].shape[1], 1])
 
     def _k(self):
         return self._members.integer()
