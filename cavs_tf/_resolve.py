@@ -5,6 +5,7 @@ import dataclasses
 import keras
 
 from cavs_tf._evaluation import evaluated_by
+from cavs_tf._features import select
 from cavs_tf._inputs import as_graph_batch
 from cavs_tf.graph_support import GraphSupport
 from cavs_tf.graphs import GraphBatch
@@ -83,13 +84,7 @@ def arguments_of(model, graphs, inputs=None) -> tuple:
             f"{model.name!r}: {', '.join(names)}. Put the graphs into it with "
             "GraphBatch.to_dict(), or take a minibatch of data.batch(..., as_dict=True)."
         )
-    for name in names:
-        if name not in graphs:
-            raise ValueError(
-                f"inputs: got {sorted(graphs)} but expected {name!r} among the names, the inputs "
-                f"of {model.name!r}. Pass what the model is called with."
-            )
-    return ({name: graphs[name] for name in names},)
+    return (select(graphs, names, f"inputs of {model.name!r}"),)
 
 
 def check_at(model, at) -> None:

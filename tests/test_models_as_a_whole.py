@@ -200,7 +200,7 @@ def test_what_a_functional_model_is_called_with():
             function(model, GRAPHS)
         with rejects("inputs: got 2 arguments but expected one, a dict with the inputs of 'whole'"):
             function(model, GRAPHS, {"token": TOKENS})
-        with rejects("but expected 'token' among the names, the inputs of 'whole'. Pass what"):
+        with rejects("but expected 'token' among them. Name a feature that there is, or add it"):
             function(model, GRAPHS.to_dict())
 
 

@@ -1,4 +1,4 @@
-"""The programs in README.md run, and print what it says they print; those in docs/errors.md run."""
+"""The programs in README.md and docs/data.md run and print what is said; docs/errors.md's run."""
 
 import os
 import pathlib
@@ -13,15 +13,22 @@ import cavs_tf as cavs
 from tests import processes
 
 ROOT = pathlib.Path(__file__).parents[1]
-README = (ROOT / "README.md").read_text()
+PAGES = ("README.md", "docs/data.md")
 # A program, and what it prints if that stands right below.
-PROGRAMS = re.findall(r"```python\n(.*?)```\n(?:\n```\n(.*?)```)?", README, re.DOTALL)
+PROGRAMS = [
+    pytest.param(*found, id=f"{page}-{number}")
+    for page in PAGES
+    for number, found in enumerate(
+        re.findall(
+            r"```python\n(.*?)```\n(?:\n```\n(.*?)```)?", (ROOT / page).read_text(), re.DOTALL
+        )
+    )
+]
 REMEDIES = re.findall(r"```python\n(.*?)```", (ROOT / "docs/errors.md").read_text(), re.DOTALL)
 
 
-@pytest.mark.parametrize("number", range(len(PROGRAMS)))
-def test_programs(number, tmp_path):
-    program, output = PROGRAMS[number]
+@pytest.mark.parametrize("program, output", PROGRAMS)
+def test_programs(program, output, tmp_path):
     environment = processes.environment()
     environment["PYTHONPATH"] += os.pathsep + str(ROOT / "python/examples")  # For _common.
     done = subprocess.run(
@@ -40,7 +47,7 @@ def test_programs(number, tmp_path):
 
 def test_the_custom_cell_is_shown_as_it_is():
     source = (ROOT / "python/examples/custom_cell.py").read_text()
-    assert source.strip() in [program.strip() for program, _ in PROGRAMS]
+    assert source.strip() in [found.values[0].strip() for found in PROGRAMS]
 
 
 @pytest.mark.parametrize("number", range(len(REMEDIES)))

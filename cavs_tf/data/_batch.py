@@ -5,16 +5,17 @@ from collections.abc import Collection
 import tensorflow as tf
 
 from cavs_tf._integers import check_at_least
-from cavs_tf.graphs import TENSOR_NAMES, GraphBatch
+from cavs_tf.data._structures import structures_of
+from cavs_tf.graphs import TENSOR_NAMES
 
 
 def batch(
     dataset: tf.data.Dataset,
     batch_size: int,
     *,
-    arity: int | None = None,
-    vertex_type: str | None = None,
-    num_types: int = 1,
+    arity: int | dict[str, int] | None = None,
+    vertex_type: str | dict[str, str] | None = None,
+    num_types: int | dict[str, int] = 1,
     policy: str = "depth",
     micro_batch: int | None = None,
     per_graph: Collection[str] = (),
@@ -29,15 +30,18 @@ def batch(
     Args:
       dataset: Examples as dicts: "children", int [n, K] or ragged [n, (slots)], ids relative to
         the example, -1 for no child; features of vertices, [n, ...]; features of the example,
-        scalars.
+        scalars. Or dicts of several such structures by name, and of features of the example of
+        any shape, as `tf.data.Dataset.zip({"left": ..., "right": ...})` makes them.
       batch_size: Number of examples in a minibatch.
       arity: Number of slots that the vertex function gathers from, at least K. None: K, which
         must be known.
       vertex_type: Name of the feature that numbers the vertex functions, or None: all
         vertices are of type 0.
       num_types: Number of vertex functions; the feature's values are in [0, num_types).
+        Of several structures, each of these three may be a dict by name.
       policy, micro_batch: Of the schedule; see `GraphBatch.schedule`.
-      per_graph: Names of features that belong to the example although they are no scalars.
+      per_graph: Names of features that belong to the example although they are no scalars;
+        of a structure, "left/name".
       drop_remainder: Whether to drop a last minibatch of fewer examples.
       as_dict: Whether graphs and schedule are plain tensors (`GraphBatch.to_dict`), as Keras
         functional models need them, instead of a `GraphBatch` named "graphs". No feature may
@@ -45,17 +49,22 @@ def batch(
 
     Returns:
       A dataset of dicts: "graphs", a `GraphBatch` with its schedule, or its tensors; features
-      of vertices, [V, ...]; features of examples, [B, ...].
+      of vertices, [V, ...]; features of examples, [B, ...]. Of several structures, a dict of
+      such dicts by name, and the other features of the examples.
 
     Raises:
-      ValueError: If the elements are no such dicts, K exceeds `arity`, or a feature has the
-        name of something else in the minibatch.
+      ValueError: If the elements are no such dicts, K exceeds `arity`, a feature has the name of
+        something else in the minibatch, or an option names something that is not there.
       tf.errors.InvalidArgumentError: From the pipeline, if graphs are not valid.
 
     >>> from cavs_tf.data import from_arrays
     >>> examples = from_arrays([0, 1, 3], {"children": [[-1], [-1], [0]]}, {"label": [7, 8]})
     >>> next(iter(batch(examples, 2)))["label"].numpy()
     array([7, 8])
+
+    >>> pairs = tf.data.Dataset.zip({"left": examples, "right": examples.skip(1)})
+    >>> next(iter(batch(pairs, 2)))["right"]["graphs"].num_graphs
+    1
     """
     if not isinstance(dataset, tf.data.Dataset):
         raise ValueError(
@@ -63,79 +72,39 @@ def batch(
             "Make one with cavs_tf.data.from_arrays, ptb_trees or listops."
         )
     check_at_least(1, batch_size=batch_size)
-    arity = _check(dataset.element_spec, arity, vertex_type, per_graph)
-    _check_names(dataset.element_spec, TENSOR_NAMES if as_dict else ("graphs",))
     spec = dataset.element_spec
-    per_vertex = [
-        name
-        for name, feature in spec.items()
-        if name not in per_graph and feature.shape.rank != 0 and name != "children"
-    ]
+    structures = structures_of(
+        spec, per_graph, arity=arity, vertex_type=vertex_type, num_types=num_types
+    )
+    for structure in structures:
+        _check_names(structure.name, spec, TENSOR_NAMES if as_dict else ("graphs",))
+
+    def graphs_and_features(structure, examples):
+        graphs, features = structure.side_by_side(examples)
+        graphs = graphs.with_schedule(structure.arity, structure.num_types, policy, micro_batch)
+        return features | (graphs.to_dict() if as_dict else {"graphs": graphs})
 
     def assemble(examples):
-        children, splits = _rows(examples.pop("children"))
-        rows = {}
-        for name in per_vertex:
-            rows[name], row_splits = _rows(examples.pop(name))
-            tf.debugging.assert_equal(
-                row_splits,
-                splits,
-                f"{name}: got another number of rows than children has but expected one per "
-                "vertex. Name it in per_graph if it belongs to the example.",
-            )
-        types = rows[vertex_type] if vertex_type is not None else None
-        graphs = _graphs(children, splits, arity, types)
-        graphs = graphs.with_schedule(arity, num_types, policy, micro_batch)
-        graphs = graphs.to_dict() if as_dict else {"graphs": graphs}
-        return graphs | rows | examples
+        if structures[0].name is None:
+            return graphs_and_features(structures[0], examples)
+        return examples | {s.name: graphs_and_features(s, examples[s.name]) for s in structures}
 
     batches = (
         dataset.batch(batch_size, drop_remainder)
-        if all(_batches_as_it_is(feature) for feature in spec.values())
+        if all(map(_batches_as_it_is, tf.nest.flatten(spec)))
         else dataset.ragged_batch(batch_size, drop_remainder)
     )
     batches = batches.map(assemble, num_parallel_calls=tf.data.AUTOTUNE)
     return batches.prefetch(tf.data.AUTOTUNE)
 
 
-def _check(spec, arity: int | None, vertex_type: str | None, per_graph: Collection[str]) -> int:
-    """Returns the arity, or raises ValueError."""
-    if not isinstance(spec, dict) or "children" not in spec:
-        raise ValueError(
-            f"dataset: got elements {spec} but expected dicts with 'children' among the names. "
-            "Map them to such dicts."
-        )
-    children = spec["children"]
-    if children.shape.rank != 2 or not children.dtype.is_integer:
-        raise ValueError(
-            f"dataset['children']: got {children.dtype.name} of shape {children.shape} but "
-            "expected integers of shape [vertices, slots]. Pad lists of children with -1."
-        )
-    for name in (*per_graph, *([] if vertex_type is None else [vertex_type])):
-        if name not in spec:
-            raise ValueError(
-                f"dataset: got elements with {sorted(spec)} but expected {name!r} among the "
-                "names. Correct per_graph or vertex_type."
-            )
-    slots = children.shape[1]
-    if slots is None and arity is None:
-        raise ValueError(
-            "arity: got None but expected an int, because the number of slots in "
-            "dataset['children'] is not known. Pass the arity of the vertex function."
-        )
-    if slots is not None and arity is not None and arity < slots:
-        raise ValueError(
-            f"arity: got {arity} but expected at least {slots}, the number of slots in "
-            "dataset['children']. Raise the arity of the vertex function."
-        )
-    return slots if arity is None else arity
-
-
-def _check_names(spec, taken: Collection[str]) -> None:
+def _check_names(structure: str | None, spec, taken: Collection[str]) -> None:
     """Raises ValueError if a feature has a name that the graphs of a minibatch use."""
-    for name in sorted(set(spec) & set(taken)):
+    features = spec if structure is None else spec[structure]
+    where = "dataset" if structure is None else f"dataset[{structure!r}]"
+    for name in sorted(set(features) & set(taken)):
         raise ValueError(
-            f"dataset: got a feature named {name!r} but expected a name other than "
+            f"{where}: got a feature named {name!r} but expected a name other than "
             f"{', '.join(map(repr, taken))}, under which a minibatch has its graphs. Rename the "
             "feature."
         )
@@ -144,20 +113,3 @@ def _check_names(spec, taken: Collection[str]) -> None:
 def _batches_as_it_is(feature: tf.TypeSpec) -> bool:
     """Whether elements stack although their sizes differ, or have one size."""
     return isinstance(feature, tf.RaggedTensorSpec) or feature.shape.is_fully_defined()
-
-
-def _rows(feature) -> tuple[tf.Tensor, tf.Tensor]:
-    """The rows of all examples of a minibatch, and the splits between examples."""
-    if not isinstance(feature, tf.RaggedTensor):
-        feature = tf.RaggedTensor.from_tensor(feature)
-    return feature.values, feature.row_splits
-
-
-def _graphs(children, graph_splits, arity: int, types) -> GraphBatch:
-    """Makes ids absolute, and fills missing slots with -1 where children are not ragged."""
-    if not isinstance(children, tf.RaggedTensor):
-        # More slots than the arity are rejected when the graphs are scheduled.
-        missing = tf.maximum(arity - tf.shape(children)[1], 0)
-        children = tf.pad(children, [[0, 0], [0, missing]], constant_values=-1)
-    nested = tf.RaggedTensor.from_row_splits(children, graph_splits, validate=False)
-    return GraphBatch.from_ragged(nested, types)

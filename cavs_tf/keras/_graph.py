@@ -3,6 +3,7 @@
 import keras
 import tensorflow as tf
 
+from cavs_tf._features import feature_at, select
 from cavs_tf._inputs import as_graph_batch
 from cavs_tf._integers import length
 from cavs_tf._keras_private import asks_for_shapes
@@ -13,33 +14,52 @@ from cavs_tf.schedule import SCHEDULE_FIELDS
 _PACKAGE = "cavs_tf"
 
 
-def graph_inputs(arity: int | None = None) -> dict[str, keras.KerasTensor]:
+def graph_inputs(arity: int | None = None, name: str | None = None) -> dict[str, keras.KerasTensor]:
     """The inputs of a functional model that takes graphs.
 
-    They have the names that `GraphBatch.to_dict` and `cavs_tf.data.batch(..., as_dict=True)`
+    They have the keys that `GraphBatch.to_dict` and `cavs_tf.data.batch(..., as_dict=True)`
     give.
 
     Args:
       arity: The arity of the schedule that the graphs carry, as those of `cavs_tf.data.batch`
         do. None: they carry none, and each step plans its own.
+      name: The name of the structure, in a model of several; then the names of the inputs
+        begin with it. Give each its own entry of the model's inputs, as `cavs_tf.data.batch`
+        does: `keras.Model({"left": {**left, "token": token}, "right": ...}, ...)`.
 
     Returns:
       A dict of int32 Keras inputs, to be called with and to be part of the model's inputs.
+
+    Raises:
+      ValueError: If `name` is no name.
 
     >>> graph_inputs()["child_ids"].shape
     (None,)
     >>> graph_inputs(arity=2)["child_row"].shape
     (2, None)
+    >>> graph_inputs(name="left")["child_ids"].name
+    'left_child_ids'
     """
-    names = [name for name in TENSOR_NAMES if arity is not None or name not in SCHEDULE_FIELDS]
+    if name is not None and not (isinstance(name, str) and name):
+        raise ValueError(
+            f"name: got {name!r} but expected a string that is not empty, or None. Name the "
+            "structure."
+        )
+    keys = [key for key in TENSOR_NAMES if arity is not None or key not in SCHEDULE_FIELDS]
     shapes = {"child_row": (arity, None)}
     return {
-        name: keras.Input(batch_shape=shapes.get(name, (None,)), dtype="int32", name=name)
-        for name in names
+        key: keras.Input(
+            batch_shape=shapes.get(key, (None,)),
+            dtype="int32",
+            name=key if name is None else f"{name}_{key}",
+        )
+        for key in keys
     }
 
 
-def for_fit(batches: tf.data.Dataset, inputs, labels, weigh_by=None) -> tf.data.Dataset:
+def for_fit(
+    batches: tf.data.Dataset, inputs, labels, weigh_by=None, sample_weight=None
+) -> tf.data.Dataset:
     """Makes the (inputs, labels) that `fit` and `evaluate` take from minibatches of features.
 
     A functional model needs exactly its inputs: where there are more features than inputs,
@@ -53,12 +73,16 @@ def for_fit(batches: tf.data.Dataset, inputs, labels, weigh_by=None) -> tf.data.
 
     Args:
       batches: Dicts of tensors, from `cavs_tf.data.batch(..., as_dict=True)`.
-      inputs: Names of features, or a dict with such names: `model.input`.
-      labels: Name of a feature, or a dict of them for a model with several outputs.
+      inputs: Names of features, or a dict with such names: `model.input`. The name of a
+        structure stands for all of its features; in a dict, a dict says which.
+      labels: Name of a feature, or a dict of them for a model with several outputs. A feature
+        of a structure is "left/name".
       weigh_by: Name of the feature whose number of rows is the weight of a minibatch, or None.
+      sample_weight: Names of features, as `labels`, by which Keras multiplies the loss of each
+        row; or None.
 
     Returns:
-      A dataset of pairs.
+      A dataset of pairs, or with `sample_weight` of triples.
 
     Raises:
       ValueError: If there is no such feature, or the weight would not be the first input.
@@ -70,37 +94,55 @@ def for_fit(batches: tf.data.Dataset, inputs, labels, weigh_by=None) -> tf.data.
     >>> features["0_loss_rows"].shape, label.shape
     (TensorShape([4]), TensorShape([4]))
     """
-    inputs, weights = list(inputs), [] if weigh_by is None else [weigh_by]
-    features = batches.element_spec
-    if not isinstance(features, dict) or "graphs" in features:
+    spec = batches.element_spec
+    if not isinstance(spec, dict) or any("graphs" in part for part in (spec, *_dicts(spec))):
         raise ValueError(
-            f"batches: got {'graphs that are no' if isinstance(features, dict) else 'no'} plain "
+            f"batches: got {'graphs that are no' if isinstance(spec, dict) else 'no'} plain "
             "tensors but expected a dict of them. Use cavs_tf.data.batch with as_dict=True."
         )
-    for name in [*inputs, *tf.nest.flatten(labels), *weights]:
-        if name not in features:
-            raise ValueError(
-                f"batches: got features {', '.join(map(str, features))} but expected {name!r} "
-                "among them. Name a feature that there is, or add it to the examples."
-            )
-    takes_graphs = bool(set(inputs) & set(TENSOR_NAMES))
-    if takes_graphs and min(inputs) != LOSS_ROWS:
+
+    def named(features, names):
+        return tf.nest.map_structure(lambda name: feature_at(features, name, "batches"), names)
+
+    for names in (labels, weigh_by, sample_weight):
+        named(spec, [] if names is None else names)
+    path = _weighing_input(select(spec, inputs, "batches"))
+
+    def pair(features):
+        chosen = select(features, inputs, "batches")
+        wanted = named(features, labels)
+        if path is not None:
+            weighing = named(features, labels if weigh_by is None else weigh_by)
+            part = chosen
+            for key in path[:-1]:
+                part[key] = dict(part[key])
+                part = part[key]
+            graphs = part[LOSS_ROWS]
+            part[LOSS_ROWS] = _rows_in_common(tf.nest.flatten(weighing) or [graphs], graphs)
+        weights = () if sample_weight is None else (named(features, sample_weight),)
+        return chosen, wanted, *weights
+
+    return batches.map(pair).prefetch(tf.data.AUTOTUNE)
+
+
+def _dicts(features: dict) -> list[dict]:
+    return [feature for feature in features.values() if isinstance(feature, dict)]
+
+
+def _weighing_input(inputs: dict) -> list[str] | None:
+    """The keys of the first input, by whose length Keras weighs losses; None without graphs."""
+    if not any(set(part) & set(TENSOR_NAMES) for part in (inputs, *_dicts(inputs))):
+        return None
+    path = [min(inputs)]
+    if isinstance(inputs[path[0]], dict):
+        path.append(min(inputs[path[0]]))
+    if path[-1] != LOSS_ROWS:
         raise ValueError(
-            f"inputs: got {min(inputs)!r} as the first in the order of names but expected "
+            f"inputs: got {'/'.join(path)!r} as the first in the order of names but expected "
             f"{LOSS_ROWS!r}, by whose length Keras weighs the loss of a minibatch. Take all names "
             "of graph_inputs(), and rename what comes before."
         )
-
-    def pair(features):
-        chosen = {name: features[name] for name in inputs}
-        wanted = tf.nest.map_structure(features.__getitem__, labels)
-        if takes_graphs:
-            graphs = features[LOSS_ROWS]
-            counted = [features[name] for name in weights or tf.nest.flatten(labels)]
-            chosen[LOSS_ROWS] = _rows_in_common(counted or [graphs], graphs)
-        return chosen, wanted
-
-    return batches.map(pair).prefetch(tf.data.AUTOTUNE)
+    return path
 
 
 def _rows_in_common(features, default):

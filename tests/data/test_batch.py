@@ -231,3 +231,95 @@ def test_from_arrays_rejects_other_numbers_of_rows():
         data.from_arrays([0, 1], {"children": [[-1]], "x": [1, 2]}, {})
     with pytest.raises(ValueError, match=r"graph_features\['y'\]: got 2 rows but expected 1"):
         data.from_arrays([0, 1], {"children": [[-1]]}, {"y": [1, 2]})
+
+
+def pairs(**features):
+    """Examples with two structures, "a" and "b", and what else is given."""
+    a, children_a, _ = random_examples(seed=0)
+    b, children_b, _ = random_examples(arity=2, seed=1)
+    label = tf.data.Dataset.range(len(children_a))
+    zipped = tf.data.Dataset.zip({"a": a, "b": b, "label": label, **features})
+    return zipped, {"a": children_a, "b": children_b}
+
+
+@pytest.mark.parametrize("as_dict", [False, True])
+def test_examples_may_have_several_structures(as_dict):
+    dataset, children = pairs()
+    first = 0
+    for batch in data.batch(dataset.shuffle(30, seed=0), 5, as_dict=as_dict):
+        assert set(batch) == {"a", "b", "label"}
+        for name, arity in (("a", 3), ("b", 2)):
+            part = batch[name]
+            graphs = GraphBatch.from_dict(part) if as_dict else part["graphs"]
+            chosen = [children[name][g] for g in batch["label"]]
+            assert arrays(graphs) == arrays(GraphBatch.from_children(chosen))
+            assert graphs.attached_schedule.arity == arity
+            assert part["number"].shape == [graphs.num_vertices]
+            assert part["label"].numpy().tolist() == batch["label"].numpy().tolist()
+        first += len(batch["label"])
+    assert first == 23
+
+
+def test_options_may_be_of_one_structure():
+    dataset, _ = pairs(tags=tf.data.Dataset.from_tensors([1, 2]).repeat())
+    options = {"arity": {"a": 4}, "vertex_type": {"b": "kind"}, "num_types": {"b": 3}}
+    batch = next(iter(data.batch(dataset, 5, **options, per_graph=["a/vector"])))
+    assert batch["a"]["graphs"].attached_schedule.arity == 4
+    assert batch["b"]["graphs"].attached_schedule.arity == 2
+    assert batch["a"]["graphs"].vertex_type.shape == [0]
+    np.testing.assert_array_equal(batch["b"]["graphs"].vertex_type, batch["b"]["kind"])
+    assert isinstance(batch["a"]["vector"], tf.RaggedTensor)
+    assert isinstance(batch["b"]["vector"], tf.Tensor)
+    # Without vertices beside them, features of any rank belong to the example.
+    assert batch["tags"].shape == [5, 2]
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"arity": {"a": 3, "c": 2}}, r"arity\['c'\]: got 2 but expected .* 'a', 'b'"),
+        (
+            {"vertex_type": {"c": "kind"}},
+            r"vertex_type\['c'\]: got 'kind' but expected .* 'a', 'b'",
+        ),
+        ({"num_types": {"c": 2}}, r"num_types\['c'\]: got 2 but expected .* 'a', 'b'"),
+        ({"arity": 2}, r"arity: got 2 but expected at least 3, .* dataset\['a'\]\['children'\]"),
+        ({"vertex_type": "t"}, r"dataset\['a'\]: got elements with .* expected 't' among"),
+        ({"per_graph": ["c/x"]}, r"dataset: got elements .* expected 'c/x' among"),
+        ({"per_graph": ["a/x"]}, r"dataset: got elements .* expected 'a/x' among"),
+    ],
+)
+def test_rejects_options_of_other_structures(options, message):
+    with pytest.raises(ValueError, match=message):
+        data.batch(pairs()[0], 2, **options)
+
+
+def test_rejects_structures_beside_children_or_in_structures():
+    single, _, _ = random_examples()
+    nested = tf.data.Dataset.zip({"a": pairs()[0], "b": single})
+    with pytest.raises(ValueError, match=r"dataset\['a'\]: got a dict without 'children' but"):
+        data.batch(nested, 2)
+    beside = single.map(lambda example: example | {"b": {"x": example["label"]}})
+    with pytest.raises(ValueError, match=r"dataset\['b'\]: got \{'x': .* but expected a tensor"):
+        data.batch(beside, 2)
+    listed = single.map(lambda example: example | {"b": (1, 2)})
+    with pytest.raises(ValueError, match=r"dataset\['b'\]: got .* but expected a tensor"):
+        data.batch(listed, 2)
+
+
+def test_a_dict_of_options_needs_several_structures():
+    with pytest.raises(ValueError, match=r"arity: got \{'a': 3\} but expected one value, as"):
+        data.batch(random_examples()[0], 2, arity={"a": 3})
+
+
+def test_graphs_of_a_structure_keep_their_names():
+    dataset = pairs()[0].map(lambda pair: pair | {"a": pair["a"] | {"graphs": pair["label"]}})
+    with pytest.raises(ValueError, match=r"dataset\['a'\]: got a feature named 'graphs'"):
+        data.batch(dataset, 2)
+    data.batch(pairs(graphs=tf.data.Dataset.range(23))[0], 2)  # There the name is free.
+
+
+def test_other_rows_of_a_structure_are_named():
+    short = pairs()[0].map(lambda pair: pair | {"b": pair["b"] | {"kind": pair["b"]["kind"][1:]}})
+    with pytest.raises(tf.errors.InvalidArgumentError, match="b/kind: got another number of rows"):
+        list(data.batch(short, 5))

@@ -1,0 +1,189 @@
+"""The structures of an example, and how those of a minibatch are put side by side."""
+
+import dataclasses
+from collections.abc import Collection
+
+import tensorflow as tf
+
+from cavs_tf.graphs import GraphBatch
+
+# What `batch` takes for every structure, or for some by name; the values are the defaults.
+_OPTIONS = {"arity": None, "vertex_type": None, "num_types": 1}
+
+
+@dataclasses.dataclass(frozen=True)
+class Structure:
+    """A graph that every example has: a dict of features with "children" among them.
+
+    Attributes:
+      name: Its name in an example; None if the example itself is the structure.
+      arity, vertex_type, num_types: As for `batch`; the arity is known.
+      per_vertex: The names of the features that have a row for every vertex.
+    """
+
+    name: str | None
+    arity: int
+    vertex_type: str | None
+    num_types: int
+    per_vertex: tuple[str, ...]
+
+    def side_by_side(self, examples: dict) -> tuple[GraphBatch, dict]:
+        """Joins the structures of several examples.
+
+        Args:
+          examples: The features of this structure, batched.
+
+        Returns:
+          Their graphs, and the other features: of vertices [V, ...], of examples [B, ...].
+        """
+        examples = dict(examples)
+        children, splits = _rows(examples.pop("children"))
+        rows = {}
+        for name in self.per_vertex:
+            rows[name], row_splits = _rows(examples.pop(name))
+            tf.debugging.assert_equal(
+                row_splits,
+                splits,
+                f"{_path(self.name, name)}: got another number of rows than children has but "
+                "expected one per vertex. Name it in per_graph if it belongs to the example.",
+            )
+        types = rows[self.vertex_type] if self.vertex_type is not None else None
+        return _graphs(children, splits, self.arity, types), rows | examples
+
+
+def structures_of(spec, per_graph: Collection[str], **options) -> list[Structure]:
+    """The structures of examples that have this spec.
+
+    Args:
+      spec: Of a dict with "children", which is the only structure; or of a dict of such dicts,
+        and of features of the example.
+      per_graph, **options: As for `batch`.
+
+    Raises:
+      ValueError: If the spec is not such a one, or an option does not fit it.
+    """
+    parts = _parts(spec)
+    paths = {_path(name, feature) for name, part in parts.items() for feature in part}
+    for path in per_graph:
+        if path not in paths:
+            raise _no_such_feature("dataset", sorted(paths), path)
+    values = {option: _by_structure(option, options[option], parts) for option in _OPTIONS}
+    return [
+        _structure(name, part, per_graph, **{option: v[name] for option, v in values.items()})
+        for name, part in parts.items()
+    ]
+
+
+def _parts(spec) -> dict:
+    """The specs of each structure by its name."""
+    features = spec if isinstance(spec, dict) else {}
+    nested = {name: feature for name, feature in features.items() if isinstance(feature, dict)}
+    parts = {None: features} if "children" in features else nested
+    if not parts:
+        raise ValueError(
+            f"dataset: got elements {spec} but expected dicts with 'children' among the names. "
+            "Map them to such dicts."
+        )
+    for name, part in parts.items():
+        if "children" not in part:
+            raise ValueError(
+                f"{_shown(name)}: got a dict without 'children' but expected a structure. Add its "
+                "children, or put its features beside the structures."
+            )
+        _check_are_tensors(name, part)
+    _check_are_tensors(None, {n: feature for n, feature in features.items() if n not in parts})
+    return parts
+
+
+def _check_are_tensors(structure: str | None, features: dict) -> None:
+    for name, feature in features.items():
+        if not isinstance(feature, (tf.TensorSpec, tf.RaggedTensorSpec)):
+            raise ValueError(
+                f"{_shown(structure)}[{name!r}]: got {feature} but expected a tensor. An example "
+                "is one dict with 'children', or a dict of several such dicts side by side."
+            )
+
+
+def _by_structure(option: str, value, parts) -> dict:
+    """The value of an option for each structure."""
+    if not isinstance(value, dict):
+        return dict.fromkeys(parts, value)
+    if None in parts:
+        raise ValueError(
+            f"{option}: got {value} but expected one value, as the example is one structure. Pass "
+            "the value itself."
+        )
+    for name in value:
+        if name not in parts:
+            raise ValueError(
+                f"{option}[{name!r}]: got {value[name]!r} but expected the name of a structure: "
+                f"{', '.join(map(repr, parts))}. Correct the name."
+            )
+    return {name: value.get(name, _OPTIONS[option]) for name in parts}
+
+
+def _structure(name, spec, per_graph, arity, vertex_type, num_types) -> Structure:
+    if vertex_type is not None and vertex_type not in spec:
+        raise _no_such_feature(_shown(name), sorted(spec), vertex_type)
+    per_vertex = tuple(
+        feature
+        for feature, of_feature in spec.items()
+        if _path(name, feature) not in per_graph
+        and of_feature.shape.rank != 0
+        and feature != "children"
+    )
+    arity = _arity(f"{_shown(name)}['children']", spec["children"], arity)
+    return Structure(name, arity, vertex_type, num_types, per_vertex)
+
+
+def _arity(name: str, children, arity: int | None) -> int:
+    """Returns the arity, or raises ValueError."""
+    if children.shape.rank != 2 or not children.dtype.is_integer:
+        raise ValueError(
+            f"{name}: got {children.dtype.name} of shape {children.shape} but expected integers "
+            "of shape [vertices, slots]. Pad lists of children with -1."
+        )
+    slots = children.shape[1]
+    if slots is None and arity is None:
+        raise ValueError(
+            f"arity: got None but expected an int, because the number of slots in {name} is not "
+            "known. Pass the arity of the vertex function."
+        )
+    if slots is not None and arity is not None and arity < slots:
+        raise ValueError(
+            f"arity: got {arity} but expected at least {slots}, the number of slots in {name}. "
+            "Raise the arity of the vertex function."
+        )
+    return slots if arity is None else arity
+
+
+def _no_such_feature(where: str, names: list[str], name: str) -> ValueError:
+    return ValueError(
+        f"{where}: got elements with {names} but expected {name!r} among the names. Correct "
+        "per_graph or vertex_type."
+    )
+
+
+def _path(structure: str | None, feature: str) -> str:
+    return feature if structure is None else f"{structure}/{feature}"
+
+
+def _shown(structure: str | None) -> str:
+    return "dataset" if structure is None else f"dataset[{structure!r}]"
+
+
+def _rows(feature) -> tuple[tf.Tensor, tf.Tensor]:
+    """The rows of all examples of a minibatch, and the splits between examples."""
+    if not isinstance(feature, tf.RaggedTensor):
+        feature = tf.RaggedTensor.from_tensor(feature)
+    return feature.values, feature.row_splits
+
+
+def _graphs(children, graph_splits, arity: int, types) -> GraphBatch:
+    """Makes ids absolute, and fills missing slots with -1 where children are not ragged."""
+    if not isinstance(children, tf.RaggedTensor):
+        # More slots than the arity are rejected when the graphs are scheduled.
+        missing = tf.maximum(arity - tf.shape(children)[1], 0)
+        children = tf.pad(children, [[0, 0], [0, missing]], constant_values=-1)
+    nested = tf.RaggedTensor.from_row_splits(children, graph_splits, validate=False)
+    return GraphBatch.from_ragged(nested, types)
