@@ -82,7 +82,11 @@ def int32_tensor(name: str, values, rank: int) -> tf.Tensor:
 
 
 def eager_values(name: str, values):
-    """Converts eager tensors to lists or arrays; ValueError for symbolic tensors."""
+    """Converts eager tensors to lists or arrays; ValueError for symbolic tensors, and graphs."""
+    if isinstance(values, tf.experimental.ExtensionType):
+        raise ValueError(
+            f"{name}: got {values} but expected lists of integers. It need not be converted."
+        )
     if isinstance(values, (list, tuple)):
         return [eager_values(name, v) if tf.is_tensor(v) else v for v in values]
     if not tf.is_tensor(values):

@@ -12,7 +12,7 @@ from typing import Optional
 import numpy as np
 import tensorflow as tf
 
-from cavs_tf import _child_lists
+from cavs_tf import _child_lists, _graph_algebra
 from cavs_tf._integers import (
     INT32,
     as_int32,
@@ -43,7 +43,7 @@ class GraphBatch(tf.experimental.ExtensionType):
     parents, chains, trees, DAGs. The position of a child among its siblings is its
     slot; slots may be empty. The constructor takes the arrays as they are stored;
     `from_children`, `from_parents`, `from_edges`, `from_ragged`, `chain` and
-    `complete_tree` are more convenient.
+    `complete_tree` are more convenient. It is a sequence of B graphs: see `__getitem__`.
 
     Cycles, ids out of range and children in other graphs are rejected when the graphs
     are scheduled, with a message that names graph, vertex and slot.
@@ -327,6 +327,80 @@ class GraphBatch(tf.experimental.ExtensionType):
             tensors |= {name: getattr(self.attached_schedule, name) for name in SCHEDULE_FIELDS}
         return tensors
 
+    def reverse(self) -> "GraphBatch":
+        """The same vertices with all edges turned round: parents become children.
+
+        A vertex gathers from what were its parents, in ascending order: what follows a pass up a
+        tree by one down, with arity 1. Works inside `tf.function`, so in an input pipeline too:
+        `graphs.reverse().with_schedule(arity=1)`. An attached schedule is dropped.
+
+        Raises:
+          tf.errors.InvalidArgumentError: If a child is no vertex of its graph.
+
+        >>> GraphBatch.from_parents([[2, 2, -1], [-1]]).reverse().roots.numpy()
+        array([0, 1, 3], dtype=int32)
+        """
+        return GraphBatch(*_graph_algebra.reverse(self._fields()))
+
+    def subgraph(self, vertices) -> "GraphBatch":
+        """The graphs without all but these vertices and the edges between them.
+
+        Vertices keep their order, and children their slots: what is left out is a missing child.
+        An attached schedule is dropped. Works inside `tf.function`.
+
+        Args:
+          vertices: Booleans [V], or ids in [0, V) in any order.
+
+        Returns:
+          A `GraphBatch` of B graphs. Rows of vertices follow by `tf.boolean_mask(rows, vertices)`.
+
+        Raises:
+          ValueError: If `vertices` is something else.
+          tf.errors.InvalidArgumentError: If there is no such vertex, or a child is no vertex of
+            its graph.
+
+        >>> graphs = GraphBatch.from_children([[[], [], [0, 1]], [[]]])
+        >>> graphs.subgraph([1, 2]).child_ids.numpy()
+        array([-1,  0], dtype=int32)
+        """
+        return GraphBatch(*_graph_algebra.subgraph(self._fields(), vertices))
+
+    def __getitem__(self, index) -> "GraphBatch":
+        """The graphs that an integer, a slice, a list or tensor of integers or booleans chooses.
+
+        Rows of vertices follow by the same index of
+        `tf.RaggedTensor.from_row_splits(rows, graphs.graph_splits)`. An attached schedule is
+        dropped. Works inside `tf.function`.
+
+        Raises:
+          ValueError: If `index` is something else.
+          IndexError: If it is an integer and there is no such graph.
+          tf.errors.InvalidArgumentError: If there is no such graph, or a child is no vertex of its
+            graph.
+
+        >>> graphs = GraphBatch.chain([2, 3, 1])
+        >>> [graph.num_vertices for graph in (graphs[0], graphs[1:], graphs[[2, 0]])]
+        [2, 4, 3]
+        """
+        return GraphBatch(*_graph_algebra.choose_graphs(self._fields(), index))
+
+    def __iter__(self):
+        """Yields each graph as a `GraphBatch` of one. Eager only."""
+        self._check_known("iteration", "Use tf.range(graphs.num_graphs) and graphs[g].")
+        return (GraphBatch(*fields) for fields in _graph_algebra.each_graph(self._fields()))
+
+    def __len__(self) -> int:
+        """B. Eager only."""
+        self._check_known("len", "Use num_graphs.")
+        return self.num_graphs
+
+    def __tf_tensor__(self, dtype=None, name=None):
+        # TensorFlow would take it for a sequence of sequences without an end.
+        raise TypeError(
+            f"graphs: got {self} but expected what can become a tensor. Pass its tensors by name, "
+            "to_dict() for example."
+        )
+
     @property
     def num_graphs(self):
         """B: an int, or an int32 scalar tensor where it is not known yet."""
@@ -443,8 +517,7 @@ class GraphBatch(tf.experimental.ExtensionType):
         >>> GraphBatch.chain([2, 3]).with_schedule(arity=1).attached_schedule
         Schedule(num_vertices=5, num_tasks=3, arity=1)
         """
-        tensors = (getattr(self, name) for name in _GRAPH_FIELDS)
-        return GraphBatch(*tensors, self.schedule(arity, num_types, policy, micro_batch))
+        return GraphBatch(*self._fields(), self.schedule(arity, num_types, policy, micro_batch))
 
     def __repr__(self):
         parts = [f"num_graphs={shown(self.num_graphs)}, num_vertices={shown(self.num_vertices)}"]
@@ -461,6 +534,9 @@ class GraphBatch(tf.experimental.ExtensionType):
         except tf.errors.InvalidArgumentError as error:
             depth = f"not valid: {error.message}"
         return [f"num_edges={self.num_edges}, arity={self.arity}", depth]
+
+    def _fields(self) -> _graph_algebra.Fields:
+        return _graph_algebra.Fields(*(getattr(self, name) for name in _GRAPH_FIELDS))
 
     def _check_known(self, name: str, advice: str) -> None:
         if not hasattr(self.child_splits, "numpy"):
