@@ -4,15 +4,19 @@ from collections.abc import Collection
 
 import tensorflow as tf
 
-from cavs_tf._integers import check_at_least
+from cavs_tf.data._pools import batched, pools_of
 from cavs_tf.data._structures import structures_of
 from cavs_tf.graphs import TENSOR_NAMES
 
 
 def batch(
     dataset: tf.data.Dataset,
-    batch_size: int,
+    batch_size: int | None = None,
     *,
+    max_vertices: int | None = None,
+    bucket_by: str | None = None,
+    pool: int | None = None,
+    seed: int | None = None,
     arity: int | dict[str, int] | None = None,
     vertex_type: str | dict[str, str] | None = None,
     num_types: int | dict[str, int] = 1,
@@ -32,7 +36,16 @@ def batch(
         the example, -1 for no child; features of vertices, [n, ...]; features of the example,
         scalars. Or dicts of several such structures by name, and of features of the example of
         any shape, as `tf.data.Dataset.zip({"left": ..., "right": ...})` makes them.
-      batch_size: Number of examples in a minibatch.
+      batch_size: Number of examples in a minibatch; with `max_vertices` the most, and None: any.
+      max_vertices: The most vertices in a minibatch, of all structures together. It is filled with
+        as many consecutive examples as fit, so that minibatches take about the same memory.
+      bucket_by: Makes minibatches of examples that are alike: of similar numbers of vertices
+        ("size"), or longest paths ("depth"), which takes the fewest tasks. They come in random
+        order. None: consecutive examples.
+      pool: Number of examples that are read together and divided into minibatches, by default
+        1000, where `max_vertices` or `bucket_by` is given. None has examples of two pools.
+      seed: Of the order of buckets and of equal examples, which is another one in every epoch.
+        None: TensorFlow's global seed.
       arity: Number of slots that the vertex function gathers from, at least K. None: K, which
         must be known.
       vertex_type: Name of the feature that numbers the vertex functions, or None: all
@@ -55,7 +68,8 @@ def batch(
     Raises:
       ValueError: If the elements are no such dicts, K exceeds `arity`, a feature has the name of
         something else in the minibatch, or an option names something that is not there.
-      tf.errors.InvalidArgumentError: From the pipeline, if graphs are not valid.
+      tf.errors.InvalidArgumentError: From the pipeline, if graphs are not valid, or an example has
+        more than `max_vertices` vertices.
 
     >>> from cavs_tf.data import from_arrays
     >>> examples = from_arrays([0, 1, 3], {"children": [[-1], [-1], [0]]}, {"label": [7, 8]})
@@ -71,7 +85,7 @@ def batch(
             f"dataset: got a {type(dataset).__name__} but expected a tf.data.Dataset of examples. "
             "Make one with cavs_tf.data.from_arrays, ptb_trees or listops."
         )
-    check_at_least(1, batch_size=batch_size)
+    pools = pools_of(batch_size, max_vertices, bucket_by, pool, seed, drop_remainder)
     spec = dataset.element_spec
     structures = structures_of(
         spec, per_graph, arity=arity, vertex_type=vertex_type, num_types=num_types
@@ -87,13 +101,12 @@ def batch(
     def assemble(examples):
         if structures[0].name is None:
             return graphs_and_features(structures[0], examples)
-        return examples | {s.name: graphs_and_features(s, examples[s.name]) for s in structures}
+        return examples | {s.name: graphs_and_features(s, examples) for s in structures}
 
-    batches = (
-        dataset.batch(batch_size, drop_remainder)
-        if all(map(_batches_as_it_is, tf.nest.flatten(spec)))
-        else dataset.ragged_batch(batch_size, drop_remainder)
-    )
+    if pools is None:
+        batches = batched(dataset, batch_size, drop_remainder)
+    else:
+        batches = pools.minibatches(dataset, structures)
     batches = batches.map(assemble, num_parallel_calls=tf.data.AUTOTUNE)
     return batches.prefetch(tf.data.AUTOTUNE)
 
@@ -108,8 +121,3 @@ def _check_names(structure: str | None, spec, taken: Collection[str]) -> None:
             f"{', '.join(map(repr, taken))}, under which a minibatch has its graphs. Rename the "
             "feature."
         )
-
-
-def _batches_as_it_is(feature: tf.TypeSpec) -> bool:
-    """Whether elements stack although their sizes differ, or have one size."""
-    return isinstance(feature, tf.RaggedTensorSpec) or feature.shape.is_fully_defined()

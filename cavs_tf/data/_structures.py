@@ -27,16 +27,25 @@ class Structure:
     num_types: int
     per_vertex: tuple[str, ...]
 
+    def of(self, examples: dict) -> dict:
+        """The features of this structure."""
+        return examples if self.name is None else examples[self.name]
+
+    def sizes(self, examples: dict) -> tf.Tensor:
+        """int32 [B]: the number of vertices of each of several examples, batched."""
+        _, splits = _rows(self.of(examples)["children"])
+        return tf.cast(splits[1:] - splits[:-1], tf.int32)
+
     def side_by_side(self, examples: dict) -> tuple[GraphBatch, dict]:
         """Joins the structures of several examples.
 
         Args:
-          examples: The features of this structure, batched.
+          examples: All of their features, batched.
 
         Returns:
           Their graphs, and the other features: of vertices [V, ...], of examples [B, ...].
         """
-        examples = dict(examples)
+        examples = dict(self.of(examples))
         children, splits = _rows(examples.pop("children"))
         rows = {}
         for name in self.per_vertex:
@@ -176,6 +185,7 @@ def _rows(feature) -> tuple[tf.Tensor, tf.Tensor]:
     """The rows of all examples of a minibatch, and the splits between examples."""
     if not isinstance(feature, tf.RaggedTensor):
         feature = tf.RaggedTensor.from_tensor(feature)
+    feature = feature.with_row_splits_dtype(tf.int64)
     return feature.values, feature.row_splits
 
 

@@ -141,6 +141,14 @@ def test_ragged_children():
         data.batch(dataset, 2)
 
 
+def test_splits_of_children_may_be_of_32_bits():
+    children = tf.RaggedTensor.from_row_splits([0, 0, 0], tf.constant([0, 0, 1, 1, 3]))
+    dataset = data.from_arrays([0, 2, 4], {"children": children, "x": range(4)}, {})
+    (batch,) = data.batch(dataset, 2, arity=2)
+    expected = GraphBatch.from_children([[[], [0]], [[], [0, 0]]])
+    assert arrays(batch["graphs"]) == arrays(expected)
+
+
 def test_examples_of_one_size():
     slices = {"children": [[[-1], [0]], [[1], [-1]]], "x": [[1, 2], [3, 4]]}
     (batch,) = data.batch(tf.data.Dataset.from_tensor_slices(slices), 2)
