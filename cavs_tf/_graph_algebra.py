@@ -65,6 +65,12 @@ def each_graph(graphs: Fields) -> Iterator[Fields]:
         )
 
 
+def lists(graphs: Fields) -> list[list[int]]:
+    """The child ids of each vertex, of arrays."""
+    ids = graphs.child_ids.tolist()
+    return [ids[begin:end] for begin, end in itertools.pairwise(graphs.child_splits.tolist())]
+
+
 def subgraph(graphs: Fields, vertices) -> Fields:
     """Only these vertices, and the edges between them; see `GraphBatch.subgraph`."""
     graphs, _ = _checked(graphs)

@@ -12,7 +12,7 @@ from typing import Optional
 import numpy as np
 import tensorflow as tf
 
-from cavs_tf import _child_lists, _graph_algebra
+from cavs_tf import _child_lists, _graph_algebra, _graph_formats
 from cavs_tf._integers import (
     INT32,
     as_int32,
@@ -42,8 +42,9 @@ class GraphBatch(tf.experimental.ExtensionType):
     A graph says which children each vertex gathers from: any number of children and
     parents, chains, trees, DAGs. The position of a child among its siblings is its
     slot; slots may be empty. The constructor takes the arrays as they are stored;
-    `from_children`, `from_parents`, `from_edges`, `from_ragged`, `chain` and
-    `complete_tree` are more convenient. It is a sequence of B graphs: see `__getitem__`.
+    `from_children`, `from_parents`, `from_edges`, `from_ragged`, `from_nested`,
+    `from_networkx`, `chain` and `complete_tree` are more convenient. It is a sequence of B
+    graphs: see `__getitem__`.
 
     Cycles, ids out of range and children in other graphs are rejected when the graphs
     are scheduled, with a message that names graph, vertex and slot.
@@ -207,6 +208,73 @@ class GraphBatch(tf.experimental.ExtensionType):
         # Ids that are not valid stay as they are, so that they are rejected by their value.
         ids = tf.where((ids < 0) | (ids == INT32.max), ids, ids + first_vertex)
         return cls(lists.row_splits, ids, graph_splits, vertex_type)
+
+    @classmethod
+    def from_nested(cls, trees, vertex_type=None) -> "GraphBatch":
+        """Makes trees from nested sequences, such as those of NLTK.
+
+        The vertices of a tree stand in post-order: children before their parent, from left to
+        right, the root last. `cavs_tf.data.nested_values` gives their words and labels in the
+        same order.
+
+        Args:
+          trees: A list with one tree per graph. A tuple, a list or an `nltk.Tree` is a vertex
+            whose children are its elements; anything else is a leaf.
+          vertex_type: As in `from_children`.
+
+        Returns:
+          A `GraphBatch`.
+
+        Raises:
+          ValueError: If `trees` is no list.
+
+        >>> GraphBatch.from_nested([("the", ("cat", "sat")), "yes"])
+        GraphBatch(num_graphs=2, num_vertices=6, num_edges=4, arity=2, depth=2)
+        """
+        children = _graph_formats.children_of_nested(trees)
+        return cls._from_lists(_child_lists.from_children(children), vertex_type)
+
+    @classmethod
+    def from_networkx(cls, graphs, children: str, vertex_type=None) -> "GraphBatch":
+        """Makes graphs from those of networkx. Vertices are numbered in the order of the nodes.
+
+        Args:
+          graphs: A list of `networkx.DiGraph` or `MultiDiGraph`.
+          children: What a vertex gathers from: its "predecessors", where edges lead from child to
+            parent, or its "successors", as in `networkx.balanced_tree`.
+          vertex_type: As in `from_children`, or the name of an attribute of the nodes.
+
+        Returns:
+          A `GraphBatch`. Children take the slots that the attribute "slot" of their edges says, or
+          else follow each other in the order of the edges.
+
+        Raises:
+          ValueError: If a graph is not directed, or slots or types are incomplete.
+
+        >>> graph = GraphBatch.from_parents([[2, 2, -1]]).to_networkx()[0]
+        >>> GraphBatch.from_networkx([graph], children="predecessors")
+        GraphBatch(num_graphs=1, num_vertices=3, num_edges=2, arity=2, depth=1)
+        """
+        lists = _graph_formats.children_of_networkx(graphs, children)
+        if isinstance(vertex_type, str):
+            vertex_type = _graph_formats.attributes_of_networkx(graphs, vertex_type)
+        return cls._from_lists(_child_lists.from_children(lists), vertex_type)
+
+    def to_networkx(self) -> list:
+        """Each graph as a `networkx.MultiDiGraph`, for its algorithms and drawings.
+
+        Nodes are vertices from 0 on, with their types as "vertex_type" if they have any. Edges
+        lead from child to parent and have the child's slot as "slot". Eager only; needs networkx.
+
+        >>> graphs = GraphBatch.from_parents([[2, 2, -1]]).to_networkx()
+        >>> list(graphs[0].edges(data="slot"))
+        [(0, 2, 0), (1, 2, 1)]
+        """
+        self._check_known("to_networkx", "Convert them outside of it.")
+        graphs = list(_graph_algebra.each_graph(self._fields()))
+        lists = [_graph_algebra.lists(graph) for graph in graphs]
+        types = [graph.vertex_type for graph in graphs] if len(self.vertex_type) else None
+        return _graph_formats.to_networkx(lists, types)
 
     @classmethod
     def chain(cls, lengths) -> "GraphBatch":

@@ -8,6 +8,9 @@ of several structures is a dict of such dicts by name, with features of the exam
 
 from cavs_tf.data._batch import batch as batch
 from cavs_tf.data._examples import from_arrays as from_arrays
+from cavs_tf.data._graphs import from_graphs as from_graphs
+from cavs_tf.data._graphs import nested_values as nested_values
+from cavs_tf.data._graphs import split as split
 from cavs_tf.data._listops import LISTOPS_TOKENS as LISTOPS_TOKENS
 from cavs_tf.data._listops import listops as listops
 from cavs_tf.data._listops import listops_text as listops_text
