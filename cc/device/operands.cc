@@ -49,10 +49,14 @@ char* Operands::Dense(int id) const {
 
 char* Operands::Sum(int id) const {
   const SymbolLayout& layout = program_.layout[id];
-  const DType dtype = symbol(id).dtype;
-  const size_t size = SizeOf(IsRoundedLast(id) ? SumType(dtype) : dtype);
   return static_cast<char*>(bindings_.slots[layout.root].dense.data) +
-         layout.offset * static_cast<int64_t>(size);
+         layout.offset * static_cast<int64_t>(SizeOf(TypeOfSum(id)));
+}
+
+DType Operands::TypeOfSum(int id) const {
+  const Slot& slot = bindings_.slots[program_.layout[id].root];
+  const DType dtype = symbol(id).dtype;
+  return slot.rounded_last ? SumType(dtype) : dtype;
 }
 
 std::vector<int> Operands::SumsOverNoRows() const {

@@ -25,9 +25,8 @@ class Operands {
   char* Dense(int id) const;
   // Likewise for a sum over rows, or a view of one, while it is formed.
   char* Sum(int id) const;
-  bool IsRoundedLast(int id) const {
-    return bindings_.slots[program_.layout[id].root].rounded_last;
-  }
+  // The type of its elements then.
+  DType TypeOfSum(int id) const;
   // The sums over rows, and the views of them, that no node has begun: there
   // were no rows.
   std::vector<int> SumsOverNoRows() const;

@@ -66,10 +66,8 @@ void CpuProgram::PrepareNow(InlineStream* stream) {
 
 void CpuProgram::FinishSumsNow(InlineStream* stream) {
   for (int id : operands_.SumsOverNoRows()) {
-    const Symbol& sum = program_.symbols[id];
-    const DType dtype =
-        operands_.IsRoundedLast(id) ? SumType(sum.dtype) : sum.dtype;
-    (void)stream->Zero(operands_.Sum(id), ByteCount(1, sum.columns(), dtype));
+    (void)stream->Zero(operands_.Sum(id), ByteCount(1, operands_.columns(id),
+                                                    operands_.TypeOfSum(id)));
   }
   for (size_t id = 0; id < bindings_.slots.size(); ++id) {
     const Symbol& s = program_.symbols[id];

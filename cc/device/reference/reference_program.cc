@@ -79,10 +79,8 @@ Status ReferenceProgram::Run(Stage stage, const RowRange& at, Stream* stream) {
 
 Status ReferenceProgram::FinishSums(Stream*) {
   for (int id : operands_.SumsOverNoRows()) {
-    const Symbol& s = symbol(id);
-    const DType dtype =
-        operands_.IsRoundedLast(id) ? SumType(s.dtype) : s.dtype;
-    std::memset(operands_.Sum(id), 0, ByteCount(1, s.columns(), dtype));
+    std::memset(operands_.Sum(id), 0,
+                ByteCount(1, operands_.columns(id), operands_.TypeOfSum(id)));
   }
   for (size_t id = 0; id < program_.symbols.size(); ++id) {
     const Symbol& s = symbol(static_cast<int>(id));
