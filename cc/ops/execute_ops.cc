@@ -124,46 +124,68 @@ absl::Status RowCountShape(InferenceContext* c) {
   return absl::OkStatus();
 }
 
-}  // namespace
+// The ops below have lists of attributes in common, which functions add. What
+// those functions return is registered as by REGISTER_OP.
+using Op = ::tensorflow::register_op::OpDefBuilderWrapper;
+using ::tensorflow::InitOnStartupMarker;
 
-REGISTER_OP("CavsForward")
-    .Input("order: int32")
-    .Input("task_splits: int32")
-    .Input("task_type: int32")
-    .Input("child_row: int32")
-    .Input("pulls: Tpulls")
-    .Input("captures: Tcaptures")
-    .Input("at: num_at * int32")
-    .Output("pushes: Tpushes")
-    .Output("tape: variant")
-    .Attr("vertex_functions: list(func) >= 1")
-    .Attr("vertex_signatures: list(string) >= 1")
-    .Attr("gradient_functions: list(func) >= 0")
-    .Attr("gradient_signatures: list(string) >= 0")
-    .Attr("capture_counts: list(int) >= 1")
-    .Attr("pull_shapes: list(shape) >= 0")
-    .Attr("push_shapes: list(shape) >= 0")
-    .Attr("capture_shapes: list(shape) >= 0")
-    .Attr("capture_grad_types: list(type) >= 0")
-    .Attr("differentiable: list(bool) >= 0")
-    .Attr("gradient_error: string = ''")
-    .Attr("pulled_by: list(bool) >= 0")
-    .Attr("Tpulls: list(type) >= 0")
-    .Attr("Tcaptures: list(type) >= 0")
-    .Attr("Tpushes: list(type) >= 0")
-    .Attr("num_at: int >= 0 = 0")
-    .Attr("keep_tape: bool = false")
-    .Attr("eager: bool = true")
-    .Attr("lazy: bool = true")
-    .Attr("split: bool = true")
-    .Attr("share: bool = true")
-    .Attr("merge: bool = true")
-    .Attr("fuse: bool = true")
-    .Attr("skip_zeros: bool = true")
-    .Attr("views: bool = true")
-    .Attr("streams: int = 1")
-    .SetShapeFn(NoThrowShape<ForwardShape>)
-    .Doc(R"doc(
+// Adds the switches of passes, which are on by default.
+Op& WithSwitches(Op& op) {
+  for (const char* name : {"eager", "lazy", "split", "share", "merge", "fuse",
+                           "skip_zeros", "views"}) {
+    op.Attr(StrCat(name, ": bool = true"));
+  }
+  return op;
+}
+
+// Adds all that the memory of a step depends on, beside its inputs.
+Op& WithStep(Op& op) {
+  return WithSwitches(op.Attr("vertex_functions: list(func) >= 1")
+                          .Attr("vertex_signatures: list(string) >= 1")
+                          .Attr("gradient_functions: list(func) >= 0")
+                          .Attr("gradient_signatures: list(string) >= 0")
+                          .Attr("pull_shapes: list(shape) >= 0")
+                          .Attr("push_shapes: list(shape) >= 0")
+                          .Attr("capture_shapes: list(shape) >= 0")
+                          .Attr("capture_grad_types: list(type) >= 0")
+                          .Attr("differentiable: list(bool) >= 0")
+                          .Attr("Tpulls: list(type) >= 0")
+                          .Attr("Tpushes: list(type) >= 0"))
+      .Attr("streams: int = 1");
+}
+
+const InitOnStartupMarker kForward =
+    InitOnStartupMarker{}
+    << WithSwitches(Op("CavsForward")
+                        .Input("order: int32")
+                        .Input("task_splits: int32")
+                        .Input("task_type: int32")
+                        .Input("child_row: int32")
+                        .Input("pulls: Tpulls")
+                        .Input("captures: Tcaptures")
+                        .Input("at: num_at * int32")
+                        .Output("pushes: Tpushes")
+                        .Output("tape: variant")
+                        .Attr("vertex_functions: list(func) >= 1")
+                        .Attr("vertex_signatures: list(string) >= 1")
+                        .Attr("gradient_functions: list(func) >= 0")
+                        .Attr("gradient_signatures: list(string) >= 0")
+                        .Attr("capture_counts: list(int) >= 1")
+                        .Attr("pull_shapes: list(shape) >= 0")
+                        .Attr("push_shapes: list(shape) >= 0")
+                        .Attr("capture_shapes: list(shape) >= 0")
+                        .Attr("capture_grad_types: list(type) >= 0")
+                        .Attr("differentiable: list(bool) >= 0")
+                        .Attr("gradient_error: string = ''")
+                        .Attr("pulled_by: list(bool) >= 0")
+                        .Attr("Tpulls: list(type) >= 0")
+                        .Attr("Tcaptures: list(type) >= 0")
+                        .Attr("Tpushes: list(type) >= 0")
+                        .Attr("num_at: int >= 0 = 0")
+                        .Attr("keep_tape: bool = false"))
+           .Attr("streams: int = 1")
+           .SetShapeFn(NoThrowShape<ForwardShape>)
+           .Doc(R"doc(
 Evaluates a vertex function for every vertex of a minibatch of graphs.
 
 The scheduler of Cavs (arXiv:1712.04048, Algorithm 1): operators that depend on no
@@ -209,31 +231,25 @@ views: Off, gathered and pulled rows are copied before they are read (for ablati
 streams: 2: eager and lazy operators run beside the critical ones.
 )doc");
 
-REGISTER_OP("CavsBackward")
-    .Input("tape: variant")
-    .Input("push_grads: Tpushes")
-    .Output("pull_grads: Tpulls")
-    .Output("capture_grads: Tcaptures")
-    .Attr("gradient_functions: list(func) >= 1")
-    .Attr("gradient_signatures: list(string) >= 1")
-    .Attr("capture_counts: list(int) >= 1")
-    .Attr("pulls: list(int) >= 0")
-    .Attr("pull_shapes: list(shape) >= 0")
-    .Attr("capture_shapes: list(shape) >= 0")
-    .Attr("Tpushes: list(type) >= 0")
-    .Attr("Tpulls: list(type) >= 0")
-    .Attr("Tcaptures: list(type) >= 0")
-    .Attr("eager: bool = true")
-    .Attr("lazy: bool = true")
-    .Attr("split: bool = true")
-    .Attr("share: bool = true")
-    .Attr("merge: bool = true")
-    .Attr("fuse: bool = true")
-    .Attr("skip_zeros: bool = true")
-    .Attr("views: bool = true")
-    .Attr("streams: int = 1")
-    .SetShapeFn(NoThrowShape<BackwardShape>)
-    .Doc(R"doc(
+const InitOnStartupMarker kBackward =
+    InitOnStartupMarker{}
+    << WithSwitches(Op("CavsBackward")
+                        .Input("tape: variant")
+                        .Input("push_grads: Tpushes")
+                        .Output("pull_grads: Tpulls")
+                        .Output("capture_grads: Tcaptures")
+                        .Attr("gradient_functions: list(func) >= 1")
+                        .Attr("gradient_signatures: list(string) >= 1")
+                        .Attr("capture_counts: list(int) >= 1")
+                        .Attr("pulls: list(int) >= 0")
+                        .Attr("pull_shapes: list(shape) >= 0")
+                        .Attr("capture_shapes: list(shape) >= 0")
+                        .Attr("Tpushes: list(type) >= 0")
+                        .Attr("Tpulls: list(type) >= 0")
+                        .Attr("Tcaptures: list(type) >= 0"))
+           .Attr("streams: int = 1")
+           .SetShapeFn(NoThrowShape<BackwardShape>)
+           .Doc(R"doc(
 The gradient of CavsForward: runs its tasks in reverse with the derivatives of
 the vertex functions. Weight gradients are lazy: one sum over all rows.
 
@@ -261,21 +277,15 @@ streams: As in CavsForward.
 // CavsDescribe, CavsMemory and CavsMicroBatch are stateful so that TensorFlow
 // does not fold them: it would make kernels without the functions of the graph.
 
-REGISTER_OP("CavsDescribe")
-    .Output("description: string")
-    .Attr("vertex_functions: list(func) >= 1")
-    .Attr("vertex_signatures: list(string) >= 1")
-    .Attr("eager: bool = true")
-    .Attr("lazy: bool = true")
-    .Attr("split: bool = true")
-    .Attr("share: bool = true")
-    .Attr("merge: bool = true")
-    .Attr("fuse: bool = true")
-    .Attr("skip_zeros: bool = true")
-    .Attr("views: bool = true")
-    .SetIsStateful()
-    .SetShapeFn(::tensorflow::shape_inference::ScalarShape)
-    .Doc(R"doc(
+const InitOnStartupMarker kDescribe =
+    InitOnStartupMarker{}
+    << WithSwitches(Op("CavsDescribe")
+                        .Output("description: string")
+                        .Attr("vertex_functions: list(func) >= 1")
+                        .Attr("vertex_signatures: list(string) >= 1"))
+           .SetIsStateful()
+           .SetShapeFn(::tensorflow::shape_inference::ScalarShape)
+           .Doc(R"doc(
 Describes as JSON how CavsForward or CavsBackward runs functions: for each of them the
 nodes in the order in which they run, and the program as text.
 
@@ -290,38 +300,19 @@ vertex_functions: Traced vertex functions, or derivatives.
 vertex_signatures: Their signatures.
 )doc");
 
-REGISTER_OP("CavsMemory")
-    .Input("order: int32")
-    .Input("task_splits: int32")
-    .Input("task_type: int32")
-    .Input("child_row: int32")
-    .Input("pulled_rows: int64")
-    .Input("pushed_rows: int64")
-    .Output("bytes: int64")
-    .Output("training: int64")
-    .Attr("vertex_functions: list(func) >= 1")
-    .Attr("vertex_signatures: list(string) >= 1")
-    .Attr("gradient_functions: list(func) >= 0")
-    .Attr("gradient_signatures: list(string) >= 0")
-    .Attr("pull_shapes: list(shape) >= 0")
-    .Attr("push_shapes: list(shape) >= 0")
-    .Attr("capture_shapes: list(shape) >= 0")
-    .Attr("capture_grad_types: list(type) >= 0")
-    .Attr("differentiable: list(bool) >= 0")
-    .Attr("Tpulls: list(type) >= 0")
-    .Attr("Tpushes: list(type) >= 0")
-    .Attr("eager: bool = true")
-    .Attr("lazy: bool = true")
-    .Attr("split: bool = true")
-    .Attr("share: bool = true")
-    .Attr("merge: bool = true")
-    .Attr("fuse: bool = true")
-    .Attr("skip_zeros: bool = true")
-    .Attr("views: bool = true")
-    .Attr("streams: int = 1")
-    .SetIsStateful()
-    .SetShapeFn(NoThrowShape<MemoryShape>)
-    .Doc(R"doc(
+const InitOnStartupMarker kMemory =
+    InitOnStartupMarker{} << WithStep(Op("CavsMemory")
+                                          .Input("order: int32")
+                                          .Input("task_splits: int32")
+                                          .Input("task_type: int32")
+                                          .Input("child_row: int32")
+                                          .Input("pulled_rows: int64")
+                                          .Input("pushed_rows: int64")
+                                          .Output("bytes: int64")
+                                          .Output("training: int64"))
+                                 .SetIsStateful()
+                                 .SetShapeFn(NoThrowShape<MemoryShape>)
+                                 .Doc(R"doc(
 Predicts the memory that CavsForward and CavsBackward take.
 
 order: [V], from CavsSchedule; so are the next three.
@@ -340,42 +331,25 @@ gradient_signatures: The signatures of the derivatives.
 pull_shapes: As in CavsForward, and so are the next six.
 )doc");
 
-REGISTER_OP("CavsMicroBatch")
-    .Input("child_splits: int32")
-    .Input("child_ids: int32")
-    .Input("graph_splits: int32")
-    .Input("vertex_type: int32")
-    .Input("pulled_rows: int64")
-    .Input("pushed_rows: int64")
-    .Input("available: int64")
-    .Output("micro_batch: int32")
-    .Output("whole_bytes: int64")
-    .Attr("arity: int >= 0")
-    .Attr(StrCat("policy: {", PolicyNames(), "} = '", Policies()[0].name, "'")
-              .c_str())
-    .Attr("vertex_functions: list(func) >= 1")
-    .Attr("vertex_signatures: list(string) >= 1")
-    .Attr("gradient_functions: list(func) >= 0")
-    .Attr("gradient_signatures: list(string) >= 0")
-    .Attr("pull_shapes: list(shape) >= 0")
-    .Attr("push_shapes: list(shape) >= 0")
-    .Attr("capture_shapes: list(shape) >= 0")
-    .Attr("capture_grad_types: list(type) >= 0")
-    .Attr("differentiable: list(bool) >= 0")
-    .Attr("Tpulls: list(type) >= 0")
-    .Attr("Tpushes: list(type) >= 0")
-    .Attr("eager: bool = true")
-    .Attr("lazy: bool = true")
-    .Attr("split: bool = true")
-    .Attr("share: bool = true")
-    .Attr("merge: bool = true")
-    .Attr("fuse: bool = true")
-    .Attr("skip_zeros: bool = true")
-    .Attr("views: bool = true")
-    .Attr("streams: int = 1")
-    .SetIsStateful()
-    .SetShapeFn(NoThrowShape<MicroBatchShape>)
-    .Doc(R"doc(
+const InitOnStartupMarker kMicroBatch =
+    InitOnStartupMarker{} << WithStep(
+                                 Op("CavsMicroBatch")
+                                     .Input("child_splits: int32")
+                                     .Input("child_ids: int32")
+                                     .Input("graph_splits: int32")
+                                     .Input("vertex_type: int32")
+                                     .Input("pulled_rows: int64")
+                                     .Input("pushed_rows: int64")
+                                     .Input("available: int64")
+                                     .Output("micro_batch: int32")
+                                     .Output("whole_bytes: int64")
+                                     .Attr("arity: int >= 0")
+                                     .Attr(StrCat("policy: {", PolicyNames(),
+                                                  "} = '", Policies()[0].name,
+                                                  "'")))
+                                 .SetIsStateful()
+                                 .SetShapeFn(NoThrowShape<MicroBatchShape>)
+                                 .Doc(R"doc(
 Chooses how many graphs run at a time, so that a training step fits into memory.
 
 It takes the fewest micro-batches of equal size with which a training step takes, as
@@ -392,6 +366,8 @@ arity: As in CavsSchedule.
 policy: As in CavsSchedule.
 vertex_functions: As in CavsMemory, and so is all that follows.
 )doc");
+
+}  // namespace
 
 REGISTER_OP("CavsAvailableMemory")
     .Output("bytes: int64")
