@@ -163,3 +163,10 @@ class CellLayer(Graph):
     @classmethod
     def from_config(cls, config):
         return cls(**(config | {"options": Options(**config["options"])}))
+
+
+class TreeLayer(CellLayer):
+    """A `CellLayer` over trees, or any graphs; its cell is a `TreeCell`."""
+
+    def __init__(self, units, arity=2, mode="child_sum", return_vertices=False, **kwargs):
+        super().__init__(return_vertices, units=units, arity=arity, mode=mode, **kwargs)

@@ -3,7 +3,7 @@
 import keras
 import tensorflow as tf
 
-from cavs_tf.keras._recurrent import CellLayer, TreeCell
+from cavs_tf.keras._recurrent import TreeCell, TreeLayer
 
 
 @keras.saving.register_keras_serializable("cavs_tf")
@@ -78,7 +78,7 @@ class TreeGRUCell(TreeCell):
 
 
 @keras.saving.register_keras_serializable("cavs_tf")
-class TreeGRU(CellLayer):
+class TreeGRU(TreeLayer):
     """A Tree-GRU over trees, or any graphs.
 
     Args:
@@ -89,17 +89,7 @@ class TreeGRU(CellLayer):
       return_vertices: Whether to return the output of every vertex, or only of the roots.
       **kwargs: Arguments of `TreeGRUCell` (activations, initializers) and `keras.layers.Layer`.
 
-    Call arguments:
-      graphs: A `GraphBatch` of B graphs and V vertices, or its `to_dict()`.
-      inputs: [V, features] in vertex order. Zeros for a vertex without input.
-
-    Returns:
-      [B, units], the hidden state of each graph's root (see `Roots`), or with
-      `return_vertices` [V, units] in vertex order.
-
-    Raises:
-      ValueError: If an argument is none of these, or there are no inputs or of another rank.
-      tf.errors.InvalidArgumentError: If a vertex has more than `arity` children.
+    It is called with what `TreeLSTM` is called with, and returns and raises the same.
 
     Source: Kokkinos and Potamianos 2017, arXiv:1701.01811, section 2; see `TreeGRUCell`.
 
@@ -112,6 +102,3 @@ class TreeGRU(CellLayer):
     """
 
     cell_class = TreeGRUCell
-
-    def __init__(self, units, arity=2, mode="child_sum", return_vertices=False, **kwargs):
-        super().__init__(return_vertices, units=units, arity=arity, mode=mode, **kwargs)

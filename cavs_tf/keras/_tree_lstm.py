@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from cavs_tf.keras._recurrent import CellLayer, TreeCell
+from cavs_tf.keras._recurrent import TreeCell, TreeLayer
 
 
 @keras.saving.register_keras_serializable("cavs_tf")
@@ -124,7 +124,7 @@ class TreeLSTMCell(TreeCell):
 
 
 @keras.saving.register_keras_serializable("cavs_tf")
-class TreeLSTM(CellLayer):
+class TreeLSTM(TreeLayer):
     """A Tree-LSTM over trees, or any graphs.
 
     Args:
@@ -143,6 +143,10 @@ class TreeLSTM(CellLayer):
       [B, units], the hidden state of each graph's root (see `Roots`), or with
       `return_vertices` [V, units] in vertex order.
 
+    Raises:
+      ValueError: If an argument is none of these, or there are no inputs or of another rank.
+      tf.errors.InvalidArgumentError: If a vertex has more than `arity` children.
+
     Source: Tai et al. 2015, arXiv:1503.00075, equations 2-8 and 9-14.
 
     >>> from cavs_tf import GraphBatch
@@ -154,6 +158,3 @@ class TreeLSTM(CellLayer):
     """
 
     cell_class = TreeLSTMCell
-
-    def __init__(self, units, arity=2, mode="child_sum", return_vertices=False, **kwargs):
-        super().__init__(return_vertices, units=units, arity=arity, mode=mode, **kwargs)
