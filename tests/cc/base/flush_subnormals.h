@@ -1,4 +1,4 @@
-// Arithmetic that takes subnormal numbers for zero, as on TensorFlow's threads.
+// Lets arithmetic flush subnormal numbers to zero, as on TensorFlow's threads.
 #ifndef CAVS_TESTS_CC_BASE_FLUSH_SUBNORMALS_H_
 #define CAVS_TESTS_CC_BASE_FLUSH_SUBNORMALS_H_
 
@@ -8,7 +8,8 @@
 
 namespace cavs {
 
-// For the calling thread, while this lives; on x86-64 alone.
+// While it lives, arithmetic on the calling thread flushes subnormal numbers to
+// zero. It has no effect on processors other than x86-64.
 class FlushSubnormals {
  public:
 #if defined(__x86_64__)

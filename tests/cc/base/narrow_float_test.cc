@@ -22,8 +22,8 @@ class NarrowFloatTest : public testing::Test {
   static constexpr int kFractions = 1 << T::kFractionBits;
   static constexpr int kInfinity = (kExponents - 1) * kFractions;
 
-  // Of a number that is finite and not negative; as if the exponent had no
-  // bound of infinity's.
+  // The value of the bits of a number that is finite and not negative. The bits
+  // of infinity count as the next power of two.
   static double Meaning(int bits) {
     const int exponent = bits / kFractions, fraction = bits % kFractions;
     const double ulp = std::ldexp(
@@ -37,7 +37,8 @@ class NarrowFloatTest : public testing::Test {
     }
   }
 
-  // The nearest of all numbers; of two, the one whose bits are even.
+  // The bits of the number nearest to x; of two equally near ones, the even
+  // bits.
   int Nearest(double x) const {
     const int above = static_cast<int>(
         std::lower_bound(meanings_.begin(), meanings_.end(), x) -
@@ -47,7 +48,7 @@ class NarrowFloatTest : public testing::Test {
     return up < down || (up == down && above % 2 == 0) ? above : above - 1;
   }
 
-  // Also of its negative.
+  // Checks how x and -x are rounded.
   void ExpectRounded(float x) const {
     const float magnitude = std::abs(x);
     const int nearest = Nearest(magnitude);
@@ -82,7 +83,8 @@ class NarrowFloatTest : public testing::Test {
       const double meaning = meanings_[bits];
       for (int sign : {0, 0x8000}) {
         const float wide = ToWide(T{static_cast<uint16_t>(bits | sign)});
-        // Compared as doubles: those are not subnormal.
+        // Doubles, because arithmetic on subnormal floats may be flushed to
+        // zero.
         const double want = sign == 0 ? meaning : -meaning;
         ASSERT_EQ(BitCast<uint32_t>(wide),
                   BitCast<uint32_t>(static_cast<float>(want)))
@@ -116,17 +118,18 @@ TYPED_TEST(NarrowFloatTest, InfinityAndNanAreKept) {
     for (int bits = this->kInfinity + 1; bits < 0x8000; ++bits) {
       ASSERT_TRUE(std::isnan(wide(bits | sign))) << bits;
       const int back = FromWide<TypeParam>(wide(bits | sign)).bits;
-      // Signalling ones become quiet.
+      // Signalling NaNs become quiet.
       ASSERT_EQ(back, bits | sign | this->kFractions / 2);
     }
   }
-  // One whose upper bits are those of infinity.
+  // A NaN whose upper bits are those of infinity.
   const float nan = BitCast<float>(0x7f800001u);
   EXPECT_EQ(FromWide<TypeParam>(nan).bits,
             this->kInfinity | this->kFractions / 2);
 }
 
-// bfloat16 has the subnormal numbers of float32.
+// bfloat16 has the exponents of float32, so its subnormal numbers are those of
+// float32.
 TEST(Float16Test, SubnormalNumbersAreKeptWhereFloat32HasNone) {
   const FlushSubnormals flush;
   for (int bits = 1; bits < 0x400; ++bits) {

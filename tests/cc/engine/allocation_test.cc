@@ -1,4 +1,4 @@
-// In steady state an operation costs no allocation.
+// Once the engine is warm, operations allocate no memory.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -11,7 +11,7 @@
 
 namespace {
 
-// Of the whole program: that is what operator new is.
+// Counts the allocations of the whole program, since operator new is global.
 std::atomic<int64_t> allocations{0};
 
 void* Allocate(size_t bytes) {
@@ -42,7 +42,8 @@ namespace {
 
 class AllocationTest : public EveryPolicyTest {
  protected:
-  // Two reads and a mutation each, at most 64 of them unfinished at a time.
+  // Pushes operations with two reads and a mutation each, at most 64 of them
+  // unfinished at a time.
   void PushThousand() {
     struct Payload {
       int64_t* sum;
@@ -71,7 +72,8 @@ INSTANTIATE_TEST_SUITE_P(Policies, AllocationTest,
                          [](const auto& info) { return info.param.name; });
 
 TEST_P(AllocationTest, SteadyStateAllocatesNothing) {
-  // All 65 that may be unfinished are made, and have had every name and size.
+  // Warms the engine up: all 65 operations that can be unfinished are made, and
+  // each gets names and payloads of every size.
   Gate gate;
   engine_.Push(
       [&] {

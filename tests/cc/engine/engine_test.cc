@@ -41,7 +41,7 @@ TEST_P(EveryPolicyTest, OperationMayPushOperationsThatFollowIt) {
       {}, {x});
   engine_.Push([&text] { text += "b"; }, {}, {x});
   engine_.WaitAll();
-  // The inner push may come before or after the second outer one.
+  // The inner operation may run before or after the second outer one.
   EXPECT_TRUE(text == "abc" || text == "acb") << text;
 }
 
@@ -143,14 +143,14 @@ TEST_P(EveryPolicyTest, CloseCancelsWhatAMissingCompletionHoldsUp) {
   engine_.Close();
   EXPECT_FALSE(ran);
   EXPECT_EQ(captured.use_count(), 1) << "a cancelled function is destroyed";
-  (*kept)();  // Comes too late, does nothing.
+  (*kept)();  // It is late and has no effect.
 }
 
 TEST_P(EveryPolicyTest, CloseThatItsPollInterruptsCancelsWhatHasNotBegun) {
   if (GetParam().name == "Naive") GTEST_SKIP() << "nothing is pending there";
   Engine engine(GetParam().factory);
   const Variable x = engine.NewVariable(), y = engine.NewVariable();
-  // Theirs, as the operation may outlive this function.
+  // The operation owns them, since it may outlive this function.
   const auto started = std::make_shared<Gate>(),
              gate = std::make_shared<Gate>(), left = std::make_shared<Gate>();
   bool ran = false;

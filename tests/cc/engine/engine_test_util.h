@@ -1,4 +1,4 @@
-// What the tests of the engine share.
+// What tests of the engine have in common.
 #ifndef CAVS_TESTS_CC_ENGINE_ENGINE_TEST_UTIL_H_
 #define CAVS_TESTS_CC_ENGINE_ENGINE_TEST_UTIL_H_
 
@@ -18,7 +18,7 @@
 
 namespace cavs::engine {
 
-// Closed until it is opened.
+// Threads wait at a gate until it is opened.
 class Gate {
  public:
   void Open() {
@@ -37,8 +37,8 @@ class Gate {
   bool open_ = false;  // GUARDED_BY(mutex_)
 };
 
-// Those that arrive go on once `count` of them have: two operations that both
-// do have overlapped.
+// Threads that arrive wait until `count` of them have. If two operations both
+// get past it, they have overlapped.
 class Meeting {
  public:
   explicit Meeting(int count) : missing_(count) {}
@@ -54,9 +54,8 @@ class Meeting {
   int missing_;  // GUARDED_BY(mutex_)
 };
 
-// Not a time within which anything has to happen, only what no correct run
-// comes near: ten minutes, or shortly before Bazel would end the process, which
-// leaves no word of why.
+// No correct run comes near this time: it is in ten minutes, or shortly before
+// Bazel would end the process without saying why.
 inline std::chrono::system_clock::time_point EndOfPatience() {
   const auto now = std::chrono::system_clock::now();
   static const auto start = now;
@@ -65,8 +64,8 @@ inline std::chrono::system_clock::time_point EndOfPatience() {
   return start + std::chrono::seconds(std::atoi(limit)) * 9 / 10;
 }
 
-// Ends the process with a dump of who waits for what unless it is destroyed in
-// time.
+// Ends the process after that time, with a dump of what waits for what, unless
+// it is destroyed before.
 class Watchdog {
  public:
   explicit Watchdog(Engine* engine,
@@ -118,7 +117,7 @@ inline void PrintTo(const NamedPolicy& policy, std::ostream* out) {
   *out << policy.name;
 }
 
-// Every policy at every number of threads that is worth trying.
+// Every policy with every number of threads that is worth testing.
 inline std::vector<NamedPolicy> AllPolicies() {
   std::vector<NamedPolicy> all = {{"Naive", Naive(), 1, 0}};
   for (int n : {1, 2, 3, 7, 16}) {
@@ -134,7 +133,8 @@ class EveryPolicyTest : public testing::TestWithParam<NamedPolicy> {
   Watchdog watchdog_{&engine_};
 };
 
-// In each file: the tests of EveryPolicyTest, on all of them.
+// Stands once in each file: it runs the tests of EveryPolicyTest on all
+// policies.
 #define CAVS_ON_ALL_POLICIES()                               \
   INSTANTIATE_TEST_SUITE_P(Policies, EveryPolicyTest,        \
                            testing::ValuesIn(AllPolicies()), \

@@ -68,7 +68,7 @@ TEST_P(EveryPolicyTest,
       {}, {x});
   EXPECT_THROW(engine_.WaitFor(x), OperationError);
   (*kept)();
-  // Nor does it complete the operation that took the place of its own.
+  // Nor does it complete the operation that has reused its memory.
   engine_.PushAsync(
       [&](Completion done) {
         keep(&kept, std::move(done));

@@ -30,24 +30,25 @@ constexpr bool kForkMayLoseMalloc = true;
 constexpr bool kForkMayLoseMalloc = false;
 #endif
 
-// Does every other thread of this process sleep?
+// Whether every other thread of this process sleeps.
 bool OthersSleep() {
   for (const auto& task :
        std::filesystem::directory_iterator("/proc/self/task")) {
     if (task.path().filename() == std::to_string(gettid())) continue;
     std::ifstream file(task.path() / "stat");
     const std::string stat{std::istreambuf_iterator<char>(file), {}};
-    // "number (name) state ...": the name may have parentheses of its own.
+    // The format is "number (name) state ...", and the name may contain
+    // parentheses.
     const size_t state = stat.rfind(')') + 2;
     if (state < stat.size() && stat[state] != 'S') return false;
   }
   return true;
 }
 
-// Returns, where that matters, when no other thread can be in malloc() or
-// free(): one that starts, or drops the operation that it has just run, is. One
-// look is not enough, because a thread seen asleep may have been woken by one
-// seen asleep later.
+// Waits, if kForkMayLoseMalloc, until no other thread can be in malloc() or
+// free(), which threads call when they start and when they drop an operation
+// that has run. Looking once is not enough: a thread that was seen asleep may
+// since have been woken by one that was seen asleep later.
 void LetOthersSleep() {
   if (!kForkMayLoseMalloc) return;
   for (int looks = 0; looks < 10; looks = OthersSleep() ? looks + 1 : 0) {
@@ -55,13 +56,13 @@ void LetOthersSleep() {
   }
 }
 
-// Runs `f` in a child; its result, or -1 if the child died.
+// Runs `f` in a child process and returns its result, or -1 if the child died.
 template <typename F>
 int InChild(F f) {
   LetOthersSleep();
   const pid_t child = fork();
   if (child == 0) {
-    alarm(60);  // A child that hangs dies.
+    alarm(60);  // Ends a child that hangs.
     _exit(f());
   }
   int status = 0;
@@ -102,7 +103,7 @@ TEST_P(ForkTest, ChildHasAFreshEngineAndTheParentGoesOn) {
   engine_.Push([&] { ++value; }, {}, {x});
   started.Pass();
   const int result = InChild([&] {
-    engine_.WaitAll();  // Nothing is pending here.
+    engine_.WaitAll();  // The child has no pending operations.
     if (Rejection([&] { engine_.Push([] {}, {x}, {}); }).find("after fork()") ==
         std::string::npos) {
       return 1;

@@ -17,7 +17,7 @@ namespace {
 using testing::HasSubstr;
 
 TEST(ThreadedTest, FourLinesOverlapWhereTheyMay) {
-  // A = 2; B = A + 1; C = A + 2; D = B * C: the second and the third overlap.
+  // A = 2; B = A + 1; C = A + 2; D = B * C: those that compute B and C overlap.
   Engine engine(Threaded(2));
   Watchdog watchdog(&engine);
   const Variable a = engine.NewVariable("A"), b = engine.NewVariable("B"),
@@ -98,7 +98,7 @@ TEST(ThreadedTest, WaitAllReturnsWhileOthersGoOnPushing) {
   Gate first;
   std::thread pusher([&] {
     while (!stop) {
-      // A new one is always pushed before the last one has ended.
+      // The next operation is always pushed before the last one has ended.
       Gate next_pushed;
       engine.Push([&] { next_pushed.Pass(); }, {}, {});
       first.Open();
@@ -124,7 +124,7 @@ TEST(StreamsTest, StreamRunsInPushOrderWhateverThePriority) {
   Gate gate;
   std::vector<int> order;
   engine.Push([&] { gate.Pass(); }, {}, {x}, {0, 1});
-  // The first on stream 0 is not ready, those behind it are.
+  // The first operation on stream 0 is not ready; those behind it are.
   engine.Push([&] { order.push_back(0); }, {x}, {}, {0, 0});
   engine.Push([&] { order.push_back(1); }, {}, {}, {5, 0});
   engine.Push([&] { order.push_back(2); }, {}, {}, {9, 0});

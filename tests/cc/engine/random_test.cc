@@ -1,6 +1,7 @@
-// Random operations on random variables, and waits among them: every policy
-// gives what running them one by one gives, a failure skips exactly what
-// depends on it, and is raised by exactly the first wait that observes it.
+// Random operations on random variables, with waits between them. Every policy
+// must give what running the operations one by one gives; a failure must skip
+// exactly the operations that depend on it, and be raised by exactly the first
+// wait that observes it.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -20,11 +21,12 @@ namespace {
 constexpr int kVariables = 24;
 
 struct Operation {
-  std::vector<int> read, mutate;  // May overlap, and name one twice.
-  int duration = 0;               // Rounds of a loop.
+  std::vector<int> read, mutate;  // Both may name a variable, even twice.
+  int duration = 0;               // The number of rounds of a loop.
   int priority = 0;
   bool fails = false;
-  // After it, the main thread waits for this variable; kVariables: for all.
+  // The variable that the main thread waits for after the operation; kVariables
+  // waits for all, -1 for none.
   int wait = -1;
 };
 
@@ -54,17 +56,18 @@ struct Workload {
   }
 };
 
-// What running a workload leaves behind.
+// The outcome of a workload.
 struct Result {
-  // Plain integers: what orders them is the engine under test.
+  // Plain integers without locks: accesses are ordered by the engine under
+  // test.
   std::vector<uint64_t> values = std::vector<uint64_t>(kVariables, 1);
   std::vector<char> ran;
-  // What each wait raised, the last one of all among them.
+  // The errors that each wait raised; the last wait is for all variables.
   std::vector<std::set<int>> raised;
 
   explicit Result(size_t operations) : ran(operations, 0) {}
 
-  // Does what operation `i` does, or throws.
+  // Computes the values that operation `i` writes, or throws.
   void Run(const Operation& operation, size_t i) {
     ran[i] = 1;
     uint64_t sum = i;
@@ -81,11 +84,12 @@ bool operator==(const Result& a, const Result& b) {
   return a.values == b.values && a.ran == b.ran && a.raised == b.raised;
 }
 
-// One after the other, with no engine and no thread: what is right.
+// Computes the right outcome: one operation after the other, without an engine
+// or threads.
 Result RunSerially(const Workload& workload) {
   Result result(workload.operations.size());
-  // Of each variable the failures that have reached it, those alone that no
-  // wait has raised. The last one: all there are.
+  // For each variable, the failures that have reached it and that no wait has
+  // raised. The last set has those of all variables.
   std::vector<std::set<int>> failures(kVariables + 1);
   const auto wait = [&](int variable) {
     const std::set<int> raised = failures[variable];
@@ -213,7 +217,8 @@ TEST_P(RandomTest, ResultIsThatOfRunningOneByOne) {
 TEST_P(RandomTest, ExactlyTheDependentsOfFailuresAreSkipped) {
   for (uint32_t seed = 1; seed <= 40; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    // Long workloads end with every variable failed, so many short ones.
+    // In long workloads every variable fails in the end, so there are many
+    // short ones.
     const Workload workload(seed, 200, 0.02);
     const Result expected = RunSerially(workload),
                  result = RunOnEngine(workload, GetParam());

@@ -1,4 +1,4 @@
-// Hunts for deadlocks, lost wake-ups and lost operations.
+// Looks for deadlocks, lost wake-ups and lost operations.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -16,14 +16,15 @@ namespace {
 constexpr int kPushers = 8;
 constexpr int kShared = 16;
 
-// CAVS_STRESS_OPERATIONS=1000000 for the long hunt.
+// The number of operations. For a long search, set
+// CAVS_STRESS_OPERATIONS=1000000.
 int64_t Operations() {
   const char* text = std::getenv("CAVS_STRESS_OPERATIONS");
   return text != nullptr ? std::atoll(text) : 100000;
 }
 
-// A counter that only operations which mutate its variable change: with no lock
-// of its own, it is right only if the engine excludes them from each other.
+// A counter without a lock. Only operations that mutate its variable change it,
+// so it is right only if the engine runs them one at a time.
 struct Counter {
   Variable variable;
   int64_t value = 0;
@@ -32,8 +33,8 @@ struct Counter {
 
 class StressTest : public EveryPolicyTest {
  protected:
-  // Pushes `count` tiny operations on shared variables, in orders that differ
-  // from thread to thread, and on some that live only for a moment.
+  // Pushes `count` tiny operations, in an order that depends on the seed, on
+  // shared variables and on some that are soon destroyed.
   void PushMany(uint32_t seed, int64_t count) {
     std::mt19937 random(seed);
     std::vector<Variable> own;
@@ -87,7 +88,8 @@ class StressTest : public EveryPolicyTest {
 INSTANTIATE_TEST_SUITE_P(Policies, StressTest, testing::ValuesIn(AllPolicies()),
                          [](const auto& info) { return info.param.name; });
 
-// The harness without its threads: with `Naive` this is the only one.
+// One thread pushes all operations. With policy `Naive` no other test of this
+// file runs.
 TEST_P(StressTest, OnePusherLosesNoOperation) {
   PushMany(/*seed=*/1, 10000);
   engine_.WaitAll();

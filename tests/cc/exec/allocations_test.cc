@@ -1,5 +1,5 @@
-// A task takes no memory from the system, nor a lock: what it needs is there,
-// and its own, before the first one begins.
+// Tasks allocate no memory and take no lock: memory is allocated before the
+// first task begins, and no two threads need the same.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <malloc.h>
@@ -23,7 +23,7 @@
 #include "tests/cc/exec/random_cell.h"
 #include "tests/cc/exec/tree_lstm_cell.h"
 
-// The sanitizers put functions of their own before those of the system.
+// Sanitizers replace the functions that this test counts calls of.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define CAVS_COUNTS_LOCKS 0
 #else
@@ -43,7 +43,8 @@ void* Allocate(std::size_t bytes, std::size_t alignment) {
 
 }  // namespace
 
-// Not inlined, or the compiler sees free() of what operator new returned.
+// If they were inlined, compilers would warn that free() gets what operator new
+// returned.
 [[gnu::noinline]] void* operator new(std::size_t bytes) {
   return Allocate(bytes, 16);
 }
@@ -69,7 +70,7 @@ void* Allocate(std::size_t bytes, std::size_t alignment) {
 }
 
 #if CAVS_COUNTS_LOCKS
-// What std::mutex and std::shared_mutex call, in the system's library.
+// Counts the calls of std::mutex and std::shared_mutex to the system's library.
 #define CAVS_COUNT_LOCK(function, Lock)                          \
   extern "C" int function(Lock* lock) noexcept {                 \
     using Function = int (*)(Lock*);                             \
@@ -88,13 +89,14 @@ CAVS_COUNT_LOCK(pthread_rwlock_wrlock, pthread_rwlock_t)
 namespace cavs {
 namespace {
 
-// As a team, but everything on the calling thread.
+// Divides work as a team does, but does it all on the calling thread.
 class CountedWorkers : public SerialWorkers {
  public:
   int count() const override { return 2; }
 };
 
-// A thread for the helper of a team of two, which takes no lock to wait for it.
+// The thread of the helper in a team of two. It waits for the team without
+// taking a lock.
 class HelperThread {
  public:
   HelperThread() {
@@ -127,8 +129,8 @@ class HelperThread {
   }
 
   sem_t waiting_;
-  // A team calls for a helper when the last one is about to leave; hardly ever
-  // are two of them waiting.
+  // Calls for help that have not been answered. A team calls when the last
+  // helper is about to leave, so there are rarely two.
   std::array<std::function<void()>, 64> calls_;
   int64_t num_called_ = 0;
   std::thread thread_;
@@ -144,8 +146,8 @@ Count Now() {
   return {num_allocations, usage.ru_minflt + usage.ru_majflt, num_locks};
 }
 
-// What happens from the beginning of each task to that of the next, in both
-// passes of one step after `warm_up` others. `workers` may be null.
+// What is counted from the beginning of each task to that of the next, in both
+// directions of one step that follows `warm_up` others. `workers` may be null.
 std::vector<Count> CountByTask(const Cell& cell, const Graph& graph,
                                PassOptions options, Workers* workers,
                                int warm_up) {
@@ -159,7 +161,7 @@ std::vector<Count> CountByTask(const Cell& cell, const Graph& graph,
     setting.costs.nanos_to_call = 0;
     setting.costs.nanos_to_divide = 0;
   }
-  setting.cancelled = [&] {  // Asked before each task.
+  setting.cancelled = [&] {  // It is called before each task.
     at[size++] = Now();
     return false;
   };
@@ -169,8 +171,8 @@ std::vector<Count> CountByTask(const Cell& cell, const Graph& graph,
   }
   std::vector<Count> differences;
   for (size_t i = 0; i + 1 < size; ++i) {
-    // Not from the last task of the forward pass to the first of the backward
-    // pass.
+    // Leaves out what lies between the last task forward and the first
+    // backward.
     if (2 * (i + 1) == size) continue;
     differences.push_back({at[i + 1].allocations - at[i].allocations,
                            at[i + 1].page_faults - at[i].page_faults,
@@ -185,9 +187,9 @@ int64_t PageFaults(const std::vector<Count>& by_task) {
   return sum;
 }
 
-// Counts again, five times at most, until there are fewer than `bound`; returns
-// the last count. A machine under load adds to a count and takes nothing away:
-// what the code does itself is in every one of them.
+// Repeats a count, up to five times, until it is below `bound`, and returns the
+// last one. A busy machine may add to a count but never lowers it, so each
+// repetition includes all that the code itself does.
 template <typename Fn>
 int64_t CountUntilBelow(int64_t bound, const Fn& count) {
   int64_t last = count();
@@ -242,7 +244,8 @@ TEST(AllocationsTest, ATeamAllocatesOnlyWhenItCallsAHelper) {
 }
 
 TEST(AllocationsTest, TasksOfALaterStepTouchNoFreshPage) {
-  // What is freed goes back to the system, so that a first step has new pages.
+  // Makes free() return memory to the system, so that a first step touches new
+  // pages.
   mallopt(M_MMAP_THRESHOLD, 1 << 17);
   const Cell cell = TreeLstmCell(DType::kFloat32, 32, 128);
   const Graph graph = Join({Chain(1000), Chain(300)});
@@ -267,7 +270,7 @@ int64_t Locks(const std::vector<Count>& by_task) {
   return sum;
 }
 
-// How many locks both passes of a step take, from the first to the last.
+// The number of locks taken by both directions of a step.
 int64_t LocksOfStep(const Cell& cell, const Graph& graph,
                     const PassOptions& options, const Setting& setting) {
   const Experiment experiment(cell, graph, 1);
@@ -328,7 +331,7 @@ TEST_F(LocksTest, TenTimesAsManyTasksTakeAsManyInAStep) {
   }
 }
 
-// The engine locks, chunk by chunk, and there are about eight of them.
+// The engine takes locks for each chunk, of which there are about eight.
 TEST_F(LocksTest, TwoStreamsDoNotTakeThemByTask) {
   engine::Engine engine(engine::Streams(2));
   Setting setting;
@@ -336,8 +339,8 @@ TEST_F(LocksTest, TwoStreamsDoNotTakeThemByTask) {
   const auto locks = [&](int length) {
     return LocksOfStep(cell_, Chain(length), PassOptions(), setting);
   };
-  // A thread that waits for another takes one whenever it looks. One lock for
-  // each of 900 tasks more, in both passes, would be 1800.
+  // A thread that waits for another takes a lock whenever it looks. If each of
+  // 900 more tasks took one lock in each direction, there would be 1800 more.
   const int64_t bound = locks(100) + 900;
   EXPECT_LT(CountUntilBelow(bound, [&] { return locks(1000); }), bound);
 }

@@ -22,30 +22,30 @@
 
 namespace cavs {
 
-// Programs before any pass; one per vertex type.
+// The programs of a model before any pass, one for each vertex type.
 struct Cell {
   DType dtype = DType::kFloat64;
   int arity = 2;
   int64_t state_columns = 0;
   std::vector<Program> forward, backward;
-  std::vector<int64_t> pulls, pushes;                       // Columns.
+  std::vector<int64_t> pulls, pushes;  // Numbers of columns.
   std::vector<std::vector<std::vector<int64_t>>> captures;  // Shapes, by type.
 
   int num_types() const { return static_cast<int>(forward.size()); }
 };
 
-// Pushes, then gradients of pulls, then those of captures.
+// Pushes, then gradients of pulls, then gradients of captures.
 using Results = std::vector<Numbers>;
 
 inline Numbers RandomNumbers(int64_t n, std::mt19937* random) {
   std::uniform_real_distribution<double> uniform(-1, 1);
   Numbers numbers(n);
-  // Exact in every type.
+  // Rounds to numbers that are exact in every element type.
   for (double& x : numbers) x = std::round(uniform(*random) * 256) / 256;
   return numbers;
 }
 
-// A cell, a minibatch and all numbers that go in.
+// A cell, a minibatch, and the values of all inputs and incoming gradients.
 class Experiment {
  public:
   Experiment(const Cell& cell, Graph graph, uint32_t seed)
@@ -94,7 +94,7 @@ class Experiment {
   const Graph graph_;
 };
 
-// Rows of numbers in the type of the cell, as an argument of the executor.
+// Rows of numbers in the element type of the cell, in memory of a device.
 class Buffer {
  public:
   Buffer(const TestDevice& kind, DType dtype, const Numbers& numbers)
@@ -108,7 +108,7 @@ class Buffer {
       }
     });
   }
-  // For the CPU.
+  // A buffer in memory of the CPU.
   Buffer(DType dtype, const Numbers& numbers)
       : Buffer(*The<CpuTestDevice>(), dtype, numbers) {}
   Block rows(int64_t columns) {
@@ -160,7 +160,7 @@ inline Schedule MakeSchedule(const Graph& graph, const Cell& cell,
   return schedule;
 }
 
-// The streams of one call of the executor, and all else that it runs with.
+// A call of the executor: its streams, and all else that it is called with.
 class CallOf {
  public:
   CallOf(const TestDevice& kind, const Setting& setting, StoragePool* pool)
@@ -171,7 +171,7 @@ class CallOf {
     context.cancelled = setting.cancelled;
     context.tracer = setting.tracer;
   }
-  // On the CPU.
+  // A call on the CPU.
   CallOf(const Setting& setting, StoragePool* pool)
       : CallOf(*The<CpuTestDevice>(), setting, pool) {}
 
@@ -189,11 +189,12 @@ inline void Compile(std::vector<Program> programs, PassOptions options,
   EXPECT_TRUE(status.ok()) << status.message();
 }
 
-// The executor's side. Any number of threads may run one executor at once.
+// Runs a cell by the executor. Several threads may use one CellExecutor at
+// once.
 class CellExecutor {
  public:
-  // Unless `measured`, there are guard zones around all buffers, which take
-  // memory that is not planned.
+  // There are guard zones around all buffers unless `measured`, because they
+  // take memory that is not planned.
   CellExecutor(const Cell& cell, PassOptions options, bool measured,
                const TestDevice* kind, std::shared_ptr<const Device> forward,
                std::shared_ptr<const Device> backward, bool verify = true)
@@ -219,8 +220,8 @@ class CellExecutor {
       }
     }
   }
-  // With so many rows in the blocks of each direction; 0: as many as the device
-  // likes.
+  // `rows` and `backward_rows` are the most rows in a block of each direction;
+  // 0 leaves the choice to the device.
   CellExecutor(const Cell& cell, PassOptions options, const TestDevice* kind,
                int64_t rows = 0, int64_t backward_rows = 0)
       : CellExecutor(cell, options, /*measured=*/false, kind, kind->New(rows),
@@ -233,13 +234,13 @@ class CellExecutor {
 
   const StoragePool& pool() const { return *pool_; }
 
-  // From now on only these vertices push.
+  // From this call on, only the vertices `at` push.
   void PushOnly(std::vector<int32_t> at) {
     at_ = std::move(at);
     all_pushed_ = false;
   }
 
-  // Both directions.
+  // Runs both directions.
   Results Run(const Experiment& in, const Setting& setting,
               ScheduleOptions options = {}) const {
     Tape tape;
@@ -269,7 +270,8 @@ class CellExecutor {
     return direction == Direction::kForward ? need.forward : need.backward;
   }
 
-  // Appends pushes. `schedule` must outlive the tape, which may be null.
+  // Runs forward and appends the pushes. `tape` may be null; `schedule` must
+  // outlive it.
   Status Forward(const Experiment& in, const Schedule& schedule,
                  const Setting& setting, Tape* tape, Results* results) const {
     const CallOf call(kind_, setting, pool_.get());
@@ -290,13 +292,13 @@ class CellExecutor {
         auto buffer =
             std::make_shared<Buffer>(kind_, cell_.dtype, in.captures[type][i]);
         TensorRef capture = buffer->dense(cell_.captures[type][i]);
-        capture.handle = std::move(buffer);  // The tape may keep it.
+        capture.handle = std::move(buffer);  // The tape may keep it alive.
         arguments.captures.back().push_back(std::move(capture));
       }
     }
     const size_t first = owned.size();
     for (int64_t columns : cell_.pushes) {
-      // Whatever is in there must be overwritten.
+      // The executor must overwrite these 99s.
       arguments.pushes.push_back(
           Own(Numbers(columns * arguments.push_rows.count, 99), &owned)
               ->rows(columns));
@@ -313,7 +315,7 @@ class CellExecutor {
     return Status();
   }
 
-  // Appends gradients of pulls and captures.
+  // Runs backward and appends the gradients of pulls and captures.
   Status Backward(const Experiment& in, const Tape& tape,
                   const Setting& setting, Results* results) const {
     const CallOf call(kind_, setting, pool_.get());
@@ -348,7 +350,8 @@ class CellExecutor {
   }
 
  private:
-  // Programs whose foreign operators are those of a framework on the device.
+  // Replaces foreign operators by those of a framework with kernels for the
+  // device.
   std::vector<Program> OnDevice(std::vector<Program> programs) const {
     for (Program& program : programs) {
       for (Node& node : program.nodes) {
@@ -366,7 +369,7 @@ class CellExecutor {
     return map;
   }
 
-  // The rows of vertices that push.
+  // Selects the rows of vertices that push.
   Numbers Pushed(const Numbers& all, int64_t columns) const {
     if (all_pushed_) return all;
     Numbers chosen;

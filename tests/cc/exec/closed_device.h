@@ -19,11 +19,11 @@
 
 namespace cavs {
 
-// Protected pages: whoever reads or writes them ends the process, unless they
-// are open.
+// Memory in protected pages: reading or writing it ends the process, unless it
+// is open.
 class ClosedMemory : public Memory {
  public:
-  // While one exists, on any thread, the memory is open.
+  // The memory is open to all threads while one of these exists.
   class Opened {
    public:
     explicit Opened(const std::shared_ptr<ClosedMemory>& memory)
@@ -73,13 +73,13 @@ class ClosedMemory : public Memory {
   int num_opened_ = 0;               // GUARDED_BY(mutex_)
 };
 
-// Does all work at once, with the memory open.
+// A stream that runs all work at once, with the memory open.
 class ClosedStream : public WrappingStream {
  public:
   explicit ClosedStream(std::shared_ptr<ClosedMemory> memory)
       : memory_(std::move(memory)) {}
 
-  // The host's.
+  // Work of the host, for which the memory stays closed.
   Status Call(std::function<Status()> work) override { return work(); }
   Status Do(Work work) override {
     const ClosedMemory::Opened opened(memory_);
@@ -94,7 +94,7 @@ class ClosedStream : public WrappingStream {
   ReferenceStream inner_;
 };
 
-// Runs in ClosedStreams, on the reference device.
+// Runs programs on the reference device, in ClosedStreams.
 class ClosedDevice : public WrappingDevice {
  public:
   ClosedDevice(std::shared_ptr<ClosedMemory> memory,

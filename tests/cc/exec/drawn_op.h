@@ -1,4 +1,4 @@
-// Operators of a framework that is not there.
+// Stand-ins for operators of a framework.
 #ifndef CAVS_TESTS_CC_EXEC_DRAWN_OP_H_
 #define CAVS_TESTS_CC_EXEC_DRAWN_OP_H_
 
@@ -15,7 +15,8 @@ namespace cavs {
 
 using Numbers = std::vector<double>;
 
-// Numbers of the framework's own, of a type that is not native, are doubles.
+// A number of an operand. Types that are not native to the library are stored
+// as doubles.
 inline double ReadNumber(DType dtype, const void* data, int64_t i) {
   if (dtype == DType::kInt32) return static_cast<const int32_t*>(data)[i];
   if (!IsNative(dtype)) dtype = DType::kFloat64;
@@ -34,9 +35,10 @@ inline void WriteNumber(DType dtype, double value, void* data, int64_t i) {
   });
 }
 
-// Computes one row (or one whole tensor without rows) at a time, so that an
-// oracle can call it for a vertex. Rows may be strided; an opaque value is all
-// rows of its task. A result that has no rows, of operands that have, is a sum.
+// Computes one row at a time, or one whole tensor without rows, so that an
+// oracle can call it for a single vertex. Rows may be strided; an opaque value
+// holds all rows of its task. A result without rows is a sum if operands have
+// rows.
 class DrawnOp : public ForeignOp {
  public:
   using Function = std::function<Numbers(const std::vector<Numbers>&)>;
@@ -47,7 +49,7 @@ class DrawnOp : public ForeignOp {
 
   Status Run(void*, const std::vector<TensorRef>& inputs,
              std::vector<TensorRef>* outputs) const override {
-    int64_t rows = -1;  // None has rows.
+    int64_t rows = -1;  // -1: no operand has rows.
     for (const TensorRef& ref : inputs) {
       if (ref.opaque && ref.handle == nullptr) {
         return Internal("read before it was made");
@@ -99,7 +101,7 @@ class DrawnOp : public ForeignOp {
       for (size_t i = 1; i < results.size(); ++i) {
         for (size_t j = 0; j < sum.size(); ++j) sum[j] += results[i][j];
       }
-      if (ref->data == nullptr) {  // A value of the framework's own.
+      if (ref->data == nullptr) {  // An opaque value.
         auto memory = std::make_shared<Numbers>(sum.size());
         ref->data = memory->data();
         ref->handle = std::move(memory);
@@ -118,7 +120,7 @@ inline std::shared_ptr<DrawnOp> MakeOp(DrawnOp::Function row) {
   return std::make_shared<DrawnOp>(std::move(row));
 }
 
-// The sum of its operands.
+// Computes the sum of its operands.
 inline std::shared_ptr<DrawnOp> AddOp() {
   return MakeOp([](const std::vector<Numbers>& inputs) {
     Numbers sum = inputs[0];
@@ -129,12 +131,12 @@ inline std::shared_ptr<DrawnOp> AddOp() {
   });
 }
 
-// The first operand. Its result may be opaque, or its operand, or both.
+// Returns the first operand. The result, the operand or both may be opaque.
 inline std::shared_ptr<DrawnOp> CopyOp() {
   return MakeOp([](const std::vector<Numbers>& inputs) { return inputs[0]; });
 }
 
-// Element j becomes the sum of elements 0 to j, all times 1/2: not elementwise.
+// Element j of the result is half the sum of elements 0 to j: not elementwise.
 inline std::shared_ptr<DrawnOp> RunningSumOp() {
   return MakeOp([](const std::vector<Numbers>& inputs) {
     Numbers result;

@@ -11,7 +11,8 @@
 namespace cavs {
 namespace {
 
-// Pulls one column, broadcasts it to `columns`, and scatters `state` of them.
+// A cell that pulls one column, broadcasts it to `columns`, and scatters
+// `state` of them.
 Cell WideCell(int64_t columns, int64_t state) {
   Sketch f;
   const int x = f.Pull(0, 1);
@@ -31,7 +32,7 @@ std::string MessageOf(const Cell& cell) {
   const Experiment experiment(cell, Chain(2), 1);
   const Schedule schedule = MakeSchedule(experiment.graph(), cell);
   Results results;
-  // No program that is verified has rows so wide.
+  // Verified programs have no rows as wide as these.
   const CellExecutor executor(cell, PassOptions(), /*measured=*/false,
                               CpuDevice::Options(), /*verify=*/false);
   const Status status =
@@ -61,7 +62,7 @@ TEST(ExecutorTest, DynamicTensorsThatDoNotFitAreAnError) {
 }
 
 TEST(ExecutorTest, SizesBeyondTheLargestIntegerAreAnErrorToo) {
-  // 2 rows of 2^61 doubles: 2^65 bytes.
+  // 2 rows of 2^61 doubles take 2^65 bytes.
   for (int64_t state : {int64_t{1}, int64_t{1} << 61}) {
     const std::string message = MessageOf(WideCell(int64_t{1} << 61, state));
     EXPECT_NE(message.find("but expected one that fits into the memory"),
@@ -70,7 +71,8 @@ TEST(ExecutorTest, SizesBeyondTheLargestIntegerAreAnErrorToo) {
   }
 }
 
-// Pulls 3 columns twice, scatters and pushes one; and its derivative.
+// A cell that pulls 3 columns twice, and scatters and pushes one; with its
+// derivative.
 Cell SmallCell() {
   Sketch f, df;
   const int x = f.Pull(0, 3);
@@ -92,7 +94,8 @@ Cell SmallCell() {
   return cell;
 }
 
-// Runs the programs of `cell` with arguments made for `arguments`.
+// The error when the programs of `cell` run with arguments that fit
+// `arguments`.
 std::string MismatchOf(Cell cell, const Cell& arguments) {
   cell.pulls = arguments.pulls;
   cell.pushes = arguments.pushes;

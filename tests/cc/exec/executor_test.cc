@@ -41,7 +41,8 @@ std::vector<PassOptions> AllSwitches() {
   return all;
 }
 
-// All of them on, and a few of the others: each comes up for some of 24 seeds.
+// All switches on, and a few other combinations, so that 24 seeds cover every
+// combination.
 std::vector<PassOptions> SomeSwitches(uint32_t seed) {
   const std::vector<PassOptions> all = AllSwitches();
   std::vector<PassOptions> some = {PassOptions()};
@@ -77,7 +78,7 @@ std::vector<Graph> Minibatches(int arity, std::mt19937* random) {
           Graph()};
 }
 
-// A setting with so many workers.
+// A setting with `count` workers.
 struct Team {
   explicit Team(int count) : workers(count) { setting.workers = &workers; }
 
@@ -85,7 +86,8 @@ struct Team {
   Setting setting;
 };
 
-// Workers among which all work is divided, however little.
+// Checks with costs at which all work is divided among the workers, however
+// little it is.
 void ExpectTeamMatchesOracle(const Cell& cell, const Graph& graph,
                              uint32_t seed) {
   const Experiment experiment(cell, graph, seed);
@@ -118,11 +120,12 @@ void ExpectMatchesOracle(const TestDevice* device, const Cell& cell,
   }
 }
 
-// What any device must do.
+// Tests of what every device must do.
 class ExecutorTest : public testing::TestWithParam<const TestDevice*> {
  protected:
   static bool IsCpu() { return GetParam() == The<CpuTestDevice>(); }
-  // The CPU has more ways to go wrong, and is faster.
+  // Fewer seeds for other devices: the CPU has more ways to go wrong, and is
+  // faster.
   static uint32_t Seeds(uint32_t count) {
     return IsCpu() ? NumSeeds(count) : (NumSeeds(count) + 7) / 8;
   }
@@ -188,7 +191,7 @@ TEST_P(ExecutorTest, TwoStreamsMatchTheOracle) {
   }
 }
 
-// Of eager and lazy stages.
+// Eager and lazy stages are divided into blocks of a few rows.
 TEST_P(ExecutorTest, BlocksOfAFewRowsMatchTheOracle) {
   engine::Engine engine(engine::Streams(2));
   for (uint32_t seed = 0; seed < Seeds(24); ++seed) {
@@ -216,7 +219,7 @@ TEST_P(ExecutorTest, BlocksOfAFewRowsMatchTheOracle) {
   }
 }
 
-// F and dF write different amounts, so their chunks differ.
+// The two directions write different amounts, so they have different chunks.
 TEST_P(ExecutorTest, TapesAreReadOverOtherChunksThanTheyWereWrittenIn) {
   for (uint32_t seed = 0; seed < Seeds(24); ++seed) {
     SCOPED_TRACE(seed);
@@ -267,7 +270,7 @@ TEST_P(ExecutorTest, TreeLstmMatchesTheOracleOnEveryKindOfMinibatch) {
   }
 }
 
-// Are the same numbers infinite or NaN, and the others near?
+// Expects the same numbers to be infinite or NaN, and the others to be near.
 void ExpectNearWhereFinite(Results got, Results want, double tolerance) {
   ASSERT_EQ(got.size(), want.size());
   for (size_t i = 0; i < got.size(); ++i) {
@@ -281,11 +284,11 @@ void ExpectNearWhereFinite(Results got, Results want, double tolerance) {
   ExpectNear(got, want, tolerance);
 }
 
-// Zero times infinity is no zero: leaves that multiply no zeros must not look
-// as if all were well.
+// Zero times infinity is NaN. Leaves that skip products with zeros must not
+// give finite numbers.
 TEST_P(ExecutorTest, WeightsThatAreNotFiniteSpoilLeavesToo) {
   std::mt19937 random(2);
-  // On the CPU, enough rows for packed weights.
+  // On the CPU, these are enough rows for weights to be packed.
   const Graph graph =
       Join({RandomTree(IsCpu() ? 300 : 15, 2, &random), Chain(5)});
   int spoilt = 0;
@@ -299,7 +302,7 @@ TEST_P(ExecutorTest, WeightsThatAreNotFiniteSpoilLeavesToo) {
         Numbers& numbers = in.captures[0][weight];
         numbers[numbers.size() / 2] = value;
         const Results want = in.RunOracle();
-        spoilt += std::isnan(want[0][0]);  // A leaf.
+        spoilt += std::isnan(want[0][0]);  // Vertex 0 is a leaf.
         for (int count = 1; count <= (IsCpu() ? 2 : 1); ++count) {
           Team team(count);
           team.setting.costs.nanos_to_call =
@@ -317,7 +320,8 @@ TEST_P(ExecutorTest, WeightsThatAreNotFiniteSpoilLeavesToo) {
   EXPECT_GT(spoilt, 0);
 }
 
-// The gradient of what a leaf pushes, times the zeros that it gathered.
+// Weight gradients add the gradient of what a leaf pushes, times the zeros that
+// it gathered.
 TEST_P(ExecutorTest, GradientsThatAreNotFiniteSpoilSumsOfZerosToo) {
   const Cell cell = TreeLstmCell(DType::kFloat64, 5, 16);
   std::mt19937 random(2);
@@ -338,7 +342,7 @@ TEST_P(ExecutorTest, TreeLstmGradientsAreThoseOfFiniteDifferences) {
   Experiment in(cell, RandomDag(6, 2, &random), 4);
   const CellExecutor executor(cell, PassOptions(), GetParam());
   const Results results = executor.Run(in);
-  // The loss whose gradient by every push is push_grads.
+  // The loss whose gradients by the pushes are push_grads.
   const auto loss = [&] {
     const Results pushes = executor.Run(in);
     double sum = 0;
@@ -421,7 +425,7 @@ TEST_P(ExecutorTest, MicroBatchesMatchTheOracleInTrainingAndInference) {
   }
 }
 
-// Two that count how often they are called.
+// Two workers that count their calls.
 class CountingWorkers : public SerialWorkers {
  public:
   int count() const override { return 2; }
@@ -489,7 +493,7 @@ TEST_P(ExecutorTest, AsksTheSystemForNoMemoryInSteadyState) {
         WithRandomTypes(RandomDag(50, cell.arity, &random), num_types, &random),
         seed);
     PassOptions options;
-    options.lazy = false;  // Sums task by task take memory for their terms.
+    options.lazy = false;  // Sums formed task by task take memory for terms.
     const CellExecutor executor(cell, options, GetParam());
     for (int step = 0; step < 3; ++step) executor.Run(experiment);
     const int64_t warm = executor.pool().num_allocations();
@@ -556,7 +560,7 @@ TEST_P(OneExperiment, OnlyChosenVerticesPush) {
   const auto is_chosen = [&](int v) {
     return std::find(at.begin(), at.end(), v) != at.end();
   };
-  // As if the others' gradients were zero.
+  // The result must be as if the gradients of other vertices were zero.
   Experiment others_are_zero = experiment_;
   for (size_t i = 0; i < cell_.pushes.size(); ++i) {
     const int64_t columns = cell_.pushes[i];
@@ -591,7 +595,7 @@ TEST_P(OneExperiment, ATapeMayBeReadTwice) {
   ASSERT_TRUE(
       executor_.Forward(experiment_, schedule_, setting_, &tape, &pushes).ok());
   ASSERT_TRUE(executor_.Backward(experiment_, tape, setting_, &first).ok());
-  // Whoever runs in between must not get the tape's memory.
+  // A step that runs in between must not reuse the memory of the tape.
   executor_.Run(experiment_);
   ASSERT_TRUE(executor_.Backward(experiment_, tape, setting_, &second).ok());
   EXPECT_EQ(first, second);

@@ -1,4 +1,4 @@
-// A vertex function with a gate for each of many children, drawn by hand.
+// A vertex function with a gate for each of many children.
 #ifndef CAVS_TESTS_CC_EXEC_GATED_SLOTS_H_
 #define CAVS_TESTS_CC_EXEC_GATED_SLOTS_H_
 
@@ -10,7 +10,8 @@
 
 namespace cavs {
 
-// c = sum over the slots k of sigmoid(h_k U_k + x W_k) * c_k: 7 nodes each.
+// c = the sum of sigmoid(h_k U_k + x W_k) * c_k over all slots k, of 7 nodes
+// each.
 inline Program GatedSlots(int slots) {
   constexpr int64_t kUnits = 64;
   Sketch f;

@@ -24,7 +24,7 @@ constexpr bool kPoisons = true;
 constexpr bool kPoisons = false;
 #endif
 
-// Three buffers, each with a zone behind it.
+// Three buffers, each with a guard zone behind it.
 class GuardsTest : public testing::Test {
  protected:
   std::string Check() {
@@ -99,22 +99,23 @@ TEST(GuardZonesWantedTest, TheEnvironmentSaysSo) {
   unsetenv("CAVS_GUARD_ZONES");
 }
 
-// A program where it runs.
+// A program, and where it runs.
 struct Bound {
   const Program& program;
   const Executable& executable;
   const Bindings& bindings;
 };
 
-// What a device does that it must not: when it has run the nodes of `stage`, in
-// the program of that name, it writes an element to where `at` says.
+// A write that a device must not do: after it has run the nodes of `stage` in
+// the program of that name, it writes an element at the address that `at`
+// returns.
 struct Fault {
   std::string program;
   Stage stage;
   std::function<void*(const Bound&)> at;
 };
 
-// Runs all on the CPU, but for one fault.
+// A CPU device with one fault.
 class FaultyDevice : public WrappingDevice {
  public:
   explicit FaultyDevice(Fault fault)
@@ -166,7 +167,7 @@ class FaultyDevice : public WrappingDevice {
   const Fault fault_;
 };
 
-// h = tanh(gather(0) W + pull()), and the like of a derivative.
+// h = tanh(gather(0) W + pull()), and a program of the form of its derivative.
 Cell FaultyCell() {
   Cell cell;
   cell.arity = 1;
@@ -205,7 +206,7 @@ std::string ErrorOf(Fault fault) {
       cell, unfused, /*measured=*/false, The<CpuTestDevice>(),
       std::make_shared<FaultyDevice>(std::move(fault)), nullptr);
   Graph graph;
-  graph.children.resize(20);  // Enough for packed weights.
+  graph.children.resize(20);  // Enough rows for weights to be packed.
   for (int v = 10; v < 20; ++v) graph.children[v] = {v - 10};
   const Experiment experiment(cell, graph, 1);
   const Schedule schedule = MakeSchedule(experiment.graph(), cell);
@@ -276,7 +277,7 @@ TEST(GuardedStepTest, EveryKindOfBufferHasAZoneBehindIt) {
     return StrCat("guard zones: ", text,
                   ". Please report this as a bug of cavs_tf.");
   };
-  // No one is kept from writing zeros there, so that is not poisoned.
+  // Threads may write zeros to that row at any time, so it is not poisoned.
   EXPECT_EQ(ErrorOf(BeforeTheState()),
             message("task 0 (10 rows of vertex) wrote to the row before the "
                     "state, which must stay zero"));

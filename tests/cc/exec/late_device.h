@@ -1,4 +1,4 @@
-// A device that does everything later, on threads of its own.
+// A device that does all work later, on threads of its own.
 #ifndef CAVS_TESTS_CC_EXEC_LATE_DEVICE_H_
 #define CAVS_TESTS_CC_EXEC_LATE_DEVICE_H_
 
@@ -20,18 +20,18 @@
 namespace cavs {
 
 enum class Haste {
-  // Nothing is done before someone synchronizes with the stream, or a stream
-  // that is at work waits for one of its events, and then no more than up to
-  // there. So whoever does not wait finds nothing, however threads are
-  // scheduled.
+  // Does work only when someone synchronizes with the stream, or when a stream
+  // that is running waits for one of its events, and only up to that point.
+  // Whoever fails to wait finds nothing done, however threads are scheduled.
   kAsLateAsItMay,
-  // So who has to wait for such a stream, and does not, finds nothing either.
+  // Does work as soon as it can, so that a wait for another stream that is
+  // missing in its work finds nothing done there.
   kAtOnce,
 };
 
 class LateStream : public WrappingStream {
  public:
-  // Adds to `num_synchronized`, which may be null, with every Synchronize().
+  // Each Synchronize() adds to `num_synchronized`, which may be null.
   LateStream(Haste haste, std::atomic<int>* num_synchronized)
       : at_once_(haste == Haste::kAtOnce),
         num_synchronized_(num_synchronized),
@@ -63,7 +63,8 @@ class LateStream : public WrappingStream {
   }
   Status Wait(std::shared_ptr<Event> event) override {
     const auto late = std::static_pointer_cast<LateEvent>(event);
-    if (late->stream == this) return Status();  // It comes first anyway.
+    // The stream's own work is in order.
+    if (late->stream == this) return Status();
     return Do([late](Stream*) { return late->stream->Reach(late->position); });
   }
   Status Synchronize() override {
@@ -87,8 +88,8 @@ class LateStream : public WrappingStream {
     const size_t position;
   };
 
-  // Returns when as much is done, with the first error: who waits for a stream
-  // that has failed fails too.
+  // Returns when the work up to `position` is done, with the first error:
+  // waiting for a stream that has failed fails too.
   Status Reach(size_t position) {
     std::unique_lock<std::mutex> lock(mutex_);
     wanted_ = std::max(wanted_, position);
@@ -120,14 +121,14 @@ class LateStream : public WrappingStream {
   std::mutex mutex_;
   std::condition_variable changed_;
   // All are GUARDED_BY(mutex_).
-  std::vector<WrappingStream::Work> queue_;  // All that was ever put in.
+  std::vector<WrappingStream::Work> queue_;  // Everything that was enqueued.
   size_t num_done_ = 0, wanted_ = 0;
   bool ends_ = false;
   Status status_;
-  std::thread thread_;  // The last: it uses all others.
+  std::thread thread_;  // The last member: it uses all others.
 };
 
-// Runs in LateStreams.
+// Runs programs in LateStreams.
 class LateDevice : public WrappingDevice {
  public:
   using WrappingDevice::WrappingDevice;

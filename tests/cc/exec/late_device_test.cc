@@ -13,8 +13,8 @@ namespace {
 
 using Late = LateTestDevice<Haste::kAsLateAsItMay>;
 
-// How often the executor waits for a stream in one direction of a step over so
-// many tasks, which are several chunks.
+// How often the executor waits for a stream in one direction of a step with
+// `tasks` tasks, which are several chunks.
 int CountWaits(int tasks, engine::Engine* engine, bool backward) {
   std::atomic<int> waits{0};
   const Late late(&waits);
@@ -34,8 +34,8 @@ int CountWaits(int tasks, engine::Engine* engine, bool backward) {
   return waits;
 }
 
-// When all chunks have run, when sums are finished, at the end, and before
-// memory is given back.
+// It waits when all chunks have run, when sums are finished, at the end, and
+// before memory is returned.
 TEST(LateDeviceTest, TheHostDoesNotWaitForTasksOrChunks) {
   engine::Engine engine(engine::Streams(2));
   for (const bool backward : {false, true}) {
@@ -46,7 +46,7 @@ TEST(LateDeviceTest, TheHostDoesNotWaitForTasksOrChunks) {
   }
 }
 
-// After an error nothing more is done, in both streams.
+// After an error neither stream does any more work.
 TEST(LateDeviceTest, ErrorsOfLateWorkAreReported) {
   for (const Haste haste : {Haste::kAsLateAsItMay, Haste::kAtOnce}) {
     LateStream first(haste, nullptr), second(haste, nullptr);

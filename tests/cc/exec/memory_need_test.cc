@@ -1,4 +1,4 @@
-// How much memory a pass takes, and whether that was known before.
+// How much memory each direction of a step takes, and whether it was predicted.
 #include "cc/exec/memory_need.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ namespace cavs {
 namespace {
 
 // Every dynamic tensor begins at a multiple of 64 bytes, and tasks of a few
-// narrow rows share 32 KiB.
+// narrow rows take 32 KiB together.
 constexpr size_t kSmall = (32 << 10) + 64 * 64;
 
 std::vector<Graph> Minibatches() {
@@ -35,7 +35,7 @@ std::vector<Graph> Minibatches() {
 
 class MemoryNeedTest : public testing::Test {
  protected:
-  // What the system could still give; unlimited unless a test sets it.
+  // A device to which the system can still give `available` bytes.
   CpuDevice::Options LimitedTo(const size_t* available) const {
     CpuDevice::Options device;
     device.memory =
@@ -46,7 +46,7 @@ class MemoryNeedTest : public testing::Test {
   const Setting setting_;
 };
 
-// Of cells in float32.
+// The bytes of results of cells in float32.
 size_t BytesOf(const Results& results) {
   size_t bytes = 0;
   for (const Numbers& numbers : results) {
@@ -55,7 +55,7 @@ size_t BytesOf(const Results& results) {
   return bytes;
 }
 
-// Bytes that one task of a vertex function writes, at most.
+// The most bytes that one task of a vertex function writes.
 size_t TaskBytes(const Cell& cell, const Schedule& schedule) {
   CompiledProgram program(cell.forward[0]);
   EXPECT_TRUE(
@@ -78,14 +78,15 @@ size_t TaskBytes(const Cell& cell, const Schedule& schedule) {
   return row * largest;
 }
 
-// To the byte: what came from the pool, and what the caller got.
+// Expects that exactly the predicted bytes came from the pool, and went to the
+// caller.
 void ExpectTook(const CellExecutor& executor, const MemoryNeed& need,
                 const Results& results) {
   EXPECT_EQ(executor.pool().peak_asked_bytes(), need.workspace());
   EXPECT_EQ(BytesOf(results), need.results);
 }
 
-// Of a training step; `results` of both directions.
+// The same of a training step; `results` are those of both directions.
 void ExpectTook(const CellExecutor& executor, MemoryNeed forward,
                 MemoryNeed backward, const Results& results) {
   EXPECT_EQ(BytesOf(results), forward.results + backward.results);
@@ -126,9 +127,9 @@ TEST_F(MemoryNeedTest, APredictionIsWhatTheTrainingStepTakes) {
   }
 }
 
-// Whatever the program, the schedule, the switches and the outputs that are
-// asked for: to the byte. Operators
-// of the framework take memory for terms where sums are formed task by task.
+// The prediction is exact for any program, schedule, switches and wanted
+// outputs. Operators of the framework take memory for their terms if sums are
+// formed task by task.
 TEST_F(MemoryNeedTest, RandomProgramsTakeWhatWasPredicted) {
   engine::Engine engine(engine::Streams(2));
   for (uint32_t seed = 0; seed < NumSeeds(100); ++seed) {
@@ -172,7 +173,7 @@ TEST_F(MemoryNeedTest, InferenceTakesTheStateAndTheTemporariesOfTwoTasks) {
   engine::Engine engine(engine::Streams(2));
   for (int64_t units : {3, 32}) {
     Cell cell = TreeLstmCell(DType::kFloat32, 8, units);
-    cell.forward[0].results.clear();  // Nothing goes on a tape.
+    cell.forward[0].results.clear();  // The tape is empty.
     for (const Graph& graph : Minibatches()) {
       for (engine::Engine* streams :
            {static_cast<engine::Engine*>(nullptr), &engine}) {
@@ -262,7 +263,7 @@ TEST_F(MemoryNeedTest, APassThatDoesNotFitFailsWithThatNumber) {
   EXPECT_NE(status.message().find("smaller minibatch"), std::string::npos);
   available = need.workspace();
   EXPECT_TRUE(run().ok());
-  // Now the pool has it.
+  // The pool has the memory now, so none is needed from the system.
   available = 0;
   EXPECT_TRUE(run().ok());
 }
@@ -278,7 +279,7 @@ TEST_F(MemoryNeedTest, AStepWhoseBackwardPassDoesNotFitFailsBeforeTheForward) {
   const size_t peak =
       TrainingPeak(forward, executor.Predict(schedule, Direction::kBackward));
   ASSERT_GT(peak, forward.total());
-  const size_t asked = peak - forward.results;  // The caller has those.
+  const size_t asked = peak - forward.results;  // Results belong to the caller.
   available = asked - 1;
   Tape tape;
   Results results;
@@ -299,8 +300,8 @@ TEST_F(MemoryNeedTest, AStepWhoseBackwardPassDoesNotFitFailsBeforeTheForward) {
   EXPECT_TRUE(executor.Backward(experiment, tape, setting_, &results).ok());
 }
 
-// Also where rows are seen in the state in the forward pass, but an operator of
-// the backward pass needs them copied.
+// This also holds where rows are views of the state in the forward direction
+// and an operator of the backward direction needs a copy of them.
 TEST_F(MemoryNeedTest, ABackwardPassFitsWhereItsForwardPassSaidSo) {
   for (uint32_t seed = 0; seed < NumSeeds(100); ++seed) {
     std::mt19937 random(seed);

@@ -17,7 +17,8 @@ Batch Chains(int count) {
   return batch;
 }
 
-// The bytes of a step that takes one byte per row of its largest task.
+// The bytes of an imagined step that takes one byte per row of its largest
+// task.
 size_t LargestTask(const ScheduleView& schedule) {
   int32_t largest = 0;
   for (int64_t t = 0; t < schedule.num_tasks(); ++t) {
@@ -35,7 +36,7 @@ TEST(MicroBatchTest, TakesTheFewestThatFit) {
       ASSERT_TRUE(ChooseMicroBatch(batch.view(), 1, 1, "depth", available,
                                    LargestTask, &chosen)
                       .ok());
-      // The largest task has a row of each graph of a micro-batch.
+      // The largest task has one row of each graph of a micro-batch.
       const auto size_of = [&](int count) {
         return (graphs + count - 1) / count;
       };

@@ -1,4 +1,4 @@
-// Programs evaluated one vertex at a time: slow, and easy to believe.
+// Evaluates programs one vertex at a time: slow, and easy to believe.
 #ifndef CAVS_TESTS_CC_EXEC_ORACLE_H_
 #define CAVS_TESTS_CC_EXEC_ORACLE_H_
 
@@ -14,11 +14,12 @@
 
 namespace cavs {
 
-// All graphs of a minibatch as one. Children precede their parents.
+// All graphs of a minibatch as one graph, in which children precede their
+// parents.
 struct Graph {
-  std::vector<std::vector<int>> children;  // By slot; -1: none.
-  std::vector<int> type;                   // Empty: all are of type 0.
-  std::vector<int> graph_sizes;            // Empty: one graph.
+  std::vector<std::vector<int>> children;  // By slot; -1: no child.
+  std::vector<int> type;         // By vertex; empty: all are of type 0.
+  std::vector<int> graph_sizes;  // Empty: there is one graph.
 
   int size() const { return static_cast<int>(children.size()); }
   int type_of(int v) const { return type.empty() ? 0 : type[v]; }
@@ -57,15 +58,15 @@ inline double Evaluate(Elementwise op, double x, double y) {
   }
 }
 
-// Evaluates every node of the program of a vertex's type, in order, whatever
-// its stage; vertex by vertex, children first (in a derivative: last). Sums
-// over rows grow as vertices pass by.
+// Evaluates, vertex by vertex, every node of the program of the vertex's type
+// in order, whatever its stage. Children come first, in a derivative last. Each
+// vertex adds its term to sums over rows.
 class Oracle {
  public:
   using Programs = std::vector<Program>;
 
-  // `inputs` and results: rows by vertex. `forward`, of a derivative: the
-  // finished forward pass, whose Program::results are the saved symbols.
+  // `inputs` and the results are rows by vertex. For a derivative, `forward`
+  // has finished, and its Program::results are the saved symbols.
   Oracle(const Programs& programs, const Graph& graph, int64_t state_columns,
          std::vector<Numbers> inputs, std::vector<int64_t> output_columns,
          std::vector<std::vector<Numbers>> captures, const Oracle* forward)
@@ -94,9 +95,9 @@ class Oracle {
     }
   }
 
-  std::vector<Numbers> outputs;  // Pushes; derivative: gradients of pulls.
+  std::vector<Numbers> outputs;  // Pushes; of a derivative, gradients of pulls.
 
-  // Number `i` of Program::results of a type, which has no rows.
+  // The value of Program::results[i] of a type; it has no rows.
   Numbers Result(int type, int i) const {
     return Whole(type, programs_[type].results[i]);
   }
@@ -114,7 +115,7 @@ class Oracle {
     });
   }
 
-  // Nodes whose result has `kind` and whose operands have no rows.
+  // Runs the nodes whose result is of `kind` and whose operands have no rows.
   void RunRowFree(int type, SymbolKind kind) {
     const Program& program = programs_[type];
     for (const Node& node : program.nodes) {
@@ -129,7 +130,7 @@ class Oracle {
     }
   }
 
-  // What has no rows. A sum over none of them is zero.
+  // The value of a symbol without rows. A sum over no rows is zero.
   Numbers Whole(int type, int id) const {
     const Program& program = programs_[type];
     int64_t offset;
@@ -253,7 +254,7 @@ class Oracle {
   const std::vector<Numbers> inputs_;
   const std::vector<std::vector<Numbers>> captures_;  // By type.
   const Oracle* const forward_;
-  std::vector<Numbers> state_;                 // By vertex; or its gradient.
+  std::vector<Numbers> state_;  // By vertex; of a derivative, the gradients.
   std::vector<std::map<int, Numbers>> rows_;   // By vertex, by root symbol.
   std::vector<std::map<int, Numbers>> whole_;  // By type, by symbol.
 };

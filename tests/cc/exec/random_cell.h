@@ -16,7 +16,8 @@
 
 namespace cavs {
 
-// Any DAG: several parents, the same child twice, missing children.
+// A random DAG: vertices may have several parents, the same child twice, and
+// missing children.
 inline Graph RandomDag(int size, int arity, std::mt19937* random) {
   Graph graph;
   for (int v = 0; v < size; ++v) {
@@ -57,7 +58,7 @@ inline Graph Chain(int length) {
   return graph;
 }
 
-// One minibatch of several graphs, which may be empty.
+// Joins graphs, which may be empty, to one minibatch.
 inline Graph Join(const std::vector<Graph>& graphs) {
   Graph all;
   for (const Graph& graph : graphs) {
@@ -78,20 +79,20 @@ inline Graph WithRandomTypes(Graph graph, int num_types, std::mt19937* random) {
   return graph;
 }
 
-// Grows one program, operator by operator. Numbers stay of order one.
+// Adds random operators to a program. Numbers stay of order one.
 class RandomProgram {
  public:
   RandomProgram(Sketch* sketch, std::mt19937* random)
       : f_(*sketch), random_(*random) {}
 
-  // What operators may read: rows, and weights of any shape.
-  std::vector<int> rows, weights, boxes;
+  // Operands that operators may read: rows, weights, and opaque values.
+  std::vector<int> rows, weights, opaques;
 
-  // One of [0, n); 0 if there is none.
+  // A number in [0, n); 0 if n is 0.
   int Pick(int n) { return n == 0 ? 0 : static_cast<int>(random_() % n); }
   int PickRows() { return rows[Pick(static_cast<int>(rows.size()))]; }
 
-  // A weight [k, n], or -1.
+  // A weight of shape [k, n], or -1 if there is none.
   int FindWeight(int64_t k, int64_t n) {
     for (int w : weights) {
       if (f_.program.symbols[w].shape == std::vector<int64_t>{k, n}) return w;
@@ -99,7 +100,7 @@ class RandomProgram {
     return -1;
   }
 
-  // A new row symbol of given width, of order one.
+  // A new symbol with rows of `columns` columns, of order one.
   int Fit(int64_t columns) {
     int x = PickRows();
     while (f_.columns(x) < columns) x = f_.Concat({x, PickRows()});
@@ -109,7 +110,8 @@ class RandomProgram {
     return f_.Call(Elementwise::kTanh, x);
   }
 
-  // The same, if there is one, of rows as they come: pulled, gathered, views.
+  // A symbol with rows of that width that is pulled, gathered or a view; else
+  // the same as Fit().
   int FitRaw(int64_t columns) {
     std::vector<int> found;
     for (int x : rows) {
@@ -132,7 +134,7 @@ class RandomProgram {
             f_.Call(Pick(2) ? Elementwise::kMul : Elementwise::kMaximum, x,
                     Fit(columns)));
         return;
-      case 2:  // One column is broadcast.
+      case 2:  // A single column is broadcast.
         rows.push_back(f_.Call(Elementwise::kMul, x, Fit(1)));
         return;
       case 3:
@@ -150,7 +152,7 @@ class RandomProgram {
       case 7:
         return AddRunningSum(x);
       case 8:
-        return AddBox(x);
+        return AddOpaque(x);
       case 9:
         return AddGates();
       case 10:
@@ -170,22 +172,23 @@ class RandomProgram {
     rows.push_back(sum);
   }
 
-  // Drawn operators do not tell rows without elements from what has no rows.
+  // Drawn operators cannot tell rows without elements from values without rows.
   void AddRunningSum(int x) {
     if (f_.columns(x) == 0) return;
     rows.push_back(f_.Foreign(RunningSumOp(), {x}, f_.Rows(f_.columns(x))));
   }
 
-  void AddBox(int x) {
-    if (Pick(3) != 0) return;  // They pin their neighbours.
+  void AddOpaque(int x) {
+    // They are rare, because they restrict what passes may do around them.
+    if (Pick(3) != 0) return;
     if (f_.columns(x) == 0) return;
-    if (boxes.empty() || Pick(2) == 0) {
-      boxes.push_back(f_.Foreign(CopyOp(), {x}, f_.Opaque()));
-      width_of_box_.push_back(f_.columns(x));
-    } else if (boxes.size() == width_of_box_.size()) {
-      const int i = Pick(static_cast<int>(boxes.size()));
+    if (opaques.empty() || Pick(2) == 0) {
+      opaques.push_back(f_.Foreign(CopyOp(), {x}, f_.Opaque()));
+      columns_of_opaque_.push_back(f_.columns(x));
+    } else if (opaques.size() == columns_of_opaque_.size()) {
+      const int i = Pick(static_cast<int>(opaques.size()));
       rows.push_back(
-          f_.Foreign(CopyOp(), {boxes[i]}, f_.Rows(width_of_box_[i])));
+          f_.Foreign(CopyOp(), {opaques[i]}, f_.Rows(columns_of_opaque_[i])));
     }
   }
 
@@ -197,13 +200,13 @@ class RandomProgram {
     }
   }
 
-  // Some rows times `w`, or its transpose.
+  // The product of random rows and `w`, or its transpose.
   int Product(int w, bool transpose = false) {
     const int64_t depth = f_.program.symbols[w].shape[transpose ? 1 : 0];
     return f_.MatMul(Fit(depth), w, transpose);
   }
 
-  // Products of one operand, some of which others read as they are.
+  // Adds products of one operand; other operators read some of these directly.
   void AddGates() {
     const int w = PickWeight();
     const bool transpose = Pick(2);
@@ -218,7 +221,8 @@ class RandomProgram {
     }
   }
 
-  // Terms from either side, one of which may be read elsewhere.
+  // Adds a sum of products of either operand; another operator may read one of
+  // the terms.
   void AddSumOfProducts() {
     const int w = PickWeight();
     const bool transpose = Pick(2);
@@ -233,7 +237,7 @@ class RandomProgram {
     rows.push_back(f_.Call(Elementwise::kTanh, sum));
   }
 
-  // Wide rows that are read through views.
+  // Adds wide rows that are read through views.
   void AddSplit() {
     const int views = 2 + Pick(2);
     const int64_t width = f_.columns(PickRows());
@@ -262,16 +266,17 @@ class RandomProgram {
 
   Sketch& f_;
   std::mt19937& random_;
-  std::vector<int64_t> width_of_box_;
+  std::vector<int64_t> columns_of_opaque_;
 };
 
-// Puts some symbols of F on the tape. Returns F's, in tape order.
+// Puts random symbols of F on the tape, and returns them in the order of the
+// tape.
 inline std::vector<int> SaveSome(RandomProgram* draw, Program* program) {
   std::vector<int> saved;
   for (int i = 0; i < 4; ++i) saved.push_back(draw->PickRows());
   saved.push_back(saved[0]);  // The same symbol twice.
   saved.insert(saved.end(), draw->weights.begin(), draw->weights.end());
-  saved.insert(saved.end(), draw->boxes.begin(), draw->boxes.end());
+  saved.insert(saved.end(), draw->opaques.begin(), draw->opaques.end());
   program->results = saved;
   return saved;
 }
@@ -293,7 +298,7 @@ inline Program RandomForward(const Cell& cell, int type, std::mt19937* random) {
                                    f.Invariant(f.program.symbols[bias].shape)));
   const int count = 3 + draw.Pick(15);
   for (int i = 0; i < count; ++i) draw.AddOperator();
-  // Type 1 pushes nothing to the last.
+  // Type 1 does not push the last output.
   for (size_t i = 0; i < cell.pushes.size() - (type == 1); ++i) {
     f.Push(i, draw.FitRaw(cell.pushes[i]));
   }
@@ -302,7 +307,7 @@ inline Program RandomForward(const Cell& cell, int type, std::mt19937* random) {
   return std::move(f.program);
 }
 
-// Not the derivative of `forward`: any program that could be one.
+// A random program that could be a derivative; it is not that of `forward`.
 inline Program RandomBackward(const Cell& cell, int type,
                               const Program& forward, std::mt19937* random) {
   Sketch f(cell.dtype);
@@ -316,7 +321,7 @@ inline Program RandomBackward(const Cell& cell, int type,
     const int saved =
         f.Add(from.kind, from.shape, SymbolSource::kSaved, static_cast<int>(i));
     (from.kind == SymbolKind::kRows     ? draw.rows
-     : from.kind == SymbolKind::kOpaque ? draw.boxes
+     : from.kind == SymbolKind::kOpaque ? draw.opaques
                                         : draw.weights)
         .push_back(saved);
   }
@@ -335,12 +340,13 @@ inline Program RandomBackward(const Cell& cell, int type,
   results.push_back(f.Foreign(RunningSumOp(), {y}, f.Sum({f.columns(y)})));
   const int other = f.SumRows(f.Call(Elementwise::kTanh, x));
   results.push_back(f.Foreign(AddOp(), {results[1], other},
-                              f.Sum({f.columns(x)})));  // Epilogue.
-  results.push_back(results[1]);                        // Twice.
+                              f.Sum({f.columns(x)})));  // In the epilogue.
+  results.push_back(results[1]);  // The same result twice.
   const int reshaped = f.Sum({1, f.columns(x)});
   f.program.symbols[reshaped].parent = results[1];
   results.push_back(reshaped);
-  f.Node(NodeKind::kSumRows, {draw.Fit(f.columns(x))}, results[1]);  // Adds.
+  // Adds to a result.
+  f.Node(NodeKind::kSumRows, {draw.Fit(f.columns(x))}, results[1]);
   const int64_t height = f.columns(x), width = f.columns(y);
   std::vector<int> terms = {f.WeightGrad(x, y),
                             f.WeightGrad(draw.Fit(height), y)};
@@ -354,8 +360,9 @@ inline Program RandomBackward(const Cell& cell, int type,
   return std::move(f.program);
 }
 
-// How many random cells to try. ThreadSanitizer takes ten times as long, and
-// looks for faults that most cells would show: a third is enough for it.
+// How many random cells to try. ThreadSanitizer takes ten times as long, and a
+// third of the cells is enough for it, since most cells would show the faults
+// that it looks for.
 constexpr uint32_t NumSeeds(uint32_t count) {
 #if defined(__SANITIZE_THREAD__)
   return (count + 2) / 3;
@@ -364,7 +371,8 @@ constexpr uint32_t NumSeeds(uint32_t count) {
 #endif
 }
 
-// Widths are multiples of `unit`, but for what passes one column or none.
+// Widths are multiples of `unit`, except those of symbols with one column or
+// none.
 inline Cell RandomCell(DType dtype, int num_types, std::mt19937* random,
                        int64_t unit = 1) {
   Cell cell;

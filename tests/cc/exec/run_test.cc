@@ -19,7 +19,7 @@
 namespace cavs {
 namespace {
 
-// An operator of the test's own.
+// A foreign operator that calls a function.
 class LambdaOp : public ForeignOp {
  public:
   using Function = std::function<Status(void*, const std::vector<TensorRef>&,
@@ -34,7 +34,8 @@ class LambdaOp : public ForeignOp {
   const Function run_;
 };
 
-// A chain of 2 and one of 1: tasks {2, 0} and {1}.
+// Runs programs on a chain of 2 vertices and one of 1: the tasks are {2, 0} and
+// {1}.
 class RunTest : public testing::Test {
  protected:
   RunTest()
@@ -52,7 +53,7 @@ class RunTest : public testing::Test {
     arguments_.outputs = {{output_.data(), 3, 2, 2}};
   }
 
-  // With results, `f` is a derivative.
+  // Runs `f`, as a derivative if results have destinations.
   Status RunOnce(Sketch* f, PassOptions options = {}) {
     f->program.is_derivative = !destinations_.empty();
     Model model;
@@ -83,7 +84,7 @@ class RunTest : public testing::Test {
     return Status();
   }
 
-  // Where a result of the derivative goes.
+  // Where the next result of the derivative is written.
   TensorRef Destination(std::vector<int64_t> shape, double* data) {
     TensorRef ref;
     ref.dtype = DType::kFloat64;
@@ -101,10 +102,10 @@ class RunTest : public testing::Test {
   RunArguments arguments_;
   std::vector<TensorRef> captures_, destinations_;
   std::vector<double> input_ = {10, 20, 30}, output_ = Numbers(6);
-  std::vector<double> state_;  // After a run.
+  std::vector<double> state_;  // As the run has left it.
   std::vector<Slot> results_;
   std::shared_ptr<void> memory_;
-  size_t num_packed_ = 0;  // Weights.
+  size_t num_packed_ = 0;  // The number of packed weights.
 };
 
 TEST_F(RunTest, GathersPullsScattersAndPushesByVertex) {
@@ -113,7 +114,7 @@ TEST_F(RunTest, GathersPullsScattersAndPushesByVertex) {
   f.Scatter(sum);
   f.Push(0, f.Concat({sum, sum}));
   ASSERT_TRUE(RunOnce(&f).ok());
-  EXPECT_EQ(state_, (Numbers{30, 10, 30}));  // In execution order.
+  EXPECT_EQ(state_, (Numbers{30, 10, 30}));  // Rows are in execution order.
   EXPECT_EQ(output_, (Numbers{10, 10, 30, 30, 30, 30}));
 }
 
@@ -339,7 +340,7 @@ TEST_F(RunTest, ResultsOutliveTheRun) {
   EXPECT_EQ(static_cast<double*>(rows.data)[0], -30);
   EXPECT_EQ(static_cast<double*>(rows.data)[rows.pitch], -10);
   EXPECT_EQ(results_[2].per_task.size(), 2u) << "one opaque value per task";
-  // What the next run takes is other memory.
+  // The next run must take other memory.
   const double* const kept = static_cast<double*>(rows.data);
   const std::shared_ptr<void> owner = memory_;
   input_ = {1, 2, 3};

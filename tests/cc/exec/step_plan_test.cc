@@ -10,7 +10,7 @@
 namespace cavs {
 namespace {
 
-// Are two streams granted to a derivative?
+// Whether the plan of a derivative has two streams.
 bool RunsInTwoStreams(Sketch f, bool gathered_once, PassOptions options = {}) {
   f.program.is_derivative = true;
   const CpuDevice device;
@@ -31,7 +31,7 @@ bool RunsInTwoStreams(Sketch f, bool gathered_once, PassOptions options = {}) {
   return PlanStep(Direction::kBackward, model, rows, limits).two_streams;
 }
 
-// A gradient that reaches the child without passing the state is eager.
+// A gradient that reaches the child without going through the state is eager.
 TEST(StepPlanTest, TwoStreamsDoNotAddToTheGradientOfOneRow) {
   Sketch f;
   f.GatherGrad(0, f.Call(Elementwise::kNeg, f.PushGrad(0, 4)));

@@ -85,7 +85,7 @@ TEST(StoragePoolTest, ALargeBufferIsLeftForALargeStep) {
 TEST(StoragePoolTest, AsksTheSystemForNothingInSteadyState) {
   auto pool = MakePool();
   std::mt19937 random(1);
-  // As many buffers at once as a step of a model with many types takes.
+  // A step of a model with many types takes this many buffers at once.
   for (int count : {1, 3, 9, 40}) {
     int64_t after_first = 0;
     for (int step = 0; step < 5; ++step) {
@@ -103,8 +103,8 @@ TEST(StoragePoolTest, AsksTheSystemForNothingInSteadyState) {
 }
 
 TEST(StoragePoolTest, DoesNotHoardBuffersThatGrow) {
-  // Ever larger minibatches: what the pool keeps must stay bounded, which shows
-  // when many small requests come at once.
+  // Minibatches grow. The memory that the pool keeps must stay bounded;
+  // requests of many small buffers at once would show if it did not.
   auto pool = MakePool();
   for (size_t bytes = 1000; bytes < 60000; bytes += bytes / 4) {
     pool->Acquire(bytes);
@@ -120,7 +120,7 @@ TEST(StoragePoolTest, HoldsLittleMoreThanWasEverLentAtOnce) {
   std::mt19937 random(2);
   size_t largest = 1000;
   for (int step = 0; step < 200; ++step) {
-    // Minibatches of many sizes, and ever larger ones.
+    // Takes buffers for minibatches of many sizes, which grow.
     largest += largest / 20;
     std::vector<std::shared_ptr<void>> lent;
     for (int i = 0; i < 3; ++i)
@@ -159,7 +159,7 @@ TEST(StoragePoolTest, BuffersMayOutliveThePool) {
   auto pool = MakePool();
   const std::shared_ptr<void> buffer = pool->Acquire(100);
   pool.reset();
-  std::memset(buffer.get(), 1, 100);  // Freed once: the sanitizer looks on.
+  std::memset(buffer.get(), 1, 100);  // A sanitizer finds a second free.
 }
 
 TEST(StoragePoolTest, WithoutAnOwnerThePoolFreesWhatReturns) {

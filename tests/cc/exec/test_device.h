@@ -20,14 +20,14 @@
 
 namespace cavs {
 
-// With what the executor runs in a test.
+// What the executor runs with in a test.
 struct Setting {
-  // Of the CPU alone.
-  Workers* workers = nullptr;  // Null: the calling thread alone.
+  // Used by the CPU only.
+  Workers* workers = nullptr;  // Null: the calling thread.
   CpuCosts costs;
-  const CpuBackend* kernels = nullptr;  // Null: the CPU's.
-  // Of two streams; null: there is one. Other devices than the CPU only look
-  // whether it is there.
+  const CpuBackend* kernels = nullptr;  // Null: the kernels of the CPU.
+  // Runs the second stream; null: there is one stream. On devices other than
+  // the CPU it only decides whether there are two streams.
   engine::Engine* engine = nullptr;
 
   std::function<bool()> cancelled;
@@ -39,28 +39,28 @@ class TestStreams {
  public:
   virtual ~TestStreams() = default;
   virtual Stream* critical() = 0;
-  virtual Stream* other() = 0;  // Null: there is one.
+  virtual Stream* other() = 0;  // Null: there is one stream.
 };
 
-// A kind of device: makes devices, and all that a test needs to run on one.
+// A kind of device: makes devices, and whatever a test needs to run on one.
 class TestDevice {
  public:
   virtual ~TestDevice() = default;
 
   virtual std::string name() const = 0;
-  // Eager and lazy stages run over at most so many rows at a time; 0: over as
-  // many as the device likes.
+  // A device that divides eager and lazy stages into blocks of at most that
+  // many rows; 0: of any number.
   virtual std::shared_ptr<const Device> New(int64_t rows_per_block) const = 0;
   virtual std::unique_ptr<TestStreams> NewStreams(
       const Setting& setting) const = 0;
 
-  // Memory of the device for what passes in and out of the executor. The host
-  // may touch it in Touch() only.
+  // Memory of the device for arguments and results of the executor. The host
+  // may access it in Touch() only.
   virtual std::shared_ptr<void> Allocate(size_t bytes) const {
     return std::shared_ptr<char[]>(new char[bytes]);
   }
   virtual void Touch(const std::function<void()>& touch) const { touch(); }
-  // An operator of a framework whose kernels run on the device.
+  // Makes a foreign operator whose kernels run on the device.
   virtual std::shared_ptr<ForeignOp> Foreign(
       std::shared_ptr<ForeignOp> op) const {
     return op;
@@ -111,7 +111,7 @@ class CpuTestDevice : public TestDevice {
   };
 };
 
-// One stream, or two.
+// One or two streams.
 template <typename OneStream>
 class SimpleStreams : public TestStreams {
  public:
@@ -127,7 +127,7 @@ class SimpleStreams : public TestStreams {
 
 class ReferenceTestDevice : public TestDevice {
  public:
-  // Runs programs as they are compiled for the CPU.
+  // Makes it run programs that were compiled for the CPU.
   static ReferenceDevice::Options Options(int64_t rows_per_block) {
     ReferenceDevice::Options options;
     options.capabilities = CpuDevice().capabilities();
@@ -148,7 +148,7 @@ class ReferenceTestDevice : public TestDevice {
   }
 };
 
-// Runs programs that were compiled for a device that can do nothing special.
+// Runs programs that were compiled for a device without any capabilities.
 class MinimalTestDevice : public ReferenceTestDevice {
  public:
   std::string name() const override { return "Minimal"; }
@@ -159,7 +159,7 @@ class MinimalTestDevice : public ReferenceTestDevice {
   }
 };
 
-// The second of two streams may be hastier than the first.
+// `kOther` says how soon the second of two streams does its work.
 template <Haste kOther>
 class LateTestDevice : public TestDevice {
  public:
@@ -216,7 +216,7 @@ class ClosedTestDevice : public TestDevice {
   }
 
  private:
-  // Its kernel runs on the device.
+  // A foreign operator whose kernel runs on the device.
   class OpenedOp : public ForeignOp {
    public:
     OpenedOp(std::shared_ptr<ClosedMemory> memory,
@@ -233,7 +233,8 @@ class ClosedTestDevice : public TestDevice {
     const std::shared_ptr<ForeignOp> inner_;
   };
 
-  // Of all devices: what one leaves another may go on with.
+  // One memory for all devices, since a device may continue with what another
+  // has written.
   const std::shared_ptr<ClosedMemory> memory_ =
       std::make_shared<ClosedMemory>();
 };
@@ -244,7 +245,8 @@ const TestDevice* The() {
   return &device;
 }
 
-// A new device gets all tests that any device must pass by its line here.
+// All devices. A device that is added here gets all tests that any device must
+// pass.
 inline std::vector<const TestDevice*> AllTestDevices() {
   return {The<CpuTestDevice>(),
           The<ReferenceTestDevice>(),

@@ -22,10 +22,11 @@ namespace {
 struct Event {
   Stage stage;
   std::string name;
-  std::vector<int64_t> around;  // What was open on the thread, outermost first.
+  // What was open on the thread when it began, outermost first.
+  std::vector<int64_t> around;
 };
 
-// Remembers everything; checks that what begins last on a thread ends first.
+// Records everything, and checks that scopes on a thread are nested.
 class Recorder : public Tracer {
  public:
   int64_t Begin(Stage stage, const std::string& name) override {
@@ -122,7 +123,7 @@ TEST(TracerTest, IsToldOfEveryRunOfANodeOnTheThreadThatRunsIt) {
   Recorder recorder;
   RunWith(&workers, Join({Chain(3), Chain(2)}), &recorder);
   EXPECT_TRUE(recorder.all_ended());
-  // By columns: each of two workers has columns of each task with children.
+  // Columns are divided: for each task with children, both workers have some.
   EXPECT_EQ(recorder.Count("gather_grad(0)"), 4);
 }
 

@@ -12,9 +12,9 @@
 
 namespace cavs {
 
-// One pull of `inputs` elements, one push of `units`, a state of 2 * `units`
-// (c, h). Captures: W, U and b of the gates i, o, u and f, in this order: 12.
-// `add` adds up two sums over rows (the framework's AddN).
+// Pulls `inputs` elements and pushes `units`; its state is (c, h), 2 * `units`
+// elements. Its 12 captures are W, U and b of the gates i, o, u and f, in this
+// order. `add` adds two sums over rows, as AddN of TensorFlow does.
 class TreeLstm {
  public:
   static constexpr int kGates = 4;
@@ -71,7 +71,7 @@ class TreeLstm {
     return std::move(f.program);
   }
 
-  // Its weights are saved symbols too: numbers 12 and up, see SaveWeights().
+  // Its weights are saved symbols too, from number 12 on; see SaveWeights().
   Program Backward() {
     Sketch f(dtype_);
     int saved[12];
@@ -81,13 +81,13 @@ class TreeLstm {
       w[gate] = Weight(&f, 12 + 2 * gate, {inputs_, units_});
       u[gate] = Weight(&f, 13 + 2 * gate, {units_, units_});
     }
-    int dz[kGates + 1];  // Of i, o, u, and both f.
+    int dz[kGates + 1];  // Gradients of i, o, u, and both f.
     DrawStateGradients(&f, saved, u, dz);
     DrawResults(&f, saved, w, dz);
     return std::move(f.program);
   }
 
-  // Puts W and U, which the derivative reads, on the tape after the rows.
+  // Puts W and U, which the derivative reads, on the tape, behind the rows.
   static void SaveWeights(Program* forward) {
     for (int gate = 0; gate < kGates; ++gate) {
       for (int which : {3 * gate, 3 * gate + 1}) {
@@ -114,7 +114,8 @@ class TreeLstm {
     return Named(f, text, f->Call(Elementwise::kMul, a, b));
   }
 
-  // From the gradient of the state and the push to those of both children.
+  // Computes the gradients of both children's states from those of state and
+  // push.
   void DrawStateGradients(Sketch* f, const int* saved, const int* weights,
                           int* dz) const {
     const int i = saved[1], o = saved[2], u = saved[3], tanh = saved[11];
@@ -149,7 +150,7 @@ class TreeLstm {
     }
   }
 
-  // The gradients of the pull and of the captures.
+  // Computes the gradients of the pull and of the captures.
   void DrawResults(Sketch* f, const int* saved, const int* w,
                    const int* dz) const {
     const int x = saved[0], *h = saved + 8, sum = saved[10];

@@ -1,4 +1,4 @@
-// Devices that hand their work on to another.
+// Devices that let another device do the work.
 #ifndef CAVS_TESTS_CC_EXEC_WRAPPING_DEVICE_H_
 #define CAVS_TESTS_CC_EXEC_WRAPPING_DEVICE_H_
 
@@ -13,7 +13,7 @@
 
 namespace cavs {
 
-// All but the programs that are bound is the other device's.
+// A device that is another device in all but the programs that it binds.
 class WrappingDevice : public Device {
  public:
   explicit WrappingDevice(std::shared_ptr<const Device> inner)
@@ -65,13 +65,12 @@ class WrappingDevice : public Device {
   const std::shared_ptr<const Device> inner_;
 };
 
-// A stream that decides when, and under what circumstances, a stream of another
-// device does the work.
+// A stream that decides when and how a stream of another device does the work.
 class WrappingStream : public Stream {
  public:
   using Work = std::function<Status(Stream* inner)>;
 
-  // Does some work of the device, or will do it.
+  // Does some work of the device, now or later.
   virtual Status Do(Work work) = 0;
 
   Status Zero(void* to, size_t bytes) override {
@@ -85,7 +84,7 @@ class WrappingStream : public Stream {
   }
 };
 
-// Runs in a WrappingStream.
+// Runs a program of another device in a WrappingStream.
 class ProgramInWrappingStream : public BoundProgram {
  public:
   explicit ProgramInWrappingStream(std::unique_ptr<BoundProgram> inner)

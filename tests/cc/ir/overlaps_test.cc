@@ -29,7 +29,7 @@ TEST(OverlapsTest, ViewsOfViewsLieWhereTheirRootSays) {
   Sketch f;
   const int whole = f.Rows(12);
   const int middle = f.View(whole, 4, 6);
-  const int inner = f.View(middle, 2, 2);  // [6, 8) of the whole.
+  const int inner = f.View(middle, 2, 2);  // Columns [6, 8) of the whole.
   const int before = f.View(whole, 0, 6), after = f.View(whole, 8, 4);
   const int same = f.View(whole, 6, 2);
   const Overlaps overlaps(f.program);
@@ -60,7 +60,8 @@ TEST(OverlapsTest, ARootThatBecomesAViewTakesItsViewsAlong) {
   f.program.symbols[x].offset = 4;
   overlaps.Update(y);
   overlaps.Update(x);
-  const int across = f.View(whole, 3, 2);  // The last of y, the first of x.
+  // The last column of y and the first of x.
+  const int across = f.View(whole, 3, 2);
   overlaps.Update(across);
   const Overlaps anew(f.program);
   for (int id : {x, y, left, right, whole, across}) {

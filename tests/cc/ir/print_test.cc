@@ -22,7 +22,7 @@ Status Read(const std::string& text, Program* program) {
   return Parse(text, {}, program);
 }
 
-// What a program prints after it was parsed.
+// Parses a program and prints it again.
 std::string Again(const std::string& text) {
   Program program;
   const Status status = Read(text, &program);
@@ -42,7 +42,8 @@ void ExpectSameGroup(const Node& a, const Node& b) {
   }
 }
 
-// All that Print() shows, and what follows from it, is as it was.
+// Expects that parsing restores all that Print() shows, and what is derived
+// from it.
 void ExpectParses(const Program& program) {
   const std::string text = Print(program);
   SCOPED_TRACE(text);

@@ -1,4 +1,4 @@
-// Draws programs by hand, for the tests of what reads them.
+// Draws programs by hand, for tests of code that reads programs.
 #ifndef CAVS_TESTS_CC_IR_SKETCH_H_
 #define CAVS_TESTS_CC_IR_SKETCH_H_
 
@@ -14,7 +14,7 @@
 
 namespace cavs {
 
-// Of a device that can do all there is.
+// The capabilities of a device that can do everything.
 constexpr Capabilities kCapabilities{/*column_grain=*/16,
                                      /*most_indexed_columns=*/1024};
 
@@ -63,7 +63,7 @@ class Sketch {
     return view;
   }
 
-  // The node that was drawn last goes by `name`, and so does what it writes.
+  // Names the node that was drawn last, and its outputs.
   void Name(const std::string& name) {
     program.nodes.back().name = name;
     for (int id : program.nodes.back().outputs) program.symbols[id].name = name;
@@ -123,8 +123,8 @@ class Sketch {
     program.nodes.back().elementwise = op;
     return program.nodes.back().outputs[0];
   }
-  // As the lowering does it: an operand with storage of its own moves into the
-  // result's, any other is copied there.
+  // As lowering does: an operand with storage of its own becomes a view of the
+  // result, any other is copied into it.
   int Concat(const std::vector<int>& operands) {
     int64_t total = 0;
     for (int id : operands) total += columns(id);

@@ -18,7 +18,7 @@
 namespace cavs {
 namespace {
 
-// A cell with one node of most kinds, of which each test spoils a copy.
+// A valid program with a node of most kinds, of which each test spoils a copy.
 Program Good() {
   Sketch f(DType::kFloat32);
   const int x = f.Pull(0, 3);
@@ -118,8 +118,8 @@ TEST(VerifyProgramTest, RejectsWhatKernelsWouldReadOrWriteOutOfBounds) {
   }
 }
 
-// What passes make: a product by two weights that adds to what was written, and
-// a group.
+// A program as passes leave it: with a product by two weights that adds to a
+// value in memory, and a group.
 Program Compiled() {
   Sketch f;
   const int h = f.Gather(0, 16), x = f.Pull(0, 16);
@@ -152,7 +152,8 @@ TEST(VerifyProgramTest, RejectsWhatNoPassMayLeave) {
       [&](Program* p) {
         std::swap(product(p).inputs[0], product(p).inputs[1]);
       },
-      // It adds to, or the group reads, what nobody has written in full.
+      // The product adds to, or the group reads, a value that has not been
+      // written in full.
       [&](Program* p) { Find(p, NodeKind::kMatMul).stage = Stage::kLazy; },
       [&](Program* p) {
         Node& first = Find(p, NodeKind::kMatMul);

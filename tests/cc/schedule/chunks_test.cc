@@ -16,8 +16,8 @@ namespace {
 
 using Chunks = std::vector<std::pair<int64_t, int64_t>>;
 
-// A schedule of tasks of `sizes` rows; the first row of task t gathers row
-// reads[t], if that is not negative.
+// The chunks of a schedule with tasks of `sizes` rows, in which the first row
+// of task t gathers row reads[t] unless that is negative.
 Chunks ChunksOf(const std::vector<int32_t>& sizes,
                 const std::vector<int32_t>& reads, int64_t most_rows) {
   Schedule schedule;
@@ -72,7 +72,7 @@ TEST(ChunksTest, MostRowsCutsAChainBetweenTasks) {
   EXPECT_EQ(ChunksOf(sizes, reads, 4), (Chunks{{0, 2}, {2, 4}}));
   EXPECT_EQ(ChunksOf(sizes, reads, 3),
             (Chunks{{0, 1}, {1, 2}, {2, 3}, {3, 4}}));
-  // A task is not cut.
+  // Tasks are not cut.
   EXPECT_EQ(ChunksOf(sizes, reads, 1),
             (Chunks{{0, 1}, {1, 2}, {2, 3}, {3, 4}}));
 }

@@ -7,7 +7,7 @@
 namespace cavs {
 namespace {
 
-// Owns what a GraphBatchView looks at.
+// Owns the memory of a GraphBatchView.
 struct Batch {
   std::vector<int32_t> child_splits, child_ids, graph_splits, vertex_type;
 
@@ -19,8 +19,8 @@ struct Batch {
   }
 };
 
-// Two trees, 2 -> (0, 1) and 5 -> (3, missing), with an empty graph between; in
-// the second, 4 is on its own.
+// Two trees, 2 -> (0, 1) and 5 -> (3, missing), with an empty graph between
+// them. Vertex 4 of the second one has no parent and no child.
 Batch Example() {
   return {{0, 0, 0, 2, 2, 2, 4}, {0, 1, 3, -1}, {0, 3, 3, 6}, {}};
 }

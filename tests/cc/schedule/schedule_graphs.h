@@ -1,4 +1,4 @@
-// Graphs that the tests of the schedule plan.
+// Graphs for tests of schedules.
 #ifndef CAVS_TESTS_CC_SCHEDULE_SCHEDULE_GRAPHS_H_
 #define CAVS_TESTS_CC_SCHEDULE_SCHEDULE_GRAPHS_H_
 
@@ -17,12 +17,12 @@ namespace cavs {
 
 using Children = std::vector<std::vector<int32_t>>;
 
-// Owns what a GraphBatchView looks at.
+// Owns the memory of a GraphBatchView.
 struct Batch {
   std::vector<int32_t> child_splits = {0}, child_ids, graph_splits = {0},
                        vertex_type;
 
-  // Adds a graph. `children` are counted within it.
+  // Adds a graph. Ids in `children` are relative to it.
   Batch& Add(const Children& children) {
     const int32_t first = graph_splits.back();
     for (const auto& list : children) {
@@ -42,7 +42,7 @@ struct Batch {
   int32_t type(int32_t vertex) const {
     return vertex_type.empty() ? 0 : vertex_type[vertex];
   }
-  // Child of `vertex` in `slot`, or -1.
+  // The child of `vertex` in `slot`, or -1.
   int32_t child(int32_t vertex, int slot) const {
     const int32_t edge = child_splits[vertex] + slot;
     return edge < child_splits[vertex + 1] ? child_ids[edge] : -1;
@@ -55,7 +55,7 @@ inline Children Chain(int32_t length) {
   return children;
 }
 
-// Vertices in breadth-first order, the root first.
+// A complete tree with vertices in breadth-first order, the root first.
 inline Children CompleteTree(int depth, int arity) {
   Children children(1);
   size_t level_begin = 0;
@@ -72,8 +72,8 @@ inline Children CompleteTree(int depth, int arity) {
   return children;
 }
 
-// Any DAG: several parents, the same child twice, missing children anywhere,
-// ids in random order.
+// A random DAG: vertices may have several parents, the same child twice,
+// missing children in any slot, and ids in any order.
 inline Children RandomDag(int32_t num_vertices, int arity,
                           std::mt19937* random) {
   std::vector<int32_t> name(num_vertices);
@@ -90,9 +90,9 @@ inline Children RandomDag(int32_t num_vertices, int arity,
   return children;
 }
 
-// A word lattice of character cells (type 0, first, in order) and word cells
-// (type 1). A character gathers the one before and the words that end at it; a
-// word gathers its first character.
+// Adds a word lattice of character cells (type 0, first, in order) and word
+// cells (type 1). A character gathers the character before it and the words
+// that end at it; a word gathers its first character.
 inline void AddLattice(int num_characters, int num_words, std::mt19937* random,
                        Batch* batch) {
   Children children = Chain(num_characters);
@@ -132,7 +132,8 @@ inline Schedule Make(const Batch& batch, int arity, int num_types = 1,
   return schedule;
 }
 
-// Rows and children agree with the batch, and the schedule is valid.
+// Expects that rows and children agree with the batch, and that the schedule is
+// valid.
 inline void ExpectPlans(const Schedule& schedule, const Batch& batch,
                         int num_types) {
   const ScheduleView view = schedule.view();

@@ -1,4 +1,4 @@
-// Micro-batches: each is planned as if it were alone, one after the other.
+// Each micro-batch is planned as if it were alone, one after the other.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -65,7 +65,7 @@ Schedule Concatenated(const Batch& batch, int arity, int num_types,
 }
 
 TEST(MicroBatchTest, PlansOneMicroBatchAfterTheOther) {
-  // A chain of 2, a vertex, a chain of 3; two graphs at a time.
+  // A chain of 2, a single vertex, and a chain of 3; two graphs at a time.
   const Batch batch = Batch().Add(Chain(2)).Add(Chain(1)).Add(Chain(3));
   const Schedule schedule = Make(batch, 1, 1, {"depth", 2});
   EXPECT_EQ(schedule.order, (std::vector<int32_t>{0, 2, 1, 3, 4, 5}));

@@ -1,4 +1,4 @@
-// Policy `ratio`: its definition, literally, and what it promises.
+// Compares policy `ratio` with its definition, and tests what it promises.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -26,7 +26,7 @@ Tasks TasksOf(const Schedule& schedule) {
   return tasks;
 }
 
-// below[v][u]: v depends on u.
+// below[v][u] says whether v depends on u.
 std::vector<std::vector<bool>> Dependencies(const Batch& batch, int arity) {
   const int32_t num_vertices = batch.num_vertices();
   std::vector<std::vector<bool>> below(num_vertices,
@@ -47,7 +47,7 @@ std::vector<std::vector<bool>> Dependencies(const Batch& batch, int arity) {
   return below;
 }
 
-// Ready vertices and frontier of a type.
+// The ready vertices and the frontier of a type.
 struct Candidates {
   std::set<int32_t> ready;
   int64_t frontier = 0;
@@ -101,7 +101,7 @@ Batch WithTypes(Batch batch, std::vector<int32_t> types) {
 }
 
 TEST(RatioPolicyTest, OutputsOfAChainWaitForEachOther) {
-  // 0 <- 1 <- 2, and an output of each: 3, 4, 5.
+  // A chain 0 <- 1 <- 2, and an output vertex for each: 3, 4, 5.
   const Batch batch =
       WithTypes(Batch().Add({{}, {0}, {1}, {0}, {1}, {2}}), {0, 0, 0, 1, 1, 1});
   const Schedule schedule = Make(batch, 1, 2, "ratio");
@@ -111,8 +111,9 @@ TEST(RatioPolicyTest, OutputsOfAChainWaitForEachOther) {
 }
 
 TEST(RatioPolicyTest, SeesThroughVerticesOfOtherTypes) {
-  // 2 waits for 0 through 1, so the frontier of type 0 is {0, 4}, half of it
-  // ready as of type 1's. With 2 in it, type 1 would begin: a task more.
+  // 2 waits for 0 through 1, so the frontier of type 0 is {0, 4} and half of it
+  // is ready, as is half of type 1's. If 2 counted too, type 1 would begin, and
+  // there would be one more task.
   const Batch batch =
       WithTypes(Batch().Add({{}, {0}, {1}}).Add({{}, {0}}), {0, 1, 0, 1, 0});
   EXPECT_EQ(TasksOf(Make(batch, 1, 2, "ratio")),
@@ -135,7 +136,7 @@ TEST(RatioPolicyTest, MatchesTheDefinitionOnRandomGraphs) {
     num_by_depth += use_depth;
     EXPECT_EQ(TasksOf(schedule), use_depth ? by_depth : by_ratio);
   }
-  EXPECT_GT(num_by_depth, 0);  // Both branches were seen.
+  EXPECT_GT(num_by_depth, 0);  // Both branches have been taken.
 }
 
 TEST(RatioPolicyTest, TakesTheTasksOfDepthWhereTheseAreFewer) {

@@ -20,8 +20,8 @@ std::string Error(const Batch& batch, int arity, int num_types = 1) {
       .message();
 }
 
-// The definition of policy `depth`, literally: repeatedly take the frontier,
-// all vertices whose children have been evaluated, and split it by type.
+// The definition of policy `depth`: repeatedly take the frontier, which is all
+// vertices whose children have been evaluated, and split it by type.
 std::vector<std::pair<int32_t, std::set<int32_t>>> FrontierTasks(
     const Batch& batch, int arity) {
   std::vector<std::pair<int32_t, std::set<int32_t>>> tasks;
@@ -45,7 +45,7 @@ std::vector<std::pair<int32_t, std::set<int32_t>>> FrontierTasks(
   return tasks;
 }
 
-// The rows of every task, as the header defines their order.
+// The vertices of all tasks, in the order that the header defines.
 std::vector<int32_t> OrderByDefinition(const Batch& batch, int arity) {
   const auto tasks = FrontierTasks(batch, arity);
   std::vector<std::vector<int32_t>> rows(tasks.size());
@@ -91,8 +91,8 @@ void ExpectMatchesDefinition(const Batch& batch, int arity, int num_types) {
   ExpectPlans(schedule, batch, num_types);
 }
 
-// The children of every vertex are adjacent rows, and those of the vertices of
-// a task follow each other.
+// Expects that the children of every vertex are adjacent rows, and that those
+// of consecutive vertices of a task are consecutive.
 void ExpectChildrenAreAdjacent(const Schedule& schedule) {
   const ScheduleView view = schedule.view();
   for (int64_t t = 1; t < view.num_tasks(); ++t) {
@@ -222,7 +222,7 @@ TEST(ScheduleTest, RejectsCyclesAndNamesThem) {
             "children[1][1][1]: got vertex 1 of graph 1 but expected a vertex "
             "that does not depend on vertex 1. Break the cycle 1 -> 1 (parent "
             "-> child, vertices counted within the graph).");
-  // 0 leads into the cycle, but is not on it.
+  // Vertex 0 leads into the cycle but is not on it.
   EXPECT_EQ(Error(Batch().Add({{}, {}}).Add({{1}, {3}, {1}, {-1, 2}}), 2),
             "children[1][2][0]: got vertex 1 of graph 1 but expected a vertex "
             "that does not depend on vertex 2. Break the cycle 1 -> 3 -> 2 -> "
@@ -263,7 +263,7 @@ TEST(ScheduleTest, RejectsAPolicyWithoutAName) {
 
 class ValidateScheduleTest : public ::testing::Test {
  protected:
-  // Rows 0, 1: leaves. Row 2: their parent, alone in task 1.
+  // Rows 0 and 1 are leaves. Row 2 is their parent, alone in task 1.
   Schedule schedule_ = Make(Batch().Add({{}, {}, {0, 1}}), 2);
 
   std::string Error(int num_types = 1) const {

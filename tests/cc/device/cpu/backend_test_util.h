@@ -1,5 +1,5 @@
-// What the tests of the kernels share: guarded matrices, real threads, and the
-// machine's instruction sets.
+// What tests of kernels have in common: matrices with guards, workers with
+// threads, and the instruction sets of the machine.
 #ifndef CAVS_TESTS_CC_DEVICE_CPU_BACKEND_TEST_UTIL_H_
 #define CAVS_TESTS_CC_DEVICE_CPU_BACKEND_TEST_UTIL_H_
 
@@ -27,9 +27,9 @@
 
 namespace cavs {
 
-// Threads of its own, so that jobs that write to the same memory are seen by
-// the sanitizers; asks for more jobs than this machine may have processors. One
-// thread at a time may call Run().
+// Workers with threads of their own, so that sanitizers see jobs that write to
+// the same memory. There may be more of them than the machine has processors.
+// One thread at a time may call Run().
 class ThreadedWorkers : public Workers {
  public:
   explicit ThreadedWorkers(int count) : count_(count) {}
@@ -46,7 +46,7 @@ class ThreadedWorkers : public Workers {
   }
 
  private:
-  // Returns when every thread has run its jobs; they end if `job` is null.
+  // Returns when every thread has run its jobs. A null `job` ends the threads.
   void Call(int jobs, const std::function<void(int)>* job) {
     std::unique_lock<std::mutex> lock(mutex_);
     jobs_ = jobs;
@@ -80,7 +80,7 @@ class ThreadedWorkers : public Workers {
   std::vector<std::thread> threads_;
 };
 
-// A narrow number that the tests can compute with, as a float.
+// A narrow number that tests can compute with, as a float.
 template <typename Narrow>
 class TestNarrow {
  public:
@@ -95,7 +95,7 @@ class TestNarrow {
   Narrow value_ = {0};
 };
 
-// As the library names the type.
+// The type that the library has for T: Narrow for TestNarrow<Narrow>.
 template <typename T>
 struct PlainOf {
   using Type = T;
@@ -137,13 +137,14 @@ class std::numeric_limits<cavs::TestNarrow<Narrow>> {
 
 namespace cavs {
 
-// A block with guards on all sides: what a kernel must neither read nor write
-// is a number that spoils every result (NaN), and is found changed if written.
+// A block with guards on all sides. Guards are NaN, which spoils every result
+// that is computed from them, and GuardsHold() finds those that were
+// overwritten.
 template <typename T>
 class Matrix {
  public:
-  // `padding` elements lie between the rows; the first one is `shift` elements
-  // after the place where the allocation would align it.
+  // There are `padding` elements between rows; the first row begins `shift`
+  // elements behind an aligned address.
   Matrix(int64_t rows, int64_t cols, int64_t padding = 0, int64_t shift = 0)
       : rows_(rows),
         cols_(cols),
@@ -188,7 +189,7 @@ class Matrix {
     return true;
   }
 
-  // Whether everything outside of the block is as it was.
+  // Whether no element outside of the block has changed.
   bool GuardsHold() const {
     const T sentinel = Sentinel();
     for (int64_t i = 0; i < static_cast<int64_t>(data_.size()); ++i) {
@@ -204,14 +205,14 @@ class Matrix {
 
  private:
   static constexpr int64_t kGuard = 64;
-  // The address sanitizer is the better guard: it sees what is read, too.
+  // AddressSanitizer is the better guard behind the block: it also sees reads.
 #if defined(__SANITIZE_ADDRESS__)
   static constexpr int64_t kGuardAfter = 0;
 #else
   static constexpr int64_t kGuardAfter = kGuard;
 #endif
 
-  // From the first element of the block to its last.
+  // The number of elements from the first of the block to its last.
   int64_t Extent() const {
     return rows_ == 0 ? 0 : (rows_ - 1) * pitch_ + cols_;
   }
@@ -235,7 +236,7 @@ inline std::vector<Isa> SupportedIsas() {
   return isas;
 }
 
-// A test body per element type, run for every instruction set of this machine.
+// Tests of all element types, run for every instruction set of this machine.
 class IsaTest : public testing::TestWithParam<Isa> {};
 
 inline std::string IsaTestName(const testing::TestParamInfo<Isa>& info) {

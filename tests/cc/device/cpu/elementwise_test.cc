@@ -1,5 +1,5 @@
-// Every elementwise operator, broadcast and layout against one element at a
-// time.
+// Compares every elementwise operator, broadcast and layout with the same
+// operator on one element at a time.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ std::vector<E> Ops(bool binary) {
   return ops;
 }
 
-// NaN where NaN is expected, else near.
+// Expects NaN where `want` is NaN, and else a number near it.
 template <typename T>
 void ExpectNear(T got, double want) {
   const T rounded = static_cast<T>(want);
@@ -113,7 +113,7 @@ void ExpectBinary(const CpuBackend& backend, E op, const Layout& l, bool row_x,
                                      y.at(row_y ? 0 : i, column_y ? 0 : j)));
     }
   }
-  // The output may be either operand, where that has its size.
+  // The output may be an operand of the same size.
   if (x.rows() == l.rows && x.cols() == l.cols) {
     Matrix<T> in_place = x;
     backend.Binary(op, DTypeOf<T>(), in_place.view(), y.view(),
@@ -157,7 +157,8 @@ TEST_P(ElementwiseTest, NanIsNeverLost) {
     }
     for (E op : Ops(true)) {
       for (bool first : {false, true}) {
-        if (op == E::kReluGrad && !first) continue;  // x = NaN is not > 0.
+        // NaN > 0 is false, so the gradient is 0.
+        if (op == E::kReluGrad && !first) continue;
         T x = first ? nan : T(1), y = first ? T(1) : nan, out = T(0);
         backend.Binary(op, DTypeOf<T>(), {&x, 1, 1, 1}, {&y, 1, 1, 1},
                        {&out, 1, 1, 1});
@@ -178,7 +179,7 @@ TEST_P(ElementwiseTest, NegationTurnsTheSignOfZero) {
   });
 }
 
-// Elementwise results do not depend on the split at all.
+// Results of elementwise operators do not depend on how rows are divided.
 TEST_P(ElementwiseTest, AnyNumberOfWorkersComputesTheSameBits) {
   ForFloatTypes([&](auto zero) {
     using T = decltype(zero);

@@ -17,7 +17,7 @@ void ExpectFound(const CpuBackend& backend, int64_t rows, int64_t cols,
   using Limits = std::numeric_limits<float>;
   std::vector<T> x(rows * pitch, T(3));
   const ConstBlock block(x.data(), rows, cols, pitch);
-  // What lies between the rows does not count.
+  // NaN in the padding between rows must not count.
   for (int64_t i = 0; i < rows; ++i) {
     for (int64_t j = cols; j < pitch; ++j) x[i * pitch + j] = T(NAN);
   }
@@ -58,7 +58,7 @@ TEST(FiniteTest, RowsMayHaveAnIndex) {
   SerialWorkers workers;
   const CpuBackend backend(&workers);
   const std::vector<float> x = {0, 1, NAN, 3};
-  const std::vector<int32_t> index = {2, -1, 0};  // From row 1 on.
+  const std::vector<int32_t> index = {2, -1, 0};  // Counted from row 1.
   ConstBlock block(x.data() + 1, 3, 1, 1);
   block.index = index.data();
   EXPECT_TRUE(backend.IsFinite(DType::kFloat32, block));

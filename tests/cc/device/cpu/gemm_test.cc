@@ -1,4 +1,4 @@
-// The products of the CPU backend against a naive sum in double precision.
+// Compares the products of the CPU backend with plain sums in double precision.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ bool TransposesB(Kind kind) {
   return kind == Kind::kPackedTransposed || kind == Kind::kTransposeB;
 }
 
-// Memory for a packed weight, aligned as the contract asks for.
+// Memory for a packed weight, with the alignment that kernels ask for.
 class Packed {
  public:
   explicit Packed(size_t bytes)
@@ -75,7 +75,7 @@ struct Shape {
   int64_t padding = 0;
 };
 
-// The outcome is C.
+// The operands of a product of type T whose result has type C.
 template <typename T, typename C = T>
 struct Operands {
   Operands(Kind kind, const Shape& s)
@@ -92,7 +92,7 @@ struct Operands {
   Matrix<C> c;
 };
 
-// Calls fn with a C: what the outcome of this kind is.
+// Calls fn with a C, the element type of the result of a product of this kind.
 template <typename T, typename Fn>
 void WithOutcome(Kind kind, const Fn& fn) {
   if (TransposesA(kind)) return fn(SumOf<T>());
@@ -113,7 +113,7 @@ std::vector<double> RowsOf(const Matrix<T>& matrix, int64_t rows,
   return values;
 }
 
-// Most of the time of these tests passes here: no sanitizer looks on.
+// Most of the time of these tests is spent here, so it runs without sanitizers.
 [[gnu::no_sanitize("address", "undefined")]] double Dot(const double* a,
                                                         const double* b,
                                                         int64_t size) {
@@ -122,9 +122,9 @@ std::vector<double> RowsOf(const Matrix<T>& matrix, int64_t rows,
   return sum;
 }
 
-// The inputs are multiples of 1/64 below 2 in size: sums of fewer than 2^10
-// terms are exact in fp32 too, whatever their order. So narrow types are exact
-// if they are rounded once.
+// All inputs are multiples of 1/64 below 2 in size, so sums of fewer than 2^10
+// terms are exact in float32 in any order, and narrow types are exact if they
+// are rounded once.
 template <typename T, typename C>
 void ExpectProductOf(const CpuBackend& backend, Kind kind, const Shape& s,
                      bool accumulate) {
@@ -200,7 +200,7 @@ TEST_P(GemmTest, EveryKindEqualsTheNaiveProductForLargeShapes) {
   });
 }
 
-// Rows in any order, some of them twice, and one from before the first.
+// Reads rows in any order, some of them twice, and the row before the first.
 template <typename T, typename C>
 void ExpectIndexedSameAsCopied(const CpuBackend& backend, Kind kind,
                                const Shape& s) {
@@ -279,7 +279,8 @@ TEST_P(GemmTest, RowsMayBeReadByAnIndex) {
   });
 }
 
-// Longer than a slice of a panel, and more rows than a block of them.
+// The sums are longer than a slice of a panel, and there are more rows than in
+// one group of rows.
 TEST_P(GemmTest, LongSumsAreAddedSliceBySlice) {
   SerialWorkers workers;
   const CpuBackend backend(&workers, GetParam());
@@ -295,13 +296,14 @@ TEST_P(GemmTest, LongSumsAreAddedSliceBySlice) {
   });
 }
 
-// A column of a weight, or of its transpose.
+// An element of a weight, or of its transpose.
 template <typename T>
 double Weight(const Matrix<T>& w, bool transpose, int64_t row, int64_t column) {
   return transpose ? w.at(column, row) : w.at(row, column);
 }
 
-// Weights of several widths, all but the last multiples of the grain.
+// Packs weights of several widths, all but the last multiples of the column
+// grain.
 TEST_P(GemmTest, WeightsPackedSideBySideGiveTheirProductsSideBySide) {
   for (int count : {1, 3}) {
     ThreadedWorkers workers(count);
@@ -405,7 +407,8 @@ TEST_P(GemmTest, AnyNumberOfWorkersComputesTheProductAndRepeatsItsBits) {
         WithOutcome<T>(kind, [&](auto sum) {
           using C = decltype(sum);
           Operands<T, C> x(kind, shape);
-          // Numbers whose sums round, so that another order would show.
+          // Numbers whose sums are rounded, so that another order of terms
+          // gives other bits.
           for (int64_t i = 0; i < x.a.rows(); ++i) {
             for (int64_t j = 0; j < x.a.cols(); ++j) {
               x.a.at(i, j) = std::sin(T(1 + i + 3 * j));

@@ -1,4 +1,4 @@
-// Groups of elementwise operators against the same operators one by one.
+// Compares groups of elementwise operators with the same operators one by one.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -27,8 +27,8 @@ Matrix<To> As(const Matrix<From>& from) {
   return to;
 }
 
-// A group and its operands, run as a group and one instruction at a time;
-// narrow types one instruction at a time in fp32, and rounded at the end.
+// A group with its operands. It is run as a group, and one instruction at a
+// time; narrow types are then computed in float32 and rounded at the end.
 template <typename T>
 class Trial {
  public:
@@ -37,7 +37,7 @@ class Trial {
 
   ElementwiseGroup group;
 
-  // Before AddScratch().
+  // Call it before AddScratch().
   int AddOperand(Form form = Form::kFull) {
     const bool row = form == Form::kRow || form == Form::kScalar;
     const bool column = form == Form::kColumn || form == Form::kScalar;
@@ -101,7 +101,7 @@ class Trial {
   std::vector<Form> forms_;
 };
 
-// Tiles end within rows, between rows and not at all.
+// With these sizes, tiles end within rows, between rows, and at the end only.
 struct Size {
   int64_t rows, cols;
 };
@@ -161,7 +161,7 @@ TEST_P(GroupTest, APairIsItsTwoOperators) {
   const E operators[] = {E::kAdd,     E::kMul,         E::kSub,
                          E::kSigmoid, E::kTanh,        E::kRelu,
                          E::kExp,     E::kSigmoidGrad, E::kTanhGrad};
-  int pairs = 0;  // What Fill() gives has exact products: none is rounded.
+  int pairs = 0;  // Fill() gives exact products: none is rounded.
   for (E op : operators) {
     for (E then : operators) {
       if (!CanPair(op, then)) continue;
@@ -189,7 +189,7 @@ TEST_P(GroupTest, StepsReadWhatEarlierOnesWroteToScratchOrMemory) {
     const int a = trial.AddScratch(), b = trial.AddScratch();
     trial.Add(E::kAdd, x, bias, a);
     trial.Add(E::kTanh, a, a, b);
-    trial.Add(E::kMul, scale, b, a);  // The scratch of another value by now.
+    trial.Add(E::kMul, scale, b, a);  // b's scratch holds another value by now.
     trial.Add(E::kSigmoid, a, a, seen);
     trial.Add(E::kSub, seen, b, out);
     trial.ExpectSameAsOneByOne(backend_);
@@ -209,7 +209,7 @@ TEST_P(GroupTest, AValueMayBeChangedInPlace) {
   });
 }
 
-// Any instructions, in groups as large as they may be.
+// Random instructions, in groups of up to the largest size.
 TEST_P(GroupTest, RandomGroupsOfManyStepsAreTheirStepsOneByOne) {
   for (uint32_t seed = 0; seed < 40; ++seed) {
     SCOPED_TRACE(seed);
@@ -221,7 +221,7 @@ TEST_P(GroupTest, RandomGroupsOfManyStepsAreTheirStepsOneByOne) {
       const int num_scratch = pick(ElementwiseGroup::kMaxScratch + 1);
       const int most = ElementwiseGroup::kMaxValues - num_scratch;
       const int num_operands = seed % 3 ? 4 + pick(9) : most;
-      std::vector<int> any, full, scratch;  // What may be read.
+      std::vector<int> any, full, scratch;  // Operands that may be read.
       for (int i = 0; i < num_operands; ++i) {
         const Form form =
             i == 0 || pick(2) ? Form::kFull : static_cast<Form>(1 + pick(3));
@@ -256,7 +256,7 @@ TEST_P(GroupTest, RandomGroupsOfManyStepsAreTheirStepsOneByOne) {
   }
 }
 
-// In any order, evenly spaced, all the same, and from before the first.
+// The indices are in any order, evenly spaced, all equal, or negative.
 TEST_P(GroupTest, WhatIsReadMayHaveAnIndex) {
   ForFloatTypes([&](auto zero) {
     using T = decltype(zero);
@@ -283,7 +283,7 @@ TEST_P(GroupTest, WhatIsReadMayHaveAnIndex) {
         group.num_scratch = 1;
         group.instructions.push_back({E::kMul, 0, 1, 3});
         group.instructions.push_back({E::kSub, 3, 0, 2});
-        // Row 1 is called row 0, so that there is a row before it.
+        // Operands begin at row 1, so that index -1 means row 0.
         GroupOperand operands[] = {
             {&x.at(0, 0), x.block().pitch, false, index.data()},
             {&y.at(0, 0), y.block().pitch, cols > 1, index.data()},

@@ -1,5 +1,5 @@
 // The accuracy of exp, log, tanh, sigmoid and softplus over the whole range of
-// their type.
+// their element type.
 #include <gtest/gtest.h>
 
 #include <cfloat>
@@ -21,7 +21,7 @@ constexpr Elementwise kOps[] = {Elementwise::kExp, Elementwise::kLog,
                                 Elementwise::kSigmoid, Elementwise::kTanh,
                                 Elementwise::kSoftplus};
 
-// What math_kernels.h promises.
+// The relative error that math_kernels.h promises not to exceed.
 template <typename T>
 constexpr double kBound = std::is_same_v<T, float> ? 5e-7 : 2e-15;
 
@@ -35,8 +35,8 @@ std::vector<T> Apply(Isa isa, Elementwise op, std::vector<T> x) {
   return y;
 }
 
-// A subnormal may be off by one unit of its own, which is a large fraction of
-// it.
+// A subnormal result may differ by one unit in its last place, which is a large
+// fraction of it.
 template <typename T>
 void ExpectWithinBound(const std::vector<T>& x,
                        const std::vector<long double>& expected,
@@ -49,7 +49,8 @@ void ExpectWithinBound(const std::vector<T>& x,
     if (std::isnan(rounded) || std::isinf(rounded) || rounded == 0) {
       const bool same =
           std::isnan(rounded) ? std::isnan(y[i]) : y[i] == rounded;
-      // Beside the point where the result overflows, either side is right.
+      // Next to the x from which on the result overflows, infinity and the
+      // largest numbers are both right.
       const bool beside =
           std::abs(y[i]) > std::numeric_limits<T>::max() * (1 - kBound<T>) ||
           std::abs(y[i]) <= std::numeric_limits<T>::denorm_min();
@@ -67,8 +68,8 @@ void ExpectWithinBound(const std::vector<T>& x,
   EXPECT_LE(worst, kBound<T>) << "at " << where;
 }
 
-// Every function on every instruction set. What is exact is computed once: it
-// takes most of the time.
+// Checks every function on every instruction set. Exact values are computed
+// once, because that takes most of the time.
 template <typename T>
 void ExpectAllWithinBound(const std::vector<T>& x) {
   for (Elementwise op : kOps) {
@@ -83,15 +84,16 @@ void ExpectAllWithinBound(const std::vector<T>& x) {
   }
 }
 
-// How many of the numbers are tried. Accuracy is that of the code as it is
-// shipped; what a sanitizer looks for, any 16 numbers in a row show.
+// Of the numbers, one in kStride is tried. The accuracy is tested on the code
+// as it is shipped; for faults that sanitizers find, any 16 consecutive numbers
+// do.
 #if defined(__SANITIZE_ADDRESS__)
 constexpr int kStride = 16;
 #else
 constexpr int kStride = 1;
 #endif
 
-// Every 4099th of all floats: any sign, any exponent, infinities and NaNs too.
+// Tries every 4099th of all floats: of any sign and exponent, infinite and NaN.
 TEST(MathRangeTest, Float32IsWithinItsBoundOnAllOfItsRange) {
   std::vector<float> x;
   for (uint64_t bits = 0; bits <= UINT32_MAX; bits += 4099 * kStride) {
@@ -114,7 +116,8 @@ TEST(MathRangeTest, Float64IsWithinItsBoundOnAllOfItsRange) {
   ExpectAllWithinBound(x);
 }
 
-// Where the functions bend: small steps through [-110, 110], and around 1.
+// Tries x where the functions bend: small steps through [-110, 110], and around
+// 1.
 TEST(MathRangeTest, BothAreWithinTheirBoundsWhereTheFunctionsBend) {
   ForWideTypes([&](auto zero) {
     using T = decltype(zero);
@@ -159,7 +162,7 @@ TEST_P(MathTest, SpecialValuesAreAsInTheStandardLibrary) {
         EXPECT_TRUE(same(exp[i], std::exp(x[i]))) << exp[i];
         EXPECT_TRUE(same(sigmoid[i], 1 / (1 + std::exp(-x[i])))) << sigmoid[i];
         EXPECT_TRUE(same(tanh[i], std::tanh(x[i]))) << tanh[i];
-        if (std::abs(x[i]) > 1) {  // That of 0 is rounded.
+        if (std::abs(x[i]) > 1) {  // The result for x = 0 is rounded.
           EXPECT_TRUE(same(softplus[i], x[i] > 0 ? x[i] : T(0))) << softplus[i];
         } else if (std::isnan(x[i])) {
           EXPECT_TRUE(std::isnan(softplus[i])) << softplus[i];

@@ -33,7 +33,8 @@ std::vector<T> AllNumbers() {
   return all;
 }
 
-// Between any two neighbours those that are rounded to either, and others.
+// For any two neighbouring narrow numbers, floats that are rounded to either of
+// them; and random floats.
 template <typename T>
 std::vector<float> ManyFloats() {
   std::vector<float> floats;
@@ -44,7 +45,7 @@ std::vector<float> ManyFloats() {
       floats.push_back(BitCast<float>(bits + step));
     }
   }
-  if constexpr (!T::kIsUpperHalf) {  // Halfway between subnormal numbers.
+  if constexpr (!T::kIsUpperHalf) {  // Halfway between two subnormal numbers.
     const float smallest = ToWide(T{1});
     for (int i = 0; i < 1 << (T::kFractionBits + 1); ++i) {
       for (float nudge : {0x1p-20f, 0.0f, -0x1p-20f}) {
@@ -79,7 +80,8 @@ class NarrowTest : public IsaTest {
     }
   }
 
-  // The end of what is converted is no whole vector.
+  // Conversions must not write behind the last element, which is in the middle
+  // of a vector.
   template <typename T>
   void ExpectGuardsHold() const {
     const KernelTable<T>& table = TableOf<T>(GetParam());

@@ -13,7 +13,8 @@
 #define CAVS_ISA pairs_test
 #define CAVS_DOT_PAIRS DotPairsInSteps
 #include "cc/device/cpu/simd_portable.h"
-// The vectors come before the kernels that are written in terms of them.
+// Defines the vectors before it includes the kernels, which are written in
+// terms of them.
 #include "cc/device/cpu/kernel_set.h"
 
 namespace cavs {
@@ -45,7 +46,7 @@ Product<BFloat16> MakeProduct(const Bits& a, const Bits& b, Block c, int64_t k,
   return p;
 }
 
-// Fill() makes sums exact in fp32, whatever their order.
+// With what Fill() gives, sums are exact in float32 in any order.
 template <typename C, typename Left, typename Right>
 void ExpectProduct(const Matrix<C>& got, const Matrix<C>& before, int64_t k,
                    const Left& left, const Right& right) {

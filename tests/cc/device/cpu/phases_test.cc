@@ -16,7 +16,8 @@ namespace {
 
 using E = Elementwise;
 
-// Of a classified program, in which nothing is read by an index.
+// The phases of a program that is classified and in which nothing is read by an
+// index.
 StagePlan PhasesOf(const Sketch& f, Stage stage = Stage::kCritical) {
   CompiledProgram program(f.program);
   program.placement =
@@ -30,7 +31,7 @@ StagePlan Plan(Sketch* f, Stage stage = Stage::kCritical) {
   return PhasesOf(*f, stage);
 }
 
-// "rows(0 2) sums(1)".
+// The phases as text, with the numbers of their nodes: "rows(0 2) sums(1)".
 std::string Text(const std::vector<Phase>& phases) {
   const char* const names[] = {"rows", "columns", "sums", "whole"};
   std::string text;

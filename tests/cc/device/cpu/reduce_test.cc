@@ -1,4 +1,4 @@
-// Sums over rows and over columns against naive ones.
+// Compares sums over rows and over columns with plain loops.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -17,7 +17,7 @@ constexpr int64_t kCols[] = {0,  1,  2,  3,  5,  7,  8,   9,   15, 16,
 class ReduceTest : public IsaTest {};
 CAVS_INSTANTIATE_ISA_TEST(ReduceTest);
 
-// The numbers are such that sums are exact.
+// Numbers whose sums are exact.
 TEST_P(ReduceTest, SumRowsAddsEveryColumn) {
   for (int count : {1, 2, 3, 7}) {
     ThreadedWorkers workers(count);
@@ -90,7 +90,8 @@ TEST_P(ReduceTest, SumsAreRoundedWhereTheyAre) {
   }
 }
 
-// A million times 0.1 in plain fp32 additions is off by one in a hundred.
+// A million additions of 0.1 in float32, one after the other, are off by a
+// hundredth.
 TEST_P(ReduceTest, LongColumnsKeepTheirPrecision) {
   SerialWorkers workers;
   const CpuBackend backend(&workers, GetParam());

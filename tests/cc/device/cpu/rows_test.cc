@@ -1,4 +1,4 @@
-// Copies, gathers and scatters of rows, for elements of every size.
+// Tests copies, gathers and scatters of rows, for elements of every size.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ void ForAllTypes(const Fn& fn) {
   fn(uint8_t());
 }
 
-// Calls fn(backend, element, rows, cols, padding) for everything above.
+// Calls fn(backend, element, rows, cols, padding) for all values listed above.
 template <typename Fn>
 void ForAllCases(const Fn& fn) {
   for (int count : kWorkers) {
@@ -48,8 +48,8 @@ void ForAllCases(const Fn& fn) {
   }
 }
 
-// Rows that go on where the block ends: a guard that is copied onto a guard
-// would not be seen.
+// The matrix has more rows than the block: the guards of two matrices are
+// equal, so copying too many rows would go unnoticed.
 template <typename T>
 ConstBlock FirstColumns(const Matrix<T>& wider, int64_t cols) {
   ConstBlock block = wider.view();
@@ -147,8 +147,8 @@ TEST(RowsTest, ScatterWritesItsRowsAndLeavesTheOthers) {
 template <typename T>
 void ExpectScatterAdd(const CpuBackend& backend, int64_t rows, int64_t cols,
                       int64_t padding) {
-  // Few places, so that rows repeat; large and small terms, so that the order
-  // in which they are added shows in the result.
+  // There are few places, so that rows repeat, and large and small terms, so
+  // that the result shows the order in which they are added.
   Matrix<T> src(rows, cols, padding, 1), dst(4, cols, 2 * padding);
   src.Fill(1);
   dst.Fill(2);
@@ -189,7 +189,7 @@ TEST(RowsTest, ScatterAddOfNarrowTypesAddsInFloat32AndRoundsToNearest) {
   const CpuBackend backend(&workers);
   ForNarrowTypes([&](auto zero) {
     using T = decltype(zero);
-    // The sum lies between `large` and `large` + 2, nearer to the second.
+    // The sum lies between `large` and `large` + 2, nearer to the latter.
     const float large = 2 / std::numeric_limits<T>::epsilon();
     const T x[] = {T(1.5f), T(-2.0f)};
     T sum[] = {T(large), T(0.5f)};

@@ -63,7 +63,7 @@ TEST(TeamTest, NoOneWaitsForAHelperThatNeverComes) {
     EXPECT_EQ(sum, 45);
     EXPECT_EQ(late.size(), 3u);
   }
-  for (const auto& help : late) help();  // Finds that all is over.
+  for (const auto& help : late) help();  // They find that the run is over.
 }
 
 TEST(TeamTest, ARunInsideOfAPartIsComputedByItself) {
@@ -86,7 +86,7 @@ TEST(TeamTest, HelpersBeginWithTheirOwnRangeOfJobs) {
     team.Run(2, [&](int i) {
       ran_on[i] = std::this_thread::get_id();
       ++inside;
-      // Gives the other one time to come.
+      // Gives the other thread time to come.
       for (int spin = 0; spin < 100000 && inside < 2; ++spin) {
         std::atomic_signal_fence(std::memory_order_seq_cst);
       }
@@ -110,7 +110,8 @@ TEST(TeamTest, HelpersThatWereCalledGoOnWithTheNextRuns) {
   EXPECT_EQ(called, 1);
   constexpr int kRuns = 1000;
   for (int run = 0; run < kRuns; ++run) team.Run(2, [](int) {});
-  // Again only where this thread did not run for milliseconds.
+  // A helper is called again only if it left because this thread did not run
+  // for milliseconds.
   EXPECT_LT(called, kRuns / 10);
 }
 
@@ -125,7 +126,8 @@ TEST(TeamTest, HelpersGoBackWhenThereIsNothingToDo) {
     });
   });
   team.Run(2, [](int) {});
-  for (std::thread& thread : threads) thread.join();  // Would hang if not.
+  // This hangs if a helper does not return.
+  for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(helping, 0);
   std::atomic<int> ran{0};
   const size_t before = threads.size();
@@ -137,8 +139,8 @@ TEST(TeamTest, HelpersGoBackWhenThereIsNothingToDo) {
   threads[0].join();
 }
 
-// How long the calling thread had a processor. Not how long anything took:
-// this machine may have others to run.
+// The processor time of the calling thread. Elapsed time would depend on the
+// load of the machine.
 int64_t ThreadNanos() {
   timespec now;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);

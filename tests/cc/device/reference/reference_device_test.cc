@@ -18,11 +18,11 @@ double ToleranceOf(DType dtype) {
     case DType::kFloat32:
       return 2e-4;
     default:
-      return 0.05;  // A number may be rounded up here, and down there.
+      return 0.05;  // One device may round a number up and the other down.
   }
 }
 
-// Both run the same programs: passes ask for what the CPU can do.
+// Both devices run programs that were compiled for the CPU.
 TEST(ReferenceDeviceTest, TheCpuComputesTheSame) {
   for (DType dtype : FloatTypes::kDTypes) {
     for (uint32_t seed = 0; seed < NumSeeds(30); ++seed) {
@@ -53,7 +53,7 @@ TEST(ReferenceDeviceTest, SumsOfNarrowTypesAreRoundedOnce) {
   ReferenceStream stream;
   const auto add_up = [&](auto zero) {
     using T = decltype(zero);
-    // Added to 1, this would be lost.
+    // If it were added to 1 in T, it would be lost.
     const T small = FromWide<T>(1.0f / 4096);
     float sum = 1;
     for (int i = 0; i < 4096; ++i) {

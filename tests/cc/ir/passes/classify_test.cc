@@ -27,7 +27,7 @@ std::string Stages(Program program, ClassifyOptions options = {}) {
   return stages;
 }
 
-// Which names the nodes of each stage go by.
+// The names of the nodes of each stage.
 std::map<std::string, Names> NamesByStage(Program program) {
   const Status status = Classify({}, &program);
   EXPECT_TRUE(status.ok()) << status.message();
@@ -76,7 +76,7 @@ TEST(ClassifyTest, JoiningRowsWithASumOverRowsIsRejected) {
 
 TEST(ClassifyTest, AnEmptyProgramIsValid) { EXPECT_EQ(Stages(Program()), ""); }
 
-// Figure 7 of arXiv:1712.04048.
+// The colours are those of figure 7 of arXiv:1712.04048.
 TEST(ClassifyTest, TreeLstmHasTheColoursOfThePaper) {
   const auto names =
       NamesByStage(TreeLstm(DType::kFloat32, 5, 3, nullptr).Forward());

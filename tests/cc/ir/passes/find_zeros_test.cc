@@ -20,7 +20,7 @@ Zeros Find(Sketch* f) {
   return FindZeros(f->program);
 }
 
-// What the backend makes of zeros.
+// What the CPU computes from zeros.
 double OfZeros(Elementwise op) {
   SerialWorkers workers;
   const CpuBackend backend(&workers);
@@ -46,8 +46,8 @@ TEST(FindZerosTest, OperatorsThatTheBackendMapsToZeroAreThoseThatKeepIt) {
   }
 }
 
-// Counts the rows that are multiplied by weights, and those of which gradients
-// of weights are sums, where the left operand has kUnits columns.
+// Counts the rows that are multiplied by weights, and those that gradients of
+// weights are summed over, if the left operand has kUnits columns.
 class CountingBackend : public CpuBackend {
  public:
   using CpuBackend::CpuBackend;
@@ -72,16 +72,17 @@ class CountingBackend : public CpuBackend {
 };
 
 struct Work {
-  int64_t forward, backward, added_up;  // Rows.
+  int64_t forward, backward, added_up;  // Numbers of rows.
 };
 
-// Also compares the results with the oracle's.
+// Counts the work of a step, and compares its results with the oracle's.
 Work CountWork(const Graph& graph, bool skip_zeros, bool views) {
-  // Inputs of another width than states, to tell the products apart.
+  // Inputs and states have different widths, so that their products can be told
+  // apart.
   const Cell cell = TreeLstmCell(DType::kFloat64, kUnits + 1, kUnits);
   const Experiment experiment(cell, graph, 1);
   PassOptions options;
-  options.merge = false;  // One product for each that was drawn.
+  options.merge = false;  // Every product stays as it was drawn.
   options.views = views;
   options.skip_zeros = skip_zeros;
   const CellExecutor executor(cell, options);
@@ -101,12 +102,13 @@ Work CountWork(const Graph& graph, bool skip_zeros, bool views) {
 }
 
 TEST(FindZerosTest, TasksWithoutChildrenMultiplyNoZerosAndGiveTheSame) {
-  // By task 3, 2 and 1 rows: the first has no children, and runs last in the
-  // derivative.
+  // Tasks of 3, 2 and 1 rows: the first has no children, and is the last to run
+  // in the derivative.
   const Graph graph = Join({Chain(3), Chain(2), Chain(1)});
   constexpr int64_t kChildless = 3, kRows = 6;
-  // Forward: three gates of h0 + h1, and a forget gate for each child.
-  // Backward: as many times U', and four times W' for the gradient of x.
+  // Forward, there are products for three gates of h0 + h1, and for a forget
+  // gate of each child. Backward, there are as many with U', and four with W'
+  // for the gradient of x.
   constexpr int64_t kGathered = 5, kOthers = 4;
   for (bool views : {false, true}) {
     SCOPED_TRACE(testing::Message() << "views " << views);

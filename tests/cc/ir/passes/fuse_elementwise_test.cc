@@ -88,7 +88,7 @@ TEST(FuseElementwiseTest, ScratchIsGivenOutAgain) {
 }
 
 TEST(FuseElementwiseTest, GroupsTooLargeForAKernelFallApartInOrder) {
-  // Too many values in all, or too many in scratch.
+  // A group would have too many values, or too many in scratch.
   for (int count : {90, 30}) {
     const bool in_memory = count == 90;
     Sketch f;
@@ -98,7 +98,7 @@ TEST(FuseElementwiseTest, GroupsTooLargeForAKernelFallApartInOrder) {
       values.push_back(f.Call(E::kTanh, values.back()));
       if (in_memory) f.Push(i, values.back());
     }
-    int sum = h;  // All live until here.
+    int sum = h;  // All values live until here.
     for (int value : values) sum = f.Call(E::kSub, sum, value);
     f.Scatter(sum);
     Fuse(&f);
@@ -179,7 +179,8 @@ TEST(FuseElementwiseTest, NoInstructionReadsWhatHasBeenOverwritten) {
   Sketch f;
   const int h = f.Gather(0, 8);
   const int sum = f.Call(E::kNeg, h);
-  const int before = f.Call(E::kMul, sum, h);  // Of what is there before.
+  // Reads the sum before it is added to.
+  const int before = f.Call(E::kMul, sum, h);
   f.Node(NodeKind::kElementwise, {sum, h}, sum);
   f.program.nodes.back().elementwise = E::kAdd;
   const int y = f.Call(E::kTanh, before);

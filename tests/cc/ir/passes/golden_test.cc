@@ -29,14 +29,14 @@
 namespace cavs {
 namespace {
 
-// Whatever stages it has been given.
+// Classifies a program again, whatever stages its nodes have.
 void ClassifyAgain(Program* program) {
   for (Node& node : program->nodes) node.stage = Stage::kCritical;
   const Status status = Classify({}, program);
   EXPECT_TRUE(status.ok()) << status.message();
 }
 
-// With what FindZeros() finds, as comments.
+// The program with the findings of FindZeros() as comments.
 std::string PrintZeros(const Program& program) {
   CompiledProgram compiled(program);
   compiled.zeros = FindZeros(compiled);
@@ -55,12 +55,12 @@ void Merge(Program* program) {
 
 struct Pass {
   const char* name;
-  bool rewrites;  // Else a case is one text, which shows what was found out.
+  bool rewrites;  // False: a case is one text, which shows the findings.
   void (*run)(Program*);
   std::string (*print)(const Program&) = PrintAll;
 };
 
-// For the names of tests.
+// GoogleTest calls it to name tests.
 void PrintTo(const Pass& pass, std::ostream* out) { *out << pass.name; }
 
 struct Case {

@@ -96,7 +96,8 @@ TEST(PlaceTest, RowsOfOneOtherStageAreForgottenBlockByBlock) {
   }
 }
 
-// What the epilogue makes of sums is no sum over rows itself.
+// Results that the epilogue computes from sums are not themselves sums over
+// rows, and are not rounded last.
 TEST(PlaceTest, SumsOfNarrowTypesAreRoundedLast) {
   for (DType dtype : FloatTypes::kDTypes) {
     Sketch f(dtype);

@@ -1,5 +1,5 @@
-// Programs that a rewrite could get wrong, run by the executor and by the
-// oracle.
+// Tests programs that a rewrite could get wrong: runs them by the executor and
+// by the oracle.
 #include "cc/ir/passes/run_passes.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ namespace {
 
 using E = Elementwise;
 
-// Fills in the sizes of what goes in and out.
+// Makes a cell, with the sizes of its inputs and outputs.
 Cell MakeCell(Program forward, Program backward, int64_t state_columns) {
   Cell cell;
   cell.state_columns = state_columns;
@@ -47,8 +47,8 @@ Cell MakeCell(Program forward, Program backward, int64_t state_columns) {
   return cell;
 }
 
-// With every combination of passes and number of workers, on a chain, a tree
-// (no row is gathered twice) and any DAG.
+// Runs every combination of passes and number of workers, on a chain, a tree
+// (in which no row is gathered twice) and a random DAG.
 void ExpectMatchesOracle(const Cell& cell) {
   std::mt19937 random(1);
   for (const Graph& graph :
@@ -83,7 +83,7 @@ void ExpectForwardMatchesOracle(Program forward, int64_t state_columns) {
   ExpectMatchesOracle(MakeCell(std::move(forward), Program(), state_columns));
 }
 
-// As in Figure 4 of arXiv:1712.04048, where every gate is written out.
+// Every gate is written by itself, as in figure 4 of arXiv:1712.04048.
 TEST(RunPassesTest, GatesWrittenOneByOneMatchTheOracle) {
   for (int64_t units : {5, 16, 32}) {
     Sketch f;
@@ -179,7 +179,7 @@ TEST(RunPassesTest, OneSlotMayGetTwoGradients) {
   ExpectMatchesOracle(MakeCell(std::move(f.program), std::move(b.program), 16));
 }
 
-// A capture that is a weight of a product and is also added to rows.
+// The capture is a weight of a product, and is also added to rows.
 TEST(RunPassesTest, ProductsAndRowsMayAddToTheGradientOfOneCapture) {
   for (bool product_first : {false, true}) {
     Sketch f;
@@ -215,8 +215,8 @@ TEST(RunPassesTest, SumsMayBeAddedUpOverSeveralStages) {
   const int through = b.Call(E::kTanh, dstate);
   b.GatherGrad(0, through);
   b.PullGrad(0, dstate);
-  const int first = b.WeightGrad(dy, dy);            // Eager.
-  const int second = b.WeightGrad(through, dstate);  // Lazy.
+  const int first = b.WeightGrad(dy, dy);            // An eager node.
+  const int second = b.WeightGrad(through, dstate);  // A lazy node.
   const int third = b.WeightGrad(dy, through);
   const int sum = b.Foreign(AddOp(), {first, second}, b.Sum({16, 16}));
   b.program.nodes.back().adds = true;
@@ -226,7 +226,7 @@ TEST(RunPassesTest, SumsMayBeAddedUpOverSeveralStages) {
   ExpectMatchesOracle(MakeCell(std::move(f.program), std::move(b.program), 16));
 }
 
-// Nobody reads what is computed: nothing of it is in memory.
+// Nothing reads the results, so they have no memory.
 TEST(RunPassesTest, OperatorsThatNobodyReadsDoNoHarm) {
   Sketch f;
   const int h = f.Gather(0, 32), x = f.Pull(0, 1);
@@ -238,7 +238,7 @@ TEST(RunPassesTest, OperatorsThatNobodyReadsDoNoHarm) {
   ExpectForwardMatchesOracle(std::move(f.program), 32);
 }
 
-// One column of what a worker's neighbours compute stands for all.
+// A column that is one worker's is broadcast to the columns of all workers.
 TEST(RunPassesTest, AColumnThatAnotherWorkerOwnsMayBeBroadcast) {
   Sketch f;
   const int h = f.Gather(0, 64), x = f.Pull(0, 32);
@@ -273,7 +273,7 @@ TEST(RunPassesTest, SumsInPlaceAndTheirViewsMatchTheOracle) {
   ExpectForwardMatchesOracle(std::move(f.program), 32);
 }
 
-// More values than a group has room for.
+// There are more values than fit into one group.
 TEST(RunPassesTest, GroupsTooLargeForOneKernelMatchTheOracle) {
   Sketch f;
   const int h = f.Gather(0, 32), x = f.Pull(0, 32);
@@ -281,7 +281,7 @@ TEST(RunPassesTest, GroupsTooLargeForOneKernelMatchTheOracle) {
   for (int i = 0; i < 40; ++i) {
     values.push_back(f.Call(E::kTanh, f.Call(E::kAdd, values[i], x)));
   }
-  int sum = f.Call(E::kNeg, h);  // Reads all: none is forgotten before.
+  int sum = f.Call(E::kNeg, h);  // Keeps all values alive until here.
   for (int value : values) {
     sum = f.Call(E::kSub, f.Call(E::kTanh, sum), value);
   }
@@ -290,8 +290,8 @@ TEST(RunPassesTest, GroupsTooLargeForOneKernelMatchTheOracle) {
   ExpectForwardMatchesOracle(std::move(f.program), 32);
 }
 
-// A walk over all nodes for every node would take 16 times as long for 4 times
-// as many.
+// If each node needed a walk over all nodes, 4 times as many nodes would take
+// 16 times as long.
 TEST(RunPassesTest, TimeGrowsAsTheProgramDoes) {
   const auto seconds = [](int slots) {
     const Program program = GatedSlots(slots);
