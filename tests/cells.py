@@ -10,7 +10,7 @@ STATE = 4
 
 
 class Linear(cavs.GraphSupport):
-    """One weight for the input, one for the sum of the children."""
+    """One weight for the input, and one for the sum of the children."""
 
     def __init__(self, arity=2, **kwargs):
         super().__init__(state_size=STATE, arity=arity, **kwargs)
@@ -25,7 +25,7 @@ class Linear(cavs.GraphSupport):
 
 
 class TreeLSTM(cavs.GraphSupport):
-    """Child-sum with a forget gate per child, gates packed and split."""
+    """A child-sum cell with a forget gate for each child; one product computes several gates."""
 
     def __init__(self, arity=2, units=STATE, **kwargs):
         super().__init__(state_size=2 * units, arity=arity, **kwargs)
@@ -47,7 +47,7 @@ class TreeLSTM(cavs.GraphSupport):
 
 
 class Elementwise(cavs.GraphSupport):
-    """Every native elementwise operator, with rows, vectors and scalars as operands."""
+    """Every native elementwise operator, on rows, vectors and scalars."""
 
     def __init__(self, arity=2, **kwargs):
         super().__init__(state_size=STATE, arity=arity, **kwargs)
@@ -68,7 +68,7 @@ class Elementwise(cavs.GraphSupport):
 
 
 class Fallback(cavs.GraphSupport):
-    """Operators that TensorFlow's own kernels run."""
+    """Operators that are run by TensorFlow's kernels."""
 
     def __init__(self, arity=2, **kwargs):
         super().__init__(state_size=STATE, arity=arity, **kwargs)
@@ -91,7 +91,7 @@ class Fallback(cavs.GraphSupport):
 
 
 class Typed(cavs.GraphSupport):
-    """Leaves, inner vertices and a third kind share one state, not their outputs."""
+    """Three vertex types with one kind of state and different outputs."""
 
     vertex_types = ("leaf", "inner", "bag")
 
@@ -119,7 +119,7 @@ class Typed(cavs.GraphSupport):
 
 
 class FullyConnected(cavs.GraphSupport):
-    """The states of all children side by side, which is one row where they are adjacent."""
+    """A product of the concatenated states of all children: a view, if these are adjacent."""
 
     vertex_types = ("leaf", "inner")
 
@@ -140,7 +140,7 @@ class FullyConnected(cavs.GraphSupport):
 
 
 class PushOnly(cavs.GraphSupport):
-    """The state depends on inputs only; what is gathered goes nowhere but out."""
+    """The state depends on inputs only; what is gathered is only pushed."""
 
     def __init__(self, arity=2, **kwargs):
         super().__init__(state_size=STATE, arity=arity, **kwargs)
@@ -153,7 +153,7 @@ class PushOnly(cavs.GraphSupport):
 
 
 class Branching(cavs.GraphSupport):
-    """A loop, a condition on weights and a nested function, which capture by handle."""
+    """A loop, a condition on weights and a nested function, each of which captures variables."""
 
     def __init__(self, arity=2, **kwargs):
         super().__init__(state_size=STATE, arity=arity, **kwargs)
@@ -180,7 +180,7 @@ CELLS = (Linear, TreeLSTM, Elementwise, PushOnly, Fallback, Typed, Branching)
 
 
 def inputs_for(cell, num_vertices, dtype, seed):
-    """Random inputs of the kind that `cell` pulls."""
+    """Random inputs of the types and shapes that `cell` pulls."""
     generator = np.random.default_rng(seed)
     x = tf.constant(generator.standard_normal((num_vertices, FEATURES)), dtype)
     if isinstance(cell, Fallback):
@@ -189,7 +189,7 @@ def inputs_for(cell, num_vertices, dtype, seed):
 
 
 def random_children(generator, num_vertices, arity, kind):
-    """Child lists of one graph, children before parents unless shuffled below."""
+    """Child lists of one random graph; children precede parents unless they are shuffled."""
     children = [[] for _ in range(num_vertices)]
     if arity == 0:
         kind = "lone"
@@ -216,7 +216,7 @@ def random_children(generator, num_vertices, arity, kind):
 
 
 def random_graphs(seed, num_graphs, largest, arity=2, num_types=1):
-    """Graphs of all kinds, some empty, some of one vertex."""
+    """Random graphs, some empty, some of one vertex."""
     generator = np.random.default_rng(seed)
     kinds = ("chain", "tree", "dag", "lone")
     children = [
@@ -234,7 +234,7 @@ def random_graphs(seed, num_graphs, largest, arity=2, num_types=1):
 
 
 def in_types(graphs):
-    """Vertices without children are of type 0, others of type 1."""
+    """The graphs with type 0 for vertices without children and type 1 for others."""
     splits = graphs.child_splits
     types = tf.cast(splits[1:] > splits[:-1], tf.int32)
     return cavs.GraphBatch(splits, graphs.child_ids, graphs.graph_splits, types)

@@ -1,6 +1,7 @@
-"""What all tests run with."""
+"""The environment of all tests."""
 
 import os
 
-# Guard zones around all buffers of a step (cc/exec/guards.h): who writes outside of one is found.
+# There are guard zones around all buffers of a step (cc/exec/guards.h), so that writes outside of
+# one are found.
 os.environ.setdefault("CAVS_GUARD_ZONES", "1")

@@ -1,4 +1,4 @@
-"""Prints what a step was predicted to take and what it took, as JSON.
+"""Prints the predicted and the measured memory of a step, as JSON.
 
 A program of its own: resident memory is a matter of the whole process.
 """
@@ -16,7 +16,7 @@ UNITS = 128
 
 
 class TreeFC(cavs.GraphSupport):
-    """One dense layer over two children."""
+    """A dense layer over two children."""
 
     arity = 2
 
@@ -72,7 +72,7 @@ MODELS = {
 
 
 def status(name):
-    """A number of /proc/self/status, in bytes."""
+    """A number in /proc/self/status, in bytes."""
     lines = pathlib.Path("/proc/self/status").read_text().splitlines()
     return next(1024 * int(line.split()[1]) for line in lines if line.startswith(name))
 
@@ -90,7 +90,7 @@ def infer(cell, graphs, x):
 
 def measure(step, cell, graphs):
     x = tf.zeros([graphs.num_vertices, cells.FEATURES], cell.dtype)
-    pathlib.Path("/proc/self/clear_refs").write_text("5")  # Forgets the peak.
+    pathlib.Path("/proc/self/clear_refs").write_text("5")  # Resets the peak.
     before = status("VmRSS")
     step(cell, graphs, x)
     return status("VmHWM") - before

@@ -1,13 +1,13 @@
-"""Few combinations of choices that have every pair of them."""
+"""Small sets of combinations that contain every pair of choices."""
 
 import itertools
 
 
 def all_pairs(choices: list[tuple]) -> list[tuple]:
-    """Combinations of one of each of `choices`, so that any two values stand together in one.
+    """Combinations of one choice of each kind, such that any two choices stand together in one.
 
-    The first is of the first of each. Every other takes as many new pairs as one can, and the
-    same every time.
+    The first combination has the first choice of each kind. Each of the others has as many new
+    pairs as possible. The result is the same every time.
     """
     pairs = {
         combination: set(itertools.combinations(enumerate(combination), 2))

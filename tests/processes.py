@@ -1,10 +1,10 @@
-"""Programs that tests start."""
+"""Processes that tests start."""
 
 import os
 import sys
 
 
 def environment() -> dict:
-    """In which a new Python finds the same `cavs_tf` as this one: the sanitized one, say."""
+    """An environment in which Python finds the same `cavs_tf` as here, perhaps sanitized."""
     paths = [path for path in sys.path if path]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONSAFEPATH": "1"}

@@ -1,4 +1,4 @@
-"""What "auto" stands for in the options."""
+"""The values of options that are "auto"."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def make_cell(dtype="float32"):
 
 
 def training(micro_batch, graphs=GRAPHS):
-    """What a training step takes with so many graphs at a time."""
+    """The memory of a training step in which `count` graphs run at a time."""
     cell = cells.TreeLSTM(arity=1, units=32, options=cavs.Options(micro_batch=micro_batch))
     return cavs.predict_memory(cell, graphs, inputs(graphs)).training
 

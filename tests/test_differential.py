@@ -1,4 +1,4 @@
-"""The fast path against the reference executor: outputs and every gradient."""
+"""Compares the ops with the reference executor: outputs and all gradients."""
 
 import dataclasses
 import itertools
@@ -14,7 +14,7 @@ from cavs_tf.schedule import POLICIES
 from tests import cells
 from tests.pairwise import all_pairs
 
-# What each switch may be; the first is the default.
+# The values of each switch; the first is the default.
 CHOICES = {
     **dict.fromkeys(
         ("eager", "lazy", "split", "share", "merge", "fuse", "skip_zeros", "views"), (True, False)
@@ -23,8 +23,8 @@ CHOICES = {
     "policy": POLICIES,
     "micro_batch": (None, 2),
 }
-# Any two values of two switches are in one of these. Of the passes, streams and micro-batches,
-# tests/cc/exec/executor_test.cc takes every combination.
+# In these combinations, any two values of two switches stand together in one. Every combination of
+# passes, streams and micro-batches is tested by tests/cc/exec/executor_test.cc.
 SWITCHES = [
     cavs.Options(**dict(zip(CHOICES, values, strict=True)))
     for values in all_pairs(list(CHOICES.values()))
@@ -40,7 +40,7 @@ def check(cell, graphs, seed=0):
 
 @pytest.fixture(scope="module", params=cells.CELLS, ids=lambda c: c.__name__)
 def cell(request):
-    """One cell of every kind; float64, where rounding hides nothing."""
+    """A cell of every kind, in float64, where rounding hides no error."""
     tf.keras.utils.set_random_seed(1)
     return request.param(dtype="float64")
 
@@ -96,7 +96,7 @@ def test_float32(cell_class):
     check(cell, cells.random_graphs(3, 8, 8, num_types=len(cell.vertex_types)))
 
 
-# Branching's gain has a gradient near zero, of large parts that TensorFlow rounds.
+# The gradient of Branching's gain is near zero: a sum of large terms, which TensorFlow rounds.
 ROUNDED_WELL = [cell_class for cell_class in cells.CELLS if cell_class is not cells.Branching]
 
 
@@ -114,11 +114,11 @@ def test_narrow_floats_to_their_precision(cell_class, dtype, tolerance):
 
 
 GRAPHS_OF_ALL_KINDS = (
-    [[], [], [0, 1], [], [2, 3], [4]],  # A tree with arms of several lengths.
+    [[], [], [0, 1], [], [2, 3], [4]],  # A tree with branches of several lengths.
     [[], [0], [1], [2], [3]],
     [[]],
     [[], [], [0, 1], [0, 1], [2, 3], [2, 0]],  # Several parents.
-    [[], [-1, 0], [1, -1], [-1, -1], [2, 2]],  # Missing children, and one twice.
+    [[], [-1, 0], [1, -1], [-1, -1], [2, 2]],  # Missing children, and one child twice.
     [],
     [[], [0]],
 )
@@ -138,7 +138,7 @@ def outputs_and_gradients(call, cell, inputs):
 
 
 def check_options(cell, graphs, options, at=None, inputs=None):
-    """As `check`, but traces the cell and runs the reference once for all options."""
+    """As `check`, but traces the cell and runs the reference only once for all options."""
     if inputs is None:
         inputs = cells.inputs_for(cell, graphs.num_vertices, "float64", 0)
     reference = lambda: cavs.reference.run(cell, graphs, inputs, at)  # noqa: E731
@@ -206,14 +206,14 @@ def test_adjacent_children(arity):
 
 
 def test_adjacent_children_of_trees_of_several_sizes():
-    # Of every task equally far apart, but not from task to task.
+    # The children of a task are equally far apart, but not those of all tasks.
     cell = cells.FullyConnected(2, dtype="float64")
     sizes = [cavs.GraphBatch.complete_tree(depth) for depth in (3, 1)]
     check(cell, cells.in_types(cavs.GraphBatch.concat(sizes)))
 
 
 class Passing(cells.FullyConnected):
-    """What is gathered goes on as it is."""
+    """Scatters and pushes gathered states unchanged."""
 
     def inner(self):
         both = tf.concat([self.gather(0), self.gather(1)], axis=1)
@@ -223,7 +223,7 @@ class Passing(cells.FullyConnected):
 
 
 class PassingOne(cavs.GraphSupport):
-    """No more than a child's state goes on."""
+    """Only scatters a child's state unchanged."""
 
     vertex_types = ("leaf", "inner")
 
@@ -242,7 +242,7 @@ class PassingOne(cavs.GraphSupport):
 
 
 class Foreign(cavs.GraphSupport):
-    """Gradients of children come from an operator of TensorFlow's."""
+    """Gradients of gathered states are computed by an operator of TensorFlow."""
 
     def __init__(self, arity, **kwargs):
         super().__init__(state_size=cells.STATE, arity=arity, **kwargs)
@@ -257,7 +257,7 @@ class Foreign(cavs.GraphSupport):
 
 
 class Reshaping(cavs.GraphSupport):
-    """A weight is used in several shapes, and one twice in the same."""
+    """Uses one weight in several shapes, and one twice in the same shape."""
 
     def __init__(self, **kwargs):
         super().__init__(state_size=cells.STATE, arity=1, **kwargs)
@@ -285,7 +285,7 @@ def test_gathered_states_that_go_on_as_they_are(cell_class):
     arity = 2 if cell_class is Passing else 1
     trees = cavs.GraphBatch.complete_tree(3, num_graphs=2)
     graphs = trees if arity == 2 else cavs.GraphBatch.chain([3, 3])
-    for _ in range(3):  # Memory of earlier steps is not zero.
+    for _ in range(3):  # From the second step on, memory is not zero at the beginning.
         check(cell_class(arity, dtype="float64"), cells.in_types(graphs))
 
 
@@ -377,7 +377,7 @@ def test_a_deep_chain_needs_no_recursion():
 
 def test_an_operator_that_looks_at_its_operand_sees_no_row_that_was_skipped():
     class Checked(cavs.GraphSupport):
-        """In a derivative, too, CheckNumerics fails for what no one has written."""
+        """CheckNumerics fails for values that were not written, in the derivative too."""
 
         def __init__(self):
             super().__init__(state_size=cells.STATE, arity=2, dtype="float64")

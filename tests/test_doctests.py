@@ -12,7 +12,7 @@ import cavs_tf
 def modules():
     yield "cavs_tf"
     for found in pkgutil.walk_packages(cavs_tf.__path__, "cavs_tf."):
-        if found.name != "cavs_tf._cavs_ops":  # The op library is no Python module.
+        if found.name != "cavs_tf._cavs_ops":  # The op library is not a Python module.
             yield found.name
 
 

@@ -1,4 +1,4 @@
-"""The engine from Python: order, overlap, errors, the end of the interpreter, fork."""
+"""The engine from Python: order, overlap, errors, exit of the interpreter, fork."""
 
 import ctypes
 import gc
@@ -34,7 +34,7 @@ def two_workers():
 
 
 def run(program: str, before: str = "", **environment) -> subprocess.CompletedProcess:
-    """Runs a program that has `Engine`, without TensorFlow, which takes long to load.
+    """Runs a program that has `Engine` but not TensorFlow, which takes long to load.
 
     `before` is a line that runs before the engine is imported.
     """
@@ -149,7 +149,7 @@ def test_native_function_runs_without_the_lock_of_python(engine):
     assert libc.sem_init(semaphore, 0, 0) == 0
     x = engine.new_variable()
     engine.push(Native(libc.sem_wait, semaphore), mutate=[x])
-    # Had it the lock, this thread would never come here.
+    # If the operation had the interpreter's lock, this thread would not get here.
     libc.sem_post(semaphore)
     engine.wait_for(x)
     assert engine.version(x) == 1
@@ -194,7 +194,7 @@ def test_asynchronous_operation_may_fail_or_be_forgotten(engine):
 
 def test_asynchronous_operation_that_raises_has_failed(engine):
     x = engine.new_variable()
-    # The traceback holds `done`, which so is neither called nor dropped.
+    # The traceback holds `done`, so it is neither called nor dropped.
     engine.push_async(lambda done: 1 / 0, mutate=[x])
     with pytest.raises(OperationError, match="division by zero") as caught:
         engine.wait_for(x)

@@ -12,7 +12,7 @@ from tests import cells, processes
 
 
 def run(program: str) -> str:
-    """Standard output of a program that starts with the imports below."""
+    """Runs a program that starts with the imports below, and returns what it prints."""
     prelude = """
         import numpy as np
         import tensorflow as tf

@@ -1,4 +1,4 @@
-"""GraphBatch as a sequence of graphs; its parts, and its reverse, against plain Python."""
+"""GraphBatch as a sequence of graphs, its parts and its reverse, compared with plain Python."""
 
 import re
 
@@ -17,7 +17,7 @@ TYPED = GraphBatch.from_children(CHILDREN, [[0, 1, 2], [], [3, 4, 5, 6]])
 
 
 def both_ways(function, *arguments):
-    """What `function` returns eagerly; it must be the same in a tf.function."""
+    """The result of `function` when it is called eagerly; in a tf.function it must be the same."""
     eager = function(*arguments)
     assert arrays(tf.function(function)(*arguments)) == arrays(eager)
     return eager
@@ -51,7 +51,7 @@ def test_reverse_by_hand():
 
 
 def test_reverse_in_a_pipeline_feeds_a_model_up_and_down():
-    """Up a tree, then down it: every vertex sees the whole tree."""
+    """After passes up and down a tree, every vertex depends on the whole tree."""
     units, features = 4, 3
     up = cavs.keras.graph_inputs(3)
     down = cavs.keras.graph_inputs(1, name="down")
@@ -71,7 +71,7 @@ def test_reverse_in_a_pipeline_feeds_a_model_up_and_down():
         graphs = GraphBatch.from_dict(batch)
         want = downward(graphs.reverse(), upward(graphs, batch["rows"]))
         np.testing.assert_allclose(model(select(batch, model.input)), want, rtol=1e-5, atol=1e-6)
-    # A loss of vertices, of any kind.
+    # The loss may be any function of the vertices.
     model.compile("sgd", "mse")
     outputs = batches.map(lambda batch: batch | {"zeros": tf.zeros_like(batch["rows"][:, :1])})
     model.fit(cavs.keras.for_fit(outputs, model.input, "zeros"), verbose=0, shuffle=False)
@@ -227,7 +227,7 @@ def test_parts_of_graphs_that_are_not_valid_are_rejected(part, child):
 
 @pytest.mark.parametrize("convert", [np.asarray, tf.convert_to_tensor])
 def test_graphs_are_no_numbers(convert):
-    """A sequence of one is itself a sequence: conversion must not go on for ever."""
+    """An element of a GraphBatch is a GraphBatch, so conversion must not recurse for ever."""
     with pytest.raises(
         (TypeError, ValueError), match=r"expected what can become a tensor|setting an"
     ):

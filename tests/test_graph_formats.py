@@ -35,7 +35,7 @@ def test_to_networkx_by_hand():
 @fixed
 @given(minibatches)
 def test_networkx_and_back(lists):
-    # Missing children behind the last child leave no trace in edges.
+    # Missing children behind the last child do not show in edges.
     lists = [[without_missing_end(slots) for slots in graph] for graph in lists]
     there = GraphBatch.from_children(lists).to_networkx()
     assert children(GraphBatch.from_networkx(there, children="predecessors")) == lists

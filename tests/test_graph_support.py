@@ -1,4 +1,4 @@
-"""What a vertex function can say, with numbers that can be checked by hand."""
+"""What a vertex function can compute, with numbers that can be checked by hand."""
 
 import json
 import re
@@ -162,7 +162,7 @@ def test_the_reference_rejects_cycles_and_too_many_children():
 def test_check_equivalence_finds_a_wrong_gradient():
     @tf.custom_gradient
     def wrong_in_batches(x):
-        # Right for one vertex at a time, which the reference runs eagerly.
+        # It is right for one vertex at a time, which is how the reference runs it.
         return tf.identity(x), lambda grad: grad * (1.0 if tf.executing_eagerly() else 2.0)
 
     @cavs.vertex_function(state_size=cells.FEATURES, arity=2)
@@ -179,7 +179,7 @@ def test_check_equivalence_finds_a_wrong_gradient():
 
 def test_check_equivalence_does_not_take_cancellation_for_a_difference():
     class Scaled(cavs.GraphSupport):
-        """The gradient of its one weight is a sum over all rows."""
+        """The gradient of its only weight is a sum over all rows."""
 
         def __init__(self):
             super().__init__(state_size=1, arity=0)
@@ -192,13 +192,13 @@ def test_check_equivalence_does_not_take_cancellation_for_a_difference():
     graphs = cavs.GraphBatch.from_children([[[]]] * 300)
     loss = cavs.reference.random_seeds({"output": tf.zeros([300, 1])}, seed=0)["output"].numpy()
     rows = np.random.default_rng(1).standard_normal((300, 1)).astype(np.float32)
-    rows[-1] -= np.sum(rows * loss) / loss[-1]  # The sum is nothing but rounding errors.
+    rows[-1] -= np.sum(rows * loss) / loss[-1]  # The sum consists of rounding errors only.
     report = cavs.check_equivalence(Scaled(), graphs, rows)
     assert report.ok, str(report)
 
 
 class Attention(cavs.GraphSupport):
-    """The gradients of a bias before a softmax are zero, but for rounding."""
+    """The gradients of a bias before a softmax are zero, except for rounding."""
 
     def __init__(self, wrong=False, **kwargs):
         super().__init__(state_size=4, arity=3, **kwargs)
@@ -220,7 +220,7 @@ class Attention(cavs.GraphSupport):
 
 @tf.custom_gradient
 def too_small(x):
-    """Its gradient is right where it is run eagerly, as the reference does."""
+    """Its gradient is right only if it is run eagerly, as by the reference."""
     return tf.identity(x), lambda grad: grad * (1.0 if tf.executing_eagerly() else 2.0)
 
 
@@ -259,7 +259,7 @@ def test_check_equivalence_of_pushes_of_two_types():
 
 
 class Descending(cavs.GraphSupport):
-    """Goes down the gradient of an energy, by a tape inside of the vertex function."""
+    """Descends the gradient of an energy, by a tape inside of the vertex function."""
 
     arity = 1
 

@@ -1,4 +1,4 @@
-"""GraphBatch: each constructor against a graph drawn by hand, each rejection with its message."""
+"""GraphBatch: compares each constructor with a graph drawn by hand, and tests each message."""
 
 import copy
 import doctest
@@ -24,7 +24,7 @@ def arrays(graphs):
 
 
 def children(graphs):
-    """Per graph and vertex the child ids, relative to the graph: the input of from_children."""
+    """The child ids of every vertex, by graph and relative to it, as from_children takes them."""
     a = arrays(graphs)
     lists = [
         a["child_ids"][begin:end]
@@ -36,7 +36,7 @@ def children(graphs):
     ]
 
 
-# 2 -> (0, 1), nothing, and 3 -> (missing, 2), 2 -> (0, 0), with 1 alone.
+# 2 -> (0, 1); an empty graph; and 3 -> (missing, 2), 2 -> (0, 0), with 1 by itself.
 CHILDREN = [[[], [], [0, 1]], [], [[], [], [0, 0], [-1, 2]]]
 
 child_lists = st.integers(0, 6).flatmap(

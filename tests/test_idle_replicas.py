@@ -1,4 +1,4 @@
-"""Tensors of shape [0, ...], as tf.distribute feeds replicas for which nothing is left."""
+"""Tensors of shape [0, ...], which tf.distribute feeds to replicas that get no data."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ X = tf.ones([4, cells.FEATURES])
 
 
 def idle(value):
-    """What tf.distribute makes of it: all that was of unknown size has size 0."""
+    """The value as tf.distribute makes it for such a replica: unknown sizes become 0."""
 
     def nothing(tensor):
         return tf.zeros([0] * min(tensor.shape.rank, 1) + tensor.shape[1:].as_list(), tensor.dtype)
@@ -22,7 +22,7 @@ def idle(value):
 
 
 def batches():
-    """Without a schedule, and with one, of which no size is known."""
+    """Minibatches as idle replicas get them, without a schedule and with one."""
     empty, scheduled = tf.zeros([0], tf.int32), idle(GRAPHS)
     schedule = cavs.schedule.Schedule(empty, empty, empty, tf.zeros([0, 0], tf.int32))
     return [scheduled, cavs.GraphBatch(empty, empty, empty, empty, schedule)]

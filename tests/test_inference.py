@@ -1,4 +1,4 @@
-"""What a vertex function means is inferred from its operators, not guessed from numbers."""
+"""The meaning of a vertex function is inferred from its operators."""
 
 import re
 
@@ -34,7 +34,7 @@ def rows(width=UNITS, dtype="float32", seed=0):
 
 
 def check(cell, inputs=None, gradients=True, **kwargs):
-    """Outputs and all gradients equal those of the reference executor."""
+    """Expects outputs and all gradients to equal those of the reference executor."""
     inputs = rows() if inputs is None else inputs
     if gradients:
         report = cavs.check_equivalence(cell, GRAPHS, inputs, **kwargs)
@@ -137,7 +137,7 @@ def test_a_layout_that_depends_on_a_captured_integer_is_refused(function):
 def test_coupled_rows_are_refused(op, function):
     with pytest.raises(ValueError, match=r"got rows that depend on each other at operator") as e:
         cell_of(lambda v, x, h: tf.tanh(function(x) + h))(GRAPHS, rows())
-    assert "test_inference.py" in str(e.value)  # The user's line.
+    assert "test_inference.py" in str(e.value)  # The traceback shows the user's line.
     named = re.search(r"\((\w+)\)", str(e.value)).group(1)
     assert named in (op, f"Stateless{op}", "AddV2", "Any", "Cast", "Mul")
 
@@ -334,7 +334,7 @@ def test_integers_that_are_pulled():
 
 
 class WithLoop(cavs.GraphSupport):
-    """A loop, or a layer with a loop, that reads a weight."""
+    """Loops, and layers with loops, that read a weight."""
 
     def __init__(self, kind):
         super().__init__(state_size=UNITS, arity=2)
@@ -354,7 +354,7 @@ class WithLoop(cavs.GraphSupport):
         ]
 
     def _passing(self, x):
-        """Its gradient passes lists of weights on through identities."""
+        """Its gradient passes lists of weights through identities."""
         later = tf.while_loop(lambda i, _: i < 2, lambda i, y: (i + 1, tf.tanh(y @ self.w)), (0, x))
         return later[1] + tf.identity(x)
 
@@ -397,14 +397,14 @@ def test_loops_and_functions_that_read_weights(kind):
 
 def test_most_operators_in_common_use_have_a_rule():
     known = [name for name in dir(tf.raw_ops) if name[0].isupper() and _inference.has_rule(name)]
-    assert len(known) > 350  # As docs/batching.md says.
+    assert len(known) > 350  # docs/batching.md says so.
 
 
 # --- operators without a rule -----------------------------------------------------------
 
 
 def with_numpy(function, **kwargs):
-    """A cell with an operator of which nothing is known but what it does to numbers."""
+    """A cell with an operator that has no rule, so that only trying it shows what it does."""
 
     def compute(v, x, h):
         y = tf.ensure_shape(tf.numpy_function(function, [x], tf.float32), [None, UNITS])

@@ -1,4 +1,4 @@
-"""Integers of 64 bits are never taken for others of 32: they are rejected by name."""
+"""Integers that do not fit into 32 bits are rejected by name and never wrap around."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Includes point one way, from the kernels down to what all share; TensorFlow stays above."""
+"""Includes point one way, from the kernels down to base; only the top includes TensorFlow."""
 
 import pathlib
 import re
@@ -7,7 +7,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).parents[1]
 FRAMEWORK = ("tensorflow/", "xla/", "tsl/", "absl/", "third_party/", "unsupported/", "pybind11/")
-# What each module may include of the others, beside itself.
+# The other modules that each module may include.
 ALLOWED = {
     "base": (),
     "schedule": ("base",),
@@ -19,21 +19,21 @@ ALLOWED = {
     "kernels": ("base", "schedule", "ir", "device", "engine", "exec"),
     "ops": ("base", "schedule"),
 }
-# Memory of the device is written behind the boundary; what ops touch is the host's, but for rows
-# that operators of the framework read and write, whose kernels run on the host.
+# Only devices write to their memory. Ops access memory of the host, except for rows that operators
+# of the framework read and write, whose kernels run on the host.
 TOUCHES = re.compile(
     r"\b(?:mem(?:set|cpy|move)|(?:copy|fill)(?:_n)?(?=\()|(?:flat|matrix|vec|scalar|tensor)<[^>]*>)"
 )
 TOUCHED_BY_OPS = {
     "backward_op.cc": ["scalar<tensorflow::Variant>"],  # The tape.
-    "describe_op.cc": ["scalar<tensorflow::tstring>"],  # A text.
+    "describe_op.cc": ["scalar<tensorflow::tstring>"],  # The text.
     "foreign_kernel.cc": ["copy", "copy", "flat<int32_t>", "flat<int64_t>", "memcpy", "memcpy"],
     "forward_op.cc": ["flat<int32_t>", "scalar<tensorflow::Variant>"],  # `at`, and the tape.
     "memory_op.cc": ["flat<int64_t>", "matrix<int64_t>", "scalar<T>", *["scalar<int64_t>"] * 2],
     "read_schedule.cc": ["flat<int32_t>"],  # Row numbers.
     "row_count_op.cc": ["flat<T>"],  # Numbers of rows.
     "row_ops.cc": ["flat<int32_t>", "flat<int32_t>"],  # Row numbers.
-    "schedule_op.cc": ["copy", "flat<int32_t>", "scalar<int32_t>"],  # The same.
+    "schedule_op.cc": ["copy", "flat<int32_t>", "scalar<int32_t>"],  # Row numbers.
 }
 ABOVE = {"python": ("pybind11/",), "kernels": FRAMEWORK, "ops": FRAMEWORK}
 

@@ -1,4 +1,4 @@
-"""A library that cannot be loaded is refused before loading, with the command that fixes it."""
+"""A library that does not fit is refused before it is loaded, with the command that fixes it."""
 
 import json
 import subprocess
@@ -12,7 +12,7 @@ from tests import processes
 
 @pytest.fixture
 def build(tmp_path):
-    """A library and the file that says it was built for TensorFlow 2.21.0."""
+    """Writes a library and the file that says it was built for TensorFlow 2.21.0."""
     library, info = tmp_path / "_cavs_ops.so", tmp_path / "_build_info.json"
     library.write_bytes(b"not really a library")
     info.write_text(json.dumps({"tensorflow_version": "2.21.0"}))

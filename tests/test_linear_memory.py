@@ -1,4 +1,4 @@
-"""Memory grows with what a minibatch holds, not with its widest vertex or longest graph squared."""
+"""Memory grows with the size of a minibatch, not with the square of its widest or longest graph."""
 
 import json
 import subprocess
@@ -8,7 +8,7 @@ import pytest
 
 from tests import processes
 
-# Prints by how many MiB the peak of memory grew in each of them.
+# Prints by how many MiB each of these operations raised the peak of memory.
 PROGRAM = """
 import json, pathlib, resource, sys
 import tensorflow as tf
@@ -66,4 +66,4 @@ def grown(tmp_path_factory):
     "what", ["read_a_wide_vertex", "batch_a_wide_vertex", "graph_of_each_vertex"]
 )
 def test_memory_is_linear(grown, what):
-    assert grown[what] < 100  # MiB; the square takes from 400 to 4,400.
+    assert grown[what] < 100  # MiB; memory that grows with the square would be 400 to 4,400.

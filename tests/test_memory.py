@@ -1,4 +1,4 @@
-"""What a step is said to take, and what it takes."""
+"""The predicted and the measured memory of a step."""
 
 import json
 import pathlib
@@ -31,7 +31,7 @@ def make_cell(**kwargs):
 
 def run_python(*args):
     command = [sys.executable, *args]
-    measured = {**environment(), "CAVS_GUARD_ZONES": "0"}  # Zones take memory too.
+    measured = {**environment(), "CAVS_GUARD_ZONES": "0"}  # Guard zones take memory too.
     return subprocess.run(command, env=measured, capture_output=True, text=True, check=False)
 
 
@@ -55,7 +55,7 @@ def test_only_rows_that_pass_count():
     of_some = cavs.predict_memory(cell, graphs, inputs[:3], at=graphs.roots)
     assert of_all.forward.results - of_some.forward.results == 4 * cells.STATE * 4
     assert of_some.backward.results == of_all.backward.results - 2 * cells.FEATURES * 4
-    copied = 64 + 64  # The gradient of one output, behind a row of zeros; whole cache lines.
+    copied = 64 + 64  # The gradient of one output behind a row of zeros, in whole cache lines.
     assert of_some.backward.temporaries == of_all.backward.temporaries + copied
 
 
@@ -84,14 +84,14 @@ def test_states_of_adjacent_children_are_not_copied():
     leaves = [[], [], [], []]
     complete = need_of([*leaves, [0, 1], [2, 3], [4, 5]])
     lopsided = need_of([*leaves, [0, 1], [4, 2], [5, 3]])
-    both_children = 2 * cells.STATE * 8  # Bytes, of one inner vertex.
+    both_children = 2 * cells.STATE * 8  # Bytes of one inner vertex.
     assert lopsided.forward.tape - complete.forward.tape == 3 * both_children
     assert lopsided.backward.temporaries - complete.backward.temporaries >= both_children
 
 
 def test_inference_keeps_the_state_and_no_more_than_two_tasks():
     cell = make_cell()
-    row = 12 * 32 * 4  # At most, of one vertex: gates, sums and copies.
+    row = 12 * 32 * 4  # The most bytes of one vertex: gates, sums and copies.
     for lengths in ([1000], [1000] * 2, [500, 400, 30]):
         need = cavs.predict_memory(cell, cavs.GraphBatch.chain(lengths)).inference
         assert need.state == (1 + sum(lengths)) * 64 * 4

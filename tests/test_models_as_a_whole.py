@@ -107,7 +107,7 @@ def test_memory_of_a_layer_is_that_of_what_reaches_its_cell():
     )
     assert roots == cavs.predict_memory(layer.cell, GRAPHS, ROWS, at=GRAPHS.roots)
     assert roots.forward.results < vertices.forward.results
-    assert roots == cavs.predict_memory(layer, GRAPHS)  # It was traced before.
+    assert roots == cavs.predict_memory(layer, GRAPHS)  # The layer is traced already.
 
 
 @each_model
@@ -139,7 +139,7 @@ def test_check_equivalence_of_a_model_sees_what_is_wrong(monkeypatch):
     cell = model.get_layer("below_0").cell
     monkeypatch.setattr(
         cell, "vertex", lambda: (cell.scatter(tf.tile(cell.pull(), [1, 2])), cell.push(cell.pull()))
-    )  # Traced before: only the reference sees it.
+    )  # The layer is traced already, so only the reference checks it.
     assert not cavs.check_equivalence(model, FEATURES).ok
 
 
@@ -221,7 +221,7 @@ def test_models_that_compile_themselves_are_not_taken():
     model, arguments = Compiled(), subclassed_arguments()
     expected = model(*arguments)
     with rejects("but expected a call of a GraphSupport outside of any tf.function"):
-        cavs.reference.run(model, *arguments)  # Traced before: it is not reached.
+        cavs.reference.run(model, *arguments)  # It is traced already, so its function does not run.
     with rejects("calls its layer over graphs 0 times, but expected one call, outside of any tf"):
         cavs.explain(model, *arguments)
     np.testing.assert_array_equal(model(*arguments)["rows"], expected["rows"])
@@ -240,4 +240,4 @@ def test_explain_prints_one_size_of_the_tape(capsys):
     memory = cavs.predict_memory(layer, GRAPHS)
     assert capsys.readouterr().out == text + "\n"
     sizes = {int(size.replace(",", "")) for size in re.findall(r"tape:? ([\d,]+)", text)}
-    assert sizes == {memory.forward.tape, 0}  # Inference and the backward pass keep none.
+    assert sizes == {memory.forward.tape, 0}  # Inference and backward have no tape.

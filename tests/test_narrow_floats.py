@@ -1,4 +1,4 @@
-"""bfloat16 and float16 by native kernels: what they round, and how little is left to TensorFlow."""
+"""bfloat16 and float16 in native kernels: what they round, and how little TensorFlow computes."""
 
 import ml_dtypes
 import numpy as np
@@ -15,7 +15,7 @@ NARROW = ["bfloat16", "float16"]
 
 
 def step(call, cell, *arguments):
-    """The outputs, and the gradients of all that a step depends on, as float64."""
+    """The outputs, and the gradients by everything that a step depends on, as float64."""
     x = arguments[-1]
     with tf.GradientTape() as tape:
         tape.watch(x)
@@ -26,7 +26,7 @@ def step(call, cell, *arguments):
 
 
 def mean_error(values, right):
-    """Relative to the size of each tensor."""
+    """The mean error of some tensors, each relative to its norm."""
     errors = [np.linalg.norm(x - y) / np.linalg.norm(y) for x, y in zip(values, right, strict=True)]
     return np.mean(errors)
 
@@ -38,7 +38,7 @@ def test_no_further_from_float32_than_tensorflow_is(cell_class, dtype):
     graphs = cells.random_graphs(1, 60, 5)
     cell, exact = cell_class(dtype=dtype), cell_class(dtype="float32")
     x = cells.inputs_for(cell, graphs.num_vertices, dtype, 0)
-    for model in (cell, exact):  # Creates the weights.
+    for model in (cell, exact):  # The calls create the weights.
         model(graphs, tf.cast(x, model.dtype))
     for low, high in zip(cell.trainable_variables, exact.trainable_variables, strict=True):
         high.assign(tf.cast(low, tf.float32))
@@ -49,7 +49,7 @@ def test_no_further_from_float32_than_tensorflow_is(cell_class, dtype):
 
 
 class Affine(cavs.GraphSupport):
-    """Its gradients are sums over all vertices of what they are given."""
+    """Its gradients are sums of the incoming gradients over all vertices."""
 
     arity = 1
 
@@ -121,7 +121,7 @@ def test_keras_mixed_precision_is_near_float32(name, dtype):
         rows = random.standard_normal([graphs.num_vertices, 8])
         arguments = [graphs, tf.constant(rows, tf.float32)]
     mixed, exact = (LAYERS[name](policy) for policy in (f"mixed_{dtype}", "float32"))
-    for layer in (mixed, exact):  # Creates the weights.
+    for layer in (mixed, exact):  # The calls create the weights.
         layer(*arguments)
     exact.set_weights(mixed.get_weights())
     got, want = (step(layer, layer, *arguments) for layer in (mixed, exact))
@@ -148,7 +148,7 @@ def test_keras_mixed_precision_leaves_no_rows_to_tensorflow(layer_class, dtype):
 
 
 class Columns(cavs.GraphSupport):
-    """Pushes what `function` makes of each row of two columns."""
+    """Pushes the results of `function` for rows of two columns."""
 
     arity = 1
 
@@ -163,7 +163,7 @@ class Columns(cavs.GraphSupport):
 
 
 def rows_of_columns(function, x, y):
-    """By native kernels alone."""
+    """The results of native kernels for rows of two columns; checks that nothing else runs."""
     rows = tf.stack([x, y], axis=1)
     graphs = cavs.GraphBatch.from_children([[[]] * len(x)])
     cell = Columns(function, rows.dtype)
@@ -197,7 +197,7 @@ def test_results_are_rounded_as_numpy_rounds_them(function, dtype):
         want = function(np.float32(x), np.float32(y)).astype(got.dtype)
     values = [np.abs(np.float32(value)) for value in (x, y, want, got)]
     np.testing.assert_array_equal(np.isnan(values[3]), np.isnan(values[2]))
-    # TensorFlow's threads take numbers below the normal ones of float32 for zero.
+    # TensorFlow's threads flush subnormal numbers of float32 to zero.
     normal = np.all([value >= np.finfo(np.float32).tiny for value in values], axis=0)
     assert normal.mean() > 0.4
     np.testing.assert_array_equal(got[normal].view(np.uint16), want[normal].view(np.uint16))
@@ -269,7 +269,8 @@ def test_overflow_spreads_as_in_tensorflow(options):
     want = step(lambda *args: cavs.reference.run(cell, *args), cell, graphs, x)
     assert all(fate(want[0]).any() for fate in (np.isfinite, np.isinf, np.isnan))
     for one, other in zip(got, want, strict=True):
-        np.testing.assert_allclose(one, other, rtol=2e-3)  # Also inf and nan, by place.
+        # Infinities and NaN must be in the same places too.
+        np.testing.assert_allclose(one, other, rtol=2e-3)
 
 
 @pytest.mark.parametrize("cell_class", [cells.Linear, cells.TreeLSTM])

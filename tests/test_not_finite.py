@@ -1,4 +1,4 @@
-"""Infinities and NaN go where they go without us."""
+"""Infinities and NaN spread as they do in plain TensorFlow."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def outputs_and_gradients(call, cell, inputs):
 @pytest.mark.parametrize("value", [np.inf, np.nan])
 @pytest.mark.parametrize("options", SWITCHES, ids=str)
 def test_a_weight_that_is_not_finite_shows_at_leaves(value, options):
-    """Leaves gather zeros, and zero times infinity is not zero."""
+    """Leaves gather zeros, and zero times infinity is NaN."""
     tf.keras.utils.set_random_seed(1)
     cell = cells.TreeLSTM(dtype="float64", options=options)
     inputs = cells.inputs_for(cell, GRAPHS.num_vertices, "float64", 0)

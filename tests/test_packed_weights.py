@@ -1,4 +1,4 @@
-"""Weights that change within a step: each call computes with the values that it read."""
+"""Weights that change within a step: each call computes with the values that it has read."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ import cavs_tf as cavs
 from tests import cells
 
 UNITS = 32
-# Enough rows, and enough at a time, for every weight to be packed in both passes.
+# There are enough rows, in total and in a task, for every weight to be packed in both directions.
 GRAPHS = cavs.GraphBatch.chain([5] * 14)
 X = tf.random.stateless_normal([GRAPHS.num_vertices, cells.FEATURES], [1, 2], dtype=tf.float64)
 
@@ -37,7 +37,7 @@ def assign_add(cell):
 
 
 def scatter_update(cell):
-    # In place, unless who has read the variable holds on to its memory.
+    # This writes in place, unless a reader of the variable keeps its memory.
     for variable in cell.trainable_variables:
         row = tf.fill([1, *variable.shape[1:]], tf.constant(0.25, variable.value.dtype))
         variable.value.scatter_update(tf.IndexedSlices(row, [0]))
@@ -47,7 +47,7 @@ CHANGES = (assign, assign_add, scatter_update)
 
 
 def two_calls(call, cell, change):
-    """Outputs and gradients of two calls with a change of the weights between them."""
+    """Outputs and gradients of two calls; the weights change between them."""
     results = []
     for again in (False, True):
         if again:
@@ -75,7 +75,7 @@ def variables(cell):
 
 
 def run_twice(cell, step):
-    """What the step returns; the second time with what the first has left behind."""
+    """The results of two runs of the step, of which the second finds the caches of the first."""
     results = []
     for _ in range(2):
         saved = cell.get_weights()

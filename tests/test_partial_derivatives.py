@@ -15,7 +15,7 @@ SQUARE = [[0.1, 0.2], [0.3, 0.4]]
 
 
 class Singular(cavs.GraphSupport):
-    """Beside its state it pushes what has an infinite derivative at zero."""
+    """Pushes a value whose derivative is infinite at zero, beside its state."""
 
     arity = 1
 
@@ -60,7 +60,7 @@ def by_gradients(cell, x, names):
 
 
 def of_a_function(cell, x, names):
-    """As TensorFlow does, only gradients of what the function returns are wanted."""
+    """Gradients of a `tf.function` that returns only these outputs."""
 
     @tf.function
     def call(x):
@@ -156,7 +156,7 @@ def test_a_gradient_is_made_once_for_the_same_outputs(monkeypatch):
 
 
 def test_tensorflow_differentiates_all_that_a_function_returns():
-    """So that a tape outside of a function sees there what it sees in plain TensorFlow."""
+    """A tape outside of the function gets the same NaN as in plain TensorFlow."""
 
     def gradient(function):
         with tf.GradientTape() as tape:

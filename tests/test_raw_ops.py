@@ -1,4 +1,4 @@
-"""What no model passes to the C++ ops is refused, and ends no process: a file may hold it."""
+"""Calls of C++ ops that no model makes, but a file may contain, are refused and end no process."""
 
 import re
 import subprocess
@@ -23,7 +23,7 @@ def rejects(message, error=INVALID):
 
 
 def run_with_signature(call, which, old, new):
-    """Runs a call, of a model of one vertex type, with another text in a signature."""
+    """Runs a call of a model of one vertex type with another text in a signature."""
     (signature,) = call.attributes[f"{which}_signatures"]
     assert old in signature
     with SPOILER.changed(call.attributes[f"{which}_functions"][0]) as function:
@@ -167,7 +167,7 @@ def test_a_micro_batch_is_chosen_for_an_arity_that_has_all_slots(tree):
 
 @pytest.mark.parametrize("make", ["memory", "micro_batch"])
 def test_constants_of_a_graph(tree, make):
-    """TensorFlow must not fold the op from these: it would make kernels without functions."""
+    """If TensorFlow folded the op, it would make kernels without functions."""
     call = getattr(tree, make)()
     expected = call()
     call.inputs = [value.numpy() for value in call.inputs]
@@ -271,14 +271,14 @@ def test_tapes_of_other_models(models):
 
 
 def test_a_tape_of_a_schedule_with_fewer_slots(tree):
-    # Nothing reads slot 1 in the forward pass of this one.
+    # No forward function of this model reads slot 1.
     call = tree.forward(keep_tape=True)
     call.inputs[:4] = [tf.zeros([0], tf.int32), [0], tf.zeros([0], tf.int32), tf.zeros([1, 0])]
     call.inputs[:4] = [tf.cast(t, tf.int32) for t in call.inputs[:4]]
     call.inputs[4] = [tf.zeros([0, 3])]
     backward = tree.backward()
     backward.inputs = [call().tape, [tf.zeros([0, 4])]]
-    assert all(np.all(grad == 0) for grad in backward().capture_grads)  # No vertex, no harm.
+    assert all(np.all(grad == 0) for grad in backward().capture_grads)  # There are no vertices.
 
 
 @pytest.mark.parametrize(
@@ -308,7 +308,7 @@ def test_vertices_that_are_no_vector(tree):
 
 
 def test_shapes_that_are_no_outputs_are_refused_while_a_graph_is_built(typed):
-    # An exception from a shape function would leave the graph locked for ever.
+    # An exception that leaves a shape function would leave the graph locked for ever.
     call = typed.forward()
     call.attributes["push_shapes"] = [[2, 2]] * 5
     with tf.Graph().as_default(), rejects("push_shapes: got 5 shapes but expected 2", ValueError):
@@ -323,7 +323,7 @@ def test_shapes_that_are_no_outputs_are_refused_while_a_graph_is_built(typed):
 
 
 def run_changed(model, change):
-    """The forward op of `model`, with a function whose definition `change` was given."""
+    """Runs the forward op of `model` with a function whose definition `change` was applied to."""
     call = model.forward()
     functions = call.attributes["vertex_functions"]
     with SPOILER.changed(functions[0], change) as first:
@@ -336,7 +336,7 @@ def test_a_shape_that_is_not_that_of_the_operator(tree):
         node = next(n for n in definition.node_def if n.op == "MatMul")
         node.attr["_cavs_shapes"].list.shape[0].dim[1].size = 1000
 
-    # TensorFlow's own kernel multiplies then, and its result does not fit.
+    # TensorFlow's kernel multiplies instead, and its result does not have the expected shape.
     with rejects("elements but expected"):
         run_changed(tree, widen)
 
@@ -478,7 +478,7 @@ print(tf.zeros([1 << 20]).shape)
 
 
 def test_memory_can_be_allocated_after_an_allocation_that_nearly_fitted():
-    # TensorFlow's allocator gets the rows, but not what it needs to keep account of them.
+    # TensorFlow's allocator gets memory for the rows, but not for its own bookkeeping.
     result = run_under_a_limit(AT_A_LIMIT)
     assert result.returncode == 0, result.stderr[-2000:]
     assert "(1048576,)" in result.stdout

@@ -1,4 +1,4 @@
-"""The programs in README.md and docs/data.md run and print what is said; docs/errors.md's run."""
+"""The programs in README.md and docs/ run, and print what is written there."""
 
 import os
 import pathlib
@@ -14,7 +14,7 @@ from tests import processes
 
 ROOT = pathlib.Path(__file__).parents[1]
 PAGES = ("README.md", "docs/data.md")
-# A program, and what it prints if that stands right below.
+# A program, and what it prints if that is written directly below it.
 PROGRAMS = [
     pytest.param(*found, id=f"{page}-{number}")
     for page in PAGES
@@ -30,7 +30,9 @@ REMEDIES = re.findall(r"```python\n(.*?)```", (ROOT / "docs/errors.md").read_tex
 @pytest.mark.parametrize("program, output", PROGRAMS)
 def test_programs(program, output, tmp_path):
     environment = processes.environment()
-    environment["PYTHONPATH"] += os.pathsep + str(ROOT / "python/examples")  # For _common.
+    environment["PYTHONPATH"] += os.pathsep + str(
+        ROOT / "python/examples"
+    )  # The examples import _common.
     done = subprocess.run(
         [sys.executable, "-W", "error::UserWarning", "-c", program],
         cwd=tmp_path,

@@ -1,4 +1,4 @@
-"""What is wrong is said before anything is computed: one test for each rejection.
+"""Errors are found before anything is computed: one test for each message.
 
 Those of graphs and schedules are in test_graphs.py and test_schedule.py.
 """
@@ -493,7 +493,7 @@ def test_strings_cannot_be_pulled():
 
 
 def forward_op(functions, at=(), pulled_by=(True,)):
-    """The op itself, of one vertex function without weights; it keeps no tape."""
+    """Calls the forward op of one vertex function without weights; it keeps no tape."""
     schedule = GRAPHS.schedule(arity=2)
     return ops.cavs_forward(
         schedule.order,
@@ -520,7 +520,7 @@ def forward_op(functions, at=(), pulled_by=(True,)):
 
 def functions_of_good():
     cell = cell_of(good)
-    results = cell(GRAPHS, X)  # No GradientTape: no tape is kept.
+    results = cell(GRAPHS, X)  # Without a GradientTape, no tape is kept.
     assert np.isfinite(results).all()
     return cell.last_functions()
 

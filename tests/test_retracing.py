@@ -1,4 +1,4 @@
-"""A trace keeps what its Python code saw; what has changed since is traced again."""
+"""A trace contains what its Python code saw; if any of that has changed, it is traced again."""
 
 import dataclasses
 import functools
@@ -21,14 +21,14 @@ CHAINS = cavs.GraphBatch.chain([3, 1])
 ROWS = tf.constant([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [7.0, 8.0]])
 UNITS = 2
 
-# What a vertex function finds as globals.
+# Globals that vertex functions read.
 SCALE = 1.0
 SETTINGS = types.ModuleType("settings")
 SETTINGS.scale = 1.0
 
 
 class Scaled(cavs.GraphSupport):
-    """Multiplies by `scale()`, which each test gets from somewhere else."""
+    """Multiplies by `scale()`, which each test reads from another source."""
 
     arity = 1
 
@@ -216,7 +216,7 @@ def of_method(cell):
 
 
 def of_type(cell):
-    """From 1 to 1.0, which are equal."""
+    """Changes 1 to 1.0, which is equal."""
     cell.s = 1
     type(cell).scale = lambda self: 1.0 if isinstance(self.s, int) else 2.0
     return lambda new: setattr(cell, "s", {2.0: 1.0}.get(new, 1))
@@ -273,7 +273,7 @@ def of_trainable_own_layer(cell):
 
 
 def of_subclassed_dense(cell):
-    """Whose attributes are read by code of Keras."""
+    """An attribute of a layer that only code of Keras reads."""
 
     class Own(keras.layers.Dense):
         pass
@@ -289,7 +289,7 @@ SOURCES = [value for name, value in list(globals().items()) if name.startswith("
 
 @pytest.fixture
 def traced(monkeypatch):
-    """Counts the traces."""
+    """Records the traces."""
     traces = []
 
     def counted(*args):
@@ -482,7 +482,7 @@ def test_a_model_that_is_trained_by_fit_is_traced_once_per_mode(traced):
 
 
 class Around(keras.Model):
-    """Its cell sees it, and it keeps books."""
+    """A model around its cell that the cell reads, and that counts its calls."""
 
     def __init__(self):
         super().__init__()
@@ -572,6 +572,6 @@ def test_looking_for_changes_is_quick():
     cell(CHAINS, ROWS)
     surroundings = cell._cache.known[0].surroundings
     assert surroundings.change() is None
-    # About 30 microseconds; the bound is for slow machines.
+    # It takes about 30 microseconds; the bound allows for slow machines.
     times = timeit.repeat(surroundings.change, timer=time.thread_time, number=20, repeat=5)
     assert min(times) / 20 < 3e-4

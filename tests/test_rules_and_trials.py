@@ -1,4 +1,4 @@
-"""What rules of inference say of operators is what comes of trying them."""
+"""The rules of inference agree with what trying the operators shows."""
 
 import pytest
 
@@ -9,11 +9,11 @@ from cavs_tf._inference.sizes import is_known
 from cavs_tf._inference.trial import try_operator
 from tests.test_inference import RIGHT, cell_of, check
 
-STYLES = {"Cholesky": 5}  # Of invented numbers: positive definite matrices.
+STYLES = {"Cholesky": 5}  # For these, invented numbers must be positive definite matrices.
 
 
 def tried(analysis, op):
-    """What is known of the results of an operator once it was tried; None if it cannot be."""
+    """The abstract results that trying an operator gives; None if it cannot be tried."""
     sample = analysis.sample(STYLES.get(op.type, 0), functions={})
     return try_operator(op, [sample], sums_allowed=analysis._forward is not None).results
 
@@ -23,7 +23,7 @@ def disagree(rule, trial) -> bool:
         return False
     if not all(map(is_known, rule.axes)):
         return False
-    if trial.kind is Kind.COUNT:  # Of rows without elements, or zeros.
+    if trial.kind is Kind.COUNT:  # The trial saw rows without elements, or zeros.
         return False
     return trial.kind is not Kind.ROWS or (trial.axes is not None and trial.axes != rule.axes)
 

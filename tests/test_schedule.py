@@ -1,4 +1,4 @@
-"""CavsSchedule: every example a task list you can draw, and a brute-force oracle for the rest."""
+"""CavsSchedule: task lists that can be drawn by hand, and a brute-force oracle for the rest."""
 
 import threading
 
@@ -12,8 +12,8 @@ from cavs_tf._library import ops
 from cavs_tf.schedule import POLICIES
 
 NO_TYPES = np.zeros(0, np.int32)
-ALL = np.int32(2**31 - 1)  # As a micro-batch: the whole minibatch.
-TWO_TREES = {  # 2 -> (0, 1) and 5 -> (3, missing); 4 is alone.
+ALL = np.int32(2**31 - 1)  # As micro_batch: all graphs at a time.
+TWO_TREES = {  # 2 -> (0, 1) and 5 -> (3, missing); 4 is by itself.
     "child_splits": [0, 0, 0, 2, 2, 2, 4],
     "child_ids": [0, 1, 3, -1],
     "graph_splits": [0, 3, 6],
@@ -24,7 +24,7 @@ TWO_TREES = {  # 2 -> (0, 1) and 5 -> (3, missing); 4 is alone.
 
 @st.composite
 def minibatches(draw):
-    """Arrays of a minibatch of DAGs: empty graphs, shared, repeated and missing children."""
+    """Arrays of random DAGs: empty graphs, and shared, repeated and missing children."""
     arity = draw(st.integers(0, 4))
     num_types = draw(st.integers(1, 3))
     child_ids, child_splits, graph_splits = [], [0], [0]
@@ -53,7 +53,7 @@ def minibatches(draw):
 
 
 def frontier_tasks(child_splits, child_ids, vertex_type):
-    """The definition of policy depth: (type, set of vertices) per task."""
+    """The tasks of policy depth by definition: (type, set of vertices) pairs."""
     num_vertices = len(child_splits) - 1
     children = [child_ids[child_splits[v] : child_splits[v + 1]] for v in range(num_vertices)]
     types = vertex_type if len(vertex_type) else np.zeros(num_vertices, np.int32)
@@ -172,7 +172,7 @@ def test_sub_batches_by_hand():
 
 
 def test_ratio_by_hand():
-    # A chain 0 <- 1 of type 0, and an output of each, of type 1: 2 and 3.
+    # A chain 0 <- 1 of type 0, and an output vertex of type 1 for each: 2 and 3.
     arrays = {
         "child_splits": [0, 0, 1, 2, 3],
         "child_ids": [0, 0, 1],

@@ -1,4 +1,4 @@
-"""Policies, micro-batches and what a Schedule says of itself, against brute force."""
+"""Policies, micro-batches and the figures of a Schedule, compared with brute force."""
 
 import functools
 import itertools
@@ -27,7 +27,7 @@ def typed_dags(draw):
 
 
 def fewest_tasks(children, types):
-    """The best of all schedules, by trying them: each task all ready vertices of a type."""
+    """The fewest tasks of any schedule whose tasks hold all ready vertices of a type."""
 
     @functools.cache
     def fewest(done):
@@ -63,7 +63,7 @@ def test_the_bound_is_reached_with_one_type():
 
 
 def test_the_bound_counts_vertices_of_a_type_not_steps():
-    # 2 -> 1 -> 0, types 0, 1, 0, beside a chain of three of type 1: 2 + 3.
+    # A chain 2 -> 1 -> 0 of types 0, 1, 0 and a chain of three of type 1: 2 + 3 tasks.
     graphs = cavs.GraphBatch.from_children([[[], [0], [1]], [[], [0], [1]]], [0, 1, 0, 1, 1, 1])
     assert graphs.schedule(1, 2).min_tasks == 5
 
@@ -90,7 +90,7 @@ def test_view_share_is_its_definition(seed, num_graphs, arity):
 
 
 def test_view_share_by_hand():
-    # Row 2 gathers row 0, row 3 both leaves in the other order: slot 0 is a view, slot 1 is not.
+    # Row 2 gathers row 0; row 3 gathers rows 1 and 0: slot 0 is a view, slot 1 is not.
     schedule = schedule_module.Schedule(
         order=[0, 1, 2, 3],
         task_splits=[0, 2, 4],
@@ -112,7 +112,7 @@ def test_chains_and_complete_trees_are_gathered_without_copies(micro_batch):
 
 
 def test_children_in_several_tasks_are_copied():
-    # The first child of the second root is a leaf, that of the others an inner vertex.
+    # The first child of the second root is a leaf; those of the other roots are inner vertices.
     one, other = [[], [], [0, 1], [], [2, 3]], [[], [], [0, 1], [], [3, 2]]
     schedule = cavs.GraphBatch.from_children([one, other, one]).schedule(2)
     assert schedule.view_share == 0.5
@@ -180,14 +180,14 @@ def test_rejects_other_policies(make, bad):
 
 
 def test_a_model_plans_by_the_policy_of_its_options():
-    # A chain of two vertices of type 1 and an output of each of type 2.
+    # A chain of two vertices of type 1, and an output vertex of type 2 for each.
     graphs = cavs.GraphBatch.from_children([[[], [0], [0], [1]]], [1, 1, 2, 2])
     for policy, tasks in (("depth", 4), ("ratio", 3)):
         cell = cells.Typed(options=cavs.Options(policy=policy))
         assert cell.schedule_of(graphs).num_tasks == tasks
         text = cell.explain(graphs, cells.inputs_for(cell, 4, "float32", 0))
         assert f"4 vertices in {tasks} tasks; no schedule has fewer than 3" in text
-        # Of the chain 1 row, of the outputs 2: one by one, or together.
+        # The chain gathers 1 row, the outputs 2, in one task or in two.
         assert "gathered rows that need no copy: 100%" in text
         attached = graphs.with_schedule(2, 3)
         assert cell.schedule_of(attached) is attached.attached_schedule

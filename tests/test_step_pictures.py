@@ -1,4 +1,4 @@
-"""Pictures of what runs in a step: `plot.timeline` of a model, `plot.vertex_function`."""
+"""Pictures of what runs in a step: `plot.timeline` and `plot.vertex_function`."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ INPUTS = np.ones([21, 8], "float32")
 
 
 class Gates(cavs.GraphSupport):
-    """Gates one by one, which `merge` and `fuse` put together."""
+    """Gates that are written one by one, and that `merge` and `fuse` join."""
 
     def __init__(self, **kwargs):
         super().__init__(state_size=16, arity=1, **kwargs)

@@ -69,7 +69,7 @@ def test_a_model_first_called_inside_tf_function():
     def gradients(graphs, x):
         return eager_gradients(cell, graphs, x)
 
-    # Its weights do not exist before; their gradients are complete all the same.
+    # Its weights do not exist before this call, whose gradients are complete all the same.
     assert_all_close(gradients(GRAPHS, x), eager_gradients(cell, GRAPHS, x))
     assert len(cell.trainable_variables) == 6
 
@@ -241,7 +241,7 @@ def test_threads_call_at_once(cell):
         try:
             for _ in range(5):
                 results[i] = eager_gradients(cell, batches[i], rows(batches[i]))
-        except Exception as error:  # Shown below, in the thread that can fail the test.
+        except Exception as error:  # Raised below, in the thread of the test.
             errors.append(error)
 
     threads = [threading.Thread(target=work, args=(i,)) for i in range(len(batches))]
@@ -272,7 +272,7 @@ def test_threads_trace_at_once():
 
 
 def test_100_minibatches_cause_one_trace():
-    traces, steps = [0], [0]  # A list that the vertex function sees is part of its trace.
+    traces, steps = [0], [0]  # Lists that the vertex function reads are part of its trace.
 
     class Counting(cells.TreeLSTM):
         def vertex(self):
@@ -352,7 +352,7 @@ def test_cancellation_is_honoured_between_tasks():
 
     @cavs.vertex_function(state_size=256, arity=1)
     def slow(v):
-        v.scatter(tf.cumsum(v.gather(0) + 1.0, axis=1))  # A fallback in every task.
+        v.scatter(tf.cumsum(v.gather(0) + 1.0, axis=1))  # Runs by TensorFlow in every task.
         v.push(v.gather(0)[:, :1])
 
     graphs = cavs.GraphBatch.chain([length])

@@ -1,4 +1,4 @@
-"""What TensorFlow offers beside the gradient of a sum: it works, or a sentence says what does."""
+"""Each way in which TensorFlow differentiates works, or an error says what works instead."""
 
 import numpy as np
 import pytest

@@ -12,7 +12,7 @@ TREES = [[[], [], [0, 1], [], [2, 3]], [[]], [], [[], [0]]]
 
 
 class OneColumn(cavs.GraphSupport):
-    """Passes one column on wherever rows pass; everything else is wide enough to be shared."""
+    """Moves single columns in every way, beside rows that are wide enough to be divided."""
 
     arity = 2
 
@@ -33,7 +33,7 @@ class OneColumn(cavs.GraphSupport):
 
 
 class NoColumns(cavs.GraphSupport):
-    """Rows without elements, wherever there can be rows."""
+    """Rows without elements, wherever rows can stand."""
 
     arity = 2
 
@@ -51,7 +51,7 @@ class NoColumns(cavs.GraphSupport):
         state = tf.concat([tf.tanh(left), nothing, right * tf.exp(-x[:, :half])], axis=1)
         state += self.w(tf.concat([none, h], axis=1)) + none @ self.from_none
         self.scatter(state)
-        self.push(tf.exp(state / 8))  # exp(12) is infinite in float16.
+        self.push(tf.exp(state / 8))  # exp(12) would be infinite in float16.
         self.push(state[:, half:half], "inside")
         self.push(tf.tanh(nothing) * x[:, :1] + h @ self.into_none, "computed")
         self.push(tf.tanh(x + h)[:, 3:3], "all that is read")
@@ -94,7 +94,7 @@ def test_narrow_rows_of_every_type(cell_class, dtype):
 
 
 def test_rows_that_pass_one_column_leave_their_neighbours_alone():
-    """In tasks of few wide rows, which workers share out by columns."""
+    """Runs tasks of few wide rows, which workers divide by columns."""
     units, length = 1024, 8
     tf.keras.utils.set_random_seed(3)
     cell = OneColumn(units)

@@ -1,4 +1,4 @@
-"""Workers that stay from test to test: most of the time goes into their imports."""
+"""Keeps workers from test to test, since most of their time goes into imports."""
 
 import pytest
 import tensorflow as tf
@@ -8,7 +8,7 @@ from benchmarks.crew import Crew
 
 @pytest.fixture(scope="module")
 def in_this_process():
-    """For peers on TensorFlow, whose numbers of threads cannot change once it runs."""
+    """Lets peers on TensorFlow run here, where numbers of threads can no longer change."""
     with pytest.MonkeyPatch.context() as patch:
         for name in ("set_intra_op_parallelism_threads", "set_inter_op_parallelism_threads"):
             patch.setattr(tf.config.threading, name, lambda threads: None)
@@ -17,8 +17,8 @@ def in_this_process():
 
 @pytest.fixture(scope="session")
 def kept_workers():
-    """Gives, for names of peers, a function that starts workers in this order."""
+    """Takes names of peers and returns a function that starts workers in this order."""
     with pytest.MonkeyPatch.context() as fast, Crew() as crew:
-        # Code that runs for a millisecond need not be optimised for seconds.
+        # Compiling without optimisation is faster for code that runs for a millisecond.
         fast.setenv("XLA_FLAGS", "--xla_backend_optimization_level=0")
         yield crew.starter

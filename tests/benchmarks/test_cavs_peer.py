@@ -1,4 +1,4 @@
-"""Our peer with each of its options: what is computed, and what is timed."""
+"""Our peer with each of its options: what it computes, and what is timed."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ SETTINGS = workloads.Settings(units=8, batch=3, minibatches=3)
 
 @pytest.fixture
 def make(in_this_process):
-    """Sets up a system of ours, of its name and that of a workload."""
+    """Sets up the peer of that name for a workload."""
     return lambda system, name="tree_lstm": peers.load(system)(
         workloads.make(name, SETTINGS), threads=1
     )

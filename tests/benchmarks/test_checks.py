@@ -1,4 +1,4 @@
-"""Systems that compute something else are caught before they are timed."""
+"""Systems that compute something else are found before they are timed."""
 
 import dataclasses
 
@@ -16,7 +16,7 @@ def workload(request):
 
 
 def numeric_gradients(workload):
-    """By the definition, weight by weight; slow."""
+    """Central differences for every element of every weight; slow."""
     gradients = {}
     for name, weight in workload.weights.items():
         flat = np.zeros(weight.size)

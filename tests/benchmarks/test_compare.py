@@ -1,4 +1,4 @@
-"""All figures with one command: what is resumed, and one tiny run in earnest."""
+"""`benchmarks.compare`: what it resumes, and one tiny run with real workers."""
 
 import json
 import os
@@ -32,7 +32,7 @@ def small(monkeypatch):
 
 @pytest.fixture
 def measured(monkeypatch, small):
-    """The cells that were measured; figures are invented."""
+    """Records the cells that are to be measured, and invents their figures."""
     cells = []
 
     def measure(cell, contenders, effort, say, start):
@@ -134,7 +134,7 @@ def test_workers_stay_and_turns_are_the_grids_unless_flags_say_otherwise(
     reason="workers run the checkout's own library, not the sanitized one",
 )
 def test_a_tiny_comparison_in_earnest(small, tmp_path, capsys, monkeypatch):
-    # One of those on TensorFlow, one that is not, one that is not installed.
+    # One system on TensorFlow, one without it, and one that is not installed.
     monkeypatch.setattr(table2, "SYSTEMS", ("cavs", "torch", "dynet"))
     flags = [f"--folder={tmp_path}", "--systems=cavs,tf_while", "--figures=table2,lines_of_code"]
     assert compare.main(flags) == 0
@@ -144,7 +144,7 @@ def test_a_tiny_comparison_in_earnest(small, tmp_path, capsys, monkeypatch):
         assert "error" not in ours, ours["error"]
         assert 0 < ours["memory_share"] < 1
         assert ours["busy_share"] >= 0
-        # The worker of the first cell ran the second too: how much that needs is not known.
+        # The worker of the first cell ran the second too, so the peak of the second is not known.
         assert (ours["peak_bytes"] is None) == (mode == "inference")
         assert "No module named" in rows["dynet", mode]["error"]
     page = (tmp_path / "report.html").read_text()

@@ -1,4 +1,4 @@
-"""What the DyNet peer computes, on a stand-in for DyNet that has no backward pass."""
+"""What the DyNet peer computes, on a stand-in for DyNet without a backward pass."""
 
 import sys
 import types
@@ -11,7 +11,7 @@ from benchmarks import oracle, peers, workloads
 
 
 class Expression:
-    """A value; DyNet's vectors are columns."""
+    """A value. As in DyNet, vectors are columns."""
 
     def __init__(self, value):
         self.array = np.asarray(value, np.float64)
@@ -32,20 +32,20 @@ class Expression:
         return float(self.array)
 
     def backward(self):
-        """Would compute gradients."""
+        """Does nothing."""
 
     def grad_as_array(self):
         return np.zeros_like(self.array)
 
 
 class Collection:
-    """Parameters from arrays."""
+    """A collection of parameters made from arrays."""
 
     parameters_from_numpy = lookup_parameters_from_numpy = staticmethod(Expression)
 
 
 class Trainer:
-    """Changes nothing. As DyNet's it does not keep its collection alive."""
+    """A trainer that changes nothing. As in DyNet, it does not keep its collection alive."""
 
     def __init__(self, collection, learning_rate):
         self._collection = weakref.ref(collection)
@@ -98,7 +98,7 @@ def make_peer(name, monkeypatch):
     try:
         return peers.load("dynet")(workload, 1), workload
     finally:
-        # Other tests are to find that dynet is not installed.
+        # Other tests must find that DyNet is not installed.
         del sys.modules["benchmarks.peers.dynet"]
 
 

@@ -1,4 +1,4 @@
-"""What README.md promises about fairness, with workers that only say what they were told."""
+"""What README.md promises about fairness, with workers that only record what they are told."""
 
 import pytest
 
@@ -44,7 +44,7 @@ class Told:
 
 
 class NoPeak:
-    """Instead of a program that has to be compiled."""
+    """Takes the place of a measurement by a program that has to be compiled."""
 
     problem = "not measured"
 
@@ -57,7 +57,7 @@ class NoPeak:
 
 @pytest.fixture
 def race(monkeypatch):
-    """Measures systems by their names; returns (what the workers were told, the records)."""
+    """Measures systems, given by name; returns (what the workers were told, the records)."""
 
     def run(names, complaints=None, repeats=3):
         log, told = [], []

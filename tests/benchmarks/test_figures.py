@@ -1,4 +1,4 @@
-"""The paper's figures from made-up records: which cells, what is shown, what is said."""
+"""The paper's figures from invented records: which cells they need, and what they show and say."""
 
 import dataclasses
 import json
@@ -27,7 +27,7 @@ def record(system, rate, workload="tree_lstm", units=256, batch=64, mode="traini
 
 
 def measured(figure, rate_of):
-    """A record for each contender of each cell of its plan; None: it was not installed."""
+    """A record for each system of each cell of the plan; None if a system is not installed."""
     found = []
     for cell, contenders in figure.plan(REQUEST):
         workload, units, batch, _, mode = cell.key()
@@ -184,11 +184,11 @@ def test_the_share_of_construction_is_judged(share, verdict):
 
 
 def test_construction_and_computation_are_told_apart():
-    # A step of 0.3 s per graph, and 0.1 s before it: a quarter of both.
+    # A step takes 0.3 s per graph, and 0.1 s before that for construction: a quarter of the total.
     one = record("cavs", 1 / 0.3, construct_seconds=0.1, construct_share=0.25)
     assert _axes.construct_seconds(one) == pytest.approx(0.1 * _axes.EPOCH)
     assert _axes.compute_seconds(one) == pytest.approx(0.3 * _axes.EPOCH)
-    # A step of 0.4 s of which construction takes 0.1 s.
+    # A step takes 0.4 s, of which construction takes 0.1 s.
     inside = record("fold", 1 / 0.4, construct_seconds=0.1, construct_share=0.25)
     assert _axes.compute_seconds(inside) == pytest.approx(0.3 * _axes.EPOCH)
 

@@ -1,4 +1,4 @@
-"""TensorFlow Fold computes in every mode what the definition does, and pays where it should."""
+"""TensorFlow Fold computes what its definition says in every mode, and costs what it must."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ def test_losses_and_gradients_are_those_of_the_definition(name, outputs, cached)
     losses = [peer.train(index) for index in range(3)]
     assert checks.Checker(peer.workload, "training").complaint("fold", losses, gradients) is None
     assert losses[2] < losses[0]
-    # Traced ahead, and for minibatches of all sizes.
+    # There is one trace for minibatches of all sizes, and it was made before the first step.
     assert peer._train.experimental_get_tracing_count() == 1
     assert peer._gradients.experimental_get_tracing_count() == 1
 
@@ -78,7 +78,7 @@ def test_graphs_whose_vertices_have_several_parents_are_not_supported():
 def test_the_fields_of_vertices_are_those_of_the_minibatch():
     workload = workloads.make("tree_lstm", SETTINGS)
     batch = workload.minibatches[0]
-    _ = batch.is_leaf  # Cached by some minibatches only, so no field.
+    _ = batch.is_leaf  # A cached property of some minibatches, so not a field.
     fields = fold.fields_of(batch, workload.vertex_types)
     assert set(fields) == {
         *("root", "vertices", "token", "label", "kind", "inner", "children", "left", "right"),

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(
     "libasan" in os.environ.get("LD_PRELOAD", ""),
     reason="workers run the checkout's own library, not the sanitized one",
 )
-# What has to be there for a peer to run, where its name does not say it.
+# The module that a peer needs, where it is not the name of the peer.
 NEEDS = {"torch_by_hand": "torch", "pytorch_tree_lstm": "treelstm"}
 OPTIONAL = ("dgl", "dynet", "pytorch_tree_lstm", "torch", "torch_by_hand")
 MISSING = [name for name in OPTIONAL if not importlib.util.find_spec(NEEDS.get(name, name))]
@@ -151,6 +151,6 @@ def test_each_turn_is_held_against_the_peak_at_its_time():
     entry.compute(flops=0.1e9, busy_share=0.0)
     assert entry.record.per_second == 10
     assert entry.record.share_of_floor == pytest.approx(0.5)
-    entry.peaks[0] = [None, None]  # There is no compiler.
+    entry.peaks[0] = [None, None]  # As without a compiler.
     entry.compute(flops=0.1e9, busy_share=0.0)
     assert entry.record.share_of_floor is None

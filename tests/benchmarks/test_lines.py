@@ -43,7 +43,7 @@ def code(tmp_path, monkeypatch):
 
 
 def test_comments_docstrings_blank_and_broken_lines_do_not_count(code):
-    # class, units, def call, y, return, def other, pass
+    # Of class, units, def call, y, return, def other, and pass.
     assert lines.count([Part(code, ("Model",))]) == 7
 
 

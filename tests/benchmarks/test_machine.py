@@ -1,4 +1,4 @@
-"""What is said of the machine."""
+"""The description of the machine."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from benchmarks import machine
 
 
 class Idle:
-    """A worker that used no time."""
+    """A worker that took no processor time."""
 
     @staticmethod
     def cpu_ticks():

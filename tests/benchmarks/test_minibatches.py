@@ -1,4 +1,4 @@
-"""benchmarks.minibatches: every way trains on all examples within its budget."""
+"""benchmarks.minibatches: every way trains on all examples and keeps its budget."""
 
 import pytest
 

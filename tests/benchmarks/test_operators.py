@@ -1,4 +1,4 @@
-"""Which operators count as moving rows, in the profiles of three kinds."""
+"""Which operators count as moving rows, in profiles of three kinds."""
 
 import pytest
 

@@ -23,7 +23,7 @@ def test_every_operator_counts_in_one_phase(workload):
         ("tensorflow", "ResourceGather", 0.002),
         ("tensorflow", "CavsSchedule", 0.002),
         ("tensorflow", "Mul", 0.002),
-        ("tensorflow", "_Arg", 9.0),  # Hands over what is there.
+        ("tensorflow", "_Arg", 9.0),  # Only hands over a value that exists.
     ]
     rows = phases.table(timed, STEPS, workload)
     assert rows["in all"]["ms"] == "9.000"

@@ -1,4 +1,4 @@
-"""The command lines: what they reject, measure, print, write, and go on with."""
+"""The command lines: what they reject, measure, print and write, and how they resume."""
 
 import json
 import runpy
@@ -13,7 +13,7 @@ pytest.importorskip("matplotlib")
 
 @pytest.fixture
 def measured(monkeypatch):
-    """The cells that a program has measured; instead, twice the batch per second is invented."""
+    """Records the cells that a program measures; their invented rate is twice the batch size."""
     cells = []
 
     def measure(cell, contenders, effort, say, start):

@@ -1,4 +1,4 @@
-"""The page that is made of results."""
+"""The page that is made from results."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The data are those of the paper, or like them."""
+"""The workloads have the paper's data, or similar data."""
 
 import numpy as np
 import pytest
@@ -48,7 +48,7 @@ def test_children_precede_their_parents_and_roots_are_last(name):
         assert (batch.children >= first[:, None])[exists].all()
         roots = np.flatnonzero(~np.isin(vertex, batch.children))
         last = batch.graph_splits[1:] - 1
-        # The tagger's two directions do not meet in a vertex.
+        # No vertex belongs to both directions of the tagger.
         assert len(roots) == len(last) * (2 if name == "bilstm_tagger" else 1)
         assert set(last) <= set(roots)
 
@@ -95,11 +95,11 @@ def test_lattices_are_like_those_of_chinese_sentences():
     assert (~is_word).sum() / 500 == pytest.approx(44, rel=0.05)
     assert is_word.sum() / 500 == pytest.approx(23, rel=0.05)
     assert words_ending.max() == 6 and words_ending[is_word].max() == 0
-    # A word starts at a character and ends at a later one, which takes it in.
+    # A word starts at a character and ends at a later one, of which it is a child.
     assert words_ending.sum() == is_word.sum()
     starts = batch.children[is_word, 0]
     assert (starts >= 0).all() and not is_word[starts].any()
-    # Some characters have several parents: the next one, and words.
+    # Some characters have several parents: the next character, and words.
     assert np.bincount(batch.children[batch.children >= 0]).max() > 2
 
 

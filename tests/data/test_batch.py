@@ -1,4 +1,4 @@
-"""cavs_tf.data.batch: a minibatch equals its examples put side by side."""
+"""cavs_tf.data.batch: a minibatch equals the concatenation of its examples."""
 
 import doctest
 
@@ -12,7 +12,7 @@ from cavs_tf.graphs import GraphBatch
 
 
 def random_examples(num_examples=23, arity=3, seed=0):
-    """DAGs whose vertices carry their own number as a feature."""
+    """Random DAGs. The feature of a vertex is its number."""
     random = np.random.default_rng(seed)
     sizes = random.integers(0, 7, num_examples)
     children = [
@@ -224,7 +224,7 @@ def test_rejects_features_with_names_of_tensors_of_the_graphs(name, as_dict, mes
     dataset = data.from_arrays([0, 1], of_vertices, {} if per_vertex else feature)
     with pytest.raises(ValueError, match=message):
         data.batch(dataset, 2, as_dict=as_dict)
-    data.batch(dataset, 2, as_dict=not as_dict)  # There the name is free.
+    data.batch(dataset, 2, as_dict=not as_dict)  # This form does not use the name.
 
 
 def test_rejects_unknown_arity():
@@ -278,7 +278,7 @@ def test_options_may_be_of_one_structure():
     np.testing.assert_array_equal(batch["b"]["graphs"].vertex_type, batch["b"]["kind"])
     assert isinstance(batch["a"]["vector"], tf.RaggedTensor)
     assert isinstance(batch["b"]["vector"], tf.Tensor)
-    # Without vertices beside them, features of any rank belong to the example.
+    # Features outside of the structures belong to the example, whatever their rank.
     assert batch["tags"].shape == [5, 2]
 
 
@@ -324,7 +324,7 @@ def test_graphs_of_a_structure_keep_their_names():
     dataset = pairs()[0].map(lambda pair: pair | {"a": pair["a"] | {"graphs": pair["label"]}})
     with pytest.raises(ValueError, match=r"dataset\['a'\]: got a feature named 'graphs'"):
         data.batch(dataset, 2)
-    data.batch(pairs(graphs=tf.data.Dataset.range(23))[0], 2)  # There the name is free.
+    data.batch(pairs(graphs=tf.data.Dataset.range(23))[0], 2)  # This form does not use the name.
 
 
 def test_other_rows_of_a_structure_are_named():

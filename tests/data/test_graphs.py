@@ -1,4 +1,4 @@
-"""Datasets from graphs of any constructor, and their division."""
+"""Datasets made of the graphs of any constructor, and how they are divided."""
 
 import keras
 import numpy as np
@@ -10,7 +10,7 @@ from cavs_tf import data
 from cavs_tf.graphs import GraphBatch
 from tests.data.test_batch import arrays
 
-# The same trees, twice the same child, and an empty graph.
+# Trees, one with the same child twice, and an empty graph.
 CHILDREN = [[[], [], [0, 1]], [], [[], [0, 0]]]
 NESTED = [("a", "b")]
 
@@ -59,7 +59,7 @@ def test_types_of_vertices_are_a_feature():
 
 
 def test_nested_words_train_a_model():
-    """From sentences with brackets to `fit`."""
+    """Trains by `fit` on sentences that are nested by brackets."""
     trees = [("the", ("cat", "sat")), ("the", "dog"), (("a", "dog"), "sat")] * 4
     words = data.nested_values(trees)
     vocabulary = data.Vocabulary.from_words(words)

@@ -1,4 +1,4 @@
-"""listops: every value against an evaluator that reads the text of the expression."""
+"""listops: compares every value with an evaluator that reads the text of the expression."""
 
 import doctest
 import importlib
@@ -12,7 +12,7 @@ from cavs_tf.graphs import GraphBatch
 
 
 def evaluate(text):
-    """The value of a written expression, by a stack: nothing shared with the generator."""
+    """Evaluates the text of an expression with a stack, without code of the generator."""
     stack = [[]]
     for word in text.split(" "):
         if word.startswith("["):
@@ -35,7 +35,7 @@ def evaluate(text):
 
 
 def subtree_text(example, vertex):
-    """The written subexpression of a vertex, by recursion."""
+    """The text of the subexpression of a vertex, made by recursion."""
     name = data.LISTOPS_TOKENS[example["token"][vertex]]
     arguments = [c for c in example["children"][vertex] if c >= 0]
     if not arguments:
@@ -44,7 +44,7 @@ def subtree_text(example, vertex):
 
 
 def examples(*args, **options):
-    """The examples as dicts of arrays; as_numpy_iterator would do, but is slow."""
+    """The examples as dicts of arrays. as_numpy_iterator would make them too, but slowly."""
     found = []
     for batch in data.listops(*args, **options).batch(10_000):
         splits = batch["token"].row_splits.numpy()
@@ -82,7 +82,7 @@ def test_shape_of_expressions():
         np.testing.assert_array_equal(counts > 0, token >= 10)
         np.testing.assert_array_equal(example["inner"], token >= 10)
         np.testing.assert_array_equal(example["operator"], np.maximum(token - 9, 0))
-        # Missing children are at the end, and the vertices in the order of writing.
+        # Missing children come last, and vertices are in the order of the text.
         assert all((slots[:n] >= 0).all() for slots, n in zip(children, counts, strict=True))
         assert sorted(children[children >= 0]) == list(range(1, len(token)))
         graphs = GraphBatch.from_children([children])

@@ -1,4 +1,4 @@
-"""Minibatches of data.batch by a budget of vertices, and of examples that are alike."""
+"""Minibatches of data.batch that keep a budget of vertices, or whose examples are alike."""
 
 import itertools
 
@@ -15,7 +15,7 @@ SPLITS = np.concatenate([[0], np.cumsum(SIZES)])
 
 
 def chains(sizes=SIZES, depths=None):
-    """Chains, or, with depths, chains of which only the first vertices are connected."""
+    """Chains; if there are depths, only that many first vertices of each chain are connected."""
     depths = sizes if depths is None else depths
     splits = np.concatenate([[0], np.cumsum(sizes)])
     children = [
@@ -28,7 +28,7 @@ def chains(sizes=SIZES, depths=None):
 
 
 def numbers(batches):
-    """The examples of every minibatch, whose rows must be theirs."""
+    """The numbers of the examples of every minibatch; checks that their rows belong to them."""
     found = []
     for batch in batches:
         chosen = batch["number"].numpy()
@@ -41,7 +41,7 @@ def numbers(batches):
 
 
 def filled(examples, max_vertices, batch_size=10**6):
-    """Consecutive examples, each in the last minibatch that has room for it."""
+    """Adds each example to the current minibatch if it has room for it, and else to a new one."""
     minibatches, vertices = [], max_vertices + 1
     for example in examples:
         vertices += SIZES[example]
@@ -84,7 +84,7 @@ def test_buckets_hold_neighbours_in_size_or_depth(batching, bucket_by):
     for of_pool in (range(50), range(50, 100)):
         minibatches = [examples for examples in found if examples[0] in of_pool]
         least = [min(key[examples]) for examples in minibatches]
-        assert least != sorted(least)  # They come in no order.
+        assert least != sorted(least)  # Minibatches are in random order.
         minibatches.sort(key=lambda examples: (min(key[examples]), max(key[examples])))
         in_order = key[[*itertools.chain(*minibatches)]]
         ranges = [(min(key[examples]), max(key[examples])) for examples in minibatches]

@@ -1,4 +1,4 @@
-"""ptb_trees: trees as they are published, and every way in which a file can be wrong."""
+"""ptb_trees: trees as they are published, and every error that a file can have."""
 
 import doctest
 import os
@@ -168,7 +168,7 @@ def test_the_published_treebank(name, size):
     children = trees["children"].values.to_list()
     words, labels = (trees[name].values.numpy() for name in ("word", "vertex_label"))
     for i, text in enumerate(texts):
-        # Binary trees, children first, the root last, written as they were.
+        # Binary trees, children first and the root last, that were written to the file.
         pieces = []
         for vertex in range(splits[i], splits[i + 1]):
             inside = words[vertex].decode() or " ".join(pieces[c] for c in children[vertex])

@@ -1,4 +1,4 @@
-"""The examples of the engine do what they say."""
+"""The engine's examples print what they promise."""
 
 import importlib.util
 import os
@@ -75,7 +75,7 @@ def test_call_names_what_the_line_reads_and_mutates(example):
 
 
 def test_data_parallel_training_is_bitwise_serial_and_its_copies_start_early(tmp_path):
-    # In a process of its own, because BLAS reads its number of threads when it is loaded.
+    # Runs in a process of its own, because BLAS reads its number of threads when it is loaded.
     command = [sys.executable, str(EXAMPLES / "engine_data_parallel.py")]
     command += [f"--picture={tmp_path}/timeline.png", f"--trace={tmp_path}/trace.json"]
     environment = {**os.environ, "PYTHONPATH": str(EXAMPLES.parents[1])}

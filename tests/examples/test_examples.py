@@ -25,7 +25,7 @@ def run(example, *arguments):
 
 
 def summary_of(example, tmp_path, *arguments):
-    """What the example wrote, and what it printed."""
+    """The summary that the example wrote, and the text that it printed."""
     file = tmp_path / "summary.json"
     done = run(example, f"--json={file}", *arguments)
     assert done.returncode == 0, done.stderr
@@ -54,7 +54,7 @@ def test_listops(tmp_path):
     assert summary["trees_per_second"] > 0
     assert summary["seed"] == 3
     assert f"Tree-LSTM       {summary['accuracy']:6.1%}" in printed
-    assert "roots_accuracy" in printed  # Keras's progress bar.
+    assert "roots_accuracy" in printed  # Part of Keras's progress bar.
 
 
 SENTENCES = {

@@ -1,4 +1,4 @@
-"""A case: a program, and what is done with it. All of it follows from one seed."""
+"""A case is a program and what is done with it. All of it follows from one seed."""
 
 import dataclasses
 
@@ -9,7 +9,7 @@ from tests.fuzz import graphs
 from tests.fuzz.programs import Program, choose, draw_program
 
 SWITCHES = ("eager", "lazy", "split", "share", "merge", "fuse", "skip_zeros", "views")
-SEEDS_OF_A_BLOCK = 50  # Seeds that share a process, and with it a number of threads.
+SEEDS_OF_A_BLOCK = 50  # Consecutive seeds that run in one process.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -17,12 +17,12 @@ class Step:
     """One minibatch.
 
     Attributes:
-      minibatch: Per graph, child ids of every vertex, relative to the graph.
-      types: Of all vertices; None: all of type 0.
-      seed: Of the inputs and of the loss.
+      minibatch: For each graph, the child ids of every vertex, relative to the graph.
+      types: The types of all vertices; None: all are of type 0.
+      seed: The seed of the inputs and of the loss.
       at: Vertices whose outputs are wanted; None: all.
       options: Keyword arguments of `cavs.Options`.
-      partial: Inputs have rows for the vertices only whose type pulls them.
+      partial: Whether inputs have rows only for vertices whose type pulls them.
     """
 
     minibatch: tuple
@@ -43,10 +43,10 @@ class Case:
 
     Attributes:
       program: The model.
-      steps: One after the other with one model, whose weights change in between.
+      steps: Steps of one model, whose weights change between them.
       as_function: Whether steps run in one `tf.function` for all sizes.
       scheduled: Whether graphs carry their schedule.
-      training: Argument of the call.
+      training: The argument `training` of calls.
     """
 
     program: Program
@@ -58,14 +58,14 @@ class Case:
 
 @dataclasses.dataclass(frozen=True)
 class Process:
-    """In what kind of process a case runs: threads of TensorFlow, guard zones around buffers."""
+    """The kind of process that a case runs in: TensorFlow's threads, guard zones around buffers."""
 
     threads: int
     guarded: bool
 
 
 def process_of(seed: int) -> Process:
-    """The same for all seeds of a block."""
+    """The kind of process for a seed, the same for all seeds of a block."""
     block = seed // SEEDS_OF_A_BLOCK
     return Process((2, 1, 2, 4, 3)[block % 5], guarded=block % 3 != 1)
 
@@ -84,7 +84,7 @@ def draw_case(seed: int) -> Case:
 
 
 def _draw_options(rng) -> dict:
-    """All switches on in half of the cases, each in most of the others."""
+    """Options with all switches on in half of the cases, and most of them on in the others."""
     options = {}
     if rng.random() < 0.5:
         options = {name: False for name in SWITCHES if rng.random() < 0.4}

@@ -28,9 +28,9 @@ ROUNDINGS = {
     "float32": 64,
     "bfloat16": 2,
     "float16": 8,
-}  # Allowed without asking for more.
+}  # Roundings that are allowed before the noise is asked for.
 SAMPLES = (3, 10, 40, 60)
-MOVE_ZEROS = 40  # From this sample on.
+MOVE_ZEROS = 40  # Samples from this one on also add noise to zeros.
 TIMES_NOISE = 4.0
 A_SENTENCE = "but expected"
 # Lines that Keras and AutoGraph put before a message.
@@ -46,13 +46,13 @@ class _Wrong(Exception):
 
 
 def check(case: Case) -> Verdict:
-    """The verdict on a case; it does not raise."""
+    """The verdict on a case. It does not raise."""
     try:
         return _check_steps(case)
     except _Wrong as wrong:
         kind = "accepted" if case.program.coupled else "wrong"
         return Verdict(kind, wrong.where, str(wrong))
-    except Exception as error:  # Of the fuzzer: no case may end the run.
+    except Exception as error:  # A fault of the fuzzer must not end the run.
         return Verdict("fault", _gist_of(error), traceback.format_exc())
 
 
@@ -94,7 +94,7 @@ def graphs_of(case, step):
 
 
 def inputs_of(program, step) -> dict:
-    """A row for every vertex."""
+    """Inputs with a row for every vertex."""
     rng = np.random.default_rng(step.seed)
     return {
         name: input_rows(
@@ -105,7 +105,7 @@ def inputs_of(program, step) -> dict:
 
 
 def _given_inputs(case, step, inputs):
-    """What the model is called with, and by name the vertices that have rows (None: all)."""
+    """The arguments of the model, and by name the vertices that have rows (None: all)."""
     functions = case.program.functions
     if not step.partial or len(functions) == 1 or step.types is None:
         return inputs, dict.fromkeys(inputs)
@@ -117,7 +117,7 @@ def _given_inputs(case, step, inputs):
 
 
 def _step_function(case, model):
-    """From a step and inputs to results by name."""
+    """A function that takes a step and inputs and returns results by name."""
 
     def call(graphs, inputs, at):
         return model(graphs, inputs or None, at=at, training=case.training)
@@ -155,12 +155,12 @@ def _verdict_on_error(case, error):
 
 
 def _tensorflow_fails_too(original) -> bool:
-    """Whether vertices of each type cannot be built, or differentiated, without us either."""
+    """Whether plain TensorFlow too fails to build, or to differentiate, vertices of some type."""
     program = _with_pushed_states(original)
     step = _leaves_and_parents(program)
     try:
         Oracle(program, program.dtype).run(step, inputs_of(program, step))
-        with tf.Graph().as_default():  # Where Keras builds the layers of a layer.
+        with tf.Graph().as_default():  # Keras builds the layers of a layer in such a graph.
             Oracle(program, program.dtype, static_rows=False)
     except (tf.errors.OpError, TypeError, ValueError, LookupError):
         return True
@@ -168,7 +168,7 @@ def _tensorflow_fails_too(original) -> bool:
 
 
 def _leaves_and_parents(program):
-    """A step on a leaf of each type, and a vertex of each type whose children are those leaves."""
+    """A step with a leaf of each type, and a parent of each type of these leaves."""
     count = len(program.functions)
     children = tuple(slot % count for slot in range(program.arity))
     graph = ((),) * count + (children,) * count
@@ -176,7 +176,7 @@ def _leaves_and_parents(program):
 
 
 def _with_pushed_states(program):
-    """A program whose loss depends on the states of all vertices."""
+    """The program with all states pushed, so that its loss depends on them."""
     functions = tuple(
         dataclasses.replace(f, pushes=(*f.pushes, ("state", f.state))) for f in program.functions
     )
@@ -188,14 +188,14 @@ def _has_captured_size(program):
 
 
 def _place_of(error) -> str:
-    """The innermost function of `cavs_tf` that the error left."""
+    """The innermost function of `cavs_tf` in the traceback of the error."""
     frames = traceback.extract_tb(error.__traceback__)
     ours = [frame for frame in frames if "/cavs_tf/" in frame.filename]
     return f"in {ours[-1].name}" if ours else ""
 
 
 def _gist_of(error) -> str:
-    """A message without numbers and names, so that the same error is recognised."""
+    """The message without numbers and names, which is equal for equal errors."""
     text = re.sub(r'File ".*\n.*\n', "", str(error).replace("\\n", "\n"))
     text = re.sub(r"\x1b\[\dm|\{\{.*?\}\}|operator \S+|'.*?'|\S+:\d+, `.*?`,", "", text)
     lines = [line.strip() for line in text.splitlines()]
@@ -204,7 +204,7 @@ def _gist_of(error) -> str:
 
 
 class _Oracles:
-    """The oracles of a program, by type, with the weights that `model` has now."""
+    """The oracles of a program, by type, with the present weights of `model`."""
 
     def __init__(self, program):
         self._program, self._made = program, {}
@@ -218,7 +218,7 @@ class _Oracles:
 
 
 class _Comparison:
-    """Of one step; the oracle's other samples are made when they are needed."""
+    """Compares the results of one step. Makes noisy samples of the oracle when it needs them."""
 
     def __init__(self, case, oracles, step, inputs, rows):
         self._dtype = case.program.dtype
@@ -228,7 +228,7 @@ class _Comparison:
         self._wanted = self._selected(exact.run(step, inputs))
         self._oracle = oracles.get(self._dtype)
         self._sample = lambda noise: self._selected(self._oracle.run(step, inputs, noise))
-        # What may be left of numbers that cancel each other.
+        # How much may be left where numbers cancel each other.
         self._left = (
             4
             * min(self._eps, 2.0**-23)
@@ -238,7 +238,7 @@ class _Comparison:
         self.compared = self.vague = 0
 
     def _selected(self, results):
-        """Gradients of inputs for the rows only that the model was given."""
+        """Keeps only those rows of input gradients that the model has been given."""
         for name, rows in self._rows.items():
             key = f"gradient of input {name}"
             if rows is not None and key in results:
@@ -284,7 +284,7 @@ class _Comparison:
         return ROUNDINGS[self._dtype] * self._eps * of_rows + left
 
     def _allowed(self, name, wanted, count):
-        """What noise explains, and where numbers are finite in all samples."""
+        """The difference that noise explains, and where numbers are finite in all samples."""
         while len(self._samples) < count:
             seed = len(self._samples)
             self._samples.append(self._sample(noise_of(self._dtype, seed, seed >= MOVE_ZEROS)))
@@ -296,7 +296,7 @@ class _Comparison:
 
 
 def _largest_of_rows(values):
-    """The largest number of each row; of everything where rows are numbers."""
+    """The largest number of each row, or of all rows if these are single numbers."""
     axes = tuple(range(1, values.ndim)) or None
     return np.broadcast_to(np.max(values, axis=axes, keepdims=True, initial=0), values.shape)
 

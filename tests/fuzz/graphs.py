@@ -1,4 +1,4 @@
-"""Random graphs of every kind: per graph, a list of child ids for every vertex."""
+"""Random graphs of every kind, as lists of child ids for every vertex of each graph."""
 
 
 def _lone(rng, n, arity):
@@ -20,7 +20,7 @@ def _tree(rng, n, arity):
 
 
 def _levels(rng, n, arity):
-    """A tree that is full except at the right; the root is last."""
+    """A tree whose levels are all full, except the lowest one at the right. The root is last."""
     return [
         [n - 1 - c for c in range(arity * v + 1, arity * v + 1 + arity) if c < n]
         for v in reversed(range(n))
@@ -28,7 +28,7 @@ def _levels(rng, n, arity):
 
 
 def _dag(rng, n, arity):
-    """Several parents, one child twice, missing children."""
+    """A DAG with several parents, repeated children and missing children."""
     return [
         [int(c) for c in rng.integers(-1, v, int(rng.integers(0, arity + 1)))] if v else []
         for v in range(n)
@@ -69,7 +69,7 @@ def random_graph(rng, arity, largest):
 
 
 def random_minibatch(rng, arity):
-    """Child lists of all graphs: mostly few and small, sometimes one long, sometimes none."""
+    """Child lists of some graphs: mostly few and small, sometimes one long, sometimes none."""
     choice = rng.random()
     if choice < 0.04:
         return []
@@ -81,7 +81,7 @@ def random_minibatch(rng, arity):
 
 
 def random_types(rng, minibatch, num_types):
-    """A type per vertex; None if there is only one. Some minibatches lack a type."""
+    """A type for each vertex; None if there is only one. Some minibatches lack a type."""
     count = sum(map(len, minibatch))
     if num_types == 1:
         return None
@@ -92,7 +92,7 @@ def random_types(rng, minibatch, num_types):
 
 
 def absolute(minibatch):
-    """Children of every vertex of the minibatch, numbered through."""
+    """The children of every vertex of the minibatch, as ids in the minibatch."""
     result, first = [], 0
     for children in minibatch:
         result += [[c + first if c >= 0 else -1 for c in own] for own in children]
@@ -101,7 +101,7 @@ def absolute(minibatch):
 
 
 def topological(children):
-    """All vertices, children before parents; without recursion, as graphs can be deep."""
+    """All vertices, children before parents. It is not recursive, since graphs can be deep."""
     order, done = [], set()
     for root in range(len(children)):
         stack = [root]

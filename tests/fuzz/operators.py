@@ -1,4 +1,4 @@
-"""The operators that random vertex functions are made of: one entry each.
+"""The operators of random vertex functions, one entry each.
 
 An entry is the source of an expression. Its fields are drawn when it is used:
 
@@ -348,7 +348,7 @@ CONTROL = {
     "asserted": "(tf.debugging.assert_greater({i}, -1), {x})[1] * 0.5",
 }
 
-# A size from a tensor is computed at run time, or refused in a sentence.
+# Sizes that are tensors are computed at run time, or refused with a message.
 CAPTURED_SIZES = {
     "slice_by_captured": "tf.reduce_sum({v}[:, :{k}], 1)",
     "slice_from_captured": "tf.reduce_sum({v}[:, {k}:], 1)",
@@ -413,7 +413,7 @@ OPERATORS = {
     **LAYERS,
 }
 
-# How often each family is drawn.
+# (weight, family) pairs.
 FAMILIES = (
     (30, ELEMENTWISE),
     (13, REDUCTIONS),
@@ -425,7 +425,7 @@ FAMILIES = (
     (6, LAYERS),
 )
 
-# Rows that are not computed by themselves: to be refused.
+# Operators in which rows depend on each other, which must be refused.
 COUPLED = {
     "centre_rows": "{x} - tf.reduce_mean({x}, 0)",
     "divide_by_largest": "{x} / (1.0 + tf.reduce_max(tf.abs({x})))",

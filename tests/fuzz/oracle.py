@@ -1,4 +1,4 @@
-"""The oracle: a program in eager TensorFlow, vertex by vertex, in float64.
+"""The oracle: evaluates a program in eager TensorFlow, vertex by vertex, in float64.
 
 Nothing of `cavs_tf` is used here: `GraphSupport` below is what programs derive from. It
 can add noise to every line and to every gradient that passes one. How far results move
@@ -19,7 +19,7 @@ from tests.fuzz.programs import Program, load, namespace
 
 
 class GraphSupport:
-    """What `cavs.GraphSupport` promises, for one vertex at a time."""
+    """A base class with the methods of `cavs.GraphSupport`, for one vertex at a time."""
 
     def __init__(self, state_size, dtype):
         self.state_shape, self.dtype = state_size, tf.as_dtype(dtype)
@@ -47,7 +47,7 @@ class GraphSupport:
 
 
 class _NoisyLines(ast.NodeTransformer):
-    """`x1 = f(x0)` becomes `x1 = self.noise(f(x0), [x0])`."""
+    """Rewrites `x1 = f(x0)` as `x1 = self.noise(f(x0), [x0])`."""
 
     def visit_Assign(self, node):
         if isinstance(node.targets[0], ast.Name) and _is_line(node.targets[0].id):
@@ -64,7 +64,7 @@ def _is_line(name):
 
 @dataclasses.dataclass(frozen=True)
 class Extent:
-    """The largest value of a line, and the largest gradient."""
+    """The largest magnitude of a line's value, and of a line's gradient."""
 
     value: float
     gradient: float
@@ -75,8 +75,8 @@ class Oracle:
 
     Args:
       program: The program.
-      dtype: In which it is evaluated.
-      static_rows: Whether shapes say how many rows there are; if not, to be made in a graph.
+      dtype: The type that it is evaluated in.
+      static_rows: Whether static shapes have the number of rows. False only in a graph.
     """
 
     def __init__(self, program: Program, dtype="float64", static_rows=True):
@@ -89,7 +89,7 @@ class Oracle:
         self.overflows_unread = False
 
     def _build_layers(self):
-        """Evaluates one vertex, so that layers make their weights."""
+        """Evaluates one vertex, so that layers create their weights."""
         self._push_specs = {}
         for kind in range(len(self._program.functions)):
             for name, value in self._evaluate_once(kind).items():
@@ -103,7 +103,7 @@ class Oracle:
         return self._evaluate(kind, 0, [self._no_state()] * self._program.arity, pulls)[1]
 
     def values_of_lines(self, kind) -> list:
-        """What the lines of a vertex function return for one vertex."""
+        """The values of the lines of a vertex function at one vertex."""
         values = []
         self._model.noise = lambda value, operands: values.append(value) or value
         self._evaluate_once(kind)
@@ -123,7 +123,7 @@ class Oracle:
         return tf.compat.v1.placeholder_with_default(rows, [None, *shape])
 
     def copy_weights(self, model):
-        """Takes over all weights and captured tensors."""
+        """Copies all weights and captured tensors from a model."""
         for ours, theirs in zip(self.weights(), weights_of(self._program, model), strict=True):
             ours.assign(tf.cast(tf.convert_to_tensor(theirs), ours.dtype))
 
@@ -142,7 +142,7 @@ class Oracle:
         Args:
           step: A `Step`.
           inputs: One row per vertex, by name.
-          noise: Of the lines; None: none.
+          noise: Adds noise to lines, as `noise_of` does; None: no noise.
         """
         lines = []
         self._model.noise = lambda value, operands: (
@@ -200,7 +200,7 @@ def weights_of(program, model) -> list:
 
 
 def loss_of(outputs, seed):
-    """A random sum of all outputs, so that no gradient is trivial."""
+    """The sum of all outputs times random numbers, so that no gradient is trivial."""
     rng, terms = np.random.default_rng(seed), []
     for name in sorted(outputs):
         value = outputs[name]
@@ -211,7 +211,7 @@ def loss_of(outputs, seed):
 
 
 def results_of(program, tape, loss, inputs, outputs, weights, lines=()) -> tuple:
-    """Outputs, and gradients of inputs and weights, by name; and gradients of `lines`."""
+    """Outputs and gradients of inputs and weights by name; and the gradients of `lines`."""
     results = {f"output {name}": _array(value) for name, value in outputs.items()}
     if loss is None:
         return results, []
@@ -244,13 +244,13 @@ NOISE = {"float64": 4.0, "float32": 4.0, "bfloat16": 1.0, "float16": 1.0}  # In 
 
 
 def noise_of(dtype, seed, move_zeros=False):
-    """Noise of the size of rounding, on values and on their gradients.
+    """A function that adds noise of the size of rounding to values and to their gradients.
 
     Args:
-      dtype: Of the program.
-      seed: Of the noise.
-      move_zeros: Zeros may be what is left of numbers that cancel each other: they get the
-        noise of the largest number of the operands.
+      dtype: The type of the program.
+      seed: The seed of the noise.
+      move_zeros: Whether zeros get noise too, as large as that of the largest operand: they may
+        be left of numbers that cancel each other.
     """
     generator = tf.random.Generator.from_seed(seed)
     amplitude = NOISE[dtype] * float(ml_dtypes.finfo(tf.as_dtype(dtype).as_numpy_dtype).eps)

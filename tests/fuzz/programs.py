@@ -1,4 +1,4 @@
-"""Random models, as source that a user could have written."""
+"""Random models, as source code that a user could have written."""
 
 import dataclasses
 import linecache
@@ -14,18 +14,18 @@ import tensorflow as tf
 
 from tests.fuzz import operators
 
-LARGEST = 1e4  # In magnitude, of what an operator may return on the sample rows.
+LARGEST = 1e4  # The largest magnitude that an operator may return for the sample rows.
 SAMPLE_ROWS = 3
 NAME = re.compile(r"\b(?:x\d+|self\.[a-z]+\d+)\b")
 
 
 class UnavailableError(Exception):
-    """Nothing that was computed so far can be the operand that was asked for."""
+    """No value that was computed so far can be the operand that a template asks for."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Input:
-    """One external input: shape of a row, and "float", "id" or "bool"."""
+    """An external input: the shape of a row, and its kind, "float", "id" or "bool"."""
 
     shape: tuple
     kind: str
@@ -33,7 +33,7 @@ class Input:
 
 @dataclasses.dataclass(frozen=True)
 class Line:
-    """`name = source`, in a vertex function or (for weights and layers) in the constructor."""
+    """`name = source` in a vertex function or, for weights and layers, in the constructor."""
 
     name: str
     source: str
@@ -46,7 +46,7 @@ class Line:
 
 @dataclasses.dataclass(frozen=True)
 class VertexFunction:
-    """One vertex type: lines, then a state and pushes, which are names of lines."""
+    """A vertex type: its lines, and the names of the lines that are its state and pushes."""
 
     name: str
     lines: tuple[Line, ...]
@@ -67,13 +67,13 @@ class Program:
     """A model.
 
     Attributes:
-      dtype: Of all floats.
-      state: Shape of the state.
+      dtype: The type of all floats.
+      state: The shape of the state.
       arity: Number of slots.
-      inputs: By name.
+      inputs: The external inputs by name.
       members: Weights, captured tensors and layers, made in this order.
-      functions: One per vertex type.
-      coupled: Whether rows depend on each other, so that it is to be refused.
+      functions: One for each vertex type.
+      coupled: Whether rows depend on each other, so that the model must be refused.
     """
 
     dtype: str
@@ -85,7 +85,7 @@ class Program:
     coupled: bool = False
 
     def source(self) -> str:
-        """The class `Model`, in terms of `cavs`, `tf`, `np`, `keras`, D, P and NUM_IDS."""
+        """The source of class `Model`. It uses `cavs`, `tf`, `np`, `keras`, D, P and NUM_IDS."""
         body = [
             f"arity = {self.arity}",
             f"vertex_types = {tuple(f.name for f in self.functions)}",
@@ -105,7 +105,7 @@ class Program:
 
 
 def namespace(dtype: str, cavs) -> dict:
-    """What the source of a program may name. `cavs` has a `GraphSupport`: ours or the oracle's."""
+    """The names that source may use. `cavs` has a `GraphSupport`: ours or the oracle's."""
     return {
         "cavs": cavs,
         "tf": tf,
@@ -118,7 +118,7 @@ def namespace(dtype: str, cavs) -> dict:
 
 
 def load(source: str, scope: dict) -> type:
-    """The class `Model` of a source, in a module whose lines Python and AutoGraph find."""
+    """Class `Model` of some source, loaded so that Python and AutoGraph find its lines."""
     module = types.ModuleType(f"program_{uuid.uuid4().hex}")
     module.__file__ = f"<{module.__name__}>"
     linecache.cache[module.__file__] = len(source), None, source.splitlines(True), module.__file__
@@ -130,7 +130,7 @@ def load(source: str, scope: dict) -> type:
 
 @dataclasses.dataclass(frozen=True)
 class Value:
-    """The result of a line: what it is on a few sample rows."""
+    """The result of a line, with its values for a few sample rows."""
 
     name: str
     sample: tf.Tensor
@@ -140,7 +140,7 @@ class Value:
 
     @property
     def shape(self) -> tuple:
-        """Of one row."""
+        """The shape of one row."""
         return tuple(self.sample.shape[1:])
 
     @property
@@ -149,7 +149,7 @@ class Value:
 
     @property
     def width(self) -> int:
-        """Elements of a row; the columns, if it has rank 1."""
+        """The number of elements of a row."""
         return int(np.prod(self.shape))
 
     @property
@@ -158,7 +158,7 @@ class Value:
 
 
 class _Self:
-    """What `self` is while sample rows are computed: members by name."""
+    """Takes the place of `self` while sample rows are computed: it has the members by name."""
 
     def vertex_ids(self):
         return tf.range(SAMPLE_ROWS)
@@ -180,7 +180,7 @@ class Members:
         return name
 
     def weight(self, shape) -> str:
-        """A weight of `shape`: a new one, or one that is used already."""
+        """A weight of `shape`, new or already in use."""
         shape = tuple(int(d) for d in shape)
         known = [line.name for line in self.lines if self._shapes.get(line.name) == shape]
         if known and self._rng.random() < 0.4:
@@ -204,14 +204,14 @@ class Members:
         return self.add("l", f"tf.keras.layers.{name}({arguments[:-1]}{separator}dtype=P)")
 
     def forget_after(self, count):
-        """Drops all but the first `count`, which a line that failed had asked for."""
+        """Drops all but the first `count` members: a line that failed has asked for the others."""
         for line in self.lines[count:]:
             self._shapes.pop(line.name, None)
         del self.lines[count:]
 
 
 class _Layer:
-    """The field `{layer:Dense(3)}`."""
+    """The field `{layer:Dense(3)}`, which makes a layer."""
 
     def __init__(self, members):
         self._members = members
@@ -221,19 +221,19 @@ class _Layer:
 
 
 class Fields(dict):
-    """The operands of one line, each drawn when the template asks for it."""
+    """The operands of one line. Each is drawn when the template asks for it."""
 
     def __init__(self, rng, values, unread, members):
         super().__init__()
         self._rng, self._values, self._members = rng, values, members
-        self._unread = unread  # Names of values that no line reads yet.
+        self._unread = unread  # The names of values that no line reads yet.
 
     def __missing__(self, name):
         self[name] = getattr(self, f"_{name}")()
         return self[name]
 
     def _pick(self, wanted) -> Value:
-        """A value that is wanted, most likely one of the last, or one that is not read yet."""
+        """A value that meets a condition, preferably a recent one or one that is not read yet."""
         found = [value for value in self._values if wanted(value)]
         unread = [value for value in found if value.name in self._unread]
         if unread and self._rng.random() < 0.5:
@@ -287,7 +287,7 @@ class Fields(dict):
         return f"tf.constant({self._c()}, D)"
 
     def _c(self):
-        """A number with few bits, so that no type rounds it."""
+        """A number with few bits, which no type rounds."""
         if self._rng.random() < 0.15:
             return repr(float(self._rng.choice([2.0**-20, 2.0**-10, 2.0**6, 2.0**10])))
         return repr(float(self._rng.integers(-16, 17)) / 8)
@@ -333,7 +333,7 @@ class Fields(dict):
         return self._members.weight([operators.NUM_IDS, self["n"]])
 
     def _full(self):
-        """A matrix with elements: TensorFlow leaves gradients of filters unwritten for others."""
+        """A matrix with elements: for others TensorFlow leaves gradients of filters unwritten."""
         return self._pick(lambda value: value.is_float and value.rank == 2 and 0 not in value.shape)
 
     def _filters(self):
@@ -366,11 +366,11 @@ class Draw:
     def __init__(self, rng, members, widest):
         self.values = []
         self.lines = []
-        self.pushes = []  # (name, value)
+        self.pushes = []  # (name, value) pairs.
         self._rng, self._members, self._widest = rng, members, widest
 
     def add(self, source, operator="", sample=None) -> Value:
-        """Appends a line; its sample is computed unless it is given."""
+        """Appends a line. Its sample is computed unless it is given."""
         name = f"x{len(self.lines)}"
         if sample is None:
             sample = eval(source, self._members.scope)
@@ -380,18 +380,18 @@ class Draw:
         return self.values[-1]
 
     def unread(self) -> set[str]:
-        """Names of values that no line reads yet."""
+        """The names of values that no line reads yet."""
         read = {name for line in self.lines for name in line.reads}
         return {value.name for value in self.values} - read
 
     def try_template(self, operator, template) -> Value | None:
-        """Appends a line with the operator, unless nothing fits or the result is of no use."""
+        """Appends a line with the operator, unless no operands fit or its result is of no use."""
         members = len(self._members.lines)
         fields = Fields(self._rng, self.values, self.unread(), self._members)
         try:
             source = string.Formatter().vformat(template, (), fields)
             sample = eval(source, self._members.scope)
-        except Exception:  # Of TensorFlow: the operator does not take these rows, or this type.
+        except Exception:  # TensorFlow rejects these operands, or this type.
             sample = None
         if sample is None or not self._is_useful(sample):
             self._members.forget_after(members)
@@ -410,7 +410,7 @@ class Draw:
         return bool(np.all(np.isfinite(numbers)) and np.max(np.abs(numbers), initial=0) <= LARGEST)
 
 
-# How likely each is, and then the choice.
+# (weight, choice) pairs.
 DTYPES = ((56, "float32"), (24, "float64"), (10, "bfloat16"), (10, "float16"))
 STATES = ((4, 1), (4, 2), (4, 3), (6, 4), (4, 5), (4, 8), (2, 16), (1, 17))
 BOUNDS = (
@@ -424,7 +424,7 @@ BOUNDS = (
 
 
 def choose(rng, weighted):
-    """One of (weight, choice) pairs."""
+    """Draws from (weight, choice) pairs."""
     weights = np.array([weight for weight, _ in weighted], np.float64)
     return weighted[rng.choice(len(weighted), p=weights / weights.sum())][1]
 
@@ -442,7 +442,7 @@ class ProgramDraw:
         self._arity = int(choose(rng, ((1, 0), (3, 1), (5, 2), (2, 3))))
         self._num_types = int(choose(rng, ((12, 1), (3, 2), (1, 3))))
         self._coupled = rng.random() < 0.03
-        self._stop = 0.35 if rng.random() < 0.8 else 0.12  # Small programs run fast.
+        self._stop = 0.35 if rng.random() < 0.8 else 0.12  # Small programs are fast.
         self._inputs = self._draw_inputs()
         self._members = Members(rng, self._dtype)
         self._pushes = {}  # Shapes and types by name, of all vertex types.
@@ -500,7 +500,7 @@ class ProgramDraw:
         return without_dead_lines(VertexFunction(name, tuple(draw.lines), state, pushes))
 
     def _read(self, draw):
-        """Lines that pull and gather."""
+        """Draws lines that pull and gather."""
         for name, spec in self._inputs.items():
             if self._rng.random() < 0.85 or not draw.lines:
                 draw.add(f"self.pull({name!r})", sample=self._sample(spec.shape, spec.kind))
@@ -536,13 +536,13 @@ class ProgramDraw:
         return tuple(draw.pushes)
 
     def _pushable(self, draw):
-        """Mostly what nothing else reads yet."""
+        """A value to push, preferably one that no line reads yet."""
         unread = [v for v in draw.values if v.name in draw.unread() and v.is_float]
         choices = unread if unread and self._rng.random() < 0.7 else draw.values
         return choices[-min(len(choices), int(self._rng.geometric(0.5)))]
 
     def _cast_to(self, draw, shape, dtype):
-        """Some value, made to have rows of a shape."""
+        """A value with rows of the shape; converts another one if there is none."""
         same = [v for v in draw.values if v.shape == shape and v.sample.dtype == dtype]
         if same and (self._rng.random() < 0.7 or not dtype.is_floating):
             return same[self._rng.integers(len(same))]
@@ -566,7 +566,7 @@ class ProgramDraw:
         return value
 
     def _finish_state(self, draw):
-        """What was not read yet, as far as it fits, and something of the last lines."""
+        """Makes the state of values that no line reads yet, or of one of the last lines."""
         floats = [v for v in draw.values if v.is_float]
         unread = [v for v in floats if v.name in draw.unread()]
         if not floats:
@@ -580,7 +580,7 @@ class ProgramDraw:
 
 
 def without_dead_lines(function: VertexFunction) -> VertexFunction:
-    """Without lines that neither the state nor a push needs."""
+    """The function without lines that neither its state nor a push needs."""
     needed = {function.state, *(value for _, value in function.pushes)}
     kept = []
     for line in reversed(function.lines):
@@ -591,7 +591,7 @@ def without_dead_lines(function: VertexFunction) -> VertexFunction:
 
 
 def input_rows(numbers, kind, dtype) -> tf.Tensor:
-    """Numbers in [-1, 1] as rows of an input of some kind."""
+    """Converts numbers in [-1, 1] to rows of an input of some kind."""
     if kind == "float":
         return tf.constant(numbers, dtype)
     if kind == "id":

@@ -46,7 +46,7 @@ DTYPES = [
     "float16",
     "complex64",
 ]
-# What an op, or TensorFlow on the way to it, may answer.
+# Errors with which an op, or TensorFlow before it, may refuse a call.
 ANSWERS = (
     tf.errors.InvalidArgumentError,
     tf.errors.ResourceExhaustedError,
@@ -62,7 +62,7 @@ ANSWERS = (
 
 
 class Two(cavs.GraphSupport):
-    """Two vertex types, of which one pulls words, and one output that has two axes."""
+    """Two vertex types, one of which pulls words, and an output whose rows have two axes."""
 
     vertex_types = ("leaf", "inner")
     arity = 2
@@ -85,7 +85,7 @@ class Two(cavs.GraphSupport):
 
 
 class Call:
-    """One call of an op: inputs, some of which are lists, and attributes by name."""
+    """A call of an op: its inputs, some of which are lists, and its attributes by name."""
 
     def __init__(self, op, inputs, attributes):
         self.op, self.inputs, self.attributes = op, inputs, attributes
@@ -95,7 +95,7 @@ class Call:
 
 
 class Model:
-    """A traced model with a minibatch: what the calls begin as."""
+    """A traced model with a minibatch, and valid calls of its ops."""
 
     def __init__(self, layer, graphs, inputs, num_types=1):
         layer(graphs, inputs)
@@ -179,7 +179,7 @@ class Model:
 
 
 def make_models() -> list[Model]:
-    """A few models that differ in all that the ops compare."""
+    """Makes a few models that differ in everything that the ops check."""
     tf.keras.utils.set_random_seed(0)
     trees = cavs.GraphBatch.from_children([[[], [], [0, 1]], [[]], [[], [0], [1, 0]]])
     chains = cavs.GraphBatch.chain([3, 4])
@@ -199,7 +199,7 @@ def make_models() -> list[Model]:
 
 
 class Calls:
-    """Draws calls by seed. Everything that takes long is made once."""
+    """Draws calls by seed. Whatever takes long is made once."""
 
     def __init__(self):
         self._models = make_models()
@@ -226,11 +226,11 @@ class Calls:
             self._in_graph: 2,
             self._function: 5,
             self._signature: 5,
-            self._file: 1,  # Which takes long.
+            self._file: 1,  # It takes long.
         }
 
     def run(self, seed: int, only: str = "") -> str:
-        """Draws and runs one call, of kind `only` if given: what it was, and what came of it."""
+        """Draws and runs one call, of kind `only` if given; returns what it was and its outcome."""
         r = random.Random(seed)
         kind = r.choices(list(self._kinds), weights=list(self._kinds.values()))[0]
         kind = getattr(self, f"_{only}") if only else kind
@@ -247,7 +247,7 @@ class Calls:
         return r.choice(self._models)
 
     def _spoilt(self, r, call: Call) -> Call:
-        # Other attributes are another kernel, which takes long to make.
+        # With other attributes TensorFlow makes another kernel, which takes long.
         names = list(call.attributes) if r.random() < 0.2 or not call.inputs else []
         for _ in range(r.choice([1, 1, 1, 2, 3])):
             i = r.randrange(len(call.inputs) + len(names))
@@ -471,7 +471,7 @@ def _placeholder(r, tensor, spoilt=False):
 
 
 def _spoil_text(r, text):
-    """A signature with another role, number, or character."""
+    """A signature with another role, number or character."""
     parts = text.replace("->", ",->,").split(",")
     i = r.randrange(len(parts))
     numbers = ["-1", "-3", "0", "1", "999", "2147483647", "4294967296", "x", ""]

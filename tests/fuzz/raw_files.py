@@ -1,4 +1,4 @@
-"""SavedModels that were changed on the disk: attributes of our ops, functions, weights."""
+"""SavedModels that were changed on disk: attributes of our ops, functions, weights."""
 
 import pathlib
 import shutil
@@ -18,7 +18,7 @@ class Files:
 
     Args:
       models: What `raw_calls.make_models` returns.
-      spoil: From a generator and a Python value of an attribute to another one.
+      spoil: A function from a generator and a value of an attribute to another value.
     """
 
     def __init__(self, models, spoil):
@@ -42,7 +42,7 @@ class Files:
                 self._spoil_graph(r, folder / _GRAPH)
             try:
                 module = tf.saved_model.load(name)
-            except Exception as error:  # TensorFlow has many for a file that is wrong.
+            except Exception as error:  # TensorFlow has many errors for invalid files.
                 raise ValueError("It cannot be loaded.") from error
         name = r.choice(["outputs", "gradients"])
         getattr(module, name)(model.inputs)
@@ -57,10 +57,12 @@ class Files:
         saved = saved_model_pb2.SavedModel.FromString(path.read_bytes())
         library = saved.meta_graphs[0].graph_def.library.function
         for node in _our_ops(library):
-            node.attr.pop("_output_shapes", None)  # With it, TensorFlow would see the most.
+            # With this attribute, TensorFlow itself would find most changes.
+            node.attr.pop("_output_shapes", None)
         for _ in range(r.choice([1, 1, 2, 3])):
             if r.random() < 0.2:
-                # Of a constant with another type TensorFlow dies while it imports the graph.
+                # With a constant of another type, TensorFlow ends the process while it imports the
+                # graph.
                 spoil_function(r, r.choice(_vertex_functions(library)), constants=False)
             else:
                 self._spoil_op(r, r.choice(_our_ops(library)))
@@ -73,13 +75,13 @@ class Files:
             del node.attr[name]
         elif value.WhichOneof("value") == "list":
             self._spoil_list(r, value.list)
-        elif name.startswith("num_"):  # A number of inputs: TensorFlow itself dies of 2**62.
+        elif name.startswith("num_"):  # With 2**62 inputs, TensorFlow ends the process.
             value.i = r.choice([0, 1, 2, 3, 99])
         elif value.WhichOneof("value") is not None:
             self._spoil_field(r, value, value.WhichOneof("value"))
 
     def _spoil_list(self, r, values):
-        """One element of the field that is in use goes, or is doubled or spoilt, or all move."""
+        """Removes, doubles or spoils an element of the list in use, or moves all elements."""
         if not values.ListFields():
             values.s.append(b"pull:0->")
             return
@@ -113,7 +115,7 @@ class Files:
 
 
 def _element(field, value):
-    """An attribute that has this one value."""
+    """An attribute with this single value."""
     attribute = attr_value_pb2.AttrValue()
     if field in ("shape", "func", "tensor"):
         getattr(attribute, field).CopyFrom(value)

@@ -1,4 +1,4 @@
-"""Traced functions that were changed since, as a file may hold them."""
+"""Traced functions that were changed afterwards, as a file may contain them."""
 
 import contextlib
 import dataclasses
@@ -13,7 +13,7 @@ _SIZES = [-1, 0, 1, 2, 3, 4, 5, 8, 12, 1000, 2**31, 2**40, 2**62]
 
 @dataclasses.dataclass(frozen=True)
 class Named:
-    """A function of the eager context, as the ops take it."""
+    """A function of the eager context, in the form that ops take."""
 
     name: bytes
 
@@ -29,13 +29,13 @@ class Spoiler:
 
     @contextlib.contextmanager
     def spoilt(self, r, function):
-        """A changed copy, for as long as the block runs."""
+        """A changed copy, which exists as long as the block runs."""
         with self.changed(function, lambda definition: spoil_function(r, definition)) as named:
             yield named
 
     @contextlib.contextmanager
     def changed(self, function, change=lambda definition: None):
-        """A copy that `change` was applied to, for as long as the block runs.
+        """A copy that `change` was applied to, which exists as long as the block runs.
 
         Of another name, so that TensorFlow makes a kernel for it: it takes kernels to be the same
         whose attributes differ only in the middle of a long text.
@@ -53,7 +53,7 @@ class Spoiler:
 
 
 def spoil_function(r, definition, constants=True):
-    """Changes something of a `FunctionDef`; values of constants too, if so wanted."""
+    """Changes something in a `FunctionDef`, and values of constants too if that is wanted."""
     for _ in range(r.choice([1, 1, 2, 4])):
         _spoil(r, definition, constants)
 
@@ -121,7 +121,8 @@ def _spoil_attribute(r, attributes, name):
     if kind == "b":
         value.b = not value.b
     elif kind == "i":
-        value.i = r.choice([0, 1, 2, 3, 7, 99])  # TensorFlow itself dies of -1 or 2**62 inputs.
+        # With -1 or 2**62 inputs, TensorFlow ends the process.
+        value.i = r.choice([0, 1, 2, 3, 7, 99])
     elif kind == "type":
         value.type = r.choice(
             [types_pb2.DT_FLOAT, types_pb2.DT_DOUBLE, types_pb2.DT_INT32, types_pb2.DT_STRING]

@@ -25,21 +25,22 @@ import time
 from tests.processes import environment
 
 ROOT = pathlib.Path(__file__).parents[2]
-BATCH = 20_000  # Calls of one child.
-SECONDS = 120  # Of one call, before a child counts as one that hangs.
-SECONDS_OF_START = 900  # On a machine that is busy.
-ADDRESS_SPACE = 5 << 30  # Of a child: what is larger is refused, not written for minutes.
+BATCH = 20_000  # The number of calls that one child makes.
+SECONDS = 120  # The time for one call, after which a child is said to hang.
+SECONDS_OF_START = 900  # The time in which a child starts on a busy machine.
+# The bytes of a child. They end the writing of huge tensors, which would take minutes.
+ADDRESS_SPACE = 5 << 30
 _UNSET = -1
 _PROGRAM = (sys.executable, "-m", "tests.fuzz.raw_ops", "--child")
 
 
 @dataclasses.dataclass
 class Report:
-    """What came of some calls.
+    """The outcomes of some calls.
 
     Attributes:
-      counts: How many calls had which outcome, by "kind: outcome".
-      faults: Lines that say what ended a child, or which answer is none of an op's.
+      counts: The number of calls by "kind: outcome".
+      faults: A line for each child that ended early and each error that no op may raise.
     """
 
     counts: collections.Counter = dataclasses.field(default_factory=collections.Counter)
@@ -51,7 +52,7 @@ class Report:
 
 
 def run(calls, seed, kind="", batch=BATCH, on_progress=lambda report: None) -> Report:
-    """Runs `calls` calls, of the seeds from `seed` on; of one kind only, if it is given."""
+    """Runs `calls` calls with the seeds from `seed` on, of one kind only if it is given."""
     report = Report()
     first, end = seed, seed + calls
     while first < end:
@@ -61,7 +62,7 @@ def run(calls, seed, kind="", batch=BATCH, on_progress=lambda report: None) -> R
 
 
 def _run_child(first: int, end: int, kind: str, report: Report) -> int:
-    """Runs calls until they are done or the child is: the seed to go on with."""
+    """Runs calls in one child until all are done or it ends; returns the seed to continue with."""
     with tempfile.TemporaryDirectory() as folder:
         place, log = pathlib.Path(folder, "place"), pathlib.Path(folder, "log")
         place.write_bytes(struct.pack("q", _UNSET))
@@ -96,7 +97,7 @@ def _run_child(first: int, end: int, kind: str, report: Report) -> int:
     how = signal.Signals(-code).name if code < 0 else f"exit status {code}"
     tail = " | ".join(text.strip().splitlines()[-3:])
     report.faults.append(f"seed {last}: the process died of {how}; first {first}; {tail}")
-    if last == _UNSET:  # It does not even start.
+    if last == _UNSET:  # The child ended before its first call.
         return end
     report.counts["in a child that died"] += last + 1 - first
     return last + 1
@@ -107,7 +108,7 @@ def _seed_in(data: bytes) -> int:
 
 
 def _wait(child, place) -> int:
-    """Its exit status; a child that is at one call for too long is killed."""
+    """Waits for the child and returns its exit status; kills it if one call takes too long."""
     seen, since = None, time.monotonic()
     while True:
         try:
@@ -125,7 +126,8 @@ def _wait(child, place) -> int:
 
 def _child(first: int, calls: int, kind: str, place: str) -> None:
     limit = resource.getrlimit(resource.RLIMIT_AS)[1]
-    if "asan" not in os.environ.get("LD_PRELOAD", ""):  # Which reserves far more than it uses.
+    # AddressSanitizer reserves far more memory than it uses.
+    if "asan" not in os.environ.get("LD_PRELOAD", ""):
         resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, limit))
     from tensorflow.python.eager import context
 

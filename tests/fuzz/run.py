@@ -27,7 +27,7 @@ def show(case) -> str:
 
 
 class Run:
-    """A range of seeds, and what came of them."""
+    """Runs the cases of a range of seeds and collects their verdicts."""
 
     def __init__(self, seed, cases, minutes, shrink_seconds):
         self._seeds = range(seed, seed + cases)
@@ -38,7 +38,7 @@ class Run:
         self.tensors = self.vague = 0
 
     def run(self) -> bool:
-        """Whether no case failed."""
+        """Runs the cases; returns whether none failed."""
         first = self._seeds.start
         while first < self._seeds.stop and time.monotonic() < self._end:
             end = min(first - first % SEEDS_OF_A_BLOCK + SEEDS_OF_A_BLOCK, self._seeds.stop)

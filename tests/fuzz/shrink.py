@@ -1,4 +1,4 @@
-"""Makes a failing case small, as long as it fails in the same way."""
+"""Makes a failing case smaller as long as it fails in the same way."""
 
 import dataclasses
 import time
@@ -12,13 +12,13 @@ from tests.fuzz.verdict import Verdict
 
 
 def shrink(case: Case, verdict: Verdict, check, seconds: float = 180.0) -> Case:
-    """The smallest case that was found within some time.
+    """The smallest failing case that is found within some time.
 
     Args:
-      case: It fails.
-      verdict: On it.
-      check: From a case to its verdict, in a child process.
-      seconds: When to stop.
+      case: A case that fails.
+      verdict: The verdict on it.
+      check: A function from a case to its verdict, in a child process.
+      seconds: The time for shrinking.
     """
     end, progress = time.monotonic() + seconds, True
     while progress and time.monotonic() < end:
@@ -100,7 +100,7 @@ def _fewer_vertices(case):
 
 
 def _keep_vertices(case, k, kept):
-    """Leaves out vertices; graphs without any go, and children become missing ones."""
+    """Removes vertices: empty graphs go, and children that go become missing ones."""
     step, minibatch, first = case.steps[k], [], 0
     for children in step.minibatch:
         here = kept[first : first + len(children)]
@@ -141,7 +141,7 @@ def _with_function(case, f, **changes):
 
 
 def _tidy(program: Program) -> Program:
-    """Without inputs, weights and layers that nothing reads."""
+    """Removes inputs, weights and layers that nothing reads."""
     lines = [line for function in program.functions for line in function.lines]
     used = {name for line in lines for name in line.reads}
     inputs = {
@@ -161,7 +161,7 @@ def _fewer_pushes(case):
 
 
 def _fewer_lines(case):
-    """A line goes: what reads it reads one of its operands instead."""
+    """Removes a line: lines that read it read one of its operands instead."""
     for f, function in enumerate(case.program.functions):
         for line in reversed(function.lines):
             for operand in dict.fromkeys(line.reads):
@@ -180,10 +180,10 @@ def _renamed(function, old, new):
 
 
 def _pulled_lines(case):
-    """What a line computes is pulled instead, or it is the state of a child."""
+    """Replaces the value of a line by an input, or by the state of a child."""
     try:
         shapes = _shapes_of_lines(case.program)
-    except Exception:  # Of TensorFlow: a candidate that does not run is not shrunk further.
+    except Exception:  # TensorFlow rejects the candidate, which is not shrunk further.
         return
     for f, function in enumerate(case.program.functions):
         for line in reversed(function.lines):
@@ -203,7 +203,7 @@ def _pulled_lines(case):
 
 
 def _shapes_of_lines(program):
-    """Of one row, by (vertex type, line), of lines that are floats."""
+    """The shape of a row, by (vertex type, line), of lines that are floats."""
     shapes, oracle = {}, Oracle(program)
     for f, function in enumerate(program.functions):
         values = oracle.values_of_lines(f)

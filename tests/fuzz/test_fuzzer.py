@@ -1,4 +1,4 @@
-"""The fuzzer itself: that it can draw what it knows, and finds what is wrong."""
+"""The fuzzer itself: it can draw every operator that it knows, and finds wrong results."""
 
 import dataclasses
 
@@ -115,7 +115,7 @@ def test_one_wrong_number_is_found(monkeypatch, name):
 
 
 def test_numbers_that_nothing_determines_are_not_called_wrong():
-    # A difference of two roundings, multiplied until it is all there is.
+    # The difference of two roundings is multiplied until nothing else is left.
     program = with_lines(x3="((x0 + 1024.0) - 1024.0 - x0) * 1048576.0")
     verdict = check(Case(program, (CHAIN,)))
     assert verdict.kind == "right", verdict.text
@@ -200,7 +200,7 @@ def test_a_refusal_is_right_only_where_rows_are_coupled():
 
 
 def test_what_tensorflow_cannot_differentiate_in_a_state_is_void():
-    # The derivative of tf.sort counts from 0 to 0 by 0.
+    # The derivative of tf.sort has a range from 0 to 0 in steps of 0.
     program = with_lines(x3="tf.reduce_sum(tf.sort((x0 + x2)[:, :0]), 1, keepdims=True) + x2")
     function = dataclasses.replace(program.functions[0], pushes=(("q", "x1"),))
     program = dataclasses.replace(program, functions=(function,))
@@ -208,13 +208,13 @@ def test_what_tensorflow_cannot_differentiate_in_a_state_is_void():
 
 
 def test_what_tensorflow_cannot_differentiate_in_what_is_gathered_is_void():
-    # The derivative of digamma has no kernel of float16.
+    # The derivative of digamma has no kernel for float16.
     program = dataclasses.replace(with_lines(x2="tf.math.digamma(1.0 + x1)"), dtype="float16")
     assert check(Case(program, (CHAIN,))).kind == "void"
 
 
 def test_layers_that_no_graph_can_build_are_void():
-    line = "tf.gather(x0, tf.where([True, False])[:, 0], axis=1)"  # Of a size that varies.
+    line = "tf.gather(x0, tf.where([True, False])[:, 0], axis=1)"  # Of unknown width.
     layer = Line("self.l1", "tf.keras.layers.LSTMCell(2)")
     program = with_lines(x2=line, x3="self.l1(x2, [x1, x1])[0]")
     program = dataclasses.replace(program, members=(*program.members, layer))

@@ -1,4 +1,4 @@
-"""A few thousand malformed calls of the C++ ops, always the same ones."""
+"""A few thousand malformed calls of the C++ ops, the same ones in every run."""
 
 from tests.fuzz.raw_ops import run
 
@@ -10,7 +10,7 @@ def test_malformed_calls_end_in_answers():
     report = run(CALLS, seed=0)
     assert report.faults == []
     assert report.calls == CALLS
-    # Most calls are refused; some spoil nothing that matters.
+    # Most calls are refused; in some the change has no effect.
     kinds = {label.split(":")[0] for label in report.counts}
     assert {"forward", "backward", "schedule", "row_op", "function", "dictionary"} <= kinds
 

@@ -1,4 +1,4 @@
-"""What became of a case."""
+"""The outcome of a case."""
 
 import dataclasses
 
@@ -7,16 +7,16 @@ GOOD = ("right", "refused", "declined", "void")
 
 @dataclasses.dataclass
 class Verdict:
-    """What became of a case.
+    """The outcome of a case.
 
     Attributes:
-      kind: "right"; "refused", as coupled rows must be; "declined", as sizes that are captured may
-        be; "void": nothing to compare, all of it being infinite, or TensorFlow failing
-        too. Or a failure: "wrong", "raised", "accepted", "died", "hung", "fault" (of
-        the fuzzer itself).
-      where: What differs, or which error: the same for cases that fail for the same reason.
-      text: For people.
-      compared, vague: Tensors; those whose tolerance is above a tenth of their largest number.
+      kind: "right"; "refused", as coupled rows must be; "declined", as captured sizes may be;
+        "void" if all numbers are infinite or TensorFlow fails too. Or a failure: "wrong",
+        "raised", "accepted", "died", "hung", "fault" (an error of the fuzzer itself).
+      where: What differs, or the kind of error: equal for cases that fail for the same reason.
+      text: A description for people.
+      compared: The number of tensors that were compared.
+      vague: The number of those whose tolerance is above a tenth of their largest number.
     """
 
     kind: str

@@ -1,4 +1,4 @@
-"""Cases in a child process: what kills it is the verdict on one case, not the end of the run.
+"""Runs cases in a child process, so that its death is the verdict on one case and ends no run.
 
 `python -m tests.fuzz.worker THREADS` reads pickled cases, or seeds, and writes pickled verdicts.
 """
@@ -15,11 +15,11 @@ from tests.fuzz.cases import Process
 from tests.fuzz.verdict import Verdict
 from tests.processes import environment
 
-SECONDS = 240  # For one case; then it hangs.
+SECONDS = 240  # The time for one case, after which it is said to hang.
 
 
 class Worker:
-    """A child process that checks cases one after the other, restarted when it has died.
+    """A child process that checks cases one after the other, and is restarted after it has died.
 
     Example:
     >>> with Worker(Process(threads=2, guarded=True)) as worker:  # doctest: +SKIP
@@ -83,7 +83,7 @@ class Worker:
 
 def main(threads: int):
     verdicts = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # What programs print is no verdict.
+    os.dup2(2, 1)  # Output of programs must not get between the verdicts.
     import tensorflow as tf
 
     from tests.fuzz.cases import draw_case

@@ -1,4 +1,4 @@
-"""Calls that a user's `tf.function` compiles, which Keras also calls for shapes only."""
+"""Calls that a user's `tf.function` compiles, and that Keras also makes to infer shapes."""
 
 import keras
 import numpy as np
@@ -7,7 +7,7 @@ import tensorflow as tf
 
 import cavs_tf as cavs
 
-# Keras warns that it could not call the model for its shapes, and says why.
+# Keras warns if it cannot call the model to infer shapes, and says why.
 pytestmark = [
     pytest.mark.filterwarnings("ignore:Layer .* looks like it has unbuilt state"),
     pytest.mark.filterwarnings("ignore:`build\\(\\)` was called on layer"),

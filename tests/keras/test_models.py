@@ -14,7 +14,7 @@ ARITY, UNITS, TOKENS = 3, 8, len(cavs.data.LISTOPS_TOKENS)
 
 @keras.saving.register_keras_serializable("test_models")
 class TypedCell(cavs.GraphSupport):
-    """A custom cell: digits and operators have vertex functions of their own."""
+    """A custom cell with separate vertex functions for digits and operators."""
 
     vertex_types = ("digit", "operator")
 
@@ -93,7 +93,7 @@ def test_fit_evaluate_and_predict(build_and_data, capsys):
     build, data = build_and_data
     model = compiled(build())
     history = model.fit(data, validation_data=data, epochs=15, shuffle=False).history
-    assert "val_accuracy" in capsys.readouterr().out  # Keras's own progress bar.
+    assert "val_accuracy" in capsys.readouterr().out  # Printed by Keras's progress bar.
     assert history["loss"][-1] < 0.7 * history["loss"][0]
     assert not model.jit_compile
     loss, accuracy = model.evaluate(data, verbose=0)
@@ -111,7 +111,7 @@ def test_several_steps_in_one_call(build_and_data):
         m.predict(data, verbose=0)
     other.set_weights(model.get_weights())
     compiled(model).fit(data, epochs=2, verbose=0, shuffle=False)
-    # Its graphs of different sizes pass through a loop, in the last call fewer than the others.
+    # Graphs of different sizes go through a loop; the last call has fewer of them.
     compiled(other, steps_per_execution=3).fit(data, epochs=2, verbose=0, shuffle=False)
     for got, want in zip(other.get_weights(), model.get_weights(), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-6)
@@ -163,7 +163,7 @@ def test_save_and_load(build_and_data, tmp_path):
     model.save(tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras")
     np.testing.assert_array_equal(loaded.predict(data, verbose=0), model.predict(data, verbose=0))
-    # The optimizer's state as well: training goes on the same.
+    # The optimizer's state is restored too: training continues with the same numbers.
     for m in (model, loaded):
         keras.utils.set_random_seed(1)
         m.fit(data, verbose=0, shuffle=False)
@@ -310,7 +310,7 @@ def test_float64_model():
     kwargs = {"dtype": "float64"}
     graphs = graph_inputs(ARITY)
     token = keras.Input((), dtype="int32", name="token")
-    rows = keras.layers.Embedding(TOKENS, UNITS)(token)  # float32: cast by the layer.
+    rows = keras.layers.Embedding(TOKENS, UNITS)(token)  # float32; the layer casts it.
     root = TreeLSTM(UNITS, ARITY, **kwargs)(graphs, rows)
     logits = keras.layers.Dense(10, **kwargs)(root)
     model = compiled(keras.Model({**graphs, "token": token}, logits))
@@ -342,7 +342,7 @@ def test_graph_rejects_what_is_no_cell():
 
 
 def unequal_minibatches():
-    """Five chains of 1, 9, 2, 8 and 3 vertices, two at a time: few graphs or few vertices."""
+    """Chains of 1, 9, 2, 8 and 3 vertices, two at a time: means by graph and by vertex differ."""
     sizes = [1, 9, 2, 8, 3]
     splits = np.concatenate([[0], np.cumsum(sizes)])
     generator = np.random.default_rng(0)
@@ -357,7 +357,7 @@ def unequal_minibatches():
 
 
 def regression(vertices, roots):
-    """Predicts a number for every vertex, for every graph, or both."""
+    """Predicts a number for every vertex, for every graph, or for both."""
     graphs = graph_inputs(arity=1)
     x = keras.Input((1,), name="x")
     rows = keras.layers.Dense(1)(TreeLSTM(3, 1, return_vertices=True)(graphs, x))

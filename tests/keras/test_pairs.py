@@ -12,7 +12,7 @@ ARITY, UNITS, TOKENS = 3, 8, len(cavs.data.LISTOPS_TOKENS)
 
 
 def pairs(num_pairs=24):
-    """Pairs of expressions, and whether they have the same value."""
+    """Pairs of expressions, and whether both have the same value."""
     left, right = (
         cavs.data.listops(num_pairs, seed, max_depth=2, max_args=ARITY) for seed in (1, 2)
     )
@@ -26,7 +26,7 @@ def int_of(condition):
 
 
 def siamese():
-    """One encoder over both trees of a pair."""
+    """Encodes both trees of a pair with the same weights."""
     embed = keras.layers.Embedding(TOKENS, UNITS)
     encode = cavs.keras.TreeLSTM(UNITS, ARITY)
     inputs, roots = {}, []
@@ -95,7 +95,7 @@ def test_tools_take_a_minibatch_of_pairs_as_it_is():
 
 
 def translator():
-    """Encodes a tree, and adds its root to every step of a chain; a loss of each structure."""
+    """Encodes a tree, and adds its root to every step of a chain; each structure has a loss."""
     source = cavs.keras.graph_inputs(ARITY, name="source")
     target = cavs.keras.graph_inputs(1, name="target")
     source_token, target_token = (
@@ -212,7 +212,7 @@ def test_for_fit_rejects_graphs_of_a_structure_that_are_no_tensors():
 
 
 def test_random_trees_of_two_sides_need_no_schedule():
-    """A model whose graphs are made outside of `data.batch`."""
+    """Trains on graphs that were made outside of `data.batch`."""
     sides = {side: cavs.keras.graph_inputs(name=side) for side in ("a", "b")}
     rows = {side: keras.Input((make.FEATURES,), name=f"{side}_rows") for side in sides}
     encode = cavs.keras.TreeLSTM(UNITS)

@@ -1,4 +1,4 @@
-"""LSTM and GRU over sequences, beside the layers of Keras whose place they take."""
+"""LSTM and GRU over sequences, compared with the layers of Keras that they replace."""
 
 import functools
 
@@ -35,7 +35,7 @@ each_layer = pytest.mark.parametrize("name", LAYERS)
 
 
 def classes(name):
-    """Our layer and that of Keras, to be called with units and further arguments."""
+    """Our layer and that of Keras, as functions of units and further arguments."""
     ours, theirs, *arguments = LAYERS[name]
     return [functools.partial(layer, **(arguments or [{}])[0]) for layer in (ours, theirs)]
 
@@ -45,7 +45,7 @@ def sequences(dtype="float32"):
 
 
 def pair(name, **kwargs):
-    """Our layer and that of Keras, with the same weights, away from the initial ones."""
+    """Our layer and that of Keras, with the same random weights."""
     ours, theirs = (layer(UNITS, **kwargs) for layer in classes(name))
     x = sequences(kwargs.get("dtype", "float32"))
     ours(x), theirs(x)

@@ -1,4 +1,4 @@
-"""TreeLSTM and TreeGRU, beside their equations in plain NumPy, vertex by vertex."""
+"""TreeLSTM and TreeGRU, compared with their equations in plain NumPy, vertex by vertex."""
 
 import functools
 
@@ -25,7 +25,7 @@ def column(weight, block, width=UNITS):
 
 
 class LSTMEquations:
-    """Of arXiv:1503.00075, for one vertex; children are (h, c) pairs."""
+    """The equations of arXiv:1503.00075 for one vertex; children are (h, c) pairs."""
 
     def __init__(self, layer):
         kernel, recurrent, *recurrent_f, bias = (np.asarray(w) for w in layer.get_weights())
@@ -44,7 +44,7 @@ class LSTMEquations:
         return self.finish(x, h_sum, [h @ self.u["f"] for h, _ in children], children)
 
     def n_ary(self, x, children):
-        """Equations 9-14: U has a block of rows, and U_f also of columns, for each child."""
+        """Equations 9-14. U has a block of rows for each child, and U_f also a block of columns."""
         hs = np.concatenate([h for h, _ in children])
         return self.finish(x, hs, np.split(hs @ self.u["f"], len(children)), children)
 
@@ -57,14 +57,14 @@ class LSTMEquations:
 
 
 class GRUEquations:
-    """Of arXiv:1701.01811, for one vertex; children are (h,) tuples."""
+    """The equations of arXiv:1701.01811 for one vertex; children are (h,) tuples."""
 
     def __init__(self, layer):
         kernel, *recurrent_kernels, bias = (np.asarray(w) for w in layer.get_weights())
         (self.w_z, self.w_r, self.w_n), (self.b_z, self.b_r, self.b_n) = (
             [column(weight, block) for block in range(3)] for weight in (kernel, bias)
         )
-        # By gate, then by child.
+        # Indexed by gate, then by child.
         self.u_z, self.u_r, self.u_n = (
             [column(u.T, k).T for k in range(len(u) // UNITS)] for u in recurrent_kernels
         )
@@ -109,7 +109,7 @@ def expected(layer, equations, graphs, rows):
 
 
 def shuffle_weights(layer, seed=3):
-    """Away from the initial values, where many terms are zero."""
+    """Sets random weights: with the initial ones, many terms are zero."""
     random = np.random.default_rng(seed)
     layer.set_weights([random.normal(size=w.shape) for w in layer.get_weights()])
 
@@ -200,7 +200,7 @@ def test_a_chain_of_either_mode_is_the_layer_over_sequences(mode, bias):
         (TreeGRU, "child_sum", {"foreign", "copy"}),
         (TreeGRU, "n_ary", {"foreign", "copy"}),
         (TreeLSTM, "child_sum", {"foreign", "copy"}),
-        (TreeLSTM, "n_ary", {"foreign"}),  # The h of all children are put side by side.
+        (TreeLSTM, "n_ary", {"foreign"}),  # The states h of all children are concatenated.
         (functools.partial(TreeLSTM, arity=1), "n_ary", {"foreign", "copy"}),
     ],
 )
@@ -214,7 +214,7 @@ def test_nothing_is_left_to_tensorflow_or_copied(make_layer, mode, operators):
 
 
 def save_as_before(cell, store):
-    """Of TreeLSTMCell: when all gates shared one recurrent kernel."""
+    """Saves a TreeLSTMCell in the old format, in which all gates have one recurrent kernel."""
     kernel, recurrent, recurrent_f, *bias = cell.get_weights()
 
     def f_second(columns):

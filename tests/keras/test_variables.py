@@ -1,4 +1,4 @@
-"""Variables that vertex functions read are weights, whoever made them."""
+"""Variables that vertex functions read are weights, whoever created them."""
 
 import warnings
 
@@ -15,7 +15,7 @@ ROWS = tf.constant([[1.0], [2.0], [3.0], [4.0]])
 
 @keras.saving.register_keras_serializable("test_variables")
 class Held(cavs.GraphSupport):
-    """Holds a raw `tf.Variable`, and one that is not trained."""
+    """Holds a `tf.Variable`, and one that is not trainable."""
 
     arity = 1
 
@@ -75,7 +75,7 @@ def test_gradient_tape_trains_held_variable(optimizer):
 
 
 def test_sgd_step_is_exact():
-    # The first input is in the sums of three vertices, the second of two, and so on.
+    # The first input is in the sums of three vertices, the second in those of two, and so on.
     cell = Held()
     train_step(cell, keras.optimizers.SGD(0.01))
     np.testing.assert_allclose(cell.w, [[0.5 - 0.01 * (3 * 1 + 2 * 2 + 3 + 4)]])
@@ -263,7 +263,7 @@ def test_layers_that_make_their_weights_when_they_are_first_used_are_not():
 
 @pytest.fixture
 def clean_keras():
-    """Keras keeps variables whose initializer failed, and tries it again for later layers."""
+    """Keras keeps variables whose initializer has failed, and tries them again for later layers."""
     yield
     keras.utils.clear_session()
 
