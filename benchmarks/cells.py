@@ -1,4 +1,4 @@
-"""What is compared: a cell of a table, by whom, and for how long."""
+"""The cells of tables: what is compared, with which systems, and for how long."""
 
 import dataclasses
 
@@ -9,7 +9,7 @@ MODES = ("training", "inference")
 
 @dataclasses.dataclass(frozen=True)
 class Contender:
-    """A system, perhaps with options, under the name that its record gets."""
+    """A system, perhaps with options, and the name that its record gets."""
 
     system: str
     peer: str
@@ -17,7 +17,7 @@ class Contender:
 
 
 def contenders(systems: list[str]) -> list[Contender]:
-    """Systems without options."""
+    """Contenders for systems without options."""
     return [Contender(name, name) for name in systems]
 
 
@@ -36,13 +36,13 @@ class Cell:
 
     @property
     def label(self) -> str:
-        """The workload's name, with its leaves if they are not the usual 256."""
+        """The workload's name, with the number of leaves if it is not the usual 256."""
         if self.workload == "tree_fc" and self.settings.leaves != 256:
             return f"tree_fc_{self.settings.leaves}"
         return self.workload
 
     def key(self) -> tuple:
-        """As `Record.cell`."""
+        """The same as `Record.cell`."""
         return self.label, self.settings.units, self.settings.batch, self.threads, self.mode
 
     def __str__(self):
@@ -52,7 +52,7 @@ class Cell:
 
 @dataclasses.dataclass(frozen=True)
 class Effort:
-    """How long to measure: so many turns of so many seconds for every system."""
+    """How long to measure: each system has `repeats` turns of `seconds`."""
 
     repeats: int = 5
     seconds: float = 1.0

@@ -4,13 +4,13 @@ import numpy as np
 
 from benchmarks import oracle
 
-# float32 sums of some thousand terms, in orders of their own.
+# For float32 sums of some thousand terms, added in different orders.
 LOSS_TOLERANCE = 1e-4
 GRADIENT_TOLERANCE = 2e-3
 
 
 class Checker:
-    """Knows the right answers of one cell: the definition's, in float64.
+    """The right results of one cell, from the definition in float64.
 
     The definition gives the first loss, and the slope of it along random signs for all
     weights. The first system to agree with it sets the losses of later steps and the
@@ -31,7 +31,7 @@ class Checker:
             self._slope = oracle.slope(workload, first, self._signs)
 
     def complaint(self, system: str, losses, gradients, slack: float = 1.0) -> str | None:
-        """What is wrong with a system's first steps, or None.
+        """A sentence on what is wrong with a system's first steps, or None.
 
         All tolerances are multiplied by `slack`. With more than 1 it sets nothing for others.
         """

@@ -1,4 +1,4 @@
-"""Regenerates all results of the paper, or some and others, and writes a report.
+"""Regenerates the paper's results, or some of them and further ones, and writes a report.
 
     python -m benchmarks.compare --folder=build/compare/mine          # the reduced grid
     python -m benchmarks.compare --folder=build/compare/all --full    # the paper's sizes; hours
@@ -18,15 +18,15 @@ from benchmarks.cells import MODES
 from benchmarks.figures import _base
 from benchmarks.results import Results
 
-# Not compared unless asked for: less precision; only our ops; a program of the user's. In the
-# reduced grid neither what takes minutes for a large minibatch of trees, nor more than one mode of
-# a system.
+# Compared only if they are asked for: systems with less precision, with our ops alone, or that are
+# a program of the user's. In the reduced grid, also those that take minutes for a large minibatch
+# of trees, and further modes of one system.
 _UNASKED = ("cavs_bfloat16", "cavs_loop", "cavs_ops", "ceiling")
 _UNREDUCED = ("fold_cached", "fold_per_vertex", "tf_unbatched")
 
 
 def main(argv=None) -> int:
-    """The program; returns its exit status."""
+    """Runs the program; returns its exit status."""
     arguments = _parser().parse_args(argv)
     folder = pathlib.Path(arguments.folder)
     request = _request(arguments)
@@ -51,7 +51,7 @@ def main(argv=None) -> int:
 
 
 def merged(plan: list) -> list:
-    """A plan in which every cell with a system occurs once.
+    """A plan in which every cell occurs once with each system.
 
     Cells of the same sizes become one with the contenders of all, unless they have none in
     common: those of an ablation are compared among each other only.
@@ -70,7 +70,7 @@ def merged(plan: list) -> list:
 
 
 def _request(arguments) -> _base.Request:
-    """The grid, with what flags say instead."""
+    """The grid, with the values of flags in place of its own."""
     grid = _base.FULL if arguments.full else _base.REDUCED
     sizes = {name: getattr(arguments, name) for name in ("batches", "units", "leaves")}
     sizes |= {"ablated": arguments.units, "minibatches": arguments.minibatches}
@@ -96,7 +96,7 @@ def _given(values: dict) -> dict:
 
 
 def _show(figure: _base.Figure, rows: list) -> None:
-    """Prints the tables, why systems failed, and what the numbers say of the paper."""
+    """Prints the tables, why systems failed, and whether the paper's claims hold."""
     print(f"\n{figure.title}")
     for table in figure.tables(rows):
         print()

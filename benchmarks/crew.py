@@ -1,4 +1,4 @@
-"""Workers that stay from cell to cell: most of what a system needs to start is its imports."""
+"""Workers that are kept from cell to cell, since starting a system is mostly importing it."""
 
 import collections
 
@@ -9,7 +9,7 @@ class Crew:
     """Workers by the peer that they run; a context manager, which ends them.
 
     Args:
-      hire: Makes a worker, of the number of threads.
+      hire: Makes a worker with a number of threads.
     """
 
     def __init__(self, hire=Worker):
@@ -24,7 +24,7 @@ class Crew:
             worker.close()
 
     def starter(self, peers):
-        """What `harness.measure` is to start workers with, for contenders of these peers.
+        """A function with which `harness.measure` starts workers for contenders of these peers.
 
         A peer with several contenders has a worker for each.
         """
@@ -40,7 +40,7 @@ class Crew:
 
 
 class _Lent:
-    """A worker that is not ended when it is closed, unless it ended itself."""
+    """A worker that stays when it is closed, unless it has ended itself."""
 
     def __init__(self, worker):
         self._worker = worker

@@ -1,4 +1,4 @@
-"""A system while a cell is measured: what it is told, what it says, what is made of that."""
+"""A system while a cell is measured: calls of its worker, and the record made from the answers."""
 
 import statistics
 
@@ -11,7 +11,7 @@ SETUP_SECONDS = 600
 
 
 class Entry:
-    """A system during the measurement of a cell."""
+    """A system while a cell is measured."""
 
     def __init__(self, cell: Cell, contender: Contender, worker: Worker):
         self.contender = contender
@@ -35,24 +35,24 @@ class Entry:
         return self.record.error is not None
 
     def fail(self, error: str) -> None:
-        """From now on it takes no part."""
+        """Takes the system out of the measurement."""
         self.record.error = error
         self.worker.close()
 
     def send(self, verb: str, **arguments) -> None:
-        """`receive` the answer later."""
+        """Sends a call; `receive` returns its answer later."""
         self._try(self.worker.send, verb, **arguments)
 
     def receive(self, verb: str, timeout: float = SETUP_SECONDS):
-        """The answer to what was sent, or None."""
+        """The answer to the last `send`, or None."""
         return self._try(self.worker.receive, verb, timeout)
 
     def call(self, verb: str, timeout: float, **arguments):
-        """The answer of the worker, or None."""
+        """The answer of the worker to a call, or None."""
         return self._try(self.worker.call, verb, timeout, **arguments)
 
     def check(self, checker: Checker) -> None:
-        """Compares the first steps that it was told to do."""
+        """Compares the results of the first steps."""
         first = self.receive("first_steps")
         self.worker.stop()
         if first is None:
@@ -65,13 +65,13 @@ class Entry:
             self.fail(complaint)
 
     def turn(self, seconds: float) -> float | None:
-        """Runs for a while, alone; returns graphs per second."""
+        """Runs steps for a while, with no other system; returns graphs per second."""
         rate = self.call("run", SETUP_SECONDS + 10 * seconds, seconds=seconds)
         self.worker.stop()
         return rate
 
     def finish(self, profiled: bool) -> None:
-        """Asks what is known in the end."""
+        """Asks for what is known only at the end."""
         self.record.peak_bytes = self.call("peak_bytes", 60)
         self.construct = self.call("construct_seconds", 60) or self.construct
         if profiled:
@@ -79,7 +79,7 @@ class Entry:
         self.worker.stop()
 
     def compute(self, flops: float, busy_share: float) -> None:
-        """Fills the record, from the FLOPs of a graph's matrix products."""
+        """Completes the record; `flops` are those of the matrix products of a graph."""
         if self.failed or not self.rates:
             return
         record = self.record
@@ -94,7 +94,7 @@ class Entry:
             record.construct_share = construct / (step if in_step else step + construct)
 
     def _share_of_floor(self, flops: float) -> float | None:
-        """Of each turn by the peak at that time, then the median."""
+        """The median, over turns, of the rate as a share of the peak at that time."""
         turns = zip(self.rates, self.peaks, strict=True)
         if any(None in peaks for peaks in self.peaks):
             return None
@@ -103,7 +103,7 @@ class Entry:
         )
 
     def summary(self, unit: str) -> str:
-        """One line for the terminal."""
+        """A line for the terminal."""
         record = self.record
         if self.failed:
             return f"{record.system:16} failed: {record.error}"

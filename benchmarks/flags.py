@@ -1,4 +1,4 @@
-"""The flags that the programs of this package share."""
+"""Flags that several programs of this package have."""
 
 import argparse
 import functools
@@ -9,7 +9,7 @@ from benchmarks import peers, workloads
 
 
 def parser(description: str) -> argparse.ArgumentParser:
-    """A parser with the flags that say with what to measure."""
+    """A parser with the flags on how to measure."""
     made = argparse.ArgumentParser(
         description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter
     )
@@ -21,7 +21,7 @@ def parser(description: str) -> argparse.ArgumentParser:
 
 
 def add_measuring(made: argparse.ArgumentParser) -> None:
-    """Adds the flags that say whom, and for how long, to measure."""
+    """Adds the flags on which systems to measure, and for how long."""
     names = ", ".join(peers.names())
     made.add_argument(
         "--systems", type=choices(peers.names()), help=f"of {names}; none: most of them"
@@ -40,22 +40,22 @@ def add_cell(made: argparse.ArgumentParser, workload: str | None, help: str) -> 
 
 
 def data(arguments) -> dict:
-    """The fields of `workloads.Settings` that are no sizes."""
+    """The fields of `workloads.Settings` that are not sizes."""
     return {name: getattr(arguments, name) for name in ("seed", "sst", "minibatches")}
 
 
 def integer(least: int):
-    """A function of text that gives an int of at least so much."""
+    """A parser of integers that are at least `least`."""
     return functools.partial(_integer, least=least)
 
 
 def integers(least: int):
-    """The same of ints separated by commas: a tuple."""
+    """A parser of such integers, separated by commas, to a tuple."""
     return lambda text: tuple(_integer(part, least) for part in text.split(","))
 
 
 def threads(text: str) -> int:
-    """As many as there are CPUs for this process, or fewer."""
+    """A parser of numbers of threads, up to the number of CPUs for this process."""
     try:
         value = int(text)
     except ValueError:
@@ -66,7 +66,7 @@ def threads(text: str) -> int:
 
 
 def positive_seconds(text: str) -> float:
-    """A finite number above 0."""
+    """Parses a finite number above 0."""
     try:
         value = float(text)
     except ValueError:
@@ -77,14 +77,14 @@ def positive_seconds(text: str) -> float:
 
 
 def treebank(text: str) -> str:
-    """A folder with train.txt in it."""
+    """Parses the path of a folder with train.txt in it."""
     if not os.path.isfile(os.path.join(text, "train.txt")):
         raise argparse.ArgumentTypeError(f"got {text!r} but expected a folder with train.txt in it")
     return os.path.abspath(text)
 
 
 def choices(allowed: list[str]):
-    """A function of text that gives some of the names, separated by commas."""
+    """A parser of some of the names, separated by commas."""
 
     def chosen(text):
         names = text.split(",")

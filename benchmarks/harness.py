@@ -1,4 +1,4 @@
-"""Measures systems against each other. The rules of fairness are in README.md."""
+"""Measures systems against each other by the rules of fairness in README.md."""
 
 import json
 import time
@@ -13,7 +13,7 @@ from benchmarks.workers import ROOT, Worker
 
 _STEPS_TO_COMPARE = 3
 _WARM_UP_SECONDS = 60
-# Long enough for the threads of the system before to have come to rest.
+# Long enough for the threads of the previous system to stop spinning.
 _PAUSE_SECONDS = 0.02
 
 
@@ -21,7 +21,7 @@ def refuse_debug_build() -> None:
     """Raises RuntimeError if this checkout's library was built for debugging."""
     info = ROOT / "cavs_tf/_build_info.json"
     if not info.exists():
-        return  # Then cavs is shown as failed, with the command that builds it.
+        return  # cavs will be shown as failed, with the command that builds it.
     build = json.loads(info.read_text())["build"]
     if build != "release":
         raise RuntimeError(
@@ -36,14 +36,14 @@ def measure(
     """Compares systems in one cell.
 
     Args:
-      cell: What is run.
-      contenders: By whom.
-      effort: For how long.
-      say: Told of progress, line by line.
-      start: Makes a worker, of the number of threads; one for each contender, in their order.
+      cell: The cell to measure.
+      contenders: The systems to compare.
+      effort: How long to measure.
+      say: Takes lines on progress.
+      start: Makes a worker with that number of threads; called for each contender in order.
 
     Returns:
-      A record for each contender, of those that failed too.
+      A record for each contender, also for those that failed.
     """
     say(f"  setting up {', '.join(contender.system for contender in contenders)}")
     workload = workloads.make(cell.workload, cell.settings)
@@ -82,7 +82,7 @@ def _set_up(entries: list[Entry], workload) -> None:
 
 
 def _take_turns(entries: list[Entry], peak: Peak, effort: Effort, say):
-    """Every repetition has a turn of each system, in an order that rotates.
+    """In every repetition each system has a turn, in an order that rotates.
 
     The peak is measured before and after each: where others use the processor too, it changes
     from one second to the next as much as the systems do.
@@ -111,6 +111,6 @@ def _take_turns(entries: list[Entry], peak: Peak, effort: Effort, say):
 
 
 def _flops_per_graph(workload, mode: str) -> float:
-    """Of the matrix products: over the peak, the least time that a graph can take."""
+    """The FLOPs of the matrix products, from which follows the least time that a graph can take."""
     flops = sum(workload.flops(minibatch, mode) for minibatch in workload.minibatches)
     return flops / workload.settings.num_examples

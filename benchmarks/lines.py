@@ -17,9 +17,9 @@ class Part:
     """Definitions in a file.
 
     Attributes:
-      path: Of the file, from this folder.
-      names: Of classes and functions, "Class.method" for one of a class; none: the whole file,
-        but for imports.
+      path: The path of the file, relative to this folder.
+      names: The names of classes and functions, "Class.method" for a method; none for the whole
+        file without its imports.
     """
 
     path: str
@@ -27,18 +27,18 @@ class Part:
 
 
 def source(system: str, workload: str) -> list[Part] | None:
-    """What states a workload in a system; None: nothing is known of it."""
+    """The parts that state a workload in a system; None if it is not known."""
     made = _SOURCES[system](workload) if system in _SOURCES else None
     return made if made and all((_FOLDER / part.path).is_file() for part in made) else None
 
 
 def systems() -> list[str]:
-    """Of which anything is known."""
+    """The systems that have any lines."""
     return list(_SOURCES)
 
 
 def count(parts: list[Part]) -> int:
-    """Lines in all parts together.
+    """The number of lines in all parts.
 
     Raises:
       ValueError: If a file has no such definition.
@@ -70,7 +70,7 @@ def _lines(node: ast.AST) -> int:
 
 
 class _WithoutDocstrings(ast.NodeTransformer):
-    """A body of nothing but its docstring becomes `pass`."""
+    """Replaces a body that is only a docstring by `pass`."""
 
     def generic_visit(self, node):
         super().generic_visit(node)
@@ -88,7 +88,8 @@ def _is_string(node) -> bool:
     )
 
 
-# By system, what states a workload. Who takes the cell from the workload has its lines too.
+# The parts that state each workload, by system. A system that takes the cell from the workload has
+# its lines too.
 _SEQUENCES = ("fixed_lstm", "var_lstm")
 _TREES = ("tree_fc", "tree_lstm")
 _OF_LAYERS = {"bilstm_tagger": "Tagger", "encoder_decoder": "EncoderDecoder"}
@@ -128,7 +129,7 @@ def _keras(workload):
     if workload in _OF_LAYERS:
         return [_PADDING, Part("peers/_keras_sequences.py", (_OF_LAYERS[workload],))]
     if workload in _SEQUENCES:
-        return [_PADDING] if workload == "var_lstm" else None  # The rest is a layer of Keras.
+        return [_PADDING] if workload == "var_lstm" else None  # Keras does the rest.
     if workload in _TREES:
         return [*_tf_trees(workload), Part("peers/keras.py", ("TreeLayer",))]
     return None

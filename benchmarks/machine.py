@@ -1,4 +1,4 @@
-"""What runs the benchmarks: its peak, its name, and whether others use it too."""
+"""The machine that runs the benchmarks: its peak, its name, and whether others use it too."""
 
 import os
 import pathlib
@@ -8,17 +8,17 @@ import subprocess
 
 from benchmarks.workers import ROOT
 
-# From this share of the CPU time on that others have, a machine counts as busy.
+# A machine is busy if other programs have this share of the CPU time.
 BUSY = 0.03
 _SOURCE = ROOT / "benchmarks/cc/peak.cc"
 _PROGRAM = ROOT / "build/benchmarks/peak"
 
 
 class Peak:
-    """Measures GFLOP/s in fp32 by a loop that stays in registers.
+    """Measures GFLOP/s in float32 by a loop that stays in registers.
 
     Attributes:
-      problem: Why it cannot, or None.
+      problem: Why the peak cannot be measured, or None.
     """
 
     def __init__(self, threads: int):
@@ -48,7 +48,7 @@ def _compile() -> str | None:
 
 
 class Watch:
-    """Whether something else used the CPUs while a worker ran.
+    """Finds out whether other programs used the CPUs while a worker ran.
 
     Use as a context manager around a worker's turn; ask `report` in the end.
     """
@@ -58,7 +58,7 @@ class Watch:
         self._worker = None
 
     def over(self, worker) -> "Watch":
-        """Names the worker whose time is no disturbance."""
+        """Leaves out the time of this worker."""
         self._worker = worker
         return self
 
@@ -75,11 +75,11 @@ class Watch:
 
     @property
     def busy_share(self) -> float:
-        """Share of all CPU time that others had, or that the hypervisor took."""
+        """The share of all CPU time that others had, or that the hypervisor took."""
         return (self._others + self._stolen) / max(1, self._elapsed)
 
     def report(self) -> str | None:
-        """One line if the machine was busy."""
+        """A line if the machine was busy."""
         if self.busy_share < BUSY:
             return None
         stolen = self._stolen / max(1, self._elapsed)
@@ -90,7 +90,7 @@ class Watch:
 
 
 def _cpu_ticks() -> tuple[int, int, int]:
-    """(all, busy, stolen) time of all CPUs so far, in clock ticks."""
+    """(all, busy, stolen) time of all CPUs until now, in clock ticks."""
     line = pathlib.Path("/proc/stat").read_text().split("\n", 1)[0]
     user, nice, system, idle, wait, irq, soft_irq, steal = map(int, line.split()[1:9])
     busy = user + nice + system + irq + soft_irq
@@ -98,7 +98,7 @@ def _cpu_ticks() -> tuple[int, int, int]:
 
 
 def describe() -> dict:
-    """For the file beside the results."""
+    """The description in the file beside the results."""
     return {
         "cpu": _cpu_name(),
         "cpus": os.cpu_count(),
@@ -109,7 +109,7 @@ def describe() -> dict:
 
 
 def commit() -> str | None:
-    """Of this checkout, with "-dirty" if it was changed since; None outside of one."""
+    """The commit of this checkout, with "-dirty" after changes; None if there is none."""
     command = ["git", "-C", str(ROOT), "describe", "--always", "--dirty"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=True)

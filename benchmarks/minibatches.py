@@ -1,4 +1,4 @@
-"""What budgets and buckets of `cavs_tf.data.batch` gain: examples per second, and memory.
+"""The gain of budgets and buckets of `cavs_tf.data.batch`: examples per second, and memory.
 
     python -m benchmarks.minibatches --units=128 --batch=64 --sst=<folder>
 
@@ -18,13 +18,13 @@ import time
 
 from benchmarks import flags, harness, tables
 
-EPOCHS = 6  # The fastest counts, as others may use the machine, too.
+EPOCHS = 6  # The fastest one counts, since others may use the machine.
 LONGEST = 1000
 
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """One row of a table."""
+    """A row of a table."""
 
     data: str
     way: str
@@ -39,13 +39,13 @@ class Run:
 class Result:
     per_second: float
     steps: int
-    most_vertices: int  # In a minibatch.
+    most_vertices: int  # In one minibatch.
     tasks: int  # In an epoch.
-    megabytes: float  # How much the process grew.
+    megabytes: float  # The growth of the process.
 
 
 def ways(batch: int, mean_size: float) -> dict[str, dict]:
-    """Options of `data.batch` whose minibatches have about `batch` examples, by name."""
+    """Options of `data.batch` with about `batch` examples in a minibatch, by name."""
     budget = round(batch * mean_size)
     return {
         "examples": {"batch_size": batch},
@@ -108,7 +108,7 @@ def measure(run: Run) -> Result:
 
 
 def _resident() -> int:
-    """Bytes of this process."""
+    """The resident memory of this process in bytes."""
     pages = pathlib.Path("/proc/self/statm").read_text().split()[1]
     return int(pages) * resource.getpagesize()
 
@@ -144,7 +144,7 @@ def _chains(run: Run):
 
 
 def main(argv=None) -> int:
-    """The program; returns its exit status."""
+    """Runs the program; returns its exit status."""
     arguments = _parser().parse_args(argv)
     harness.refuse_debug_build()
     spawn = multiprocessing.get_context("spawn")
@@ -153,7 +153,7 @@ def main(argv=None) -> int:
         sizes += (arguments.seed, arguments.sst)
         rows = {}
         for way in WAYS:
-            # A process of its own, as resident memory is a matter of the whole process.
+            # Runs in a process of its own, since resident memory is that of a whole process.
             with concurrent.futures.ProcessPoolExecutor(
                 1, spawn, _start, (arguments.threads,)
             ) as pool:
@@ -172,7 +172,7 @@ def main(argv=None) -> int:
 
 
 def _start(threads: int) -> None:
-    """Before TensorFlow is imported, which reads this then."""
+    """Sets the environment that TensorFlow reads when it is imported."""
     os.environ["TF_NUM_INTRAOP_THREADS"] = str(threads)
 
 

@@ -1,10 +1,10 @@
-"""What every system must compute: the loss in NumPy, in float64, straight from the definition."""
+"""The right results of all systems: the loss in NumPy, in float64, from the definition."""
 
 import numpy as np
 
 
 class NumPy:
-    """The functions that a workload's cell is written in."""
+    """The functions that the cell of a workload is written in."""
 
     tanh = staticmethod(np.tanh)
 
@@ -36,7 +36,7 @@ def loss(workload, minibatch, weights=None) -> float:
 
 
 def slope(workload, minibatch, direction, step=1e-6) -> float:
-    """How fast the loss grows along a direction of the weights, by central differences."""
+    """The derivative of the loss along a direction of the weights, by central differences."""
     ends = []
     for sign in (1.0, -1.0):
         moved = {n: w + sign * step * direction[n] for n, w in workload.weights.items()}
@@ -53,7 +53,7 @@ def depths(minibatch) -> np.ndarray:
 
 
 class _Edges:
-    """Children that are summed over, of some vertices."""
+    """The children of some vertices that are summed over."""
 
     def __init__(self, children, states):
         self._num_parents = len(children)
@@ -68,7 +68,7 @@ class _Edges:
 
 
 def _states(workload, minibatch, w):
-    # The last row is the state of a missing child: -1.
+    # The last row is the state of missing children, which have id -1.
     shape = (minibatch.num_vertices + 1, workload.units)
     states = [np.zeros(shape) for _ in range(workload.num_states)]
     depth = depths(minibatch)

@@ -1,4 +1,4 @@
-"""What the paper says of its results, as far as it is compared with.
+"""The paper's claims about its results, as far as they can be compared with.
 
 Its times are those of a GPU, so that only what it concludes from them can hold here. Claims
 are in our words; their sources are sections, figures and tables of arXiv:1712.04048.
@@ -9,7 +9,7 @@ import dataclasses
 
 @dataclasses.dataclass(frozen=True)
 class Claim:
-    """Something the paper says, and where."""
+    """A claim of the paper, and where it stands."""
 
     text: str
     source: str
@@ -18,7 +18,7 @@ class Claim:
 ORDER_OF_MAGNITUDE = Claim(
     "Cavs trains dynamic networks nearly ten times as fast as Fold and DyNet", "abstract"
 )
-# What counts as nearly ten.
+# At least this counts as nearly ten.
 NEARLY_TEN = 5.0
 
 FIXED_LSTM = Claim(
@@ -28,7 +28,7 @@ FIXED_LSTM = Claim(
 FIXED_LSTM_CLOSE = Claim(
     "on sequences of one length Cavs comes close to a library's LSTM", "section 5.1, Figure 8"
 )
-# What counts as close: at least this share of the library's speed.
+# At least this share of the library's speed counts as close.
 CLOSE = 0.67
 VAR_LSTM = Claim(
     "on sequences of different lengths Cavs is faster than a static framework, which pads them",
@@ -41,7 +41,7 @@ SMALL_CONSTRUCTION = Claim(
     "graphs take Cavs a small share of the time, whatever their size and the minibatch's",
     "section 5.2, Figure 9",
 )
-# What counts as small.
+# At most this counts as small.
 SMALL_SHARE = 0.1
 LARGE_CONSTRUCTION = Claim(
     "Fold spends a larger share of its time on constructing graphs than Cavs",

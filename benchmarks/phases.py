@@ -1,4 +1,4 @@
-"""Where the milliseconds of a training step go: CPU time of all threads, phase by phase.
+"""Where the time of a training step goes: CPU time of all threads, phase by phase.
 
     python -m benchmarks.phases --workload=tree_lstm --units=256 --batch=64 --sst=<folder>
 
@@ -13,7 +13,7 @@ import time
 
 from benchmarks import flags, harness, tables, workloads
 
-# The first whose pattern is at the beginning of "<kind> <name>" of an operator.
+# An operator belongs to the first phase whose pattern matches the beginning of "<kind> <name>".
 PHASES = {
     "products, forward and of gradients": "cavs MatMul",
     "weight gradients": "cavs weight gradient",
@@ -33,7 +33,7 @@ WARM = 10
 
 
 def main(argv=None) -> int:
-    """The program; returns its exit status."""
+    """Runs the program; returns its exit status."""
     arguments = _parser().parse_args(argv)
     sizes = {name: getattr(arguments, name) for name in ("units", "batch", "leaves")}
     settings = workloads.Settings(**flags.data(arguments), **sizes)
@@ -52,7 +52,7 @@ def main(argv=None) -> int:
 
 
 def measure(workload, threads: int, steps: int) -> tuple[float, list]:
-    """(ms of a step, what the profiler saw of as many steps)."""
+    """(ms of a step, the operators in the profile of `steps` steps)."""
     from benchmarks.peers import _tensorflow_profile, cavs
 
     peer = cavs.Peer(workload, threads)
@@ -69,12 +69,12 @@ def measure(workload, threads: int, steps: int) -> tuple[float, list]:
 
 
 def table(timed: list, steps: int, workload) -> dict[str, dict[str, str]]:
-    """Rows of a `tables.Table`.
+    """The rows of a `tables.Table`.
 
     Args:
-      timed: (kind, name, seconds) of operators, without what they called, in so many steps.
-      steps: Their number.
-      workload: What they were steps of, on minibatches that follow each other.
+      timed: (kind, name, seconds) of operators in all steps, without the operators they call.
+      steps: The number of steps.
+      workload: What the steps trained, on consecutive minibatches.
     """
     seconds, events = collections.Counter(), collections.Counter()
     for kind, name, own in timed:

@@ -1,10 +1,10 @@
-"""Results as pictures, if matplotlib is installed."""
+"""Draws results, if matplotlib is installed."""
 
 from benchmarks import tables
 
 
 def bars(records, path) -> None:
-    """A panel for every cell, a bar for every system: graphs per second, and the floor's share."""
+    """A panel for every cell, a bar for every system: graphs per second, share of the floor."""
     names = {record.cell: tables.cell_name(record) for record in records}
     figure, panels = _panels(len(names))
     if figure is None:
@@ -26,7 +26,7 @@ def bars(records, path) -> None:
 
 
 def curves(groups, path, ylabel="ms per minibatch", columns=3, log_y=True) -> None:
-    """A panel for every (title, axis, {system: [(x, y)]}); sizes stand on a logarithmic axis."""
+    """A panel for every (title, axis, {system: [(x, y)]}), with logarithmic axes for sizes."""
     figure, panels = _panels(len(groups), columns=columns)
     if figure is None:
         return
@@ -54,7 +54,7 @@ def curves(groups, path, ylabel="ms per minibatch", columns=3, log_y=True) -> No
 
 
 def _plain_ticks(axis) -> None:
-    """1, 2, 5, 10, 20 instead of powers of ten, of which a panel may have none."""
+    """Ticks at 1, 2, 5, 10, 20, because a panel may have no power of ten."""
     from matplotlib import ticker
 
     axis.set_major_locator(ticker.LogLocator(subs=(1.0, 2.0, 5.0)))
@@ -62,15 +62,15 @@ def _plain_ticks(axis) -> None:
 
 
 def _style(name: str, number: int) -> dict:
-    """Ours stands out."""
+    """A style in which ours stands out."""
     if name == "cavs":
         return {"color": "tab:red", "linewidth": 2.5, "marker": "o", "zorder": 3}
-    color = f"C{number % 10}" if number % 10 != 3 else "black"  # C3 is ours.
+    color = f"C{number % 10}" if number % 10 != 3 else "black"  # C3 is the colour of ours.
     return {"color": color, "linewidth": 1.2, "marker": "sv^DPX<>*p"[number % 10], "markersize": 4}
 
 
 def grouped_bars(groups, path, ylabel, digits="%.2f") -> None:
-    """One panel: for every group of {name: {bar: value}} its bars side by side."""
+    """A panel with the bars of each group of {name: {bar: value}} side by side."""
     figure, panels = _panels(1, width=9)
     if figure is None:
         return
@@ -111,7 +111,7 @@ def _panels(count: int, width: float = 4.6, columns: int = 3):
 
 
 def _save(figure, path, legend=None) -> None:
-    """Writes the picture, with one legend for all panels if there is one."""
+    """Writes the picture, with one legend for all panels if they have labels."""
     from matplotlib import pyplot
 
     path.parent.mkdir(parents=True, exist_ok=True)

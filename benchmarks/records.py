@@ -1,4 +1,4 @@
-"""The results, as they are written to JSON."""
+"""Results, as they are written to JSON."""
 
 import dataclasses
 import json
@@ -10,12 +10,12 @@ _OPTIONAL = ("construct_seconds", "memory_share", "busy_share", "error")
 
 @dataclasses.dataclass
 class Record:
-    """One system in one cell. What was not measured is None.
+    """The results of one system in one cell. What was not measured is None.
 
     Attributes:
-      system: Its name.
-      version: Of it and of what it stands on.
-      workload: Its name.
+      system: The name of the system.
+      version: The version of the system, and of the libraries that it uses.
+      workload: The name of the workload.
       units, batch, threads: Sizes.
       mode: "training" or "inference".
       per_second: Graphs per second, the median of the repetitions.
@@ -23,10 +23,10 @@ class Record:
       share_of_floor: per_second over what the CPU's peak allows (see README.md).
       construct_share: Time to turn graphs into what runs, as a share of that and the step.
       peak_bytes: Memory above what libraries and data took.
-      losses: Of the first steps.
+      losses: The losses of the first steps.
       construct_seconds: Time to turn one graph into what runs.
-      memory_share: Of the time of all operators in a step, that of those which only move rows.
-      busy_share: Of the CPU time during the cell, what other work and the hypervisor had.
+      memory_share: Time of operators that only move rows, as a share of that of all operators.
+      busy_share: CPU time of other programs and the hypervisor, as a share of that of the cell.
       error: Why there is no result, or None.
     """
 
@@ -50,17 +50,17 @@ class Record:
 
     @property
     def cell(self) -> tuple:
-        """What systems are compared within."""
+        """What names the cell, in which systems are compared."""
         return self.workload, self.units, self.batch, self.threads, self.mode
 
     def to_json(self) -> dict:
-        """Without what not every record has, where this one has not."""
+        """The fields, without optional ones that this record does not have."""
         fields = dataclasses.asdict(self)
         return {n: value for n, value in fields.items() if n not in _OPTIONAL or value is not None}
 
 
 def read(path) -> list[Record]:
-    """The records of a file, or none if it does not exist."""
+    """The records of a file; none if it does not exist."""
     if path is None or not os.path.exists(path):
         return []
     with open(path) as file:
@@ -68,7 +68,7 @@ def read(path) -> list[Record]:
 
 
 def write(path, rows: list) -> None:
-    """Replaces a file of rows with `to_json()`: who is interrupted leaves the last complete one."""
+    """Replaces a file of rows with `to_json()`, so that an interruption leaves a complete file."""
     path = pathlib.Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(path.name + ".new")

@@ -1,4 +1,4 @@
-"""One self-contained page of a folder of results: machine, versions, figures, what they say.
+"""One self-contained page from a folder of results: machine, versions, figures, findings.
 
 python -m benchmarks.report build/compare/mine
 """
@@ -35,7 +35,7 @@ _CLASSES = {
 
 
 def main(argv=None) -> int:
-    """The program; returns its exit status."""
+    """Runs the program; returns its exit status."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("folder", type=pathlib.Path, help="with figure8.json and the like")
     parser.add_argument("--html", type=pathlib.Path, help="the page; none: report.html in it")
@@ -106,7 +106,7 @@ def _about(folder) -> str:
 
 
 def _systems(records) -> str:
-    """Versions, and who gave no figures."""
+    """The versions of systems, and which of them have no figures."""
     versions = {r.system: r.version for r in records if r.version}
     listed = "".join(f"<li>{_text(line)}</li>" for line in sorted(tables.errors(records)))
     failed = f"<p>Without figures:</p><ul>{listed}</ul>" if listed else ""

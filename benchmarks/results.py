@@ -1,4 +1,4 @@
-"""A file of results that grows cell by cell, and can be gone on with."""
+"""A file of results that grows cell by cell, and from which a measurement can resume."""
 
 import json
 import pathlib
@@ -36,7 +36,7 @@ class Results:
         Args:
           plan: A list of (cell, its contenders).
           effort: A `cells.Effort`.
-          say: Told of progress.
+          say: Takes lines on progress.
           keep: Whether workers stay from cell to cell. That takes less time, but then
             `peak_bytes` is known of the first cell only.
         """
@@ -56,17 +56,17 @@ class Results:
         return self.of_plan(plan)
 
     def of_plan(self, plan) -> list[records.Record]:
-        """What is known of all cells of a plan, in their order."""
+        """The known records of all cells of a plan, in their order."""
         return [record for cell, contenders in plan for record in self.of(cell, contenders)]
 
     def of(self, cell, contenders) -> list[records.Record]:
-        """What is known of a cell, in the order of the contenders."""
+        """The known records of a cell, in the order of the contenders."""
         names = [contender.system for contender in contenders]
         known = (r for r in self.records if r.cell == cell.key() and r.system in names)
         return sorted(known, key=lambda record: names.index(record.system))
 
     def _has(self, cell, contenders) -> bool:
-        # Systems are measured together, so all of them or none.
+        # Systems are measured together, so records of some of them are not enough.
         known = self.of(cell, contenders)
         profiled = any(record.memory_share is not None for record in known)
         return len(known) == len(contenders) and (profiled or not cell.profiled)
@@ -93,7 +93,7 @@ class Results:
 
 
 class _Clock:
-    """Says how long cells will take, as long as those before on average."""
+    """Says how long the remaining cells will take, by the mean of those before."""
 
     def __init__(self, cells: int):
         self._left = cells

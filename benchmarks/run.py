@@ -22,7 +22,7 @@ TABLE = [
 
 
 def main(argv=None) -> int:
-    """The program; returns its exit status."""
+    """Runs the program; returns its exit status."""
     arguments = _parser().parse_args(argv)
     unasked = () if arguments.ceiling else ("ceiling",)
     systems = arguments.systems or [name for name in peers.names() if name not in unasked]

@@ -6,12 +6,12 @@ import html
 
 @dataclasses.dataclass(frozen=True)
 class Table:
-    """Rows of {column: text} by the name of the row; what is missing is a dash.
+    """Rows of {column: text} by the name of the row; missing texts are shown as a dash.
 
     Attributes:
-      title: Stands over the names of the rows.
-      columns: Their names.
-      rows: The texts.
+      title: The title over the names of the rows.
+      columns: The names of the columns.
+      rows: The texts by row and column.
     """
 
     title: str
@@ -19,7 +19,7 @@ class Table:
     rows: dict[str, dict[str, str]]
 
     def print(self) -> None:
-        """To the terminal: names to the left, texts to the right."""
+        """Prints to the terminal, names at the left and texts at the right."""
         lines = self._lines()
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         for line in lines:
@@ -27,7 +27,7 @@ class Table:
             print("  ".join([first, *(text.strip().rjust(len(text)) for text in rest)]))
 
     def html(self) -> str:
-        """For a page."""
+        """The table in HTML, for a page."""
         head, *body = (
             "".join(f"<{tag}>{html.escape(text)}</{tag}>" for text in line)
             for tag, line in zip(["th", *["td"] * len(self.rows)], self._lines(), strict=True)
@@ -44,7 +44,7 @@ class Table:
 
 
 def by_cell(records) -> dict:
-    """Rows for a table: a cell in each, the rate of a system in each column."""
+    """A row for each cell, with the rate of a system in each column."""
     rows: dict = {}
     for record in records:
         rows.setdefault(cell_name(record), {})[record.system] = shown(record, rate)
@@ -52,12 +52,12 @@ def by_cell(records) -> dict:
 
 
 def rate(record) -> str:
-    """Graphs per second and the share of the floor."""
+    """Graphs per second, and the share of the floor."""
     return f"{record.per_second:,.0f}{_share(record)}"
 
 
 def time(record) -> str:
-    """Time of a minibatch and the share of the floor."""
+    """The time of a minibatch, and the share of the floor."""
     return f"{1e3 * record.batch / record.per_second:,.2f} ms{_share(record)}"
 
 
@@ -66,7 +66,7 @@ def _share(record) -> str:
 
 
 def shown(record, text) -> str:
-    """text(record) or, where there is no figure, a word for why; `errors` says more."""
+    """text(record), or a word on why there is no figure; `errors` says more."""
     if record.error is None:
         return text(record)
     if record.error.startswith("Unsupported"):
@@ -75,13 +75,13 @@ def shown(record, text) -> str:
 
 
 def cell_name(record) -> str:
-    """A few words."""
+    """The name of a cell in a few words."""
     mode = "" if record.mode == "training" else f", {record.mode}"
     return f"{record.workload} h={record.units} batch {record.batch}{mode}"
 
 
 def errors(records) -> list[str]:
-    """A line for every system that did not run, for each reason once, with the first cell."""
+    """A line for every system that did not run and each reason, with the first such cell."""
     reasons: dict = {}
     for record in records:
         if record.error is not None:
@@ -90,6 +90,6 @@ def errors(records) -> list[str]:
 
 
 def print_errors(records) -> None:
-    """These lines, to the terminal."""
+    """Prints these lines."""
     for line in errors(records):
         print(line)

@@ -21,7 +21,7 @@ _CONSTRUCTIONS = 3
 
 
 class Server:
-    """Answers the calls of the parent: a public method each."""
+    """Answers the calls of the parent process: each is a public method."""
 
     def __init__(self):
         self._cells = 0
@@ -36,7 +36,7 @@ class Server:
         self._next = 0
         self._cells += 1
         self._peer = None
-        gc.collect()  # What another cell took is not needed any more.
+        gc.collect()  # Frees what another cell took.
         _forget_peak_memory()
         self._bytes_before = _memory("VmRSS")
         self._peer = make(self._workload, threads, **options)
@@ -55,9 +55,9 @@ class Server:
         return losses, gradients, self._peer.slack
 
     def warm_up(self, seconds) -> None:
-        """One pass over all minibatches, unless that takes too long.
+        """Runs over all minibatches once, unless that takes too long.
 
-        Who compiles for every shape has met them all then.
+        Systems that compile for every shape have compiled for all of them then.
         """
         if not self._peer.comparable:
             return
@@ -66,11 +66,11 @@ class Server:
             self._step()
             if time.perf_counter() - start > seconds:
                 break
-        # What the comparison of gradients took is no part of training.
+        # Frees what the comparison of gradients took, which is no part of training.
         _forget_peak_memory()
 
     def run(self, seconds) -> float:
-        """Steps for so long; returns graphs per second.
+        """Runs steps for about `seconds`; returns graphs per second.
 
         A pass over all minibatches is completed if that takes at most three times as long. If
         it is not, the graphs per second are those of a mean minibatch: by their FLOPs.
@@ -78,7 +78,7 @@ class Server:
         if (rate := self._peer.rate(self._mode, seconds)) is not None:
             return rate
         one_pass = len(self._workload.minibatches)
-        self._step()  # Another process may have had the caches.
+        self._step()  # Fills the caches, which another process may have used.
         flops, first, start = 0, self._next, time.perf_counter()
         elapsed = 0.0
         while elapsed < seconds or ((self._next - first) % one_pass and elapsed < 3 * seconds):
@@ -87,7 +87,7 @@ class Server:
         return flops / elapsed / self._mean_flops_per_graph()
 
     def construct_seconds(self) -> tuple:
-        """(seconds per graph to construct what runs, or None; whether steps pay for it).
+        """(seconds per graph to construct what runs, or None; whether steps include that).
 
         The median of several times, after one that may have to load or to compile something.
         """
@@ -103,7 +103,7 @@ class Server:
         return statistics.median(seconds[1:]) / graphs, peer.construct_in_step
 
     def memory_share(self) -> float | None:
-        """Of the time of the operators in a pass, that of those which only move rows."""
+        """The time of operators that only move rows, as a share of that of all, in a pass."""
 
         def some_steps():
             for _ in self._calls(min(_PROFILED_STEPS, len(self._workload.minibatches))):
@@ -112,7 +112,7 @@ class Server:
         return self._peer.memory_share(some_steps)
 
     def peak_bytes(self) -> int | None:
-        """Of memory, above what the libraries and the data took.
+        """The peak of memory in bytes, above what libraries and data took.
 
         None after another cell, which left memory that this one used again.
         """
@@ -121,18 +121,18 @@ class Server:
         return max(0, _memory("VmHWM") - self._bytes_before)
 
     def _calls(self, steps):
-        """One for each call that so many steps take."""
+        """The number of calls that run `steps` steps."""
         return range(0, steps, self._peer.steps_per_call)
 
     def _step(self) -> int:
-        """One step, or as many as a call takes; returns the FLOPs of their minibatches."""
+        """Runs one call, of one or more steps; returns the FLOPs of their minibatches."""
         first, self._next = self._next, self._next + self._peer.steps_per_call
         self._peer.timed(self._mode, first)
         batches = self._workload.minibatches
         return sum(self._flops(batches[i % len(batches)]) for i in range(first, self._next))
 
     def _flops(self, minibatch) -> int:
-        # Cheap: whether vertices are leaves is cached by the minibatch.
+        # It is cheap: minibatches cache which vertices are leaves.
         return self._workload.flops(minibatch, self._mode)
 
     def _mean_flops_per_graph(self) -> float:
@@ -147,7 +147,7 @@ def _memory(kind: str) -> int:
 
 
 def _forget_peak_memory() -> None:
-    """Starts VmHWM anew; where that is not allowed, imports count too."""
+    """Resets VmHWM; where that is not allowed, the peak includes imports."""
     try:
         with open("/proc/self/clear_refs", "w") as file:
             file.write("5")
@@ -156,7 +156,7 @@ def _forget_peak_memory() -> None:
 
 
 def _die_with_parent() -> None:
-    """Else a process that is stopped would stay for ever."""
+    """Ends this process with its parent; otherwise, if it is stopped, it would stay for ever."""
     set_signal_of_parents_death = 1
     ctypes.CDLL(None).prctl(set_signal_of_parents_death, int(signal.SIGKILL))
 

@@ -14,14 +14,14 @@ _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
 class WorkerFailed(Exception):
-    """What a system died of, or raised."""
+    """The system has died, or raised this."""
 
 
 class Worker:
     """A process that runs one system. Close it when done.
 
     Args:
-      threads: How many it may use.
+      threads: The number of threads that it may use.
     """
 
     def __init__(self, threads: int):
@@ -41,7 +41,7 @@ class Worker:
             )
 
     def call(self, verb: str, timeout: float, **arguments):
-        """Does something in the process, and waits for the answer.
+        """Calls a method of the process, and waits for the answer.
 
         Raises:
           WorkerFailed: If it raised, died, or took too long.
@@ -50,7 +50,7 @@ class Worker:
         return self.receive(verb, timeout)
 
     def send(self, verb: str, **arguments) -> None:
-        """Like `call`, without waiting; `receive` the answer before the next."""
+        """Like `call`, without waiting; call `receive` before the next."""
         self.resume()
         try:
             self._connection.send((verb, arguments))
@@ -58,7 +58,7 @@ class Worker:
             raise WorkerFailed(self._cause_of_death()) from None
 
     def receive(self, verb: str, timeout: float):
-        """The answer to what was sent."""
+        """The answer to the last `send`."""
         if not self._connection.poll(timeout):
             self.close()
             raise WorkerFailed(f"{verb} took more than {timeout:.0f} s")
@@ -71,18 +71,18 @@ class Worker:
         return answer
 
     def stop(self) -> None:
-        """Takes the CPU away: a thread pool that waits actively would disturb others."""
+        """Stops the process: a thread pool that waits actively would disturb other systems."""
         if self._process.poll() is None:
             self._process.send_signal(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """The reverse of `stop`."""
+        """Lets the process continue after `stop`."""
         if self._process.poll() is None:
             self._process.send_signal(signal.SIGCONT)
 
     @property
     def alive(self) -> bool:
-        """Whether the process runs, or is stopped."""
+        """Whether the process exists, running or stopped."""
         return self._process.poll() is None
 
     def close(self) -> None:

@@ -22,7 +22,7 @@ constexpr int kWidth = 4;
 #else
 #define IN_REGISTER "+v"
 #endif
-// Enough of them to hide the latency of the two units, few enough for the
+// Enough sums to hide the latency of the two units, and few enough to stay in
 // registers.
 constexpr int kAccumulators = 12;
 constexpr int kRounds = 100000;
@@ -42,7 +42,8 @@ float MultiplyAndAdd(float seed) {
     for (int i = 0; i < kAccumulators; ++i) {
       sums[i] = sums[i] * factor + addend;
     }
-    // Keeps the compiler from joining rounds, and the sums in their registers.
+    // Keeps the compiler from joining rounds, and keeps the sums in their
+    // registers.
 #pragma GCC unroll 12
     for (int i = 0; i < kAccumulators; ++i)
       asm volatile("" : IN_REGISTER(sums[i]));

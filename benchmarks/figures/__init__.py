@@ -1,4 +1,4 @@
-"""The paper's results, regenerated on the CPU, and what is shown beyond them: a module for each.
+"""The paper's results, regenerated on the CPU, and further ones: one module for each.
 
 A module defines `class Figure(Base)`. `benchmarks.compare` is the program.
 
@@ -15,5 +15,5 @@ NAMES = (*OF_THE_PAPER, "scaling")
 
 
 def make(name: str) -> Figure:
-    """The figure of that name."""
+    """The figure with that name."""
     return importlib.import_module(f"benchmarks.figures.{name}").Figure(name)

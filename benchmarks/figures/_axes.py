@@ -1,4 +1,4 @@
-"""Records along one axis: those that differ in one size only."""
+"""Records along an axis, which differ in one size only."""
 
 import collections
 import dataclasses
@@ -7,7 +7,7 @@ import operator
 from benchmarks import tables
 
 USUAL_LEAVES = 256
-# Graphs: the training set of the treebank, and as many of what is generated.
+# Graphs of an epoch: the training set of the treebank, and as many generated ones.
 EPOCH = 8544
 _SIZES = {"batch": operator.attrgetter("batch"), "h": operator.attrgetter("units")}
 _TITLES = {"batch": "batch ", "h": "h="}
@@ -19,9 +19,9 @@ class Axis:
 
     Attributes:
       name: "batch", "h" or "leaves".
-      title: What all of them have in common.
-      size: The place of each record on the axis, by its cell.
-      records: Those whose cell has a place.
+      title: What all records have in common.
+      size: A function from a cell to its place on the axis.
+      records: The records whose cells have a place.
     """
 
     name: str
@@ -31,11 +31,11 @@ class Axis:
 
     @property
     def systems(self) -> list[str]:
-        """Whose records these are."""
+        """The systems that have records."""
         return list(dict.fromkeys(record.system for record in self.records))
 
     def rows(self, text) -> dict:
-        """For a table: {place: {system: text(record)}}; says so where there is no figure."""
+        """The rows of a table: {place: {system: text(record)}}, or a word on why not."""
         rows: dict = {}
         for record in sorted(self.records, key=lambda r: self.size[r.cell]):
             name = f"{self.name} {self.size[record.cell]}"
@@ -43,7 +43,7 @@ class Axis:
         return rows
 
     def lines(self, value) -> dict:
-        """For a picture: {system: [(place, value(record))]} of those that have one."""
+        """The lines of a picture: {system: [(place, value(record))]}, without None."""
         lines: dict = collections.defaultdict(list)
         for record in self.records:
             if record.error is None and (y := value(record)) is not None:
@@ -52,12 +52,12 @@ class Axis:
 
 
 def over_batch(records, workload: str, mode: str = "training") -> Axis:
-    """Minibatches grow; h is the one that has most of them."""
+    """Axes of growing minibatches, at the h that has most of them."""
     return _over("batch", "h", records, workload, mode)
 
 
 def over_units(records, workload: str, mode: str = "training") -> Axis:
-    """The hidden state grows; the minibatch is the one that has most of them."""
+    """Axes of growing hidden states, at the minibatch size that has most of them."""
     return _over("h", "batch", records, workload, mode)
 
 
@@ -71,7 +71,7 @@ def _over(name: str, other: str, records, workload: str, mode: str) -> Axis:
 
 
 def over_leaves(records, mode: str = "training") -> Axis:
-    """Complete trees grow; h and the minibatch are those that have most of them."""
+    """Axes of growing complete trees, at the h and minibatch size that have most of them."""
     own = [r for r in records if _leaves(r) and r.mode == mode]
     sizes = _most_varied(own, lambda r: (r.units, r.batch), _leaves)
     own = [record for record in own if (record.units, record.batch) == sizes]
@@ -91,7 +91,7 @@ def _leaves(record) -> int | None:
 
 
 def _most_varied(records, fixed, varied):
-    """The value of `fixed` for which `varied` has most values; the largest of several."""
+    """The value of `fixed` for which `varied` has most values; of several, the largest."""
     values: dict = collections.defaultdict(set)
     for record in records:
         values[fixed(record)].add(varied(record))
@@ -99,26 +99,26 @@ def _most_varied(records, fixed, varied):
 
 
 def epoch_seconds(record) -> float:
-    """Time of an epoch."""
+    """The time of an epoch."""
     return EPOCH / record.per_second
 
 
 def construct_seconds(record) -> float | None:
-    """Time that an epoch's graphs take to be turned into what runs."""
+    """The time to construct the graphs of an epoch."""
     return None if record.construct_seconds is None else EPOCH * record.construct_seconds
 
 
 def compute_seconds(record) -> float | None:
-    """Time of an epoch without that."""
+    """The time of an epoch without construction."""
     if not record.construct_seconds:
         return None
-    # The share is of all the time, whether construction is in the step or not.
+    # The share is one of the total time, whether steps include construction or not.
     whole = record.construct_seconds / record.construct_share
     return EPOCH * (whole - record.construct_seconds)
 
 
 def seconds(value: float | None) -> str:
-    """As text of three digits."""
+    """Seconds as text with three digits."""
     if value is None:
         return "-"
     return f"{value:,.0f} s" if value >= 100 else f"{value:.3g} s"

@@ -1,4 +1,4 @@
-"""What a figure or table of the paper is."""
+"""The base class of figures and tables of the paper."""
 
 import abc
 import dataclasses
@@ -13,14 +13,14 @@ from benchmarks.workloads import Settings
 
 @dataclasses.dataclass(frozen=True)
 class Grid:
-    """Which sizes are measured, and for how long.
+    """The sizes that are measured, and for how long.
 
     Attributes:
-      batches, units, leaves: Of each axis.
+      batches, units, leaves: The sizes on each axis.
       ablated: Values of h for which optimisations are switched.
-      at_batch, at_units: On the other axes.
-      minibatches: How many different ones; None: enough for their mean.
-      effort: For every cell.
+      at_batch, at_units: The sizes on the other axes.
+      minibatches: The number of different minibatches; None: enough for their mean.
+      effort: The effort for every cell.
     """
 
     batches: tuple[int, ...]
@@ -33,7 +33,7 @@ class Grid:
     effort: Effort
 
 
-# Meant to take less than half an hour on two idle cores; every axis has several points.
+# Takes less than half an hour on two idle cores; every axis has several points.
 REDUCED = Grid(
     batches=(1, 16, 64),
     units=(64, 256, 512),
@@ -44,7 +44,7 @@ REDUCED = Grid(
     minibatches=2,
     effort=Effort(repeats=3, seconds=0.3),
 )
-# The paper's own.
+# The sizes of the paper.
 FULL = Grid(
     batches=(1, 16, 32, 64, 128, 256),
     units=(64, 128, 256, 512, 1024),
@@ -59,15 +59,15 @@ FULL = Grid(
 
 @dataclasses.dataclass(frozen=True)
 class Request:
-    """What the user asked for.
+    """What the user has asked for.
 
     Attributes:
       grid: The sizes.
-      systems: Who is compared where the paper compares all; ours comes first.
-      threads: Of every system.
+      systems: The systems compared where the paper compares all; ours comes first.
+      threads: The number of threads of every system.
       data: Further fields of `workloads.Settings`.
-      workloads: Instead of those of the figure; None: those.
-      mode: Of figures that are not the paper's.
+      workloads: Workloads in place of those of the figure; None for the latter.
+      mode: The mode of figures that are not the paper's.
     """
 
     grid: Grid
@@ -78,31 +78,31 @@ class Request:
     mode: str = "training"
 
     def cell(self, workload: str, mode="training", profiled=False, **sizes) -> Cell:
-        """One cell of a plan, of the usual sizes but for those given."""
+        """One cell of a plan, with the usual sizes except for those given."""
         sizes = {"units": self.grid.at_units, "batch": self.grid.at_batch} | sizes
         settings = Settings(**self.data, **sizes)
         return Cell(workload, settings, self.threads, mode, profiled)
 
     def over_sizes(self, workload: str, mode="training") -> list[Cell]:
-        """Minibatches grow, then the hidden state."""
+        """Cells of growing minibatches, then of growing hidden states."""
         cells = [self.cell(workload, mode, batch=batch) for batch in self.grid.batches]
         cells += [self.cell(workload, mode, units=units) for units in self.grid.units]
         return list(dict.fromkeys(cells))
 
     def over_leaves(self, mode="training") -> list[Cell]:
-        """Complete trees grow."""
+        """Cells of growing complete trees."""
         return [self.cell("tree_fc", mode, leaves=leaves) for leaves in self.grid.leaves]
 
 
 class Figure(abc.ABC):
-    """One result of the paper: what has to be measured, and how it is shown.
+    """A result of the paper: what has to be measured, and how it is shown.
 
     What is shown follows from the rows alone, so that a report can be written later.
 
     Attributes:
-      name: Of its file.
-      title: Of what it shows.
-      row_type: What its JSON is a list of; has `to_json()`.
+      name: The name of its file.
+      title: A title for what it shows.
+      row_type: The type of the rows in its JSON; has `to_json()`.
     """
 
     title: ClassVar[str]
@@ -112,25 +112,25 @@ class Figure(abc.ABC):
         self.name = name
 
     def plan(self, request: Request) -> list:
-        """(cell, contenders) of what has to be measured."""
+        """(cell, contenders) of everything that has to be measured."""
         return []
 
     def rows(self, records: list) -> list:
-        """What the JSON holds, of the records of the plan."""
+        """The rows of its JSON, made from the records of the plan."""
         return records
 
     def load(self, fields: list[dict]) -> list:
-        """The reverse of `to_json()`, row by row."""
+        """Makes a row from what `to_json()` has returned."""
         return [self.row_type(**each) for each in fields]
 
     @abc.abstractmethod
     def tables(self, rows: list) -> list[Table]:
-        """For the terminal and the report."""
+        """The tables for the terminal and the report."""
 
     @abc.abstractmethod
     def draw(self, rows: list, path) -> None:
         """Writes a picture, if matplotlib is installed."""
 
     def findings(self, rows: list) -> list[Finding]:
-        """What the paper says, and whether that is so here."""
+        """The paper's claims, and whether they hold here."""
         return []

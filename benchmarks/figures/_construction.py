@@ -1,22 +1,22 @@
-"""What Figure 9 and Table 1 share: who constructs graphs, of which sizes."""
+"""What Figure 9 and Table 1 have in common: the systems that construct graphs, and the sizes."""
 
 from benchmarks.cells import Contender, contenders
 from benchmarks.figures import _axes, _curves
 
 
 def with_threads(threads: int) -> str:
-    """The name of Fold with so many scheduling threads."""
+    """The name of Fold with that number of scheduling threads."""
     return f"fold: {threads} threads"
 
 
 class Construction(_curves.Curves):
-    """Ours, Fold with 1 and n threads, DyNet.
+    """A figure on construction: ours, Fold with 1 and n threads, DyNet.
 
     PyTorch is not in the paper: it shows what finding the levels in Python takes.
     """
 
     def plan(self, request):
-        """Tree-FC over its leaves, Tree-LSTM over the minibatch."""
+        """Tree-FC over numbers of leaves, and Tree-LSTM over minibatch sizes."""
         cells = request.over_leaves()
         cells += [request.cell("tree_lstm", batch=batch) for batch in request.grid.batches]
         threads = max(2, request.threads)
@@ -36,5 +36,5 @@ def threaded(rows) -> list[str]:
 
 
 def constructing(rows) -> list:
-    """Without what is about systems that do not say how long that takes."""
+    """Records, without those of systems that do not say how long construction takes."""
     return [row for row in rows if row.error is not None or row.construct_seconds is not None]

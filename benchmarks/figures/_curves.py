@@ -1,4 +1,4 @@
-"""Figures that show quantities over the sizes of minibatches, graphs or the hidden state."""
+"""Figures that show quantities over the sizes of minibatches, graphs or hidden states."""
 
 import abc
 import dataclasses
@@ -13,12 +13,12 @@ from benchmarks.tables import Table
 
 @dataclasses.dataclass(frozen=True)
 class Quantity:
-    """Something that a record tells.
+    """A quantity that is read from a record.
 
     Attributes:
-      name: Of it.
-      value: Of a record without an error; None: it is not known.
-      text: Of a record; None: its value is seconds.
+      name: The name of the quantity.
+      value: Takes a record without an error; returns None if the value is not known.
+      text: Takes a record and returns text; None if values are seconds.
     """
 
     name: str
@@ -26,7 +26,7 @@ class Quantity:
     text: Callable | None = None
 
     def written(self, record) -> str:
-        """For a table."""
+        """The text for a table."""
         return self.text(record) if self.text else seconds(self.value(record))
 
 
@@ -47,7 +47,7 @@ class Curves(_base.Figure):
 
     @abc.abstractmethod
     def axes(self, rows: list) -> list[Axis]:
-        """What the rows are shown along; one without records is left out."""
+        """The axes to show rows along, without axes that have no records."""
 
     def tables(self, rows):
         return [

@@ -36,7 +36,7 @@ _VERDICTS = {
 
 @dataclasses.dataclass(frozen=True)
 class Ratio:
-    """How many times as good as another ours is, in one cell."""
+    """How many times as good ours is as another system, in one cell."""
 
     cell: str
     value: float
@@ -44,12 +44,12 @@ class Ratio:
 
 
 def ratios(records, ours: str, other: str, better) -> list[Ratio]:
-    """Of the cells where both have a figure.
+    """The ratios in all cells where both have a figure.
 
     Args:
-      records: Of any systems.
+      records: Records of any systems.
       ours, other: Two of them.
-      better: Takes a record of each; gives how many times as good the first is, or None.
+      better: Takes a record of each; returns how many times as good the first is, or None.
     """
     found = []
     by_cell: dict = {}
@@ -66,7 +66,7 @@ def ratios(records, ours: str, other: str, better) -> list[Ratio]:
 
 
 def faster(ours, other) -> float:
-    """How many times as many graphs per second."""
+    """The ratio of graphs per second."""
     return ours.per_second / other.per_second
 
 
@@ -74,11 +74,11 @@ FASTER = "ours is {span} times as fast as {name}"
 
 
 def compare(claim: Claim, found: dict[str, list[Ratio]], says=FASTER, least=1.0) -> Finding:
-    """A finding of whether ours is at least so many times as good as each other.
+    """Finds whether ours is at least `least` times as good as every other system.
 
     Args:
-      claim: What the paper says.
-      found: The ratios, by whom they are to; empty where nothing could be compared.
+      claim: A claim of the paper.
+      found: The ratios by the other system; empty where nothing could be compared.
       says: What a span of ratios to one of them means.
       least: What is expected of every ratio. One that differs from it by noise only counts
         neither for the claim nor against it.
@@ -110,7 +110,7 @@ def _range(values: list[Ratio], says: str, name: str) -> str:
 
 
 def span(values: list[float]) -> str:
-    """From the least to the greatest, with two digits."""
+    """The least and the greatest ratio, with two digits."""
     low, high = f"{min(values):.2g}", f"{max(values):.2g}"
     return low if low == high else f"{low} to {high}"
 

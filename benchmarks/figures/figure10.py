@@ -1,4 +1,4 @@
-"""Figure 10: what each optimisation gains, those of the paper and others.
+"""Figure 10: the gain of each optimisation, those of the paper and others.
 
 Each is switched on alone, over a baseline without any of them; then all of them; and what the
 default is, which has one stream and no micro-batches. Gates are written one by one, as in the
@@ -34,17 +34,17 @@ OPTIMISATIONS = {
     "micro-batches": ({"micro_batch": None}, {"micro_batch": 16}),
 }
 BASELINE = "none"
-# The last: what a user gets who chooses nothing.
+# The last one is the default.
 NAMES = (BASELINE, *OPTIMISATIONS, "all", "default")
 WORKLOADS = ("fixed_lstm", "tree_lstm")
-# What `cavs_gates` runs; of others there is the form that `cavs` does.
+# These workloads run as `cavs_gates`; others have the one form that `cavs` runs.
 WRITTEN_BY_GATE = ("fixed_lstm", "tree_lstm", "var_lstm")
 _OF_THE_PAPER = ("fusion", "lazy batching", "streaming")
 _TITLE = "times as fast as without any"
 
 
 class Figure(_base.Figure):
-    """Ours, with each optimisation alone and with all of them."""
+    """Ours with each optimisation alone, and with all of them."""
 
     title = "Figure 10: training with each optimisation, against none of them"
 
@@ -77,8 +77,8 @@ class Figure(_base.Figure):
 
 
 def option_fields() -> set[str]:
-    """The switches that this version of the engine has."""
-    # Read, not imported: the package would bring TensorFlow into this process.
+    """The fields of `cavs_tf.Options` in this version."""
+    # They are read from the file: importing the package would bring TensorFlow into this process.
     source = ast.parse((ROOT / "cavs_tf/options.py").read_text())
     (options,) = (n for n in source.body if isinstance(n, ast.ClassDef) and n.name == "Options")
     return {n.target.id for n in options.body if isinstance(n, ast.AnnAssign)}
@@ -107,7 +107,7 @@ def contenders(fields: set[str], workload: str) -> list[Contender]:
 
 
 def _speedups(rows) -> dict:
-    """{cell: {optimisation: times as fast as without any, or None}}."""
+    """{cell: {optimisation: speedup over the baseline, or None}}."""
     found: dict = {}
     for record in rows:
         name = record.system.partition(": ")[2]

@@ -6,7 +6,7 @@ from benchmarks.figures import _axes, _curves
 from benchmarks.figures._findings import Ratio, compare, faster, ratios
 
 WORKLOADS = ("fixed_lstm", "var_lstm", "tree_fc", "tree_lstm")
-# The paper has CuDNN's; on a CPU these stand on a library's own LSTM.
+# The paper has CuDNN here; on a CPU these systems stand on a library's own LSTM.
 _LIBRARIES = ("torch", "keras", "keras_xla")
 _STATIC = ("keras", "keras_xla", "tf_while")
 
@@ -26,7 +26,7 @@ class Figure(_curves.Curves):
         ]
 
     def axes(self, rows):
-        """As in the paper: minibatches in the first row, hidden sizes in the second."""
+        """The axes, as in the paper: minibatches in the first row, hidden sizes in the second."""
         return [
             over(rows, name) for over in (_axes.over_batch, _axes.over_units) for name in WORKLOADS
         ]
@@ -51,7 +51,7 @@ def _folds(rows) -> list[str]:
 
 
 def _against(rows, others) -> dict:
-    """Who is not among the rows was not asked for, unless nobody was."""
+    """The systems that have rows, as only these were asked for; all, if none has."""
     found = {name: ratios(rows, "cavs", name, faster) for name in others}
     return {n: r for n, r in found.items() if r} or {name: [] for name in others}
 

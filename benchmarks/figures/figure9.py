@@ -1,4 +1,4 @@
-"""Figure 9: the share of construction in the time, over the graphs' size and the minibatch."""
+"""Figure 9: construction as a share of the time, over the size of graphs and of the minibatch."""
 
 from benchmarks import paper
 from benchmarks.figures import _construction, _curves
@@ -18,7 +18,7 @@ def _percent(record) -> float | None:
 
 
 class Figure(_construction.Construction):
-    """The share."""
+    """The share of construction in the time."""
 
     title = "Figure 9: construction of graphs, as a share of that and the computation"
     quantities = (

@@ -14,8 +14,8 @@ class Row:
 
     Attributes:
       system, workload: Their names.
-      lines: How many.
-      files: Where they stand.
+      lines: The number of lines.
+      files: The files that they stand in.
     """
 
     system: str
@@ -28,7 +28,7 @@ class Row:
 
 
 class Figure(_base.Figure):
-    """What `benchmarks.lines` counts."""
+    """The counts of `benchmarks.lines`."""
 
     title = "Lines of code"
     row_type = Row

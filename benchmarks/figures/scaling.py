@@ -1,4 +1,4 @@
-"""Beyond the paper: time of a minibatch over its size, that of graphs, and the hidden state.
+"""Beyond the paper: time of a minibatch over its size, the size of graphs, and the hidden state.
 
 Graphs grow on Tree-FC; minibatches and the hidden state on Tree-LSTM, or on what is asked for.
 """
@@ -32,5 +32,5 @@ class Figure(_curves.Curves):
         mode = rows[0].mode
         axes = [over(rows, n, mode) for n in names for over in (_axes.over_batch, _axes.over_units)]
         axes.append(_axes.over_leaves(rows, mode))
-        # Tree-FC may be there for its leaves only.
+        # Tree-FC may be measured for its leaves only.
         return [axis for axis in axes if len(set(axis.size.values())) > 1] or axes

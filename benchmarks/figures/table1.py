@@ -9,7 +9,7 @@ _WITH_ONE = "with one thread it takes {span} times as long as {name}"
 
 
 class Figure(_construction.Construction):
-    """Both times."""
+    """The times of construction and of computation."""
 
     title = "Table 1: construction of graphs, and computation"
     quantities = (
@@ -28,7 +28,7 @@ class Figure(_construction.Construction):
 
 
 def _ratios(rows, ours, others, seconds) -> dict:
-    """How many times as long others take."""
+    """The times of others, divided by ours."""
 
     def longer(one, other):
         times = seconds(one), seconds(other)

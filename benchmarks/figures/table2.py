@@ -1,4 +1,4 @@
-"""Table 2: the time of memory operations against that of the computation, over the minibatch.
+"""Table 2: the times of memory operations and of computation, over the minibatch.
 
 Shares are those of a profile, by the names of the operators (`benchmarks.peers._operators`);
 times are these shares of what a step takes when nothing is profiled.
@@ -47,7 +47,7 @@ class Figure(_curves.Curves):
         says = "that of {name} takes {span} times as long as ours"
         found = compare(paper.MEMORY, {"dynet": _ratios(rows, "dynet")}, says)
         others = {name: _ratios(rows, name) for name in ("fold", "torch")}
-        # They batch by level: what that costs is known without DyNet too.
+        # These systems batch by level, which the paper measured in DyNet.
         beside = compare(paper.MEMORY, others, says).evidence
         return [dataclasses.replace(found, evidence=f"{found.evidence}. Beside: {beside}")]
 

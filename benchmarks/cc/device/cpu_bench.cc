@@ -26,8 +26,8 @@
 namespace cavs {
 namespace {
 
-// Threads that spin between calls: what a kernel gains from workers when
-// handing over costs next to nothing.
+// Workers on threads that spin between calls. They show what a kernel gains
+// from workers if handing work over costs next to nothing.
 class SpinningWorkers : public Workers {
  public:
   explicit SpinningWorkers(int count) : count_(count) {
@@ -43,10 +43,10 @@ class SpinningWorkers : public Workers {
     job_ = &job;
     jobs_ = jobs;
     done_.store(0, std::memory_order_relaxed);
-    // Publishes the fields above.
+    // Publishes the fields above to the threads.
     call_.fetch_add(1, std::memory_order_release);
     job(0);
-    // Sees what the workers wrote.
+    // Makes what the workers wrote visible here.
     while (done_.load(std::memory_order_acquire) != count_ - 1) Pause();
   }
 
@@ -77,7 +77,7 @@ class SpinningWorkers : public Workers {
   std::vector<std::thread> threads_;
 };
 
-// A matrix of numbers in [-1, 1], at a cache line.
+// A matrix of numbers in [-1, 1] that begins at a cache line.
 template <typename T>
 class Data {
  public:
@@ -109,7 +109,7 @@ void CountTerms(benchmark::State& state, double terms) {
 
 enum class Form { kPacked, kPlain, kTransposeB, kTransposeA };
 
-// c[m, n] = a * b with k terms each.
+// c[m, n] = a * b, with sums of k terms.
 template <typename T>
 void Product(benchmark::State& state, Isa isa, Form form, int64_t m, int64_t k,
              int64_t n, int threads) {
@@ -180,7 +180,7 @@ void AddRow(benchmark::State& state, Isa isa, int64_t cols) {
 }
 
 // The gates of an LSTM, c' = s(f) c + s(i) tanh(g) and h = s(o) tanh(c'): nine
-// operators of which only the outcome reaches memory.
+// operators, of which only the results c' and h are written to memory.
 template <typename T>
 void Gates(benchmark::State& state, Isa isa, int64_t rows, int64_t units) {
   using E = Elementwise;
@@ -223,7 +223,8 @@ void GatherRows(benchmark::State& state, int64_t cols) {
   state.SetItemsProcessed(state.iterations() * 128 * cols);
 }
 
-// Is each row of `out` the sum of the rows of `src` that go there, in order?
+// Whether each row of `out` is the sum, in order, of the rows of `src` that are
+// added to it.
 bool AreAddedUp(const Block& src, const std::vector<int32_t>& rows,
                 const Block& out) {
   std::vector<float> want(out.rows * out.cols);
@@ -237,8 +238,8 @@ bool AreAddedUp(const Block& src, const std::vector<int32_t>& rows,
                     static_cast<const float*>(out.data));
 }
 
-// The gradients of 120 gathered rows, added to those of 50 children of 64: each
-// was gathered once to 20 times. Other 8 rows have no child.
+// The gradients of 120 gathered rows are added to those of 50 children of 64,
+// each of which was gathered once to 20 times. Another 8 rows have no child.
 void ScatterAddRows(benchmark::State& state, int64_t cols) {
   SerialWorkers workers;
   const CpuBackend backend(&workers);

@@ -54,7 +54,7 @@ bool RegisterAll() {
       benchmark::RegisterBenchmark(title.c_str(), Measure, factory, shape,
                                    workers)
           ->UseRealTime()
-          // Of the repetitions, the one that other programs disturbed least.
+          // Takes the repetition that other programs disturbed least.
           ->ComputeStatistics("min",
                               [](const std::vector<double>& times) {
                                 return *std::min_element(times.begin(),

@@ -1,5 +1,4 @@
-// MXNet's engine, through the C API of a library that is loaded when it is
-// there.
+// MXNet's engine, through the C API of a library that is loaded if it exists.
 #ifndef CAVS_BENCHMARKS_CC_ENGINE_MXNET_PEER_H_
 #define CAVS_BENCHMARKS_CC_ENGINE_MXNET_PEER_H_
 
@@ -12,7 +11,7 @@
 
 namespace cavs::bench {
 
-// The functions of its c_api.h that are needed.
+// The functions of its c_api.h that are used.
 struct MxnetApi {
   using Handle = void*;
   int (*create)(const uint32_t* shape, uint32_t rank, int device_type,
@@ -24,7 +23,7 @@ struct MxnetApi {
               int num_read, Handle* mutate, int num_mutate,
               const void* property, int priority, const char* name);
 
-  // False where there is no library.
+  // False if there is no library.
   bool Load(int workers) {
     const char* path = std::getenv("CAVS_MXNET_LIBRARY");
     if (path == nullptr) return false;
@@ -54,7 +53,7 @@ class MxnetPeer : public Peer {
     for (int i = 0; i < shape.variables; ++i) {
       MxnetApi::Handle array = nullptr;
       api_.create(&one, 1, 1, 0, 1, 0,
-                  &array);  // An array not allocated: a tag.
+                  &array);  // A tag for an array that is not allocated.
       arrays_.push_back(array);
     }
   }
@@ -68,7 +67,7 @@ class MxnetPeer : public Peer {
     } cpu = {1, 0};
     for (const Operation& op : shape_.operations) {
       MxnetApi::Handle read[] = {arrays_[op.read[0]], arrays_[op.read[1]]};
-      // It asks its callers to name nothing twice.
+      // MXNet requires that callers name no variable twice.
       int num_read = op.read[0] == op.read[1] ? 1 : 2;
       if (read[num_read - 1] == arrays_[op.mutate]) --num_read;
       if (num_read > 0 && read[0] == arrays_[op.mutate])

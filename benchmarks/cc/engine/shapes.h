@@ -1,4 +1,4 @@
-// What is pushed: operations with two reads and one mutation each.
+// The operations that are pushed, each with two reads and one mutation.
 #ifndef CAVS_BENCHMARKS_CC_ENGINE_SHAPES_H_
 #define CAVS_BENCHMARKS_CC_ENGINE_SHAPES_H_
 
@@ -26,7 +26,7 @@ inline Shape Chain(int count) {
   return shape;
 }
 
-// All read what the first has written, none waits for another.
+// All operations read what the first has written, and none waits for another.
 inline Shape FanOut(int count) {
   Shape shape{"fan_out", count + 1, {}};
   shape.operations.push_back({{count, count}, 0});
@@ -34,7 +34,7 @@ inline Shape FanOut(int count) {
   return shape;
 }
 
-// A binary tree from its leaves to its root.
+// A binary tree, from its leaves to its root.
 inline Shape FanIn(int count) {
   Shape shape{"fan_in", 2 * count + 1, {}};
   for (int i = count - 1; i >= 0; --i) {

@@ -1,4 +1,4 @@
-// The flow graph of oneTBB, where its headers are installed.
+// The flow graph of oneTBB, if its headers are installed.
 #ifndef CAVS_BENCHMARKS_CC_ENGINE_TBB_PEER_H_
 #define CAVS_BENCHMARKS_CC_ENGINE_TBB_PEER_H_
 
@@ -56,7 +56,7 @@ class TbbPeer : public Peer {
 
  private:
   tbb::global_control threads_;
-  std::vector<std::vector<int>> before_;  // What each operation waits for.
+  std::vector<std::vector<int>> before_;  // Those that each one waits for.
 };
 
 inline std::unique_ptr<Peer> MakeTbb(const Shape& shape, int workers) {

@@ -1,10 +1,11 @@
-// What a task costs: a Tree-LSTM over a chain, one row at a time, so small that
-// its kernels have little to compute. One worker.
+// The time of a task: a Tree-LSTM over a chain, one row at a time, so small
+// that its kernels compute little. There is one worker.
 //
 //   executor_bench --benchmark_filter=units:16
 //
-// The counter is time per task: all operators, gather, scatter, and its part of
-// what is done once per step. Results are compared with the oracle's first.
+// The counter is the time per task: all operators, gather, scatter, and its
+// fraction of what is done once per step. Results are first compared with the
+// oracle's.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -41,7 +42,7 @@ Schedule ScheduleOfChain() {
   return status.ok() ? schedule : Schedule();
 }
 
-// A Tree-LSTM, all that its passes over a chain take, and what they give.
+// A Tree-LSTM over a chain, with everything that its steps take and return.
 class Step {
  public:
   explicit Step(int64_t units)
@@ -59,7 +60,7 @@ class Step {
   }
 
   bool is_right() const { return is_right_; }
-  // Inference if there is no tape.
+  // Inference if `tape` is null.
   bool Forward(Tape* tape) const {
     return RunForward(forward_, arguments_, context_, tape).ok();
   }
@@ -162,7 +163,7 @@ class Step {
   Numbers pull_, push_grad_;
   std::vector<Numbers> captures_;
   std::vector<std::vector<float>> memory_;
-  std::vector<size_t> results_;  // Where in memory_, in the oracle's order.
+  std::vector<size_t> results_;  // Offsets in memory_, in the oracle's order.
   const std::shared_ptr<StoragePool> pool_ =
       std::make_shared<StoragePool>(device_.memory());
   SerialWorkers workers_;
@@ -174,7 +175,7 @@ class Step {
   bool is_right_ = false;
 };
 
-// Of one `pass()` over the chain.
+// The time of one call of `pass`, which runs over the chain.
 template <typename Pass>
 void Measure(benchmark::State& state, const Step& step, const Pass& pass) {
   if (!step.is_right()) {

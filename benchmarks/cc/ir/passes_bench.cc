@@ -1,4 +1,4 @@
-// How long it takes to compile a program.
+// The time to compile a program.
 #include <benchmark/benchmark.h>
 
 #include "cc/ir/passes/run_passes.h"

@@ -1,4 +1,5 @@
-// Time of MakeSchedule, validation included. The counter is time per vertex.
+// The time of MakeSchedule, including validation. The counter is the time per
+// vertex.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -28,8 +29,8 @@ void AddGraph(const std::vector<std::vector<int32_t>>& children, Batch* batch) {
   batch->graph_splits.push_back(first + static_cast<int32_t>(children.size()));
 }
 
-// Adds a binary tree that merges random neighbours; children before parents, or
-// the reverse.
+// Adds a binary tree that merges random neighbours; children precede parents,
+// or follow them.
 void AddTree(int num_leaves, bool parents_first, std::mt19937* random,
              Batch* batch) {
   const int num_vertices = 2 * num_leaves - 1;
@@ -74,7 +75,7 @@ void Run(const Batch& batch, int arity, benchmark::State& state,
                              benchmark::Counter::kInvert);
 }
 
-// Trees with the mean size of the Stanford Sentiment Treebank's: 37 vertices.
+// Trees of 37 vertices, the mean of the Stanford Sentiment Treebank.
 void BM_Trees(benchmark::State& state) {
   std::mt19937 random(1);
   Batch batch;
@@ -101,8 +102,9 @@ const std::vector<int64_t> kPolicies =
     benchmark::CreateDenseRange(0, Policies().size() - 1, 1);
 
 // A word lattice: 44 characters in a chain (type 0) and at most 23 words (type
-// 1), each with a character below and one above, at most 5 in the same place;
-// if `outputs`, another vertex over each of them (type 2).
+// 1), each with a character as child and one as parent, and at most 5 with the
+// same parent. If `outputs`, each of them is the child of a further vertex
+// (type 2).
 void AddLattice(bool outputs, std::mt19937* random, Batch* batch) {
   constexpr int kCharacters = 44, kWords = 23;
   std::vector<std::vector<int32_t>> children(kCharacters);
@@ -136,7 +138,7 @@ BENCHMARK(BM_Lattices)
     ->ArgNames({"outputs", "policy"})
     ->ArgsProduct({{0, 1}, kPolicies});
 
-// Trees of leaves (type 0) and inner vertices of all other types, at random.
+// Trees of leaves (type 0) and inner vertices of random other types.
 void BM_TypedTrees(benchmark::State& state) {
   const int num_types = static_cast<int>(state.range(0));
   std::mt19937 random(5);
@@ -165,7 +167,7 @@ void BM_Chain(benchmark::State& state) {
 }
 BENCHMARK(BM_Chain)->Arg(100000);
 
-// Two children each, any vertex below, numbered at random.
+// A DAG of vertices with two random children each, numbered at random.
 void BM_ShuffledDag(benchmark::State& state) {
   const int32_t num_vertices = static_cast<int32_t>(state.range(0));
   std::mt19937 random(3);
