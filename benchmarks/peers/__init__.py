@@ -26,13 +26,13 @@ VARIANTS = types.MappingProxyType(
 
 
 def names() -> list[str]:
-    """The names of all systems, ours first, whether what they need is installed or not."""
+    """The names of all systems, ours first, whether or not what they need is installed."""
     modules = [path.stem for path in pathlib.Path(__file__).parent.glob("[a-z]*.py")]
     return sorted([*modules, *VARIANTS], key=lambda name: (not name.startswith("cavs"), name))
 
 
 def load(system: str):
-    """What sets the system up, of (workload, threads, **options).
+    """A function of (workload, threads, **options) that sets the system up.
 
     Call both in the process that will run it. The second raises `Unsupported` if the system does
     not run the workload, or does not have such options.

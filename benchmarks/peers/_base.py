@@ -1,4 +1,4 @@
-"""What a system must offer to be compared."""
+"""The methods that a system must have to be compared."""
 
 import abc
 from collections.abc import Callable
@@ -7,7 +7,7 @@ import numpy as np
 
 
 class Unsupported(Exception):
-    """Says that a system does not run a workload, and why."""
+    """The system does not run a workload; says why."""
 
 
 class Peer(abc.ABC):
@@ -17,13 +17,13 @@ class Peer(abc.ABC):
     from 0 in both. A step ends when its loss is known.
 
     Attributes:
-      version: Of the system, and of what it stands on.
-      construct: Turns the graphs of all minibatches into what the system runs; timed alone,
-        and not part of a step, unless `construct_in_step`. None: no such thing.
-      construct_in_step: Whether steps pay for that.
+      version: The version of the system, and of the libraries that it uses.
+      construct: Turns the graphs of all minibatches into what the system runs. It is timed by
+        itself, and is no part of a step unless `construct_in_step`. None: nothing to construct.
+      construct_in_step: Whether steps include construction.
       comparable: Whether losses and gradients can be asked for.
-      steps_per_call: How many steps a call of `timed` takes.
-      slack: How many times the tolerances of float32 they may differ from what is right.
+      steps_per_call: The number of steps in a call of `timed`.
+      slack: The factor by which tolerances are larger than those of float32.
     """
 
     version: str
@@ -38,32 +38,32 @@ class Peer(abc.ABC):
         self.threads = threads
 
     def trace(self, mode: str) -> None:
-        """Does ahead what the first steps would have to; other systems do so at the same time."""
-        del mode  # Nothing, unless a system compiles.
+        """Does in advance what the first steps would have to do, while other systems do so too."""
+        del mode  # Only systems that compile have something to do.
 
     @abc.abstractmethod
     def gradients(self) -> dict[str, np.ndarray]:
-        """Of the loss of minibatch 0 by every weight; changes nothing."""
+        """The gradients of the loss of minibatch 0 by every weight; changes nothing."""
 
     @abc.abstractmethod
     def train(self, index: int) -> float:
-        """Loss of minibatch `index` and one step of SGD."""
+        """Trains by one step of SGD; returns the loss of minibatch `index`."""
 
     @abc.abstractmethod
     def infer(self, index: int) -> float:
-        """Loss of minibatch `index`."""
+        """The loss of minibatch `index`."""
 
     def rate(self, mode: str, seconds: float) -> float | None:
-        """Graphs per second, by a system that measures itself; None: its steps are timed."""
+        """Graphs per second of a system that measures itself; None: its steps are timed."""
         return None
 
     def memory_share(self, run) -> float | None:
-        """Of the time of all operators in `run()`, that of those which only move rows.
+        """The time of operators that only move rows, as a share of that of all in `run()`.
 
         None: it is not known. `benchmarks.peers._operators` says which those are.
         """
         return None
 
     def timed(self, mode: str, index: int):
-        """What is timed, from step `index` on: a step, unless calls take several or only a part."""
+        """Runs what is timed, from step `index` on: one step, several, or a part of one."""
         return self.train(index) if mode == "training" else self.infer(index)

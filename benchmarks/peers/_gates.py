@@ -1,4 +1,4 @@
-"""Weights of every gate apart, as in the paper's Figure 4."""
+"""Weights that are separate for every gate, as in the paper's Figure 4."""
 
 import numpy as np
 import tensorflow as tf
@@ -7,7 +7,7 @@ from benchmarks.peers import _base
 from benchmarks.peers._cavs import gates
 
 _LSTM = (gates.LSTM, {"kernel": 4, "recurrent_kernel": 4, "bias": 4})
-# Workload: (model, how many gates the weights of that name are for).
+# Workload: (model, {weights of all gates: number of gates}).
 _MODELS = {
     "tree_lstm": (gates.TreeLSTM, {"leaf_kernel": 3, "leaf_bias": 3, "kernel": 3, "bias": 3}),
     "fixed_lstm": _LSTM,
@@ -16,7 +16,7 @@ _MODELS = {
 
 
 class Gates:
-    """The model of a workload that is written gate by gate, and its weights.
+    """The model of a workload in which every gate is written by itself, and its weights.
 
     Attributes:
       model: The model.
@@ -28,7 +28,7 @@ class Gates:
         self.model, self._counts = _MODELS[workload]
 
     def split(self, variables: dict) -> dict:
-        """Variables of every gate."""
+        """Splits variables into those of every gate."""
         parts = {n: v for n, v in variables.items() if n not in self._counts}
         for name, count in self._counts.items():
             for k, value in enumerate(np.split(variables[name].numpy(), count, axis=-1)):
@@ -36,7 +36,7 @@ class Gates:
         return parts
 
     def join(self, arrays: dict) -> dict:
-        """The reverse, of gradients."""
+        """Joins gradients of every gate to those of the workload's variables."""
         joined = {
             name: np.concatenate([arrays.pop(gates.part(name, k)) for k in range(count)], axis=-1)
             for name, count in self._counts.items()

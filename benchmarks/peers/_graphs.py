@@ -1,4 +1,4 @@
-"""Graphs of any kind as those who batch by hand lay them out: level by level.
+"""Graphs of any kind in the layout of batching by hand: level by level.
 
 A level holds the vertices with the same longest way up to a root, so that most children
 are one level below. After a level is computed, what is *live* is its own states and those of
@@ -54,7 +54,7 @@ class Levels:
 
 
 def plan(minibatch, vertex_types) -> Levels:
-    """The levels of any graphs."""
+    """Plans the levels of any graphs."""
     level = _levels(minibatch)
     read_until = np.full(minibatch.num_vertices, -1)
     for slot in minibatch.children.T:
@@ -81,12 +81,12 @@ def plan(minibatch, vertex_types) -> Levels:
 
 
 def output_rows(levels: Levels, minibatch) -> np.ndarray:
-    """int32 [labels, n]: rows of the joined states that the labels are about."""
+    """int32 [labels, n]: the rows of the joined states that belong to the labels."""
     return levels.row[minibatch.outputs[minibatch.label >= 0]]
 
 
 def _levels(minibatch) -> np.ndarray:
-    """int [V]: 0 for what is to be computed first."""
+    """int [V]: the level of each vertex; level 0 is computed first."""
     above = [0] * minibatch.num_vertices
     for vertex in range(minibatch.num_vertices - 1, -1, -1):
         for child in minibatch.children[vertex].tolist():
@@ -116,6 +116,6 @@ def _batch(levels) -> Batch:
 
 
 def _joined(parts) -> tuple[np.ndarray, np.ndarray]:
-    """(the parts as one, their splits)."""
+    """(the concatenated arrays, their splits)."""
     splits = np.concatenate([[0], np.cumsum([len(part) for part in parts])])
     return np.concatenate(parts).astype(np.int32), splits.astype(np.int32)

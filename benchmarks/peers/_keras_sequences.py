@@ -12,7 +12,7 @@ _NAMES = ("kernel", "recurrent_kernel", "bias")
 
 
 class Sequences:
-    """An LSTM.
+    """An LSTM over sequences.
 
     Args:
       workload: What is trained.
@@ -31,11 +31,11 @@ class Sequences:
         self._lstm = self._adopt(keras.layers.LSTM(units, return_sequences=True), "")
 
     def inputs_of(self, minibatch) -> dict:
-        """Arrays [B, T]."""
+        """Arrays of shape [B, T]."""
         return self._padded(minibatch)
 
     def hidden(self, inputs):
-        """[B, T, units]: what the output layer reads."""
+        """[B, T, units]: the rows that the output layer reads."""
         return self._lstm(self._embed(inputs), mask=inputs.get("mask"))
 
     def loss(self, inputs):
@@ -64,7 +64,7 @@ class Sequences:
 
 
 class Tagger(Sequences):
-    """An LSTM in both directions."""
+    """An LSTM in each direction."""
 
     def make_layers(self, units):
         lstm = keras.layers.LSTM(units, return_sequences=True)

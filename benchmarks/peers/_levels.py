@@ -1,4 +1,4 @@
-"""Minibatches as those who batch by hand lay them out.
+"""Minibatches in the layout of batching by hand.
 
 Trees go level by level. Level 0 holds the roots, level d + 1 the children of level d,
 siblings side by side. Every child is then exactly one level below its parent, and the
@@ -38,7 +38,7 @@ class Levels:
 
 
 def plan(minibatch) -> Levels:
-    """The levels of trees whose inner vertices have all their children."""
+    """Plans the levels of trees whose inner vertices have all their children."""
     level = np.sort(minibatch.graph_splits[1:] - 1)  # The roots.
     levels = []
     while len(level):
@@ -78,7 +78,7 @@ class Steps:
 
 
 def steps(minibatch) -> Steps:
-    """The steps of chains whose vertices stand in their order."""
+    """Plans the steps of chains whose vertices are in order."""
     splits = minibatch.graph_splits
     lengths = np.diff(splits)
     starts = splits[:-1][np.argsort(-lengths, kind="stable")]

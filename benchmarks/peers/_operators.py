@@ -1,4 +1,4 @@
-"""Which operators only move rows, and which compute: by their names in profiles.
+"""Which operators only move rows, and which compute, by their names in profiles.
 
 The paper calls the first memory operations: gathers and scatters, copies, concatenation.
 """
@@ -16,7 +16,7 @@ _MOVES = {
         r"flip|fill|zero)"
     ),
 }
-# Neither: they hand over what is there, or wait for others.
+# Operators of neither kind: they hand over values that exist, or wait for others.
 _BOOKKEEPING = {
     "cavs": r"(prologue|eager|lazy|epilogue|task \d+): ",
     "tensorflow": (
@@ -33,7 +33,7 @@ _BOOKKEEPING = {
 
 
 def memory_share(timed) -> float | None:
-    """Of the time of those that move rows or compute, that of those that move rows.
+    """The time of operators that move rows, as a share of that of those that move rows or compute.
 
     Args:
       timed: (kind, name, seconds) of operators, without what they called. The kinds are

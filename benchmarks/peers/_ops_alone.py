@@ -1,10 +1,10 @@
-"""This project's two ops alone: forward and backward, everything else given."""
+"""Times this project's two ops alone: forward and backward, with everything else given."""
 
 import tensorflow as tf
 
 
 class OpsAlone:
-    """Runs the model of a `cavs.Peer` on what is given: schedules, inputs, output gradients.
+    """Runs the model of a `cavs.Peer` on given schedules, inputs and output gradients.
 
     No embedding, no loss, no optimizer.
     """
@@ -25,7 +25,7 @@ class OpsAlone:
         }
 
     def run(self, mode: str, index: int):
-        """What is timed: an element of each result."""
+        """Runs what is timed; returns an element of each result."""
         return [value.numpy() for value in self._functions[mode](*self.given(index))]
 
     def given(self, index):
@@ -33,14 +33,14 @@ class OpsAlone:
         return self._given[index % len(self._given)]
 
     def cell_weights(self):
-        """What the vertex function reads."""
+        """The weights that the vertex function reads."""
         outside = {"embedding"}
         if not self._peer.pushes_logits:
             outside |= {"output", "output_bias"}
         return [v for n, v in self._peer.variables.items() if n not in outside]
 
     def _forward(self, graphs, x, gradient):
-        # One element: a copy of all rows is nothing that anyone waits for.
+        # A single element, so that nothing waits for a copy of all rows.
         return [self._peer.model(graphs, x)[0, 0]]
 
     def _both(self, graphs, x, gradient):
@@ -48,5 +48,5 @@ class OpsAlone:
             tape.watch(x)
             h = self._peer.model(graphs, x)
         gradients = tape.gradient(h, [x, *self.cell_weights()], gradient)
-        # An element of each: TensorFlow leaves out what no result needs.
+        # An element of each gradient, since TensorFlow leaves out what no result needs.
         return [tf.reshape(value, [-1])[0] for value in (h, *gradients)]

@@ -1,10 +1,10 @@
-"""Sequences with padding, as static frameworks want them."""
+"""Sequences with padding, as static frameworks take them."""
 
 import numpy as np
 
 
 def padded(minibatch, multiple: int = 1) -> tuple:
-    """(tokens, labels, mask), each [B, T]: T is the longest, rounded up to a multiple."""
+    """(tokens, labels, mask), each [B, T]: T is the longest length, rounded up to a multiple."""
     lengths = np.diff(minibatch.graph_splits)
     steps = -(-int(lengths.max()) // multiple) * multiple
     mask = np.arange(steps) < lengths[:, None]

@@ -1,4 +1,4 @@
-"""What the systems on TensorFlow share."""
+"""The base class of systems on TensorFlow."""
 
 import keras
 import tensorflow as tf
@@ -7,7 +7,7 @@ from benchmarks.peers import _base, _operators, _tensorflow_profile
 
 
 class Functions:
-    """The functions that a workload's cell is written in."""
+    """The functions that the cell of a workload is written in."""
 
     sigmoid = staticmethod(tf.sigmoid)
     tanh = staticmethod(tf.tanh)
@@ -44,30 +44,30 @@ class TensorFlowPeer(_base.Peer):
         self._gradients = self._compile(self._loss_gradients, signature)
 
     def prepare(self) -> None:
-        """Makes what steps take."""
+        """Makes what steps take as inputs."""
         self.construct()
 
     def construct(self) -> None:
-        """Makes of all minibatches what steps take."""
+        """Makes the inputs of steps on all minibatches."""
         self.inputs = [
             tf.nest.map_structure(tf.constant, self.inputs_of(batch))
             for batch in self.workload.minibatches
         ]
 
     def inputs_of(self, minibatch):
-        """A structure of arrays."""
+        """The inputs of a step on a minibatch, as a structure of arrays."""
         raise NotImplementedError
 
     def loss(self, inputs) -> tf.Tensor:
-        """The loss, of `self.variables`."""
+        """The loss, a function of `self.variables`."""
         raise NotImplementedError
 
     def next_inputs(self, index: int):
-        """What step `index` is given."""
+        """The inputs of step `index`."""
         return self.inputs[index % len(self.inputs)]
 
     def signature(self):
-        """Of the inputs: sizes that differ between minibatches are left open."""
+        """The signature of the inputs; sizes that differ between minibatches are unknown."""
         if self.jit_compile:
             return None  # XLA compiles for every shape.
 
@@ -84,7 +84,7 @@ class TensorFlowPeer(_base.Peer):
         self.trace_step(mode)
 
     def trace_step(self, mode: str) -> None:
-        """As `trace`, of what a step calls."""
+        """Does as `trace`, for the functions that a step calls."""
         step = self._train if mode == "training" else self._loss
         step.get_concrete_function(self.first_inputs())
 
@@ -111,7 +111,7 @@ class TensorFlowPeer(_base.Peer):
         return self.cross_entropy_of_logits(logits, label)
 
     def cross_entropy_of_logits(self, logits, label) -> tf.Tensor:
-        """The same of what the output layer gives."""
+        """The loss of logits, the results of the output layer."""
         return tf.reduce_sum(
             tf.nn.sparse_softmax_cross_entropy_with_logits(labels=label, logits=logits)
         )

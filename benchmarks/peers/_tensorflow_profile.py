@@ -1,4 +1,4 @@
-"""How long the operators of a TensorFlow program took, those inside of our ops among them."""
+"""The time of operators of a TensorFlow program, including those inside of our ops."""
 
 import glob
 import os
@@ -9,7 +9,7 @@ from tensorflow.tsl.profiler.protobuf import xplane_pb2
 
 
 def timed_operators(run) -> list[tuple[str, str, float]]:
-    """(kind, name, seconds) of all that `run()` ran, without what they called."""
+    """(kind, name, seconds) of all operators in `run()`, without the operators that they called."""
     with tempfile.TemporaryDirectory() as folder:
         tf.profiler.experimental.start(folder)
         try:
@@ -28,7 +28,7 @@ def timed_operators(run) -> list[tuple[str, str, float]]:
 
 
 def _own_times(plane, line):
-    open_ones = []  # [end, kind, name, own time] of what has begun but not ended.
+    open_ones = []  # [end, kind, name, own time] of events that have not ended.
     for event in sorted(line.events, key=lambda e: (e.offset_ps, -e.duration_ps)):
         named = _kind_and_name(plane, event)
         if named is None:
@@ -51,6 +51,6 @@ def _kind_and_name(plane, event) -> tuple[str, str] | None:
     name = plane.event_metadata[event.metadata_id].name
     if any(plane.stat_metadata[stat.metadata_id].name == "stage" for stat in event.stats):
         return "cavs", name
-    # TensorFlow writes "its/name:ItsType"; its runtime's own events are "Class::Method".
+    # TensorFlow writes "its/name:ItsType"; events of its runtime are called "Class::Method".
     before, _, kind = name.rpartition(":")
     return ("tensorflow", kind) if before and kind.isidentifier() and before[-1] != ":" else None

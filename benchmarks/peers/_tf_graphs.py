@@ -28,7 +28,7 @@ def inputs_of(workload, minibatch) -> dict:
 
 
 def hidden(workload, w, inputs) -> tf.Tensor:
-    """What the output layer reads, of all labels."""
+    """The rows that the output layer reads, for all labels."""
     units, batches = workload.units, inputs["batches"]
     given = [
         workload.given(Functions, w, kind, tf.gather(w["embedding"], batch["token"]))

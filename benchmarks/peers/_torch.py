@@ -1,4 +1,4 @@
-"""What the systems on PyTorch share."""
+"""The base class of systems on PyTorch."""
 
 import ctypes
 
@@ -9,7 +9,7 @@ from benchmarks.peers import _base, _operators
 
 
 class Functions:
-    """The functions that a workload's cell is written in."""
+    """The functions that the cell of a workload is written in."""
 
     sigmoid = staticmethod(torch.sigmoid)
     tanh = staticmethod(torch.tanh)
@@ -42,7 +42,7 @@ class TorchPeer(_base.Peer):
         self.plans = [self.plan(minibatch) for minibatch in self.workload.minibatches]
 
     def plan(self, minibatch):
-        """What a step on this minibatch needs to know; made before anything is timed."""
+        """Plans a step on this minibatch, before anything is timed."""
         raise NotImplementedError
 
     def loss(self, plan) -> torch.Tensor:
@@ -50,7 +50,7 @@ class TorchPeer(_base.Peer):
         raise NotImplementedError
 
     def differentiate(self, plan) -> tuple:
-        """(loss, gradients by weight; by "embedding", those of its rows `plan.token`)."""
+        """(loss, gradients by name of the weight; of "embedding", for its rows `plan.token`)."""
         raise NotImplementedError
 
     def train(self, index):
@@ -84,14 +84,14 @@ class TorchPeer(_base.Peer):
         )
 
     def in_common_layout(self, gradients) -> dict:
-        """Of the shapes of the workload's weights, should the system keep others."""
+        """Converts gradients to the shapes of the workload's weights, if the system has others."""
         return gradients
 
 
 def _keep_memory() -> None:
-    """Has malloc keep what is freed: fresh pages of the system in every step cost time.
+    """Makes malloc keep freed memory: fresh pages from the system in every step cost time.
 
-    It is what PyTorch's tuning guide recommends other allocators for.
+    PyTorch's tuning guide recommends other allocators for the same reason.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is None:
@@ -102,20 +102,20 @@ def _keep_memory() -> None:
 
 
 class Model:
-    """Trains the weights as they are; has what `torch.Peer` asks of a model but plan and run."""
+    """Trains the weights as they are; has what `torch.Peer` asks of a model except plan and run."""
 
     def take(self, weights):
-        """Those to train, by name."""
+        """Takes weights; returns those to train, by name."""
         self._weights = trainable(weights)
         return self._weights
 
     def in_common_layout(self, gradients):
-        """As they are."""
+        """Returns the gradients unchanged."""
         return gradients
 
 
 def trainable(weights) -> dict:
-    """The weights but the embedding, for autograd."""
+    """The weights without the embedding, for autograd."""
     return {n: w.requires_grad_() for n, w in weights.items() if n != "embedding"}
 
 
@@ -125,10 +125,10 @@ def indices(values) -> torch.Tensor:
 
 
 def indices_or_none(values) -> torch.Tensor | None:
-    """Indices, or None where they are 0, 1, 2, ...: nothing needs to move."""
+    """An index tensor, or None for 0, 1, 2, ..., where nothing needs to move."""
     return None if np.array_equal(values, np.arange(len(values))) else indices(values)
 
 
 def select(rows, index) -> torch.Tensor:
-    """rows[index]; all of them for None."""
+    """rows[index]; all rows if the index is None."""
     return rows if index is None else rows.index_select(0, index)

@@ -10,13 +10,13 @@ from benchmarks.peers._torch import Functions, Model, indices, indices_or_none, 
 
 
 class Graphs(Model):
-    """Runs any cell."""
+    """Runs any cell on any graphs."""
 
     def __init__(self, workload):
         self._cell = workload
 
     def plan(self, minibatch):
-        """Index tensors of every level."""
+        """Makes the index tensors of every level."""
         levels = _graphs.plan(minibatch, self._cell.vertex_types)
         kinds = zip(self._cell.vertex_types, levels.batches, strict=True)
         pulling = [batch.vertex for vertex_type, batch in kinds if vertex_type.pulls]
@@ -37,7 +37,7 @@ class Graphs(Model):
         )
 
     def run(self, plan, x):
-        """What the output layer reads, of all labels."""
+        """The rows that the output layer reads, for all labels."""
         given = self._given(plan, x)
         zeros = x.new_zeros(plan.num_zeros, x.shape[1])
         live = [zeros] * self._cell.num_states
@@ -61,7 +61,7 @@ class Graphs(Model):
         return self._cell.head(Functions, self._weights, outputs)
 
     def _given(self, plan, x) -> list[list]:
-        """What inputs add, by type and level."""
+        """The terms of inputs, by type and level."""
         parts = iter(x.split(plan.pull_counts))
         given = []
         for kind, vertex_type in enumerate(self._cell.vertex_types):
@@ -78,7 +78,7 @@ class Graphs(Model):
 
 
 class _Task:
-    """The vertices of a level and type: where their children are."""
+    """The vertices of a level and type, and where their children are."""
 
     def __init__(self, slots, edge_child, edge_parent):
         self.size, self._num_slots = slots.shape
@@ -114,7 +114,7 @@ class _Edges:
 
 
 def _join(parts):
-    """The rows of all; no copy if they are those of one."""
+    """Concatenates rows; makes no copy of a single tensor."""
     filled = [part for part in parts if len(part)]
     return filled[0] if len(filled) == 1 else torch.cat(filled)
 

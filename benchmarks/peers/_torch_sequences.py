@@ -18,11 +18,11 @@ _TRANSPOSED = ("kernel", "recurrent_kernel")
 
 
 class _Model:
-    """Makes the weights of layers the ones to train."""
+    """A model whose layers have the weights to train."""
 
     def __init__(self, workload):
         self._cell = workload
-        # Prefix of our names: (the layer, the suffix of its names).
+        # {prefix of our names: (the layer, the suffix of its names)}.
         self._layers = self.make_layers(workload.units)
 
     def make_layers(self, units: int) -> dict:
@@ -30,7 +30,7 @@ class _Model:
         raise NotImplementedError
 
     def take(self, weights):
-        """Those to train, by name."""
+        """Takes weights; returns those to train, by name."""
         for prefix, (layer, suffix) in self._layers.items():
             getattr(layer, f"bias_hh_l0{suffix}").requires_grad_(False).zero_()
             for ours, theirs in _NAMES.items():
@@ -41,20 +41,20 @@ class _Model:
         return self._weights
 
     def in_common_layout(self, gradients):
-        """Transposed where a layer's weights are."""
+        """Transposes the weights that layers keep transposed."""
         theirs = {prefix + name for prefix in self._layers for name in _TRANSPOSED}
         return {n: g.t() if n in theirs else g for n, g in gradients.items()}
 
 
 class Sequences(_Model):
-    """An LSTM."""
+    """An LSTM over sequences."""
 
     def make_layers(self, units):
         self._lstm = torch.nn.LSTM(units, units)
         return {"": (self._lstm, "")}
 
     def plan(self, minibatch):
-        """Where steps are."""
+        """Plans where steps are."""
         steps = _levels.steps(minibatch)
         sizes = np.diff(steps.splits)
         same = bool((sizes == sizes[0]).all())
@@ -75,18 +75,18 @@ class Sequences(_Model):
 
 
 class Tagger(_Model):
-    """An LSTM in both directions."""
+    """An LSTM in each direction."""
 
     def make_layers(self, units):
         self._lstm = torch.nn.LSTM(units, units, bidirectional=True)
         return {"forward_": (self._lstm, ""), "backward_": (self._lstm, "_reverse")}
 
     def plan(self, minibatch):
-        """Where steps are."""
+        """Plans where steps are."""
         return types.SimpleNamespace(**_packed(minibatch, 0), labelled=None)
 
     def run(self, plan, x):
-        """What the output layer reads, of all rows."""
+        """The rows that the output layer reads, for all words."""
         both = self._lstm(plan.packed(x))[0].data
         return self._cell.head(Functions, self._weights, [both])
 
@@ -99,7 +99,7 @@ class EncoderDecoder(_Model):
         return {"encoder_": (self._encoder, ""), "decoder_": (self._decoder, "")}
 
     def plan(self, minibatch):
-        """Where steps are, on both sides."""
+        """Plans where steps are, on both sides."""
         source, target = (_packed(minibatch, kind) for kind in range(2))
         return types.SimpleNamespace(
             token=torch.cat([source["token"], target["token"]]),
@@ -120,7 +120,7 @@ MODELS = {"bilstm_tagger": Tagger, "encoder_decoder": EncoderDecoder}
 
 
 def _packed(minibatch, kind) -> dict:
-    """Token and label of every row of the sequences of one type, and how to pack rows."""
+    """Token and label of every row of the sequences of one type, and how rows are packed."""
     words = sequences(minibatch, kind)
     steps = _levels.steps(words)
     sizes = torch.from_numpy(np.diff(steps.splits).astype(np.int64))

@@ -9,13 +9,13 @@ import tensorflow as tf
 import cavs_tf as cavs
 from benchmarks.peers import _base, _gates, _ops_alone, _tensorflow
 
-# Others are in a module of their name.
+# Other models have a module of the workload's name.
 _MODULES = {"var_lstm": "lstm", "fixed_lstm": "lstm"}
-_BFLOAT16_SLACK = 50.0  # bfloat16 has 16 bits less.
+_BFLOAT16_SLACK = 50.0  # bfloat16 has 16 bits less than float32.
 
 
 class Peer(_tensorflow.TensorFlowPeer):
-    """Takes the fields of `cavs_tf.Options` too.
+    """Also takes the fields of `cavs_tf.Options`.
 
     Args:
       by_gate: Whether weights, a product and a bias are written for every gate, as in the paper's
@@ -103,7 +103,7 @@ class Peer(_tensorflow.TensorFlowPeer):
         return self._gates.join(found) if self._gates else found
 
     def _steps_from(self, index):
-        # Steps come in order, as does what the pipeline has ready.
+        # Steps come in order, and so do the minibatches of the pipeline.
         if index == 0 or self._steps is None:
             self._steps = iter(self.dataset)
         return self._steps
@@ -118,7 +118,7 @@ class Peer(_tensorflow.TensorFlowPeer):
         return self.cross_entropy(self.run(inputs, at), tf.gather(label, at))
 
     def run(self, inputs, at=None):
-        """What the output layer reads or, if the model has it, gives: of all vertices or some."""
+        """What the output layer reads, or computes if the model has it, at some or all vertices."""
         if hasattr(self._module, "run"):
             h = self._module.run(self.model, inputs, self.variables["embedding"])
             return h if at is None else tf.gather(h, at)
@@ -134,7 +134,7 @@ class Peer(_tensorflow.TensorFlowPeer):
         return tf.cast(x, tf.bfloat16) if self._bfloat16 else x
 
     def construct(self):
-        """Schedules of all minibatches, by themselves; in training the pipeline makes them."""
+        """Makes the schedules of all minibatches; in training the pipeline makes them."""
         for graphs, arity, num_types in self._plain:
             graphs.schedule(arity, num_types)
 
@@ -149,7 +149,7 @@ class Peer(_tensorflow.TensorFlowPeer):
 
 
 def _calls(step, count: int):
-    """A function of an iterator that does `count` steps, and gives the loss of the last."""
+    """A function of an iterator that runs `count` steps, and returns the loss of the last."""
 
     def several(inputs):
         _, loss = tf.while_loop(
@@ -160,7 +160,7 @@ def _calls(step, count: int):
         )
         return loss
 
-    # As Keras's fit() does it: TensorFlow takes the minibatch, not Python.
+    # As in Keras's fit(), TensorFlow and not Python takes the minibatch.
     return tf.function(several if count > 1 else lambda inputs: step(next(inputs)))
 
 
@@ -173,7 +173,7 @@ def _plain(graphs) -> tuple:
 
 
 class _AsBfloat16(collections.abc.Mapping):
-    """Variables by name, as bfloat16 where they are read."""
+    """Variables by name, which are bfloat16 where they are read."""
 
     def __init__(self, variables):
         self._variables = variables

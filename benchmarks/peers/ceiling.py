@@ -1,4 +1,4 @@
-"""A program of its own that says how fast it is: a Tree-LSTM written by hand, for example."""
+"""Another program that measures its own speed: a Tree-LSTM written by hand, for example."""
 
 import pathlib
 import re
@@ -31,7 +31,7 @@ class Peer(_base.Peer):
         self.version = pathlib.Path(shlex.split(command)[0]).name
 
     def rate(self, mode, seconds):
-        # The program itself decides for how long it runs.
+        # The program itself decides how long it runs.
         settings = self.workload.settings
         program, *arguments = shlex.split(
             self._command.format(

@@ -1,4 +1,4 @@
-"""Deep Graph Library: messages go from level to level, those of as many children together."""
+"""Deep Graph Library: messages go from level to level, in groups with equal numbers of children."""
 
 import types
 
@@ -12,7 +12,7 @@ from benchmarks.peers._torch import Model, indices
 
 
 class Peer(torch_peer.Peer):
-    """Tree-LSTMs, as in its own example."""
+    """Tree-LSTMs, as in the library's own example."""
 
     def __init__(self, workload, threads):
         super().__init__(workload, threads)
@@ -31,7 +31,7 @@ class _TreeLSTM(Model):
     recurrent_kernel, recurrent_forget_kernel = "recurrent_kernel", "recurrent_forget_kernel"
 
     def plan(self, minibatch):
-        """A graph with edges from children to parents, and the order of its vertices."""
+        """Makes a graph with edges from children to parents, and the order of its vertices."""
         parent, slot = np.nonzero(minibatch.children >= 0)
         child = indices(minibatch.children[parent, slot])
         graph = dgl.graph((child, indices(parent)), num_nodes=minibatch.num_vertices)
@@ -56,7 +56,7 @@ class _TreeLSTM(Model):
             return graph.ndata["h"]
 
     def own(self, plan, x):
-        """What the gates of all vertices have without children: of i, o and u, and of f."""
+        """The inputs' terms in the gates of all vertices: those of i, o and u, and those of f."""
         w = self._weights
         iou = torch.addmm(w["bias"], x, w["kernel"])
         return iou, torch.addmm(w["forget_bias"], x, w["forget_kernel"])
@@ -77,12 +77,12 @@ class _TreeLSTM(Model):
 
 
 class _WordsAtLeaves(_TreeLSTM):
-    """The binary one."""
+    """The binary Tree-LSTM, with words at the leaves."""
 
     recurrent_kernel, recurrent_forget_kernel = "kernel", "forget_kernel"
 
     def plan(self, minibatch):
-        """Pulls words at the leaves only."""
+        """Plans so that only leaves pull words."""
         plan = super().plan(minibatch)
         plan.leaf = indices(np.flatnonzero(minibatch.is_leaf))
         plan.token = plan.token[plan.leaf]

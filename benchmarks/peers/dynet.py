@@ -4,7 +4,7 @@ import numpy as np
 
 import dynet_config  # isort: skip
 
-# Read when dynet is imported, by the process that runs this peer alone.
+# They are read when dynet is imported, by the process that runs only this peer.
 dynet_config.set(autobatch=1, mem="2048")
 
 import dynet as dy  # noqa: E402
@@ -20,7 +20,8 @@ class Peer(_base.Peer):
     def __init__(self, workload, threads):
         super().__init__(workload, threads)
         self.version = f"dynet {getattr(dy, '__version__', 'of unknown version')}"
-        # A trainer has a bare pointer to it: without this reference, updates use freed memory.
+        # A trainer has only a pointer to its collection: without this reference, updates would use
+        # freed memory.
         self._collection = collection = dy.ParameterCollection()
         self._parameters = {
             name: collection.parameters_from_numpy(weight.T.copy())
@@ -32,7 +33,7 @@ class Peer(_base.Peer):
         self._trainer.set_clip_threshold(0)  # Off.
 
     def construct(self):
-        """The expression of the loss, for all minibatches; nothing is computed."""
+        """Constructs the expression of the loss for all minibatches, and computes nothing."""
         for index in range(len(self.workload.minibatches)):
             self._loss(index)
 
@@ -59,7 +60,7 @@ class Peer(_base.Peer):
         return self._loss(index).value()
 
     def _forget_gradients(self) -> None:
-        """An update does; one that changes nothing."""
+        """Makes the gradients zero by an update that changes nothing."""
         self._trainer.learning_rate = 0.0
         self._trainer.update()
         self._trainer.learning_rate = self.workload.learning_rate
@@ -102,14 +103,14 @@ class Peer(_base.Peer):
 
 
 class _Weight:
-    """A parameter, of which DyNet has the transpose: its vectors are columns."""
+    """A parameter. DyNet has its transpose, since its vectors are columns."""
 
     def __init__(self, parameter):
         self.parameter = parameter
 
 
 class Row:
-    """A vector, or a sum of products that is still to become one operator."""
+    """A vector, or a sum of products that will become one operator."""
 
     def __init__(self, expression=None, products=(), bias=None):
         self._expression = expression
@@ -141,7 +142,7 @@ class Row:
         return Row(self.expression + other.expression)
 
     def __radd__(self, zero):
-        # Of Python's sum().
+        # Python's sum() begins with 0.
         return self
 
     def __mul__(self, other):
@@ -161,7 +162,8 @@ class _Edges:
     def sum(self, function, *values):
         if not self._states:
             return self._zeros
-        # As vectors, that what they are of is not computed for every child again.
+        # Converts the values to vectors, so that their operators are not computed again for every
+        # child.
         values = [Row(value.expression) for value in values]
         return Row(dy.esum([function(state, *values).expression for state in self._states]))
 

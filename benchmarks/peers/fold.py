@@ -12,9 +12,9 @@ from benchmarks.fold.loom import Loom
 from benchmarks.fold.weaver import Weaver
 from benchmarks.peers import _base, _tensorflow
 
-# Hidden sizes for which calling operators takes longer than what they do.
+# Up to these hidden sizes, calling operators takes longer than their work.
 _SMALL = 64
-# Others are in a module of their name.
+# Other models have a module of the workload's name.
 _MODULES = {"fixed_lstm": "lstm", "var_lstm": "lstm"}
 
 
@@ -75,7 +75,7 @@ class Peer(_tensorflow.TensorFlowPeer):
             return super().gradients()
 
     def _executor(self):
-        """What runs operators: where they are small, one thread that calls the loop's body.
+        """Chooses what runs operators: for small ones, one thread that calls the loop's body.
 
         Then a value that is kept for the way back costs no nodes of its own at every depth. With
         larger operators it was slower.
@@ -109,7 +109,7 @@ class Peer(_tensorflow.TensorFlowPeer):
 
 
 def fields_of(minibatch, vertex_types=()) -> dict:
-    """Columns for the weaver.
+    """The columns for the weaver.
 
     An example is its number, with the fields `root`, `vertices`, and for every vertex type
     `<name>_vertices`: those of that type. A vertex has every array of the minibatch that has an
@@ -147,7 +147,7 @@ def _refuse_shared_vertices(workload) -> None:
 
 
 def _model(workload: str, outputs: str) -> tuple:
-    """(what makes the block of one example, the loss of its outputs)."""
+    """(a function that makes the block of one example, the loss of its outputs)."""
     name = f"benchmarks.fold.models.{_MODULES.get(workload, workload)}"
     block = "block" if outputs == "root" else "block_per_vertex"
     if importlib.util.find_spec(name):

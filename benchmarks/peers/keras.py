@@ -30,7 +30,7 @@ class Peer(_tensorflow.TensorFlowPeer):
             self._model = Trees(workload, self.variables)
         else:
             model = _keras_sequences.MODELS.get(workload.name, _keras_sequences.Sequences)
-            # XLA compiles anew for every length.
+            # XLA compiles for every length.
             self._model = model(workload, self.variables, 8 if self.jit_compile else 1)
         super().prepare()
 
@@ -44,7 +44,7 @@ class Peer(_tensorflow.TensorFlowPeer):
 
 
 class Trees:
-    """A layer, and what it takes."""
+    """A layer over trees, and its inputs."""
 
     def __init__(self, workload, variables):
         self._embedding = variables["embedding"]
@@ -60,7 +60,7 @@ class Trees:
 
 
 class TreeLayer(keras.layers.Layer):
-    """h of the labelled vertices of trees, of the inputs of their leaves."""
+    """Computes h of the labelled vertices of trees from the inputs of their leaves."""
 
     def __init__(self, workload, variables):
         super().__init__()

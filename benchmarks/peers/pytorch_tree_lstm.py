@@ -12,7 +12,7 @@ from benchmarks.peers._torch import indices, trainable
 
 
 class Peer(torch_peer.Peer):
-    """The workload that has its cell."""
+    """The workload whose cell the package has."""
 
     def __init__(self, workload, threads):
         super().__init__(workload, threads)
@@ -26,7 +26,7 @@ class Peer(torch_peer.Peer):
 
 
 class _Model:
-    """Its layer. Kernels are transposed."""
+    """The package's layer, whose kernels are transposed."""
 
     _THEIRS = types.MappingProxyType(
         {
@@ -43,7 +43,7 @@ class _Model:
         self._layer = treelstm.TreeLSTM(units, units)
 
     def take(self, weights):
-        """Those to train, by name."""
+        """Takes weights; returns those to train, by name."""
         for ours, theirs in self._THEIRS.items():
             parameter = self._layer.get_parameter(theirs)
             parameter.data.copy_(weights[ours].t())
@@ -51,11 +51,11 @@ class _Model:
         return trainable(weights)
 
     def in_common_layout(self, gradients):
-        """Transposed where the layer's weights are."""
+        """Transposes the weights that the layer keeps transposed."""
         return {n: g.t() if n in self._THEIRS else g for n, g in gradients.items()}
 
     def plan(self, minibatch):
-        """When each vertex and each edge is evaluated, as the package counts."""
+        """Plans when each vertex and each edge is evaluated, in the package's numbering."""
         parent, slot = np.nonzero(minibatch.children >= 0)
         edges = np.stack([parent, minibatch.children[parent, slot]], axis=1)
         orders = treelstm.calculate_evaluation_orders(edges, minibatch.num_vertices)

@@ -1,4 +1,4 @@
-"""Plain TensorFlow, vertex by vertex: what there is without any batching."""
+"""Plain TensorFlow, vertex by vertex: without any batching."""
 
 import functools
 
@@ -45,7 +45,7 @@ class Peer(_tensorflow.TensorFlowPeer):
         return self.cross_entropy(workload.head(_tensorflow.Functions, w, outputs), inputs["label"])
 
     def _states(self, size):
-        """One tensor of the state of each vertex, from 1 on; 0 is that of a missing child."""
+        """One tensor for the state of each vertex, from 1 on; 0 is the state of a missing child."""
         array = tf.TensorArray(
             tf.float32, size, clear_after_read=False, element_shape=[1, self.workload.units]
         )

@@ -7,7 +7,7 @@ from benchmarks.peers import _sequences, _tensorflow, _tf_graphs, _trees
 
 
 class Peer(_tensorflow.TensorFlowPeer):
-    """Any workload. Inputs are projected before the loop, all at once."""
+    """Any workload. Products with inputs are computed before the loop, all at once."""
 
     def inputs_of(self, minibatch):
         if self.workload.layout == "graphs":
@@ -15,7 +15,7 @@ class Peer(_tensorflow.TensorFlowPeer):
         if self.workload.layout == "trees":
             return _trees.inputs_of(minibatch)
         token, label, mask = _sequences.padded(minibatch)
-        # Time first; the rows of the loss, without padding.
+        # Time comes first; rows of the loss have no padding.
         rows = np.flatnonzero(mask.T).astype(np.int32)
         return {"token": token.T, "labelled": rows, "label": label.T.ravel()[rows]}
 

@@ -19,7 +19,7 @@ class Peer(_torch.TorchPeer):
         self._trained = self._model.take(self.weights)
 
     def make_model(self, workload):
-        """What plans, and computes the hidden states."""
+        """Chooses the model that plans and computes hidden states."""
         by_layout = {
             "chains": _torch_sequences.Sequences,
             "trees": _Trees,
@@ -35,7 +35,7 @@ class Peer(_torch.TorchPeer):
         return self._loss(plan, functional.embedding(plan.token, self.weights["embedding"]))
 
     def differentiate(self, plan):
-        # By rows: a gradient of the whole embedding would cost more than it is worth.
+        # Only for the rows that were read: a gradient of the whole embedding would take too long.
         x = functional.embedding(plan.token, self.weights["embedding"]).requires_grad_()
         loss = self._loss(plan, x)
         of_x, *others = torch.autograd.grad(loss, [x, *self._trained.values()])
@@ -51,7 +51,7 @@ class Peer(_torch.TorchPeer):
 
 
 class _Trees(_torch.Model):
-    """Level by level, the deepest first; any cell."""
+    """Trees of any cell, level by level, the deepest first."""
 
     def __init__(self, workload):
         self._cell = workload

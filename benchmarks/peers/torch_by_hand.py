@@ -1,4 +1,4 @@
-"""PyTorch batched by hand, with a backward pass by hand: the strongest of its versions we know."""
+"""PyTorch, batched by hand, with a backward pass written by hand: its fastest version we know."""
 
 import torch
 from torch.nn import functional
@@ -25,7 +25,7 @@ _CELLS = {
 
 
 class Peer(_torch.TorchPeer):
-    """No autograd; weight gradients are deferred to one product over all levels."""
+    """Runs without autograd; weight gradients are deferred to one product over all levels."""
 
     def __init__(self, workload, threads):
         if workload.name not in _CELLS:

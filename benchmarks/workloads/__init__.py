@@ -1,4 +1,4 @@
-"""What is trained: one module for each workload, found by its file's name.
+"""The workloads that systems train: one module for each, found by its file's name.
 
 A module defines `class Workload(Base)`. Nothing here imports a framework.
 """

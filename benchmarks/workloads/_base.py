@@ -1,4 +1,4 @@
-"""What a workload is."""
+"""The base class of workloads."""
 
 import abc
 import dataclasses
@@ -7,8 +7,8 @@ import functools
 import numpy as np
 
 CLASSES = 5
-# Per labelled vertex of a mean minibatch: large enough to see the loss move in a few
-# steps, small enough to train on for minutes.
+# The learning rate per labelled vertex of a mean minibatch: the loss must move within a few steps,
+# and not diverge within minutes.
 LEARNING_RATE = 0.1
 
 
@@ -17,13 +17,13 @@ class Settings:
     """The sizes of one cell of a table.
 
     Attributes:
-      units: h, the size of the hidden state; inputs are as large.
-      batch: Graphs in a minibatch.
-      seed: Of weights and of generated data.
-      sst: Folder of the Stanford Sentiment Treebank, or None: generated data.
-      leaves: Of a tree of the workload tree_fc.
-      steps: Tokens in a sequence of the workload fixed_lstm.
-      minibatches: How many different ones there are, or None: enough for their mean.
+      units: The size of the hidden state h, and of inputs.
+      batch: The number of graphs in a minibatch.
+      seed: The seed of weights and of generated data.
+      sst: The folder of the Stanford Sentiment Treebank; None: data are generated.
+      leaves: The number of leaves of a tree of workload tree_fc.
+      steps: The number of tokens in a sequence of workload fixed_lstm.
+      minibatches: The number of different minibatches; None: enough for their mean.
     """
 
     units: int = 256
@@ -52,7 +52,7 @@ class Examples:
       children: int32 [V, arity], relative to the graph; -1 for no child.
       token: int32 [V]: the row of the embedding that a vertex pulls; 0 where it pulls none.
       label: int32 [V], in [0, CLASSES); -1 for a vertex without a loss.
-      num_tokens: Rows of the embedding.
+      num_tokens: The number of rows of the embedding.
       kind: int32 [V]: an index into the workload's vertex types. None: 0 for leaves, else 1.
       outputs: int32 [V, n], relative to the graph: the vertices whose h are the output of a
         vertex; read where it has a label. None: its own.
@@ -115,10 +115,10 @@ class VertexType:
     """What vertices of one type read.
 
     Attributes:
-      name: Of the type.
+      name: The name of the type.
       pulls: Whether they have an input of their own.
-      slots: How many of their children, the first ones, are told apart.
-      sums: Whether they have any number of children more, summed over.
+      slots: The number of first children that are told apart.
+      sums: Whether they may have further children, which are summed over.
     """
 
     name: str
@@ -138,10 +138,10 @@ class Workload(abc.ABC):
     tensors, of which the last is h. The state of a missing child is zero.
 
     Attributes:
-      arity: Children of a vertex, at most.
-      unit: What is counted per second.
-      num_states: Tensors in a state.
-      vertex_types: Of the vertices.
+      arity: The most children of a vertex.
+      unit: The unit of rates, such as trees.
+      num_states: The number of tensors in a state.
+      vertex_types: The types of vertices.
       layout: "chains" or "trees" where vertices without children are leaves and all others
         have `arity` of them, which they share with none; else "graphs".
     """
@@ -164,11 +164,11 @@ class Workload(abc.ABC):
 
     @abc.abstractmethod
     def weight_shapes(self) -> dict[str, tuple[int, ...]]:
-        """Of the cell's weights."""
+        """The shapes of the cell's weights."""
 
     @abc.abstractmethod
     def given(self, xp, w, kind: int, x):
-        """What inputs add to vertices of a type that pulls: needs no child."""
+        """The terms of inputs at vertices of a type that pulls, which need no child."""
 
     @abc.abstractmethod
     def vertex(self, xp, w, kind: int, given, slots, edges) -> tuple:
@@ -186,10 +186,10 @@ class Workload(abc.ABC):
 
     @abc.abstractmethod
     def forward_flops_of(self, minibatch: Minibatch) -> int:
-        """Of the cell's matrix products."""
+        """The FLOP of the cell's matrix products."""
 
     def head(self, xp, w, outputs: list):
-        """What the output layer reads, of the h of a label's vertices."""
+        """The rows that the output layer reads, from the h of a label's vertices."""
         return outputs[0]
 
     @functools.cached_property
@@ -200,7 +200,7 @@ class Workload(abc.ABC):
 
     @functools.cached_property
     def weights(self) -> dict[str, np.ndarray]:
-        """float32, the same for every system."""
+        """The weights in float32, the same for every system."""
         generator = np.random.default_rng([self.settings.seed, 1])
         limit = 0.85 / np.sqrt(self.units)
         return {
@@ -209,7 +209,7 @@ class Workload(abc.ABC):
         }
 
     def all_weight_shapes(self) -> dict[str, tuple[int, ...]]:
-        """With embedding and output layer."""
+        """The shapes of all weights, with embedding and output layer."""
         return {
             "embedding": (self.examples.num_tokens, self.units),
             **self.weight_shapes(),
@@ -223,7 +223,7 @@ class Workload(abc.ABC):
         return LEARNING_RATE * len(self.minibatches) / labelled
 
     def flops(self, minibatch: Minibatch, mode: str) -> int:
-        """The floor's: matrix products of the cell, not of the output layer.
+        """The FLOP that the floor counts: matrix products of the cell without the output layer.
 
         In training the backward pass has twice those of the forward pass.
         """

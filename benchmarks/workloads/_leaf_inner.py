@@ -6,10 +6,10 @@ from benchmarks.workloads._base import Minibatch, VertexType, Workload
 
 
 class LeafAndInner(Workload):
-    """A cell in two functions, one for each vertex type.
+    """A cell in two functions, for leaves and for inner vertices.
 
     Attributes:
-      arity: Children of a vertex that has any.
+      arity: The number of children of a vertex that has any.
       inner_pulls: Whether a vertex with children has an input of its own.
     """
 
@@ -25,7 +25,7 @@ class LeafAndInner(Workload):
 
     @abc.abstractmethod
     def project(self, xp, w, x):
-        """What inputs add to the gates of their vertices: needs no child."""
+        """The terms of inputs in the gates of their vertices, which need no child."""
 
     @abc.abstractmethod
     def leaf(self, xp, w, projected) -> tuple:
@@ -33,14 +33,14 @@ class LeafAndInner(Workload):
 
     @abc.abstractmethod
     def inner(self, xp, w, projected, children) -> tuple:
-        """The state of vertices, of the states of their children, one for each slot.
+        """The state of vertices, from the states of their children, one for each slot.
 
         `projected` is None unless inner vertices pull.
         """
 
     @abc.abstractmethod
     def forward_flops(self, leaves: int, inner: int) -> int:
-        """Of the cell's matrix products on so many vertices."""
+        """The FLOP of the cell's matrix products at these numbers of vertices."""
 
     def given(self, xp, w, kind, x):
         return self.project(xp, w, x)

@@ -7,7 +7,7 @@ from benchmarks.workloads._leaf_inner import LeafAndInner
 
 
 class LSTM(LeafAndInner):
-    """[i, f, g, o] = x W + h U + b; c = f c + i g; h = o tanh(c). The gates stand as in Keras.
+    """[i, f, g, o] = x W + h U + b; c = f c + i g; h = o tanh(c). Gates are in Keras's order.
 
     Every vertex has a label. 16 units² FLOP forward per token, except that the first
     has no h to multiply.
@@ -34,12 +34,12 @@ class LSTM(LeafAndInner):
         return step(xp, projected + h @ w["recurrent_kernel"], c)
 
     def forward_flops(self, leaves, inner):
-        # The first token's h is zero, yet the paper's count, and so the floor, has it.
+        # The first token's h is zero, but the paper counts its product, and so does the floor.
         return 16 * self.units**2 * (leaves + inner)
 
 
 class SeveralLSTMs(Workload):
-    """Chains of vertices that have the LSTM of their type, and weights named after it."""
+    """Chains in which each vertex has the LSTM of its type, with weights named after the type."""
 
     arity = 1
     num_states = 2
@@ -60,12 +60,12 @@ class SeveralLSTMs(Workload):
 
 
 def vertex_types(*names: str) -> tuple[VertexType, ...]:
-    """Of the vertices of several LSTMs."""
+    """The vertex types of several LSTMs."""
     return tuple(VertexType(name, pulls=True, slots=1) for name in names)
 
 
 def weight_shapes(units: int, prefix: str = "") -> dict[str, tuple[int, ...]]:
-    """Of an LSTM whose inputs are as large as its state."""
+    """The shapes of the weights of an LSTM whose inputs are as large as its state."""
     return {
         f"{prefix}kernel": (units, 4 * units),
         f"{prefix}recurrent_kernel": (units, 4 * units),
@@ -74,14 +74,14 @@ def weight_shapes(units: int, prefix: str = "") -> dict[str, tuple[int, ...]]:
 
 
 def step(xp, gates, c) -> tuple:
-    """(c, h), of what the gates are given and of the c before."""
+    """(c, h), from the terms of the gates and the c before."""
     i, f, g, o = xp.split(gates, 4)
     c = xp.sigmoid(f) * c + xp.sigmoid(i) * xp.tanh(g)
     return c, xp.sigmoid(o) * xp.tanh(c)
 
 
 def chains(lengths, token, label, num_tokens: int) -> Examples:
-    """Sequences as graphs: the child of a token is the one before it."""
+    """Sequences as graphs: the child of a token is the token before it."""
     splits = np.concatenate([[0], np.cumsum(lengths)])
     position = np.arange(splits[-1]) - np.repeat(splits[:-1], lengths)
     children = (position - 1).astype(np.int32)[:, None]
@@ -89,7 +89,7 @@ def chains(lengths, token, label, num_tokens: int) -> Examples:
 
 
 def sequences(graphs, kind: int) -> Examples:
-    """The vertices of one type as chains, of `Examples` or a `Minibatch`."""
+    """The vertices of one type as chains, from `Examples` or a `Minibatch`."""
     rows = graphs.kind == kind
     num_graphs = len(graphs.graph_splits) - 1
     graph = np.repeat(np.arange(num_graphs), np.diff(graphs.graph_splits))

@@ -12,10 +12,10 @@ import numpy as np
 from benchmarks.workloads import _lstm
 from benchmarks.workloads._base import Examples, Settings
 
-# Deciles of the number of words of the 8,544 sentences of train.txt.
+# The deciles of the number of words of the 8,544 sentences of train.txt.
 _WORD_DECILES = (2, 7, 11, 13, 16, 18, 21, 24, 27, 32, 52)
-# How often a phrase is one word and the rest: on the left, on the right. Otherwise it is cut
-# anywhere. Gives the treebank's depth: 9.8 on average, with a deviation of 3.9.
+# How often a phrase is cut behind its first word, and before its last; otherwise it is cut
+# anywhere. These give the treebank's depth: 9.8 on average, with a deviation of 3.9.
 _ONE_WORD_LEFT, _ONE_WORD_RIGHT = 0.4, 0.12
 _LABEL_SHARES = np.array([8245, 34362, 219788, 44194, 11993]) / 318582
 _NUM_TOKENS = 16_000
@@ -23,7 +23,7 @@ _TOKEN = re.compile(r"[()]|[^() \t\r\n]+")
 
 
 def examples(settings: Settings) -> Examples:
-    """Binary trees: labels everywhere, tokens at the leaves; vertices in post-order."""
+    """Binary trees with labels at all vertices and tokens at the leaves; vertices in post-order."""
     if settings.sst:
         return _read(pathlib.Path(settings.sst, "train.txt"), settings.num_examples)
     generator = np.random.default_rng([settings.seed, 2])
@@ -31,7 +31,7 @@ def examples(settings: Settings) -> Examples:
 
 
 def words(trees: Examples) -> Examples:
-    """Their words alone, as sequences; each has its own sentiment as label."""
+    """The words of the trees as sequences; the label of each word is its own sentiment."""
     words = (trees.children < 0).all(axis=1)
     words_before = np.concatenate([[0], np.cumsum(words)])
     lengths = np.diff(words_before[trees.graph_splits])
@@ -39,7 +39,7 @@ def words(trees: Examples) -> Examples:
 
 
 def _read(path: pathlib.Path, count: int) -> Examples:
-    """The first `count` trees, from the first again if the file has fewer."""
+    """The first `count` trees; starts again if the file has fewer."""
     if not path.is_file():
         raise ValueError(f"--sst: got a folder without {path} but expected train.txt in it.")
     lines = [line for line in path.read_text("utf-8").splitlines() if line.strip()]
@@ -49,7 +49,7 @@ def _read(path: pathlib.Path, count: int) -> Examples:
 
 
 def _parse(line: str, numbers: dict[str, int]):
-    """(children, tokens, labels) of one tree; words are numbered as they come."""
+    """(children, tokens, labels) of one tree; words are numbered in order of appearance."""
     children, tokens, labels = [], [], []
     open_vertices = []  # (label, children, words) from the root down.
     symbols = iter(_TOKEN.findall(line))

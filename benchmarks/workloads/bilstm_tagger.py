@@ -31,12 +31,12 @@ class Workload(_lstm.SeveralLSTMs):
         return xp.tanh(xp.concat(outputs) @ w["tag_kernel"] + w["tag_bias"])
 
     def forward_flops_of(self, minibatch):
-        # As for every LSTM, the first word's h counts, although it is zero.
+        # The product of the first word's h is counted although h is zero, as for every LSTM.
         return 18 * self.units**2 * minibatch.num_vertices
 
 
 def two_chains(words: _base.Examples) -> _base.Examples:
-    """Of chains: first the words of a sentence, then the same from the last to the first."""
+    """Makes two chains for each: the words of a sentence, then the same from last to first."""
     lengths = np.diff(words.graph_splits)
     first, last = (
         np.repeat(ends, lengths) for ends in (words.graph_splits[:-1], words.graph_splits[1:] - 1)

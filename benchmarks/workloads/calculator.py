@@ -10,7 +10,7 @@ from benchmarks.workloads import _base
 
 OPERATORS = ("plus", "minus", "times", "divide")
 _MAX_DEPTH = 10
-# Of a child being a number; gives expressions of 16 digits on average.
+# The probability that a child is a number; expressions have 16 digits on average.
 _NUMBER_SHARE = 0.45
 
 
@@ -61,12 +61,12 @@ class Workload(_base.Workload):
 
 
 class _Expression:
-    """A random one: its vertices in post-order, and its value."""
+    """A random expression: its vertices in post-order, and its value."""
 
     def __init__(self, generator):
         self.children, self.kind, self.token = [], [], []
         self._generator = generator
-        # At least one operator: a number alone has no cell to run.
+        # There is at least one operator: for a number alone, no cell would run.
         self.value = self._add_operator(_MAX_DEPTH)
 
     def _add_operator(self, depth: int) -> int:

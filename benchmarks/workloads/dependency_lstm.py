@@ -16,7 +16,7 @@ _LAST_CHILD, _LAST_OF_LIST, _LIST_SHARE = 0.75, 0.12, 0.06
 
 
 class Workload(_base.Workload):
-    """A word at every vertex, a forget gate per child; the loss is at the root.
+    """A word at every vertex and a forget gate for each child; the loss is at the root.
 
     i, o, u = x W + (sum_k h_k) U + b; f_k = x W_f + h_k U_f + b_f, and for the rest see
     `tree_lstm`. 14 units² FLOP forward at a vertex, and 2 units² for every child.
@@ -63,7 +63,7 @@ class Workload(_base.Workload):
 
 
 def attach(generator, words: _base.Examples) -> _base.Examples:
-    """Gives the words of every sentence heads at random, without crossing arcs."""
+    """Chooses a random head for every word of each sentence, without crossing arcs."""
     children, token = [], []
     for first, last in zip(words.graph_splits[:-1], words.graph_splits[1:], strict=True):
         order: list[int] = []
@@ -96,7 +96,7 @@ def _grow(generator, first: int, last: int, order: list, below: list) -> int:
 
 
 def _cut(generator, first: int, last: int, most: int) -> list[tuple[int, int]]:
-    """Divides words among the children on one side of their head: at most so many."""
+    """Divides words among the children on one side of their head, at most `most` of them."""
     if first == last:
         return []
     is_list = generator.random() < _LIST_SHARE

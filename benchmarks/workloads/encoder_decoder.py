@@ -1,4 +1,4 @@
-"""Pairs of sentences: an LSTM reads one, another goes on from its state with the other.
+"""Pairs of sentences: an LSTM reads one, and another continues from its state with the other.
 
 Source: Sutskever, Vinyals and Le 2014, "Sequence to sequence learning with neural networks",
 arXiv:1409.3215.
@@ -28,7 +28,7 @@ class Workload(_lstm.SeveralLSTMs):
 
 
 def pairs(words: _base.Examples) -> _base.Examples:
-    """Every sentence, followed by the sentence after it."""
+    """Every sentence, with the sentence after it."""
     starts, ends = words.graph_splits[:-1], words.graph_splits[1:]
     spans = list(zip(starts, ends, strict=True))
     rows, kinds, lengths = [], [], []

@@ -5,11 +5,11 @@ import numpy as np
 from benchmarks.workloads._base import CLASSES
 from benchmarks.workloads._lstm import LSTM, chains
 
-NUM_TOKENS = 10_000  # As in the paper's data set, the Penn Treebank.
+NUM_TOKENS = 10_000  # The number of words of the paper's data set, the Penn Treebank.
 
 
 class Workload(LSTM):
-    """Random tokens."""
+    """Sequences of random tokens."""
 
     def make_examples(self):
         generator = np.random.default_rng([self.settings.seed, 2])

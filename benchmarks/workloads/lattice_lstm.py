@@ -9,18 +9,18 @@ import numpy as np
 from benchmarks.workloads import _base
 
 WORD, CHARACTER = 0, 1
-MAX_WORDS = 6  # That end at one character.
-# Of Chinese sentences, with words of a lexicon.
+MAX_WORDS = 6  # The most words that end at one character.
+# The numbers of characters of Chinese sentences, and of words of a lexicon in them.
 _CHARACTERS, _CHARACTERS_DEVIATION, _MOST_CHARACTERS = 44, 22, 120
-# Of the negative binomial number of words that end at a character: 23 in a lattice.
+# The number of words that end at a character has a negative binomial distribution: 23 in a lattice.
 _SUCCESSES, _SUCCESS = 0.5, 0.462
-# Of words of 2 to 7 characters.
+# The probabilities of words of 2 to 7 characters.
 _LENGTH_SHARES = np.array([0.6, 0.2, 0.1, 0.05, 0.03, 0.02])
 _NUM_CHARACTERS, _NUM_WORDS = 4_000, 12_000
 
 
 class Workload(_base.Workload):
-    """An LSTM over characters (see `_lstm`), whose c also takes in that of words.
+    """An LSTM over characters (see `_lstm`), whose c also adds the c of words.
 
     A word goes on from the first of its characters: i, f, g = x W + h U + b, c = f c + i g.
     The last one takes in the sum of s(x W_l + c_word U_l + b_l) c_word. The loss is at the
@@ -81,7 +81,7 @@ class Workload(_base.Workload):
 
 
 def generate(generator, count: int) -> _base.Examples:
-    """Lattices: a word stands right before the character that it ends at."""
+    """Generates lattices: a word precedes the character that it ends at."""
     parts = [_lattice(generator) for _ in range(count)]
     children, kind = (np.concatenate([part[i] for part in parts]) for i in range(2))
     splits = np.concatenate([[0], np.cumsum([len(own) for _, own in parts])])
@@ -96,7 +96,7 @@ def generate(generator, count: int) -> _base.Examples:
 
 
 def _lattice(generator) -> tuple[np.ndarray, np.ndarray]:
-    """(children, types) of the vertices of one."""
+    """(children, types) of the vertices of one lattice."""
     length = generator.normal(_CHARACTERS, _CHARACTERS_DEVIATION)
     length = int(np.clip(round(length), 1, _MOST_CHARACTERS))
     children, kind, characters = [], [], []
@@ -114,7 +114,7 @@ def _lattice(generator) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _word_starts(generator, end: int) -> list[int]:
-    """Of the words that end at a character, none as long as another."""
+    """The first characters of the words that end at a character, all of different lengths."""
     shares = _LENGTH_SHARES[:end]
     count = min(generator.negative_binomial(_SUCCESSES, _SUCCESS), len(shares))
     if count == 0:

@@ -50,7 +50,7 @@ class Workload(_leaf_inner.LeafAndInner):
 
 
 def complete_tree(leaves: int) -> np.ndarray:
-    """Children, int32 [2 leaves - 1, 2]: the leaves first, then level above level."""
+    """Children, int32 [2 leaves - 1, 2]: the leaves come first, then level after level."""
     children = np.full((2 * leaves - 1, 2), -1, np.int32)
     children[leaves:] = np.arange(2 * leaves - 2).reshape(-1, 2)
     return children

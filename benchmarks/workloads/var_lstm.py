@@ -5,7 +5,7 @@ from benchmarks.workloads._lstm import LSTM
 
 
 class Workload(LSTM):
-    """The words of sentences, each with its own sentiment as label."""
+    """The words of sentences; the label of each word is its own sentiment."""
 
     def make_examples(self):
         return _treebank.words(_treebank.examples(self.settings))

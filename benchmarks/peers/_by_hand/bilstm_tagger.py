@@ -15,9 +15,9 @@ _WEIGHTS = ("kernel", "recurrent_kernel", "bias")
 
 
 def plan(minibatch):
-    """Where steps are, and which rows are about the same word."""
+    """Plans where steps are, and which rows are about the same word."""
     words, turned = (_lstm.sequences(minibatch, kind) for kind in range(2))
-    vertex = _levels.steps(words).vertex  # The same in both: only lengths count.
+    vertex = _levels.steps(words).vertex  # The same for both LSTMs, since only lengths count.
     row = np.empty_like(vertex)
     row[vertex] = np.arange(len(vertex))
     lengths = np.diff(words.graph_splits)
@@ -34,7 +34,7 @@ def plan(minibatch):
 
 
 def forward(w, p):
-    """What the output layer reads, of all words, and what the backward pass reads."""
+    """Returns the rows for the output layer, for all words, and what the backward pass reads."""
     (h, kept), (h_turned, kept_turned) = (
         lstm.forward(_weights(w, name), own) for name, own in zip(_DIRECTIONS, p.plans, strict=True)
     )
@@ -44,7 +44,7 @@ def forward(w, p):
 
 
 def backward(w, p, kept, d_tags):
-    """Changes what the forward pass kept."""
+    """Overwrites what the forward pass kept."""
     both, tags, kept = kept
     d = torch.addcmul(d_tags, d_tags * tags, tags, value=-1)
     gradients = {"tag_kernel": both.t() @ d, "tag_bias": d.sum(dim=0)}

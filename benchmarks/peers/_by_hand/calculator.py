@@ -1,4 +1,4 @@
-"""The calculator. Rows go level by level from the roots, in each level operator by operator."""
+"""The calculator. Rows are in order of level from the roots, and of operator within a level."""
 
 import types
 
@@ -11,7 +11,7 @@ from benchmarks.workloads.calculator import OPERATORS
 
 
 def plan(minibatch):
-    """Where the operands of every operator are."""
+    """Plans where the operands of every operator are."""
     levels = _levels.plan(minibatch)
     kind = minibatch.kind[levels.vertex]
     row = np.empty(len(levels.vertex), np.int64)
@@ -34,7 +34,7 @@ def plan(minibatch):
 
 
 def forward(w, p):
-    """h of the roots, and what the backward pass reads."""
+    """Returns h of the roots, and what the backward pass reads."""
     units = w["embedding"].shape[1]
     h = torch.empty(p.num_rows, units)
     h.index_copy_(0, p.leaf, w["embedding"].index_select(0, p.token))
@@ -48,7 +48,7 @@ def forward(w, p):
 
 
 def backward(w, p, kept, d_roots):
-    """The gradients, of d_roots by the roots' h."""
+    """Returns the gradients, from d_roots, the gradient by h of the roots."""
     h, pairs = kept
     units = h.shape[1]
     dh = torch.empty_like(h)

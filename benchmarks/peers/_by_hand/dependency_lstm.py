@@ -1,4 +1,4 @@
-"""The child-sum Tree-LSTM of any arity. Rows go level by level from the roots.
+"""The child-sum Tree-LSTM of any arity. Rows are in order of level from the roots.
 
 In each level the vertices with children come first, so that they are a slice; the children
 of a level are all of the next one.
@@ -14,7 +14,7 @@ from benchmarks.peers._torch import indices
 
 
 def plan(minibatch):
-    """Where rows are, and whose children."""
+    """Plans where rows are, and whose children they are."""
     level = minibatch.graph_splits[1:] - 1  # The roots.
     levels, parents, inner_counts = [], [], []
     while len(level):
@@ -32,7 +32,7 @@ def plan(minibatch):
     inner = [np.arange(start, start + n) for start, n in zip(starts, inner_counts, strict=False)]
     return types.SimpleNamespace(
         rows=[slice(*pair) for pair in itertools.pairwise(starts)],
-        # Of each level, the vertices with children: among all rows, and among all such.
+        # The vertices with children of each level, as indices of all rows and of all such vertices.
         inner_rows=[slice(a, a + n) for a, n in zip(starts, inner_counts, strict=False)],
         inner=[slice(*pair) for pair in itertools.pairwise(inner_starts)],
         all_inner=indices(np.concatenate(inner)),
@@ -45,7 +45,7 @@ def plan(minibatch):
 
 
 def forward(w, p):
-    """h of the roots, and what the backward pass reads."""
+    """Returns h of the roots, and what the backward pass reads."""
     units = w["forget_kernel"].shape[0]
     x = w["embedding"].index_select(0, p.token)
     gates = torch.addmm(w["bias"], x, w["kernel"])
@@ -71,7 +71,7 @@ def forward(w, p):
 
 
 def backward(w, p, kept, d_roots):
-    """Changes what the forward pass kept: gates become the gradients by their arguments."""
+    """Overwrites what the forward pass kept: gates become the gradients by their arguments."""
     x, x_inner, gates, forget, sums, h, c, tanh_c = kept
     dh, dc = torch.empty_like(h), torch.zeros_like(c)
     dh[: p.num_roots] = d_roots
@@ -85,7 +85,7 @@ def backward(w, p, kept, d_roots):
         below = p.rows[level + 1]
         f = forget[below]
         dc_below = torch.index_select(dc[p.inner_rows[level]], 0, parent, out=dc[below]).mul_(f)
-        # From here on, what the forget gate was is the gradient by its argument.
+        # From here on, the memory of the forget gate holds the gradient by its argument.
         f.neg_().add_(1).mul_(dc_below).mul_(c[below])
         d_own_forget[p.inner[level]].index_add_(0, parent, f)
         d_sums = gates[p.inner_rows[level]] @ kernel_t
@@ -106,7 +106,7 @@ def backward(w, p, kept, d_roots):
 
 
 def _activate(gates):
-    """The gates i, o and u, in place."""
+    """Computes the gates i, o and u in place."""
     units = gates.shape[1] // 3
     gates[:, : 2 * units].sigmoid_()
     gates[:, 2 * units :].tanh_()
@@ -114,7 +114,7 @@ def _activate(gates):
 
 
 def _gate_gradients(gates, dh, dc, tanh_c):
-    """Replaces gates by the gradients by their arguments; completes `dc`."""
+    """Overwrites gates by the gradients by their arguments; completes `dc`."""
     i, o, u = gates.split(gates.shape[1] // 3, dim=1)
     d_o = dh * o
     dc.add_(d_o).addcmul_(d_o * tanh_c, tanh_c, value=-1)

@@ -1,4 +1,4 @@
-"""The LSTM. Rows go step by step, the longest sequences first, so that steps are views."""
+"""The LSTM. Rows are in order of step, the longest sequences first, so that steps are views."""
 
 import itertools
 import types
@@ -10,10 +10,10 @@ from benchmarks.peers._torch import indices, indices_or_none, select
 
 
 def plan(minibatch):
-    """Where steps are."""
+    """Plans where steps are."""
     steps = _levels.steps(minibatch)
     splits = steps.splits.tolist()
-    # The row before each row from the second step on: a view if all lengths are equal.
+    # The previous row of each row from the second step on: a view if all lengths are equal.
     before = [
         list(range(first, first + after - row))
         for first, row, after in zip(splits, splits[1:], splits[2:], strict=False)
@@ -28,7 +28,7 @@ def plan(minibatch):
 
 
 def forward(w, p):
-    """h of all rows, and what the backward pass reads."""
+    """Returns h of all rows, and what the backward pass reads."""
     x = w["embedding"].index_select(0, p.token)
     gates = torch.addmm(w["bias"], x, w["kernel"])
     units = x.shape[1]
@@ -53,7 +53,7 @@ def forward(w, p):
 
 
 def backward(w, p, kept, dh):
-    """Changes `dh` and what the forward pass kept: its gates become their gradients."""
+    """Overwrites `dh` and what the forward pass kept: gates become their gradients."""
     x, gates, h, c, tanh_c = kept
     units = h.shape[1]
     recurrent_t = w["recurrent_kernel"].t()

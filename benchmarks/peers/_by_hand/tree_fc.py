@@ -10,7 +10,7 @@ from benchmarks.peers._torch import indices
 
 
 def plan(minibatch):
-    """Where levels are."""
+    """Plans where levels are."""
     levels = _levels.plan(minibatch)
     if len(levels.leaf) != levels.splits[-1] - levels.splits[-2]:
         raise _base.Unsupported("leaves on several levels: use a power of two of them")
@@ -26,7 +26,7 @@ def plan(minibatch):
 
 
 def forward(w, p):
-    """h of the roots, and what the backward pass reads."""
+    """Returns h of the roots, and what the backward pass reads."""
     units = w["bias"].shape[0]
     h = torch.empty(p.num_rows, units)
     torch.index_select(w["embedding"], 0, p.token, out=h[p.rows[-1]])
@@ -37,7 +37,7 @@ def forward(w, p):
 
 
 def backward(w, p, h, d_roots):
-    """The gradients, of d_roots by the roots' h."""
+    """Returns the gradients, from d_roots, the gradient by h of the roots."""
     units = h.shape[1]
     dh = torch.empty_like(h)
     dh[: p.num_roots] = d_roots

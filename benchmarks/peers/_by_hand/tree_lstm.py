@@ -1,4 +1,4 @@
-"""The Tree-LSTM. Rows go level by level from the roots; siblings are neighbours."""
+"""The Tree-LSTM. Rows are in order of level from the roots; siblings are adjacent."""
 
 import itertools
 import types
@@ -10,13 +10,14 @@ from benchmarks.peers._torch import indices
 
 
 def plan(minibatch):
-    """Where rows are, and which have children."""
+    """Plans where rows are, and which of them have children."""
     levels = _levels.plan(minibatch)
     inner, leaf = indices(levels.inner), indices(levels.leaf)
     return types.SimpleNamespace(
         num_rows=len(levels.vertex),
         num_levels=levels.num_levels,
-        # Of each level: its rows, its rows with children, and those among all such.
+        # Of each level: its rows, its rows with children, and the latter among all rows with
+        # children.
         rows=_slices(levels.splits),
         inner_rows=[inner[part] for part in _slices(levels.inner_splits)],
         inner=_slices(levels.inner_splits),
@@ -29,7 +30,7 @@ def plan(minibatch):
 
 
 def forward(w, p):
-    """h of all rows, and what the backward pass reads."""
+    """Returns h of all rows, and what the backward pass reads."""
     units = w["forget_kernel"].shape[0]
     h, c, tanh_c = (torch.empty(p.num_rows, units) for _ in range(3))
     forget = torch.empty(p.num_rows, units)
@@ -54,7 +55,7 @@ def forward(w, p):
 
 
 def backward(w, p, kept, dh):
-    """Changes `dh` and what the forward pass kept."""
+    """Overwrites `dh` and what the forward pass kept."""
     x, leaf_gates, gates, forget, sums, h, c, tanh_c = kept
     units = h.shape[1]
     dc = torch.zeros_like(c)
@@ -66,7 +67,7 @@ def backward(w, p, kept, dh):
         f, c_below = forget[below].view(-1, 2, units), c[below].view(-1, 2, units)
         d_below = dc[below].view(-1, 2, units)
         torch.mul(f, dc_rows[:, None], out=d_below)
-        # From here on, what the forget gate was is the gradient by its argument.
+        # From here on, the memory of the forget gate holds the gradient by its argument.
         f.neg_().add_(1).mul_(d_below).mul_(c_below)
         dh_below = dh[below]
         dh_below.addmm_(forget[below], forget_kernel_t)
@@ -91,7 +92,7 @@ def _slices(splits):
 
 
 def _activate(gates):
-    """The gates i, o and u, in place."""
+    """Computes the gates i, o and u in place."""
     units = gates.shape[1] // 3
     gates[:, : 2 * units].sigmoid_()
     gates[:, 2 * units :].tanh_()
@@ -106,7 +107,7 @@ def _store(rows, new_c, o, c, tanh_c, h):
 
 
 def _gate_gradients(rows, gates, dh, dc, tanh_c, out):
-    """Fills `out` with the gradients by the arguments of the gates; returns those by c."""
+    """Writes the gradients by the arguments of the gates to `out`; returns those by c."""
     i, o, u = gates.split(gates.shape[1] // 3, dim=1)
     d_i, d_o, d_u = out.split(gates.shape[1] // 3, dim=1)
     t, d_h = tanh_c.index_select(0, rows), dh.index_select(0, rows)

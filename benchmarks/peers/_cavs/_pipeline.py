@@ -4,7 +4,7 @@ import cavs_tf as cavs
 
 
 def batches(examples, size: int, model, policy="depth", micro_batch=None, **features):
-    """An endless dataset of `size` graphs each, for a `GraphSupport`.
+    """An endless dataset of minibatches of `size` graphs, for a `GraphSupport`.
 
     Args:
       examples: A `workloads.Examples`.

@@ -1,4 +1,4 @@
-"""The tagger: two LSTMs over the same words, one with the edges turned round."""
+"""The tagger: two LSTMs over the same words, one of them with reversed edges."""
 
 import tensorflow as tf
 
@@ -19,14 +19,14 @@ class Model:
 
 
 def run(model, inputs, embedding):
-    """What the output layer reads, at every word."""
+    """The rows that the output layer reads, for every word."""
     x = tf.gather(embedding, inputs["token"])
     both = [model.forward(inputs["graphs"], x), model.backward(inputs["turned"], x)]
     return tf.tanh(tf.concat(both, axis=1) @ model.w["tag_kernel"] + model.w["tag_bias"])
 
 
 def batches(examples, size, micro_batch=None):
-    """Minibatches of the chains and of the same chains from their ends."""
+    """Minibatches of the chains, and of the same chains reversed."""
     forward = lstm.batches(sequences(examples, kind=0), size, micro_batch)
     return forward.map(lambda inputs: _turn(inputs, micro_batch))
 

@@ -7,7 +7,7 @@ from benchmarks.peers._cavs import _pipeline
 
 
 class Model(cavs.GraphSupport):
-    """Numbers are their embedding."""
+    """The state of a number is its embedding."""
 
     arity = 2
     vertex_types = ("number", "plus", "minus", "times", "divide")

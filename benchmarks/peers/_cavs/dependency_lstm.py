@@ -1,4 +1,4 @@
-"""The child-sum Tree-LSTM of any arity: one vertex function for few children, one for many."""
+"""The child-sum Tree-LSTM of any arity: a vertex function for few children, and one for many."""
 
 import numpy as np
 import tensorflow as tf
@@ -10,7 +10,7 @@ FEW = 3
 
 
 class Model(cavs.GraphSupport):
-    """The state of a vertex holds its part in its parent's forget gate too."""
+    """The state of a vertex also holds its term in its parent's forget gate."""
 
     arity = 15
     vertex_types = ("leaf", "few", "many")
@@ -47,7 +47,7 @@ class Model(cavs.GraphSupport):
 
 
 def batches(examples, size, micro_batch=None):
-    """Minibatches; the type of a vertex says how many children it has."""
+    """Minibatches; the type of a vertex depends on its number of children."""
     children = (examples.children >= 0).sum(axis=1)
     kind = np.digitize(children, [1, FEW + 1]).astype("int32")
     return _pipeline.batches(

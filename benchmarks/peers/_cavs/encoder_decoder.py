@@ -1,4 +1,4 @@
-"""Two LSTMs: what the encoder pushes at the end of a sentence, the decoder pulls at the start."""
+"""Two LSTMs: the encoder pushes its state at the end of a sentence, and the decoder pulls it."""
 
 import tensorflow as tf
 
@@ -33,7 +33,7 @@ class LSTM(cavs.GraphSupport):
 
 
 class Decoder(LSTM):
-    """The first word goes on from a state that it pulls."""
+    """At the first word, it continues from a state that it pulls."""
 
     vertex_types = ("first", "next")
 
@@ -56,7 +56,7 @@ class Model:
 
 
 def run(model, inputs, embedding):
-    """h at every word of the decoder."""
+    """h of every word of the decoder."""
     source, target = inputs["source"], inputs["target"]
     states = model.encoder(source["graphs"], tf.gather(embedding, source["token"]))
     pulled = {
@@ -76,7 +76,7 @@ def batches(examples, size, micro_batch=None):
 
 
 def _join(source, target):
-    # The row of the encoder where the decoder starts; other words do not read theirs.
+    # The row of the encoder from which the decoder starts; other words do not read theirs.
     lengths = target["graphs"].graph_splits[1:] - target["graphs"].graph_splits[:-1]
     state = tf.repeat(source["graphs"].graph_splits[1:] - 1, lengths)
     return {"source": source, "target": target, "state": state, "label": target["label"]}

@@ -6,7 +6,7 @@ from benchmarks.peers._cavs import lstm, tree_lstm
 
 
 def part(name: str, gate: int) -> str:
-    """What the weights of one gate are called, of weights called `name`."""
+    """The names of the weights of one gate; `name` is that of the weights of all gates."""
     return f"{name}_gate_{gate}"
 
 
@@ -15,7 +15,7 @@ def _gate(w, k, *products, bias):
 
 
 class TreeLSTM(tree_lstm.Model):
-    """Leaves and inner vertices."""
+    """Vertex functions for leaves and for inner vertices."""
 
     def leaf(self):
         x = self.pull()
@@ -31,7 +31,7 @@ class TreeLSTM(tree_lstm.Model):
 
 
 class LSTM(lstm.Model):
-    """A vertex is a token, its child the token before."""
+    """A vertex is a token; its child is the token before it."""
 
     def vertex(self):
         x = self.pull()

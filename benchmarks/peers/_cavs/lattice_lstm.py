@@ -1,4 +1,4 @@
-"""The lattice LSTM: a vertex function for words, one for characters."""
+"""The lattice LSTM: a vertex function for words, and one for characters."""
 
 import tensorflow as tf
 
@@ -7,7 +7,7 @@ from benchmarks.peers._cavs import _pipeline
 
 
 class Model(cavs.GraphSupport):
-    """The state of a character is [c, h]; of a word, [c, its part in the gate of its end]."""
+    """The state of a character is [c, h]; of a word, [c, its term in its last character's gate]."""
 
     arity = 7
     vertex_types = ("word", "character")

@@ -1,4 +1,4 @@
-"""The LSTM, and with an output layer."""
+"""The LSTM, without and with an output layer."""
 
 import tensorflow as tf
 
@@ -7,7 +7,7 @@ from benchmarks.peers._cavs import _pipeline
 
 
 class LSTM(cavs.GraphSupport):
-    """A vertex is a token, its child the token before."""
+    """A vertex is a token; its child is the token before it."""
 
     arity = 1
 
@@ -29,7 +29,7 @@ class LSTM(cavs.GraphSupport):
 
 
 class Model(LSTM):
-    """A label for every token."""
+    """The LSTM with a label for every token."""
 
     pushes_logits = True
 

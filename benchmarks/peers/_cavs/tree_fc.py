@@ -7,7 +7,7 @@ from benchmarks.peers._cavs import _pipeline
 
 
 class Model(cavs.GraphSupport):
-    """A leaf's state is its input."""
+    """The state of a leaf is its input."""
 
     arity = 2
     vertex_types = ("leaf", "inner")

@@ -1,4 +1,4 @@
-"""The binary Tree-LSTM: leaves and inner vertices."""
+"""The binary Tree-LSTM, with vertex functions for leaves and for inner vertices."""
 
 import tensorflow as tf
 
@@ -7,7 +7,7 @@ from benchmarks.peers._cavs import _pipeline
 
 
 class Model(cavs.GraphSupport):
-    """Leaves and inner vertices."""
+    """Vertex functions for leaves and for inner vertices."""
 
     arity = 2
     pushes_logits = True
