@@ -9,8 +9,9 @@ _COPTS = [
     "//conditions:default": [],
 })
 
-# Most tests take longer to compile than to run. The checks of UBSan that are left out take a
-# third of that, and find what AddressSanitizer or a crash shows as well.
+# Most tests take longer to compile than to run. UBSan's checks that are left
+# out here would take a third of the compile time; AddressSanitizer or a crash
+# shows what they find.
 _TEST_COPTS = _COPTS + ["-O1"] + select({
     "//tools:opt": [],
     "//conditions:default": ["-fno-sanitize=null,alignment,object-size,vptr"],

@@ -5,15 +5,16 @@ import json, tensorflow as tf
 print(json.dumps([tf.sysconfig.get_include(), tf.sysconfig.get_lib(), tf.sysconfig.get_compile_flags()]))
 """
 
-# NDEBUG and NDEBUG_SANITIZER in every build: the layout of TensorFlow's EdgeSet
-# and of Abseil's hash tables depends on them, and the wheel was compiled this way.
+# NDEBUG and NDEBUG_SANITIZER are defined in every build, as in that of the
+# wheel: the layouts of TensorFlow's EdgeSet and of Abseil's hash tables depend
+# on them.
 _TENSORFLOW_BUILD = """
 cc_import(name = "framework", shared_library = "libtensorflow_framework.so.2")
 
 cc_library(
     name = "tensorflow",
-    # Each header is linked into each sandbox, so not the two thirds that are for
-    # other things: GPUs, other libraries' sources, a second copy of XLA.
+    # Each header is linked into each sandbox, so two thirds of them are left
+    # out: GPUs, sources of other libraries, a second copy of XLA.
     hdrs = glob(
         ["include/**"],
         exclude = [
@@ -79,7 +80,7 @@ def _googletest_impl(repository):
         repository.symlink(home + "/" + part, part)
     repository.file("BUILD", _GOOGLETEST_BUILD)
 
-# GoogleTest's sources, as Debian's package `googletest` lays them out.
+# GoogleTest's sources, where Debian's package `googletest` puts them.
 googletest = repository_rule(
     implementation = _googletest_impl,
     environ = ["GOOGLETEST_DIR"],
@@ -114,6 +115,6 @@ def _tbb_impl(repository):
     there = repository.path("/usr/include/tbb/flow_graph.h").exists
     repository.file("BUILD", _TBB_BUILD.format(linkopts = ["-ltbb"] if there else []))
 
-# oneTBB, where Debian's package `libtbb-dev` puts it. Only a benchmark compares with
-# it, and does without.
+# oneTBB, where Debian's package `libtbb-dev` puts it. Only a benchmark uses it,
+# to compare with, and also runs without it.
 tbb = repository_rule(implementation = _tbb_impl, local = True)

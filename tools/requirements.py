@@ -1,4 +1,4 @@
-"""Prints what pyproject.toml says the project needs, to build and with every extra.
+"""Prints the requirements in pyproject.toml, for the build and with every extra.
 
 pip can install that only together with the project, whose build needs it first.
 `requirements.py tensorflow-cpu` asks for that package where "tensorflow" is named.
@@ -10,7 +10,7 @@ import sys
 
 try:
     import tomllib
-except ModuleNotFoundError:  # Python 3.10
+except ModuleNotFoundError:  # Python 3.10 has no tomllib.
     from pip._vendor import tomli as tomllib
 
 

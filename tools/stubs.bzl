@@ -19,7 +19,8 @@ _stub = repository_rule(implementation = _stub_impl, attrs = {"files": attr.stri
 def stub_downloads():
     """Call it from WORKSPACE."""
     version = native.bazel_version
-    if version not in ("", "no_version") and not version.startswith("4."):  # Debian's says no_version.
+    # Debian's Bazel says no_version.
+    if version not in ("", "no_version") and not version.startswith("4."):
         return
     for name, (folder, rules) in _RENAMED.items():
         _stub(name = name, files = {

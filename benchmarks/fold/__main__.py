@@ -1,4 +1,4 @@
-"""The modes of Fold, beside each other: takes the flags of `benchmarks.run`.
+"""Compares the modes of Fold; takes the flags of `benchmarks.run`.
 
 python -m benchmarks.fold --workload=tree_lstm --units=64 --batch=64
 """

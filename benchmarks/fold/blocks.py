@@ -1,4 +1,4 @@
-"""Blocks that are made of blocks: those that `td` collects, but for tensors and sequences."""
+"""Blocks that are made of blocks; `td` collects them with those on tensors and sequences."""
 
 import abc
 
@@ -12,22 +12,22 @@ class Block(abc.ABC):
 
     @abc.abstractmethod
     def compile(self, program: Program, in_type) -> tuple[int, object]:
-        """(number of the block in the program, the type of what it makes)."""
+        """(number of the block in the program, type of its result)."""
 
     def __rshift__(self, other: "Block") -> "Block":
-        """`a >> b` gives b what a makes."""
+        """`a >> b` applies b to the result of a."""
         return _Chain(self, other)
 
 
 class Identity(Block):
-    """What it is given."""
+    """Returns its input."""
 
     def compile(self, program, in_type):
         return program.add(Kind.SLICE, in_type, in_type, 0), in_type
 
 
 class GetItem(Block):
-    """A field of an object, by name; a part of a tuple, an item of a sequence, by number."""
+    """A field of an object, by name, or an item of a tuple or a sequence, by number."""
 
     def __init__(self, key):
         self._key = key
@@ -48,7 +48,7 @@ class GetItem(Block):
 
 
 class AllOf(Block):
-    """A tuple of what each block makes of the same input."""
+    """A tuple of the results of blocks, all for the same input."""
 
     def __init__(self, *blocks: Block):
         self._blocks = blocks
@@ -60,14 +60,14 @@ class AllOf(Block):
 
 
 class Record(AllOf):
-    """A tuple of what blocks make of the fields, or parts, of their names."""
+    """A tuple of the results of blocks, each for the field or item that it is named after."""
 
     def __init__(self, named: list[tuple[object, Block]]):
         super().__init__(*(GetItem(name) >> block for name, block in named))
 
 
 class OneOf(Block):
-    """What one of the blocks makes of the input: that of the key."""
+    """Applies the one of several blocks that belongs to the key."""
 
     def __init__(self, key: Block, cases: dict[int, Block]):
         self._key = key
@@ -85,7 +85,7 @@ class OneOf(Block):
 
 
 class ForwardDeclaration:
-    """A block that is used before it is known; call it to use it.
+    """A block that is used before it is defined; call it to use it.
 
     Args:
       spec: The type of what it will make, or a tuple of types.
@@ -99,7 +99,7 @@ class ForwardDeclaration:
         return _Reference(self)
 
     def resolve_to(self, block: Block) -> None:
-        """Says what it is."""
+        """Defines the block."""
         self.block = block
 
 
@@ -146,6 +146,6 @@ class _Reference(Block):
 
 
 def expect(block, in_type, expected) -> None:
-    """Raises TypeError unless a block is given a type that it can take."""
+    """Raises TypeError unless the input of a block has a type that it takes."""
     if not isinstance(in_type, expected):
         raise TypeError(f"{type(block).__name__}: got {in_type} but expected {expected.__name__}")

@@ -1,4 +1,4 @@
-"""From a block to a program."""
+"""Compiles a block to a program."""
 
 from benchmarks.fold import result_types
 from benchmarks.fold.blocks import AllOf, Block, GetItem
@@ -9,7 +9,7 @@ from benchmarks.fold.tensors import Metric
 
 
 def compile_block(block: Block, fields: dict) -> Program:
-    """What the weaver and the loop need to know of a model.
+    """Compiles a model to what the weaver and the loop need to know of it.
 
     Args:
       block: Takes an example; the tensors of its result are the outputs, and before them come

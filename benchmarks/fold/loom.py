@@ -24,7 +24,7 @@ class Loom:
         self._shared = frozenset(program.types if shared is None else shared)
 
     def run(self, ints: tf.Tensor, sections: tf.Tensor) -> list[tf.Tensor]:
-        """The outputs, in the order of the program's tags, of what the weaver merged."""
+        """The outputs for the weaver's merged wiring, in the order of the program's tags."""
         program = self._program
         parts = tf.split(ints, sections, num=wiring.num_sections(program))
         given = wiring.from_sections(program, parts)
@@ -69,7 +69,7 @@ class Loom:
         return tf.concat(made, 0) if made else tf.zeros((0, *kind.shape), kind.dtype)
 
     def _results(self, taken, looked_up) -> list[list[tf.Tensor]]:
-        """Of each type, of its rows piece by piece, and of what operations look up."""
+        """The results of each type, from the rows of its pieces and rows that are looked up."""
         program = self._program
         arguments = {
             key: piece

@@ -1,4 +1,4 @@
-"""What the blocks of a model compile to: instructions for the weaver, operations for the loop."""
+"""The compiled blocks of a model: instructions for the weaver, operations for the loop."""
 
 import dataclasses
 import enum
@@ -9,7 +9,7 @@ from benchmarks.fold import result_types
 
 
 class Kind(enum.IntEnum):
-    """What a block does; `cc/program.h` says how."""
+    """What a block does; `cc/program.h` describes each kind."""
 
     FIELD = 0
     ITEMS = 1
@@ -35,8 +35,8 @@ class Operation:
     """A function of tensors that is called once per depth.
 
     Attributes:
-      function: Takes and gives tensors with a row for each vertex.
-      in_type, out_type: Types without sequences.
+      function: Takes and returns tensors with a row for each vertex.
+      in_type, out_type: Its types, which have no sequences.
     """
 
     function: Callable
@@ -46,11 +46,11 @@ class Operation:
 
 @dataclasses.dataclass(frozen=True)
 class Source:
-    """Where values of depth 0 come from.
+    """Makes values of depth 0.
 
     Attributes:
-      rows: From the int32 numbers that they carry, all at once.
-      type: Of one.
+      rows: A function that makes all values from the int32 numbers that they carry.
+      type: The type of one value.
     """
 
     rows: Callable
@@ -59,15 +59,15 @@ class Source:
 
 @dataclasses.dataclass
 class Program:
-    """Grows as blocks are compiled.
+    """A program, which grows as blocks are compiled.
 
     Attributes:
       fields: The columns of every field of objects: one, or splits and values of a list.
-      types: What is passed on from depth to depth.
-      operations, sources: In the order that they were met in.
-      tables: Of rows that are looked up.
+      types: The types of values that are passed from depth to depth.
+      operations, sources: The operations and sources, in order of their first use.
+      tables: The tables of rows that are looked up.
       tags: The type of what each tag marks.
-      root: The block that examples are given to.
+      root: The block whose inputs are examples.
     """
 
     fields: dict[str, tuple[int, ...]]
@@ -81,33 +81,33 @@ class Program:
     _known: dict = dataclasses.field(default_factory=dict)
 
     def add(self, kind: Kind, in_type, out_type, *parts: int) -> int:
-        """A new block."""
+        """Adds a block; returns its number."""
         return self.define(self.reserve(), kind, in_type, out_type, *parts)
 
     def reserve(self) -> int:
-        """A block to be defined later."""
+        """Reserves the number of a block that is defined later."""
         self._blocks.append(None)
         return len(self._blocks) - 1
 
     def define(self, block: int, kind: Kind, in_type, out_type, *parts: int) -> int:
-        """Says what a reserved block does."""
+        """Defines a reserved block."""
         self._blocks[block] = kind, in_type.width, out_type.width, parts
         return block
 
     def once(self, key, make: Callable):
-        """What `make` made for the key, the first time."""
+        """What `make` returned for the key at its first use."""
         if key not in self._known:
             self._known[key] = make()
         return self._known[key]
 
     def type_number(self, kind: result_types.TensorType) -> int:
-        """Of a type that is passed on."""
+        """The number of a type whose values are passed from depth to depth."""
         if kind not in self.types:
             self.types.append(kind)
         return self.types.index(kind)
 
     def add_operation(self, operation: Operation) -> int:
-        """Gives its number."""
+        """Returns its number."""
         for kind in result_types.tensors_in(operation.in_type) + result_types.tensors_in(
             operation.out_type
         ):
@@ -116,24 +116,24 @@ class Program:
         return len(self.operations) - 1
 
     def add_source(self, rows: Callable, kind: result_types.TensorType) -> int:
-        """Gives its number."""
+        """Returns its number."""
         self.type_number(kind)
         self.sources.append(Source(rows, kind))
         return len(self.sources) - 1
 
     def add_table(self, table) -> int:
-        """Gives its number."""
+        """Returns its number."""
         self.tables.append(table)
         return len(self.tables) - 1
 
     def add_tag(self, kind: result_types.TensorType) -> int:
-        """Gives its number."""
+        """Returns its number."""
         self.type_number(kind)
         self.tags.append(kind)
         return len(self.tags) - 1
 
     def lookups(self) -> list[tuple[int, int]]:
-        """(operation, table) of every argument that is looked up, in the weaver's order."""
+        """(operation, table) for every argument that is looked up, in the weaver's order."""
         return [
             (number, argument.table)
             for number, operation in enumerate(self.operations)
@@ -142,7 +142,7 @@ class Program:
         ]
 
     def pieces(self, kind: result_types.TensorType) -> list[tuple[int, int]]:
-        """(operation, argument) of all arguments of that type, in the weaver's order."""
+        """(operation, argument) for all arguments of that type, in the weaver's order."""
         return [
             (number, index)
             for number, operation in enumerate(self.operations)
@@ -151,12 +151,12 @@ class Program:
         ]
 
     def num_results(self, kind: result_types.TensorType) -> int:
-        """How many results of that type all operations have together."""
+        """The number of results of that type of all operations."""
         made = (result_types.tensors_in(operation.out_type) for operation in self.operations)
         return sum(results.count(kind) for results in made)
 
     def ints(self) -> list[int]:
-        """As the weaver reads it."""
+        """The program as ints, which the weaver reads."""
         operations = [self._operation_ints(operation) for operation in self.operations]
         sources = [self.type_number(source.type) for source in self.sources]
         tags = [self.type_number(tag) for tag in self.tags]

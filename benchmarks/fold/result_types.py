@@ -1,25 +1,25 @@
-"""The types of what blocks take and make."""
+"""The types of the inputs and results of blocks."""
 
 import dataclasses
 
-# What the native evaluator has room for.
+# The most ints of a value for which the native evaluator has room.
 _MAX_WIDTH = 16
 
 
 @dataclasses.dataclass(frozen=True)
 class ObjectType:
-    """An example, or a part of it: what the fields of objects are."""
+    """An example, or an object inside of it, with fields."""
 
     width = 1
 
 
 @dataclasses.dataclass(frozen=True)
 class TensorType:
-    """A tensor for every vertex; those of one type are rows of one tensor.
+    """A tensor for every vertex. All tensors of a type are rows of one tensor.
 
     Attributes:
-      shape: Of one.
-      dtype: Its name.
+      shape: The shape of one tensor.
+      dtype: The name of its type.
     """
 
     shape: tuple[int, ...] = ()
@@ -28,13 +28,13 @@ class TensorType:
 
     @property
     def carried(self) -> "TensorType":
-        """The type of what is passed on from depth to depth."""
+        """The type of the value that is passed from depth to depth."""
         return self
 
 
 @dataclasses.dataclass(frozen=True)
 class RowType:
-    """A row of a table, of which the number is passed on; whoever takes it looks it up.
+    """A row of a table. Its number is passed on, and the operation that takes it looks it up.
 
     Attributes:
       table: Number of the table.
@@ -49,7 +49,7 @@ class RowType:
 
 @dataclasses.dataclass(frozen=True)
 class TupleType:
-    """Several values.
+    """A tuple of values.
 
     Raises:
       ValueError: If they are too many.
@@ -81,7 +81,7 @@ VOID = TupleType(())
 
 
 def type_of(spec):
-    """A type, or a nest of tuples of types, as one type."""
+    """A type, from a type or a nest of tuples of types."""
     return TupleType(tuple(map(type_of, spec))) if isinstance(spec, tuple) else spec
 
 
@@ -99,7 +99,7 @@ def tensors_in(kind) -> list:
 
 
 def pack(kind, values: list):
-    """The reverse of `tensors_in`: nested tuples of the values."""
+    """Packs values into nested tuples; the inverse of `tensors_in`."""
     rest = iter(values)
 
     def build(part):

@@ -1,4 +1,4 @@
-"""How rows come to operations and go on from them, and how their gradients come back.
+"""How operations get rows and pass them on, and how gradients return.
 
 TensorFlow's own gradients are right but slow in a loop: that of a gather adds row by row into
 zeros, that of a concatenation keeps all its inputs to know their sizes, that of an item of a
@@ -50,7 +50,7 @@ class TypeRows:
         return pieces(values) if by_default else list(pieces_that_nobody_shares(values))
 
     def join(self, parts: list[tf.Tensor], depth: tf.Tensor) -> tf.Tensor:
-        """The values of this depth: what operations made, then what passed through."""
+        """The values of this depth: the results of operations, then the rows that pass through."""
 
         @tf.custom_gradient
         def joined(*parts):
@@ -62,7 +62,7 @@ class TypeRows:
 
 
 def by_depth(rows: tf.Tensor, lengths: tf.Tensor) -> tf.TensorArray:
-    """So many of the rows for every depth."""
+    """Divides rows by depth, `counts` of them for each."""
     array = tf.TensorArray(
         rows.dtype,
         tf.size(lengths),
@@ -73,7 +73,7 @@ def by_depth(rows: tf.Tensor, lengths: tf.Tensor) -> tf.TensorArray:
 
 
 def pop(rows: tf.Tensor, table) -> tuple[tf.Tensor, tf.Tensor]:
-    """(all but the last item of a list of rows of a table, the last one)."""
+    """(the list of a table's rows without its last item, the last item)."""
     return tf.raw_ops.TensorListPopBack(
         input_handle=rows, element_shape=(-1, *table.shape[1:]), element_dtype=table.dtype
     )

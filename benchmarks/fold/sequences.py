@@ -6,7 +6,7 @@ from benchmarks.fold.result_types import SequenceType, TupleType
 
 
 class Map(Block):
-    """The sequence of what a block makes of every item."""
+    """The sequence of the results of a block for every item."""
 
     def __init__(self, block: Block):
         self._block = block
@@ -19,7 +19,7 @@ class Map(Block):
 
 
 class Fold(Block):
-    """What is left of a sequence when a block has taken item by item into a state.
+    """The last state of a block that takes a state and the items, one after the other.
 
     Args:
       block: From (state, item) to the next state.
@@ -73,7 +73,7 @@ class RNN(Block):
 
 
 class Reduce(Block):
-    """One value of a sequence, by a block that makes one of two; n items take log2(n) depths.
+    """Reduces a sequence by a block that makes one value of two; n items take log2(n) depths.
 
     Args:
       block: From (left, right) to a value of the same type.
@@ -95,7 +95,7 @@ class Reduce(Block):
 
 
 class Zip(Block):
-    """A sequence of tuples, of a tuple of sequences of one length."""
+    """A sequence of tuples, from a tuple of sequences of equal length."""
 
     def compile(self, program, in_type):
         expect(self, in_type, TupleType)
@@ -108,7 +108,7 @@ class Zip(Block):
 
 
 class Broadcast(Block):
-    """The pairs (item, value), of a tuple of a sequence and a value."""
+    """The sequence of pairs (item, value), from a tuple of a sequence and a value."""
 
     def compile(self, program, in_type):
         expect(self, in_type, TupleType)
@@ -119,7 +119,7 @@ class Broadcast(Block):
 
 
 class Reverse(Block):
-    """A sequence from its end."""
+    """A sequence in reverse order."""
 
     def compile(self, program, in_type):
         expect(self, in_type, SequenceType)

@@ -1,4 +1,4 @@
-"""Blocks that make tensors."""
+"""Blocks whose results are tensors."""
 
 import tensorflow as tf
 
@@ -9,7 +9,7 @@ from benchmarks.fold.result_types import TensorType, TupleType
 
 
 class Function(Block):
-    """A function of tensors, one for each part of the input, all with a row for each vertex.
+    """A function of tensors, one for each item of the input, each with a row for every vertex.
 
     All its calls at one depth are one.
     """
@@ -39,7 +39,7 @@ class Function(Block):
 
 
 class Scalar(Block):
-    """The number that it is given, as a constant."""
+    """The number that is its input, as a constant."""
 
     def compile(self, program, in_type):
         expect(self, in_type, result_types.ObjectType)
@@ -49,7 +49,7 @@ class Scalar(Block):
 
 
 class BatchInput(Block):
-    """A row of a tensor; the rows of a minibatch are taken before the loop.
+    """A row of a tensor; the rows of a minibatch are read before the loop.
 
     Args:
       table: [N, *shape], or a variable.
@@ -88,7 +88,7 @@ class Embedding(Block):
 
 
 class Zeros(Block):
-    """Zeros of a type, or of a tuple of types, whatever it is given."""
+    """Zeros of a type, or of a tuple of types, for any input."""
 
     def __init__(self, spec):
         self._type = result_types.type_of(spec)
@@ -106,7 +106,7 @@ class Zeros(Block):
 
 
 class Metric(Block):
-    """Makes a tensor an output, wherever it is met; its result is nothing."""
+    """Makes an output of every tensor that is its input; its own result is empty."""
 
     def compile(self, program, in_type):
         expect(self, in_type, TensorType)

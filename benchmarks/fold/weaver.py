@@ -1,4 +1,4 @@
-"""Schedules: from examples to the wiring of the loop, in C++."""
+"""Schedules examples in C++, and makes the wiring of the loop."""
 
 import ctypes
 import os
@@ -23,7 +23,7 @@ class _Column(ctypes.Structure):
 
 
 class Examples:
-    """Schedules of examples, each by itself."""
+    """Schedules of examples, separate for each."""
 
     def __init__(self, weaver: "Weaver", handle):
         self._weaver = weaver
@@ -139,7 +139,8 @@ def _build() -> None:
     if not shutil.which(compiler):
         raise FileNotFoundError(f"no C++ compiler ({compiler}) for the weaver")
     _LIBRARY.parent.mkdir(parents=True, exist_ok=True)
-    # Several processes may come here at once: each builds its own, the last one stays.
+    # Several processes may do so at the same time: each builds its own file, and the last one
+    # stays.
     built = _LIBRARY.with_suffix(f".{os.getpid()}.so")
     flags = ["-O3", "-march=native", "-std=c++17", "-pthread", "-shared", "-fPIC"]
     units = [str(path) for path in sources if path.suffix == ".cc"]

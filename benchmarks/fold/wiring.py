@@ -1,4 +1,4 @@
-"""What the weaver makes of a minibatch, section by section."""
+"""The wiring of a minibatch, section by section."""
 
 import dataclasses
 import itertools
@@ -10,7 +10,7 @@ from benchmarks.fold.program import Program
 
 @dataclasses.dataclass(frozen=True)
 class TypeWiring:
-    """What becomes of the values of one type, depth by depth.
+    """What happens to the values of one type, depth by depth.
 
     Attributes:
       taken: Rows of the depth before, those of an argument side by side.
@@ -35,11 +35,11 @@ class Wiring:
     """The sections, as arrays or tensors of ints.
 
     Attributes:
-      types: Of every type.
+      types: The wiring of every type.
       lookups: Of every argument that is looked up: (numbers, how many at a depth), from the last
         depth to the first.
-      literals: Of every source: what its results carry.
-      outputs: Of every tag: rows of the last depth.
+      literals: For every source, the numbers that its results carry.
+      outputs: For every tag, rows of the last depth.
       shared: [types]: whether a row is taken twice at a depth.
     """
 
@@ -51,18 +51,18 @@ class Wiring:
 
 
 def of_arrays(program: Program, ints: np.ndarray, lengths: np.ndarray) -> Wiring:
-    """The wiring that a weaver merged."""
+    """The wiring that a weaver has merged."""
     return from_sections(program, np.split(ints, np.cumsum(lengths)[:-1]))
 
 
 def num_sections(program: Program) -> int:
-    """Of every wiring."""
+    """The number of sections of any wiring of a program."""
     of_types = len(dataclasses.fields(TypeWiring)) * len(program.types)
     return of_types + 2 * len(program.lookups()) + len(program.sources) + len(program.tags) + 1
 
 
 def from_sections(program: Program, sections) -> Wiring:
-    """The wiring, of the sections in the weaver's order."""
+    """The wiring from its sections, in the weaver's order."""
     rest = iter(sections)
 
     def take(count):

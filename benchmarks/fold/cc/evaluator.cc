@@ -146,7 +146,7 @@ void Evaluator::Scan(const Block& block, const int32_t* in, int32_t* out) {
   std::copy_n(from.data() + item, state, out + 2);
 }
 
-// Balanced: n items take log2(n) depths.
+// The tree is balanced: n items take log2(n) depths.
 void Evaluator::Reduce(const Block& block, int32_t first, int32_t last,
                        int32_t* out) {
   const int32_t width = block.out_width;

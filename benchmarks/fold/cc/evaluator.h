@@ -1,4 +1,4 @@
-// Evaluates the blocks of a model on one example, which makes the example's
+// Evaluates the blocks of a model on one example, and so makes the example's
 // graph.
 
 #ifndef CAVS_BENCHMARKS_PEERS_FOLD_EVALUATOR_H_
@@ -12,7 +12,8 @@
 
 namespace fold {
 
-// The fields of objects: an object is a number, and a field one int for each.
+// The fields of objects. An object is a number, and a field has an int for each
+// object.
 struct Column {
   const int32_t* data;
   int64_t size;
@@ -43,7 +44,7 @@ class Evaluator {
   void At(const Block& block, const int32_t* in, int32_t* out);
 
   int32_t Read(int32_t column, int64_t index) const;
-  // Makes room for a sequence; returns where it starts.
+  // Makes room for a sequence; returns where it begins.
   int32_t Allocate(int32_t count);
   void Load(int32_t at, int32_t width, int32_t* out) const;
   void Store(const int32_t* in, int32_t width, int32_t at);

@@ -1,7 +1,7 @@
-// The interface that weaver.py loads: examples in, wiring out.
+// The interface that weaver.py loads: it takes examples and returns wiring.
 //
-// Calls that can fail return null, and fold_error() says why, in the same
-// thread.
+// Calls that fail return null; fold_error() then returns the reason, in the
+// same thread.
 
 #include <memory>
 #include <string>
@@ -42,7 +42,7 @@ fold::Program* fold_program_new(const int32_t* ints, int64_t size) {
 
 void fold_program_delete(fold::Program* program) { delete program; }
 
-// A schedule for each root.
+// Makes a schedule for each root.
 fold::Examples* fold_weave(const fold::Program* program,
                            const fold::Column* columns, int64_t num_columns,
                            const int32_t* roots, int64_t num_roots,
@@ -62,7 +62,7 @@ fold::Examples* fold_weave(const fold::Program* program,
 
 void fold_examples_delete(fold::Examples* examples) { delete examples; }
 
-// The wiring of a minibatch of all examples of all lists.
+// Makes the wiring of a minibatch of all examples of all lists.
 fold::Wiring* fold_merge(const fold::Program* program,
                          fold::Examples* const* lists, int64_t num_lists,
                          int threads) {

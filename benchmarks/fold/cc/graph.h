@@ -10,15 +10,16 @@
 
 namespace fold {
 
-// A row of a segment, at a depth known from the context. Of a literal: the
-// number itself.
+// A row of a segment, at a depth that follows from the context. For a literal,
+// the number itself.
 struct Ref {
   int32_t segment;
   int32_t rank;
 };
 constexpr int32_t kLiteral = -1;
 
-// Grows call by call. Results are numbered in the order they were made in.
+// Grows with each call. Results are numbered in the order in which they are
+// made.
 class Graph {
  public:
   struct Value {
@@ -35,17 +36,17 @@ class Graph {
 
   explicit Graph(const Program& program);
 
-  // A result at depth 0 that carries a number; the same one every time if
-  // `shared`.
+  // Makes a result at depth 0 that carries a number; with `shared`, the same
+  // result every time.
   int32_t AddSource(int32_t source, int32_t number, bool shared);
 
-  // Calls an operation, one depth below the deepest argument; its results are
-  // numbered from what is returned on.
+  // Calls an operation, one depth below the deepest argument. Its results have
+  // the returned number and those that follow it.
   int32_t AddCall(int32_t operation, const int32_t* arguments);
 
   void AddOutput(int32_t tag, int32_t value) { outputs[tag].push_back(value); }
 
-  // How many rows a segment has at a depth.
+  // The number of rows of a segment at a depth.
   int32_t& count(int32_t depth, int32_t segment) {
     return counts[depth * num_segments_ + segment];
   }
@@ -54,14 +55,14 @@ class Graph {
   std::vector<Call> calls;
   std::vector<int32_t> arguments;
   std::vector<std::vector<int32_t>> literals;  // By source.
-  std::vector<std::vector<int32_t>> outputs;   // Values, by tag.
+  std::vector<std::vector<int32_t>> outputs;   // Numbers of results, by tag.
   std::vector<int32_t> counts;                 // [depths + 1, segments]
   int32_t depths = 0;
 
  private:
   const Program& program_;
   const int32_t num_segments_;
-  std::vector<int32_t> shared_;  // Value, by source; -1 for none yet.
+  std::vector<int32_t> shared_;  // Results, by source; -1: not made yet.
 };
 
 }  // namespace fold

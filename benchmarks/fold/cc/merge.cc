@@ -39,8 +39,9 @@ class Merger {
     return &rows_before_[example * total_.size()];
   }
 
-  // How many rows of every segment and depth the examples before have; and all
-  // have. What an example has finished stays until the deepest is done.
+  // The rows of every segment at every depth: those of the examples before each
+  // example, and the totals. What an example has finished stays until the
+  // deepest example is done.
   void CountRows() {
     total_.assign((depths_ + 1) * num_segments_, 0);
     rows_before_.resize(examples_.size() * total_.size());
@@ -58,7 +59,7 @@ class Merger {
     }
   }
 
-  // From rows of segments to rows of all values of a type.
+  // Converts rows of segments to rows of all values of a type.
   void FindRows() {
     std::vector<int32_t> first(total_.size());
     for (int32_t depth = 0; depth <= depths_; ++depth) {
@@ -93,7 +94,8 @@ class Merger {
     std::copy(ints.begin(), ints.end(), wiring_.ints.end() - ints.size());
   }
 
-  // The wiring of a type, and how long each of its pieces is at every depth.
+  // Writes the wiring of a type, and the length of each of its pieces at every
+  // depth.
   void AddTaken(int32_t type) {
     const std::vector<int32_t>& splits = program_.piece_splits;
     std::vector<int32_t> lengths, sizes;
@@ -113,7 +115,8 @@ class Merger {
     AddSection(sizes);
   }
 
-  // Room for who takes each row of a type, and how many rows every result has.
+  // Makes room for the takers of each row of a type, and for the number of rows
+  // of every result.
   void AddMade(int32_t type) {
     std::vector<int32_t> lengths, sizes;
     for (int32_t depth = 0; depth <= depths_; ++depth) {
@@ -126,13 +129,13 @@ class Merger {
       }
       lengths.push_back(rows);
     }
-    lengths.pop_back();  // Nobody takes from the last depth.
+    lengths.pop_back();  // Nothing takes from the last depth.
     AddSection(std::accumulate(lengths.begin(), lengths.end(), 0));
     AddSection(lengths);
     AddSection(sizes);
   }
 
-  // From the last depth to the first: the loop takes them from the end.
+  // From the last depth to the first, because the loop takes them from the end.
   void AddLookup(int32_t piece) {
     std::vector<int32_t> lengths;
     int32_t at = static_cast<int32_t>(wiring_.ints.size());
@@ -205,8 +208,8 @@ class Merger {
     }
   }
 
-  // The inverse of the wiring: of every row its place among those taken, or one
-  // beyond them for a row that nobody takes.
+  // Inverts the wiring: for every row its place among the rows taken, or the
+  // number of these if nothing takes the row.
   void FillTakers() {
     std::vector<int32_t> shared;
     for (int32_t type = 0; type < program_.num_types; ++type) {

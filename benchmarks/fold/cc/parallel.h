@@ -1,4 +1,4 @@
-// A loop whose iterations are shared out among threads.
+// A loop whose iterations are divided among threads.
 
 #ifndef CAVS_BENCHMARKS_PEERS_FOLD_PARALLEL_H_
 #define CAVS_BENCHMARKS_PEERS_FOLD_PARALLEL_H_
@@ -11,8 +11,8 @@
 
 namespace fold {
 
-// Calls body(i) for all i in [0, count). Throws what one of them threw, when
-// all have ended.
+// Calls body(i) for all i in [0, count). Throws an exception of one of them
+// when all have ended.
 template <typename Body>
 void ParallelFor(size_t count, int threads, const Body& body) {
   if (threads <= 1 || count <= 1) {

@@ -1,4 +1,4 @@
-// What the blocks of a model compile to. Made by program.py; never changes.
+// The compiled blocks of a model. program.py makes it; it never changes.
 
 #ifndef CAVS_BENCHMARKS_PEERS_FOLD_PROGRAM_H_
 #define CAVS_BENCHMARKS_PEERS_FOLD_PROGRAM_H_
@@ -8,9 +8,9 @@
 
 namespace fold {
 
-// What a block does with its input. A value has a fixed number of ints: an
-// object or a result one, a sequence two (where it starts, and its length), a
-// tuple those of its parts. The numbers are those of program.py.
+// What a block does with its input. Each value has a fixed number of ints: an
+// object or a result has one, a sequence two (where it begins, and its length),
+// a tuple those of its items. The numbers of kinds are those of program.py.
 enum class Kind : int32_t {
   kField,    // column: the object's field
   kItems,    // column of splits, column of values: the object's list
@@ -39,8 +39,8 @@ struct Block {
   std::vector<int32_t> parts;
 };
 
-// An argument of an operation; `looked_up` if the operation wants a row of a
-// table, and the result is the number of it.
+// An argument of an operation. If `looked_up`, the operation takes a row of a
+// table, and the result holds its number.
 struct Argument {
   int32_t type;
   bool looked_up;
@@ -52,24 +52,24 @@ struct Operation {
   int32_t first_segment;         // Of its results.
 };
 
-// Rows that are found together. At depth 0 the values of a type are those of
-// its sources, one segment after the other; at other depths the results of its
-// operations, then the values that pass through.
+// Rows that are adjacent. At depth 0 the values of a type are those of its
+// sources, one segment after the other; at other depths they are the results of
+// its operations, then the values that pass through.
 struct Segment {
   int32_t type;
   bool at_depth_0;
 };
 
-// A vector of wiring for every depth: the rows of the depth before that an
-// argument takes, or that pass through, or numbers of rows to look up. As long
-// as its segment.
+// A vector of wiring for every depth. It has an element for every row of its
+// segment: the row of the previous depth that an argument takes or that passes
+// through, or the number of a row to look up.
 struct Piece {
   int32_t segment;
   bool literal;
 };
 
 struct Program {
-  // Raises std::invalid_argument unless `ints` is what program.py writes.
+  // Throws std::invalid_argument unless `ints` is what program.py writes.
   explicit Program(const std::vector<int32_t>& ints);
 
   int32_t pass(int32_t type) const { return first_pass + type; }
@@ -82,16 +82,16 @@ struct Program {
   std::vector<Operation> operations;
   std::vector<int32_t> tags;  // Types.
   std::vector<Segment> segments;
-  int32_t first_pass = 0;    // Among segments.
-  int32_t first_source = 0;  // Among segments.
-  // Type by type the arguments, operation by operation, then what passes
-  // through; in the end what is looked up.
+  int32_t first_pass = 0;    // A segment.
+  int32_t first_source = 0;  // A segment.
+  // The pieces of each type: the arguments, operation by operation, then the
+  // values that pass through. Pieces to look up come last.
   std::vector<Piece> pieces;
   std::vector<int32_t> piece_splits;  // [num_types + 1]
   std::vector<std::vector<int32_t>>
-      argument_at;  // Piece, by operation and argument.
-  std::vector<std::vector<int32_t>> lookup_at;  // Piece, or -1.
-  std::vector<int32_t> pass_at;                 // Piece, by type.
+      argument_at;  // Pieces, by operation and argument.
+  std::vector<std::vector<int32_t>> lookup_at;  // Pieces, or -1.
+  std::vector<int32_t> pass_at;                 // Pieces, by type.
 };
 
 }  // namespace fold

@@ -6,7 +6,7 @@
 namespace fold {
 namespace {
 
-// Where every value of a graph is found, at every depth that it is needed at.
+// Finds where every value of a graph is, at every depth at which it is needed.
 class Places {
  public:
   Places(const Program& program, Graph* graph)

@@ -1,4 +1,5 @@
-// The wiring of one example, and how those of many become that of a minibatch.
+// The wiring of one example, and how the wiring of a minibatch is made from
+// several.
 
 #ifndef CAVS_BENCHMARKS_PEERS_FOLD_SCHEDULE_H_
 #define CAVS_BENCHMARKS_PEERS_FOLD_SCHEDULE_H_
@@ -44,7 +45,7 @@ struct Wiring {
   std::vector<int32_t> ints;
 };
 
-// Merges examples into a minibatch, on so many threads.
+// Merges examples into a minibatch, on that many threads.
 Wiring Merge(const Program& program,
              const std::vector<const Schedule*>& examples, int threads);
 

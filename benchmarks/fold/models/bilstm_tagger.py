@@ -30,5 +30,5 @@ def block(w, units):
     backward = words >> td.Reverse() >> rnn("backward") >> td.Reverse()
     labels = td.Map(td.GetItem("label") >> td.Scalar())
     tagged = td.AllOf(forward, backward, labels) >> td.Zip() >> td.Map(td.Function(tag))
-    # The sentence as its forward pass has it.
+    # The sentence as the forward LSTM reads it.
     return td.GetItem("forward_vertices") >> tagged

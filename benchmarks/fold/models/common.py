@@ -1,21 +1,21 @@
-"""What models share: losses, and a product whose gradient is fast."""
+"""What several models use: losses, and a product whose gradient is fast."""
 
 import tensorflow as tf
 
 
 def cross_entropy(w, h, label) -> tf.Tensor:
-    """[N]: of the classes of vertices, given h [N, units] and label [N]."""
+    """[N]: the losses of the labels of vertices, given h [N, units] and label [N]."""
     logits = tf.nn.bias_add(h @ w["output"], w["output_bias"])
     return tf.nn.sparse_softmax_cross_entropy_with_logits(label, logits)
 
 
 def total(w, losses, *others) -> tf.Tensor:
-    """The loss of a minibatch whose blocks give losses, and perhaps other outputs."""
+    """The loss of a minibatch whose blocks return losses, and perhaps other outputs."""
     return tf.reduce_sum(losses)
 
 
 def of_roots(w, h, label) -> tf.Tensor:
-    """The loss of a minibatch whose blocks give h and the label of the root: after the loop."""
+    """The loss of a minibatch whose blocks return h and label of the root; runs after the loop."""
     return tf.reduce_sum(cross_entropy(w, h, label))
 
 
@@ -26,7 +26,7 @@ def _gradient(op, gradient):
 
 
 def product(a, b) -> tf.Tensor:
-    """a * b, of tensors of one shape, in a graph.
+    """a * b for tensors of equal shape, in a graph.
 
     The gradient of `*` asks at every depth which of the two was broadcast, as the number of rows is
     not known before.

@@ -9,7 +9,7 @@ loss = total
 
 
 def cell(w, x, state, prefix=""):
-    """The next state, and h, by the weights whose names start so."""
+    """The next state, and h; the names of the weights begin with `prefix`."""
     c, h = tf.split(state, 2, axis=1)
     products = [x @ w[f"{prefix}kernel"], h @ w[f"{prefix}recurrent_kernel"]]
     i, f, g, o = tf.split(tf.nn.bias_add(tf.add_n(products), w[f"{prefix}bias"]), 4, axis=1)

@@ -9,7 +9,7 @@ loss = total
 
 
 class Cell:
-    """Of leaves and of inner vertices: gives the state, and h."""
+    """The cell of leaves and of inner vertices; returns the state, and h."""
 
     def __init__(self, w):
         self.w = w

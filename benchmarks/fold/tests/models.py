@@ -1,4 +1,4 @@
-"""What the tests of Fold share."""
+"""What several tests of Fold use."""
 
 import numpy as np
 import tensorflow as tf
@@ -10,7 +10,7 @@ from benchmarks.fold.weaver import Weaver
 
 
 class Model:
-    """A block, compiled for objects of such fields."""
+    """A block, compiled for objects with these fields."""
 
     def __init__(self, block, fields, threads=1):
         self.fields = fields
@@ -19,15 +19,15 @@ class Model:
         self.weaver = Weaver(self.program, threads)
 
     def wiring(self, *groups):
-        """Of groups of roots that are scheduled apart, then merged."""
+        """The wiring of groups of roots that are scheduled separately, then merged."""
         return self.weaver.merge([self.weaver.weave(self.fields, np.array(g)) for g in groups])
 
     def run(self, *groups) -> list[np.ndarray]:
-        """The outputs on them."""
+        """The outputs for these roots."""
         return [output.numpy() for output in self.loop(*self.inputs(*groups))]
 
     def inputs(self, *groups) -> list[tf.Tensor]:
-        """What the loop takes."""
+        """The inputs of the loop."""
         return [tf.constant(part) for part in self.wiring(*groups)]
 
     @tf.function
@@ -36,7 +36,7 @@ class Model:
         return Loom(self.program).run(ints, sections)
 
     def rows(self, *groups) -> dict:
-        """{type: [depths, pieces]}: how many rows each piece has at every depth."""
+        """{type: [depths, pieces]}: the number of rows of each piece at every depth."""
         given = wiring.of_arrays(self.program, *self.wiring(*groups))
         return {
             kind: own.pieces.reshape(-1, len(self.program.pieces(kind)) + 1)

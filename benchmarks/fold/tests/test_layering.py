@@ -1,4 +1,4 @@
-"""Fold stands alone: the benchmarks use it, and it nothing of theirs."""
+"""Fold stands alone: the benchmarks use it, and it uses nothing of theirs."""
 
 import pathlib
 import re
@@ -6,7 +6,7 @@ import re
 import pytest
 
 FOLDER = pathlib.Path(__file__).parents[1]
-# The program compares it with itself, by the harness.
+# The program `benchmarks.fold` uses the harness to compare modes.
 ALLOWED = {"__main__.py": {"benchmarks"}}
 
 

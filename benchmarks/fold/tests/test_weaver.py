@@ -1,4 +1,4 @@
-"""The schedule of TensorFlow Fold: what runs at which depth, and takes what."""
+"""The schedule of TensorFlow Fold: what runs at which depth, and which rows it takes."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ NUMBER = td.TensorType((), "int32")
 
 
 def sum_of_tree():
-    """Own number, plus twice the sum of the children's values."""
+    """The vertex's own number, plus twice the sum of the children's values."""
     tree = td.ForwardDeclaration(NUMBER)
     add = td.Function(lambda a, b: a + b)
     twice = td.Function(lambda a, b: a + 2 * b)
@@ -59,7 +59,7 @@ def test_threads_make_the_same_schedule(trees, threads):
 
 
 def chain(length, *more):
-    """x, and `length` steps from it, joined in the end."""
+    """x and `length` steps from it, joined at the end."""
     step = td.Function(lambda x: x + 1)
     steps = td.Identity()
     for _ in range(length):
@@ -85,7 +85,7 @@ def test_a_value_passes_through_once_however_many_take_it_later():
     )
     model = Model(chain(3) >> late >> td.Function(lambda a, b, c: a + b + c), {"number": [1]})
     passing = model.rows([0])[NUMBER][:, -1]
-    # x until the last operation takes it at depth 6, and what the first join made.
+    # x until the last operation takes it at depth 6, and the result of the first join.
     assert passing.tolist() == [1, 1, 1, 1, 2, 0]
     assert model.run([0])[0].tolist() == [1 + 5 + 5]
 
@@ -111,7 +111,7 @@ def test_what_is_finished_waits_for_the_deepest_example():
         "children": (np.array([0, 0, 1, 2, 2]), np.array([0, 1])),
     }
     model = Model(sum_of_tree(), fields)
-    # A vertex alone, and a chain of three: one row waits, and two constants of the chain.
+    # A single vertex, and a chain of three: one row waits, and so do two constants of the chain.
     passing = model.rows([3], [2])[NUMBER][:, -1]
     assert passing.tolist() == [2, 1]
     assert model.run([3], [2])[0].tolist() == [4, 3 + 2 * (2 + 2 * 1)]
@@ -143,7 +143,7 @@ def test_rows_of_a_table_are_looked_up_by_who_takes_them():
             loss = tf.reduce_sum(model.loop(*inputs)[0])
         return tape.gradient(loss, table)
 
-    # By rows: a dense one would be as large as the table at every depth.
+    # By rows: a dense gradient would be as large as the table at every depth.
     by_rows = gradient()
     assert isinstance(by_rows, tf.IndexedSlices)
     dense = tf.convert_to_tensor(by_rows).numpy()
