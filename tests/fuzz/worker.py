@@ -3,6 +3,7 @@
 `python -m tests.fuzz.worker THREADS` reads pickled cases, or seeds, and writes pickled verdicts.
 """
 
+import gc
 import os
 import pickle
 import select
@@ -89,6 +90,7 @@ def main(threads: int):
     from tests.fuzz.cases import draw_case
     from tests.fuzz.check import check
 
+    gc.freeze()  # Keeps the many objects of modules out of garbage collections.
     tf.get_logger().setLevel("ERROR")
     tf.config.threading.set_intra_op_parallelism_threads(threads)
     while True:
