@@ -46,7 +46,7 @@ def test_a_step_takes_what_was_predicted(model, size):
         assert 0.7 < ratio < 1.15, found
 
 
-def test_only_rows_that_pass_count():
+def test_only_rows_that_are_pulled_or_pushed_count():
     children = [[], [], [0, 1], [], [2, 3]]
     graphs = cavs.GraphBatch.from_children([children], [int(bool(c)) for c in children])
     cell = cells.FullyConnected()
@@ -120,7 +120,7 @@ def test_explain_says_what_was_predicted(capsys):
     assert f"packed weights {memory.forward.packed_weights:,}" in text
 
 
-def test_without_a_derivative_there_is_no_backward_pass():
+def test_without_a_derivative_there_is_no_backward_direction():
     @cavs.vertex_function(state_size=2, arity=1)
     def cell(v):
         v.scatter(tf.raw_ops.SoftsignGrad(gradients=v.pull(), features=v.gather(0)))

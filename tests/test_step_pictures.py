@@ -70,7 +70,7 @@ def test_profile_of_foreign_operators_has_their_names():
     assert "Softmax" in {span.name for span in spans}
 
 
-def test_timeline_draws_a_panel_per_pass(tmp_path):
+def test_timeline_draws_a_panel_per_direction(tmp_path):
     figure = plot.timeline(tree_lstm(), TREES, INPUTS, path=tmp_path / "timeline.png")
     titles = [axes.get_title(loc="left") for axes in figure.axes]
     assert titles == ["forward", "backward"]
@@ -87,7 +87,7 @@ def test_timeline_says_which_row_is_which_stream(streams):
     assert labels == (names if streams == 2 else ["the calling thread"])
 
 
-def test_profile_has_the_streams_of_both_passes_by_the_same_names():
+def test_profile_has_the_streams_of_both_directions_by_the_same_names():
     cell = TreeLSTM(options=cavs.Options(streams=2))
     panels = record(cell, (TREES, inputs_for(cell, 21, "float32", 0)))
     stages = {
@@ -101,7 +101,7 @@ def test_profile_has_the_streams_of_both_passes_by_the_same_names():
     }
 
 
-def test_timeline_of_what_has_no_weights_is_of_the_forward_pass():
+def test_timeline_without_weights_shows_forward_only():
     @cavs.vertex_function(state_size=1, arity=2)
     def cell(v):
         v.scatter(v.pull() + v.gather(0))

@@ -242,7 +242,7 @@ TEST_F(MemoryNeedTest, MicroBatchesTakeFewerTemporaries) {
   EXPECT_LT(need(4).temporaries, need(kWholeMinibatch).temporaries / 3);
 }
 
-TEST_F(MemoryNeedTest, APassThatDoesNotFitFailsWithThatNumber) {
+TEST_F(MemoryNeedTest, ADirectionThatDoesNotFitFailsWithThatNumber) {
   const Cell cell = TreeLstmCell(DType::kFloat32, 8, 32);
   const Experiment experiment(cell, Chain(100), 1);
   size_t available = SIZE_MAX;
@@ -268,7 +268,7 @@ TEST_F(MemoryNeedTest, APassThatDoesNotFitFailsWithThatNumber) {
   EXPECT_TRUE(run().ok());
 }
 
-TEST_F(MemoryNeedTest, AStepWhoseBackwardPassDoesNotFitFailsBeforeTheForward) {
+TEST_F(MemoryNeedTest, AStepWhoseBackwardDoesNotFitFailsBeforeForward) {
   const Cell cell = TreeLstmCell(DType::kFloat32, 8, 32);
   const Experiment experiment(cell, Chain(100), 1);
   size_t available = SIZE_MAX;
@@ -302,7 +302,7 @@ TEST_F(MemoryNeedTest, AStepWhoseBackwardPassDoesNotFitFailsBeforeTheForward) {
 
 // This also holds where rows are views of the state in the forward direction
 // and an operator of the backward direction needs a copy of them.
-TEST_F(MemoryNeedTest, ABackwardPassFitsWhereItsForwardPassSaidSo) {
+TEST_F(MemoryNeedTest, BackwardFitsWhereForwardSaidSo) {
   for (uint32_t seed = 0; seed < NumSeeds(100); ++seed) {
     std::mt19937 random(seed);
     const int num_types = 1 + seed % 2;

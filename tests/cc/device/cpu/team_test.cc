@@ -43,7 +43,7 @@ TEST(TeamTest, RunsEveryJobOnce) {
   }
 }
 
-TEST(TeamTest, WhatPartsWroteIsThereAfterwardsThousandsOfTimes) {
+TEST(TeamTest, WhatJobsWroteIsThereAfterwardsThousandsOfTimes) {
   Threads threads;
   Team team(2, threads.schedule());
   int64_t written[2] = {};
@@ -66,7 +66,7 @@ TEST(TeamTest, NoOneWaitsForAHelperThatNeverComes) {
   for (const auto& help : late) help();  // They find that the run is over.
 }
 
-TEST(TeamTest, ARunInsideOfAPartIsComputedByItself) {
+TEST(TeamTest, ARunInsideOfAJobIsComputedByItself) {
   Threads threads;
   Team team(2, threads.schedule());
   std::atomic<int> ran{0};
