@@ -46,6 +46,24 @@ class TreeLSTM(cavs.GraphSupport):
         self.push(h)
 
 
+class RepeatedProducts(cavs.GraphSupport):
+    """Equal products of one operand: their gradients are summed before they are multiplied."""
+
+    def __init__(self, arity=2, **kwargs):
+        super().__init__(state_size=STATE, arity=arity, **kwargs)
+        self.w = tf.keras.layers.Dense(STATE, dtype=self.dtype)
+        self.u = self.add_weight(shape=(STATE, STATE), name="u")
+
+    def vertex(self):
+        state = self.w(self.pull()) + tf.sin(self.w(self.pull()))
+        for k in range(self.arity):
+            child = self.gather(k)
+            gated = tf.sigmoid(tf.matmul(child, self.u)) * tf.tanh(tf.matmul(child, self.u))
+            state += gated + tf.sin(child)
+        self.scatter(state)
+        self.push(tf.tanh(state))
+
+
 class Elementwise(cavs.GraphSupport):
     """Every native elementwise operator, on rows, vectors and scalars."""
 
@@ -176,7 +194,7 @@ class Branching(cavs.GraphSupport):
         self.push(total)
 
 
-CELLS = (Linear, TreeLSTM, Elementwise, PushOnly, Fallback, Typed, Branching)
+CELLS = (Linear, TreeLSTM, RepeatedProducts, Elementwise, PushOnly, Fallback, Typed, Branching)
 
 
 def inputs_for(cell, num_vertices, dtype, seed):

@@ -244,6 +244,24 @@ def test_check_equivalence_finds_what_is_wrong_beside_rounding():
     assert [d.name for d in report.differences if not d.ok] == ["gradient of attention/shift"]
 
 
+@pytest.mark.parametrize("noise", [1e20, 1.0, 0.01])
+def test_check_equivalence_does_not_take_arbitrary_numbers_for_rounding(noise):
+    class Arbitrary(cavs.GraphSupport):
+        """Its results are other ones in every call, as those of memory that nothing wrote."""
+
+        def vertex(self):
+            self.scatter(self.pull())
+            self.push(self.pull())
+
+        def __call__(self, *args, **kwargs):
+            return super().__call__(*args, **kwargs) + noise * rng.standard_normal()
+
+    rng = np.random.default_rng(3)
+    cell = Arbitrary(state_size=2, arity=1)
+    report = cavs.check_equivalence(cell, cavs.GraphBatch.chain([3, 1]), tf.ones([4, 2]))
+    assert [d.name for d in report.differences if not d.ok] == ["output"], report
+
+
 def test_check_equivalence_of_pushes_of_two_types():
     @cavs.vertex_function(state_size=2, arity=1)
     def cell(v):

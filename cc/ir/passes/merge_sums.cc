@@ -242,31 +242,35 @@ class Factorer {
     }
   }
 
+  // The varying operand of `node` becomes its sum with that of the addend. The
+  // sum is formed in the first stage in which a node reads it.
   void AddUp(int addend, Node* node, std::vector<Node>* nodes) {
     const int varying = Varying(*node);
-    const int mine = node->inputs[varying];
-    const int theirs = program_.nodes[addend].inputs[varying];
-    int& known = sums_[std::minmax(mine, theirs)];
-    if (known > 0) {
-      node->inputs[varying] = known;
-      return;
-    }
-    Symbol sum = program_.symbols[mine];
+    int& operand = node->inputs[varying];
+    const int other = program_.nodes[addend].inputs[varying];
+    const auto [known, is_new] =
+        sums_.emplace(std::minmax(operand, other), nodes->size());
+    if (is_new) nodes->push_back(Sum(*node, operand, other));
+    Node& add = (*nodes)[known->second];
+    add.stage = std::min(add.stage, node->stage);
+    operand = add.outputs[0];
+  }
+
+  Node Sum(const Node& reader, int a, int b) {
+    Symbol sum = program_.symbols[a];
     sum.source = SymbolSource::kNode;
     sum.parent = -1;
     sum.offset = 0;
     program_.symbols.push_back(std::move(sum));
-    const int id = static_cast<int>(program_.symbols.size()) - 1;
     Node add;
     add.kind = NodeKind::kElementwise;
     add.elementwise = Elementwise::kAdd;
-    add.name = node->name;
-    add.op = node->op;
-    add.stage = node->stage;
-    add.inputs = {mine, theirs};
-    add.outputs = {id};
-    nodes->push_back(std::move(add));
-    node->inputs[varying] = known = id;
+    add.name = reader.name;
+    add.op = reader.op;
+    add.stage = reader.stage;
+    add.inputs = {a, b};
+    add.outputs = {static_cast<int>(program_.symbols.size()) - 1};
+    return add;
   }
 
   Program& program_;
@@ -275,7 +279,8 @@ class Factorer {
   // has.
   std::vector<bool> is_added_;
   std::vector<std::vector<int>> addends_;
-  std::map<std::pair<int, int>, int> sums_;  // By operands.
+  // The nodes that add, by operands.
+  std::map<std::pair<int, int>, size_t> sums_;
 };
 
 }  // namespace

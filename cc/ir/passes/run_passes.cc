@@ -16,8 +16,8 @@ namespace cavs {
 
 Status RunPasses(const PassOptions& options, const Capabilities& capabilities,
                  CompiledProgram* program) {
-  const auto check = [&](const char* pass) {
-    if (!options.verify) return Status();
+  const auto check = [&](const char* pass, bool always = false) {
+    if (!options.verify && !always) return Status();
     const Status status = VerifyProgram(*program);
     if (status.ok()) return Status();
     return Internal("pass ", pass, ": ", status.message(), "\n",
@@ -42,7 +42,7 @@ Status RunPasses(const PassOptions& options, const Capabilities& capabilities,
     CAVS_RETURN_IF_ERROR(check("merge_matmuls"));
   }
   if (options.fuse) FuseElementwise(program);
-  CAVS_RETURN_IF_ERROR(check("fuse_elementwise"));
+  CAVS_RETURN_IF_ERROR(check("fuse_elementwise", /*always=*/true));
   program->zeros = options.skip_zeros ? FindZeros(*program) : Zeros(*program);
   program->placement =
       Place(*program, program->zeros, capabilities, options.views);

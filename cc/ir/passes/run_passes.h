@@ -19,7 +19,7 @@ struct PassOptions : ClassifyOptions {
   bool skip_zeros = true;  // See find_zeros.h.
   bool views = true;       // See place.h.
   // Whether VerifyProgram() checks the program after every pass, as it does in
-  // debug builds and tests.
+  // debug builds and tests, and not only after the last.
 #if defined(NDEBUG)
   bool verify = false;
 #else

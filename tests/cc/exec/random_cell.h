@@ -121,6 +121,21 @@ class RandomProgram {
     return found[Pick(static_cast<int>(found.size()))];
   }
 
+  // Adds the gradients of two equal products x W, one of which is that of W.
+  int AddGradientOfEqualProducts() {
+    const int w = PickWeight();
+    const int64_t height = f_.program.symbols[w].shape[0];
+    const int64_t width = f_.program.symbols[w].shape[1];
+    const int x = Fit(height), a = FitRaw(width), b = FitRaw(width);
+    const int sum =
+        f_.Foreign(AddOp(), {f_.WeightGrad(x, a), f_.WeightGrad(x, b)},
+                   f_.Sum({height, width}));
+    f_.program.nodes.back().adds = true;
+    rows.push_back(f_.Call(Elementwise::kAdd, f_.MatMul(a, w, true),
+                           f_.MatMul(b, w, true)));
+    return sum;
+  }
+
   void AddOperator() {
     const int x = PickRows();
     const int64_t columns = f_.columns(x);
@@ -326,6 +341,7 @@ inline Program RandomBackward(const Cell& cell, int type,
         .push_back(saved);
   }
   const int count = 3 + draw.Pick(15);
+  const int of_equal = draw.AddGradientOfEqualProducts();
   for (int i = 0; i < count; ++i) draw.AddOperator();
   for (int k = 0; k < cell.arity; ++k) {
     if (draw.Pick(4) > 0) f.GatherGrad(k, draw.FitRaw(cell.state_columns));
@@ -336,7 +352,7 @@ inline Program RandomBackward(const Cell& cell, int type,
   }
   std::vector<int>& results = f.program.results;
   const int x = draw.PickRows(), y = draw.PickRows();
-  results = {f.WeightGrad(x, y), f.SumRows(x)};
+  results = {f.WeightGrad(x, y), f.SumRows(x), of_equal};
   results.push_back(f.Foreign(RunningSumOp(), {y}, f.Sum({f.columns(y)})));
   const int other = f.SumRows(f.Call(Elementwise::kTanh, x));
   results.push_back(f.Foreign(AddOp(), {results[1], other},
