@@ -13,6 +13,7 @@ import keras
 import ml_dtypes
 import numpy as np
 import tensorflow as tf
+from tensorflow.python.framework import op_callbacks
 
 from tests.fuzz import graphs
 from tests.fuzz.programs import Program, load, namespace
@@ -64,10 +65,34 @@ def _is_line(name):
 
 @dataclasses.dataclass(frozen=True)
 class Extent:
-    """The largest magnitude of a line's value, and of a line's gradient."""
+    """The largest magnitude of a value, and of a gradient."""
 
     value: float
     gradient: float
+
+    def rounding(self, eps) -> np.ndarray:
+        """How much may be left where numbers cancel each other: of values, and of gradients."""
+        return 4 * eps * np.array([self.value, self.gradient * max(1.0, self.value)])
+
+
+class _Magnitudes:
+    """The largest magnitude of what any operator returns that TensorFlow runs in the meantime."""
+
+    def __init__(self):
+        self.largest, self._is_looking = 0.0, False
+
+    def __enter__(self):
+        op_callbacks.add_op_callback(self._look)
+        return self
+
+    def __exit__(self, *_):
+        op_callbacks.remove_op_callback(self._look)
+
+    def _look(self, op_type, inputs, attrs, outputs, op_name=None, graph=None):
+        if graph is None and not self._is_looking:
+            self._is_looking = True  # Looking runs operators too.
+            self.largest = max(self.largest, _largest(x for x in outputs if x.dtype.is_floating))
+            self._is_looking = False
 
 
 class Oracle:
@@ -148,15 +173,8 @@ class Oracle:
         self._model.noise = lambda value, operands: (
             lines.append(noise(value, operands) if noise else value) or lines[-1]
         )
-        inputs = {
-            name: tf.cast(rows, self._dtype) if rows.dtype.is_floating else rows
-            for name, rows in inputs.items()
-        }
-        watched = [rows for rows in inputs.values() if rows.dtype.is_floating]
-        with tf.GradientTape() as tape:
-            tape.watch(watched)
-            outputs = self._outputs(step, inputs)
-            loss = loss_of(outputs, step.seed)
+        inputs = self._cast(inputs)
+        tape, outputs, loss = self._recorded(step, inputs)
         floats = [value for value in lines if value.dtype.is_floating]
         results, gradients = results_of(
             self._program, tape, loss, inputs, outputs, self.weights(), floats
@@ -167,6 +185,30 @@ class Oracle:
             for value, gradient in zip(floats, gradients, strict=False)
         )
         return results
+
+    def extent_of_operators(self, step, inputs) -> Extent:
+        """As `extent`, but of all operators: also of those that one line, such as a layer, runs."""
+        self._model.noise = lambda value, operands: value
+        inputs = self._cast(inputs)
+        with _Magnitudes() as values:
+            tape, outputs, loss = self._recorded(step, inputs)
+        with _Magnitudes() as gradients:
+            results_of(self._program, tape, loss, inputs, outputs, self.weights())
+        return Extent(values.largest, gradients.largest)
+
+    def _cast(self, inputs):
+        return {
+            name: tf.cast(rows, self._dtype) if rows.dtype.is_floating else rows
+            for name, rows in inputs.items()
+        }
+
+    def _recorded(self, step, inputs):
+        """Outputs and loss, and the tape that they are recorded on."""
+        with tf.GradientTape() as tape:
+            tape.watch([rows for rows in inputs.values() if rows.dtype.is_floating])
+            outputs = self._outputs(step, inputs)
+            loss = loss_of(outputs, step.seed)
+        return tape, outputs, loss
 
     def _outputs(self, step, inputs):
         children = graphs.absolute(step.minibatch)

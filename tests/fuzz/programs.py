@@ -398,6 +398,15 @@ class Draw:
             return None
         return self.add(source, operator, sample)
 
+    def repeat(self, rng):
+        """Appends one of the last lines again: equal values are computed once, if all is well."""
+        lines = [
+            (line, v) for line, v in zip(self.lines, self.values, strict=True) if line.operator
+        ]
+        if lines:
+            line, value = lines[-min(int(rng.geometric(0.5)), len(lines))]
+            self.add(line.source, line.operator, value.sample)
+
     def _is_useful(self, sample) -> bool:
         if not tf.is_tensor(sample) or sample.shape.rank == 0 or sample.shape[0] != SAMPLE_ROWS:
             return False
@@ -434,6 +443,7 @@ class ProgramDraw:
 
     def __init__(self, rng):
         self._rng = rng
+        self._repeats = rng.spawn(1)[0]  # It leaves programs without repeated lines as they are.
         self._dtype = choose(rng, DTYPES)
         wide = rng.random() < 0.06
         self._widest = 1024 if wide else 96
@@ -516,6 +526,8 @@ class ProgramDraw:
             family = choose(self._rng, operators.FAMILIES)
             operator = self._rng.choice(list(family))
             if draw.try_template(str(operator), family[operator]):
+                if self._repeats.random() < 0.08:
+                    draw.repeat(self._repeats)
                 return
 
     def _draw_coupled(self, draw):

@@ -144,6 +144,32 @@ def test_the_sign_of_what_is_left_of_equal_numbers_is_not_called_wrong(monkeypat
     assert check(Case(with_lines(x3="x0 + x2", x4="0.0 * x3"), (CHAIN,))).kind == "wrong"
 
 
+@pytest.mark.parametrize(("left", "kind"), [(3e-6, "right"), (1e-4, "wrong")])
+def test_what_cancels_within_a_line_is_compared_with_what_the_line_computes(
+    monkeypatch, left, kind
+):
+    results_of = checks.results_of
+
+    def with_rest(*args):
+        results, gradients = results_of(*args)
+        results["output q"].flat[-1] += left
+        return results, gradients
+
+    monkeypatch.setattr(checks, "results_of", with_rest)
+    # One column divided by its standard deviation of 0, which epsilon makes 0.03, less the same.
+    program = with_lines(x4="self.l1(x0[:, :1])")
+    layer = Line("self.l1", "tf.keras.layers.LayerNormalization(dtype=P)")
+    program = dataclasses.replace(program, members=(*program.members, layer))
+    assert check(Case(program, (CHAIN,))).kind == kind
+
+
+@pytest.mark.filterwarnings("ignore:You are using a softmax")
+def test_equal_lines_are_drawn():
+    programs = [draw_case(seed).program for seed in range(60)]
+    lines = [[line.source for line in f.lines] for p in programs for f in p.functions]
+    assert sum(len(set(sources)) < len(sources) for sources in lines) >= 3
+
+
 def test_zeros_have_the_type_that_the_oracle_runs_in():
     rng = np.random.default_rng(0)
     drawing = ProgramDraw(rng)
