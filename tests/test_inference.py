@@ -306,6 +306,9 @@ RIGHT = {
         h + x * tf.cast(tf.searchsorted([-1.0, 0.0, 1.0], x[:, 0]), x.dtype)[:, None]
     ),
     "map_over_rows": lambda v, x, h: tf.map_fn(lambda r: tf.tanh(2.0 * r), x + h),
+    "stacked_map_over_rows": lambda v, x, h: tf.sin(
+        tf.reduce_sum(tf.stack([h, tf.map_fn(lambda r: r * tf.reduce_sum(r), x)], 1), 1)
+    ),
     "loop_of_slices": lambda v, x, h: tf.tanh(
         tf.transpose(tf.map_fn(lambda column: tf.sin(column), tf.transpose(x + h)))
     ),
@@ -316,6 +319,16 @@ RIGHT = {
 @pytest.mark.parametrize("name", RIGHT)
 def test_a_right_function_is_accepted(name, eager):
     check(cell_of(RIGHT[name], options=cavs.Options(eager=eager)))
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_a_right_function_is_accepted_with_a_first_minibatch_of_no_rows(name):
+    cell, nothing = cell_of(RIGHT[name]), cavs.GraphBatch.from_children([])
+    with tf.GradientTape() as tape:
+        tape.watch(inputs := tf.zeros([0, UNITS]))
+        loss = tf.reduce_sum(cell(nothing, inputs))
+    assert tape.gradient(loss, inputs).shape == [0, UNITS]
+    check(cell)
 
 
 def test_integers_that_are_pulled():

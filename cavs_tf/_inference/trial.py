@@ -90,13 +90,17 @@ class Sample:
             if id(tensor) in seen:
                 continue
             seen.add(id(tensor))
-            if self._plain(tensor, [0]) is not None or id(tensor) in self._captured:
-                found[id(tensor)] = tensor
+            # A function takes all results of an operator, or computes all of them.
+            if all(self._is_given(t) for t in tensor.op.outputs):
+                found |= {id(t): t for t in tensor.op.outputs}
             elif tensor.op.type == "Placeholder":
                 raise LookupError(f"no value for {tensor.name}")
             else:
                 stack.extend(tensor.op.inputs)
         return list(found.values())
+
+    def _is_given(self, tensor):
+        return self._plain(tensor, [0]) is not None or id(tensor) in self._captured
 
     def _plain(self, tensor, rows):
         """The value of a tensor if it need not be computed; else None."""
