@@ -206,14 +206,16 @@ class Oracle:
         """Outputs and loss, and the tape that they are recorded on."""
         with tf.GradientTape() as tape:
             tape.watch([rows for rows in inputs.values() if rows.dtype.is_floating])
-            outputs = self._outputs(step, inputs)
+            # What is gathered may depend on nothing else that has a gradient.
+            tape.watch(no_state := self._no_state())
+            outputs = self._outputs(step, inputs, no_state)
             loss = loss_of(outputs, step.seed)
         return tape, outputs, loss
 
-    def _outputs(self, step, inputs):
+    def _outputs(self, step, inputs, no_state):
         children = graphs.absolute(step.minibatch)
         kinds = step.types or [0] * len(children)
-        states, pushed = {-1: self._no_state()}, [None] * len(children)
+        states, pushed = {-1: no_state}, [None] * len(children)
         for v in graphs.topological(children):
             slots = [*children[v], *[-1] * (self._program.arity - len(children[v]))]
             row = {name: rows[v : v + 1] for name, rows in inputs.items()}

@@ -237,6 +237,11 @@ def test_what_tensorflow_cannot_differentiate_in_what_is_gathered_is_void():
     # The derivative of digamma has no kernel for float16.
     program = dataclasses.replace(with_lines(x2="tf.math.digamma(1.0 + x1)"), dtype="float16")
     assert check(Case(program, (CHAIN,))).kind == "void"
+    function = dataclasses.replace(program.functions[0], state="x2", pushes=(("q", "x2"),))
+    program = dataclasses.replace(program, functions=(function,), members=())
+    lines = tuple(line for line in function.lines if line.name in ("x1", "x2"))
+    program = dataclasses.replace(program, functions=(dataclasses.replace(function, lines=lines),))
+    assert check(Case(program, (CHAIN,))).kind == "void"
 
 
 def test_layers_that_no_graph_can_build_are_void():
