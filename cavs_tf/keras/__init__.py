@@ -14,12 +14,14 @@ model, and any model that is trained by `fit`, takes its graphs as.
 (None, 5)
 """
 
+from cavs_tf.keras._embedding import Embedding as Embedding
 from cavs_tf.keras._graph import Graph as Graph
 from cavs_tf.keras._graph import Roots as Roots
 from cavs_tf.keras._graph import for_fit as for_fit
 from cavs_tf.keras._graph import graph_inputs as graph_inputs
 from cavs_tf.keras._gru import GRU as GRU
 from cavs_tf.keras._gru import GRUCell as GRUCell
+from cavs_tf.keras._lazy_adam import LazyAdam as LazyAdam
 from cavs_tf.keras._lstm import LSTM as LSTM
 from cavs_tf.keras._tree_gru import TreeGRU as TreeGRU
 from cavs_tf.keras._tree_gru import TreeGRUCell as TreeGRUCell

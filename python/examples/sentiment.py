@@ -108,7 +108,7 @@ def tree_lstm(num_words: int) -> keras.Model:
     """Classifies every phrase, and the sentences."""
     graphs = cavs.keras.graph_inputs(ARITY)
     token = keras.Input((), dtype="int32", name="token")
-    embedded = keras.layers.Embedding(num_words, FLAGS.embedding)(token)
+    embedded = cavs.keras.Embedding(num_words, FLAGS.embedding)(token)
     embedded = keras.layers.Dropout(FLAGS.dropout, seed=FLAGS.seed)(embedded)
     hidden = cavs.keras.TreeLSTM(FLAGS.units, ARITY, "n_ary", return_vertices=True)(
         graphs, embedded
@@ -118,9 +118,10 @@ def tree_lstm(num_words: int) -> keras.Model:
     outputs = {"vertices": logits, "roots": cavs.keras.Roots()(graphs, logits)}
     model = keras.Model({**graphs, "token": token}, outputs)
     model.compile(
-        keras.optimizers.Adam(FLAGS.learning_rate),
+        cavs.keras.LazyAdam(FLAGS.learning_rate),  # Few of the words are in a minibatch.
         {"vertices": keras.losses.SparseCategoricalCrossentropy(from_logits=True)},
         metrics={"roots": ["accuracy"]},
+        steps_per_execution=8,
     )
     return model
 

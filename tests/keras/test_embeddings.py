@@ -1,0 +1,174 @@
+"""Large tables: lookups that read single rows, and an optimizer that updates single rows."""
+
+import graphs as make
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import cavs_tf as cavs
+
+WORDS, SIZE, ARITY = 20, 4, 2
+IDS = tf.constant([3, 5, 3, 0, 7], tf.int32)
+
+
+def table(layer=cavs.keras.Embedding, **kwargs):
+    made = layer(WORDS, SIZE, embeddings_initializer=keras.initializers.RandomNormal(seed=1))
+    made.build(None)
+    return made
+
+
+def gradient_of(layer, ids=IDS):
+    """The gradient of a loss in which every looked up number has another factor."""
+    with tf.GradientTape() as tape:
+        looked_up = layer(ids)
+        factors = tf.reshape(tf.range(tf.size(looked_up), dtype=tf.float32), looked_up.shape)
+        loss = tf.reduce_sum(looked_up * factors)
+    return tape.gradient(loss, layer.embeddings.value)
+
+
+def dense(gradient):
+    return tf.convert_to_tensor(gradient).numpy()
+
+
+# --- lookups ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ids", [IDS, tf.cast(IDS, tf.int64), tf.cast(IDS, tf.float32), IDS[None]])
+def test_looks_up_what_keras_looks_up(ids):
+    ours, theirs = table(), table(keras.layers.Embedding)
+    np.testing.assert_array_equal(ours(ids), theirs(ids))
+    np.testing.assert_array_equal(dense(gradient_of(ours, ids)), dense(gradient_of(theirs, ids)))
+
+
+def test_the_table_is_never_read_as_a_whole():
+    layer = table()
+
+    @tf.function
+    def step(ids):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(layer(ids) ** 2)
+        gradient = tape.gradient(loss, layer.embeddings.value)
+        layer.embeddings.value.scatter_sub(gradient)
+
+    kinds = [op.type for op in step.get_concrete_function(IDS).graph.get_operations()]
+    assert "ResourceGather" in kinds
+    assert "ReadVariableOp" not in kinds
+
+
+@pytest.mark.parametrize("wrong", [-1, WORDS])
+def test_an_id_without_a_row_is_rejected(wrong):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=rf"indices\[1\] = {wrong}"):
+        table()(tf.constant([0, wrong]))
+
+
+def test_lookups_with_lora_are_those_of_keras():
+    ours, theirs = table(), table(keras.layers.Embedding)
+    for layer in (ours, theirs):
+        layer.enable_lora(2)
+        layer.lora_embeddings_b.assign(tf.ones_like(layer.lora_embeddings_b))
+        layer.lora_embeddings_a.assign(tf.fill([WORDS, 2], 0.5))
+    np.testing.assert_array_equal(ours(IDS), theirs(IDS))
+
+
+def test_lookups_in_mixed_precision():
+    layer = cavs.keras.Embedding(WORDS, SIZE, dtype="mixed_bfloat16")
+    assert layer(IDS).dtype == tf.bfloat16
+    assert layer.embeddings.dtype == "float32"
+
+
+# --- updates ----------------------------------------------------------------------------
+
+OPTIONS = [
+    {},
+    {"learning_rate": 0.1, "beta_1": 0.5, "beta_2": 0.9, "epsilon": 1e-3},
+    {"amsgrad": True},
+    {"weight_decay": 0.1},
+    {"clipnorm": 0.01},
+    {"global_clipnorm": 0.01},
+    {"use_ema": True},
+    {"gradient_accumulation_steps": 2},
+]
+
+
+def trained(optimizer, steps=4):
+    """Weights after some steps in which every row of the table is looked up, some twice."""
+    layer, other = table(), tf.Variable(np.arange(6.0).reshape(2, 3), dtype=tf.float32)
+    other = keras.Variable(other)
+    every = tf.concat([tf.range(WORDS), IDS], 0)
+    for _ in range(steps):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(tf.sin(3 * layer(every))) + tf.reduce_sum(other.value**2)
+        weights = [layer.embeddings, other]
+        optimizer.apply(tape.gradient(loss, [w.value for w in weights]), weights)
+    return [w.numpy() for w in weights]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=lambda o: "-".join(o) or "defaults")
+def test_is_adam_where_every_row_is_looked_up(options):
+    class DenseAdam(keras.optimizers.Adam):
+        """Of gradients with several terms for one row, Keras squares each term by itself."""
+
+        def apply(self, grads, trainable_variables=None):
+            super().apply([tf.convert_to_tensor(g) for g in grads], trainable_variables)
+
+    wanted = trained(DenseAdam(**options))
+    for ours, theirs in zip(trained(cavs.keras.LazyAdam(**options)), wanted, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=2e-5, atol=2e-6)
+
+
+def test_other_rows_and_their_moments_stay():
+    layer, optimizer = table(), cavs.keras.LazyAdam(0.1)
+    before = layer.embeddings.numpy()
+    optimizer.build([layer.embeddings])
+    moments = [v for v in optimizer.variables if v.shape == (WORDS, SIZE)]
+    assert len(moments) == 2
+    for moment in moments:
+        moment.assign(tf.ones([WORDS, SIZE]))
+    optimizer.apply([gradient_of(layer)], [layer.embeddings])
+    others = np.setdiff1d(np.arange(WORDS), IDS)
+    np.testing.assert_array_equal(layer.embeddings.numpy()[others], before[others])
+    assert np.all(layer.embeddings.numpy()[np.unique(IDS)[1:]] != before[np.unique(IDS)[1:]])
+    for moment in moments:
+        np.testing.assert_array_equal(moment.numpy()[others], np.ones([len(others), SIZE]))
+
+
+def model_of_trees(embedding):
+    graphs = cavs.keras.graph_inputs(ARITY)
+    token = keras.Input((), dtype="int32", name="token")
+    hidden = cavs.keras.TreeLSTM(6, ARITY)(graphs, embedding(token))
+    return keras.Model({**graphs, "token": token}, keras.layers.Dense(2)(hidden))
+
+
+def test_a_model_trains_and_continues_after_it_was_loaded(tmp_path):
+    keras.utils.set_random_seed(0)
+    batch = make.random_trees([3, 2, 4], ARITY).with_schedule(ARITY)
+    inputs = {**batch.to_dict(), "token": np.arange(batch.num_vertices, dtype=np.int32) % WORDS}
+    model = model_of_trees(cavs.keras.Embedding(WORDS, SIZE))
+    model.compile(cavs.keras.LazyAdam(0.05), "mse")
+    target = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], np.float32)
+    losses = [model.train_on_batch(inputs, target) for _ in range(30)]
+    assert losses[-1] < 0.3 * losses[0]
+    model.save(tmp_path / "trees.keras")
+    loaded = keras.models.load_model(tmp_path / "trees.keras")
+    assert isinstance(loaded.optimizer, cavs.keras.LazyAdam)
+    for _ in range(3):
+        again = [m.train_on_batch(inputs, target) for m in (model, loaded)]
+        assert again[0] == pytest.approx(again[1], rel=1e-5)
+
+
+def test_under_a_strategy():
+    devices = tf.config.list_logical_devices("CPU")
+    strategy = tf.distribute.MirroredStrategy([d.name for d in devices[:1]])
+    with strategy.scope():
+        layer, optimizer = table(), cavs.keras.LazyAdam(0.1)
+        optimizer.build([layer.embeddings])
+
+    @tf.function
+    def step():
+        strategy.run(lambda: optimizer.apply([gradient_of(layer)], [layer.embeddings]))
+
+    step()
+    alone, other = table(), cavs.keras.LazyAdam(0.1)
+    other.apply([gradient_of(alone)], [alone.embeddings])
+    np.testing.assert_allclose(layer.embeddings.numpy(), alone.embeddings.numpy(), rtol=1e-6)
