@@ -15,8 +15,9 @@ from benchmarks.peers._base import Unsupported as Unsupported
 VARIANTS = types.MappingProxyType(
     {
         "cavs_bfloat16": ("cavs", {"bfloat16": True}),
-        "cavs_gates": ("cavs", {"by_gate": True}),
+        "cavs_gates": ("cavs", {"form": "gates"}),
         "cavs_loop": ("cavs", {"steps_per_call": 8}),
+        "cavs_natural": ("cavs", {"form": "natural"}),
         "cavs_ops": ("cavs", {"ops_alone": True}),
         "fold_cached": ("fold", {"cached": True}),
         "fold_per_vertex": ("fold", {"outputs": "vertices"}),

@@ -7,7 +7,8 @@ import importlib
 import tensorflow as tf
 
 import cavs_tf as cavs
-from benchmarks.peers import _base, _gates, _ops_alone, _tensorflow
+from benchmarks.peers import _base, _forms, _ops_alone, _tensorflow
+from benchmarks.peers._cavs import natural
 
 # Other models have a module of the workload's name.
 _MODULES = {"var_lstm": "lstm", "fixed_lstm": "lstm"}
@@ -18,8 +19,9 @@ class Peer(_tensorflow.TensorFlowPeer):
     """Also takes the fields of `cavs_tf.Options`.
 
     Args:
-      by_gate: Whether weights, a product and a bias are written for every gate, as in the paper's
-        Figure 4.
+      form: "gates": weights, a product and a bias are written for every gate, as in the paper's
+        Figure 4; "natural": one vertex function of products of what is concatenated; None: the cell
+        as someone writes it who knows what costs time.
       bfloat16: Whether the vertex function and what it pulls are bfloat16, with float32 weights, as
         under Keras's policy `mixed_bfloat16`.
       steps_per_call: As Keras's `steps_per_execution`: what is timed is a call that loops over so
@@ -31,7 +33,7 @@ class Peer(_tensorflow.TensorFlowPeer):
         self,
         workload,
         threads,
-        by_gate=False,
+        form=None,
         bfloat16=False,
         steps_per_call=1,
         ops_alone=False,
@@ -44,8 +46,9 @@ class Peer(_tensorflow.TensorFlowPeer):
         self.options = cavs.Options(**options)
         name = workload.name
         self._module = importlib.import_module(f"benchmarks.peers._cavs.{_MODULES.get(name, name)}")
-        self._gates = _gates.Gates(name) if by_gate else None
-        self._model_class = self._gates.model if by_gate else self._module.Model
+        self._form = form and _forms.FORMS[form](name)
+        self._model_class = self._form.model if form else self._module.Model
+        self._is_natural = form == "natural"
         if (bfloat16 or ops_alone) and not issubclass(self._model_class, cavs.GraphSupport):
             raise _base.Unsupported("more than one GraphSupport")
         self._bfloat16 = bfloat16
@@ -56,8 +59,8 @@ class Peer(_tensorflow.TensorFlowPeer):
         self.ops = _ops_alone.OpsAlone(self) if ops_alone else None
 
     def prepare(self):
-        if self._gates:
-            self.variables = self._gates.split(self.variables)
+        if self._form:
+            self.variables = self._form.split(self.variables)
         weights, dtype = self.variables, {}
         if self._bfloat16:
             weights, dtype = _AsBfloat16(self.variables), {"dtype": "bfloat16"}
@@ -65,7 +68,10 @@ class Peer(_tensorflow.TensorFlowPeer):
         self.pushes_logits = getattr(self.model, "pushes_logits", False)
         examples = self.workload.examples
         batch, micro_batch = self.workload.settings.batch, self.options.micro_batch
-        self.dataset = self._module.batches(examples, batch, micro_batch)
+        if self._is_natural:
+            self.dataset = natural.batches(self._model_class, examples, batch, micro_batch)
+        else:
+            self.dataset = self._module.batches(examples, batch, micro_batch)
         self._steps = None
         steps = {"training": self._train_step, "inference": self.loss}
         self._one = {mode: _calls(step, 1) for mode, step in steps.items()}
@@ -74,7 +80,7 @@ class Peer(_tensorflow.TensorFlowPeer):
             self._several = {m: _calls(step, self.steps_per_call) for m, step in steps.items()}
         self._some_have_no_label = bool(tf.reduce_any(self.first_inputs()["label"] < 0))
         pulling = [kind.pulls for kind in self.workload.vertex_types]
-        self._pulling = None if all(pulling) else tf.constant(pulling)
+        self._pulling = None if all(pulling) or self._is_natural else tf.constant(pulling)
         self._plain = self._graphs_without_schedules()
 
     def signature(self):
@@ -100,7 +106,7 @@ class Peer(_tensorflow.TensorFlowPeer):
 
     def gradients(self):
         found = super().gradients()
-        return self._gates.join(found) if self._gates else found
+        return self._form.join(found) if self._form else found
 
     def _steps_from(self, index):
         # Steps come in order, and so do the minibatches of the pipeline.
@@ -125,12 +131,14 @@ class Peer(_tensorflow.TensorFlowPeer):
         return tf.cast(self.model(inputs["graphs"], self.embed(inputs), at=at), tf.float32)
 
     def embed(self, inputs):
-        """The inputs of the vertices that pull one."""
+        """What vertices pull, of those that do."""
         token = inputs["token"]
         if self._pulling is not None:
             pulls = tf.gather(self._pulling, inputs["graphs"].vertex_type)
             token = tf.boolean_mask(token, pulls)
         x = tf.gather(self.variables["embedding"], token)
+        if self._is_natural:
+            return self._model_class.pulled(inputs, x)
         return tf.cast(x, tf.bfloat16) if self._bfloat16 else x
 
     def construct(self):

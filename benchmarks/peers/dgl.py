@@ -90,7 +90,6 @@ class _WordsAtLeaves(_TreeLSTM):
 
     def own(self, plan, x):
         w = self._weights
-        leaves = torch.addmm(w["leaf_bias"], x, w["leaf_kernel"])
         size = plan.graph.num_nodes()
-        iou = w["bias"].expand(size, -1).index_copy(0, plan.leaf, leaves)
+        iou = w["bias"].expand(size, -1).index_add(0, plan.leaf, x @ w["leaf_kernel"])
         return iou, w["forget_bias"].expand(size, -1)

@@ -26,7 +26,6 @@ class Workload(_leaf_inner.LeafAndInner):
         h = self.units
         return {
             "leaf_kernel": (h, 3 * h),
-            "leaf_bias": (3 * h,),
             "kernel": (h, 3 * h),
             "bias": (3 * h,),
             "forget_kernel": (h, h),
@@ -34,7 +33,7 @@ class Workload(_leaf_inner.LeafAndInner):
         }
 
     def project(self, xp, w, x):
-        return x @ w["leaf_kernel"] + w["leaf_bias"]
+        return x @ w["leaf_kernel"] + w["bias"]
 
     def leaf(self, xp, w, projected):
         i, o, u = xp.split(projected, 3)

@@ -15,7 +15,7 @@ class Cell:
         self.w = w
 
     def leaf(self, x):
-        gates = tf.nn.bias_add(x @ self.w["leaf_kernel"], self.w["leaf_bias"])
+        gates = tf.nn.bias_add(x @ self.w["leaf_kernel"], self.w["bias"])
         i, o, u = tf.split(gates, 3, axis=1)
         return self._state(product(tf.sigmoid(i), tf.tanh(u)), o)
 

@@ -38,7 +38,7 @@ def forward(w, p):
     sums = torch.empty(len(p.all_inner), units)
 
     x = w["embedding"].index_select(0, p.token)
-    leaf_gates = torch.addmm(w["leaf_bias"], x, w["leaf_kernel"])
+    leaf_gates = torch.addmm(w["bias"], x, w["leaf_kernel"])
     i, o, u = _activate(leaf_gates)
     _store(p.leaf, i * u, o, c, tanh_c, h)
 
@@ -79,9 +79,8 @@ def backward(w, p, kept, dh):
     return {
         "embedding": d_leaf @ w["leaf_kernel"].t(),
         "leaf_kernel": x.t() @ d_leaf,
-        "leaf_bias": d_leaf.sum(dim=0),
         "kernel": sums.t() @ d_gates,
-        "bias": d_gates.sum(dim=0),
+        "bias": d_gates.sum(dim=0) + d_leaf.sum(dim=0),
         "forget_kernel": h[children].t() @ forget[children],
         "forget_bias": forget[children].sum(dim=0),
     }

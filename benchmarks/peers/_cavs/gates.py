@@ -19,7 +19,7 @@ class TreeLSTM(tree_lstm.Model):
 
     def leaf(self):
         x = self.pull()
-        i, o, u = (_gate(self.w, k, (x, "leaf_kernel"), bias="leaf_bias") for k in range(3))
+        i, o, u = (_gate(self.w, k, (x, "leaf_kernel"), bias="bias") for k in range(3))
         self.finish(tf.sigmoid(i) * tf.tanh(u), o)
 
     def inner(self):

@@ -18,7 +18,7 @@ class Model(cavs.GraphSupport):
         self.w = w
 
     def leaf(self):
-        i, o, u = tf.split(self.pull() @ self.w["leaf_kernel"] + self.w["leaf_bias"], 3, axis=1)
+        i, o, u = tf.split(self.pull() @ self.w["leaf_kernel"] + self.w["bias"], 3, axis=1)
         self.finish(tf.sigmoid(i) * tf.tanh(u), o)
 
     def inner(self):
