@@ -166,7 +166,7 @@ def _tensorflow_fails_too(original) -> bool:
     try:
         Oracle(program, program.dtype).run(step, inputs_of(program, step))
         with tf.Graph().as_default():  # Keras builds the layers of a layer in such a graph.
-            Oracle(program, program.dtype, static_rows=False)
+            Oracle(program, program.dtype, static_rows=False).differentiate_lines()
     except (tf.errors.OpError, TypeError, ValueError, LookupError):
         return True
     return False

@@ -82,7 +82,7 @@ ELEMENTWISE = {
         "ones_like": "ones_like({x}) * {y}",
         "fill_rows": "fill(tf.shape({x}), tf.constant(0.5, D)) + {y}",
         "bessel_i0e": "math.bessel_i0e({x})",
-        "bessel_i1e": "math.bessel_i1e({x})",
+        "bessel_i1e": "math.bessel_i1e(0.5 + tf.square({x}))",  # Its derivative has 1 / x.
         "cast_double": "cast(tf.cast({x}, tf.float64) * 0.75, D)",
         "cast_single": "cast(tf.cast({x}, tf.float32) * 0.75, D)",
         "cast_integer": "cast(tf.cast(4.0 * {x}, tf.int32) // 3, D) * 0.25",

@@ -134,6 +134,17 @@ class Oracle:
         self._evaluate_once(kind)
         return values
 
+    def differentiate_lines(self):
+        """Adds the gradients of all lines to the present graph.
+
+        Raises:
+          TypeError, ValueError, LookupError: If TensorFlow cannot.
+        """
+        for kind in range(len(self._program.functions)):
+            floats = [x for x in self.values_of_lines(kind) if x.dtype.is_floating]
+            for line in floats:  # Together they would add up to other gradients.
+                tf.gradients(line, floats)
+
     def dtype_of(self, kind):
         return {"float": tf.as_dtype(self._dtype), "id": tf.int32, "bool": tf.bool}[kind]
 

@@ -244,6 +244,15 @@ def test_what_tensorflow_cannot_differentiate_in_what_is_gathered_is_void():
     assert check(Case(program, (CHAIN,))).kind == "void"
 
 
+def test_what_tensorflow_cannot_differentiate_without_a_number_of_rows_is_void():
+    # The gradient of tf.recompute_grad takes no tf.IndexedSlices.
+    program = with_lines(
+        x2="tf.recompute_grad(lambda a: tf.tanh(tf.matmul(a, self.w0)))(x1)",
+        x3="x0 + tf.vectorized_map(lambda a: a * tf.reduce_sum(a), x2)",
+    )
+    assert check(Case(program, (CHAIN,))).kind == "void"
+
+
 def test_layers_that_no_graph_can_build_are_void():
     line = "tf.gather(x0, tf.where([True, False])[:, 0], axis=1)"  # Of unknown width.
     layer = Line("self.l1", "tf.keras.layers.LSTMCell(2)")
