@@ -99,6 +99,7 @@ def push(rows, order):
 
 tf.no_gradient("CavsSchedule")
 tf.no_gradient("CavsMicroBatch")
+tf.no_gradient("CavsInstructionSet")
 tf.no_gradient("CavsRowCount")
 
 

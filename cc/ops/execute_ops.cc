@@ -300,6 +300,18 @@ vertex_functions: Traced vertex functions, or derivatives.
 vertex_signatures: Their signatures.
 )doc");
 
+const InitOnStartupMarker kInstructionSet =
+    InitOnStartupMarker{}
+    << Op("CavsInstructionSet")
+           .Output("name: string")
+           .SetIsStateful()  // A graph may run on another machine.
+           .SetShapeFn(::tensorflow::shape_inference::ScalarShape)
+           .Doc(R"doc(
+Names the instruction set that the kernels of this machine use.
+
+name: Scalar, "portable", "avx2", "avx512" or "avx512bf16".
+)doc");
+
 const InitOnStartupMarker kMemory =
     InitOnStartupMarker{} << WithStep(Op("CavsMemory")
                                           .Input("order: int32")

@@ -1,0 +1,60 @@
+"""`python -m cavs_tf`: versions, instruction set and threads, and whether results are right.
+
+What it prints belongs into a report of a fault. The status is 0 if the self-check passes.
+"""
+
+import json
+import os
+import pathlib
+import platform
+import sys
+import time
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+import cavs_tf as cavs
+from cavs_tf._library import ops as _cavs_ops
+
+
+def main() -> int:
+    """Prints the environment and the outcome of a self-check; returns the exit status."""
+    for name, value in _environment().items():
+        print(f"{name + ':':17} {value}")
+    start = time.perf_counter()
+    report = _self_check()
+    seconds = time.perf_counter() - start
+    print(f"{'self-check:':17} {'passed' if report.ok else 'FAILED'} in {seconds:.1f} s")
+    if not report.ok:
+        print(report)
+    return 0 if report.ok else 1
+
+
+def _environment() -> dict[str, str]:
+    path = pathlib.Path(__file__).with_name("_build_info.json")
+    build = json.loads(path.read_text())
+    threads = tf.config.threading.get_intra_op_parallelism_threads()
+    return {
+        "cavs_tf": f"{cavs.__version__}, {build['build']} build by {build['compiler']}",
+        "TensorFlow": tf.__version__,
+        "Keras": keras.__version__,
+        "NumPy": np.__version__,
+        "Python": platform.python_version(),
+        "system": platform.platform(),
+        "instruction set": _cavs_ops.cavs_instruction_set().numpy().decode(),
+        "processors": str(os.cpu_count()),
+        "threads": str(threads or "one for each processor"),
+    }
+
+
+def _self_check():
+    """Compares a Tree-LSTM on a few trees with the reference executor, gradients too."""
+    cell = cavs.keras.TreeLSTMCell(units=8, arity=2)
+    graphs = cavs.GraphBatch.from_children([[[], [], [0, 1], [2]], [[]], [[], [0, 0]]])
+    rows = np.random.default_rng(0).standard_normal((graphs.num_vertices, 5))
+    return cavs.check_equivalence(cell, graphs, tf.constant(rows, tf.float32))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
