@@ -110,7 +110,7 @@ def _read(path, num_classes: int, unescape: bool) -> _Trees:
                 raise ValueError(f"{path}:{number}: {error}") from None
     if unescape:
         # Each distinct word is unescaped once.
-        plain = {word: _unescape(word) for word in set(trees.words)}
+        plain = {word: unescaped(word) for word in set(trees.words)}
         trees.words[:] = [plain[word] for word in trees.words]
     return trees
 
@@ -162,5 +162,6 @@ def _label(token: str, num_classes: int) -> int:
     return int(token)
 
 
-def _unescape(word: str) -> str:
+def unescaped(word: str) -> str:
+    """The word that stands for another in brackets, where brackets cannot be written."""
     return _ESCAPES.get(word.upper(), word).replace("\\/", "/").replace("\\*", "*")

@@ -1,9 +1,11 @@
 """Words and their numbers."""
 
 import collections
-from collections.abc import Iterable
+import itertools
+from collections.abc import Iterable, Iterator
 
 import numpy as np
+import tensorflow as tf
 
 
 class Vocabulary:
@@ -39,9 +41,43 @@ class Vocabulary:
         kept = (word for word, count in counts.items() if count >= min_count)
         return cls(sorted(kept, key=lambda word: (-counts[word], word)))
 
+    @classmethod
+    def from_dataset(cls, dataset: tf.data.Dataset, min_count: int = 1) -> "Vocabulary":
+        """Numbers the words of examples: the features "word", those of structures too.
+
+        Args:
+          dataset: Read once, an example at a time, with "word" string [n].
+          min_count: As for `from_words`.
+
+        Raises:
+          ValueError: If the examples have no such feature.
+
+        >>> dataset = tf.data.Dataset.from_tensors({"word": ["the", "cat", "the", ""]})
+        >>> Vocabulary.from_dataset(dataset).words
+        ('<unknown>', '', 'the', 'cat')
+        """
+        if not list(_words(dataset.element_spec)):
+            raise ValueError(
+                f"dataset: got elements {dataset.element_spec} but expected dicts with 'word' "
+                "among the names. Read the examples without a vocabulary."
+            )
+        words = itertools.chain.from_iterable(
+            rows for example in dataset.as_numpy_iterator() for rows in _words(example)
+        )
+        return cls.from_words((word.decode("utf-8") for word in words), min_count)
+
     def __len__(self) -> int:
         return len(self.words)
 
     def ids(self, words: Iterable[str]) -> np.ndarray:
         """int32 [n]: the id of each word, in [0, len(self))."""
         return np.array([self._ids.get(word, self.UNKNOWN) for word in words], np.int32)
+
+
+def _words(features) -> Iterator:
+    """The features "word" of an example, and of its structures."""
+    for name, feature in features.items() if isinstance(features, dict) else ():
+        if isinstance(feature, dict):
+            yield from _words(feature)
+        elif name == "word":
+            yield feature

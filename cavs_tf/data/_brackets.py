@@ -1,0 +1,212 @@
+"""Trees in brackets, and pairs of them.
+
+Sources: Marcus et al. 1993, "Building a large annotated corpus of English"; Bowman et al. 2015,
+"A large annotated corpus for learning natural language inference", arXiv:1508.05326.
+"""
+
+import json
+import os
+import re
+from collections.abc import Iterator
+
+import tensorflow as tf
+
+from cavs_tf.data._ptb import unescaped
+from cavs_tf.data._streams import check_exists, located, numbered_lines, stream
+from cavs_tf.data._vocabulary import Vocabulary
+
+SNLI_LABELS = ("entailment", "neutral", "contradiction")
+_TOKEN = re.compile(r"[()]|[^() \t]+")
+_TRACE = "-NONE-"
+
+
+def bracket_trees(
+    path: str | os.PathLike,
+    vocabulary: Vocabulary | None = None,
+    *,
+    labelled: bool = True,
+    traces: bool = False,
+    unescape: bool = True,
+) -> tf.data.Dataset:
+    """Reads trees in brackets, over as many lines as they take, one after another.
+
+    With labels, as in the Penn Treebank, a word has brackets of its own: `(NP (DT the) (NN cat))`.
+    A bracket around a whole tree may have no label. Without labels every token is a word:
+    `((the cat) sat)`. The vertices of a tree stand in post-order: children before their parent,
+    from left to right, the root last. For the classes of the Stanford Sentiment Treebank there
+    is `ptb_trees`.
+
+    Args:
+      path: The file, in UTF-8.
+      vocabulary: Numbers the words; see `Vocabulary.from_dataset`.
+      labelled: Whether brackets begin with a label.
+      traces: Whether to keep empty elements, `(-NONE- *T*-1)`, and what holds nothing else.
+      unescape: As for `ptb_trees`.
+
+    Returns:
+      A dataset of one dict per tree of n vertices, for `cavs_tf.data.batch`, read as it is used:
+        children: int32 [n, slots], ids relative to the tree, or -1.
+        word: string [n], empty for inner vertices; or, with a vocabulary,
+        token: int32 [n], in [0, len(vocabulary)).
+        category: string [n], the labels, if there are any.
+
+    Raises:
+      tf.errors.InvalidArgumentError: From the dataset, if the file is not of this form. The message
+        names file and line.
+
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "wsj.mrg")
+    >>> _ = path.write_text("( (S\\n  (NP (DT the) (NN cat))\\n  (VP (VBD sat))))")
+    >>> [tree] = bracket_trees(path).as_numpy_iterator()
+    >>> tree["category"].tolist()
+    [b'DT', b'NN', b'NP', b'VBD', b'VP', b'S']
+    """
+    check_exists(path)
+
+    def read():
+        for line, tokens in _trees(path):
+            with located(path, line):
+                tree = _tree(tokens, labelled, traces, unescape)
+            yield tree if labelled else _without_category(tree)
+
+    features = ["children", "word", *(["category"] if labelled else [])]
+    return stream(read, dict.fromkeys(features), vocabulary)
+
+
+def snli_pairs(path: str | os.PathLike, vocabulary: Vocabulary | None = None) -> tf.data.Dataset:
+    """Reads pairs of sentences with binary parses: the JSON lines of SNLI and MultiNLI.
+
+    Pairs without a label that most annotators chose, "-", are left out.
+
+    Args:
+      path, vocabulary: As for `bracket_trees`.
+
+    Returns:
+      A dataset of one dict per pair:
+        left, right: dicts of children and word (or token), as of `bracket_trees`, of "sentence1"
+          and "sentence2".
+        label: int32, an index into SNLI_LABELS.
+
+    Raises:
+      tf.errors.InvalidArgumentError: As `bracket_trees`.
+
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "dev.jsonl")
+    >>> pair = {"gold_label": "neutral", "sentence1_binary_parse": "( Two women )"}
+    >>> _ = path.write_text(json.dumps(pair | {"sentence2_binary_parse": "( The sisters )"}))
+    >>> next(iter(snli_pairs(path)))["right"]["word"].numpy().tolist()
+    [b'The', b'sisters', b'']
+    """
+    check_exists(path)
+
+    def read():
+        for line, text in numbered_lines(path):
+            with located(path, line):
+                pair = _pair(text)
+            if pair is not None:
+                yield pair
+
+    side = dict.fromkeys(["children", "word"])
+    return stream(read, {"left": side, "right": side, "label": None}, vocabulary)
+
+
+def _pair(text: str) -> dict | None:
+    try:
+        fields = json.loads(text)
+        label, *parses = (
+            fields[key]
+            for key in ("gold_label", "sentence1_binary_parse", "sentence2_binary_parse")
+        )
+    except (json.JSONDecodeError, KeyError, TypeError) as error:
+        raise ValueError(
+            f"got {text[:60]!r} but expected JSON with 'gold_label' and the binary parses of both "
+            f"sentences ({error}). Pass a file of JSON lines."
+        ) from None
+    if label == "-":
+        return None
+    if label not in SNLI_LABELS:
+        raise ValueError(
+            f"got the label {label!r} but expected one of {', '.join(SNLI_LABELS)}, or '-'. "
+            "Correct the line."
+        )
+    left, right = (
+        _without_category(_tree(_TOKEN.findall(p), labelled=False, traces=True)) for p in parses
+    )
+    return {"left": left, "right": right, "label": SNLI_LABELS.index(label)}
+
+
+def _without_category(tree: dict) -> dict:
+    return {name: tree[name] for name in ("children", "word")}
+
+
+def _trees(path) -> Iterator[tuple[int, list[str]]]:
+    """Yields the tokens of each tree, with the number of the line in which it begins."""
+    tokens, depth, first = [], 0, 1
+    for line, text in numbered_lines(path):
+        for token in _TOKEN.findall(text):
+            if not tokens:
+                first = line
+            tokens.append(token)
+            depth += (token == "(") - (token == ")")
+            if depth <= 0:
+                yield first, tokens
+                tokens, depth = [], 0
+    if tokens:
+        raise ValueError(
+            f"{path}:{first}: got the end of the file but expected {depth} more ')'. Close the "
+            "tree that begins in this line."
+        )
+
+
+def _tree(tokens: list[str], labelled: bool, traces: bool, unescape: bool = True) -> dict:
+    """The one tree that `tokens` spell; "category" is empty without labels."""
+    tree = {"children": [], "word": [], "category": []}
+
+    def add(category, children, word):
+        for name, value in zip(tree, (children, word, category), strict=True):
+            tree[name].append(value)
+        return len(tree["word"]) - 1
+
+    open_brackets = [("", [])]  # The label and the parts of each: vertices, and words with labels.
+    for i, token in enumerate(tokens):
+        is_label = labelled and i > 0 and tokens[i - 1] == "("
+        if token == "(":
+            open_brackets.append(("", []))
+        elif token == ")":
+            label, parts = open_brackets.pop()
+            if not open_brackets or tokens[i - 1] == "(" or (label and tokens[i - 2] == "("):
+                raise ValueError(
+                    f"got {' '.join(tokens[max(i - 2, 0) : i + 1])!r} but expected brackets that "
+                    "match and are not empty. Write words as "
+                    f"'{'(label word)' if labelled else 'word'}'."
+                )
+            vertex = _close(label, parts, traces, add)
+            open_brackets[-1][1].extend([] if vertex is None else [vertex])
+        elif is_label:
+            open_brackets[-1] = (token, [])
+        else:
+            word = unescaped(token) if unescape else token
+            open_brackets[-1][1].append(word if labelled else add("", [], word))
+    [(_, roots), *others] = open_brackets
+    if others or len(roots) != 1 or isinstance(roots[0], str):
+        raise ValueError(
+            f"got {' '.join(tokens)[:60]!r} but expected one tree of one word or more, in brackets "
+            "that match. Correct it."
+        )
+    return tree
+
+
+def _close(label: str, parts: list, traces: bool, add) -> int | None:
+    """The vertex of a bracket; None if it holds nothing but traces."""
+    words = [part for part in parts if isinstance(part, str)]
+    if words and len(parts) > 1:
+        raise ValueError(
+            f"got {len(words)} words and {len(parts) - len(words)} trees in a bracket but expected "
+            "one word, or trees. Write words as '(label word)'."
+        )
+    if not parts or (words and label == _TRACE and not traces):
+        return None
+    if words:
+        return add(label, [], words[0])
+    # A bracket around one part that says nothing of it is no vertex.
+    return parts[0] if not label and len(parts) == 1 else add(label, parts, "")

@@ -1,0 +1,99 @@
+"""What readers of files share: examples one after another, and errors that name file and line."""
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import tensorflow as tf
+
+from cavs_tf.data._vocabulary import Vocabulary
+
+_STRUCTURE = {
+    "children": tf.TensorSpec([None, None], tf.int32),
+    "word": tf.TensorSpec([None], tf.string),
+    "token": tf.TensorSpec([None], tf.int32),
+    "category": tf.TensorSpec([None], tf.string),
+    "relation": tf.TensorSpec([None], tf.string),
+    "label": tf.TensorSpec([], tf.int32),
+}
+
+
+def stream(
+    read: Callable[[], Iterator[dict]], features: dict, vocabulary: Vocabulary | None
+) -> tf.data.Dataset:
+    """A dataset of what `read()` yields, which holds one example at a time.
+
+    Args:
+      read: Yields examples: dicts of lists, and of such dicts for examples of several
+        structures. "children" is one list of child ids per vertex.
+      features: The names of features, in dicts as the examples are; the values do not matter.
+      vocabulary: Turns "word" into "token", or None.
+    """
+
+    def generate():
+        return (_arrays(example, vocabulary) for example in read())
+
+    def spec(names):
+        return {
+            _renamed(name, vocabulary): spec(part)
+            if isinstance(part := names[name], dict)
+            else _STRUCTURE[_renamed(name, vocabulary)]
+            for name in names
+        }
+
+    return tf.data.Dataset.from_generator(generate, output_signature=spec(features))
+
+
+def numbered_lines(path: str | os.PathLike) -> Iterator[tuple[int, str]]:
+    """Yields the number of each line, from 1 on, and the line without its end."""
+    with open(path, "rb") as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                yield number, line.decode("utf-8").rstrip("\r\n")
+            except UnicodeDecodeError as error:
+                raise ValueError(
+                    f"{path}:{number}: got the byte {error.object[error.start]:#x} but expected "
+                    "UTF-8. Convert the file."
+                ) from None
+
+
+@contextlib.contextmanager
+def located(path: str | os.PathLike, line: int):
+    """Puts file and line before the message of a ValueError."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{path}:{line}: {error}") from None
+
+
+def check_exists(path: str | os.PathLike) -> None:
+    """Raises OSError now, and not when the first example is read, if there is no such file."""
+    with open(path, "rb"):
+        pass
+
+
+def _renamed(name: str, vocabulary: Vocabulary | None) -> str:
+    return "token" if name == "word" and vocabulary is not None else name
+
+
+def _arrays(example: dict, vocabulary: Vocabulary | None) -> dict:
+    arrays = {}
+    for name, values in example.items():
+        if isinstance(values, dict):
+            arrays[name] = _arrays(values, vocabulary)
+        elif name == "children":
+            arrays[name] = _padded(values)
+        elif name == "word" and vocabulary is not None:
+            arrays["token"] = vocabulary.ids(values)
+        else:
+            arrays[name] = values
+    return arrays
+
+
+def _padded(children: list[list[int]]) -> np.ndarray:
+    """[n, K], with -1 for missing children."""
+    slots = max(map(len, children), default=0)
+    return np.array([[*c, *[-1] * (slots - len(c))] for c in children], np.int32).reshape(
+        len(children), slots
+    )
