@@ -18,7 +18,7 @@ import time
 
 from benchmarks import flags, harness, tables
 
-EPOCHS = 6  # The fastest one counts, since others may use the machine.
+EPOCHS = 3  # The fastest one counts, since others may use the machine.
 LONGEST = 1000
 
 
@@ -151,20 +151,24 @@ def main(argv=None) -> int:
     for data in arguments.data:
         sizes = (arguments.units, arguments.batch, arguments.examples)
         sizes += (arguments.seed, arguments.sst)
-        rows = {}
-        for way in WAYS:
+        best = {}
+        for way in WAYS * arguments.rounds:
             # Runs in a process of its own, since resident memory is that of a whole process.
             with concurrent.futures.ProcessPoolExecutor(
                 1, spawn, _start, (arguments.threads,)
             ) as pool:
                 result = pool.submit(measure, Run(data, way, *sizes)).result()
-            rows[way] = {
+            best[way] = max(result, best.get(way, result), key=lambda r: r.per_second)
+        rows = {
+            way: {
                 "examples/s": f"{result.per_second:,.0f}",
                 "steps": f"{result.steps:,}",
                 "most vertices": f"{result.most_vertices:,}",
                 "tasks": f"{result.tasks:,}",
                 "MB": f"{result.megabytes:,.0f}",
             }
+            for way, result in best.items()
+        }
         columns = list(next(iter(rows.values())))
         print(f"{data} h={arguments.units} batch {arguments.batch}\n")
         tables.Table("minibatches of", columns, rows).print()
@@ -182,6 +186,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--units", type=flags.integer(1), default=128, help="h")
     parser.add_argument("--batch", type=flags.integer(1), default=64, help="examples, about")
     parser.add_argument("--examples", type=flags.integer(1), help="that are trained on; none: all")
+    parser.add_argument("--rounds", type=flags.integer(1), default=3, help="turns of every way")
     return parser
 
 

@@ -22,7 +22,7 @@ def test_ways_have_minibatches_of_the_same_size_on_average():
 
 
 def test_prints_a_table(capsys):
-    flags = ["--data=trees", "--units=4", "--batch=4", "--examples=12"]
+    flags = ["--data=trees", "--units=4", "--batch=4", "--examples=12", "--rounds=1"]
     assert minibatches.main(flags) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "trees h=4 batch 4"
