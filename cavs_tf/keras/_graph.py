@@ -1,5 +1,7 @@
 """Layers around vertex functions, and what functional models need."""
 
+import types
+
 import keras
 import tensorflow as tf
 
@@ -156,21 +158,50 @@ def _is_ragged(feature) -> bool:
     return isinstance(feature, tf.RaggedTensor)
 
 
-def roots_of(graphs, rows):
+def _max_of_graphs(rows, graph, count):
+    """The largest of the rows of each graph, and zeros for a graph without any."""
+    largest = tf.math.unsorted_segment_max(rows, graph, count)
+    has_rows = tf.math.unsorted_segment_sum(tf.ones_like(graph), graph, count) > 0
+    shape = tf.concat([[count], tf.ones([tf.rank(rows) - 1], tf.int32)], 0)
+    return tf.where(tf.reshape(has_rows, shape), largest, tf.zeros_like(largest))
+
+
+# How several rows of a graph become one. Functions of the rows, the graphs that they are of, and
+# the number of graphs.
+POOLS = types.MappingProxyType(
+    {
+        "sum": tf.math.unsorted_segment_sum,
+        "mean": tf.math.unsorted_segment_mean,
+        "max": _max_of_graphs,
+    }
+)
+
+
+def rows_of_graphs(graphs, rows):
+    """Zeros of the shape of one row per graph, while Keras asks for shapes."""
+    # The graphs may be of any dtype then.
+    splits = graphs["graph_splits"] if isinstance(graphs, dict) else graphs.graph_splits
+    num_graphs = tf.shape(splits)[:1] - 1
+    return tf.nest.map_structure(
+        lambda values: tf.zeros(tf.concat([num_graphs, values.shape[1:]], 0), values.dtype),
+        rows,
+    )
+
+
+def roots_of(graphs, rows, combine="sum"):
     """Computes the result of `Roots`."""
     if asks_for_shapes():
-        # The graphs may be of any dtype then.
-        splits = graphs["graph_splits"] if isinstance(graphs, dict) else graphs.graph_splits
-        num_graphs = tf.shape(splits)[:1] - 1
-        return tf.nest.map_structure(
-            lambda values: tf.zeros(tf.concat([num_graphs, values.shape[1:]], 0), values.dtype),
-            rows,
-        )
+        return rows_of_graphs(graphs, rows)
     graphs = as_graph_batch(graphs)
-    with tf.control_dependencies(_check_rows(graphs, rows)):
-        roots = tf.identity(graphs.roots)
+    roots, rows = graphs.roots, checked_rows(graphs, rows)
     of_roots = tf.nest.map_structure(lambda values: tf.gather(values, roots), rows)
-    return _by_graph(graphs, roots, of_roots)
+    return _by_graph(graphs, roots, of_roots, combine)
+
+
+def checked_rows(graphs, rows):
+    """The rows, once it is known that there is one per vertex."""
+    with tf.control_dependencies(_check_rows(graphs, rows)):
+        return tf.nest.map_structure(tf.identity, rows)
 
 
 def _check_rows(graphs, rows) -> list:
@@ -206,11 +237,11 @@ def run_for_roots(cell, graphs, inputs):
     return _by_graph(graphs, roots, cell(graphs, inputs, at=roots))
 
 
-def _by_graph(graphs, roots, rows):
-    """Sums the rows of roots by graph."""
+def _by_graph(graphs, roots, rows, combine="sum"):
+    """Combines the rows of roots by graph."""
     graph = tf.gather(graphs.vertex_graph, roots)
     return tf.nest.map_structure(
-        lambda values: tf.math.unsorted_segment_sum(values, graph, graphs.num_graphs), rows
+        lambda values: POOLS[combine](values, graph, graphs.num_graphs), rows
     )
 
 
@@ -218,12 +249,20 @@ def _by_graph(graphs, roots, rows):
 class Roots(keras.layers.Layer):
     """Picks, from rows of vertices, those of the roots: one row per graph.
 
+    Args:
+      combine: What becomes of the rows of several roots of one graph: their "sum", "mean" or
+        "max".
+      **kwargs: Arguments of `keras.layers.Layer`.
+
     Call arguments:
       graphs: A `GraphBatch` of B graphs and V vertices, or its `to_dict()`.
       rows: [V, ...] in vertex order, or a dict of such.
 
     Returns:
-      [B, ...]: zeros for a graph without vertices, the sum if a graph has several roots.
+      [B, ...]: zeros for a graph without vertices.
+
+    Raises:
+      ValueError: If `combine` is something else, or there is not a row per vertex.
 
     >>> from cavs_tf import GraphBatch
     >>> graphs = GraphBatch.from_parents([[2, 2, -1], [], [-1]])
@@ -233,12 +272,24 @@ class Roots(keras.layers.Layer):
            [4.]], dtype=float32)
     """
 
+    def __init__(self, combine: str = "sum", **kwargs):
+        if combine not in POOLS:
+            raise ValueError(
+                f"combine: got {combine!r} but expected one of {', '.join(map(repr, POOLS))}. "
+                "Choose one of them."
+            )
+        super().__init__(**kwargs)
+        self.combine = combine
+
     def __call__(self, graphs, rows, **kwargs):
         # By name, since Keras accepts only tensors as positional arguments.
         return super().__call__(graphs=graphs, rows=rows, **kwargs)
 
     def call(self, graphs, rows):
-        return roots_of(graphs, rows)
+        return roots_of(graphs, rows, self.combine)
+
+    def get_config(self):
+        return super().get_config() | {"combine": self.combine}
 
 
 @keras.saving.register_keras_serializable(_PACKAGE)

@@ -1,0 +1,93 @@
+"""Readouts: one row per graph, from the rows of its vertices."""
+
+import keras
+import tensorflow as tf
+
+from cavs_tf._inputs import as_graph_batch
+from cavs_tf._keras_private import asks_for_shapes
+from cavs_tf.keras._graph import POOLS, checked_rows, rows_of_graphs
+
+_MODES = (*POOLS, "attention")
+
+
+@keras.saving.register_keras_serializable(package="cavs_tf")
+class Pool(keras.layers.Layer):
+    """Combines the rows of each graph's vertices to one row.
+
+    Args:
+      mode: "mean", "max" or "sum" of the rows, or "attention": their mean weighed by
+        softmax(v . tanh(W x + b)) over the vertices of the graph, with a learned W, b and v.
+      units: The size of v, for "attention" only; None: as many as a row has columns.
+      **kwargs: Arguments of `keras.layers.Layer`.
+
+    Call arguments:
+      graphs: A `GraphBatch` of B graphs and V vertices, or its `to_dict()`.
+      rows: [V, features] in vertex order, as of a layer with `return_vertices=True`.
+
+    Returns:
+      [B, features]: zeros for a graph without vertices.
+
+    Raises:
+      ValueError: For another mode, or another number of rows than of vertices.
+
+    Source of "attention": Yang et al. 2016, "Hierarchical attention networks for document
+    classification", equations 5 to 7.
+
+    Example:
+    >>> from cavs_tf import GraphBatch
+    >>> graphs = GraphBatch.from_parents([[2, 2, -1], [], [-1]])
+    >>> Pool("mean")(graphs, tf.constant([[1.0], [2.0], [6.0], [4.0]])).numpy()
+    array([[3.],
+           [0.],
+           [4.]], dtype=float32)
+    """
+
+    def __init__(self, mode: str = "mean", units: int | None = None, **kwargs):
+        if mode not in _MODES:
+            raise ValueError(
+                f"mode: got {mode!r} but expected one of {', '.join(map(repr, _MODES))}. Choose "
+                "one of them."
+            )
+        if units is not None and mode != "attention":
+            raise ValueError(
+                f"units: got {units!r} but expected None, as {mode!r} has no weights. Leave it out."
+            )
+        super().__init__(**kwargs)
+        self.mode = mode
+        self.units = units
+
+    def build(self, graphs_shape=None, rows_shape=None):
+        if self.mode == "attention":
+            columns = rows_shape[-1]
+            units = self.units or columns
+            self.kernel = self.add_weight(shape=(columns, units), name="kernel")
+            self.bias = self.add_weight(shape=(units,), initializer="zeros", name="bias")
+            self.query = self.add_weight(shape=(units, 1), name="query")
+
+    def __call__(self, graphs, rows, **kwargs):
+        # By name, since Keras accepts only tensors as positional arguments.
+        return super().__call__(graphs=graphs, rows=rows, **kwargs)
+
+    def call(self, graphs, rows):
+        if asks_for_shapes():
+            return rows_of_graphs(graphs, rows)
+        graphs = as_graph_batch(graphs)
+        rows = checked_rows(graphs, rows)
+        graph, count = graphs.vertex_graph, graphs.num_graphs
+        if self.mode != "attention":
+            return POOLS[self.mode](rows, graph, count)
+        weights = _softmax_of_graphs(self._scores(rows), graph, count)
+        return tf.math.unsorted_segment_sum(weights * rows, graph, count)
+
+    def _scores(self, rows):
+        return tf.tanh(rows @ self.kernel + self.bias) @ self.query
+
+    def get_config(self):
+        return super().get_config() | {"mode": self.mode, "units": self.units}
+
+
+def _softmax_of_graphs(scores, graph, count):
+    """The softmax over the vertices of each graph, of scores [V, 1]."""
+    largest = tf.math.unsorted_segment_max(tf.stop_gradient(scores), graph, count)
+    exponentials = tf.exp(scores - tf.gather(largest, graph))
+    return exponentials / tf.gather(tf.math.unsorted_segment_sum(exponentials, graph, count), graph)
