@@ -328,7 +328,7 @@ TEST_F(MemoryNeedTest, BackwardFitsWhereForwardSaidSo) {
   }
 }
 
-TEST(AvailableMemoryTest, IsSomeButNotAll) {
+TEST(AvailableMemoryTest, IsAtLeastAMebibyteAndLessThanTheMachineHas) {
   const size_t bytes = AvailableMemory();
   EXPECT_GT(bytes, size_t{1} << 20);
   const size_t all = static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) *

@@ -133,7 +133,7 @@ TEST(PrintTest, ParseIsItsInverseOnEveryCell) {
   }
 }
 
-TEST(PrintTest, WhateverASymbolOrNodeMayBeIsReadAgain) {
+TEST(PrintTest, EveryFieldOfSymbolsAndNodesIsReadAgain) {
   const std::string text = R"(program "with \"quotes\" and \\"
   %4 = pull_grad(1) : opaque<other>  {eager}
   %1 = saved(3) : rows<bf16>

@@ -42,7 +42,7 @@ TEST(UsesTest, NodesAreFoundByWhatOverlapsToo) {
   EXPECT_EQ(uses.WritersOfAny(left), Ids{0});
 }
 
-TEST(UsesTest, ChangesAreFollowed) {
+TEST(UsesTest, NodesAndViewsThatChangeAreFoundAnew) {
   Sketch f;
   const int x = f.Gather(0, 8);       // 0
   const int y = f.Call(E::kTanh, x);  // 1

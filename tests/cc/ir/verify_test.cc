@@ -47,7 +47,7 @@ Node& Find(Program* program, NodeKind kind) {
   return program->nodes[0];
 }
 
-TEST(VerifyProgramTest, WhatIsTracedPasses) {
+TEST(VerifyProgramTest, AProgramAsItIsTracedIsAccepted) {
   EXPECT_EQ(MessageOf([](Program*) {}), "");
 }
 

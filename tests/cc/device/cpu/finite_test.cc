@@ -39,7 +39,7 @@ void ExpectFound(const CpuBackend& backend, int64_t rows, int64_t cols,
   }
 }
 
-TEST(FiniteTest, OneElementIsEnough) {
+TEST(FiniteTest, OneElementThatIsNotFiniteIsFoundAnywhere) {
   for (int count : {1, 3}) {
     ThreadedWorkers workers(count);
     const CpuBackend backend(&workers);

@@ -118,7 +118,7 @@ TEST(MathRangeTest, Float64IsWithinItsBoundOnAllOfItsRange) {
 
 // Tries x where the functions bend: small steps through [-110, 110], and around
 // 1.
-TEST(MathRangeTest, BothAreWithinTheirBoundsWhereTheFunctionsBend) {
+TEST(MathRangeTest, EveryTypeIsWithinItsBoundWhereTheFunctionsBend) {
   ForWideTypes([&](auto zero) {
     using T = decltype(zero);
     std::vector<T> x;

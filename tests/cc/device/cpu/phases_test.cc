@@ -125,7 +125,7 @@ TEST(PlanPhasesTest, AViewThatBeginsBetweenUnitsIsComputedWhole) {
   EXPECT_EQ(Text(plan.by_columns), "columns(0 1) whole(2) columns(3 4)");
 }
 
-TEST(PlanPhasesTest, WhatHasOtherColumnsIsComputedWhole) {
+TEST(PlanPhasesTest, OperatorsThatShiftOrSumColumnsAreComputedWhole) {
   Sketch f;
   const int h = f.Gather(0, 64);                           // 0
   const int y = f.Call(E::kTanh, h);                       // 1

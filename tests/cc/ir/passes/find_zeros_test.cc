@@ -123,7 +123,7 @@ TEST(FindZerosTest, TasksWithoutChildrenMultiplyNoZerosAndGiveTheSame) {
   }
 }
 
-TEST(FindZerosTest, LeavesAloneMultiplyOnlyTheirInputs) {
+TEST(FindZerosTest, GraphsOfOneVertexMultiplyNoGatheredZeros) {
   const Work work = CountWork(Join({Chain(1), Chain(1)}), true, true);
   EXPECT_EQ(work.forward, 0);
   EXPECT_EQ(work.added_up, 0);

@@ -110,7 +110,7 @@ Program Parsed(const std::string& text) {
 
 class GoldenTest : public testing::TestWithParam<Pass> {};
 
-TEST_P(GoldenTest, MakesOfEveryProgramWhatIsWrittenDown) {
+TEST_P(GoldenTest, ResultsAreThoseInTheFile) {
   const std::string path =
       std::string("tests/cc/ir/passes/") + GetParam().name + ".txt";
   const bool update = std::getenv("CAVS_UPDATE_GOLDEN") != nullptr;

@@ -188,7 +188,7 @@ TEST(PlaceTest, TheTapeMayHoldRowsByAnIndex) {
   EXPECT_TRUE(place.candidates[h].by_index);
 }
 
-TEST(PlaceTest, GathersSideBySideAreTheRowsOfAdjacentChildren) {
+TEST(PlaceTest, JoinedGathersInSlotOrderMayBeTheRowsOfAdjacentChildren) {
   Sketch f;
   const int both = f.Concat({f.Gather(0, 4), f.Gather(1, 4)});
   f.Scatter(f.MatMul(both, f.Capture(0, {8, 4})));
@@ -197,28 +197,28 @@ TEST(PlaceTest, GathersSideBySideAreTheRowsOfAdjacentChildren) {
   EXPECT_TRUE(Placed(&f).candidates[both].joined.by_task);
 }
 
-TEST(PlaceTest, InAnotherOrderTheyAreNot) {
+TEST(PlaceTest, JoinedGathersInAnotherOrderAreCopied) {
   Sketch f;
   const int both = f.Concat({f.Gather(1, 4), f.Gather(0, 4)});
   f.Scatter(f.MatMul(both, f.Capture(0, {8, 4})));
   EXPECT_EQ(Placed(&f).candidates[both].joined.slots, 0);
 }
 
-TEST(PlaceTest, WithSomethingElseBesideThemTheyAreNot) {
+TEST(PlaceTest, GathersJoinedWithAPullAreCopied) {
   Sketch f;
   const int all = f.Concat({f.Gather(0, 4), f.Gather(1, 4), f.Pull(0, 4)});
   f.Scatter(f.MatMul(all, f.Capture(0, {12, 4})));
   EXPECT_EQ(Placed(&f).candidates[all].joined.slots, 0);
 }
 
-TEST(PlaceTest, OneGatherIsReadByItsIndex) {
+TEST(PlaceTest, ASingleGatherIsNotJoined) {
   Sketch f;
   const int h = f.Gather(0, 4);
   f.Scatter(f.MatMul(h, f.Capture(0, {4, 4})));
   EXPECT_EQ(Placed(&f).candidates[h].joined.slots, 0);
 }
 
-TEST(PlaceTest, WhatIsSplitAndSentBackIsComputedThere) {
+TEST(PlaceTest, AGradientThatSlotsShareIsComputedInTheRowsOfChildren) {
   Sketch f;
   const int both = f.MatMul(f.ScatterGrad(4), f.Capture(0, {8, 4}), true);
   f.GatherGrad(0, f.View(both, 0, 4));
@@ -227,7 +227,7 @@ TEST(PlaceTest, WhatIsSplitAndSentBackIsComputedThere) {
   EXPECT_TRUE(Placed(&f).candidates[both].joined.are_sent_back);
 }
 
-TEST(PlaceTest, WhatIsReadElsewhereTooIsNot) {
+TEST(PlaceTest, AGradientThatIsAlsoPulledHasRowsOfItsOwn) {
   Sketch f;
   const int one = f.MatMul(f.ScatterGrad(4), f.Capture(0, {4, 4}), true);
   f.GatherGrad(0, one);
@@ -235,7 +235,7 @@ TEST(PlaceTest, WhatIsReadElsewhereTooIsNot) {
   EXPECT_EQ(Placed(&f).candidates[one].joined.slots, 0);
 }
 
-TEST(PlaceTest, WhatGoesOnAsItIsHasRowsOfItsOwn) {
+TEST(PlaceTest, RowsThatPassUnchangedToAnOutputAreNotThoseOfChildren) {
   Sketch f;
   const int both = f.Concat({f.Gather(0, 4), f.Gather(1, 4)});
   f.Scatter(f.MatMul(both, f.Capture(0, {8, 4})));
@@ -247,7 +247,7 @@ TEST(PlaceTest, WhatGoesOnAsItIsHasRowsOfItsOwn) {
   EXPECT_EQ(Placed(&g).candidates[grad].joined.slots, 0);
 }
 
-TEST(PlaceTest, WhatTheTapeHoldsIsReadOverSeveralTasks) {
+TEST(PlaceTest, JoinedGathersOnTheTapeAreReadOverSeveralTasks) {
   Sketch f;
   const int both = f.Concat({f.Gather(0, 4), f.Gather(1, 4)});
   f.Scatter(f.MatMul(both, f.Capture(0, {8, 4})));
