@@ -202,6 +202,11 @@ def matrices_of(x):
     return tf.matmul(square, square, transpose_b=True) + tf.eye(2)
 
 
+def distinct(x):
+    """A symmetric matrix for each row, with eigenvalues that are not near each other."""
+    return tf.einsum("bi,bj->bij", x, x) + tf.linalg.diag(tf.range(1.0, UNITS + 1))
+
+
 def attention(v, x, h):
     heads = tf.reshape(x, [-1, 3, 2])
     weights = tf.nn.softmax(tf.einsum("bid,bjd->bij", heads, heads), axis=-1)
@@ -252,6 +257,8 @@ RIGHT = {
     "inverse": lambda v, x, h: tf.tanh(
         tf.reshape(tf.linalg.inv(matrices_of(x)), [-1, 4])[:, :1] + h
     ),
+    "eigenvalues": lambda v, x, h: tf.tanh(tf.linalg.eigvalsh(distinct(x + h))),
+    "singular_values": lambda v, x, h: tf.tanh(tf.linalg.svd(distinct(x + h), compute_uv=False)),
     "vectorized_map": lambda v, x, h: tf.vectorized_map(lambda r: tf.tanh(r[0] + r[1]), (x, h)),
     "gather_nd": lambda v, x, h: tf.tanh(
         h + tf.gather_nd(x, tf.argsort(x, axis=1)[:, :1], batch_dims=1)[:, None]
@@ -403,6 +410,35 @@ def test_a_loop_that_reads_a_weight_in_bfloat16():
 @pytest.mark.parametrize("kind", ["while", "passing", "map", "lstm", "recompute", "expm"])
 def test_loops_and_functions_that_read_weights(kind):
     check(WithLoop(kind))
+
+
+def pooled(x, **kwargs):
+    """The maxima of pairs, and where they are."""
+    images = tf.reshape(x, [-1, 2, 3, 1])
+    return tf.nn.max_pool_with_argmax(images, [1, 3], [1, 3], "VALID", **kwargs)
+
+
+def test_pooling_that_says_where_the_maxima_are():
+    def function(v, x, h):
+        maxima, places = pooled(x + h)
+        places = tf.cast(places, x.dtype)
+        return tf.tanh(tf.tile(tf.reshape(tf.concat([maxima, places], 1), [-1, 4])[:, :2], [1, 3]))
+
+    check(cell_of(function))
+
+
+def test_places_among_all_rows_are_refused():
+    def function(v, x, h):
+        return (
+            x
+            + h
+            + tf.cast(tf.reshape(pooled(x, include_batch_in_index=True)[1], [-1, 2]), x.dtype)[
+                :, :1
+            ]
+        )
+
+    with pytest.raises(ValueError, match="Leave include_batch_in_index False"):
+        cell_of(function)(GRAPHS, rows())
 
 
 # --- the rules themselves ----------------------------------------------------------------

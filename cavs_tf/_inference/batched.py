@@ -212,6 +212,30 @@ _ALL_FIRST_AXIS = (
 )
 
 
+def decomposition(vectors, num_vectors=1):
+    """The rule of decompositions of matrices: a vector of values each, then matrices of vectors.
+
+    Args:
+      vectors: The name of the attribute that says whether vectors are computed. If not, TensorFlow
+        gives a scalar in place of each, whatever its shape functions say.
+      num_vectors: The number of results with vectors.
+    """
+    with_vectors = last_axes(2, (1, *[2] * num_vectors))
+
+    def rule(call: Call):
+        values, *others = with_vectors(call)
+        return [values, *(others if call.attr(vectors) else [with_layout([])] * num_vectors)]
+
+    return rule
+
+
+def argmax_pool(call: Call):
+    """The rule of pooling that says, or reads, where in its image each maximum is."""
+    if call.attr("include_batch_in_index"):
+        raise Couples("Leave include_batch_in_index False.")
+    return _all_leading(call)
+
+
 def _all_leading(call: Call):
     return leading_of(*range(len(call.inputs)))(call)
 
@@ -226,7 +250,7 @@ BATCHED = {
     "FFT": last_axis_kept,
     "FFT2D": last_axes(2),
     "FFT3D": last_axes(3),
-    "Eig": last_axes(2, (1, 2)),
+    "Eig": decomposition("compute_v"),
     "HSVToRGB": last_axis_kept,
     "IFFT": last_axis_kept,
     "IFFT2D": last_axes(2),
@@ -242,6 +266,8 @@ BATCHED = {
     "Lu": last_axes(2, (2, 1)),
     "MatrixDeterminant": last_axes(2, (0,)),
     "MatrixSolveLs": last_axes(2),
+    "MaxPoolGradWithArgmax": argmax_pool,
+    "MaxPoolWithArgmax": argmax_pool,
     "NthElement": nth_element,
     "Qr": last_axes(2, (2, 2)),
     "RGBToHSV": last_axis_kept,
@@ -251,10 +277,10 @@ BATCHED = {
     "ReverseSequence": sequences_reversed,
     "ReverseV2": along(1),
     "Roll": along(2),
-    "SelfAdjointEigV2": last_axes(2, (1, 2)),
+    "SelfAdjointEigV2": decomposition("compute_v"),
     "SoftmaxCrossEntropyWithLogits": cross_entropy,
     "SparseSoftmaxCrossEntropyWithLogits": cross_entropy,
-    "Svd": last_axes(2, (1, 2, 2)),
+    "Svd": decomposition("compute_uv", 2),
     "TopK": top_k,
     "TopKV2": top_k,
     "TridiagonalMatMul": last_axes(2),
