@@ -146,6 +146,8 @@ TEST_F(MemoryNeedTest, RandomProgramsTakeWhatWasPredicted) {
     options.skip_zeros = seed % 7;
     options.eager = seed % 11;
     options.split = seed % 13;
+    options.share = seed / 3 % 2;
+    options.lazy = seed / 2 % 3;
     const bool two_streams = seed % 4 == 0;
     CellExecutor executor(cell, options, /*measured=*/true);
     if (seed % 3 == 0) executor.PushOnly({59, 7, 30});
