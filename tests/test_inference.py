@@ -338,6 +338,20 @@ def test_a_right_function_is_accepted_with_a_first_minibatch_of_no_rows(name):
     check(cell)
 
 
+@pytest.mark.parametrize("width", [0, 3])
+def test_the_gradient_of_a_weight_that_multiplies_nothing_is_zero(width):
+    weight = tf.Variable(tf.ones([2, 4]))
+
+    @cavs.vertex_function(state_size=UNITS, arity=2)
+    def cell(v):
+        product = tf.tensordot(v.pull(), weight, 1) * tf.tensordot(2.0 * v.pull(), weight, 1)
+        state = tf.reduce_sum(product, [1, 2])[:, None] + v.gather(0) + v.gather(1)
+        v.scatter(state)
+        v.push(state)
+
+    check(cell, tf.ones([GRAPHS.num_vertices, width, 2]))
+
+
 def test_integers_that_are_pulled():
     table = tf.Variable(tf.random.stateless_normal([4, UNITS], [1, 2]))
 

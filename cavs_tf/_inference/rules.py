@@ -19,12 +19,14 @@ from cavs_tf._inference.functions import LISTS, added_lists, function_rules
 from cavs_tf._inference.indexing import INDEXING
 from cavs_tf._inference.integers import evaluate
 from cavs_tf._inference.movement import MOVEMENT, identity
-from cavs_tf._inference.sizes import broadcast
+from cavs_tf._inference.sizes import broadcast, size
 
 RULES = {**ELEMENTWISE, **MOVEMENT, **CONTRACTIONS, **BATCHED, **INDEXING, **LISTS}
 
 # Results of these depend only on a shape, whatever the tensor holds.
 _OF_SHAPES = frozenset({"OnesLike", "Rank", "Shape", "ShapeN", "Size", "ZerosLike"})
+# Results of these are sums of products, or of elements.
+_SUMS = frozenset({"BatchMatMulV2", "BatchMatMulV3", "BiasAddGrad", "Einsum", "MatMul", "Sum"})
 _FUNCTIONS = frozenset(function_rules(None))
 
 _DRAW = (
@@ -127,8 +129,16 @@ def _count(call, i):
     return Abstract(Kind.COUNT, call.any_result_axes(i))
 
 
+def _is_empty(x) -> bool:
+    return x.axes is not None and any(size(axis).constant == 0 for axis in x.axes)
+
+
 def _fill_of(call):
-    """The number that all elements of a result equal, if they are copies of one number."""
+    """The number that all elements of a result equal, if they are copies of one or sums of none."""
+    if call.type in _SUMS and any(map(_is_empty, call.inputs)):
+        return 0
+    if call.type in ("AddN", "AddV2") and all(x.zero for x in call.inputs):
+        return 0
     if call.type in ("Fill", "BroadcastTo", "Tile", "Reshape", "Identity", "Cast"):
         return call.inputs[1 if call.type == "Fill" else 0].fill
     return None
