@@ -11,6 +11,8 @@ import numpy as np
 
 from cavs_tf._integers import check_all_at_least, check_all_fit, check_at_least, check_total
 
+_LAYOUTS = ("pairs", "rows")
+
 
 class ChildLists(NamedTuple):
     """The graphs of a minibatch: B graphs, V vertices, E child slots. All int32.
@@ -77,8 +79,15 @@ def from_children(children: Sequence[Sequence[Sequence[int]]]) -> ChildLists:
     return _child_lists(counts, np.where(child >= 0, child + first, -1), graph_splits)
 
 
-def from_edges(num_vertices: Sequence[int], edges: Sequence[Sequence]) -> ChildLists:
-    """Converts (child, parent) pairs per graph. The children of a vertex keep their order."""
+def from_edges(
+    num_vertices: Sequence[int], edges: Sequence[Sequence], layout: str | None = None
+) -> ChildLists:
+    """Converts edges per graph. The children of a vertex keep their order."""
+    if layout not in (None, *_LAYOUTS):
+        raise ValueError(
+            f"layout: got {layout!r} but expected 'pairs', 'rows' or None. 'pairs' are (child, "
+            "parent), 'rows' one of children and one of parents."
+        )
     sizes = _integers(num_vertices, "num_vertices")
     _check_is_list(edges, "edges")
     check_all_at_least(0, num_vertices=sizes)
@@ -88,7 +97,7 @@ def from_edges(num_vertices: Sequence[int], edges: Sequence[Sequence]) -> ChildL
             f"edges: got edges of {len(edges)} graphs but expected {len(sizes)}, one array per "
             "value in num_vertices. Pass an empty one for a graph without edges."
         )
-    pairs = [_pairs(graph, f"edges[{g}]") for g, graph in enumerate(edges)]
+    pairs = [_pairs(graph, f"edges[{g}]", layout) for g, graph in enumerate(edges)]
     edge_splits = _splits([len(graph) for graph in pairs])
     pair = np.concatenate([np.zeros((0, 2), np.int64), *pairs])
     graph, position, _, _ = _places(edge_splits)
@@ -255,20 +264,22 @@ def _are_large(array: np.ndarray) -> bool:
     return all(isinstance(v, int) and not isinstance(v, bool) for v in array.flat)
 
 
-def _pairs(edges, name: str) -> np.ndarray:
+def _pairs(edges, name: str, layout: str | None) -> np.ndarray:
+    """int64 [n, 2]: the (child, parent) pairs of a graph, of whichever layout."""
     array = np.asarray(edges)
     if array.size == 0:
         return np.zeros((0, 2), np.int64)
-    if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "iu":
+    are_rows = layout == "rows"
+    if array.ndim != 2 or array.shape[0 if are_rows else 1] != 2 or array.dtype.kind not in "iu":
         raise ValueError(
             f"{name}: got {array.dtype} of shape {array.shape} but expected integers of shape "
-            "[n, 2]. Pass (child, parent) pairs: of two rows, children and parents, their "
-            "transpose."
+            f"{'[2, n]' if are_rows else '[n, 2]'}. (child, parent) pairs have layout='pairs', a "
+            "row of children and one of parents layout='rows'."
         )
-    if not isinstance(edges[0], tuple):
+    if layout is None and not isinstance(edges[0], tuple):
         _reject_two_rows(array, name)
     check_all_fit(name, array)
-    return array.astype(np.int64)
+    return (array.T if are_rows else array).astype(np.int64)
 
 
 def _reject_two_rows(array, name: str) -> None:
@@ -280,12 +291,8 @@ def _reject_two_rows(array, name: str) -> None:
     if could_be_rows and sorted(pairs) != sorted(columns):
         raise ValueError(
             f"{name}: got {pairs}, which may be two pairs or a row of children and one of parents, "
-            f"but expected to be told which. Pass tuples: {_tuples(pairs)} or {_tuples(columns)}."
+            "but expected to be told which. Pass layout='pairs' or layout='rows'."
         )
-
-
-def _tuples(pairs) -> list[tuple]:
-    return [tuple(pair) for pair in pairs]
 
 
 def _places(graph_splits, repeats=None):

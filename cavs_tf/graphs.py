@@ -149,30 +149,33 @@ class GraphBatch(tf.experimental.ExtensionType):
         return cls._from_lists(_child_lists.from_parents(parents), vertex_type)
 
     @classmethod
-    def from_edges(cls, num_vertices, edges, vertex_type=None) -> "GraphBatch":
+    def from_edges(cls, num_vertices, edges, vertex_type=None, *, layout=None) -> "GraphBatch":
         """Makes graphs from edges.
 
         Args:
           num_vertices: [B] ints, the number of vertices of each graph.
           edges: One [n, 2] array per graph of (child, parent) ids, relative to the graph.
-            The children of a vertex take its slots in the order of its edges. Of an edge list
-            of shape [2, n], as in PyTorch Geometric, pass the transpose; two edges as tuples,
-            where that could be either.
+            The children of a vertex take its slots in the order of its edges.
           vertex_type: As in `from_children`.
+          layout: "rows" for arrays [2, n], a row of children and one of parents, as the
+            `edge_index` of PyTorch Geometric; "pairs" for arrays [n, 2]; None for pairs, of which
+            two that could as well be two rows are rejected, unless they are tuples.
 
         Returns:
           A `GraphBatch`.
 
         Raises:
-          ValueError: If an id is no vertex of its graph, or a vertex its own parent, or two
-            edges could as well be a row of children and a row of parents.
+          ValueError: If an id is no vertex of its graph, or a vertex its own parent, or edges
+            have another layout, or may have either.
 
         >>> GraphBatch.from_edges([3], [[(1, 2), (0, 2), (0, 1)]]).child_ids.numpy()
         array([0, 1, 0], dtype=int32)
+        >>> GraphBatch.from_edges([3], [np.array([[0, 1], [2, 2]])], layout="rows").roots.numpy()
+        array([2], dtype=int32)
         """
         num_vertices = eager_values("num_vertices", num_vertices)
         edges = eager_values("edges", edges)
-        return cls._from_lists(_child_lists.from_edges(num_vertices, edges), vertex_type)
+        return cls._from_lists(_child_lists.from_edges(num_vertices, edges, layout), vertex_type)
 
     @classmethod
     def from_ragged(cls, children: tf.RaggedTensor, vertex_type=None) -> "GraphBatch":

@@ -399,25 +399,33 @@ REJECTED = [
     ),
     (
         lambda: GraphBatch.from_edges([2], [[(0, 1, 2)]]),
-        "edges[0]: got int64 of shape (1, 3) but expected integers of shape [n, 2]. Pass (child, "
-        "parent) pairs: of two rows, children and parents, their transpose.",
+        "edges[0]: got int64 of shape (1, 3) but expected integers of shape [n, 2]. (child, "
+        "parent) pairs have layout='pairs', a row of children and one of parents layout='rows'.",
     ),
     (
         lambda: GraphBatch.from_edges([3], [np.array([[0, 1, 0], [2, 2, 1]])]),
-        "edges[0]: got int64 of shape (2, 3) but expected integers of shape [n, 2]. Pass (child, "
-        "parent) pairs: of two rows, children and parents, their transpose.",
+        "edges[0]: got int64 of shape (2, 3) but expected integers of shape [n, 2]. (child, "
+        "parent) pairs have layout='pairs', a row of children and one of parents layout='rows'.",
     ),
     (
         lambda: GraphBatch.from_edges([4], [np.array([[1, 0], [2, 1]])]),
         "edges[0]: got [[1, 0], [2, 1]], which may be two pairs or a row of children and one of "
-        "parents, but expected to be told which. Pass tuples: [(1, 0), (2, 1)] or [(1, 2), (0, "
-        "1)].",
+        "parents, but expected to be told which. Pass layout='pairs' or layout='rows'.",
     ),
     (
         lambda: GraphBatch.from_edges([3], [[[0, 1], [2, 2]]]),
         "edges[0]: got [[0, 1], [2, 2]], which may be two pairs or a row of children and one of "
-        "parents, but expected to be told which. Pass tuples: [(0, 1), (2, 2)] or [(0, 2), (1, "
-        "2)].",
+        "parents, but expected to be told which. Pass layout='pairs' or layout='rows'.",
+    ),
+    (
+        lambda: GraphBatch.from_edges([3], [[(0, 2), (1, 2), (0, 1)]], layout="rows"),
+        "edges[0]: got int64 of shape (3, 2) but expected integers of shape [2, n]. (child, "
+        "parent) pairs have layout='pairs', a row of children and one of parents layout='rows'.",
+    ),
+    (
+        lambda: GraphBatch.from_edges([3], [[]], layout="columns"),
+        "layout: got 'columns' but expected 'pairs', 'rows' or None. 'pairs' are (child, parent), "
+        "'rows' one of children and one of parents.",
     ),
     (
         lambda: GraphBatch.from_edges([2, 3], [[], [(0, 1), (2, 2)]]),
@@ -567,6 +575,15 @@ def test_from_edges_takes_two_edges_where_they_can_only_be_pairs():
     for pairs in ([[0, 2], [1, 2]], [[0, 1], [1, 2]], [[0, 1], [0, 2]]):
         expected = arrays(GraphBatch.from_edges([3], [[tuple(pair) for pair in pairs]]))
         assert arrays(GraphBatch.from_edges([3], [np.array(pairs)])) == expected
+
+
+def test_from_edges_takes_pairs_and_rows_of_any_number_of_edges():
+    for pairs in ([], [(0, 2)], [(0, 1), (2, 3)], [(0, 2), (1, 3)], [(1, 2), (0, 2), (2, 3)]):
+        array = np.array(pairs, np.int64).reshape(-1, 2)
+        expected = arrays(GraphBatch.from_edges([4], [pairs]))
+        assert arrays(GraphBatch.from_edges([4], [array], layout="pairs")) == expected
+        assert arrays(GraphBatch.from_edges([4], [array.T], layout="rows")) == expected
+        assert arrays(GraphBatch.from_edges([4], tf.constant([array.T]), layout="rows")) == expected
 
 
 def test_from_ragged_rejects_other_ranks():
