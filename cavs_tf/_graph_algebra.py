@@ -12,7 +12,14 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from cavs_tf._integers import as_int32, length, list_of_each, number_of_lists, splits_of
+from cavs_tf._integers import (
+    as_int32,
+    length,
+    list_of_each,
+    number_of_lists,
+    rejected_unless,
+    splits_of,
+)
 
 
 class Fields(NamedTuple):
@@ -111,9 +118,14 @@ def _checked(graphs: Fields) -> tuple[Fields, tf.Tensor]:
     graph = tf.gather(graph, vertex)
     first, end = (tf.gather(graphs.graph_splits, graph + last) for last in (0, 1))
     wrong = tf.where((ids != -1) & ((ids < first) | (ids >= end)))[:1, 0]
-    advice = "but expected -1 or a vertex of the same graph. The slot is of vertex"
-    parts = ["child_ids: got", tf.gather(ids, wrong), advice, tf.gather(vertex, wrong)]
-    with tf.control_dependencies(_checks(tf.size(wrong) == 0, parts)):
+    checks = rejected_unless(
+        tf.size(wrong) == 0,
+        "child_ids: got {} but expected -1 or a vertex of the same graph. The slot is of vertex "
+        "{}.",
+        tf.gather(ids, wrong),
+        tf.gather(vertex, wrong),
+    )
+    with tf.control_dependencies(checks):
         return graphs._replace(child_ids=tf.identity(ids)), vertex
 
 
@@ -140,8 +152,12 @@ def _chosen(name: str, index, least, limit) -> tf.Tensor:
     chosen = tf.zeros([0], tf.int32) if is_empty else tf.convert_to_tensor(index)
     rank = chosen.shape.rank
     if chosen.dtype == tf.bool and rank == 1:
-        parts = [f"{name}: got", tf.size(chosen), "values but expected", limit, "one per index."]
-        with tf.control_dependencies(_checks(tf.size(chosen) == limit, parts)):
+        checks = rejected_unless(
+            tf.size(chosen) == limit,
+            "{}: got {} values but expected {}, one per index. Make the mask as long.",
+            *(name, tf.size(chosen), limit),
+        )
+        with tf.control_dependencies(checks):
             return tf.cast(tf.where(chosen)[:, 0], tf.int32)
     if not chosen.dtype.is_integer or rank not in (0, 1):
         raise ValueError(
@@ -149,16 +165,10 @@ def _chosen(name: str, index, least, limit) -> tf.Tensor:
         )
     chosen = as_int32(name, tf.reshape(chosen, [-1]))
     wrong = tf.boolean_mask(chosen, (chosen < least) | (chosen >= limit))[:1]
-    parts = [f"{name}: got", wrong, "but expected an index from", least, "to", limit - 1]
-    with tf.control_dependencies(_checks(tf.size(wrong) == 0, parts)):
+    checks = rejected_unless(
+        tf.size(wrong) == 0,
+        "{}: got {} but expected an index in [{}, {}). Correct the index.",
+        *(name, wrong, least, limit),
+    )
+    with tf.control_dependencies(checks):
         return tf.identity(chosen)
-
-
-def _checks(condition, parts) -> list:
-    """Rejects what is wrong now, where that is known; else returns an operator that does."""
-    if tf.is_symbolic_tensor(condition):
-        return [tf.debugging.Assert(condition, parts)]
-    if not condition:
-        parts = (np.squeeze(part) if tf.is_tensor(part) else part for part in parts)
-        raise tf.errors.InvalidArgumentError(None, None, " ".join(map(str, parts)))
-    return []

@@ -54,11 +54,36 @@ def check_total(name: str, total) -> list:
       Operators that must run before a tensor of that size is made.
     """
     advice = "vertices in all but expected fewer than 2**31 - 1. Make smaller minibatches."
-    if tf.is_tensor(total) and not hasattr(total, "numpy"):
-        return [tf.debugging.Assert(total < INT32.max, [f"{name}: got", total, advice])]
+    if tf.is_symbolic_tensor(total):
+        return rejected_unless(total < INT32.max, f"{name}: got {{}} {advice}", total)
     if int(total) >= INT32.max:
         raise ValueError(f"{name}: got {int(total)} {advice}")
     return []
+
+
+def rejected_unless(condition, message: str, *values) -> list:
+    """Raises InvalidArgumentError now where `condition` is known; else returns operators that do.
+
+    Args:
+      condition: A boolean scalar tensor.
+      message: Has "{}" where the values go.
+      *values: Strings, ints, and integer tensors, of one value where the condition is false.
+
+    Returns:
+      Operators that must run before what the condition is for.
+    """
+    if not tf.is_symbolic_tensor(condition) and condition:
+        return []
+    parts = message.split("{}")
+    texts = [v if isinstance(v, str) else _text(v) for v in (*values, "")]
+    text = tf.strings.join([t for both in zip(parts, texts, strict=True) for t in both])
+    if tf.is_symbolic_tensor(condition):
+        return [tf.debugging.Assert(condition, [text])]
+    raise tf.errors.InvalidArgumentError(None, None, text.numpy().decode())
+
+
+def _text(values) -> tf.Tensor:
+    return tf.strings.reduce_join(tf.strings.as_string(values))
 
 
 def int32_tensor(name: str, values, rank: int) -> tf.Tensor:

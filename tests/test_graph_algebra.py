@@ -179,16 +179,16 @@ REJECTED = [
         IndexError,
         "graphs[-4]: got -4 but expected an index in [-3, 3). There are 3",
     ),
-    (lambda: TYPED[[0, 3]], INVALID, "graphs[[0, 3]]: got 3 but expected an index from -3 to 2"),
-    (lambda: TYPED[[True]], INVALID, "graphs[[True]]: got 1 values but expected 3 one per"),
+    (lambda: TYPED[[0, 3]], INVALID, "graphs[[0, 3]]: got 3 but expected an index in [-3, 3)."),
+    (lambda: TYPED[[True]], INVALID, "graphs[[True]]: got 1 values but expected 3, one per"),
     (lambda: TYPED["a"], ValueError, "graphs['a']: got a str but expected an integer, a slice, or"),
     (lambda: TYPED[0, 1], ValueError, "graphs[(0, 1)]: got a tuple but expected an integer, a"),
     (lambda: TYPED[1.5], ValueError, "graphs[1.5]: got float32 of shape () but expected"),
     (lambda: TYPED[[[1]]], ValueError, "graphs[[[1]]]: got int32 of shape (1, 1) but expected"),
     (lambda: TYPED[None], ValueError, "graphs[None]: got a NoneType but expected an integer, a"),
-    (lambda: TYPED.subgraph([7]), INVALID, "vertices: got 7 but expected an index from 0 to 6"),
-    (lambda: TYPED.subgraph([-1]), INVALID, "vertices: got -1 but expected an index from 0 to"),
-    (lambda: TYPED.subgraph([True]), INVALID, "vertices: got 1 values but expected 7 one per"),
+    (lambda: TYPED.subgraph([7]), INVALID, "vertices: got 7 but expected an index in [0, 7)."),
+    (lambda: TYPED.subgraph([-1]), INVALID, "vertices: got -1 but expected an index in [0, 7"),
+    (lambda: TYPED.subgraph([True]), INVALID, "vertices: got 1 values but expected 7, one per"),
     (lambda: TYPED.subgraph(0.5), ValueError, "vertices: got float32 of shape () but expected"),
 ]
 
@@ -200,9 +200,16 @@ def test_rejects_what_is_no_part(call, error, message):
 
 
 @pytest.mark.parametrize("part", [lambda g, i: g[i], lambda g, i: g.subgraph(i)])
-@pytest.mark.parametrize("index", [[9], [-8], [True]])
-def test_rejects_what_is_no_part_in_a_function(part, index):
-    with pytest.raises(tf.errors.InvalidArgumentError, match="but expected"):
+@pytest.mark.parametrize(
+    "index, message",
+    [
+        ([0, 9], r": got 9 but expected an index in \[-?\d, \d\)\."),
+        ([-8], r": got -8 but expected an index in \["),
+        ([True], r": got 1 values but expected \d, one per index\."),
+    ],
+)
+def test_rejects_what_is_no_part_in_a_function(part, index, message):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
         tf.function(part)(TYPED, tf.constant(index))
 
 
@@ -219,9 +226,9 @@ def test_length_and_iteration_need_known_graphs():
 @pytest.mark.parametrize("child", [0, 5, -2])
 def test_parts_of_graphs_that_are_not_valid_are_rejected(part, child):
     wrong = GraphBatch([0, 0, 0, 1], [child], [0, 2, 3])
-    message = f"child_ids: got.*{child}.*but expected -1 or a vertex of the same graph"
+    message = f"child_ids: got {child} but expected -1 or a vertex of the same graph. The slot"
     for call in (part, tf.function(part)):
-        with pytest.raises(tf.errors.InvalidArgumentError, match=f"(?s){message}"):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=message):
             call(wrong)
 
 

@@ -8,7 +8,7 @@ import dataclasses
 
 import tensorflow as tf
 
-from cavs_tf._integers import check_at_least, list_of_each
+from cavs_tf._integers import check_at_least, list_of_each, rejected_unless
 from cavs_tf.data._structures import Structure
 from cavs_tf.graphs import GraphBatch
 
@@ -69,11 +69,15 @@ class Pools:
     def _check_sizes(self, index, sizes) -> list:
         if self.max_vertices is None:
             return []
-        wrong = tf.cast(tf.where(sizes > self.max_vertices)[:1, 0], tf.int32)
-        parts = ["dataset[", index * self.pool + tf.cast(wrong, tf.int64), "]: got"]
-        parts += [tf.gather(sizes, wrong), "vertices but expected at most max_vertices,"]
-        parts += [self.max_vertices, ". Raise max_vertices, or filter the examples."]
-        return [tf.debugging.Assert(tf.size(wrong) == 0, parts)]
+        wrong = tf.where(sizes > self.max_vertices)[:1, 0]
+        return rejected_unless(
+            tf.size(wrong) == 0,
+            "dataset[{}]: got {} vertices but expected at most max_vertices, {}. Raise "
+            "max_vertices, or filter the examples.",
+            index * self.pool + wrong,
+            tf.gather(sizes, wrong),
+            self.max_vertices,
+        )
 
     def _cut(self, sizes) -> tf.Tensor:
         """int32 [n + 1], from 0: the splits between minibatches of examples of these sizes."""

@@ -5,6 +5,7 @@ from collections.abc import Collection
 
 import tensorflow as tf
 
+from cavs_tf._integers import rejected_unless
 from cavs_tf.graphs import GraphBatch
 
 # What `batch` takes for every structure, or for some by name; the values are the defaults.
@@ -50,14 +51,22 @@ class Structure:
         rows = {}
         for name in self.per_vertex:
             rows[name], row_splits = _rows(examples.pop(name))
-            tf.debugging.assert_equal(
-                row_splits,
-                splits,
-                f"{_path(self.name, name)}: got another number of rows than children has but "
-                "expected one per vertex. Name it in per_graph if it belongs to the example.",
-            )
+            with tf.control_dependencies(self._checks(name, row_splits, splits)):
+                rows[name] = tf.identity(rows[name])
         types = rows[self.vertex_type] if self.vertex_type is not None else None
         return _graphs(children, splits, self.arity, types), rows | examples
+
+    def _checks(self, name: str, row_splits, vertex_splits) -> list:
+        """Rejects a feature of vertices that has another number of rows than an example has."""
+        got, expected = (s[1:] - s[:-1] for s in (row_splits, vertex_splits))
+        wrong = tf.where(got != expected)[:1, 0]
+        return rejected_unless(
+            tf.size(wrong) == 0,
+            "{}: got {} rows but expected {}, one per vertex, in example {} of the minibatch. Name "
+            "it in per_graph if it belongs to the example.",
+            _path(self.name, name),
+            *(tf.gather(got, wrong), tf.gather(expected, wrong), wrong),
+        )
 
 
 def structures_of(spec, per_graph: Collection[str], **options) -> list[Structure]:
