@@ -3,7 +3,7 @@
 Ids in child lists are relative to the graph.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 _NEIGHBOURS = {"predecessors": "pred", "successors": "succ"}
 
@@ -62,28 +62,40 @@ def to_networkx(lists, types) -> list:
 
 def children_of_nested(trees) -> list[list[list[int]]]:
     """The child lists of nested sequences, in post-order; see `GraphBatch.from_nested`."""
-    children = []
-    for tree in _list_of_trees(trees):
-        of_tree = []
-        roots = []  # Of the subtrees that are complete, but have no parent yet.
-        for _, num_children in _post_order(tree):
-            first = len(roots) - num_children
-            of_tree.append(roots[first:])
-            roots[first:] = [len(of_tree) - 1]
-        children.append(of_tree)
-    return children
+    return [post_order(tree, _elements)[1] for tree in _list_of_trees(trees)]
 
 
 def values_of_nested(trees, inner) -> list:
     """What stands at each vertex of nested sequences; see `cavs_tf.data.nested_values`."""
     values = []
     for tree in _list_of_trees(trees):
-        for vertex, _ in _post_order(tree):
+        for vertex in post_order(tree, _elements)[0]:
             if not _is_inner(vertex):
                 values.append(vertex)
             else:
                 values.append(vertex.label() if hasattr(vertex, "label") else inner)
     return values
+
+
+def post_order(tree, children_of) -> tuple[list, list[list[int]]]:
+    """The vertices of a tree, children before their parent, and the child ids of each.
+
+    `children_of(vertex)` is a sequence of the children of a vertex. Trees may be deep.
+    """
+    vertices, ids = [], []
+    open_vertices = [(tree, iter(children_of(tree)), [])]
+    while open_vertices:
+        vertex, rest, of_vertex = open_vertices[-1]
+        for child in rest:
+            open_vertices.append((child, iter(children_of(child)), []))
+            break
+        else:
+            open_vertices.pop()
+            if open_vertices:
+                open_vertices[-1][2].append(len(vertices))
+            vertices.append(vertex)
+            ids.append(of_vertex)
+    return vertices, ids
 
 
 def _list_of_trees(trees) -> Iterable:
@@ -128,14 +140,5 @@ def _is_inner(tree) -> bool:
     return isinstance(tree, (list, tuple))
 
 
-def _post_order(tree) -> Iterator[tuple]:
-    """Yields (vertex, number of children), children before their parent, however deep the tree."""
-    open_vertices = [(tree, iter(tree if _is_inner(tree) else ()))]
-    while open_vertices:
-        vertex, rest = open_vertices[-1]
-        for child in rest:
-            open_vertices.append((child, iter(child if _is_inner(child) else ())))
-            break
-        else:
-            open_vertices.pop()
-            yield vertex, len(vertex) if _is_inner(vertex) else 0
+def _elements(tree) -> Iterable:
+    return tree if _is_inner(tree) else ()

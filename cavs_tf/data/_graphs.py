@@ -78,7 +78,8 @@ def split(dataset: tf.data.Dataset, share: float, seed: int = 0) -> tuple:
     Both read the whole dataset and hold none of it. Shuffle them afterwards, not before.
 
     Args:
-      dataset: Of a known number of examples.
+      dataset: Examples. Where their number is not known, as those of a file that is read, each is
+        for validation with the probability `share`.
       share: Of the examples, in (0, 1), the share that is for validation.
       seed: Same seed, same division.
 
@@ -86,29 +87,37 @@ def split(dataset: tf.data.Dataset, share: float, seed: int = 0) -> tuple:
       Two datasets, in the order of the examples. Each example is in one of them.
 
     Raises:
-      ValueError: If the number of examples is not known, or an argument is out of range.
+      ValueError: If `share` is out of range.
 
     >>> train, validation = split(tf.data.Dataset.range(10), 0.2)
     >>> len(train), len(validation)
     (8, 2)
     """
-    count = int(dataset.cardinality())
-    if count < 0:
-        raise ValueError(
-            "dataset: got one whose number of examples is infinite or not known but expected a "
-            "known one. Apply tf.data.experimental.assert_cardinality."
-        )
     if not isinstance(share, (int, float)) or not 0 < share < 1:
         raise ValueError(f"share: got {share!r} but expected a number in (0, 1). Correct it.")
+    count = int(dataset.cardinality())
+    if count < 0:
+
+        def is_chosen(number):
+            return tf.random.stateless_uniform([], [seed, number]) < share
+
+        return tuple(
+            _where(dataset, lambda number, part=part: is_chosen(number) == part)
+            for part in (False, True)
+        )
     chosen = np.random.default_rng(seed).permutation(count) < round(share * count)
-    return _where(dataset, ~chosen), _where(dataset, chosen)
+    return tuple(
+        _where(dataset, tf.constant(part).__getitem__).apply(
+            tf.data.experimental.assert_cardinality(int(np.count_nonzero(part)))
+        )
+        for part in (~chosen, chosen)
+    )
 
 
-def _where(dataset: tf.data.Dataset, chosen: np.ndarray) -> tf.data.Dataset:
-    is_chosen = tf.constant(chosen)
-    numbered = dataset.enumerate().filter(lambda number, _: is_chosen[number])
-    examples = numbered.map(lambda _, example: example)
-    return examples.apply(tf.data.experimental.assert_cardinality(int(np.count_nonzero(chosen))))
+def _where(dataset: tf.data.Dataset, is_chosen) -> tf.data.Dataset:
+    """The examples for whose number `is_chosen` is true."""
+    numbered = dataset.enumerate().filter(lambda number, _: is_chosen(number))
+    return numbered.map(lambda _, example: example)
 
 
 def _flat(name: str, values, splits):

@@ -15,6 +15,7 @@ _STRUCTURE = {
     "token": tf.TensorSpec([None], tf.int32),
     "category": tf.TensorSpec([None], tf.string),
     "relation": tf.TensorSpec([None], tf.string),
+    "score": tf.TensorSpec([None], tf.float32),
     "label": tf.TensorSpec([], tf.int32),
 }
 
@@ -27,7 +28,8 @@ def stream(
     Args:
       read: Yields examples: dicts of lists, and of such dicts for examples of several
         structures. "children" is one list of child ids per vertex.
-      features: The names of features, in dicts as the examples are; the values do not matter.
+      features: The names of features, in dicts as the examples are, each with its TensorSpec;
+        None for those that readers have in common.
       vocabulary: Turns "word" into "token", or None.
     """
 
@@ -35,12 +37,12 @@ def stream(
         return (_arrays(example, vocabulary) for example in read())
 
     def spec(names):
-        return {
-            _renamed(name, vocabulary): spec(part)
-            if isinstance(part := names[name], dict)
-            else _STRUCTURE[_renamed(name, vocabulary)]
-            for name in names
-        }
+        specs = {}
+        for name, part in names.items():
+            renamed = _renamed(name, vocabulary)
+            given = part if renamed == name else None
+            specs[renamed] = spec(part) if isinstance(part, dict) else given or _STRUCTURE[renamed]
+        return specs
 
     return tf.data.Dataset.from_generator(generate, output_signature=spec(features))
 

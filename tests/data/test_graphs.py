@@ -119,9 +119,16 @@ def test_from_graphs_rejects_what_are_no_graphs():
         data.from_graphs(wrong)
 
 
+def test_split_divides_examples_whose_number_is_not_known():
+    dataset = tf.data.Dataset.range(1000).filter(lambda _: True)
+    parts = [list(part.as_numpy_iterator()) for part in data.split(dataset, 0.2, seed=1)]
+    assert 150 < len(parts[1]) < 250
+    assert sorted(parts[0] + parts[1]) == list(range(1000))
+    assert [list(part.as_numpy_iterator()) for part in data.split(dataset, 0.2, seed=1)] == parts
+    assert list(data.split(dataset, 0.2, seed=2)[1].as_numpy_iterator()) != parts[1]
+
+
 def test_split_rejects():
-    with pytest.raises(ValueError, match="dataset: got one whose number of examples is infinite"):
-        data.split(tf.data.Dataset.range(3).repeat(), 0.5)
     for share in (0, 1, 2, "a"):
         with pytest.raises(ValueError, match=f"share: got {share!r} but expected a number in"):
             data.split(tf.data.Dataset.range(3), share)
