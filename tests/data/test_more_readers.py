@@ -35,6 +35,7 @@ def test_lattices_have_one_root_and_train_a_model(tmp_path):
     labels = tf.data.Dataset.from_tensor_slices([0, 1] * 4)
     lattices = tf.data.Dataset.zip(data.word_lattices(path, vocabulary), labels)
     lattices = lattices.map(lambda lattice, label: lattice | {"label": label})
+    lattices = lattices.apply(tf.data.experimental.assert_cardinality(8))  # As fit wants to know.
     train, validation = data.split(lattices, 0.5, seed=3)
     assert next(iter(data.batch(lattices, 8, arity=2)))["graphs"].roots.numpy()[:2].tolist() == [
         8,

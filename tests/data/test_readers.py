@@ -159,7 +159,8 @@ def test_pairs_of_parents_as_of_sick_train_a_model(tmp_path):
             for side in sides
         }
         score = tf.data.Dataset.from_tensor_slices([4.5, 1.0, 3.2, 2.0])
-        return tf.data.Dataset.zip(trees | {"score": score})
+        together = tf.data.Dataset.zip(trees | {"score": score})
+        return together.apply(tf.data.experimental.assert_cardinality(4))  # As fit wants to know.
 
     vocabulary = data.Vocabulary.from_dataset(pairs())
     assert vocabulary.words[2:] == ("cat", "cats", "sleep", "sleeps", "the")
