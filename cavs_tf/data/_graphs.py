@@ -4,7 +4,7 @@ import numpy as np
 import tensorflow as tf
 
 from cavs_tf import _graph_formats
-from cavs_tf._integers import eager_values
+from cavs_tf._integers import check_at_least, eager_values
 from cavs_tf.data._examples import from_arrays
 from cavs_tf.graphs import GraphBatch
 
@@ -87,7 +87,7 @@ def split(dataset: tf.data.Dataset, share: float, seed: int = 0) -> tuple:
       Two datasets, in the order of the examples. Each example is in one of them.
 
     Raises:
-      ValueError: If `share` is out of range.
+      ValueError: If `share` or `seed` is out of range.
 
     >>> train, validation = split(tf.data.Dataset.range(10), 0.2)
     >>> len(train), len(validation)
@@ -95,6 +95,7 @@ def split(dataset: tf.data.Dataset, share: float, seed: int = 0) -> tuple:
     """
     if not isinstance(share, (int, float)) or not 0 < share < 1:
         raise ValueError(f"share: got {share!r} but expected a number in (0, 1). Correct it.")
+    check_at_least(0, seed=seed)
     count = int(dataset.cardinality())
     if count < 0:
 

@@ -132,3 +132,7 @@ def test_split_rejects():
     for share in (0, 1, 2, "a"):
         with pytest.raises(ValueError, match=f"share: got {share!r} but expected a number in"):
             data.split(tf.data.Dataset.range(3), share)
+    for seed in (-1, 1.5, None):
+        for dataset in (tf.data.Dataset.range(3), tf.data.Dataset.range(3).repeat()):
+            with pytest.raises(ValueError, match=f"seed: got {seed} but expected"):
+                data.split(dataset, 0.5, seed=seed)
