@@ -1,36 +1,212 @@
-// Groups of elementwise operators that run as one kernel.
+// The table of elementwise operators: all that passes need to know of each, and
+// what it computes.
 #ifndef CAVS_CC_IR_ELEMENTWISE_H_
 #define CAVS_CC_IR_ELEMENTWISE_H_
 
+#include <array>
+#include <cmath>
+#include <cstddef>
 #include <cstdint>
-#include <vector>
-
-#include "cc/ir/operators.h"
+#include <iterator>
+#include <string_view>
 
 namespace cavs {
 
-// The widest rows that a product can read by an index, in columns.
-constexpr int64_t kMaxIndexedColumns = 1024;
-
-// Several elementwise operators that run as one kernel. Their values are
-// numbered: first those in memory, then those that live only in a tile of
-// scratch.
-struct ElementwiseGroup {
-  // out = op(x, y), or, for a pair of operators, out = then(op(x, y)) or
-  // then(z, op(x, y)). No operand of a pair is a `column`.
-  struct Instruction {
-    Elementwise op;
-    // Numbers of values; y is x for operators of one operand.
-    int16_t x, y, out;
-    Elementwise then = Elementwise::kIdentity;  // kIdentity: not a pair.
-    int16_t z = 0;
-  };
-  std::vector<Instruction> instructions;
-  int num_operands = 0;  // Number of values in memory.
-  int num_scratch = 0;   // Number of values in scratch, at most kMaxScratch.
-  static constexpr int kMaxScratch = 16;
-  static constexpr int kMaxValues = 64;  // In memory and in scratch together.
+// Elementwise operators, named as TensorFlow names them. Gradients of
+// activations are written in terms of the activation's *output* y and dy:
+// kSigmoidGrad(y, dy) = dy * y * (1 - y), kTanhGrad(y, dy) = dy * (1 - y * y).
+// kReluGrad(dy, x) = x > 0 ? dy : 0 and kSoftplusGrad(dy, x) = dy * sigmoid(x)
+// keep TensorFlow's operand order.
+enum class Elementwise : uint8_t {
+  kIdentity,
+  kNeg,
+  kAbs,
+  kSquare,
+  kSqrt,
+  kRsqrt,
+  kReciprocal,
+  kExp,
+  kLog,
+  kSigmoid,
+  kTanh,
+  kRelu,
+  kSoftplus,
+  kAdd,
+  kSub,
+  kMul,
+  kDiv,
+  kMaximum,
+  kMinimum,
+  kSquaredDifference,
+  kSigmoidGrad,
+  kTanhGrad,
+  kReluGrad,
+  kSoftplusGrad,
 };
+
+// Properties of an elementwise operator.
+enum ElementwiseFlags : uint8_t {
+  kKeepsZero = 1,  // op(0) = 0, or op(0, 0) = 0.
+  kCommutes = 2,   // op(x, y) = op(y, x).
+  // An operator with kBeginsPair may hand its result on in a register, to one
+  // with kEndsPair: see CanPair().
+  kBeginsPair = 4,
+  kEndsPair = 8,
+  kIsSeries = 16,  // Computed by a series: three times the time of others.
+};
+
+struct ElementwiseOperator {
+  Elementwise op;
+  const char* name;  // In printed programs.
+  int operands;
+  int flags;
+  // The framework's names. There are several where operators differ only in
+  // what they broadcast.
+  std::array<std::string_view, 3> framework_names;
+};
+
+// Row i describes the operator with number i.
+inline constexpr ElementwiseOperator kElementwiseOperators[] = {
+    {Elementwise::kIdentity, "identity", 1, kKeepsZero, {}},
+    {Elementwise::kNeg, "neg", 1, kKeepsZero, {"Neg"}},
+    {Elementwise::kAbs, "abs", 1, kKeepsZero, {"Abs"}},
+    {Elementwise::kSquare, "square", 1, kKeepsZero, {"Square"}},
+    {Elementwise::kSqrt, "sqrt", 1, kKeepsZero, {"Sqrt"}},
+    {Elementwise::kRsqrt, "rsqrt", 1, 0, {"Rsqrt"}},
+    {Elementwise::kReciprocal, "reciprocal", 1, 0, {"Reciprocal", "Inv"}},
+    {Elementwise::kExp, "exp", 1, kIsSeries, {"Exp"}},
+    {Elementwise::kLog, "log", 1, kIsSeries, {"Log"}},
+    {Elementwise::kSigmoid, "sigmoid", 1, kEndsPair | kIsSeries, {"Sigmoid"}},
+    {Elementwise::kTanh,
+     "tanh",
+     1,
+     kKeepsZero | kEndsPair | kIsSeries,
+     {"Tanh"}},
+    {Elementwise::kRelu, "relu", 1, kKeepsZero | kEndsPair, {"Relu"}},
+    {Elementwise::kSoftplus, "softplus", 1, kIsSeries, {"Softplus"}},
+    {Elementwise::kAdd,
+     "add",
+     2,
+     kKeepsZero | kCommutes | kBeginsPair | kEndsPair,
+     {"AddV2", "Add", "BiasAdd"}},
+    {Elementwise::kSub, "sub", 2, kKeepsZero, {"Sub"}},
+    {Elementwise::kMul,
+     "mul",
+     2,
+     kKeepsZero | kCommutes | kBeginsPair | kEndsPair,
+     {"Mul"}},
+    {Elementwise::kDiv, "div", 2, 0, {"RealDiv"}},
+    {Elementwise::kMaximum, "maximum", 2, kKeepsZero, {"Maximum"}},
+    {Elementwise::kMinimum, "minimum", 2, kKeepsZero, {"Minimum"}},
+    {Elementwise::kSquaredDifference,
+     "squared_difference",
+     2,
+     kKeepsZero,
+     {"SquaredDifference"}},
+    {Elementwise::kSigmoidGrad,
+     "sigmoid_grad",
+     2,
+     kKeepsZero | kEndsPair,
+     {"SigmoidGrad"}},
+    {Elementwise::kTanhGrad,
+     "tanh_grad",
+     2,
+     kKeepsZero | kEndsPair,
+     {"TanhGrad"}},
+    {Elementwise::kReluGrad, "relu_grad", 2, kKeepsZero, {"ReluGrad"}},
+    {Elementwise::kSoftplusGrad,
+     "softplus_grad",
+     2,
+     kKeepsZero | kIsSeries,
+     {"SoftplusGrad"}},
+};
+
+constexpr int kNumElementwise =
+    static_cast<int>(std::size(kElementwiseOperators));
+
+constexpr const ElementwiseOperator& RowOf(Elementwise op) {
+  return kElementwiseOperators[static_cast<size_t>(op)];
+}
+
+constexpr bool IsBinary(Elementwise op) { return RowOf(op).operands == 2; }
+constexpr bool KeepsZero(Elementwise op) {
+  return (RowOf(op).flags & kKeepsZero) != 0;
+}
+constexpr bool Commutes(Elementwise op) {
+  return (RowOf(op).flags & kCommutes) != 0;
+}
+
+// Whether one instruction of a group can apply `then` to the result of `op`
+// without storing that. If `then` has two operands, the result is the second.
+constexpr bool CanPair(Elementwise op, Elementwise then) {
+  return (RowOf(op).flags & kBeginsPair) != 0 &&
+         (RowOf(then).flags & kEndsPair) != 0;
+}
+
+// Looks up by the name in printed programs; null if there is none.
+const ElementwiseOperator* FindElementwise(std::string_view name);
+// Looks up by one of the framework's names; null if there is none.
+const ElementwiseOperator* FindFrameworkElementwise(std::string_view name);
+
+// What an operator computes, on single numbers and written as simply as
+// possible: the oracle for the kernels of all devices.
+// Operators of one operand ignore `y`.
+template <typename T>
+T Evaluate(Elementwise op, T x, T y) {
+  const T nan = std::isnan(x) ? x : y;
+  const bool is_nan = std::isnan(x) || std::isnan(y);
+  switch (op) {
+    case Elementwise::kIdentity:
+      return x;
+    case Elementwise::kNeg:
+      return -x;
+    case Elementwise::kAbs:
+      return std::abs(x);
+    case Elementwise::kSquare:
+      return x * x;
+    case Elementwise::kSqrt:
+      return std::sqrt(x);
+    case Elementwise::kRsqrt:
+      return 1 / std::sqrt(x);
+    case Elementwise::kReciprocal:
+      return 1 / x;
+    case Elementwise::kExp:
+      return std::exp(x);
+    case Elementwise::kLog:
+      return std::log(x);
+    case Elementwise::kSigmoid:
+      return 1 / (1 + std::exp(-x));
+    case Elementwise::kTanh:
+      return std::tanh(x);
+    case Elementwise::kRelu:
+      return x < 0 ? 0 : x;
+    case Elementwise::kSoftplus:
+      return (x < 0 ? 0 : x) + std::log1p(std::exp(-std::abs(x)));
+    case Elementwise::kAdd:
+      return x + y;
+    case Elementwise::kSub:
+      return x - y;
+    case Elementwise::kMul:
+      return x * y;
+    case Elementwise::kDiv:
+      return x / y;
+    case Elementwise::kMaximum:
+      return is_nan ? nan : (x > y ? x : y);
+    case Elementwise::kMinimum:
+      return is_nan ? nan : (x < y ? x : y);
+    case Elementwise::kSquaredDifference:
+      return (x - y) * (x - y);
+    case Elementwise::kSigmoidGrad:
+      return y * x * (1 - x);
+    case Elementwise::kTanhGrad:
+      return y * (1 - x * x);
+    case Elementwise::kReluGrad:
+      return y > 0 ? x : 0;
+    case Elementwise::kSoftplusGrad:
+      return x / (1 + std::exp(-y));
+  }
+  return 0;
+}
 
 }  // namespace cavs
 

@@ -2,7 +2,6 @@
 #ifndef CAVS_CC_IR_OPERATORS_H_
 #define CAVS_CC_IR_OPERATORS_H_
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -35,38 +34,6 @@ enum class NodeKind : uint8_t {
   kZero,         // out = 0
   kGroup,        // `members`, all of them elementwise, as one kernel
   kForeign,      // any other operator, by the framework's own kernel
-};
-
-// Elementwise operators, named as TensorFlow names them. Gradients of
-// activations are written in terms of the activation's *output* y and dy:
-// kSigmoidGrad(y, dy) = dy * y * (1 - y), kTanhGrad(y, dy) = dy * (1 - y * y).
-// kReluGrad(dy, x) = x > 0 ? dy : 0 and kSoftplusGrad(dy, x) = dy * sigmoid(x)
-// keep TensorFlow's operand order.
-enum class Elementwise : uint8_t {
-  kIdentity,
-  kNeg,
-  kAbs,
-  kSquare,
-  kSqrt,
-  kRsqrt,
-  kReciprocal,
-  kExp,
-  kLog,
-  kSigmoid,
-  kTanh,
-  kRelu,
-  kSoftplus,
-  kAdd,
-  kSub,
-  kMul,
-  kDiv,
-  kMaximum,
-  kMinimum,
-  kSquaredDifference,
-  kSigmoidGrad,
-  kTanhGrad,
-  kReluGrad,
-  kSoftplusGrad,
 };
 
 // Where the rows that a node moves into a program come from, or where the rows
@@ -111,7 +78,7 @@ inline constexpr Operator kOperators[] = {
      true},
     {NodeKind::kSumRows, "sum_rows", Outside::kNone, false, Zero::kNever, true},
     {NodeKind::kSumColumns, "sum_columns", Outside::kNone, false, Zero::kKeeps},
-    // See kElementwiseOperators.
+    // See kElementwiseOperators in cc/ir/elementwise.h.
     {NodeKind::kElementwise, "elementwise"},
     {NodeKind::kCopy, "copy", Outside::kNone, false, Zero::kKeeps},
     {NodeKind::kZero, "zero", Outside::kNone, false, Zero::kAlways},
@@ -137,110 +104,8 @@ constexpr bool IsNumbered(NodeKind kind) {
 }
 constexpr bool SumsRows(NodeKind kind) { return RowOf(kind).sums_rows; }
 
-// Properties of an elementwise operator.
-enum ElementwiseFlags : uint8_t {
-  kKeepsZero = 1,  // op(0) = 0, or op(0, 0) = 0.
-  kCommutes = 2,   // op(x, y) = op(y, x).
-  // An operator with kBeginsPair may hand its result on in a register, to one
-  // with kEndsPair: see CanPair().
-  kBeginsPair = 4,
-  kEndsPair = 8,
-  kIsSeries = 16,  // Computed by a series: three times the time of others.
-};
-
-struct ElementwiseOperator {
-  Elementwise op;
-  const char* name;  // In printed programs.
-  int operands;
-  int flags;
-  // The framework's names. There are several where operators differ only in
-  // what they broadcast.
-  std::array<std::string_view, 3> framework_names;
-};
-
-// Row i describes the operator with number i.
-inline constexpr ElementwiseOperator kElementwiseOperators[] = {
-    {Elementwise::kIdentity, "identity", 1, kKeepsZero, {}},
-    {Elementwise::kNeg, "neg", 1, kKeepsZero, {"Neg"}},
-    {Elementwise::kAbs, "abs", 1, kKeepsZero, {"Abs"}},
-    {Elementwise::kSquare, "square", 1, kKeepsZero, {"Square"}},
-    {Elementwise::kSqrt, "sqrt", 1, kKeepsZero, {"Sqrt"}},
-    {Elementwise::kRsqrt, "rsqrt", 1, 0, {"Rsqrt"}},
-    {Elementwise::kReciprocal, "reciprocal", 1, 0, {"Reciprocal", "Inv"}},
-    {Elementwise::kExp, "exp", 1, kIsSeries, {"Exp"}},
-    {Elementwise::kLog, "log", 1, kIsSeries, {"Log"}},
-    {Elementwise::kSigmoid, "sigmoid", 1, kEndsPair | kIsSeries, {"Sigmoid"}},
-    {Elementwise::kTanh,
-     "tanh",
-     1,
-     kKeepsZero | kEndsPair | kIsSeries,
-     {"Tanh"}},
-    {Elementwise::kRelu, "relu", 1, kKeepsZero | kEndsPair, {"Relu"}},
-    {Elementwise::kSoftplus, "softplus", 1, kIsSeries, {"Softplus"}},
-    {Elementwise::kAdd,
-     "add",
-     2,
-     kKeepsZero | kCommutes | kBeginsPair | kEndsPair,
-     {"AddV2", "Add", "BiasAdd"}},
-    {Elementwise::kSub, "sub", 2, kKeepsZero, {"Sub"}},
-    {Elementwise::kMul,
-     "mul",
-     2,
-     kKeepsZero | kCommutes | kBeginsPair | kEndsPair,
-     {"Mul"}},
-    {Elementwise::kDiv, "div", 2, 0, {"RealDiv"}},
-    {Elementwise::kMaximum, "maximum", 2, kKeepsZero, {"Maximum"}},
-    {Elementwise::kMinimum, "minimum", 2, kKeepsZero, {"Minimum"}},
-    {Elementwise::kSquaredDifference,
-     "squared_difference",
-     2,
-     kKeepsZero,
-     {"SquaredDifference"}},
-    {Elementwise::kSigmoidGrad,
-     "sigmoid_grad",
-     2,
-     kKeepsZero | kEndsPair,
-     {"SigmoidGrad"}},
-    {Elementwise::kTanhGrad,
-     "tanh_grad",
-     2,
-     kKeepsZero | kEndsPair,
-     {"TanhGrad"}},
-    {Elementwise::kReluGrad, "relu_grad", 2, kKeepsZero, {"ReluGrad"}},
-    {Elementwise::kSoftplusGrad,
-     "softplus_grad",
-     2,
-     kKeepsZero | kIsSeries,
-     {"SoftplusGrad"}},
-};
-
-constexpr int kNumElementwise =
-    static_cast<int>(std::size(kElementwiseOperators));
-
-constexpr const ElementwiseOperator& RowOf(Elementwise op) {
-  return kElementwiseOperators[static_cast<size_t>(op)];
-}
-
-constexpr bool IsBinary(Elementwise op) { return RowOf(op).operands == 2; }
-constexpr bool KeepsZero(Elementwise op) {
-  return (RowOf(op).flags & kKeepsZero) != 0;
-}
-constexpr bool Commutes(Elementwise op) {
-  return (RowOf(op).flags & kCommutes) != 0;
-}
-
-// Whether one instruction of a group can apply `then` to the result of `op`
-// without storing that. If `then` has two operands, the result is the second.
-constexpr bool CanPair(Elementwise op, Elementwise then) {
-  return (RowOf(op).flags & kBeginsPair) != 0 &&
-         (RowOf(then).flags & kEndsPair) != 0;
-}
-
-// Both look up by name and return null if there is none.
+// Looks up by name and returns null if there is none.
 const Operator* FindOperator(std::string_view name);
-const ElementwiseOperator* FindElementwise(std::string_view name);
-// Looks up by one of the framework's names; null if there is none.
-const ElementwiseOperator* FindFrameworkElementwise(std::string_view name);
 
 }  // namespace cavs
 

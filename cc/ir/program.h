@@ -8,8 +8,9 @@
 #include <vector>
 
 #include "cc/base/dtype.h"
-#include "cc/ir/elementwise.h"
+#include "cc/ir/elementwise_group.h"
 #include "cc/ir/foreign_op.h"
+#include "cc/ir/operators.h"
 
 namespace cavs {
 

@@ -10,7 +10,7 @@
 #include "cc/device/cpu/isa.h"
 #include "cc/device/cpu/kernel_table.h"
 #include "cc/device/cpu/workers.h"
-#include "cc/ir/elementwise.h"
+#include "cc/ir/elementwise_group.h"
 
 namespace cavs {
 

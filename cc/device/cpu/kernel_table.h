@@ -7,7 +7,7 @@
 
 #include "cc/base/dtype.h"
 #include "cc/device/cpu/isa.h"
-#include "cc/ir/elementwise.h"
+#include "cc/ir/elementwise_group.h"
 
 namespace cavs {
 

@@ -3,8 +3,8 @@
 #include <cstring>
 
 #include "cc/base/byte_count.h"
-#include "cc/device/reference/evaluate.h"
 #include "cc/device/reference/numbers.h"
+#include "cc/ir/elementwise.h"
 
 namespace cavs {
 namespace {

@@ -29,35 +29,6 @@ struct Graph {
   }
 };
 
-inline double Evaluate(Elementwise op, double x, double y) {
-  switch (op) {
-    case Elementwise::kNeg:
-      return -x;
-    case Elementwise::kAbs:
-      return std::abs(x);
-    case Elementwise::kSigmoid:
-      return 1 / (1 + std::exp(-x));
-    case Elementwise::kTanh:
-      return std::tanh(x);
-    case Elementwise::kRelu:
-      return std::max(x, 0.0);
-    case Elementwise::kAdd:
-      return x + y;
-    case Elementwise::kSub:
-      return x - y;
-    case Elementwise::kMul:
-      return x * y;
-    case Elementwise::kMaximum:
-      return std::max(x, y);
-    case Elementwise::kSigmoidGrad:
-      return y * x * (1 - x);
-    case Elementwise::kTanhGrad:
-      return y * (1 - x * x);
-    default:
-      throw std::logic_error("the oracle does not know this operator");
-  }
-}
-
 // Evaluates, vertex by vertex, every node of the program of the vertex's type
 // in order, whatever its stage. Children come first, in a derivative last. Each
 // vertex adds its term to sums over rows.

@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "cc/ir/elementwise.h"
+
 namespace cavs {
 namespace {
 

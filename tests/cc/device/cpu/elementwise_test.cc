@@ -1,5 +1,7 @@
 // Compares every elementwise operator, broadcast and layout with the same
 // operator on one element at a time.
+#include "cc/ir/elementwise.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,7 +12,6 @@
 
 #include "cc/device/cpu/cpu_backend.h"
 #include "cc/device/cpu/kernel_table.h"
-#include "cc/device/reference/evaluate.h"
 #include "tests/cc/device/cpu/backend_test_util.h"
 
 namespace cavs {

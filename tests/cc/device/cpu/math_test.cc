@@ -11,7 +11,7 @@
 
 #include "cc/base/status.h"
 #include "cc/device/cpu/cpu_backend.h"
-#include "cc/device/reference/evaluate.h"
+#include "cc/ir/elementwise.h"
 #include "tests/cc/device/cpu/backend_test_util.h"
 
 namespace cavs {
