@@ -70,7 +70,10 @@ def _check_steps(case):
         except Exception as error:
             return _verdict_on_error(case, error)
         oracles.model = model
-        comparison = _Comparison(case, oracles, step, inputs, rows)
+        try:
+            comparison = _Comparison(case, oracles, step, inputs, rows)
+        except tf.errors.OpError:  # Such as the gradient of a `tf.sort` of no columns.
+            return Verdict("void", text=traceback.format_exc())
         comparison.compare(found, f"step {number}")
         verdict.compared += comparison.compared
         verdict.vague += comparison.vague

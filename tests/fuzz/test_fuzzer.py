@@ -233,6 +233,15 @@ def test_what_tensorflow_cannot_differentiate_in_a_state_is_void():
     assert check(Case(program, (CHAIN,))).kind == "void"
 
 
+def test_what_only_the_oracle_differentiates_is_void_where_tensorflow_cannot():
+    # Nothing asks for a derivative through tf.floor but the oracle, for each of its lines.
+    program = with_lines(
+        x1="tf.floor(self.gather(0)[:, :0])",
+        x2="tf.reduce_sum(tf.sort(x1), 1, keepdims=True)",
+    )
+    assert check(Case(program, (CHAIN,))).kind == "void"
+
+
 def test_what_tensorflow_cannot_differentiate_in_what_is_gathered_is_void():
     # The derivative of digamma has no kernel for float16.
     program = dataclasses.replace(with_lines(x2="tf.math.digamma(1.0 + x1)"), dtype="float16")
