@@ -16,7 +16,8 @@ namespace cavs {
 // activations are written in terms of the activation's *output* y and dy:
 // kSigmoidGrad(y, dy) = dy * y * (1 - y), kTanhGrad(y, dy) = dy * (1 - y * y).
 // kReluGrad(dy, x) = x > 0 ? dy : 0 and kSoftplusGrad(dy, x) = dy * sigmoid(x)
-// keep TensorFlow's operand order.
+// keep TensorFlow's operand order, as does
+// kEluGrad(dy, y) = y < 0 ? dy * (y + 1) : dy.
 enum class Elementwise : uint8_t {
   kIdentity,
   kNeg,
@@ -31,6 +32,7 @@ enum class Elementwise : uint8_t {
   kTanh,
   kRelu,
   kSoftplus,
+  kElu,
   kAdd,
   kSub,
   kMul,
@@ -42,6 +44,7 @@ enum class Elementwise : uint8_t {
   kTanhGrad,
   kReluGrad,
   kSoftplusGrad,
+  kEluGrad,
 };
 
 // Properties of an elementwise operator.
@@ -84,6 +87,7 @@ inline constexpr ElementwiseOperator kElementwiseOperators[] = {
      {"Tanh"}},
     {Elementwise::kRelu, "relu", 1, kKeepsZero | kEndsPair, {"Relu"}},
     {Elementwise::kSoftplus, "softplus", 1, kIsSeries, {"Softplus"}},
+    {Elementwise::kElu, "elu", 1, kKeepsZero | kIsSeries, {"Elu"}},
     {Elementwise::kAdd,
      "add",
      2,
@@ -119,6 +123,7 @@ inline constexpr ElementwiseOperator kElementwiseOperators[] = {
      2,
      kKeepsZero | kIsSeries,
      {"SoftplusGrad"}},
+    {Elementwise::kEluGrad, "elu_grad", 2, kKeepsZero, {"EluGrad"}},
 };
 
 constexpr int kNumElementwise =
@@ -182,6 +187,8 @@ T Evaluate(Elementwise op, T x, T y) {
       return x < 0 ? 0 : x;
     case Elementwise::kSoftplus:
       return (x < 0 ? 0 : x) + std::log1p(std::exp(-std::abs(x)));
+    case Elementwise::kElu:
+      return x < 0 ? std::expm1(x) : x;
     case Elementwise::kAdd:
       return x + y;
     case Elementwise::kSub:
@@ -204,6 +211,8 @@ T Evaluate(Elementwise op, T x, T y) {
       return y > 0 ? x : 0;
     case Elementwise::kSoftplusGrad:
       return x / (1 + std::exp(-y));
+    case Elementwise::kEluGrad:
+      return y < 0 ? x * (y + 1) : x;
   }
   return 0;
 }

@@ -26,6 +26,14 @@ CAVS_INLINE V<T> Softplus(V<T> x) {
   return Simd<T>::Max(Constant<T>(0), x) + log;
 }
 
+// exp(x) - 1 where x is negative, written so that nothing cancels.
+template <typename T>
+CAVS_INLINE V<T> Elu(V<T> x) {
+  const V<T> one = Constant<T>(1);
+  const V<T> below = Tanh<T>(x * Constant<T>(0.5)) * (Exp<T>(x) + one);
+  return x < Constant<T>(0) ? below : x;
+}
+
 template <Elementwise kOp, typename T>
 CAVS_INLINE V<T> ApplyUnary(V<T> x) {
   using E = Elementwise;
@@ -42,6 +50,7 @@ CAVS_INLINE V<T> ApplyUnary(V<T> x) {
   if constexpr (kOp == E::kSigmoid) return Sigmoid<T>(x);
   if constexpr (kOp == E::kTanh) return Tanh<T>(x);
   if constexpr (kOp == E::kSoftplus) return Softplus<T>(x);
+  if constexpr (kOp == E::kElu) return Elu<T>(x);
   // Max returns its second operand if one is NaN.
   if constexpr (kOp == E::kRelu) return Simd<T>::Max(Constant<T>(0), x);
 }
@@ -62,6 +71,8 @@ CAVS_INLINE V<T> ApplyBinary(V<T> x, V<T> y) {
   if constexpr (kOp == E::kReluGrad)
     return y > Constant<T>(0) ? x : Constant<T>(0);
   if constexpr (kOp == E::kSoftplusGrad) return x * Sigmoid<T>(y);
+  if constexpr (kOp == E::kEluGrad)
+    return y < Constant<T>(0) ? x * (y + one) : x;
 }
 
 // Element i, or the element that is broadcast.

@@ -158,8 +158,8 @@ TEST_P(ElementwiseTest, NanIsNeverLost) {
     }
     for (E op : Ops(true)) {
       for (bool first : {false, true}) {
-        // NaN > 0 is false, so the gradient is 0.
-        if (op == E::kReluGrad && !first) continue;
+        // NaN > 0 and NaN < 0 are false, so the gradients are 0 and dy.
+        if ((op == E::kReluGrad || op == E::kEluGrad) && !first) continue;
         T x = first ? nan : T(1), y = first ? T(1) : nan, out = T(0);
         backend.Binary(op, DTypeOf<T>(), {&x, 1, 1, 1}, {&y, 1, 1, 1},
                        {&out, 1, 1, 1});

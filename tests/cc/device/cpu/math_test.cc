@@ -1,5 +1,5 @@
-// The accuracy of exp, log, tanh, sigmoid and softplus over the whole range of
-// their element type.
+// The accuracy of exp, log, tanh, sigmoid, softplus and elu over the whole
+// range of their element type.
 #include <gtest/gtest.h>
 
 #include <cfloat>
@@ -17,9 +17,9 @@
 namespace cavs {
 namespace {
 
-constexpr Elementwise kOps[] = {Elementwise::kExp, Elementwise::kLog,
-                                Elementwise::kSigmoid, Elementwise::kTanh,
-                                Elementwise::kSoftplus};
+constexpr Elementwise kOps[] = {Elementwise::kExp,      Elementwise::kLog,
+                                Elementwise::kSigmoid,  Elementwise::kTanh,
+                                Elementwise::kSoftplus, Elementwise::kElu};
 
 // The relative error that math_kernels.h promises not to exceed.
 template <typename T>
@@ -156,12 +156,15 @@ TEST_P(MathTest, SpecialValuesAreAsInTheStandardLibrary) {
     const auto sigmoid = Apply(GetParam(), Elementwise::kSigmoid, x);
     const auto tanh = Apply(GetParam(), Elementwise::kTanh, x);
     const auto softplus = Apply(GetParam(), Elementwise::kSoftplus, x);
+    const auto elu = Apply(GetParam(), Elementwise::kElu, x);
     for (size_t i = 0; i < x.size(); ++i) {
       SCOPED_TRACE(testing::Message() << "x = " << x[i]);
       if (std::abs(x[i]) != 1) {
         EXPECT_TRUE(same(exp[i], std::exp(x[i]))) << exp[i];
         EXPECT_TRUE(same(sigmoid[i], 1 / (1 + std::exp(-x[i])))) << sigmoid[i];
         EXPECT_TRUE(same(tanh[i], std::tanh(x[i]))) << tanh[i];
+        const T exact = x[i] < 0 ? std::expm1(x[i]) : x[i];
+        EXPECT_TRUE(same(elu[i], exact)) << elu[i];
         if (std::abs(x[i]) > 1) {  // The result for x = 0 is rounded.
           EXPECT_TRUE(same(softplus[i], x[i] > 0 ? x[i] : T(0))) << softplus[i];
         } else if (std::isnan(x[i])) {
