@@ -197,7 +197,7 @@ class CellExecutor {
   // take memory that is not planned.
   CellExecutor(const Cell& cell, PassOptions options, bool measured,
                const TestDevice* kind, std::shared_ptr<const Device> forward,
-               std::shared_ptr<const Device> backward, bool verify = true)
+               std::shared_ptr<const Device> backward)
       : cell_(cell),
         kind_(*kind),
         device_(std::move(forward)),
@@ -205,7 +205,7 @@ class CellExecutor {
         pool_(std::make_shared<StoragePool>(
             device_->memory(),
             /*guarded=*/!measured && device_->memory()->is_host())) {
-    options.verify = verify;
+    options.verify = true;
     Compile(OnDevice(cell.forward), options, *device_, false, &forward_);
     Compile(OnDevice(cell.backward), options, *back_device_, true, &backward_);
     const size_t size = SizeOf(cell.dtype);
@@ -227,10 +227,9 @@ class CellExecutor {
       : CellExecutor(cell, options, /*measured=*/false, kind, kind->New(rows),
                      backward_rows == 0 ? nullptr : kind->New(backward_rows)) {}
   explicit CellExecutor(const Cell& cell, PassOptions options = {},
-                        bool measured = false, CpuDevice::Options device = {},
-                        bool verify = true)
+                        bool measured = false, CpuDevice::Options device = {})
       : CellExecutor(cell, options, measured, The<CpuTestDevice>(),
-                     std::make_shared<CpuDevice>(device), nullptr, verify) {}
+                     std::make_shared<CpuDevice>(device), nullptr) {}
 
   const StoragePool& pool() const { return *pool_; }
 

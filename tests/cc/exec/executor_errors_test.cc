@@ -16,7 +16,7 @@ namespace {
 Cell WideCell(int64_t columns, int64_t state) {
   Sketch f;
   const int x = f.Pull(0, 1);
-  const int wide = f.Call(Elementwise::kAdd, x, f.Rows(columns));
+  const int wide = f.Call(Elementwise::kAdd, x, f.Zero(columns));
   f.Scatter(f.View(wide, 0, state));
   Cell cell;
   cell.arity = 1;
@@ -27,14 +27,15 @@ Cell WideCell(int64_t columns, int64_t state) {
   return cell;
 }
 
-std::string MessageOf(const Cell& cell) {
+// Programs that are verified have no wider rows.
+constexpr int64_t kWidest = int64_t{1} << 47;
+
+std::string MessageOf(const Cell& cell, int num_vertices = 2) {
   Setting setting;
-  const Experiment experiment(cell, Chain(2), 1);
+  const Experiment experiment(cell, Chain(num_vertices), 1);
   const Schedule schedule = MakeSchedule(experiment.graph(), cell);
   Results results;
-  // Verified programs have no rows as wide as these.
-  const CellExecutor executor(cell, PassOptions(), /*measured=*/false,
-                              CpuDevice::Options(), /*verify=*/false);
+  const CellExecutor executor(cell, PassOptions());
   const Status status =
       executor.Forward(experiment, schedule, setting, nullptr, &results);
   EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
@@ -43,18 +44,18 @@ std::string MessageOf(const Cell& cell) {
 
 TEST(ExecutorTest, AStateThatDoesNotFitIsAnError) {
   EXPECT_EQ(
-      MessageOf(WideCell(int64_t{1} << 58, int64_t{1} << 58)),
-      "minibatch: got one that needs 11529215046068469760 bytes "
-      "(6917529027641081856 state, 0 tape, 4611686018427387904 "
+      MessageOf(WideCell(kWidest, kWidest)),
+      "minibatch: got one that needs 5629499534213120 bytes "
+      "(3377699720527872 state, 0 tape, 2251799813685248 "
       "temporaries, 0 packed weights, 0 results) but expected one that "
       "fits into the memory that is available. Use a smaller minibatch, or a "
       "smaller micro_batch, which needs fewer temporaries.");
 }
 
 TEST(ExecutorTest, DynamicTensorsThatDoNotFitAreAnError) {
-  EXPECT_EQ(MessageOf(WideCell(int64_t{1} << 58, 1)),
-            "minibatch: got one that needs 4611686018427388032 bytes (128 "
-            "state, 0 tape, 4611686018427387904 temporaries, 0 packed weights, "
+  EXPECT_EQ(MessageOf(WideCell(kWidest, 1)),
+            "minibatch: got one that needs 2251799813685376 bytes (128 "
+            "state, 0 tape, 2251799813685248 temporaries, 0 packed weights, "
             "0 results) but expected one that fits into the memory that is "
             "available. Use "
             "a smaller minibatch, or a smaller micro_batch, which needs fewer "
@@ -62,9 +63,9 @@ TEST(ExecutorTest, DynamicTensorsThatDoNotFitAreAnError) {
 }
 
 TEST(ExecutorTest, SizesBeyondTheLargestIntegerAreAnErrorToo) {
-  // 2 rows of 2^61 doubles take 2^65 bytes.
-  for (int64_t state : {int64_t{1}, int64_t{1} << 61}) {
-    const std::string message = MessageOf(WideCell(int64_t{1} << 61, state));
+  // 2^15 rows of 2^47 doubles take 2^65 bytes.
+  for (int64_t state : {int64_t{1}, kWidest}) {
+    const std::string message = MessageOf(WideCell(kWidest, state), 1 << 15);
     EXPECT_NE(message.find("but expected one that fits into the memory"),
               std::string::npos)
         << message;
