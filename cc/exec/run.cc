@@ -230,9 +230,14 @@ void Run::BindViews(int type) {
       slots[id].index = slots[root].index;
       slots[id].rows = slots[root].rows.Columns(offset, s.columns());
     } else {
-      slots[id].dense = slots[root].dense;
+      TensorRef& dense = slots[id].dense;
+      dense = slots[root].dense;
+      dense.handle.reset();  // It holds the root in the shape of the root.
+      dense.shape = s.shape;
+      if (dense.data != nullptr) {
+        dense.data = static_cast<char*>(dense.data) + offset * SizeOf(s.dtype);
+      }
       slots[id].terms = slots[root].terms;
-      slots[id].dense.shape = s.shape;
     }
   }
 }

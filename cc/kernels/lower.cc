@@ -208,8 +208,27 @@ class Lowering {
       builder_.Map(node, 0, traced.inputs[0]);
       return absl::OkStatus();
     }
+    if (!rows && LowerReshape(traced)) return absl::OkStatus();
     if (rows && LowerNative(traced, &builder_)) return absl::OkStatus();
     return LowerForeign(traced, rows);
+  }
+
+  // Lowers another shape of a capture or constant to a view of it.
+  bool LowerReshape(const TracedNode& traced) {
+    const std::string& op = traced.node->type_string();
+    if (op != "Reshape" && op != "ExpandDims" && op != "Squeeze") return false;
+    const Symbol out = InvariantSymbol(traced, 0);
+    const Symbol& in = builder_.symbol(traced.inputs[0]);
+    if (!IsNative(in.dtype) || in.kind != SymbolKind::kInvariant ||
+        !in.shape_known || !out.shape_known || in.dtype != out.dtype ||
+        in.columns() != out.columns()) {
+      return false;
+    }
+    int64_t offset;
+    const int root = builder_.program().Root(traced.inputs[0], &offset);
+    if (builder_.symbol(root).source == SymbolSource::kNode) return false;
+    builder_.Map(*traced.node, 0, builder_.AddView(traced.inputs[0], 0, out));
+    return true;
   }
 
   // The error for an operand that is not lowered yet: the graph has a cycle.
