@@ -14,10 +14,12 @@ namespace cavs {
 
 // Elementwise operators, named as TensorFlow names them. Gradients of
 // activations are written in terms of the activation's *output* y and dy:
-// kSigmoidGrad(y, dy) = dy * y * (1 - y), kTanhGrad(y, dy) = dy * (1 - y * y).
-// kReluGrad(dy, x) = x > 0 ? dy : 0 and kSoftplusGrad(dy, x) = dy * sigmoid(x)
-// keep TensorFlow's operand order, as does
-// kEluGrad(dy, y) = y < 0 ? dy * (y + 1) : dy.
+// kSigmoidGrad(y, dy) = dy * y * (1 - y), kTanhGrad(y, dy) = dy * (1 - y * y),
+// kSqrtGrad(y, dy) = dy / (2 * y), kRsqrtGrad(y, dy) = -dy * y * y * y / 2,
+// both 0 where dy is, and kReciprocalGrad(y, dy) = -dy * y * y. kReluGrad(dy,
+// x) = x > 0 ? dy : 0 and kSoftplusGrad(dy, x) = dy * sigmoid(x) keep
+// TensorFlow's operand order, as does kEluGrad(dy, y) = y < 0 ? dy * (y + 1) :
+// dy.
 enum class Elementwise : uint8_t {
   kIdentity,
   kNeg,
@@ -45,6 +47,9 @@ enum class Elementwise : uint8_t {
   kReluGrad,
   kSoftplusGrad,
   kEluGrad,
+  kSqrtGrad,
+  kRsqrtGrad,
+  kReciprocalGrad,
 };
 
 // Properties of an elementwise operator.
@@ -124,6 +129,13 @@ inline constexpr ElementwiseOperator kElementwiseOperators[] = {
      kKeepsZero | kIsSeries,
      {"SoftplusGrad"}},
     {Elementwise::kEluGrad, "elu_grad", 2, kKeepsZero, {"EluGrad"}},
+    {Elementwise::kSqrtGrad, "sqrt_grad", 2, kKeepsZero, {"SqrtGrad"}},
+    {Elementwise::kRsqrtGrad, "rsqrt_grad", 2, kKeepsZero, {"RsqrtGrad"}},
+    {Elementwise::kReciprocalGrad,
+     "reciprocal_grad",
+     2,
+     kKeepsZero,
+     {"ReciprocalGrad", "InvGrad"}},
 };
 
 constexpr int kNumElementwise =
@@ -213,6 +225,12 @@ T Evaluate(Elementwise op, T x, T y) {
       return x / (1 + std::exp(-y));
     case Elementwise::kEluGrad:
       return y < 0 ? x * (y + 1) : x;
+    case Elementwise::kSqrtGrad:
+      return y == 0 ? 0 : y * T(0.5) / x;
+    case Elementwise::kRsqrtGrad:
+      return y == 0 ? 0 : (y * T(-0.5) * x) * (x * x);
+    case Elementwise::kReciprocalGrad:
+      return -y * x * x;
   }
   return 0;
 }

@@ -25,6 +25,7 @@ class NativeLowering {
         op == "Squeeze") {
       return Alias(0);
     }
+    if (op == "IdentityN") return Aliases();
     if (op == "Split") return Split(1, 0);
     if (op == "SplitV") return Split(0, 2);
     if (op == "Unpack") return Split(0, -1);
@@ -39,6 +40,8 @@ class NativeLowering {
     if (op == "Sum") return Sum();
     if (op == "BiasAddGrad") return Rank(0) == 2 && SumOverRows();
     if (op == "AddN") return AddN();
+    if (op == "LeakyRelu") return LeakyRelu();
+    if (op == "LeakyReluGrad") return LeakyReluGrad();
     return ElementwiseNode();
   }
 
@@ -75,6 +78,21 @@ class NativeLowering {
                        ? traced_.inputs[i]
                        : builder_.AddView(traced_.inputs[i], 0, out);
     builder_.Map(node_, 0, id);
+    return true;
+  }
+
+  // Lowers an operator that returns its inputs.
+  bool Aliases() {
+    for (int i = 0; i < num_inputs(); ++i) {
+      const Symbol out = Out(i);
+      if (!IsRows(i) || out.kind != SymbolKind::kRows ||
+          out.dtype != in(i).dtype || out.shape != in(i).shape) {
+        return false;
+      }
+    }
+    for (int i = 0; i < num_inputs(); ++i) {
+      builder_.Map(node_, i, traced_.inputs[i]);
+    }
     return true;
   }
 
@@ -282,6 +300,51 @@ class NativeLowering {
            {builder_.Find(node_, 0), traced_.inputs[i]});
       builder_.program().nodes.back().elementwise = Elementwise::kAdd;
     }
+    return true;
+  }
+
+  // A node for a part of the operator, with a result like the operator's.
+  int Compute(Elementwise op, std::vector<int> inputs) {
+    const int out = builder_.AddRowSymbol(traced_, 0);
+    builder_.AddNode(NodeKind::kElementwise, node_, std::move(inputs), {out})
+        .elementwise = op;
+    return out;
+  }
+
+  // Reads `alpha` as x and 1 - x. Returns false if it is not between 0 and 1.
+  bool Slopes(int* alpha, int* rest) {
+    float value = 0;
+    if (!GetNodeAttr(node_.attrs(), "alpha", &value).ok() ||
+        !(value >= 0 && value <= 1)) {
+      return false;
+    }
+    *alpha = builder_.AddScalar(in(0).dtype, value);
+    *rest = builder_.AddScalar(in(0).dtype, 1 - value);
+    return true;
+  }
+
+  // max(x, alpha x).
+  bool LeakyRelu() {
+    int alpha, rest;
+    if (!OutputHasRows() || !Slopes(&alpha, &rest)) return false;
+    const int x = traced_.inputs[0];
+    const int scaled = Compute(Elementwise::kMul, {x, alpha});
+    builder_.Map(node_, 0, Compute(Elementwise::kMaximum, {x, scaled}));
+    return true;
+  }
+
+  // alpha dy, and (1 - alpha) dy more where x is positive.
+  bool LeakyReluGrad() {
+    int alpha, rest;
+    if (!OutputHasRows() || !IsRows(1) || in(0).shape != in(1).shape ||
+        in(0).shape != Out(0).shape || !Slopes(&alpha, &rest)) {
+      return false;
+    }
+    const int dy = traced_.inputs[0];
+    const int scaled = Compute(Elementwise::kMul, {dy, alpha});
+    const int kept = Compute(Elementwise::kReluGrad, {dy, traced_.inputs[1]});
+    const int more = Compute(Elementwise::kMul, {kept, rest});
+    builder_.Map(node_, 0, Compute(Elementwise::kAdd, {scaled, more}));
     return true;
   }
 

@@ -100,6 +100,20 @@ int ProgramBuilder::AddView(int parent, int64_t offset, const Symbol& like) {
   return AddSymbol(std::move(view));
 }
 
+int ProgramBuilder::AddScalar(DType dtype, float value) {
+  tensorflow::Tensor scalar(ToDataType(dtype), tensorflow::TensorShape());
+  WithFloatType(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    *static_cast<T*>(scalar.data()) = FromWide<T>(static_cast<Wide<T>>(value));
+  });
+  Symbol symbol;
+  symbol.kind = SymbolKind::kInvariant;
+  symbol.source = SymbolSource::kConstant;
+  symbol.dtype = dtype;
+  symbol.constant = std::make_shared<const TensorRef>(ToTensorRef(scalar));
+  return AddSymbol(std::move(symbol));
+}
+
 int ProgramBuilder::Find(const tensorflow::Node& node, int output) const {
   const auto it = symbol_of_.find({node.id(), output});
   return it == symbol_of_.end() ? -1 : it->second;

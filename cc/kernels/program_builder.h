@@ -46,6 +46,9 @@ class ProgramBuilder {
   // `like`.
   int AddView(int parent, int64_t offset, const Symbol& like);
 
+  // Adds a constant number of a type for which IsNative() holds.
+  int AddScalar(DType dtype, float value);
+
   void Map(const tensorflow::Node& node, int output, int symbol) {
     symbol_of_[{node.id(), output}] = symbol;
   }

@@ -73,6 +73,11 @@ CAVS_INLINE V<T> ApplyBinary(V<T> x, V<T> y) {
   if constexpr (kOp == E::kSoftplusGrad) return x * Sigmoid<T>(y);
   if constexpr (kOp == E::kEluGrad)
     return y < Constant<T>(0) ? x * (y + one) : x;
+  if constexpr (kOp == E::kSqrtGrad)
+    return y == Constant<T>(0) ? y : y * Constant<T>(0.5) / x;
+  if constexpr (kOp == E::kRsqrtGrad)
+    return y == Constant<T>(0) ? y : (y * Constant<T>(-0.5) * x) * (x * x);
+  if constexpr (kOp == E::kReciprocalGrad) return -y * x * x;
 }
 
 // Element i, or the element that is broadcast.
