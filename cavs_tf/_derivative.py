@@ -6,6 +6,7 @@ import tensorflow as tf
 from tensorflow.python.framework import func_graph, ops
 from tensorflow.python.ops import gradients_util
 
+from cavs_tf._decomposition import decompose_operators
 from cavs_tf._inference import Analysis, Kind, coupled_message, live_operations, rows_of
 from cavs_tf._tracing import TracedVertex, with_tapes_of_its_own
 
@@ -93,6 +94,7 @@ def differentiate(
     push_names: list[str],
     pull_names: list[str],
     forward: Analysis,
+    decompose: bool,
     wanted: frozenset | None = None,
 ) -> Derivative:
     """Traces the derivative.
@@ -102,6 +104,7 @@ def differentiate(
       push_names: All pushes of the model; their position is their number.
       pull_names: All floating-point pulls of the model; their position is their number.
       forward: The analysis of the vertex function.
+      decompose: Whether operators become operators on vectors.
       wanted: Numbers of the pushes to differentiate; None for all.
 
     Raises:
@@ -138,7 +141,7 @@ def differentiate(
             for (role, _), grad in zip(targets, grads, strict=True)
             if grad is not None
         ]
-    return _analyse(traced, graph, grad_inputs, outputs, forward)
+    return _analyse(traced, graph, grad_inputs, outputs, forward, decompose)
 
 
 def _results(traced, push_names, wanted):
@@ -180,7 +183,7 @@ def _in_forward(traced, external, forward):
     return capture.placeholder
 
 
-def _analyse(traced, graph, grad_inputs, outputs, forward) -> Derivative:
+def _analyse(traced, graph, grad_inputs, outputs, forward, decompose) -> Derivative:
     tensors = [t for _, t in outputs]
     captured = [(_in_forward(traced, external, forward), p) for external, p in graph.captures]
     # Gradients of control flow add outputs to the forward operator, for values that they need.
@@ -195,6 +198,9 @@ def _analyse(traced, graph, grad_inputs, outputs, forward) -> Derivative:
         forward=forward,
         captured={id(p): external for external, p in captured},
     )
+    if decompose:
+        replaced = decompose_operators(analysis)
+        outputs = [(role, replaced(tensor)) for role, tensor in outputs]
     outputs = _not_zero(traced, outputs, analysis)
     tensors = [t for _, t in outputs]
     forward.annotate()

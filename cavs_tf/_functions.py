@@ -7,6 +7,7 @@ import tensorflow as tf
 from tensorflow.python.eager.polymorphic_function import concrete_function
 
 from cavs_tf import _inference
+from cavs_tf._decomposition import decompose_operators
 from cavs_tf._derivative import Derivative, NoGradientError, differentiate
 from cavs_tf._inference import Analysis, Kind
 from cavs_tf._partial_derivatives import PartialDerivatives
@@ -80,7 +81,9 @@ class Functions:
         )
 
 
-def make_functions(vertex_functions, arity, state, pulls, variables=(), examples=None) -> Functions:
+def make_functions(
+    vertex_functions, arity, state, pulls, variables=(), examples=None, decompose=True
+) -> Functions:
     """Traces vertex functions and their derivatives.
 
     Args:
@@ -88,20 +91,21 @@ def make_functions(vertex_functions, arity, state, pulls, variables=(), examples
       arity, state, pulls, variables: As for `trace`.
       examples: The first rows of the inputs, by name, if they are known: for operators that
         must be tried and accept no invented values.
+      decompose: Whether operators become operators on vectors, see `Options`.
 
     Raises:
       ValueError: If a vertex function breaks a rule. The message says which.
     """
     with tf.init_scope():
         traced = [trace(name, fn, arity, state, pulls, variables) for name, fn in vertex_functions]
-        analyses = [_analyse(t, examples) for t in traced]
+        analyses = [_analyse(t, examples, decompose) for t in traced]
         push_names, push_specs = _merge_pushes(traced)
         pull_names = list(pulls)
         float_pulls = [name for name in pull_names if pulls[name].dtype.is_floating]
         derivatives, error = [], ""
         try:
             derivatives = [
-                differentiate(t, push_names, float_pulls, a)
+                differentiate(t, push_names, float_pulls, a, decompose)
                 for t, a in zip(traced, analyses, strict=True)
             ]
         except NoGradientError as missing:
@@ -118,7 +122,7 @@ def make_functions(vertex_functions, arity, state, pulls, variables=(), examples
         # The forward functions are made, so no captures may be added to them.
         settled = [dataclasses.replace(t, captures=list(t.captures)) for t in traced]
         partial = [
-            differentiate(t, push_names, float_pulls, a, wanted).reading_tape_of(d)
+            differentiate(t, push_names, float_pulls, a, decompose, wanted).reading_tape_of(d)
             for t, a, d in zip(settled, analyses, derivatives, strict=True)
         ]
         return [_backward_function(d) for d in partial] if all(partial) else None
@@ -155,7 +159,7 @@ def _merge_pushes(traced):
     return names, specs
 
 
-def _analyse(traced: TracedVertex, examples) -> Analysis:
+def _analyse(traced: TracedVertex, examples, decompose) -> Analysis:
     row_inputs = [traced.ids, *traced.gathers, *traced.pulls.values()]
     inputs = [(t, _inference.rows_of(t.shape[1:])) for t in row_inputs]
     outputs = [traced.scattered, *traced.pushes.values()]
@@ -165,6 +169,10 @@ def _analyse(traced: TracedVertex, examples) -> Analysis:
     )
     _check_results(traced, analysis)
     _check_effects(traced)
+    if decompose:
+        replaced = decompose_operators(analysis)
+        traced.scattered = replaced(traced.scattered)
+        traced.pushes = {name: replaced(value) for name, value in traced.pushes.items()}
     analysis.fold()
     analysis.annotate()
     return analysis

@@ -23,7 +23,7 @@ class Known:
       surroundings: What the functions saw when they were last run.
       pushed: Specs of the pushes by name.
       pulled: Per vertex type, the names of the inputs that it pulls.
-      functions: The traces, by the argument `training`.
+      functions: The traces, by the argument `training` and the option `decompose`.
     """
 
     key: tuple
@@ -80,15 +80,15 @@ class TraceCache:
         self.known = [known, *filter(Known.is_of_use, self.known)][:_MAX_KNOWN]
         return known
 
-    def functions_of(self, known: Known, training, make: Callable, look: Callable) -> Functions:
-        """The trace for `training`, made by `make` the first time.
+    def functions_of(self, known: Known, kind, make: Callable, look: Callable) -> Functions:
+        """The trace of this kind, made by `make` the first time.
 
         After `make`, the surroundings are taken again from `look`: a function may itself change
         what it sees.
         """
-        found = known.functions.get(training)
+        found = known.functions.get(kind)
         if found is None or not found.is_usable_in(_current_graph()):
-            found = known.functions[training] = make()
+            found = known.functions[kind] = make()
             known.surroundings = look()
         self.last = found
         return found

@@ -330,9 +330,9 @@ class GraphSupport(keras.layers.Layer):
         closures, globals) has changed since.
         """
         with self._cache.lock:
-            known = self._known(pulls)
+            known, kind = self._known(pulls), (training, self.options.decompose)
             return self._cache.functions_of(
-                known, training, lambda: self._trace(pulls), self._surroundings
+                known, kind, lambda: self._trace(pulls), self._surroundings
             )
 
     def last_functions(self) -> Functions | None:
@@ -383,6 +383,7 @@ class GraphSupport(keras.layers.Layer):
             row_specs(pulls),
             [variable.value for variable in self.variables],
             first_rows(pulls, Functions.EXAMPLES),
+            self.options.decompose,
         )
 
     def _check_inputs(self, graphs, inputs) -> dict:

@@ -14,6 +14,9 @@ class Options:
     """Switches for optimisations. They change speed, not results (up to summation order).
 
     Attributes:
+      decompose: Operators on rows of rank 2 and more, and products of rows with rows, become
+        operators on vectors, which have native kernels. Off: they run by TensorFlow's. A change
+        traces the vertex function again.
       eager: Operators that depend on no gathered state run once over all vertices, before
         the first task. Off: task by task.
       lazy: Operators that no scattered state depends on, weight gradients above all, run
@@ -49,6 +52,7 @@ class Options:
     False
     """
 
+    decompose: bool = True
     eager: bool = True
     lazy: bool = True
     split: bool = True

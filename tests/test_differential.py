@@ -17,7 +17,8 @@ from tests.pairwise import all_pairs
 # The values of each switch; the first is the default.
 CHOICES = {
     **dict.fromkeys(
-        ("eager", "lazy", "split", "share", "merge", "fuse", "skip_zeros", "views"), (True, False)
+        ("decompose", "eager", "lazy", "split", "share", "merge", "fuse", "skip_zeros", "views"),
+        (True, False),
     ),
     "streams": (1, 2),
     "policy": POLICIES,

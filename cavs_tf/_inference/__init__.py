@@ -7,6 +7,7 @@ from cavs_tf._inference.analysis import (
     live_operations,
     rows_of,
 )
+from cavs_tf._inference.execution import run_operator
 from cavs_tf._inference.rules import has_rule
 
 __all__ = [
@@ -16,4 +17,5 @@ __all__ = [
     "has_rule",
     "live_operations",
     "rows_of",
+    "run_operator",
 ]

@@ -122,6 +122,15 @@ class Analysis:
     def known(self, tensor) -> Abstract:
         return self._known[id(tensor)]
 
+    @property
+    def outputs(self) -> list:
+        return list(self._outputs)
+
+    def replace_outputs(self, replacement):
+        """Analyses `replacement(tensor)` instead of each output; operators may have changed."""
+        self._outputs = [replacement(tensor) for tensor in self._outputs]
+        self._run()
+
     def extend(self, tensors):
         """Also analyses `tensors`."""
         self._outputs = [*self._outputs, *tensors]

@@ -6,8 +6,13 @@ from tensorflow.python.eager.polymorphic_function import atomic_function
 from tensorflow.python.framework import ops
 
 
-def run_operator(op: tf.Operation, inputs) -> list:
+def run_operator(op: tf.Operation, inputs, retyped=None) -> list:
     """The results of one operator, which may be of any graph, on tensors or arrays.
+
+    Args:
+      op: The operator.
+      inputs: Its operands.
+      retyped: Types of operands and results that are replaced by others, if any.
 
     Raises:
       tf.errors.OpError: If the operator does not accept the values.
@@ -18,15 +23,17 @@ def run_operator(op: tf.Operation, inputs) -> list:
             for value, tensor in zip(inputs, op.inputs, strict=True)
         ]
         results = execute.quick_execute(
-            op.type, len(op.outputs), tensors, _attributes(op), context.context()
+            op.type, len(op.outputs), tensors, _attributes(op, retyped or {}), context.context()
         )
     return list(results)
 
 
-def _attributes(op):
+def _attributes(op, retyped):
     attributes = []
     for definition in op.op_def.attr:
         value = op.get_attr(definition.name)
+        if definition.type == "type":
+            value = retyped.get(value, value)
         attributes += [definition.name, _as_attribute(definition.type, value)]
     return tuple(attributes)
 

@@ -1,0 +1,130 @@
+"""The gain of operators on vectors (`Options.decompose`) for cells that combine all children.
+
+    python -m benchmarks.attention --units=64,256
+
+Trains on 64 random trees of 10 to 40 vertices with at most 4 children, by TensorFlow's kernels and
+as operators on vectors, in turns; gradients are compared first.
+"""
+
+import argparse
+import statistics
+import time
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+import cavs_tf as cavs
+from benchmarks import flags, tables
+
+ARITY = 4
+
+
+class Cell(cavs.GraphSupport):
+    """A cell that combines its input with all children at once."""
+
+    def __init__(self, units):
+        super().__init__(state_size=units, arity=ARITY)
+        self.units = units
+        self.query, self.key, self.value = (keras.layers.Dense(units) for _ in range(3))
+
+    def vertex(self):
+        children = tf.stack([self.gather(k) for k in range(ARITY)], axis=1)
+        state = tf.tanh(self.combine(self.query(self.pull()), self.key(children)))
+        self.scatter(state)
+        self.push(state)
+
+
+class Additive(Cell):
+    """Bahdanau et al. 2015, arXiv:1409.0473."""
+
+    def combine(self, query, keys):
+        scores = tf.reduce_sum(self.value(tf.tanh(keys + query[:, None])), axis=2)
+        return query + tf.einsum("nk,nkd->nd", tf.nn.softmax(scores), keys)
+
+
+class DotProduct(Cell):
+    """Vaswani et al. 2017, arXiv:1706.03762, section 3.2.1."""
+
+    def combine(self, query, keys):
+        scores = tf.matmul(query[:, None], keys, transpose_b=True) / self.units**0.5
+        return query + tf.matmul(tf.nn.softmax(scores), self.value(keys))[:, 0]
+
+
+class Normalised(Cell):
+    """Ba et al. 2016, arXiv:1607.06450."""
+
+    def __init__(self, units):
+        super().__init__(units)
+        self.norm = keras.layers.LayerNormalization()
+
+    def combine(self, query, keys):
+        return query + tf.reduce_mean(self.value(self.norm(keys)), axis=1)
+
+
+def random_trees(generator, count=64) -> cavs.GraphBatch:
+    return cavs.GraphBatch.from_children([_tree(generator) for _ in range(count)])
+
+
+def _tree(generator):
+    children = [[] for _ in range(generator.integers(10, 41))]
+    for vertex in range(len(children) - 1):
+        near = [p for p in range(vertex + 1, len(children)) if len(children[p]) < ARITY][:4]
+        children[generator.choice(near)].append(vertex)
+    return children
+
+
+def milliseconds(make, units, turns, seed=0) -> tuple[float, float]:
+    """The median milliseconds of a training step, by TensorFlow's kernels and as vectors.
+
+    Raises:
+      AssertionError: If gradients differ.
+    """
+    generator = np.random.default_rng(seed)
+    cell, graphs = make(units), random_trees(generator).with_schedule(ARITY, 1)
+    inputs = tf.constant(generator.normal(size=(graphs.num_vertices, units)), tf.float32)
+    steps = [_step(cell, graphs, inputs, decompose) for decompose in (False, True)]
+    ours, theirs = (step() for step in steps)
+    largest = max(float(tf.reduce_max(tf.abs(gradient))) for gradient in theirs)
+    for one, other in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-4 * largest)
+    times = [[], []]
+    for _ in range(turns):
+        for step, taken in zip(steps, times, strict=True):
+            start = time.perf_counter()
+            step()
+            taken.append(1e3 * (time.perf_counter() - start))
+    return tuple(statistics.median(taken) for taken in times)
+
+
+def _step(cell, graphs, inputs, decompose):
+    @tf.function
+    def step():
+        cell.options = cavs.Options(decompose=decompose)
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(cell(graphs, inputs) ** 2)
+        return tape.gradient(loss, [variable.value for variable in cell.trainable_variables])
+
+    return step
+
+
+def main(arguments=None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--units", type=flags.integers(1), default=[64, 256])
+    parser.add_argument("--turns", type=flags.integer(1), default=30)
+    flagged = parser.parse_args(arguments)
+    for units in flagged.units:
+        rows = {}
+        for make in Cell.__subclasses__():
+            before, after = milliseconds(make, units, flagged.turns)
+            rows[make.__name__] = {
+                "TensorFlow's kernels": f"{before:.1f} ms",
+                "vectors": f"{after:.1f} ms",
+                "ratio": f"{before / after:.1f}",
+            }
+        columns = ["TensorFlow's kernels", "vectors", "ratio"]
+        tables.Table(f"{units} units", columns, rows).print()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,241 @@
+"""Elementwise operators that broadcast within rows, and sums over axes of a row."""
+
+import functools
+import math
+
+import numpy as np
+import tensorflow as tf
+
+from cavs_tf._decomposition.columns import MAX_PIECES, Columns, Run
+from cavs_tf._decomposition.plan import Plan
+
+_LONGEST_SOFTMAX = 16  # Longer ones are left to TensorFlow's kernel.
+_BINARY = {
+    "Add": tf.add,
+    "AddV2": tf.add,
+    "BiasAdd": tf.add,
+    "Sub": tf.subtract,
+    "Mul": tf.multiply,
+    "RealDiv": tf.divide,
+    "SquaredDifference": tf.math.squared_difference,
+}
+
+
+def _binary(op, columns: Columns) -> Plan | None:
+    """`op(x, y)` as operators on vectors, of which one may be a number."""
+    shape = columns.shape_of(op.outputs[0])
+    if shape is None or len(shape) < 2 or _counts_channels_first(op):
+        return None
+    operands = [_Operand.of(tensor, shape, columns) for tensor in op.inputs]
+    if None in operands or all(operand.is_native for operand in operands):
+        return None
+    length = _vector_length(shape, operands)
+    leading = shape[: len(shape) - length]
+    if math.prod(leading) > MAX_PIECES:
+        return None
+    indices = list(np.ndindex(leading))
+    reads = [
+        operand.run(index, length) for operand in operands if operand.has_rows for index in indices
+    ]
+
+    def compute(parts):
+        parts = iter(parts)
+        values = [
+            [next(parts) for _ in indices] if operand.has_rows else operand.vectors(indices, length)
+            for operand in operands
+        ]
+        return [[_BINARY[op.type](x, y) for x, y in zip(*values, strict=True)]]
+
+    return Plan(reads, compute)
+
+
+class _Operand:
+    """An operand of an operator that broadcasts, and its shape with as many axes as the result's.
+
+    Attributes:
+      shape: Of a row, or of an invariant operand.
+      has_rows: Whether it is not invariant.
+      is_number: Whether it is one number for all columns. A bias of one column is none: its
+        gradient is a sum over rows alone in vectors of one column.
+      is_native: Whether native kernels can read it as it is.
+    """
+
+    def __init__(self, tensor, shape, has_rows, is_number=False, is_native=False):
+        self._tensor = tensor
+        self.shape, self.has_rows = shape, has_rows
+        self.is_number, self.is_native = is_number, is_native
+
+    @classmethod
+    def of(cls, tensor, shape, columns):
+        """Makes the operand of a result of this shape; None if it is no such operand."""
+        own = columns.shape_of(tensor)
+        if own is not None:
+            if len(own) != len(shape):
+                return None
+            return cls(tensor, own, True, is_native=own == shape)
+        if not columns.is_invariant(tensor):
+            return None
+        own = tuple(tensor.shape.as_list())
+        if len(own) == len(shape) + 1 and own[0] == 1:
+            own = own[1:]
+        if len(own) > len(shape):
+            return None
+        is_number = math.prod(own) == 1 and (tensor.shape.rank == 0 or shape[-1] > 1)
+        padded = (1,) * (len(shape) - len(own)) + own
+        return cls(tensor, padded, False, is_number, is_number or own == shape)
+
+    def is_vector(self, shape, length) -> bool:
+        """Whether it is whole, or one number, over the last axes of a result of this shape."""
+        end = self.shape[len(shape) - length :]
+        is_number = self.is_number or (self.has_rows and math.prod(end) == 1)
+        return is_number or end == shape[len(shape) - length :]
+
+    def run(self, index, length) -> Run:
+        """The columns that the vector at `index` of the leading axes reads."""
+        width = math.prod(self.shape[len(self.shape) - length :])
+        begin = width * self._number(index)
+        return Run(self._tensor, begin, begin + width)
+
+    def vectors(self, indices, length) -> list:
+        """What the vectors at `indices` read of an invariant operand."""
+        width = math.prod(self.shape[len(self.shape) - length :])
+        if math.prod(self.shape) == width:
+            same = self._tensor
+            same = same if same.shape.rank == 1 else tf.reshape(same, [width])
+            return [same] * len(indices)
+        parts = tf.unstack(tf.reshape(self._tensor, [-1, width]))
+        return [parts[self._number(index)] for index in indices]
+
+    def _number(self, index) -> int:
+        """The number of the vector that is read at `index` of the result's leading axes."""
+        leading = self.shape[: len(index)]
+        index = [min(i, d - 1) for i, d in zip(index, leading, strict=True)]
+        return int(np.ravel_multi_index(index, leading)) if leading else 0
+
+
+def _counts_channels_first(op):
+    return op.type == "BiasAdd" and op.get_attr("data_format") != b"NHWC"
+
+
+def _vector_length(shape, operands) -> int:
+    """The number of last axes over which each operand is whole, or one number."""
+    lengths = range(len(shape), -1, -1)
+    return next(n for n in lengths if all(operand.is_vector(shape, n) for operand in operands))
+
+
+def _broadcast(op, columns: Columns) -> Plan | None:
+    """A vector side by side with itself, or a number times a vector of ones."""
+    source = op.inputs[0]
+    own, shape = columns.shape_of(source), columns.shape_of(op.outputs[0])
+    if own is None or shape is None or len(own) != len(shape):
+        return None
+    operand = _Operand(source, own, has_rows=True)
+    length = _vector_length(shape, [operand])
+    leading, width = shape[: len(shape) - length], math.prod(shape[len(shape) - length :])
+    if math.prod(leading) > MAX_PIECES:
+        return None
+    reads = [operand.run(index, length) for index in np.ndindex(leading)]
+
+    def compute(parts):
+        if reads[0].width == width:
+            return [parts]
+        return [[part * tf.ones([width], part.dtype) for part in parts]]
+
+    return Plan(reads, compute)
+
+
+def _sum(op, columns: Columns) -> Plan | None:
+    """A sum or mean over axes of a row, as sums of vectors or sums within them."""
+    source, axes = op.inputs[0], columns.constants_for_one_row(op.inputs[1])
+    shape = columns.shape_of(source)
+    if shape is None or columns.shape_of(op.outputs[0]) is None or axes is None:
+        return None
+    summed = {int(axis) % (len(shape) + 1) - 1 for axis in np.ravel(axes)}
+    if not summed or min(summed) < 0 or (len(shape) == 1 and op.type == "Sum"):
+        return None
+    width, begins, within = _terms(shape, summed)
+    if begins.size > MAX_PIECES:
+        return None
+    scale = width ** int(within) * begins.shape[1] if op.type == "Mean" else 1
+    reads = [Run(source, int(begin), int(begin) + width) for begin in begins.ravel()]
+
+    def compute(parts):
+        terms = begins.shape[1]
+        pieces = [parts[i : i + terms] for i in range(0, len(parts), terms)]
+        pieces = [piece[0] if terms == 1 else tf.add_n(piece) for piece in pieces]
+        if within:
+            pieces = [tf.reduce_sum(piece, axis=1, keepdims=True) for piece in pieces]
+        return [pieces if scale == 1 else [piece * (1 / scale) for piece in pieces]]
+
+    return Plan(reads, compute)
+
+
+def _terms(shape, summed):
+    """(columns of each term, where they begin: [results, terms], whether to sum within terms)."""
+    axes = [(size, axis in summed) for axis, size in enumerate(shape) if size > 1]
+    shape, is_summed = [size for size, _ in axes], [flag for _, flag in axes]
+    kept = [axis for axis, flag in enumerate(is_summed) if not flag]
+    moved = kept + [axis for axis, flag in enumerate(is_summed) if flag]
+    terms = math.prod(size for size, flag in axes if flag)
+    positions = np.arange(math.prod(shape)).reshape(shape).transpose(moved).reshape(-1, terms)
+    within = bool(axes) and is_summed[-1]
+    width = 1
+    for size, flag in reversed(axes):
+        if flag != within:
+            break
+        width *= size
+    return width, positions[:, ::width] if within else positions[::width], within
+
+
+def _softmax(op, columns: Columns) -> Plan | None:
+    """The softmax of short vectors, or its logarithm."""
+    source = op.inputs[0]
+    shape = columns.shape_of(source)
+    if shape is None or shape[-1] > _LONGEST_SOFTMAX or math.prod(shape[:-1]) > MAX_PIECES:
+        return None
+    width = shape[-1]
+    reads = [Run(source, i * width, (i + 1) * width) for i in range(math.prod(shape[:-1]))]
+    function = _log_softmax_of if op.type == "LogSoftmax" else _softmax_of
+    return Plan(reads, lambda parts: [[function(part) for part in parts]])
+
+
+def _softmax_of(x):
+    exponentials = tf.exp(x - _largest(x))
+    return exponentials / tf.reduce_sum(exponentials, axis=1, keepdims=True)
+
+
+def _log_softmax_of(x):
+    x -= _largest(x)
+    return x - tf.math.log(tf.reduce_sum(tf.exp(x), axis=1, keepdims=True))
+
+
+def _largest(x):
+    """The largest number of each row; results do not depend on it but for overflow."""
+    columns = tf.split(tf.stop_gradient(x), x.shape[1], axis=1)
+    return functools.reduce(tf.maximum, columns)
+
+
+def _power(op, columns: Columns) -> Plan | None:
+    """A small power as products."""
+    base, exponent = op.inputs
+    shape, power = columns.shape_of(base), tf.get_static_value(exponent)
+    if shape is None or power is None or np.size(power) != 1 or exponent.shape.rank != 0:
+        return None
+    if float(power) not in (1.0, 2.0, 3.0):
+        return None
+
+    def compute(parts):
+        (x,) = parts
+        return [[{1: x, 2: tf.square(x), 3: x * tf.square(x)}[int(power)]]]
+
+    return Plan([Run(base, 0, math.prod(shape))], compute)
+
+
+ARITHMETIC = dict.fromkeys(_BINARY, _binary) | {
+    "BroadcastTo": _broadcast,
+    "LogSoftmax": _softmax,
+    "Mean": _sum,
+    "Pow": _power,
+    "Softmax": _softmax,
+    "Sum": _sum,
+}

@@ -1,0 +1,198 @@
+"""Operators on rows of rank 2 and more run by native kernels, with the numbers of the reference."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import cavs_tf as cavs
+from tests import cells
+from tests.test_differential import SWITCHES, check_options
+
+ARITY, UNITS, HEADS = 3, 8, 2
+STATES = {
+    # Sums and means over any axes of a row.
+    "sum_last": lambda s, x: tf.reduce_sum(s * x, 3),
+    "sum_first": lambda s, x: tf.reduce_sum(s * x, 1),
+    "sum_middle": lambda s, x: tf.reduce_sum(s * x, 2),
+    "sum_kept": lambda s, x: tf.reduce_sum(s * x, [1, 3], keepdims=True),
+    "sum_ends": lambda s, x: tf.reduce_sum(s * x, [1, 3]),
+    "sum_all": lambda s, x: tf.reduce_sum(s * x, [1, 2, 3]),
+    "sum_negative": lambda s, x: tf.reduce_sum(s * x, [-1, -2]),
+    "mean_last": lambda s, x: tf.reduce_mean(s * x, -1),
+    "mean_first": lambda s, x: tf.reduce_mean(s * x, [1, 2]),
+    "mean_of_vectors": lambda s, x: tf.reduce_mean(tf.reshape(s * x, [-1, 24]), 1),
+    # Broadcasts.
+    "over_first": lambda s, x: s * x[:, :1],
+    "over_last": lambda s, x: s - x[:, :, :, :1],
+    "over_middle": lambda s, x: s / (2.0 + x[:, :, 1:2]),
+    "both": lambda s, x: s[:, :, :1] + x[:, :1],
+    "numbers": lambda s, x: s[:, :1, :, :1] * x[:, :, :1],
+    "invariant": lambda s, x: s * x + np.arange(6.0).reshape(2, 3, 1),
+    "vector": lambda s, x: tf.math.squared_difference(s * x, [1.0, 2.0, 3.0, 4.0]),
+    "matrix": lambda s, x: s * x * np.arange(12.0).reshape(1, 3, 4),
+    "broadcast_to": lambda s, x: s * tf.broadcast_to(x[:, :1, :1], tf.shape(s)),
+    "broadcast_number": lambda s, x: s * tf.broadcast_to(x[:, :, :, 1:2], tf.shape(s)),
+    # Movements.
+    "slices": lambda s, x: s[:, 1, :, 1:3] * x[:, 0, ::-1, ::2],
+    "new_axes": lambda s, x: s[:, :, None, 1] * x[:, :, None, -1],
+    "transpose": lambda s, x: tf.transpose(s, [0, 3, 1, 2]) * tf.transpose(x, [0, 3, 1, 2]),
+    "tile": lambda s, x: tf.tile(s[:, :, :1], [1, 1, 3, 1]) * x,
+    "take": lambda s, x: tf.gather(s, [2, 0, 0], axis=2) * tf.gather(x, [1, 1, 2], axis=2),
+    "reverse": lambda s, x: tf.reverse(s, [2]) + tf.roll(x, 1, axis=3),
+    "parts": lambda s, x: tf.concat(tf.split(s * x, 2, axis=3)[::-1], axis=2),
+    "stack": lambda s, x: tf.stack([s[:, 0], x[:, 1]], axis=2),
+    "unstack": lambda s, x: tf.add_n(tf.unstack(s * x, axis=3)),
+    "reflect": lambda s, x: tf.pad(s * x, [[0, 0], [0, 0], [1, 1], [0, 0]], "REFLECT"),
+    # Products.
+    "einsum_inner": lambda s, x: tf.einsum("nabc,nabc->nab", s, x),
+    "einsum_outer": lambda s, x: tf.einsum("na,nb->nab", s[:, 0, 0], x[:, 1, 1]),
+    "einsum_matrices": lambda s, x: tf.einsum("nabc,nadc->nabd", s, x),
+    "einsum_of_one": lambda s, x: tf.einsum("nabc->ncab", s * x) + tf.einsum("nabc->ncab", x),
+    "einsum_moved": lambda s, x: tf.einsum("nabc,nadc->nbad", s, x),
+    "einsum_weights": lambda s, x: tf.einsum("nabc,abcd->nd", s * x, weights(2, 3, 4, 5)),
+    "einsum_each": lambda s, x: tf.einsum("nabc,acd->nabd", s * x, weights(2, 4, 5)),
+    "einsum_weights_first": lambda s, x: tf.einsum("cd,nabc->nadb", weights(4, 5), s * x),
+    "einsum_bilinear": lambda s, x: tf.einsum(
+        "na,abc,nb->nc", s[:, 0, 0], weights(4, 4, 5), x[:, 0, 0]
+    ),
+    "matmul": lambda s, x: tf.matmul(s, x, transpose_b=True),
+    "matmul_adjoint": lambda s, x: tf.matmul(s, x, transpose_a=True),
+    "matmul_weights": lambda s, x: tf.matmul(s * x, weights(4, 5)),
+    "tensordot": lambda s, x: tf.tensordot(s * x, weights(4, 5), 1),
+    # Softmax and powers.
+    "softmax": lambda s, x: tf.nn.softmax(3.0 * s * x),
+    "softmax_axis": lambda s, x: tf.nn.softmax(3.0 * s * x, axis=1),
+    "log_softmax": lambda s, x: tf.nn.log_softmax(3.0 * s * x, axis=2),
+    "large": lambda s, x: tf.nn.softmax(1e4 * s * x),
+    "leaky_relu": lambda s, x: tf.nn.leaky_relu(tf.nn.relu(s * x) - 0.1),
+    "standard_deviation": lambda s, x: (
+        tf.math.reduce_std(s * x, 3, keepdims=True) + tf.math.rsqrt(2.0 + s)
+    ),
+    "power": lambda s, x: (s * x) ** 3 + s**2 + x**1,
+}
+
+
+def weights(*shape):
+    size = np.prod(shape)
+    return tf.reshape(tf.cos(tf.range(size, dtype=tf.float64)), shape)
+
+
+class OfTensors(cavs.GraphSupport):
+    """States of rank 3, combined by one expression."""
+
+    def __init__(self, expression):
+        super().__init__(state_size=(2, 3, 4), arity=1, dtype="float64")
+        self.expression = expression
+        self.w = self.add_weight(shape=(4, 4), initializer="orthogonal")
+
+    def vertex(self):
+        x = self.pull()
+        state = tf.tanh(x + tf.reshape(tf.reshape(self.gather(0), [-1, 4]) @ self.w, tf.shape(x)))
+        result = self.expression(state, x)
+        rest = result.shape[1:].num_elements()
+        total = tf.reduce_sum(tf.reshape(result, [-1, rest]), 1)
+        self.scatter(state + 0.1 * tf.tanh(total)[:, None, None, None])
+        self.push(result)
+
+
+@pytest.mark.parametrize("name", STATES)
+def test_rows_of_any_rank(name):
+    cell = OfTensors(STATES[name])
+    graphs = cavs.GraphBatch.from_children([[[], [0], [1]], [[]], [[], []]])
+    inputs = np.random.default_rng(1).uniform(-1, 1, [6, 2, 3, 4])
+    assert cavs.check_equivalence(cell, graphs, inputs), name
+    assert_native(cell, graphs, inputs)
+
+
+def assert_native(cell, graphs, inputs):
+    text = cell.explain(graphs, inputs)
+    found = [line for line in text.splitlines() if "TensorFlow's own kernels" in line]
+    assert [line.split(": ")[1] for line in found] == ["none"] * len(found) != []
+
+
+def dense(units):
+    return keras.layers.Dense(units, dtype="float64")
+
+
+class OverChildren(cavs.GraphSupport):
+    """A cell that combines its input with all children at once."""
+
+    def __init__(self):
+        super().__init__(state_size=UNITS, arity=ARITY, dtype="float64")
+        self.make()
+
+    def vertex(self):
+        children = tf.stack([self.gather(k) for k in range(ARITY)], axis=1)
+        state = tf.tanh(self.combine(self.pull(), children))
+        self.scatter(state)
+        self.push(state)
+
+
+class AdditiveAttention(OverChildren):  # Bahdanau, Cho and Bengio 2015, arXiv:1409.0473.
+    def make(self):
+        self.query, self.key, self.score = dense(UNITS), dense(UNITS), dense(1)
+
+    def combine(self, x, children):
+        scores = self.score(tf.tanh(self.key(children) + self.query(x)[:, None]))
+        return x + tf.reduce_sum(tf.nn.softmax(scores, axis=1) * children, axis=1)
+
+
+class DotProductAttention(OverChildren):  # Vaswani et al. 2017, arXiv:1706.03762, section 3.2.1.
+    def make(self):
+        self.query, self.key, self.value = dense(UNITS), dense(UNITS), dense(UNITS)
+
+    def combine(self, x, children):
+        scores = tf.matmul(self.query(x)[:, None], self.key(children), transpose_b=True)
+        weights = tf.nn.softmax(scores / UNITS**0.5)
+        return x + tf.matmul(weights, self.value(children))[:, 0]
+
+
+class MultiHeadAttention(OverChildren):  # arXiv:1706.03762, section 3.2.2, as Keras has it.
+    def make(self):
+        self.heads = keras.layers.MultiHeadAttention(HEADS, UNITS // HEADS, dtype="float64")
+
+    def combine(self, x, children):
+        return x + self.heads(x[:, None], children)[:, 0]
+
+
+class TensorNetwork(OverChildren):  # Socher et al. 2013, the neural tensor layer.
+    def make(self):
+        self.linear = dense(UNITS)
+        self.tensor = self.add_weight(shape=(UNITS, UNITS, UNITS))
+
+    def combine(self, x, children):
+        first, second = children[:, 0], children[:, 1]
+        return self.linear(first + x) + tf.einsum("ni,ijk,nj->nk", first, self.tensor, second)
+
+
+class WeightsForEachChild(OverChildren):
+    def make(self):
+        self.weight = self.add_weight(shape=(ARITY, UNITS, UNITS))
+
+    def combine(self, x, children):
+        return x + tf.einsum("nkd,kde->ne", children, self.weight)
+
+
+class NormalisedChildren(OverChildren):  # Ba, Kiros and Hinton 2016, arXiv:1607.06450.
+    def make(self):
+        self.matrix = self.add_weight(shape=(UNITS, UNITS))
+        self.norm = keras.layers.LayerNormalization(dtype="float64")
+
+    def combine(self, x, children):
+        return x + tf.reduce_mean(self.norm(children @ self.matrix), axis=1)
+
+
+@pytest.mark.parametrize("cell", OverChildren.__subclasses__())
+def test_cells_over_children(cell):
+    cell = cell()
+    for seed, graphs in enumerate([8, 1, 0]):
+        graphs = cells.random_graphs(seed, graphs, 12, arity=ARITY)
+        inputs = np.random.default_rng(seed).normal(size=[graphs.num_vertices, UNITS])
+        assert cavs.check_equivalence(cell, graphs, inputs)
+    graphs = cells.random_graphs(1, 4, 12, arity=ARITY)
+    inputs = np.random.default_rng(3).normal(size=[graphs.num_vertices, UNITS])
+    assert_native(cell, graphs, inputs)
+    check_options(cell, graphs, SWITCHES[::3], inputs=tf.constant(inputs))
+    cell.options = cavs.Options(decompose=False)
+    assert "TensorFlow's own kernels: none" not in cell.explain(graphs, inputs)
