@@ -2,6 +2,7 @@
 
 import tensorflow as tf
 from tensorflow.python.eager import forwardprop_util, record
+from tensorflow.python.ops import control_flow_util
 
 from cavs_tf._functions import Functions
 from cavs_tf._library import ops
@@ -37,6 +38,11 @@ def run_forward(
 
 
 def _check_mode(tensors) -> None:
+    if control_flow_util.GraphOrParentsInXlaContext(tf.compat.v1.get_default_graph()):
+        raise NotImplementedError(
+            "CavsForward: got a call in a function with jit_compile=True but expected one that XLA "
+            "need not compile, as it cannot compile custom ops. Leave jit_compile out."
+        )
     if forwardprop_util.pack_tangents(tensors).tangents:
         raise NotImplementedError(
             "CavsForward: got a tensor that a tf.autodiff.ForwardAccumulator watches but expected "

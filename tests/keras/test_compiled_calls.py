@@ -1,5 +1,7 @@
 """Calls that a user's `tf.function` compiles, and that Keras also makes to infer shapes."""
 
+import warnings
+
 import keras
 import numpy as np
 import pytest
@@ -122,3 +124,31 @@ def test_roots_in_a_compiled_call():
 
     picked = Picking()({**GRAPHS.to_dict(), "rows": ROWS})
     np.testing.assert_array_equal(picked, 2.0 * tf.gather(ROWS, GRAPHS.roots))
+
+
+def test_xla_is_refused():
+    layer = cavs.keras.TreeLSTM(5)
+    layer(GRAPHS, ROWS)
+    message = r"got a call in a function with jit_compile=True but expected .*Leave jit_compile out"
+    with pytest.raises(NotImplementedError, match=message):
+        tf.function(lambda rows: layer(GRAPHS, rows), jit_compile=True)(ROWS)
+
+    @tf.function(jit_compile=True)
+    def step(rows):
+        inner = tf.function(lambda: layer(GRAPHS, rows))
+        return tf.cond(rows[0, 0] > 0, inner, inner)
+
+    with pytest.raises(NotImplementedError, match=message):
+        step(ROWS)
+
+
+def test_fit_leaves_xla_out():
+    data = tf.data.Dataset.from_tensors(({**GRAPHS.to_dict(), "rows": ROWS}, tf.ones([2, 5])))
+    model = Plain(return_vertices=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.compile("sgd", "mse", jit_compile="auto")
+        model.fit(data, verbose=0, shuffle=False)
+    with pytest.warns(UserWarning, match="Proceeding with `jit_compile=False`"):
+        model.compile("sgd", "mse", jit_compile=True)
+    model.fit(data, verbose=0, shuffle=False)
