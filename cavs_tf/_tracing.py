@@ -17,6 +17,7 @@ from tensorflow.python.eager import record
 from tensorflow.python.framework import func_graph, ops
 from tensorflow.python.ops import resource_variable_ops
 
+from cavs_tf._initial_state import INITIAL_STATE
 from cavs_tf._keras_private import set_thread_state, thread_state
 
 # The vertex whose function is running. A constant handle: the value belongs to
@@ -42,6 +43,14 @@ class Vertex:
         finally:
             _CURRENT.reset(token)
         return self
+
+    def child_state(self, slot: int) -> tf.Tensor:
+        """What `gather(slot)` returns."""
+        state = self.gathered[slot]
+        if slot == 0 and INITIAL_STATE in self.pulls:
+            self.pulled.add(INITIAL_STATE)
+            state += self.pulls[INITIAL_STATE]
+        return state
 
 
 def current_vertex(method: str) -> Vertex:

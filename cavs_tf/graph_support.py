@@ -13,6 +13,7 @@ import tensorflow as tf
 from cavs_tf._evaluation import evaluator
 from cavs_tf._forward import run_forward
 from cavs_tf._functions import Functions, make_functions
+from cavs_tf._initial_state import INITIAL_STATE, check_initial_state, initial_rows
 from cavs_tf._inputs import (
     DEFAULT,
     as_graph_batch,
@@ -118,6 +119,8 @@ class GraphSupport(keras.layers.Layer):
     def gather(self, slot: int) -> tf.Tensor:
         """The state that child number `slot` scattered; zeros where there is no such child.
 
+        With an `initial_state`, a vertex without any child gathers that from slot 0.
+
         Args:
           slot: In [0, arity).
 
@@ -133,17 +136,17 @@ class GraphSupport(keras.layers.Layer):
                 f"gather: got slot {slot!r} but expected one in [0, {self.arity}). Raise the "
                 "arity of the GraphSupport if vertices have more children."
             )
-        return vertex.gathered[slot]
+        return vertex.child_state(slot)
 
     def gather_all(self) -> tf.Tensor:
-        """The states of all children, [None, arity, *state_size]; zeros where there are none."""
+        """The states of all children, as of `gather`: [None, arity, *state_size]."""
         vertex = current_vertex("gather_all")
         if self.arity == 0:
             raise ValueError(
                 "gather_all: got arity 0 but expected at least 1. Set `arity` to the largest "
                 "number of children of a vertex."
             )
-        return tf.stack(vertex.gathered, axis=1)
+        return tf.stack([vertex.child_state(slot) for slot in range(self.arity)], axis=1)
 
     def pull(self, name: str = DEFAULT) -> tf.Tensor:
         """This vertex's row of an external input.
@@ -160,7 +163,8 @@ class GraphSupport(keras.layers.Layer):
         vertex = current_vertex("pull")
         pulls = vertex.pulls
         if name not in pulls:
-            expected = f"one of {sorted(pulls)}" if pulls else "no pull, as no input was given"
+            names = sorted(pulls.keys() - {INITIAL_STATE})
+            expected = f"one of {names}" if names else "no pull, as no input was given"
             raise ValueError(
                 f"pull: got {name!r} but expected {expected}. Call the GraphSupport with "
                 "(graphs, tensor), or with (graphs, {name: tensor})."
@@ -213,7 +217,7 @@ class GraphSupport(keras.layers.Layer):
         # By name, since Keras accepts only tensors as positional arguments.
         return super().__call__(graphs=graphs, inputs=inputs, **kwargs)
 
-    def call(self, graphs, inputs=None, training=None, at=None):
+    def call(self, graphs, inputs=None, training=None, at=None, initial_state=None):
         """Evaluates every vertex of every graph.
 
         Args:
@@ -226,6 +230,9 @@ class GraphSupport(keras.layers.Layer):
           training: Passed on to Keras layers in the vertex function, as Keras does.
           at: Integers [n], distinct: the vertices whose outputs are wanted, `graphs.roots` for
             example. None: all. Faster than to pick rows afterwards.
+          initial_state: [B, *state_size], a row for each graph: what its vertices without children
+            gather from their first slot, such as the last state of an encoder, which it pushed,
+            for the first vertex of a decoder. None: zeros.
 
         Returns:
           What the vertices pushed, [V, ...] in vertex order, or [n, ...] in the order of `at`: a
@@ -234,7 +241,22 @@ class GraphSupport(keras.layers.Layer):
         Raises:
           ValueError, tf.errors.InvalidArgumentError: If the inputs do not fit the graphs,
             or the vertex function breaks a rule.
+
+        Example:
+        >>> from cavs_tf import GraphBatch
+        >>> @vertex_function(state_size=1, arity=1)
+        ... def running_sum(v):
+        ...     total = v.pull() + v.gather(0)
+        ...     v.scatter(total)
+        ...     v.push(total)
+        >>> chains = GraphBatch.chain([2, 1])
+        >>> running_sum(chains, tf.ones([3, 1]), initial_state=[[10.0], [20.0]]).numpy()
+        array([[11.],
+               [12.],
+               [21.]], dtype=float32)
         """
+        if initial_state is not None:
+            inputs = self._with_initial_state(graphs, inputs, initial_state)
         if asks_for_shapes():
             return self.zeros(graphs, inputs, at)
         if in_stateless_scope():
@@ -386,6 +408,14 @@ class GraphSupport(keras.layers.Layer):
             self.options.decompose,
         )
 
+    def _with_initial_state(self, graphs, inputs, initial_state) -> dict:
+        """External inputs by name, with what is added to the states that are gathered."""
+        state = check_initial_state(
+            initial_state, self.arity, self._state_shape, self.compute_dtype
+        )
+        rows = state if asks_for_shapes() else initial_rows(as_graph_batch(graphs), state)
+        return name_inputs(inputs) | {INITIAL_STATE: rows}
+
     def _check_inputs(self, graphs, inputs) -> dict:
         """External inputs by name."""
         pulls = name_inputs(inputs)
@@ -407,7 +437,7 @@ class GraphSupport(keras.layers.Layer):
                 pushed, pulled = self._create_weights(pulls)
                 known = self._cache.find(key)
             if known is None:
-                self._cache.built_for = specs
+                self._cache.built_for = {n: s for n, s in specs.items() if n != INITIAL_STATE}
                 known = Known(key, self._surroundings(), pushed, pulled)
                 self._cache.add(known, self.name)
             return known
