@@ -8,15 +8,16 @@ from tensorflow.python.ops import gradients_util
 
 from cavs_tf._decomposition import decompose_operators
 from cavs_tf._inference import Analysis, Kind, coupled_message, live_operations, rows_of
+from cavs_tf._library import ops as _cavs_ops
 from cavs_tf._tracing import TracedVertex, with_tapes_of_its_own
 
 
 class DerivativeGraph(func_graph.FuncGraph):
-    """A graph that repeats concatenations of the vertex function's rows that it reads.
+    """A graph that repeats concatenations and masks of the vertex function that it reads.
 
     The tape then keeps the operands of the concatenation, which are often in memory anyway, in
     the state or an input. And products of the concatenation can be split into products of its
-    operands.
+    operands. A mask of dropout is drawn again from the numbers of its rows.
 
     Args:
       name: The name of the graph.
@@ -28,23 +29,37 @@ class DerivativeGraph(func_graph.FuncGraph):
         super().__init__(name)
         self._forward = forward
         self._analysis = analysis
-        self._again = {}  # Repeated concatenations, by id of the original.
+        self._again = {}  # What is repeated, by id of the original.
 
     def capture(self, tensor, name=None, shape=None):
-        axis = self._axis_of_concatenation(tensor)
-        if axis is None:
+        repeat = self._repetition(tensor)
+        if repeat is None:
             return super().capture(tensor, name=name, shape=shape)
         if id(tensor) not in self._again:
             with self.as_default(), ops.control_dependencies(None):
-                count = tensor.op.get_attr("N")
-                values = [self.capture(value) for value in tensor.op.inputs[:count]]
-                join = tf.concat if tensor.op.type == "ConcatV2" else tf.stack
-                self._again[id(tensor)] = join(values, axis)
+                self._again[id(tensor)] = repeat(tensor.op)
         return self._again[id(tensor)]
+
+    def _repetition(self, tensor):
+        """A function that repeats the operator of `tensor` here; None if it is read instead."""
+        if getattr(tensor, "graph", None) is not self._forward:
+            return None
+        if tensor.op.type == "CavsDropoutMask":
+            return self._mask
+        axis = self._axis_of_concatenation(tensor)
+        return None if axis is None else lambda op: self._concatenation(op, axis)
+
+    def _mask(self, op):
+        attributes = {name: op.get_attr(name) for name in ("T", "shape", "rate", "number")}
+        return _cavs_ops.cavs_dropout_mask(*map(self.capture, op.inputs), **attributes)
+
+    def _concatenation(self, op, axis):
+        values = [self.capture(value) for value in op.inputs[: op.get_attr("N")]]
+        return (tf.concat if op.type == "ConcatV2" else tf.stack)(values, axis)
 
     def _axis_of_concatenation(self, tensor):
         """The axis, if `tensor` concatenates float rows in the vertex function; else None."""
-        if getattr(tensor, "graph", None) is not self._forward or not tensor.dtype.is_floating:
+        if not tensor.dtype.is_floating:
             return None
         if tensor.op.type not in ("ConcatV2", "Pack") or not _has_rows(tensor, self._analysis):
             return None

@@ -50,6 +50,12 @@ def set_thread_state(state: dict) -> None:
     vars(_global_state.GLOBAL_STATE_TRACKER).update(state)
 
 
+def in_training() -> bool:
+    """Whether this thread is in a call of a layer with `training=True`."""
+    context = _global_state.get_global_attribute("current_call_ctx")
+    return context is not None and context.get_value("training") is True
+
+
 def variables_without_value() -> list:
     """Keras variables that were made while Keras asked for shapes only."""
     return list(_global_state.get_global_attribute("uninitialized_variables", []))

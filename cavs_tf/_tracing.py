@@ -27,7 +27,7 @@ _CURRENT = contextvars.ContextVar("cavs_tf_vertex")
 
 @dataclasses.dataclass
 class Vertex:
-    """The state of a running vertex function, for `gather`, `pull`, `scatter` and `push`."""
+    """The state of a running vertex function, for `gather`, `pull`, `scatter` and so on."""
 
     gathered: list
     pulls: Mapping[str, tf.Tensor]
@@ -35,6 +35,7 @@ class Vertex:
     scattered: tf.Tensor | None = None
     pulled: set = dataclasses.field(default_factory=set)
     pushes: dict = dataclasses.field(default_factory=dict)
+    num_dropouts: int = 0
 
     def run(self, function: Callable[[], None]) -> "Vertex":
         token = _CURRENT.set(self)

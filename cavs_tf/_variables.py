@@ -126,6 +126,17 @@ def check_reads(name: str, reads: Reads, run) -> None:
         )
 
 
+def add_state(layer: keras.layers.Layer, name: str, value) -> None:
+    """Sets an attribute that holds variables, although the layer may be built."""
+    locked = layer._tracker.locked
+    layer._tracker.unlock()
+    try:
+        setattr(layer, name, value)
+    finally:
+        if locked:
+            layer._tracker.lock()
+
+
 def track(layer: keras.layers.Layer, variables) -> None:
     """Makes `variables` weights of `layer`, for Keras and for `tf.train.Checkpoint`."""
     known = {id(v) for v in layer.variables}

@@ -29,13 +29,15 @@ from cavs_tf._keras_private import (
     compute_output_spec,
     in_stateless_scope,
     in_symbolic_scope,
+    in_training,
     is_default,
 )
+from cavs_tf._library import ops
 from cavs_tf._micro_batches import choose_micro_batch
 from cavs_tf._surroundings import Surroundings
 from cavs_tf._trace_cache import Known, TraceCache
 from cavs_tf._tracing import Vertex, current_vertex
-from cavs_tf._variables import Reads, adopt, check_reads, recorded_reads, track
+from cavs_tf._variables import Reads, add_state, adopt, check_reads, recorded_reads, track
 from cavs_tf.options import Options
 
 
@@ -99,6 +101,7 @@ class GraphSupport(keras.layers.Layer):
             )
         self.options = Options() if options is None else options
         self.supports_jit = False  # XLA cannot compile custom ops.
+        self._seed_generator = None  # Of dropout; made when it is first called.
         self._state_shape = _checked_shape(state_size)
         self._cache = TraceCache()
 
@@ -211,6 +214,56 @@ class GraphSupport(keras.layers.Layer):
         """int32 [None]: which vertex of the minibatch each row is."""
         return current_vertex("vertex_ids").ids
 
+    def dropout(self, x: tf.Tensor, rate: float, rows: tf.Tensor | None = None) -> tf.Tensor:
+        """Drops elements of rows in training: sets them to zero, and scales those that are left.
+
+        An element is dropped, with probability `rate`, by a hash of the step's seed, the number of
+        this call in the vertex function, the row's number and the column. So the mask is the same
+        however vertices are batched, and is drawn again in the backward pass instead of being
+        stored. Every call of the model in training has a seed of its own, from Keras's generators
+        (`keras.utils.set_random_seed`). In inference, nothing is dropped (Srivastava et al. 2014).
+
+        Args:
+          x: [None, ...], floating-point.
+          rate: In [0, 1).
+          rows: int32 [None]; rows with equal numbers have the same mask. None: the vertex, so that
+            each has its own. Pull `graphs.vertex_graph` for one mask per graph (Gal and
+            Ghahramani 2016, arXiv:1512.05287).
+
+        Returns:
+          [None, ...], as `x`; elements that are left are divided by `1 - rate`.
+
+        Raises:
+          ValueError: If `rate` or `rows` is not as described, or the shape of a row is not known.
+
+        Example:
+        >>> @vertex_function(state_size=4, arity=1)
+        ... def cell(v):
+        ...     h = tf.tanh(v.dropout(v.pull(), 0.5) + v.gather(0))
+        ...     v.scatter(h)
+        ...     v.push(h)
+        """
+        vertex = current_vertex("dropout")
+        number, vertex.num_dropouts = vertex.num_dropouts, vertex.num_dropouts + 1
+        x, rows = tf.convert_to_tensor(x), vertex.ids if rows is None else rows
+        _check_dropout(x, rate, rows)
+        if rate == 0:
+            return x
+        if self._seed_generator is None:
+            with tf.init_scope():
+                add_state(self, "_seed_generator", keras.random.SeedGenerator())
+        if not in_training():
+            return x
+        mask = ops.cavs_dropout_mask(
+            rows,
+            tf.convert_to_tensor(self._seed_generator.state),
+            T=x.dtype,
+            shape=x.shape[1:],
+            rate=rate,
+            number=number,
+        )
+        return x * mask
+
     # --- called with graphs ---------------------------------------------------
 
     def __call__(self, graphs, inputs=None, **kwargs):
@@ -271,6 +324,8 @@ class GraphSupport(keras.layers.Layer):
         pulls = self._check_inputs(graphs, inputs)
         at = vertices_to_return(at)
         functions = self.functions_for(pulls, training)
+        if training and self._seed_generator is not None:
+            self._seed_generator.next()
         schedule = self.schedule_of(graphs, pulls, at)
         self._check_pushed(functions.push_names)
         return self.unname(run_forward(functions, schedule, pulls, self.options, at))
@@ -483,6 +538,24 @@ def _checked_shape(state_size) -> tuple[int, ...]:
             "It is the number of elements that one vertex scatters."
         )
     return shape
+
+
+def _check_dropout(x, rate, rows):
+    if not isinstance(rate, (int, float)) or not 0 <= rate < 1:
+        raise ValueError(
+            f"dropout: got rate {rate!r} but expected a number in [0, 1), the share of elements "
+            "that is dropped."
+        )
+    if not x.dtype.is_floating or not x.shape[1:].is_fully_defined():
+        raise ValueError(
+            f"dropout: got a tensor of shape {x.shape} ({x.dtype.name}) but expected "
+            "floating-point rows of a known shape. Give it one with tf.ensure_shape."
+        )
+    if rows.dtype != tf.int32 or rows.shape.rank != 1:
+        raise ValueError(
+            f"dropout: got rows of shape {rows.shape} ({rows.dtype.name}) but expected int32 "
+            "[None], a number for each row. Pull graphs.vertex_graph for one mask per graph."
+        )
 
 
 class _FunctionCell(GraphSupport):

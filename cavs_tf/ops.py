@@ -101,6 +101,7 @@ tf.no_gradient("CavsSchedule")
 tf.no_gradient("CavsMicroBatch")
 tf.no_gradient("CavsInstructionSet")
 tf.no_gradient("CavsRowCount")
+tf.no_gradient("CavsDropoutMask")
 
 
 @tf.RegisterGradient("CavsGather")

@@ -31,6 +31,7 @@ TOUCHES = re.compile(
 TOUCHED_BY_OPS = {
     "backward_op.cc": ["scalar<tensorflow::Variant>"],  # The tape.
     "describe_op.cc": ["scalar<tensorflow::tstring>"],  # The text.
+    "dropout_mask_op.cc": ["vec<int32_t>", "vec<int64_t>"],  # Numbers of rows, and the seed.
     "foreign_kernel.cc": ["copy", "copy", "flat<int32_t>", "flat<int64_t>", "memcpy", "memcpy"],
     "forward_op.cc": ["flat<int32_t>", "scalar<tensorflow::Variant>"],  # `at`, and the tape.
     "instruction_set_op.cc": ["scalar<tensorflow::tstring>"],  # Its name.

@@ -246,7 +246,7 @@ def test_dropout(arguments):
     def wrong(v):
         v.scatter(tf.nn.dropout(v.pull()[:, :2], 0.5, **arguments))
 
-    with rejects("Draw random numbers outside of the vertex function and pull them (for dropout"):
+    with rejects("For dropout, call self.dropout(x, rate) of the GraphSupport. Draw other"):
         cell_of(wrong)(GRAPHS, X)
 
 

@@ -1,5 +1,7 @@
 """Transfer rules of operators that read, write or add at indices."""
 
+import tensorflow as tf
+
 from cavs_tf._inference import sizes
 from cavs_tf._inference.abstract import Kind, rows, summed, with_layout
 from cavs_tf._inference.call import Call, Couples, NotKnown, unknown_axis
@@ -71,6 +73,13 @@ def _has_own_row_first(position, depth):
     if position is None or not position.is_row:
         return False
     return position.column or depth == 1
+
+
+def dropout_mask(call: Call):
+    if call.inputs[0].kind is not Kind.ROWS or call.axes(0) != ((ROWS,),):
+        raise NotKnown
+    shape = tf.TensorShape(call.attr("shape"))
+    return [rows([(ROWS,), *map(sizes.axis_of, shape)])]
 
 
 def scatter_nd(call: Call):
@@ -194,6 +203,7 @@ def dynamic(call: Call):
 _SCATTERS = ("Add", "Max", "Min", "Sub", "Update")
 
 INDEXING = {
+    "CavsDropoutMask": dropout_mask,
     "DenseBincount": bincount,
     "DynamicPartition": dynamic,
     "Gather": gather,

@@ -30,8 +30,8 @@ _SUMS = frozenset({"BatchMatMulV2", "BatchMatMulV3", "BiasAddGrad", "Einsum", "M
 _FUNCTIONS = frozenset(function_rules(None))
 
 _DRAW = (
-    "Draw random numbers outside of the vertex function and pull them (for dropout, a mask: "
-    "tf.nn.dropout(tf.ones([V, units]), rate) with V vertices)."
+    "For dropout, call self.dropout(x, rate) of the GraphSupport. Draw other random numbers "
+    "outside of the vertex function and pull them: a row for each vertex."
 )
 
 

@@ -124,6 +124,18 @@ absl::Status RowCountShape(InferenceContext* c) {
   return absl::OkStatus();
 }
 
+absl::Status DropoutMaskShape(InferenceContext* c) {
+  PartialTensorShape shape;
+  TF_RETURN_IF_ERROR(c->GetAttr("shape", &shape));
+  ShapeHandle rows, seed, row, mask;
+  TF_RETURN_IF_ERROR(c->MakeShapeFromPartialTensorShape(shape, &row));
+  TF_RETURN_IF_ERROR(c->WithRank(c->input(0), 1, &rows));
+  TF_RETURN_IF_ERROR(c->WithRank(c->input(1), 1, &seed));
+  TF_RETURN_IF_ERROR(c->Concatenate(rows, row, &mask));
+  c->set_output(0, mask);
+  return absl::OkStatus();
+}
+
 // The ops below have lists of attributes in common, which functions add. What
 // those functions return is registered as by REGISTER_OP.
 using Op = ::tensorflow::register_op::OpDefBuilderWrapper;
@@ -406,6 +418,28 @@ integers that a traced vertex function computed from tensor shapes.
 
 like: [rows, ...].
 value: Of the given shape, row-major.
+)doc");
+
+REGISTER_OP("CavsDropoutMask")
+    .Input("rows: int32")
+    .Input("seed: int64")
+    .Output("mask: T")
+    .Attr("T: {float, double, bfloat16, half}")
+    .Attr("shape: shape")
+    .Attr("rate: float")
+    .Attr("number: int >= 0 = 0")
+    .SetShapeFn(NoThrowShape<DropoutMaskShape>)
+    .Doc(R"doc(
+What dropout multiplies rows with: 0 with probability `rate`, else 1 / (1 - rate). Every row of
+it follows from the seed, the number of the operator, and the number of the row, whatever
+other rows there are.
+
+rows: [rows], the number of each row.
+seed: [2]; the lower 32 bits of each count.
+mask: [rows, ...].
+shape: Of a row.
+rate: In [0, 1).
+number: Operators with different numbers draw independently.
 )doc");
 
 }  // namespace cavs
