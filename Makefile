@@ -4,7 +4,7 @@
 #   make build TENSORFLOW=tensorflow-cpu   0.6 GB smaller, without GPU support
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-all test-python test-cc test-tsan sanitize fuzz fuzz-ops bench bench-cc bench-engine compare wheel format lint clean
+.PHONY: help bazel build demo test test-all test-python test-cc test-tsan sanitize fuzz fuzz-ops bench bench-cc bench-engine compare wheel format lint clean
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -35,7 +35,11 @@ build: $(INSTALLED) ## Builds the op library into cavs_tf/
 demo: build ## Trains a Tree-LSTM on ListOps, in about two minutes
 	$(BIN)/python python/examples/listops.py $(ARGS)
 
-test: build ## Runs every test that is not long, the C++ ones also under sanitizers
+# Said before the tests run for minutes, not after.
+bazel:
+	@$(BAZEL) --version > /dev/null
+
+test: bazel build ## Runs every test that is not long, the C++ ones also under sanitizers
 	@status=0; \
 	$(MAKE) --no-print-directory test-python || status=1; \
 	$(MAKE) --no-print-directory test-cc || status=1; \
