@@ -53,6 +53,7 @@ STATES = {
     "einsum_weights": lambda s, x: tf.einsum("nabc,abcd->nd", s * x, weights(2, 3, 4, 5)),
     "einsum_each": lambda s, x: tf.einsum("nabc,acd->nabd", s * x, weights(2, 4, 5)),
     "einsum_weights_first": lambda s, x: tf.einsum("cd,nabc->nadb", weights(4, 5), s * x),
+    "einsum_ellipsis": lambda s, x: tf.einsum("...c,cd->...d", s * x, weights(4, 5)),
     "einsum_bilinear": lambda s, x: tf.einsum(
         "na,abc,nb->nc", s[:, 0, 0], weights(4, 4, 5), x[:, 0, 0]
     ),

@@ -182,10 +182,8 @@ def _einsum(op, columns: Columns) -> Plan | None:
     axis = columns.row_axis_of(op.outputs[0])
     if len(op.inputs) > 2 or columns.shape_of(op.outputs[0], row_axis=None) is None:
         return None
-    equation = op.get_attr("equation").decode().replace(" ", "")
-    operands, arrow, result = equation.partition("->")
-    operands = operands.split(",")
-    if "." in equation or not arrow:
+    operands, result = _labels(op)
+    if result is None:
         return None
     if len(operands) == 1:
         return _permutation(op.inputs[0], columns, operands[0], result)
@@ -199,6 +197,26 @@ def _einsum(op, columns: Columns) -> Plan | None:
             return None
         factors.append(_Factor(tensor, labels.replace(row, "")))
     return _contract(op, columns, *factors, result.replace(row, ""))
+
+
+def _labels(op):
+    """(labels of each operand, labels of the result) of an einsum, with letters for ellipses."""
+    equation = op.get_attr("equation").decode().replace(" ", "")
+    operands, arrow, result = equation.partition("->")
+    operands = operands.split(",")
+    ranks = [tensor.shape.rank for tensor in op.inputs]
+    if not arrow or None in ranks:
+        return operands, None
+    unused = "".join(letter for letter in string.ascii_letters if letter not in equation)
+    hidden = [
+        rank - len(labels.replace("...", "")) for labels, rank in zip(operands, ranks, strict=True)
+    ]
+    letters = unused[: max(hidden)]
+    operands = [
+        labels.replace("...", letters[len(letters) - count :])
+        for labels, count in zip(operands, hidden, strict=True)
+    ]
+    return operands, result.replace("...", letters)
 
 
 def _permutation(tensor, columns, labels, result) -> Plan | None:
