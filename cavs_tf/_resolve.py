@@ -61,7 +61,7 @@ def call_of(model, graphs, inputs=None, at=None) -> Call:
         return Call(cell, as_graph_batch(graphs), inputs, at)
     check_at(model, at)
     if isinstance(model, Graph) and inputs is None and isinstance(graphs, (GraphBatch, dict)):
-        graphs = as_graph_batch(graphs)
+        graphs = model.directed(as_graph_batch(graphs))
         return Call(cell, graphs, at=None if model.return_vertices else graphs.roots)
     return _only(model, _calls(model, arguments_of(model, graphs, inputs)))
 

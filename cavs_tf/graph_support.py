@@ -267,7 +267,9 @@ class GraphSupport(keras.layers.Layer):
     # --- called with graphs ---------------------------------------------------
 
     def __call__(self, graphs, inputs=None, **kwargs):
-        # By name, since Keras accepts only tensors as positional arguments.
+        # By name, since Keras accepts only tensors as positional arguments. None is the default of
+        # the others, which a `call` that is overridden need not take.
+        kwargs = {name: value for name, value in kwargs.items() if value is not None}
         return super().__call__(graphs=graphs, inputs=inputs, **kwargs)
 
     def call(self, graphs, inputs=None, training=None, at=None, initial_state=None):

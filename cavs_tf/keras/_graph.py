@@ -228,13 +228,13 @@ def _check_rows(graphs, rows) -> list:
     return checks
 
 
-def run_for_roots(cell, graphs, inputs):
+def run_for_roots(cell, graphs, inputs, initial_state=None):
     """Runs `cell` for the rows that `Roots` picks, without computing other outputs."""
     if asks_for_shapes():
-        return roots_of(graphs, cell(graphs, inputs))
+        return roots_of(graphs, cell(graphs, inputs, initial_state=initial_state))
     graphs = as_graph_batch(graphs)
     roots = graphs.roots
-    return _by_graph(graphs, roots, cell(graphs, inputs, at=roots))
+    return _by_graph(graphs, roots, cell(graphs, inputs, at=roots, initial_state=initial_state))
 
 
 def _by_graph(graphs, roots, rows, combine="sum"):
@@ -300,11 +300,14 @@ class Graph(keras.layers.Layer):
       cell: A `GraphSupport`. To save a model, it must be serializable as any Keras layer is:
         register its class with `keras.saving.register_keras_serializable`.
       return_vertices: Whether to return the output of every vertex, or only of the roots.
+      go_backwards: Whether to run over `graphs.reverse()`, from parents to children. Its roots are
+        the vertices without children. A schedule that the graphs carry is not used.
       **kwargs: Arguments of `keras.layers.Layer`. The default of `dtype` is the cell's.
 
     Call arguments:
       graphs: A `GraphBatch` of B graphs and V vertices, or its `to_dict()`.
       inputs: External inputs, [V, ...] in vertex order: a tensor, or a dict by name.
+      initial_state: As for calling a `GraphSupport`: [B, *state_size], or None for zeros.
 
     Returns:
       What the vertices push: [V, ...] in vertex order with `return_vertices`, else the row of
@@ -324,7 +327,13 @@ class Graph(keras.layers.Layer):
            [4.]], dtype=float32)
     """
 
-    def __init__(self, cell: GraphSupport, return_vertices: bool = False, **kwargs):
+    def __init__(
+        self,
+        cell: GraphSupport,
+        return_vertices: bool = False,
+        go_backwards: bool = False,
+        **kwargs,
+    ):
         if not isinstance(cell, GraphSupport):
             raise ValueError(
                 f"cell: got {type(cell).__name__} but expected a GraphSupport. Subclass "
@@ -334,15 +343,23 @@ class Graph(keras.layers.Layer):
         super().__init__(**kwargs)
         self.cell = cell
         self.return_vertices = return_vertices
+        self.go_backwards = go_backwards
         self.supports_jit = False  # XLA cannot compile custom ops.
 
     def __call__(self, graphs, inputs=None, **kwargs):
         return super().__call__(graphs=graphs, inputs=inputs, **kwargs)
 
-    def call(self, graphs, inputs=None):
+    def call(self, graphs, inputs=None, initial_state=None):
+        graphs = self.directed(graphs)
         if self.return_vertices:
-            return self.cell(graphs, inputs)
-        return run_for_roots(self.cell, graphs, inputs)
+            return self.cell(graphs, inputs, initial_state=initial_state)
+        return run_for_roots(self.cell, graphs, inputs, initial_state)
+
+    def directed(self, graphs):
+        """The graphs, or with `go_backwards` their reverses."""
+        if not self.go_backwards or asks_for_shapes():
+            return graphs
+        return as_graph_batch(graphs).reverse()
 
     def explain(self, graphs=None, inputs=None, program=False) -> str:
         """Explains how it runs, by `cavs_tf.explain(self, graphs, inputs, program)`."""
@@ -361,6 +378,7 @@ class Graph(keras.layers.Layer):
         return super().get_config() | {
             "cell": keras.saving.serialize_keras_object(self.cell),
             "return_vertices": self.return_vertices,
+            "go_backwards": self.go_backwards,
         }
 
     @classmethod

@@ -35,7 +35,7 @@ class GRUCell(RecurrentCell):
     """
 
     def __init__(self, units: int, reset_after: bool = True, **kwargs):
-        super().__init__(units, arity=1, num_states=1, **kwargs)
+        super().__init__(units, arity=1, **kwargs)
         self.reset_after = reset_after
 
     def build_weights(self, features):
@@ -63,8 +63,7 @@ class GRUCell(RecurrentCell):
         r = self.recurrent_activation(r + of_h[1])
         n = self.activation(n + (r * of_h[2] if self.reset_after else self.product(r * h, new)))
         h = n + z * (h - n)
-        self.scatter(h)
-        self.push(h)
+        self.finish(h)
 
     def get_config(self):
         return super().get_config() | {"reset_after": self.reset_after}
@@ -77,11 +76,15 @@ class GRU(SequenceLayer):
     Args:
       units: Size of the output.
       return_sequences: Whether to return the output of every step, or only of the last.
+      return_state: Whether to return the state after the last step as well.
+      go_backwards: Whether to go from the last step to the first, and return outputs in that order.
+      zero_output_for_mask: Whether outputs of padding are zeros.
       reset_after: As of `keras.layers.GRU`: whether the reset gate is applied after the
         recurrent product, which then has a bias of its own, or before it.
       **kwargs: Arguments of `GRUCell` (activations, initializers) and `keras.layers.Layer`.
 
-    It is called with what `LSTM` is called with, and returns the same.
+    It is called with what `LSTM` is called with, and returns the same, but that its state is h
+    alone.
 
     Source: Cho et al. 2014, arXiv:1406.1078, equations 5-8; `reset_after` as in its version 1.
 

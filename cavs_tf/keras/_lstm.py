@@ -13,6 +13,9 @@ class LSTM(SequenceLayer):
     Args:
       units: Size of the output.
       return_sequences: Whether to return the output of every step, or only of the last.
+      return_state: Whether to return the state after the last step as well.
+      go_backwards: Whether to go from the last step to the first, and return outputs in that order.
+      zero_output_for_mask: Whether outputs of padding are zeros.
       **kwargs: Arguments of `TreeLSTMCell` (activations, initializers) and `keras.layers.Layer`.
 
     Call arguments: either
@@ -22,11 +25,15 @@ class LSTM(SequenceLayer):
     or, as of any `Graph`,
       sequences: A `GraphBatch` of B chains with V vertices, or its `to_dict()`.
       inputs: [V, features], one sequence after another.
+    and of both
+      initial_state: [h, c], each [B, units]. None: zeros.
 
     Returns:
       [B, units], zeros for an empty sequence. With `return_sequences`, in the form of the
       input: [B, T, units] (padding repeats the step before it, as in Keras), ragged
-      [B, (steps), units], or [V, units].
+      [B, (steps), units], or [V, units], in vertex order with `go_backwards` too.
+      With `return_state` (that, h, c), where h and c are [B, units]; for an empty sequence they
+      are the initial state.
 
     Raises:
       ValueError: If an argument, or the shape of what it is called with, is none of these.
@@ -37,6 +44,12 @@ class LSTM(SequenceLayer):
     >>> sequences = tf.ragged.constant([[[1.0], [2.0]], [[3.0]]], ragged_rank=1)
     >>> LSTM(8)(sequences).shape
     TensorShape([2, 8])
+    >>> _, h, c = LSTM(8, return_state=True)(sequences)
+    >>> LSTM(8, go_backwards=True)(sequences, initial_state=[h, c]).shape
+    TensorShape([2, 8])
+    >>> both = keras.layers.Bidirectional(LSTM(8, return_sequences=True))
+    >>> both(sequences.to_tensor()).shape
+    TensorShape([2, 2, 16])
     """
 
     cell_class = TreeLSTMCell

@@ -5,8 +5,10 @@ import dataclasses
 import keras
 import tensorflow as tf
 
+from cavs_tf._inputs import DEFAULT, as_graph_batch
+from cavs_tf._keras_private import asks_for_shapes
 from cavs_tf.graph_support import GraphSupport
-from cavs_tf.keras._graph import Graph
+from cavs_tf.keras._graph import Graph, roots_of, run_for_roots
 from cavs_tf.options import Options
 
 _MODES = ("child_sum", "n_ary")
@@ -34,24 +36,31 @@ class RecurrentCell(GraphSupport):
     Args:
       units: Size of what a vertex pushes.
       arity: The largest number of children.
-      num_states: The number of vectors of size `units` in the state of a vertex.
       activation: The activation of new values (u and c of an LSTM, n of a GRU).
       recurrent_activation: The activation of the gates.
       use_bias: Whether there is a bias.
+      push_states: Whether a vertex pushes, beside its output, the other parts of its state by
+        their names.
       options: As for `GraphSupport`.
       **kwargs: Initializers, regularizers and constraints, named as those of
         `keras.layers.LSTM` ("kernel_initializer", "recurrent_regularizer", ...), and what
         `GraphSupport` takes.
+
+    Attributes:
+      state_names: The parts of a state, each of size `units`, in the order in which Keras's layers
+        return them: the output first.
     """
+
+    state_names = ("h",)
 
     def __init__(
         self,
         units: int,
         arity: int,
-        num_states: int,
         activation="tanh",
         recurrent_activation="sigmoid",
         use_bias: bool = True,
+        push_states: bool = False,
         options=None,
         **kwargs,
     ):
@@ -59,11 +68,12 @@ class RecurrentCell(GraphSupport):
             if not isinstance(value, int) or value < 1:
                 raise ValueError(f"{name}: got {value!r} but expected an int of at least 1.")
         of_weights = {k: kwargs.pop(k, _INITIALIZERS.get(k)) for k in _OF_WEIGHTS}
-        super().__init__(num_states * units, arity, options, **kwargs)
+        super().__init__(len(self.state_names) * units, arity, options, **kwargs)
         self.units = units
         self.activation = keras.activations.get(activation)
         self.recurrent_activation = keras.activations.get(recurrent_activation)
         self.use_bias = use_bias
+        self.push_states = push_states
         for name, value in of_weights.items():
             setattr(self, name, _OF_WEIGHTS[name].get(value))
 
@@ -99,6 +109,42 @@ class RecurrentCell(GraphSupport):
     def with_bias(self, rows):
         return rows + self.cast(self.bias) if self.use_bias else rows
 
+    def finish(self, *states):
+        """Scatters and pushes the parts of the state, in the order of `state_names`."""
+        self.scatter(_joined(states))
+        self.push(states[0])
+        if self.push_states:
+            for name, state in zip(self.state_names[1:], states[1:], strict=True):
+                self.push(state, name)
+
+    def parts(self, pushed) -> list:
+        """The parts of the state that were pushed, in the order of `state_names`."""
+        if not isinstance(pushed, dict):
+            return [pushed]
+        return [pushed[name] for name in (DEFAULT, *self.state_names[1:])]
+
+    def join(self, states):
+        """The state [B, state_size] that has the parts [B, units], in the order of `state_names`.
+
+        Raises:
+          ValueError: If there are more or fewer parts, or one has another shape.
+        """
+        states = list(states) if isinstance(states, (list, tuple)) else [states]
+        if len(states) != len(self.state_names):
+            raise ValueError(
+                f"initial_state: got {len(states)} tensors but expected "
+                f"[{', '.join(self.state_names)}], each [B, {self.units}]. Pass what "
+                "return_state=True returns after the output."
+            )
+        states = [self.cast(state) for state in states]
+        for k, state in enumerate(states):
+            if not state.shape.is_compatible_with([None, self.units]):
+                raise ValueError(
+                    f"initial_state[{k}]: got shape {state.shape} but expected [B, {self.units}], "
+                    "one row for each graph or sequence. Make it of the size of the layer."
+                )
+        return _joined(states)
+
     def get_config(self):
         config = {k: get.serialize(getattr(self, k)) for k, get in _OF_WEIGHTS.items()}
         return (
@@ -109,6 +155,7 @@ class RecurrentCell(GraphSupport):
                 "activation": keras.activations.serialize(self.activation),
                 "recurrent_activation": keras.activations.serialize(self.recurrent_activation),
                 "use_bias": self.use_bias,
+                "push_states": self.push_states,
                 "options": dataclasses.asdict(self.options),
             }
         )
@@ -118,18 +165,23 @@ class RecurrentCell(GraphSupport):
         return cls(**(config | {"options": Options(**config["options"])}))
 
 
+def _joined(states):
+    """One tensor of the parts of states. The output is last."""
+    return tf.concat(states[::-1], axis=1) if len(states) > 1 else states[0]
+
+
 class TreeCell(RecurrentCell):
     """A `RecurrentCell` for trees, with a choice of how children are told apart.
 
     Args:
       mode: "child_sum": the order of children does not matter; "n_ary": it does.
-      units, arity, num_states, **kwargs: As for `RecurrentCell`.
+      units, arity, **kwargs: As for `RecurrentCell`.
     """
 
-    def __init__(self, units: int, arity: int, mode: str, num_states: int, **kwargs):
+    def __init__(self, units: int, arity: int, mode: str, **kwargs):
         if mode not in _MODES:
             raise ValueError(f"mode: got {mode!r} but expected one of {_MODES}.")
-        super().__init__(units, arity, num_states, **kwargs)
+        super().__init__(units, arity, **kwargs)
         self.mode = mode
 
     def get_config(self):
@@ -137,28 +189,71 @@ class TreeCell(RecurrentCell):
 
 
 class CellLayer(Graph):
-    """A `Graph` that makes its own cell, of `cell_class`, and is configured by its arguments."""
+    """A `Graph` that makes its own cell, of `cell_class`, and is configured by its arguments.
+
+    Args:
+      return_vertices, go_backwards: As for `Graph`.
+      return_state: Whether to return (output, *states), with the states of the roots in the order
+        of the cell's `state_names`; of a graph without vertices, the initial state.
+      **kwargs: Arguments of the cell and `keras.layers.Layer`.
+    """
 
     cell_class: type[RecurrentCell]
 
-    def __init__(self, return_vertices: bool, **kwargs):
+    def __init__(self, return_vertices=False, return_state=False, go_backwards=False, **kwargs):
         layer = {k: kwargs.pop(k) for k in _LAYER_ARGUMENTS if k in kwargs}
         dtype = keras.dtype_policies.get(layer.pop("dtype", None))
-        cell = self.cell_class(**kwargs, dtype=dtype, name="cell")
-        super().__init__(cell, return_vertices, dtype=dtype, **layer)
+        cell = self.cell_class(**kwargs, push_states=return_state, dtype=dtype, name="cell")
+        super().__init__(cell, return_vertices, go_backwards, dtype=dtype, **layer)
+        self.return_state = return_state
 
     @property
     def units(self) -> int:
         return self.cell.units
 
+    def call(self, graphs, inputs=None, initial_state=None):
+        output, states = self.run(self.directed(graphs), inputs, initial_state)
+        return (output, *states) if self.return_state else output
+
+    def run(self, graphs, inputs, initial_state) -> tuple:
+        """Runs the cell.
+
+        Returns:
+          (output, states): the output of every vertex, or of the roots; and a list of the parts of
+          the state of the roots, which is of use with `return_state` only.
+        """
+        initial = None if initial_state is None else self.cell.join(initial_state)
+        if not self.return_vertices:
+            of_roots = self.cell.parts(run_for_roots(self.cell, graphs, inputs, initial))
+            return of_roots[0], self._or_initial(graphs, of_roots, initial_state)
+        rows = self.cell(graphs, inputs, initial_state=initial)
+        output = self.cell.parts(rows)[0]
+        if not self.return_state:
+            return output, []
+        of_roots = self.cell.parts(roots_of(graphs, rows))
+        return output, self._or_initial(graphs, of_roots, initial_state)
+
+    def _or_initial(self, graphs, states, initial_state) -> list:
+        """The states, with the initial ones of graphs without vertices, which have not changed."""
+        if initial_state is None or not self.return_state or asks_for_shapes():
+            return states
+        splits = as_graph_batch(graphs).graph_splits
+        has_vertices = splits[1:, None] > splits[:-1, None]
+        initial = tf.nest.flatten(initial_state)
+        return [
+            tf.where(has_vertices, state, self.cell.cast(first))
+            for state, first in zip(states, initial, strict=True)
+        ]
+
     def get_config(self):
         of_cell = {
             k: v
             for k, v in self.cell.get_config().items()
-            if k not in ("name", "trainable", "dtype")
+            if k not in ("name", "trainable", "dtype", "push_states")
         }
+        of_layer = ("return_vertices", "return_state", "go_backwards")
         config = keras.layers.Layer.get_config(self)
-        return config | of_cell | {"return_vertices": self.return_vertices}
+        return config | of_cell | {name: getattr(self, name) for name in of_layer}
 
     @classmethod
     def from_config(cls, config):

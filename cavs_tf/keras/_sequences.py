@@ -3,8 +3,8 @@
 import keras
 import tensorflow as tf
 
+from cavs_tf._inputs import DEFAULT
 from cavs_tf.graphs import GraphBatch
-from cavs_tf.keras._graph import run_for_roots
 from cavs_tf.keras._recurrent import CellLayer
 
 
@@ -13,25 +13,40 @@ class SequenceLayer(CellLayer):
 
     Args:
       return_sequences: Whether to return the output of every step, or only of the last.
-      **kwargs: Arguments of the cell and `keras.layers.Layer`.
+      zero_output_for_mask: Whether outputs of padding are zeros. Otherwise they repeat the step
+        before.
+      **kwargs: Arguments of the cell, `CellLayer` and `keras.layers.Layer`.
 
     It is called with what `LSTM` is called with, and returns the same.
     """
 
-    def __init__(self, return_sequences: bool, **kwargs):
+    # Wrappers of Keras, such as Bidirectional, ask for these of a recurrent layer.
+    stateful = False
+    states = None
+
+    def __init__(self, return_sequences: bool, zero_output_for_mask: bool = False, **kwargs):
         super().__init__(return_sequences, **kwargs)
         self.return_sequences = return_sequences
+        self.zero_output_for_mask = zero_output_for_mask
         self.supports_masking = True
 
-    def __call__(self, sequences, inputs=None, mask=None, **kwargs):
-        arguments = {} if inputs is None else {"inputs": inputs}
-        if mask is not None:
-            arguments["mask"] = mask
-        return keras.layers.Layer.__call__(self, sequences=sequences, **arguments, **kwargs)
+    def build(self, sequences_shape=None, inputs_shape=None, initial_state_shape=None):
+        """Makes the weights for inputs of this shape, unless `call` will say why there are none."""
+        rank, shape = (3, sequences_shape) if inputs_shape is None else (2, inputs_shape)
+        if isinstance(shape, (tuple, list)) and len(shape) == rank and shape[-1] is not None:
+            row = [[shape[-1]], self.compute_dtype]
+            self.cell.build_from_config({"inputs": {DEFAULT: row}})
 
-    def call(self, sequences, inputs=None, mask=None):
+    def __call__(self, sequences, inputs=None, mask=None, initial_state=None, **kwargs):
+        if initial_state is None and not isinstance(sequences, (GraphBatch, dict)):
+            inputs, initial_state = None, inputs  # The second argument of Keras's layers.
+        optional = {"inputs": inputs, "mask": mask, "initial_state": initial_state}
+        kwargs |= {name: value for name, value in optional.items() if value is not None}
+        return keras.layers.Layer.__call__(self, sequences=sequences, **kwargs)
+
+    def call(self, sequences, inputs=None, mask=None, initial_state=None):
         if inputs is not None:
-            return super().call(sequences, inputs)
+            return super().call(sequences, inputs, initial_state)
         if isinstance(sequences, (GraphBatch, dict)):
             raise ValueError(
                 "inputs: got graphs without any but expected [V, features], one row per vertex. "
@@ -43,19 +58,34 @@ class SequenceLayer(CellLayer):
                 "RaggedTensor [B, (steps), features]. Embed tokens first."
             )
         if isinstance(sequences, tf.RaggedTensor):
-            return self._call_ragged(sequences)
-        return self._call_padded(sequences, mask)
+            output, states = self._call_ragged(sequences, initial_state)
+        else:
+            output, states = self._call_padded(sequences, mask, initial_state)
+        return (output, *states) if self.return_state else output
 
     def compute_mask(self, sequences, mask):
-        return mask if self.return_sequences else None
+        mask = mask if self.return_sequences else None
+        return [mask, *[None] * len(self.cell.state_names)] if self.return_state else mask
 
-    def _call_ragged(self, sequences):
+    def compute_output_spec(self, *args, **kwargs):
+        # By `call`, for inputs of all forms.
+        return keras.Operation.compute_output_spec(self, *args, **kwargs)
+
+    def compute_output_shape(self, sequences_shape, initial_state_shape=None):
+        """The shapes for padded sequences, which wrappers of Keras ask for."""
+        batch, steps, _ = sequences_shape
+        state = (batch, self.units)
+        output = (batch, steps, self.units) if self.return_sequences else state
+        return (output, *[state] * len(self.cell.state_names)) if self.return_state else output
+
+    def _call_ragged(self, sequences, initial_state):
+        if self.go_backwards:
+            sequences = sequences[:, ::-1]
         graphs = GraphBatch.chain(sequences.row_lengths())
-        if not self.return_sequences:
-            return run_for_roots(self.cell, graphs, sequences.values)
-        return sequences.with_values(self.cell(graphs, sequences.values))
+        output, states = self.run(graphs, sequences.values, initial_state)
+        return sequences.with_values(output) if self.return_sequences else output, states
 
-    def _call_padded(self, sequences, mask):
+    def _call_padded(self, sequences, mask, initial_state):
         if mask is None:
             mask = tf.ones(tf.shape(sequences)[:2], tf.bool)
         if not mask.shape.is_compatible_with(sequences.shape[:2]):
@@ -64,19 +94,28 @@ class SequenceLayer(CellLayer):
                 "step. Pass the mask of the same sequences."
             )
         mask = tf.ensure_shape(mask, sequences.shape[:2])
+        if self.go_backwards:
+            sequences, mask = sequences[:, ::-1], mask[:, ::-1]
         steps_so_far = tf.cumsum(tf.cast(mask, tf.int32), axis=1)
         graphs = GraphBatch.chain(steps_so_far[:, -1])
         inputs = tf.ensure_shape(tf.boolean_mask(sequences, mask), [None, sequences.shape[2]])
-        if not self.return_sequences:
-            return run_for_roots(self.cell, graphs, inputs)
-        rows = self.cell(graphs, inputs)
+        output, states = self.run(graphs, inputs, initial_state)
+        if self.return_sequences:
+            return self._padded(output, graphs, mask, steps_so_far), states
+        if self.zero_output_for_mask:
+            output = tf.where(mask[:, -1:], output, 0)
+        return output, states
+
+    def _padded(self, rows, graphs, mask, steps_so_far):
+        """The outputs of all steps, [B, T, units], from those of steps that are not padding."""
         # No step precedes padding at the beginning: its output is row 0, which is zeros.
-        first_row = graphs.graph_splits[:-1, None]
-        index = tf.where(steps_so_far > 0, first_row + steps_so_far, 0)
+        is_zero = ~mask if self.zero_output_for_mask else steps_so_far == 0
+        index = tf.where(is_zero, 0, graphs.graph_splits[:-1, None] + steps_so_far)
         return tf.gather(tf.pad(rows, [[1, 0], [0, 0]]), index)
 
     def get_config(self):
         config = super().get_config()
         for name in ("arity", "mode", "return_vertices"):  # Constant for chains.
             config.pop(name, None)
-        return config | {"return_sequences": self.return_sequences}
+        of_layer = ("return_sequences", "zero_output_for_mask")
+        return config | {name: getattr(self, name) for name in of_layer}

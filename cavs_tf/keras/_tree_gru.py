@@ -42,7 +42,7 @@ class TreeGRUCell(TreeCell):
     """
 
     def __init__(self, units: int, arity: int = 2, mode: str = "child_sum", **kwargs):
-        super().__init__(units, arity, mode, num_states=1, **kwargs)
+        super().__init__(units, arity, mode, **kwargs)
 
     def build_weights(self, features):
         self.kernel = self.add("kernel", (features, 3 * self.units))
@@ -70,8 +70,7 @@ class TreeGRUCell(TreeCell):
         z = self._gate(z, of_gates, self.recurrent_kernel_z)
         n = self.activation(n + self.product(reset, self.recurrent_kernel_n))
         h = n + z * (summed - n)
-        self.scatter(h)
-        self.push(h)
+        self.finish(h)
 
     def _gate(self, of_input, rows, weight):
         return self.recurrent_activation(of_input + self.product(rows, weight))
@@ -87,9 +86,12 @@ class TreeGRU(TreeLayer):
       mode: "child_sum": the order of children does not matter; "n_ary": it does, and the
         recurrent weights grow with arity.
       return_vertices: Whether to return the output of every vertex, or only of the roots.
+      return_state: Whether to return h as well, the state of each root.
+      go_backwards: Whether to run from parents to children: over `graphs.reverse()`.
       **kwargs: Arguments of `TreeGRUCell` (activations, initializers) and `keras.layers.Layer`.
 
-    It is called with what `TreeLSTM` is called with, and returns and raises the same.
+    It is called with what `TreeLSTM` is called with, and returns and raises the same, but that its
+    state is h alone.
 
     Source: Kokkinos and Potamianos 2017, arXiv:1701.01811, section 2; see `TreeGRUCell`.
 

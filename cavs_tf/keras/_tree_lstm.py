@@ -30,6 +30,7 @@ class TreeLSTMCell(TreeCell):
       activation: Of u and of c, tanh by default.
       recurrent_activation: s, of the gates, sigmoid by default.
       use_bias: Whether there is a bias.
+      push_states: Whether to push c as well, by the name "c".
       **kwargs: Initializers, regularizers and constraints of "kernel", "recurrent" and "bias",
         named as those of `keras.layers.LSTM`; and what `GraphSupport` takes.
 
@@ -44,6 +45,8 @@ class TreeLSTMCell(TreeCell):
     [units, 4 units] and [4 units].
     """
 
+    state_names = ("h", "c")
+
     def __init__(
         self,
         units: int,
@@ -52,7 +55,7 @@ class TreeLSTMCell(TreeCell):
         unit_forget_bias: bool = True,
         **kwargs,
     ):
-        super().__init__(units, arity, mode, num_states=2, **kwargs)
+        super().__init__(units, arity, mode, **kwargs)
         self.unit_forget_bias = unit_forget_bias
 
     def build_weights(self, features):
@@ -74,8 +77,7 @@ class TreeLSTMCell(TreeCell):
         for f_k, c_k in zip(fs, cs, strict=True):
             c += self.recurrent_activation(f_k) * c_k
         h = self.recurrent_activation(o) * self.activation(c)
-        self.scatter(tf.concat([c, h], axis=1))
-        self.push(h)
+        self.finish(h, c)
 
     def _chain(self, of_input, hs):
         """What the gates are activations of: i, each f_k, u and o, of the only child."""
@@ -133,15 +135,20 @@ class TreeLSTM(TreeLayer):
       mode: "child_sum": the order of children does not matter; "n_ary": it does, and the
         recurrent weights grow with arity squared.
       return_vertices: Whether to return the output of every vertex, or only of the roots.
+      return_state: Whether to return h and c as well, the state of each root.
+      go_backwards: Whether to run from parents to children: over `graphs.reverse()`.
       **kwargs: Arguments of `TreeLSTMCell` (activations, initializers) and `keras.layers.Layer`.
 
     Call arguments:
       graphs: A `GraphBatch` of B graphs and V vertices, or its `to_dict()`.
       inputs: [V, features] in vertex order. Zeros for a vertex without input.
+      initial_state: [h, c], each [B, units]: what vertices without children gather as the state
+        of their first child. None: zeros.
 
     Returns:
       [B, units], the hidden state of each graph's root (see `Roots`), or with
-      `return_vertices` [V, units] in vertex order.
+      `return_vertices` [V, units] in vertex order. With `return_state` (that, h, c), where h and
+      c, [B, units], are the state of each graph's root.
 
     Raises:
       ValueError: If an argument is none of these, or there are no inputs or of another rank.
@@ -155,6 +162,14 @@ class TreeLSTM(TreeLayer):
     TensorShape([2, 8])
     >>> TreeLSTM(8, mode="n_ary", return_vertices=True)(trees, tf.ones([4, 3])).shape
     TensorShape([4, 8])
+
+    Up the trees and then down, so that each vertex knows the whole of its tree: going down, it
+    gathers from its parent.
+
+    >>> up = TreeLSTM(8, return_vertices=True)(trees, tf.ones([4, 3]))
+    >>> down = TreeLSTM(8, arity=1, return_vertices=True, go_backwards=True)(trees, up)
+    >>> tf.concat([up, down], axis=1).shape
+    TensorShape([4, 16])
     """
 
     cell_class = TreeLSTMCell
