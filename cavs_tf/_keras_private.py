@@ -61,6 +61,12 @@ def variables_without_value() -> list:
     return list(_global_state.get_global_attribute("uninitialized_variables", []))
 
 
+def build_losses(model: keras.Model, minibatch) -> None:
+    """Builds a compiled model's metrics and losses from the inputs and labels of one replica."""
+    with model.distribute_strategy.scope():
+        model._symbolic_build(data_batch=minibatch)
+
+
 def asks_for_shapes() -> bool:
     """Whether Keras calls a layer only for the shapes of its results, so that values are ignored.
 

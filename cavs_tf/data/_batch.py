@@ -5,6 +5,7 @@ from collections.abc import Collection
 import tensorflow as tf
 
 from cavs_tf.data._pools import batched, pools_of
+from cavs_tf.data._replicas import GLOBAL_GRAPHS, GRAPH_WEIGHT, VERTEX_WEIGHT, merged, replicas_of
 from cavs_tf.data._structures import structures_of
 from cavs_tf.graphs import TENSOR_NAMES
 
@@ -23,6 +24,7 @@ def batch(
     policy: str = "depth",
     micro_batch: int | None = None,
     per_graph: Collection[str] = (),
+    replicas: int | tf.distribute.InputContext | None = None,
     drop_remainder: bool = False,
     as_dict: bool = False,
 ) -> tf.data.Dataset:
@@ -55,6 +57,10 @@ def batch(
       policy, micro_batch: Of the schedule; see `GraphBatch.schedule`.
       per_graph: Names of features that belong to the example although they are no scalars;
         of a structure, "left/name".
+      replicas: Divides every minibatch into as many, one after the other, of consecutive examples
+        and about as many vertices each; some may have no graphs. Inside of
+        `strategy.distribute_datasets_from_function` the context, which says how many replicas there
+        are and for which of them this worker makes minibatches.
       drop_remainder: Whether to drop a last minibatch of fewer examples.
       as_dict: Whether graphs and schedule are plain tensors (`GraphBatch.to_dict`), as Keras
         functional models need them, instead of a `GraphBatch` named "graphs". No feature may
@@ -63,7 +69,10 @@ def batch(
     Returns:
       A dataset of dicts: "graphs", a `GraphBatch` with its schedule, or its tensors; features
       of vertices, [V, ...]; features of examples, [B, ...]. Of several structures, a dict of
-      such dicts by name, and the other features of the examples.
+      such dicts by name, and the other features of the examples. With `replicas` there are also
+      "graph_weight", float32 [B], and "vertex_weight", [V]: `sample_weight` of losses, whose mean
+      over replicas is the mean over the whole minibatch then, however it was divided; and
+      "global_graphs", int32 zeros, as many as it has graphs.
 
     Raises:
       ValueError: If the elements are no such dicts, K exceeds `arity`, a feature has the name of
@@ -86,12 +95,16 @@ def batch(
             "Make one with cavs_tf.data.from_arrays, ptb_trees or listops."
         )
     pools = pools_of(batch_size, max_vertices, bucket_by, pool, seed, drop_remainder)
+    replicas = replicas_of(replicas)
     spec = dataset.element_spec
     structures = structures_of(
         spec, per_graph, arity=arity, vertex_type=vertex_type, num_types=num_types
     )
+    taken = TENSOR_NAMES if as_dict else ("graphs",)
+    if replicas is not None:
+        taken = (*taken, GLOBAL_GRAPHS, GRAPH_WEIGHT, VERTEX_WEIGHT)
     for structure in structures:
-        _check_names(structure.name, spec, TENSOR_NAMES if as_dict else ("graphs",))
+        _check_names(structure.name, spec, taken)
 
     def graphs_and_features(structure, examples):
         graphs, features = structure.side_by_side(examples)
@@ -107,7 +120,13 @@ def batch(
         batches = batched(dataset, batch_size, drop_remainder)
     else:
         batches = pools.minibatches(dataset, structures)
-    batches = batches.map(assemble, num_parallel_calls=tf.data.AUTOTUNE)
+    if replicas is None:
+        batches = batches.map(assemble, num_parallel_calls=tf.data.AUTOTUNE)
+    else:
+        batches = replicas.parts(batches, structures).map(
+            lambda part, weights: merged(assemble(part), weights),
+            num_parallel_calls=tf.data.AUTOTUNE,
+        )
     return batches.prefetch(tf.data.AUTOTUNE)
 
 

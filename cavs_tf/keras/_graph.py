@@ -9,6 +9,7 @@ from cavs_tf._features import feature_at, select
 from cavs_tf._inputs import as_graph_batch
 from cavs_tf._integers import length
 from cavs_tf._keras_private import asks_for_shapes
+from cavs_tf.data._replicas import GLOBAL_GRAPHS
 from cavs_tf.graph_support import GraphSupport
 from cavs_tf.graphs import LOSS_ROWS, TENSOR_NAMES
 from cavs_tf.schedule import SCHEDULE_FIELDS
@@ -71,7 +72,8 @@ def for_fit(
     their labels have, so that it is the mean over all graphs, or over all vertices for labels
     of vertices. There is one weight for the sum of all losses of a model: where some labels
     have a row per vertex and some a row per graph, it is the number of graphs, unless
-    `weigh_by` says otherwise. Metrics are right either way.
+    `weigh_by` says otherwise, or the minibatches are parts for several replicas. Metrics are
+    right either way.
 
     Args:
       batches: Dicts of tensors, from `cavs_tf.data.batch(..., as_dict=True)`.
@@ -108,7 +110,9 @@ def for_fit(
 
     for names in (labels, weigh_by, sample_weight):
         named(spec, [] if names is None else names)
-    path = _weighing_input(select(spec, inputs, "batches"))
+    path = path_of_loss_rows(select(spec, inputs, "batches"))
+    if weigh_by is None and GLOBAL_GRAPHS in spec:
+        weigh_by = GLOBAL_GRAPHS  # The same on all replicas, as Keras takes a mean over them.
 
     def pair(features):
         chosen = select(features, inputs, "batches")
@@ -131,7 +135,7 @@ def _dicts(features: dict) -> list[dict]:
     return [feature for feature in features.values() if isinstance(feature, dict)]
 
 
-def _weighing_input(inputs: dict) -> list[str] | None:
+def path_of_loss_rows(inputs: dict) -> list[str] | None:
     """The keys of the first input, by whose length Keras weighs losses; None without graphs."""
     if not any(set(part) & set(TENSOR_NAMES) for part in (inputs, *_dicts(inputs))):
         return None

@@ -1,0 +1,122 @@
+"""Minibatches for Keras's `fit` under a strategy of several replicas."""
+
+from collections.abc import Callable
+
+import keras
+import tensorflow as tf
+from tensorflow.python.distribute.input_lib import (
+    DistributedDatasetsFromFunction,
+    DistributedIterator,
+)
+
+from cavs_tf._keras_private import build_losses
+from cavs_tf.keras._graph import path_of_loss_rows
+
+
+def for_replicas(
+    model: keras.Model, batches: Callable[[tf.distribute.InputContext], tf.data.Dataset]
+) -> tf.distribute.DistributedDataset:
+    """Makes what `fit`, `evaluate` and `predict` take of a model on several devices.
+
+    Keras would cut the tensors of a minibatch along their first axes, which leaves no graphs, and
+    average those of the first minibatches of the replicas. Here every replica gets whole graphs.
+
+    Args:
+      model: Made and compiled in the scope of a strategy with one process, as
+        `tf.distribute.MirroredStrategy` is.
+      batches: `batches(context)` returns what `for_fit` makes of
+        `cavs_tf.data.batch(..., replicas=context)`. With `sample_weight="graph_weight"` (or
+        "vertex_weight" for labels of vertices) the model trains as on one device.
+
+    Returns:
+      A distributed dataset, whose rows keep their order in `predict`.
+
+    Raises:
+      ValueError: If the minibatches are no pairs or triples of inputs with graphs.
+
+    >>> import cavs_tf as cavs
+    >>> strategy = tf.distribute.MirroredStrategy(["CPU:0"])
+    >>> with strategy.scope():
+    ...     graphs, token = cavs.keras.graph_inputs(5), keras.Input((), dtype="int32", name="token")
+    ...     rows = keras.layers.Embedding(20, 4)(token)
+    ...     root = cavs.keras.TreeLSTM(4, 5)(graphs, rows)
+    ...     model = keras.Model({**graphs, "token": token}, root)
+    ...     model.compile(loss="mse")
+    >>> def batches(context):
+    ...     parts = cavs.data.batch(
+    ...         cavs.data.listops(5), 2, arity=5, as_dict=True, replicas=context
+    ...     )
+    ...     return cavs.keras.for_fit(parts, model.input, "label", sample_weight="graph_weight")
+    >>> model.predict(for_replicas(model, batches), verbose=0).shape
+    (5, 4)
+    """
+    strategy = model.distribute_strategy
+    distributed = strategy.distribute_datasets_from_function(batches)
+    spec = distributed.element_spec
+    has_inputs = isinstance(spec, tuple) and isinstance(spec[0], dict)
+    path = path_of_loss_rows(spec[0]) if has_inputs else None
+    if path is None:
+        raise ValueError(
+            f"batches: got elements {spec} but expected pairs or triples whose inputs have graphs. "
+            "Return what for_fit makes."
+        )
+    wrapped = _Distributed(strategy, distributed, path)
+    _build(model, strategy, wrapped)
+    return wrapped
+
+
+def _build(model, strategy, distributed) -> None:
+    """Builds metrics and losses, which Keras would do from averages of the replicas' tensors."""
+    for batch in distributed:
+        first = tf.nest.map_structure(
+            lambda value: strategy.experimental_local_results(value)[0], batch
+        )
+        build_losses(model, first)
+        return
+
+
+class _Distributed(DistributedDatasetsFromFunction):
+    """A dataset whose number of elements is that of steps, and one tensor of which is common.
+
+    Keras averages the first minibatches of replicas only if all tensors differ by replica. The
+    rows by whose number it weighs losses are as many on each. It knows this base class by name.
+    """
+
+    def __init__(self, strategy, distributed, common: list[str]):
+        self._strategy = strategy
+        self._distributed = distributed
+        self._common = common
+
+    @property
+    def element_spec(self):
+        return self._distributed.element_spec
+
+    @property
+    def cardinality(self):
+        """The number of steps, negative as in tf.data."""
+        parts = int(self._distributed.cardinality)
+        here = len(self._strategy.extended.worker_devices)
+        return parts if parts < 0 else -(-parts // here)
+
+    def __iter__(self):
+        iterator = iter(self._distributed)
+        iterator.__class__ = _Steps  # In fit and evaluate TensorFlow takes it for what it was.
+        iterator.with_common = self._with_common
+        return iterator
+
+    def _with_common(self, batch):
+        inputs, *rest = batch
+        part = inputs = dict(inputs)
+        for key in self._common[:-1]:
+            part[key] = dict(part[key])
+            part = part[key]
+        rows = self._common[-1]
+        part[rows] = self._strategy.experimental_local_results(part[rows])[0]
+        return inputs, *rest
+
+
+class _Steps(DistributedIterator):
+    """An iterator that gives Python, as Keras asks it to before `fit`, the common tensor."""
+
+    def __next__(self):
+        return self.with_common(super().__next__())

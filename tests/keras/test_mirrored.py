@@ -1,0 +1,37 @@
+"""Training on several devices is training on one, to rounding."""
+
+import pathlib
+import subprocess
+import sys
+
+import keras
+import pytest
+import tensorflow as tf
+
+import cavs_tf as cavs
+from tests import processes
+
+PROGRAM = pathlib.Path(__file__).parent / "mirrored.py"
+
+
+@pytest.mark.parametrize("how", ["subclassed", "functional"])
+@pytest.mark.parametrize("what", ["fit_evaluate_predict", "custom_loop"])
+def test_two_devices_are_as_one(what, how):
+    done = subprocess.run(
+        [sys.executable, "-W", "error::UserWarning", PROGRAM, what, how],
+        env=processes.environment(),
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+def test_minibatches_without_graphs_are_rejected():
+    model = keras.Sequential([keras.layers.Dense(1)])
+    for element in (tf.zeros([3]), (tf.zeros([3, 1]), tf.zeros([3]))):
+        dataset = tf.data.Dataset.from_tensors(element)
+        with pytest.raises(
+            ValueError, match=r"^batches: got elements .* Return what for_fit makes"
+        ):
+            cavs.keras.for_replicas(model, lambda _, dataset=dataset: dataset)
