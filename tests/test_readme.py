@@ -13,7 +13,7 @@ import cavs_tf as cavs
 from tests import processes
 
 ROOT = pathlib.Path(__file__).parents[1]
-PAGES = ("README.md", "docs/data.md")
+PAGES = ("README.md", "docs/data.md", "docs/distributed.md")
 # A program, and what it prints if that is written directly below it.
 PROGRAMS = [
     pytest.param(*found, id=f"{page}-{number}")

@@ -1,0 +1,64 @@
+"""Workers that train together, and one of which is killed."""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from tests import processes
+
+EXAMPLE = pathlib.Path(__file__).parents[2] / "python/examples/distributed.py"
+STEPS = 6
+SIZES = ("--examples=50", "--batch_size=7", "--units=8", f"--steps={STEPS}")
+
+
+def start(folder, *arguments):
+    command = [sys.executable, EXAMPLE, f"--folder={folder}", f"--json={folder}/losses.json"]
+    environment = {k: v for k, v in processes.environment().items() if k != "TF_CONFIG"}
+    environment["PYTHONPATH"] += os.pathsep + str(EXAMPLE.parent)
+    return subprocess.Popen(
+        [*command, *SIZES, *arguments],
+        env=environment | {"CUDA_VISIBLE_DEVICES": "-1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+
+
+def losses(lines):
+    """The loss of each step, and how often each was computed."""
+    found, counts = {}, {}
+    for line in lines:
+        if line.startswith("step "):
+            number, loss = line.removeprefix("step ").split(": loss ")
+            found[int(number)] = float(loss)
+            counts[int(number)] = counts.get(int(number), 0) + 1
+    return found, counts
+
+
+def test_a_killed_worker_costs_a_step(tmp_path):
+    undisturbed = start(tmp_path / "one", "--workers=1")
+    killed = start(tmp_path / "two", "--workers=2", "--restarts=1")
+    lines, worker = [], None
+    for line in killed.stdout:
+        lines.append(line)
+        if line.startswith("worker 1 is process") and worker is None:
+            worker = int(line.split()[-1])
+        if line.startswith("step 3:") and worker > 0:
+            os.kill(worker, signal.SIGKILL)
+            worker = 0
+    printed = undisturbed.stdout.read()
+    assert killed.wait(100) == undisturbed.wait(100) == 0, "".join(lines)
+    want, _ = losses(printed.splitlines())
+    got, counts = losses(lines)
+    assert set(want) == set(range(1, STEPS + 1))
+    assert got == pytest.approx(want, rel=1e-4)
+    assert sum(counts.values()) <= STEPS + 1, "Only the step in progress may be lost."
+    assert sum(line.startswith("A worker died") for line in lines) == 1
+    assert sum("graphs per second" in line for line in lines) == 2
+    summary = json.loads((tmp_path / "two" / "losses.json").read_text())
+    assert str(STEPS) in summary["loss"]
