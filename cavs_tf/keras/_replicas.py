@@ -40,15 +40,16 @@ def for_replicas(
     ...     graphs, token = cavs.keras.graph_inputs(5), keras.Input((), dtype="int32", name="token")
     ...     rows = keras.layers.Embedding(20, 4)(token)
     ...     root = cavs.keras.TreeLSTM(4, 5)(graphs, rows)
-    ...     model = keras.Model({**graphs, "token": token}, root)
-    ...     model.compile(loss="mse")
+    ...     logits = keras.layers.Dense(10)(root)
+    ...     model = keras.Model({**graphs, "token": token}, logits)
+    ...     model.compile(loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True))
     >>> def batches(context):
     ...     parts = cavs.data.batch(
     ...         cavs.data.listops(5), 2, arity=5, as_dict=True, replicas=context
     ...     )
     ...     return cavs.keras.for_fit(parts, model.input, "label", sample_weight="graph_weight")
     >>> model.predict(for_replicas(model, batches), verbose=0).shape
-    (5, 4)
+    (5, 10)
     """
     strategy = model.distribute_strategy
     distributed = strategy.distribute_datasets_from_function(batches)
