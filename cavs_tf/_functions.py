@@ -10,6 +10,7 @@ from cavs_tf import _inference
 from cavs_tf._decomposition import decompose_operators
 from cavs_tf._derivative import Derivative, NoGradientError, differentiate
 from cavs_tf._inference import Analysis, Kind
+from cavs_tf._inputs import GRAPH
 from cavs_tf._partial_derivatives import PartialDerivatives
 from cavs_tf._tracing import TracedVertex, trace
 
@@ -100,6 +101,8 @@ def make_functions(
         traced = [trace(name, fn, arity, state, pulls, variables) for name, fn in vertex_functions]
         analyses = [_analyse(t, examples, decompose) for t in traced]
         push_names, push_specs = _merge_pushes(traced)
+        if any(GRAPH in t.pulls for t in traced):
+            pulls = pulls | {GRAPH: tf.TensorSpec([], tf.int32)}
         pull_names = list(pulls)
         float_pulls = [name for name in pull_names if pulls[name].dtype.is_floating]
         derivatives, error = [], ""
@@ -180,8 +183,9 @@ def _analyse(traced: TracedVertex, examples, decompose) -> Analysis:
 
 def _as_values(traced, examples):
     """The rows of the minibatch by id of the placeholder; gathered states are zeros."""
-    if not examples or set(examples) != set(traced.pulls):
+    if not examples or set(examples) != set(traced.pulls) - {GRAPH}:
         return None
+    examples = examples | {GRAPH: np.zeros(Functions.EXAMPLES, np.int32)}
     values = {id(tensor): examples[name] for name, tensor in traced.pulls.items()}
     values[id(traced.ids)] = np.arange(Functions.EXAMPLES, dtype=np.int32)
     for tensor in traced.gathers:

@@ -4,9 +4,6 @@ import tensorflow as tf
 
 from cavs_tf._integers import length
 
-# The name of the external input with a row per vertex: a name that no user's input has.
-INITIAL_STATE = ".initial_state"
-
 
 def check_initial_state(initial_state, arity: int, state_shape: tuple, dtype) -> tf.Tensor:
     """The initial state as a tensor of `dtype`, [B, *state_shape].

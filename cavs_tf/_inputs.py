@@ -7,6 +7,11 @@ from cavs_tf.graphs import GraphBatch
 
 DEFAULT = "default"  # The name of a pull or push without a name.
 
+# External inputs of our own, with a row per vertex, by names that no user's input has.
+INITIAL_STATE = ".initial_state"  # What is added to the state gathered from slot 0.
+GRAPH = ".graph"  # The number of the vertex's graph. Passed only if a vertex function reads it.
+OWN_INPUTS = frozenset({INITIAL_STATE, GRAPH})
+
 
 def as_graph_batch(graphs) -> GraphBatch:
     """Converts graphs to a `GraphBatch`; they may be a dict of tensors."""

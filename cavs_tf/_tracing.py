@@ -8,7 +8,7 @@ at that moment. The C++ side then sees tensors only.
 import contextlib
 import contextvars
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent import futures
 
 import tensorflow as tf
@@ -17,7 +17,7 @@ from tensorflow.python.eager import record
 from tensorflow.python.framework import func_graph, ops
 from tensorflow.python.ops import resource_variable_ops
 
-from cavs_tf._initial_state import INITIAL_STATE
+from cavs_tf._inputs import GRAPH, INITIAL_STATE
 from cavs_tf._keras_private import set_thread_state, thread_state
 
 # The vertex whose function is running. A constant handle: the value belongs to
@@ -30,7 +30,7 @@ class Vertex:
     """The state of a running vertex function, for `gather`, `pull`, `scatter` and so on."""
 
     gathered: list
-    pulls: Mapping[str, tf.Tensor]
+    pulls: dict[str, tf.Tensor]
     ids: tf.Tensor
     scattered: tf.Tensor | None = None
     pulled: set = dataclasses.field(default_factory=set)
@@ -52,6 +52,14 @@ class Vertex:
             self.pulled.add(INITIAL_STATE)
             state += self.pulls[INITIAL_STATE]
         return state
+
+    def graph_numbers(self) -> tf.Tensor:
+        """int32 [None]: the graph of each row."""
+        if GRAPH not in self.pulls:  # The function is being traced.
+            with self.ids.graph.as_default():
+                self.pulls[GRAPH] = _rows(f"pull_{GRAPH}", tf.TensorSpec([], tf.int32))
+        self.pulled.add(GRAPH)
+        return self.pulls[GRAPH]
 
 
 def current_vertex(method: str) -> Vertex:
@@ -214,7 +222,7 @@ def trace(
     function: Callable[[], None],
     arity: int,
     state: tf.TensorSpec,
-    pulls: Mapping[str, tf.TensorSpec],
+    pulls: dict[str, tf.TensorSpec],
     variables=(),
 ) -> TracedVertex:
     """Traces `function`, once, for any number of rows.
@@ -231,15 +239,11 @@ def trace(
       ValueError: If it does not scatter a state of the given shape exactly once, or
         changes variables.
     """
-
-    def rows(label, spec):
-        return tf.compat.v1.placeholder(spec.dtype, [None, *spec.shape], name=label)
-
     graph = VertexGraph(name, variables)
     with graph.as_default():
-        ids = rows("vertex_ids", tf.TensorSpec([], tf.int32))
-        gathers = [rows(f"gather_{k}", state) for k in range(arity)]
-        inputs = {key: rows(f"pull_{key}", spec) for key, spec in pulls.items()}
+        ids = _rows("vertex_ids", tf.TensorSpec([], tf.int32))
+        gathers = [_rows(f"gather_{k}", state) for k in range(arity)]
+        inputs = {key: _rows(f"pull_{key}", spec) for key, spec in pulls.items()}
         vertex = Vertex(gathers, inputs, ids)
         with_tapes_of_its_own(graph, lambda: vertex.run(function))
         _check_scattered(name, vertex.scattered, state)
@@ -254,6 +258,10 @@ def trace(
         vertex.scattered,
         vertex.pushes,
     )
+
+
+def _rows(label, spec) -> tf.Tensor:
+    return tf.compat.v1.placeholder(spec.dtype, [None, *spec.shape], name=label)
 
 
 def with_tapes_of_its_own(graph, run: Callable[[], None]) -> None:

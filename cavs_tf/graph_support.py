@@ -13,9 +13,12 @@ import tensorflow as tf
 from cavs_tf._evaluation import evaluator
 from cavs_tf._forward import run_forward
 from cavs_tf._functions import Functions, make_functions
-from cavs_tf._initial_state import INITIAL_STATE, check_initial_state, initial_rows
+from cavs_tf._initial_state import check_initial_state, initial_rows
 from cavs_tf._inputs import (
     DEFAULT,
+    GRAPH,
+    INITIAL_STATE,
+    OWN_INPUTS,
     as_graph_batch,
     check_rows,
     first_rows,
@@ -166,7 +169,7 @@ class GraphSupport(keras.layers.Layer):
         vertex = current_vertex("pull")
         pulls = vertex.pulls
         if name not in pulls:
-            names = sorted(pulls.keys() - {INITIAL_STATE})
+            names = sorted(pulls.keys() - OWN_INPUTS)
             expected = f"one of {names}" if names else "no pull, as no input was given"
             raise ValueError(
                 f"pull: got {name!r} but expected {expected}. Call the GraphSupport with "
@@ -214,7 +217,7 @@ class GraphSupport(keras.layers.Layer):
         """int32 [None]: which vertex of the minibatch each row is."""
         return current_vertex("vertex_ids").ids
 
-    def dropout(self, x: tf.Tensor, rate: float, rows: tf.Tensor | None = None) -> tf.Tensor:
+    def dropout(self, x: tf.Tensor, rate: float, rows: tf.Tensor | str = "vertex") -> tf.Tensor:
         """Drops elements of rows in training: sets them to zero, and scales those that are left.
 
         An element is dropped, with probability `rate`, by a hash of the step's seed, the number of
@@ -226,9 +229,9 @@ class GraphSupport(keras.layers.Layer):
         Args:
           x: [None, ...], floating-point.
           rate: In [0, 1).
-          rows: int32 [None]; rows with equal numbers have the same mask. None: the vertex, so that
-            each has its own. Pull `graphs.vertex_graph` for one mask per graph (Gal and
-            Ghahramani 2016, arXiv:1512.05287).
+          rows: Which rows have the same mask. "vertex": none. "graph": those of one graph
+            (variational dropout: Gal and Ghahramani 2016, arXiv:1512.05287). Or int32 [None]: those
+            with equal numbers.
 
         Returns:
           [None, ...], as `x`; elements that are left are divided by `1 - rate`.
@@ -243,18 +246,26 @@ class GraphSupport(keras.layers.Layer):
         ...     v.scatter(h)
         ...     v.push(h)
         """
+        x = tf.convert_to_tensor(x)
+        rows = rows if isinstance(rows, str) else tf.convert_to_tensor(rows)
+        mask = self._dropout_mask(x, rate, rows)
+        return x if mask is None else x * mask
+
+    def _dropout_mask(self, x, rate, rows):
+        """What `dropout` multiplies such rows by; None for ones."""
         vertex = current_vertex("dropout")
         number, vertex.num_dropouts = vertex.num_dropouts, vertex.num_dropouts + 1
-        x, rows = tf.convert_to_tensor(x), vertex.ids if rows is None else rows
         _check_dropout(x, rate, rows)
         if rate == 0:
-            return x
+            return None
         if self._seed_generator is None:
             with tf.init_scope():
                 add_state(self, "_seed_generator", keras.random.SeedGenerator())
         if not in_training():
-            return x
-        mask = ops.cavs_dropout_mask(
+            return None
+        if isinstance(rows, str):
+            rows = vertex.ids if rows == "vertex" else vertex.graph_numbers()
+        return ops.cavs_dropout_mask(
             rows,
             tf.convert_to_tensor(self._seed_generator.state),
             T=x.dtype,
@@ -262,7 +273,6 @@ class GraphSupport(keras.layers.Layer):
             rate=rate,
             number=number,
         )
-        return x * mask
 
     # --- called with graphs ---------------------------------------------------
 
@@ -330,6 +340,8 @@ class GraphSupport(keras.layers.Layer):
             self._seed_generator.next()
         schedule = self.schedule_of(graphs, pulls, at)
         self._check_pushed(functions.push_names)
+        if GRAPH in functions.pull_names:
+            pulls[GRAPH] = graphs.vertex_graph
         return self.unname(run_forward(functions, schedule, pulls, self.options, at))
 
     # --- for the reference executor, explain() and plots -------------------------
@@ -524,7 +536,8 @@ class GraphSupport(keras.layers.Layer):
         """The minibatch's first vertex, without children; its row is zeros if it is not known."""
         gathered = [tf.zeros([1, *self._state_shape], self.compute_dtype)] * self.arity
         zeros = {n: tf.zeros([1, *spec.shape], spec.dtype) for n, spec in row_specs(pulls).items()}
-        return Vertex(gathered, zeros | first_rows(pulls, 1), tf.zeros([1], tf.int32))
+        number = tf.zeros([1], tf.int32)
+        return Vertex(gathered, zeros | first_rows(pulls, 1) | {GRAPH: number}, number)
 
 
 def _checked_shape(state_size) -> tuple[int, ...]:
@@ -553,10 +566,15 @@ def _check_dropout(x, rate, rows):
             f"dropout: got a tensor of shape {x.shape} ({x.dtype.name}) but expected "
             "floating-point rows of a known shape. Give it one with tf.ensure_shape."
         )
-    if rows.dtype != tf.int32 or rows.shape.rank != 1:
+    if isinstance(rows, str):
+        is_valid, shown = rows in ("vertex", "graph"), repr(rows)
+    else:
+        is_valid = rows.dtype == tf.int32 and rows.shape.rank == 1
+        shown = f"{rows.dtype.name} {rows.shape}"
+    if not is_valid:
         raise ValueError(
-            f"dropout: got rows of shape {rows.shape} ({rows.dtype.name}) but expected int32 "
-            "[None], a number for each row. Pull graphs.vertex_graph for one mask per graph."
+            f"dropout: got rows {shown} but expected 'vertex', 'graph' or int32 [None], a "
+            "number for each row. Rows with equal numbers have the same mask."
         )
 
 

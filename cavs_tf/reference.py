@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from cavs_tf._evaluation import evaluated_by
-from cavs_tf._inputs import as_graph_batch, vertices_to_return
+from cavs_tf._inputs import GRAPH, as_graph_batch, vertices_to_return
 from cavs_tf._integers import list_of_each
 from cavs_tf._resolve import arguments_of, check_at
 from cavs_tf._tracing import Vertex
@@ -85,6 +85,7 @@ class _Evaluation:
         untyped = tf.zeros([self._num_vertices], tf.int32)
         self._types = tf.cond(typed, lambda: graphs.vertex_type, lambda: untyped)
         self._pulls = self._one_row_per_vertex(pulls, model.pulled_by_type(pulls))
+        self._pulls[GRAPH] = graphs.vertex_graph
         self._children = _children_by_slot(graphs, self._arity)
         self._order = _topological_order(graphs)
 

@@ -46,11 +46,11 @@ class Passing(cavs.GraphSupport):
         self.scatter(x)
         self.push(self.dropout(x, 0.75), "vertex")
         self.push(self.dropout(x, 0.75), "again")
-        self.push(self.dropout(x, 0.75, rows=self.pull("graph")), "graph")
+        self.push(self.dropout(x, 0.75, rows="graph"), "graph")
 
 
 def ones(graphs, shape=(UNITS,)):
-    return {"x": tf.ones([graphs.num_vertices, *shape]), "graph": graphs.vertex_graph}
+    return {"x": tf.ones([graphs.num_vertices, *shape])}
 
 
 def seeded(cell, number):
@@ -98,6 +98,63 @@ def test_one_mask_for_each_graph():
     out = Passing()(graphs, ones(graphs), training=True)["graph"].numpy()
     assert (out[:30] == out[0]).all() and (out[30:] == out[30]).all()
     assert not np.array_equal(out[0], out[30])
+
+
+def test_rows_of_equal_numbers_have_one_mask():
+    @cavs.vertex_function(state_size=UNITS)
+    def cell(v):
+        x = v.dropout(v.pull("x"), 0.75, rows=v.pull("number"))
+        v.scatter(x)
+        v.push(x)
+
+    graphs, number = cavs.GraphBatch.chain([1] * 6), tf.constant([0, 1, 0, 1, 2, 2])
+    out = cell(graphs, {**ones(graphs), "number": number}, training=True).numpy()
+    np.testing.assert_array_equal(out[[2, 3, 5]], out[[0, 1, 4]])
+    assert len(np.unique(out, axis=0)) == 3
+
+
+def test_a_trace_learns_that_masks_belong_to_graphs():
+    """The first trace does not read the numbers of graphs, the second does."""
+
+    class Changing(cavs.GraphSupport):
+        rows = "vertex"
+
+        def vertex(self):
+            x = tf.cond(tf.constant(True), lambda: self.dropped(self.pull()), self.pull)
+            self.scatter(x)
+            self.push(x)
+
+        def dropped(self, x):
+            return self.dropout(x, 0.75, self.rows)
+
+    cell, graphs = Changing(state_size=UNITS), cavs.GraphBatch.from_parents([[-1] * 9])
+    x = tf.ones([9, UNITS])
+    assert len(np.unique(cell(graphs, x, training=True), axis=0)) > 1
+    cell.rows = "graph"
+    assert len(np.unique(cell(graphs, x, training=True), axis=0)) == 1
+
+
+def test_types_of_which_one_has_masks_of_graphs():
+    class Typed(cavs.GraphSupport):
+        arity = 1
+        vertex_types = ("kept", "dropped")
+
+        def kept(self):
+            self.scatter(self.pull())
+            self.push(self.pull())
+
+        def dropped(self):
+            x = self.dropout(self.pull(), 0.5, rows="graph")
+            self.scatter(x)
+            self.push(x)
+
+    graphs = cavs.GraphBatch.from_parents([[-1, 0], [-1, 0]], vertex_type=[[0, 1], [1, 1]])
+    cell, x = Typed(state_size=64), tf.ones([4, 64])
+    out = cell(graphs, x, training=True).numpy()
+    assert (out[0] == 1).all() and set(np.unique(out[1:])) == {0, 2}
+    np.testing.assert_array_equal(out[2], out[3])
+    assert not np.array_equal(out[1], out[2])
+    cavs.check_equivalence(cell, graphs, x)
 
 
 def test_nothing_is_dropped_in_inference():
@@ -188,10 +245,16 @@ def test_fit_save_and_load(tmp_path):
 @pytest.mark.parametrize(
     ("x", "rate", "rows", "message"),
     [
-        (tf.ones([1, 2]), 1.0, None, r"got rate 1.0 but expected a number in \[0, 1\)"),
-        (tf.ones([1, 2]), "half", None, "got rate 'half'"),
-        (tf.ones([1, 2], tf.int32), 0.5, None, "int32.*floating-point rows"),
-        (tf.ones([1, 2]), 0.5, tf.zeros([1]), "got rows of shape .*float32.*vertex_graph"),
+        (tf.ones([1, 2]), 1.0, "vertex", r"got rate 1.0 but expected a number in \[0, 1\)"),
+        (tf.ones([1, 2]), "half", "graph", "got rate 'half'"),
+        (tf.ones([1, 2], tf.int32), 0.5, "graph", "int32.*floating-point rows"),
+        (
+            tf.ones([1, 2]),
+            0.5,
+            tf.zeros([1]),
+            r"got rows float32 \(1,\) but expected 'vertex', 'gr",
+        ),
+        (tf.ones([1, 2]), 0.5, "graphs", "got rows 'graphs' but expected 'vertex', 'graph' or int"),
     ],
 )
 def test_what_cannot_be_dropped(x, rate, rows, message):

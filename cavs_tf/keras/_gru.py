@@ -25,6 +25,7 @@ class GRUCell(RecurrentCell):
       activation: Of n, tanh by default.
       recurrent_activation: s, of the gates, sigmoid by default.
       use_bias: Whether there is a bias.
+      dropout, recurrent_dropout, dropout_rows: See `RecurrentCell`.
       **kwargs: Initializers, regularizers and constraints of "kernel", "recurrent" and "bias",
         named as those of `keras.layers.GRU`; and what `GraphSupport` takes.
 
@@ -47,9 +48,10 @@ class GRUCell(RecurrentCell):
 
     def vertex(self):
         h = self.gather(0)
-        of_input = self.product(self.pull(), self.kernel)
+        (left,) = self.dropped([h])
+        of_input = self.product(self.pull_dropped(), self.kernel)
         if self.reset_after:
-            of_h = self.product(h, self.recurrent_kernel)
+            of_h = self.product(left, self.recurrent_kernel)
             if self.use_bias:
                 bias, recurrent_bias = tf.unstack(self.cast(self.bias))
                 of_input, of_h = of_input + bias, of_h + recurrent_bias
@@ -57,11 +59,11 @@ class GRUCell(RecurrentCell):
         else:
             of_input = self.with_bias(of_input)
             gates, new = tf.split(self.recurrent_kernel, [2 * self.units, self.units], axis=1)
-            of_h = tf.split(self.product(h, gates), 2, axis=1)
+            of_h = tf.split(self.product(left, gates), 2, axis=1)
         z, r, n = tf.split(of_input, 3, axis=1)
         z = self.recurrent_activation(z + of_h[0])
         r = self.recurrent_activation(r + of_h[1])
-        n = self.activation(n + (r * of_h[2] if self.reset_after else self.product(r * h, new)))
+        n = self.activation(n + (r * of_h[2] if self.reset_after else self.product(r * left, new)))
         h = n + z * (h - n)
         self.finish(h)
 
@@ -81,6 +83,9 @@ class GRU(SequenceLayer):
       zero_output_for_mask: Whether outputs of padding are zeros.
       reset_after: As of `keras.layers.GRU`: whether the reset gate is applied after the
         recurrent product, which then has a bias of its own, or before it.
+      dropout, recurrent_dropout: In [0, 1): the share of the inputs, and of the h of the step
+        before, that is dropped in training before it is multiplied: the same elements in all steps
+        of a sequence, as in Keras, or with `dropout_rows="vertex"` others in each.
       **kwargs: Arguments of `GRUCell` (activations, initializers) and `keras.layers.Layer`.
 
     It is called with what `LSTM` is called with, and returns the same, but that its state is h

@@ -16,6 +16,9 @@ class LSTM(SequenceLayer):
       return_state: Whether to return the state after the last step as well.
       go_backwards: Whether to go from the last step to the first, and return outputs in that order.
       zero_output_for_mask: Whether outputs of padding are zeros.
+      dropout, recurrent_dropout: In [0, 1): the share of the inputs, and of the h of the step
+        before, that is dropped in training before it is multiplied: the same elements in all steps
+        of a sequence, as in Keras, or with `dropout_rows="vertex"` others in each.
       **kwargs: Arguments of `TreeLSTMCell` (activations, initializers) and `keras.layers.Layer`.
 
     Call arguments: either

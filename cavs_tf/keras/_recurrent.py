@@ -12,6 +12,7 @@ from cavs_tf.keras._graph import Graph, roots_of, run_for_roots
 from cavs_tf.options import Options
 
 _MODES = ("child_sum", "n_ary")
+_ROWS = ("graph", "vertex")
 _WEIGHTS = ("kernel", "recurrent", "bias")
 _OF_WEIGHTS = {
     f"{weight}_{kind}": get
@@ -41,6 +42,11 @@ class RecurrentCell(GraphSupport):
       use_bias: Whether there is a bias.
       push_states: Whether a vertex pushes, beside its output, the other parts of its state by
         their names.
+      dropout: In [0, 1): the share of a vertex's inputs that is dropped in training, before they
+        are multiplied by the kernel.
+      recurrent_dropout: Likewise of a child's h, before it is multiplied by a recurrent kernel.
+      dropout_rows: Which vertices drop the same elements: those of one "graph", as in layers of
+        Keras, or none ("vertex").
       options: As for `GraphSupport`.
       **kwargs: Initializers, regularizers and constraints, named as those of
         `keras.layers.LSTM` ("kernel_initializer", "recurrent_regularizer", ...), and what
@@ -61,12 +67,20 @@ class RecurrentCell(GraphSupport):
         recurrent_activation="sigmoid",
         use_bias: bool = True,
         push_states: bool = False,
+        dropout: float = 0.0,
+        recurrent_dropout: float = 0.0,
+        dropout_rows: str = "graph",
         options=None,
         **kwargs,
     ):
         for name, value in (("units", units), ("arity", arity)):
             if not isinstance(value, int) or value < 1:
                 raise ValueError(f"{name}: got {value!r} but expected an int of at least 1.")
+        for name, rate in (("dropout", dropout), ("recurrent_dropout", recurrent_dropout)):
+            if not isinstance(rate, (int, float)) or not 0 <= rate < 1:
+                raise ValueError(f"{name}: got {rate!r} but expected a number in [0, 1).")
+        if dropout_rows not in _ROWS:
+            raise ValueError(f"dropout_rows: got {dropout_rows!r} but expected one of {_ROWS}.")
         of_weights = {k: kwargs.pop(k, _INITIALIZERS.get(k)) for k in _OF_WEIGHTS}
         super().__init__(len(self.state_names) * units, arity, options, **kwargs)
         self.units = units
@@ -74,6 +88,9 @@ class RecurrentCell(GraphSupport):
         self.recurrent_activation = keras.activations.get(recurrent_activation)
         self.use_bias = use_bias
         self.push_states = push_states
+        self.input_rate = dropout
+        self.recurrent_rate = recurrent_dropout
+        self.dropout_rows = dropout_rows
         for name, value in of_weights.items():
             setattr(self, name, _OF_WEIGHTS[name].get(value))
 
@@ -105,6 +122,15 @@ class RecurrentCell(GraphSupport):
 
     def product(self, rows, weight):
         return tf.matmul(self.cast(rows), self.cast(weight))
+
+    def pull_dropped(self):
+        """The vertex's input, without what `dropout` drops."""
+        return self.dropout(self.cast(self.pull()), self.input_rate, self.dropout_rows)
+
+    def dropped(self, hs) -> list:
+        """The children's h without what `recurrent_dropout` drops: of all the same elements."""
+        mask = self._dropout_mask(hs[0], self.recurrent_rate, self.dropout_rows)
+        return list(hs) if mask is None else [h * mask for h in hs]
 
     def with_bias(self, rows):
         return rows + self.cast(self.bias) if self.use_bias else rows
@@ -156,6 +182,9 @@ class RecurrentCell(GraphSupport):
                 "recurrent_activation": keras.activations.serialize(self.recurrent_activation),
                 "use_bias": self.use_bias,
                 "push_states": self.push_states,
+                "dropout": self.input_rate,
+                "recurrent_dropout": self.recurrent_rate,
+                "dropout_rows": self.dropout_rows,
                 "options": dataclasses.asdict(self.options),
             }
         )

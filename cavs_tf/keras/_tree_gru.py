@@ -31,6 +31,7 @@ class TreeGRUCell(TreeCell):
       activation: Of n, tanh by default.
       recurrent_activation: s, of the gates, sigmoid by default.
       use_bias: Whether there is a bias.
+      dropout, recurrent_dropout, dropout_rows: See `RecurrentCell`.
       **kwargs: Initializers, regularizers and constraints of "kernel", "recurrent" and "bias",
         named as those of `keras.layers.GRU`; and what `GraphSupport` takes.
 
@@ -57,16 +58,16 @@ class TreeGRUCell(TreeCell):
 
     def vertex(self):
         hs = [self.gather(k) for k in range(self.arity)]
-        of_input = self.with_bias(self.product(self.pull(), self.kernel))
+        of_input = self.with_bias(self.product(self.pull_dropped(), self.kernel))
         z, r, n = tf.split(of_input, 3, axis=1)
-        summed = tf.add_n(hs)
+        summed, left = tf.add_n(hs), self.dropped(hs)
         if self.mode == "child_sum":
-            of_gates = summed
-            reset = tf.add_n([self._gate(r, h, self.recurrent_kernel_r) * h for h in hs])
+            of_gates = tf.add_n(left)
+            reset = tf.add_n([self._gate(r, h, self.recurrent_kernel_r) * h for h in left])
         else:
-            of_gates = tf.concat(hs, axis=1)
+            of_gates = tf.concat(left, axis=1)
             r = self._gate(r, of_gates, self.recurrent_kernel_r)
-            reset = tf.concat([r * h for h in hs], axis=1)
+            reset = tf.concat([r * h for h in left], axis=1)
         z = self._gate(z, of_gates, self.recurrent_kernel_z)
         n = self.activation(n + self.product(reset, self.recurrent_kernel_n))
         h = n + z * (summed - n)
@@ -88,6 +89,9 @@ class TreeGRU(TreeLayer):
       return_vertices: Whether to return the output of every vertex, or only of the roots.
       return_state: Whether to return h as well, the state of each root.
       go_backwards: Whether to run from parents to children: over `graphs.reverse()`.
+      dropout, recurrent_dropout: In [0, 1): the share of the inputs, and of the children's h, that
+        is dropped in training before it is multiplied: the same elements in all vertices of a
+        graph, or with `dropout_rows="vertex"` others in each.
       **kwargs: Arguments of `TreeGRUCell` (activations, initializers) and `keras.layers.Layer`.
 
     It is called with what `TreeLSTM` is called with, and returns and raises the same, but that its

@@ -31,6 +31,7 @@ class TreeLSTMCell(TreeCell):
       recurrent_activation: s, of the gates, sigmoid by default.
       use_bias: Whether there is a bias.
       push_states: Whether to push c as well, by the name "c".
+      dropout, recurrent_dropout, dropout_rows: See `RecurrentCell`.
       **kwargs: Initializers, regularizers and constraints of "kernel", "recurrent" and "bias",
         named as those of `keras.layers.LSTM`; and what `GraphSupport` takes.
 
@@ -71,8 +72,9 @@ class TreeLSTMCell(TreeCell):
 
     def vertex(self):
         cs, hs = zip(*(tf.split(self.gather(k), 2, axis=1) for k in range(self.arity)), strict=True)
-        of_input = self.product(self.pull(), self.kernel)
-        i, fs, u, o = (self._chain if self.arity == 1 else self._tree)(of_input, hs)
+        of_input = self.product(self.pull_dropped(), self.kernel)
+        gates = self._chain if self.arity == 1 else self._tree
+        i, fs, u, o = gates(of_input, self.dropped(hs))
         c = self.recurrent_activation(i) * self.activation(u)
         for f_k, c_k in zip(fs, cs, strict=True):
             c += self.recurrent_activation(f_k) * c_k
@@ -137,6 +139,9 @@ class TreeLSTM(TreeLayer):
       return_vertices: Whether to return the output of every vertex, or only of the roots.
       return_state: Whether to return h and c as well, the state of each root.
       go_backwards: Whether to run from parents to children: over `graphs.reverse()`.
+      dropout, recurrent_dropout: In [0, 1): the share of the inputs, and of the children's h, that
+        is dropped in training before it is multiplied: the same elements in all vertices of a
+        graph, or with `dropout_rows="vertex"` others in each.
       **kwargs: Arguments of `TreeLSTMCell` (activations, initializers) and `keras.layers.Layer`.
 
     Call arguments:
