@@ -4,7 +4,7 @@
 #   make build TENSORFLOW=tensorflow-cpu   0.6 GB smaller, without GPU support
 
 .DEFAULT_GOAL := help
-.PHONY: help bazel build demo test test-all test-python test-cc test-tsan sanitize fuzz fuzz-ops bench bench-cc bench-engine compare wheel format lint clean
+.PHONY: help bazel build demo test test-all test-python test-cc test-tsan sanitize fuzz fuzz-ops bench bench-cc bench-engine compare docs wheel format lint clean
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -103,6 +103,16 @@ COMPARE_FOLDER ?= build/compare/$(shell git describe --always --dirty)
 compare: build ## Regenerates the paper's figures and tables, and a report
 	@rm -rf build/compare/*-dirty
 	$(BIN)/python -m benchmarks.compare --folder=$(COMPARE_FOLDER) $(ARGS)
+
+$(VENV)/.docs: $(INSTALLED)
+	$(BIN)/python tools/requirements.py $(TENSORFLOW) docs > $(VENV)/docs.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check -r $(VENV)/docs.txt
+	@touch $@
+
+# The variable keeps Material from printing news of its successor.
+docs: $(VENV)/.docs ## Builds build/site/index.html, a site to be read without a network
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	@echo build/site/index.html
 
 wheel: $(INSTALLED) ## Builds dist/*.whl
 	rm -rf build/lib.* build/bdist.*

@@ -1,7 +1,8 @@
-"""Prints the requirements in pyproject.toml, for the build and with every extra.
+"""Prints the requirements in pyproject.toml: for the build and with every extra but "docs".
 
 pip can install that only together with the project, whose build needs it first.
-`requirements.py tensorflow-cpu` asks for that package where "tensorflow" is named.
+`requirements.py tensorflow-cpu` asks for that package where "tensorflow" is named;
+`requirements.py tensorflow docs` prints that extra alone.
 """
 
 import itertools
@@ -14,12 +15,16 @@ except ModuleNotFoundError:  # Python 3.10 has no tomllib.
     from pip._vendor import tomli as tomllib
 
 
-def main(tensorflow: str = "tensorflow") -> None:
+def main(tensorflow: str = "tensorflow", extra: str = "") -> None:
     text = (pathlib.Path(__file__).parents[1] / "pyproject.toml").read_text()
     settings = tomllib.loads(text)
     project = settings["project"]
-    groups = [settings["build-system"]["requires"], project["dependencies"]]
-    groups += project["optional-dependencies"].values()
+    extras = project["optional-dependencies"]
+    if extra:
+        groups = [extras[extra]]
+    else:
+        groups = [settings["build-system"]["requires"], project["dependencies"]]
+        groups += [extras[name] for name in extras if name != "docs"]
     for requirement in dict.fromkeys(itertools.chain(*groups)):
         print(requirement.replace("tensorflow", tensorflow, 1))
 

@@ -1,0 +1,62 @@
+"""The site that `make docs` builds is complete, has no dead links, and needs no network."""
+
+import importlib
+import importlib.util
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+import cavs_tf as cavs
+
+ROOT = pathlib.Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+# What a browser fetches by itself, and links to other pages.
+FETCHED = re.compile(
+    r"<(?:script|img|iframe|link)\b[^>]*?(?:src|href)=\"?((?:https?:)?//[^\s\">]+)"
+)
+LINK = re.compile(r"<a\b[^>]*?href=\"?(?!https?:)([^\s\"#>]+)")
+
+
+def public_names(module):
+    """What its __init__ imports for users, and not for itself: `from ... import name as name`."""
+    text = pathlib.Path(module.__file__).read_text()
+    return [f"{module.__name__}.{name}" for name in re.findall(r"import (\w+) as \1$", text, re.M)]
+
+
+@pytest.mark.parametrize("module", [cavs, cavs.keras, cavs.data], ids=lambda m: m.__name__)
+def test_the_reference_has_every_public_name(module):
+    pages = [page.read_text() for page in (DOCS / "api").glob("*.md")]
+    shown = set(re.findall(r"^(?:::: |      heading: )([\w.]+)$", "\n".join(pages), re.M))
+    shown |= {"cavs_tf.Engine", "cavs_tf.__version__"}  # On the page of cavs_tf.engine; a number.
+    assert [name for name in public_names(module) if name not in shown] == []
+
+
+def test_every_page_is_in_the_navigation():
+    navigation = (ROOT / "mkdocs.yml").read_text().partition("\nnav:\n")[2]
+    pages = [str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md")]
+    named = re.findall(r"([\w/]+\.md)$", navigation, re.M)
+    assert [page for page in pages if page not in named] == []
+
+
+@pytest.mark.skipif(
+    not importlib.util.find_spec("mkdocs"), reason="MkDocs is not installed: run `make docs` first."
+)
+def test_the_site_has_no_dead_links_and_fetches_nothing_from_elsewhere(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--quiet", f"--site-dir={tmp_path}"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    pages = [page for page in tmp_path.rglob("*.html") if page.name != "404.html"]
+    assert len(pages) > 10
+    for page in pages:
+        text = page.read_text()
+        assert (page, FETCHED.findall(text)) == (page, [])
+        dead = [link for link in set(LINK.findall(text)) if not (page.parent / link).exists()]
+        assert (page, dead) == (page, [])
