@@ -26,7 +26,8 @@ def explain(model, graphs=None, inputs=None, program=False) -> str:
       program: Whether to print each program as well, line by line as it runs. `%3` is a value with
         a row per vertex, `@1` one that is the same for all; `{eager}` says when an operator runs;
         a group runs as one kernel. `// zero without children` and `// skipped without children`
-        are what a task in which no vertex has a child need not compute.
+        are what a task in which no vertex has a child need not compute. Where such tasks may run
+        a program of their own (see `Options.specialize`), it follows.
 
     Returns:
       The text that was printed.
@@ -71,6 +72,10 @@ def _programs(cell, graphs, inputs, with_text):
         if with_text:
             lines += [f"  {line}" for line in program["program"].splitlines()]
         lines.append("")
+        if with_text and program["leaf"]:
+            lines.append(f"{program['title']}, in tasks in which no vertex has a child")
+            lines += [f"  {line}" for line in program["leaf"]["program"].splitlines()]
+            lines.append("")
     return lines
 
 
@@ -80,22 +85,22 @@ def describe(cell, graphs=None, inputs=None) -> list[dict]:
     If there is no dF, its description has an error, and None as its nodes.
     """
     functions = functions_of(cell, graphs, inputs)
-    programs = []
-    for title, pairs in (("F", functions.forward), ("dF", functions.backward)):
-        if not pairs:
-            error = functions.gradient_error
-            programs.append({"title": title, "nodes": None, "error": error})
-            continue
-        described = _describe_programs(cell.options, pairs)
-        for traced, program in zip(functions.traced, described, strict=True):
-            programs.append({"title": f"{title} of {traced.name}"} | program)
+    described = _describe_programs(cell.options, functions.forward, functions.backward)
+    titles = [f"{d} of {t.name}" for d in ("F", "dF") for t in functions.traced]
+    programs = [
+        {"title": title} | program for title, program in zip(titles, described, strict=False)
+    ]
+    if not functions.backward:
+        programs.append({"title": "dF", "nodes": None, "error": functions.gradient_error})
     return programs
 
 
-def _describe_programs(options, pairs) -> list[dict]:
+def _describe_programs(options, forward, backward) -> list[dict]:
     description = ops.cavs_describe(
-        vertex_functions=[function for function, _ in pairs],
-        vertex_signatures=[signature for _, signature in pairs],
+        vertex_functions=[function for function, _ in forward],
+        vertex_signatures=[signature for _, signature in forward],
+        gradient_functions=[function for function, _ in backward],
+        gradient_signatures=[signature for _, signature in backward],
         **{name: getattr(options, name) for name in PASSES},
     )
     return json.loads(description.numpy())

@@ -151,6 +151,8 @@ def _forward_grad(op, *grads):
     results = _ops.cavs_backward(
         tape,
         push_grads,
+        vertex_functions=op.get_attr("vertex_functions"),
+        vertex_signatures=op.get_attr("vertex_signatures"),
         gradient_functions=functions,
         gradient_signatures=signatures,
         capture_counts=counts,

@@ -5,7 +5,7 @@ import dataclasses
 from cavs_tf.schedule import check_micro_batch, check_policy
 
 # Switches that decide how programs are compiled.
-PASSES = ("eager", "lazy", "split", "share", "merge", "fuse", "skip_zeros", "views")
+PASSES = ("eager", "lazy", "split", "share", "merge", "fuse", "skip_zeros", "specialize", "views")
 ATTRIBUTES = (*PASSES, "streams")
 
 
@@ -34,6 +34,12 @@ class Options:
       skip_zeros: Tasks in which no vertex has a child do not multiply the zeros that they
         gather: half of the work where one vertex function serves leaves and inner vertices.
         They do where a factor is infinite or NaN, so that a diverged run shows at leaves too.
+      specialize: Tasks in which no vertex has a child run a program of their own, made of the same
+        vertex function with zeros in place of what they gather: without products, gates and
+        gradients that only zeros depend on. Used where it saves more time than one more program
+        takes. Weights, inputs and gradients of outputs that are infinite or NaN are run without
+        it, so that results are the same; where finite numbers overflow inside of the vertex
+        function, a gate that leaves multiply by zero shows no NaN.
       views: Gathered and pulled rows are read where they are. Off: they are copied first.
       streams: 2: eager operators run ahead of the critical path and lazy ones behind it, on a
         thread of their own (arXiv:1712.04048, section 3.5); inference has one stream. 1: all
@@ -60,6 +66,7 @@ class Options:
     merge: bool = True
     fuse: bool = True
     skip_zeros: bool = True
+    specialize: bool = True
     views: bool = True
     streams: int | str = "auto"
     policy: str = "depth"

@@ -17,7 +17,18 @@ from tests.pairwise import all_pairs
 # The values of each switch; the first is the default.
 CHOICES = {
     **dict.fromkeys(
-        ("decompose", "eager", "lazy", "split", "share", "merge", "fuse", "skip_zeros", "views"),
+        (
+            "decompose",
+            "eager",
+            "lazy",
+            "split",
+            "share",
+            "merge",
+            "fuse",
+            "skip_zeros",
+            "specialize",
+            "views",
+        ),
         (True, False),
     ),
     "streams": (1, 2),

@@ -349,7 +349,7 @@ def test_the_operators_of_a_tree_lstm_run_when_the_paper_says():
 
 
 def test_explain_prints_the_program_as_it_runs(capsys):
-    cell = cells.Fallback()
+    cell = cells.Fallback(options=cavs.Options(specialize=False))
     inputs = cells.inputs_for(cell, 4, "float32", 0)
     text = cell.explain(TREE, inputs, program=True)
     assert capsys.readouterr().out.strip() == text.strip()
@@ -359,6 +359,22 @@ def test_explain_prints_the_program_as_it_runs(capsys):
     assert re.search(r" = foreign %\d+, .* : rows<.*>  {\w+}  .* Cumsum\n", forward)
     assert re.search(r"    gather_grad\(0\) %\d+ .*  // skipped without children\n", backward)
     assert "program" not in cell.explain(TREE, inputs)
+
+
+def test_explain_prints_the_programs_of_leaves():
+    cell = cells.TreeLSTM()
+    inputs = cells.inputs_for(cell, 4, "float32", 0)
+    text = cell.explain(TREE, inputs, program=True)
+    for title, missing in (("F", "matmul"), ("dF", "gather_grad")):
+        start = f"{title} of TreeLSTM.vertex"
+        general = text.split(f"\n{start}\n" if title == "dF" else f"{start}\n")[1]
+        general, leaf = general.split(f"{start}, in tasks in which no vertex has a child\n")
+        assert leaf.split("\n\n")[0].count(missing) < general.count(missing)
+        assert '"TreeLSTM.vertex' in general
+        assert '(leaves)"' in leaf
+    assert "in tasks in which" not in cell.explain(TREE, inputs)
+    plain = cells.TreeLSTM(options=cavs.Options(specialize=False))
+    assert "in tasks in which" not in plain.explain(TREE, inputs, program=True)
 
 
 def test_explain_says_how_it_runs(capsys):

@@ -44,12 +44,12 @@ def called(make, **arguments):
     return cell
 
 
-def tree_lstm():
-    return cavs.keras.TreeLSTM(8, name="tree")
+def tree_lstm(**options):
+    return cavs.keras.TreeLSTM(8, name="tree", options=cavs.Options(**options))
 
 
 def test_profile_holds_stages_tasks_and_operators_by_name():
-    panels = record(tree_lstm(), (TREES, INPUTS))
+    panels = record(tree_lstm(specialize=False), (TREES, INPUTS))
     names = {span.name: span.stage for span in panels["forward"]}
     assert names["eager: 21 rows of TreeLSTMCell.vertex"] == "eager"
     assert names["task 0: 12 rows of TreeLSTMCell.vertex"] == "critical"
@@ -62,6 +62,14 @@ def test_profile_holds_stages_tasks_and_operators_by_name():
         f"task {task}: {rows} rows of TreeLSTMCell.vertex_gradient"
         for task, rows in ((2, 3), (1, 6), (0, 12))
     ]
+
+
+def test_profile_names_the_program_of_leaves():
+    panels = record(tree_lstm(), (TREES, INPUTS))
+    names = {span.name for span in panels["forward"]}
+    assert "eager: 12 rows of TreeLSTMCell.vertex (leaves)" in names
+    assert "task 1: 6 rows of TreeLSTMCell.vertex" in names
+    assert any("_gradient (leaves)" in span.name for span in panels["backward"])
 
 
 def test_profile_of_foreign_operators_has_their_names():

@@ -61,6 +61,10 @@ class Device {
   // The most rows that eager and lazy stages run over at a time, if a row takes
   // so many bytes.
   virtual int64_t RowsPerBlock(int64_t bytes_per_row) const = 0;
+  // About how long it takes to run one more program in a step, with weights of
+  // so many bytes: to look for infinity and NaN in them, to pack them, and to
+  // add one more gradient of each.
+  virtual double NanosPerProgram(int64_t weight_bytes) const = 0;
   // Makes lists of row numbers readable on the device: on_device[i] is the copy
   // of lists[i], and valid as long as the result and the list itself exist.
   virtual std::shared_ptr<void> Upload(

@@ -39,6 +39,11 @@ class Stream {
   // kUnimplemented if no sum of that type exists.
   virtual Status Add(DType dtype, const void* terms, int64_t n, void* sums) = 0;
 
+  // Sets *finite, in memory of the host, to false if one of n numbers of a
+  // native type, in memory of the device, is infinite or NaN.
+  virtual Status ClearUnlessFinite(DType dtype, const void* numbers, int64_t n,
+                                   bool* finite) = 0;
+
   // The point behind all work that was put into the stream so far.
   virtual std::shared_ptr<Event> Record() = 0;
   // Work that is put into the stream from now on begins after the event. If the

@@ -1,6 +1,7 @@
 #include "cc/exec/executor.h"
 
 #include <algorithm>
+#include <deque>
 #include <functional>
 #include <numeric>
 #include <utility>
@@ -27,13 +28,14 @@ bool IsGatheredOnce(const std::vector<int32_t>& writes) {
 // By result, whether its rows are read in the state, or in an input, by an
 // index.
 std::vector<bool> ResultsByIndex(const Model& model, size_t type) {
-  const Program& program = model.programs[type];
-  std::vector<bool> by_index;
-  for (int id : program.results) {
+  const CompiledProgram& program = model.programs[type];
+  const int number = static_cast<int>(type);
+  std::vector<bool> by_index(model.NumSaved(number));
+  for (size_t i = 0; i < program.results.size(); ++i) {
     int64_t offset;
-    const int root = program.Root(id, &offset);
-    by_index.push_back(
-        model.programs[type].placement.candidates[root].by_index);
+    const int root = program.Root(program.results[i], &offset);
+    by_index[model.SavedNumber(number, i)] =
+        program.placement.candidates[root].by_index;
   }
   return by_index;
 }
@@ -48,7 +50,7 @@ StepPlan PlanForward(const Model& model, const RowPlan& rows,
   limits.zone = zone;
   limits.sizes = sizes;
   limits.rows = result_rows;
-  limits.saved_by_index.resize(model.programs.size());
+  limits.saved_by_index.resize(rows.num_types());
   return PlanStep(keep_tape ? Direction::kForward : Direction::kInference,
                   model, rows, limits);
 }
@@ -68,7 +70,7 @@ TrainingNeed NeedOfTraining(const MemoryNeed& forward, const Model* derivative,
   limits.sizes = sizes;
   limits.rows = result_rows;
   limits.gathered_once = IsGatheredOnce(CountWrites(*derivative, rows));
-  for (size_t type = 0; type < model.programs.size(); ++type) {
+  for (int type = 0; type < rows.num_types(); ++type) {
     limits.saved_by_index.push_back(ResultsByIndex(model, type));
   }
   need.backward =
@@ -110,17 +112,12 @@ void Upload(const Device& device, Tape* tape) {
 
 // Tells the streams how long all the work takes one worker. Waking workers
 // takes long, so they are called as early as possible.
-void ExpectWork(const Model& model, const ScheduleView& schedule,
+void ExpectWork(const Model& model, const RowPlan& rows,
                 const StepContext& context) {
-  std::vector<int64_t> rows(model.programs.size()), tasks(rows.size());
-  for (int64_t task = 0; task < schedule.num_tasks(); ++task) {
-    const int32_t type = schedule.task_type[task];
-    rows[type] += schedule.task_splits[task + 1] - schedule.task_splits[task];
-    ++tasks[type];
-  }
   double nanos = 0;
-  for (size_t type = 0; type < rows.size(); ++type) {
-    nanos += model.executables[type]->Nanos(rows[type], tasks[type]);
+  for (int program = 0; program < rows.num_types(); ++program) {
+    const TypeRows& own = rows.type(program);
+    nanos += model.executables[program]->Nanos(own.size(), own.num_tasks());
   }
   context.stream->Expect(nanos);
   if (context.other != nullptr) context.other->Expect(nanos);
@@ -164,12 +161,12 @@ void AddUnwritten(const Model& model, NodeKind kind, size_t index,
                   std::vector<Unwritten>* unwritten) {
   std::vector<bool> written(rows.count(), false);
   bool all = true;
-  for (size_t type = 0; type < model.programs.size(); ++type) {
+  for (int type = 0; type < rows.num_programs(); ++type) {
     if (!Touches(model.programs[type], kind, index)) {
       all = false;
       continue;
     }
-    for (int32_t row : rows.of_type(static_cast<int>(type))) {
+    for (int32_t row : rows.of_type(type)) {
       if (row != kZeroRow) written[row] = true;
     }
   }
@@ -186,13 +183,31 @@ void AddUnwritten(const Model& model, NodeKind kind, size_t index,
   }
 }
 
+// Binds the results of variants to the parts of gradients that they are added
+// to.
+void PassParts(const Model& derivative, int num_programs,
+               const std::vector<std::vector<TensorRef>>& grads,
+               RunArguments* run) {
+  for (int i = derivative.num_types; i < num_programs; ++i) {
+    const int type = derivative.type_of[i];
+    run->results.emplace_back();
+    for (const ResultPart& part : derivative.parts[type]) {
+      TensorRef grad =
+          grads[type][derivative.result_captures[type][part.result]];
+      grad.data = static_cast<char*>(grad.data) +
+                  part.offset * static_cast<int64_t>(SizeOf(grad.dtype));
+      run->results.back().push_back(grad);
+    }
+  }
+}
+
 // Binds the results of the derivatives to the gradients of captures. Gradients
 // that no program computes are unwritten.
-Status BindCaptureGrads(const Model& derivative,
+Status BindCaptureGrads(const Model& derivative, int num_programs,
                         const std::vector<std::vector<TensorRef>>& grads,
                         RunArguments* run) {
   size_t before = 0;  // Number of captures of earlier types.
-  for (size_t type = 0; type < derivative.programs.size(); ++type) {
+  for (int type = 0; type < derivative.num_types; ++type) {
     const std::vector<int>& captures = derivative.result_captures[type];
     CAVS_RETURN_IF_ERROR(
         CheckResults(derivative.programs[type], captures, grads[type], before));
@@ -210,7 +225,168 @@ Status BindCaptureGrads(const Model& derivative,
       run->unwritten.push_back({-1, 0, grad.data, bytes});
     }
   }
+  PassParts(derivative, num_programs, grads, run);
   return Status();
+}
+
+// The size of the weights that must be finite for the variant of a type.
+int64_t BytesOfFiniteCaptures(const Model& model, int type) {
+  int64_t bytes = 0;
+  for (const Symbol& symbol : model.programs[type].symbols) {
+    if (symbol.source == SymbolSource::kCapture && symbol.parent < 0 &&
+        model.finite_captures[type].count(symbol.index) > 0) {
+      bytes += symbol.columns() * static_cast<int64_t>(SizeOf(symbol.dtype));
+    }
+  }
+  return bytes;
+}
+
+// Which programs evaluate leaves if all numbers are finite: variants that save
+// more time than it takes to run one more program.
+LeafPrograms FastestLeafPrograms(const Model& model,
+                                 const ScheduleView& schedule) {
+  LeafPrograms programs = model.leaf_program;
+  const std::vector<LeafTasks> leaves = CountLeaves(schedule, model.num_types);
+  for (int type = 0; type < model.num_types; ++type) {
+    const auto nanos = [&](int program) {
+      return model.executables[program]->Nanos(leaves[type].rows,
+                                               leaves[type].tasks);
+    };
+    const bool pays =
+        leaves[type].rows > 0 &&
+        nanos(type) - nanos(programs[type]) >=
+            model.device->NanosPerProgram(BytesOfFiniteCaptures(model, type));
+    if (!pays) programs[type] = type;
+  }
+  return programs;
+}
+
+// Which programs evaluate leaves: variants whose captures and inputs are
+// finite.
+Status ChooseLeafPrograms(const Model& model, const ForwardArguments& arguments,
+                          const StepContext& context, LeafPrograms* programs) {
+  *programs = FastestLeafPrograms(model, arguments.schedule);
+  if (!arguments.use_variants) std::iota(programs->begin(), programs->end(), 0);
+  bool any = false;
+  std::deque<bool> is_finite(model.num_types, true);
+  for (int type = 0; type < model.num_types; ++type) {
+    if ((*programs)[type] == type) continue;
+    any = true;
+    bool* const finite = &is_finite[type];
+    for (int capture : model.finite_captures[type]) {
+      if (capture >= static_cast<int>(arguments.captures[type].size()))
+        continue;
+      const TensorRef& values = arguments.captures[type][capture];
+      CAVS_RETURN_IF_ERROR(context.stream->ClearUnlessFinite(
+          values.dtype, values.data, CheckedProduct(values.shape), finite));
+    }
+    for (const Node& node : model.programs[type].nodes) {
+      if (node.kind != NodeKind::kPull ||
+          model.finite_pulls[type].count(node.index) == 0 ||
+          node.index >= static_cast<int>(arguments.pulls.size())) {
+        continue;
+      }
+      const Block& rows = arguments.pulls[node.index];
+      CAVS_RETURN_IF_ERROR(context.stream->ClearUnlessFinite(
+          model.programs[type].symbols[node.outputs[0]].dtype, rows.data,
+          rows.rows * rows.cols, finite));
+    }
+  }
+  if (any) CAVS_RETURN_IF_ERROR(context.stream->Synchronize());
+  for (int type = 0; type < model.num_types; ++type) {
+    if (!is_finite[type]) (*programs)[type] = type;
+  }
+  return Status();
+}
+
+// Whether the variants of a derivative can read what those of the model left.
+bool CanReadVariants(const Model& derivative, const Tape& tape) {
+  for (int type = 0; type < derivative.num_types; ++type) {
+    const int variant = derivative.num_types + type;
+    if (variant >= tape.rows.num_types() ||
+        IsIdle(derivative, tape.rows, variant)) {
+      continue;
+    }
+    if (derivative.leaf_program[type] != variant ||
+        !CheckSaved(derivative.programs[variant], tape.saved[variant]).ok()) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Clears *finite if variants run and gradients from outside are not finite.
+Status CheckPushGrads(const Model& derivative, const Tape& tape,
+                      const BackwardArguments& arguments,
+                      const StepContext& context, bool* finite) {
+  std::vector<bool> done(arguments.push_grads.size(), false);
+  bool any = false;
+  for (int program = derivative.num_types; program < tape.rows.num_types();
+       ++program) {
+    if (IsIdle(derivative, tape.rows, program)) continue;
+    for (const Node& node : derivative.programs[program].nodes) {
+      if (node.kind != NodeKind::kPushGrad ||
+          node.index >= static_cast<int>(done.size()) || done[node.index]) {
+        continue;
+      }
+      any = done[node.index] = true;
+      const DType dtype =
+          derivative.programs[program].symbols[node.outputs[0]].dtype;
+      const Block& grad = arguments.push_grads[node.index];
+      if (!IsNative(dtype)) continue;
+      CAVS_RETURN_IF_ERROR(context.stream->ClearUnlessFinite(
+          dtype, grad.data, grad.rows * grad.cols, finite));
+    }
+  }
+  return any ? context.stream->Synchronize() : Status();
+}
+
+Status RefuseAgain() {
+  return Status(StatusCode::kResourceExhausted,
+                "a gradient is infinite or NaN, and there is no memory to "
+                "compute the step again with one program for all vertices. "
+                "Pass options=cavs_tf.Options(specialize=False).");
+}
+
+// Runs both directions without variants.
+Status RunAgain(const Model& derivative, const Tape& tape,
+                const BackwardArguments& arguments,
+                const StepContext& context) {
+  const Model& model = *arguments.model;
+  ForwardArguments again;
+  static_cast<StepInputs&>(again) = tape.inputs;
+  again.use_variants = false;
+  ResultSizes sizes;
+  sizes.push_row.resize(again.pushes.size());
+  for (const Program& program : model.programs) {
+    for (const Node& node : program.nodes) {
+      if (node.kind != NodeKind::kPush) continue;
+      const Symbol& pushed = program.symbols[node.inputs[0]];
+      sizes.push_row[node.index] = ByteCount(1, pushed.columns(), pushed.dtype);
+    }
+  }
+  again.sizes = &sizes;
+  std::vector<std::shared_ptr<void>> memory;
+  for (size_t push = 0; push < again.pushes.size(); ++push) {
+    Block& block = again.pushes[push];
+    const size_t bytes = SaturatingMultiply(block.rows, sizes.push_row[push]);
+    memory.push_back(context.pool->Acquire(bytes));
+    if (memory.back() == nullptr) return RefuseAgain();
+    block.data = memory.back().get();
+  }
+  Tape general;
+  const Status status = RunForward(model, again, context, &general);
+  if (status.code() == StatusCode::kResourceExhausted) return RefuseAgain();
+  CAVS_RETURN_IF_ERROR(status);
+  return RunBackward(derivative, general, arguments, context);
+}
+
+// Forgets what a call that failed may have left.
+void Begin(const StepInputs& inputs, Tape* tape) {
+  Tape begun;
+  begun.alive = std::move(tape->alive);
+  begun.inputs = inputs;
+  *tape = std::move(begun);
 }
 
 size_t ZoneOf(const StepContext& context) {
@@ -225,25 +401,29 @@ Status RunForward(const Model& model, const ForwardArguments& arguments,
   if (arguments.derivative != nullptr) {
     CAVS_RETURN_IF_ERROR(CheckSlots(*arguments.derivative, arguments.schedule));
   }
-  ExpectWork(model, arguments.schedule, context);
   const bool keep_tape = tape != nullptr;
   Tape own;
   if (!keep_tape) tape = &own;
-  tape->rows = RowPlan(arguments.schedule, model.programs.size());
+  Begin(arguments, tape);
+  LeafPrograms leaves;
+  CAVS_RETURN_IF_ERROR(ChooseLeafPrograms(model, arguments, context, &leaves));
+  tape->num_types = model.num_types;
+  tape->rows = RowPlan(arguments.schedule, leaves);
   const RowPlan& rows = tape->rows;
   for (const RowMap& map : arguments.pull_rows) {
     tape->pull_rows.emplace_back(map, rows.types());
   }
   tape->push_rows = ExternalRows(arguments.push_rows, rows.types());
   Upload(*model.device, tape);
+  ExpectWork(model, rows, context);
 
   RunArguments run;
   run.lists = tape->lists;
   run.inputs = arguments.pulls;
   run.outputs = arguments.pushes;
-  run.captures = arguments.captures;
   size_t captures = 0;  // Number of captures of earlier types.
   for (int type = 0; type < rows.num_types(); ++type) {
+    run.captures.push_back(arguments.captures[model.type_of[type]]);
     run.input_rows.emplace_back();
     for (const auto& pull : tape->pull_lists) {
       run.input_rows.back().push_back(pull[type]);
@@ -287,13 +467,27 @@ Status RunBackward(const Model& derivative, const Tape& tape,
                    const BackwardArguments& arguments,
                    const StepContext& context) {
   const RowPlan& rows = tape.rows;
-  if (tape.saved.size() != derivative.programs.size()) {
-    return InvalidArgument("tape: got that of a model of ", tape.saved.size(),
-                           " vertex types but expected ",
-                           derivative.programs.size(), ".");
+  if (tape.num_types != derivative.num_types) {
+    return InvalidArgument("tape: got that of a model of ", tape.num_types,
+                           " vertex types but expected ", derivative.num_types,
+                           ".");
+  }
+  if (arguments.model != nullptr) {
+    bool fits = CanReadVariants(derivative, tape);
+    if (fits) {
+      CAVS_RETURN_IF_ERROR(
+          CheckPushGrads(derivative, tape, arguments, context, &fits));
+    }
+    if (!fits) return RunAgain(derivative, tape, arguments, context);
+  }
+  if (rows.num_types() > static_cast<int>(derivative.programs.size())) {
+    return InvalidArgument(
+        "tape: got that of programs for leaves but expected one without them. "
+        "Pass specialize=False to both directions, or vertex_functions to "
+        "CavsBackward.");
   }
   CAVS_RETURN_IF_ERROR(CheckSlots(derivative, rows.schedule()));
-  ExpectWork(derivative, rows.schedule(), context);
+  ExpectWork(derivative, rows, context);
   const std::vector<int32_t> writes = CountWrites(derivative, rows);
 
   RunArguments run;
@@ -301,8 +495,8 @@ Status RunBackward(const Model& derivative, const Tape& tape,
   run.inputs = arguments.push_grads;
   run.outputs = arguments.pull_grads;
   run.saved = &tape.saved;
-  CAVS_RETURN_IF_ERROR(
-      BindCaptureGrads(derivative, arguments.capture_grads, &run));
+  CAVS_RETURN_IF_ERROR(BindCaptureGrads(derivative, rows.num_types(),
+                                        arguments.capture_grads, &run));
   StepLimits limits;
   limits.two_streams = context.other != nullptr;
   limits.zone = ZoneOf(context);
@@ -323,6 +517,7 @@ Status RunBackward(const Model& derivative, const Tape& tape,
     const Program& program = derivative.programs[type];
     CAVS_RETURN_IF_ERROR(
         CheckMovedRows(program, run, "push_grads", "pull_grads"));
+    if (IsIdle(derivative, rows, type)) continue;
     CAVS_RETURN_IF_ERROR(CheckSaved(program, tape.saved[type]));
   }
   for (size_t i = 0; i < arguments.pulls.size(); ++i) {
@@ -342,7 +537,7 @@ Status RunBackward(const Model& derivative, const Tape& tape,
 MemoryNeed PredictInference(const Model& model, const ScheduleView& schedule,
                             const ResultSizes& sizes,
                             const ResultRows& result_rows) {
-  const RowPlan rows(schedule, static_cast<int>(model.programs.size()));
+  const RowPlan rows(schedule, FastestLeafPrograms(model, schedule));
   return PlanForward(model, rows, &sizes, result_rows, /*keep_tape=*/false,
                      /*two_streams=*/false, 0)
       .need;
@@ -352,7 +547,7 @@ TrainingNeed PredictTraining(const Model& model, const Model* derivative,
                              const ScheduleView& schedule,
                              const ResultSizes& sizes,
                              const ResultRows& result_rows, bool two_streams) {
-  const RowPlan rows(schedule, static_cast<int>(model.programs.size()));
+  const RowPlan rows(schedule, FastestLeafPrograms(model, schedule));
   const StepPlan plan = PlanForward(model, rows, &sizes, result_rows,
                                     /*keep_tape=*/true, two_streams, 0);
   return NeedOfTraining(plan.need, derivative, model, rows, &sizes, result_rows,

@@ -17,20 +17,13 @@
 
 namespace cavs {
 
-struct ForwardArguments {
-  ScheduleView schedule;
-  std::vector<Block> pulls;   // Read only; they live as long as the tape.
-  std::vector<Block> pushes;  // Zero in rows of types that push nothing.
-  // One map per pull. Vertices of types that pull it must have a row.
-  std::vector<RowMap> pull_rows;
-  // Shared by all pushes.
-  RowMap push_rows;
-  std::vector<std::vector<TensorRef>> captures;  // Indexed by type.
+struct ForwardArguments : StepInputs {
   // The sizes of these pushes, and of the gradients that follow. Never null.
   const ResultSizes* sizes = nullptr;
   // With a tape, if known: the model that RunBackward() will run on the same
   // pool.
   const Model* derivative = nullptr;
+  bool use_variants = true;  // Whether variants evaluate leaves.
 };
 
 // Eager operators over all rows, then the critical ones task by task, then the
@@ -44,6 +37,10 @@ Status RunForward(const Model& model, const ForwardArguments& arguments,
                   const StepContext& context, Tape* tape);
 
 struct BackwardArguments {
+  // The model that RunForward() ran, if known. Where a gradient is infinite or
+  // NaN, and on a tape that the variants of this derivative cannot read, it
+  // runs again without variants.
+  const Model* model = nullptr;
   std::vector<Block> push_grads;  // Read only.
   std::vector<Block> pull_grads;  // Zero in rows of types that write none.
   std::vector<int> pulls;         // The pull of which each is the gradient.

@@ -1,6 +1,7 @@
 #include "cc/exec/guarded_outputs.h"
 
 #include <cstring>
+#include <functional>
 
 #include "cc/base/byte_count.h"
 
@@ -28,6 +29,10 @@ GuardedOutputs::GuardedOutputs(const Model& model, StoragePool* pool,
   for (size_t type = 0; type < arguments->results.size(); ++type) {
     const Program& program = model.programs[type];
     std::vector<TensorRef>& results = arguments->results[type];
+    if (model.is_variant(static_cast<int>(type))) {
+      for (TensorRef& part : results) part.data = Translate(part.data);
+      continue;
+    }
     for (size_t i = 0; i < results.size(); ++i) {
       const Symbol& symbol = program.symbols[program.results[i]];
       results[i].data =
@@ -54,6 +59,17 @@ void* GuardedOutputs::Replace(void* given, size_t bytes,
   if (bytes > 0) std::memcpy(data, given, bytes);
   copies_.push_back({given, data, bytes, std::move(memory)});
   return data;
+}
+
+void* GuardedOutputs::Translate(void* given) const {
+  const std::less<const char*> less;
+  const char* const address = static_cast<const char*>(given);
+  for (const Copy& copy : copies_) {
+    const char* const begin = static_cast<const char*>(copy.given);
+    if (less(address, begin) || !less(address, begin + copy.bytes)) continue;
+    return static_cast<char*>(copy.data) + (address - begin);
+  }
+  return given;
 }
 
 void GuardedOutputs::CopyBack() const {

@@ -36,6 +36,8 @@ class GuardedOutputs {
     std::shared_ptr<void> memory;
   };
 
+  // The address in a copy that stands for one in memory that was replaced.
+  void* Translate(void* given) const;
   void* Replace(void* given, size_t bytes, const std::string& name);
 
   StoragePool* const pool_;

@@ -94,36 +94,131 @@ void FindWhatStreamsShare(Model* model) {
 
 }  // namespace
 
-Status CompileModel(std::vector<Program> traced, const PassOptions& options,
-                    const Device* device, Model* model) {
+namespace {
+
+// Whether `derivative` reads only results of `function`, with the same kind and
+// shape.
+bool IsDerivative(const Program& derivative, const Program& function) {
+  const int count = static_cast<int>(function.results.size());
+  for (const Symbol& symbol : derivative.symbols) {
+    if (symbol.source != SymbolSource::kSaved || symbol.parent >= 0) continue;
+    if (symbol.index < 0 || symbol.index >= count ||
+        !IsSame(symbol, function.symbols[function.results[symbol.index]])) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool AreDerivatives(const std::vector<Program>& derivatives,
+                    const std::vector<Program>& functions) {
+  return derivatives.size() == functions.size() &&
+         std::equal(derivatives.begin(), derivatives.end(), functions.begin(),
+                    IsDerivative);
+}
+
+Status SimplifyAll(const PassOptions& options, std::vector<Program>* programs) {
+  for (Program& program : *programs) {
+    CAVS_RETURN_IF_ERROR(Simplify(options, &program));
+  }
+  return Status();
+}
+
+Status Finish(std::vector<Program> programs, const PassOptions& options,
+              const Device* device, Model* model) {
   model->device = device;
-  for (Program& program : traced) {
+  for (Program& program : programs) {
     model->programs.emplace_back(std::move(program));
     CAVS_RETURN_IF_ERROR(
-        RunPasses(options, device->capabilities(), &model->programs.back()));
+        Arrange(options, device->capabilities(), &model->programs.back()));
   }
   CAVS_RETURN_IF_ERROR(ReadState(model));
   FindWhatStreamsShare(model);
   for (const CompiledProgram& program : model->programs) {
     model->executables.push_back(device->Compile(program));
-    model->result_captures.emplace_back(program.results.size());
+  }
+  for (int type = 0; type < model->num_types; ++type) {
+    model->result_captures.emplace_back(model->programs[type].results.size());
     std::iota(model->result_captures.back().begin(),
               model->result_captures.back().end(), 0);
   }
   return Status();
 }
 
+// The tables of a model without variants.
+void BeginTypes(size_t num_types, Model* model) {
+  model->num_types = static_cast<int>(num_types);
+  for (int type = 0; type < model->num_types; ++type) {
+    model->type_of.push_back(type);
+    model->leaf_program.push_back(type);
+  }
+  model->finite_captures.resize(num_types);
+  model->finite_pulls.resize(num_types);
+  model->kept.resize(num_types);
+  model->parts.resize(num_types);
+}
+
+// Adds one program per type: a variant for its leaves, or an empty one.
+// `derivative` is null if there is none.
+void AddVariants(std::vector<Program>* programs, Model* model,
+                 std::vector<Program>* derivatives, Model* derivative) {
+  for (int type = 0; type < model->num_types; ++type) {
+    const Program* own =
+        derivative == nullptr ? nullptr : &(*derivatives)[type];
+    Variant variant;
+    variant.derivative.is_derivative = true;
+    if (MaySpecialize((*programs)[type], own)) {
+      variant = SpecializeForLeaves((*programs)[type], own);
+      model->leaf_program[type] = model->num_types + type;
+      variant.function.name += " (leaves)";
+      variant.derivative.name += " (leaves)";
+    }
+    model->type_of.push_back(type);
+    model->finite_captures[type] = std::move(variant.finite_captures);
+    model->finite_pulls[type] = std::move(variant.finite_pulls);
+    model->kept[type] = std::move(variant.kept);
+    programs->push_back(std::move(variant.function));
+    if (derivative == nullptr) continue;
+    derivative->type_of.push_back(type);
+    derivative->leaf_program[type] = model->leaf_program[type];
+    derivative->parts[type] = std::move(variant.parts);
+    derivatives->push_back(std::move(variant.derivative));
+  }
+}
+
+}  // namespace
+
+Status CompileModel(std::vector<Program> traced,
+                    std::vector<Program> derivatives,
+                    const PassOptions& options, const Device* device,
+                    Model* model, Model* derivative) {
+  if (derivatives.empty()) derivative = nullptr;
+  CAVS_RETURN_IF_ERROR(SimplifyAll(options, &traced));
+  CAVS_RETURN_IF_ERROR(SimplifyAll(options, &derivatives));
+  BeginTypes(traced.size(), model);
+  if (derivative != nullptr) BeginTypes(derivatives.size(), derivative);
+  const bool fits =
+      derivative == nullptr || AreDerivatives(derivatives, traced);
+  if (options.specialize && fits) {
+    AddVariants(&traced, model, &derivatives, derivative);
+  }
+  CAVS_RETURN_IF_ERROR(Finish(std::move(traced), options, device, model));
+  if (derivative == nullptr) return Status();
+  return Finish(std::move(derivatives), options, device, derivative);
+}
+
+Status CompileModel(std::vector<Program> traced, const PassOptions& options,
+                    const Device* device, Model* model) {
+  CAVS_RETURN_IF_ERROR(SimplifyAll(options, &traced));
+  BeginTypes(traced.size(), model);
+  return Finish(std::move(traced), options, device, model);
+}
+
 bool MayBeDerivative(const Model& derivative, const Model& model) {
   if (derivative.programs.size() != model.programs.size()) return false;
-  for (size_t type = 0; type < model.programs.size(); ++type) {
-    const Program& forward = model.programs[type];
-    const int count = static_cast<int>(forward.results.size());
-    for (const Symbol& symbol : derivative.programs[type].symbols) {
-      if (symbol.source != SymbolSource::kSaved || symbol.parent >= 0) continue;
-      if (symbol.index < 0 || symbol.index >= count ||
-          !IsSame(symbol, forward.symbols[forward.results[symbol.index]])) {
-        return false;
-      }
+  for (int type = 0; type < model.num_types; ++type) {
+    if (!IsDerivative(derivative.programs[type], model.programs[type])) {
+      return false;
     }
   }
   return true;

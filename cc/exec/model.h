@@ -4,17 +4,20 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "cc/base/status.h"
 #include "cc/device/device.h"
 #include "cc/ir/compiled_program.h"
 #include "cc/ir/passes/run_passes.h"
+#include "cc/ir/passes/specialize.h"
 #include "cc/schedule/row_plan.h"
 
 namespace cavs {
 
-// One compiled program per vertex type, and one state for all of them.
+// One compiled program per vertex type, followed by variants of some of them,
+// and one state for all.
 struct Model {
   Model() = default;
   Model(const Model&) = delete;  // Executables point to the programs.
@@ -22,6 +25,13 @@ struct Model {
 
   std::vector<CompiledProgram> programs;
   std::vector<std::unique_ptr<Executable>> executables;
+  int num_types = 0;
+  std::vector<int> type_of;  // By program: its vertex type.
+  // By type, the program for tasks in which no vertex has a child: the variant
+  // num_types + type, or that of the type, and then the variant is empty. And
+  // what must be finite for it.
+  std::vector<int> leaf_program;
+  std::vector<std::set<int>> finite_captures, finite_pulls;
   const Device* device = nullptr;
   DType state_dtype = DType::kFloat32;
   int64_t state_columns = 0;
@@ -36,14 +46,37 @@ struct Model {
   // of which it is the gradient. Result i is that of capture i, unless the
   // caller sets something else.
   std::vector<std::vector<int>> result_captures;
+  // Variants, by type: which results of the type's program they have; and in
+  // derivatives, of which of its results theirs are parts.
+  std::vector<std::vector<int>> kept;
+  std::vector<std::vector<ResultPart>> parts;
+
+  bool is_variant(int program) const { return program >= num_types; }
+  // The values of a program on the tape are those of its type: some of them in
+  // a variant.
+  size_t NumSaved(int program) const {
+    return programs[type_of[program]].results.size();
+  }
+  // The number on the tape of a program's result.
+  int SavedNumber(int program, size_t result) const {
+    return is_variant(program) ? kept[type_of[program]][result]
+                               : static_cast<int>(result);
+  }
 };
 
-// Makes a model of traced programs, which move into it: runs the passes, takes
-// slots and the state's type and width from the programs' scatters (in a
+// Makes a model of traced programs, which move into it, and another of their
+// derivatives, if there are any: runs the passes, makes variants, takes slots
+// and the state's type and width from the programs' scatters (in a
 // derivative: from scatter's gradient), checks that gathers and types agree
 // with it, and compiles for `device`, which must outlive the model. Fails as
 // RunPasses() does; kInvalidArgument if types disagree about the state;
 // kUnimplemented if gradients of the state's type cannot be added.
+Status CompileModel(std::vector<Program> traced,
+                    std::vector<Program> derivatives,
+                    const PassOptions& options, const Device* device,
+                    Model* model, Model* derivative);
+
+// Without variants.
 Status CompileModel(std::vector<Program> traced, const PassOptions& options,
                     const Device* device, Model* model);
 

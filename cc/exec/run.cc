@@ -18,6 +18,11 @@ constexpr int64_t kAhead = 2;
 
 }  // namespace
 
+bool IsIdle(const Model& model, const RowPlan& rows, size_t program) {
+  const int number = static_cast<int>(program);
+  return model.is_variant(number) && rows.type(number).size() == 0;
+}
+
 Run::Run(const StepPlan& plan, const Model& model, const RowPlan& rows,
          const StepContext& context, RunArguments arguments, Guards* guards)
     : plan_(plan),
@@ -28,7 +33,7 @@ Run::Run(const StepPlan& plan, const Model& model, const RowPlan& rows,
       other_(plan.two_streams ? context.other : context.stream),
       arguments_(std::move(arguments)),
       guards_(guards),
-      bindings_(model.programs.size()) {}
+      bindings_(rows.num_types()) {}
 
 Run::~Run() {
   (void)Synchronize();
@@ -252,22 +257,22 @@ Status Run::BindChunk(const Chunk& chunk) {
     guards_->KeepFirst(zones_of_run_);
     std::memset(shared, StoragePool::kNanByte, plan_.shared_bytes);
   }
-  std::vector<int64_t> rows;
+  chunk_rows_.clear();
   for (int type = 0; type < rows_.num_types(); ++type) {
-    rows.push_back(rows_.RowsOf(type, chunk).count);
+    chunk_rows_.push_back(rows_.RowsOf(type, chunk).count);
   }
-  std::vector<std::vector<size_t>> offsets;
-  plan_.PlaceInChunk(model_, rows, &offsets);
+  plan_.PlaceInChunk(model_, chunk_rows_, &chunk_offsets_);
   for (int type = 0; type < rows_.num_types(); ++type) {
     const std::vector<Place>& places = plan_.programs[type].places;
     for (size_t id = 0; id < places.size(); ++id) {
       if (places[id].home != Home::kChunk) continue;
       const Symbol& s = model_.programs[type].symbols[id];
-      char* data = shared + offsets[type][id];
+      char* data = shared + chunk_offsets_[type][id];
       bindings_[type].slots[id].rows = RowsAt(type, static_cast<int>(id), data);
       if (guards_ == nullptr) continue;
-      const size_t bytes = ByteCount(std::min(places[id].rows, rows[type]),
-                                     s.columns(), places[id].dtype);
+      const size_t bytes =
+          ByteCount(std::min(places[id].rows, chunk_rows_[type]), s.columns(),
+                    places[id].dtype);
       guards_->Add(data + bytes, data + Memory::Padded(bytes) + plan_.zone,
                    s.name);
     }
@@ -324,6 +329,7 @@ Status Run::ZeroUnwritten() {
 
 Status Run::Prologue() {
   for (size_t type = 0; type < bound_.size(); ++type) {
+    if (IsIdle(model_, rows_, type)) continue;
     CAVS_RETURN_IF_ERROR(
         foreign_[type]->RunRowFree(Stage::kPrologue, critical_));
     CAVS_RETURN_IF_ERROR(CheckWeights(static_cast<int>(type)));
@@ -361,10 +367,12 @@ Status Run::CheckWeights(int type) const {
 
 Status Run::Epilogue() {
   for (size_t type = 0; type < bound_.size(); ++type) {
+    if (IsIdle(model_, rows_, type)) continue;
     CAVS_RETURN_IF_ERROR(bound_[type]->FinishSums(critical_));
   }
   CAVS_RETURN_IF_ERROR(critical_->Synchronize());
   for (size_t type = 0; type < bound_.size(); ++type) {
+    if (IsIdle(model_, rows_, type)) continue;
     CAVS_RETURN_IF_ERROR(
         foreign_[type]->RunRowFree(Stage::kEpilogue, critical_));
     if (arguments_.results.empty()) continue;
@@ -395,6 +403,10 @@ Status Run::CopyResult(int type, size_t i) {
         " elements but expected ", s.columns(),
         ", as when it was traced. What is computed from weights alone must "
         "keep its shape.");
+  }
+  if (model_.is_variant(type)) {
+    return critical_->Add(s.dtype, bindings_[type].Dense(program, id),
+                          s.columns(), to.data);
   }
   return from.data == to.data ? Status()
                               : critical_->Copy(to.data, from.data, bytes);
@@ -482,7 +494,7 @@ Status Run::RunTask(const Chunk& chunk, int64_t task) {
     return Status(StatusCode::kCancelled, StrCat("cancelled before task ", task,
                                                  " of ", schedule.num_tasks()));
   }
-  const int32_t type = schedule.task_type[task];
+  const int type = rows_.program(task);
   const TypeRows& rows = rows_.type(type);
   RowRange range = RangeOf(type, chunk);
   range.first = rows.first_row(task);
@@ -501,10 +513,13 @@ Status Run::RunTask(const Chunk& chunk, int64_t task) {
 std::vector<std::vector<Slot>> Run::Results() const {
   std::vector<std::vector<Slot>> results;
   for (size_t type = 0; type < bindings_.size(); ++type) {
-    results.emplace_back();
-    for (int id : model_.programs[type].results) {
-      results.back().push_back(bindings_[type].slots[id]);
-      Slot& slot = results.back().back();
+    const int number = static_cast<int>(type);
+    const std::vector<int>& own = model_.programs[type].results;
+    results.emplace_back(model_.NumSaved(number));
+    for (size_t i = 0; i < own.size(); ++i) {
+      const int id = own[i];
+      Slot& slot = results.back()[model_.SavedNumber(number, i)];
+      slot = bindings_[type].slots[id];
       for (int at = id; at >= 0;
            at = model_.programs[type].symbols[at].parent) {
         slot.zero_without_children =

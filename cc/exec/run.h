@@ -39,6 +39,10 @@ struct RunArguments {
   std::vector<Unwritten> unwritten;
 };
 
+// Whether a step does not run a program at all: that of a variant without rows.
+// A type without rows still has results, which are zero.
+bool IsIdle(const Model& model, const RowPlan& rows, size_t program);
+
 // One direction of one step. The constructor's arguments must outlive it. Not
 // thread safe.
 class Run {
@@ -108,6 +112,10 @@ class Run {
   std::vector<Bindings> bindings_;  // By type, as the next two.
   std::vector<std::unique_ptr<ForeignNodes>> foreign_;
   std::vector<std::unique_ptr<BoundProgram>> bound_;
+  // Of the chunk that is bound: see StepPlan::PlaceInChunk(). Kept so that no
+  // chunk but the first allocates.
+  std::vector<int64_t> chunk_rows_;
+  std::vector<std::vector<size_t>> chunk_offsets_;
 };
 
 }  // namespace cavs

@@ -158,7 +158,10 @@ class Planner {
     }
     if (symbol.kind == SymbolKind::kReduced) {
       if (!own.used) return place;
-      if (own.result < 0) return Store(type, symbol, own, place);
+      // A variant's sum is added to that of its type.
+      if (own.result < 0 || model_.is_variant(type)) {
+        return Store(type, symbol, own, place);
+      }
       place.home = Home::kResult;
       place.source = own.result;
       return place;
@@ -367,7 +370,7 @@ size_t StepPlan::PlaceInChunk(const Model& model,
                               const std::vector<int64_t>& rows,
                               std::vector<std::vector<size_t>>* offsets) const {
   LinearAllocator allocator(zone);
-  offsets->assign(programs.size(), {});
+  offsets->resize(programs.size());
   for (size_t type = 0; type < programs.size(); ++type) {
     const std::vector<Place>& places = programs[type].places;
     std::vector<size_t>& own = (*offsets)[type];

@@ -12,12 +12,26 @@
 
 namespace cavs {
 
+// What the forward direction reads, and where it writes.
+struct StepInputs {
+  ScheduleView schedule;
+  std::vector<Block> pulls;   // Read only; they live as long as the tape.
+  std::vector<Block> pushes;  // Zero in rows of types that push nothing.
+  // One map per pull. Vertices of types that pull it must have a row.
+  std::vector<RowMap> pull_rows;
+  // Shared by all pushes.
+  RowMap push_rows;
+  std::vector<std::vector<TensorRef>> captures;  // Indexed by type.
+};
+
 // Owned through shared pointers (by a framework's tensor, say). Immutable once
 // the forward direction has returned, so several backward directions may read
 // it at the same time. Its memory returns to the pool with the last owner.
 struct Tape {
   // Owners of the schedule's arrays and of captured tensors.
   std::vector<std::shared_ptr<void>> alive;
+  StepInputs inputs;  // To run the forward direction again.
+  int num_types = 0;  // Vertex types of the model.
   RowPlan rows;
   std::vector<ExternalRows> pull_rows;  // One per pull.
   ExternalRows push_rows;               // Shared by all pushes.

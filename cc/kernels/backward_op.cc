@@ -36,9 +36,9 @@ class BackwardOp {
     TF_RETURN_IF_ERROR(MakeStreams(context, &streams_));
     TF_RETURN_IF_ERROR(context->GetAttr("pulls", &pulls_));
     TF_RETURN_IF_ERROR(context->GetAttr("pull_shapes", &pull_shapes_));
-    TF_RETURN_IF_ERROR(Compile(context, device_, "gradient",
-                               FunctionKind::kDerivative,
-                               /*keep_results=*/true, &compiled_));
+    TF_RETURN_IF_ERROR(
+        CompileTraining(context, device_, &forward_, &compiled_));
+    has_forward_ = MayBeDerivative(compiled_.model, forward_.model);
     TF_RETURN_IF_ERROR(ReadPushes(context));
     TF_RETURN_IF_ERROR(CheckPulls(context));
     return ReadCaptures(context);
@@ -61,6 +61,7 @@ class BackwardOp {
     BackwardArguments arguments;
     arguments.pulls = pulls_;
     arguments.sizes = &sizes_;
+    if (has_forward_) arguments.model = &forward_.model;
     TF_RETURN_IF_ERROR(ReadPushGrads(context, tape, &arguments));
     TF_RETURN_IF_ERROR(AllocatePullGrads(context, tape, &arguments));
     TF_RETURN_IF_ERROR(AllocateCaptureGrads(context, &arguments));
@@ -104,7 +105,7 @@ class BackwardOp {
     TF_RETURN_IF_ERROR(context->GetAttr("Tcaptures", &types));
     TF_RETURN_IF_ERROR(context->GetAttr("capture_counts", &capture_counts_));
     TF_RETURN_IF_ERROR(CheckCaptureCounts(
-        capture_counts_, compiled_.model.programs.size(), types.size()));
+        capture_counts_, compiled_.model.num_types, types.size()));
     TF_RETURN_IF_ERROR(CheckAreNumbers("Tcaptures", types));
     TF_RETURN_IF_ERROR(CheckRowShapes(
         "capture_shapes", std::vector<RowType>(types.size()), shapes));
@@ -138,7 +139,7 @@ class BackwardOp {
   }
 
   absl::Status CheckTape(const Tape& tape) const {
-    bool fits = tape.saved.size() == compiled_.model.programs.size();
+    bool fits = tape.num_types == compiled_.model.num_types;
     for (int pull : pulls_) {
       fits =
           fits && pull >= 0 && pull < static_cast<int>(tape.pull_rows.size());
@@ -199,7 +200,7 @@ class BackwardOp {
     return absl::OkStatus();
   }
 
-  const CpuDevice device_;
+  const CpuDevice device_{DeviceOptions()};
   std::unique_ptr<engine::Engine> streams_;
   std::vector<int> capture_counts_;
   std::vector<int> pulls_;  // The pulls whose gradients are computed.
@@ -207,7 +208,8 @@ class BackwardOp {
   std::vector<TensorShape> capture_shapes_;
   std::vector<RowType> push_types_;
   ResultSizes sizes_;
-  CompiledModel compiled_;
+  CompiledModel forward_, compiled_;
+  bool has_forward_ = false;  // Whether it was given, and fits.
 };
 
 REGISTER_KERNEL_BUILDER(Name("CavsBackward").Device(tensorflow::DEVICE_CPU),

@@ -22,12 +22,18 @@ std::string Title(absl::string_view function) {
   return std::string(function.substr(0, number));
 }
 
-}  // namespace
+struct Lowered {
+  std::vector<Program> programs;
+  std::vector<std::vector<int>> result_captures;
+  std::vector<std::map<int, tensorflow::DataType>> capture_types;
+};
 
-absl::Status Compile(tensorflow::OpKernelConstruction* context,
-                     const Device& device, const std::string& which,
-                     std::optional<FunctionKind> expected, bool keep_results,
-                     CompiledModel* compiled) {
+// Lowers the functions in attribute <which>_functions, one per vertex type,
+// whose signatures are in <which>_signatures. kInvalidArgument unless they are
+// of the kind `expected`, if one is given.
+absl::Status LowerAll(tensorflow::OpKernelConstruction* context,
+                      const std::string& which,
+                      std::optional<FunctionKind> expected, Lowered* all) {
   std::vector<tensorflow::NameAttrList> names;
   std::vector<std::string> signatures;
   TF_RETURN_IF_ERROR(context->GetAttr(which + "_functions", &names));
@@ -37,17 +43,6 @@ absl::Status Compile(tensorflow::OpKernelConstruction* context,
         StrCat(which, "_signatures: got ", signatures.size(), " but expected ",
                names.size(), ", one per function."));
   }
-  PassOptions options;
-  TF_RETURN_IF_ERROR(context->GetAttr("merge", &options.merge));
-  TF_RETURN_IF_ERROR(context->GetAttr("fuse", &options.fuse));
-  TF_RETURN_IF_ERROR(context->GetAttr("split", &options.split));
-  TF_RETURN_IF_ERROR(context->GetAttr("share", &options.share));
-  TF_RETURN_IF_ERROR(context->GetAttr("skip_zeros", &options.skip_zeros));
-  TF_RETURN_IF_ERROR(context->GetAttr("views", &options.views));
-  TF_RETURN_IF_ERROR(context->GetAttr("eager", &options.eager));
-  TF_RETURN_IF_ERROR(context->GetAttr("lazy", &options.lazy));
-  std::vector<Program> traced;
-  std::vector<std::vector<int>> result_captures;
   for (size_t i = 0; i < names.size(); ++i) {
     LoweredFunction lowered;
     TF_RETURN_IF_ERROR(Lower(context->function_library(), names[i].name(),
@@ -60,15 +55,78 @@ absl::Status Compile(tensorflow::OpKernelConstruction* context,
           ". Leave the signature as GraphSupport writes it."));
     }
     lowered.program.name = Title(names[i].name());
-    if (!keep_results) lowered.program.results.clear();
     lowered.program.is_derivative = lowered.kind == FunctionKind::kDerivative;
-    traced.push_back(std::move(lowered.program));
-    result_captures.push_back(std::move(lowered.result_captures));
-    compiled->capture_types.push_back(std::move(lowered.capture_types));
+    all->programs.push_back(std::move(lowered.program));
+    all->result_captures.push_back(std::move(lowered.result_captures));
+    all->capture_types.push_back(std::move(lowered.capture_types));
   }
+  return absl::OkStatus();
+}
+
+absl::Status ReadPassOptions(tensorflow::OpKernelConstruction* context,
+                             PassOptions* options) {
+  TF_RETURN_IF_ERROR(context->GetAttr("merge", &options->merge));
+  TF_RETURN_IF_ERROR(context->GetAttr("fuse", &options->fuse));
+  TF_RETURN_IF_ERROR(context->GetAttr("split", &options->split));
+  TF_RETURN_IF_ERROR(context->GetAttr("share", &options->share));
+  TF_RETURN_IF_ERROR(context->GetAttr("skip_zeros", &options->skip_zeros));
+  TF_RETURN_IF_ERROR(context->GetAttr("specialize", &options->specialize));
+  TF_RETURN_IF_ERROR(context->GetAttr("views", &options->views));
+  TF_RETURN_IF_ERROR(context->GetAttr("eager", &options->eager));
+  return context->GetAttr("lazy", &options->lazy);
+}
+
+void Name(Lowered lowered, CompiledModel* compiled) {
+  compiled->capture_types = std::move(lowered.capture_types);
+  if (compiled->model.programs.empty()) return;
+  compiled->model.result_captures = std::move(lowered.result_captures);
+}
+
+}  // namespace
+
+absl::Status Compile(tensorflow::OpKernelConstruction* context,
+                     const Device& device, const std::string& which,
+                     std::optional<FunctionKind> expected,
+                     CompiledModel* compiled) {
+  PassOptions options;
+  TF_RETURN_IF_ERROR(ReadPassOptions(context, &options));
+  Lowered lowered;
+  TF_RETURN_IF_ERROR(LowerAll(context, which, expected, &lowered));
   TF_RETURN_IF_ERROR(ToAbsl(
-      CompileModel(std::move(traced), options, &device, &compiled->model)));
-  compiled->model.result_captures = std::move(result_captures);
+      CompileModel(lowered.programs, options, &device, &compiled->model)));
+  Name(std::move(lowered), compiled);
+  return absl::OkStatus();
+}
+
+absl::Status CompileInference(tensorflow::OpKernelConstruction* context,
+                              const Device& device, CompiledModel* compiled) {
+  PassOptions options;
+  TF_RETURN_IF_ERROR(ReadPassOptions(context, &options));
+  Lowered lowered;
+  TF_RETURN_IF_ERROR(
+      LowerAll(context, "vertex", FunctionKind::kVertex, &lowered));
+  for (Program& program : lowered.programs) program.results.clear();
+  TF_RETURN_IF_ERROR(ToAbsl(CompileModel(lowered.programs, {}, options, &device,
+                                         &compiled->model, nullptr)));
+  Name(std::move(lowered), compiled);
+  return absl::OkStatus();
+}
+
+absl::Status CompileTraining(tensorflow::OpKernelConstruction* context,
+                             const Device& device, CompiledModel* forward,
+                             CompiledModel* backward) {
+  PassOptions options;
+  TF_RETURN_IF_ERROR(ReadPassOptions(context, &options));
+  Lowered functions, derivatives;
+  TF_RETURN_IF_ERROR(
+      LowerAll(context, "vertex", FunctionKind::kVertex, &functions));
+  TF_RETURN_IF_ERROR(
+      LowerAll(context, "gradient", FunctionKind::kDerivative, &derivatives));
+  TF_RETURN_IF_ERROR(
+      ToAbsl(CompileModel(functions.programs, derivatives.programs, options,
+                          &device, &forward->model, &backward->model)));
+  Name(std::move(functions), forward);
+  Name(std::move(derivatives), backward);
   return absl::OkStatus();
 }
 

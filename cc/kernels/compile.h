@@ -23,12 +23,22 @@ struct CompiledModel {
 
 // Lowers the functions in attribute <which>_functions, one per vertex type,
 // whose signatures are in <which>_signatures, and compiles them for `device`,
-// which must outlive the result. Without `keep_results` nothing goes on a tape.
-// kInvalidArgument unless they are of the kind `expected`, if one is given.
+// which must outlive the result, without variants. kInvalidArgument unless they
+// are of the kind `expected`, if one is given.
 absl::Status Compile(tensorflow::OpKernelConstruction* context,
                      const Device& device, const std::string& which,
-                     std::optional<FunctionKind> expected, bool keep_results,
+                     std::optional<FunctionKind> expected,
                      CompiledModel* compiled);
+
+// Likewise, vertex_functions with variants; nothing goes on a tape.
+absl::Status CompileInference(tensorflow::OpKernelConstruction* context,
+                              const Device& device, CompiledModel* compiled);
+
+// Likewise, vertex_functions and gradient_functions with variants. `backward`
+// has no programs if there are no gradient_functions.
+absl::Status CompileTraining(tensorflow::OpKernelConstruction* context,
+                             const Device& device, CompiledModel* forward,
+                             CompiledModel* backward);
 
 // The rows [num_rows, ...] of a tensor as a block. To be written only if the
 // tensor was just allocated.

@@ -50,11 +50,12 @@ class Writer {
         overlaps_(program),
         writers_(program.symbols.size()) {}
 
+  // Without braces, so that more may follow.
   std::string Run() {
     std::vector<std::string> nodes;
     for (const Node& node : program_.nodes) nodes.push_back(Describe(node));
-    return StrCat("{\"nodes\": ", List(nodes),
-                  ", \"program\": ", Quoted(Print(program_)), "}");
+    return StrCat("\"nodes\": ", List(nodes),
+                  ", \"program\": ", Quoted(Print(program_)));
   }
 
  private:
@@ -114,20 +115,35 @@ class Writer {
   int count_ = 0;
 };
 
+// Adds the programs of a model, by type.
+void Describe(const Model& model, std::vector<std::string>* described) {
+  for (int type = 0; type < model.num_types; ++type) {
+    const int leaf = model.leaf_program[type];
+    described->push_back(StrCat(
+        "{", Writer(model.programs[type]).Run(), ", \"leaf\": ",
+        leaf == type ? "null"
+                     : StrCat("{", Writer(model.programs[leaf]).Run(), "}"),
+        "}"));
+  }
+}
+
 class DescribeOp {
  public:
   absl::Status Init(OpKernelConstruction* context) {
     const CpuDevice device;
-    CompiledModel compiled;
-    TF_RETURN_IF_ERROR(Compile(context, device, "vertex",
-                               /*expected=*/std::nullopt,
-                               /*keep_results=*/true, &compiled));
-    description_ = "[";
-    for (const CompiledProgram& program : compiled.model.programs) {
-      if (description_.size() > 1) description_ += ", ";
-      description_ += Writer(program).Run();
+    CompiledModel forward, backward;
+    std::vector<tensorflow::NameAttrList> gradients;
+    TF_RETURN_IF_ERROR(context->GetAttr("gradient_functions", &gradients));
+    if (gradients.empty()) {
+      TF_RETURN_IF_ERROR(Compile(context, device, "vertex",
+                                 /*expected=*/std::nullopt, &forward));
+    } else {
+      TF_RETURN_IF_ERROR(CompileTraining(context, device, &forward, &backward));
     }
-    description_ += "]";
+    std::vector<std::string> described;
+    Describe(forward.model, &described);
+    Describe(backward.model, &described);
+    description_ = List(described);
     return absl::OkStatus();
   }
 

@@ -37,13 +37,11 @@ class ForwardOp {
     TF_RETURN_IF_ERROR(MakeStreams(context, &streams_));
     TF_RETURN_IF_ERROR(context->GetAttr("keep_tape", &keep_tape_));
     TF_RETURN_IF_ERROR(context->GetAttr("push_shapes", &push_shapes_));
-    TF_RETURN_IF_ERROR(Compile(context, device_, "vertex",
-                               FunctionKind::kVertex, keep_tape_, &compiled_));
+    TF_RETURN_IF_ERROR(CompileFunctions(context));
     TF_RETURN_IF_ERROR(ReadPulls(context));
     TF_RETURN_IF_ERROR(CheckPushes(context));
     TF_RETURN_IF_ERROR(ReadCaptures(context));
     TF_RETURN_IF_ERROR(ReadPulledBy(context));
-    if (keep_tape_) has_derivative_ = CompileDerivative(context);
     return ReadResultSizes(context, &sizes_);
   }
 
@@ -51,7 +49,7 @@ class ForwardOp {
     ForwardArguments arguments;
     arguments.sizes = &sizes_;
     TF_RETURN_IF_ERROR(
-        ReadSchedule(context, compiled_.model, &arguments.schedule));
+        ReadSchedule(context, compiled_->model, &arguments.schedule));
     TF_RETURN_IF_ERROR(GivePulls(context, &arguments));
     TF_RETURN_IF_ERROR(ReadAt(context, &arguments));
     TF_RETURN_IF_ERROR(GiveCaptures(context, &arguments));
@@ -68,10 +66,10 @@ class ForwardOp {
       OpInputList pulls;
       TF_RETURN_IF_ERROR(context->input_list("pulls", &pulls));
       for (const Tensor& pull : pulls) Keep(pull, tape.get());
-      if (has_derivative_) arguments.derivative = &derivative_.model;
+      if (derivative_) arguments.derivative = &derivative_->model;
     }
     TF_RETURN_IF_ERROR(ToAbsl(
-        RunForward(compiled_.model, arguments, step.context(), tape.get())));
+        RunForward(compiled_->model, arguments, step.context(), tape.get())));
     Tensor* output = nullptr;
     TF_RETURN_IF_ERROR(
         context->allocate_output("tape", TensorShape({}), &output));
@@ -86,7 +84,7 @@ class ForwardOp {
     std::vector<tensorflow::DataType> types;
     TF_RETURN_IF_ERROR(context->GetAttr("pull_shapes", &shapes));
     TF_RETURN_IF_ERROR(context->GetAttr("Tpulls", &types));
-    TF_RETURN_IF_ERROR(FindRowTypes(compiled_.model, NodeKind::kPull, "pulls",
+    TF_RETURN_IF_ERROR(FindRowTypes(compiled_->model, NodeKind::kPull, "pulls",
                                     types, &pull_types_));
     return CheckRowShapes("pull_shapes", pull_types_, shapes);
   }
@@ -95,7 +93,7 @@ class ForwardOp {
     std::vector<tensorflow::DataType> types;
     TF_RETURN_IF_ERROR(context->GetAttr("Tpushes", &types));
     std::vector<RowType> pushes;
-    TF_RETURN_IF_ERROR(FindRowTypes(compiled_.model, NodeKind::kPush, "pushes",
+    TF_RETURN_IF_ERROR(FindRowTypes(compiled_->model, NodeKind::kPush, "pushes",
                                     types, &pushes));
     TF_RETURN_IF_ERROR(CheckRowShapes("push_shapes", pushes, push_shapes_));
     for (size_t i = 0; i < types.size(); ++i) {
@@ -115,10 +113,10 @@ class ForwardOp {
     TF_RETURN_IF_ERROR(context->GetAttr("Tcaptures", &types));
     TF_RETURN_IF_ERROR(context->GetAttr("capture_counts", &capture_counts_));
     TF_RETURN_IF_ERROR(CheckCaptureCounts(
-        capture_counts_, compiled_.model.programs.size(), types.size()));
+        capture_counts_, compiled_->model.num_types, types.size()));
     size_t first = 0;
     for (size_t type = 0; type < capture_counts_.size(); ++type) {
-      for (const auto& [i, traced] : compiled_.capture_types[type]) {
+      for (const auto& [i, traced] : compiled_->capture_types[type]) {
         if (i >= capture_counts_[type]) continue;  // Compute() refuses it.
         if (types[first + i] != traced) {
           return absl::InvalidArgumentError(
@@ -137,7 +135,7 @@ class ForwardOp {
   absl::Status ReadPulledBy(OpKernelConstruction* context) {
     std::vector<bool> flat;
     TF_RETURN_IF_ERROR(context->GetAttr("pulled_by", &flat));
-    const size_t types = compiled_.model.programs.size();
+    const size_t types = compiled_->model.num_types;
     const size_t pulls = pull_types_.size();
     if (flat.size() != pulls * types) {
       return absl::InvalidArgumentError(
@@ -151,13 +149,21 @@ class ForwardOp {
     return absl::OkStatus();
   }
 
-  // Returns false if the derivative is missing or cannot be compiled, which is
-  // an error of the backward op only.
-  bool CompileDerivative(OpKernelConstruction* context) {
-    return Compile(context, device_, "gradient", FunctionKind::kDerivative,
-                   /*keep_results=*/true, &derivative_)
-               .ok() &&
-           MayBeDerivative(derivative_.model, compiled_.model);
+  // A derivative that is missing, or cannot be compiled, is an error of the
+  // backward op only.
+  absl::Status CompileFunctions(OpKernelConstruction* context) {
+    compiled_ = std::make_unique<CompiledModel>();
+    if (!keep_tape_) return CompileInference(context, device_, compiled_.get());
+    derivative_ = std::make_unique<CompiledModel>();
+    const absl::Status status =
+        CompileTraining(context, device_, compiled_.get(), derivative_.get());
+    if (status.ok() && MayBeDerivative(derivative_->model, compiled_->model)) {
+      return status;
+    }
+    derivative_ = nullptr;
+    compiled_ = std::make_unique<CompiledModel>();
+    return Compile(context, device_, "vertex", FunctionKind::kVertex,
+                   compiled_.get());
   }
 
   static void Keep(const Tensor& tensor, Tape* tape) {
@@ -188,7 +194,7 @@ class ForwardOp {
     *map = AllVertices(schedule);
     if (rows == map->count) return absl::OkStatus();
     std::string also;
-    if (compiled_.model.programs.size() > 1) {
+    if (compiled_->model.num_types > 1) {
       *map = VerticesOfTypes(schedule, pulled_by_[pull]);
       if (rows == map->count) return absl::OkStatus();
       also = StrCat(", or [", map->count,
@@ -252,7 +258,7 @@ class ForwardOp {
     return absl::OkStatus();
   }
 
-  const CpuDevice device_;
+  const CpuDevice device_{DeviceOptions()};
   const std::shared_ptr<StoragePool> pool_ =
       std::make_shared<StoragePool>(device_.memory(), GuardZonesWanted());
   std::unique_ptr<engine::Engine> streams_;
@@ -261,8 +267,8 @@ class ForwardOp {
   std::vector<PartialTensorShape> push_shapes_;
   std::vector<RowType> pull_types_;
   std::vector<std::vector<bool>> pulled_by_;
-  CompiledModel compiled_, derivative_;
-  bool has_derivative_ = false;
+  std::unique_ptr<CompiledModel> compiled_;
+  std::unique_ptr<CompiledModel> derivative_;  // Null if there is none.
   ResultSizes sizes_;
 };
 

@@ -30,11 +30,7 @@ class TrainingStep {
   absl::Status Init(OpKernelConstruction* context, const Device& device) {
     TF_RETURN_IF_ERROR(ReadStreams(context, &streams_));
     TF_RETURN_IF_ERROR(ReadResultSizes(context, &sizes_));
-    TF_RETURN_IF_ERROR(Compile(context, device, "vertex", FunctionKind::kVertex,
-                               /*keep_results=*/true, &forward_));
-    TF_RETURN_IF_ERROR(Compile(context, device, "gradient",
-                               FunctionKind::kDerivative,
-                               /*keep_results=*/true, &backward_));
+    TF_RETURN_IF_ERROR(CompileTraining(context, device, &forward_, &backward_));
     if (!has_backward() || MayBeDerivative(backward_.model, forward_.model)) {
       return absl::OkStatus();
     }
@@ -106,8 +102,7 @@ class MemoryOp {
  public:
   absl::Status Init(OpKernelConstruction* context) {
     TF_RETURN_IF_ERROR(step_.Init(context, device_));
-    return Compile(context, device_, "vertex", FunctionKind::kVertex,
-                   /*keep_results=*/false, &inference_);
+    return CompileInference(context, device_, &inference_);
   }
 
   absl::Status Compute(OpKernelContext* context) const {
@@ -142,7 +137,7 @@ class MemoryOp {
     return absl::OkStatus();
   }
 
-  const CpuDevice device_;
+  const CpuDevice device_{DeviceOptions()};
   TrainingStep step_;
   CompiledModel inference_;
 };
@@ -176,8 +171,8 @@ class MicroBatchOp {
     }
     MicroBatch chosen;
     TF_RETURN_IF_ERROR(ToAbsl(ChooseMicroBatch(
-        batch, arity_, static_cast<int>(step_.forward().programs.size()),
-        policy_, std::max<int64_t>(0, available.scalar<int64_t>()()),
+        batch, arity_, step_.forward().num_types, policy_,
+        std::max<int64_t>(0, available.scalar<int64_t>()()),
         [&](const ScheduleView& schedule) {
           return step_.Predict(schedule, rows).peak;
         },
@@ -187,7 +182,7 @@ class MicroBatchOp {
   }
 
  private:
-  const CpuDevice device_;
+  const CpuDevice device_{DeviceOptions()};
   int arity_ = 0;
   std::string policy_;
   TrainingStep step_;

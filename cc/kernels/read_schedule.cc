@@ -59,7 +59,7 @@ absl::Status ReadSchedule(OpKernelContext* context, const Model& model,
   schedule->child_row = ToSpan(child_row);
   schedule->arity = static_cast<int>(child_row.dim_size(0));
   TF_RETURN_IF_ERROR(ToAbsl(CheckSlots(model, *schedule)));
-  const int num_types = static_cast<int>(model.programs.size());
+  const int num_types = model.num_types;
   return ToAbsl(ValidateSchedule(*schedule, num_types));
 }
 

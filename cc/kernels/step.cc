@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "cc/base/status.h"
+#include "cc/exec/guards.h"
 #include "tensorflow/core/framework/cancellation.h"
 #include "tensorflow/core/platform/threadpool.h"
 
@@ -50,6 +51,14 @@ Step::Step(tensorflow::OpKernelContext* context, engine::Engine* engine,
   if (auto* manager = context->cancellation_manager()) {
     context_.cancelled = [manager] { return manager->IsCancelled(); };
   }
+}
+
+CpuDevice::Options DeviceOptions() {
+  CpuDevice::Options options;
+  if (GuardZonesWanted()) {
+    options.nanos_per_program = options.nanos_per_weight_byte = 0;
+  }
+  return options;
 }
 
 }  // namespace cavs

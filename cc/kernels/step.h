@@ -18,6 +18,10 @@
 
 namespace cavs {
 
+// Of the devices of ops. With guard zones, which look for faults, minibatches
+// of any size have programs of their own for leaves.
+CpuDevice::Options DeviceOptions();
+
 // Reads and checks attribute `streams`.
 absl::Status ReadStreams(tensorflow::OpKernelConstruction* context, int* count);
 

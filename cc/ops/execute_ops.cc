@@ -144,7 +144,7 @@ using ::tensorflow::InitOnStartupMarker;
 // Adds the switches of passes, which are on by default.
 Op& WithSwitches(Op& op) {
   for (const char* name : {"eager", "lazy", "split", "share", "merge", "fuse",
-                           "skip_zeros", "views"}) {
+                           "skip_zeros", "specialize", "views"}) {
     op.Attr(StrCat(name, ": bool = true"));
   }
   return op;
@@ -239,6 +239,7 @@ share: Off, equal operators are computed several times (for ablation).
 merge: Off, products stay as they were traced (for ablation).
 fuse: Off, elementwise operators run one by one (for ablation).
 skip_zeros: Off, leaves multiply the zeros that they gather (for ablation).
+specialize: Off, leaves run the program of other vertices (for ablation).
 views: Off, gathered and pulled rows are copied before they are read (for ablation).
 streams: 2: eager and lazy operators run beside the critical ones.
 )doc");
@@ -250,6 +251,8 @@ const InitOnStartupMarker kBackward =
                         .Input("push_grads: Tpushes")
                         .Output("pull_grads: Tpulls")
                         .Output("capture_grads: Tcaptures")
+                        .Attr("vertex_functions: list(func) >= 0 = []")
+                        .Attr("vertex_signatures: list(string) >= 0 = []")
                         .Attr("gradient_functions: list(func) >= 1")
                         .Attr("gradient_signatures: list(string) >= 1")
                         .Attr("capture_counts: list(int) >= 1")
@@ -269,6 +272,8 @@ tape: From CavsForward with keep_tape. Any number of CavsBackward may read it.
 push_grads: The gradient of every push.
 pull_grads: The gradient of every floating-point pull.
 capture_grads: The gradient of every floating-point capture, dense.
+vertex_functions: Those of the CavsForward. Without them it must not specialize.
+vertex_signatures: Of each.
 gradient_functions: One traced derivative per vertex type.
 gradient_signatures: Their signatures.
 capture_counts: The number of floating-point captures of each vertex function.
@@ -282,6 +287,7 @@ share: As in CavsForward.
 merge: As in CavsForward.
 fuse: As in CavsForward.
 skip_zeros: As in CavsForward.
+specialize: As in CavsForward.
 views: As in CavsForward.
 streams: As in CavsForward.
 )doc");
@@ -294,12 +300,16 @@ const InitOnStartupMarker kDescribe =
     << WithSwitches(Op("CavsDescribe")
                         .Output("description: string")
                         .Attr("vertex_functions: list(func) >= 1")
-                        .Attr("vertex_signatures: list(string) >= 1"))
+                        .Attr("vertex_signatures: list(string) >= 1")
+                        .Attr("gradient_functions: list(func) >= 0 = []")
+                        .Attr("gradient_signatures: list(string) >= 0 = []"))
            .SetIsStateful()
            .SetShapeFn(::tensorflow::shape_inference::ScalarShape)
            .Doc(R"doc(
 Describes as JSON how CavsForward or CavsBackward runs functions: for each of them the
-nodes in the order in which they run, and the program as text.
+nodes in the order in which they run, and the program as text. With derivatives, these
+follow, and `leaf` describes likewise the program for tasks in which no vertex has a
+child; null if there is none.
 
 A node is {name, op, kind, stage, native, index, label, adds, merged, members}: its
 label says in words what it computes; `adds` is set if it adds to values in memory;
@@ -310,6 +320,8 @@ node or, in place of a fused group, each of its members, has an `id` too, and in
 description: Scalar.
 vertex_functions: Traced vertex functions, or derivatives.
 vertex_signatures: Their signatures.
+gradient_functions: If vertex functions are given: one traced derivative for each, or none.
+gradient_signatures: Their signatures.
 )doc");
 
 const InitOnStartupMarker kInstructionSet =

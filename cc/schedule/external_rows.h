@@ -44,6 +44,7 @@ class ExternalRows {
   ExternalRows& operator=(ExternalRows&&) = default;
 
   int64_t count() const { return count_; }
+  int num_programs() const { return static_cast<int>(of_type_.size()); }
   // Whether vertex v has row v.
   bool all() const { return own_.empty(); }
   // The external row of each row of the type's program.

@@ -1,16 +1,67 @@
 #include "cc/schedule/row_plan.h"
 
 #include <algorithm>
+#include <numeric>
+#include <utility>
 
 namespace cavs {
 
+namespace {
+
+bool IsChildless(const ScheduleView& schedule, int64_t task) {
+  for (int slot = 0; slot < schedule.arity; ++slot) {
+    const Span<int32_t> children = schedule.children(slot);
+    for (int32_t row = schedule.task_splits[task];
+         row < schedule.task_splits[task + 1]; ++row) {
+      if (children[row] >= 0) return false;
+    }
+  }
+  return true;
+}
+
+// 0, 1, ...
+LeafPrograms Numbers(int count) {
+  LeafPrograms numbers(count);
+  std::iota(numbers.begin(), numbers.end(), 0);
+  return numbers;
+}
+
+}  // namespace
+
+std::vector<LeafTasks> CountLeaves(const ScheduleView& schedule,
+                                   int num_types) {
+  std::vector<LeafTasks> leaves(num_types);
+  for (int64_t task = 0; task < schedule.num_tasks(); ++task) {
+    if (!IsChildless(schedule, task)) continue;
+    LeafTasks& own = leaves[schedule.task_type[task]];
+    own.rows += schedule.task_splits[task + 1] - schedule.task_splits[task];
+    ++own.tasks;
+  }
+  return leaves;
+}
+
 RowPlan::RowPlan(const ScheduleView& schedule, int num_types)
+    : RowPlan(schedule, Numbers(num_types)) {}
+
+RowPlan::RowPlan(const ScheduleView& schedule,
+                 const LeafPrograms& leaf_programs)
     : schedule_(schedule), lowest_read_(LowestRowsRead(schedule)) {
-  types_.reserve(num_types);
-  for (int type = 0; type < num_types; ++type) {
-    types_.emplace_back(schedule, type, num_types);
+  const int num_types = static_cast<int>(leaf_programs.size());
+  const int num_programs =
+      leaf_programs == Numbers(num_types) ? num_types : 2 * num_types;
+  TaskKinds kinds;
+  for (int64_t task = 0; task < schedule.num_tasks(); ++task) {
+    const int type = schedule.task_type[task];
+    kinds.childless.push_back(IsChildless(schedule, task));
+    kinds.program.push_back(kinds.childless.back() ? leaf_programs[type]
+                                                   : type);
+  }
+  types_.reserve(num_programs);
+  for (int program = 0; program < num_programs; ++program) {
+    types_.emplace_back(schedule, kinds, program);
     largest_task_ = std::max(largest_task_, types_.back().largest_task());
   }
+  program_of_task_ = std::move(kinds.program);
 }
 
 std::vector<Chunk> RowPlan::Chunks(int64_t most_rows) const {

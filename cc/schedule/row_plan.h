@@ -20,12 +20,25 @@ struct ChunkRows {
 // How often the program of a vertex type gathers from each slot.
 using SlotCounts = std::vector<int>;
 
+// Which program evaluates the tasks of a vertex type in which no vertex has a
+// child, by type: number `type`, as other tasks, or number of types + `type`.
+using LeafPrograms = std::vector<int>;
+
+// The tasks of a type in which no vertex has a child.
+struct LeafTasks {
+  int64_t rows = 0, tasks = 0;
+};
+std::vector<LeafTasks> CountLeaves(const ScheduleView& schedule, int num_types);
+
 // Everything that the programs of all vertex types need and that follows from a
 // schedule alone. Computed once per training step; a tape keeps it for the
 // backward direction. The arrays of the schedule must outlive it.
 class RowPlan {
  public:
   RowPlan() = default;
+  // One program per type, and if any is for leaves, one more per type.
+  RowPlan(const ScheduleView& schedule, const LeafPrograms& leaf_programs);
+  // One program per type.
   RowPlan(const ScheduleView& schedule, int num_types);
   RowPlan(const RowPlan&) = delete;
   RowPlan(RowPlan&&) = default;
@@ -33,6 +46,8 @@ class RowPlan {
 
   const ScheduleView& schedule() const { return schedule_; }
   int num_types() const { return static_cast<int>(types_.size()); }
+  // The program of a task.
+  int program(int64_t task) const { return program_of_task_[task]; }
   const std::vector<TypeRows>& types() const { return types_; }
   const TypeRows& type(int type) const { return types_[type]; }
   int64_t num_rows() const { return schedule_.num_vertices(); }
@@ -57,6 +72,7 @@ class RowPlan {
  private:
   ScheduleView schedule_;
   std::vector<int64_t> lowest_read_;  // One value per task.
+  std::vector<int32_t> program_of_task_;
   std::vector<TypeRows> types_;
   int64_t largest_task_ = 1;
 };

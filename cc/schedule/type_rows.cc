@@ -4,39 +4,25 @@
 #include <numeric>
 
 namespace cavs {
-namespace {
-
-bool IsChildless(const ScheduleView& schedule, int64_t task) {
-  for (int slot = 0; slot < schedule.arity; ++slot) {
-    const Span<int32_t> children = schedule.children(slot);
-    for (int32_t row = schedule.task_splits[task];
-         row < schedule.task_splits[task + 1]; ++row) {
-      if (children[row] >= 0) return false;
-    }
-  }
-  return true;
-}
-
-}  // namespace
-
-TypeRows::TypeRows(const ScheduleView& schedule, int type, int num_types)
-    : whole_(num_types == 1) {
+TypeRows::TypeRows(const ScheduleView& schedule, const TaskKinds& kinds,
+                   int program) {
   const int64_t num_tasks = schedule.num_tasks();
   first_row_.resize(num_tasks);
   childless_.resize(num_tasks);
   int64_t count = 0;
   for (int64_t t = 0; t < num_tasks; ++t) {
     first_row_[t] = count;
-    if (schedule.task_type[t] != type) continue;
+    if (kinds.program[t] != program) continue;
     const int64_t rows = schedule.task_splits[t + 1] - schedule.task_splits[t];
     largest_task_ = std::max(largest_task_, rows);
     num_tasks_ += rows > 0 ? 1 : 0;
     count += rows;
-    childless_[t] = IsChildless(schedule, t);
+    childless_[t] = kinds.childless[t];
     any_childless_ = any_childless_ || childless_[t];
   }
+  const bool is_whole = count == schedule.num_vertices();
   own_state_row_.resize(count);
-  if (whole_) {
+  if (is_whole) {
     std::iota(own_state_row_.begin(), own_state_row_.end(), 0);
     vertex_ = schedule.order;
     child_row_ = schedule.child_row;
@@ -44,7 +30,7 @@ TypeRows::TypeRows(const ScheduleView& schedule, int type, int num_types)
     own_vertex_.resize(count);
     own_child_row_.resize(schedule.arity * count);
     for (int64_t t = 0; t < num_tasks; ++t) {
-      if (schedule.task_type[t] == type) CopyTask(schedule, t);
+      if (kinds.program[t] == program) CopyTask(schedule, t);
     }
     vertex_ = own_vertex_;
     child_row_ = own_child_row_;

@@ -10,13 +10,19 @@
 
 namespace cavs {
 
-// The vertices of one type, numbered 0, 1, ... in execution order (the "rows"
-// of the type's program), so that its eager and lazy operators run over one
-// contiguous range. With a single type the arrays are those of the schedule,
-// not copies.
+// What is known of each task.
+struct TaskKinds {
+  std::vector<int32_t> program;  // The program that evaluates it.
+  std::vector<bool> childless;   // Whether none of its vertices has a child.
+};
+
+// The vertices of one program, numbered 0, 1, ... in execution order (the
+// "rows" of the type's program), so that its eager and lazy operators run over
+// one contiguous range. With a single type the arrays are those of the
+// schedule, not copies.
 class TypeRows {
  public:
-  TypeRows(const ScheduleView& schedule, int type, int num_types);
+  TypeRows(const ScheduleView& schedule, const TaskKinds& kinds, int program);
   TypeRows(const TypeRows&) = delete;
   TypeRows(TypeRows&&) = default;
 
@@ -54,14 +60,11 @@ class TypeRows {
   // The child rows of all slots, one slot after the other.
   Span<int32_t> child_rows() const { return child_row_; }
 
-  // Whether state rows and rows have the same numbers: there is one type only.
-  bool whole() const { return whole_; }
-
  private:
-  // Fills in the rows of `task`, which is of this type.
+  // Fills in the rows of `task`, which this program evaluates.
   void CopyTask(const ScheduleView& schedule, int64_t task);
 
-  bool whole_, any_childless_ = false;
+  bool any_childless_ = false;
   int64_t largest_task_ = 0, num_tasks_ = 0;
   std::vector<int64_t> first_row_;  // One value per task, whatever its type.
   std::vector<bool> childless_;     // One value per task.

@@ -8,7 +8,18 @@ from cavs_tf.schedule import POLICIES
 from tests.fuzz import graphs
 from tests.fuzz.programs import Program, choose, draw_program
 
-SWITCHES = ("eager", "lazy", "split", "share", "merge", "fuse", "skip_zeros", "views", "decompose")
+SWITCHES = (
+    "eager",
+    "lazy",
+    "split",
+    "share",
+    "merge",
+    "fuse",
+    "skip_zeros",
+    "specialize",
+    "views",
+    "decompose",
+)
 SEEDS_OF_A_BLOCK = 50  # Consecutive seeds that run in one process.
 
 

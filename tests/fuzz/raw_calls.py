@@ -97,8 +97,9 @@ class Call:
 class Model:
     """A traced model with a minibatch, and valid calls of its ops."""
 
-    def __init__(self, layer, graphs, inputs, num_types=1):
+    def __init__(self, layer, graphs, inputs, options, num_types=1):
         layer(graphs, inputs)
+        self.options = options
         self.layer, self.graphs, self.inputs = layer, graphs, inputs
         self.functions = layer.last_functions()
         schedule = graphs.schedule(layer.arity, num_types)
@@ -122,7 +123,7 @@ class Model:
             differentiable=[capture.differentiable for capture in f.captures],
             Tpushes=[spec.dtype for spec in f.push_specs],
             keep_tape=keep_tape,
-            **cavs.Options().attributes(),
+            **self.options.attributes(),
         )
         captures = [capture.value() for capture in f.captures]
         at = [] if at is None else [tf.constant(at, tf.int32)]
@@ -134,15 +135,14 @@ class Model:
         pulls = [i for i, spec in enumerate(f.pull_specs) if spec.dtype.is_floating]
         grads = [tf.ones([self.rows, *spec.shape], spec.dtype) for spec in f.push_specs]
         attributes = dict(
-            gradient_functions=[function for function, _ in f.backward],
-            gradient_signatures=[signature for _, signature in f.backward],
+            self._functions(),
             capture_counts=[sum(c.differentiable for c in t.captures) for t in f.traced],
             pulls=pulls,
             pull_shapes=[f.pull_specs[i].shape.as_list() for i in pulls],
             capture_shapes=[capture.shape.as_list() for capture in captures],
             Tpulls=[f.pull_specs[i].dtype for i in pulls],
             Tcaptures=[capture.dtype for capture in captures],
-            **cavs.Options().attributes(),
+            **self.options.attributes(),
         )
         return Call(ops.cavs_backward, [self.tape, grads], attributes)
 
@@ -163,7 +163,7 @@ class Model:
         return Call(ops.cavs_micro_batch, inputs, memory.attributes)
 
     def describe(self) -> Call:
-        attributes = self._functions() | cavs.Options().attributes()
+        attributes = self._functions() | self.options.attributes()
         for name in ("gradient_functions", "gradient_signatures", "streams"):
             del attributes[name]
         return Call(ops.cavs_describe, [], attributes)
@@ -178,8 +178,13 @@ class Model:
         )
 
 
-def make_models() -> list[Model]:
-    """Makes a few models that differ in everything that the ops check."""
+def make_models(options=None) -> list[Model]:
+    """Makes a few models that differ in everything that the ops check.
+
+    Args:
+      options: With which ops are called; the default ones if None.
+    """
+    options = cavs.Options() if options is None else options
     tf.keras.utils.set_random_seed(0)
     trees = cavs.GraphBatch.from_children([[[], [], [0, 1]], [[]], [[], [0], [1, 0]]])
     chains = cavs.GraphBatch.chain([3, 4])
@@ -188,14 +193,15 @@ def make_models() -> list[Model]:
     typed = cavs.GraphBatch(typed.child_splits, typed.child_ids, typed.graph_splits, types)
     x = tf.ones([7, cells.FEATURES])
     words = {"word": tf.zeros([7], tf.int64), "x": x}
-    return [
-        Model(cells.TreeLSTM(), trees, x),
-        Model(cells.Linear(arity=1), chains, x),
-        Model(cells.Elementwise(dtype="float64"), trees, tf.cast(x, tf.float64)),
-        Model(cells.Linear(arity=2, dtype="bfloat16"), trees, tf.cast(x, tf.bfloat16)),
-        Model(cells.Linear(arity=2, dtype="float16"), trees, tf.cast(x, tf.float16)),
-        Model(Two(), typed, words, num_types=2),
+    made = [
+        (cells.TreeLSTM(), trees, x),
+        (cells.Linear(arity=1), chains, x),
+        (cells.Elementwise(dtype="float64"), trees, tf.cast(x, tf.float64)),
+        (cells.Linear(arity=2, dtype="bfloat16"), trees, tf.cast(x, tf.bfloat16)),
+        (cells.Linear(arity=2, dtype="float16"), trees, tf.cast(x, tf.float16)),
     ]
+    models = [Model(*arguments, options) for arguments in made]
+    return [*models, Model(Two(), typed, words, options, num_types=2)]
 
 
 class Calls:

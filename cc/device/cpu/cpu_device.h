@@ -35,6 +35,8 @@ class CpuDevice : public Device {
     // they add to.
     size_t cache_bytes = CacheBytes();
     int64_t fewest_rows = 256;
+    double nanos_per_program = 50000;
+    double nanos_per_weight_byte = 0.5;
     std::shared_ptr<Memory> memory = std::make_shared<HostMemory>();
     Isa isa = BestIsa();
   };
@@ -45,6 +47,10 @@ class CpuDevice : public Device {
   Capabilities capabilities() const override;
   std::shared_ptr<Memory> memory() const override { return options_.memory; }
   int64_t RowsPerBlock(int64_t bytes_per_row) const override;
+  double NanosPerProgram(int64_t weight_bytes) const override {
+    return options_.nanos_per_program +
+           options_.nanos_per_weight_byte * static_cast<double>(weight_bytes);
+  }
   std::shared_ptr<void> Upload(
       const std::vector<Span<int32_t>>& lists,
       std::vector<const int32_t*>* on_device) const override;

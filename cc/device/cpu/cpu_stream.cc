@@ -81,6 +81,19 @@ Status InlineStream::Add(DType dtype, const void* terms, int64_t n,
   return Status();
 }
 
+Status InlineStream::ClearUnlessFinite(DType dtype, const void* numbers,
+                                       int64_t n, bool* finite) {
+  // As rows, which workers share.
+  constexpr int64_t kColumns = 4096;
+  const int64_t rows = n / kColumns, rest = n % kColumns;
+  const char* end = static_cast<const char*>(numbers) +
+                    rows * kColumns * static_cast<int64_t>(SizeOf(dtype));
+  *finite = *finite &&
+            backend().IsFinite(dtype, {numbers, rows, kColumns, kColumns}) &&
+            backend().IsFinite(dtype, {end, 1, rest, rest});
+  return Status();
+}
+
 void EngineStream::Outcome::Set(Status status) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (!status_.ok()) return;
@@ -128,6 +141,12 @@ Status EngineStream::Copy(void* to, const void* from, size_t bytes) {
 Status EngineStream::Add(DType dtype, const void* terms, int64_t n,
                          void* sums) {
   return Call([=] { return now_.Add(dtype, terms, n, sums); });
+}
+
+Status EngineStream::ClearUnlessFinite(DType dtype, const void* numbers,
+                                       int64_t n, bool* finite) {
+  return Call(
+      [=] { return now_.ClearUnlessFinite(dtype, numbers, n, finite); });
 }
 
 Status EngineStream::Run(CpuTask* task, Stage stage, const RowRange& rows) {

@@ -56,6 +56,8 @@ class InlineStream : public CpuStream {
   Status Zero(void* to, size_t bytes) override;
   Status Copy(void* to, const void* from, size_t bytes) override;
   Status Add(DType dtype, const void* terms, int64_t n, void* sums) override;
+  Status ClearUnlessFinite(DType dtype, const void* numbers, int64_t n,
+                           bool* finite) override;
   std::shared_ptr<Event> Record() override { return nullptr; }
   Status Wait(std::shared_ptr<Event>) override { return Status(); }
   Status Synchronize() override { return Status(); }
@@ -111,6 +113,8 @@ class EngineStream : public CpuStream {
   Status Zero(void* to, size_t bytes) override;
   Status Copy(void* to, const void* from, size_t bytes) override;
   Status Add(DType dtype, const void* terms, int64_t n, void* sums) override;
+  Status ClearUnlessFinite(DType dtype, const void* numbers, int64_t n,
+                           bool* finite) override;
   std::shared_ptr<Event> Record() override;
   Status Wait(std::shared_ptr<Event> event) override;
   Status Synchronize() override;

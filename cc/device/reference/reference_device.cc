@@ -1,5 +1,6 @@
 #include "cc/device/reference/reference_device.h"
 
+#include <cmath>
 #include <cstring>
 
 #include "cc/device/reference/numbers.h"
@@ -46,6 +47,14 @@ Status ReferenceStream::Add(DType dtype, const void* terms, int64_t n,
     const double sum =
         ReadElement(wide, sums, i) + ReadElement(dtype, terms, i);
     WriteElement(wide, sum, sums, i);
+  }
+  return Status();
+}
+
+Status ReferenceStream::ClearUnlessFinite(DType dtype, const void* numbers,
+                                          int64_t n, bool* finite) {
+  for (int64_t i = 0; i < n; ++i) {
+    *finite = *finite && std::isfinite(ReadElement(dtype, numbers, i));
   }
   return Status();
 }

@@ -21,6 +21,8 @@ class ReferenceStream : public Stream {
   Status Zero(void* to, size_t bytes) override;
   Status Copy(void* to, const void* from, size_t bytes) override;
   Status Add(DType dtype, const void* terms, int64_t n, void* sums) override;
+  Status ClearUnlessFinite(DType dtype, const void* numbers, int64_t n,
+                           bool* finite) override;
   std::shared_ptr<Event> Record() override { return nullptr; }
   Status Wait(std::shared_ptr<Event>) override { return Status(); }
   Status Synchronize() override { return Status(); }
@@ -44,6 +46,7 @@ class ReferenceDevice : public Device {
 
   Capabilities capabilities() const override { return options_.capabilities; }
   std::shared_ptr<Memory> memory() const override { return options_.memory; }
+  double NanosPerProgram(int64_t) const override { return 0; }
   int64_t RowsPerBlock(int64_t) const override {
     return options_.rows_per_block;
   }

@@ -13,36 +13,51 @@
 #include "cc/ir/verify.h"
 
 namespace cavs {
+namespace {
+
+Status Check(const PassOptions& options, const char* pass,
+             const Program& program, bool always = false) {
+  if (!options.verify && !always) return Status();
+  const Status status = VerifyProgram(program);
+  if (status.ok()) return Status();
+  return Internal("pass ", pass, ": ", status.message(), "\n", Print(program));
+}
+
+}  // namespace
 
 Status RunPasses(const PassOptions& options, const Capabilities& capabilities,
                  CompiledProgram* program) {
-  const auto check = [&](const char* pass, bool always = false) {
-    if (!options.verify && !always) return Status();
-    const Status status = VerifyProgram(*program);
-    if (status.ok()) return Status();
-    return Internal("pass ", pass, ": ", status.message(), "\n",
-                    Print(*program));
-  };
+  CAVS_RETURN_IF_ERROR(Simplify(options, program));
+  return Arrange(options, capabilities, program);
+}
+
+Status Simplify(const PassOptions& options, Program* program) {
   CAVS_RETURN_IF_ERROR(Classify(options, program));
-  CAVS_RETURN_IF_ERROR(check("classify"));
+  CAVS_RETURN_IF_ERROR(Check(options, "classify", *program));
   if (options.merge) MergeSumsOverRows(program);
   if (options.split) SplitProducts(program);
-  CAVS_RETURN_IF_ERROR(check("split_products"));
+  CAVS_RETURN_IF_ERROR(Check(options, "split_products", *program));
   if (options.share) MergeDuplicates(program);
-  CAVS_RETURN_IF_ERROR(check("merge_duplicates"));
+  CAVS_RETURN_IF_ERROR(Check(options, "merge_duplicates", *program));
   RemoveUnused(program);
-  CAVS_RETURN_IF_ERROR(check("remove_unused"));
+  return Check(options, "remove_unused", *program);
+}
+
+Status Arrange(const PassOptions& options, const Capabilities& capabilities,
+               CompiledProgram* program) {
   // Some of the new products run earlier or later than the original.
   CAVS_RETURN_IF_ERROR(Classify(options, program));
+  CAVS_RETURN_IF_ERROR(Check(options, "classify", *program));
   if (options.merge) {
     MergeSumsOfProducts(program);
     if (options.share) FactorSums(program);
-    CAVS_RETURN_IF_ERROR(check("merge_sums"));
+    CAVS_RETURN_IF_ERROR(Check(options, "merge_sums", *program));
     MergeMatMuls(capabilities, program);
-    CAVS_RETURN_IF_ERROR(check("merge_matmuls"));
+    CAVS_RETURN_IF_ERROR(Check(options, "merge_matmuls", *program));
   }
   if (options.fuse) FuseElementwise(program);
-  CAVS_RETURN_IF_ERROR(check("fuse_elementwise", /*always=*/true));
+  CAVS_RETURN_IF_ERROR(
+      Check(options, "fuse_elementwise", *program, /*always=*/true));
   program->zeros = options.skip_zeros ? FindZeros(*program) : Zeros(*program);
   program->placement =
       Place(*program, program->zeros, capabilities, options.views);

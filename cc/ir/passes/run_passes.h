@@ -6,6 +6,7 @@
 #include "cc/ir/capabilities.h"
 #include "cc/ir/compiled_program.h"
 #include "cc/ir/passes/classify.h"
+#include "cc/ir/program.h"
 
 namespace cavs {
 
@@ -17,6 +18,7 @@ struct PassOptions : ClassifyOptions {
   bool merge = true;       // See merge_sums.h and merge_matmuls.h.
   bool fuse = true;        // See fuse_elementwise.h.
   bool skip_zeros = true;  // See find_zeros.h.
+  bool specialize = true;  // See specialize.h.
   bool views = true;       // See place.h.
   // Whether VerifyProgram() checks the program after every pass, as it does in
   // debug builds and tests, and not only after the last.
@@ -27,12 +29,19 @@ struct PassOptions : ClassifyOptions {
 #endif
 };
 
-// Runs all passes in order, labels the nodes, and lists where their values may
-// live on a device with these capabilities. Fails as Classify() does;
-// kInternal, with the program as text, if a pass leaves a program that cannot
-// be run.
+// Runs all passes in order: those that rewrite what is computed, and those that
+// decide how. Fails as Classify() does; kInternal, with the program as text, if
+// a pass leaves a program that cannot be run.
 Status RunPasses(const PassOptions& options, const Capabilities& capabilities,
                  CompiledProgram* program);
+
+// The first half.
+Status Simplify(const PassOptions& options, Program* program);
+
+// The second half: joins operators, labels the nodes, and lists where their
+// values may live on a device with these capabilities.
+Status Arrange(const PassOptions& options, const Capabilities& capabilities,
+               CompiledProgram* program);
 
 }  // namespace cavs
 

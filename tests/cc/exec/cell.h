@@ -206,8 +206,13 @@ class CellExecutor {
             device_->memory(),
             /*guarded=*/!measured && device_->memory()->is_host())) {
     options.verify = true;
-    Compile(OnDevice(cell.forward), options, *device_, false, &forward_);
-    Compile(OnDevice(cell.backward), options, *back_device_, true, &backward_);
+    std::vector<Program> derivatives = OnDevice(cell.backward);
+    for (Program& program : derivatives) program.is_derivative = true;
+    const Status status =
+        CompileModel(OnDevice(cell.forward), std::move(derivatives), options,
+                     device_.get(), &forward_, &backward_);
+    EXPECT_TRUE(status.ok()) << status.message();
+    backward_.device = back_device_.get();  // Chooses the rows of its blocks.
     const size_t size = SizeOf(cell.dtype);
     for (int64_t columns : cell.pushes)
       sizes_.push_row.push_back(columns * size);
@@ -229,7 +234,8 @@ class CellExecutor {
   explicit CellExecutor(const Cell& cell, PassOptions options = {},
                         bool measured = false, CpuDevice::Options device = {})
       : CellExecutor(cell, options, measured, The<CpuTestDevice>(),
-                     std::make_shared<CpuDevice>(device), nullptr) {}
+                     std::make_shared<CpuDevice>(WithVariants(device)),
+                     nullptr) {}
 
   const StoragePool& pool() const { return *pool_; }
 
@@ -319,6 +325,7 @@ class CellExecutor {
                   const Setting& setting, Results* results) const {
     const CallOf call(kind_, setting, pool_.get());
     BackwardArguments arguments;
+    arguments.model = &forward_;
     std::vector<std::unique_ptr<Buffer>> owned;
     for (size_t i = 0; i < in.push_grads.size(); ++i) {
       const int64_t columns = cell_.pushes[i];
@@ -349,6 +356,12 @@ class CellExecutor {
   }
 
  private:
+  // So that small minibatches have variants.
+  static CpuDevice::Options WithVariants(CpuDevice::Options device) {
+    device.nanos_per_program = device.nanos_per_weight_byte = 0;
+    return device;
+  }
+
   // Replaces foreign operators by those of a framework with kernels for the
   // device.
   std::vector<Program> OnDevice(std::vector<Program> programs) const {

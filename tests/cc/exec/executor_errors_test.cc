@@ -6,6 +6,7 @@
 
 #include "tests/cc/exec/cell.h"
 #include "tests/cc/exec/random_cell.h"
+#include "tests/cc/exec/tree_lstm_cell.h"
 #include "tests/cc/ir/sketch.h"
 
 namespace cavs {
@@ -172,6 +173,31 @@ TEST(ExecutorTest, TheTapeOfAnotherModelIsAnError) {
             "tape: got that of a model of 1 vertex types but expected 2.");
 }
 
+TEST(ExecutorTest, TheTapeOfLeafProgramsNeedsTheModelThatWroteIt) {
+  const Cell cell = TreeLstmCell(DType::kFloat64, 3, 2);
+  const Experiment experiment(cell, Chain(3), 1);
+  const Schedule schedule = MakeSchedule(experiment.graph(), cell);
+  const CpuDevice device;
+  Model derivative;
+  Compile(cell.backward, PassOptions(), device, /*are_derivatives=*/true,
+          &derivative);
+  Tape tape;
+  Results results;
+  ASSERT_TRUE(CellExecutor(cell)
+                  .Forward(experiment, schedule, Setting(), &tape, &results)
+                  .ok());
+  const auto pool = std::make_shared<StoragePool>(device.memory());
+  const CallOf call(Setting(), pool.get());
+  const Status status =
+      RunBackward(derivative, tape, BackwardArguments(), call.context);
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(
+      status.message(),
+      "tape: got that of programs for leaves but expected one without them. "
+      "Pass specialize=False to both directions, or vertex_functions to "
+      "CavsBackward.");
+}
+
 TEST(ExecutorTest, CaptureGradientsOfAnotherShapeAreAnError) {
   Sketch f;
   f.program.results = {f.SumRows(f.PushGrad(0, 3))};
@@ -184,6 +210,7 @@ TEST(ExecutorTest, CaptureGradientsOfAnotherShapeAreAnError) {
   ScheduleView schedule;
   const std::vector<int32_t> task_splits = {0};
   schedule.task_splits = task_splits;
+  tape.num_types = 1;
   tape.rows = RowPlan(schedule, 1);
   tape.push_rows = ExternalRows(AllVertices(schedule), tape.rows.types());
   tape.lists.resize(1);

@@ -24,7 +24,7 @@
 namespace cavs {
 namespace {
 
-constexpr int kNumSwitches = 256;
+constexpr int kNumSwitches = 512;
 
 std::vector<PassOptions> AllSwitches() {
   std::vector<PassOptions> all(kNumSwitches);
@@ -37,12 +37,12 @@ std::vector<PassOptions> AllSwitches() {
     all[i].views = (i & 32) != 0;
     all[i].split = (i & 64) != 0;
     all[i].share = (i & 128) != 0;
+    all[i].specialize = (i & 256) != 0;
   }
   return all;
 }
 
-// All switches on, and a few other combinations, so that 24 seeds cover every
-// combination.
+// All switches on, and a few other combinations, by the seed.
 std::vector<PassOptions> SomeSwitches(uint32_t seed) {
   const std::vector<PassOptions> all = AllSwitches();
   std::vector<PassOptions> some = {PassOptions()};
@@ -56,7 +56,8 @@ std::string Describe(const PassOptions& options) {
   return StrCat("eager ", options.eager, ", lazy ", options.lazy, ", merge ",
                 options.merge, ", fuse ", options.fuse, ", skip_zeros ",
                 options.skip_zeros, ", views ", options.views, ", split ",
-                options.split, ", share ", options.share);
+                options.split, ", share ", options.share, ", specialize ",
+                options.specialize);
 }
 
 double ToleranceOf(DType dtype) {

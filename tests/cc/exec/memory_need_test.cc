@@ -270,6 +270,33 @@ TEST_F(MemoryNeedTest, ADirectionThatDoesNotFitFailsWithThatNumber) {
   EXPECT_TRUE(run().ok());
 }
 
+// A gradient that is not finite makes the step run again, which takes memory
+// for another tape.
+TEST_F(MemoryNeedTest, AStepThatDoesNotFitTwiceFailsInsteadOfRunningAgain) {
+  const Cell cell = TreeLstmCell(DType::kFloat32, 8, 32);
+  Experiment experiment(cell, Chain(100), 1);
+  for (Numbers& grad : experiment.push_grads) {
+    grad[0] = std::numeric_limits<double>::infinity();
+  }
+  size_t available = SIZE_MAX;
+  const CellExecutor executor(cell, PassOptions(), /*measured=*/true,
+                              LimitedTo(&available));
+  const Schedule schedule = MakeSchedule(experiment.graph(), cell);
+  Tape tape;
+  Results results;
+  ASSERT_TRUE(
+      executor.Forward(experiment, schedule, setting_, &tape, &results).ok());
+  available = 0;
+  const Status status = executor.Backward(experiment, tape, setting_, &results);
+  EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
+  EXPECT_EQ(status.message(),
+            "a gradient is infinite or NaN, and there is no memory to compute "
+            "the step again with one program for all vertices. Pass "
+            "options=cavs_tf.Options(specialize=False).");
+  available = SIZE_MAX;
+  EXPECT_TRUE(executor.Backward(experiment, tape, setting_, &results).ok());
+}
+
 TEST_F(MemoryNeedTest, AStepWhoseBackwardDoesNotFitFailsBeforeForward) {
   const Cell cell = TreeLstmCell(DType::kFloat32, 8, 32);
   const Experiment experiment(cell, Chain(100), 1);

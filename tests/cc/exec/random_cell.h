@@ -130,6 +130,7 @@ class RandomProgram {
     const int sum =
         f_.Foreign(AddOp(), {f_.WeightGrad(x, a), f_.WeightGrad(x, b)},
                    f_.Sum({height, width}));
+    f_.program.nodes.back().op = "AddN";
     f_.program.nodes.back().adds = true;
     rows.push_back(f_.Call(Elementwise::kAdd, f_.MatMul(a, w, true),
                            f_.MatMul(b, w, true)));
@@ -357,6 +358,7 @@ inline Program RandomBackward(const Cell& cell, int type,
   const int other = f.SumRows(f.Call(Elementwise::kTanh, x));
   results.push_back(f.Foreign(AddOp(), {results[1], other},
                               f.Sum({f.columns(x)})));  // In the epilogue.
+  f.program.nodes.back().op = "AddN";
   results.push_back(results[1]);  // The same result twice.
   const int reshaped = f.Sum({1, f.columns(x)});
   f.program.symbols[reshaped].parent = results[1];
@@ -372,6 +374,7 @@ inline Program RandomBackward(const Cell& cell, int type,
   }
   if (draw.Pick(4) == 0) results.push_back(terms[draw.Pick(2)]);
   results.push_back(f.Foreign(AddOp(), terms, f.Sum({height, width})));
+  f.program.nodes.back().op = "AddN";
   f.program.nodes.back().adds = true;
   return std::move(f.program);
 }

@@ -72,6 +72,8 @@ class CpuTestDevice : public TestDevice {
   std::string name() const override { return "Cpu"; }
   std::shared_ptr<const Device> New(int64_t rows_per_block) const override {
     CpuDevice::Options options;
+    // So that small minibatches have variants.
+    options.nanos_per_program = options.nanos_per_weight_byte = 0;
     if (rows_per_block > 0) {
       options.cache_bytes = 0;
       options.fewest_rows = rows_per_block;

@@ -103,11 +103,13 @@ TEST(TracerTest, IsToldOfEveryTaskAndItsOperatorsInIt) {
   Recorder recorder;
   RunWith(&workers, Join({Chain(3), Chain(2)}), &recorder);
   EXPECT_TRUE(recorder.all_ended());
-  for (const char* task :
-       {"task 0: 2 rows of ", "task 1: 2 rows of ", "task 2: 1 rows of "}) {
+  EXPECT_EQ(recorder.Count("task 0: 2 rows of  (leaves)"), 0)
+      << "leaves wait for no vertex";
+  for (const char* task : {"task 1: 2 rows of ", "task 2: 1 rows of "}) {
     EXPECT_EQ(recorder.Count(task), 2) << task;  // Forward and backward.
   }
-  EXPECT_EQ(recorder.Count("eager: 5 rows of "), 1) << "none in the backward";
+  EXPECT_EQ(recorder.Count("eager: 3 rows of "), 1) << "none in the backward";
+  EXPECT_EQ(recorder.Count("eager: 2 rows of  (leaves)"), 2);
   EXPECT_EQ(recorder.Count("gather_grad(0)"), 2) << "task 0 has no children";
   for (const Event& event : recorder.events()) {
     if (event.name != "gather_grad(0)") continue;

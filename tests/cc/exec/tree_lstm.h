@@ -172,6 +172,7 @@ class TreeLstm {
         const int second = Named(f, "dU", f->WeightGrad(h[1], dz[4]));
         du = f->Foreign(add_, {first, second}, f->Sum({units_, units_}));
         f->Name("dU0 + dU1");
+        f->program.nodes.back().op = "AddN";
       }
       const int db = Named(f, "db", f->SumRows(all[gate]));
       f->program.results.insert(f->program.results.end(), {dw, du, db});

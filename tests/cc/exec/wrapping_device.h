@@ -21,6 +21,9 @@ class WrappingDevice : public Device {
 
   Capabilities capabilities() const override { return inner_->capabilities(); }
   std::shared_ptr<Memory> memory() const override { return inner_->memory(); }
+  double NanosPerProgram(int64_t weight_bytes) const override {
+    return inner_->NanosPerProgram(weight_bytes);
+  }
   int64_t RowsPerBlock(int64_t bytes_per_row) const override {
     return inner_->RowsPerBlock(bytes_per_row);
   }
@@ -81,6 +84,12 @@ class WrappingStream : public Stream {
   }
   Status Add(DType dtype, const void* terms, int64_t n, void* sums) override {
     return Do([=](Stream* inner) { return inner->Add(dtype, terms, n, sums); });
+  }
+  Status ClearUnlessFinite(DType dtype, const void* numbers, int64_t n,
+                           bool* finite) override {
+    return Do([=](Stream* inner) {
+      return inner->ClearUnlessFinite(dtype, numbers, n, finite);
+    });
   }
 };
 

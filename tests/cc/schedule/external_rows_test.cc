@@ -16,7 +16,8 @@ ScheduleView View() { return {kOrder, kSplits, kTypes, {}, 0}; }
 
 std::vector<TypeRows> Types() {
   std::vector<TypeRows> types;
-  for (int type : {0, 1}) types.emplace_back(View(), type, 2);
+  const TaskKinds kinds = {kTypes, std::vector<bool>(kTypes.size())};
+  for (int type : {0, 1}) types.emplace_back(View(), kinds, type);
   return types;
 }
 

@@ -29,9 +29,16 @@ Schedule TwoTypes() {
   return schedule;
 }
 
+// One program per type.
+TypeRows RowsOf(const Schedule& schedule, int type) {
+  const TaskKinds kinds = {schedule.task_type,
+                           std::vector<bool>(schedule.task_type.size())};
+  return TypeRows(schedule.view(), kinds, type);
+}
+
 TEST(TypeRowsTest, NumbersTheVerticesOfItsTypeInExecutionOrder) {
   const Schedule schedule = TwoTypes();
-  const TypeRows first(schedule.view(), 0, 2), second(schedule.view(), 1, 2);
+  const TypeRows first = RowsOf(schedule, 0), second = RowsOf(schedule, 1);
   EXPECT_EQ(first.size(), 4);
   EXPECT_EQ(ToVector(first.vertex()), (Integers{7, 2, 5, 3}));
   EXPECT_EQ(second.size(), 4);
@@ -40,15 +47,14 @@ TEST(TypeRowsTest, NumbersTheVerticesOfItsTypeInExecutionOrder) {
 
 TEST(TypeRowsTest, StateRowsCountTheWholeMinibatch) {
   const Schedule schedule = TwoTypes();
-  const TypeRows first(schedule.view(), 0, 2), second(schedule.view(), 1, 2);
+  const TypeRows first = RowsOf(schedule, 0), second = RowsOf(schedule, 1);
   EXPECT_EQ(ToVector(first.state_row()), (Integers{0, 1, 2, 4}));
   EXPECT_EQ(ToVector(second.state_row()), (Integers{3, 5, 6, 7}));
-  EXPECT_FALSE(first.whole());
 }
 
 TEST(TypeRowsTest, ChildRowsOfEverySlotAreStateRowsOfAnyType) {
   const Schedule schedule = TwoTypes();
-  const TypeRows first(schedule.view(), 0, 2), second(schedule.view(), 1, 2);
+  const TypeRows first = RowsOf(schedule, 0), second = RowsOf(schedule, 1);
   EXPECT_EQ(ToVector(first.child_row(0)), (Integers{-1, -1, -1, 3}));
   EXPECT_EQ(ToVector(first.child_row(1)), (Integers{-1, -1, -1, -1}));
   EXPECT_EQ(ToVector(second.child_row(0)), (Integers{0, 1, 4, -1}));
@@ -57,7 +63,7 @@ TEST(TypeRowsTest, ChildRowsOfEverySlotAreStateRowsOfAnyType) {
 
 TEST(TypeRowsTest, FirstRowOfATaskCountsEarlierTasksOfItsTypeOnly) {
   const Schedule schedule = TwoTypes();
-  const TypeRows first(schedule.view(), 0, 2), second(schedule.view(), 1, 2);
+  const TypeRows first = RowsOf(schedule, 0), second = RowsOf(schedule, 1);
   EXPECT_EQ(first.first_row(0), 0);
   EXPECT_EQ(first.first_row(2), 3);
   EXPECT_EQ(second.first_row(1), 0);
@@ -66,17 +72,16 @@ TEST(TypeRowsTest, FirstRowOfATaskCountsEarlierTasksOfItsTypeOnly) {
 
 TEST(TypeRowsTest, LargestTaskIsThatOfItsTypeWhereverItStands) {
   Schedule schedule = TwoTypes();
-  EXPECT_EQ(TypeRows(schedule.view(), 0, 2).largest_task(), 3);
-  EXPECT_EQ(TypeRows(schedule.view(), 1, 2).largest_task(), 3);
+  EXPECT_EQ(RowsOf(schedule, 0).largest_task(), 3);
+  EXPECT_EQ(RowsOf(schedule, 1).largest_task(), 3);
   schedule.task_type = {0, 1, 0, 0};
-  EXPECT_EQ(TypeRows(schedule.view(), 1, 2).largest_task(), 1);
+  EXPECT_EQ(RowsOf(schedule, 1).largest_task(), 1);
 }
 
 TEST(TypeRowsTest, ASingleTypeIsTheScheduleItself) {
   Schedule schedule = TwoTypes();
   schedule.task_type = {0, 0, 0, 0};
-  const TypeRows rows(schedule.view(), 0, 1);
-  EXPECT_TRUE(rows.whole());
+  const TypeRows rows = RowsOf(schedule, 0);
   EXPECT_EQ(rows.vertex().data(), schedule.order.data());
   EXPECT_EQ(rows.child_row(0).data(), schedule.child_row.data());
   EXPECT_EQ(rows.child_row(1).data(), schedule.child_row.data() + 8);
@@ -87,7 +92,7 @@ TEST(TypeRowsTest, ASingleTypeIsTheScheduleItself) {
 
 TEST(TypeRowsTest, ATypeWithoutVerticesHasNoRows) {
   const Schedule schedule = TwoTypes();
-  const TypeRows rows(schedule.view(), 2, 3);
+  const TypeRows rows = RowsOf(schedule, 2);
   EXPECT_EQ(rows.size(), 0);
   EXPECT_EQ(rows.largest_task(), 0);
   EXPECT_TRUE(rows.child_row(1).empty());
@@ -97,20 +102,18 @@ TEST(TypeRowsTest, AnEmptyMinibatchHasNoRows) {
   Schedule schedule;
   schedule.task_splits = {0};
   schedule.arity = 3;
-  for (int num_types : {1, 2}) {
-    const TypeRows rows(schedule.view(), 0, num_types);
-    EXPECT_EQ(rows.size(), 0);
-    EXPECT_EQ(rows.largest_task(), 0);
-    EXPECT_TRUE(rows.state_row().empty());
-  }
+  const TypeRows rows = RowsOf(schedule, 0);
+  EXPECT_EQ(rows.size(), 0);
+  EXPECT_EQ(rows.largest_task(), 0);
+  EXPECT_TRUE(rows.state_row().empty());
 }
 
 TEST(TypeRowsTest, StaysValidWhenItMoves) {
   const Schedule schedule = TwoTypes();
   std::vector<TypeRows> rows;
-  rows.emplace_back(schedule.view(), 0, 2);
+  rows.push_back(RowsOf(schedule, 0));
   const std::vector<TypeRows> moved = std::move(rows);
-  const TypeRows again = TypeRows(schedule.view(), 1, 2);
+  const TypeRows again = RowsOf(schedule, 1);
   EXPECT_EQ(ToVector(moved[0].vertex()), (Integers{7, 2, 5, 3}));
   EXPECT_EQ(ToVector(again.child_row(1)), (Integers{2, 4, 4, 3}));
 }

@@ -85,6 +85,7 @@ Work CountWork(const Graph& graph, bool skip_zeros, bool views) {
   options.merge = false;  // Every product stays as it was drawn.
   options.views = views;
   options.skip_zeros = skip_zeros;
+  options.specialize = false;  // Leaves run the program of other vertices.
   const CellExecutor executor(cell, options);
   const Schedule schedule = MakeSchedule(graph, cell);
   SerialWorkers workers;

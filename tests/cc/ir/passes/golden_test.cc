@@ -20,6 +20,7 @@
 #include "cc/ir/passes/merge_matmuls.h"
 #include "cc/ir/passes/merge_sums.h"
 #include "cc/ir/passes/remove_unused.h"
+#include "cc/ir/passes/specialize.h"
 #include "cc/ir/passes/split_elementwise.h"
 #include "cc/ir/passes/split_products.h"
 #include "cc/ir/print.h"
@@ -51,6 +52,10 @@ void Merge(Program* program) {
   MergeSumsOverRows(program);
   MergeSumsOfProducts(program);
   MergeMatMuls(kCapabilities, program);
+}
+
+void Specialize(Program* program) {
+  *program = SpecializeForLeaves(*program, nullptr).function;
 }
 
 struct Pass {
@@ -138,6 +143,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(Pass{"classify", false, ClassifyAgain},
                     Pass{"find_zeros", false, LeaveAsItIs, PrintZeros},
                     Pass{"split_products", true, SplitProducts},
+                    Pass{"specialize", true, Specialize},
                     Pass{"merge_duplicates", true, MergeDuplicates},
                     Pass{"remove_unused", true, RemoveUnused},
                     Pass{"factor_sums", true, FactorSums},

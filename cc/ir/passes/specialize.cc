@@ -1,0 +1,486 @@
+#include "cc/ir/passes/specialize.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <iterator>
+#include <string_view>
+#include <utility>
+
+#include "cc/ir/passes/remove_unused.h"
+#include "cc/ir/uses.h"
+
+namespace cavs {
+namespace {
+
+// What is known of a value of the function that the derivative reads.
+struct SavedFacts {
+  bool is_zero = false, is_finite = false;
+};
+
+// Whether a number comes of finite numbers unless something overflows.
+bool KeepsFinite(Elementwise op) {
+  switch (op) {
+    case Elementwise::kSqrt:
+    case Elementwise::kRsqrt:
+    case Elementwise::kReciprocal:
+    case Elementwise::kExp:
+    case Elementwise::kLog:
+    case Elementwise::kDiv:
+      return false;
+    default:
+      return true;
+  }
+}
+
+template <typename T>
+bool AreFinite(const T* values, int64_t count) {
+  return std::all_of(values, values + count,
+                     [](T value) { return std::isfinite(value); });
+}
+
+bool IsFiniteConstant(const Symbol& s) {
+  const int64_t count = s.columns();
+  if (s.constant == nullptr || s.constant->data == nullptr) return false;
+  if (s.dtype == DType::kFloat32) {
+    return AreFinite(static_cast<const float*>(s.constant->data), count);
+  }
+  return s.dtype == DType::kFloat64 &&
+         AreFinite(static_cast<const double*>(s.constant->data), count);
+}
+
+// Finds what is zero where gathered rows are.
+class Facts {
+ public:
+  Facts(const Program& program, const std::vector<SavedFacts>& saved,
+        Variant* variant)
+      : program_(program),
+        saved_(saved),
+        variant_(*variant),
+        uses_(program),
+        is_zero_(program.symbols.size(), false),
+        is_finite_(program.nodes.size(), kUnknown) {
+    FindZeros();
+  }
+
+  const Uses& uses() const { return uses_; }
+  bool IsZero(int id) const { return is_zero_[id]; }
+
+  // Whether no element is infinite or NaN, if the captures and inputs that it
+  // adds to the variant are finite.
+  bool IsFinite(int id) {
+    int64_t offset;
+    const Symbol& root = program_.symbols[program_.Root(id, &offset)];
+    switch (root.source) {
+      case SymbolSource::kSaved:
+        return saved_[root.index].is_finite;
+      case SymbolSource::kConstant:
+        return IsFiniteConstant(root);
+      case SymbolSource::kCapture:
+        if (!IsNative(root.dtype)) return false;
+        variant_.finite_captures.insert(root.index);
+        return true;
+      case SymbolSource::kNode:
+        break;
+    }
+    const std::vector<int> writers = uses_.WritersOfAny(id);
+    return !writers.empty() &&
+           std::all_of(writers.begin(), writers.end(),
+                       [this](int node) { return WritesFinite(node); });
+  }
+
+  // Whether `node`, a product or a sum over rows, adds nothing but zeros.
+  bool AddsZero(const Node& node) {
+    switch (node.kind) {
+      case NodeKind::kMatMul:
+        return is_zero_[node.inputs[0]] &&
+               std::all_of(node.inputs.begin() + 1, node.inputs.end(),
+                           [this](int id) { return IsFinite(id); });
+      case NodeKind::kWeightGrad:
+        return HasZeroFactor(node);
+      case NodeKind::kSumRows:
+        return is_zero_[node.inputs[0]];
+      default:
+        return false;
+    }
+  }
+
+ private:
+  enum Answer : uint8_t { kUnknown, kNo, kYes };
+
+  // Starts from the assumption that every computed symbol is zero, and drops it
+  // until every node that writes a remaining symbol, or one that overlaps it,
+  // writes zeros.
+  void FindZeros() {
+    for (size_t id = 0; id < is_zero_.size(); ++id) {
+      int64_t offset;
+      const Symbol& root =
+          program_.symbols[program_.Root(static_cast<int>(id), &offset)];
+      if (root.kind != SymbolKind::kRows) continue;
+      is_zero_[id] = root.source == SymbolSource::kSaved
+                         ? saved_[root.index].is_zero
+                         : !uses_.WritersOfAny(static_cast<int>(id)).empty();
+    }
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (const Node& node : program_.nodes) {
+        if (!WritesZero(node)) changed |= DropZero(node);
+      }
+    }
+  }
+
+  bool DropZero(const Node& node) {
+    bool changed = false;
+    for (int id : node.outputs) {
+      for (int other : uses_.overlaps().of(id)) {
+        changed |= is_zero_[other];
+        is_zero_[other] = false;
+      }
+    }
+    return changed;
+  }
+
+  bool WritesZero(const Node& node) {
+    switch (node.kind) {
+      case NodeKind::kGather:
+      case NodeKind::kZero:
+        return true;
+      case NodeKind::kCopy:
+      case NodeKind::kSumColumns:
+        return is_zero_[node.inputs[0]];
+      case NodeKind::kMatMul:
+        return AddsZero(node);
+      case NodeKind::kElementwise:
+        return WritesElementwiseZero(node);
+      default:
+        return false;
+    }
+  }
+
+  bool WritesElementwiseZero(const Node& node) {
+    switch (node.elementwise) {
+      case Elementwise::kMul:
+        return HasZeroFactor(node);
+      case Elementwise::kSigmoidGrad:
+      case Elementwise::kTanhGrad:
+        return is_zero_[node.inputs[1]] && IsFinite(node.inputs[0]);
+      case Elementwise::kReluGrad:
+      case Elementwise::kSoftplusGrad:
+        return is_zero_[node.inputs[0]] && IsFinite(node.inputs[1]);
+      default:
+        return KeepsZero(node.elementwise) &&
+               std::all_of(node.inputs.begin(), node.inputs.end(),
+                           [this](int id) { return is_zero_[id]; });
+    }
+  }
+
+  bool HasZeroFactor(const Node& node) {
+    const int x = node.inputs[0], y = node.inputs[1];
+    return (is_zero_[x] && IsFinite(y)) || (is_zero_[y] && IsFinite(x));
+  }
+
+  bool WritesFinite(int number) {
+    Answer& answer = is_finite_[number];
+    if (answer == kUnknown) {
+      answer = kYes;  // Of a sum in place, which reads what it writes.
+      answer = FindFinite(program_.nodes[number]) ? kYes : kNo;
+    }
+    return answer == kYes;
+  }
+
+  bool FindFinite(const Node& node) {
+    switch (node.kind) {
+      case NodeKind::kGather:
+      case NodeKind::kZero:
+      case NodeKind::kScatterGrad:
+      case NodeKind::kPushGrad:
+        return true;
+      case NodeKind::kPull:
+        if (!IsNative(program_.symbols[node.outputs[0]].dtype)) return false;
+        variant_.finite_pulls.insert(node.index);
+        return true;
+      case NodeKind::kElementwise:
+        if (!KeepsFinite(node.elementwise)) return false;
+        break;
+      case NodeKind::kMatMul:
+      case NodeKind::kCopy:
+      case NodeKind::kSumColumns:
+        break;
+      default:
+        return false;
+    }
+    return std::all_of(node.inputs.begin(), node.inputs.end(),
+                       [this](int id) { return IsFinite(id); });
+  }
+
+  const Program& program_;
+  const std::vector<SavedFacts>& saved_;
+  Variant& variant_;
+  const Uses uses_;
+  std::vector<bool> is_zero_;      // By symbol.
+  std::vector<Answer> is_finite_;  // By node, as it was found.
+};
+
+// Leaves out what computes zeros.
+class Folder {
+ public:
+  Folder(Program* program, Facts* facts) : program_(*program), facts_(*facts) {}
+
+  void Run() {
+    std::vector<Node> kept;
+    for (size_t i = 0; i < program_.nodes.size(); ++i) {
+      Node& node = program_.nodes[i];
+      if (Fold(static_cast<int>(i), &node)) kept.push_back(std::move(node));
+    }
+    program_.nodes = std::move(kept);
+    BeginSums();
+  }
+
+ private:
+  bool IsZero(int id) const { return facts_.IsZero(id); }
+
+  // Changes `node`; returns whether it is still needed.
+  bool Fold(int number, Node* node) {
+    switch (node->kind) {
+      case NodeKind::kGather:
+        return true;  // Reads the row of zeros, which takes no time.
+      case NodeKind::kGatherGrad:
+        return false;
+      case NodeKind::kPush:
+      case NodeKind::kPullGrad:
+        return !IsZero(node->inputs[0]);  // What is not written is zero.
+      case NodeKind::kWeightGrad:
+      case NodeKind::kSumRows:
+        return !facts_.AddsZero(*node) || !MayLeaveOut(node->outputs[0]);
+      default:
+        break;
+    }
+    if (node->outputs.size() == 1 && IsZero(node->outputs[0])) {
+      return BecomesZero(node);
+    }
+    if (node->kind == NodeKind::kMatMul && facts_.AddsZero(*node)) {
+      return !IsAddedTo(number) && BecomesZero(node);
+    }
+    return node->kind != NodeKind::kElementwise || !IsLeftOut(number, node);
+  }
+
+  // Whether the next node that writes the product is another product.
+  bool IsAddedTo(int number) const {
+    const int product = program_.nodes[number].outputs[0];
+    const std::vector<int> writers = facts_.uses().WritersOfAny(product);
+    const auto next = std::upper_bound(writers.begin(), writers.end(), number);
+    return next != writers.end() &&
+           program_.nodes[*next].kind == NodeKind::kMatMul &&
+           program_.nodes[*next].outputs[0] == product;
+  }
+
+  static bool BecomesZero(Node* node) {
+    if (node->accumulate) return false;
+    node->kind = NodeKind::kZero;
+    node->inputs.clear();
+    return true;
+  }
+
+  // Whether a part of a sum need not be written: nodes do not read the sum, and
+  // write whole parts of it.
+  bool MayLeaveOut(int part) const {
+    int64_t offset;
+    const int root = program_.Root(part, &offset);
+    const Uses& uses = facts_.uses();
+    if (!uses.ReadersOfAny(root).empty()) return false;
+    const std::vector<int>& others = uses.overlaps().of(part);
+    return std::all_of(others.begin(), others.end(), [&](int other) {
+      return other == part || uses.writers(other).empty();
+    });
+  }
+
+  // x + 0 and x - 0 are x, 0 - x is -x. Returns whether the result is, or
+  // became a view of, x.
+  bool IsLeftOut(int number, Node* node) {
+    const bool adds = node->elementwise == Elementwise::kAdd;
+    if (!adds && node->elementwise != Elementwise::kSub) return false;
+    const int x = node->inputs[0], y = node->inputs[1];
+    const int out = node->outputs[0];
+    if (IsZero(y) && HasShapeOf(out, x)) {
+      node->inputs = {x};
+    } else if (IsZero(x) && HasShapeOf(out, y)) {
+      node->inputs = {y};
+      if (!adds) {
+        node->elementwise = Elementwise::kNeg;
+        return false;
+      }
+    } else {
+      return false;
+    }
+    if (node->inputs[0] == out) return true;  // A sum in place.
+    const bool may_view =
+        program_.symbols[out].parent < 0 &&
+        facts_.uses().WritersOfAny(out) == std::vector<int>{number};
+    if (may_view) {
+      program_.symbols[out].parent = node->inputs[0];
+      return true;
+    }
+    node->kind = NodeKind::kCopy;
+    return false;
+  }
+
+  bool HasShapeOf(int id, int other) const {
+    const Symbol &a = program_.symbols[id], &b = program_.symbols[other];
+    return a.kind == b.kind && a.dtype == b.dtype && a.columns() == b.columns();
+  }
+
+  // What nothing was written to is not added to.
+  void BeginSums() {
+    std::vector<bool> is_begun(program_.symbols.size(), false);
+    const Overlaps overlaps(program_);
+    for (Node& node : program_.nodes) {
+      if (node.accumulate && !overlaps.AnyMarked(is_begun, node.outputs)) {
+        node.accumulate = false;
+      }
+      for (int id : node.outputs) is_begun[id] = true;
+    }
+  }
+
+  Program& program_;
+  Facts& facts_;
+};
+
+// Finds which parts of the results are still written. The other results and
+// parts are zero.
+class PartFinder {
+ public:
+  explicit PartFinder(Variant* variant)
+      : variant_(*variant), program_(variant->derivative), uses_(program_) {}
+
+  void Run() {
+    for (size_t i = 0; i < program_.results.size(); ++i) {
+      const int sum = program_.results[i];
+      // The general derivative computes what does not depend on rows.
+      if (program_.symbols[sum].kind != SymbolKind::kReduced) continue;
+      for (int part : WrittenParts(sum)) {
+        results_.push_back(part);
+        variant_.parts.push_back(
+            {static_cast<int>(i), OffsetOf(part) - OffsetOf(sum)});
+      }
+    }
+    program_.results = std::move(results_);
+  }
+
+ private:
+  int64_t OffsetOf(int id) const {
+    int64_t offset;
+    program_.Root(id, &offset);
+    return offset;
+  }
+
+  std::vector<int> WrittenParts(int sum) const {
+    std::vector<int> parts;
+    for (int part : uses_.overlaps().of(sum)) {
+      if (uses_.writers(part).empty()) continue;
+      const int64_t offset = OffsetOf(part) - OffsetOf(sum);
+      const bool is_within =
+          offset >= 0 && offset + program_.symbols[part].columns() <=
+                             program_.symbols[sum].columns();
+      if (part == sum || !is_within) return {sum};
+      parts.push_back(part);
+    }
+    return parts;
+  }
+
+  Variant& variant_;
+  Program& program_;
+  const Uses uses_;
+  std::vector<int> results_;
+};
+
+// Leaves out the results of the function that the derivative does not read.
+void LeaveOutResults(Variant* variant) {
+  Program& derivative = variant->derivative;
+  const Uses uses(derivative);
+  std::set<int> kept;
+  for (size_t id = 0; id < derivative.symbols.size(); ++id) {
+    Symbol& saved = derivative.symbols[id];
+    if (saved.source != SymbolSource::kSaved || saved.parent >= 0) continue;
+    const int symbol = static_cast<int>(id);
+    if (!uses.ReadersOfAny(symbol).empty() || uses.IsResult(symbol)) {
+      kept.insert(saved.index);
+    } else {
+      saved.source = SymbolSource::kNode;
+    }
+  }
+  std::vector<int> results;
+  for (int number : kept) {
+    variant->kept.push_back(number);
+    results.push_back(variant->function.results[number]);
+  }
+  variant->function.results = std::move(results);
+}
+
+// Whether a node of a derivative may run once for the sums over leaves and once
+// for those over other vertices, and the results be added up. A user's gradient
+// of a weight may clip it.
+bool IsLinearInSums(const Program& program, const Node& node) {
+  static constexpr std::string_view kLinear[] = {
+      "Add",       "AddN",       "AddV2",        "Concat",
+      "ConcatV2",  "ExpandDims", "Identity",     "Pack",
+      "Pad",       "Reshape",    "Slice",        "Split",
+      "SplitV",    "Squeeze",    "StridedSlice", "StridedSliceGrad",
+      "Transpose", "Unpack"};
+  if (node.stage != Stage::kEpilogue) return true;
+  const auto is_sum_or_size = [&](int id) {
+    const Symbol& s = program.symbols[id];
+    return s.kind == SymbolKind::kReduced || !IsNative(s.dtype);
+  };
+  return std::find(std::begin(kLinear), std::end(kLinear), node.op) !=
+             std::end(kLinear) &&
+         std::all_of(node.inputs.begin(), node.inputs.end(), is_sum_or_size);
+}
+
+std::vector<SavedFacts> FactsOfResults(const Program& function, Facts* facts) {
+  std::vector<SavedFacts> saved;
+  for (int id : function.results) {
+    saved.push_back({facts->IsZero(id), facts->IsFinite(id)});
+  }
+  return saved;
+}
+
+}  // namespace
+
+bool MaySpecialize(const Program& function, const Program* derivative) {
+  const auto gathers = [](const Node& n) {
+    return n.kind == NodeKind::kGather;
+  };
+  if (std::none_of(function.nodes.begin(), function.nodes.end(), gathers)) {
+    return false;
+  }
+  if (derivative == nullptr) return function.results.empty();
+  for (int id : derivative->results) {
+    const DType dtype = derivative->symbols[id].dtype;
+    // The sums of the programs are added up when they have been rounded.
+    if (!IsNative(dtype) || SumType(dtype) != dtype) return false;
+  }
+  return std::all_of(
+      derivative->nodes.begin(), derivative->nodes.end(),
+      [&](const Node& node) { return IsLinearInSums(*derivative, node); });
+}
+
+Variant SpecializeForLeaves(const Program& function,
+                            const Program* derivative) {
+  Variant variant;
+  variant.function = function;
+  Facts facts(function, {}, &variant);
+  if (derivative != nullptr) {
+    variant.derivative = *derivative;
+    const std::vector<SavedFacts> saved = FactsOfResults(function, &facts);
+    Facts of_derivative(*derivative, saved, &variant);
+    Folder(&variant.derivative, &of_derivative).Run();
+    PartFinder(&variant).Run();
+    RemoveUnused(&variant.derivative);
+    LeaveOutResults(&variant);
+  }
+  Folder(&variant.function, &facts).Run();
+  RemoveUnused(&variant.function);
+  return variant;
+}
+
+}  // namespace cavs

@@ -1,0 +1,125 @@
+#include "cc/ir/passes/specialize.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "cc/ir/passes/run_passes.h"
+#include "cc/ir/print.h"
+#include "cc/ir/verify.h"
+#include "tests/cc/ir/sketch.h"
+
+namespace cavs {
+namespace {
+
+using E = Elementwise;
+
+// h = sigmoid(x U + b) * h_child + x, and its derivative.
+struct Gated {
+  Sketch f, b;
+};
+
+Gated Draw() {
+  Gated gated;
+  Sketch& f = gated.f;
+  const int u = f.Capture(0, {4, 4});
+  const int h = f.Gather(0, 4), x = f.Pull(0, 4);
+  const int gate = f.Call(E::kSigmoid, f.MatMul(x, u));
+  f.Scatter(f.Call(E::kAdd, f.Call(E::kMul, gate, h), x));
+  f.program.results = {gate, h, x, u};
+
+  Sketch& b = gated.b;
+  const int dh = b.ScatterGrad(4);
+  const int saved_gate = b.Saved(0, 4), saved_h = b.Saved(1, 4);
+  const int saved_x = b.Saved(2, 4);
+  b.GatherGrad(0, b.Call(E::kMul, dh, saved_gate));
+  const int dz =
+      b.Call(E::kSigmoidGrad, saved_gate, b.Call(E::kMul, dh, saved_h));
+  const int du = b.WeightGrad(saved_x, dz);
+  const int dx = b.WeightGrad(saved_x, dh);
+  b.program.results = {du, dx};
+  b.program.is_derivative = true;
+  for (Program* program : {&f.program, &b.program}) {
+    const Status status = Simplify({}, program);
+    EXPECT_TRUE(status.ok()) << status.message();
+  }
+  return gated;
+}
+
+int Count(const Program& program, NodeKind kind) {
+  return static_cast<int>(
+      std::count_if(program.nodes.begin(), program.nodes.end(),
+                    [kind](const Node& node) { return node.kind == kind; }));
+}
+
+TEST(SpecializeTest, LeavesComputeNoGateOfWhatTheyDoNotHave) {
+  const Gated gated = Draw();
+  ASSERT_TRUE(MaySpecialize(gated.f.program, &gated.b.program));
+  const Variant leaf = SpecializeForLeaves(gated.f.program, &gated.b.program);
+  SCOPED_TRACE(Print(leaf.function) + Print(leaf.derivative));
+  for (const Program* program : {&leaf.function, &leaf.derivative}) {
+    const Status status = VerifyProgram(*program);
+    EXPECT_TRUE(status.ok()) << status.message();
+    EXPECT_EQ(Count(*program, NodeKind::kMatMul), 0);
+    EXPECT_EQ(Count(*program, NodeKind::kElementwise), 0);
+  }
+  EXPECT_EQ(Count(leaf.derivative, NodeKind::kGatherGrad), 0);
+  EXPECT_EQ(leaf.kept, (std::vector<int>{2}));  // x alone is read.
+  ASSERT_EQ(leaf.parts.size(), 1u);
+  EXPECT_EQ(leaf.parts[0].result, 1);
+  EXPECT_EQ(leaf.finite_captures, (std::set<int>{0}));
+  EXPECT_EQ(leaf.finite_pulls, (std::set<int>{0}));
+}
+
+TEST(SpecializeTest, AFunctionThatGathersNothingHasNoVariant) {
+  Sketch f;
+  f.Scatter(f.Pull(0, 4));
+  EXPECT_FALSE(MaySpecialize(f.program, nullptr));
+}
+
+TEST(SpecializeTest, WhatTheTapeHoldsMustBeReadByADerivativeThatIsKnown) {
+  const Gated gated = Draw();
+  EXPECT_FALSE(MaySpecialize(gated.f.program, nullptr));
+}
+
+// The sum over leaves and the sum over other vertices would both be clipped.
+TEST(SpecializeTest, ASumThatTheFrameworkChangesIsFormedOverAllVertices) {
+  Gated gated = Draw();
+  Sketch& b = gated.b;
+  b.Foreign(nullptr, {b.program.results[0]}, b.Sum({4, 4}));
+  b.program.results[0] = b.program.nodes.back().outputs[0];
+  b.program.nodes.back().op = "ClipByValue";
+  b.program.nodes.back().stage = Stage::kEpilogue;
+  EXPECT_FALSE(MaySpecialize(gated.f.program, &b.program));
+  b.program.nodes.back().op = "Transpose";
+  EXPECT_TRUE(MaySpecialize(gated.f.program, &b.program));
+}
+
+TEST(SpecializeTest, PartsOfASumThatAreZeroAreLeftOut) {
+  Gated gated = Draw();
+  Sketch f, b;
+  const int h = f.Gather(0, 4), x = f.Pull(0, 4);
+  f.Scatter(f.Call(E::kAdd, h, x));
+  f.program.results = {h, x};
+  const int sum = b.Sum({8, 4});
+  const auto part = [&](int64_t offset) {
+    const int id = b.Sum({4, 4});
+    b.program.symbols[id].parent = sum;
+    b.program.symbols[id].offset = offset;
+    return id;
+  };
+  const int dh = b.ScatterGrad(4);
+  b.Node(NodeKind::kWeightGrad, {b.Saved(0, 4), dh}, part(0));
+  b.Node(NodeKind::kWeightGrad, {b.Saved(1, 4), dh}, part(16));
+  b.program.results = {sum};
+  b.program.is_derivative = true;
+  const Variant leaf = SpecializeForLeaves(f.program, &b.program);
+  ASSERT_EQ(leaf.parts.size(), 1u);
+  EXPECT_EQ(leaf.parts[0].result, 0);
+  EXPECT_EQ(leaf.parts[0].offset, 16);
+}
+
+}  // namespace
+}  // namespace cavs
