@@ -13,18 +13,17 @@ import cavs_tf as cavs
 from tests import processes
 
 ROOT = pathlib.Path(__file__).parents[1]
-PAGES = ("README.md", "docs/data.md", "docs/distributed.md")
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+# Each of their programs stands alone. Those of other pages follow each other, as they are read.
+OF_SEVERAL_PROGRAMS = ("README.md", "data.md", "distributed.md")
 # A program, and what it prints if that is written directly below it.
+PROGRAM = re.compile(r"```python\n(.*?)```\n(?:\n```\n(.*?)```)?", re.DOTALL)
 PROGRAMS = [
-    pytest.param(*found, id=f"{page}-{number}")
+    pytest.param(*found, id=f"{page.name}-{number}")
     for page in PAGES
-    for number, found in enumerate(
-        re.findall(
-            r"```python\n(.*?)```\n(?:\n```\n(.*?)```)?", (ROOT / page).read_text(), re.DOTALL
-        )
-    )
+    if page.name in OF_SEVERAL_PROGRAMS
+    for number, found in enumerate(PROGRAM.findall(page.read_text()))
 ]
-REMEDIES = re.findall(r"```python\n(.*?)```", (ROOT / "docs/errors.md").read_text(), re.DOTALL)
 
 
 @pytest.mark.parametrize("program, output", PROGRAMS)
@@ -52,6 +51,32 @@ def test_the_custom_cell_is_shown_as_it_is():
     assert source.strip() in [found.values[0].strip() for found in PROGRAMS]
 
 
-@pytest.mark.parametrize("number", range(len(REMEDIES)))
-def test_programs_in_the_page_of_errors(number):
-    exec(compile(REMEDIES[number], "docs/errors.md", "exec"), {"tf": tf, "cavs": cavs})
+def taken_for_granted():
+    """What pages name without making it."""
+    model = cavs.keras.TreeLSTM(4, arity=2)
+    return {
+        "tf": tf,
+        "cavs": cavs,
+        "model": model,
+        "graphs": cavs.GraphBatch.complete_tree(1),
+        "inputs": tf.ones([3, 4]),
+    }
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        page
+        for page in PAGES
+        if page.name not in OF_SEVERAL_PROGRAMS and PROGRAM.search(page.read_text())
+    ],
+    ids=lambda page: page.name,
+)
+def test_pages(page, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    names = taken_for_granted()
+    for program, output in PROGRAM.findall(page.read_text()):
+        exec(compile(program, page.name, "exec"), names)
+        printed = capsys.readouterr().out
+        if output:
+            assert printed.strip() == output.strip()

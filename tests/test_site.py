@@ -41,6 +41,12 @@ def test_every_page_is_in_the_navigation():
     assert [page for page in pages if page not in named] == []
 
 
+def test_the_page_on_the_paper_names_files_that_are_there():
+    named = re.findall(r"`((?:cc|cavs_tf|benchmarks)/[\w/.]+)`", (DOCS / "paper.md").read_text())
+    assert len(named) > 10
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
 @pytest.mark.skipif(
     not importlib.util.find_spec("mkdocs"), reason="MkDocs is not installed: run `make docs` first."
 )
