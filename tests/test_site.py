@@ -41,6 +41,28 @@ def test_every_page_is_in_the_navigation():
     assert [page for page in pages if page not in named] == []
 
 
+def without_programs(page):
+    return re.sub(r"^```.*?^```", "", page.read_text(), flags=re.M | re.S)
+
+
+def headings(page):
+    """What links to headings of a page call them."""
+    found = re.findall(r"^#+ (.*)", without_programs(page), re.M)
+    words = [re.sub(r"[^\w\s-]", "", heading) for heading in found]
+    return [re.sub(r"[-\s]+", "-", heading.strip().lower()) for heading in words]
+
+
+@pytest.mark.parametrize(
+    "page", [*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *DOCS.glob("*.ipynb")], ids=lambda p: p.name
+)
+def test_links_lead_somewhere(page):
+    for link in re.findall(r"\]\((?!https?:)([^)\s]+)\)", without_programs(page)):
+        name, _, heading = link.partition("#")
+        target = page.parent / name if name else page
+        assert target.exists(), link
+        assert not heading or heading in headings(target), link
+
+
 def test_the_page_on_the_paper_names_files_that_are_there():
     named = re.findall(r"`((?:cc|cavs_tf|benchmarks)/[\w/.]+)`", (DOCS / "paper.md").read_text())
     assert len(named) > 10
