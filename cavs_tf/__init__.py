@@ -9,6 +9,7 @@ from cavs_tf import keras as keras
 from cavs_tf import ops as ops
 from cavs_tf import plot as plot
 from cavs_tf import reference as reference
+from cavs_tf._inputs import VertexRows as VertexRows
 from cavs_tf.engine import Engine as Engine
 from cavs_tf.equivalence import check_equivalence as check_equivalence
 from cavs_tf.explain import explain as explain

@@ -5,6 +5,7 @@ from tensorflow.python.eager import forwardprop_util, record
 from tensorflow.python.ops import control_flow_util
 
 from cavs_tf._functions import Functions
+from cavs_tf._inputs import rows_of
 from cavs_tf._library import ops
 from cavs_tf.options import Options
 from cavs_tf.schedule import Schedule
@@ -18,20 +19,22 @@ def run_forward(
     `at` are the vertices whose pushes are wanted; None for all.
     """
     values = [capture.value() for capture in functions.captures]
-    _check_mode([*pulls.values(), *values])
+    rows = [rows_of(pulls[name]) for name in functions.pull_names]
+    _check_mode([*rows, *values])
     results = ops.cavs_forward(
         schedule.order,
         schedule.task_splits,
         schedule.task_type,
         schedule.child_row,
-        [pulls[name] for name in functions.pull_names],
+        rows,
         values,
         [] if at is None else [at],
+        functions.partial_vertices(pulls),
         capture_counts=[len(traced.captures) for traced in functions.traced],
         pulled_by=functions.pulled_by,
         gradient_error=functions.gradient_error,
         keep_tape=tf.executing_eagerly() and record.could_possibly_record(),
-        **functions.attributes(),
+        **functions.attributes(pulls),
         **options.attributes(),
     )
     return dict(zip(functions.push_names, results.pushes, strict=True))

@@ -10,7 +10,7 @@ from cavs_tf import _inference
 from cavs_tf._decomposition import decompose_operators
 from cavs_tf._derivative import Derivative, NoGradientError, differentiate
 from cavs_tf._inference import Analysis, Kind
-from cavs_tf._inputs import GRAPH
+from cavs_tf._inputs import GRAPH, partial_inputs, rows_of
 from cavs_tf._partial_derivatives import PartialDerivatives
 from cavs_tf._tracing import TracedVertex, trace
 
@@ -47,10 +47,13 @@ class Functions:
     def captures(self) -> list:
         return [capture for traced in self.traced for capture in traced.captures]
 
-    def attributes(self) -> dict:
-        """The attributes of ops that run these functions."""
-        captures = self.captures
+    def attributes(self, inputs: dict) -> dict:
+        """The attributes of ops that run these functions with these inputs, by name."""
+        captures, partial = self.captures, partial_inputs(self.pull_names, inputs)
+        of_floats = [i for i, spec in enumerate(self.pull_specs) if spec.dtype.is_floating]
         return {
+            "partial_pulls": list(partial),
+            "partial_pull_grads": [k for k, i in enumerate(of_floats) if i in partial],
             "vertex_functions": [function for function, _ in self.forward],
             "vertex_signatures": [signature for _, signature in self.forward],
             "gradient_functions": [function for function, _ in self.backward],
@@ -65,8 +68,12 @@ class Functions:
 
     def pulled_rows(self, inputs: dict) -> list:
         """The number of rows of each input, by name; -1, one per vertex, if it is not given."""
-        names, count = self.pull_names, lambda value: tf.shape(value, tf.int64)[0]
+        names, count = self.pull_names, lambda value: tf.shape(rows_of(value), tf.int64)[0]
         return [count(inputs[name]) if name in inputs else -1 for name in names]
+
+    def partial_vertices(self, inputs: dict) -> list:
+        """Of each input that only some vertices have, these vertices."""
+        return [value.vertices for value in partial_inputs(self.pull_names, inputs).values()]
 
     def is_usable_in(self, graph) -> bool:
         """Whether all captured tensors can be read in `graph`, or eagerly if it is None."""

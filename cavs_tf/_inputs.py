@@ -1,5 +1,7 @@
 """Checks and converts the arguments of a GraphSupport's call."""
 
+import typing
+
 import tensorflow as tf
 
 from cavs_tf._integers import as_int32
@@ -11,6 +13,47 @@ DEFAULT = "default"  # The name of a pull or push without a name.
 INITIAL_STATE = ".initial_state"  # What is added to the state gathered from slot 0.
 GRAPH = ".graph"  # The number of the vertex's graph. Passed only if a vertex function reads it.
 OWN_INPUTS = frozenset({INITIAL_STATE, GRAPH})
+
+
+class VertexRows(typing.NamedTuple):
+    """An external input that only some vertices have: words, which inner nodes of a parse lack.
+
+    Other vertices pull zeros, which are neither stored nor multiplied where a task has none but
+    such vertices (see `Options.specialize`); not by an infinite weight either, then.
+    `cavs_tf.keras.Embedding(..., mask_negative=True)` makes it of tokens.
+
+    Attributes:
+      rows: [n, ...], of any dtype. Its gradient has the same shape.
+      vertices: Integers [n], distinct: to which vertex of the minibatch each row belongs.
+
+    Example:
+    >>> import cavs_tf as cavs
+    >>> @cavs.vertex_function(state_size=1, arity=2)
+    ... def tree_sum(v):
+    ...     total = v.pull() + v.gather(0) + v.gather(1)
+    ...     v.scatter(total)
+    ...     v.push(total)
+    >>> trees = cavs.GraphBatch.from_children([[[], [], [0, 1]]])
+    >>> leaves = VertexRows(tf.constant([[1.0], [2.0]]), tf.constant([0, 1]))
+    >>> tree_sum(trees, leaves).numpy()
+    array([[1.],
+           [2.],
+           [3.]], dtype=float32)
+    """
+
+    rows: tf.Tensor
+    vertices: tf.Tensor
+
+
+def rows_of(value) -> tf.Tensor:
+    """The rows of an external input, of all vertices or of some."""
+    return value.rows if isinstance(value, VertexRows) else value
+
+
+def partial_inputs(names, pulls) -> dict:
+    """The inputs of only some vertices, by their position in `names`."""
+    values = {i: pulls.get(name) for i, name in enumerate(names)}
+    return {i: value for i, value in values.items() if isinstance(value, VertexRows)}
 
 
 def as_graph_batch(graphs) -> GraphBatch:
@@ -30,8 +73,9 @@ def name_inputs(inputs) -> dict:
     if inputs is None:
         return {}
     named = inputs if isinstance(inputs, dict) else {DEFAULT: inputs}
-    named = {name: tf.convert_to_tensor(value) for name, value in named.items()}
+    named = {name: _as_tensors(name, value) for name, value in named.items()}
     for name, value in named.items():
+        value = rows_of(value)
         if value.shape.rank is None or not value.shape[1:].is_fully_defined():
             raise ValueError(
                 f"inputs[{name!r}]: got shape {value.shape} but expected [V, ...] with known "
@@ -44,6 +88,26 @@ def name_inputs(inputs) -> dict:
     return named
 
 
+def _as_tensors(name, value):
+    # A saved functional model has a list in place of the tuple.
+    is_pair = isinstance(value, list) and len(value) == 2 and all(map(tf.is_tensor, value))
+    if not is_pair and not isinstance(value, VertexRows):
+        return tf.convert_to_tensor(value)
+    rows, vertices = map(tf.convert_to_tensor, value)
+    if not vertices.dtype.is_integer or vertices.shape.rank not in (None, 1):
+        raise ValueError(
+            f"inputs[{name!r}].vertices: got {vertices.dtype.name} of shape {vertices.shape} but "
+            "expected integers of shape [n], one for each row. Pass the vertices to which the "
+            "rows belong."
+        )
+    if not rows.shape[:1].is_compatible_with(vertices.shape):
+        raise ValueError(
+            f"inputs[{name!r}]: got {rows.shape[0]} rows for {vertices.shape[0]} vertices but "
+            "expected one row for each of them. Pass the vertices to which the rows belong."
+        )
+    return VertexRows(rows, as_int32(f"inputs[{name!r}].vertices", vertices))
+
+
 def key_of(specs) -> tuple:
     """A hashable key for specs by name, which is equal for equal specs."""
     return tuple(sorted((name, spec.dtype, tuple(spec.shape)) for name, spec in specs.items()))
@@ -51,14 +115,16 @@ def key_of(specs) -> tuple:
 
 def row_specs(pulls) -> dict:
     """The spec of one row of every external input."""
-    return {name: tf.TensorSpec(t.shape[1:], t.dtype) for name, t in pulls.items()}
+    rows = {name: rows_of(value) for name, value in pulls.items()}
+    return {name: tf.TensorSpec(t.shape[1:], t.dtype) for name, t in rows.items()}
 
 
 def first_rows(pulls, count) -> dict:
     """The first rows of those external inputs that have as many and whose values are known."""
+    rows = {name: rows_of(value) for name, value in pulls.items()}
     return {
         name: value[:count]
-        for name, value in pulls.items()
+        for name, value in rows.items()
         if not tf.is_symbolic_tensor(value) and value.shape[0] >= count
     }
 
@@ -80,6 +146,8 @@ def check_rows(graphs, pulls):
     """Checks the numbers of rows for one vertex type where they are known; the op checks again."""
     num_vertices = graphs.num_vertices
     for name, value in pulls.items():
+        if isinstance(value, VertexRows):
+            continue
         rows = value.shape[0]
         known = isinstance(num_vertices, int) and rows is not None
         if known and rows != num_vertices:

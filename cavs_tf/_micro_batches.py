@@ -22,18 +22,20 @@ def choose_micro_batch(graphs, functions, arity: int, options, inputs=None, at=N
       int32 [], the number of graphs at a time, at least 1; and int64 [], the bytes that a
       training step takes with all graphs at a time.
     """
+    inputs = inputs or {}
     return ops.cavs_micro_batch(
         graphs.child_splits,
         graphs.child_ids,
         graphs.graph_splits,
         graphs.vertex_type,
-        functions.pulled_rows(inputs or {}),
+        functions.pulled_rows(inputs),
         -1 if at is None else tf.size(at, tf.int64),
         available_bytes(functions),
+        functions.partial_vertices(inputs),
         arity=arity,
         policy=options.policy,
         Tpulls=[spec.dtype for spec in functions.pull_specs],
-        **functions.attributes(),
+        **functions.attributes(inputs),
         **options.attributes(),
     )
 

@@ -6,6 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from cavs_tf import reference
+from cavs_tf._inputs import VertexRows
 from cavs_tf._resolve import arguments_of, check_at
 from cavs_tf.graphs import GraphBatch
 
@@ -171,6 +172,8 @@ def _as_tensors(value):
     """Converts all values in a structure to tensors, so that a tape can watch them."""
     if isinstance(value, dict):
         return {name: _as_tensors(part) for name, part in value.items()}
+    if isinstance(value, VertexRows):
+        return VertexRows(*map(tf.convert_to_tensor, value))
     if isinstance(value, (list, tuple)) and any(map(tf.is_tensor, value)):
         return [_as_tensors(part) for part in value]
     if value is None or isinstance(value, (GraphBatch, tf.RaggedTensor)):

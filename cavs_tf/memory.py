@@ -106,8 +106,9 @@ def predict_memory(model, graphs, inputs=None, at=None) -> MemoryPrediction:
         schedule.child_row,
         functions.pulled_rows(inputs),
         np.int64(-1 if at is None else len(at)),
+        functions.partial_vertices(inputs),
         Tpulls=[spec.dtype for spec in functions.pull_specs],
-        **functions.attributes(),
+        **functions.attributes(inputs),
         **cell.options.attributes(),
     )
     forward, backward, inference = (

@@ -12,6 +12,9 @@ from cavs_tf._library import ops as _ops
 from cavs_tf._partial_derivatives import partial_derivatives, wanted_pushes
 from cavs_tf.options import ATTRIBUTES
 
+# Attributes that say which inputs not every vertex has.
+_PARTIAL = ("partial_pulls", "partial_pull_grads")
+
 
 def gather(state, child_row):
     """Collects one child's state for every vertex of a task.
@@ -163,10 +166,10 @@ def _forward_grad(op, *grads):
         ],
         Tpulls=[t for t, f in zip(pull_types, float_pulls, strict=True) if f],
         Tcaptures=[t for t, d in zip(grad_types, differentiable, strict=True) if d],
-        **{name: op.get_attr(name) for name in ATTRIBUTES},
+        **{name: op.get_attr(name) for name in (*ATTRIBUTES, *_PARTIAL)},
     )
     computed = iter([*results.pull_grads, *results.capture_grads])
-    chosen = [None] * op.get_attr("num_at")
+    chosen = [None] * (op.get_attr("num_at") + op.get_attr("num_partial"))
     schedule = [None] * (len(op.inputs) - len(pull_types) - len(capture_types) - len(chosen))
     own = [next(computed) if g else None for g in [*float_pulls, *differentiable]]
     return [*schedule, *own, *chosen]

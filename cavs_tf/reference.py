@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from cavs_tf._evaluation import evaluated_by
-from cavs_tf._inputs import GRAPH, as_graph_batch, vertices_to_return
+from cavs_tf._inputs import GRAPH, VertexRows, as_graph_batch, vertices_to_return
 from cavs_tf._integers import list_of_each
 from cavs_tf._resolve import arguments_of, check_at
 from cavs_tf._tracing import Vertex
@@ -106,6 +106,10 @@ class _Evaluation:
             return tf.gather(tf.concat([nothing, value], 0), row)
 
         def complete(name, value):
+            if isinstance(value, VertexRows):
+                shape = tf.concat([[self._num_vertices], tf.shape(value.rows)[1:]], 0)
+                dense = tf.scatter_nd(value.vertices[:, None], value.rows, shape)
+                return tf.ensure_shape(dense, [None, *value.rows.shape[1:]])
             is_complete = tf.equal(tf.shape(value)[0], self._num_vertices)
             return tf.cond(is_complete, lambda: value, lambda: spread(name, value))
 

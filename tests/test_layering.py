@@ -36,6 +36,7 @@ TOUCHED_BY_OPS = {
     "forward_op.cc": ["flat<int32_t>", "scalar<tensorflow::Variant>"],  # `at`, and the tape.
     "instruction_set_op.cc": ["scalar<tensorflow::tstring>"],  # Its name.
     "memory_op.cc": ["flat<int64_t>", "matrix<int64_t>", "scalar<T>", *["scalar<int64_t>"] * 2],
+    "partial_pulls.cc": ["flat<int32_t>"],  # Row numbers.
     "read_schedule.cc": ["flat<int32_t>"],  # Row numbers.
     "row_count_op.cc": ["flat<T>"],  # Numbers of rows.
     "row_ops.cc": ["flat<int32_t>", "flat<int32_t>"],  # Row numbers.

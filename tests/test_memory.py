@@ -178,9 +178,9 @@ def test_derivatives_of_another_model_are_refused():
 
     other(GRAPHS, tf.ones([GRAPHS.num_vertices, 2]))
     schedule = other.schedule_of(GRAPHS)
-    functions = functions_of(other).attributes()
+    functions = functions_of(other).attributes({})
     for name in ("gradient_functions", "gradient_signatures"):
-        functions[name] = functions_of(cell).attributes()[name]
+        functions[name] = functions_of(cell).attributes({})[name]
     rows = (schedule.order, schedule.task_splits, schedule.task_type, schedule.child_row)
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"gradient_functions: .* derivatives"):
-        ops.cavs_memory(*rows, [np.int64(-1)], np.int64(-1), Tpulls=[tf.float32], **functions)
+        ops.cavs_memory(*rows, [np.int64(-1)], np.int64(-1), [], Tpulls=[tf.float32], **functions)

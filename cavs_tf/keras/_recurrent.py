@@ -100,6 +100,8 @@ class RecurrentCell(GraphSupport):
                 "inputs: got none but expected [V, features], one row per vertex. Call the layer "
                 "with (graphs, inputs)."
             )
+        if _is_pair_of_shapes(inputs_shape):
+            inputs_shape = inputs_shape[0]
         if isinstance(inputs_shape, dict) or len(inputs_shape) != 2:
             raise ValueError(
                 f"inputs: got shape {inputs_shape} but expected [V, features], one row per vertex. "
@@ -192,6 +194,11 @@ class RecurrentCell(GraphSupport):
     @classmethod
     def from_config(cls, config):
         return cls(**(config | {"options": Options(**config["options"])}))
+
+
+def _is_pair_of_shapes(shape) -> bool:
+    """Whether these are the shapes of a `VertexRows`, which is a list in a saved model."""
+    return isinstance(shape, (list, tuple)) and isinstance(shape[0], (list, tuple))
 
 
 def _joined(states):

@@ -146,7 +146,7 @@ class TreeLSTM(TreeLayer):
 
     Call arguments:
       graphs: A `GraphBatch` of B graphs and V vertices, or its `to_dict()`.
-      inputs: [V, features] in vertex order. Zeros for a vertex without input.
+      inputs: [V, features] in vertex order, or a `VertexRows` if some vertices have no input.
       initial_state: [h, c], each [B, units]: what vertices without children gather as the state
         of their first child. None: zeros.
 

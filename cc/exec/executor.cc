@@ -1,12 +1,12 @@
 #include "cc/exec/executor.h"
 
 #include <algorithm>
-#include <deque>
 #include <functional>
 #include <numeric>
 #include <utility>
 
 #include "cc/base/byte_count.h"
+#include "cc/exec/choose_programs.h"
 #include "cc/exec/executor_checks.h"
 #include "cc/exec/guarded_outputs.h"
 #include "cc/exec/run.h"
@@ -40,7 +40,33 @@ std::vector<bool> ResultsByIndex(const Model& model, size_t type) {
   return by_index;
 }
 
+// By pull and program, whether some vertex of the program has no row of the
+// input.
+std::vector<std::vector<bool>> FindGaps(
+    const std::vector<ExternalRows>& pull_rows) {
+  std::vector<std::vector<bool>> gaps(pull_rows.size());
+  for (size_t pull = 0; pull < pull_rows.size(); ++pull) {
+    const ExternalRows& rows = pull_rows[pull];
+    if (rows.all()) continue;
+    for (int program = 0; program < rows.num_programs(); ++program) {
+      const Span<int32_t> own = rows.of_type(program);
+      gaps[pull].push_back(std::any_of(
+          own.begin(), own.end(), [](int32_t row) { return row == kZeroRow; }));
+    }
+  }
+  return gaps;
+}
+
+std::vector<ExternalRows> MakeExternalRows(const std::vector<RowMap>& maps,
+                                           const RowPlan& rows) {
+  std::vector<ExternalRows> external;
+  external.reserve(maps.size());
+  for (const RowMap& map : maps) external.emplace_back(map, rows.types());
+  return external;
+}
+
 StepPlan PlanForward(const Model& model, const RowPlan& rows,
+                     const std::vector<ExternalRows>& pull_rows,
                      const ResultSizes* sizes, const ResultRows& result_rows,
                      bool keep_tape, bool two_streams, size_t zone) {
   StepLimits limits;
@@ -50,6 +76,7 @@ StepPlan PlanForward(const Model& model, const RowPlan& rows,
   limits.zone = zone;
   limits.sizes = sizes;
   limits.rows = result_rows;
+  limits.gaps = FindGaps(pull_rows);
   limits.saved_by_index.resize(rows.num_types());
   return PlanStep(keep_tape ? Direction::kForward : Direction::kInference,
                   model, rows, limits);
@@ -191,7 +218,7 @@ void PassParts(const Model& derivative, int num_programs,
   for (int i = derivative.num_types; i < num_programs; ++i) {
     const int type = derivative.type_of[i];
     run->results.emplace_back();
-    for (const ResultPart& part : derivative.parts[type]) {
+    for (const ResultPart& part : derivative.parts[i]) {
       TensorRef grad =
           grads[type][derivative.result_captures[type][part.result]];
       grad.data = static_cast<char*>(grad.data) +
@@ -227,118 +254,6 @@ Status BindCaptureGrads(const Model& derivative, int num_programs,
   }
   PassParts(derivative, num_programs, grads, run);
   return Status();
-}
-
-// The size of the weights that must be finite for the variant of a type.
-int64_t BytesOfFiniteCaptures(const Model& model, int type) {
-  int64_t bytes = 0;
-  for (const Symbol& symbol : model.programs[type].symbols) {
-    if (symbol.source == SymbolSource::kCapture && symbol.parent < 0 &&
-        model.finite_captures[type].count(symbol.index) > 0) {
-      bytes += symbol.columns() * static_cast<int64_t>(SizeOf(symbol.dtype));
-    }
-  }
-  return bytes;
-}
-
-// Which programs evaluate leaves if all numbers are finite: variants that save
-// more time than it takes to run one more program.
-LeafPrograms FastestLeafPrograms(const Model& model,
-                                 const ScheduleView& schedule) {
-  LeafPrograms programs = model.leaf_program;
-  const std::vector<LeafTasks> leaves = CountLeaves(schedule, model.num_types);
-  for (int type = 0; type < model.num_types; ++type) {
-    const auto nanos = [&](int program) {
-      return model.executables[program]->Nanos(leaves[type].rows,
-                                               leaves[type].tasks);
-    };
-    const bool pays =
-        leaves[type].rows > 0 &&
-        nanos(type) - nanos(programs[type]) >=
-            model.device->NanosPerProgram(BytesOfFiniteCaptures(model, type));
-    if (!pays) programs[type] = type;
-  }
-  return programs;
-}
-
-// Which programs evaluate leaves: variants whose captures and inputs are
-// finite.
-Status ChooseLeafPrograms(const Model& model, const ForwardArguments& arguments,
-                          const StepContext& context, LeafPrograms* programs) {
-  *programs = FastestLeafPrograms(model, arguments.schedule);
-  if (!arguments.use_variants) std::iota(programs->begin(), programs->end(), 0);
-  bool any = false;
-  std::deque<bool> is_finite(model.num_types, true);
-  for (int type = 0; type < model.num_types; ++type) {
-    if ((*programs)[type] == type) continue;
-    any = true;
-    bool* const finite = &is_finite[type];
-    for (int capture : model.finite_captures[type]) {
-      if (capture >= static_cast<int>(arguments.captures[type].size()))
-        continue;
-      const TensorRef& values = arguments.captures[type][capture];
-      CAVS_RETURN_IF_ERROR(context.stream->ClearUnlessFinite(
-          values.dtype, values.data, CheckedProduct(values.shape), finite));
-    }
-    for (const Node& node : model.programs[type].nodes) {
-      if (node.kind != NodeKind::kPull ||
-          model.finite_pulls[type].count(node.index) == 0 ||
-          node.index >= static_cast<int>(arguments.pulls.size())) {
-        continue;
-      }
-      const Block& rows = arguments.pulls[node.index];
-      CAVS_RETURN_IF_ERROR(context.stream->ClearUnlessFinite(
-          model.programs[type].symbols[node.outputs[0]].dtype, rows.data,
-          rows.rows * rows.cols, finite));
-    }
-  }
-  if (any) CAVS_RETURN_IF_ERROR(context.stream->Synchronize());
-  for (int type = 0; type < model.num_types; ++type) {
-    if (!is_finite[type]) (*programs)[type] = type;
-  }
-  return Status();
-}
-
-// Whether the variants of a derivative can read what those of the model left.
-bool CanReadVariants(const Model& derivative, const Tape& tape) {
-  for (int type = 0; type < derivative.num_types; ++type) {
-    const int variant = derivative.num_types + type;
-    if (variant >= tape.rows.num_types() ||
-        IsIdle(derivative, tape.rows, variant)) {
-      continue;
-    }
-    if (derivative.leaf_program[type] != variant ||
-        !CheckSaved(derivative.programs[variant], tape.saved[variant]).ok()) {
-      return false;
-    }
-  }
-  return true;
-}
-
-// Clears *finite if variants run and gradients from outside are not finite.
-Status CheckPushGrads(const Model& derivative, const Tape& tape,
-                      const BackwardArguments& arguments,
-                      const StepContext& context, bool* finite) {
-  std::vector<bool> done(arguments.push_grads.size(), false);
-  bool any = false;
-  for (int program = derivative.num_types; program < tape.rows.num_types();
-       ++program) {
-    if (IsIdle(derivative, tape.rows, program)) continue;
-    for (const Node& node : derivative.programs[program].nodes) {
-      if (node.kind != NodeKind::kPushGrad ||
-          node.index >= static_cast<int>(done.size()) || done[node.index]) {
-        continue;
-      }
-      any = done[node.index] = true;
-      const DType dtype =
-          derivative.programs[program].symbols[node.outputs[0]].dtype;
-      const Block& grad = arguments.push_grads[node.index];
-      if (!IsNative(dtype)) continue;
-      CAVS_RETURN_IF_ERROR(context.stream->ClearUnlessFinite(
-          dtype, grad.data, grad.rows * grad.cols, finite));
-    }
-  }
-  return any ? context.stream->Synchronize() : Status();
 }
 
 Status RefuseAgain() {
@@ -381,6 +296,13 @@ Status RunAgain(const Model& derivative, const Tape& tape,
   return RunBackward(derivative, general, arguments, context);
 }
 
+// The rows of programs if all numbers are finite.
+RowPlan PlanRows(const Model& model, const ScheduleView& schedule,
+                 const std::vector<RowMap>& pull_rows) {
+  const std::vector<int> lacks = LacksOfTasks(model, schedule, pull_rows);
+  return RowPlan(schedule, lacks, FastestPrograms(model, schedule, lacks));
+}
+
 // Forgets what a call that failed may have left.
 void Begin(const StepInputs& inputs, Tape* tape) {
   Tape begun;
@@ -405,14 +327,17 @@ Status RunForward(const Model& model, const ForwardArguments& arguments,
   Tape own;
   if (!keep_tape) tape = &own;
   Begin(arguments, tape);
-  LeafPrograms leaves;
-  CAVS_RETURN_IF_ERROR(ChooseLeafPrograms(model, arguments, context, &leaves));
-  tape->num_types = model.num_types;
-  tape->rows = RowPlan(arguments.schedule, leaves);
-  const RowPlan& rows = tape->rows;
-  for (const RowMap& map : arguments.pull_rows) {
-    tape->pull_rows.emplace_back(map, rows.types());
+  const std::vector<int> lacks =
+      LacksOfTasks(model, arguments.schedule, arguments.pull_rows);
+  ProgramTable programs = OneProgramPerType(model.num_types);
+  if (arguments.use_variants) {
+    CAVS_RETURN_IF_ERROR(
+        ChoosePrograms(model, arguments, lacks, context, &programs));
   }
+  tape->num_types = model.num_types;
+  tape->rows = RowPlan(arguments.schedule, lacks, programs);
+  const RowPlan& rows = tape->rows;
+  tape->pull_rows = MakeExternalRows(arguments.pull_rows, rows);
   tape->push_rows = ExternalRows(arguments.push_rows, rows.types());
   Upload(*model.device, tape);
   ExpectWork(model, rows, context);
@@ -446,8 +371,9 @@ Status RunForward(const Model& model, const ForwardArguments& arguments,
   std::vector<int> pulls(arguments.pulls.size());
   std::iota(pulls.begin(), pulls.end(), 0);
   const ResultRows result_rows = CountRows(*tape, pulls);
-  const StepPlan plan = PlanForward(model, rows, arguments.sizes, result_rows,
-                                    keep_tape, two_streams, ZoneOf(context));
+  const StepPlan plan =
+      PlanForward(model, rows, tape->pull_rows, arguments.sizes, result_rows,
+                  keep_tape, two_streams, ZoneOf(context));
   const bool trains =
       keep_tape && arguments.derivative != nullptr &&
       arguments.derivative->programs.size() == model.programs.size();
@@ -475,8 +401,8 @@ Status RunBackward(const Model& derivative, const Tape& tape,
   if (arguments.model != nullptr) {
     bool fits = CanReadVariants(derivative, tape);
     if (fits) {
-      CAVS_RETURN_IF_ERROR(
-          CheckPushGrads(derivative, tape, arguments, context, &fits));
+      CAVS_RETURN_IF_ERROR(CheckPushGrads(
+          derivative, tape, arguments.push_grads, context, &fits));
     }
     if (!fits) return RunAgain(derivative, tape, arguments, context);
   }
@@ -535,21 +461,24 @@ Status RunBackward(const Model& derivative, const Tape& tape,
 }
 
 MemoryNeed PredictInference(const Model& model, const ScheduleView& schedule,
+                            const std::vector<RowMap>& pull_rows,
                             const ResultSizes& sizes,
                             const ResultRows& result_rows) {
-  const RowPlan rows(schedule, FastestLeafPrograms(model, schedule));
-  return PlanForward(model, rows, &sizes, result_rows, /*keep_tape=*/false,
-                     /*two_streams=*/false, 0)
+  const RowPlan rows = PlanRows(model, schedule, pull_rows);
+  return PlanForward(model, rows, MakeExternalRows(pull_rows, rows), &sizes,
+                     result_rows, /*keep_tape=*/false, /*two_streams=*/false, 0)
       .need;
 }
 
 TrainingNeed PredictTraining(const Model& model, const Model* derivative,
                              const ScheduleView& schedule,
+                             const std::vector<RowMap>& pull_rows,
                              const ResultSizes& sizes,
                              const ResultRows& result_rows, bool two_streams) {
-  const RowPlan rows(schedule, FastestLeafPrograms(model, schedule));
-  const StepPlan plan = PlanForward(model, rows, &sizes, result_rows,
-                                    /*keep_tape=*/true, two_streams, 0);
+  const RowPlan rows = PlanRows(model, schedule, pull_rows);
+  const StepPlan plan = PlanForward(
+      model, rows, MakeExternalRows(pull_rows, rows), &sizes, result_rows,
+      /*keep_tape=*/true, two_streams, 0);
   return NeedOfTraining(plan.need, derivative, model, rows, &sizes, result_rows,
                         two_streams);
 }

@@ -65,14 +65,16 @@ struct TrainingNeed {
 
 // The bytes that RunForward() without a tape takes from the pool before it
 // computes anything, and those of its pushes. The model has no results. The
-// schedule must be valid.
+// schedule must be valid, and `pull_rows` has a map per pull.
 MemoryNeed PredictInference(const Model& model, const ScheduleView& schedule,
+                            const std::vector<RowMap>& pull_rows,
                             const ResultSizes& sizes, const ResultRows& rows);
 
 // The same for RunForward() with a tape, and then RunBackward() of
 // `derivative`, which is null if there is none.
 TrainingNeed PredictTraining(const Model& model, const Model* derivative,
                              const ScheduleView& schedule,
+                             const std::vector<RowMap>& pull_rows,
                              const ResultSizes& sizes, const ResultRows& rows,
                              bool two_streams);
 

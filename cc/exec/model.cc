@@ -145,73 +145,97 @@ Status Finish(std::vector<Program> programs, const PassOptions& options,
   return Status();
 }
 
-// The tables of a model without variants.
-void BeginTypes(size_t num_types, Model* model) {
+// The tables of a model of so many programs for each type.
+void BeginPrograms(size_t num_types, int programs_per_type, Model* model) {
   model->num_types = static_cast<int>(num_types);
-  for (int type = 0; type < model->num_types; ++type) {
-    model->type_of.push_back(type);
-    model->leaf_program.push_back(type);
+  for (int program = 0; program < programs_per_type; ++program) {
+    for (int type = 0; type < model->num_types; ++type) {
+      model->type_of.push_back(type);
+    }
   }
-  model->finite_captures.resize(num_types);
-  model->finite_pulls.resize(num_types);
-  model->kept.resize(num_types);
-  model->parts.resize(num_types);
+  const size_t count = model->type_of.size();
+  model->finite_captures.resize(count);
+  model->finite_pulls.resize(count);
+  model->kept.resize(count);
+  model->parts.resize(count);
 }
 
-// Adds one program per type: a variant for its leaves, or an empty one.
-// `derivative` is null if there is none.
-void AddVariants(std::vector<Program>* programs, Model* model,
-                 std::vector<Program>* derivatives, Model* derivative) {
-  for (int type = 0; type < model->num_types; ++type) {
-    const Program* own =
-        derivative == nullptr ? nullptr : &(*derivatives)[type];
-    Variant variant;
-    variant.derivative.is_derivative = true;
-    if (MaySpecialize((*programs)[type], own)) {
-      variant = SpecializeForLeaves((*programs)[type], own);
-      model->leaf_program[type] = model->num_types + type;
-      variant.function.name += " (leaves)";
-      variant.derivative.name += " (leaves)";
-    }
-    model->type_of.push_back(type);
-    model->finite_captures[type] = std::move(variant.finite_captures);
-    model->finite_pulls[type] = std::move(variant.finite_pulls);
-    model->kept[type] = std::move(variant.kept);
-    programs->push_back(std::move(variant.function));
-    if (derivative == nullptr) continue;
-    derivative->type_of.push_back(type);
-    derivative->leaf_program[type] = model->leaf_program[type];
-    derivative->parts[type] = std::move(variant.parts);
-    derivatives->push_back(std::move(variant.derivative));
+Missing WhatIsMissing(int lack, const PartialPulls& partial) {
+  Missing missing;
+  missing.children = (lack & kLacksChildren) != 0;
+  if ((lack & kLacksInputs) != 0) {
+    missing.pulls = partial.pulls;
+    missing.pull_grads = partial.grads;
   }
+  return missing;
+}
+
+// Adds the variant of a type for vertices that lack something, or empty
+// programs. `derivatives` is null if there are none.
+void AddVariant(int type, const Missing& missing,
+                std::vector<Program>* programs, Model* model,
+                std::vector<Program>* derivatives, Model* derivative) {
+  const Program* own = derivatives == nullptr ? nullptr : &(*derivatives)[type];
+  const int number = static_cast<int>(programs->size());
+  Variant variant;
+  variant.derivative.is_derivative = true;
+  if (MaySpecialize((*programs)[type], own, missing)) {
+    variant = Specialize((*programs)[type], own, missing);
+    model->variants.insert(number);
+    const char* const suffix = missing.pulls.empty() ? " (leaves)"
+                               : missing.children    ? " (leaves, no input)"
+                                                     : " (no input)";
+    variant.function.name += suffix;
+    variant.derivative.name += suffix;
+  }
+  model->finite_captures[number] = std::move(variant.finite_captures);
+  model->finite_pulls[number] = std::move(variant.finite_pulls);
+  model->kept[number] = std::move(variant.kept);
+  programs->push_back(std::move(variant.function));
+  if (derivatives == nullptr) return;
+  derivative->variants = model->variants;
+  derivative->parts[number] = std::move(variant.parts);
+  derivatives->push_back(std::move(variant.derivative));
 }
 
 }  // namespace
 
 Status CompileModel(std::vector<Program> traced,
                     std::vector<Program> derivatives,
-                    const PassOptions& options, const Device* device,
-                    Model* model, Model* derivative) {
-  if (derivatives.empty()) derivative = nullptr;
+                    const PartialPulls& partial, const PassOptions& options,
+                    const Device* device, Model* model, Model* derivative) {
+  const bool has_derivative = !derivatives.empty();
   CAVS_RETURN_IF_ERROR(SimplifyAll(options, &traced));
   CAVS_RETURN_IF_ERROR(SimplifyAll(options, &derivatives));
-  BeginTypes(traced.size(), model);
-  if (derivative != nullptr) BeginTypes(derivatives.size(), derivative);
-  const bool fits =
-      derivative == nullptr || AreDerivatives(derivatives, traced);
-  if (options.specialize && fits) {
-    AddVariants(&traced, model, &derivatives, derivative);
+  const bool specializes =
+      options.specialize &&
+      (!has_derivative || AreDerivatives(derivatives, traced));
+  const int num_types = static_cast<int>(traced.size());
+  const int num_lacks = !specializes            ? 1
+                        : partial.pulls.empty() ? kLacksChildren + 1
+                                                : kNumLacks;
+  model->partial_pulls = partial.pulls;
+  BeginPrograms(num_types, num_lacks, model);
+  if (has_derivative) {
+    BeginPrograms(derivatives.size(), num_lacks, derivative);
+  }
+  for (int lack = 1; lack < num_lacks; ++lack) {
+    for (int type = 0; type < num_types; ++type) {
+      AddVariant(type, WhatIsMissing(lack, partial), &traced, model,
+                 has_derivative ? &derivatives : nullptr, derivative);
+    }
   }
   CAVS_RETURN_IF_ERROR(Finish(std::move(traced), options, device, model));
-  if (derivative == nullptr) return Status();
+  if (!has_derivative) return Status();
   return Finish(std::move(derivatives), options, device, derivative);
 }
 
 Status CompileModel(std::vector<Program> traced, const PassOptions& options,
                     const Device* device, Model* model) {
-  CAVS_RETURN_IF_ERROR(SimplifyAll(options, &traced));
-  BeginTypes(traced.size(), model);
-  return Finish(std::move(traced), options, device, model);
+  PassOptions general = options;
+  general.specialize = false;
+  return CompileModel(std::move(traced), {}, {}, general, device, model,
+                      nullptr);
 }
 
 bool MayBeDerivative(const Model& derivative, const Model& model) {

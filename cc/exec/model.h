@@ -27,11 +27,13 @@ struct Model {
   std::vector<std::unique_ptr<Executable>> executables;
   int num_types = 0;
   std::vector<int> type_of;  // By program: its vertex type.
-  // By type, the program for tasks in which no vertex has a child: the variant
-  // num_types + type, or that of the type, and then the variant is empty. And
-  // what must be finite for it.
-  std::vector<int> leaf_program;
+  // Variants are numbered lack * num_types + type; those that are missing here
+  // are empty.
+  std::set<int> variants;
+  // By program: what must be finite for a variant.
   std::vector<std::set<int>> finite_captures, finite_pulls;
+  // The inputs that not every vertex has.
+  std::set<int> partial_pulls;
   const Device* device = nullptr;
   DType state_dtype = DType::kFloat32;
   int64_t state_columns = 0;
@@ -46,12 +48,13 @@ struct Model {
   // of which it is the gradient. Result i is that of capture i, unless the
   // caller sets something else.
   std::vector<std::vector<int>> result_captures;
-  // Variants, by type: which results of the type's program they have; and in
-  // derivatives, of which of its results theirs are parts.
+  // By program: which results of the type's program a variant has; and in
+  // derivatives, of which of its results those of a variant are parts.
   std::vector<std::vector<int>> kept;
   std::vector<std::vector<ResultPart>> parts;
 
   bool is_variant(int program) const { return program >= num_types; }
+  int variant(int lack, int type) const { return lack * num_types + type; }
   // The values of a program on the tape are those of its type: some of them in
   // a variant.
   size_t NumSaved(int program) const {
@@ -59,9 +62,15 @@ struct Model {
   }
   // The number on the tape of a program's result.
   int SavedNumber(int program, size_t result) const {
-    return is_variant(program) ? kept[type_of[program]][result]
+    return is_variant(program) ? kept[program][result]
                                : static_cast<int>(result);
   }
+};
+
+// The inputs that not every vertex has, and which of the derivative's outputs
+// are their gradients.
+struct PartialPulls {
+  std::set<int> pulls, grads;
 };
 
 // Makes a model of traced programs, which move into it, and another of their
@@ -73,8 +82,8 @@ struct Model {
 // kUnimplemented if gradients of the state's type cannot be added.
 Status CompileModel(std::vector<Program> traced,
                     std::vector<Program> derivatives,
-                    const PassOptions& options, const Device* device,
-                    Model* model, Model* derivative);
+                    const PartialPulls& partial, const PassOptions& options,
+                    const Device* device, Model* model, Model* derivative);
 
 // Without variants.
 Status CompileModel(std::vector<Program> traced, const PassOptions& options,

@@ -90,13 +90,16 @@ void Run::BindInputs() {
   for (size_t i = 0; i < plan_.inputs.size(); ++i) {
     const InputCopy& copy = plan_.inputs[i];
     if (copy.bytes == 0) continue;
-    char* const before = arena_ + copy.offset;
+    char* const before = (copy.outlives ? kept_begin_ : arena_) + copy.offset;
     char* const rows = before + copy.zeros_bytes;
     (void)critical_->Zero(before, copy.zeros_bytes);
     (void)critical_->Copy(rows, inputs_[i].data, copy.bytes - copy.zeros_bytes);
     inputs_[i].data = rows;
     if (guards_ == nullptr) continue;
-    const std::string name = StrCat("the gradient of push ", i);
+    const std::string name =
+        StrCat(plan_.direction == Direction::kBackward ? "the gradient of push "
+                                                       : "input ",
+               i);
     guards_->Add(before + copy.bytes,
                  before + Memory::Padded(copy.bytes) + plan_.zone, name);
     guards_->AddZeros(before, rows, StrCat("the row before ", name));

@@ -306,29 +306,41 @@ class Planner {
         SaturatingAdd(plan_.need.packed_weights, own.workspace_bytes);
   }
 
-  // Vertices whose outputs are not wanted read zeros as their gradients.
+  // Vertices whose outputs are not wanted read zeros as their gradients, and
+  // vertices without a row of an input read zeros.
   void CopyInputs() {
-    if (limits_.rows.all_push) return;
-    for (const Program& program : model_.programs) {
+    for (size_t type = 0; type < model_.programs.size(); ++type) {
+      const Program& program = model_.programs[type];
       for (const Node& node : program.nodes) {
-        if (node.kind != NodeKind::kPushGrad) continue;
-        const size_t push = node.index;
-        if (push >= plan_.inputs.size()) plan_.inputs.resize(push + 1);
-        if (plan_.inputs[push].bytes > 0) continue;
-        plan_.inputs[push] = CopyOf(program.symbols[node.outputs[0]]);
+        if (!ReadsGaps(node, type)) continue;
+        const size_t input = node.index;
+        if (input >= plan_.inputs.size()) plan_.inputs.resize(input + 1);
+        if (plan_.inputs[input].bytes > 0) continue;
+        const int64_t rows = node.kind == NodeKind::kPull
+                                 ? limits_.rows.pulled[input]
+                                 : limits_.rows.pushed;
+        plan_.inputs[input] = CopyOf(program.symbols[node.outputs[0]], rows,
+                                     plan_.direction == Direction::kForward);
       }
     }
   }
 
-  InputCopy CopyOf(const Symbol& rows) {
+  bool ReadsGaps(const Node& node, size_t type) const {
+    if (node.kind == NodeKind::kPushGrad) return !limits_.rows.all_push;
+    const size_t input = node.index;
+    return node.kind == NodeKind::kPull && input < limits_.gaps.size() &&
+           type < limits_.gaps[input].size() && limits_.gaps[input][type];
+  }
+
+  InputCopy CopyOf(const Symbol& rows, int64_t count, bool outlives) {
     InputCopy copy;
+    copy.outlives = outlives;
     copy.zeros_bytes = Memory::Padded(ByteCount(1, rows.columns(), rows.dtype));
-    copy.bytes = SaturatingAdd(
-        copy.zeros_bytes,
-        ByteCount(limits_.rows.pushed, rows.columns(), rows.dtype));
-    copy.offset = arena_.Take(copy.bytes);
-    plan_.need.temporaries =
-        SaturatingAdd(plan_.need.temporaries, Memory::Padded(copy.bytes));
+    copy.bytes = SaturatingAdd(copy.zeros_bytes,
+                               ByteCount(count, rows.columns(), rows.dtype));
+    copy.offset = (outlives ? kept_ : arena_).Take(copy.bytes);
+    size_t& bytes = outlives ? plan_.need.tape : plan_.need.temporaries;
+    bytes = SaturatingAdd(bytes, Memory::Padded(copy.bytes));
     return copy;
   }
 

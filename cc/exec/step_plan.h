@@ -50,8 +50,11 @@ struct Place {
 
 // A copy of an input of which some vertices have no row, behind a row of zeros.
 struct InputCopy {
-  size_t offset = 0, bytes = 0;  // In the arena; 0 bytes if it is not copied.
-  size_t zeros_bytes = 0;        // Those of them that precede the first row.
+  // In the arena, or in the range that outlives the step; 0 bytes if the input
+  // is not copied.
+  size_t offset = 0, bytes = 0;
+  size_t zeros_bytes = 0;  // Those of them that precede the first row.
+  bool outlives = false;   // Whether the tape may hold these rows by an index.
 };
 
 // The places of one program, indexed by symbol.
@@ -97,6 +100,9 @@ struct StepLimits {
   std::vector<std::vector<bool>> saved_by_index;
   // Derivatives: whether no row of the state is gathered twice.
   bool gathered_once = false;
+  // Otherwise, by input and program: whether a vertex of the program has no row
+  // of the input. Empty for an input that every vertex has.
+  std::vector<std::vector<bool>> gaps;
   // The sizes of the values for the caller; null if there are none.
   const ResultSizes* sizes = nullptr;
   ResultRows rows;

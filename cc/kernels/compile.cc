@@ -8,6 +8,7 @@
 #include "cc/base/byte_count.h"
 #include "cc/ir/passes/run_passes.h"
 #include "cc/kernels/lower.h"
+#include "cc/kernels/partial_pulls.h"
 #include "cc/kernels/status_util.h"
 #include "tensorflow/core/framework/attr_value.pb.h"
 #include "tensorflow/core/framework/function.h"
@@ -106,8 +107,10 @@ absl::Status CompileInference(tensorflow::OpKernelConstruction* context,
   TF_RETURN_IF_ERROR(
       LowerAll(context, "vertex", FunctionKind::kVertex, &lowered));
   for (Program& program : lowered.programs) program.results.clear();
-  TF_RETURN_IF_ERROR(ToAbsl(CompileModel(lowered.programs, {}, options, &device,
-                                         &compiled->model, nullptr)));
+  PartialPulls partial;
+  TF_RETURN_IF_ERROR(ReadPartialPulls(context, &partial));
+  TF_RETURN_IF_ERROR(ToAbsl(CompileModel(lowered.programs, {}, partial, options,
+                                         &device, &compiled->model, nullptr)));
   Name(std::move(lowered), compiled);
   return absl::OkStatus();
 }
@@ -122,9 +125,11 @@ absl::Status CompileTraining(tensorflow::OpKernelConstruction* context,
       LowerAll(context, "vertex", FunctionKind::kVertex, &functions));
   TF_RETURN_IF_ERROR(
       LowerAll(context, "gradient", FunctionKind::kDerivative, &derivatives));
-  TF_RETURN_IF_ERROR(
-      ToAbsl(CompileModel(functions.programs, derivatives.programs, options,
-                          &device, &forward->model, &backward->model)));
+  PartialPulls partial;
+  TF_RETURN_IF_ERROR(ReadPartialPulls(context, &partial));
+  TF_RETURN_IF_ERROR(ToAbsl(
+      CompileModel(functions.programs, derivatives.programs, partial, options,
+                   &device, &forward->model, &backward->model)));
   Name(std::move(functions), forward);
   Name(std::move(derivatives), backward);
   return absl::OkStatus();

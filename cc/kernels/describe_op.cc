@@ -118,12 +118,13 @@ class Writer {
 // Adds the programs of a model, by type.
 void Describe(const Model& model, std::vector<std::string>* described) {
   for (int type = 0; type < model.num_types; ++type) {
-    const int leaf = model.leaf_program[type];
-    described->push_back(StrCat(
-        "{", Writer(model.programs[type]).Run(), ", \"leaf\": ",
-        leaf == type ? "null"
-                     : StrCat("{", Writer(model.programs[leaf]).Run(), "}"),
-        "}"));
+    const int leaf = model.variant(kLacksChildren, type);
+    described->push_back(
+        StrCat("{", Writer(model.programs[type]).Run(), ", \"leaf\": ",
+               model.variants.count(leaf) == 0
+                   ? "null"
+                   : StrCat("{", Writer(model.programs[leaf]).Run(), "}"),
+               "}"));
   }
 }
 

@@ -9,6 +9,7 @@
 #include "cc/kernels/check_rows.h"
 #include "cc/kernels/compile.h"
 #include "cc/kernels/guarded_op.h"
+#include "cc/kernels/partial_pulls.h"
 #include "cc/kernels/program_builder.h"
 #include "cc/kernels/read_result_sizes.h"
 #include "cc/kernels/read_schedule.h"
@@ -38,6 +39,7 @@ class ForwardOp {
     TF_RETURN_IF_ERROR(context->GetAttr("keep_tape", &keep_tape_));
     TF_RETURN_IF_ERROR(context->GetAttr("push_shapes", &push_shapes_));
     TF_RETURN_IF_ERROR(CompileFunctions(context));
+    TF_RETURN_IF_ERROR(ReadPartialPulls(context, &partial_));
     TF_RETURN_IF_ERROR(ReadPulls(context));
     TF_RETURN_IF_ERROR(CheckPushes(context));
     TF_RETURN_IF_ERROR(ReadCaptures(context));
@@ -174,8 +176,11 @@ class ForwardOp {
                          ForwardArguments* arguments) const {
     OpInputList pulls;
     TF_RETURN_IF_ERROR(context->input_list("pulls", &pulls));
+    std::vector<RowMap> maps(pulls.size());
+    TF_RETURN_IF_ERROR(ReadPartialRows(
+        context, partial_.pulls, arguments->schedule.num_vertices(), &maps));
     for (int i = 0; i < pulls.size(); ++i) {
-      RowMap map;
+      RowMap& map = maps[i];
       TF_RETURN_IF_ERROR(
           FindRows(arguments->schedule, i, pulls[i].shape(), &map));
       TF_RETURN_IF_ERROR(CheckRows(StrCat("pulls[", i, "]"), pull_types_[i],
@@ -186,11 +191,19 @@ class ForwardOp {
     return absl::OkStatus();
   }
 
-  // Finds the rows of an input: one per vertex, or one per vertex of the types
-  // that pull it.
+  // Finds the rows of an input, unless they are given: one per vertex, or one
+  // per vertex of the types that pull it.
   absl::Status FindRows(const ScheduleView& schedule, int pull,
                         const TensorShape& shape, RowMap* map) const {
     const int64_t rows = shape.dims() < 1 ? -1 : shape.dim_size(0);
+    if (partial_.pulls.count(pull) > 0) {
+      if (rows == map->count) return absl::OkStatus();
+      return absl::InvalidArgumentError(
+          StrCat("pulls[", pull, "]: got shape ", shape.DebugString(),
+                 " but expected [", map->count,
+                 ", ...], one row for each of its vertices. Pass the vertices "
+                 "to which the rows belong."));
+    }
     *map = AllVertices(schedule);
     if (rows == map->count) return absl::OkStatus();
     std::string also;
@@ -225,7 +238,7 @@ class ForwardOp {
                  "outputs are wanted."));
     }
     return ToAbsl(ChosenVertices(
-        {at[0].flat<int32_t>().data(), at[0].NumElements()},
+        "at", {at[0].flat<int32_t>().data(), at[0].NumElements()},
         arguments->schedule.num_vertices(), &arguments->push_rows));
   }
 
@@ -267,6 +280,7 @@ class ForwardOp {
   std::vector<PartialTensorShape> push_shapes_;
   std::vector<RowType> pull_types_;
   std::vector<std::vector<bool>> pulled_by_;
+  PartialPulls partial_;
   std::unique_ptr<CompiledModel> compiled_;
   std::unique_ptr<CompiledModel> derivative_;  // Null if there is none.
   ResultSizes sizes_;

@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <cstdint>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "cc/base/machine.h"
 #include "cc/device/cpu/cpu_device.h"
@@ -9,6 +11,7 @@
 #include "cc/exec/micro_batch.h"
 #include "cc/kernels/compile.h"
 #include "cc/kernels/guarded_op.h"
+#include "cc/kernels/partial_pulls.h"
 #include "cc/kernels/read_result_sizes.h"
 #include "cc/kernels/read_schedule.h"
 #include "cc/kernels/status_util.h"
@@ -30,6 +33,7 @@ class TrainingStep {
   absl::Status Init(OpKernelConstruction* context, const Device& device) {
     TF_RETURN_IF_ERROR(ReadStreams(context, &streams_));
     TF_RETURN_IF_ERROR(ReadResultSizes(context, &sizes_));
+    TF_RETURN_IF_ERROR(ReadPartialPulls(context, &partial_));
     TF_RETURN_IF_ERROR(CompileTraining(context, device, &forward_, &backward_));
     if (!has_backward() || MayBeDerivative(backward_.model, forward_.model)) {
       return absl::OkStatus();
@@ -43,13 +47,15 @@ class TrainingStep {
   // Has no programs if there are no derivatives.
   const Model& backward() const { return backward_.model; }
   const ResultSizes& sizes() const { return sizes_; }
+  const std::set<int>& partial_pulls() const { return partial_.pulls; }
 
   // The schedule must be valid, with a slot for every gather of the functions.
   TrainingNeed Predict(const ScheduleView& schedule,
+                       const std::vector<RowMap>& pull_rows,
                        const ResultRows& rows) const {
     return PredictTraining(forward_.model,
                            has_backward() ? &backward_.model : nullptr,
-                           schedule, sizes_, rows, streams_ == 2);
+                           schedule, pull_rows, sizes_, rows, streams_ == 2);
   }
 
  private:
@@ -57,13 +63,15 @@ class TrainingStep {
 
   int streams_ = 1;
   ResultSizes sizes_;
+  PartialPulls partial_;
   CompiledModel forward_, backward_;
 };
 
 // Reads inputs 4 and 5: the number of rows of each pull, and the number of
-// vertices whose pushes are wanted.
-absl::Status ReadResultRows(OpKernelContext* context, int64_t num_vertices,
-                            ResultRows* rows) {
+// vertices whose pushes are wanted. And the rows of the pulls in `partial`.
+absl::Status ReadResultRows(OpKernelContext* context,
+                            const std::set<int>& partial, int64_t num_vertices,
+                            ResultRows* rows, std::vector<RowMap>* pull_rows) {
   const Tensor& pulled = context->input(4);
   const Tensor& pushed = context->input(5);
   if (pulled.dims() != 1 || pushed.dims() != 0) {
@@ -81,6 +89,10 @@ absl::Status ReadResultRows(OpKernelContext* context, int64_t num_vertices,
   for (int64_t& n : rows->pulled) {
     if (n < 0) n = num_vertices;
   }
+  pull_rows->resize(rows->pulled.size());
+  TF_RETURN_IF_ERROR(
+      ReadPartialRows(context, partial, num_vertices, pull_rows));
+  for (const int pull : partial) rows->pulled[pull] = (*pull_rows)[pull].count;
   return absl::OkStatus();
 }
 
@@ -110,12 +122,15 @@ class MemoryOp {
     TF_RETURN_IF_ERROR(ReadSchedule(context, step_.forward(), &schedule));
     TF_RETURN_IF_ERROR(ToAbsl(CheckSlots(step_.backward(), schedule)));
     ResultRows rows;
-    TF_RETURN_IF_ERROR(ReadResultRows(context, schedule.num_vertices(), &rows));
-    const TrainingNeed training = step_.Predict(schedule, rows);
+    std::vector<RowMap> pull_rows;
+    TF_RETURN_IF_ERROR(ReadResultRows(context, step_.partial_pulls(),
+                                      schedule.num_vertices(), &rows,
+                                      &pull_rows));
+    const TrainingNeed training = step_.Predict(schedule, pull_rows, rows);
     TF_RETURN_IF_ERROR(OutputNeeds(
-        context,
-        {training.forward, training.backward,
-         PredictInference(inference_.model, schedule, step_.sizes(), rows)}));
+        context, {training.forward, training.backward,
+                  PredictInference(inference_.model, schedule, pull_rows,
+                                   step_.sizes(), rows)}));
     return OutputBytes(context, 1, training.peak);
   }
 
@@ -162,7 +177,9 @@ class MicroBatchOp {
     GraphBatchView batch;
     TF_RETURN_IF_ERROR(ReadGraphBatch(context, &batch));
     ResultRows rows;
-    TF_RETURN_IF_ERROR(ReadResultRows(context, batch.num_vertices(), &rows));
+    std::vector<RowMap> pull_rows;
+    TF_RETURN_IF_ERROR(ReadResultRows(context, step_.partial_pulls(),
+                                      batch.num_vertices(), &rows, &pull_rows));
     const Tensor& available = context->input(6);
     if (available.dims() != 0) {
       return absl::InvalidArgumentError(
@@ -174,7 +191,7 @@ class MicroBatchOp {
         batch, arity_, step_.forward().num_types, policy_,
         std::max<int64_t>(0, available.scalar<int64_t>()()),
         [&](const ScheduleView& schedule) {
-          return step_.Predict(schedule, rows).peak;
+          return step_.Predict(schedule, pull_rows, rows).peak;
         },
         &chosen)));
     TF_RETURN_IF_ERROR(OutputScalar(context, 0, chosen.graphs));

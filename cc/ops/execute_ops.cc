@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -58,14 +59,18 @@ absl::Status ForwardShape(InferenceContext* c) {
   }
 
   std::vector<tensorflow::DataType> pulls;
-  std::vector<int> capture_counts;
+  std::vector<int> capture_counts, partial;
+  TF_RETURN_IF_ERROR(c->GetAttr("partial_pulls", &partial));
   TF_RETURN_IF_ERROR(c->GetAttr("Tpulls", &pulls));
   TF_RETURN_IF_ERROR(c->GetAttr("capture_counts", &capture_counts));
   const bool one_type = capture_counts.size() == 1;
   for (size_t i = 0; i < pulls.size(); ++i) {
     ShapeHandle pull;
     TF_RETURN_IF_ERROR(c->WithRankAtLeast(c->input(4 + i), 1, &pull));
-    if (!one_type) continue;  // With several types not every vertex has a row.
+    const bool is_partial =
+        std::find(partial.begin(), partial.end(), i) != partial.end();
+    // With several types not every vertex has a row.
+    if (!one_type || is_partial) continue;
     TF_RETURN_IF_ERROR(c->Merge(num_vertices, c->Dim(pull, 0), &num_vertices));
   }
   int chosen;
@@ -77,7 +82,8 @@ absl::Status ForwardShape(InferenceContext* c) {
   }
   if (chosen == 1) {
     ShapeHandle at;
-    TF_RETURN_IF_ERROR(c->WithRank(c->input(c->num_inputs() - 1), 1, &at));
+    const int last = c->num_inputs() - static_cast<int>(partial.size()) - 1;
+    TF_RETURN_IF_ERROR(c->WithRank(c->input(last), 1, &at));
     num_pushed = c->Dim(at, 0);
   }
   int output = 0;
@@ -141,8 +147,11 @@ absl::Status DropoutMaskShape(InferenceContext* c) {
 using Op = ::tensorflow::register_op::OpDefBuilderWrapper;
 using ::tensorflow::InitOnStartupMarker;
 
-// Adds the switches of passes, which are on by default.
+// Adds what decides how programs are compiled: the switches of passes, which
+// are on by default, and the inputs that not every vertex has a row of.
 Op& WithSwitches(Op& op) {
+  op.Attr("partial_pulls: list(int) >= 0 = []")
+      .Attr("partial_pull_grads: list(int) >= 0 = []");
   for (const char* name : {"eager", "lazy", "split", "share", "merge", "fuse",
                            "skip_zeros", "specialize", "views"}) {
     op.Attr(StrCat(name, ": bool = true"));
@@ -163,6 +172,7 @@ Op& WithStep(Op& op) {
                           .Attr("differentiable: list(bool) >= 0")
                           .Attr("Tpulls: list(type) >= 0")
                           .Attr("Tpushes: list(type) >= 0"))
+      .Attr("num_partial: int >= 0 = 0")
       .Attr("streams: int = 1");
 }
 
@@ -176,6 +186,7 @@ const InitOnStartupMarker kForward =
                         .Input("pulls: Tpulls")
                         .Input("captures: Tcaptures")
                         .Input("at: num_at * int32")
+                        .Input("partial_vertices: num_partial * int32")
                         .Output("pushes: Tpushes")
                         .Output("tape: variant")
                         .Attr("vertex_functions: list(func) >= 1")
@@ -194,6 +205,7 @@ const InitOnStartupMarker kForward =
                         .Attr("Tcaptures: list(type) >= 0")
                         .Attr("Tpushes: list(type) >= 0")
                         .Attr("num_at: int >= 0 = 0")
+                        .Attr("num_partial: int >= 0 = 0")
                         .Attr("keep_tape: bool = false"))
            .Attr("streams: int = 1")
            .SetShapeFn(NoThrowShape<ForwardShape>)
@@ -215,6 +227,7 @@ pulls: External inputs, in vertex order, [V, ...] each or [n, ...]: with rows on
   the n vertices of types that pull it.
 captures: Captured tensors of the vertex functions (weights), those of type 0 first.
 at: [n], the distinct vertices whose pushes are wanted. None: all.
+partial_vertices: For each of partial_pulls, [n]: the distinct vertices that have its rows.
 pushes: External outputs, [n] + push_shapes[i], row i of vertex at[i]; or [V] + ..., in
   vertex order.
 tape: Scalar. The values that CavsBackward reads; empty unless keep_tape.
@@ -231,6 +244,8 @@ pull_shapes: The shape of one row of each pull.
 push_shapes: The shape of one row of each push.
 pulled_by: For each pull, whether vertex function 0, 1, ... pulls it.
 num_at: The number of tensors in `at`, 0 or 1.
+partial_pulls: The pulls that not every vertex has a row of; others pull zeros.
+partial_pull_grads: The numbers of their gradients among those of floating-point pulls.
 keep_tape: Whether a CavsBackward follows.
 eager: Off, eager operators run task by task (for ablation).
 lazy: Off, lazy operators run task by task (for ablation).
@@ -280,6 +295,7 @@ capture_counts: The number of floating-point captures of each vertex function.
 pulls: Which of the pulls are floating-point.
 pull_shapes: The shape of one row of each floating-point pull.
 capture_shapes: The shape of each floating-point capture.
+partial_pulls: As in CavsForward, and so is all that follows.
 eager: As in CavsForward.
 lazy: As in CavsForward.
 split: As in CavsForward.
@@ -344,6 +360,8 @@ const InitOnStartupMarker kMemory =
                                           .Input("child_row: int32")
                                           .Input("pulled_rows: int64")
                                           .Input("pushed_rows: int64")
+                                          .Input("partial_vertices: "
+                                                 "num_partial * int32")
                                           .Output("bytes: int64")
                                           .Output("training: int64"))
                                  .SetIsStateful()
@@ -357,6 +375,7 @@ task_type: [T].
 child_row: [arity, V].
 pulled_rows: The number of rows of each input; -1: one per vertex.
 pushed_rows: The number of vertices whose outputs are wanted; -1: all.
+partial_vertices: As in CavsForward.
 bytes: For each direction (forward, backward, forward without a tape), the bytes of the
   state or its gradient, the tape beside it, temporaries, packed weights, and results.
 training: The peak of a training step in bytes.
@@ -377,6 +396,8 @@ const InitOnStartupMarker kMicroBatch =
                                      .Input("pulled_rows: int64")
                                      .Input("pushed_rows: int64")
                                      .Input("available: int64")
+                                     .Input("partial_vertices: "
+                                            "num_partial * int32")
                                      .Output("micro_batch: int32")
                                      .Output("whole_bytes: int64")
                                      .Attr("arity: int >= 0")
@@ -396,6 +417,7 @@ child_splits: As in CavsSchedule, and so are the next three.
 pulled_rows: As in CavsMemory.
 pushed_rows: As in CavsMemory.
 available: Scalar. Bytes that a training step may take.
+partial_vertices: As in CavsForward.
 micro_batch: Scalar. The number of graphs that run at a time, at least 1.
 whole_bytes: Scalar. The bytes of a training step with all graphs at a time.
 arity: As in CavsSchedule.

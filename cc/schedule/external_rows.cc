@@ -27,23 +27,22 @@ RowMap VerticesOfTypes(const ScheduleView& schedule,
   return map;
 }
 
-Status ChosenVertices(Span<int32_t> vertices, int64_t num_vertices,
-                      RowMap* map) {
+Status ChosenVertices(const std::string& name, Span<int32_t> vertices,
+                      int64_t num_vertices, RowMap* map) {
   map->count = vertices.size();
   map->row_of_vertex.assign(num_vertices, kZeroRow);
   for (int64_t i = 0; i < vertices.size(); ++i) {
     const int32_t vertex = vertices[i];
     if (vertex < 0 || vertex >= num_vertices) {
-      return InvalidArgument("at[", i, "]: got ", vertex,
+      return InvalidArgument(name, "[", i, "]: got ", vertex,
                              " but expected a vertex of the minibatch, in [0, ",
                              num_vertices, ").");
     }
     int32_t& row = map->row_of_vertex[vertex];
     if (row != kZeroRow) {
-      return InvalidArgument("at[", i, "]: got vertex ", vertex, ", as in at[",
-                             row,
-                             "], but expected every vertex once. Repeat rows "
-                             "of the result, with tf.gather.");
+      return InvalidArgument(
+          name, "[", i, "]: got vertex ", vertex, ", as in ", name, "[", row,
+          "], but expected every vertex once. ", "Repeat rows with tf.gather.");
     }
     row = static_cast<int32_t>(i);
   }

@@ -3,6 +3,7 @@
 #define CAVS_CC_SCHEDULE_EXTERNAL_ROWS_H_
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "cc/base/span.h"
@@ -27,10 +28,10 @@ RowMap AllVertices(const ScheduleView& schedule);
 RowMap VerticesOfTypes(const ScheduleView& schedule,
                        const std::vector<bool>& chosen);
 
-// vertices[i] has row i. kInvalidArgument, naming the index, if one is not in
-// [0, num_vertices) or occurs twice.
-Status ChosenVertices(Span<int32_t> vertices, int64_t num_vertices,
-                      RowMap* map);
+// vertices[i] has row i. kInvalidArgument, naming `name` and the index, if one
+// is not in [0, num_vertices) or occurs twice.
+Status ChosenVertices(const std::string& name, Span<int32_t> vertices,
+                      int64_t num_vertices, RowMap* map);
 
 // The rows of an external input or output, numbered as the programs of the
 // vertex types number their vertices.

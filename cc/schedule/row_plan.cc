@@ -2,66 +2,38 @@
 
 #include <algorithm>
 #include <numeric>
-#include <utility>
 
 namespace cavs {
 
-namespace {
-
-bool IsChildless(const ScheduleView& schedule, int64_t task) {
-  for (int slot = 0; slot < schedule.arity; ++slot) {
-    const Span<int32_t> children = schedule.children(slot);
-    for (int32_t row = schedule.task_splits[task];
-         row < schedule.task_splits[task + 1]; ++row) {
-      if (children[row] >= 0) return false;
-    }
-  }
-  return true;
-}
-
-// 0, 1, ...
-LeafPrograms Numbers(int count) {
-  LeafPrograms numbers(count);
+ProgramTable OneProgramPerType(int num_types) {
+  std::vector<int> numbers(num_types);
   std::iota(numbers.begin(), numbers.end(), 0);
-  return numbers;
-}
-
-}  // namespace
-
-std::vector<LeafTasks> CountLeaves(const ScheduleView& schedule,
-                                   int num_types) {
-  std::vector<LeafTasks> leaves(num_types);
-  for (int64_t task = 0; task < schedule.num_tasks(); ++task) {
-    if (!IsChildless(schedule, task)) continue;
-    LeafTasks& own = leaves[schedule.task_type[task]];
-    own.rows += schedule.task_splits[task + 1] - schedule.task_splits[task];
-    ++own.tasks;
-  }
-  return leaves;
+  ProgramTable programs;
+  programs.fill(numbers);
+  return programs;
 }
 
 RowPlan::RowPlan(const ScheduleView& schedule, int num_types)
-    : RowPlan(schedule, Numbers(num_types)) {}
+    : RowPlan(schedule, LacksOfTasks(schedule, {}),
+              OneProgramPerType(num_types)) {}
 
-RowPlan::RowPlan(const ScheduleView& schedule,
-                 const LeafPrograms& leaf_programs)
+RowPlan::RowPlan(const ScheduleView& schedule, const std::vector<int>& lacks,
+                 const ProgramTable& programs)
     : schedule_(schedule), lowest_read_(LowestRowsRead(schedule)) {
-  const int num_types = static_cast<int>(leaf_programs.size());
-  const int num_programs =
-      leaf_programs == Numbers(num_types) ? num_types : 2 * num_types;
-  TaskKinds kinds;
+  int num_programs = 0;
+  for (const std::vector<int>& of_types : programs) {
+    for (int program : of_types) {
+      num_programs = std::max(num_programs, program + 1);
+    }
+  }
   for (int64_t task = 0; task < schedule.num_tasks(); ++task) {
-    const int type = schedule.task_type[task];
-    kinds.childless.push_back(IsChildless(schedule, task));
-    kinds.program.push_back(kinds.childless.back() ? leaf_programs[type]
-                                                   : type);
+    program_of_task_.push_back(programs[lacks[task]][schedule.task_type[task]]);
   }
   types_.reserve(num_programs);
   for (int program = 0; program < num_programs; ++program) {
-    types_.emplace_back(schedule, kinds, program);
+    types_.emplace_back(schedule, program_of_task_, lacks, program);
     largest_task_ = std::max(largest_task_, types_.back().largest_task());
   }
-  program_of_task_ = std::move(kinds.program);
 }
 
 std::vector<Chunk> RowPlan::Chunks(int64_t most_rows) const {

@@ -2,10 +2,12 @@
 #ifndef CAVS_CC_SCHEDULE_ROW_PLAN_H_
 #define CAVS_CC_SCHEDULE_ROW_PLAN_H_
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
 #include "cc/schedule/chunks.h"
+#include "cc/schedule/lacks.h"
 #include "cc/schedule/schedule.h"
 #include "cc/schedule/type_rows.h"
 
@@ -20,15 +22,12 @@ struct ChunkRows {
 // How often the program of a vertex type gathers from each slot.
 using SlotCounts = std::vector<int>;
 
-// Which program evaluates the tasks of a vertex type in which no vertex has a
-// child, by type: number `type`, as other tasks, or number of types + `type`.
-using LeafPrograms = std::vector<int>;
+// By what a task lacks and its type, which program evaluates it: number `type`
+// or another, from the number of types on.
+using ProgramTable = std::array<std::vector<int>, kNumLacks>;
 
-// The tasks of a type in which no vertex has a child.
-struct LeafTasks {
-  int64_t rows = 0, tasks = 0;
-};
-std::vector<LeafTasks> CountLeaves(const ScheduleView& schedule, int num_types);
+// Every type has one program for all of its tasks.
+ProgramTable OneProgramPerType(int num_types);
 
 // Everything that the programs of all vertex types need and that follows from a
 // schedule alone. Computed once per training step; a tape keeps it for the
@@ -36,8 +35,9 @@ std::vector<LeafTasks> CountLeaves(const ScheduleView& schedule, int num_types);
 class RowPlan {
  public:
   RowPlan() = default;
-  // One program per type, and if any is for leaves, one more per type.
-  RowPlan(const ScheduleView& schedule, const LeafPrograms& leaf_programs);
+  // `lacks` has a value per task.
+  RowPlan(const ScheduleView& schedule, const std::vector<int>& lacks,
+          const ProgramTable& programs);
   // One program per type.
   RowPlan(const ScheduleView& schedule, int num_types);
   RowPlan(const RowPlan&) = delete;

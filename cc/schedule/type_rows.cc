@@ -3,21 +3,25 @@
 #include <algorithm>
 #include <numeric>
 
+#include "cc/schedule/lacks.h"
+
 namespace cavs {
-TypeRows::TypeRows(const ScheduleView& schedule, const TaskKinds& kinds,
-                   int program) {
+
+TypeRows::TypeRows(const ScheduleView& schedule,
+                   const std::vector<int32_t>& programs,
+                   const std::vector<int>& lacks, int program) {
   const int64_t num_tasks = schedule.num_tasks();
   first_row_.resize(num_tasks);
   childless_.resize(num_tasks);
   int64_t count = 0;
   for (int64_t t = 0; t < num_tasks; ++t) {
     first_row_[t] = count;
-    if (kinds.program[t] != program) continue;
+    if (programs[t] != program) continue;
     const int64_t rows = schedule.task_splits[t + 1] - schedule.task_splits[t];
     largest_task_ = std::max(largest_task_, rows);
     num_tasks_ += rows > 0 ? 1 : 0;
     count += rows;
-    childless_[t] = kinds.childless[t];
+    childless_[t] = (lacks[t] & kLacksChildren) != 0;
     any_childless_ = any_childless_ || childless_[t];
   }
   const bool is_whole = count == schedule.num_vertices();
@@ -30,7 +34,7 @@ TypeRows::TypeRows(const ScheduleView& schedule, const TaskKinds& kinds,
     own_vertex_.resize(count);
     own_child_row_.resize(schedule.arity * count);
     for (int64_t t = 0; t < num_tasks; ++t) {
-      if (kinds.program[t] == program) CopyTask(schedule, t);
+      if (programs[t] == program) CopyTask(schedule, t);
     }
     vertex_ = own_vertex_;
     child_row_ = own_child_row_;

@@ -10,19 +10,16 @@
 
 namespace cavs {
 
-// What is known of each task.
-struct TaskKinds {
-  std::vector<int32_t> program;  // The program that evaluates it.
-  std::vector<bool> childless;   // Whether none of its vertices has a child.
-};
-
 // The vertices of one program, numbered 0, 1, ... in execution order (the
 // "rows" of the type's program), so that its eager and lazy operators run over
 // one contiguous range. With a single type the arrays are those of the
 // schedule, not copies.
 class TypeRows {
  public:
-  TypeRows(const ScheduleView& schedule, const TaskKinds& kinds, int program);
+  // `programs` and `lacks` have a value per task: the program that evaluates
+  // it, and what its vertices lack.
+  TypeRows(const ScheduleView& schedule, const std::vector<int32_t>& programs,
+           const std::vector<int>& lacks, int program);
   TypeRows(const TypeRows&) = delete;
   TypeRows(TypeRows&&) = default;
 

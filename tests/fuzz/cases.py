@@ -33,7 +33,8 @@ class Step:
       seed: The seed of the inputs and of the loss.
       at: Vertices whose outputs are wanted; None: all.
       options: Keyword arguments of `cavs.Options`.
-      partial: Whether inputs have rows only for vertices whose type pulls them.
+      partial: Whether inputs have rows only for vertices whose type pulls them; or, if there is
+        one type only, for some vertices.
     """
 
     minibatch: tuple

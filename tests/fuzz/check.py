@@ -21,6 +21,7 @@ import numpy as np
 import tensorflow as tf
 
 import cavs_tf as cavs
+from cavs_tf._inputs import rows_of
 from tests.fuzz.cases import Case, Step
 from tests.fuzz.oracle import Oracle, largest, loss_of, noise_of, results_of, weights_of
 from tests.fuzz.programs import input_rows, load, namespace
@@ -64,7 +65,7 @@ def _check_steps(case):
     run = _step_function(case, model)
     for number, step in enumerate(case.steps):
         inputs = inputs_of(case.program, step)
-        given, rows = _given_inputs(case, step, inputs)
+        inputs, given, rows = _given_inputs(case, step, inputs)
         try:
             found = run(step, given)
         except Exception as error:
@@ -113,15 +114,37 @@ def inputs_of(program, step) -> dict:
 
 
 def _given_inputs(case, step, inputs):
-    """The arguments of the model, and by name the vertices that have rows (None: all)."""
+    """Rows for all vertices, the arguments of the model, and the vertices that have rows.
+
+    These are by name; None: all. Others have zeros.
+    """
     functions = case.program.functions
-    if not step.partial or len(functions) == 1 or step.types is None:
-        return inputs, dict.fromkeys(inputs)
+    if step.partial and len(functions) == 1:
+        return _without_some_rows(step, inputs)
+    if not step.partial or step.types is None:
+        return inputs, inputs, dict.fromkeys(inputs)
     rows = {}
     for name in inputs:
         pulling = [any(f"pull({name!r})" in line.source for line in f.lines) for f in functions]
         rows[name] = np.flatnonzero(np.array(pulling)[list(step.types)])
-    return {name: tf.gather(inputs[name], rows[name]) for name in inputs}, rows
+    return inputs, {name: tf.gather(inputs[name], rows[name]) for name in inputs}, rows
+
+
+def _without_some_rows(step, inputs):
+    """As `_given_inputs`: some vertices, or all that have a child, lack some inputs."""
+    rng = np.random.default_rng([step.seed, 1])
+    has_children = np.array([bool(v) for graph in step.minibatch for v in graph], bool)
+    whole, given, rows = dict(inputs), dict(inputs), dict.fromkeys(inputs)
+    for name, value in inputs.items():
+        if not value.dtype.is_floating or rng.random() < 0.3:
+            continue
+        has_row = ~has_children if rng.random() < 0.6 else rng.random(step.num_vertices) < 0.5
+        rows[name] = rng.permutation(np.flatnonzero(has_row))
+        shape = [-1] + [1] * (value.shape.rank - 1)
+        whole[name] = tf.where(tf.reshape(has_row, shape), value, tf.zeros_like(value))
+        vertices = tf.constant(rows[name], tf.int32)
+        given[name] = cavs.VertexRows(tf.gather(value, vertices), vertices)
+    return whole, given, rows
 
 
 def _step_function(case, model):
@@ -135,13 +158,14 @@ def _step_function(case, model):
 
     def run(step, inputs):
         model.options = cavs.Options(**step.options)
-        watched = [value for value in inputs.values() if value.dtype.is_floating]
+        rows = {name: rows_of(value) for name, value in inputs.items()}
+        watched = [value for value in rows.values() if value.dtype.is_floating]
         with tf.GradientTape() as tape:
             tape.watch(watched)
             outputs = call(graphs_of(case, step), inputs, _at_of(step))
             loss = loss_of(outputs, step.seed)
         weights = weights_of(case.program, model)
-        return results_of(case.program, tape, loss, inputs, outputs, weights)[0]
+        return results_of(case.program, tape, loss, rows, outputs, weights)[0]
 
     return run
 

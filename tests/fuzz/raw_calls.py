@@ -11,11 +11,14 @@ import numpy as np
 import tensorflow as tf
 
 import cavs_tf as cavs
+from cavs_tf._inputs import rows_of
 from cavs_tf._library import ops
 from cavs_tf.schedule import POLICIES
 from tests import cells
 from tests.fuzz.raw_files import Files
 from tests.fuzz.raw_functions import Spoiler
+
+_PARTIAL = ("partial_pulls", "partial_pull_grads")
 
 INTEGERS = [
     -1,
@@ -106,7 +109,11 @@ class Model:
         self.schedule = [getattr(schedule, f) for f in ("order", "task_splits", "task_type")]
         self.schedule.append(schedule.child_row)
         named = inputs if isinstance(inputs, dict) else {"default": inputs}
-        self.pulls = [tf.convert_to_tensor(named[name]) for name in self.functions.pull_names]
+        given = [named[name] for name in self.functions.pull_names]
+        self.pulls = [tf.convert_to_tensor(rows_of(value)) for value in given]
+        self.partial = self.functions.partial_vertices(named)
+        attributes = self.functions.attributes(named)
+        self.is_partial = {name: attributes[name] for name in _PARTIAL}
         self.rows = int(graphs.num_vertices)
         self.tape = self.forward(keep_tape=True)().tape
 
@@ -127,7 +134,9 @@ class Model:
         )
         captures = [capture.value() for capture in f.captures]
         at = [] if at is None else [tf.constant(at, tf.int32)]
-        return Call(ops.cavs_forward, [*self.schedule, self.pulls, captures, at], attributes)
+        return Call(
+            ops.cavs_forward, [*self.schedule, self.pulls, captures, at, self.partial], attributes
+        )
 
     def backward(self) -> Call:
         f = self.functions
@@ -152,14 +161,15 @@ class Model:
             del attributes[name]
         attributes["Tpulls"] = [spec.dtype for spec in self.functions.pull_specs]
         pulled = tf.fill([len(self.pulls)], tf.constant(-1, tf.int64))
-        rows = [pulled, tf.constant(-1, tf.int64)]
+        rows = [pulled, tf.constant(-1, tf.int64), self.partial]
         return Call(ops.cavs_memory, [*self.schedule, *rows], attributes)
 
     def micro_batch(self) -> Call:
         memory, graphs = self.memory(), self.graphs
         batch = [graphs.child_splits, graphs.child_ids, graphs.graph_splits, graphs.vertex_type]
         memory.attributes["arity"] = self.layer.arity
-        inputs = [*batch, *memory.inputs[4:], tf.constant(2**40, tf.int64)]
+        *rows, partial = memory.inputs[4:]
+        inputs = [*batch, *rows, tf.constant(2**40, tf.int64), partial]
         return Call(ops.cavs_micro_batch, inputs, memory.attributes)
 
     def describe(self) -> Call:
@@ -175,6 +185,7 @@ class Model:
             vertex_signatures=[signature for _, signature in f.forward],
             gradient_functions=[function for function, _ in f.backward],
             gradient_signatures=[signature for _, signature in f.backward],
+            **self.is_partial,
         )
 
 
@@ -193,8 +204,10 @@ def make_models(options=None) -> list[Model]:
     typed = cavs.GraphBatch(typed.child_splits, typed.child_ids, typed.graph_splits, types)
     x = tf.ones([7, cells.FEATURES])
     words = {"word": tf.zeros([7], tf.int64), "x": x}
+    of_leaves = cavs.VertexRows(x[:4], tf.constant([0, 1, 3, 4]))
     made = [
         (cells.TreeLSTM(), trees, x),
+        (cells.Elementwise(), trees, of_leaves),
         (cells.Linear(arity=1), chains, x),
         (cells.Elementwise(dtype="float64"), trees, tf.cast(x, tf.float64)),
         (cells.Linear(arity=2, dtype="bfloat16"), trees, tf.cast(x, tf.bfloat16)),

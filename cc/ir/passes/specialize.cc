@@ -13,11 +13,6 @@
 namespace cavs {
 namespace {
 
-// What is known of a value of the function that the derivative reads.
-struct SavedFacts {
-  bool is_zero = false, is_finite = false;
-};
-
 // Whether a number comes of finite numbers unless something overflows.
 bool KeepsFinite(Elementwise op) {
   switch (op) {
@@ -49,22 +44,29 @@ bool IsFiniteConstant(const Symbol& s) {
          AreFinite(static_cast<const double*>(s.constant->data), count);
 }
 
-// Finds what is zero where gathered rows are.
+// Finds what is zero where rows that are missing are.
 class Facts {
  public:
-  Facts(const Program& program, const std::vector<SavedFacts>& saved,
+  // `function` has the facts of the function of which this is the derivative;
+  // null if it is none.
+  Facts(const Program& program, const Missing& missing, Facts* function,
         Variant* variant)
       : program_(program),
-        saved_(saved),
+        missing_(missing),
+        function_(function),
         variant_(*variant),
         uses_(program),
-        is_zero_(program.symbols.size(), false),
         is_finite_(program.nodes.size(), kUnknown) {
-    FindZeros();
+    is_absent_ = FindZeros(Zeros::kOfAbsentInputs);
+    is_zero_ = FindZeros(Zeros::kAll);
   }
 
   const Uses& uses() const { return uses_; }
+  const Missing& missing() const { return missing_; }
   bool IsZero(int id) const { return is_zero_[id]; }
+  // Whether it is zero because inputs are missing. Nothing is multiplied by an
+  // input that a vertex does not have, not even infinity.
+  bool IsAbsent(int id) const { return is_absent_[id]; }
 
   // Whether no element is infinite or NaN, if the captures and inputs that it
   // adds to the variant are finite.
@@ -73,7 +75,7 @@ class Facts {
     const Symbol& root = program_.symbols[program_.Root(id, &offset)];
     switch (root.source) {
       case SymbolSource::kSaved:
-        return saved_[root.index].is_finite;
+        return function_->IsFinite(function_->program_.results[root.index]);
       case SymbolSource::kConstant:
         return IsFiniteConstant(root);
       case SymbolSource::kCapture:
@@ -91,92 +93,121 @@ class Facts {
 
   // Whether `node`, a product or a sum over rows, adds nothing but zeros.
   bool AddsZero(const Node& node) {
-    switch (node.kind) {
-      case NodeKind::kMatMul:
-        return is_zero_[node.inputs[0]] &&
-               std::all_of(node.inputs.begin() + 1, node.inputs.end(),
-                           [this](int id) { return IsFinite(id); });
-      case NodeKind::kWeightGrad:
-        return HasZeroFactor(node);
-      case NodeKind::kSumRows:
-        return is_zero_[node.inputs[0]];
-      default:
-        return false;
-    }
+    return AddsZero(node, is_zero_, Zeros::kAll);
   }
 
  private:
   enum Answer : uint8_t { kUnknown, kNo, kYes };
 
+  // Which zeros are looked for.
+  enum class Zeros { kAll, kOfAbsentInputs };
+
   // Starts from the assumption that every computed symbol is zero, and drops it
   // until every node that writes a remaining symbol, or one that overlaps it,
   // writes zeros.
-  void FindZeros() {
-    for (size_t id = 0; id < is_zero_.size(); ++id) {
+  std::vector<bool> FindZeros(Zeros which) {
+    std::vector<bool> zeros(program_.symbols.size(), false);
+    for (size_t id = 0; id < zeros.size(); ++id) {
       int64_t offset;
       const Symbol& root =
           program_.symbols[program_.Root(static_cast<int>(id), &offset)];
       if (root.kind != SymbolKind::kRows) continue;
-      is_zero_[id] = root.source == SymbolSource::kSaved
-                         ? saved_[root.index].is_zero
-                         : !uses_.WritersOfAny(static_cast<int>(id)).empty();
+      if (root.source == SymbolSource::kSaved) {
+        const int saved = function_->program_.results[root.index];
+        zeros[id] = which == Zeros::kAll ? function_->IsZero(saved)
+                                         : function_->IsAbsent(saved);
+      } else {
+        zeros[id] = !uses_.WritersOfAny(static_cast<int>(id)).empty();
+      }
     }
     for (bool changed = true; changed;) {
       changed = false;
       for (const Node& node : program_.nodes) {
-        if (!WritesZero(node)) changed |= DropZero(node);
+        if (!WritesZero(node, zeros, which)) changed |= Drop(node, &zeros);
       }
     }
+    return zeros;
   }
 
-  bool DropZero(const Node& node) {
+  bool Drop(const Node& node, std::vector<bool>* zeros) const {
     bool changed = false;
     for (int id : node.outputs) {
       for (int other : uses_.overlaps().of(id)) {
-        changed |= is_zero_[other];
-        is_zero_[other] = false;
+        changed = changed || (*zeros)[other];
+        (*zeros)[other] = false;
       }
     }
     return changed;
   }
 
-  bool WritesZero(const Node& node) {
+  bool WritesZero(const Node& node, const std::vector<bool>& zeros,
+                  Zeros which) {
     switch (node.kind) {
       case NodeKind::kGather:
+        return which == Zeros::kAll && IsMissing(node);
+      case NodeKind::kPull:
+        return IsMissing(node);
       case NodeKind::kZero:
-        return true;
+        return which == Zeros::kAll;
       case NodeKind::kCopy:
       case NodeKind::kSumColumns:
-        return is_zero_[node.inputs[0]];
+        return zeros[node.inputs[0]];
       case NodeKind::kMatMul:
-        return AddsZero(node);
+        return AddsZero(node, zeros, which);
       case NodeKind::kElementwise:
-        return WritesElementwiseZero(node);
+        return WritesElementwiseZero(node, zeros, which);
       default:
         return false;
     }
   }
 
-  bool WritesElementwiseZero(const Node& node) {
-    switch (node.elementwise) {
-      case Elementwise::kMul:
-        return HasZeroFactor(node);
-      case Elementwise::kSigmoidGrad:
-      case Elementwise::kTanhGrad:
-        return is_zero_[node.inputs[1]] && IsFinite(node.inputs[0]);
-      case Elementwise::kReluGrad:
-      case Elementwise::kSoftplusGrad:
-        return is_zero_[node.inputs[0]] && IsFinite(node.inputs[1]);
+  bool AddsZero(const Node& node, const std::vector<bool>& zeros, Zeros which) {
+    const std::vector<int>& in = node.inputs;
+    switch (node.kind) {
+      case NodeKind::kMatMul:
+        return std::all_of(in.begin() + 1, in.end(), [&](int factor) {
+          return IsZeroTimes(in[0], factor, zeros, which);
+        });
+      case NodeKind::kWeightGrad:
+        return IsZeroTimes(in[0], in[1], zeros, which) ||
+               IsZeroTimes(in[1], in[0], zeros, which);
+      case NodeKind::kSumRows:
+        return zeros[in[0]];
       default:
-        return KeepsZero(node.elementwise) &&
-               std::all_of(node.inputs.begin(), node.inputs.end(),
-                           [this](int id) { return is_zero_[id]; });
+        return false;
     }
   }
 
-  bool HasZeroFactor(const Node& node) {
-    const int x = node.inputs[0], y = node.inputs[1];
-    return (is_zero_[x] && IsFinite(y)) || (is_zero_[y] && IsFinite(x));
+  bool IsMissing(const Node& node) const {
+    if (node.kind == NodeKind::kGather) return missing_.children;
+    return missing_.pulls.count(node.index) > 0 &&
+           IsNative(program_.symbols[node.outputs[0]].dtype);
+  }
+
+  bool WritesElementwiseZero(const Node& node, const std::vector<bool>& zeros,
+                             Zeros which) {
+    const std::vector<int>& in = node.inputs;
+    switch (node.elementwise) {
+      case Elementwise::kMul:
+        return IsZeroTimes(in[0], in[1], zeros, which) ||
+               IsZeroTimes(in[1], in[0], zeros, which);
+      case Elementwise::kSigmoidGrad:
+      case Elementwise::kTanhGrad:
+        return IsZeroTimes(in[1], in[0], zeros, which);
+      case Elementwise::kReluGrad:
+      case Elementwise::kSoftplusGrad:
+        return IsZeroTimes(in[0], in[1], zeros, which);
+      default:
+        return KeepsZero(node.elementwise) &&
+               std::all_of(in.begin(), in.end(),
+                           [&](int id) { return zeros[id]; });
+    }
+  }
+
+  // Whether x is zero, and so is its product with a number of y.
+  bool IsZeroTimes(int x, int y, const std::vector<bool>& zeros, Zeros which) {
+    if (!zeros[x]) return false;
+    return which == Zeros::kOfAbsentInputs || is_absent_[x] || IsFinite(y);
   }
 
   bool WritesFinite(int number) {
@@ -191,11 +222,13 @@ class Facts {
   bool FindFinite(const Node& node) {
     switch (node.kind) {
       case NodeKind::kGather:
+        return IsMissing(node);
       case NodeKind::kZero:
       case NodeKind::kScatterGrad:
       case NodeKind::kPushGrad:
         return true;
       case NodeKind::kPull:
+        if (IsMissing(node)) return true;
         if (!IsNative(program_.symbols[node.outputs[0]].dtype)) return false;
         variant_.finite_pulls.insert(node.index);
         return true;
@@ -214,11 +247,12 @@ class Facts {
   }
 
   const Program& program_;
-  const std::vector<SavedFacts>& saved_;
+  const Missing& missing_;
+  Facts* const function_;
   Variant& variant_;
   const Uses uses_;
-  std::vector<bool> is_zero_;      // By symbol.
-  std::vector<Answer> is_finite_;  // By node, as it was found.
+  std::vector<bool> is_absent_, is_zero_;  // By symbol.
+  std::vector<Answer> is_finite_;          // By node, as it was found.
 };
 
 // Leaves out what computes zeros.
@@ -245,9 +279,11 @@ class Folder {
       case NodeKind::kGather:
         return true;  // Reads the row of zeros, which takes no time.
       case NodeKind::kGatherGrad:
-        return false;
-      case NodeKind::kPush:
+        return !facts_.missing().children;
       case NodeKind::kPullGrad:
+        if (facts_.missing().pull_grads.count(node->index) > 0) return false;
+        [[fallthrough]];
+      case NodeKind::kPush:
         return !IsZero(node->inputs[0]);  // What is not written is zero.
       case NodeKind::kWeightGrad:
       case NodeKind::kSumRows:
@@ -436,23 +472,19 @@ bool IsLinearInSums(const Program& program, const Node& node) {
          std::all_of(node.inputs.begin(), node.inputs.end(), is_sum_or_size);
 }
 
-std::vector<SavedFacts> FactsOfResults(const Program& function, Facts* facts) {
-  std::vector<SavedFacts> saved;
-  for (int id : function.results) {
-    saved.push_back({facts->IsZero(id), facts->IsFinite(id)});
-  }
-  return saved;
-}
-
 }  // namespace
 
-bool MaySpecialize(const Program& function, const Program* derivative) {
-  const auto gathers = [](const Node& n) {
-    return n.kind == NodeKind::kGather;
-  };
-  if (std::none_of(function.nodes.begin(), function.nodes.end(), gathers)) {
-    return false;
+bool MaySpecialize(const Program& function, const Program* derivative,
+                   const Missing& missing) {
+  bool gathers = false, pulls = false;
+  for (const Node& node : function.nodes) {
+    gathers |= node.kind == NodeKind::kGather;
+    pulls |=
+        node.kind == NodeKind::kPull && missing.pulls.count(node.index) > 0;
   }
+  const bool reads_all =
+      gathers >= missing.children && pulls >= !missing.pulls.empty();
+  if (!reads_all) return false;
   if (derivative == nullptr) return function.results.empty();
   for (int id : derivative->results) {
     const DType dtype = derivative->symbols[id].dtype;
@@ -464,15 +496,14 @@ bool MaySpecialize(const Program& function, const Program* derivative) {
       [&](const Node& node) { return IsLinearInSums(*derivative, node); });
 }
 
-Variant SpecializeForLeaves(const Program& function,
-                            const Program* derivative) {
+Variant Specialize(const Program& function, const Program* derivative,
+                   const Missing& missing) {
   Variant variant;
   variant.function = function;
-  Facts facts(function, {}, &variant);
+  Facts facts(function, missing, nullptr, &variant);
   if (derivative != nullptr) {
     variant.derivative = *derivative;
-    const std::vector<SavedFacts> saved = FactsOfResults(function, &facts);
-    Facts of_derivative(*derivative, saved, &variant);
+    Facts of_derivative(*derivative, missing, &facts, &variant);
     Folder(&variant.derivative, &of_derivative).Run();
     PartFinder(&variant).Run();
     RemoveUnused(&variant.derivative);

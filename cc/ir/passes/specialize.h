@@ -16,10 +16,18 @@ struct ResultPart {
   int64_t offset = 0;  // The first element.
 };
 
-// A vertex function and its derivative for vertices of which no one has a
-// child. They give what the general programs give, as long as certain captures
-// and inputs are finite: zero times infinity is not zero. Gradients that come
-// from outside are taken for finite.
+// What the vertices of a variant lack.
+struct Missing {
+  bool children = false;
+  // Rows of these inputs, and of the gradients of them: the numbers of pulls,
+  // and of pull gradients.
+  std::set<int> pulls, pull_grads;
+};
+
+// A vertex function and its derivative for vertices that lack something. They
+// give what the general programs give, as long as certain captures and inputs
+// are finite: zero times infinity is not zero. Gradients that come from outside
+// are taken for finite.
 struct Variant {
   Program function, derivative;
   // By result of the derivative, of which sum it is which part. Parts of
@@ -31,17 +39,19 @@ struct Variant {
   std::set<int> finite_captures, finite_pulls;
 };
 
-// Whether variants give the same: the function gathers, and what the derivative
-// does with sums over rows is linear. `derivative` is null if the function has
-// no results.
-bool MaySpecialize(const Program& function, const Program* derivative);
+// Whether a variant is of use and gives the same: the function reads something
+// that is missing, and what the derivative does with sums over rows is linear.
+// `derivative` is null if the function has no results.
+bool MaySpecialize(const Program& function, const Program* derivative,
+                   const Missing& missing);
 
-// Rows that such vertices gather are zero, and so is what follows from them
-// alone: products, what is multiplied by it, its contribution to sums. What
-// only computes zeros, or the gradients of children, is left out, and so are
-// the results of the function that the derivative then does not read.
-// Requires MaySpecialize() and classified programs.
-Variant SpecializeForLeaves(const Program& function, const Program* derivative);
+// Rows that such vertices gather or pull are zero, and so is what follows from
+// them alone: products, what is multiplied by it, its contribution to sums.
+// What only computes zeros, or the gradients of what is missing, is left out,
+// and so are the results of the function that the derivative then does not
+// read. Requires MaySpecialize() and classified programs.
+Variant Specialize(const Program& function, const Program* derivative,
+                   const Missing& missing);
 
 }  // namespace cavs
 

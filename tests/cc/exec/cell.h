@@ -11,6 +11,7 @@
 #include <memory>
 #include <numeric>
 #include <random>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -30,6 +31,7 @@ struct Cell {
   std::vector<Program> forward, backward;
   std::vector<int64_t> pulls, pushes;  // Numbers of columns.
   std::vector<std::vector<std::vector<int64_t>>> captures;  // Shapes, by type.
+  std::set<int> partial_pulls;  // Inputs that not every vertex has.
 
   int num_types() const { return static_cast<int>(forward.size()); }
 };
@@ -51,8 +53,10 @@ class Experiment {
   Experiment(const Cell& cell, Graph graph, uint32_t seed)
       : cell_(cell), graph_(std::move(graph)) {
     std::mt19937 random(seed);
-    for (int64_t columns : cell.pulls) {
-      pulls.push_back(RandomNumbers(columns * graph_.size(), &random));
+    for (size_t pull = 0; pull < cell.pulls.size(); ++pull) {
+      pulls.push_back(RandomNumbers(cell.pulls[pull] * graph_.size(), &random));
+      pulled_by.push_back(VerticesThatPull(static_cast<int>(pull), &random));
+      KeepRows(pulled_by.back(), cell.pulls[pull], &pulls.back());
     }
     for (int64_t columns : cell.pushes) {
       push_grads.push_back(RandomNumbers(columns * graph_.size(), &random));
@@ -68,6 +72,8 @@ class Experiment {
   }
 
   std::vector<Numbers> pulls, push_grads;
+  // By pull, the vertices that have a row of it; others have zeros.
+  std::vector<std::vector<int32_t>> pulled_by;
   std::vector<std::vector<Numbers>> captures;  // By type.
 
   const Cell& cell() const { return cell_; }
@@ -79,8 +85,9 @@ class Experiment {
     const Oracle backward(cell_.backward, graph_, cell_.state_columns,
                           push_grads, cell_.pulls, captures, &forward);
     Results results = forward.outputs;
-    results.insert(results.end(), backward.outputs.begin(),
-                   backward.outputs.end());
+    for (size_t pull = 0; pull < cell_.pulls.size(); ++pull) {
+      results.push_back(Rows(backward.outputs[pull], static_cast<int>(pull)));
+    }
     for (int type = 0; type < cell_.num_types(); ++type) {
       for (size_t i = 0; i < cell_.backward[type].results.size(); ++i) {
         results.push_back(backward.Result(type, i));
@@ -89,7 +96,44 @@ class Experiment {
     return results;
   }
 
+  // The rows of the vertices that have one, of those of all vertices.
+  Numbers Rows(const Numbers& all, int pull) const {
+    const int64_t columns = cell_.pulls[pull];
+    Numbers rows;
+    for (int32_t v : pulled_by[pull]) {
+      rows.insert(rows.end(), all.begin() + v * columns,
+                  all.begin() + (v + 1) * columns);
+    }
+    return rows;
+  }
+
  private:
+  // All vertices; of a partial pull, those without children, or any, in any
+  // order, or none.
+  std::vector<int32_t> VerticesThatPull(int pull, std::mt19937* random) const {
+    std::vector<int32_t> vertices;
+    const bool is_partial = cell_.partial_pulls.count(pull) > 0;
+    const int kind = is_partial ? (*random)() % 4 : 0;
+    for (int v = 0; v < graph_.size(); ++v) {
+      const bool has_row = !is_partial ||
+                           (kind < 2 && graph_.children[v].empty()) ||
+                           (kind == 2 && (*random)() % 2 == 0);
+      if (has_row) vertices.push_back(v);
+    }
+    if (is_partial) std::shuffle(vertices.begin(), vertices.end(), *random);
+    return vertices;
+  }
+
+  static void KeepRows(const std::vector<int32_t>& vertices, int64_t columns,
+                       Numbers* all) {
+    Numbers kept(all->size(), 0);
+    for (int32_t v : vertices) {
+      std::copy_n(all->begin() + v * columns, columns,
+                  kept.begin() + v * columns);
+    }
+    *all = std::move(kept);
+  }
+
   const Cell cell_;
   const Graph graph_;
 };
@@ -209,7 +253,8 @@ class CellExecutor {
     std::vector<Program> derivatives = OnDevice(cell.backward);
     for (Program& program : derivatives) program.is_derivative = true;
     const Status status =
-        CompileModel(OnDevice(cell.forward), std::move(derivatives), options,
+        CompileModel(OnDevice(cell.forward), std::move(derivatives),
+                     {cell.partial_pulls, cell.partial_pulls}, options,
                      device_.get(), &forward_, &backward_);
     EXPECT_TRUE(status.ok()) << status.message();
     backward_.device = back_device_.get();  // Chooses the rows of its blocks.
@@ -260,18 +305,20 @@ class CellExecutor {
   }
   Results Run(const Experiment& in) const { return Run(in, Setting()); }
 
+  // `in` says which vertices have rows of partial inputs, if there are any.
   MemoryNeed Predict(const Schedule& schedule, Direction direction,
-                     bool two_streams = false) const {
+                     bool two_streams = false,
+                     const Experiment* in = nullptr) const {
     const RowMap pushed = PushRows(schedule.view());
-    const ResultRows rows = {
-        pushed.count, all_pushed_,
-        std::vector<int64_t>(cell_.pulls.size(),
-                             AllVertices(schedule.view()).count)};
+    const std::vector<RowMap> pulled = PullRows(in, schedule.view());
+    ResultRows rows = {pushed.count, all_pushed_, {}};
+    for (const RowMap& map : pulled) rows.pulled.push_back(map.count);
     if (direction == Direction::kInference) {
-      return PredictInference(forward_, schedule.view(), sizes_, rows);
+      return PredictInference(forward_, schedule.view(), pulled, sizes_, rows);
     }
-    const TrainingNeed need = PredictTraining(
-        forward_, &backward_, schedule.view(), sizes_, rows, two_streams);
+    const TrainingNeed need =
+        PredictTraining(forward_, &backward_, schedule.view(), pulled, sizes_,
+                        rows, two_streams);
     return direction == Direction::kForward ? need.forward : need.backward;
   }
 
@@ -285,11 +332,11 @@ class CellExecutor {
     std::vector<std::unique_ptr<Buffer>> owned;
     std::vector<std::shared_ptr<Buffer>> pulls;
     for (size_t i = 0; i < in.pulls.size(); ++i) {
-      pulls.push_back(
-          std::make_shared<Buffer>(kind_, cell_.dtype, in.pulls[i]));
+      pulls.push_back(std::make_shared<Buffer>(
+          kind_, cell_.dtype, in.Rows(in.pulls[i], static_cast<int>(i))));
       arguments.pulls.push_back(pulls.back()->rows(cell_.pulls[i]));
     }
-    arguments.pull_rows.resize(in.pulls.size(), AllVertices(schedule.view()));
+    arguments.pull_rows = PullRows(&in, schedule.view());
     arguments.push_rows = PushRows(schedule.view());
     for (size_t type = 0; type < in.captures.size(); ++type) {
       arguments.captures.emplace_back();
@@ -335,9 +382,11 @@ class CellExecutor {
     arguments.pulls.resize(cell_.pulls.size());
     std::iota(arguments.pulls.begin(), arguments.pulls.end(), 0);
     const size_t first = owned.size();
-    for (int64_t columns : cell_.pulls) {
+    for (size_t pull = 0; pull < cell_.pulls.size(); ++pull) {
+      const int64_t columns = cell_.pulls[pull];
       arguments.pull_grads.push_back(
-          Own(Numbers(columns * in.graph().size(), 99), &owned)->rows(columns));
+          Own(Numbers(columns * in.pulled_by[pull].size(), 99), &owned)
+              ->rows(columns));
     }
     for (const Program& program : cell_.backward) {
       arguments.capture_grads.emplace_back();
@@ -373,10 +422,23 @@ class CellExecutor {
     return programs;
   }
 
+  std::vector<RowMap> PullRows(const Experiment* in,
+                               const ScheduleView& schedule) const {
+    std::vector<RowMap> maps(cell_.pulls.size(), AllVertices(schedule));
+    for (int pull : cell_.partial_pulls) {
+      const Status status =
+          ChosenVertices("partial_vertices", in->pulled_by[pull],
+                         schedule.num_vertices(), &maps[pull]);
+      EXPECT_TRUE(status.ok()) << status.message();
+    }
+    return maps;
+  }
+
   RowMap PushRows(const ScheduleView& schedule) const {
     RowMap map = AllVertices(schedule);
     if (all_pushed_) return map;
-    const Status status = ChosenVertices(at_, schedule.num_vertices(), &map);
+    const Status status =
+        ChosenVertices("at", at_, schedule.num_vertices(), &map);
     EXPECT_TRUE(status.ok()) << status.message();
     return map;
   }

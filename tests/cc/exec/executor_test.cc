@@ -108,8 +108,27 @@ void ExpectTeamMatchesOracle(const Cell& cell, const Graph& graph,
   }
 }
 
+// Checks one setting of the switches with inputs that some vertices lack.
+void ExpectPartialInputsMatchOracle(const TestDevice* device, Cell cell,
+                                    const Graph& graph, uint32_t seed) {
+  for (size_t pull = 0; pull < cell.pulls.size(); ++pull) {
+    if (pull == 0 || seed % 2 == 0) {
+      cell.partial_pulls.insert(static_cast<int>(pull));
+    }
+  }
+  const Experiment experiment(cell, graph, seed);
+  const std::vector<PassOptions> switches = SomeSwitches(seed);
+  const PassOptions options = seed % 3 == 0 ? switches.back() : PassOptions();
+  SCOPED_TRACE(testing::Message()
+               << "partial inputs, seed " << seed << ", " << Describe(options));
+  const CellExecutor executor(cell, options, device);
+  ExpectNear(executor.Run(experiment), experiment.RunOracle(),
+             ToleranceOf(cell.dtype));
+}
+
 void ExpectMatchesOracle(const TestDevice* device, const Cell& cell,
                          const Graph& graph, uint32_t seed) {
+  ExpectPartialInputsMatchOracle(device, cell, graph, seed);
   const Experiment experiment(cell, graph, seed);
   const Results want = experiment.RunOracle();
   for (const PassOptions& options : SomeSwitches(seed)) {

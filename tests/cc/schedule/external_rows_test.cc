@@ -16,8 +16,8 @@ ScheduleView View() { return {kOrder, kSplits, kTypes, {}, 0}; }
 
 std::vector<TypeRows> Types() {
   std::vector<TypeRows> types;
-  const TaskKinds kinds = {kTypes, std::vector<bool>(kTypes.size())};
-  for (int type : {0, 1}) types.emplace_back(View(), kinds, type);
+  const std::vector<int> lacks(kTypes.size());
+  for (int type : {0, 1}) types.emplace_back(View(), kTypes, lacks, type);
   return types;
 }
 
@@ -46,7 +46,7 @@ TEST(ExternalRowsTest, VerticesOfTypesHaveRowsInVertexOrder) {
 
 TEST(ExternalRowsTest, ChosenVerticesHaveRowsInTheirOrder) {
   RowMap map;
-  ASSERT_TRUE(ChosenVertices(std::vector<int32_t>{4, 0}, 5, &map).ok());
+  ASSERT_TRUE(ChosenVertices("at", std::vector<int32_t>{4, 0}, 5, &map).ok());
   const std::vector<TypeRows> types = Types();
   const ExternalRows rows(map, types);
   EXPECT_EQ(rows.count(), 2);
@@ -56,7 +56,7 @@ TEST(ExternalRowsTest, ChosenVerticesHaveRowsInTheirOrder) {
 
 TEST(ExternalRowsTest, NoVertexMayBeChosen) {
   RowMap map;
-  ASSERT_TRUE(ChosenVertices({}, 5, &map).ok());
+  ASSERT_TRUE(ChosenVertices("at", {}, 5, &map).ok());
   const std::vector<TypeRows> types = Types();
   EXPECT_EQ(OfType(ExternalRows(map, types), 0, 2),
             std::vector<int32_t>(2, -1));
@@ -64,13 +64,14 @@ TEST(ExternalRowsTest, NoVertexMayBeChosen) {
 
 TEST(ExternalRowsTest, BadChoicesAreNamed) {
   RowMap map;
-  EXPECT_EQ(ChosenVertices(std::vector<int32_t>{0, 5}, 5, &map).message(),
+  EXPECT_EQ(ChosenVertices("at", std::vector<int32_t>{0, 5}, 5, &map).message(),
             "at[1]: got 5 but expected a vertex of the minibatch, in [0, 5).");
-  EXPECT_EQ(ChosenVertices(std::vector<int32_t>{-1}, 5, &map).message(),
+  EXPECT_EQ(ChosenVertices("at", std::vector<int32_t>{-1}, 5, &map).message(),
             "at[0]: got -1 but expected a vertex of the minibatch, in [0, 5).");
-  EXPECT_EQ(ChosenVertices(std::vector<int32_t>{2, 1, 2}, 5, &map).message(),
-            "at[2]: got vertex 2, as in at[0], but expected every vertex once. "
-            "Repeat rows of the result, with tf.gather.");
+  EXPECT_EQ(
+      ChosenVertices("at", std::vector<int32_t>{2, 1, 2}, 5, &map).message(),
+      "at[2]: got vertex 2, as in at[0], but expected every vertex once. "
+      "Repeat rows with tf.gather.");
 }
 
 }  // namespace

@@ -21,10 +21,13 @@ Schedule TwoTypes() {
   return schedule;
 }
 
-TEST(RowPlanTest, TasksWithoutChildrenMayHaveAProgramOfTheirOwn) {
+TEST(RowPlanTest, TasksThatLackSomethingMayHaveAProgramOfTheirOwn) {
   const Schedule schedule = TwoTypes();
-  const RowPlan rows(schedule.view(), LeafPrograms{2, 1});
-  ASSERT_EQ(rows.num_types(), 4);
+  ProgramTable programs = OneProgramPerType(2);
+  programs[kLacksChildren] = {2, 1};
+  const RowPlan rows(schedule.view(), LacksOfTasks(schedule.view(), {}),
+                     programs);
+  ASSERT_EQ(rows.num_types(), 3);
   EXPECT_EQ(rows.program(0), 2);
   EXPECT_EQ(rows.program(1), 0);
   EXPECT_EQ(rows.program(2), 1);
@@ -32,7 +35,6 @@ TEST(RowPlanTest, TasksWithoutChildrenMayHaveAProgramOfTheirOwn) {
   EXPECT_EQ(rows.type(0).state_row()[0], 2);
   EXPECT_EQ(rows.type(2).size(), 2);
   EXPECT_EQ(rows.type(2).vertex()[1], 1);
-  EXPECT_EQ(rows.type(3).size(), 0);
 }
 
 TEST(RowPlanTest, WithoutSuchProgramsThereIsOnePerType) {
@@ -41,14 +43,6 @@ TEST(RowPlanTest, WithoutSuchProgramsThereIsOnePerType) {
   ASSERT_EQ(rows.num_types(), 2);
   EXPECT_EQ(rows.program(0), 0);
   EXPECT_EQ(rows.type(0).size(), 3);
-}
-
-TEST(RowPlanTest, CountsTheLeavesOfEachType) {
-  const Schedule schedule = TwoTypes();
-  const std::vector<LeafTasks> leaves = CountLeaves(schedule.view(), 2);
-  EXPECT_EQ(leaves[0].rows, 2);
-  EXPECT_EQ(leaves[0].tasks, 1);
-  EXPECT_EQ(leaves[1].rows, 0);
 }
 
 }  // namespace

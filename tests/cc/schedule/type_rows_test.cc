@@ -31,9 +31,8 @@ Schedule TwoTypes() {
 
 // One program per type.
 TypeRows RowsOf(const Schedule& schedule, int type) {
-  const TaskKinds kinds = {schedule.task_type,
-                           std::vector<bool>(schedule.task_type.size())};
-  return TypeRows(schedule.view(), kinds, type);
+  const std::vector<int> lacks(schedule.task_type.size());
+  return TypeRows(schedule.view(), schedule.task_type, lacks, type);
 }
 
 TEST(TypeRowsTest, NumbersTheVerticesOfItsTypeInExecutionOrder) {

@@ -55,7 +55,9 @@ void Merge(Program* program) {
 }
 
 void Specialize(Program* program) {
-  *program = SpecializeForLeaves(*program, nullptr).function;
+  Missing missing;
+  missing.children = true;
+  *program = cavs::Specialize(*program, nullptr, missing).function;
 }
 
 struct Pass {

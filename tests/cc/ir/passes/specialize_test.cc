@@ -48,6 +48,18 @@ Gated Draw() {
   return gated;
 }
 
+Missing Leaves() {
+  Missing missing;
+  missing.children = true;
+  return missing;
+}
+
+Missing NoInput() {
+  Missing missing;
+  missing.pulls = missing.pull_grads = {0};
+  return missing;
+}
+
 int Count(const Program& program, NodeKind kind) {
   return static_cast<int>(
       std::count_if(program.nodes.begin(), program.nodes.end(),
@@ -56,8 +68,8 @@ int Count(const Program& program, NodeKind kind) {
 
 TEST(SpecializeTest, LeavesComputeNoGateOfWhatTheyDoNotHave) {
   const Gated gated = Draw();
-  ASSERT_TRUE(MaySpecialize(gated.f.program, &gated.b.program));
-  const Variant leaf = SpecializeForLeaves(gated.f.program, &gated.b.program);
+  ASSERT_TRUE(MaySpecialize(gated.f.program, &gated.b.program, Leaves()));
+  const Variant leaf = Specialize(gated.f.program, &gated.b.program, Leaves());
   SCOPED_TRACE(Print(leaf.function) + Print(leaf.derivative));
   for (const Program* program : {&leaf.function, &leaf.derivative}) {
     const Status status = VerifyProgram(*program);
@@ -73,15 +85,43 @@ TEST(SpecializeTest, LeavesComputeNoGateOfWhatTheyDoNotHave) {
   EXPECT_EQ(leaf.finite_pulls, (std::set<int>{0}));
 }
 
+TEST(SpecializeTest, VerticesWithoutInputMultiplyNothingByIt) {
+  Gated gated = Draw();
+  Sketch& b = gated.b;
+  b.PullGrad(0, b.MatMul(b.ScatterGrad(4), b.Capture(0, {4, 4}), true));
+  ASSERT_TRUE(MaySpecialize(gated.f.program, &gated.b.program, NoInput()));
+  const Variant bare = Specialize(gated.f.program, &gated.b.program, NoInput());
+  SCOPED_TRACE(Print(bare.function) + Print(bare.derivative));
+  for (const Program* program : {&bare.function, &bare.derivative}) {
+    const Status status = VerifyProgram(*program);
+    EXPECT_TRUE(status.ok()) << status.message();
+    EXPECT_EQ(Count(*program, NodeKind::kMatMul), 0);
+    EXPECT_EQ(Count(*program, NodeKind::kPull), 0);
+  }
+  EXPECT_EQ(Count(bare.function, NodeKind::kGather), 1);
+  EXPECT_EQ(Count(bare.derivative, NodeKind::kGatherGrad), 1);
+  EXPECT_EQ(Count(bare.derivative, NodeKind::kPullGrad), 0);
+  EXPECT_EQ(Count(bare.derivative, NodeKind::kWeightGrad), 0);
+  // Nothing is multiplied by what is not there, so nothing need be finite.
+  EXPECT_TRUE(bare.finite_captures.empty());
+  EXPECT_TRUE(bare.finite_pulls.empty());
+}
+
+TEST(SpecializeTest, AFunctionThatPullsNoneOfTheInputsHasNoVariant) {
+  Sketch f;
+  f.Scatter(f.Pull(1, 4));
+  EXPECT_FALSE(MaySpecialize(f.program, nullptr, NoInput()));
+}
+
 TEST(SpecializeTest, AFunctionThatGathersNothingHasNoVariant) {
   Sketch f;
   f.Scatter(f.Pull(0, 4));
-  EXPECT_FALSE(MaySpecialize(f.program, nullptr));
+  EXPECT_FALSE(MaySpecialize(f.program, nullptr, Leaves()));
 }
 
 TEST(SpecializeTest, WhatTheTapeHoldsMustBeReadByADerivativeThatIsKnown) {
   const Gated gated = Draw();
-  EXPECT_FALSE(MaySpecialize(gated.f.program, nullptr));
+  EXPECT_FALSE(MaySpecialize(gated.f.program, nullptr, Leaves()));
 }
 
 // The sum over leaves and the sum over other vertices would both be clipped.
@@ -92,9 +132,9 @@ TEST(SpecializeTest, ASumThatTheFrameworkChangesIsFormedOverAllVertices) {
   b.program.results[0] = b.program.nodes.back().outputs[0];
   b.program.nodes.back().op = "ClipByValue";
   b.program.nodes.back().stage = Stage::kEpilogue;
-  EXPECT_FALSE(MaySpecialize(gated.f.program, &b.program));
+  EXPECT_FALSE(MaySpecialize(gated.f.program, &b.program, Leaves()));
   b.program.nodes.back().op = "Transpose";
-  EXPECT_TRUE(MaySpecialize(gated.f.program, &b.program));
+  EXPECT_TRUE(MaySpecialize(gated.f.program, &b.program, Leaves()));
 }
 
 TEST(SpecializeTest, PartsOfASumThatAreZeroAreLeftOut) {
@@ -115,7 +155,7 @@ TEST(SpecializeTest, PartsOfASumThatAreZeroAreLeftOut) {
   b.Node(NodeKind::kWeightGrad, {b.Saved(1, 4), dh}, part(16));
   b.program.results = {sum};
   b.program.is_derivative = true;
-  const Variant leaf = SpecializeForLeaves(f.program, &b.program);
+  const Variant leaf = Specialize(f.program, &b.program, Leaves());
   ASSERT_EQ(leaf.parts.size(), 1u);
   EXPECT_EQ(leaf.parts[0].result, 0);
   EXPECT_EQ(leaf.parts[0].offset, 16);

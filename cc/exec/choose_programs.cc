@@ -1,0 +1,161 @@
+#include "cc/exec/choose_programs.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+
+#include "cc/base/byte_count.h"
+#include "cc/exec/executor_checks.h"
+#include "cc/exec/run.h"
+#include "cc/ir/program.h"
+
+namespace cavs {
+namespace {
+
+// The size of the weights that must be finite for a variant.
+int64_t BytesOfFiniteCaptures(const Model& model, int program) {
+  int64_t bytes = 0;
+  for (const Symbol& symbol : model.programs[model.type_of[program]].symbols) {
+    if (symbol.source == SymbolSource::kCapture && symbol.parent < 0 &&
+        model.finite_captures[program].count(symbol.index) > 0) {
+      bytes += symbol.columns() * static_cast<int64_t>(SizeOf(symbol.dtype));
+    }
+  }
+  return bytes;
+}
+
+// The fastest program for such tasks of a type: its own, or a variant for
+// vertices that lack this or less.
+int FastestProgram(const Model& model, int type, int lack,
+                   const TaskCount& tasks) {
+  const auto nanos = [&](int program) {
+    return model.executables[program]->Nanos(tasks.rows, tasks.tasks);
+  };
+  int fastest = type;
+  double least = nanos(type);
+  for (int less = 1; less <= lack; ++less) {
+    const int variant = model.variant(less, type);
+    if ((less & lack) != less || model.variants.count(variant) == 0) continue;
+    const double own =
+        nanos(variant) +
+        model.device->NanosPerProgram(BytesOfFiniteCaptures(model, variant));
+    if (own > least) continue;
+    fastest = variant;
+    least = own;
+  }
+  return fastest;
+}
+
+// Clears *finite if something is not finite that must be so for a variant.
+Status CheckFinite(const Model& model, int variant, const StepInputs& inputs,
+                   Stream* stream, bool* finite) {
+  const int type = model.type_of[variant];
+  const std::vector<TensorRef>& captures = inputs.captures[type];
+  for (int capture : model.finite_captures[variant]) {
+    if (capture >= static_cast<int>(captures.size())) continue;
+    const TensorRef& values = captures[capture];
+    CAVS_RETURN_IF_ERROR(stream->ClearUnlessFinite(
+        values.dtype, values.data, CheckedProduct(values.shape), finite));
+  }
+  for (const Node& node : model.programs[type].nodes) {
+    if (node.kind != NodeKind::kPull ||
+        model.finite_pulls[variant].count(node.index) == 0 ||
+        node.index >= static_cast<int>(inputs.pulls.size())) {
+      continue;
+    }
+    const Block& rows = inputs.pulls[node.index];
+    CAVS_RETURN_IF_ERROR(stream->ClearUnlessFinite(
+        model.programs[type].symbols[node.outputs[0]].dtype, rows.data,
+        rows.rows * rows.cols, finite));
+  }
+  return Status();
+}
+
+}  // namespace
+
+std::vector<int> LacksOfTasks(const Model& model, const ScheduleView& schedule,
+                              const std::vector<RowMap>& pull_rows) {
+  std::vector<const RowMap*> partial;
+  for (int pull : model.partial_pulls) {
+    if (pull < static_cast<int>(pull_rows.size())) {
+      partial.push_back(&pull_rows[pull]);
+    }
+  }
+  return LacksOfTasks(schedule, partial);
+}
+
+ProgramTable FastestPrograms(const Model& model, const ScheduleView& schedule,
+                             const std::vector<int>& lacks) {
+  ProgramTable programs = OneProgramPerType(model.num_types);
+  const TaskCounts counts = CountTasks(schedule, lacks, model.num_types);
+  for (int lack = 1; lack < kNumLacks; ++lack) {
+    for (int type = 0; type < model.num_types; ++type) {
+      const TaskCount& tasks = counts[lack][type];
+      if (tasks.rows == 0) continue;
+      programs[lack][type] = FastestProgram(model, type, lack, tasks);
+    }
+  }
+  return programs;
+}
+
+Status ChoosePrograms(const Model& model, const StepInputs& inputs,
+                      const std::vector<int>& lacks, const StepContext& context,
+                      ProgramTable* programs) {
+  *programs = FastestPrograms(model, inputs.schedule, lacks);
+  bool any = false;
+  std::deque<bool> is_finite(model.num_types, true);
+  for (const std::vector<int>& of_types : *programs) {
+    for (int program : of_types) {
+      if (!model.is_variant(program)) continue;
+      any = true;
+      CAVS_RETURN_IF_ERROR(CheckFinite(model, program, inputs, context.stream,
+                                       &is_finite[model.type_of[program]]));
+    }
+  }
+  if (any) CAVS_RETURN_IF_ERROR(context.stream->Synchronize());
+  for (std::vector<int>& of_types : *programs) {
+    for (int type = 0; type < model.num_types; ++type) {
+      if (!is_finite[type]) of_types[type] = type;
+    }
+  }
+  return Status();
+}
+
+bool CanReadVariants(const Model& derivative, const Tape& tape) {
+  for (int program = derivative.num_types; program < tape.rows.num_types();
+       ++program) {
+    if (tape.rows.type(program).size() == 0) continue;
+    if (derivative.variants.count(program) == 0 ||
+        !CheckSaved(derivative.programs[program], tape.saved[program]).ok()) {
+      return false;
+    }
+  }
+  return true;
+}
+
+Status CheckPushGrads(const Model& derivative, const Tape& tape,
+                      const std::vector<Block>& push_grads,
+                      const StepContext& context, bool* finite) {
+  std::vector<bool> done(push_grads.size(), false);
+  bool any = false;
+  for (int program = derivative.num_types; program < tape.rows.num_types();
+       ++program) {
+    if (IsIdle(derivative, tape.rows, program)) continue;
+    for (const Node& node : derivative.programs[program].nodes) {
+      if (node.kind != NodeKind::kPushGrad ||
+          node.index >= static_cast<int>(done.size()) || done[node.index]) {
+        continue;
+      }
+      any = done[node.index] = true;
+      const DType dtype =
+          derivative.programs[program].symbols[node.outputs[0]].dtype;
+      const Block& grad = push_grads[node.index];
+      if (!IsNative(dtype)) continue;
+      CAVS_RETURN_IF_ERROR(context.stream->ClearUnlessFinite(
+          dtype, grad.data, grad.rows * grad.cols, finite));
+    }
+  }
+  return any ? context.stream->Synchronize() : Status();
+}
+
+}  // namespace cavs

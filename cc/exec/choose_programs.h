@@ -1,0 +1,44 @@
+// Decides which programs evaluate the tasks of a step.
+#ifndef CAVS_CC_EXEC_CHOOSE_PROGRAMS_H_
+#define CAVS_CC_EXEC_CHOOSE_PROGRAMS_H_
+
+#include <vector>
+
+#include "cc/base/status.h"
+#include "cc/device/block.h"
+#include "cc/exec/model.h"
+#include "cc/exec/step_context.h"
+#include "cc/exec/tape.h"
+#include "cc/schedule/external_rows.h"
+#include "cc/schedule/row_plan.h"
+#include "cc/schedule/schedule.h"
+
+namespace cavs {
+
+// What the tasks lack. `pull_rows` has a map per pull, or is empty: then every
+// vertex has a row of all of them.
+std::vector<int> LacksOfTasks(const Model& model, const ScheduleView& schedule,
+                              const std::vector<RowMap>& pull_rows);
+
+// Those that are expected to be fastest if all numbers are finite: variants
+// that save more time than it takes to run one more program.
+ProgramTable FastestPrograms(const Model& model, const ScheduleView& schedule,
+                             const std::vector<int>& lacks);
+
+// Likewise, but variants only of types of which the captures and inputs that
+// must be finite are finite.
+Status ChoosePrograms(const Model& model, const StepInputs& inputs,
+                      const std::vector<int>& lacks, const StepContext& context,
+                      ProgramTable* programs);
+
+// Whether the variants of a derivative can read what those of the model left.
+bool CanReadVariants(const Model& derivative, const Tape& tape);
+
+// Clears *finite if variants run and gradients from outside are not finite.
+Status CheckPushGrads(const Model& derivative, const Tape& tape,
+                      const std::vector<Block>& push_grads,
+                      const StepContext& context, bool* finite);
+
+}  // namespace cavs
+
+#endif  // CAVS_CC_EXEC_CHOOSE_PROGRAMS_H_

@@ -1,0 +1,28 @@
+// Reads which inputs not every vertex has a row of, and which vertices have.
+#ifndef CAVS_CC_KERNELS_PARTIAL_PULLS_H_
+#define CAVS_CC_KERNELS_PARTIAL_PULLS_H_
+
+#include <cstdint>
+#include <set>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "cc/exec/model.h"
+#include "cc/schedule/external_rows.h"
+#include "tensorflow/core/framework/op_kernel.h"
+
+namespace cavs {
+
+// Reads the attributes partial_pulls and partial_pull_grads.
+absl::Status ReadPartialPulls(tensorflow::OpKernelConstruction* context,
+                              PartialPulls* partial);
+
+// Reads the input partial_vertices, one tensor for each pull in `partial`, and
+// sets the maps of these pulls.
+absl::Status ReadPartialRows(tensorflow::OpKernelContext* context,
+                             const std::set<int>& partial, int64_t num_vertices,
+                             std::vector<RowMap>* rows);
+
+}  // namespace cavs
+
+#endif  // CAVS_CC_KERNELS_PARTIAL_PULLS_H_

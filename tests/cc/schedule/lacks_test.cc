@@ -1,0 +1,63 @@
+#include "cc/schedule/lacks.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "cc/schedule/schedule.h"
+
+namespace cavs {
+namespace {
+
+// Tasks {0, 1} and {2} of type 0, {3} of type 1; 2 and 3 have children.
+Schedule FourVertices() {
+  Schedule schedule;
+  schedule.order = {0, 1, 2, 3};
+  schedule.task_splits = {0, 2, 3, 4};
+  schedule.task_type = {0, 0, 1};
+  schedule.arity = 1;
+  schedule.child_row = {-1, -1, 0, 1};
+  return schedule;
+}
+
+RowMap Rows(std::vector<int32_t> row_of_vertex) {
+  RowMap map;
+  map.row_of_vertex = std::move(row_of_vertex);
+  return map;
+}
+
+std::vector<int> Find(const std::vector<const RowMap*>& partial) {
+  const Schedule schedule = FourVertices();
+  return LacksOfTasks(schedule.view(), partial);
+}
+
+TEST(LacksTest, ATaskLacksChildrenIfNoVertexHasOne) {
+  EXPECT_EQ(Find({}), (std::vector<int>{kLacksChildren, 0, 0}));
+}
+
+TEST(LacksTest, ATaskLacksInputsIfNoVertexHasARowOfAny) {
+  const RowMap leaves = Rows({0, 1, -1, -1}), one = Rows({-1, 0, -1, 1});
+  EXPECT_EQ(Find({&leaves}),
+            (std::vector<int>{kLacksChildren, kLacksInputs, kLacksInputs}));
+  EXPECT_EQ(Find({&leaves, &one}),
+            (std::vector<int>{kLacksChildren, kLacksInputs, 0}));
+  const RowMap none = Rows({-1, -1, -1, -1});
+  EXPECT_EQ(Find({&none})[0], kLacksChildren | kLacksInputs);
+}
+
+TEST(LacksTest, AnInputThatEveryVertexHasIsNotLacking) {
+  const RowMap all;
+  EXPECT_EQ(Find({&all}), (std::vector<int>{kLacksChildren, 0, 0}));
+}
+
+TEST(LacksTest, CountsTasksAndRowsByTypeAndWhatTheyLack) {
+  const Schedule schedule = FourVertices();
+  const TaskCounts counts = CountTasks(schedule.view(), Find({}), 2);
+  EXPECT_EQ(counts[kLacksChildren][0].rows, 2);
+  EXPECT_EQ(counts[kLacksChildren][0].tasks, 1);
+  EXPECT_EQ(counts[kLacksChildren][1].rows, 0);
+  EXPECT_EQ(counts[kLacksNothing][1].rows, 1);
+}
+
+}  // namespace
+}  // namespace cavs
