@@ -18,5 +18,6 @@ from cavs_tf.graph_support import vertex_function as vertex_function
 from cavs_tf.graphs import GraphBatch as GraphBatch
 from cavs_tf.memory import predict_memory as predict_memory
 from cavs_tf.options import Options as Options
+from cavs_tf.portable import export_portable as export_portable
 from cavs_tf.schedule import Schedule as Schedule
 from cavs_tf.version import __version__ as __version__

@@ -3,16 +3,17 @@
 import dataclasses
 
 import tensorflow as tf
-from tensorflow.python.framework import func_graph, ops
+from tensorflow.python.framework import ops
 from tensorflow.python.ops import gradients_util
 
 from cavs_tf._decomposition import decompose_operators
+from cavs_tf._function_graph import FunctionGraph
 from cavs_tf._inference import Analysis, Kind, coupled_message, live_operations, rows_of
 from cavs_tf._library import ops as _cavs_ops
 from cavs_tf._tracing import TracedVertex, with_tapes_of_its_own
 
 
-class DerivativeGraph(func_graph.FuncGraph):
+class DerivativeGraph(FunctionGraph):
     """A graph that repeats concatenations and masks of the vertex function that it reads.
 
     The tape then keeps the operands of the concatenation, which are often in memory anyway, in
@@ -88,7 +89,7 @@ class Derivative:
       analysis: The analysis of the graph, after `fold`.
     """
 
-    graph: func_graph.FuncGraph
+    graph: DerivativeGraph
     inputs: list
     outputs: list
     saved: list

@@ -96,6 +96,11 @@ def check_at(model, at) -> None:
         )
 
 
+def cells_of(model) -> list[GraphSupport]:
+    """All GraphSupports in a model."""
+    return [cell for _, cell in _cells(model)]
+
+
 def _cells(model):
     """Yields (name of the layer that the user sees, GraphSupport) for each one in a model."""
     if isinstance(model, GraphSupport):

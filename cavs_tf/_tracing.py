@@ -14,9 +14,10 @@ from concurrent import futures
 import tensorflow as tf
 from tensorflow.python import pywrap_tfe
 from tensorflow.python.eager import record
-from tensorflow.python.framework import func_graph, ops
+from tensorflow.python.framework import ops
 from tensorflow.python.ops import resource_variable_ops
 
+from cavs_tf._function_graph import FunctionGraph
 from cavs_tf._inputs import GRAPH, INITIAL_STATE
 from cavs_tf._keras_private import set_thread_state, thread_state
 
@@ -119,7 +120,7 @@ class Capture:
         return self.source.read_value()
 
 
-class VertexGraph(func_graph.FuncGraph):
+class VertexGraph(FunctionGraph):
     """A graph in which variables are read through inputs of the graph."""
 
     def __init__(self, name: str, variables=()):

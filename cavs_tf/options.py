@@ -37,9 +37,10 @@ class Options:
       specialize: Tasks in which no vertex has a child, or none has a row of a `VertexRows`, run a
         program of their own, made of the same vertex function with zeros in place of what they
         gather or pull: without products, gates and gradients that only zeros depend on. Used
-        where it saves more time than one more program takes. Weights, inputs and gradients of outputs that are infinite or NaN are run without
-        it, so that results are the same; where finite numbers overflow inside of the vertex
-        function, a gate that leaves multiply by zero shows no NaN.
+        where it saves more time than one more program takes. Weights, inputs and gradients of
+        outputs that are infinite or NaN are run without it, so that results are the same; where
+        finite numbers overflow inside of the vertex function, a gate that leaves multiply by
+        zero shows no NaN.
       views: Gathered and pulled rows are read where they are. Off: they are copied first.
       streams: 2: eager operators run ahead of the critical path and lazy ones behind it, on a
         thread of their own (arXiv:1712.04048, section 3.5); inference has one stream. 1: all

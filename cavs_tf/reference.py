@@ -64,7 +64,7 @@ def run(model, graphs, inputs=None, at=None):
 
 def _run_cell(cell, graphs, inputs, at):
     pulls, pushed = cell.prepare(graphs, inputs)
-    evaluation = _Evaluation(cell, graphs, pulls, pushed)
+    evaluation = Evaluation(cell, graphs, pulls, pushed)
     run_all = evaluation.run_eagerly if tf.executing_eagerly() else evaluation.run_in_graph
     outputs, at = run_all(), vertices_to_return(at)
     if at is not None:
@@ -72,28 +72,39 @@ def _run_cell(cell, graphs, inputs, at):
     return cell.unname(outputs)
 
 
-class _Evaluation:
-    """Evaluates the vertices of one minibatch, one after the other."""
+class Evaluation:
+    """Evaluates the vertices of one minibatch, one after the other.
+
+    Attributes:
+      functions: A vertex function per vertex type.
+      pulls: By name, [V, ...]: rows for all vertices.
+      pushed: By name, the spec of a row that is pushed.
+      children: int32 [V, arity]: the child in each slot, or -1.
+      types, depth: int32 [V].
+      no_state: [1, *state_shape]: the state of a missing child.
+      num_vertices: V.
+      arity: The number of slots.
+    """
 
     def __init__(self, model, graphs, pulls, pushed):
-        self._functions = [function for _, function in model.vertex_functions()]
-        self._arity = model.arity
-        self._no_state = tf.zeros([1, *model.state_shape], model.compute_dtype)
-        self._pushed = pushed
-        self._num_vertices = graphs.num_vertices
+        self.functions = [function for _, function in model.vertex_functions()]
+        self.arity = model.arity
+        self.no_state = tf.zeros([1, *model.state_shape], model.compute_dtype)
+        self.pushed = pushed
+        self.num_vertices = graphs.num_vertices
         typed = tf.size(graphs.vertex_type) > 0
-        untyped = tf.zeros([self._num_vertices], tf.int32)
-        self._types = tf.cond(typed, lambda: graphs.vertex_type, lambda: untyped)
-        self._pulls = self._one_row_per_vertex(pulls, model.pulled_by_type(pulls))
-        self._pulls[GRAPH] = graphs.vertex_graph
-        self._children = _children_by_slot(graphs, self._arity)
-        self._order = _topological_order(graphs)
+        untyped = tf.zeros([self.num_vertices], tf.int32)
+        self.types = tf.cond(typed, lambda: graphs.vertex_type, lambda: untyped)
+        self.pulls = self._one_row_per_vertex(pulls, model.pulled_by_type(pulls))
+        self.pulls[GRAPH] = graphs.vertex_graph
+        self.children = _children_by_slot(graphs, self.arity)
+        self.depth = depth_of(graphs)
 
     def _one_row_per_vertex(self, pulls, pulled_by_type) -> dict:
         """Expands external inputs that have rows only for the vertices of types that pull them."""
 
         def spread(name, value):
-            pulled = tf.gather([name in names for names in pulled_by_type], self._types)
+            pulled = tf.gather([name in names for names in pulled_by_type], self.types)
             tf.debugging.assert_equal(
                 tf.shape(value)[0],
                 tf.math.count_nonzero(pulled, dtype=tf.int32),
@@ -107,26 +118,26 @@ class _Evaluation:
 
         def complete(name, value):
             if isinstance(value, VertexRows):
-                shape = tf.concat([[self._num_vertices], tf.shape(value.rows)[1:]], 0)
+                shape = tf.concat([[self.num_vertices], tf.shape(value.rows)[1:]], 0)
                 dense = tf.scatter_nd(value.vertices[:, None], value.rows, shape)
                 return tf.ensure_shape(dense, [None, *value.rows.shape[1:]])
-            is_complete = tf.equal(tf.shape(value)[0], self._num_vertices)
+            is_complete = tf.equal(tf.shape(value)[0], self.num_vertices)
             return tf.cond(is_complete, lambda: value, lambda: spread(name, value))
 
         return {name: complete(name, value) for name, value in pulls.items()}
 
     def run_eagerly(self):
-        children, types = self._children.numpy(), self._types.numpy()
-        states, outputs = {}, {name: {} for name in self._pushed}
-        for v in self._order.numpy():
-            gathered = [self._no_state if c < 0 else states[c] for c in children[v]]
-            states[v], pushes = self._evaluate(self._functions[types[v]], int(v), gathered)
+        children, types = self.children.numpy(), self.types.numpy()
+        states, outputs = {}, {name: {} for name in self.pushed}
+        for v in self._order().numpy():
+            gathered = [self.no_state if c < 0 else states[c] for c in children[v]]
+            states[v], pushes = self._evaluate(self.functions[types[v]], int(v), gathered)
             for name, value in pushes.items():
                 outputs[name][v] = value
         return {
             name: tf.concat([rows[v] for v in range(len(rows))], 0)
             if rows
-            else tf.zeros([0, *self._pushed[name].shape], self._pushed[name].dtype)
+            else tf.zeros([0, *self.pushed[name].shape], self.pushed[name].dtype)
             for name, rows in outputs.items()
         }
 
@@ -138,35 +149,41 @@ class _Evaluation:
                 spec.dtype, size, clear_after_read=False, element_shape=[1, *spec.shape]
             )
 
-        state = tf.TensorSpec(self._no_state.shape[1:], self._no_state.dtype)
-        states = array(state, self._num_vertices + 1).write(self._num_vertices, self._no_state)
-        outputs = {name: array(spec, self._num_vertices) for name, spec in self._pushed.items()}
+        state = tf.TensorSpec(self.no_state.shape[1:], self.no_state.dtype)
+        states = array(state, self.num_vertices + 1).write(self.num_vertices, self.no_state)
+        outputs = {name: array(spec, self.num_vertices) for name, spec in self.pushed.items()}
+
+        order = self._order()
 
         def step(i, states, outputs):
-            v = self._order[i]
-            slots = tf.where(self._children[v] < 0, self._num_vertices, self._children[v])
-            gathered = [states.read(slots[k]) for k in range(self._arity)]
-            branches = [lambda f=f: self._evaluate(f, v, gathered) for f in self._functions]
-            kind = self._types[v]
+            v = order[i]
+            slots = tf.where(self.children[v] < 0, self.num_vertices, self.children[v])
+            gathered = [states.read(slots[k]) for k in range(self.arity)]
+            branches = [lambda f=f: self._evaluate(f, v, gathered) for f in self.functions]
+            kind = self.types[v]
             new, pushes = tf.switch_case(kind, branches) if len(branches) > 1 else branches[0]()
             outputs = {name: outputs[name].write(v, value) for name, value in pushes.items()}
             return i + 1, states.write(v, new), outputs
 
         _, _, outputs = tf.while_loop(
-            lambda i, *_: i < self._num_vertices, step, (0, states, outputs)
+            lambda i, *_: i < self.num_vertices, step, (0, states, outputs)
         )
         return {
-            name: tf.ensure_shape(rows.concat(), [None, *self._pushed[name].shape])
+            name: tf.ensure_shape(rows.concat(), [None, *self.pushed[name].shape])
             for name, rows in outputs.items()
         }
 
+    def _order(self):
+        """int32 [V]: vertices by depth, so children before parents."""
+        return tf.cast(tf.argsort(self.depth, stable=True), tf.int32)
+
     def _evaluate(self, function, v, gathered):
         """State and pushes of vertex `v`, with zeros for pushes that its type lacks."""
-        row = {name: tf.gather(value, [v]) for name, value in self._pulls.items()}
+        row = {name: tf.gather(value, [v]) for name, value in self.pulls.items()}
         vertex = Vertex(gathered, row, tf.reshape(tf.cast(v, tf.int32), [1])).run(function)
         pushes = {
             name: vertex.pushes.get(name, tf.zeros([1, *spec.shape], spec.dtype))
-            for name, spec in self._pushed.items()
+            for name, spec in self.pushed.items()
         }
         return vertex.scattered, pushes
 
@@ -188,8 +205,8 @@ def _children_by_slot(graphs, arity):
     return tf.gather(ids, tf.where(present, slots, tf.size(graphs.child_ids)))
 
 
-def _topological_order(graphs):
-    """int32 [V]: vertices by depth, so children before parents."""
+def depth_of(graphs):
+    """int32 [V]: 0 for vertices without children, else one more than of the deepest child."""
     num_vertices = graphs.num_vertices
     parents = list_of_each(graphs.child_splits, tf.size(graphs.child_ids))
     real = graphs.child_ids >= 0
@@ -211,7 +228,7 @@ def _topological_order(graphs):
         False,
         "children: got a cycle but expected every vertex to depend on others only. Remove it.",
     )
-    return tf.cast(tf.argsort(depth, stable=True), tf.int32)
+    return depth
 
 
 def random_seeds(outputs: dict, seed: int) -> dict:

@@ -157,7 +157,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, ExecutorTest,
 
 TEST_P(ExecutorTest, EveryCombinationOfSwitchesMatchesTheOracle) {
   engine::Engine engine(engine::Streams(2));
-  for (uint32_t seed = 0; seed < 4; ++seed) {
+  for (uint32_t seed = 0; seed < NumSeeds(4); ++seed) {
     std::mt19937 random(seed);
     const int num_types = 1 + seed % 3;
     const Cell cell = RandomCell(DType::kFloat64, num_types, &random);
