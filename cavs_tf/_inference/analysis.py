@@ -362,7 +362,7 @@ def _operator_behind(op, forward):
     """The operator of the vertex function whose derivative `op` is part of."""
     named = re.match(r"gradients(?:_\d+)?/(.+?)_grad/", op.name) if forward is not None else None
     try:
-        return op if named is None else forward.get_operation_by_name(named.group(1))
+        return op if named is None else forward.as_graph_element(named.group(1), allow_tensor=False)
     except KeyError:
         return op
 
