@@ -319,7 +319,7 @@ class NativeLowering {
       return false;
     }
     *alpha = builder_.AddScalar(in(0).dtype, value);
-    *rest = builder_.AddScalar(in(0).dtype, 1 - value);
+    *rest = builder_.AddScalar(in(0).dtype, 1 - double{value});
     return true;
   }
 

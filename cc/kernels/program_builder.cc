@@ -100,7 +100,7 @@ int ProgramBuilder::AddView(int parent, int64_t offset, const Symbol& like) {
   return AddSymbol(std::move(view));
 }
 
-int ProgramBuilder::AddScalar(DType dtype, float value) {
+int ProgramBuilder::AddScalar(DType dtype, double value) {
   tensorflow::Tensor scalar(ToDataType(dtype), tensorflow::TensorShape());
   WithFloatType(dtype, [&](auto zero) {
     using T = decltype(zero);

@@ -47,7 +47,7 @@ class ProgramBuilder {
   int AddView(int parent, int64_t offset, const Symbol& like);
 
   // Adds a constant number of a type for which IsNative() holds.
-  int AddScalar(DType dtype, float value);
+  int AddScalar(DType dtype, double value);
 
   void Map(const tensorflow::Node& node, int output, int symbol) {
     symbol_of_[{node.id(), output}] = symbol;

@@ -1,0 +1,208 @@
+"""Cells of directed acyclic graphs and of lattices."""
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from tests.published._base import (
+    UNITS,
+    PublishedCell,
+    affine,
+    dense,
+    lstm,
+    matrix,
+    sigmoid,
+    softmax,
+)
+
+
+class _MaskedCell(PublishedCell):
+    """A cell that is told which children there are."""
+
+    arity = 3
+
+    def inputs(self, graphs, generator):
+        counts = np.diff(graphs.child_splits)[:, np.newaxis]
+        x = super().inputs(graphs, generator)
+        return {"x": x, "is_child": np.arange(self.arity) < counts}
+
+
+class LatticeLSTM(_MaskedCell):
+    """Zhang and Yang 2018, arXiv:1805.02023, equations 11 to 15: a character and its words.
+
+    The first child is the character before, or the word's first character; others are words that
+    end here.
+    """
+
+    vectors = 2
+
+    def make(self):
+        self.gates, self.word_gate = dense(3 * UNITS), dense()
+
+    def vertex(self):
+        x = self.pull("x")
+        c, h = tf.split(self.gather(0), 2, axis=1)
+        i, o, g = tf.split(self.gates(tf.concat([x, h], axis=1)), 3, axis=1)
+        words = self.gather_all()[:, 1:, :UNITS]
+        shape = [tf.shape(x)[0], self.arity - 1, x.shape[1]]
+        repeated = tf.broadcast_to(x[:, tf.newaxis], shape)
+        scores = self.word_gate(tf.concat([repeated, words], axis=2))
+        scores = tf.concat([tf.sigmoid(i)[:, tf.newaxis], tf.sigmoid(scores)], axis=1)
+        is_word = self.pull("is_child")[:, 1:, tf.newaxis]
+        mask = tf.concat([tf.ones_like(is_word[:, :1]), is_word], axis=1)
+        weights = tf.nn.softmax(tf.where(mask, scores, -np.inf), axis=1)
+        cells = tf.concat([tf.tanh(g)[:, tf.newaxis], words], axis=1)
+        lattice = tf.reduce_sum(weights * cells, axis=1)
+        plain = tf.sigmoid(i) * tf.tanh(g) + (1 - tf.sigmoid(i)) * c
+        c = tf.where(tf.reduce_any(is_word, axis=1), lattice, plain)
+        self.finish(c, tf.sigmoid(o) * tf.tanh(c))
+
+    def equations(self, x, children):
+        x, (first, *words) = x["x"], self.in_slots(children[:1])[:1].tolist() + children[1:]
+        c, h = np.split(np.array(first), 2)
+        i, o, g = np.split(affine(self.gates, x, h), 3)
+        if words:
+            scores = [affine(self.word_gate, x, word[:UNITS]) for word in words]
+            exponentials = np.exp(sigmoid(np.array([i, *scores])))
+            cells = np.array([np.tanh(g), *(word[:UNITS] for word in words)])
+            c = np.sum(exponentials / exponentials.sum(axis=0) * cells, axis=0)
+        else:
+            c = sigmoid(i) * np.tanh(g) + (1 - sigmoid(i)) * c
+        h = sigmoid(o) * np.tanh(c)
+        return np.concatenate([c, h]), h
+
+
+class GraphLSTM(PublishedCell):
+    """Peng et al. 2017, arXiv:1708.03743, section 3.3: edge types as embeddings."""
+
+    arity, vectors, types, size = 3, 2, 4, 2
+
+    def make(self):
+        self.w_iou, self.w_f = dense(3 * UNITS), dense()
+        for name, columns in (("u_iou", 3 * UNITS), ("u_f", UNITS)):
+            shape = (UNITS, self.size, columns)
+            weight = self.add_weight(shape=shape, initializer="glorot_uniform", name=name)
+            setattr(self, name, weight)
+        self.embedding = keras.layers.Embedding(self.types, self.size, dtype="float64")
+
+    def inputs(self, graphs, generator):
+        edges = generator.integers(0, self.types, [graphs.num_vertices, self.arity])
+        return {"x": super().inputs(graphs, generator), "edge_types": edges.astype("int32")}
+
+    def vertex(self):
+        x, edges = self.pull("x"), self.embedding(self.pull("edge_types"))
+        cells, states = tf.split(self.gather_all(), 2, axis=2)
+        iou = self.w_iou(x) + tf.einsum("nkd,nke,deu->nu", states, edges, self.u_iou)
+        i, o, u = tf.split(iou, 3, axis=1)
+        f = self.w_f(x)[:, tf.newaxis] + tf.einsum("nkd,nke,deu->nku", states, edges, self.u_f)
+        c = tf.sigmoid(i) * tf.tanh(u) + tf.reduce_sum(tf.sigmoid(f) * cells, axis=1)
+        self.finish(c, tf.sigmoid(o) * tf.tanh(c))
+
+    def equations(self, x, children):
+        table, (x, types) = self.embedding.get_weights()[0], (x["x"], x["edge_types"])
+        iou, kept = affine(self.w_iou, x), 0
+        for edge, child in zip(types, children, strict=False):
+            c, h = np.split(child, 2)
+            product = np.outer(h, table[edge])
+            iou = iou + np.tensordot(product, self.u_iou.numpy(), 2)
+            f = affine(self.w_f, x) + np.tensordot(product, self.u_f.numpy(), 2)
+            kept = kept + sigmoid(f) * c
+        i, o, u = np.split(iou, 3)
+        c, h = lstm(i, kept, o, u)
+        return np.concatenate([c, h]), h
+
+
+class DAGNN(_MaskedCell):
+    """Thost and Chen 2021, arXiv:2101.07965, equations 4 to 6: attention, then a GRU."""
+
+    def make(self):
+        self.of_vertex, self.of_child = matrix(1), matrix(1)
+        self.gru = keras.layers.GRUCell(
+            UNITS, reset_after=False, bias_initializer="random_normal", dtype="float64"
+        )
+
+    def vertex(self):
+        x, states = self.pull("x"), self.gather_all()
+        scores = self.of_vertex(x)[:, tf.newaxis] + self.of_child(states)
+        scores = tf.where(self.pull("is_child")[:, :, tf.newaxis], scores, -1e9)
+        message = tf.reduce_sum(tf.nn.softmax(scores, axis=1) * states, axis=1)
+        h, _ = self.gru(x, [message])
+        self.finish(h)
+
+    def equations(self, x, children):
+        message = np.zeros(UNITS)
+        if children:
+            states = np.array(children)
+            scores = affine(self.of_vertex, x["x"]) + affine(self.of_child, states)
+            message = softmax(scores[:, 0]) @ states
+        h = gru(self.gru, x["x"], message)
+        return h, h
+
+
+class GatedSum(PublishedCell):
+    """Zhang et al. 2019, D-VAE, arXiv:1904.11088, equations 4 and 5: a gated sum, then a GRU."""
+
+    arity = 3
+
+    def make(self):
+        self.gate, self.map = dense(UNITS, "sigmoid"), matrix()
+        self.gru = keras.layers.GRUCell(
+            UNITS, reset_after=False, bias_initializer="random_normal", dtype="float64"
+        )
+
+    def vertex(self):
+        states = self.gather_all()
+        message = tf.reduce_sum(self.gate(states) * self.map(states), axis=1)
+        h, _ = self.gru(self.pull(), [message])
+        self.finish(h)
+
+    def equations(self, x, children):
+        gated = [sigmoid(affine(self.gate, h)) * affine(self.map, h) for h in children]
+        h = gru(self.gru, x, sum(gated, np.zeros(UNITS)))
+        return h, h
+
+
+class GraphAttention(_MaskedCell):
+    """Velickovic et al. 2018, arXiv:1710.10903, equations 3 to 6, over children."""
+
+    heads = 2
+
+    def make(self):
+        self.own, self.map = dense(), matrix()
+        shape = (self.heads, UNITS // self.heads)
+        self.a_own = self.add_weight(shape=shape, initializer="random_normal", name="a_own")
+        self.a_child = self.add_weight(shape=shape, initializer="random_normal", name="a_child")
+
+    def vertex(self):
+        own, children = self.own(self.pull("x")), self.map(self.gather_all())
+        own = tf.reshape(own, [-1, self.heads, UNITS // self.heads])
+        children = tf.reshape(children, [-1, self.arity, self.heads, UNITS // self.heads])
+        scores = tf.reduce_sum(own * self.a_own, axis=2)[:, tf.newaxis]
+        scores = tf.nn.leaky_relu(scores + tf.reduce_sum(children * self.a_child, axis=3))
+        scores = tf.where(self.pull("is_child")[:, :, tf.newaxis], scores, -1e9)
+        weights = tf.nn.softmax(scores, axis=1)
+        total = own + tf.reduce_sum(weights[..., tf.newaxis] * children, axis=1)
+        self.finish(tf.nn.elu(tf.reshape(total, [-1, UNITS])))
+
+    def equations(self, x, children):
+        own = affine(self.own, x["x"]).reshape(self.heads, -1)
+        total = own
+        if children:
+            mapped = affine(self.map, np.array(children)).reshape(len(children), *own.shape)
+            scores = np.sum(own * self.a_own.numpy(), 1) + np.sum(mapped * self.a_child.numpy(), 2)
+            weights = softmax(np.where(scores < 0, 0.2 * scores, scores), axis=0)
+            total = own + np.sum(weights[..., np.newaxis] * mapped, axis=0)
+        total = total.ravel()
+        return (np.where(total < 0, np.expm1(np.minimum(total, 0)), total),) * 2
+
+
+def gru(layer, x, h):
+    """What a GRUCell computes that resets before its product."""
+    kernel, recurrent, bias = layer.get_weights()
+    (k_z, k_r, k_h), (u_z, u_r, u_h) = np.split(kernel, 3, 1), np.split(recurrent, 3, 1)
+    b_z, b_r, b_h = np.split(bias, 3)
+    z, r = sigmoid(x @ k_z + h @ u_z + b_z), sigmoid(x @ k_r + h @ u_r + b_r)
+    return z * h + (1 - z) * np.tanh(x @ k_h + (r * h) @ u_h + b_h)
+
+
+GRAPH_CELLS = (LatticeLSTM, GraphLSTM, DAGNN, GatedSum, GraphAttention)
