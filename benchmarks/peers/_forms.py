@@ -53,8 +53,6 @@ class Natural:
     """
 
     def __init__(self, workload: str):
-        if workload not in natural.MODELS:
-            raise _base.Unsupported(f"{workload} is not written with concatenations")
         self.model = natural.MODELS[workload]
 
     def split(self, variables: dict) -> dict:

@@ -8,7 +8,6 @@ import tensorflow as tf
 
 import cavs_tf as cavs
 from benchmarks.peers import _base, _forms, _ops_alone, _tensorflow
-from benchmarks.peers._cavs import natural
 
 # Other models have a module of the workload's name.
 _MODULES = {"var_lstm": "lstm", "fixed_lstm": "lstm"}
@@ -20,8 +19,8 @@ class Peer(_tensorflow.TensorFlowPeer):
 
     Args:
       form: "gates": weights, a product and a bias are written for every gate, as in the paper's
-        Figure 4; "natural": one vertex function of products of what is concatenated; None: the cell
-        as someone writes it who knows what costs time.
+        Figure 4; "natural": products of what is concatenated, and one vertex function unless types
+        compute different things; None: the cell as someone writes it who knows what costs time.
       bfloat16: Whether the vertex function and what it pulls are bfloat16, with float32 weights, as
         under Keras's policy `mixed_bfloat16`.
       steps_per_call: As Keras's `steps_per_execution`: what is timed is a call that loops over so
@@ -69,7 +68,7 @@ class Peer(_tensorflow.TensorFlowPeer):
         examples = self.workload.examples
         batch, micro_batch = self.workload.settings.batch, self.options.micro_batch
         if self._is_natural:
-            self.dataset = natural.batches(self._model_class, examples, batch, micro_batch)
+            self.dataset = self._model_class.batches(examples, batch, micro_batch)
         else:
             self.dataset = self._module.batches(examples, batch, micro_batch)
         self._steps = None
@@ -126,19 +125,20 @@ class Peer(_tensorflow.TensorFlowPeer):
     def run(self, inputs, at=None):
         """What the output layer reads, or computes if the model has it, at some or all vertices."""
         if hasattr(self._module, "run"):
-            h = self._module.run(self.model, inputs, self.variables["embedding"])
+            run = type(self.model).run if self._is_natural else self._module.run
+            h = run(self.model, inputs, self.variables["embedding"])
             return h if at is None else tf.gather(h, at)
         return tf.cast(self.model(inputs["graphs"], self.embed(inputs), at=at), tf.float32)
 
     def embed(self, inputs):
         """What vertices pull, of those that do."""
+        if self._is_natural:
+            return self._model_class.pulled(inputs, self.variables["embedding"])
         token = inputs["token"]
         if self._pulling is not None:
             pulls = tf.gather(self._pulling, inputs["graphs"].vertex_type)
             token = tf.boolean_mask(token, pulls)
         x = tf.gather(self.variables["embedding"], token)
-        if self._is_natural:
-            return self._model_class.pulled(inputs, x)
         return tf.cast(x, tf.bfloat16) if self._bfloat16 else x
 
     def construct(self):
