@@ -8,6 +8,7 @@ of several structures is a dict of such dicts by name, with features of the exam
 
 from cavs_tf.data._batch import batch as batch
 from cavs_tf.data._brackets import SNLI_LABELS as SNLI_LABELS
+from cavs_tf.data._brackets import bracket_tree as bracket_tree
 from cavs_tf.data._brackets import bracket_trees as bracket_trees
 from cavs_tf.data._brackets import snli_pairs as snli_pairs
 from cavs_tf.data._conllu import conllu_trees as conllu_trees

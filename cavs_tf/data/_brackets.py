@@ -16,7 +16,7 @@ from cavs_tf.data._streams import check_exists, located, numbered_lines, stream
 from cavs_tf.data._vocabulary import Vocabulary
 
 SNLI_LABELS = ("entailment", "neutral", "contradiction")
-_TOKEN = re.compile(r"[()]|[^() \t]+")
+_TOKEN = re.compile(r"[()]|[^() \t\r\n]+")
 _TRACE = "-NONE-"
 
 
@@ -71,6 +71,29 @@ def bracket_trees(
 
     features = ["children", "word", *(["category"] if labelled else [])]
     return stream(read, dict.fromkeys(features), vocabulary)
+
+
+def bracket_tree(
+    text: str, *, labelled: bool = True, traces: bool = False, unescape: bool = True
+) -> dict[str, list]:
+    """Reads one tree in brackets from a string, such as that of a request.
+
+    Args:
+      text: The tree, as in a file that `bracket_trees` reads.
+      labelled, traces, unescape: As for `bracket_trees`.
+
+    Returns:
+      A dict of lists, with a value for each of n vertices: "children", a list of child ids; "word",
+      empty for inner vertices; and "category", if there are labels.
+
+    Raises:
+      ValueError: If the text is not one tree.
+
+    >>> bracket_tree("((the cat) sat)", labelled=False)["children"]
+    [[], [], [0, 1], [], [2, 3]]
+    """
+    tree = _tree(_TOKEN.findall(text), labelled, traces, unescape)
+    return tree if labelled else _without_category(tree)
 
 
 def snli_pairs(path: str | os.PathLike, vocabulary: Vocabulary | None = None) -> tf.data.Dataset:

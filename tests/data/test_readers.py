@@ -107,6 +107,18 @@ def test_trees_without_labels(tmp_path):
     assert list(trees[0]) == ["children", "word"]
 
 
+def test_one_tree_from_a_string():
+    tree = data.bracket_tree("(NP (DT the)\n (NN cat))")
+    assert tree == {
+        "children": [[], [], [0, 1]],
+        "word": ["the", "cat", ""],
+        "category": ["DT", "NN", "NP"],
+    }
+    assert data.bracket_tree("a", labelled=False) == {"children": [[]], "word": ["a"]}
+    with pytest.raises(ValueError, match="expected one tree of one word or more"):
+        data.bracket_tree("(a b) (c d)", labelled=False)
+
+
 def test_conllu(tmp_path):
     first, second = read(tmp_path, data.conllu_trees, CONLLU)
     assert first == {
