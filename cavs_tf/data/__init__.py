@@ -21,6 +21,8 @@ from cavs_tf.data._lattices import word_lattices as word_lattices
 from cavs_tf.data._listops import LISTOPS_TOKENS as LISTOPS_TOKENS
 from cavs_tf.data._listops import listops as listops
 from cavs_tf.data._listops import listops_text as listops_text
+from cavs_tf.data._pairs import parent_pairs as parent_pairs
+from cavs_tf.data._pairs import sentence_pairs as sentence_pairs
 from cavs_tf.data._parents import parent_trees as parent_trees
 from cavs_tf.data._ptb import ptb_trees as ptb_trees
 from cavs_tf.data._ptb import ptb_vocabulary as ptb_vocabulary

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import tensorflow as tf
 
-from cavs_tf.data._ptb import unescaped
+from cavs_tf.data._ptb import class_of, unescaped
 from cavs_tf.data._streams import check_exists, located, numbered_lines, stream
 from cavs_tf.data._vocabulary import Vocabulary
 
@@ -25,6 +25,7 @@ def bracket_trees(
     vocabulary: Vocabulary | None = None,
     *,
     labelled: bool = True,
+    num_classes: int | None = None,
     traces: bool = False,
     unescape: bool = True,
 ) -> tf.data.Dataset:
@@ -33,13 +34,14 @@ def bracket_trees(
     With labels, as in the Penn Treebank, a word has brackets of its own: `(NP (DT the) (NN cat))`.
     A bracket around a whole tree may have no label. Without labels every token is a word:
     `((the cat) sat)`. The vertices of a tree stand in post-order: children before their parent,
-    from left to right, the root last. For the classes of the Stanford Sentiment Treebank there
-    is `ptb_trees`.
+    from left to right, the root last. With `num_classes` labels are classes, as in the Stanford
+    Sentiment Treebank, which `ptb_trees` reads into memory.
 
     Args:
       path: The file, in UTF-8.
       vocabulary: Numbers the words; see `Vocabulary.from_dataset`.
       labelled: Whether brackets begin with a label.
+      num_classes: Labels are in [0, num_classes); None: labels are categories.
       traces: Whether to keep empty elements, `(-NONE- *T*-1)`, and what holds nothing else.
       unescape: As for `ptb_trees`.
 
@@ -48,9 +50,12 @@ def bracket_trees(
         children: int32 [n, slots], ids relative to the tree, or -1.
         word: string [n], empty for inner vertices; or, with a vocabulary,
         token: int32 [n], in [0, len(vocabulary)).
-        category: string [n], the labels, if there are any.
+        category: string [n], the labels, if there are any; or, with `num_classes`,
+        vertex_label: int32 [n], label: int32, the root's, and inner: int32 [n], 1 for a vertex with
+          children, 0 for a word.
 
     Raises:
+      ValueError: If there is `num_classes` but no labels.
       tf.errors.InvalidArgumentError: From the dataset, if the file is not of this form. The message
         names file and line.
 
@@ -62,14 +67,23 @@ def bracket_trees(
     [b'DT', b'NN', b'NP', b'VBD', b'VP', b'S']
     """
     check_exists(path)
+    if num_classes is not None and not labelled:
+        raise ValueError(
+            f"num_classes: got {num_classes} but expected None where labelled=False. Classes are "
+            "labels."
+        )
 
     def read():
         for line, tokens in _trees(path):
             with located(path, line):
                 tree = _tree(tokens, labelled, traces, unescape)
+                if num_classes is not None:
+                    tree = _classified(tree, num_classes)
             yield tree if labelled else _without_category(tree)
 
     features = ["children", "word", *(["category"] if labelled else [])]
+    if num_classes is not None:
+        features = ["children", "word", "vertex_label", "inner", "label"]
     return stream(read, dict.fromkeys(features), vocabulary)
 
 
@@ -156,6 +170,13 @@ def _pair(text: str) -> dict | None:
         _without_category(_tree(_TOKEN.findall(p), labelled=False, traces=True)) for p in parses
     )
     return {"left": left, "right": right, "label": SNLI_LABELS.index(label)}
+
+
+def _classified(tree: dict, num_classes: int) -> dict:
+    labels = [class_of(label, num_classes) for label in tree["category"]]
+    inner = [int(bool(slots)) for slots in tree["children"]]
+    features = {"vertex_label": labels, "inner": inner, "label": labels[-1]}
+    return _without_category(tree) | features
 
 
 def _without_category(tree: dict) -> dict:

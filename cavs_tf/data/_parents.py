@@ -4,12 +4,12 @@ Sources: Socher et al. 2013, "Recursive deep models for semantic compositionalit
 treebank" (STree.txt, SOStr.txt); Tai et al. 2015, arXiv:1503.00075 (the files of its program).
 """
 
-import itertools
 import os
+from collections.abc import Iterator
 
 import tensorflow as tf
 
-from cavs_tf.data._streams import check_exists, located, numbered_lines, stream
+from cavs_tf.data._streams import check_exists, lines_of, located, stream
 from cavs_tf.data._vocabulary import Vocabulary
 
 
@@ -24,8 +24,9 @@ def parent_trees(
 
     A line of parents has one number for each vertex, counted from 1, 0 for the root; the line of
     tokens has the words of the first vertices: of all of a dependency tree (`a.parents` and
-    `a.toks` of SICK), of the leaves of a constituency tree (`STree.txt` and `SOStr.txt`). Both
-    sides of pairs are joined by `tf.data.Dataset.zip({"left": ..., "right": ...})`.
+    `a.toks` of SICK), of the leaves of a constituency tree (`STree.txt` and `SOStr.txt`). For a
+    folder of pairs there is `parent_pairs`; `tf.data.Dataset.zip({"left": ..., "right": ...})`
+    makes pairs of any two.
 
     Args:
       parents, tokens: The files, in UTF-8.
@@ -53,22 +54,21 @@ def parent_trees(
     check_exists(parents)
     check_exists(tokens)
 
-    def read():
-        pairs = itertools.zip_longest(numbered_lines(parents), numbered_lines(tokens))
-        for number, (line, words) in enumerate(pairs, start=1):
-            if line is None or words is None:
-                short, long = (parents, tokens) if line is None else (tokens, parents)
-                raise ValueError(
-                    f"{short}:{number}: got the end of the file but expected as many lines as "
-                    f"{long} has. Pass two files of the same trees."
-                )
-            with located(parents, number):
-                children = _children(line[1].split(separator))
-            words = [word for word in words[1].split(separator) if word]
-            with located(tokens, number):
-                yield {"children": children, "word": _filled(words, len(children))}
+    return stream(
+        lambda: read_trees(parents, tokens, separator),
+        dict.fromkeys(["children", "word"]),
+        vocabulary,
+    )
 
-    return stream(read, dict.fromkeys(["children", "word"]), vocabulary)
+
+def read_trees(parents, tokens, separator: str | None = None) -> Iterator[dict]:
+    """Yields the trees of `parent_trees`."""
+    for number, line, words in lines_of(parents, tokens):
+        with located(parents, number):
+            children = _children(line.split(separator))
+        words = [word for word in words.split(separator) if word]
+        with located(tokens, number):
+            yield {"children": children, "word": _filled(words, len(children))}
 
 
 def _children(parents: list[str]) -> list[list[int]]:

@@ -128,7 +128,7 @@ def _parse(tokens: list[str], num_classes: int, trees: _Trees) -> None:
         if token == "(":
             label = tokens[position] if position < len(tokens) else "the end of the line"
             position += 1
-            open_vertices.append((_label(label, num_classes), [], []))
+            open_vertices.append((class_of(label, num_classes), [], []))
         elif not open_vertices:
             raise ValueError(f"got {token!r} but expected '(': a tree is '(label ...)'.")
         elif token != ")":
@@ -153,7 +153,8 @@ def _parse(tokens: list[str], num_classes: int, trees: _Trees) -> None:
     trees.graph_splits.append(len(trees.labels))
 
 
-def _label(token: str, num_classes: int) -> int:
+def class_of(token: str, num_classes: int) -> int:
+    """The class that a label is."""
     if not token.isdecimal() or int(token) >= num_classes:
         raise ValueError(
             f"got the label {token!r} but expected an integer in [0, {num_classes}). It follows "

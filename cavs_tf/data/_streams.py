@@ -1,6 +1,7 @@
 """What readers of files share: examples one after another, and errors that name file and line."""
 
 import contextlib
+import itertools
 import os
 from collections.abc import Callable, Iterator
 
@@ -16,6 +17,8 @@ _STRUCTURE = {
     "category": tf.TensorSpec([None], tf.string),
     "relation": tf.TensorSpec([None], tf.string),
     "score": tf.TensorSpec([None], tf.float32),
+    "vertex_label": tf.TensorSpec([None], tf.int32),
+    "inner": tf.TensorSpec([None], tf.int32),
     "label": tf.TensorSpec([], tf.int32),
 }
 
@@ -58,6 +61,21 @@ def numbered_lines(path: str | os.PathLike) -> Iterator[tuple[int, str]]:
                     f"{path}:{number}: got the byte {error.object[error.start]:#x} but expected "
                     "UTF-8. Convert the file."
                 ) from None
+
+
+def lines_of(*paths: str | os.PathLike) -> Iterator[tuple]:
+    """Yields the number of each line, and that line of every file; all have as many lines."""
+    for number, lines in enumerate(itertools.zip_longest(*map(numbered_lines, paths)), start=1):
+        if None in lines:
+            short, long = (
+                next(path for path, line in zip(paths, lines, strict=True) if (line is None) == end)
+                for end in (True, False)
+            )
+            raise ValueError(
+                f"{short}:{number}: got the end of the file but expected as many lines as {long} "
+                "has. Pass files of the same trees."
+            )
+        yield number, *(text for _, text in lines)
 
 
 @contextlib.contextmanager

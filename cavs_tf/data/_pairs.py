@@ -1,0 +1,163 @@
+"""Pairs of sentences with a score of how alike they are.
+
+Sources: Marelli et al. 2014, "A SICK cure for the evaluation of compositional distributional
+semantic models"; Cer et al. 2017, "SemEval-2017 task 1: semantic textual similarity" (the STS
+benchmark); Tai et al. 2015, arXiv:1503.00075 (the folders of its program).
+"""
+
+import math
+import os
+import pathlib
+from collections.abc import Callable
+
+import tensorflow as tf
+
+from cavs_tf.data._parents import read_trees
+from cavs_tf.data._streams import check_exists, lines_of, located, numbered_lines, stream
+from cavs_tf.data._vocabulary import Vocabulary
+
+_SIDE = dict.fromkeys(["children", "word"])
+_PAIR = {"left": _SIDE, "right": _SIDE, "score": tf.TensorSpec([], tf.float32)}
+
+
+def parent_pairs(
+    folder: str | os.PathLike, vocabulary: Vocabulary | None = None, *, suffix: str = "parents"
+) -> tf.data.Dataset:
+    """Reads pairs of parsed sentences from a folder: SICK as programs for Tree-LSTMs have it.
+
+    The folder has `a.parents` and `a.toks`, `b.parents` and `b.toks`, each a pair of files that
+    `parent_trees` reads, and `sim.txt` with one score in a line.
+
+    Args:
+      folder: With these files, in UTF-8.
+      vocabulary: Numbers the words; see `Vocabulary.from_dataset`.
+      suffix: Of the files of parents; "cparents" for constituency trees, where there are any.
+
+    Returns:
+      A dataset of one dict per pair, for `cavs_tf.data.batch`, read as it is used:
+        left, right: dicts of children and word (or token), as of `parent_trees`.
+        score: float32.
+
+    Raises:
+      tf.errors.InvalidArgumentError: From the dataset, if the files are not of this form. The
+        message names file and line.
+
+    >>> import tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> for name, line in {"a.parents": "2 0", "b.parents": "0", "sim.txt": "4.5"}.items():
+    ...     _ = (folder / name).write_text(line)
+    >>> _ = (folder / "a.toks").write_text("cats sleep"), (folder / "b.toks").write_text("Sleep")
+    >>> next(iter(parent_pairs(folder)))["left"]["children"].numpy().tolist()
+    [[-1], [0]]
+    """
+    folder = pathlib.Path(folder)
+    trees = [(folder / f"{side}.{suffix}", folder / f"{side}.toks") for side in "ab"]
+    scores = folder / "sim.txt"
+    paths = [path for side in trees for path in side] + [scores]
+    for path in paths:
+        check_exists(path)
+
+    def read():
+        # The lines come first, since they say which file ends too soon.
+        together = zip(lines_of(*paths), *(read_trees(*side) for side in trees), strict=False)
+        for (number, *_, score), left, right in together:
+            with located(scores, number):
+                yield {"left": left, "right": right, "score": _score(score)}
+
+    return stream(read, _PAIR, vocabulary)
+
+
+def sentence_pairs(
+    path: str | os.PathLike,
+    vocabulary: Vocabulary | None = None,
+    *,
+    columns: tuple[str | int, str | int, str | int] = (
+        "sentence_A",
+        "sentence_B",
+        "relatedness_score",
+    ),
+    parse: Callable[[str], dict] | None = None,
+) -> tf.data.Dataset:
+    """Reads pairs of sentences from a table with tabs between columns: SICK, the STS benchmark.
+
+    Args:
+      path: The table, in UTF-8. Quotes are characters as others.
+      vocabulary: Numbers the words; see `Vocabulary.from_dataset`.
+      columns: Of both sentences and of the score. Names, as the first line has them (SICK), or
+        numbers from 0 on where no line has names: (5, 6, 4) for the STS benchmark.
+      parse: Makes a tree of a sentence: a dict of lists with "children" and "word", as of
+        `bracket_tree`. None: a chain of the words between blanks, the last one as the root.
+
+    Returns:
+      A dataset of one dict per pair, for `cavs_tf.data.batch`, read as it is used:
+        left, right: dicts of children and word (or token).
+        score: float32.
+
+    Raises:
+      ValueError: If the first line has no such name.
+      tf.errors.InvalidArgumentError: From the dataset, if the file is not of this form, or `parse`
+        raises ValueError. The message names file and line.
+
+    >>> import tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "sts-dev.csv")
+    >>> fields = ["main-captions", "MSRvid", "2012test", "0", "4.2", "A man sits.", "He sits."]
+    >>> _ = path.write_text("\\t".join(fields))
+    >>> next(iter(sentence_pairs(path, columns=(5, 6, 4))))["left"]["word"].numpy().tolist()
+    [b'A', b'man', b'sits.']
+    """
+    named = not all(isinstance(column, int) for column in columns)
+    numbers = _numbers(path, columns) if named else columns
+    check_exists(path)
+
+    def read():
+        for line, text in numbered_lines(path):
+            if not text.strip() or (named and line == 1):
+                continue
+            with located(path, line):
+                left, right, score = _fields(text, numbers)
+                left, right = (_parsed(sentence, parse) for sentence in (left, right))
+                yield {"left": left, "right": right, "score": _score(score)}
+
+    return stream(read, _PAIR, vocabulary)
+
+
+def _numbers(path, columns) -> list[int]:
+    """Where the first line has the names of columns."""
+    names = next((text for _, text in numbered_lines(path)), "").split("\t")
+    missing = [column for column in columns if column not in names]
+    if missing:
+        raise ValueError(
+            f"{path}:1: got the names {', '.join(names)[:200]!r} but expected {missing[0]!r} among "
+            "them, with tabs between. Pass the names, or the numbers, as columns=."
+        )
+    return [names.index(column) for column in columns]
+
+
+def _fields(text: str, numbers) -> list[str]:
+    fields = text.split("\t")
+    if len(fields) <= max(numbers):
+        raise ValueError(
+            f"got {len(fields)} columns but expected {max(numbers) + 1} or more, with tabs "
+            "between. Correct the line, or pass columns=."
+        )
+    return [fields[number] for number in numbers]
+
+
+def _parsed(sentence: str, parse) -> dict:
+    if parse is not None:
+        tree = parse(sentence)
+        return {name: tree[name] for name in _SIDE}
+    words = sentence.split()
+    if not words:
+        raise ValueError("got a sentence without words but expected one or more. Drop the line.")
+    return {"children": [[], *([i] for i in range(len(words) - 1))], "word": words}
+
+
+def _score(text: str) -> float:
+    try:
+        score = float(text)
+    except ValueError:
+        score = math.nan
+    if not math.isfinite(score):
+        raise ValueError(f"got the score {text!r} but expected a finite number. Correct it.")
+    return score
