@@ -12,13 +12,20 @@ from cavs_tf._inference import Analysis, Kind, coupled_message, live_operations,
 from cavs_tf._library import ops as _cavs_ops
 from cavs_tf._tracing import TracedVertex, with_tapes_of_its_own
 
+# Operators on booleans that cost less than to keep their results, and what only moves booleans.
+_OF_BOOLEANS = (
+    "Cast ConcatV2 Equal ExpandDims Greater GreaterEqual Identity Less LessEqual LogicalAnd "
+    "LogicalNot LogicalOr NotEqual Pack Reshape Split SplitV Squeeze StridedSlice Unpack"
+)
+
 
 class DerivativeGraph(FunctionGraph):
-    """A graph that repeats concatenations and masks of the vertex function that it reads.
+    """A graph that repeats concatenations, comparisons and masks of the vertex function.
 
     The tape then keeps the operands of the concatenation, which are often in memory anyway, in
     the state or an input. And products of the concatenation can be split into products of its
-    operands. A mask of dropout is drawn again from the numbers of its rows.
+    operands. A mask of dropout is drawn again from the numbers of its rows. Numbers are compared
+    again, as native kernels have no booleans to keep.
 
     Args:
       name: The name of the graph.
@@ -47,12 +54,26 @@ class DerivativeGraph(FunctionGraph):
             return None
         if tensor.op.type == "CavsDropoutMask":
             return self._mask
+        if tensor.dtype == tf.bool and tensor.op.type in _OF_BOOLEANS.split():
+            return lambda op: self._operator(op).outputs[tensor.value_index]
         axis = self._axis_of_concatenation(tensor)
         return None if axis is None else lambda op: self._concatenation(op, axis)
 
     def _mask(self, op):
         attributes = {name: op.get_attr(name) for name in ("T", "shape", "rate", "number")}
         return _cavs_ops.cavs_dropout_mask(*map(self.capture, op.inputs), **attributes)
+
+    def _operator(self, op):
+        if id(op) not in self._again:
+            inputs = [self._operand(value) for value in op.inputs]
+            types, attributes = [value.dtype for value in op.outputs], op.node_def.attr
+            self._again[id(op)] = self.create_op(op.type, inputs, types, attrs=attributes)
+        return self._again[id(op)]
+
+    def _operand(self, tensor):
+        if tensor.op.type != "Const":
+            return self.capture(tensor)
+        return self.create_op("Const", [], [tensor.dtype], attrs=tensor.op.node_def.attr).outputs[0]
 
     def _concatenation(self, op, axis):
         values = [self.capture(value) for value in op.inputs[: op.get_attr("N")]]

@@ -176,7 +176,10 @@ class GraphSupport(keras.layers.Layer):
                 "(graphs, tensor), or with (graphs, {name: tensor})."
             )
         vertex.pulled.add(name)
-        return pulls[name]
+        value = pulls[name]
+        if value.dtype == tf.bool:  # Compared numbers: native kernels have no booleans.
+            return tf.not_equal(tf.cast(value, self.compute_dtype), 0)
+        return value
 
     def scatter(self, state: tf.Tensor) -> None:
         """Sets this vertex's state, for its parents to gather. Exactly once per function.

@@ -67,6 +67,36 @@ STATES = {
     "log_softmax": lambda s, x: tf.nn.log_softmax(3.0 * s * x, axis=2),
     "large": lambda s, x: tf.nn.softmax(1e4 * s * x),
     "leaky_relu": lambda s, x: tf.nn.leaky_relu(tf.nn.relu(s * x) - 0.1),
+    "softmax_long": lambda s, x: tf.nn.softmax(tf.reshape(3.0 * s * x, [-1, 24])),
+    "cumsum": lambda s, x: tf.cumsum(tf.reshape(s * x, [-1, 24]), axis=1),
+    "cumsum_reverse": lambda s, x: tf.cumsum(
+        tf.reshape(s * x, [-1, 12, 2])[:, :, 1], 1, reverse=True
+    ),
+    "pad": lambda s, x: tf.pad(tf.reshape(s * x, [-1, 24]), [[0, 0], [1, 2]]),
+    # Maxima, of which equal ones share the gradient.
+    "max_last": lambda s, x: tf.reduce_max(s * x, 3),
+    "max_first": lambda s, x: tf.reduce_max(s * x, 1, keepdims=True),
+    "max_middle": lambda s, x: tf.reduce_max(s * x, 2),
+    "max_all": lambda s, x: tf.reduce_max(s * x, [1, 2, 3]),
+    "max_of_equals": lambda s, x: tf.reduce_max(tf.nn.relu(s * x - 0.1), [1, 3]),
+    "max_of_vector": lambda s, x: tf.reduce_max(tf.reshape(s * x, [-1, 24])[:, :23], 1),
+    "min_ends": lambda s, x: tf.reduce_min(s * x, [1, 3]),
+    "maximum": lambda s, x: tf.maximum(s, x[:, :1]) * tf.minimum(s[..., :1], 0.1 * x),
+    "clip": lambda s, x: tf.clip_by_value(s * x, -0.1, 0.2),
+    # Conditions.
+    "where": lambda s, x: tf.where(s > x, s * x, x),
+    "where_number": lambda s, x: tf.where(s[:, :, :1] >= 0.1, s * x, -1.0),
+    "where_numbers": lambda s, x: tf.where(s > 0.1, x[:, :1], -2.0) * s,
+    "where_row": lambda s, x: tf.where(s[:, :1, :1, :1] <= x[:, :1], s, tf.tanh(x)),
+    "where_logic": lambda s, x: tf.where(~((s > 0) & (x < 0.5)) | (s == x), s, 2.0 * x),
+    "where_moved": lambda s, x: tf.where(
+        tf.transpose(s != x, [0, 2, 1, 3])[:, :2, :1], s[:, :, :2], 0.0
+    ),
+    "where_joined": lambda s, x: tf.where(tf.concat([s[:, :1] > 0, x[:, :1] < 0], 1), s, x),
+    "where_cast": lambda s, x: s * tf.cast(s > x, s.dtype) * tf.cast(tf.cast(x, tf.bool), s.dtype),
+    "where_any": lambda s, x: tf.where(tf.reduce_any(s > x, 3, keepdims=True), s, x),
+    "where_all": lambda s, x: tf.where(tf.reduce_all(s < 0.5, 1, keepdims=True), s, x),
+    "where_not_finite": lambda s, x: tf.where(s > 2.0, s / 0.0, tf.where(s < 2.0, x, np.nan)),
     "standard_deviation": lambda s, x: (
         tf.math.reduce_std(s * x, 3, keepdims=True) + tf.math.rsqrt(2.0 + s)
     ),

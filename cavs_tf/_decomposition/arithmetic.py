@@ -9,8 +9,7 @@ import tensorflow as tf
 from cavs_tf._decomposition.columns import MAX_PIECES, Columns, Run
 from cavs_tf._decomposition.plan import Plan
 
-_LONGEST_SOFTMAX = 16  # Longer ones are left to TensorFlow's kernel.
-_BINARY = {
+_ELEMENTWISE = {
     "Add": tf.add,
     "AddV2": tf.add,
     "BiasAdd": tf.add,
@@ -18,11 +17,22 @@ _BINARY = {
     "Mul": tf.multiply,
     "RealDiv": tf.divide,
     "SquaredDifference": tf.math.squared_difference,
+    "Maximum": tf.maximum,
+    "Minimum": tf.minimum,
+    "Greater": tf.greater,
+    "GreaterEqual": tf.greater_equal,
+    "Less": tf.less,
+    "LessEqual": tf.less_equal,
+    "Equal": tf.equal,
+    "NotEqual": tf.not_equal,
+    "LogicalAnd": tf.logical_and,
+    "LogicalOr": tf.logical_or,
+    "SelectV2": tf.where,
 }
 
 
-def _binary(op, columns: Columns) -> Plan | None:
-    """`op(x, y)` as operators on vectors, of which one may be a number."""
+def _elementwise(op, columns: Columns) -> Plan | None:
+    """`op(x, y)` or `where(x, y, z)` as operators on vectors; some operands may be numbers."""
     shape = columns.shape_of(op.outputs[0])
     if shape is None or len(shape) < 2 or _counts_channels_first(op):
         return None
@@ -44,7 +54,7 @@ def _binary(op, columns: Columns) -> Plan | None:
             [next(parts) for _ in indices] if operand.has_rows else operand.vectors(indices, length)
             for operand in operands
         ]
-        return [[_BINARY[op.type](x, y) for x, y in zip(*values, strict=True)]]
+        return [[_ELEMENTWISE[op.type](*each) for each in zip(*values, strict=True)]]
 
     return Plan(reads, compute)
 
@@ -73,7 +83,7 @@ class _Operand:
             if len(own) != len(shape):
                 return None
             return cls(tensor, own, True, is_native=own == shape)
-        if not columns.is_invariant(tensor):
+        if not columns.is_invariant(tensor) or tensor.dtype == tf.bool:
             return None
         own = tuple(tensor.shape.as_list())
         if len(own) == len(shape) + 1 and own[0] == 1:
@@ -146,16 +156,11 @@ def _broadcast(op, columns: Columns) -> Plan | None:
 
 def _sum(op, columns: Columns) -> Plan | None:
     """A sum or mean over axes of a row, as sums of vectors or sums within them."""
-    source, axes = op.inputs[0], columns.constants_for_one_row(op.inputs[1])
-    shape = columns.shape_of(source)
-    if shape is None or columns.shape_of(op.outputs[0]) is None or axes is None:
+    source, shape = op.inputs[0], columns.shape_of(op.inputs[0])
+    terms = None if len(shape or ()) == 1 and op.type == "Sum" else _terms_of(op, columns)
+    if terms is None:
         return None
-    summed = {int(axis) % (len(shape) + 1) - 1 for axis in np.ravel(axes)}
-    if not summed or min(summed) < 0 or (len(shape) == 1 and op.type == "Sum"):
-        return None
-    width, begins, within = _terms(shape, summed)
-    if begins.size > MAX_PIECES:
-        return None
+    width, begins, within = terms
     scale = width ** int(within) * begins.shape[1] if op.type == "Mean" else 1
     reads = [Run(source, int(begin), int(begin) + width) for begin in begins.ravel()]
 
@@ -168,6 +173,18 @@ def _sum(op, columns: Columns) -> Plan | None:
         return [pieces if scale == 1 else [piece * (1 / scale) for piece in pieces]]
 
     return Plan(reads, compute)
+
+
+def _terms_of(op, columns):
+    """The terms of an operator that reduces axes of a row; None if they are too many."""
+    shape, axes = columns.shape_of(op.inputs[0]), columns.constants_for_one_row(op.inputs[1])
+    if shape is None or columns.shape_of(op.outputs[0]) is None or axes is None:
+        return None
+    summed = {int(axis) % (len(shape) + 1) - 1 for axis in np.ravel(axes)}
+    if not summed or min(summed) < 0:
+        return None
+    terms = _terms(shape, summed)
+    return None if terms[1].size > MAX_PIECES else terms
 
 
 def _terms(shape, summed):
@@ -187,11 +204,94 @@ def _terms(shape, summed):
     return width, positions[:, ::width] if within else positions[::width], within
 
 
+_EXTREMES = {
+    "All": tf.logical_and,
+    "Any": tf.logical_or,
+    "Max": tf.maximum,
+    "Min": tf.minimum,
+}
+
+
+def _extreme(op, columns: Columns) -> Plan | None:
+    """A maximum or minimum over axes of a row, as those of vectors or within them."""
+    terms = _terms_of(op, columns)
+    if terms is None:
+        return None
+    width, begins, within = terms
+    choose, count = _EXTREMES[op.type], begins.shape[1]
+    reads = [Run(op.inputs[0], int(begin), int(begin) + width) for begin in begins.ravel()]
+
+    def extreme(pieces):
+        found = functools.reduce(choose, pieces)
+        return _within(choose, found) if within else found
+
+    def compute(parts):
+        groups = [parts[i : i + count] for i in range(0, len(parts), count)]
+        if op.type in ("All", "Any"):
+            return [[extreme(group) for group in groups]]
+        return [[_with_shares(extreme, within)(*group) for group in groups]]
+
+    return Plan(reads, compute)
+
+
+def _with_shares(extreme, within):
+    """`extreme` of vectors, whose gradient is divided among equal ones as TensorFlow does."""
+
+    @tf.custom_gradient
+    def run(*pieces):
+        found = extreme(pieces)
+
+        def gradient(dy):
+            masks = [tf.cast(tf.equal(piece, found), dy.dtype) for piece in pieces]
+            total = masks[0] if len(masks) == 1 else tf.add_n(masks)
+            total = tf.reduce_sum(total, axis=1, keepdims=True) if within else total
+            return [mask / total * dy for mask in masks]
+
+        return found, gradient
+
+    return run
+
+
+def _within(choose, x):
+    """The largest of the numbers of each row, say: [None, 1]. Halves are compared."""
+    while x.shape[1] > 1:
+        half = x.shape[1] // 2
+        first, second, *odd = tf.split(x, [half, half] + [1] * (x.shape[1] % 2), axis=1)
+        x = choose(first, second)
+        if odd:
+            x = choose(x, odd[0])  # Compared with each, as more are not needed.
+    return x
+
+
+def _running_sum(op, columns: Columns) -> Plan | None:
+    """The sums of the columns before and at each column of a vector, in log2(columns) steps."""
+    source, shape = op.inputs[0], columns.shape_of(op.inputs[0])
+    axis = columns.constants_for_one_row(op.inputs[1])
+    if shape is None or len(shape) != 1 or axis is None or int(axis) not in (1, -1):
+        return None
+    if op.get_attr("exclusive"):
+        return None
+    backwards = op.get_attr("reverse")
+
+    def compute(parts):
+        (x,) = parts
+        step = 1
+        while step < shape[0]:
+            ends = [step, shape[0] - step]
+            before, at = tf.split(x, ends[:: -1 if backwards else 1], axis=1)
+            first, last = tf.split(x, ends[:: 1 if backwards else -1], axis=1)
+            x = tf.concat([before + last, at] if backwards else [before, at + first], axis=1)
+            step *= 2
+        return [[x]]
+
+    return Plan([Run(source, 0, shape[0])], compute)
+
+
 def _softmax(op, columns: Columns) -> Plan | None:
     """The softmax of short vectors, or its logarithm."""
     source = op.inputs[0]
     shape = columns.shape_of(source)
-    if shape is None or shape[-1] > _LONGEST_SOFTMAX or math.prod(shape[:-1]) > MAX_PIECES:
+    if shape is None or math.prod(shape[:-1]) > MAX_PIECES:
         return None
     width = shape[-1]
     reads = [Run(source, i * width, (i + 1) * width) for i in range(math.prod(shape[:-1]))]
@@ -211,8 +311,7 @@ def _log_softmax_of(x):
 
 def _largest(x):
     """The largest number of each row; results do not depend on it but for overflow."""
-    columns = tf.split(tf.stop_gradient(x), x.shape[1], axis=1)
-    return functools.reduce(tf.maximum, columns)
+    return _within(tf.maximum, tf.stop_gradient(x))
 
 
 def _power(op, columns: Columns) -> Plan | None:
@@ -231,11 +330,16 @@ def _power(op, columns: Columns) -> Plan | None:
     return Plan([Run(base, 0, math.prod(shape))], compute)
 
 
-ARITHMETIC = dict.fromkeys(_BINARY, _binary) | {
-    "BroadcastTo": _broadcast,
-    "LogSoftmax": _softmax,
-    "Mean": _sum,
-    "Pow": _power,
-    "Softmax": _softmax,
-    "Sum": _sum,
-}
+ARITHMETIC = (
+    dict.fromkeys(_ELEMENTWISE, _elementwise)
+    | dict.fromkeys(_EXTREMES, _extreme)
+    | {
+        "BroadcastTo": _broadcast,
+        "Cumsum": _running_sum,
+        "LogSoftmax": _softmax,
+        "Mean": _sum,
+        "Pow": _power,
+        "Softmax": _softmax,
+        "Sum": _sum,
+    }
+)

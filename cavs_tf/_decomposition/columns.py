@@ -65,22 +65,38 @@ class Columns:
         self._made = {}  # By id of a tensor: the pieces that it was rewritten as.
         self._split = {}  # By id of a tensor: (starts, pieces) after its cuts.
         self._whole = {}
+        self._of_floats = {}
 
     def shape_of(self, tensor, row_axis=0) -> tuple | None:
-        """The shape of a row of a float tensor, if it is known and not empty.
+        """The shape of a row of floats, or of booleans made of them, if known and not empty.
 
         Args:
           tensor: A tensor of the graph.
           row_axis: Where the axis of rows must be; None: anywhere.
         """
         known = self._analysis.known(tensor)
-        if not tensor.dtype.is_floating or known.kind is not Kind.ROWS or known.axes is None:
+        if not self._is_made_of_floats(tensor) or known.kind is not Kind.ROWS or known.axes is None:
             return None
         own = self.row_axis_of(tensor)
         sizes = [size(axis).constant for i, axis in enumerate(known.axes) if i != own]
         if own is None or row_axis not in (own, None) or None in sizes or 0 in sizes:
             return None
         return tuple(sizes)
+
+    def _is_made_of_floats(self, tensor) -> bool:
+        """Whether it has floats, or booleans that are computed from floats alone."""
+        if tensor.dtype != tf.bool:
+            return tensor.dtype.is_floating
+        if id(tensor) not in self._of_floats:
+            self._of_floats[id(tensor)] = bool(tensor.op.inputs) and all(
+                self._is_made_of_floats(operand) or self._known_for_rows(operand)
+                for operand in tensor.op.inputs
+            )
+        return self._of_floats[id(tensor)]
+
+    def _known_for_rows(self, tensor) -> bool:
+        """Whether it only says how rows are moved: integers that do not come from inputs."""
+        return tensor.dtype.is_integer and self.constants_for_one_row(tensor) is not None
 
     def row_axis_of(self, tensor) -> int | None:
         """The axis that has one element per row, if there is such an axis."""

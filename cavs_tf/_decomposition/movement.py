@@ -3,7 +3,7 @@
 import numpy as np
 import tensorflow as tf
 
-from cavs_tf._decomposition.columns import Columns, runs_of
+from cavs_tf._decomposition.columns import Columns, Run, runs_of
 from cavs_tf._decomposition.plan import Plan
 from cavs_tf._inference import run_operator
 
@@ -72,4 +72,22 @@ def _positions(op, columns):
         return None
 
 
-MOVEMENTS = dict.fromkeys(_TYPES.split(), _movement)
+def _padding(op, columns: Columns) -> Plan | None:
+    """Zeros before and after the columns of a vector."""
+    source, shape = op.inputs[0], columns.shape_of(op.inputs[0])
+    paddings = columns.constants_for_one_row(op.inputs[1])
+    if shape is None or len(shape) != 1 or paddings is None or np.any(paddings[0]):
+        return None
+
+    def compute(parts):
+        (x,) = parts
+        before, after = (
+            [tf.zeros([tf.shape(x)[0], int(count)], x.dtype)] if count else []
+            for count in paddings[1]
+        )
+        return [[*before, x, *after]]
+
+    return Plan([Run(source, 0, shape[0])], compute)
+
+
+MOVEMENTS = dict.fromkeys(_TYPES.split(), _movement) | {"Pad": _padding}

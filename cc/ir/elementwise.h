@@ -19,7 +19,8 @@ namespace cavs {
 // both 0 where dy is, and kReciprocalGrad(y, dy) = -dy * y * y. kReluGrad(dy,
 // x) = x > 0 ? dy : 0 and kSoftplusGrad(dy, x) = dy * sigmoid(x) keep
 // TensorFlow's operand order, as does kEluGrad(dy, y) = y < 0 ? dy * (y + 1) :
-// dy.
+// dy. A comparison is 1 where it holds, else 0: a mask, by which kKeep(x, mask)
+// is x where that is not 0 and 0 elsewhere, even of NaN, and kDrop is the rest.
 enum class Elementwise : uint8_t {
   kIdentity,
   kNeg,
@@ -42,6 +43,12 @@ enum class Elementwise : uint8_t {
   kMaximum,
   kMinimum,
   kSquaredDifference,
+  kGreater,
+  kGreaterEqual,
+  kEqual,
+  kNotEqual,
+  kKeep,
+  kDrop,
   kSigmoidGrad,
   kTanhGrad,
   kReluGrad,
@@ -112,6 +119,12 @@ inline constexpr ElementwiseOperator kElementwiseOperators[] = {
      2,
      kKeepsZero,
      {"SquaredDifference"}},
+    {Elementwise::kGreater, "greater", 2, kKeepsZero, {}},
+    {Elementwise::kGreaterEqual, "greater_equal", 2, 0, {}},
+    {Elementwise::kEqual, "equal", 2, kCommutes, {}},
+    {Elementwise::kNotEqual, "not_equal", 2, kKeepsZero | kCommutes, {}},
+    {Elementwise::kKeep, "keep", 2, kKeepsZero, {}},
+    {Elementwise::kDrop, "drop", 2, kKeepsZero, {}},
     {Elementwise::kSigmoidGrad,
      "sigmoid_grad",
      2,
@@ -215,6 +228,18 @@ T Evaluate(Elementwise op, T x, T y) {
       return is_nan ? nan : (x < y ? x : y);
     case Elementwise::kSquaredDifference:
       return (x - y) * (x - y);
+    case Elementwise::kGreater:
+      return x > y ? 1 : 0;
+    case Elementwise::kGreaterEqual:
+      return x >= y ? 1 : 0;
+    case Elementwise::kEqual:
+      return x == y ? 1 : 0;
+    case Elementwise::kNotEqual:
+      return x != y ? 1 : 0;
+    case Elementwise::kKeep:
+      return y != 0 ? x : 0;
+    case Elementwise::kDrop:
+      return y != 0 ? 0 : x;
     case Elementwise::kSigmoidGrad:
       return y * x * (1 - x);
     case Elementwise::kTanhGrad:

@@ -80,6 +80,7 @@ struct Node {
   bool transpose = false;
   bool accumulate = false;
   bool adds = false;  // kForeign: whether the result is the sum of the inputs.
+  bool pure = false;  // kForeign: whether it may be left out where unread.
   int index = -1;     // Slot of a gather; number of a pull or push.
   // kMatMul: the names of the products that were merged into this one.
   std::vector<std::string> merged;

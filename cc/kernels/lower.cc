@@ -13,6 +13,7 @@
 #include "cc/base/status.h"
 #include "cc/ir/verify.h"
 #include "cc/kernels/foreign_kernel.h"
+#include "cc/kernels/lower_mask.h"
 #include "cc/kernels/program_builder.h"
 #include "cc/kernels/status_util.h"
 #include "tensorflow/core/common_runtime/function_body.h"
@@ -387,6 +388,7 @@ class Lowering {
                                         traced.inputs, outputs);
     const std::string& op = traced.node->type_string();
     node.adds = op == "AddN" || op == "Add" || op == "AddV2";
+    node.pure = ComputesBooleans(op);
     return MakeForeignKernel(runtime_, *traced.node, &node.foreign);
   }
 

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "cc/base/byte_count.h"
+#include "cc/kernels/lower_mask.h"
 #include "cc/kernels/program_builder.h"
 #include "tensorflow/core/framework/node_def_util.h"
 
@@ -40,8 +41,16 @@ class NativeLowering {
     if (op == "Sum") return Sum();
     if (op == "BiasAddGrad") return Rank(0) == 2 && SumOverRows();
     if (op == "AddN") return AddN();
+    if (op == "SelectV2") return Select();
+    if (op == "Cast") return Mask();
     if (op == "LeakyRelu") return LeakyRelu();
     if (op == "LeakyReluGrad") return LeakyReluGrad();
+    if (op == "Relu6") return Relu6();
+    if (op == "Relu6Grad") return Relu6Grad();
+    if (op == "Selu") return Selu();
+    if (op == "SeluGrad") return SeluGrad();
+    if (op == "Softsign") return Softsign();
+    if (op == "SoftsignGrad") return SoftsignGrad();
     return ElementwiseNode();
   }
 
@@ -81,10 +90,11 @@ class NativeLowering {
     return true;
   }
 
-  // Lowers an operator that returns its inputs.
+  // Lowers an operator that returns its inputs, some of which may be invariant.
   bool Aliases() {
     for (int i = 0; i < num_inputs(); ++i) {
       const Symbol out = Out(i);
+      if (in(i).kind == SymbolKind::kInvariant) continue;
       if (!IsRows(i) || out.kind != SymbolKind::kRows ||
           out.dtype != in(i).dtype || out.shape != in(i).shape) {
         return false;
@@ -348,24 +358,146 @@ class NativeLowering {
     return true;
   }
 
-  // Whether operand `i` can be read as rows of `out`, or as one row or column
-  // that is broadcast.
-  bool Broadcasts(int i, const Symbol& out) const {
-    const Symbol& x = in(i);
-    if (x.dtype != out.dtype) return false;
-    if (x.kind == SymbolKind::kRows) {
-      const bool one_column = x.columns() == 1 && out.shape.size() == 1;
-      return x.shape.size() == out.shape.size() &&
-             (x.shape == out.shape || one_column);
+  // The mask of the boolean that is input `i`, or -1.
+  int MaskOf(int i, DType dtype) {
+    const tensorflow::Edge* edge;
+    if (!node_.input_edge(i, &edge).ok()) return -1;
+    return LowerMask(*edge->src(), edge->src_output(), dtype, &builder_);
+  }
+
+  // Lowers a boolean that becomes a number.
+  bool Mask() {
+    if (!OutputHasRows() || in(0).dtype != DType::kBool) return false;
+    const int mask = MaskOf(0, Out(0).dtype);
+    if (mask >= 0) builder_.Map(node_, 0, mask);
+    return mask >= 0;
+  }
+
+  // x where the mask is 1, plus y where it is 0.
+  bool Select() {
+    const Symbol out = Out(0);
+    if (!OutputHasRows() || !builder_.Broadcasts(traced_.inputs[1], out) ||
+        !builder_.Broadcasts(traced_.inputs[2], out)) {
+      return false;
     }
-    if (x.kind != SymbolKind::kInvariant || !x.shape_known) return false;
-    std::vector<int64_t> shape = x.shape;
-    if (x.columns() == 1) return shape.size() <= out.shape.size() + 1;
-    if (shape.size() == out.shape.size() + 1) {
-      if (shape[0] != 1) return false;
-      shape.erase(shape.begin());
+    const int mask = MaskOf(0, out.dtype);
+    if (mask < 0 || !builder_.Broadcasts(mask, out)) return false;
+    const int x = IsZero(1) ? -1 : Masked(Elementwise::kKeep, 1, mask);
+    const int y = IsZero(2) ? -1 : Masked(Elementwise::kDrop, 2, mask);
+    if (x < 0 && y < 0) return Zeros();
+    if (x >= 0 && y >= 0) {
+      builder_.Map(node_, 0, Compute(Elementwise::kAdd, {x, y}));
+      return true;
     }
-    return shape == out.shape;
+    const int only = std::max(x, y);
+    if (builder_.symbol(only).shape != out.shape) return false;
+    builder_.Map(node_, 0, only);
+    return true;
+  }
+
+  // Input `i`, or 0 by the mask: a column if both are.
+  int Masked(Elementwise op, int i, int mask) {
+    Symbol like = Out(0);
+    if (in(i).columns() == 1) like.shape = builder_.symbol(mask).shape;
+    const int out = builder_.AddSymbol(like);
+    builder_
+        .AddNode(NodeKind::kElementwise, node_, {traced_.inputs[i], mask},
+                 {out})
+        .elementwise = op;
+    return out;
+  }
+
+  int Scalar(double value) {
+    return builder_.AddScalar(ToDType(node_.output_type(0)), value);
+  }
+  // Whether all operands are rows like the result.
+  bool AreLikeResult() const {
+    const Symbol out = Out(0);
+    for (int i = 0; i < num_inputs(); ++i) {
+      if (!IsRows(i) || in(i).shape != out.shape || in(i).dtype != out.dtype) {
+        return false;
+      }
+    }
+    return OutputHasRows();
+  }
+
+  // min(max(x, 0), 6).
+  bool Relu6() {
+    if (!AreLikeResult()) return false;
+    const int above = Compute(Elementwise::kRelu, {traced_.inputs[0]});
+    const int six = Scalar(6);
+    builder_.Map(node_, 0, Compute(Elementwise::kMinimum, {above, six}));
+    return true;
+  }
+
+  // dy where x is between 0 and 6.
+  bool Relu6Grad() {
+    if (!AreLikeResult()) return false;
+    const int six = Scalar(6);
+    const int dy = Compute(Elementwise::kReluGrad, traced_.inputs);
+    const int below = Compute(Elementwise::kGreater, {six, traced_.inputs[1]});
+    builder_.Map(node_, 0, Compute(Elementwise::kKeep, {dy, below}));
+    return true;
+  }
+
+  // Klambauer et al. 2017, arXiv:1706.02515, equation 2.
+  static constexpr double kSeluScale = 1.0507009873554804934193349852946;
+  static constexpr double kSeluScaleAlpha = 1.7580993408473768599402175208123;
+
+  // scale alpha (exp(x) - 1) below 0, and scale x above.
+  bool Selu() {
+    if (!AreLikeResult()) return false;
+    const int zero = Scalar(0), scale = Scalar(kSeluScale);
+    const int scale_alpha = Scalar(kSeluScaleAlpha);
+    const int x = traced_.inputs[0];
+    const int below = Compute(Elementwise::kMinimum, {x, zero});
+    const int curve = Compute(Elementwise::kElu, {below});
+    const int low = Compute(Elementwise::kMul, {curve, scale_alpha});
+    const int above = Compute(Elementwise::kRelu, {x});
+    const int high = Compute(Elementwise::kMul, {above, scale});
+    builder_.Map(node_, 0, Compute(Elementwise::kAdd, {low, high}));
+    return true;
+  }
+
+  // dy (y + scale alpha) where y is negative, and scale dy elsewhere.
+  bool SeluGrad() {
+    if (!AreLikeResult()) return false;
+    const int zero = Scalar(0), scale = Scalar(kSeluScale);
+    const int scale_alpha = Scalar(kSeluScaleAlpha);
+    const int dy = traced_.inputs[0], y = traced_.inputs[1];
+    const int is_below = Compute(Elementwise::kGreater, {zero, y});
+    const int slope = Compute(Elementwise::kAdd, {y, scale_alpha});
+    const int steep = Compute(Elementwise::kMul, {dy, slope});
+    const int low = Compute(Elementwise::kKeep, {steep, is_below});
+    const int straight = Compute(Elementwise::kMul, {dy, scale});
+    const int high = Compute(Elementwise::kDrop, {straight, is_below});
+    builder_.Map(node_, 0, Compute(Elementwise::kAdd, {low, high}));
+    return true;
+  }
+
+  // 1 + |x|, of input `i`.
+  int OnePlusAbs(int i) {
+    const int one = Scalar(1);
+    const int size = Compute(Elementwise::kAbs, {traced_.inputs[i]});
+    return Compute(Elementwise::kAdd, {size, one});
+  }
+
+  // x / (1 + |x|).
+  bool Softsign() {
+    if (!AreLikeResult()) return false;
+    const int sum = OnePlusAbs(0);
+    const int out = Compute(Elementwise::kDiv, {traced_.inputs[0], sum});
+    builder_.Map(node_, 0, out);
+    return true;
+  }
+
+  // dy / (1 + |x|)^2.
+  bool SoftsignGrad() {
+    if (!AreLikeResult()) return false;
+    const int squared = Compute(Elementwise::kSquare, {OnePlusAbs(1)});
+    const int out = Compute(Elementwise::kDiv, {traced_.inputs[0], squared});
+    builder_.Map(node_, 0, out);
+    return true;
   }
 
   bool ElementwiseNode() {
@@ -375,7 +507,7 @@ class NativeLowering {
     const Symbol out = Out(0);
     if (num_inputs() != found->operands) return false;
     for (int i = 0; i < found->operands; ++i) {
-      if (!Broadcasts(i, out)) return false;
+      if (!builder_.Broadcasts(traced_.inputs[i], out)) return false;
     }
     std::string format = "NHWC";
     if (node_.type_string() == "BiasAdd" &&

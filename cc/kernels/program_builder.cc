@@ -119,6 +119,24 @@ int ProgramBuilder::Find(const tensorflow::Node& node, int output) const {
   return it == symbol_of_.end() ? -1 : it->second;
 }
 
+bool ProgramBuilder::Broadcasts(int id, const Symbol& out) const {
+  const Symbol& x = symbol(id);
+  if (x.dtype != out.dtype) return false;
+  if (x.kind == SymbolKind::kRows) {
+    const bool one_column = x.columns() == 1 && out.shape.size() == 1;
+    return x.shape.size() == out.shape.size() &&
+           (x.shape == out.shape || one_column);
+  }
+  if (x.kind != SymbolKind::kInvariant || !x.shape_known) return false;
+  std::vector<int64_t> shape = x.shape;
+  if (x.columns() == 1) return shape.size() <= out.shape.size() + 1;
+  if (shape.size() == out.shape.size() + 1) {
+    if (shape[0] != 1) return false;
+    shape.erase(shape.begin());
+  }
+  return shape == out.shape;
+}
+
 bool ProgramBuilder::ConstantIntegers(int id,
                                       std::vector<int64_t>* values) const {
   const Symbol& s = symbol(id);

@@ -55,6 +55,10 @@ class ProgramBuilder {
   // The symbol of an output, or -1.
   int Find(const tensorflow::Node& node, int output) const;
 
+  // Whether symbol `id` can be read as rows of `out`, or as one row or column
+  // that is broadcast.
+  bool Broadcasts(int id, const Symbol& out) const;
+
   Symbol& symbol(int id) { return program_.symbols[id]; }
   const Symbol& symbol(int id) const { return program_.symbols[id]; }
 
@@ -69,8 +73,8 @@ class ProgramBuilder {
 };
 
 // Adds native nodes for `traced` and maps its outputs. Returns false if that is
-// not possible, without having added anything. At least one operand depends on
-// rows.
+// not possible; what has been added is unread then. At least one operand
+// depends on rows.
 bool LowerNative(const TracedNode& traced, ProgramBuilder* builder);
 
 }  // namespace cavs

@@ -58,7 +58,7 @@ CAVS_INLINE V<T> ApplyUnary(V<T> x) {
 template <Elementwise kOp, typename T>
 CAVS_INLINE V<T> ApplyBinary(V<T> x, V<T> y) {
   using E = Elementwise;
-  const V<T> one = Constant<T>(1);
+  const V<T> one = Constant<T>(1), zero = Constant<T>(0);
   if constexpr (kOp == E::kAdd) return x + y;
   if constexpr (kOp == E::kSub) return x - y;
   if constexpr (kOp == E::kMul) return x * y;
@@ -66,6 +66,12 @@ CAVS_INLINE V<T> ApplyBinary(V<T> x, V<T> y) {
   if constexpr (kOp == E::kMaximum) return KeepNan<T>(x, y, Simd<T>::Max(x, y));
   if constexpr (kOp == E::kMinimum) return KeepNan<T>(x, y, Simd<T>::Min(x, y));
   if constexpr (kOp == E::kSquaredDifference) return (x - y) * (x - y);
+  if constexpr (kOp == E::kGreater) return x > y ? one : zero;
+  if constexpr (kOp == E::kGreaterEqual) return x >= y ? one : zero;
+  if constexpr (kOp == E::kEqual) return x == y ? one : zero;
+  if constexpr (kOp == E::kNotEqual) return x != y ? one : zero;
+  if constexpr (kOp == E::kKeep) return y != zero ? x : zero;
+  if constexpr (kOp == E::kDrop) return y != zero ? zero : x;
   if constexpr (kOp == E::kSigmoidGrad) return y * x * (one - x);
   if constexpr (kOp == E::kTanhGrad) return y * (one - x * x);
   if constexpr (kOp == E::kReluGrad)

@@ -20,7 +20,8 @@ void RemoveNodes(Program* program) {
     Node& node = program->nodes[i];
     // Nodes that move rows check them, and kernels of the framework may have
     // side effects.
-    const bool stays = MovesRows(node.kind) || node.kind == NodeKind::kForeign;
+    const bool stays =
+        MovesRows(node.kind) || (node.kind == NodeKind::kForeign && !node.pure);
     if (!stays && !overlaps.AnyMarked(is_read, node.outputs)) continue;
     for (int id : node.inputs) is_read[id] = true;
     kept.push_back(std::move(node));

@@ -160,6 +160,12 @@ TEST_P(ElementwiseTest, NanIsNeverLost) {
       for (bool first : {false, true}) {
         // NaN > 0 and NaN < 0 are false, so the gradients are 0 and dy.
         if ((op == E::kReluGrad || op == E::kEluGrad) && !first) continue;
+        // No comparison holds but that NaN differs; a mask is never NaN.
+        if (op == E::kGreater || op == E::kGreaterEqual || op == E::kEqual ||
+            op == E::kNotEqual || (!first && op == E::kKeep) ||
+            op == E::kDrop) {
+          continue;
+        }
         T x = first ? nan : T(1), y = first ? T(1) : nan, out = T(0);
         backend.Binary(op, DTypeOf<T>(), {&x, 1, 1, 1}, {&y, 1, 1, 1},
                        {&out, 1, 1, 1});
