@@ -104,9 +104,10 @@ compare: build ## Regenerates the paper's figures and tables, and a report
 	@rm -rf build/compare/*-dirty
 	$(BIN)/python -m benchmarks.compare --folder=$(COMPARE_FOLDER) $(ARGS)
 
-$(VENV)/.docs: $(INSTALLED)
-	$(BIN)/python tools/requirements.py $(TENSORFLOW) docs > $(VENV)/docs.txt
-	$(BIN)/pip install --quiet --disable-pip-version-check -r $(VENV)/docs.txt
+# What only one target needs: an extra of pyproject.toml.
+$(VENV)/.docs $(VENV)/.wheel: $(VENV)/.%: $(INSTALLED)
+	$(BIN)/python tools/requirements.py $(TENSORFLOW) $* > $(VENV)/$*.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check -r $(VENV)/$*.txt
 	@touch $@
 
 # The variable keeps Material from printing news of its successor.
@@ -114,9 +115,14 @@ docs: $(VENV)/.docs ## Builds build/site/index.html, a site to be read without a
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 	@echo build/site/index.html
 
-wheel: $(INSTALLED) ## Builds dist/*.whl
-	rm -rf build/lib.* build/bdist.*
-	$(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
+# For the Python that makes it: PYTHON=python3.12 VENV=.venv-3.12 for another. The wheel has a tag of
+# the oldest systems that it runs on, and finds TensorFlow's libraries in TensorFlow.
+wheel: $(VENV)/.wheel ## Builds dist/*.whl and dist/*.tar.gz
+	rm -rf build/lib.* build/bdist.* build/wheel
+	$(BIN)/python -W ignore setup.py --quiet sdist --dist-dir dist
+	$(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir build/wheel .
+	PATH="$(abspath $(BIN)):$$PATH" \
+	  $(BIN)/auditwheel --quiet repair --exclude 'libtensorflow*' --wheel-dir dist build/wheel/*.whl
 
 format: $(INSTALLED) ## Formats the sources
 	$(BIN)/ruff check --quiet --fix-only .

@@ -54,16 +54,34 @@ def optimization_flags(debug: bool, sanitizers: str) -> list[str]:
     return ["-O0", "-g"] if debug else ["-O3"]
 
 
+def tensorflow_that_fits(requirements: list[str]):
+    """The module; its headers are of the version that a wheel will ask for."""
+    [wanted] = [
+        found[1] for r in requirements if (found := re.match(r"tensorflow\b.*>=([\d.]+)", r))
+    ]
+    try:
+        # Not needed for, say, `setup.py --version`, and slow to import.
+        import tensorflow as tf
+    except ImportError as error:
+        raise SystemExit(
+            f"TensorFlow: got {error} but expected version {wanted}. Run `pip install "
+            f"'tensorflow~={wanted}.0'`, or leave out --no-build-isolation."
+        ) from None
+    if not tf.__version__.startswith(f"{wanted}."):
+        raise SystemExit(
+            f"TensorFlow: got version {tf.__version__} but expected {wanted}. Run `pip install "
+            f"'tensorflow~={wanted}.0'`, or leave out --no-build-isolation."
+        )
+    return tf
+
+
 class Compiler:
     """Turns sources into objects and shared libraries, doing no work twice.
 
     Beside each product lies the command that made it, dated when that began.
     """
 
-    def __init__(self, folder: pathlib.Path, debug: bool, sanitizers: str):
-        # Not needed for, say, `setup.py --version`, and slow to import.
-        import tensorflow as tf
-
+    def __init__(self, folder: pathlib.Path, tf, debug: bool, sanitizers: str):
         self.tensorflow_version = tf.__version__
         self.program = shlex.split(os.environ.get("CXX", "c++"))
         if not shutil.which(self.program[0]):
@@ -142,7 +160,8 @@ class BuildOps(build_ext):
     def run(self):
         sanitizers = os.environ.get("CAVS_SANITIZE", "")
         variant = sanitizers.replace(",", "-") or ("debug" if self.debug else "release")
-        compiler = Compiler(ROOT / "build/op_library" / variant, bool(self.debug), sanitizers)
+        tf = tensorflow_that_fits(self.distribution.install_requires)
+        compiler = Compiler(ROOT / "build/op_library" / variant, tf, bool(self.debug), sanitizers)
         workers = self.parallel or len(os.sched_getaffinity(0))
         all_sources = sorted({*sources(OPS_DIRS), *sources(ENGINE_DIRS)})
         with concurrent.futures.ThreadPoolExecutor(workers) as pool:

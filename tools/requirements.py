@@ -1,4 +1,4 @@
-"""Prints the requirements in pyproject.toml: for the build and with every extra but "docs".
+"""Prints the requirements in pyproject.toml: for the build and with extras, but "docs" and "wheel".
 
 pip can install that only together with the project, whose build needs it first.
 `requirements.py tensorflow-cpu` asks for that package where "tensorflow" is named;
@@ -14,6 +14,8 @@ try:
 except ModuleNotFoundError:  # Python 3.10 has no tomllib.
     from pip._vendor import tomli as tomllib
 
+OF_ONE_TARGET = ("docs", "wheel")
+
 
 def main(tensorflow: str = "tensorflow", extra: str = "") -> None:
     text = (pathlib.Path(__file__).parents[1] / "pyproject.toml").read_text()
@@ -24,7 +26,7 @@ def main(tensorflow: str = "tensorflow", extra: str = "") -> None:
         groups = [extras[extra]]
     else:
         groups = [settings["build-system"]["requires"], project["dependencies"]]
-        groups += [extras[name] for name in extras if name != "docs"]
+        groups += [extras[name] for name in extras if name not in OF_ONE_TARGET]
     for requirement in dict.fromkeys(itertools.chain(*groups)):
         print(requirement.replace("tensorflow", tensorflow, 1))
 
