@@ -3,6 +3,7 @@
 import os
 import pathlib
 import platform
+import shlex
 import shutil
 import subprocess
 
@@ -35,14 +36,14 @@ class Peak:
 
 
 def _compile() -> str | None:
-    compiler = os.environ.get("CXX", "c++")
-    if not shutil.which(compiler):
-        return f"no C++ compiler ({compiler}): the floor is not known"
+    compiler = shlex.split(os.environ.get("CXX", "c++"))
+    if not shutil.which(compiler[0]):
+        return f"no C++ compiler ({compiler[0]}): the floor is not known"
     if _PROGRAM.exists() and _PROGRAM.stat().st_mtime > _SOURCE.stat().st_mtime:
         return None
     _PROGRAM.parent.mkdir(parents=True, exist_ok=True)
     flags = ["-O3", "-march=native", "-std=c++17", "-pthread"]
-    command = [compiler, *flags, str(_SOURCE), "-o", str(_PROGRAM)]
+    command = [*compiler, *flags, str(_SOURCE), "-o", str(_PROGRAM)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return f"{_SOURCE.name} does not compile: {done.stderr[-300:]}" if done.returncode else None
 

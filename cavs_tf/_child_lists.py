@@ -122,6 +122,53 @@ def from_edges(
     return _child_lists(counts, child[np.argsort(parent, kind="stable")], graph_splits)
 
 
+def features_of_edges(edges, layout, features) -> np.ndarray:
+    """[E, ...]: features that stand beside edges, in the order of a `GraphBatch`.
+
+    Args:
+      edges, layout: Valid, as for `from_edges`.
+      features: One array [n, ...] per graph, a row for each of its edges.
+    """
+    pairs = [_pairs(graph, f"edges[{g}]", layout) for g, graph in enumerate(edges)]
+    rows = _rows_per_graph(features, [len(graph) for graph in pairs], "edge")
+    parents = [graph[:, 1] for graph in pairs]
+    moved = [own[np.argsort(p, kind="stable")] for own, p in zip(rows, parents, strict=True)]
+    return np.concatenate(moved) if moved else np.zeros([0])
+
+
+def features_of_parents(parents, features) -> np.ndarray:
+    """[E, ...]: features of the edge from each vertex to its parent; those of roots are left out.
+
+    Args:
+      parents: Valid, as for `from_parents`.
+      features: One array [vertices, ...] per graph.
+    """
+    parents = [np.asarray(graph, np.int64) for graph in parents]
+    rows = _rows_per_graph(features, list(map(len, parents)), "vertex")
+    moved = []
+    for own, graph in zip(rows, parents, strict=True):
+        children = np.flatnonzero(graph >= 0)
+        moved.append(own[children[np.argsort(graph[children], kind="stable")]])
+    return np.concatenate(moved) if moved else np.zeros([0])
+
+
+def _rows_per_graph(features, counts, what) -> list[np.ndarray]:
+    _check_is_list(features, "edge_features")
+    if len(features) != len(counts):
+        raise ValueError(
+            f"edge_features: got those of {len(features)} graphs but expected {len(counts)}, one "
+            "array per graph."
+        )
+    rows = [np.asarray(own) for own in features]
+    for g, (own, count) in enumerate(zip(rows, counts, strict=True)):
+        if np.ndim(own) == 0 or len(own) != count:
+            raise ValueError(
+                f"edge_features[{g}]: got shape {list(np.shape(own))} but expected [{count}, ...], "
+                f"one row per {what} of graph {g}."
+            )
+    return rows
+
+
 def complete_trees(
     depth: int | None, num_leaves: int | None, arity: int, num_graphs: int
 ) -> ChildLists:

@@ -8,7 +8,14 @@ from tensorflow.python.ops import gradients_util
 
 from cavs_tf._decomposition import decompose_operators
 from cavs_tf._function_graph import FunctionGraph
-from cavs_tf._inference import Analysis, Kind, coupled_message, live_operations, rows_of
+from cavs_tf._inference import (
+    EDGES,
+    Analysis,
+    Kind,
+    coupled_message,
+    live_operations,
+    rows_of,
+)
 from cavs_tf._library import ops as _cavs_ops
 from cavs_tf._tracing import TracedVertex, with_tapes_of_its_own
 
@@ -29,17 +36,24 @@ class DerivativeGraph(FunctionGraph):
 
     Args:
       name: The name of the graph.
-      forward: The graph of the vertex function.
-      analysis: The analysis of the vertex function.
+      vertex: The traced vertex function.
+      analysis: Its analysis.
+
+    Attributes:
+      edge_rows: The input that says which row the vertex of each edge has; None if not needed.
     """
 
-    def __init__(self, name: str, forward, analysis: Analysis):
+    def __init__(self, name: str, vertex: TracedVertex, analysis: Analysis):
         super().__init__(name)
-        self._forward = forward
+        self._forward = vertex.graph
+        self._forward_edge_rows = vertex.edges.rows
         self._analysis = analysis
+        self.edge_rows = None
         self._again = {}  # What is repeated, by id of the original.
 
     def capture(self, tensor, name=None, shape=None):
+        if tensor is self._forward_edge_rows:
+            return self._own_edge_rows()
         repeat = self._repetition(tensor)
         if repeat is None:
             return super().capture(tensor, name=name, shape=shape)
@@ -47,6 +61,12 @@ class DerivativeGraph(FunctionGraph):
             with self.as_default(), ops.control_dependencies(None):
                 self._again[id(tensor)] = repeat(tensor.op)
         return self._again[id(tensor)]
+
+    def _own_edge_rows(self):
+        if self.edge_rows is None:
+            with self.as_default(), ops.control_dependencies(None):
+                self.edge_rows = tf.compat.v1.placeholder(tf.int32, [None], name="edge_rows")
+        return self.edge_rows
 
     def _repetition(self, tensor):
         """A function that repeats the operator of `tensor` here; None if it is read instead."""
@@ -104,8 +124,8 @@ class Derivative:
 
     Attributes:
       graph: The graph of the derivative.
-      inputs: (role, placeholder) pairs: scatter_grad, push_grad:i, saved:i.
-      outputs: (role, tensor) pairs: gather_grad:k, pull_grad:i, capture_grad:i.
+      inputs: (role, placeholder) pairs: scatter_grad, push_grad:i, edge_rows, saved:i.
+      outputs: (role, tensor) pairs: gather_grad:k, children_grad, pull_grad:i, capture_grad:i.
       saved: The forward tensors that saved:0, saved:1, ... are read from.
       analysis: The analysis of the graph, after `fold`.
     """
@@ -147,7 +167,7 @@ def differentiate(
     Raises:
       NoGradientError: If an operator has no gradient. The message names the vertex function.
     """
-    graph = DerivativeGraph(f"{traced.name}_gradient", traced.graph, forward)
+    graph = DerivativeGraph(f"{traced.name}_gradient", traced, forward)
     sources, seeds = _results(traced, push_names, wanted)
     targets = _targets(traced, pull_names)
     with graph.as_default():
@@ -195,6 +215,8 @@ def _results(traced, push_names, wanted):
 def _targets(traced, pull_names):
     """(role of the gradient, tensor) pairs of the tensors to differentiate by."""
     targets = [(f"gather_grad:{k}", t) for k, t in enumerate(traced.gathers)]
+    if traced.edges.used:
+        targets.append(("children_grad", traced.edges.states))
     targets += [
         (f"pull_grad:{i}", traced.pulls[name])
         for i, name in enumerate(pull_names)
@@ -225,7 +247,12 @@ def _analyse(traced, graph, grad_inputs, outputs, forward, decompose) -> Derivat
     captured = [(_in_forward(traced, external, forward), p) for external, p in graph.captures]
     # Gradients of control flow add outputs to the forward operator, for values that they need.
     forward.extend([external for external, _ in captured])
-    inputs = [(p, rows_of(p.shape[1:])) for _, p in grad_inputs]
+    if graph.edge_rows is not None:
+        grad_inputs = [*grad_inputs, ("edge_rows", graph.edge_rows)]
+    inputs = [
+        (p, rows_of([], EDGES, owners=True) if p is graph.edge_rows else rows_of(p.shape[1:]))
+        for _, p in grad_inputs
+    ]
     inputs += [(p, forward.known(external)) for external, p in captured]
     analysis = Analysis(
         traced.name,

@@ -30,6 +30,8 @@ def run_forward(
         values,
         [] if at is None else [at],
         functions.partial_vertices(pulls),
+        schedule.edge_lists,
+        edge_pulls=functions.edge_pulls,
         capture_counts=[len(traced.captures) for traced in functions.traced],
         pulled_by=functions.pulled_by,
         gradient_error=functions.gradient_error,

@@ -9,8 +9,8 @@ from tensorflow.python.eager.polymorphic_function import concrete_function
 from cavs_tf import _inference
 from cavs_tf._decomposition import decompose_operators
 from cavs_tf._derivative import Derivative, NoGradientError, differentiate
-from cavs_tf._inference import Analysis, Kind
-from cavs_tf._inputs import GRAPH, partial_inputs, rows_of
+from cavs_tf._inference import EDGES, VERTICES, Analysis, Kind
+from cavs_tf._inputs import GRAPH, READ_INPUTS, own_spec, partial_inputs, rows_of
 from cavs_tf._partial_derivatives import PartialDerivatives
 from cavs_tf._tracing import TracedVertex, trace
 
@@ -26,6 +26,9 @@ class Functions:
       gradient_error: The message if they cannot be differentiated; else "".
       push_names, push_specs: The pushes of all types; specs are those of one row.
       pull_names, pull_specs: The inputs in the order of the ops; specs are those of one row.
+      edge_pulls: Numbers of the inputs that have a row for each edge.
+      arity: The number of slots that schedules need.
+      reads_edges: Whether schedules need edges.
       pulled_by: For each input and each vertex function, whether it pulls the input.
       available: Bytes that a step may take, once `available_bytes` has been called.
     """
@@ -39,6 +42,9 @@ class Functions:
     pull_names: list
     pull_specs: list
     pulled_by: list
+    edge_pulls: list
+    arity: int
+    reads_edges: bool
     available: int | None = None
 
     EXAMPLES = Analysis.NUM_ROWS  # The number of rows of a minibatch that tracing uses.
@@ -90,13 +96,20 @@ class Functions:
 
 
 def make_functions(
-    vertex_functions, arity, state, pulls, variables=(), examples=None, decompose=True
+    vertex_functions,
+    arity,
+    state,
+    pulls,
+    edge_pulls=frozenset(),
+    variables=(),
+    examples=None,
+    decompose=True,
 ) -> Functions:
     """Traces vertex functions and their derivatives.
 
     Args:
       vertex_functions: One (name, callable) pair per vertex type.
-      arity, state, pulls, variables: As for `trace`.
+      arity, state, pulls, edge_pulls, variables: As for `trace`.
       examples: The first rows of the inputs, by name, if they are known: for operators that
         must be tried and accept no invented values.
       decompose: Whether operators become operators on vectors, see `Options`.
@@ -105,11 +118,14 @@ def make_functions(
       ValueError: If a vertex function breaks a rule. The message says which.
     """
     with tf.init_scope():
-        traced = [trace(name, fn, arity, state, pulls, variables) for name, fn in vertex_functions]
+        traced = [
+            trace(name, fn, arity, state, pulls, edge_pulls, variables)
+            for name, fn in vertex_functions
+        ]
         analyses = [_analyse(t, examples, decompose) for t in traced]
         push_names, push_specs = _merge_pushes(traced)
-        if any(GRAPH in t.pulls for t in traced):
-            pulls = pulls | {GRAPH: tf.TensorSpec([], tf.int32)}
+        read = READ_INPUTS.intersection(name for t in traced for name in t.pulls)
+        pulls = pulls | {name: own_spec(name, arity) for name in sorted(read)}
         pull_names = list(pulls)
         float_pulls = [name for name in pull_names if pulls[name].dtype.is_floating]
         derivatives, error = [], ""
@@ -148,6 +164,9 @@ def make_functions(
         pull_names,
         [pulls[name] for name in pull_names],
         [name in t.pulled for name in pull_names for t in traced],
+        [i for i, name in enumerate(pull_names) if name in edge_pulls],
+        max(len(t.gathers) for t in traced),
+        any(t.edges.used for t in traced),
     )
 
 
@@ -170,8 +189,14 @@ def _merge_pushes(traced):
 
 
 def _analyse(traced: TracedVertex, examples, decompose) -> Analysis:
-    row_inputs = [traced.ids, *traced.gathers, *traced.pulls.values()]
-    inputs = [(t, _inference.rows_of(t.shape[1:])) for t in row_inputs]
+    inputs = [(t, _inference.rows_of(t.shape[1:])) for t in (traced.ids, *traced.gathers)]
+    inputs += [
+        (t, _inference.rows_of(t.shape[1:], EDGES if name in traced.edge_pulls else VERTICES))
+        for name, t in traced.pulls.items()
+    ]
+    edges = traced.edges
+    inputs.append((edges.states, _inference.rows_of(edges.states.shape[1:], EDGES)))
+    inputs.append((edges.rows, _inference.rows_of([], EDGES, owners=True)))
     outputs = [traced.scattered, *traced.pushes.values()]
     rows_seen = _as_values(traced, examples)
     analysis = Analysis(
@@ -190,7 +215,7 @@ def _analyse(traced: TracedVertex, examples, decompose) -> Analysis:
 
 def _as_values(traced, examples):
     """The rows of the minibatch by id of the placeholder; gathered states are zeros."""
-    if not examples or set(examples) != set(traced.pulls) - {GRAPH}:
+    if not examples or set(examples) != set(traced.pulls) - {GRAPH} or traced.edges.used:
         return None
     examples = examples | {GRAPH: np.zeros(Functions.EXAMPLES, np.int32)}
     values = {id(tensor): examples[name] for name, tensor in traced.pulls.items()}
@@ -223,6 +248,11 @@ def _check_results(traced, analysis):
                 f"{traced.name}: {label} got a tensor of shape {tensor.shape} that has no row per "
                 "vertex but expected [None, ...]. Compute it from something pulled or gathered."
             )
+        if known.space is EDGES:
+            raise ValueError(
+                f"{traced.name}: {label} got rows of edges but expected a row per vertex. Reduce "
+                "them by sum_children(x), mean_children(x) or max_children(x)."
+            )
         if known.declared_shape(tensor.dtype).rank is None:
             raise ValueError(
                 f"{traced.name}: {label} got a tensor of shape {tensor.shape} but expected [None, "
@@ -235,6 +265,8 @@ def _check_results(traced, analysis):
 def _forward_function(traced, analysis, push_names, pull_names, derivative: Derivative | None):
     inputs = [("vertex_ids", traced.ids)]
     inputs += [(f"gather:{k}", t) for k, t in enumerate(traced.gathers)]
+    if traced.edges.used:
+        inputs += [("children", traced.edges.states), ("edge_rows", traced.edges.rows)]
     inputs += [(f"pull:{pull_names.index(n)}", t) for n, t in traced.pulls.items()]
     inputs += [(f"capture:{i}", c.placeholder) for i, c in enumerate(traced.captures)]
     outputs = [("scatter", traced.scattered)]

@@ -11,10 +11,11 @@ def check_initial_state(initial_state, arity: int, state_shape: tuple, dtype) ->
     Raises:
       ValueError: If it has another shape, or nothing can be gathered.
     """
-    if arity == 0:
+    if not arity:
         raise ValueError(
-            "initial_state: got one but expected None, as the arity is 0 and so nothing is "
-            "gathered. Set `arity` to the largest number of children of a vertex."
+            f"initial_state: got one but expected None, as the arity is {arity} and vertices "
+            "without children gather it from their first slot. Set `arity` to the largest number "
+            "of children of a vertex."
         )
     initial_state = tf.convert_to_tensor(initial_state)
     if not initial_state.shape.is_compatible_with([None, *state_shape]):

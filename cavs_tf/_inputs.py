@@ -11,8 +11,12 @@ DEFAULT = "default"  # The name of a pull or push without a name.
 
 # External inputs of our own, with a row per vertex, by names that no user's input has.
 INITIAL_STATE = ".initial_state"  # What is added to the state gathered from slot 0.
-GRAPH = ".graph"  # The number of the vertex's graph. Passed only if a vertex function reads it.
-OWN_INPUTS = frozenset({INITIAL_STATE, GRAPH})
+# Those that are passed only if a vertex function reads them: see `own_rows`.
+GRAPH = ".graph"
+NUM_CHILDREN = ".num_children"
+CHILD_MASK = ".child_mask"
+READ_INPUTS = frozenset({GRAPH, NUM_CHILDREN, CHILD_MASK})
+OWN_INPUTS = READ_INPUTS | {INITIAL_STATE}
 
 
 class VertexRows(typing.NamedTuple):
@@ -43,6 +47,33 @@ class VertexRows(typing.NamedTuple):
 
     rows: tf.Tensor
     vertices: tf.Tensor
+
+
+def own_spec(name: str, arity: int | None) -> tf.TensorSpec:
+    """The spec of a row of one of READ_INPUTS."""
+    return {
+        GRAPH: tf.TensorSpec([], tf.int32),
+        NUM_CHILDREN: tf.TensorSpec([], tf.int32),
+        CHILD_MASK: tf.TensorSpec([arity], tf.bool),
+    }[name]
+
+
+def own_rows(name: str, graphs: GraphBatch, arity: int | None) -> tf.Tensor:
+    """One of READ_INPUTS: each vertex's graph, number of children, or which slots have one."""
+    if name == GRAPH:
+        return graphs.vertex_graph
+    if name == NUM_CHILDREN:
+        return graphs.num_children
+    return children_by_slot(graphs, arity) >= 0
+
+
+def children_by_slot(graphs: GraphBatch, arity: int) -> tf.Tensor:
+    """int32 [V, arity]: the child in every slot, or -1."""
+    splits = graphs.child_splits
+    slots = splits[:-1, None] + tf.range(arity)[None, :]
+    present = slots < splits[1:, None]
+    ids = tf.concat([graphs.child_ids, [-1]], 0)
+    return tf.gather(ids, tf.where(present, slots, tf.size(graphs.child_ids)))
 
 
 def rows_of(value) -> tf.Tensor:
@@ -142,16 +173,31 @@ def vertices_to_return(at) -> tf.Tensor | None:
     return as_int32("at", at)
 
 
-def check_rows(graphs, pulls):
-    """Checks the numbers of rows for one vertex type where they are known; the op checks again."""
-    num_vertices = graphs.num_vertices
+def check_rows(graphs, pulls, num_types: int, edge_pulls) -> None:
+    """Checks the numbers of rows where they are known; the op checks again.
+
+    With several vertex types, an input may lack rows of vertices whose types do not pull it.
+    """
     for name, value in pulls.items():
-        if isinstance(value, VertexRows):
-            continue
-        rows = value.shape[0]
-        known = isinstance(num_vertices, int) and rows is not None
-        if known and rows != num_vertices:
-            raise ValueError(
-                f"inputs[{name!r}]: got {rows} rows but expected {num_vertices}, one per "
-                "vertex of the graphs. Check that both belong to the same minibatch."
-            )
+        if name in edge_pulls:
+            _check_edge_rows(name, value, graphs)
+        elif num_types == 1 and not isinstance(value, VertexRows):
+            _check_count(name, value, graphs.num_vertices, "vertex")
+
+
+def _check_edge_rows(name, value, graphs):
+    if isinstance(value, VertexRows):
+        raise ValueError(
+            f"inputs[{name!r}]: got VertexRows but expected a tensor [edges, ...], as the vertex "
+            "function calls pull_edge. Pass a row for each edge."
+        )
+    _check_count(name, value, graphs.num_edges, "edge")
+
+
+def _check_count(name, value, expected, what):
+    rows = value.shape[0]
+    if isinstance(expected, int) and rows is not None and rows != expected:
+        raise ValueError(
+            f"inputs[{name!r}]: got {rows} rows but expected {expected}, one per "
+            f"{what} of the graphs. Check that both belong to the same minibatch."
+        )

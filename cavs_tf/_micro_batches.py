@@ -7,7 +7,7 @@ from cavs_tf._library import ops
 _USABLE = 0.8  # The fraction of the available memory that a step may take.
 
 
-def choose_micro_batch(graphs, functions, arity: int, options, inputs=None, at=None) -> tuple:
+def choose_micro_batch(graphs, functions, options, inputs=None, at=None) -> tuple:
     """Chooses the largest number of graphs at a time whose training step fits into memory.
 
     It does not depend on the cache: smaller micro-batches were slower where they were measured,
@@ -32,7 +32,7 @@ def choose_micro_batch(graphs, functions, arity: int, options, inputs=None, at=N
         -1 if at is None else tf.size(at, tf.int64),
         available_bytes(functions),
         functions.partial_vertices(inputs),
-        arity=arity,
+        arity=functions.arity,
         policy=options.policy,
         Tpulls=[spec.dtype for spec in functions.pull_specs],
         **functions.attributes(inputs),

@@ -23,6 +23,9 @@ class Known:
       surroundings: What the functions saw when they were last run.
       pushed: Specs of the pushes by name.
       pulled: Per vertex type, the names of the inputs that it pulls.
+      edge_pulls: Names of the inputs that have a row for each edge.
+      reads_edges: Whether some vertex function reads edges.
+      num_slots: The number of slots from which they gather, or may gather.
       functions: The traces, by the argument `training` and the option `decompose`.
     """
 
@@ -30,6 +33,9 @@ class Known:
     surroundings: Surroundings
     pushed: dict
     pulled: list
+    edge_pulls: frozenset
+    reads_edges: bool
+    num_slots: int
     functions: dict = dataclasses.field(default_factory=dict)
 
     def is_of_use(self) -> bool:

@@ -17,8 +17,9 @@ from tensorflow.python.eager import record
 from tensorflow.python.framework import ops
 from tensorflow.python.ops import resource_variable_ops
 
+from cavs_tf._edges import Edges, TracedEdges
 from cavs_tf._function_graph import FunctionGraph
-from cavs_tf._inputs import GRAPH, INITIAL_STATE
+from cavs_tf._inputs import INITIAL_STATE, own_spec
 from cavs_tf._keras_private import set_thread_state, thread_state
 
 # The vertex whose function is running. A constant handle: the value belongs to
@@ -26,15 +27,42 @@ from cavs_tf._keras_private import set_thread_state, thread_state
 _CURRENT = contextvars.ContextVar("cavs_tf_vertex")
 
 
+class Slots:
+    """What is gathered from each slot, made when it is first asked for.
+
+    Args:
+      make: A function from the number of a slot to its [None, *state].
+    """
+
+    def __init__(self, make: Callable[[int], tf.Tensor]):
+        self._make = make
+        self._states = []
+
+    def __getitem__(self, slot: int) -> tf.Tensor:
+        while len(self._states) <= slot:
+            self._states.append(self._make(len(self._states)))
+        return self._states[slot]
+
+    def __len__(self) -> int:
+        """The number of slots that were asked for, from 0 on."""
+        return len(self._states)
+
+    def states(self) -> list[tf.Tensor]:
+        return list(self._states)
+
+
 @dataclasses.dataclass
 class Vertex:
     """The state of a running vertex function, for `gather`, `pull`, `scatter` and so on."""
 
-    gathered: list
+    gathered: "Slots"
     pulls: dict[str, tf.Tensor]
     ids: tf.Tensor
+    edges: Edges
     scattered: tf.Tensor | None = None
     pulled: set = dataclasses.field(default_factory=set)
+    pulled_by_vertex: set = dataclasses.field(default_factory=set)
+    pulled_by_edge: set = dataclasses.field(default_factory=set)
     pushes: dict = dataclasses.field(default_factory=dict)
     num_dropouts: int = 0
 
@@ -54,13 +82,13 @@ class Vertex:
             state += self.pulls[INITIAL_STATE]
         return state
 
-    def graph_numbers(self) -> tf.Tensor:
-        """int32 [None]: the graph of each row."""
-        if GRAPH not in self.pulls:  # The function is being traced.
+    def own_input(self, name: str, arity: int | None = None) -> tf.Tensor:
+        """One of READ_INPUTS, [None, ...]."""
+        if name not in self.pulls:  # The function is being traced.
             with self.ids.graph.as_default():
-                self.pulls[GRAPH] = _rows(f"pull_{GRAPH}", tf.TensorSpec([], tf.int32))
-        self.pulled.add(GRAPH)
-        return self.pulls[GRAPH]
+                self.pulls[name] = _rows(f"pull_{name}", own_spec(name, arity))
+        self.pulled.add(name)
+        return self.pulls[name]
 
 
 def current_vertex(method: str) -> Vertex:
@@ -200,8 +228,10 @@ class TracedVertex:
       graph: The graph. Its tensors are rows, [None, ...], unless they are weights.
       ids: int32 [None], the vertex of each row.
       gathers: One [None, *state] placeholder per slot.
+      edges: The placeholders of edges.
       pulls: By name, [None, ...].
       pulled: Names of the inputs that it pulls.
+      edge_pulls: Names of the inputs of the model that have a row for each edge.
       captures: The `Capture`s that it reads.
       scattered: [None, *state].
       pushes: By name, [None, ...].
@@ -211,8 +241,10 @@ class TracedVertex:
     graph: VertexGraph
     ids: tf.Tensor
     gathers: list
+    edges: TracedEdges
     pulls: dict
     pulled: set
+    edge_pulls: frozenset
     captures: list
     scattered: tf.Tensor
     pushes: dict
@@ -221,9 +253,10 @@ class TracedVertex:
 def trace(
     name: str,
     function: Callable[[], None],
-    arity: int,
+    arity: int | None,
     state: tf.TensorSpec,
     pulls: dict[str, tf.TensorSpec],
+    edge_pulls=frozenset(),
     variables=(),
 ) -> TracedVertex:
     """Traces `function`, once, for any number of rows.
@@ -231,9 +264,10 @@ def trace(
     Args:
       name: The name of the vertex function, for messages.
       function: Calls gather, pull, scatter and push of its GraphSupport.
-      arity: How many slots may be gathered from.
+      arity: How many slots there are; None for as many as it gathers from.
       state: Shape (of one vertex) and dtype of the state.
-      pulls: Shape (of one vertex) and dtype of every external input.
+      pulls: Shape (of one vertex or edge) and dtype of every external input.
+      edge_pulls: The inputs that have a row for each edge.
       variables: The variables that it may read and that a distribution strategy may have copied.
 
     Raises:
@@ -243,18 +277,25 @@ def trace(
     graph = VertexGraph(name, variables)
     with graph.as_default():
         ids = _rows("vertex_ids", tf.TensorSpec([], tf.int32))
-        gathers = [_rows(f"gather_{k}", state) for k in range(arity)]
+        gathers = Slots(lambda k: _rows(f"gather_{k}", state))
+        if arity:
+            gathers[arity - 1]  # Makes all of them.
+        edges = TracedEdges(
+            _rows("children", state), _rows("edge_rows", tf.TensorSpec([], tf.int32)), ids
+        )
         inputs = {key: _rows(f"pull_{key}", spec) for key, spec in pulls.items()}
-        vertex = Vertex(gathers, inputs, ids)
+        vertex = Vertex(gathers, inputs, ids, edges)
         with_tapes_of_its_own(graph, lambda: vertex.run(function))
         _check_scattered(name, vertex.scattered, state)
     return TracedVertex(
         name,
         graph,
         ids,
-        gathers,
+        gathers.states(),
+        edges,
         inputs,
         vertex.pulled,
+        frozenset(edge_pulls),
         graph.all_captures(),
         vertex.scattered,
         vertex.pushes,

@@ -10,20 +10,26 @@ from collections.abc import Iterable
 import keras
 import tensorflow as tf
 
+from cavs_tf._edges import PlainEdges
 from cavs_tf._evaluation import evaluator
 from cavs_tf._forward import run_forward
 from cavs_tf._functions import Functions, make_functions
 from cavs_tf._initial_state import check_initial_state, initial_rows
 from cavs_tf._inputs import (
+    CHILD_MASK,
     DEFAULT,
     GRAPH,
     INITIAL_STATE,
+    NUM_CHILDREN,
     OWN_INPUTS,
+    READ_INPUTS,
     as_graph_batch,
     check_rows,
     first_rows,
     key_of,
     name_inputs,
+    own_rows,
+    own_spec,
     row_specs,
     vertices_to_return,
 )
@@ -39,9 +45,12 @@ from cavs_tf._library import ops
 from cavs_tf._micro_batches import choose_micro_batch
 from cavs_tf._surroundings import Surroundings
 from cavs_tf._trace_cache import Known, TraceCache
-from cavs_tf._tracing import Vertex, current_vertex
+from cavs_tf._tracing import Slots, Vertex, current_vertex
 from cavs_tf._variables import Reads, add_state, adopt, check_reads, recorded_reads, track
 from cavs_tf.options import Options
+
+_OF_CLASS = object()  # The default of an argument, where None has a meaning.
+_MOST_SLOTS = 64  # Slots from which a vertex function may gather if its arity is None.
 
 
 class GraphSupport(keras.layers.Layer):
@@ -63,7 +72,8 @@ class GraphSupport(keras.layers.Layer):
 
     Args:
       state_size: Elements of one vertex's state, or its shape.
-      arity: The largest number of children of a vertex. The default is the class's `arity`.
+      arity: The largest number of children of a vertex, or None: any number, for functions that
+        read `children()`. The default is the class's `arity`.
       options: An `Options`.
       **kwargs: Arguments of `keras.layers.Layer`; `dtype` (or its compute dtype) is the state's:
         float32, float64, bfloat16 or float16.
@@ -87,16 +97,16 @@ class GraphSupport(keras.layers.Layer):
     arity = 0
     vertex_types = ("vertex",)
 
-    def __init__(self, state_size, arity=None, options=None, **kwargs):
+    def __init__(self, state_size, arity=_OF_CLASS, options=None, **kwargs):
         kwargs.setdefault("autocast", False)
         super().__init__(**kwargs)
         self.state_size = state_size
-        if arity is not None:
+        if arity is not _OF_CLASS:
             self.arity = arity
-        if not isinstance(self.arity, int) or self.arity < 0:
+        if self.arity is not None and (not isinstance(self.arity, int) or self.arity < 0):
             raise ValueError(
                 f"arity: got {self.arity!r} but expected an integer of at least 0, the largest "
-                "number of children of a vertex."
+                "number of children of a vertex, or None: any number."
             )
         if not isinstance(options, (Options, type(None))):
             raise ValueError(
@@ -137,22 +147,165 @@ class GraphSupport(keras.layers.Layer):
           ValueError: If `slot` is out of range.
         """
         vertex = current_vertex("gather")
-        if not isinstance(slot, int) or not 0 <= slot < self.arity:
+        most = _MOST_SLOTS if self.arity is None else self.arity
+        if not isinstance(slot, int) or not 0 <= slot < most:
             raise ValueError(
-                f"gather: got slot {slot!r} but expected one in [0, {self.arity}). Raise the "
-                "arity of the GraphSupport if vertices have more children."
+                f"gather: got slot {slot!r} but expected one in [0, {most}). Raise the arity of "
+                "the GraphSupport if vertices have more children, or read them all by children()."
             )
         return vertex.child_state(slot)
 
     def gather_all(self) -> tf.Tensor:
         """The states of all children, as of `gather`: [None, arity, *state_size]."""
         vertex = current_vertex("gather_all")
-        if self.arity == 0:
+        if not self.arity:
             raise ValueError(
-                "gather_all: got arity 0 but expected at least 1. Set `arity` to the largest "
-                "number of children of a vertex."
+                f"gather_all: got arity {self.arity} but expected at least 1. Set `arity` to the "
+                "largest number of children of a vertex, or call children()."
             )
         return tf.stack([vertex.child_state(slot) for slot in range(self.arity)], axis=1)
+
+    def children(self) -> tf.Tensor:
+        """The states that all children scattered: a row for each edge.
+
+        The edges of a vertex lead to its children, in their order, without missing ones; so a
+        vertex may have any number of them. Rows of edges are computed like rows of vertices, each
+        by itself, and meet those of vertices by `to_children` and `sum_children` only.
+
+        Returns:
+          [edges, *state_size].
+
+        Example (Tai et al. 2015, arXiv:1503.00075, section 3.1: a sum over any number of children):
+        >>> from cavs_tf import GraphBatch
+        >>> @vertex_function(state_size=1, arity=None)
+        ... def tree_sum(v):
+        ...     total = v.pull() + v.sum_children(v.children())
+        ...     v.scatter(total)
+        ...     v.push(total)
+        >>> star = GraphBatch.from_parents([[3, 3, 3, -1]])
+        >>> tree_sum(star, tf.constant([[1.0], [2.0], [3.0], [4.0]])).numpy().ravel()
+        array([ 1.,  2.,  3., 10.], dtype=float32)
+        """
+        return _edges("children").states
+
+    def to_children(self, x: tf.Tensor) -> tf.Tensor:
+        """Gives every edge the row of its vertex, the parent.
+
+        Args:
+          x: [None, ...], rows of vertices.
+
+        Returns:
+          [edges, ...], rows of edges.
+        """
+        return _edges("to_children").spread(tf.convert_to_tensor(x))
+
+    def sum_children(self, x: tf.Tensor) -> tf.Tensor:
+        """The sum over the edges of each vertex, in the order of its children.
+
+        Args:
+          x: [edges, ...], rows of edges, floating-point.
+
+        Returns:
+          [None, ...], rows of vertices; zeros without children.
+
+        Raises:
+          ValueError: If `x` is not floating-point.
+        """
+        return _edges("sum_children").sum(_floats("sum_children", x))
+
+    def mean_children(self, x: tf.Tensor) -> tf.Tensor:
+        """The mean over the edges of each vertex; else as `sum_children`."""
+        x = _floats("mean_children", x)
+        count = tf.cast(tf.maximum(self.num_children(), 1), x.dtype)
+        total = _edges("mean_children").sum(x)
+        return total / tf.reshape(count, [-1] + [1] * (x.shape.rank - 1))
+
+    def max_children(self, x: tf.Tensor) -> tf.Tensor:
+        """The largest element over the edges of each vertex; zeros without children.
+
+        Children with equal elements share the gradient. Else as `sum_children`.
+        """
+        return _edges("max_children").max(_floats("max_children", x))
+
+    def softmax_children(self, x: tf.Tensor) -> tf.Tensor:
+        """Softmax over the edges of each vertex: attention.
+
+        Args:
+          x: [edges, ...], rows of edges, floating-point.
+
+        Returns:
+          [edges, ...]: positive numbers that add up to 1 over the edges of each vertex.
+
+        Raises:
+          ValueError: If `x` is not floating-point.
+
+        Example (a mean of the children's states, weighed by attention):
+        >>> @vertex_function(state_size=4, arity=None)
+        ... def cell(v):
+        ...     h = v.children()
+        ...     score = tf.reduce_sum(h * v.to_children(v.pull()), axis=1, keepdims=True)
+        ...     message = v.sum_children(v.softmax_children(score) * h)
+        ...     v.scatter(tf.tanh(v.pull() + message))
+        """
+        edges, x = _edges("softmax_children"), _floats("softmax_children", x)
+        powers = tf.exp(x - edges.spread(tf.stop_gradient(edges.max(x))))
+        return powers / edges.spread(edges.sum(powers))
+
+    def num_children(self) -> tf.Tensor:
+        """int32 [None]: the number of children of each vertex, without missing ones."""
+        return current_vertex("num_children").own_input(NUM_CHILDREN)
+
+    def child_mask(self) -> tf.Tensor:
+        """Booleans [None, arity]: which slots have a child."""
+        vertex = current_vertex("child_mask")
+        if not self.arity:
+            raise ValueError(
+                f"child_mask: got arity {self.arity} but expected at least 1. Set `arity` to the "
+                "largest number of children of a vertex; children() has no missing ones."
+            )
+        return vertex.own_input(CHILD_MASK, self.arity)
+
+    def has_child(self, slot: int) -> tf.Tensor:
+        """Booleans [None]: whether there is a child in this slot, in [0, arity)."""
+        mask = self.child_mask()
+        if not isinstance(slot, int) or not 0 <= slot < self.arity:
+            raise ValueError(
+                f"has_child: got slot {slot!r} but expected one in [0, {self.arity}). Raise the "
+                "arity of the GraphSupport if vertices have more children."
+            )
+        return mask[:, slot]
+
+    def pull_edge(self, name: str) -> tf.Tensor:
+        """The rows of an external input that has a row for each edge: a relation, a distance.
+
+        The rows of the minibatch are in the order of its edges: vertex by vertex, and for each
+        vertex in the order of its children, without missing ones.
+
+        Args:
+          name: Of the input; the GraphSupport is called with a dict of them.
+
+        Returns:
+          [edges, ...].
+
+        Raises:
+          ValueError: If there is no such input, or it is pulled by vertices too.
+
+        Example:
+        >>> from cavs_tf import GraphBatch
+        >>> @vertex_function(state_size=1, arity=None)
+        ... def longest_path(v):
+        ...     length = v.max_children(v.children() + v.pull_edge("length"))
+        ...     v.scatter(length)
+        ...     v.push(length)
+        >>> graphs = GraphBatch.from_children([[[], [0], [0, 1]]])
+        >>> lengths = {"length": tf.constant([[2.0], [1.0], [3.0]])}
+        >>> longest_path(graphs, lengths).numpy().ravel()
+        array([0., 2., 5.], dtype=float32)
+        """
+        _edges("pull_edge")
+        row = self._input("pull_edge", name)
+        current_vertex("pull_edge").pulled_by_edge.add(name)
+        return row
 
     def pull(self, name: str = DEFAULT) -> tf.Tensor:
         """This vertex's row of an external input.
@@ -166,13 +319,18 @@ class GraphSupport(keras.layers.Layer):
         Raises:
           ValueError: If there is no such input.
         """
-        vertex = current_vertex("pull")
+        row = self._input("pull", name)
+        current_vertex("pull").pulled_by_vertex.add(name)
+        return row
+
+    def _input(self, method, name):
+        vertex = current_vertex(method)
         pulls = vertex.pulls
         if name not in pulls:
             names = sorted(pulls.keys() - OWN_INPUTS)
             expected = f"one of {names}" if names else "no pull, as no input was given"
             raise ValueError(
-                f"pull: got {name!r} but expected {expected}. Call the GraphSupport with "
+                f"{method}: got {name!r} but expected {expected}. Call the GraphSupport with "
                 "(graphs, tensor), or with (graphs, {name: tensor})."
             )
         vertex.pulled.add(name)
@@ -267,7 +425,7 @@ class GraphSupport(keras.layers.Layer):
         if not in_training():
             return None
         if isinstance(rows, str):
-            rows = vertex.ids if rows == "vertex" else vertex.graph_numbers()
+            rows = vertex.ids if rows == "vertex" else vertex.own_input(GRAPH)
         return ops.cavs_dropout_mask(
             rows,
             tf.convert_to_tensor(self._seed_generator.state),
@@ -343,8 +501,8 @@ class GraphSupport(keras.layers.Layer):
             self._seed_generator.next()
         schedule = self.schedule_of(graphs, pulls, at)
         self._check_pushed(functions.push_names)
-        if GRAPH in functions.pull_names:
-            pulls[GRAPH] = graphs.vertex_graph
+        for name in READ_INPUTS.intersection(functions.pull_names):
+            pulls[name] = own_rows(name, graphs, self.arity)
         return self.unname(run_forward(functions, schedule, pulls, self.options, at))
 
     # --- for the reference executor, explain() and plots -------------------------
@@ -377,7 +535,11 @@ class GraphSupport(keras.layers.Layer):
         micro_batch = options.micro_batch
         if micro_batch == "auto":
             micro_batch, _ = self.choose_micro_batch(graphs, pulls, at)
-        return graphs.schedule(self.arity, num_types, options.policy, micro_batch)
+        arity, edges = self.arity, self.arity is None
+        functions = self.last_functions()
+        if functions is not None:
+            arity, edges = functions.arity, functions.reads_edges
+        return graphs.schedule(arity or 0, num_types, options.policy, micro_batch, edges)
 
     def choose_micro_batch(self, graphs, pulls=None, at=None) -> tuple:
         """Resolves `micro_batch="auto"`: see `_micro_batches.choose_micro_batch`."""
@@ -387,7 +549,7 @@ class GraphSupport(keras.layers.Layer):
                 "vertex takes is not known yet. Call the model, or explain() with inputs, first."
             )
         functions = self.last_functions()
-        return choose_micro_batch(graphs, functions, self.arity, self.options, pulls, at)
+        return choose_micro_batch(graphs, functions, self.options, pulls, at)
 
     def prepare(self, graphs, inputs) -> tuple:
         """Checks inputs and builds weights: (pulls by name, specs of the pushes by name)."""
@@ -416,6 +578,18 @@ class GraphSupport(keras.layers.Layer):
     def pulled_by_type(self, pulls) -> list[set]:
         """For each vertex type, the names of the inputs that it pulls."""
         return self._known(pulls).pulled
+
+    def edge_pulls(self, pulls) -> frozenset:
+        """The names of the inputs that have a row for each edge."""
+        return self._known(pulls).edge_pulls
+
+    def reads_edges(self, pulls) -> bool:
+        """Whether a vertex function reads edges, so that vertices may have any number of them."""
+        return self._known(pulls).reads_edges
+
+    def num_slots(self, pulls) -> int:
+        """The number of slots from which vertex functions gather, or may gather."""
+        return self._known(pulls).num_slots
 
     def functions_for(self, pulls, training=None) -> Functions:
         """The traced functions for such pulls.
@@ -475,6 +649,7 @@ class GraphSupport(keras.layers.Layer):
             self.arity,
             tf.TensorSpec(self._state_shape, self.compute_dtype),
             row_specs(pulls),
+            self._known(pulls).edge_pulls,
             [variable.value for variable in self.variables],
             first_rows(pulls, Functions.EXAMPLES),
             self.options.decompose,
@@ -491,8 +666,9 @@ class GraphSupport(keras.layers.Layer):
     def _check_inputs(self, graphs, inputs) -> dict:
         """External inputs by name."""
         pulls = name_inputs(inputs)
-        if graphs is not None and len(self.vertex_types) == 1:
-            check_rows(graphs, pulls)
+        if graphs is not None:
+            edge_pulls = self._known(pulls).edge_pulls
+            check_rows(graphs, pulls, len(self.vertex_types), edge_pulls)
         return pulls
 
     def _surroundings(self) -> Surroundings:
@@ -506,11 +682,11 @@ class GraphSupport(keras.layers.Layer):
         with self._cache.lock:
             known = self._cache.find(key)
             if known is None or in_symbolic_scope():  # Keras must see layers called.
-                pushed, pulled = self._create_weights(pulls)
+                found = self._create_weights(pulls)
                 known = self._cache.find(key)
             if known is None:
                 self._cache.built_for = {n: s for n, s in specs.items() if n != INITIAL_STATE}
-                known = Known(key, self._surroundings(), pushed, pulled)
+                known = Known(key, self._surroundings(), *found)
                 self._cache.add(known, self.name)
             return known
 
@@ -518,29 +694,59 @@ class GraphSupport(keras.layers.Layer):
         """Runs every vertex function on one row, so that layers get their weights.
 
         Not while tracing, so that variables are created as they would be if the layers were
-        called by themselves. Returns the specs of the pushes, and names of pulls.
+        called by themselves. Returns what `Known` has from `pushed` on.
 
         Raises:
-          ValueError: If a vertex function makes variables whenever it runs.
+          ValueError: If a vertex function makes variables whenever it runs, or an input is pulled
+            by vertices and by edges.
         """
         pushed, pulled, read = {}, [], Reads()
+        by_vertex, by_edge, reads_edges, num_slots = set(), set(), False, self.arity or 0
         for name, function in self.vertex_functions():
             with recorded_reads() as reads:
                 vertex = self._one_vertex(pulls).run(function)
             check_reads(name, reads, lambda f=function: self._one_vertex(pulls).run(f))
             read.add(reads)
             pulled.append(vertex.pulled)
+            by_vertex |= vertex.pulled_by_vertex
+            by_edge |= vertex.pulled_by_edge
+            reads_edges |= vertex.edges.used
+            num_slots = max(num_slots, len(vertex.gathered))
             for push, value in vertex.pushes.items():
                 pushed[push] = tf.TensorSpec(value.shape[1:], value.dtype)
+        for name in sorted(by_vertex & by_edge):
+            raise ValueError(
+                f"pull_edge: got {name!r}, which is pulled by vertices too, but expected an input "
+                "with a row for each edge alone. Pass two inputs."
+            )
         track(self, read.as_keras_variables())
-        return pushed, pulled
+        return pushed, pulled, frozenset(by_edge), reads_edges, num_slots
 
     def _one_vertex(self, pulls):
-        """The minibatch's first vertex, without children; its row is zeros if it is not known."""
-        gathered = [tf.zeros([1, *self._state_shape], self.compute_dtype)] * self.arity
-        zeros = {n: tf.zeros([1, *spec.shape], spec.dtype) for n, spec in row_specs(pulls).items()}
+        """The minibatch's first vertex with one edge; rows are zeros if they are not known."""
+        state = tf.zeros([1, *self._state_shape], self.compute_dtype)
+        specs = row_specs(pulls) | {name: own_spec(name, self.arity or 0) for name in READ_INPUTS}
+        zeros = {n: tf.zeros([1, *spec.shape], spec.dtype) for n, spec in specs.items()}
         number = tf.zeros([1], tf.int32)
-        return Vertex(gathered, zeros | first_rows(pulls, 1) | {GRAPH: number}, number)
+        edges = PlainEdges(state, number, number)
+        return Vertex(Slots(lambda _: state), zeros | first_rows(pulls, 1), number, edges)
+
+
+def _edges(method):
+    """The edges, of which a vertex function reads something."""
+    edges = current_vertex(method).edges
+    edges.used = True
+    return edges
+
+
+def _floats(method, x) -> tf.Tensor:
+    x = tf.convert_to_tensor(x)
+    if not x.dtype.is_floating or x.shape.rank is None:
+        raise ValueError(
+            f"{method}: got {x.dtype.name} of shape {x.shape} but expected floating-point rows of "
+            "edges of a known rank. Cast them."
+        )
+    return x
 
 
 def _checked_shape(state_size) -> tuple[int, ...]:

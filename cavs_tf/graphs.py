@@ -27,13 +27,19 @@ from cavs_tf._integers import (
     splits_of,
 )
 from cavs_tf._library import ops
-from cavs_tf.schedule import SCHEDULE_FIELDS, Schedule, check_policy, micro_batch_tensor
+from cavs_tf.schedule import (
+    EDGE_FIELDS,
+    SCHEDULE_FIELDS,
+    Schedule,
+    check_policy,
+    micro_batch_tensor,
+)
 
 _GRAPH_FIELDS = ("child_splits", "child_ids", "graph_splits", "vertex_type")
 # Keras weighs the loss of a minibatch by the length of its first input, in the order of names.
 LOSS_ROWS = "0_loss_rows"
 # The keys of the dict that `to_dict` returns.
-TENSOR_NAMES = (LOSS_ROWS, *_GRAPH_FIELDS, *SCHEDULE_FIELDS)
+TENSOR_NAMES = (LOSS_ROWS, *_GRAPH_FIELDS, *SCHEDULE_FIELDS, *EDGE_FIELDS)
 
 
 class GraphBatch(tf.experimental.ExtensionType):
@@ -78,20 +84,22 @@ class GraphBatch(tf.experimental.ExtensionType):
     attached_schedule: Optional[Schedule]  # noqa: UP045
 
     class Spec:
-        """The type of a minibatch: whether it has a schedule, and of which arity. No sizes.
+        """The type of a minibatch: whether it has a schedule, of which arity, and with edges.
 
-        Use `GraphBatch.Spec()` in a `tf.function`'s input signature.
+        It has no sizes. Use `GraphBatch.Spec()` in a `tf.function`'s input signature.
         """
 
-        def __init__(self, scheduled=False, arity=None):
+        def __init__(self, scheduled=False, arity=None, edges=False):
             vector = tf.TensorSpec([None], tf.int32)
             self.child_splits = self.child_ids = self.graph_splits = self.vertex_type = vector
-            self.attached_schedule = Schedule.Spec(arity) if scheduled else None
+            self.attached_schedule = Schedule.Spec(arity, edges) if scheduled else None
 
         @classmethod
         def from_value(cls, value):
             schedule = value.attached_schedule
-            return cls(schedule is not None, schedule.arity if schedule is not None else None)
+            if schedule is None:
+                return cls()
+            return cls(True, schedule.arity, schedule.has_edges)
 
     def __init__(
         self, child_splits, child_ids, graph_splits, vertex_type=None, attached_schedule=None
@@ -127,7 +135,7 @@ class GraphBatch(tf.experimental.ExtensionType):
         return cls._from_lists(_child_lists.from_children(children), vertex_type)
 
     @classmethod
-    def from_parents(cls, parents, vertex_type=None) -> "GraphBatch":
+    def from_parents(cls, parents, vertex_type=None, *, edge_features=None):
         """Makes trees (or forests) from the parent of every vertex.
 
         Args:
@@ -135,21 +143,28 @@ class GraphBatch(tf.experimental.ExtensionType):
             root; or an eager RaggedTensor [B, (vertices)]. The children of a vertex take
             its slots in ascending order.
           vertex_type: As in `from_children`.
+          edge_features: One [vertices, ...] array per graph: of every vertex, what belongs to the
+            edge to its parent, such as its relation. Rows of roots are left out.
 
         Returns:
-          A `GraphBatch`.
+          A `GraphBatch`; with `edge_features`, also these, [E, ...], in the order of its edges.
 
         Raises:
-          ValueError: If an id is neither -1 nor another vertex of its graph.
+          ValueError: If an id is neither -1 nor another vertex of its graph, or there are more or
+            fewer features.
 
         >>> GraphBatch.from_parents([[2, 2, -1], [-1]])
         GraphBatch(num_graphs=2, num_vertices=4, num_edges=2, arity=2, depth=1)
         """
         parents = eager_values("parents", parents)
-        return cls._from_lists(_child_lists.from_parents(parents), vertex_type)
+        graphs = cls._from_lists(_child_lists.from_parents(parents), vertex_type)
+        if edge_features is None:
+            return graphs
+        edge_features = eager_values("edge_features", edge_features)
+        return graphs, _child_lists.features_of_parents(parents, edge_features)
 
     @classmethod
-    def from_edges(cls, num_vertices, edges, vertex_type=None, *, layout=None) -> "GraphBatch":
+    def from_edges(cls, num_vertices, edges, vertex_type=None, *, layout=None, edge_features=None):
         """Makes graphs from edges.
 
         Args:
@@ -160,9 +175,11 @@ class GraphBatch(tf.experimental.ExtensionType):
           layout: "rows" for arrays [2, n], a row of children and one of parents, as the
             `edge_index` of PyTorch Geometric; "pairs" for arrays [n, 2]; None for pairs, of which
             two that could as well be two rows are rejected, unless they are tuples.
+          edge_features: One [n, ...] array per graph, a row for each of its edges.
 
         Returns:
-          A `GraphBatch`.
+          A `GraphBatch`; with `edge_features`, also these, [E, ...], in the order of its edges:
+          vertex by vertex, and for each vertex in the order of its children.
 
         Raises:
           ValueError: If an id is no vertex of its graph, or a vertex its own parent, or edges
@@ -172,10 +189,19 @@ class GraphBatch(tf.experimental.ExtensionType):
         array([0, 1, 0], dtype=int32)
         >>> GraphBatch.from_edges([3], [np.array([[0, 1], [2, 2]])], layout="rows").roots.numpy()
         array([2], dtype=int32)
+        >>> edges, relation = [[(1, 2), (0, 1), (0, 2)]], [["of 1", "of 0", "of 0"]]
+        >>> graphs, relation = GraphBatch.from_edges([3], edges, edge_features=relation)
+        >>> graphs.child_ids.numpy(), relation.tolist()
+        (array([0, 1, 0], dtype=int32), ['of 0', 'of 1', 'of 0'])
         """
         num_vertices = eager_values("num_vertices", num_vertices)
         edges = eager_values("edges", edges)
-        return cls._from_lists(_child_lists.from_edges(num_vertices, edges, layout), vertex_type)
+        lists = _child_lists.from_edges(num_vertices, edges, layout)
+        graphs = cls._from_lists(lists, vertex_type)
+        if edge_features is None:
+            return graphs
+        edge_features = eager_values("edge_features", edge_features)
+        return graphs, _child_lists.features_of_edges(edges, layout, edge_features)
 
     @classmethod
     def from_ragged(cls, children: tf.RaggedTensor, vertex_type=None) -> "GraphBatch":
@@ -379,7 +405,10 @@ class GraphBatch(tf.experimental.ExtensionType):
                     f"tensors: got {sorted(tensors)} but expected {name!r} among them. Pass "
                     "everything that to_dict returned."
                 )
-        schedule = Schedule(*(tensors[name] for name in SCHEDULE_FIELDS)) if scheduled else None
+        schedule = None
+        if scheduled:
+            lists = (tensors.get(name) for name in EDGE_FIELDS)
+            schedule = Schedule(*(tensors[name] for name in SCHEDULE_FIELDS), *lists)
         return cls(*(tensors.get(name) for name in _GRAPH_FIELDS), schedule)
 
     def to_dict(self) -> dict[str, tf.Tensor]:
@@ -395,7 +424,8 @@ class GraphBatch(tf.experimental.ExtensionType):
         tensors = {name: getattr(self, name) for name in _GRAPH_FIELDS}
         tensors[LOSS_ROWS] = tf.zeros_like(self.graph_splits[1:])
         if self.attached_schedule is not None:
-            tensors |= {name: getattr(self.attached_schedule, name) for name in SCHEDULE_FIELDS}
+            names = (*SCHEDULE_FIELDS, *(EDGE_FIELDS if self.attached_schedule.has_edges else ()))
+            tensors |= {name: getattr(self.attached_schedule, name) for name in names}
         return tensors
 
     def reverse(self) -> "GraphBatch":
@@ -412,6 +442,19 @@ class GraphBatch(tf.experimental.ExtensionType):
         array([0, 1, 3], dtype=int32)
         """
         return GraphBatch(*_graph_algebra.reverse(self._fields()))
+
+    @property
+    def reversed_edges(self) -> tf.Tensor:
+        """int32 [E]: for each edge of `reverse()`, the number of that edge here.
+
+        So rows of edges follow by `tf.gather(rows, graphs.reversed_edges)`.
+
+        >>> graphs = GraphBatch.from_children([[[], [0], [0, 1]]])  # Edges 1-0, 2-0 and 2-1.
+        >>> graphs.reversed_edges.numpy()
+        array([0, 1, 2], dtype=int32)
+        """
+        children = tf.boolean_mask(self.child_ids, self.child_ids >= 0)
+        return tf.argsort(children, stable=True)
 
     def subgraph(self, vertices) -> "GraphBatch":
         """The graphs without all but these vertices and the edges between them.
@@ -489,6 +532,13 @@ class GraphBatch(tf.experimental.ExtensionType):
         return edges if tf.is_symbolic_tensor(edges) else int(edges)
 
     @property
+    def num_children(self) -> tf.Tensor:
+        """int32 [V]: the number of children of each vertex, without missing ones."""
+        counts = tf.cumsum(tf.pad(tf.cast(self.child_ids >= 0, tf.int32), [[1, 0]]))
+        ends = tf.gather(counts, self.child_splits)
+        return ends[1:] - ends[:-1]
+
+    @property
     def arity(self) -> int:
         """The largest number of slots of a vertex. Eager only."""
         self._check_known("arity", "Pass the arity of the vertex function.")
@@ -530,7 +580,12 @@ class GraphBatch(tf.experimental.ExtensionType):
         return tf.searchsorted(self.roots, self.graph_splits)
 
     def schedule(
-        self, arity: int | None = None, num_types: int = 1, policy="depth", micro_batch=None
+        self,
+        arity: int | None = None,
+        num_types: int = 1,
+        policy="depth",
+        micro_batch=None,
+        edges=False,
     ) -> Schedule:
         """Plans which vertices are evaluated together.
 
@@ -544,6 +599,8 @@ class GraphBatch(tf.experimental.ExtensionType):
           micro_batch: Number of graphs that are planned together, at least 1: an int, or a
             scalar tensor. Their tasks come before those of the next so many graphs, so that
             what a few graphs need stays in the cache. None: the whole minibatch.
+          edges: Whether to plan all edges too, for vertex functions that call `children()` and
+            the like. A vertex may then have more children than `arity`, whose default is 0.
 
         Returns:
           The attached schedule, if there is one of this arity (which is then not checked
@@ -562,33 +619,41 @@ class GraphBatch(tf.experimental.ExtensionType):
         """
         check_policy(policy)
         attached = self.attached_schedule
-        if attached is not None and (arity is None or attached.arity in (None, arity)):
+        fits = attached is not None and (attached.has_edges or not edges)
+        if fits and (arity is None or attached.arity in (None, arity)):
             return attached
         if arity is None:
-            arity = self.arity
+            arity = 0 if edges else self.arity
         tensors = (getattr(self, name) for name in _GRAPH_FIELDS)
-        return Schedule(
-            *ops.cavs_schedule(
-                *tensors,
-                micro_batch_tensor(micro_batch),
-                arity=arity,
-                num_types=num_types,
-                policy=policy,
-            )
+        *lists, of_edges = ops.cavs_schedule(
+            *tensors,
+            micro_batch_tensor(micro_batch),
+            arity=arity,
+            num_edge_lists=len(EDGE_FIELDS) if edges else 0,
+            num_types=num_types,
+            policy=policy,
         )
+        return Schedule(*lists, *of_edges)
 
     def with_schedule(
-        self, arity: int | None = None, num_types: int = 1, policy="depth", micro_batch=None
+        self,
+        arity: int | None = None,
+        num_types: int = 1,
+        policy="depth",
+        micro_batch=None,
+        edges=False,
     ):
         """The same graphs with their schedule attached, so that a step need not plan it.
 
         Args:
-          arity, num_types, policy, micro_batch: As for `schedule`.
+          arity, num_types, policy, micro_batch, edges: As for `schedule`.
 
         >>> GraphBatch.chain([2, 3]).with_schedule(arity=1).attached_schedule
         Schedule(num_vertices=5, num_tasks=3, arity=1)
         """
-        return GraphBatch(*self._fields(), self.schedule(arity, num_types, policy, micro_batch))
+        return GraphBatch(
+            *self._fields(), self.schedule(arity, num_types, policy, micro_batch, edges)
+        )
 
     def __repr__(self):
         parts = [f"num_graphs={shown(self.num_graphs)}, num_vertices={shown(self.num_vertices)}"]

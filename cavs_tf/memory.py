@@ -107,6 +107,7 @@ def predict_memory(model, graphs, inputs=None, at=None) -> MemoryPrediction:
         functions.pulled_rows(inputs),
         np.int64(-1 if at is None else len(at)),
         functions.partial_vertices(inputs),
+        schedule.edge_lists,
         Tpulls=[spec.dtype for spec in functions.pull_specs],
         **functions.attributes(inputs),
         **cell.options.attributes(),

@@ -100,6 +100,16 @@ def push(rows, order):
     return _ops.cavs_push(rows, int32_tensor("order", order, rank=1))
 
 
+@tf.RegisterGradient("CavsScatterMax")
+def _scatter_max_grad(op, grad):
+    """Rows that share the maximum share its gradient, as in `tf.math.unsorted_segment_max`."""
+    values, rows, num_rows = op.inputs
+    is_max = tf.cast(tf.equal(values, _ops.cavs_gather(op.outputs[0], rows)), grad.dtype)
+    ties = _ops.cavs_scatter(is_max, rows, num_rows)
+    share = grad / tf.maximum(ties, tf.ones_like(ties))
+    return [is_max * _ops.cavs_gather(share, rows), None, None]
+
+
 tf.no_gradient("CavsSchedule")
 tf.no_gradient("CavsMicroBatch")
 tf.no_gradient("CavsInstructionSet")
@@ -169,7 +179,8 @@ def _forward_grad(op, *grads):
         **{name: op.get_attr(name) for name in (*ATTRIBUTES, *_PARTIAL)},
     )
     computed = iter([*results.pull_grads, *results.capture_grads])
-    chosen = [None] * (op.get_attr("num_at") + op.get_attr("num_partial"))
+    lists = sum(op.get_attr(name) for name in ("num_at", "num_partial", "num_edge_lists"))
+    chosen = [None] * lists
     schedule = [None] * (len(op.inputs) - len(pull_types) - len(capture_types) - len(chosen))
     own = [next(computed) if g else None for g in [*float_pulls, *differentiable]]
     return [*schedule, *own, *chosen]

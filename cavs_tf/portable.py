@@ -6,14 +6,15 @@ over depths.
 
 import tensorflow as tf
 
+from cavs_tf._edges import PlainEdges
 from cavs_tf._evaluation import evaluated_by
 from cavs_tf._inputs import vertices_to_return
 from cavs_tf._resolve import arguments_of, cells_of
-from cavs_tf._tracing import Vertex
+from cavs_tf._tracing import Slots, Vertex
 from cavs_tf.graph_support import GraphSupport
 from cavs_tf.graphs import LOSS_ROWS, TENSOR_NAMES, GraphBatch
 from cavs_tf.reference import Evaluation
-from cavs_tf.schedule import SCHEDULE_FIELDS
+from cavs_tf.schedule import EDGE_FIELDS, SCHEDULE_FIELDS
 
 _TYPES = "vertex_type"
 
@@ -114,9 +115,13 @@ def _by_depth(of: Evaluation) -> dict:
     def evaluate(rows, function, states, outputs):
         children = tf.gather(of.children, rows)
         slots = tf.where(children < 0, missing, children)
-        gathered = [tf.gather(states, slots[:, k]) for k in range(of.arity)]
+        gathered = Slots(lambda k: tf.gather(states, slots[:, k]))
+        owners, edges = _edges_of(of.edge_splits, rows)
         pulled = {name: tf.gather(value, rows) for name, value in of.pulls.items()}
-        vertex = Vertex(gathered, pulled, tf.cast(rows, tf.int32)).run(function)
+        pulled |= {name: tf.gather(value, edges) for name, value in of.edge_pulls.items()}
+        numbers, along = tf.cast(rows, tf.int32), tf.gather(of.edge_child, edges)
+        plain = PlainEdges(tf.gather(states, along), owners, numbers)
+        vertex = Vertex(gathered, pulled, numbers, plain).run(function)
         index = rows[:, None]
         states = tf.tensor_scatter_nd_update(states, index, vertex.scattered)
         for name, value in vertex.pushes.items():
@@ -132,6 +137,13 @@ def _by_depth(of: Evaluation) -> dict:
     last = tf.reduce_max(tf.concat([of.depth, [-1]], 0))
     _, _, outputs = tf.while_loop(lambda d, *_: d <= last, level, (0, states, outputs))
     return {name: tf.ensure_shape(v, [None, *of.pushed[name].shape]) for name, v in outputs.items()}
+
+
+def _edges_of(splits, rows) -> tuple:
+    """The edges of these vertices, and for each the position of its vertex among `rows`."""
+    first, end = tf.gather(splits, rows), tf.gather(splits, rows + 1)
+    ranges = tf.ragged.range(first, end)
+    return tf.cast(ranges.value_rowids(), tf.int32), ranges.values
 
 
 def _one_dict(arguments) -> dict:
@@ -152,7 +164,7 @@ def _is_typed(model) -> bool:
 
 def _specs_of(example, typed) -> dict:
     """The specs of what a saved model takes: no schedules, and any number of rows."""
-    left_out = {LOSS_ROWS, *SCHEDULE_FIELDS} | (set() if typed else {_TYPES})
+    left_out = {LOSS_ROWS, *SCHEDULE_FIELDS, *EDGE_FIELDS} | (set() if typed else {_TYPES})
     specs = {}
     for name, value in example.items():
         if isinstance(value, dict):

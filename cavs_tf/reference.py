@@ -7,11 +7,20 @@ vertex function is ordinary Python, called once per vertex: print, set breakpoin
 import numpy as np
 import tensorflow as tf
 
+from cavs_tf._edges import PlainEdges
 from cavs_tf._evaluation import evaluated_by
-from cavs_tf._inputs import GRAPH, VertexRows, as_graph_batch, vertices_to_return
+from cavs_tf._inputs import (
+    NUM_CHILDREN,
+    READ_INPUTS,
+    VertexRows,
+    as_graph_batch,
+    children_by_slot,
+    own_rows,
+    vertices_to_return,
+)
 from cavs_tf._integers import list_of_each
 from cavs_tf._resolve import arguments_of, check_at
-from cavs_tf._tracing import Vertex
+from cavs_tf._tracing import Slots, Vertex
 from cavs_tf.graph_support import GraphSupport
 
 
@@ -78,8 +87,11 @@ class Evaluation:
     Attributes:
       functions: A vertex function per vertex type.
       pulls: By name, [V, ...]: rows for all vertices.
+      edge_pulls: By name, [E, ...]: rows for all edges.
       pushed: By name, the spec of a row that is pushed.
       children: int32 [V, arity]: the child in each slot, or -1.
+      edge_splits: int32 [V + 1]: vertex v has the edges [edge_splits[v], edge_splits[v + 1]).
+      edge_child: int32 [E]: the child to which each edge leads.
       types, depth: int32 [V].
       no_state: [1, *state_shape]: the state of a missing child.
       num_vertices: V.
@@ -88,16 +100,23 @@ class Evaluation:
 
     def __init__(self, model, graphs, pulls, pushed):
         self.functions = [function for _, function in model.vertex_functions()]
-        self.arity = model.arity
+        self.arity = model.num_slots(pulls)
         self.no_state = tf.zeros([1, *model.state_shape], model.compute_dtype)
         self.pushed = pushed
         self.num_vertices = graphs.num_vertices
         typed = tf.size(graphs.vertex_type) > 0
         untyped = tf.zeros([self.num_vertices], tf.int32)
         self.types = tf.cond(typed, lambda: graphs.vertex_type, lambda: untyped)
-        self.pulls = self._one_row_per_vertex(pulls, model.pulled_by_type(pulls))
-        self.pulls[GRAPH] = graphs.vertex_graph
-        self.children = _children_by_slot(graphs, self.arity)
+        of_edges = model.edge_pulls(pulls)
+        self.edge_pulls = {name: pulls[name] for name in of_edges}
+        of_vertices = {name: value for name, value in pulls.items() if name not in of_edges}
+        self.pulls = self._one_row_per_vertex(of_vertices, model.pulled_by_type(pulls))
+        self.pulls |= {name: own_rows(name, graphs, model.arity or 0) for name in READ_INPUTS}
+        if model.arity is not None and not model.reads_edges(pulls):
+            _check_arity(graphs, self.arity)
+        self.children = children_by_slot(graphs, self.arity)
+        self.edge_child = tf.boolean_mask(graphs.child_ids, graphs.child_ids >= 0)
+        self.edge_splits = tf.pad(tf.cumsum(self.pulls[NUM_CHILDREN]), [[1, 0]])
         self.depth = depth_of(graphs)
 
     def _one_row_per_vertex(self, pulls, pulled_by_type) -> dict:
@@ -128,10 +147,17 @@ class Evaluation:
 
     def run_eagerly(self):
         children, types = self.children.numpy(), self.types.numpy()
+        edge_child, edge_splits = self.edge_child.numpy(), self.edge_splits.numpy()
         states, outputs = {}, {name: {} for name in self.pushed}
         for v in self._order().numpy():
-            gathered = [self.no_state if c < 0 else states[c] for c in children[v]]
-            states[v], pushes = self._evaluate(self.functions[types[v]], int(v), gathered)
+
+            def gathered(slot, own=children[v]):
+                child = own[slot] if slot < len(own) else -1
+                return self.no_state if child < 0 else states[child]
+
+            own = [states[c] for c in edge_child[edge_splits[v] : edge_splits[v + 1]]]
+            along = tf.concat([self.no_state[:0], *own], 0)
+            states[v], pushes = self._evaluate(self.functions[types[v]], int(v), gathered, along)
             for name, value in pushes.items():
                 outputs[name][v] = value
         return {
@@ -157,9 +183,15 @@ class Evaluation:
 
         def step(i, states, outputs):
             v = order[i]
-            slots = tf.where(self.children[v] < 0, self.num_vertices, self.children[v])
-            gathered = [states.read(slots[k]) for k in range(self.arity)]
-            branches = [lambda f=f: self._evaluate(f, v, gathered) for f in self.functions]
+
+            def gathered(slot):
+                own = tf.concat([self.children[v], [-1]], 0)
+                child = own[tf.minimum(slot, tf.size(own) - 1)]
+                return states.read(tf.where(child < 0, self.num_vertices, child))
+
+            own = self.edge_child[self.edge_splits[v] : self.edge_splits[v + 1]]
+            along = tf.reshape(states.gather(own), [-1, *state.shape])
+            branches = [lambda f=f: self._evaluate(f, v, gathered, along) for f in self.functions]
             kind = self.types[v]
             new, pushes = tf.switch_case(kind, branches) if len(branches) > 1 else branches[0]()
             outputs = {name: outputs[name].write(v, value) for name, value in pushes.items()}
@@ -177,10 +209,17 @@ class Evaluation:
         """int32 [V]: vertices by depth, so children before parents."""
         return tf.cast(tf.argsort(self.depth, stable=True), tf.int32)
 
-    def _evaluate(self, function, v, gathered):
-        """State and pushes of vertex `v`, with zeros for pushes that its type lacks."""
+    def _evaluate(self, function, v, gathered, along):
+        """State and pushes of vertex `v`, with zeros for pushes that its type lacks.
+
+        `gathered` gives the state of the child in a slot; `along` are those of all children.
+        """
         row = {name: tf.gather(value, [v]) for name, value in self.pulls.items()}
-        vertex = Vertex(gathered, row, tf.reshape(tf.cast(v, tf.int32), [1])).run(function)
+        first, end = self.edge_splits[v], self.edge_splits[v + 1]
+        row |= {name: value[first:end] for name, value in self.edge_pulls.items()}
+        number = tf.reshape(tf.cast(v, tf.int32), [1])
+        edges = PlainEdges(along, tf.zeros([end - first], tf.int32), number)
+        vertex = Vertex(Slots(gathered), row, number, edges).run(function)
         pushes = {
             name: vertex.pushes.get(name, tf.zeros([1, *spec.shape], spec.dtype))
             for name, spec in self.pushed.items()
@@ -188,21 +227,14 @@ class Evaluation:
         return vertex.scattered, pushes
 
 
-def _children_by_slot(graphs, arity):
-    """int32 [V, arity]: the child in every slot, or -1."""
+def _check_arity(graphs, arity):
     splits = graphs.child_splits
-    counts = splits[1:] - splits[:-1]
-    largest = tf.reduce_max(tf.concat([counts, [0]], 0))
     tf.debugging.assert_less_equal(
-        largest,
+        tf.reduce_max(tf.concat([splits[1:] - splits[:-1], [0]], 0)),
         arity,
         f"children: got more than {arity} in one vertex but expected at most the arity of the "
         "GraphSupport. Raise its arity.",
     )
-    slots = splits[:-1, None] + tf.range(arity)[None, :]
-    present = tf.range(arity)[None, :] < counts[:, None]
-    ids = tf.concat([graphs.child_ids, [-1]], 0)
-    return tf.gather(ids, tf.where(present, slots, tf.size(graphs.child_ids)))
 
 
 def depth_of(graphs):

@@ -3,6 +3,8 @@
 Source: Xu et al. 2018, "Cavs", arXiv:1712.04048, section 3.2.
 """
 
+from typing import Optional
+
 import numpy as np
 import tensorflow as tf
 
@@ -10,6 +12,7 @@ from cavs_tf._integers import int32_tensor, length, saturated, shown
 from cavs_tf._library import allowed_values
 
 SCHEDULE_FIELDS = ("order", "task_splits", "task_type", "child_row")
+EDGE_FIELDS = ("edge_splits", "edge_child", "edge_number")
 POLICIES = allowed_values("CavsSchedule", "policy")  # The first is the default.
 _WHOLE_MINIBATCH = np.iinfo(np.int32).max
 
@@ -58,6 +61,11 @@ class Schedule(tf.experimental.ExtensionType):
       task_type: int32 [T]. The vertex type of each task.
       child_row: int32 [arity, V]. The row of the child in each slot of each row's vertex,
         in [0, V), or -1: no child, which gathers zeros.
+      edge_splits: int32 [V + 1], or None: edges are not planned. Row r has the edges
+        [edge_splits[r], edge_splits[r + 1]), one for each child, in their order.
+      edge_child: int32 [E], the row of each edge's child; or None.
+      edge_number: int32 [E], the number of each edge in the minibatch, which is counted vertex by
+        vertex, without missing children; or None.
     """
 
     __name__ = "cavs_tf.Schedule"
@@ -66,24 +74,61 @@ class Schedule(tf.experimental.ExtensionType):
     task_splits: tf.Tensor
     task_type: tf.Tensor
     child_row: tf.Tensor
+    # TensorFlow does not accept `tf.Tensor | None`.
+    edge_splits: Optional[tf.Tensor]  # noqa: UP045
+    edge_child: Optional[tf.Tensor]  # noqa: UP045
+    edge_number: Optional[tf.Tensor]  # noqa: UP045
 
     class Spec:
-        """The type of a schedule: its arity, if known, but no sizes."""
+        """The type of a schedule: its arity, if known, and whether it has edges. No sizes."""
 
-        def __init__(self, arity=None):
+        def __init__(self, arity=None, edges=False):
             vector = tf.TensorSpec([None], tf.int32)
             self.order = self.task_splits = self.task_type = vector
             self.child_row = tf.TensorSpec([arity, None], tf.int32)
+            self.edge_splits = self.edge_child = self.edge_number = vector if edges else None
 
         @classmethod
         def from_value(cls, value):
-            return cls(value.arity)
+            return cls(value.arity, value.has_edges)
 
-    def __init__(self, order, task_splits, task_type, child_row):
+    def __init__(
+        self,
+        order,
+        task_splits,
+        task_type,
+        child_row,
+        edge_splits=None,
+        edge_child=None,
+        edge_number=None,
+    ):
         self.order = int32_tensor("order", order, rank=1)
         self.task_splits = int32_tensor("task_splits", task_splits, rank=1)
         self.task_type = int32_tensor("task_type", task_type, rank=1)
         self.child_row = int32_tensor("child_row", child_row, rank=2)
+        lists = (edge_splits, edge_child, edge_number)
+        if any(x is None for x in lists) and not all(x is None for x in lists):
+            raise ValueError(
+                "edges: got some of edge_splits, edge_child and edge_number but expected all or "
+                "none. Pass what GraphBatch.schedule returned."
+            )
+        if edge_splits is not None:
+            edge_splits, edge_child, edge_number = (
+                int32_tensor(name, value, rank=1)
+                for name, value in zip(EDGE_FIELDS, lists, strict=True)
+            )
+        self.edge_splits, self.edge_child = edge_splits, edge_child
+        self.edge_number = edge_number
+
+    @property
+    def has_edges(self) -> bool:
+        """Whether edges are planned, for vertex functions that read them."""
+        return self.edge_splits is not None
+
+    @property
+    def edge_lists(self) -> list[tf.Tensor]:
+        """The three tensors of edges, or nothing."""
+        return [getattr(self, name) for name in EDGE_FIELDS] if self.has_edges else []
 
     @property
     def arity(self) -> int | None:
@@ -109,11 +154,17 @@ class Schedule(tf.experimental.ExtensionType):
         """
         types, kinds = np.unique(self.task_type.numpy(), return_inverse=True)
         splits, child_row = self.task_splits.numpy(), self.child_row.numpy()
+        if self.has_edges:
+            edge_child, counts = self.edge_child.numpy(), np.diff(self.edge_splits.numpy())
+            owners = np.repeat(np.arange(counts.size), counts)
         # Most vertices of each type on a path that ends in a row; the last row is no child.
         most = np.zeros([child_row.shape[1] + 1, types.size], np.int32)
         for kind, begin, end in zip(kinds, splits, splits[1:], strict=False):
             for rows in child_row[:, begin:end]:
                 np.maximum(most[begin:end], most[rows], out=most[begin:end])
+            if self.has_edges:
+                first, last = self.edge_splits.numpy()[[begin, end]]
+                np.maximum.at(most, owners[first:last], most[edge_child[first:last]])
             most[begin:end, kind] += 1
         return int(most.max(axis=0, initial=0).sum())
 

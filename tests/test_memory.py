@@ -183,4 +183,6 @@ def test_derivatives_of_another_model_are_refused():
         functions[name] = functions_of(cell).attributes({})[name]
     rows = (schedule.order, schedule.task_splits, schedule.task_type, schedule.child_row)
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"gradient_functions: .* derivatives"):
-        ops.cavs_memory(*rows, [np.int64(-1)], np.int64(-1), [], Tpulls=[tf.float32], **functions)
+        ops.cavs_memory(
+            *rows, [np.int64(-1)], np.int64(-1), [], [], Tpulls=[tf.float32], **functions
+        )

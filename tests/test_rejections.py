@@ -504,6 +504,7 @@ def forward_op(functions, at=(), pulled_by=(True,)):
         [],
         list(at),
         [],
+        [],
         vertex_functions=[f for f, _ in functions.forward],
         vertex_signatures=[s for _, s in functions.forward],
         gradient_functions=[],

@@ -74,9 +74,8 @@ def frontier_tasks(child_splits, child_ids, vertex_type):
 @given(minibatches())
 def test_tasks_are_the_frontiers_of_the_definition(minibatch):
     arrays, arity, num_types = minibatch
-    order, task_splits, task_type, child_row = (
-        t.numpy() for t in ops.cavs_schedule(**arrays, arity=arity, num_types=num_types)
-    )
+    *lists, _ = ops.cavs_schedule(**arrays, arity=arity, num_types=num_types)
+    order, task_splits, task_type, child_row = (t.numpy() for t in lists)
     expected = frontier_tasks(arrays["child_splits"], arrays["child_ids"], arrays["vertex_type"])
     assert task_type.tolist() == [kind for kind, _ in expected]
     assert len(task_splits) == len(expected) + 1
@@ -93,7 +92,7 @@ def test_tasks_are_the_frontiers_of_the_definition(minibatch):
 
 
 def test_example_by_hand():
-    order, task_splits, task_type, child_row = ops.cavs_schedule(**TWO_TREES, arity=2)
+    order, task_splits, task_type, child_row, _ = ops.cavs_schedule(**TWO_TREES, arity=2)
     assert order.numpy().tolist() == [0, 1, 3, 4, 2, 5]
     assert task_splits.numpy().tolist() == [0, 4, 6]
     assert task_type.numpy().tolist() == [0, 0]
@@ -138,7 +137,7 @@ def test_shape_function_knows_what_it_can():
                 tf.compat.v1.placeholder(tf.int32, micro_batch),
                 arity=3,
             )
-            return [t.shape.as_list() for t in outputs]
+            return [t.shape.as_list() for t in tf.nest.flatten(outputs)]
 
     assert shapes([8], [None]) == [[7], [None], [None], [3, 7]]
     assert shapes([None], [7]) == [[7], [None], [None], [3, 7]]
@@ -162,9 +161,30 @@ def test_attributes_are_checked():
         ops.cavs_schedule(**TWO_TREES, arity=2, policy="random")
 
 
+def test_edges_by_hand():
+    # Vertex 3 has the children 1, none, 0 and 1 again; 2 has 1.
+    arrays = {
+        "child_splits": [0, 0, 0, 1, 5],
+        "child_ids": [1, 1, -1, 0, 1],
+        "graph_splits": [0, 4],
+        "vertex_type": [],
+        "micro_batch": ALL,
+    }
+    arrays["vertex_type"] = NO_TYPES
+    order, *_, edges = ops.cavs_schedule(**arrays, arity=1, num_edge_lists=3)
+    splits, child, number = (t.numpy() for t in edges)
+    order, found = order.numpy(), {}
+    for r, vertex in enumerate(order):
+        own = slice(splits[r], splits[r + 1])
+        found[int(vertex)] = list(zip(order[child[own]], number[own], strict=True))
+    assert found == {0: [], 1: [], 2: [(1, 0)], 3: [(1, 1), (0, 2), (1, 3)]}
+    with pytest.raises(tf.errors.InvalidArgumentError, match="edges: got 2 lists"):
+        ops.cavs_schedule(**arrays, arity=1, num_edge_lists=2)
+
+
 def test_sub_batches_by_hand():
     arrays = {**TWO_TREES, "micro_batch": 1}
-    order, task_splits, task_type, child_row = ops.cavs_schedule(**arrays, arity=2)
+    order, task_splits, task_type, child_row, _ = ops.cavs_schedule(**arrays, arity=2)
     assert order.numpy().tolist() == [0, 1, 2, 3, 4, 5]
     assert task_splits.numpy().tolist() == [0, 2, 3, 5, 6]
     assert task_type.numpy().tolist() == [0, 0, 0, 0]
@@ -188,7 +208,7 @@ def test_ratio_by_hand():
 def test_chain_of_100000_vertices():
     n = 100_000
     splits = np.maximum(np.arange(n + 1, dtype=np.int32) - 1, 0)
-    order, task_splits, _, child_row = ops.cavs_schedule(
+    order, task_splits, _, child_row, _ = ops.cavs_schedule(
         splits, np.arange(n - 1, dtype=np.int32), [0, n], NO_TYPES, ALL, arity=1
     )
     np.testing.assert_array_equal(order, np.arange(n))
@@ -209,12 +229,16 @@ def test_runs_inside_tf_data():
 
 @pytest.mark.parametrize("num_threads", [2, 7, 16])
 def test_many_threads_at_once(num_threads):
-    expected = [t.numpy().tolist() for t in ops.cavs_schedule(**TWO_TREES, arity=2)]
+    def run():
+        lists = ops.cavs_schedule(**TWO_TREES, arity=2, num_edge_lists=3)
+        return [t.numpy().tolist() for t in tf.nest.flatten(lists)]
+
+    expected = run()
     wrong = []
 
     def work():
         for _ in range(50):
-            got = [t.numpy().tolist() for t in ops.cavs_schedule(**TWO_TREES, arity=2)]
+            got = run()
             if got != expected:
                 wrong.append(got)
 

@@ -11,6 +11,7 @@ from benchmarks.peers import _base, _forms, _ops_alone, _tensorflow
 
 # Other models have a module of the workload's name.
 _MODULES = {"var_lstm": "lstm", "fixed_lstm": "lstm"}
+_BY_SLOTS = ("dependency_lstm",)
 _BFLOAT16_SLACK = 50.0  # bfloat16 has 16 bits less than float32.
 
 
@@ -21,6 +22,7 @@ class Peer(_tensorflow.TensorFlowPeer):
       form: "gates": weights, a product and a bias are written for every gate, as in the paper's
         Figure 4; "natural": products of what is concatenated, and one vertex function unless types
         compute different things; None: the cell as someone writes it who knows what costs time.
+      slots: Whether the cell gathers from slots, where another reads edges.
       bfloat16: Whether the vertex function and what it pulls are bfloat16, with float32 weights, as
         under Keras's policy `mixed_bfloat16`.
       steps_per_call: As Keras's `steps_per_execution`: what is timed is a call that loops over so
@@ -33,6 +35,7 @@ class Peer(_tensorflow.TensorFlowPeer):
         workload,
         threads,
         form=None,
+        slots=False,
         bfloat16=False,
         steps_per_call=1,
         ops_alone=False,
@@ -44,7 +47,10 @@ class Peer(_tensorflow.TensorFlowPeer):
             raise _base.Unsupported(f"not available: cavs_tf.Options has no {', '.join(missing)}")
         self.options = cavs.Options(**options)
         name = workload.name
-        self._module = importlib.import_module(f"benchmarks.peers._cavs.{_MODULES.get(name, name)}")
+        if slots and name not in _BY_SLOTS:
+            raise _base.Unsupported(f"no other cell for {name} that gathers from slots")
+        module = f"{name}_slots" if slots else _MODULES.get(name, name)
+        self._module = importlib.import_module(f"benchmarks.peers._cavs.{module}")
         self._form = form and _forms.FORMS[form](name)
         self._model_class = self._form.model if form else self._module.Model
         self._is_natural = form == "natural"
@@ -143,8 +149,8 @@ class Peer(_tensorflow.TensorFlowPeer):
 
     def construct(self):
         """Makes the schedules of all minibatches; in training the pipeline makes them."""
-        for graphs, arity, num_types in self._plain:
-            graphs.schedule(arity, num_types)
+        for graphs, arity, num_types, edges in self._plain:
+            graphs.schedule(arity, num_types, edges=edges)
 
     def _graphs_without_schedules(self):
         count = self.workload.settings.num_minibatches
@@ -173,11 +179,12 @@ def _calls(step, count: int):
 
 
 def _plain(graphs) -> tuple:
-    """(the graphs without their schedule, its arity, the number of types)."""
+    """(the graphs without their schedule, its arity, number of types, whether it has edges)."""
     types = graphs.vertex_type
     num_types = 1 + int(tf.reduce_max(types)) if len(types) else 1
     plain = cavs.GraphBatch(graphs.child_splits, graphs.child_ids, graphs.graph_splits, types)
-    return plain, graphs.attached_schedule.arity, num_types
+    schedule = graphs.attached_schedule
+    return plain, schedule.arity, num_types, schedule.has_edges
 
 
 class _AsBfloat16(collections.abc.Mapping):

@@ -1,6 +1,6 @@
 """Infers how the tensors of a traced vertex function depend on rows, operator by operator."""
 
-from cavs_tf._inference.abstract import Kind
+from cavs_tf._inference.abstract import Kind, Space
 from cavs_tf._inference.analysis import (
     Analysis,
     coupled_message,
@@ -10,7 +10,11 @@ from cavs_tf._inference.analysis import (
 from cavs_tf._inference.execution import run_operator
 from cavs_tf._inference.rules import has_rule
 
+VERTICES, EDGES = Space.VERTICES, Space.EDGES
+
 __all__ = [
+    "EDGES",
+    "VERTICES",
     "Analysis",
     "Kind",
     "coupled_message",

@@ -15,6 +15,13 @@ from cavs_tf._inference.sizes import ROWS, Size, Unknown
 MAX_INTEGERS = 64  # Larger integer tensors are not followed element by element.
 
 
+class Space(enum.Enum):
+    """What rows stand for."""
+
+    VERTICES = "vertices"
+    EDGES = "edges"
+
+
 class Kind(enum.Enum):
     """How a tensor depends on the rows of a task."""
 
@@ -61,6 +68,8 @@ class Abstract:
       bound: Its integers are in [0, bound), if that is known; for a list, its length.
       element: For a list of tensors, what is known of its elements; for a variable, of its value.
       fill: The number that all of its elements equal, if it is known.
+      space: What its rows stand for, or those whose number it holds; None without rows.
+      owners: Whether it holds for each edge which row its vertex has.
       cause: The operator that made it COUPLED.
       hint: A proposal how to avoid that.
       open: Whether it is COUPLED because of something that only the number of rows determines,
@@ -74,6 +83,8 @@ class Abstract:
     bound: int | None = None
     element: Abstract | None = None
     fill: float | None = None
+    space: Space | None = None
+    owners: bool = False
     cause: tf.Operation | None = None
     hint: str = ""
     open: bool = False
@@ -214,7 +225,7 @@ def is_same(first: Abstract | None, second: Abstract | None) -> bool:
     """Whether the same is known of both."""
     if first is second or first is None or second is None:
         return first is second
-    plain = ("kind", "axes", "position", "bound", "fill", "cause")
+    plain = ("kind", "axes", "position", "bound", "fill", "space", "owners", "cause")
     return (
         all(getattr(first, name) == getattr(second, name) for name in plain)
         and is_same(first.element, second.element)
@@ -242,6 +253,8 @@ def join(first: Abstract, second: Abstract) -> Abstract | None:
     axes = _join_axes(first.axes, second.axes)
     if kind is None or axes is _DIFFERENT or first.position != second.position:
         return None
+    if None not in (first.space, second.space) and first.space is not second.space:
+        return None
     element = first.element or second.element
     if first.element is not None and second.element is not None:
         element = join(first.element, second.element)
@@ -255,6 +268,7 @@ def join(first: Abstract, second: Abstract) -> Abstract | None:
         bound=first.bound if first.bound == second.bound else None,
         element=element,
         fill=first.fill if first.fill == second.fill else None,
+        space=first.space or second.space,
     )
 
 

@@ -1,6 +1,7 @@
 """Infers how tensors of a traced vertex function depend on rows, and annotates the graph.
 
-The C++ side reads shapes from the attribute `_cavs_shapes`: [None, ...] is a tensor with
+The C++ side reads shapes from the attribute `_cavs_shapes`, and from `_cavs_edges` whether rows
+are those of edges: [None, ...] is a tensor with
 one row per vertex, a known shape one that is the same for all vertices (or a sum over
 them), and an unknown shape one that is computed anew for the rows of each task.
 """
@@ -19,6 +20,7 @@ from tensorflow.core.framework import attr_value_pb2
 from cavs_tf._inference.abstract import (
     Abstract,
     Kind,
+    Space,
     constant,
     invariant,
     is_numeric,
@@ -27,11 +29,17 @@ from cavs_tf._inference.abstract import (
 )
 from cavs_tf._inference.call import Call, Couples, NotKnown
 from cavs_tf._inference.captures import known_of, value_of
+from cavs_tf._inference.indexing import CROSSINGS
 from cavs_tf._inference.rules import Transfer
 from cavs_tf._inference.sizes import ROWS, axis_of, size
 from cavs_tf._inference.trial import NUM_ROWS, NUM_STYLES, Sample, try_operator
 from cavs_tf._library import ops as _cavs_ops
 
+_SPACES_HINT = (
+    "Rows of edges meet rows of vertices. Join them by to_children(x), which gives every edge the "
+    "row of its vertex, or by sum_children(x), mean_children(x) or max_children(x), which give "
+    "every vertex one row of its edges."
+)
 _COUPLED_HINT = "Normalise within a row, or compute it outside of the vertex function."
 _IDENTITIES = frozenset({"Identity", "IdentityN", "PreventGradient", "Snapshot", "StopGradient"})
 _MAX_TRIALS = 40  # The number of operators with a COUPLED operand that are tried.
@@ -42,9 +50,9 @@ _LIBRARIES = tuple(
 _STANDARD_LIBRARY = sysconfig.get_path("stdlib")
 
 
-def rows_of(shape) -> Abstract:
-    """The abstract value of an input with one row per vertex."""
-    return rows(((ROWS,), *(axis_of(d) for d in shape)))
+def rows_of(shape, space=Space.VERTICES, owners=False) -> Abstract:
+    """The abstract value of an input with one row per vertex, or per edge."""
+    return rows(((ROWS,), *(axis_of(d) for d in shape)), space=space, owners=owners)
 
 
 def live_operations(outputs) -> list[tf.Operation]:
@@ -151,13 +159,29 @@ class Analysis:
     def _infer(self, op, inputs, inside):
         if _compares_with_itself(op):
             return [constant(np.array(True))]
+        if op.type == "Const":
+            value = tf.make_ndarray(op.get_attr("value"))
+            return [constant(value) if is_numeric(op.outputs[0].dtype) else invariant(())]
+        if op.type in CROSSINGS and inputs[1].owners and inputs[0].kind is not Kind.COUPLED:
+            return self._cross(op, inputs, inside)
+        spaces = set().union(*map(_spaces_of, inputs))
+        if len(spaces) > 1 and all(x.kind is not Kind.COUPLED for x in inputs):
+            return _coupled(op, _SPACES_HINT)
+        space = next(iter(spaces), None)
+        return [_in_space(x, space) for x in self._infer_in_space(op, inputs, inside)]
+
+    def _cross(self, op, inputs, inside):
+        """The results of an operator between rows of vertices and rows of edges."""
+        try:
+            return CROSSINGS[op.type](Call(op, inputs, inside))
+        except Couples as couples:
+            return _coupled(op, couples.hint)
+
+    def _infer_in_space(self, op, inputs, inside):
         coupled = next((x for x in inputs if x.kind is Kind.COUPLED), None)
         if coupled is not None:
             open_ = all(x.open for x in inputs if x.kind is Kind.COUPLED)
             return self._try(op) if open_ and not inside else [coupled] * len(op.outputs)
-        if op.type == "Const":
-            value = tf.make_ndarray(op.get_attr("value"))
-            return [constant(value) if is_numeric(op.outputs[0].dtype) else invariant(())]
         try:
             results = self._transfer(Call(op, inputs, inside))
             results = [refined(x, t.shape) for x, t in zip(results, op.outputs, strict=True)]
@@ -281,7 +305,7 @@ class Analysis:
                 if None in affine:
                     return None
                 new = _cavs_ops.cavs_row_count(
-                    self.inputs[0],
+                    self._input_of(known.space),
                     out_type=tensor.dtype,
                     scale=[scale for scale, _ in affine],
                     bias=[bias for _, bias in affine],
@@ -292,8 +316,12 @@ class Analysis:
         self._known[id(new)] = known
         return new
 
+    def _input_of(self, space):
+        """An input of the graph whose rows stand for this."""
+        return next(t for t in self.inputs if self._known[id(t)].space in (space, None))
+
     def annotate(self):
-        """Writes the attribute `_cavs_shapes` of all operators, for the C++ side."""
+        """Writes `_cavs_shapes` and `_cavs_edges` of all operators, for the C++ side."""
         for op in live_operations(self._outputs):
             self._varies[id(op)] = self._varies_by_task(op)
             self.annotate_operation(op)
@@ -303,6 +331,14 @@ class Analysis:
         for tensor in op.outputs:
             attribute.list.shape.append(self._declared_shape(tensor).as_proto())
         op._set_attr("_cavs_shapes", attribute)
+        if any(map(self._is_of_edges, op.outputs)):
+            edges = attr_value_pb2.AttrValue()
+            edges.list.b.extend(map(self._is_of_edges, op.outputs))
+            op._set_attr("_cavs_edges", edges)
+
+    def _is_of_edges(self, tensor):
+        known = self._known.get(id(tensor))
+        return known is not None and known.space is Space.EDGES
 
     def _varies_by_task(self, op):
         """Whether the C++ side computes the results of `op` anew for the rows of each task."""
@@ -326,6 +362,20 @@ class Analysis:
         if not is_numeric(tensor.dtype) and known.kind is Kind.INVARIANT:
             return tensor.shape
         return known.declared_shape(tensor.dtype)
+
+
+def _spaces_of(x) -> set:
+    """What the rows of a tensor, or of the tensors of a list, stand for."""
+    own = set() if x.space is None else {x.space}
+    return own if x.element is None else own | _spaces_of(x.element)
+
+
+def _in_space(x, space):
+    if space is None:
+        return x
+    element = None if x.element is None else _in_space(x.element, space)
+    own = None if x.kind in (Kind.INVARIANT, Kind.SUM) else space
+    return dataclasses.replace(x, space=own, element=element)
 
 
 def _compares_with_itself(op):

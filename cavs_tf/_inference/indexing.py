@@ -3,7 +3,7 @@
 import tensorflow as tf
 
 from cavs_tf._inference import sizes
-from cavs_tf._inference.abstract import Kind, rows, summed, with_layout
+from cavs_tf._inference.abstract import Kind, Space, rows, summed, with_layout
 from cavs_tf._inference.call import Call, Couples, NotKnown, unknown_axis
 from cavs_tf._inference.movement import wanted_sizes
 from cavs_tf._inference.sizes import ROWS, Size, axis_of, has_rows
@@ -80,6 +80,28 @@ def dropout_mask(call: Call):
         raise NotKnown
     shape = tf.TensorShape(call.attr("shape"))
     return [rows([(ROWS,), *map(sizes.axis_of, shape)])]
+
+
+def spread(call: Call):
+    """CavsGather: from rows of vertices to rows of their edges."""
+    _check_crossing(call, Space.VERTICES, "to_children takes rows of vertices.")
+    return [rows(call.axes(0), fill=call.inputs[0].fill, space=Space.EDGES)]
+
+
+def reduce_edges(call: Call):
+    """CavsScatter and CavsScatterMax: from rows of edges to rows of their vertices."""
+    hint = "sum_children and the like take rows of edges, such as those that children() returns."
+    _check_crossing(call, Space.EDGES, hint)
+    fill = 0 if call.inputs[0].zero else None
+    return [rows(call.axes(0), fill=fill, space=Space.VERTICES)]
+
+
+def _check_crossing(call, space, hint):
+    x = call.inputs[0]
+    if x.kind is not Kind.ROWS or x.space is not space:
+        raise Couples(hint)
+    if call.axes(0)[0] != (ROWS,) or x.position is not None:
+        raise Couples(hint)
 
 
 def scatter_nd(call: Call):
@@ -199,6 +221,13 @@ def dynamic(call: Call):
     """The number of elements of the result depends on the values of all rows."""
     raise Couples("Keep all elements, and use tf.where(condition, x, y) to choose among values.")
 
+
+# Operators between rows of vertices and rows of edges, if they get the owners of edges.
+CROSSINGS = {
+    "CavsGather": spread,
+    "CavsScatter": reduce_edges,
+    "CavsScatterMax": reduce_edges,
+}
 
 _SCATTERS = ("Add", "Max", "Min", "Sub", "Update")
 

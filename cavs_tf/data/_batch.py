@@ -23,7 +23,9 @@ def batch(
     num_types: int | dict[str, int] = 1,
     policy: str = "depth",
     micro_batch: int | None = None,
+    edges: bool | dict[str, bool] = False,
     per_graph: Collection[str] = (),
+    per_edge: Collection[str] = (),
     replicas: int | tf.distribute.InputContext | None = None,
     drop_remainder: bool = False,
     as_dict: bool = False,
@@ -53,10 +55,15 @@ def batch(
       vertex_type: Name of the feature that numbers the vertex functions, or None: all
         vertices are of type 0.
       num_types: Number of vertex functions; the feature's values are in [0, num_types).
-        Of several structures, each of these three may be a dict by name.
+      edges: Whether schedules have edges, for vertex functions that read `children()`: the arity
+        is 0 by default then, and vertices may have more children than slots.
+        Of several structures, each of these four may be a dict by name.
       policy, micro_batch: Of the schedule; see `GraphBatch.schedule`.
       per_graph: Names of features that belong to the example although they are no scalars;
         of a structure, "left/name".
+      per_edge: Names of features [e, ...] that have a row for each edge: for every vertex one for
+        each of its children, in their order, without missing ones. They follow each other in the
+        order of the vertices.
       replicas: Divides every minibatch into as many, one after the other, of consecutive examples
         and about as many vertices each; some may have no graphs. Inside of
         `strategy.distribute_datasets_from_function` the context, which says how many replicas there
@@ -68,8 +75,8 @@ def batch(
 
     Returns:
       A dataset of dicts: "graphs", a `GraphBatch` with its schedule, or its tensors; features
-      of vertices, [V, ...]; features of examples, [B, ...]. Of several structures, a dict of
-      such dicts by name, and the other features of the examples. With `replicas` there are also
+      of vertices, [V, ...], of edges, [E, ...], and of examples, [B, ...]. Of several structures, a
+      dict of such dicts by name, and the other features of the examples. With `replicas` also
       "graph_weight", float32 [B], and "vertex_weight", [V]: `sample_weight` of losses, whose mean
       over replicas is the mean over the whole minibatch then, however it was divided; and
       "global_graphs", int32 zeros, as many as it has graphs.
@@ -98,7 +105,13 @@ def batch(
     replicas = replicas_of(replicas)
     spec = dataset.element_spec
     structures = structures_of(
-        spec, per_graph, arity=arity, vertex_type=vertex_type, num_types=num_types
+        spec,
+        per_graph,
+        per_edge,
+        arity=arity,
+        vertex_type=vertex_type,
+        num_types=num_types,
+        edges=edges,
     )
     taken = TENSOR_NAMES if as_dict else ("graphs",)
     if replicas is not None:
@@ -108,7 +121,9 @@ def batch(
 
     def graphs_and_features(structure, examples):
         graphs, features = structure.side_by_side(examples)
-        graphs = graphs.with_schedule(structure.arity, structure.num_types, policy, micro_batch)
+        graphs = graphs.with_schedule(
+            structure.arity, structure.num_types, policy, micro_batch, structure.edges
+        )
         return features | (graphs.to_dict() if as_dict else {"graphs": graphs})
 
     def assemble(examples):

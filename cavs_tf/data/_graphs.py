@@ -9,7 +9,9 @@ from cavs_tf.data._examples import from_arrays
 from cavs_tf.graphs import GraphBatch
 
 
-def from_graphs(graphs: GraphBatch, vertex_features=None, graph_features=None) -> tf.data.Dataset:
+def from_graphs(
+    graphs: GraphBatch, vertex_features=None, graph_features=None, edge_features=None
+) -> tf.data.Dataset:
     """Makes a dataset of examples from graphs and the features of them.
 
     Args:
@@ -17,6 +19,8 @@ def from_graphs(graphs: GraphBatch, vertex_features=None, graph_features=None) -
       vertex_features: Dict of features of vertices: lists of one list per graph, one value per
         vertex; or arrays [V, ...], tensors or flat lists, in the order of the vertices.
       graph_features: Dict of [B, ...] arrays.
+      edge_features: Dict of [E, ...] arrays in the order of the edges, as the constructors of
+        `GraphBatch` return them.
 
     Returns:
       A dataset of B dicts of these features, for `batch`, with "children", a RaggedTensor, and
@@ -48,12 +52,12 @@ def from_graphs(graphs: GraphBatch, vertex_features=None, graph_features=None) -
         for name, values in (vertex_features or {}).items()
     }
     for name in of_graphs:
-        if name in features or name in (graph_features or {}):
+        if any(name in given for given in (features, graph_features or {}, edge_features or {})):
             raise ValueError(
                 f"{name}: got a feature of this name but expected another one, as it is that of "
                 "the graphs. Rename the feature."
             )
-    return from_arrays(splits, of_graphs | features, graph_features or {})
+    return from_arrays(splits, of_graphs | features, graph_features or {}, edge_features)
 
 
 def nested_values(trees, inner="") -> list:

@@ -154,7 +154,7 @@ def _depths(structures: list[Structure], examples: dict) -> tf.Tensor:
         graphs, _ = structure.side_by_side(examples)
         # Tasks of vertices of one type are levels of depth.
         graphs = GraphBatch(graphs.child_splits, graphs.child_ids, graphs.graph_splits)
-        schedule = graphs.schedule(structure.arity)
+        schedule = graphs.schedule(structure.arity, edges=structure.edges)
         task = list_of_each(schedule.task_splits, graphs.num_vertices)
         graph = tf.gather(graphs.vertex_graph, schedule.order)
         deepest = tf.math.unsorted_segment_max(task + 1, graph, graphs.num_graphs)

@@ -9,7 +9,14 @@ from cavs_tf._integers import rejected_unless
 from cavs_tf.graphs import GraphBatch
 
 # What `batch` takes for every structure, or for some by name; the values are the defaults.
-_OPTIONS = {"arity": None, "vertex_type": None, "num_types": 1}
+_OPTIONS = {"arity": None, "vertex_type": None, "num_types": 1, "edges": False}
+
+
+_PER_VERTEX = (
+    "vertex",
+    "Name it in per_graph if it belongs to the example, or in per_edge if it belongs to the edges.",
+)
+_PER_EDGE = ("edge", "Edges are counted vertex by vertex, without missing children.")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -18,15 +25,18 @@ class Structure:
 
     Attributes:
       name: Its name in an example; None if the example itself is the structure.
-      arity, vertex_type, num_types: As for `batch`; the arity is known.
+      arity, vertex_type, num_types, edges: As for `batch`; the arity is known.
       per_vertex: The names of the features that have a row for every vertex.
+      per_edge: Those of the features that have a row for every edge.
     """
 
     name: str | None
     arity: int
     vertex_type: str | None
     num_types: int
+    edges: bool
     per_vertex: tuple[str, ...]
+    per_edge: tuple[str, ...]
 
     def of(self, examples: dict) -> dict:
         """The features of this structure."""
@@ -44,50 +54,62 @@ class Structure:
           examples: All of their features, batched.
 
         Returns:
-          Their graphs, and the other features: of vertices [V, ...], of examples [B, ...].
+          Their graphs, and the other features: of vertices [V, ...], of edges [E, ...], of
+          examples [B, ...].
         """
         examples = dict(self.of(examples))
         children, splits = _rows(examples.pop("children"))
         rows = {}
-        for name in self.per_vertex:
+        counts = [(name, splits, _PER_VERTEX) for name in self.per_vertex]
+        if self.per_edge:
+            edge_splits = _edge_splits(children, splits)
+            counts += [(name, edge_splits, _PER_EDGE) for name in self.per_edge]
+        for name, expected, of in counts:
             rows[name], row_splits = _rows(examples.pop(name))
-            with tf.control_dependencies(self._checks(name, row_splits, splits)):
+            with tf.control_dependencies(self._checks(name, row_splits, expected, of)):
                 rows[name] = tf.identity(rows[name])
         types = rows[self.vertex_type] if self.vertex_type is not None else None
         return _graphs(children, splits, self.arity, types), rows | examples
 
-    def _checks(self, name: str, row_splits, vertex_splits) -> list:
-        """Rejects a feature of vertices that has another number of rows than an example has."""
-        got, expected = (s[1:] - s[:-1] for s in (row_splits, vertex_splits))
+    def _checks(self, name: str, row_splits, expected_splits, of: str) -> list:
+        """Rejects a feature that has another number of rows than an example has vertices or edges.
+
+        `of` says which, and what to do.
+        """
+        got, expected = (s[1:] - s[:-1] for s in (row_splits, expected_splits))
         wrong = tf.where(got != expected)[:1, 0]
         return rejected_unless(
             tf.size(wrong) == 0,
-            "{}: got {} rows but expected {}, one per vertex, in example {} of the minibatch. Name "
-            "it in per_graph if it belongs to the example.",
+            f"{{}}: got {{}} rows but expected {{}}, one per {of[0]}, in example {{}} of the "
+            f"minibatch. {of[1]}",
             _path(self.name, name),
             *(tf.gather(got, wrong), tf.gather(expected, wrong), wrong),
         )
 
 
-def structures_of(spec, per_graph: Collection[str], **options) -> list[Structure]:
+def structures_of(
+    spec, per_graph: Collection[str], per_edge: Collection[str], **options
+) -> list[Structure]:
     """The structures of examples that have this spec.
 
     Args:
       spec: Of a dict with "children", which is the only structure; or of a dict of such dicts,
         and of features of the example.
-      per_graph, **options: As for `batch`.
+      per_graph, per_edge, **options: As for `batch`.
 
     Raises:
       ValueError: If the spec is not such a one, or an option does not fit it.
     """
     parts = _parts(spec)
     paths = {_path(name, feature) for name, part in parts.items() for feature in part}
-    for path in per_graph:
+    for path in (*per_graph, *per_edge):
         if path not in paths:
             raise _no_such_feature("dataset", sorted(paths), path)
     values = {option: _by_structure(option, options[option], parts) for option in _OPTIONS}
     return [
-        _structure(name, part, per_graph, **{option: v[name] for option, v in values.items()})
+        _structure(
+            name, part, per_graph, per_edge, **{option: v[name] for option, v in values.items()}
+        )
         for name, part in parts.items()
     ]
 
@@ -140,32 +162,36 @@ def _by_structure(option: str, value, parts) -> dict:
     return {name: value.get(name, _OPTIONS[option]) for name in parts}
 
 
-def _structure(name, spec, per_graph, arity, vertex_type, num_types) -> Structure:
+def _structure(name, spec, per_graph, per_edge, arity, vertex_type, num_types, edges) -> Structure:
     if vertex_type is not None and vertex_type not in spec:
         raise _no_such_feature(_shown(name), sorted(spec), vertex_type)
+    of_edges = tuple(feature for feature in spec if _path(name, feature) in per_edge)
     per_vertex = tuple(
         feature
         for feature, of_feature in spec.items()
         if _path(name, feature) not in per_graph
         and of_feature.shape.rank != 0
-        and feature != "children"
+        and feature not in ("children", *of_edges)
     )
-    arity = _arity(f"{_shown(name)}['children']", spec["children"], arity)
-    return Structure(name, arity, vertex_type, num_types, per_vertex)
+    arity = _arity(f"{_shown(name)}['children']", spec["children"], arity, edges)
+    return Structure(name, arity, vertex_type, num_types, edges, per_vertex, of_edges)
 
 
-def _arity(name: str, children, arity: int | None) -> int:
+def _arity(name: str, children, arity: int | None, edges: bool) -> int:
     """Returns the arity, or raises ValueError."""
     if children.shape.rank != 2 or not children.dtype.is_integer:
         raise ValueError(
             f"{name}: got {children.dtype.name} of shape {children.shape} but expected integers "
             "of shape [vertices, slots]. Pad lists of children with -1."
         )
+    if edges:  # There may be more children than slots.
+        return arity or 0
     slots = children.shape[1]
     if slots is None and arity is None:
         raise ValueError(
             f"arity: got None but expected an int, because the number of slots in {name} is not "
-            "known. Pass the arity of the vertex function."
+            "known. Pass the arity of the vertex function, or edges=True for one that reads "
+            "children()."
         )
     if slots is not None and arity is not None and arity < slots:
         raise ValueError(
@@ -178,7 +204,7 @@ def _arity(name: str, children, arity: int | None) -> int:
 def _no_such_feature(where: str, names: list[str], name: str) -> ValueError:
     return ValueError(
         f"{where}: got elements with {names} but expected {name!r} among the names. Correct "
-        "per_graph or vertex_type."
+        "per_graph, per_edge or vertex_type."
     )
 
 
@@ -196,6 +222,15 @@ def _rows(feature) -> tuple[tf.Tensor, tf.Tensor]:
         feature = tf.RaggedTensor.from_tensor(feature)
     feature = feature.with_row_splits_dtype(tf.int64)
     return feature.values, feature.row_splits
+
+
+def _edge_splits(children, vertex_splits) -> tf.Tensor:
+    """int64 [B + 1]: the splits between the edges of the examples; missing children are none."""
+    if not isinstance(children, tf.RaggedTensor):
+        children = tf.RaggedTensor.from_tensor(children)
+    is_edge = children.with_values(tf.cast(children.values >= 0, tf.int64))
+    counts = tf.cumsum(tf.pad(tf.reduce_sum(is_edge, axis=1), [[1, 0]]))
+    return tf.gather(counts, vertex_splits)
 
 
 def _graphs(children, graph_splits, arity: int, types) -> GraphBatch:

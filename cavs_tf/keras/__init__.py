@@ -14,6 +14,8 @@ model, and any model that is trained by `fit`, takes its graphs as.
 (None, 5)
 """
 
+from cavs_tf.keras._dagnn import DAGNN as DAGNN
+from cavs_tf.keras._dagnn import DAGNNCell as DAGNNCell
 from cavs_tf.keras._embedding import Embedding as Embedding
 from cavs_tf.keras._graph import Graph as Graph
 from cavs_tf.keras._graph import Roots as Roots

@@ -12,12 +12,14 @@ from cavs_tf._keras_private import asks_for_shapes
 from cavs_tf.data._replicas import GLOBAL_GRAPHS
 from cavs_tf.graph_support import GraphSupport
 from cavs_tf.graphs import LOSS_ROWS, TENSOR_NAMES
-from cavs_tf.schedule import SCHEDULE_FIELDS
+from cavs_tf.schedule import EDGE_FIELDS, SCHEDULE_FIELDS
 
 _PACKAGE = "cavs_tf"
 
 
-def graph_inputs(arity: int | None = None, name: str | None = None) -> dict[str, keras.KerasTensor]:
+def graph_inputs(
+    arity: int | None = None, name: str | None = None, edges: bool = False
+) -> dict[str, keras.KerasTensor]:
     """The inputs of a functional model that takes graphs.
 
     They have the keys that `GraphBatch.to_dict` and `cavs_tf.data.batch(..., as_dict=True)`
@@ -29,6 +31,8 @@ def graph_inputs(arity: int | None = None, name: str | None = None) -> dict[str,
       name: The name of the structure, in a model of several; then the names of the inputs
         begin with it. Give each its own entry of the model's inputs, as `cavs_tf.data.batch`
         does: `keras.Model({"left": {**left, "token": token}, "right": ...}, ...)`.
+      edges: Whether the schedule has edges, as that of `cavs_tf.data.batch(..., edges=True)`. Its
+        arity is 0 by default.
 
     Returns:
       A dict of int32 Keras inputs, to be called with and to be part of the model's inputs.
@@ -48,7 +52,13 @@ def graph_inputs(arity: int | None = None, name: str | None = None) -> dict[str,
             f"name: got {name!r} but expected a string that is not empty, or None. Name the "
             "structure."
         )
-    keys = [key for key in TENSOR_NAMES if arity is not None or key not in SCHEDULE_FIELDS]
+    if edges and arity is None:
+        arity = 0
+    left_out = {
+        *(SCHEDULE_FIELDS if arity is None else ()),
+        *(() if edges else EDGE_FIELDS),
+    }
+    keys = [key for key in TENSOR_NAMES if key not in left_out]
     shapes = {"child_row": (arity, None)}
     return {
         key: keras.Input(

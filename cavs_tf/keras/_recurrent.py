@@ -36,7 +36,8 @@ class RecurrentCell(GraphSupport):
 
     Args:
       units: Size of what a vertex pushes.
-      arity: The largest number of children.
+      arity: The largest number of children; None: any number, which the vertex function reads by
+        `children()`.
       activation: The activation of new values (u and c of an LSTM, n of a GRU).
       recurrent_activation: The activation of the gates.
       use_bias: Whether there is a bias.
@@ -73,7 +74,7 @@ class RecurrentCell(GraphSupport):
         options=None,
         **kwargs,
     ):
-        for name, value in (("units", units), ("arity", arity)):
+        for name, value in (("units", units), ("arity", 1 if arity is None else arity)):
             if not isinstance(value, int) or value < 1:
                 raise ValueError(f"{name}: got {value!r} but expected an int of at least 1.")
         for name, rate in (("dropout", dropout), ("recurrent_dropout", recurrent_dropout)):
@@ -133,6 +134,14 @@ class RecurrentCell(GraphSupport):
         """The children's h without what `recurrent_dropout` drops: of all the same elements."""
         mask = self._dropout_mask(hs[0], self.recurrent_rate, self.dropout_rows)
         return list(hs) if mask is None else [h * mask for h in hs]
+
+    def dropped_children(self, h, like):
+        """As `dropped`, of rows of edges: those of a vertex lose the same elements.
+
+        `like` has rows of vertices, of the same width.
+        """
+        mask = self._dropout_mask(like, self.recurrent_rate, self.dropout_rows)
+        return h if mask is None else h * self.to_children(mask)
 
     def with_bias(self, rows):
         return rows + self.cast(self.bias) if self.use_bias else rows
@@ -209,6 +218,8 @@ def _joined(states):
 class TreeCell(RecurrentCell):
     """A `RecurrentCell` for trees, with a choice of how children are told apart.
 
+    With arity None it has the weights that it has with several slots, and gives the same numbers.
+
     Args:
       mode: "child_sum": the order of children does not matter; "n_ary": it does.
       units, arity, **kwargs: As for `RecurrentCell`.
@@ -217,6 +228,11 @@ class TreeCell(RecurrentCell):
     def __init__(self, units: int, arity: int, mode: str, **kwargs):
         if mode not in _MODES:
             raise ValueError(f"mode: got {mode!r} but expected one of {_MODES}.")
+        if arity is None and mode == "n_ary":
+            raise ValueError(
+                "arity: got None but expected an int with mode='n_ary', which has weights of its "
+                "own for every child. Pass the largest number of children, or mode='child_sum'."
+            )
         super().__init__(units, arity, **kwargs)
         self.mode = mode
 

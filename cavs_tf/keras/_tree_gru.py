@@ -26,7 +26,7 @@ class TreeGRUCell(TreeCell):
 
     Args:
       units: Size of h.
-      arity: The largest number of children.
+      arity: The largest number of children; None, with "child_sum": any number.
       mode: "child_sum": the order of children does not matter; "n_ary": it does.
       activation: Of n, tanh by default.
       recurrent_activation: s, of the gates, sigmoid by default.
@@ -57,9 +57,22 @@ class TreeGRUCell(TreeCell):
             self.bias = self.add("bias", (3 * self.units,))
 
     def vertex(self):
-        hs = [self.gather(k) for k in range(self.arity)]
         of_input = self.with_bias(self.product(self.pull_dropped(), self.kernel))
         z, r, n = tf.split(of_input, 3, axis=1)
+        summed, of_gates, reset = self._of_edges(r) if self.arity is None else self._of_slots(r)
+        z = self._gate(z, of_gates, self.recurrent_kernel_z)
+        n = self.activation(n + self.product(reset, self.recurrent_kernel_n))
+        self.finish(n + z * (summed - n))
+
+    def _of_edges(self, r):
+        """The sum of the children's h, what z is a gate of, and what is reset of them."""
+        h = self.children()
+        left = self.dropped_children(h, r)
+        reset = self._gate(self.to_children(r), left, self.recurrent_kernel_r) * left
+        return self.sum_children(h), self.sum_children(left), self.sum_children(reset)
+
+    def _of_slots(self, r):
+        hs = [self.gather(k) for k in range(self.arity)]
         summed, left = tf.add_n(hs), self.dropped(hs)
         if self.mode == "child_sum":
             of_gates = tf.add_n(left)
@@ -68,10 +81,7 @@ class TreeGRUCell(TreeCell):
             of_gates = tf.concat(left, axis=1)
             r = self._gate(r, of_gates, self.recurrent_kernel_r)
             reset = tf.concat([r * h for h in left], axis=1)
-        z = self._gate(z, of_gates, self.recurrent_kernel_z)
-        n = self.activation(n + self.product(reset, self.recurrent_kernel_n))
-        h = n + z * (summed - n)
-        self.finish(h)
+        return summed, of_gates, reset
 
     def _gate(self, of_input, rows, weight):
         return self.recurrent_activation(of_input + self.product(rows, weight))
@@ -83,7 +93,7 @@ class TreeGRU(TreeLayer):
 
     Args:
       units: Size of the output.
-      arity: The largest number of children of a vertex.
+      arity: The largest number of children of a vertex; None, with "child_sum": any number.
       mode: "child_sum": the order of children does not matter; "n_ary": it does, and the
         recurrent weights grow with arity.
       return_vertices: Whether to return the output of every vertex, or only of the roots.

@@ -24,7 +24,7 @@ class TreeLSTMCell(TreeCell):
 
     Args:
       units: Size of h, and of c.
-      arity: The largest number of children.
+      arity: The largest number of children; None, with "child_sum": any number.
       mode: "child_sum": the order of children does not matter; "n_ary": it does.
       unit_forget_bias: Whether the bias of the forget gate starts at 1.
       activation: Of u and of c, tanh by default.
@@ -64,13 +64,31 @@ class TreeLSTMCell(TreeCell):
         columns = (4 if self.arity == 1 else 3) * units
         self.kernel = self.add("kernel", (features, 4 * units))
         self.recurrent_kernel = self.add("recurrent", (rows, columns), "recurrent_kernel")
-        if self.arity > 1:
+        if self.arity != 1:
             self.recurrent_kernel_f = self.add("recurrent", (rows, rows), "recurrent_kernel_f")
         if self.use_bias:
             ones_for_f = {"initializer": self._initial_bias} if self.unit_forget_bias else {}
             self.bias = self.add("bias", (4 * units,), **ones_for_f)
 
     def vertex(self):
+        if self.arity is None:
+            self._any_number()
+        else:
+            self._of_slots()
+
+    def _any_number(self):
+        c, h = tf.split(self.children(), 2, axis=1)
+        of_input = self.with_bias(self.product(self.pull_dropped(), self.kernel))
+        f, iuo = tf.split(of_input, [self.units, 3 * self.units], axis=1)
+        h = self.dropped_children(h, f)
+        iuo += self.product(self.sum_children(h), self.recurrent_kernel)
+        f = self.to_children(f) + self.product(h, self.recurrent_kernel_f)
+        i, u, o = tf.split(iuo, 3, axis=1)
+        kept = self.sum_children(self.recurrent_activation(f) * c)
+        c = self.recurrent_activation(i) * self.activation(u) + kept
+        self.finish(self.recurrent_activation(o) * self.activation(c), c)
+
+    def _of_slots(self):
         cs, hs = zip(*(tf.split(self.gather(k), 2, axis=1) for k in range(self.arity)), strict=True)
         of_input = self.product(self.pull_dropped(), self.kernel)
         gates = self._chain if self.arity == 1 else self._tree
@@ -106,7 +124,7 @@ class TreeLSTMCell(TreeCell):
 
     def load_own_variables(self, store):
         """Also loads what was saved when all gates shared one recurrent kernel."""
-        if self.arity > 1 and len(store.keys()) == len(self.weights) - 1:
+        if self.arity != 1 and len(store.keys()) == len(self.weights) - 1:
             store = self._from_shared_kernel([store[str(k)] for k in range(len(store.keys()))])
         super().load_own_variables(store)
 
@@ -133,7 +151,8 @@ class TreeLSTM(TreeLayer):
 
     Args:
       units: Size of the output.
-      arity: The largest number of children of a vertex.
+      arity: The largest number of children of a vertex; None, with "child_sum": any number. What
+        was trained with several slots can be loaded then.
       mode: "child_sum": the order of children does not matter; "n_ary": it does, and the
         recurrent weights grow with arity squared.
       return_vertices: Whether to return the output of every vertex, or only of the roots.

@@ -18,21 +18,71 @@
 
 namespace cavs {
 
-// The rows of a program that are evaluated together: those of a task, or of a
-// block of rows of a chunk.
-struct RowRange {
+// Consecutive rows of one space.
+struct SpaceRange {
   int64_t first = 0, count = 0;
-  int64_t task = 0;  // The task, for critical nodes.
   // The row with which the storage of each extent begins.
   int64_t origin[kNumStoredExtents] = {0, 0, 0, 0};
+};
+
+// The rows of a program that are evaluated together: those of a task, or of a
+// block of rows of a chunk, and their edges.
+struct RowRange : SpaceRange {
+  int64_t task = 0;           // The task, for critical nodes.
   int64_t childless_end = 0;  // Rows of the chunk before it have no children.
   bool childless = false;     // Whether it is a task without children.
+  SpaceRange edges;
+  // The edges of row r are [edge_splits[r], edge_splits[r + 1]). Null if edges
+  // were not planned. Memory of the host.
+  const int32_t* edge_splits = nullptr;
+
+  const SpaceRange& of(RowSpace space) const {
+    return space == RowSpace::kEdges ? edges : *this;
+  }
 
   RowRange Rows(int64_t begin, int64_t end) const {
     RowRange rows = *this;
     rows.first += begin;
     rows.count = end - begin;
+    rows.FindEdges();
     return rows;
+  }
+
+  // The i-th of n parts with about as many rows and edges each. Parts may be
+  // empty.
+  RowRange Part(int64_t i, int64_t n) const {
+    return Rows(Boundary(i, n), Boundary(i + 1, n));
+  }
+
+  // The storage of values of this extent begins with these rows and edges.
+  void BeginStorage(Extent extent) {
+    origin[static_cast<int>(extent)] = first;
+    edges.origin[static_cast<int>(extent)] = edges.first;
+  }
+
+  // Sets `edges` to those of the rows.
+  void FindEdges() {
+    if (edge_splits == nullptr) return;
+    edges.first = edge_splits[first];
+    edges.count = edge_splits[first + count] - edges.first;
+  }
+
+ private:
+  // The number of rows before part i.
+  int64_t Boundary(int64_t i, int64_t n) const {
+    if (edges.count == 0) return count * i / n;
+    const int64_t before = (count + edges.count) * i / n;
+    int64_t low = 0, high = count;
+    while (low < high) {
+      const int64_t middle = (low + high) / 2;
+      const int64_t own = middle + edge_splits[first + middle] - edges.first;
+      if (own < before) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    return low;
   }
 };
 
@@ -55,6 +105,12 @@ struct IndexLists {
   const int32_t* vertex = nullptr;
   const int32_t* state_row = nullptr;
   const int32_t* child_rows = nullptr;
+  // The state row of the child of each edge.
+  const int32_t* edge_child = nullptr;
+  // The row that each edge belongs to; and the edges of each row, as in
+  // RowRange.
+  const int32_t* edge_row = nullptr;
+  const int32_t* edge_splits = nullptr;
 
   const int32_t* child_row(int slot) const { return child_rows + slot * size; }
 };

@@ -42,9 +42,8 @@ class Executable {
 
   // Bytes of device memory that a step needs beside its placement.
   virtual size_t WorkspaceBytes(const TypeRows& rows) const = 0;
-  // A rough estimate of how long one worker takes for a step of so many rows in
-  // so many tasks.
-  virtual double Nanos(int64_t rows, int64_t tasks) const = 0;
+  // A rough estimate of how long one worker takes for a step of such tasks.
+  virtual double Nanos(const TaskCount& tasks) const = 0;
   // `bindings` and the program must outlive the result. Slots whose storage is
   // that of a chunk may be changed between chunks, when all work that was put
   // into a stream is done.

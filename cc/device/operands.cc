@@ -23,18 +23,21 @@ Block Operands::Rows(int id, const RowRange& at) const {
                    first * static_cast<int64_t>(SizeOf(rows.dtype()));
       return block;
     }
-    default:
-      return rows.View(at.first - at.origin[static_cast<int>(rows.extent())],
-                       at.count);
+    default: {
+      const SpaceRange& own = RowsOf(id, at);
+      return rows.View(own.first - own.origin[static_cast<int>(rows.extent())],
+                       own.count);
+    }
   }
 }
 
 ConstBlock Operands::Read(int id, const RowRange& at) const {
   const Slot& slot = bindings_.slots[id];
   if (slot.index != nullptr) {
+    const SpaceRange& own = RowsOf(id, at);
     ConstBlock rows = slot.rows.View(0, 0);
-    rows.rows = at.count;
-    rows.index = slot.index + at.first;
+    rows.rows = own.count;
+    rows.index = slot.index + own.first;
     return rows;
   }
   if (HasRows(id)) return Rows(id, at);

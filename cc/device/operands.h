@@ -31,6 +31,11 @@ class Operands {
   // were no rows.
   std::vector<int> SumsOverNoRows() const;
 
+  // Of the rows in `at`, those that the symbol has.
+  const SpaceRange& RowsOf(int id, const RowRange& at) const {
+    return at.of(symbol(id).space);
+  }
+
   // Whether it is zero in rows without children.
   bool IsZeroWithoutChildren(int id) const;
 

@@ -29,7 +29,7 @@ int64_t BytesOfFiniteCaptures(const Model& model, int program) {
 int FastestProgram(const Model& model, int type, int lack,
                    const TaskCount& tasks) {
   const auto nanos = [&](int program) {
-    return model.executables[program]->Nanos(tasks.rows, tasks.tasks);
+    return model.executables[program]->Nanos(tasks);
   };
   int fastest = type;
   double least = nanos(type);

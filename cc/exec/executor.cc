@@ -17,7 +17,7 @@ namespace {
 
 // How often the derivatives write to the gradient of each state row.
 std::vector<int32_t> CountWrites(const Model& derivative, const RowPlan& rows) {
-  return rows.CountGathers(CountSlots(derivative));
+  return rows.CountGathers(CountGathers(derivative));
 }
 
 bool IsGatheredOnce(const std::vector<int32_t>& writes) {
@@ -114,6 +114,9 @@ void Upload(const Device& device, Tape* tape) {
     lists.push_back(rows.vertex());
     lists.push_back(rows.state_row());
     lists.push_back(rows.child_rows());
+    lists.push_back(rows.edge_child());
+    lists.push_back(rows.edge_row());
+    lists.push_back(rows.edge_splits());
   }
   for (const ExternalRows& pull : tape->pull_rows) {
     for (int type = 0; type < num_types; ++type) {
@@ -125,10 +128,16 @@ void Upload(const Device& device, Tape* tape) {
   }
   std::vector<const int32_t*> there;
   tape->memory.push_back(device.Upload(lists, &there));
+  // An index that is not null says that rows are read by it, though there may
+  // be none.
+  static constexpr int32_t kNoRows[] = {kZeroRow};
+  std::replace(there.begin(), there.end(), static_cast<const int32_t*>(nullptr),
+               kNoRows + 0);
   auto next = there.begin();
   for (const TypeRows& rows : tape->rows.types()) {
-    tape->lists.push_back({rows.size(), next[0], next[1], next[2]});
-    next += 3;
+    tape->lists.push_back(
+        {rows.size(), next[0], next[1], next[2], next[3], next[4], next[5]});
+    next += 6;
   }
   for (size_t pull = 0; pull < tape->pull_rows.size(); ++pull) {
     tape->pull_lists.emplace_back(next, next + num_types);
@@ -143,8 +152,7 @@ void ExpectWork(const Model& model, const RowPlan& rows,
                 const StepContext& context) {
   double nanos = 0;
   for (int program = 0; program < rows.num_types(); ++program) {
-    const TypeRows& own = rows.type(program);
-    nanos += model.executables[program]->Nanos(own.size(), own.num_tasks());
+    nanos += model.executables[program]->Nanos(rows.type(program).count());
   }
   context.stream->Expect(nanos);
   if (context.other != nullptr) context.other->Expect(nanos);

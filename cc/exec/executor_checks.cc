@@ -81,6 +81,13 @@ Status CheckCaptures(const Program& program,
 }
 
 Status CheckSlots(const Model& model, const ScheduleView& schedule) {
+  if (model.reads_edges && !schedule.has_edges() &&
+      schedule.num_vertices() > 0) {
+    return InvalidArgument(
+        "schedule: got one without edges but expected edge_splits, edge_child "
+        "and edge_number, as the vertex function reads edges. Make the "
+        "schedule with edges=True.");
+  }
   if (schedule.num_vertices() == 0 || schedule.arity >= model.num_slots) {
     return Status();
   }

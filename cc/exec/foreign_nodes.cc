@@ -14,7 +14,7 @@ TensorRef ForeignNodes::Refer(int id, const RowRange& at) {
   switch (s.kind) {
     case SymbolKind::kRows: {
       const Block block = operands_.Rows(id, at);
-      ref.shape.push_back(at.count);
+      ref.shape.push_back(block.rows);
       ref.shape.insert(ref.shape.end(), s.shape.begin(), s.shape.end());
       ref.data = block.data;
       ref.pitch = block.pitch;
@@ -23,7 +23,7 @@ TensorRef ForeignNodes::Refer(int id, const RowRange& at) {
     case SymbolKind::kRowCount: {
       ref.shape = s.shape;
       for (size_t i = 0; i < s.scale.size(); ++i) {
-        ref.numbers.push_back(s.scale[i] * at.count + s.bias[i]);
+        ref.numbers.push_back(s.scale[i] * at.of(s.space).count + s.bias[i]);
       }
       return ref;
     }

@@ -5,13 +5,14 @@
 namespace cavs {
 
 Status ChooseMicroBatch(const GraphBatchView& batch, int arity, int num_types,
-                        const std::string& policy, size_t available,
+                        const ScheduleOptions& like, size_t available,
                         const BytesOfStep& bytes_of, MicroBatch* chosen) {
   const auto need = [&](int64_t graphs, size_t* bytes) {
     Schedule schedule;
-    CAVS_RETURN_IF_ERROR(MakeSchedule(
-        batch, arity, num_types, {policy.c_str(), static_cast<int32_t>(graphs)},
-        &schedule));
+    ScheduleOptions options = like;
+    options.micro_batch = static_cast<int32_t>(graphs);
+    CAVS_RETURN_IF_ERROR(
+        MakeSchedule(batch, arity, num_types, options, &schedule));
     *bytes = bytes_of(schedule.view());
     return Status();
   };

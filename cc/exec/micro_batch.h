@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <string>
 
 #include "cc/base/status.h"
 #include "cc/schedule/graph_batch.h"
@@ -25,9 +24,10 @@ using BytesOfStep = std::function<size_t(const ScheduleView&)>;
 // Divides `batch` into the fewest micro-batches of equal size (the last one may
 // be smaller) with which a step takes at most `available` bytes. If no number
 // of them suffices, each graph is a micro-batch. Assumes that a step takes no
-// more bytes with more micro-batches. Fails where MakeSchedule() does.
+// more bytes with more micro-batches. Schedules are made with the options
+// `like`, but for their micro-batches. Fails where MakeSchedule() does.
 Status ChooseMicroBatch(const GraphBatchView& batch, int arity, int num_types,
-                        const std::string& policy, size_t available,
+                        const ScheduleOptions& like, size_t available,
                         const BytesOfStep& bytes_of, MicroBatch* chosen);
 
 }  // namespace cavs

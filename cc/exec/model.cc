@@ -15,7 +15,7 @@ bool IsSame(const Symbol& saved, const Symbol& result) {
   if (saved.kind != result.kind || saved.dtype != result.dtype) return false;
   switch (saved.kind) {
     case SymbolKind::kRows:
-      return saved.columns() == result.columns();
+      return saved.space == result.space && saved.columns() == result.columns();
     case SymbolKind::kInvariant:
       return !saved.shape_known || !result.shape_known ||
              saved.shape == result.shape;
@@ -66,6 +66,20 @@ Status ReadState(Model* model) {
                       "inside of the vertex function.");
   }
   return Status();
+}
+
+void FindEdges(Model* model) {
+  for (const Program& program : model->programs) {
+    for (const Symbol& symbol : program.symbols) {
+      model->reads_edges |= symbol.space == RowSpace::kEdges;
+    }
+    for (const Node& node : program.nodes) {
+      if (node.kind == NodeKind::kPull &&
+          SpaceOf(program, node) == RowSpace::kEdges) {
+        model->edge_pulls.insert(node.index);
+      }
+    }
+  }
 }
 
 // See Model::streams_share_sums and streams_share_state.
@@ -133,6 +147,7 @@ Status Finish(std::vector<Program> programs, const PassOptions& options,
         Arrange(options, device->capabilities(), &model->programs.back()));
   }
   CAVS_RETURN_IF_ERROR(ReadState(model));
+  FindEdges(model);
   FindWhatStreamsShare(model);
   for (const CompiledProgram& program : model->programs) {
     model->executables.push_back(device->Compile(program));
@@ -255,14 +270,15 @@ bool Touches(const Program& program, NodeKind kind, size_t index) {
       });
 }
 
-std::vector<SlotCounts> CountSlots(const Model& model) {
-  std::vector<SlotCounts> counts;
+std::vector<GatherCounts> CountGathers(const Model& model) {
+  std::vector<GatherCounts> counts;
   for (const Program& program : model.programs) {
-    counts.emplace_back(model.num_slots, 0);
+    counts.emplace_back();
+    GatherCounts& own = counts.back();
+    own.slots.assign(model.num_slots, 0);
     for (const Node& node : program.nodes) {
-      if (RowOf(node.kind).outside == Outside::kChildStates) {
-        ++counts.back()[node.index];
-      }
+      if (RowOf(node.kind).outside != Outside::kChildStates) continue;
+      ++(node.index < 0 ? own.edges : own.slots[node.index]);
     }
   }
   return counts;

@@ -34,6 +34,9 @@ struct Model {
   std::vector<std::set<int>> finite_captures, finite_pulls;
   // The inputs that not every vertex has.
   std::set<int> partial_pulls;
+  // Whether some program has rows of edges, and the inputs that have such rows.
+  bool reads_edges = false;
+  std::set<int> edge_pulls;
   const Device* device = nullptr;
   DType state_dtype = DType::kFloat32;
   int64_t state_columns = 0;
@@ -97,9 +100,8 @@ bool MayBeDerivative(const Model& derivative, const Model& model);
 // Whether a program has a node of this kind and index.
 bool Touches(const Program& program, NodeKind kind, size_t index);
 
-// By type: how often its program gathers from each slot, or sends gradients to
-// it.
-std::vector<SlotCounts> CountSlots(const Model& model);
+// By program: how often it gathers, or sends gradients back.
+std::vector<GatherCounts> CountGathers(const Model& model);
 
 }  // namespace cavs
 

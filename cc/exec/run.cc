@@ -192,7 +192,8 @@ void Run::BindSlot(int type, int id) {
       return;
     case Home::kGathered:
       slot.rows = state_rows(state_, state_.rows, 1);
-      slot.index = own.lists.child_row(place.source);
+      slot.index = place.source < 0 ? own.lists.edge_child
+                                    : own.lists.child_row(place.source);
       return;
     case Home::kInput: {
       const Block& input = own.inputs[place.source];
@@ -218,7 +219,8 @@ void Run::BindSlot(int type, int id) {
   if (!place.copied) return;
   const Slot& from = (*arguments_.saved)[type][s.index];
   ConstBlock rows = from.rows.View(0, 0);
-  rows.rows = rows_.type(type).size();
+  const TypeRows& all = rows_.type(type);
+  rows.rows = s.space == RowSpace::kEdges ? all.num_edges() : all.size();
   rows.index = from.index;
   slot.zero_without_children = from.zero_without_children;
   own.copies.emplace_back(id, rows);
@@ -262,7 +264,7 @@ Status Run::BindChunk(const Chunk& chunk) {
   }
   chunk_rows_.clear();
   for (int type = 0; type < rows_.num_types(); ++type) {
-    chunk_rows_.push_back(rows_.RowsOf(type, chunk).count);
+    chunk_rows_.push_back(RangeOf(rows_, type, chunk));
   }
   plan_.PlaceInChunk(model_, chunk_rows_, &chunk_offsets_);
   for (int type = 0; type < rows_.num_types(); ++type) {
@@ -273,9 +275,9 @@ Status Run::BindChunk(const Chunk& chunk) {
       char* data = shared + chunk_offsets_[type][id];
       bindings_[type].slots[id].rows = RowsAt(type, static_cast<int>(id), data);
       if (guards_ == nullptr) continue;
-      const size_t bytes =
-          ByteCount(std::min(places[id].rows, chunk_rows_[type]), s.columns(),
-                    places[id].dtype);
+      const size_t bytes = ByteCount(
+          std::min(places[id].rows, chunk_rows_[type].of(s.space).count),
+          s.columns(), places[id].dtype);
       guards_->Add(data + bytes, data + Memory::Padded(bytes) + plan_.zone,
                    s.name);
     }
@@ -446,25 +448,14 @@ Status Run::RunChunks() {
   return Status();
 }
 
-RowRange Run::RangeOf(int type, const Chunk& chunk) const {
-  const ChunkRows own = rows_.RowsOf(type, chunk);
-  RowRange range;
-  range.first = own.first;
-  range.count = own.count;
-  std::fill(std::begin(range.origin) + 1, std::end(range.origin), own.first);
-  range.childless_end = own.first + own.childless;
-  return range;
-}
-
 Status Run::RunBlocks(Stage stage, const Chunk& chunk, Stream* stream) {
   for (int type = 0; type < rows_.num_types(); ++type) {
-    const RowRange all = RangeOf(type, chunk);
-    const int64_t blocks =
-        (all.count + plan_.rows_per_block - 1) / plan_.rows_per_block;
+    const RowRange all = RangeOf(rows_, type, chunk);
+    const int64_t blocks = plan_.NumBlocks(all);
     for (int64_t i = 0; i < blocks; ++i) {
-      RowRange block =
-          all.Rows(all.count * i / blocks, all.count * (i + 1) / blocks);
-      block.origin[static_cast<int>(Extent::kBlock)] = block.first;
+      RowRange block = all.Part(i, blocks);
+      if (block.count == 0) continue;
+      block.BeginStorage(Extent::kBlock);
       CAVS_RETURN_IF_ERROR(bound_[type]->Run(stage, block, stream));
     }
     CAVS_RETURN_IF_ERROR(Checked(Status(), stream, [this, stage, type] {
@@ -499,11 +490,12 @@ Status Run::RunTask(const Chunk& chunk, int64_t task) {
   }
   const int type = rows_.program(task);
   const TypeRows& rows = rows_.type(type);
-  RowRange range = RangeOf(type, chunk);
+  RowRange range = RangeOf(rows_, type, chunk);
   range.first = rows.first_row(task);
   range.count = schedule.task_splits[task + 1] - schedule.task_splits[task];
+  range.FindEdges();
   range.task = task;
-  range.origin[static_cast<int>(Extent::kTask)] = range.first;
+  range.BeginStorage(Extent::kTask);
   range.childless = rows.childless(task);
   if (range.count == 0) return Status();
   return Checked(bound_[type]->Run(Stage::kCritical, range, critical_),

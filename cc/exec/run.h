@@ -93,7 +93,6 @@ class Run {
   // point.
   template <typename Title>
   Status Checked(Status status, Stream* stream, const Title& title) const;
-  RowRange RangeOf(int type, const Chunk& chunk) const;
 
   const StepPlan& plan_;
   const Model& model_;
@@ -114,7 +113,7 @@ class Run {
   std::vector<std::unique_ptr<BoundProgram>> bound_;
   // Of the chunk that is bound: see StepPlan::PlaceInChunk(). Kept so that no
   // chunk but the first allocates.
-  std::vector<int64_t> chunk_rows_;
+  std::vector<RowRange> chunk_rows_;
   std::vector<std::vector<size_t>> chunk_offsets_;
 };
 

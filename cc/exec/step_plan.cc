@@ -1,6 +1,7 @@
 #include "cc/exec/step_plan.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "cc/base/byte_count.h"
 #include "cc/device/device.h"
@@ -14,6 +15,19 @@ constexpr int64_t kSmallChunk = 32 << 10;
 
 // Enough chunks for one stream to be ahead of the other.
 constexpr int64_t kChunksInStreams = 8;
+
+// The most rows and edges that are evaluated at a time.
+struct Most {
+  int64_t rows = 0, edges = 0;
+
+  int64_t of(RowSpace space) const {
+    return space == RowSpace::kEdges ? edges : rows;
+  }
+  void Include(const RowRange& range) {
+    rows = std::max(rows, range.count);
+    edges = std::max(edges, range.edges.count);
+  }
+};
 
 // Assigns offsets front to back. The end saturates at the largest number.
 class LinearAllocator {
@@ -69,18 +83,24 @@ class Planner {
     return model_.programs[type].placement.candidates[id];
   }
 
-  // Bytes per row of the values that eager operators write and lazy ones read.
+  // Bytes per row of the values that eager operators write and lazy ones read,
+  // with those of as many edges as a row has on average.
   int64_t BytesPerRow() const {
     int64_t most = 1;
     for (int type = 0; type < rows_.num_types(); ++type) {
       const std::vector<Symbol>& symbols = model_.programs[type].symbols;
+      const int64_t rows = std::max<int64_t>(1, rows_.type(type).size());
+      const int64_t edges = rows_.type(type).num_edges();
       int64_t bytes = 0;
       for (size_t id = 0; id < symbols.size(); ++id) {
         const Symbol& symbol = symbols[id];
         const Candidate& own = candidate(type, static_cast<int>(id));
         if (symbol.kind == SymbolKind::kRows && symbol.parent < 0 && own.used &&
             !own.by_index && own.extent != Extent::kTask) {
-          bytes += ByteCount(1, symbol.columns(), symbol.dtype);
+          const int64_t own_bytes =
+              ByteCount(1, symbol.columns(), symbol.dtype);
+          bytes += symbol.space == RowSpace::kEdges ? own_bytes * edges / rows
+                                                    : own_bytes;
         }
       }
       most = std::max(most, bytes);
@@ -103,17 +123,22 @@ class Planner {
     }
     plan_.chunks = rows_.Chunks(rows_per_chunk);
     for (int type = 0; type < rows_.num_types(); ++type) {
-      int64_t largest = 0;
+      Most chunk_rows, block_rows;
       bool adjacent = true;
       for (const Chunk& chunk : plan_.chunks) {
-        const ChunkRows own = rows_.RowsOf(type, chunk);
-        largest = std::max(largest, own.count);
-        adjacent = adjacent && rows_.AreAdjacentInState(type, own);
+        const RowRange own = RangeOf(rows_, type, chunk);
+        chunk_rows.Include(own);
+        const int64_t blocks = plan_.NumBlocks(own);
+        for (int64_t i = 0; i < blocks; ++i)
+          block_rows.Include(own.Part(i, blocks));
+        adjacent = adjacent &&
+                   rows_.AreAdjacentInState(type, rows_.RowsOf(type, chunk));
       }
-      largest_chunk_.push_back(largest);
+      largest_chunk_.push_back(chunk_rows);
+      largest_block_.push_back(block_rows);
       is_adjacent_.push_back(adjacent);
       is_whole_.push_back(
-          rows_.AreAdjacentInState(type, {0, rows_.type(type).size(), 0}));
+          rows_.AreAdjacentInState(type, {0, rows_.type(type).size(), 0, {}}));
     }
   }
 
@@ -191,8 +216,7 @@ class Planner {
     if (own.foreign_writers == 0) return 0;
     int64_t runs = 0;
     for (const Chunk& chunk : plan_.chunks) {
-      const int64_t rows = rows_.RowsOf(type, chunk).count;
-      runs += (rows + plan_.rows_per_block - 1) / plan_.rows_per_block;
+      runs += plan_.NumBlocks(RangeOf(rows_, type, chunk));
     }
     if (own.foreign_by_task) runs = rows_.type(type).num_tasks();
     const bool adds = own.rounded_last || own.foreign_writers * runs > 1;
@@ -226,7 +250,7 @@ class Planner {
       place.rows = 1;
     } else {
       place.extent = ExtentOf(own, place);
-      place.rows = RowsOf(type, place.extent, largest_chunk_[type]);
+      place.rows = RowsOf(type, place.extent, symbol.space);
       if (reuses_chunks_ && place.extent != Extent::kStep) {
         place.home = Home::kChunk;
         return place;
@@ -243,14 +267,18 @@ class Planner {
     return keeps_all ? Extent::kStep : own.extent;
   }
 
-  int64_t RowsOf(int type, Extent extent, int64_t largest_chunk) const {
-    const int64_t all = rows_.type(type).size();
-    const int64_t chunk = limits_.two_streams ? all : largest_chunk;
+  int64_t RowsOf(int type, Extent extent, RowSpace space) const {
+    const TypeRows& rows = rows_.type(type);
+    const Most whole = {rows.size(), rows.num_edges()};
+    const Most task = {rows.largest_task(), rows.most_edges_of_task()};
+    const int64_t all = whole.of(space);
+    const int64_t chunk =
+        limits_.two_streams ? all : largest_chunk_[type].of(space);
     switch (extent) {
       case Extent::kTask:
-        return std::min(rows_.type(type).largest_task(), chunk);
+        return std::min(task.of(space), chunk);
       case Extent::kBlock:
-        return std::min(plan_.rows_per_block, chunk);
+        return largest_block_[type].of(space);
       case Extent::kChunk:
         return chunk;
       default:
@@ -261,12 +289,12 @@ class Planner {
   void AssignChunkMemory() {
     if (!reuses_chunks_) return;
     std::vector<std::vector<size_t>> offsets;
-    std::vector<int64_t> rows(rows_.num_types());
+    std::vector<RowRange> rows(rows_.num_types());
     size_t without_zones = 0;
     const StepPlan plain = WithoutZones();
     for (const Chunk& chunk : plan_.chunks) {
       for (int type = 0; type < rows_.num_types(); ++type) {
-        rows[type] = rows_.RowsOf(type, chunk).count;
+        rows[type] = RangeOf(rows_, type, chunk);
       }
       plan_.shared_bytes = std::max(plan_.shared_bytes,
                                     plan_.PlaceInChunk(model_, rows, &offsets));
@@ -370,7 +398,7 @@ class Planner {
   LinearAllocator kept_, arena_;
   StepPlan plan_;
   // Indexed by type.
-  std::vector<int64_t> largest_chunk_;
+  std::vector<Most> largest_chunk_, largest_block_;
   // The rows of every chunk are adjacent in the state,
   std::vector<bool> is_adjacent_;
   std::vector<bool> is_whole_;  // and so are those of all chunks together.
@@ -379,7 +407,7 @@ class Planner {
 }  // namespace
 
 size_t StepPlan::PlaceInChunk(const Model& model,
-                              const std::vector<int64_t>& rows,
+                              const std::vector<RowRange>& rows,
                               std::vector<std::vector<size_t>>* offsets) const {
   LinearAllocator allocator(zone);
   offsets->resize(programs.size());
@@ -389,12 +417,30 @@ size_t StepPlan::PlaceInChunk(const Model& model,
     own.resize(places.size());
     for (size_t id = 0; id < places.size(); ++id) {
       if (places[id].home != Home::kChunk) continue;
-      const int64_t count = std::min(places[id].rows, rows[type]);
-      own[id] = allocator.Take(ByteCount(
-          count, model.programs[type].symbols[id].columns(), places[id].dtype));
+      const Symbol& symbol = model.programs[type].symbols[id];
+      const int64_t count =
+          std::min(places[id].rows, rows[type].of(symbol.space).count);
+      own[id] =
+          allocator.Take(ByteCount(count, symbol.columns(), places[id].dtype));
     }
   }
   return allocator.end();
+}
+
+RowRange RangeOf(const RowPlan& rows, int program, const Chunk& chunk) {
+  const ChunkRows own = rows.RowsOf(program, chunk);
+  RowRange range;
+  range.first = own.first;
+  range.count = own.count;
+  std::fill(std::begin(range.origin) + 1, std::end(range.origin), own.first);
+  range.childless_end = own.first + own.childless;
+  const Span<int32_t> splits = rows.type(program).edge_splits();
+  if (splits.empty()) return range;
+  range.edge_splits = splits.data();
+  range.FindEdges();
+  std::fill(std::begin(range.edges.origin) + 1, std::end(range.edges.origin),
+            range.edges.first);
+  return range;
 }
 
 StepPlan PlanStep(Direction direction, const Model& model, const RowPlan& rows,

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "cc/device/bindings.h"
 #include "cc/exec/direction.h"
 #include "cc/exec/memory_need.h"
 #include "cc/exec/model.h"
@@ -83,10 +84,16 @@ struct StepPlan {
   MemoryNeed need;                         // Without guard zones.
 
   // Finds the offsets of the values of Home::kChunk, by type and symbol, from
-  // shared_offset, for a chunk with so many rows of each type. Returns the
+  // shared_offset, for a chunk with these rows of each type. Returns the
   // bytes that they take.
-  size_t PlaceInChunk(const Model& model, const std::vector<int64_t>& rows,
+  size_t PlaceInChunk(const Model& model, const std::vector<RowRange>& rows,
                       std::vector<std::vector<size_t>>* offsets) const;
+
+  // The number of blocks in which eager and lazy operators run over the rows of
+  // a chunk: see RowRange::Part().
+  int64_t NumBlocks(const RowRange& rows) const {
+    return (rows.count + rows_per_block - 1) / rows_per_block;
+  }
 };
 
 // The inputs of a plan beside model and rows.
@@ -107,6 +114,9 @@ struct StepLimits {
   const ResultSizes* sizes = nullptr;
   ResultRows rows;
 };
+
+// The rows and edges of a program in a chunk.
+RowRange RangeOf(const RowPlan& rows, int program, const Chunk& chunk);
 
 // A pure function: predictions, messages and execution read the same plan.
 StepPlan PlanStep(Direction direction, const Model& model, const RowPlan& rows,

@@ -12,12 +12,13 @@ enum class NodeKind : uint8_t {
   // Operators that move rows in and out of a program. In a derivative the
   // directions swap: state gradients enter by scatter's gradient and leave by
   // gather's.
-  kGather,       // out <- state[child_row[index]]
+  // out <- state[child_row[index]]; or, of edges, out <- state[child]
+  kGather,
   kScatter,      // state <- in
   kPull,         // out <- external input `index`, in execution order
   kPush,         // external output `index` <- in, in vertex order
   kScatterGrad,  // out <- state gradient
-  kGatherGrad,   // state gradient[child_row[index]] += in
+  kGatherGrad,   // state gradient[child_row[index]] += in; or [child], of edges
   kPullGrad,     // gradient of external input `index` <- in
   kPushGrad,     // out <- gradient of external output `index`
   kVertexIds,    // out <- the vertex of each row
@@ -26,9 +27,14 @@ enum class NodeKind : uint8_t {
   // if `transpose`. Further inputs are more invariants, whose columns stand
   // side by side with those of in[1].
   kMatMul,
-  kWeightGrad,   // out (+)= transpose(in[0]) * in[1], a sum over rows
-  kSumRows,      // out (+)= sum over rows
-  kSumColumns,   // out = sum within each row
+  kWeightGrad,  // out (+)= transpose(in[0]) * in[1], a sum over rows
+  kSumRows,     // out (+)= sum over rows
+  kSumColumns,  // out = sum within each row
+  kSpread,      // out <- in[vertex of each edge]
+  // out = sum, or maximum, over the edges of each vertex, in their order; zero
+  // without edges
+  kSumEdges,
+  kMaxEdges,
   kElementwise,  // out = op(in[0]) or op(in[0], in[1]), broadcasting
   kCopy,         // out = in[0]
   kZero,         // out = 0
@@ -78,6 +84,10 @@ inline constexpr Operator kOperators[] = {
      true},
     {NodeKind::kSumRows, "sum_rows", Outside::kNone, false, Zero::kNever, true},
     {NodeKind::kSumColumns, "sum_columns", Outside::kNone, false, Zero::kKeeps},
+    // Vertices without children have no edges.
+    {NodeKind::kSpread, "spread", Outside::kNone, false, Zero::kAlways},
+    {NodeKind::kSumEdges, "sum_edges", Outside::kNone, false, Zero::kAlways},
+    {NodeKind::kMaxEdges, "max_edges", Outside::kNone, false, Zero::kAlways},
     // See kElementwiseOperators in cc/ir/elementwise.h.
     {NodeKind::kElementwise, "elementwise"},
     {NodeKind::kCopy, "copy", Outside::kNone, false, Zero::kKeeps},
@@ -101,6 +111,10 @@ constexpr bool MovesState(NodeKind kind) {
 constexpr bool IsNumbered(NodeKind kind) {
   return RowOf(kind).outside == Outside::kChildStates ||
          RowOf(kind).outside == Outside::kExternal;
+}
+// Whether the result has a row per vertex, of rows of its edges.
+constexpr bool ReducesEdges(NodeKind kind) {
+  return kind == NodeKind::kSumEdges || kind == NodeKind::kMaxEdges;
 }
 constexpr bool SumsRows(NodeKind kind) { return RowOf(kind).sums_rows; }
 

@@ -307,8 +307,7 @@ class Parser {
   // name. Returns whether there was a name.
   bool ReadType(Line* line, int id) {
     is_declared_[id] = true;
-    const std::string kind = line->Until('<');
-    symbol(id).kind = Named(*line, kind, SymbolKind::kOpaque, "a kind of rows");
+    ReadKind(*line, line->Until('<'), id);
     std::string type = line->Until('>');
     symbol(id).shape.clear();
     for (size_t x; (x = type.find('x')) != std::string::npos;) {
@@ -325,6 +324,17 @@ class Parser {
     if (!line->Take("as ")) return false;
     symbol(id).name = line->Quoted();
     return true;
+  }
+
+  void ReadKind(const Line& line, const std::string& kind, int id) {
+    for (int i = 0; i <= static_cast<int>(SymbolKind::kOpaque); ++i) {
+      for (int space = 0; space < kNumRowSpaces; ++space) {
+        symbol(id).kind = static_cast<SymbolKind>(i);
+        symbol(id).space = static_cast<RowSpace>(space);
+        if (ToString(symbol(id).kind, symbol(id).space) == kind) return;
+      }
+    }
+    line.Fail("a kind of rows");
   }
 
   // Reads "%4[0:64]", where symbol `id` lies.

@@ -109,7 +109,8 @@ class Printer {
   }
 
   static std::string Type(const Symbol& s) {
-    std::string type = StrCat(ToString(s.kind), "<", s.shape_known ? "" : "?x");
+    std::string type =
+        StrCat(ToString(s.kind, s.space), "<", s.shape_known ? "" : "?x");
     for (int64_t size : s.shape) type += StrCat(size, "x");
     return StrCat(type, ToString(s.dtype), ">");
   }
@@ -271,16 +272,17 @@ const char* ToString(DType dtype) {
   return "unknown";
 }
 
-const char* ToString(SymbolKind kind) {
+const char* ToString(SymbolKind kind, RowSpace space) {
+  const bool is_edges = space == RowSpace::kEdges;
   switch (kind) {
     case SymbolKind::kRows:
-      return "rows";
+      return is_edges ? "edges" : "rows";
     case SymbolKind::kInvariant:
       return "invariant";
     case SymbolKind::kReduced:
       return "sum";
     case SymbolKind::kRowCount:
-      return "count";
+      return is_edges ? "edge_count" : "count";
     case SymbolKind::kOpaque:
       return "opaque";
   }

@@ -16,7 +16,7 @@ namespace cavs {
 
 // What one symbol holds, which also decides how long it lives.
 enum class SymbolKind : uint8_t {
-  kRows,  // One row per vertex: a dynamic tensor.
+  kRows,  // One row per vertex, or per edge: a dynamic tensor.
   // The same for every vertex: a capture, a constant, or computed from those
   // alone.
   kInvariant,
@@ -27,6 +27,14 @@ enum class SymbolKind : uint8_t {
   kOpaque,
 };
 
+// What the rows of a symbol stand for.
+enum class RowSpace : uint8_t {
+  kVertices,
+  // The edges from vertices to their children, those of a vertex side by side.
+  kEdges,
+};
+constexpr int kNumRowSpaces = 2;
+
 // Where the value of a symbol that no node computes comes from.
 enum class SymbolSource : uint8_t { kNode, kCapture, kConstant, kSaved };
 
@@ -34,6 +42,7 @@ struct Symbol {
   std::string name;
   DType dtype = DType::kOther;
   SymbolKind kind = SymbolKind::kRows;
+  RowSpace space = RowSpace::kVertices;  // For kRows and kRowCount.
   SymbolSource source = SymbolSource::kNode;
   // Number of the capture, or of the saved symbol of the forward tape.
   int index = -1;
@@ -81,7 +90,8 @@ struct Node {
   bool accumulate = false;
   bool adds = false;  // kForeign: whether the result is the sum of the inputs.
   bool pure = false;  // kForeign: whether it may be left out where unread.
-  int index = -1;     // Slot of a gather; number of a pull or push.
+  // Slot of a gather of vertex rows; number of a pull or push.
+  int index = -1;
   // kMatMul: the names of the products that were merged into this one.
   std::vector<std::string> merged;
   // kGroup: the operators, the kernel that computes them, and the symbols of
@@ -116,6 +126,14 @@ struct Program {
     return symbol;
   }
 };
+
+// The rows that a node works on: those of its output, or, if it moves its input
+// out or sums over rows, of its input.
+inline RowSpace SpaceOf(const Program& program, const Node& node) {
+  const bool reads = node.outputs.empty() || SumsRows(node.kind);
+  const std::vector<int>& ids = reads ? node.inputs : node.outputs;
+  return ids.empty() ? RowSpace::kVertices : program.symbols[ids[0]].space;
+}
 
 const char* ToString(Stage stage);
 

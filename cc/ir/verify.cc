@@ -144,7 +144,7 @@ class Verifier {
     const Symbol& whole = symbol(s.parent);
     if (s.offset < 0 || s.offset > kMostElements ||
         s.offset + s.columns() > whole.columns() || s.kind != whole.kind ||
-        s.dtype != whole.dtype ||
+        s.dtype != whole.dtype || s.space != whole.space ||
         (s.kind != SymbolKind::kRows && s.kind != SymbolKind::kReduced &&
          s.kind != SymbolKind::kInvariant)) {
       return Wrong(
@@ -155,6 +155,25 @@ class Verifier {
   }
 
   bool IsRows(int id) const { return symbol(id).kind == SymbolKind::kRows; }
+  bool IsRowsOf(RowSpace space, int id) const {
+    return IsRows(id) && symbol(id).space == space;
+  }
+
+  // Whether all rows that the node reads or writes are of one space.
+  bool HasOneSpace(const Node& node) const {
+    const RowSpace* space = nullptr;
+    for (const std::vector<int>* ids : {&node.inputs, &node.outputs}) {
+      for (int id : *ids) {
+        const Symbol& s = symbol(id);
+        if (s.kind != SymbolKind::kRows && s.kind != SymbolKind::kRowCount) {
+          continue;
+        }
+        if (space != nullptr && *space != s.space) return false;
+        space = &s.space;
+      }
+    }
+    return true;
+  }
 
   bool HasSizes(const Node& node, size_t inputs, size_t outputs) const {
     return node.inputs.size() == inputs && node.outputs.size() == outputs;
@@ -184,6 +203,10 @@ class Verifier {
       }
     }
     if (MovesRows(node.kind)) return CheckMovedRows(node);
+    if (node.kind != NodeKind::kSpread && !ReducesEdges(node.kind) &&
+        !HasOneSpace(node)) {
+      return Wrong(node, "either rows of vertices or rows of edges");
+    }
     if (node.kind == NodeKind::kForeign) return Status();
     if (node.kind == NodeKind::kGroup) return CheckGroup(node);
     return Computes(node) ? Status()
@@ -236,6 +259,14 @@ class Verifier {
       const bool is_id = s.dtype == DType::kInt32 && s.columns() == 1;
       return is_id ? Status() : Wrong(node, "one int32 per vertex");
     }
+    if (s.space == RowSpace::kEdges) {
+      if (RowOf(node.kind).outside == Outside::kChildStates) {
+        return node.index < 0 ? Status() : Wrong(node, "no slot, for edges");
+      }
+      if (node.kind != NodeKind::kPull && node.kind != NodeKind::kPullGrad) {
+        return Wrong(node, "a row per vertex");
+      }
+    }
     if (IsNumbered(node.kind) && node.index < 0) return Wrong(node, "a number");
     return Status();
   }
@@ -271,6 +302,15 @@ class Verifier {
       case NodeKind::kSumColumns:
         return HasSizes(node, 1, 1) && IsRows(node.inputs[0]) &&
                out.columns() == 1;
+      case NodeKind::kSpread:
+        return HasSizes(node, 1, 1) && out.space == RowSpace::kEdges &&
+               IsRowsOf(RowSpace::kVertices, node.inputs[0]) &&
+               symbol(node.inputs[0]).columns() == out.columns();
+      case NodeKind::kSumEdges:
+      case NodeKind::kMaxEdges:
+        return HasSizes(node, 1, 1) && out.space == RowSpace::kVertices &&
+               IsRowsOf(RowSpace::kEdges, node.inputs[0]) &&
+               symbol(node.inputs[0]).columns() == out.columns();
       case NodeKind::kElementwise:
         return IsElementwise(node, out);
       default:

@@ -68,6 +68,9 @@ class ForwardOp {
       OpInputList pulls;
       TF_RETURN_IF_ERROR(context->input_list("pulls", &pulls));
       for (const Tensor& pull : pulls) Keep(pull, tape.get());
+      OpInputList edges;
+      TF_RETURN_IF_ERROR(context->input_list("edges", &edges));
+      for (const Tensor& list : edges) Keep(list, tape.get());
       if (derivative_) arguments.derivative = &derivative_->model;
     }
     TF_RETURN_IF_ERROR(ToAbsl(
@@ -203,6 +206,15 @@ class ForwardOp {
                  " but expected [", map->count,
                  ", ...], one row for each of its vertices. Pass the vertices "
                  "to which the rows belong."));
+    }
+    if (compiled_->model.edge_pulls.count(pull) > 0) {
+      *map = AllEdges(schedule);
+      if (rows == map->count) return absl::OkStatus();
+      return absl::InvalidArgumentError(
+          StrCat("pulls[", pull, "]: got shape ", shape.DebugString(),
+                 " but expected [", map->count,
+                 ", ...], one row per edge of the minibatch: for every vertex, "
+                 "one for each of its children, in their order."));
     }
     *map = AllVertices(schedule);
     if (rows == map->count) return absl::OkStatus();

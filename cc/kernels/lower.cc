@@ -43,10 +43,21 @@ struct RoleRule {
   bool is_numbered;
 };
 
+// The argument that tells to which row each edge belongs.
+constexpr char kEdgeRows[] = "edge_rows";
+
+// The operator that moves the rows of a role in or out; null if there is none.
+const Operator* OperatorOf(const Role& role) {
+  if (role.name == "children") return &RowOf(NodeKind::kGather);
+  if (role.name == "children_grad") return &RowOf(NodeKind::kGatherGrad);
+  return FindOperator(role.name);
+}
+
 const std::map<std::string, RoleRule>& InputRoles() {
   static const auto* const rules = new std::map<std::string, RoleRule>{
       {"vertex_ids", {FunctionKind::kVertex, false}},
       {"gather", {FunctionKind::kVertex, true}},
+      {"children", {FunctionKind::kVertex, false}},
       {"pull", {FunctionKind::kVertex, true}},
       {"capture", {FunctionKind::kVertex, true}},
       {"scatter_grad", {FunctionKind::kDerivative, false}},
@@ -62,6 +73,7 @@ const std::map<std::string, RoleRule>& OutputRoles() {
       {"push", {FunctionKind::kVertex, true}},
       {"saved", {FunctionKind::kVertex, true}},
       {"gather_grad", {FunctionKind::kDerivative, true}},
+      {"children_grad", {FunctionKind::kDerivative, false}},
       {"pull_grad", {FunctionKind::kDerivative, true}},
       {"capture_grad", {FunctionKind::kDerivative, true}},
   };
@@ -78,6 +90,10 @@ absl::Status ParseRoles(absl::string_view text,
   for (absl::string_view name : absl::StrSplit(text, ',', absl::SkipEmpty())) {
     if (!names.insert(name).second) {
       return BadSignature(name, "every role once");
+    }
+    if (name == kEdgeRows) {  // In both kinds of functions.
+      roles->push_back({kEdgeRows, -1});
+      continue;
     }
     const std::vector<std::string> words = absl::StrSplit(name, ':');
     const auto rule = rules.find(words[0]);
@@ -97,6 +113,10 @@ absl::Status ParseRoles(absl::string_view text,
       return BadSignature(name, rule->second.is_numbered
                                     ? "a role with a number of at least 0"
                                     : "a role without a number");
+    }
+    // Edges have no slots.
+    if (role.name == "children" || role.name == "children_grad") {
+      role.index = -1;
     }
     roles->push_back(role);
   }
@@ -247,6 +267,16 @@ class Lowering {
       traced->shapes.clear();
     }
     traced->shapes.resize(node.num_outputs());
+    std::vector<bool> edges;
+    if (!tensorflow::GetNodeAttr(node.attrs(), "_cavs_edges", &edges).ok()) {
+      edges.clear();
+    }
+    edges.resize(node.num_outputs());
+    traced->spaces.clear();
+    for (const bool of_edges : edges) {
+      traced->spaces.push_back(of_edges ? RowSpace::kEdges
+                                        : RowSpace::kVertices);
+    }
   }
 
   absl::Status LowerArgument(const Node& node) {
@@ -258,8 +288,14 @@ class Lowering {
     ReadShapes(&traced);
     if (role.name == "capture") return LowerCapture(traced, role);
     if (role.name == "saved") return LowerSaved(traced, role);
-    const Operator* const found = FindOperator(role.name);
     const int symbol = builder_.AddRowSymbol(traced, 0);
+    if (role.name == kEdgeRows) {
+      row_dependent_[node.id()] = true;
+      builder_.edge_rows = symbol;
+      builder_.Map(node, 0, symbol);
+      return absl::OkStatus();
+    }
+    const Operator* const found = OperatorOf(role);
     if (found == nullptr || builder_.symbol(symbol).kind != SymbolKind::kRows) {
       return absl::InvalidArgumentError(
           StrCat("vertex function: argument ", node.name(), " (", role.name,
@@ -340,6 +376,7 @@ class Lowering {
   absl::Status LowerRowCount(const TracedNode& traced) {
     Symbol symbol = InvariantSymbol(traced, 0);
     symbol.kind = SymbolKind::kRowCount;
+    symbol.space = traced.spaces[0];
     TF_RETURN_IF_ERROR(
         tensorflow::GetNodeAttr(traced.node->attrs(), "scale", &symbol.scale));
     TF_RETURN_IF_ERROR(
@@ -407,7 +444,7 @@ class Lowering {
       }
       return absl::OkStatus();
     }
-    const Operator* const found = FindOperator(role.name);
+    const Operator* const found = OperatorOf(role);
     if (found == nullptr || builder_.symbol(symbol).kind != SymbolKind::kRows) {
       return absl::InvalidArgumentError(StrCat(
           "vertex function: ", role.name, " ", role.index,

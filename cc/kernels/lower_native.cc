@@ -36,6 +36,7 @@ class NativeLowering {
     if (op == "Pack") return Pack();
     if (op == "ZerosLike") return Zeros();
     if (op == "Fill") return IsZero(1) && Zeros();
+    if (op == "CavsGather") return Spread();
     if (!IsNative(ToDType(node_.output_type(0)))) return false;
     if (op == "MatMul") return MatMul();
     if (op == "Sum") return Sum();
@@ -43,6 +44,8 @@ class NativeLowering {
     if (op == "AddN") return AddN();
     if (op == "SelectV2") return Select();
     if (op == "Cast") return Mask();
+    if (op == "CavsScatter") return ReduceEdges(NodeKind::kSumEdges);
+    if (op == "CavsScatterMax") return ReduceEdges(NodeKind::kMaxEdges);
     if (op == "LeakyRelu") return LeakyRelu();
     if (op == "LeakyReluGrad") return LeakyReluGrad();
     if (op == "Relu6") return Relu6();
@@ -292,6 +295,22 @@ class NativeLowering {
       return true;
     }
     return false;
+  }
+
+  bool IsEdgeRows(int i) const {
+    return builder_.edge_rows >= 0 && traced_.inputs[i] == builder_.edge_rows;
+  }
+
+  bool Spread() {
+    if (!IsRows(0) || !IsEdgeRows(1) || !OutputHasRows()) return false;
+    Emit(NodeKind::kSpread, {traced_.inputs[0]});
+    return true;
+  }
+
+  bool ReduceEdges(NodeKind kind) {
+    if (!IsRows(0) || !IsEdgeRows(1) || !OutputHasRows()) return false;
+    Emit(kind, {traced_.inputs[0]});
+    return true;
   }
 
   bool AddN() {

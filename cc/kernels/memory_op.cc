@@ -96,6 +96,16 @@ absl::Status ReadResultRows(OpKernelContext* context,
   return absl::OkStatus();
 }
 
+// Inputs with a row per edge have as many rows as the schedule has edges.
+void CountEdges(const Model& model, const ScheduleView& schedule,
+                ResultRows* rows, std::vector<RowMap>* pull_rows) {
+  for (const int pull : model.edge_pulls) {
+    if (pull >= static_cast<int>(pull_rows->size())) continue;
+    (*pull_rows)[pull] = AllEdges(schedule);
+    rows->pulled[pull] = schedule.num_edges();
+  }
+}
+
 template <typename T>
 absl::Status OutputScalar(OpKernelContext* context, int index, T value) {
   Tensor* output = nullptr;
@@ -126,6 +136,7 @@ class MemoryOp {
     TF_RETURN_IF_ERROR(ReadResultRows(context, step_.partial_pulls(),
                                       schedule.num_vertices(), &rows,
                                       &pull_rows));
+    CountEdges(step_.forward(), schedule, &rows, &pull_rows);
     const TrainingNeed training = step_.Predict(schedule, pull_rows, rows);
     TF_RETURN_IF_ERROR(OutputNeeds(
         context, {training.forward, training.backward,
@@ -187,10 +198,13 @@ class MicroBatchOp {
                  " but expected a scalar. Pass one number of bytes."));
     }
     MicroBatch chosen;
+    ScheduleOptions options(policy_.c_str());
+    options.edges = step_.forward().reads_edges;
     TF_RETURN_IF_ERROR(ToAbsl(ChooseMicroBatch(
-        batch, arity_, step_.forward().num_types, policy_,
+        batch, arity_, step_.forward().num_types, options,
         std::max<int64_t>(0, available.scalar<int64_t>()()),
         [&](const ScheduleView& schedule) {
+          CountEdges(step_.forward(), schedule, &rows, &pull_rows);
           return step_.Predict(schedule, pull_rows, rows).peak;
         },
         &chosen)));

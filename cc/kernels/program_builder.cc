@@ -81,6 +81,7 @@ Symbol ProgramBuilder::RowSymbol(const TracedNode& traced, int i) const {
   symbol.name = traced.node->name();
   symbol.dtype = ToDType(traced.node->output_type(i));
   symbol.kind = SymbolKind::kOpaque;
+  symbol.space = traced.spaces[i];
   const tensorflow::PartialTensorShape& shape = traced.shapes[i];
   if (shape.unknown_rank() || symbol.dtype == DType::kOther) return symbol;
   const auto dims = shape.dim_sizes();
@@ -95,6 +96,7 @@ Symbol ProgramBuilder::RowSymbol(const TracedNode& traced, int i) const {
 int ProgramBuilder::AddView(int parent, int64_t offset, const Symbol& like) {
   Symbol view = like;
   view.kind = symbol(parent).kind;
+  view.space = symbol(parent).space;
   view.parent = parent;
   view.offset = offset;
   return AddSymbol(std::move(view));

@@ -25,6 +25,7 @@ struct TracedNode {
   const tensorflow::Node* node = nullptr;
   std::vector<int> inputs;                             // Symbols.
   std::vector<tensorflow::PartialTensorShape> shapes;  // Shapes of the outputs.
+  std::vector<RowSpace> spaces;  // What rows of the outputs stand for.
 };
 
 // Builds a program. Every output of a traced node is mapped to a symbol;
@@ -66,6 +67,9 @@ class ProgramBuilder {
   bool ConstantIntegers(int id, std::vector<int64_t>* values) const;
 
   Program& program() { return program_; }
+
+  // The argument that holds the row of each edge's vertex, or -1.
+  int edge_rows = -1;
 
  private:
   Program program_;

@@ -13,6 +13,8 @@ namespace {
 using ::tensorflow::OpKernelContext;
 using ::tensorflow::Tensor;
 
+constexpr int kEdgeLists = 3;
+
 Span<int32_t> ToSpan(const Tensor& tensor) {
   return {tensor.flat<int32_t>().data(), tensor.NumElements()};
 }
@@ -44,6 +46,14 @@ absl::Status ReadGraphBatch(OpKernelContext* context, GraphBatchView* batch) {
                       {"vertex_type", &batch->vertex_type}});
 }
 
+absl::Status CheckEdgeLists(int count) {
+  if (count == 0 || count == kEdgeLists) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      StrCat("edges: got ", count, " lists but expected none, or ", kEdgeLists,
+             ": edge_splits, edge_child, edge_number. Take them from a "
+             "Schedule."));
+}
+
 absl::Status ReadSchedule(OpKernelContext* context, const Model& model,
                           ScheduleView* schedule) {
   TF_RETURN_IF_ERROR(ReadVectors(context, "Take it from a Schedule.",
@@ -58,6 +68,14 @@ absl::Status ReadSchedule(OpKernelContext* context, const Model& model,
   }
   schedule->child_row = ToSpan(child_row);
   schedule->arity = static_cast<int>(child_row.dim_size(0));
+  tensorflow::OpInputList edges;
+  TF_RETURN_IF_ERROR(context->input_list("edges", &edges));
+  TF_RETURN_IF_ERROR(CheckEdgeLists(edges.size()));
+  if (edges.size() > 0) {
+    schedule->edge_splits = ToSpan(edges[0]);
+    schedule->edge_child = ToSpan(edges[1]);
+    schedule->edge_number = ToSpan(edges[2]);
+  }
   TF_RETURN_IF_ERROR(ToAbsl(CheckSlots(model, *schedule)));
   const int num_types = model.num_types;
   return ToAbsl(ValidateSchedule(*schedule, num_types));

@@ -14,9 +14,13 @@ namespace cavs {
 absl::Status ReadGraphBatch(tensorflow::OpKernelContext* context,
                             GraphBatchView* batch);
 
-// Reads inputs 0 to 3: order, task_splits, task_type, child_row, which must
-// outlive `schedule`. InvalidArgument unless the schedule is valid and has a
-// slot for every gather of the model.
+// InvalidArgument unless an op has no or all lists of edges.
+absl::Status CheckEdgeLists(int count);
+
+// Reads inputs 0 to 3: order, task_splits, task_type, child_row, and the list
+// "edges": edge_splits, edge_child, edge_number, or nothing. They must outlive
+// `schedule`. InvalidArgument unless the schedule is valid and has all slots
+// and edges that the model reads.
 absl::Status ReadSchedule(tensorflow::OpKernelContext* context,
                           const Model& model, ScheduleView* schedule);
 

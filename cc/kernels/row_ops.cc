@@ -69,7 +69,7 @@ absl::Status CheckPermutation(const Span<int32_t>& order) {
   return absl::OkStatus();
 }
 
-enum class RowOpKind { kGather, kScatter, kPull, kPush };
+enum class RowOpKind { kGather, kScatter, kScatterMax, kPull, kPush };
 
 template <RowOpKind kKind>
 class RowOp {
@@ -88,7 +88,7 @@ class RowOp {
                  " but expected a numeric or boolean type."));
     }
     int64_t num_rows = input.dim_size(0);
-    if (kKind == RowOpKind::kScatter) {
+    if (kScatters) {
       TF_RETURN_IF_ERROR(ReadNumRows(context->input(2), &num_rows));
     }
     Span<int32_t> rows;
@@ -98,8 +98,7 @@ class RowOp {
 
     Tensor* output = nullptr;
     TF_RETURN_IF_ERROR(
-        Allocate(context, kKind == RowOpKind::kScatter ? num_rows : num_indices,
-                 &output));
+        Allocate(context, kScatters ? num_rows : num_indices, &output));
     const std::shared_ptr<Team> team = MakeTeam(context);
     Move(CpuBackend(team.get()), dtype, ToBlock(input), rows, ToBlock(*output));
     return absl::OkStatus();
@@ -108,10 +107,12 @@ class RowOp {
  private:
   static constexpr bool kPermutes =
       kKind == RowOpKind::kPull || kKind == RowOpKind::kPush;
-  static constexpr const char* kName = kKind == RowOpKind::kGather    ? "state"
-                                       : kKind == RowOpKind::kScatter ? "values"
-                                       : kKind == RowOpKind::kPull    ? "input"
-                                                                      : "rows";
+  static constexpr bool kScatters =
+      kKind == RowOpKind::kScatter || kKind == RowOpKind::kScatterMax;
+  static constexpr const char* kName = kKind == RowOpKind::kGather ? "state"
+                                       : kScatters                 ? "values"
+                                       : kKind == RowOpKind::kPull ? "input"
+                                                                   : "rows";
 
   static absl::Status ReadNumRows(const Tensor& tensor, int64_t* num_rows) {
     if (tensor.NumElements() != 1) {
@@ -136,11 +137,35 @@ class RowOp {
     return AllocateOutput(context, kName, 0, shape, output);
   }
 
+  static void TakeMaximum(const CpuBackend& backend, DType dtype,
+                          const Block& input, Span<int32_t> rows,
+                          const Block& output) {
+    backend.Zero(dtype, output);
+    std::vector<bool> begun(output.rows, false);
+    const auto row_of = [&](const Block& block, int64_t row) {
+      return Block{static_cast<char*>(block.data) +
+                       row * block.pitch * static_cast<int64_t>(SizeOf(dtype)),
+                   1, block.cols, block.pitch};
+    };
+    for (int64_t i = 0; i < rows.size(); ++i) {
+      if (rows[i] < 0) continue;
+      const Block from = row_of(input, i), to = row_of(output, rows[i]);
+      if (begun[rows[i]]) {
+        backend.Binary(Elementwise::kMaximum, dtype, from, to, to);
+      } else {
+        backend.Copy(dtype, from, to);
+      }
+      begun[rows[i]] = true;
+    }
+  }
+
   static void Move(const CpuBackend& backend, DType dtype, const Block& input,
                    Span<int32_t> rows, const Block& output) {
     if (kKind == RowOpKind::kScatter) {
       backend.Zero(dtype, output);
       backend.ScatterAddRows(dtype, input, rows.data(), output);
+    } else if (kKind == RowOpKind::kScatterMax) {
+      TakeMaximum(backend, dtype, input, rows, output);
     } else if (kKind == RowOpKind::kPush) {
       backend.ScatterRows(dtype, input, rows.data(), output);
     } else {
@@ -153,6 +178,8 @@ REGISTER_KERNEL_BUILDER(Name("CavsGather").Device(tensorflow::DEVICE_CPU),
                         GuardedOp<RowOp<RowOpKind::kGather>>);
 REGISTER_KERNEL_BUILDER(Name("CavsScatter").Device(tensorflow::DEVICE_CPU),
                         GuardedOp<RowOp<RowOpKind::kScatter>>);
+REGISTER_KERNEL_BUILDER(Name("CavsScatterMax").Device(tensorflow::DEVICE_CPU),
+                        GuardedOp<RowOp<RowOpKind::kScatterMax>>);
 REGISTER_KERNEL_BUILDER(Name("CavsPull").Device(tensorflow::DEVICE_CPU),
                         GuardedOp<RowOp<RowOpKind::kPull>>);
 REGISTER_KERNEL_BUILDER(Name("CavsPush").Device(tensorflow::DEVICE_CPU),

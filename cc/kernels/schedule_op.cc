@@ -24,6 +24,10 @@ class ScheduleOp {
   absl::Status Init(OpKernelConstruction* context) {
     TF_RETURN_IF_ERROR(context->GetAttr("arity", &arity_));
     TF_RETURN_IF_ERROR(context->GetAttr("num_types", &num_types_));
+    int lists;
+    TF_RETURN_IF_ERROR(context->GetAttr("num_edge_lists", &lists));
+    TF_RETURN_IF_ERROR(CheckEdgeLists(lists));
+    edges_ = lists > 0;
     return context->GetAttr("policy", &policy_);
   }
 
@@ -37,8 +41,8 @@ class ScheduleOp {
                                     " but expected a scalar. Pass one "
                                     "number of graphs."));
     }
-    const ScheduleOptions options(policy_.c_str(),
-                                  micro_batch.scalar<int32_t>()());
+    ScheduleOptions options(policy_.c_str(), micro_batch.scalar<int32_t>()());
+    options.edges = edges_;
     Schedule schedule;
     TF_RETURN_IF_ERROR(
         ToAbsl(MakeSchedule(batch, arity_, num_types_, options, &schedule)));
@@ -50,8 +54,16 @@ class ScheduleOp {
         Output(context, 1, TensorShape({num_tasks + 1}), schedule.task_splits));
     TF_RETURN_IF_ERROR(
         Output(context, 2, TensorShape({num_tasks}), schedule.task_type));
-    return Output(context, 3, TensorShape({arity_, num_vertices}),
-                  schedule.child_row);
+    TF_RETURN_IF_ERROR(Output(context, 3, TensorShape({arity_, num_vertices}),
+                              schedule.child_row));
+    if (!edges_) return absl::OkStatus();
+    int index = 4;
+    for (const std::vector<int32_t>* list :
+         {&schedule.edge_splits, &schedule.edge_child, &schedule.edge_number}) {
+      const auto size = static_cast<int64_t>(list->size());
+      TF_RETURN_IF_ERROR(Output(context, index++, TensorShape({size}), *list));
+    }
+    return absl::OkStatus();
   }
 
  private:
@@ -67,6 +79,7 @@ class ScheduleOp {
 
   int arity_ = 0;
   int num_types_ = 1;
+  bool edges_ = false;
   std::string policy_;
 };
 

@@ -59,7 +59,8 @@ absl::Status ForwardShape(InferenceContext* c) {
   }
 
   std::vector<tensorflow::DataType> pulls;
-  std::vector<int> capture_counts, partial;
+  std::vector<int> capture_counts, partial, of_edges;
+  TF_RETURN_IF_ERROR(c->GetAttr("edge_pulls", &of_edges));
   TF_RETURN_IF_ERROR(c->GetAttr("partial_pulls", &partial));
   TF_RETURN_IF_ERROR(c->GetAttr("Tpulls", &pulls));
   TF_RETURN_IF_ERROR(c->GetAttr("capture_counts", &capture_counts));
@@ -67,10 +68,11 @@ absl::Status ForwardShape(InferenceContext* c) {
   for (size_t i = 0; i < pulls.size(); ++i) {
     ShapeHandle pull;
     TF_RETURN_IF_ERROR(c->WithRankAtLeast(c->input(4 + i), 1, &pull));
-    const bool is_partial =
-        std::find(partial.begin(), partial.end(), i) != partial.end();
+    const auto is_in = [i](const std::vector<int>& some) {
+      return std::find(some.begin(), some.end(), i) != some.end();
+    };
     // With several types not every vertex has a row.
-    if (!one_type || is_partial) continue;
+    if (!one_type || is_in(partial) || is_in(of_edges)) continue;
     TF_RETURN_IF_ERROR(c->Merge(num_vertices, c->Dim(pull, 0), &num_vertices));
   }
   int chosen;
@@ -82,7 +84,10 @@ absl::Status ForwardShape(InferenceContext* c) {
   }
   if (chosen == 1) {
     ShapeHandle at;
-    const int last = c->num_inputs() - static_cast<int>(partial.size()) - 1;
+    int edge_lists;
+    TF_RETURN_IF_ERROR(c->GetAttr("num_edge_lists", &edge_lists));
+    const int last =
+        c->num_inputs() - edge_lists - static_cast<int>(partial.size()) - 1;
     TF_RETURN_IF_ERROR(c->WithRank(c->input(last), 1, &at));
     num_pushed = c->Dim(at, 0);
   }
@@ -187,6 +192,7 @@ const InitOnStartupMarker kForward =
                         .Input("captures: Tcaptures")
                         .Input("at: num_at * int32")
                         .Input("partial_vertices: num_partial * int32")
+                        .Input("edges: num_edge_lists * int32")
                         .Output("pushes: Tpushes")
                         .Output("tape: variant")
                         .Attr("vertex_functions: list(func) >= 1")
@@ -206,6 +212,8 @@ const InitOnStartupMarker kForward =
                         .Attr("Tpushes: list(type) >= 0")
                         .Attr("num_at: int >= 0 = 0")
                         .Attr("num_partial: int >= 0 = 0")
+                        .Attr("num_edge_lists: int >= 0 = 0")
+                        .Attr("edge_pulls: list(int) >= 0 = []")
                         .Attr("keep_tape: bool = false"))
            .Attr("streams: int = 1")
            .SetShapeFn(NoThrowShape<ForwardShape>)
@@ -228,6 +236,7 @@ pulls: External inputs, in vertex order, [V, ...] each or [n, ...]: with rows on
 captures: Captured tensors of the vertex functions (weights), those of type 0 first.
 at: [n], the distinct vertices whose pushes are wanted. None: all.
 partial_vertices: For each of partial_pulls, [n]: the distinct vertices that have its rows.
+edges: As CavsSchedule returns them, if functions read edges.
 pushes: External outputs, [n] + push_shapes[i], row i of vertex at[i]; or [V] + ..., in
   vertex order.
 tape: Scalar. The values that CavsBackward reads; empty unless keep_tape.
@@ -246,6 +255,8 @@ pulled_by: For each pull, whether vertex function 0, 1, ... pulls it.
 num_at: The number of tensors in `at`, 0 or 1.
 partial_pulls: The pulls that not every vertex has a row of; others pull zeros.
 partial_pull_grads: The numbers of their gradients among those of floating-point pulls.
+num_edge_lists: The number of tensors in `edges`, 0 or 3.
+edge_pulls: The pulls that have a row for each edge instead of each vertex.
 keep_tape: Whether a CavsBackward follows.
 eager: Off, eager operators run task by task (for ablation).
 lazy: Off, lazy operators run task by task (for ablation).
@@ -362,8 +373,12 @@ const InitOnStartupMarker kMemory =
                                           .Input("pushed_rows: int64")
                                           .Input("partial_vertices: "
                                                  "num_partial * int32")
+                                          .Input("edges: num_edge_lists * "
+                                                 "int32")
                                           .Output("bytes: int64")
-                                          .Output("training: int64"))
+                                          .Output("training: int64")
+                                          .Attr("num_edge_lists: int >= 0 = "
+                                                "0"))
                                  .SetIsStateful()
                                  .SetShapeFn(NoThrowShape<MemoryShape>)
                                  .Doc(R"doc(
@@ -376,6 +391,7 @@ child_row: [arity, V].
 pulled_rows: The number of rows of each input; -1: one per vertex.
 pushed_rows: The number of vertices whose outputs are wanted; -1: all.
 partial_vertices: As in CavsForward.
+edges: As in CavsForward.
 bytes: For each direction (forward, backward, forward without a tape), the bytes of the
   state or its gradient, the tape beside it, temporaries, packed weights, and results.
 training: The peak of a training step in bytes.

@@ -54,7 +54,7 @@ REGISTER_OP("CavsGather")
     .Input("state: T")
     .Input("child_row: int32")
     .Output("gathered: T")
-    .Attr("T: {float, double, int32, int64}")
+    .Attr("T: {float, double, int32, int64, bfloat16, half}")
     .SetShapeFn(NoThrowShape<GatherShape>)
     .Doc(R"doc(
 Collects one child's state for every vertex of a task.
@@ -72,7 +72,7 @@ REGISTER_OP("CavsScatter")
     .Input("child_row: int32")
     .Input("num_rows: int32")
     .Output("state: T")
-    .Attr("T: {float, double, int32, int64}")
+    .Attr("T: {float, double, int32, int64, bfloat16, half}")
     .SetShapeFn(NoThrowShape<ScatterShape>)
     .Doc(R"doc(
 Adds rows into the rows of children, in order: the reverse of CavsGather.
@@ -83,6 +83,25 @@ CavsGather.
 
 values: [M, ...].
 child_row: [M], in [-1, num_rows). May repeat.
+num_rows: Scalar, V.
+state: [V, ...].
+)doc");
+
+REGISTER_OP("CavsScatterMax")
+    .Input("values: T")
+    .Input("child_row: int32")
+    .Input("num_rows: int32")
+    .Output("state: T")
+    .Attr("T: {float, double, bfloat16, half}")
+    .SetShapeFn(NoThrowShape<ScatterShape>)
+    .Doc(R"doc(
+The maximum of rows with the same number.
+
+state[r] is the maximum of the values[i] with child_row[i] = r, element by element, and
+zeros if there are none.
+
+values: [M, ...].
+child_row: [M], in [-1, num_rows). May repeat; rows with -1 are skipped.
 num_rows: Scalar, V.
 state: [V, ...].
 )doc");

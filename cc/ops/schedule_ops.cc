@@ -40,6 +40,9 @@ absl::Status ScheduleShape(InferenceContext* c) {
   c->set_output(1, c->Vector(InferenceContext::kUnknownDim));
   c->set_output(2, c->Vector(InferenceContext::kUnknownDim));
   c->set_output(3, c->Matrix(arity, num_vertices));
+  for (int i = 4; i < c->num_outputs(); ++i) {
+    c->set_output(i, c->Vector(InferenceContext::kUnknownDim));
+  }
   return absl::OkStatus();
 }
 
@@ -55,7 +58,9 @@ REGISTER_OP("CavsSchedule")
     .Output("task_splits: int32")
     .Output("task_type: int32")
     .Output("child_row: int32")
+    .Output("edges: num_edge_lists * int32")
     .Attr("arity: int >= 0")
+    .Attr("num_edge_lists: int >= 0 = 0")
     .Attr("num_types: int >= 1 = 1")
     .Attr(StrCat("policy: {", PolicyNames(), "} = '", Policies()[0].name, "'")
               .c_str())
@@ -107,7 +112,12 @@ task_splits: [T + 1]. Task t evaluates rows [task_splits[t], task_splits[t + 1])
 task_type: [T], the type of the vertices of each task.
 child_row: [arity, V]. The row of the child in each slot of each row's vertex, or -1:
   no child, which gathers zeros.
+edges: With num_edge_lists 3: edge_splits [V + 1], the edges of each row, from its vertex to
+  its children in their order; edge_child [E], the row of each edge's child; and
+  edge_number [E], the number of each edge if missing children are not counted. A
+  vertex may then have more than `arity` children.
 arity: Number of slots that the vertex function gathers from.
+num_edge_lists: 0 or 3.
 num_types: Number of vertex functions.
 policy: How tasks are chosen.
 )doc");

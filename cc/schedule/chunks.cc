@@ -15,6 +15,12 @@ std::vector<int64_t> LowestRowsRead(const ScheduleView& schedule) {
         if (children[row] >= 0) low = std::min<int64_t>(low, children[row]);
       }
     }
+    for (int64_t row = schedule.task_splits[task];
+         schedule.has_edges() && row < schedule.task_splits[task + 1]; ++row) {
+      for (const int32_t child : schedule.edges_of(row)) {
+        low = std::min<int64_t>(low, child);
+      }
+    }
     lowest[task] = low;
   }
   return lowest;

@@ -4,6 +4,13 @@
 
 namespace cavs {
 
+RowMap AllEdges(const ScheduleView& schedule) {
+  RowMap map;
+  map.count = schedule.num_edges();
+  map.of_edges = true;
+  return map;
+}
+
 RowMap AllVertices(const ScheduleView& schedule) {
   RowMap map;
   map.count = schedule.num_vertices();
@@ -51,9 +58,9 @@ Status ChosenVertices(const std::string& name, Span<int32_t> vertices,
 
 ExternalRows::ExternalRows(const RowMap& map,
                            const std::vector<TypeRows>& types)
-    : count_(map.count) {
+    : count_(map.count), of_edges_(map.of_edges) {
   for (const TypeRows& type : types) {
-    of_type_.push_back(type.vertex());
+    of_type_.push_back(of_edges_ ? type.edge_number() : type.vertex());
     if (map.row_of_vertex.empty()) continue;
     std::vector<int32_t> own;
     own.reserve(type.size());

@@ -19,7 +19,11 @@ namespace cavs {
 struct RowMap {
   int64_t count = 0;                   // Number of rows.
   std::vector<int32_t> row_of_vertex;  // Empty: vertex v has row v.
+  bool of_edges = false;  // Edge e has row e: there is a row per edge instead.
 };
+
+// One row per edge.
+RowMap AllEdges(const ScheduleView& schedule);
 
 // One row per vertex.
 RowMap AllVertices(const ScheduleView& schedule);
@@ -46,13 +50,15 @@ class ExternalRows {
 
   int64_t count() const { return count_; }
   int num_programs() const { return static_cast<int>(of_type_.size()); }
-  // Whether vertex v has row v.
+  // Whether every vertex, or edge, has the row of its number.
   bool all() const { return own_.empty(); }
-  // The external row of each row of the type's program.
+  bool of_edges() const { return of_edges_; }
+  // The external row of each row, or edge, of the type's program.
   Span<int32_t> of_type(int type) const { return of_type_[type]; }
 
  private:
   int64_t count_ = 0;
+  bool of_edges_ = false;
   std::vector<std::vector<int32_t>> own_;  // Empty if vertex v has row v.
   std::vector<Span<int32_t>> of_type_;
 };

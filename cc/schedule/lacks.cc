@@ -6,6 +6,11 @@ namespace cavs {
 namespace {
 
 bool IsChildless(const ScheduleView& schedule, int64_t task) {
+  if (schedule.has_edges()) {
+    const Span<int32_t>& splits = schedule.edge_splits;
+    return splits[schedule.task_splits[task]] ==
+           splits[schedule.task_splits[task + 1]];
+  }
   for (int slot = 0; slot < schedule.arity; ++slot) {
     const Span<int32_t> children = schedule.children(slot);
     for (int32_t row = schedule.task_splits[task];
@@ -48,7 +53,12 @@ TaskCounts CountTasks(const ScheduleView& schedule,
   counts.fill(std::vector<TaskCount>(num_types));
   for (int64_t task = 0; task < schedule.num_tasks(); ++task) {
     TaskCount& own = counts[lacks[task]][schedule.task_type[task]];
-    own.rows += schedule.task_splits[task + 1] - schedule.task_splits[task];
+    const int32_t first = schedule.task_splits[task];
+    const int32_t end = schedule.task_splits[task + 1];
+    own.rows += end - first;
+    if (schedule.has_edges()) {
+      own.edges += schedule.edge_splits[end] - schedule.edge_splits[first];
+    }
     ++own.tasks;
   }
   return counts;

@@ -8,6 +8,7 @@
 
 #include "cc/schedule/external_rows.h"
 #include "cc/schedule/schedule.h"
+#include "cc/schedule/type_rows.h"
 
 namespace cavs {
 
@@ -24,9 +25,6 @@ std::vector<int> LacksOfTasks(const ScheduleView& schedule,
                               const std::vector<const RowMap*>& partial);
 
 // By what a task lacks, and its type.
-struct TaskCount {
-  int64_t rows = 0, tasks = 0;
-};
 using TaskCounts = std::array<std::vector<TaskCount>, kNumLacks>;
 TaskCounts CountTasks(const ScheduleView& schedule,
                       const std::vector<int>& lacks, int num_types);

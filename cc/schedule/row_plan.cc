@@ -45,6 +45,7 @@ ChunkRows RowPlan::RowsOf(int type, const Chunk& chunk) const {
   ChunkRows own;
   own.first = rows.first_row(chunk.first);
   own.count = rows.end_row(chunk.end - 1) - own.first;
+  own.edges = rows.edges(own.first, own.first + own.count);
   if (rows.childless(chunk.first)) {
     own.childless = rows.end_row(chunk.first) - own.first;
   }
@@ -91,18 +92,21 @@ int64_t RowPlan::ChildStride(int type, int slots, bool by_task,
 }
 
 std::vector<int32_t> RowPlan::CountGathers(
-    const std::vector<SlotCounts>& slots) const {
-  std::vector<int32_t> counts(num_rows(), 0);
+    const std::vector<GatherCounts>& counts) const {
+  std::vector<int32_t> gathers(num_rows(), 0);
   for (int type = 0; type < num_types(); ++type) {
-    for (size_t slot = 0; slot < slots[type].size(); ++slot) {
-      const int times = slots[type][slot];
-      if (times == 0) continue;
+    const std::vector<int>& slots = counts[type].slots;
+    for (const int32_t row : types_[type].edge_child()) {
+      gathers[row] += counts[type].edges;
+    }
+    for (size_t slot = 0; slot < slots.size(); ++slot) {
+      if (slots[slot] == 0) continue;
       for (int32_t row : types_[type].child_row(static_cast<int>(slot))) {
-        if (row >= 0) counts[row] += times;
+        if (row >= 0) gathers[row] += slots[slot];
       }
     }
   }
-  return counts;
+  return gathers;
 }
 
 }  // namespace cavs

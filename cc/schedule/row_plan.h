@@ -17,10 +17,14 @@ namespace cavs {
 struct ChunkRows {
   int64_t first = 0, count = 0;
   int64_t childless = 0;  // The first so many rows have no children.
+  EdgeRange edges;
 };
 
-// How often the program of a vertex type gathers from each slot.
-using SlotCounts = std::vector<int>;
+// How often the program of a vertex type gathers.
+struct GatherCounts {
+  std::vector<int> slots;  // By slot.
+  int edges = 0;           // Along all edges.
+};
 
 // By what a task lacks and its type, which program evaluates it: number `type`
 // or another, from the number of types on.
@@ -66,8 +70,9 @@ class RowPlan {
   int64_t ChildStride(int type, int slots, bool by_task,
                       bool only_for_children) const;
 
-  // How often each row of the state is gathered. `slots` is indexed by type.
-  std::vector<int32_t> CountGathers(const std::vector<SlotCounts>& slots) const;
+  // How often each row of the state is gathered. `counts` is indexed by type.
+  std::vector<int32_t> CountGathers(
+      const std::vector<GatherCounts>& counts) const;
 
  private:
   ScheduleView schedule_;

@@ -1,5 +1,7 @@
 #include "cc/schedule/schedule.h"
 
+#include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "cc/base/byte_count.h"
@@ -10,10 +12,12 @@
 namespace cavs {
 namespace {
 
-// Fills `order` and `child_row`. From the last task to the first, each task
-// gives its children the next free rows of their own tasks, vertex by vertex.
-void PlaceRows(const GraphBatchView& batch, const TaskPlan& plan,
-               Schedule* schedule) {
+// Fills `order` and `child_row`, and returns the row of each vertex. From the
+// last task to the first, each task gives its children the next free rows of
+// their own tasks, vertex by vertex.
+std::vector<int32_t> PlaceRows(const GraphBatchView& batch,
+                               const TaskPlan& plan, bool edges,
+                               Schedule* schedule) {
   const int64_t num_vertices = batch.num_vertices();
   const std::vector<int32_t>& splits = schedule->task_splits;
   std::vector<int32_t>& order = schedule->order;
@@ -36,20 +40,51 @@ void PlaceRows(const GraphBatchView& batch, const TaskPlan& plan,
       if (row_of[plan.vertices[i]] < 0) place(plan.vertices[i]);
     }
     for (int32_t row = splits[task]; row < splits[task + 1]; ++row) {
-      const int32_t first_edge = batch.child_splits[order[row]];
-      const int32_t count = batch.child_splits[order[row] + 1] - first_edge;
+      const Span<int32_t> children = batch.children(order[row]);
       int32_t* child_row = schedule->child_row.data() + row;
-      for (int slot = 0; slot < schedule->arity; ++slot) {
-        const int32_t child =
-            slot < count ? batch.child_ids[first_edge + slot] : -1;
-        if (child < 0) {
-          *child_row = kZeroRow;
-        } else {
-          *child_row = row_of[child] < 0 ? place(child) : row_of[child];
+      const int64_t slots =
+          edges ? std::max<int64_t>(children.size(), schedule->arity)
+                : schedule->arity;
+      for (int64_t slot = 0; slot < slots; ++slot) {
+        const int32_t child = slot < children.size() ? children[slot] : -1;
+        int32_t own = kZeroRow;
+        if (child >= 0) {
+          own = row_of[child] < 0 ? place(child) : row_of[child];
         }
-        child_row += num_vertices;
+        if (slot < schedule->arity) child_row[slot * num_vertices] = own;
       }
     }
+  }
+  return row_of;
+}
+
+void PlaceEdges(const GraphBatchView& batch, bool edges,
+                const std::vector<int32_t>& row_of, Schedule* schedule) {
+  const int64_t num_vertices = batch.num_vertices();
+  schedule->edge_splits.clear();
+  schedule->edge_child.clear();
+  schedule->edge_number.clear();
+  if (!edges) return;
+  // The number of edges of the vertices before each.
+  std::vector<int32_t> first_number(num_vertices);
+  int32_t count = 0;
+  for (int64_t vertex = 0; vertex < num_vertices; ++vertex) {
+    first_number[vertex] = count;
+    for (const int32_t child : batch.children(vertex)) count += child >= 0;
+  }
+  schedule->edge_splits.reserve(num_vertices + 1);
+  schedule->edge_child.reserve(count);
+  schedule->edge_number.reserve(count);
+  schedule->edge_splits.push_back(0);
+  for (const int32_t vertex : schedule->order) {
+    int32_t number = first_number[vertex];
+    for (const int32_t child : batch.children(vertex)) {
+      if (child < 0) continue;
+      schedule->edge_child.push_back(row_of[child]);
+      schedule->edge_number.push_back(number++);
+    }
+    schedule->edge_splits.push_back(
+        static_cast<int32_t>(schedule->edge_child.size()));
   }
 }
 
@@ -130,6 +165,54 @@ Status ValidateTask(const ScheduleView& schedule, int num_types, int64_t task) {
   return Status();
 }
 
+Status ValidateEdges(const ScheduleView& schedule) {
+  if (!schedule.has_edges()) return Status();
+  const int64_t num_vertices = schedule.num_vertices();
+  const int64_t num_edges = schedule.num_edges();
+  const Span<int32_t>& splits = schedule.edge_splits;
+  if (splits.size() != num_vertices + 1 || splits[0] != 0 ||
+      splits[num_vertices] != num_edges ||
+      schedule.edge_number.size() != num_edges) {
+    return InvalidArgument(
+        "edge_splits: got ", splits.size(), " values for ", num_vertices,
+        " vertices, ", num_edges, " children and ",
+        schedule.edge_number.size(),
+        " numbers of edges but expected a value more than there are vertices, "
+        "from 0 to the number of edges, and as many children as numbers. "
+        "Schedule the graphs again.");
+  }
+  std::vector<bool> seen(num_edges, false);
+  for (int64_t task = 0; task < schedule.num_tasks(); ++task) {
+    const int32_t first = schedule.task_splits[task];
+    for (int32_t row = first; row < schedule.task_splits[task + 1]; ++row) {
+      if (splits[row + 1] < splits[row] || splits[row + 1] > num_edges) {
+        return InvalidArgument("edge_splits[", row + 1, "]: got ",
+                               splits[row + 1], " but expected a number in [",
+                               splits[row], ", ", num_edges,
+                               "]. Schedule the graphs again.");
+      }
+      for (int32_t edge = splits[row]; edge < splits[row + 1]; ++edge) {
+        const int32_t child = schedule.edge_child[edge];
+        const int32_t number = schedule.edge_number[edge];
+        if (child < 0 || child >= first) {
+          return InvalidArgument(
+              "edge_child[", edge, "]: got ", child,
+              " but expected a row before task ", task, ", [0, ", first,
+              "). Children are evaluated first.");
+        }
+        if (number < 0 || number >= num_edges || seen[number]) {
+          return InvalidArgument(
+              "edge_number[", edge, "]: got ", number,
+              " but expected a number in [0, ", num_edges,
+              ") that no earlier edge has. Schedule the graphs again.");
+        }
+        seen[number] = true;
+      }
+    }
+  }
+  return Status();
+}
+
 // Called before anything is allocated.
 Status CheckArity(const GraphBatchView& batch, int arity) {
   const size_t bytes = ByteCount(batch.num_vertices(), arity, DType::kInt32);
@@ -155,7 +238,9 @@ Status MakeSchedule(const GraphBatchView& batch, int arity, int num_types,
                            "a micro-batch. Leave it out to plan the whole "
                            "minibatch at once.");
   }
-  CAVS_RETURN_IF_ERROR(batch.Validate(arity, num_types));
+  constexpr int kAnyNumber = std::numeric_limits<int>::max();
+  CAVS_RETURN_IF_ERROR(
+      batch.Validate(options.edges ? kAnyNumber : arity, num_types));
   CAVS_RETURN_IF_ERROR(CheckArity(batch, arity));
   const std::vector<int32_t> micro_batch_splits =
       MicroBatchSplits(batch, options.micro_batch);
@@ -166,7 +251,9 @@ Status MakeSchedule(const GraphBatchView& batch, int arity, int num_types,
   schedule->arity = arity;
   schedule->task_splits = std::move(plan.task_splits);
   schedule->task_type = std::move(plan.task_type);
-  PlaceRows(batch, plan, schedule);
+  const std::vector<int32_t> row_of =
+      PlaceRows(batch, plan, options.edges, schedule);
+  PlaceEdges(batch, options.edges, row_of, schedule);
   return Status();
 }
 
@@ -189,7 +276,7 @@ Status ValidateSchedule(const ScheduleView& schedule, int num_types) {
   for (int64_t task = 0; task < schedule.num_tasks(); ++task) {
     CAVS_RETURN_IF_ERROR(ValidateTask(schedule, num_types, task));
   }
-  return Status();
+  return ValidateEdges(schedule);
 }
 
 }  // namespace cavs

@@ -33,20 +33,36 @@ struct ScheduleView {
   // values.
   Span<int32_t> child_row;
   int arity = 0;
+  // All children, in as many slots as they take: "edges". Those of a row are
+  // [edge_splits[row], edge_splits[row + 1]), in the order of its list of
+  // children; V + 1 values, or none if the edges were not planned.
+  Span<int32_t> edge_splits;
+  // Per edge: the row of the child, and the number of the edge in the batch,
+  // where missing children are not counted.
+  Span<int32_t> edge_child, edge_number;
 
   int64_t num_vertices() const { return order.size(); }
   int64_t num_tasks() const { return task_type.size(); }
+  int64_t num_edges() const { return edge_child.size(); }
+  bool has_edges() const { return !edge_splits.empty(); }
   Span<int32_t> children(int slot) const {
     return child_row.subspan(slot * num_vertices(), num_vertices());
+  }
+  // The rows of the children of `row`, of those that edges lead to.
+  Span<int32_t> edges_of(int64_t row) const {
+    return edge_child.subspan(edge_splits[row],
+                              edge_splits[row + 1] - edge_splits[row]);
   }
 };
 
 struct Schedule {
   std::vector<int32_t> order, task_splits, task_type, child_row;
   int arity = 0;
+  std::vector<int32_t> edge_splits, edge_child, edge_number;
 
   ScheduleView view() const {
-    return {order, task_splits, task_type, child_row, arity};
+    return {order,       task_splits, task_type,  child_row,
+            arity,       edge_splits, edge_child, edge_number};
   }
 };
 
@@ -62,6 +78,9 @@ struct ScheduleOptions {
   std::string policy;
   // Graphs per micro-batch, at least 1.
   int32_t micro_batch;
+  // Whether to plan edges as well. A vertex may then have more children than
+  // there are slots.
+  bool edges = false;
 };
 
 // Plans `batch` for vertex functions that gather from `arity` slots and come in

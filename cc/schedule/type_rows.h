@@ -10,6 +10,15 @@
 
 namespace cavs {
 
+struct EdgeRange {
+  int64_t first = 0, count = 0;
+};
+
+// The size of some tasks together.
+struct TaskCount {
+  int64_t rows = 0, edges = 0, tasks = 0;
+};
+
 // The vertices of one program, numbered 0, 1, ... in execution order (the
 // "rows" of the type's program), so that its eager and lazy operators run over
 // one contiguous range. With a single type the arrays are those of the
@@ -25,8 +34,18 @@ class TypeRows {
 
   int64_t size() const { return vertex_.size(); }
   int64_t largest_task() const { return largest_task_; }
+  // Edges are numbered 0, 1, ... in the order of the rows that they belong to.
+  int64_t num_edges() const { return edge_child_.size(); }
+  // The edges of rows [first, end).
+  EdgeRange edges(int64_t first, int64_t end) const {
+    if (edge_splits_.empty()) return {};
+    return {edge_splits_[first], edge_splits_[end] - edge_splits_[first]};
+  }
+  // The most edges of a task.
+  int64_t most_edges_of_task() const { return most_edges_of_task_; }
   // Number of tasks of this type that have rows.
   int64_t num_tasks() const { return num_tasks_; }
+  TaskCount count() const { return {size(), num_edges(), num_tasks()}; }
 
   // Number of tasks of all types.
   int64_t num_tasks_in_all() const { return first_row_.size(); }
@@ -57,9 +76,20 @@ class TypeRows {
   // The child rows of all slots, one slot after the other.
   Span<int32_t> child_rows() const { return child_row_; }
 
+  // The edges of row r are [edge_splits()[r], edge_splits()[r + 1]); empty if
+  // edges were not planned.
+  Span<int32_t> edge_splits() const { return edge_splits_; }
+  // One value per edge: the state row of the child, the number of the edge in
+  // the batch, and the row that it belongs to.
+  Span<int32_t> edge_child() const { return edge_child_; }
+  Span<int32_t> edge_number() const { return edge_number_; }
+  Span<int32_t> edge_row() const { return edge_row_; }
+
  private:
   // Fills in the rows of `task`, which this program evaluates.
   void CopyTask(const ScheduleView& schedule, int64_t task);
+  void CopyEdges(const ScheduleView& schedule, int64_t task);
+  void SetEdgeRows();
 
   bool any_childless_ = false;
   int64_t largest_task_ = 0, num_tasks_ = 0;
@@ -67,6 +97,10 @@ class TypeRows {
   std::vector<bool> childless_;     // One value per task.
   Span<int32_t> vertex_, state_row_, child_row_;
   std::vector<int32_t> own_vertex_, own_state_row_, own_child_row_;
+  int64_t most_edges_of_task_ = 0;
+  Span<int32_t> edge_splits_, edge_child_, edge_number_;
+  std::vector<int32_t> own_edge_splits_, own_edge_child_, own_edge_number_;
+  std::vector<int32_t> edge_row_;
 };
 
 }  // namespace cavs

@@ -48,6 +48,10 @@ class Step:
     def num_vertices(self) -> int:
         return sum(map(len, self.minibatch))
 
+    @property
+    def num_edges(self) -> int:
+        return sum(c >= 0 for graph in self.minibatch for own in graph for c in own)
+
 
 @dataclasses.dataclass(frozen=True)
 class Case:
@@ -110,7 +114,7 @@ def _draw_options(rng) -> dict:
 
 
 def _draw_step(rng, program) -> Step:
-    minibatch = graphs.random_minibatch(rng, program.arity)
+    minibatch = graphs.random_minibatch(rng, program.most_children)
     types = graphs.random_types(rng, minibatch, len(program.functions))
     count = sum(map(len, minibatch))
     at = None

@@ -98,16 +98,21 @@ def graphs_of(case, step):
     graphs = cavs.GraphBatch.from_children([[list(v) for v in g] for g in step.minibatch], types)
     if case.scheduled:
         options = {k: v for k, v in step.options.items() if k in ("policy", "micro_batch")}
-        graphs = graphs.with_schedule(case.program.arity, len(case.program.functions), **options)
+        program = case.program
+        graphs = graphs.with_schedule(
+            program.arity, len(program.functions), edges=program.edges, **options
+        )
     return graphs
 
 
 def inputs_of(program, step) -> dict:
-    """Inputs with a row for every vertex."""
+    """Inputs with a row for every vertex, or every edge."""
     rng = np.random.default_rng(step.seed)
     return {
         name: input_rows(
-            rng.uniform(-1, 1, (step.num_vertices, *spec.shape)), spec.kind, program.dtype
+            rng.uniform(-1, 1, (step.num_edges if spec.edges else step.num_vertices, *spec.shape)),
+            spec.kind,
+            program.dtype,
         )
         for name, spec in program.inputs.items()
     }
@@ -120,23 +125,26 @@ def _given_inputs(case, step, inputs):
     """
     functions = case.program.functions
     if step.partial and len(functions) == 1:
-        return _without_some_rows(step, inputs)
+        return _without_some_rows(case.program, step, inputs)
     if not step.partial or step.types is None:
         return inputs, inputs, dict.fromkeys(inputs)
     rows = {}
     for name in inputs:
-        pulling = [any(f"pull({name!r})" in line.source for line in f.lines) for f in functions]
+        if case.program.inputs[name].edges:
+            rows[name] = np.arange(step.num_edges)
+            continue
+        pulling = [any(line.pulls(name) for line in f.lines) for f in functions]
         rows[name] = np.flatnonzero(np.array(pulling)[list(step.types)])
     return inputs, {name: tf.gather(inputs[name], rows[name]) for name in inputs}, rows
 
 
-def _without_some_rows(step, inputs):
+def _without_some_rows(program, step, inputs):
     """As `_given_inputs`: some vertices, or all that have a child, lack some inputs."""
     rng = np.random.default_rng([step.seed, 1])
     has_children = np.array([bool(v) for graph in step.minibatch for v in graph], bool)
     whole, given, rows = dict(inputs), dict(inputs), dict.fromkeys(inputs)
     for name, value in inputs.items():
-        if not value.dtype.is_floating or rng.random() < 0.3:
+        if not value.dtype.is_floating or rng.random() < 0.3 or program.inputs[name].edges:
             continue
         has_row = ~has_children if rng.random() < 0.6 else rng.random(step.num_vertices) < 0.5
         rows[name] = rng.permutation(np.flatnonzero(has_row))

@@ -448,3 +448,19 @@ COUPLED = {
     "mixed_reshape": "tf.reshape(tf.transpose({v}), tf.shape({v})) + {v}",
     "segment_rows": "tf.gather(tf.math.unsorted_segment_sum({v}, {i}, NUM_IDS), {i})",
 }
+
+# Between rows of vertices and rows of edges: a template, and whether its operand and its result
+# have rows of edges.
+CROSSINGS = {
+    "to_children": ("self.to_children({x})", False, True),
+    "sum_children": ("self.sum_children({x})", True, False),
+    "mean_children": ("self.mean_children({x})", True, False),
+    "max_children": ("self.max_children({x})", True, False),
+    "softmax_children": ("self.softmax_children({x})", True, True),
+    "num_children": (
+        "{x} * tf.reshape(tf.cast(self.num_children(), D), "
+        "tf.concat([[-1], tf.ones([tf.rank({x}) - 1], tf.int32)], 0))",
+        False,
+        False,
+    ),
+}

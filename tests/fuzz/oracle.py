@@ -25,7 +25,7 @@ class GraphSupport:
     def __init__(self, state_size, dtype):
         self.state_shape, self.dtype = state_size, tf.as_dtype(dtype)
         self.noise = lambda value, operands: value
-        self.gathered, self.pulls, self.id = [], {}, 0
+        self.gathered, self.along, self.pulls, self.id = [], None, {}, 0
         self.state, self.pushes = None, {}
 
     def gather(self, slot):
@@ -35,6 +35,32 @@ class GraphSupport:
         return tf.stack(self.gathered, axis=1)
 
     def pull(self, name):
+        return self.pulls[name]
+
+    def children(self):
+        return self.along
+
+    def to_children(self, x):
+        return tf.repeat(x, tf.shape(self.along)[0], axis=0)
+
+    def sum_children(self, x):
+        return tf.reduce_sum(x, axis=0, keepdims=True)
+
+    def mean_children(self, x):
+        return self.sum_children(x) / tf.cast(tf.maximum(tf.shape(x)[0], 1), x.dtype)
+
+    def max_children(self, x):
+        if x.shape[0] == 0:
+            return tf.zeros([1, *x.shape[1:]], x.dtype)
+        return tf.reduce_max(x, axis=0, keepdims=True)
+
+    def softmax_children(self, x):
+        return tf.nn.softmax(x, axis=0)
+
+    def num_children(self):
+        return tf.shape(self.along)[:1]
+
+    def pull_edge(self, name):
         return self.pulls[name]
 
     def vertex_ids(self):
@@ -125,7 +151,8 @@ class Oracle:
             name: self._zeros(spec.shape, self.dtype_of(spec.kind))
             for name, spec in self._program.inputs.items()
         }
-        return self._evaluate(kind, 0, [self._no_state()] * self._program.arity, pulls)[1]
+        gathered = [self._no_state()] * self._program.arity
+        return self._evaluate(kind, 0, gathered, self._no_state(), pulls)[1]
 
     def values_of_lines(self, kind) -> list:
         """The values of the lines of a vertex function at one vertex."""
@@ -166,8 +193,9 @@ class Oracle:
     def weights(self) -> list:
         return weights_of(self._program, self._model)
 
-    def _evaluate(self, kind, v, gathered, pulls):
+    def _evaluate(self, kind, v, gathered, along, pulls):
         model = self._model
+        model.along = along
         model.gathered, model.pulls, model.id, model.pushes = gathered, pulls, v, {}
         getattr(model, self._program.functions[kind].name)()
         return model.state, model.pushes
@@ -227,10 +255,18 @@ class Oracle:
         children = graphs.absolute(step.minibatch)
         kinds = step.types or [0] * len(children)
         states, pushed = {-1: no_state}, [None] * len(children)
+        arity, specs = self._program.arity, self._program.inputs
+        real = [[c for c in own if c >= 0] for own in children]
+        ends = np.cumsum([0, *map(len, real)])
         for v in graphs.topological(children):
-            slots = [*children[v], *[-1] * (self._program.arity - len(children[v]))]
-            row = {name: rows[v : v + 1] for name, rows in inputs.items()}
-            states[v], pushed[v] = self._evaluate(kinds[v], v, [states[c] for c in slots], row)
+            slots = [*children[v], *[-1] * arity][:arity]
+            row = {
+                name: rows[ends[v] : ends[v + 1]] if specs[name].edges else rows[v : v + 1]
+                for name, rows in inputs.items()
+            }
+            along = tf.concat([no_state[:0], *(states[c] for c in real[v])], 0)
+            gathered = [states[c] for c in slots]
+            states[v], pushed[v] = self._evaluate(kinds[v], v, gathered, along, row)
         wanted = range(len(children)) if step.at is None else step.at
         return {
             name: tf.concat(

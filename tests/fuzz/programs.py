@@ -16,6 +16,7 @@ from tests.fuzz import operators
 
 LARGEST = 1e4  # The largest magnitude that an operator may return for the sample rows.
 SAMPLE_ROWS = 3
+SAMPLE_EDGES = (0, 0, 2, 2)  # To which of the sample rows each sample edge belongs.
 NAME = re.compile(r"\b(?:x\d+|self\.[a-z]+\d+)\b")
 
 
@@ -25,23 +26,34 @@ class UnavailableError(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Input:
-    """An external input: the shape of a row, and its kind, "float", "id" or "bool"."""
+    """An external input: the shape of a row, and its kind, "float", "id" or "bool".
+
+    It has a row for each vertex, or for each edge.
+    """
 
     shape: tuple
     kind: str
+    edges: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
 class Line:
-    """`name = source` in a vertex function or, for weights and layers, in the constructor."""
+    """`name = source` in a vertex function or, for weights and layers, in the constructor.
+
+    Its value has rows of edges, or of vertices.
+    """
 
     name: str
     source: str
     operator: str = ""
+    edges: bool = False
 
     @property
     def reads(self) -> list[str]:
         return NAME.findall(self.source)
+
+    def pulls(self, name: str) -> bool:
+        return self.source in (f"self.pull({name!r})", f"self.pull_edge({name!r})")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,6 +82,9 @@ class Program:
       dtype: The type of all floats.
       state: The shape of the state.
       arity: Number of slots.
+      most_children: The number of children that a vertex may have; the model's arity is None
+        if they are more than slots.
+      edges: Whether lines may have rows of edges.
       inputs: The external inputs by name.
       members: Weights, captured tensors and layers, made in this order.
       functions: One for each vertex type.
@@ -83,11 +98,13 @@ class Program:
     members: tuple[Line, ...]
     functions: tuple[VertexFunction, ...]
     coupled: bool = False
+    most_children: int = 0
+    edges: bool = False
 
     def source(self) -> str:
         """The source of class `Model`. It uses `cavs`, `tf`, `np`, `keras`, D, P and NUM_IDS."""
         body = [
-            f"arity = {self.arity}",
+            f"arity = {self.arity if self.most_children <= self.arity else None}",
             f"vertex_types = {tuple(f.name for f in self.functions)}",
             "",
             "def __init__(self, **kwargs):",
@@ -134,6 +151,7 @@ class Value:
 
     name: str
     sample: tf.Tensor
+    edges: bool = False
 
     def __str__(self):
         return self.name
@@ -162,6 +180,21 @@ class _Self:
 
     def vertex_ids(self):
         return tf.range(SAMPLE_ROWS)
+
+    def to_children(self, x):
+        return tf.gather(x, SAMPLE_EDGES)
+
+    def sum_children(self, x):
+        return tf.math.unsorted_segment_sum(x, SAMPLE_EDGES, SAMPLE_ROWS)
+
+    def num_children(self):
+        return self.sum_children(tf.ones([len(SAMPLE_EDGES)], tf.int32))
+
+    # The numbers do not matter.
+    mean_children = max_children = sum_children
+
+    def softmax_children(self, x):
+        return tf.sigmoid(x)
 
 
 class Members:
@@ -369,13 +402,13 @@ class Draw:
         self.pushes = []  # (name, value) pairs.
         self._rng, self._members, self._widest = rng, members, widest
 
-    def add(self, source, operator="", sample=None) -> Value:
+    def add(self, source, operator="", sample=None, edges=False) -> Value:
         """Appends a line. Its sample is computed unless it is given."""
         name = f"x{len(self.lines)}"
         if sample is None:
             sample = eval(source, self._members.scope)
-        self.lines.append(Line(name, source, operator))
-        self.values.append(Value(name, sample))
+        self.lines.append(Line(name, source, operator, edges))
+        self.values.append(Value(name, sample, edges))
         self._members.scope[name] = sample
         return self.values[-1]
 
@@ -384,19 +417,29 @@ class Draw:
         read = {name for line in self.lines for name in line.reads}
         return {value.name for value in self.values} - read
 
-    def try_template(self, operator, template) -> Value | None:
-        """Appends a line with the operator, unless no operands fit or its result is of no use."""
+    def of(self, edges: bool) -> list[Value]:
+        """The values with rows of edges, or of vertices."""
+        return [value for value in self.values if value.edges == edges]
+
+    def try_template(self, operator, template, edges=False, result=None) -> Value | None:
+        """Appends a line with the operator, unless no operands fit or its result is of no use.
+
+        Operands have rows of edges, or of vertices; `result` says the same of the result, if it
+        differs.
+        """
         members = len(self._members.lines)
-        fields = Fields(self._rng, self.values, self.unread(), self._members)
+        result = edges if result is None else result
+        fields = Fields(self._rng, self.of(edges), self.unread(), self._members)
         try:
             source = string.Formatter().vformat(template, (), fields)
             sample = eval(source, self._members.scope)
         except Exception:  # TensorFlow rejects these operands, or this type.
             sample = None
-        if sample is None or not self._is_useful(sample):
+        rows = len(SAMPLE_EDGES) if result else SAMPLE_ROWS
+        if sample is None or not self._is_useful(sample, rows):
             self._members.forget_after(members)
             return None
-        return self.add(source, operator, sample)
+        return self.add(source, operator, sample, result)
 
     def repeat(self, rng):
         """Appends one of the last lines again: equal values are computed once, if all is well."""
@@ -405,15 +448,15 @@ class Draw:
         ]
         if lines:
             line, value = lines[-min(int(rng.geometric(0.5)), len(lines))]
-            self.add(line.source, line.operator, value.sample)
+            self.add(line.source, line.operator, value.sample, value.edges)
 
-    def _is_useful(self, sample) -> bool:
-        if not tf.is_tensor(sample) or sample.shape.rank == 0 or sample.shape[0] != SAMPLE_ROWS:
+    def _is_useful(self, sample, rows) -> bool:
+        if not tf.is_tensor(sample) or sample.shape.rank == 0 or sample.shape[0] != rows:
             return False
         dtype = self._members.scope["D"]
         if sample.dtype != dtype or sample.shape.rank > 4:
             return False
-        if sample.shape.num_elements() > SAMPLE_ROWS * self._widest:
+        if sample.shape.num_elements() > rows * self._widest:
             return False
         numbers = tf.cast(sample, tf.float64).numpy()
         return bool(np.all(np.isfinite(numbers)) and np.max(np.abs(numbers), initial=0) <= LARGEST)
@@ -444,6 +487,8 @@ class ProgramDraw:
     def __init__(self, rng):
         self._rng = rng
         self._repeats = rng.spawn(1)[0]  # It leaves programs without repeated lines as they are.
+        self._edges = rng.spawn(1)[0]  # Likewise of programs without edges.
+        self._has_edges = self._edges.random() < 0.3
         self._dtype = choose(rng, DTYPES)
         wide = rng.random() < 0.06
         self._widest = 1024 if wide else 96
@@ -453,6 +498,9 @@ class ProgramDraw:
         self._num_types = int(choose(rng, ((12, 1), (3, 2), (1, 3))))
         self._coupled = rng.random() < 0.03
         self._stop = 0.35 if rng.random() < 0.8 else 0.12  # Small programs are fast.
+        self._most_children = self._arity
+        if self._has_edges:
+            self._most_children = int(choose(self._edges, ((2, self._arity), (4, 4), (1, 40))))
         self._inputs = self._draw_inputs()
         self._members = Members(rng, self._dtype)
         self._pushes = {}  # Shapes and types by name, of all vertex types.
@@ -466,11 +514,22 @@ class ProgramDraw:
             self._dtype,
             self._state,
             self._arity,
-            self._inputs,
+            self._pulled_inputs(functions),
             members,
             functions,
             self._coupled,
+            max(self._arity, self._most_children),
+            self._has_edges,
         )
+
+    def _pulled_inputs(self, functions):
+        """The inputs, but those of edges only where something reads them."""
+        lines = [line for function in functions for line in function.lines]
+        return {
+            name: spec
+            for name, spec in self._inputs.items()
+            if not spec.edges or any(line.pulls(name) for line in lines)
+        }
 
     def _state_shape(self, wide):
         rank = int(choose(self._rng, ((7, 1), (2, 2), (1, 3))))
@@ -492,6 +551,8 @@ class ProgramDraw:
             inputs["ids"] = Input((), "id")
         if self._rng.random() < 0.15:
             inputs["mask"] = Input((1,), "bool")
+        if self._has_edges and self._edges.random() < 0.6:
+            inputs["along"] = Input((int(choose(self._edges, STATES)),), "float", edges=True)
         return inputs
 
     def _sample(self, shape, kind):
@@ -505,30 +566,67 @@ class ProgramDraw:
             self._draw_line(draw)
         if self._coupled and is_first:
             self._draw_coupled(draw)
+        if self._has_edges:
+            self._reduce_edges(draw)
         pushes = self._finish_pushes(draw, is_first)
         state = self._finish_state(draw)
         return without_dead_lines(VertexFunction(name, tuple(draw.lines), state, pushes))
 
     def _read(self, draw):
         """Draws lines that pull and gather."""
+        if self._has_edges:
+            self._read_edges(draw)
         for name, spec in self._inputs.items():
+            if spec.edges:
+                continue
             if self._rng.random() < 0.85 or not draw.lines:
                 draw.add(f"self.pull({name!r})", sample=self._sample(spec.shape, spec.kind))
         for slot in range(self._arity):
             if self._rng.random() < 0.9 or not draw.lines:
                 draw.add(f"self.gather({slot})", sample=self._sample(self._state, "float"))
-        if self._arity and self._rng.random() < 0.15:
+        if self._arity and self._rng.random() < 0.15 and self._most_children <= self._arity:
             sample = self._sample((self._arity, *self._state), "float")
             draw.add("self.gather_all()", sample=sample)
 
+    def _read_edges(self, draw):
+        """Draws lines that read the children's states and inputs along edges."""
+        count = len(SAMPLE_EDGES)
+        for name, spec in self._inputs.items():
+            if spec.edges and self._edges.random() < 0.9:
+                numbers = self._edges.uniform(-1, 1, (count, *spec.shape))
+                rows = input_rows(numbers, spec.kind, self._dtype)
+                draw.add(f"self.pull_edge({name!r})", sample=rows, edges=True)
+        if self._edges.random() < 0.9 or not draw.lines:
+            numbers = self._edges.uniform(-1, 1, (count, *self._state))
+            rows = input_rows(numbers, "float", self._dtype)
+            draw.add("self.children()", sample=rows, edges=True)
+
     def _draw_line(self, draw):
+        edges = self._has_edges and self._edges.random() < 0.4
+        if self._has_edges and self._edges.random() < 0.35 and self._cross(draw):
+            return
         for _ in range(8):
             family = choose(self._rng, operators.FAMILIES)
             operator = self._rng.choice(list(family))
-            if draw.try_template(str(operator), family[operator]):
+            if draw.try_template(str(operator), family[operator], edges):
                 if self._repeats.random() < 0.08:
                     draw.repeat(self._repeats)
                 return
+
+    def _cross(self, draw):
+        """Draws a line between rows of vertices and rows of edges."""
+        operator = str(self._edges.choice(list(operators.CROSSINGS)))
+        template, edges, result = operators.CROSSINGS[operator]
+        return draw.try_template(operator, template, edges, result)
+
+    def _reduce_edges(self, draw):
+        """Draws sums of rows of edges that no line reads yet."""
+        if not any(value.is_float for value in draw.of(edges=False)):
+            unread = [v for v in draw.of(edges=True) if v.is_float]
+        else:
+            unread = [v for v in draw.of(edges=True) if v.is_float and v.name in draw.unread()]
+        for value in unread[-2:]:
+            draw.add(f"self.sum_children({value})")
 
     def _draw_coupled(self, draw):
         for operator in self._rng.permutation(list(operators.COUPLED)):
@@ -549,18 +647,19 @@ class ProgramDraw:
 
     def _pushable(self, draw):
         """A value to push, preferably one that no line reads yet."""
-        unread = [v for v in draw.values if v.name in draw.unread() and v.is_float]
-        choices = unread if unread and self._rng.random() < 0.7 else draw.values
+        unread = [v for v in draw.of(edges=False) if v.name in draw.unread() and v.is_float]
+        choices = unread if unread and self._rng.random() < 0.7 else draw.of(edges=False)
         return choices[-min(len(choices), int(self._rng.geometric(0.5)))]
 
     def _cast_to(self, draw, shape, dtype):
         """A value with rows of the shape; converts another one if there is none."""
-        same = [v for v in draw.values if v.shape == shape and v.sample.dtype == dtype]
+        values = draw.of(edges=False)
+        same = [v for v in values if v.shape == shape and v.sample.dtype == dtype]
         if same and (self._rng.random() < 0.7 or not dtype.is_floating):
             return same[self._rng.integers(len(same))]
-        floats = [v for v in draw.values if v.is_float]
+        floats = [v for v in values if v.is_float]
         if not dtype.is_floating or not floats:
-            anything = draw.values[-1].name
+            anything = values[-1].name
             name = "D" if dtype == self._members.scope["D"] else f"tf.{dtype.name}"
             return draw.add(f"tf.zeros([tf.shape({anything})[0], *{shape}], {name})")
         return self._projected(draw, floats[-1], shape)
@@ -579,7 +678,7 @@ class ProgramDraw:
 
     def _finish_state(self, draw):
         """Makes the state of values that no line reads yet, or of one of the last lines."""
-        floats = [v for v in draw.values if v.is_float]
+        floats = [v for v in draw.of(edges=False) if v.is_float]
         unread = [v for v in floats if v.name in draw.unread()]
         if not floats:
             dtype = self._members.scope["D"]

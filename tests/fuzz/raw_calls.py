@@ -87,6 +87,23 @@ class Two(cavs.GraphSupport):
         self.push(self.vertex_ids(), "ids")
 
 
+class Edges(cavs.GraphSupport):
+    """Any number of children, an input of edges, and a slot."""
+
+    arity = None
+
+    def __init__(self):
+        super().__init__(state_size=cells.STATE)
+        self.w = tf.keras.layers.Dense(cells.STATE)
+
+    def vertex(self):
+        gates = self.softmax_children(self.w(self.children()) + self.pull_edge("along"))
+        message = self.sum_children(gates * self.to_children(self.w(self.pull("x"))))
+        state = tf.tanh(message + self.max_children(self.children()) + self.gather(0))
+        self.scatter(state)
+        self.push(state)
+
+
 class Call:
     """A call of an op: its inputs, some of which are lists, and its attributes by name."""
 
@@ -105,7 +122,9 @@ class Model:
         self.options = options
         self.layer, self.graphs, self.inputs = layer, graphs, inputs
         self.functions = layer.last_functions()
-        schedule = graphs.schedule(layer.arity, num_types)
+        self.arity, self.reads_edges = self.functions.arity, self.functions.reads_edges
+        schedule = graphs.schedule(self.arity, num_types, edges=self.reads_edges)
+        self.edges = schedule.edge_lists
         self.schedule = [getattr(schedule, f) for f in ("order", "task_splits", "task_type")]
         self.schedule.append(schedule.child_row)
         named = inputs if isinstance(inputs, dict) else {"default": inputs}
@@ -130,12 +149,15 @@ class Model:
             differentiable=[capture.differentiable for capture in f.captures],
             Tpushes=[spec.dtype for spec in f.push_specs],
             keep_tape=keep_tape,
+            edge_pulls=list(f.edge_pulls),
             **self.options.attributes(),
         )
         captures = [capture.value() for capture in f.captures]
         at = [] if at is None else [tf.constant(at, tf.int32)]
         return Call(
-            ops.cavs_forward, [*self.schedule, self.pulls, captures, at, self.partial], attributes
+            ops.cavs_forward,
+            [*self.schedule, self.pulls, captures, at, self.partial, list(self.edges)],
+            attributes,
         )
 
     def backward(self) -> Call:
@@ -157,18 +179,18 @@ class Model:
 
     def memory(self) -> Call:
         attributes = self.forward().attributes
-        for name in ("capture_counts", "pulled_by", "keep_tape"):
+        for name in ("capture_counts", "pulled_by", "keep_tape", "edge_pulls"):
             del attributes[name]
         attributes["Tpulls"] = [spec.dtype for spec in self.functions.pull_specs]
         pulled = tf.fill([len(self.pulls)], tf.constant(-1, tf.int64))
-        rows = [pulled, tf.constant(-1, tf.int64), self.partial]
+        rows = [pulled, tf.constant(-1, tf.int64), self.partial, list(self.edges)]
         return Call(ops.cavs_memory, [*self.schedule, *rows], attributes)
 
     def micro_batch(self) -> Call:
         memory, graphs = self.memory(), self.graphs
         batch = [graphs.child_splits, graphs.child_ids, graphs.graph_splits, graphs.vertex_type]
-        memory.attributes["arity"] = self.layer.arity
-        *rows, partial = memory.inputs[4:]
+        memory.attributes["arity"] = self.arity
+        *rows, partial, _ = memory.inputs[4:]
         inputs = [*batch, *rows, tf.constant(2**40, tf.int64), partial]
         return Call(ops.cavs_micro_batch, inputs, memory.attributes)
 
@@ -343,6 +365,8 @@ class Calls:
             "num_types": r.choice([1, 2, 3, r.choice(INTEGERS)]),
             "policy": r.choice([*POLICIES, "ratio", "deep", ""]),
         }
+        if r.random() < 0.4:
+            attributes["num_edge_lists"] = r.choice([0, 3, 3, 3, 1, r.choice(INTEGERS)])
         call = Call(ops.cavs_schedule, inputs, attributes)
         if r.random() < 0.7:
             i = r.randrange(5)
@@ -350,12 +374,15 @@ class Calls:
         schedule = call()
         if r.random() < 0.2:
             forward = self._model(r).forward()
-            forward.inputs[:4] = list(schedule)
+            forward.inputs[:4] = list(schedule[:4])
+            forward.inputs[8] = list(schedule[4])
             forward()
 
     def _dictionary(self, r):
         model = self._model(r)
-        tensors = dict(model.graphs.with_schedule(model.layer.arity, 2).to_dict())
+        tensors = dict(
+            model.graphs.with_schedule(model.arity, 2, edges=model.reads_edges).to_dict()
+        )
         for _ in range(r.choice([1, 1, 2, 3])):
             name = r.choice(list(tensors) or ["child_ids"])
             if r.random() < 0.1:

@@ -147,7 +147,7 @@ def _tidy(program: Program) -> Program:
     inputs = {
         name: spec
         for name, spec in program.inputs.items()
-        if any(f"pull({name!r})" in line.source for line in lines)
+        if any(line.pulls(name) for line in lines)
     }
     members = tuple(line for line in program.members if line.name in used)
     return dataclasses.replace(program, inputs=inputs, members=members)
@@ -188,18 +188,21 @@ def _pulled_lines(case):
     for f, function in enumerate(case.program.functions):
         for line in reversed(function.lines):
             shape = shapes.get((f, line.name))
-            if shape is None or line.source.startswith(("self.pull", "self.gather")):
+            raw = ("self.pull", "self.gather", "self.children")
+            if shape is None or line.source.startswith(raw):
                 continue
-            new = "z" + "_".join(map(str, shape))
-            inputs = case.program.inputs | {new: Input(shape, "float")}
+            new = ("y" if line.edges else "z") + "_".join(map(str, shape))
+            inputs = case.program.inputs | {new: Input(shape, "float", line.edges)}
             pulled = dataclasses.replace(
                 case, program=dataclasses.replace(case.program, inputs=inputs)
             )
-            replaced = [
-                Line(line.name, f"self.pull({new!r})") if other is line else other
-                for other in function.lines
-            ]
+            replaced = [_pulled(line, new) if other is line else other for other in function.lines]
             yield _with_function(pulled, f, lines=tuple(replaced))
+
+
+def _pulled(line, name):
+    source = f"self.pull_edge({name!r})" if line.edges else f"self.pull({name!r})"
+    return Line(line.name, source, edges=line.edges)
 
 
 def _shapes_of_lines(program):

@@ -94,7 +94,7 @@ class TreeLSTM(_Cell):
 class DependencyLSTM(TreeLSTM):
     """The same of any arity, with a word at every vertex."""
 
-    arity = 15
+    arity = None
     pushes_logits = False
     stacked = types.MappingProxyType(
         {
@@ -104,6 +104,13 @@ class DependencyLSTM(TreeLSTM):
     )
     output = _Cell.output
     pulled = staticmethod(_Cell.pulled)
+
+    def vertex(self):
+        x = self.pull()
+        c, h = tf.split(self.children(), 2, axis=1)
+        i, o, u = tf.split(self.dense("iou", x, self.sum_children(h)), 3, axis=1)
+        f = tf.sigmoid(self.dense("forget", self.to_children(x), h, bias="forget_bias"))
+        self.finish_lstm(tf.sigmoid(i) * tf.tanh(u) + self.sum_children(f * c), o)
 
 
 class LSTM(_Cell):

@@ -123,6 +123,12 @@ class CpuBackend {
   // Whether no element is infinite or NaN. x may have an index.
   bool IsFinite(DType dtype, ConstBlock x) const;
 
+  // out[i, j] = the sum or maximum (by `op`) over r of x[r, j], for rows
+  // [splits[i], splits[i + 1]) from splits[0], in this order; zero if there are
+  // none. x may have an index. For native types.
+  void ReduceSegments(Elementwise op, DType dtype, ConstBlock x,
+                      const int32_t* splits, Block out) const;
+
   // out[i, 0] = sum over j of x[i, j].
   void SumColumns(DType dtype, ConstBlock x, Block out) const;
 
@@ -137,6 +143,10 @@ class CpuBackend {
   // dst[i, :] = src[rows[i], :]; zeros where rows[i] is negative.
   void GatherRows(DType dtype, ConstBlock src, const int32_t* rows,
                   Block dst) const;
+
+  // dst[i, :] = src[rows[i] - first, :], where no row is before `first`.
+  void SpreadRows(DType dtype, ConstBlock src, const int32_t* rows,
+                  int64_t first, Block dst) const;
 
   // dst[rows[i], :] = src[i, :]; no two rows[i] are equal; negative ones are
   // skipped.
@@ -172,6 +182,9 @@ class CpuBackend {
                       int64_t cols) const;
   template <typename T>
   void RunSumRows(ConstBlock x, Block out, bool accumulate) const;
+  template <typename T>
+  void RunReduceSegments(Elementwise op, ConstBlock x, const int32_t* splits,
+                         Block out) const;
   template <typename T>
   void RunSumColumns(ConstBlock x, Block out) const;
 

@@ -27,12 +27,13 @@ class CpuExecutable : public Executable {
     return bytes;
   }
 
-  double Nanos(int64_t rows, int64_t tasks) const override {
+  double Nanos(const TaskCount& tasks) const override {
     double nanos = 0;
     for (int stage = 0; stage < kNumStages; ++stage) {
       const bool by_task = stage == static_cast<int>(Stage::kCritical);
-      nanos +=
-          cavs::Nanos(plans_[stage].nanos_per_row, rows, by_task ? tasks : 1);
+      nanos += cavs::Nanos(
+          plans_[stage].cost,
+          {tasks.rows, tasks.edges, by_task ? tasks.tasks : int64_t{1}});
     }
     return nanos;
   }

@@ -14,6 +14,8 @@ namespace {
 // With fewer rows per worker, workers would spend most time on reading weights.
 constexpr int64_t kFewestRows = 8;
 
+TaskCount SizeOf(const RowRange& at) { return {at.count, at.edges.count, 1}; }
+
 }  // namespace
 
 CpuProgram::CpuProgram(const CompiledProgram& program, const StagePlans& plans,
@@ -82,10 +84,14 @@ void CpuProgram::FinishSumsNow(InlineStream* stream) {
 std::string CpuProgram::Title(Stage stage, const RowRange& at) const {
   return StrCat(stage == Stage::kCritical ? StrCat("task ", at.task)
                                           : std::string(ToString(stage)),
-                ": ", at.count, " rows of ", program_.name);
+                ": ", at.count, " rows",
+                at.edges.count > 0 ? StrCat(" and ", at.edges.count, " edges")
+                                   : std::string(),
+                " of ", program_.name);
 }
 
-// Divides rows if every worker gets a few of them; otherwise columns.
+// Divides rows if every worker gets a few of them, or of edges; otherwise
+// columns.
 Status CpuProgram::RunStage(Stage stage, const RowRange& at,
                             InlineStream* stream) {
   const StagePlan& plan = plans_[static_cast<int>(stage)];
@@ -93,16 +99,17 @@ Status CpuProgram::RunStage(Stage stage, const RowRange& at,
   const TraceScope scope(bindings_.tracer, stage,
                          [&] { return Title(stage, at); });
   const int workers = stream->workers().count();
-  const bool divide = workers > 1 && Nanos(plan.nanos_per_row, at.count) >
-                                         stream->nanos_to_divide();
+  const bool divide =
+      workers > 1 && Nanos(plan.cost, SizeOf(at)) > stream->nanos_to_divide();
   const int jobs =
       static_cast<int>(std::min<int64_t>(workers, plan.unit / kColumnGrain));
-  const bool by_columns =
-      divide && jobs > 1 && at.count < kFewestRows * workers;
+  const int64_t rows = at.count + at.edges.count;
+  const bool is_divisible =
+      rows >= kFewestRows * workers && at.count >= 2 * workers;
+  const bool by_columns = divide && jobs > 1 && !is_divisible;
   // The same number of blocks for each worker.
-  const int64_t blocks =
-      divide ? CeilDiv(at.count, kBlockRows * workers) * workers
-             : (workers > 1 ? 1 : CeilDiv(at.count, kBlockRows));
+  const int64_t blocks = divide ? CeilDiv(rows, kBlockRows * workers) * workers
+                                : (workers > 1 ? 1 : CeilDiv(rows, kBlockRows));
   for (const Phase& phase : by_columns ? plan.by_columns : plan.by_rows) {
     switch (phase.division) {
       case Division::kWhole:
@@ -144,8 +151,8 @@ void CpuProgram::RunByRows(const Phase& phase, const RowRange& at, int blocks,
     }
   };
   const auto compute_block = [&](int block) {
-    compute(
-        at.Rows(at.count * block / blocks, at.count * (block + 1) / blocks));
+    const RowRange rows = at.Part(block, blocks);
+    if (rows.count > 0) compute(rows);
   };
   if (blocks == 1) {
     compute(at);
@@ -166,7 +173,7 @@ void CpuProgram::RunByColumns(const Phase& phase, const RowRange& at,
   const auto compute = [&](const ColumnRange& range) {
     for (int i : phase.nodes) kernels_.Run(i, at, range, stream->serial());
   };
-  if (Nanos(phase.nanos_per_row, at.count) <= stream->nanos_to_divide()) {
+  if (Nanos(phase.cost, SizeOf(at)) <= stream->nanos_to_divide()) {
     return compute(ColumnRange());
   }
   const auto compute_job = [&](int job) {

@@ -55,6 +55,10 @@ void NodeKernels::Run(int number, const RowRange& at, const ColumnRange& range,
     case NodeKind::kCopy:
     case NodeKind::kZero:
       return RunRows(node, at, range, backend);
+    case NodeKind::kSpread:
+    case NodeKind::kSumEdges:
+    case NodeKind::kMaxEdges:
+      return CrossSpaces(node, at, range, backend);
     default:
       return MoveRows(node, at, range, backend);
   }
@@ -144,6 +148,7 @@ void NodeKernels::RunGroup(const Node& node, const RowRange& at,
   const DType dtype = symbol(out).dtype;
   const int64_t columns = operands_.columns(out);
   const int64_t size = SizeOf(dtype);
+  const int64_t rows = operands_.RowsOf(out, at).count;
   GroupOperand operands[ElementwiseGroup::kMaxValues];
   ForRanges(columns, range, [&](int64_t begin, int64_t end) {
     for (size_t i = 0; i < node.operands.size(); ++i) {
@@ -157,7 +162,32 @@ void NodeKernels::RunGroup(const Node& node, const RowRange& at,
       operands[i].column = column;
       operands[i].index = block.index;
     }
-    backend.Group(dtype, node.group, operands, at.count, end - begin);
+    backend.Group(dtype, node.group, operands, rows, end - begin);
+  });
+}
+
+// Between rows of vertices and rows of edges.
+void NodeKernels::CrossSpaces(const Node& node, const RowRange& at,
+                              const ColumnRange& range,
+                              const CpuBackend& backend) const {
+  const int out = node.outputs[0];
+  const DType dtype = symbol(out).dtype;
+  const ConstBlock from = operands_.Read(node.inputs[0], at);
+  const Block to = operands_.Rows(out, at);
+  const IndexLists& lists = bindings_.lists;
+  const Elementwise reduction = node.kind == NodeKind::kMaxEdges
+                                    ? Elementwise::kMaximum
+                                    : Elementwise::kAdd;
+  ForRanges(to.cols, range, [&](int64_t begin, int64_t end) {
+    const ConstBlock in = Columns(from, dtype, begin, end);
+    const Block own = Columns(to, dtype, begin, end);
+    if (node.kind == NodeKind::kSpread) {
+      backend.SpreadRows(dtype, in, lists.edge_row + at.edges.first, at.first,
+                         own);
+    } else {
+      backend.ReduceSegments(reduction, dtype, in, lists.edge_splits + at.first,
+                             own);
+    }
   });
 }
 
@@ -185,7 +215,7 @@ void NodeKernels::MoveRows(const Node& node, const RowRange& at,
     case NodeKind::kGather:
     case NodeKind::kGatherGrad:
       if (extent == Extent::kChildren) return;
-      index = lists.child_row(node.index);
+      index = node.index < 0 ? lists.edge_child : lists.child_row(node.index);
       break;
     case NodeKind::kPull:
     case NodeKind::kPushGrad:
@@ -196,7 +226,7 @@ void NodeKernels::MoveRows(const Node& node, const RowRange& at,
       other = bindings_.outputs[node.index];
       index = bindings_.output_rows[node.index];
   }
-  index += at.first;
+  index += operands_.RowsOf(id, at).first;
   ForRanges(rows.cols, range, [&](int64_t begin, int64_t end) {
     const Block mine = Columns(rows, dtype, begin, end);
     const Block theirs = Columns(other, dtype, begin, end);

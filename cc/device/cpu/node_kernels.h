@@ -45,6 +45,8 @@ class NodeKernels {
                         const CpuBackend& backend) const;
   void RunGroup(const Node& node, const RowRange& at, const ColumnRange& range,
                 const CpuBackend& backend) const;
+  void CrossSpaces(const Node& node, const RowRange& at,
+                   const ColumnRange& range, const CpuBackend& backend) const;
   // Runs a node that moves rows in or out of the program.
   void MoveRows(const Node& node, const RowRange& at, const ColumnRange& range,
                 const CpuBackend& backend) const;

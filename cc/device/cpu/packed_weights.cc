@@ -18,11 +18,13 @@ namespace {
 constexpr int64_t kRowsToPack = 16;
 constexpr int64_t kRowsAtATimeToPack = 7;
 
-bool IsWorthPacking(const Node& product, const TypeRows& rows) {
-  if (rows.size() < kRowsToPack) return false;
-  if (product.stage != Stage::kCritical) return rows.size() > kBlockRows;
-  return product.transpose ||
-         rows.size() >= kRowsAtATimeToPack * rows.num_tasks();
+bool IsWorthPacking(const Program& program, const Node& product,
+                    const TypeRows& types) {
+  const bool of_edges = SpaceOf(program, product) == RowSpace::kEdges;
+  const int64_t rows = of_edges ? types.num_edges() : types.size();
+  if (rows < kRowsToPack) return false;
+  if (product.stage != Stage::kCritical) return rows > kBlockRows;
+  return product.transpose || rows >= kRowsAtATimeToPack * types.num_tasks();
 }
 
 }  // namespace
@@ -46,7 +48,7 @@ Packing::Packing(const Program& program) : program_(program) {
 const Packing::Weights* Packing::Of(int node, const TypeRows& rows) const {
   const int weights = weights_of_[node];
   const bool packed =
-      weights >= 0 && IsWorthPacking(program_.nodes[node], rows);
+      weights >= 0 && IsWorthPacking(program_, program_.nodes[node], rows);
   return packed ? &weights_[weights] : nullptr;
 }
 

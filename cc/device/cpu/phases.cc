@@ -29,7 +29,7 @@ class Planner {
       for (size_t i = 0; i < program_.nodes.size(); ++i) {
         if (program_.nodes[i].stage == stage && !IsView(program_.nodes[i])) {
           nodes.push_back(static_cast<int>(i));
-          plan.nanos_per_row += NanosPerRow(program_.nodes[i]);
+          AddCost(program_.nodes[i], &plan.cost);
         }
       }
       plan.by_rows = ByRows(nodes);
@@ -38,7 +38,7 @@ class Planner {
       for (auto* phases : {&plan.by_rows, &plan.by_columns}) {
         for (Phase& phase : *phases) {
           for (int i : phase.nodes) {
-            phase.nanos_per_row += NanosPerRow(program_.nodes[i]);
+            AddCost(program_.nodes[i], &phase.cost);
           }
         }
       }
@@ -68,6 +68,12 @@ class Planner {
     return symbol(ids[0]).columns();
   }
 
+  void AddCost(const Node& n, RowCost* cost) const {
+    const bool reads_edges = ReducesEdges(n.kind);
+    cost->Add(reads_edges ? RowSpace::kEdges : SpaceOf(program_, n),
+              NanosPerRow(n));
+  }
+
   double NanosPerRow(const Node& n) const {
     const double columns = static_cast<double>(Columns(n));
     switch (n.kind) {
@@ -85,7 +91,7 @@ class Planner {
 
   static void Append(Division division, int i, std::vector<Phase>* phases) {
     if (phases->empty() || phases->back().division != division) {
-      phases->push_back({division, {}, 0});
+      phases->push_back({division, {}, {}});
     }
     phases->back().nodes.push_back(i);
   }
@@ -196,7 +202,7 @@ class Planner {
       return program_.Root(id, &offset);
     };
     const auto begin = [&](Division division) {
-      phases.push_back({division, {}, 0});
+      phases.push_back({division, {}, {}});
       fresh.assign(program_.symbols.size(), false);
     };
     for (int i : nodes) {

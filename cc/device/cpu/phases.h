@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cc/ir/compiled_program.h"
+#include "cc/schedule/type_rows.h"
 
 namespace cavs {
 
@@ -18,19 +19,30 @@ enum class Division : uint8_t {
   kWhole,  // Node by node; each node's kernel divides its own work.
 };
 
-// A rough estimate of the nanoseconds for one worker, if something runs `times`
-// times and over `rows` rows in all. Over few rows, reading the weights takes
-// longer than multiplying by them.
-inline double Nanos(double nanos_per_row, int64_t rows, int64_t times = 1) {
+// A rough estimate of the nanoseconds that one worker takes.
+struct RowCost {
+  double per_row = 0, per_edge = 0;
+
+  void Add(RowSpace space, double nanos) {
+    (space == RowSpace::kEdges ? per_edge : per_row) += nanos;
+  }
+};
+
+// The same for something that runs tasks.tasks times, over so many rows and
+// edges in all. Over few rows, reading the weights takes longer than
+// multiplying by them.
+inline double Nanos(const RowCost& cost, const TaskCount& tasks) {
   constexpr int64_t kRowsToReadWeights = 8;
-  return nanos_per_row * (rows + kRowsToReadWeights * times);
+  const int64_t more = kRowsToReadWeights * tasks.tasks;
+  return cost.per_row * (tasks.rows + more) +
+         cost.per_edge * (tasks.edges + more);
 }
 
 // Nodes (by number) between which no worker waits for another.
 struct Phase {
   Division division;
   std::vector<int> nodes;
-  double nanos_per_row = 0;
+  RowCost cost;
 };
 
 // How a stage may run: over many rows, the phases divide rows; over few rows,
@@ -39,7 +51,7 @@ struct StagePlan {
   std::vector<Phase> by_rows;
   std::vector<Phase> by_columns;  // Empty if columns cannot be divided.
   int64_t unit = 0;               // Widths of rows are multiples of this.
-  double nanos_per_row = 0;
+  RowCost cost;
 };
 
 // The plans of all stages, indexed by stage.

@@ -126,6 +126,13 @@ void CpuBackend::GatherRows(DType dtype, ConstBlock src, const int32_t* rows,
   });
 }
 
+void CpuBackend::SpreadRows(DType dtype, ConstBlock src, const int32_t* rows,
+                            int64_t first, Block dst) const {
+  src.data = static_cast<const char*>(src.data) -
+             first * src.pitch * static_cast<int64_t>(SizeOf(dtype));
+  GatherRows(dtype, src, rows, dst);
+}
+
 void CpuBackend::ScatterRows(DType dtype, ConstBlock src, const int32_t* rows,
                              Block dst) const {
   assert(src.cols == dst.cols && SizeOf(dtype) > 0);

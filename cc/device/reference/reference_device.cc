@@ -15,7 +15,7 @@ class ReferenceExecutable : public Executable {
       : program_(program) {}
 
   size_t WorkspaceBytes(const TypeRows&) const override { return 0; }
-  double Nanos(int64_t, int64_t) const override { return 0; }
+  double Nanos(const TaskCount&) const override { return 0; }
   std::unique_ptr<BoundProgram> Bind(Bindings* bindings) const override {
     return std::make_unique<ReferenceProgram>(program_, bindings);
   }

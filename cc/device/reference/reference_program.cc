@@ -99,7 +99,8 @@ Status ReferenceProgram::FinishSums(Stream*) {
 void ReferenceProgram::RunNode(const Node& node, const RowRange& at) {
   const TraceScope scope(bindings_.tracer, node.stage,
                          [&] { return node.label; });
-  for (int64_t row = 0; row < at.count; ++row) {
+  const int64_t rows = at.of(SpaceOf(program_, node)).count;
+  for (int64_t row = 0; row < rows; ++row) {
     switch (node.kind) {
       case NodeKind::kWeightGrad:
       case NodeKind::kSumRows:
@@ -110,6 +111,9 @@ void ReferenceProgram::RunNode(const Node& node, const RowRange& at) {
         break;
       case NodeKind::kMatMul:
       case NodeKind::kSumColumns:
+      case NodeKind::kSpread:
+      case NodeKind::kSumEdges:
+      case NodeKind::kMaxEdges:
       case NodeKind::kElementwise:
       case NodeKind::kCopy:
       case NodeKind::kZero:
@@ -130,33 +134,35 @@ void ReferenceProgram::MoveRow(const Node& node, const RowRange& at,
   if (slot.index != nullptr) return;  // Its rows are read in place.
   const DType dtype = symbol(id).dtype;
   const size_t bytes = symbol(id).columns() * SizeOf(dtype);
+  const int64_t absolute = operands_.RowsOf(id, at).first + row;
   char* mine = RowOf(operands_.Rows(id, at), dtype, row);
   // Where the row comes from or goes, and which of its rows that is.
   Block other = bindings_.state;
   int64_t number = -1;
   switch (node.kind) {
     case NodeKind::kVertexIds:
-      return CopyRow(reinterpret_cast<const char*>(bindings_.lists.vertex +
-                                                   at.first + row),
-                     bytes, mine);
+      return CopyRow(
+          reinterpret_cast<const char*>(bindings_.lists.vertex + absolute),
+          bytes, mine);
     case NodeKind::kScatter:
     case NodeKind::kScatterGrad:
       if (extent == Extent::kState) return;  // It is there already.
-      number = bindings_.lists.state_row[at.first + row];
+      number = bindings_.lists.state_row[absolute];
       break;
     case NodeKind::kGather:
     case NodeKind::kGatherGrad:
       if (extent == Extent::kChildren) return;  // It is there already.
-      number = bindings_.lists.child_row(node.index)[at.first + row];
+      number = node.index < 0 ? bindings_.lists.edge_child[absolute]
+                              : bindings_.lists.child_row(node.index)[absolute];
       break;
     case NodeKind::kPull:
     case NodeKind::kPushGrad:
       other = bindings_.inputs[node.index];
-      number = bindings_.input_rows[node.index][at.first + row];
+      number = bindings_.input_rows[node.index][absolute];
       break;
     default:  // A push, or the gradient of a pull.
       other = bindings_.outputs[node.index];
-      number = bindings_.output_rows[node.index][at.first + row];
+      number = bindings_.output_rows[node.index][absolute];
   }
   char* theirs = number < 0 ? nullptr : RowOf(other, dtype, number);
   if (writes) return CopyRow(theirs, bytes, mine);
@@ -212,6 +218,14 @@ void ReferenceProgram::ComputeRow(const Node& node, const RowRange& at,
     case NodeKind::kSumColumns:
       for (double x : Read(node.inputs[0], at, row)) result[0] += x;
       break;
+    case NodeKind::kSpread:
+      result = Read(node.inputs[0], at,
+                    bindings_.lists.edge_row[at.edges.first + row] - at.first);
+      break;
+    case NodeKind::kSumEdges:
+    case NodeKind::kMaxEdges:
+      result = ReduceEdges(node, at, row);
+      break;
     case NodeKind::kElementwise:
     case NodeKind::kCopy:
       for (int in : node.inputs) operands.push_back(Read(in, at, row));
@@ -221,6 +235,23 @@ void ReferenceProgram::ComputeRow(const Node& node, const RowRange& at,
       break;
   }
   Write(id, at, row, result);
+}
+
+ReferenceProgram::Numbers ReferenceProgram::ReduceEdges(const Node& node,
+                                                        const RowRange& at,
+                                                        int64_t row) const {
+  const bool sums = node.kind == NodeKind::kSumEdges;
+  const int32_t* splits = bindings_.lists.edge_splits + at.first + row;
+  Numbers result(symbol(node.outputs[0]).columns());
+  for (int32_t edge = splits[0]; edge < splits[1]; ++edge) {
+    const Numbers term = Read(node.inputs[0], at, edge - at.edges.first);
+    for (size_t j = 0; j < term.size(); ++j) {
+      result[j] = edge == splits[0] ? term[j]
+                  : sums            ? result[j] + term[j]
+                         : Evaluate(Elementwise::kMaximum, result[j], term[j]);
+    }
+  }
+  return result;
 }
 
 // The columns that each weight gives, side by side.

@@ -38,6 +38,7 @@ class ReferenceProgram : public BoundProgram {
   void RunGroup(const Node& group, const RowRange& at, int64_t row);
 
   Numbers MatMul(const Node& node, const RowRange& at, int64_t row) const;
+  Numbers ReduceEdges(const Node& node, const RowRange& at, int64_t row) const;
 
   // Row number `row`, counted from the first row of the range. A value without
   // rows is the same for every row.

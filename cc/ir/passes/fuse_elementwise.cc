@@ -43,15 +43,16 @@ class Fuser {
  private:
   // Nodes with equal keys may be one group; nodes run in the order of their
   // keys.
-  using Key = std::tuple<Stage, int, bool, DType, int64_t, int>;
+  using Key = std::tuple<Stage, int, bool, DType, RowSpace, int64_t, int>;
 
   const Symbol& symbol(int id) const { return program_.symbols[id]; }
   const Node& node(int i) const { return program_.nodes[i]; }
 
   Key KeyOf(int i) const {
-    if (!fusable_[i]) return {node(i).stage, level_[i], false, {}, 0, i};
+    if (!fusable_[i]) return {node(i).stage, level_[i], false, {}, {}, 0, i};
     const Symbol& out = symbol(node(i).outputs[0]);
-    return {node(i).stage, level_[i], true, out.dtype, out.columns(), 0};
+    return {node(i).stage, level_[i],     true, out.dtype,
+            out.space,     out.columns(), 0};
   }
 
   bool IsFusable(const Node& n) const {
@@ -108,7 +109,8 @@ class Fuser {
   bool SameSize(int a, int b) const {
     const Symbol& x = symbol(node(a).outputs[0]);
     const Symbol& y = symbol(node(b).outputs[0]);
-    return x.dtype == y.dtype && x.columns() == y.columns();
+    return x.dtype == y.dtype && x.space == y.space &&
+           x.columns() == y.columns();
   }
 
   // Makes one node of as many nodes from order[*first] on, and before `end`, as

@@ -17,7 +17,7 @@ namespace {
 using Value = std::tuple<int, int64_t, std::vector<int64_t>>;
 
 // An operator, the type and shape of its result, and its operands.
-using Expression = std::tuple<NodeKind, Elementwise, bool, DType,
+using Expression = std::tuple<NodeKind, Elementwise, bool, DType, RowSpace,
                               std::vector<int64_t>, std::vector<Value>>;
 
 class Merger {
@@ -74,6 +74,9 @@ class Merger {
       case NodeKind::kMatMul:
       case NodeKind::kElementwise:
       case NodeKind::kSumColumns:
+      case NodeKind::kSpread:
+      case NodeKind::kSumEdges:
+      case NodeKind::kMaxEdges:
       case NodeKind::kZero:
         break;
       default:
@@ -90,8 +93,8 @@ class Merger {
       std::sort(values.begin(), values.end());
     }
     const Symbol& out = symbol(node.outputs[0]);
-    return {node.kind, node.elementwise, node.transpose,
-            out.dtype, out.shape,        std::move(values)};
+    return {node.kind, node.elementwise, node.transpose,   out.dtype,
+            out.space, out.shape,        std::move(values)};
   }
 
   // A view must stay: without it, its root would not be written as a whole.

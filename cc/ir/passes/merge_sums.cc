@@ -214,6 +214,7 @@ class Factorer {
   bool HaveOneFactor(const Node& a, const Node& b) const {
     const size_t fixed = 1 - Varying(a);
     return a.kind == b.kind && a.stage == b.stage &&
+           SpaceOf(program_, a) == SpaceOf(program_, b) &&
            a.transpose == b.transpose && a.inputs.size() == b.inputs.size() &&
            (fixed >= a.inputs.size() || a.inputs[fixed] == b.inputs[fixed]);
   }

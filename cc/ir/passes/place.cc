@@ -125,6 +125,8 @@ class Placer {
       case NodeKind::kWeightGrad:
       case NodeKind::kGroup:
       case NodeKind::kCopy:
+      case NodeKind::kSumEdges:
+      case NodeKind::kMaxEdges:
         return true;
       default:
         return false;
@@ -180,8 +182,9 @@ class Placer {
   std::vector<ChildUses> FindChildUses() const {
     std::vector<ChildUses> uses(program_.symbols.size());
     for (const Node& node : program_.nodes) {
-      const bool gathers = node.kind == NodeKind::kGather;
-      const bool sends_back = node.kind == NodeKind::kGatherGrad;
+      const bool is_slot = SpaceOf(program_, node) == RowSpace::kVertices;
+      const bool gathers = node.kind == NodeKind::kGather && is_slot;
+      const bool sends_back = node.kind == NodeKind::kGatherGrad && is_slot;
       int64_t offset;
       const auto use_of = [&](int id) -> ChildUses& {
         ChildUses& use = uses[program_.Root(id, &offset)];

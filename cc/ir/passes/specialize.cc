@@ -147,6 +147,11 @@ class Facts {
         return which == Zeros::kAll && IsMissing(node);
       case NodeKind::kPull:
         return IsMissing(node);
+      case NodeKind::kSpread:
+      case NodeKind::kSumEdges:
+      case NodeKind::kMaxEdges:
+        return (which == Zeros::kAll && missing_.children) ||
+               zeros[node.inputs[0]];
       case NodeKind::kZero:
         return which == Zeros::kAll;
       case NodeKind::kCopy:
@@ -234,6 +239,11 @@ class Facts {
         return true;
       case NodeKind::kElementwise:
         if (!KeepsFinite(node.elementwise)) return false;
+        break;
+      case NodeKind::kSpread:
+      case NodeKind::kSumEdges:
+      case NodeKind::kMaxEdges:
+        if (missing_.children) return true;
         break;
       case NodeKind::kMatMul:
       case NodeKind::kCopy:

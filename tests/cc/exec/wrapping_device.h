@@ -52,8 +52,8 @@ class WrappingDevice : public Device {
     size_t WorkspaceBytes(const TypeRows& rows) const override {
       return inner_->WorkspaceBytes(rows);
     }
-    double Nanos(int64_t rows, int64_t tasks) const override {
-      return inner_->Nanos(rows, tasks);
+    double Nanos(const TaskCount& tasks) const override {
+      return inner_->Nanos(tasks);
     }
     std::unique_ptr<BoundProgram> Bind(Bindings* bindings) const override {
       return device_->Bind(program_, *inner_, bindings);

@@ -219,12 +219,13 @@ TEST(PlanPhasesTest, CostGrowsWithTheWork) {
     Sketch f;
     const int h = f.Gather(0, columns);
     f.Scatter(f.Call(E::kTanh, f.MatMul(h, f.Capture(0, {columns, columns}))));
-    return Plan(&f).nanos_per_row;
+    return Plan(&f).cost;
   };
-  EXPECT_GT(cost(32), 0);
-  EXPECT_GT(cost(64), 2 * cost(32));
+  EXPECT_GT(cost(32).per_row, 0);
+  EXPECT_GT(cost(64).per_row, 2 * cost(32).per_row);
+  EXPECT_EQ(cost(32).per_edge, 0);
   // Ten tasks of one row read the weights ten times.
-  EXPECT_GT(Nanos(cost(64), 10, 10), 4 * Nanos(cost(64), 10, 1));
+  EXPECT_GT(Nanos(cost(64), {10, 0, 10}), 4 * Nanos(cost(64), {10, 0, 1}));
 }
 
 }  // namespace

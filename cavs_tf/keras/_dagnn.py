@@ -1,0 +1,113 @@
+"""A network over DAGs. Source: Thost and Chen 2021, arXiv:2101.07965, section 3."""
+
+import keras
+import tensorflow as tf
+
+from cavs_tf.keras._recurrent import CellLayer, RecurrentCell
+
+
+@keras.saving.register_keras_serializable("cavs_tf")
+class DAGNNCell(RecurrentCell):
+    """The vertex function of a DAG neural network: attention over its children, then a GRU.
+
+    With k the children of a vertex, s the recurrent activation and * elementwise:
+
+      a_k = softmax_k(w . x + u . h_k)   m = sum_k a_k h_k
+      z = s(W_z x + U_z m + b_z)   r = s(W_r x + U_r m + b_r)
+      n = tanh(W_n x + b_n + r * (U_n m + b'_n))
+      h = z * m + (1 - z) * n
+
+    A vertex without children has the message m = 0. It pushes h, which is its state.
+
+    Args:
+      units: Size of h.
+      activation: Of n, tanh by default.
+      recurrent_activation: s, of the gates, sigmoid by default.
+      use_bias: Whether the GRU has a bias.
+      dropout, recurrent_dropout, dropout_rows: See `RecurrentCell`; of x, and of the message.
+      **kwargs: Initializers, regularizers and constraints of "kernel", "recurrent" and "bias",
+        named as those of `keras.layers.GRU`; and what `GraphSupport` takes.
+
+    Weights:
+      attention_kernel: [features, 1], w.
+      recurrent_attention_kernel: [units, 1], u.
+      kernel, recurrent_kernel, bias: Those of `keras.layers.GRU`, of x and of the message.
+    """
+
+    def __init__(self, units: int, **kwargs):
+        super().__init__(units, arity=None, **kwargs)
+
+    def build_weights(self, features):
+        columns = 3 * self.units
+        self.attention_kernel = self.add("kernel", (features, 1), "attention_kernel")
+        self.recurrent_attention_kernel = self.add(
+            "recurrent", (self.units, 1), "recurrent_attention_kernel"
+        )
+        self.kernel = self.add("kernel", (features, columns))
+        self.recurrent_kernel = self.add("recurrent", (self.units, columns), "recurrent_kernel")
+        if self.use_bias:
+            self.bias = self.add("bias", (2, columns))
+
+    def vertex(self):
+        x, h = self.pull_dropped(), self.children()
+        score = self.to_children(self.product(x, self.attention_kernel))
+        score += self.product(h, self.recurrent_attention_kernel)
+        message = self.sum_children(self.softmax_children(score) * h)
+        (left,) = self.dropped([message])
+        of_input = self.product(x, self.kernel)
+        of_message = self.product(left, self.recurrent_kernel)
+        if self.use_bias:
+            bias, recurrent_bias = tf.unstack(self.cast(self.bias))
+            of_input, of_message = of_input + bias, of_message + recurrent_bias
+        z, r, n = tf.split(of_input, 3, axis=1)
+        of_z, of_r, of_n = tf.split(of_message, 3, axis=1)
+        z, r = self.recurrent_activation(z + of_z), self.recurrent_activation(r + of_r)
+        n = self.activation(n + r * of_n)
+        self.finish(n + z * (message - n))
+
+
+@keras.saving.register_keras_serializable("cavs_tf")
+class DAGNN(CellLayer):
+    """A layer of a DAG neural network: every vertex attends to its children, in the DAG's order.
+
+    Any number of children; nothing is padded. Stack layers with `return_vertices=True`, and run
+    one over the reversed graphs (`go_backwards=True`) to have both directions, as in the paper.
+
+    Args:
+      units: Size of the output.
+      return_vertices: Whether to return the output of every vertex, or only of the roots.
+      return_state: Whether to return the state of each root as well.
+      go_backwards: Whether to run from parents to children: over `graphs.reverse()`.
+      dropout, recurrent_dropout: In [0, 1): the share of the inputs, and of the messages, that is
+        dropped in training: the same elements in all vertices of a graph, or with
+        `dropout_rows="vertex"` others in each.
+      **kwargs: Arguments of `DAGNNCell` (activations, initializers) and `keras.layers.Layer`.
+
+    Call arguments:
+      graphs: A `GraphBatch` of B graphs and V vertices, or its `to_dict()`; a schedule that it
+        carries must have edges, as that of `cavs_tf.data.batch(..., edges=True)`.
+      inputs: [V, features] in vertex order, or a `VertexRows` if some vertices have no input.
+
+    Returns:
+      [B, units], the output of each graph's root (see `Roots`), or with `return_vertices`
+      [V, units] in vertex order.
+
+    Raises:
+      ValueError: If an argument is none of these, or there are no inputs or of another rank.
+
+    Source: Thost and Chen 2021, "Directed acyclic graph neural networks", arXiv:2101.07965,
+    equations 4 to 6.
+
+    >>> from cavs_tf import GraphBatch
+    >>> graphs = GraphBatch.from_edges([4], [[(0, 1), (0, 2), (1, 3), (2, 3), (0, 3)]])
+    >>> x = tf.ones([4, 3])
+    >>> up = DAGNN(8, return_vertices=True)(graphs, x)
+    >>> down = DAGNN(8, return_vertices=True, go_backwards=True)(graphs, x)
+    >>> tf.concat([up, down], axis=1).shape
+    TensorShape([4, 16])
+    """
+
+    cell_class = DAGNNCell
+
+    def __init__(self, units, return_vertices=False, **kwargs):
+        super().__init__(return_vertices, units=units, **kwargs)
