@@ -122,7 +122,7 @@ wheel: $(VENV)/.wheel ## Builds dist/*.whl and dist/*.tar.gz
 	$(BIN)/python -W ignore setup.py --quiet sdist --dist-dir dist
 	$(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir build/wheel .
 	PATH="$(abspath $(BIN)):$$PATH" \
-	  $(BIN)/auditwheel --quiet repair --exclude 'libtensorflow*' --wheel-dir dist build/wheel/*.whl
+	  $(BIN)/auditwheel repair --exclude 'libtensorflow*' --wheel-dir dist build/wheel/*.whl
 
 format: $(INSTALLED) ## Formats the sources
 	$(BIN)/ruff check --quiet --fix-only .
