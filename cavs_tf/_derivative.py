@@ -22,7 +22,7 @@ from cavs_tf._tracing import TracedVertex, with_tapes_of_its_own
 # Operators on booleans that cost less than to keep their results, and what only moves booleans.
 _OF_BOOLEANS = (
     "Cast ConcatV2 Equal ExpandDims Greater GreaterEqual Identity Less LessEqual LogicalAnd "
-    "LogicalNot LogicalOr NotEqual Pack Reshape Split SplitV Squeeze StridedSlice Unpack"
+    "LogicalNot LogicalOr NotEqual OnesLike Pack Reshape Split SplitV Squeeze StridedSlice Unpack"
 )
 
 

@@ -36,6 +36,7 @@ enum class Elementwise : uint8_t {
   kRelu,
   kSoftplus,
   kElu,
+  kErf,
   kAdd,
   kSub,
   kMul,
@@ -100,6 +101,7 @@ inline constexpr ElementwiseOperator kElementwiseOperators[] = {
     {Elementwise::kRelu, "relu", 1, kKeepsZero | kEndsPair, {"Relu"}},
     {Elementwise::kSoftplus, "softplus", 1, kIsSeries, {"Softplus"}},
     {Elementwise::kElu, "elu", 1, kKeepsZero | kIsSeries, {"Elu"}},
+    {Elementwise::kErf, "erf", 1, kKeepsZero | kIsSeries, {"Erf"}},
     {Elementwise::kAdd,
      "add",
      2,
@@ -214,6 +216,8 @@ T Evaluate(Elementwise op, T x, T y) {
       return (x < 0 ? 0 : x) + std::log1p(std::exp(-std::abs(x)));
     case Elementwise::kElu:
       return x < 0 ? std::expm1(x) : x;
+    case Elementwise::kErf:
+      return std::erf(x);
     case Elementwise::kAdd:
       return x + y;
     case Elementwise::kSub:

@@ -67,6 +67,12 @@ class MaskLowering {
       const int zero = builder_.AddScalar(dtype_, 0);
       return Add(node, Elementwise::kNotEqual, {number, zero}, like);
     }
+    if (op == "OnesLike") {  // No mask is negative.
+      const int mask = OfInput(node, 0);
+      if (mask < 0) return -1;
+      const int zero = builder_.AddScalar(dtype_, 0);
+      return Add(node, Elementwise::kGreaterEqual, {mask, zero}, like);
+    }
     if (op == "ConcatV2" || op == "Pack") return Concat(node, like);
     return View(node, boolean, like);
   }
@@ -178,7 +184,8 @@ class MaskLowering {
 
 bool ComputesBooleans(const std::string& op) {
   return FindComparison(op) != nullptr || op == "LogicalAnd" ||
-         op == "LogicalOr" || op == "LogicalNot" || op == "Cast";
+         op == "LogicalOr" || op == "LogicalNot" || op == "Cast" ||
+         op == "OnesLike";
 }
 
 int LowerMask(const tensorflow::Node& node, int output, DType dtype,

@@ -34,6 +34,49 @@ CAVS_INLINE V<T> Elu(V<T> x) {
   return x < Constant<T>(0) ? below : x;
 }
 
+// c[n-1] x^(n-1) + c[0] x^(n-2) + ... + c[n-2], over x^(n-1) + d[0] x^(n-2) +
+// ... + d[n-2].
+template <typename T, int n>
+CAVS_INLINE V<T> Quotient(V<T> x, const double (&c)[n],
+                          const double (&d)[n - 1]) {
+  V<T> above = Constant<T>(T(c[n - 1])) * x, below = x;
+  for (int i = 0; i < n - 2; ++i) {
+    above = (above + Constant<T>(T(c[i]))) * x;
+    below = (below + Constant<T>(T(d[i]))) * x;
+  }
+  return (above + Constant<T>(T(c[n - 2]))) /
+         (below + Constant<T>(T(d[n - 2])));
+}
+
+// Source: Cody 1969, "Rational Chebyshev approximations for the error
+// function": x R(x^2) near 0, else 1 - exp(-x^2) R(|x|).
+template <typename T>
+CAVS_INLINE V<T> Erf(V<T> x) {
+  constexpr double kNearAbove[] = {
+      3.16112374387056560e00, 1.13864154151050156e02, 3.77485237685302021e02,
+      3.20937758913846947e03, 1.85777706184603153e-1};
+  constexpr double kNearBelow[] = {
+      2.36012909523441209e01, 2.44024637934444173e02, 1.28261652607737228e03,
+      2.84423683343917062e03};
+  constexpr double kFarAbove[] = {
+      5.64188496988670089e-1, 8.88314979438837594e00, 6.61191906371416295e01,
+      2.98635138197400131e02, 8.81952221241769090e02, 1.71204761263407058e03,
+      2.05107837782607147e03, 1.23033935479799725e03, 2.15311535474403846e-8};
+  constexpr double kFarBelow[] = {
+      1.57449261107098347e01, 1.17693950891312499e02, 5.37181101862009858e02,
+      1.62138957456669019e03, 3.29079923573345963e03, 4.36261909014324716e03,
+      3.43936767414372164e03, 1.23033935480374942e03};
+  const V<T> size = Abs<T>(x), end = Constant<T>(T(0.46875));
+  // Beyond 6 it is 1. The bound comes first: a NaN in the second operand is
+  // kept.
+  const V<T> y = Simd<T>::Min(Constant<T>(6), size);
+  const V<T> square = y < end ? y * y : Constant<T>(0);
+  const V<T> near = x * Quotient<T>(square, kNearAbove, kNearBelow);
+  const V<T> far =
+      Constant<T>(1) - Exp<T>(-y * y) * Quotient<T>(y, kFarAbove, kFarBelow);
+  return size < end ? near : (x < Constant<T>(0) ? -far : far);
+}
+
 template <Elementwise kOp, typename T>
 CAVS_INLINE V<T> ApplyUnary(V<T> x) {
   using E = Elementwise;
@@ -51,6 +94,7 @@ CAVS_INLINE V<T> ApplyUnary(V<T> x) {
   if constexpr (kOp == E::kTanh) return Tanh<T>(x);
   if constexpr (kOp == E::kSoftplus) return Softplus<T>(x);
   if constexpr (kOp == E::kElu) return Elu<T>(x);
+  if constexpr (kOp == E::kErf) return Erf<T>(x);
   // Max returns its second operand if one is NaN.
   if constexpr (kOp == E::kRelu) return Simd<T>::Max(Constant<T>(0), x);
 }

@@ -1,5 +1,5 @@
-// The accuracy of exp, log, tanh, sigmoid, softplus and elu over the whole
-// range of their element type.
+// The accuracy of exp, log, tanh, sigmoid, softplus, elu and erf over the
+// whole range of their element type.
 #include <gtest/gtest.h>
 
 #include <cfloat>
@@ -19,7 +19,8 @@ namespace {
 
 constexpr Elementwise kOps[] = {Elementwise::kExp,      Elementwise::kLog,
                                 Elementwise::kSigmoid,  Elementwise::kTanh,
-                                Elementwise::kSoftplus, Elementwise::kElu};
+                                Elementwise::kSoftplus, Elementwise::kElu,
+                                Elementwise::kErf};
 
 // The relative error that math_kernels.h promises not to exceed.
 template <typename T>
