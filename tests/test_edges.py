@@ -172,6 +172,32 @@ def test_any_number_of_children():
     assert report.ok, report
 
 
+def test_memory_is_proportional_to_edges():
+    """A star of 100,000 children beside 10,000 trees costs what as many edges in trees cost."""
+    units, trees = 8, [[[], [], [0, 1]]] * 10_000
+    star = [[[] for _ in range(100_000)] + [list(range(100_000))]]
+    spread = [[[], [0]]] * 100_000  # As many edges, one for each vertex that has any.
+    layer = cavs.keras.TreeLSTM(units, arity=None, return_vertices=True)
+    needs = []
+    for graphs in (star + trees, spread + trees):
+        graphs = cavs.GraphBatch.from_children(graphs)
+        x = tf.zeros([graphs.num_vertices, 3])
+        need = cavs.predict_memory(layer, graphs, x)
+        needs.append(need.training)
+        floats = need.forward.workspace / 4
+        assert floats < 20 * units * (graphs.num_vertices + graphs.num_edges)
+    assert needs[0] < needs[1]  # There are fewer vertices with the star.
+    text = layer.explain(graphs, x)
+    assert f"memory for training: {needs[1]:,} bytes" in text
+
+
+def test_the_gradient_of_a_star_is_held_in_the_predicted_memory():
+    star = [[[] for _ in range(5000)] + [list(range(5000))], [[], [0]]]
+    graphs, layer = cavs.GraphBatch.from_children(star), cavs.keras.TreeLSTM(4, arity=None)
+    report = cavs.check_equivalence(layer, graphs, tf.ones([graphs.num_vertices, 3]))
+    assert report.ok, report
+
+
 def test_results_do_not_depend_on_the_minibatch():
     """Sums are in the order of children, so they are the same bits whatever else there is."""
 
