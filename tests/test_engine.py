@@ -618,3 +618,54 @@ def test_engine_may_lose_its_last_reference_in_an_operation():
         """
     )
     assert (result.returncode, result.stdout) == (0, "done\n"), result.stderr
+
+
+# Python before 3.14 ends threads that ask for its lock after this has begun to be destroyed.
+SLOW_TO_END = """
+        import ctypes, threading, time
+        from cavs_tf.engine import Native
+        class Slow:
+            def __del__(self, sleep=time.sleep):
+                sleep(1)
+        slow = Slow()
+"""
+
+
+def test_engines_may_lose_their_last_references_while_the_process_ends():
+    result = run(
+        SLOW_TO_END
+        + """
+        gate = threading.Event()
+        class Holder:
+            def run(self):
+                gate.wait(60)
+                self.engine = None
+        for _ in range(100):
+            holder = Holder()
+            holder.engine = Engine(workers=1)
+            holder.engine.push(holder.run)
+        print("done")
+        gate.set()
+        """
+    )
+    assert (result.returncode, result.stdout) == (0, "done\n"), result.stderr
+
+
+def test_a_thread_may_close_an_engine_while_the_process_ends():
+    result = run(
+        SLOW_TO_END
+        + """
+        class Holder:
+            engine = Engine(workers=2)
+        Holder.engine.push(Native(ctypes.CDLL(None).usleep, 500_000))
+        begun = threading.Event()
+        def close():
+            begun.set()
+            Holder.engine = None
+        threading.Thread(target=close, daemon=True).start()
+        assert begun.wait(60)
+        time.sleep(0.1)
+        print("done")
+        """
+    )
+    assert (result.returncode, result.stdout) == (0, "done\n"), result.stderr

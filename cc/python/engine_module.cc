@@ -11,6 +11,7 @@
 
 #include "cc/engine/engine.h"
 #include "cc/python/python_calls.h"
+#include "cc/python/python_lock.h"
 
 namespace py = pybind11;
 
@@ -25,7 +26,7 @@ struct NamedVariable {
 
 // Lets Python run while this thread waits, and handles Ctrl-C.
 void CheckSignals() {
-  py::gil_scoped_acquire gil;
+  const PythonLock lock;
   if (PyErr_CheckSignals() != 0) throw py::error_already_set();
 }
 
@@ -56,7 +57,7 @@ class PythonEngine {
         engine_(Factory(policy, workers)) {}
 
   ~PythonEngine() {
-    py::gil_scoped_release release;
+    const PythonUnlock unlock;
     engine_.Close();
   }
 
@@ -107,7 +108,7 @@ class PythonEngine {
   py::list Close() {
     std::vector<OperationError> errors;
     {
-      py::gil_scoped_release release;
+      const PythonUnlock unlock;
       errors = engine_.Close(CheckSignals);
     }
     objects().Collect();
@@ -137,7 +138,7 @@ class PythonEngine {
   py::list Wait(F wait) {
     std::vector<OperationError> errors;
     {
-      py::gil_scoped_release release;
+      const PythonUnlock unlock;
       try {
         wait();
       } catch (const OperationError& error) {

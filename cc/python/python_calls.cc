@@ -1,10 +1,9 @@
 #include "cc/python/python_calls.h"
 
-#include <cxxabi.h>
-#include <unistd.h>
-
 #include <optional>
 #include <utility>
+
+#include "cc/python/python_lock.h"
 
 namespace py = pybind11;
 
@@ -36,27 +35,12 @@ std::string TextOf(const py::object& error) {
   return text.empty() ? type : type + ": " + text;
 }
 
-// Runs `f` with Python's lock.
-//
-// Python before 3.14 ends a thread that asks for its lock while the interpreter
-// is ending. That can happen to a thread whose operation close() did not wait
-// for, after Ctrl-C. The objects on its stack may not be destroyed without the
-// lock, so the thread blocks until the process ends, as it does from 3.14 on.
+// Runs `f` with Python's lock. Its local variables have no destructors: the
+// thread may stay inside of `f`, see python_lock.h.
 template <typename F>
 void WithPython(F f) {
-  const auto stay = [] {
-    for (;;) pause();
-  };
-  try {
-    py::gil_scoped_acquire gil;
-    try {
-      f();
-    } catch (abi::__forced_unwind&) {
-      stay();
-    }
-  } catch (abi::__forced_unwind&) {
-    stay();
-  }
+  const PythonLock lock;
+  OrStay(f);
 }
 
 // The completion that Python code gets.
@@ -74,7 +58,7 @@ PythonObjects::~PythonObjects() {
     for (auto& [key, error] : errors_) error.release();
     return;
   }
-  py::gil_scoped_acquire gil;
+  const PythonLock lock;
   Collect();
   errors_.clear();
 }
@@ -138,7 +122,6 @@ void PythonReference::Release() {
 void PythonCall::operator()() {
   std::exception_ptr error;
   WithPython([&] {
-    // No local variable with a destructor, here and below: see WithPython().
     PyObject* result = PyObject_CallNoArgs(fn_.get().ptr());
     if (result == nullptr) error = fn_.objects().KeepError();
     Py_XDECREF(result);
@@ -167,8 +150,8 @@ void PythonCall::operator()(Completion done) {
 void NativeCall::operator()() {
   // With the naive policy this is the pushing thread, which holds Python's
   // lock.
-  std::optional<py::gil_scoped_release> release;
-  if (PyGILState_Check()) release.emplace();
+  std::optional<PythonUnlock> unlock;
+  if (PyGILState_Check()) unlock.emplace();
   function_(argument_);
 }
 
