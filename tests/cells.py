@@ -98,7 +98,7 @@ class Fallback(cavs.GraphSupport):
         x = self.w(self.pull("x"))
         total = tf.add_n([self.gather(k) for k in range(self.arity)]) if self.arity else x
         state = self.norm(x + total)
-        state = tf.nn.softmax(state) * tf.nn.elu(tf.cumsum(state, axis=1))
+        state = tf.nn.softmax(state) * tf.nn.elu(tf.math.cumulative_logsumexp(state, axis=1))
         state += tf.gather(self.table, self.pull("token"))
         mask = tf.ones([1, STATE], state.dtype)
         mask = tf.nn.experimental.stateless_dropout(mask, 0.5, seed=[1, 2])

@@ -356,7 +356,7 @@ def test_explain_prints_the_program_as_it_runs(capsys):
     forward, backward = re.split('  (?:program|derivative) "', text)[1:]
     assert forward.startswith('Fallback.vertex"\n    ')
     assert re.search(r'    %\d+ = gather\(0\) : rows<\d+xf32>  {critical}  "', forward)
-    assert re.search(r" = foreign %\d+, .* : rows<.*>  {\w+}  .* Cumsum\n", forward)
+    assert re.search(r" = foreign %\d+, .* : rows<.*>  {\w+}  .* CumulativeLogsumexp\n", forward)
     assert re.search(r"    gather_grad\(0\) %\d+ .*  // skipped without children\n", backward)
     assert "program" not in cell.explain(TREE, inputs)
 
@@ -383,6 +383,6 @@ def test_explain_says_how_it_runs(capsys):
     assert capsys.readouterr().out.strip() == text.strip()
     for part in ("F of Fallback.vertex", "dF of Fallback.vertex", "eager", "critical", "lazy"):
         assert part in text
-    assert "(Cumsum)" in text.split("by TensorFlow's own kernels:")[1]
+    assert "(CumulativeLogsumexp)" in text.split("by TensorFlow's own kernels:")[1]
     assert "4 vertices in 2 tasks" in text
     assert "state 128, tape " in text

@@ -75,7 +75,7 @@ def test_profile_names_the_program_of_leaves():
 def test_profile_of_foreign_operators_has_their_names():
     cell = Fallback()
     spans = record(cell, (TREES, inputs_for(cell, 21, "float32", 0)))["forward"]
-    assert "Cumsum" in {span.name for span in spans}
+    assert "CumulativeLogsumexp" in {span.name for span in spans}
 
 
 def test_timeline_draws_a_panel_per_direction(tmp_path):

@@ -81,7 +81,7 @@ class Two(cavs.GraphSupport):
         self.push(tf.reshape(state, [-1, 2, 2]))
 
     def inner(self):
-        state = tf.cumsum(self.gather(0) * self.gather(1), axis=1)
+        state = tf.math.cumulative_logsumexp(self.gather(0) * self.gather(1), axis=1)
         self.scatter(state)
         self.push(tf.reshape(state, [-1, 2, 2]))
         self.push(self.vertex_ids(), "ids")
