@@ -138,7 +138,7 @@ class Peer(_tensorflow.TensorFlowPeer):
 
     def embed(self, inputs):
         """What vertices pull, of those that do."""
-        if self._is_natural:
+        if hasattr(self._model_class, "pulled"):
             return self._model_class.pulled(inputs, self.variables["embedding"])
         token = inputs["token"]
         if self._pulling is not None:

@@ -4,7 +4,14 @@ import cavs_tf as cavs
 
 
 def batches(
-    examples, size: int, model, policy="depth", micro_batch=None, edge_features=None, **features
+    examples,
+    size: int,
+    model,
+    policy="depth",
+    slots=None,
+    micro_batch=None,
+    edge_features=None,
+    **features,
 ):
     """An endless dataset of minibatches of `size` graphs, for a `GraphSupport`.
 
@@ -13,6 +20,7 @@ def batches(
       size: Graphs in a minibatch.
       model: The class that the schedules are for.
       policy: Of the schedules; "ratio" has fewer tasks where types wait for each other.
+      slots: How many slots a model of any number of children gathers from.
       micro_batch: Of the schedules, see `cavs_tf.Options`.
       edge_features: Of edges, by name.
       **features: Of vertices, beside token, label and children; `kind` is their type.
@@ -25,7 +33,7 @@ def batches(
     return cavs.data.batch(
         dataset,
         size,
-        arity=model.arity,
+        arity=slots or model.arity,
         edges=model.arity is None,
         per_edge=tuple(edge_features or ()),
         vertex_type="kind" if num_types > 1 else None,

@@ -9,7 +9,7 @@ import types
 import tensorflow as tf
 
 import cavs_tf as cavs
-from benchmarks.peers._cavs import _pipeline, bilstm_tagger, calculator
+from benchmarks.peers._cavs import _pipeline, bilstm_tagger, calculator, lattice_lstm
 from benchmarks.workloads._lstm import sequences
 
 _LSTM = types.MappingProxyType({"gates_kernel": ("kernel", "recurrent_kernel")})
@@ -169,9 +169,9 @@ class Calculator(calculator.Model):
 
 
 class LatticeLSTM(_Cell):
-    """Words and characters, each with a vertex function."""
+    """Words and characters, each with a vertex function; edges lead to words."""
 
-    arity = 7
+    arity = None
     states = 2
     vertex_types = ("word", "character")
     stacked = types.MappingProxyType(
@@ -181,29 +181,29 @@ class LatticeLSTM(_Cell):
             "word_kernel": ("word_kernel", "recurrent_word_kernel"),
         }
     )
+    pulled = staticmethod(lattice_lstm.Model.pulled)
 
     def word(self):
         c, h = tf.split(self.gather(0), 2, axis=1)
-        gates = self.dense("word", self.pull(), h, bias="word_bias")
+        gates = self.dense("word", self.pull("x"), h, bias="word_bias")
         i, f, g = tf.split(gates, 3, axis=1)
         c = tf.sigmoid(f) * c + tf.sigmoid(i) * tf.tanh(g)
         self.scatter(tf.concat([c, c], axis=1))
         self.push(c)
 
     def character(self):
-        x = self.pull()
-        (c, h), *words = (tf.split(self.gather(k), 2, axis=1) for k in range(self.arity))
+        x = self.pull("x")
+        c, h = tf.split(self.gather(0), 2, axis=1)
         i, f, g, o = tf.split(self.dense("gates", x, h), 4, axis=1)
-        c = tf.sigmoid(f) * c + tf.sigmoid(i) * tf.tanh(g)
-        for c_word, _ in words:
-            c += tf.sigmoid(self.dense("link", x, c_word, bias="link_bias")) * c_word
-        self.finish_lstm(c, o)
+        words, _ = tf.split(self.children(), 2, axis=1)
+        link = tf.sigmoid(self.dense("link", self.to_children(x), words, bias="link_bias"))
+        linked = self.sum_children(self.pull_edge("is_word") * link * words)
+        self.finish_lstm(tf.sigmoid(f) * c + tf.sigmoid(i) * tf.tanh(g) + linked, o)
 
     @classmethod
     def batches(cls, examples, size, micro_batch):
         """Minibatches of words and characters."""
-        kind = examples.kind
-        return _pipeline.batches(examples, size, cls, kind=kind, micro_batch=micro_batch)
+        return lattice_lstm.batches(examples, size, micro_batch, policy="depth")
 
 
 class Tagger:
