@@ -32,8 +32,12 @@ struct Cell {
   std::vector<int64_t> pulls, pushes;  // Numbers of columns.
   std::vector<std::vector<std::vector<int64_t>>> captures;  // Shapes, by type.
   std::set<int> partial_pulls;  // Inputs that not every vertex has.
+  bool edges = false;           // Whether the programs read edges.
+  std::set<int> edge_pulls;     // Inputs with a row per edge.
 
   int num_types() const { return static_cast<int>(forward.size()); }
+  // Edges lead to more children than there are slots.
+  int most_children() const { return edges ? arity + 3 : arity; }
 };
 
 // Pushes, then gradients of pulls, then gradients of captures.
@@ -54,7 +58,14 @@ class Experiment {
       : cell_(cell), graph_(std::move(graph)) {
     std::mt19937 random(seed);
     for (size_t pull = 0; pull < cell.pulls.size(); ++pull) {
-      pulls.push_back(RandomNumbers(cell.pulls[pull] * graph_.size(), &random));
+      const bool of_edges = cell.edge_pulls.count(static_cast<int>(pull)) > 0;
+      const int rows = of_edges ? graph_.num_edges() : graph_.size();
+      pulls.push_back(RandomNumbers(cell.pulls[pull] * rows, &random));
+      if (of_edges) {
+        pulled_by.emplace_back(rows);
+        std::iota(pulled_by.back().begin(), pulled_by.back().end(), 0);
+        continue;
+      }
       pulled_by.push_back(VerticesThatPull(static_cast<int>(pull), &random));
       KeepRows(pulled_by.back(), cell.pulls[pull], &pulls.back());
     }
@@ -72,7 +83,7 @@ class Experiment {
   }
 
   std::vector<Numbers> pulls, push_grads;
-  // By pull, the vertices that have a row of it; others have zeros.
+  // By pull, the vertices or edges that have a row of it; others have zeros.
   std::vector<std::vector<int32_t>> pulled_by;
   std::vector<std::vector<Numbers>> captures;  // By type.
 
@@ -83,7 +94,8 @@ class Experiment {
     const Oracle forward(cell_.forward, graph_, cell_.state_columns, pulls,
                          cell_.pushes, captures, nullptr);
     const Oracle backward(cell_.backward, graph_, cell_.state_columns,
-                          push_grads, cell_.pulls, captures, &forward);
+                          push_grads, cell_.pulls, captures, &forward,
+                          cell_.edge_pulls);
     Results results = forward.outputs;
     for (size_t pull = 0; pull < cell_.pulls.size(); ++pull) {
       results.push_back(Rows(backward.outputs[pull], static_cast<int>(pull)));
@@ -96,7 +108,7 @@ class Experiment {
     return results;
   }
 
-  // The rows of the vertices that have one, of those of all vertices.
+  // The rows of the vertices or edges that have one, of those of all.
   Numbers Rows(const Numbers& all, int pull) const {
     const int64_t columns = cell_.pulls[pull];
     Numbers rows;
@@ -186,6 +198,7 @@ class Buffer {
 
 inline Schedule MakeSchedule(const Graph& graph, const Cell& cell,
                              ScheduleOptions options = {}) {
+  options.edges = cell.edges;
   std::vector<int32_t> child_splits = {0}, child_ids, graph_splits = {0};
   for (const std::vector<int>& list : graph.children) {
     child_ids.insert(child_ids.end(), list.begin(), list.end());
@@ -431,6 +444,7 @@ class CellExecutor {
                          schedule.num_vertices(), &maps[pull]);
       EXPECT_TRUE(status.ok()) << status.message();
     }
+    for (int pull : cell_.edge_pulls) maps[pull] = AllEdges(schedule);
     return maps;
   }
 

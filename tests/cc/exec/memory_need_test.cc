@@ -138,8 +138,8 @@ TEST_F(MemoryNeedTest, RandomProgramsTakeWhatWasPredicted) {
     const int num_types = 1 + seed % 3;
     Cell cell = RandomCell(DType::kFloat32, num_types, &random, 16);
     if (seed % 4 < 2 && !cell.pulls.empty()) cell.partial_pulls = {0};
-    const Graph graph =
-        WithRandomTypes(RandomDag(60, cell.arity, &random), num_types, &random);
+    const Graph graph = WithRandomTypes(
+        RandomDag(60, cell.most_children(), &random), num_types, &random);
     PassOptions options;
     options.merge = seed % 2;
     options.fuse = seed % 3;
@@ -338,8 +338,8 @@ TEST_F(MemoryNeedTest, BackwardFitsWhereForwardSaidSo) {
     std::mt19937 random(seed);
     const int num_types = 1 + seed % 2;
     const Cell cell = RandomCell(DType::kFloat32, num_types, &random, 16);
-    const Graph graph = WithRandomTypes(RandomDag(100, cell.arity, &random),
-                                        num_types, &random);
+    const Graph graph = WithRandomTypes(
+        RandomDag(100, cell.most_children(), &random), num_types, &random);
     const Experiment experiment(cell, graph, seed);
     size_t available = SIZE_MAX;
     const CellExecutor executor(cell, PassOptions(), /*measured=*/true,

@@ -85,8 +85,24 @@ class RandomProgram {
   RandomProgram(Sketch* sketch, std::mt19937* random)
       : f_(*sketch), random_(*random) {}
 
-  // Operands that operators may read: rows, weights, and opaque values.
-  std::vector<int> rows, weights, opaques;
+  // Operands that operators of vertices may read: rows, weights, and opaque
+  // values; and the rows and opaque values of edges.
+  std::vector<int> rows, weights, opaques, edge_rows, edge_opaques;
+
+  // Draws what reads `edge_rows` as it would what reads `rows`.
+  template <typename Draw>
+  auto OnEdges(Draw draw) {
+    const auto swap = [this](RowSpace space) {
+      rows.swap(edge_rows);
+      opaques.swap(edge_opaques);
+      columns_of_opaque_.swap(columns_of_edge_opaque_);
+      f_.space = space;
+    };
+    swap(RowSpace::kEdges);
+    auto result = draw();
+    swap(RowSpace::kVertices);
+    return result;
+  }
 
   // A number in [0, n); 0 if n is 0.
   int Pick(int n) { return n == 0 ? 0 : static_cast<int>(random_() % n); }
@@ -137,7 +153,32 @@ class RandomProgram {
     return sum;
   }
 
+  // Adds an operator of vertices, of edges, or one that leads from one to the
+  // other.
   void AddOperator() {
+    if (edge_rows.empty() || Pick(2)) return AddOperatorOfRows();
+    const int x = edge_rows[Pick(static_cast<int>(edge_rows.size()))];
+    switch (Pick(4)) {
+      case 0:
+        edge_rows.push_back(f_.Spread(PickRows()));
+        return;
+      case 1:
+        rows.push_back(f_.Call(Elementwise::kTanh,
+                               f_.ReduceEdges(NodeKind::kSumEdges, x)));
+        return;
+      case 2:
+        rows.push_back(f_.ReduceEdges(NodeKind::kMaxEdges, x));
+        return;
+      default:
+        OnEdges([this] {
+          AddOperatorOfRows();
+          return 0;
+        });
+    }
+  }
+
+ private:
+  void AddOperatorOfRows() {
     const int x = PickRows();
     const int64_t columns = f_.columns(x);
     switch (Pick(13)) {
@@ -180,7 +221,6 @@ class RandomProgram {
     }
   }
 
- private:
   void AddInPlace(int64_t columns) {
     const int sum = f_.Call(Elementwise::kSub, Fit(columns), Fit(columns));
     f_.Node(NodeKind::kElementwise, {sum, Fit(columns)}, sum);
@@ -282,7 +322,7 @@ class RandomProgram {
 
   Sketch& f_;
   std::mt19937& random_;
-  std::vector<int64_t> columns_of_opaque_;
+  std::vector<int64_t> columns_of_opaque_, columns_of_edge_opaque_;
 };
 
 // Puts random symbols of F on the tape, and returns them in the order of the
@@ -293,6 +333,12 @@ inline std::vector<int> SaveSome(RandomProgram* draw, Program* program) {
   saved.push_back(saved[0]);  // The same symbol twice.
   saved.insert(saved.end(), draw->weights.begin(), draw->weights.end());
   saved.insert(saved.end(), draw->opaques.begin(), draw->opaques.end());
+  saved.insert(saved.end(), draw->edge_opaques.begin(),
+               draw->edge_opaques.end());
+  if (!draw->edge_rows.empty()) {
+    saved.push_back(draw->edge_rows[0]);  // Pulled: it has columns.
+    saved.push_back(draw->OnEdges([&] { return draw->PickRows(); }));
+  }
   program->results = saved;
   return saved;
 }
@@ -303,9 +349,16 @@ inline Program RandomForward(const Cell& cell, int type, std::mt19937* random) {
   for (int k = 0; k < cell.arity; ++k) {
     draw.rows.push_back(f.Gather(k, cell.state_columns));
   }
-  for (size_t i = 0; i < cell.pulls.size(); ++i) {
-    draw.rows.push_back(f.Pull(i, cell.pulls[i]));
+  for (int i = 0; i < static_cast<int>(cell.pulls.size()); ++i) {
+    const bool of_edges = cell.edge_pulls.count(i) > 0;
+    f.space = of_edges ? RowSpace::kEdges : RowSpace::kVertices;
+    (of_edges ? draw.edge_rows : draw.rows).push_back(f.Pull(i, cell.pulls[i]));
   }
+  if (cell.edges) {
+    f.space = RowSpace::kEdges;
+    draw.edge_rows.push_back(f.Gather(-1, cell.state_columns));
+  }
+  f.space = RowSpace::kVertices;
   for (size_t i = 0; i < cell.captures[type].size(); ++i) {
     draw.weights.push_back(f.Capture(i, cell.captures[type][i]));
   }
@@ -334,13 +387,17 @@ inline Program RandomBackward(const Cell& cell, int type,
   }
   for (size_t i = 0; i < forward.results.size(); ++i) {
     const Symbol& from = forward.symbols[forward.results[i]];
+    f.space = from.space;
     const int saved =
         f.Add(from.kind, from.shape, SymbolSource::kSaved, static_cast<int>(i));
-    (from.kind == SymbolKind::kRows     ? draw.rows
-     : from.kind == SymbolKind::kOpaque ? draw.opaques
-                                        : draw.weights)
+    const bool of_edges = from.space == RowSpace::kEdges;
+    (from.kind == SymbolKind::kRows ? (of_edges ? draw.edge_rows : draw.rows)
+     : from.kind == SymbolKind::kOpaque
+         ? (of_edges ? draw.edge_opaques : draw.opaques)
+         : draw.weights)
         .push_back(saved);
   }
+  f.space = RowSpace::kVertices;
   const int count = 3 + draw.Pick(15);
   const int of_equal = draw.AddGradientOfEqualProducts();
   for (int i = 0; i < count; ++i) draw.AddOperator();
@@ -348,8 +405,13 @@ inline Program RandomBackward(const Cell& cell, int type,
     if (draw.Pick(4) > 0) f.GatherGrad(k, draw.FitRaw(cell.state_columns));
   }
   if (draw.Pick(4) == 0) f.GatherGrad(0, draw.Fit(cell.state_columns));
-  for (size_t i = 0; i < cell.pulls.size(); ++i) {
-    f.PullGrad(i, draw.FitRaw(cell.pulls[i]));
+  for (int i = 0; i < static_cast<int>(cell.pulls.size()); ++i) {
+    const auto fit = [&] { return draw.FitRaw(cell.pulls[i]); };
+    f.PullGrad(i, cell.edge_pulls.count(i) > 0 ? draw.OnEdges(fit) : fit());
+  }
+  if (cell.edges && draw.Pick(4) > 0) {
+    f.GatherGrad(-1,
+                 draw.OnEdges([&] { return draw.FitRaw(cell.state_columns); }));
   }
   std::vector<int>& results = f.program.results;
   const int x = draw.PickRows(), y = draw.PickRows();
@@ -376,6 +438,14 @@ inline Program RandomBackward(const Cell& cell, int type,
   results.push_back(f.Foreign(AddOp(), terms, f.Sum({height, width})));
   f.program.nodes.back().op = "AddN";
   f.program.nodes.back().adds = true;
+  if (cell.edges) {
+    const std::vector<int> sums = draw.OnEdges([&] {
+      const int x = draw.PickRows(), y = draw.Fit(4);
+      return std::vector<int>{f.WeightGrad(x, y), f.SumRows(y),
+                              draw.AddGradientOfEqualProducts()};
+    });
+    results.insert(results.end(), sums.begin(), sums.end());
+  }
   return std::move(f.program);
 }
 
@@ -391,7 +461,7 @@ constexpr uint32_t NumSeeds(uint32_t count) {
 }
 
 // Widths are multiples of `unit`, except those of symbols with one column or
-// none.
+// none. Every other cell reads edges.
 inline Cell RandomCell(DType dtype, int num_types, std::mt19937* random,
                        int64_t unit = 1) {
   Cell cell;
@@ -404,6 +474,11 @@ inline Cell RandomCell(DType dtype, int num_types, std::mt19937* random,
   if ((*random)() % 2) {
     cell.pulls.push_back(0);
     cell.pushes.insert(cell.pushes.begin(), 0);
+  }
+  cell.edges = (*random)() % 2 == 0;
+  if (cell.edges) {
+    cell.edge_pulls.insert(static_cast<int>(cell.pulls.size()));
+    cell.pulls.push_back(2 * unit);
   }
   for (int type = 0; type < num_types; ++type) {
     cell.captures.push_back(

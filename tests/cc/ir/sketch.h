@@ -29,12 +29,16 @@ class Sketch {
   explicit Sketch(DType dtype = DType::kFloat64) : dtype_(dtype) {}
 
   Program program;
+  RowSpace space = RowSpace::kVertices;  // Of the symbols that are added next.
 
   int Add(SymbolKind kind, std::vector<int64_t> shape,
           SymbolSource source = SymbolSource::kNode, int index = -1) {
     Symbol symbol;
     symbol.dtype = dtype_;
     symbol.kind = kind;
+    if (kind == SymbolKind::kRows || kind == SymbolKind::kOpaque) {
+      symbol.space = space;
+    }
     symbol.source = source;
     symbol.index = index;
     symbol.shape = std::move(shape);
@@ -111,6 +115,14 @@ class Sketch {
     return Node(NodeKind::kSumRows, {x}, Sum({columns(x)}));
   }
   int SumColumns(int x) { return Node(NodeKind::kSumColumns, {x}, Rows(1)); }
+  // A row of `x` for each edge of its vertex.
+  int Spread(int x) {
+    return Node(NodeKind::kSpread, {x}, RowsIn(RowSpace::kEdges, columns(x)));
+  }
+  // The sum or maximum of the rows `x` of the edges of each vertex.
+  int ReduceEdges(NodeKind kind, int x) {
+    return Node(kind, {x}, RowsIn(RowSpace::kVertices, columns(x)));
+  }
   int Zero(int64_t columns) { return Node(NodeKind::kZero, {}, Rows(columns)); }
   int Call(Elementwise op, int x) {
     Node(NodeKind::kElementwise, {x}, Rows(columns(x)));
@@ -153,6 +165,12 @@ class Sketch {
   int64_t columns(int id) const { return program.symbols[id].columns(); }
 
  private:
+  int RowsIn(RowSpace of, int64_t columns) {
+    const int id = Rows(columns);
+    program.symbols[id].space = of;
+    return id;
+  }
+
   const DType dtype_;
 };
 

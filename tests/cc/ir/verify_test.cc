@@ -65,6 +65,54 @@ TEST(VerifyProgramTest, NamesTheOperatorAndWhatToDo) {
             "since.");
 }
 
+TEST(VerifyProgramTest, RejectsRowsOfEdgesWhereThoseOfVerticesAre) {
+  const auto message = [](const std::string& text) {
+    Program program;
+    EXPECT_TRUE(Parse(text, {}, &program).ok()) << text;
+    return VerifyProgram(program).message();
+  };
+  const std::string given = R"(
+    %0 = pull(0) : rows<4xf32>
+    %1 = gather(-1) : edges<4xf32>
+    %2 = pull(1) : edges<1xf32>
+    @3 = capture(0) : invariant<4x4xf32>
+  )";
+  const std::string good[] = {
+      "%4 = spread %0 : edges<4xf32>\n%5 = add %4, %1 : edges<4xf32>",
+      "%4 = mul %1, %2 : edges<4xf32>",
+      "%4 = matmul %1, @3 : edges<4xf32>\n%5 = weight_grad %1, %4 : "
+      "sum<4x4xf32>",
+      "%4 = sum_edges %1 : rows<4xf32>\nscatter %4",
+      "%4 = max_edges %2 : rows<1xf32>",
+      "gather_grad(-1) %1",
+      "pull_grad(1) %2",
+  };
+  for (const std::string& nodes : good) {
+    EXPECT_EQ(message(given + nodes), "") << nodes;
+  }
+  const std::string bad[] = {
+      "%4 = add %0, %1 : edges<4xf32>",
+      "%4 = add %0, %1 : rows<4xf32>",
+      "%4 = tanh %1 : rows<4xf32>",
+      "%4 = spread %1 : edges<4xf32>",
+      "%4 = spread %0 : rows<4xf32>",
+      "%4 = spread %0 : edges<3xf32>",
+      "%4 = sum_edges %0 : rows<4xf32>",
+      "%4 = sum_edges %1 : edges<4xf32>",
+      "%4 = max_edges %1 : rows<1xf32>",
+      "%4 = matmul %1, @3 : rows<4xf32>",
+      "%4 = weight_grad %0, %1 : sum<4x4xf32>",
+      "%4 = gather(0) : edges<4xf32>",
+      "%4 = gather(-1) : rows<4xf32>",
+      "scatter %1",
+      "push(0) %1",
+      "gather_grad(0) %1",
+  };
+  for (const std::string& nodes : bad) {
+    EXPECT_NE(message(given + nodes), "") << nodes;
+  }
+}
+
 TEST(VerifyProgramTest, RejectsWhatKernelsWouldReadOrWriteOutOfBounds) {
   const auto symbol_of = [](Program* program, NodeKind kind) -> Symbol& {
     const Node& node = Find(program, kind);

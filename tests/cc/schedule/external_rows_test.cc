@@ -12,7 +12,7 @@ const std::vector<int32_t> kOrder = {3, 0, 1, 4, 2};
 const std::vector<int32_t> kSplits = {0, 2, 4, 5};
 const std::vector<int32_t> kTypes = {0, 1, 1};
 
-ScheduleView View() { return {kOrder, kSplits, kTypes, {}, 0}; }
+ScheduleView View() { return {kOrder, kSplits, kTypes, {}, 0, {}, {}, {}}; }
 
 std::vector<TypeRows> Types() {
   std::vector<TypeRows> types;

@@ -3,16 +3,21 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <random>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "cc/base/status.h"
 #include "tests/cc/schedule/schedule_graphs.h"
 
 namespace cavs {
 namespace {
+
+using Integers = std::vector<int32_t>;
 
 std::string Error(const Batch& batch, int arity, int num_types = 1) {
   Schedule schedule;
@@ -160,6 +165,59 @@ TEST(ScheduleTest, ArityZeroIsOneTask) {
   EXPECT_TRUE(schedule.child_row.empty());
 }
 
+// Edges are the children that there are, however many, in their order.
+TEST(ScheduleTest, EdgesFollowTheirVerticesInExecutionOrder) {
+  std::mt19937 random(23);
+  for (int round = 0; round < 30; ++round) {
+    SCOPED_TRACE(round);
+    const int num_types = 1 + round % 3;
+    const Batch batch = RandomBatch(4, num_types, &random);
+    ScheduleOptions options;
+    options.edges = true;
+    if (round % 5 == 0) options.micro_batch = 2;
+    const Schedule schedule = Make(batch, 1, num_types, options);
+    const ScheduleView view = schedule.view();
+    ASSERT_TRUE(ValidateSchedule(view, num_types).ok());
+    // By vertex, its children, and the numbers of the edges to these.
+    std::vector<Integers> children(batch.num_vertices()), numbers = children;
+    int32_t number = 0;
+    for (int32_t v = 0; v < batch.num_vertices(); ++v) {
+      for (int k = 0; k < 4; ++k) {
+        if (batch.child(v, k) < 0) continue;
+        children[v].push_back(batch.child(v, k));
+        numbers[v].push_back(number++);
+      }
+    }
+    ASSERT_EQ(view.num_edges(), number);
+    for (int64_t row = 0; row < view.num_vertices(); ++row) {
+      const int32_t v = view.order[row];
+      Integers of_row;
+      for (int32_t child : view.edges_of(row)) {
+        of_row.push_back(view.order[child]);
+      }
+      EXPECT_EQ(of_row, children[v]);
+      EXPECT_EQ(Integers(view.edge_number.data() + view.edge_splits[row],
+                         view.edge_number.data() + view.edge_splits[row + 1]),
+                numbers[v]);
+    }
+  }
+}
+
+TEST(ScheduleTest, OnlyEdgesLeadToMoreChildrenThanThereAreSlots) {
+  const Batch star = Batch().Add({{}, {}, {}, {0, 1, 2}});
+  Schedule schedule;
+  EXPECT_FALSE(MakeSchedule(star.view(), 2, 1, {}, &schedule).ok());
+  ScheduleOptions options;
+  options.edges = true;
+  ASSERT_TRUE(MakeSchedule(star.view(), 2, 1, options, &schedule).ok());
+  EXPECT_EQ(schedule.edge_child, (Integers{0, 1, 2}));
+  EXPECT_EQ(schedule.child_row, (Integers{-1, -1, -1, 0, -1, -1, -1, 1}));
+  // Those of an earlier schedule are not left behind.
+  ASSERT_TRUE(MakeSchedule(Batch().Add({{}}).view(), 2, 1, {}, &schedule).ok());
+  EXPECT_FALSE(schedule.view().has_edges());
+  EXPECT_EQ(schedule.view().num_edges(), 0);
+}
+
 TEST(ScheduleTest, ReusesTheScheduleItIsGiven) {
   Schedule schedule = Make(Batch().Add(CompleteTree(3, 2)), 2);
   const Batch small = Batch().Add({{}, {0}});
@@ -270,6 +328,79 @@ class ValidateScheduleTest : public ::testing::Test {
     return ValidateSchedule(schedule_.view(), num_types).message();
   }
 };
+
+// The same with edges.
+class ValidateEdgesTest : public ValidateScheduleTest {
+ protected:
+  ValidateEdgesTest() {
+    ScheduleOptions options;
+    options.edges = true;
+    schedule_ = Make(Batch().Add({{}, {}, {0, 1, 0}}), 2, 1, options);
+  }
+};
+
+TEST_F(ValidateEdgesTest, AcceptsWhatMakeScheduleMakes) {
+  EXPECT_EQ(Error(), "");
+}
+
+TEST_F(ValidateEdgesTest, RejectsSizesThatDisagree) {
+  const std::string tail =
+      " but expected a value more than there are vertices, from 0 to the "
+      "number of edges, and as many children as numbers. Schedule the graphs "
+      "again.";
+  schedule_.edge_splits = {0, 0, 3};
+  EXPECT_EQ(Error(),
+            "edge_splits: got 3 values for 3 vertices, 3 children and 3 "
+            "numbers of edges" +
+                tail);
+  schedule_.edge_splits = {0, 0, 0, 2};
+  EXPECT_EQ(Error(),
+            "edge_splits: got 4 values for 3 vertices, 3 children and 3 "
+            "numbers of edges" +
+                tail);
+  schedule_.edge_splits = {0, 0, 0, 3};
+  EXPECT_EQ(Error(), "");
+  schedule_.edge_number.pop_back();
+  EXPECT_EQ(Error(),
+            "edge_splits: got 4 values for 3 vertices, 3 children and 2 "
+            "numbers of edges" +
+                tail);
+}
+
+TEST_F(ValidateEdgesTest, RejectsSplitsThatGoBackOrBeyond) {
+  schedule_.edge_splits = {0, 0, -1, 3};
+  EXPECT_EQ(Error(),
+            "edge_splits[2]: got -1 but expected a number in [0, 3]. Schedule "
+            "the graphs again.");
+  schedule_.edge_splits = {0, 0, 4, 3};
+  EXPECT_EQ(Error(),
+            "edge_splits[2]: got 4 but expected a number in [0, 3]. Schedule "
+            "the graphs again.");
+}
+
+TEST_F(ValidateEdgesTest, RejectsAChildInTheTaskOfItsParentOrLater) {
+  for (int32_t child : {2, -1, 7}) {
+    schedule_.edge_child = {0, child, 0};
+    EXPECT_EQ(Error(), StrCat("edge_child[1]: got ", child,
+                              " but expected a row before task 1, [0, 2). "
+                              "Children are evaluated first."));
+  }
+  schedule_.edge_child = {0, 1, 0};
+  schedule_.edge_splits = {0, 1, 1, 3};
+  EXPECT_EQ(Error(),
+            "edge_child[0]: got 0 but expected a row before task 0, [0, 0). "
+            "Children are evaluated first.");
+}
+
+TEST_F(ValidateEdgesTest, RejectsNumbersThatAreNoPermutation) {
+  for (const auto& numbers :
+       {Integers{0, 3, 2}, Integers{0, -1, 2}, Integers{0, 0, 2}}) {
+    schedule_.edge_number = numbers;
+    EXPECT_EQ(Error(), StrCat("edge_number[1]: got ", numbers[1],
+                              " but expected a number in [0, 3) that no "
+                              "earlier edge has. Schedule the graphs again."));
+  }
+}
 
 TEST_F(ValidateScheduleTest, AcceptsWhatMakeScheduleMakes) {
   EXPECT_EQ(Error(), "");
