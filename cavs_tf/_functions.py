@@ -10,7 +10,7 @@ from cavs_tf import _inference
 from cavs_tf._decomposition import decompose_operators
 from cavs_tf._derivative import Derivative, NoGradientError, differentiate
 from cavs_tf._inference import EDGES, VERTICES, Analysis, Kind
-from cavs_tf._inputs import GRAPH, READ_INPUTS, own_spec, partial_inputs, rows_of
+from cavs_tf._inputs import GRAPH, OF_CHILDREN, READ_INPUTS, own_spec, partial_inputs, rows_of
 from cavs_tf._partial_derivatives import PartialDerivatives
 from cavs_tf._tracing import TracedVertex, trace
 
@@ -53,6 +53,11 @@ class Functions:
     def captures(self) -> list:
         return [capture for traced in self.traced for capture in traced.captures]
 
+    @property
+    def child_pulls(self) -> list:
+        """Numbers of the inputs that are zero for vertices without children."""
+        return [i for i, name in enumerate(self.pull_names) if name in OF_CHILDREN]
+
     def attributes(self, inputs: dict) -> dict:
         """The attributes of ops that run these functions with these inputs, by name."""
         captures, partial = self.captures, partial_inputs(self.pull_names, inputs)
@@ -60,6 +65,7 @@ class Functions:
         return {
             "partial_pulls": list(partial),
             "partial_pull_grads": [k for k, i in enumerate(of_floats) if i in partial],
+            "child_pulls": self.child_pulls,
             "vertex_functions": [function for function, _ in self.forward],
             "vertex_signatures": [signature for _, signature in self.forward],
             "gradient_functions": [function for function, _ in self.backward],

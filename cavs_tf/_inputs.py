@@ -15,7 +15,8 @@ INITIAL_STATE = ".initial_state"  # What is added to the state gathered from slo
 GRAPH = ".graph"
 NUM_CHILDREN = ".num_children"
 CHILD_MASK = ".child_mask"
-READ_INPUTS = frozenset({GRAPH, NUM_CHILDREN, CHILD_MASK})
+OF_CHILDREN = frozenset({NUM_CHILDREN, CHILD_MASK})  # Zero for vertices without children.
+READ_INPUTS = OF_CHILDREN | {GRAPH}
 OWN_INPUTS = READ_INPUTS | {INITIAL_STATE}
 
 

@@ -85,7 +85,7 @@ def describe(cell, graphs=None, inputs=None) -> list[dict]:
     If there is no dF, its description has an error, and None as its nodes.
     """
     functions = functions_of(cell, graphs, inputs)
-    described = _describe_programs(cell.options, functions.forward, functions.backward)
+    described = _describe_programs(cell.options, functions)
     titles = [f"{d} of {t.name}" for d in ("F", "dF") for t in functions.traced]
     programs = [
         {"title": title} | program for title, program in zip(titles, described, strict=False)
@@ -95,12 +95,13 @@ def describe(cell, graphs=None, inputs=None) -> list[dict]:
     return programs
 
 
-def _describe_programs(options, forward, backward) -> list[dict]:
+def _describe_programs(options, functions) -> list[dict]:
     description = ops.cavs_describe(
-        vertex_functions=[function for function, _ in forward],
-        vertex_signatures=[signature for _, signature in forward],
-        gradient_functions=[function for function, _ in backward],
-        gradient_signatures=[signature for _, signature in backward],
+        vertex_functions=[function for function, _ in functions.forward],
+        vertex_signatures=[signature for _, signature in functions.forward],
+        gradient_functions=[function for function, _ in functions.backward],
+        gradient_signatures=[signature for _, signature in functions.backward],
+        child_pulls=functions.child_pulls,
         **{name: getattr(options, name) for name in PASSES},
     )
     return json.loads(description.numpy())

@@ -13,7 +13,7 @@ from cavs_tf._partial_derivatives import partial_derivatives, wanted_pushes
 from cavs_tf.options import ATTRIBUTES
 
 # Attributes that say which inputs not every vertex has.
-_PARTIAL = ("partial_pulls", "partial_pull_grads")
+_PARTIAL = ("partial_pulls", "partial_pull_grads", "child_pulls")
 
 
 def gather(state, child_row):

@@ -1,5 +1,7 @@
 """External inputs that only some vertices have."""
 
+import re
+
 import keras
 import numpy as np
 import pytest
@@ -187,6 +189,57 @@ def test_vertex_types_and_an_initial_state():
     x = VertexRows(tf.constant([[2.0], [3.0]]), tf.constant([1, 3]))
     output = Typed(state_size=1)(graphs, x, initial_state=[[5.0]])
     np.testing.assert_array_equal(output, [[5], [15], [15], [18]])
+
+
+class Masked(cavs.GraphSupport):
+    """Leaves are their input, and inner vertices computed: one function with a condition."""
+
+    arity = 2
+
+    def __init__(self, **kwargs):
+        super().__init__(state_size=UNITS, **kwargs)
+        self.inner = keras.layers.Dense(UNITS, activation="tanh")
+
+    def vertex(self):
+        inner = self.inner(tf.concat([self.gather(0), self.gather(1)], axis=1))
+        h = tf.where(self.has_child(0)[:, tf.newaxis], inner, self.pull())
+        self.scatter(h)
+        self.push(h)
+
+
+class PulledMask(Masked):
+    def vertex(self):
+        inner = self.inner(tf.concat([self.gather(0), self.gather(1)], axis=1))
+        is_leaf = self.pull("is_leaf")[..., tf.newaxis]
+        h = tf.where(is_leaf, self.pull("x"), inner)
+        self.scatter(h)
+        self.push(h)
+
+
+def test_conditions_on_children_make_programs_of_their_own():
+    graphs = cavs.GraphBatch.from_children([[[], [], [0, 1], [2]], [[]], [[-1, -1], [0, -1]]])
+    vertices = np.array([0, 1, 4, 5])
+    x = np.random.default_rng(0).normal(size=[4, UNITS]).astype("float32")
+    model, inputs = Masked(), VertexRows(tf.constant(x), tf.constant(vertices))
+    assert cavs.check_equivalence(model, graphs, inputs).ok
+    np.testing.assert_array_equal(tf.gather(model(graphs, inputs), vertices), x)
+    text = model.explain(graphs, inputs, program=True)
+    assert text.count("by TensorFlow's own kernels: none") == 2
+    leaves = re.findall(r'^  (?:program|derivative) ".* \(leaves\)"\n((?:    .*\n)*)', text, re.M)
+    assert len(leaves) == 2
+    for operator in ("matmul", "tanh", "keep", "drop", "to_mask", "weight_grad"):
+        assert not any(operator in program for program in leaves), operator
+        assert operator in text
+
+
+def test_booleans_that_are_pulled_need_no_kernel_of_tensorflow():
+    graphs = cavs.GraphBatch.from_children([[[], [], [0, 1], [2]], [[]]])
+    x = tf.random.stateless_normal([5, UNITS], [1, 2])
+    for is_leaf in ([True, True, False, False, True], [False, True, True, False, False]):
+        model, inputs = PulledMask(), {"x": x, "is_leaf": tf.constant(is_leaf)}
+        assert cavs.check_equivalence(model, graphs, inputs).ok
+        text = model.explain(graphs, inputs)
+        assert text.count("by TensorFlow's own kernels: none") == 2
 
 
 def test_rows_that_are_missing_take_no_memory():

@@ -178,6 +178,7 @@ void BeginPrograms(size_t num_types, int programs_per_type, Model* model) {
 Missing WhatIsMissing(int lack, const PartialPulls& partial) {
   Missing missing;
   missing.children = (lack & kLacksChildren) != 0;
+  missing.of_children = partial.of_children;
   if ((lack & kLacksInputs) != 0) {
     missing.pulls = partial.pulls;
     missing.pull_grads = partial.grads;

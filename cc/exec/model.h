@@ -71,9 +71,11 @@ struct Model {
 };
 
 // The inputs that not every vertex has, and which of the derivative's outputs
-// are their gradients.
+// are their gradients; and the inputs that are zero for vertices without
+// children.
 struct PartialPulls {
   std::set<int> pulls, grads;
+  std::set<int> of_children = {};
 };
 
 // Makes a model of traced programs, which move into it, and another of their

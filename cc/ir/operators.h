@@ -30,6 +30,7 @@ enum class NodeKind : uint8_t {
   kWeightGrad,  // out (+)= transpose(in[0]) * in[1], a sum over rows
   kSumRows,     // out (+)= sum over rows
   kSumColumns,  // out = sum within each row
+  kToMask,      // out = 1 where in[0], a boolean, is true, else 0
   kSpread,      // out <- in[vertex of each edge]
   // out = sum, or maximum, over the edges of each vertex, in their order; zero
   // without edges
@@ -84,6 +85,7 @@ inline constexpr Operator kOperators[] = {
      true},
     {NodeKind::kSumRows, "sum_rows", Outside::kNone, false, Zero::kNever, true},
     {NodeKind::kSumColumns, "sum_columns", Outside::kNone, false, Zero::kKeeps},
+    {NodeKind::kToMask, "to_mask", Outside::kNone, false, Zero::kKeeps},
     // Vertices without children have no edges.
     {NodeKind::kSpread, "spread", Outside::kNone, false, Zero::kAlways},
     {NodeKind::kSumEdges, "sum_edges", Outside::kNone, false, Zero::kAlways},

@@ -281,6 +281,12 @@ class Verifier {
     }
     if (node.accumulate && !IsAvailable(node.outputs[0])) return false;
     if (node.kind == NodeKind::kZero) return node.inputs.empty();
+    if (node.kind == NodeKind::kToMask) {
+      return HasSizes(node, 1, 1) && IsRows(node.inputs[0]) &&
+             symbol(node.inputs[0]).dtype == DType::kBool &&
+             IsNative(out.dtype) &&
+             symbol(node.inputs[0]).columns() == out.columns();
+    }
     if (!AllHaveType(node, out.dtype)) return false;
     if (node.kind == NodeKind::kCopy) {
       return HasSizes(node, 1, 1) && IsRows(node.inputs[0]) &&

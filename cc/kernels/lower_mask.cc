@@ -73,8 +73,10 @@ class MaskLowering {
       const int zero = builder_.AddScalar(dtype_, 0);
       return Add(node, Elementwise::kGreaterEqual, {mask, zero}, like);
     }
-    if (op == "ConcatV2" || op == "Pack") return Concat(node, like);
-    return View(node, boolean, like);
+    const int seen = op == "ConcatV2" || op == "Pack"
+                         ? Concat(node, like)
+                         : View(node, boolean, like);
+    return seen >= 0 ? seen : Converted(node, boolean, like);
   }
 
  private:
@@ -144,6 +146,13 @@ class MaskLowering {
       builder_.AddNode(NodeKind::kCopy, node, {mask}, {copy});
       offset += part.columns();
     }
+    return out;
+  }
+
+  // A boolean that is pulled, or that the framework computes.
+  int Converted(const tensorflow::Node& node, int boolean, const Symbol& like) {
+    const int out = builder_.AddSymbol(like);
+    builder_.AddNode(NodeKind::kToMask, node, {boolean}, {out}).op = "Cast";
     return out;
   }
 

@@ -158,23 +158,37 @@ class NativeLowering {
            begin[0] == 0 && View(begin[1]);
   }
 
-  // Lowers x[:, a:b], x[..., a:b] and x[:, a] of a matrix.
+  // Lowers x[:, a:b], x[..., a:b] and x[:, a] of a matrix, and whole rows in
+  // another shape, as x[:, None].
   bool StridedSlice() {
-    if (Rank(0) != 2 || !OutputHasRows()) return false;
-    Integers begin, strides;
-    if (!Constants(1, 2, &begin) || !Constants(3, 2, &strides) ||
-        strides[0] != 1 || strides[1] != 1) {
+    Integers strides;
+    if (!OutputHasRows() || !IsRows(0) ||
+        !builder_.ConstantIntegers(traced_.inputs[3], &strides) ||
+        std::any_of(strides.begin(), strides.end(),
+                    [](int64_t stride) { return stride != 1; })) {
       return false;
     }
     const auto mask = [&](const char* name) {
       int value = 0;
       return GetNodeAttr(node_.attrs(), name, &value).ok() ? value : -1;
     };
-    const bool whole_rows = mask("ellipsis_mask") == 1 ||
-                            (mask("ellipsis_mask") == 0 &&
-                             (mask("begin_mask") & mask("end_mask") & 1) == 1);
-    if (!whole_rows || mask("new_axis_mask") != 0 ||
+    // An ellipsis in front takes in the rows if less than all axes follow it.
+    int axes = static_cast<int>(strides.size()) - 1;
+    for (size_t i = 1; i < strides.size(); ++i) {
+      axes -= (mask("new_axis_mask") >> i) & 1;
+    }
+    const bool whole_rows =
+        mask("ellipsis_mask") == 1
+            ? axes < Rank(0)
+            : (mask("begin_mask") & mask("end_mask") & 1) == 1;
+    if (!whole_rows || (mask("new_axis_mask") & 1) != 0 ||
         (mask("shrink_axis_mask") & 1) != 0) {
+      return false;
+    }
+    if (Out(0).columns() == in(0).columns()) return View(0);
+    Integers begin;
+    if (Rank(0) != 2 || !Constants(1, 2, &begin) || mask("ellipsis_mask") > 1 ||
+        mask("new_axis_mask") != 0) {
       return false;
     }
     int64_t first = (mask("begin_mask") & 2) != 0 ? 0 : begin[1];

@@ -29,7 +29,9 @@ absl::Status ReadNumbers(tensorflow::OpKernelConstruction* context,
 absl::Status ReadPartialPulls(tensorflow::OpKernelConstruction* context,
                               PartialPulls* partial) {
   TF_RETURN_IF_ERROR(ReadNumbers(context, "partial_pulls", &partial->pulls));
-  return ReadNumbers(context, "partial_pull_grads", &partial->grads);
+  TF_RETURN_IF_ERROR(
+      ReadNumbers(context, "partial_pull_grads", &partial->grads));
+  return ReadNumbers(context, "child_pulls", &partial->of_children);
 }
 
 absl::Status ReadPartialRows(tensorflow::OpKernelContext* context,

@@ -13,7 +13,7 @@
 
 namespace cavs {
 
-// Reads the attributes partial_pulls and partial_pull_grads.
+// Reads the attributes partial_pulls, partial_pull_grads and child_pulls.
 absl::Status ReadPartialPulls(tensorflow::OpKernelConstruction* context,
                               PartialPulls* partial);
 

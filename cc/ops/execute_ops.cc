@@ -153,10 +153,12 @@ using Op = ::tensorflow::register_op::OpDefBuilderWrapper;
 using ::tensorflow::InitOnStartupMarker;
 
 // Adds what decides how programs are compiled: the switches of passes, which
-// are on by default, and the inputs that not every vertex has a row of.
+// are on by default, the inputs that not every vertex has a row of, and those
+// that are zero for vertices without children.
 Op& WithSwitches(Op& op) {
   op.Attr("partial_pulls: list(int) >= 0 = []")
-      .Attr("partial_pull_grads: list(int) >= 0 = []");
+      .Attr("partial_pull_grads: list(int) >= 0 = []")
+      .Attr("child_pulls: list(int) >= 0 = []");
   for (const char* name : {"eager", "lazy", "split", "share", "merge", "fuse",
                            "skip_zeros", "specialize", "views"}) {
     op.Attr(StrCat(name, ": bool = true"));
@@ -255,6 +257,7 @@ pulled_by: For each pull, whether vertex function 0, 1, ... pulls it.
 num_at: The number of tensors in `at`, 0 or 1.
 partial_pulls: The pulls that not every vertex has a row of; others pull zeros.
 partial_pull_grads: The numbers of their gradients among those of floating-point pulls.
+child_pulls: The pulls that are zero for vertices without children.
 num_edge_lists: The number of tensors in `edges`, 0 or 3.
 edge_pulls: The pulls that have a row for each edge instead of each vertex.
 keep_tape: Whether a CavsBackward follows.

@@ -18,7 +18,7 @@ from tests import cells
 from tests.fuzz.raw_files import Files
 from tests.fuzz.raw_functions import Spoiler
 
-_PARTIAL = ("partial_pulls", "partial_pull_grads")
+_PARTIAL = ("partial_pulls", "partial_pull_grads", "child_pulls")
 
 INTEGERS = [
     -1,

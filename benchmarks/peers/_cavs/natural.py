@@ -139,16 +139,13 @@ class TreeFC(_Cell):
     arity = 2
     stacked = types.MappingProxyType({"children_kernel": ("kernel",)})
 
+    pulled = staticmethod(TreeLSTM.pulled)
+
     def vertex(self):
         inner = tf.tanh(self.dense("children", self.gather(0), self.gather(1)))
-        h = tf.where(self.pull("is_leaf"), self.pull("leaf"), inner)
+        h = tf.where(self.has_child(0)[:, tf.newaxis], inner, self.pull())
         self.scatter(h)
         self.push(h)
-
-    @staticmethod
-    def pulled(inputs, embedding):
-        is_leaf = (inputs["kind"] == 0)[:, tf.newaxis]
-        return {"is_leaf": is_leaf, "leaf": tf.gather(embedding, inputs["token"])}
 
 
 class Calculator(calculator.Model):

@@ -132,6 +132,9 @@ class CpuBackend {
   // out[i, 0] = sum over j of x[i, j].
   void SumColumns(DType dtype, ConstBlock x, Block out) const;
 
+  // out[i, j] = 1 where x[i, j], a boolean, is true, else 0. For native types.
+  void ToMask(DType dtype, ConstBlock x, Block out) const;
+
   // --- moving rows of any dtype with a fixed size ---------------------------
 
   // dst[i, :] = x[i, :]. x may have an index; rows before its first are zero.
@@ -187,6 +190,8 @@ class CpuBackend {
                          Block out) const;
   template <typename T>
   void RunSumColumns(ConstBlock x, Block out) const;
+  template <typename T>
+  void RunToMask(ConstBlock x, Block out) const;
 
   Workers* const workers_;
   const Isa isa_;

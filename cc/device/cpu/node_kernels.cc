@@ -51,6 +51,7 @@ void NodeKernels::Run(int number, const RowRange& at, const ColumnRange& range,
     case NodeKind::kGroup:
       return RunGroup(node, at, range, backend);
     case NodeKind::kSumColumns:
+    case NodeKind::kToMask:
     case NodeKind::kElementwise:
     case NodeKind::kCopy:
     case NodeKind::kZero:
@@ -71,6 +72,9 @@ void NodeKernels::RunRows(const Node& node, const RowRange& at,
   const DType dtype = symbol(node.outputs[0]).dtype;
   if (node.kind == NodeKind::kSumColumns) {
     return backend.SumColumns(dtype, operands_.Read(node.inputs[0], at), out);
+  }
+  if (node.kind == NodeKind::kToMask) {
+    return backend.ToMask(dtype, operands_.Read(node.inputs[0], at), out);
   }
   ForRanges(out.cols, range, [&](int64_t begin, int64_t end) {
     const Block to = Columns(out, dtype, begin, end);

@@ -161,6 +161,7 @@ class Planner {
       case NodeKind::kGroup:
         return IsElementwiseAligned(n, unit);
       case NodeKind::kSumColumns:
+      case NodeKind::kToMask:
       case NodeKind::kVertexIds:
       case NodeKind::kForeign:
         return false;

@@ -111,6 +111,7 @@ void ReferenceProgram::RunNode(const Node& node, const RowRange& at) {
         break;
       case NodeKind::kMatMul:
       case NodeKind::kSumColumns:
+      case NodeKind::kToMask:
       case NodeKind::kSpread:
       case NodeKind::kSumEdges:
       case NodeKind::kMaxEdges:
@@ -218,6 +219,12 @@ void ReferenceProgram::ComputeRow(const Node& node, const RowRange& at,
     case NodeKind::kSumColumns:
       for (double x : Read(node.inputs[0], at, row)) result[0] += x;
       break;
+    case NodeKind::kToMask: {
+      const char* in =
+          RowOf(operands_.Read(node.inputs[0], at), DType::kBool, row);
+      for (int64_t j = 0; j < columns; ++j) result[j] = in[j] != 0;
+      break;
+    }
     case NodeKind::kSpread:
       result = Read(node.inputs[0], at,
                     bindings_.lists.edge_row[at.edges.first + row] - at.first);

@@ -74,6 +74,7 @@ class Merger {
       case NodeKind::kMatMul:
       case NodeKind::kElementwise:
       case NodeKind::kSumColumns:
+      case NodeKind::kToMask:
       case NodeKind::kSpread:
       case NodeKind::kSumEdges:
       case NodeKind::kMaxEdges:

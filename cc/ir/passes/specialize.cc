@@ -146,7 +146,8 @@ class Facts {
       case NodeKind::kGather:
         return which == Zeros::kAll && IsMissing(node);
       case NodeKind::kPull:
-        return IsMissing(node);
+        return IsMissing(node) || (which == Zeros::kAll && missing_.children &&
+                                   missing_.of_children.count(node.index) > 0);
       case NodeKind::kSpread:
       case NodeKind::kSumEdges:
       case NodeKind::kMaxEdges:
@@ -156,6 +157,7 @@ class Facts {
         return which == Zeros::kAll;
       case NodeKind::kCopy:
       case NodeKind::kSumColumns:
+      case NodeKind::kToMask:
         return zeros[node.inputs[0]];
       case NodeKind::kMatMul:
         return AddsZero(node, zeros, which);
@@ -202,6 +204,10 @@ class Facts {
       case Elementwise::kReluGrad:
       case Elementwise::kSoftplusGrad:
         return IsZeroTimes(in[0], in[1], zeros, which);
+      case Elementwise::kKeep:
+        return zeros[in[0]] || zeros[in[1]];
+      case Elementwise::kDrop:
+        return zeros[in[0]];
       default:
         return KeepsZero(node.elementwise) &&
                std::all_of(in.begin(), in.end(),
@@ -245,6 +251,8 @@ class Facts {
       case NodeKind::kMaxEdges:
         if (missing_.children) return true;
         break;
+      case NodeKind::kToMask:
+        return true;
       case NodeKind::kMatMul:
       case NodeKind::kCopy:
       case NodeKind::kSumColumns:
@@ -340,16 +348,17 @@ class Folder {
     });
   }
 
-  // x + 0 and x - 0 are x, 0 - x is -x. Returns whether the result is, or
-  // became a view of, x.
+  // x + 0, x - 0 and what a mask of zeros does not drop of x are x, 0 - x is
+  // -x. Returns whether the result is, or became a view of, x.
   bool IsLeftOut(int number, Node* node) {
     const bool adds = node->elementwise == Elementwise::kAdd;
-    if (!adds && node->elementwise != Elementwise::kSub) return false;
+    const bool drops = node->elementwise == Elementwise::kDrop;
+    if (!adds && !drops && node->elementwise != Elementwise::kSub) return false;
     const int x = node->inputs[0], y = node->inputs[1];
     const int out = node->outputs[0];
     if (IsZero(y) && HasShapeOf(out, x)) {
       node->inputs = {x};
-    } else if (IsZero(x) && HasShapeOf(out, y)) {
+    } else if (!drops && IsZero(x) && HasShapeOf(out, y)) {
       node->inputs = {y};
       if (!adds) {
         node->elementwise = Elementwise::kNeg;

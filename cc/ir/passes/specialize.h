@@ -22,6 +22,8 @@ struct Missing {
   // Rows of these inputs, and of the gradients of them: the numbers of pulls,
   // and of pull gradients.
   std::set<int> pulls, pull_grads;
+  // The numbers of pulls that are zero where children are missing.
+  std::set<int> of_children;
 };
 
 // A vertex function and its derivative for vertices that lack something. They

@@ -65,6 +65,22 @@ TEST(VerifyProgramTest, NamesTheOperatorAndWhatToDo) {
             "since.");
 }
 
+TEST(VerifyProgramTest, OnlyBooleansBecomeMasks) {
+  const auto message = [](const std::string& text) {
+    Program program;
+    EXPECT_TRUE(Parse(text, {}, &program).ok()) << text;
+    return VerifyProgram(program).message();
+  };
+  const std::string given = "%0 = pull(0) : rows<4xbool>\n";
+  EXPECT_EQ(message(given + "%1 = to_mask %0 : rows<4xf32>"), "");
+  EXPECT_EQ(message(given + "%1 = to_mask %0 : rows<4xbf16>"), "");
+  EXPECT_NE(message(given + "%1 = to_mask %0 : rows<3xf32>"), "");
+  EXPECT_NE(message(given + "%1 = to_mask %0 : rows<4xi32>"), "");
+  EXPECT_NE(message("%0 = pull(0) : rows<4xf32>\n"
+                    "%1 = to_mask %0 : rows<4xf32>"),
+            "");
+}
+
 TEST(VerifyProgramTest, RejectsRowsOfEdgesWhereThoseOfVerticesAre) {
   const auto message = [](const std::string& text) {
     Program program;

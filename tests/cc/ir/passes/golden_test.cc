@@ -57,6 +57,7 @@ void Merge(Program* program) {
 void Specialize(Program* program) {
   Missing missing;
   missing.children = true;
+  missing.of_children = {9};  // Which slots have a child.
   *program = cavs::Specialize(*program, nullptr, missing).function;
 }
 
