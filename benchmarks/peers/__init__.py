@@ -18,7 +18,6 @@ VARIANTS = types.MappingProxyType(
         "cavs_gates": ("cavs", {"form": "gates"}),
         "cavs_loop": ("cavs", {"steps_per_call": 8}),
         "cavs_natural": ("cavs", {"form": "natural"}),
-        "cavs_slots": ("cavs", {"slots": True}),
         "cavs_ops": ("cavs", {"ops_alone": True}),
         "fold_cached": ("fold", {"cached": True}),
         "fold_per_vertex": ("fold", {"outputs": "vertices"}),

@@ -11,7 +11,6 @@ from benchmarks.peers import _base, _forms, _ops_alone, _tensorflow
 
 # Other models have a module of the workload's name.
 _MODULES = {"var_lstm": "lstm", "fixed_lstm": "lstm"}
-_BY_SLOTS = ("dependency_lstm",)
 _BFLOAT16_SLACK = 50.0  # bfloat16 has 16 bits less than float32.
 
 
@@ -22,7 +21,6 @@ class Peer(_tensorflow.TensorFlowPeer):
       form: "gates": weights, a product and a bias are written for every gate, as in the paper's
         Figure 4; "natural": products of what is concatenated, and one vertex function unless types
         compute different things; None: the cell as someone writes it who knows what costs time.
-      slots: Whether the cell gathers from slots, where another reads edges.
       bfloat16: Whether the vertex function and what it pulls are bfloat16, with float32 weights, as
         under Keras's policy `mixed_bfloat16`.
       steps_per_call: As Keras's `steps_per_execution`: what is timed is a call that loops over so
@@ -35,7 +33,6 @@ class Peer(_tensorflow.TensorFlowPeer):
         workload,
         threads,
         form=None,
-        slots=False,
         bfloat16=False,
         steps_per_call=1,
         ops_alone=False,
@@ -47,9 +44,7 @@ class Peer(_tensorflow.TensorFlowPeer):
             raise _base.Unsupported(f"not available: cavs_tf.Options has no {', '.join(missing)}")
         self.options = cavs.Options(**options)
         name = workload.name
-        if slots and name not in _BY_SLOTS:
-            raise _base.Unsupported(f"no other cell for {name} that gathers from slots")
-        module = f"{name}_slots" if slots else _MODULES.get(name, name)
+        module = _MODULES.get(name, name)
         self._module = importlib.import_module(f"benchmarks.peers._cavs.{module}")
         self._form = form and _forms.FORMS[form](name)
         self._model_class = self._form.model if form else self._module.Model

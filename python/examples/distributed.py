@@ -100,13 +100,14 @@ def work(index: int) -> None:
         losses[number], graphs = float(loss), graphs + int(count)
         step.assign(number)
         if index == 0:
-            print(f"step {number}: loss {losses[number]:.6f}", flush=True)
+            # A line and its end in one write: the workers share the output.
+            print(f"step {number}: loss {losses[number]:.6f}\n", end="", flush=True)
             if number % FLAGS.checkpoint_every == 0 or number == FLAGS.steps:
                 manager.save(number)
     speed = None
     if len(losses) > 1:
         speed = graphs / (time.perf_counter() - started)
-        print(f"worker {index}: {speed:,.0f} graphs per second", flush=True)
+        print(f"worker {index}: {speed:,.0f} graphs per second\n", end="", flush=True)
     if index == 0:
         write_summary(loss=losses, trees_per_second=speed)
 
