@@ -195,7 +195,7 @@ def _tensors(name, value) -> dict:
 
 def _evaluate(call, model, watched, seed, nudge) -> dict:
     """Outputs, and gradients of a random loss, by name."""
-    with tf.GradientTape(persistent=True) as tape:
+    with tf.GradientTape() as tape:
         for value in watched.values():
             tape.watch(value)
         outputs = _tensors("output", call())
@@ -205,9 +205,10 @@ def _evaluate(call, model, watched, seed, nudge) -> dict:
     results = dict(outputs)
     if loss is not None:
         weights = {v.path if hasattr(v, "path") else v.name: v for v in model.trainable_variables}
-        for name, source in [*watched.items(), *weights.items()]:
-            value = source.value if hasattr(source, "path") else source
-            gradient = tape.gradient(loss, value, unconnected_gradients="zero")
+        values = {name: v.value if hasattr(v, "path") else v for name, v in weights.items()}
+        sources = {**watched, **values}
+        gradients = tape.gradient(loss, list(sources.values()), unconnected_gradients="zero")
+        for name, gradient in zip(sources, gradients, strict=True):
             results[f"gradient of {name}"] = tf.convert_to_tensor(gradient)
     return results
 

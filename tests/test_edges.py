@@ -192,9 +192,12 @@ def test_memory_is_proportional_to_edges():
 
 
 def test_the_gradient_of_a_star_is_held_in_the_predicted_memory():
-    star = [[[] for _ in range(5000)] + [list(range(5000))], [[], [0]]]
-    graphs, layer = cavs.GraphBatch.from_children(star), cavs.keras.TreeLSTM(4, arity=None)
-    report = cavs.check_equivalence(layer, graphs, tf.ones([graphs.num_vertices, 3]))
+    star = [[[] for _ in range(1000)] + [list(range(1000))], [[], [0]]]
+    graphs = cavs.GraphBatch.from_children(star)
+    layer = cavs.keras.TreeLSTM(4, arity=None, dtype="float64")
+    x = inputs_for(graphs, "float64")["x"]
+    # Sums of 1,000 states saturate gates, whose derivatives are what rounding left of 1 - gate.
+    report = cavs.check_equivalence(layer, graphs, x, tolerance=1e-8)
     assert report.ok, report
 
 
