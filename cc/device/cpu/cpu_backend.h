@@ -135,6 +135,11 @@ class CpuBackend {
   // out[i, j] = 1 where x[i, j], a boolean, is true, else 0. For native types.
   void ToMask(DType dtype, ConstBlock x, Block out) const;
 
+  // Row i of `out` is the random mask of row number rows[i]: 0 where it drops,
+  // else `kept`. For native types.
+  void DrawMasks(DType dtype, const RandomMask& mask, const int32_t* rows,
+                 double kept, Block out) const;
+
   // --- moving rows of any dtype with a fixed size ---------------------------
 
   // dst[i, :] = x[i, :]. x may have an index; rows before its first are zero.
@@ -192,6 +197,9 @@ class CpuBackend {
   void RunSumColumns(ConstBlock x, Block out) const;
   template <typename T>
   void RunToMask(ConstBlock x, Block out) const;
+  template <typename T>
+  void RunDrawMasks(const RandomMask& mask, const int32_t* rows, double kept,
+                    Block out) const;
 
   Workers* const workers_;
   const Isa isa_;

@@ -11,6 +11,7 @@
 
 #include "cc/device/cpu/elementwise_kernels.h"
 #include "cc/device/cpu/gemm_kernels.h"
+#include "cc/device/cpu/mask_kernels.h"
 #include "cc/device/cpu/math_kernels.h"
 #include "cc/device/cpu/narrow_gemm_kernels.h"
 #include "cc/device/cpu/narrow_kernels.h"
@@ -80,6 +81,7 @@ struct Table<T, std::integer_sequence<int, kOp...>> {
       PackIndexed<T>,
       SumRows<T>,
       Sum<T>,
+      DrawMask<T>,
       Conversions<T>::kWiden,
       Conversions<T>::kNarrow,
   };

@@ -86,6 +86,14 @@ struct PairsOfFirst {
   PairKernel<T> then[kNumElementwise];
 };
 
+// What elements a random mask drops. Element j of a row follows from this, the
+// number of the row and j alone.
+struct RandomMask {
+  uint32_t key[2];
+  uint32_t number;     // Masks of other numbers are independent.
+  uint32_t threshold;  // The share that is dropped, times 2^32.
+};
+
 template <typename T>
 struct KernelTable {
   int lanes;  // Elements of a vector.
@@ -127,6 +135,10 @@ struct KernelTable {
                    Wide<T>* out, bool accumulate);
   // The sum of n elements.
   Wide<T> (*sum)(const T* x, int64_t n);
+
+  // out[j] = 0 if the mask drops element j of row number `row`, else `kept`.
+  void (*draw_mask)(const RandomMask& mask, uint32_t row, T kept, int64_t n,
+                    T* out);
 
   // Convert n numbers of a narrow type to fp32, and back; null for other types.
   // The output of `narrow` may begin where x does.

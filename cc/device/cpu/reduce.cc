@@ -39,21 +39,6 @@ void CpuBackend::RunSumColumns(ConstBlock x, Block out) const {
               });
 }
 
-template <typename T>
-void CpuBackend::RunToMask(ConstBlock x, Block out) const {
-  const bool* from = static_cast<const bool*>(x.data);
-  T* to = static_cast<T*>(out.data);
-  const T values[] = {FromWide<T>(0), FromWide<T>(1)};
-  ParallelFor(workers_, x.rows, 16, kNanosPerElement * x.cols,
-              [&](Range range) {
-                for (int64_t i = range.begin; i < range.end; ++i) {
-                  for (int64_t j = 0; j < x.cols; ++j) {
-                    to[i * out.pitch + j] = values[from[i * x.pitch + j]];
-                  }
-                }
-              });
-}
-
 // Each worker reduces some columns of all segments, so the order of the terms
 // does not depend on the number of workers.
 template <typename T>
@@ -131,11 +116,6 @@ void CpuBackend::SumColumns(DType dtype, ConstBlock x, Block out) const {
   assert(x.rows == out.rows && out.cols == 1);
   WithFloatType(dtype,
                 [&](auto zero) { RunSumColumns<decltype(zero)>(x, out); });
-}
-
-void CpuBackend::ToMask(DType dtype, ConstBlock x, Block out) const {
-  assert(x.rows == out.rows && x.cols == out.cols && x.index == nullptr);
-  WithFloatType(dtype, [&](auto zero) { RunToMask<decltype(zero)>(x, out); });
 }
 
 }  // namespace cavs

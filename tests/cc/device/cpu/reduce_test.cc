@@ -3,7 +3,6 @@
 
 #include <cmath>
 #include <cstdint>
-#include <memory>
 
 #include "cc/device/cpu/cpu_backend.h"
 #include "tests/cc/device/cpu/backend_test_util.h"
@@ -64,33 +63,6 @@ TEST_P(ReduceTest, SumColumnsAddsEveryRow) {
             double sum = 0;
             for (int64_t j = 0; j < cols; ++j) sum += x.at(i, j);
             ASSERT_EQ(out.at(i, 0), T(sum)) << rows << ", " << cols << " " << i;
-          }
-        }
-      }
-    });
-  }
-}
-
-TEST_P(ReduceTest, BooleansBecomeMasks) {
-  for (int count : {1, 2, 3}) {
-    ThreadedWorkers workers(count);
-    const CpuBackend backend(&workers, GetParam());
-    ForFloatTypes([&](auto zero) {
-      using T = decltype(zero);
-      for (int64_t rows : kRows) {
-        for (int64_t cols : kCols) {
-          const int64_t pitch = cols + rows % 3;
-          const auto booleans = std::make_unique<bool[]>(rows * pitch);
-          for (int64_t k = 0; k < rows * pitch; ++k) booleans[k] = k % 3 == 1;
-          Matrix<T> out(rows, cols, rows % 2, 3);
-          out.Fill(7);
-          backend.ToMask(DTypeOf<T>(), {booleans.get(), rows, cols, pitch},
-                         out.block());
-          ASSERT_TRUE(out.GuardsHold());
-          for (int64_t i = 0; i < rows; ++i) {
-            for (int64_t j = 0; j < cols; ++j) {
-              ASSERT_EQ(out.at(i, j), T((i * pitch + j) % 3 == 1));
-            }
           }
         }
       }
