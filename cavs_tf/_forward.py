@@ -2,11 +2,10 @@
 
 import tensorflow as tf
 from tensorflow.python.eager import forwardprop_util, record
-from tensorflow.python.ops import control_flow_util
 
 from cavs_tf._functions import Functions
 from cavs_tf._inputs import rows_of
-from cavs_tf._library import ops
+from cavs_tf._library import in_xla, ops
 from cavs_tf.options import Options
 from cavs_tf.schedule import Schedule
 
@@ -43,7 +42,7 @@ def run_forward(
 
 
 def _check_mode(tensors) -> None:
-    if control_flow_util.GraphOrParentsInXlaContext(tf.compat.v1.get_default_graph()):
+    if in_xla():
         raise NotImplementedError(
             "CavsForward: got a call in a function with jit_compile=True but expected one that XLA "
             "need not compile, as it cannot compile custom ops. Leave jit_compile out."

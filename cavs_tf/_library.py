@@ -9,6 +9,7 @@ import pathlib
 
 import tensorflow as tf
 from tensorflow.python.framework import op_def_registry
+from tensorflow.python.ops import control_flow_util
 
 _HOME = pathlib.Path(__file__).parent
 _FIX = "Run `make build` in a checkout, or else `pip install --no-build-isolation .`"
@@ -47,6 +48,11 @@ def allowed_values(op: str, attribute: str) -> tuple[str, ...]:
     """The strings that an attribute of an op may be, as the library registers them."""
     (found,) = (a for a in op_def_registry.get(op).attr if a.name == attribute)
     return tuple(value.decode() for value in found.allowed_values.list.s)
+
+
+def in_xla() -> bool:
+    """Whether what is called now will be compiled by XLA, which cannot compile custom ops."""
+    return control_flow_util.GraphOrParentsInXlaContext(tf.compat.v1.get_default_graph())
 
 
 ops = _load()

@@ -294,6 +294,24 @@ def test_what_is_rejected(rows, vertices, message):
         model(graphs, VertexRows(rows, tf.constant(vertices)))
 
 
+@pytest.mark.parametrize(
+    ("masks", "ids", "vertices"),
+    [
+        ({"mask_negative": True}, [3, -1, 1, -5, 2], [0, 2, 4]),
+        ({"mask_negative": True, "mask_id": 1}, [3, -1, 1, -5, 2], [0, 4]),
+        ({"mask_id": 9}, [3, 9, 1], [0, 2]),
+    ],
+    ids=str,
+)
+def test_which_ids_have_no_row(masks, ids, vertices):
+    layer = cavs.keras.Embedding(10, 2, **masks)
+    rows = layer(tf.constant(ids))
+    np.testing.assert_array_equal(rows.vertices, vertices)
+    np.testing.assert_array_equal(rows.rows, layer.embeddings.numpy()[np.take(ids, vertices)])
+    assert cavs.keras.Embedding.from_config(layer.get_config()).get_config() == layer.get_config()
+
+
 def test_ids_of_another_rank_have_no_vertices():
-    with pytest.raises(ValueError, match=r"inputs: got shape \(1, 2\) but expected \[V\]"):
-        cavs.keras.Embedding(3, 2, mask_negative=True)(tf.constant([[1, -1]]))
+    for masks in ({"mask_negative": True}, {"mask_id": 0}):
+        with pytest.raises(ValueError, match=r"inputs: got shape \(1, 2\) but expected \[V\]"):
+            cavs.keras.Embedding(3, 2, **masks)(tf.constant([[1, 2]]))

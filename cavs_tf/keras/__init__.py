@@ -16,6 +16,7 @@ model, and any model that is trained by `fit`, takes its graphs as.
 
 from cavs_tf.keras._dagnn import DAGNN as DAGNN
 from cavs_tf.keras._dagnn import DAGNNCell as DAGNNCell
+from cavs_tf.keras._dropout import Dropout as Dropout
 from cavs_tf.keras._embedding import Embedding as Embedding
 from cavs_tf.keras._graph import Graph as Graph
 from cavs_tf.keras._graph import Roots as Roots

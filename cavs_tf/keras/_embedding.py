@@ -16,17 +16,20 @@ class Embedding(keras.layers.Embedding):
     Args:
       *args: As of `keras.layers.Embedding`, whose weights it loads.
       mask_negative: Whether vertices with a negative id have no input, as inner nodes of a parse.
+      mask_id: Vertices with this id have no input; None: no such id. `Vocabulary.EMPTY` is that of
+        inner nodes in examples that were read with a vocabulary.
       **kwargs: As `args`.
 
     Call arguments:
       inputs: int32 or int64 of any shape, each at least 0 and less than `input_dim`; with
-        `mask_negative` [V], some of them negative.
+        `mask_negative` or `mask_id` [V], some of them without a row.
 
     Returns:
-      The compute dtype, of the shape of `inputs` and then `output_dim`; with `mask_negative` a
-      `VertexRows` of the n ids that are not negative: rows [n, output_dim] and vertices [n].
+      The compute dtype, of the shape of `inputs` and then `output_dim`; with `mask_negative` or
+      `mask_id` a `VertexRows` of the n other ids: rows [n, output_dim] and vertices [n].
 
     Raises:
+      ValueError: If there are such ids and `inputs` is not [V].
       tf.errors.InvalidArgumentError: For an id that is too large, or negative without
         `mask_negative`; Keras looks up the last rows for negative ones.
 
@@ -41,29 +44,33 @@ class Embedding(keras.layers.Embedding):
     TensorShape([1, 8])
     """
 
-    def __init__(self, *args, mask_negative: bool = False, **kwargs):
+    def __init__(self, *args, mask_negative: bool = False, mask_id: int | None = None, **kwargs):
         super().__init__(*args, **kwargs)
         self.mask_negative = mask_negative
+        self.mask_id = mask_id
 
     def call(self, inputs):
-        if not self.mask_negative:
+        if not self._masks:
             return self._look_up(inputs)
         if inputs.shape.rank != 1:
             raise ValueError(
                 f"inputs: got shape {inputs.shape} but expected [V], an id for each vertex of the "
-                "graphs. Leave mask_negative out for ids of another shape."
+                "graphs. Leave mask_negative and mask_id out for ids of another shape."
             )
-        vertices = tf.where(inputs >= 0)[:, 0]
+        present = inputs >= 0 if self.mask_negative else tf.ones_like(inputs, tf.bool)
+        if self.mask_id is not None:
+            present &= inputs != self.mask_id
+        vertices = tf.where(present)[:, 0]
         rows = self._look_up(tf.gather(inputs, vertices))
         return VertexRows(rows, tf.cast(vertices, tf.int32))
 
     def compute_output_shape(self, input_shape):
-        if self.mask_negative:
+        if self._masks:
             return VertexRows((None, self.output_dim), (None,))
         return super().compute_output_shape(input_shape)
 
     def compute_output_spec(self, inputs):
-        if self.mask_negative:
+        if self._masks:
             rows, vertices = self.compute_output_shape(inputs.shape)
             return VertexRows(
                 keras.KerasTensor(rows, self.compute_dtype), keras.KerasTensor(vertices, "int32")
@@ -71,7 +78,12 @@ class Embedding(keras.layers.Embedding):
         return super().compute_output_spec(inputs)
 
     def get_config(self):
-        return super().get_config() | {"mask_negative": self.mask_negative}
+        own = {"mask_negative": self.mask_negative, "mask_id": self.mask_id}
+        return super().get_config() | own
+
+    @property
+    def _masks(self) -> bool:
+        return self.mask_negative or self.mask_id is not None
 
     def _look_up(self, inputs):
         if self.lora_enabled or self.quantization_mode is not None:

@@ -3,6 +3,8 @@
 import keras
 import tensorflow as tf
 
+from cavs_tf._library import in_xla, ops
+
 
 @keras.saving.register_keras_serializable(package="cavs_tf")
 class LazyAdam(keras.optimizers.Adam):
@@ -39,7 +41,17 @@ class LazyAdam(keras.optimizers.Adam):
 
     def apply(self, grads, trainable_variables=None):
         """As of `keras.optimizers.Adam`; gradients may be `tf.IndexedSlices`."""
-        super().apply([_without_duplicates(gradient) for gradient in grads], trainable_variables)
+        super().apply([self._summed(gradient) for gradient in grads], trainable_variables)
+
+    def _summed(self, gradient):
+        """Sums rows of one index where `update_step`, which sums too, would be too late."""
+        ways = (self.clipnorm, self.clipvalue, self.global_clipnorm)
+        changes = any(ways) or self.gradient_accumulation_steps or self.amsgrad or in_xla()
+        if not changes or not isinstance(gradient, tf.IndexedSlices):
+            return gradient
+        rows, places = tf.unique(gradient.indices)
+        values = tf.math.unsorted_segment_sum(gradient.values, places, tf.size(rows))
+        return tf.IndexedSlices(values, rows, gradient.dense_shape)
 
     def update_step(self, gradient, variable, learning_rate):
         if self.amsgrad:
@@ -47,11 +59,10 @@ class LazyAdam(keras.optimizers.Adam):
             return
         index = self._get_variable_index(variable)
         moments = self._momentums[index].value, self._velocities[index].value
-        step = self._of_step(variable.dtype, learning_rate)
         if isinstance(gradient, tf.IndexedSlices):
-            self._update_rows(gradient, variable, moments, step)
+            self._update_rows(gradient, variable, moments, learning_rate)
         else:
-            self._update_all(gradient, variable, moments, step)
+            self._update_all(gradient, variable, moments, learning_rate)
 
     def _of_step(self, dtype, learning_rate):
         """The learning rate, and the moments' decay rates to the power of the step's number."""
@@ -59,8 +70,8 @@ class LazyAdam(keras.optimizers.Adam):
         powers = [tf.cast(beta, dtype) ** number for beta in (self.beta_1, self.beta_2)]
         return tf.cast(learning_rate, dtype), *powers
 
-    def _update_all(self, gradient, variable, moments, step):
-        rate, power_1, power_2 = step
+    def _update_all(self, gradient, variable, moments, learning_rate):
+        rate, power_1, power_2 = self._of_step(variable.dtype, learning_rate)
         tf.raw_ops.ResourceApplyAdam(
             var=variable.handle,
             m=moments[0].handle,
@@ -74,23 +85,23 @@ class LazyAdam(keras.optimizers.Adam):
             grad=tf.cast(gradient, variable.dtype),
         )
 
-    def _update_rows(self, gradient, variable, moments, step):
-        rate, power_1, power_2 = step
+    def _update_rows(self, gradient, variable, moments, learning_rate):
+        rate, power_1, power_2 = self._of_step(tf.float64, learning_rate)
+        rate *= tf.sqrt(1 - power_2) / (1 - power_1)
         rows, values = gradient.indices, tf.cast(gradient.values, variable.dtype)
+        if in_xla():
+            self._update_rows_by_operators(rows, values, variable, moments, rate)
+            return
+        handles = [moment.handle for moment in moments]
+        constants = (rate, self.beta_1, self.beta_2, self.epsilon)
+        ops.cavs_lazy_adam(variable.handle, *handles, *constants, values, rows)
+
+    def _update_rows_by_operators(self, rows, values, variable, moments, rate):
+        """For XLA, which cannot compile custom ops. No row occurs twice."""
         first, second = (tf.gather(moment, rows) for moment in moments)
         first += (values - first) * (1 - self.beta_1)
         second += (tf.square(values) - second) * (1 - self.beta_2)
         for moment, of_rows in zip(moments, (first, second), strict=True):
             moment.scatter_update(tf.IndexedSlices(of_rows, rows))
-        rate *= tf.sqrt(1 - power_2) / (1 - power_1)
-        change = rate * first / (tf.sqrt(second) + self.epsilon)
+        change = tf.cast(rate, variable.dtype) * first / (tf.sqrt(second) + self.epsilon)
         variable.scatter_sub(tf.IndexedSlices(change, rows))
-
-
-def _without_duplicates(gradient):
-    """Sums the rows of `tf.IndexedSlices` that have one index; other gradients stay."""
-    if not isinstance(gradient, tf.IndexedSlices):
-        return gradient
-    rows, places = tf.unique(gradient.indices)
-    values = tf.math.unsorted_segment_sum(gradient.values, places, tf.size(rows))
-    return tf.IndexedSlices(values, rows, gradient.dense_shape)

@@ -7,8 +7,9 @@ positive), and the loss is at every vertex. Embeddings are trained from scratch.
 that of whole sentences, the roots, on five classes.
 
 Source: Socher et al. 2013, "Recursive deep models for semantic compositionality over a
-sentiment treebank"; the model is the constituency Tree-LSTM of Tai et al. 2015,
-arXiv:1503.00075, section 4.1.
+sentiment treebank"; the model is a Tree-LSTM of Tai et al. 2015, arXiv:1503.00075,
+over constituency trees as in section 4.1, of the child-sum kind: the N-ary one has the same
+accuracy here and twice the products of states.
 """
 
 import os
@@ -108,12 +109,16 @@ def tree_lstm(num_words: int) -> keras.Model:
     """Classifies every phrase, and the sentences."""
     graphs = cavs.keras.graph_inputs(ARITY)
     token = keras.Input((), dtype="int32", name="token")
-    embedded = cavs.keras.Embedding(num_words, FLAGS.embedding)(token)
-    embedded = keras.layers.Dropout(FLAGS.dropout, seed=FLAGS.seed)(embedded)
-    hidden = cavs.keras.TreeLSTM(FLAGS.units, ARITY, "n_ary", return_vertices=True)(
-        graphs, embedded
-    )
-    hidden = keras.layers.Dropout(FLAGS.dropout, seed=FLAGS.seed + 1)(hidden)
+    # Words are at the leaves; inner vertices have no input.
+    table = cavs.keras.Embedding(num_words, FLAGS.embedding, mask_id=cavs.data.Vocabulary.EMPTY)
+    hidden = cavs.keras.TreeLSTM(
+        FLAGS.units,
+        ARITY,
+        return_vertices=True,
+        dropout=FLAGS.dropout,
+        dropout_rows="vertex",
+    )(graphs, table(token))
+    hidden = cavs.keras.Dropout(FLAGS.dropout, seed=FLAGS.seed)(hidden)
     logits = keras.layers.Dense(CLASSES)(hidden)
     outputs = {"vertices": logits, "roots": cavs.keras.Roots()(graphs, logits)}
     model = keras.Model({**graphs, "token": token}, outputs)

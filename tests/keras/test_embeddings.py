@@ -7,6 +7,7 @@ import pytest
 import tensorflow as tf
 
 import cavs_tf as cavs
+from cavs_tf._library import ops
 
 WORDS, SIZE, ARITY = 20, 4, 2
 IDS = tf.constant([3, 5, 3, 0, 7], tf.int32)
@@ -131,6 +132,75 @@ def test_other_rows_and_their_moments_stay():
     assert np.all(layer.embeddings.numpy()[np.unique(IDS)[1:]] != before[np.unique(IDS)[1:]])
     for moment in moments:
         np.testing.assert_array_equal(moment.numpy()[others], np.ones([len(others), SIZE]))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "bfloat16", "float16"])
+def test_updates_tables_of_other_types(dtype):
+    layer = cavs.keras.Embedding(WORDS, SIZE, dtype=dtype)
+    layer.build(None)
+    optimizer, before = cavs.keras.LazyAdam(0.125, epsilon=1e-3), tf.identity(layer.embeddings)
+    optimizer.build([layer.embeddings])
+    gradient = tf.IndexedSlices(tf.ones([3, SIZE], dtype), [3, 5, 3], [WORDS, SIZE])
+    optimizer.apply([gradient], [layer.embeddings])
+    moved = tf.cast(before - layer.embeddings, tf.float32).numpy()
+    wanted = np.zeros([WORDS, SIZE])
+    wanted[[3, 5]] = 0.125  # The first step is as long as the learning rate.
+    np.testing.assert_allclose(moved, wanted, atol=0.01)
+
+
+def test_is_compiled_by_xla():
+    results = []
+    for compiled in (True, False):
+        layer, optimizer = table(), cavs.keras.LazyAdam(0.1)
+        optimizer.build([layer.embeddings])
+
+        @tf.function(jit_compile=compiled)
+        def step(layer=layer, optimizer=optimizer):
+            gradient = tf.IndexedSlices(tf.ones([3, SIZE]), [3, 5, 3], [WORDS, SIZE])
+            optimizer.apply([gradient], [layer.embeddings])
+
+        step()
+        step()
+        results.append(layer.embeddings.numpy())
+    np.testing.assert_allclose(*results, rtol=1e-6)
+
+
+def test_what_was_read_before_an_update_stays():
+    layer, optimizer = table(), cavs.keras.LazyAdam(0.1)
+    optimizer.build([layer.embeddings])
+    for _ in range(2):
+        read = layer.embeddings.value.read_value()
+        before = read.numpy().copy()
+        optimizer.apply([gradient_of(layer)], [layer.embeddings])
+        np.testing.assert_array_equal(read, before)
+        assert not np.array_equal(layer.embeddings, before)
+
+
+def test_malformed_calls_of_the_update():
+    var, m, v = (tf.Variable(tf.zeros([4, 2])) for _ in range(3))
+
+    def update(grad, indices, m=m, rate=1.0):
+        scalars = (rate, 0.9, 0.99, 1e-7)
+        ops.cavs_lazy_adam(var.handle, m.handle, v.handle, *scalars, grad, indices)
+
+    wrong = {
+        r"indices\[1\]: got 4 but expected a row in \[0, 4\)": (tf.ones([2, 2]), [0, 4]),
+        r"indices\[0\]: got -1": (tf.ones([1, 2]), [-1]),
+        r"got shapes \[2,3\] and \[2\] but expected \[2,2\]": (tf.ones([2, 3]), [0, 1]),
+        r"got shapes \[2,2\] and \[1,2\]": (tf.ones([2, 2]), [[0, 1]]),
+        r"m: got float \[3\] but expected float \[4,2\]": (
+            tf.ones([1, 2]),
+            [0],
+            tf.Variable(tf.zeros([3])),
+        ),
+        r"input 3: got shape \[2\] but expected a scalar": (tf.ones([1, 2]), [0], m, [1.0, 2.0]),
+    }
+    for message, arguments in wrong.items():
+        with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+            update(*arguments)
+    update(tf.ones([0, 2]), tf.zeros([0], tf.int32))
+    for unchanged in (var, m, v):
+        np.testing.assert_array_equal(unchanged, tf.zeros([4, 2]))
 
 
 def model_of_trees(embedding):

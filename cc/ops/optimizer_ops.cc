@@ -1,0 +1,38 @@
+#include "cc/ops/shape_function.h"
+#include "tensorflow/core/framework/op.h"
+#include "tensorflow/core/framework/shape_inference.h"
+
+namespace cavs {
+namespace {
+
+absl::Status NoOutput(tensorflow::shape_inference::InferenceContext*) {
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+REGISTER_OP("CavsLazyAdam")
+    .Input("var: resource")
+    .Input("m: resource")
+    .Input("v: resource")
+    .Input("rate: double")
+    .Input("beta1: double")
+    .Input("beta2: double")
+    .Input("epsilon: double")
+    .Input("grad: T")
+    .Input("indices: Tindices")
+    .Attr("T: {float, double, bfloat16, half}")
+    .Attr("Tindices: {int32, int64}")
+    .SetShapeFn(NoThrowShape<NoOutput>)
+    .Doc(R"doc(
+Updates those rows of a variable that have a gradient, as Adam does: m += (g - m) (1 - beta1),
+v += (g g - v) (1 - beta2), var -= rate m / (sqrt(v) + epsilon), where g is the sum of the
+gradients of a row.
+
+var, m, v: The variable and its moments, of one shape [rows, ...] and type.
+rate: The learning rate, with the correction of the bias of the moments.
+grad: [n, ...], gradients of rows.
+indices: [n], the row of the variable of each; rows may repeat.
+)doc");
+
+}  // namespace cavs
