@@ -108,9 +108,10 @@ def tree_lstm() -> keras.Model:
     steps = FLAGS.epochs * -(-FLAGS.train_examples // FLAGS.batch_size)
     rate = keras.optimizers.schedules.CosineDecay(FLAGS.learning_rate, steps)
     model.compile(
-        keras.optimizers.Adam(rate, clipnorm=1.0),
+        cavs.keras.LazyAdam(rate, clipnorm=1.0),  # Updates each variable by one operator.
         {"vertices": keras.losses.SparseCategoricalCrossentropy(from_logits=True)},
         metrics={"roots": ["accuracy"]},
+        steps_per_execution=10,
     )
     return model
 
