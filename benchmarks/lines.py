@@ -95,6 +95,7 @@ _TREES = ("tree_fc", "tree_lstm")
 _OF_LAYERS = {"bilstm_tagger": "Tagger", "encoder_decoder": "EncoderDecoder"}
 _CELLS = ("Workload.project", "Workload.leaf", "Workload.inner")
 _LSTM_CELL = Part("workloads/_lstm.py", tuple(n.replace("Workload", "LSTM") for n in _CELLS))
+_CAVS_CELL = Part("peers/_cavs/_cell.py", ("Cell",))
 _LEVELS = Part("peers/_levels.py", ("Levels", "plan"))
 _STEPS = Part("peers/_levels.py", ("Steps", "steps"))
 _ANY_LEVELS = Part("peers/_graphs.py")
@@ -113,8 +114,11 @@ def _cell(workload: str) -> Part:
 
 def _cavs(workload):
     if workload in _SEQUENCES:
-        return [Part("peers/_cavs/lstm.py", ("LSTM", "Model"))]
-    return [Part(f"peers/_cavs/{workload}.py", () if workload in _OF_LAYERS else ("Model",))]
+        return [_CAVS_CELL, Part("peers/_cavs/lstm.py", ("LSTM", "Model"))]
+    own = Part(f"peers/_cavs/{workload}.py", () if workload in _OF_LAYERS else ("Model",))
+    if workload in _OF_LAYERS:
+        return [_CAVS_CELL, Part("peers/_cavs/lstm.py", ("LSTM", "stacked_of", "weights_of")), own]
+    return [own]
 
 
 def _fold(workload):
@@ -157,7 +161,7 @@ def _torch(workload):
     if workload in _OF_LAYERS:
         return [_STEPS, Part("peers/_torch_sequences.py", (_OF_LAYERS[workload], "_packed"))]
     if workload in _TREES:
-        return [_cell(workload), _LEVELS, Part("peers/torch.py", ("_Trees",))]
+        return [_cell(workload), _LEVELS, Part("peers/torch.py", ("Trees",))]
     return [_cell(workload), _ANY_LEVELS, Part("peers/_torch_graphs.py")]
 
 

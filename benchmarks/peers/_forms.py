@@ -44,16 +44,16 @@ class Gates:
         return arrays | joined
 
 
-class Natural:
-    """One vertex function of layers that are applied to what is concatenated.
+class Stacked:
+    """Kernels that are applied to what is concatenated.
 
     Attributes:
       model: The model. `model.stacked` has, for each of its kernels, the workload's weights that
         are the rows of it, from above; None stands for rows of zeros whose gradient is zero.
     """
 
-    def __init__(self, workload: str):
-        self.model = natural.MODELS[workload]
+    def __init__(self, model):
+        self.model = model
 
     def split(self, variables: dict) -> dict:
         """The workload's variables as those of the model."""
@@ -72,4 +72,35 @@ class Natural:
         return arrays
 
 
-FORMS = {"gates": Gates, "natural": Natural}
+class AsItIs:
+    """The weights of the workload.
+
+    Attributes:
+      model: The model.
+    """
+
+    def __init__(self, model):
+        self.model = model
+
+    def split(self, variables: dict) -> dict:
+        """The variables."""
+        return variables
+
+    def join(self, arrays: dict) -> dict:
+        """The gradients."""
+        return arrays
+
+
+def form_of(name: str | None, workload: str, model):
+    """The form of that name of a workload, of which `model` is the usual model.
+
+    Raises:
+      _base.Unsupported: If the workload is not written in it.
+    """
+    if name == "gates":
+        return Gates(workload)
+    if name == "natural":
+        if workload not in natural.MODELS:
+            raise _base.Unsupported(f"{workload} is written in no other way than cavs writes it")
+        model = natural.MODELS[workload]
+    return Stacked(model) if hasattr(model, "stacked") else AsItIs(model)

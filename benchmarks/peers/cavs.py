@@ -20,7 +20,8 @@ class Peer(_tensorflow.TensorFlowPeer):
     Args:
       form: "gates": weights, a product and a bias are written for every gate, as in the paper's
         Figure 4; "natural": products of what is concatenated, and one vertex function unless types
-        compute different things; None: the cell as someone writes it who knows what costs time.
+        compute different things; None: the same where it is as fast, else the cell as someone
+        writes it who knows what costs time.
       bfloat16: Whether the vertex function and what it pulls are bfloat16, with float32 weights, as
         under Keras's policy `mixed_bfloat16`.
       steps_per_call: As Keras's `steps_per_execution`: what is timed is a call that loops over so
@@ -46,9 +47,8 @@ class Peer(_tensorflow.TensorFlowPeer):
         name = workload.name
         module = _MODULES.get(name, name)
         self._module = importlib.import_module(f"benchmarks.peers._cavs.{module}")
-        self._form = form and _forms.FORMS[form](name)
-        self._model_class = self._form.model if form else self._module.Model
-        self._is_natural = form == "natural"
+        self._form = _forms.form_of(form, name, self._module.Model)
+        self._model_class = self._form.model
         if (bfloat16 or ops_alone) and not issubclass(self._model_class, cavs.GraphSupport):
             raise _base.Unsupported("more than one GraphSupport")
         self._bfloat16 = bfloat16
@@ -59,8 +59,7 @@ class Peer(_tensorflow.TensorFlowPeer):
         self.ops = _ops_alone.OpsAlone(self) if ops_alone else None
 
     def prepare(self):
-        if self._form:
-            self.variables = self._form.split(self.variables)
+        self.variables = self._form.split(self.variables)
         weights, dtype = self.variables, {}
         if self._bfloat16:
             weights, dtype = _AsBfloat16(self.variables), {"dtype": "bfloat16"}
@@ -68,10 +67,8 @@ class Peer(_tensorflow.TensorFlowPeer):
         self.pushes_logits = getattr(self.model, "pushes_logits", False)
         examples = self.workload.examples
         batch, micro_batch = self.workload.settings.batch, self.options.micro_batch
-        if self._is_natural:
-            self.dataset = self._model_class.batches(examples, batch, micro_batch)
-        else:
-            self.dataset = self._module.batches(examples, batch, micro_batch)
+        batches = getattr(self._model_class, "batches", None) or self._module.batches
+        self.dataset = batches(examples, batch, micro_batch)
         self._steps = None
         steps = {"training": self._train_step, "inference": self.loss}
         self._one = {mode: _calls(step, 1) for mode, step in steps.items()}
@@ -80,7 +77,7 @@ class Peer(_tensorflow.TensorFlowPeer):
             self._several = {m: _calls(step, self.steps_per_call) for m, step in steps.items()}
         self._some_have_no_label = bool(tf.reduce_any(self.first_inputs()["label"] < 0))
         pulling = [kind.pulls for kind in self.workload.vertex_types]
-        self._pulling = None if all(pulling) or self._is_natural else tf.constant(pulling)
+        self._pulling = None if all(pulling) else tf.constant(pulling)
         self._plain = self._graphs_without_schedules()
 
     def signature(self):
@@ -105,8 +102,7 @@ class Peer(_tensorflow.TensorFlowPeer):
         return float(self._several[mode](self._steps_from(index)))
 
     def gradients(self):
-        found = super().gradients()
-        return self._form.join(found) if self._form else found
+        return self._form.join(super().gradients())
 
     def _steps_from(self, index):
         # Steps come in order, and so do the minibatches of the pipeline.
@@ -125,22 +121,26 @@ class Peer(_tensorflow.TensorFlowPeer):
 
     def run(self, inputs, at=None):
         """What the output layer reads, or computes if the model has it, at some or all vertices."""
-        if hasattr(self._module, "run"):
-            run = type(self.model).run if self._is_natural else self._module.run
-            h = run(self.model, inputs, self.variables["embedding"])
+        if hasattr(self.model, "run"):
+            h = self.model.run(inputs, self.variables["embedding"])
             return h if at is None else tf.gather(h, at)
         return tf.cast(self.model(inputs["graphs"], self.embed(inputs), at=at), tf.float32)
 
     def embed(self, inputs):
         """What vertices pull, of those that do."""
         if hasattr(self._model_class, "pulled"):
-            return self._model_class.pulled(inputs, self.variables["embedding"])
+            return self._in_precision(self._model_class.pulled(inputs, self.variables["embedding"]))
         token = inputs["token"]
         if self._pulling is not None:
             pulls = tf.gather(self._pulling, inputs["graphs"].vertex_type)
             token = tf.boolean_mask(token, pulls)
-        x = tf.gather(self.variables["embedding"], token)
-        return tf.cast(x, tf.bfloat16) if self._bfloat16 else x
+        return self._in_precision(tf.gather(self.variables["embedding"], token))
+
+    def _in_precision(self, inputs):
+        dtype = tf.bfloat16 if self._bfloat16 else tf.float32
+        return tf.nest.map_structure(
+            lambda x: tf.cast(x, dtype) if x.dtype.is_floating else x, inputs
+        )
 
     def construct(self):
         """Makes the schedules of all minibatches; in training the pipeline makes them."""

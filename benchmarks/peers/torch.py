@@ -22,7 +22,7 @@ class Peer(_torch.TorchPeer):
         """Chooses the model that plans and computes hidden states."""
         by_layout = {
             "chains": _torch_sequences.Sequences,
-            "trees": _Trees,
+            "trees": Trees,
             "graphs": _torch_graphs.Graphs,
         }
         model = _torch_sequences.MODELS.get(workload.name) or by_layout[workload.layout]
@@ -50,7 +50,7 @@ class Peer(_torch.TorchPeer):
         return functional.cross_entropy(logits, plan.label, reduction="sum")
 
 
-class _Trees(_torch.Model):
+class Trees(_torch.Model):
     """Trees of any cell, level by level, the deepest first."""
 
     def __init__(self, workload):

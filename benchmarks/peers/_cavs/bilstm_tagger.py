@@ -8,27 +8,27 @@ from benchmarks.workloads._lstm import sequences
 
 
 class Model:
-    """A `GraphSupport` for each direction, and a layer over both."""
+    """An LSTM in each direction, and a layer over both."""
+
+    stacked = lstm.stacked_of("forward", "backward")
 
     def __init__(self, units, w, **kwargs):
         self.w = w
         self.forward, self.backward = (
-            lstm.LSTM(units, _with_prefix(w, prefix), **kwargs)
-            for prefix in ("forward_", "backward_")
+            lstm.LSTM(units, lstm.weights_of(side, w), **kwargs) for side in ("forward", "backward")
         )
 
+    def run(self, inputs, embedding):
+        """The rows that the output layer reads, for every word."""
+        x = tf.gather(embedding, inputs["token"])
+        both = [self.forward(inputs["graphs"], x), self.backward(inputs["turned"], x)]
+        return tf.tanh(tf.concat(both, axis=1) @ self.w["tag_kernel"] + self.w["tag_bias"])
 
-def run(model, inputs, embedding):
-    """The rows that the output layer reads, for every word."""
-    x = tf.gather(embedding, inputs["token"])
-    both = [model.forward(inputs["graphs"], x), model.backward(inputs["turned"], x)]
-    return tf.tanh(tf.concat(both, axis=1) @ model.w["tag_kernel"] + model.w["tag_bias"])
-
-
-def batches(examples, size, micro_batch=None):
-    """Minibatches of the chains, and of the same chains reversed."""
-    forward = lstm.batches(sequences(examples, kind=0), size, micro_batch)
-    return forward.map(lambda inputs: _turn(inputs, micro_batch))
+    @staticmethod
+    def batches(examples, size, micro_batch):
+        """Minibatches of the chains, and of the same chains reversed."""
+        forward = lstm.LSTM.batches(sequences(examples, kind=0), size, micro_batch)
+        return forward.map(lambda inputs: _turn(inputs, micro_batch))
 
 
 def _turn(inputs, micro_batch):
@@ -39,7 +39,3 @@ def _turn(inputs, micro_batch):
         graphs.child_splits, tf.where(after == last, -1, after), graphs.graph_splits
     )
     return inputs | {"turned": turned.with_schedule(arity=1, micro_batch=micro_batch)}
-
-
-def _with_prefix(w, prefix):
-    return {name.removeprefix(prefix): v for name, v in w.items() if name.startswith(prefix)}

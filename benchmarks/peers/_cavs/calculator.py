@@ -1,5 +1,7 @@
 """The calculator: a vertex function for each operator."""
 
+import types
+
 import tensorflow as tf
 
 import cavs_tf as cavs
@@ -10,6 +12,7 @@ class Model(cavs.GraphSupport):
     """The state of a number is its embedding."""
 
     arity = 2
+    stacked = types.MappingProxyType({})
     vertex_types = ("number", "plus", "minus", "times", "divide")
 
     def __init__(self, units, w, **kwargs):
@@ -39,9 +42,14 @@ class Model(cavs.GraphSupport):
         self.scatter(h)
         self.push(h)
 
+    @classmethod
+    def batches(cls, examples, size, micro_batch):
+        """Minibatches; the type of a vertex is its operator."""
+        kind = examples.kind
+        return _pipeline.batches(examples, size, cls, kind=kind, micro_batch=micro_batch)
 
-def batches(examples, size, micro_batch=None):
-    """Minibatches; the type of a vertex is its operator."""
-    return _pipeline.batches(
-        examples, size, Model, policy="ratio", kind=examples.kind, micro_batch=micro_batch
-    )
+    @staticmethod
+    def pulled(inputs, embedding):
+        """Rows of numbers; operators pull nothing."""
+        is_number = inputs["graphs"].vertex_type == 0
+        return tf.gather(embedding, tf.boolean_mask(inputs["token"], is_number))

@@ -38,7 +38,4 @@ class LSTM(lstm.Model):
         c, h = tf.split(self.gather(0), 2, axis=1)
         products = (x, "kernel"), (h, "recurrent_kernel")
         i, f, g, o = (_gate(self.w, k, *products, bias="bias") for k in range(4))
-        c = tf.sigmoid(f) * c + tf.sigmoid(i) * tf.tanh(g)
-        h = tf.sigmoid(o) * tf.tanh(c)
-        self.scatter(tf.concat([c, h], axis=1))
-        self.finish(h)
+        self.finish_lstm(tf.sigmoid(f) * c + tf.sigmoid(i) * tf.tanh(g), o)

@@ -9,59 +9,10 @@ import types
 import tensorflow as tf
 
 import cavs_tf as cavs
-from benchmarks.peers._cavs import _pipeline, bilstm_tagger, calculator, lattice_lstm
-from benchmarks.workloads._lstm import sequences
-
-_LSTM = types.MappingProxyType({"gates_kernel": ("kernel", "recurrent_kernel")})
+from benchmarks.peers._cavs import _cell, lattice_lstm
 
 
-def _of_both(*sides):
-    """The stacked weights of two LSTMs, whose names begin with a side."""
-    return types.MappingProxyType(
-        {
-            f"{side}_{name}": tuple(f"{side}_{part}" for part in parts)
-            for side in sides
-            for name, parts in _LSTM.items()
-        }
-    )
-
-
-class _Cell(cavs.GraphSupport):
-    """A vertex function with named weights."""
-
-    states = 1  # Vectors of the size `units` in the state.
-    stacked = types.MappingProxyType({})  # See `_forms.Natural`.
-
-    def __init__(self, units, w, **kwargs):
-        super().__init__(state_size=self.states * units, **kwargs)
-        self.w = w
-
-    def dense(self, name, *parts, bias="bias"):
-        """A dense layer of what is concatenated."""
-        return tf.concat(parts, axis=1) @ self.w[f"{name}_kernel"] + self.w[bias]
-
-    def finish_lstm(self, c, o):
-        h = tf.sigmoid(o) * tf.tanh(c)
-        self.scatter(tf.concat([c, h], axis=1))
-        self.push(self.output(h))
-
-    def output(self, h):
-        """What is pushed."""
-        return h
-
-    @classmethod
-    def batches(cls, examples, size, micro_batch):
-        """Minibatches; leaves are of kind 0."""
-        kind = _pipeline.leaf_or_inner(examples)
-        return _pipeline.batches(examples, size, cls, kind=kind, micro_batch=micro_batch)
-
-    @staticmethod
-    def pulled(inputs, embedding):
-        """What the vertex function pulls, from a minibatch."""
-        return tf.gather(embedding, inputs["token"])
-
-
-class TreeLSTM(_Cell):
+class TreeLSTM(_cell.Cell):
     """The child-sum Tree-LSTM; words are at the leaves only."""
 
     arity = 2
@@ -102,8 +53,8 @@ class DependencyLSTM(TreeLSTM):
             "forget_kernel": ("forget_kernel", "recurrent_forget_kernel"),
         }
     )
-    output = _Cell.output
-    pulled = staticmethod(_Cell.pulled)
+    output = _cell.Cell.output
+    pulled = staticmethod(_cell.Cell.pulled)
 
     def vertex(self):
         x = self.pull()
@@ -113,27 +64,7 @@ class DependencyLSTM(TreeLSTM):
         self.finish_lstm(tf.sigmoid(i) * tf.tanh(u) + self.sum_children(f * c), o)
 
 
-class LSTM(_Cell):
-    """A vertex is a token; its child is the token before it."""
-
-    arity = 1
-    states = 2
-    stacked = _LSTM
-
-    def vertex(self):
-        c, h = tf.split(self.gather(0), 2, axis=1)
-        i, f, g, o = tf.split(self.dense("gates", self.pull(), h), 4, axis=1)
-        self.finish_lstm(tf.sigmoid(f) * c + tf.sigmoid(i) * tf.tanh(g), o)
-
-
-class LabellingLSTM(LSTM):
-    """An LSTM with a label for every token."""
-
-    pushes_logits = True
-    output = TreeLSTM.output
-
-
-class TreeFC(_Cell):
+class TreeFC(_cell.Cell):
     """The state of a leaf is its input."""
 
     arity = 2
@@ -148,24 +79,7 @@ class TreeFC(_Cell):
         self.push(h)
 
 
-class Calculator(calculator.Model):
-    """A vertex type for each operator; numbers alone pull."""
-
-    stacked = types.MappingProxyType({})
-
-    @classmethod
-    def batches(cls, examples, size, micro_batch):
-        """Minibatches; the type of a vertex is its operator."""
-        kind = examples.kind
-        return _pipeline.batches(examples, size, cls, kind=kind, micro_batch=micro_batch)
-
-    @staticmethod
-    def pulled(inputs, embedding):
-        is_number = inputs["graphs"].vertex_type == 0
-        return tf.gather(embedding, tf.boolean_mask(inputs["token"], is_number))
-
-
-class LatticeLSTM(_Cell):
+class LatticeLSTM(_cell.Cell):
     """Words and characters, each with a vertex function; edges lead to words."""
 
     arity = None
@@ -203,81 +117,11 @@ class LatticeLSTM(_Cell):
         return lattice_lstm.batches(examples, size, micro_batch, policy="depth")
 
 
-class Tagger:
-    """An LSTM in each direction, and a layer over both."""
-
-    stacked = _of_both("forward", "backward")
-
-    def __init__(self, units, w, **kwargs):
-        self.w = w
-        self.forward, self.backward = (
-            LSTM(units, _with_prefix(w, side), **kwargs) for side in ("forward", "backward")
-        )
-
-    def run(self, inputs, embedding):
-        """The rows that the output layer reads, for every word."""
-        return bilstm_tagger.run(self, inputs, embedding)
-
-    @staticmethod
-    def batches(examples, size, micro_batch):
-        """Minibatches of the chains, and of the same chains reversed."""
-        return bilstm_tagger.batches(examples, size, micro_batch)
-
-
-class EncoderDecoder:
-    """Two LSTMs; the decoder starts from the encoder's last state."""
-
-    stacked = _of_both("encoder", "decoder")
-
-    def __init__(self, units, w, **kwargs):
-        self.encoder = Encoder(units, _with_prefix(w, "encoder"), **kwargs)
-        self.decoder = LSTM(units, _with_prefix(w, "decoder"), **kwargs)
-
-    def run(self, inputs, embedding):
-        """h of every word of the decoder."""
-        source, target = inputs["source"], inputs["target"]
-        x, y = (tf.gather(embedding, side["token"]) for side in (source, target))
-        last = self.encoder(source["graphs"], x, at=source["graphs"].roots)
-        return self.decoder(target["graphs"], y, initial_state=last)
-
-    @staticmethod
-    def batches(examples, size, micro_batch):
-        """Minibatches of pairs."""
-        source, target = (
-            _pipeline.batches(sequences(examples, kind), size, LSTM, micro_batch=micro_batch)
-            for kind in range(2)
-        )
-        return tf.data.Dataset.zip({"source": source, "target": target}).map(_with_label)
-
-
-class Encoder(LSTM):
-    """Pushes [c, h]."""
-
-    def finish_lstm(self, c, o):
-        state = tf.concat([c, tf.sigmoid(o) * tf.tanh(c)], axis=1)
-        self.scatter(state)
-        self.push(state)
-
-
-def _with_label(inputs):
-    return inputs | {"label": inputs["target"]["label"]}
-
-
-def _with_prefix(w, side):
-    prefix = f"{side}_"
-    return {name.removeprefix(prefix): v for name, v in w.items() if name.startswith(prefix)}
-
-
 MODELS = types.MappingProxyType(
     {
-        "bilstm_tagger": Tagger,
-        "calculator": Calculator,
         "dependency_lstm": DependencyLSTM,
-        "encoder_decoder": EncoderDecoder,
-        "fixed_lstm": LabellingLSTM,
         "lattice_lstm": LatticeLSTM,
         "tree_fc": TreeFC,
         "tree_lstm": TreeLSTM,
-        "var_lstm": LabellingLSTM,
     }
 )

@@ -1,0 +1,43 @@
+"""Cells whose every product is that of one kernel and of what it reads, concatenated."""
+
+import types
+
+import tensorflow as tf
+
+import cavs_tf as cavs
+from benchmarks.peers._cavs import _pipeline
+
+
+class Cell(cavs.GraphSupport):
+    """A vertex function with named weights."""
+
+    states = 1  # Vectors of the size `units` in the state.
+    stacked = types.MappingProxyType({})  # See `_forms.Natural`.
+
+    def __init__(self, units, w, **kwargs):
+        super().__init__(state_size=self.states * units, **kwargs)
+        self.w = w
+
+    def dense(self, name, *parts, bias="bias"):
+        """A dense layer of what is concatenated."""
+        return tf.concat(parts, axis=1) @ self.w[f"{name}_kernel"] + self.w[bias]
+
+    def finish_lstm(self, c, o):
+        h = tf.sigmoid(o) * tf.tanh(c)
+        self.scatter(tf.concat([c, h], axis=1))
+        self.push(self.output(h))
+
+    def output(self, h):
+        """What is pushed."""
+        return h
+
+    @classmethod
+    def batches(cls, examples, size, micro_batch):
+        """Minibatches; leaves are of kind 0."""
+        kind = _pipeline.leaf_or_inner(examples)
+        return _pipeline.batches(examples, size, cls, kind=kind, micro_batch=micro_batch)
+
+    @staticmethod
+    def pulled(inputs, embedding):
+        """What the vertex function pulls, from a minibatch."""
+        return tf.gather(embedding, inputs["token"])
