@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "cc/base/span.h"
 #include "cc/base/status.h"
 #include "cc/kernels/guarded_op.h"
 #include "tensorflow/core/framework/op_kernel.h"
@@ -97,6 +98,7 @@ template <typename T, typename Index>
 class LazyAdamOp {
   // Of arithmetic.
   using Number = std::conditional_t<std::is_same_v<T, double>, double, float>;
+  static constexpr int64_t kColumns = 64;  // That are summed at once.
 
  public:
   absl::Status Init(OpKernelConstruction*) { return absl::OkStatus(); }
@@ -117,12 +119,18 @@ class LazyAdamOp {
     const int64_t columns =
         indices.size() == 0 ? 0
                             : context->input(7).NumElements() / indices.size();
+    // Allocates nothing: an exception on another thread would end the process.
     const auto update = [&](int64_t begin, int64_t end) {
-      std::vector<Number> gradient(columns);
       for (int64_t i = begin; i < end; ++i) {
-        const int64_t first = rows.splits[i], last = rows.splits[i + 1];
-        SumRows(context, rows.order.data() + first, last - first, &gradient);
-        UpdateRow(context, vars, indices(rows.order[first]), gradient);
+        const Span<int64_t> own = {rows.order.data() + rows.splits[i],
+                                   rows.splits[i + 1] - rows.splits[i]};
+        for (int64_t first = 0; first < columns; first += kColumns) {
+          const int64_t count = std::min(kColumns, columns - first);
+          Number gradient[kColumns];
+          SumRows(context, own, columns, first, count, gradient);
+          UpdateRow(context, vars, indices(own[0]) * columns + first, count,
+                    gradient);
+        }
       }
     };
     constexpr int64_t kCyclesPerElement = 8;
@@ -178,22 +186,23 @@ class LazyAdamOp {
     return absl::OkStatus();
   }
 
-  static void SumRows(OpKernelContext* context, const int64_t* rows,
-                      int64_t count, std::vector<Number>* sum) {
-    const T* const values = context->input(7).flat<T>().data();
-    const int64_t columns = sum->size();
-    for (int64_t i = 0; i < count; ++i) {
+  static void SumRows(OpKernelContext* context, const Span<int64_t>& rows,
+                      int64_t columns, int64_t first, int64_t count,
+                      Number* sum) {
+    const T* const values = context->input(7).flat<T>().data() + first;
+    for (int64_t i = 0; i < rows.size(); ++i) {
       const T* const row = values + rows[i] * columns;
-      for (int64_t j = 0; j < columns; ++j) {
+      for (int64_t j = 0; j < count; ++j) {
         const auto term = static_cast<Number>(row[j]);
-        (*sum)[j] = i == 0 ? term : (*sum)[j] + term;
+        sum[j] = i == 0 ? term : sum[j] + term;
       }
     }
   }
 
+  // Updates `count` elements of the variables.
   static void UpdateRow(OpKernelContext* context,
-                        const VarPointer (&vars)[kNumVars], int64_t row,
-                        const std::vector<Number>& gradient) {
+                        const VarPointer (&vars)[kNumVars], int64_t first,
+                        int64_t count, const Number* gradient) {
     const auto scalar = [&](int i) {
       return context->input(i).flat<double>()(0);
     };
@@ -201,13 +210,12 @@ class LazyAdamOp {
     const auto new_in_mean = static_cast<Number>(1 - scalar(4));
     const auto new_in_square = static_cast<Number>(1 - scalar(5));
     const auto epsilon = static_cast<Number>(scalar(6));
-    const int64_t columns = gradient.size();
     T* parts[kNumVars];
     for (int i = 0; i < kNumVars; ++i) {
-      parts[i] = vars[i]->tensor()->template flat<T>().data() + row * columns;
+      parts[i] = vars[i]->tensor()->template flat<T>().data() + first;
     }
     T *const var = parts[0], *const m = parts[1], *const v = parts[2];
-    for (int64_t j = 0; j < columns; ++j) {
+    for (int64_t j = 0; j < count; ++j) {
       const Number g = gradient[j];
       const Number first = static_cast<Number>(m[j]);
       const Number second = static_cast<Number>(v[j]);
