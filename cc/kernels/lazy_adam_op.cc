@@ -14,6 +14,7 @@
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/resource_mgr.h"
 #include "tensorflow/core/framework/resource_var.h"
+#include "tensorflow/core/framework/tensor_util.h"
 #include "tensorflow/core/util/work_sharder.h"
 
 namespace cavs {
@@ -62,8 +63,7 @@ absl::Status MakeOwn(OpKernelContext* context, Var* var) {
     Tensor copy;
     TF_RETURN_IF_ERROR(context->allocate_temp(var->tensor()->dtype(),
                                               var->tensor()->shape(), &copy));
-    const auto from = var->tensor()->tensor_data();
-    std::copy(from.begin(), from.end(), static_cast<char*>(copy.data()));
+    tensorflow::tensor::DeepCopy(*var->tensor(), &copy);
     *var->tensor() = copy;
   }
   var->copy_on_read_mode.store(true);
