@@ -18,7 +18,7 @@ VARIANTS = types.MappingProxyType(
         "cavs_gates": ("cavs", {"form": "gates"}),
         "cavs_loop": ("cavs", {"steps_per_call": 8}),
         "cavs_natural": ("cavs", {"form": "natural"}),
-        "cavs_ops": ("cavs", {"ops_alone": True}),
+        "cavs_ops": ("cavs", {"ops_alone": True, "steps_per_call": 8}),
         "fold_cached": ("fold", {"cached": True}),
         "fold_per_vertex": ("fold", {"outputs": "vertices"}),
         "keras_xla": ("keras", {"jit_compile": True}),

@@ -6,31 +6,31 @@ import tensorflow as tf
 class OpsAlone:
     """Runs the model of a `cavs.Peer` on given schedules, inputs and output gradients.
 
-    No embedding, no loss, no optimizer.
+    No embedding, no loss, no optimizer. As handing a minibatch from Python to TensorFlow takes longer
+    than a small step, TensorFlow takes those given from an iterator, several in a call.
+
+    Args:
+      peer: The `cavs.Peer`.
+      calls: A function of (function of a minibatch that returns scalars, number of results) that
+        makes a function of an iterator, which returns the results of the last step of a call.
     """
 
-    def __init__(self, peer):
+    def __init__(self, peer, calls):
         self._peer = peer
-        self._given = []
-        for inputs in peer.dataset.take(peer.workload.settings.num_minibatches):
-            x = peer.embed(inputs)
-            outputs = peer.model(inputs["graphs"], x)
-            gradient = tf.random.stateless_normal(outputs.shape, [0, 1], dtype=outputs.dtype)
-            self._given.append((inputs["graphs"], x, gradient))
-        signature = [peer.dataset.element_spec["graphs"]]
-        signature += [tf.TensorSpec([None, rows.shape[1]], rows.dtype) for rows in (x, gradient)]
+        count = peer.workload.settings.num_minibatches
+        self.given = peer.dataset.take(count).map(self._give).cache()
+        self._repeated = self.given.repeat()
+        self._steps = None
         self._functions = {
-            mode: tf.function(run, input_signature=signature)
-            for mode, run in (("training", self._both), ("inference", self._forward))
+            "training": calls(self._both, 2 + len(self.cell_weights())),
+            "inference": calls(self._forward, 1),
         }
 
     def run(self, mode: str, index: int):
-        """Runs what is timed; returns an element of each result."""
-        return [value.numpy() for value in self._functions[mode](*self.given(index))]
-
-    def given(self, index):
-        """(graphs with their schedule, inputs, gradients of the outputs) of a minibatch."""
-        return self._given[index % len(self._given)]
+        """Runs what is timed; returns an element of each result of the last step."""
+        if index == 0 or self._steps is None:
+            self._steps = iter(self._repeated)
+        return [value.numpy() for value in self._functions[mode](self._steps)]
 
     def cell_weights(self):
         """The weights that the vertex function reads."""
@@ -39,11 +39,20 @@ class OpsAlone:
             outside |= {"output", "output_bias"}
         return [v for n, v in self._peer.variables.items() if n not in outside]
 
-    def _forward(self, graphs, x, gradient):
+    def _give(self, inputs):
+        """(graphs with their schedule, inputs, gradients of the outputs) of a minibatch."""
+        x = self._peer.embed(inputs)
+        outputs = self._peer.model(inputs["graphs"], x)
+        gradient = tf.random.stateless_normal(tf.shape(outputs), [0, 1], dtype=outputs.dtype)
+        return inputs["graphs"], x, gradient
+
+    def _forward(self, given):
+        graphs, x, _ = given
         # A single element, so that nothing waits for a copy of all rows.
         return [self._peer.model(graphs, x)[0, 0]]
 
-    def _both(self, graphs, x, gradient):
+    def _both(self, given):
+        graphs, x, gradient = given
         with tf.GradientTape() as tape:
             tape.watch(x)
             h = self._peer.model(graphs, x)

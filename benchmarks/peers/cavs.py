@@ -26,7 +26,7 @@ class Peer(_tensorflow.TensorFlowPeer):
         under Keras's policy `mixed_bfloat16`.
       steps_per_call: As Keras's `steps_per_execution`: what is timed is a call that loops over so
         many steps, and only the loss of its last is known.
-      ops_alone: Whether only our two ops are timed.
+      ops_alone: Whether only our two ops are timed, `steps_per_call` steps in a call.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Peer(_tensorflow.TensorFlowPeer):
         self.steps_per_call = steps_per_call
         super().__init__(workload, threads)
         self.version = f"cavs_tf {cavs.__version__} on {self.version}"
-        self.ops = _ops_alone.OpsAlone(self) if ops_alone else None
+        self.ops = _ops_alone.OpsAlone(self, self._calls_of_ops) if ops_alone else None
 
     def prepare(self):
         self.variables = self._form.split(self.variables)
@@ -71,10 +71,12 @@ class Peer(_tensorflow.TensorFlowPeer):
         self.dataset = batches(examples, batch, micro_batch)
         self._steps = None
         steps = {"training": self._train_step, "inference": self.loss}
-        self._one = {mode: _calls(step, 1) for mode, step in steps.items()}
+        self._one = {mode: _calls(step, 1, 0.0) for mode, step in steps.items()}
         self._several = self._one
         if self.steps_per_call > 1:
-            self._several = {m: _calls(step, self.steps_per_call) for m, step in steps.items()}
+            self._several = {
+                mode: _calls(step, self.steps_per_call, 0.0) for mode, step in steps.items()
+            }
         self._some_have_no_label = bool(tf.reduce_any(self.first_inputs()["label"] < 0))
         pulling = [kind.pulls for kind in self.workload.vertex_types]
         self._pulling = None if all(pulling) else tf.constant(pulling)
@@ -103,6 +105,9 @@ class Peer(_tensorflow.TensorFlowPeer):
 
     def gradients(self):
         return self._form.join(super().gradients())
+
+    def _calls_of_ops(self, step, results: int):
+        return _calls(step, self.steps_per_call, [0.0] * results)
 
     def _steps_from(self, index):
         # Steps come in order, and so do the minibatches of the pipeline.
@@ -157,17 +162,20 @@ class Peer(_tensorflow.TensorFlowPeer):
         ]
 
 
-def _calls(step, count: int):
-    """A function of an iterator that runs `count` steps, and returns the loss of the last."""
+def _calls(step, count: int, before):
+    """A function of an iterator that runs `count` steps, and returns what the last does.
+
+    `before` has the structure and the types of that.
+    """
 
     def several(inputs):
-        _, loss = tf.while_loop(
+        _, last = tf.while_loop(
             lambda done, _: done < count,
             lambda done, _: (done + 1, step(next(inputs))),
-            (0, 0.0),
+            (0, before),
             parallel_iterations=1,  # One step after the other, as in training anyway.
         )
-        return loss
+        return last
 
     # As in Keras's fit(), TensorFlow and not Python takes the minibatch.
     return tf.function(several if count > 1 else lambda inputs: step(next(inputs)))
