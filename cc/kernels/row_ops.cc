@@ -99,7 +99,7 @@ class RowOp {
     Tensor* output = nullptr;
     TF_RETURN_IF_ERROR(
         Allocate(context, kScatters ? num_rows : num_indices, &output));
-    const std::shared_ptr<Team> team = MakeTeam(context);
+    const std::shared_ptr<Team> team = TakeTeam(context, teams_);
     Move(CpuBackend(team.get()), dtype, ToBlock(input), rows, ToBlock(*output));
     return absl::OkStatus();
   }
@@ -172,6 +172,8 @@ class RowOp {
       backend.GatherRows(dtype, input, rows.data(), output);
     }
   }
+
+  const TeamPool teams_;
 };
 
 REGISTER_KERNEL_BUILDER(Name("CavsGather").Device(tensorflow::DEVICE_CPU),

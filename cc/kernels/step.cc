@@ -28,12 +28,15 @@ absl::Status MakeStreams(tensorflow::OpKernelConstruction* context,
   return absl::OkStatus();
 }
 
-std::shared_ptr<Team> MakeTeam(tensorflow::OpKernelContext* context) {
+std::shared_ptr<Team> TakeTeam(tensorflow::OpKernelContext* context,
+                               const TeamPool& pool) {
   const auto* threads = context->device()->tensorflow_cpu_worker_threads();
-  return std::make_shared<Team>(threads->num_threads,
-                                [threads](std::function<void()> help) {
-                                  threads->workers->Schedule(std::move(help));
-                                });
+  return pool.Take([threads] {
+    return std::make_unique<Team>(threads->num_threads,
+                                  [threads](std::function<void()> help) {
+                                    threads->workers->Schedule(std::move(help));
+                                  });
+  });
 }
 
 Step::Step(tensorflow::OpKernelContext* context, engine::Engine* engine,

@@ -30,8 +30,9 @@ absl::Status ReadStreams(tensorflow::OpKernelConstruction* context, int* count);
 absl::Status MakeStreams(tensorflow::OpKernelConstruction* context,
                          std::unique_ptr<engine::Engine>* streams);
 
-// A team of TensorFlow's intra-op threads.
-std::shared_ptr<Team> MakeTeam(tensorflow::OpKernelContext* context);
+// A team of TensorFlow's intra-op threads, from the pool of an op.
+std::shared_ptr<Team> TakeTeam(tensorflow::OpKernelContext* context,
+                               const TeamPool& pool);
 
 // Lives for one call. Team and pool may be used by further calls.
 class Step {

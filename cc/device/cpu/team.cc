@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <new>
 #include <thread>
 #include <utility>
 
@@ -18,7 +19,7 @@ namespace {
 constexpr int kSpinsBeforeYield = 1000;
 // Waking a thread that sleeps takes long. A time, not a number of yields: a
 // yield takes as long as other threads use the processor.
-constexpr std::chrono::milliseconds kMostIdle(4);
+constexpr std::chrono::milliseconds kMostIdle(2);
 constexpr int kMaxBundles = 32;
 
 void Pause() {
@@ -156,6 +157,31 @@ void Team::Run(int jobs, const std::function<void(int)>& job) {
   }
   // Release: the next run begins after this one.
   shared.busy.store(false, std::memory_order_release);
+}
+
+std::shared_ptr<Team> TeamPool::Take(
+    const std::function<std::unique_ptr<Team>()>& make) const {
+  std::unique_ptr<Team> team;
+  {
+    std::lock_guard<std::mutex> lock(idle_->mutex);
+    if (!idle_->teams.empty()) {
+      team = std::move(idle_->teams.back());
+      idle_->teams.pop_back();
+    }
+  }
+  if (team == nullptr) team = make();
+  const std::weak_ptr<Idle> idle = idle_;
+  return {team.release(), [idle](Team* lent) {
+            std::unique_ptr<Team> returned(lent);
+            const std::shared_ptr<Idle> alive = idle.lock();
+            if (alive == nullptr) return;
+            std::lock_guard<std::mutex> lock(alive->mutex);
+            try {
+              alive->teams.push_back(std::move(returned));
+            } catch (const std::bad_alloc&) {
+              // Returning a team must not fail: this one ends.
+            }
+          }};
 }
 
 }  // namespace cavs

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <thread>
@@ -177,6 +178,54 @@ TEST(TeamTest, TeamsMayEndWhileTheirHelpersComeAndWait) {
     for (int64_t square : squares) sum += square;
   }
   EXPECT_GT(sum, 0);
+}
+
+TEST(TeamPoolTest, LendsATeamToOneComputationAtATime) {
+  Threads threads;
+  int made = 0;
+  const auto make = [&] {
+    ++made;
+    return std::make_unique<Team>(2, threads.schedule());
+  };
+  const TeamPool pool;
+  std::shared_ptr<Team> first = pool.Take(make), second = pool.Take(make);
+  EXPECT_NE(first, second);
+  const Team* const last = first.get();
+  second = nullptr;
+  first = nullptr;
+  EXPECT_EQ(pool.Take(make).get(), last);  // The one that was returned last.
+  EXPECT_EQ(made, 2);
+}
+
+TEST(TeamPoolTest, CallsHelpersOfReturnedTeamsOnce) {
+  std::vector<std::function<void()>> called;
+  const auto make = [&] {
+    return std::make_unique<Team>(
+        2, [&](std::function<void()> fn) { called.push_back(fn); });
+  };
+  {
+    const TeamPool pool;
+    for (int step = 0; step < 3; ++step) {
+      int sum = 0;
+      pool.Take(make)->Run(3, [&](int i) { sum += i; });
+      EXPECT_EQ(sum, 3);
+    }
+    EXPECT_EQ(called.size(), 1u);
+  }
+  for (const auto& help : called) help();  // It ends with the pool.
+}
+
+TEST(TeamPoolTest, TeamsMayOutliveIt) {
+  Threads threads;
+  std::shared_ptr<Team> team;
+  {
+    const TeamPool pool;
+    team = pool.Take(
+        [&] { return std::make_unique<Team>(2, threads.schedule()); });
+  }
+  std::atomic<int> ran{0};
+  team->Run(5, [&](int) { ++ran; });
+  EXPECT_EQ(ran, 5);
 }
 
 }  // namespace
