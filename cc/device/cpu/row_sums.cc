@@ -11,55 +11,79 @@ namespace cavs {
 namespace {
 
 // The largest height and width of a tile of a weight's gradient, since its
-// operands are copied for it. Tiles are smaller if there would be fewer than
-// workers.
+// operands are copied for it, and the smallest that is worth these copies.
 constexpr int64_t kLargestHeight = 256;
 constexpr int64_t kLargestWidth = 512;
 constexpr int64_t kSmallestTile = 64;
-constexpr size_t kTilesPerWorker = 3;
+// With several workers no tile takes more than this share of a worker's work.
+constexpr double kLargestShare = 0.25;
 
-std::vector<SumTile> TilesOf(const Program& program,
-                             const std::vector<int>& nodes, int64_t rows,
-                             int64_t columns) {
-  std::map<int, std::vector<int>> nodes_of;  // Indexed by sum.
-  for (int i : nodes) nodes_of[program.nodes[i].outputs[0]].push_back(i);
-  std::vector<SumTile> tiles;
-  for (int i : nodes) {
-    const Node& node = program.nodes[i];
-    SumTile tile;
-    tile.nodes = nodes_of[node.outputs[0]];
-    if (tile.nodes[0] != i) continue;
-    assert(std::all_of(tile.nodes.begin(), tile.nodes.end(), [&](int j) {
-      return program.nodes[j].kind == node.kind;
-    }));
-    const bool weight = node.kind == NodeKind::kWeightGrad;
-    const int64_t height =
-        weight ? program.symbols[node.inputs[0]].columns() : 1;
-    const int64_t width = program.symbols[node.inputs.back()].columns();
-    for (int64_t row = 0; row < height; row += rows) {
-      for (int64_t column = 0; column < width; column += columns) {
-        tile.first_row = row;
-        tile.end_row = std::min(height, row + rows);
-        tile.first_column = column;
-        tile.end_column = std::min(width, column + columns);
-        tiles.push_back(tile);
-      }
+// The size of one sum: [1, width] for SumRows.
+struct SumSize {
+  int64_t height, width;
+};
+
+SumSize SizeOfSum(const Program& program, const Node& node) {
+  const bool weight = node.kind == NodeKind::kWeightGrad;
+  return {weight ? program.symbols[node.inputs[0]].columns() : 1,
+          program.symbols[node.inputs.back()].columns()};
+}
+
+// The multiply-adds of one row.
+int64_t Cost(const SumTile& tile) {
+  return static_cast<int64_t>(tile.nodes.size()) *
+         (tile.end_row - tile.first_row) *
+         (tile.end_column - tile.first_column);
+}
+
+// Halves the largest tile of a sum until it costs at most `limit`.
+SumSize SizeOfTiles(const SumSize& sum, size_t nodes, double limit) {
+  SumSize tile = {std::min(sum.height, kLargestHeight),
+                  std::min(sum.width, kLargestWidth)};
+  const auto too_large = [&] {
+    return static_cast<double>(nodes) * tile.height * tile.width > limit;
+  };
+  while (too_large() && std::max(tile.height, tile.width) > kSmallestTile) {
+    int64_t& longer = tile.width >= tile.height ? tile.width : tile.height;
+    longer = std::max(kSmallestTile, longer / 2);
+  }
+  return tile;
+}
+
+void AddTiles(const std::vector<int>& nodes, const SumSize& sum,
+              const SumSize& size, std::vector<SumTile>* tiles) {
+  for (int64_t row = 0; row < sum.height; row += size.height) {
+    for (int64_t column = 0; column < sum.width; column += size.width) {
+      tiles->push_back({nodes, row, std::min(sum.height, row + size.height),
+                        column, std::min(sum.width, column + size.width)});
     }
   }
-  return tiles;
 }
 
 }  // namespace
 
 std::vector<SumTile> MakeSumTiles(const Program& program,
                                   const std::vector<int>& nodes, int workers) {
-  const size_t enough = workers == 1 ? 1 : kTilesPerWorker * workers;
-  int64_t rows = kLargestHeight, columns = kLargestWidth;
-  std::vector<SumTile> tiles = TilesOf(program, nodes, rows, columns);
-  while (tiles.size() < enough && rows > kSmallestTile) {
-    (columns > kSmallestTile ? columns : rows) /= 2;
-    tiles = TilesOf(program, nodes, rows, columns);
+  std::map<int, std::vector<int>> nodes_of;  // Indexed by sum.
+  for (int i : nodes) nodes_of[program.nodes[i].outputs[0]].push_back(i);
+  double all = 0;  // Multiply-adds of one row.
+  for (int i : nodes) {
+    const SumSize size = SizeOfSum(program, program.nodes[i]);
+    all += static_cast<double>(size.height) * size.width;
   }
+  const double limit = workers == 1 ? all : kLargestShare * all / workers;
+  std::vector<SumTile> tiles;
+  for (const auto& [id, own] : nodes_of) {
+    assert(std::all_of(own.begin(), own.end(), [&, first = own[0]](int i) {
+      return program.nodes[i].kind == program.nodes[first].kind;
+    }));
+    const SumSize sum = SizeOfSum(program, program.nodes[own[0]]);
+    AddTiles(own, sum, SizeOfTiles(sum, own.size(), limit), &tiles);
+  }
+  // Workers that have done their own take the first that is left.
+  std::stable_sort(
+      tiles.begin(), tiles.end(),
+      [](const SumTile& a, const SumTile& b) { return Cost(a) > Cost(b); });
   return tiles;
 }
 
