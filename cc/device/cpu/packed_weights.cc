@@ -13,10 +13,13 @@ namespace {
 
 // A weight is packed if it is read for so many rows that packing pays, and by
 // more than one run of a product: a single run packs as it goes. If a product
-// reads it task by task, tasks must have so many rows on average that the
-// product would not read the weight in place.
+// reads it task by task, either tasks must have so many rows on average that
+// the product would not read the weight in place; or there must be so many
+// tasks that packing costs less than reading in place, where the rows of a
+// panel lie far apart.
 constexpr int64_t kRowsToPack = 16;
 constexpr int64_t kRowsAtATimeToPack = 7;
+constexpr int64_t kTasksToPack = 8;
 
 bool IsWorthPacking(const Program& program, const Node& product,
                     const TypeRows& types) {
@@ -24,7 +27,8 @@ bool IsWorthPacking(const Program& program, const Node& product,
   const int64_t rows = of_edges ? types.num_edges() : types.size();
   if (rows < kRowsToPack) return false;
   if (product.stage != Stage::kCritical) return rows > kBlockRows;
-  return product.transpose || rows >= kRowsAtATimeToPack * types.num_tasks();
+  return product.transpose || types.num_tasks() >= kTasksToPack ||
+         rows >= kRowsAtATimeToPack * types.num_tasks();
 }
 
 }  // namespace
