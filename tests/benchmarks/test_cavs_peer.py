@@ -73,7 +73,7 @@ def test_a_call_takes_the_steps_of_the_minibatches_in_order(make, mode):
 
 def test_the_ops_alone_compute_every_gradient(make):
     peer = make("cavs_ops")
-    graphs, x, gradient = peer.ops.given(0)
+    *_, (graphs, x, gradient) = peer.ops.given.repeat().take(peer.steps_per_call)
     with tf.GradientTape() as tape:
         tape.watch(x)
         h = peer.model(graphs, x)
