@@ -6,8 +6,8 @@ import tensorflow as tf
 class OpsAlone:
     """Runs the model of a `cavs.Peer` on given schedules, inputs and output gradients.
 
-    No embedding, no loss, no optimizer. As handing a minibatch from Python to TensorFlow takes longer
-    than a small step, TensorFlow takes those given from an iterator, several in a call.
+    No embedding, no loss, no optimizer. As handing a minibatch from Python to TensorFlow takes
+    longer than a small step, TensorFlow takes those given from an iterator, several in a call.
 
     Args:
       peer: The `cavs.Peer`.
