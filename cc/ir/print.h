@@ -10,7 +10,7 @@
 
 namespace cavs {
 
-const char* ToString(DType dtype);      // "f32".
+const char* ToString(DType dtype);                      // "f32".
 const char* ToString(SymbolKind kind, RowSpace space);  // "rows", "edges".
 
 // One line for each node, and for each symbol that no node computes:

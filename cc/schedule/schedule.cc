@@ -175,8 +175,7 @@ Status ValidateEdges(const ScheduleView& schedule) {
       schedule.edge_number.size() != num_edges) {
     return InvalidArgument(
         "edge_splits: got ", splits.size(), " values for ", num_vertices,
-        " vertices, ", num_edges, " children and ",
-        schedule.edge_number.size(),
+        " vertices, ", num_edges, " children and ", schedule.edge_number.size(),
         " numbers of edges but expected a value more than there are vertices, "
         "from 0 to the number of edges, and as many children as numbers. "
         "Schedule the graphs again.");
@@ -195,10 +194,10 @@ Status ValidateEdges(const ScheduleView& schedule) {
         const int32_t child = schedule.edge_child[edge];
         const int32_t number = schedule.edge_number[edge];
         if (child < 0 || child >= first) {
-          return InvalidArgument(
-              "edge_child[", edge, "]: got ", child,
-              " but expected a row before task ", task, ", [0, ", first,
-              "). Children are evaluated first.");
+          return InvalidArgument("edge_child[", edge, "]: got ", child,
+                                 " but expected a row before task ", task,
+                                 ", [0, ", first,
+                                 "). Children are evaluated first.");
         }
         if (number < 0 || number >= num_edges || seen[number]) {
           return InvalidArgument(

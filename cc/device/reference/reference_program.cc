@@ -254,7 +254,7 @@ ReferenceProgram::Numbers ReferenceProgram::ReduceEdges(const Node& node,
     const Numbers term = Read(node.inputs[0], at, edge - at.edges.first);
     for (size_t j = 0; j < term.size(); ++j) {
       result[j] = edge == splits[0] ? term[j]
-                  : sums            ? result[j] + term[j]
+                  : sums ? result[j] + term[j]
                          : Evaluate(Elementwise::kMaximum, result[j], term[j]);
     }
   }
