@@ -61,8 +61,8 @@ struct Schedule {
   std::vector<int32_t> edge_splits, edge_child, edge_number;
 
   ScheduleView view() const {
-    return {order,       task_splits, task_type,  child_row,
-            arity,       edge_splits, edge_child, edge_number};
+    return {order, task_splits, task_type,  child_row,
+            arity, edge_splits, edge_child, edge_number};
   }
 };
 

@@ -50,8 +50,8 @@ TypeRows::TypeRows(const ScheduleView& schedule,
   SetEdgeRows();
   for (int64_t t = 0; t < num_tasks; ++t) {
     if (programs[t] != program) continue;
-    most_edges_of_task_ = std::max(most_edges_of_task_,
-                                   edges(first_row(t), end_row(t)).count);
+    most_edges_of_task_ =
+        std::max(most_edges_of_task_, edges(first_row(t), end_row(t)).count);
   }
 }
 
