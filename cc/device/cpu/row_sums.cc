@@ -6,6 +6,7 @@
 #include <map>
 
 #include "cc/device/cpu/blocks.h"
+#include "cc/device/cpu/parallel.h"
 
 namespace cavs {
 namespace {
@@ -15,7 +16,8 @@ namespace {
 constexpr int64_t kLargestHeight = 256;
 constexpr int64_t kLargestWidth = 512;
 constexpr int64_t kSmallestTile = 64;
-// With several workers no tile takes more than this share of a worker's work.
+// With several workers no tile takes more than this share of a worker's work,
+// unless it is one of the smallest.
 constexpr double kLargestShare = 0.25;
 
 // The size of one sum: [1, width] for SumRows.
@@ -36,7 +38,7 @@ int64_t Cost(const SumTile& tile) {
          (tile.end_column - tile.first_column);
 }
 
-// Halves the largest tile of a sum until it costs at most `limit`.
+// Halves tiles, to multiples of the smallest, until one costs at most `limit`.
 SumSize SizeOfTiles(const SumSize& sum, size_t nodes, double limit) {
   SumSize tile = {std::min(sum.height, kLargestHeight),
                   std::min(sum.width, kLargestWidth)};
@@ -45,7 +47,7 @@ SumSize SizeOfTiles(const SumSize& sum, size_t nodes, double limit) {
   };
   while (too_large() && std::max(tile.height, tile.width) > kSmallestTile) {
     int64_t& longer = tile.width >= tile.height ? tile.width : tile.height;
-    longer = std::max(kSmallestTile, longer / 2);
+    longer = CeilDiv(CeilDiv(longer, 2), kSmallestTile) * kSmallestTile;
   }
   return tile;
 }
