@@ -24,19 +24,24 @@ ALLOWED = {
     "ops": ("base", "schedule"),
 }
 # Only devices write to their memory. Ops access memory of the host, except for rows that operators
-# of the framework read and write, whose kernels run on the host, and for variables in the
-# operator that updates them, which exists for the host alone.
+# of the framework read and write, whose kernels run on the host.
 TOUCHES = re.compile(
     r"\b(?:mem(?:set|cpy|move)|(?:copy|fill)(?:_n)?(?=\()|(?:flat|matrix|vec|scalar|tensor)<[^>]*>)"
 )
 TOUCHED_BY_OPS = {
+    # Handles of variables, the scalars, and row numbers.
+    "adam_ops.cc": [
+        "flat<Index>",
+        "flat<double>",
+        "scalar<tensorflow::ResourceHandle>",
+        "vec<Index>",
+    ],
     "backward_op.cc": ["scalar<tensorflow::Variant>"],  # The tape.
     "describe_op.cc": ["scalar<tensorflow::tstring>"],  # The text.
     "dropout_mask_op.cc": ["vec<int32_t>", "vec<int64_t>"],  # Numbers of rows, and the seed.
     "foreign_kernel.cc": ["copy", "copy", "flat<int32_t>", "flat<int64_t>", "memcpy", "memcpy"],
     "forward_op.cc": ["flat<int32_t>", "scalar<tensorflow::Variant>"],  # `at`, and the tape.
     "instruction_set_op.cc": ["scalar<tensorflow::tstring>"],  # Its name.
-    "lazy_adam_op.cc": [*["flat<T>"] * 2, "flat<double>", *["vec<Index>"] * 2],  # Variables.
     "memory_op.cc": ["flat<int64_t>", "matrix<int64_t>", "scalar<T>", *["scalar<int64_t>"] * 2],
     "partial_pulls.cc": ["flat<int32_t>"],  # Row numbers.
     "read_schedule.cc": ["flat<int32_t>"],  # Row numbers.

@@ -1,9 +1,13 @@
 """Adam for models with large tables of embeddings."""
 
+import collections
+
 import keras
 import tensorflow as tf
 
 from cavs_tf._library import in_xla, ops
+
+_DTYPES = (tf.float32, tf.float64, tf.bfloat16, tf.float16)  # Of our operators.
 
 
 @keras.saving.register_keras_serializable(package="cavs_tf")
@@ -14,7 +18,7 @@ class LazyAdam(keras.optimizers.Adam):
     in every step: with 16,000 words of 128 numbers these are 32 MB of memory traffic, more than
     all the rest of a step of a small model. Here the moments of a row decay only in steps that
     look it up, so a rare word moves less after it was seen last. Other variables are
-    updated as by `keras.optimizers.Adam`, each by one operator.
+    updated as by `keras.optimizers.Adam`, all by one operator.
 
     The gradients of a row that is looked up several times are summed before they are squared,
     which `keras.optimizers.Adam` leaves out for `tf.IndexedSlices`.
@@ -53,16 +57,38 @@ class LazyAdam(keras.optimizers.Adam):
         values = tf.math.unsorted_segment_sum(gradient.values, places, tf.size(rows))
         return tf.IndexedSlices(values, rows, gradient.dense_shape)
 
+    def _backend_update_step(self, grads, trainable_variables, learning_rate):
+        variables = [getattr(variable, "value", variable) for variable in trainable_variables]
+        by_dtype, others = collections.defaultdict(list), []
+        for gradient, variable in zip(grads, variables, strict=True):
+            at_once = not isinstance(gradient, tf.IndexedSlices) and self._is_here(variable)
+            (by_dtype[variable.dtype] if at_once else others).append((gradient, variable))
+        for dtype, pairs in by_dtype.items():
+            self._update_all(pairs, dtype, learning_rate)
+        if others:
+            super()._backend_update_step(*zip(*others, strict=True), learning_rate)
+
+    def _is_here(self, variable) -> bool:
+        """Whether one operator can update the variable together with others."""
+        if self.amsgrad or in_xla() or variable.dtype not in _DTYPES:
+            return False
+        mirrored = tf.distribute.has_strategy() or (
+            self._distribution_strategy is not tf.distribute.get_strategy()
+        )
+        device = tf.DeviceSpec.from_string(variable.device).device_type
+        return not mirrored and device in (None, "CPU")
+
     def update_step(self, gradient, variable, learning_rate):
         if self.amsgrad:
             super().update_step(gradient, variable, learning_rate)
-            return
-        index = self._get_variable_index(variable)
-        moments = self._momentums[index].value, self._velocities[index].value
-        if isinstance(gradient, tf.IndexedSlices):
-            self._update_rows(gradient, variable, moments, learning_rate)
+        elif isinstance(gradient, tf.IndexedSlices):
+            self._update_rows(gradient, variable, learning_rate)
         else:
-            self._update_all(gradient, variable, moments, learning_rate)
+            self._update_one(gradient, variable, learning_rate)
+
+    def _moments(self, variable):
+        index = self._get_variable_index(variable)
+        return self._momentums[index].value, self._velocities[index].value
 
     def _of_step(self, dtype, learning_rate):
         """The learning rate, and the moments' decay rates to the power of the step's number."""
@@ -70,7 +96,20 @@ class LazyAdam(keras.optimizers.Adam):
         powers = [tf.cast(beta, dtype) ** number for beta in (self.beta_1, self.beta_2)]
         return tf.cast(learning_rate, dtype), *powers
 
-    def _update_all(self, gradient, variable, moments, learning_rate):
+    def _scalars(self, learning_rate):
+        rate, power_1, power_2 = self._of_step(tf.float64, learning_rate)
+        rate *= tf.sqrt(1 - power_2) / (1 - power_1)
+        return rate, self.beta_1, self.beta_2, self.epsilon
+
+    def _update_all(self, gradients_and_variables, dtype, learning_rate):
+        gradients, variables = zip(*gradients_and_variables, strict=True)
+        parts = [(variable, *self._moments(variable)) for variable in variables]
+        handles = [[part.handle for part in same] for same in zip(*parts, strict=True)]
+        gradients = [tf.cast(gradient, dtype) for gradient in gradients]
+        ops.cavs_adam(*handles, *self._scalars(learning_rate), gradients)
+
+    def _update_one(self, gradient, variable, learning_rate):
+        moments = self._moments(variable)
         rate, power_1, power_2 = self._of_step(variable.dtype, learning_rate)
         tf.raw_ops.ResourceApplyAdam(
             var=variable.handle,
@@ -85,16 +124,14 @@ class LazyAdam(keras.optimizers.Adam):
             grad=tf.cast(gradient, variable.dtype),
         )
 
-    def _update_rows(self, gradient, variable, moments, learning_rate):
-        rate, power_1, power_2 = self._of_step(tf.float64, learning_rate)
-        rate *= tf.sqrt(1 - power_2) / (1 - power_1)
+    def _update_rows(self, gradient, variable, learning_rate):
         rows, values = gradient.indices, tf.cast(gradient.values, variable.dtype)
+        moments, scalars = self._moments(variable), self._scalars(learning_rate)
         if in_xla():
-            self._update_rows_by_operators(rows, values, variable, moments, rate)
+            self._update_rows_by_operators(rows, values, variable, moments, scalars[0])
             return
-        handles = [moment.handle for moment in moments]
-        constants = (rate, self.beta_1, self.beta_2, self.epsilon)
-        ops.cavs_lazy_adam(variable.handle, *handles, *constants, values, rows)
+        handles = [part.handle for part in (variable, *moments)]
+        ops.cavs_lazy_adam(*handles, *scalars, values, rows)
 
     def _update_rows_by_operators(self, rows, values, variable, moments, rate):
         """For XLA, which cannot compile custom ops. No row occurs twice."""

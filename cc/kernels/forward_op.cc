@@ -57,7 +57,7 @@ class ForwardOp {
     TF_RETURN_IF_ERROR(GiveCaptures(context, &arguments));
     TF_RETURN_IF_ERROR(AllocatePushes(context, &arguments));
 
-    const std::shared_ptr<Team> team = TakeTeam(context, teams_);
+    const std::shared_ptr<Team> team = TakeTeam(context);
     // Inference has one stream.
     const Step step(context, keep_tape_ ? streams_.get() : nullptr, team,
                     pool_);
@@ -286,7 +286,6 @@ class ForwardOp {
   const CpuDevice device_{DeviceOptions()};
   const std::shared_ptr<StoragePool> pool_ =
       std::make_shared<StoragePool>(device_.memory(), GuardZonesWanted());
-  const TeamPool teams_;
   std::unique_ptr<engine::Engine> streams_;
   bool keep_tape_ = false;
   std::vector<int> capture_counts_;

@@ -99,7 +99,7 @@ class RowOp {
     Tensor* output = nullptr;
     TF_RETURN_IF_ERROR(
         Allocate(context, kScatters ? num_rows : num_indices, &output));
-    const std::shared_ptr<Team> team = TakeTeam(context, teams_);
+    const std::shared_ptr<Team> team = TakeTeam(context);
     Move(CpuBackend(team.get()), dtype, ToBlock(input), rows, ToBlock(*output));
     return absl::OkStatus();
   }
@@ -173,7 +173,6 @@ class RowOp {
     }
   }
 
-  const TeamPool teams_;
 };
 
 REGISTER_KERNEL_BUILDER(Name("CavsGather").Device(tensorflow::DEVICE_CPU),

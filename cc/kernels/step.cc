@@ -1,14 +1,30 @@
 #include "cc/kernels/step.h"
 
 #include <functional>
+#include <memory>
+#include <string>
 #include <utility>
 
 #include "cc/base/status.h"
 #include "cc/exec/guards.h"
 #include "tensorflow/core/framework/cancellation.h"
+#include "tensorflow/core/framework/resource_mgr.h"
 #include "tensorflow/core/platform/threadpool.h"
 
 namespace cavs {
+namespace {
+
+// The teams of a device, so that all ops of a step have the same one.
+class DeviceTeams : public tensorflow::ResourceBase {
+ public:
+  const TeamPool& pool() const { return pool_; }
+  std::string DebugString() const override { return "teams of cavs_tf"; }
+
+ private:
+  const TeamPool pool_;
+};
+
+}  // namespace
 
 absl::Status ReadStreams(tensorflow::OpKernelConstruction* context,
                          int* count) {
@@ -28,15 +44,26 @@ absl::Status MakeStreams(tensorflow::OpKernelConstruction* context,
   return absl::OkStatus();
 }
 
-std::shared_ptr<Team> TakeTeam(tensorflow::OpKernelContext* context,
-                               const TeamPool& pool) {
+std::shared_ptr<Team> TakeTeam(tensorflow::OpKernelContext* context) {
   const auto* threads = context->device()->tensorflow_cpu_worker_threads();
-  return pool.Take([threads] {
+  const auto make = [threads] {
     return std::make_unique<Team>(threads->num_threads,
                                   [threads](std::function<void()> help) {
                                     threads->workers->Schedule(std::move(help));
                                   });
-  });
+  };
+  tensorflow::ResourceMgr* const manager = context->resource_manager();
+  DeviceTeams* found = nullptr;
+  const absl::Status status = manager->LookupOrCreate<DeviceTeams>(
+      manager->default_container(), "cavs_teams", &found,
+      [](DeviceTeams** created) {
+        *created = new DeviceTeams;
+        return absl::OkStatus();
+      });
+  // A manager may take no more resources: the team ends with the call then.
+  if (!status.ok()) return make();
+  const tensorflow::core::ScopedUnref unref(found);
+  return found->pool().Take(make);
 }
 
 Step::Step(tensorflow::OpKernelContext* context, engine::Engine* engine,

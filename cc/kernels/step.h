@@ -30,9 +30,8 @@ absl::Status ReadStreams(tensorflow::OpKernelConstruction* context, int* count);
 absl::Status MakeStreams(tensorflow::OpKernelConstruction* context,
                          std::unique_ptr<engine::Engine>* streams);
 
-// A team of TensorFlow's intra-op threads, from the pool of an op.
-std::shared_ptr<Team> TakeTeam(tensorflow::OpKernelContext* context,
-                               const TeamPool& pool);
+// A team of TensorFlow's intra-op threads, from the pool of the op's device.
+std::shared_ptr<Team> TakeTeam(tensorflow::OpKernelContext* context);
 
 // Lives for one call. Team and pool may be used by further calls.
 class Step {

@@ -11,6 +11,27 @@ absl::Status NoOutput(tensorflow::shape_inference::InferenceContext*) {
 
 }  // namespace
 
+REGISTER_OP("CavsAdam")
+    .Input("var: N * resource")
+    .Input("m: N * resource")
+    .Input("v: N * resource")
+    .Input("rate: double")
+    .Input("beta1: double")
+    .Input("beta2: double")
+    .Input("epsilon: double")
+    .Input("grads: N * T")
+    .Attr("T: {float, double, bfloat16, half}")
+    .Attr("N: int >= 1")
+    .SetShapeFn(NoThrowShape<NoOutput>)
+    .Doc(R"doc(
+Updates variables as Adam does: m += (g - m) (1 - beta1), v += (g g - v) (1 - beta2),
+var -= rate m / (sqrt(v) + epsilon), where g is the gradient.
+
+var, m, v: The variables and their moments; those of one variable have one shape.
+rate: The learning rate, with the correction of the bias of the moments.
+grads: The gradients, of the shapes of the variables.
+)doc");
+
 REGISTER_OP("CavsLazyAdam")
     .Input("var: resource")
     .Input("m: resource")

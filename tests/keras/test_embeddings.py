@@ -198,7 +198,7 @@ def test_malformed_calls_of_the_update():
             [0],
             tf.Variable(tf.zeros([3])),
         ),
-        r"input 3: got shape \[2\] but expected a scalar": (tf.ones([1, 2]), [0], m, [1.0, 2.0]),
+        r"rate: got shape \[2\] but expected a scalar": (tf.ones([1, 2]), [0], m, [1.0, 2.0]),
     }
     for message, arguments in wrong.items():
         with pytest.raises(tf.errors.InvalidArgumentError, match=message):

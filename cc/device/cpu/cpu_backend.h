@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "cc/base/dtype.h"
+#include "cc/base/span.h"
 #include "cc/device/block.h"
 #include "cc/device/cpu/isa.h"
 #include "cc/device/cpu/kernel_table.h"
@@ -23,6 +24,22 @@ struct GroupOperand {
   int64_t pitch = 0;
   bool column = false;
   const int32_t* index = nullptr;
+};
+
+// A variable, its moments and its gradient: adjacent elements of one type.
+struct AdamVariable {
+  void *var, *m, *v;
+  const void* gradient;
+  int64_t size;
+};
+
+// Rows of a gradient by the row of the table that they update: the terms of
+// rows[i] are rows order[splits[i]], ..., order[splits[i + 1] - 1].
+struct RowGroups {
+  const int64_t* rows;
+  const int64_t* splits;
+  const int64_t* order;
+  int64_t count;
 };
 
 // Runs each kernel on the calling thread, or, where the work is worth it, on
@@ -140,6 +157,18 @@ class CpuBackend {
   void DrawMasks(DType dtype, const RandomMask& mask, const int32_t* rows,
                  double kept, Block out) const;
 
+  // --- updates of variables ---------------------------------------------------
+
+  // Updates all elements of the variables, which are distinct.
+  void UpdateByAdam(DType dtype, const AdamRule& rule,
+                    Span<AdamVariable> variables) const;
+
+  // Updates rows of `cols` elements of a table, each by the sum of its rows of
+  // the gradient.
+  void UpdateRowsByAdam(DType dtype, const AdamRule& rule,
+                        const AdamVariable& table, int64_t cols,
+                        const RowGroups& groups) const;
+
   // --- moving rows of any dtype with a fixed size ---------------------------
 
   // dst[i, :] = x[i, :]. x may have an index; rows before its first are zero.
@@ -200,6 +229,13 @@ class CpuBackend {
   template <typename T>
   void RunDrawMasks(const RandomMask& mask, const int32_t* rows, double kept,
                     Block out) const;
+
+  template <typename T>
+  void RunUpdate(const AdamRule& rule, const AdamVariable& variable,
+                 Range range) const;
+  template <typename T>
+  void RunUpdateRows(const AdamRule& rule, const AdamVariable& table,
+                     int64_t cols, const RowGroups& groups) const;
 
   Workers* const workers_;
   const Isa isa_;

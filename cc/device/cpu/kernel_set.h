@@ -9,6 +9,7 @@
 #ifndef CAVS_CC_DEVICE_CPU_KERNEL_SET_H_
 #define CAVS_CC_DEVICE_CPU_KERNEL_SET_H_
 
+#include "cc/device/cpu/adam_kernels.h"
 #include "cc/device/cpu/elementwise_kernels.h"
 #include "cc/device/cpu/gemm_kernels.h"
 #include "cc/device/cpu/mask_kernels.h"
@@ -82,6 +83,7 @@ struct Table<T, std::integer_sequence<int, kOp...>> {
       SumRows<T>,
       Sum<T>,
       DrawMask<T>,
+      UpdateByAdam<T>,
       Conversions<T>::kWiden,
       Conversions<T>::kNarrow,
   };

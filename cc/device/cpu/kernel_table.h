@@ -94,6 +94,15 @@ struct RandomMask {
   uint32_t threshold;  // The share that is dropped, times 2^32.
 };
 
+// m += (g - m) new_in_mean, v += (g g - v) new_in_square, and then
+// var -= rate m / (sqrt(v) + epsilon), of a gradient g.
+struct AdamRule {
+  double rate;
+  double new_in_mean;    // 1 - beta1.
+  double new_in_square;  // 1 - beta2.
+  double epsilon;
+};
+
 template <typename T>
 struct KernelTable {
   int lanes;  // Elements of a vector.
@@ -139,6 +148,10 @@ struct KernelTable {
   // out[j] = 0 if the mask drops element j of row number `row`, else `kept`.
   void (*draw_mask)(const RandomMask& mask, uint32_t row, T kept, int64_t n,
                     T* out);
+
+  // Updates n elements of a variable and of its moments.
+  void (*update_by_adam)(const AdamRule& rule, const Wide<T>* gradient,
+                         int64_t n, T* var, T* m, T* v);
 
   // Convert n numbers of a narrow type to fp32, and back; null for other types.
   // The output of `narrow` may begin where x does.
