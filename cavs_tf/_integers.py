@@ -140,9 +140,13 @@ def number_of_lists(splits: tf.Tensor):
 def list_of_each(splits: tf.Tensor, count) -> tf.Tensor:
     """int32 [count]: the number of the list, of those with these splits, that has each value.
 
-    Does not use tf.repeat, whose memory is the number of lists times the longest length.
+    Does not use tf.repeat, whose memory is the number of lists times the longest length, nor
+    tf.searchsorted, which takes 50 ns a value.
     """
-    return tf.searchsorted(splits, tf.range(count, dtype=splits.dtype), side="right") - 1
+    first = tf.clip_by_value(splits, 0, tf.cast(count, splits.dtype))
+    ones = tf.ones_like(splits, tf.int32)
+    begun = tf.cumsum(tf.math.unsorted_segment_sum(ones, first, count + 1))
+    return begun[:count] - 1
 
 
 def length(tensor: tf.Tensor):
