@@ -25,6 +25,9 @@ class Options:
       split: Products of a concatenation, `concat([x, h]) @ w`, become sums of products of its
         operands where these are known, or their gradients are needed, at different times: the
         product of the inputs is then eager. Weight gradients are computed from the operands.
+        `to_children(x) @ w` becomes `to_children(x @ w)`, and the sum over edges of products the
+        product of the sum; where w or x is infinite or NaN, a vertex without children may then
+        have NaN in this sum, or add it to the gradient of w.
       share: An operator that is written several times, `x @ w` for every child, is computed
         once, and gradients are added before a product with the same factor instead of after.
       merge: Products of one operand with several weights (the gates of a cell, written one

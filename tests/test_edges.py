@@ -52,6 +52,27 @@ class Attention(cavs.GraphSupport):
         self.push(a)
 
 
+class Concatenated(cavs.GraphSupport):
+    """Products of what is spread to edges, beside what is gathered, and sums of products."""
+
+    arity = None
+
+    def __init__(self, **kwargs):
+        super().__init__(UNITS, **kwargs)
+        dense = keras.layers.Dense
+        self.w, self.gate, self.u = (dense(UNITS, dtype=self.dtype) for _ in range(3))
+        self.v = dense(UNITS, use_bias=False, dtype=self.dtype)
+
+    def vertex(self):
+        x, h = self.pull("x"), self.children()
+        own = self.to_children(x)
+        gate = tf.sigmoid(self.gate(tf.concat([own, h], axis=1)) + self.v(own))
+        message = self.sum_children(self.u(h)) + self.sum_children(gate * h)
+        h = tf.tanh(self.w(x) + message)
+        self.scatter(h)
+        self.push(h)
+
+
 class TwoTypes(cavs.GraphSupport):
     """One type reads slots, the other edges; both write one weight's gradient."""
 
@@ -113,7 +134,7 @@ CHOICES = {
 SWITCHES = [dict(zip(CHOICES, values, strict=True)) for values in all_pairs(list(CHOICES.values()))]
 
 
-@pytest.mark.parametrize("cell_class", [Attention, TwoTypes])
+@pytest.mark.parametrize("cell_class", [Attention, Concatenated, TwoTypes])
 @pytest.mark.parametrize("switches", SWITCHES, ids=str)
 def test_every_switch_gives_the_reference_numbers(cell_class, switches):
     cell = make(cell_class, options=cavs.Options(**switches))
@@ -122,7 +143,7 @@ def test_every_switch_gives_the_reference_numbers(cell_class, switches):
     assert report.ok, report
 
 
-@pytest.mark.parametrize("cell_class", [Attention, TwoTypes])
+@pytest.mark.parametrize("cell_class", [Attention, Concatenated, TwoTypes])
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-5), ("bfloat16", 0.06)])
 def test_narrower_types(cell_class, dtype, tolerance):
     cell = make(cell_class, dtype)

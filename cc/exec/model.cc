@@ -223,9 +223,14 @@ Status CompileModel(std::vector<Program> traced,
   const bool has_derivative = !derivatives.empty();
   CAVS_RETURN_IF_ERROR(SimplifyAll(options, &traced));
   CAVS_RETURN_IF_ERROR(SimplifyAll(options, &derivatives));
+  const bool are_derivatives =
+      has_derivative && AreDerivatives(derivatives, traced);
+  for (size_t type = 0; are_derivatives && type < traced.size(); ++type) {
+    CAVS_RETURN_IF_ERROR(
+        SimplifyTogether(options, &traced[type], &derivatives[type]));
+  }
   const bool specializes =
-      options.specialize &&
-      (!has_derivative || AreDerivatives(derivatives, traced));
+      options.specialize && (!has_derivative || are_derivatives);
   const int num_types = static_cast<int>(traced.size());
   const int num_lacks = !specializes            ? 1
                         : partial.pulls.empty() ? kLacksChildren + 1

@@ -185,8 +185,7 @@ class AdamOp {
       updates.push_back(ToUpdate(variables[k], gradients[k]));
     }
     const std::shared_ptr<Team> team = TakeTeam(context);
-    CpuBackend(team.get())
-        .UpdateByAdam(ToDType(type_), rule, updates);
+    CpuBackend(team.get()).UpdateByAdam(ToDType(type_), rule, updates);
     return absl::OkStatus();
   }
 

@@ -172,7 +172,6 @@ class RowOp {
       backend.GatherRows(dtype, input, rows.data(), output);
     }
   }
-
 };
 
 REGISTER_KERNEL_BUILDER(Name("CavsGather").Device(tensorflow::DEVICE_CPU),

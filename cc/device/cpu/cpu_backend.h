@@ -157,7 +157,8 @@ class CpuBackend {
   void DrawMasks(DType dtype, const RandomMask& mask, const int32_t* rows,
                  double kept, Block out) const;
 
-  // --- updates of variables ---------------------------------------------------
+  // --- updates of variables
+  // ---------------------------------------------------
 
   // Updates all elements of the variables, which are distinct.
   void UpdateByAdam(DType dtype, const AdamRule& rule,

@@ -9,6 +9,7 @@
 #include "cc/ir/passes/place.h"
 #include "cc/ir/passes/remove_unused.h"
 #include "cc/ir/passes/split_products.h"
+#include "cc/ir/passes/spread_products.h"
 #include "cc/ir/print.h"
 #include "cc/ir/verify.h"
 
@@ -37,10 +38,24 @@ Status Simplify(const PassOptions& options, Program* program) {
   if (options.merge) MergeSumsOverRows(program);
   if (options.split) SplitProducts(program);
   CAVS_RETURN_IF_ERROR(Check(options, "split_products", *program));
+  if (options.split) SpreadProducts(program);
+  CAVS_RETURN_IF_ERROR(Check(options, "spread_products", *program));
   if (options.share) MergeDuplicates(program);
   CAVS_RETURN_IF_ERROR(Check(options, "merge_duplicates", *program));
   RemoveUnused(program);
   return Check(options, "remove_unused", *program);
+}
+
+Status SimplifyTogether(const PassOptions& options, Program* function,
+                        Program* derivative) {
+  if (!options.split) return Status();
+  SaveBeforeSpread(function, derivative);
+  for (Program* program : {function, derivative}) {
+    if (options.share) MergeDuplicates(program);
+    RemoveUnused(program);
+    CAVS_RETURN_IF_ERROR(Check(options, "save_before_spread", *program));
+  }
+  return Status();
 }
 
 Status Arrange(const PassOptions& options, const Capabilities& capabilities,

@@ -13,7 +13,7 @@ namespace cavs {
 // Switches for ablation. They change speed; results change by the order of sums
 // only.
 struct PassOptions : ClassifyOptions {
-  bool split = true;       // See split_products.h.
+  bool split = true;       // See split_products.h and spread_products.h.
   bool share = true;       // See merge_duplicates.h, and FactorSums().
   bool merge = true;       // See merge_sums.h and merge_matmuls.h.
   bool fuse = true;        // See fuse_elementwise.h.
@@ -37,6 +37,11 @@ Status RunPasses(const PassOptions& options, const Capabilities& capabilities,
 
 // The first half.
 Status Simplify(const PassOptions& options, Program* program);
+
+// What the first half does to a function and its derivative together, which
+// reads results of it.
+Status SimplifyTogether(const PassOptions& options, Program* function,
+                        Program* derivative);
 
 // The second half: joins operators, labels the nodes, and lists where their
 // values may live on a device with these capabilities.

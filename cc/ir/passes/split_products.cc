@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "cc/ir/passes/replacements.h"
 #include "cc/ir/uses.h"
 
 namespace cavs {
@@ -27,39 +28,25 @@ bool BeginsEarlier(const Range& a, const Range& b) { return a.begin < b.begin; }
 class Splitter {
  public:
   explicit Splitter(Program* program)
-      : program_(*program), uses_(*program), replaced_(program->nodes.size()) {}
+      : program_(*program), uses_(*program), replaced_(program) {}
 
   void SplitOperands() {
-    for (size_t i = 0; i < replaced_.size(); ++i)
-      SplitOperand(static_cast<int>(i));
-    Replace();
+    for (int i = 0; i < num_nodes(); ++i) SplitOperand(i);
+    replaced_.Apply();
   }
 
   void SplitResults() {
-    for (size_t i = 0; i < replaced_.size(); ++i)
-      SplitResult(static_cast<int>(i));
-    Replace();
+    for (int i = 0; i < num_nodes(); ++i) SplitResult(i);
+    replaced_.Apply();
   }
 
   void SplitSums() {
     for (int sum : Sums()) SplitSum(sum);
-    Replace();
+    replaced_.Apply();
   }
 
  private:
-  void Replace() {
-    std::vector<Node> nodes;
-    for (size_t i = 0; i < replaced_.size(); ++i) {
-      if (replaced_[i].empty()) {
-        nodes.push_back(std::move(program_.nodes[i]));
-      } else {
-        std::move(replaced_[i].begin(), replaced_[i].end(),
-                  std::back_inserter(nodes));
-      }
-    }
-    program_.nodes = std::move(nodes);
-  }
-
+  int num_nodes() const { return static_cast<int>(program_.nodes.size()); }
   const Symbol& symbol(int id) const { return program_.symbols[id]; }
   const Node& node(int i) const { return program_.nodes[i]; }
 
@@ -179,7 +166,6 @@ class Splitter {
         Join(WrittenRanges(operand), operand,
              [](const Range& a, const Range& b) { return a.stage == b.stage; });
     if (groups.size() < 2) return;
-    std::vector<Node> nodes;
     int sum = -1;
     for (const Range& group : groups) {
       Node split = product;
@@ -188,7 +174,7 @@ class Splitter {
                       WeightRows(product.inputs[1], group.begin, group.end)};
       split.outputs = {AddRows(out, symbol(out).columns())};
       const int term = split.outputs[0];
-      nodes.push_back(std::move(split));
+      replaced_.Add(i, std::move(split));
       if (sum < 0) {
         sum = term;
         continue;
@@ -203,9 +189,8 @@ class Splitter {
       const bool is_last = group.end == groups.back().end;
       sum = is_last ? out : AddRows(out, symbol(out).columns());
       add.outputs = {sum};
-      nodes.push_back(std::move(add));
+      replaced_.Add(i, std::move(add));
     }
-    replaced_[i] = std::move(nodes);
   }
 
   // The ranges of a root that nodes read, if they do not overlap.
@@ -258,7 +243,7 @@ class Splitter {
       Node split = product;
       split.inputs[1] = WeightRows(product.inputs[1], group.begin, group.end);
       split.outputs = {MoveOut(out, group)};
-      replaced_[i].push_back(std::move(split));
+      replaced_.Add(i, std::move(split));
     }
   }
 
@@ -336,13 +321,13 @@ class Splitter {
         split.outputs = {
             View(out, cuts[c] * width, {cuts[c + 1] - cuts[c], width})};
       }
-      replaced_[i].push_back(std::move(split));
+      replaced_.Add(i, std::move(split));
     }
   }
 
   Program& program_;
   Uses uses_;
-  std::vector<std::vector<Node>> replaced_;  // Indexed by node.
+  Replacements replaced_;
   // Indexed by root, offset in it, and shape.
   std::map<std::pair<int, std::pair<int64_t, std::vector<int64_t>>>, int>
       views_;

@@ -23,6 +23,7 @@
 #include "cc/ir/passes/specialize.h"
 #include "cc/ir/passes/split_elementwise.h"
 #include "cc/ir/passes/split_products.h"
+#include "cc/ir/passes/spread_products.h"
 #include "cc/ir/print.h"
 #include "cc/ir/verify.h"
 #include "tests/cc/ir/sketch.h"
@@ -146,6 +147,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(Pass{"classify", false, ClassifyAgain},
                     Pass{"find_zeros", false, LeaveAsItIs, PrintZeros},
                     Pass{"split_products", true, SplitProducts},
+                    Pass{"spread_products", true, SpreadProducts},
                     Pass{"specialize", true, Specialize},
                     Pass{"merge_duplicates", true, MergeDuplicates},
                     Pass{"remove_unused", true, RemoveUnused},
