@@ -58,7 +58,7 @@ class LazyAdam(keras.optimizers.Adam):
         return tf.IndexedSlices(values, rows, gradient.dense_shape)
 
     def _backend_update_step(self, grads, trainable_variables, learning_rate):
-        variables = [getattr(variable, "value", variable) for variable in trainable_variables]
+        variables = [v.value if isinstance(v, keras.Variable) else v for v in trainable_variables]
         by_dtype, others = collections.defaultdict(list), []
         for gradient, variable in zip(grads, variables, strict=True):
             at_once = not isinstance(gradient, tf.IndexedSlices) and self._is_here(variable)

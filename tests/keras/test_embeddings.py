@@ -118,6 +118,43 @@ def test_is_adam_where_every_row_is_looked_up(options):
         np.testing.assert_allclose(ours, theirs, rtol=2e-5, atol=2e-6)
 
 
+def test_variables_of_several_types_are_updated_by_an_operator_each():
+    dtypes = ("float32", "float64", "bfloat16", "float16")
+    shapes = ([], [3], [5, 7], [0, 2], [2, 33, 40])
+    weights = [keras.Variable(tf.ones(s, d)) for d in dtypes for s in shapes]
+    weights.append(tf.Variable([1.0]))
+    optimizer = cavs.keras.LazyAdam(0.125, epsilon=1e-3)
+    optimizer.build(weights)
+
+    @tf.function
+    def step():
+        optimizer.apply([tf.ones(weight.shape, weight.dtype) for weight in weights], weights)
+
+    made = step.get_concrete_function().graph.get_operations()
+    ours = [op.type for op in made if op.type == "CavsAdam"]
+    assert len(ours) == len(dtypes)
+    assert not [op.type for op in made if op.type.startswith("ResourceApply")]
+    step()
+    for weight in weights:
+        np.testing.assert_allclose(tf.cast(weight, tf.float32), 0.875, atol=0.01)
+
+
+def test_what_was_read_of_a_variable_stays():
+    weight, optimizer = keras.Variable(tf.ones([3, 2])), cavs.keras.LazyAdam(0.125, epsilon=1e-3)
+    optimizer.build([weight])
+    read = weight.value.read_value()
+    optimizer.apply([tf.ones([3, 2])], [weight])
+    np.testing.assert_array_equal(read, np.ones([3, 2]))
+    np.testing.assert_allclose(weight.value, 0.875, atol=0.01)
+
+
+def test_variables_are_updated_inside_of_xla():
+    weight, optimizer = keras.Variable(tf.ones([3, 2])), cavs.keras.LazyAdam(0.125, epsilon=1e-3)
+    optimizer.build([weight])
+    tf.function(lambda: optimizer.apply([tf.ones([3, 2])], [weight]), jit_compile=True)()
+    np.testing.assert_allclose(weight.value, 0.875, atol=0.01)
+
+
 def test_other_rows_and_their_moments_stay():
     layer, optimizer = table(), cavs.keras.LazyAdam(0.1)
     before = layer.embeddings.numpy()
@@ -205,6 +242,37 @@ def test_malformed_calls_of_the_update():
             update(*arguments)
     update(tf.ones([0, 2]), tf.zeros([0], tf.int32))
     for unchanged in (var, m, v):
+        np.testing.assert_array_equal(unchanged, tf.zeros([4, 2]))
+
+
+def test_malformed_calls_of_the_update_of_several_variables():
+    parts = [[tf.Variable(tf.zeros([4, 2])) for _ in range(2)] for _ in range(3)]
+    handles = [[variable.handle for variable in part] for part in parts]
+    double = tf.Variable(tf.zeros([4, 2], tf.float64)).handle
+    good = [tf.ones([4, 2])] * 2
+
+    def update(handles, grads, rate=1.0):
+        ops.cavs_adam(*handles, rate, 0.9, 0.99, 1e-7, grads)
+
+    wrong = {
+        r"grads\[1\]: got shape \[4,3\] but expected \[4,2\]": (
+            handles,
+            [tf.ones([4, 2]), tf.ones([4, 3])],
+        ),
+        r"rate: got shape \[2\] but expected a scalar": (handles, good, [1.0, 2.0]),
+        r"m\[0\]: got double \[4,2\] but expected float": (
+            [handles[0], [double, handles[1][1]], handles[2]],
+            good,
+        ),
+        "got 4 variables but expected 6 distinct ones": (
+            [handles[0], handles[0], handles[2]],
+            good,
+        ),
+    }
+    for message, arguments in wrong.items():
+        with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+            update(*arguments)
+    for unchanged in sum(parts, []):
         np.testing.assert_array_equal(unchanged, tf.zeros([4, 2]))
 
 
