@@ -4,7 +4,7 @@
 #   make build TENSORFLOW=tensorflow-cpu   0.6 GB smaller, without GPU support
 
 .DEFAULT_GOAL := help
-.PHONY: help bazel build demo test test-all test-python test-cc test-tsan sanitize fuzz fuzz-ops bench bench-cc bench-engine compare docs wheel format lint clean
+.PHONY: help bazel build demo test test-all test-python test-cc test-tsan sanitize fuzz fuzz-ops bench bench-cc bench-engine compare pages docs wheel format lint clean
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -103,6 +103,9 @@ COMPARE_FOLDER ?= build/compare/$(shell git describe --always --dirty)
 compare: build ## Regenerates the paper's figures and tables, and a report
 	@rm -rf build/compare/*-dirty
 	$(BIN)/python -m benchmarks.compare --folder=$(COMPARE_FOLDER) $(ARGS)
+
+pages: build ## Measures the tables of README.md and docs/performance.md: ARGS="--sst=<folder>"
+	$(BIN)/python -m benchmarks.pages --json=build/pages/$(shell git describe --always --dirty).json $(ARGS)
 
 # What only one target needs: an extra of pyproject.toml.
 $(VENV)/.docs $(VENV)/.wheel: $(VENV)/.%: $(INSTALLED)

@@ -35,6 +35,12 @@ class Table:
         rows = "".join(f"<tr>{row}</tr>" for row in (head, *body))
         return f'<div class="scroll"><table>{rows}</table></div>'
 
+    def markdown(self) -> str:
+        """The table in Markdown, for a page."""
+        head, *body = self._lines()
+        rule = ["---"] * len(head)
+        return "\n".join(f"| {' | '.join(line)} |" for line in (head, rule, *body))
+
     def _lines(self) -> list[list[str]]:
         rows = [
             [name, *(texts.get(column, "-") for column in self.columns)]
