@@ -19,6 +19,11 @@ def evaluated_by(function: Callable):
         _EVALUATOR.reset(token)
 
 
+def is_evaluated() -> bool:
+    """Whether a tool evaluates the calls of a GraphSupport now."""
+    return _EVALUATOR.get() is not None
+
+
 def evaluator(name: str) -> Callable | None:
     """The function that evaluates a call of the GraphSupport `name`; None if its op does.
 

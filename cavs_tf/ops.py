@@ -5,6 +5,7 @@ methods of `GraphSupport`. Source: Xu et al. 2018, "Cavs", arXiv:1712.04048, sec
 """
 
 import tensorflow as tf
+from tensorflow.python.ops import resource_variable_ops
 from tensorflow.python.ops.parallel_for.pfor import RegisterPFor
 
 from cavs_tf._integers import int32_tensor
@@ -98,6 +99,39 @@ def push(rows, order):
     array([10, 20, 30], dtype=int32)
     """
     return _ops.cavs_push(rows, int32_tensor("order", order, rank=1))
+
+
+def look_up(table: tf.Variable, ids) -> tf.Tensor:
+    """Copies rows of a variable, such as a table of embeddings.
+
+    As `tf.gather(table, ids)`, whose gradient is a `tf.IndexedSlices` too; but rows that are in no
+    cache are asked for ahead, by all threads.
+
+    Args:
+      table: [R, ...] float32, float64, bfloat16 or float16, a variable on the CPU.
+      ids: int32 or int64 of any shape, rows in [0, R).
+
+    Returns:
+      The shape of `ids` and then that of a row.
+
+    Raises:
+      tf.errors.InvalidArgumentError: If an id is out of range; names it.
+
+    >>> look_up(tf.Variable([[1.0], [2.0], [3.0]]), [2, 0]).numpy()
+    array([[3.],
+           [1.]], dtype=float32)
+    """
+    resource_variable_ops.variable_accessed(table)
+    return _ops.cavs_look_up(table.handle, tf.convert_to_tensor(ids), dtype=table.dtype)
+
+
+@tf.RegisterGradient("CavsLookUp")
+def _look_up_grad(op, grad):
+    table, ids = op.inputs
+    shape = tf.raw_ops.VariableShape(input=table)
+    count = tf.size(ids)
+    values = tf.reshape(grad, tf.concat([[count], shape[1:]], axis=0))
+    return [tf.IndexedSlices(values, tf.reshape(ids, [count]), shape), None]
 
 
 @tf.RegisterGradient("CavsScatterMax")

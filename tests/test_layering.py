@@ -42,6 +42,7 @@ TOUCHED_BY_OPS = {
     "foreign_kernel.cc": ["copy", "copy", "flat<int32_t>", "flat<int64_t>", "memcpy", "memcpy"],
     "forward_op.cc": ["flat<int32_t>", "scalar<tensorflow::Variant>"],  # `at`, and the tape.
     "instruction_set_op.cc": ["scalar<tensorflow::tstring>"],  # Its name.
+    "look_up_op.cc": ["flat<Index>"],  # Row numbers.
     "memory_op.cc": ["flat<int64_t>", "matrix<int64_t>", "scalar<T>", *["scalar<int64_t>"] * 2],
     "partial_pulls.cc": ["flat<int32_t>"],  # Row numbers.
     "read_schedule.cc": ["flat<int32_t>"],  # Row numbers.

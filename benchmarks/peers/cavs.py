@@ -139,7 +139,7 @@ class Peer(_tensorflow.TensorFlowPeer):
         if self._pulling is not None:
             pulls = tf.gather(self._pulling, inputs["graphs"].vertex_type)
             token = tf.boolean_mask(token, pulls)
-        return self._in_precision(tf.gather(self.variables["embedding"], token))
+        return self._in_precision(cavs.ops.look_up(self.variables["embedding"], token))
 
     def _in_precision(self, inputs):
         dtype = tf.bfloat16 if self._bfloat16 else tf.float32

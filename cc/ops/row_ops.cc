@@ -48,7 +48,34 @@ absl::Status PushShape(InferenceContext* c) {
   return absl::OkStatus();
 }
 
+// The output has a row of the table for each id.
+absl::Status LookUpShape(InferenceContext* c) {
+  ShapeHandle table = c->UnknownShape(), row, output;
+  const auto* handles = c->input_handle_shapes_and_types(0);
+  if (handles != nullptr && !handles->empty()) table = (*handles)[0].shape;
+  TF_RETURN_IF_ERROR(c->WithRankAtLeast(table, 1, &table));
+  TF_RETURN_IF_ERROR(c->Subshape(table, 1, &row));
+  TF_RETURN_IF_ERROR(c->Concatenate(c->input(1), row, &output));
+  c->set_output(0, output);
+  return absl::OkStatus();
+}
+
 }  // namespace
+
+REGISTER_OP("CavsLookUp")
+    .Input("table: resource")
+    .Input("ids: Tids")
+    .Output("rows: dtype")
+    .Attr("dtype: {float, double, bfloat16, half}")
+    .Attr("Tids: {int32, int64}")
+    .SetShapeFn(NoThrowShape<LookUpShape>)
+    .Doc(R"doc(
+Copies rows of a variable.
+
+table: The variable, [R, ...].
+ids: Rows in [0, R), of any shape.
+rows: The shape of ids and then that of a row.
+)doc");
 
 REGISTER_OP("CavsGather")
     .Input("state: T")

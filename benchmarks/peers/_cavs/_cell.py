@@ -40,4 +40,4 @@ class Cell(cavs.GraphSupport):
     @staticmethod
     def pulled(inputs, embedding):
         """What the vertex function pulls, from a minibatch."""
-        return tf.gather(embedding, inputs["token"])
+        return cavs.ops.look_up(embedding, inputs["token"])

@@ -20,7 +20,7 @@ class Model:
 
     def run(self, inputs, embedding):
         """The rows that the output layer reads, for every word."""
-        x = tf.gather(embedding, inputs["token"])
+        x = cavs.ops.look_up(embedding, inputs["token"])
         both = [self.forward(inputs["graphs"], x), self.backward(inputs["turned"], x)]
         return tf.tanh(tf.concat(both, axis=1) @ self.w["tag_kernel"] + self.w["tag_bias"])
 

@@ -52,4 +52,4 @@ class Model(cavs.GraphSupport):
     def pulled(inputs, embedding):
         """Rows of numbers; operators pull nothing."""
         is_number = inputs["graphs"].vertex_type == 0
-        return tf.gather(embedding, tf.boolean_mask(inputs["token"], is_number))
+        return cavs.ops.look_up(embedding, tf.boolean_mask(inputs["token"], is_number))

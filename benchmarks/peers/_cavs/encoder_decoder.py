@@ -27,7 +27,7 @@ class Model:
     def run(self, inputs, embedding):
         """h of every word of the decoder."""
         source, target = inputs["source"], inputs["target"]
-        x, y = (tf.gather(embedding, side["token"]) for side in (source, target))
+        x, y = (cavs.ops.look_up(embedding, side["token"]) for side in (source, target))
         last = self.encoder(source["graphs"], x, at=source["graphs"].roots)
         return self.decoder(target["graphs"], y, initial_state=last)
 

@@ -45,7 +45,7 @@ class Model(cavs.GraphSupport):
     @staticmethod
     def pulled(inputs, embedding):
         """What the vertex functions pull, from a minibatch."""
-        return {"x": tf.gather(embedding, inputs["token"]), "is_word": inputs["is_word"]}
+        return {"x": cavs.ops.look_up(embedding, inputs["token"]), "is_word": inputs["is_word"]}
 
 
 def batches(examples, size, micro_batch=None, policy="ratio"):

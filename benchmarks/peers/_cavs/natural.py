@@ -38,7 +38,7 @@ class TreeLSTM(_cell.Cell):
     @staticmethod
     def pulled(inputs, embedding):
         words = tf.where(inputs["kind"] == 0)[:, 0]
-        rows = tf.gather(embedding, tf.gather(inputs["token"], words))
+        rows = cavs.ops.look_up(embedding, tf.gather(inputs["token"], words))
         return cavs.VertexRows(rows, tf.cast(words, tf.int32))
 
 

@@ -182,6 +182,11 @@ class CpuBackend {
   void GatherRows(DType dtype, ConstBlock src, const int32_t* rows,
                   Block dst) const;
 
+  // dst[i, :] = src[rows[i], :] of a large table, whose rows are in no cache.
+  // No row is negative.
+  void LookUpRows(DType dtype, ConstBlock src, const int32_t* rows,
+                  Block dst) const;
+
   // dst[i, :] = src[rows[i] - first, :], where no row is before `first`.
   void SpreadRows(DType dtype, ConstBlock src, const int32_t* rows,
                   int64_t first, Block dst) const;

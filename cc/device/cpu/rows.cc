@@ -11,6 +11,7 @@ namespace {
 
 constexpr double kNanosPerByte = 0.05;
 constexpr double kNanosPerRow = 5;
+constexpr double kNanosPerFarRow = 30;  // That is in no cache.
 
 // A block as bytes, for kernels that move rows and do not compute.
 struct ByteRows {
@@ -122,6 +123,27 @@ void CpuBackend::GatherRows(DType dtype, ConstBlock src, const int32_t* rows,
       } else {
         std::memcpy(to.Row(i), from.Row(rows[i]), bytes);
       }
+    }
+  });
+}
+
+void CpuBackend::LookUpRows(DType dtype, ConstBlock src, const int32_t* rows,
+                            Block dst) const {
+  assert(src.cols == dst.cols && SizeOf(dtype) > 0);
+  const size_t size = SizeOf(dtype);
+  const int64_t bytes = dst.cols * size;
+  if (bytes == 0) return;
+  const ConstByteRows from(src.data, src.pitch, size);
+  const ByteRows to(dst.data, dst.pitch, size);
+  constexpr int64_t kAhead = 4, kLine = 64;
+  const double nanos = kNanosPerFarRow + kNanosPerByte * bytes;
+  ParallelFor(workers_, dst.rows, 1, nanos, [&](Range range) {
+    for (int64_t i = range.begin; i < range.end; ++i) {
+      if (i + kAhead < range.end) {
+        const char* const next = from.Row(rows[i + kAhead]);
+        for (int64_t k = 0; k < bytes; k += kLine) __builtin_prefetch(next + k);
+      }
+      std::memcpy(to.Row(i), from.Row(rows[i]), bytes);
     }
   });
 }

@@ -120,6 +120,27 @@ TEST(RowsTest, GatherTakesRowsInAnyOrderAndZerosForNone) {
   });
 }
 
+TEST(RowsTest, LookUpTakesRowsInAnyOrder) {
+  ForAllCases([](const CpuBackend& backend, auto zero, int64_t rows,
+                 int64_t cols, int64_t padding) {
+    using T = decltype(zero);
+    const int64_t from = 23;
+    Matrix<T> src(from, cols + 1, padding, 1), dst(rows, cols, 2 * padding);
+    Matrix<T> want(rows, cols);
+    src.Fill(1);
+    dst.Fill(2);
+    std::mt19937 random(rows);
+    std::vector<int32_t> index(rows);
+    for (int64_t i = 0; i < rows; ++i) {
+      index[i] = static_cast<int32_t>(random() % from);
+      for (int64_t j = 0; j < cols; ++j) want.at(i, j) = src.at(index[i], j);
+    }
+    backend.LookUpRows(DTypeOf<T>(), FirstColumns(src, cols), index.data(),
+                       dst.block());
+    EXPECT_TRUE(dst.SameBits(want) && dst.GuardsHold());
+  });
+}
+
 TEST(RowsTest, ScatterWritesItsRowsAndLeavesTheOthers) {
   ForAllCases([](const CpuBackend& backend, auto zero, int64_t rows,
                  int64_t cols, int64_t padding) {

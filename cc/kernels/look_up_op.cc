@@ -1,0 +1,105 @@
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <vector>
+
+#include "cc/base/status.h"
+#include "cc/device/cpu/cpu_backend.h"
+#include "cc/kernels/compile.h"
+#include "cc/kernels/guarded_op.h"
+#include "cc/kernels/program_builder.h"
+#include "cc/kernels/step.h"
+#include "tensorflow/core/framework/op_kernel.h"
+#include "tensorflow/core/framework/resource_mgr.h"
+#include "tensorflow/core/framework/resource_var.h"
+
+namespace cavs {
+namespace {
+
+using ::tensorflow::DataTypeString;
+using ::tensorflow::OpKernelConstruction;
+using ::tensorflow::OpKernelContext;
+using ::tensorflow::Tensor;
+using ::tensorflow::TensorShape;
+using ::tensorflow::Var;
+
+// Copies rows of a variable, which nothing updates meanwhile.
+template <typename Index>
+class LookUpOp {
+ public:
+  absl::Status Init(OpKernelConstruction* context) {
+    return context->GetAttr("dtype", &dtype_);
+  }
+
+  absl::Status Compute(OpKernelContext* context) const {
+    tensorflow::core::RefCountPtr<Var> table;
+    TF_RETURN_IF_ERROR(tensorflow::LookupResource(
+        context, tensorflow::HandleFromInput(context, 0), &table));
+    const Tensor& ids = context->input(1);
+    const tensorflow::tf_shared_lock lock(*table->mu());
+    TF_RETURN_IF_ERROR(CheckTable(*table));
+    const Tensor& rows = *table->tensor();
+    std::vector<int32_t> numbers;
+    TF_RETURN_IF_ERROR(ReadIds(ids, rows.dim_size(0), &numbers));
+    TensorShape shape = ids.shape();
+    for (int i = 1; i < rows.dims(); ++i) {
+      TF_RETURN_IF_ERROR(shape.AddDimWithStatus(rows.dim_size(i)));
+    }
+    Tensor* output = nullptr;
+    TF_RETURN_IF_ERROR(context->allocate_output(0, shape, &output));
+    if (shape.num_elements() == 0) return absl::OkStatus();
+    Block to = ToBlock(rows);
+    to.data = output->data();
+    to.rows = static_cast<int64_t>(numbers.size());
+    const std::shared_ptr<Team> team = TakeTeam(context);
+    CpuBackend(team.get())
+        .LookUpRows(ToDType(dtype_), ToBlock(rows), numbers.data(), to);
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status CheckTable(const Var& table) const {
+    const Tensor& rows = *const_cast<Var&>(table).tensor();
+    if (table.is_initialized && rows.dtype() == dtype_ && rows.dims() >= 1 &&
+        rows.dim_size(0) <= std::numeric_limits<int32_t>::max()) {
+      return absl::OkStatus();
+    }
+    return absl::InvalidArgumentError(StrCat(
+        "table: got ", table.is_initialized ? "" : "a variable without value, ",
+        DataTypeString(rows.dtype()), " ", rows.shape().DebugString(),
+        " but expected ", DataTypeString(dtype_),
+        " [rows, ...] with fewer than 2^31 rows. Initialize the table, or look "
+        "up by tf.gather."));
+  }
+
+  static absl::Status ReadIds(const Tensor& ids, int64_t num_rows,
+                              std::vector<int32_t>* numbers) {
+    const auto flat = ids.flat<Index>();
+    numbers->resize(flat.size());
+    for (int64_t i = 0; i < flat.size(); ++i) {
+      if (flat(i) < 0 || flat(i) >= num_rows) {
+        return absl::InvalidArgumentError(
+            StrCat("ids[", i, "]: got ", flat(i), " but expected a row in [0, ",
+                   num_rows,
+                   ") of the table. Look up ids of the table's "
+                   "vocabulary."));
+      }
+      (*numbers)[i] = static_cast<int32_t>(flat(i));
+    }
+    return absl::OkStatus();
+  }
+
+  tensorflow::DataType dtype_ = tensorflow::DT_INVALID;
+};
+
+REGISTER_KERNEL_BUILDER(Name("CavsLookUp")
+                            .Device(tensorflow::DEVICE_CPU)
+                            .TypeConstraint<int32_t>("Tids"),
+                        GuardedOp<LookUpOp<int32_t>>);
+REGISTER_KERNEL_BUILDER(Name("CavsLookUp")
+                            .Device(tensorflow::DEVICE_CPU)
+                            .TypeConstraint<int64_t>("Tids"),
+                        GuardedOp<LookUpOp<int64_t>>);
+
+}  // namespace
+}  // namespace cavs
