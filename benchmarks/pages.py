@@ -40,8 +40,8 @@ def _sizes(name: str, workload: str, sizes: tuple[int, ...], **kwargs) -> list[R
 
 ROWS = [
     *_sizes("Tree-LSTM (SST)", "tree_lstm", (64, 256, 512)),
-    *_sizes("one tree", "tree_lstm", (64, 256), batch=1),
-    *_sizes("inference", "tree_lstm", (256,), mode="inference"),
+    *_sizes("Tree-LSTM, one tree", "tree_lstm", (64, 256), batch=1),
+    *_sizes("Tree-LSTM, inference", "tree_lstm", (256,), mode="inference"),
     *_sizes("Tree-FC (256 leaves)", "tree_fc", (256,)),
     *_sizes("LSTM, SST's lengths", "var_lstm", (256, 512)),
     *_sizes("LSTM of 64 steps", "fixed_lstm", (64, 256)),
