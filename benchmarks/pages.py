@@ -20,7 +20,7 @@ OTHERS = {"fold": "Fold", "torch": "PyTorch", "torch_by_hand": "by hand"}
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """A row of a table: a cell, its name, and whether there is another way to write it."""
+    """A row of a table: the name and the sizes of a cell."""
 
     name: str
     workload: str
