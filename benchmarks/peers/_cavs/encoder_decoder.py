@@ -2,6 +2,7 @@
 
 import tensorflow as tf
 
+import cavs_tf as cavs
 from benchmarks.peers._cavs import lstm
 from benchmarks.workloads._lstm import sequences
 
