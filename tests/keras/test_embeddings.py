@@ -309,7 +309,7 @@ def test_malformed_calls_of_the_update_of_several_variables():
     for message, arguments in wrong.items():
         with pytest.raises(tf.errors.InvalidArgumentError, match=message):
             update(*arguments)
-    for unchanged in sum(parts, []):
+    for unchanged in (variable for part in parts for variable in part):
         np.testing.assert_array_equal(unchanged, tf.zeros([4, 2]))
 
 
