@@ -54,6 +54,12 @@ class Embedding(keras.layers.Embedding):
         self.mask_negative = mask_negative
         self.mask_id = mask_id
 
+    def add_weight(self, *args, name=None, **kwargs):
+        """As of Keras, but mixed precision casts the rows that are looked up, not the table."""
+        if name == "embeddings":
+            kwargs["autocast"] = False
+        return super().add_weight(*args, name=name, **kwargs)
+
     def call(self, inputs):
         if not self._masks:
             return self._look_up(inputs)
@@ -102,7 +108,7 @@ class Embedding(keras.layers.Embedding):
     @staticmethod
     def _is_ours(table) -> bool:
         """Whether our operator can read the table, and may be a part of what is made now."""
-        # Under mixed precision Keras gives the table as a tensor.
+        # Keras's symbolic calls give a placeholder for it.
         if not isinstance(table, tf.Variable) or tf.distribute.has_strategy():
             return False
         if in_xla() or is_evaluated():

@@ -14,7 +14,8 @@ IDS = tf.constant([3, 5, 3, 0, 7], tf.int32)
 
 
 def table(layer=cavs.keras.Embedding, **kwargs):
-    made = layer(WORDS, SIZE, embeddings_initializer=keras.initializers.RandomNormal(seed=1))
+    initializer = keras.initializers.RandomNormal(seed=1)
+    made = layer(WORDS, SIZE, embeddings_initializer=initializer, **kwargs)
     made.build(None)
     return made
 
@@ -42,8 +43,10 @@ def test_looks_up_what_keras_looks_up(ids):
     np.testing.assert_array_equal(dense(gradient_of(ours, ids)), dense(gradient_of(theirs, ids)))
 
 
-def test_the_table_is_never_read_as_a_whole():
-    layer = table()
+@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
+def test_the_table_is_never_read_as_a_whole(dtype):
+    layer = cavs.keras.Embedding(WORDS, SIZE, dtype=dtype)
+    layer.build(None)
 
     @tf.function
     def step(ids):
@@ -100,8 +103,9 @@ def test_malformed_lookups():
             ops.cavs_look_up(table_.handle, ids, dtype=tf.float32)
 
 
-def test_lookups_with_lora_are_those_of_keras():
-    ours, theirs = table(), table(keras.layers.Embedding)
+@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
+def test_lookups_with_lora_are_those_of_keras(dtype):
+    ours, theirs = table(dtype=dtype), table(keras.layers.Embedding, dtype=dtype)
     for layer in (ours, theirs):
         layer.enable_lora(2)
         layer.lora_embeddings_b.assign(tf.ones_like(layer.lora_embeddings_b))
