@@ -12,6 +12,7 @@ from tensorflow.python.framework import op_def_registry
 from tensorflow.python.ops import control_flow_util
 
 _HOME = pathlib.Path(__file__).parent
+_VARIABLES = (tf.float32, tf.float64, tf.bfloat16, tf.float16)
 _FIX = "Run `make build` in a checkout, or else `pip install --no-build-isolation .`"
 
 
@@ -53,6 +54,17 @@ def allowed_values(op: str, attribute: str) -> tuple[str, ...]:
 def in_xla() -> bool:
     """Whether what is called now will be compiled by XLA, which cannot compile custom ops."""
     return control_flow_util.GraphOrParentsInXlaContext(tf.compat.v1.get_default_graph())
+
+
+def has_operators(variable) -> bool:
+    """Whether our operators can read and update a variable where it is, and here.
+
+    They exist for floating-point numbers on the CPU, and know nothing of what a strategy mirrors.
+    """
+    if in_xla() or tf.distribute.has_strategy():
+        return False
+    device = tf.DeviceSpec.from_string(variable.device).device_type
+    return variable.dtype in _VARIABLES and device in (None, "CPU")
 
 
 ops = _load()

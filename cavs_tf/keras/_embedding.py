@@ -6,9 +6,7 @@ import tensorflow as tf
 from cavs_tf import ops
 from cavs_tf._evaluation import is_evaluated
 from cavs_tf._inputs import VertexRows
-from cavs_tf._library import in_xla
-
-_DTYPES = (tf.float32, tf.float64, tf.bfloat16, tf.float16)  # Of our operator.
+from cavs_tf._library import has_operators
 
 
 @keras.saving.register_keras_serializable(package="cavs_tf")
@@ -102,16 +100,7 @@ class Embedding(keras.layers.Embedding):
         if inputs.dtype not in (tf.int32, tf.int64):
             inputs = tf.cast(inputs, tf.int32)
         table = self._embeddings.value
-        rows = ops.look_up(table, inputs) if self._is_ours(table) else tf.gather(table, inputs)
-        return tf.cast(rows, self.compute_dtype)
-
-    @staticmethod
-    def _is_ours(table) -> bool:
-        """Whether our operator can read the table, and may be a part of what is made now."""
-        # Keras's symbolic calls give a placeholder for it.
-        if not isinstance(table, tf.Variable) or tf.distribute.has_strategy():
-            return False
-        if in_xla() or is_evaluated():
-            return False
-        device = tf.DeviceSpec.from_string(table.device).device_type
-        return table.dtype in _DTYPES and device in (None, "CPU")
+        # Keras's symbolic calls give a placeholder for the variable.
+        by_ours = isinstance(table, tf.Variable) and has_operators(table) and not is_evaluated()
+        look_up = ops.look_up if by_ours else tf.gather
+        return tf.cast(look_up(table, inputs), self.compute_dtype)

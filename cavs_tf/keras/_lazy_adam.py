@@ -5,9 +5,7 @@ import collections
 import keras
 import tensorflow as tf
 
-from cavs_tf._library import in_xla, ops
-
-_DTYPES = (tf.float32, tf.float64, tf.bfloat16, tf.float16)  # Of our operators.
+from cavs_tf._library import has_operators, in_xla, ops
 
 
 @keras.saving.register_keras_serializable(package="cavs_tf")
@@ -70,13 +68,8 @@ class LazyAdam(keras.optimizers.Adam):
 
     def _is_here(self, variable) -> bool:
         """Whether one operator can update the variable together with others."""
-        if self.amsgrad or in_xla() or variable.dtype not in _DTYPES:
-            return False
-        mirrored = tf.distribute.has_strategy() or (
-            self._distribution_strategy is not tf.distribute.get_strategy()
-        )
-        device = tf.DeviceSpec.from_string(variable.device).device_type
-        return not mirrored and device in (None, "CPU")
+        mirrored = self._distribution_strategy is not tf.distribute.get_strategy()
+        return not self.amsgrad and not mirrored and has_operators(variable)
 
     def update_step(self, gradient, variable, learning_rate):
         if self.amsgrad:
