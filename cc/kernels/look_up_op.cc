@@ -65,9 +65,8 @@ class LookUpOp {
       return absl::OkStatus();
     }
     return absl::InvalidArgumentError(StrCat(
-        "table: got ", table.is_initialized ? "" : "a variable without value, ",
-        DataTypeString(rows.dtype()), " ", rows.shape().DebugString(),
-        " but expected ", DataTypeString(dtype_),
+        "table: got ", DataTypeString(rows.dtype()), " ",
+        rows.shape().DebugString(), " but expected ", DataTypeString(dtype_),
         " [rows, ...] with fewer than 2^31 rows. Initialize the table, or look "
         "up by tf.gather."));
   }

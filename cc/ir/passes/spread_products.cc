@@ -163,7 +163,9 @@ class SavedMover {
     function_.results[symbol.index] = rows;
     int known = SavedAs(rows, saved);
     if (known < 0) {
-      symbol.space = RowSpace::kVertices;
+      for (int view : of_derivative_.overlaps().of(saved)) {
+        derivative_.symbols[view].space = RowSpace::kVertices;
+      }
       known = saved;
     } else {
       symbol.source = SymbolSource::kNode;  // Of no node: nothing reads it.

@@ -35,6 +35,7 @@ constexpr char kDerivative[] = R"(derivative ""
   %2 = saved(0) : edges<4xf64>
   %3 = tanh_grad %2, %1 : edges<4xf64>  {lazy}
   %4 = saved(1) : edges<4xf64>
+  %9 = view %4[0:2] : edges<2xf64>
 )";
 
 int RowsOfEdges(const Program& program) {
