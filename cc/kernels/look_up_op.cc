@@ -37,7 +37,7 @@ class LookUpOp {
         context, tensorflow::HandleFromInput(context, 0), &table));
     const Tensor& ids = context->input(1);
     const tensorflow::tf_shared_lock lock(*table->mu());
-    TF_RETURN_IF_ERROR(CheckTable(*table));
+    TF_RETURN_IF_ERROR(CheckTable(table.get()));
     const Tensor& rows = *table->tensor();
     std::vector<int32_t> numbers;
     TF_RETURN_IF_ERROR(ReadIds(ids, rows.dim_size(0), &numbers));
@@ -58,9 +58,9 @@ class LookUpOp {
   }
 
  private:
-  absl::Status CheckTable(const Var& table) const {
-    const Tensor& rows = *const_cast<Var&>(table).tensor();
-    if (table.is_initialized && rows.dtype() == dtype_ && rows.dims() >= 1 &&
+  absl::Status CheckTable(Var* table) const {
+    const Tensor& rows = *table->tensor();
+    if (table->is_initialized && rows.dtype() == dtype_ && rows.dims() >= 1 &&
         rows.dim_size(0) <= std::numeric_limits<int32_t>::max()) {
       return absl::OkStatus();
     }
