@@ -60,7 +60,10 @@ def own_spec(name: str, arity: int | None) -> tf.TensorSpec:
 
 
 def own_rows(name: str, graphs: GraphBatch, arity: int | None) -> tf.Tensor:
-    """One of READ_INPUTS: each vertex's graph, number of children, or which slots have one."""
+    """One of READ_INPUTS: each vertex's graph, number of children, or which slots have one.
+
+    In plain TensorFlow.
+    """
     if name == GRAPH:
         return graphs.vertex_graph
     if name == NUM_CHILDREN:

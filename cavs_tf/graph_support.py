@@ -502,7 +502,7 @@ class GraphSupport(keras.layers.Layer):
         schedule = self.schedule_of(graphs, pulls, at)
         self._check_pushed(functions.push_names)
         for name in READ_INPUTS.intersection(functions.pull_names):
-            pulls[name] = own_rows(name, graphs, self.arity)
+            pulls[name] = self._own_rows(name, graphs)
         return self.unname(run_forward(functions, schedule, pulls, self.options, at))
 
     # --- for the reference executor, explain() and plots -------------------------
@@ -567,6 +567,11 @@ class GraphSupport(keras.layers.Layer):
             for name, spec in pushed.items()
         }
         return self.unname(outputs)
+
+    def _own_rows(self, name: str, graphs) -> tf.Tensor:
+        if name == CHILD_MASK:
+            return ops.cavs_child_mask(graphs.child_splits, graphs.child_ids, arity=self.arity)
+        return own_rows(name, graphs, self.arity)
 
     def _check_pushed(self, names) -> None:
         if not names:

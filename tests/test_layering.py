@@ -41,6 +41,13 @@ TOUCHED_BY_OPS = {
     "dropout_mask_op.cc": ["vec<int32_t>", "vec<int64_t>"],  # Numbers of rows, and the seed.
     "foreign_kernel.cc": ["copy", "copy", "flat<int32_t>", "flat<int64_t>", "memcpy", "memcpy"],
     "forward_op.cc": ["flat<int32_t>", "scalar<tensorflow::Variant>"],  # `at`, and the tape.
+    # Graphs, which no device holds.
+    "graph_ops.cc": [
+        "flat<Split>",
+        "flat<bool>",
+        *["flat<int32_t>"] * 3,
+        *["vec<int64_t>"] * 2,
+    ],
     "instruction_set_op.cc": ["scalar<tensorflow::tstring>"],  # Its name.
     "look_up_op.cc": ["flat<Index>"],  # Row numbers.
     "memory_op.cc": ["flat<int64_t>", "matrix<int64_t>", "scalar<T>", *["scalar<int64_t>"] * 2],

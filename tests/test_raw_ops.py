@@ -393,6 +393,40 @@ def test_a_number_of_rows_that_is_none():
         ops.cavs_scatter(tf.ones([1, 1]), [0], [1, 1])
 
 
+def test_child_lists_that_are_no_vectors():
+    vector, matrix = [0, 1], [[0, 1]]
+    for i, name in enumerate(("child_splits", "child_ids", "graph_splits")):
+        fields = [vector] * i + [matrix] + [vector] * (2 - i)
+        with rejects(f"{name}: got shape [1,2] but expected a vector"):
+            ops.cavs_absolute_children(*fields)
+        if name != "graph_splits":
+            with rejects(f"{name}: got shape [1,2] but expected a vector"):
+                ops.cavs_child_mask(*fields[:2], arity=1)
+
+
+def test_a_child_mask_that_does_not_fit_into_memory():
+    with rejects("mask: ", tf.errors.ResourceExhaustedError):
+        ops.cavs_child_mask(np.zeros(2**22, np.int32), [0], arity=2**31 - 1)
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"names": []}, "got 0, 1 and 1 texts but expected 1, as many as there are splits"),
+        ({"features": [[1], [2]]}, "expected 1, as many as there are splits and features, of whic"),
+        ({"splits": [[[0, 1]]]}, "x: got shape [1,2] but expected a vector"),
+        ({"expected": [[0]]}, "x: got splits of 1 examples but expected 0, as many as there are"),
+        ({"expected": [[0, 2]]}, "x: got 1 rows but expected 2, one per vertex, in example 0 of t"),
+    ],
+)
+def test_rows_that_are_not_as_many_as_they_should_be(change, message):
+    call = {"features": [[1]], "splits": [[0, 1]], "expected": [[0, 1]]}
+    call |= {"names": ["x"], "rows_of": ["vertex"], "advice": ["Correct it."]}
+    assert [x.tolist() for x in map(np.asarray, ops.cavs_checked_rows(**call))] == [[1]]
+    with rejects(message):
+        ops.cavs_checked_rows(**(call | change))
+
+
 def test_an_arity_whose_child_rows_do_not_fit_into_memory():
     message = "arity: got 1000000000 for 100 vertices, whose child rows take 400000000000 bytes"
     with rejects(message, tf.errors.ResourceExhaustedError):

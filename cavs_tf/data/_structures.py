@@ -5,7 +5,8 @@ from collections.abc import Collection
 
 import tensorflow as tf
 
-from cavs_tf._integers import rejected_unless
+from cavs_tf._integers import as_int32
+from cavs_tf._library import ops
 from cavs_tf.graphs import GraphBatch
 
 # What `batch` takes for every structure, or for some by name; the values are the defaults.
@@ -59,32 +60,31 @@ class Structure:
         """
         examples = dict(self.of(examples))
         children, splits = _rows(examples.pop("children"))
-        rows = {}
-        counts = [(name, splits, _PER_VERTEX) for name in self.per_vertex]
+        expected = dict.fromkeys(self.per_vertex, splits)
         if self.per_edge:
-            edge_splits = _edge_splits(children, splits)
-            counts += [(name, edge_splits, _PER_EDGE) for name in self.per_edge]
-        for name, expected, of in counts:
-            rows[name], row_splits = _rows(examples.pop(name))
-            with tf.control_dependencies(self._checks(name, row_splits, expected, of)):
-                rows[name] = tf.identity(rows[name])
+            expected |= dict.fromkeys(self.per_edge, _edge_splits(children, splits))
+        rows = self._checked({name: _rows(examples.pop(name)) for name in expected}, expected)
         types = rows[self.vertex_type] if self.vertex_type is not None else None
         return _graphs(children, splits, self.arity, types), rows | examples
 
-    def _checks(self, name: str, row_splits, expected_splits, of: str) -> list:
-        """Rejects a feature that has another number of rows than an example has vertices or edges.
+    def _checked(self, rows: dict, expected: dict) -> dict:
+        """Rejects features that have another number of rows than an example has vertices or edges.
 
-        `of` says which, and what to do.
+        Args:
+          rows: (rows, splits between examples) of each feature.
+          expected: The splits that each should have.
         """
-        got, expected = (s[1:] - s[:-1] for s in (row_splits, expected_splits))
-        wrong = tf.where(got != expected)[:1, 0]
-        return rejected_unless(
-            tf.size(wrong) == 0,
-            f"{{}}: got {{}} rows but expected {{}}, one per {of[0]}, in example {{}} of the "
-            f"minibatch. {of[1]}",
-            _path(self.name, name),
-            *(tf.gather(got, wrong), tf.gather(expected, wrong), wrong),
+        if not rows:
+            return {}
+        features, splits = zip(*rows.values(), strict=True)
+        rows_of, advice = zip(
+            *(_PER_EDGE if name in self.per_edge else _PER_VERTEX for name in rows), strict=True
         )
+        names = [_path(self.name, name) for name in rows]
+        checked = ops.cavs_checked_rows(
+            features, splits, list(expected.values()), names, rows_of, advice
+        )
+        return dict(zip(rows, checked, strict=True))
 
 
 def structures_of(
@@ -235,9 +235,13 @@ def _edge_splits(children, vertex_splits) -> tf.Tensor:
 
 def _graphs(children, graph_splits, arity: int, types) -> GraphBatch:
     """Makes ids absolute, and fills missing slots with -1 where children are not ragged."""
-    if not isinstance(children, tf.RaggedTensor):
+    if isinstance(children, tf.RaggedTensor):
+        ids, child_splits = children.values, children.row_splits
+    else:
         # More slots than the arity are rejected when the graphs are scheduled.
         missing = tf.maximum(arity - tf.shape(children)[1], 0)
         children = tf.pad(children, [[0, 0], [0, missing]], constant_values=-1)
-    nested = tf.RaggedTensor.from_row_splits(children, graph_splits, validate=False)
-    return GraphBatch.from_ragged(nested, types)
+        num_vertices, slots = tf.unstack(tf.shape(children, graph_splits.dtype))
+        ids, child_splits = tf.reshape(children, [-1]), tf.range(num_vertices + 1) * slots
+    ids = as_int32("children", ids)
+    return GraphBatch(*ops.cavs_absolute_children(child_splits, ids, graph_splits), types)
