@@ -29,13 +29,6 @@ TOUCHES = re.compile(
     r"\b(?:mem(?:set|cpy|move)|(?:copy|fill)(?:_n)?(?=\()|(?:flat|matrix|vec|scalar|tensor)<[^>]*>)"
 )
 TOUCHED_BY_OPS = {
-    # Handles of variables, the scalars, and row numbers.
-    "adam_ops.cc": [
-        "flat<Index>",
-        "flat<double>",
-        "scalar<tensorflow::ResourceHandle>",
-        "vec<Index>",
-    ],
     "backward_op.cc": ["scalar<tensorflow::Variant>"],  # The tape.
     "describe_op.cc": ["scalar<tensorflow::tstring>"],  # The text.
     "dropout_mask_op.cc": ["vec<int32_t>", "vec<int64_t>"],  # Numbers of rows, and the seed.
@@ -56,6 +49,13 @@ TOUCHED_BY_OPS = {
     "row_count_op.cc": ["flat<T>"],  # Numbers of rows.
     "row_ops.cc": ["flat<int32_t>", "flat<int32_t>"],  # Row numbers.
     "schedule_op.cc": ["copy", "flat<int32_t>", "scalar<int32_t>"],  # Row numbers.
+    # Handles of variables, the scalars, and row numbers.
+    "update_ops.cc": [
+        "flat<Index>",
+        "flat<double>",
+        "scalar<tensorflow::ResourceHandle>",
+        "vec<Index>",
+    ],
 }
 ABOVE = {"python": ("pybind11/",), "kernels": FRAMEWORK, "ops": FRAMEWORK}
 

@@ -28,6 +28,7 @@ class TensorFlowPeer(_base.Peer):
     """
 
     jit_compile = False
+    optimizer_class = keras.optimizers.SGD
 
     def __init__(self, workload, threads):
         super().__init__(workload, threads)
@@ -35,7 +36,7 @@ class TensorFlowPeer(_base.Peer):
         tf.config.threading.set_inter_op_parallelism_threads(threads)
         self.version = f"tensorflow {tf.__version__}, keras {keras.__version__}"
         self.variables = {n: tf.Variable(w, name=n) for n, w in workload.weights.items()}
-        self.optimizer = keras.optimizers.SGD(workload.learning_rate)
+        self.optimizer = self.optimizer_class(workload.learning_rate)
         self.prepare()
         self.optimizer.build(list(self.variables.values()))
         signature = self.signature()

@@ -29,6 +29,8 @@ class Peer(_tensorflow.TensorFlowPeer):
       ops_alone: Whether only our two ops are timed, `steps_per_call` steps in a call.
     """
 
+    optimizer_class = cavs.keras.SGD
+
     def __init__(
         self,
         workload,

@@ -1,15 +1,14 @@
 """Adam for models with large tables of embeddings."""
 
-import collections
-
 import keras
 import tensorflow as tf
 
-from cavs_tf._library import has_operators, in_xla, ops
+from cavs_tf._library import in_xla, ops
+from cavs_tf.keras._updates import UpdatesAtOnce
 
 
 @keras.saving.register_keras_serializable(package="cavs_tf")
-class LazyAdam(keras.optimizers.Adam):
+class LazyAdam(UpdatesAtOnce, keras.optimizers.Adam):
     """Adam that updates only those rows of an embedding that the minibatch looked up.
 
     `keras.optimizers.Adam` reads and writes every row of an embedding, and of both of its moments,
@@ -55,21 +54,8 @@ class LazyAdam(keras.optimizers.Adam):
         values = tf.math.unsorted_segment_sum(gradient.values, places, tf.size(rows))
         return tf.IndexedSlices(values, rows, gradient.dense_shape)
 
-    def _backend_update_step(self, grads, trainable_variables, learning_rate):
-        variables = [v.value if isinstance(v, keras.Variable) else v for v in trainable_variables]
-        by_dtype, others = collections.defaultdict(list), []
-        for gradient, variable in zip(grads, variables, strict=True):
-            at_once = not isinstance(gradient, tf.IndexedSlices) and self._is_here(variable)
-            (by_dtype[variable.dtype] if at_once else others).append((gradient, variable))
-        for dtype, pairs in by_dtype.items():
-            self._update_all(pairs, dtype, learning_rate)
-        if others:
-            super()._backend_update_step(*zip(*others, strict=True), learning_rate)
-
-    def _is_here(self, variable) -> bool:
-        """Whether one operator can update the variable together with others."""
-        mirrored = self._distribution_strategy is not tf.distribute.get_strategy()
-        return not self.amsgrad and not mirrored and has_operators(variable)
+    def _has_operator(self, variable) -> bool:
+        return not self.amsgrad and super()._has_operator(variable)
 
     def update_step(self, gradient, variable, learning_rate):
         if self.amsgrad:
@@ -94,11 +80,9 @@ class LazyAdam(keras.optimizers.Adam):
         rate *= tf.sqrt(1 - power_2) / (1 - power_1)
         return rate, self.beta_1, self.beta_2, self.epsilon
 
-    def _update_all(self, gradients_and_variables, dtype, learning_rate):
-        gradients, variables = zip(*gradients_and_variables, strict=True)
+    def _update_all(self, gradients, variables, learning_rate):
         parts = [(variable, *self._moments(variable)) for variable in variables]
         handles = [[part.handle for part in same] for same in zip(*parts, strict=True)]
-        gradients = [tf.cast(gradient, dtype) for gradient in gradients]
         ops.cavs_adam(*handles, *self._scalars(learning_rate), gradients)
 
     def _update_one(self, gradient, variable, learning_rate):

@@ -159,12 +159,32 @@ def test_is_adam_where_every_row_is_looked_up(options):
         np.testing.assert_allclose(ours, theirs, rtol=2e-5, atol=2e-6)
 
 
-def test_variables_of_several_types_are_updated_by_an_operator_each():
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"momentum": 0.9}, {"momentum": 0.9, "nesterov": True}, *OPTIONS[3:]],
+    ids=lambda o: "-".join(o) or "defaults",
+)
+def test_descent_is_that_of_keras(options):
+    options = {"learning_rate": 0.05} | options
+    wanted = trained(keras.optimizers.SGD(**options))
+    for ours, theirs in zip(trained(cavs.keras.SGD(**options)), wanted, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=2e-5, atol=2e-6)
+
+
+# Each moves a weight by 0.125 against a gradient of 1.
+KINDS = {
+    "adam": lambda: cavs.keras.LazyAdam(0.125, epsilon=1e-3),
+    "descent": lambda: cavs.keras.SGD(0.125),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_variables_of_several_types_are_updated_by_an_operator_each(kind):
     dtypes = ("float32", "float64", "bfloat16", "float16")
     shapes = ([], [3], [5, 7], [0, 2], [2, 33, 40])
     weights = [keras.Variable(tf.ones(s, d)) for d in dtypes for s in shapes]
     weights.append(tf.Variable([1.0]))
-    optimizer = cavs.keras.LazyAdam(0.125, epsilon=1e-3)
+    optimizer = KINDS[kind]()
     optimizer.build(weights)
 
     @tf.function
@@ -172,16 +192,17 @@ def test_variables_of_several_types_are_updated_by_an_operator_each():
         optimizer.apply([tf.ones(weight.shape, weight.dtype) for weight in weights], weights)
 
     made = step.get_concrete_function().graph.get_operations()
-    ours = [op.type for op in made if op.type == "CavsAdam"]
+    ours = [op.type for op in made if op.type in ("CavsAdam", "CavsDescent")]
     assert len(ours) == len(dtypes)
-    assert not [op.type for op in made if op.type.startswith("ResourceApply")]
+    assert not [op.type for op in made if op.type.startswith(("ResourceApply", "AssignSub"))]
     step()
     for weight in weights:
         np.testing.assert_allclose(tf.cast(weight, tf.float32), 0.875, atol=0.01)
 
 
-def test_what_was_read_of_a_variable_stays():
-    weight, optimizer = keras.Variable(tf.ones([3, 2])), cavs.keras.LazyAdam(0.125, epsilon=1e-3)
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_was_read_of_a_variable_stays(kind):
+    weight, optimizer = keras.Variable(tf.ones([3, 2])), KINDS[kind]()
     optimizer.build([weight])
     read = weight.value.read_value()
     optimizer.apply([tf.ones([3, 2])], [weight])
@@ -189,8 +210,9 @@ def test_what_was_read_of_a_variable_stays():
     np.testing.assert_allclose(weight.value, 0.875, atol=0.01)
 
 
-def test_variables_are_updated_inside_of_xla():
-    weight, optimizer = keras.Variable(tf.ones([3, 2])), cavs.keras.LazyAdam(0.125, epsilon=1e-3)
+@pytest.mark.parametrize("kind", KINDS)
+def test_variables_are_updated_inside_of_xla(kind):
+    weight, optimizer = keras.Variable(tf.ones([3, 2])), KINDS[kind]()
     optimizer.build([weight])
     tf.function(lambda: optimizer.apply([tf.ones([3, 2])], [weight]), jit_compile=True)()
     np.testing.assert_allclose(weight.value, 0.875, atol=0.01)
@@ -248,8 +270,19 @@ def test_is_compiled_by_xla():
     assert np.unique(np.nonzero(results[0] != 1)[0]).tolist() == [0, 3, 5, 19]
 
 
-def test_what_was_read_before_an_update_stays():
-    layer, optimizer = table(), cavs.keras.LazyAdam(0.1)
+@pytest.mark.parametrize("rows", [1, 2, 2048, 2049, 5000])
+def test_rows_of_tables_of_all_sizes_are_found(rows):
+    indices = np.random.default_rng(rows).integers(rows, size=3000)
+    values = np.random.default_rng(0).integers(-8, 8, size=[3000, 3]).astype(np.float32)
+    variable, wanted = tf.Variable(tf.zeros([rows, 3])), np.zeros([rows, 3], np.float32)
+    np.subtract.at(wanted, indices, values / 2)
+    ops.cavs_lazy_descent(variable.handle, 0.5, values, indices)
+    np.testing.assert_array_equal(variable, wanted)
+
+
+@pytest.mark.parametrize("kind", [cavs.keras.LazyAdam, cavs.keras.SGD])
+def test_what_was_read_before_an_update_stays(kind):
+    layer, optimizer = table(), kind(0.1)
     optimizer.build([layer.embeddings])
     for _ in range(2):
         read = layer.embeddings.value.read_value()
@@ -281,7 +314,10 @@ def test_malformed_calls_of_the_update():
     for message, arguments in wrong.items():
         with pytest.raises(tf.errors.InvalidArgumentError, match=message):
             update(*arguments)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"indices\[1\]: got 4 but expected a"):
+        ops.cavs_lazy_descent(var.handle, 1.0, tf.ones([2, 2]), [0, 4])
     update(tf.ones([0, 2]), tf.zeros([0], tf.int32))
+    ops.cavs_lazy_descent(var.handle, 1.0, tf.ones([0, 2]), tf.zeros([0], tf.int32))
     for unchanged in (var, m, v):
         np.testing.assert_array_equal(unchanged, tf.zeros([4, 2]))
 
@@ -313,6 +349,8 @@ def test_malformed_calls_of_the_update_of_several_variables():
     for message, arguments in wrong.items():
         with pytest.raises(tf.errors.InvalidArgumentError, match=message):
             update(*arguments)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"grads\[1\]: got shape \[4,3\] but"):
+        ops.cavs_descent(handles[0], 1.0, [tf.ones([4, 2]), tf.ones([4, 3])])
     for unchanged in (variable for part in parts for variable in part):
         np.testing.assert_array_equal(unchanged, tf.zeros([4, 2]))
 

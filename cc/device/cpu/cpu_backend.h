@@ -26,8 +26,9 @@ struct GroupOperand {
   const int32_t* index = nullptr;
 };
 
-// A variable, its moments and its gradient: adjacent elements of one type.
-struct AdamVariable {
+// A variable, its moments and its gradient: adjacent elements of one type. The
+// moments are null if the rule of its update has none.
+struct UpdatedVariable {
   void *var, *m, *v;
   const void* gradient;
   int64_t size;
@@ -161,14 +162,14 @@ class CpuBackend {
   // ---------------------------------------------------
 
   // Updates all elements of the variables, which are distinct.
-  void UpdateByAdam(DType dtype, const AdamRule& rule,
-                    Span<AdamVariable> variables) const;
+  void Update(DType dtype, const UpdateRule& rule,
+              Span<UpdatedVariable> variables) const;
 
   // Updates rows of `cols` elements of a table, each by the sum of its rows of
   // the gradient.
-  void UpdateRowsByAdam(DType dtype, const AdamRule& rule,
-                        const AdamVariable& table, int64_t cols,
-                        const RowGroups& groups) const;
+  void UpdateRows(DType dtype, const UpdateRule& rule,
+                  const UpdatedVariable& table, int64_t cols,
+                  const RowGroups& groups) const;
 
   // --- moving rows of any dtype with a fixed size ---------------------------
 
@@ -237,10 +238,10 @@ class CpuBackend {
                     Block out) const;
 
   template <typename T>
-  void RunUpdate(const AdamRule& rule, const AdamVariable& variable,
+  void RunUpdate(const UpdateRule& rule, const UpdatedVariable& variable,
                  Range range) const;
   template <typename T>
-  void RunUpdateRows(const AdamRule& rule, const AdamVariable& table,
+  void RunUpdateRows(const UpdateRule& rule, const UpdatedVariable& table,
                      int64_t cols, const RowGroups& groups) const;
 
   Workers* const workers_;

@@ -9,7 +9,6 @@
 #ifndef CAVS_CC_DEVICE_CPU_KERNEL_SET_H_
 #define CAVS_CC_DEVICE_CPU_KERNEL_SET_H_
 
-#include "cc/device/cpu/adam_kernels.h"
 #include "cc/device/cpu/elementwise_kernels.h"
 #include "cc/device/cpu/gemm_kernels.h"
 #include "cc/device/cpu/mask_kernels.h"
@@ -18,6 +17,7 @@
 #include "cc/device/cpu/narrow_kernels.h"
 #include "cc/device/cpu/pack_kernels.h"
 #include "cc/device/cpu/reduce_kernels.h"
+#include "cc/device/cpu/update_kernels.h"
 
 namespace cavs {
 namespace CAVS_ISA {
@@ -83,7 +83,7 @@ struct Table<T, std::integer_sequence<int, kOp...>> {
       SumRows<T>,
       Sum<T>,
       DrawMask<T>,
-      UpdateByAdam<T>,
+      Update<T>,
       Conversions<T>::kWiden,
       Conversions<T>::kNarrow,
   };

@@ -94,13 +94,14 @@ struct RandomMask {
   uint32_t threshold;  // The share that is dropped, times 2^32.
 };
 
+// var -= rate g, of a gradient g, if a variable has no moments. Else
 // m += (g - m) new_in_mean, v += (g g - v) new_in_square, and then
-// var -= rate m / (sqrt(v) + epsilon), of a gradient g.
-struct AdamRule {
+// var -= rate m / (sqrt(v) + epsilon), as Adam does.
+struct UpdateRule {
   double rate;
-  double new_in_mean;    // 1 - beta1.
-  double new_in_square;  // 1 - beta2.
-  double epsilon;
+  double new_in_mean = 0;    // 1 - beta1.
+  double new_in_square = 0;  // 1 - beta2.
+  double epsilon = 0;
 };
 
 template <typename T>
@@ -149,9 +150,10 @@ struct KernelTable {
   void (*draw_mask)(const RandomMask& mask, uint32_t row, T kept, int64_t n,
                     T* out);
 
-  // Updates n elements of a variable and of its moments.
-  void (*update_by_adam)(const AdamRule& rule, const Wide<T>* gradient,
-                         int64_t n, T* var, T* m, T* v);
+  // Updates n elements of a variable and of its moments; m and v are null if
+  // it has none.
+  void (*update)(const UpdateRule& rule, const Wide<T>* gradient, int64_t n,
+                 T* var, T* m, T* v);
 
   // Convert n numbers of a narrow type to fp32, and back; null for other types.
   // The output of `narrow` may begin where x does.

@@ -1,6 +1,6 @@
 // Updates of variables. Included by kernels_*.cc only; see kernel_set.h.
-#ifndef CAVS_CC_DEVICE_CPU_ADAM_KERNELS_H_
-#define CAVS_CC_DEVICE_CPU_ADAM_KERNELS_H_
+#ifndef CAVS_CC_DEVICE_CPU_UPDATE_KERNELS_H_
+#define CAVS_CC_DEVICE_CPU_UPDATE_KERNELS_H_
 
 #include "cc/device/cpu/math_kernels.h"
 
@@ -25,10 +25,17 @@ CAVS_INLINE void StoreUpTo(T* p, V<T> v, int64_t n) {
 }
 
 template <typename T>
-void UpdateByAdam(const AdamRule& rule, const Wide<T>* gradient, int64_t n,
-                  T* var, T* m, T* v) {
+void Update(const UpdateRule& rule, const Wide<T>* gradient, int64_t n, T* var,
+            T* m, T* v) {
   using Number = Wide<T>;
   const auto rate = static_cast<Number>(rule.rate);
+  if (m == nullptr) {
+    for (int64_t i = 0; i < n; i += Simd<T>::kLanes) {
+      const V<T> g = LoadUpTo(gradient + i, n - i);
+      StoreUpTo(var + i, LoadUpTo(var + i, n - i) - rate * g, n - i);
+    }
+    return;
+  }
   const auto new_in_mean = static_cast<Number>(rule.new_in_mean);
   const auto new_in_square = static_cast<Number>(rule.new_in_square);
   const auto epsilon = static_cast<Number>(rule.epsilon);
@@ -48,4 +55,4 @@ void UpdateByAdam(const AdamRule& rule, const Wide<T>* gradient, int64_t n,
 }  // namespace CAVS_ISA
 }  // namespace cavs
 
-#endif  // CAVS_CC_DEVICE_CPU_ADAM_KERNELS_H_
+#endif  // CAVS_CC_DEVICE_CPU_UPDATE_KERNELS_H_

@@ -1,8 +1,8 @@
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <numeric>
 #include <set>
 #include <string>
 #include <utility>
@@ -31,23 +31,36 @@ using ::tensorflow::Var;
 
 using VarPointer = tensorflow::core::RefCountPtr<Var>;
 
-// A variable and its moments.
-constexpr const char* kParts[] = {"var", "m", "v"};
-constexpr int kNumParts = 3;
-constexpr const char* kScalars[] = {"rate", "beta1", "beta2", "epsilon"};
-
-struct Parts {
-  VarPointer part[kNumParts];
-
-  Tensor* tensor(int i) const { return part[i]->tensor(); }
+// The rules by which variables are updated. Which variables belong together: a
+// variable, and its moments if the rule has some.
+struct Descent {
+  static constexpr int kNumParts = 1;
+  static constexpr const char* kParts[] = {"var"};
+  static constexpr const char* kScalars[] = {"rate"};
+  static UpdateRule RuleOf(const std::vector<double>& scalars) {
+    return {scalars[0]};
+  }
 };
+
+struct Adam {
+  static constexpr int kNumParts = 3;
+  static constexpr const char* kParts[] = {"var", "m", "v"};
+  static constexpr const char* kScalars[] = {"rate", "beta1", "beta2",
+                                             "epsilon"};
+  static UpdateRule RuleOf(const std::vector<double>& scalars) {
+    return {scalars[0], 1 - scalars[1], 1 - scalars[2], scalars[3]};
+  }
+};
+
+// By position in a rule's kParts.
+using Parts = std::vector<VarPointer>;
 
 // Locks in the order of addresses, as all operators do that lock several.
 class Locks {
  public:
   explicit Locks(const std::vector<Parts>& variables) {
     for (const Parts& parts : variables) {
-      for (const VarPointer& part : parts.part) locked_.insert(part.get());
+      for (const VarPointer& part : parts) locked_.insert(part.get());
     }
     for (Var* var : locked_) var->mu()->lock();
   }
@@ -68,34 +81,37 @@ class Locks {
   std::set<Var*, ByMutex> locked_;
 };
 
+template <typename Rule>
 absl::Status FindVariables(OpKernelContext* context,
                            std::vector<Parts>* variables) {
-  for (int i = 0; i < kNumParts; ++i) {
+  for (const char* name : Rule::kParts) {
     OpInputList handles;
-    TF_RETURN_IF_ERROR(context->input_list(kParts[i], &handles));
+    TF_RETURN_IF_ERROR(context->input_list(name, &handles));
     variables->resize(handles.size());
     for (int k = 0; k < handles.size(); ++k) {
+      VarPointer found;
       TF_RETURN_IF_ERROR(tensorflow::LookupResource(
-          context, handles[k].scalar<tensorflow::ResourceHandle>()(),
-          &(*variables)[k].part[i]));
+          context, handles[k].scalar<tensorflow::ResourceHandle>()(), &found));
+      (*variables)[k].push_back(std::move(found));
     }
   }
   return absl::OkStatus();
 }
 
 // `where` is empty, or "[k]" of variable k of several.
+template <typename Rule>
 absl::Status CheckParts(const Parts& parts, tensorflow::DataType type,
                         bool has_rows, const std::string& where) {
-  const TensorShape& shape = parts.tensor(0)->shape();
-  for (int i = 0; i < kNumParts; ++i) {
-    const Tensor& own = *parts.tensor(i);
-    if (parts.part[i]->is_initialized && own.shape() == shape &&
+  const TensorShape& shape = parts[0]->tensor()->shape();
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const Tensor& own = *parts[i]->tensor();
+    if (parts[i]->is_initialized && own.shape() == shape &&
         own.dtype() == type && (own.dims() >= 1 || !has_rows)) {
       continue;
     }
     return absl::InvalidArgumentError(
-        StrCat(kParts[i], where, ": got ", DataTypeString(own.dtype()), " ",
-               own.shape().DebugString(), " but expected ",
+        StrCat(Rule::kParts[i], where, ": got ", DataTypeString(own.dtype()),
+               " ", own.shape().DebugString(), " but expected ",
                DataTypeString(type), " ", shape.DebugString(), ", as of var",
                has_rows ? ", of one dimension or more" : "",
                ". Build the optimizer with the variables that it updates."));
@@ -103,27 +119,29 @@ absl::Status CheckParts(const Parts& parts, tensorflow::DataType type,
   return absl::OkStatus();
 }
 
+template <typename Rule>
 absl::Status CheckDistinct(const Locks& locks, size_t variables) {
-  if (locks.size() == kNumParts * variables) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      StrCat("var, m, v: got ", locks.size(), " variables but expected ",
-             kNumParts * variables,
-             " distinct ones. Pass each variable, and each moment, once."));
+  const size_t expected = Rule::kNumParts * variables;
+  if (locks.size() == expected) return absl::OkStatus();
+  return absl::InvalidArgumentError(StrCat(
+      "var and moments: got ", locks.size(), " variables but expected ",
+      expected, " distinct ones. Pass each variable, and each moment, once."));
 }
 
-absl::Status ReadRule(OpKernelContext* context, AdamRule* rule) {
-  double values[4];
-  for (int i = 0; i < 4; ++i) {
+template <typename Rule>
+absl::Status ReadRule(OpKernelContext* context, UpdateRule* rule) {
+  std::vector<double> scalars;
+  for (const char* name : Rule::kScalars) {
     const Tensor* scalar = nullptr;
-    TF_RETURN_IF_ERROR(context->input(kScalars[i], &scalar));
+    TF_RETURN_IF_ERROR(context->input(name, &scalar));
     if (scalar->NumElements() != 1) {
       return absl::InvalidArgumentError(
-          StrCat(kScalars[i], ": got shape ", scalar->shape().DebugString(),
+          StrCat(name, ": got shape ", scalar->shape().DebugString(),
                  " but expected a scalar. Pass one number."));
     }
-    values[i] = scalar->flat<double>()(0);
+    scalars.push_back(scalar->flat<double>()(0));
   }
-  *rule = {values[0], 1 - values[1], 1 - values[2], values[3]};
+  *rule = Rule::RuleOf(scalars);
   return absl::OkStatus();
 }
 
@@ -142,19 +160,23 @@ absl::Status MakeOwn(OpKernelContext* context, Var* var) {
 }
 
 absl::Status MakeOwn(OpKernelContext* context, const Parts& parts) {
-  for (const VarPointer& part : parts.part) {
+  for (const VarPointer& part : parts) {
     TF_RETURN_IF_ERROR(MakeOwn(context, part.get()));
   }
   return absl::OkStatus();
 }
 
-AdamVariable ToUpdate(const Parts& parts, const Tensor& gradient) {
-  return {parts.tensor(0)->data(), parts.tensor(1)->data(),
-          parts.tensor(2)->data(), gradient.data(),
-          parts.tensor(0)->NumElements()};
+UpdatedVariable ToUpdate(const Parts& parts, const Tensor& gradient) {
+  const bool has_moments = parts.size() > 1;
+  return {parts[0]->tensor()->data(),
+          has_moments ? parts[1]->tensor()->data() : nullptr,
+          has_moments ? parts[2]->tensor()->data() : nullptr, gradient.data(),
+          parts[0]->tensor()->NumElements()};
 }
 
-class AdamOp {
+// Updates all elements of several variables.
+template <typename Rule>
+class UpdateOp {
  public:
   absl::Status Init(OpKernelConstruction* context) {
     return context->GetAttr("T", &type_);
@@ -162,30 +184,30 @@ class AdamOp {
 
   absl::Status Compute(OpKernelContext* context) const {
     std::vector<Parts> variables;
-    TF_RETURN_IF_ERROR(FindVariables(context, &variables));
-    AdamRule rule;
-    TF_RETURN_IF_ERROR(ReadRule(context, &rule));
+    TF_RETURN_IF_ERROR(FindVariables<Rule>(context, &variables));
+    UpdateRule rule;
+    TF_RETURN_IF_ERROR(ReadRule<Rule>(context, &rule));
     OpInputList gradients;
     TF_RETURN_IF_ERROR(context->input_list("grads", &gradients));
     const Locks locks(variables);
-    TF_RETURN_IF_ERROR(CheckDistinct(locks, variables.size()));
+    TF_RETURN_IF_ERROR(CheckDistinct<Rule>(locks, variables.size()));
     for (int k = 0; k < gradients.size(); ++k) {
-      TF_RETURN_IF_ERROR(CheckParts(variables[k], type_, /*has_rows=*/false,
-                                    StrCat("[", k, "]")));
-      const TensorShape& expected = variables[k].tensor(0)->shape();
+      TF_RETURN_IF_ERROR(CheckParts<Rule>(
+          variables[k], type_, /*has_rows=*/false, StrCat("[", k, "]")));
+      const TensorShape& expected = variables[k][0]->tensor()->shape();
       if (gradients[k].shape() == expected) continue;
       return absl::InvalidArgumentError(StrCat(
           "grads[", k, "]: got shape ", gradients[k].shape().DebugString(),
           " but expected ", expected.DebugString(),
           ", that of the variable. Pass a gradient of this variable."));
     }
-    std::vector<AdamVariable> updates;
+    std::vector<UpdatedVariable> updates;
     for (int k = 0; k < gradients.size(); ++k) {
       TF_RETURN_IF_ERROR(MakeOwn(context, variables[k]));
       updates.push_back(ToUpdate(variables[k], gradients[k]));
     }
     const std::shared_ptr<Team> team = TakeTeam(context);
-    CpuBackend(team.get()).UpdateByAdam(ToDType(type_), rule, updates);
+    CpuBackend(team.get()).Update(ToDType(type_), rule, updates);
     return absl::OkStatus();
   }
 
@@ -203,25 +225,39 @@ struct SortedRows {
   }
 };
 
+// Sorts by the digits of row numbers, which are below `num_rows`: comparisons
+// would take longer than the update.
 template <typename Index>
-SortedRows SortRows(const Index* indices, int64_t count) {
-  std::vector<std::pair<Index, int64_t>> sorted(count);
-  for (int64_t i = 0; i < count; ++i) sorted[i] = {indices[i], i};
-  std::sort(sorted.begin(), sorted.end());
+SortedRows SortRows(const Index* indices, int64_t count, int64_t num_rows) {
+  constexpr int kBits = 11;
+  std::vector<int64_t> order(count), next(count);
+  std::iota(order.begin(), order.end(), 0);
+  for (int shift = 0; shift < 64 && (num_rows - 1) >> shift > 0;
+       shift += kBits) {
+    const auto digit = [&](int64_t position) {
+      return (int64_t{indices[position]} >> shift) & ((1 << kBits) - 1);
+    };
+    std::vector<int64_t> begin((1 << kBits) + 1);  // Of those with each digit.
+    for (int64_t i = 0; i < count; ++i) ++begin[digit(i) + 1];
+    std::partial_sum(begin.begin(), begin.end(), begin.begin());
+    for (int64_t position : order) next[begin[digit(position)]++] = position;
+    order.swap(next);
+  }
   SortedRows result;
-  for (const auto& [row, position] : sorted) {
-    if (result.rows.empty() || result.rows.back() != row) {
-      result.rows.push_back(row);
-      result.splits.push_back(static_cast<int64_t>(result.order.size()));
-    }
-    result.order.push_back(position);
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t row = indices[order[i]];
+    if (i > 0 && result.rows.back() == row) continue;
+    result.rows.push_back(row);
+    result.splits.push_back(i);
   }
   result.splits.push_back(count);
+  result.order = std::move(order);
   return result;
 }
 
-template <typename Index>
-class LazyAdamOp {
+// Updates those rows of a variable that have a gradient.
+template <typename Rule, typename Index>
+class UpdateRowsOp {
  public:
   absl::Status Init(OpKernelConstruction* context) {
     return context->GetAttr("T", &type_);
@@ -229,31 +265,32 @@ class LazyAdamOp {
 
   absl::Status Compute(OpKernelContext* context) const {
     std::vector<Parts> variables;
-    TF_RETURN_IF_ERROR(FindVariables(context, &variables));
-    AdamRule rule;
-    TF_RETURN_IF_ERROR(ReadRule(context, &rule));
+    TF_RETURN_IF_ERROR(FindVariables<Rule>(context, &variables));
+    UpdateRule rule;
+    TF_RETURN_IF_ERROR(ReadRule<Rule>(context, &rule));
     const Tensor *gradient = nullptr, *indices = nullptr;
     TF_RETURN_IF_ERROR(context->input("grad", &gradient));
     TF_RETURN_IF_ERROR(context->input("indices", &indices));
     const Locks locks(variables);
-    TF_RETURN_IF_ERROR(CheckDistinct(locks, variables.size()));
+    TF_RETURN_IF_ERROR(CheckDistinct<Rule>(locks, variables.size()));
     const Parts& table = variables[0];
-    TF_RETURN_IF_ERROR(CheckParts(table, type_, /*has_rows=*/true, ""));
+    TF_RETURN_IF_ERROR(CheckParts<Rule>(table, type_, /*has_rows=*/true, ""));
     TF_RETURN_IF_ERROR(
-        CheckGradient(table.tensor(0)->shape(), *gradient, *indices));
+        CheckGradient(table[0]->tensor()->shape(), *gradient, *indices));
     if (indices->NumElements() == 0) return absl::OkStatus();
     TF_RETURN_IF_ERROR(MakeOwn(context, table));
     // From now on reads copy, so that later updates need not.
-    for (const VarPointer& part : table.part) {
+    for (const VarPointer& part : table) {
       part->copy_on_read_mode.store(true);
     }
     const SortedRows sorted =
-        SortRows(indices->flat<Index>().data(), indices->NumElements());
+        SortRows(indices->flat<Index>().data(), indices->NumElements(),
+                 table[0]->tensor()->dim_size(0));
     const std::shared_ptr<Team> team = TakeTeam(context);
     CpuBackend(team.get())
-        .UpdateRowsByAdam(ToDType(type_), rule, ToUpdate(table, *gradient),
-                          gradient->NumElements() / indices->NumElements(),
-                          sorted.groups());
+        .UpdateRows(ToDType(type_), rule, ToUpdate(table, *gradient),
+                    gradient->NumElements() / indices->NumElements(),
+                    sorted.groups());
     return absl::OkStatus();
   }
 
@@ -284,16 +321,22 @@ class LazyAdamOp {
   tensorflow::DataType type_ = tensorflow::DT_INVALID;
 };
 
+#define CAVS_REGISTER_ROWS(Op, Rule, Index)                       \
+  REGISTER_KERNEL_BUILDER(Name(Op)                                \
+                              .Device(tensorflow::DEVICE_CPU)     \
+                              .TypeConstraint<Index>("Tindices"), \
+                          GuardedOp<UpdateRowsOp<Rule, Index>>)
+
 REGISTER_KERNEL_BUILDER(Name("CavsAdam").Device(tensorflow::DEVICE_CPU),
-                        GuardedOp<AdamOp>);
-REGISTER_KERNEL_BUILDER(Name("CavsLazyAdam")
-                            .Device(tensorflow::DEVICE_CPU)
-                            .TypeConstraint<int32_t>("Tindices"),
-                        GuardedOp<LazyAdamOp<int32_t>>);
-REGISTER_KERNEL_BUILDER(Name("CavsLazyAdam")
-                            .Device(tensorflow::DEVICE_CPU)
-                            .TypeConstraint<int64_t>("Tindices"),
-                        GuardedOp<LazyAdamOp<int64_t>>);
+                        GuardedOp<UpdateOp<Adam>>);
+REGISTER_KERNEL_BUILDER(Name("CavsDescent").Device(tensorflow::DEVICE_CPU),
+                        GuardedOp<UpdateOp<Descent>>);
+CAVS_REGISTER_ROWS("CavsLazyAdam", Adam, int32_t);
+CAVS_REGISTER_ROWS("CavsLazyAdam", Adam, int64_t);
+CAVS_REGISTER_ROWS("CavsLazyDescent", Descent, int32_t);
+CAVS_REGISTER_ROWS("CavsLazyDescent", Descent, int64_t);
+
+#undef CAVS_REGISTER_ROWS
 
 }  // namespace
 }  // namespace cavs

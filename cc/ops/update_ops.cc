@@ -56,4 +56,37 @@ grad: [n, ...], gradients of rows.
 indices: [n], the row of the variable of each; rows may repeat.
 )doc");
 
+REGISTER_OP("CavsDescent")
+    .Input("var: N * resource")
+    .Input("rate: double")
+    .Input("grads: N * T")
+    .Attr("T: {float, double, bfloat16, half}")
+    .Attr("N: int >= 1")
+    .SetShapeFn(NoThrowShape<NoOutput>)
+    .Doc(R"doc(
+Updates variables by gradient descent: var -= rate g, where g is the gradient.
+
+var: The variables.
+rate: The learning rate.
+grads: The gradients, of the shapes of the variables.
+)doc");
+
+REGISTER_OP("CavsLazyDescent")
+    .Input("var: resource")
+    .Input("rate: double")
+    .Input("grad: T")
+    .Input("indices: Tindices")
+    .Attr("T: {float, double, bfloat16, half}")
+    .Attr("Tindices: {int32, int64}")
+    .SetShapeFn(NoThrowShape<NoOutput>)
+    .Doc(R"doc(
+Updates those rows of a variable that have a gradient, by gradient descent: var -= rate g, where g
+is the sum of the gradients of a row.
+
+var: The variable, of a shape [rows, ...].
+rate: The learning rate.
+grad: [n, ...], gradients of rows.
+indices: [n], the row of the variable of each; rows may repeat.
+)doc");
+
 }  // namespace cavs

@@ -1,0 +1,134 @@
+// Updates of variables: which worker updates which elements.
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+
+#include "cc/device/cpu/cpu_backend.h"
+#include "cc/device/cpu/parallel.h"
+
+namespace cavs {
+namespace {
+
+constexpr double kNanosPerElement = 0.4;
+constexpr int64_t kChunk = 1024;  // Elements, of a gradient that is widened.
+
+template <typename T>
+class Elements {
+ public:
+  Elements(const KernelTable<T>& kernels, const UpdateRule& rule,
+           const UpdatedVariable& of)
+      : kernels_(kernels),
+        rule_(rule),
+        parts_{static_cast<T*>(of.var), static_cast<T*>(of.m),
+               static_cast<T*>(of.v)},
+        gradient_(static_cast<const T*>(of.gradient)) {}
+
+  // Of the whole gradient.
+  const T* gradient() const { return gradient_; }
+
+  // Updates n elements from `first` on.
+  void Update(const Wide<T>* gradient, int64_t first, int64_t n) const {
+    kernels_.update(rule_, gradient, n, parts_[0] + first, Part(1, first),
+                    Part(2, first));
+  }
+
+  // Rows of a table are far apart in memory: the next ones are on their way
+  // while some are updated.
+  void FetchEarly(int64_t first, int64_t n) const {
+    constexpr int64_t kLine = 64 / sizeof(T);
+    for (const T* part : parts_) {
+      if (part == nullptr) continue;
+      for (int64_t j = 0; j < n; j += kLine) {
+        __builtin_prefetch(part + first + j, 1);
+      }
+    }
+  }
+
+ private:
+  T* Part(int i, int64_t first) const {
+    return parts_[i] == nullptr ? nullptr : parts_[i] + first;
+  }
+
+  const KernelTable<T>& kernels_;
+  const UpdateRule& rule_;
+  T* const parts_[3];
+  const T* const gradient_;
+};
+
+}  // namespace
+
+template <typename T>
+void CpuBackend::RunUpdate(const UpdateRule& rule,
+                           const UpdatedVariable& variable, Range range) const {
+  const Elements<T> elements(kernels<T>(), rule, variable);
+  for (int64_t i = range.begin; i < range.end; i += kChunk) {
+    const int64_t n = std::min(kChunk, range.end - i);
+    if constexpr (std::is_same_v<T, Wide<T>>) {
+      elements.Update(elements.gradient() + i, i, n);
+    } else {
+      Wide<T> wide[kChunk];
+      kernels<T>().widen(elements.gradient() + i, n, wide);
+      elements.Update(wide, i, n);
+    }
+  }
+}
+
+template <typename T>
+void CpuBackend::RunUpdateRows(const UpdateRule& rule,
+                               const UpdatedVariable& table, int64_t cols,
+                               const RowGroups& groups) const {
+  const Elements<T> elements(kernels<T>(), rule, table);
+  const auto update = [&](int64_t group) {
+    const int64_t begin = groups.splits[group], end = groups.splits[group + 1];
+    for (int64_t first = 0; first < cols; first += kChunk) {
+      const int64_t n = std::min(kChunk, cols - first);
+      Wide<T> sum[kChunk];
+      for (int64_t i = begin; i < end; ++i) {
+        kernels<T>().sum_rows(
+            elements.gradient() + groups.order[i] * cols + first, cols, 1, n,
+            sum, /*accumulate=*/i > begin);
+      }
+      elements.Update(sum, groups.rows[group] * cols + first, n);
+    }
+  };
+  constexpr int64_t kAhead = 2;  // Rows.
+  ParallelFor(workers_, groups.count, 1, kNanosPerElement * cols,
+              [&](Range range) {
+                for (int64_t i = range.begin; i < range.end; ++i) {
+                  if (i + kAhead < range.end) {
+                    elements.FetchEarly(groups.rows[i + kAhead] * cols, cols);
+                  }
+                  update(i);
+                }
+              });
+}
+
+void CpuBackend::Update(DType dtype, const UpdateRule& rule,
+                        Span<UpdatedVariable> variables) const {
+  int64_t all = 0;
+  for (int64_t i = 0; i < variables.size(); ++i) all += variables[i].size;
+  WithFloatType(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    constexpr int64_t kLine = 64 / sizeof(T);
+    ParallelFor(workers_, all, kLine, kNanosPerElement, [&](Range range) {
+      int64_t first = 0;  // Of the variable, among all elements.
+      for (int64_t i = 0; i < variables.size(); ++i) {
+        const int64_t size = variables[i].size;
+        const Range own = {std::max<int64_t>(range.begin - first, 0),
+                           std::min(range.end - first, size)};
+        RunUpdate<T>(rule, variables[i], own);
+        first += size;
+      }
+    });
+  });
+}
+
+void CpuBackend::UpdateRows(DType dtype, const UpdateRule& rule,
+                            const UpdatedVariable& table, int64_t cols,
+                            const RowGroups& groups) const {
+  WithFloatType(dtype, [&](auto zero) {
+    RunUpdateRows<decltype(zero)>(rule, table, cols, groups);
+  });
+}
+
+}  // namespace cavs
