@@ -30,6 +30,7 @@ TOUCHES = re.compile(
 )
 TOUCHED_BY_OPS = {
     "backward_op.cc": ["scalar<tensorflow::Variant>"],  # The tape.
+    "cross_entropy_op.cc": ["flat<Label>"],  # Numbers of classes.
     "describe_op.cc": ["scalar<tensorflow::tstring>"],  # The text.
     "dropout_mask_op.cc": ["vec<int32_t>", "vec<int64_t>"],  # Numbers of rows, and the seed.
     "foreign_kernel.cc": ["copy", "copy", "flat<int32_t>", "flat<int64_t>", "memcpy", "memcpy"],

@@ -101,3 +101,45 @@ def test_a_vertex_function_may_use_them():
 
     outputs = cell(cavs.GraphBatch.chain([3]), tf.constant([0, 1, -1]))
     np.testing.assert_allclose(outputs, [[1, 2], [4, 6], [4, 6]])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+@pytest.mark.parametrize("rows, classes", [(0, 3), (1, 1), (700, 5), (33, 64), (5, 100)])
+def test_cross_entropy_and_both_derivatives_are_those_of_tensorflow(rows, classes, dtype):
+    generator = np.random.default_rng(rows)
+    logits = tf.cast(generator.normal(size=[rows, classes], scale=5), dtype)
+    labels = tf.constant(generator.integers(classes, size=rows))
+    weights = tf.cast(generator.normal(size=rows), dtype)
+
+    def derivatives(cross_entropy):
+        with tf.GradientTape() as second:
+            second.watch(logits)
+            with tf.GradientTape() as first:
+                first.watch(logits)
+                loss = cross_entropy(labels, logits)
+                total = tf.reduce_sum(loss * weights)
+            gradient = first.gradient(total, logits)
+            squares = tf.reduce_sum(gradient**2)
+        return [tf.cast(x, tf.float64) for x in (loss, gradient, second.gradient(squares, logits))]
+
+    theirs = derivatives(tf.nn.sparse_softmax_cross_entropy_with_logits)
+    for call in (derivatives, tf.function(derivatives)):
+        ours = call(cavs.ops.sparse_softmax_cross_entropy)
+        for got, expected in zip(ours, theirs, strict=True):
+            np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_malformed_cross_entropies():
+    for message, labels, logits in [
+        (r"labels\[1\]: got 2 but expected a class in \[0, 2\)", [0, 2], tf.zeros([2, 2])),
+        (r"labels\[0\]: got -1 but expected a class", [-1], tf.zeros([1, 2])),
+        (r"got shapes \[2,2\] and \[1\] but expected", [0], tf.zeros([2, 2])),
+        (r"got shapes \[2,2\] and \[2,1\] but expected", [[0], [0]], tf.zeros([2, 2])),
+    ]:
+        with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+            cavs.ops.sparse_softmax_cross_entropy(labels, logits)
+
+
+def test_cross_entropy_in_xla():
+    compiled = tf.function(cavs.ops.sparse_softmax_cross_entropy, jit_compile=True)
+    np.testing.assert_allclose(compiled([1], tf.zeros([1, 2])), [np.log(2)], rtol=1e-6)

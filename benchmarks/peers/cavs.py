@@ -126,6 +126,9 @@ class Peer(_tensorflow.TensorFlowPeer):
         at = tf.where(label >= 0)[:, 0]
         return self.cross_entropy(self.run(inputs, at), tf.gather(label, at))
 
+    def cross_entropy_of_logits(self, logits, label):
+        return tf.reduce_sum(cavs.ops.sparse_softmax_cross_entropy(label, logits))
+
     def run(self, inputs, at=None):
         """What the output layer reads, or computes if the model has it, at some or all vertices."""
         if hasattr(self.model, "run"):

@@ -60,6 +60,18 @@ absl::Status LookUpShape(InferenceContext* c) {
   return absl::OkStatus();
 }
 
+absl::Status CrossEntropyShape(InferenceContext* c) {
+  ShapeHandle logits, labels;
+  DimensionHandle rows;
+  TF_RETURN_IF_ERROR(c->WithRank(c->input(0), 2, &logits));
+  TF_RETURN_IF_ERROR(c->WithRank(c->input(1), 1, &labels));
+  TF_RETURN_IF_ERROR(c->Merge(c->Dim(logits, 0), c->Dim(labels, 0), &rows));
+  TF_RETURN_IF_ERROR(c->ReplaceDim(logits, 0, rows, &logits));
+  c->set_output(0, c->Vector(rows));
+  c->set_output(1, logits);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 REGISTER_OP("CavsLookUp")
@@ -75,6 +87,23 @@ Copies rows of a variable.
 table: The variable, [R, ...].
 ids: Rows in [0, R), of any shape.
 rows: The shape of ids and then that of a row.
+)doc");
+
+REGISTER_OP("CavsCrossEntropy")
+    .Input("logits: T")
+    .Input("labels: Tlabels")
+    .Output("loss: T")
+    .Output("gradient: T")
+    .Attr("T: {float, double}")
+    .Attr("Tlabels: {int32, int64}")
+    .SetShapeFn(NoThrowShape<CrossEntropyShape>)
+    .Doc(R"doc(
+The cross entropy of the softmax of each row, and its gradient.
+
+logits: [rows, classes].
+labels: [rows], the class of each row, in [0, classes).
+loss: [rows], -log softmax(logits)[labels].
+gradient: [rows, classes], softmax(logits) minus 1 at the label.
 )doc");
 
 REGISTER_OP("CavsGather")

@@ -158,6 +158,14 @@ class CpuBackend {
   void DrawMasks(DType dtype, const RandomMask& mask, const int32_t* rows,
                  double kept, Block out) const;
 
+  // --- losses ----------------------------------------------------------------
+
+  // loss[i] = -log softmax(logits[i, :])[labels[i]], and its gradient,
+  // softmax(logits[i, :]) minus 1 at the label. Rows follow each other, and
+  // labels are columns. fp32 or fp64.
+  void CrossEntropy(DType dtype, ConstBlock logits, const int32_t* labels,
+                    void* loss, void* gradient) const;
+
   // --- updates of variables
   // ---------------------------------------------------
 
@@ -236,6 +244,10 @@ class CpuBackend {
   template <typename T>
   void RunDrawMasks(const RandomMask& mask, const int32_t* rows, double kept,
                     Block out) const;
+
+  template <typename T>
+  void RunCrossEntropy(ConstBlock logits, const int32_t* labels, T* loss,
+                       T* gradient) const;
 
   template <typename T>
   void RunUpdate(const UpdateRule& rule, const UpdatedVariable& variable,

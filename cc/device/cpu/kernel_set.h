@@ -9,6 +9,7 @@
 #ifndef CAVS_CC_DEVICE_CPU_KERNEL_SET_H_
 #define CAVS_CC_DEVICE_CPU_KERNEL_SET_H_
 
+#include "cc/device/cpu/cross_entropy_kernels.h"
 #include "cc/device/cpu/elementwise_kernels.h"
 #include "cc/device/cpu/gemm_kernels.h"
 #include "cc/device/cpu/mask_kernels.h"
@@ -54,6 +55,16 @@ struct Conversions<NarrowFloat<kExponent>> {
   static constexpr auto kNarrow = Narrow<NarrowFloat<kExponent>>;
 };
 
+template <typename T>
+struct Losses {
+  static constexpr auto kCrossEntropy = CrossEntropy<T>;
+};
+
+template <int kExponent>
+struct Losses<NarrowFloat<kExponent>> {
+  static constexpr decltype(nullptr) kCrossEntropy = nullptr;
+};
+
 template <typename T, Elementwise kOp, int... kThen>
 constexpr PairsOfFirst<T> PairsOf(std::integer_sequence<int, kThen...>) {
   return {{PairOrNull<kOp, static_cast<Elementwise>(kThen), T>()...}};
@@ -84,6 +95,7 @@ struct Table<T, std::integer_sequence<int, kOp...>> {
       Sum<T>,
       DrawMask<T>,
       Update<T>,
+      Losses<T>::kCrossEntropy,
       Conversions<T>::kWiden,
       Conversions<T>::kNarrow,
   };

@@ -155,6 +155,12 @@ struct KernelTable {
   void (*update)(const UpdateRule& rule, const Wide<T>* gradient, int64_t n,
                  T* var, T* m, T* v);
 
+  // The loss of each row of logits, -log softmax(row)[label], and its gradient,
+  // softmax(row) minus 1 at the label. `scratch` has `lanes` elements for each
+  // column, of which there are one or more. Null for narrow types.
+  void (*cross_entropy)(const T* logits, const int32_t* labels, int64_t rows,
+                        int64_t cols, T* loss, T* gradient, T* scratch);
+
   // Convert n numbers of a narrow type to fp32, and back; null for other types.
   // The output of `narrow` may begin where x does.
   void (*widen)(const T* x, int64_t n, Wide<T>* out);

@@ -1,0 +1,90 @@
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "cc/base/status.h"
+#include "cc/device/cpu/cpu_backend.h"
+#include "cc/kernels/allocate.h"
+#include "cc/kernels/compile.h"
+#include "cc/kernels/guarded_op.h"
+#include "cc/kernels/program_builder.h"
+#include "cc/kernels/step.h"
+#include "tensorflow/core/framework/op_kernel.h"
+
+namespace cavs {
+namespace {
+
+using ::tensorflow::OpKernelConstruction;
+using ::tensorflow::OpKernelContext;
+using ::tensorflow::Tensor;
+using ::tensorflow::TensorShape;
+
+template <typename Label>
+class CrossEntropyOp {
+ public:
+  absl::Status Init(OpKernelConstruction* context) {
+    return context->GetAttr("T", &type_);
+  }
+
+  absl::Status Compute(OpKernelContext* context) const {
+    const Tensor& logits = context->input(0);
+    const Tensor& labels = context->input(1);
+    TF_RETURN_IF_ERROR(CheckShapes(logits.shape(), labels.shape()));
+    std::vector<int32_t> columns;
+    TF_RETURN_IF_ERROR(ReadLabels(labels, logits.dim_size(1), &columns));
+    Tensor *loss = nullptr, *gradient = nullptr;
+    TF_RETURN_IF_ERROR(
+        AllocateOutput(context, "loss", 0, labels.shape(), &loss));
+    TF_RETURN_IF_ERROR(
+        AllocateOutput(context, "gradient", 1, logits.shape(), &gradient));
+    if (columns.empty()) return absl::OkStatus();
+    const std::shared_ptr<Team> team = TakeTeam(context);
+    CpuBackend(team.get())
+        .CrossEntropy(ToDType(type_), ToBlock(logits), columns.data(),
+                      loss->data(), gradient->data());
+    return absl::OkStatus();
+  }
+
+ private:
+  static absl::Status CheckShapes(const TensorShape& logits,
+                                  const TensorShape& labels) {
+    if (logits.dims() == 2 && labels.dims() == 1 &&
+        logits.dim_size(0) == labels.dim_size(0)) {
+      return absl::OkStatus();
+    }
+    return absl::InvalidArgumentError(
+        StrCat("logits, labels: got shapes ", logits.DebugString(), " and ",
+               labels.DebugString(),
+               " but expected [rows, classes] and [rows]. Pass a label per "
+               "row."));
+  }
+
+  static absl::Status ReadLabels(const Tensor& labels, int64_t num_classes,
+                                 std::vector<int32_t>* columns) {
+    const auto flat = labels.flat<Label>();
+    columns->resize(flat.size());
+    for (int64_t i = 0; i < flat.size(); ++i) {
+      if (flat(i) < 0 || flat(i) >= num_classes) {
+        return absl::InvalidArgumentError(StrCat(
+            "labels[", i, "]: got ", flat(i), " but expected a class in [0, ",
+            num_classes, "). Correct it, or leave the row out."));
+      }
+      (*columns)[i] = static_cast<int32_t>(flat(i));
+    }
+    return absl::OkStatus();
+  }
+
+  tensorflow::DataType type_ = tensorflow::DT_INVALID;
+};
+
+REGISTER_KERNEL_BUILDER(Name("CavsCrossEntropy")
+                            .Device(tensorflow::DEVICE_CPU)
+                            .TypeConstraint<int32_t>("Tlabels"),
+                        GuardedOp<CrossEntropyOp<int32_t>>);
+REGISTER_KERNEL_BUILDER(Name("CavsCrossEntropy")
+                            .Device(tensorflow::DEVICE_CPU)
+                            .TypeConstraint<int64_t>("Tlabels"),
+                        GuardedOp<CrossEntropyOp<int64_t>>);
+
+}  // namespace
+}  // namespace cavs
