@@ -9,7 +9,7 @@ import types
 import tensorflow as tf
 
 import cavs_tf as cavs
-from benchmarks.peers._cavs import _cell, lattice_lstm
+from benchmarks.peers._cavs import _cell
 
 
 class TreeLSTM(_cell.Cell):
@@ -79,48 +79,9 @@ class TreeFC(_cell.Cell):
         self.push(h)
 
 
-class LatticeLSTM(_cell.Cell):
-    """Words and characters, each with a vertex function; edges lead to words."""
-
-    arity = None
-    states = 2
-    vertex_types = ("word", "character")
-    stacked = types.MappingProxyType(
-        {
-            "gates_kernel": ("kernel", "recurrent_kernel"),
-            "link_kernel": ("link_kernel", "recurrent_link_kernel"),
-            "word_kernel": ("word_kernel", "recurrent_word_kernel"),
-        }
-    )
-    pulled = staticmethod(lattice_lstm.Model.pulled)
-
-    def word(self):
-        c, h = tf.split(self.gather(0), 2, axis=1)
-        gates = self.dense("word", self.pull("x"), h, bias="word_bias")
-        i, f, g = tf.split(gates, 3, axis=1)
-        c = tf.sigmoid(f) * c + tf.sigmoid(i) * tf.tanh(g)
-        self.scatter(tf.concat([c, c], axis=1))
-        self.push(c)
-
-    def character(self):
-        x = self.pull("x")
-        c, h = tf.split(self.gather(0), 2, axis=1)
-        i, f, g, o = tf.split(self.dense("gates", x, h), 4, axis=1)
-        words, _ = tf.split(self.children(), 2, axis=1)
-        link = tf.sigmoid(self.dense("link", self.to_children(x), words, bias="link_bias"))
-        linked = self.sum_children(self.pull_edge("is_word") * link * words)
-        self.finish_lstm(tf.sigmoid(f) * c + tf.sigmoid(i) * tf.tanh(g) + linked, o)
-
-    @classmethod
-    def batches(cls, examples, size, micro_batch):
-        """Minibatches of words and characters."""
-        return lattice_lstm.batches(examples, size, micro_batch, policy="depth")
-
-
 MODELS = types.MappingProxyType(
     {
         "dependency_lstm": DependencyLSTM,
-        "lattice_lstm": LatticeLSTM,
         "tree_fc": TreeFC,
         "tree_lstm": TreeLSTM,
     }
