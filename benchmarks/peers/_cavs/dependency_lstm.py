@@ -1,33 +1,32 @@
 """The child-sum Tree-LSTM of any arity: a row for each edge."""
 
+import types
+
 import tensorflow as tf
 
-import cavs_tf as cavs
-from benchmarks.peers._cavs import _pipeline
+from benchmarks.peers._cavs import _cell, _pipeline
 
 
-class Model(cavs.GraphSupport):
-    """The state of a vertex is [c, h]."""
+class Model(_cell.Cell):
+    """The state of a vertex is [c, h]; every vertex has a word."""
 
     arity = None
-
-    def __init__(self, units, w, **kwargs):
-        super().__init__(state_size=2 * units, **kwargs)
-        self.w = w
+    states = 2
+    stacked = types.MappingProxyType(
+        {
+            "iou_kernel": ("kernel", "recurrent_kernel"),
+            "forget_kernel": ("forget_kernel", "recurrent_forget_kernel"),
+        }
+    )
 
     def vertex(self):
         x = self.pull()
         c, h = tf.split(self.children(), 2, axis=1)
-        gates = x @ self.w["kernel"] + self.sum_children(h) @ self.w["recurrent_kernel"]
-        i, o, u = tf.split(gates + self.w["bias"], 3, axis=1)
-        forget = self.to_children(x @ self.w["forget_kernel"] + self.w["forget_bias"])
-        kept = tf.sigmoid(forget + h @ self.w["recurrent_forget_kernel"]) * c
-        c = tf.sigmoid(i) * tf.tanh(u) + self.sum_children(kept)
-        h = tf.sigmoid(o) * tf.tanh(c)
-        self.scatter(tf.concat([c, h], axis=1))
-        self.push(h)
+        i, o, u = tf.split(self.dense("iou", x, self.sum_children(h)), 3, axis=1)
+        f = tf.sigmoid(self.dense("forget", self.to_children(x), h, bias="forget_bias"))
+        self.finish_lstm(tf.sigmoid(i) * tf.tanh(u) + self.sum_children(f * c), o)
 
-
-def batches(examples, size, micro_batch=None):
-    """Minibatches with their edges."""
-    return _pipeline.batches(examples, size, Model, micro_batch=micro_batch)
+    @classmethod
+    def batches(cls, examples, size, micro_batch):
+        """Minibatches with their edges."""
+        return _pipeline.batches(examples, size, cls, micro_batch=micro_batch)

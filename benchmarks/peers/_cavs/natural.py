@@ -42,28 +42,6 @@ class TreeLSTM(_cell.Cell):
         return cavs.VertexRows(rows, tf.cast(words, tf.int32))
 
 
-class DependencyLSTM(TreeLSTM):
-    """The same of any arity, with a word at every vertex."""
-
-    arity = None
-    pushes_logits = False
-    stacked = types.MappingProxyType(
-        {
-            "iou_kernel": ("kernel", "recurrent_kernel"),
-            "forget_kernel": ("forget_kernel", "recurrent_forget_kernel"),
-        }
-    )
-    output = _cell.Cell.output
-    pulled = staticmethod(_cell.Cell.pulled)
-
-    def vertex(self):
-        x = self.pull()
-        c, h = tf.split(self.children(), 2, axis=1)
-        i, o, u = tf.split(self.dense("iou", x, self.sum_children(h)), 3, axis=1)
-        f = tf.sigmoid(self.dense("forget", self.to_children(x), h, bias="forget_bias"))
-        self.finish_lstm(tf.sigmoid(i) * tf.tanh(u) + self.sum_children(f * c), o)
-
-
 class TreeFC(_cell.Cell):
     """The state of a leaf is its input."""
 
@@ -81,7 +59,6 @@ class TreeFC(_cell.Cell):
 
 MODELS = types.MappingProxyType(
     {
-        "dependency_lstm": DependencyLSTM,
         "tree_fc": TreeFC,
         "tree_lstm": TreeLSTM,
     }
