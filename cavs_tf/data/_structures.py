@@ -81,10 +81,22 @@ class Structure:
             *(_PER_EDGE if name in self.per_edge else _PER_VERTEX for name in rows), strict=True
         )
         names = [_path(self.name, name) for name in rows]
+        # A feature may be ragged itself. One of its tensors is enough, as all are used together.
+        tensors = [tf.nest.flatten(feature, expand_composites=True) for feature in features]
         checked = ops.cavs_checked_rows(
-            features, splits, list(expected.values()), names, rows_of, advice
+            [first for first, *_ in tensors],
+            splits,
+            list(expected.values()),
+            names=names,
+            rows_of=rows_of,
+            advice=advice,
         )
-        return dict(zip(rows, checked, strict=True))
+        return {
+            name: tf.nest.pack_sequence_as(feature, [first, *rest], expand_composites=True)
+            for name, feature, first, (_, *rest) in zip(
+                rows, features, checked, tensors, strict=True
+            )
+        }
 
 
 def structures_of(

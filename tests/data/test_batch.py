@@ -182,6 +182,26 @@ def test_invalid_graphs_are_named():
         list(data.batch(dataset, 2))
 
 
+def test_features_of_vertices_may_be_ragged():
+    letters = [[b"t", b"h", b"e"], [b"a"], [], [b"c", b"a", b"t"]]
+    children = [[-1], [-1], [0], [1]]
+
+    def examples():
+        for begin, end in ((0, 1), (1, 4)):
+            yield {
+                "children": tf.constant(children[begin:end]),
+                "letters": tf.ragged.constant(letters[begin:end], tf.string, ragged_rank=1),
+            }
+
+    spec = {
+        "children": tf.TensorSpec([None, 1], tf.int32),
+        "letters": tf.RaggedTensorSpec([None, None], tf.string),
+    }
+    dataset = tf.data.Dataset.from_generator(examples, output_signature=spec)
+    (batch,) = data.batch(dataset, 2)
+    assert batch["letters"].to_list() == letters
+
+
 def test_features_with_other_rows_are_named():
     dataset = data.from_arrays([0, 1, 3], {"children": [[-1]] * 3}, {"x": [[1, 2], [3, 4]]})
     with pytest.raises(
