@@ -1,4 +1,4 @@
-"""Compares 300 random models with the oracle."""
+"""Compares 150 random models with the oracle, and with the long tests 150 more."""
 
 import pytest
 
@@ -6,8 +6,12 @@ from tests.fuzz.cases import SEEDS_OF_A_BLOCK, draw_case, process_of
 from tests.fuzz.run import show
 from tests.fuzz.worker import Worker
 
+BLOCKS = range(0, 300, SEEDS_OF_A_BLOCK)
 
-@pytest.mark.parametrize("first", range(0, 300, SEEDS_OF_A_BLOCK))
+
+@pytest.mark.parametrize(
+    "first", [pytest.param(k, marks=[pytest.mark.long] if k >= 150 else []) for k in BLOCKS]
+)
 def test_random_models_give_the_numbers_of_the_oracle(first):
     failures = []
     with Worker(process_of(first)) as worker:

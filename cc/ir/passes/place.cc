@@ -111,9 +111,18 @@ class Placer {
     for (const Node& node : program_.nodes) {
       if (RowOf(node.kind).outside != Outside::kOwnState) continue;
       const bool brings_in = RowOf(node.kind).brings_in;
-      const int id = (brings_in ? node.outputs : node.inputs)[0];
-      if (IsComputedRows(id)) placement_.candidates[id].in_state = true;
+      const int whole = WholeOf((brings_in ? node.outputs : node.inputs)[0]);
+      if (IsComputedRows(whole)) placement_.candidates[whole].in_state = true;
     }
+  }
+
+  // The root of a view of all of it; another symbol itself.
+  int WholeOf(int id) const {
+    int64_t offset;
+    const int root = program_.Root(id, &offset);
+    const bool all =
+        offset == 0 && symbol(root).columns() == symbol(id).columns();
+    return all ? root : id;
   }
 
   // Whether the kernel of `node` can read its input number `i` by an index.

@@ -52,6 +52,17 @@ TEST(PlaceTest, WhatGoesOnTheTapeIsKept) {
   EXPECT_NE(place.candidates[y].extent, Extent::kTask);
 }
 
+TEST(PlaceTest, WhatIsScatteredIsInTheStateUnlessItIsAPart) {
+  Sketch whole, view, part;
+  const int x = whole.Pull(0, 4), y = view.Pull(0, 4), z = part.Pull(0, 4);
+  whole.Scatter(x);
+  view.Scatter(view.View(view.View(y, 0, 4), 0, 4));
+  part.Scatter(part.View(z, 0, 3));
+  EXPECT_TRUE(Placed(&whole).candidates[x].in_state);
+  EXPECT_TRUE(Placed(&view).candidates[y].in_state);
+  EXPECT_FALSE(Placed(&part).candidates[z].in_state);
+}
+
 TEST(PlaceTest, AViewKeepsItsRoot) {
   Sketch f;
   const int on_tape = f.Gather(0, 4);
