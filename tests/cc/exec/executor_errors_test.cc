@@ -46,8 +46,8 @@ std::string MessageOf(const Cell& cell, int num_vertices = 2) {
 TEST(ExecutorTest, AStateThatDoesNotFitIsAnError) {
   EXPECT_EQ(
       MessageOf(WideCell(kWidest, kWidest)),
-      "minibatch: got one that needs 5629499534213120 bytes "
-      "(3377699720527872 state, 0 tape, 2251799813685248 "
+      "minibatch: got one that needs 4503599627370496 bytes "
+      "(3377699720527872 state, 0 tape, 1125899906842624 "
       "temporaries, 0 packed weights, 0 results) but expected one that "
       "fits into the memory that is available. Use a smaller minibatch, or a "
       "smaller micro_batch, which needs fewer temporaries.");
