@@ -53,23 +53,25 @@ class Functions:
     def captures(self) -> list:
         return [capture for traced in self.traced for capture in traced.captures]
 
-    @property
-    def child_pulls(self) -> list:
-        """Numbers of the inputs that are zero for vertices without children."""
-        return [i for i, name in enumerate(self.pull_names) if name in OF_CHILDREN]
-
-    def attributes(self, inputs: dict) -> dict:
-        """The attributes of ops that run these functions with these inputs, by name."""
-        captures, partial = self.captures, partial_inputs(self.pull_names, inputs)
+    def to_compile(self, inputs: dict) -> dict:
+        """What these functions are compiled of for these inputs: attributes of ops, by name."""
+        partial = partial_inputs(self.pull_names, inputs)
         of_floats = [i for i, spec in enumerate(self.pull_specs) if spec.dtype.is_floating]
         return {
             "partial_pulls": list(partial),
             "partial_pull_grads": [k for k, i in enumerate(of_floats) if i in partial],
-            "child_pulls": self.child_pulls,
+            "child_pulls": [i for i, name in enumerate(self.pull_names) if name in OF_CHILDREN],
             "vertex_functions": [function for function, _ in self.forward],
             "vertex_signatures": [signature for _, signature in self.forward],
             "gradient_functions": [function for function, _ in self.backward],
             "gradient_signatures": [signature for _, signature in self.backward],
+        }
+
+    def attributes(self, inputs: dict) -> dict:
+        """The attributes of ops that run these functions with these inputs, by name."""
+        captures = self.captures
+        return {
+            **self.to_compile(inputs),
             "pull_shapes": [spec.shape for spec in self.pull_specs],
             "push_shapes": [spec.shape for spec in self.push_specs],
             "capture_shapes": [capture.shape for capture in captures],

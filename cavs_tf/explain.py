@@ -13,6 +13,13 @@ from cavs_tf._stages import STAGES
 from cavs_tf.memory import functions_of, predict_memory
 from cavs_tf.options import PASSES
 
+# By the bits of enum Trait in cc/schedule/traits.h.
+_TRAITS = (
+    (1, "no vertex has a child"),
+    (4, "every vertex has all children"),
+    (2, "no vertex has a row of the inputs that not all have"),
+)
+
 
 def explain(model, graphs=None, inputs=None, program=False) -> str:
     """Prints how vertex functions run: operators by stage, fallbacks, tasks, bytes. Eager only.
@@ -26,7 +33,7 @@ def explain(model, graphs=None, inputs=None, program=False) -> str:
       program: Whether to print each program as well, line by line as it runs. `%3` is a value with
         a row per vertex, `@1` one that is the same for all; `{eager}` says when an operator runs;
         a group runs as one kernel. `// zero without children` and `// skipped without children`
-        are what a task in which no vertex has a child need not compute. Where such tasks may run
+        are what a task in which no vertex has a child need not compute. Where tasks may run
         a program of their own (see `Options.specialize`), it follows.
 
     Returns:
@@ -72,9 +79,10 @@ def _programs(cell, graphs, inputs, with_text):
         if with_text:
             lines += [f"  {line}" for line in program["program"].splitlines()]
         lines.append("")
-        if with_text and program["leaf"]:
-            lines.append(f"{program['title']}, in tasks in which no vertex has a child")
-            lines += [f"  {line}" for line in program["leaf"]["program"].splitlines()]
+        for variant in program["variants"] if with_text else []:
+            vertices = " and ".join(text for bit, text in _TRAITS if variant["traits"] & bit)
+            lines.append(f"{program['title']}, in tasks in which {vertices}")
+            lines += [f"  {line}" for line in variant["program"].splitlines()]
             lines.append("")
     return lines
 
@@ -85,7 +93,7 @@ def describe(cell, graphs=None, inputs=None) -> list[dict]:
     If there is no dF, its description has an error, and None as its nodes.
     """
     functions = functions_of(cell, graphs, inputs)
-    described = _describe_programs(cell.options, functions)
+    described = _describe_programs(cell.options, functions, name_inputs(inputs))
     titles = [f"{d} of {t.name}" for d in ("F", "dF") for t in functions.traced]
     programs = [
         {"title": title} | program for title, program in zip(titles, described, strict=False)
@@ -95,14 +103,9 @@ def describe(cell, graphs=None, inputs=None) -> list[dict]:
     return programs
 
 
-def _describe_programs(options, functions) -> list[dict]:
+def _describe_programs(options, functions, inputs) -> list[dict]:
     description = ops.cavs_describe(
-        vertex_functions=[function for function, _ in functions.forward],
-        vertex_signatures=[signature for _, signature in functions.forward],
-        gradient_functions=[function for function, _ in functions.backward],
-        gradient_signatures=[signature for _, signature in functions.backward],
-        child_pulls=functions.child_pulls,
-        **{name: getattr(options, name) for name in PASSES},
+        **functions.to_compile(inputs), **{name: getattr(options, name) for name in PASSES}
     )
     return json.loads(description.numpy())
 

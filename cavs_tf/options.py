@@ -39,7 +39,8 @@ class Options:
         They do where a factor is infinite or NaN, so that a diverged run shows at leaves too.
       specialize: Tasks in which no vertex has a child, or none has a row of a `VertexRows`, run a
         program of their own, made of the same vertex function with zeros in place of what they
-        gather or pull: without products, gates and gradients that only zeros depend on. Used
+        gather or pull: without products, gates and gradients that only zeros depend on. So do
+        those in which every vertex has all children, if the function asks for that. Used
         where it saves more time than one more program takes. Weights, inputs and gradients of
         outputs that are infinite or NaN are run without it, so that results are the same; where
         finite numbers overflow inside of the vertex function, a gate that leaves multiply by

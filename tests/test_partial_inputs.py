@@ -225,11 +225,19 @@ def test_conditions_on_children_make_programs_of_their_own():
     np.testing.assert_array_equal(tf.gather(model(graphs, inputs), vertices), x)
     text = model.explain(graphs, inputs, program=True)
     assert text.count("by TensorFlow's own kernels: none") == 2
-    leaves = re.findall(r'^  (?:program|derivative) ".* \(leaves\)"\n((?:    .*\n)*)', text, re.M)
-    assert len(leaves) == 2
+    leaves, parents = (programs_for(name, text) for name in ("leaves", "all children"))
+    assert len(leaves) == len(parents) == 2
     for operator in ("matmul", "tanh", "keep", "drop", "to_mask", "weight_grad"):
         assert not any(operator in program for program in leaves), operator
         assert operator in text
+    for operator in ("keep", "drop", "to_mask", "pull_grad"):
+        assert not any(operator in program for program in parents), operator
+    assert len(programs_for("all children, no input", text)) == 2
+
+
+def programs_for(name, text):
+    of_programs = rf'^  (?:program|derivative) ".* \({name}\)"\n((?:    .*\n)*)'
+    return re.findall(of_programs, text, re.M)
 
 
 def test_booleans_that_are_pulled_need_no_kernel_of_tensorflow():

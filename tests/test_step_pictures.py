@@ -72,6 +72,21 @@ def test_profile_names_the_program_of_leaves():
     assert any("_gradient (leaves)" in span.name for span in panels["backward"])
 
 
+def test_profile_names_the_program_of_vertices_with_all_children():
+    @cavs.vertex_function(state_size=8, arity=2)
+    def chosen(v):
+        inner = tf.tanh(v.gather(0) + v.gather(1))
+        h = tf.where(v.has_child(1)[:, tf.newaxis], inner, v.pull())
+        v.scatter(h)
+        v.push(h)
+
+    panels = record(chosen, (TREES, INPUTS))
+    for direction in panels.values():
+        tasks = [span.name for span in direction if span.name.startswith("task ")]
+        assert all(name.endswith(" (all children)") for name in tasks), tasks
+    assert any(span.name.startswith("task 2: 3 rows of ") for span in panels["forward"])
+
+
 def test_profile_of_foreign_operators_has_their_names():
     cell = Fallback()
     spans = record(cell, (TREES, inputs_for(cell, 21, "float32", 0)))["forward"]

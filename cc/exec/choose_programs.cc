@@ -24,18 +24,18 @@ int64_t BytesOfFiniteCaptures(const Model& model, int program) {
   return bytes;
 }
 
-// The fastest program for such tasks of a type: its own, or a variant for
-// vertices that lack this or less.
-int FastestProgram(const Model& model, int type, int lack,
+// The fastest program for such tasks of a type: its own, or a variant for all
+// or some of these traits.
+int FastestProgram(const Model& model, int type, int traits,
                    const TaskCount& tasks) {
   const auto nanos = [&](int program) {
     return model.executables[program]->Nanos(tasks);
   };
   int fastest = type;
   double least = nanos(type);
-  for (int less = 1; less <= lack; ++less) {
-    const int variant = model.variant(less, type);
-    if ((less & lack) != less || model.variants.count(variant) == 0) continue;
+  for (int some = 1; some <= traits; ++some) {
+    const int variant = model.variants[some][type];
+    if ((some & traits) != some || variant < 0) continue;
     const double own =
         nanos(variant) +
         model.device->NanosPerProgram(BytesOfFiniteCaptures(model, variant));
@@ -73,35 +73,35 @@ Status CheckFinite(const Model& model, int variant, const StepInputs& inputs,
 
 }  // namespace
 
-std::vector<int> LacksOfTasks(const Model& model, const ScheduleView& schedule,
-                              const std::vector<RowMap>& pull_rows) {
+std::vector<int> TraitsOfTasks(const Model& model, const ScheduleView& schedule,
+                               const std::vector<RowMap>& pull_rows) {
   std::vector<const RowMap*> partial;
   for (int pull : model.partial_pulls) {
     if (pull < static_cast<int>(pull_rows.size())) {
       partial.push_back(&pull_rows[pull]);
     }
   }
-  return LacksOfTasks(schedule, partial);
+  return TraitsOfTasks(schedule, partial);
 }
 
 ProgramTable FastestPrograms(const Model& model, const ScheduleView& schedule,
-                             const std::vector<int>& lacks) {
+                             const std::vector<int>& traits) {
   ProgramTable programs = OneProgramPerType(model.num_types);
-  const TaskCounts counts = CountTasks(schedule, lacks, model.num_types);
-  for (int lack = 1; lack < kNumLacks; ++lack) {
+  const TaskCounts counts = CountTasks(schedule, traits, model.num_types);
+  for (int own = 1; own < kNumTraitSets; ++own) {
     for (int type = 0; type < model.num_types; ++type) {
-      const TaskCount& tasks = counts[lack][type];
+      const TaskCount& tasks = counts[own][type];
       if (tasks.rows == 0) continue;
-      programs[lack][type] = FastestProgram(model, type, lack, tasks);
+      programs[own][type] = FastestProgram(model, type, own, tasks);
     }
   }
   return programs;
 }
 
 Status ChoosePrograms(const Model& model, const StepInputs& inputs,
-                      const std::vector<int>& lacks, const StepContext& context,
-                      ProgramTable* programs) {
-  *programs = FastestPrograms(model, inputs.schedule, lacks);
+                      const std::vector<int>& traits,
+                      const StepContext& context, ProgramTable* programs) {
+  *programs = FastestPrograms(model, inputs.schedule, traits);
   bool any = false;
   std::deque<bool> is_finite(model.num_types, true);
   for (const std::vector<int>& of_types : *programs) {
@@ -125,8 +125,10 @@ bool CanReadVariants(const Model& derivative, const Tape& tape) {
   for (int program = derivative.num_types; program < tape.rows.num_types();
        ++program) {
     if (tape.rows.type(program).size() == 0) continue;
-    if (derivative.variants.count(program) == 0 ||
-        !CheckSaved(derivative.programs[program], tape.saved[program]).ok()) {
+    if (program >= static_cast<int>(derivative.programs.size()) ||
+        !CheckSaved(derivative.programs[program], tape.saved[program],
+                    /*has_rows=*/true)
+             .ok()) {
       return false;
     }
   }

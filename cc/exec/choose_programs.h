@@ -15,21 +15,21 @@
 
 namespace cavs {
 
-// What the tasks lack. `pull_rows` has a map per pull, or is empty: then every
-// vertex has a row of all of them.
-std::vector<int> LacksOfTasks(const Model& model, const ScheduleView& schedule,
-                              const std::vector<RowMap>& pull_rows);
+// The traits of the tasks. `pull_rows` has a map per pull, or is empty: then
+// every vertex has a row of all of them.
+std::vector<int> TraitsOfTasks(const Model& model, const ScheduleView& schedule,
+                               const std::vector<RowMap>& pull_rows);
 
 // Those that are expected to be fastest if all numbers are finite: variants
 // that save more time than it takes to run one more program.
 ProgramTable FastestPrograms(const Model& model, const ScheduleView& schedule,
-                             const std::vector<int>& lacks);
+                             const std::vector<int>& traits);
 
 // Likewise, but variants only of types of which the captures and inputs that
 // must be finite are finite.
 Status ChoosePrograms(const Model& model, const StepInputs& inputs,
-                      const std::vector<int>& lacks, const StepContext& context,
-                      ProgramTable* programs);
+                      const std::vector<int>& traits,
+                      const StepContext& context, ProgramTable* programs);
 
 // Whether the variants of a derivative can read what those of the model left.
 bool CanReadVariants(const Model& derivative, const Tape& tape);

@@ -194,19 +194,22 @@ ResultRows CountRows(const Tape& tape, const std::vector<int>& pulls) {
 void AddUnwritten(const Model& model, NodeKind kind, size_t index,
                   const ExternalRows& rows, size_t row_bytes, int output,
                   std::vector<Unwritten>* unwritten) {
-  std::vector<bool> written(rows.count(), false);
-  bool all = true;
+  const size_t count = rows.count();
+  std::vector<int> writers;
+  size_t num_written = 0;  // Each row belongs to one vertex, or edge.
   for (int type = 0; type < rows.num_programs(); ++type) {
-    if (!Touches(model.programs[type], kind, index)) {
-      all = false;
-      continue;
-    }
-    for (int32_t row : rows.of_type(type)) {
+    if (!Touches(model.programs[type], kind, index)) continue;
+    writers.push_back(type);
+    const Span<int32_t> own = rows.of_type(type);
+    num_written += own.size() - std::count(own.begin(), own.end(), kZeroRow);
+  }
+  if (num_written == count) return;
+  std::vector<bool> written(count, false);
+  for (const int type : writers) {
+    for (const int32_t row : rows.of_type(type)) {
       if (row != kZeroRow) written[row] = true;
     }
   }
-  if (all) return;
-  const size_t count = written.size();
   for (size_t first = 0; first < count; ++first) {
     size_t end = first;
     while (end < count && !written[end]) ++end;
@@ -307,8 +310,8 @@ Status RunAgain(const Model& derivative, const Tape& tape,
 // The rows of programs if all numbers are finite.
 RowPlan PlanRows(const Model& model, const ScheduleView& schedule,
                  const std::vector<RowMap>& pull_rows) {
-  const std::vector<int> lacks = LacksOfTasks(model, schedule, pull_rows);
-  return RowPlan(schedule, lacks, FastestPrograms(model, schedule, lacks));
+  const std::vector<int> traits = TraitsOfTasks(model, schedule, pull_rows);
+  return RowPlan(schedule, traits, FastestPrograms(model, schedule, traits));
 }
 
 // Forgets what a call that failed may have left.
@@ -335,15 +338,15 @@ Status RunForward(const Model& model, const ForwardArguments& arguments,
   Tape own;
   if (!keep_tape) tape = &own;
   Begin(arguments, tape);
-  const std::vector<int> lacks =
-      LacksOfTasks(model, arguments.schedule, arguments.pull_rows);
+  const std::vector<int> traits =
+      TraitsOfTasks(model, arguments.schedule, arguments.pull_rows);
   ProgramTable programs = OneProgramPerType(model.num_types);
   if (arguments.use_variants) {
     CAVS_RETURN_IF_ERROR(
-        ChoosePrograms(model, arguments, lacks, context, &programs));
+        ChoosePrograms(model, arguments, traits, context, &programs));
   }
   tape->num_types = model.num_types;
-  tape->rows = RowPlan(arguments.schedule, lacks, programs);
+  tape->rows = RowPlan(arguments.schedule, traits, programs);
   const RowPlan& rows = tape->rows;
   tape->pull_rows = MakeExternalRows(arguments.pull_rows, rows);
   tape->push_rows = ExternalRows(arguments.push_rows, rows.types());
@@ -452,7 +455,8 @@ Status RunBackward(const Model& derivative, const Tape& tape,
     CAVS_RETURN_IF_ERROR(
         CheckMovedRows(program, run, "push_grads", "pull_grads"));
     if (IsIdle(derivative, rows, type)) continue;
-    CAVS_RETURN_IF_ERROR(CheckSaved(program, tape.saved[type]));
+    CAVS_RETURN_IF_ERROR(CheckSaved(program, tape.saved[type],
+                                    /*has_rows=*/rows.type(type).size() > 0));
   }
   for (size_t i = 0; i < arguments.pulls.size(); ++i) {
     const int pull = arguments.pulls[i];

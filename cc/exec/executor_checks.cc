@@ -98,9 +98,11 @@ Status CheckSlots(const Model& model, const ScheduleView& schedule) {
       ". Make the schedule with the arity of the vertex function.");
 }
 
-Status CheckSaved(const Program& program, const std::vector<Slot>& saved) {
+Status CheckSaved(const Program& program, const std::vector<Slot>& saved,
+                  bool has_rows) {
   for (const Symbol& symbol : program.symbols) {
     if (symbol.source != SymbolSource::kSaved || symbol.parent >= 0) continue;
+    if (symbol.kind == SymbolKind::kRows && !has_rows) continue;
     const bool exists =
         symbol.index >= 0 && symbol.index < static_cast<int>(saved.size());
     if (!exists || !IsValueOf(symbol, saved[symbol.index])) {

@@ -36,7 +36,8 @@ Status CheckSlots(const Model& model, const ScheduleView& schedule);
 
 // Checks that the tape was filled by the program of which `program` is the
 // derivative.
-Status CheckSaved(const Program& program, const std::vector<Slot>& saved);
+Status CheckSaved(const Program& program, const std::vector<Slot>& saved,
+                  bool has_rows);
 
 // Checks that the gradients of captures have the elements of the program's
 // results. Result i is the gradient of captures[i]; `before` is as above.

@@ -160,58 +160,71 @@ Status Finish(std::vector<Program> programs, const PassOptions& options,
   return Status();
 }
 
-// The tables of a model of so many programs for each type.
-void BeginPrograms(size_t num_types, int programs_per_type, Model* model) {
-  model->num_types = static_cast<int>(num_types);
-  for (int program = 0; program < programs_per_type; ++program) {
+// Adds the tables of a program of this type.
+void AddTables(int type, const Variant& variant, Model* model) {
+  model->type_of.push_back(type);
+  model->finite_captures.push_back(variant.finite_captures);
+  model->finite_pulls.push_back(variant.finite_pulls);
+  model->kept.push_back(variant.kept);
+  model->parts.push_back(variant.parts);
+}
+
+// Adds the tables of a program for each type.
+void BeginPrograms(int num_types, Model* model) {
+  model->num_types = num_types;
+  model->variants.fill(std::vector<int>(num_types, -1));
+  for (int type = 0; type < num_types; ++type) AddTables(type, {}, model);
+}
+
+VertexTraits TraitsOf(int traits, const PartialPulls& partial) {
+  VertexTraits own;
+  own.childless = (traits & kChildless) != 0;
+  own.all_children = (traits & kAllChildren) != 0;
+  own.of_children = partial.of_children;
+  if ((traits & kWithoutInputs) != 0) {
+    own.missing_pulls = partial.pulls;
+    own.missing_pull_grads = partial.grads;
+  }
+  return own;
+}
+
+// Such as " (leaves, no input)".
+std::string NameOf(int traits) {
+  std::string name = (traits & kChildless) != 0     ? "leaves"
+                     : (traits & kAllChildren) != 0 ? "all children"
+                                                    : "";
+  if ((traits & kWithoutInputs) != 0) {
+    name += name.empty() ? "no input" : ", no input";
+  }
+  return StrCat(" (", name, ")");
+}
+
+// Adds a variant of each type for each set of traits where that is of use,
+// after the programs of all types. `derivatives` is null if there are none.
+void AddVariants(const PartialPulls& partial, std::vector<Program>* programs,
+                 Model* model, std::vector<Program>* derivatives,
+                 Model* derivative) {
+  for (int traits = 1; traits < kNumTraitSets; ++traits) {
+    const VertexTraits own = TraitsOf(traits, partial);
+    if (own.childless && own.all_children) continue;
+    if ((traits & kWithoutInputs) != 0 && partial.pulls.empty()) continue;
     for (int type = 0; type < model->num_types; ++type) {
-      model->type_of.push_back(type);
+      const Program* const general =
+          derivatives == nullptr ? nullptr : &(*derivatives)[type];
+      if (!MaySpecialize((*programs)[type], general, own)) continue;
+      Variant variant = Specialize((*programs)[type], general, own);
+      variant.function.name += NameOf(traits);
+      model->variants[traits][type] = static_cast<int>(programs->size());
+      programs->push_back(std::move(variant.function));
+      if (derivatives != nullptr) {
+        variant.derivative.name += NameOf(traits);
+        derivatives->push_back(std::move(variant.derivative));
+        AddTables(type, variant, derivative);
+      }
+      AddTables(type, variant, model);
     }
   }
-  const size_t count = model->type_of.size();
-  model->finite_captures.resize(count);
-  model->finite_pulls.resize(count);
-  model->kept.resize(count);
-  model->parts.resize(count);
-}
-
-Missing WhatIsMissing(int lack, const PartialPulls& partial) {
-  Missing missing;
-  missing.children = (lack & kLacksChildren) != 0;
-  missing.of_children = partial.of_children;
-  if ((lack & kLacksInputs) != 0) {
-    missing.pulls = partial.pulls;
-    missing.pull_grads = partial.grads;
-  }
-  return missing;
-}
-
-// Adds the variant of a type for vertices that lack something, or empty
-// programs. `derivatives` is null if there are none.
-void AddVariant(int type, const Missing& missing,
-                std::vector<Program>* programs, Model* model,
-                std::vector<Program>* derivatives, Model* derivative) {
-  const Program* own = derivatives == nullptr ? nullptr : &(*derivatives)[type];
-  const int number = static_cast<int>(programs->size());
-  Variant variant;
-  variant.derivative.is_derivative = true;
-  if (MaySpecialize((*programs)[type], own, missing)) {
-    variant = Specialize((*programs)[type], own, missing);
-    model->variants.insert(number);
-    const char* const suffix = missing.pulls.empty() ? " (leaves)"
-                               : missing.children    ? " (leaves, no input)"
-                                                     : " (no input)";
-    variant.function.name += suffix;
-    variant.derivative.name += suffix;
-  }
-  model->finite_captures[number] = std::move(variant.finite_captures);
-  model->finite_pulls[number] = std::move(variant.finite_pulls);
-  model->kept[number] = std::move(variant.kept);
-  programs->push_back(std::move(variant.function));
-  if (derivatives == nullptr) return;
-  derivative->variants = model->variants;
-  derivative->parts[number] = std::move(variant.parts);
-  derivatives->push_back(std::move(variant.derivative));
+  if (derivatives != nullptr) derivative->variants = model->variants;
 }
 
 }  // namespace
@@ -231,20 +244,14 @@ Status CompileModel(std::vector<Program> traced,
   }
   const bool specializes =
       options.specialize && (!has_derivative || are_derivatives);
-  const int num_types = static_cast<int>(traced.size());
-  const int num_lacks = !specializes            ? 1
-                        : partial.pulls.empty() ? kLacksChildren + 1
-                                                : kNumLacks;
   model->partial_pulls = partial.pulls;
-  BeginPrograms(num_types, num_lacks, model);
+  BeginPrograms(static_cast<int>(traced.size()), model);
   if (has_derivative) {
-    BeginPrograms(derivatives.size(), num_lacks, derivative);
+    BeginPrograms(static_cast<int>(derivatives.size()), derivative);
   }
-  for (int lack = 1; lack < num_lacks; ++lack) {
-    for (int type = 0; type < num_types; ++type) {
-      AddVariant(type, WhatIsMissing(lack, partial), &traced, model,
-                 has_derivative ? &derivatives : nullptr, derivative);
-    }
+  if (specializes) {
+    AddVariants(partial, &traced, model,
+                has_derivative ? &derivatives : nullptr, derivative);
   }
   CAVS_RETURN_IF_ERROR(Finish(std::move(traced), options, device, model));
   if (!has_derivative) return Status();

@@ -27,9 +27,9 @@ struct Model {
   std::vector<std::unique_ptr<Executable>> executables;
   int num_types = 0;
   std::vector<int> type_of;  // By program: its vertex type.
-  // Variants are numbered lack * num_types + type; those that are missing here
-  // are empty.
-  std::set<int> variants;
+  // The programs for tasks with some traits: see AddVariants(). -1 if there is
+  // none for those traits and that type.
+  ProgramTable variants;
   // By program: what must be finite for a variant.
   std::vector<std::set<int>> finite_captures, finite_pulls;
   // The inputs that not every vertex has.
@@ -57,7 +57,6 @@ struct Model {
   std::vector<std::vector<ResultPart>> parts;
 
   bool is_variant(int program) const { return program >= num_types; }
-  int variant(int lack, int type) const { return lack * num_types + type; }
   // The values of a program on the tape are those of its type: some of them in
   // a variant.
   size_t NumSaved(int program) const {
@@ -71,8 +70,7 @@ struct Model {
 };
 
 // The inputs that not every vertex has, and which of the derivative's outputs
-// are their gradients; and the inputs that are zero for vertices without
-// children.
+// are their gradients; and the inputs that VertexTraits::of_children names.
 struct PartialPulls {
   std::set<int> pulls, grads;
   std::set<int> of_children = {};

@@ -18,11 +18,6 @@ constexpr int64_t kAhead = 2;
 
 }  // namespace
 
-bool IsIdle(const Model& model, const RowPlan& rows, size_t program) {
-  const int number = static_cast<int>(program);
-  return model.is_variant(number) && rows.type(number).size() == 0;
-}
-
 Run::Run(const StepPlan& plan, const Model& model, const RowPlan& rows,
          const StepContext& context, RunArguments arguments, Guards* guards)
     : plan_(plan),
@@ -33,7 +28,10 @@ Run::Run(const StepPlan& plan, const Model& model, const RowPlan& rows,
       other_(plan.two_streams ? context.other : context.stream),
       arguments_(std::move(arguments)),
       guards_(guards),
-      bindings_(rows.num_types()) {}
+      bindings_(rows.num_types()),
+      foreign_(rows.num_types()),
+      bound_(rows.num_types()),
+      chunk_views_(rows.num_types()) {}
 
 Run::~Run() {
   (void)Synchronize();
@@ -61,8 +59,8 @@ bool Run::Start() {
   if (guards_ != nullptr) zones_before_ = guards_->size();
   BindState();
   BindInputs();
-  for (size_t type = 0; type < bindings_.size(); ++type) {
-    BindProgram(static_cast<int>(type));
+  for (int type = 0; type < rows_.num_types(); ++type) {
+    if (!IsIdle(model_, rows_, type)) BindProgram(type);
   }
   if (guards_ != nullptr) zones_of_run_ = guards_->size();
   return true;
@@ -123,17 +121,18 @@ void Run::BindProgram(int type) {
   for (size_t id = 0; id < own.slots.size(); ++id) {
     BindSlot(type, static_cast<int>(id));
   }
-  BindViews(type);
+  for (size_t id = 0; id < own.slots.size(); ++id) {
+    if (program.symbols[id].parent >= 0) BindView(type, static_cast<int>(id));
+  }
   const ProgramPlan& plan = plan_.programs[type];
   own.workspace = arena_ + plan.workspace_offset;
   if (guards_ != nullptr) {
     char* end = arena_ + plan.workspace_offset + plan.workspace_bytes;
     guards_->Add(end, end + plan_.zone, "packed weights");
   }
-  foreign_.push_back(
-      std::make_unique<ForeignNodes>(program, &own, context_.host));
-  own.foreign = foreign_.back().get();
-  bound_.push_back(model_.executables[type]->Bind(&own));
+  foreign_[type] = std::make_unique<ForeignNodes>(program, &own, context_.host);
+  own.foreign = foreign_[type].get();
+  bound_[type] = model_.executables[type]->Bind(&own);
 }
 
 DynamicTensor Run::RowsAt(int type, int id, void* data) const {
@@ -226,30 +225,29 @@ void Run::BindSlot(int type, int id) {
   own.copies.emplace_back(id, rows);
 }
 
-void Run::BindViews(int type) {
+void Run::BindView(int type, int id) {
   const CompiledProgram& program = model_.programs[type];
+  const Symbol& s = program.symbols[id];
   std::vector<Slot>& slots = bindings_[type].slots;
-  for (size_t id = 0; id < slots.size(); ++id) {
-    const Symbol& s = program.symbols[id];
-    if (s.parent < 0) continue;
-    int64_t offset;
-    const int root = program.Root(static_cast<int>(id), &offset);
-    if (plan_.programs[type].places[root].home == Home::kNone) continue;
-    slots[id].zero_without_children = program.zeros.symbols[id];
-    if (s.kind == SymbolKind::kRows) {
-      slots[id].index = slots[root].index;
-      slots[id].rows = slots[root].rows.Columns(offset, s.columns());
-    } else {
-      TensorRef& dense = slots[id].dense;
-      dense = slots[root].dense;
-      dense.handle.reset();  // It holds the root in the shape of the root.
-      dense.shape = s.shape;
-      if (dense.data != nullptr) {
-        dense.data = static_cast<char*>(dense.data) + offset * SizeOf(s.dtype);
-      }
-      slots[id].terms = slots[root].terms;
-    }
+  int64_t offset;
+  const int root = program.Root(id, &offset);
+  const Home home = plan_.programs[type].places[root].home;
+  if (home == Home::kNone) return;
+  if (home == Home::kChunk) chunk_views_[type].push_back(id);
+  slots[id].zero_without_children = program.zeros.symbols[id];
+  if (s.kind == SymbolKind::kRows) {
+    slots[id].index = slots[root].index;
+    slots[id].rows = slots[root].rows.Columns(offset, s.columns());
+    return;
   }
+  TensorRef& dense = slots[id].dense;
+  dense = slots[root].dense;
+  dense.handle.reset();  // It holds the root in the shape of the root.
+  dense.shape = s.shape;
+  if (dense.data != nullptr) {
+    dense.data = static_cast<char*>(dense.data) + offset * SizeOf(s.dtype);
+  }
+  slots[id].terms = slots[root].terms;
 }
 
 // The memory that all types reuse belongs to another chunk from now on. Slots
@@ -268,22 +266,34 @@ Status Run::BindChunk(const Chunk& chunk) {
   }
   plan_.PlaceInChunk(model_, chunk_rows_, &chunk_offsets_);
   for (int type = 0; type < rows_.num_types(); ++type) {
-    const std::vector<Place>& places = plan_.programs[type].places;
-    for (size_t id = 0; id < places.size(); ++id) {
-      if (places[id].home != Home::kChunk) continue;
-      const Symbol& s = model_.programs[type].symbols[id];
-      char* data = shared + chunk_offsets_[type][id];
-      bindings_[type].slots[id].rows = RowsAt(type, static_cast<int>(id), data);
-      if (guards_ == nullptr) continue;
-      const size_t bytes = ByteCount(
-          std::min(places[id].rows, chunk_rows_[type].of(s.space).count),
-          s.columns(), places[id].dtype);
-      guards_->Add(data + bytes, data + Memory::Padded(bytes) + plan_.zone,
-                   s.name);
-    }
-    BindViews(type);
+    if (chunk_rows_[type].count > 0) BindInChunk(type, shared);
   }
   return Status();
+}
+
+void Run::BindInChunk(int type, char* shared) {
+  const Program& program = model_.programs[type];
+  const ProgramPlan& plan = plan_.programs[type];
+  std::vector<Slot>& slots = bindings_[type].slots;
+  for (size_t i = 0; i < plan.in_chunk.size(); ++i) {
+    const int id = plan.in_chunk[i];
+    const Symbol& s = program.symbols[id];
+    const Place& place = plan.places[id];
+    char* data = shared + chunk_offsets_[type][i];
+    slots[id].rows = RowsAt(type, id, data);
+    if (guards_ == nullptr) continue;
+    const size_t bytes =
+        ByteCount(std::min(place.rows, chunk_rows_[type].of(s.space).count),
+                  s.columns(), place.dtype);
+    guards_->Add(data + bytes, data + Memory::Padded(bytes) + plan_.zone,
+                 s.name);
+  }
+  for (const int id : chunk_views_[type]) {
+    int64_t offset;
+    const int root = program.Root(id, &offset);
+    slots[id].rows =
+        slots[root].rows.Columns(offset, program.symbols[id].columns());
+  }
 }
 
 Status Run::ZeroState(const std::vector<int32_t>& writes) {
@@ -333,11 +343,11 @@ Status Run::ZeroUnwritten() {
 }
 
 Status Run::Prologue() {
-  for (size_t type = 0; type < bound_.size(); ++type) {
+  for (int type = 0; type < rows_.num_types(); ++type) {
     if (IsIdle(model_, rows_, type)) continue;
     CAVS_RETURN_IF_ERROR(
         foreign_[type]->RunRowFree(Stage::kPrologue, critical_));
-    CAVS_RETURN_IF_ERROR(CheckWeights(static_cast<int>(type)));
+    CAVS_RETURN_IF_ERROR(CheckWeights(type));
     CAVS_RETURN_IF_ERROR(Checked(bound_[type]->Prepare(critical_), critical_,
                                  [] { return "prologue"; }));
   }
@@ -371,18 +381,18 @@ Status Run::CheckWeights(int type) const {
 }
 
 Status Run::Epilogue() {
-  for (size_t type = 0; type < bound_.size(); ++type) {
+  for (int type = 0; type < rows_.num_types(); ++type) {
     if (IsIdle(model_, rows_, type)) continue;
     CAVS_RETURN_IF_ERROR(bound_[type]->FinishSums(critical_));
   }
   CAVS_RETURN_IF_ERROR(critical_->Synchronize());
-  for (size_t type = 0; type < bound_.size(); ++type) {
+  for (int type = 0; type < rows_.num_types(); ++type) {
     if (IsIdle(model_, rows_, type)) continue;
     CAVS_RETURN_IF_ERROR(
         foreign_[type]->RunRowFree(Stage::kEpilogue, critical_));
     if (arguments_.results.empty()) continue;
     for (size_t i = 0; i < arguments_.results[type].size(); ++i) {
-      CAVS_RETURN_IF_ERROR(CopyResult(static_cast<int>(type), i));
+      CAVS_RETURN_IF_ERROR(CopyResult(type, i));
     }
   }
   CAVS_RETURN_IF_ERROR(Checked(Status(), critical_, [] { return "epilogue"; }));
@@ -511,6 +521,7 @@ std::vector<std::vector<Slot>> Run::Results() const {
     const int number = static_cast<int>(type);
     const std::vector<int>& own = model_.programs[type].results;
     results.emplace_back(model_.NumSaved(number));
+    if (IsIdle(model_, rows_, number)) continue;
     for (size_t i = 0; i < own.size(); ++i) {
       const int id = own[i];
       Slot& slot = results.back()[model_.SavedNumber(number, i)];

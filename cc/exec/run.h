@@ -39,10 +39,6 @@ struct RunArguments {
   std::vector<Unwritten> unwritten;
 };
 
-// Whether a step does not run a program at all: that of a variant without rows.
-// A type without rows still has results, which are zero.
-bool IsIdle(const Model& model, const RowPlan& rows, size_t program);
-
 // One direction of one step. The constructor's arguments must outlive it. Not
 // thread safe.
 class Run {
@@ -75,8 +71,9 @@ class Run {
   void BindInputs();
   void BindProgram(int type);
   void BindSlot(int type, int id);
-  void BindViews(int type);
+  void BindView(int type, int id);
   Status BindChunk(const Chunk& chunk);
+  void BindInChunk(int type, char* shared);
   DynamicTensor RowsAt(int type, int id, void* data) const;
 
   Status ZeroUnwritten();
@@ -111,6 +108,8 @@ class Run {
   std::vector<Bindings> bindings_;  // By type, as the next two.
   std::vector<std::unique_ptr<ForeignNodes>> foreign_;
   std::vector<std::unique_ptr<BoundProgram>> bound_;
+  // By type: the views of what is in a chunk.
+  std::vector<std::vector<int>> chunk_views_;
   // Of the chunk that is bound: see StepPlan::PlaceInChunk(). Kept so that no
   // chunk but the first allocates.
   std::vector<RowRange> chunk_rows_;

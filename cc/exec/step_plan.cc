@@ -83,13 +83,16 @@ class Planner {
     return model_.programs[type].placement.candidates[id];
   }
 
+  bool HasRows(int type) const { return rows_.type(type).size() > 0; }
+
   // Bytes per row of the values that eager operators write and lazy ones read,
   // with those of as many edges as a row has on average.
   int64_t BytesPerRow() const {
     int64_t most = 1;
     for (int type = 0; type < rows_.num_types(); ++type) {
+      if (!HasRows(type)) continue;
       const std::vector<Symbol>& symbols = model_.programs[type].symbols;
-      const int64_t rows = std::max<int64_t>(1, rows_.type(type).size());
+      const int64_t rows = rows_.type(type).size();
       const int64_t edges = rows_.type(type).num_edges();
       int64_t bytes = 0;
       for (size_t id = 0; id < symbols.size(); ++id) {
@@ -156,11 +159,16 @@ class Planner {
   void ChoosePlaces(int type) {
     const std::vector<Symbol>& symbols = model_.programs[type].symbols;
     plan_.programs.emplace_back();
-    std::vector<Place>& places = plan_.programs.back().places;
+    ProgramPlan& own = plan_.programs.back();
+    if (IsIdle(model_, rows_, type)) return;
+    own.places.reserve(symbols.size());
     for (size_t id = 0; id < symbols.size(); ++id) {
-      places.push_back(Choose(type, symbols[id], candidate(type, id)));
-      places.back().terms_bytes =
-          TermsBytes(type, symbols[id], candidate(type, id));
+      Place place = Choose(type, symbols[id], candidate(type, id));
+      place.terms_bytes = TermsBytes(type, symbols[id], candidate(type, id));
+      if (place.home == Home::kChunk) {
+        own.in_chunk.push_back(static_cast<int>(id));
+      }
+      own.places.push_back(place);
     }
   }
 
@@ -168,6 +176,7 @@ class Planner {
     Place place;
     place.dtype = own.rounded_last ? SumType(symbol.dtype) : symbol.dtype;
     if (symbol.parent >= 0) return place;
+    if (symbol.kind == SymbolKind::kRows && !HasRows(type)) return place;
     const bool is_saved = symbol.source == SymbolSource::kSaved;
     if (is_saved && symbol.kind == SymbolKind::kRows && !own.by_index &&
         IsSavedByIndex(type, symbol.index)) {
@@ -290,7 +299,7 @@ class Planner {
     if (!reuses_chunks_) return;
     std::vector<std::vector<size_t>> offsets;
     std::vector<RowRange> rows(rows_.num_types());
-    size_t without_zones = 0;
+    size_t bytes = 0;  // Without zones.
     const StepPlan plain = WithoutZones();
     for (const Chunk& chunk : plan_.chunks) {
       for (int type = 0; type < rows_.num_types(); ++type) {
@@ -298,22 +307,23 @@ class Planner {
       }
       plan_.shared_bytes = std::max(plan_.shared_bytes,
                                     plan_.PlaceInChunk(model_, rows, &offsets));
-      without_zones =
-          std::max(without_zones, plain.PlaceInChunk(model_, rows, &offsets));
+      if (plan_.zone == 0) continue;
+      bytes = std::max(bytes, plain.PlaceInChunk(model_, rows, &offsets));
     }
+    if (plan_.zone == 0) bytes = plan_.shared_bytes;
     plan_.shared_offset = arena_.Take(plan_.shared_bytes);
-    plan_.need.temporaries =
-        SaturatingAdd(plan_.need.temporaries, without_zones);
+    plan_.need.temporaries = SaturatingAdd(plan_.need.temporaries, bytes);
   }
 
   // The same plan without zones behind the buffers.
   StepPlan WithoutZones() const {
     StepPlan plain;
-    plain.programs = plan_.programs;
+    if (plan_.zone > 0) plain.programs = plan_.programs;
     return plain;
   }
 
   void AssignOffsets(int type) {
+    if (IsIdle(model_, rows_, type)) return;
     ProgramPlan& own = plan_.programs[type];
     for (Place& place : own.places) {
       if (place.terms_bytes > 0) {
@@ -412,19 +422,25 @@ size_t StepPlan::PlaceInChunk(const Model& model,
   LinearAllocator allocator(zone);
   offsets->resize(programs.size());
   for (size_t type = 0; type < programs.size(); ++type) {
-    const std::vector<Place>& places = programs[type].places;
     std::vector<size_t>& own = (*offsets)[type];
-    own.resize(places.size());
-    for (size_t id = 0; id < places.size(); ++id) {
-      if (places[id].home != Home::kChunk) continue;
+    const std::vector<int>& in_chunk = programs[type].in_chunk;
+    own.clear();
+    own.reserve(in_chunk.size());  // So that a later chunk allocates nothing.
+    if (rows[type].count == 0) continue;
+    for (const int id : in_chunk) {
       const Symbol& symbol = model.programs[type].symbols[id];
+      const Place& place = programs[type].places[id];
       const int64_t count =
-          std::min(places[id].rows, rows[type].of(symbol.space).count);
-      own[id] =
-          allocator.Take(ByteCount(count, symbol.columns(), places[id].dtype));
+          std::min(place.rows, rows[type].of(symbol.space).count);
+      own.push_back(
+          allocator.Take(ByteCount(count, symbol.columns(), place.dtype)));
     }
   }
   return allocator.end();
+}
+
+bool IsIdle(const Model& model, const RowPlan& rows, int program) {
+  return model.is_variant(program) && rows.type(program).size() == 0;
 }
 
 RowRange RangeOf(const RowPlan& rows, int program, const Chunk& chunk) {

@@ -58,9 +58,10 @@ struct InputCopy {
   bool outlives = false;   // Whether the tape may hold these rows by an index.
 };
 
-// The places of one program, indexed by symbol.
+// The places of one program.
 struct ProgramPlan {
-  std::vector<Place> places;
+  std::vector<Place> places;  // By symbol; empty if the program is idle.
+  std::vector<int> in_chunk;  // The symbols of Home::kChunk.
   size_t workspace_offset = 0, workspace_bytes = 0;  // In the arena.
 };
 
@@ -83,9 +84,9 @@ struct StepPlan {
   size_t kept_bytes = 0, arena_bytes = 0;  // Totals of the two ranges.
   MemoryNeed need;                         // Without guard zones.
 
-  // Finds the offsets of the values of Home::kChunk, by type and symbol, from
-  // shared_offset, for a chunk with these rows of each type. Returns the
-  // bytes that they take.
+  // Finds the offsets of the values of Home::kChunk from shared_offset, by type
+  // and in the order of `in_chunk`, for a chunk with these rows of each type:
+  // none for a type without rows. Returns the bytes that they take.
   size_t PlaceInChunk(const Model& model, const std::vector<RowRange>& rows,
                       std::vector<std::vector<size_t>>* offsets) const;
 
@@ -114,6 +115,10 @@ struct StepLimits {
   const ResultSizes* sizes = nullptr;
   ResultRows rows;
 };
+
+// Whether a step does not run a program at all: that of a variant without rows.
+// A type without rows still has results, which are zero.
+bool IsIdle(const Model& model, const RowPlan& rows, int program);
 
 // The rows and edges of a program in a chunk.
 RowRange RangeOf(const RowPlan& rows, int program, const Chunk& chunk);

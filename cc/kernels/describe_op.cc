@@ -115,16 +115,24 @@ class Writer {
   int count_ = 0;
 };
 
+// The variants of a type's program, with the traits of their tasks as a sum.
+std::vector<std::string> Variants(const Model& model, int type) {
+  std::vector<std::string> variants;
+  for (int traits = 1; traits < kNumTraitSets; ++traits) {
+    const int variant = model.variants[traits][type];
+    if (variant < 0) continue;
+    variants.push_back(StrCat("{\"traits\": ", traits, ", ",
+                              Writer(model.programs[variant]).Run(), "}"));
+  }
+  return variants;
+}
+
 // Adds the programs of a model, by type.
 void Describe(const Model& model, std::vector<std::string>* described) {
   for (int type = 0; type < model.num_types; ++type) {
-    const int leaf = model.variant(kLacksChildren, type);
-    described->push_back(
-        StrCat("{", Writer(model.programs[type]).Run(), ", \"leaf\": ",
-               model.variants.count(leaf) == 0
-                   ? "null"
-                   : StrCat("{", Writer(model.programs[leaf]).Run(), "}"),
-               "}"));
+    described->push_back(StrCat("{", Writer(model.programs[type]).Run(),
+                                ", \"variants\": ", List(Variants(model, type)),
+                                "}"));
   }
 }
 

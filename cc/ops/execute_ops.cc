@@ -257,7 +257,8 @@ pulled_by: For each pull, whether vertex function 0, 1, ... pulls it.
 num_at: The number of tensors in `at`, 0 or 1.
 partial_pulls: The pulls that not every vertex has a row of; others pull zeros.
 partial_pull_grads: The numbers of their gradients among those of floating-point pulls.
-child_pulls: The pulls that are zero for vertices without children.
+child_pulls: The pulls that are zero for vertices without children. Those of booleans are true for
+  vertices with a child in every slot.
 num_edge_lists: The number of tensors in `edges`, 0 or 3.
 edge_pulls: The pulls that have a row for each edge instead of each vertex.
 keep_tape: Whether a CavsBackward follows.
@@ -338,8 +339,8 @@ const InitOnStartupMarker kDescribe =
            .Doc(R"doc(
 Describes as JSON how CavsForward or CavsBackward runs functions: for each of them the
 nodes in the order in which they run, and the program as text. With derivatives, these
-follow, and `leaf` describes likewise the program for tasks in which no vertex has a
-child; null if there is none.
+follow. `variants` describes likewise the programs for tasks with some `traits`, which is
+a sum of bits: see cc/schedule/traits.h.
 
 A node is {name, op, kind, stage, native, index, label, adds, merged, members}: its
 label says in words what it computes; `adds` is set if it adds to values in memory;

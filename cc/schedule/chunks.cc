@@ -1,19 +1,23 @@
 #include "cc/schedule/chunks.h"
 
 #include <algorithm>
+#include <cstdint>
 
 namespace cavs {
 
 std::vector<int64_t> LowestRowsRead(const ScheduleView& schedule) {
+  static_assert(static_cast<uint32_t>(kZeroRow) == UINT32_MAX);
   std::vector<int64_t> lowest(schedule.num_tasks());
   int64_t low = schedule.num_vertices();
   for (int64_t task = schedule.num_tasks() - 1; task >= 0; --task) {
     for (int slot = 0; slot < schedule.arity; ++slot) {
-      const Span<int32_t> children = schedule.children(slot);
+      const int32_t* const children = schedule.children(slot).data();
+      uint32_t least = UINT32_MAX;  // No row is larger than that of no child.
       for (int32_t row = schedule.task_splits[task];
            row < schedule.task_splits[task + 1]; ++row) {
-        if (children[row] >= 0) low = std::min<int64_t>(low, children[row]);
+        least = std::min(least, static_cast<uint32_t>(children[row]));
       }
+      low = std::min<int64_t>(low, least);
     }
     for (int64_t row = schedule.task_splits[task];
          schedule.has_edges() && row < schedule.task_splits[task + 1]; ++row) {

@@ -14,10 +14,10 @@ ProgramTable OneProgramPerType(int num_types) {
 }
 
 RowPlan::RowPlan(const ScheduleView& schedule, int num_types)
-    : RowPlan(schedule, LacksOfTasks(schedule, {}),
+    : RowPlan(schedule, TraitsOfTasks(schedule, {}),
               OneProgramPerType(num_types)) {}
 
-RowPlan::RowPlan(const ScheduleView& schedule, const std::vector<int>& lacks,
+RowPlan::RowPlan(const ScheduleView& schedule, const std::vector<int>& traits,
                  const ProgramTable& programs)
     : schedule_(schedule), lowest_read_(LowestRowsRead(schedule)) {
   int num_programs = 0;
@@ -27,11 +27,12 @@ RowPlan::RowPlan(const ScheduleView& schedule, const std::vector<int>& lacks,
     }
   }
   for (int64_t task = 0; task < schedule.num_tasks(); ++task) {
-    program_of_task_.push_back(programs[lacks[task]][schedule.task_type[task]]);
+    program_of_task_.push_back(
+        programs[traits[task]][schedule.task_type[task]]);
   }
   types_.reserve(num_programs);
   for (int program = 0; program < num_programs; ++program) {
-    types_.emplace_back(schedule, program_of_task_, lacks, program);
+    types_.emplace_back(schedule, program_of_task_, traits, program);
     largest_task_ = std::max(largest_task_, types_.back().largest_task());
   }
 }

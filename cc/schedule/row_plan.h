@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "cc/schedule/chunks.h"
-#include "cc/schedule/lacks.h"
 #include "cc/schedule/schedule.h"
+#include "cc/schedule/traits.h"
 #include "cc/schedule/type_rows.h"
 
 namespace cavs {
@@ -26,9 +26,9 @@ struct GatherCounts {
   int edges = 0;           // Along all edges.
 };
 
-// By what a task lacks and its type, which program evaluates it: number `type`
-// or another, from the number of types on.
-using ProgramTable = std::array<std::vector<int>, kNumLacks>;
+// By the traits of a task and its type, which program evaluates it: number
+// `type` or another, from the number of types on.
+using ProgramTable = std::array<std::vector<int>, kNumTraitSets>;
 
 // Every type has one program for all of its tasks.
 ProgramTable OneProgramPerType(int num_types);
@@ -39,8 +39,8 @@ ProgramTable OneProgramPerType(int num_types);
 class RowPlan {
  public:
   RowPlan() = default;
-  // `lacks` has a value per task.
-  RowPlan(const ScheduleView& schedule, const std::vector<int>& lacks,
+  // `traits` has a value per task.
+  RowPlan(const ScheduleView& schedule, const std::vector<int>& traits,
           const ProgramTable& programs);
   // One program per type.
   RowPlan(const ScheduleView& schedule, int num_types);

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <numeric>
 
-#include "cc/schedule/lacks.h"
+#include "cc/schedule/traits.h"
 
 namespace cavs {
 
 TypeRows::TypeRows(const ScheduleView& schedule,
                    const std::vector<int32_t>& programs,
-                   const std::vector<int>& lacks, int program) {
+                   const std::vector<int>& traits, int program) {
   const int64_t num_tasks = schedule.num_tasks();
   first_row_.resize(num_tasks);
   childless_.resize(num_tasks);
@@ -21,7 +21,7 @@ TypeRows::TypeRows(const ScheduleView& schedule,
     largest_task_ = std::max(largest_task_, rows);
     num_tasks_ += rows > 0 ? 1 : 0;
     count += rows;
-    childless_[t] = (lacks[t] & kLacksChildren) != 0;
+    childless_[t] = (traits[t] & kChildless) != 0;
     any_childless_ = any_childless_ || childless_[t];
   }
   const bool is_whole = count == schedule.num_vertices();

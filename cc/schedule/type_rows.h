@@ -25,10 +25,10 @@ struct TaskCount {
 // schedule, not copies.
 class TypeRows {
  public:
-  // `programs` and `lacks` have a value per task: the program that evaluates
-  // it, and what its vertices lack.
+  // `programs` and `traits` have a value per task: the program that evaluates
+  // it, and its traits.
   TypeRows(const ScheduleView& schedule, const std::vector<int32_t>& programs,
-           const std::vector<int>& lacks, int program);
+           const std::vector<int>& traits, int program);
   TypeRows(const TypeRows&) = delete;
   TypeRows(TypeRows&&) = default;
 

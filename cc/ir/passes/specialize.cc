@@ -44,26 +44,35 @@ bool IsFiniteConstant(const Symbol& s) {
          AreFinite(static_cast<const double*>(s.constant->data), count);
 }
 
-// Finds what is zero where rows that are missing are.
+// Whether the node pulls which slots have a child.
+bool IsChildMask(const Program& program, const Node& pull,
+                 const VertexTraits& traits) {
+  return traits.of_children.count(pull.index) > 0 &&
+         program.symbols[pull.outputs[0]].dtype == DType::kBool;
+}
+
+// Finds what is zero, and what is one, for vertices with such traits.
 class Facts {
  public:
   // `function` has the facts of the function of which this is the derivative;
   // null if it is none.
-  Facts(const Program& program, const Missing& missing, Facts* function,
+  Facts(const Program& program, const VertexTraits& traits, Facts* function,
         Variant* variant)
       : program_(program),
-        missing_(missing),
+        traits_(traits),
         function_(function),
         variant_(*variant),
         uses_(program),
         is_finite_(program.nodes.size(), kUnknown) {
+    is_one_ = FindOnes();
     is_absent_ = FindZeros(Zeros::kOfAbsentInputs);
     is_zero_ = FindZeros(Zeros::kAll);
   }
 
   const Uses& uses() const { return uses_; }
-  const Missing& missing() const { return missing_; }
+  const VertexTraits& traits() const { return traits_; }
   bool IsZero(int id) const { return is_zero_[id]; }
+  bool IsOne(int id) const { return is_one_[id]; }
   // Whether it is zero because inputs are missing. Nothing is multiplied by an
   // input that a vertex does not have, not even infinity.
   bool IsAbsent(int id) const { return is_absent_[id]; }
@@ -102,42 +111,82 @@ class Facts {
   // Which zeros are looked for.
   enum class Zeros { kAll, kOfAbsentInputs };
 
-  // Starts from the assumption that every computed symbol is zero, and drops it
-  // until every node that writes a remaining symbol, or one that overlaps it,
-  // writes zeros.
   std::vector<bool> FindZeros(Zeros which) {
-    std::vector<bool> zeros(program_.symbols.size(), false);
-    for (size_t id = 0; id < zeros.size(); ++id) {
+    return FindAll(
+        [&](int saved) {
+          return which == Zeros::kAll ? function_->IsZero(saved)
+                                      : function_->IsAbsent(saved);
+        },
+        [&](const Node& node, const std::vector<bool>& zeros) {
+          return WritesZero(node, zeros, which);
+        });
+  }
+
+  std::vector<bool> FindOnes() {
+    if (!traits_.all_children) {
+      return std::vector<bool>(program_.symbols.size(), false);
+    }
+    return FindAll([&](int saved) { return function_->IsOne(saved); },
+                   [&](const Node& node, const std::vector<bool>& ones) {
+                     return WritesOne(node, ones);
+                   });
+  }
+
+  // Finds the symbols all of whose elements are such a number. Starts from the
+  // assumption that every computed symbol is, and drops it until every node
+  // that writes a remaining symbol, or one that overlaps it, writes such
+  // numbers.
+  template <typename IsSavedSo, typename WritesSo>
+  std::vector<bool> FindAll(const IsSavedSo& is_saved_so,
+                            const WritesSo& writes_so) {
+    std::vector<bool> found(program_.symbols.size(), false);
+    for (size_t id = 0; id < found.size(); ++id) {
       int64_t offset;
       const Symbol& root =
           program_.symbols[program_.Root(static_cast<int>(id), &offset)];
       if (root.kind != SymbolKind::kRows) continue;
       if (root.source == SymbolSource::kSaved) {
-        const int saved = function_->program_.results[root.index];
-        zeros[id] = which == Zeros::kAll ? function_->IsZero(saved)
-                                         : function_->IsAbsent(saved);
+        found[id] = is_saved_so(function_->program_.results[root.index]);
       } else {
-        zeros[id] = !uses_.WritersOfAny(static_cast<int>(id)).empty();
+        found[id] = !uses_.WritersOfAny(static_cast<int>(id)).empty();
       }
     }
     for (bool changed = true; changed;) {
       changed = false;
       for (const Node& node : program_.nodes) {
-        if (!WritesZero(node, zeros, which)) changed |= Drop(node, &zeros);
+        if (!writes_so(node, found)) changed |= Drop(node, &found);
       }
     }
-    return zeros;
+    return found;
   }
 
-  bool Drop(const Node& node, std::vector<bool>* zeros) const {
+  bool Drop(const Node& node, std::vector<bool>* found) const {
     bool changed = false;
     for (int id : node.outputs) {
       for (int other : uses_.overlaps().of(id)) {
-        changed = changed || (*zeros)[other];
-        (*zeros)[other] = false;
+        changed = changed || (*found)[other];
+        (*found)[other] = false;
       }
     }
     return changed;
+  }
+
+  // Whether it writes a mask of ones.
+  bool WritesOne(const Node& node, const std::vector<bool>& ones) const {
+    const std::vector<int>& in = node.inputs;
+    switch (node.kind) {
+      case NodeKind::kPull:
+        return IsChildMask(program_, node, traits_);
+      case NodeKind::kToMask:
+      case NodeKind::kCopy:
+        return ones[in[0]];
+      case NodeKind::kElementwise:
+        return (node.elementwise == Elementwise::kMul ||
+                node.elementwise == Elementwise::kMaximum) &&
+               ones[in[0]] && ones[in[1]];
+      default:
+        return false;
+    }
   }
 
   bool WritesZero(const Node& node, const std::vector<bool>& zeros,
@@ -146,12 +195,12 @@ class Facts {
       case NodeKind::kGather:
         return which == Zeros::kAll && IsMissing(node);
       case NodeKind::kPull:
-        return IsMissing(node) || (which == Zeros::kAll && missing_.children &&
-                                   missing_.of_children.count(node.index) > 0);
+        return IsMissing(node) || (which == Zeros::kAll && traits_.childless &&
+                                   traits_.of_children.count(node.index) > 0);
       case NodeKind::kSpread:
       case NodeKind::kSumEdges:
       case NodeKind::kMaxEdges:
-        return (which == Zeros::kAll && missing_.children) ||
+        return (which == Zeros::kAll && traits_.childless) ||
                zeros[node.inputs[0]];
       case NodeKind::kZero:
         return which == Zeros::kAll;
@@ -186,8 +235,8 @@ class Facts {
   }
 
   bool IsMissing(const Node& node) const {
-    if (node.kind == NodeKind::kGather) return missing_.children;
-    return missing_.pulls.count(node.index) > 0 &&
+    if (node.kind == NodeKind::kGather) return traits_.childless;
+    return traits_.missing_pulls.count(node.index) > 0 &&
            IsNative(program_.symbols[node.outputs[0]].dtype);
   }
 
@@ -207,7 +256,7 @@ class Facts {
       case Elementwise::kKeep:
         return zeros[in[0]] || zeros[in[1]];
       case Elementwise::kDrop:
-        return zeros[in[0]];
+        return zeros[in[0]] || (which == Zeros::kAll && is_one_[in[1]]);
       default:
         return KeepsZero(node.elementwise) &&
                std::all_of(in.begin(), in.end(),
@@ -249,7 +298,7 @@ class Facts {
       case NodeKind::kSpread:
       case NodeKind::kSumEdges:
       case NodeKind::kMaxEdges:
-        if (missing_.children) return true;
+        if (traits_.childless) return true;
         break;
       case NodeKind::kToMask:
         return true;
@@ -265,12 +314,12 @@ class Facts {
   }
 
   const Program& program_;
-  const Missing& missing_;
+  const VertexTraits& traits_;
   Facts* const function_;
   Variant& variant_;
   const Uses uses_;
-  std::vector<bool> is_absent_, is_zero_;  // By symbol.
-  std::vector<Answer> is_finite_;          // By node, as it was found.
+  std::vector<bool> is_one_, is_absent_, is_zero_;  // By symbol.
+  std::vector<Answer> is_finite_;                   // By node, as it was found.
 };
 
 // Leaves out what computes zeros.
@@ -297,9 +346,10 @@ class Folder {
       case NodeKind::kGather:
         return true;  // Reads the row of zeros, which takes no time.
       case NodeKind::kGatherGrad:
-        return !facts_.missing().children;
+        return !facts_.traits().childless;
       case NodeKind::kPullGrad:
-        if (facts_.missing().pull_grads.count(node->index) > 0) return false;
+        if (facts_.traits().missing_pull_grads.count(node->index) > 0)
+          return false;
         [[fallthrough]];
       case NodeKind::kPush:
         return !IsZero(node->inputs[0]);  // What is not written is zero.
@@ -348,26 +398,40 @@ class Folder {
     });
   }
 
-  // x + 0, x - 0 and what a mask of zeros does not drop of x are x, 0 - x is
-  // -x. Returns whether the result is, or became a view of, x.
+  // The operand that a binary operator gives back, as the other one is zero or
+  // one; -1 if there is none.
+  int Unchanged(const Node& node) const {
+    const int x = node.inputs[0], y = node.inputs[1];
+    switch (node.elementwise) {
+      case Elementwise::kAdd:
+        return IsZero(y) ? x : IsZero(x) ? y : -1;
+      case Elementwise::kSub:
+      case Elementwise::kDrop:
+        return IsZero(y) ? x : -1;
+      case Elementwise::kKeep:
+        return facts_.IsOne(y) ? x : -1;
+      case Elementwise::kMul:
+        return facts_.IsOne(y) ? x : facts_.IsOne(x) ? y : -1;
+      default:
+        return -1;
+    }
+  }
+
+  // Returns whether the result is, or became a view of, an operand. 0 - x
+  // becomes -x.
   bool IsLeftOut(int number, Node* node) {
-    const bool adds = node->elementwise == Elementwise::kAdd;
-    const bool drops = node->elementwise == Elementwise::kDrop;
-    if (!adds && !drops && node->elementwise != Elementwise::kSub) return false;
-    const int x = node->inputs[0], y = node->inputs[1];
     const int out = node->outputs[0];
-    if (IsZero(y) && HasShapeOf(out, x)) {
-      node->inputs = {x};
-    } else if (!drops && IsZero(x) && HasShapeOf(out, y)) {
-      node->inputs = {y};
-      if (!adds) {
-        node->elementwise = Elementwise::kNeg;
-        return false;
-      }
-    } else {
+    if (node->elementwise == Elementwise::kSub && IsZero(node->inputs[0]) &&
+        !IsZero(node->inputs[1]) && HasShapeOf(out, node->inputs[1])) {
+      node->elementwise = Elementwise::kNeg;
+      node->inputs.erase(node->inputs.begin());
       return false;
     }
-    if (node->inputs[0] == out) return true;  // A sum in place.
+    if (node->inputs.size() != 2) return false;
+    const int unchanged = Unchanged(*node);
+    if (unchanged < 0 || !HasShapeOf(out, unchanged)) return false;
+    node->inputs = {unchanged};
+    if (unchanged == out) return true;  // A sum in place.
     const bool may_view =
         program_.symbols[out].parent < 0 &&
         facts_.uses().WritersOfAny(out) == std::vector<int>{number};
@@ -494,15 +558,17 @@ bool IsLinearInSums(const Program& program, const Node& node) {
 }  // namespace
 
 bool MaySpecialize(const Program& function, const Program* derivative,
-                   const Missing& missing) {
-  bool gathers = false, pulls = false;
+                   const VertexTraits& traits) {
+  bool gathers = false, pulls = false, asks = false;
   for (const Node& node : function.nodes) {
     gathers |= node.kind == NodeKind::kGather;
-    pulls |=
-        node.kind == NodeKind::kPull && missing.pulls.count(node.index) > 0;
+    if (node.kind != NodeKind::kPull) continue;
+    pulls |= traits.missing_pulls.count(node.index) > 0;
+    asks |= IsChildMask(function, node, traits);
   }
-  const bool reads_all =
-      gathers >= missing.children && pulls >= !missing.pulls.empty();
+  const bool reads_all = gathers >= traits.childless &&
+                         asks >= traits.all_children &&
+                         pulls >= !traits.missing_pulls.empty();
   if (!reads_all) return false;
   if (derivative == nullptr) return function.results.empty();
   for (int id : derivative->results) {
@@ -516,13 +582,13 @@ bool MaySpecialize(const Program& function, const Program* derivative,
 }
 
 Variant Specialize(const Program& function, const Program* derivative,
-                   const Missing& missing) {
+                   const VertexTraits& traits) {
   Variant variant;
   variant.function = function;
-  Facts facts(function, missing, nullptr, &variant);
+  Facts facts(function, traits, nullptr, &variant);
   if (derivative != nullptr) {
     variant.derivative = *derivative;
-    Facts of_derivative(*derivative, missing, &facts, &variant);
+    Facts of_derivative(*derivative, traits, &facts, &variant);
     Folder(&variant.derivative, &of_derivative).Run();
     PartFinder(&variant).Run();
     RemoveUnused(&variant.derivative);

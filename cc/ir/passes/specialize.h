@@ -1,4 +1,4 @@
-// Makes programs for vertices that lack something.
+// Makes programs for vertices that have something in common.
 #ifndef CAVS_CC_IR_PASSES_SPECIALIZE_H_
 #define CAVS_CC_IR_PASSES_SPECIALIZE_H_
 
@@ -16,17 +16,19 @@ struct ResultPart {
   int64_t offset = 0;  // The first element.
 };
 
-// What the vertices of a variant lack.
-struct Missing {
-  bool children = false;
-  // Rows of these inputs, and of the gradients of them: the numbers of pulls,
-  // and of pull gradients.
-  std::set<int> pulls, pull_grads;
-  // The numbers of pulls that are zero where children are missing.
+// What holds for every vertex of a variant.
+struct VertexTraits {
+  bool childless = false;     // It has no children,
+  bool all_children = false;  // or one in every slot.
+  // It has no rows of these inputs, and of the gradients of them: the numbers
+  // of pulls, and of pull gradients.
+  std::set<int> missing_pulls, missing_pull_grads;
+  // The numbers of pulls that are zero without children. Those of booleans are
+  // true with all children.
   std::set<int> of_children;
 };
 
-// A vertex function and its derivative for vertices that lack something. They
+// A vertex function and its derivative for vertices with such traits. They
 // give what the general programs give, as long as certain captures and inputs
 // are finite: zero times infinity is not zero. Gradients that come from outside
 // are taken for finite.
@@ -41,19 +43,20 @@ struct Variant {
   std::set<int> finite_captures, finite_pulls;
 };
 
-// Whether a variant is of use and gives the same: the function reads something
-// that is missing, and what the derivative does with sums over rows is linear.
+// Whether a variant is of use and gives the same: the function reads what the
+// traits are about, and what the derivative does with sums over rows is linear.
 // `derivative` is null if the function has no results.
 bool MaySpecialize(const Program& function, const Program* derivative,
-                   const Missing& missing);
+                   const VertexTraits& traits);
 
 // Rows that such vertices gather or pull are zero, and so is what follows from
 // them alone: products, what is multiplied by it, its contribution to sums.
-// What only computes zeros, or the gradients of what is missing, is left out,
-// and so are the results of the function that the derivative then does not
-// read. Requires MaySpecialize() and classified programs.
+// What a mask of ones keeps is as it was, and what it drops is zero. What only
+// computes zeros, or the gradients of what is missing, is left out, and so are
+// the results of the function that the derivative then does not read. Requires
+// MaySpecialize() and classified programs.
 Variant Specialize(const Program& function, const Program* derivative,
-                   const Missing& missing);
+                   const VertexTraits& traits);
 
 }  // namespace cavs
 

@@ -16,8 +16,8 @@ ScheduleView View() { return {kOrder, kSplits, kTypes, {}, 0, {}, {}, {}}; }
 
 std::vector<TypeRows> Types() {
   std::vector<TypeRows> types;
-  const std::vector<int> lacks(kTypes.size());
-  for (int type : {0, 1}) types.emplace_back(View(), kTypes, lacks, type);
+  const std::vector<int> traits(kTypes.size());
+  for (int type : {0, 1}) types.emplace_back(View(), kTypes, traits, type);
   return types;
 }
 

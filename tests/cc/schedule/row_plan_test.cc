@@ -24,8 +24,8 @@ Schedule TwoTypes() {
 TEST(RowPlanTest, TasksThatLackSomethingMayHaveAProgramOfTheirOwn) {
   const Schedule schedule = TwoTypes();
   ProgramTable programs = OneProgramPerType(2);
-  programs[kLacksChildren] = {2, 1};
-  const RowPlan rows(schedule.view(), LacksOfTasks(schedule.view(), {}),
+  programs[kChildless] = {2, 1};
+  const RowPlan rows(schedule.view(), TraitsOfTasks(schedule.view(), {}),
                      programs);
   ASSERT_EQ(rows.num_types(), 3);
   EXPECT_EQ(rows.program(0), 2);

@@ -31,8 +31,8 @@ Schedule TwoTypes() {
 
 // One program per type.
 TypeRows RowsOf(const Schedule& schedule, int type) {
-  const std::vector<int> lacks(schedule.task_type.size());
-  return TypeRows(schedule.view(), schedule.task_type, lacks, type);
+  const std::vector<int> traits(schedule.task_type.size());
+  return TypeRows(schedule.view(), schedule.task_type, traits, type);
 }
 
 TEST(TypeRowsTest, NumbersTheVerticesOfItsTypeInExecutionOrder) {

@@ -55,11 +55,21 @@ void Merge(Program* program) {
   MergeMatMuls(kCapabilities, program);
 }
 
-void Specialize(Program* program) {
-  Missing missing;
-  missing.children = true;
-  missing.of_children = {9};  // Which slots have a child.
-  *program = cavs::Specialize(*program, nullptr, missing).function;
+void SpecializeFor(VertexTraits traits, Program* program) {
+  traits.of_children = {9};  // Which slots have a child.
+  *program = cavs::Specialize(*program, nullptr, traits).function;
+}
+
+void SpecializeLeaves(Program* program) {
+  VertexTraits traits;
+  traits.childless = true;
+  SpecializeFor(traits, program);
+}
+
+void SpecializeParents(Program* program) {
+  VertexTraits traits;
+  traits.all_children = true;
+  SpecializeFor(traits, program);
 }
 
 struct Pass {
@@ -148,7 +158,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Pass{"find_zeros", false, LeaveAsItIs, PrintZeros},
                     Pass{"split_products", true, SplitProducts},
                     Pass{"spread_products", true, SpreadProducts},
-                    Pass{"specialize", true, Specialize},
+                    Pass{"specialize", true, SpecializeLeaves},
+                    Pass{"specialize_parents", true, SpecializeParents},
                     Pass{"merge_duplicates", true, MergeDuplicates},
                     Pass{"remove_unused", true, RemoveUnused},
                     Pass{"factor_sums", true, FactorSums},

@@ -48,16 +48,16 @@ Gated Draw() {
   return gated;
 }
 
-Missing Leaves() {
-  Missing missing;
-  missing.children = true;
-  return missing;
+VertexTraits Leaves() {
+  VertexTraits traits;
+  traits.childless = true;
+  return traits;
 }
 
-Missing NoInput() {
-  Missing missing;
-  missing.pulls = missing.pull_grads = {0};
-  return missing;
+VertexTraits NoInput() {
+  VertexTraits traits;
+  traits.missing_pulls = traits.missing_pull_grads = {0};
+  return traits;
 }
 
 int Count(const Program& program, NodeKind kind) {
@@ -105,6 +105,45 @@ TEST(SpecializeTest, VerticesWithoutInputMultiplyNothingByIt) {
   // Nothing is multiplied by what is not there, so nothing need be finite.
   EXPECT_TRUE(bare.finite_captures.empty());
   EXPECT_TRUE(bare.finite_pulls.empty());
+}
+
+// h = h_child where there is a child, else x, and its derivative.
+TEST(SpecializeTest, VerticesWithAllChildrenAskForNone) {
+  VertexTraits parents;
+  parents.all_children = true;
+  parents.of_children = {1};
+  Sketch f, b;
+  const int h = f.Gather(0, 4), x = f.Pull(0, 4);
+  const int asked = f.Pull(1, 1);
+  f.program.symbols[asked].dtype = DType::kBool;
+  const int mask = f.Node(NodeKind::kToMask, {asked}, f.Rows(1));
+  f.Scatter(
+      f.Call(E::kAdd, f.Call(E::kKeep, h, mask), f.Call(E::kDrop, x, mask)));
+  f.program.results = {mask};
+  const int dh = b.ScatterGrad(4), saved = b.Saved(0, 1);
+  b.GatherGrad(0, b.Call(E::kKeep, dh, saved));
+  b.PullGrad(0, b.Call(E::kDrop, dh, saved));
+  b.program.is_derivative = true;
+  for (Program* program : {&f.program, &b.program}) {
+    const Status status = Simplify({}, program);
+    EXPECT_TRUE(status.ok()) << status.message();
+  }
+  ASSERT_TRUE(MaySpecialize(f.program, &b.program, parents));
+  const Variant variant = Specialize(f.program, &b.program, parents);
+  SCOPED_TRACE(Print(variant.function) + Print(variant.derivative));
+  for (const Program* program : {&variant.function, &variant.derivative}) {
+    const Status status = VerifyProgram(*program);
+    EXPECT_TRUE(status.ok()) << status.message();
+    EXPECT_EQ(Count(*program, NodeKind::kElementwise), 0);
+  }
+  EXPECT_EQ(Count(variant.derivative, NodeKind::kGatherGrad), 1);
+  EXPECT_EQ(Count(variant.derivative, NodeKind::kPullGrad), 0);
+  EXPECT_TRUE(variant.kept.empty());
+  // Nothing is multiplied, so nothing need be finite.
+  EXPECT_TRUE(variant.finite_captures.empty());
+  EXPECT_TRUE(variant.finite_pulls.empty());
+  parents.of_children = {2};
+  EXPECT_FALSE(MaySpecialize(f.program, &b.program, parents));
 }
 
 TEST(SpecializeTest, AFunctionThatPullsNoneOfTheInputsHasNoVariant) {

@@ -1,4 +1,4 @@
-#include "cc/schedule/lacks.h"
+#include "cc/schedule/traits.h"
 
 #include <algorithm>
 
@@ -21,6 +21,17 @@ bool IsChildless(const ScheduleView& schedule, int64_t task) {
   return true;
 }
 
+bool HasAllChildren(const ScheduleView& schedule, int64_t task) {
+  const int32_t first = schedule.task_splits[task];
+  const int32_t end = schedule.task_splits[task + 1];
+  bool all = schedule.arity > 0 && end > first;
+  for (int slot = 0; all && slot < schedule.arity; ++slot) {
+    const Span<int32_t> children = schedule.children(slot);
+    for (int32_t row = first; row < end; ++row) all &= children[row] >= 0;
+  }
+  return all;
+}
+
 bool HasNoRow(const ScheduleView& schedule, int64_t task, const RowMap& map) {
   if (map.row_of_vertex.empty()) return false;
   return std::all_of(
@@ -31,28 +42,29 @@ bool HasNoRow(const ScheduleView& schedule, int64_t task, const RowMap& map) {
 
 }  // namespace
 
-std::vector<int> LacksOfTasks(const ScheduleView& schedule,
-                              const std::vector<const RowMap*>& partial) {
-  std::vector<int> lacks(schedule.num_tasks(), kLacksNothing);
+std::vector<int> TraitsOfTasks(const ScheduleView& schedule,
+                               const std::vector<const RowMap*>& partial) {
+  std::vector<int> traits(schedule.num_tasks(), kNoTraits);
   for (int64_t task = 0; task < schedule.num_tasks(); ++task) {
-    if (IsChildless(schedule, task)) lacks[task] |= kLacksChildren;
+    if (IsChildless(schedule, task)) traits[task] |= kChildless;
+    if (HasAllChildren(schedule, task)) traits[task] |= kAllChildren;
     const auto has_no_row = [&](const RowMap* map) {
       return HasNoRow(schedule, task, *map);
     };
     if (!partial.empty() &&
         std::all_of(partial.begin(), partial.end(), has_no_row)) {
-      lacks[task] |= kLacksInputs;
+      traits[task] |= kWithoutInputs;
     }
   }
-  return lacks;
+  return traits;
 }
 
 TaskCounts CountTasks(const ScheduleView& schedule,
-                      const std::vector<int>& lacks, int num_types) {
+                      const std::vector<int>& traits, int num_types) {
   TaskCounts counts;
   counts.fill(std::vector<TaskCount>(num_types));
   for (int64_t task = 0; task < schedule.num_tasks(); ++task) {
-    TaskCount& own = counts[lacks[task]][schedule.task_type[task]];
+    TaskCount& own = counts[traits[task]][schedule.task_type[task]];
     const int32_t first = schedule.task_splits[task];
     const int32_t end = schedule.task_splits[task + 1];
     own.rows += end - first;
