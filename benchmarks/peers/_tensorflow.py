@@ -79,10 +79,25 @@ class TensorFlowPeer(_base.Peer):
 
         return [tf.nest.map_structure(relax, *self.inputs)]
 
+    def single_threaded(self) -> bool:
+        """Whether one thread runs all operators, as that is faster."""
+        return False
+
+    def is_small(self) -> bool:
+        """Whether handing operators to other threads takes longer than what it gains."""
+        units = self.workload.units
+        return units <= 64 and units * self.workload.settings.batch <= 1024
+
+    def executor(self):
+        """The context of calls that chooses what runs operators."""
+        kind = "SINGLE_THREADED_EXECUTOR" if self.single_threaded() else None
+        return tf.experimental.function_executor_type(kind)
+
     def trace(self, mode):
-        if mode == "training":
-            self._gradients.get_concrete_function(self.first_inputs())
-        self.trace_step(mode)
+        with self.executor():
+            if mode == "training":
+                self._gradients.get_concrete_function(self.first_inputs())
+            self.trace_step(mode)
 
     def trace_step(self, mode: str) -> None:
         """Does as `trace`, for the functions that a step calls."""
@@ -90,13 +105,16 @@ class TensorFlowPeer(_base.Peer):
         step.get_concrete_function(self.first_inputs())
 
     def train(self, index):
-        return float(self._train(self.next_inputs(index)))
+        with self.executor():
+            return float(self._train(self.next_inputs(index)))
 
     def infer(self, index):
-        return float(self._loss(self.next_inputs(index)))
+        with self.executor():
+            return float(self._loss(self.next_inputs(index)))
 
     def gradients(self):
-        gradients = self._gradients(self.first_inputs())
+        with self.executor():
+            gradients = self._gradients(self.first_inputs())
         dense = {name: tf.convert_to_tensor(gradient) for name, gradient in gradients.items()}
         return {name: gradient.numpy() for name, gradient in dense.items()}
 

@@ -58,30 +58,10 @@ class Peer(_tensorflow.TensorFlowPeer):
         """Schedules all minibatches."""
         self.schedules = [self._schedule(index) for index in range(len(self._examples))]
 
-    def trace(self, mode):
-        with self._executor():
-            super().trace(mode)
-
-    def train(self, index):
-        with self._executor():
-            return super().train(index)
-
-    def infer(self, index):
-        with self._executor():
-            return super().infer(index)
-
-    def gradients(self):
-        with self._executor():
-            return super().gradients()
-
-    def _executor(self):
-        """Chooses what runs operators: for small ones, one thread that calls the loop's body.
-
-        Then a value that is kept for the way back costs no nodes of its own at every depth. With
-        larger operators it was slower.
-        """
-        small = self.workload.units <= _SMALL
-        return tf.experimental.function_executor_type("SINGLE_THREADED_EXECUTOR" if small else None)
+    def single_threaded(self):
+        # Then the loop's body is called by the thread of the loop, and a value that is kept for
+        # the way back costs no nodes of its own at every depth.
+        return self.workload.units <= _SMALL
 
     def signature(self):
         return [[tf.TensorSpec([None], tf.int32), tf.TensorSpec([None], tf.int32)]]

@@ -37,6 +37,9 @@ class Peer(_tensorflow.TensorFlowPeer):
     def inputs_of(self, minibatch):
         return self._model.inputs_of(minibatch)
 
+    def single_threaded(self):
+        return self.is_small() and not self.jit_compile
+
     def loss(self, inputs):
         if self.workload.layout == "trees":
             return self.cross_entropy(self._model.hidden(inputs), inputs["label"])

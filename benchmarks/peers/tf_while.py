@@ -9,6 +9,9 @@ from benchmarks.peers import _sequences, _tensorflow, _tf_graphs, _trees
 class Peer(_tensorflow.TensorFlowPeer):
     """Any workload. Products with inputs are computed before the loop, all at once."""
 
+    def single_threaded(self):
+        return self.is_small()
+
     def inputs_of(self, minibatch):
         if self.workload.layout == "graphs":
             return _tf_graphs.inputs_of(self.workload, minibatch)
