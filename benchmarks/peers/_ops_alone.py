@@ -2,6 +2,8 @@
 
 import tensorflow as tf
 
+import cavs_tf as cavs
+
 
 class OpsAlone:
     """Runs the model of a `cavs.Peer` on given schedules, inputs and output gradients.
@@ -53,9 +55,10 @@ class OpsAlone:
 
     def _both(self, given):
         graphs, x, gradient = given
+        rows = x.rows if isinstance(x, cavs.VertexRows) else x
         with tf.GradientTape() as tape:
-            tape.watch(x)
+            tape.watch(rows)
             h = self._peer.model(graphs, x)
-        gradients = tape.gradient(h, [x, *self.cell_weights()], gradient)
+        gradients = tape.gradient(h, [rows, *self.cell_weights()], gradient)
         # An element of each gradient, since TensorFlow leaves out what no result needs.
         return [tf.reshape(value, [-1])[0] for value in (h, *gradients)]

@@ -41,3 +41,13 @@ class Cell(cavs.GraphSupport):
     def pulled(inputs, embedding):
         """What the vertex function pulls, from a minibatch."""
         return cavs.ops.look_up(embedding, inputs["token"])
+
+
+class LeafCell(Cell):
+    """A cell whose words are at the leaves only."""
+
+    @staticmethod
+    def pulled(inputs, embedding):
+        words = tf.where(inputs["kind"] == 0)[:, 0]
+        rows = cavs.ops.look_up(embedding, tf.gather(inputs["token"], words))
+        return cavs.VertexRows(rows, tf.cast(words, tf.int32))

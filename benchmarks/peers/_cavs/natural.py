@@ -8,11 +8,10 @@ import types
 
 import tensorflow as tf
 
-import cavs_tf as cavs
 from benchmarks.peers._cavs import _cell
 
 
-class TreeLSTM(_cell.Cell):
+class TreeLSTM(_cell.LeafCell):
     """The child-sum Tree-LSTM; words are at the leaves only."""
 
     arity = 2
@@ -35,31 +34,5 @@ class TreeLSTM(_cell.Cell):
     def output(self, h):
         return h @ self.w["output"] + self.w["output_bias"]
 
-    @staticmethod
-    def pulled(inputs, embedding):
-        words = tf.where(inputs["kind"] == 0)[:, 0]
-        rows = cavs.ops.look_up(embedding, tf.gather(inputs["token"], words))
-        return cavs.VertexRows(rows, tf.cast(words, tf.int32))
 
-
-class TreeFC(_cell.Cell):
-    """The state of a leaf is its input."""
-
-    arity = 2
-    stacked = types.MappingProxyType({"children_kernel": ("kernel",)})
-
-    pulled = staticmethod(TreeLSTM.pulled)
-
-    def vertex(self):
-        inner = tf.tanh(self.dense("children", self.gather(0), self.gather(1)))
-        h = tf.where(self.has_child(0)[:, tf.newaxis], inner, self.pull())
-        self.scatter(h)
-        self.push(h)
-
-
-MODELS = types.MappingProxyType(
-    {
-        "tree_fc": TreeFC,
-        "tree_lstm": TreeLSTM,
-    }
-)
+MODELS = types.MappingProxyType({"tree_lstm": TreeLSTM})
