@@ -233,6 +233,8 @@ def test_conditions_on_children_make_programs_of_their_own():
     for operator in ("keep", "drop", "to_mask", "pull_grad"):
         assert not any(operator in program for program in parents), operator
     assert len(programs_for("all children, no input", text)) == 2
+    both = "every vertex has all children and no vertex has a row of the inputs that not all have"
+    assert text.count(f", in tasks in which {both}\n") == 2
 
 
 def programs_for(name, text):

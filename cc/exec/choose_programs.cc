@@ -1,5 +1,6 @@
 #include "cc/exec/choose_programs.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -81,7 +82,14 @@ std::vector<int> TraitsOfTasks(const Model& model, const ScheduleView& schedule,
       partial.push_back(&pull_rows[pull]);
     }
   }
-  return TraitsOfTasks(schedule, partial);
+  std::vector<int> traits = TraitsOfTasks(schedule, partial);
+  // Tasks that no program tells apart are counted together.
+  const std::vector<int>& parents = model.variants[kAllChildren];
+  if (std::all_of(parents.begin(), parents.end(),
+                  [](int variant) { return variant < 0; })) {
+    for (int& own : traits) own &= ~kAllChildren;
+  }
+  return traits;
 }
 
 ProgramTable FastestPrograms(const Model& model, const ScheduleView& schedule,

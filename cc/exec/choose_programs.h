@@ -15,8 +15,8 @@
 
 namespace cavs {
 
-// The traits of the tasks. `pull_rows` has a map per pull, or is empty: then
-// every vertex has a row of all of them.
+// The traits of the tasks that programs of the model tell apart. `pull_rows`
+// has a map per pull, or is empty: then every vertex has a row of all of them.
 std::vector<int> TraitsOfTasks(const Model& model, const ScheduleView& schedule,
                                const std::vector<RowMap>& pull_rows);
 

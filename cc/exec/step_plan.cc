@@ -297,28 +297,31 @@ class Planner {
 
   void AssignChunkMemory() {
     if (!reuses_chunks_) return;
+    plan_.shared_bytes = BytesOfChunks(plan_);
+    plan_.shared_offset = arena_.Take(plan_.shared_bytes);
+    plan_.need.temporaries = SaturatingAdd(
+        plan_.need.temporaries,
+        plan_.zone == 0 ? plan_.shared_bytes : BytesOfChunks(WithoutZones()));
+  }
+
+  // The most bytes that a chunk takes by this plan.
+  size_t BytesOfChunks(const StepPlan& plan) const {
     std::vector<std::vector<size_t>> offsets;
     std::vector<RowRange> rows(rows_.num_types());
-    size_t bytes = 0;  // Without zones.
-    const StepPlan plain = WithoutZones();
+    size_t bytes = 0;
     for (const Chunk& chunk : plan_.chunks) {
       for (int type = 0; type < rows_.num_types(); ++type) {
         rows[type] = RangeOf(rows_, type, chunk);
       }
-      plan_.shared_bytes = std::max(plan_.shared_bytes,
-                                    plan_.PlaceInChunk(model_, rows, &offsets));
-      if (plan_.zone == 0) continue;
-      bytes = std::max(bytes, plain.PlaceInChunk(model_, rows, &offsets));
+      bytes = std::max(bytes, plan.PlaceInChunk(model_, rows, &offsets));
     }
-    if (plan_.zone == 0) bytes = plan_.shared_bytes;
-    plan_.shared_offset = arena_.Take(plan_.shared_bytes);
-    plan_.need.temporaries = SaturatingAdd(plan_.need.temporaries, bytes);
+    return bytes;
   }
 
   // The same plan without zones behind the buffers.
   StepPlan WithoutZones() const {
     StepPlan plain;
-    if (plan_.zone > 0) plain.programs = plan_.programs;
+    plain.programs = plan_.programs;
     return plain;
   }
 

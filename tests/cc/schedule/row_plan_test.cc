@@ -6,23 +6,13 @@
 #include <vector>
 
 #include "cc/schedule/schedule.h"
+#include "tests/cc/schedule/schedule_graphs.h"
 
 namespace cavs {
 namespace {
 
-// Tasks {0, 1} and {2} of type 0, {3} of type 1; 2 and 3 have children.
-Schedule TwoTypes() {
-  Schedule schedule;
-  schedule.order = {0, 1, 2, 3};
-  schedule.task_splits = {0, 2, 3, 4};
-  schedule.task_type = {0, 0, 1};
-  schedule.arity = 1;
-  schedule.child_row = {-1, -1, 0, 1};
-  return schedule;
-}
-
 TEST(RowPlanTest, TasksThatLackSomethingMayHaveAProgramOfTheirOwn) {
-  const Schedule schedule = TwoTypes();
+  const Schedule schedule = FourVertices();
   ProgramTable programs = OneProgramPerType(2);
   programs[kChildless] = {2, 1};
   const RowPlan rows(schedule.view(), TraitsOfTasks(schedule.view(), {}),
@@ -38,7 +28,7 @@ TEST(RowPlanTest, TasksThatLackSomethingMayHaveAProgramOfTheirOwn) {
 }
 
 TEST(RowPlanTest, WithoutSuchProgramsThereIsOnePerType) {
-  const Schedule schedule = TwoTypes();
+  const Schedule schedule = FourVertices();
   const RowPlan rows(schedule.view(), 2);
   ASSERT_EQ(rows.num_types(), 2);
   EXPECT_EQ(rows.program(0), 0);

@@ -123,6 +123,17 @@ inline Batch RandomBatch(int arity, int num_types, std::mt19937* random) {
   return batch;
 }
 
+// Tasks {0, 1} and {2} of type 0, {3} of type 1; 2 and 3 have children.
+inline Schedule FourVertices() {
+  Schedule schedule;
+  schedule.order = {0, 1, 2, 3};
+  schedule.task_splits = {0, 2, 3, 4};
+  schedule.task_type = {0, 0, 1};
+  schedule.arity = 1;
+  schedule.child_row = {-1, -1, 0, 1};
+  return schedule;
+}
+
 inline Schedule Make(const Batch& batch, int arity, int num_types = 1,
                      ScheduleOptions options = {}) {
   Schedule schedule;

@@ -5,20 +5,10 @@
 #include <vector>
 
 #include "cc/schedule/schedule.h"
+#include "tests/cc/schedule/schedule_graphs.h"
 
 namespace cavs {
 namespace {
-
-// Tasks {0, 1} and {2} of type 0, {3} of type 1; 2 and 3 have children.
-Schedule FourVertices() {
-  Schedule schedule;
-  schedule.order = {0, 1, 2, 3};
-  schedule.task_splits = {0, 2, 3, 4};
-  schedule.task_type = {0, 0, 1};
-  schedule.arity = 1;
-  schedule.child_row = {-1, -1, 0, 1};
-  return schedule;
-}
 
 RowMap Rows(std::vector<int32_t> row_of_vertex) {
   RowMap map;
