@@ -2,7 +2,7 @@
 
     python -m benchmarks.pages --sst=<folder> --json=build/pages.json
 
-Ours are cells as the README and the Keras layers write them (`cavs_natural`). A table begins and
+Ours are cells as the README and the Keras layers write them (`cavs`). A table begins and
 ends with a comment in the page; `pages.json` keeps what is measured, so that an interrupted run
 goes on.
 """
@@ -66,7 +66,7 @@ def main(argv=None) -> int:
     parser.add_argument("--root", type=pathlib.Path, default=ROOT, help="where the pages are")
     arguments = parser.parse_args(argv)
     plan = {
-        row: (row.cell(arguments.threads, flags.data(arguments)), _contenders(row)) for row in ROWS
+        row: (row.cell(arguments.threads, flags.data(arguments)), _contenders()) for row in ROWS
     }
     effort = cells.Effort(arguments.repeats, arguments.seconds)
     try:
@@ -84,13 +84,9 @@ def main(argv=None) -> int:
     return 0
 
 
-def _contenders(row: Row) -> list[cells.Contender]:
-    from benchmarks.peers._cavs import natural
-
-    form = {"form": "natural"} if row.workload in natural.MODELS else {}
-    ours = cells.Contender("ours", "cavs", form)
-    several = cells.Contender("8 in a call", "cavs", form | {"steps_per_call": 8})
-    return [ours, several, *cells.contenders(list(OTHERS))]
+def _contenders() -> list[cells.Contender]:
+    several = cells.Contender("8 in a call", "cavs", {"steps_per_call": 8})
+    return [cells.Contender("ours", "cavs", {}), several, *cells.contenders(list(OTHERS))]
 
 
 def _table(measured: dict) -> tables.Table:

@@ -10,7 +10,7 @@ def with_threads(threads: int) -> str:
 
 
 class Construction(_curves.Curves):
-    """A figure on construction: ours in both forms, Fold with 1 and n threads, DyNet.
+    """A figure on construction: ours, Fold with 1 and n threads, DyNet.
 
     PyTorch is not in the paper: it shows what finding the levels in Python takes.
     """
@@ -22,7 +22,7 @@ class Construction(_curves.Curves):
         threads = max(2, request.threads)
         several = Contender(with_threads(threads), "fold", {"schedulers": threads})
         systems = [
-            *contenders(["cavs", "cavs_natural", "fold"]),
+            *contenders(["cavs", "fold"]),
             several,
             *contenders(["dynet", "torch"]),
         ]

@@ -11,7 +11,7 @@ from benchmarks.cells import MODES, contenders
 from benchmarks.figures import _axes, _curves
 from benchmarks.figures._findings import compare, ratios
 
-SYSTEMS = ("cavs", "cavs_natural", "dynet", "fold", "keras", "torch", "torch_by_hand")
+SYSTEMS = ("cavs", "dynet", "fold", "keras", "torch", "torch_by_hand")
 
 
 def _memory(record) -> float | None:

@@ -17,7 +17,6 @@ VARIANTS = types.MappingProxyType(
         "cavs_bfloat16": ("cavs", {"bfloat16": True}),
         "cavs_gates": ("cavs", {"form": "gates"}),
         "cavs_loop": ("cavs", {"steps_per_call": 8}),
-        "cavs_natural": ("cavs", {"form": "natural"}),
         "cavs_ops": ("cavs", {"ops_alone": True, "steps_per_call": 8}),
         "fold_cached": ("fold", {"cached": True}),
         "fold_per_vertex": ("fold", {"outputs": "vertices"}),

@@ -4,7 +4,7 @@ import numpy as np
 import tensorflow as tf
 
 from benchmarks.peers import _base
-from benchmarks.peers._cavs import gates, natural
+from benchmarks.peers._cavs import gates
 
 _LSTM = (gates.LSTM, {"kernel": 4, "recurrent_kernel": 4, "bias": 4})
 # Workload: (model, {weights of all gates: number of gates}).
@@ -72,25 +72,6 @@ class Stacked:
         return arrays
 
 
-class AsItIs:
-    """The weights of the workload.
-
-    Attributes:
-      model: The model.
-    """
-
-    def __init__(self, model):
-        self.model = model
-
-    def split(self, variables: dict) -> dict:
-        """The variables."""
-        return variables
-
-    def join(self, arrays: dict) -> dict:
-        """The gradients."""
-        return arrays
-
-
 def form_of(name: str | None, workload: str, model):
     """The form of that name of a workload, of which `model` is the usual model.
 
@@ -99,8 +80,4 @@ def form_of(name: str | None, workload: str, model):
     """
     if name == "gates":
         return Gates(workload)
-    if name == "natural":
-        if workload not in natural.MODELS:
-            raise _base.Unsupported(f"{workload} is written in no other way than cavs writes it")
-        model = natural.MODELS[workload]
-    return Stacked(model) if hasattr(model, "stacked") else AsItIs(model)
+    return Stacked(model)

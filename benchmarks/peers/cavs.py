@@ -19,9 +19,8 @@ class Peer(_tensorflow.TensorFlowPeer):
 
     Args:
       form: "gates": weights, a product and a bias are written for every gate, as in the paper's
-        Figure 4; "natural": products of what is concatenated, and one vertex function unless types
-        compute different things; None: the same where it is as fast, else the cell as someone
-        writes it who knows what costs time.
+        Figure 4; None: as the README and textbooks write cells, with products of what is
+        concatenated, and one vertex function unless types compute different things.
       bfloat16: Whether the vertex function and what it pulls are bfloat16, with float32 weights, as
         under Keras's policy `mixed_bfloat16`.
       steps_per_call: As Keras's `steps_per_execution`: what is timed is a call that loops over so
@@ -48,8 +47,8 @@ class Peer(_tensorflow.TensorFlowPeer):
         self.options = cavs.Options(**options)
         name = workload.name
         module = _MODULES.get(name, name)
-        self._module = importlib.import_module(f"benchmarks.peers._cavs.{module}")
-        self._form = _forms.form_of(form, name, self._module.Model)
+        model = importlib.import_module(f"benchmarks.peers._cavs.{module}").Model
+        self._form = _forms.form_of(form, name, model)
         self._model_class = self._form.model
         if (bfloat16 or ops_alone) and not issubclass(self._model_class, cavs.GraphSupport):
             raise _base.Unsupported("more than one GraphSupport")
@@ -69,8 +68,7 @@ class Peer(_tensorflow.TensorFlowPeer):
         self.pushes_logits = getattr(self.model, "pushes_logits", False)
         examples = self.workload.examples
         batch, micro_batch = self.workload.settings.batch, self.options.micro_batch
-        batches = getattr(self._model_class, "batches", None) or self._module.batches
-        self.dataset = batches(examples, batch, micro_batch)
+        self.dataset = self._model_class.batches(examples, batch, micro_batch)
         self._steps = None
         steps = {"training": self._train_step, "inference": self.loss}
         self._one = {mode: _calls(step, 1, 0.0) for mode, step in steps.items()}
@@ -80,8 +78,6 @@ class Peer(_tensorflow.TensorFlowPeer):
                 mode: _calls(step, self.steps_per_call, 0.0) for mode, step in steps.items()
             }
         self._some_have_no_label = bool(tf.reduce_any(self.first_inputs()["label"] < 0))
-        pulling = [kind.pulls for kind in self.workload.vertex_types]
-        self._pulling = None if all(pulling) else tf.constant(pulling)
         self._plain = self._graphs_without_schedules()
 
     def signature(self):
@@ -138,18 +134,10 @@ class Peer(_tensorflow.TensorFlowPeer):
 
     def embed(self, inputs):
         """What vertices pull, of those that do."""
-        if hasattr(self._model_class, "pulled"):
-            return self._in_precision(self._model_class.pulled(inputs, self.variables["embedding"]))
-        token = inputs["token"]
-        if self._pulling is not None:
-            pulls = tf.gather(self._pulling, inputs["graphs"].vertex_type)
-            token = tf.boolean_mask(token, pulls)
-        return self._in_precision(cavs.ops.look_up(self.variables["embedding"], token))
-
-    def _in_precision(self, inputs):
+        pulled = self._model_class.pulled(inputs, self.variables["embedding"])
         dtype = tf.bfloat16 if self._bfloat16 else tf.float32
         return tf.nest.map_structure(
-            lambda x: tf.cast(x, dtype) if x.dtype.is_floating else x, inputs
+            lambda x: tf.cast(x, dtype) if x.dtype.is_floating else x, pulled
         )
 
     def construct(self):

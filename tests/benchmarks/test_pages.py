@@ -57,10 +57,3 @@ def test_a_page_without_the_comments_is_named(root, capsys):
     (root / "README.md").write_text("# Title\n")
     assert pages.main([f"--root={root}"]) == 2
     assert f"{root / 'README.md'}: found no '{pages._BEGIN}'" in capsys.readouterr().err
-
-
-def test_ours_is_written_as_the_readme_writes_it():
-    forms = {row.workload: pages._contenders(row)[0].options for row in pages.ROWS}
-    assert forms["tree_lstm"] == {"form": "natural"}
-    assert forms["tree_fc"] == {}
-    assert forms["fixed_lstm"] == {}  # Written in one way only.

@@ -2,6 +2,7 @@
 
 import types
 
+import numpy as np
 import tensorflow as tf
 
 import cavs_tf as cavs
@@ -12,7 +13,7 @@ class Cell(cavs.GraphSupport):
     """A vertex function with named weights."""
 
     states = 1  # Vectors of the size `units` in the state.
-    stacked = types.MappingProxyType({})  # See `_forms.Natural`.
+    stacked = types.MappingProxyType({})  # See `_forms.Stacked`.
 
     def __init__(self, units, w, **kwargs):
         super().__init__(state_size=self.states * units, **kwargs)
@@ -33,9 +34,8 @@ class Cell(cavs.GraphSupport):
 
     @classmethod
     def batches(cls, examples, size, micro_batch):
-        """Minibatches; leaves are of kind 0."""
-        kind = _pipeline.leaf_or_inner(examples)
-        return _pipeline.batches(examples, size, cls, kind=kind, micro_batch=micro_batch)
+        """Minibatches for this model."""
+        return _pipeline.batches(examples, size, cls, micro_batch=micro_batch)
 
     @staticmethod
     def pulled(inputs, embedding):
@@ -44,10 +44,16 @@ class Cell(cavs.GraphSupport):
 
 
 class LeafCell(Cell):
-    """A cell whose words are at the leaves only."""
+    """A cell whose words are at the leaves only: inner vertices have the token -1."""
+
+    @classmethod
+    def batches(cls, examples, size, micro_batch):
+        is_leaf = (examples.children < 0).all(axis=1)
+        token = np.where(is_leaf, examples.token, -1)
+        return _pipeline.batches(examples, size, cls, token=token, micro_batch=micro_batch)
 
     @staticmethod
     def pulled(inputs, embedding):
-        words = tf.where(inputs["kind"] == 0)[:, 0]
+        words = tf.where(inputs["token"] >= 0)[:, 0]
         rows = cavs.ops.look_up(embedding, tf.gather(inputs["token"], words))
         return cavs.VertexRows(rows, tf.cast(words, tf.int32))

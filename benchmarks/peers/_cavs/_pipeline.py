@@ -41,8 +41,3 @@ def batches(
         policy=policy,
         micro_batch=micro_batch,
     )
-
-
-def leaf_or_inner(examples):
-    """int32 [V]: 0 for a vertex without children, else 1."""
-    return (examples.children >= 0).any(axis=1).astype("int32")

@@ -4,7 +4,7 @@ import types
 
 import tensorflow as tf
 
-from benchmarks.peers._cavs import _cell, _pipeline
+from benchmarks.peers._cavs import _cell
 
 
 class Model(_cell.Cell):
@@ -25,8 +25,3 @@ class Model(_cell.Cell):
         i, o, u = tf.split(self.dense("iou", x, self.sum_children(h)), 3, axis=1)
         f = tf.sigmoid(self.dense("forget", self.to_children(x), h, bias="forget_bias"))
         self.finish_lstm(tf.sigmoid(i) * tf.tanh(u) + self.sum_children(f * c), o)
-
-    @classmethod
-    def batches(cls, examples, size, micro_batch):
-        """Minibatches with their edges."""
-        return _pipeline.batches(examples, size, cls, micro_batch=micro_batch)

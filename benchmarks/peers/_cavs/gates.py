@@ -15,19 +15,15 @@ def _gate(w, k, *products, bias):
 
 
 class TreeLSTM(tree_lstm.Model):
-    """Vertex functions for leaves and for inner vertices."""
+    """Words are at the leaves only; forget gates do not read them."""
 
-    def leaf(self):
-        x = self.pull()
-        i, o, u = (_gate(self.w, k, (x, "leaf_kernel"), bias="bias") for k in range(3))
-        self.finish(tf.sigmoid(i) * tf.tanh(u), o)
-
-    def inner(self):
+    def vertex(self):
         (cl, hl), (cr, hr) = (tf.split(self.gather(k), 2, axis=1) for k in range(2))
-        i, o, u = (_gate(self.w, k, (hl + hr, "kernel"), bias="bias") for k in range(3))
+        products = (self.pull(), "leaf_kernel"), (hl + hr, "kernel")
+        i, o, u = (_gate(self.w, k, *products, bias="bias") for k in range(3))
         fl = tf.sigmoid(hl @ self.w["forget_kernel"] + self.w["forget_bias"])
         fr = tf.sigmoid(hr @ self.w["forget_kernel"] + self.w["forget_bias"])
-        self.finish(tf.sigmoid(i) * tf.tanh(u) + fl * cl + fr * cr, o)
+        self.finish_lstm(tf.sigmoid(i) * tf.tanh(u) + fl * cl + fr * cr, o)
 
 
 class LSTM(lstm.Model):
