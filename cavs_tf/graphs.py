@@ -101,6 +101,10 @@ class GraphBatch(tf.experimental.ExtensionType):
                 return cls()
             return cls(True, schedule.arity, schedule.has_edges)
 
+        def __hash__(self):
+            # A call of a tf.function hashes the types of its arguments several times.
+            return hash((GraphBatch, self.attached_schedule))
+
     def __init__(
         self, child_splits, child_ids, graph_splits, vertex_type=None, attached_schedule=None
     ):

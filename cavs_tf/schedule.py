@@ -92,6 +92,10 @@ class Schedule(tf.experimental.ExtensionType):
         def from_value(cls, value):
             return cls(value.arity, value.has_edges)
 
+        def __hash__(self):
+            # A call of a tf.function hashes the types of its arguments several times.
+            return hash((Schedule, self.child_row, self.edge_splits is None))
+
     def __init__(
         self,
         order,

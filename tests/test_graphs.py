@@ -286,6 +286,27 @@ def test_spec_serves_as_input_signature():
     assert work(GraphBatch.chain([])).numpy() == 0
 
 
+@pytest.mark.parametrize(
+    "spec",
+    [
+        GraphBatch.Spec(),
+        GraphBatch.Spec(scheduled=True, arity=2),
+        GraphBatch.Spec(scheduled=True, edges=True),
+        Schedule.Spec(arity=1),
+    ],
+)
+def test_a_spec_is_hashed_by_little(monkeypatch, spec):
+    again = pickle.loads(pickle.dumps(spec))
+    assert again == spec
+    assert hash(again) == hash(spec)
+    # Every call of a tf.function hashes the types of its arguments five times.
+    hashed = []
+    hash_of = tf.TensorSpec.__hash__
+    monkeypatch.setattr(tf.TensorSpec, "__hash__", lambda own: hashed.append(own) or hash_of(own))
+    hash(spec)
+    assert len(hashed) <= 1
+
+
 def test_schedule_infers_arity_eagerly_only():
     graphs = GraphBatch.from_children(CHILDREN)
     assert graphs.schedule().arity == 2

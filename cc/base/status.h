@@ -2,6 +2,8 @@
 #ifndef CAVS_CC_BASE_STATUS_H_
 #define CAVS_CC_BASE_STATUS_H_
 
+#include <cstdint>
+#include <ostream>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -32,6 +34,24 @@ class [[nodiscard]] Status {
  private:
   StatusCode code_ = StatusCode::kOk;
   std::string message_;
+};
+
+// The name of an argument in a message: "at", or "pulls[2]", one of a list.
+// Making its text takes half a microsecond, which is for messages only.
+class ArgumentName {
+ public:
+  // `name` must outlive the object.
+  ArgumentName(const char* name) : name_(name) {}  // NOLINT: a name as it is.
+  ArgumentName(const char* list, int64_t index) : name_(list), index_(index) {}
+
+  friend std::ostream& operator<<(std::ostream& out, const ArgumentName& own) {
+    out << own.name_;
+    return own.index_ < 0 ? out : out << "[" << own.index_ << "]";
+  }
+
+ private:
+  const char* name_;
+  int64_t index_ = -1;  // Not one of a list.
 };
 
 // StrCat("children[", 3, "]") == "children[3]".

@@ -21,7 +21,7 @@ size_t BytesOf(tensorflow::DataType dtype,
   return SaturatingMultiply(shape.num_elements(), size);
 }
 
-absl::Status DoesNotFit(const std::string& name, tensorflow::DataType dtype,
+absl::Status DoesNotFit(ArgumentName name, tensorflow::DataType dtype,
                         const tensorflow::TensorShape& shape) {
   return absl::ResourceExhaustedError(
       StrCat(name, ": got shape ", shape.DebugString(), ", that is ",
@@ -30,7 +30,7 @@ absl::Status DoesNotFit(const std::string& name, tensorflow::DataType dtype,
              "available. Use a smaller minibatch."));
 }
 
-absl::Status CheckFits(const std::string& name, tensorflow::DataType dtype,
+absl::Status CheckFits(ArgumentName name, tensorflow::DataType dtype,
                        const tensorflow::TensorShape& shape) {
   if (MayFit(BytesOf(dtype, shape))) return absl::OkStatus();
   return DoesNotFit(name, dtype, shape);
@@ -65,8 +65,7 @@ bool HasLimitedMemory() {
   return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
 }
 
-absl::Status AllocatePlainly(const std::string& name,
-                             tensorflow::DataType dtype,
+absl::Status AllocatePlainly(ArgumentName name, tensorflow::DataType dtype,
                              const tensorflow::TensorShape& shape,
                              tensorflow::Tensor* tensor) {
   *tensor = tensorflow::Tensor(PlainAllocator::Get(), dtype, shape);
@@ -76,7 +75,7 @@ absl::Status AllocatePlainly(const std::string& name,
 
 }  // namespace
 
-absl::Status ShapeOfRows(const std::string& name, int64_t rows,
+absl::Status ShapeOfRows(ArgumentName name, int64_t rows,
                          const tensorflow::PartialTensorShape& row,
                          tensorflow::TensorShape* shape) {
   std::vector<int64_t> sizes = {rows};
@@ -96,7 +95,7 @@ absl::Status ShapeOfRows(const std::string& name, int64_t rows,
 }
 
 absl::Status AllocateOutput(tensorflow::OpKernelContext* context,
-                            const std::string& name, int index,
+                            ArgumentName name, int index,
                             const tensorflow::TensorShape& shape,
                             tensorflow::Tensor** output) {
   const auto dtype = context->expected_output_dtype(index);
@@ -111,8 +110,7 @@ absl::Status AllocateOutput(tensorflow::OpKernelContext* context,
 }
 
 absl::Status AllocateTemporary(tensorflow::OpKernelContext* context,
-                               const std::string& name,
-                               tensorflow::DataType dtype,
+                               ArgumentName name, tensorflow::DataType dtype,
                                const tensorflow::TensorShape& shape,
                                tensorflow::Tensor* tensor) {
   TF_RETURN_IF_ERROR(CheckFits(name, dtype, shape));

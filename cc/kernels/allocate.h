@@ -2,9 +2,8 @@
 #ifndef CAVS_CC_KERNELS_ALLOCATE_H_
 #define CAVS_CC_KERNELS_ALLOCATE_H_
 
-#include <string>
-
 #include "absl/status/status.h"
+#include "cc/base/status.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/partial_tensor_shape.h"
 #include "tensorflow/core/framework/tensor_shape.h"
@@ -13,21 +12,20 @@ namespace cavs {
 
 // The shape of `rows` rows. kInvalidArgument, which names `name`, unless `row`
 // is fully known and such a tensor can exist.
-absl::Status ShapeOfRows(const std::string& name, int64_t rows,
+absl::Status ShapeOfRows(ArgumentName name, int64_t rows,
                          const tensorflow::PartialTensorShape& row,
                          tensorflow::TensorShape* shape);
 
 // Allocates output `index` of an op. kResourceExhausted, which names `name`, if
 // the system does not have enough memory.
 absl::Status AllocateOutput(tensorflow::OpKernelContext* context,
-                            const std::string& name, int index,
+                            ArgumentName name, int index,
                             const tensorflow::TensorShape& shape,
                             tensorflow::Tensor** output);
 
 // Allocates a temporary tensor in the same way.
 absl::Status AllocateTemporary(tensorflow::OpKernelContext* context,
-                               const std::string& name,
-                               tensorflow::DataType dtype,
+                               ArgumentName name, tensorflow::DataType dtype,
                                const tensorflow::TensorShape& shape,
                                tensorflow::Tensor* tensor);
 

@@ -157,7 +157,7 @@ class BackwardOp {
     const int64_t rows = tape.push_rows.count();
     for (int i = 0; i < grads.size(); ++i) {
       const Tensor& grad = grads[i];
-      const std::string name = StrCat("push_grads[", i, "]");
+      const ArgumentName name("push_grads", i);
       if (grad.dims() < 1 || grad.dim_size(0) != rows) {
         return absl::InvalidArgumentError(
             StrCat(name, ": got shape ", grad.shape().DebugString(),
@@ -172,7 +172,7 @@ class BackwardOp {
   absl::Status AllocatePullGrads(OpKernelContext* context, const Tape& tape,
                                  BackwardArguments* arguments) const {
     for (size_t i = 0; i < pull_shapes_.size(); ++i) {
-      const std::string name = StrCat("pull_grads[", i, "]");
+      const ArgumentName name("pull_grads", i);
       TensorShape shape;
       TF_RETURN_IF_ERROR(ShapeOfRows(name, tape.pull_rows[pulls_[i]].count(),
                                      pull_shapes_[i], &shape));
@@ -191,7 +191,7 @@ class BackwardOp {
       for (int i = 0; i < count; ++i, ++next) {
         Tensor* grad = nullptr;
         TF_RETURN_IF_ERROR(
-            AllocateOutput(context, StrCat("capture_grads[", next, "]"),
+            AllocateOutput(context, ArgumentName("capture_grads", next),
                            static_cast<int>(pull_shapes_.size() + next),
                            capture_shapes_[next], &grad));
         arguments->capture_grads.back().push_back(ToTensorRef(*grad));

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "cc/base/status.h"
 #include "cc/kernels/program_builder.h"
 
 namespace cavs {
@@ -114,7 +113,7 @@ absl::Status CheckRowShapes(const std::string& name,
   return absl::OkStatus();
 }
 
-absl::Status CheckRows(const std::string& name, const RowType& type,
+absl::Status CheckRows(ArgumentName name, const RowType& type,
                        const TensorShape& shape) {
   if (!type.shape.has_value()) return absl::OkStatus();
   bool fits = shape.dims() == 1 + static_cast<int>(type.shape->size());

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "cc/base/status.h"
 #include "cc/exec/model.h"
 #include "tensorflow/core/framework/partial_tensor_shape.h"
 #include "tensorflow/core/framework/tensor_shape.h"
@@ -42,7 +43,7 @@ absl::Status CheckRowShapes(
 
 // Checks that `shape` is that of rows of type `type`. `name` is that of the
 // tensor.
-absl::Status CheckRows(const std::string& name, const RowType& type,
+absl::Status CheckRows(ArgumentName name, const RowType& type,
                        const tensorflow::TensorShape& shape);
 
 }  // namespace cavs

@@ -157,7 +157,7 @@ class ForeignKernel : public ForeignOp {
       return Status();
     }
     const absl::Status made =
-        AllocateTemporary(outer, name_, dtype, shape, tensor);
+        AllocateTemporary(outer, name_.c_str(), dtype, shape, tensor);
     if (!made.ok()) {
       return Status(CodeOf(made), std::string(made.message()));
     }

@@ -186,8 +186,8 @@ class ForwardOp {
       RowMap& map = maps[i];
       TF_RETURN_IF_ERROR(
           FindRows(arguments->schedule, i, pulls[i].shape(), &map));
-      TF_RETURN_IF_ERROR(CheckRows(StrCat("pulls[", i, "]"), pull_types_[i],
-                                   pulls[i].shape()));
+      TF_RETURN_IF_ERROR(
+          CheckRows({"pulls", i}, pull_types_[i], pulls[i].shape()));
       arguments->pulls.push_back(ToBlock(pulls[i]));
       arguments->pull_rows.push_back(std::move(map));
     }
@@ -272,7 +272,7 @@ class ForwardOp {
   absl::Status AllocatePushes(OpKernelContext* context,
                               ForwardArguments* arguments) const {
     for (size_t i = 0; i < push_shapes_.size(); ++i) {
-      const std::string name = StrCat("pushes[", i, "]");
+      const ArgumentName name("pushes", i);
       TensorShape shape;
       TF_RETURN_IF_ERROR(ShapeOfRows(name, arguments->push_rows.count,
                                      push_shapes_[i], &shape));

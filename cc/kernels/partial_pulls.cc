@@ -46,7 +46,7 @@ absl::Status ReadPartialRows(tensorflow::OpKernelContext* context,
   }
   int i = 0;
   for (const int pull : partial) {
-    const std::string name = StrCat("partial_vertices[", i, "]");
+    const ArgumentName name("partial_vertices", i);
     const tensorflow::Tensor& own = vertices[i++];
     if (own.dims() != 1 || pull >= static_cast<int>(rows->size())) {
       return absl::InvalidArgumentError(

@@ -98,10 +98,10 @@ absl::Status FindVariables(OpKernelContext* context,
   return absl::OkStatus();
 }
 
-// `where` is empty, or "[k]" of variable k of several.
+// `number` is that of the variable among several, or -1 if there is one.
 template <typename Rule>
 absl::Status CheckParts(const Parts& parts, tensorflow::DataType type,
-                        bool has_rows, const std::string& where) {
+                        bool has_rows, int number) {
   const TensorShape& shape = parts[0]->tensor()->shape();
   for (size_t i = 0; i < parts.size(); ++i) {
     const Tensor& own = *parts[i]->tensor();
@@ -110,10 +110,10 @@ absl::Status CheckParts(const Parts& parts, tensorflow::DataType type,
       continue;
     }
     return absl::InvalidArgumentError(
-        StrCat(Rule::kParts[i], where, ": got ", DataTypeString(own.dtype()),
-               " ", own.shape().DebugString(), " but expected ",
-               DataTypeString(type), " ", shape.DebugString(), ", as of var",
-               has_rows ? ", of one dimension or more" : "",
+        StrCat(ArgumentName(Rule::kParts[i], number), ": got ",
+               DataTypeString(own.dtype()), " ", own.shape().DebugString(),
+               " but expected ", DataTypeString(type), " ", shape.DebugString(),
+               ", as of var", has_rows ? ", of one dimension or more" : "",
                ". Build the optimizer with the variables that it updates."));
   }
   return absl::OkStatus();
@@ -192,8 +192,8 @@ class UpdateOp {
     const Locks locks(variables);
     TF_RETURN_IF_ERROR(CheckDistinct<Rule>(locks, variables.size()));
     for (int k = 0; k < gradients.size(); ++k) {
-      TF_RETURN_IF_ERROR(CheckParts<Rule>(
-          variables[k], type_, /*has_rows=*/false, StrCat("[", k, "]")));
+      TF_RETURN_IF_ERROR(
+          CheckParts<Rule>(variables[k], type_, /*has_rows=*/false, k));
       const TensorShape& expected = variables[k][0]->tensor()->shape();
       if (gradients[k].shape() == expected) continue;
       return absl::InvalidArgumentError(StrCat(
@@ -274,7 +274,7 @@ class UpdateRowsOp {
     const Locks locks(variables);
     TF_RETURN_IF_ERROR(CheckDistinct<Rule>(locks, variables.size()));
     const Parts& table = variables[0];
-    TF_RETURN_IF_ERROR(CheckParts<Rule>(table, type_, /*has_rows=*/true, ""));
+    TF_RETURN_IF_ERROR(CheckParts<Rule>(table, type_, /*has_rows=*/true, -1));
     TF_RETURN_IF_ERROR(
         CheckGradient(table[0]->tensor()->shape(), *gradient, *indices));
     if (indices->NumElements() == 0) return absl::OkStatus();

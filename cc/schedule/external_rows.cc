@@ -34,7 +34,7 @@ RowMap VerticesOfTypes(const ScheduleView& schedule,
   return map;
 }
 
-Status ChosenVertices(const std::string& name, Span<int32_t> vertices,
+Status ChosenVertices(ArgumentName name, Span<int32_t> vertices,
                       int64_t num_vertices, RowMap* map) {
   map->count = vertices.size();
   map->row_of_vertex.assign(num_vertices, kZeroRow);

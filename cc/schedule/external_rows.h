@@ -3,7 +3,6 @@
 #define CAVS_CC_SCHEDULE_EXTERNAL_ROWS_H_
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "cc/base/span.h"
@@ -34,7 +33,7 @@ RowMap VerticesOfTypes(const ScheduleView& schedule,
 
 // vertices[i] has row i. kInvalidArgument, naming `name` and the index, if one
 // is not in [0, num_vertices) or occurs twice.
-Status ChosenVertices(const std::string& name, Span<int32_t> vertices,
+Status ChosenVertices(ArgumentName name, Span<int32_t> vertices,
                       int64_t num_vertices, RowMap* map);
 
 // The rows of an external input or output, numbered as the programs of the

@@ -10,13 +10,6 @@
 namespace cavs {
 namespace {
 
-template <typename T>
-void AddTerms(const void* terms, int64_t n, void* sums) {
-  const T* from = static_cast<const T*>(terms);
-  Wide<T>* to = static_cast<Wide<T>*>(sums);
-  for (int64_t i = 0; i < n; ++i) to[i] += ToWide(from[i]);
-}
-
 // A variable of the engine that is mutated when the stream reaches the event.
 class EngineEvent : public Event {
  public:
@@ -76,8 +69,8 @@ Status InlineStream::Add(DType dtype, const void* terms, int64_t n,
     return Status(StatusCode::kUnimplemented,
                   "sums of this type cannot be added up");
   }
-  WithFloatType(dtype,
-                [&](auto zero) { AddTerms<decltype(zero)>(terms, n, sums); });
+  backend().SumRows(dtype, {terms, 1, n, n}, {sums, 1, n, n},
+                    /*accumulate=*/true);
   return Status();
 }
 
