@@ -42,12 +42,12 @@ def test_one_thread_of_each_kind_does_not_hang():
         tf.config.threading.set_inter_op_parallelism_threads(1)
         tf.config.threading.set_intra_op_parallelism_threads(1)
         # ---
-        for cell in (cells.TreeLSTM(), cells.Branching()):
-            step = tf.function(lambda x: tf.gradients(tf.reduce_sum(cell(GRAPHS, x)), x)[0])
-            print(step(X).shape, cavs.check_equivalence(cell, GRAPHS, X).ok)
+        cell = cells.Branching()
+        step = tf.function(lambda x: tf.gradients(tf.reduce_sum(cell(GRAPHS, x)), x)[0])
+        print(step(X).shape, cavs.check_equivalence(cell, GRAPHS, X).ok)
         """
     )
-    assert output.split("\n")[:2] == ["(7, 3) True"] * 2
+    assert output.split("\n")[0] == "(7, 3) True"
 
 
 def test_mirrored_replicas_read_and_train_their_own_copies():

@@ -1,10 +1,7 @@
 """The programs in README.md and docs/ run, and print what is written there."""
 
-import os
 import pathlib
 import re
-import subprocess
-import sys
 
 import pytest
 import tensorflow as tf
@@ -28,22 +25,10 @@ PROGRAMS = [
 
 @pytest.mark.parametrize("program, output", PROGRAMS)
 def test_programs(program, output, tmp_path):
-    environment = processes.environment()
-    environment["PYTHONPATH"] += os.pathsep + str(
-        ROOT / "python/examples"
-    )  # The examples import _common.
-    done = subprocess.run(
-        [sys.executable, "-W", "error::UserWarning", "-c", program],
-        cwd=tmp_path,
-        env={**environment, "TF_CPP_MIN_LOG_LEVEL": "3"},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
+    done, printed, error = processes.run_program(program, tmp_path, ROOT / "python/examples")
+    assert done, error
     if output:
-        assert done.stdout.strip() == output.strip()
+        assert printed.strip() == output.strip()
 
 
 def test_the_custom_cell_is_shown_as_it_is():

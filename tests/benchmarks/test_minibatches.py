@@ -21,9 +21,11 @@ def test_ways_have_minibatches_of_the_same_size_on_average():
         assert options.get("max_vertices", 2384) == 2384
 
 
-def test_prints_a_table(capsys):
+def test_prints_a_table(capsys, monkeypatch):
+    two_ways = minibatches.WAYS[0], minibatches.WAYS[-1]  # Each takes a process.
+    monkeypatch.setattr(minibatches, "WAYS", two_ways)
     flags = ["--data=trees", "--units=4", "--batch=4", "--examples=12", "--rounds=1"]
     assert minibatches.main(flags) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "trees h=4 batch 4"
-    assert all(any(way in line for line in lines) for way in minibatches.WAYS)
+    assert all(any(way in line for line in lines) for way in two_ways)

@@ -14,8 +14,15 @@ from tests import processes
 PROGRAM = pathlib.Path(__file__).parent / "mirrored.py"
 
 
-@pytest.mark.parametrize("how", ["subclassed", "functional"])
-@pytest.mark.parametrize("what", ["fit_evaluate_predict", "custom_loop"])
+@pytest.mark.parametrize(
+    "what, how",
+    [
+        ("fit_evaluate_predict", "functional"),
+        ("custom_loop", "subclassed"),
+        pytest.param("fit_evaluate_predict", "subclassed", marks=pytest.mark.long),
+        pytest.param("custom_loop", "functional", marks=pytest.mark.long),
+    ],
+)
 def test_two_devices_are_as_one(what, how):
     done = subprocess.run(
         [sys.executable, "-W", "error::UserWarning", PROGRAM, what, how],

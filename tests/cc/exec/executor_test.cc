@@ -320,29 +320,29 @@ TEST_P(ExecutorTest, WeightsThatAreNotFiniteSpoilLeavesToo) {
   const Graph graph =
       Join({RandomTree(IsCpu() ? 300 : 15, 2, &random), Chain(5)});
   int spoilt = 0;
-  for (DType dtype : {DType::kFloat64, DType::kFloat32}) {
+  for (const auto& [dtype, value] :
+       {std::pair(DType::kFloat64, HUGE_VAL),
+        std::pair(DType::kFloat32, std::nan(""))}) {
     const Cell cell = TreeLstmCell(dtype, 5, 16);
     for (size_t weight = 0; weight < cell.captures[0].size(); ++weight) {
-      for (double value : {HUGE_VAL, std::nan("")}) {
-        SCOPED_TRACE(testing::Message()
-                     << "capture " << weight << " holds " << value);
-        Experiment in(cell, graph, 3);
-        Numbers& numbers = in.captures[0][weight];
-        numbers[numbers.size() / 2] = value;
-        const Results want = in.RunOracle();
-        spoilt += std::isnan(want[0][0]);  // Vertex 0 is a leaf.
-        for (int count = 1; count <= (IsCpu() ? 2 : 1); ++count) {
-          Team team(count);
-          team.setting.costs.nanos_to_call =
-              team.setting.costs.nanos_to_divide = 0;
-          for (const PassOptions& options : SomeSwitches(weight)) {
-            ExpectNearWhereFinite(
-                CellExecutor(cell, options, GetParam()).Run(in, team.setting),
-                want, ToleranceOf(dtype));
-          }
+      SCOPED_TRACE(testing::Message()
+                   << "capture " << weight << " holds " << value);
+      Experiment in(cell, graph, 3);
+      Numbers& numbers = in.captures[0][weight];
+      numbers[numbers.size() / 2] = value;
+      const Results want = in.RunOracle();
+      spoilt += std::isnan(want[0][0]);  // Vertex 0 is a leaf.
+      for (int count = 1; count <= (IsCpu() ? 2 : 1); ++count) {
+        Team team(count);
+        team.setting.costs.nanos_to_call = team.setting.costs.nanos_to_divide =
+            0;
+        for (const PassOptions& options : SomeSwitches(weight)) {
+          ExpectNearWhereFinite(
+              CellExecutor(cell, options, GetParam()).Run(in, team.setting),
+              want, ToleranceOf(dtype));
         }
-        if (HasFailure()) return;
       }
+      if (HasFailure()) return;
     }
   }
   EXPECT_GT(spoilt, 0);
@@ -516,7 +516,7 @@ TEST_P(ExecutorTest, TheSameBitsEveryTime) {
 }
 
 TEST_P(ExecutorTest, AsksTheSystemForNoMemoryInSteadyState) {
-  for (uint32_t seed = 0; seed < 12; ++seed) {
+  for (uint32_t seed = 0; seed < NumSeeds(12); ++seed) {
     const int num_types = 1 + seed % 6;
     std::mt19937 random(seed);
     const Cell cell = RandomCell(DType::kFloat64, num_types, &random);
