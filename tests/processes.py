@@ -32,13 +32,17 @@ def run_program(program: str, folder: pathlib.Path, path: pathlib.Path) -> tuple
     forks = multiprocessing.get_context("forkserver")
     forks.set_forkserver_preload(["keras", "tensorflow", "cavs_tf"])
     printed, error = folder / "printed.txt", folder / "error.txt"
+    error.write_text("The process ended before the program began.")
     process = forks.Process(target=_execute, args=(program, folder, path, printed, error))
     process.start()
     process.join(300)
     if process.is_alive():
         process.kill()
+        process.join()
         return False, "", "It did not end within 300 seconds."
-    return process.exitcode == 0, printed.read_text(), error.read_text()
+    if process.exitcode != 0:
+        return False, "", error.read_text() or f"It ended with status {process.exitcode}."
+    return True, printed.read_text(), ""
 
 
 def _execute(program, folder, path, printed, error):
