@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import ml_dtypes
 import numpy as np
 import tensorflow as tf
 
@@ -142,7 +143,7 @@ class _Nudge:
 
 
 def _eps(tensor) -> float:
-    return float(tf.experimental.numpy.finfo(tensor.dtype).eps)
+    return float(ml_dtypes.finfo(tensor.dtype.as_numpy_dtype).eps)
 
 
 def _terms(now, then) -> float:

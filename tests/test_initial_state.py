@@ -165,17 +165,18 @@ def test_an_encoder_gives_it_to_a_decoder_in_a_functional_model(tmp_path):
 
 def test_rejections():
     cell = RunningSum(cells.FEATURES)
+    chains = cavs.GraphBatch.chain([4, 3, 0, 3])
     state = tf.ones([4, cells.FEATURES])
 
     def rejects(message, **kwargs):
         return pytest.raises(kwargs.get("error", ValueError), match=re.escape(message))
 
     with rejects("initial_state: got shape (4, 2) but expected [B, 3], a state for each graph"):
-        cell(GRAPHS, X, initial_state=state[:, :2])
+        cell(chains, X, initial_state=state[:, :2])
     with rejects("initial_state: got 3 rows but expected 4, one for each graph"):
-        cell(GRAPHS, X, initial_state=state[:3])
+        cell(chains, X, initial_state=state[:3])
     later = tf.function(
-        lambda state: cell(GRAPHS, X, initial_state=state),
+        lambda state: cell(chains, X, initial_state=state),
         input_signature=[tf.TensorSpec([None, cells.FEATURES])],
     )
     for wrong in (state[:3], tf.concat([state, state], 0)):
@@ -187,7 +188,7 @@ def test_rejections():
 
     leaf = cavs.vertex_function(state_size=3)(lambda v: (v.scatter(v.pull()), v.push(v.pull())))
     with rejects("initial_state: got one but expected None, as the arity is 0"):
-        leaf(GRAPHS, X, initial_state=state)
+        leaf(chains, X, initial_state=state)
 
     missing = cavs.vertex_function(state_size=3, arity=1)(lambda v: v.scatter(v.pull("words")))
     with rejects("pull: got 'words' but expected one of ['default']"):

@@ -146,8 +146,8 @@ struct Bindings {
   // they are copied before the program runs.
   std::vector<std::pair<int, ConstBlock>> copies;
   // By symbol, as nodes write it: whether terms of a sum over rows have been
-  // added already.
-  std::vector<char> sum_begun;
+  // added already, by this program or by another one that adds to it.
+  std::vector<bool*> sum_begun;
   void* workspace = nullptr;
   ForeignRunner* foreign = nullptr;
   Tracer* tracer = nullptr;

@@ -70,7 +70,8 @@ std::vector<int> Operands::SumsOverNoRows() const {
     }
     for (int id : node.outputs) {
       const int root = program_.layout[id].root;
-      if (symbol(id).kind == SymbolKind::kReduced && !bindings_.sum_begun[id] &&
+      if (symbol(id).kind == SymbolKind::kReduced &&
+          !*bindings_.sum_begun[id] &&
           bindings_.slots[root].dense.data != nullptr) {
         sums.insert(id);
       }

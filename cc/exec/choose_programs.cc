@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <map>
 
 #include "cc/base/byte_count.h"
 #include "cc/exec/executor_checks.h"
@@ -15,11 +16,14 @@ namespace {
 
 // The size of the weights that must be finite for a variant.
 int64_t BytesOfFiniteCaptures(const Model& model, int program) {
+  const std::map<int, CaptureRange>& ranges = model.finite_captures[program];
   int64_t bytes = 0;
   for (const Symbol& symbol : model.programs[model.type_of[program]].symbols) {
     if (symbol.source == SymbolSource::kCapture && symbol.parent < 0 &&
-        model.finite_captures[program].count(symbol.index) > 0) {
-      bytes += symbol.columns() * static_cast<int64_t>(SizeOf(symbol.dtype));
+        ranges.count(symbol.index) > 0) {
+      const CaptureRange& range = ranges.at(symbol.index);
+      const int64_t end = std::min(range.end, symbol.columns());
+      bytes += ByteCount(1, end - range.begin, symbol.dtype);
     }
   }
   return bytes;
@@ -52,11 +56,15 @@ Status CheckFinite(const Model& model, int variant, const StepInputs& inputs,
                    Stream* stream, bool* finite) {
   const int type = model.type_of[variant];
   const std::vector<TensorRef>& captures = inputs.captures[type];
-  for (int capture : model.finite_captures[variant]) {
+  for (const auto& [capture, range] : model.finite_captures[variant]) {
     if (capture >= static_cast<int>(captures.size())) continue;
     const TensorRef& values = captures[capture];
-    CAVS_RETURN_IF_ERROR(stream->ClearUnlessFinite(
-        values.dtype, values.data, CheckedProduct(values.shape), finite));
+    const int64_t end = std::min(range.end, CheckedProduct(values.shape));
+    if (end <= range.begin) continue;  // Of a shape that is rejected later.
+    const char* const first = static_cast<const char*>(values.data) +
+                              ByteCount(1, range.begin, values.dtype);
+    CAVS_RETURN_IF_ERROR(stream->ClearUnlessFinite(values.dtype, first,
+                                                   end - range.begin, finite));
   }
   for (const Node& node : model.programs[type].nodes) {
     if (node.kind != NodeKind::kPull ||

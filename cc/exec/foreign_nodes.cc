@@ -52,7 +52,7 @@ TensorRef ForeignNodes::ReferToOutput(int id, const RowRange& at) {
     output.dtype = s.dtype;
     output.opaque = s.kind == SymbolKind::kOpaque;
   } else if (s.kind == SymbolKind::kReduced &&
-             (bindings_.sum_begun[id] || bindings_.slots[id].rounded_last)) {
+             (*bindings_.sum_begun[id] || bindings_.slots[id].rounded_last)) {
     output.data = bindings_.slots[id].terms;
   }
   return output;
@@ -92,8 +92,8 @@ Status ForeignNodes::AddTerms(const Node& node, int id, const TensorRef& terms,
                               Stream* stream) {
   const Symbol& s = program_.symbols[id];
   Slot& slot = bindings_.slots[id];
-  const bool begun = bindings_.sum_begun[id];
-  bindings_.sum_begun[id] = true;
+  const bool begun = *bindings_.sum_begun[id];
+  *bindings_.sum_begun[id] = true;
   // The first terms are stored as the sum.
   if (!begun && !slot.rounded_last) return Status();
   if (!begun) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "cc/exec/shared_sums.h"
 #include "cc/ir/print.h"
 
 namespace cavs {
@@ -145,6 +146,13 @@ Status Finish(std::vector<Program> programs, const PassOptions& options,
     model->programs.emplace_back(std::move(program));
     CAVS_RETURN_IF_ERROR(
         Arrange(options, device->capabilities(), &model->programs.back()));
+  }
+  model->shared_sums.resize(model->programs.size());
+  for (size_t i = model->num_types; i < model->programs.size(); ++i) {
+    CompiledProgram& variant = model->programs[i];
+    if (!variant.is_derivative) continue;
+    model->shared_sums[i] = ShareSums(model->programs[model->type_of[i]],
+                                      model->parts[i], &variant);
   }
   CAVS_RETURN_IF_ERROR(ReadState(model));
   FindEdges(model);

@@ -3,6 +3,7 @@
 #define CAVS_CC_EXEC_MODEL_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <set>
 #include <vector>
@@ -31,7 +32,8 @@ struct Model {
   // none for those traits and that type.
   ProgramTable variants;
   // By program: what must be finite for a variant.
-  std::vector<std::set<int>> finite_captures, finite_pulls;
+  std::vector<std::map<int, CaptureRange>> finite_captures;
+  std::vector<std::set<int>> finite_pulls;
   // The inputs that not every vertex has.
   std::set<int> partial_pulls;
   // Whether some program has rows of edges, and the inputs that have such rows.
@@ -55,6 +57,9 @@ struct Model {
   // derivatives, of which of its results those of a variant are parts.
   std::vector<std::vector<int>> kept;
   std::vector<std::vector<ResultPart>> parts;
+  // Derivatives: by program and symbol, the symbol of the type's program that
+  // is the same sum: see ShareSums(). Empty for the type's program.
+  std::vector<std::vector<int>> shared_sums;
 
   bool is_variant(int program) const { return program >= num_types; }
   // The values of a program on the tape are those of its type: some of them in

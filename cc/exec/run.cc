@@ -31,6 +31,7 @@ Run::Run(const StepPlan& plan, const Model& model, const RowPlan& rows,
       bindings_(rows.num_types()),
       foreign_(rows.num_types()),
       bound_(rows.num_types()),
+      sums_begun_(rows.num_types()),
       chunk_views_(rows.num_types()) {}
 
 Run::~Run() {
@@ -116,7 +117,7 @@ void Run::BindProgram(int type) {
   own.input_rows = arguments_.input_rows[type];
   own.output_rows = arguments_.output_rows[type];
   own.slots.resize(program.symbols.size());
-  own.sum_begun.assign(program.symbols.size(), false);
+  BindSums(type);
   own.tracer = context_.tracer;
   for (size_t id = 0; id < own.slots.size(); ++id) {
     BindSlot(type, static_cast<int>(id));
@@ -133,6 +134,19 @@ void Run::BindProgram(int type) {
   foreign_[type] = std::make_unique<ForeignNodes>(program, &own, context_.host);
   own.foreign = foreign_[type].get();
   bound_[type] = model_.executables[type]->Bind(&own);
+}
+
+void Run::BindSums(int type) {
+  const size_t size = model_.programs[type].symbols.size();
+  sums_begun_[type] = std::make_unique<bool[]>(size);
+  bool* const of_type = sums_begun_[model_.type_of[type]].get();
+  const std::vector<int>& shared = model_.shared_sums[type];
+  std::vector<bool*>& own = bindings_[type].sum_begun;
+  own.resize(size);
+  for (size_t id = 0; id < size; ++id) {
+    const bool is_shared = id < shared.size() && shared[id] >= 0;
+    own[id] = is_shared ? of_type + shared[id] : &sums_begun_[type][id];
+  }
 }
 
 DynamicTensor Run::RowsAt(int type, int id, void* data) const {
@@ -203,7 +217,8 @@ void Run::BindSlot(int type, int id) {
     case Home::kResult:
       slot.dense.dtype = s.dtype;
       slot.dense.shape = s.shape;
-      slot.dense.data = arguments_.results[type][place.source].data;
+      slot.dense.data =
+          arguments_.results[model_.type_of[type]][place.source].data;
       return;
     case Home::kGiven:
       if (s.source == SymbolSource::kCapture) {
@@ -419,12 +434,16 @@ Status Run::CopyResult(int type, size_t i) {
         ", as when it was traced. What is computed from weights alone must "
         "keep its shape.");
   }
-  if (model_.is_variant(type)) {
-    return critical_->Add(s.dtype, bindings_[type].Dense(program, id),
-                          s.columns(), to.data);
+  if (!model_.is_variant(type)) {
+    return from.data == to.data ? Status()
+                                : critical_->Copy(to.data, from.data, bytes);
   }
-  return from.data == to.data ? Status()
-                              : critical_->Copy(to.data, from.data, bytes);
+  // Added to the result of the type's program, unless it was formed there.
+  int64_t offset;
+  const Place& place = plan_.programs[type].places[program.Root(id, &offset)];
+  if (place.home == Home::kResult) return Status();
+  return critical_->Add(s.dtype, bindings_[type].Dense(program, id),
+                        s.columns(), to.data);
 }
 
 // With two streams, the critical path waits for the eager stage of a chunk, and

@@ -70,6 +70,7 @@ class Run {
   void BindState();
   void BindInputs();
   void BindProgram(int type);
+  void BindSums(int type);
   void BindSlot(int type, int id);
   void BindView(int type, int id);
   Status BindChunk(const Chunk& chunk);
@@ -108,6 +109,8 @@ class Run {
   std::vector<Bindings> bindings_;  // By type, as the next two.
   std::vector<std::unique_ptr<ForeignNodes>> foreign_;
   std::vector<std::unique_ptr<BoundProgram>> bound_;
+  // By type and symbol: see Bindings::sum_begun.
+  std::vector<std::unique_ptr<bool[]>> sums_begun_;
   // By type: the views of what is in a chunk.
   std::vector<std::vector<int>> chunk_views_;
   // Of the chunk that is bound: see StepPlan::PlaceInChunk(). Kept so that no

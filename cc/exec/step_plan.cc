@@ -192,10 +192,7 @@ class Planner {
     }
     if (symbol.kind == SymbolKind::kReduced) {
       if (!own.used) return place;
-      // A variant's sum is added to that of its type.
-      if (own.result < 0 || model_.is_variant(type)) {
-        return Store(type, symbol, own, place);
-      }
+      if (own.result < 0) return Store(type, symbol, own, place);
       place.home = Home::kResult;
       place.source = own.result;
       return place;

@@ -104,7 +104,7 @@ void RowSums::Run(Stage stage, const Phase& phase, const RowRange& at,
   const auto add_up = [&](int i) { AddUp(tiles[i], at, stream->serial()); };
   stream->workers().Run(static_cast<int>(tiles.size()), std::ref(add_up));
   for (int i : phase.nodes) {
-    bindings_.sum_begun[program_.nodes[i].outputs[0]] = true;
+    *bindings_.sum_begun[program_.nodes[i].outputs[0]] = true;
   }
 }
 
@@ -114,7 +114,7 @@ void RowSums::AddUp(const SumTile& tile, const RowRange& at,
   for (int i : tile.nodes) {
     const Node& node = program_.nodes[i];
     const bool accumulate =
-        bindings_.sum_begun[node.outputs[0]] || i != tile.nodes[0];
+        *bindings_.sum_begun[node.outputs[0]] || i != tile.nodes[0];
     AddUp(node, tile, at, accumulate, backend);
   }
 }

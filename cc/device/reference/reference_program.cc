@@ -183,9 +183,9 @@ void ReferenceProgram::AddRow(const Node& node, const RowRange& at,
   const int id = node.outputs[0];
   const DType dtype = SumType(symbol(id).dtype);
   void* sum = operands_.Sum(id);
-  if (!bindings_.sum_begun[id]) {
+  if (!*bindings_.sum_begun[id]) {
     std::memset(sum, 0, ByteCount(1, symbol(id).columns(), dtype));
-    bindings_.sum_begun[id] = true;
+    *bindings_.sum_begun[id] = true;
   }
   const Numbers y = Read(node.inputs.back(), at, row);
   const Numbers x = node.kind == NodeKind::kSumRows

@@ -89,7 +89,10 @@ class Facts {
         return IsFiniteConstant(root);
       case SymbolSource::kCapture:
         if (!IsNative(root.dtype)) return false;
-        variant_.finite_captures.insert(root.index);
+        MustBeFinite(root.index,
+                     root.shape_known
+                         ? CaptureRange{offset, offset + columns(id)}
+                         : CaptureRange());
         return true;
       case SymbolSource::kNode:
         break;
@@ -106,6 +109,16 @@ class Facts {
   }
 
  private:
+  void MustBeFinite(int capture, const CaptureRange& range) {
+    const auto [known, is_new] =
+        variant_.finite_captures.insert({capture, range});
+    if (is_new) return;
+    known->second.begin = std::min(known->second.begin, range.begin);
+    known->second.end = std::max(known->second.end, range.end);
+  }
+
+  int64_t columns(int id) const { return program_.symbols[id].columns(); }
+
   enum Answer : uint8_t { kUnknown, kNo, kYes };
 
   // Which zeros are looked for.

@@ -3,6 +3,8 @@
 #define CAVS_CC_IR_PASSES_SPECIALIZE_H_
 
 #include <cstdint>
+#include <limits>
+#include <map>
 #include <set>
 #include <vector>
 
@@ -14,6 +16,11 @@ namespace cavs {
 struct ResultPart {
   int result = 0;      // Its number there.
   int64_t offset = 0;  // The first element.
+};
+
+// Some of the elements of a capture, or all of it.
+struct CaptureRange {
+  int64_t begin = 0, end = std::numeric_limits<int64_t>::max();
 };
 
 // What holds for every vertex of a variant.
@@ -40,7 +47,9 @@ struct Variant {
   // Which results of the function are left, by their numbers there. The
   // derivative names saved values by these numbers.
   std::vector<int> kept;
-  std::set<int> finite_captures, finite_pulls;
+  // What must be finite: elements of captures, by number, and inputs.
+  std::map<int, CaptureRange> finite_captures;
+  std::set<int> finite_pulls;
 };
 
 // Whether a variant is of use and gives the same: the function reads what the

@@ -81,8 +81,21 @@ TEST(SpecializeTest, LeavesComputeNoGateOfWhatTheyDoNotHave) {
   EXPECT_EQ(leaf.kept, (std::vector<int>{2}));  // x alone is read.
   ASSERT_EQ(leaf.parts.size(), 1u);
   EXPECT_EQ(leaf.parts[0].result, 1);
-  EXPECT_EQ(leaf.finite_captures, (std::set<int>{0}));
+  EXPECT_EQ(leaf.finite_captures.count(0), 1u);
   EXPECT_EQ(leaf.finite_pulls, (std::set<int>{0}));
+}
+
+TEST(SpecializeTest, OnlyTheRowsOfWeightsThatZerosAreMultipliedByMustBeFinite) {
+  Sketch f;
+  const int h = f.Gather(0, 4), x = f.Pull(0, 4);
+  f.Scatter(f.Call(E::kTanh, f.MatMul(f.Concat({x, h}), f.Capture(0, {8, 4}))));
+  const Status status = Simplify({}, &f.program);
+  EXPECT_TRUE(status.ok()) << status.message();
+  const Variant leaf = Specialize(f.program, nullptr, Leaves());
+  SCOPED_TRACE(Print(leaf.function));
+  ASSERT_EQ(leaf.finite_captures.count(0), 1u);
+  EXPECT_EQ(leaf.finite_captures.at(0).begin, 16);
+  EXPECT_EQ(leaf.finite_captures.at(0).end, 32);
 }
 
 TEST(SpecializeTest, VerticesWithoutInputMultiplyNothingByIt) {
