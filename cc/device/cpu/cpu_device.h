@@ -36,7 +36,7 @@ class CpuDevice : public Device {
     size_t cache_bytes = CacheBytes();
     int64_t fewest_rows = 256;
     double nanos_per_program = 50000;
-    double nanos_per_weight_byte = 0.1;
+    double nanos_per_weight_byte = 0.03;
     std::shared_ptr<Memory> memory = std::make_shared<HostMemory>();
     Isa isa = BestIsa();
   };
