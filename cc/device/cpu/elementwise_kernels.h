@@ -20,7 +20,7 @@ CAVS_INLINE V<T> Softplus(V<T> x) {
   // As exp(-|x|) is at most 1, nothing overflows. The rounding error of 1 + e
   // is added to the logarithm, whose slope is at most 1 there.
   const V<T> one = Constant<T>(1);
-  const V<T> e = Exp<T>(-Abs<T>(x));
+  const V<T> e = ExpOfNegative<T>(-Abs<T>(x));
   const V<T> sum = e + one;
   const V<T> log = Log<T>(sum) + (e - (sum - one));
   return Simd<T>::Max(Constant<T>(0), x) + log;

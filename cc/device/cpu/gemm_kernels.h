@@ -13,6 +13,19 @@ namespace cavs {
 namespace CAVS_ISA {
 namespace {
 
+template <typename T>
+constexpr int kLine = 64 / sizeof(T);
+
+// What will be read soon, unless `line` is nullptr: the next tile prefetches a
+// cache line for each of its terms, `step` elements apart, and the tile after
+// it those that begin `per_tile` elements behind.
+template <typename T>
+struct Ahead {
+  const T* line = nullptr;
+  int64_t step = 0;
+  int64_t per_tile = 0;
+};
+
 // Arguments for one tile of c: `depth` terms per element.
 template <typename T>
 struct TileArgs {
@@ -25,8 +38,14 @@ struct TileArgs {
   int64_t depth;
   int64_t last_lanes;  // Columns of c in the last vector of the panel.
   bool accumulate;
-  const T* next;  // `depth` cache lines that will be read soon, or nullptr.
+  Ahead<T> ahead;
 };
+
+// The lines of a packed panel.
+template <typename T>
+CAVS_INLINE Ahead<T> LinesOf(const T* panel, int64_t depth) {
+  return {panel, kLine<T>, depth * kLine<T>};
+}
 
 template <typename T>
 using TileFunction = void (*)(const TileArgs<T>& t);
@@ -71,9 +90,6 @@ CAVS_INLINE void StoreTile(const TileArgs<T>& t,
   }
 }
 
-template <typename T>
-constexpr int kLine = 64 / sizeof(T);
-
 // c is needed when the sums are done, and may be far away.
 template <typename T, int kRows, int kVectors>
 CAVS_INLINE void PrefetchTile(const TileArgs<T>& t) {
@@ -96,7 +112,8 @@ void Tile(const TileArgs<T>& t) {
   const int64_t a_step = kTransposeA ? a_pitch : 1;
   const T* a = t.a;
   const T* b = t.b;
-  const T* next = t.next;
+  const T* ahead = t.ahead.line;
+  const int64_t ahead_step = t.ahead.step;
   PrefetchTile<T, kRows, kVectors>(t);
   V<T> sum[kChains][kRows][kVectors] = {};
   int64_t k = 0;
@@ -105,8 +122,8 @@ void Tile(const TileArgs<T>& t) {
     for (int chain = 0; chain < kChains; ++chain, a += a_step, b += b_pitch) {
       AddTerm<T, kRows, kVectors, kTransposeA>(a, a_pitch, b, sum[chain]);
       if constexpr (kPrefetch) {
-        __builtin_prefetch(next, 0, 2);
-        next += kLine<T>;
+        __builtin_prefetch(ahead, 0, 2);
+        ahead += ahead_step;
       }
     }
   }
@@ -153,7 +170,7 @@ template <typename T, int kVectors, bool kTransposeA>
 void RowsOfPanel(TileArgs<T> t, int64_t rows) {
   const int64_t count = CeilDiv(rows, TileRows(kVectors));
   const int64_t lines = t.depth * kVectors * Simd<T>::kLanes / kLine<T>;
-  const int64_t prefetching = t.next == nullptr || t.depth == 0
+  const int64_t prefetching = t.ahead.line == nullptr || t.depth == 0
                                   ? 0
                                   : Smaller(count, CeilDiv(lines, t.depth));
   const T* a = t.a;
@@ -163,9 +180,8 @@ void RowsOfPanel(TileArgs<T> t, int64_t rows) {
     t.a = a + begin * (kTransposeA ? 1 : t.a_pitch);
     t.c = c + begin * t.c_pitch;
     if (i < prefetching) {
-      Tiles<T, kVectors, kTransposeA, !kTransposeA>::kFunction[end - begin - 1](
-          t);
-      t.next += t.depth * kLine<T>;
+      Tiles<T, kVectors, kTransposeA, true>::kFunction[end - begin - 1](t);
+      t.ahead.line += t.ahead.per_tile;
     } else {
       Tiles<T, kVectors, kTransposeA, false>::kFunction[end - begin - 1](t);
     }
@@ -208,12 +224,14 @@ void MultiplyPacked(const Product<T>& p, Range rows, Range columns) {
         const PanelStrip strip = StripOfPanel<T>(p.n, column, columns.end);
         const T* b = p.b + (column - strip.in_panel) * p.k +
                      first * strip.pitch + strip.in_panel;
-        const bool more = column + strip.width < columns.end;
-        const T* next = more ? b - strip.in_panel + kPanel<T> * p.k : nullptr;
+        Ahead<T> ahead;
+        if (column + strip.width < columns.end) {
+          ahead = LinesOf(b - strip.in_panel + kPanel<T> * p.k, depth);
+        }
         MultiplyPanel<T, false>(
             {p.a + row * p.a_pitch + first, p.a_pitch, b, strip.pitch,
              p.c + row * p.c_pitch + column, p.c_pitch, depth, 0,
-             p.accumulate || s > 0, next},
+             p.accumulate || s > 0, ahead},
             Smaller(block, rows.end - row), strip.width);
         column += strip.width;
       }
@@ -223,7 +241,6 @@ void MultiplyPacked(const Product<T>& p, Range rows, Range columns) {
 
 // Slices of b are packed on the stack as they are needed.
 constexpr int64_t kSliceBytes = 64 << 10;
-constexpr int64_t kGroupBytes = 1 << 10;  // Bytes of a row of a.
 
 template <typename T>
 void Multiply(const Product<T>& p, Range rows, Range columns) {
@@ -250,7 +267,7 @@ void Multiply(const Product<T>& p, Range rows, Range columns) {
       }
       MultiplyPanel<T, false>(
           {a, p.a_pitch, b, b_pitch, p.c + rows.begin * p.c_pitch + column,
-           p.c_pitch, depth, 0, p.accumulate || s > 0, nullptr},
+           p.c_pitch, depth, 0, p.accumulate || s > 0, Ahead<T>()},
           count, width);
     }
   }
@@ -305,10 +322,12 @@ Operand<T> SliceOf(const T* w, int64_t pitch, const int32_t* index,
   return {packed, padded};
 }
 
+// A panel of b (kNearBytes of it) stays in the L1 cache beside the rows of a
+// that a tile reads, and the copy of a in the L2 cache.
 template <typename T>
 void MultiplyTransposed(const Product<T>& p, Range rows, Range columns) {
-  constexpr int64_t kDepth = kSliceBytes / 2 / (kPanel<T> * sizeof(T));
-  constexpr int64_t kColumns = kGroupBytes / sizeof(T);
+  constexpr int64_t kDepth = kNearBytes / (kPanel<T> * sizeof(T));
+  constexpr int64_t kColumns = kCopiedRowBytes / sizeof(T);
   constexpr int64_t kPitch = kColumns + kLine<T>;
   alignas(64) T copy_of_a[kDepth * kPitch];
   alignas(64) T copy_of_b[kDepth * kPanel<T>];
@@ -323,12 +342,17 @@ void MultiplyTransposed(const Product<T>& p, Range rows, Range columns) {
       for (int64_t column = columns.begin; column < columns.end;
            column += kPanel<T>) {
         const int64_t width = Smaller(kPanel<T>, columns.end - column);
+        Ahead<T> ahead;
+        if (column + width < columns.end && p.b_index == nullptr) {
+          ahead = {p.b + first * p.b_pitch + column + width, p.b_pitch,
+                   kLine<T>};
+        }
         const Operand<T> b =
             SliceOf<T>(p.b + column, p.b_pitch, p.b_index, first, depth, width,
                        PaddedWidth<T>(width), copy_of_b);
         MultiplyPanel<T, true>(
             {a.data, a.pitch, b.data, b.pitch, p.c + row * p.c_pitch + column,
-             p.c_pitch, depth, 0, p.accumulate || s > 0, nullptr},
+             p.c_pitch, depth, 0, p.accumulate || s > 0, ahead},
             count, width);
       }
     }

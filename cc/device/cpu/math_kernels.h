@@ -132,19 +132,23 @@ CAVS_INLINE V<T> Scale(V<T> a, V<T> n) {
 template <typename T>
 struct ExpParts {
   V<T> n;
+  V<T> power;  // 2^(n + kGuard), where that is a normal number.
   V<T> fraction;
 };
 
-template <typename T>
+template <typename T, int kGuard = 0>
 CAVS_INLINE ExpParts<T> SplitExp(V<T> x) {
   using S = Simd<T>;
   using F = Float<T>;
-  const V<T> round = Constant<T>(F::kRound);
-  const V<T> n =
-      S::Fma(x, Constant<T>(T(1.44269504088896340736)), round) - round;
+  // The last bits of a number next to kRound are those of an integer: here of
+  // the exponent that the power has.
+  const V<T> round = Constant<T>(F::kRound + F::kBias + kGuard);
+  const V<T> sum = S::Fma(x, Constant<T>(T(1.44269504088896340736)), round);
+  const V<T> n = sum - round;
   V<T> r = S::Fma(n, Constant<T>(-F::kLn2High), x);
   r = S::Fma(n, Constant<T>(-F::kLn2Low), r);
-  return {n, S::Fma(r * r, ExpSeries<T, F::kExpTerms>(r), r)};
+  return {n, FromBits<T>(Bits<T>(sum) << F::kMantissaBits),
+          S::Fma(r * r, ExpSeries<T, F::kExpTerms>(r), r)};
 }
 
 template <typename T>
@@ -157,10 +161,27 @@ CAVS_INLINE V<T> Exp(V<T> x) {
   return Scale<T>(e.fraction + Constant<T>(1), e.n);
 }
 
+// exp(x) of an x that is not positive. The powers of two are normal numbers
+// once they are multiplied by 2^kGuard, and the last product rounds, to a
+// subnormal number too.
+template <typename T>
+CAVS_INLINE V<T> ExpOfNegative(V<T> x) {
+  using S = Simd<T>;
+  constexpr int kGuard = S::kHasScale ? 0 : 2 * Float<T>::kMantissaBits;
+  x = S::Max(Constant<T>(Float<T>::kExpMin), x);
+  const ExpParts<T> e = SplitExp<T, kGuard>(x);
+  if constexpr (S::kHasScale) {
+    return S::Scale(e.fraction + Constant<T>(1), e.n);
+  } else {
+    return S::Fma(e.power, e.fraction, e.power) *
+           PowerOfTwo<T>(U<T>{} - kGuard);
+  }
+}
+
 template <typename T>
 CAVS_INLINE V<T> Sigmoid(V<T> x) {
   // exp of a negative number cannot overflow, and keeps small results exact.
-  const V<T> e = Exp<T>(-Abs<T>(x));
+  const V<T> e = ExpOfNegative<T>(-Abs<T>(x));
   const V<T> r = Simd<T>::Reciprocal(e + Constant<T>(1));
   return x >= Constant<T>(0) ? r : e * r;
 }
@@ -174,8 +195,7 @@ CAVS_INLINE V<T> Tanh(V<T> x) {
   V<T> y = Abs<T>(x) * Constant<T>(-2);
   y = S::Max(Constant<T>(-2 * Float<T>::kTanhOne), y);
   const ExpParts<T> e = SplitExp<T>(y);
-  const V<T> power = PowerOfTwo<T>(ToInt<T>(e.n));
-  const V<T> m = S::Fma(power, e.fraction, power - Constant<T>(1));
+  const V<T> m = S::Fma(e.power, e.fraction, e.power - Constant<T>(1));
   const V<T> t = m * S::Reciprocal(m + Constant<T>(2));
   const U<T> magnitude = Bits<T>(t) & ~Bits<T>(sign);
   return FromBits<T>(magnitude | (Bits<T>(x) & Bits<T>(sign)));

@@ -109,15 +109,18 @@ void MultiplyTerms(const Product<T>& p, Range rows, Range columns) {
           TermsOfLeft(p, row, count, slice.k, pitch, a);
         }
         const Term* b = TermsOfRight<T, Term, kPacked>(p, strip, slice, copy);
-        const Term* next = b;
+        Ahead<Term> ahead;
         if (kPacked && column + strip.width < columns.end) {
-          next = reinterpret_cast<const Term*>(PackedSlice(
-              p, StripOfPanel<float>(p.n, column + strip.width, columns.end),
-              slice));
+          const PanelStrip next =
+              StripOfPanel<float>(p.n, column + strip.width, columns.end);
+          ahead = LinesOf(
+              reinterpret_cast<const Term*>(PackedSlice(p, next, slice)),
+              slice.depth);
         }
-        MultiplyPanel<Term, false>({a, pitch, b, strip.pitch, sum,
-                                    kPanel<float>, slice.depth, 0, s > 0, next},
-                                   count, strip.width);
+        MultiplyPanel<Term, false>(
+            {a, pitch, b, strip.pitch, sum, kPanel<float>, slice.depth, 0,
+             s > 0, ahead},
+            count, strip.width);
       }
       RoundBlock(sum, count, strip.width, p.c + row * p.c_pitch + column,
                  p.c_pitch, p.accumulate);
@@ -142,8 +145,8 @@ void MultiplyNarrow(const Product<T>& p, Range rows, Range columns) {
 // As MultiplyTransposed(), but c is fp32.
 template <typename T, typename Term>
 void MultiplyTransposedTerms(const Product<T>& p, Range rows, Range columns) {
-  constexpr int64_t kDepth = kSliceBytes / 2 / (kPanel<float> * sizeof(Term));
-  constexpr int64_t kColumns = kGroupBytes / sizeof(Term);
+  constexpr int64_t kDepth = kNearBytes / (kPanel<float> * sizeof(Term));
+  constexpr int64_t kColumns = kCopiedRowBytes / sizeof(Term);
   constexpr int64_t kPitch = kColumns + kLine<Term>;
   alignas(64) Term a[kDepth * kPitch];
   alignas(64) Term b[kDepth * kPanel<float>];
@@ -164,7 +167,7 @@ void MultiplyTransposedTerms(const Product<T>& p, Range rows, Range columns) {
         TermsOfRows(p.b + column, p.b_pitch, p.b_index, k, width, padded, b);
         float* c = reinterpret_cast<float*>(p.c) + row * p.c_pitch + column;
         MultiplyPanel<Term, true>({a, kPitch, b, padded, c, p.c_pitch, depth, 0,
-                                   p.accumulate || s > 0, b},
+                                   p.accumulate || s > 0, Ahead<Term>()},
                                   count, width);
       }
     }

@@ -113,6 +113,10 @@ constexpr int TileRows(int vectors) {
   return vectors == 3 ? 4 : vectors == 2 ? 6 : 12;
 }
 
+// For an L1 cache of 32 KiB and an L2 cache of 512; see MultiplyTransposed().
+constexpr int64_t kNearBytes = 16 << 10;
+constexpr int64_t kCopiedRowBytes = 2 << 10;
+
 }  // namespace
 }  // namespace CAVS_ISA
 }  // namespace cavs

@@ -108,6 +108,10 @@ constexpr int TileRows(int vectors) {
   return vectors == 4 ? 6 : vectors == 3 ? 8 : 12;
 }
 
+// For an L1 cache of 48 KiB; see MultiplyTransposed().
+constexpr int64_t kNearBytes = 32 << 10;
+constexpr int64_t kCopiedRowBytes = 1 << 10;
+
 }  // namespace
 }  // namespace CAVS_ISA
 }  // namespace cavs

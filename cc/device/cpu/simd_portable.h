@@ -100,6 +100,10 @@ struct Halves {
 constexpr int kPanelVectors = 2;
 constexpr int TileRows(int vectors) { return vectors == 2 ? 6 : 12; }
 
+// For an L1 cache of 32 KiB; see MultiplyTransposed().
+constexpr int64_t kNearBytes = 16 << 10;
+constexpr int64_t kCopiedRowBytes = 2 << 10;
+
 }  // namespace
 }  // namespace CAVS_ISA
 }  // namespace cavs
