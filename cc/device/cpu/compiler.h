@@ -11,6 +11,14 @@
 #define CAVS_UNROLL _Pragma("GCC unroll 16")
 #endif
 
+// Of a function: its loops begin at cache lines. Where one of 20 instructions
+// begins changes its speed by up to 8 % (Zen 3).
+#if defined(__clang__)
+#define CAVS_ALIGN_LOOPS
+#else
+#define CAVS_ALIGN_LOOPS __attribute__((optimize("align-loops=64")))
+#endif
+
 // Keeps a vector that was loaded in a register. Otherwise compilers load it
 // again for each instruction that uses it, which costs twice as much where it
 // is not in the nearest cache.

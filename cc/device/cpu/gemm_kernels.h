@@ -16,14 +16,13 @@ namespace {
 template <typename T>
 constexpr int kLine = 64 / sizeof(T);
 
-// What will be read soon, unless `line` is nullptr: the next tile prefetches a
-// cache line for each of its terms, `step` elements apart, and the tile after
-// it those that begin `per_tile` elements behind.
+// Rows of the next panel, `pitch` elements apart. Unless `row` is nullptr, a
+// tile prefetches one for every kTermsPerRow terms of its own: a row for every
+// term would be more than distant memory can give.
 template <typename T>
 struct Ahead {
-  const T* line = nullptr;
-  int64_t step = 0;
-  int64_t per_tile = 0;
+  const T* row = nullptr;
+  int64_t pitch = 0;
 };
 
 // Arguments for one tile of c: `depth` terms per element.
@@ -40,12 +39,6 @@ struct TileArgs {
   bool accumulate;
   Ahead<T> ahead;
 };
-
-// The lines of a packed panel.
-template <typename T>
-CAVS_INLINE Ahead<T> LinesOf(const T* panel, int64_t depth) {
-  return {panel, kLine<T>, depth * kLine<T>};
-}
 
 template <typename T>
 using TileFunction = void (*)(const TileArgs<T>& t);
@@ -102,8 +95,16 @@ CAVS_INLINE void PrefetchTile(const TileArgs<T>& t) {
   }
 }
 
+template <typename T, int kVectors>
+CAVS_INLINE void PrefetchRow(const T* row) {
+  CAVS_UNROLL
+  for (int j = 0; j < kVectors * Simd<T>::kLanes; j += kLine<T>) {
+    __builtin_prefetch(row + j, 0, 2);
+  }
+}
+
 template <typename T, int kRows, int kVectors, bool kTransposeA, bool kPrefetch>
-void Tile(const TileArgs<T>& t) {
+CAVS_ALIGN_LOOPS void Tile(const TileArgs<T>& t) {
   // A few accumulators cannot hide the latency of additions, so small tiles
   // compute several terms at a time, each in its own accumulator.
   constexpr int kAccumulators = kRows * kVectors;
@@ -112,19 +113,21 @@ void Tile(const TileArgs<T>& t) {
   const int64_t a_step = kTransposeA ? a_pitch : 1;
   const T* a = t.a;
   const T* b = t.b;
-  const T* ahead = t.ahead.line;
-  const int64_t ahead_step = t.ahead.step;
+  const T* ahead = t.ahead.row;
+  constexpr int kTerms = kPrefetch ? kTermsPerRow : kChains;
+  static_assert(kTerms % kChains == 0);
   PrefetchTile<T, kRows, kVectors>(t);
   V<T> sum[kChains][kRows][kVectors] = {};
   int64_t k = 0;
-  for (; k + kChains <= t.depth; k += kChains) {
+  for (; k + kTerms <= t.depth; k += kTerms) {
+    if constexpr (kPrefetch) {
+      PrefetchRow<T, kVectors>(ahead);
+      ahead += t.ahead.pitch;
+    }
     CAVS_UNROLL
-    for (int chain = 0; chain < kChains; ++chain, a += a_step, b += b_pitch) {
-      AddTerm<T, kRows, kVectors, kTransposeA>(a, a_pitch, b, sum[chain]);
-      if constexpr (kPrefetch) {
-        __builtin_prefetch(ahead, 0, 2);
-        ahead += ahead_step;
-      }
+    for (int term = 0; term < kTerms; ++term, a += a_step, b += b_pitch) {
+      AddTerm<T, kRows, kVectors, kTransposeA>(a, a_pitch, b,
+                                               sum[term % kChains]);
     }
   }
   for (; k < t.depth; ++k, a += a_step, b += b_pitch) {
@@ -169,10 +172,7 @@ struct Tiles<T, kVectors, kTransposeA, kPrefetch,
 template <typename T, int kVectors, bool kTransposeA>
 void RowsOfPanel(TileArgs<T> t, int64_t rows) {
   const int64_t count = CeilDiv(rows, TileRows(kVectors));
-  const int64_t lines = t.depth * kVectors * Simd<T>::kLanes / kLine<T>;
-  const int64_t prefetching = t.ahead.line == nullptr || t.depth == 0
-                                  ? 0
-                                  : Smaller(count, CeilDiv(lines, t.depth));
+  const int64_t prefetching = t.ahead.row == nullptr ? 0 : kTermsPerRow;
   const T* a = t.a;
   Wide<T>* c = t.c;
   for (int64_t i = 0; i < count; ++i) {
@@ -181,7 +181,7 @@ void RowsOfPanel(TileArgs<T> t, int64_t rows) {
     t.c = c + begin * t.c_pitch;
     if (i < prefetching) {
       Tiles<T, kVectors, kTransposeA, true>::kFunction[end - begin - 1](t);
-      t.ahead.line += t.ahead.per_tile;
+      t.ahead.row += CeilDiv(t.depth, kTermsPerRow) * t.ahead.pitch;
     } else {
       Tiles<T, kVectors, kTransposeA, false>::kFunction[end - begin - 1](t);
     }
@@ -226,7 +226,7 @@ void MultiplyPacked(const Product<T>& p, Range rows, Range columns) {
                      first * strip.pitch + strip.in_panel;
         Ahead<T> ahead;
         if (column + strip.width < columns.end) {
-          ahead = LinesOf(b - strip.in_panel + kPanel<T> * p.k, depth);
+          ahead = {b - strip.in_panel + kPanel<T> * p.k, kPanel<T>};
         }
         MultiplyPanel<T, false>(
             {p.a + row * p.a_pitch + first, p.a_pitch, b, strip.pitch,
@@ -344,8 +344,7 @@ void MultiplyTransposed(const Product<T>& p, Range rows, Range columns) {
         const int64_t width = Smaller(kPanel<T>, columns.end - column);
         Ahead<T> ahead;
         if (column + width < columns.end && p.b_index == nullptr) {
-          ahead = {p.b + first * p.b_pitch + column + width, p.b_pitch,
-                   kLine<T>};
+          ahead = {p.b + first * p.b_pitch + column + width, p.b_pitch};
         }
         const Operand<T> b =
             SliceOf<T>(p.b + column, p.b_pitch, p.b_index, first, depth, width,

@@ -113,9 +113,8 @@ void MultiplyTerms(const Product<T>& p, Range rows, Range columns) {
         if (kPacked && column + strip.width < columns.end) {
           const PanelStrip next =
               StripOfPanel<float>(p.n, column + strip.width, columns.end);
-          ahead = LinesOf(
-              reinterpret_cast<const Term*>(PackedSlice(p, next, slice)),
-              slice.depth);
+          ahead = {reinterpret_cast<const Term*>(PackedSlice(p, next, slice)),
+                   kPanel<float>};
         }
         MultiplyPanel<Term, false>(
             {a, pitch, b, strip.pitch, sum, kPanel<float>, slice.depth, 0,

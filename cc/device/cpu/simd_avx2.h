@@ -117,6 +117,9 @@ constexpr int TileRows(int vectors) {
 constexpr int64_t kNearBytes = 16 << 10;
 constexpr int64_t kCopiedRowBytes = 2 << 10;
 
+// See Ahead.
+constexpr int kTermsPerRow = 8;
+
 }  // namespace
 }  // namespace CAVS_ISA
 }  // namespace cavs

@@ -112,6 +112,9 @@ constexpr int TileRows(int vectors) {
 constexpr int64_t kNearBytes = 32 << 10;
 constexpr int64_t kCopiedRowBytes = 1 << 10;
 
+// See Ahead.
+constexpr int kTermsPerRow = 4;
+
 }  // namespace
 }  // namespace CAVS_ISA
 }  // namespace cavs

@@ -104,6 +104,9 @@ constexpr int TileRows(int vectors) { return vectors == 2 ? 6 : 12; }
 constexpr int64_t kNearBytes = 16 << 10;
 constexpr int64_t kCopiedRowBytes = 2 << 10;
 
+// See Ahead.
+constexpr int kTermsPerRow = 4;
+
 }  // namespace
 }  // namespace CAVS_ISA
 }  // namespace cavs
