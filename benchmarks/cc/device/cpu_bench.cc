@@ -299,6 +299,7 @@ void RegisterProducts(Isa isa) {
           2048);
     }
     add("GradientSquare256/1024", Form::kTransposeA, 256, 1024, 256);
+    add("GradientSmall/1024", Form::kTransposeA, 64, 1024, 256);
     add("GradientFive/1024", Form::kTransposeA, 512, 1024, 5);
     Add(set + "PackedDouble/64" + end, [=](benchmark::State& state) {
       Product<double>(state, isa, Form::kPacked, 64, 512, 2048, threads);
