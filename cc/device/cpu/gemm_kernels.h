@@ -103,19 +103,28 @@ CAVS_INLINE void PrefetchRow(const T* row) {
   }
 }
 
+// A few accumulators cannot hide the latency of additions, so small tiles
+// compute several terms at a time, each in its own accumulator.
+constexpr int Chains(int rows, int vectors) {
+  const int accumulators = rows * vectors;
+  return accumulators >= 8 ? 1 : accumulators >= 4 ? 2 : 4;
+}
+
+// Tiles with fewer rows do not wait for their loads. With one chain, sums are
+// the same numbers with and without prefetching.
+constexpr bool MayPrefetch(int rows, int vectors) {
+  return 2 * rows >= TileRows(vectors) && Chains(rows, vectors) == 1;
+}
+
 template <typename T, int kRows, int kVectors, bool kTransposeA, bool kPrefetch>
 CAVS_ALIGN_LOOPS void Tile(const TileArgs<T>& t) {
-  // A few accumulators cannot hide the latency of additions, so small tiles
-  // compute several terms at a time, each in its own accumulator.
-  constexpr int kAccumulators = kRows * kVectors;
-  constexpr int kChains = kAccumulators >= 8 ? 1 : kAccumulators >= 4 ? 2 : 4;
+  constexpr int kChains = Chains(kRows, kVectors);
+  constexpr int kTerms = kPrefetch ? kTermsPerRow : kChains;
   const int64_t a_pitch = t.a_pitch, b_pitch = t.b_pitch;
   const int64_t a_step = kTransposeA ? a_pitch : 1;
   const T* a = t.a;
   const T* b = t.b;
   const T* ahead = t.ahead.row;
-  constexpr int kTerms = kPrefetch ? kTermsPerRow : kChains;
-  static_assert(kTerms % kChains == 0);
   PrefetchTile<T, kRows, kVectors>(t);
   V<T> sum[kChains][kRows][kVectors] = {};
   int64_t k = 0;
@@ -142,11 +151,6 @@ CAVS_ALIGN_LOOPS void Tile(const TileArgs<T>& t) {
     }
   }
   StoreTile<T, kRows, kVectors>(t, sum[0]);
-}
-
-// Tiles with fewer rows do not wait for their loads.
-constexpr bool MayPrefetch(int rows, int vectors) {
-  return 2 * rows >= TileRows(vectors);
 }
 
 // kFunction[rows - 1] for every height of a tile that is `kVectors` wide.

@@ -161,6 +161,16 @@ void ExpectProduct(const CpuBackend& backend, Kind kind, const Shape& s,
 class GemmTest : public IsaTest {};
 CAVS_INSTANTIATE_ISA_TEST(GemmTest);
 
+// Their sums are rounded, so that another order of terms gives other bits.
+template <typename T>
+void FillWithRoundedNumbers(Matrix<T>* a) {
+  for (int64_t i = 0; i < a->rows(); ++i) {
+    for (int64_t j = 0; j < a->cols(); ++j) {
+      a->at(i, j) = std::sin(T(1 + i + 3 * j));
+    }
+  }
+}
+
 TEST_P(GemmTest, EveryKindEqualsTheNaiveProductForEverySmallShape) {
   SerialWorkers workers;
   const CpuBackend backend(&workers, GetParam());
@@ -397,6 +407,33 @@ TEST_P(GemmTest, ARangeOfColumnsIsWrittenAndNoOther) {
   });
 }
 
+// Half of the columns is whole panels in every instruction set. The last panel
+// of the first half fetches the next one ahead only where the whole product is
+// computed.
+TEST_P(GemmTest, HalvesOfTheColumnsHaveTheBitsOfTheWholeProduct) {
+  SerialWorkers workers;
+  const CpuBackend backend(&workers, GetParam());
+  ForFloatTypes([&](auto zero) {
+    using T = decltype(zero);
+    const DType dtype = DTypeOf<T>();
+    const int64_t n = 24 * backend.ColumnGrain(dtype), half = n / 2;
+    for (int64_t m = 1; m <= 12; ++m) {
+      Operands<T> x(Kind::kPacked, {m, 37, n, 0});
+      FillWithRoundedNumbers(&x.a);
+      Packed packed(backend.PackedBytes(dtype, 37, n));
+      backend.Pack(dtype, x.b.view(), false, n, 0, packed.data());
+      Matrix<T> whole = x.c, halves = x.c;
+      backend.MatMulPacked(dtype, x.a.view(), packed.data(), whole.block(),
+                           false);
+      for (int64_t begin : {int64_t{0}, half}) {
+        backend.MatMulPackedColumns(dtype, x.a.view(), packed.data(),
+                                    halves.block(), begin, begin + half, false);
+      }
+      EXPECT_TRUE(halves.SameBits(whole)) << m << " rows";
+    }
+  });
+}
+
 TEST_P(GemmTest, AnyNumberOfWorkersComputesTheProductAndRepeatsItsBits) {
   const Shape shapes[] = {
       {1, 512, 2048}, {200, 128, 64}, {33, 256, 200, 7}, {500, 300, 5}};
@@ -407,13 +444,7 @@ TEST_P(GemmTest, AnyNumberOfWorkersComputesTheProductAndRepeatsItsBits) {
         WithOutcome<T>(kind, [&](auto sum) {
           using C = decltype(sum);
           Operands<T, C> x(kind, shape);
-          // Numbers whose sums are rounded, so that another order of terms
-          // gives other bits.
-          for (int64_t i = 0; i < x.a.rows(); ++i) {
-            for (int64_t j = 0; j < x.a.cols(); ++j) {
-              x.a.at(i, j) = std::sin(T(1 + i + 3 * j));
-            }
-          }
+          FillWithRoundedNumbers(&x.a);
           for (int count : {1, 2, 3, 7}) {
             SCOPED_TRACE(count);
             ThreadedWorkers workers(count);
