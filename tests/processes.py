@@ -50,6 +50,7 @@ def _execute(program, folder, path, printed, error):
         try:
             os.chdir(folder)
             sys.path.append(str(path))
+            sys.argv = ["program.py"]  # Not what this process was started with.
             warnings.simplefilter("error", UserWarning)
             exec(compile(program, "<program>", "exec"), {"__name__": "__main__"})
         except BaseException:
