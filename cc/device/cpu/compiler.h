@@ -11,8 +11,8 @@
 #define CAVS_UNROLL _Pragma("GCC unroll 16")
 #endif
 
-// Of a function: its loops begin at cache lines. Where one of 20 instructions
-// begins changes its speed by up to 8 % (Zen 3).
+// Begins the loops of a function at cache lines. A loop of 20 instructions that
+// begins elsewhere may lose 8 % of its speed (Zen 3).
 #if defined(__clang__)
 #define CAVS_ALIGN_LOOPS
 #else

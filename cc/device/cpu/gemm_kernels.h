@@ -185,7 +185,7 @@ void RowsOfPanel(TileArgs<T> t, int64_t rows) {
     t.c = c + begin * t.c_pitch;
     if (i < prefetching) {
       Tiles<T, kVectors, kTransposeA, true>::kFunction[end - begin - 1](t);
-      t.ahead.row += CeilDiv(t.depth, kTermsPerRow) * t.ahead.pitch;
+      t.ahead.row += t.depth / kTermsPerRow * t.ahead.pitch;
     } else {
       Tiles<T, kVectors, kTransposeA, false>::kFunction[end - begin - 1](t);
     }
