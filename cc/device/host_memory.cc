@@ -4,36 +4,38 @@
 #include <sys/mman.h>
 #endif
 
-#include <cstdint>
 #include <cstdlib>
 
 namespace cavs {
 namespace {
 
+#if defined(__linux__)
+
 constexpr size_t kLargePage = size_t{2} << 20;
 // Buffers of fewer bytes have too few whole large pages.
 constexpr size_t kFewestBytes = 2 * kLargePage;
 
-// Asks for large pages. An operator that is fused reads and writes a dozen
-// values side by side, each in pages of its own.
-void AskForLargePages(void* data, size_t bytes) {
-#if defined(__linux__)
-  (void)madvise(data, bytes, MADV_HUGEPAGE);  // Small pages will do as well.
-#else
-  (void)data, (void)bytes;
-#endif
+// A group of operators reads and writes a dozen values side by side, each in
+// pages of its own, so large pages are asked for; small ones do as well. The
+// last eighth stays in small pages: a step may not need all of its buffer (see
+// StoragePool), and what it does not touch is to take no memory.
+void* AllocateLarge(size_t bytes) {
+  void* const data = std::aligned_alloc(kLargePage, bytes);
+  if (data == nullptr) return nullptr;
+  const size_t large = (bytes - bytes / 8) / kLargePage * kLargePage;
+  (void)madvise(data, large, MADV_HUGEPAGE);
+  return data;
 }
+
+#endif
 
 }  // namespace
 
 void* HostMemory::Allocate(size_t bytes) {
-  if (bytes < kFewestBytes || bytes > SIZE_MAX - kLargePage) {
-    return std::aligned_alloc(kAlignment, bytes);
-  }
-  const size_t whole = (bytes + kLargePage - 1) / kLargePage * kLargePage;
-  void* const data = std::aligned_alloc(kLargePage, whole);
-  if (data != nullptr) AskForLargePages(data, whole);
-  return data;
+#if defined(__linux__)
+  if (bytes >= kFewestBytes) return AllocateLarge(bytes);
+#endif
+  return std::aligned_alloc(kAlignment, bytes);
 }
 
 void HostMemory::Free(void* data, size_t) { std::free(data); }

@@ -1,9 +1,13 @@
 #include "cc/device/host_memory.h"
 
 #include <gtest/gtest.h>
+#if defined(__linux__)
+#include <unistd.h>
+#endif
 
 #include <cstdint>
 #include <cstring>
+#include <fstream>
 
 namespace cavs {
 namespace {
@@ -33,6 +37,29 @@ TEST(HostMemoryTest, SmallBuffersAreAligned) {
     memory.Free(data, bytes);
   }
 }
+
+#if defined(__linux__)
+// The bytes of the process that are in memory.
+size_t ResidentBytes() {
+  std::ifstream statm("/proc/self/statm");
+  size_t all = 0, resident = 0;
+  statm >> all >> resident;
+  return resident * static_cast<size_t>(sysconf(_SC_PAGESIZE));
+}
+
+// The pool allocates an eighth more than a step needs.
+TEST(HostMemoryTest, TheEndOfABufferTakesNoMemoryUntilItIsUsed) {
+  HostMemory memory;
+  constexpr size_t kAsked = (size_t{16} << 20) + 64;
+  constexpr size_t kBytes = kAsked + kAsked / 8 / 64 * 64;
+  const size_t before = ResidentBytes();
+  void* const data = memory.Allocate(kBytes);
+  ASSERT_NE(data, nullptr);
+  std::memset(data, 1, kAsked);
+  EXPECT_LT(ResidentBytes() - before, kAsked + (size_t{1} << 20));
+  memory.Free(data, kBytes);
+}
+#endif
 
 TEST(HostMemoryTest, TooManyBytesGiveNoMemory) {
   HostMemory memory;
