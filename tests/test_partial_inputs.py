@@ -207,6 +207,14 @@ class Masked(cavs.GraphSupport):
         self.push(h)
 
 
+class NegatedMask(Masked):
+    def vertex(self):
+        inner = self.inner(tf.concat([self.gather(0), self.gather(1)], axis=1))
+        h = tf.where(~self.has_child(0)[:, tf.newaxis], self.pull(), inner)
+        self.scatter(h)
+        self.push(h)
+
+
 class PulledMask(Masked):
     def vertex(self):
         inner = self.inner(tf.concat([self.gather(0), self.gather(1)], axis=1))
@@ -216,21 +224,22 @@ class PulledMask(Masked):
         self.push(h)
 
 
-def test_conditions_on_children_make_programs_of_their_own():
+@pytest.mark.parametrize("model_class", [Masked, NegatedMask])
+def test_conditions_on_children_make_programs_of_their_own(model_class):
     graphs = cavs.GraphBatch.from_children([[[], [], [0, 1], [2]], [[]], [[-1, -1], [0, -1]]])
     vertices = np.array([0, 1, 4, 5])
     x = np.random.default_rng(0).normal(size=[4, UNITS]).astype("float32")
-    model, inputs = Masked(), VertexRows(tf.constant(x), tf.constant(vertices))
+    model, inputs = model_class(), VertexRows(tf.constant(x), tf.constant(vertices))
     assert cavs.check_equivalence(model, graphs, inputs).ok
     np.testing.assert_array_equal(tf.gather(model(graphs, inputs), vertices), x)
     text = model.explain(graphs, inputs, program=True)
     assert text.count("by TensorFlow's own kernels: none") == 2
     leaves, parents = (programs_for(name, text) for name in ("leaves", "all children"))
     assert len(leaves) == len(parents) == 2
-    for operator in ("matmul", "tanh", "keep", "drop", "to_mask", "weight_grad"):
+    for operator in ("matmul", "tanh", " = keep", " = drop", " = equal", "to_mask", "weight_grad"):
         assert not any(operator in program for program in leaves), operator
-        assert operator in text
-    for operator in ("keep", "drop", "to_mask", "pull_grad"):
+        assert operator in text or operator == " = equal"
+    for operator in (" = keep", " = drop", " = equal", "to_mask", "pull_grad"):
         assert not any(operator in program for program in parents), operator
     assert len(programs_for("all children, no input", text)) == 2
     both = "every vertex has all children and no vertex has a row of the inputs that not all have"

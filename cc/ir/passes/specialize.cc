@@ -44,6 +44,13 @@ bool IsFiniteConstant(const Symbol& s) {
          AreFinite(static_cast<const double*>(s.constant->data), count);
 }
 
+bool IsConstantZero(const Symbol& s) {
+  if (s.constant == nullptr || s.constant->data == nullptr) return false;
+  const char* const bytes = static_cast<const char*>(s.constant->data);
+  return std::all_of(bytes, bytes + s.columns() * SizeOf(s.dtype),
+                     [](char byte) { return byte == 0; });
+}
+
 // Whether the node pulls which slots have a child.
 bool IsChildMask(const Program& program, const Node& pull,
                  const VertexTraits& traits) {
@@ -136,12 +143,17 @@ class Facts {
   }
 
   std::vector<bool> FindOnes() {
-    if (!traits_.all_children) {
-      return std::vector<bool>(program_.symbols.size(), false);
-    }
+    const std::vector<bool> none(program_.symbols.size(), false);
+    if (!traits_.all_children && !traits_.childless) return none;
+    const std::vector<bool> zeros =
+        FindAll([&](int saved) { return function_->IsZero(saved); },
+                [&](const Node& node, const std::vector<bool>& found) {
+                  return WritesMask(node, traits_.childless, found, none);
+                });
     return FindAll([&](int saved) { return function_->IsOne(saved); },
-                   [&](const Node& node, const std::vector<bool>& ones) {
-                     return WritesOne(node, ones);
+                   [&](const Node& node, const std::vector<bool>& found) {
+                     return WritesMask(node, traits_.all_children, found,
+                                       zeros);
                    });
   }
 
@@ -184,22 +196,34 @@ class Facts {
     return changed;
   }
 
-  // Whether it writes a mask of ones.
-  bool WritesOne(const Node& node, const std::vector<bool>& ones) const {
+  // Whether it writes a mask all of whose elements are the same number, as
+  // those of `same` are. `negated` are masks of the other number. `of_children`
+  // says whether the masks of children are such.
+  bool WritesMask(const Node& node, bool of_children,
+                  const std::vector<bool>& same,
+                  const std::vector<bool>& negated) const {
     const std::vector<int>& in = node.inputs;
     switch (node.kind) {
       case NodeKind::kPull:
-        return IsChildMask(program_, node, traits_);
+        return of_children && IsChildMask(program_, node, traits_);
       case NodeKind::kToMask:
       case NodeKind::kCopy:
-        return ones[in[0]];
+        return same[in[0]];
       case NodeKind::kElementwise:
+        if (IsNegation(node)) return negated[in[0]];
         return (node.elementwise == Elementwise::kMul ||
                 node.elementwise == Elementwise::kMaximum) &&
-               ones[in[0]] && ones[in[1]];
+               same[in[0]] && same[in[1]];
       default:
         return false;
     }
+  }
+
+  // Whether it writes ones where its operand is zero, and zeros elsewhere:
+  // LogicalNot of a mask.
+  bool IsNegation(const Node& node) const {
+    return node.elementwise == Elementwise::kEqual &&
+           IsConstantZero(program_.symbols[node.inputs[1]]);
   }
 
   bool WritesZero(const Node& node, const std::vector<bool>& zeros,
@@ -270,6 +294,8 @@ class Facts {
         return zeros[in[0]] || zeros[in[1]];
       case Elementwise::kDrop:
         return zeros[in[0]] || (which == Zeros::kAll && is_one_[in[1]]);
+      case Elementwise::kEqual:
+        return which == Zeros::kAll && IsNegation(node) && is_one_[in[0]];
       default:
         return KeepsZero(node.elementwise) &&
                std::all_of(in.begin(), in.end(),

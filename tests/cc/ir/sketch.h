@@ -53,6 +53,18 @@ class Sketch {
   int Invariant(std::vector<int64_t> shape) {
     return Add(SymbolKind::kInvariant, std::move(shape));
   }
+  // The constant zero.
+  int ScalarZero() {
+    const auto zero = std::make_shared<double>(0);
+    TensorRef scalar;
+    scalar.dtype = dtype_;
+    scalar.data = zero.get();
+    scalar.handle = zero;
+    const int id = Add(SymbolKind::kInvariant, {}, SymbolSource::kConstant);
+    program.symbols[id].constant =
+        std::make_shared<const TensorRef>(std::move(scalar));
+    return id;
+  }
   int Capture(int index, std::vector<int64_t> shape) {
     return Add(SymbolKind::kInvariant, std::move(shape), SymbolSource::kCapture,
                index);

@@ -119,9 +119,12 @@ void WriteCases(const std::vector<Case>& cases, const std::string& path) {
   }
 }
 
+// In these programs constant(0) is the number zero.
 Program Parsed(const std::string& text) {
   Program program;
-  Status status = Parse(text, {}, &program);
+  Sketch zero;
+  const int id = zero.ScalarZero();
+  Status status = Parse(text, {zero.program.symbols[id].constant}, &program);
   if (status.ok()) status = VerifyProgram(program);
   EXPECT_TRUE(status.ok()) << status.message() << "\n" << text;
   return program;

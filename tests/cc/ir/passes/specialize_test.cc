@@ -159,6 +159,29 @@ TEST(SpecializeTest, VerticesWithAllChildrenAskForNone) {
   EXPECT_FALSE(MaySpecialize(f.program, &b.program, parents));
 }
 
+// h = x where there is no child, else h_child: `tf.where(~has_child, x, h)`.
+TEST(SpecializeTest, TheNegationOfAMaskOfChildrenIsKnown) {
+  Sketch f;
+  const int h = f.Gather(0, 4), x = f.Pull(0, 4);
+  const int asked = f.Pull(1, 1);
+  f.program.symbols[asked].dtype = DType::kBool;
+  const int mask = f.Node(NodeKind::kToMask, {asked}, f.Rows(1));
+  const int none = f.Call(E::kEqual, mask, f.ScalarZero());
+  f.Scatter(
+      f.Call(E::kAdd, f.Call(E::kKeep, x, none), f.Call(E::kDrop, h, none)));
+  VertexTraits leaves, parents;
+  leaves.childless = parents.all_children = true;
+  for (VertexTraits* traits : {&leaves, &parents}) {
+    traits->of_children = {1};
+    ASSERT_TRUE(MaySpecialize(f.program, nullptr, *traits));
+    const Variant variant = Specialize(f.program, nullptr, *traits);
+    SCOPED_TRACE(Print(variant.function));
+    const Status status = VerifyProgram(variant.function);
+    EXPECT_TRUE(status.ok()) << status.message();
+    EXPECT_EQ(Count(variant.function, NodeKind::kElementwise), 0);
+  }
+}
+
 TEST(SpecializeTest, AFunctionThatPullsNoneOfTheInputsHasNoVariant) {
   Sketch f;
   f.Scatter(f.Pull(1, 4));
