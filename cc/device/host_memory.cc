@@ -20,8 +20,8 @@ constexpr size_t kFewestBytes = 2 * kLargePage;
 // last eighth stays in small pages: a step may not need all of its buffer (see
 // StoragePool), and what it does not touch is to take no memory.
 void* AllocateLarge(size_t bytes) {
-  void* const data = std::aligned_alloc(kLargePage, bytes);
-  if (data == nullptr) return nullptr;
+  void* data = nullptr;
+  if (posix_memalign(&data, kLargePage, bytes) != 0) return nullptr;
   const size_t large = (bytes - bytes / 8) / kLargePage * kLargePage;
   (void)madvise(data, large, MADV_HUGEPAGE);
   return data;
