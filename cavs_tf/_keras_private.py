@@ -13,6 +13,7 @@ try:
     from keras.src.backend.common.stateless_scope import StatelessScope as StatelessScope
     from keras.src.backend.common.stateless_scope import in_stateless_scope as in_stateless_scope
     from keras.src.backend.common.symbolic_scope import in_symbolic_scope as in_symbolic_scope
+    from keras.src.backend.common.variables import AutocastScope as AutocastScope
     from keras.src.utils.python_utils import is_default as is_default
 except ImportError as error:
     raise ImportError(

@@ -34,6 +34,7 @@ from cavs_tf._inputs import (
     vertices_to_return,
 )
 from cavs_tf._keras_private import (
+    AutocastScope,
     asks_for_shapes,
     compute_output_spec,
     in_stateless_scope,
@@ -524,6 +525,21 @@ class GraphSupport(keras.layers.Layer):
             (f"{type(self).__name__}.{name}", getattr(self, name)) for name in self.vertex_types
         ]
 
+    def evaluated_functions(self) -> list:
+        """The vertex functions as they are called: weights of another type than the cell computes
+        in are cast, wherever the call comes from."""
+        mixed = self.compute_dtype != self.variable_dtype
+        dtype = self.compute_dtype if mixed else None
+
+        def cast(function):
+            def evaluate():
+                with AutocastScope(dtype):
+                    function()
+
+            return evaluate
+
+        return [(name, cast(function)) for name, function in self.vertex_functions()]
+
     def schedule_of(self, graphs, pulls=None, at=None):
         """The schedule that a call runs: the attached one, if there is one.
 
@@ -650,7 +666,7 @@ class GraphSupport(keras.layers.Layer):
 
     def _trace(self, pulls) -> Functions:
         return make_functions(
-            self.vertex_functions(),
+            self.evaluated_functions(),
             self.arity,
             tf.TensorSpec(self._state_shape, self.compute_dtype),
             row_specs(pulls),
@@ -707,7 +723,7 @@ class GraphSupport(keras.layers.Layer):
         """
         pushed, pulled, read = {}, [], Reads()
         by_vertex, by_edge, reads_edges, num_slots = set(), set(), False, self.arity or 0
-        for name, function in self.vertex_functions():
+        for name, function in self.evaluated_functions():
             with recorded_reads() as reads:
                 vertex = self._one_vertex(pulls).run(function)
             check_reads(name, reads, lambda f=function: self._one_vertex(pulls).run(f))

@@ -106,8 +106,9 @@ def push(rows, order):
 def look_up(table: tf.Variable, ids) -> tf.Tensor:
     """Copies rows of a variable, such as a table of embeddings.
 
-    As `tf.gather(table, ids)`, whose gradient is a `tf.IndexedSlices` too; but rows that are in no
-    cache are asked for ahead, by all threads.
+    As `tf.gather(table, ids)`, whose gradient is a `tf.IndexedSlices` too; but this one names each
+    row once, with the sum of its gradients, as optimizers and norms of gradients expect it. Rows
+    that are in no cache are asked for ahead, by all threads.
 
     Args:
       table: [R, ...] float32, float64, bfloat16 or float16, a variable on the CPU.
@@ -170,10 +171,15 @@ def _cross_entropy_grad(op, grad, grad_of_gradient):
 @tf.RegisterGradient("CavsLookUp")
 def _look_up_grad(op, grad):
     table, ids = op.inputs
-    shape = tf.raw_ops.VariableShape(input=table)
-    count = tf.size(ids)
-    values = tf.reshape(grad, tf.concat([[count], shape[1:]], axis=0))
-    return [tf.IndexedSlices(values, tf.reshape(ids, [count]), shape), None]
+    sums, rows = _ops.cavs_look_up_grad(ids, grad)
+    return [tf.IndexedSlices(sums, rows, tf.raw_ops.VariableShape(input=table)), None]
+
+
+@tf.RegisterGradient("CavsLookUpGrad")
+def _look_up_grad_grad(op, grad, _):
+    ids, rows = op.inputs[0], op.outputs[1]
+    positions = tf.searchsorted(rows, tf.reshape(ids, [-1]))
+    return [None, tf.reshape(tf.gather(grad, positions), tf.shape(op.inputs[1]))]
 
 
 @tf.RegisterGradient("CavsScatterMax")

@@ -99,7 +99,7 @@ class Evaluation:
     """
 
     def __init__(self, model, graphs, pulls, pushed):
-        self.functions = [function for _, function in model.vertex_functions()]
+        self.functions = [function for _, function in model.evaluated_functions()]
         self.arity = model.num_slots(pulls)
         self.no_state = tf.zeros([1, *model.state_shape], model.compute_dtype)
         self.pushed = pushed

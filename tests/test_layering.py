@@ -43,7 +43,7 @@ TOUCHED_BY_OPS = {
         *["vec<int64_t>"] * 2,
     ],
     "instruction_set_op.cc": ["scalar<tensorflow::tstring>"],  # Its name.
-    "look_up_op.cc": ["flat<Index>"],  # Row numbers.
+    "look_up_op.cc": ["copy", *["flat<Index>"] * 3],  # Row numbers.
     "memory_op.cc": ["flat<int64_t>", "matrix<int64_t>", "scalar<T>", *["scalar<int64_t>"] * 2],
     "partial_pulls.cc": ["flat<int32_t>"],  # Row numbers.
     "read_schedule.cc": ["flat<int32_t>"],  # Row numbers.

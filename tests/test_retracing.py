@@ -438,6 +438,33 @@ def test_calls_in_one_function_have_their_own_captured_tensors(traced):
     assert len(traced) == 2
 
 
+def test_a_function_that_is_called_can_be_traced_again():
+    """TensorFlow adds outputs to the graph of a `tf.function` when its gradient is made."""
+    weight = tf.Variable(tf.ones([UNITS, UNITS]))
+
+    @tf.function
+    def act(x):
+        return tf.tanh(x @ weight)
+
+    @tf.function
+    def act_twice(x):
+        return act(act(x))
+
+    @cavs.vertex_function(state_size=UNITS, arity=1)
+    def cell(v):
+        h = act_twice(v.pull() + v.gather(0))
+        v.scatter(h)
+        v.push(h)
+
+    for training in (False, True):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(cell(CHAINS, ROWS, training=training) ** 2)
+        found = tape.gradient(loss, weight)
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(cavs.reference.run(cell, CHAINS, ROWS) ** 2)
+        np.testing.assert_allclose(found, tape.gradient(loss, weight), rtol=1e-5)
+
+
 def test_what_does_not_change_is_not_traced_again(traced):
     cell = Dense(layers=3)
     step = tf.function(lambda: cell(CHAINS, ROWS))

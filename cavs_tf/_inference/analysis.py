@@ -208,16 +208,21 @@ class Analysis:
             bound = size(table.axes[axis]).constant
             self._known[id(op.inputs[1])] = dataclasses.replace(indices, bound=bound)
 
-    def _infer_function(self, graph, inputs):
-        """The abstract values of the results of a function that an operator calls."""
+    def _infer_function(self, graph, inputs, count):
+        """The abstract values of the `count` results of a function that an operator calls.
+
+        Its graph may have further outputs: TensorFlow adds what a gradient reads when it makes the
+        gradient of a `tf.function`, without a change of the function itself.
+        """
+        outputs = list(graph.outputs)[:count]
         known = dict(zip(map(id, graph.inputs), inputs, strict=True))
-        for op in live_operations(list(graph.outputs)):
+        for op in live_operations(outputs):
             operands = [known[id(t)] for t in op.inputs]
             missing = [t for t in op.outputs if id(t) not in known]
             if missing:
                 results = self._infer(op, operands, inside=True)
                 known |= dict(zip(map(id, op.outputs), results, strict=True))
-        return [known[id(t)] for t in graph.outputs]
+        return [known[id(t)] for t in outputs]
 
     # --- operators without a rule -----------------------------------------------------
 

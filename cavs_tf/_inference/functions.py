@@ -37,19 +37,22 @@ def function_rules(infer) -> dict:
     """Makes the rules of operators that call functions.
 
     Args:
-      infer: A function that takes a graph and the abstract values of its inputs, and returns
-        those of its outputs.
+      infer: A function that takes a graph, the abstract values of its inputs and a number of
+        results, and returns the abstract values of the results.
     """
 
     def call_function(call: Call):
-        return infer(graph_of(call.op, call.op.get_attr("f").name), call.inputs)
+        return results_of(call, call.op.get_attr("f").name, call.inputs)
+
+    def results_of(call: Call, name: str, operands):
+        return infer(graph_of(call.op, name), operands, len(call.op.outputs))
 
     def conditional(call: Call):
         predicate, *operands = call.inputs
         names = [call.op.get_attr(side).name for side in ("then_branch", "else_branch")]
         known = predicate.scalar()
         if known is not None:
-            return infer(graph_of(call.op, names[0 if known else 1]), operands)
+            return results_of(call, names[0 if known else 1], operands)
         return choose(call, predicate, names, operands)
 
     def case(call: Call):
@@ -57,7 +60,7 @@ def function_rules(infer) -> dict:
         names = [function.name for function in call.op.get_attr("branches")]
         if index.scalar() is not None:
             chosen = index.scalar() if 0 <= index.scalar() < len(names) else -1
-            return infer(graph_of(call.op, names[chosen]), operands)
+            return results_of(call, names[chosen], operands)
         return choose(call, index, names, operands)
 
     def choose(call, condition, names, operands):
@@ -65,19 +68,19 @@ def function_rules(infer) -> dict:
             raise NotKnown
         if condition.kind is not Kind.INVARIANT:
             raise Couples("Choose row by row: tf.where(condition, x, y).")
-        results = [infer(graph_of(call.op, name), operands) for name in names]
+        results = [results_of(call, name, operands) for name in names]
         return [_joined(versions) for versions in zip(*results, strict=True)]
 
     def loop(call: Call):
-        condition, body = (graph_of(call.op, call.op.get_attr(n).name) for n in ("cond", "body"))
+        condition, body = (call.op.get_attr(side).name for side in ("cond", "body"))
         state = list(call.inputs)
         for _ in range(_MAX_ROUNDS):
-            (goes_on,) = infer(condition, state)
+            (goes_on,) = infer(graph_of(call.op, condition), state, 1)
             if goes_on.kind is Kind.COUNT:
                 raise NotKnown
             if goes_on.kind is not Kind.INVARIANT:
                 raise Couples("Repeat a number of times that is the same for all rows.")
-            new = infer(body, state)
+            new = results_of(call, body, state)
             joined = [_joined(pair) for pair in zip(state, new, strict=True)]
             if all(is_same(x, y) for x, y in zip(state, joined, strict=True)):
                 return state

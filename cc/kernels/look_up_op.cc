@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -5,9 +6,11 @@
 
 #include "cc/base/status.h"
 #include "cc/device/cpu/cpu_backend.h"
+#include "cc/kernels/allocate.h"
 #include "cc/kernels/compile.h"
 #include "cc/kernels/guarded_op.h"
 #include "cc/kernels/program_builder.h"
+#include "cc/kernels/sorted_rows.h"
 #include "cc/kernels/step.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/resource_mgr.h"
@@ -91,14 +94,72 @@ class LookUpOp {
   tensorflow::DataType dtype_ = tensorflow::DT_INVALID;
 };
 
-REGISTER_KERNEL_BUILDER(Name("CavsLookUp")
-                            .Device(tensorflow::DEVICE_CPU)
-                            .TypeConstraint<int32_t>("Tids"),
-                        GuardedOp<LookUpOp<int32_t>>);
-REGISTER_KERNEL_BUILDER(Name("CavsLookUp")
-                            .Device(tensorflow::DEVICE_CPU)
-                            .TypeConstraint<int64_t>("Tids"),
-                        GuardedOp<LookUpOp<int64_t>>);
+// Adds up the gradients of each row that was looked up.
+template <typename Index>
+class LookUpGradOp {
+ public:
+  absl::Status Init(OpKernelConstruction*) { return absl::OkStatus(); }
+
+  absl::Status Compute(OpKernelContext* context) const {
+    const Tensor &ids = context->input(0), &grad = context->input(1);
+    TF_RETURN_IF_ERROR(CheckGradient(ids, grad));
+    const int64_t count = ids.NumElements();
+    const Index* const numbers = ids.flat<Index>().data();
+    for (int64_t i = 0; i < count; ++i) {
+      if (numbers[i] >= 0) continue;
+      return absl::InvalidArgumentError(
+          StrCat("ids[", i, "]: got ", numbers[i],
+                 " but expected at least 0. Pass the ids that were looked "
+                 "up."));
+    }
+    const int64_t largest =
+        count == 0 ? 0 : *std::max_element(numbers, numbers + count);
+    const SortedRows sorted = SortRows(numbers, count, largest);
+    const int64_t num_rows = sorted.groups().count;
+    TensorShape shape({num_rows});
+    for (int i = ids.dims(); i < grad.dims(); ++i) {
+      TF_RETURN_IF_ERROR(shape.AddDimWithStatus(grad.dim_size(i)));
+    }
+    Tensor *sums = nullptr, *rows = nullptr;
+    TF_RETURN_IF_ERROR(AllocateOutput(context, "sums", 0, shape, &sums));
+    TF_RETURN_IF_ERROR(
+        AllocateOutput(context, "rows", 1, TensorShape({num_rows}), &rows));
+    std::copy(sorted.rows.begin(), sorted.rows.end(),
+              rows->flat<Index>().data());
+    if (sums->NumElements() == 0) return absl::OkStatus();
+    const std::shared_ptr<Team> team = TakeTeam(context);
+    CpuBackend(team.get())
+        .SumGroups(ToDType(grad.dtype()), grad.data(),
+                   grad.NumElements() / count, sorted.groups(), sums->data());
+    return absl::OkStatus();
+  }
+
+ private:
+  static absl::Status CheckGradient(const Tensor& ids, const Tensor& grad) {
+    bool fits = grad.dims() >= ids.dims();
+    for (int i = 0; fits && i < ids.dims(); ++i) {
+      fits = grad.dim_size(i) == ids.dim_size(i);
+    }
+    if (fits) return absl::OkStatus();
+    return absl::InvalidArgumentError(StrCat(
+        "grad: got shape ", grad.shape().DebugString(), " but expected ",
+        ids.shape().DebugString(),
+        ", that of ids, and then that of a row. Pass the gradient of what was "
+        "looked up."));
+  }
+};
+
+#define CAVS_REGISTER_IDS(Op, Kernel, Index)                                 \
+  REGISTER_KERNEL_BUILDER(                                                   \
+      Name(Op).Device(tensorflow::DEVICE_CPU).TypeConstraint<Index>("Tids"), \
+      GuardedOp<Kernel<Index>>)
+
+CAVS_REGISTER_IDS("CavsLookUp", LookUpOp, int32_t);
+CAVS_REGISTER_IDS("CavsLookUp", LookUpOp, int64_t);
+CAVS_REGISTER_IDS("CavsLookUpGrad", LookUpGradOp, int32_t);
+CAVS_REGISTER_IDS("CavsLookUpGrad", LookUpGradOp, int64_t);
+
+#undef CAVS_REGISTER_IDS
 
 }  // namespace
 }  // namespace cavs

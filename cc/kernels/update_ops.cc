@@ -2,7 +2,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <numeric>
 #include <set>
 #include <string>
 #include <utility>
@@ -12,6 +11,7 @@
 #include "cc/device/cpu/cpu_backend.h"
 #include "cc/kernels/guarded_op.h"
 #include "cc/kernels/program_builder.h"
+#include "cc/kernels/sorted_rows.h"
 #include "cc/kernels/step.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/resource_mgr.h"
@@ -215,46 +215,6 @@ class UpdateOp {
   tensorflow::DataType type_ = tensorflow::DT_INVALID;
 };
 
-// See RowGroups.
-struct SortedRows {
-  std::vector<int64_t> rows, splits, order;
-
-  RowGroups groups() const {
-    return {rows.data(), splits.data(), order.data(),
-            static_cast<int64_t>(rows.size())};
-  }
-};
-
-// Sorts by the digits of row numbers, which are below `num_rows`: comparisons
-// would take longer than the update.
-template <typename Index>
-SortedRows SortRows(const Index* indices, int64_t count, int64_t num_rows) {
-  constexpr int kBits = 11;
-  std::vector<int64_t> order(count), next(count);
-  std::iota(order.begin(), order.end(), 0);
-  for (int shift = 0; shift < 64 && (num_rows - 1) >> shift > 0;
-       shift += kBits) {
-    const auto digit = [&](int64_t position) {
-      return (int64_t{indices[position]} >> shift) & ((1 << kBits) - 1);
-    };
-    std::vector<int64_t> begin((1 << kBits) + 1);  // Of those with each digit.
-    for (int64_t i = 0; i < count; ++i) ++begin[digit(i) + 1];
-    std::partial_sum(begin.begin(), begin.end(), begin.begin());
-    for (int64_t position : order) next[begin[digit(position)]++] = position;
-    order.swap(next);
-  }
-  SortedRows result;
-  for (int64_t i = 0; i < count; ++i) {
-    const int64_t row = indices[order[i]];
-    if (i > 0 && result.rows.back() == row) continue;
-    result.rows.push_back(row);
-    result.splits.push_back(i);
-  }
-  result.splits.push_back(count);
-  result.order = std::move(order);
-  return result;
-}
-
 // Updates those rows of a variable that have a gradient.
 template <typename Rule, typename Index>
 class UpdateRowsOp {
@@ -285,7 +245,7 @@ class UpdateRowsOp {
     }
     const SortedRows sorted =
         SortRows(indices->flat<Index>().data(), indices->NumElements(),
-                 table[0]->tensor()->dim_size(0));
+                 table[0]->tensor()->dim_size(0) - 1);
     const std::shared_ptr<Team> team = TakeTeam(context);
     CpuBackend(team.get())
         .UpdateRows(ToDType(type_), rule, ToUpdate(table, *gradient),

@@ -60,6 +60,23 @@ absl::Status LookUpShape(InferenceContext* c) {
   return absl::OkStatus();
 }
 
+// The rows of the gradient, as many as there are different ids.
+absl::Status LookUpGradShape(InferenceContext* c) {
+  ShapeHandle grad, row;
+  TF_RETURN_IF_ERROR(c->WithRankAtLeast(
+      c->input(1), c->RankKnown(c->input(0)) ? c->Rank(c->input(0)) : 0,
+      &grad));
+  c->set_output(0, c->UnknownShape());
+  if (c->RankKnown(c->input(0))) {
+    TF_RETURN_IF_ERROR(c->Subshape(grad, c->Rank(c->input(0)), &row));
+    TF_RETURN_IF_ERROR(
+        c->Concatenate(c->Vector(InferenceContext::kUnknownDim), row, &row));
+    c->set_output(0, row);
+  }
+  c->set_output(1, c->Vector(InferenceContext::kUnknownDim));
+  return absl::OkStatus();
+}
+
 absl::Status CrossEntropyShape(InferenceContext* c) {
   ShapeHandle logits, labels;
   DimensionHandle rows;
@@ -87,6 +104,23 @@ Copies rows of a variable.
 table: The variable, [R, ...].
 ids: Rows in [0, R), of any shape.
 rows: The shape of ids and then that of a row.
+)doc");
+
+REGISTER_OP("CavsLookUpGrad")
+    .Input("ids: Tids")
+    .Input("grad: T")
+    .Output("sums: T")
+    .Output("rows: Tids")
+    .Attr("T: {float, double, bfloat16, half}")
+    .Attr("Tids: {int32, int64}")
+    .SetShapeFn(NoThrowShape<LookUpGradShape>)
+    .Doc(R"doc(
+Adds up the gradients of rows of a variable that were looked up more than once.
+
+ids: Rows of the variable, of any shape.
+grad: The shape of ids and then that of a row.
+sums: [n, ...], the gradient of each row, added in the order of ids.
+rows: [n], the different ids, sorted.
 )doc");
 
 REGISTER_OP("CavsCrossEntropy")

@@ -279,6 +279,25 @@ def test_layers_that_tensorflow_cannot_build_without_a_width_are_void():
     assert check(Case(program, (CHAIN,))).kind == "void"
 
 
+def test_layers_over_what_tensorflow_maps_to_no_rows_are_void():
+    # Of no rows tf.map_fn makes rows of no columns, in the oracle as in TensorFlow.
+    lines = (
+        Line("x0", "self.pull('a')"),
+        Line("x1", "tf.map_fn(lambda a: a * tf.reduce_sum(a), self.pull_edge('along'))"),
+        Line("x2", "self.l1(tf.linalg.diag(x1))"),
+        Line("x3", "self.sum_children(x2)"),
+    )
+    program = dataclasses.replace(
+        SUM,
+        most_children=3,
+        inputs={**SUM.inputs, "along": Input((1,), "float", edges=True)},
+        members=(Line("self.l1", "tf.keras.layers.Dense(7, dtype=D)"),),
+        functions=(VertexFunction("vertex", lines, "x0", (("p", "x3"),)),),
+    )
+    one_vertex = Step((((),),), None, seed=3, options={})
+    assert check(Case(program, (one_vertex,))).kind == "void"
+
+
 def test_the_death_of_a_process_is_a_verdict():
     program = with_lines(x4="__import__('os').abort()")
     with Worker(Process(threads=1, guarded=True)) as worker:

@@ -1,7 +1,10 @@
 """Large tables: lookups that read single rows, and an optimizer that updates single rows."""
 
+import re
+
 import graphs as make
 import keras
+import ml_dtypes
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -77,10 +80,81 @@ def test_looks_up_what_gather_does(dtype, shape):
         with tf.GradientTape() as tape:
             found = look_up(variable, ids)
             loss = tf.reduce_sum(found * found)
-        gradient = tf.convert_to_tensor(tape.gradient(loss, variable))
-        results.append([tf.cast(found, tf.float64), tf.cast(gradient, tf.float64)])
-    for ours, theirs in zip(*results, strict=True):
-        np.testing.assert_array_equal(ours, theirs)
+        gradient = tape.gradient(loss, variable)
+        # Else narrow types would be rounded after each addition.
+        wide = tf.IndexedSlices(
+            tf.cast(gradient.values, tf.float64), gradient.indices, gradient.dense_shape
+        )
+        results.append([tf.cast(found, tf.float64), tf.convert_to_tensor(wide)])
+    (ours, our_gradient), (theirs, their_gradient) = results
+    np.testing.assert_array_equal(ours, theirs)
+    precision = float(ml_dtypes.finfo(variable.dtype.as_numpy_dtype).eps)
+    np.testing.assert_allclose(
+        our_gradient, their_gradient, rtol=10 * precision, atol=10 * precision
+    )
+
+
+def gradient_of_squares(variable, ids):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(cavs.ops.look_up(variable, ids) ** 2)
+    return tape.gradient(loss, variable)
+
+
+@pytest.mark.parametrize("ids_type", [tf.int32, tf.int64])
+def test_gradients_of_lookups_name_each_row_once(ids_type):
+    variable = tf.Variable(tf.reshape(tf.range(12.0), [4, 3]))
+    gradient = gradient_of_squares(variable, tf.constant([[3, 1, 3], [3, 0, 1]], ids_type))
+    np.testing.assert_array_equal(gradient.indices, [0, 1, 3])
+    assert gradient.indices.dtype == ids_type
+    times = np.float32([[1], [2], [3]])
+    np.testing.assert_array_equal(gradient.values, 2 * times * tf.gather(variable, [0, 1, 3]))
+
+
+@pytest.mark.parametrize("kind", ["Adam", "AdamW", "Adagrad", "RMSprop"])
+def test_optimizers_of_keras_get_the_gradient_of_each_row(kind):
+    """They square gradients, and the sum of squares is not the square of the sum."""
+    sparse, dense = tf.Variable(tf.ones([5, 3])), tf.Variable(tf.ones([5, 3]))
+    gradient = gradient_of_squares(sparse, tf.constant([1, 1, 1, 2]))
+    for variable, own in ((sparse, gradient), (dense, tf.convert_to_tensor(gradient))):
+        getattr(keras.optimizers, kind)(0.1, epsilon=0.01).apply([own], [variable])
+    np.testing.assert_allclose(sparse, dense, rtol=1e-6)
+    norms = [tf.linalg.global_norm([g]) for g in (gradient, tf.convert_to_tensor(gradient))]
+    np.testing.assert_allclose(*norms, rtol=1e-6)
+
+
+def test_second_derivatives_of_lookups():
+    variable, ids = (
+        tf.Variable(tf.reshape(tf.range(1.0, 13.0), [4, 3])),
+        tf.constant([[3, 1], [3, 0]]),
+    )
+    found = []
+    for look_up in (cavs.ops.look_up, tf.gather):
+        with tf.GradientTape() as outer:
+            with tf.GradientTape() as inner:
+                loss = tf.reduce_sum(look_up(variable, ids) ** 3)
+            (gradient,) = inner.gradient(loss, [variable])
+            loss = tf.reduce_sum(tf.convert_to_tensor(gradient) ** 2)
+        found.append(tf.convert_to_tensor(outer.gradient(loss, variable)))
+    np.testing.assert_allclose(*found, rtol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [[3, 2], [2], [3]])
+def test_a_gradient_of_lookups_of_another_shape_is_rejected(shape):
+    message = re.escape("grad: got shape") + ".*" + re.escape("but expected [2,2]")
+    with pytest.raises((tf.errors.InvalidArgumentError, ValueError), match=f"{message}|rank"):
+        ops.cavs_look_up_grad(tf.zeros([2, 2], tf.int32), tf.ones(shape))
+
+
+def test_ids_of_a_gradient_may_be_large():
+    """As there is no table, no id is too large for it."""
+    sums, rows = ops.cavs_look_up_grad(tf.constant([2**63 - 1, 0, 2**63 - 1]), tf.ones([3, 2]))
+    np.testing.assert_array_equal(rows, [0, 2**63 - 1])
+    np.testing.assert_array_equal(sums, [[1, 1], [2, 2]])
+
+
+def test_a_negative_id_of_a_gradient_is_rejected():
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"ids\[1\]: got -2 but"):
+        ops.cavs_look_up_grad([0, -2], tf.ones([2, 3]))
 
 
 def test_lookups_know_their_shapes():

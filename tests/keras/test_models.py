@@ -135,6 +135,29 @@ def test_fit_in_mixed_precision(mixed):
     assert {str(v.dtype) for v in model.trainable_variables} == {"float32"}
 
 
+class OwnWeight(cavs.GraphSupport):
+    def __init__(self):
+        super().__init__(state_size=4, arity=1)
+        self.w = self.add_weight(shape=[4, 4], name="w")
+
+    def vertex(self):
+        h = tf.tanh(self.pull() @ self.w + self.gather(0))
+        self.scatter(h)
+        self.push(h)
+
+
+def test_weights_of_a_cell_are_cast_wherever_it_is_called_from(mixed):
+    cell, graphs, x = OwnWeight(), cavs.GraphBatch.chain([3]), tf.ones([3, 4], mixed)
+    outputs = [
+        cell(graphs, x),
+        cavs.keras.Graph(cell)(graphs, x),
+        cavs.reference.run(cell, graphs, x),
+    ]
+    assert [output.dtype.name for output in outputs] == [mixed] * 3
+    assert cell.w.dtype == "float32"
+    assert cavs.check_equivalence(cell, graphs, x)
+
+
 @pytest.mark.parametrize("mixed", ["float16"], indirect=True)
 def test_steps_with_infinite_gradients_are_left_out(mixed):
     keras.utils.set_random_seed(0)

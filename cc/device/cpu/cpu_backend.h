@@ -173,6 +173,11 @@ class CpuBackend {
   void Update(DType dtype, const UpdateRule& rule,
               Span<UpdatedVariable> variables) const;
 
+  // sums[i, :] is the sum of the rows of group i of a gradient. All rows have
+  // `cols` adjacent elements.
+  void SumGroups(DType dtype, const void* gradient, int64_t cols,
+                 const RowGroups& groups, void* sums) const;
+
   // Updates rows of `cols` elements of a table, each by the sum of its rows of
   // the gradient.
   void UpdateRows(DType dtype, const UpdateRule& rule,
@@ -249,6 +254,12 @@ class CpuBackend {
   void RunCrossEntropy(ConstBlock logits, const int32_t* labels, T* loss,
                        T* gradient) const;
 
+  template <typename T>
+  void AddGroup(const T* gradient, int64_t cols, const RowGroups& groups,
+                int64_t group, Range columns, Wide<T>* sum) const;
+  template <typename T>
+  void RunSumGroups(const T* gradient, int64_t cols, const RowGroups& groups,
+                    T* sums) const;
   template <typename T>
   void RunUpdate(const UpdateRule& rule, const UpdatedVariable& variable,
                  Range range) const;

@@ -73,21 +73,53 @@ void CpuBackend::RunUpdate(const UpdateRule& rule,
   }
 }
 
+// Some columns of the sum of a group, in the order of its rows.
+template <typename T>
+void CpuBackend::AddGroup(const T* gradient, int64_t cols,
+                          const RowGroups& groups, int64_t group, Range columns,
+                          Wide<T>* sum) const {
+  const int64_t begin = groups.splits[group], end = groups.splits[group + 1];
+  for (int64_t i = begin; i < end; ++i) {
+    kernels<T>().sum_rows(gradient + groups.order[i] * cols + columns.begin,
+                          cols, 1, columns.end - columns.begin, sum,
+                          /*accumulate=*/i > begin);
+  }
+}
+
+template <typename T>
+void CpuBackend::RunSumGroups(const T* gradient, int64_t cols,
+                              const RowGroups& groups, T* sums) const {
+  const auto add = [&](int64_t group, Range columns) {
+    T* const to = sums + group * cols + columns.begin;
+    if constexpr (std::is_same_v<T, Wide<T>>) {
+      AddGroup(gradient, cols, groups, group, columns, to);
+    } else {
+      Wide<T> sum[kChunk];
+      AddGroup(gradient, cols, groups, group, columns, sum);
+      kernels<T>().narrow(sum, columns.end - columns.begin, to);
+    }
+  };
+  ParallelFor(workers_, groups.count, 1, kNanosPerElement * cols,
+              [&](Range range) {
+                for (int64_t i = range.begin; i < range.end; ++i) {
+                  for (int64_t first = 0; first < cols; first += kChunk) {
+                    add(i, {first, std::min(cols, first + kChunk)});
+                  }
+                }
+              });
+}
+
 template <typename T>
 void CpuBackend::RunUpdateRows(const UpdateRule& rule,
                                const UpdatedVariable& table, int64_t cols,
                                const RowGroups& groups) const {
   const Elements<T> elements(kernels<T>(), rule, table);
   const auto update = [&](int64_t group) {
-    const int64_t begin = groups.splits[group], end = groups.splits[group + 1];
     for (int64_t first = 0; first < cols; first += kChunk) {
       const int64_t n = std::min(kChunk, cols - first);
       Wide<T> sum[kChunk];
-      for (int64_t i = begin; i < end; ++i) {
-        kernels<T>().sum_rows(
-            elements.gradient() + groups.order[i] * cols + first, cols, 1, n,
-            sum, /*accumulate=*/i > begin);
-      }
+      AddGroup(elements.gradient(), cols, groups, group, {first, first + n},
+               sum);
       elements.Update(sum, groups.rows[group] * cols + first, n);
     }
   };
@@ -120,6 +152,15 @@ void CpuBackend::Update(DType dtype, const UpdateRule& rule,
         first += size;
       }
     });
+  });
+}
+
+void CpuBackend::SumGroups(DType dtype, const void* gradient, int64_t cols,
+                           const RowGroups& groups, void* sums) const {
+  WithFloatType(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    RunSumGroups(static_cast<const T*>(gradient), cols, groups,
+                 static_cast<T*>(sums));
   });
 }
 

@@ -141,5 +141,34 @@ TEST_P(UpdatesTest, RowsAreUpdatedByTheSumsOfTheirGradients) {
   }
 }
 
+TEST_P(UpdatesTest, RowsOfAGroupAreSummed) {
+  const std::vector<int64_t> rows = {1, 4, 5}, splits = {0, 2, 3, 6};
+  const std::vector<int64_t> order = {3, 0, 5, 1, 2, 4};
+  const RowGroups groups = {rows.data(), splits.data(), order.data(), 3};
+  for (int count : {1, 3}) {
+    ThreadedWorkers workers(count);
+    const CpuBackend backend(&workers, GetParam());
+    ForFloatTypes([&](auto zero) {
+      using T = decltype(zero);
+      for (int64_t cols : {0, 1, 16, 33, 1025, 9000}) {
+        Drawn<T> drawn(0, cols, 6);
+        Matrix<T> sums(3, cols, 0, 1);
+        backend.SumGroups(DTypeOf<T>(), drawn.gradient.block().data, cols,
+                          groups, sums.block().data);
+        ASSERT_TRUE(sums.GuardsHold());
+        for (int64_t group = 0; group < 3; ++group) {
+          for (int64_t j = 0; j < cols; ++j) {
+            double sum = 0;  // Exact in every type.
+            for (int64_t k = splits[group]; k < splits[group + 1]; ++k) {
+              sum += Number(drawn.gradient.at(order[k], j));
+            }
+            ASSERT_EQ(Number(sums.at(group, j)), sum) << group << ", " << j;
+          }
+        }
+      }
+    });
+  }
+}
+
 }  // namespace
 }  // namespace cavs

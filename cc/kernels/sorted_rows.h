@@ -1,0 +1,54 @@
+// Finds the rows of a gradient that belong to one row of a table.
+#ifndef CAVS_CC_KERNELS_SORTED_ROWS_H_
+#define CAVS_CC_KERNELS_SORTED_ROWS_H_
+
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+#include "cc/device/cpu/cpu_backend.h"
+
+namespace cavs {
+
+// See RowGroups.
+struct SortedRows {
+  std::vector<int64_t> rows, splits, order;
+
+  RowGroups groups() const {
+    return {rows.data(), splits.data(), order.data(),
+            static_cast<int64_t>(rows.size())};
+  }
+};
+
+// Sorts by the digits of row numbers, of which none is larger than `largest`:
+// comparisons would take longer than the update.
+template <typename Index>
+SortedRows SortRows(const Index* indices, int64_t count, int64_t largest) {
+  constexpr int kBits = 11;
+  std::vector<int64_t> order(count), next(count);
+  std::iota(order.begin(), order.end(), 0);
+  for (int shift = 0; shift < 64 && largest >> shift > 0; shift += kBits) {
+    const auto digit = [&](int64_t position) {
+      return (int64_t{indices[position]} >> shift) & ((1 << kBits) - 1);
+    };
+    std::vector<int64_t> begin((1 << kBits) + 1);  // Of those with each digit.
+    for (int64_t i = 0; i < count; ++i) ++begin[digit(i) + 1];
+    std::partial_sum(begin.begin(), begin.end(), begin.begin());
+    for (int64_t position : order) next[begin[digit(position)]++] = position;
+    order.swap(next);
+  }
+  SortedRows result;
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t row = indices[order[i]];
+    if (i > 0 && result.rows.back() == row) continue;
+    result.rows.push_back(row);
+    result.splits.push_back(i);
+  }
+  result.splits.push_back(count);
+  result.order = std::move(order);
+  return result;
+}
+
+}  // namespace cavs
+
+#endif  // CAVS_CC_KERNELS_SORTED_ROWS_H_
