@@ -168,6 +168,8 @@ def vertices_to_return(at) -> tf.Tensor | None:
     """Vertices whose outputs are wanted, checked; None for all."""
     if at is None:
         return None
+    if isinstance(at, (list, tuple)) and not at:
+        at = tf.zeros([0], tf.int32)
     at = tf.convert_to_tensor(at)
     if not at.dtype.is_integer or at.shape.rank not in (None, 1):
         raise ValueError(

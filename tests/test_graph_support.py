@@ -83,6 +83,31 @@ def test_vertex_ids_are_those_of_the_minibatch():
     assert cell(TREE).numpy().tolist() == [0, 1, 2, 3]
 
 
+def test_no_vertex_may_be_chosen():
+    @cavs.vertex_function(state_size=1, arity=2)
+    def cell(v):
+        v.scatter(v.gather(0))
+        v.push(v.vertex_ids())
+
+    for at in ([], (), np.zeros(0, np.int64)):
+        assert cell(TREE, at=at).shape == [0]
+
+
+def test_what_is_written_twice_is_computed_once_in_training():
+    weight = tf.Variable(tf.ones([2, 2]))
+
+    @cavs.vertex_function(state_size=2, arity=2)
+    def cell(v):
+        state = tf.tanh(v.pull() @ weight) * (v.pull() @ weight) + v.gather(0)
+        v.scatter(state)
+        v.push(state)
+
+    inputs = tf.ones([4, 2])
+    assert cavs.check_equivalence(cell, TREE, inputs).ok
+    forward = cavs.explain(cell, TREE, inputs).split("\ndF of")[0]
+    assert forward.count("MatMul") == 1
+
+
 def test_gather_all_stacks_the_slots():
     @cavs.vertex_function(state_size=2, arity=3)
     def cell(v):

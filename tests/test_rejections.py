@@ -168,6 +168,15 @@ def test_a_state_without_rows():
         cell_of(wrong)(GRAPHS, X)
 
 
+def test_a_push_of_texts():
+    def wrong(v):
+        v.scatter(v.gather(0))
+        v.push(tf.strings.as_string(v.gather(0)))
+
+    with rejects("push 'default' got a tensor of type string but expected numbers"):
+        cell_of(wrong)(GRAPHS, X)
+
+
 def test_a_push_without_rows():
     def wrong(v):
         v.scatter(v.gather(0))

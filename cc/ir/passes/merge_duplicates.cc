@@ -50,6 +50,7 @@ class Merger {
     for (Node& node : program_.nodes) {
       for (int& id : node.inputs) id = ReplacementOf(id);
     }
+    for (int& id : program_.results) id = ReplacementOf(id);
   }
 
  private:
@@ -98,9 +99,12 @@ class Merger {
             out.space, out.shape,        std::move(values)};
   }
 
-  // A view must stay: without it, its root would not be written as a whole.
+  // A view must stay: without it, its root would not be written as a whole. So
+  // must the gradients of captures, each of which has a place of its own; on
+  // the tape, two results may be one value.
   bool MayReplace(int id) const {
-    return symbol(id).parent < 0 && !uses_.IsResult(id);
+    return symbol(id).parent < 0 &&
+           !(program_.is_derivative && uses_.IsResult(id));
   }
 
   // The views of `id` become views of `other`.
