@@ -5,6 +5,7 @@ Those of graphs and schedules are in test_graphs.py and test_schedule.py.
 
 import re
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -257,6 +258,17 @@ def test_dropout(arguments):
 
     with rejects("For dropout, call self.dropout(x, rate) of the GraphSupport. Draw other"):
         cell_of(wrong)(GRAPHS, X)
+
+
+@pytest.mark.parametrize("layer", [keras.layers.Dropout, keras.layers.GaussianNoise])
+def test_layers_that_draw_a_number_for_each_row(layer):
+    made = layer(0.5)
+
+    def wrong(v):
+        v.scatter(made(v.gather(0)))
+
+    with rejects("For dropout, call self.dropout(x, rate) of the GraphSupport. Draw other"):
+        cell_of(wrong)(GRAPHS, X, training=True)
 
 
 def test_a_variable_changed_by_a_vertex():
