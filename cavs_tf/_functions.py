@@ -261,7 +261,7 @@ def _check_results(traced, analysis):
                 f"{traced.name}: {label} got rows of edges but expected a row per vertex. Reduce "
                 "them by sum_children(x), mean_children(x) or max_children(x)."
             )
-        if not (tensor.dtype.is_numpy_compatible and tensor.dtype.size):
+        if not _inference.is_numeric(tensor.dtype):
             raise ValueError(
                 f"{traced.name}: {label} got a tensor of type {tensor.dtype.name} but expected "
                 "numbers. Compute texts outside of the vertex function."

@@ -4,7 +4,7 @@ import typing
 
 import tensorflow as tf
 
-from cavs_tf._integers import as_int32
+from cavs_tf._integers import as_int32, tensor_of
 from cavs_tf.graphs import GraphBatch
 
 DEFAULT = "default"  # The name of a pull or push without a name.
@@ -168,9 +168,7 @@ def vertices_to_return(at) -> tf.Tensor | None:
     """Vertices whose outputs are wanted, checked; None for all."""
     if at is None:
         return None
-    if isinstance(at, (list, tuple)) and not at:
-        at = tf.zeros([0], tf.int32)
-    at = tf.convert_to_tensor(at)
+    at = tensor_of(at)
     if not at.dtype.is_integer or at.shape.rank not in (None, 1):
         raise ValueError(
             f"at: got {at.dtype.name} of shape {at.shape} but expected integers of shape [n], the "

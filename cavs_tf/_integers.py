@@ -86,16 +86,21 @@ def _text(values) -> tf.Tensor:
     return tf.strings.reduce_join(tf.strings.as_string(values))
 
 
-def int32_tensor(name: str, values, rank: int) -> tf.Tensor:
-    """`values` as an int32 tensor, or a ValueError that names them."""
+def tensor_of(values) -> tf.Tensor:
+    """`values` as a tensor; an empty list, whose type TensorFlow cannot know, as int32."""
     if isinstance(values, (list, tuple)) and not values:
         values = np.zeros(0, np.int32)
+    return tf.convert_to_tensor(values)
+
+
+def int32_tensor(name: str, values, rank: int) -> tf.Tensor:
+    """`values` as an int32 tensor, or a ValueError that names them."""
     if isinstance(values, tf.RaggedTensor):
         raise ValueError(
             f"{name}: got a RaggedTensor but expected integers of rank {rank}. Pass its values or "
             "its row_lengths()."
         )
-    tensor = tf.convert_to_tensor(values)
+    tensor = tensor_of(values)
     if not tensor.dtype.is_integer or tensor.shape.rank not in (None, rank):
         raise ValueError(
             f"{name}: got {tensor.dtype.name} of shape {tensor.shape} but expected integers of "

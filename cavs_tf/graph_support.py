@@ -526,10 +526,8 @@ class GraphSupport(keras.layers.Layer):
         ]
 
     def evaluated_functions(self) -> list:
-        """The vertex functions as they are called: weights of another type than the cell computes
-        in are cast, wherever the call comes from."""
-        mixed = self.compute_dtype != self.variable_dtype
-        dtype = self.compute_dtype if mixed else None
+        """`vertex_functions`, which in mixed precision cast weights wherever they are called."""
+        dtype = None if self.compute_dtype == self.variable_dtype else self.compute_dtype
 
         def cast(function):
             def evaluate():

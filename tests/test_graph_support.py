@@ -104,8 +104,8 @@ def test_what_is_written_twice_is_computed_once_in_training():
 
     inputs = tf.ones([4, 2])
     assert cavs.check_equivalence(cell, TREE, inputs).ok
-    forward = cavs.explain(cell, TREE, inputs).split("\ndF of")[0]
-    assert forward.count("MatMul") == 1
+    program = cavs.explain(cell, TREE, inputs, program=True).split("\n\n")[0]
+    assert program.count(" = matmul ") == 1
 
 
 def test_gather_all_stacks_the_slots():

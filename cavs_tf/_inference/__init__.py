@@ -1,6 +1,6 @@
 """Infers how the tensors of a traced vertex function depend on rows, operator by operator."""
 
-from cavs_tf._inference.abstract import Kind, Space
+from cavs_tf._inference.abstract import Kind, Space, is_numeric
 from cavs_tf._inference.analysis import (
     Analysis,
     coupled_message,
@@ -19,6 +19,7 @@ __all__ = [
     "Kind",
     "coupled_message",
     "has_rule",
+    "is_numeric",
     "live_operations",
     "rows_of",
     "run_operator",

@@ -58,7 +58,9 @@ class Transfer:
           NotKnown: If it has no rule.
         """
         op, kinds = call.op, {x.kind for x in call.inputs}
-        if is_random(op) or (_draws_from_a_seed(op) and Kind.COUNT in kinds):
+        # Keras's layers draw by a seed: numbers that depend on how many rows there are.
+        by_seed = op.type.startswith("StatelessRandom")
+        if is_random(op) or (by_seed and Kind.COUNT in kinds):
             raise Couples(_DRAW)
         if RULES.get(op.type) is identity:
             return identity(call)
@@ -112,14 +114,6 @@ def is_random(op) -> bool:
     """Whether an operator draws other random numbers every time it runs."""
     words = ("Random", "Multinomial", "TruncatedNormal", "CandidateSampler", "NonDeterministic")
     return op.op_def.is_stateful and any(word in op.type for word in words)
-
-
-def _draws_from_a_seed(op) -> bool:
-    """Whether an operator draws random numbers, such as one for each row, that follow from a seed.
-
-    Keras's layers draw so.
-    """
-    return op.type.startswith("StatelessRandom") and "Get" not in op.type
 
 
 def _counts_alone(x) -> bool:

@@ -141,7 +141,7 @@ def test_second_derivatives_of_lookups():
 @pytest.mark.parametrize("shape", [[3, 2], [2], [3]])
 def test_a_gradient_of_lookups_of_another_shape_is_rejected(shape):
     message = re.escape("grad: got shape") + ".*" + re.escape("but expected [2,2]")
-    with pytest.raises((tf.errors.InvalidArgumentError, ValueError), match=f"{message}|rank"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
         ops.cavs_look_up_grad(tf.zeros([2, 2], tf.int32), tf.ones(shape))
 
 
@@ -162,6 +162,10 @@ def test_lookups_know_their_shapes():
     ids = tf.TensorSpec([None, 2], tf.int32)
     traced = tf.function(lambda i: cavs.ops.look_up(variable, i)).get_concrete_function(ids)
     assert traced.structured_outputs.shape.as_list() == [None, 2, 3]
+    traced = tf.function(lambda i: gradient_of_squares(variable, i)).get_concrete_function(ids)
+    gradient = traced.structured_outputs
+    assert gradient.values.shape.as_list() == [None, 3]
+    assert gradient.indices.shape.as_list() == [None]
 
 
 def test_malformed_lookups():

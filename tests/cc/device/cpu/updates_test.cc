@@ -64,6 +64,25 @@ struct Drawn {
   }
 };
 
+// The rows of a gradient of six rows that belong to three rows of a table.
+struct ThreeGroups {
+  std::vector<int64_t> rows = {1, 4, 5}, splits = {0, 2, 3, 6};
+  std::vector<int64_t> order = {3, 0, 5, 1, 2, 4};
+
+  RowGroups groups() const {
+    return {rows.data(), splits.data(), order.data(), 3};
+  }
+
+  template <typename T>
+  double Sum(Matrix<T>* gradient, int64_t group, int64_t column) const {
+    double sum = 0;
+    for (int64_t k = splits[group]; k < splits[group + 1]; ++k) {
+      sum += Number(gradient->at(order[k], column));
+    }
+    return sum;
+  }
+};
+
 template <typename T>
 constexpr double kTolerance = sizeof(T) == 2 ? 0.02 : 1e-6;
 
@@ -102,8 +121,7 @@ TEST_P(UpdatesTest, UpdatesEveryElementOfEveryVariable) {
 }
 
 TEST_P(UpdatesTest, RowsAreUpdatedByTheSumsOfTheirGradients) {
-  const std::vector<int64_t> rows = {1, 4, 5}, splits = {0, 2, 3, 6};
-  const std::vector<int64_t> order = {3, 0, 5, 1, 2, 4};
+  const ThreeGroups three;
   for (int count : {1, 3}) {
     ThreadedWorkers workers(count);
     const CpuBackend backend(&workers, GetParam());
@@ -115,21 +133,17 @@ TEST_P(UpdatesTest, RowsAreUpdatedByTheSumsOfTheirGradients) {
           Drawn<T> drawn(7, cols, 6);
           Drawn<T> before = drawn;
           backend.UpdateRows(DTypeOf<T>(), rule, drawn.variable(has_moments),
-                             cols,
-                             {rows.data(), splits.data(), order.data(),
-                              static_cast<int64_t>(rows.size())});
+                             cols, three.groups());
           for (int64_t i = 0, group = 0; i < 7; ++i) {
-            const bool updated = group < 3 && rows[group] == i;
+            const bool updated = group < 3 && three.rows[group] == i;
             for (int64_t j = 0; j < cols; ++j) {
               Element e = {Number(before.var.at(i, j)),
                            Number(before.m.at(i, j)),
                            Number(before.v.at(i, j))};
-              double sum = 0;
-              for (int64_t k = updated ? splits[group] : 0;
-                   updated && k < splits[group + 1]; ++k) {
-                sum += Number(before.gradient.at(order[k], j));
+              if (updated) {
+                e.Update(rule, three.Sum(&before.gradient, group, j),
+                         has_moments);
               }
-              if (updated) e.Update(rule, sum, has_moments);
               ASSERT_NEAR(Number(drawn.var.at(i, j)), e.var, kTolerance<T>)
                   << i << ", " << j;
             }
@@ -142,9 +156,7 @@ TEST_P(UpdatesTest, RowsAreUpdatedByTheSumsOfTheirGradients) {
 }
 
 TEST_P(UpdatesTest, RowsOfAGroupAreSummed) {
-  const std::vector<int64_t> rows = {1, 4, 5}, splits = {0, 2, 3, 6};
-  const std::vector<int64_t> order = {3, 0, 5, 1, 2, 4};
-  const RowGroups groups = {rows.data(), splits.data(), order.data(), 3};
+  const ThreeGroups three;
   for (int count : {1, 3}) {
     ThreadedWorkers workers(count);
     const CpuBackend backend(&workers, GetParam());
@@ -154,15 +166,13 @@ TEST_P(UpdatesTest, RowsOfAGroupAreSummed) {
         Drawn<T> drawn(0, cols, 6);
         Matrix<T> sums(3, cols, 0, 1);
         backend.SumGroups(DTypeOf<T>(), drawn.gradient.block().data, cols,
-                          groups, sums.block().data);
+                          three.groups(), sums.block().data);
         ASSERT_TRUE(sums.GuardsHold());
         for (int64_t group = 0; group < 3; ++group) {
           for (int64_t j = 0; j < cols; ++j) {
-            double sum = 0;  // Exact in every type.
-            for (int64_t k = splits[group]; k < splits[group + 1]; ++k) {
-              sum += Number(drawn.gradient.at(order[k], j));
-            }
-            ASSERT_EQ(Number(sums.at(group, j)), sum) << group << ", " << j;
+            ASSERT_EQ(Number(sums.at(group, j)),  // Exact in every type.
+                      three.Sum(&drawn.gradient, group, j))
+                << group << ", " << j;
           }
         }
       }
