@@ -215,10 +215,11 @@ def test_the_layer_tree_lstm():
     initial = {"bias_initializer": "random_normal", "dtype": "float64", "unit_forget_bias": False}
     layer = cavs.keras.TreeLSTM(UNITS, arity=None, return_vertices=True, **initial)
     found = layer(graphs, x)
-    kernel, recurrent, recurrent_f, bias = layer.get_weights()
+    kernel, kernel_f, recurrent, recurrent_f, bias, bias_f = layer.get_weights()
 
     def equations(x, children, edges):
-        f, i, u, o = np.split(x["x"] @ kernel + bias, 4)
+        i, u, o = np.split(x["x"] @ kernel + bias, 3)
+        f = x["x"] @ kernel_f + bias_f
         pairs = [np.split(child, 2) for child in children]
         total = sum((h for _, h in pairs), np.zeros(UNITS)) @ recurrent
         i, u, o = (a + b for a, b in zip((i, u, o), np.split(total, 3), strict=True))

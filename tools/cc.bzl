@@ -22,9 +22,13 @@ def _in_library(extension):
     return native.glob(["**/*" + extension], exclude = exclude)
 
 def cavs_library(**kwargs):
-    """Every .h and .cc of this folder and those below it."""
+    """Every .h and .cc of this folder and those below it; with --config=shipped their objects."""
+    folder = native.package_name().split("/")[-1]
     native.cc_library(
-        srcs = _in_library(".cc"),
+        srcs = select({
+            "//tools:shipped": ["@shipped//:" + folder],
+            "//conditions:default": _in_library(".cc"),
+        }),
         hdrs = _in_library(".h"),
         copts = _COPTS,
         **kwargs

@@ -1,8 +1,11 @@
 """Base classes of recurrent cells and of the layers around them."""
 
 import dataclasses
+import itertools
+from collections.abc import Callable
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from cavs_tf._inputs import DEFAULT, as_graph_batch
@@ -120,6 +123,36 @@ class RecurrentCell(GraphSupport):
         arguments["constraint"] = getattr(self, f"{weight}_constraint")
         return self.add_weight(name=name or weight, shape=shape, **(arguments | kwargs))
 
+    def add_side_by_side(self, weight: str, rows: tuple, columns: dict, initializer=None) -> list:
+        """As `add`, several weights that start as columns of one matrix, as those of Keras's do.
+
+        So gates start with different numbers, of the size that one weight of them all would have.
+
+        Args:
+          weight: One of `_WEIGHTS`.
+          rows: (rows,), or () for vectors.
+          columns: The columns of each weight, by its name.
+          initializer: Of the matrix, by default that of `weight`.
+        """
+        initializer = initializer or getattr(self, f"{weight}_initializer")
+        *begins, total = itertools.accumulate(columns.values(), initial=0)
+        return [
+            self.add(weight, (*rows, width), name, initializer=_Columns(initializer, begin, total))
+            for begin, (name, width) in zip(begins, columns.items(), strict=True)
+        ]
+
+    def with_all_weights(self, store, from_shared):
+        """What `load_own_variables` reads: `store`, or what it becomes if gates shared weights.
+
+        Args:
+          store: Weights by number, as text.
+          from_shared: Makes all weights of today of the fewer ones in an older file.
+        """
+        if len(store.keys()) >= len(self.weights):
+            return store
+        saved = [np.asarray(store[str(number)]) for number in range(len(store.keys()))]
+        return {str(number): weight for number, weight in enumerate(from_shared(*saved))}
+
     def cast(self, value):
         return tf.cast(value, self.compute_dtype)
 
@@ -143,8 +176,8 @@ class RecurrentCell(GraphSupport):
         mask = self._dropout_mask(like, self.recurrent_rate, self.dropout_rows)
         return h if mask is None else h * self.to_children(mask)
 
-    def with_bias(self, rows):
-        return rows + self.cast(self.bias) if self.use_bias else rows
+    def with_bias(self, rows, name="bias"):
+        return rows + self.cast(getattr(self, name)) if self.use_bias else rows
 
     def finish(self, *states):
         """Scatters and pushes the parts of the state, in the order of `state_names`."""
@@ -203,6 +236,25 @@ class RecurrentCell(GraphSupport):
     @classmethod
     def from_config(cls, config):
         return cls(**(config | {"options": Options(**config["options"])}))
+
+
+@dataclasses.dataclass(frozen=True)
+class _Columns:
+    """An initializer of some columns of a matrix of `total` columns, from column `begin` on."""
+
+    initializer: Callable
+    begin: int
+    total: int
+
+    def __call__(self, shape, dtype=None):
+        matrix = self.initializer((*shape[:-1], self.total), dtype=dtype)
+        return matrix[..., self.begin : self.begin + shape[-1]]
+
+
+def columns_apart(matrix, begin: int, width: int) -> list:
+    """Cuts `width` columns out of a matrix, or a vector: [what is left, these columns]."""
+    before, cut, after = np.split(matrix, [begin, begin + width], axis=-1)
+    return [np.concatenate([before, after], axis=-1), cut]
 
 
 def _is_pair_of_shapes(shape) -> bool:

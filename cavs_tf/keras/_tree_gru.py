@@ -1,9 +1,11 @@
 """The Tree-GRU. Source: Kokkinos and Potamianos 2017, arXiv:1701.01811, section 2."""
 
+import itertools
+
 import keras
 import tensorflow as tf
 
-from cavs_tf.keras._recurrent import TreeCell, TreeLayer
+from cavs_tf.keras._recurrent import TreeCell, TreeLayer, columns_apart
 
 
 @keras.saving.register_keras_serializable("cavs_tf")
@@ -35,30 +37,36 @@ class TreeGRUCell(TreeCell):
       **kwargs: Initializers, regularizers and constraints of "kernel", "recurrent" and "bias",
         named as those of `keras.layers.GRU`; and what `GraphSupport` takes.
 
-    Weights, the columns of kernel and bias in the order z, r, n:
-      kernel: [features, 3 units].
+    Weights; those of the input in r are apart, as vertices without children reset nothing:
+      kernel, kernel_r: [features, 2 units], its columns in the order z, n, and [features, units].
       recurrent_kernel_z, recurrent_kernel_r, recurrent_kernel_n: [units, units]; n_ary:
         [arity units, units], a block of rows for each child.
-      bias: [3 units].
+      bias, bias_r: [2 units], in the order z, n, and [units].
     """
 
     def __init__(self, units: int, arity: int = 2, mode: str = "child_sum", **kwargs):
         super().__init__(units, arity, mode, **kwargs)
 
     def build_weights(self, features):
-        self.kernel = self.add("kernel", (features, 3 * self.units))
-        children = self.arity if self.mode == "n_ary" else 1
+        units, children = self.units, self.arity if self.mode == "n_ary" else 1
+        self.kernel, self.kernel_r = self.add_side_by_side(
+            "kernel", (features,), {"kernel": 2 * units, "kernel_r": units}
+        )
         # Three weights, since their operands differ.
         self.recurrent_kernel_z, self.recurrent_kernel_r, self.recurrent_kernel_n = (
-            self.add("recurrent", (children * self.units, self.units), f"recurrent_kernel_{gate}")
-            for gate in "zrn"
+            self.add_side_by_side(
+                "recurrent", (children * units,), {f"recurrent_kernel_{g}": units for g in "zrn"}
+            )
         )
         if self.use_bias:
-            self.bias = self.add("bias", (3 * self.units,))
+            self.bias, self.bias_r = self.add_side_by_side(
+                "bias", (), {"bias": 2 * units, "bias_r": units}
+            )
 
     def vertex(self):
-        of_input = self.with_bias(self.product(self.pull_dropped(), self.kernel))
-        z, r, n = tf.split(of_input, 3, axis=1)
+        x = self.pull_dropped()
+        z, n = tf.split(self.with_bias(self.product(x, self.kernel)), 2, axis=1)
+        r = self.with_bias(self.product(x, self.kernel_r), "bias_r")
         summed, of_gates, reset = self._of_edges(r) if self.arity is None else self._of_slots(r)
         z = self._gate(z, of_gates, self.recurrent_kernel_z)
         n = self.activation(n + self.product(reset, self.recurrent_kernel_n))
@@ -85,6 +93,16 @@ class TreeGRUCell(TreeCell):
 
     def _gate(self, of_input, rows, weight):
         return self.recurrent_activation(of_input + self.product(rows, weight))
+
+    def load_own_variables(self, store):
+        """Also loads what was saved when r shared weights of the input with z and n."""
+        super().load_own_variables(self.with_all_weights(store, self._from_shared))
+
+    def _from_shared(self, kernel, *others):
+        """The weights of today, from those of a file with the order z, r, n of columns."""
+        recurrent, biases = others[:3], others[3:]
+        kernels, *biases = (columns_apart(w, self.units, self.units) for w in (kernel, *biases))
+        return [*kernels, *recurrent, *itertools.chain(*biases)]
 
 
 @keras.saving.register_keras_serializable("cavs_tf")

@@ -1,10 +1,11 @@
 """The Tree-LSTM. Source: Tai et al. 2015, arXiv:1503.00075, section 3."""
 
+import itertools
+
 import keras
-import numpy as np
 import tensorflow as tf
 
-from cavs_tf.keras._recurrent import TreeCell, TreeLayer
+from cavs_tf.keras._recurrent import TreeCell, TreeLayer, columns_apart
 
 
 @keras.saving.register_keras_serializable("cavs_tf")
@@ -35,13 +36,13 @@ class TreeLSTMCell(TreeCell):
       **kwargs: Initializers, regularizers and constraints of "kernel", "recurrent" and "bias",
         named as those of `keras.layers.LSTM`; and what `GraphSupport` takes.
 
-    Weights, so that none is cut where its columns are used:
-      kernel: [features, 4 units], its columns in the order f, i, u, o.
-      recurrent_kernel: [units, 3 units], its columns in the order i, u, o; n_ary:
-        [arity units, 3 units], a block of rows for each child.
-      recurrent_kernel_f: [units, units]; n_ary: [arity units, arity units], a block of columns
-        for each f_k.
-      bias: [4 units], f, i, u, o.
+    Weights; those of f are apart, as vertices without children have no f:
+      kernel, kernel_f: [features, 3 units], its columns in the order i, u, o, and
+        [features, units].
+      recurrent_kernel, recurrent_kernel_f: [units, 3 units] and [units, units]; n_ary:
+        [arity units, 3 units], a block of rows for each child, and [arity units, arity units], a
+        block of columns for each f_k.
+      bias, bias_f: [3 units] and [units].
     With arity 1 those of `keras.layers.LSTM`, all in the order i, f, u, o: [features, 4 units],
     [units, 4 units] and [4 units].
     """
@@ -60,15 +61,20 @@ class TreeLSTMCell(TreeCell):
         self.unit_forget_bias = unit_forget_bias
 
     def build_weights(self, features):
-        units, rows = self.units, self.units * (self.arity if self.mode == "n_ary" else 1)
-        columns = (4 if self.arity == 1 else 3) * units
-        self.kernel = self.add("kernel", (features, 4 * units))
-        self.recurrent_kernel = self.add("recurrent", (rows, columns), "recurrent_kernel")
-        if self.arity != 1:
-            self.recurrent_kernel_f = self.add("recurrent", (rows, rows), "recurrent_kernel_f")
+        rows = self.units * (self.arity if self.mode == "n_ary" else 1)
+        self.kernel, self.kernel_f = self._add("kernel", (features,), self.units)
+        self.recurrent_kernel, self.recurrent_kernel_f = self._add("recurrent", (rows,), rows)
         if self.use_bias:
-            ones_for_f = {"initializer": self._initial_bias} if self.unit_forget_bias else {}
-            self.bias = self.add("bias", (4 * units,), **ones_for_f)
+            self.bias, self.bias_f = self._add("bias", (), self.units, self._initial_bias)
+
+    def _add(self, weight, rows, columns_of_f, initializer=None):
+        """The weight of i, u and o, and that of f; with arity 1 that of all gates, and None."""
+        name = "recurrent_kernel" if weight == "recurrent" else weight
+        if self.arity == 1:
+            columns = {name: 4 * self.units}
+            return *self.add_side_by_side(weight, rows, columns, initializer), None
+        columns = {name: 3 * self.units, f"{name}_f": columns_of_f}
+        return self.add_side_by_side(weight, rows, columns, initializer)
 
     def vertex(self):
         if self.arity is None:
@@ -78,8 +84,7 @@ class TreeLSTMCell(TreeCell):
 
     def _any_number(self):
         c, h = tf.split(self.children(), 2, axis=1)
-        of_input = self.with_bias(self.product(self.pull_dropped(), self.kernel))
-        f, iuo = tf.split(of_input, [self.units, 3 * self.units], axis=1)
+        f, iuo = self._of_input(self.pull_dropped())
         h = self.dropped_children(h, f)
         iuo += self.product(self.sum_children(h), self.recurrent_kernel)
         f = self.to_children(f) + self.product(h, self.recurrent_kernel_f)
@@ -90,24 +95,24 @@ class TreeLSTMCell(TreeCell):
 
     def _of_slots(self):
         cs, hs = zip(*(tf.split(self.gather(k), 2, axis=1) for k in range(self.arity)), strict=True)
-        of_input = self.product(self.pull_dropped(), self.kernel)
-        gates = self._chain if self.arity == 1 else self._tree
-        i, fs, u, o = gates(of_input, self.dropped(hs))
+        x, hs = self.pull_dropped(), self.dropped(hs)
+        i, fs, u, o = self._chain(x, *hs) if self.arity == 1 else self._tree(x, hs)
         c = self.recurrent_activation(i) * self.activation(u)
         for f_k, c_k in zip(fs, cs, strict=True):
             c += self.recurrent_activation(f_k) * c_k
         h = self.recurrent_activation(o) * self.activation(c)
         self.finish(h, c)
 
-    def _chain(self, of_input, hs):
+    def _chain(self, x, h):
         """What the gates are activations of: i, each f_k, u and o, of the only child."""
-        gates = self.with_bias(of_input + self.product(hs[0], self.recurrent_kernel))
+        of_input = self.product(x, self.kernel)
+        gates = self.with_bias(of_input + self.product(h, self.recurrent_kernel))
         i, f, u, o = tf.split(gates, 4, axis=1)
         return i, [f], u, o
 
-    def _tree(self, of_input, hs):
+    def _tree(self, x, hs):
         """As `_chain`, of several children."""
-        f, iuo = tf.split(self.with_bias(of_input), [self.units, 3 * self.units], axis=1)
+        f, iuo = self._of_input(x)
         if self.mode == "child_sum":
             h, fs = tf.add_n(hs), [self.product(h, self.recurrent_kernel_f) for h in hs]
         else:
@@ -116,30 +121,36 @@ class TreeLSTMCell(TreeCell):
         i, u, o = tf.split(iuo + self.product(h, self.recurrent_kernel), 3, axis=1)
         return i, [f + f_k for f_k in fs], u, o
 
-    def _initial_bias(self, shape, dtype):
-        gates = tf.split(self.bias_initializer(shape, dtype), 4)
-        f = 1 if self.arity == 1 else 0
-        gates[f] = tf.ones_like(gates[f])
+    def _of_input(self, x):
+        """The part of the input in f, and in i, u and o."""
+        f = self.with_bias(self.product(x, self.kernel_f), "bias_f")
+        return f, self.with_bias(self.product(x, self.kernel))
+
+    def _initial_bias(self, shape, dtype=None):
+        gates = tf.split(self.bias_initializer(shape, dtype=dtype), 4)
+        f = 1 if self.arity == 1 else 3
+        if self.unit_forget_bias:
+            gates[f] = tf.ones_like(gates[f])
         return tf.concat(gates, axis=0)
 
     def load_own_variables(self, store):
-        """Also loads what was saved when all gates shared one recurrent kernel."""
-        if self.arity != 1 and len(store.keys()) == len(self.weights) - 1:
-            store = self._from_shared_kernel([store[str(k)] for k in range(len(store.keys()))])
-        super().load_own_variables(store)
+        """Also loads what was saved when f shared weights with the other gates."""
+        super().load_own_variables(self.with_all_weights(store, self._from_shared))
 
-    def _from_shared_kernel(self, saved):
-        """The variables of today by number, from columns in the order i, f_1, f_2, ..., u, o."""
+    def _from_shared(self, kernel, recurrent_kernel, *others):
+        """The weights of today, from those of a file in which f shares some with other gates.
 
-        def f_first(columns):
-            i, f, uo = np.split(columns, [self.units, 2 * self.units], axis=-1)
-            return np.concatenate([f, i, uo], axis=-1)
-
-        kernel, recurrent_kernel, *bias = map(np.asarray, saved)
-        end_of_f = self.units + len(recurrent_kernel)
-        i, f, uo = np.split(recurrent_kernel, [self.units, end_of_f], axis=1)
-        weights = [f_first(kernel), np.concatenate([i, uo], axis=1), f, *map(f_first, bias)]
-        return {str(k): weight for k, weight in enumerate(weights)}
+        In older files all gates share all, in the order i, f_1, f_2, ..., u, o. In later ones f has
+        a recurrent kernel of its own, and the order of the others is f, i, u, o.
+        """
+        *recurrent_kernel_f, bias = others if self.use_bias else (*others, None)
+        begin = 0 if recurrent_kernel_f else self.units
+        recurrent = [recurrent_kernel, *recurrent_kernel_f]
+        if not recurrent_kernel_f:
+            recurrent = columns_apart(recurrent_kernel, begin, len(recurrent_kernel))
+        of_inputs = [kernel] if bias is None else [kernel, bias]
+        kernels, *biases = (columns_apart(weight, begin, self.units) for weight in of_inputs)
+        return [*kernels, *recurrent, *itertools.chain(*biases)]
 
     def get_config(self):
         return super().get_config() | {"unit_forget_bias": self.unit_forget_bias}

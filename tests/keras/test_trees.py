@@ -1,6 +1,7 @@
 """TreeLSTM and TreeGRU, compared with their equations in plain NumPy, vertex by vertex."""
 
 import functools
+import re
 
 import graphs as make
 import keras
@@ -28,15 +29,19 @@ class LSTMEquations:
     """The equations of arXiv:1503.00075 for one vertex; children are (h, c) pairs."""
 
     def __init__(self, layer):
-        kernel, recurrent, *recurrent_f, bias = (np.asarray(w) for w in layer.get_weights())
-        order = "fiuo" if recurrent_f else "ifuo"
-        self.w, self.b = (
-            {gate: column(weight, k) for k, gate in enumerate(order)} for weight in (kernel, bias)
+        apart = len(layer.get_weights()) > 3
+        self.w, self.u, self.b = (
+            self._by_gate(*layer.get_weights()[k : k + 1 + apart])
+            for k in range(0, len(layer.get_weights()), 1 + apart)
         )
-        self.u = {g: column(recurrent, k) for k, g in enumerate("iuo" if recurrent_f else "ifuo")}
-        if recurrent_f:
-            (self.u["f"],) = recurrent_f
         self.missing = (np.zeros(UNITS), np.zeros(UNITS))
+
+    @staticmethod
+    def _by_gate(weight, of_f=None):
+        """The columns of a weight by gate. With several children f has a weight of its own."""
+        if of_f is None:
+            return {gate: column(weight, k) for k, gate in enumerate("ifuo")}
+        return {gate: column(weight, k) for k, gate in enumerate("iuo")} | {"f": of_f}
 
     def child_sum(self, x, children):
         """Equations 2-8."""
@@ -60,10 +65,8 @@ class GRUEquations:
     """The equations of arXiv:1701.01811 for one vertex; children are (h,) tuples."""
 
     def __init__(self, layer):
-        kernel, *recurrent_kernels, bias = (np.asarray(w) for w in layer.get_weights())
-        (self.w_z, self.w_r, self.w_n), (self.b_z, self.b_r, self.b_n) = (
-            [column(weight, block) for block in range(3)] for weight in (kernel, bias)
-        )
+        kernel, self.w_r, *recurrent_kernels, bias, self.b_r = layer.get_weights()
+        (self.w_z, self.w_n), (self.b_z, self.b_n) = (np.split(w, 2, -1) for w in (kernel, bias))
         # Indexed by gate, then by child.
         self.u_z, self.u_r, self.u_n = (
             [column(u.T, k).T for k in range(len(u) // UNITS)] for u in recurrent_kernels
@@ -165,16 +168,31 @@ def test_modes_differ_in_the_order_of_children(make_layer):
         assert np.allclose(layer(one, rows), layer(other, rows), atol=1e-6) == same
 
 
-def test_weights_start_as_those_of_the_keras_lstm():
-    layer = TreeLSTM(UNITS, bias_initializer="zeros")
+def side_by_side(layer, weight):
+    """The weights of all gates whose names begin so, as one matrix or vector."""
+    parts = [w.numpy() for w in layer.cell.weights if w.name.split("_")[0] == weight]
+    return np.concatenate(parts, axis=-1)
+
+
+@pytest.mark.parametrize("make_layer, gates", [(TreeLSTM, 4), (TreeGRU, 3)])
+def test_weights_start_as_one_matrix(make_layer, gates):
+    """So no two gates start equal, and their size is that of Keras's layers."""
+    initializers = {
+        "kernel_initializer": keras.initializers.GlorotUniform(seed=1),
+        "recurrent_initializer": keras.initializers.Orthogonal(seed=2),
+        "bias_initializer": keras.initializers.RandomNormal(seed=3),
+    }
+    layer = make_layer(UNITS, **initializers)
     graphs = make.random_trees([3])
     layer(graphs, make.random_rows(graphs))
-    kernel, recurrent_kernel, recurrent_kernel_f, bias = layer.get_weights()
-    limit = np.sqrt(6 / (make.FEATURES + 4 * UNITS))
-    assert 0 < np.abs(kernel).max() <= limit
-    np.testing.assert_allclose(recurrent_kernel @ recurrent_kernel.T, np.eye(UNITS), atol=1e-5)
-    np.testing.assert_allclose(recurrent_kernel_f @ recurrent_kernel_f.T, np.eye(UNITS), atol=1e-5)
-    np.testing.assert_array_equal(bias, [1] * UNITS + [0] * 3 * UNITS)
+    shapes = (make.FEATURES, gates * UNITS), (UNITS, gates * UNITS), (gates * UNITS,)
+    bias = side_by_side(layer, "bias")
+    if make_layer is TreeLSTM:
+        np.testing.assert_array_equal(bias[-UNITS:], 1)  # Of f.
+        bias[-UNITS:] = initializers["bias_initializer"](shapes[2])[-UNITS:]
+    found = side_by_side(layer, "kernel"), side_by_side(layer, "recurrent"), bias
+    for start, initializer, shape in zip(found, initializers.values(), shapes, strict=True):
+        np.testing.assert_array_equal(start, initializer(shape))
 
 
 @pytest.mark.parametrize("mode", ["child_sum", "n_ary"])
@@ -188,9 +206,7 @@ def test_a_chain_of_either_mode_is_the_layer_over_sequences(mode, bias):
             chain(UNITS, use_bias=bias),
         )
         one(chains, rows), other(chains, rows)
-        kernel, *recurrent = one.get_weights()
-        last = [recurrent.pop()] if bias else []
-        other.set_weights([kernel, np.concatenate(recurrent, axis=1), *last])
+        other.set_weights(in_one(one.cell))
         np.testing.assert_allclose(one(chains, rows), other(chains, rows), atol=1e-6)
 
 
@@ -213,37 +229,85 @@ def test_nothing_is_left_to_tensorflow_or_copied(make_layer, mode, operators):
             assert f"= {operator} " not in program["program"], program["title"]
 
 
-def save_as_before(cell, store):
-    """Saves a TreeLSTMCell in the old format, in which all gates have one recurrent kernel."""
-    kernel, recurrent, recurrent_f, *bias = cell.get_weights()
+@each_mode
+@pytest.mark.parametrize("make_layer, gates", [(TreeLSTM, 3), (TreeGRU, 2)])
+def test_leaves_multiply_for_no_gate_that_they_do_not_need(make_layer, gates, mode):
+    layer, graphs = make_layer(32, mode=mode), GRAPHS["trees"]
+    rows = make.random_rows(graphs)
+    layer(graphs, rows)
+    function, _ = describe(layer.cell, graphs, rows)
+    (leaves,) = (v["program"] for v in function["variants"] if "(leaves)" in v["program"])
+    assert re.findall(r" = matmul .*?rows<(\d+)xf32>", leaves) == [str(32 * gates)]
 
-    def f_second(columns):
-        f, i, u, o = np.split(columns, 4, axis=-1)
-        return np.concatenate([i, f, u, o], axis=-1)
 
-    i, u, o = np.split(recurrent, 3, axis=1)
-    recurrent = np.concatenate([i, recurrent_f, u, o], axis=1)
-    for k, weight in enumerate([f_second(kernel), recurrent, *map(f_second, bias)]):
-        store[str(k)] = weight
+def lstm_of_old(cell, store):
+    """Saves a TreeLSTMCell as when all gates had one recurrent kernel: i, f, u, o."""
+    kernel, kernel_f, recurrent, recurrent_f, *bias = cell.get_weights()
+
+    def f_second(iuo, f):
+        i, uo = np.split(iuo, [len(iuo.T) // 3], axis=-1)
+        return np.concatenate([i, f, uo], axis=-1)
+
+    save(store, [f_second(kernel, kernel_f), f_second(recurrent, recurrent_f)])
+    if bias:
+        store["2"] = f_second(*bias)
+
+
+def lstm_of_late(cell, store):
+    """Saves a TreeLSTMCell as when f shared the kernel, and came first there."""
+    kernel, kernel_f, recurrent, recurrent_f, *bias = cell.get_weights()
+    weights = [np.concatenate([kernel_f, kernel], axis=1), recurrent, recurrent_f]
+    save(store, weights + ([np.concatenate(bias[::-1])] if bias else []))
+
+
+def gru_of_late(cell, store):
+    """Saves a TreeGRUCell as when the gates shared the kernel, in the order z, r, n."""
+    save(store, in_one(cell, recurrent_apart=True))
+
+
+def save(store, weights):
+    for number, weight in enumerate(weights):
+        store[str(number)] = weight
+
+
+def in_one(cell, recurrent_apart=False) -> list:
+    """The weights of a cell as those of `LSTM` or `GRU` have them."""
+    if isinstance(cell, cavs.keras.TreeLSTMCell):
+        return cell.get_weights()  # Of arity 1.
+    kernel, kernel_r, *others = cell.get_weights()
+    recurrent, biases = others[:3], others[3:]
+
+    def in_order(zn, r):
+        z, n = np.split(zn, 2, axis=-1)
+        return np.concatenate([z, r, n], axis=-1)
+
+    recurrent = recurrent if recurrent_apart else [np.concatenate(recurrent, axis=1)]
+    return [in_order(kernel, kernel_r), *recurrent] + ([in_order(*biases)] if biases else [])
 
 
 @each_mode
 @pytest.mark.parametrize("arity", [2, 3])
 @pytest.mark.parametrize("use_bias", [False, True])
-def test_files_with_one_recurrent_kernel_are_loaded(mode, arity, use_bias, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    "make_layer, save_as_before",
+    [(TreeLSTM, lstm_of_old), (TreeLSTM, lstm_of_late), (TreeGRU, gru_of_late)],
+)
+def test_files_with_shared_weights_are_loaded(
+    make_layer, save_as_before, mode, arity, use_bias, tmp_path, monkeypatch
+):
     trees = make.random_trees(SIZES, arity)
     inputs = {**trees.to_dict(), "rows": make.random_rows(trees)}
 
     def build(seed):
         graphs, rows = cavs.keras.graph_inputs(), keras.Input((make.FEATURES,), name="rows")
-        layer = TreeLSTM(UNITS, arity, mode, use_bias=use_bias)
+        layer = make_layer(UNITS, arity, mode, use_bias=use_bias)
         model = keras.Model({**graphs, "rows": rows}, layer(graphs, rows))
         shuffle_weights(layer, seed)
         return model
 
     model, other = build(1), build(2)
     with monkeypatch.context() as patch:
-        patch.setattr(cavs.keras.TreeLSTMCell, "save_own_variables", save_as_before)
+        patch.setattr(make_layer.cell_class, "save_own_variables", save_as_before)
         model.save(tmp_path / "model.keras")
         model.save_weights(tmp_path / "model.weights.h5")
     loaded = keras.models.load_model(tmp_path / "model.keras")

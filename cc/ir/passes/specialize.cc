@@ -13,6 +13,18 @@
 namespace cavs {
 namespace {
 
+// Whether the framework's operator moves numbers, or adds them up.
+bool IsLinear(std::string_view op) {
+  static constexpr std::string_view kLinear[] = {
+      "Add",       "AddN",       "AddV2",        "Concat",
+      "ConcatV2",  "ExpandDims", "Identity",     "Pack",
+      "Pad",       "Reshape",    "Slice",        "Split",
+      "SplitV",    "Squeeze",    "StridedSlice", "StridedSliceGrad",
+      "Transpose", "Unpack"};
+  return std::find(std::begin(kLinear), std::end(kLinear), op) !=
+         std::end(kLinear);
+}
+
 // Whether a number comes of finite numbers unless something overflows.
 bool KeepsFinite(Elementwise op) {
   switch (op) {
@@ -341,6 +353,9 @@ class Facts {
         break;
       case NodeKind::kToMask:
         return true;
+      case NodeKind::kForeign:
+        if (!IsLinear(node.op)) return false;
+        break;
       case NodeKind::kMatMul:
       case NodeKind::kCopy:
       case NodeKind::kSumColumns:
@@ -348,8 +363,11 @@ class Facts {
       default:
         return false;
     }
-    return std::all_of(node.inputs.begin(), node.inputs.end(),
-                       [this](int id) { return IsFinite(id); });
+    return std::all_of(node.inputs.begin(), node.inputs.end(), [&](int id) {
+      const bool is_size = node.kind == NodeKind::kForeign &&
+                           !IsNative(program_.symbols[id].dtype);
+      return is_size || IsFinite(id);
+    });
   }
 
   const Program& program_;
@@ -578,19 +596,12 @@ void LeaveOutResults(Variant* variant) {
 // for those over other vertices, and the results be added up. A user's gradient
 // of a weight may clip it.
 bool IsLinearInSums(const Program& program, const Node& node) {
-  static constexpr std::string_view kLinear[] = {
-      "Add",       "AddN",       "AddV2",        "Concat",
-      "ConcatV2",  "ExpandDims", "Identity",     "Pack",
-      "Pad",       "Reshape",    "Slice",        "Split",
-      "SplitV",    "Squeeze",    "StridedSlice", "StridedSliceGrad",
-      "Transpose", "Unpack"};
   if (node.stage != Stage::kEpilogue) return true;
   const auto is_sum_or_size = [&](int id) {
     const Symbol& s = program.symbols[id];
     return s.kind == SymbolKind::kReduced || !IsNative(s.dtype);
   };
-  return std::find(std::begin(kLinear), std::end(kLinear), node.op) !=
-             std::end(kLinear) &&
+  return IsLinear(node.op) &&
          std::all_of(node.inputs.begin(), node.inputs.end(), is_sum_or_size);
 }
 
