@@ -224,6 +224,8 @@ class CpuBackend {
 
   template <typename T>
   void RunProduct(const Product<T>& product, ProductKernel<T> kernel) const;
+  void Apply(Elementwise op, DType dtype, ConstBlock x, ConstBlock y,
+             Block out) const;
   template <typename T>
   void RunElementwise(Elementwise op, ConstBlock x, ConstBlock y,
                       Block out) const;

@@ -32,6 +32,33 @@ double NanosPerElement(Elementwise op) {
   return (RowOf(op).flags & kIsSeries) != 0 ? 0.8 : 0.25;
 }
 
+GroupOperand OperandOfGroup(ConstBlock x, const Block& out) {
+  GroupOperand operand;
+  operand.data = const_cast<void*>(x.data);
+  operand.pitch = x.rows == 1 ? 0 : x.pitch;
+  operand.column = x.cols == 1 && out.cols > 1;
+  return operand;
+}
+
+// A group of one operator, which is how narrow numbers are computed.
+void RunAsGroup(const CpuBackend& backend, Elementwise op, DType dtype,
+                ConstBlock x, ConstBlock y, const Block& out) {
+  if (IsBinary(op) && x.cols == 1 && y.cols == 1 && out.cols > 1) {
+    Block first = out;
+    first.cols = 1;
+    RunAsGroup(backend, op, dtype, x, y, first);
+    return RunAsGroup(backend, Elementwise::kIdentity, dtype, first, first,
+                      out);
+  }
+  ElementwiseGroup group;
+  group.num_operands = 3;
+  const int16_t second = IsBinary(op) ? 1 : 0;
+  group.instructions = {{op, 0, second, 2}};
+  const GroupOperand operands[] = {
+      OperandOfGroup(x, out), OperandOfGroup(y, out), OperandOfGroup(out, out)};
+  backend.Group(dtype, group, operands, out.rows, out.cols);
+}
+
 }  // namespace
 
 template <typename T>
@@ -83,15 +110,22 @@ void CpuBackend::Unary(Elementwise op, DType dtype, ConstBlock x,
                        Block out) const {
   assert(!IsBinary(op));
   assert(x.rows == out.rows && x.cols == out.cols);
-  WithFloatType(
-      dtype, [&](auto zero) { RunElementwise<decltype(zero)>(op, x, x, out); });
+  Apply(op, dtype, x, x, out);
 }
 
 void CpuBackend::Binary(Elementwise op, DType dtype, ConstBlock x, ConstBlock y,
                         Block out) const {
   assert(IsBinary(op));
-  WithFloatType(
-      dtype, [&](auto zero) { RunElementwise<decltype(zero)>(op, x, y, out); });
+  Apply(op, dtype, x, y, out);
+}
+
+void CpuBackend::Apply(Elementwise op, DType dtype, ConstBlock x, ConstBlock y,
+                       Block out) const {
+  if (IsNarrow(dtype)) return RunAsGroup(*this, op, dtype, x, y, out);
+  WithFloatType(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    if constexpr (!kIsNarrow<T>) RunElementwise<T>(op, x, y, out);
+  });
 }
 
 }  // namespace cavs

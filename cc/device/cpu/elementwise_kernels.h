@@ -182,6 +182,16 @@ void ElementwiseTile(TileRowsOf<const T> x, TileRowsOf<const T> y,
   }
 }
 
+// Of narrow types, sums of rows alone: the rest runs in fp32, as groups do.
+template <Elementwise kOp, typename T, Form kForm>
+constexpr TileKernel<T> TileOrNull() {
+  if constexpr (!kIsNarrow<T> || kOp == Elementwise::kAdd) {
+    return ElementwiseTile<kOp, T, kForm>;
+  } else {
+    return nullptr;
+  }
+}
+
 template <Elementwise kOp, Elementwise kThen, typename T>
 CAVS_INLINE V<T> ApplyPair(V<T> x, V<T> y, V<T> z) {
   const V<T> first = ApplyBinary<kOp, T>(x, y);

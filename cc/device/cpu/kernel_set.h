@@ -85,9 +85,9 @@ struct Table<T, std::integer_sequence<int, kOp...>> {
       Products<T>::kPacked,
       Products<T>::kPlain,
       Products<T>::kTransposed,
-      {{ElementwiseTile<static_cast<Elementwise>(kOp), T, kVectorVector>,
-        ElementwiseTile<static_cast<Elementwise>(kOp), T, kVectorScalar>,
-        ElementwiseTile<static_cast<Elementwise>(kOp), T, kScalarVector>}...},
+      {{TileOrNull<static_cast<Elementwise>(kOp), T, kVectorVector>(),
+        TileOrNull<static_cast<Elementwise>(kOp), T, kVectorScalar>(),
+        TileOrNull<static_cast<Elementwise>(kOp), T, kScalarVector>()}...},
       {PairsOf<T, static_cast<Elementwise>(kOp)>(
           std::make_integer_sequence<int, kNumElementwise>())...},
       PackIndexed<T>,

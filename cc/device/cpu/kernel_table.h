@@ -126,6 +126,7 @@ struct KernelTable {
   ProductKernel<T> multiply;         // a is [m, k].
   ProductKernel<T> multiply_transposed;  // a is [k, m], b is [k, n]; k is long.
 
+  // Of narrow types kAdd alone.
   TileKernel<T> elementwise[kNumElementwise][kNumForms];
   PairsOfFirst<T> pairs[kNumElementwise];  // Indexed by the first operator.
 
