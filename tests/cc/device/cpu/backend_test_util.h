@@ -228,6 +228,14 @@ class Matrix {
   std::vector<T> data_;
 };
 
+// Of operators, layouts and broadcasts, sanitizers try one combination in this
+// number, as most would show the faults that they look for; all run as shipped.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr int kTriedOneIn = 3;
+#else
+constexpr int kTriedOneIn = 1;
+#endif
+
 inline std::vector<Isa> SupportedIsas() {
   std::vector<Isa> isas;
   for (Isa isa : {Isa::kPortable, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Bf16}) {

@@ -443,14 +443,23 @@ TEST_P(GemmTest, AnyNumberOfWorkersComputesTheProductAndRepeatsItsBits) {
       for (const Shape& shape : shapes) {
         WithOutcome<T>(kind, [&](auto sum) {
           using C = decltype(sum);
-          Operands<T, C> x(kind, shape);
+          SerialWorkers one_worker;
+          const CpuBackend serial(&one_worker, GetParam());
+          ExpectProduct<T>(serial, kind, shape, true);
+          // Sums of these numbers are exact, so they have the same bits in any
+          // order.
+          const Operands<T, C> exact(kind, shape);
+          Matrix<C> product = exact.c;
+          Multiply(serial, kind, exact.a, exact.b, product, shape.k, true);
+          Operands<T, C> x = exact;
           FillWithRoundedNumbers(&x.a);
           for (int count : {1, 2, 3, 7}) {
             SCOPED_TRACE(count);
             ThreadedWorkers workers(count);
             const CpuBackend backend(&workers, GetParam());
-            ExpectProduct<T>(backend, kind, shape, true);
-            Matrix<C> once = x.c, again = x.c;
+            Matrix<C> shared = exact.c, once = x.c, again = x.c;
+            Multiply(backend, kind, exact.a, exact.b, shared, shape.k, true);
+            EXPECT_TRUE(shared.SameBits(product) && shared.GuardsHold());
             Multiply(backend, kind, x.a, x.b, once, shape.k, true);
             Multiply(backend, kind, x.a, x.b, again, shape.k, true);
             EXPECT_TRUE(once.SameBits(again));
