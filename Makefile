@@ -104,8 +104,8 @@ compare: build ## Regenerates the paper's figures and tables, and a report
 	@rm -rf build/compare/*-dirty
 	$(BIN)/python -m benchmarks.compare --folder=$(COMPARE_FOLDER) $(ARGS)
 
-pages: build ## Measures the tables of README.md and docs/performance.md: ARGS="--sst=<folder>"
-	$(BIN)/python -m benchmarks.pages --json=build/pages/$(shell git describe --always --dirty).json $(ARGS)
+pages: build ## Measures the tables of README.md and docs: ARGS="--sst=<folder> --ceiling=<program>"
+	$(BIN)/python -m benchmarks.pages --folder=build/pages/$(shell git describe --always --dirty) $(ARGS)
 
 # What only one target needs: an extra of pyproject.toml.
 $(VENV)/.docs $(VENV)/.wheel: $(VENV)/.%: $(INSTALLED)

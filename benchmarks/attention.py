@@ -23,6 +23,8 @@ ARITY = 4
 class Cell(cavs.GraphSupport):
     """A cell that combines its input with all children at once."""
 
+    title: str
+
     def __init__(self, units):
         super().__init__(state_size=units, arity=ARITY)
         self.units = units
@@ -38,6 +40,8 @@ class Cell(cavs.GraphSupport):
 class Additive(Cell):
     """Bahdanau et al. 2015, arXiv:1409.0473."""
 
+    title = "additive attention"
+
     def combine(self, query, keys):
         scores = tf.reduce_sum(self.value(tf.tanh(keys + query[:, None])), axis=2)
         return query + tf.einsum("nk,nkd->nd", tf.nn.softmax(scores), keys)
@@ -46,6 +50,8 @@ class Additive(Cell):
 class DotProduct(Cell):
     """Vaswani et al. 2017, arXiv:1706.03762, section 3.2.1."""
 
+    title = "dot-product attention"
+
     def combine(self, query, keys):
         scores = tf.matmul(query[:, None], keys, transpose_b=True) / self.units**0.5
         return query + tf.matmul(tf.nn.softmax(scores), self.value(keys))[:, 0]
@@ -53,6 +59,8 @@ class DotProduct(Cell):
 
 class Normalised(Cell):
     """Ba et al. 2016, arXiv:1607.06450."""
+
+    title = "mean of normalised children"
 
     def __init__(self, units):
         super().__init__(units)
@@ -97,6 +105,11 @@ def milliseconds(make, units, turns, seed=0) -> tuple[float, float]:
     return tuple(statistics.median(taken) for taken in times)
 
 
+def medians(units: int, turns: int) -> dict[str, tuple[float, float]]:
+    """`milliseconds` of every cell, by its title."""
+    return {make.title: milliseconds(make, units, turns) for make in Cell.__subclasses__()}
+
+
 def _step(cell, graphs, inputs, decompose):
     @tf.function
     def step():
@@ -114,14 +127,14 @@ def main(arguments=None) -> None:
     parser.add_argument("--turns", type=flags.integer(1), default=30)
     flagged = parser.parse_args(arguments)
     for units in flagged.units:
-        rows = {}
-        for make in Cell.__subclasses__():
-            before, after = milliseconds(make, units, flagged.turns)
-            rows[make.__name__] = {
+        rows = {
+            title: {
                 "TensorFlow's kernels": f"{before:.1f} ms",
                 "vectors": f"{after:.1f} ms",
                 "ratio": f"{before / after:.1f}",
             }
+            for title, (before, after) in medians(units, flagged.turns).items()
+        }
         columns = ["TensorFlow's kernels", "vectors", "ratio"]
         tables.Table(f"{units} units", columns, rows).print()
 

@@ -26,9 +26,24 @@ def add_measuring(made: argparse.ArgumentParser) -> None:
     made.add_argument(
         "--systems", type=choices(peers.names()), help=f"of {names}; none: most of them"
     )
+    add_effort(made)
+    made.add_argument("--optimizer", choices=["sgd"], default="sgd", help="the only one")
+
+
+def add_effort(made: argparse.ArgumentParser) -> None:
+    """Adds the flags on how long to measure."""
     made.add_argument("--repeats", type=integer(1), help="turns of every system")
     made.add_argument("--seconds", type=positive_seconds, help="of a turn, at least")
-    made.add_argument("--optimizer", choices=["sgd"], default="sgd", help="the only one")
+
+
+def add_ceiling(made: argparse.ArgumentParser) -> None:
+    """Adds the flag that names a program to compare with."""
+    made.add_argument(
+        "--ceiling",
+        metavar="COMMAND",
+        help="a program that prints '<number> trees/s', for tree_lstm; {units}, {batch}, "
+        "{threads} and {inference} are filled in",
+    )
 
 
 def add_cell(made: argparse.ArgumentParser, workload: str | None, help: str) -> None:

@@ -7,16 +7,13 @@ vertices, whole epochs with the input pipeline, each way in a process of its own
 """
 
 import argparse
-import concurrent.futures
 import dataclasses
-import multiprocessing
-import os
 import pathlib
 import resource
 import sys
 import time
 
-from benchmarks import flags, harness, tables
+from benchmarks import apart, flags, harness, tables
 
 EPOCHS = 3  # The fastest one counts, since others may use the machine.
 LONGEST = 1000
@@ -147,17 +144,13 @@ def main(argv=None) -> int:
     """Runs the program; returns its exit status."""
     arguments = _parser().parse_args(argv)
     harness.refuse_debug_build()
-    spawn = multiprocessing.get_context("spawn")
     for data in arguments.data:
         sizes = (arguments.units, arguments.batch, arguments.examples)
         sizes += (arguments.seed, arguments.sst)
         best = {}
         for way in WAYS * arguments.rounds:
-            # Runs in a process of its own, since resident memory is that of a whole process.
-            with concurrent.futures.ProcessPoolExecutor(
-                1, spawn, _start, (arguments.threads,)
-            ) as pool:
-                result = pool.submit(measure, Run(data, way, *sizes)).result()
+            # Resident memory is that of a whole process.
+            result = apart.call(arguments.threads, measure, Run(data, way, *sizes))
             best[way] = max(result, best.get(way, result), key=lambda r: r.per_second)
         rows = {
             way: {
@@ -173,11 +166,6 @@ def main(argv=None) -> int:
         print(f"{data} h={arguments.units} batch {arguments.batch}\n")
         tables.Table("minibatches of", columns, rows).print()
     return 0
-
-
-def _start(threads: int) -> None:
-    """Sets the environment that TensorFlow reads when it is imported."""
-    os.environ["TF_NUM_INTRAOP_THREADS"] = str(threads)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -39,16 +39,21 @@ def main(argv=None) -> int:
     settings = workloads.Settings(**flags.data(arguments), **sizes)
     try:
         harness.refuse_debug_build()
-        workload = workloads.make(arguments.workload, settings)
-        milliseconds, timed = measure(workload, arguments.threads, arguments.steps)
+        milliseconds, rows = run(arguments.workload, settings, arguments.threads, arguments.steps)
     except (RuntimeError, ValueError) as error:
         print(error, file=sys.stderr)
         return 2
     title = f"{arguments.workload} h={arguments.units} batch {arguments.batch}"
     print(f"{title}: {milliseconds:.2f} ms a step (median, without the profiler)\n")
-    rows = table(timed, arguments.steps, workload)
     tables.Table("phase", ["ms", "share", "events", "rate"], rows).print()
     return 0
+
+
+def run(name: str, settings, threads: int, steps: int) -> tuple[float, dict[str, dict[str, str]]]:
+    """(ms of a step, the rows of `table`) of a workload."""
+    workload = workloads.make(name, settings)
+    milliseconds, timed = measure(workload, threads, steps)
+    return milliseconds, table(timed, steps, workload)
 
 
 def measure(workload, threads: int, steps: int) -> tuple[float, list]:

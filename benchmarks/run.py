@@ -54,12 +54,7 @@ def _parser():
     parser.add_argument("--mode", choices=cells.MODES, default="training", help="of one cell")
     parser.add_argument("--json", help="file for the results; what it holds is not measured again")
     parser.add_argument("--png", help="file for the picture; none: beside --json")
-    parser.add_argument(
-        "--ceiling",
-        metavar="COMMAND",
-        help="a program that prints '<number> trees/s', for tree_lstm; {units}, {batch}, "
-        "{threads} and {inference} are filled in",
-    )
+    flags.add_ceiling(parser)
     return parser
 
 

@@ -25,7 +25,7 @@ _TOKEN = re.compile(r"[()]|[^() \t\r\n]+")
 def examples(settings: Settings) -> Examples:
     """Binary trees with labels at all vertices and tokens at the leaves; vertices in post-order."""
     if settings.sst:
-        return _read(pathlib.Path(settings.sst, "train.txt"), settings.num_examples)
+        return read(pathlib.Path(settings.sst, "train.txt"), {}, settings.num_examples)
     generator = np.random.default_rng([settings.seed, 2])
     return _generate(generator, settings.num_examples)
 
@@ -38,12 +38,15 @@ def words(trees: Examples) -> Examples:
     return _lstm.chains(lengths, trees.token[words], trees.label[words], trees.num_tokens)
 
 
-def _read(path: pathlib.Path, count: int) -> Examples:
-    """The first `count` trees; starts again if the file has fewer."""
+def read(path: pathlib.Path, numbers: dict[str, int], count: int | None = None) -> Examples:
+    """The trees of a file; new words are added to `numbers`.
+
+    With `count` so many of them, and again from the first one if the file has fewer.
+    """
     if not path.is_file():
         raise ValueError(f"--sst: got a folder without {path} but expected train.txt in it.")
     lines = [line for line in path.read_text("utf-8").splitlines() if line.strip()]
-    numbers: dict[str, int] = {}
+    count = len(lines) if count is None else count
     trees = [_parse(lines[i % len(lines)], numbers) for i in range(count)]
     return _join(trees, len(numbers))
 

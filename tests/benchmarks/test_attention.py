@@ -6,5 +6,5 @@ from benchmarks import attention
 def test_the_table_has_every_cell(capsys):
     attention.main(["--units=4", "--turns=2"])
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines] == ["4", "Additive", "DotProduct", "Normalised"]
+    assert [line.split()[0] for line in lines] == ["4", "additive", "dot-product", "mean"]
     assert all(line.count(" ms ") == 2 for line in lines[1:])
