@@ -53,6 +53,8 @@ STATES = {
     "einsum_weights": lambda s, x: tf.einsum("nabc,abcd->nd", s * x, weights(2, 3, 4, 5)),
     "einsum_each": lambda s, x: tf.einsum("nabc,acd->nabd", s * x, weights(2, 4, 5)),
     "einsum_weights_first": lambda s, x: tf.einsum("cd,nabc->nadb", weights(4, 5), s * x),
+    "einsum_scores": lambda s, x: tf.einsum("nabc,bc->nba", s * x, weights(3, 4)),
+    "einsum_of_all": lambda s, x: tf.einsum("nabc,abc->n", s * x, weights(2, 3, 4)),
     "einsum_ellipsis": lambda s, x: tf.einsum("...c,cd->...d", s * x, weights(4, 5)),
     "einsum_bilinear": lambda s, x: tf.einsum(
         "na,abc,nb->nc", s[:, 0, 0], weights(4, 4, 5), x[:, 0, 0]
@@ -73,6 +75,8 @@ STATES = {
         tf.reshape(s * x, [-1, 12, 2])[:, :, 1], 1, reverse=True
     ),
     "pad": lambda s, x: tf.pad(tf.reshape(s * x, [-1, 24]), [[0, 0], [1, 2]]),
+    "pad_children": lambda s, x: tf.pad(s * x, [[0, 0], [0, 1], [2, 0], [0, 0]]),
+    "pad_number": lambda s, x: tf.pad(s * x, [[0, 0], [1, 0], [0, 1], [1, 1]], constant_values=2.0),
     # Maxima, of which equal ones share the gradient.
     "max_last": lambda s, x: tf.reduce_max(s * x, 3),
     "max_first": lambda s, x: tf.reduce_max(s * x, 1, keepdims=True),
@@ -288,6 +292,19 @@ class TensorNetwork(OverChildren):  # Socher et al. 2013, the neural tensor laye
     def combine(self, x, children):
         first, second = children[:, 0], children[:, 1]
         return self.linear(first + x) + tf.einsum("ni,ijk,nj->nk", first, self.tensor, second)
+
+
+class UsedBothWays(OverChildren):
+    """A weight that a concatenation is multiplied by, and its transpose."""
+
+    def make(self):
+        self.weight = self.add_weight(shape=(2 * UNITS, 2 * UNITS))
+
+    def combine(self, x, children):
+        both = tf.concat([x, children[:, 0]], axis=1)
+        back = tf.matmul(tf.tanh(both @ self.weight), self.weight, transpose_b=True)
+        back += tf.matmul(both, self.weight, transpose_b=True)
+        return tf.add_n(tf.split(back, 2, axis=1))
 
 
 class WeightsForEachChild(OverChildren):
