@@ -294,6 +294,18 @@ class TensorNetwork(OverChildren):  # Socher et al. 2013, the neural tensor laye
         return self.linear(first + x) + tf.einsum("ni,ijk,nj->nk", first, self.tensor, second)
 
 
+class SharedNumbers(OverChildren):
+    """Numbers that all rows share, as a temperature or the weight of a residual are."""
+
+    def make(self):
+        for name, shape in (("own", ()), ("scale", (1,)), ("temperature", (1, 1, 1))):
+            setattr(self, name, self.add_weight(shape=shape, initializer="ones", name=name))
+
+    def combine(self, x, children):
+        weights = tf.nn.softmax(children * self.temperature, axis=1)
+        return self.own * x + self.scale * tf.reduce_sum(weights * children, axis=1)
+
+
 class UsedBothWays(OverChildren):
     """A weight that a concatenation is multiplied by, and its transpose."""
 

@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from cavs_tf._decomposition.columns import MAX_PIECES, Columns, Run
-from cavs_tf._decomposition.plan import Plan
+from cavs_tf._decomposition.plan import Plan, PlanOfSum
 
 
 def _divide_no_nan(x, y):
@@ -204,6 +204,20 @@ def _sum(op, columns: Columns) -> Plan | None:
     return Plan(reads, compute)
 
 
+def _sum_over_rows(op, columns: Columns) -> Plan | None:
+    """A sum over rows and all their axes, as the gradient of a number that they share is one."""
+    source, shape = op.inputs[0], columns.shape_of(op.inputs[0])
+    axes, result = columns.constants_for_one_row(op.inputs[1]), op.outputs[0].shape
+    if not shape or axes is None or np.size(axes) <= len(shape) or not result.is_fully_defined():
+        return None
+
+    def compute(parts):
+        of_each = tf.reduce_sum(parts[0], axis=1, keepdims=True)
+        return tf.reshape(tf.reduce_sum(of_each, axis=0), result)
+
+    return PlanOfSum([Run(source, 0, math.prod(shape))], compute)
+
+
 def _terms_of(op, columns):
     """The terms of an operator that reduces axes of a row; None if they are too many."""
     shape, axes = columns.shape_of(op.inputs[0]), columns.constants_for_one_row(op.inputs[1])
@@ -352,6 +366,6 @@ ARITHMETIC = (
         "LogSoftmax": _softmax,
         "Mean": _sum,
         "Softmax": _softmax,
-        "Sum": _sum,
+        "Sum": lambda op, columns: _sum_over_rows(op, columns) or _sum(op, columns),
     }
 )

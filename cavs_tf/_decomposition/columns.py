@@ -137,6 +137,10 @@ class Columns:
         """Says that the columns of `tensor` are those of `pieces`, each [None, columns]."""
         self._made[id(tensor)] = pieces
 
+    def replace(self, tensor, whole) -> None:
+        """Says that `tensor`, which has no rows, is `whole`."""
+        self._made[id(tensor)], self._whole[id(tensor)] = [whole], whole
+
     def is_made(self, tensor) -> bool:
         return id(tensor) in self._made
 

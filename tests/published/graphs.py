@@ -292,6 +292,26 @@ class SentenceStateLSTM(PublishedCell):
         return np.concatenate([c, h]), h
 
 
+class GraphIsomorphism(PublishedCell):
+    """Xu et al. 2019, GIN, arXiv:1810.00826, equation 4.1: a weight of its own for the vertex."""
+
+    arity = 3
+
+    def make(self):
+        self.x, self.wide, self.narrow = dense(), dense(2 * UNITS, "relu"), dense()
+        self.epsilon = self.add_weight(shape=(), initializer="random_normal", name="epsilon")
+
+    def vertex(self):
+        own = (1 + self.epsilon) * self.x(self.pull())
+        total = own + tf.reduce_sum(self.gather_all(), axis=1)
+        self.finish(self.narrow(self.wide(total)))
+
+    def equations(self, x, children):
+        own = (1 + self.epsilon.numpy()) * affine(self.x, x)
+        wide = np.maximum(affine(self.wide, sum(children, own)), 0)
+        return (affine(self.narrow, wide),) * 2
+
+
 class PrincipalAggregation(_MaskedCell):
     """Corso et al. 2020, PNA, arXiv:2004.05718, equations 1 to 8: four aggregators, three scalers.
 
@@ -352,5 +372,6 @@ GRAPH_CELLS = (
     GATv2,
     LatticeAttention,
     SentenceStateLSTM,
+    GraphIsomorphism,
     PrincipalAggregation,
 )
