@@ -53,6 +53,8 @@ STATES = {
     "einsum_weights": lambda s, x: tf.einsum("nabc,abcd->nd", s * x, weights(2, 3, 4, 5)),
     "einsum_each": lambda s, x: tf.einsum("nabc,acd->nabd", s * x, weights(2, 4, 5)),
     "einsum_weights_first": lambda s, x: tf.einsum("cd,nabc->nadb", weights(4, 5), s * x),
+    "einsum_scores": lambda s, x: tf.einsum("nabc,bc->nba", s * x, weights(3, 4)),
+    "einsum_of_all": lambda s, x: tf.einsum("nabc,abc->n", s * x, weights(2, 3, 4)),
     "einsum_ellipsis": lambda s, x: tf.einsum("...c,cd->...d", s * x, weights(4, 5)),
     "einsum_bilinear": lambda s, x: tf.einsum(
         "na,abc,nb->nc", s[:, 0, 0], weights(4, 4, 5), x[:, 0, 0]
@@ -73,6 +75,8 @@ STATES = {
         tf.reshape(s * x, [-1, 12, 2])[:, :, 1], 1, reverse=True
     ),
     "pad": lambda s, x: tf.pad(tf.reshape(s * x, [-1, 24]), [[0, 0], [1, 2]]),
+    "pad_children": lambda s, x: tf.pad(s * x, [[0, 0], [0, 1], [2, 0], [0, 0]]),
+    "pad_number": lambda s, x: tf.pad(s * x, [[0, 0], [1, 0], [0, 1], [1, 1]], constant_values=2.0),
     # Maxima, of which equal ones share the gradient.
     "max_last": lambda s, x: tf.reduce_max(s * x, 3),
     "max_first": lambda s, x: tf.reduce_max(s * x, 1, keepdims=True),
@@ -101,6 +105,28 @@ STATES = {
         tf.math.reduce_std(s * x, 3, keepdims=True) + tf.math.rsqrt(2.0 + s)
     ),
     "power": lambda s, x: (s * x) ** 3 + s**2 + x**1,
+    "powers": lambda s, x: tf.add_n([(2 + s * x) ** (c / 2) for c in range(-8, 9) if c]),
+    "product_last": lambda s, x: tf.reduce_prod(s * x, 3),
+    "product_first": lambda s, x: tf.reduce_prod(s * x, 1, keepdims=True),
+    "product_with_zeros": lambda s, x: tf.reduce_prod(tf.nn.relu(1 + s * x), [2, 3]),
+    "product_of_vector": lambda s, x: tf.reduce_prod(tf.reshape(1 + s * x, [-1, 24])[:, :23], 1),
+    "logsumexp_last": lambda s, x: tf.reduce_logsumexp(s * x, 3),
+    "logsumexp_ends": lambda s, x: tf.reduce_logsumexp(9 * s * x, [1, 3], keepdims=True),
+    "logsumexp_of_none": lambda s, x: tf.exp(tf.reduce_logsumexp(s + tf.math.log(x * 0), 3)),
+    # Functions without a kernel.
+    "abs": lambda s, x: tf.abs(s * x),
+    "sign": lambda s, x: tf.sign(s - 0.1) * x + tf.sign(x * 0),
+    "finite": lambda s, x: tf.where(tf.math.is_finite(s / tf.nn.relu(x)), s, x),
+    "infinite": lambda s, x: tf.where(tf.math.is_inf(s / tf.nn.relu(x)), s, x),
+    "not_a_number": lambda s, x: tf.where(tf.math.is_nan(x[:, :1] * 0 + s), s, x),
+    "divide_no_nan": lambda s, x: tf.math.divide_no_nan(s, tf.nn.relu(x[:, :1])),
+    "divide_rows": lambda s, x: (
+        s * tf.math.divide_no_nan(x[:, 0, 0], tf.nn.relu(x[:, 0, 0, :1]))[:, None, None]
+    ),
+    "clip_norm": lambda s, x: tf.clip_by_norm(s * x, 0.5, axes=[3]),
+    "same_numbers": lambda s, x: (
+        s * tf.concat([tf.ones_like(x[:, :1]), tf.fill(tf.shape(x[:, :1]), np.float64(2))], 1)
+    ),
 }
 
 
@@ -140,6 +166,52 @@ def assert_native(cell, graphs, inputs):
     text = cell.explain(graphs, inputs)
     found = [line for line in text.splitlines() if "TensorFlow's own kernels" in line]
     assert [line.split(": ")[1] for line in found] == ["none"] * len(found) != []
+
+
+EXTREMES = [0.0, -0.0, 1e-300, -1e-300, 1.0, -1.0, 3.0, 1e200, -1e200, np.inf, np.nan, -np.inf]
+OF_EXTREMES = {
+    "sign": tf.sign,
+    "abs": tf.abs,
+    "finite": lambda x: tf.where(tf.math.is_finite(x), x, 0.0),
+    "infinite": lambda x: tf.where(~tf.math.is_inf(x), x, 0.0),
+    "not_a_number": lambda x: tf.where(~tf.math.is_nan(x), x, 0.0),
+    "divide_no_nan": lambda x: tf.math.divide_no_nan(x, x[:, ::-1]),
+    "product": lambda x: tf.reduce_prod(tf.reshape(x, [-1, 6, 2]), 2),
+    "logsumexp": lambda x: tf.reduce_logsumexp(tf.reshape(x, [-1, 6, 2]), 2),
+    **{f"power_{c}": lambda x, c=c: x**c for c in np.arange(-4, 4.5, 0.5) if c},
+}
+
+
+class OfExtremes(cavs.GraphSupport):
+    def __init__(self, function):
+        super().__init__(state_size=len(EXTREMES), arity=1, dtype="float64")
+        self.function = function
+
+    def vertex(self):
+        x = self.pull()
+        self.scatter(x + self.gather(0))
+        self.push(self.function(x))
+
+
+@pytest.mark.parametrize("name", OF_EXTREMES)
+def test_extreme_numbers(name):
+    """Infinities and NaN, in gradients too, are those of TensorFlow's kernels."""
+    cell, graphs = OfExtremes(OF_EXTREMES[name]), cavs.GraphBatch.chain([2])
+    x = np.array([EXTREMES, EXTREMES[::-1]])
+    if name.endswith(".5"):  # TensorFlow optimises such a power to a root, which is not exact here.
+        x[(x == 0) | (x == -np.inf)] = 0.0
+    x = tf.constant(x)
+    assert_native(cell, graphs, x)
+    results = []
+    for call in (cell, lambda *args: cavs.reference.run(cell, *args)):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = call(graphs, x)
+            weight = tf.constant(np.arange(y.shape[1]) % 4, tf.float64)  # Zero for some.
+        gradient = tape.gradient(y, x, weight * tf.ones_like(y), unconnected_gradients="zero")
+        results.append((y, tf.convert_to_tensor(gradient)))
+    for ours, theirs in zip(*results, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12)
 
 
 def dense(units):
@@ -187,6 +259,31 @@ class MultiHeadAttention(OverChildren):  # arXiv:1706.03762, section 3.2.2, as K
         return x + self.heads(x[:, None], children)[:, 0]
 
 
+class MaskedHeads(OverChildren):
+    """Attention of all children to those there are, as Keras masks it."""
+
+    def make(self):
+        self.heads = keras.layers.MultiHeadAttention(HEADS, UNITS // HEADS, dtype="float64")
+
+    def combine(self, x, children):
+        mask = self.child_mask()[:, tf.newaxis]
+        return x + tf.reduce_sum(self.heads(children, children, attention_mask=mask), axis=1)
+
+
+class MaskedScores(OverChildren):
+    """The same of one query, in the way that Keras takes where scores are returned."""
+
+    def make(self):
+        self.heads = keras.layers.MultiHeadAttention(HEADS, UNITS // HEADS, dtype="float64")
+
+    def combine(self, x, children):
+        mask = self.child_mask()[:, tf.newaxis] & self.has_child(0)[:, tf.newaxis, tf.newaxis]
+        found, scores = self.heads(
+            x[:, tf.newaxis], children, attention_mask=mask, return_attention_scores=True
+        )
+        return x + found[:, 0] * tf.reduce_max(scores, [1, 2, 3])[:, tf.newaxis]
+
+
 class TensorNetwork(OverChildren):  # Socher et al. 2013, the neural tensor layer.
     def make(self):
         self.linear = dense(UNITS)
@@ -195,6 +292,31 @@ class TensorNetwork(OverChildren):  # Socher et al. 2013, the neural tensor laye
     def combine(self, x, children):
         first, second = children[:, 0], children[:, 1]
         return self.linear(first + x) + tf.einsum("ni,ijk,nj->nk", first, self.tensor, second)
+
+
+class SharedNumbers(OverChildren):
+    """Numbers that all rows share, as a temperature or the weight of a residual are."""
+
+    def make(self):
+        for name, shape in (("own", ()), ("scale", (1,)), ("temperature", (1, 1, 1))):
+            setattr(self, name, self.add_weight(shape=shape, initializer="ones", name=name))
+
+    def combine(self, x, children):
+        weights = tf.nn.softmax(children * self.temperature, axis=1)
+        return self.own * x + self.scale * tf.reduce_sum(weights * children, axis=1)
+
+
+class UsedBothWays(OverChildren):
+    """A weight that a concatenation is multiplied by, and its transpose."""
+
+    def make(self):
+        self.weight = self.add_weight(shape=(2 * UNITS, 2 * UNITS))
+
+    def combine(self, x, children):
+        both = tf.concat([x, children[:, 0]], axis=1)
+        back = tf.matmul(tf.tanh(both @ self.weight), self.weight, transpose_b=True)
+        back += tf.matmul(both, self.weight, transpose_b=True)
+        return tf.add_n(tf.split(back, 2, axis=1))
 
 
 class WeightsForEachChild(OverChildren):

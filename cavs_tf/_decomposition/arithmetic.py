@@ -2,12 +2,20 @@
 
 import functools
 import math
+import operator
 
 import numpy as np
 import tensorflow as tf
 
 from cavs_tf._decomposition.columns import MAX_PIECES, Columns, Run
-from cavs_tf._decomposition.plan import Plan
+from cavs_tf._decomposition.plan import Plan, PlanOfSum
+
+
+def _divide_no_nan(x, y):
+    """x / y, and zero where y is zero."""
+    is_zero = tf.equal(y, 0)
+    return tf.where(is_zero, tf.zeros([], x.dtype), x / tf.where(is_zero, tf.ones([], y.dtype), y))
+
 
 _ELEMENTWISE = {
     "Add": tf.add,
@@ -27,17 +35,24 @@ _ELEMENTWISE = {
     "NotEqual": tf.not_equal,
     "LogicalAnd": tf.logical_and,
     "LogicalOr": tf.logical_or,
+    "Select": tf.where,
     "SelectV2": tf.where,
+    "DivNoNan": _divide_no_nan,
 }
+_WITHOUT_KERNEL = ("DivNoNan", "Select")  # Of vectors, too.
 
 
 def _elementwise(op, columns: Columns) -> Plan | None:
     """`op(x, y)` or `where(x, y, z)` as operators on vectors; some operands may be numbers."""
-    shape = columns.shape_of(op.outputs[0])
-    if shape is None or len(shape) < 2 or _counts_channels_first(op):
+    shape, has_kernel = columns.shape_of(op.outputs[0]), op.type not in _WITHOUT_KERNEL
+    if shape is None or (len(shape) < 2 and has_kernel) or _counts_channels_first(op):
         return None
-    operands = [_Operand.of(tensor, shape, columns) for tensor in op.inputs]
-    if None in operands or all(operand.is_native for operand in operands):
+    sources = [_without_true(tensor) for tensor in op.inputs]
+    operands = [_Operand.of(tensor, shape, columns) for tensor in sources]
+    if None in operands:
+        return None
+    is_simpler = any(map(operator.is_not, sources, op.inputs))
+    if has_kernel and not is_simpler and all(operand.is_native for operand in operands):
         return None
     length = _vector_length(shape, operands)
     leading = shape[: len(shape) - length]
@@ -57,6 +72,20 @@ def _elementwise(op, columns: Columns) -> Plan | None:
         return [[_ELEMENTWISE[op.type](*each) for each in zip(*values, strict=True)]]
 
     return Plan(reads, compute)
+
+
+def _without_true(tensor):
+    """`mask` of `mask & ones`, as Keras combines masks; what reads it broadcasts it as well."""
+    if tensor.op.type != "LogicalAnd":
+        return tensor
+    left = [operand for operand in tensor.op.inputs if not _is_true(operand)]
+    return _without_true(left[0]) if len(left) == 1 else tensor
+
+
+def _is_true(mask) -> bool:
+    value = mask.op.inputs[1] if mask.op.type == "Fill" else mask
+    constant = tf.get_static_value(value)
+    return mask.op.type == "OnesLike" or (constant is not None and bool(np.all(constant)))
 
 
 class _Operand:
@@ -175,6 +204,20 @@ def _sum(op, columns: Columns) -> Plan | None:
     return Plan(reads, compute)
 
 
+def _sum_over_rows(op, columns: Columns) -> Plan | None:
+    """A sum over rows and all their axes, as the gradient of a number that they share is one."""
+    source, shape = op.inputs[0], columns.shape_of(op.inputs[0])
+    axes, result = columns.constants_for_one_row(op.inputs[1]), op.outputs[0].shape
+    if not shape or axes is None or np.size(axes) <= len(shape) or not result.is_fully_defined():
+        return None
+
+    def compute(parts):
+        of_each = tf.reduce_sum(parts[0], axis=1, keepdims=True)
+        return tf.reshape(tf.reduce_sum(of_each, axis=0), result)
+
+    return PlanOfSum([Run(source, 0, math.prod(shape))], compute)
+
+
 def _terms_of(op, columns):
     """The terms of an operator that reduces axes of a row; None if they are too many."""
     shape, axes = columns.shape_of(op.inputs[0]), columns.constants_for_one_row(op.inputs[1])
@@ -204,32 +247,32 @@ def _terms(shape, summed):
     return width, positions[:, ::width] if within else positions[::width], within
 
 
-_EXTREMES = {
+_REDUCTIONS = {
     "All": tf.logical_and,
     "Any": tf.logical_or,
     "Max": tf.maximum,
     "Min": tf.minimum,
+    "Prod": tf.multiply,
 }
 
 
-def _extreme(op, columns: Columns) -> Plan | None:
-    """A maximum or minimum over axes of a row, as those of vectors or within them."""
+def _reduction(op, columns: Columns) -> Plan | None:
+    """A maximum, minimum or product over axes of a row, as those of vectors or within them."""
     terms = _terms_of(op, columns)
     if terms is None:
         return None
     width, begins, within = terms
-    choose, count = _EXTREMES[op.type], begins.shape[1]
+    combine, count = _REDUCTIONS[op.type], begins.shape[1]
     reads = [Run(op.inputs[0], int(begin), int(begin) + width) for begin in begins.ravel()]
 
-    def extreme(pieces):
-        found = functools.reduce(choose, pieces)
-        return _within(choose, found) if within else found
+    def reduce(*pieces):
+        reduced = functools.reduce(combine, pieces)
+        return _within(combine, reduced) if within else reduced
 
     def compute(parts):
         groups = [parts[i : i + count] for i in range(0, len(parts), count)]
-        if op.type in ("All", "Any"):
-            return [[extreme(group) for group in groups]]
-        return [[_with_shares(extreme, within)(*group) for group in groups]]
+        of_group = _with_shares(reduce, within) if op.type in ("Max", "Min") else reduce
+        return [[of_group(*group) for group in groups]]
 
     return Plan(reads, compute)
 
@@ -239,7 +282,7 @@ def _with_shares(extreme, within):
 
     @tf.custom_gradient
     def run(*pieces):
-        found = extreme(pieces)
+        found = extreme(*pieces)
 
         def gradient(dy):
             masks = [tf.cast(tf.equal(piece, found), dy.dtype) for piece in pieces]
@@ -252,15 +295,15 @@ def _with_shares(extreme, within):
     return run
 
 
-def _within(choose, x):
-    """The largest of the numbers of each row, say: [None, 1]. Halves are compared."""
+def _within(combine, x):
+    """The largest of the numbers of each row, say: [None, 1]. Halves are combined."""
+    left_over = []
     while x.shape[1] > 1:
         half = x.shape[1] // 2
         first, second, *odd = tf.split(x, [half, half] + [1] * (x.shape[1] % 2), axis=1)
-        x = choose(first, second)
-        if odd:
-            x = choose(x, odd[0])  # Compared with each, as more are not needed.
-    return x
+        x = combine(first, second)
+        left_over += odd
+    return functools.reduce(combine, left_over, x)
 
 
 def _running_sum(op, columns: Columns) -> Plan | None:
@@ -314,32 +357,15 @@ def _largest(x):
     return _within(tf.maximum, tf.stop_gradient(x))
 
 
-def _power(op, columns: Columns) -> Plan | None:
-    """A small power as products."""
-    base, exponent = op.inputs
-    shape, power = columns.shape_of(base), tf.get_static_value(exponent)
-    if shape is None or power is None or np.size(power) != 1 or exponent.shape.rank != 0:
-        return None
-    if float(power) not in (1.0, 2.0, 3.0):
-        return None
-
-    def compute(parts):
-        (x,) = parts
-        return [[{1: x, 2: tf.square(x), 3: x * tf.square(x)}[int(power)]]]
-
-    return Plan([Run(base, 0, math.prod(shape))], compute)
-
-
 ARITHMETIC = (
     dict.fromkeys(_ELEMENTWISE, _elementwise)
-    | dict.fromkeys(_EXTREMES, _extreme)
+    | dict.fromkeys(_REDUCTIONS, _reduction)
     | {
         "BroadcastTo": _broadcast,
         "Cumsum": _running_sum,
         "LogSoftmax": _softmax,
         "Mean": _sum,
-        "Pow": _power,
         "Softmax": _softmax,
-        "Sum": _sum,
+        "Sum": lambda op, columns: _sum_over_rows(op, columns) or _sum(op, columns),
     }
 )

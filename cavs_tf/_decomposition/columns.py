@@ -12,7 +12,9 @@ import tensorflow as tf
 from cavs_tf._inference import Analysis, Kind
 from cavs_tf._inference.sizes import ROWS, size
 
-MAX_PIECES = 64  # Operators that would become more pieces are left to TensorFlow's kernels.
+# Operators that would become more pieces are left to TensorFlow's kernels: so many small pieces are
+# no faster, and take seconds to compile.
+MAX_PIECES = 64
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,7 +70,7 @@ class Columns:
         self._of_floats = {}
 
     def shape_of(self, tensor, row_axis=0) -> tuple | None:
-        """The shape of a row of floats, or of booleans made of them, if known and not empty.
+        """The shape of a row of floats, or of booleans as masks, if known and not empty.
 
         Args:
           tensor: A tensor of the graph.
@@ -84,9 +86,11 @@ class Columns:
         return tuple(sizes)
 
     def _is_made_of_floats(self, tensor) -> bool:
-        """Whether it has floats, or booleans that are computed from floats alone."""
+        """Whether it has floats, or booleans that are pulled or computed from these alone."""
         if tensor.dtype != tf.bool:
             return tensor.dtype.is_floating
+        if tensor.op.type == "Placeholder":
+            return True
         if id(tensor) not in self._of_floats:
             self._of_floats[id(tensor)] = bool(tensor.op.inputs) and all(
                 self._is_made_of_floats(operand) or self._known_for_rows(operand)
@@ -132,6 +136,10 @@ class Columns:
     def make(self, tensor, pieces) -> None:
         """Says that the columns of `tensor` are those of `pieces`, each [None, columns]."""
         self._made[id(tensor)] = pieces
+
+    def replace(self, tensor, whole) -> None:
+        """Says that `tensor`, which has no rows, is `whole`."""
+        self._made[id(tensor)], self._whole[id(tensor)] = [whole], whole
 
     def is_made(self, tensor) -> bool:
         return id(tensor) in self._made

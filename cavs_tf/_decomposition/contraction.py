@@ -56,7 +56,7 @@ def _rows_times_weights(columns, rows, weights, result, sizes) -> Plan | None:
     contracted = [label for label in rows.labels if label not in result]
     new = [label for label in result if label not in rows.labels]
     outer = [label for label in result if label in rows.labels]
-    if not set(outer + contracted + new) >= set(weights.labels) or not new:
+    if not set(outer + contracted + new) >= set(weights.labels) or not contracted + new:
         return None
     count, depth = _product(sizes, outer), _product(sizes, contracted)
     width = _product(sizes, new)

@@ -7,10 +7,11 @@ import tensorflow as tf
 from cavs_tf._decomposition.arithmetic import ARITHMETIC
 from cavs_tf._decomposition.columns import Columns
 from cavs_tf._decomposition.contraction import CONTRACTIONS
+from cavs_tf._decomposition.functions import FUNCTIONS
 from cavs_tf._decomposition.movement import ALIASES, MOVEMENTS
 from cavs_tf._inference import Analysis, live_operations
 
-_RULES = ARITHMETIC | CONTRACTIONS | MOVEMENTS
+_RULES = ARITHMETIC | CONTRACTIONS | FUNCTIONS | MOVEMENTS
 
 
 def decompose_operators(analysis: Analysis) -> Callable[[tf.Tensor], tf.Tensor]:

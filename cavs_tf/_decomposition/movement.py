@@ -1,9 +1,11 @@
 """Operators whose results are columns of their operands, in another order or several times."""
 
+import math
+
 import numpy as np
 import tensorflow as tf
 
-from cavs_tf._decomposition.columns import Columns, Run, runs_of
+from cavs_tf._decomposition.columns import MAX_PIECES, Columns, Run, runs_of
 from cavs_tf._decomposition.plan import Plan
 from cavs_tf._inference import run_operator
 
@@ -73,21 +75,33 @@ def _positions(op, columns):
 
 
 def _padding(op, columns: Columns) -> Plan | None:
-    """Zeros before and after the columns of a vector."""
+    """Zeros, or another number, before and after columns."""
     source, shape = op.inputs[0], columns.shape_of(op.inputs[0])
     paddings = columns.constants_for_one_row(op.inputs[1])
-    if shape is None or len(shape) != 1 or paddings is None or np.any(paddings[0]):
+    if shape is None or paddings is None or np.any(paddings[0]):
         return None
+    places = np.pad(np.arange(math.prod(shape)).reshape(shape), paddings[1:], constant_values=-1)
+    pieces = _pieces_of(places.ravel())
+    if len(pieces) > MAX_PIECES:
+        return None
+    reads = [Run(source, piece[0], piece[-1] + 1) for piece in pieces if piece[0] >= 0]
+
+    def number(like, width):
+        zeros = tf.zeros([tf.shape(like)[0], width], like.dtype)
+        return zeros + op.inputs[2] if op.type == "PadV2" else zeros
 
     def compute(parts):
-        (x,) = parts
-        before, after = (
-            [tf.zeros([tf.shape(x)[0], int(count)], x.dtype)] if count else []
-            for count in paddings[1]
-        )
-        return [[*before, x, *after]]
+        like, parts = parts[0], iter(parts)
+        return [[next(parts) if p[0] >= 0 else number(like, len(p)) for p in pieces]]
 
-    return Plan([Run(source, 0, shape[0])], compute)
+    return Plan(reads, compute)
 
 
-MOVEMENTS = dict.fromkeys(_TYPES.split(), _movement) | {"Pad": _padding}
+def _pieces_of(places) -> list[list[int]]:
+    """Cuts places into consecutive ones, and those that are all -1."""
+    are_read, steps = places >= 0, np.diff(places)
+    breaks = (are_read[1:] != are_read[:-1]) | (steps != are_read[1:])
+    return [piece.tolist() for piece in np.split(places, np.flatnonzero(breaks) + 1)]
+
+
+MOVEMENTS = dict.fromkeys(_TYPES.split(), _movement) | dict.fromkeys(("Pad", "PadV2"), _padding)

@@ -23,3 +23,11 @@ class Plan:
         results = self.compute([columns.read(run) for run in self.reads])
         for tensor, pieces in zip(op.outputs, results, strict=True):
             columns.make(tensor, pieces)
+
+
+class PlanOfSum(Plan):
+    """The same for an operator whose only result is a sum over rows; `compute` returns it."""
+
+    def run(self, op, columns: Columns) -> None:
+        (tensor,) = op.outputs
+        columns.replace(tensor, self.compute([columns.read(run) for run in self.reads]))

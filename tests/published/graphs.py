@@ -11,6 +11,7 @@ from tests.published._base import (
     dense,
     lstm,
     matrix,
+    normalised,
     sigmoid,
     softmax,
 )
@@ -196,6 +197,163 @@ class GraphAttention(_MaskedCell):
         return (np.where(total < 0, np.expm1(np.minimum(total, 0)), total),) * 2
 
 
+class GATv2(_MaskedCell):
+    """Brody, Alon and Yahav 2022, arXiv:2105.14491, equation 7, over children, with heads."""
+
+    heads = 2
+
+    def make(self):
+        self.own, self.map = dense(), matrix()
+        shape = (self.heads, UNITS // self.heads)
+        self.a = self.add_weight(shape=shape, initializer="random_normal", name="a")
+
+    def vertex(self):
+        own = tf.reshape(self.own(self.pull("x")), [-1, *self.a.shape])
+        children = tf.reshape(self.map(self.gather_all()), [-1, self.arity, *self.a.shape])
+        joined = tf.nn.leaky_relu(own[:, tf.newaxis] + children)
+        scores = tf.einsum("nkhd,hd->nkh", joined, self.a)
+        scores = tf.where(self.pull("is_child")[:, :, tf.newaxis], scores, -1e9)
+        total = own + tf.einsum("nkh,nkhd->nhd", tf.nn.softmax(scores, axis=1), children)
+        self.finish(tf.nn.elu(tf.reshape(total, [-1, UNITS])))
+
+    def equations(self, x, children):
+        total = own = affine(self.own, x["x"]).reshape(self.a.shape)
+        if children:
+            mapped = affine(self.map, np.array(children)).reshape(-1, *self.a.shape)
+            joined = own + mapped
+            scores = np.sum(np.where(joined < 0, 0.2 * joined, joined) * self.a.numpy(), axis=2)
+            total = own + np.sum(softmax(scores, axis=0)[..., np.newaxis] * mapped, axis=0)
+        total = total.ravel()
+        return (np.where(total < 0, np.expm1(np.minimum(total, 0)), total),) * 2
+
+
+class LatticeAttention(PublishedCell):
+    """Sperber et al. 2019, arXiv:1906.01617, equations 1 to 6: scores and log probabilities.
+
+    A vertex attends to itself and to those before it, by how probable these are.
+    """
+
+    arity, heads = 3, 2
+
+    def make(self):
+        self.x, self.norm = dense(), keras.layers.LayerNormalization(dtype="float64")
+        self.q, self.k, self.v, self.o = (matrix() for _ in range(4))
+
+    def inputs(self, graphs, generator):
+        is_child = np.arange(self.arity) < np.diff(graphs.child_splits)[:, np.newaxis]
+        log_p = np.log(generator.uniform(0.1, 1, is_child.shape))
+        x = super().inputs(graphs, generator)
+        return {"x": x, "log_p": np.where(is_child, log_p, -np.inf)}
+
+    def vertex(self):
+        x, shape = self.x(self.pull("x")), [-1, 1 + self.arity, self.heads, UNITS // self.heads]
+        everything = tf.concat([x[:, tf.newaxis], self.gather_all()], axis=1)
+        k, v = (tf.reshape(part(everything), shape) for part in (self.k, self.v))
+        q = tf.reshape(self.q(x), [-1, *shape[2:]])
+        scores = tf.einsum("nhd,nkhd->nhk", q, k) / np.sqrt(shape[3])
+        scores += tf.pad(self.pull("log_p"), [[0, 0], [1, 0]])[:, tf.newaxis]
+        attended = tf.einsum("nhk,nkhd->nhd", tf.nn.softmax(scores), v)
+        self.finish(self.norm(x + self.o(tf.reshape(attended, [-1, UNITS]))))
+
+    def equations(self, x, children):
+        log_p, x = np.append(0, x["log_p"][: len(children)]), affine(self.x, x["x"])
+        states, attended = np.array([x, *children]), []
+        split = [np.split(affine(part, states), self.heads, 1) for part in (self.k, self.v)]
+        for q, k, v in zip(np.split(affine(self.q, x), self.heads), *split, strict=True):
+            attended.append(softmax(k @ q / np.sqrt(q.size) + log_p) @ v)
+        return (normalised(self.norm, x + affine(self.o, *attended)),) * 2
+
+
+class SentenceStateLSTM(PublishedCell):
+    """Zhang, Liu and Song 2018, S-LSTM, arXiv:1805.02474, equations 2 and 3: a word's step.
+
+    The children are the word before, the word itself, the word after and the sentence, a step ago.
+    """
+
+    arity, vectors = 4, 2
+
+    def make(self):
+        self.gates, self.out, self.new = dense((1 + self.arity) * UNITS), dense(), dense()
+
+    def vertex(self):
+        cells, states = tf.split(self.gather_all(), 2, axis=2)
+        both = tf.concat([self.pull(), tf.reshape(states, [-1, self.arity * UNITS])], axis=1)
+        gates = tf.reshape(tf.sigmoid(self.gates(both)), [-1, 1 + self.arity, UNITS])
+        cells = tf.concat([tf.tanh(self.new(both))[:, tf.newaxis], cells], axis=1)
+        c = tf.einsum("nku,nku->nu", tf.nn.softmax(gates, axis=1), cells)
+        self.finish(c, tf.sigmoid(self.out(both)) * tf.tanh(c))
+
+    def equations(self, x, children):
+        cells, states = np.split(self.in_slots(children), 2, axis=1)
+        both = x, states.ravel()
+        gates = softmax(sigmoid(affine(self.gates, *both)).reshape(-1, UNITS), axis=0)
+        c = np.sum(gates * [np.tanh(affine(self.new, *both)), *cells], axis=0)
+        h = sigmoid(affine(self.out, *both)) * np.tanh(c)
+        return np.concatenate([c, h]), h
+
+
+class GraphIsomorphism(PublishedCell):
+    """Xu et al. 2019, GIN, arXiv:1810.00826, equation 4.1: a weight of its own for the vertex."""
+
+    arity = 3
+
+    def make(self):
+        self.x, self.wide, self.narrow = dense(), dense(2 * UNITS, "relu"), dense()
+        self.epsilon = self.add_weight(shape=(), initializer="random_normal", name="epsilon")
+
+    def vertex(self):
+        own = (1 + self.epsilon) * self.x(self.pull())
+        total = own + tf.reduce_sum(self.gather_all(), axis=1)
+        self.finish(self.narrow(self.wide(total)))
+
+    def equations(self, x, children):
+        own = (1 + self.epsilon.numpy()) * affine(self.x, x)
+        wide = np.maximum(affine(self.wide, sum(children, own)), 0)
+        return (affine(self.narrow, wide),) * 2
+
+
+class PrincipalAggregation(_MaskedCell):
+    """Corso et al. 2020, PNA, arXiv:2004.05718, equations 1 to 8: four aggregators, three scalers.
+
+    The statistics of no children are zero.
+    """
+
+    def make(self):
+        self.x, self.message, self.mix = dense(), dense(), matrix()
+
+    def vertex(self):
+        messages, is_child = (
+            self.message(self.gather_all()),
+            self.pull("is_child")[:, :, tf.newaxis],
+        )
+        mask = tf.cast(is_child, messages.dtype)
+        count = tf.reduce_sum(mask, axis=1)
+        mean, square = (
+            tf.math.divide_no_nan(tf.reduce_sum(mask * values, axis=1), count)
+            for values in (messages, messages**2)
+        )
+        deviation = (tf.nn.relu(square - mean**2) + 1e-5) ** 0.5
+        largest = tf.reduce_max(tf.where(is_child, messages, -np.inf), axis=1)
+        smallest = tf.reduce_min(tf.where(is_child, messages, np.inf), axis=1)
+        extremes = [tf.where(tf.math.is_finite(found), found, 0.0) for found in (largest, smallest)]
+        found = tf.concat([mean, deviation, *extremes], axis=1)
+        scale = tf.math.log(count + 1)
+        found = tf.concat([found, found * scale, tf.math.divide_no_nan(found, scale)], axis=1)
+        self.finish(tf.tanh(self.x(self.pull("x")) + self.mix(found)))
+
+    def equations(self, x, children):
+        found = np.repeat([0, 1e-5**0.5, 0, 0], UNITS)
+        scale, unscaled = np.log(len(children) + 1), 0
+        if children:
+            messages = affine(self.message, np.array(children))
+            deviation = np.sqrt(np.maximum(np.var(messages, axis=0), 0) + 1e-5)
+            found = [messages.mean(0), deviation, messages.max(0), messages.min(0)]
+            found = np.concatenate(found)
+            unscaled = found / scale
+        found = np.concatenate([found, found * scale, unscaled + np.zeros_like(found)])
+        return (np.tanh(affine(self.x, x["x"]) + affine(self.mix, found)),) * 2
+
+
 def gru(layer, x, h):
     """What a GRUCell computes that resets before its product."""
     kernel, recurrent, bias = layer.get_weights()
@@ -205,4 +363,15 @@ def gru(layer, x, h):
     return z * h + (1 - z) * np.tanh(x @ k_h + (r * h) @ u_h + b_h)
 
 
-GRAPH_CELLS = (LatticeLSTM, GraphLSTM, DAGNN, GatedSum, GraphAttention)
+GRAPH_CELLS = (
+    LatticeLSTM,
+    GraphLSTM,
+    DAGNN,
+    GatedSum,
+    GraphAttention,
+    GATv2,
+    LatticeAttention,
+    SentenceStateLSTM,
+    GraphIsomorphism,
+    PrincipalAggregation,
+)
