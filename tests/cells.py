@@ -46,6 +46,36 @@ class TreeLSTM(cavs.GraphSupport):
         self.push(h)
 
 
+class JointGates(cavs.GraphSupport):
+    """One product of the input and all children gives all gates, of which leaves need some."""
+
+    transpose = False
+
+    def __init__(self, arity=2, **kwargs):
+        super().__init__(state_size=2 * STATE, arity=arity, **kwargs)
+        shape = (FEATURES + arity * STATE, (3 + arity) * STATE)
+        self.w = self.add_weight(shape=shape[::-1] if self.transpose else shape, name="w")
+        self.b = self.add_weight(shape=shape[1:], name="b")
+
+    def vertex(self):
+        pairs = [tf.split(self.gather(k), 2, axis=1) for k in range(self.arity)]
+        x = tf.concat([self.pull(), *(h for _, h in pairs)], axis=1)
+        gates = tf.matmul(x, self.w, transpose_b=self.transpose) + self.b
+        i, *fs, o, u = tf.split(gates, 3 + self.arity, axis=1)
+        c = tf.sigmoid(i) * tf.tanh(u)
+        for f, (c_k, _) in zip(fs, pairs, strict=True):
+            c += tf.sigmoid(f) * c_k
+        h = tf.sigmoid(o) * tf.tanh(c)
+        self.scatter(tf.concat([c, h], axis=1))
+        self.push(h)
+
+
+class TransposedGates(JointGates):
+    """The same with the weight that other libraries have."""
+
+    transpose = True
+
+
 class RepeatedProducts(cavs.GraphSupport):
     """Equal products of one operand: their gradients are summed before they are multiplied."""
 
@@ -194,7 +224,18 @@ class Branching(cavs.GraphSupport):
         self.push(total)
 
 
-CELLS = (Linear, TreeLSTM, RepeatedProducts, Elementwise, PushOnly, Fallback, Typed, Branching)
+CELLS = (
+    Linear,
+    TreeLSTM,
+    JointGates,
+    TransposedGates,
+    RepeatedProducts,
+    Elementwise,
+    PushOnly,
+    Fallback,
+    Typed,
+    Branching,
+)
 
 
 def inputs_for(cell, num_vertices, dtype, seed):

@@ -29,7 +29,7 @@ class Overlaps {
 
  private:
   int64_t End(int symbol) const {
-    return offset_[symbol] + program_.symbols[symbol].columns();
+    return offset_[symbol] + program_.symbols[symbol].extent();
   }
   void Join(int a, int b);
 

@@ -337,7 +337,7 @@ class Parser {
     line.Fail("a kind of rows");
   }
 
-  // Reads "%4[0:64]", where symbol `id` lies.
+  // Reads "%4[0:64]", or "@4[0:64 by 128]", where symbol `id` lies.
   void ReadSlice(Line* line, int id) {
     const int parent = SymbolId(line);
     line->Expect("[");
@@ -345,6 +345,7 @@ class Parser {
     symbol(id).offset = line->Number(kMostElements);
     line->Expect(":");
     line->Number(2 * kMostElements);
+    if (line->Take("by")) symbol(id).pitch = line->Number(kMostElements);
     line->Expect("]");
   }
 

@@ -104,7 +104,8 @@ class Printer {
   }
 
   std::string Slice(const Symbol& s) const {
-    return StrCat(Name(s.parent), "[", s.offset, ":", s.offset + s.columns(),
+    const std::string by = s.pitch == 0 ? "" : StrCat(" by ", s.pitch);
+    return StrCat(Name(s.parent), "[", s.offset, ":", s.offset + s.extent(), by,
                   "]");
   }
 

@@ -19,6 +19,7 @@ const char* ToString(SymbolKind kind, RowSpace space);  // "rows", "edges".
 //     %0 = gather(0) : rows<128xf32>  {critical}
 //     @1 = capture(0) : invariant<64x64xf32> as "kernel"
 //     %2 = view %0[64:128] : rows<64xf32>
+//     @9 = view @1[32:4096 by 64] : invariant<64x32xf32>
 //     %3 = matmul %2, @1 : rows<64xf32>  {critical}  "dense/MatMul" MatMul
 //     %5 = group %3  {critical}  "tanh" Group
 //       %4 = tanh %3 : rows<64xf32>  "tanh" Tanh

@@ -56,6 +56,9 @@ struct Symbol {
   // A view: `columns()` elements of each row of symbol `parent`, from `offset`.
   int parent = -1;
   int64_t offset = 0;
+  // A view of columns of an invariant matrix, which only products read: the
+  // elements between the beginnings of two of its rows. 0: rows are adjacent.
+  int64_t pitch = 0;
 
   // The value, if the source is kConstant.
   std::shared_ptr<const TensorRef> constant;
@@ -67,6 +70,12 @@ struct Symbol {
     for (int64_t d : shape) n *= d;
     return n;
   }
+  // The elements from the first to the last.
+  int64_t extent() const {
+    return pitch == 0 ? columns() : (shape[0] - 1) * pitch + shape[1];
+  }
+  // Of a matrix: the elements between the beginnings of two rows.
+  int64_t row_pitch() const { return pitch == 0 ? shape[1] : pitch; }
 };
 
 // When a node runs (arXiv:1712.04048, Proposition 2).

@@ -142,8 +142,14 @@ class Verifier {
       }
     }
     const Symbol& whole = symbol(s.parent);
+    if (s.pitch != 0 &&
+        (s.kind != SymbolKind::kInvariant || !s.shape_known ||
+         s.shape.size() != 2 || s.shape[0] == 0 || s.pitch < s.shape[1] ||
+         s.pitch > kMostElements / s.shape[0])) {
+      return Wrong(s, "columns of another tensor", "columns of a matrix");
+    }
     if (s.offset < 0 || s.offset > kMostElements ||
-        s.offset + s.columns() > whole.columns() || s.kind != whole.kind ||
+        s.offset + s.extent() > whole.columns() || s.kind != whole.kind ||
         s.dtype != whole.dtype || s.space != whole.space ||
         (s.kind != SymbolKind::kRows && s.kind != SymbolKind::kReduced &&
          s.kind != SymbolKind::kInvariant)) {
@@ -200,6 +206,12 @@ class Verifier {
     for (int id : node.outputs) {
       if (symbol(RootOf(id)).source != SymbolSource::kNode) {
         return Wrong(node, "results that were not given");
+      }
+    }
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      const bool is_weight = node.kind == NodeKind::kMatMul && i > 0;
+      if (!is_weight && symbol(node.inputs[i]).pitch != 0) {
+        return Wrong(node, "adjacent rows, as it is no product");
       }
     }
     if (MovesRows(node.kind)) return CheckMovedRows(node);

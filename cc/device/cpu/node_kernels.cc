@@ -35,8 +35,8 @@ void NodeKernels::FindProductsOfZeros(const CpuBackend& backend) {
 
 bool NodeKernels::IsFinite(int weight, const CpuBackend& backend) const {
   const Symbol& w = symbol(weight);
-  return backend.IsFinite(
-      w.dtype, {operands_.Dense(weight), w.shape[0], w.shape[1], w.shape[1]});
+  return backend.IsFinite(w.dtype, {operands_.Dense(weight), w.shape[0],
+                                    w.shape[1], w.row_pitch()});
 }
 
 void NodeKernels::Run(int number, const RowRange& at, const ColumnRange& range,
@@ -127,7 +127,7 @@ void NodeKernels::MultiplyUnpacked(const Node& node, const ConstBlock& a,
     const Symbol& w = symbol(node.inputs[i]);
     const char* weight = operands_.Dense(node.inputs[i]);
     const int64_t width = w.shape[node.transpose ? 0 : 1];
-    const int64_t pitch = w.shape[1];
+    const int64_t pitch = w.row_pitch();
     // The columns of this weight's product that are in the range.
     ForRanges(c.cols, range, [&](int64_t begin, int64_t end) {
       begin = std::max(begin - column, int64_t{0});

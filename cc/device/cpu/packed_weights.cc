@@ -91,7 +91,7 @@ void PackedWeights::Pack(const Bindings& bindings, const CpuBackend& backend,
     for (int id : weights->symbols) {
       const Symbol& w = program_.symbols[id];
       const ConstBlock block(bindings.Dense(program_, id), w.shape[0],
-                             w.shape[1], w.shape[1]);
+                             w.shape[1], w.row_pitch());
       backend.Pack(w.dtype, block, weights->transpose, weights->columns, column,
                    next);
       column += w.shape[weights->transpose ? 0 : 1];

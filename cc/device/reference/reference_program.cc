@@ -272,11 +272,12 @@ ReferenceProgram::Numbers ReferenceProgram::MatMul(const Node& node,
     const char* weight = operands_.Dense(node.inputs[i]);
     const int64_t width = w.shape[node.transpose ? 0 : 1];
     const int64_t depth = w.shape[node.transpose ? 1 : 0];
+    const int64_t pitch = w.row_pitch();
     for (int64_t j = 0; j < width; ++j) {
       double sum = 0;
       for (int64_t k = 0; k < depth; ++k) {
         const int64_t at_weight =
-            node.transpose ? j * depth + k : k * width + j;
+            node.transpose ? j * pitch + k : k * pitch + j;
         sum += x[k] * ReadElement(w.dtype, weight, at_weight);
       }
       result.push_back(sum);

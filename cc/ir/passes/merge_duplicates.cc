@@ -12,9 +12,9 @@
 namespace cavs {
 namespace {
 
-// A root, an offset in it and a shape: equal for all views of the same
+// A root, an offset in it, a pitch and a shape: equal for all views of the same
 // elements.
-using Value = std::tuple<int, int64_t, std::vector<int64_t>>;
+using Value = std::tuple<int, int64_t, int64_t, std::vector<int64_t>>;
 
 // An operator, the type and shape of its result, and its operands.
 using Expression = std::tuple<NodeKind, Elementwise, bool, DType, RowSpace,
@@ -65,7 +65,7 @@ class Merger {
   Value ValueOf(int id) const {
     int64_t offset;
     const int root = program_.Root(ReplacementOf(id), &offset);
-    return {root, offset, symbol(id).shape};
+    return {root, offset, symbol(id).pitch, symbol(id).shape};
   }
 
   // Whether the only effect of the node is its result, which no other node

@@ -7,7 +7,9 @@
 #include <string_view>
 #include <utility>
 
+#include "cc/ir/passes/narrow_results.h"
 #include "cc/ir/passes/remove_unused.h"
+#include "cc/ir/passes/split_products.h"
 #include "cc/ir/uses.h"
 
 namespace cavs {
@@ -108,10 +110,9 @@ class Facts {
         return IsFiniteConstant(root);
       case SymbolSource::kCapture:
         if (!IsNative(root.dtype)) return false;
-        MustBeFinite(root.index,
-                     root.shape_known
-                         ? CaptureRange{offset, offset + columns(id)}
-                         : CaptureRange());
+        MustBeFinite(root.index, root.shape_known
+                                     ? CaptureRange{offset, offset + extent(id)}
+                                     : CaptureRange());
         return true;
       case SymbolSource::kNode:
         break;
@@ -136,7 +137,7 @@ class Facts {
     known->second.end = std::max(known->second.end, range.end);
   }
 
-  int64_t columns(int id) const { return program_.symbols[id].columns(); }
+  int64_t extent(int id) const { return program_.symbols[id].extent(); }
 
   enum Answer : uint8_t { kUnknown, kNo, kYes };
 
@@ -640,11 +641,18 @@ Variant Specialize(const Program& function, const Program* derivative,
     variant.derivative = *derivative;
     Facts of_derivative(*derivative, traits, &facts, &variant);
     Folder(&variant.derivative, &of_derivative).Run();
+    LeaveOutZeroColumns(
+        [&](int weight) { return of_derivative.IsFinite(weight); },
+        &variant.derivative);
     PartFinder(&variant).Run();
     RemoveUnused(&variant.derivative);
     LeaveOutResults(&variant);
   }
   Folder(&variant.function, &facts).Run();
+  LeaveOutZeroColumns([&](int weight) { return facts.IsFinite(weight); },
+                      &variant.function);
+  RemoveUnused(&variant.function);
+  NarrowResults(&variant.function);
   RemoveUnused(&variant.function);
   return variant;
 }

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <utility>
 #include <vector>
 
 #include "cc/ir/passes/replacements.h"
+#include "cc/ir/passes/views.h"
 #include "cc/ir/uses.h"
 
 namespace cavs {
@@ -20,6 +22,7 @@ struct Range {
   // Operands: the stage that writes them. Results: the first that reads them.
   Stage stage = Stage::kEager;
   bool is_copied = false;  // Whether they are a copy of `symbol`.
+  bool is_zero = false;    // Whether nothing but zeros is written there.
 };
 
 bool BeginsEarlier(const Range& a, const Range& b) { return a.begin < b.begin; }
@@ -28,7 +31,29 @@ bool BeginsEarlier(const Range& a, const Range& b) { return a.begin < b.begin; }
 class Splitter {
  public:
   explicit Splitter(Program* program)
-      : program_(*program), uses_(*program), replaced_(program) {}
+      : program_(*program),
+        uses_(*program),
+        views_(program, &uses_),
+        replaced_(program) {}
+
+  // Leaves out columns of operands that are zero, if `is_finite` holds for what
+  // they are multiplied by.
+  void LeaveOutZeros(const std::function<bool(int)>& is_finite) {
+    for (int i = 0; i < num_nodes(); ++i) {
+      if (!IsSimpleProduct(node(i))) continue;
+      std::vector<Range> ranges = WrittenRanges(node(i).inputs[0]);
+      const auto is_zero = [](const Range& range) { return range.is_zero; };
+      const auto zeros = std::remove_if(ranges.begin(), ranges.end(), is_zero);
+      if (zeros == ranges.end() || zeros == ranges.begin() ||
+          !is_finite(node(i).inputs[1])) {
+        continue;
+      }
+      ranges.erase(zeros, ranges.end());
+      Multiply(i, Join(ranges, node(i).inputs[0],
+                       [](const Range&, const Range&) { return true; }));
+    }
+    replaced_.Apply();
+  }
 
   void SplitOperands() {
     for (int i = 0; i < num_nodes(); ++i) SplitOperand(i);
@@ -67,32 +92,6 @@ class Splitter {
     return AddSymbol(rows);
   }
 
-  // A view of elements of `whole` in another shape. Equal views are one symbol.
-  int View(int whole, int64_t offset, std::vector<int64_t> shape) {
-    int64_t begin;
-    const int root = program_.Root(whole, &begin);
-    const auto [known, is_new] = views_.emplace(
-        std::make_pair(root, std::make_pair(begin + offset, shape)), -1);
-    if (!is_new) return known->second;
-    Symbol view = symbol(whole);
-    view.source = SymbolSource::kNode;
-    view.constant = nullptr;
-    view.parent = root;
-    view.offset = begin + offset;
-    view.shape = std::move(shape);
-    return known->second = AddSymbol(view);
-  }
-
-  int Columns(int rows, int64_t begin, int64_t end) {
-    if (begin == 0 && end == symbol(rows).columns()) return rows;
-    return View(rows, begin, {end - begin});
-  }
-
-  int WeightRows(int weight, int64_t begin, int64_t end) {
-    const int64_t width = symbol(weight).shape[1];
-    return View(weight, begin * width, {end - begin, width});
-  }
-
   // The stage after which all of a symbol is known.
   Stage StageOf(int id) const {
     Stage stage = Stage::kEager;
@@ -112,15 +111,18 @@ class Splitter {
       for (int out : node(writer).outputs) {
         if (program_.Root(out, &at) != root) continue;
         Range range{at - begin, at - begin + symbol(out).columns(), out,
-                    StageOf(out), false};
+                    StageOf(out)};
+        range.is_zero = node(writer).kind == NodeKind::kZero;
         if (node(writer).kind == NodeKind::kCopy) {
           range.symbol = node(writer).inputs[0];
           range.stage = StageOf(range.symbol);
           range.is_copied = true;
         }
         const auto [known, is_new] = ranges.emplace(out, range);
-        // A node adds to the copied columns.
-        if (!is_new && known->second.is_copied) return {};
+        if (is_new) continue;
+        // A node adds to the columns.
+        if (known->second.is_copied) return {};
+        known->second.is_zero = false;
       }
     }
     std::vector<Range> sorted;
@@ -147,32 +149,47 @@ class Splitter {
       }
       Range& last = joined.back();
       last.end = range.end;
-      last.symbol = Columns(whole, last.begin, last.end);
+      last.symbol = views_.Columns(whole, last.begin, last.end);
       last.is_copied = false;
     }
     return joined;
+  }
+
+  static bool IsSimpleProduct(const Node& product) {
+    return product.kind == NodeKind::kMatMul && product.inputs.size() == 2 &&
+           !product.accumulate;
   }
 
   // Columns that are known earlier than the product's stage are multiplied by
   // products of their own.
   void SplitOperand(int i) {
     const Node& product = node(i);
-    if (product.kind != NodeKind::kMatMul || product.inputs.size() != 2 ||
-        product.accumulate || product.transpose) {
+    // Only in tasks does a product with a transposed weight gain by it.
+    if (!IsSimpleProduct(product) ||
+        (product.transpose && product.stage != Stage::kCritical)) {
       return;
     }
-    const int operand = product.inputs[0], out = product.outputs[0];
+    const int operand = product.inputs[0];
     const std::vector<Range> groups =
         Join(WrittenRanges(operand), operand,
              [](const Range& a, const Range& b) { return a.stage == b.stage; });
-    if (groups.size() < 2) return;
+    if (groups.size() > 1) Multiply(i, groups);
+  }
+
+  // Replaces a product by the sum of the products of groups of its columns.
+  void Multiply(int i, const std::vector<Range>& groups) {
+    const Node& product = node(i);
+    const int out = product.outputs[0];
     int sum = -1;
     for (const Range& group : groups) {
+      const bool is_last = group.end == groups.back().end;
       Node split = product;
       split.stage = group.stage;
       split.inputs = {group.symbol,
-                      WeightRows(product.inputs[1], group.begin, group.end)};
-      split.outputs = {AddRows(out, symbol(out).columns())};
+                      views_.FactorOf(product, group.begin, group.end)};
+      if (groups.size() > 1) {
+        split.outputs = {AddRows(out, symbol(out).columns())};
+      }
       const int term = split.outputs[0];
       replaced_.Add(i, std::move(split));
       if (sum < 0) {
@@ -186,7 +203,6 @@ class Splitter {
       add.op = product.op;
       add.stage = product.stage;
       add.inputs = {sum, term};
-      const bool is_last = group.end == groups.back().end;
       sum = is_last ? out : AddRows(out, symbol(out).columns());
       add.outputs = {sum};
       replaced_.Add(i, std::move(add));
@@ -223,8 +239,10 @@ class Splitter {
     const Node& product = node(i);
     if (product.outputs.empty()) return;
     const int out = product.outputs[0];
-    if (product.kind != NodeKind::kMatMul || product.inputs.size() != 2 ||
-        product.accumulate || !product.transpose || symbol(out).parent >= 0 ||
+    // Others run over all rows as they are.
+    const bool may_gain =
+        product.transpose || product.stage == Stage::kCritical;
+    if (!IsSimpleProduct(product) || !may_gain || symbol(out).parent >= 0 ||
         uses_.WritersOfAny(out) != std::vector<int>{i}) {
       return;
     }
@@ -241,7 +259,7 @@ class Splitter {
     }
     for (const Range& group : groups) {
       Node split = product;
-      split.inputs[1] = WeightRows(product.inputs[1], group.begin, group.end);
+      split.inputs[1] = views_.WeightsOf(product, group.begin, group.end);
       split.outputs = {MoveOut(out, group)};
       replaced_.Add(i, std::move(split));
     }
@@ -315,11 +333,11 @@ class Splitter {
     for (size_t c = 0; c + 1 < cuts.size(); ++c) {
       if (cuts[c] >= group->end) ++group;
       Node split = node(i);
-      split.inputs[0] = Columns(group->symbol, cuts[c] - group->begin,
-                                cuts[c + 1] - group->begin);
+      split.inputs[0] = views_.Columns(group->symbol, cuts[c] - group->begin,
+                                       cuts[c + 1] - group->begin);
       if (cuts.size() > 2) {
-        split.outputs = {
-            View(out, cuts[c] * width, {cuts[c + 1] - cuts[c], width})};
+        const int64_t rows = cuts[c + 1] - cuts[c];
+        split.outputs = {views_.Elements(out, cuts[c] * width, {rows, width})};
       }
       replaced_.Add(i, std::move(split));
     }
@@ -327,13 +345,16 @@ class Splitter {
 
   Program& program_;
   Uses uses_;
+  Views views_;
   Replacements replaced_;
-  // Indexed by root, offset in it, and shape.
-  std::map<std::pair<int, std::pair<int64_t, std::vector<int64_t>>>, int>
-      views_;
 };
 
 }  // namespace
+
+void LeaveOutZeroColumns(const std::function<bool(int)>& is_finite,
+                         Program* program) {
+  Splitter(program).LeaveOutZeros(is_finite);
+}
 
 void SplitProducts(Program* program) {
   Splitter(program).SplitOperands();

@@ -2,6 +2,8 @@
 #ifndef CAVS_CC_IR_PASSES_SPLIT_PRODUCTS_H_
 #define CAVS_CC_IR_PASSES_SPLIT_PRODUCTS_H_
 
+#include <functional>
+
 #include "cc/ir/program.h"
 
 namespace cavs {
@@ -18,8 +20,15 @@ namespace cavs {
 // - Weight gradients of a concatenation are computed in rows of the gradient,
 //   from the values that were concatenated.
 //
-// Products whose operands or results have one stage stay as they are.
+// Products whose operands or results have one stage stay as they are. Of those
+// that run over all rows, operands are split where W is not transposed, and
+// results where it is.
 void SplitProducts(Program* program);
+
+// Columns of operands to which only zeros are written are not multiplied, if
+// `is_finite` holds for the weight, a symbol.
+void LeaveOutZeroColumns(const std::function<bool(int)>& is_finite,
+                         Program* program);
 
 }  // namespace cavs
 
