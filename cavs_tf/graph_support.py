@@ -32,6 +32,7 @@ from cavs_tf._inputs import (
     own_spec,
     row_specs,
     vertices_to_return,
+    with_tensors,
 )
 from cavs_tf._keras_private import (
     AutocastScope,
@@ -442,7 +443,7 @@ class GraphSupport(keras.layers.Layer):
         # By name, since Keras accepts only tensors as positional arguments. None is the default of
         # the others, which a `call` that is overridden need not take.
         kwargs = {name: value for name, value in kwargs.items() if value is not None}
-        return super().__call__(graphs=graphs, inputs=inputs, **kwargs)
+        return super().__call__(graphs=graphs, inputs=with_tensors(inputs), **kwargs)
 
     def call(self, graphs, inputs=None, training=None, at=None, initial_state=None):
         """Evaluates every vertex of every graph.

@@ -334,3 +334,33 @@ def test_ids_of_another_rank_have_no_vertices():
     for masks in ({"mask_negative": True}, {"mask_id": 0}):
         with pytest.raises(ValueError, match=r"inputs: got shape \(1, 2\) but expected \[V\]"):
             cavs.keras.Embedding(3, 2, **masks)(tf.constant([[1, 2]]))
+
+
+def test_lists_become_tensors():
+    graphs = cavs.GraphBatch.from_children([[[], [], [0, 1]]])
+    rows = np.ones([2, FEATURES], np.float32)
+    for model in (Readme(), cavs.keras.TreeLSTM(UNITS), cavs.keras.Graph(Readme())):
+        want = model(graphs, VertexRows(tf.constant(rows), tf.constant([0, 1])))
+        for vertices in ([0, 1], (0, 1), np.array([0, 1])):
+            np.testing.assert_array_equal(model(graphs, VertexRows(rows, vertices)), want)
+            listed = VertexRows(rows.tolist(), vertices)
+            np.testing.assert_array_equal(model(graphs, listed), want)
+        with pytest.raises(
+            tf.errors.InvalidArgumentError, match=r"\[0\]\[1\]: got vertex 1, as in"
+        ):
+            model(graphs, VertexRows(rows, [1, 1]))
+        nothing = model(graphs, VertexRows(rows[:0], []))
+        zeros = model(graphs, tf.zeros([3, FEATURES]))
+        np.testing.assert_array_equal(nothing, zeros)
+    named = {"default": VertexRows(rows, [0, 1])}
+    model = Readme()
+    np.testing.assert_array_equal(model(graphs, named), model(graphs, named["default"]))
+
+
+def test_embeddings_of_some_ids():
+    layer = cavs.keras.Embedding(10, 2, mask_negative=True, mask_id=9)
+    rows = layer(VertexRows([3, 9, 1, -1], [7, 5, 4, 0]))
+    np.testing.assert_array_equal(rows.vertices, [7, 4])
+    np.testing.assert_array_equal(rows.rows, layer.embeddings.numpy()[[3, 1]])
+    plain = cavs.keras.Embedding(10, 2)(VertexRows([3, 9], [7, 5]))
+    np.testing.assert_array_equal(plain.vertices, [7, 5])

@@ -5,7 +5,7 @@ import tensorflow as tf
 
 from cavs_tf import ops
 from cavs_tf._evaluation import is_evaluated
-from cavs_tf._inputs import VertexRows
+from cavs_tf._inputs import VertexRows, as_pair, with_tensors
 from cavs_tf._library import has_operators
 
 
@@ -25,14 +25,15 @@ class Embedding(keras.layers.Embedding):
 
     Call arguments:
       inputs: int32 or int64 of any shape, each at least 0 and less than `input_dim`; with
-        `mask_negative` or `mask_id` [V], some of them without a row.
+        `mask_negative` or `mask_id` [V], some of them without a row. Or a `VertexRows` of them.
 
     Returns:
       The compute dtype, of the shape of `inputs` and then `output_dim`; with `mask_negative` or
-      `mask_id` a `VertexRows` of the n other ids: rows [n, output_dim] and vertices [n].
+      `mask_id` a `VertexRows` of the n other ids: rows [n, output_dim] and vertices [n]. Of a
+      `VertexRows` another, of the same vertices or those that are left of them.
 
     Raises:
-      ValueError: If there are such ids and `inputs` is not [V].
+      ValueError: If there may be such ids and `inputs` is not [V].
       tf.errors.InvalidArgumentError: For an id that is too large, or negative without
         `mask_negative`; Keras looks up the last rows for negative ones.
 
@@ -58,9 +59,14 @@ class Embedding(keras.layers.Embedding):
             kwargs["autocast"] = False
         return super().add_weight(*args, name=name, **kwargs)
 
+    def __call__(self, inputs, *args, **kwargs):
+        return super().__call__(with_tensors(inputs), *args, **kwargs)
+
     def call(self, inputs):
+        inputs, vertices = as_pair(inputs)
         if not self._masks:
-            return self._look_up(inputs)
+            rows = self._look_up(inputs)
+            return rows if vertices is None else VertexRows(rows, vertices)
         if inputs.shape.rank != 1:
             raise ValueError(
                 f"inputs: got shape {inputs.shape} but expected [V], an id for each vertex of the "
@@ -69,9 +75,11 @@ class Embedding(keras.layers.Embedding):
         present = inputs >= 0 if self.mask_negative else tf.ones_like(inputs, tf.bool)
         if self.mask_id is not None:
             present &= inputs != self.mask_id
-        vertices = tf.where(present)[:, 0]
-        rows = self._look_up(tf.gather(inputs, vertices))
-        return VertexRows(rows, tf.cast(vertices, tf.int32))
+        places = tf.where(present)[:, 0]
+        rows = self._look_up(tf.gather(inputs, places))
+        if vertices is not None:
+            return VertexRows(rows, tf.gather(vertices, places))
+        return VertexRows(rows, tf.cast(places, tf.int32))
 
     def compute_output_shape(self, input_shape):
         if self._masks:
@@ -79,12 +87,19 @@ class Embedding(keras.layers.Embedding):
         return super().compute_output_shape(input_shape)
 
     def compute_output_spec(self, inputs):
+        inputs, vertices = as_pair(inputs)
         if self._masks:
-            rows, vertices = self.compute_output_shape(inputs.shape)
+            rows, of_vertices = self.compute_output_shape(inputs.shape)
+            dtype = "int32" if vertices is None else vertices.dtype
             return VertexRows(
-                keras.KerasTensor(rows, self.compute_dtype), keras.KerasTensor(vertices, "int32")
+                keras.KerasTensor(rows, self.compute_dtype), keras.KerasTensor(of_vertices, dtype)
             )
-        return super().compute_output_spec(inputs)
+        rows = super().compute_output_spec(inputs)
+        return (
+            rows
+            if vertices is None
+            else VertexRows(rows, keras.KerasTensor(vertices.shape, vertices.dtype))
+        )
 
     def get_config(self):
         own = {"mask_negative": self.mask_negative, "mask_id": self.mask_id}
