@@ -503,6 +503,8 @@ class GraphSupport(keras.layers.Layer):
             self._seed_generator.next()
         schedule = self.schedule_of(graphs, pulls, at)
         self._check_pushed(functions.push_names)
+        for look_up in functions.lookups:
+            pulls[look_up.name] = look_up.rows(pulls, graphs.num_vertices)
         for name in READ_INPUTS.intersection(functions.pull_names):
             pulls[name] = self._own_rows(name, graphs)
         return self.unname(run_forward(functions, schedule, pulls, self.options, at))
