@@ -241,6 +241,30 @@ def test_options(options):
     check(cell)
 
 
+@pytest.mark.parametrize(
+    "masks", [{"mask_negative": True}, {"mask_id": 5}, {"mask_id": 5, "mask_negative": True}]
+)
+def test_ids_without_a_row_are_zeros(masks):
+    cell = Words("cavs")
+    cell.table = cavs.keras.Embedding(WORDS, UNITS, **masks)
+    ids = tf.where(IDS == 3, -1, IDS) if "mask_negative" in masks else IDS
+    check(cell, ids)
+    present = ~np.isin(ids, [-1, masks.get("mask_id", -1)])
+    given = cavs.VertexRows(tf.boolean_mask(ids, present), np.flatnonzero(present))
+
+    class Outside(Words):
+        def vertex(self):
+            h = tf.tanh(self.dense(self.pull()) + self.gather(0) - self.gather(1))
+            self.scatter(h)
+            self.push(h)
+
+    outside = Outside("cavs")
+    outside.dense = cell.dense
+    rows = VertexRows(tf.gather(cell.table.embeddings, given.rows), given.vertices)
+    np.testing.assert_allclose(cell(GRAPHS, ids), outside(GRAPHS, rows), rtol=1e-6)
+    assert isinstance(of_table(cell, ids), tf.IndexedSlices)
+
+
 def test_random_graphs():
     graphs = cells.random_graphs(3, 12, 9)
     ids = tf.random.stateless_uniform([graphs.num_vertices], [1, 1], 0, WORDS, tf.int32)

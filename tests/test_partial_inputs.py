@@ -387,3 +387,10 @@ def test_embeddings_of_some_ids():
     np.testing.assert_array_equal(rows.rows, layer.embeddings.numpy()[[3, 1]])
     plain = cavs.keras.Embedding(10, 2)(VertexRows([3, 9], [7, 5]))
     np.testing.assert_array_equal(plain.vertices, [7, 5])
+
+
+def test_the_reference_rejects_a_vertex_with_two_rows():
+    graphs = cavs.GraphBatch.from_children([[[], [], [0, 1]]])
+    message = r"inputs\['default'\].vertices: got a vertex more than once but expected each once"
+    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+        cavs.reference.run(Readme(), graphs, VertexRows(tf.ones([2, FEATURES]), [1, 1]))

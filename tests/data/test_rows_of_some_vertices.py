@@ -130,6 +130,11 @@ def test_arrays_of_other_vertices_are_rejected(x, message):
         data.from_arrays([0, 1], {"children": [[-1]], "x": x}, {})
 
 
+def test_a_vocabulary_has_words_of_some_vertices():
+    tree = {"children": [[-1, -1], [-1, -1], [0, 1]], "word": VertexRows(["a", "b"], [0, 1])}
+    assert data.Vocabulary.from_dataset(tf.data.Dataset.from_tensors(tree)).words[2:] == ("a", "b")
+
+
 # --- in models ----------------------------------------------------------------------------
 
 
