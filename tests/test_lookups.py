@@ -278,6 +278,38 @@ def test_tools_take_such_cells():
     assert cavs.predict_memory(cell, GRAPHS, IDS).forward.state > 0
 
 
+@pytest.mark.parametrize("optimizer", [cavs.keras.LazyAdam, cavs.keras.SGD])
+@pytest.mark.parametrize("where", ["inside", "before"])
+def test_a_plain_embedding_trains_as_ours(where, optimizer):
+    """Before a layer, TensorFlow's gradient names a row as often as it is looked up."""
+
+    class After(Words):
+        def vertex(self):
+            h = tf.tanh(self.dense(self.pull()) + self.gather(0) - self.gather(1))
+            self.scatter(h)
+            self.push(h)
+
+    results = []
+    for way in ("keras", "cavs"):
+        keras.utils.set_random_seed(1)
+        cell = (Words if where == "inside" else After)(way)
+        call = cell if where == "inside" else lambda graphs, ids, c=cell: c(graphs, c.table(ids))
+        call(GRAPHS, IDS)
+        weights, made = cell.trainable_variables, optimizer(0.1)
+        for _ in range(3):
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_sum(tf.sin(call(GRAPHS, IDS)))
+            found = tape.gradient(loss, [v.value for v in weights])
+            sparse = [g for g in found if isinstance(g, tf.IndexedSlices)]
+            assert len(sparse) == 1
+            made.apply(found, weights)
+        results.append({v.name: v.numpy() for v in weights})
+        twice = where == "before" and way == "keras"
+        assert len(sparse[0].indices) == (len(IDS) if twice else 4)
+    for name, value in results[0].items():
+        np.testing.assert_allclose(value, results[1][name], rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.parametrize("way", ["keras", "cavs"])
 def test_models_train_as_with_the_embedding_outside(way, tmp_path):
     @keras.saving.register_keras_serializable("test_lookups")
