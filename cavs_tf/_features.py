@@ -1,5 +1,7 @@
 """Features by name, also those of the structures of an example, which are dicts in a dict."""
 
+from cavs_tf._inputs import VertexRows
+
 
 def feature_at(features: dict, path: str, name: str):
     """The feature "token", or "token" of the structure "left" by the path "left/token".
@@ -39,6 +41,8 @@ def select(features: dict, names, name: str) -> dict:
     for key in names:
         chosen[key] = feature_at(features, key, name)
         of_structure = names[key] if isinstance(names, dict) else None
+        if isinstance(of_structure, list) and isinstance(chosen[key], VertexRows):
+            chosen[key] = tuple(chosen[key])  # The inputs of a model that was loaded have lists.
         if isinstance(of_structure, dict):
             if not isinstance(chosen[key], dict):
                 raise ValueError(

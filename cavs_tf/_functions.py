@@ -11,6 +11,7 @@ from cavs_tf._decomposition import decompose_operators
 from cavs_tf._derivative import Derivative, NoGradientError, differentiate
 from cavs_tf._inference import EDGES, VERTICES, Analysis, Kind
 from cavs_tf._inputs import GRAPH, OF_CHILDREN, READ_INPUTS, own_spec, partial_inputs, rows_of
+from cavs_tf._lookups import is_looked_up, take_out_lookups
 from cavs_tf._partial_derivatives import PartialDerivatives
 from cavs_tf._tracing import TracedVertex, trace
 
@@ -29,6 +30,7 @@ class Functions:
       edge_pulls: Numbers of the inputs that have a row for each edge.
       arity: The number of slots that schedules need.
       reads_edges: Whether schedules need edges.
+      lookups: The inputs that are looked up in variables, see `LookUp`.
       pulled_by: For each input and each vertex function, whether it pulls the input.
       available: Bytes that a step may take, once `available_bytes` has been called.
     """
@@ -45,6 +47,7 @@ class Functions:
     edge_pulls: list
     arity: int
     reads_edges: bool
+    lookups: list
     available: int | None = None
 
     EXAMPLES = Analysis.NUM_ROWS  # The number of rows of a minibatch that tracing uses.
@@ -82,8 +85,11 @@ class Functions:
 
     def pulled_rows(self, inputs: dict) -> list:
         """The number of rows of each input, by name; -1, one per vertex, if it is not given."""
-        names, count = self.pull_names, lambda value: tf.shape(rows_of(value), tf.int64)[0]
-        return [count(inputs[name]) if name in inputs else -1 for name in names]
+        sources = {look_up.name: look_up.source for look_up in self.lookups}
+        names = [sources.get(name, name) for name in self.pull_names]
+        return [
+            tf.shape(rows_of(inputs[name]), tf.int64)[0] if name in inputs else -1 for name in names
+        ]
 
     def partial_vertices(self, inputs: dict) -> list:
         """Of each input that only some vertices have, these vertices."""
@@ -130,10 +136,17 @@ def make_functions(
             trace(name, fn, arity, state, pulls, edge_pulls, variables)
             for name, fn in vertex_functions
         ]
+        lookups = [look_up for t in traced for look_up in take_out_lookups(t)]
+        sources = {look_up.name: look_up.source for look_up in lookups}
+        edge_pulls |= {name for name, source in sources.items() if source in edge_pulls}
         analyses = [_analyse(t, examples, decompose) for t in traced]
         push_names, push_specs = _merge_pushes(traced)
         read = READ_INPUTS.intersection(name for t in traced for name in t.pulls)
         pulls = pulls | {name: own_spec(name, arity) for name in sorted(read)}
+        pulls |= {look_up.name: look_up.spec for look_up in lookups}
+        # Ids that are only looked up are no longer pulled.
+        unread = {s for s in sources.values() if not any(s in t.pulls for t in traced)}
+        pulls = {name: spec for name, spec in pulls.items() if name not in unread}
         pull_names = list(pulls)
         float_pulls = [name for name in pull_names if pulls[name].dtype.is_floating]
         derivatives, error = [], ""
@@ -171,10 +184,11 @@ def make_functions(
         push_specs,
         pull_names,
         [pulls[name] for name in pull_names],
-        [name in t.pulled for name in pull_names for t in traced],
+        [sources.get(name, name) in t.pulled for name in pull_names for t in traced],
         [i for i, name in enumerate(pull_names) if name in edge_pulls],
         max(len(t.gathers) for t in traced),
         any(t.edges.used for t in traced),
+        lookups,
     )
 
 
@@ -222,13 +236,15 @@ def _analyse(traced: TracedVertex, examples, decompose) -> Analysis:
 
 
 def _as_values(traced, examples):
-    """The rows of the minibatch by id of the placeholder; gathered states are zeros."""
-    if not examples or set(examples) != set(traced.pulls) - {GRAPH} or traced.edges.used:
+    """The rows of the minibatch by id of the placeholder; states and looked up rows are zeros."""
+    looked_up = {name for name in traced.pulls if is_looked_up(name)}
+    pulled = set(traced.pulls) - {GRAPH} - looked_up
+    if not examples or pulled - examples.keys() or traced.edges.used:
         return None
     examples = examples | {GRAPH: np.zeros(Functions.EXAMPLES, np.int32)}
-    values = {id(tensor): examples[name] for name, tensor in traced.pulls.items()}
+    values = {id(traced.pulls[name]): examples[name] for name in traced.pulls.keys() - looked_up}
     values[id(traced.ids)] = np.arange(Functions.EXAMPLES, dtype=np.int32)
-    for tensor in traced.gathers:
+    for tensor in (*traced.gathers, *(traced.pulls[name] for name in looked_up)):
         shape = [Functions.EXAMPLES, *tensor.shape[1:]]
         values[id(tensor)] = np.zeros(shape, tensor.dtype.as_numpy_dtype)
     return {key: lambda rows, value=value: tf.gather(value, rows) for key, value in values.items()}

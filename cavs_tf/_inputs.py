@@ -2,6 +2,7 @@
 
 import typing
 
+import keras
 import tensorflow as tf
 
 from cavs_tf._integers import as_int32, tensor_of
@@ -29,7 +30,8 @@ class VertexRows(typing.NamedTuple):
 
     Attributes:
       rows: [n, ...], of any dtype. Its gradient has the same shape.
-      vertices: Integers [n], distinct: to which vertex of the minibatch each row belongs.
+      vertices: Integers [n], distinct: to which vertex of the minibatch each row belongs; in an
+        example for `cavs_tf.data.batch`, to which vertex of the example.
 
     Example:
     >>> import cavs_tf as cavs
@@ -39,7 +41,7 @@ class VertexRows(typing.NamedTuple):
     ...     v.scatter(total)
     ...     v.push(total)
     >>> trees = cavs.GraphBatch.from_children([[[], [], [0, 1]]])
-    >>> leaves = VertexRows(tf.constant([[1.0], [2.0]]), tf.constant([0, 1]))
+    >>> leaves = VertexRows(tf.constant([[1.0], [2.0]]), [0, 1])
     >>> tree_sum(trees, leaves).numpy()
     array([[1.],
            [2.],
@@ -103,6 +105,18 @@ def as_graph_batch(graphs) -> GraphBatch:
     return graphs
 
 
+def with_tensors(inputs):
+    """The inputs of a layer, where `VertexRows` have tensors in place of lists and arrays.
+
+    Keras takes no structure that has both.
+    """
+    if isinstance(inputs, dict):
+        return {name: with_tensors(value) for name, value in inputs.items()}
+    if not isinstance(inputs, VertexRows):
+        return inputs
+    return VertexRows(*(v if hasattr(v, "shape") else tensor_of(v) for v in inputs))
+
+
 def name_inputs(inputs) -> dict:
     """External inputs as a dict of tensors by name."""
     if inputs is None:
@@ -123,12 +137,22 @@ def name_inputs(inputs) -> dict:
     return named
 
 
-def _as_tensors(name, value):
+def as_pair(value) -> tuple:
+    """The rows and vertices of a `VertexRows`; of any other input, itself and None."""
     # A saved functional model has a list in place of the tuple.
-    is_pair = isinstance(value, list) and len(value) == 2 and all(map(tf.is_tensor, value))
-    if not is_pair and not isinstance(value, VertexRows):
-        return tf.convert_to_tensor(value)
-    rows, vertices = map(tf.convert_to_tensor, value)
+    is_list = isinstance(value, list) and len(value) == 2 and all(map(_is_tensor, value))
+    return tuple(value) if is_list or isinstance(value, VertexRows) else (value, None)
+
+
+def _is_tensor(value) -> bool:
+    return tf.is_tensor(value) or isinstance(value, keras.KerasTensor)
+
+
+def _as_tensors(name, value):
+    rows, vertices = as_pair(value)
+    if vertices is None:
+        return tf.convert_to_tensor(rows)
+    rows, vertices = map(tf.convert_to_tensor, (rows, vertices))
     if not vertices.dtype.is_integer or vertices.shape.rank not in (None, 1):
         raise ValueError(
             f"inputs[{name!r}].vertices: got {vertices.dtype.name} of shape {vertices.shape} but "

@@ -62,6 +62,26 @@ def variables_without_value() -> list:
     return list(_global_state.get_global_attribute("uninitialized_variables", []))
 
 
+def give_value(variable: keras.Variable) -> None:
+    """Gives its first value to a Keras variable that was made while Keras asked for shapes only.
+
+    A `tf.function` that is being traced does not take it for a variable of its own.
+    """
+
+    def make(next_creator, **kwargs):
+        return next_creator(**kwargs | {"experimental_enable_variable_lifting": False})
+
+    scope = _global_state.get_global_attribute("stateless_scope")
+    _global_state.set_global_attribute("stateless_scope", None)
+    try:
+        with AutocastScope(None), tf.variable_creator_scope(make):
+            variable._deferred_initialize()
+    finally:
+        _global_state.set_global_attribute("stateless_scope", scope)
+    others = [other for other in variables_without_value() if other is not variable]
+    _global_state.set_global_attribute("uninitialized_variables", others)
+
+
 def build_losses(model: keras.Model, minibatch) -> None:
     """Builds a compiled model's metrics and losses from the inputs and labels of one replica."""
     with model.distribute_strategy.scope():

@@ -106,6 +106,11 @@ def current_vertex(method: str) -> Vertex:
     return vertex
 
 
+def in_vertex_function() -> bool:
+    """Whether a vertex function runs, or is traced."""
+    return _CURRENT.get(None) is not None
+
+
 @dataclasses.dataclass(frozen=True)
 class Capture:
     """A tensor that a vertex function reads but does not compute from its vertex.

@@ -7,7 +7,7 @@ import keras
 import tensorflow as tf
 from tensorflow.python.distribute.distribute_utils import value_container
 
-from cavs_tf._keras_private import StatelessScope, variables_without_value
+from cavs_tf._keras_private import StatelessScope, give_value, variables_without_value
 
 
 class AdoptedVariable(keras.Variable):
@@ -39,6 +39,11 @@ def adopt(variable: tf.Variable) -> AdoptedVariable:
     return adopted
 
 
+def _storage(variable: keras.Variable):
+    """The `tf.Variable` behind a Keras variable; an adopted one may not have taken it over yet."""
+    return variable._adopted if isinstance(variable, AdoptedVariable) else variable._value
+
+
 @dataclasses.dataclass
 class Reads:
     """The variables that some code read: Keras variables, and trainable `tf.Variable`s."""
@@ -66,7 +71,11 @@ class _ReadsOfKeras(StatelessScope):
         self._reads = reads
 
     def get_current_value(self, variable):
+        """None, or what an outer scope has. A new variable gets its first value here: a trace of a
+        `tf.function`, which outlives this scope, would keep the numbers of its initializer."""
         self._reads.of_keras.append(variable)
+        if variable._value is None:
+            give_value(variable)
         outer = self.original_scope
         return None if outer is None else outer.get_current_value(variable)
 
@@ -139,12 +148,13 @@ def add_state(layer: keras.layers.Layer, name: str, value) -> None:
 
 def track(layer: keras.layers.Layer, variables) -> None:
     """Makes `variables` weights of `layer`, for Keras and for `tf.train.Checkpoint`."""
-    known = {id(v) for v in layer.variables}
+    # A `tf.function` that was traced before reads a variable of Keras without asking Keras.
+    known = {id(_storage(v)) for v in layer.variables}
     locked = layer._tracker.locked
     layer._tracker.unlock()
     try:
         for number, variable in enumerate(variables):
-            if id(variable) not in known:
+            if id(_storage(variable)) not in known:
                 layer._track_variable(variable)
                 layer._track_trackable(variable, f"read_{number}", overwrite=True)
     finally:

@@ -32,6 +32,7 @@ from cavs_tf._inputs import (
     own_spec,
     row_specs,
     vertices_to_return,
+    with_tensors,
 )
 from cavs_tf._keras_private import (
     AutocastScope,
@@ -442,7 +443,7 @@ class GraphSupport(keras.layers.Layer):
         # By name, since Keras accepts only tensors as positional arguments. None is the default of
         # the others, which a `call` that is overridden need not take.
         kwargs = {name: value for name, value in kwargs.items() if value is not None}
-        return super().__call__(graphs=graphs, inputs=inputs, **kwargs)
+        return super().__call__(graphs=graphs, inputs=with_tensors(inputs), **kwargs)
 
     def call(self, graphs, inputs=None, training=None, at=None, initial_state=None):
         """Evaluates every vertex of every graph.
@@ -502,6 +503,8 @@ class GraphSupport(keras.layers.Layer):
             self._seed_generator.next()
         schedule = self.schedule_of(graphs, pulls, at)
         self._check_pushed(functions.push_names)
+        for look_up in functions.lookups:
+            pulls[look_up.name] = look_up.rows(pulls, graphs.num_vertices)
         for name in READ_INPUTS.intersection(functions.pull_names):
             pulls[name] = self._own_rows(name, graphs)
         return self.unname(run_forward(functions, schedule, pulls, self.options, at))

@@ -12,6 +12,7 @@ from cavs_tf._integers import int32_tensor
 from cavs_tf._library import in_xla
 from cavs_tf._library import ops as _ops
 from cavs_tf._partial_derivatives import partial_derivatives, wanted_pushes
+from cavs_tf._tracing import in_vertex_function
 from cavs_tf.options import ATTRIBUTES
 
 _MOST_CLASSES = 64
@@ -124,6 +125,8 @@ def look_up(table: tf.Variable, ids) -> tf.Tensor:
     array([[3.],
            [1.]], dtype=float32)
     """
+    if in_vertex_function():  # Where lookups are taken out, see `_lookups`.
+        return tf.gather(table, ids)
     resource_variable_ops.variable_accessed(table)
     return _ops.cavs_look_up(table.handle, tf.convert_to_tensor(ids), dtype=table.dtype)
 

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from cavs_tf._edges import PlainEdges
 from cavs_tf._evaluation import evaluated_by
-from cavs_tf._inputs import vertices_to_return
+from cavs_tf._inputs import VertexRows, vertices_to_return
 from cavs_tf._resolve import arguments_of, cells_of
 from cavs_tf._tracing import Slots, Vertex
 from cavs_tf.graph_support import GraphSupport
@@ -24,7 +24,8 @@ def export_portable(model, path: str, graphs, inputs=None) -> None:
 
     The SavedModel is called with one dict of tensors: those of the graphs (`child_splits`,
     `child_ids` and `graph_splits`; `vertex_type` too if there are several vertex types), and the
-    inputs by name, "inputs" for a single tensor. It needs no schedule. Its signature
+    inputs by name, "inputs" for a single tensor; a `VertexRows` is a dict of "rows" and
+    "vertices". It needs no schedule. Its signature
     "serving_default" takes the same tensors by name, those of nested dicts joined by "_".
 
     Args:
@@ -167,6 +168,8 @@ def _specs_of(example, typed) -> dict:
     left_out = {LOSS_ROWS, *SCHEDULE_FIELDS, *EDGE_FIELDS} | (set() if typed else {_TYPES})
     specs = {}
     for name, value in example.items():
+        if isinstance(value, VertexRows):
+            value = value._asdict()
         if isinstance(value, dict):
             specs[name] = _specs_of(value, typed)
         elif name not in left_out:
@@ -181,6 +184,8 @@ def _completed(given, example) -> dict:
     for name, value in example.items():
         if isinstance(value, dict):
             whole[name] = _completed(given[name], value)
+        elif isinstance(value, VertexRows):
+            whole[name] = VertexRows(**given[name])
         elif name in given:
             whole[name] = given[name]
         elif name == LOSS_ROWS:

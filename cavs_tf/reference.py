@@ -137,6 +137,12 @@ class Evaluation:
 
         def complete(name, value):
             if isinstance(value, VertexRows):
+                tf.debugging.assert_equal(
+                    tf.size(tf.unique(value.vertices)[0]),
+                    tf.size(value.vertices),
+                    f"inputs[{name!r}].vertices: got a vertex more than once but expected each "
+                    "once. Add up its rows.",
+                )
                 shape = tf.concat([[self.num_vertices], tf.shape(value.rows)[1:]], 0)
                 dense = tf.scatter_nd(value.vertices[:, None], value.rows, shape)
                 return tf.ensure_shape(dense, [None, *value.rows.shape[1:]])

@@ -351,7 +351,7 @@ def test_gradients_are_finite_differences(cell_class):
         tape.watch(x)
         value = loss(x)
     weights = cell.trainable_variables
-    gradients = tape.gradient(value, [x, *weights])
+    gradients = [tf.convert_to_tensor(g) for g in tape.gradient(value, [x, *weights])]
     compare(gradients[0].numpy(), lambda change: loss(x + change).numpy())
     for weight, gradient in zip(weights, gradients[1:], strict=True):
         compare(gradient.numpy(), lambda change, w=weight: nudge_weight(w, change))
@@ -369,7 +369,7 @@ def test_bitwise_equal_from_run_to_run(cell, dtype):
             outputs = outputs if isinstance(outputs, dict) else {"": outputs}
             loss = tf.add_n([tf.reduce_sum(tf.square(v)) for v in outputs.values()])
         gradients = tape.gradient(loss, cell.trainable_variables)
-        return [*outputs.values(), *gradients]
+        return [*outputs.values(), *map(tf.convert_to_tensor, gradients)]
 
     first = run()
     for _ in range(3):

@@ -147,6 +147,29 @@ def test_equals_the_reference_executor(name):
     cavs.check_equivalence(CELLS[name](dtype="float64"), graphs, VertexRows(rows, vertices))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
+@pytest.mark.parametrize("name", CELLS)
+def test_bitwise_equal_from_run_to_run(name, dtype):
+    graphs = cells.random_graphs(4, 64, 30)
+    ids = np.random.default_rng(1).integers(0, 50, int(graphs.num_vertices))
+    ids = tf.constant(np.where(np.isin(np.arange(len(ids)), leaves_of(graphs)), ids, -1))
+    table = cavs.keras.Embedding(50, FEATURES, mask_negative=True, dtype=dtype)
+    model = CELLS[name](dtype=dtype)
+
+    def run():
+        with tf.GradientTape() as tape:
+            output = model(graphs, table(ids))
+            loss = tf.reduce_sum(tf.sin(tf.cast(output, tf.float32)))
+        weights = [v.value for v in (*table.trainable_variables, *model.trainable_variables)]
+        of_table, *gradients = tape.gradient(loss, weights)
+        return [output, of_table.indices, of_table.values, *gradients]
+
+    first = run()
+    for _ in range(3):
+        for x, y in zip(first, run(), strict=True):
+            np.testing.assert_array_equal(x, y)
+
+
 def test_one_of_several_inputs_and_integers():
     class Words(cavs.GraphSupport):
         arity = 2
@@ -334,3 +357,40 @@ def test_ids_of_another_rank_have_no_vertices():
     for masks in ({"mask_negative": True}, {"mask_id": 0}):
         with pytest.raises(ValueError, match=r"inputs: got shape \(1, 2\) but expected \[V\]"):
             cavs.keras.Embedding(3, 2, **masks)(tf.constant([[1, 2]]))
+
+
+def test_lists_become_tensors():
+    graphs = cavs.GraphBatch.from_children([[[], [], [0, 1]]])
+    rows = np.ones([2, FEATURES], np.float32)
+    for model in (Readme(), cavs.keras.TreeLSTM(UNITS), cavs.keras.Graph(Readme())):
+        want = model(graphs, VertexRows(tf.constant(rows), tf.constant([0, 1])))
+        for vertices in ([0, 1], (0, 1), np.array([0, 1])):
+            np.testing.assert_array_equal(model(graphs, VertexRows(rows, vertices)), want)
+            listed = VertexRows(rows.tolist(), vertices)
+            np.testing.assert_array_equal(model(graphs, listed), want)
+        with pytest.raises(
+            tf.errors.InvalidArgumentError, match=r"\[0\]\[1\]: got vertex 1, as in"
+        ):
+            model(graphs, VertexRows(rows, [1, 1]))
+        nothing = model(graphs, VertexRows(rows[:0], []))
+        zeros = model(graphs, tf.zeros([3, FEATURES]))
+        np.testing.assert_array_equal(nothing, zeros)
+    named = {"default": VertexRows(rows, [0, 1])}
+    model = Readme()
+    np.testing.assert_array_equal(model(graphs, named), model(graphs, named["default"]))
+
+
+def test_embeddings_of_some_ids():
+    layer = cavs.keras.Embedding(10, 2, mask_negative=True, mask_id=9)
+    rows = layer(VertexRows([3, 9, 1, -1], [7, 5, 4, 0]))
+    np.testing.assert_array_equal(rows.vertices, [7, 4])
+    np.testing.assert_array_equal(rows.rows, layer.embeddings.numpy()[[3, 1]])
+    plain = cavs.keras.Embedding(10, 2)(VertexRows([3, 9], [7, 5]))
+    np.testing.assert_array_equal(plain.vertices, [7, 5])
+
+
+def test_the_reference_rejects_a_vertex_with_two_rows():
+    graphs = cavs.GraphBatch.from_children([[[], [], [0, 1]]])
+    message = r"inputs\['default'\].vertices: got a vertex more than once but expected each once"
+    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+        cavs.reference.run(Readme(), graphs, VertexRows(tf.ones([2, FEATURES]), [1, 1]))

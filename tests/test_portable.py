@@ -123,6 +123,20 @@ def test_several_structures(tmp_path):
     np.testing.assert_allclose(found, model(given), rtol=1e-5, atol=1e-6)
 
 
+def test_rows_of_some_vertices(tmp_path):
+    graphs = cavs.GraphBatch.from_children([[[], [], [0, 1]], [[]]])
+    rows = cavs.VertexRows(tf.random.normal([3, 2]), [3, 0, 1])
+    layer = cavs.keras.TreeLSTM(4)
+    cavs.export_portable(layer, str(tmp_path), graphs, rows)
+    loaded, expected = tf.saved_model.load(str(tmp_path)), layer(graphs, rows)
+    given = {"rows": rows.rows, "vertices": tf.constant(rows.vertices)}
+    found = loaded(structure(graphs) | {"inputs": given})
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    flat = {f"inputs_{name}": value for name, value in given.items()}
+    (found,) = loaded.signatures["serving_default"](**structure(graphs), **flat).values()
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
 def test_a_model_with_ops_of_ours_is_refused(tmp_path):
     class Own(keras.Model):
         def __init__(self):

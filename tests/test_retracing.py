@@ -465,6 +465,45 @@ def test_a_function_that_is_called_can_be_traced_again():
         np.testing.assert_allclose(found, tape.gradient(loss, weight), rtol=1e-5)
 
 
+class Lazy(cavs.GraphSupport):
+    """A layer that is built inside of a `tf.function`, whose trace is kept."""
+
+    arity = 1
+
+    def __init__(self):
+        super().__init__(state_size=UNITS)
+        self.dense = keras.layers.Dense(UNITS)
+        self.act = tf.function(lambda x: tf.tanh(self.dense(x)))
+
+    def vertex(self):
+        h = self.act(self.pull() + self.gather(0))
+        self.scatter(h)
+        self.push(h)
+
+
+def called_in_a_functional_model(cell):
+    cavs.keras.Graph(cell)(cavs.keras.graph_inputs(), keras.Input([UNITS]))
+
+
+FIRST_CALLS = {
+    "op": lambda cell: cell(CHAINS, ROWS),
+    "reference": lambda cell: cavs.reference.run(cell, CHAINS, ROWS),
+    "step": lambda cell: tf.function(cell)(CHAINS, ROWS),
+    "functional model": called_in_a_functional_model,
+}
+
+
+@pytest.mark.parametrize("first", FIRST_CALLS)
+def test_a_function_that_is_called_reads_weights_that_it_made(first):
+    cell = Lazy()
+    FIRST_CALLS[first](cell)
+    kernel, _ = cell.trainable_variables
+    kernel.assign(tf.eye(UNITS))
+    np.testing.assert_allclose(cell.act(ROWS), tf.tanh(ROWS), rtol=1e-6)
+    report = cavs.check_equivalence(cell, CHAINS, ROWS)
+    assert report.ok, str(report)
+
+
 def test_what_does_not_change_is_not_traced_again(traced):
     cell = Dense(layers=3)
     step = tf.function(lambda: cell(CHAINS, ROWS))

@@ -2,8 +2,9 @@
 
 An example is a dict of tensors with `children`, int32 [n, K] or ragged [n, (slots)]: the child
 ids of each of its n vertices, relative to the example, -1 for no child. Every other entry with
-rows is a feature of vertices, [n, ...]; every scalar is a feature of the example. An example
-of several structures is a dict of such dicts by name, with features of the example beside them.
+rows is a feature of vertices, [n, ...], or of some of them, a `VertexRows`; every scalar is a
+feature of the example. An example of several structures is a dict of such dicts by name, with
+features of the example beside them.
 """
 
 from cavs_tf.data._batch import batch as batch

@@ -26,6 +26,7 @@ def batch(
     edges: bool | dict[str, bool] = False,
     per_graph: Collection[str] = (),
     per_edge: Collection[str] = (),
+    per_leaf: Collection[str] = (),
     replicas: int | tf.distribute.InputContext | None = None,
     drop_remainder: bool = False,
     as_dict: bool = False,
@@ -37,7 +38,8 @@ def batch(
 
     Args:
       dataset: Examples as dicts: "children", int [n, K] or ragged [n, (slots)], ids relative to
-        the example, -1 for no child; features of vertices, [n, ...]; features of the example,
+        the example, -1 for no child; features of vertices, [n, ...], or of some vertices, a
+        `VertexRows` whose vertices are relative to the example; features of the example,
         scalars. Or dicts of several such structures by name, and of features of the example of
         any shape, as `tf.data.Dataset.zip({"left": ..., "right": ...})` makes them.
       batch_size: Number of examples in a minibatch; with `max_vertices` the most, and None: any.
@@ -64,6 +66,8 @@ def batch(
       per_edge: Names of features [e, ...] that have a row for each edge: for every vertex one for
         each of its children, in their order, without missing ones. They follow each other in the
         order of the vertices.
+      per_leaf: Names of features [m, ...] that have a row for each vertex without children, in
+        their order, such as the words of a parse. In a minibatch they are `VertexRows`.
       replicas: Divides every minibatch into as many, one after the other, of consecutive examples
         and about as many vertices each; some may have no graphs. Inside of
         `strategy.distribute_datasets_from_function` the context, which says how many replicas there
@@ -75,17 +79,18 @@ def batch(
 
     Returns:
       A dataset of dicts: "graphs", a `GraphBatch` with its schedule, or its tensors; features
-      of vertices, [V, ...], of edges, [E, ...], and of examples, [B, ...]. Of several structures, a
-      dict of such dicts by name, and the other features of the examples. With `replicas` also
-      "graph_weight", float32 [B], and "vertex_weight", [V]: `sample_weight` of losses, whose mean
-      over replicas is the mean over the whole minibatch then, however it was divided; and
-      "global_graphs", int32 zeros, as many as it has graphs.
+      of vertices, [V, ...], of some vertices, `VertexRows`, which our layers take, of edges,
+      [E, ...], and of examples, [B, ...]. Of several structures, a dict of such dicts by name, and
+      the other features of the examples. With `replicas` also "graph_weight", float32 [B], and
+      "vertex_weight", [V]: `sample_weight` of losses, whose mean over replicas is the mean over the
+      whole minibatch then, however it was divided; and "global_graphs", int32 zeros, as many as it
+      has graphs.
 
     Raises:
       ValueError: If the elements are no such dicts, K exceeds `arity`, a feature has the name of
         something else in the minibatch, or an option names something that is not there.
       tf.errors.InvalidArgumentError: From the pipeline, if graphs are not valid, or an example has
-        more than `max_vertices` vertices.
+        more than `max_vertices` vertices, or the vertices of `VertexRows` are not those of it.
 
     >>> from cavs_tf.data import from_arrays
     >>> examples = from_arrays([0, 1, 3], {"children": [[-1], [-1], [0]]}, {"label": [7, 8]})
@@ -95,6 +100,12 @@ def batch(
     >>> pairs = tf.data.Dataset.zip({"left": examples, "right": examples.skip(1)})
     >>> next(iter(batch(pairs, 2)))["right"]["graphs"].num_graphs
     1
+
+    >>> tree = {"children": [[-1, -1], [-1, -1], [0, 1]], "word": [17, 4]}
+    >>> trees = tf.data.Dataset.from_tensors(tree).repeat(2)
+    >>> words = next(iter(batch(trees, 2, per_leaf=["word"])))
+    >>> words["word"].rows.numpy(), words["word"].vertices.numpy()
+    (array([17,  4, 17,  4], dtype=int32), array([0, 1, 3, 4], dtype=int32))
     """
     if not isinstance(dataset, tf.data.Dataset):
         raise ValueError(
@@ -108,6 +119,7 @@ def batch(
         spec,
         per_graph,
         per_edge,
+        per_leaf,
         arity=arity,
         vertex_type=vertex_type,
         num_types=num_types,

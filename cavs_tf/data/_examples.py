@@ -3,6 +3,8 @@
 import numpy as np
 import tensorflow as tf
 
+from cavs_tf._inputs import VertexRows
+
 
 def from_arrays(
     graph_splits, vertex_features, graph_features, edge_features=None
@@ -13,7 +15,8 @@ def from_arrays(
       graph_splits: [B + 1] ints, ascending from 0. Example g owns the rows
         [graph_splits[g], graph_splits[g + 1]).
       vertex_features: Dict of [V, ...] arrays or RaggedTensors. "children", int [V, K] or ragged
-        [V, (slots)], holds child ids relative to the example, -1 for no child.
+        [V, (slots)], holds child ids relative to the example, -1 for no child. What only some
+        vertices have is a `VertexRows`, with vertices in [0, V).
       graph_features: Dict of [B, ...] arrays.
       edge_features: Dict of [E, ...] arrays, a row for each edge: for every vertex one for each of
         its children, without missing ones. Name them in `batch(..., per_edge=...)`.
@@ -22,7 +25,7 @@ def from_arrays(
       A dataset of B dicts of all features. Slicing costs a few microseconds an example.
 
     Raises:
-      ValueError: If a feature has another number of rows.
+      ValueError: If a feature has another number of rows, or a row of a vertex that is not there.
 
     >>> dataset = from_arrays([0, 1, 3], {"children": [[-1], [-1], [0]]}, {"label": [7, 8]})
     >>> [element["children"].tolist() for element in dataset.as_numpy_iterator()]
@@ -32,7 +35,9 @@ def from_arrays(
     features = {}
     advice = "one per vertex. The last value of graph_splits is the number of vertices."
     for name, values in vertex_features.items():
-        features[name] = _by_example(f"vertex_features[{name!r}]", values, splits, advice)
+        of_some = isinstance(values, VertexRows)
+        divide = _some_by_example if of_some else _by_example
+        features[name] = divide(f"vertex_features[{name!r}]", values, splits, advice)
     advice = "one per edge. Edges are counted vertex by vertex, without missing children."
     edge_splits = _edge_splits(features, splits) if edge_features else None
     for name, values in (edge_features or {}).items():
@@ -55,6 +60,36 @@ def _by_example(name, values, splits, advice) -> tf.RaggedTensor:
     if values.shape[0] != splits[-1]:
         raise ValueError(f"{name}: got {values.shape[0]} rows but expected {splits[-1]}, {advice}")
     return tf.RaggedTensor.from_row_splits(values, splits)
+
+
+def _some_by_example(name, values, splits, advice) -> VertexRows:
+    """Rows of some vertices of all examples, divided among them, with vertices relative to each."""
+    rows, vertices = tf.convert_to_tensor(values.rows), np.asarray(values.vertices)
+    if vertices.ndim != 1 or not (np.issubdtype(vertices.dtype, np.integer) or not vertices.size):
+        raise ValueError(
+            f"{name}.vertices: got {vertices.dtype} of shape {vertices.shape} but expected "
+            "integers of shape [n], one for each row. Pass the vertices to which the rows belong."
+        )
+    vertices = vertices.astype(np.int64)
+    if len(rows) != len(vertices):
+        raise ValueError(
+            f"{name}: got {len(rows)} rows for {len(vertices)} vertices but expected one row for "
+            "each of them. Pass the vertices to which the rows belong."
+        )
+    wrong = np.flatnonzero((vertices < 0) | (vertices >= splits[-1]))
+    if wrong.size:
+        raise ValueError(
+            f"{name}.vertices[{wrong[0]}]: got {vertices[wrong[0]]} but expected a vertex in [0, "
+            f"{splits[-1]}). Number the vertices of all examples one after the other."
+        )
+    order = np.argsort(vertices, kind="stable")
+    rows, vertices = tf.gather(rows, order), vertices[order]
+    example = np.searchsorted(splits, vertices, side="right") - 1
+    own_splits = np.searchsorted(vertices, splits)
+    return VertexRows(
+        tf.RaggedTensor.from_row_splits(rows, own_splits),
+        tf.RaggedTensor.from_row_splits(vertices - splits[example], own_splits),
+    )
 
 
 def _edge_splits(features, splits) -> np.ndarray:

@@ -4,6 +4,7 @@ import numpy as np
 import tensorflow as tf
 
 from cavs_tf import _graph_formats
+from cavs_tf._inputs import VertexRows
 from cavs_tf._integers import check_at_least, eager_values
 from cavs_tf.data._examples import from_arrays
 from cavs_tf.graphs import GraphBatch
@@ -17,7 +18,8 @@ def from_graphs(
     Args:
       graphs: All graphs, from any constructor of `GraphBatch`. B graphs with V vertices.
       vertex_features: Dict of features of vertices: lists of one list per graph, one value per
-        vertex; or arrays [V, ...], tensors or flat lists, in the order of the vertices.
+        vertex; or arrays [V, ...], tensors or flat lists, in the order of the vertices; or
+        `VertexRows`, with vertices in [0, V).
       graph_features: Dict of [B, ...] arrays.
       edge_features: Dict of [E, ...] arrays in the order of the edges, as the constructors of
         `GraphBatch` return them.
@@ -127,6 +129,8 @@ def _where(dataset: tf.data.Dataset, is_chosen) -> tf.data.Dataset:
 
 def _flat(name: str, values, splits):
     """Rows of all vertices, of lists of those of each graph, or as they are."""
+    if isinstance(values, VertexRows):
+        return values
     values = eager_values(name, values)
     if not isinstance(values, (list, tuple)) or not values or np.ndim(values[0]) == 0:
         return values

@@ -5,7 +5,8 @@ from collections.abc import Collection
 
 import tensorflow as tf
 
-from cavs_tf._integers import as_int32
+from cavs_tf._inputs import VertexRows, rows_of
+from cavs_tf._integers import as_int32, list_of_each, rejected_unless, saturated
 from cavs_tf._library import ops
 from cavs_tf.graphs import GraphBatch
 
@@ -13,11 +14,15 @@ from cavs_tf.graphs import GraphBatch
 _OPTIONS = {"arity": None, "vertex_type": None, "num_types": 1, "edges": False}
 
 
+# What a feature may have one row of, and what to do where an example has another number of rows.
 _PER_VERTEX = (
     "vertex",
-    "Name it in per_graph if it belongs to the example, or in per_edge if it belongs to the edges.",
+    "Name it in per_graph if it belongs to the example, in per_edge if it belongs to the edges, or "
+    "in per_leaf if only vertices without children have it.",
 )
 _PER_EDGE = ("edge", "Edges are counted vertex by vertex, without missing children.")
+_PER_LEAF = ("leaf", "Leaves are the vertices without children, in their order.")
+_OF_SOME = ("element of its vertices", "Say of each row to which vertex it belongs.")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,6 +34,8 @@ class Structure:
       arity, vertex_type, num_types, edges: As for `batch`; the arity is known.
       per_vertex: The names of the features that have a row for every vertex.
       per_edge: Those of the features that have a row for every edge.
+      per_leaf: Those of the features that have a row for every vertex without children.
+      of_some: Those of the features that are `VertexRows`.
     """
 
     name: str | None
@@ -38,6 +45,8 @@ class Structure:
     edges: bool
     per_vertex: tuple[str, ...]
     per_edge: tuple[str, ...]
+    per_leaf: tuple[str, ...]
+    of_some: tuple[str, ...]
 
     def of(self, examples: dict) -> dict:
         """The features of this structure."""
@@ -55,15 +64,23 @@ class Structure:
           examples: All of their features, batched.
 
         Returns:
-          Their graphs, and the other features: of vertices [V, ...], of edges [E, ...], of
-          examples [B, ...].
+          Their graphs, and the other features: of vertices [V, ...], of some vertices as
+          `VertexRows`, of edges [E, ...], of examples [B, ...].
         """
         examples = dict(self.of(examples))
         children, splits = _rows(examples.pop("children"))
         expected = dict.fromkeys(self.per_vertex, splits)
         if self.per_edge:
             expected |= dict.fromkeys(self.per_edge, _edge_splits(children, splits))
-        rows = self._checked({name: _rows(examples.pop(name)) for name in expected}, expected)
+        vertices = {}  # Those that have a row, by the features that only some have.
+        for name in self.per_leaf:
+            vertices[name], expected[name] = _leaves(children, splits)
+        for name in self.of_some:
+            path = _path(self.name, name)
+            vertices[name], expected[name] = _absolute(path, examples[name].vertices, splits)
+        features = {name: _rows(rows_of(examples.pop(name))) for name in expected}
+        rows = self._checked(features, expected)
+        rows |= {name: VertexRows(rows[name], own) for name, own in vertices.items()}
         types = rows[self.vertex_type] if self.vertex_type is not None else None
         return _graphs(children, splits, self.arity, types), rows | examples
 
@@ -77,9 +94,7 @@ class Structure:
         if not rows:
             return {}
         features, splits = zip(*rows.values(), strict=True)
-        rows_of, advice = zip(
-            *(_PER_EDGE if name in self.per_edge else _PER_VERTEX for name in rows), strict=True
-        )
+        rows_of, advice = zip(*(self._kind(name) for name in rows), strict=True)
         names = [_path(self.name, name) for name in rows]
         # A feature may be ragged itself. One of its tensors is enough, as all are used together.
         tensors = [tf.nest.flatten(feature, expand_composites=True) for feature in features]
@@ -98,29 +113,41 @@ class Structure:
             )
         }
 
+    def _kind(self, name: str) -> tuple[str, str]:
+        """What the feature has one row of, and what to do if it has not."""
+        kinds = {_PER_EDGE: self.per_edge, _PER_LEAF: self.per_leaf, _OF_SOME: self.of_some}
+        return next((kind for kind, names in kinds.items() if name in names), _PER_VERTEX)
+
 
 def structures_of(
-    spec, per_graph: Collection[str], per_edge: Collection[str], **options
+    spec,
+    per_graph: Collection[str],
+    per_edge: Collection[str],
+    per_leaf: Collection[str],
+    **options,
 ) -> list[Structure]:
     """The structures of examples that have this spec.
 
     Args:
       spec: Of a dict with "children", which is the only structure; or of a dict of such dicts,
         and of features of the example.
-      per_graph, per_edge, **options: As for `batch`.
+      per_graph, per_edge, per_leaf, **options: As for `batch`.
 
     Raises:
       ValueError: If the spec is not such a one, or an option does not fit it.
     """
     parts = _parts(spec)
     paths = {_path(name, feature) for name, part in parts.items() for feature in part}
-    for path in (*per_graph, *per_edge):
+    for path in (*per_graph, *per_edge, *per_leaf):
         if path not in paths:
             raise _no_such_feature("dataset", sorted(paths), path)
     values = {option: _by_structure(option, options[option], parts) for option in _OPTIONS}
     return [
         _structure(
-            name, part, per_graph, per_edge, **{option: v[name] for option, v in values.items()}
+            name,
+            part,
+            {"per_graph": per_graph, "per_edge": per_edge, "per_leaf": per_leaf},
+            **{option: v[name] for option, v in values.items()},
         )
         for name, part in parts.items()
     ]
@@ -149,11 +176,21 @@ def _parts(spec) -> dict:
 
 def _check_are_tensors(structure: str | None, features: dict) -> None:
     for name, feature in features.items():
-        if not isinstance(feature, (tf.TensorSpec, tf.RaggedTensorSpec)):
+        if isinstance(feature, VertexRows) and "children" in features:
+            _check_vertices(f"{_shown(structure)}[{name!r}]", feature.vertices)
+        elif not isinstance(feature, (tf.TensorSpec, tf.RaggedTensorSpec)):
             raise ValueError(
                 f"{_shown(structure)}[{name!r}]: got {feature} but expected a tensor. An example "
                 "is one dict with 'children', or a dict of several such dicts side by side."
             )
+
+
+def _check_vertices(feature: str, spec) -> None:
+    if spec.shape.rank != 1 or not spec.dtype.is_integer:
+        raise ValueError(
+            f"{feature}.vertices: got {spec.dtype.name} of shape {spec.shape} but expected "
+            "integers of shape [n], one for each row. Pass the vertices to which the rows belong."
+        )
 
 
 def _by_structure(option: str, value, parts) -> dict:
@@ -174,19 +211,40 @@ def _by_structure(option: str, value, parts) -> dict:
     return {name: value.get(name, _OPTIONS[option]) for name in parts}
 
 
-def _structure(name, spec, per_graph, per_edge, arity, vertex_type, num_types, edges) -> Structure:
+def _structure(name, spec, named, arity, vertex_type, num_types, edges) -> Structure:
     if vertex_type is not None and vertex_type not in spec:
         raise _no_such_feature(_shown(name), sorted(spec), vertex_type)
-    of_edges = tuple(feature for feature in spec if _path(name, feature) in per_edge)
-    per_vertex = tuple(
-        feature
-        for feature, of_feature in spec.items()
-        if _path(name, feature) not in per_graph
-        and of_feature.shape.rank != 0
-        and feature not in ("children", *of_edges)
-    )
+    of_some = tuple(feature for feature, rows in spec.items() if isinstance(rows, VertexRows))
+    of = {
+        option: tuple(feature for feature in spec if _path(name, feature) in paths)
+        for option, paths in named.items()
+    }
+    for option, features in of.items():
+        for feature in features:
+            if feature in of_some:
+                raise ValueError(
+                    f"{option}: got {_path(name, feature)!r}, which says itself which vertices "
+                    "have a row, but expected a tensor. Leave the name out."
+                )
+    others = {"children", *of_some, *of["per_graph"], *of["per_edge"], *of["per_leaf"]}
+    per_vertex = tuple(f for f in spec if f not in others and spec[f].shape.rank != 0)
+    if vertex_type is not None and vertex_type not in per_vertex:
+        raise ValueError(
+            f"vertex_type: got {_path(name, vertex_type)!r} but expected a feature with a row for "
+            "each vertex. Give every vertex a type."
+        )
     arity = _arity(f"{_shown(name)}['children']", spec["children"], arity, edges)
-    return Structure(name, arity, vertex_type, num_types, edges, per_vertex, of_edges)
+    return Structure(
+        name,
+        arity,
+        vertex_type,
+        num_types,
+        edges,
+        per_vertex,
+        of["per_edge"],
+        of["per_leaf"],
+        of_some,
+    )
 
 
 def _arity(name: str, children, arity: int | None, edges: bool) -> int:
@@ -216,7 +274,7 @@ def _arity(name: str, children, arity: int | None, edges: bool) -> int:
 def _no_such_feature(where: str, names: list[str], name: str) -> ValueError:
     return ValueError(
         f"{where}: got elements with {names} but expected {name!r} among the names. Correct "
-        "per_graph, per_edge or vertex_type."
+        "per_graph, per_edge, per_leaf or vertex_type."
     )
 
 
@@ -238,11 +296,63 @@ def _rows(feature) -> tuple[tf.Tensor, tf.Tensor]:
 
 def _edge_splits(children, vertex_splits) -> tf.Tensor:
     """int64 [B + 1]: the splits between the edges of the examples; missing children are none."""
+    return _splits_of(_num_children(children), vertex_splits)
+
+
+def _leaves(children, vertex_splits) -> tuple[tf.Tensor, tf.Tensor]:
+    """int32 [n]: the vertices without children; and int64 [B + 1]: their splits by example."""
+    is_leaf = _num_children(children) == 0
+    splits = _splits_of(tf.cast(is_leaf, tf.int64), vertex_splits)
+    return tf.cast(tf.where(is_leaf)[:, 0], tf.int32), splits
+
+
+def _num_children(children) -> tf.Tensor:
+    """int64 [V]: the number of children of each vertex, without missing ones."""
     if not isinstance(children, tf.RaggedTensor):
         children = tf.RaggedTensor.from_tensor(children)
     is_edge = children.with_values(tf.cast(children.values >= 0, tf.int64))
-    counts = tf.cumsum(tf.pad(tf.reduce_sum(is_edge, axis=1), [[1, 0]]))
-    return tf.gather(counts, vertex_splits)
+    return tf.reduce_sum(is_edge, axis=1)
+
+
+def _splits_of(counts, vertex_splits) -> tf.Tensor:
+    """The splits between examples of what vertices have so many of."""
+    return tf.gather(tf.cumsum(tf.pad(counts, [[1, 0]])), vertex_splits)
+
+
+def _absolute(name: str, vertices, vertex_splits) -> tuple[tf.Tensor, tf.Tensor]:
+    """int32 [n]: these vertices of examples as those of the minibatch; and their splits.
+
+    Raises:
+      tf.errors.InvalidArgumentError: If an example has no such vertex, or it occurs twice.
+    """
+    ids, splits = _rows(vertices)
+    ids = ids if ids.dtype == tf.int64 else tf.cast(saturated(ids), tf.int64)
+    example = list_of_each(splits, tf.size(ids))
+    sizes = tf.gather(vertex_splits[1:] - vertex_splits[:-1], example)
+
+    def none_is(wrong, got):
+        first = tf.where(wrong)[:1, 0]
+        number = tf.gather(example, first)
+        place = first - tf.gather(splits, number)
+        return rejected_unless(
+            tf.size(first) == 0,
+            f"{name}.vertices[{{}}][{{}}]: got {got}",
+            *(number, place, tf.gather(ids, first), tf.gather(sizes, first)),
+        )
+
+    advice = "Vertices are numbered from 0 in every example."
+    out_of_range = none_is(
+        (ids < 0) | (ids >= sizes), f"{{}} but expected a vertex in [0, {{}}). {advice}"
+    )
+    with tf.control_dependencies(out_of_range):
+        absolute = ids + tf.gather(vertex_splits, example)
+    times = tf.math.unsorted_segment_sum(tf.ones_like(absolute), absolute, vertex_splits[-1])
+    twice = none_is(
+        tf.gather(times, absolute) > 1,
+        "{} more than once among {} vertices but expected each once. Add up its rows.",
+    )
+    with tf.control_dependencies(twice):
+        return tf.cast(absolute, tf.int32), splits
 
 
 def _graphs(children, graph_splits, arity: int, types) -> GraphBatch:

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import tensorflow as tf
 
+from cavs_tf._inputs import rows_of
+
 
 class Vocabulary:
     """A fixed set of words, numbered.
@@ -46,7 +48,7 @@ class Vocabulary:
         """Numbers the words of examples: the features "word", those of structures too.
 
         Args:
-          dataset: Read once, an example at a time, with "word" string [n].
+          dataset: Read once, an example at a time, with "word" string [n], or a `VertexRows`.
           min_count: As for `from_words`.
 
         Raises:
@@ -80,4 +82,4 @@ def _words(features) -> Iterator:
         if isinstance(feature, dict):
             yield from _words(feature)
         elif name == "word":
-            yield feature
+            yield rows_of(feature)

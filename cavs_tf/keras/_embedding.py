@@ -1,12 +1,15 @@
 """Embeddings that are looked up where the table is."""
 
+import functools
+
 import keras
 import tensorflow as tf
 
 from cavs_tf import ops
 from cavs_tf._evaluation import is_evaluated
-from cavs_tf._inputs import VertexRows
+from cavs_tf._inputs import VertexRows, as_pair, with_tensors
 from cavs_tf._library import has_operators
+from cavs_tf._tracing import in_vertex_function
 
 
 @keras.saving.register_keras_serializable(package="cavs_tf")
@@ -25,14 +28,16 @@ class Embedding(keras.layers.Embedding):
 
     Call arguments:
       inputs: int32 or int64 of any shape, each at least 0 and less than `input_dim`; with
-        `mask_negative` or `mask_id` [V], some of them without a row.
+        `mask_negative` or `mask_id` [V], some of them without a row. Or a `VertexRows` of them.
 
     Returns:
       The compute dtype, of the shape of `inputs` and then `output_dim`; with `mask_negative` or
-      `mask_id` a `VertexRows` of the n other ids: rows [n, output_dim] and vertices [n].
+      `mask_id` a `VertexRows` of the n other ids: rows [n, output_dim] and vertices [n]. Of a
+      `VertexRows` another, of the same vertices or those that are left of them. Inside of a vertex
+      function a tensor, with zeros for ids without a row.
 
     Raises:
-      ValueError: If there are such ids and `inputs` is not [V].
+      ValueError: If there may be such ids and `inputs` is not [V].
       tf.errors.InvalidArgumentError: For an id that is too large, or negative without
         `mask_negative`; Keras looks up the last rows for negative ones.
 
@@ -58,20 +63,28 @@ class Embedding(keras.layers.Embedding):
             kwargs["autocast"] = False
         return super().add_weight(*args, name=name, **kwargs)
 
+    def __call__(self, inputs, *args, **kwargs):
+        return super().__call__(with_tensors(inputs), *args, **kwargs)
+
     def call(self, inputs):
+        inputs, vertices = as_pair(inputs)
         if not self._masks:
-            return self._look_up(inputs)
+            rows = self._look_up(inputs)
+            return rows if vertices is None else VertexRows(rows, vertices)
+        if in_vertex_function():  # There are rows for all vertices that are computed together.
+            present = self._present(inputs)
+            rows = self._look_up(tf.where(present, inputs, tf.zeros([], inputs.dtype)))
+            return tf.where(present[..., tf.newaxis], rows, tf.zeros([], rows.dtype))
         if inputs.shape.rank != 1:
             raise ValueError(
                 f"inputs: got shape {inputs.shape} but expected [V], an id for each vertex of the "
                 "graphs. Leave mask_negative and mask_id out for ids of another shape."
             )
-        present = inputs >= 0 if self.mask_negative else tf.ones_like(inputs, tf.bool)
-        if self.mask_id is not None:
-            present &= inputs != self.mask_id
-        vertices = tf.where(present)[:, 0]
-        rows = self._look_up(tf.gather(inputs, vertices))
-        return VertexRows(rows, tf.cast(vertices, tf.int32))
+        places = tf.where(self._present(inputs))[:, 0]
+        rows = self._look_up(tf.gather(inputs, places))
+        if vertices is not None:
+            return VertexRows(rows, tf.gather(vertices, places))
+        return VertexRows(rows, tf.cast(places, tf.int32))
 
     def compute_output_shape(self, input_shape):
         if self._masks:
@@ -79,12 +92,19 @@ class Embedding(keras.layers.Embedding):
         return super().compute_output_shape(input_shape)
 
     def compute_output_spec(self, inputs):
+        inputs, vertices = as_pair(inputs)
         if self._masks:
-            rows, vertices = self.compute_output_shape(inputs.shape)
+            rows, of_vertices = self.compute_output_shape(inputs.shape)
+            dtype = "int32" if vertices is None else vertices.dtype
             return VertexRows(
-                keras.KerasTensor(rows, self.compute_dtype), keras.KerasTensor(vertices, "int32")
+                keras.KerasTensor(rows, self.compute_dtype), keras.KerasTensor(of_vertices, dtype)
             )
-        return super().compute_output_spec(inputs)
+        rows = super().compute_output_spec(inputs)
+        return (
+            rows
+            if vertices is None
+            else VertexRows(rows, keras.KerasTensor(vertices.shape, vertices.dtype))
+        )
 
     def get_config(self):
         own = {"mask_negative": self.mask_negative, "mask_id": self.mask_id}
@@ -94,7 +114,16 @@ class Embedding(keras.layers.Embedding):
     def _masks(self) -> bool:
         return self.mask_negative or self.mask_id is not None
 
+    def _present(self, ids):
+        """Which ids have a row."""
+        conditions = [ids >= 0] if self.mask_negative else []
+        if self.mask_id is not None:
+            conditions.append(ids != tf.cast(self.mask_id, ids.dtype))
+        return functools.reduce(tf.logical_and, conditions)
+
     def _look_up(self, inputs):
+        if isinstance(inputs, tf.RaggedTensor):
+            return inputs.with_flat_values(self._look_up(inputs.flat_values))
         if self.lora_enabled or self.quantization_mode is not None:
             return super().call(inputs)
         if inputs.dtype not in (tf.int32, tf.int64):

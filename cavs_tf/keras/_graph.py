@@ -6,7 +6,7 @@ import keras
 import tensorflow as tf
 
 from cavs_tf._features import feature_at, select
-from cavs_tf._inputs import as_graph_batch
+from cavs_tf._inputs import as_graph_batch, with_tensors
 from cavs_tf._integers import length
 from cavs_tf._keras_private import asks_for_shapes
 from cavs_tf.data._replicas import GLOBAL_GRAPHS
@@ -361,7 +361,7 @@ class Graph(keras.layers.Layer):
         self.supports_jit = False  # XLA cannot compile custom ops.
 
     def __call__(self, graphs, inputs=None, **kwargs):
-        return super().__call__(graphs=graphs, inputs=inputs, **kwargs)
+        return super().__call__(graphs=graphs, inputs=with_tensors(inputs), **kwargs)
 
     def call(self, graphs, inputs=None, initial_state=None):
         graphs = self.directed(graphs)

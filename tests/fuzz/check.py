@@ -9,6 +9,8 @@ normalisation of one column: it is compared with a few roundings of the largest 
 operator returns. Numbers that are not finite, or that noise makes so, are not compared; nor are
 gradients that are NaN where some line overflows in numbers that nothing reads, such as the state of
 a root: zero times infinity.
+
+Every step runs twice, with the same numbers to the last bit.
 """
 
 import dataclasses
@@ -81,12 +83,19 @@ def _check_steps(case):
                 raise
             return Verdict("void", text=traceback.format_exc())
         comparison.compare(found, f"step {number}")
+        _check_repetition(found, run(step, given), f"step {number}")
         verdict.compared += comparison.compared
         verdict.vague += comparison.vague
         for weight in weights_of(case.program, model):
             weight.assign(weight * tf.cast(0.75, weight.dtype))
     verdict.kind = "right" if verdict.compared else "void"
     return verdict
+
+
+def _check_repetition(found, again, label):
+    for name, value in found.items():
+        if not np.array_equal(value, again[name], equal_nan=True):
+            raise _Wrong("repetition", f"{label}, {name}: got {again[name]!r} after {value!r}")
 
 
 def make_model(case):

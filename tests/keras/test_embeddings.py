@@ -46,6 +46,14 @@ def test_looks_up_what_keras_looks_up(ids):
     np.testing.assert_array_equal(dense(gradient_of(ours, ids)), dense(gradient_of(theirs, ids)))
 
 
+def test_looks_up_ragged_ids_as_keras_does():
+    ids = tf.ragged.constant([[3, 5, 3], [], [0]])
+    found, wanted = table()(ids), table(keras.layers.Embedding)(ids)
+    assert found.shape.as_list() == wanted.shape.as_list()
+    np.testing.assert_array_equal(found.flat_values, wanted.flat_values)
+    np.testing.assert_array_equal(found.row_splits, wanted.row_splits)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
 def test_the_table_is_never_read_as_a_whole(dtype):
     layer = cavs.keras.Embedding(WORDS, SIZE, dtype=dtype)
