@@ -81,6 +81,16 @@ TEST(PrintTest, AProgramReadsLikeThis) {
 )");
 }
 
+TEST(PrintTest, ColumnsOfAMatrixAreWrittenWithTheDistanceOfItsRows) {
+  const std::string text = R"(  %0 = pull(0) : rows<2xf64>  {critical}
+  @1 = capture(0) : invariant<2x6xf64>
+  @2 = view @1[3:12 by 6] : invariant<2x3xf64>
+  %3 = matmul %0, @2 : rows<3xf64>  {critical}
+  push(0) %3  {critical}
+)";
+  EXPECT_EQ(Again(text), text);
+}
+
 TEST(PrintTest, GroupsShowTheirMembersAndConstantsTheirValues) {
   Sketch f(DType::kFloat32);
   const int half = f.Invariant({});

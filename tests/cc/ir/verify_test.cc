@@ -182,6 +182,27 @@ TEST(VerifyProgramTest, RejectsWhatKernelsWouldReadOrWriteOutOfBounds) {
   }
 }
 
+TEST(VerifyProgramTest, ColumnsOfAMatrixAreReadByProductsAlone) {
+  const auto verified = [](const std::string& view, const std::string& node) {
+    const std::string text =
+        "%0 = pull(0) : rows<2xf64>\n@1 = capture(0) : invariant<2x6xf64>\n"
+        "@2 = view @1[" +
+        view + "\n%3 = " + node + "\npush(0) %3\n";
+    Program program;
+    const Status status = Parse(text, {}, &program);
+    EXPECT_TRUE(status.ok()) << status.message();
+    return VerifyProgram(program).ok();
+  };
+  const std::string columns = "3:12 by 6] : invariant<2x3xf64>";
+  const std::string product = "matmul %0, @2 : rows<3xf64>";
+  EXPECT_TRUE(verified(columns, product));
+  EXPECT_FALSE(verified("4:13 by 6] : invariant<2x3xf64>", product));
+  EXPECT_FALSE(verified("3:12 by 7] : invariant<2x3xf64>", product));
+  EXPECT_FALSE(verified("3:12 by 2] : invariant<2x3xf64>", product));
+  EXPECT_FALSE(verified("3:12 by 6] : invariant<6xf64>", product));
+  EXPECT_FALSE(verified(columns, "add %0, @2 : rows<6xf64>"));
+}
+
 // A program as passes leave it: with a product by two weights that adds to a
 // value in memory, and a group.
 Program Compiled() {
