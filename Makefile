@@ -36,13 +36,12 @@ demo: build ## Trains a Tree-LSTM on ListOps, in about two minutes
 	$(BIN)/python python/examples/listops.py $(ARGS)
 
 test: ## Runs every test that is not long, the C++ ones also under sanitizers
+	@$(BAZEL) --version > /dev/null  # Else it is said after minutes.
 	@$(MAKE) --no-print-directory --jobs=2 build build-cc
 	@$(MAKE) --no-print-directory --jobs=1 --keep-going test-python test-cc
 
-# Says that Bazel is missing before the tests run for minutes, and compiles while
-# packages are installed. What does not compile is a failure of test-cc.
+# Runs while packages are installed. What does not compile is a failure of test-cc.
 build-cc:
-	@$(BAZEL) --version > /dev/null
 	-@$(BAZEL) build --keep_going --noshow_progress --config=asan //tests/cc/...
 
 test-all: build ## Runs every test in every way, the long ones too: before a release

@@ -76,7 +76,9 @@ class Two(cavs.GraphSupport):
         self.table = self.add_weight(shape=(5, cells.STATE), name="table")
 
     def leaf(self):
-        state = tf.gather(self.table, self.pull("word")) + self.w(self.pull("x"))
+        # Of the table itself, rows would be looked up before, and no words be pulled.
+        rows = tf.gather(tf.tanh(self.table), self.pull("word"))
+        state = rows + self.w(self.pull("x"))
         self.scatter(state)
         self.push(tf.reshape(state, [-1, 2, 2]))
 
