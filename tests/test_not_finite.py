@@ -68,3 +68,17 @@ def test_so_does_any_row_of_a_weight(row):
     outputs = check_with(np.inf, (row, 0), lambda cell: cell.dense.kernel, cell)
     is_input = row < cells.FEATURES  # The tangent of infinity is finite.
     assert np.isnan(outputs[0, 0]) == (not is_input)
+
+
+@pytest.mark.parametrize("cell_class", [cells.JointGates, cells.TransposedGates])
+@pytest.mark.parametrize("row", [0, cells.FEATURES])
+@pytest.mark.parametrize("gate", range(5))
+def test_so_does_any_gate_of_one_product(cell_class, row, gate):
+    """Leaves compute some of the gates only, and multiply zeros by the weights of others."""
+    at = (row, gate * cells.STATE + 1)
+    check_with(
+        np.inf,
+        at[::-1] if cell_class.transpose else at,
+        lambda cell: cell.w,
+        cell_class(dtype="float64"),
+    )
