@@ -118,6 +118,7 @@ def make_functions(
     variables=(),
     examples=None,
     decompose=True,
+    look_up=True,
 ) -> Functions:
     """Traces vertex functions and their derivatives.
 
@@ -126,7 +127,7 @@ def make_functions(
       arity, state, pulls, edge_pulls, variables: As for `trace`.
       examples: The first rows of the inputs, by name, if they are known: for operators that
         must be tried and accept no invented values.
-      decompose: Whether operators become operators on vectors, see `Options`.
+      decompose, look_up: See `Options`.
 
     Raises:
       ValueError: If a vertex function breaks a rule. The message says which.
@@ -136,14 +137,14 @@ def make_functions(
             trace(name, fn, arity, state, pulls, edge_pulls, variables)
             for name, fn in vertex_functions
         ]
-        lookups = [look_up for t in traced for look_up in take_out_lookups(t)]
-        sources = {look_up.name: look_up.source for look_up in lookups}
+        lookups = [found for t in traced for found in take_out_lookups(t)] if look_up else []
+        sources = {found.name: found.source for found in lookups}
         edge_pulls |= {name for name, source in sources.items() if source in edge_pulls}
         analyses = [_analyse(t, examples, decompose) for t in traced]
         push_names, push_specs = _merge_pushes(traced)
         read = READ_INPUTS.intersection(name for t in traced for name in t.pulls)
         pulls = pulls | {name: own_spec(name, arity) for name in sorted(read)}
-        pulls |= {look_up.name: look_up.spec for look_up in lookups}
+        pulls |= {found.name: found.spec for found in lookups}
         # Ids that are only looked up are no longer pulled.
         unread = {s for s in sources.values() if not any(s in t.pulls for t in traced)}
         pulls = {name: spec for name, spec in pulls.items() if name not in unread}

@@ -620,7 +620,8 @@ class GraphSupport(keras.layers.Layer):
         closures, globals) has changed since.
         """
         with self._cache.lock:
-            known, kind = self._known(pulls), (training, self.options.decompose)
+            options = self.options
+            known, kind = self._known(pulls), (training, options.decompose, options.look_up)
             return self._cache.functions_of(
                 known, kind, lambda: self._trace(pulls), self._surroundings
             )
@@ -675,6 +676,7 @@ class GraphSupport(keras.layers.Layer):
             [variable.value for variable in self.variables],
             first_rows(pulls, Functions.EXAMPLES),
             self.options.decompose,
+            self.options.look_up,
         )
 
     def _with_initial_state(self, graphs, inputs, initial_state) -> dict:

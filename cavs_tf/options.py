@@ -17,6 +17,9 @@ class Options:
       decompose: Operators on rows of rank 2 and more, and products of rows with rows, become
         operators on vectors, which have native kernels. Off: they run by TensorFlow's. A change
         traces the vertex function again.
+      look_up: Rows of variables that are looked up by pulled ids are looked up for the whole
+        minibatch before, and the gradient of the variable is a `tf.IndexedSlices`. Off: the
+        variable is an operand, and its gradient dense. A change traces the function again.
       eager: Operators that depend on no gathered state run once over all vertices, before
         the first task. Off: task by task.
       lazy: Operators that no scattered state depends on, weight gradients above all, run
@@ -64,6 +67,7 @@ class Options:
     """
 
     decompose: bool = True
+    look_up: bool = True
     eager: bool = True
     lazy: bool = True
     split: bool = True

@@ -19,6 +19,7 @@ CHOICES = {
     **dict.fromkeys(
         (
             "decompose",
+            "look_up",
             "eager",
             "lazy",
             "split",

@@ -226,6 +226,15 @@ def test_tables_of_other_types(way, dtype):
     assert isinstance(of_table(cell), tf.IndexedSlices)
 
 
+def test_a_switch_leaves_lookups_where_they_are():
+    cell = Words("cavs", options=cavs.Options(look_up=False))
+    cell(GRAPHS, IDS)
+    check(cell)
+    assert not isinstance(of_table(cell), tf.IndexedSlices)
+    cell.options = cavs.Options()
+    assert isinstance(of_table(cell), tf.IndexedSlices)
+
+
 def test_ids_without_a_row_are_named():
     for way in ("cavs", "gather", "look_up"):
         with pytest.raises(tf.errors.InvalidArgumentError, match=rf"ids\[1\]: got {WORDS} but"):
