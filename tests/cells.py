@@ -51,9 +51,9 @@ class JointGates(cavs.GraphSupport):
 
     transpose = False
 
-    def __init__(self, arity=2, **kwargs):
-        super().__init__(state_size=2 * STATE, arity=arity, **kwargs)
-        shape = (FEATURES + arity * STATE, (3 + arity) * STATE)
+    def __init__(self, arity=2, units=STATE, **kwargs):
+        super().__init__(state_size=2 * units, arity=arity, **kwargs)
+        shape = (FEATURES + arity * units, (3 + arity) * units)
         self.w = self.add_weight(shape=shape[::-1] if self.transpose else shape, name="w")
         self.b = self.add_weight(shape=shape[1:], name="b")
 

@@ -313,9 +313,18 @@ def test_any_arity(cell_class, arity):
     check(cell, cells.random_graphs(6, 4, 9, arity=arity))
 
 
-def test_a_wide_state_uses_every_part_of_the_kernels():
-    cell = cells.TreeLSTM(units=67, dtype="float32")
-    check(cell, cells.random_graphs(7, 40, 5))
+WIDE = (cells.TreeLSTM, cells.JointGates, cells.TransposedGates)
+
+
+@pytest.mark.parametrize("cell_class", WIDE, ids=lambda c: c.__name__)
+def test_a_wide_state_uses_every_part_of_the_kernels(cell_class):
+    """Leaves, and vertices without input, run programs of their own."""
+    cell, graphs = cell_class(units=67, dtype="float32"), cells.random_graphs(7, 40, 5)
+    check(cell, graphs)
+    x = cells.inputs_for(cell, graphs.num_vertices, "float32", 0)
+    vertices = tf.range(0, graphs.num_vertices, 2)
+    some = cavs.VertexRows(tf.gather(x, vertices), vertices)
+    assert cavs.check_equivalence(cell, graphs, some).ok
 
 
 @pytest.mark.parametrize("cell_class", cells.CELLS, ids=lambda c: c.__name__)
