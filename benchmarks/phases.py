@@ -23,7 +23,7 @@ PHASES = {
     "other operators in our ops": r"cavs (?!(prologue|eager|lazy|epilogue|task \d+): )",
     "sharing out tasks, waiting": "cavs ",
     "setting up our ops": "tensorflow Cavs(Forward|Backward)",
-    "embedding": "tensorflow Resource(Gather|Scatter)",
+    "embedding": "tensorflow (CavsLookUp|Resource(Gather|Scatter))",
     "schedules and minibatches": (
         "tensorflow (CavsSchedule|Ragged|Iterator|Gather|BooleanMask|Where)"
     ),

@@ -80,11 +80,11 @@ class CrossEntropyOp {
 REGISTER_KERNEL_BUILDER(Name("CavsCrossEntropy")
                             .Device(tensorflow::DEVICE_CPU)
                             .TypeConstraint<int32_t>("Tlabels"),
-                        GuardedOp<CrossEntropyOp<int32_t>>);
+                        GuardedShortOp<CrossEntropyOp<int32_t>>);
 REGISTER_KERNEL_BUILDER(Name("CavsCrossEntropy")
                             .Device(tensorflow::DEVICE_CPU)
                             .TypeConstraint<int64_t>("Tlabels"),
-                        GuardedOp<CrossEntropyOp<int64_t>>);
+                        GuardedShortOp<CrossEntropyOp<int64_t>>);
 
 }  // namespace
 }  // namespace cavs

@@ -168,7 +168,7 @@ class DescribeOp {
 };
 
 REGISTER_KERNEL_BUILDER(Name("CavsDescribe").Device(tensorflow::DEVICE_CPU),
-                        GuardedOp<DescribeOp>);
+                        GuardedShortOp<DescribeOp>);
 
 }  // namespace
 }  // namespace cavs

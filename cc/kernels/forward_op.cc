@@ -79,7 +79,7 @@ class ForwardOp {
     TF_RETURN_IF_ERROR(
         context->allocate_output("tape", TensorShape({}), &output));
     output->scalar<tensorflow::Variant>()() =
-        keep_tape_ ? TapeVariant{std::move(tape), team, pool_} : TapeVariant();
+        keep_tape_ ? TapeVariant{std::move(tape), pool_} : TapeVariant();
     return absl::OkStatus();
   }
 

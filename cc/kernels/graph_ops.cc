@@ -160,15 +160,15 @@ class CheckedRowsOp {
 REGISTER_KERNEL_BUILDER(Name("CavsAbsoluteChildren")
                             .Device(tensorflow::DEVICE_CPU)
                             .TypeConstraint<int32_t>("Tsplits"),
-                        GuardedOp<AbsoluteChildrenOp<int32_t>>);
+                        GuardedShortOp<AbsoluteChildrenOp<int32_t>>);
 REGISTER_KERNEL_BUILDER(Name("CavsAbsoluteChildren")
                             .Device(tensorflow::DEVICE_CPU)
                             .TypeConstraint<int64_t>("Tsplits"),
-                        GuardedOp<AbsoluteChildrenOp<int64_t>>);
+                        GuardedShortOp<AbsoluteChildrenOp<int64_t>>);
 REGISTER_KERNEL_BUILDER(Name("CavsChildMask").Device(tensorflow::DEVICE_CPU),
-                        GuardedOp<ChildMaskOp>);
+                        GuardedShortOp<ChildMaskOp>);
 REGISTER_KERNEL_BUILDER(Name("CavsCheckedRows").Device(tensorflow::DEVICE_CPU),
-                        GuardedOp<CheckedRowsOp>);
+                        GuardedShortOp<CheckedRowsOp>);
 
 }  // namespace
 }  // namespace cavs

@@ -9,6 +9,7 @@
 #include "cc/base/no_throw.h"
 #include "cc/kernels/status_util.h"
 #include "tensorflow/core/framework/op_kernel.h"
+#include "tsl/profiler/lib/traceme.h"
 
 namespace cavs {
 
@@ -56,6 +57,27 @@ class GuardedOp : public tensorflow::OpKernel {
 
  private:
   std::unique_ptr<Op> op_;
+};
+
+// A kernel that takes about as long as to wake a thread: TensorFlow runs it on
+// the thread that ran the operator before it.
+template <typename Op>
+class GuardedShortOp : public GuardedOp<Op> {
+ public:
+  using GuardedOp<Op>::GuardedOp;
+
+  bool IsExpensive() override { return false; }
+
+  void Compute(tensorflow::OpKernelContext* context) override {
+    // TensorFlow's profiler leaves out operators that are not expensive.
+    const tsl::profiler::TraceMe trace(
+        [this] {
+          return tsl::profiler::TraceMeOp(this->name_view(),
+                                          this->type_string_view());
+        },
+        tsl::profiler::TraceMeLevel::kInfo);
+    GuardedOp<Op>::Compute(context);
+  }
 };
 
 }  // namespace cavs

@@ -21,7 +21,7 @@ class InstructionSetOp {
 
 REGISTER_KERNEL_BUILDER(
     Name("CavsInstructionSet").Device(tensorflow::DEVICE_CPU),
-    GuardedOp<InstructionSetOp>);
+    GuardedShortOp<InstructionSetOp>);
 
 }  // namespace
 }  // namespace cavs

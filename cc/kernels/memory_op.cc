@@ -230,11 +230,11 @@ class AvailableMemoryOp {
 
 REGISTER_KERNEL_BUILDER(
     Name("CavsAvailableMemory").Device(tensorflow::DEVICE_CPU),
-    GuardedOp<AvailableMemoryOp>);
+    GuardedShortOp<AvailableMemoryOp>);
 REGISTER_KERNEL_BUILDER(Name("CavsMemory").Device(tensorflow::DEVICE_CPU),
-                        GuardedOp<MemoryOp>);
+                        GuardedShortOp<MemoryOp>);
 REGISTER_KERNEL_BUILDER(Name("CavsMicroBatch").Device(tensorflow::DEVICE_CPU),
-                        GuardedOp<MicroBatchOp>);
+                        GuardedShortOp<MicroBatchOp>);
 
 }  // namespace
 }  // namespace cavs

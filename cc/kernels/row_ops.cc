@@ -175,15 +175,15 @@ class RowOp {
 };
 
 REGISTER_KERNEL_BUILDER(Name("CavsGather").Device(tensorflow::DEVICE_CPU),
-                        GuardedOp<RowOp<RowOpKind::kGather>>);
+                        GuardedShortOp<RowOp<RowOpKind::kGather>>);
 REGISTER_KERNEL_BUILDER(Name("CavsScatter").Device(tensorflow::DEVICE_CPU),
-                        GuardedOp<RowOp<RowOpKind::kScatter>>);
+                        GuardedShortOp<RowOp<RowOpKind::kScatter>>);
 REGISTER_KERNEL_BUILDER(Name("CavsScatterMax").Device(tensorflow::DEVICE_CPU),
-                        GuardedOp<RowOp<RowOpKind::kScatterMax>>);
+                        GuardedShortOp<RowOp<RowOpKind::kScatterMax>>);
 REGISTER_KERNEL_BUILDER(Name("CavsPull").Device(tensorflow::DEVICE_CPU),
-                        GuardedOp<RowOp<RowOpKind::kPull>>);
+                        GuardedShortOp<RowOp<RowOpKind::kPull>>);
 REGISTER_KERNEL_BUILDER(Name("CavsPush").Device(tensorflow::DEVICE_CPU),
-                        GuardedOp<RowOp<RowOpKind::kPush>>);
+                        GuardedShortOp<RowOp<RowOpKind::kPush>>);
 
 }  // namespace
 }  // namespace cavs

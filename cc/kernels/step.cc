@@ -14,14 +14,17 @@
 namespace cavs {
 namespace {
 
-// The teams of a device, so that all ops of a step have the same one.
-class DeviceTeams : public tensorflow::ResourceBase {
+// The team of a device. All ops share it, also those that run at once: more
+// helpers than processors would take each other's time.
+class DeviceTeam : public tensorflow::ResourceBase {
  public:
-  const TeamPool& pool() const { return pool_; }
-  std::string DebugString() const override { return "teams of cavs_tf"; }
+  explicit DeviceTeam(std::shared_ptr<Team> team) : team_(std::move(team)) {}
+
+  const std::shared_ptr<Team>& team() const { return team_; }
+  std::string DebugString() const override { return "team of cavs_tf"; }
 
  private:
-  const TeamPool pool_;
+  const std::shared_ptr<Team> team_;
 };
 
 }  // namespace
@@ -47,23 +50,23 @@ absl::Status MakeStreams(tensorflow::OpKernelConstruction* context,
 std::shared_ptr<Team> TakeTeam(tensorflow::OpKernelContext* context) {
   const auto* threads = context->device()->tensorflow_cpu_worker_threads();
   const auto make = [threads] {
-    return std::make_unique<Team>(threads->num_threads,
+    return std::make_shared<Team>(threads->num_threads,
                                   [threads](std::function<void()> help) {
                                     threads->workers->Schedule(std::move(help));
                                   });
   };
   tensorflow::ResourceMgr* const manager = context->resource_manager();
-  DeviceTeams* found = nullptr;
-  const absl::Status status = manager->LookupOrCreate<DeviceTeams>(
-      manager->default_container(), "cavs_teams", &found,
-      [](DeviceTeams** created) {
-        *created = new DeviceTeams;
+  DeviceTeam* found = nullptr;
+  const absl::Status status = manager->LookupOrCreate<DeviceTeam>(
+      manager->default_container(), "cavs_team", &found,
+      [&](DeviceTeam** created) {
+        *created = new DeviceTeam(make());
         return absl::OkStatus();
       });
   // A manager may take no more resources: the team ends with the call then.
   if (!status.ok()) return make();
   const tensorflow::core::ScopedUnref unref(found);
-  return found->pool().Take(make);
+  return found->team();
 }
 
 Step::Step(tensorflow::OpKernelContext* context, engine::Engine* engine,

@@ -30,7 +30,7 @@ absl::Status ReadStreams(tensorflow::OpKernelConstruction* context, int* count);
 absl::Status MakeStreams(tensorflow::OpKernelConstruction* context,
                          std::unique_ptr<engine::Engine>* streams);
 
-// A team of TensorFlow's intra-op threads, from the pool of the op's device.
+// The team of the op's device, of TensorFlow's intra-op threads.
 std::shared_ptr<Team> TakeTeam(tensorflow::OpKernelContext* context);
 
 // Lives for one call. Team and pool may be used by further calls.

@@ -7,7 +7,6 @@
 
 #include "cc/base/no_throw.h"
 #include "cc/base/status.h"
-#include "cc/device/cpu/team.h"
 #include "cc/exec/storage_pool.h"
 #include "cc/exec/tape.h"
 #include "tensorflow/core/framework/variant.h"
@@ -19,9 +18,6 @@ namespace cavs {
 // tape was kept.
 struct TapeVariant {
   std::shared_ptr<const Tape> tape;
-  // The team of the forward direction: threads that still spin begin the
-  // backward direction sooner than threads that sleep.
-  std::shared_ptr<Team> team;
   // The pool of the tape: the backward direction reuses memory that the forward
   // direction has returned.
   std::shared_ptr<StoragePool> pool;

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "cc/device/cpu/parallel.h"
+
 namespace cavs {
 namespace {
 
@@ -74,14 +76,20 @@ class Planner {
               NanosPerRow(n));
   }
 
+  // Products of few columns take as long as those of a whole vector.
+  double NanosOfProduct(int64_t terms, int64_t columns) const {
+    return kNanosPerTerm * terms * (CeilDiv(columns, grain_) * grain_);
+  }
+
   double NanosPerRow(const Node& n) const {
-    const double columns = static_cast<double>(Columns(n));
+    const int64_t columns = Columns(n);
     switch (n.kind) {
       case NodeKind::kMatMul:
-        return kNanosPerTerm * symbol(n.inputs[0]).columns() * columns;
+        return kNanosMoved * columns +
+               NanosOfProduct(symbol(n.inputs[0]).columns(), columns);
       case NodeKind::kWeightGrad:
-        return kNanosPerTerm * symbol(n.inputs[0]).columns() *
-               symbol(n.inputs[1]).columns();
+        return NanosOfProduct(symbol(n.inputs[0]).columns(),
+                              symbol(n.inputs[1]).columns());
       case NodeKind::kGroup:
         return kNanosPerInstruction * n.group.instructions.size() * columns;
       default:

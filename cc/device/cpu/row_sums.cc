@@ -4,6 +4,7 @@
 #include <cassert>
 #include <functional>
 #include <map>
+#include <utility>
 
 #include "cc/device/cpu/blocks.h"
 #include "cc/device/cpu/parallel.h"
@@ -12,10 +13,12 @@ namespace cavs {
 namespace {
 
 // The largest height and width of a tile of a weight's gradient, since its
-// operands are copied for it, and the smallest that is worth these copies.
+// operands are copied for it, and the smallest that are worth these copies: the
+// width is that of a panel.
 constexpr int64_t kLargestHeight = 256;
 constexpr int64_t kLargestWidth = 512;
-constexpr int64_t kSmallestTile = 64;
+constexpr int64_t kSmallestHeight = 32;
+constexpr int64_t kSmallestWidth = 64;
 // With several workers no tile takes more than this share of a worker's work,
 // unless it is one of the smallest.
 constexpr double kLargestShare = 0.25;
@@ -38,16 +41,25 @@ int64_t Cost(const SumTile& tile) {
          (tile.end_column - tile.first_column);
 }
 
-// Halves tiles, to multiples of the smallest, until one costs at most `limit`.
+// Halves tiles, to multiples of the smallest, until one costs at most `limit`
+// or is one of the smallest.
 SumSize SizeOfTiles(const SumSize& sum, size_t nodes, double limit) {
   SumSize tile = {std::min(sum.height, kLargestHeight),
                   std::min(sum.width, kLargestWidth)};
   const auto too_large = [&] {
     return static_cast<double>(nodes) * tile.height * tile.width > limit;
   };
-  while (too_large() && std::max(tile.height, tile.width) > kSmallestTile) {
-    int64_t& longer = tile.width >= tile.height ? tile.width : tile.height;
-    longer = CeilDiv(CeilDiv(longer, 2), kSmallestTile) * kSmallestTile;
+  const auto halve = [](int64_t* side, int64_t smallest) {
+    *side = CeilDiv(CeilDiv(*side, 2), smallest) * smallest;
+  };
+  while (too_large()) {
+    if (tile.width > kSmallestWidth && tile.width >= tile.height) {
+      halve(&tile.width, kSmallestWidth);
+    } else if (tile.height > kSmallestHeight) {
+      halve(&tile.height, kSmallestHeight);
+    } else {
+      break;
+    }
   }
   return tile;
 }
@@ -60,6 +72,22 @@ void AddTiles(const std::vector<int>& nodes, const SumSize& sum,
                         column, std::min(sum.width, column + size.width)});
     }
   }
+}
+
+// Deals the tiles out like cards, the largest first. Each worker begins with
+// its own range of jobs, and when these are done takes the first that is left.
+std::vector<SumTile> Dealt(std::vector<SumTile> tiles, int workers) {
+  std::stable_sort(
+      tiles.begin(), tiles.end(),
+      [](const SumTile& a, const SumTile& b) { return Cost(a) > Cost(b); });
+  std::vector<SumTile> dealt;
+  dealt.reserve(tiles.size());
+  for (int worker = 0; worker < workers; ++worker) {
+    for (size_t i = worker; i < tiles.size(); i += workers) {
+      dealt.push_back(std::move(tiles[i]));
+    }
+  }
+  return dealt;
 }
 
 }  // namespace
@@ -82,11 +110,7 @@ std::vector<SumTile> MakeSumTiles(const Program& program,
     const SumSize sum = SizeOfSum(program, program.nodes[own[0]]);
     AddTiles(own, sum, SizeOfTiles(sum, own.size(), limit), &tiles);
   }
-  // Workers that have done their own take the first that is left.
-  std::stable_sort(
-      tiles.begin(), tiles.end(),
-      [](const SumTile& a, const SumTile& b) { return Cost(a) > Cost(b); });
-  return tiles;
+  return Dealt(std::move(tiles), workers);
 }
 
 void RowSums::MakeTiles(const StagePlans& plans, int workers) {

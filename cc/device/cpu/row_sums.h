@@ -20,10 +20,10 @@ struct SumTile {
   int64_t first_row, end_row, first_column, end_column;
 };
 
-// Divides the sums that `nodes` form into tiles for `workers` workers, the
-// largest tiles first, so that workers end at about the same time. The tiles do
-// not depend on the number of rows. All sums that are written to one symbol are
-// of one kind, and so of one size.
+// Divides the sums that `nodes` form into tiles for `workers` workers, in an
+// order in which a Team ends at about the same time with all of them. The tiles
+// do not depend on the number of rows. All sums that are written to one symbol
+// are of one kind, and so of one size.
 std::vector<SumTile> MakeSumTiles(const Program& program,
                                   const std::vector<int>& nodes, int workers);
 

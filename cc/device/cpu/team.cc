@@ -159,29 +159,4 @@ void Team::Run(int jobs, const std::function<void(int)>& job) {
   shared.busy.store(false, std::memory_order_release);
 }
 
-std::shared_ptr<Team> TeamPool::Take(
-    const std::function<std::unique_ptr<Team>()>& make) const {
-  std::unique_ptr<Team> team;
-  {
-    std::lock_guard<std::mutex> lock(idle_->mutex);
-    if (!idle_->teams.empty()) {
-      team = std::move(idle_->teams.back());
-      idle_->teams.pop_back();
-    }
-  }
-  if (team == nullptr) team = make();
-  const std::weak_ptr<Idle> idle = idle_;
-  return {team.release(), [idle](Team* lent) {
-            std::unique_ptr<Team> returned(lent);
-            const std::shared_ptr<Idle> alive = idle.lock();
-            if (alive == nullptr) return;
-            std::lock_guard<std::mutex> lock(alive->mutex);
-            try {
-              alive->teams.push_back(std::move(returned));
-            } catch (const std::bad_alloc&) {
-              // Returning a team must not fail: this one ends.
-            }
-          }};
-}
-
 }  // namespace cavs

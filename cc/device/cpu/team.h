@@ -4,18 +4,16 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
-#include <vector>
 
 #include "cc/device/cpu/workers.h"
 
 namespace cavs {
 
-// Threads borrowed from a pool for the length of one computation, which runs
-// thousands of kernels of a few microseconds each: waking a parked thread takes
-// longer than most of them. A helper that finds no job for a while yields its
-// processor to other threads, and after two milliseconds returns to its pool;
-// it is called again when there is work.
+// Threads borrowed from a pool by computations that run thousands of kernels of
+// a few microseconds each: waking a parked thread takes longer than most of
+// them. A helper that finds no job for a while yields its processor to other
+// threads, and after two milliseconds returns to its pool; it is called again
+// when there is work.
 //
 // The caller never waits for a helper that has not arrived: it runs all jobs
 // that no helper has taken. Every worker begins with its own range of jobs, so
@@ -51,32 +49,6 @@ class Team : public Workers {
   const int count_;
   const Schedule schedule_;
   const std::shared_ptr<Shared> shared_;
-};
-
-// Keeps teams from computation to computation: a helper of the last one still
-// looks for jobs where the next one begins soon, as in training, and need not
-// be woken. A team is lent to one computation at a time.
-//
-// Thread safety: Take() may be called from several threads at once. Teams may
-// outlive the object.
-class TeamPool {
- public:
-  TeamPool() : idle_(std::make_shared<Idle>()) {}
-  TeamPool(const TeamPool&) = delete;
-
-  // A team that waits, the one that was returned last, or else what `make`
-  // returns. It comes back with the last copy of the pointer. All teams of a
-  // pool have the same number of workers.
-  std::shared_ptr<Team> Take(
-      const std::function<std::unique_ptr<Team>()>& make) const;
-
- private:
-  struct Idle {
-    std::mutex mutex;
-    std::vector<std::unique_ptr<Team>> teams;  // GUARDED_BY(mutex)
-  };
-
-  const std::shared_ptr<Idle> idle_;
 };
 
 }  // namespace cavs

@@ -228,5 +228,18 @@ TEST(PlanPhasesTest, CostGrowsWithTheWork) {
   EXPECT_GT(Nanos(cost(64), {10, 0, 10}), 4 * Nanos(cost(64), {10, 0, 1}));
 }
 
+TEST(PlanPhasesTest, ProductsOfFewColumnsCostAsMuchAsThoseOfAVector) {
+  // Output layers of classifiers: 5 columns take as long as 16.
+  const auto cost = [](int64_t columns) {
+    Sketch f;
+    const int grad = f.Gather(0, columns), h = f.Gather(1, 64);
+    f.WeightGrad(h, grad);
+    f.Push(0, f.MatMul(h, f.Capture(0, {64, columns})));
+    return Plan(&f, Stage::kLazy).cost.per_row;
+  };
+  EXPECT_GT(cost(5), cost(16) * 3 / 4);
+  EXPECT_LT(cost(16), cost(32) * 3 / 4);
+}
+
 }  // namespace
 }  // namespace cavs

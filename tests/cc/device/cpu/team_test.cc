@@ -75,6 +75,26 @@ TEST(TeamTest, ARunInsideOfAJobIsComputedByItself) {
   EXPECT_EQ(ran, 20);
 }
 
+TEST(TeamTest, ComputationsAtOnceShareTheHelpers) {
+  std::vector<std::function<void()>> called;
+  {
+    Team team(2, [&](std::function<void()> fn) { called.push_back(fn); });
+    int sum = 0, other = 0;
+    team.Run(2, [&](int i) {
+      sum += i;
+      if (i > 0) return;
+      std::thread([&] {
+        team.Prepare();
+        team.Run(3, [&](int k) { other += k; });
+      }).join();
+    });
+    EXPECT_EQ(sum, 1);
+    EXPECT_EQ(other, 3);
+    EXPECT_EQ(called.size(), 1u);
+  }
+  for (const auto& help : called) help();
+}
+
 TEST(TeamTest, HelpersBeginWithTheirOwnRangeOfJobs) {
   Threads threads;
   Team team(2, threads.schedule());
@@ -180,52 +200,19 @@ TEST(TeamTest, TeamsMayEndWhileTheirHelpersComeAndWait) {
   EXPECT_GT(sum, 0);
 }
 
-TEST(TeamPoolTest, LendsATeamToOneComputationAtATime) {
-  Threads threads;
-  int made = 0;
-  const auto make = [&] {
-    ++made;
-    return std::make_unique<Team>(2, threads.schedule());
-  };
-  const TeamPool pool;
-  std::shared_ptr<Team> first = pool.Take(make), second = pool.Take(make);
-  EXPECT_NE(first, second);
-  const Team* const last = first.get();
-  second = nullptr;
-  first = nullptr;
-  EXPECT_EQ(pool.Take(make).get(), last);  // The one that was returned last.
-  EXPECT_EQ(made, 2);
-}
-
-TEST(TeamPoolTest, CallsHelpersOfReturnedTeamsOnce) {
+TEST(TeamTest, CallsTheHelpersOfOneComputationAfterAnotherOnce) {
   std::vector<std::function<void()>> called;
-  const auto make = [&] {
-    return std::make_unique<Team>(
-        2, [&](std::function<void()> fn) { called.push_back(fn); });
-  };
   {
-    const TeamPool pool;
+    Team team(2, [&](std::function<void()> fn) { called.push_back(fn); });
     for (int step = 0; step < 3; ++step) {
+      team.Prepare();
       int sum = 0;
-      pool.Take(make)->Run(3, [&](int i) { sum += i; });
+      team.Run(3, [&](int i) { sum += i; });
       EXPECT_EQ(sum, 3);
     }
     EXPECT_EQ(called.size(), 1u);
   }
-  for (const auto& help : called) help();  // It ends with the pool.
-}
-
-TEST(TeamPoolTest, TeamsMayOutliveIt) {
-  Threads threads;
-  std::shared_ptr<Team> team;
-  {
-    const TeamPool pool;
-    team = pool.Take(
-        [&] { return std::make_unique<Team>(2, threads.schedule()); });
-  }
-  std::atomic<int> ran{0};
-  team->Run(5, [&](int) { ++ran; });
-  EXPECT_EQ(ran, 5);
+  for (const auto& help : called) help();  // It ends with the team.
 }
 
 }  // namespace
