@@ -2,6 +2,7 @@
 #ifndef CAVS_CC_KERNELS_SORTED_ROWS_H_
 #define CAVS_CC_KERNELS_SORTED_ROWS_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <numeric>
 #include <utility>
@@ -28,7 +29,10 @@ SortedRows SortRows(const Index* indices, int64_t count, int64_t largest) {
   constexpr int kBits = 11;
   std::vector<int64_t> order(count), next(count);
   std::iota(order.begin(), order.end(), 0);
-  for (int shift = 0; shift < 64 && largest >> shift > 0; shift += kBits) {
+  // Rows that were looked up come sorted.
+  const bool sorted = std::is_sorted(indices, indices + count);
+  const int bits = sorted ? 0 : 64;
+  for (int shift = 0; shift < bits && largest >> shift > 0; shift += kBits) {
     const auto digit = [&](int64_t position) {
       return (int64_t{indices[position]} >> shift) & ((1 << kBits) - 1);
     };

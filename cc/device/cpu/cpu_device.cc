@@ -57,8 +57,8 @@ Capabilities CpuDevice::capabilities() const {
 }
 
 int64_t CpuDevice::RowsPerBlock(int64_t bytes_per_row) const {
-  const int64_t half = static_cast<int64_t>(options_.cache_bytes / 2);
-  return std::max(options_.fewest_rows, half / bytes_per_row);
+  const int64_t bytes = static_cast<int64_t>(options_.cache_bytes);
+  return std::max(options_.fewest_rows, bytes / bytes_per_row);
 }
 
 std::shared_ptr<void> CpuDevice::Upload(

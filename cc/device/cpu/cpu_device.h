@@ -29,10 +29,10 @@ constexpr int64_t kColumnGrain = 16;
 class CpuDevice : public Device {
  public:
   struct Options {
-    // Eager and lazy stages run over as many rows at a time as fit into half of
-    // the cache that a worker has to itself, but not over fewer than
-    // `fewest_rows`: these would not pay for reading and writing the sums that
-    // they add to.
+    // Eager and lazy stages run over as many rows at a time as fit into the
+    // cache that a worker has to itself, of which two workers fill half each,
+    // but not over fewer than `fewest_rows`: these would not pay for reading
+    // and writing the sums that they add to.
     size_t cache_bytes = CacheBytes();
     int64_t fewest_rows = 256;
     double nanos_per_program = 50000;
