@@ -80,11 +80,11 @@ class CrossEntropyOp {
 REGISTER_KERNEL_BUILDER(Name("CavsCrossEntropy")
                             .Device(tensorflow::DEVICE_CPU)
                             .TypeConstraint<int32_t>("Tlabels"),
-                        GuardedShortOp<CrossEntropyOp<int32_t>>);
+                        GuardedSharedOp<CrossEntropyOp<int32_t>>);
 REGISTER_KERNEL_BUILDER(Name("CavsCrossEntropy")
                             .Device(tensorflow::DEVICE_CPU)
                             .TypeConstraint<int64_t>("Tlabels"),
-                        GuardedShortOp<CrossEntropyOp<int64_t>>);
+                        GuardedSharedOp<CrossEntropyOp<int64_t>>);
 
 }  // namespace
 }  // namespace cavs

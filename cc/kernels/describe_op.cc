@@ -168,7 +168,7 @@ class DescribeOp {
 };
 
 REGISTER_KERNEL_BUILDER(Name("CavsDescribe").Device(tensorflow::DEVICE_CPU),
-                        GuardedShortOp<DescribeOp>);
+                        GuardedOp<DescribeOp>);
 
 }  // namespace
 }  // namespace cavs

@@ -65,7 +65,7 @@ class DropoutMaskOp {
 };
 
 REGISTER_KERNEL_BUILDER(Name("CavsDropoutMask").Device(tensorflow::DEVICE_CPU),
-                        GuardedShortOp<DropoutMaskOp>);
+                        GuardedSharedOp<DropoutMaskOp>);
 
 }  // namespace
 }  // namespace cavs

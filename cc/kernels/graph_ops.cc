@@ -160,15 +160,15 @@ class CheckedRowsOp {
 REGISTER_KERNEL_BUILDER(Name("CavsAbsoluteChildren")
                             .Device(tensorflow::DEVICE_CPU)
                             .TypeConstraint<int32_t>("Tsplits"),
-                        GuardedShortOp<AbsoluteChildrenOp<int32_t>>);
+                        GuardedOp<AbsoluteChildrenOp<int32_t>>);
 REGISTER_KERNEL_BUILDER(Name("CavsAbsoluteChildren")
                             .Device(tensorflow::DEVICE_CPU)
                             .TypeConstraint<int64_t>("Tsplits"),
-                        GuardedShortOp<AbsoluteChildrenOp<int64_t>>);
+                        GuardedOp<AbsoluteChildrenOp<int64_t>>);
 REGISTER_KERNEL_BUILDER(Name("CavsChildMask").Device(tensorflow::DEVICE_CPU),
-                        GuardedShortOp<ChildMaskOp>);
+                        GuardedOp<ChildMaskOp>);
 REGISTER_KERNEL_BUILDER(Name("CavsCheckedRows").Device(tensorflow::DEVICE_CPU),
-                        GuardedShortOp<CheckedRowsOp>);
+                        GuardedOp<CheckedRowsOp>);
 
 }  // namespace
 }  // namespace cavs

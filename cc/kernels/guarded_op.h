@@ -59,10 +59,11 @@ class GuardedOp : public tensorflow::OpKernel {
   std::unique_ptr<Op> op_;
 };
 
-// A kernel that takes about as long as to wake a thread: TensorFlow runs it on
-// the thread that ran the operator before it.
+// A kernel whose work is shared by all workers of the device, or takes less
+// long than to wake one. TensorFlow runs it on the thread that ran the operator
+// before it, and wakes no other for it.
 template <typename Op>
-class GuardedShortOp : public GuardedOp<Op> {
+class GuardedSharedOp : public GuardedOp<Op> {
  public:
   using GuardedOp<Op>::GuardedOp;
 

@@ -21,7 +21,7 @@ class InstructionSetOp {
 
 REGISTER_KERNEL_BUILDER(
     Name("CavsInstructionSet").Device(tensorflow::DEVICE_CPU),
-    GuardedShortOp<InstructionSetOp>);
+    GuardedOp<InstructionSetOp>);
 
 }  // namespace
 }  // namespace cavs

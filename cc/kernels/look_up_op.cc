@@ -152,7 +152,7 @@ class LookUpGradOp {
 #define CAVS_REGISTER_IDS(Op, Kernel, Index)                                 \
   REGISTER_KERNEL_BUILDER(                                                   \
       Name(Op).Device(tensorflow::DEVICE_CPU).TypeConstraint<Index>("Tids"), \
-      GuardedShortOp<Kernel<Index>>)
+      GuardedSharedOp<Kernel<Index>>)
 
 CAVS_REGISTER_IDS("CavsLookUp", LookUpOp, int32_t);
 CAVS_REGISTER_IDS("CavsLookUp", LookUpOp, int64_t);

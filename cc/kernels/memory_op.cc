@@ -230,11 +230,11 @@ class AvailableMemoryOp {
 
 REGISTER_KERNEL_BUILDER(
     Name("CavsAvailableMemory").Device(tensorflow::DEVICE_CPU),
-    GuardedShortOp<AvailableMemoryOp>);
+    GuardedOp<AvailableMemoryOp>);
 REGISTER_KERNEL_BUILDER(Name("CavsMemory").Device(tensorflow::DEVICE_CPU),
-                        GuardedShortOp<MemoryOp>);
+                        GuardedOp<MemoryOp>);
 REGISTER_KERNEL_BUILDER(Name("CavsMicroBatch").Device(tensorflow::DEVICE_CPU),
-                        GuardedShortOp<MicroBatchOp>);
+                        GuardedOp<MicroBatchOp>);
 
 }  // namespace
 }  // namespace cavs

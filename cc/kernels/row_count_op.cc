@@ -56,11 +56,11 @@ class RowCountOp {
 REGISTER_KERNEL_BUILDER(Name("CavsRowCount")
                             .Device(tensorflow::DEVICE_CPU)
                             .TypeConstraint<int32_t>("out_type"),
-                        GuardedShortOp<RowCountOp<int32_t>>);
+                        GuardedOp<RowCountOp<int32_t>>);
 REGISTER_KERNEL_BUILDER(Name("CavsRowCount")
                             .Device(tensorflow::DEVICE_CPU)
                             .TypeConstraint<int64_t>("out_type"),
-                        GuardedShortOp<RowCountOp<int64_t>>);
+                        GuardedOp<RowCountOp<int64_t>>);
 
 }  // namespace
 }  // namespace cavs

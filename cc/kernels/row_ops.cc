@@ -175,15 +175,15 @@ class RowOp {
 };
 
 REGISTER_KERNEL_BUILDER(Name("CavsGather").Device(tensorflow::DEVICE_CPU),
-                        GuardedShortOp<RowOp<RowOpKind::kGather>>);
+                        GuardedSharedOp<RowOp<RowOpKind::kGather>>);
 REGISTER_KERNEL_BUILDER(Name("CavsScatter").Device(tensorflow::DEVICE_CPU),
-                        GuardedShortOp<RowOp<RowOpKind::kScatter>>);
+                        GuardedSharedOp<RowOp<RowOpKind::kScatter>>);
 REGISTER_KERNEL_BUILDER(Name("CavsScatterMax").Device(tensorflow::DEVICE_CPU),
-                        GuardedShortOp<RowOp<RowOpKind::kScatterMax>>);
+                        GuardedSharedOp<RowOp<RowOpKind::kScatterMax>>);
 REGISTER_KERNEL_BUILDER(Name("CavsPull").Device(tensorflow::DEVICE_CPU),
-                        GuardedShortOp<RowOp<RowOpKind::kPull>>);
+                        GuardedSharedOp<RowOp<RowOpKind::kPull>>);
 REGISTER_KERNEL_BUILDER(Name("CavsPush").Device(tensorflow::DEVICE_CPU),
-                        GuardedShortOp<RowOp<RowOpKind::kPush>>);
+                        GuardedSharedOp<RowOp<RowOpKind::kPush>>);
 
 }  // namespace
 }  // namespace cavs

@@ -84,7 +84,7 @@ class ScheduleOp {
 };
 
 REGISTER_KERNEL_BUILDER(Name("CavsSchedule").Device(tensorflow::DEVICE_CPU),
-                        GuardedShortOp<ScheduleOp>);
+                        GuardedOp<ScheduleOp>);
 
 }  // namespace
 }  // namespace cavs

@@ -285,12 +285,12 @@ class UpdateRowsOp {
   REGISTER_KERNEL_BUILDER(Name(Op)                                \
                               .Device(tensorflow::DEVICE_CPU)     \
                               .TypeConstraint<Index>("Tindices"), \
-                          GuardedShortOp<UpdateRowsOp<Rule, Index>>)
+                          GuardedSharedOp<UpdateRowsOp<Rule, Index>>)
 
 REGISTER_KERNEL_BUILDER(Name("CavsAdam").Device(tensorflow::DEVICE_CPU),
-                        GuardedShortOp<UpdateOp<Adam>>);
+                        GuardedSharedOp<UpdateOp<Adam>>);
 REGISTER_KERNEL_BUILDER(Name("CavsDescent").Device(tensorflow::DEVICE_CPU),
-                        GuardedShortOp<UpdateOp<Descent>>);
+                        GuardedSharedOp<UpdateOp<Descent>>);
 CAVS_REGISTER_ROWS("CavsLazyAdam", Adam, int32_t);
 CAVS_REGISTER_ROWS("CavsLazyAdam", Adam, int64_t);
 CAVS_REGISTER_ROWS("CavsLazyDescent", Descent, int32_t);
