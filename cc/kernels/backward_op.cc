@@ -66,7 +66,7 @@ class BackwardOp {
     TF_RETURN_IF_ERROR(AllocatePullGrads(context, tape, &arguments));
     TF_RETURN_IF_ERROR(AllocateCaptureGrads(context, &arguments));
 
-    const Step step(context, streams_.get(), TakeTeam(context), handle->pool);
+    const Step step(context, streams_.get(), TeamOf(context), handle->pool);
     return ToAbsl(
         RunBackward(compiled_.model, tape, arguments, step.context()));
   }

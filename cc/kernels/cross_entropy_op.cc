@@ -38,7 +38,7 @@ class CrossEntropyOp {
     TF_RETURN_IF_ERROR(
         AllocateOutput(context, "gradient", 1, logits.shape(), &gradient));
     if (columns.empty()) return absl::OkStatus();
-    const std::shared_ptr<Team> team = TakeTeam(context);
+    const std::shared_ptr<Team> team = TeamOf(context);
     CpuBackend(team.get())
         .CrossEntropy(ToDType(type_), ToBlock(logits), columns.data(),
                       loss->data(), gradient->data());

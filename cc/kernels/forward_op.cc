@@ -57,7 +57,7 @@ class ForwardOp {
     TF_RETURN_IF_ERROR(GiveCaptures(context, &arguments));
     TF_RETURN_IF_ERROR(AllocatePushes(context, &arguments));
 
-    const std::shared_ptr<Team> team = TakeTeam(context);
+    const std::shared_ptr<Team> team = TeamOf(context);
     // Inference has one stream.
     const Step step(context, keep_tape_ ? streams_.get() : nullptr, team,
                     pool_);

@@ -54,7 +54,7 @@ class LookUpOp {
     Block to = ToBlock(rows);
     to.data = output->data();
     to.rows = static_cast<int64_t>(numbers.size());
-    const std::shared_ptr<Team> team = TakeTeam(context);
+    const std::shared_ptr<Team> team = TeamOf(context);
     CpuBackend(team.get())
         .LookUpRows(ToDType(dtype_), ToBlock(rows), numbers.data(), to);
     return absl::OkStatus();
@@ -127,7 +127,7 @@ class LookUpGradOp {
     std::copy(sorted.rows.begin(), sorted.rows.end(),
               rows->flat<Index>().data());
     if (sums->NumElements() == 0) return absl::OkStatus();
-    const std::shared_ptr<Team> team = TakeTeam(context);
+    const std::shared_ptr<Team> team = TeamOf(context);
     CpuBackend(team.get())
         .SumGroups(ToDType(grad.dtype()), grad.data(),
                    grad.NumElements() / count, sorted.groups(), sums->data());

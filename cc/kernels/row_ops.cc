@@ -99,7 +99,7 @@ class RowOp {
     Tensor* output = nullptr;
     TF_RETURN_IF_ERROR(
         Allocate(context, kScatters ? num_rows : num_indices, &output));
-    const std::shared_ptr<Team> team = TakeTeam(context);
+    const std::shared_ptr<Team> team = TeamOf(context);
     Move(CpuBackend(team.get()), dtype, ToBlock(input), rows, ToBlock(*output));
     return absl::OkStatus();
   }

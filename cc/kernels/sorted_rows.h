@@ -29,10 +29,9 @@ SortedRows SortRows(const Index* indices, int64_t count, int64_t largest) {
   constexpr int kBits = 11;
   std::vector<int64_t> order(count), next(count);
   std::iota(order.begin(), order.end(), 0);
-  // Rows that were looked up come sorted.
-  const bool sorted = std::is_sorted(indices, indices + count);
-  const int bits = sorted ? 0 : 64;
-  for (int shift = 0; shift < bits && largest >> shift > 0; shift += kBits) {
+  // Rows that were looked up come sorted: there is no digit to sort by.
+  if (std::is_sorted(indices, indices + count)) largest = 0;
+  for (int shift = 0; shift < 64 && largest >> shift > 0; shift += kBits) {
     const auto digit = [&](int64_t position) {
       return (int64_t{indices[position]} >> shift) & ((1 << kBits) - 1);
     };

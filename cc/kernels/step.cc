@@ -47,7 +47,7 @@ absl::Status MakeStreams(tensorflow::OpKernelConstruction* context,
   return absl::OkStatus();
 }
 
-std::shared_ptr<Team> TakeTeam(tensorflow::OpKernelContext* context) {
+std::shared_ptr<Team> TeamOf(tensorflow::OpKernelContext* context) {
   const auto* threads = context->device()->tensorflow_cpu_worker_threads();
   const auto make = [threads] {
     return std::make_shared<Team>(threads->num_threads,

@@ -31,7 +31,7 @@ absl::Status MakeStreams(tensorflow::OpKernelConstruction* context,
                          std::unique_ptr<engine::Engine>* streams);
 
 // The team of the op's device, of TensorFlow's intra-op threads.
-std::shared_ptr<Team> TakeTeam(tensorflow::OpKernelContext* context);
+std::shared_ptr<Team> TeamOf(tensorflow::OpKernelContext* context);
 
 // Lives for one call. Team and pool may be used by further calls.
 class Step {

@@ -206,7 +206,7 @@ class UpdateOp {
       TF_RETURN_IF_ERROR(MakeOwn(context, variables[k]));
       updates.push_back(ToUpdate(variables[k], gradients[k]));
     }
-    const std::shared_ptr<Team> team = TakeTeam(context);
+    const std::shared_ptr<Team> team = TeamOf(context);
     CpuBackend(team.get()).Update(ToDType(type_), rule, updates);
     return absl::OkStatus();
   }
@@ -246,7 +246,7 @@ class UpdateRowsOp {
     const SortedRows sorted =
         SortRows(indices->flat<Index>().data(), indices->NumElements(),
                  table[0]->tensor()->dim_size(0) - 1);
-    const std::shared_ptr<Team> team = TakeTeam(context);
+    const std::shared_ptr<Team> team = TeamOf(context);
     CpuBackend(team.get())
         .UpdateRows(ToDType(type_), rule, ToUpdate(table, *gradient),
                     gradient->NumElements() / indices->NumElements(),

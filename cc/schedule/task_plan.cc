@@ -55,20 +55,8 @@ Status VertexDepths(const GraphBatchView& batch, std::vector<int32_t>* depths) {
   const int32_t* child_splits = batch.child_splits.data();
   depths->assign(num_vertices, kUnknown);
   int32_t* depth_of = depths->data();
-  // Of a vertex whose children are known; kUnknown if one of them is not.
-  const auto below_known = [&](int32_t vertex) {
-    int32_t depth = 0;
-    for (const int32_t child : batch.children(vertex)) {
-      if (child < 0) continue;
-      if (depth_of[child] < 0) return kUnknown;
-      depth = std::max(depth, depth_of[child] + 1);
-    }
-    return depth;
-  };
   std::vector<Visit> path;
   for (int32_t start = 0; start < num_vertices; ++start) {
-    if (depth_of[start] != kUnknown) continue;
-    depth_of[start] = below_known(start);
     if (depth_of[start] != kUnknown) continue;
     path.push_back({start, child_splits[start], 0});
     depth_of[start] = kOnPath;

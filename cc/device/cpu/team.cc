@@ -4,7 +4,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <new>
 #include <thread>
 #include <utility>
 

@@ -55,5 +55,14 @@ TEST(StepPlanTest, TwoStreamsDoNotAddToOneSum) {
   EXPECT_FALSE(RunsInTwoStreams(f, /*gathered_once=*/true, by_task));
 }
 
+TEST(RowsPerBlockTest, FillsTheCacheOfAWorkerOrHasTheFewestRows) {
+  CpuDevice::Options options;
+  options.cache_bytes = 1 << 20;
+  options.fewest_rows = 256;
+  const CpuDevice device(options);
+  EXPECT_EQ(device.RowsPerBlock(1024), 1024);
+  EXPECT_EQ(device.RowsPerBlock(8192), 256);
+}
+
 }  // namespace
 }  // namespace cavs
