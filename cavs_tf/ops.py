@@ -8,6 +8,7 @@ import tensorflow as tf
 from tensorflow.python.ops import resource_variable_ops
 from tensorflow.python.ops.parallel_for.pfor import RegisterPFor
 
+from cavs_tf._inputs import VertexRows
 from cavs_tf._integers import int32_tensor
 from cavs_tf._library import in_xla
 from cavs_tf._library import ops as _ops
@@ -131,6 +132,30 @@ def look_up(table: tf.Variable, ids) -> tf.Tensor:
     return _ops.cavs_look_up(table.handle, tf.convert_to_tensor(ids), dtype=table.dtype)
 
 
+def present_ids(ids, mask_negative: bool = True, mask_id: int | None = None) -> VertexRows:
+    """Finds the vertices that have an id, such as those of a parse that have a word.
+
+    As `tf.where`, `tf.gather` and what they need, by one operator.
+
+    Args:
+      ids: int32 or int64 [V], one of each vertex.
+      mask_negative: Whether a negative id means that the vertex has none.
+      mask_id: Another id that means it; None: no such id.
+
+    Returns:
+      A `VertexRows`: ids [n], and vertices int32 [n].
+
+    Raises:
+      ValueError, tf.errors.InvalidArgumentError: If `ids` is no vector.
+
+    >>> words = present_ids([7, -1, 3])
+    >>> words.rows.numpy(), words.vertices.numpy()
+    (array([7, 3], dtype=int32), array([0, 2], dtype=int32))
+    """
+    masked = [] if mask_id is None else [mask_id]
+    return VertexRows(*_ops.cavs_present(ids, mask_negative=mask_negative, masked=masked))
+
+
 def sparse_softmax_cross_entropy(labels, logits) -> tf.Tensor:
     """The cross entropy of the softmax of each row, for few classes.
 
@@ -161,7 +186,7 @@ def sparse_softmax_cross_entropy(labels, logits) -> tf.Tensor:
 @tf.RegisterGradient("CavsCrossEntropy")
 def _cross_entropy_grad(op, grad, grad_of_gradient):
     (logits, _), (_, gradient) = op.inputs, op.outputs
-    result = grad[:, tf.newaxis] * gradient
+    result = _ops.cavs_cross_entropy_grad(gradient, grad)
     symbolic = tf.is_symbolic_tensor(grad_of_gradient)
     if not symbolic or grad_of_gradient.op.type != "ZerosLike":
         # For second derivatives.
@@ -169,6 +194,15 @@ def _cross_entropy_grad(op, grad, grad_of_gradient):
         mean = tf.reduce_sum(softmax * grad_of_gradient, axis=1, keepdims=True)
         result += softmax * (grad_of_gradient - mean)
     return [result, None]
+
+
+@tf.RegisterGradient("CavsCrossEntropyGrad")
+def _cross_entropy_grad_grad(op, grad):
+    gradient, factors = op.inputs
+    return [
+        _ops.cavs_cross_entropy_grad(grad, factors),
+        tf.reduce_sum(gradient * grad, axis=1),
+    ]
 
 
 @tf.RegisterGradient("CavsLookUp")
@@ -197,6 +231,7 @@ def _scatter_max_grad(op, grad):
 
 tf.no_gradient("CavsSchedule")
 tf.no_gradient("CavsMicroBatch")
+tf.no_gradient("CavsPresent")
 tf.no_gradient("CavsInstructionSet")
 tf.no_gradient("CavsRowCount")
 tf.no_gradient("CavsDropoutMask")

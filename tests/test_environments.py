@@ -50,6 +50,28 @@ def test_one_thread_of_each_kind_does_not_hang():
     assert output.split("\n")[0] == "(7, 3) True"
 
 
+def test_one_thread_for_operators_trains_from_a_pipeline():
+    output = run(
+        """
+        tf.config.threading.set_inter_op_parallelism_threads(1)
+        # ---
+        import keras
+        graphs = cavs.keras.graph_inputs(5)
+        token = keras.Input((), dtype="int32", name="token")
+        words = cavs.keras.Embedding(20, 3)(token)
+        outputs = cavs.keras.TreeLSTM(4, 5, return_vertices=True)(graphs, words)
+        model = keras.Model({**graphs, "token": token}, {"value": keras.layers.Dense(10)(outputs)})
+        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        model.compile(cavs.keras.LazyAdam(), {"value": loss}, steps_per_execution=4)
+        examples = cavs.data.listops(64, seed=0).shuffle(64)
+        batches = cavs.data.batch(examples, 4, arity=5, as_dict=True)
+        batches = cavs.keras.for_fit(batches, model.input, {"value": "vertex_label"})
+        print(len(model.fit(batches, epochs=2, shuffle=False, verbose=0).history["loss"]))
+        """
+    )
+    assert output.split() == ["2"]
+
+
 def test_mirrored_replicas_read_and_train_their_own_copies():
     output = run(
         """

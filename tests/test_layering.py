@@ -30,7 +30,7 @@ TOUCHES = re.compile(
 )
 TOUCHED_BY_OPS = {
     "backward_op.cc": ["scalar<tensorflow::Variant>"],  # The tape.
-    "cross_entropy_op.cc": ["flat<Label>"],  # Numbers of classes.
+    "cross_entropy_op.cc": ["flat<Label>", "vec<T>"],  # Numbers of classes, and factors of rows.
     "describe_op.cc": ["scalar<tensorflow::tstring>"],  # The text.
     "dropout_mask_op.cc": ["vec<int32_t>", "vec<int64_t>"],  # Numbers of rows, and the seed.
     "foreign_kernel.cc": ["copy", "copy", "flat<int32_t>", "flat<int64_t>", "memcpy", "memcpy"],
@@ -46,6 +46,7 @@ TOUCHED_BY_OPS = {
     "look_up_op.cc": ["copy", *["flat<Index>"] * 3],  # Row numbers.
     "memory_op.cc": ["flat<int64_t>", "matrix<int64_t>", "scalar<T>", *["scalar<int64_t>"] * 2],
     "partial_pulls.cc": ["flat<int32_t>"],  # Row numbers.
+    "present_op.cc": ["vec<Index>", "vec<Index>", "vec<int32_t>"],  # Row numbers.
     "read_schedule.cc": ["flat<int32_t>"],  # Row numbers.
     "row_count_op.cc": ["flat<T>"],  # Numbers of rows.
     "row_ops.cc": ["flat<int32_t>", "flat<int32_t>"],  # Row numbers.

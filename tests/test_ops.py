@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cavs_tf as cavs
+from cavs_tf._library import ops
 
 ORDER = [2, 0, 3, 1]
 
@@ -105,11 +106,12 @@ def test_a_vertex_function_may_use_them():
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
 @pytest.mark.parametrize("rows, classes", [(0, 3), (1, 1), (700, 5), (33, 64), (5, 100)])
-def test_cross_entropy_and_both_derivatives_are_those_of_tensorflow(rows, classes, dtype):
+@pytest.mark.parametrize("is_mean", [False, True])
+def test_cross_entropy_and_both_derivatives_are_those_of_tensorflow(rows, classes, dtype, is_mean):
     generator = np.random.default_rng(rows)
     logits = tf.cast(generator.normal(size=[rows, classes], scale=5), dtype)
     labels = tf.constant(generator.integers(classes, size=rows))
-    weights = tf.cast(generator.normal(size=rows), dtype)
+    weights = tf.cast(np.full(rows, 0.3) if is_mean else generator.normal(size=rows), dtype)
 
     def derivatives(cross_entropy):
         with tf.GradientTape() as second:
@@ -138,6 +140,53 @@ def test_malformed_cross_entropies():
     ]:
         with pytest.raises(tf.errors.InvalidArgumentError, match=message):
             cavs.ops.sparse_softmax_cross_entropy(labels, logits)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_gradient_of_a_cross_entropy_multiplies_rows(dtype):
+    gradient = tf.cast(np.random.default_rng(0).normal(size=[9, 5]), dtype)
+    for factors in (np.arange(9.0), np.full(9, -2.0), np.where(np.arange(9) == 8, 1.0, 3.0)):
+        factors = tf.cast(factors, dtype)
+        product = ops.cavs_cross_entropy_grad(gradient, factors)
+        np.testing.assert_array_equal(product, gradient * factors[:, tf.newaxis])
+    for wrong in (tf.ones([8], dtype), tf.ones([9, 1], dtype)):
+        with pytest.raises(
+            (tf.errors.InvalidArgumentError, ValueError), match=r"gradient, grad|Shape"
+        ):
+            ops.cavs_cross_entropy_grad(gradient, wrong)
+
+
+def test_a_cross_entropy_gradient_that_is_not_a_number_stays_one():
+    factors = tf.constant([np.nan, np.nan, np.nan])
+    product = ops.cavs_cross_entropy_grad(tf.ones([3, 2]), factors)
+    assert np.isnan(product).all()
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+@pytest.mark.parametrize(
+    "mask_negative, mask_id", [(True, None), (False, 0), (True, 3), (False, None)]
+)
+@pytest.mark.parametrize("size", [0, 1, 700])
+def test_present_ids_are_those_that_are_not_masked(dtype, mask_negative, mask_id, size):
+    ids = np.random.default_rng(size).integers(-2, 5, size=size).astype(dtype)
+    is_present = np.full(size, True)
+    if mask_negative:
+        is_present &= ids >= 0
+    if mask_id is not None:
+        is_present &= ids != mask_id
+    found = cavs.ops.present_ids(ids, mask_negative, mask_id)
+    assert isinstance(found, cavs.VertexRows) and found.vertices.dtype == tf.int32
+    np.testing.assert_array_equal(found.vertices, np.flatnonzero(is_present))
+    np.testing.assert_array_equal(found.rows, ids[is_present])
+
+
+def test_present_ids_have_one_dimension():
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match=r"ids: got shape \[1,2\] but expected"
+    ):
+        cavs.ops.present_ids([[1, 2]])
+    with pytest.raises(ValueError, match="rank 1"):
+        tf.function(cavs.ops.present_ids).get_concrete_function(tf.TensorSpec([2, 2], tf.int32))
 
 
 def test_cross_entropy_in_xla():

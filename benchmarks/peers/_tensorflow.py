@@ -28,12 +28,13 @@ class TensorFlowPeer(_base.Peer):
     """
 
     jit_compile = False
+    inter_op_threads = None  # The threads that run operators side by side; None: all threads.
     optimizer_class = keras.optimizers.SGD
 
     def __init__(self, workload, threads):
         super().__init__(workload, threads)
         tf.config.threading.set_intra_op_parallelism_threads(threads)
-        tf.config.threading.set_inter_op_parallelism_threads(threads)
+        tf.config.threading.set_inter_op_parallelism_threads(self.inter_op_threads or threads)
         self.version = f"tensorflow {tf.__version__}, keras {keras.__version__}"
         self.variables = {n: tf.Variable(w, name=n) for n, w in workload.weights.items()}
         self.optimizer = self.optimizer_class(workload.learning_rate)

@@ -1,5 +1,6 @@
 """Minibatches of examples: graphs side by side, with the schedule that evaluates them."""
 
+import os
 from collections.abc import Collection
 
 import tensorflow as tf
@@ -154,17 +155,21 @@ def batch(
             lambda part, weights: merged(assemble(part), weights),
             num_parallel_calls=tf.data.AUTOTUNE,
         )
-    return batches.prefetch(tf.data.AUTOTUNE).with_options(_without_autotuner())
+    return batches.prefetch(tf.data.AUTOTUNE).with_options(_options(dataset.options()))
 
 
-def _without_autotuner() -> tf.data.Options:
-    """Of pipelines whose end does not wait for TensorFlow's autotuner.
+def _options(given: tf.data.Options) -> tf.data.Options:
+    """Of a pipeline that runs beside training steps. `given` are those of the examples.
 
-    Its thread sleeps for 10 ms, then 20, 40, and so on, and often an iterator is not destroyed
-    before it wakes: an epoch of 2.1 s lasted until 2.55, one of 2.7 until 5.11.
+    Its end does not wait for TensorFlow's autotuner, whose thread sleeps for 10 ms, then 20, 40,
+    and so on, and often an iterator is not destroyed before it wakes: an epoch of 2.1 s lasted
+    until 2.55, one of 2.7 until 5.11. Its functions run on threads of their own, half as many as
+    there are processors: where they share those that run the operators of a step, steps wait.
     """
     options = tf.data.Options()
     options.autotune.enabled = False
+    if given.threading.private_threadpool_size is None:
+        options.threading.private_threadpool_size = max(1, len(os.sched_getaffinity(0)) // 2)
     return options
 
 

@@ -35,7 +35,8 @@ class Pools:
         def cut(index, pool, seed):
             sizes = tf.add_n([structure.sizes(pool) for structure in structures])
             with tf.control_dependencies(self._check_sizes(index, sizes)):
-                order = tf.range(tf.size(sizes))
+                sizes = tf.identity(sizes)  # Cutting those that are too large would never end.
+            order = tf.range(tf.size(sizes))
             if self.bucket_by is not None:
                 key = sizes if self.bucket_by == "size" else _depths(structures, pool)
                 # In float64 sizes stay apart. The noise shuffles those that are equal.

@@ -11,6 +11,8 @@ from cavs_tf._inputs import VertexRows, as_pair, with_tensors
 from cavs_tf._library import has_operators
 from cavs_tf._tracing import in_vertex_function
 
+_IDS = (tf.int32, tf.int64)
+
 
 @keras.saving.register_keras_serializable(package="cavs_tf")
 class Embedding(keras.layers.Embedding):
@@ -80,11 +82,9 @@ class Embedding(keras.layers.Embedding):
                 f"inputs: got shape {inputs.shape} but expected [V], an id for each vertex of the "
                 "graphs. Leave mask_negative and mask_id out for ids of another shape."
             )
-        places = tf.where(self._present(inputs))[:, 0]
-        rows = self._look_up(tf.gather(inputs, places))
-        if vertices is not None:
-            return VertexRows(rows, tf.gather(vertices, places))
-        return VertexRows(rows, tf.cast(places, tf.int32))
+        ids, places = self._present_ids(inputs)
+        rows = self._look_up(ids)
+        return VertexRows(rows, places if vertices is None else tf.gather(vertices, places))
 
     def compute_output_shape(self, input_shape):
         if self._masks:
@@ -121,15 +121,26 @@ class Embedding(keras.layers.Embedding):
             conditions.append(ids != tf.cast(self.mask_id, ids.dtype))
         return functools.reduce(tf.logical_and, conditions)
 
+    def _present_ids(self, ids) -> VertexRows:
+        """The ids that have a row, and where they are."""
+        if ids.dtype in _IDS and self._by_ours:
+            return ops.present_ids(ids, self.mask_negative, self.mask_id)
+        places = tf.where(self._present(ids))[:, 0]
+        return VertexRows(tf.gather(ids, places), tf.cast(places, tf.int32))
+
+    @property
+    def _by_ours(self) -> bool:
+        """Whether our operators read the table."""
+        table = self._embeddings.value
+        # Keras's symbolic calls give a placeholder for the variable.
+        return isinstance(table, tf.Variable) and has_operators(table) and not is_evaluated()
+
     def _look_up(self, inputs):
         if isinstance(inputs, tf.RaggedTensor):
             return inputs.with_flat_values(self._look_up(inputs.flat_values))
         if self.lora_enabled or self.quantization_mode is not None:
             return super().call(inputs)
-        if inputs.dtype not in (tf.int32, tf.int64):
+        if inputs.dtype not in _IDS:
             inputs = tf.cast(inputs, tf.int32)
-        table = self._embeddings.value
-        # Keras's symbolic calls give a placeholder for the variable.
-        by_ours = isinstance(table, tf.Variable) and has_operators(table) and not is_evaluated()
-        look_up = ops.look_up if by_ours else tf.gather
-        return tf.cast(look_up(table, inputs), self.compute_dtype)
+        look_up = ops.look_up if self._by_ours else tf.gather
+        return tf.cast(look_up(self._embeddings.value, inputs), self.compute_dtype)

@@ -16,6 +16,7 @@ class UpdatesAtOnce:
     """
 
     def _backend_update_step(self, grads, trainable_variables, learning_rate):
+        learning_rate = tf.convert_to_tensor(learning_rate)  # Which all updates read once.
         variables = [v.value if isinstance(v, keras.Variable) else v for v in trainable_variables]
         by_dtype, others = collections.defaultdict(list), []
         for gradient, variable in zip(grads, variables, strict=True):

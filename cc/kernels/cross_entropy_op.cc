@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -77,6 +78,55 @@ class CrossEntropyOp {
   tensorflow::DataType type_ = tensorflow::DT_INVALID;
 };
 
+// Multiplies rows by a number each: by one number, if that is the same for all
+// of them, as in the gradient of a mean.
+template <typename T>
+class CrossEntropyGradOp {
+ public:
+  absl::Status Init(OpKernelConstruction*) { return absl::OkStatus(); }
+
+  absl::Status Compute(OpKernelContext* context) const {
+    const Tensor &gradient = context->input(0), &grad = context->input(1);
+    if (gradient.dims() != 2 || grad.dims() != 1 ||
+        gradient.dim_size(0) != grad.dim_size(0)) {
+      return absl::InvalidArgumentError(
+          StrCat("gradient, grad: got shapes ", gradient.shape().DebugString(),
+                 " and ", grad.shape().DebugString(),
+                 " but expected [rows, classes] and [rows]. Pass a number per "
+                 "row."));
+    }
+    Tensor* product = nullptr;
+    TF_RETURN_IF_ERROR(
+        AllocateOutput(context, "product", 0, gradient.shape(), &product));
+    if (product->NumElements() == 0) return absl::OkStatus();
+    const auto numbers = grad.vec<T>();
+    const bool is_same = std::equal(
+        numbers.data() + 1, numbers.data() + numbers.size(), numbers.data());
+    ConstBlock rows = ToBlock(gradient), factors = {grad.data(), 0, 1, 1};
+    Block to = ToBlock(*product);
+    factors.rows = rows.rows;
+    if (is_same) {
+      const int64_t all = gradient.NumElements();
+      rows = {gradient.data(), 1, all, all};
+      to = {product->data(), 1, all, all};
+      factors.rows = 1;
+    }
+    const std::shared_ptr<Team> team = TeamOf(context);
+    CpuBackend(team.get())
+        .Binary(Elementwise::kMul, ToDType(gradient.dtype()), rows, factors,
+                to);
+    return absl::OkStatus();
+  }
+};
+
+REGISTER_KERNEL_BUILDER(Name("CavsCrossEntropyGrad")
+                            .Device(tensorflow::DEVICE_CPU)
+                            .TypeConstraint<float>("T"),
+                        GuardedSharedOp<CrossEntropyGradOp<float>>);
+REGISTER_KERNEL_BUILDER(Name("CavsCrossEntropyGrad")
+                            .Device(tensorflow::DEVICE_CPU)
+                            .TypeConstraint<double>("T"),
+                        GuardedSharedOp<CrossEntropyGradOp<double>>);
 REGISTER_KERNEL_BUILDER(Name("CavsCrossEntropy")
                             .Device(tensorflow::DEVICE_CPU)
                             .TypeConstraint<int32_t>("Tlabels"),

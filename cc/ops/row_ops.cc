@@ -77,6 +77,28 @@ absl::Status LookUpGradShape(InferenceContext* c) {
   return absl::OkStatus();
 }
 
+// As many rows of each output as there are ids with a row.
+absl::Status PresentShape(InferenceContext* c) {
+  ShapeHandle ids;
+  TF_RETURN_IF_ERROR(c->WithRank(c->input(0), 1, &ids));
+  const DimensionHandle present = c->UnknownDim();
+  c->set_output(0, c->Vector(present));
+  c->set_output(1, c->Vector(present));
+  return absl::OkStatus();
+}
+
+// The shape of input 0, which has a row for each number of input 1.
+absl::Status CrossEntropyGradShape(InferenceContext* c) {
+  ShapeHandle gradient, grad;
+  DimensionHandle rows;
+  TF_RETURN_IF_ERROR(c->WithRank(c->input(0), 2, &gradient));
+  TF_RETURN_IF_ERROR(c->WithRank(c->input(1), 1, &grad));
+  TF_RETURN_IF_ERROR(c->Merge(c->Dim(gradient, 0), c->Dim(grad, 0), &rows));
+  TF_RETURN_IF_ERROR(c->ReplaceDim(gradient, 0, rows, &gradient));
+  c->set_output(0, gradient);
+  return absl::OkStatus();
+}
+
 absl::Status CrossEntropyShape(InferenceContext* c) {
   ShapeHandle logits, labels;
   DimensionHandle rows;
@@ -123,6 +145,24 @@ sums: [n, ...], the gradient of each row, added in the order of ids.
 rows: [n], the different ids, sorted.
 )doc");
 
+REGISTER_OP("CavsPresent")
+    .Input("ids: Tids")
+    .Output("present: Tids")
+    .Output("vertices: int32")
+    .Attr("mask_negative: bool")
+    .Attr("masked: list(int)")
+    .Attr("Tids: {int32, int64}")
+    .SetShapeFn(NoThrowShape<PresentShape>)
+    .Doc(R"doc(
+Finds the vertices that have an id.
+
+ids: [V].
+present: [n], those of the ids that are not masked.
+vertices: [n], where they are in ids.
+mask_negative: Whether a negative id means that there is none.
+masked: Other ids that mean it.
+)doc");
+
 REGISTER_OP("CavsCrossEntropy")
     .Input("logits: T")
     .Input("labels: Tlabels")
@@ -138,6 +178,20 @@ logits: [rows, classes].
 labels: [rows], the class of each row, in [0, classes).
 loss: [rows], -log softmax(logits)[labels].
 gradient: [rows, classes], softmax(logits) minus 1 at the label.
+)doc");
+
+REGISTER_OP("CavsCrossEntropyGrad")
+    .Input("gradient: T")
+    .Input("grad: T")
+    .Output("product: T")
+    .Attr("T: {float, double}")
+    .SetShapeFn(NoThrowShape<CrossEntropyGradShape>)
+    .Doc(R"doc(
+Multiplies the gradient of each loss by that of what is computed from it.
+
+gradient: [rows, classes], of CavsCrossEntropy.
+grad: [rows], of the losses.
+product: [rows, classes].
 )doc");
 
 REGISTER_OP("CavsGather")

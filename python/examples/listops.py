@@ -34,6 +34,8 @@ LABELS = {"vertices": "vertex_label", "roots": "label"}
 
 
 def main(_):
+    # One operator at a time: those of cavs_tf use all threads themselves.
+    tf.config.threading.set_inter_op_parallelism_threads(1)
     keras.utils.set_random_seed(FLAGS.seed)
     test, train = generate()
     print_examples(test)

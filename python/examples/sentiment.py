@@ -56,6 +56,8 @@ class EpochTimes(keras.callbacks.Callback):
 
 
 def main(_):
+    # One operator at a time: those of cavs_tf use all threads themselves.
+    tf.config.threading.set_inter_op_parallelism_threads(1)
     keras.utils.set_random_seed(FLAGS.seed)
     vocabulary = cavs.data.ptb_vocabulary(path_of("train"))
     trees = {name: cavs.data.ptb_trees(path_of(name), vocabulary) for name in SPLITS}

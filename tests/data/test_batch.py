@@ -1,6 +1,7 @@
 """cavs_tf.data.batch: a minibatch equals the concatenation of its examples."""
 
 import doctest
+import os
 
 import numpy as np
 import pytest
@@ -357,3 +358,19 @@ def test_other_rows_of_a_structure_are_named():
         match=r"b/kind: got \d+ rows but expected \d+, one per vertex, in exam",
     ):
         list(data.batch(short, 5))
+
+
+def test_functions_run_on_threads_of_the_pipeline_unless_others_are_chosen():
+    def threads(dataset):
+        return dataset.options().threading.private_threadpool_size
+
+    def with_threads(dataset, count):
+        options = tf.data.Options()
+        options.threading.private_threadpool_size = count
+        return dataset.with_options(options)
+
+    examples = data.listops(8, seed=0)
+    batches = data.batch(examples, 2, arity=5)
+    assert threads(batches) == max(1, len(os.sched_getaffinity(0)) // 2)
+    assert threads(data.batch(with_threads(examples, 3), 2, arity=5)) == 3
+    assert threads(with_threads(batches, 5)) == 5

@@ -54,6 +54,5 @@ class LeafCell(Cell):
 
     @staticmethod
     def pulled(inputs, embedding):
-        words = tf.where(inputs["token"] >= 0)[:, 0]
-        rows = cavs.ops.look_up(embedding, tf.gather(inputs["token"], words))
-        return cavs.VertexRows(rows, tf.cast(words, tf.int32))
+        words = cavs.ops.present_ids(inputs["token"])
+        return cavs.VertexRows(cavs.ops.look_up(embedding, words.rows), words.vertices)

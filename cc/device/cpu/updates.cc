@@ -73,15 +73,23 @@ void CpuBackend::RunUpdate(const UpdateRule& rule,
   }
 }
 
-// Some columns of the sum of a group, in the order of its rows.
+// Some columns of the sum of a group, in the order of its rows. These may lie
+// anywhere: the next ones are on their way while some are added.
 template <typename T>
 void CpuBackend::AddGroup(const T* gradient, int64_t cols,
                           const RowGroups& groups, int64_t group, Range columns,
                           Wide<T>* sum) const {
+  constexpr int64_t kAhead = 4, kLine = 64 / sizeof(T);
   const int64_t begin = groups.splits[group], end = groups.splits[group + 1];
+  const int64_t all = groups.splits[groups.count];
+  const int64_t n = columns.end - columns.begin;
+  const T* const from = gradient + columns.begin;
   for (int64_t i = begin; i < end; ++i) {
-    kernels<T>().sum_rows(gradient + groups.order[i] * cols + columns.begin,
-                          cols, 1, columns.end - columns.begin, sum,
+    if (i + kAhead < all) {
+      const T* const next = from + groups.order[i + kAhead] * cols;
+      for (int64_t j = 0; j < n; j += kLine) __builtin_prefetch(next + j);
+    }
+    kernels<T>().sum_rows(from + groups.order[i] * cols, cols, 1, n, sum,
                           /*accumulate=*/i > begin);
   }
 }
