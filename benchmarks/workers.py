@@ -93,13 +93,12 @@ class Worker:
         self._process.wait()
 
     def cpu_ticks(self) -> int:
-        """User and system time of the process, in clock ticks."""
+        """User and system time of the process, and of programs that it ran, in clock ticks."""
         try:
             text = pathlib.Path(f"/proc/{self._process.pid}/stat").read_text()
         except OSError:
             return 0
-        user, system = text.rpartition(")")[2].split()[11:13]
-        return int(user) + int(system)
+        return sum(map(int, text.rpartition(")")[2].split()[11:15]))
 
     def _cause_of_death(self) -> str:
         try:

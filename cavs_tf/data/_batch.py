@@ -35,7 +35,9 @@ def batch(
     """Puts consecutive examples into minibatches and plans their evaluation.
 
     Shuffle and map before. The schedule is computed inside the pipeline, ahead of the
-    step that uses it.
+    step that uses it. Functions of the pipeline, those of `dataset` too, run on threads of its own,
+    half as many as there are processors; `tf.data.Options` of `dataset`, or of the result, may name
+    another number (`options.threading.private_threadpool_size`).
 
     Args:
       dataset: Examples as dicts: "children", int [n, K] or ragged [n, (slots)], ids relative to

@@ -1,8 +1,11 @@
 """The description of the machine."""
 
+import subprocess
+import sys
+
 import pytest
 
-from benchmarks import machine
+from benchmarks import machine, workers
 
 
 class Idle:
@@ -29,6 +32,19 @@ def test_a_quiet_machine_is_not_mentioned(monkeypatch):
 def test_other_work_is_reported(monkeypatch):
     report = watch_over(monkeypatch, (0, 0, 0), (1000, 400, 50)).report()
     assert "other work had 40% of the CPU time" in report and "the hypervisor 5%" in report
+
+
+def test_the_time_of_programs_that_a_worker_ran_is_its_own():
+    burn = "import time; end = time.process_time() + 0.3\nwhile time.process_time() < end: pass"
+    run = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {burn!r}]); print(1); input()"
+    worker = object.__new__(workers.Worker)
+    with subprocess.Popen(
+        [sys.executable, "-S", "-c", run], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as worker._process:
+        worker._process.stdout.readline()
+        ticks = worker.cpu_ticks()
+        worker._process.stdin.close()
+    assert ticks >= 30  # Hundredths of a second.
 
 
 def test_the_time_of_the_worker_is_no_disturbance(monkeypatch):
