@@ -36,10 +36,12 @@ def test_other_work_is_reported(monkeypatch):
 
 def test_the_time_of_programs_that_a_worker_ran_is_its_own():
     burn = "import time; end = time.process_time() + 0.3\nwhile time.process_time() < end: pass"
-    run = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {burn!r}]); print(1); input()"
+    run = "import subprocess, sys; subprocess.run([sys.executable, '-c', {!r}]); print(1); input()"
     worker = object.__new__(workers.Worker)
     with subprocess.Popen(
-        [sys.executable, "-S", "-c", run], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [sys.executable, "-S", "-c", run.format(burn)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
     ) as worker._process:
         worker._process.stdout.readline()
         ticks = worker.cpu_ticks()
