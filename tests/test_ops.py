@@ -150,9 +150,7 @@ def test_the_gradient_of_a_cross_entropy_multiplies_rows(dtype):
         product = ops.cavs_cross_entropy_grad(gradient, factors)
         np.testing.assert_array_equal(product, gradient * factors[:, tf.newaxis])
     for wrong in (tf.ones([8], dtype), tf.ones([9, 1], dtype)):
-        with pytest.raises(
-            (tf.errors.InvalidArgumentError, ValueError), match=r"gradient, grad|Shape"
-        ):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="gradient, grad: got shapes"):
             ops.cavs_cross_entropy_grad(gradient, wrong)
 
 

@@ -87,18 +87,6 @@ absl::Status PresentShape(InferenceContext* c) {
   return absl::OkStatus();
 }
 
-// The shape of input 0, which has a row for each number of input 1.
-absl::Status CrossEntropyGradShape(InferenceContext* c) {
-  ShapeHandle gradient, grad;
-  DimensionHandle rows;
-  TF_RETURN_IF_ERROR(c->WithRank(c->input(0), 2, &gradient));
-  TF_RETURN_IF_ERROR(c->WithRank(c->input(1), 1, &grad));
-  TF_RETURN_IF_ERROR(c->Merge(c->Dim(gradient, 0), c->Dim(grad, 0), &rows));
-  TF_RETURN_IF_ERROR(c->ReplaceDim(gradient, 0, rows, &gradient));
-  c->set_output(0, gradient);
-  return absl::OkStatus();
-}
-
 absl::Status CrossEntropyShape(InferenceContext* c) {
   ShapeHandle logits, labels;
   DimensionHandle rows;
@@ -185,7 +173,7 @@ REGISTER_OP("CavsCrossEntropyGrad")
     .Input("grad: T")
     .Output("product: T")
     .Attr("T: {float, double}")
-    .SetShapeFn(NoThrowShape<CrossEntropyGradShape>)
+    .SetShapeFn(NoThrowShape<PushShape>)
     .Doc(R"doc(
 Multiplies the gradient of each loss by that of what is computed from it.
 
