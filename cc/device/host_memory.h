@@ -11,19 +11,19 @@
 
 namespace cavs {
 
-// `available` returns the bytes that the system can still provide.
+// `may_fit` tells whether the system can still provide so many bytes.
 class HostMemory : public Memory {
  public:
-  explicit HostMemory(std::function<size_t()> available = AvailableMemory)
-      : available_(std::move(available)) {}
+  explicit HostMemory(std::function<bool(size_t bytes)> may_fit = MayFit)
+      : may_fit_(std::move(may_fit)) {}
 
   void* Allocate(size_t bytes) override;
   void Free(void* data, size_t bytes) override;
-  size_t available_bytes() const override { return available_(); }
+  bool MayProvide(size_t bytes) const override { return may_fit_(bytes); }
   bool is_host() const override { return true; }
 
  private:
-  const std::function<size_t()> available_;
+  const std::function<bool(size_t bytes)> may_fit_;
 };
 
 }  // namespace cavs

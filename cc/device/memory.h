@@ -31,8 +31,8 @@ class Memory {
   virtual void* Allocate(size_t bytes) = 0;
   virtual void Free(void* data, size_t bytes) = 0;
 
-  // Bytes that can still be allocated; SIZE_MAX if unknown.
-  virtual size_t available_bytes() const = 0;
+  // Whether so many more bytes can be allocated; true if unknown.
+  virtual bool MayProvide(size_t bytes) const = 0;
   virtual bool is_host() const = 0;
 };
 

@@ -130,7 +130,7 @@ size_t StoragePool::peak_asked_bytes() const {
 
 bool StoragePool::MayLend(size_t bytes) const {
   const size_t waiting = waiting_bytes();
-  return bytes <= waiting || bytes - waiting <= memory_->available_bytes();
+  return bytes <= waiting || memory_->MayProvide(bytes - waiting);
 }
 
 int64_t StoragePool::num_allocations() const {

@@ -1,6 +1,5 @@
 // Tests values for infinities and NaN.
 #include <atomic>
-#include <cstring>
 
 #include "cc/device/cpu/cpu_backend.h"
 #include "cc/device/cpu/parallel.h"
@@ -10,48 +9,15 @@ namespace {
 
 constexpr double kNanosPerElement = 0.1;
 
-// The bits of the exponent: all are set if the number is not finite.
 template <typename T>
-struct Exponent;
-template <>
-struct Exponent<float> {
-  using Bits = uint32_t;
-  static constexpr Bits kMask = 0x7F800000;
-};
-template <>
-struct Exponent<double> {
-  using Bits = uint64_t;
-  static constexpr Bits kMask = 0x7FF0000000000000;
-};
-template <int kExponent>
-struct Exponent<NarrowFloat<kExponent>> {
-  using Bits = uint16_t;
-  static constexpr Bits kMask = NarrowFloat<kExponent>::kInfinity;
-};
-
-// Without a branch in the loop, so that it is vectorized.
-template <typename T>
-bool IsRowFinite(const char* row, int64_t n) {
-  using Bits = typename Exponent<T>::Bits;
-  constexpr Bits kMask = Exponent<T>::kMask;
-  Bits found = 0;
-  for (int64_t j = 0; j < n; ++j) {
-    Bits x;
-    std::memcpy(&x, row + j * sizeof(Bits), sizeof(Bits));
-    found |= static_cast<Bits>((x & kMask) == kMask);
-  }
-  return found == 0;
-}
-
-template <typename T>
-bool AreRowsFinite(Workers* workers, const ConstBlock& x) {
+bool AreRowsFinite(Workers* workers, const KernelTable<T>& table,
+                   const ConstBlock& x) {
   std::atomic<bool> finite{true};
-  const char* data = static_cast<const char*>(x.data);
-  const int64_t pitch = x.pitch * static_cast<int64_t>(sizeof(T));
+  const T* data = static_cast<const T*>(x.data);
   ParallelFor(workers, x.rows, 1, kNanosPerElement * x.cols, [&](Range range) {
     for (int64_t i = range.begin; i < range.end; ++i) {
       const int64_t row = x.index == nullptr ? i : x.index[i];
-      if (IsRowFinite<T>(data + row * pitch, x.cols)) continue;
+      if (table.are_finite(data + row * x.pitch, x.cols)) continue;
       // Relaxed: other threads read nothing else that this one writes.
       finite.store(false, std::memory_order_relaxed);
       return;
@@ -65,7 +31,8 @@ bool AreRowsFinite(Workers* workers, const ConstBlock& x) {
 bool CpuBackend::IsFinite(DType dtype, ConstBlock x) const {
   bool finite = false;
   WithFloatType(dtype, [&](auto zero) {
-    finite = AreRowsFinite<decltype(zero)>(workers_, x);
+    using T = decltype(zero);
+    finite = AreRowsFinite<T>(workers_, kernels<T>(), x);
   });
   return finite;
 }

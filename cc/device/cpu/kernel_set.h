@@ -93,6 +93,7 @@ struct Table<T, std::integer_sequence<int, kOp...>> {
       PackIndexed<T>,
       SumRows<T>,
       Sum<T>,
+      AreFinite<T>,
       DrawMask<T>,
       Update<T>,
       Losses<T>::kCrossEntropy,

@@ -146,6 +146,8 @@ struct KernelTable {
                    Wide<T>* out, bool accumulate);
   // The sum of n elements.
   Wide<T> (*sum)(const T* x, int64_t n);
+  // Whether none of n elements is infinite or NaN.
+  bool (*are_finite)(const T* x, int64_t n);
 
   // out[j] = 0 if the mask drops element j of row number `row`, else `kept`.
   void (*draw_mask)(const RandomMask& mask, uint32_t row, T kept, int64_t n,

@@ -62,25 +62,44 @@ void SumRows(const T* x, int64_t pitch, int64_t rows, int64_t cols,
   }
 }
 
+// The sum of all elements of a vector.
 template <typename T>
-Wide<T> Sum(const T* x, int64_t n) {
+CAVS_INLINE Wide<T> SumOfLanes(V<T> x) {
+  constexpr int kLanes = Simd<T>::kLanes;
+  Wide<T> lanes[kLanes];
+  Simd<Wide<T>>::Store(lanes, x);
+  for (int width = kLanes / 2; width > 0; width /= 2) {
+    for (int j = 0; j < width; ++j) lanes[j] += lanes[j + width];
+  }
+  return lanes[0];
+}
+
+// The sum of term(x) over n elements.
+template <typename T, typename Term>
+CAVS_INLINE Wide<T> SumOf(const T* x, int64_t n, const Term& term) {
   using S = Simd<T>;
   V<T> sum[4] = {};
   int64_t i = 0;
   for (; i + 4 * S::kLanes <= n; i += 4 * S::kLanes) {
     CAVS_UNROLL
-    for (int j = 0; j < 4; ++j) sum[j] += S::Load(x + i + j * S::kLanes);
+    for (int j = 0; j < 4; ++j) sum[j] += term(S::Load(x + i + j * S::kLanes));
   }
   for (int j = 0; i < n; ++j, i += S::kLanes) {
-    sum[j] += n - i >= S::kLanes ? S::Load(x + i) : S::LoadFirst(x + i, n - i);
+    sum[j] +=
+        term(n - i >= S::kLanes ? S::Load(x + i) : S::LoadFirst(x + i, n - i));
   }
-  const V<T> all = (sum[0] + sum[1]) + (sum[2] + sum[3]);
-  Wide<T> lanes[S::kLanes];
-  Simd<Wide<T>>::Store(lanes, all);
-  for (int width = S::kLanes / 2; width > 0; width /= 2) {
-    for (int j = 0; j < width; ++j) lanes[j] += lanes[j + width];
-  }
-  return lanes[0];
+  return SumOfLanes<T>((sum[0] + sum[1]) + (sum[2] + sum[3]));
+}
+
+template <typename T>
+Wide<T> Sum(const T* x, int64_t n) {
+  return SumOf(x, n, [](V<T> value) { return value; });
+}
+
+// A number minus itself is zero, but NaN if it is infinite or NaN.
+template <typename T>
+bool AreFinite(const T* x, int64_t n) {
+  return SumOf(x, n, [](V<T> value) { return value - value; }) == 0;
 }
 
 }  // namespace

@@ -38,6 +38,15 @@ TEST(HostMemoryTest, SmallBuffersAreAligned) {
   }
 }
 
+#if defined(__linux__)
+TEST(HostMemoryTest, ProvidesNoMoreThanTheMachineHas) {
+  const HostMemory memory;
+  EXPECT_TRUE(memory.MayProvide(0));
+  EXPECT_TRUE(memory.MayProvide(size_t{1} << 20));
+  EXPECT_FALSE(memory.MayProvide(SIZE_MAX / 2));
+}
+#endif
+
 // AddressSanitizer takes memory of its own for every buffer.
 #if defined(__linux__) && !defined(__SANITIZE_ADDRESS__)
 // The bytes of the process that are in memory.

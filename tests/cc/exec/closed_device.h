@@ -50,7 +50,7 @@ class ClosedMemory : public Memory {
     munmap(data, regions_.at(data));
     regions_.erase(data);
   }
-  size_t available_bytes() const override { return SIZE_MAX; }
+  bool MayProvide(size_t) const override { return true; }
   bool is_host() const override { return false; }
 
  private:

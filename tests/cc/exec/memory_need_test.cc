@@ -38,8 +38,8 @@ class MemoryNeedTest : public testing::Test {
   // A device to which the system can still give `available` bytes.
   CpuDevice::Options LimitedTo(const size_t* available) const {
     CpuDevice::Options device;
-    device.memory =
-        std::make_shared<HostMemory>([available] { return *available; });
+    device.memory = std::make_shared<HostMemory>(
+        [available](size_t bytes) { return bytes <= *available; });
     return device;
   }
 

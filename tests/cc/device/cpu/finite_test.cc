@@ -11,6 +11,9 @@
 namespace cavs {
 namespace {
 
+class FiniteTest : public IsaTest {};
+CAVS_INSTANTIATE_ISA_TEST(FiniteTest);
+
 template <typename T>
 void ExpectFound(const CpuBackend& backend, int64_t rows, int64_t cols,
                  int64_t pitch) {
@@ -39,10 +42,10 @@ void ExpectFound(const CpuBackend& backend, int64_t rows, int64_t cols,
   }
 }
 
-TEST(FiniteTest, OneElementThatIsNotFiniteIsFoundAnywhere) {
+TEST_P(FiniteTest, OneElementThatIsNotFiniteIsFoundAnywhere) {
   for (int count : {1, 3}) {
     ThreadedWorkers workers(count);
-    const CpuBackend backend(&workers);
+    const CpuBackend backend(&workers, GetParam());
     ForFloatTypes([&](auto zero) {
       using T = decltype(zero);
       ExpectFound<T>(backend, 1, 1, 1);
@@ -54,9 +57,9 @@ TEST(FiniteTest, OneElementThatIsNotFiniteIsFoundAnywhere) {
   }
 }
 
-TEST(FiniteTest, RowsMayHaveAnIndex) {
+TEST_P(FiniteTest, RowsMayHaveAnIndex) {
   SerialWorkers workers;
-  const CpuBackend backend(&workers);
+  const CpuBackend backend(&workers, GetParam());
   const std::vector<float> x = {0, 1, NAN, 3};
   const std::vector<int32_t> index = {2, -1, 0};  // Counted from row 1.
   ConstBlock block(x.data() + 1, 3, 1, 1);
