@@ -132,11 +132,48 @@ class Divider {
   std::vector<bool> accessed_;  // By symbol: whether a node reads or writes it.
 };
 
+// Calls fn(&id) for every symbol that a node or one of its members names.
+template <typename Fn>
+void ForSymbols(Node* node, const Fn& fn) {
+  for (std::vector<int>* ids :
+       {&node->inputs, &node->outputs, &node->operands}) {
+    for (int& id : *ids) fn(&id);
+  }
+  for (Node& member : node->members) ForSymbols(&member, fn);
+}
+
+// The same for the nodes and the results of a program.
+template <typename Fn>
+void ForSymbols(Program* program, const Fn& fn) {
+  for (Node& node : program->nodes) ForSymbols(&node, fn);
+  for (int& id : program->results) fn(&id);
+}
+
 }  // namespace
 
 void RemoveUnused(Program* program) {
   RemoveNodes(program);
   Divider(program).Run();
+}
+
+void RemoveUnusedSymbols(Program* program) {
+  std::vector<Symbol>& symbols = program->symbols;
+  std::vector<bool> used(symbols.size(), false);
+  ForSymbols(program, [&](const int* id) {
+    for (int at = *id; at >= 0; at = symbols[at].parent) used[at] = true;
+  });
+  std::vector<int> number(symbols.size(), -1);
+  std::vector<Symbol> kept;
+  for (size_t id = 0; id < symbols.size(); ++id) {
+    if (!used[id]) continue;
+    number[id] = static_cast<int>(kept.size());
+    kept.push_back(std::move(symbols[id]));
+  }
+  for (Symbol& symbol : kept) {
+    if (symbol.parent >= 0) symbol.parent = number[symbol.parent];
+  }
+  symbols = std::move(kept);
+  ForSymbols(program, [&](int* id) { *id = number[*id]; });
 }
 
 }  // namespace cavs

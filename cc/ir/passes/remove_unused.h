@@ -10,6 +10,11 @@ namespace cavs {
 // accessed only through disjoint views: each view becomes a root.
 void RemoveUnused(Program* program);
 
+// Removes symbols that no node reads or writes, and numbers the others anew in
+// the same order. Every step walks over all symbols of its programs, and most
+// of those that were traced are read no more after the other passes.
+void RemoveUnusedSymbols(Program* program);
+
 }  // namespace cavs
 
 #endif  // CAVS_CC_IR_PASSES_REMOVE_UNUSED_H_

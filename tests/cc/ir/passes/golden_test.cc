@@ -165,6 +165,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Pass{"specialize_parents", true, SpecializeParents},
                     Pass{"merge_duplicates", true, MergeDuplicates},
                     Pass{"remove_unused", true, RemoveUnused},
+                    Pass{"remove_unused_symbols", true, RemoveUnusedSymbols},
                     Pass{"factor_sums", true, FactorSums},
                     Pass{"merge_matmuls", true, Merge},
                     Pass{"split_elementwise", true, SplitElementwise},
