@@ -243,12 +243,11 @@ void MultiplyPacked(const Product<T>& p, Range rows, Range columns) {
   }
 }
 
-// Slices of b are packed on the stack as they are needed.
-constexpr int64_t kSliceBytes = 64 << 10;
-
+// Slices of b are packed on the stack as they are needed, and stay in the L1
+// cache while all tiles read them.
 template <typename T>
 void Multiply(const Product<T>& p, Range rows, Range columns) {
-  constexpr int64_t kDepth = kSliceBytes / (kPanel<T> * sizeof(T));
+  constexpr int64_t kDepth = kNearBytes / (kPanel<T> * sizeof(T));
   alignas(64) T packed[kDepth * kPanel<T>];
   const int64_t count = rows.end - rows.begin;
   // A single tile reads b in place.
