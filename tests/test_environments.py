@@ -72,6 +72,41 @@ def test_one_thread_for_operators_trains_from_a_pipeline():
     assert output.split() == ["2"]
 
 
+def test_the_single_threaded_executor_trains_from_a_pipeline_with_one_thread():
+    output = run(
+        """
+        tf.config.threading.set_inter_op_parallelism_threads(1)
+        # ---
+        cell = cells.Branching()
+        cell(GRAPHS, X)  # Makes the weights.
+        examples = cavs.data.from_arrays(
+            [0, 4, 7],
+            {"children": [[-1, -1], [0, -1], [0, 1], [2, 1], [-1, -1], [0, -1], [1, 0]]},
+            {},
+        )
+        batches = iter(cavs.data.batch(examples.repeat(), 2))
+
+        def step(batches, total):
+            graphs = next(batches)["graphs"]
+            x = tf.ones([graphs.num_vertices, 3])
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                loss = tf.reduce_sum(cell(graphs, x))
+            return total + loss + tf.reduce_sum(tape.gradient(loss, x))
+
+        def steps(batches):
+            several = lambda i, total: (i + 1, step(batches, total))
+            return tf.while_loop(lambda i, _: i < 4, several, (0, 0.0))[1]
+
+        plain = tf.function(steps)(batches)
+        with tf.experimental.function_executor_type("SINGLE_THREADED_EXECUTOR"):
+            steps = tf.function(steps)
+            print(*(float(steps(batches)) == float(plain) for _ in range(3)))
+        """
+    )
+    assert output.split() == ["True"] * 3
+
+
 def test_mirrored_replicas_read_and_train_their_own_copies():
     output = run(
         """

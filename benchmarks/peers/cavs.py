@@ -91,16 +91,24 @@ class Peer(_tensorflow.TensorFlowPeer):
         for calls in (self._one, self._several):
             calls[mode].get_concrete_function(self._steps_from(0))
 
+    def single_threaded(self):
+        return self.is_small()
+
     def train(self, index):
-        return float(self._one["training"](self._steps_from(index)))
+        return self._run(self._one["training"], index)
 
     def infer(self, index):
-        return float(self._one["inference"](self._steps_from(index)))
+        return self._run(self._one["inference"], index)
 
     def timed(self, mode, index):
         if self.ops:
-            return self.ops.run(mode, index)
-        return float(self._several[mode](self._steps_from(index)))
+            with self.executor():
+                return self.ops.run(mode, index)
+        return self._run(self._several[mode], index)
+
+    def _run(self, step, index):
+        with self.executor():
+            return float(step(self._steps_from(index)))
 
     def gradients(self):
         return self._form.join(super().gradients())
