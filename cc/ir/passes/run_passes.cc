@@ -71,10 +71,10 @@ Status Arrange(const PassOptions& options, const Capabilities& capabilities,
     CAVS_RETURN_IF_ERROR(Check(options, "merge_matmuls", *program));
   }
   if (options.fuse) FuseElementwise(program);
-  CAVS_RETURN_IF_ERROR(Check(options, "fuse_elementwise", *program));
-  RemoveUnusedSymbols(program);
   CAVS_RETURN_IF_ERROR(
-      Check(options, "remove_unused_symbols", *program, /*always=*/true));
+      Check(options, "fuse_elementwise", *program, /*always=*/true));
+  RemoveUnusedSymbols(program);
+  CAVS_RETURN_IF_ERROR(Check(options, "remove_unused_symbols", *program));
   program->zeros = options.skip_zeros ? FindZeros(*program) : Zeros(*program);
   program->placement =
       Place(*program, program->zeros, capabilities, options.views);
