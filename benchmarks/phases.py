@@ -61,6 +61,7 @@ def measure(workload, threads: int, steps: int) -> tuple[float, list]:
     from benchmarks.peers import _tensorflow_profile, cavs
 
     peer = cavs.Peer(workload, threads)
+    peer.is_profiled = True
     numbers = iter(range(WARM + 2 * steps))
     for _ in range(WARM):
         peer.train(next(numbers))

@@ -29,6 +29,7 @@ class TensorFlowPeer(_base.Peer):
 
     jit_compile = False
     inter_op_threads = None  # The threads that run operators side by side; None: all threads.
+    is_profiled = False  # The single-threaded executor leaves operators out of profiles.
     optimizer_class = keras.optimizers.SGD
 
     def __init__(self, workload, threads):
@@ -91,7 +92,8 @@ class TensorFlowPeer(_base.Peer):
 
     def executor(self):
         """The context of calls that chooses what runs operators."""
-        kind = "SINGLE_THREADED_EXECUTOR" if self.single_threaded() else None
+        single = self.single_threaded() and not self.is_profiled
+        kind = "SINGLE_THREADED_EXECUTOR" if single else None
         return tf.experimental.function_executor_type(kind)
 
     def trace(self, mode):
@@ -123,7 +125,11 @@ class TensorFlowPeer(_base.Peer):
         return self.inputs[0]
 
     def memory_share(self, run):
-        return _operators.memory_share(_tensorflow_profile.timed_operators(run))
+        self.is_profiled = True
+        try:
+            return _operators.memory_share(_tensorflow_profile.timed_operators(run))
+        finally:
+            self.is_profiled = False
 
     def cross_entropy(self, h, label) -> tf.Tensor:
         """The loss of rows that all have labels."""
