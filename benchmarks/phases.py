@@ -58,10 +58,9 @@ def run(name: str, settings, threads: int, steps: int) -> tuple[float, dict[str,
 
 def measure(workload, threads: int, steps: int) -> tuple[float, list]:
     """(ms of a step, the operators in the profile of `steps` steps)."""
-    from benchmarks.peers import _tensorflow_profile, cavs
+    from benchmarks.peers import cavs
 
     peer = cavs.Peer(workload, threads)
-    peer.is_profiled = True
     numbers = iter(range(WARM + 2 * steps))
     for _ in range(WARM):
         peer.train(next(numbers))
@@ -70,7 +69,7 @@ def measure(workload, threads: int, steps: int) -> tuple[float, list]:
         start = time.perf_counter()
         peer.train(next(numbers))
         times.append(time.perf_counter() - start)
-    timed = _tensorflow_profile.timed_operators(lambda: [peer.train(i) for i in numbers])
+    timed = peer.timed_operators(lambda: [peer.train(i) for i in numbers])
     return 1e3 * sorted(times)[steps // 2], timed
 
 

@@ -29,10 +29,10 @@ class TensorFlowPeer(_base.Peer):
 
     jit_compile = False
     inter_op_threads = None  # The threads that run operators side by side; None: all threads.
-    is_profiled = False  # The single-threaded executor leaves operators out of profiles.
     optimizer_class = keras.optimizers.SGD
 
     def __init__(self, workload, threads):
+        self._is_profiled = False
         super().__init__(workload, threads)
         tf.config.threading.set_intra_op_parallelism_threads(threads)
         tf.config.threading.set_inter_op_parallelism_threads(self.inter_op_threads or threads)
@@ -92,7 +92,7 @@ class TensorFlowPeer(_base.Peer):
 
     def executor(self):
         """The context of calls that chooses what runs operators."""
-        single = self.single_threaded() and not self.is_profiled
+        single = self.single_threaded() and not self._is_profiled
         kind = "SINGLE_THREADED_EXECUTOR" if single else None
         return tf.experimental.function_executor_type(kind)
 
@@ -125,11 +125,18 @@ class TensorFlowPeer(_base.Peer):
         return self.inputs[0]
 
     def memory_share(self, run):
-        self.is_profiled = True
+        return _operators.memory_share(self.timed_operators(run))
+
+    def timed_operators(self, run):
+        """As `_tensorflow_profile.timed_operators`, where `run` calls steps of this peer.
+
+        The single-threaded executor leaves operators out of profiles, so it does not run them.
+        """
+        self._is_profiled = True
         try:
-            return _operators.memory_share(_tensorflow_profile.timed_operators(run))
+            return _tensorflow_profile.timed_operators(run)
         finally:
-            self.is_profiled = False
+            self._is_profiled = False
 
     def cross_entropy(self, h, label) -> tf.Tensor:
         """The loss of rows that all have labels."""

@@ -290,6 +290,15 @@ TEST(RunPassesTest, GroupsTooLargeForOneKernelMatchTheOracle) {
   ExpectForwardMatchesOracle(std::move(f.program), 32);
 }
 
+TEST(RunPassesTest, SymbolsThatNoNodeNamesAreGone) {
+  const Program program = GatedSlots(3);
+  CompiledProgram expected(program), compiled(program);
+  compiled.symbols.insert(compiled.symbols.end(), 7, program.symbols[0]);
+  EXPECT_TRUE(RunPasses({}, kCapabilities, &expected).ok());
+  EXPECT_TRUE(RunPasses({}, kCapabilities, &compiled).ok());
+  EXPECT_EQ(compiled.symbols.size(), expected.symbols.size());
+}
+
 // If each node needed a walk over all nodes, 4 times as many nodes would take
 // 16 times as long.
 TEST(RunPassesTest, TimeGrowsAsTheProgramDoes) {
