@@ -44,7 +44,22 @@ def cavs_op_library(name, deps):
         deps = deps,
     )
 
-def cavs_tests(deps, as_shipped = [], shards = {}):
+def cavs_fake_library(name, **kwargs):
+    """A library of this folder's files that stands in for one of the system's; its headers are part of it."""
+    native.cc_binary(
+        name = name,
+        srcs = native.glob(["*.cc", "*.h"]),
+        # Programs are fast, also with what a sanitizer adds to all else.
+        copts = _COPTS + ["-O2", "-fvisibility=hidden"],
+        linkopts = ["-ldl", "-pthread"],
+        linkshared = True,
+        **kwargs
+    )
+
+# The emulated CUDA device, for tests that say so.
+_FAKE_CUDA = "//tests/cc/cuda/fake:libfake_cuda.so"
+
+def cavs_tests(deps, as_shipped = [], shards = {}, on_fake_cuda = []):
     """One test for each *_test.cc, here and below; headers are for all of them.
 
     Text files are for the tests of their folder.
@@ -53,8 +68,10 @@ def cavs_tests(deps, as_shipped = [], shards = {}):
       deps: Of all of them.
       as_shipped: Files of those that `--config=shipped` runs.
       shards: Those that take long, by name: in how many parts they run, side by side.
+      on_fake_cuda: Files of those that use the emulated CUDA device.
     """
     shipped = native.glob(as_shipped)
+    fake_cuda = native.glob(on_fake_cuda)
     for source in native.glob(["**/*_test.cc"]):
         native.cc_test(
             name = source[:-len(".cc")],
@@ -63,7 +80,12 @@ def cavs_tests(deps, as_shipped = [], shards = {}):
             linkstatic = True,
             timeout = "long",
             shard_count = shards.get(source[:-len("_test.cc")]),
-            data = native.glob([source[:source.rfind("/") + 1] + "*.txt"]),
+            data = native.glob([source[:source.rfind("/") + 1] + "*.txt"]) +
+                   ([_FAKE_CUDA] if source in fake_cuda else []),
+            env = {
+                "CAVS_LIBCUDA": "$(rootpath %s)" % _FAKE_CUDA,
+                "CAVS_LIBNVRTC": "$(rootpath %s)" % _FAKE_CUDA,
+            } if source in fake_cuda else {},
             tags = ["as_shipped"] if source in shipped else [],
             deps = deps + ["@googletest//:gtest_main"],
         )

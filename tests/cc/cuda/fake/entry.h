@@ -1,0 +1,18 @@
+// How a function of the driver begins.
+#ifndef CAVS_TESTS_CC_CUDA_FAKE_ENTRY_H_
+#define CAVS_TESTS_CC_CUDA_FAKE_ENTRY_H_
+
+#include "tests/cc/cuda/fake/machine.h"
+
+// Its declaration: the library exports it.
+#define CAVS_FAKE(name, ...) \
+  extern "C" __attribute__((visibility("default"))) int name(__VA_ARGS__)
+
+// Returns the error of the call if it has one; else `call` holds the lock of
+// machine `m`.
+#define BEGIN(needs)                      \
+  Call call(__func__, needs);             \
+  if (call.error != 0) return call.error; \
+  [[maybe_unused]] Machine& m = call.machine
+
+#endif  // CAVS_TESTS_CC_CUDA_FAKE_ENTRY_H_

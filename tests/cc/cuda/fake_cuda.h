@@ -1,0 +1,70 @@
+// The fake library, for tests: its functions by name, kernels from texts.
+#ifndef CAVS_TESTS_CC_CUDA_FAKE_CUDA_H_
+#define CAVS_TESTS_CC_CUDA_FAKE_CUDA_H_
+
+#include <dlfcn.h>
+
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "tests/cc/cuda/fake/control.h"
+
+namespace cavs {
+
+// The library that CAVS_LIBCUDA names. It is loaded once and stays.
+class FakeCuda {
+ public:
+  FakeCuda() {
+    const char* path = std::getenv("CAVS_LIBCUDA");
+    library_ = path == nullptr ? nullptr : dlopen(path, RTLD_NOW);
+    if (library_ == nullptr) {
+      std::fprintf(stderr, "CAVS_LIBCUDA: %s\n",
+                   path == nullptr ? "not set" : dlerror());
+      std::abort();
+    }
+  }
+
+  // Calls a function that returns a code.
+  template <typename... Arguments>
+  int operator()(const char* name, Arguments... arguments) const {
+    return Find<int (*)(Arguments...)>(name)(arguments...);
+  }
+
+  FakeCounts Counts() const {
+    FakeCounts counts;
+    Find<void (*)(FakeCounts*)>("fake_counts")(&counts);
+    return counts;
+  }
+  int64_t Launches(const char* kernel) const {
+    return Find<int64_t (*)(const char*)>("fake_launches")(kernel);
+  }
+  void Reset() const { Find<void (*)()>("fake_reset")(); }
+  bool Set(const char* option, int64_t value) const {
+    return Find<bool (*)(const char*, int64_t)>("fake_set")(option, value);
+  }
+  void Fail(const char* function, int64_t calls_before, int error) const {
+    Find<void (*)(const char*, int64_t, int)>("fake_fail")(function,
+                                                           calls_before, error);
+  }
+  std::string Fault() const { return Find<const char* (*)()>("fake_fault")(); }
+
+ private:
+  template <typename Function>
+  Function Find(const char* name) const {
+    void* found = dlsym(library_, name);
+    if (found == nullptr) {
+      std::fprintf(stderr, "%s\n", dlerror());
+      std::abort();
+    }
+    return reinterpret_cast<Function>(found);
+  }
+
+  void* library_;
+};
+
+}  // namespace cavs
+
+#endif  // CAVS_TESTS_CC_CUDA_FAKE_CUDA_H_
