@@ -133,7 +133,7 @@ struct Global {
   Global operator-(i64 i) const { return {address - i * (i64)sizeof(T)}; }
 #ifdef CAVS_FAKE_RACES
   cavs_fake::Element<T> operator[](i64 i) const {
-    return {cavs_fake::Aligned((*this + i).Reach(), sizeof(T))};
+    return {cavs_fake::Aligned((*this + i).Reach(), alignof(T))};
   }
 #else
   T& operator[](i64 i) const { return *(*this + i).Reach(); }
@@ -150,7 +150,7 @@ struct Shared {
   Shared operator-(i64 i) const { return {at - i}; }
 #ifdef CAVS_FAKE_RACES
   cavs_fake::Element<T> operator[](i64 i) const {
-    return {cavs_fake::Aligned((*this + i).Reach(), sizeof(T))};
+    return {cavs_fake::Aligned((*this + i).Reach(), alignof(T))};
   }
 #else
   T& operator[](i64 i) const { return *(*this + i).Reach(); }
@@ -260,15 +260,20 @@ inline void grid_barrier(Global<unsigned> counter, unsigned*) {
   cavs_launch->wait(cavs_launch, cavs_fake::kGrid, "grid_barrier");
 }
 
-// Copies that are done later.
+// Copies that are done at any time until they are waited for: until then the
+// place that they write to holds nothing.
 inline void copy16(Shared<char> to, Global<const char> from) {
   (to + 15).Reach();
-  cavs_launch->copy(cavs_launch, cavs_fake::Aligned(to.Reach(), 16),
-                    cavs_fake::Aligned(from.Reach(), 16));
+  char* place = cavs_fake::Aligned(to.Reach(), 16);
+  cavs_fake::Touches(place, 16, cavs_fake::kWrites);
+  __builtin_memset(place, 0xff, 16);
+  cavs_launch->copy(cavs_launch, place, cavs_fake::Aligned(from.Reach(), 16));
 }
 inline void copy16_zero(Shared<char> to) {
   (to + 15).Reach();
-  cavs_launch->copy(cavs_launch, cavs_fake::Aligned(to.Reach(), 16), nullptr);
+  char* place = cavs_fake::Aligned(to.Reach(), 16);
+  cavs_fake::Touches(place, 16, cavs_fake::kWrites);
+  __builtin_memset(place, 0, 16);
 }
 inline void copy_commit() { cavs_launch->commit(cavs_launch); }
 template <int kLeft>

@@ -41,12 +41,14 @@ Grid::Grid(std::function<bool(const void*)> may_touch,
     char text[200];
     std::snprintf(text, sizeof(text), "touches %s: %p", what, at);
     Of(l).Fail(error, error == kLaunchFailed ? what : text);
+    Of(l).LeaveIfFailed();
   };
   launch_.may_touch = [](Launch* l, const void* at) {
     return Of(l).may_touch_(at);
   };
   launch_.touch = [](Launch* l, const void* at, unsigned bytes, Touch how) {
     Of(l).Touched(at, bytes, how);
+    Of(l).LeaveIfFailed();
   };
   launch_.copy = [](Launch* l, char* to, const char* from) {
     static_cast<GridThread*>(l->current)->copies.push_back({to, from});
@@ -57,6 +59,7 @@ Grid::Grid(std::function<bool(const void*)> may_touch,
   };
   launch_.wait_copies = [](Launch* l, int groups_left) {
     Of(l).DoCopies(*static_cast<GridThread*>(l->current), groups_left);
+    Of(l).LeaveIfFailed();
   };
 }
 
@@ -193,6 +196,7 @@ void Grid::RunThreads() {
     launch_.current = &thread;
     kernel_->entry(arguments_);
     Ended(thread);
+    LeaveIfFailed();
   }
 }
 
@@ -264,6 +268,7 @@ void Grid::CheckBlock(Block& block) {
       if (thread.waits != kEnded) continue;
       Fail(kLaunchFailed,
            Name(thread) + " ends without a barrier at which others wait");
+      return;
     }
   }
   block.waiting = 0;
@@ -283,6 +288,7 @@ void Grid::CheckWarp(Block& block, int index) {
       if (threads[i].waits != kEnded) continue;
       Fail(kLaunchFailed,
            Name(threads[i]) + " ends while its warp does " + warp.what);
+      return;
     }
   }
   warp.waiting = 0;
@@ -297,6 +303,7 @@ void Grid::CheckGrid() {
     for (GridThread& thread : blocks_[b].threads) {
       if (thread.waits != kEnded) continue;
       Fail(kLaunchFailed, Name(thread) + " ends without a barrier of the grid");
+      return;
     }
   }
   at_grid_ = 0;
@@ -309,13 +316,12 @@ void Grid::CheckGrid() {
 void Grid::DoCopies(GridThread& thread, size_t groups_left) {
   const auto copy = [&](const std::vector<Copy>& group) {
     for (const Copy& one : group) {
-      if (touches_ && one.from != nullptr) Touched(one.from, 16, kReads);
-      if (touches_) Touched(one.to, 16, kWrites);
-      if (one.from == nullptr) {
-        std::memset(one.to, 0, 16);
-      } else {
-        std::memcpy(one.to, one.from, 16);
+      if (touches_) {
+        Touched(one.from, 16, kReads);
+        Touched(one.to, 16, kWrites);
       }
+      if (fault_.error != 0) return;
+      std::memcpy(one.to, one.from, 16);
     }
   };
   if (groups_left == 0) {
@@ -341,6 +347,7 @@ void Grid::Touched(const void* at, unsigned bytes, Touch how) {
       begin >= block.shared && begin < block.shared + shape_.shared_bytes;
   if (!shared && !inside_(at, bytes)) {
     Fail(kIllegalAddress, "touches memory out of bounds");
+    return;
   }
   // Blocks use the same memory one after another: each has numbers of its own.
   if (shared) {
@@ -375,7 +382,10 @@ void Grid::Fail(int error, const std::string& what) {
     }
     fault_.text += ": " + what;
   }
-  if (fibers_.current() != nullptr) fibers_.Leave();
+}
+
+void Grid::LeaveIfFailed() {
+  if (fault_.error != 0) fibers_.Leave();
 }
 
 void Grid::NoThreadCanGoOn() {

@@ -101,8 +101,10 @@ class Grid {
   void DoCopies(GridThread& thread, size_t groups_left);
   void Touched(const void* at, unsigned bytes, Touch how);
 
-  // Ends the launch; returns only to the OS thread.
+  // Ends the launch, of which the first failure is kept. Its fibers do not run
+  // on: they leave, when they hold nothing on their stacks.
   void Fail(int error, const std::string& what);
+  void LeaveIfFailed();
   std::string Name(const Thread& thread) const;
   void NoThreadCanGoOn();
   uint32_t Draw(uint32_t below);

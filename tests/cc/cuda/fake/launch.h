@@ -60,7 +60,7 @@ struct Launch {
   // Checks bounds and looks for races.
   void (*touch)(Launch*, const void* at, unsigned bytes, Touch how);
   // Copies of 16 bytes from global to shared memory, which are done when the
-  // thread waits for them. From null: zeros.
+  // thread waits for them.
   void (*copy)(Launch*, char* to, const char* from);
   void (*commit)(Launch*);
   void (*wait_copies)(Launch*, int groups_left);
