@@ -69,6 +69,7 @@ constexpr DType kDTypeOf<Float16> = DType::kFloat16;
 // The types that native kernels compute with, and what depends on that list.
 template <typename... T>
 struct FloatTypeList {
+  static constexpr size_t kSize = sizeof...(T);
   static constexpr DType kDTypes[] = {kDTypeOf<T>...};
 
   static constexpr bool Contains(DType dtype) {

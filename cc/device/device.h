@@ -45,8 +45,8 @@ class Executable {
   // A rough estimate of how long one worker takes for a step of such tasks.
   virtual double Nanos(const TaskCount& tasks) const = 0;
   // `bindings` and the program must outlive the result. Slots whose storage is
-  // that of a chunk may be changed between chunks, when all work that was put
-  // into a stream is done.
+  // that of a chunk may be changed between chunks, when Stream::Settle() has
+  // returned in all streams.
   virtual std::unique_ptr<BoundProgram> Bind(Bindings* bindings) const = 0;
 };
 
@@ -64,11 +64,13 @@ class Device {
   // so many bytes: to look for infinity and NaN in them, to pack them, and to
   // add one more gradient of each.
   virtual double NanosPerProgram(int64_t weight_bytes) const = 0;
-  // Makes lists of row numbers readable on the device: on_device[i] is the copy
-  // of lists[i], and valid as long as the result and the list itself exist.
-  virtual std::shared_ptr<void> Upload(
-      const std::vector<Span<int32_t>>& lists,
-      std::vector<const int32_t*>* on_device) const = 0;
+  // Makes lists of row numbers readable in the stream, and in all that waits
+  // for it: on_device[i] is the copy of lists[i], never null, and valid as long
+  // as *memory and the list itself exist. kResourceExhausted if the device has
+  // no memory for them.
+  virtual Status Upload(const std::vector<Span<int32_t>>& lists, Stream* stream,
+                        std::shared_ptr<void>* memory,
+                        std::vector<const int32_t*>* on_device) const = 0;
   // The program must outlive the result.
   virtual std::unique_ptr<Executable> Compile(
       const CompiledProgram& program) const = 0;

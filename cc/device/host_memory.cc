@@ -40,4 +40,14 @@ void* HostMemory::Allocate(size_t bytes) {
 
 void HostMemory::Free(void* data, size_t) { std::free(data); }
 
+std::vector<const int32_t*> ListsOfHost(
+    const std::vector<Span<int32_t>>& lists) {
+  static constexpr int32_t kNoNumbers[] = {0};
+  std::vector<const int32_t*> addresses;
+  for (const Span<int32_t>& list : lists) {
+    addresses.push_back(list.data() == nullptr ? kNoNumbers : list.data());
+  }
+  return addresses;
+}
+
 }  // namespace cavs

@@ -5,11 +5,18 @@
 #include <cstddef>
 #include <functional>
 #include <utility>
+#include <vector>
 
 #include "cc/base/machine.h"
+#include "cc/base/span.h"
 #include "cc/device/memory.h"
 
 namespace cavs {
+
+// The addresses of lists of row numbers, for devices that read them where they
+// are. Never null: see Device::Upload().
+std::vector<const int32_t*> ListsOfHost(
+    const std::vector<Span<int32_t>>& lists);
 
 // `may_fit` tells whether the system can still provide so many bytes.
 class HostMemory : public Memory {

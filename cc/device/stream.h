@@ -54,6 +54,15 @@ class Stream {
   // has no error.
   virtual Status Synchronize() = 0;
 
+  // Returns when work that was put into the stream reads nothing any more that
+  // the caller has passed in memory of the host, such as bindings.
+  virtual Status Settle() { return Synchronize(); }
+
+  // Returns when memory that work uses may be given to later work in any stream
+  // that may use it: when the work is done, unless all work is in one order
+  // anyway. The stream then has no error.
+  virtual Status Retire() { return Synchronize(); }
+
   // A hint that work of about so many nanoseconds on one worker will follow.
   virtual void Expect(double nanos) { (void)nanos; }
 };

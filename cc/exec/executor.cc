@@ -107,7 +107,7 @@ TrainingNeed NeedOfTraining(const MemoryNeed& forward, const Model* derivative,
 }
 
 // Makes the row numbers of a tape readable on the device.
-void Upload(const Device& device, Tape* tape) {
+Status Upload(const Device& device, Stream* stream, Tape* tape) {
   std::vector<Span<int32_t>> lists;
   const int num_types = tape->rows.num_types();
   for (const TypeRows& rows : tape->rows.types()) {
@@ -127,12 +127,9 @@ void Upload(const Device& device, Tape* tape) {
     lists.push_back(tape->push_rows.of_type(type));
   }
   std::vector<const int32_t*> there;
-  tape->memory.push_back(device.Upload(lists, &there));
-  // An index that is not null says that rows are read by it, though there may
-  // be none.
-  static constexpr int32_t kNoRows[] = {kZeroRow};
-  std::replace(there.begin(), there.end(), static_cast<const int32_t*>(nullptr),
-               kNoRows + 0);
+  tape->memory.emplace_back();
+  CAVS_RETURN_IF_ERROR(
+      device.Upload(lists, stream, &tape->memory.back(), &there));
   auto next = there.begin();
   for (const TypeRows& rows : tape->rows.types()) {
     tape->lists.push_back(
@@ -144,6 +141,7 @@ void Upload(const Device& device, Tape* tape) {
     next += num_types;
   }
   tape->push_lists.assign(next, there.end());
+  return Status();
 }
 
 // Tells the streams how long all the work takes one worker. Waking workers
@@ -350,7 +348,7 @@ Status RunForward(const Model& model, const ForwardArguments& arguments,
   const RowPlan& rows = tape->rows;
   tape->pull_rows = MakeExternalRows(arguments.pull_rows, rows);
   tape->push_rows = ExternalRows(arguments.push_rows, rows.types());
-  Upload(*model.device, tape);
+  CAVS_RETURN_IF_ERROR(Upload(*model.device, context.stream, tape));
   ExpectWork(model, rows, context);
 
   RunArguments run;

@@ -35,7 +35,8 @@ Run::Run(const StepPlan& plan, const Model& model, const RowPlan& rows,
       chunk_views_(rows.num_types()) {}
 
 Run::~Run() {
-  (void)Synchronize();
+  (void)Barrier();
+  (void)critical_->Retire();
   // Memory must return to the pool without zones.
   if (arena_memory_ != nullptr && guards_ != nullptr) {
     guards_->KeepFirst(zones_before_);
@@ -265,11 +266,10 @@ void Run::BindView(int type, int id) {
   slots[id].terms = slots[root].terms;
 }
 
-// The memory that all types reuse belongs to another chunk from now on. Slots
-// are read when work is done, so all earlier work must be finished.
+// The memory that all types reuse belongs to another chunk from now on.
 Status Run::BindChunk(const Chunk& chunk) {
   if (plan_.shared_bytes == 0) return Status();
-  CAVS_RETURN_IF_ERROR(Synchronize());
+  CAVS_RETURN_IF_ERROR(Barrier());
   char* shared = arena_ + plan_.shared_offset;
   if (guards_ != nullptr) {
     guards_->KeepFirst(zones_of_run_);
@@ -311,10 +311,14 @@ void Run::BindInChunk(int type, char* shared) {
   }
 }
 
+// Where it is not the host that writes, one call costs more than the rows that
+// are written twice.
 Status Run::ZeroState(const std::vector<int32_t>& writes) {
   const size_t row = ByteCount(1, model_.state_columns, model_.state_dtype);
   char* data = static_cast<char*>(state_.data);
-  if (!plan_.gathered_once) return critical_->Zero(data, writes.size() * row);
+  if (!plan_.gathered_once || !model_.device->memory()->is_host()) {
+    return critical_->Zero(data, writes.size() * row);
+  }
   for (size_t first = 0; first < writes.size();) {
     size_t end = first;
     while (end < writes.size() && writes[end] == 0) ++end;
@@ -333,18 +337,21 @@ Status Run::Checked(Status status, Stream* stream, const Title& title) const {
   return stream->Call([this, title] { return guards_->Check(title); });
 }
 
-Status Run::Synchronize() {
-  Status status = critical_->Synchronize();
+Status Run::Barrier() {
+  const Status status = critical_->Settle();
   if (other_ == critical_) return status;
-  const Status other = other_->Synchronize();
-  return status.ok() ? other : status;
+  const Status other = other_->Settle();
+  CAVS_RETURN_IF_ERROR(status);
+  CAVS_RETURN_IF_ERROR(other);
+  CAVS_RETURN_IF_ERROR(critical_->Wait(other_->Record()));
+  return other_->Wait(critical_->Record());
 }
 
 Status Run::Compute() {
   CAVS_RETURN_IF_ERROR(ZeroUnwritten());
   CAVS_RETURN_IF_ERROR(Prologue());
   CAVS_RETURN_IF_ERROR(RunChunks());
-  CAVS_RETURN_IF_ERROR(Synchronize());
+  CAVS_RETURN_IF_ERROR(Barrier());
   return Epilogue();
 }
 
@@ -400,7 +407,7 @@ Status Run::Epilogue() {
     if (IsIdle(model_, rows_, type)) continue;
     CAVS_RETURN_IF_ERROR(bound_[type]->FinishSums(critical_));
   }
-  CAVS_RETURN_IF_ERROR(critical_->Synchronize());
+  CAVS_RETURN_IF_ERROR(critical_->Settle());
   for (int type = 0; type < rows_.num_types(); ++type) {
     if (IsIdle(model_, rows_, type)) continue;
     CAVS_RETURN_IF_ERROR(
@@ -411,7 +418,7 @@ Status Run::Epilogue() {
     }
   }
   CAVS_RETURN_IF_ERROR(Checked(Status(), critical_, [] { return "epilogue"; }));
-  return critical_->Synchronize();
+  return critical_->Settle();
 }
 
 Status Run::CopyResult(int type, size_t i) {

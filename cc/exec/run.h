@@ -46,7 +46,7 @@ class Run {
   Run(const StepPlan& plan, const Model& model, const RowPlan& rows,
       const StepContext& context, RunArguments arguments, Guards* guards);
   Run(const Run&) = delete;
-  // Waits for the work that it has put into the streams.
+  // Retires the work that it has put into the streams.
   ~Run();
 
   // Takes all memory of the plan, before anything is computed; returns false if
@@ -86,7 +86,9 @@ class Run {
   Status RunBlocks(Stage stage, const Chunk& chunk, Stream* stream);
   Status RunTasks(const Chunk& chunk);
   Status RunTask(const Chunk& chunk, int64_t task);
-  Status Synchronize();
+  // Work that is put into the streams from now on begins after all earlier
+  // work, and bindings may be changed.
+  Status Barrier();
   // Checks the guard zones, if there are any, when the stream reaches this
   // point.
   template <typename Title>

@@ -61,13 +61,6 @@ int64_t CpuDevice::RowsPerBlock(int64_t bytes_per_row) const {
   return std::max(options_.fewest_rows, bytes / bytes_per_row);
 }
 
-std::shared_ptr<void> CpuDevice::Upload(
-    const std::vector<Span<int32_t>>& lists,
-    std::vector<const int32_t*>* on_device) const {
-  for (const Span<int32_t>& list : lists) on_device->push_back(list.data());
-  return nullptr;
-}
-
 std::unique_ptr<Executable> CpuDevice::Compile(
     const CompiledProgram& program) const {
   return std::make_unique<CpuExecutable>(program, options_.isa);

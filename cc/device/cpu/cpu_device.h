@@ -51,9 +51,12 @@ class CpuDevice : public Device {
     return options_.nanos_per_program +
            options_.nanos_per_weight_byte * static_cast<double>(weight_bytes);
   }
-  std::shared_ptr<void> Upload(
-      const std::vector<Span<int32_t>>& lists,
-      std::vector<const int32_t*>* on_device) const override;
+  Status Upload(const std::vector<Span<int32_t>>& lists, Stream*,
+                std::shared_ptr<void>*,
+                std::vector<const int32_t*>* on_device) const override {
+    *on_device = ListsOfHost(lists);
+    return Status();
+  }
   std::unique_ptr<Executable> Compile(
       const CompiledProgram& program) const override;
 

@@ -59,13 +59,6 @@ Status ReferenceStream::ClearUnlessFinite(DType dtype, const void* numbers,
   return Status();
 }
 
-std::shared_ptr<void> ReferenceDevice::Upload(
-    const std::vector<Span<int32_t>>& lists,
-    std::vector<const int32_t*>* on_device) const {
-  for (const Span<int32_t>& list : lists) on_device->push_back(list.data());
-  return nullptr;
-}
-
 std::unique_ptr<Executable> ReferenceDevice::Compile(
     const CompiledProgram& program) const {
   return std::make_unique<ReferenceExecutable>(program);

@@ -50,9 +50,12 @@ class ReferenceDevice : public Device {
   int64_t RowsPerBlock(int64_t) const override {
     return options_.rows_per_block;
   }
-  std::shared_ptr<void> Upload(
-      const std::vector<Span<int32_t>>& lists,
-      std::vector<const int32_t*>* on_device) const override;
+  Status Upload(const std::vector<Span<int32_t>>& lists, Stream*,
+                std::shared_ptr<void>*,
+                std::vector<const int32_t*>* on_device) const override {
+    *on_device = ListsOfHost(lists);
+    return Status();
+  }
   std::unique_ptr<Executable> Compile(
       const CompiledProgram& program) const override;
 

@@ -102,23 +102,23 @@ class ClosedDevice : public WrappingDevice {
       : WrappingDevice(OfMemory(memory, std::move(options))),
         memory_(std::move(memory)) {}
 
-  std::shared_ptr<void> Upload(
-      const std::vector<Span<int32_t>>& lists,
-      std::vector<const int32_t*>* on_device) const override {
+  Status Upload(const std::vector<Span<int32_t>>& lists, Stream*,
+                std::shared_ptr<void>* memory,
+                std::vector<const int32_t*>* on_device) const override {
     size_t bytes = 0;
     for (const Span<int32_t>& list : lists) {
       bytes += list.size() * sizeof(int32_t);
     }
-    std::shared_ptr<void> copies(
+    *memory = std::shared_ptr<void>(
         memory_->Allocate(bytes),
-        [memory = memory_, bytes](void* data) { memory->Free(data, bytes); });
+        [own = memory_, bytes](void* data) { own->Free(data, bytes); });
     const ClosedMemory::Opened opened(memory_);
-    int32_t* next = static_cast<int32_t*>(copies.get());
+    int32_t* next = static_cast<int32_t*>(memory->get());
     for (const Span<int32_t>& list : lists) {
       on_device->push_back(next);
       next = std::copy(list.begin(), list.end(), next);
     }
-    return copies;
+    return Status();
   }
 
  protected:

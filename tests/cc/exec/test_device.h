@@ -16,6 +16,7 @@
 #include "cc/device/cpu/cpu_stream.h"
 #include "cc/device/reference/reference_device.h"
 #include "tests/cc/exec/closed_device.h"
+#include "tests/cc/exec/cuda_test_device.h"
 #include "tests/cc/exec/late_device.h"
 
 namespace cavs {
@@ -241,21 +242,74 @@ class ClosedTestDevice : public TestDevice {
       std::make_shared<ClosedMemory>();
 };
 
+class CudaTestDevice : public TestDevice {
+ public:
+  explicit CudaTestDevice(std::shared_ptr<TestGpu> gpu)
+      : gpu_(std::move(gpu)) {}
+
+  std::string name() const override { return "Cuda"; }
+  std::shared_ptr<const Device> New(int64_t rows_per_block) const override {
+    CudaDevice::Options options;
+    options.rows_per_block = rows_per_block;
+    // So that small minibatches have variants.
+    options.nanos_per_program = options.nanos_per_weight_byte = 0;
+    return std::make_shared<CudaDevice>(gpu_->kernels(), options);
+  }
+  std::unique_ptr<TestStreams> NewStreams(
+      const Setting& setting) const override {
+    return std::make_unique<SimpleStreams<CudaStream>>(
+        NewStream(), setting.engine == nullptr ? nullptr : NewStream());
+  }
+  std::shared_ptr<void> Allocate(size_t bytes) const override {
+    return gpu_->AllocateForBoth(bytes);
+  }
+  void Touch(const std::function<void()>& touch) const override {
+    gpu_->WaitForAll();
+    touch();
+  }
+  std::shared_ptr<ForeignOp> Foreign(
+      std::shared_ptr<ForeignOp> op) const override {
+    return std::make_shared<OpOfGpu>(gpu_, std::move(op));
+  }
+
+ private:
+  std::unique_ptr<CudaStream> NewStream() const {
+    std::unique_ptr<CudaStream> stream;
+    const Status status = CudaStream::New(gpu_->kernels(), &stream);
+    if (!status.ok()) std::abort();
+    return stream;
+  }
+
+  const std::shared_ptr<TestGpu> gpu_;
+};
+
 template <typename Kind>
 const TestDevice* The() {
   static const Kind device;
   return &device;
 }
 
+// A GPU, if there is one; otherwise null.
+inline const TestDevice* TheGpu() {
+  static const TestDevice* const device = []() -> const TestDevice* {
+    std::shared_ptr<TestGpu> gpu = TestGpu::Open();
+    return gpu == nullptr ? nullptr : new CudaTestDevice(std::move(gpu));
+  }();
+  return device;
+}
+
 // All devices. A device that is added here gets all tests that any device must
 // pass.
 inline std::vector<const TestDevice*> AllTestDevices() {
-  return {The<CpuTestDevice>(),
-          The<ReferenceTestDevice>(),
-          The<MinimalTestDevice>(),
-          The<LateTestDevice<Haste::kAsLateAsItMay>>(),
-          The<LateTestDevice<Haste::kAtOnce>>(),
-          The<ClosedTestDevice>()};
+  std::vector<const TestDevice*> all = {
+      The<CpuTestDevice>(),
+      The<ReferenceTestDevice>(),
+      The<MinimalTestDevice>(),
+      The<LateTestDevice<Haste::kAsLateAsItMay>>(),
+      The<LateTestDevice<Haste::kAtOnce>>(),
+      The<ClosedTestDevice>()};
+  if (TheGpu() != nullptr) all.push_back(TheGpu());
+  return all;
 }
 
 }  // namespace cavs

@@ -27,10 +27,10 @@ class WrappingDevice : public Device {
   int64_t RowsPerBlock(int64_t bytes_per_row) const override {
     return inner_->RowsPerBlock(bytes_per_row);
   }
-  std::shared_ptr<void> Upload(
-      const std::vector<Span<int32_t>>& lists,
-      std::vector<const int32_t*>* on_device) const override {
-    return inner_->Upload(lists, on_device);
+  Status Upload(const std::vector<Span<int32_t>>& lists, Stream* stream,
+                std::shared_ptr<void>* memory,
+                std::vector<const int32_t*>* on_device) const override {
+    return inner_->Upload(lists, stream, memory, on_device);
   }
   std::unique_ptr<Executable> Compile(
       const CompiledProgram& program) const override {

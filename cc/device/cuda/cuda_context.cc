@@ -1,0 +1,86 @@
+#include "cc/device/cuda/cuda_context.h"
+
+namespace cavs {
+namespace {
+
+// The oldest GPU that has all instructions of the kernels: Ampere.
+constexpr int kOldest = 80;
+
+}  // namespace
+
+Status CudaContext::Open(int ordinal, const std::vector<std::string>& compilers,
+                         std::shared_ptr<const CudaContext>* context) {
+  std::shared_ptr<CudaContext> opened(new CudaContext());
+  CAVS_RETURN_IF_ERROR(CudaDriver::Load(&opened->driver_));
+  const CudaDriver& driver = *opened->driver_;
+  int count = 0;
+  CAVS_RETURN_IF_ERROR(
+      driver.Check(driver.DeviceGetCount(&count), "counting GPUs"));
+  if (ordinal >= count) {
+    return Status(StatusCode::kUnimplemented,
+                  StrCat("GPU ", ordinal, ": got ", count,
+                         " GPUs but expected more. Look at `nvidia-smi` and at "
+                         "CUDA_VISIBLE_DEVICES, or use the CPU."));
+  }
+  CAVS_RETURN_IF_ERROR(
+      driver.Check(driver.DeviceGet(&opened->device_, ordinal), "a GPU"));
+  const auto ask = [&](CudaAttribute attribute, int* value) {
+    driver.DeviceGetAttribute(value, attribute, opened->device_);
+  };
+  ask(kCudaMajor, &opened->major_);
+  ask(kCudaMinor, &opened->minor_);
+  ask(kCudaProcessors, &opened->num_processors_);
+  ask(kCudaSharedBytesPerBlock, &opened->shared_bytes_);
+  char name[128] = "";
+  driver.DeviceGetName(name, sizeof(name) - 1, opened->device_);
+  opened->name_ = name;
+  if (opened->major_ * 10 + opened->minor_ < kOldest) {
+    return Status(
+        StatusCode::kUnimplemented,
+        StrCat("GPU ", ordinal, ": got a ", name, " of compute capability ",
+               opened->major_, ".", opened->minor_,
+               " but expected 8.0 or newer. Use the "
+               "CPU."));
+  }
+  CAVS_RETURN_IF_ERROR(CudaCompiler::Load(compilers, &opened->compiler_));
+  CAVS_RETURN_IF_ERROR(driver.Check(
+      driver.DevicePrimaryCtxRetain(&opened->handle_, opened->device_),
+      "opening a GPU"));
+  *context = std::move(opened);
+  return Status();
+}
+
+CudaContext::~CudaContext() {
+  if (handle_ == nullptr) return;
+  {
+    const Current current(*this);
+    for (const auto& [text, module] : modules_) driver_->ModuleUnload(module);
+  }
+  driver_->DevicePrimaryCtxRelease(device_);
+}
+
+Status CudaContext::Find(const std::string& text, const std::string& kernel,
+                         CudaFunction* function) const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  CudaFunction& found = functions_[kernel + "\n" + text];
+  if (found == nullptr) {
+    CudaModuleHandle& module = modules_[text];
+    if (module == nullptr) {
+      std::string image;
+      CAVS_RETURN_IF_ERROR(compiler_->Compile(text, major_, minor_, &image));
+      CAVS_RETURN_IF_ERROR(driver_->Check(
+          driver_->ModuleLoadData(&module, image.data()), "loading kernels"));
+    }
+    CAVS_RETURN_IF_ERROR(driver_->Check(
+        driver_->ModuleGetFunction(&found, module, kernel.c_str()),
+        "finding a kernel"));
+    CAVS_RETURN_IF_ERROR(
+        driver_->Check(driver_->FuncSetAttribute(
+                           found, kCudaMostDynamicSharedBytes, shared_bytes_),
+                       "asking for shared memory"));
+  }
+  *function = found;
+  return Status();
+}
+
+}  // namespace cavs

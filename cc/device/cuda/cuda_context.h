@@ -1,0 +1,90 @@
+// One GPU of this process: its driver, its compiler and its kernels.
+#ifndef CAVS_CC_DEVICE_CUDA_CUDA_CONTEXT_H_
+#define CAVS_CC_DEVICE_CUDA_CUDA_CONTEXT_H_
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "cc/base/status.h"
+#include "cc/device/cuda/compiler.h"
+#include "cc/device/cuda/driver.h"
+
+namespace cavs {
+
+// The size of a launch: blocks, and threads and bytes of shared memory of each.
+struct CudaGrid {
+  unsigned x = 1, y = 1, z = 1;
+  unsigned threads = 256;
+  unsigned shared_bytes = 0;
+};
+
+// Thread safety: any thread may call any method at any time.
+class CudaContext {
+ public:
+  // Makes the context of a GPU current on the calling thread as long as it
+  // exists.
+  class Current {
+   public:
+    explicit Current(const CudaContext& context) : context_(context) {
+      context_.driver().CtxPushCurrent(context_.handle_);
+    }
+    ~Current() {
+      CudaContextHandle before;
+      context_.driver().CtxPopCurrent(&before);
+    }
+    Current(const Current&) = delete;
+
+   private:
+    const CudaContext& context_;
+  };
+
+  // Opens a GPU. `compilers` are paths where NVRTC may be. kUnimplemented, with
+  // what to do, if there is no driver, no compiler or no such GPU, or if the
+  // GPU is too old.
+  static Status Open(int ordinal, const std::vector<std::string>& compilers,
+                     std::shared_ptr<const CudaContext>* context);
+  ~CudaContext();
+  CudaContext(const CudaContext&) = delete;
+
+  const CudaDriver& driver() const { return *driver_; }
+  int num_processors() const { return num_processors_; }
+  const std::string& name() const { return name_; }
+
+  // A kernel of a text, which is compiled and loaded when it is first asked
+  // for. It may use as much shared memory as the GPU has for a block.
+  Status Find(const std::string& text, const std::string& kernel,
+              CudaFunction* function) const;
+
+  // Launches a kernel whose argument is a struct, which is copied.
+  template <typename Arguments>
+  Status Launch(CudaFunction function, const CudaGrid& grid,
+                CudaStreamHandle stream, const Arguments& arguments) const {
+    if (grid.x == 0 || grid.y == 0 || grid.z == 0) return Status();
+    void* pointers[] = {const_cast<Arguments*>(&arguments)};
+    return driver_->Check(
+        driver_->LaunchKernel(function, grid.x, grid.y, grid.z, grid.threads, 1,
+                              1, grid.shared_bytes, stream, pointers, nullptr),
+        "a launch");
+  }
+
+ private:
+  CudaContext() = default;
+
+  std::shared_ptr<const CudaDriver> driver_;
+  std::shared_ptr<const CudaCompiler> compiler_;
+  int device_ = 0;
+  CudaContextHandle handle_ = nullptr;
+  int major_ = 0, minor_ = 0, num_processors_ = 0, shared_bytes_ = 0;
+  std::string name_;
+  mutable std::mutex mutex_;
+  // By text, and by text and name. GUARDED_BY(mutex_).
+  mutable std::map<std::string, CudaModuleHandle> modules_;
+  mutable std::map<std::string, CudaFunction> functions_;
+};
+
+}  // namespace cavs
+
+#endif  // CAVS_CC_DEVICE_CUDA_CUDA_CONTEXT_H_

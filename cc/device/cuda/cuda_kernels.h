@@ -1,0 +1,114 @@
+// Launches of the kernels that do not depend on a program.
+#ifndef CAVS_CC_DEVICE_CUDA_CUDA_KERNELS_H_
+#define CAVS_CC_DEVICE_CUDA_CUDA_KERNELS_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cc/base/dtype.h"
+#include "cc/base/status.h"
+#include "cc/device/block.h"
+#include "cc/device/cuda/cuda_context.h"
+#include "cc/device/cuda/cuda_memory.h"
+
+namespace cavs {
+
+// A matrix that rows are multiplied by: row k of it is k * pitch elements from
+// `data`.
+struct CudaWeight {
+  const void* data = nullptr;
+  int64_t pitch = 0;
+  int64_t width = 0;  // Columns of the product.
+};
+
+// A sum over rows: of transpose(x) * y, or, if x has no data, of y.
+struct CudaSum {
+  ConstBlock x, y;
+  void* to = nullptr;  // In SumType of the operands.
+  bool accumulate = false;
+  void* workspace = nullptr;  // BytesOfParts() of it.
+};
+
+// Every function enqueues in `stream` and returns; the context must be current.
+//
+// Thread safety: any thread may call any method at any time.
+class CudaKernels {
+ public:
+  explicit CudaKernels(std::shared_ptr<const CudaContext> context);
+
+  const CudaContext& context() const { return *context_; }
+  std::shared_ptr<const CudaContext> shared_context() const { return context_; }
+  PinnedBuffers& pinned() const { return pinned_; }
+
+  // Row r of `to` becomes row r of `from`, of elements of `size` bytes. Indices
+  // may be null; a row from -1 is zero, and a row to -1 goes nowhere.
+  Status Move(size_t size, const ConstBlock& from, const Block& to,
+              const int32_t* to_index, CudaStreamHandle stream) const;
+  // Row r of `to` becomes row via[r] - first_via of `from`.
+  Status Spread(size_t size, const ConstBlock& from, const int32_t* via,
+                int64_t first_via, const Block& to,
+                CudaStreamHandle stream) const;
+  // to[target[r]] += from[r] in the order of the rows; -1: nowhere.
+  Status AddRows(DType dtype, const ConstBlock& from, const int32_t* target,
+                 const Block& to, CudaStreamHandle stream) const;
+  // to (+)= from * [weights side by side].
+  Status Multiply(DType dtype, const ConstBlock& from,
+                  const std::vector<CudaWeight>& weights, bool transpose,
+                  bool accumulate, const Block& to,
+                  CudaStreamHandle stream) const;
+  Status SumOverRows(DType dtype, const CudaSum& sum,
+                     CudaStreamHandle stream) const;
+  // The bytes of workspace for a sum of so many elements over so many rows.
+  size_t BytesOfParts(DType dtype, int64_t x_columns, int64_t y_columns,
+                      int64_t rows) const;
+  Status SumColumns(DType dtype, const ConstBlock& from, const Block& to,
+                    CudaStreamHandle stream) const;
+  // Row r of `to` is the sum, or maximum, of the rows [splits[r], splits[r+1])
+  // of `from`, counted from `first_edge`.
+  Status ReduceEdges(DType dtype, bool maximum, const ConstBlock& from,
+                     const int32_t* splits, int64_t first_edge, const Block& to,
+                     CudaStreamHandle stream) const;
+  // 1 where a byte of `from` is not 0, else 0.
+  Status ToMask(DType dtype, const ConstBlock& from, const Block& to,
+                CudaStreamHandle stream) const;
+  Status Add(DType dtype, const void* terms, int64_t n, void* sums,
+             CudaStreamHandle stream) const;
+  // Rounds n numbers of SumType(dtype) to `dtype`, elsewhere.
+  Status Round(DType dtype, const void* sums, int64_t n, void* rounded,
+               CudaStreamHandle stream) const;
+  // Raises the number in pinned memory if one of n is infinite or NaN.
+  Status RaiseUnlessFinite(DType dtype, const void* numbers, int64_t n,
+                           uint32_t* raised, CudaStreamHandle stream) const;
+
+ private:
+  Status MoveRows(size_t size, const ConstBlock& from, const int32_t* via,
+                  int64_t first_via, const Block& to, const int32_t* to_index,
+                  CudaStreamHandle stream) const;
+  // How many parts a sum over rows is formed in.
+  int64_t NumParts(int64_t x_columns, int64_t y_columns, int64_t rows) const;
+
+  template <typename Arguments>
+  Status Launch(DType dtype, const std::string& kernel, const CudaGrid& grid,
+                CudaStreamHandle stream, const Arguments& arguments) const;
+
+  const std::shared_ptr<const CudaContext> context_;
+  mutable PinnedBuffers pinned_;
+  const std::string moves_;
+  const std::array<std::string, FloatTypes::kSize> texts_;
+};
+
+// A grid over rows and columns, of which 2^shift threads of a block stand side
+// by side in a row.
+struct CudaRowGrid {
+  CudaGrid grid;
+  int shift = 0;
+};
+CudaRowGrid GridOverRows(int64_t rows, int64_t columns);
+
+}  // namespace cavs
+
+#endif  // CAVS_CC_DEVICE_CUDA_CUDA_KERNELS_H_

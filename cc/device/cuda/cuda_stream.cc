@@ -1,0 +1,158 @@
+#include "cc/device/cuda/cuda_stream.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace cavs {
+namespace {
+
+// More questions whether something is finite wait for the answers to the
+// earlier ones.
+constexpr size_t kMostFlags = 1024;
+
+class CudaEvent : public Event {
+ public:
+  static std::shared_ptr<CudaEvent> RecordIn(const CudaContext& context,
+                                             CudaStreamHandle stream) {
+    CudaEventHandle handle = nullptr;
+    const CudaDriver& driver = context.driver();
+    CudaResult result = driver.EventCreate(&handle, kCudaEventDisableTiming);
+    if (result == 0) result = driver.EventRecord(handle, stream);
+    return std::make_shared<CudaEvent>(
+        context, handle, driver.Check(result, "recording an event"));
+  }
+
+  CudaEvent(const CudaContext& context, CudaEventHandle handle, Status status)
+      : context_(context), handle_(handle), status_(std::move(status)) {}
+  // The driver keeps what streams still wait for.
+  ~CudaEvent() override {
+    if (handle_ == nullptr) return;
+    const CudaContext::Current current(context_);
+    context_.driver().EventDestroy(handle_);
+  }
+
+  CudaEventHandle handle() const { return handle_; }
+  const Status& status() const { return status_; }
+
+ private:
+  const CudaContext& context_;
+  const CudaEventHandle handle_;
+  const Status status_;
+};
+
+CudaAddress AddressOf(const void* data) {
+  return reinterpret_cast<CudaAddress>(data);
+}
+
+}  // namespace
+
+Status CudaStream::New(std::shared_ptr<const CudaKernels> kernels,
+                       std::unique_ptr<CudaStream>* stream) {
+  const CudaContext& context = kernels->context();
+  const CudaContext::Current current(context);
+  CudaStreamHandle handle = nullptr;
+  CAVS_RETURN_IF_ERROR(context.driver().Check(
+      context.driver().StreamCreate(&handle, kCudaStreamNonBlocking),
+      "making a stream"));
+  stream->reset(new CudaStream(std::move(kernels), handle, /*owns=*/true));
+  return Status();
+}
+
+CudaStream::CudaStream(std::shared_ptr<const CudaKernels> kernels,
+                       CudaStreamHandle handle)
+    : CudaStream(std::move(kernels), handle, /*owns=*/false) {}
+
+CudaStream::CudaStream(std::shared_ptr<const CudaKernels> kernels,
+                       CudaStreamHandle handle, bool owns)
+    : kernels_(std::move(kernels)), handle_(handle), owns_(owns) {}
+
+CudaStream::~CudaStream() {
+  const CudaContext::Current current(context());
+  if (owns_) driver().StreamSynchronize(handle_);
+  if (raised_.data != nullptr) {
+    (void)kernels_->pinned().GiveBack(raised_, handle_);
+  }
+  if (owns_) driver().StreamDestroy(handle_);
+}
+
+Status CudaStream::Zero(void* to, size_t bytes) {
+  if (bytes == 0) return Status();
+  const CudaContext::Current current(context());
+  return driver().Check(
+      driver().MemsetD8Async(AddressOf(to), 0, bytes, handle_),
+      "setting memory to zero");
+}
+
+Status CudaStream::Copy(void* to, const void* from, size_t bytes) {
+  if (bytes == 0 || to == from) return Status();
+  const CudaContext::Current current(context());
+  return driver().Check(
+      driver().MemcpyDtoDAsync(AddressOf(to), AddressOf(from), bytes, handle_),
+      "copying memory");
+}
+
+Status CudaStream::CopyIn(void* to, const void* from, size_t bytes) {
+  if (bytes == 0) return Status();
+  const CudaContext::Current current(context());
+  PinnedBuffers::Buffer staging;
+  CAVS_RETURN_IF_ERROR(kernels_->pinned().Take(bytes, &staging));
+  std::memcpy(staging.data, from, bytes);
+  const Status status = driver().Check(
+      driver().MemcpyHtoDAsync(AddressOf(to), staging.data, bytes, handle_),
+      "copying to the GPU");
+  const Status returned = kernels_->pinned().GiveBack(staging, handle_);
+  return status.ok() ? returned : status;
+}
+
+Status CudaStream::Add(DType dtype, const void* terms, int64_t n, void* sums) {
+  if (!IsNative(dtype)) {
+    return Status(StatusCode::kUnimplemented,
+                  "sums of this type cannot be added up");
+  }
+  const CudaContext::Current current(context());
+  return kernels_->Add(dtype, terms, n, sums, handle_);
+}
+
+Status CudaStream::ClearUnlessFinite(DType dtype, const void* numbers,
+                                     int64_t n, bool* finite) {
+  if (n == 0) return Status();
+  const CudaContext::Current current(context());
+  if (flags_.size() == kMostFlags) CAVS_RETURN_IF_ERROR(Synchronize());
+  if (raised_.data == nullptr) {
+    CAVS_RETURN_IF_ERROR(
+        kernels_->pinned().Take(kMostFlags * sizeof(uint32_t), &raised_));
+  }
+  uint32_t* const raised = static_cast<uint32_t*>(raised_.data) + flags_.size();
+  *raised = 0;
+  flags_.push_back(finite);
+  return kernels_->RaiseUnlessFinite(dtype, numbers, n, raised, handle_);
+}
+
+std::shared_ptr<Event> CudaStream::Record() {
+  const CudaContext::Current current(context());
+  return CudaEvent::RecordIn(context(), handle_);
+}
+
+Status CudaStream::Wait(std::shared_ptr<Event> event) {
+  const auto& own = static_cast<const CudaEvent&>(*event);
+  CAVS_RETURN_IF_ERROR(own.status());
+  const CudaContext::Current current(context());
+  return driver().Check(driver().StreamWaitEvent(handle_, own.handle(), 0),
+                        "waiting for another stream");
+}
+
+Status CudaStream::Synchronize() {
+  const CudaContext::Current current(context());
+  const Status status =
+      driver().Check(driver().StreamSynchronize(handle_), "the work of a step");
+  for (size_t i = 0; i < flags_.size(); ++i) {
+    if (static_cast<const uint32_t*>(raised_.data)[i] != 0) *flags_[i] = false;
+  }
+  flags_.clear();
+  return status;
+}
+
+Status CudaStream::Retire() { return owns_ ? Synchronize() : Status(); }
+
+}  // namespace cavs

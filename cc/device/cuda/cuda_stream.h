@@ -1,0 +1,67 @@
+// Streams of a GPU.
+#ifndef CAVS_CC_DEVICE_CUDA_CUDA_STREAM_H_
+#define CAVS_CC_DEVICE_CUDA_CUDA_STREAM_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "cc/device/cuda/cuda_context.h"
+#include "cc/device/cuda/cuda_kernels.h"
+#include "cc/device/cuda/cuda_memory.h"
+#include "cc/device/stream.h"
+
+namespace cavs {
+
+// Enqueues work and returns. What a call is given it has read when it returns,
+// except for memory of the GPU.
+class CudaStream : public Stream {
+ public:
+  // A stream of its own. Memory that work used is free for others when the work
+  // is done.
+  static Status New(std::shared_ptr<const CudaKernels> kernels,
+                    std::unique_ptr<CudaStream>* stream);
+  // The stream of a framework, in which all work of the GPU is put, so that
+  // memory that work used may be given to later work at once.
+  CudaStream(std::shared_ptr<const CudaKernels> kernels,
+             CudaStreamHandle handle);
+  ~CudaStream() override;
+
+  // Calls it at once: the work of a GPU cannot wait for the host's.
+  Status Call(std::function<Status()> work) override { return work(); }
+  Status Zero(void* to, size_t bytes) override;
+  Status Copy(void* to, const void* from, size_t bytes) override;
+  Status Add(DType dtype, const void* terms, int64_t n, void* sums) override;
+  Status ClearUnlessFinite(DType dtype, const void* numbers, int64_t n,
+                           bool* finite) override;
+  std::shared_ptr<Event> Record() override;
+  Status Wait(std::shared_ptr<Event> event) override;
+  Status Synchronize() override;
+  Status Settle() override { return Status(); }
+  Status Retire() override;
+
+  // Copies memory of the host, which has been read when this returns.
+  Status CopyIn(void* to, const void* from, size_t bytes);
+  CudaStreamHandle handle() const { return handle_; }
+
+ private:
+  CudaStream(std::shared_ptr<const CudaKernels> kernels,
+             CudaStreamHandle handle, bool owns);
+
+  const CudaContext& context() const { return kernels_->context(); }
+  const CudaDriver& driver() const { return context().driver(); }
+
+  const std::shared_ptr<const CudaKernels> kernels_;
+  const CudaStreamHandle handle_;
+  const bool owns_;
+  // Numbers in pinned memory that kernels raise where something is not finite;
+  // and the flags of the host that Synchronize() then clears.
+  PinnedBuffers::Buffer raised_;
+  std::vector<bool*> flags_;
+};
+
+}  // namespace cavs
+
+#endif  // CAVS_CC_DEVICE_CUDA_CUDA_STREAM_H_

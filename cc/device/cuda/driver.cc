@@ -1,0 +1,52 @@
+#include "cc/device/cuda/driver.h"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+
+namespace cavs {
+
+Status CudaDriver::Load(std::shared_ptr<const CudaDriver>* driver) {
+  const char* const given = std::getenv("CAVS_LIBCUDA");
+  const char* const path = given == nullptr ? "libcuda.so.1" : given;
+  // Stays loaded: threads of the driver outlive every use of it.
+  void* const library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    return Status(
+        StatusCode::kUnimplemented,
+        StrCat("NVIDIA driver: got `", dlerror(), "` but expected the library ",
+               path, ". Install NVIDIA's driver, or use the CPU."));
+  }
+  const std::shared_ptr<CudaDriver> loaded(new CudaDriver());
+#define CAVS_CUDA_FIND(member, name, arguments)                            \
+  loaded->member =                                                         \
+      reinterpret_cast<decltype(loaded->member)>(dlsym(library, name));    \
+  if (loaded->member == nullptr) {                                         \
+    return Status(StatusCode::kUnimplemented,                              \
+                  StrCat("NVIDIA driver: got ", path, " without ", name,   \
+                         " but expected that of CUDA 12 or newer. Update " \
+                         "NVIDIA's driver, or use the CPU."));             \
+  }
+  CAVS_CUDA_FUNCTIONS(CAVS_CUDA_FIND)
+#undef CAVS_CUDA_FIND
+  CAVS_RETURN_IF_ERROR(loaded->Check(loaded->Init(0), "starting the driver"));
+  *driver = loaded;
+  return Status();
+}
+
+Status CudaDriver::Failure(CudaResult result, const char* what) const {
+  const char *name = "", *text = "";
+  GetErrorName(result, &name);
+  GetErrorString(result, &text);
+  if (result == kCudaOutOfMemory) {
+    return Status(StatusCode::kResourceExhausted,
+                  StrCat("GPU: got ", name, " (", text, ") from ", what,
+                         " but expected enough memory. Use a smaller "
+                         "minibatch, or free memory of the GPU."));
+  }
+  return Internal("GPU: got ", name, " (", text, ") from ", what,
+                  " but expected success. After a fault of the GPU the process "
+                  "has to be started again; until then the CPU can be used.");
+}
+
+}  // namespace cavs

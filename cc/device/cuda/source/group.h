@@ -1,0 +1,20 @@
+// The text of the kernels of a program's groups of elementwise operators.
+#ifndef CAVS_CC_DEVICE_CUDA_SOURCE_GROUP_H_
+#define CAVS_CC_DEVICE_CUDA_SOURCE_GROUP_H_
+
+#include <string>
+
+#include "cc/base/dtype.h"
+#include "cc/ir/elementwise_group.h"
+
+namespace cavs {
+
+// A kernel that computes a group over rows of `dtype`. It is called `group`.
+std::string TextOfGroup(const ElementwiseGroup& group, DType dtype);
+
+// A group of one operator, with as many operands as it has, and its result.
+ElementwiseGroup GroupOf(Elementwise op);
+
+}  // namespace cavs
+
+#endif  // CAVS_CC_DEVICE_CUDA_SOURCE_GROUP_H_

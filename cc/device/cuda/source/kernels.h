@@ -1,0 +1,21 @@
+// The texts of the kernels that do not depend on a program.
+#ifndef CAVS_CC_DEVICE_CUDA_SOURCE_KERNELS_H_
+#define CAVS_CC_DEVICE_CUDA_SOURCE_KERNELS_H_
+
+#include <string>
+
+#include "cc/base/dtype.h"
+
+namespace cavs {
+
+// The name of a native type in kernels.
+const char* CudaTypeName(DType dtype);
+
+// Moves of rows, as bytes.
+std::string TextOfMoves();
+// Products, sums and reductions of a native type.
+std::string TextOfKernels(DType dtype);
+
+}  // namespace cavs
+
+#endif  // CAVS_CC_DEVICE_CUDA_SOURCE_KERNELS_H_
