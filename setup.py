@@ -104,7 +104,7 @@ class Compiler:
             *("-isystem", str(pybind11), "-isystem", sysconfig.get_path("include")),
             "-fvisibility=hidden",
         ]
-        self.link_flags = ["-shared", "-pthread", *optimization]
+        self.link_flags = ["-shared", "-pthread", "-ldl", *optimization]
         self.ops_link_flags = ["-Wl,-z,defs", *tf.sysconfig.get_link_flags()]
 
     def version(self) -> str:

@@ -18,6 +18,8 @@ ALLOWED = {
     "device": ("base", "schedule", "ir"),
     "device/reference": ("base", "ir", "device"),
     "device/cpu": ("base", "schedule", "ir", "device", "engine"),
+    "device/cuda/source": ("base", "ir"),
+    "device/cuda": ("base", "schedule", "ir", "device", "device/cuda/source"),
     "exec": ("base", "schedule", "ir", "ir/passes", "device"),
     "python": ("engine",),
     "kernels": ("base", "schedule", "ir", "ir/passes", "device", "device/cpu", "engine", "exec"),

@@ -35,7 +35,10 @@ Run::Run(const StepPlan& plan, const Model& model, const RowPlan& rows,
       chunk_views_(rows.num_types()) {}
 
 Run::~Run() {
-  (void)Barrier();
+  if (other_ != critical_) {
+    (void)critical_->Wait(other_->Record());
+    (void)other_->Retire();
+  }
   (void)critical_->Retire();
   // Memory must return to the pool without zones.
   if (arena_memory_ != nullptr && guards_ != nullptr) {
