@@ -201,12 +201,15 @@ Compiled Compile(const std::string& text, int architecture) {
   for (const std::string& word : command) key += '\0' + word;
   const std::string name = Hash(key + '\0' + Headers().string());
   const fs::path library = Cache() / (name + ".so");
+  const fs::path source = Cache() / (name + ".cu");
   Compiled compiled;
   if (Read(library, &compiled.image)) {
+    // The time of a text is that of its last use.
+    std::error_code ignored;
+    fs::last_write_time(source, fs::file_time_type::clock::now(), ignored);
     compiled.succeeded = compiled.was_known = true;
     return compiled;
   }
-  const fs::path source = Cache() / (name + ".cu");
   Write(source, text);
   const fs::path unique = Unique(library), log = Unique(source);
   for (const std::string& word :

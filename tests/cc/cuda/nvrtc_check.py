@@ -1,0 +1,156 @@
+"""Compiles texts of kernels by NVRTC: what the emulator takes has to be CUDA C++ too.
+
+    python tests/cc/cuda/nvrtc_check.py --texts=<folder> --passed=<file>
+
+The texts are the `*.cu` that the fake compiler keeps in CAVS_FAKE_CACHE. NVRTC is that of a
+wheel, `nvidia-cuda-nvrtc-cu12` or `nvidia-cuda-nvrtc`: no GPU and no driver is needed.
+"""
+
+import argparse
+import concurrent.futures
+import ctypes
+import glob
+import hashlib
+import multiprocessing
+import os
+import pathlib
+import re
+import sys
+
+ARCHITECTURES = ("sm_80", "sm_90", "sm_100")
+# As the product's, but for the optimizer, which takes most of the time.
+OPTIONS = ("--std=c++17", "--fmad=false", "--Ofast-compile=min")
+HEADER_NAME = "cavs_device.h"
+ROOT = pathlib.Path(__file__).parents[3]
+
+
+class Nvrtc:
+    """The functions of a library of NVRTC that are needed here."""
+
+    def __init__(self, path):
+        self._library = ctypes.CDLL(path)
+        major, minor = ctypes.c_int(), ctypes.c_int()
+        self._library.nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
+        self.version = f"{major.value}.{minor.value}"
+
+    def compile(self, text, header, architecture, options=OPTIONS):
+        """Returns an error with the compiler's log, or "" if the text compiles."""
+        program = ctypes.c_void_p()
+        one = ctypes.c_char_p * 1
+        status = self._library.nvrtcCreateProgram(
+            ctypes.byref(program),
+            text.encode(),
+            b"kernels.cu",
+            1,
+            one(header.encode()),
+            one(HEADER_NAME.encode()),
+        )
+        if status:
+            return f"nvrtcCreateProgram: {status}"
+        words = [f"--gpu-architecture={architecture}", *options]
+        words = [word.encode() for word in words]
+        status = self._library.nvrtcCompileProgram(
+            program, len(words), (ctypes.c_char_p * len(words))(*words)
+        )
+        size = ctypes.c_size_t()
+        self._library.nvrtcGetProgramLogSize(program, ctypes.byref(size))
+        log = ctypes.create_string_buffer(size.value)
+        self._library.nvrtcGetProgramLog(program, log)
+        if not status:
+            self._library.nvrtcGetCUBINSize(program, ctypes.byref(size))
+        self._library.nvrtcDestroyProgram(ctypes.byref(program))
+        if status:
+            return f"nvrtcCompileProgram: {status}\n{log.value.decode()}"
+        return "" if size.value else "nvrtcGetCUBINSize: no image"
+
+
+def find_nvrtc():
+    """Returns the path of a wheel's NVRTC, or None."""
+    for folder in sys.path:
+        for part in ("cuda_nvrtc/lib", "cu13/lib"):
+            found = glob.glob(f"{folder}/nvidia/{part}/libnvrtc.so.*")
+            if found:
+                return found[0]
+    return None
+
+
+def header_text(path):
+    """Returns the header of the kernels: the raw string in a C++ source, or a file's text."""
+    source = pathlib.Path(path).read_text()
+    quoted = re.search(r'R"(\w*)\((.*?)\)\1"', source, re.DOTALL)
+    return quoted[2] if quoted else source
+
+
+def _compile_all(nvrtc, header, jobs):
+    library = Nvrtc(nvrtc)
+    return [library.compile(pathlib.Path(path).read_text(), header, arch) for path, arch in jobs]
+
+
+def check(paths, header, nvrtc, architectures, passed, processes):
+    """Compiles files; returns the errors by file and architecture.
+
+    Args:
+      paths: Files of kernels.
+      header: The text of the header that they include.
+      nvrtc: The path of NVRTC's library.
+      architectures: Names such as "sm_90".
+      passed: A file that keeps the keys of what has compiled, which is not compiled again.
+      processes: How many compile at the same time.
+    """
+    version = Nvrtc(nvrtc).version
+    known = set(passed.read_text().split()) if passed and passed.exists() else set()
+    jobs = {}
+    for path in paths:
+        for architecture in architectures:
+            ingredients = (pathlib.Path(path).read_text(), header, architecture, version, *OPTIONS)
+            key = hashlib.sha256("\0".join(ingredients).encode()).hexdigest()
+            if key not in known:
+                jobs[path, architecture] = key
+    shares = [list(jobs)[i::processes] for i in range(processes)]
+    context = multiprocessing.get_context("spawn")
+    errors = {}
+    with concurrent.futures.ProcessPoolExecutor(processes, context) as pool:
+        answers = [pool.submit(_compile_all, nvrtc, header, share) for share in shares if share]
+        for share, answer in zip(shares, answers, strict=False):
+            for job, error in zip(share, answer.result(), strict=True):
+                if error:
+                    errors[job] = error
+                else:
+                    known.add(jobs[job])
+    if passed:
+        passed.parent.mkdir(parents=True, exist_ok=True)
+        passed.write_text("\n".join(sorted(known)) + "\n")
+    return errors
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--texts", type=pathlib.Path, required=True, help="folder of *.cu files")
+    parser.add_argument("--since", type=pathlib.Path, help="only those used after this file")
+    parser.add_argument("--header", default=ROOT / "cc/device/cuda/source/device_header.cc")
+    parser.add_argument("--nvrtc", default=find_nvrtc(), help="libnvrtc.so.*")
+    parser.add_argument("--architectures", default=",".join(ARCHITECTURES))
+    parser.add_argument("--passed", type=pathlib.Path, help="file that keeps what has compiled")
+    parser.add_argument("--processes", type=int, default=os.cpu_count())
+    flags = parser.parse_args(arguments)
+    if flags.nvrtc is None:
+        parser.error("no NVRTC. Run `pip install nvidia-cuda-nvrtc-cu12`.")
+    paths = sorted(flags.texts.glob("*.cu"))
+    if flags.since:
+        since = flags.since.stat().st_mtime
+        paths = [path for path in paths if path.stat().st_mtime >= since]
+    architectures = flags.architectures.split(",")
+    header = header_text(flags.header)
+    errors = check(paths, header, flags.nvrtc, architectures, flags.passed, flags.processes)
+    for (path, architecture), error in list(errors.items())[:5]:
+        print(f"{path} for {architecture}: {error}")
+    failed = {path for path, _ in errors}
+    print(
+        f"{len(paths) - len(failed)} of {len(paths)} programs compile for "
+        f"{', '.join(architectures)} by NVRTC {Nvrtc(flags.nvrtc).version}"
+    )
+    return 1 if errors or not paths else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,73 @@
+"""Texts of kernels are compiled by NVRTC, where a wheel of it is installed."""
+
+import os
+
+import pytest
+
+from tests.cc.cuda import nvrtc_check
+
+HEADER = '#define KERNEL(name, Args) extern "C" __global__ void name(Args a)\n'
+RIGHT = '#include "cavs_device.h"\nKERNEL(right, float*) { a[threadIdx.x] = 1; }\n'
+WRONG = '#include "cavs_device.h"\nKERNEL(wrong, Missing) {}\n'
+
+
+@pytest.fixture
+def nvrtc():
+    path = nvrtc_check.find_nvrtc()
+    if path is None:
+        pytest.skip("no wheel of NVRTC: `pip install nvidia-cuda-nvrtc-cu12`")
+    return path
+
+
+@pytest.fixture
+def texts(tmp_path):
+    (tmp_path / "right.cu").write_text(RIGHT)
+    (tmp_path / "cavs_device.h").write_text(HEADER)
+    return tmp_path
+
+
+def run(nvrtc, texts, *more):
+    header = texts / "cavs_device.h"
+    arguments = [f"--texts={texts}", f"--header={header}", f"--nvrtc={nvrtc}", "--processes=1"]
+    return nvrtc_check.main([*arguments, *more])
+
+
+def test_right_texts_compile_for_every_architecture(nvrtc, texts, capsys):
+    assert run(nvrtc, texts) == 0
+    assert "1 of 1 programs compile for sm_80, sm_90, sm_100" in capsys.readouterr().out
+
+
+def test_wrong_texts_are_named_with_the_error(nvrtc, texts, capsys):
+    (texts / "wrong.cu").write_text(WRONG)
+    assert run(nvrtc, texts, "--architectures=sm_90") == 1
+    output = capsys.readouterr().out
+    assert "wrong.cu for sm_90" in output
+    assert '"Missing" is undefined' in output
+    assert "1 of 2 programs compile" in output
+
+
+def test_what_has_compiled_is_not_compiled_again(nvrtc, texts, monkeypatch):
+    passed = f"--passed={texts / 'build' / 'passed'}"
+    assert run(nvrtc, texts, passed) == 0
+    assert len((texts / "build" / "passed").read_text().split()) == 3
+    monkeypatch.setattr(nvrtc_check, "_compile_all", None)  # Else it would be called.
+    assert run(nvrtc, texts, passed) == 0
+
+
+def test_only_texts_that_were_used_since(nvrtc, texts, capsys):
+    (texts / "stamp").write_text("")
+    (texts / "old.cu").write_text(WRONG)
+    os.utime(texts / "old.cu", (0, 0))
+    os.utime(texts / "right.cu")
+    assert run(nvrtc, texts, f"--since={texts / 'stamp'}", "--architectures=sm_90") == 0
+    assert "1 of 1 programs" in capsys.readouterr().out
+
+
+def test_without_texts_nothing_has_passed(nvrtc, texts):
+    (texts / "right.cu").unlink()
+    assert run(nvrtc, texts) == 1
+
+
+def test_headers_are_found_in_sources(tmp_path):
+    (tmp_path / "header.cc").write_text('const char kHeader[] = R"(\ntypedef int i;\n)";\n')
+    assert nvrtc_check.header_text(tmp_path / "header.cc") == "\ntypedef int i;\n"
