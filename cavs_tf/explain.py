@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 
+from cavs_tf._arguments import check_bools
 from cavs_tf._inputs import name_inputs
 from cavs_tf._library import ops
 from cavs_tf._micro_batches import available_bytes
@@ -52,6 +53,7 @@ def explain(model, graphs=None, inputs=None, program=False) -> str:
     4 vertices in 3 tasks; no schedule has fewer than 3
     ...
     """
+    check_bools(program=program)
     text = "\n".join(_lines(model, graphs, inputs, program))
     print(text)
     return text

@@ -98,6 +98,7 @@ class GraphSupport(keras.layers.Layer):
 
     arity = 0
     vertex_types = ("vertex",)
+    _dropout_seed = None  # The next of Keras's seeds.
 
     def __init__(self, state_size, arity=_OF_CLASS, options=None, **kwargs):
         kwargs.setdefault("autocast", False)
@@ -423,7 +424,7 @@ class GraphSupport(keras.layers.Layer):
             return None
         if self._seed_generator is None:
             with tf.init_scope():
-                add_state(self, "_seed_generator", keras.random.SeedGenerator())
+                add_state(self, "_seed_generator", keras.random.SeedGenerator(self._dropout_seed))
         if not in_training():
             return None
         if isinstance(rows, str):

@@ -13,6 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from cavs_tf import _child_lists, _graph_algebra, _graph_formats
+from cavs_tf._arguments import check_bools
 from cavs_tf._integers import (
     INT32,
     as_int32,
@@ -622,6 +623,7 @@ class GraphBatch(tf.experimental.ExtensionType):
         array([0, 1, 2, 3, 4, 5], dtype=int32)
         """
         check_policy(policy)
+        check_bools(edges=edges)
         attached = self.attached_schedule
         fits = attached is not None and (attached.has_edges or not edges)
         if fits and (arity is None or attached.arity in (None, arity)):

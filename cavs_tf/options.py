@@ -2,11 +2,13 @@
 
 import dataclasses
 
+from cavs_tf._arguments import check_bools
 from cavs_tf.schedule import check_micro_batch, check_policy
 
 # Switches that decide how programs are compiled.
 PASSES = ("eager", "lazy", "split", "share", "merge", "fuse", "skip_zeros", "specialize", "views")
 ATTRIBUTES = (*PASSES, "streams")
+_SWITCHES = ("decompose", "look_up", *PASSES)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,7 +84,8 @@ class Options:
     micro_batch: int | str | None = None
 
     def __post_init__(self):
-        if self.streams not in (1, 2, "auto"):
+        check_bools(**{name: getattr(self, name) for name in _SWITCHES})
+        if isinstance(self.streams, bool) or self.streams not in (1, 2, "auto"):
             raise ValueError(
                 f"streams: got {self.streams!r} but expected 1, 2 or 'auto'. Two streams are the "
                 "critical path and everything else."

@@ -5,6 +5,7 @@ from collections.abc import Collection
 
 import tensorflow as tf
 
+from cavs_tf._arguments import check_bools
 from cavs_tf.data._pools import batched, pools_of
 from cavs_tf.data._replicas import GLOBAL_GRAPHS, GRAPH_WEIGHT, VERTEX_WEIGHT, merged, replicas_of
 from cavs_tf.data._structures import structures_of
@@ -115,6 +116,7 @@ def batch(
             f"dataset: got a {type(dataset).__name__} but expected a tf.data.Dataset of examples. "
             "Make one with cavs_tf.data.from_arrays, ptb_trees or listops."
         )
+    check_bools(drop_remainder=drop_remainder, as_dict=as_dict)
     pools = pools_of(batch_size, max_vertices, bucket_by, pool, seed, drop_remainder)
     replicas = replicas_of(replicas)
     spec = dataset.element_spec

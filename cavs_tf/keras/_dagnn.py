@@ -3,7 +3,9 @@
 import keras
 import tensorflow as tf
 
+from cavs_tf._arguments import written_out
 from cavs_tf.keras._recurrent import CellLayer, RecurrentCell
+from cavs_tf.options import Options
 
 
 @keras.saving.register_keras_serializable("cavs_tf")
@@ -35,7 +37,7 @@ class DAGNNCell(RecurrentCell):
     """
 
     def __init__(self, units: int, **kwargs):
-        super().__init__(units, arity=None, **kwargs)
+        super().__init__(units, None, **kwargs)
 
     def build_weights(self, features):
         columns = 3 * self.units
@@ -81,7 +83,10 @@ class DAGNN(CellLayer):
       dropout, recurrent_dropout: In [0, 1): the share of the inputs, and of the messages, that is
         dropped in training: the same elements in all vertices of a graph, or with
         `dropout_rows="vertex"` others in each.
-      **kwargs: Arguments of `DAGNNCell` (activations, initializers) and `keras.layers.Layer`.
+      seed: An int with which dropout starts; None: the next of Keras's seeds.
+      options: An `Options`.
+      activation, kernel_initializer, ...: As of `DAGNNCell`.
+      **kwargs: Arguments of `keras.layers.Layer`.
 
     Call arguments:
       graphs: A `GraphBatch` of B graphs and V vertices, or its `to_dict()`; a schedule that it
@@ -109,5 +114,31 @@ class DAGNN(CellLayer):
 
     cell_class = DAGNNCell
 
-    def __init__(self, units, return_vertices=False, **kwargs):
-        super().__init__(return_vertices, units=units, **kwargs)
+    def __init__(
+        self,
+        units: int,
+        *,
+        return_vertices: bool = False,
+        return_state: bool = False,
+        go_backwards: bool = False,
+        activation="tanh",
+        recurrent_activation="sigmoid",
+        use_bias: bool = True,
+        kernel_initializer="glorot_uniform",
+        recurrent_initializer="orthogonal",
+        bias_initializer="zeros",
+        kernel_regularizer=None,
+        recurrent_regularizer=None,
+        bias_regularizer=None,
+        activity_regularizer=None,
+        kernel_constraint=None,
+        recurrent_constraint=None,
+        bias_constraint=None,
+        dropout: float = 0.0,
+        recurrent_dropout: float = 0.0,
+        seed: int | None = None,
+        dropout_rows: str = "graph",
+        options: Options | None = None,
+        **kwargs,
+    ):
+        super().__init__(**written_out(locals()))

@@ -6,6 +6,7 @@ import keras
 import tensorflow as tf
 
 from cavs_tf import ops
+from cavs_tf._arguments import check_bools
 from cavs_tf._evaluation import is_evaluated
 from cavs_tf._inputs import VertexRows, as_pair, with_tensors
 from cavs_tf._library import has_operators
@@ -55,6 +56,7 @@ class Embedding(keras.layers.Embedding):
     """
 
     def __init__(self, *args, mask_negative: bool = False, mask_id: int | None = None, **kwargs):
+        check_bools(mask_negative=mask_negative)
         super().__init__(*args, **kwargs)
         self.mask_negative = mask_negative
         self.mask_id = mask_id

@@ -5,6 +5,7 @@ import types
 import keras
 import tensorflow as tf
 
+from cavs_tf._arguments import check_bools, checked_size
 from cavs_tf._features import feature_at, select
 from cavs_tf._inputs import as_graph_batch, with_tensors
 from cavs_tf._integers import length
@@ -52,6 +53,9 @@ def graph_inputs(
             f"name: got {name!r} but expected a string that is not empty, or None. Name the "
             "structure."
         )
+    check_bools(edges=edges)
+    if arity is not None:
+        arity = checked_size("arity", arity, least=0)
     if edges and arity is None:
         arity = 0
     left_out = {
@@ -353,6 +357,7 @@ class Graph(keras.layers.Layer):
                 f"cell: got {type(cell).__name__} but expected a GraphSupport. Subclass "
                 "GraphSupport, or use vertex_function."
             )
+        check_bools(return_vertices=return_vertices, go_backwards=go_backwards)
         kwargs.setdefault("dtype", cell.dtype_policy)
         super().__init__(**kwargs)
         self.cell = cell

@@ -3,8 +3,10 @@
 import keras
 import tensorflow as tf
 
+from cavs_tf._arguments import check_bools, written_out
 from cavs_tf.keras._recurrent import RecurrentCell
 from cavs_tf.keras._sequences import SequenceLayer
+from cavs_tf.options import Options
 
 
 @keras.saving.register_keras_serializable("cavs_tf")
@@ -35,8 +37,9 @@ class GRUCell(RecurrentCell):
       bias: [2, 3 units] with `reset_after`, b and b'; else [3 units].
     """
 
-    def __init__(self, units: int, reset_after: bool = True, **kwargs):
-        super().__init__(units, arity=1, **kwargs)
+    def __init__(self, units: int, *, reset_after: bool = True, **kwargs):
+        check_bools(reset_after=reset_after)
+        super().__init__(units, 1, **kwargs)
         self.reset_after = reset_after
 
     def build_weights(self, features):
@@ -80,13 +83,18 @@ class GRU(SequenceLayer):
       return_sequences: Whether to return the output of every step, or only of the last.
       return_state: Whether to return the state after the last step as well.
       go_backwards: Whether to go from the last step to the first, and return outputs in that order.
+      stateful: Whether the states after a call are the initial ones of the next, sequence by
+        sequence, until `reset_state()`. The number of sequences must be known, and stay.
       zero_output_for_mask: Whether outputs of padding are zeros.
       reset_after: As of `keras.layers.GRU`: whether the reset gate is applied after the
         recurrent product, which then has a bias of its own, or before it.
       dropout, recurrent_dropout: In [0, 1): the share of the inputs, and of the h of the step
         before, that is dropped in training before it is multiplied: the same elements in all steps
         of a sequence, as in Keras, or with `dropout_rows="vertex"` others in each.
-      **kwargs: Arguments of `GRUCell` (activations, initializers) and `keras.layers.Layer`.
+      seed: An int with which dropout starts; None: the next of Keras's seeds.
+      unroll, implementation, use_cudnn: Accepted as of Keras's layer; they change nothing here.
+      options: An `Options`.
+      activation, kernel_initializer, ..., **kwargs: As of Keras's layer, in the same order.
 
     It is called with what `LSTM` is called with, and returns the same, but that its state is h
     alone.
@@ -100,5 +108,37 @@ class GRU(SequenceLayer):
 
     cell_class = GRUCell
 
-    def __init__(self, units, return_sequences=False, **kwargs):
-        super().__init__(return_sequences, units=units, **kwargs)
+    def __init__(
+        self,
+        units: int,
+        activation="tanh",
+        recurrent_activation="sigmoid",
+        use_bias: bool = True,
+        kernel_initializer="glorot_uniform",
+        recurrent_initializer="orthogonal",
+        bias_initializer="zeros",
+        kernel_regularizer=None,
+        recurrent_regularizer=None,
+        bias_regularizer=None,
+        activity_regularizer=None,
+        kernel_constraint=None,
+        recurrent_constraint=None,
+        bias_constraint=None,
+        dropout: float = 0.0,
+        recurrent_dropout: float = 0.0,
+        seed: int | None = None,
+        return_sequences: bool = False,
+        return_state: bool = False,
+        go_backwards: bool = False,
+        stateful: bool = False,
+        unroll: bool = False,
+        reset_after: bool = True,
+        use_cudnn="auto",
+        *,
+        implementation: int = 2,
+        zero_output_for_mask: bool = False,
+        dropout_rows: str = "graph",
+        options: Options | None = None,
+        **kwargs,
+    ):
+        super().__init__(**written_out(locals()))

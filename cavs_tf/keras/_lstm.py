@@ -2,8 +2,10 @@
 
 import keras
 
+from cavs_tf._arguments import written_out
 from cavs_tf.keras._sequences import SequenceLayer
 from cavs_tf.keras._tree_lstm import TreeLSTMCell
+from cavs_tf.options import Options
 
 
 @keras.saving.register_keras_serializable("cavs_tf")
@@ -15,11 +17,16 @@ class LSTM(SequenceLayer):
       return_sequences: Whether to return the output of every step, or only of the last.
       return_state: Whether to return the state after the last step as well.
       go_backwards: Whether to go from the last step to the first, and return outputs in that order.
+      stateful: Whether the states after a call are the initial ones of the next, sequence by
+        sequence, until `reset_state()`. The number of sequences must be known, and stay.
       zero_output_for_mask: Whether outputs of padding are zeros.
       dropout, recurrent_dropout: In [0, 1): the share of the inputs, and of the h of the step
         before, that is dropped in training before it is multiplied: the same elements in all steps
         of a sequence, as in Keras, or with `dropout_rows="vertex"` others in each.
-      **kwargs: Arguments of `TreeLSTMCell` (activations, initializers) and `keras.layers.Layer`.
+      seed: An int with which dropout starts; None: the next of Keras's seeds.
+      unroll, implementation, use_cudnn: Accepted as of Keras's layer; they change nothing here.
+      options: An `Options`.
+      activation, kernel_initializer, ..., **kwargs: As of Keras's layer, in the same order.
 
     Call arguments: either
       sequences: [B, T, features], padded, or a RaggedTensor [B, (steps), features].
@@ -57,5 +64,37 @@ class LSTM(SequenceLayer):
 
     cell_class = TreeLSTMCell
 
-    def __init__(self, units, return_sequences=False, **kwargs):
-        super().__init__(return_sequences, units=units, **({"arity": 1, "mode": "n_ary"} | kwargs))
+    def __init__(
+        self,
+        units: int,
+        activation="tanh",
+        recurrent_activation="sigmoid",
+        use_bias: bool = True,
+        kernel_initializer="glorot_uniform",
+        recurrent_initializer="orthogonal",
+        bias_initializer="zeros",
+        unit_forget_bias: bool = True,
+        kernel_regularizer=None,
+        recurrent_regularizer=None,
+        bias_regularizer=None,
+        activity_regularizer=None,
+        kernel_constraint=None,
+        recurrent_constraint=None,
+        bias_constraint=None,
+        dropout: float = 0.0,
+        recurrent_dropout: float = 0.0,
+        seed: int | None = None,
+        return_sequences: bool = False,
+        return_state: bool = False,
+        go_backwards: bool = False,
+        stateful: bool = False,
+        unroll: bool = False,
+        use_cudnn="auto",
+        *,
+        implementation: int = 2,
+        zero_output_for_mask: bool = False,
+        dropout_rows: str = "graph",
+        options: Options | None = None,
+        **kwargs,
+    ):
+        super().__init__(**written_out(locals()), arity=1, mode="n_ary")

@@ -8,6 +8,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from cavs_tf._arguments import OF_LAYERS, check_bools, check_rate, checked_size, written_out
 from cavs_tf._inputs import DEFAULT, as_graph_batch
 from cavs_tf._keras_private import asks_for_shapes
 from cavs_tf.graph_support import GraphSupport
@@ -26,12 +27,6 @@ _OF_WEIGHTS = {
         "constraint": keras.constraints,
     }.items()
 }
-_INITIALIZERS = {
-    "kernel_initializer": "glorot_uniform",
-    "recurrent_initializer": "orthogonal",
-    "bias_initializer": "zeros",
-}
-_LAYER_ARGUMENTS = ("name", "dtype", "trainable", "activity_regularizer")
 
 
 class RecurrentCell(GraphSupport):
@@ -51,10 +46,10 @@ class RecurrentCell(GraphSupport):
       recurrent_dropout: Likewise of a child's h, before it is multiplied by a recurrent kernel.
       dropout_rows: Which vertices drop the same elements: those of one "graph", as in layers of
         Keras, or none ("vertex").
+      seed: An int with which dropout starts; None: the next of Keras's seeds.
       options: As for `GraphSupport`.
-      **kwargs: Initializers, regularizers and constraints, named as those of
-        `keras.layers.LSTM` ("kernel_initializer", "recurrent_regularizer", ...), and what
-        `GraphSupport` takes.
+      kernel_initializer, recurrent_regularizer, bias_constraint, ...: As of `keras.layers.LSTM`.
+      **kwargs: Arguments of `keras.layers.Layer`.
 
     Attributes:
       state_names: The parts of a state, each of size `units`, in the order in which Keras's layers
@@ -66,28 +61,42 @@ class RecurrentCell(GraphSupport):
     def __init__(
         self,
         units: int,
-        arity: int,
+        arity: int | None,
+        /,
+        *,
         activation="tanh",
         recurrent_activation="sigmoid",
         use_bias: bool = True,
+        kernel_initializer="glorot_uniform",
+        recurrent_initializer="orthogonal",
+        bias_initializer="zeros",
+        kernel_regularizer=None,
+        recurrent_regularizer=None,
+        bias_regularizer=None,
+        kernel_constraint=None,
+        recurrent_constraint=None,
+        bias_constraint=None,
         push_states: bool = False,
         dropout: float = 0.0,
         recurrent_dropout: float = 0.0,
         dropout_rows: str = "graph",
-        options=None,
+        seed: int | None = None,
+        options: Options | None = None,
         **kwargs,
     ):
-        for name, value in (("units", units), ("arity", 1 if arity is None else arity)):
-            if not isinstance(value, int) or value < 1:
-                raise ValueError(f"{name}: got {value!r} but expected an int of at least 1.")
-        for name, rate in (("dropout", dropout), ("recurrent_dropout", recurrent_dropout)):
-            if not isinstance(rate, (int, float)) or not 0 <= rate < 1:
-                raise ValueError(f"{name}: got {rate!r} but expected a number in [0, 1).")
+        given = written_out(locals())
+        arity = None if arity is None else checked_size("arity", arity)
+        units = checked_size("units", units)
+        check_bools(use_bias=use_bias, push_states=push_states)
+        check_rate("dropout", dropout)
+        check_rate("recurrent_dropout", recurrent_dropout)
         if dropout_rows not in _ROWS:
-            raise ValueError(f"dropout_rows: got {dropout_rows!r} but expected one of {_ROWS}.")
-        of_weights = {k: kwargs.pop(k, _INITIALIZERS.get(k)) for k in _OF_WEIGHTS}
+            raise ValueError(
+                f"dropout_rows: got {dropout_rows!r} but expected one of {_ROWS}. Choose one."
+            )
         super().__init__(len(self.state_names) * units, arity, options, **kwargs)
         self.units = units
+        self.seed = self._dropout_seed = seed
         self.activation = keras.activations.get(activation)
         self.recurrent_activation = keras.activations.get(recurrent_activation)
         self.use_bias = use_bias
@@ -95,8 +104,8 @@ class RecurrentCell(GraphSupport):
         self.input_rate = dropout
         self.recurrent_rate = recurrent_dropout
         self.dropout_rows = dropout_rows
-        for name, value in of_weights.items():
-            setattr(self, name, _OF_WEIGHTS[name].get(value))
+        for name, kind in _OF_WEIGHTS.items():
+            setattr(self, name, kind.get(given[name]))
 
     def build(self, inputs_shape=None, graphs_shape=None):
         if inputs_shape is None:
@@ -229,6 +238,7 @@ class RecurrentCell(GraphSupport):
                 "dropout": self.input_rate,
                 "recurrent_dropout": self.recurrent_rate,
                 "dropout_rows": self.dropout_rows,
+                "seed": self.seed,
                 "options": dataclasses.asdict(self.options),
             }
         )
@@ -279,7 +289,7 @@ class TreeCell(RecurrentCell):
 
     def __init__(self, units: int, arity: int, mode: str, **kwargs):
         if mode not in _MODES:
-            raise ValueError(f"mode: got {mode!r} but expected one of {_MODES}.")
+            raise ValueError(f"mode: got {mode!r} but expected one of {_MODES}. Choose one.")
         if arity is None and mode == "n_ary":
             raise ValueError(
                 "arity: got None but expected an int with mode='n_ary', which has weights of its "
@@ -299,15 +309,27 @@ class CellLayer(Graph):
       return_vertices, go_backwards: As for `Graph`.
       return_state: Whether to return (output, *states), with the states of the roots in the order
         of the cell's `state_names`; of a graph without vertices, the initial state.
+      push_states: Whether `run` returns these states; by default `return_state`.
       **kwargs: Arguments of the cell and `keras.layers.Layer`.
     """
 
     cell_class: type[RecurrentCell]
 
-    def __init__(self, return_vertices=False, return_state=False, go_backwards=False, **kwargs):
-        layer = {k: kwargs.pop(k) for k in _LAYER_ARGUMENTS if k in kwargs}
+    def __init__(
+        self,
+        *,
+        return_vertices: bool,
+        return_state: bool,
+        go_backwards: bool,
+        push_states: bool | None = None,
+        **kwargs,
+    ):
+        check_bools(return_state=return_state)
+        names = ("activity_regularizer", *OF_LAYERS)
+        layer = {k: kwargs.pop(k) for k in names if k in kwargs}
         dtype = keras.dtype_policies.get(layer.pop("dtype", None))
-        cell = self.cell_class(**kwargs, push_states=return_state, dtype=dtype, name="cell")
+        push_states = return_state if push_states is None else push_states
+        cell = self.cell_class(**kwargs, push_states=push_states, dtype=dtype, name="cell")
         super().__init__(cell, return_vertices, go_backwards, dtype=dtype, **layer)
         self.return_state = return_state
 
@@ -324,7 +346,7 @@ class CellLayer(Graph):
 
         Returns:
           (output, states): the output of every vertex, or of the roots; and a list of the parts of
-          the state of the roots, which is of use with `return_state` only.
+          the state of the roots, which is of use with `push_states` only.
         """
         initial = None if initial_state is None else self.cell.join(initial_state)
         if not self.return_vertices:
@@ -332,14 +354,14 @@ class CellLayer(Graph):
             return of_roots[0], self._or_initial(graphs, of_roots, initial_state)
         rows = self.cell(graphs, inputs, initial_state=initial)
         output = self.cell.parts(rows)[0]
-        if not self.return_state:
+        if not self.cell.push_states:
             return output, []
         of_roots = self.cell.parts(roots_of(graphs, rows))
         return output, self._or_initial(graphs, of_roots, initial_state)
 
     def _or_initial(self, graphs, states, initial_state) -> list:
         """The states, with the initial ones of graphs without vertices, which have not changed."""
-        if initial_state is None or not self.return_state or asks_for_shapes():
+        if initial_state is None or not self.cell.push_states or asks_for_shapes():
             return states
         splits = as_graph_batch(graphs).graph_splits
         has_vertices = splits[1:, None] > splits[:-1, None]
@@ -361,11 +383,7 @@ class CellLayer(Graph):
 
     @classmethod
     def from_config(cls, config):
-        return cls(**(config | {"options": Options(**config["options"])}))
-
-
-class TreeLayer(CellLayer):
-    """A `CellLayer` over trees, or any graphs; its cell is a `TreeCell`."""
-
-    def __init__(self, units, arity=2, mode="child_sum", return_vertices=False, **kwargs):
-        super().__init__(return_vertices, units=units, arity=arity, mode=mode, **kwargs)
+        """Also of the config of a layer of Keras that takes the same arguments."""
+        if isinstance(config.get("options"), dict):
+            config = config | {"options": Options(**config["options"])}
+        return cls(**config)

@@ -1,11 +1,24 @@
 """Layers over sequences of different lengths."""
 
+import types
+
 import keras
 import tensorflow as tf
 
+from cavs_tf._arguments import check_bools, checked_size
 from cavs_tf._inputs import DEFAULT
+from cavs_tf._keras_private import asks_for_shapes
 from cavs_tf.graphs import GraphBatch
 from cavs_tf.keras._recurrent import CellLayer
+
+_OF_LAYER = (
+    "return_sequences",
+    "stateful",
+    "zero_output_for_mask",
+    "unroll",
+    "implementation",
+    "use_cudnn",
+)
 
 
 class SequenceLayer(CellLayer):
@@ -13,25 +26,69 @@ class SequenceLayer(CellLayer):
 
     Args:
       return_sequences: Whether to return the output of every step, or only of the last.
+      stateful: Whether the states after a call are the initial ones of the next.
       zero_output_for_mask: Whether outputs of padding are zeros. Otherwise they repeat the step
         before.
+      unroll, implementation, use_cudnn: Arguments of Keras's layers that change nothing here.
       **kwargs: Arguments of the cell, `CellLayer` and `keras.layers.Layer`.
 
     It is called with what `LSTM` is called with, and returns the same.
     """
 
-    # Wrappers of Keras, such as Bidirectional, ask for these of a recurrent layer.
-    stateful = False
-    states = None
-
-    def __init__(self, return_sequences: bool, zero_output_for_mask: bool = False, **kwargs):
-        super().__init__(return_sequences, **kwargs)
+    def __init__(
+        self,
+        *,
+        return_sequences: bool,
+        return_state: bool,
+        stateful: bool,
+        zero_output_for_mask: bool,
+        unroll: bool,
+        implementation: int,
+        use_cudnn: bool | str,
+        **kwargs,
+    ):
+        check_bools(
+            return_sequences=return_sequences,
+            stateful=stateful,
+            zero_output_for_mask=zero_output_for_mask,
+            unroll=unroll,
+        )
+        if use_cudnn not in ("auto", True, False):
+            raise ValueError(
+                f"use_cudnn: got {use_cudnn!r} but expected 'auto', True or False. Leave it out."
+            )
+        super().__init__(
+            return_vertices=return_sequences,
+            return_state=return_state,
+            push_states=bool(return_state or stateful),
+            **kwargs,
+        )
         self.return_sequences = return_sequences
+        self.stateful = stateful
         self.zero_output_for_mask = zero_output_for_mask
+        self.unroll = unroll
+        self.implementation = checked_size("implementation", implementation, least=0)
+        self.use_cudnn = use_cudnn
         self.supports_masking = True
+        # As in Keras, states are no weights: an attribute that is a list would be tracked.
+        self._kept = types.SimpleNamespace(states=None)
+
+    @property
+    def states(self) -> list[keras.Variable] | None:
+        """With `stateful`, the states after the last call, once there has been one."""
+        return self._kept.states
+
+    def reset_state(self) -> None:
+        """Sets the states of a `stateful` layer to zeros, where unrelated sequences begin."""
+        for state in self.states or ():
+            state.assign(tf.zeros(state.shape, state.dtype))
+
+    reset_states = reset_state  # Keras has both names.
 
     def build(self, sequences_shape=None, inputs_shape=None, initial_state_shape=None):
         """Makes the weights for inputs of this shape, unless `call` will say why there are none."""
+        if self.stateful:
+            self._make_states(sequences_shape)
         rank, shape = (3, sequences_shape) if inputs_shape is None else (2, inputs_shape)
         if isinstance(shape, (tuple, list)) and len(shape) == rank and shape[-1] is not None:
             row = [[shape[-1]], self.compute_dtype]
@@ -57,10 +114,15 @@ class SequenceLayer(CellLayer):
                 f"sequences: got shape {sequences.shape} but expected [B, T, features], or a "
                 "RaggedTensor [B, (steps), features]. Embed tokens first."
             )
+        if self.stateful:
+            initial_state = self._last_states(sequences, initial_state)
         if isinstance(sequences, tf.RaggedTensor):
             output, states = self._call_ragged(sequences, initial_state)
         else:
             output, states = self._call_padded(sequences, mask, initial_state)
+        if self.stateful and not asks_for_shapes():
+            for kept, state in zip(self.states, states, strict=True):
+                kept.assign(tf.cast(state, kept.dtype))
         return (output, *states) if self.return_state else output
 
     def compute_mask(self, sequences, mask):
@@ -77,6 +139,37 @@ class SequenceLayer(CellLayer):
         state = (batch, self.units)
         output = (batch, steps, self.units) if self.return_sequences else state
         return (output, *[state] * len(self.cell.state_names)) if self.return_state else output
+
+    def _make_states(self, shape) -> None:
+        """Makes the states of a `stateful` layer, for sequences of this shape."""
+        if self.states is not None:
+            self.reset_state()
+            return
+        has_batch = isinstance(shape, (tuple, list, tf.TensorShape)) and shape[0] is not None
+        if not has_batch:
+            raise ValueError(
+                f"sequences: got shape {shape} but expected a known number of sequences, as the "
+                "layer is stateful. Make the input with keras.Input(batch_shape=(B, T, features))."
+            )
+        self._kept.states = [
+            keras.Variable(
+                tf.zeros([shape[0], self.units], self.variable_dtype),
+                trainable=False,
+                dtype=self.variable_dtype,
+                name=f"state_{name}",
+            )
+            for name in self.cell.state_names
+        ]
+
+    def _last_states(self, sequences, initial_state):
+        """The initial state of a `stateful` layer, if it is not given: that after the last call."""
+        expected, got = self.states[0].shape[0], sequences.shape[0]
+        if got not in (None, expected):
+            raise ValueError(
+                f"sequences: got {got} sequences but expected {expected}, as many as before, since "
+                "the layer is stateful. Make a layer for each number of them."
+            )
+        return [state.value for state in self.states] if initial_state is None else initial_state
 
     def _call_ragged(self, sequences, initial_state):
         if self.go_backwards:
@@ -113,9 +206,16 @@ class SequenceLayer(CellLayer):
         index = tf.where(is_zero, 0, graphs.graph_splits[:-1, None] + steps_so_far)
         return tf.gather(tf.pad(rows, [[1, 0], [0, 0]]), index)
 
+    def get_build_config(self):
+        config = super().get_build_config()
+        return config and config | {"sequences": self.states and self.states[0].shape[0]}
+
+    def build_from_config(self, config):
+        self.cell.build_from_config(config)
+        self.build((config and config["sequences"], None, None))
+
     def get_config(self):
         config = super().get_config()
         for name in ("arity", "mode", "return_vertices"):  # Constant for chains.
             config.pop(name, None)
-        of_layer = ("return_sequences", "zero_output_for_mask")
-        return config | {name: getattr(self, name) for name in of_layer}
+        return config | {name: getattr(self, name) for name in _OF_LAYER}

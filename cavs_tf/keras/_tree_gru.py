@@ -5,7 +5,9 @@ import itertools
 import keras
 import tensorflow as tf
 
-from cavs_tf.keras._recurrent import TreeCell, TreeLayer, columns_apart
+from cavs_tf._arguments import written_out
+from cavs_tf.keras._recurrent import CellLayer, TreeCell, columns_apart
+from cavs_tf.options import Options
 
 
 @keras.saving.register_keras_serializable("cavs_tf")
@@ -44,7 +46,7 @@ class TreeGRUCell(TreeCell):
       bias, bias_r: [2 units], in the order z, n, and [units].
     """
 
-    def __init__(self, units: int, arity: int = 2, mode: str = "child_sum", **kwargs):
+    def __init__(self, units: int, arity: int | None = 2, mode: str = "child_sum", **kwargs):
         super().__init__(units, arity, mode, **kwargs)
 
     def build_weights(self, features):
@@ -106,7 +108,7 @@ class TreeGRUCell(TreeCell):
 
 
 @keras.saving.register_keras_serializable("cavs_tf")
-class TreeGRU(TreeLayer):
+class TreeGRU(CellLayer):
     """A Tree-GRU over trees, or any graphs.
 
     Args:
@@ -120,7 +122,10 @@ class TreeGRU(TreeLayer):
       dropout, recurrent_dropout: In [0, 1): the share of the inputs, and of the children's h, that
         is dropped in training before it is multiplied: the same elements in all vertices of a
         graph, or with `dropout_rows="vertex"` others in each.
-      **kwargs: Arguments of `TreeGRUCell` (activations, initializers) and `keras.layers.Layer`.
+      seed: An int with which dropout starts; None: the next of Keras's seeds.
+      options: An `Options`.
+      activation, kernel_initializer, ...: As of `TreeGRUCell`.
+      **kwargs: Arguments of `keras.layers.Layer`.
 
     It is called with what `TreeLSTM` is called with, and returns and raises the same, but that its
     state is h alone.
@@ -136,3 +141,34 @@ class TreeGRU(TreeLayer):
     """
 
     cell_class = TreeGRUCell
+
+    def __init__(
+        self,
+        units: int,
+        arity: int | None = 2,
+        mode: str = "child_sum",
+        *,
+        return_vertices: bool = False,
+        return_state: bool = False,
+        go_backwards: bool = False,
+        activation="tanh",
+        recurrent_activation="sigmoid",
+        use_bias: bool = True,
+        kernel_initializer="glorot_uniform",
+        recurrent_initializer="orthogonal",
+        bias_initializer="zeros",
+        kernel_regularizer=None,
+        recurrent_regularizer=None,
+        bias_regularizer=None,
+        activity_regularizer=None,
+        kernel_constraint=None,
+        recurrent_constraint=None,
+        bias_constraint=None,
+        dropout: float = 0.0,
+        recurrent_dropout: float = 0.0,
+        seed: int | None = None,
+        dropout_rows: str = "graph",
+        options: Options | None = None,
+        **kwargs,
+    ):
+        super().__init__(**written_out(locals()))

@@ -5,7 +5,9 @@ import itertools
 import keras
 import tensorflow as tf
 
-from cavs_tf.keras._recurrent import TreeCell, TreeLayer, columns_apart
+from cavs_tf._arguments import check_bools, written_out
+from cavs_tf.keras._recurrent import CellLayer, TreeCell, columns_apart
+from cavs_tf.options import Options
 
 
 @keras.saving.register_keras_serializable("cavs_tf")
@@ -34,7 +36,7 @@ class TreeLSTMCell(TreeCell):
       push_states: Whether to push c as well, by the name "c".
       dropout, recurrent_dropout, dropout_rows: See `RecurrentCell`.
       **kwargs: Initializers, regularizers and constraints of "kernel", "recurrent" and "bias",
-        named as those of `keras.layers.LSTM`; and what `GraphSupport` takes.
+        named as those of `keras.layers.LSTM`; and arguments of `RecurrentCell`.
 
     Weights; those of f are apart, as vertices without children have no f:
       kernel, kernel_f: [features, 3 units], its columns in the order i, u, o, and
@@ -54,9 +56,11 @@ class TreeLSTMCell(TreeCell):
         units: int,
         arity: int = 2,
         mode: str = "child_sum",
+        *,
         unit_forget_bias: bool = True,
         **kwargs,
     ):
+        check_bools(unit_forget_bias=unit_forget_bias)
         super().__init__(units, arity, mode, **kwargs)
         self.unit_forget_bias = unit_forget_bias
 
@@ -157,7 +161,7 @@ class TreeLSTMCell(TreeCell):
 
 
 @keras.saving.register_keras_serializable("cavs_tf")
-class TreeLSTM(TreeLayer):
+class TreeLSTM(CellLayer):
     """A Tree-LSTM over trees, or any graphs.
 
     Args:
@@ -172,7 +176,10 @@ class TreeLSTM(TreeLayer):
       dropout, recurrent_dropout: In [0, 1): the share of the inputs, and of the children's h, that
         is dropped in training before it is multiplied: the same elements in all vertices of a
         graph, or with `dropout_rows="vertex"` others in each.
-      **kwargs: Arguments of `TreeLSTMCell` (activations, initializers) and `keras.layers.Layer`.
+      seed: An int with which dropout starts; None: the next of Keras's seeds.
+      options: An `Options`.
+      activation, kernel_initializer, ...: As of `TreeLSTMCell`.
+      **kwargs: Arguments of `keras.layers.Layer`.
 
     Call arguments:
       graphs: A `GraphBatch` of B graphs and V vertices, or its `to_dict()`.
@@ -208,3 +215,35 @@ class TreeLSTM(TreeLayer):
     """
 
     cell_class = TreeLSTMCell
+
+    def __init__(
+        self,
+        units: int,
+        arity: int | None = 2,
+        mode: str = "child_sum",
+        *,
+        return_vertices: bool = False,
+        return_state: bool = False,
+        go_backwards: bool = False,
+        activation="tanh",
+        recurrent_activation="sigmoid",
+        use_bias: bool = True,
+        kernel_initializer="glorot_uniform",
+        recurrent_initializer="orthogonal",
+        bias_initializer="zeros",
+        unit_forget_bias: bool = True,
+        kernel_regularizer=None,
+        recurrent_regularizer=None,
+        bias_regularizer=None,
+        activity_regularizer=None,
+        kernel_constraint=None,
+        recurrent_constraint=None,
+        bias_constraint=None,
+        dropout: float = 0.0,
+        recurrent_dropout: float = 0.0,
+        seed: int | None = None,
+        dropout_rows: str = "graph",
+        options: Options | None = None,
+        **kwargs,
+    ):
+        super().__init__(**written_out(locals()))
