@@ -9,6 +9,7 @@ from tensorflow.python.eager.polymorphic_function import concrete_function
 from cavs_tf import _inference
 from cavs_tf._decomposition import decompose_operators
 from cavs_tf._derivative import Derivative, NoGradientError, differentiate
+from cavs_tf._effects import check_effects
 from cavs_tf._inference import EDGES, VERTICES, Analysis, Kind
 from cavs_tf._inputs import GRAPH, OF_CHILDREN, READ_INPUTS, own_spec, partial_inputs, rows_of
 from cavs_tf._lookups import is_looked_up, take_out_lookups
@@ -226,7 +227,7 @@ def _analyse(traced: TracedVertex, examples, decompose) -> Analysis:
         traced.name, traced.graph, inputs, outputs, traced.captures, examples=rows_seen
     )
     _check_results(traced, analysis)
-    _check_effects(traced)
+    check_effects(traced.name, traced.graph, outputs)
     if decompose:
         replaced = decompose_operators(analysis)
         traced.scattered = replaced(traced.scattered)
@@ -249,16 +250,6 @@ def _as_values(traced, examples):
         shape = [Functions.EXAMPLES, *tensor.shape[1:]]
         values[id(tensor)] = np.zeros(shape, tensor.dtype.as_numpy_dtype)
     return {key: lambda rows, value=value: tf.gather(value, rows) for key, value in values.items()}
-
-
-def _check_effects(traced):
-    for op in traced.graph.get_operations():
-        if op.type.startswith(("Assign", "ResourceScatter", "ResourceApply")):
-            raise ValueError(
-                f"{traced.name}: operator {op.name} ({op.type}) changes a variable but expected a "
-                "function without effects: it runs once per task, in no fixed order. Change "
-                "variables outside of the vertex function."
-            )
 
 
 def _check_results(traced, analysis):

@@ -8,6 +8,7 @@ from cavs_tf._inference.analysis import (
     rows_of,
 )
 from cavs_tf._inference.execution import run_operator
+from cavs_tf._inference.functions import graph_of
 from cavs_tf._inference.rules import has_rule
 
 VERTICES, EDGES = Space.VERTICES, Space.EDGES
@@ -18,6 +19,7 @@ __all__ = [
     "Analysis",
     "Kind",
     "coupled_message",
+    "graph_of",
     "has_rule",
     "is_numeric",
     "live_operations",
