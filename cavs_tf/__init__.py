@@ -4,6 +4,7 @@ A model is one static vertex function, written once for one vertex, and one inpu
 graph per example, which is only data.
 """
 
+from cavs_tf import _library as _library  # First, as it knows whether TensorFlow fits.
 from cavs_tf import data as data
 from cavs_tf import keras as keras
 from cavs_tf import ops as ops

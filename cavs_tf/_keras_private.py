@@ -1,25 +1,47 @@
 """Everything that the package uses of Keras beyond its public interface.
 
-Keras has no public way to ask whether a layer is being called for its shapes only.
+Keras has no public way to ask whether a layer is being called for its shapes only. What another
+version of Keras does not have is missed where it is used, so that all else works.
 """
+
+import importlib
 
 import keras
 import tensorflow as tf
 from tensorflow.python.framework.func_graph import FuncGraph
 
-try:
-    from keras.src.backend import compute_output_spec as compute_output_spec
-    from keras.src.backend.common import global_state as _global_state
-    from keras.src.backend.common.stateless_scope import StatelessScope as StatelessScope
-    from keras.src.backend.common.stateless_scope import in_stateless_scope as in_stateless_scope
-    from keras.src.backend.common.symbolic_scope import in_symbolic_scope as in_symbolic_scope
-    from keras.src.backend.common.variables import AutocastScope as AutocastScope
-    from keras.src.utils.python_utils import is_default as is_default
-except ImportError as error:
-    raise ImportError(
-        f"cavs_tf: found Keras {keras.__version__} but it works with Keras 3.15 ({error}). "
-        "Run `pip install 'keras~=3.15.0'`."
-    ) from error
+
+class _Missing(type):
+    """The type of what stands for a part that this Keras does not have: it cannot be used."""
+
+    def __call__(cls, *args, **kwargs):
+        part = cls.__mro__[-2].__name__  # `cls` may be a subclass of it.
+        raise ImportError(
+            f"cavs_tf: found Keras {keras.__version__}, which has no {part}, but "
+            "expected Keras 3.12 to 3.15. Run `pip install 'keras>=3.12,<3.16'`."
+        )
+
+    def __getattr__(cls, name):
+        if name.startswith("__"):  # Python asks for these.
+            raise AttributeError(name)
+        cls()
+
+
+def _part(module: str, name: str):
+    """A private part of Keras, or what stands for it."""
+    try:
+        return getattr(importlib.import_module(f"keras.src.{module}"), name)
+    except (AttributeError, ImportError):
+        return _Missing(f"keras.src.{module}.{name}", (), {})
+
+
+compute_output_spec = _part("backend", "compute_output_spec")
+_global_state = _part("backend.common", "global_state")
+StatelessScope = _part("backend.common.stateless_scope", "StatelessScope")
+in_stateless_scope = _part("backend.common.stateless_scope", "in_stateless_scope")
+in_symbolic_scope = _part("backend.common.symbolic_scope", "in_symbolic_scope")
+AutocastScope = _part("backend.common.variables", "AutocastScope")
+is_default = _part("utils.python_utils", "is_default")
 
 # Attributes in which Keras keeps its bookkeeping: those of a layer (also for TensorFlow's
 # checkpoints), and those of a model that is trained.

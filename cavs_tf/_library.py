@@ -1,23 +1,22 @@
 """The op library: `ops.cavs_gather(...)` and all the other C++ ops.
 
 A library built for another TensorFlow crashes without a useful message, so the version
-that it was built for is compared with the installed one before it is loaded.
+that it was built for is compared with the installed one before it is loaded: also before private
+parts of TensorFlow are imported, which another version may not have.
 """
 
 import json
 import pathlib
 
 import tensorflow as tf
-from tensorflow.python.framework import op_def_registry
-from tensorflow.python.ops import control_flow_util
 
 _HOME = pathlib.Path(__file__).parent
 _VARIABLES = (tf.float32, tf.float64, tf.bfloat16, tf.float16)
-_FIX = "Run `make build` in a checkout, or else `pip install --no-build-isolation .`"
+_FIX = "`make build` in a checkout, or else `pip install --no-build-isolation .`"
 
 
 def check_build(library: pathlib.Path, build_info: pathlib.Path, tensorflow_version: str) -> None:
-    """Raises unless `library` exists and was built for this TensorFlow.
+    """Raises unless `library` exists and was built for this TensorFlow, or another patch of it.
 
     Args:
       library: The op library.
@@ -30,13 +29,21 @@ def check_build(library: pathlib.Path, build_info: pathlib.Path, tensorflow_vers
     """
     for path in (library, build_info):
         if not path.exists():
-            raise ImportError(f"cavs_tf is not built: {path} is missing. {_FIX}.")
+            raise ImportError(f"cavs_tf is not built: {path} is missing. Run {_FIX}.")
     built_for = json.loads(build_info.read_text())["tensorflow_version"]
-    if built_for != tensorflow_version:
+    minor = _minor(built_for)
+    if _minor(tensorflow_version) != minor:
         raise ImportError(
             f"cavs_tf: found TensorFlow {tensorflow_version} but {library} was built for "
-            f"TensorFlow {built_for}. {_FIX}."
+            f"TensorFlow {built_for}, and works with any {minor}. Run `pip install "
+            f"'tensorflow~={minor}.0'`; where cavs_tf supports the other one, build it again: "
+            f"{_FIX}."
         )
+
+
+def _minor(version: str) -> str:
+    """ "2.21" of "2.21.3" and "2.21.0-rc1": what the interface of TensorFlow depends on."""
+    return ".".join(version.split(".")[:2])
 
 
 def _load():
@@ -47,12 +54,16 @@ def _load():
 
 def allowed_values(op: str, attribute: str) -> tuple[str, ...]:
     """The strings that an attribute of an op may be, as the library registers them."""
+    from tensorflow.python.framework import op_def_registry
+
     (found,) = (a for a in op_def_registry.get(op).attr if a.name == attribute)
     return tuple(value.decode() for value in found.allowed_values.list.s)
 
 
 def in_xla() -> bool:
     """Whether what is called now will be compiled by XLA, which cannot compile custom ops."""
+    from tensorflow.python.ops import control_flow_util
+
     return control_flow_util.GraphOrParentsInXlaContext(tf.compat.v1.get_default_graph())
 
 

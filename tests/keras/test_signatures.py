@@ -1,4 +1,4 @@
-"""Arguments of layers: written out, in Keras's order or by keyword, checked where they are given."""
+"""Arguments of layers: in Keras's order or by keyword only, and checked where they are given."""
 
 import inspect
 import re
