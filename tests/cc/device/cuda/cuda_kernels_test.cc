@@ -1,0 +1,439 @@
+// Compares the kernels that do not depend on a program with loops of the host.
+#include "cc/device/cuda/cuda_kernels.h"
+
+#include <cmath>
+#include <optional>
+#include <vector>
+
+#include "tests/cc/device/cuda/gpu_matrix.h"
+
+namespace cavs {
+namespace {
+
+class CudaKernelsTest : public GpuTest {
+ protected:
+  // Expects that a call has succeeded, and all its work.
+  void Done(const Status& called) {
+    ASSERT_TRUE(called.ok()) << called.message();
+    Wait();
+  }
+  template <typename T>
+  GpuMatrix<T> Up(const HostMatrix<T>& host) {
+    return GpuMatrix<T>(driver(), host);
+  }
+  template <typename T>
+  GpuMemory Up(const std::vector<T>& host) {
+    return GpuMemory(driver(), host);
+  }
+};
+
+// Rows of an operand with `rows` rows: some twice, some never, some of zeros.
+std::vector<int32_t> Index(int64_t n, int64_t rows) {
+  std::vector<int32_t> index;
+  for (int64_t i = 0; i < n; ++i) {
+    index.push_back(static_cast<int>((i * 5 + 2) % (rows + 1)) - 1);
+  }
+  return index;
+}
+
+template <typename T>
+void ExpectSame(const HostMatrix<T>& got, const HostMatrix<T>& want) {
+  for (int64_t i = 0; i < want.rows; ++i) {
+    for (int64_t j = 0; j < want.cols; ++j) {
+      ASSERT_EQ(std::memcmp(&got.at(i, j), &want.at(i, j), sizeof(T)), 0)
+          << "row " << i << ", column " << j << ": " << got.wide(i, j)
+          << " for " << want.wide(i, j);
+    }
+  }
+}
+
+TEST_F(CudaKernelsTest, RowsMove) {
+  struct Size {
+    int64_t rows, cols, from_padding, to_padding;
+  };
+  ForGpuTypes([&](auto zero) {
+    using T = decltype(zero);
+    for (const Size& size : {Size{1, 1, 0, 0},
+                             {7, 3, 2, 1},
+                             {5, 8, 0, 8},
+                             {300, 32, 0, 0},
+                             {9, 1030, 2, 6}}) {
+      for (const bool by_index : {false, true}) {
+        for (const bool to_index : {false, true}) {
+          SCOPED_TRACE(testing::Message() << size.rows << " x " << size.cols
+                                          << by_index << to_index);
+          HostMatrix<T> from(size.rows, size.cols, size.from_padding);
+          HostMatrix<T> to(size.rows, size.cols, size.to_padding);
+          from.Fill(1), to.Fill(2);
+          const auto sources = Index(size.rows, size.rows);
+          // Backwards; the first row goes nowhere.
+          std::vector<int32_t> targets;
+          for (int64_t i = 0; i < size.rows; ++i) {
+            targets.push_back(size.rows - 1 - i);
+          }
+          targets[0] = -1;
+          HostMatrix<T> want = to;
+          for (int64_t i = 0; i < size.rows; ++i) {
+            const int64_t target = to_index ? targets[i] : i;
+            if (target < 0) continue;
+            for (int64_t j = 0; j < size.cols; ++j) {
+              want.at(target, j) = from.at(by_index ? sources[i] : i, j);
+            }
+          }
+          const auto own = Up(from), other = Up(to);
+          const auto source = Up(sources), target = Up(targets);
+          Done(kernels->Move(
+              sizeof(T),
+              own.rows(by_index ? source.template as<int32_t>() : nullptr,
+                       size.rows),
+              other.block(), to_index ? target.template as<int32_t>() : nullptr,
+              stream));
+          ExpectSame(other.Read(), want);
+          if (HasFatalFailure()) return;
+        }
+      }
+    }
+  });
+}
+
+TEST_F(CudaKernelsTest, RowsFromNowhereAreZero) {
+  HostMatrix<float> to(5, 6, 2), want(5, 6, 2);
+  to.Fill(1);
+  for (int64_t i = 0; i < 5; ++i) {
+    for (int64_t j = 0; j < 6; ++j) want.at(i, j) = 0;
+  }
+  const auto own = Up(to);
+  Done(
+      kernels->Move(sizeof(float), ConstBlock(), own.block(), nullptr, stream));
+  ExpectSame(own.Read(), want);
+}
+
+TEST_F(CudaKernelsTest, RowsOfVerticesSpreadToEdges) {
+  HostMatrix<float> from(6, 5, 1), to(9, 5, 0), want(9, 5, 0);
+  from.Fill(1);
+  const int64_t first_row = 40;
+  std::vector<int32_t> via, index = {3, -1, 0, 5, 5, 1};
+  for (int i = 0; i < 9; ++i) via.push_back(first_row + i * 4 % 6);
+  for (int64_t i = 0; i < 9; ++i) {
+    for (int64_t j = 0; j < 5; ++j) {
+      want.at(i, j) = from.at(index[via[i] - first_row], j);
+    }
+  }
+  const auto own = Up(from), other = Up(to);
+  const auto vias = Up(via), rows = Up(index);
+  Done(kernels->Spread(sizeof(float), own.rows(rows.as<int32_t>(), 6),
+                       vias.as<int32_t>(), first_row, other.block(), stream));
+  ExpectSame(other.Read(), want);
+}
+
+// Sums are formed in order, to the last bit.
+TEST_F(CudaKernelsTest, RowsAreAddedInOrder) {
+  ForGpuTypes([&](auto zero) {
+    using T = decltype(zero);
+    for (const int64_t cols : {1, 33, 70}) {
+      const int64_t rows = 100, targets = 7;
+      HostMatrix<T> from(rows, cols, 3), to(targets, cols, 1);
+      from.Fill(1), to.Fill(2);
+      const std::vector<int32_t> target = Index(rows, targets);
+      HostMatrix<T> want = to;
+      for (int64_t t = 0; t < targets; ++t) {
+        for (int64_t j = 0; j < cols; ++j) {
+          Wide<T> sum = to.wide(t, j);
+          for (int64_t i = 0; i < rows; ++i) {
+            if (target[i] == t) sum += from.wide(i, j);
+          }
+          want.at(t, j) = FromWide<T>(sum);
+        }
+      }
+      const auto own = Up(from), other = Up(to);
+      const auto index = Up(target);
+      Done(kernels->AddRows(kDTypeOf<T>, own.block(),
+                            index.template as<int32_t>(), other.block(),
+                            stream));
+      ExpectSame(other.Read(), want);
+    }
+  });
+}
+
+struct ProductSize {
+  int64_t rows, depth;
+  std::vector<int64_t> widths;
+  int64_t padding;
+};
+
+template <typename T>
+void CheckProduct(const CudaKernels& kernels, CudaStreamHandle stream,
+                  const ProductSize& size, bool transpose, bool by_index,
+                  bool accumulate) {
+  const CudaDriver& driver = kernels.context().driver();
+  HostMatrix<T> from(size.rows, size.depth, size.padding);
+  from.Fill(1);
+  int64_t width = 0;
+  std::vector<HostMatrix<T>> weights;
+  std::vector<std::unique_ptr<GpuMatrix<T>>> on_gpu;
+  std::vector<CudaWeight> arguments;
+  for (const int64_t own : size.widths) {
+    width += own;
+    weights.emplace_back(transpose ? own : size.depth,
+                         transpose ? size.depth : own, size.padding);
+    weights.back().Fill(width);
+    on_gpu.push_back(std::make_unique<GpuMatrix<T>>(driver, weights.back()));
+    arguments.push_back({on_gpu.back()->data(), weights.back().pitch, own});
+  }
+  HostMatrix<T> to(size.rows, width, 2 * size.padding);
+  to.Fill(3);
+  const std::vector<int32_t> index = Index(size.rows, size.rows);
+  const GpuMatrix<T> own(driver, from), other(driver, to);
+  const GpuMemory rows(driver, index);
+  const Status called = kernels.Multiply(
+      kDTypeOf<T>, own.rows(by_index ? rows.as<int32_t>() : nullptr, size.rows),
+      arguments, transpose, accumulate, other.block(), stream);
+  ASSERT_TRUE(called.ok()) << called.message();
+  const Status done = driver.Check(driver.StreamSynchronize(stream), "waiting");
+  ASSERT_TRUE(done.ok()) << done.message();
+  const HostMatrix<T> got = other.Read();
+  for (int64_t i = 0; i < size.rows; ++i) {
+    int64_t column = 0;
+    for (const HostMatrix<T>& weight : weights) {
+      const int64_t n = transpose ? weight.rows : weight.cols;
+      for (int64_t j = 0; j < n; ++j, ++column) {
+        // Products of these numbers, and their sums, are exact.
+        Wide<T> sum = accumulate ? to.wide(i, column) : 0;
+        for (int64_t k = 0; k < size.depth; ++k) {
+          sum += from.wide(by_index ? index[i] : i, k) *
+                 (transpose ? weight.wide(j, k) : weight.wide(k, j));
+        }
+        ASSERT_EQ(got.wide(i, column), ToWide<T>(FromWide<T>(sum)))
+            << "row " << i << ", column " << column;
+      }
+    }
+  }
+}
+
+TEST_F(CudaKernelsTest, ProductsAreExact) {
+  const std::vector<ProductSize> sizes = {
+      {0, 4, {4}, 0},         {1, 1, {1}, 0},
+      {3, 5, {7}, 1},         {17, 33, {34, 5}, 3},
+      {16, 64, {32}, 0},      {20, 36, {12, 40, 8}, 4},
+      {129, 20, {66, 3}, 1},  {130, 32, {64}, 0},
+      {200, 52, {68, 12}, 4}, {2, 8, std::vector<int64_t>(19, 3), 0}};
+  ForGpuTypes([&](auto zero) {
+    for (const ProductSize& size : sizes) {
+      for (int way = 0; way < 8; ++way) {
+        SCOPED_TRACE(testing::Message()
+                     << size.rows << " x " << size.depth << ", way " << way
+                     << ", type " << SizeOf(kDTypeOf<decltype(zero)>));
+        CheckProduct<decltype(zero)>(*kernels, stream, size, way & 1, way & 2,
+                                     way & 4);
+        if (HasFailure()) return;
+      }
+    }
+  });
+}
+
+template <typename T>
+void CheckSum(const CudaKernels& kernels, CudaStreamHandle stream, int64_t rows,
+              int64_t x_cols, int64_t y_cols, bool by_index, bool accumulate) {
+  using W = Wide<T>;
+  const CudaDriver& driver = kernels.context().driver();
+  const int64_t padding = y_cols % 4 == 0 ? 4 : 1;
+  HostMatrix<T> x(rows, x_cols, padding), y(rows, y_cols, 2 * padding);
+  x.Fill(1), y.Fill(2);
+  HostMatrix<W> sum(std::max<int64_t>(x_cols, 1), y_cols);
+  sum.Fill(3);
+  const std::vector<int32_t> index = Index(rows, rows);
+  const GpuMatrix<T> x_gpu(driver, x), y_gpu(driver, y);
+  const GpuMatrix<W> sum_gpu(driver, sum);
+  const GpuMemory rows_gpu(driver, index);
+  const GpuMemory workspace(
+      driver, kernels.BytesOfParts(kDTypeOf<T>, x_cols, y_cols, rows));
+  CudaSum arguments;
+  if (x_cols > 0) {
+    arguments.x = x_gpu.rows(by_index ? rows_gpu.as<int32_t>() : nullptr, rows);
+  }
+  arguments.y = y_gpu.rows(nullptr, rows);
+  arguments.to = sum_gpu.data();
+  arguments.accumulate = accumulate;
+  arguments.workspace = workspace.data();
+  const Status called = kernels.SumOverRows(kDTypeOf<T>, arguments, stream);
+  ASSERT_TRUE(called.ok()) << called.message();
+  const Status done = driver.Check(driver.StreamSynchronize(stream), "waiting");
+  ASSERT_TRUE(done.ok()) << done.message();
+  const HostMatrix<W> got = sum_gpu.Read();
+  for (int64_t i = 0; i < sum.rows; ++i) {
+    for (int64_t j = 0; j < y_cols; ++j) {
+      W want = accumulate || rows == 0 ? sum.at(i, j) : 0;
+      for (int64_t r = 0; r < rows; ++r) {
+        const W own = x_cols == 0 ? 1 : x.wide(by_index ? index[r] : r, i);
+        want += own * y.wide(r, j);
+      }
+      ASSERT_EQ(got.at(i, j), want) << "row " << i << ", column " << j;
+    }
+  }
+}
+
+TEST_F(CudaKernelsTest, SumsOverRowsAreExact) {
+  struct Size {
+    int64_t rows, x_cols, y_cols;
+  };
+  ForGpuTypes([&](auto zero) {
+    for (const Size& size : {Size{0, 3, 3},
+                             {1, 1, 1},
+                             {2, 5, 7},
+                             {63, 65, 4},
+                             {200, 8, 68},
+                             {1000, 12, 20},
+                             {1001, 9, 33},
+                             {5, 0, 3},
+                             {700, 0, 40},
+                             {1030, 0, 7}}) {
+      for (int way = 0; way < 4; ++way) {
+        SCOPED_TRACE(testing::Message()
+                     << size.rows << ", " << size.x_cols << ", " << size.y_cols
+                     << ", way " << way);
+        CheckSum<decltype(zero)>(*kernels, stream, size.rows, size.x_cols,
+                                 size.y_cols, way & 1, way & 2);
+        if (HasFailure()) return;
+      }
+    }
+  });
+}
+
+TEST_F(CudaKernelsTest, ColumnsAreAddedUp) {
+  ForGpuTypes([&](auto zero) {
+    using T = decltype(zero);
+    for (const int64_t cols : {1, 31, 32, 100}) {
+      HostMatrix<T> from(19, cols, 2), to(19, 1, 3);
+      from.Fill(1);
+      const auto index = Index(19, 19);
+      const auto own = Up(from), other = Up(to);
+      const auto rows = Up(index);
+      Done(kernels->SumColumns(kDTypeOf<T>,
+                               own.rows(rows.template as<int32_t>(), 19),
+                               other.block(), stream));
+      const HostMatrix<T> got = other.Read();
+      for (int64_t i = 0; i < 19; ++i) {
+        Wide<T> sum = 0;
+        for (int64_t j = 0; j < cols; ++j) sum += from.wide(index[i], j);
+        EXPECT_EQ(got.wide(i, 0), ToWide<T>(FromWide<T>(sum)));
+      }
+    }
+  });
+}
+
+TEST_F(CudaKernelsTest, EdgesOfVerticesAreReduced) {
+  ForGpuTypes([&](auto zero) {
+    using T = decltype(zero);
+    using W = Wide<T>;
+    const std::vector<int32_t> splits = {50, 50, 53, 54, 54, 60};
+    const int64_t first = 50, edges = 10, rows = 5;
+    for (const int64_t cols : {1, 37}) {
+      for (const bool maximum : {false, true}) {
+        for (const bool by_index : {false, true}) {
+          HostMatrix<T> from(edges, cols, 1), to(rows, cols, 2);
+          from.Fill(1);
+          from.at(7, 0) = FromWide<T>(std::nan(""));
+          const auto index = Index(edges, edges);
+          const auto own = Up(from), other = Up(to);
+          const auto list = Up(index), ends = Up(splits);
+          Done(kernels->ReduceEdges(
+              kDTypeOf<T>, maximum,
+              own.rows(by_index ? list.template as<int32_t>() : nullptr, edges),
+              ends.template as<int32_t>(), first, other.block(), stream));
+          const HostMatrix<T> got = other.Read();
+          for (int64_t i = 0; i < rows; ++i) {
+            for (int64_t j = 0; j < cols; ++j) {
+              std::optional<W> want;
+              for (int64_t e = splits[i] - first; e < splits[i + 1] - first;
+                   ++e) {
+                const W x = from.wide(by_index ? index[e] : e, j);
+                if (!want.has_value()) {
+                  want = x;
+                } else if (!maximum) {
+                  want = *want + x;
+                } else if (!std::isnan(*want) && (std::isnan(x) || x > *want)) {
+                  want = x;
+                }
+              }
+              ExpectClose<T>(got.at(i, j), want.value_or(0));
+            }
+          }
+        }
+      }
+    }
+  });
+}
+
+TEST_F(CudaKernelsTest, BytesBecomeMasks) {
+  ForGpuTypes([&](auto zero) {
+    using T = decltype(zero);
+    HostMatrix<T> to(6, 50, 1);
+    std::vector<uint8_t> bytes(7 * 51, 0);  // The first row is of zeros.
+    for (size_t i = 51; i < bytes.size(); ++i)
+      bytes[i] = i % 3 == 0 ? i % 5 : 0;
+    const auto index = Index(6, 6);
+    const auto from = Up(bytes), rows = Up(index);
+    const auto other = Up(to);
+    ConstBlock block(from.template as<uint8_t>() + 51, 6, 50, 51);
+    block.index = rows.template as<int32_t>();
+    Done(kernels->ToMask(kDTypeOf<T>, block, other.block(), stream));
+    const HostMatrix<T> got = other.Read();
+    for (int64_t i = 0; i < 6; ++i) {
+      for (int64_t j = 0; j < 50; ++j) {
+        EXPECT_EQ(got.wide(i, j), bytes[(index[i] + 1) * 51 + j] != 0 ? 1 : 0);
+      }
+    }
+  });
+}
+
+TEST_F(CudaKernelsTest, NumbersAreAddedAndRounded) {
+  ForGpuTypes([&](auto zero) {
+    using T = decltype(zero);
+    using W = Wide<T>;
+    for (const int64_t n : {1, 256, 1000}) {
+      HostMatrix<T> terms(1, n), rounded(1, n);
+      HostMatrix<W> sums(1, n);
+      terms.Fill(1), sums.Fill(2);
+      for (int64_t j = 0; j < n; ++j) sums.at(0, j) += W(1) / (j + 3);
+      const auto terms_gpu = Up(terms), rounded_gpu = Up(rounded);
+      const auto sums_gpu = Up(sums);
+      Done(kernels->Add(kDTypeOf<T>, terms_gpu.data(), n, sums_gpu.data(),
+                        stream));
+      Done(kernels->Round(kDTypeOf<T>, sums_gpu.data(), n, rounded_gpu.data(),
+                          stream));
+      const HostMatrix<W> sum = sums_gpu.Read();
+      const HostMatrix<T> round = rounded_gpu.Read();
+      for (int64_t j = 0; j < n; ++j) {
+        const W want = sums.at(0, j) + terms.wide(0, j);
+        EXPECT_EQ(sum.at(0, j), want);
+        EXPECT_EQ(round.wide(0, j), ToWide<T>(FromWide<T>(want)));
+      }
+    }
+  });
+}
+
+TEST_F(CudaKernelsTest, NumbersThatAreNotFiniteAreFound) {
+  ForGpuTypes([&](auto zero) {
+    using T = decltype(zero);
+    for (const int64_t n : {1, 300, 20000}) {
+      for (const double wrong :
+           {0.5, std::nan(""), std::numeric_limits<double>::infinity(),
+            -std::numeric_limits<double>::infinity()}) {
+        HostMatrix<T> numbers(1, n);
+        numbers.Fill(1);
+        numbers.at(0, n - 1) = FromWide<T>(static_cast<Wide<T>>(wrong));
+        const auto own = Up(numbers);
+        const auto raised = Up(std::vector<uint32_t>{0});
+        Done(kernels->RaiseUnlessFinite(kDTypeOf<T>, own.data(), n,
+                                        static_cast<uint32_t*>(raised.data()),
+                                        stream));
+        uint32_t got = 7;
+        raised.Read(&got, sizeof(got));
+        EXPECT_EQ(got != 0, !std::isfinite(wrong)) << n << ", " << wrong;
+      }
+    }
+  });
+}
+
+}  // namespace
+}  // namespace cavs
