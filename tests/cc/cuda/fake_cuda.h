@@ -41,6 +41,9 @@ class FakeCuda {
   int64_t Launches(const char* kernel) const {
     return Find<int64_t (*)(const char*)>("fake_launches")(kernel);
   }
+  int64_t Calls(const char* function) const {
+    return Find<int64_t (*)(const char*)>("fake_calls")(function);
+  }
   void Reset() const { Find<void (*)()>("fake_reset")(); }
   bool Set(const char* option, int64_t value) const {
     return Find<bool (*)(const char*, int64_t)>("fake_set")(option, value);

@@ -7,8 +7,10 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <initializer_list>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "cc/base/narrow_float.h"
@@ -539,7 +541,9 @@ TEST_F(FakeDriverTest, EventsOrderStreams) {
                      size_t{4}, stream_),
               0);
     ASSERT_EQ(Cuda()("cuEventRecord", event, stream_), 0);
-    if (ordered) ASSERT_EQ(Cuda()("cuStreamWaitEvent", other, event, 0u), 0);
+    if (ordered) {
+      ASSERT_EQ(Cuda()("cuStreamWaitEvent", other, event, 0u), 0);
+    }
     ASSERT_EQ(Cuda()("cuMemcpyDtoHAsync_v2", static_cast<void*>(&got), x,
                      size_t{4}, other),
               0);
@@ -667,6 +671,51 @@ TEST_F(FakeDriverTest, CallsFailWhenTheyAreTold) {
   Cuda().Fail("cuStreamSynchronize", 0, 719);
   EXPECT_EQ(Wait(), 719);
   EXPECT_EQ(Wait(), 719);
+}
+
+// A mistake that the environment makes.
+class WithMistake {
+ public:
+  WithMistake(std::initializer_list<std::pair<const char*, const char*>> set)
+      : set_(set) {
+    for (const auto& [name, value] : set_) setenv(name, value, 1);
+    Cuda().Reset();
+  }
+  ~WithMistake() {
+    for (const auto& [name, value] : set_) unsetenv(name);
+    Cuda().Reset();
+  }
+
+ private:
+  const std::vector<std::pair<const char*, const char*>> set_;
+};
+
+TEST_F(FakeDriverTest, CallsAndTextsAreMutated) {
+  const std::string text =
+      std::string(kVector) + "KERNEL(test, Args, 1) { a.x[0] = 1.5f; }";
+  const VectorArgs args = {Upload(std::vector<float>{0}), 0};
+  {
+    const WithMistake wrong{{"CAVS_FAKE_REPLACE", "= 1.5f"},
+                            {"CAVS_FAKE_BY", "= 2.5f"}};
+    ASSERT_EQ(Launch(Load(text), 1, 1, args), 0);
+    EXPECT_EQ(Download<float>(args.x, 1)[0], 2.5f);
+  }
+  const WithMistake wrong{{"CAVS_FAKE_IGNORE", "cuLaunchKernel"}};
+  ASSERT_EQ(Launch(Load(text), 1, 1, args), 0);
+  EXPECT_EQ(Cuda().Calls("cuLaunchKernel"), 1);
+  EXPECT_EQ(Download<float>(args.x, 1)[0], 2.5f);
+}
+
+TEST_F(FakeDriverTest, WithoutComputingTheHostIsLeft) {
+  void* kernel =
+      Load(std::string(kVector) + "KERNEL(test, Args, 1) { a.x[0] = 1; }");
+  const VectorArgs args = {Upload(std::vector<float>{5}), 0};
+  Cuda().Set("compute", 0);
+  ASSERT_EQ(Launch(kernel, 1, 1, args), 0);
+  ASSERT_EQ(Wait(), 0);
+  EXPECT_EQ(Cuda().Counts().launches, 1);
+  Cuda().Set("compute", 1);
+  EXPECT_EQ(Download<float>(args.x, 1)[0], 5);
 }
 
 TEST_F(FakeDriverTest, CompilersSayWhatIsWrong) {

@@ -19,6 +19,13 @@ EXPORTED int64_t fake_launches(const char* kernel) {
   return found == m.launches.end() ? 0 : found->second;
 }
 
+EXPORTED int64_t fake_calls(const char* function) {
+  Machine& m = Machine::Get();
+  const Lock lock(m.mutex);
+  const auto found = m.calls.find(function);
+  return found == m.calls.end() ? 0 : found->second;
+}
+
 EXPORTED void fake_each_kernel(void (*call)(void*, const char*, int64_t),
                                void* data) {
   Machine& m = Machine::Get();

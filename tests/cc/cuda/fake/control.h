@@ -7,6 +7,9 @@
 //   CAVS_FAKE_RACES=1           kernels report races and memory out of bounds
 //   CAVS_FAKE_OPTIONS=lag=0,seed=7,memory=1000000,...
 //   CAVS_FAKE_FAIL=<function>:<calls before>:<error>
+// Programs with a mistake, which tests have to find:
+//   CAVS_FAKE_IGNORE=<function>    its calls do nothing and succeed
+//   CAVS_FAKE_REPLACE=<text>, CAVS_FAKE_BY=<text>    in texts of kernels
 #ifndef CAVS_TESTS_CC_CUDA_FAKE_CONTROL_H_
 #define CAVS_TESTS_CC_CUDA_FAKE_CONTROL_H_
 
@@ -33,6 +36,8 @@ extern "C" {
 void fake_counts(FakeCounts* counts);
 // How often a kernel of this name was launched.
 int64_t fake_launches(const char* kernel);
+// How often a function of the driver was called.
+int64_t fake_calls(const char* function);
 void fake_each_kernel(void (*call)(void* data, const char* kernel,
                                    int64_t launches),
                       void* data);
@@ -47,6 +52,8 @@ void fake_reset();
 //   memory       bytes of the device
 //   devices      1 by default
 //   driver       13000 by default
+//   compute      0: kernels, copies and fills do nothing, which leaves the
+//                host's part of the time
 // Returns false if there is no such option.
 bool fake_set(const char* option, int64_t value);
 // The call of `function` after so many others returns `error`.

@@ -163,6 +163,7 @@ int LaunchKernel(Call& call, Kernel* kernel, const Shape& shape,
                    return {kInvalidHandle,
                            "a module is unloaded before its kernel has run"};
                  }
+                 if (m.Option("compute") == 0) return {};
                  return m.grid.Run(kernel->code, shape, copy.get(), number);
                });
 }

@@ -8,11 +8,11 @@
 #define CAVS_FAKE(name, ...) \
   extern "C" __attribute__((visibility("default"))) int name(__VA_ARGS__)
 
-// Returns the error of the call if it has one; else `call` holds the lock of
-// machine `m`.
-#define BEGIN(needs)                      \
-  Call call(__func__, needs);             \
-  if (call.error != 0) return call.error; \
+// Returns the error of the call if it has one, or if it is to be ignored; else
+// `call` holds the lock of machine `m`.
+#define BEGIN(needs)                                      \
+  Call call(__func__, needs);                             \
+  if (call.error != 0 || call.ignored) return call.error; \
   [[maybe_unused]] Machine& m = call.machine
 
 #endif  // CAVS_TESTS_CC_CUDA_FAKE_ENTRY_H_

@@ -15,7 +15,7 @@ const std::map<std::string, int64_t>& Defaults() {
   static const auto* defaults = new std::map<std::string, int64_t>{
       {"lag", 1},           {"seed", 1},       {"devices", 1},
       {"architecture", 90}, {"processors", 8}, {"memory", int64_t{16} << 30},
-      {"driver", 13000}};
+      {"driver", 13000},    {"compute", 1}};
   return *defaults;
 }
 
@@ -113,6 +113,8 @@ void Machine::Reset() {
   counts = {};
   counts.bytes_in_use = counts.most_bytes_in_use = in_use;
   launches.clear();
+  calls.clear();
+  ignored_ = Environment("CAVS_FAKE_IGNORE");
   std::istringstream options(Environment("CAVS_FAKE_OPTIONS"));
   for (std::string option; std::getline(options, option, ',');) {
     const size_t equals = option.find('=');
@@ -239,6 +241,8 @@ std::shared_ptr<Stream> Machine::FindStream(void* handle) {
 Call::Call(const char* function, Needs needs)
     : machine(Machine::Get()), lock(machine.mutex) {
   if (!CurrentContexts().empty()) context = CurrentContexts().back();
+  ++machine.calls[function];
+  ignored = machine.Ignores(function);
   if (needs != Needs::kNothing && !machine.initialized) {
     error = kNotInitialized;
   } else if (InHostFunction()) {

@@ -78,6 +78,9 @@ class Machine {
   void FailCall(const std::string& function, int64_t calls_before, int error);
   // What a call of this function returns at once, or 0.
   int Planned(const std::string& function);
+  bool Ignores(const std::string& function) const {
+    return function == ignored_;
+  }
 
   // Puts work into a stream; does it at once if streams do not lag.
   int Put(Lock& lock, Stream& stream, Work work);
@@ -104,7 +107,7 @@ class Machine {
   std::map<void*, std::unique_ptr<Event>> events;
   std::map<void*, std::shared_ptr<Module>> modules;
   FakeCounts counts{};
-  std::map<std::string, int64_t> launches;
+  std::map<std::string, int64_t> launches, calls;
 
  private:
   Machine();
@@ -117,6 +120,7 @@ class Machine {
     int error;
   };
   std::map<std::string, Plan> plans_;
+  std::string ignored_;
   Fault fault_;
   uint64_t random_ = 1;
   std::map<Context*, std::shared_ptr<Stream>> default_streams_;
@@ -130,6 +134,7 @@ class Call {
   Machine& machine;
   Lock lock;
   int error = 0;
+  bool ignored = false;        // It does nothing.
   Context* context = nullptr;  // The current one of this thread.
 };
 
