@@ -202,8 +202,8 @@ class RecurrentCell(GraphSupport):
             return [pushed]
         return [pushed[name] for name in (DEFAULT, *self.state_names[1:])]
 
-    def join(self, states):
-        """The state [B, state_size] that has the parts [B, units], in the order of `state_names`.
+    def initial_parts(self, states) -> list:
+        """The parts of an initial state, each [B, units], in the order of `state_names`.
 
         Raises:
           ValueError: If there are more or fewer parts, or one has another shape.
@@ -215,14 +215,15 @@ class RecurrentCell(GraphSupport):
                 f"[{', '.join(self.state_names)}], each [B, {self.units}]. Pass what "
                 "return_state=True returns after the output."
             )
-        states = [self.cast(state) for state in states]
+        states = [self.cast(tf.convert_to_tensor(state)) for state in states]
         for k, state in enumerate(states):
             if not state.shape.is_compatible_with([None, self.units]):
                 raise ValueError(
                     f"initial_state[{k}]: got shape {state.shape} but expected [B, {self.units}], "
                     "one row for each graph or sequence. Make it of the size of the layer."
                 )
-        return _joined(states)
+        # tf.identity would not do: TensorFlow's optimizer removes it (see `_or_initial`).
+        return [tf.ensure_shape(state, [None, self.units]) for state in states]
 
     def get_config(self):
         config = {k: get.serialize(getattr(self, k)) for k, get in _OF_WEIGHTS.items()}
@@ -348,26 +349,32 @@ class CellLayer(Graph):
           (output, states): the output of every vertex, or of the roots; and a list of the parts of
           the state of the roots, which is of use with `push_states` only.
         """
-        initial = None if initial_state is None else self.cell.join(initial_state)
+        initial = None if initial_state is None else self.cell.initial_parts(initial_state)
+        state = None if initial is None else _joined(initial)
         if not self.return_vertices:
-            of_roots = self.cell.parts(run_for_roots(self.cell, graphs, inputs, initial))
-            return of_roots[0], self._or_initial(graphs, of_roots, initial_state)
-        rows = self.cell(graphs, inputs, initial_state=initial)
+            of_roots = self.cell.parts(run_for_roots(self.cell, graphs, inputs, state))
+            return of_roots[0], self._or_initial(graphs, of_roots, initial)
+        rows = self.cell(graphs, inputs, initial_state=state)
         output = self.cell.parts(rows)[0]
         if not self.cell.push_states:
             return output, []
         of_roots = self.cell.parts(roots_of(graphs, rows))
-        return output, self._or_initial(graphs, of_roots, initial_state)
+        return output, self._or_initial(graphs, of_roots, initial)
 
-    def _or_initial(self, graphs, states, initial_state) -> list:
-        """The states, with the initial ones of graphs without vertices, which have not changed."""
-        if initial_state is None or not self.cell.push_states or asks_for_shapes():
+    def _or_initial(self, graphs, states, initial) -> list:
+        """The states, with the initial ones of graphs without vertices, which have not changed.
+
+        `initial` are results of operators. Where the condition folds to a constant, TensorFlow's
+        optimizer makes what it leaves of `tf.where` depend on the operators of its arguments; if
+        one is a variable of a loop or a branch itself, on the output of a Switch that is never
+        computed, and the loop returns nothing.
+        """
+        if initial is None or not self.cell.push_states or asks_for_shapes():
             return states
         splits = as_graph_batch(graphs).graph_splits
         has_vertices = splits[1:, None] > splits[:-1, None]
-        initial = tf.nest.flatten(initial_state)
         return [
-            tf.where(has_vertices, state, self.cell.cast(first))
+            tf.where(has_vertices, state, first)
             for state, first in zip(states, initial, strict=True)
         ]
 

@@ -1,0 +1,256 @@
+"""Layers in loops, branches and pipelines return what they return eagerly.
+
+There TensorFlow's optimizer knows sizes that the trace does not, and folds what follows from them.
+"""
+
+import itertools
+
+import graphs as make
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import cavs_tf as cavs
+from cavs_tf.keras import (
+    DAGNN,
+    GRU,
+    LSTM,
+    Dropout,
+    Embedding,
+    Graph,
+    Pool,
+    Roots,
+    TreeGRU,
+    TreeLSTM,
+)
+
+UNITS = 4
+TIMES = 2  # The steps of a loop.
+TREES = make.random_trees([4, 1, 3])
+ROWS = make.random_rows(TREES, UNITS)
+NO_YES = (False, True)
+
+
+@cavs.vertex_function(state_size=UNITS, arity=2)
+def tree_sum(v):
+    total = v.pull() + v.gather(0) + v.gather(1)
+    v.scatter(total)
+    v.push(total)
+
+
+def sequence_case(layer_class, parts, masked, initial, backwards):
+    """A layer over sequences, its call, and the tensors that it is called with."""
+    layer = layer_class(UNITS, return_sequences=masked, return_state=True, go_backwards=backwards)
+
+    def call(sequences, mask, *states):
+        mask = mask if masked else None
+        return layer(sequences, mask=mask, initial_state=list(states) or None)
+
+    x = tf.constant(np.random.default_rng(0).normal(size=(3, 2, UNITS)), "float32")
+    mask = tf.constant([[True, True], [True, False], [False, False]])
+    return call, [x, mask, *_states(parts if initial else 0)]
+
+
+def tree_case(layer_class, parts, initial, backwards, **kwargs):
+    layer = layer_class(
+        UNITS, return_vertices=initial, return_state=True, go_backwards=backwards, **kwargs
+    )
+
+    def call(splits, ids, graph_splits, rows, vertices, *states):
+        graphs = cavs.GraphBatch(splits, ids, graph_splits)
+        rows = cavs.VertexRows(tf.gather(rows, vertices), vertices) if backwards else rows
+        return layer(graphs, rows, initial_state=list(states) or None)
+
+    vertices = tf.constant([0, 1, 4, 6])
+    return call, [*_structure(), ROWS, vertices, *_states(parts if initial else 0)]
+
+
+def graph_case(layer):
+    def call(splits, ids, graph_splits, rows):
+        return layer(cavs.GraphBatch(splits, ids, graph_splits), rows)
+
+    return call, [*_structure(), ROWS]
+
+
+def _structure():
+    return [TREES.child_splits, TREES.child_ids, TREES.graph_splits]
+
+
+def _states(count):
+    random = np.random.default_rng(1)
+    return [tf.constant(random.normal(size=(3, UNITS)), "float32") for _ in range(count)]
+
+
+def make_cases():
+    """By name: a function, and the tensors that it is called with."""
+    cases = {}
+    for flags in itertools.product(NO_YES, NO_YES, NO_YES):
+        cases[f"LSTM, {flags}"] = sequence_case(LSTM, 2, *flags)
+        if sum(flags) % 2:  # All pairs of them.
+            cases[f"GRU, {flags}"] = sequence_case(GRU, 1, *flags)
+    for flags in itertools.product(NO_YES, NO_YES):
+        cases[f"TreeLSTM, {flags}"] = tree_case(TreeLSTM, 2, *flags, arity=3)
+    for flag in NO_YES:
+        cases[f"TreeGRU, {flag}"] = tree_case(TreeGRU, 1, flag, not flag, arity=3)
+        cases[f"DAGNN, {flag}"] = tree_case(DAGNN, 1, False, flag)
+    cases["TreeLSTM of any arity"] = tree_case(TreeLSTM, 2, False, True, arity=None)
+    layers = [Graph(tree_sum), Graph(tree_sum, return_vertices=True), Roots()]
+    for layer in (*layers, *map(Pool, ("sum", "mean", "max", "attention"))):
+        cases[f"{layer.name}"] = graph_case(layer)
+    table = Embedding(9, UNITS, mask_negative=True)
+    cases["Embedding"] = (lambda ids: table(ids)[0]), [tf.constant([3, -1, 8])]
+    drop = Dropout(0.5)
+    cases["Dropout"] = drop, [ROWS]
+    return cases
+
+
+@pytest.fixture(scope="module")
+def cases():
+    cases = make_cases()
+    keras.utils.set_random_seed(0)
+    for call, tensors in cases.values():
+        call(*tensors)
+    return cases
+
+
+def halved(tensors):
+    """The tensors of the next step of a loop. Layers read variables of the loop themselves."""
+    return [t * 0.5 if t.dtype.is_floating else t for t in tensors]
+
+
+def all_of(cases, inputs):
+    return [tf.nest.flatten(call(*x)) for (call, _), x in zip(cases.values(), inputs, strict=True)]
+
+
+def shapes_of(nested, relaxed):
+    """The specs of tensors, whose sizes but the last are unknown if they are relaxed."""
+
+    def spec(tensor):
+        shape = [None] * len(tensor.shape[:-1]) + [*tensor.shape[-1:]]
+        shape = [None] if len(shape) == 1 else shape
+        return tf.TensorSpec(shape if relaxed else tensor.shape, tensor.dtype)
+
+    return tf.nest.map_structure(spec, nested)
+
+
+def in_while(cases, inputs, outputs, relaxed, first):
+    def body(step, inputs, _):
+        return step + 1, [*map(halved, inputs)], all_of(cases, inputs)
+
+    start = (0, inputs, tf.nest.map_structure(tf.zeros_like, outputs))
+    specs = shapes_of(inputs, relaxed), shapes_of(outputs, relaxed=True)
+    invariants = tf.nest.map_structure(lambda spec: spec.shape, (tf.TensorSpec([]), *specs))
+    return tf.while_loop(lambda step, *_: step < TIMES, body, start, invariants)[2]
+
+
+def in_cond(cases, inputs, outputs, relaxed, first):
+    last = [*map(halved, inputs)]
+    return tf.cond(first, lambda: all_of(cases, inputs), lambda: all_of(cases, last))
+
+
+def in_map(cases, inputs, outputs, relaxed, first):
+    both = tf.nest.map_structure(lambda *t: tf.stack(t), inputs, [*map(halved, inputs)])
+    specs = shapes_of(outputs, relaxed)
+    mapped = tf.map_fn(lambda x: all_of(cases, x), both, fn_output_signature=specs)
+    return tf.nest.map_structure(lambda values: values[1], mapped)
+
+
+PLACES = {
+    "tf.while_loop": in_while,
+    "tf.cond": in_cond,
+    "tf.map_fn": in_map,
+}
+
+
+def check(cases, got, want):
+    for name, results, expected in zip(cases, got, want, strict=True):
+        for a, b in zip(results, expected, strict=True):
+            assert a.shape == b.shape and a.dtype == b.dtype, name
+            np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6, err_msg=name)
+
+
+@pytest.fixture(params=(True, False), ids=("optimized", "as traced"))
+def runs(request):
+    """Runs something with TensorFlow's optimizer of graphs, or without it."""
+
+    def run(function, *args):
+        tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": not request.param})
+        try:
+            return function(*args)
+        finally:
+            tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": False})
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def traced(cases):
+    """The functions by place and shapes, each traced once."""
+    functions, inputs = {}, [tensors for _, tensors in cases.values()]
+    outputs = all_of(cases, inputs)
+
+    def function(place, relaxed):
+        if (place, relaxed) not in functions:
+            functions[place, relaxed] = tf.function(
+                lambda x, first: PLACES[place](cases, x, outputs, relaxed, first),
+                input_signature=[shapes_of(inputs, relaxed), tf.TensorSpec([], tf.bool)],
+                autograph=False,
+            )
+        return functions[place, relaxed]
+
+    return function
+
+
+@pytest.mark.parametrize("relaxed", NO_YES, ids=("static", "relaxed"))
+@pytest.mark.parametrize("place", PLACES)
+def test_every_layer_is_the_same_in_control_flow(place, relaxed, runs, traced, cases):
+    inputs = [tensors for _, tensors in cases.values()]
+    last = [*map(halved, inputs)]
+    for first in NO_YES if place == "tf.cond" else (False,):
+        got = runs(traced(place, relaxed), inputs, tf.constant(first))
+        check(cases, got, all_of(cases, inputs if first else last))
+
+
+@pytest.mark.parametrize("relaxed", NO_YES, ids=("static", "relaxed"))
+def test_every_layer_is_the_same_in_a_pipeline(relaxed, cases):
+    inputs = [tensors for _, tensors in cases.values()]
+    specs = tuple(map(tuple, shapes_of(inputs, relaxed)))
+
+    examples = tf.data.Dataset.from_generator(
+        lambda: iter([tuple(map(tuple, inputs))]), output_signature=specs
+    )
+    plain = tf.autograph.experimental.do_not_convert
+    mapped = examples.map(plain(lambda *x: tuple(map(tuple, all_of(cases, x)))))
+    check(cases, next(iter(mapped)), all_of(cases, inputs))
+
+
+def test_a_decoder_in_a_loop_returns_its_words(runs):
+    cell, embed, head = LSTM(4, return_state=True), Embedding(7, 4), keras.layers.Dense(7)
+
+    def step(token, states):
+        y, *states = cell(embed(token)[:, None, :], initial_state=list(states))
+        return head(y), states
+
+    def decode(token, *states):
+        def body(i, token, done, written, *states):
+            logits, states = step(token, states)
+            token = tf.where(done, 0, tf.argmax(logits, -1, output_type=tf.int32))
+            written = tf.concat([written, token[:, None]], 1)
+            return i + 1, token, done | (token == 1), written, *states
+
+        done, written = tf.zeros_like(token, tf.bool), tf.zeros([3, 0], tf.int32)
+        start = (0, token, done, written, *states)
+        shapes = [[], [None], [None], [None, None], [None, 4], [None, 4]]
+        return tf.while_loop(
+            lambda i, token, done, *_: (i < 5) & ~tf.reduce_all(done),
+            body,
+            start,
+            shape_invariants=tuple(map(tf.TensorShape, shapes)),
+        )[3]
+
+    start = [tf.zeros([3], tf.int32), *[tf.zeros([3, 4])] * 2]
+    want = decode(*start)
+    got = runs(tf.function(lambda: decode(*start)))
+    assert want.shape[1]
+    np.testing.assert_array_equal(got, want)
