@@ -4,6 +4,7 @@ Keras has no public way to ask whether a layer is being called for its shapes on
 version of Keras does not have is missed where it is used, so that all else works.
 """
 
+import contextlib
 import importlib
 
 import keras
@@ -82,6 +83,49 @@ def in_training() -> bool:
 def variables_without_value() -> list:
     """Keras variables that were made while Keras asked for shapes only."""
     return list(_global_state.get_global_attribute("uninitialized_variables", []))
+
+
+@contextlib.contextmanager
+def forgotten_on_failure():
+    """Where it is left by an exception, variables that were made in it and have no value are gone.
+
+    Keras would initialize them at the end of the next call for shapes, of whatever layer: what
+    raised would raise again, until the process ends.
+    """
+    before = variables_without_value()
+    try:
+        yield
+    except BaseException:
+        known = set(map(id, before))
+        left = [variable for variable in variables_without_value() if id(variable) in known]
+        _global_state.set_global_attribute("uninitialized_variables", left)
+        raise
+
+
+@contextlib.contextmanager
+def in_users_code():
+    """As `forgotten_on_failure`; Keras does not change the exception either."""
+    with forgotten_on_failure():
+        try:
+            yield
+        except Exception as error:
+            # Keras would make another exception of it, with the arguments of a call in its text.
+            with contextlib.suppress(AttributeError):
+                error._keras_call_info_injected = True
+            raise
+
+
+class SelfContained(keras.layers.Layer):
+    """A layer whose failure leaves nothing behind, and says what the user's code raised."""
+
+    def __call__(self, *args, **kwargs):
+        with forgotten_on_failure():
+            return super().__call__(*args, **kwargs)
+
+    def compute_output_spec(self, *args, **kwargs):
+        # The method of Keras raises something else, "Could not automatically infer the output
+        # shape", of the same class if that takes one argument.
+        return compute_output_spec(self.call, *args, **kwargs)
 
 
 def give_value(variable: keras.Variable) -> None:

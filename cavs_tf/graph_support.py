@@ -36,11 +36,14 @@ from cavs_tf._inputs import (
 )
 from cavs_tf._keras_private import (
     AutocastScope,
+    SelfContained,
     asks_for_shapes,
     compute_output_spec,
+    forgotten_on_failure,
     in_stateless_scope,
     in_symbolic_scope,
     in_training,
+    in_users_code,
     is_default,
 )
 from cavs_tf._library import ops
@@ -55,7 +58,7 @@ _OF_CLASS = object()  # The default of an argument, where None has a meaning.
 _MOST_SLOTS = 64  # Slots from which a vertex function may gather if its arity is None.
 
 
-class GraphSupport(keras.layers.Layer):
+class GraphSupport(SelfContained):
     """A dynamic network: one vertex function, run for every vertex of every graph.
 
     Subclass it, say how many children a vertex may have (`arity`) and how large its state
@@ -623,9 +626,10 @@ class GraphSupport(keras.layers.Layer):
         with self._cache.lock:
             options = self.options
             known, kind = self._known(pulls), (training, options.decompose, options.look_up)
-            return self._cache.functions_of(
-                known, kind, lambda: self._trace(pulls), self._surroundings
-            )
+            with in_users_code():
+                return self._cache.functions_of(
+                    known, kind, lambda: self._trace(pulls), self._surroundings
+                )
 
     def last_functions(self) -> Functions | None:
         """The traced functions of the last call; None if there was none."""
@@ -652,7 +656,8 @@ class GraphSupport(keras.layers.Layer):
             self.build(inputs_shape=shapes) if by_name else self.build(shapes)
         # Builds inner layers without a call, which would add a node to a functional model.
         splits = keras.KerasTensor((None,), "int32")
-        compute_output_spec(self.call, graphs={"child_splits": splits}, inputs=rows or None)
+        with forgotten_on_failure():
+            compute_output_spec(self.call, graphs={"child_splits": splits}, inputs=rows or None)
         if not self.built:
             self.build(shapes)
 
@@ -707,7 +712,8 @@ class GraphSupport(keras.layers.Layer):
         with self._cache.lock:
             known = self._cache.find(key)
             if known is None or in_symbolic_scope():  # Keras must see layers called.
-                found = self._create_weights(pulls)
+                with in_users_code():
+                    found = self._create_weights(pulls)
                 known = self._cache.find(key)
             if known is None:
                 self._cache.built_for = {n: s for n, s in specs.items() if n != INITIAL_STATE}

@@ -9,7 +9,7 @@ from cavs_tf._arguments import check_bools, checked_size
 from cavs_tf._features import feature_at, select
 from cavs_tf._inputs import as_graph_batch, with_tensors
 from cavs_tf._integers import length
-from cavs_tf._keras_private import asks_for_shapes
+from cavs_tf._keras_private import SelfContained, asks_for_shapes
 from cavs_tf.data._replicas import GLOBAL_GRAPHS
 from cavs_tf.graph_support import GraphSupport
 from cavs_tf.graphs import LOSS_ROWS, TENSOR_NAMES
@@ -264,7 +264,7 @@ def _by_graph(graphs, roots, rows, combine="sum"):
 
 
 @keras.saving.register_keras_serializable(_PACKAGE)
-class Roots(keras.layers.Layer):
+class Roots(SelfContained):
     """Picks, from rows of vertices, those of the roots: one row per graph.
 
     Args:
@@ -311,7 +311,7 @@ class Roots(keras.layers.Layer):
 
 
 @keras.saving.register_keras_serializable(_PACKAGE)
-class Graph(keras.layers.Layer):
+class Graph(SelfContained):
     """Runs a vertex function over graphs: what `keras.layers.RNN` is to sequences.
 
     Args:

@@ -4,14 +4,14 @@ import keras
 import tensorflow as tf
 
 from cavs_tf._inputs import as_graph_batch
-from cavs_tf._keras_private import asks_for_shapes
+from cavs_tf._keras_private import SelfContained, asks_for_shapes
 from cavs_tf.keras._graph import POOLS, checked_rows, rows_of_graphs
 
 _MODES = (*POOLS, "attention")
 
 
 @keras.saving.register_keras_serializable(package="cavs_tf")
-class Pool(keras.layers.Layer):
+class Pool(SelfContained):
     """Combines the rows of each graph's vertices to one row.
 
     Args:

@@ -128,8 +128,9 @@ class RecurrentCell(GraphSupport):
 
     def add(self, weight: str, shape, name=None, **kwargs):
         """Makes a weight with the initializer and constraint of `weight`, one of `_WEIGHTS`."""
-        arguments = {k: getattr(self, f"{weight}_{k}") for k in ("initializer", "regularizer")}
-        arguments["constraint"] = getattr(self, f"{weight}_constraint")
+        arguments = {k: getattr(self, f"{weight}_{k}") for k in ("regularizer", "constraint")}
+        initializer = getattr(self, f"{weight}_initializer")
+        arguments["initializer"] = _Columns(initializer, 0, shape[-1])
         return self.add_weight(name=name or weight, shape=shape, **(arguments | kwargs))
 
     def add_side_by_side(self, weight: str, rows: tuple, columns: dict, initializer=None) -> list:
@@ -251,15 +252,20 @@ class RecurrentCell(GraphSupport):
 
 @dataclasses.dataclass(frozen=True)
 class _Columns:
-    """An initializer of some columns of a matrix of `total` columns, from column `begin` on."""
+    """An initializer of some columns of a matrix of `total` columns, from column `begin` on.
+
+    Numbers of 16 bits are drawn with 32: "orthogonal" cannot draw others.
+    """
 
     initializer: Callable
     begin: int
     total: int
 
     def __call__(self, shape, dtype=None):
-        matrix = self.initializer((*shape[:-1], self.total), dtype=dtype)
-        return matrix[..., self.begin : self.begin + shape[-1]]
+        dtype = tf.as_dtype(dtype or keras.config.floatx())
+        drawn = "float32" if dtype.size < 4 else dtype.name
+        matrix = self.initializer((*shape[:-1], self.total), dtype=drawn)
+        return tf.cast(matrix[..., self.begin : self.begin + shape[-1]], dtype)
 
 
 def columns_apart(matrix, begin: int, width: int) -> list:

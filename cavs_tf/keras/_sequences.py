@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from cavs_tf._arguments import check_bools, checked_size
 from cavs_tf._inputs import DEFAULT
-from cavs_tf._keras_private import asks_for_shapes
+from cavs_tf._keras_private import SelfContained, asks_for_shapes
 from cavs_tf.graphs import GraphBatch
 from cavs_tf.keras._recurrent import CellLayer
 
@@ -99,7 +99,7 @@ class SequenceLayer(CellLayer):
             inputs, initial_state = None, inputs  # The second argument of Keras's layers.
         optional = {"inputs": inputs, "mask": mask, "initial_state": initial_state}
         kwargs |= {name: value for name, value in optional.items() if value is not None}
-        return keras.layers.Layer.__call__(self, sequences=sequences, **kwargs)
+        return SelfContained.__call__(self, sequences=sequences, **kwargs)
 
     def call(self, sequences, inputs=None, mask=None, initial_state=None):
         if inputs is not None:
@@ -128,10 +128,6 @@ class SequenceLayer(CellLayer):
     def compute_mask(self, sequences, mask):
         mask = mask if self.return_sequences else None
         return [mask, *[None] * len(self.cell.state_names)] if self.return_state else mask
-
-    def compute_output_spec(self, *args, **kwargs):
-        # By `call`, for inputs of all forms.
-        return keras.Operation.compute_output_spec(self, *args, **kwargs)
 
     def compute_output_shape(self, sequences_shape, initial_state_shape=None):
         """The shapes for padded sequences, which wrappers of Keras ask for."""
