@@ -16,6 +16,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <regex>
 #include <sstream>
 #include <vector>
 
@@ -141,14 +142,10 @@ std::vector<std::string> Command(int architecture) {
 std::string Mutated(std::string text) {
   const std::string right = Environment("CAVS_FAKE_REPLACE", "");
   if (right.empty()) return text;
-  const std::string wrong = Environment("CAVS_FAKE_BY", "");
-  size_t count = 0;
-  for (size_t at = 0; (at = text.find(right, at)) != std::string::npos;
-       at += wrong.size(), ++count) {
-    text.replace(at, right.size(), wrong);
-  }
-  if (count > 0) std::fprintf(stderr, "fake CUDA: a text was replaced\n");
-  return text;
+  const std::string mutated = std::regex_replace(
+      text, std::regex(right), Environment("CAVS_FAKE_BY", ""));
+  if (mutated != text) std::fprintf(stderr, "fake CUDA: a text is wrong\n");
+  return mutated;
 }
 
 // Runs a command, whose output goes to a file. Returns its exit status.

@@ -9,7 +9,8 @@
 //   CAVS_FAKE_FAIL=<function>:<calls before>:<error>
 // Programs with a mistake, which tests have to find:
 //   CAVS_FAKE_IGNORE=<function>    its calls do nothing and succeed
-//   CAVS_FAKE_REPLACE=<text>, CAVS_FAKE_BY=<text>    in texts of kernels
+//   CAVS_FAKE_REPLACE=<regular expression>, CAVS_FAKE_BY=<text>    in texts of
+//                                  kernels
 #ifndef CAVS_TESTS_CC_CUDA_FAKE_CONTROL_H_
 #define CAVS_TESTS_CC_CUDA_FAKE_CONTROL_H_
 

@@ -133,7 +133,7 @@ TEST_F(CudaKernelsTest, RowsAreAddedInOrder) {
     for (const int64_t cols : {1, 33, 70}) {
       const int64_t rows = 100, targets = 7;
       HostMatrix<T> from(rows, cols, 3), to(targets, cols, 1);
-      from.Fill(1), to.Fill(2);
+      from.FillUnevenly(1), to.FillUnevenly(2);
       const std::vector<int32_t> target = Index(rows, targets);
       HostMatrix<T> want = to;
       for (int64_t t = 0; t < targets; ++t) {

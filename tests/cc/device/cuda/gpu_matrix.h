@@ -132,6 +132,17 @@ struct HostMatrix {
     return *this;
   }
 
+  // Numbers whose sums are rounded, so that their order shows.
+  HostMatrix& FillUnevenly(uint32_t seed) {
+    Fill(seed);
+    for (int64_t i = 0; i < rows; ++i) {
+      for (int64_t j = 0; j < cols; ++j) {
+        at(i, j) = FromWide<T>(wide(i, j) / (3 + (i + j) % 5));
+      }
+    }
+    return *this;
+  }
+
   int64_t rows, cols, pitch;
   std::vector<T> all;
 };

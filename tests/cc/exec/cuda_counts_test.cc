@@ -1,0 +1,135 @@
+// What a training step asks of a GPU: launches, waits of the host, and bytes.
+//
+// The numbers are the emulated driver's, which are the same every time. A
+// change that makes one larger has to say why.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <ostream>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cc/engine/engine.h"
+#include "tests/cc/cuda/fake_cuda.h"
+#include "tests/cc/exec/cell.h"
+#include "tests/cc/exec/random_cell.h"
+#include "tests/cc/exec/test_device.h"
+#include "tests/cc/exec/tree_lstm_cell.h"
+
+namespace cavs {
+namespace {
+
+struct Counts {
+  int64_t launches, waits, uploads, bytes_up, memsets;
+
+  bool operator==(const Counts& other) const {
+    return launches == other.launches && waits == other.waits &&
+           uploads == other.uploads && bytes_up == other.bytes_up &&
+           memsets == other.memsets;
+  }
+};
+std::ostream& operator<<(std::ostream& out, const Counts& counts) {
+  return out << "{" << counts.launches << ", " << counts.waits << ", "
+             << counts.uploads << ", " << counts.bytes_up << ", "
+             << counts.memsets << "}";
+}
+
+// Counts the calls of both directions, when all is compiled. Uploads are those
+// of the executor: inputs lie in memory that the host reaches.
+class CudaCountsTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (TheGpu() == nullptr) GTEST_SKIP() << "no GPU";
+  }
+
+  Counts CountsOf(const Cell& cell, const Graph& graph,
+                  PassOptions options = {}, engine::Engine* engine = nullptr) {
+    const FakeCuda cuda;
+    const Experiment experiment(cell, graph, 1);
+    const CellExecutor executor(cell, options, TheGpu());
+    Setting setting;
+    setting.engine = engine;
+    const Schedule schedule = MakeSchedule(graph, cell);
+    num_tasks = schedule.view().num_tasks();
+    Counts counts{};
+    for (int step = 0; step < 2; ++step) {
+      cuda.Reset();
+      Tape tape;
+      Results results;
+      Status status =
+          executor.Forward(experiment, schedule, setting, &tape, &results);
+      EXPECT_TRUE(status.ok()) << status.message();
+      status = executor.Backward(experiment, tape, setting, &results);
+      EXPECT_TRUE(status.ok()) << status.message();
+      const FakeCounts all = cuda.Counts();
+      counts = {
+          all.launches,
+          cuda.Calls("cuStreamSynchronize") + cuda.Calls("cuEventSynchronize"),
+          all.uploads, all.bytes_up, all.memsets};
+    }
+    RecordProperty("launches", static_cast<int>(counts.launches));
+    return counts;
+  }
+
+  int64_t num_tasks = 0;
+};
+
+// As many trees as in a minibatch, of the shapes of sentences.
+Graph Trees(int count) {
+  std::mt19937 random(7);
+  std::vector<Graph> trees;
+  for (int i = 0; i < count; ++i) {
+    trees.push_back(RandomTree(10 + random() % 60, 2, &random));
+  }
+  return Join(trees);
+}
+
+TEST_F(CudaCountsTest, TreeLstm) {
+  const Counts counts =
+      CountsOf(TreeLstmCell(DType::kFloat32, 16, 16), Trees(16));
+  EXPECT_EQ(counts, (Counts{271, 6, 3, 15184, 3}));
+  std::printf("A step of a Tree-LSTM: %d launches for %d tasks\n",
+              static_cast<int>(counts.launches), static_cast<int>(num_tasks));
+}
+
+TEST_F(CudaCountsTest, TreeLstmOverChains) {
+  std::vector<Graph> chains(4, Chain(32));
+  const Counts counts =
+      CountsOf(TreeLstmCell(DType::kFloat32, 16, 16), Join(chains));
+  EXPECT_EQ(counts, (Counts{489, 6, 3, 5120, 3}));
+}
+
+TEST_F(CudaCountsTest, TreeLstmInBFloat16) {
+  const Counts counts =
+      CountsOf(TreeLstmCell(DType::kBFloat16, 16, 16), Trees(16));
+  EXPECT_EQ(counts, (Counts{250, 4, 2, 13568, 3}));
+}
+
+TEST_F(CudaCountsTest, TreeLstmWithoutPasses) {
+  PassOptions none;
+  none.eager = none.lazy = none.merge = none.fuse = false;
+  const Counts counts =
+      CountsOf(TreeLstmCell(DType::kFloat32, 16, 16), Trees(16), none);
+  EXPECT_EQ(counts, (Counts{1156, 6, 3, 15184, 3}));
+}
+
+TEST_F(CudaCountsTest, TreeLstmInTwoStreams) {
+  engine::Engine engine(engine::Streams(2));
+  const Counts counts =
+      CountsOf(TreeLstmCell(DType::kFloat32, 16, 16), Trees(16), {}, &engine);
+  EXPECT_EQ(counts, (Counts{324, 10, 3, 15184, 3}));
+}
+
+TEST_F(CudaCountsTest, ACellOfTwoTypesOverAGraph) {
+  std::mt19937 random(9);
+  const Cell cell = RandomCell(DType::kFloat32, 2, &random);
+  const Counts counts = CountsOf(
+      cell, WithRandomTypes(RandomDag(50, cell.most_children(), &random), 2,
+                            &random));
+  EXPECT_EQ(counts, (Counts{238, 6, 17, 4540, 36}));
+}
+
+}  // namespace
+}  // namespace cavs
