@@ -106,6 +106,9 @@ class Entry:
         """A line for the terminal."""
         record = self.record
         if self.failed:
+            kind, _, text = record.error.partition(": ")
+            if kind == "ModuleNotFoundError":
+                return f"{record.system:16} not installed: {text}"
             return f"{record.system:16} failed: {record.error}"
         share = "" if record.share_of_floor is None else f", {record.share_of_floor:.0%} of floor"
         rate = f"{record.per_second:12,.1f} {unit}/s"

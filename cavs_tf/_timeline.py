@@ -26,15 +26,11 @@ def timeline(trace: Trace, path: str | os.PathLike | None = None):
     >>> [label.get_text() for label in figure.axes[0].get_yticklabels()]
     ['the pushing thread']
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     rows = dict(sorted((event.worker, event.worker_name) for event in trace.events))
     places = {worker: place for place, worker in enumerate(rows)}
+    figure = empty_figure((10, 1.2 + 0.6 * max(len(rows), 3)))
     colors = _colors([event.name for event in trace.events])
     legend = {}
-    figure = Figure(figsize=(10, 1.2 + 0.6 * max(len(rows), 3)), layout="constrained")
-    FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     for event in sorted(trace.events, key=lambda event: event.began):
         bars = axes.barh(
@@ -57,6 +53,21 @@ def timeline(trace: Trace, path: str | os.PathLike | None = None):
     if path is not None:
         figure.savefig(path)
     return figure
+
+
+def empty_figure(size):
+    """A `matplotlib.figure.Figure` of this size in inches, which belongs to the caller.
+
+    Raises:
+      ImportError: If matplotlib is not installed.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise ImportError(
+            "cavs_tf.plot needs matplotlib. Run: pip install 'cavs_tf[plot]'"
+        ) from None
+    return Figure(figsize=size, layout="constrained")
 
 
 def _colors(names: list[str]) -> dict[str, tuple]:

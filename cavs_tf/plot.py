@@ -13,6 +13,7 @@ import numpy as np
 from cavs_tf._profile import record
 from cavs_tf._resolve import arguments_of, cell_of
 from cavs_tf._run_timeline import draw_run
+from cavs_tf._timeline import empty_figure
 from cavs_tf._timeline import timeline as draw_trace
 from cavs_tf._trace import Trace
 from cavs_tf._vertex_picture import draw_programs, picture_size
@@ -45,7 +46,7 @@ def schedule(graphs, path=None, *, type_names=(), axes=None):
     plan = graphs if isinstance(graphs, Schedule) else _plan(graphs)
     splits, types = plan.task_splits.numpy(), plan.task_type.numpy()
     sizes = np.diff(splits)
-    axes = _figure((7, 3.5)).add_subplot() if axes is None else axes
+    axes = empty_figure((7, 3.5)).add_subplot() if axes is None else axes
     used = sorted(set(types.tolist()))
     for kind in used:
         tasks = np.flatnonzero(types == kind)
@@ -117,7 +118,7 @@ def timeline(source, graphs=None, inputs=None, path=None):
             "graphs: got None but expected what the model is called with. Call "
             "timeline(model, graphs, inputs)."
         )
-    picture = _figure((14, 4))
+    picture = empty_figure((14, 4))
     draw_run(record(source, arguments_of(source, graphs, inputs)), picture)
     if path is not None:
         save(picture, path)
@@ -158,7 +159,7 @@ def vertex_function(model, path=None):
             "functions. Call it with graphs and inputs first."
         )
     programs = [p for p in describe(cell) if p["nodes"]]
-    picture = draw_programs(programs, _figure(picture_size(programs)))
+    picture = draw_programs(programs, empty_figure(picture_size(programs)))
     if path is not None:
         save(picture, path)
     return picture
@@ -186,7 +187,7 @@ def history(curves, path=None, *, title="Loss per epoch", ylabel="loss", axes=No
     if hasattr(curves, "history"):
         names = {"loss": "training", "val_loss": "validation"}
         curves = {names[k]: v for k, v in curves.history.items() if k in names}
-    axes = _figure((7, 3.5)).add_subplot() if axes is None else axes
+    axes = empty_figure((7, 3.5)).add_subplot() if axes is None else axes
     for number, (name, values) in enumerate(curves.items()):
         epochs = np.arange(1, len(values) + 1)
         colour = _COLOURS[number % len(_COLOURS)]
@@ -202,7 +203,7 @@ def history(curves, path=None, *, title="Loss per epoch", ylabel="loss", axes=No
 
 def figure(width: float, height: float):
     """An empty figure of that many inches, to whose axes other functions draw."""
-    return _figure((width, height))
+    return empty_figure((width, height))
 
 
 def save(picture, path) -> None:
@@ -221,16 +222,6 @@ def _plan(graphs) -> Schedule:
         )
     types = graphs.vertex_type.numpy()
     return graphs.schedule(num_types=int(types.max(initial=0)) + 1)
-
-
-def _figure(size):
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise ImportError(
-            "cavs_tf.plot needs matplotlib. Run: pip install 'cavs_tf[plot]'"
-        ) from None
-    return Figure(figsize=size, layout="constrained")
 
 
 def _finish(axes, path):

@@ -61,5 +61,14 @@ def test_pyplot_keeps_no_figure():
 
 def test_missing_matplotlib_is_one_line_that_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(ImportError, match=r"pip install 'cavs_tf\[plot\]'$"):
-        plot.schedule(TREES)
+    with cavs.Engine(policy="naive") as engine:
+        engine.start_trace()
+        engine.push(lambda: None)
+        trace = engine.stop_trace()
+    for draw in (
+        lambda: plot.schedule(TREES),
+        lambda: plot.timeline(trace),
+        lambda: plot.history({"loss": [3.0, 2.0]}),
+    ):
+        with pytest.raises(ImportError, match=r"pip install 'cavs_tf\[plot\]'$"):
+            draw()

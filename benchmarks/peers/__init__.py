@@ -24,6 +24,11 @@ VARIANTS = types.MappingProxyType(
     }
 )
 
+# What is installed for modules of other names; nobody publishes wheels of DyNet.
+_PACKAGES = types.MappingProxyType(
+    {"dgl": "'dgl<2'", "dynet": "dyNET", "dynet_config": "dyNET", "treelstm": "pytorch-tree-lstm"}
+)
+
 
 def names() -> list[str]:
     """The names of all systems, ours first, whether or not what they need is installed."""
@@ -41,5 +46,13 @@ def load(system: str):
       ModuleNotFoundError: If it is not installed.
     """
     peer, own = VARIANTS.get(system, (system, {}))
-    module = importlib.import_module(f"benchmarks.peers.{peer}")
+    try:
+        module = importlib.import_module(f"benchmarks.peers.{peer}")
+    except ModuleNotFoundError as missing:
+        package = _PACKAGES.get(missing.name, missing.name)
+        raise ModuleNotFoundError(
+            f"{missing}, which {system} needs. Run `pip install {package}` "
+            "(benchmarks/README.md says more).",
+            name=missing.name,
+        ) from None
     return functools.partial(module.Peer, **own)

@@ -147,6 +147,9 @@ def test_a_tiny_comparison_in_earnest(small, tmp_path, capsys, monkeypatch):
         # The worker of the first cell ran the second too, so the peak of the second is not known.
         assert (ours["peak_bytes"] is None) == (mode == "inference")
         assert "No module named" in rows["dynet", mode]["error"]
+        assert rows["dynet", mode]["error"].endswith(
+            "which dynet needs. Run `pip install dyNET` (benchmarks/README.md says more)."
+        )
     page = (tmp_path / "report.html").read_text()
     assert page.count("data:image/png;base64,") == 2
     assert "not installed" in capsys.readouterr().out

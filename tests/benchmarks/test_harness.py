@@ -6,6 +6,7 @@ import json
 import math
 import os
 import stat
+import sys
 
 import pytest
 
@@ -144,6 +145,9 @@ class Idle:
     def send(self, verb, **arguments):
         pass
 
+    def close(self):
+        pass
+
 
 def test_each_turn_is_held_against_the_peak_at_its_time():
     entry = Entry(tiny_cell(), Contender("cavs", "cavs"), Idle())
@@ -154,3 +158,17 @@ def test_each_turn_is_held_against_the_peak_at_its_time():
     entry.peaks[0] = [None, None]  # As without a compiler.
     entry.compute(flops=0.1e9, busy_share=0.0)
     assert entry.record.share_of_floor is None
+
+
+def test_a_package_that_is_not_installed_is_named_with_the_command_that_installs_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.delitem(sys.modules, "benchmarks.peers.torch", raising=False)
+    with pytest.raises(
+        ModuleNotFoundError, match="which torch needs. Run `pip install torch`"
+    ) as e:
+        peers.load("torch")
+    entry = Entry(tiny_cell(), Contender("torch", "torch"), Idle())
+    entry.fail(f"ModuleNotFoundError: {e.value}")
+    assert entry.summary("trees").startswith("torch            not installed: ")
+    entry.record.error = "ValueError: no"
+    assert entry.summary("trees") == "torch            failed: ValueError: no"
