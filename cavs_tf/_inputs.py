@@ -6,6 +6,7 @@ import keras
 import tensorflow as tf
 
 from cavs_tf._integers import as_int32, tensor_of
+from cavs_tf._keras_private import labels_are_missing
 from cavs_tf.graphs import GraphBatch
 
 DEFAULT = "default"  # The name of a pull or push without a name.
@@ -96,6 +97,12 @@ def partial_inputs(names, pulls) -> dict:
 def as_graph_batch(graphs) -> GraphBatch:
     """Converts graphs to a `GraphBatch`; they may be a dict of tensors."""
     if isinstance(graphs, dict):
+        if labels_are_missing():
+            raise ValueError(
+                "labels: got minibatches of features alone but expected pairs (inputs, labels), as "
+                "fit and evaluate take them. Pass cavs_tf.keras.for_fit(batches, model.input, "
+                "labels) with the name of the feature that holds the labels."
+            )
         return GraphBatch.from_dict(graphs)
     if not isinstance(graphs, GraphBatch):
         raise ValueError(

@@ -6,6 +6,7 @@ version of Keras does not have is missed where it is used, so that all else work
 
 import contextlib
 import importlib
+import sys
 
 import keras
 import tensorflow as tf
@@ -78,6 +79,23 @@ def in_training() -> bool:
     """Whether this thread is in a call of a layer with `training=True`."""
     context = _global_state.get_global_attribute("current_call_ctx")
     return context is not None and context.get_value("training") is True
+
+
+def labels_are_missing() -> bool:
+    """Whether this is called in a step of `fit` or `evaluate` that was given inputs alone.
+
+    Keras tells layers nothing of the step, and then says "None values not supported". A model with
+    a loss of its own needs no labels.
+    """
+    steps = (keras.Model.train_step.__code__, keras.Model.test_step.__code__)
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_code not in steps:
+        frame = frame.f_back
+    if frame is None or "data" not in frame.f_locals:
+        return False
+    model = frame.f_locals["self"]
+    by_keras = type(model).compute_loss is keras.Model.compute_loss and model.loss is not None
+    return by_keras and keras.utils.unpack_x_y_sample_weight(frame.f_locals["data"])[1] is None
 
 
 def variables_without_value() -> list:

@@ -408,7 +408,8 @@ class GraphBatch(tf.experimental.ExtensionType):
             if name not in tensors:
                 raise ValueError(
                     f"tensors: got {sorted(tensors)} but expected {name!r} among them. Pass "
-                    "everything that to_dict returned."
+                    "everything that to_dict returned, or put examples into minibatches by "
+                    "cavs_tf.data.batch(examples, batch_size, as_dict=True)."
                 )
         schedule = None
         if scheduled:

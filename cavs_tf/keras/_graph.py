@@ -13,6 +13,7 @@ from cavs_tf._keras_private import SelfContained, asks_for_shapes
 from cavs_tf.data._replicas import GLOBAL_GRAPHS
 from cavs_tf.graph_support import GraphSupport
 from cavs_tf.graphs import LOSS_ROWS, TENSOR_NAMES
+from cavs_tf.keras._output_rows import LabelRows
 from cavs_tf.schedule import EDGE_FIELDS, SCHEDULE_FIELDS
 
 _PACKAGE = "cavs_tf"
@@ -91,8 +92,9 @@ def for_fit(
 
     Args:
       batches: Dicts of tensors, from `cavs_tf.data.batch(..., as_dict=True)`.
-      inputs: Names of features, or a dict with such names: `model.input`. The name of a
-        structure stands for all of its features; in a dict, a dict says which.
+      inputs: The functional model, whose outputs labels are then compared with; or names of
+        features, or a dict with such names: `model.input`. The name of a structure stands for all
+        of its features; in a dict, a dict says which.
       labels: Name of a feature, or a dict of them for a model with several outputs. A feature
         of a structure is "left/name".
       weigh_by: Name of the feature whose number of rows is the weight of a minibatch, or None.
@@ -104,6 +106,8 @@ def for_fit(
 
     Raises:
       ValueError: If there is no such feature, or the weight would not be the first input.
+      tf.errors.InvalidArgumentError: From the dataset, if labels have another number of rows than
+        outputs of the model.
 
     >>> from cavs_tf.data import batch, listops
     >>> batches = batch(listops(8), 4, as_dict=True)
@@ -119,9 +123,17 @@ def for_fit(
             "tensors but expected a dict of them. Use cavs_tf.data.batch with as_dict=True."
         )
 
+    if not any(set(part) & set(TENSOR_NAMES) for part in (spec, *_dicts(spec))):
+        raise ValueError(
+            f"batches: got examples, with features {', '.join(spec)}, but expected minibatches, "
+            "with graphs. Pass cavs_tf.data.batch(examples, batch_size, as_dict=True)."
+        )
+
     def named(features, names):
         return tf.nest.map_structure(lambda name: feature_at(features, name, "batches"), names)
 
+    of_labels = LabelRows(inputs, labels)
+    inputs = inputs.input if isinstance(inputs, keras.Model) else inputs
     for names in (labels, weigh_by, sample_weight):
         named(spec, [] if names is None else names)
     path = path_of_loss_rows(select(spec, inputs, "batches"))
@@ -130,7 +142,10 @@ def for_fit(
 
     def pair(features):
         chosen = select(features, inputs, "batches")
-        wanted = named(features, labels)
+        with tf.control_dependencies(of_labels.checks(features)):
+            wanted = tf.nest.map_structure(
+                tf.identity, named(features, labels), expand_composites=True
+            )
         if path is not None:
             weighing = named(features, labels if weigh_by is None else weigh_by)
             part = chosen

@@ -164,7 +164,7 @@ def test_a_package_that_is_not_installed_is_named_with_the_command_that_installs
     monkeypatch.setitem(sys.modules, "torch", None)
     monkeypatch.delitem(sys.modules, "benchmarks.peers.torch", raising=False)
     with pytest.raises(
-        ModuleNotFoundError, match="which torch needs. Run `pip install torch`"
+        ModuleNotFoundError, match=r"which torch needs\. Run `pip install torch`"
     ) as e:
         peers.load("torch")
     entry = Entry(tiny_cell(), Contender("torch", "torch"), Idle())
