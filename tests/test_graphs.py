@@ -551,13 +551,15 @@ REJECTED = [
     (
         lambda: GraphBatch.from_dict({"child_splits": [0], "child_ids": []}),
         "tensors: got ['child_ids', 'child_splits'] but expected 'graph_splits' among them. Pass "
-        "everything that to_dict returned.",
+        "everything that to_dict returned, or put examples into minibatches by "
+        "cavs_tf.data.batch(examples, batch_size, as_dict=True).",
     ),
     (
         lambda: GraphBatch.from_dict({**GraphBatch.chain([1]).to_dict(), "order": [0]}),
         "tensors: got ['0_loss_rows', 'child_ids', 'child_splits', 'graph_splits', 'order', "
         "'vertex_type'] but expected 'task_splits' among them. Pass everything that to_dict "
-        "returned.",
+        "returned, or put examples into minibatches by "
+        "cavs_tf.data.batch(examples, batch_size, as_dict=True).",
     ),
 ]
 
