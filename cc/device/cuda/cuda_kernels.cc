@@ -13,7 +13,11 @@ constexpr int64_t kMostGridY = 65535;
 // Up to so many rows, a product is bound by the time until its operands are
 // there, so that many small tiles are faster than few large ones.
 constexpr int64_t kFewRows = 128;
-constexpr size_t kMostWeights = 16;  // Of a launch.
+// The most of them in a launch, whose arguments take at most 4096 bytes.
+constexpr size_t kMostMoves = 32;
+constexpr size_t kMostProducts = 16;
+constexpr size_t kMostTerms = 48;
+constexpr size_t kMostSums = 30;
 // A part of a sum over rows has at least so many rows.
 constexpr int64_t kFewestRowsOfPart = 64;
 
@@ -35,44 +39,51 @@ struct Rows {
   explicit Rows(const ConstBlock& block)
       : data(block.data), index(block.index), pitch(block.pitch) {}
 };
-struct MoveArgs {
-  const void* from;
-  const int32_t* via;
-  int64_t first_via;
-  const int32_t* from_index;
-  int64_t from_pitch;
-  void* to;
-  const int32_t* to_index;
-  int64_t to_pitch;
-  int64_t rows, columns;
-  int shift;
+struct MovesArgs {
+  struct Move {
+    const void* from;
+    const int32_t* via;
+    int64_t first_via;
+    const int32_t* from_index;
+    int64_t from_pitch;
+    void* to;
+    const int32_t* to_index;
+    int64_t to_pitch;
+    int64_t rows, columns;
+    int shift;
+  } moves[kMostMoves];
 };
-struct ProductArgs {
-  Rows from;
-  void* to;
-  int64_t to_pitch;
-  int64_t rows;
-  int depth;
-  int accumulate;
-  int num_weights;
-  struct Weight {
-    const void* data;
+struct ProductsArgs {
+  int num_products;
+  struct Product {
+    void* to;
+    int64_t to_pitch;
+    int rows, width, first_block, first_term, end_term, accumulate;
+  } products[kMostProducts];
+  struct Term {
+    Rows from;
+    const void* weight;
     int64_t pitch;
-    int width, first, first_block;
-  } weights[kMostWeights];
+    int depth, transpose;
+  } terms[kMostTerms];
 };
-struct SumArgs {
-  Rows x, y;
-  int x_columns, y_columns;
-  int64_t rows, rows_per_part;
-  void* to;
-  int accumulate;
+struct SumsArgs {
+  int num_sums;
+  struct Sum {
+    Rows x, y;
+    void* to;
+    int64_t rows, rows_per_part;
+    int x_columns, y_columns, accumulate, vector, first_block;
+  } sums[kMostSums];
 };
 struct PartsArgs {
-  const void* parts;
-  void* to;
-  int64_t n;
-  int num_parts, accumulate;
+  int num_sums;
+  struct Parts {
+    const void* parts;
+    void* to;
+    int64_t n;
+    int num_parts, accumulate, first_block;
+  } sums[kMostSums];
 };
 struct AddRowsArgs {
   const void* from;
@@ -109,6 +120,12 @@ struct FlatArgs {
   uint32_t* raised;
   int64_t n;
 };
+
+// The tiles of a sum over rows: see the kernel `sums`.
+int64_t TilesOf(int64_t x_columns, int64_t y_columns) {
+  return x_columns == 0 ? CeilDiv(y_columns, 32)
+                        : CeilDiv(x_columns, 64) * CeilDiv(y_columns, 64);
+}
 
 // Whether rows can be read four elements at a time.
 bool IsAligned(DType dtype, const void* data, int64_t pitch) {
@@ -151,42 +168,48 @@ Status CudaKernels::Launch(DType dtype, const std::string& kernel,
   return context_->Launch(function, grid, stream, arguments);
 }
 
-Status CudaKernels::Move(size_t size, const ConstBlock& from, const Block& to,
-                         const int32_t* to_index,
+// In the largest units that fit all of them.
+Status CudaKernels::Move(const std::vector<CudaMove>& moves,
                          CudaStreamHandle stream) const {
-  return MoveRows(size, from, nullptr, 0, to, to_index, stream);
-}
-
-Status CudaKernels::Spread(size_t size, const ConstBlock& from,
-                           const int32_t* via, int64_t first_via,
-                           const Block& to, CudaStreamHandle stream) const {
-  return MoveRows(size, from, via, first_via, to, nullptr, stream);
-}
-
-// In the largest units that fit.
-Status CudaKernels::MoveRows(size_t size, const ConstBlock& from,
-                             const int32_t* via, int64_t first_via,
-                             const Block& to, const int32_t* to_index,
-                             CudaStreamHandle stream) const {
-  if (to.rows == 0 || to.cols == 0) return Status();
-  const uint64_t bytes = (reinterpret_cast<uintptr_t>(from.data) |
-                          reinterpret_cast<uintptr_t>(to.data) |
-                          static_cast<uint64_t>(from.pitch) * size |
-                          static_cast<uint64_t>(to.pitch) * size |
-                          static_cast<uint64_t>(to.cols) * size) |
-                         16;
-  const int64_t unit = static_cast<int64_t>(bytes & (~bytes + 1));
-  const auto units = [&](int64_t elements) {
-    return elements * static_cast<int64_t>(size) / unit;
-  };
-  const CudaRowGrid own = GridOverRows(to.rows, units(to.cols));
-  const MoveArgs arguments = {
-      from.data, via,      first_via,       from.index, units(from.pitch),
-      to.data,   to_index, units(to.pitch), to.rows,    units(to.cols),
-      own.shift};
+  uint64_t bits = 16;
+  for (const CudaMove& own : moves) {
+    const uint64_t size = own.size;
+    bits |= reinterpret_cast<uintptr_t>(own.from.data) |
+            reinterpret_cast<uintptr_t>(own.to.data) | own.from.pitch * size |
+            own.to.pitch * size | own.to.cols * size;
+  }
+  const auto unit = static_cast<int64_t>(bits & (~bits + 1));
   CudaFunction function;
   CAVS_RETURN_IF_ERROR(context_->Find(moves_, StrCat("move", unit), &function));
-  return context_->Launch(function, own.grid, stream, arguments);
+  for (size_t begin = 0; begin < moves.size(); begin += kMostMoves) {
+    MovesArgs arguments;
+    CudaGrid grid;
+    grid.z = 0;
+    for (size_t i = begin; i < std::min(moves.size(), begin + kMostMoves);
+         ++i) {
+      const CudaMove& own = moves[i];
+      if (own.to.rows == 0 || own.to.cols == 0) continue;
+      const auto units = [&](int64_t elements) {
+        return elements * static_cast<int64_t>(own.size) / unit;
+      };
+      const CudaRowGrid rows = GridOverRows(own.to.rows, units(own.to.cols));
+      grid.x = std::max(grid.x, rows.grid.x);
+      grid.y = std::max(grid.y, rows.grid.y);
+      arguments.moves[grid.z++] = {own.from.data,
+                                   own.via,
+                                   own.first_via,
+                                   own.from.index,
+                                   units(own.from.pitch),
+                                   own.to.data,
+                                   own.to_index,
+                                   units(own.to.pitch),
+                                   own.to.rows,
+                                   units(own.to.cols),
+                                   rows.shift};
+    }
+    CAVS_RETURN_IF_ERROR(context_->Launch(function, grid, stream, arguments));
+  }
+  return Status();
 }
 
 Status CudaKernels::AddRows(DType dtype, const ConstBlock& from,
@@ -199,57 +222,61 @@ Status CudaKernels::AddRows(DType dtype, const ConstBlock& from,
   return Launch(dtype, "add_rows", grid, stream, arguments);
 }
 
-Status CudaKernels::Multiply(DType dtype, const ConstBlock& from,
-                             const std::vector<CudaWeight>& weights,
-                             bool transpose, bool accumulate, const Block& to,
+Status CudaKernels::Multiply(DType dtype,
+                             const std::vector<CudaProduct>& products,
                              CudaStreamHandle stream) const {
-  if (from.rows == 0) return Status();
-  const bool few = from.rows <= kFewRows;
-  const int64_t tile = few ? 32 : 64;
-  int64_t first = 0;
-  for (size_t begin = 0; begin < weights.size(); begin += kMostWeights) {
-    const size_t end = std::min(weights.size(), begin + kMostWeights);
-    ProductArgs arguments = {};
-    arguments.from = Rows(from);
-    arguments.to = to.data;
-    arguments.to_pitch = to.pitch;
-    arguments.rows = from.rows;
-    arguments.depth = static_cast<int>(from.cols);
-    arguments.accumulate = accumulate;
-    arguments.num_weights = static_cast<int>(end - begin);
-    bool vector = from.cols % 4 == 0 && IsAligned(dtype, from.data, from.pitch);
-    int64_t blocks = 0;
-    for (size_t i = begin; i < end; ++i) {
-      const CudaWeight& w = weights[i];
-      vector = vector && IsAligned(dtype, w.data, w.pitch) &&
-               (transpose || w.width % 4 == 0);
-      arguments.weights[i - begin] = {
-          w.data, w.pitch, static_cast<int>(w.width), static_cast<int>(first),
-          static_cast<int>(blocks)};
-      first += w.width;
-      blocks += CeilDiv(w.width, tile);
+  int64_t most_rows = 0;
+  for (const CudaProduct& own : products) {
+    most_rows = std::max(most_rows, own.to.rows);
+  }
+  const bool few = most_rows <= kFewRows;
+  const int64_t height = few ? 16 : 64, width = few ? 32 : 64;
+  const size_t wide = SizeOf(SumType(dtype));
+  for (size_t next = 0; next < products.size();) {
+    ProductsArgs arguments = {};
+    bool vector = true;
+    int blocks = 0, terms = 0;
+    for (; next < products.size(); ++next) {
+      const CudaProduct& own = products[next];
+      if (own.to.rows == 0 || own.to.cols == 0) continue;
+      if (arguments.num_products == kMostProducts ||
+          terms + own.terms.size() > kMostTerms) {
+        break;
+      }
+      const int first = terms;
+      for (const CudaProduct::Term& term : own.terms) {
+        vector = vector && term.from.cols % 4 == 0 &&
+                 IsAligned(dtype, term.from.data, term.from.pitch) &&
+                 IsAligned(dtype, term.weight, term.pitch) &&
+                 (term.transpose || own.to.cols % 4 == 0);
+        arguments.terms[terms++] = {Rows(term.from), term.weight, term.pitch,
+                                    static_cast<int>(term.from.cols),
+                                    term.transpose};
+      }
+      arguments.products[arguments.num_products++] = {
+          own.to.data,
+          own.to.pitch,
+          static_cast<int>(own.to.rows),
+          static_cast<int>(own.to.cols),
+          blocks,
+          first,
+          terms,
+          own.accumulate};
+      blocks += static_cast<int>(CeilDiv(own.to.cols, width));
     }
     CudaGrid grid;
     grid.x = static_cast<unsigned>(blocks);
-    const size_t wide = SizeOf(SumType(dtype));
+    grid.y = static_cast<unsigned>(CeilDiv(most_rows, height));
     grid.shared_bytes =
         static_cast<unsigned>(few ? 8 * 512 * wide : 2 * 16 * 68 * wide);
     const std::string kernel =
-        StrCat("product_", few ? "few" : "many", vector ? "_vector" : "",
-               transpose ? "_transposed" : "");
-    // As many rows as a grid may have.
-    const int64_t height = few ? 16 : 64;
-    grid.y = static_cast<unsigned>(CeilDiv(from.rows, height));
+        StrCat("products_", few ? "few" : "many", vector ? "_vector" : "");
     CAVS_RETURN_IF_ERROR(Launch(dtype, kernel, grid, stream, arguments));
   }
   return Status();
 }
 
-int64_t CudaKernels::NumParts(int64_t x_columns, int64_t y_columns,
-                              int64_t rows) const {
-  const int64_t tiles = x_columns == 0
-                            ? CeilDiv(y_columns, 32)
-                            : CeilDiv(x_columns, 64) * CeilDiv(y_columns, 64);
+int64_t CudaKernels::NumParts(int64_t tiles, int64_t rows) const {
   const int64_t wanted =
       CeilDiv(context_->num_processors(), std::max<int64_t>(tiles, 1));
   return std::max<int64_t>(1, std::min(wanted, rows / kFewestRowsOfPart));
@@ -257,50 +284,65 @@ int64_t CudaKernels::NumParts(int64_t x_columns, int64_t y_columns,
 
 size_t CudaKernels::BytesOfParts(DType dtype, int64_t x_columns,
                                  int64_t y_columns, int64_t rows) const {
-  const int64_t parts = NumParts(x_columns, y_columns, rows);
+  const int64_t parts = NumParts(TilesOf(x_columns, y_columns), rows);
   if (parts == 1) return 0;
   return Memory::Padded(parts * std::max<int64_t>(x_columns, 1) * y_columns *
                         SizeOf(SumType(dtype)));
 }
 
-Status CudaKernels::SumOverRows(DType dtype, const CudaSum& sum,
+Status CudaKernels::SumOverRows(DType dtype, const std::vector<CudaSum>& sums,
+                                void* workspace,
                                 CudaStreamHandle stream) const {
-  const int64_t rows = sum.y.rows;
-  const int64_t x_columns = sum.x.cols;
-  const int64_t n = std::max<int64_t>(x_columns, 1) * sum.y.cols;
-  if (rows == 0 || n == 0) return Status();
-  const int64_t parts = NumParts(x_columns, sum.y.cols, rows);
-  SumArgs arguments = {};
-  arguments.x = Rows(sum.x);
-  arguments.y = Rows(sum.y);
-  arguments.x_columns = static_cast<int>(x_columns);
-  arguments.y_columns = static_cast<int>(sum.y.cols);
-  arguments.rows = rows;
-  arguments.rows_per_part = CeilDiv(CeilDiv(rows, parts), 16) * 16;
-  arguments.to = parts == 1 ? sum.to : sum.workspace;
-  arguments.accumulate = parts == 1 && sum.accumulate;
-  CudaGrid grid;
-  grid.z = static_cast<unsigned>(CeilDiv(rows, arguments.rows_per_part));
-  const unsigned wide = static_cast<unsigned>(SizeOf(SumType(dtype)));
-  if (sum.x.data == nullptr) {
-    grid.x = static_cast<unsigned>(CeilDiv(sum.y.cols, 32));
-    grid.shared_bytes = 256 * wide;
-    CAVS_RETURN_IF_ERROR(Launch(dtype, "sum_rows", grid, stream, arguments));
-  } else {
-    const bool vector = IsAligned(dtype, sum.x.data, sum.x.pitch) &&
-                        IsAligned(dtype, sum.y.data, sum.y.pitch) &&
-                        x_columns % 4 == 0 && sum.y.cols % 4 == 0;
-    grid.x = static_cast<unsigned>(CeilDiv(sum.y.cols, 64));
-    grid.y = static_cast<unsigned>(CeilDiv(x_columns, 64));
-    grid.shared_bytes = 2 * 16 * 68 * wide;
-    CAVS_RETURN_IF_ERROR(Launch(dtype,
-                                vector ? "weight_grad_vector" : "weight_grad",
-                                grid, stream, arguments));
+  const auto wide = static_cast<int64_t>(SizeOf(SumType(dtype)));
+  int64_t tiles = 0;
+  for (const CudaSum& own : sums) tiles += TilesOf(own.x.cols, own.y.cols);
+  char* free_workspace = static_cast<char*>(workspace);
+  for (size_t begin = 0; begin < sums.size(); begin += kMostSums) {
+    SumsArgs arguments = {};
+    PartsArgs in_parts = {};
+    int blocks = 0, blocks_of_parts = 0;
+    for (size_t i = begin; i < std::min(sums.size(), begin + kMostSums); ++i) {
+      const CudaSum& own = sums[i];
+      const int64_t n = std::max<int64_t>(own.x.cols, 1) * own.y.cols;
+      if (own.y.rows == 0 || n == 0) continue;
+      const int64_t rows_per_part =
+          CeilDiv(CeilDiv(own.y.rows, NumParts(tiles, own.y.rows)), 16) * 16;
+      const int64_t parts = CeilDiv(own.y.rows, rows_per_part);
+      const bool vector = IsAligned(dtype, own.x.data, own.x.pitch) &&
+                          IsAligned(dtype, own.y.data, own.y.pitch) &&
+                          own.x.cols % 4 == 0 && own.y.cols % 4 == 0;
+      void* const to = parts == 1 ? own.to : free_workspace;
+      arguments.sums[arguments.num_sums++] = {Rows(own.x),
+                                              Rows(own.y),
+                                              to,
+                                              own.y.rows,
+                                              rows_per_part,
+                                              static_cast<int>(own.x.cols),
+                                              static_cast<int>(own.y.cols),
+                                              parts == 1 && own.accumulate,
+                                              vector,
+                                              blocks};
+      blocks += static_cast<int>(parts * TilesOf(own.x.cols, own.y.cols));
+      if (parts == 1) continue;
+      in_parts.sums[in_parts.num_sums++] = {to,
+                                            own.to,
+                                            n,
+                                            static_cast<int>(parts),
+                                            own.accumulate,
+                                            blocks_of_parts};
+      blocks_of_parts += static_cast<int>(CeilDiv(n, kThreads));
+      free_workspace += Memory::Padded(parts * n * wide);
+    }
+    CudaGrid grid;
+    grid.x = static_cast<unsigned>(blocks);
+    grid.shared_bytes = static_cast<unsigned>(2 * 16 * 68 * wide);
+    CAVS_RETURN_IF_ERROR(Launch(dtype, "sums", grid, stream, arguments));
+    CudaGrid grid_of_parts;
+    grid_of_parts.x = static_cast<unsigned>(blocks_of_parts);
+    CAVS_RETURN_IF_ERROR(
+        Launch(dtype, "add_parts", grid_of_parts, stream, in_parts));
   }
-  if (parts == 1) return Status();
-  const PartsArgs parts_arguments = {sum.workspace, sum.to, n,
-                                     static_cast<int>(grid.z), sum.accumulate};
-  return Launch(dtype, "add_parts", Flat(n), stream, parts_arguments);
+  return Status();
 }
 
 Status CudaKernels::SumColumns(DType dtype, const ConstBlock& from,

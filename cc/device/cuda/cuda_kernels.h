@@ -17,20 +17,37 @@
 
 namespace cavs {
 
-// A matrix that rows are multiplied by: row k of it is k * pitch elements from
-// `data`.
-struct CudaWeight {
-  const void* data = nullptr;
-  int64_t pitch = 0;
-  int64_t width = 0;  // Columns of the product.
+// Row r of `to` becomes row r of `from`, or, if `via` is given, row
+// via[r] - first_via. Indices may be null; a row from -1, or from no memory, is
+// zero, and a row to -1 goes nowhere.
+struct CudaMove {
+  size_t size = 0;  // Bytes of an element.
+  ConstBlock from;
+  Block to;
+  const int32_t* to_index = nullptr;
+  const int32_t* via = nullptr;
+  int64_t first_via = 0;
 };
 
-// A sum over rows: of transpose(x) * y, or, if x has no data, of y.
+// to (+)= the sum of the terms, each of them rows times a weight. Row k of a
+// weight is k * pitch elements from its data.
+struct CudaProduct {
+  struct Term {
+    ConstBlock from;
+    const void* weight = nullptr;
+    int64_t pitch = 0;
+    bool transpose = false;
+  };
+  std::vector<Term> terms;
+  Block to;
+  bool accumulate = false;
+};
+
+// A sum over rows: of transpose(x) * y, or, if x has no columns, of y.
 struct CudaSum {
   ConstBlock x, y;
   void* to = nullptr;  // In SumType of the operands.
   bool accumulate = false;
-  void* workspace = nullptr;  // BytesOfParts() of it.
 };
 
 // Every function enqueues in `stream` and returns; the context must be current.
@@ -44,25 +61,20 @@ class CudaKernels {
   std::shared_ptr<const CudaContext> shared_context() const { return context_; }
   PinnedBuffers& pinned() const { return pinned_; }
 
-  // Row r of `to` becomes row r of `from`, of elements of `size` bytes. Indices
-  // may be null; a row from -1 is zero, and a row to -1 goes nowhere.
-  Status Move(size_t size, const ConstBlock& from, const Block& to,
-              const int32_t* to_index, CudaStreamHandle stream) const;
-  // Row r of `to` becomes row via[r] - first_via of `from`.
-  Status Spread(size_t size, const ConstBlock& from, const int32_t* via,
-                int64_t first_via, const Block& to,
-                CudaStreamHandle stream) const;
+  // Any number of moves, which do not depend on one another.
+  Status Move(const std::vector<CudaMove>& moves,
+              CudaStreamHandle stream) const;
   // to[target[r]] += from[r] in the order of the rows; -1: nowhere.
   Status AddRows(DType dtype, const ConstBlock& from, const int32_t* target,
                  const Block& to, CudaStreamHandle stream) const;
-  // to (+)= from * [weights side by side].
-  Status Multiply(DType dtype, const ConstBlock& from,
-                  const std::vector<CudaWeight>& weights, bool transpose,
-                  bool accumulate, const Block& to,
+  // Any number of products, which do not depend on one another.
+  Status Multiply(DType dtype, const std::vector<CudaProduct>& products,
                   CudaStreamHandle stream) const;
-  Status SumOverRows(DType dtype, const CudaSum& sum,
-                     CudaStreamHandle stream) const;
-  // The bytes of workspace for a sum of so many elements over so many rows.
+  // Any number of different sums. The workspace has BytesOfParts() of each.
+  Status SumOverRows(DType dtype, const std::vector<CudaSum>& sums,
+                     void* workspace, CudaStreamHandle stream) const;
+  // The most bytes of workspace for a sum of so many elements over so many
+  // rows.
   size_t BytesOfParts(DType dtype, int64_t x_columns, int64_t y_columns,
                       int64_t rows) const;
   Status SumColumns(DType dtype, const ConstBlock& from, const Block& to,
@@ -85,11 +97,8 @@ class CudaKernels {
                            uint32_t* raised, CudaStreamHandle stream) const;
 
  private:
-  Status MoveRows(size_t size, const ConstBlock& from, const int32_t* via,
-                  int64_t first_via, const Block& to, const int32_t* to_index,
-                  CudaStreamHandle stream) const;
-  // How many parts a sum over rows is formed in.
-  int64_t NumParts(int64_t x_columns, int64_t y_columns, int64_t rows) const;
+  // How many parts a sum is formed in, if a launch has so many tiles.
+  int64_t NumParts(int64_t tiles, int64_t rows) const;
 
   template <typename Arguments>
   Status Launch(DType dtype, const std::string& kernel, const CudaGrid& grid,

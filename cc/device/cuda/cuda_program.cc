@@ -1,6 +1,7 @@
 #include "cc/device/cuda/cuda_program.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "cc/base/byte_count.h"
@@ -29,19 +30,12 @@ struct GroupArgs {
   } operands[ElementwiseGroup::kMaxValues];
 };
 
-bool IsSum(NodeKind kind) {
-  return kind == NodeKind::kWeightGrad || kind == NodeKind::kSumRows;
-}
-
-// The group that computes a node; no instructions if it is none.
-ElementwiseGroup GroupOf(const CompiledProgram& program, const Node& node) {
-  if (node.kind == NodeKind::kGroup) return node.group;
-  if (node.kind == NodeKind::kElementwise) return GroupOf(node.elementwise);
-  if (node.kind == NodeKind::kCopy &&
-      IsNative(program.symbols[node.outputs[0]].dtype)) {
-    return GroupOf(Elementwise::kIdentity);
+std::string LabelOf(const CompiledProgram& program, const CudaLaunch& launch) {
+  std::string label;
+  for (const int i : launch.nodes) {
+    label += (label.empty() ? "" : ", ") + program.nodes[i].label;
   }
-  return {};
+  return label;
 }
 
 }  // namespace
@@ -51,63 +45,59 @@ CudaExecutable::CudaExecutable(const CompiledProgram& program,
                                std::shared_ptr<Memory> memory)
     : program_(program),
       kernels_(std::move(kernels)),
-      memory_(std::move(memory)),
-      texts_(program.nodes.size()) {
-  for (size_t i = 0; i < program.nodes.size(); ++i) {
-    const Node& node = program.nodes[i];
-    nodes_[static_cast<int>(node.stage)].push_back(static_cast<int>(i));
-    const ElementwiseGroup group = GroupOf(program, node);
-    if (group.instructions.empty() || node.outputs.empty()) continue;
-    texts_[i] = TextOfGroup(group, program.symbols[node.outputs[0]].dtype);
+      memory_(std::move(memory)) {
+  for (int stage = 0; stage < kNumStages; ++stage) {
+    launches_[stage] = PlanLaunches(program, static_cast<Stage>(stage));
   }
 }
 
-// The parts of the largest sum of a stage, and as much as rounding needs.
-static size_t BytesOfStage(const CudaExecutable& executable, Stage stage,
-                           const TypeRows& rows) {
-  const CompiledProgram& program = executable.program();
+// The parts of its sums, or, to round them, the largest of them.
+size_t CudaExecutable::BytesOfStage(Stage stage, const TypeRows& rows) const {
   const int64_t count = std::max(rows.size(), rows.num_edges());
-  size_t bytes = 0;
-  for (const int i : executable.nodes(stage)) {
-    const Node& node = program.nodes[i];
-    if (!IsSum(node.kind)) continue;
-    const DType dtype = program.symbols[node.outputs[0]].dtype;
-    const int64_t x = node.kind == NodeKind::kWeightGrad
-                          ? program.symbols[node.inputs[0]].columns()
-                          : 0;
-    const int64_t y = program.symbols[node.inputs.back()].columns();
-    bytes =
-        std::max(bytes, executable.kernels().BytesOfParts(dtype, x, y, count));
-    if (IsNarrow(dtype)) {
-      bytes = std::max(bytes, Memory::Padded(ByteCount(
-                                  1, std::max<int64_t>(x, 1) * y, dtype)));
+  size_t parts = 0, rounded = 0;
+  for (const CudaLaunch& launch : launches(stage)) {
+    if (launch.kind != LaunchKind::kSums) continue;
+    for (const int i : launch.nodes) {
+      const Node& node = program_.nodes[i];
+      const DType dtype = program_.symbols[node.outputs[0]].dtype;
+      const int64_t x = node.kind == NodeKind::kWeightGrad
+                            ? program_.symbols[node.inputs[0]].columns()
+                            : 0;
+      const int64_t y = program_.symbols[node.inputs.back()].columns();
+      parts += kernels_->BytesOfParts(dtype, x, y, count);
+      rounded = std::max(rounded, Memory::Padded(ByteCount(
+                                      1, std::max<int64_t>(x, 1) * y, dtype)));
     }
   }
-  return bytes;
+  return std::max(parts, rounded);
 }
 
 size_t CudaExecutable::WorkspaceBytes(const TypeRows& rows) const {
   size_t bytes = 0;
   for (const Stage stage : kRowStages) {
-    bytes += BytesOfStage(*this, stage, rows);
+    bytes += BytesOfStage(stage, rows);
   }
   return bytes;
 }
 
 double CudaExecutable::Nanos(const TaskCount& tasks) const {
   double nanos = 0;
+  for (const Stage stage : kRowStages) {
+    const bool by_task = stage == Stage::kCritical;
+    nanos += kNanosOfLaunch * static_cast<double>(launches(stage).size()) *
+             (by_task ? static_cast<double>(tasks.tasks) : 1);
+  }
   for (const Node& node : program_.nodes) {
-    const bool by_task = node.stage == Stage::kCritical;
-    nanos += kNanosOfLaunch * (by_task ? static_cast<double>(tasks.tasks) : 1);
     if (node.kind != NodeKind::kMatMul && node.kind != NodeKind::kWeightGrad) {
       continue;
     }
-    const double columns =
-        node.outputs.empty() ? 0 : program_.symbols[node.outputs[0]].columns();
+    const auto columns = [&](int id) {
+      return static_cast<double>(program_.symbols[id].columns());
+    };
     const double work =
-        node.kind == NodeKind::kWeightGrad
-            ? columns
-            : columns * program_.symbols[node.inputs[0]].columns();
+        columns(node.inputs[0]) * columns(node.kind == NodeKind::kMatMul
+                                              ? node.outputs[0]
+                                              : node.inputs[1]);
     nanos += kNanosOfMultiplyAdd * work * static_cast<double>(tasks.rows);
   }
   return nanos;
@@ -117,33 +107,36 @@ std::unique_ptr<BoundProgram> CudaExecutable::Bind(Bindings* bindings) const {
   return std::make_unique<CudaProgram>(*this, bindings);
 }
 
-Status CudaExecutable::Make(Stream* stream,
-                            const std::vector<CudaFunction>** groups,
-                            const std::vector<void*>** constants) const {
+Status CudaExecutable::Make(Stream* stream, const Made** made) const {
   std::lock_guard<std::mutex> lock(mutex_);
-  if (!made_) {
-    CAVS_RETURN_IF_ERROR(MakeGroups());
-    CAVS_RETURN_IF_ERROR(MakeConstants(stream));
-    made_ = true;
+  if (made_ == nullptr) {
+    auto own = std::make_unique<Made>();
+    CAVS_RETURN_IF_ERROR(MakeGroups(own.get()));
+    CAVS_RETURN_IF_ERROR(MakeConstants(stream, own.get()));
+    made_ = std::move(own);
   }
-  *groups = &groups_;
-  *constants = &constants_;
+  *made = made_.get();
   return Status();
 }
 
-Status CudaExecutable::MakeGroups() const {
-  groups_.assign(texts_.size(), nullptr);
-  for (size_t i = 0; i < texts_.size(); ++i) {
-    if (texts_[i].empty()) continue;
-    CAVS_RETURN_IF_ERROR(
-        kernels_->context().Find(texts_[i], "group", &groups_[i]));
+Status CudaExecutable::MakeGroups(Made* made) const {
+  for (int stage = 0; stage < kNumStages; ++stage) {
+    std::vector<CudaFunction>& groups = made->groups[stage];
+    groups.resize(launches_[stage].size());
+    for (size_t i = 0; i < groups.size(); ++i) {
+      const CudaLaunch& launch = launches_[stage][i];
+      if (launch.kind != LaunchKind::kElementwise) continue;
+      const DType dtype = program_.symbols[launch.out].dtype;
+      CAVS_RETURN_IF_ERROR(kernels_->context().Find(
+          TextOfGroup(launch.group, dtype), "group", &groups[i]));
+    }
   }
   return Status();
 }
 
 // Other streams may read the constants at once, so that they are waited for.
-Status CudaExecutable::MakeConstants(Stream* stream) const {
-  constants_.assign(program_.symbols.size(), nullptr);
+Status CudaExecutable::MakeConstants(Stream* stream, Made* made) const {
+  made->constants.assign(program_.symbols.size(), nullptr);
   std::vector<std::pair<int, size_t>> offsets;
   size_t bytes = 0;
   for (size_t id = 0; id < program_.symbols.size(); ++id) {
@@ -158,13 +151,13 @@ Status CudaExecutable::MakeConstants(Stream* stream) const {
   if (bytes == 0) return Status();
   void* const data = memory_->Allocate(bytes);
   if (data == nullptr) return OutOfMemory();
-  constants_memory_ = std::shared_ptr<void>(
+  made->memory = std::shared_ptr<void>(
       data, [memory = memory_, bytes](void* own) { memory->Free(own, bytes); });
   for (const auto& [id, offset] : offsets) {
     const Symbol& own = program_.symbols[id];
-    constants_[id] = static_cast<char*>(data) + offset;
+    made->constants[id] = static_cast<char*>(data) + offset;
     CAVS_RETURN_IF_ERROR(static_cast<CudaStream*>(stream)->CopyIn(
-        constants_[id], own.constant->data,
+        made->constants[id], own.constant->data,
         ByteCount(1, own.columns(), own.dtype)));
   }
   return stream->Synchronize();
@@ -173,15 +166,14 @@ Status CudaExecutable::MakeConstants(Stream* stream) const {
 Status CudaProgram::Prepare(Stream* stream) {
   const CudaContext::Current current(kernels_.context());
   stream_ = static_cast<CudaStream*>(stream)->handle();
-  const std::vector<void*>* constants;
-  CAVS_RETURN_IF_ERROR(executable_.Make(stream, &groups_, &constants));
-  BindConstants(*constants);
+  CAVS_RETURN_IF_ERROR(executable_.Make(stream, &made_));
+  BindConstants(made_->constants);
+  std::vector<CudaMove> copies;
   for (const auto& [id, from] : bindings_.copies) {
-    CAVS_RETURN_IF_ERROR(kernels_.Move(
-        SizeOf(symbol(id).dtype), from,
-        bindings_.slots[id].rows.View(0, from.rows), nullptr, stream_));
+    copies.push_back({SizeOf(symbol(id).dtype), from,
+                      bindings_.slots[id].rows.View(0, from.rows)});
   }
-  return Status();
+  return copies.empty() ? Status() : kernels_.Move(copies, stream_);
 }
 
 void CudaProgram::BindConstants(const std::vector<void*>& constants) {
@@ -198,9 +190,12 @@ void CudaProgram::BindConstants(const std::vector<void*>& constants) {
 Status CudaProgram::Run(Stage stage, const RowRange& at, Stream* stream) {
   const CudaContext::Current current(kernels_.context());
   stream_ = static_cast<CudaStream*>(stream)->handle();
-  for (const int number : executable_.nodes(stage)) {
-    if (at.childless && program_.zeros.only_for_children[number]) continue;
-    CAVS_RETURN_IF_ERROR(RunNode(number, at, stream));
+  const std::vector<CudaLaunch>& launches = executable_.launches(stage);
+  for (size_t i = 0; i < launches.size(); ++i) {
+    const TraceScope scope(bindings_.tracer, stage,
+                           [&] { return LabelOf(program_, launches[i]); });
+    CAVS_RETURN_IF_ERROR(Launch(
+        launches[i], made_->groups[static_cast<int>(stage)][i], at, stream));
   }
   return Status();
 }
@@ -228,147 +223,199 @@ Status CudaProgram::FinishSums(Stream* stream) {
   return Status();
 }
 
-Status CudaProgram::RunNode(int number, const RowRange& at, Stream* stream) {
-  const Node& node = program_.nodes[number];
-  if (node.kind == NodeKind::kForeign) {
-    return bindings_.foreign->Run(node, at, stream);
-  }
-  if (at.of(SpaceOf(program_, node)).count == 0) return Status();
-  const TraceScope scope(bindings_.tracer, node.stage,
-                         [&] { return node.label; });
-  const auto in = [&](int i) {
-    const int id = node.inputs[i];
-    ConstBlock block = operands_.Read(id, at);
-    if (!operands_.HasRows(id)) block.pitch = 0;
-    return block;
-  };
-  const auto out = [&] { return operands_.Rows(node.outputs[0], at); };
-  const auto dtype = [&] { return symbol(node.outputs[0]).dtype; };
-  switch (node.kind) {
-    case NodeKind::kGroup:
-      return node.outputs.empty() ? Status()
-                                  : RunGroup(number, node.operands,
-                                             node.members[0].outputs[0], at);
-    case NodeKind::kElementwise:
-    case NodeKind::kCopy: {
-      if (!IsNative(dtype())) {
-        return kernels_.Move(SizeOf(dtype()), in(0), out(), nullptr, stream_);
-      }
-      std::vector<int> operands = node.inputs;
-      operands.push_back(node.outputs[0]);
-      return RunGroup(number, operands, node.outputs[0], at);
-    }
-    case NodeKind::kMatMul:
-      return Multiply(node, at);
-    case NodeKind::kWeightGrad:
-    case NodeKind::kSumRows:
-      return AddUp(node, at, node.stage);
-    case NodeKind::kSumColumns:
-      return kernels_.SumColumns(dtype(), in(0), out(), stream_);
-    case NodeKind::kToMask:
-      return kernels_.ToMask(dtype(), in(0), out(), stream_);
-    case NodeKind::kZero:
-      return kernels_.Move(SizeOf(dtype()), ConstBlock(), out(), nullptr,
-                           stream_);
-    case NodeKind::kSpread:
-      return kernels_.Spread(SizeOf(dtype()), in(0),
-                             bindings_.lists.edge_row + at.edges.first,
-                             at.first, out(), stream_);
-    case NodeKind::kSumEdges:
-    case NodeKind::kMaxEdges:
-      return kernels_.ReduceEdges(dtype(), node.kind == NodeKind::kMaxEdges,
-                                  in(0), bindings_.lists.edge_splits + at.first,
-                                  at.edges.first, out(), stream_);
-    default:
-      return MoveRows(node, at);
-  }
+bool CudaProgram::Runs(int number, const RowRange& at) const {
+  if (at.childless && program_.zeros.only_for_children[number]) return false;
+  return at.of(SpaceOf(program_, program_.nodes[number])).count > 0;
 }
 
-Status CudaProgram::RunGroup(int number, const std::vector<int>& operands,
-                             int out, const RowRange& at) {
+ConstBlock CudaProgram::Read(int id, const Node& node,
+                             const RowRange& at) const {
+  ConstBlock block = operands_.Read(id, at);
+  block.rows = at.of(SpaceOf(program_, node)).count;
+  if (!operands_.HasRows(id)) block.pitch = 0;
+  return block;
+}
+
+Status CudaProgram::Launch(const CudaLaunch& launch, CudaFunction group,
+                           const RowRange& at, Stream* stream) {
+  std::vector<int> nodes;
+  for (const int i : launch.nodes) {
+    if (Runs(i, at) || program_.nodes[i].kind == NodeKind::kForeign) {
+      nodes.push_back(i);
+    }
+  }
+  if (nodes.empty()) return Status();
+  switch (launch.kind) {
+    case LaunchKind::kElementwise:
+      return RunElementwise(launch, group, at);
+    case LaunchKind::kMoves:
+      return Move(nodes, at);
+    case LaunchKind::kProducts:
+      return Multiply(nodes, at);
+    case LaunchKind::kSums:
+      return AddUp(nodes, program_.nodes[nodes[0]].stage, at);
+    case LaunchKind::kNode:
+      return RunNode(program_.nodes[nodes[0]], at, stream);
+  }
+  return Status();
+}
+
+Status CudaProgram::RunElementwise(const CudaLaunch& launch, CudaFunction group,
+                                   const RowRange& at) {
   GroupArgs arguments;
-  arguments.rows = operands_.RowsOf(out, at).count;
-  arguments.columns = operands_.columns(out);
+  arguments.rows = operands_.RowsOf(launch.out, at).count;
+  arguments.columns = operands_.columns(launch.out);
   const CudaRowGrid own = GridOverRows(arguments.rows, arguments.columns);
   arguments.shift = own.shift;
-  for (size_t i = 0; i < operands.size(); ++i) {
-    const int id = operands[i];
+  for (size_t i = 0; i < launch.operands.size(); ++i) {
+    const int id = launch.operands[i];
     const ConstBlock block = operands_.Read(id, at);
     const bool column = block.cols == 1 && arguments.columns > 1;
     arguments.operands[i] = {block.data, block.index, block.pitch,
                              operands_.HasRows(id) ? 1 : 0, column ? 0 : 1};
   }
-  return kernels_.context().Launch((*groups_)[number], own.grid, stream_,
-                                   arguments);
+  return kernels_.context().Launch(group, own.grid, stream_, arguments);
 }
 
-Status CudaProgram::Multiply(const Node& node, const RowRange& at) {
-  std::vector<CudaWeight> weights;
-  for (size_t i = 1; i < node.inputs.size(); ++i) {
-    const Symbol& w = symbol(node.inputs[i]);
-    weights.push_back({operands_.Dense(node.inputs[i]), w.row_pitch(),
-                       w.shape[node.transpose ? 0 : 1]});
+Status CudaProgram::RunNode(const Node& node, const RowRange& at,
+                            Stream* stream) {
+  if (node.kind == NodeKind::kForeign) {
+    return bindings_.foreign->Run(node, at, stream);
   }
-  ConstBlock from = operands_.Read(node.inputs[0], at);
-  if (!operands_.HasRows(node.inputs[0])) from.pitch = 0;
-  const Block to = operands_.Rows(node.outputs[0], at);
-  from.rows = to.rows;
-  return kernels_.Multiply(symbol(node.outputs[0]).dtype, from, weights,
-                           node.transpose, node.accumulate, to, stream_);
+  const ConstBlock in = Read(node.inputs[0], node, at);
+  const Block out = operands_.Rows(node.outputs[0], at);
+  const DType dtype = symbol(node.outputs[0]).dtype;
+  switch (node.kind) {
+    case NodeKind::kSumColumns:
+      return kernels_.SumColumns(dtype, in, out, stream_);
+    case NodeKind::kToMask:
+      return kernels_.ToMask(dtype, in, out, stream_);
+    default:
+      return kernels_.ReduceEdges(dtype, node.kind == NodeKind::kMaxEdges, in,
+                                  bindings_.lists.edge_splits + at.first,
+                                  at.edges.first, out, stream_);
+  }
 }
 
-Status CudaProgram::AddUp(const Node& node, const RowRange& at, Stage stage) {
-  const int id = node.outputs[0];
-  const auto rows = [&](int operand) {
-    ConstBlock block = operands_.Read(operand, at);
-    block.rows = at.of(SpaceOf(program_, node)).count;
-    if (!operands_.HasRows(operand)) block.pitch = 0;
-    return block;
-  };
-  CudaSum sum;
-  if (node.kind == NodeKind::kWeightGrad) sum.x = rows(node.inputs[0]);
-  sum.y = rows(node.inputs.back());
-  sum.to = operands_.Sum(id);
-  sum.accumulate = *bindings_.sum_begun[id];
-  sum.workspace = WorkspaceOf(stage);
-  *bindings_.sum_begun[id] = true;
-  return kernels_.SumOverRows(symbol(id).dtype, sum, stream_);
+Status CudaProgram::Multiply(const std::vector<int>& nodes,
+                             const RowRange& at) {
+  std::vector<CudaProduct> products;
+  std::map<std::pair<int, size_t>, size_t> known;  // By output and weight.
+  for (const int number : nodes) {
+    const Node& node = program_.nodes[number];
+    const Block to = operands_.Rows(node.outputs[0], at);
+    const auto size =
+        static_cast<int64_t>(SizeOf(symbol(node.outputs[0]).dtype));
+    int64_t column = 0;
+    for (size_t i = 1; i < node.inputs.size(); ++i) {
+      const Symbol& w = symbol(node.inputs[i]);
+      const int64_t width = w.shape[node.transpose ? 0 : 1];
+      const auto [found, is_new] =
+          known.emplace(std::make_pair(node.outputs[0], i), products.size());
+      if (is_new) {
+        products.emplace_back();
+        products.back().to = {static_cast<char*>(to.data) + column * size,
+                              to.rows, width, to.pitch};
+        products.back().accumulate = node.accumulate;
+      }
+      products[found->second].terms.push_back({Read(node.inputs[0], node, at),
+                                               operands_.Dense(node.inputs[i]),
+                                               w.row_pitch(), node.transpose});
+      column += width;
+    }
+  }
+  const int first = program_.nodes[nodes[0]].outputs[0];
+  return kernels_.Multiply(symbol(first).dtype, products, stream_);
+}
+
+Status CudaProgram::AddUp(const std::vector<int>& nodes, Stage stage,
+                          const RowRange& at) {
+  std::vector<CudaSum> sums;
+  for (const int number : nodes) {
+    const Node& node = program_.nodes[number];
+    const int id = node.outputs[0];
+    CudaSum sum;
+    if (node.kind == NodeKind::kWeightGrad) {
+      sum.x = Read(node.inputs[0], node, at);
+    }
+    sum.y = Read(node.inputs.back(), node, at);
+    sum.to = operands_.Sum(id);
+    sum.accumulate = *bindings_.sum_begun[id];
+    *bindings_.sum_begun[id] = true;
+    sums.push_back(sum);
+  }
+  const int first = program_.nodes[nodes[0]].outputs[0];
+  return kernels_.SumOverRows(symbol(first).dtype, sums, WorkspaceOf(stage),
+                              stream_);
 }
 
 void* CudaProgram::WorkspaceOf(Stage stage) const {
   char* own = static_cast<char*>(bindings_.workspace);
   for (const Stage before : kRowStages) {
     if (before == stage) break;
-    own += BytesOfStage(executable_, before, *bindings_.rows);
+    own += executable_.BytesOfStage(before, *bindings_.rows);
   }
   return own;
 }
 
-Status CudaProgram::MoveRows(const Node& node, const RowRange& at) {
+// Rows that several vertices send gradients to are added in order, slot by
+// slot.
+Status CudaProgram::Move(const std::vector<int>& nodes, const RowRange& at) {
+  std::vector<CudaMove> moves;
+  for (const int number : nodes) {
+    const Node& node = program_.nodes[number];
+    CudaMove move;
+    if (!MoveOf(node, at, &move)) continue;
+    if (node.kind != NodeKind::kGatherGrad || bindings_.gathered_once) {
+      moves.push_back(move);
+      continue;
+    }
+    CAVS_RETURN_IF_ERROR(kernels_.AddRows(symbol(node.inputs[0]).dtype,
+                                          move.from, move.to_index, move.to,
+                                          stream_));
+  }
+  return moves.empty() ? Status() : kernels_.Move(moves, stream_);
+}
+
+bool CudaProgram::MoveOf(const Node& node, const RowRange& at,
+                         CudaMove* move) const {
   const bool writes = !node.outputs.empty();
   const int id = writes ? node.outputs[0] : node.inputs[0];
   const Slot& slot = bindings_.slots[id];
-  if (slot.index != nullptr) return Status();  // Its rows are read in place.
+  if (slot.index != nullptr) return false;  // Its rows are read in place.
   const Extent extent = slot.rows.extent();
-  const DType dtype = symbol(id).dtype;
   const Block rows = operands_.Rows(id, at);
   const IndexLists& lists = bindings_.lists;
+  move->size = SizeOf(symbol(id).dtype);
   // Where the rows come from or go, and the numbers of the rows there.
   Block other = bindings_.state;
   const int32_t* index = nullptr;
   switch (node.kind) {
+    case NodeKind::kZero:
+      move->to = rows;
+      return true;
+    case NodeKind::kCopy:
+      move->from = Read(node.inputs[0], node, at);
+      move->to = rows;
+      return true;
+    case NodeKind::kSpread:
+      move->from = Read(node.inputs[0], node, at);
+      move->via = lists.edge_row + at.edges.first;
+      move->first_via = at.first;
+      move->to = rows;
+      return true;
     case NodeKind::kVertexIds:
-      return kernels_.Move(SizeOf(dtype),
-                           {lists.vertex + at.first, at.count, 1, 1}, rows,
-                           nullptr, stream_);
+      move->from = {lists.vertex + at.first, at.count, 1, 1};
+      move->to = rows;
+      return true;
     case NodeKind::kScatter:
     case NodeKind::kScatterGrad:
-      if (extent == Extent::kState) return Status();
+      if (extent == Extent::kState) return false;
       index = lists.state_row;
       break;
     case NodeKind::kGather:
     case NodeKind::kGatherGrad:
-      if (extent == Extent::kChildren) return Status();
+      if (extent == Extent::kChildren) return false;
       index = node.index < 0 ? lists.edge_child : lists.child_row(node.index);
       break;
     case NodeKind::kPull:
@@ -381,17 +428,16 @@ Status CudaProgram::MoveRows(const Node& node, const RowRange& at) {
       index = bindings_.output_rows[node.index];
   }
   index += operands_.RowsOf(id, at).first;
-  if (node.kind == NodeKind::kGatherGrad && !bindings_.gathered_once) {
-    return kernels_.AddRows(dtype, rows, index, other, stream_);
-  }
   if (writes) {
-    ConstBlock from = other;
-    from.index = index;
-    return kernels_.Move(SizeOf(dtype), from, rows, nullptr, stream_);
+    move->from = other;
+    move->from.index = index;
+    move->to = rows;
+    return true;
   }
-  other.rows = rows.rows;
-  other.cols = rows.cols;
-  return kernels_.Move(SizeOf(dtype), rows, other, index, stream_);
+  move->from = rows;
+  move->to = {other.data, rows.rows, rows.cols, other.pitch};
+  move->to_index = index;
+  return true;
 }
 
 }  // namespace cavs

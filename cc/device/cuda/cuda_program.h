@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cc/device/cuda/cuda_kernels.h"
+#include "cc/device/cuda/plan_launches.h"
 #include "cc/device/device.h"
 #include "cc/device/operands.h"
 
@@ -30,30 +31,31 @@ class CudaExecutable : public Executable {
 
   const CompiledProgram& program() const { return program_; }
   const CudaKernels& kernels() const { return *kernels_; }
-  // The numbers of the nodes of a stage, in order.
-  const std::vector<int>& nodes(Stage stage) const {
-    return nodes_[static_cast<int>(stage)];
+  const std::vector<CudaLaunch>& launches(Stage stage) const {
+    return launches_[static_cast<int>(stage)];
   }
-  // The kernels of nodes that are groups, by node; the constants of the
-  // program in memory of the GPU, by symbol, null for others. Compiles, and
-  // copies, what is not there yet.
-  Status Make(Stream* stream, const std::vector<CudaFunction>** groups,
-              const std::vector<void*>** constants) const;
+  // What is made once, when a step runs for the first time.
+  struct Made {
+    // By stage and launch: the kernels of those that are elementwise.
+    std::array<std::vector<CudaFunction>, kNumStages> groups;
+    // By symbol: constants in memory of the GPU; null for others.
+    std::vector<void*> constants;
+    std::shared_ptr<void> memory;  // Of the constants.
+  };
+  Status Make(Stream* stream, const Made** made) const;
+  // The bytes that the sums of a stage need.
+  size_t BytesOfStage(Stage stage, const TypeRows& rows) const;
 
  private:
-  Status MakeGroups() const;
-  Status MakeConstants(Stream* stream) const;
+  Status MakeGroups(Made* made) const;
+  Status MakeConstants(Stream* stream, Made* made) const;
 
   const CompiledProgram& program_;
   const std::shared_ptr<const CudaKernels> kernels_;
   const std::shared_ptr<Memory> memory_;
-  std::array<std::vector<int>, kNumStages> nodes_;
-  std::vector<std::string> texts_;  // By node; empty where it is no group.
+  std::array<std::vector<CudaLaunch>, kNumStages> launches_;
   mutable std::mutex mutex_;
-  mutable bool made_ = false;                 // GUARDED_BY(mutex_)
-  mutable std::vector<CudaFunction> groups_;  // Immutable once made.
-  mutable std::vector<void*> constants_;      // Likewise.
-  mutable std::shared_ptr<void> constants_memory_;
+  mutable std::unique_ptr<const Made> made_;  // GUARDED_BY(mutex_)
 };
 
 // The constructor's arguments must outlive the object.
@@ -72,12 +74,22 @@ class CudaProgram : public BoundProgram {
 
  private:
   void BindConstants(const std::vector<void*>& constants);
-  Status RunNode(int number, const RowRange& at, Stream* stream);
-  Status MoveRows(const Node& node, const RowRange& at);
-  Status AddUp(const Node& node, const RowRange& at, Stage stage);
-  Status Multiply(const Node& node, const RowRange& at);
-  Status RunGroup(int number, const std::vector<int>& operands, int out,
-                  const RowRange& at);
+  Status Launch(const CudaLaunch& launch, CudaFunction group,
+                const RowRange& at, Stream* stream);
+  Status RunElementwise(const CudaLaunch& launch, CudaFunction group,
+                        const RowRange& at);
+  Status RunNode(const Node& node, const RowRange& at, Stream* stream);
+  Status Move(const std::vector<int>& nodes, const RowRange& at);
+  // The move of a node. False if the rows are in their place already.
+  bool MoveOf(const Node& node, const RowRange& at, CudaMove* move) const;
+  Status Multiply(const std::vector<int>& nodes, const RowRange& at);
+  Status AddUp(const std::vector<int>& nodes, Stage stage, const RowRange& at);
+
+  // Whether a node has something to do.
+  bool Runs(int number, const RowRange& at) const;
+  // As many rows of a symbol as the node works on; a value without rows stands
+  // for all of them.
+  ConstBlock Read(int id, const Node& node, const RowRange& at) const;
   // Where the parts of sums of a stage are formed.
   void* WorkspaceOf(Stage stage) const;
 
@@ -88,7 +100,7 @@ class CudaProgram : public BoundProgram {
   const CudaKernels& kernels_;
   Bindings& bindings_;
   const Operands operands_;
-  const std::vector<CudaFunction>* groups_ = nullptr;
+  const CudaExecutable::Made* made_ = nullptr;
   CudaStreamHandle stream_ = nullptr;  // Of the call that is running.
 };
 

@@ -134,7 +134,7 @@ constexpr char kLoop[] = R"(
 class GroupWriter {
  public:
   explicit GroupWriter(const ElementwiseGroup& group)
-      : group_(group), known_(ElementwiseGroup::kMaxValues, false) {}
+      : group_(group), known_(group.num_operands + group.num_scratch, false) {}
 
   std::string Write() {
     for (const ElementwiseGroup::Instruction& one : group_.instructions) {

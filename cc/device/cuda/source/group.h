@@ -12,7 +12,7 @@ namespace cavs {
 // A kernel that computes a group over rows of `dtype`. It is called `group`.
 std::string TextOfGroup(const ElementwiseGroup& group, DType dtype);
 
-// A group of one operator, with as many operands as it has, and its result.
+// A group of one operator: its operands, and then its result.
 ElementwiseGroup GroupOf(Elementwise op);
 
 }  // namespace cavs

@@ -17,7 +17,7 @@ struct Unit8 { u32 x[2]; };
 // Row r of `to` becomes row r of `from`, or, by way of a list, row
 // via[r] - first_via. An index gives the number of the row on its side: from
 // nowhere (-1, or no memory) come zeros, to nowhere goes nothing.
-struct MoveArgs {
+struct Move {
   Global<const char> from;
   Global<const int> via;
   i64 first_via;
@@ -29,8 +29,13 @@ struct MoveArgs {
   i64 rows, columns;
   int shift;  // A block has 2^shift threads side by side in a row.
 };
+// Several moves, one for each z of the grid.
+struct MovesArgs {
+  Move moves[32];
+};
 
-template <typename T> FUNCTION void move(const MoveArgs& a) {
+template <typename T> FUNCTION void move(const MovesArgs& all) {
+  const Move& a = all.moves[block_z()];
   const int width = 1 << a.shift, height = thread_count() >> a.shift;
   const i64 c = static_cast<i64>(block_x()) * width +
                 (thread_index() & (width - 1));
@@ -50,11 +55,11 @@ template <typename T> FUNCTION void move(const MoveArgs& a) {
     to[target * a.to_pitch + c] = unit;
   }
 }
-KERNEL(move1, MoveArgs, 256) { move<char>(a); }
-KERNEL(move2, MoveArgs, 256) { move<u16>(a); }
-KERNEL(move4, MoveArgs, 256) { move<u32>(a); }
-KERNEL(move8, MoveArgs, 256) { move<Unit8>(a); }
-KERNEL(move16, MoveArgs, 256) { move<Unit16>(a); }
+KERNEL(move1, MovesArgs, 256) { move<char>(a); }
+KERNEL(move2, MovesArgs, 256) { move<u16>(a); }
+KERNEL(move4, MovesArgs, 256) { move<u32>(a); }
+KERNEL(move8, MovesArgs, 256) { move<Unit8>(a); }
+KERNEL(move16, MovesArgs, 256) { move<Unit16>(a); }
 )";
 
 constexpr char kKernels[] = R"(
@@ -73,24 +78,36 @@ FUNCTION Global<const T> row_of(const Rows& rows, i64 r) {
 FUNCTION int least(int x, int y) { return x < y ? x : y; }
 FUNCTION i64 least(i64 x, i64 y) { return x < y ? x : y; }
 
-// to[r] (+)= from[r] * [weights side by side].
-struct Weight {
-  Global<const T> data;
-  i64 pitch;
-  int width;        // Columns of the product.
-  int first;        // The first of them in the result.
-  int first_block;  // The first block that computes them.
-};
-struct ProductArgs {
+// A product is a sum of terms: to[r] (+)= sum of from[r] * weight. Blocks
+// [first_block, first_block of the next) of a row of the grid compute it.
+struct Term {
   Rows from;
+  Global<const T> weight;
+  i64 pitch;
+  int depth;
+  int transpose;
+};
+struct Product {
   Global<T> to;
   i64 to_pitch;
-  i64 rows;
-  int depth;
+  int rows, width;
+  int first_block;
+  int first_term, end_term;
   int accumulate;
-  int num_weights;
-  Weight weights[16];
 };
+struct ProductsArgs {
+  int num_products;
+  Product products[16];
+  Term terms[48];
+};
+FUNCTION const Product& product_of_block(const ProductsArgs& a) {
+  int p = 0;
+  while (p + 1 < a.num_products &&
+         a.products[p + 1].first_block <= block_x()) {
+    ++p;
+  }
+  return a.products[p];
+}
 
 // Four numbers of a row from column c on, as wide numbers.
 template <bool vector>
@@ -111,36 +128,17 @@ UNROLL
   }
 }
 
-// Of few rows. A block computes 16 rows and 32 columns: each of its 8 warps a
-// part of the depth, each thread 4 x 4 numbers. Then the parts are added.
+// Adds the part of a term that this warp has to sum[i][j], of rows x_rows[i]
+// and columns column + j.
 template <bool vector, bool transpose>
-FUNCTION void product_few(const ProductArgs& a) {
-  SHARED_MEMORY(memory);
-  Shared<W> parts = cast<W>(memory);
-  int w = 0;
-  while (w + 1 < a.num_weights && a.weights[w + 1].first_block <= block_x()) {
-    ++w;
-  }
-  const Weight& weight = a.weights[w];
-  const int column = (block_x() - weight.first_block) * 32 + (lane() & 7) * 4;
-  const i64 row = static_cast<i64>(block_y()) * 16 + (lane() >> 3) * 4;
-  // Threads without a row or column compute those of another one.
+FUNCTION void add_term_few(const Term& term, const i64 (&row_numbers)[4],
+                           int column, int width, W (&sum)[4][4]) {
   Global<const T> x_rows[4] = {
-      row_of(a.from, least(row, a.rows - 1)),
-      row_of(a.from, least(row + 1, a.rows - 1)),
-      row_of(a.from, least(row + 2, a.rows - 1)),
-      row_of(a.from, least(row + 3, a.rows - 1))};
-  const int own = vector && !transpose ? least(column, weight.width - 4)
-                                       : column;
-  const int each = ((a.depth + 31) / 32) * 4;
+      row_of(term.from, row_numbers[0]), row_of(term.from, row_numbers[1]),
+      row_of(term.from, row_numbers[2]), row_of(term.from, row_numbers[3])};
+  const int each = ((term.depth + 31) / 32) * 4;
   const int begin = warp() * each;
-  const int end = least(begin + each, a.depth);
-  W sum[4][4];
-UNROLL
-  for (int i = 0; i < 4; ++i) {
-UNROLL
-    for (int j = 0; j < 4; ++j) sum[i][j] = W(0);
-  }
+  const int end = least(begin + each, term.depth);
 #pragma unroll 2
   for (int k = begin; k < end; k += 4) {
     W x[4][4], y[4][4];  // y[j][k]: row k of the weight, column j.
@@ -149,13 +147,13 @@ UNROLL
 UNROLL
     for (int i = 0; i < 4; ++i) {
       if (transpose) {
-        const int c = least(own + i, weight.width - 1);
-        read4<vector>(weight.data + c * weight.pitch, k, end, y[i]);
+        const int c = least(column + i, width - 1);
+        read4<vector>(term.weight + c * term.pitch, k, end, y[i]);
       } else {
         W line[4] = {W(0), W(0), W(0), W(0)};
         if (vector || k + i < end) {
-          read4<vector>(weight.data + (k + i) * weight.pitch, own,
-                        weight.width, line);
+          read4<vector>(term.weight + (k + i) * term.pitch, column, width,
+                        line);
         }
 UNROLL
         for (int j = 0; j < 4; ++j) y[j][i] = line[j];
@@ -166,42 +164,71 @@ UNROLL
 UNROLL
       for (int i = 0; i < 4; ++i) {
 UNROLL
-        for (int j = 0; j < 4; ++j) sum[i][j] = fma(x[i][kk], y[j][kk], sum[i][j]);
+        for (int j = 0; j < 4; ++j) {
+          sum[i][j] = fma(x[i][kk], y[j][kk], sum[i][j]);
+        }
       }
+    }
+  }
+}
+
+// Of few rows. A block computes 16 rows and 32 columns: each of its 8 warps a
+// part of the depth, each thread 4 x 4 numbers. Then the parts are added.
+template <bool vector> FUNCTION void products_few(const ProductsArgs& a) {
+  SHARED_MEMORY(memory);
+  Shared<W> parts = cast<W>(memory);
+  const Product& product = product_of_block(a);
+  const int row0 = block_y() * 16;
+  if (row0 >= product.rows) return;
+  const int column0 = (block_x() - product.first_block) * 32;
+  const int row = row0 + (lane() >> 3) * 4, column = column0 + (lane() & 7) * 4;
+  // Threads without a row or column compute those of another one.
+  i64 row_numbers[4];
+UNROLL
+  for (int i = 0; i < 4; ++i) {
+    row_numbers[i] = least(row + i, product.rows - 1);
+  }
+  W sum[4][4];
+UNROLL
+  for (int i = 0; i < 4; ++i) {
+UNROLL
+    for (int j = 0; j < 4; ++j) sum[i][j] = W(0);
+  }
+  for (int t = product.first_term; t < product.end_term; ++t) {
+    if (a.terms[t].transpose) {
+      add_term_few<vector, true>(a.terms[t], row_numbers, column,
+                                 product.width, sum);
+    } else {
+      const int own = vector ? least(column, product.width - 4) : column;
+      add_term_few<vector, false>(a.terms[t], row_numbers, own, product.width,
+                                  sum);
     }
   }
 UNROLL
   for (int i = 0; i < 4; ++i) {
 UNROLL
     for (int j = 0; j < 4; ++j) {
-      parts[warp() * 512 + ((lane() >> 3) * 4 + i) * 32 + (lane() & 7) * 4 + j] =
-          sum[i][j];
+      parts[warp() * 512 + ((lane() >> 3) * 4 + i) * 32 + (lane() & 7) * 4 +
+            j] = sum[i][j];
     }
   }
   barrier();
   for (int e = thread_index(); e < 512; e += 256) {
-    const i64 r = static_cast<i64>(block_y()) * 16 + e / 32;
-    const int c = (block_x() - weight.first_block) * 32 + e % 32;
-    if (r >= a.rows || c >= weight.width) continue;
+    const int r = row0 + e / 32, c = column0 + e % 32;
+    if (r >= product.rows || c >= product.width) continue;
     W all = parts[e];
 UNROLL
     for (int i = 1; i < 8; ++i) all = all + parts[i * 512 + e];
-    const i64 at = r * a.to_pitch + weight.first + c;
-    if (a.accumulate) {
-      const T before = a.to[at];
+    const i64 at = r * product.to_pitch + c;
+    if (product.accumulate) {
+      const T before = product.to[at];
       all = to_wide(before) + all;
     }
-    a.to[at] = from_wide<T>(all);
+    product.to[at] = from_wide<T>(all);
   }
 }
-KERNEL(product_few, ProductArgs, 256) { product_few<false, false>(a); }
-KERNEL(product_few_transposed, ProductArgs, 256) {
-  product_few<false, true>(a);
-}
-KERNEL(product_few_vector, ProductArgs, 256) { product_few<true, false>(a); }
-KERNEL(product_few_vector_transposed, ProductArgs, 256) {
-  product_few<true, true>(a);
-}
+KERNEL(products_few, ProductsArgs, 256) { products_few<false>(a); }
+KERNEL(products_few_vector, ProductsArgs, 256) { products_few<true>(a); }
 
 // Reads a tile of 64 x 16 numbers into shared memory, in which number (i, k) of
 // the tile lies at k * 68 + i. `row(i)` is line i of the tile.
@@ -251,95 +278,109 @@ UNROLL
   }
 }
 
-// Of many rows. A block computes 64 x 64 numbers, each thread 4 x 4.
+// Adds a term to the 64 x 64 numbers of a block.
 template <bool vector, bool transpose>
-FUNCTION void product_many(const ProductArgs& a) {
+FUNCTION void add_term_many(const Term& term, const Product& product, int row0,
+                            int column0, Shared<W> x_tile, Shared<W> y_tile,
+                            W (&sum)[4][4]) {
+  const int rows = product.rows - row0, columns = product.width - column0;
+  const i64 mine = least(row0 + thread_index() / 4, product.rows - 1);
+  Global<const T> x_row = row_of(term.from, mine);
+  W x[4], y[4];
+  const auto read = [&](int k) {
+    read_tile<vector>([&](int) { return x_row; }, rows, k, term.depth, x);
+    if (transpose) {
+      read_tile<vector>(
+          [&](int j) { return term.weight + (column0 + j) * term.pitch; },
+          columns, k, term.depth, y);
+    } else {
+      read_lines<vector>(
+          [&](int i) { return term.weight + (k + i) * term.pitch + column0; },
+          columns, term.depth - k, y);
+    }
+  };
+  read(0);
+  for (int k = 0; k < term.depth; k += 16) {
+    write_tile(x_tile, x);
+    if (transpose) write_tile(y_tile, y);
+    else write_lines(y_tile, y);
+    barrier();
+    if (k + 16 < term.depth) read(k + 16);
+    multiply_tiles(x_tile, y_tile, sum);
+    barrier();
+  }
+}
+
+// Of many rows. A block computes 64 x 64 numbers, each thread 4 x 4.
+template <bool vector> FUNCTION void products_many(const ProductsArgs& a) {
   SHARED_MEMORY(memory);
   Shared<W> x_tile = cast<W>(memory);
   Shared<W> y_tile = x_tile + 16 * 68;
-  int w = 0;
-  while (w + 1 < a.num_weights && a.weights[w + 1].first_block <= block_x()) {
-    ++w;
-  }
-  const Weight& weight = a.weights[w];
-  const int column0 = (block_x() - weight.first_block) * 64;
-  const i64 row0 = static_cast<i64>(block_y()) * 64;
-  const i64 rows = a.rows - row0, columns = weight.width - column0;
-  const i64 mine = least(row0 + thread_index() / 4, a.rows - 1);
-  Global<const T> x_row = row_of(a.from, mine);
+  const Product& product = product_of_block(a);
+  const int row0 = block_y() * 64;
+  if (row0 >= product.rows) return;
+  const int column0 = (block_x() - product.first_block) * 64;
   W sum[4][4];
 UNROLL
   for (int i = 0; i < 4; ++i) {
 UNROLL
     for (int j = 0; j < 4; ++j) sum[i][j] = W(0);
   }
-  W x[4], y[4];
-  const auto read = [&](int k) {
-    read_tile<vector>([&](int) { return x_row; }, rows, k, a.depth, x);
-    if (transpose) {
-      read_tile<vector>(
-          [&](int j) { return weight.data + (column0 + j) * weight.pitch; },
-          columns, k, a.depth, y);
+  for (int t = product.first_term; t < product.end_term; ++t) {
+    if (a.terms[t].transpose) {
+      add_term_many<vector, true>(a.terms[t], product, row0, column0, x_tile,
+                                  y_tile, sum);
     } else {
-      read_lines<vector>(
-          [&](int i) { return weight.data + (k + i) * weight.pitch + column0; },
-          columns, a.depth - k, y);
+      add_term_many<vector, false>(a.terms[t], product, row0, column0, x_tile,
+                                   y_tile, sum);
     }
-  };
-  read(0);
-  for (int k = 0; k < a.depth; k += 16) {
-    write_tile(x_tile, x);
-    if (transpose) write_tile(y_tile, y);
-    else write_lines(y_tile, y);
-    barrier();
-    if (k + 16 < a.depth) read(k + 16);
-    multiply_tiles(x_tile, y_tile, sum);
-    barrier();
   }
 UNROLL
   for (int i = 0; i < 4; ++i) {
-    const i64 r = row0 + thread_index() / 16 * 4 + i;
-    if (r >= a.rows) continue;
+    const int r = row0 + thread_index() / 16 * 4 + i;
+    if (r >= product.rows) continue;
 UNROLL
     for (int j = 0; j < 4; ++j) {
       const int c = column0 + (thread_index() & 15) * 4 + j;
-      if (c >= weight.width) continue;
-      const i64 at = r * a.to_pitch + weight.first + c;
+      if (c >= product.width) continue;
+      const i64 at = r * product.to_pitch + c;
       W all = sum[i][j];
-      if (a.accumulate) {
-        const T before = a.to[at];
+      if (product.accumulate) {
+        const T before = product.to[at];
         all = to_wide(before) + all;
       }
-      a.to[at] = from_wide<T>(all);
+      product.to[at] = from_wide<T>(all);
     }
   }
 }
-KERNEL(product_many, ProductArgs, 256) { product_many<false, false>(a); }
-KERNEL(product_many_transposed, ProductArgs, 256) {
-  product_many<false, true>(a);
-}
-KERNEL(product_many_vector, ProductArgs, 256) { product_many<true, false>(a); }
-KERNEL(product_many_vector_transposed, ProductArgs, 256) {
-  product_many<true, true>(a);
-}
+KERNEL(products_many, ProductsArgs, 256) { products_many<false>(a); }
+KERNEL(products_many_vector, ProductsArgs, 256) { products_many<true>(a); }
 
-// Sums over rows. Block z adds up every so many rows; if there are several,
-// their parts are added up in order by `add_parts`.
-struct SumArgs {
-  Rows x, y;  // The sum of transpose(x) * y, or of y.
+// A sum over rows: of transpose(x) * y, or, without x, of y. It is formed in
+// parts, of rows_per_part rows each, one behind the other; a sum of several
+// parts is then added up in order by `add_parts`.
+struct Sum {
+  Rows x, y;
+  Global<W> to;
+  i64 rows, rows_per_part;
   int x_columns, y_columns;
-  i64 rows;
-  i64 rows_per_part;
-  Global<W> to;  // The sum, or the parts, one behind the other.
   int accumulate;
+  int vector;
+  int first_block;  // Blocks of a part, then of the next part.
 };
-template <bool vector> FUNCTION void weight_grad(const SumArgs& a) {
+struct SumsArgs {
+  int num_sums;
+  Sum sums[30];
+};
+
+template <bool vector>
+FUNCTION void weight_grad(const Sum& own, int tile, i64 begin, i64 end,
+                          Global<W> to) {
   SHARED_MEMORY(memory);
   Shared<W> x_tile = cast<W>(memory);
   Shared<W> y_tile = x_tile + 16 * 68;
-  const int row0 = block_y() * 64, column0 = block_x() * 64;
-  const i64 begin = block_z() * a.rows_per_part;
-  const i64 end = least(begin + a.rows_per_part, a.rows);
+  const int tiles = (own.y_columns + 63) / 64;
+  const int row0 = tile / tiles * 64, column0 = tile % tiles * 64;
   W sum[4][4];
 UNROLL
   for (int i = 0; i < 4; ++i) {
@@ -348,10 +389,10 @@ UNROLL
   }
   W x[4], y[4];
   const auto read = [&](i64 k) {
-    read_lines<vector>([&](int i) { return row_of(a.x, k + i) + row0; },
-                       a.x_columns - row0, end - k, x);
-    read_lines<vector>([&](int i) { return row_of(a.y, k + i) + column0; },
-                       a.y_columns - column0, end - k, y);
+    read_lines<vector>([&](int i) { return row_of(own.x, k + i) + row0; },
+                       own.x_columns - row0, end - k, x);
+    read_lines<vector>([&](int i) { return row_of(own.y, k + i) + column0; },
+                       own.y_columns - column0, end - k, y);
   };
   read(begin);
   for (i64 k = begin; k < end; k += 16) {
@@ -362,63 +403,96 @@ UNROLL
     multiply_tiles(x_tile, y_tile, sum);
     barrier();
   }
-  Global<W> to = a.to + static_cast<i64>(block_z()) * a.x_columns * a.y_columns;
 UNROLL
   for (int i = 0; i < 4; ++i) {
     const int r = row0 + thread_index() / 16 * 4 + i;
-    if (r >= a.x_columns) continue;
+    if (r >= own.x_columns) continue;
 UNROLL
     for (int j = 0; j < 4; ++j) {
       const int c = column0 + (thread_index() & 15) * 4 + j;
-      if (c >= a.y_columns) continue;
-      const i64 at = static_cast<i64>(r) * a.y_columns + c;
+      if (c >= own.y_columns) continue;
+      const i64 at = static_cast<i64>(r) * own.y_columns + c;
       W all = sum[i][j];
-      if (a.accumulate) all = to[at] + all;
+      if (own.accumulate) all = to[at] + all;
       to[at] = all;
     }
   }
 }
-KERNEL(weight_grad, SumArgs, 256) { weight_grad<false>(a); }
-KERNEL(weight_grad_vector, SumArgs, 256) { weight_grad<true>(a); }
 
 // A block adds up 32 columns, each warp every eighth row.
-KERNEL(sum_rows, SumArgs, 256) {
+FUNCTION void sum_rows(const Sum& own, int tile, i64 begin, i64 end,
+                       Global<W> to) {
   SHARED_MEMORY(memory);
   Shared<W> parts = cast<W>(memory);
-  const int c = block_x() * 32 + lane();
-  const i64 begin = block_z() * a.rows_per_part;
-  const i64 end = least(begin + a.rows_per_part, a.rows);
+  const int c = tile * 32 + lane();
   W sum = W(0);
-  if (c < a.y_columns) {
+  if (c < own.y_columns) {
 #pragma unroll 4
     for (i64 r = begin + warp(); r < end; r += 8) {
-      const T own = row_of(a.y, r)[c];
-      sum = sum + to_wide(own);
+      const T number = row_of(own.y, r)[c];
+      sum = sum + to_wide(number);
     }
   }
   parts[thread_index()] = sum;
   barrier();
-  if (warp() != 0 || c >= a.y_columns) return;
+  if (warp() != 0 || c >= own.y_columns) return;
   for (int i = 1; i < 8; ++i) sum = sum + parts[i * 32 + lane()];
-  const i64 at = static_cast<i64>(block_z()) * a.y_columns + c;
-  if (a.accumulate) sum = a.to[at] + sum;
-  a.to[at] = sum;
+  if (own.accumulate) sum = to[c] + sum;
+  to[c] = sum;
 }
 
-struct PartsArgs {
+KERNEL(sums, SumsArgs, 256) {
+  int number = 0;
+  while (number + 1 < a.num_sums &&
+         a.sums[number + 1].first_block <= block_x()) {
+    ++number;
+  }
+  const Sum& own = a.sums[number];
+  const bool product = own.x_columns > 0;
+  const int tiles = product ? (own.x_columns + 63) / 64 *
+                                  ((own.y_columns + 63) / 64)
+                            : (own.y_columns + 31) / 32;
+  const int block = block_x() - own.first_block;
+  const int part = block / tiles, tile = block % tiles;
+  const i64 begin = part * own.rows_per_part;
+  const i64 end = least(begin + own.rows_per_part, own.rows);
+  const i64 n = static_cast<i64>(product ? own.x_columns : 1) * own.y_columns;
+  Global<W> to = own.to + part * n;
+  if (!product) {
+    sum_rows(own, tile, begin, end, to);
+  } else if (own.vector) {
+    weight_grad<true>(own, tile, begin, end, to);
+  } else {
+    weight_grad<false>(own, tile, begin, end, to);
+  }
+}
+
+struct Parts {
   Global<const W> parts;
   Global<W> to;
   i64 n;
   int num_parts;
   int accumulate;
+  int first_block;
+};
+struct PartsArgs {
+  int num_sums;
+  Parts sums[30];
 };
 KERNEL(add_parts, PartsArgs, 256) {
-  const i64 i = static_cast<i64>(block_x()) * thread_count() + thread_index();
-  if (i >= a.n) return;
-  W sum = a.parts[i];
-  for (int p = 1; p < a.num_parts; ++p) sum = sum + a.parts[p * a.n + i];
-  if (a.accumulate) sum = a.to[i] + sum;
-  a.to[i] = sum;
+  int number = 0;
+  while (number + 1 < a.num_sums &&
+         a.sums[number + 1].first_block <= block_x()) {
+    ++number;
+  }
+  const Parts& own = a.sums[number];
+  const i64 i = static_cast<i64>(block_x() - own.first_block) * 256 +
+                thread_index();
+  if (i >= own.n) return;
+  W sum = own.parts[i];
+  for (int p = 1; p < own.num_parts; ++p) sum = sum + own.parts[p * own.n + i];
+  if (own.accumulate) sum = own.to[i] + sum;
+  own.to[i] = sum;
 }
 
 // Row target[r] of `to` (+)= row r of `from`. Rows with the same target are

@@ -1,0 +1,39 @@
+// Plans which nodes of a program run in one launch.
+#ifndef CAVS_CC_DEVICE_CUDA_PLAN_LAUNCHES_H_
+#define CAVS_CC_DEVICE_CUDA_PLAN_LAUNCHES_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "cc/ir/compiled_program.h"
+#include "cc/ir/elementwise_group.h"
+
+namespace cavs {
+
+enum class LaunchKind : uint8_t {
+  // Elementwise nodes over the same rows and columns, one after the other in
+  // every thread.
+  kElementwise,
+  kMoves,     // Moves of rows, side by side.
+  kProducts,  // Products side by side; those of one symbol are terms of one.
+  kSums,      // Sums over rows, side by side.
+  kNode,      // One node of another kind.
+};
+
+struct CudaLaunch {
+  LaunchKind kind = LaunchKind::kNode;
+  std::vector<int> nodes;  // By number, in the order of the program.
+  // kElementwise: the operators of all nodes, and the symbols of its operands.
+  ElementwiseGroup group;
+  std::vector<int> operands;
+  int out = -1;  // A symbol with the rows and columns of all.
+};
+
+// The launches of a stage, in order. A node runs in a launch behind all that it
+// depends on, so that there are few launches and much work in each.
+std::vector<CudaLaunch> PlanLaunches(const CompiledProgram& program,
+                                     Stage stage);
+
+}  // namespace cavs
+
+#endif  // CAVS_CC_DEVICE_CUDA_PLAN_LAUNCHES_H_
