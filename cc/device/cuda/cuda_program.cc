@@ -342,8 +342,10 @@ Status CudaProgram::AddUp(const std::vector<int>& nodes, Stage stage,
     sum.to = operands_.Sum(id);
     sum.accumulate = *bindings_.sum_begun[id];
     *bindings_.sum_begun[id] = true;
-    sums.push_back(sum);
+    // Without columns, x would stand for a sum of y alone.
+    if (symbol(id).columns() > 0) sums.push_back(sum);
   }
+  if (sums.empty()) return Status();
   const int first = program_.nodes[nodes[0]].outputs[0];
   return kernels_.SumOverRows(symbol(first).dtype, sums, WorkspaceOf(stage),
                               stream_);

@@ -83,10 +83,11 @@ TEST_F(CudaKernelsTest, RowsMove) {
           const auto own = Up(from), other = Up(to);
           const auto source = Up(sources), target = Up(targets);
           Done(kernels->Move(
-              sizeof(T),
-              own.rows(by_index ? source.template as<int32_t>() : nullptr,
-                       size.rows),
-              other.block(), to_index ? target.template as<int32_t>() : nullptr,
+              {{sizeof(T),
+                own.rows(by_index ? source.template as<int32_t>() : nullptr,
+                         size.rows),
+                other.block(),
+                to_index ? target.template as<int32_t>() : nullptr}},
               stream));
           ExpectSame(other.Read(), want);
           if (HasFatalFailure()) return;
@@ -103,8 +104,7 @@ TEST_F(CudaKernelsTest, RowsFromNowhereAreZero) {
     for (int64_t j = 0; j < 6; ++j) want.at(i, j) = 0;
   }
   const auto own = Up(to);
-  Done(
-      kernels->Move(sizeof(float), ConstBlock(), own.block(), nullptr, stream));
+  Done(kernels->Move({{sizeof(float), ConstBlock(), own.block()}}, stream));
   ExpectSame(own.Read(), want);
 }
 
@@ -121,8 +121,9 @@ TEST_F(CudaKernelsTest, RowsOfVerticesSpreadToEdges) {
   }
   const auto own = Up(from), other = Up(to);
   const auto vias = Up(via), rows = Up(index);
-  Done(kernels->Spread(sizeof(float), own.rows(rows.as<int32_t>(), 6),
-                       vias.as<int32_t>(), first_row, other.block(), stream));
+  Done(kernels->Move({{sizeof(float), own.rows(rows.as<int32_t>(), 6),
+                       other.block(), nullptr, vias.as<int32_t>(), first_row}},
+                     stream));
   ExpectSame(other.Read(), want);
 }
 
@@ -164,30 +165,41 @@ struct ProductSize {
 template <typename T>
 void CheckProduct(const CudaKernels& kernels, CudaStreamHandle stream,
                   const ProductSize& size, bool transpose, bool by_index,
-                  bool accumulate) {
+                  bool accumulate, int terms) {
   const CudaDriver& driver = kernels.context().driver();
   HostMatrix<T> from(size.rows, size.depth, size.padding);
   from.Fill(1);
   int64_t width = 0;
   std::vector<HostMatrix<T>> weights;
   std::vector<std::unique_ptr<GpuMatrix<T>>> on_gpu;
-  std::vector<CudaWeight> arguments;
+  std::vector<CudaProduct> arguments;
   for (const int64_t own : size.widths) {
     width += own;
     weights.emplace_back(transpose ? own : size.depth,
                          transpose ? size.depth : own, size.padding);
     weights.back().Fill(width);
     on_gpu.push_back(std::make_unique<GpuMatrix<T>>(driver, weights.back()));
-    arguments.push_back({on_gpu.back()->data(), weights.back().pitch, own});
   }
   HostMatrix<T> to(size.rows, width, 2 * size.padding);
   to.Fill(3);
   const std::vector<int32_t> index = Index(size.rows, size.rows);
   const GpuMatrix<T> own(driver, from), other(driver, to);
   const GpuMemory rows(driver, index);
-  const Status called = kernels.Multiply(
-      kDTypeOf<T>, own.rows(by_index ? rows.as<int32_t>() : nullptr, size.rows),
-      arguments, transpose, accumulate, other.block(), stream);
+  const ConstBlock in =
+      own.rows(by_index ? rows.as<int32_t>() : nullptr, size.rows);
+  int64_t first = 0;
+  for (size_t i = 0; i < weights.size(); ++i) {
+    CudaProduct product;
+    product.terms.assign(terms,
+                         {in, on_gpu[i]->data(), weights[i].pitch, transpose});
+    const Block all = other.block();
+    product.to = {static_cast<T*>(all.data) + first, all.rows, size.widths[i],
+                  all.pitch};
+    product.accumulate = accumulate;
+    first += size.widths[i];
+    arguments.push_back(std::move(product));
+  }
+  const Status called = kernels.Multiply(kDTypeOf<T>, arguments, stream);
   ASSERT_TRUE(called.ok()) << called.message();
   const Status done = driver.Check(driver.StreamSynchronize(stream), "waiting");
   ASSERT_TRUE(done.ok()) << done.message();
@@ -200,7 +212,7 @@ void CheckProduct(const CudaKernels& kernels, CudaStreamHandle stream,
         // Products of these numbers, and their sums, are exact.
         Wide<T> sum = accumulate ? to.wide(i, column) : 0;
         for (int64_t k = 0; k < size.depth; ++k) {
-          sum += from.wide(by_index ? index[i] : i, k) *
+          sum += terms * from.wide(by_index ? index[i] : i, k) *
                  (transpose ? weight.wide(j, k) : weight.wide(k, j));
         }
         ASSERT_EQ(got.wide(i, column), ToWide<T>(FromWide<T>(sum)))
@@ -224,7 +236,7 @@ TEST_F(CudaKernelsTest, ProductsAreExact) {
                      << size.rows << " x " << size.depth << ", way " << way
                      << ", type " << SizeOf(kDTypeOf<decltype(zero)>));
         CheckProduct<decltype(zero)>(*kernels, stream, size, way & 1, way & 2,
-                                     way & 4);
+                                     way & 4, /*terms=*/1 + way % 3);
         if (HasFailure()) return;
       }
     }
@@ -243,10 +255,10 @@ void CheckSum(const CudaKernels& kernels, CudaStreamHandle stream, int64_t rows,
   sum.Fill(3);
   const std::vector<int32_t> index = Index(rows, rows);
   const GpuMatrix<T> x_gpu(driver, x), y_gpu(driver, y);
-  const GpuMatrix<W> sum_gpu(driver, sum);
+  const GpuMatrix<W> sum_gpu(driver, sum), other_gpu(driver, sum);
   const GpuMemory rows_gpu(driver, index);
   const GpuMemory workspace(
-      driver, kernels.BytesOfParts(kDTypeOf<T>, x_cols, y_cols, rows));
+      driver, 2 * kernels.BytesOfParts(kDTypeOf<T>, x_cols, y_cols, rows));
   CudaSum arguments;
   if (x_cols > 0) {
     arguments.x = x_gpu.rows(by_index ? rows_gpu.as<int32_t>() : nullptr, rows);
@@ -254,12 +266,15 @@ void CheckSum(const CudaKernels& kernels, CudaStreamHandle stream, int64_t rows,
   arguments.y = y_gpu.rows(nullptr, rows);
   arguments.to = sum_gpu.data();
   arguments.accumulate = accumulate;
-  arguments.workspace = workspace.data();
-  const Status called = kernels.SumOverRows(kDTypeOf<T>, arguments, stream);
+  // And the same once more, beside it.
+  CudaSum other = arguments;
+  other.to = other_gpu.data();
+  const Status called = kernels.SumOverRows(kDTypeOf<T>, {arguments, other},
+                                            workspace.data(), stream);
   ASSERT_TRUE(called.ok()) << called.message();
   const Status done = driver.Check(driver.StreamSynchronize(stream), "waiting");
   ASSERT_TRUE(done.ok()) << done.message();
-  const HostMatrix<W> got = sum_gpu.Read();
+  const HostMatrix<W> got = sum_gpu.Read(), again = other_gpu.Read();
   for (int64_t i = 0; i < sum.rows; ++i) {
     for (int64_t j = 0; j < y_cols; ++j) {
       W want = accumulate || rows == 0 ? sum.at(i, j) : 0;
@@ -268,6 +283,7 @@ void CheckSum(const CudaKernels& kernels, CudaStreamHandle stream, int64_t rows,
         want += own * y.wide(r, j);
       }
       ASSERT_EQ(got.at(i, j), want) << "row " << i << ", column " << j;
+      ASSERT_EQ(again.at(i, j), want) << "row " << i << ", column " << j;
     }
   }
 }
