@@ -1,0 +1,258 @@
+"""Makes mistakes in kernels and their driver, each of which a test has to find.
+
+    python tests/cc/cuda/mutants.py --tests=<folder of the tests' programs> --cuda=<library>
+
+The mistakes are made by the emulated driver while a test runs (tests/cc/cuda/fake/control.h):
+nothing is built anew.
+"""
+
+import argparse
+import concurrent.futures
+import dataclasses
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+KERNELS = "device/cuda/cuda_kernels_test"
+GROUPS = "device/cuda/group_test"
+STREAMS = "device/cuda/cuda_stream_test"
+EXECUTOR = "exec/executor_test"
+# What the emulated compiler says when it has changed a text.
+CHANGED = "fake CUDA: a text is wrong"
+
+
+@dataclasses.dataclass(frozen=True)
+class Mutant:
+    """A mistake, and the tests that are to find it."""
+
+    what: str
+    test: str
+    filter: str
+    right: str = ""  # In texts of kernels, as it stands there.
+    wrong: str = ""
+    pattern: str = ""  # Or a regular expression, of which `wrong` names groups: $1.
+    ignored: str = ""  # A function of the driver whose calls do nothing.
+    races: bool = False  # Only looking for races finds it.
+
+    def environment(self):
+        if self.ignored:
+            return {"CAVS_FAKE_IGNORE": self.ignored}
+        wrong = self.wrong if self.pattern else self.wrong.replace("$", "$$")
+        settings = {"CAVS_FAKE_REPLACE": self.pattern or escape(self.right), "CAVS_FAKE_BY": wrong}
+        if self.races:
+            settings["CAVS_FAKE_RACES"] = "1"
+        return settings
+
+
+def escape(text):
+    """Returns a regular expression of C++ that matches the text alone."""
+    return re.sub(r"([\^$\\.*+?()\[\]{}|])", r"\\\1", text)
+
+
+MUTANTS = [
+    Mutant(
+        "a tile is used before all of it is there",
+        KERNELS,
+        "*Products*",
+        "    barrier();\n    if (k + 16 < a.depth) read(k + 16);",
+        "    if (k + 16 < a.depth) read(k + 16);",
+    ),
+    Mutant(
+        "a tile is overwritten while others use it",
+        KERNELS,
+        "*Products*",
+        "    multiply_tiles(x_tile, y_tile, sum);\n    barrier();",
+        "    multiply_tiles(x_tile, y_tile, sum);",
+        races=True,
+    ),
+    Mutant(
+        "one column too many",
+        GROUPS,
+        "*Broadcast*",
+        "if (c >= a.columns) return;",
+        "if (c > a.columns) return;",
+    ),
+    Mutant("one row too many", GROUPS, "*Broadcast*", "r < a.rows;", "r <= a.rows;"),
+    Mutant(
+        "the operands of a pair's second operator are swapped",
+        GROUPS,
+        "*Pairs*",
+        pattern=r"(inner\d+) \* (v\d+) \* \(W\(1\) - v\d+\)",
+        wrong="$2 * $1 * (W(1) - $1)",
+    ),
+    Mutant(
+        "the sign in the gradient of elu",
+        GROUPS,
+        "*TwoOperands*",
+        pattern=r"< W\(0\) \? (v\d+) \* \((v\d+) \+ W\(1\)\)",
+        wrong="< W(0) ? $1 * ($2 - W(1))",
+    ),
+    Mutant(
+        "the operands of a difference are swapped",
+        GROUPS,
+        "*TwoOperands*",
+        pattern=r"= (v\d+) - (v\d+);",
+        wrong="= $2 - $1;",
+    ),
+    Mutant(
+        "NaN is lost by the maximum",
+        GROUPS,
+        "*TwoOperands*",
+        pattern=r"\(v\d+ != v\d+ \? v\d+ : v\d+ != v\d+ \? v\d+ : (.v\d+ > v\d+ \?)",
+        wrong="(false ? v0 : $1",
+    ),
+    Mutant(
+        "row -1 of an index is row 0",
+        GROUPS,
+        "*Broadcast*",
+        "static_cast<i64>(own.index[r])",
+        "static_cast<i64>(own.index[r] < 0 ? 0 : own.index[r])",
+    ),
+    Mutant(
+        "an operand of one row moves on with the rows",
+        GROUPS,
+        "*Broadcast*",
+        "r * own.row_step",
+        "r",
+    ),
+    Mutant(
+        "an operand of one column moves on with the columns",
+        GROUPS,
+        "*Broadcast*",
+        "c * own.column_step",
+        "c",
+    ),
+    Mutant(
+        "row -1 of a product's index is row 0",
+        KERNELS,
+        "*Products*",
+        "static_cast<i64>(rows.index[r])",
+        "static_cast<i64>(rows.index[r] < 0 ? 0 : rows.index[r])",
+    ),
+    Mutant(
+        "rows from nowhere keep what was there",
+        KERNELS,
+        "*Move*:*Nowhere*",
+        "if (a.from && source >= 0) unit",
+        "if (!a.from || source < 0) continue; unit",
+    ),
+    Mutant(
+        "the last part of a sum is left out",
+        KERNELS,
+        "*Sums*",
+        "p < a.num_parts;",
+        "p + 1 < a.num_parts;",
+    ),
+    Mutant(
+        "a sum of parts forgets what was there before",
+        KERNELS,
+        "*Sums*",
+        "if (a.accumulate) sum = a.to[i] + sum;",
+        "",
+    ),
+    Mutant(
+        "rows are added backwards",
+        KERNELS,
+        "*InOrder*",
+        "for (i64 other = r; other < a.rows; ++other)",
+        "for (i64 other = a.rows - 1; other >= r; --other)",
+    ),
+    Mutant(
+        "half of a warp is left out of a sum",
+        KERNELS,
+        "*Columns*",
+        "for (int d = 16; d > 0; d /= 2) sum",
+        "for (int d = 8; d > 0; d /= 2) sum",
+    ),
+    Mutant(
+        "edges are counted from the first of all",
+        KERNELS,
+        "*Edges*",
+        "a.splits[r] - a.first_edge",
+        "a.splits[r]",
+    ),
+    Mutant(
+        "some numbers are not looked at for infinity",
+        KERNELS,
+        "*NotFinite*",
+        "static_cast<i64>(grid_x()) * thread_count()",
+        "static_cast<i64>(grid_x()) * thread_count() * 3",
+    ),
+    Mutant("sums do not begin at zero", EXECUTOR, "*Random*/Cuda", ignored="cuMemsetD8Async"),
+    Mutant(
+        "a stream does not wait for the other one",
+        EXECUTOR,
+        "*TwoStreams*/Cuda",
+        ignored="cuStreamWaitEvent",
+    ),
+    Mutant(
+        "memory of the host is used again before it was read",
+        STREAMS,
+        "*CopiedIn*",
+        ignored="cuEventQuery",
+    ),
+    Mutant(
+        "nobody waits for the answer whether numbers are finite",
+        EXECUTOR,
+        "*NotFinite*/Cuda",
+        ignored="cuStreamSynchronize",
+    ),
+]
+
+
+def run(mutant, program, library, cache):
+    """Returns what is wrong with the tests, or "" if they find the mistake."""
+    environment = {
+        **os.environ,
+        "CAVS_LIBCUDA": library,
+        "CAVS_LIBNVRTC": library,
+        "CAVS_CUDA_CACHE": "",
+        **mutant.environment(),
+    }
+    if not mutant.ignored:
+        environment["CAVS_FAKE_CACHE"] = cache
+    command = [program, f"--gtest_filter={mutant.filter}", "--gtest_fail_fast"]
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    output = result.stdout + result.stderr
+    if not mutant.ignored and CHANGED not in output:
+        return "no text was changed: the mistake has to follow the kernels"
+    if "[ RUN " not in output:
+        return f"no test ran: {output[-300:]}"
+    if "but expected it to compile" in output:
+        return "the text does not compile"
+    if result.returncode == 0:
+        return "no test failed"
+    return ""
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tests", type=pathlib.Path, required=True)
+    parser.add_argument("--suffix", default="", help="of the programs' names")
+    parser.add_argument("--cuda", required=True, help="the emulated driver's library")
+    parser.add_argument("--cache", help="folder for the wrong kernels")
+    parser.add_argument("--processes", type=int, default=os.cpu_count())
+    parser.add_argument("--only", default="", help="part of what a mistake is called")
+    flags = parser.parse_args(arguments)
+    mutants = [mutant for mutant in MUTANTS if flags.only in mutant.what]
+    library = os.path.abspath(flags.cuda)
+    with tempfile.TemporaryDirectory() as folder:
+
+        def try_it(mutant):
+            program = (flags.tests / f"{mutant.test}{flags.suffix}").absolute()
+            return run(mutant, program, library, flags.cache or folder)
+
+        with concurrent.futures.ThreadPoolExecutor(flags.processes) as pool:
+            wrong = dict(zip(mutants, pool.map(try_it, mutants), strict=True))
+    failures = {mutant.what: error for mutant, error in wrong.items() if error}
+    for what, error in failures.items():
+        print(f"Not found: {what}: {error}")
+    print(f"{len(mutants) - len(failures)} of {len(mutants)} mistakes are found")
+    return 1 if failures or not mutants else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,179 @@
+// What is said where there is no driver, no compiler, no GPU, or one that
+// fails.
+#include "cc/device/cuda/cuda_context.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <memory>
+#include <string>
+
+#include "cc/device/cuda/cuda_kernels.h"
+#include "cc/device/cuda/cuda_stream.h"
+#include "tests/cc/cuda/fake_cuda.h"
+
+namespace cavs {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+// Sets a variable of the environment for a while.
+class Variable {
+ public:
+  Variable(const char* name, const char* value) : name_(name) {
+    const char* before = std::getenv(name);
+    had_ = before != nullptr;
+    if (had_) before_ = before;
+    setenv(name, value, 1);
+  }
+  ~Variable() {
+    if (had_) {
+      setenv(name_, before_.c_str(), 1);
+    } else {
+      unsetenv(name_);
+    }
+  }
+
+ private:
+  const char* const name_;
+  bool had_;
+  std::string before_;
+};
+
+// On the emulated driver only, which can be told what to do.
+class CudaContextTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (std::getenv("CAVS_LIBCUDA") == nullptr) GTEST_SKIP() << "no GPU";
+    cuda_ = std::make_unique<FakeCuda>();
+    cuda_->Reset();
+  }
+  void TearDown() override {
+    if (cuda_ != nullptr) cuda_->Reset();
+  }
+  const FakeCuda& cuda() const { return *cuda_; }
+  Status Open(int ordinal = 0) {
+    return CudaContext::Open(ordinal, {}, &context);
+  }
+
+  std::shared_ptr<const CudaContext> context;
+
+ private:
+  std::unique_ptr<FakeCuda> cuda_;
+};
+
+TEST_F(CudaContextTest, OpensTheFirstGpu) {
+  const Status status = Open();
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(context->num_processors(), 8);
+  EXPECT_EQ(context->name(), "Emulated device 0");
+}
+
+TEST_F(CudaContextTest, WithoutADriver) {
+  const Variable variable("CAVS_LIBCUDA", "/no/such/libcuda.so");
+  const Status status = Open();
+  EXPECT_EQ(status.code(), StatusCode::kUnimplemented);
+  EXPECT_THAT(status.message(), StartsWith("NVIDIA driver: got `"));
+  EXPECT_THAT(status.message(),
+              HasSubstr("but expected the library /no/such/libcuda.so. Install "
+                        "NVIDIA's driver, or use the CPU."));
+}
+
+TEST_F(CudaContextTest, WithADriverThatIsTooOld) {
+  const Variable variable("CAVS_LIBCUDA", "libm.so.6");
+  const Status status = Open();
+  EXPECT_EQ(status.code(), StatusCode::kUnimplemented);
+  EXPECT_EQ(status.message(),
+            "NVIDIA driver: got libm.so.6 without cuInit but expected that of "
+            "CUDA 12 or newer. Update NVIDIA's driver, or use the CPU.");
+}
+
+TEST_F(CudaContextTest, WithADriverThatDoesNotStart) {
+  cuda().Fail("cuInit", 0, 999);
+  const Status status = Open();
+  EXPECT_FALSE(status.ok());
+  EXPECT_THAT(status.message(),
+              StartsWith("GPU: got CUDA_ERROR_UNKNOWN (CUDA_ERROR_UNKNOWN) "
+                         "from starting the driver but expected success."));
+}
+
+TEST_F(CudaContextTest, WithoutACompiler) {
+  const Variable variable("CAVS_LIBNVRTC", "/no/such/libnvrtc.so");
+  const Status status = Open();
+  EXPECT_EQ(status.code(), StatusCode::kUnimplemented);
+  EXPECT_EQ(
+      status.message(),
+      "NVRTC: got no library of the name /no/such/libnvrtc.so but expected "
+      "NVIDIA's run-time compiler. Run `pip install 'tensorflow[and-cuda]'`, "
+      "or set CAVS_LIBNVRTC to the path of libnvrtc.so.");
+}
+
+TEST_F(CudaContextTest, WithFewerGpus) {
+  const Status status = Open(1);
+  EXPECT_EQ(status.code(), StatusCode::kUnimplemented);
+  EXPECT_EQ(status.message(),
+            "GPU 1: got 1 GPUs but expected more. Look at `nvidia-smi` and at "
+            "CUDA_VISIBLE_DEVICES, or use the CPU.");
+}
+
+TEST_F(CudaContextTest, WithAGpuThatIsTooOld) {
+  cuda().Set("architecture", 75);
+  const Status status = Open();
+  EXPECT_EQ(status.code(), StatusCode::kUnimplemented);
+  EXPECT_EQ(status.message(),
+            "GPU 0: got a Emulated device 0 of compute capability 7.5 but "
+            "expected 8.0 or newer. Use the CPU.");
+}
+
+TEST_F(CudaContextTest, KernelsThatDoNotCompile) {
+  ASSERT_TRUE(Open().ok());
+  CudaFunction function;
+  const Status status =
+      context->Find("#include \"cavs_device.h\"\nKERNEL(test, Missing, 1) {}\n",
+                    "test", &function);
+  EXPECT_EQ(status.code(), StatusCode::kInternal);
+  EXPECT_THAT(status.message(),
+              StartsWith("NVRTC 12.9: got error 6 for a kernel but expected it "
+                         "to compile for --gpu-architecture=sm_90. Update the "
+                         "package nvidia-cuda-nvrtc, or use the CPU."));
+  EXPECT_THAT(status.message(), HasSubstr("Missing"));
+}
+
+TEST_F(CudaContextTest, WithoutMemory) {
+  ASSERT_TRUE(Open().ok());
+  const auto kernels = std::make_shared<CudaKernels>(context);
+  cuda().Set("memory", 1000);
+  CudaMemory memory(context);
+  EXPECT_EQ(memory.Allocate(2000), nullptr);
+  EXPECT_FALSE(memory.MayProvide(2000));
+  EXPECT_TRUE(memory.MayProvide(500));
+  cuda().Fail("cuStreamCreate", 0, 2);
+  std::unique_ptr<CudaStream> stream;
+  const Status status = CudaStream::New(kernels, &stream);
+  EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
+  EXPECT_EQ(status.message(),
+            "GPU: got CUDA_ERROR_OUT_OF_MEMORY (CUDA_ERROR_OUT_OF_MEMORY) from "
+            "making a stream but expected enough memory. Use a smaller "
+            "minibatch, or free memory of the GPU.");
+}
+
+TEST_F(CudaContextTest, AGpuThatIsLost) {
+  ASSERT_TRUE(Open().ok());
+  const auto kernels = std::make_shared<CudaKernels>(context);
+  std::unique_ptr<CudaStream> stream;
+  ASSERT_TRUE(CudaStream::New(kernels, &stream).ok());
+  cuda().Fail("cuStreamSynchronize", 0, 719);
+  const Status status = stream->Synchronize();
+  EXPECT_EQ(status.code(), StatusCode::kInternal);
+  EXPECT_EQ(status.message(),
+            "GPU: got CUDA_ERROR_LAUNCH_FAILED (CUDA_ERROR_LAUNCH_FAILED) from "
+            "the work of a step but expected success. After a fault of the GPU "
+            "the process has to be started again; until then the CPU can be "
+            "used.");
+  EXPECT_FALSE(stream->Zero(nullptr, 8).ok());
+}
+
+}  // namespace
+}  // namespace cavs

@@ -1,0 +1,125 @@
+#include "cc/device/cuda/cuda_stream.h"
+
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <vector>
+
+#include "tests/cc/device/cuda/gpu_matrix.h"
+
+namespace cavs {
+namespace {
+
+class CudaStreamTest : public GpuTest {
+ protected:
+  void SetUp() override {
+    GpuTest::SetUp();
+    if (kernels == nullptr) return;
+    ASSERT_TRUE(CudaStream::New(kernels, &one).ok());
+    ASSERT_TRUE(CudaStream::New(kernels, &other).ok());
+  }
+  void Synchronize(CudaStream* own) {
+    const Status status = own->Synchronize();
+    ASSERT_TRUE(status.ok()) << status.message();
+  }
+  std::vector<float> Read(const GpuMemory& memory, size_t n) {
+    std::vector<float> numbers(n);
+    memory.Read(numbers.data(), n * sizeof(float));
+    return numbers;
+  }
+
+  std::unique_ptr<CudaStream> one, other;
+};
+
+// Memory of the host is read before a call returns, though the copy may be done
+// much later.
+TEST_F(CudaStreamTest, WhatIsCopiedInMayChangeAtOnce) {
+  std::vector<float> numbers(100);
+  std::vector<std::unique_ptr<GpuMemory>> copies;
+  for (int i = 0; i < 5; ++i) {
+    std::fill(numbers.begin(), numbers.end(), i);
+    copies.push_back(std::make_unique<GpuMemory>(driver(), 400));
+    ASSERT_TRUE(one->CopyIn(copies[i]->data(), numbers.data(), 400).ok());
+  }
+  std::fill(numbers.begin(), numbers.end(), -1);
+  Synchronize(one.get());
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_EQ(Read(*copies[i], 100), std::vector<float>(100, i));
+  }
+}
+
+TEST_F(CudaStreamTest, MemoryIsSetToZeroCopiedAndAddedUp) {
+  const GpuMemory from(driver(), std::vector<float>{1, 2, 3});
+  const GpuMemory to(driver(), 12);
+  ASSERT_TRUE(one->Zero(to.data(), 12).ok());
+  ASSERT_TRUE(one->Add(DType::kFloat32, from.data(), 3, to.data()).ok());
+  ASSERT_TRUE(one->Add(DType::kFloat32, from.data(), 3, to.data()).ok());
+  ASSERT_TRUE(one->Copy(from.data(), to.data(), 8).ok());
+  Synchronize(one.get());
+  EXPECT_EQ(Read(to, 3), (std::vector<float>{2, 4, 6}));
+  EXPECT_EQ(Read(from, 3), (std::vector<float>{2, 4, 3}));
+}
+
+TEST_F(CudaStreamTest, SumsOfOtherTypesAreRefused) {
+  const Status status = one->Add(DType::kInt32, nullptr, 1, nullptr);
+  EXPECT_EQ(status.code(), StatusCode::kUnimplemented);
+  EXPECT_EQ(status.message(), "sums of this type cannot be added up");
+}
+
+TEST_F(CudaStreamTest, AStreamWaitsForAnEventOfAnother) {
+  for (int i = 0; i < 3; ++i) {
+    const GpuMemory from(driver(), 4), to(driver(), 4);
+    const float number = i;
+    ASSERT_TRUE(one->CopyIn(from.data(), &number, 4).ok());
+    ASSERT_TRUE(other->Wait(one->Record()).ok());
+    ASSERT_TRUE(other->Copy(to.data(), from.data(), 4).ok());
+    Synchronize(other.get());
+    EXPECT_EQ(Read(to, 1)[0], number);
+  }
+}
+
+TEST_F(CudaStreamTest, FlagsAreClearedWhereANumberIsNotFinite) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  const GpuMemory right(driver(), std::vector<float>{1, 2, 3});
+  const GpuMemory wrong(driver(), std::vector<float>{1, 2, infinity});
+  bool flags[3] = {true, true, true};
+  const auto ask = [&](const GpuMemory& numbers, int64_t n, bool* flag) {
+    const Status status =
+        one->ClearUnlessFinite(DType::kFloat32, numbers.data(), n, flag);
+    EXPECT_TRUE(status.ok()) << status.message();
+  };
+  ask(right, 3, &flags[0]);
+  ask(wrong, 3, &flags[1]);
+  ask(wrong, 2, &flags[2]);
+  Synchronize(one.get());
+  EXPECT_TRUE(flags[0]);
+  EXPECT_FALSE(flags[1]);
+  EXPECT_TRUE(flags[2]);
+}
+
+// More than there is room for between two times that the host waits.
+TEST_F(CudaStreamTest, AnyNumberOfFlagsIsAskedFor) {
+  const GpuMemory numbers(driver(), std::vector<float>{std::nanf("")});
+  std::unique_ptr<bool[]> flags(new bool[2000]);
+  for (int i = 0; i < 2000; ++i) {
+    flags[i] = true;
+    ASSERT_TRUE(
+        one->ClearUnlessFinite(DType::kFloat32, numbers.data(), 1, &flags[i])
+            .ok());
+  }
+  Synchronize(one.get());
+  for (int i = 0; i < 2000; ++i) EXPECT_FALSE(flags[i]) << i;
+}
+
+TEST_F(CudaStreamTest, NothingIsDoneWithNothing) {
+  bool flag = true;
+  EXPECT_TRUE(one->Zero(nullptr, 0).ok());
+  EXPECT_TRUE(one->Copy(nullptr, nullptr, 0).ok());
+  EXPECT_TRUE(one->CopyIn(nullptr, nullptr, 0).ok());
+  EXPECT_TRUE(one->ClearUnlessFinite(DType::kFloat32, nullptr, 0, &flag).ok());
+  Synchronize(one.get());
+  EXPECT_TRUE(flag);
+}
+
+}  // namespace
+}  // namespace cavs
