@@ -174,6 +174,43 @@ def _as_tensors(name, value):
     return VertexRows(rows, as_int32(f"inputs[{name!r}].vertices", vertices))
 
 
+def unnamed(outputs: dict):
+    """The tensor, if there is only one and it has no name; else the dict."""
+    return outputs[DEFAULT] if list(outputs) == [DEFAULT] else outputs
+
+
+def size_before(splits_name: str, graphs_shape) -> int | None:
+    """The number of vertices or graphs by the shapes of a `GraphBatch.to_dict()`; None: unknown."""
+    shape = graphs_shape.get(splits_name) if isinstance(graphs_shape, dict) else None
+    return None if shape is None or shape[0] is None else shape[0] - 1
+
+
+def symbolic_graphs(graphs_shape) -> dict:
+    """What stands for graphs where Keras asks for shapes."""
+    names = ("child_splits", "graph_splits")
+    shapes = graphs_shape if isinstance(graphs_shape, dict) else {}
+    return {name: keras.KerasTensor(shapes.get(name, (None,)), "int32") for name in names}
+
+
+def symbolic_rows(shapes, dtypes: dict, default: str):
+    """What stands for external inputs of these shapes, where Keras asks for shapes.
+
+    Args:
+      shapes: Of a tensor, or of several by name; a pair of shapes is that of a `VertexRows`.
+      dtypes: By name; others have the dtype `default`.
+    """
+
+    def rows(name, shape):
+        dtype = dtypes.get(name, default)
+        if isinstance(shape[0], (int, type(None))):
+            return keras.KerasTensor(shape, dtype)
+        return VertexRows(keras.KerasTensor(shape[0], dtype), keras.KerasTensor(shape[1], "int32"))
+
+    if shapes is None or isinstance(shapes, dict):
+        return shapes and {name: rows(name, shape) for name, shape in shapes.items()}
+    return rows(DEFAULT, shapes)
+
+
 def key_of(specs) -> tuple:
     """A hashable key for specs by name, which is equal for equal specs."""
     return tuple(sorted((name, spec.dtype, tuple(spec.shape)) for name, spec in specs.items()))

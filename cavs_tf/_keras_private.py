@@ -43,6 +43,7 @@ StatelessScope = _part("backend.common.stateless_scope", "StatelessScope")
 in_stateless_scope = _part("backend.common.stateless_scope", "in_stateless_scope")
 in_symbolic_scope = _part("backend.common.symbolic_scope", "in_symbolic_scope")
 AutocastScope = _part("backend.common.variables", "AutocastScope")
+default = _part("utils.python_utils", "default")
 is_default = _part("utils.python_utils", "is_default")
 
 # Attributes in which Keras keeps its bookkeeping: those of a layer (also for TensorFlow's

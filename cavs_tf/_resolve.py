@@ -117,7 +117,7 @@ def _calls(model, arguments) -> list[Call]:
 
     def note(cell, graphs, inputs, at):
         calls.append(Call(cell, graphs, inputs, at))
-        return cell.zeros(graphs, inputs, at)
+        return cell._zeros(graphs, inputs, at)
 
     with evaluated_by(note):
         model(*arguments)

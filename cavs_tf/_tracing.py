@@ -53,7 +53,10 @@ class Slots:
 
 @dataclasses.dataclass
 class Vertex:
-    """The state of a running vertex function, for `gather`, `pull`, `scatter` and so on."""
+    """The state of a running vertex function, for `gather`, `pull`, `scatter` and so on.
+
+    `owner` is the GraphSupport whose function it is.
+    """
 
     gathered: "Slots"
     pulls: dict[str, tf.Tensor]
@@ -65,6 +68,7 @@ class Vertex:
     pulled_by_edge: set = dataclasses.field(default_factory=set)
     pushes: dict = dataclasses.field(default_factory=dict)
     num_dropouts: int = 0
+    owner: object = None
 
     def run(self, function: Callable[[], None]) -> "Vertex":
         token = _CURRENT.set(self)

@@ -139,7 +139,7 @@ def _label(node):
 
 
 def _tasks(call):
-    schedule = call.cell.schedule_of(call.graphs, name_inputs(call.inputs), call.at)
+    schedule = call.cell._schedule_of(call.graphs, name_inputs(call.inputs), call.at)
     sizes = np.diff(schedule.task_splits.numpy())
     if not sizes.size:
         return ["tasks: none, as there are no vertices"]
@@ -159,11 +159,11 @@ def _choices(call):
     if options.streams == "auto":
         lines.append("streams: 1 (auto: all threads share each operator)")
     if options.micro_batch == "auto" and graphs.attached_schedule is None:
-        micro_batch, whole_bytes = cell.choose_micro_batch(graphs, inputs, call.at)
+        micro_batch, whole_bytes = cell._choose_micro_batch(graphs, inputs, call.at)
         lines.append(
             f"micro-batches: of {int(micro_batch)} of {graphs.num_graphs} graphs (auto: "
             f"to train with all at once takes {int(whole_bytes):,} of "
-            f"{available_bytes(cell.last_functions()):,} bytes)"
+            f"{available_bytes(cell._last_functions()):,} bytes)"
         )
     return lines
 

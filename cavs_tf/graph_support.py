@@ -3,8 +3,10 @@
 Source: Xu et al. 2018, "Cavs", arXiv:1712.04048, section 3.1 (gather, scatter, pull, push).
 """
 
+import dataclasses
 import inspect
 import operator
+import types
 from collections.abc import Iterable
 
 import keras
@@ -31,6 +33,9 @@ from cavs_tf._inputs import (
     own_rows,
     own_spec,
     row_specs,
+    symbolic_graphs,
+    symbolic_rows,
+    unnamed,
     vertices_to_return,
     with_tensors,
 )
@@ -39,6 +44,7 @@ from cavs_tf._keras_private import (
     SelfContained,
     asks_for_shapes,
     compute_output_spec,
+    default,
     forgotten_on_failure,
     in_stateless_scope,
     in_symbolic_scope,
@@ -55,6 +61,10 @@ from cavs_tf._variables import Reads, add_state, adopt, check_reads, recorded_re
 from cavs_tf.options import Options
 
 _OF_CLASS = object()  # The default of an argument, where None has a meaning.
+# Methods that a subclass may have itself.
+_OVERRIDDEN = ("vertex", "call", "build", "compute_output_shape", "compute_output_spec")
+_OVERRIDDEN += ("get_config", "from_config", "get_build_config", "build_from_config")
+_OVERRIDDEN += ("load_own_variables", "save_own_variables")
 _MOST_SLOTS = 64  # Slots from which a vertex function may gather if its arity is None.
 
 
@@ -102,6 +112,7 @@ class GraphSupport(SelfContained):
     arity = 0
     vertex_types = ("vertex",)
     _dropout_seed = None  # The next of Keras's seeds.
+    _reserved = frozenset()  # The names of methods that a subclass may not hide.
 
     def __init__(self, state_size, arity=_OF_CLASS, options=None, **kwargs):
         kwargs.setdefault("autocast", False)
@@ -114,6 +125,8 @@ class GraphSupport(SelfContained):
                 f"arity: got {self.arity!r} but expected an integer of at least 0, the largest "
                 "number of children of a vertex, or None: any number."
             )
+        if isinstance(options, dict):  # Of a config.
+            options = Options(**options)
         if not isinstance(options, (Options, type(None))):
             raise ValueError(
                 f"options: got {options!r} but expected an Options. Write cavs_tf.Options(...)."
@@ -124,7 +137,25 @@ class GraphSupport(SelfContained):
         self._state_shape = _checked_shape(state_size)
         self._cache = TraceCache()
 
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        ours = [base for base in cls.__mro__ if base.__module__.startswith(f"{__package__}.")]
+        cls._reserved = frozenset().union(*map(_methods_of, ours))
+        for name, value in {} if cls in ours else vars(cls).items():
+            if name.startswith("_"):  # To override what is documented is a choice.
+                cls._check_name(name, value)
+
+    @classmethod
+    def _check_name(cls, name, value):
+        """Raises ValueError if an attribute would hide a method of a class of this package."""
+        if name in cls._reserved:
+            raise ValueError(
+                f"{name}: got {type(value).__name__} as an attribute of {cls.__name__} but "
+                "expected another name, as a GraphSupport has a method of this name. Rename it."
+            )
+
     def __setattr__(self, name, value):
+        self._check_name(name, value)
         super().__setattr__(name, value)
         if isinstance(value, tf.Variable):
             self._track_variable(adopt(value))
@@ -152,7 +183,7 @@ class GraphSupport(SelfContained):
         Raises:
           ValueError: If `slot` is out of range.
         """
-        vertex = current_vertex("gather")
+        vertex = self._vertex("gather")
         most = _MOST_SLOTS if self.arity is None else self.arity
         if not isinstance(slot, int) or not 0 <= slot < most:
             raise ValueError(
@@ -163,7 +194,7 @@ class GraphSupport(SelfContained):
 
     def gather_all(self) -> tf.Tensor:
         """The states of all children, as of `gather`: [None, arity, *state_size]."""
-        vertex = current_vertex("gather_all")
+        vertex = self._vertex("gather_all")
         if not self.arity:
             raise ValueError(
                 f"gather_all: got arity {self.arity} but expected at least 1. Set `arity` to the "
@@ -192,7 +223,7 @@ class GraphSupport(SelfContained):
         >>> tree_sum(star, tf.constant([[1.0], [2.0], [3.0], [4.0]])).numpy().ravel()
         array([ 1.,  2.,  3., 10.], dtype=float32)
         """
-        return _edges("children").states
+        return self._edges("children").states
 
     def to_children(self, x: tf.Tensor) -> tf.Tensor:
         """Gives every edge the row of its vertex, the parent.
@@ -203,7 +234,7 @@ class GraphSupport(SelfContained):
         Returns:
           [edges, ...], rows of edges.
         """
-        return _edges("to_children").spread(tf.convert_to_tensor(x))
+        return self._edges("to_children").spread(tf.convert_to_tensor(x))
 
     def sum_children(self, x: tf.Tensor) -> tf.Tensor:
         """The sum over the edges of each vertex, in the order of its children.
@@ -217,13 +248,13 @@ class GraphSupport(SelfContained):
         Raises:
           ValueError: If `x` is not floating-point.
         """
-        return _edges("sum_children").sum(_floats("sum_children", x))
+        return self._edges("sum_children").sum(_floats("sum_children", x))
 
     def mean_children(self, x: tf.Tensor) -> tf.Tensor:
         """The mean over the edges of each vertex; else as `sum_children`."""
         x = _floats("mean_children", x)
         count = tf.cast(tf.maximum(self.num_children(), 1), x.dtype)
-        total = _edges("mean_children").sum(x)
+        total = self._edges("mean_children").sum(x)
         return total / tf.reshape(count, [-1] + [1] * (x.shape.rank - 1))
 
     def max_children(self, x: tf.Tensor) -> tf.Tensor:
@@ -231,7 +262,7 @@ class GraphSupport(SelfContained):
 
         Children with equal elements share the gradient. Else as `sum_children`.
         """
-        return _edges("max_children").max(_floats("max_children", x))
+        return self._edges("max_children").max(_floats("max_children", x))
 
     def softmax_children(self, x: tf.Tensor) -> tf.Tensor:
         """Softmax over the edges of each vertex: attention.
@@ -253,17 +284,17 @@ class GraphSupport(SelfContained):
         ...     message = v.sum_children(v.softmax_children(score) * h)
         ...     v.scatter(tf.tanh(v.pull() + message))
         """
-        edges, x = _edges("softmax_children"), _floats("softmax_children", x)
+        edges, x = self._edges("softmax_children"), _floats("softmax_children", x)
         powers = tf.exp(x - edges.spread(tf.stop_gradient(edges.max(x))))
         return powers / edges.spread(edges.sum(powers))
 
     def num_children(self) -> tf.Tensor:
         """int32 [None]: the number of children of each vertex, without missing ones."""
-        return current_vertex("num_children").own_input(NUM_CHILDREN)
+        return self._vertex("num_children").own_input(NUM_CHILDREN)
 
     def child_mask(self) -> tf.Tensor:
         """Booleans [None, arity]: which slots have a child."""
-        vertex = current_vertex("child_mask")
+        vertex = self._vertex("child_mask")
         if not self.arity:
             raise ValueError(
                 f"child_mask: got arity {self.arity} but expected at least 1. Set `arity` to the "
@@ -308,9 +339,9 @@ class GraphSupport(SelfContained):
         >>> longest_path(graphs, lengths).numpy().ravel()
         array([0., 2., 5.], dtype=float32)
         """
-        _edges("pull_edge")
+        self._edges("pull_edge")
         row = self._input("pull_edge", name)
-        current_vertex("pull_edge").pulled_by_edge.add(name)
+        self._vertex("pull_edge").pulled_by_edge.add(name)
         return row
 
     def pull(self, name: str = DEFAULT) -> tf.Tensor:
@@ -326,11 +357,34 @@ class GraphSupport(SelfContained):
           ValueError: If there is no such input.
         """
         row = self._input("pull", name)
-        current_vertex("pull").pulled_by_vertex.add(name)
+        self._vertex("pull").pulled_by_vertex.add(name)
         return row
 
-    def _input(self, method, name):
+    def _vertex(self, method) -> Vertex:
+        """The vertex whose function is running, for `method`.
+
+        Raises:
+          RuntimeError: Outside of a vertex function.
+          ValueError: In the vertex function of another GraphSupport.
+        """
         vertex = current_vertex(method)
+        if vertex.owner is not self:
+            raise ValueError(
+                f"{method}: got a call on {self.name!r} in the vertex function of "
+                f"{vertex.owner.name!r} but expected one on the latter, whose vertex is computed. "
+                "Call it on `self`; to run another GraphSupport, call that with graphs outside, "
+                "and pull what it pushes."
+            )
+        return vertex
+
+    def _edges(self, method):
+        """The edges, of which a vertex function reads something."""
+        edges = self._vertex(method).edges
+        edges.used = True
+        return edges
+
+    def _input(self, method, name):
+        vertex = self._vertex(method)
         pulls = vertex.pulls
         if name not in pulls:
             names = sorted(pulls.keys() - OWN_INPUTS)
@@ -354,7 +408,7 @@ class GraphSupport(SelfContained):
         Raises:
           ValueError: The second time.
         """
-        vertex = current_vertex("scatter")
+        vertex = self._vertex("scatter")
         if vertex.scattered is not None:
             raise ValueError(
                 "scatter: got a second state but expected exactly one per vertex function. "
@@ -372,7 +426,7 @@ class GraphSupport(SelfContained):
         Raises:
           ValueError: If it was pushed before.
         """
-        vertex = current_vertex("push")
+        vertex = self._vertex("push")
         if name in vertex.pushes:
             raise ValueError(
                 f"push: got {name!r} a second time but expected every output once. Give the "
@@ -382,7 +436,7 @@ class GraphSupport(SelfContained):
 
     def vertex_ids(self) -> tf.Tensor:
         """int32 [None]: which vertex of the minibatch each row is."""
-        return current_vertex("vertex_ids").ids
+        return self._vertex("vertex_ids").ids
 
     def dropout(self, x: tf.Tensor, rate: float, rows: tf.Tensor | str = "vertex") -> tf.Tensor:
         """Drops elements of rows in training: sets them to zero, and scales those that are left.
@@ -420,7 +474,7 @@ class GraphSupport(SelfContained):
 
     def _dropout_mask(self, x, rate, rows):
         """What `dropout` multiplies such rows by; None for ones."""
-        vertex = current_vertex("dropout")
+        vertex = self._vertex("dropout")
         number, vertex.num_dropouts = vertex.num_dropouts, vertex.num_dropouts + 1
         _check_dropout(x, rate, rows)
         if rate == 0:
@@ -490,7 +544,7 @@ class GraphSupport(SelfContained):
         if initial_state is not None:
             inputs = self._with_initial_state(graphs, inputs, initial_state)
         if asks_for_shapes():
-            return self.zeros(graphs, inputs, at)
+            return self._zeros(graphs, inputs, at)
         if in_stateless_scope():
             raise NotImplementedError(
                 f"{self.name}: got a call in a StatelessScope but expected one that reads the "
@@ -502,16 +556,16 @@ class GraphSupport(SelfContained):
             return evaluate(self, graphs, inputs, at)
         pulls = self._check_inputs(graphs, inputs)
         at = vertices_to_return(at)
-        functions = self.functions_for(pulls, training)
+        functions = self._functions_for(pulls, training)
         if training and self._seed_generator is not None:
             self._seed_generator.next()
-        schedule = self.schedule_of(graphs, pulls, at)
+        schedule = self._schedule_of(graphs, pulls, at)
         self._check_pushed(functions.push_names)
         for look_up in functions.lookups:
             pulls[look_up.name] = look_up.rows(pulls, graphs.num_vertices)
         for name in READ_INPUTS.intersection(functions.pull_names):
             pulls[name] = self._own_rows(name, graphs)
-        return self.unname(run_forward(functions, schedule, pulls, self.options, at))
+        return unnamed(run_forward(functions, schedule, pulls, self.options, at))
 
     # --- for the reference executor, explain() and plots -------------------------
 
@@ -520,7 +574,7 @@ class GraphSupport(SelfContained):
         """The shape of one vertex's state."""
         return self._state_shape
 
-    def vertex_functions(self) -> list:
+    def _vertex_functions(self) -> list:
         """A list of (name, function), one per vertex type."""
         for name in self.vertex_types:
             if not callable(getattr(self, name, None)):
@@ -532,20 +586,21 @@ class GraphSupport(SelfContained):
             (f"{type(self).__name__}.{name}", getattr(self, name)) for name in self.vertex_types
         ]
 
-    def evaluated_functions(self) -> list:
+    def _evaluated_functions(self) -> list:
         """`vertex_functions`, which in mixed precision cast weights wherever they are called."""
         dtype = None if self.compute_dtype == self.variable_dtype else self.compute_dtype
 
         def cast(function):
             def evaluate():
+                current_vertex("vertex").owner = self
                 with AutocastScope(dtype):
                     function()
 
             return evaluate
 
-        return [(name, cast(function)) for name, function in self.vertex_functions()]
+        return [(name, cast(function)) for name, function in self._vertex_functions()]
 
-    def schedule_of(self, graphs, pulls=None, at=None):
+    def _schedule_of(self, graphs, pulls=None, at=None):
         """The schedule that a call runs: the attached one, if there is one.
 
         `pulls`, by name, and `at` matter to `micro_batch="auto"`: see `choose_micro_batch`.
@@ -555,31 +610,31 @@ class GraphSupport(SelfContained):
         num_types, options = len(self.vertex_types), self.options
         micro_batch = options.micro_batch
         if micro_batch == "auto":
-            micro_batch, _ = self.choose_micro_batch(graphs, pulls, at)
+            micro_batch, _ = self._choose_micro_batch(graphs, pulls, at)
         arity, edges = self.arity, self.arity is None
-        functions = self.last_functions()
+        functions = self._last_functions()
         if functions is not None:
             arity, edges = functions.arity, functions.reads_edges
         return graphs.schedule(arity or 0, num_types, options.policy, micro_batch, edges)
 
-    def choose_micro_batch(self, graphs, pulls=None, at=None) -> tuple:
+    def _choose_micro_batch(self, graphs, pulls=None, at=None) -> tuple:
         """Resolves `micro_batch="auto"`: see `_micro_batches.choose_micro_batch`."""
-        if self.last_functions() is None:
+        if self._last_functions() is None:
             raise ValueError(
                 f"{self.name}: got micro_batch='auto' before any call but expected one: what a "
                 "vertex takes is not known yet. Call the model, or explain() with inputs, first."
             )
-        functions = self.last_functions()
+        functions = self._last_functions()
         return choose_micro_batch(graphs, functions, self.options, pulls, at)
 
-    def prepare(self, graphs, inputs) -> tuple:
+    def _prepare(self, graphs, inputs) -> tuple:
         """Checks inputs and builds weights: (pulls by name, specs of the pushes by name)."""
         pulls = self._check_inputs(graphs, inputs)
         return pulls, self._known(pulls).pushed
 
-    def zeros(self, graphs, inputs, at=None):
+    def _zeros(self, graphs, inputs, at=None):
         """Zeros of the shapes that a call returns. Keras may pass graphs of any dtype."""
-        _, pushed = self.prepare(None, inputs)
+        _, pushed = self._prepare(None, inputs)
         splits = graphs["child_splits"] if isinstance(graphs, dict) else graphs.child_splits
         rows = tf.shape(splits)[0] - 1 if at is None else tf.shape(at)[0]
         self._check_pushed(pushed)
@@ -587,7 +642,7 @@ class GraphSupport(SelfContained):
             name: tf.zeros(tf.concat([[rows], spec.shape], 0), spec.dtype)
             for name, spec in pushed.items()
         }
-        return self.unname(outputs)
+        return unnamed(outputs)
 
     def _own_rows(self, name: str, graphs) -> tf.Tensor:
         if name == CHILD_MASK:
@@ -601,23 +656,23 @@ class GraphSupport(SelfContained):
                 "what the GraphSupport is to return for a vertex."
             )
 
-    def pulled_by_type(self, pulls) -> list[set]:
+    def _pulled_by_type(self, pulls) -> list[set]:
         """For each vertex type, the names of the inputs that it pulls."""
         return self._known(pulls).pulled
 
-    def edge_pulls(self, pulls) -> frozenset:
+    def _edge_pulls(self, pulls) -> frozenset:
         """The names of the inputs that have a row for each edge."""
         return self._known(pulls).edge_pulls
 
-    def reads_edges(self, pulls) -> bool:
+    def _reads_edges(self, pulls) -> bool:
         """Whether a vertex function reads edges, so that vertices may have any number of them."""
         return self._known(pulls).reads_edges
 
-    def num_slots(self, pulls) -> int:
+    def _num_slots(self, pulls) -> int:
         """The number of slots from which vertex functions gather, or may gather."""
         return self._known(pulls).num_slots
 
-    def functions_for(self, pulls, training=None) -> Functions:
+    def _functions_for(self, pulls, training=None) -> Functions:
         """The traced functions for such pulls.
 
         They are traced the first time, and when something that they see (attributes, layers,
@@ -631,11 +686,49 @@ class GraphSupport(SelfContained):
                     known, kind, lambda: self._trace(pulls), self._surroundings
                 )
 
-    def last_functions(self) -> Functions | None:
+    def _last_functions(self) -> Functions | None:
         """The traced functions of the last call; None if there was none."""
         return self._cache.last
 
     # --- for Keras ----------------------------------------------------------------
+
+    @default  # So Keras still takes the arguments of a class without a `get_config` by itself.
+    def get_config(self) -> dict:
+        """As of Keras's layers, with those `options` that are not the default ones."""
+        config = super().get_config()
+        if self.options != Options():
+            config["options"] = dataclasses.asdict(self.options)
+        return config
+
+    @classmethod
+    def from_config(cls, config):
+        """Makes a GraphSupport of what `get_config` returned, whose `__init__` may set options."""
+        config = dict(config)
+        options = config.pop("options", None)
+        cell = super().from_config(config)
+        if options is not None:
+            cell.options = Options(**options)
+        return cell
+
+    def compute_output_shape(
+        self, graphs_shape=None, inputs_shape=None, at_shape=None, initial_state_shape=None
+    ):
+        """The shapes of what a call returns. Makes the weights.
+
+        Args:
+          graphs_shape: The shapes of `GraphBatch.to_dict()`, or None.
+          inputs_shape: [V, ...], a dict by name, or a pair for `VertexRows`.
+          at_shape, initial_state_shape: Of these arguments of a call, or None.
+        """
+        self._build_for(inputs_shape)
+        return shapes_by_call(self, self, graphs_shape, inputs_shape, at_shape, initial_state_shape)
+
+    def _build_for(self, shapes) -> None:
+        """Calls `build`, if a subclass has one."""
+        if self.built or is_default(self.build):
+            return
+        by_name = "inputs_shape" in inspect.signature(self.build).parameters
+        self.build(inputs_shape=shapes) if by_name else self.build(shapes)
 
     def get_build_config(self) -> dict | None:
         """The inputs that the layer was built for: shape and dtype of a row of each."""
@@ -650,21 +743,14 @@ class GraphSupport(SelfContained):
             return
         specs = {name: tf.TensorSpec(*spec) for name, spec in config["inputs"].items()}
         rows = {n: keras.KerasTensor((None, *s.shape), s.dtype.name) for n, s in specs.items()}
-        shapes = self.unname({name: row.shape for name, row in rows.items()}) if rows else None
-        if not is_default(self.build):
-            by_name = "inputs_shape" in inspect.signature(self.build).parameters
-            self.build(inputs_shape=shapes) if by_name else self.build(shapes)
+        shapes = unnamed({name: row.shape for name, row in rows.items()}) if rows else None
+        self._build_for(shapes)
         # Builds inner layers without a call, which would add a node to a functional model.
         splits = keras.KerasTensor((None,), "int32")
         with forgotten_on_failure():
             compute_output_spec(self.call, graphs={"child_splits": splits}, inputs=rows or None)
         if not self.built:
             self.build(shapes)
-
-    @staticmethod
-    def unname(outputs: dict):
-        """The tensor, if there is only one and it has no name; else the dict."""
-        return outputs[DEFAULT] if list(outputs) == [DEFAULT] else outputs
 
     def explain(self, graphs=None, inputs=None, program=False) -> str:
         """Explains how it runs, by `cavs_tf.explain(self, graphs, inputs, program)`."""
@@ -674,7 +760,7 @@ class GraphSupport(SelfContained):
 
     def _trace(self, pulls) -> Functions:
         return make_functions(
-            self.evaluated_functions(),
+            self._evaluated_functions(),
             self.arity,
             tf.TensorSpec(self._state_shape, self.compute_dtype),
             row_specs(pulls),
@@ -703,7 +789,7 @@ class GraphSupport(SelfContained):
 
     def _surroundings(self) -> Surroundings:
         read = ("dtype_policy", "state_shape", "arity", "vertex_types")
-        return Surroundings(self.vertex_functions(), GraphSupport, read)
+        return Surroundings(self._vertex_functions(), GraphSupport, read)
 
     def _known(self, pulls) -> Known:
         """The cache entry for such inputs, for which vertex functions are run if there is none."""
@@ -733,7 +819,7 @@ class GraphSupport(SelfContained):
         """
         pushed, pulled, read = {}, [], Reads()
         by_vertex, by_edge, reads_edges, num_slots = set(), set(), False, self.arity or 0
-        for name, function in self.evaluated_functions():
+        for name, function in self._evaluated_functions():
             with recorded_reads() as reads:
                 vertex = self._one_vertex(pulls).run(function)
             check_reads(name, reads, lambda f=function: self._one_vertex(pulls).run(f))
@@ -763,11 +849,11 @@ class GraphSupport(SelfContained):
         return Vertex(Slots(lambda _: state), zeros | first_rows(pulls, 1), number, edges)
 
 
-def _edges(method):
-    """The edges, of which a vertex function reads something."""
-    edges = current_vertex(method).edges
-    edges.used = True
-    return edges
+def _methods_of(base) -> set:
+    """The names of the methods and properties of a class that its subclasses may not hide."""
+    kinds = (types.FunctionType, property, classmethod, staticmethod)
+    methods = {name for name, value in vars(base).items() if isinstance(value, kinds)}
+    return {name for name in methods.difference(_OVERRIDDEN) if not name.startswith("__")}
 
 
 def _floats(method, x) -> tf.Tensor:
@@ -778,6 +864,24 @@ def _floats(method, x) -> tf.Tensor:
             "edges of a known rank. Cast them."
         )
     return x
+
+
+def shapes_by_call(
+    layer, cell, graphs_shape, inputs_shape, at_shape=None, initial_state_shape=None
+):
+    """The shapes of what `layer` returns, which calls `cell`: see `compute_output_shape`."""
+    dtypes = {name: spec.dtype.name for name, spec in (cell._cache.built_for or {}).items()}
+    arguments = {
+        "graphs": symbolic_graphs(graphs_shape),
+        "inputs": symbolic_rows(inputs_shape, dtypes, cell.compute_dtype),
+    }
+    if at_shape is not None:
+        arguments["at"] = keras.KerasTensor(at_shape, "int32")
+    if initial_state_shape is not None:
+        arguments["initial_state"] = keras.KerasTensor(initial_state_shape, cell.compute_dtype)
+    with forgotten_on_failure():
+        outputs = layer.compute_output_spec(**arguments)
+    return tf.nest.map_structure(lambda output: tuple(output.shape), outputs)
 
 
 def _checked_shape(state_size) -> tuple[int, ...]:
@@ -818,6 +922,7 @@ def _check_dropout(x, rate, rows):
         )
 
 
+@keras.saving.register_keras_serializable("cavs_tf", "vertex_function")
 class _FunctionCell(GraphSupport):
     """A GraphSupport around a plain function."""
 
@@ -827,6 +932,29 @@ class _FunctionCell(GraphSupport):
 
     def vertex(self):
         self._function(self)
+
+    def get_config(self):
+        own = {
+            "function": keras.saving.serialize_keras_object(self._function),
+            "state_size": self.state_size,
+            "arity": self.arity,
+        }
+        return super().get_config() | own
+
+    @classmethod
+    def from_config(cls, config, custom_objects=None):
+        name = config["function"]["config"]
+        try:
+            function = keras.saving.deserialize_keras_object(config["function"], custom_objects)
+        except TypeError as error:  # Keras found nothing of this name.
+            raise ValueError(
+                f"vertex_function: got {name!r} from a file, which is no function that is known "
+                "here, but expected one. Write @keras.saving.register_keras_serializable() between "
+                "@cavs_tf.vertex_function(...) and the function, or pass "
+                f"custom_objects={{{name!r}: ...}} to keras.models.load_model."
+            ) from error
+        function = getattr(function, "_function", function)  # The name is that of the cell.
+        return super().from_config(config | {"function": function})
 
 
 def vertex_function(state_size, arity=0, **kwargs):

@@ -98,7 +98,7 @@ def predict_memory(model, graphs, inputs=None, at=None) -> MemoryPrediction:
     cell, graphs, inputs, at = call.cell, call.graphs, call.inputs, call.at
     functions = functions_of(cell, graphs, inputs)
     inputs = name_inputs(inputs)
-    schedule = cell.schedule_of(graphs, inputs, at)
+    schedule = cell._schedule_of(graphs, inputs, at)
     found = ops.cavs_memory(
         schedule.order,
         schedule.task_splits,
@@ -122,7 +122,7 @@ def predict_memory(model, graphs, inputs=None, at=None) -> MemoryPrediction:
 
 def functions_of(cell, graphs=None, inputs=None):
     """The `Functions` traced for these inputs, or those of the last call if `inputs` is None."""
-    if inputs is None and cell.last_functions() is not None:
-        return cell.last_functions()
-    pulls, _ = cell.prepare(graphs, inputs)
-    return cell.functions_for(pulls)
+    if inputs is None and cell._last_functions() is not None:
+        return cell._last_functions()
+    pulls, _ = cell._prepare(graphs, inputs)
+    return cell._functions_for(pulls)

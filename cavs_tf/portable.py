@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from cavs_tf._edges import PlainEdges
 from cavs_tf._evaluation import evaluated_by
-from cavs_tf._inputs import VertexRows, vertices_to_return
+from cavs_tf._inputs import VertexRows, unnamed, vertices_to_return
 from cavs_tf._resolve import arguments_of, cells_of
 from cavs_tf._tracing import Slots, Vertex
 from cavs_tf.graph_support import GraphSupport
@@ -49,7 +49,7 @@ def export_portable(model, path: str, graphs, inputs=None) -> None:
     True
     """
     arguments = arguments_of(model, graphs, inputs)
-    with evaluated_by(lambda cell, *call: cell.zeros(*call)):
+    with evaluated_by(lambda cell, *call: cell._zeros(*call)):
         model(*arguments)  # Builds the weights.
     example = _one_dict(arguments)
     call = _Call(model, example, with_inputs=len(arguments) > 1)
@@ -96,12 +96,12 @@ def _signature(call, specs):
 
 def run_by_depth(cell: GraphSupport, graphs, inputs, at):
     """Evaluates all vertices of a depth at a time, in plain TensorFlow."""
-    pulls, pushed = cell.prepare(graphs, inputs)
+    pulls, pushed = cell._prepare(graphs, inputs)
     outputs = _by_depth(Evaluation(cell, graphs, pulls, pushed))
     at = vertices_to_return(at)
     if at is not None:
         outputs = {name: tf.gather(value, at) for name, value in outputs.items()}
-    return cell.unname(outputs)
+    return unnamed(outputs)
 
 
 def _by_depth(of: Evaluation) -> dict:

@@ -16,6 +16,7 @@ from cavs_tf._inputs import (
     as_graph_batch,
     children_by_slot,
     own_rows,
+    unnamed,
     vertices_to_return,
 )
 from cavs_tf._integers import list_of_each
@@ -72,13 +73,13 @@ def run(model, graphs, inputs=None, at=None):
 
 
 def _run_cell(cell, graphs, inputs, at):
-    pulls, pushed = cell.prepare(graphs, inputs)
+    pulls, pushed = cell._prepare(graphs, inputs)
     evaluation = Evaluation(cell, graphs, pulls, pushed)
     run_all = evaluation.run_eagerly if tf.executing_eagerly() else evaluation.run_in_graph
     outputs, at = run_all(), vertices_to_return(at)
     if at is not None:
         outputs = {name: tf.gather(value, at) for name, value in outputs.items()}
-    return cell.unname(outputs)
+    return unnamed(outputs)
 
 
 class Evaluation:
@@ -99,20 +100,20 @@ class Evaluation:
     """
 
     def __init__(self, model, graphs, pulls, pushed):
-        self.functions = [function for _, function in model.evaluated_functions()]
-        self.arity = model.num_slots(pulls)
+        self.functions = [function for _, function in model._evaluated_functions()]
+        self.arity = model._num_slots(pulls)
         self.no_state = tf.zeros([1, *model.state_shape], model.compute_dtype)
         self.pushed = pushed
         self.num_vertices = graphs.num_vertices
         typed = tf.size(graphs.vertex_type) > 0
         untyped = tf.zeros([self.num_vertices], tf.int32)
         self.types = tf.cond(typed, lambda: graphs.vertex_type, lambda: untyped)
-        of_edges = model.edge_pulls(pulls)
+        of_edges = model._edge_pulls(pulls)
         self.edge_pulls = {name: pulls[name] for name in of_edges}
         of_vertices = {name: value for name, value in pulls.items() if name not in of_edges}
-        self.pulls = self._one_row_per_vertex(of_vertices, model.pulled_by_type(pulls))
+        self.pulls = self._one_row_per_vertex(of_vertices, model._pulled_by_type(pulls))
         self.pulls |= {name: own_rows(name, graphs, model.arity or 0) for name in READ_INPUTS}
-        if model.arity is not None and not model.reads_edges(pulls):
+        if model.arity is not None and not model._reads_edges(pulls):
             _check_arity(graphs, self.arity)
         self.children = children_by_slot(graphs, self.arity)
         self.edge_child = tf.boolean_mask(graphs.child_ids, graphs.child_ids >= 0)

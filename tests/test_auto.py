@@ -29,42 +29,42 @@ def training(micro_batch, graphs=GRAPHS):
 
 
 def allow(cell, available):
-    cell.last_functions().available = available
+    cell._last_functions().available = available
 
 
 def test_a_step_that_fits_is_not_divided():
     cell = make_cell()
-    assert cell.schedule_of(GRAPHS).num_tasks == 40
+    assert cell._schedule_of(GRAPHS).num_tasks == 40
     allow(cell, training(None))
-    assert cell.schedule_of(GRAPHS).num_tasks == 40
+    assert cell._schedule_of(GRAPHS).num_tasks == 40
     allow(cell, training(None) - 1)
-    assert cell.schedule_of(GRAPHS).num_tasks > 40
+    assert cell._schedule_of(GRAPHS).num_tasks > 40
 
 
 @pytest.mark.parametrize("micro_batch", [8, 6, 4, 2])
 def test_a_step_that_does_not_fit_is_divided_into_as_few_parts_as_fit(micro_batch):
     cell, need = make_cell(), training(micro_batch)
     allow(cell, need)
-    schedule = cell.schedule_of(GRAPHS)
+    schedule = cell._schedule_of(GRAPHS)
     np.testing.assert_array_equal(
         schedule.task_splits, GRAPHS.schedule(1, micro_batch=micro_batch).task_splits
     )
     assert cavs.predict_memory(cell, GRAPHS).training == need
     allow(cell, need - 1)
-    assert cell.schedule_of(GRAPHS).num_tasks > schedule.num_tasks
+    assert cell._schedule_of(GRAPHS).num_tasks > schedule.num_tasks
 
 
 def test_what_does_not_fit_at_all_runs_graph_by_graph():
     cell = make_cell()
     for available in (training(1) - 1, 0, -1):
         allow(cell, available)
-        assert cell.schedule_of(GRAPHS).num_tasks == 16 * 40
+        assert cell._schedule_of(GRAPHS).num_tasks == 16 * 40
 
 
 def test_outputs_of_chosen_vertices_only_take_less():
     cell = make_cell()
     allow(cell, training(None) - 1)
-    assert cell.schedule_of(GRAPHS, at=GRAPHS.roots).num_tasks == 40
+    assert cell._schedule_of(GRAPHS, at=GRAPHS.roots).num_tasks == 40
 
 
 @pytest.mark.parametrize("micro_batch", [None, 3, 1])
@@ -81,7 +81,7 @@ def test_the_results_are_those_of_the_reference(micro_batch):
 def test_the_choice_is_made_anew_for_every_minibatch_of_a_function():
     cell = make_cell()
     allow(cell, training(8))
-    count = tf.function(lambda graphs: tf.shape(cell.schedule_of(graphs).task_type)[0])
+    count = tf.function(lambda graphs: tf.shape(cell._schedule_of(graphs).task_type)[0])
     assert count(cavs.GraphBatch.chain([40] * 2)) == 40
     assert count(GRAPHS) > 40
 
@@ -89,7 +89,7 @@ def test_the_choice_is_made_anew_for_every_minibatch_of_a_function():
 def test_an_attached_schedule_is_run_as_it_is():
     cell = make_cell()
     allow(cell, 0)
-    assert cell.schedule_of(GRAPHS.with_schedule(1)).num_tasks == 40
+    assert cell._schedule_of(GRAPHS.with_schedule(1)).num_tasks == 40
 
 
 def test_graphs_at_a_time_is_between_one_and_all():
@@ -98,14 +98,14 @@ def test_graphs_at_a_time_is_between_one_and_all():
         allow(cell, available)
         for lengths in ([], [1], [3] * 7, [1000]):
             graphs = cavs.GraphBatch.chain(lengths)
-            micro_batch, _ = cell.choose_micro_batch(graphs)
+            micro_batch, _ = cell._choose_micro_batch(graphs)
             assert 1 <= int(micro_batch) <= max(1, len(lengths))
 
 
 def test_it_needs_a_call_first():
     cell = cells.TreeLSTM(arity=1, options=AUTO)
     with pytest.raises(ValueError, match="got micro_batch='auto' before any call"):
-        cell.schedule_of(GRAPHS)
+        cell._schedule_of(GRAPHS)
 
 
 def test_explain_says_what_was_chosen_and_why(capsys):
@@ -131,7 +131,7 @@ def test_explain_says_one_number_where_rows_are_of_some_vertices(capsys, only_ro
     at = graphs.roots if only_roots else None
     cell(graphs, x, at=at)
     need = cavs.predict_memory(cell, graphs, x, at).training
-    _, whole_bytes = cell.choose_micro_batch(graphs, {"default": x}, at)
+    _, whole_bytes = cell._choose_micro_batch(graphs, {"default": x}, at)
     assert whole_bytes == need
     if only_roots:
         return

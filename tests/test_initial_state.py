@@ -22,12 +22,11 @@ class WithStarts(cells.TreeLSTM):
 
     vertex_types = ("vertex", "start")
 
-    def vertex(self):
-        self.pull = lambda: super(WithStarts, self).pull("x")
-        super().vertex()
+    def pull(self, name="x"):
+        return super().pull(name)
 
     def start(self):
-        self.scatter(super().pull("state"))
+        self.scatter(self.pull("state"))
 
 
 def run_with_starts(cell, x, states):

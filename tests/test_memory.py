@@ -177,7 +177,7 @@ def test_derivatives_of_another_model_are_refused():
         v.push(v.pull())
 
     other(GRAPHS, tf.ones([GRAPHS.num_vertices, 2]))
-    schedule = other.schedule_of(GRAPHS)
+    schedule = other._schedule_of(GRAPHS)
     functions = functions_of(other).attributes({})
     for name in ("gradient_functions", "gradient_signatures"):
         functions[name] = functions_of(cell).attributes({})[name]

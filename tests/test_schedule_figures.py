@@ -184,13 +184,13 @@ def test_a_model_plans_by_the_policy_of_its_options():
     graphs = cavs.GraphBatch.from_children([[[], [0], [0], [1]]], [1, 1, 2, 2])
     for policy, tasks in (("depth", 4), ("ratio", 3)):
         cell = cells.Typed(options=cavs.Options(policy=policy))
-        assert cell.schedule_of(graphs).num_tasks == tasks
+        assert cell._schedule_of(graphs).num_tasks == tasks
         text = cell.explain(graphs, cells.inputs_for(cell, 4, "float32", 0))
         assert f"4 vertices in {tasks} tasks; no schedule has fewer than 3" in text
         # The chain gathers 1 row, the outputs 2, in one task or in two.
         assert "gathered rows that need no copy: 100%" in text
         attached = graphs.with_schedule(2, 3)
-        assert cell.schedule_of(attached) is attached.attached_schedule
+        assert cell._schedule_of(attached) is attached.attached_schedule
 
 
 @pytest.mark.parametrize("cell_class", [cells.Typed, cells.TreeLSTM])

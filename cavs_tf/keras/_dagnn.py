@@ -39,33 +39,33 @@ class DAGNNCell(RecurrentCell):
     def __init__(self, units: int, **kwargs):
         super().__init__(units, None, **kwargs)
 
-    def build_weights(self, features):
+    def _build_weights(self, features):
         columns = 3 * self.units
-        self.attention_kernel = self.add("kernel", (features, 1), "attention_kernel")
-        self.recurrent_attention_kernel = self.add(
+        self.attention_kernel = self._add("kernel", (features, 1), "attention_kernel")
+        self.recurrent_attention_kernel = self._add(
             "recurrent", (self.units, 1), "recurrent_attention_kernel"
         )
-        self.kernel = self.add("kernel", (features, columns))
-        self.recurrent_kernel = self.add("recurrent", (self.units, columns), "recurrent_kernel")
+        self.kernel = self._add("kernel", (features, columns))
+        self.recurrent_kernel = self._add("recurrent", (self.units, columns), "recurrent_kernel")
         if self.use_bias:
-            self.bias = self.add("bias", (2, columns))
+            self.bias = self._add("bias", (2, columns))
 
     def vertex(self):
-        x, h = self.pull_dropped(), self.children()
-        score = self.to_children(self.product(x, self.attention_kernel))
-        score += self.product(h, self.recurrent_attention_kernel)
+        x, h = self._pull_dropped(), self.children()
+        score = self.to_children(self._product(x, self.attention_kernel))
+        score += self._product(h, self.recurrent_attention_kernel)
         message = self.sum_children(self.softmax_children(score) * h)
-        (left,) = self.dropped([message])
-        of_input = self.product(x, self.kernel)
-        of_message = self.product(left, self.recurrent_kernel)
+        (left,) = self._dropped([message])
+        of_input = self._product(x, self.kernel)
+        of_message = self._product(left, self.recurrent_kernel)
         if self.use_bias:
-            bias, recurrent_bias = tf.unstack(self.cast(self.bias))
+            bias, recurrent_bias = tf.unstack(self._cast(self.bias))
             of_input, of_message = of_input + bias, of_message + recurrent_bias
         z, r, n = tf.split(of_input, 3, axis=1)
         of_z, of_r, of_n = tf.split(of_message, 3, axis=1)
         z, r = self.recurrent_activation(z + of_z), self.recurrent_activation(r + of_r)
         n = self.activation(n + r * of_n)
-        self.finish(n + z * (message - n))
+        self._finish(n + z * (message - n))
 
 
 @keras.saving.register_keras_serializable("cavs_tf")

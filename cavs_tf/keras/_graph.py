@@ -7,11 +7,11 @@ import tensorflow as tf
 
 from cavs_tf._arguments import check_bools, checked_size
 from cavs_tf._features import feature_at, select
-from cavs_tf._inputs import as_graph_batch, with_tensors
+from cavs_tf._inputs import as_graph_batch, size_before, with_tensors
 from cavs_tf._integers import length
 from cavs_tf._keras_private import SelfContained, asks_for_shapes
 from cavs_tf.data._replicas import GLOBAL_GRAPHS
-from cavs_tf.graph_support import GraphSupport
+from cavs_tf.graph_support import GraphSupport, shapes_by_call
 from cavs_tf.graphs import LOSS_ROWS, TENSOR_NAMES
 from cavs_tf.keras._output_rows import LabelRows
 from cavs_tf.schedule import EDGE_FIELDS, SCHEDULE_FIELDS
@@ -221,6 +221,13 @@ def rows_of_graphs(graphs, rows):
     )
 
 
+def shapes_of_graphs(graphs_shape, rows_shape):
+    """The shapes of one row per graph, of rows of these shapes."""
+    if isinstance(rows_shape, dict):
+        return {name: shapes_of_graphs(graphs_shape, shape) for name, shape in rows_shape.items()}
+    return (size_before("graph_splits", graphs_shape), *rows_shape[1:])
+
+
 def roots_of(graphs, rows, combine="sum"):
     """Computes the result of `Roots`."""
     if asks_for_shapes():
@@ -321,6 +328,10 @@ class Roots(SelfContained):
     def call(self, graphs, rows):
         return roots_of(graphs, rows, self.combine)
 
+    def compute_output_shape(self, graphs_shape, rows_shape):
+        """The shapes of `GraphBatch.to_dict()`, and of rows [V, ...] or a dict of them."""
+        return shapes_of_graphs(graphs_shape, rows_shape)
+
     def get_config(self):
         return super().get_config() | {"combine": self.combine}
 
@@ -384,12 +395,18 @@ class Graph(SelfContained):
         return super().__call__(graphs=graphs, inputs=with_tensors(inputs), **kwargs)
 
     def call(self, graphs, inputs=None, initial_state=None):
-        graphs = self.directed(graphs)
+        graphs = self._directed(graphs)
         if self.return_vertices:
             return self.cell(graphs, inputs, initial_state=initial_state)
         return run_for_roots(self.cell, graphs, inputs, initial_state)
 
-    def directed(self, graphs):
+    def compute_output_shape(self, graphs_shape=None, inputs_shape=None, initial_state_shape=None):
+        """As of a `GraphSupport`."""
+        return shapes_by_call(
+            self, self.cell, graphs_shape, inputs_shape, initial_state_shape=initial_state_shape
+        )
+
+    def _directed(self, graphs):
         """The graphs, or with `go_backwards` their reverses."""
         if not self.go_backwards or asks_for_shapes():
             return graphs

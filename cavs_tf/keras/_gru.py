@@ -42,33 +42,33 @@ class GRUCell(RecurrentCell):
         super().__init__(units, 1, **kwargs)
         self.reset_after = reset_after
 
-    def build_weights(self, features):
+    def _build_weights(self, features):
         columns = 3 * self.units
-        self.kernel = self.add("kernel", (features, columns))
-        self.recurrent_kernel = self.add("recurrent", (self.units, columns), "recurrent_kernel")
+        self.kernel = self._add("kernel", (features, columns))
+        self.recurrent_kernel = self._add("recurrent", (self.units, columns), "recurrent_kernel")
         if self.use_bias:
-            self.bias = self.add("bias", (2, columns) if self.reset_after else (columns,))
+            self.bias = self._add("bias", (2, columns) if self.reset_after else (columns,))
 
     def vertex(self):
         h = self.gather(0)
-        (left,) = self.dropped([h])
-        of_input = self.product(self.pull_dropped(), self.kernel)
+        (left,) = self._dropped([h])
+        of_input = self._product(self._pull_dropped(), self.kernel)
         if self.reset_after:
-            of_h = self.product(left, self.recurrent_kernel)
+            of_h = self._product(left, self.recurrent_kernel)
             if self.use_bias:
-                bias, recurrent_bias = tf.unstack(self.cast(self.bias))
+                bias, recurrent_bias = tf.unstack(self._cast(self.bias))
                 of_input, of_h = of_input + bias, of_h + recurrent_bias
             of_h = tf.split(of_h, 3, axis=1)
         else:
-            of_input = self.with_bias(of_input)
+            of_input = self._with_bias(of_input)
             gates, new = tf.split(self.recurrent_kernel, [2 * self.units, self.units], axis=1)
-            of_h = tf.split(self.product(left, gates), 2, axis=1)
+            of_h = tf.split(self._product(left, gates), 2, axis=1)
         z, r, n = tf.split(of_input, 3, axis=1)
         z = self.recurrent_activation(z + of_h[0])
         r = self.recurrent_activation(r + of_h[1])
-        n = self.activation(n + (r * of_h[2] if self.reset_after else self.product(r * left, new)))
+        n = self.activation(n + (r * of_h[2] if self.reset_after else self._product(r * left, new)))
         h = n + z * (h - n)
-        self.finish(h)
+        self._finish(h)
 
     def get_config(self):
         return super().get_config() | {"reset_after": self.reset_after}

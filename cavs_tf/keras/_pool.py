@@ -5,7 +5,7 @@ import tensorflow as tf
 
 from cavs_tf._inputs import as_graph_batch
 from cavs_tf._keras_private import SelfContained, asks_for_shapes
-from cavs_tf.keras._graph import POOLS, checked_rows, rows_of_graphs
+from cavs_tf.keras._graph import POOLS, checked_rows, rows_of_graphs, shapes_of_graphs
 
 _MODES = (*POOLS, "attention")
 
@@ -81,6 +81,10 @@ class Pool(SelfContained):
 
     def _scores(self, rows):
         return tf.tanh(rows @ self.kernel + self.bias) @ self.query
+
+    def compute_output_shape(self, graphs_shape, rows_shape):
+        """The shapes of `GraphBatch.to_dict()`, and of rows [V, features]."""
+        return shapes_of_graphs(graphs_shape, rows_shape)
 
     def get_config(self):
         return super().get_config() | {"mode": self.mode, "units": self.units}

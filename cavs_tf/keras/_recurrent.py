@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from cavs_tf._arguments import OF_LAYERS, check_bools, check_rate, checked_size, written_out
-from cavs_tf._inputs import DEFAULT, as_graph_batch
+from cavs_tf._inputs import DEFAULT, as_graph_batch, size_before
 from cavs_tf._keras_private import asks_for_shapes
 from cavs_tf.graph_support import GraphSupport
 from cavs_tf.keras._graph import Graph, roots_of, run_for_roots
@@ -120,20 +120,20 @@ class RecurrentCell(GraphSupport):
                 f"inputs: got shape {inputs_shape} but expected [V, features], one row per vertex. "
                 "Embed tokens first."
             )
-        self.build_weights(inputs_shape[-1])
+        self._build_weights(inputs_shape[-1])
 
-    def build_weights(self, features: int) -> None:
+    def _build_weights(self, features: int) -> None:
         """Makes the weights for inputs of `features` columns."""
         raise NotImplementedError
 
-    def add(self, weight: str, shape, name=None, **kwargs):
+    def _add(self, weight: str, shape, name=None, **kwargs):
         """Makes a weight with the initializer and constraint of `weight`, one of `_WEIGHTS`."""
         arguments = {k: getattr(self, f"{weight}_{k}") for k in ("regularizer", "constraint")}
         initializer = getattr(self, f"{weight}_initializer")
         arguments["initializer"] = _Columns(initializer, 0, shape[-1])
         return self.add_weight(name=name or weight, shape=shape, **(arguments | kwargs))
 
-    def add_side_by_side(self, weight: str, rows: tuple, columns: dict, initializer=None) -> list:
+    def _add_side_by_side(self, weight: str, rows: tuple, columns: dict, initializer=None) -> list:
         """As `add`, several weights that start as columns of one matrix, as those of Keras's do.
 
         So gates start with different numbers, of the size that one weight of them all would have.
@@ -147,11 +147,11 @@ class RecurrentCell(GraphSupport):
         initializer = initializer or getattr(self, f"{weight}_initializer")
         *begins, total = itertools.accumulate(columns.values(), initial=0)
         return [
-            self.add(weight, (*rows, width), name, initializer=_Columns(initializer, begin, total))
+            self._add(weight, (*rows, width), name, initializer=_Columns(initializer, begin, total))
             for begin, (name, width) in zip(begins, columns.items(), strict=True)
         ]
 
-    def with_all_weights(self, store, from_shared):
+    def _with_all_weights(self, store, from_shared):
         """What `load_own_variables` reads: `store`, or what it becomes if gates shared weights.
 
         Args:
@@ -163,22 +163,22 @@ class RecurrentCell(GraphSupport):
         saved = [np.asarray(store[str(number)]) for number in range(len(store.keys()))]
         return {str(number): weight for number, weight in enumerate(from_shared(*saved))}
 
-    def cast(self, value):
+    def _cast(self, value):
         return tf.cast(value, self.compute_dtype)
 
-    def product(self, rows, weight):
-        return tf.matmul(self.cast(rows), self.cast(weight))
+    def _product(self, rows, weight):
+        return tf.matmul(self._cast(rows), self._cast(weight))
 
-    def pull_dropped(self):
+    def _pull_dropped(self):
         """The vertex's input, without what `dropout` drops."""
-        return self.dropout(self.cast(self.pull()), self.input_rate, self.dropout_rows)
+        return self.dropout(self._cast(self.pull()), self.input_rate, self.dropout_rows)
 
-    def dropped(self, hs) -> list:
+    def _dropped(self, hs) -> list:
         """The children's h without what `recurrent_dropout` drops: of all the same elements."""
         mask = self._dropout_mask(hs[0], self.recurrent_rate, self.dropout_rows)
         return list(hs) if mask is None else [h * mask for h in hs]
 
-    def dropped_children(self, h, like):
+    def _dropped_children(self, h, like):
         """As `dropped`, of rows of edges: those of a vertex lose the same elements.
 
         `like` has rows of vertices, of the same width.
@@ -186,10 +186,10 @@ class RecurrentCell(GraphSupport):
         mask = self._dropout_mask(like, self.recurrent_rate, self.dropout_rows)
         return h if mask is None else h * self.to_children(mask)
 
-    def with_bias(self, rows, name="bias"):
-        return rows + self.cast(getattr(self, name)) if self.use_bias else rows
+    def _with_bias(self, rows, name="bias"):
+        return rows + self._cast(getattr(self, name)) if self.use_bias else rows
 
-    def finish(self, *states):
+    def _finish(self, *states):
         """Scatters and pushes the parts of the state, in the order of `state_names`."""
         self.scatter(_joined(states))
         self.push(states[0])
@@ -197,13 +197,13 @@ class RecurrentCell(GraphSupport):
             for name, state in zip(self.state_names[1:], states[1:], strict=True):
                 self.push(state, name)
 
-    def parts(self, pushed) -> list:
+    def _parts(self, pushed) -> list:
         """The parts of the state that were pushed, in the order of `state_names`."""
         if not isinstance(pushed, dict):
             return [pushed]
         return [pushed[name] for name in (DEFAULT, *self.state_names[1:])]
 
-    def initial_parts(self, states) -> list:
+    def _initial_parts(self, states) -> list:
         """The parts of an initial state, each [B, units], in the order of `state_names`.
 
         Raises:
@@ -216,7 +216,7 @@ class RecurrentCell(GraphSupport):
                 f"[{', '.join(self.state_names)}], each [B, {self.units}]. Pass what "
                 "return_state=True returns after the output."
             )
-        states = [self.cast(tf.convert_to_tensor(state)) for state in states]
+        states = [self._cast(tf.convert_to_tensor(state)) for state in states]
         for k, state in enumerate(states):
             if not state.shape.is_compatible_with([None, self.units]):
                 raise ValueError(
@@ -244,10 +244,6 @@ class RecurrentCell(GraphSupport):
                 "options": dataclasses.asdict(self.options),
             }
         )
-
-    @classmethod
-    def from_config(cls, config):
-        return cls(**(config | {"options": Options(**config["options"])}))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -345,26 +341,36 @@ class CellLayer(Graph):
         return self.cell.units
 
     def call(self, graphs, inputs=None, initial_state=None):
-        output, states = self.run(self.directed(graphs), inputs, initial_state)
+        output, states = self._run(self._directed(graphs), inputs, initial_state)
         return (output, *states) if self.return_state else output
 
-    def run(self, graphs, inputs, initial_state) -> tuple:
+    def compute_output_shape(self, graphs_shape=None, inputs_shape=None, initial_state_shape=None):
+        """The shapes of `GraphBatch.to_dict()`, and of inputs [V, features], or None."""
+        state = (size_before("graph_splits", graphs_shape), self.units)
+        vertices = (size_before("child_splits", graphs_shape), self.units)
+        return self._with_states(vertices if self.return_vertices else state, state)
+
+    def _with_states(self, output, state):
+        """What a call returns: the output, with `return_state` followed by the states."""
+        return (output, *[state] * len(self.cell.state_names)) if self.return_state else output
+
+    def _run(self, graphs, inputs, initial_state) -> tuple:
         """Runs the cell.
 
         Returns:
           (output, states): the output of every vertex, or of the roots; and a list of the parts of
           the state of the roots, which is of use with `push_states` only.
         """
-        initial = None if initial_state is None else self.cell.initial_parts(initial_state)
+        initial = None if initial_state is None else self.cell._initial_parts(initial_state)
         state = None if initial is None else _joined(initial)
         if not self.return_vertices:
-            of_roots = self.cell.parts(run_for_roots(self.cell, graphs, inputs, state))
+            of_roots = self.cell._parts(run_for_roots(self.cell, graphs, inputs, state))
             return of_roots[0], self._or_initial(graphs, of_roots, initial)
         rows = self.cell(graphs, inputs, initial_state=state)
-        output = self.cell.parts(rows)[0]
+        output = self.cell._parts(rows)[0]
         if not self.cell.push_states:
             return output, []
-        of_roots = self.cell.parts(roots_of(graphs, rows))
+        of_roots = self.cell._parts(roots_of(graphs, rows))
         return output, self._or_initial(graphs, of_roots, initial)
 
     def _or_initial(self, graphs, states, initial) -> list:

@@ -129,12 +129,14 @@ class SequenceLayer(CellLayer):
         mask = mask if self.return_sequences else None
         return [mask, *[None] * len(self.cell.state_names)] if self.return_state else mask
 
-    def compute_output_shape(self, sequences_shape, initial_state_shape=None):
-        """The shapes for padded sequences, which wrappers of Keras ask for."""
+    def compute_output_shape(self, sequences_shape, initial_state_shape=None, inputs_shape=None):
+        """The shapes for padded sequences, which wrappers of Keras ask for, or for graphs."""
+        if isinstance(sequences_shape, dict) or inputs_shape is not None:
+            return super().compute_output_shape(sequences_shape, inputs_shape)
         batch, steps, _ = sequences_shape
         state = (batch, self.units)
         output = (batch, steps, self.units) if self.return_sequences else state
-        return (output, *[state] * len(self.cell.state_names)) if self.return_state else output
+        return self._with_states(output, state)
 
     def _make_states(self, shape) -> None:
         """Makes the states of a `stateful` layer, for sequences of this shape."""
@@ -171,7 +173,7 @@ class SequenceLayer(CellLayer):
         if self.go_backwards:
             sequences = sequences[:, ::-1]
         graphs = GraphBatch.chain(sequences.row_lengths())
-        output, states = self.run(graphs, sequences.values, initial_state)
+        output, states = self._run(graphs, sequences.values, initial_state)
         return sequences.with_values(output) if self.return_sequences else output, states
 
     def _call_padded(self, sequences, mask, initial_state):
@@ -188,7 +190,7 @@ class SequenceLayer(CellLayer):
         steps_so_far = tf.cumsum(tf.cast(mask, tf.int32), axis=1)
         graphs = GraphBatch.chain(steps_so_far[:, -1])
         inputs = tf.ensure_shape(tf.boolean_mask(sequences, mask), [None, sequences.shape[2]])
-        output, states = self.run(graphs, inputs, initial_state)
+        output, states = self._run(graphs, inputs, initial_state)
         if self.return_sequences:
             return self._padded(output, graphs, mask, steps_so_far), states
         if self.zero_output_for_mask:

@@ -49,41 +49,41 @@ class TreeGRUCell(TreeCell):
     def __init__(self, units: int, arity: int | None = 2, mode: str = "child_sum", **kwargs):
         super().__init__(units, arity, mode, **kwargs)
 
-    def build_weights(self, features):
+    def _build_weights(self, features):
         units, children = self.units, self.arity if self.mode == "n_ary" else 1
-        self.kernel, self.kernel_r = self.add_side_by_side(
+        self.kernel, self.kernel_r = self._add_side_by_side(
             "kernel", (features,), {"kernel": 2 * units, "kernel_r": units}
         )
         # Three weights, since their operands differ.
         self.recurrent_kernel_z, self.recurrent_kernel_r, self.recurrent_kernel_n = (
-            self.add_side_by_side(
+            self._add_side_by_side(
                 "recurrent", (children * units,), {f"recurrent_kernel_{g}": units for g in "zrn"}
             )
         )
         if self.use_bias:
-            self.bias, self.bias_r = self.add_side_by_side(
+            self.bias, self.bias_r = self._add_side_by_side(
                 "bias", (), {"bias": 2 * units, "bias_r": units}
             )
 
     def vertex(self):
-        x = self.pull_dropped()
-        z, n = tf.split(self.with_bias(self.product(x, self.kernel)), 2, axis=1)
-        r = self.with_bias(self.product(x, self.kernel_r), "bias_r")
+        x = self._pull_dropped()
+        z, n = tf.split(self._with_bias(self._product(x, self.kernel)), 2, axis=1)
+        r = self._with_bias(self._product(x, self.kernel_r), "bias_r")
         summed, of_gates, reset = self._of_edges(r) if self.arity is None else self._of_slots(r)
         z = self._gate(z, of_gates, self.recurrent_kernel_z)
-        n = self.activation(n + self.product(reset, self.recurrent_kernel_n))
-        self.finish(n + z * (summed - n))
+        n = self.activation(n + self._product(reset, self.recurrent_kernel_n))
+        self._finish(n + z * (summed - n))
 
     def _of_edges(self, r):
         """The sum of the children's h, what z is a gate of, and what is reset of them."""
         h = self.children()
-        left = self.dropped_children(h, r)
+        left = self._dropped_children(h, r)
         reset = self._gate(self.to_children(r), left, self.recurrent_kernel_r) * left
         return self.sum_children(h), self.sum_children(left), self.sum_children(reset)
 
     def _of_slots(self, r):
         hs = [self.gather(k) for k in range(self.arity)]
-        summed, left = tf.add_n(hs), self.dropped(hs)
+        summed, left = tf.add_n(hs), self._dropped(hs)
         if self.mode == "child_sum":
             of_gates = tf.add_n(left)
             reset = tf.add_n([self._gate(r, h, self.recurrent_kernel_r) * h for h in left])
@@ -94,11 +94,11 @@ class TreeGRUCell(TreeCell):
         return summed, of_gates, reset
 
     def _gate(self, of_input, rows, weight):
-        return self.recurrent_activation(of_input + self.product(rows, weight))
+        return self.recurrent_activation(of_input + self._product(rows, weight))
 
     def load_own_variables(self, store):
         """Also loads what was saved when r shared weights of the input with z and n."""
-        super().load_own_variables(self.with_all_weights(store, self._from_shared))
+        super().load_own_variables(self._with_all_weights(store, self._from_shared))
 
     def _from_shared(self, kernel, *others):
         """The weights of today, from those of a file with the order z, r, n of columns."""

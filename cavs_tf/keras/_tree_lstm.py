@@ -64,21 +64,21 @@ class TreeLSTMCell(TreeCell):
         super().__init__(units, arity, mode, **kwargs)
         self.unit_forget_bias = unit_forget_bias
 
-    def build_weights(self, features):
+    def _build_weights(self, features):
         rows = self.units * (self.arity if self.mode == "n_ary" else 1)
-        self.kernel, self.kernel_f = self._add("kernel", (features,), self.units)
-        self.recurrent_kernel, self.recurrent_kernel_f = self._add("recurrent", (rows,), rows)
+        self.kernel, self.kernel_f = self._add_gates("kernel", (features,), self.units)
+        self.recurrent_kernel, self.recurrent_kernel_f = self._add_gates("recurrent", (rows,), rows)
         if self.use_bias:
-            self.bias, self.bias_f = self._add("bias", (), self.units, self._initial_bias)
+            self.bias, self.bias_f = self._add_gates("bias", (), self.units, self._initial_bias)
 
-    def _add(self, weight, rows, columns_of_f, initializer=None):
+    def _add_gates(self, weight, rows, columns_of_f, initializer=None):
         """The weight of i, u and o, and that of f; with arity 1 that of all gates, and None."""
         name = "recurrent_kernel" if weight == "recurrent" else weight
         if self.arity == 1:
             columns = {name: 4 * self.units}
-            return *self.add_side_by_side(weight, rows, columns, initializer), None
+            return *self._add_side_by_side(weight, rows, columns, initializer), None
         columns = {name: 3 * self.units, f"{name}_f": columns_of_f}
-        return self.add_side_by_side(weight, rows, columns, initializer)
+        return self._add_side_by_side(weight, rows, columns, initializer)
 
     def vertex(self):
         if self.arity is None:
@@ -88,29 +88,29 @@ class TreeLSTMCell(TreeCell):
 
     def _any_number(self):
         c, h = tf.split(self.children(), 2, axis=1)
-        f, iuo = self._of_input(self.pull_dropped())
-        h = self.dropped_children(h, f)
-        iuo += self.product(self.sum_children(h), self.recurrent_kernel)
-        f = self.to_children(f) + self.product(h, self.recurrent_kernel_f)
+        f, iuo = self._of_input(self._pull_dropped())
+        h = self._dropped_children(h, f)
+        iuo += self._product(self.sum_children(h), self.recurrent_kernel)
+        f = self.to_children(f) + self._product(h, self.recurrent_kernel_f)
         i, u, o = tf.split(iuo, 3, axis=1)
         kept = self.sum_children(self.recurrent_activation(f) * c)
         c = self.recurrent_activation(i) * self.activation(u) + kept
-        self.finish(self.recurrent_activation(o) * self.activation(c), c)
+        self._finish(self.recurrent_activation(o) * self.activation(c), c)
 
     def _of_slots(self):
         cs, hs = zip(*(tf.split(self.gather(k), 2, axis=1) for k in range(self.arity)), strict=True)
-        x, hs = self.pull_dropped(), self.dropped(hs)
+        x, hs = self._pull_dropped(), self._dropped(hs)
         i, fs, u, o = self._chain(x, *hs) if self.arity == 1 else self._tree(x, hs)
         c = self.recurrent_activation(i) * self.activation(u)
         for f_k, c_k in zip(fs, cs, strict=True):
             c += self.recurrent_activation(f_k) * c_k
         h = self.recurrent_activation(o) * self.activation(c)
-        self.finish(h, c)
+        self._finish(h, c)
 
     def _chain(self, x, h):
         """What the gates are activations of: i, each f_k, u and o, of the only child."""
-        of_input = self.product(x, self.kernel)
-        gates = self.with_bias(of_input + self.product(h, self.recurrent_kernel))
+        of_input = self._product(x, self.kernel)
+        gates = self._with_bias(of_input + self._product(h, self.recurrent_kernel))
         i, f, u, o = tf.split(gates, 4, axis=1)
         return i, [f], u, o
 
@@ -118,17 +118,17 @@ class TreeLSTMCell(TreeCell):
         """As `_chain`, of several children."""
         f, iuo = self._of_input(x)
         if self.mode == "child_sum":
-            h, fs = tf.add_n(hs), [self.product(h, self.recurrent_kernel_f) for h in hs]
+            h, fs = tf.add_n(hs), [self._product(h, self.recurrent_kernel_f) for h in hs]
         else:
             h = tf.concat(hs, axis=1)
-            fs = tf.split(self.product(h, self.recurrent_kernel_f), self.arity, axis=1)
-        i, u, o = tf.split(iuo + self.product(h, self.recurrent_kernel), 3, axis=1)
+            fs = tf.split(self._product(h, self.recurrent_kernel_f), self.arity, axis=1)
+        i, u, o = tf.split(iuo + self._product(h, self.recurrent_kernel), 3, axis=1)
         return i, [f + f_k for f_k in fs], u, o
 
     def _of_input(self, x):
         """The part of the input in f, and in i, u and o."""
-        f = self.with_bias(self.product(x, self.kernel_f), "bias_f")
-        return f, self.with_bias(self.product(x, self.kernel))
+        f = self._with_bias(self._product(x, self.kernel_f), "bias_f")
+        return f, self._with_bias(self._product(x, self.kernel))
 
     def _initial_bias(self, shape, dtype=None):
         gates = tf.split(self.bias_initializer(shape, dtype=dtype), 4)
@@ -139,7 +139,7 @@ class TreeLSTMCell(TreeCell):
 
     def load_own_variables(self, store):
         """Also loads what was saved when f shared weights with the other gates."""
-        super().load_own_variables(self.with_all_weights(store, self._from_shared))
+        super().load_own_variables(self._with_all_weights(store, self._from_shared))
 
     def _from_shared(self, kernel, recurrent_kernel, *others):
         """The weights of today, from those of a file in which f shares some with other gates.

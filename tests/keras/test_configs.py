@@ -1,0 +1,234 @@
+"""What is saved comes back, and layers say which shapes they return."""
+
+import re
+
+import graphs as make
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import cavs_tf as cavs
+from cavs_tf.keras import (
+    DAGNN,
+    GRU,
+    LSTM,
+    DAGNNCell,
+    Dropout,
+    Embedding,
+    Graph,
+    GRUCell,
+    Pool,
+    Roots,
+    TreeGRU,
+    TreeGRUCell,
+    TreeLSTM,
+    TreeLSTMCell,
+    graph_inputs,
+)
+
+TREES = cavs.GraphBatch.chain([3, 1])
+ROWS = make.random_rows(TREES)
+OPTIONS = cavs.Options(fuse=False, split=False)
+
+
+@keras.saving.register_keras_serializable("tests")
+class WithKwargs(cavs.GraphSupport):
+    """Passes all arguments of a GraphSupport on, as Keras's documentation has it."""
+
+    arity = 2
+
+    def __init__(self, units, **kwargs):
+        super().__init__(units, **kwargs)
+        self.units = units
+        self.dense = keras.layers.Dense(units)
+
+    def vertex(self):
+        h = tf.tanh(self.dense(self.pull()) + self.gather(0) + self.gather(1))
+        self.scatter(h)
+        self.push(h)
+
+    def get_config(self):
+        return super().get_config() | {"units": self.units}
+
+
+@keras.saving.register_keras_serializable("tests")
+class OfItself(WithKwargs):
+    """Chooses its options itself."""
+
+    def __init__(self, units, **kwargs):
+        super().__init__(units, options=OPTIONS, **kwargs)
+
+
+@keras.saving.register_keras_serializable("tests")
+class WithoutConfig(cavs.GraphSupport):
+    """Leaves its config to Keras, which takes the arguments."""
+
+    arity = 2
+
+    def __init__(self, units=4, fuse=True, **kwargs):
+        super().__init__(units, options=cavs.Options(fuse=fuse), **kwargs)
+        self.dense = keras.layers.Dense(units)
+
+    vertex = WithKwargs.vertex
+
+
+@keras.saving.register_keras_serializable("tests")
+class WithOwnFromConfig(WithKwargs):
+    @classmethod
+    def from_config(cls, config):
+        return cls(**config)
+
+
+@cavs.vertex_function(state_size=make.FEATURES, arity=2, options=OPTIONS)
+@keras.saving.register_keras_serializable("tests")
+def known_function(v):
+    total = v.pull() + v.gather(0) + v.gather(1)
+    v.scatter(total)
+    v.push(total)
+
+
+@cavs.vertex_function(state_size=make.FEATURES, arity=2)
+def unknown_function(v):
+    total = v.pull() + v.gather(0) + v.gather(1)
+    v.scatter(total)
+    v.push(total)
+
+
+CELLS = {
+    "kwargs": lambda: WithKwargs(4, options=OPTIONS),
+    "default options": lambda: WithKwargs(4),
+    "of itself": lambda: OfItself(4),
+    "without config": lambda: WithoutConfig(fuse=False),
+    "own from_config": lambda: WithOwnFromConfig(4, options=OPTIONS),
+    "function": lambda: known_function,
+    "TreeLSTMCell": lambda: TreeLSTMCell(4, options=OPTIONS),
+}
+
+
+def model_of(layer):
+    graphs, rows = graph_inputs(), keras.Input([make.FEATURES], name="rows")
+    return keras.Model({**graphs, "rows": rows}, layer(graphs, rows))
+
+
+def saved_and_loaded(model, path, **kwargs):
+    model.save(path / "model.keras")
+    return keras.models.load_model(path / "model.keras", **kwargs)
+
+
+def inputs():
+    return {**TREES.to_dict(), "rows": ROWS}
+
+
+@pytest.mark.parametrize("name", CELLS)
+def test_a_cell_keeps_its_options_and_weights(name, tmp_path):
+    cell = CELLS[name]()
+    model = model_of(Graph(cell))
+    loaded = saved_and_loaded(model, tmp_path)
+    (graph,) = (layer for layer in loaded.layers if isinstance(layer, Graph))
+    assert graph.cell is not cell and graph.cell.options == cell.options
+    np.testing.assert_array_equal(loaded(inputs()), model(inputs()))
+
+
+def test_the_file_of_a_function_needs_the_function(tmp_path):
+    model = model_of(Graph(unknown_function))
+    message = (
+        "vertex_function: got 'unknown_function' from a file, which is no function that is known "
+        "here, but expected one. Write @keras.saving.register_keras_serializable() between "
+        "@cavs_tf.vertex_function(...) and the function, or pass "
+        "custom_objects={'unknown_function': ...} to keras.models.load_model."
+    )
+    with pytest.raises(ValueError, match=re.escape(message)):
+        saved_and_loaded(model, tmp_path)
+    objects = {"unknown_function": unknown_function}
+    loaded = saved_and_loaded(model, tmp_path, custom_objects=objects)
+    np.testing.assert_array_equal(loaded(inputs()), model(inputs()))
+
+
+def test_options_of_a_config_are_checked():
+    with pytest.raises(ValueError, match=r"^options: got 'no' but expected an Options\."):
+        WithKwargs(4, options="no")
+
+
+LAYERS = {
+    "Graph": lambda: Graph(WithKwargs(5)),
+    "Graph of vertices": lambda: Graph(WithKwargs(5), return_vertices=True),
+    "cell": lambda: WithKwargs(5),
+    "Roots": Roots,
+    "Pool": Pool,
+    "Pool of attention": lambda: Pool("attention"),
+}
+for _layer in (TreeLSTM, TreeGRU, DAGNN):
+    LAYERS[_layer.__name__] = lambda layer=_layer: layer(5)
+    LAYERS[f"{_layer.__name__} with all"] = lambda layer=_layer: layer(
+        5, return_vertices=True, return_state=True
+    )
+for _layer in (TreeLSTMCell, TreeGRUCell, GRUCell, DAGNNCell):
+    LAYERS[_layer.__name__] = lambda layer=_layer: layer(5)
+for _layer in (LSTM, GRU):
+    LAYERS[f"{_layer.__name__} over chains"] = lambda layer=_layer: layer(5, return_sequences=True)
+OF_TENSORS = {
+    "LSTM": (lambda: LSTM(5, return_sequences=True, return_state=True), [None, None, 3], None),
+    "GRU": (lambda: GRU(5), [2, 4, 3], None),
+    "Embedding": (lambda: Embedding(9, 5), [None, 4], "int32"),
+    "Embedding of some": (lambda: Embedding(9, 5, mask_negative=True), [None], "int32"),
+    "Dropout": (lambda: Dropout(0.5), [None, 4], None),
+}
+
+
+def shapes(nested):
+    return tf.nest.map_structure(lambda tensor: tuple(tensor.shape), nested)
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_layers_over_graphs_tell_the_shapes_that_they_return(name):
+    graphs, rows = graph_inputs(), keras.Input([make.FEATURES])
+    of_graphs = {name: tuple(tensor.shape) for name, tensor in graphs.items()}
+    before = LAYERS[name]().compute_output_shape(of_graphs, tuple(rows.shape))
+    layer = LAYERS[name]()
+    assert before == shapes(layer(graphs, rows))
+    assert layer.compute_output_shape(of_graphs, tuple(rows.shape)) == before
+    known = {name: (value.shape[0],) for name, value in TREES.to_dict().items()}
+    sizes = layer.compute_output_shape(known, tuple(ROWS.shape))
+    assert sizes == shapes(layer(TREES, ROWS))
+
+
+@pytest.mark.parametrize("name", OF_TENSORS)
+def test_layers_over_tensors_tell_the_shapes_that_they_return(name):
+    make_layer, shape, dtype = OF_TENSORS[name]
+    layer, x = make_layer(), keras.Input(batch_shape=shape, dtype=dtype)
+    assert layer.compute_output_shape(tuple(shape)) == shapes(layer(x))
+
+
+def test_all_layers_are_asked_for_shapes():
+    asked = {name.split(" ")[0] for name in (*LAYERS, *OF_TENSORS)}
+    layers = {
+        name
+        for name, value in vars(cavs.keras).items()
+        if isinstance(value, type) and issubclass(value, keras.layers.Layer)
+    }
+    assert layers <= asked
+
+
+def test_shapes_of_several_inputs_and_outputs():
+    @cavs.vertex_function(state_size=4, arity=1)
+    def cell(v):
+        v.scatter(v.gather(0) + v.pull("x"))
+        v.push(v.pull("x"))
+        v.push(tf.cast(v.pull("y"), tf.float32), "other")
+
+    inputs_shape = {"x": (None, 4), "y": (None, 2)}
+    want = {"default": (None, 4), "other": (None, 2)}
+    assert Graph(cell).compute_output_shape(None, inputs_shape) == want
+    rows = {"a": (5, 2), "b": (5, 3)}
+    of_graphs = {"graph_splits": (3,), "child_splits": (6,)}
+    assert Roots().compute_output_shape(of_graphs, rows) == {"a": (2, 2), "b": (2, 3)}
+
+
+def test_shapes_of_inputs_of_some_vertices_and_of_states():
+    layer = Graph(WithKwargs(5))
+    of_graphs = {"graph_splits": (3,), "child_splits": (6,)}
+    got = layer.compute_output_shape(of_graphs, ((4, 3), (4,)), initial_state_shape=(2, 5))
+    assert got == (2, 5)
+    got = layer.cell.compute_output_shape(of_graphs, (5, 3), at_shape=(4,))
+    assert got == (4, 5)
