@@ -5,9 +5,9 @@ import typing
 import keras
 import tensorflow as tf
 
-from cavs_tf._integers import as_int32, tensor_of
-from cavs_tf._keras_private import labels_are_missing
-from cavs_tf.graphs import GraphBatch
+from cavs_tf._integers import as_int32, length, rejected_unless, tensor_of
+from cavs_tf._keras_private import labels_are_missing, model_input_names
+from cavs_tf.graphs import LAST_INPUT, TENSOR_NAMES, GraphBatch
 
 DEFAULT = "default"  # The name of a pull or push without a name.
 
@@ -103,13 +103,33 @@ def as_graph_batch(graphs) -> GraphBatch:
                 "fit and evaluate take them. Pass cavs_tf.keras.for_fit(batches, model.input, "
                 "labels) with the name of the feature that holds the labels."
             )
-        return GraphBatch.from_dict(graphs)
+        return GraphBatch.from_dict(_without_other_features(graphs))
     if not isinstance(graphs, GraphBatch):
         raise ValueError(
             f"graphs: got {type(graphs).__name__} but expected a GraphBatch or its dict of "
             "tensors. Make one with GraphBatch.from_children or cavs_tf.data."
         )
     return graphs
+
+
+def _without_other_features(tensors: dict) -> dict:
+    """Rejects tensors that Keras took from other features than those of their names.
+
+    It says so now where the number of elements is known, and else when the tensors are read.
+    """
+    count = length(tensors[LAST_INPUT]) if LAST_INPUT in tensors else 0
+    if isinstance(count, int) and count == 0:
+        return tensors
+    names = [name for name in model_input_names() if name.split("/")[-1] not in TENSOR_NAMES]
+    message = (
+        "inputs: got a minibatch with other features than the model has inputs, which Keras then "
+        f"pairs by position, but expected {', '.join(map(repr, names)) or 'nothing'} besides the "
+        "graphs. Pass cavs_tf.keras.for_fit(batches, model, labels), without labels to predict."
+    )
+    if isinstance(count, int):
+        raise ValueError(message)
+    with tf.control_dependencies(rejected_unless(count == 0, message)):
+        return tensors | {"child_ids": tf.identity(tensors["child_ids"])}
 
 
 def with_tensors(inputs):

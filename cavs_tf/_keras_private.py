@@ -99,6 +99,14 @@ def labels_are_missing() -> bool:
     return by_keras and keras.utils.unpack_x_y_sample_weight(frame.f_locals["data"])[1] is None
 
 
+def model_input_names() -> list[str]:
+    """The inputs of the functional model that this thread calls, such as "left/token"."""
+    context = _global_state.get_global_attribute("current_call_ctx")
+    inputs = getattr(getattr(context, "entry_layer", None), "input", None)
+    paths = keras.tree.flatten_with_path(inputs) if isinstance(inputs, dict) else []
+    return ["/".join(map(str, path)) for path, _ in paths]
+
+
 def variables_without_value() -> list:
     """Keras variables that were made while Keras asked for shapes only."""
     return list(_global_state.get_global_attribute("uninitialized_variables", []))

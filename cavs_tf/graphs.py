@@ -24,8 +24,10 @@ from cavs_tf._integers import (
     length,
     list_of_each,
     number_of_lists,
+    rejected_unless,
     shown,
     splits_of,
+    tensor_of,
 )
 from cavs_tf._library import ops
 from cavs_tf.schedule import (
@@ -39,8 +41,12 @@ from cavs_tf.schedule import (
 _GRAPH_FIELDS = ("child_splits", "child_ids", "graph_splits", "vertex_type")
 # Keras weighs the loss of a minibatch by the length of its first input, in the order of names.
 LOSS_ROWS = "0_loss_rows"
+# Keras pairs a dict with the inputs of a model by position, in the order of names, where the dict
+# has other keys than the model. This tensor has no elements: what stands in its place has, so that
+# layers notice (see `as_graph_batch`).
+LAST_INPUT = "zz_last_input"
 # The keys of the dict that `to_dict` returns.
-TENSOR_NAMES = (LOSS_ROWS, *_GRAPH_FIELDS, *SCHEDULE_FIELDS, *EDGE_FIELDS)
+TENSOR_NAMES = (LOSS_ROWS, *_GRAPH_FIELDS, *SCHEDULE_FIELDS, *EDGE_FIELDS, LAST_INPUT)
 
 
 class GraphBatch(tf.experimental.ExtensionType):
@@ -398,7 +404,9 @@ class GraphBatch(tf.experimental.ExtensionType):
 
     @classmethod
     def from_dict(cls, tensors) -> "GraphBatch":
-        """The reverse of `to_dict`. Types, the schedule and "0_loss_rows" may be absent.
+        """The reverse of `to_dict`.
+
+        Types, the schedule, "0_loss_rows" and "zz_last_input" may be absent.
 
         Raises:
           ValueError: If a tensor is missing, or only some of a schedule are there.
@@ -423,12 +431,15 @@ class GraphBatch(tf.experimental.ExtensionType):
         For Keras models, whose inputs are plain tensors. One of them, "0_loss_rows", only has
         a length: `fit` and `evaluate` weigh the loss of a minibatch by the length of the first
         input in the order of names, and this is [B], so that they give the mean over graphs.
+        Another, "zz_last_input", has no elements: a model of Keras that is given a dict with other
+        keys than its inputs pairs them by position, which is noticed by what is in place of it.
 
         >>> sorted(GraphBatch.chain([2]).to_dict())
-        ['0_loss_rows', 'child_ids', 'child_splits', 'graph_splits', 'vertex_type']
+        ['0_loss_rows', 'child_ids', 'child_splits', 'graph_splits', 'vertex_type', 'zz_last_input']
         """
         tensors = {name: getattr(self, name) for name in _GRAPH_FIELDS}
         tensors[LOSS_ROWS] = tf.zeros_like(self.graph_splits[1:])
+        tensors[LAST_INPUT] = tf.zeros([0], tf.int32)
         if self.attached_schedule is not None:
             names = (*SCHEDULE_FIELDS, *(EDGE_FIELDS if self.attached_schedule.has_edges else ()))
             tensors |= {name: getattr(self.attached_schedule, name) for name in names}
@@ -485,11 +496,43 @@ class GraphBatch(tf.experimental.ExtensionType):
         """
         return GraphBatch(*_graph_algebra.subgraph(self._fields(), vertices))
 
+    def split(self, rows) -> tf.RaggedTensor:
+        """Rows of vertices by graph.
+
+        Works inside `tf.function`. `cavs_tf.keras.Split` is a layer that pads them.
+
+        Args:
+          rows: [V, ...] in vertex order.
+
+        Returns:
+          A RaggedTensor [B, (vertices), ...]: `to_tensor()` pads it, and
+          `tf.sequence_mask(row_lengths())` says where a vertex is.
+
+        Raises:
+          ValueError: If there is not a row per vertex.
+
+        >>> graphs = GraphBatch.from_children([[[], [], [0, 1]], [[]]])
+        >>> graphs.split([1, 2, 3, 4]).to_list()
+        [[1, 2, 3], [4]]
+        """
+        rows = tensor_of(rows)
+        got, expected = (length(rows) if rows.shape.rank != 0 else "no"), self.num_vertices
+        advice = "Check that both belong to the same minibatch, and that rows are of all vertices."
+        message = "rows: got {} rows but expected {}, one per vertex of the graphs. " + advice
+        if isinstance(expected, int) and isinstance(got, (int, str)):
+            if got != expected:
+                raise ValueError(message.format(got, expected))
+            return tf.RaggedTensor.from_row_splits(rows, self.graph_splits, validate=False)
+        with tf.control_dependencies(
+            rejected_unless(got == expected, message, *map(tf.convert_to_tensor, (got, expected)))
+        ):
+            rows = tf.identity(rows)
+        return tf.RaggedTensor.from_row_splits(rows, self.graph_splits, validate=False)
+
     def __getitem__(self, index) -> "GraphBatch":
         """The graphs that an integer, a slice, a list or tensor of integers or booleans chooses.
 
-        Rows of vertices follow by the same index of
-        `tf.RaggedTensor.from_row_splits(rows, graphs.graph_splits)`. An attached schedule is
+        Rows of vertices follow by the same index of `graphs.split(rows)`. An attached schedule is
         dropped. Works inside `tf.function`.
 
         Raises:

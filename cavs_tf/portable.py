@@ -12,7 +12,7 @@ from cavs_tf._inputs import VertexRows, unnamed, vertices_to_return
 from cavs_tf._resolve import arguments_of, cells_of
 from cavs_tf._tracing import Slots, Vertex
 from cavs_tf.graph_support import GraphSupport
-from cavs_tf.graphs import LOSS_ROWS, TENSOR_NAMES, GraphBatch
+from cavs_tf.graphs import LAST_INPUT, LOSS_ROWS, TENSOR_NAMES, GraphBatch
 from cavs_tf.reference import Evaluation
 from cavs_tf.schedule import EDGE_FIELDS, SCHEDULE_FIELDS
 
@@ -165,7 +165,9 @@ def _is_typed(model) -> bool:
 
 def _specs_of(example, typed) -> dict:
     """The specs of what a saved model takes: no schedules, and any number of rows."""
-    left_out = {LOSS_ROWS, *SCHEDULE_FIELDS, *EDGE_FIELDS} | (set() if typed else {_TYPES})
+    left_out = {LOSS_ROWS, LAST_INPUT, *SCHEDULE_FIELDS, *EDGE_FIELDS} | (
+        set() if typed else {_TYPES}
+    )
     specs = {}
     for name, value in example.items():
         if isinstance(value, VertexRows):

@@ -42,6 +42,7 @@ TOUCHED_BY_OPS = {
         "flat<Split>",
         "flat<bool>",
         *["flat<int32_t>"] * 3,
+        "scalar<tensorflow::tstring>",  # A message.
         *["vec<int64_t>"] * 2,
     ],
     "instruction_set_op.cc": ["scalar<tensorflow::tstring>"],  # Its name.

@@ -427,6 +427,15 @@ def test_rows_that_are_not_as_many_as_they_should_be(change, message):
         ops.cavs_checked_rows(**(call | change))
 
 
+def test_an_example_that_could_not_be_read():
+    got = ops.cavs_checked_example(error="", features=[[1], "two"])
+    assert [x.tolist() for x in map(np.asarray, got)] == [[1], b"two"]
+    with rejects("file:3: got 'x' but"):
+        ops.cavs_checked_example(error="file:3: got 'x' but", features=[[1]])
+    with rejects("error: got shape [1] but expected a scalar"):
+        ops.cavs_checked_example(error=["file:3"], features=[[1]])
+
+
 def test_an_arity_whose_child_rows_do_not_fit_into_memory():
     message = "arity: got 1000000000 for 100 vertices, whose child rows take 400000000000 bytes"
     with rejects(message, tf.errors.ResourceExhaustedError):

@@ -28,4 +28,6 @@ from cavs_tf.data._parents import parent_trees as parent_trees
 from cavs_tf.data._ptb import ptb_trees as ptb_trees
 from cavs_tf.data._ptb import ptb_vocabulary as ptb_vocabulary
 from cavs_tf.data._python import python_trees as python_trees
+from cavs_tf.data._vectors import Vectors as Vectors
+from cavs_tf.data._vectors import read_vectors as read_vectors
 from cavs_tf.data._vocabulary import Vocabulary as Vocabulary

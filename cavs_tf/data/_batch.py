@@ -8,7 +8,7 @@ import tensorflow as tf
 from cavs_tf._arguments import check_bools
 from cavs_tf.data._pools import batched, pools_of
 from cavs_tf.data._replicas import GLOBAL_GRAPHS, GRAPH_WEIGHT, VERTEX_WEIGHT, merged, replicas_of
-from cavs_tf.data._structures import structures_of
+from cavs_tf.data._structures import Structure, structures_of
 from cavs_tf.graphs import TENSOR_NAMES
 
 
@@ -79,7 +79,7 @@ def batch(
       drop_remainder: Whether to drop a last minibatch of fewer examples.
       as_dict: Whether graphs and schedule are plain tensors (`GraphBatch.to_dict`), as Keras
         functional models need them, instead of a `GraphBatch` named "graphs". No feature may
-        have such a name.
+        have such a name, except the one that `vertex_type` names.
 
     Returns:
       A dataset of dicts: "graphs", a `GraphBatch` with its schedule, or its tensors; features
@@ -134,13 +134,14 @@ def batch(
     if replicas is not None:
         taken = (*taken, GLOBAL_GRAPHS, GRAPH_WEIGHT, VERTEX_WEIGHT)
     for structure in structures:
-        _check_names(structure.name, spec, taken)
+        _check_names(structure, spec, taken)
 
     def graphs_and_features(structure, examples):
         graphs, features = structure.side_by_side(examples)
         graphs = graphs.with_schedule(
             structure.arity, structure.num_types, policy, micro_batch, structure.edges
         )
+        # Types may have the name under which graphs have them, as in what `from_graphs` makes.
         return features | (graphs.to_dict() if as_dict else {"graphs": graphs})
 
     def assemble(examples):
@@ -177,13 +178,18 @@ def _options(given: tf.data.Options) -> tf.data.Options:
     return options
 
 
-def _check_names(structure: str | None, spec, taken: Collection[str]) -> None:
+def _check_names(structure: Structure, spec, taken: Collection[str]) -> None:
     """Raises ValueError if a feature has a name that the graphs of a minibatch use."""
-    features = spec if structure is None else spec[structure]
-    where = "dataset" if structure is None else f"dataset[{structure!r}]"
+    features = structure.of(spec)
+    where = "dataset" if structure.name is None else f"dataset[{structure.name!r}]"
     for name in sorted(set(features) & set(taken)):
+        if name != "vertex_type":
+            advice = "Rename the feature."
+        elif structure.vertex_type == name:
+            continue
+        else:
+            advice = f"Pass vertex_type={name!r} and num_types if it numbers them, or rename it."
         raise ValueError(
             f"{where}: got a feature named {name!r} but expected a name other than "
-            f"{', '.join(map(repr, taken))}, under which a minibatch has its graphs. Rename the "
-            "feature."
+            f"{', '.join(map(repr, taken))}, under which a minibatch has its graphs. {advice}"
         )

@@ -4,19 +4,26 @@ Sources: Marcus et al. 1993, "Building a large annotated corpus of English"; Bow
 "A large annotated corpus for learning natural language inference", arXiv:1508.05326.
 """
 
+import functools
 import json
 import os
-import re
 from collections.abc import Iterator
 
 import tensorflow as tf
 
-from cavs_tf.data._ptb import class_of, unescaped
-from cavs_tf.data._streams import check_exists, located, numbered_lines, stream
+from cavs_tf.data._ptb import TOKEN, class_of, unescaped
+from cavs_tf.data._streams import (
+    Item,
+    LocatedError,
+    check_exists,
+    decoded,
+    numbered_lines,
+    stream,
+)
 from cavs_tf.data._vocabulary import Vocabulary
 
 SNLI_LABELS = ("entailment", "neutral", "contradiction")
-_TOKEN = re.compile(r"[()]|[^() \t\r\n]+")
+_SNLI_FIELDS = ("gold_label", "sentence1_binary_parse", "sentence2_binary_parse")
 _TRACE = "-NONE-"
 
 
@@ -33,9 +40,10 @@ def bracket_trees(
 
     With labels, as in the Penn Treebank, a word has brackets of its own: `(NP (DT the) (NN cat))`.
     A bracket around a whole tree may have no label. Without labels every token is a word:
-    `((the cat) sat)`. The vertices of a tree stand in post-order: children before their parent,
-    from left to right, the root last. With `num_classes` labels are classes, as in the Stanford
-    Sentiment Treebank, which `ptb_trees` reads into memory.
+    `((the cat) sat)`. A bracket in a word is `-LRB-`, or has a backslash before it, as NLTK writes
+    it. The vertices of a tree stand in post-order: children before their parent, from left to
+    right, the root last. With `num_classes` labels are classes, as in the Stanford Sentiment
+    Treebank, which `ptb_trees` reads into memory.
 
     Args:
       path: The file, in UTF-8.
@@ -73,13 +81,16 @@ def bracket_trees(
             "labels."
         )
 
+    def make(tokens):
+        decoded("".join(tokens).encode("utf-8", "surrogateescape"))
+        tree = _tree(tokens, labelled, traces, unescape)
+        if num_classes is not None:
+            tree = _classified(tree, num_classes)
+        return tree if labelled else _without_category(tree)
+
     def read():
         for line, tokens in _trees(path):
-            with located(path, line):
-                tree = _tree(tokens, labelled, traces, unescape)
-                if num_classes is not None:
-                    tree = _classified(tree, num_classes)
-            yield tree if labelled else _without_category(tree)
+            yield Item(path, line, functools.partial(make, tokens))
 
     features = ["children", "word", *(["category"] if labelled else [])]
     if num_classes is not None:
@@ -106,7 +117,7 @@ def bracket_tree(
     >>> bracket_tree("((the cat) sat)", labelled=False)["children"]
     [[], [], [0, 1], [], [2, 3]]
     """
-    tree = _tree(_TOKEN.findall(text), labelled, traces, unescape)
+    tree = _tree(TOKEN.findall(text), labelled, traces, unescape)
     return tree if labelled else _without_category(tree)
 
 
@@ -137,37 +148,46 @@ def snli_pairs(path: str | os.PathLike, vocabulary: Vocabulary | None = None) ->
     check_exists(path)
 
     def read():
-        for line, text in numbered_lines(path):
-            with located(path, line):
-                pair = _pair(text)
-            if pair is not None:
-                yield pair
+        for number, line in numbered_lines(path):
+            if not _has_no_label(line):
+                yield Item(path, number, functools.partial(_pair, line))
 
     side = dict.fromkeys(["children", "word"])
     return stream(read, {"left": side, "right": side, "label": None}, vocabulary)
 
 
-def _pair(text: str) -> dict | None:
+def _has_no_label(line: bytes) -> bool:
+    """Whether the annotators of a pair did not agree. Most lines need not be read to know."""
+    try:
+        fields = json.loads(line) if b'"-"' in line else {}
+        return set(_SNLI_FIELDS) <= set(fields) and fields["gold_label"] == "-"
+    except (ValueError, TypeError, RecursionError):
+        return False  # The line is an error when it is read.
+
+
+def _pair(line: bytes) -> dict:
+    text = decoded(line)
     try:
         fields = json.loads(text)
-        label, *parses = (
-            fields[key]
-            for key in ("gold_label", "sentence1_binary_parse", "sentence2_binary_parse")
-        )
-    except (json.JSONDecodeError, KeyError, TypeError) as error:
+        label, *parses = (fields[key] for key in _SNLI_FIELDS)
+    except (json.JSONDecodeError, KeyError, TypeError, RecursionError) as error:
         raise ValueError(
             f"got {text[:60]!r} but expected JSON with 'gold_label' and the binary parses of both "
             f"sentences ({error}). Pass a file of JSON lines."
         ) from None
-    if label == "-":
-        return None
     if label not in SNLI_LABELS:
         raise ValueError(
             f"got the label {label!r} but expected one of {', '.join(SNLI_LABELS)}, or '-'. "
             "Correct the line."
         )
+    for number, parse in enumerate(parses, start=1):
+        if not isinstance(parse, str):
+            raise ValueError(
+                f"got {json.dumps(parse)[:60]} as 'sentence{number}_binary_parse' but expected a "
+                "string with a tree in brackets. Parse the sentence, or drop the line."
+            )
     left, right = (
-        _without_category(_tree(_TOKEN.findall(p), labelled=False, traces=True)) for p in parses
+        _without_category(_tree(TOKEN.findall(p), labelled=False, traces=True)) for p in parses
     )
     return {"left": left, "right": right, "label": SNLI_LABELS.index(label)}
 
@@ -184,19 +204,22 @@ def _without_category(tree: dict) -> dict:
 
 
 def _trees(path) -> Iterator[tuple[int, list[str]]]:
-    """Yields the tokens of each tree, with the number of the line in which it begins."""
+    """Yields the tokens of each tree, with the number of the line in which it begins.
+
+    Bytes that are no UTF-8 are surrogates.
+    """
     tokens, depth, first = [], 0, 1
-    for line, text in numbered_lines(path):
-        for token in _TOKEN.findall(text):
+    for number, line in numbered_lines(path):
+        for token in TOKEN.findall(line.decode("utf-8", "surrogateescape")):
             if not tokens:
-                first = line
+                first = number
             tokens.append(token)
             depth += (token == "(") - (token == ")")
             if depth <= 0:
                 yield first, tokens
                 tokens, depth = [], 0
     if tokens:
-        raise ValueError(
+        raise LocatedError(
             f"{path}:{first}: got the end of the file but expected {depth} more ')'. Close the "
             "tree that begins in this line."
         )

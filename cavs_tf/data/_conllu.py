@@ -1,15 +1,20 @@
 """Dependency trees in the CoNLL-U format of Universal Dependencies, by the package `conllu`."""
 
+import functools
+import itertools
 import os
 from collections.abc import Iterator
 
 import tensorflow as tf
 
-from cavs_tf.data._streams import check_exists, located, numbered_lines, stream
+from cavs_tf.data._heads import check_roots, children_of_heads
+from cavs_tf.data._streams import Item, check_exists, decoded, located, numbered_lines, stream
 from cavs_tf.data._vocabulary import Vocabulary
 
 
-def conllu_trees(path: str | os.PathLike, vocabulary: Vocabulary | None = None) -> tf.data.Dataset:
+def conllu_trees(
+    path: str | os.PathLike, vocabulary: Vocabulary | None = None, *, roots: str = "all"
+) -> tf.data.Dataset:
     r"""Reads dependency trees. Needs the package `conllu`.
 
     The vertices are the words in their order; the children of a word are its dependents, from left
@@ -19,6 +24,10 @@ def conllu_trees(path: str | os.PathLike, vocabulary: Vocabulary | None = None) 
     Args:
       path: The file, in UTF-8.
       vocabulary: Numbers the forms of words; see `Vocabulary.from_dataset`.
+      roots: What becomes of the words whose head is 0, of which a sentence may have several: "all"
+        are roots, whose rows layers add up where they return one for each graph (see
+        `cavs_tf.keras.Roots`); the others become dependents of the "first" one; or all become
+        dependents of an "artificial" root, a vertex without a word that every sentence has last.
 
     Returns:
       A dataset of one dict per sentence of n words, for `cavs_tf.data.batch`, read as it is used:
@@ -30,6 +39,7 @@ def conllu_trees(path: str | os.PathLike, vocabulary: Vocabulary | None = None) 
 
     Raises:
       ImportError: If `conllu` is not installed.
+      ValueError: If `roots` is something else.
       tf.errors.InvalidArgumentError: From the dataset, if the file is not of this form. The message
         names file and line.
 
@@ -41,38 +51,45 @@ def conllu_trees(path: str | os.PathLike, vocabulary: Vocabulary | None = None) 
     >>> next(iter(conllu_trees(path)))["children"].numpy().tolist()
     [[-1], [0], [1]]
     """
-    import conllu  # Optional: only for files of this format.
-
+    try:
+        import conllu  # Optional: only for files of this format.
+    except ImportError as error:
+        raise ImportError(
+            f"conllu_trees: got no package conllu ({error}) but expected it, as it reads the "
+            "format. Run `pip install conllu`."
+        ) from None
     check_exists(path)
+    check_roots(roots)
 
     def read():
-        for line, text in _sentences(path):
-            with located(path, line):
-                yield _tree(conllu, text)
+        for line, lines in _sentences(path):
+            yield Item(path, line, functools.partial(_tree, conllu, path, line, lines, roots))
 
     features = dict.fromkeys(["children", "word", "category", "relation"])
     return stream(read, features, vocabulary)
 
 
-def _sentences(path) -> Iterator[tuple[int, str]]:
-    """Yields the text of each sentence, and the number of its first line."""
-    lines, number = [], 0
-    for number, line in numbered_lines(path):
+def _sentences(path) -> Iterator[tuple[int, list[bytes]]]:
+    """Yields the lines of each sentence, and the number of the first. Comments alone are none."""
+    lines, first = [], 1
+    for number, line in itertools.chain(numbered_lines(path), [(None, b"")]):
         if line.strip():
             lines.append(line)
-        elif lines:
-            yield number - len(lines), "\n".join(lines)
-            lines = []
-    if lines:
-        yield number - len(lines) + 1, "\n".join(lines)
+            continue
+        if not all(other.startswith(b"#") for other in lines):
+            yield first, lines
+        lines, first = [], None if number is None else number + 1
 
 
-def _tree(conllu, text: str) -> dict:
+def _tree(conllu, path, first: int, lines: list[bytes], roots: str) -> dict:
+    for number, line in enumerate(lines, start=first):
+        with located(path, number):
+            decoded(line)
     try:
-        [sentence] = conllu.parse(text)
+        [sentence] = conllu.parse("\n".join(map(decoded, lines)))
         words = [token for token in sentence if isinstance(token["id"], int)]
         tree = {
-            "children": [[] for _ in words],
+            "children": [],
             "word": [word["form"] for word in words],
             "category": [word["upos"] or "" for word in words],
             "relation": [word["deprel"] or "" for word in words],
@@ -83,12 +100,27 @@ def _tree(conllu, text: str) -> dict:
             f"got a sentence that conllu cannot read ({error}) but expected ten columns with tabs "
             "between them in each line. Correct the file."
         ) from None
+    _check_ids([word["id"] for word in words])
     for vertex, head in enumerate(heads):
-        if not isinstance(head, int) or head > len(words) or head == vertex + 1:
+        if not isinstance(head, int) or not 0 <= head <= len(words) or head == vertex + 1:
             raise ValueError(
                 f"got the head {head!r} of word {vertex + 1} but expected 0 for the root, or "
                 f"another word in [1, {len(words)}]. Correct the sentence that begins in this line."
             )
-        if head:
-            tree["children"][head - 1].append(vertex)
+    tree["children"] = children_of_heads(heads, roots)
+    if roots == "artificial":
+        for name in ("word", "category", "relation"):
+            tree[name].append("")
     return tree
+
+
+def _check_ids(ids: list[int]) -> None:
+    """Raises ValueError unless these are the numbers of the words of one sentence."""
+    if not ids:
+        raise ValueError("got a sentence without words but expected one or more. Remove it.")
+    for expected, number in enumerate(ids, start=1):
+        if number != expected:
+            raise ValueError(
+                f"got the word {number} where word {expected} comes but expected words numbered "
+                "from 1 on. Put an empty line between sentences, or correct the numbers."
+            )

@@ -1,5 +1,6 @@
 """Graphs as lists of edges, in lines of JSON."""
 
+import functools
 import json
 import os
 
@@ -7,7 +8,8 @@ import numpy as np
 import tensorflow as tf
 
 from cavs_tf import _child_lists
-from cavs_tf.data._streams import check_exists, located, numbered_lines, stream
+from cavs_tf.data._cycles import check_acyclic
+from cavs_tf.data._streams import Item, check_exists, decoded, numbered_lines, stream
 from cavs_tf.data._vocabulary import Vocabulary
 
 
@@ -48,14 +50,14 @@ def json_graphs(
     features = {} if features is None else dict(features)
 
     def read():
-        for line, text in numbered_lines(path):
-            with located(path, line):
-                yield _graph(text, features)
+        for number, line in numbered_lines(path):
+            yield Item(path, number, functools.partial(_graph, line, features))
 
     return stream(read, {"children": None} | features, vocabulary)
 
 
-def _graph(text: str, features: dict) -> dict:
+def _graph(line: bytes, features: dict) -> dict:
+    text = decoded(line)
     try:
         fields = json.loads(text)
     except (json.JSONDecodeError, RecursionError):
@@ -70,6 +72,7 @@ def _graph(text: str, features: dict) -> dict:
     pairs = _pairs(*lists, fields[lists.pop()])
     splits, ids, _ = _child_lists.from_edges([count], [pairs])
     children = [slots.tolist() for slots in np.split(ids, splits[1:-1])] if count else []
+    check_acyclic(children)
     values = {name: _feature(name, spec, fields, count) for name, spec in features.items()}
     return {"children": children} | values
 

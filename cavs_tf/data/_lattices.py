@@ -4,11 +4,12 @@ Source: Dyer et al. 2008, "Generalizing word lattice translation".
 """
 
 import ast
+import functools
 import os
 
 import tensorflow as tf
 
-from cavs_tf.data._streams import check_exists, located, numbered_lines, stream
+from cavs_tf.data._streams import Item, check_exists, decoded, numbered_lines, stream
 from cavs_tf.data._vocabulary import Vocabulary
 
 
@@ -44,15 +45,14 @@ def word_lattices(path: str | os.PathLike, vocabulary: Vocabulary | None = None)
     check_exists(path)
 
     def read():
-        for line, text in numbered_lines(path):
-            with located(path, line):
-                yield _lattice(text)
+        for number, line in numbered_lines(path):
+            yield Item(path, number, functools.partial(_lattice, line))
 
     return stream(read, dict.fromkeys(["children", "word", "score"]), vocabulary)
 
 
-def _lattice(text: str) -> dict:
-    nodes = _nodes(text)
+def _lattice(line: bytes) -> dict:
+    nodes = _nodes(decoded(line))
     arrivals = [[] for _ in range(len(nodes) + 1)]  # The arcs that end at each node.
     lattice = {"children": [], "word": [], "score": []}
     for number, node in enumerate(nodes):

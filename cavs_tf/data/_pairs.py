@@ -5,6 +5,7 @@ semantic models"; Cer et al. 2017, "SemEval-2017 task 1: semantic textual simila
 benchmark); Tai et al. 2015, arXiv:1503.00075 (the folders of its program).
 """
 
+import functools
 import math
 import os
 import pathlib
@@ -12,8 +13,18 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
-from cavs_tf.data._parents import read_trees
-from cavs_tf.data._streams import check_exists, lines_of, located, numbered_lines, stream
+from cavs_tf.data._cycles import check_acyclic
+from cavs_tf.data._heads import check_roots
+from cavs_tf.data._parents import Files
+from cavs_tf.data._streams import (
+    Item,
+    check_exists,
+    decoded,
+    lines_of,
+    located,
+    numbered_lines,
+    stream,
+)
 from cavs_tf.data._vocabulary import Vocabulary
 
 _SIDE = dict.fromkeys(["children", "word"])
@@ -21,7 +32,12 @@ _PAIR = {"left": _SIDE, "right": _SIDE, "score": tf.TensorSpec([], tf.float32)}
 
 
 def parent_pairs(
-    folder: str | os.PathLike, vocabulary: Vocabulary | None = None, *, suffix: str = "parents"
+    folder: str | os.PathLike,
+    vocabulary: Vocabulary | None = None,
+    *,
+    suffix: str = "parents",
+    roots: str = "all",
+    skip_unparsed: bool = False,
 ) -> tf.data.Dataset:
     """Reads pairs of parsed sentences from a folder: SICK as programs for Tree-LSTMs have it.
 
@@ -32,6 +48,7 @@ def parent_pairs(
       folder: With these files, in UTF-8.
       vocabulary: Numbers the words; see `Vocabulary.from_dataset`.
       suffix: Of the files of parents; "cparents" for constituency trees, where there are any.
+      roots, skip_unparsed: As for `parent_trees`.
 
     Returns:
       A dataset of one dict per pair, for `cavs_tf.data.batch`, read as it is used:
@@ -39,6 +56,7 @@ def parent_pairs(
         score: float32.
 
     Raises:
+      ValueError: If `roots` is something else.
       tf.errors.InvalidArgumentError: From the dataset, if the files are not of this form. The
         message names file and line.
 
@@ -51,18 +69,24 @@ def parent_pairs(
     [[-1], [0]]
     """
     folder = pathlib.Path(folder)
-    trees = [(folder / f"{side}.{suffix}", folder / f"{side}.toks") for side in "ab"]
+    sides = [
+        Files(folder / f"{side}.{suffix}", folder / f"{side}.toks", None, roots, skip_unparsed)
+        for side in "ab"
+    ]
     scores = folder / "sim.txt"
-    paths = [path for side in trees for path in side] + [scores]
+    paths = [path for side in sides for path in (side.parents, side.tokens)] + [scores]
     for path in paths:
         check_exists(path)
+    check_roots(roots)
+
+    def pair(number, a_parents, a_tokens, b_parents, b_tokens, score):
+        left = sides[0].tree(number, a_parents, a_tokens)
+        right = sides[1].tree(number, b_parents, b_tokens)
+        return {"left": left, "right": right, "score": _score(decoded(score))}
 
     def read():
-        # The lines come first, since they say which file ends too soon.
-        together = zip(lines_of(*paths), *(read_trees(*side) for side in trees), strict=False)
-        for (number, *_, score), left, right in together:
-            with located(scores, number):
-                yield {"left": left, "right": right, "score": _score(score)}
+        for number, *lines in lines_of(*paths):
+            yield Item(scores, number, functools.partial(pair, number, *lines))
 
     return stream(read, _PAIR, vocabulary)
 
@@ -109,21 +133,23 @@ def sentence_pairs(
     numbers = _numbers(path, columns) if named else columns
     check_exists(path)
 
+    def pair(line):
+        left, right, score = _fields(decoded(line), numbers)
+        left, right = (_parsed(sentence, parse) for sentence in (left, right))
+        return {"left": left, "right": right, "score": _score(score)}
+
     def read():
-        for line, text in numbered_lines(path):
-            if not text.strip() or (named and line == 1):
-                continue
-            with located(path, line):
-                left, right, score = _fields(text, numbers)
-                left, right = (_parsed(sentence, parse) for sentence in (left, right))
-                yield {"left": left, "right": right, "score": _score(score)}
+        for number, line in numbered_lines(path):
+            if line.strip() and not (named and number == 1):
+                yield Item(path, number, functools.partial(pair, line))
 
     return stream(read, _PAIR, vocabulary)
 
 
 def _numbers(path, columns) -> list[int]:
     """Where the first line has the names of columns."""
-    names = next((text for _, text in numbered_lines(path)), "").split("\t")
+    with located(path, 1):
+        names = decoded(next((line for _, line in numbered_lines(path)), b"")).split("\t")
     missing = [column for column in columns if column not in names]
     if missing:
         raise ValueError(
@@ -145,12 +171,35 @@ def _fields(text: str, numbers) -> list[str]:
 
 def _parsed(sentence: str, parse) -> dict:
     if parse is not None:
-        tree = parse(sentence)
-        return {name: tree[name] for name in _SIDE}
+        return _checked(parse(sentence))
     words = sentence.split()
     if not words:
         raise ValueError("got a sentence without words but expected one or more. Drop the line.")
     return {"children": [[], *([i] for i in range(len(words) - 1))], "word": words}
+
+
+def _checked(tree) -> dict:
+    """What `parse` returned, where it is a tree."""
+    if not isinstance(tree, dict) or not set(_SIDE) <= set(tree):
+        raise ValueError(
+            f"got {str(tree)[:60]} from parse but expected a dict with 'children' and 'word'. "
+            "Return what bracket_tree returns."
+        )
+    children, words = ([*tree[name]] for name in _SIDE)
+    if len(children) != len(words):
+        raise ValueError(
+            f"got {len(words)} words for {len(children)} vertices from parse but expected one for "
+            "each. Give inner vertices the empty word."
+        )
+    for vertex, slots in enumerate(children):
+        for child in slots:
+            if not 0 <= child < len(children):
+                raise ValueError(
+                    f"got the child {child} of vertex {vertex} from parse but expected a vertex in "
+                    f"[0, {len(children)}). Number the vertices of each tree from 0 on."
+                )
+    check_acyclic(children)
+    return {"children": children, "word": words}
 
 
 def _score(text: str) -> float:

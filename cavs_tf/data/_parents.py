@@ -4,12 +4,14 @@ Sources: Socher et al. 2013, "Recursive deep models for semantic compositionalit
 treebank" (STree.txt, SOStr.txt); Tai et al. 2015, arXiv:1503.00075 (the files of its program).
 """
 
+import functools
 import os
-from collections.abc import Iterator
+from typing import NamedTuple
 
 import tensorflow as tf
 
-from cavs_tf.data._streams import check_exists, lines_of, located, stream
+from cavs_tf.data._heads import check_roots, children_of_heads
+from cavs_tf.data._streams import Item, check_exists, decoded, lines_of, located, stream
 from cavs_tf.data._vocabulary import Vocabulary
 
 
@@ -19,6 +21,8 @@ def parent_trees(
     vocabulary: Vocabulary | None = None,
     *,
     separator: str | None = None,
+    roots: str = "all",
+    skip_unparsed: bool = False,
 ) -> tf.data.Dataset:
     """Reads trees from a file of parents and one of tokens, line by line.
 
@@ -32,6 +36,9 @@ def parent_trees(
       parents, tokens: The files, in UTF-8.
       vocabulary: Numbers the words; see `Vocabulary.from_dataset`.
       separator: Between numbers, and between words: "|" in STree.txt; None: blanks.
+      roots: What becomes of several roots, as for `conllu_trees`.
+      skip_unparsed: Whether vertices with the parent -1 are left out, with their words: those that
+        a parser left out of the tree, as it may punctuation. Otherwise they are rejected.
 
     Returns:
       A dataset of one dict per tree of n vertices, for `cavs_tf.data.batch`, read as it is used:
@@ -40,6 +47,7 @@ def parent_trees(
         token: int32 [n], in [0, len(vocabulary)).
 
     Raises:
+      ValueError: If `roots` is something else.
       tf.errors.InvalidArgumentError: From the dataset, if the files are not of this form. The
         message names file and line.
 
@@ -53,35 +61,65 @@ def parent_trees(
     """
     check_exists(parents)
     check_exists(tokens)
+    check_roots(roots)
+    files = Files(parents, tokens, separator, roots, skip_unparsed)
 
-    return stream(
-        lambda: read_trees(parents, tokens, separator),
-        dict.fromkeys(["children", "word"]),
-        vocabulary,
-    )
+    def read():
+        for number, *lines in lines_of(parents, tokens):
+            yield Item(parents, number, functools.partial(files.tree, number, *lines))
 
-
-def read_trees(parents, tokens, separator: str | None = None) -> Iterator[dict]:
-    """Yields the trees of `parent_trees`."""
-    for number, line, words in lines_of(parents, tokens):
-        with located(parents, number):
-            children = _children(line.split(separator))
-        words = [word for word in words.split(separator) if word]
-        with located(tokens, number):
-            yield {"children": children, "word": _filled(words, len(children))}
+    return stream(read, dict.fromkeys(["children", "word"]), vocabulary)
 
 
-def _children(parents: list[str]) -> list[list[int]]:
-    children = [[] for _ in parents]
+class Files(NamedTuple):
+    """A file of parents and one of tokens; the arguments of `parent_trees` of these names."""
+
+    parents: str | os.PathLike
+    tokens: str | os.PathLike
+    separator: str | None = None
+    roots: str = "all"
+    skip_unparsed: bool = False
+
+    def tree(self, number: int, parents: bytes, tokens: bytes) -> dict:
+        """The tree of the lines with this number."""
+        with located(self.parents, number):
+            heads = _heads(decoded(parents).split(self.separator), self.skip_unparsed)
+        with located(self.tokens, number):
+            words = [word for word in decoded(tokens).split(self.separator) if word]
+            words = _filled(words, len(heads))
+        with located(self.parents, number):
+            heads, words = _of_parsed(heads, words)
+            children = children_of_heads(heads, self.roots)
+        return {"children": children, "word": [*words, *[""] * (self.roots == "artificial")]}
+
+
+def _heads(parents: list[str], skip_unparsed: bool) -> list[int]:
+    """The numbers, of which some are -1 with `skip_unparsed`."""
     for vertex, text in enumerate(parents, start=1):
-        if not text.strip().isdecimal() or int(text) > len(parents) or int(text) == vertex:
+        is_unparsed = skip_unparsed and text.strip() == "-1"
+        is_number = text.strip().isdecimal() and int(text) <= len(parents) and int(text) != vertex
+        if not is_number and not is_unparsed:
             raise ValueError(
                 f"got the parent {text!r} of vertex {vertex} but expected 0 for the root, or "
-                f"another vertex in [1, {len(parents)}]. Correct the line, or the separator."
+                f"another vertex in [1, {len(parents)}]. Correct the line, or the separator"
+                + ("." if text.strip() != "-1" else ", or leave it out with skip_unparsed=True.")
             )
-        if int(text):
-            children[int(text) - 1].append(vertex - 1)
-    return children
+    return [int(text) for text in parents]
+
+
+def _of_parsed(heads: list[int], words: list[str]) -> tuple[list[int], list[str]]:
+    """Heads and words without the vertices whose head is -1."""
+    kept = [vertex for vertex, head in enumerate(heads) if head >= 0]
+    if len(kept) == len(heads):
+        return heads, words
+    number = {0: 0} | {vertex + 1: i for i, vertex in enumerate(kept, start=1)}
+    for vertex in kept:
+        if heads[vertex] not in number:
+            raise ValueError(
+                f"got the parent {heads[vertex]} of vertex {vertex + 1} but expected one that is "
+                "not left out, as its own parent is -1. Correct the line."
+            )
+    return [number[heads[vertex]] for vertex in kept], [words[vertex] for vertex in kept]
 
 
 def _filled(words: list[str], count: int) -> list[str]:

@@ -13,11 +13,15 @@ import numpy as np
 import tensorflow as tf
 
 from cavs_tf.data._examples import from_arrays
+from cavs_tf.data._streams import decoded, located, numbered_lines
 from cavs_tf.data._vocabulary import Vocabulary
 
-# Blanks are ASCII only: some words of the treebank contain a no-break space.
-_TOKEN = re.compile(r"[()]|[^() \t\r\n]+")
+# Blanks are ASCII only: some words of the treebank contain a no-break space. A bracket behind a
+# backslash is part of a word, as NLTK writes it.
+TOKEN = re.compile(r"[()]|(?:\\[()]|[^() \t\r\n])+")
 _ESCAPES = dict(zip(["-LRB-", "-RRB-", "-LSB-", "-RSB-", "-LCB-", "-RCB-"], "()[]{}", strict=True))
+
+_BACKSLASHES = re.compile(r"\\([/*()])")
 
 
 class _Trees(NamedTuple):
@@ -47,7 +51,8 @@ def ptb_trees(
       vocabulary: Numbers the words; see `ptb_vocabulary`.
       num_classes: Labels are in [0, num_classes).
       unescape: Whether to undo the treebank's escapes: `-LRB-` to `(`, likewise -RRB-, -LSB-,
-        -RSB-, -LCB-, -RCB- in either case, `\/` to `/` and `\*` to `*`. Quotes stay as they are.
+        -RSB-, -LCB-, -RCB- in either case, `\/` to `/`, `\*` to `*`, `\(` to `(` and `\)` to `)`.
+        Quotes stay as they are.
 
     Returns:
       A dataset of one dict per tree of n vertices, for `cavs_tf.data.batch`:
@@ -94,20 +99,11 @@ def ptb_vocabulary(
 
 def _read(path, num_classes: int, unescape: bool) -> _Trees:
     trees = _Trees([0], [], [], [])
-    with open(path, "rb") as file:
-        for number, line in enumerate(file, start=1):
-            try:
-                text = line.decode("utf-8")
-                if not text.strip(" \t\r\n"):
-                    continue
-                _parse(_TOKEN.findall(text), num_classes, trees)
-            except UnicodeDecodeError as error:
-                raise ValueError(
-                    f"{path}:{number}: got the byte {error.object[error.start]:#x} but expected "
-                    "UTF-8. Convert the file."
-                ) from None
-            except ValueError as error:
-                raise ValueError(f"{path}:{number}: {error}") from None
+    for number, line in numbered_lines(path):
+        with located(path, number):
+            tokens = TOKEN.findall(decoded(line))
+            if tokens:
+                _parse(tokens, num_classes, trees)
     if unescape:
         # Each distinct word is unescaped once.
         plain = {word: unescaped(word) for word in set(trees.words)}
@@ -165,4 +161,4 @@ def class_of(token: str, num_classes: int) -> int:
 
 def unescaped(word: str) -> str:
     """The word that stands for another in brackets, where brackets cannot be written."""
-    return _ESCAPES.get(word.upper(), word).replace("\\/", "/").replace("\\*", "*")
+    return _BACKSLASHES.sub(r"\1", _ESCAPES.get(word.upper(), word))

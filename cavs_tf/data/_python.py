@@ -1,6 +1,7 @@
 """Abstract syntax trees of Python programs."""
 
 import ast
+import functools
 import os
 import pathlib
 from collections.abc import Iterator, Sequence
@@ -8,7 +9,7 @@ from collections.abc import Iterator, Sequence
 import tensorflow as tf
 
 from cavs_tf import _graph_formats
-from cavs_tf.data._streams import check_exists, located, stream
+from cavs_tf.data._streams import Item, LocatedError, check_exists, located, stream
 from cavs_tf.data._vocabulary import Vocabulary
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -57,9 +58,15 @@ def python_trees(
 
     def read():
         for path in files:
-            module = _module(path)
-            for root in _functions(module) if functions else [module]:
-                yield _tree(root)
+            if not functions:
+                yield Item(path, 1, functools.partial(_tree_of_file, path))
+                continue
+            try:
+                roots = _functions(_module(path))
+            except LocatedError:  # It is raised again when the item is read.
+                yield Item(path, 1, functools.partial(_tree_of_file, path))
+            else:
+                yield from (Item(path, r.lineno, functools.partial(_tree, r)) for r in roots)
 
     return stream(read, dict.fromkeys(["children", "word", "category"]), vocabulary)
 
@@ -73,6 +80,10 @@ def _module(path) -> ast.Module:
                 f"got what is no Python program ({error}) but expected one. Correct the file, or "
                 "leave it out."
             ) from None
+
+
+def _tree_of_file(path) -> dict:
+    return _tree(_module(path))
 
 
 def _functions(module: ast.Module) -> Iterator[ast.AST]:

@@ -1,13 +1,16 @@
 """What readers of files share: examples one after another, and errors that name file and line."""
 
+import codecs
 import contextlib
 import itertools
 import os
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
+from cavs_tf._library import ops
 from cavs_tf.data._vocabulary import Vocabulary
 
 _STRUCTURE = {
@@ -23,21 +26,38 @@ _STRUCTURE = {
 }
 
 
+class Item(NamedTuple):
+    """Where an example stands in a file, and what makes it, so that examples are counted unread.
+
+    Attributes:
+      path, line: The file, and the line in which the example begins.
+      make: Returns the example, a dict of lists, and of such dicts for examples of several
+        structures, or raises ValueError. "children" is one list of child ids per vertex.
+    """
+
+    path: str | os.PathLike
+    line: int
+    make: Callable[[], dict]
+
+
+class LocatedError(ValueError):
+    """An error whose message names file and line."""
+
+
 def stream(
-    read: Callable[[], Iterator[dict]], features: dict, vocabulary: Vocabulary | None
+    read: Callable[[], Iterator[Item]], features: dict, vocabulary: Vocabulary | None
 ) -> tf.data.Dataset:
-    """A dataset of what `read()` yields, which holds one example at a time.
+    """A dataset of the examples that `read()` finds, which holds one at a time.
+
+    The items are counted now, without making examples of them. One that cannot be made is an error
+    of the dataset in its place, after which the next one follows.
 
     Args:
-      read: Yields examples: dicts of lists, and of such dicts for examples of several
-        structures. "children" is one list of child ids per vertex.
+      read: Yields an item for each example.
       features: The names of features, in dicts as the examples are, each with its TensorSpec;
         None for those that readers have in common.
       vocabulary: Turns "word" into "token", or None.
     """
-
-    def generate():
-        return (_arrays(example, vocabulary) for example in read())
 
     def spec(names):
         specs = {}
@@ -47,20 +67,50 @@ def stream(
             specs[renamed] = spec(part) if isinstance(part, dict) else given or _STRUCTURE[renamed]
         return specs
 
-    return tf.data.Dataset.from_generator(generate, output_signature=spec(features))
+    specs = spec(features)
+    nothing = tf.nest.map_structure(_nothing, specs)
+
+    count = sum(1 for _ in _makers(read))
+
+    def generate():
+        for make in _exactly(count, _makers(read)):
+            try:
+                yield "", _arrays(make(), vocabulary)
+            except Exception as error:  # Of a function of the user, too.
+                yield _sentence(error), nothing
+
+    def checked(state, error_and_example):
+        error, example = error_and_example
+        features = ops.cavs_checked_example(error, tf.nest.flatten(example))
+        return state, tf.nest.pack_sequence_as(example, features)
+
+    dataset = tf.data.Dataset.from_generator(
+        generate, output_signature=(tf.TensorSpec([], tf.string), specs)
+    )
+    dataset = dataset.apply(tf.data.experimental.assert_cardinality(count))
+    # Unlike `map`, `scan` adds nothing to the messages of its function.
+    return dataset.scan(0, checked)
 
 
-def numbered_lines(path: str | os.PathLike) -> Iterator[tuple[int, str]]:
-    """Yields the number of each line, from 1 on, and the line without its end."""
+def numbered_lines(path: str | os.PathLike) -> Iterator[tuple[int, bytes]]:
+    """Yields the number of each line, from 1 on, and the line without its end; see `decoded`."""
     with open(path, "rb") as file:
         for number, line in enumerate(file, start=1):
-            try:
-                yield number, line.decode("utf-8").rstrip("\r\n")
-            except UnicodeDecodeError as error:
-                raise ValueError(
-                    f"{path}:{number}: got the byte {error.object[error.start]:#x} but expected "
-                    "UTF-8. Convert the file."
-                ) from None
+            # Programs on Windows begin files with this mark.
+            yield (
+                number,
+                (line.removeprefix(codecs.BOM_UTF8) if number == 1 else line).rstrip(b"\r\n"),
+            )
+
+
+def decoded(line: bytes) -> str:
+    """The text of a line, or ValueError."""
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"got the byte {error.object[error.start]:#x} but expected UTF-8. Convert the file."
+        ) from None
 
 
 def lines_of(*paths: str | os.PathLike) -> Iterator[tuple]:
@@ -71,26 +121,72 @@ def lines_of(*paths: str | os.PathLike) -> Iterator[tuple]:
                 next(path for path, line in zip(paths, lines, strict=True) if (line is None) == end)
                 for end in (True, False)
             )
-            raise ValueError(
+            raise LocatedError(
                 f"{short}:{number}: got the end of the file but expected as many lines as {long} "
                 "has. Pass files of the same trees."
             )
-        yield number, *(text for _, text in lines)
+        yield number, *(line for _, line in lines)
 
 
 @contextlib.contextmanager
 def located(path: str | os.PathLike, line: int):
-    """Puts file and line before the message of a ValueError."""
+    """Puts file and line before the message of an error that has none yet."""
     try:
         yield
+    except LocatedError:
+        raise
     except ValueError as error:
-        raise ValueError(f"{path}:{line}: {error}") from None
+        raise LocatedError(f"{path}:{line}: {error}") from None
+    except Exception as error:
+        raise LocatedError(f"{path}:{line}: {type(error).__name__}: {error}") from error
 
 
 def check_exists(path: str | os.PathLike) -> None:
     """Raises OSError now, and not when the first example is read, if there is no such file."""
     with open(path, "rb"):
         pass
+
+
+def _makers(read: Callable[[], Iterator[Item]]) -> Iterator[Callable[[], dict]]:
+    """What makes each example; and at last, where the files end wrongly, what raises the error."""
+
+    def make(item: Item) -> dict:
+        with located(item.path, item.line):
+            return item.make()
+
+    def fail(error: Exception):
+        raise error
+
+    try:
+        for item in read():
+            yield lambda item=item: make(item)
+    except Exception as error:
+        yield lambda error=error: fail(error)
+
+
+def _exactly(count: int, makers: Iterator) -> Iterator:
+    """As many as were counted, whatever has become of the files, with an error for the others."""
+
+    def fail():
+        raise ValueError(
+            f"files: got another number of examples but expected {count}, as there were when the "
+            "dataset was made. Make it again."
+        )
+
+    for number in range(count):
+        make = next(makers, fail)
+        is_last = number == count - 1
+        yield fail if is_last and next(makers, None) is not None else make
+
+
+def _sentence(error: Exception) -> str:
+    kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
+    return f"{kind}{error}"
+
+
+def _nothing(spec: tf.TensorSpec) -> np.ndarray:
+    dtype = "S1" if spec.dtype == tf.string else spec.dtype.as_numpy_dtype
+    return np.zeros([size or 0 for size in spec.shape], dtype)
 
 
 def _renamed(name: str, vocabulary: Vocabulary | None) -> str:

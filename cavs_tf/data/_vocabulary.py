@@ -2,6 +2,9 @@
 
 import collections
 import itertools
+import json
+import os
+import pathlib
 from collections.abc import Iterable, Iterator
 
 import numpy as np
@@ -67,6 +70,38 @@ class Vocabulary:
             rows for example in dataset.as_numpy_iterator() for rows in _words(example)
         )
         return cls.from_words((word.decode("utf-8") for word in words), min_count)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike) -> "Vocabulary":
+        """The vocabulary that `save` wrote.
+
+        Raises:
+          ValueError: If the file is another one.
+        """
+        try:
+            words = json.loads(pathlib.Path(path).read_bytes().decode("utf-8-sig"))
+        except ValueError:
+            words = None
+        if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+            raise ValueError(
+                f"path: got {str(path)!r} but expected a list of words, as JSON. Pass a file that "
+                "Vocabulary.save wrote."
+            )
+        return cls(words)
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Writes the words from id 2 on: a list of strings, as JSON, a word in a line.
+
+        A model that numbers words by a vocabulary needs the same one wherever it is loaded.
+
+        >>> import tempfile
+        >>> path = pathlib.Path(tempfile.mkdtemp(), "words.json")
+        >>> Vocabulary.from_words(["the", "café"]).save(path)
+        >>> Vocabulary.load(path).words
+        ('<unknown>', '', 'café', 'the')
+        """
+        text = json.dumps(self.words[2:], ensure_ascii=False, indent=0)
+        pathlib.Path(path).write_bytes(text.encode() + b"\n")
 
     def __len__(self) -> int:
         return len(self.words)

@@ -76,12 +76,13 @@ def graph_inputs(
 
 
 def for_fit(
-    batches: tf.data.Dataset, inputs, labels, weigh_by=None, sample_weight=None
+    batches: tf.data.Dataset, inputs, labels=None, weigh_by=None, sample_weight=None
 ) -> tf.data.Dataset:
-    """Makes the (inputs, labels) that `fit` and `evaluate` take from minibatches of features.
+    """Makes what `fit`, `evaluate` and `predict` take from minibatches of features.
 
-    A functional model needs exactly its inputs: where there are more features than inputs,
-    Keras pairs them by position, not by name.
+    These are (inputs, labels), or inputs alone for `predict`. A functional model needs exactly its
+    inputs: where there are other features, Keras pairs them by position, not by name, which layers
+    that take graphs refuse.
 
     The loss that Keras reports is a mean over minibatches. They are weighed by how many rows
     their labels have, so that it is the mean over all graphs, or over all vertices for labels
@@ -96,16 +97,17 @@ def for_fit(
         features, or a dict with such names: `model.input`. The name of a structure stands for all
         of its features; in a dict, a dict says which.
       labels: Name of a feature, or a dict of them for a model with several outputs. A feature
-        of a structure is "left/name".
+        of a structure is "left/name". None: there are none, as for `predict`.
       weigh_by: Name of the feature whose number of rows is the weight of a minibatch, or None.
       sample_weight: Names of features, as `labels`, by which Keras multiplies the loss of each
         row; or None.
 
     Returns:
-      A dataset of pairs, or with `sample_weight` of triples.
+      A dataset of pairs; with `sample_weight` of triples; without labels of inputs.
 
     Raises:
-      ValueError: If there is no such feature, or the weight would not be the first input.
+      ValueError: If there is no such feature, the weight would not be the first input, or there is
+        a `sample_weight` but no labels.
       tf.errors.InvalidArgumentError: From the dataset, if labels have another number of rows than
         outputs of the model.
 
@@ -115,12 +117,19 @@ def for_fit(
     >>> features, label = next(iter(for_fit(batches, names, "label")))
     >>> features["0_loss_rows"].shape, label.shape
     (TensorShape([4]), TensorShape([4]))
+    >>> "label" in next(iter(for_fit(batches, names)))
+    False
     """
     spec = batches.element_spec
     if not isinstance(spec, dict) or any("graphs" in part for part in (spec, *_dicts(spec))):
         raise ValueError(
             f"batches: got {'graphs that are no' if isinstance(spec, dict) else 'no'} plain "
             "tensors but expected a dict of them. Use cavs_tf.data.batch with as_dict=True."
+        )
+    if labels is None and sample_weight is not None:
+        raise ValueError(
+            f"sample_weight: got {sample_weight!r} without labels but expected None. Name the "
+            "labels whose losses it weighs."
         )
 
     if not any(set(part) & set(TENSOR_NAMES) for part in (spec, *_dicts(spec))):
@@ -132,8 +141,8 @@ def for_fit(
     def named(features, names):
         return tf.nest.map_structure(lambda name: feature_at(features, name, "batches"), names)
 
-    of_labels = LabelRows(inputs, labels)
-    inputs = inputs.input if isinstance(inputs, keras.Model) else inputs
+    model, inputs = inputs, _inputs_of(inputs) if isinstance(inputs, keras.Model) else inputs
+    of_labels = LabelRows(model, labels)
     for names in (labels, weigh_by, sample_weight):
         named(spec, [] if names is None else names)
     path = path_of_loss_rows(select(spec, inputs, "batches"))
@@ -142,22 +151,37 @@ def for_fit(
 
     def pair(features):
         chosen = select(features, inputs, "batches")
-        with tf.control_dependencies(of_labels.checks(features)):
-            wanted = tf.nest.map_structure(
-                tf.identity, named(features, labels), expand_composites=True
-            )
-        if path is not None:
-            weighing = named(features, labels if weigh_by is None else weigh_by)
+        weighing = labels if weigh_by is None else weigh_by
+        if path is not None and weighing is not None:
             part = chosen
             for key in path[:-1]:
                 part[key] = dict(part[key])
                 part = part[key]
             graphs = part[LOSS_ROWS]
-            part[LOSS_ROWS] = _rows_in_common(tf.nest.flatten(weighing) or [graphs], graphs)
+            rows = tf.nest.flatten(named(features, weighing)) or [graphs]
+            part[LOSS_ROWS] = _rows_in_common(rows, graphs)
+        if labels is None:
+            return chosen
+        with tf.control_dependencies(of_labels.checks(features)):
+            wanted = tf.nest.map_structure(
+                tf.identity, named(features, labels), expand_composites=True
+            )
         weights = () if sample_weight is None else (named(features, sample_weight),)
         return chosen, wanted, *weights
 
     return batches.map(pair).prefetch(tf.data.AUTOTUNE)
+
+
+def _inputs_of(model: keras.Model):
+    """The inputs of a functional model, by name."""
+    try:
+        inputs = model.input
+        return inputs if isinstance(inputs, dict) else [x.name for x in keras.tree.flatten(inputs)]
+    except AttributeError:
+        raise ValueError(
+            f"inputs: got a {type(model).__name__}, which has no inputs by name, but expected a "
+            "functional model or names of features. Name the features that its call reads."
+        ) from None
 
 
 def _dicts(features: dict) -> list[dict]:

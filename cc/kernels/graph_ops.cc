@@ -157,6 +157,27 @@ class CheckedRowsOp {
   std::vector<std::string> names_, rows_of_, advice_;
 };
 
+// Passes features on unless an error says why they could not be read.
+class CheckedExampleOp {
+ public:
+  absl::Status Init(OpKernelConstruction*) { return absl::OkStatus(); }
+
+  absl::Status Compute(OpKernelContext* context) const {
+    const Tensor& error = context->input(0);
+    if (error.dims() != 0) {
+      return absl::InvalidArgumentError(
+          StrCat("error: got shape ", error.shape().DebugString(),
+                 " but expected a scalar. Pass one message."));
+    }
+    const tensorflow::tstring& message = error.scalar<tensorflow::tstring>()();
+    if (!message.empty()) return absl::InvalidArgumentError(message);
+    for (int i = 0; i < context->num_outputs(); ++i) {
+      context->set_output(i, context->input(i + 1));
+    }
+    return absl::OkStatus();
+  }
+};
+
 REGISTER_KERNEL_BUILDER(Name("CavsAbsoluteChildren")
                             .Device(tensorflow::DEVICE_CPU)
                             .TypeConstraint<int32_t>("Tsplits"),
@@ -169,6 +190,9 @@ REGISTER_KERNEL_BUILDER(Name("CavsChildMask").Device(tensorflow::DEVICE_CPU),
                         GuardedOp<ChildMaskOp>);
 REGISTER_KERNEL_BUILDER(Name("CavsCheckedRows").Device(tensorflow::DEVICE_CPU),
                         GuardedOp<CheckedRowsOp>);
+REGISTER_KERNEL_BUILDER(
+    Name("CavsCheckedExample").Device(tensorflow::DEVICE_CPU),
+    GuardedOp<CheckedExampleOp>);
 
 }  // namespace
 }  // namespace cavs

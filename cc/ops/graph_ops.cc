@@ -39,6 +39,13 @@ absl::Status CheckedRowsShape(InferenceContext* c) {
   return absl::OkStatus();
 }
 
+absl::Status CheckedExampleShape(InferenceContext* c) {
+  tensorflow::shape_inference::ShapeHandle error;
+  TF_RETURN_IF_ERROR(c->WithRank(c->input(0), 0, &error));
+  for (int i = 0; i < c->num_outputs(); ++i) c->set_output(i, c->input(i + 1));
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 REGISTER_OP("CavsAbsoluteChildren")
@@ -100,6 +107,20 @@ expected: For each feature, splits with the right numbers of rows.
 checked: The features.
 names, rows_of, advice: For each feature its name, what it has one row of, and what to do if it has
   another number.
+)doc");
+
+REGISTER_OP("CavsCheckedExample")
+    .Input("error: string")
+    .Input("features: T")
+    .Output("checked: T")
+    .Attr("T: list(type) >= 1")
+    .SetShapeFn(NoThrowShape<CheckedExampleShape>)
+    .Doc(R"doc(
+Returns the features of an example, or fails with InvalidArgument if it could not be read.
+
+error: A scalar: what went wrong; empty if nothing did.
+features: Tensors.
+checked: The features.
 )doc");
 
 }  // namespace cavs

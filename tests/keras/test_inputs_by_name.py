@@ -1,0 +1,138 @@
+"""Minibatches with other features than a model has inputs: by name, or refused."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import cavs_tf as cavs
+
+ARITY = 3
+REFUSED = (
+    r"inputs: got a minibatch with other features than the model has inputs, which Keras then "
+    r"pairs by position, but expected {} besides the graphs. Pass cavs_tf.keras.for_fit\("
+)
+
+
+def model_of(*names):
+    """A model of one structure, or of several by name, whose input is "word"."""
+    inputs, roots = {}, []
+    for name in names or [None]:
+        graphs = cavs.keras.graph_inputs(ARITY, name)
+        word = keras.Input((), dtype="int32", name="word" if name is None else f"{name}_word")
+        rows = keras.layers.Embedding(20, 4)(word)
+        roots.append(cavs.keras.TreeLSTM(4, ARITY)(graphs, rows))
+        inputs[name] = {**graphs, "word": word}
+    return keras.Model(inputs if names else inputs[None], keras.layers.Dense(2)(sum(roots)))
+
+
+def trees():
+    """Trees whose labels of vertices come right before their words, in the order of names."""
+    trees = cavs.data.listops(12, seed=1, max_depth=2, max_args=ARITY)
+    return trees.map(lambda tree: {"word" if n == "token" else n: v for n, v in tree.items()})
+
+
+def batches(examples, **kwargs):
+    return cavs.data.batch(examples, 4, arity=ARITY, as_dict=True, **kwargs)
+
+
+def only(examples, *left_out):
+    return examples.map(lambda e: {n: v for n, v in e.items() if n not in left_out})
+
+
+FEATURES = ["label", "vertex_label", "inner", "operator"]
+
+
+@pytest.mark.parametrize("feature", FEATURES)
+def test_predict_refuses_a_feature_that_the_model_has_not(feature):
+    others = [name for name in FEATURES if name != feature]
+    data = batches(only(trees(), *others))
+    model = model_of()
+    with pytest.warns(UserWarning, match="structure"), pytest.raises(ValueError) as error:
+        model.predict(data, verbose=0)
+    assert error.match(REFUSED.format("'word'"))
+    with pytest.warns(UserWarning, match="structure"), pytest.raises(ValueError, match="word"):
+        model(next(iter(data)))
+
+
+def test_predict_refuses_a_feature_of_a_structure_that_the_model_has_not():
+    pairs = tf.data.Dataset.zip({"left": trees(), "right": only(trees(), *FEATURES)})
+    model = model_of("left", "right")
+    with pytest.warns(UserWarning, match="structure"), pytest.raises(ValueError) as error:
+        model.predict(batches(pairs), verbose=0)
+    # Keras finds the wrong number of axes of another input first.
+    assert error.match(r"Invalid input shape for input .* with name 'right_child_row'")
+
+
+def test_predict_refuses_a_feature_of_the_last_structure_that_the_model_has_not():
+    left, right = only(trees(), *FEATURES), only(trees(), *FEATURES[1:])
+    model = model_of("left", "right")
+    with pytest.warns(UserWarning, match="structure"), pytest.raises(ValueError) as error:
+        model.predict(batches(tf.data.Dataset.zip({"left": left, "right": right})), verbose=0)
+    assert error.match(REFUSED.format("'left/word', 'right/word'"))
+
+
+def test_a_feature_that_the_model_has_not_is_refused_when_sizes_are_known_late():
+    model = model_of()
+    batch = next(iter(batches(trees())))
+    unknown = {name: tf.TensorSpec([None] * v.shape.rank, v.dtype) for name, v in batch.items()}
+    unknown["child_row"] = tf.TensorSpec([ARITY, None], tf.int32)
+    call = tf.function(lambda features: model(features), input_signature=[unknown])
+    with (
+        pytest.warns(UserWarning, match="structure"),
+        pytest.raises(tf.errors.InvalidArgumentError, match=REFUSED.format(".+word.+")),
+    ):
+        call(batch)
+
+
+def test_exactly_the_inputs_are_taken_as_they_are():
+    model, data = model_of(), batches(only(trees(), *FEATURES))
+    want = np.concatenate([model(batch) for batch in data])
+    np.testing.assert_allclose(model.predict(data, verbose=0), want, rtol=1e-5)
+
+
+@pytest.mark.parametrize("names", [(), ("left", "right")])
+def test_for_fit_without_labels_is_what_predict_takes(names):
+    model = model_of(*names)
+    examples = tf.data.Dataset.zip(dict.fromkeys(names, trees())) if names else trees()
+    data = batches(examples)
+    chosen = [
+        {side: {n: b[side][n] for n in model.input[side]} for side in names}
+        if names
+        else {n: b[n] for n in model.input}
+        for b in data
+    ]
+    want = np.concatenate([model(batch) for batch in chosen])
+    for inputs in (model, model.input):
+        got = model.predict(cavs.keras.for_fit(data, inputs), verbose=0)
+        np.testing.assert_allclose(got, want, rtol=1e-5)
+    assert model.predict(cavs.keras.for_fit(data, model, None), verbose=0).shape == want.shape
+
+
+def test_for_fit_takes_a_model_whose_inputs_are_a_list():
+    model = model_of()
+    listed = keras.Model(list(model.input.values()), model.output)
+    data = batches(trees())
+    np.testing.assert_allclose(
+        listed.predict(cavs.keras.for_fit(data, listed), verbose=0),
+        model.predict(cavs.keras.for_fit(data, model), verbose=0),
+        rtol=1e-5,
+    )
+    assert listed.predict(data, verbose=0).shape == (12, 2)  # Keras pairs these by name.
+
+
+def test_for_fit_refuses_weights_without_labels():
+    with pytest.raises(ValueError, match=r"^sample_weight: got 'inner' without labels but exp"):
+        cavs.keras.for_fit(batches(trees()), ["word", *make_names()], sample_weight="inner")
+
+
+def test_for_fit_refuses_a_model_whose_inputs_have_no_names():
+    class Subclassed(keras.Model):
+        pass
+
+    with pytest.raises(ValueError, match=r"^inputs: got a Subclassed, which has no inputs by na"):
+        cavs.keras.for_fit(batches(trees()), Subclassed(), "label")
+
+
+def make_names():
+    return cavs.keras.graph_inputs(ARITY)
