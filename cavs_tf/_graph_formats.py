@@ -5,6 +5,8 @@ Ids in child lists are relative to the graph.
 
 from collections.abc import Iterable
 
+from cavs_tf._packages import imported
+
 _NEIGHBOURS = {"predecessors": "pred", "successors": "succ"}
 
 
@@ -45,7 +47,7 @@ def attributes_of_networkx(graphs, name: str) -> list[list]:
 
 def to_networkx(lists, types) -> list:
     """One `MultiDiGraph` per graph, of child lists and of types, or None."""
-    import networkx
+    networkx = imported("networkx", "to_networkx")
 
     graphs = []
     for g, children in enumerate(lists):

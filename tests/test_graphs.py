@@ -20,6 +20,7 @@ from cavs_tf.schedule import Schedule
 def arrays(graphs):
     tensors = graphs.to_dict()
     assert len(tensors.pop("0_loss_rows")) == graphs.num_graphs
+    assert tensors.pop("zz_last_input").shape == [0]
     return {name: tensor.numpy().tolist() for name, tensor in tensors.items()}
 
 
@@ -557,8 +558,8 @@ REJECTED = [
     (
         lambda: GraphBatch.from_dict({**GraphBatch.chain([1]).to_dict(), "order": [0]}),
         "tensors: got ['0_loss_rows', 'child_ids', 'child_splits', 'graph_splits', 'order', "
-        "'vertex_type'] but expected 'task_splits' among them. Pass everything that to_dict "
-        "returned, or put examples into minibatches by "
+        "'vertex_type', 'zz_last_input'] but expected 'task_splits' among them. Pass everything "
+        "that to_dict returned, or put examples into minibatches by "
         "cavs_tf.data.batch(examples, batch_size, as_dict=True).",
     ),
 ]

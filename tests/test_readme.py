@@ -12,7 +12,7 @@ from tests import processes
 ROOT = pathlib.Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 # Each of their programs stands alone. Those of other pages follow each other, as they are read.
-OF_SEVERAL_PROGRAMS = ("README.md", "data.md", "distributed.md")
+OF_SEVERAL_PROGRAMS = ("README.md", "data.md", "distributed.md", "labels.md")
 # A program, and what it prints if that is written directly below it.
 PROGRAM = re.compile(r"```python\n(.*?)```\n(?:\n```\n(.*?)```)?", re.DOTALL)
 PROGRAMS = [

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import tensorflow as tf
 
+from cavs_tf._packages import imported
 from cavs_tf.data._heads import check_roots, children_of_heads
 from cavs_tf.data._streams import Item, check_exists, decoded, located, numbered_lines, stream
 from cavs_tf.data._vocabulary import Vocabulary
@@ -51,13 +52,7 @@ def conllu_trees(
     >>> next(iter(conllu_trees(path)))["children"].numpy().tolist()
     [[-1], [0], [1]]
     """
-    try:
-        import conllu  # Optional: only for files of this format.
-    except ImportError as error:
-        raise ImportError(
-            f"conllu_trees: got no package conllu ({error}) but expected it, as it reads the "
-            "format. Run `pip install conllu`."
-        ) from None
+    conllu = imported("conllu", "conllu_trees")
     check_exists(path)
     check_roots(roots)
 

@@ -26,9 +26,11 @@ from cavs_tf.keras._gru import GRU as GRU
 from cavs_tf.keras._gru import GRUCell as GRUCell
 from cavs_tf.keras._lazy_adam import LazyAdam as LazyAdam
 from cavs_tf.keras._lstm import LSTM as LSTM
+from cavs_tf.keras._pearson import Pearson as Pearson
 from cavs_tf.keras._pool import Pool as Pool
 from cavs_tf.keras._replicas import for_replicas as for_replicas
 from cavs_tf.keras._sgd import SGD as SGD
+from cavs_tf.keras._split import Split as Split
 from cavs_tf.keras._tree_gru import TreeGRU as TreeGRU
 from cavs_tf.keras._tree_gru import TreeGRUCell as TreeGRUCell
 from cavs_tf.keras._tree_lstm import TreeLSTM as TreeLSTM

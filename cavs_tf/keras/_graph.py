@@ -100,7 +100,7 @@ def for_fit(
         of a structure is "left/name". None: there are none, as for `predict`.
       weigh_by: Name of the feature whose number of rows is the weight of a minibatch, or None.
       sample_weight: Names of features, as `labels`, by which Keras multiplies the loss of each
-        row; or None.
+        row; or None. In a dict outputs may be missing, whose rows weigh 1.
 
     Returns:
       A dataset of pairs; with `sample_weight` of triples; without labels of inputs.
@@ -126,17 +126,12 @@ def for_fit(
             f"batches: got {'graphs that are no' if isinstance(spec, dict) else 'no'} plain "
             "tensors but expected a dict of them. Use cavs_tf.data.batch with as_dict=True."
         )
-    if labels is None and sample_weight is not None:
-        raise ValueError(
-            f"sample_weight: got {sample_weight!r} without labels but expected None. Name the "
-            "labels whose losses it weighs."
-        )
-
     if not any(set(part) & set(TENSOR_NAMES) for part in (spec, *_dicts(spec))):
         raise ValueError(
             f"batches: got examples, with features {', '.join(spec)}, but expected minibatches, "
             "with graphs. Pass cavs_tf.data.batch(examples, batch_size, as_dict=True)."
         )
+    _check_weights(labels, sample_weight)
 
     def named(features, names):
         return tf.nest.map_structure(lambda name: feature_at(features, name, "batches"), names)
@@ -166,10 +161,29 @@ def for_fit(
             wanted = tf.nest.map_structure(
                 tf.identity, named(features, labels), expand_composites=True
             )
-        weights = () if sample_weight is None else (named(features, sample_weight),)
-        return chosen, wanted, *weights
+        if sample_weight is None:
+            return chosen, wanted
+        weights = named(features, sample_weight)
+        if isinstance(weights, dict):
+            weights = {name: _ones(label) for name, label in wanted.items()} | weights
+        return chosen, wanted, weights
 
     return batches.map(pair).prefetch(tf.data.AUTOTUNE)
+
+
+def _check_weights(labels, sample_weight) -> None:
+    """Raises ValueError if there are weights of what has no labels."""
+    if labels is None and sample_weight is not None:
+        raise ValueError(
+            f"sample_weight: got {sample_weight!r} without labels but expected None. Name the "
+            "labels whose losses it weighs."
+        )
+    for name in sample_weight if isinstance(sample_weight, dict) else ():
+        if not isinstance(labels, dict) or name not in labels:
+            raise ValueError(
+                f"sample_weight[{name!r}]: got a weight but expected the name of an output that "
+                "has labels. Pass labels as a dict with this name."
+            )
 
 
 def _inputs_of(model: keras.Model):
@@ -209,6 +223,11 @@ def _rows_in_common(features, default):
     counts = tf.stack([f.nrows(tf.int32) if _is_ragged(f) else tf.shape(f)[0] for f in features])
     same = tf.reduce_all(counts == counts[0])
     return tf.zeros([tf.where(same, counts[0], tf.size(default))], tf.int32)
+
+
+def _ones(label) -> tf.Tensor:
+    """A weight for each row."""
+    return tf.ones([label.nrows() if _is_ragged(label) else tf.shape(label)[0]])
 
 
 def _is_ragged(feature) -> bool:

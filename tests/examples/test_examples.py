@@ -107,3 +107,17 @@ def test_help_lists_the_flags():
     printed = run("listops.py", "--help").stdout
     for flag in ("epochs", "json", "seed", "units"):
         assert f"--{flag}:" in printed
+
+
+def test_tree_to_sequence_learns_to_write(tmp_path):
+    summary, printed = summary_of(
+        "tree_to_sequence.py",
+        tmp_path,
+        "--train_examples=200",
+        "--test_examples=20",
+        "--max_args=2",
+        "--epochs=4",
+        "--units=16",
+    )
+    assert len(summary["loss"]) == 4 and summary["loss"][3] < 0.8 * summary["loss"][0]
+    assert f"{summary['accuracy']:.1%} of 20 unseen expressions" in printed

@@ -136,3 +136,24 @@ def test_for_fit_refuses_a_model_whose_inputs_have_no_names():
 
 def make_names():
     return cavs.keras.graph_inputs(ARITY)
+
+
+def two_outputs():
+    model = model_of()
+    return keras.Model(model.input, {"a": model.output, "b": keras.layers.Dense(2)(model.output)})
+
+
+def test_outputs_without_weights_weigh_one():
+    data = batches(trees().map(lambda tree: tree | {"weight": 0.5}))
+    labels = {"a": "label", "b": "label"}
+    for _, _, weights in cavs.keras.for_fit(
+        data, two_outputs(), labels, sample_weight={"a": "weight"}
+    ):
+        assert weights["a"].numpy().tolist() == [0.5] * 4
+        assert weights["b"].numpy().tolist() == [1.0] * 4
+
+
+@pytest.mark.parametrize("labels", ["label", {"a": "label"}])
+def test_weights_of_an_output_without_labels_are_rejected(labels):
+    with pytest.raises(ValueError, match=r"^sample_weight\['b'\]: got a weight but expected the n"):
+        cavs.keras.for_fit(batches(trees()), two_outputs(), labels, sample_weight={"b": "inner"})

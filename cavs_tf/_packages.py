@@ -1,0 +1,15 @@
+"""Packages that only some functions need."""
+
+import importlib
+import types
+
+
+def imported(package: str, name: str) -> types.ModuleType:
+    """The package, which `name` needs, or ImportError that says how to install it."""
+    try:
+        return importlib.import_module(package)
+    except ImportError as error:
+        raise ImportError(
+            f"{name}: got no package {package!r} ({error}) but expected it, as {name} works with "
+            f"it. Run `pip install {package}`."
+        ) from None

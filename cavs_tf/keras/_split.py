@@ -1,0 +1,63 @@
+"""Rows of vertices by graph, as layers for sequences take them."""
+
+import keras
+import tensorflow as tf
+
+from cavs_tf._inputs import as_graph_batch
+from cavs_tf._keras_private import asks_for_shapes
+from cavs_tf.keras._graph import rows_of_graphs
+
+
+@keras.saving.register_keras_serializable(package="cavs_tf")
+class Split(keras.layers.Layer):
+    """Divides the rows of vertices by graph, and pads them with zeros to the largest graph.
+
+    The result has a mask, which layers of Keras that know masks read by themselves: in
+    `keras.layers.Attention` or `MultiHeadAttention` a decoder attends to the vertices of its graph
+    alone. `GraphBatch.split` makes a RaggedTensor instead.
+
+    Args:
+      **kwargs: Arguments of `keras.layers.Layer`.
+
+    Call arguments:
+      graphs: A `GraphBatch` of B graphs and V vertices, or its `to_dict()`.
+      rows: [V, features] in vertex order, as of a layer with `return_vertices=True`.
+
+    Returns:
+      [B, n, features], n the number of vertices of the largest graph; its mask is bool [B, n].
+
+    Raises:
+      ValueError: If there is not a row per vertex.
+
+    Example:
+    >>> from cavs_tf import GraphBatch
+    >>> graphs = GraphBatch.from_parents([[2, 2, -1], [-1]])
+    >>> rows = Split()(graphs, tf.constant([[1.0], [2.0], [3.0], [4.0]]))
+    >>> rows[..., 0].numpy()
+    array([[1., 2., 3.],
+           [4., 0., 0.]], dtype=float32)
+    >>> keras.layers.Attention()([tf.ones([2, 1, 1]), rows]).numpy()[1].tolist()
+    [[4.0]]
+    """
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.supports_masking = True
+
+    def __call__(self, graphs, rows, **kwargs):
+        # By name, since Keras accepts only tensors as positional arguments.
+        return super().__call__(graphs=graphs, rows=rows, **kwargs)
+
+    def call(self, graphs, rows):
+        if asks_for_shapes():
+            return tf.repeat(rows_of_graphs(graphs, rows)[:, None], tf.shape(rows)[0], axis=1)
+        return as_graph_batch(graphs).split(rows).to_tensor()
+
+    def compute_mask(self, graphs, previous_mask):
+        splits = graphs["graph_splits"] if isinstance(graphs, dict) else graphs.graph_splits
+        if isinstance(splits, keras.KerasTensor):
+            return keras.KerasTensor((None, None), "bool")
+        return tf.sequence_mask(splits[1:] - splits[:-1])
+
+    def compute_output_shape(self, graphs_shape, rows_shape):
+        return (None, None, *rows_shape[1:])
