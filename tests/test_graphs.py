@@ -181,7 +181,7 @@ def test_dict_and_back(scheduled):
     again = GraphBatch.from_dict(graphs.to_dict())
     assert arrays(again) == arrays(graphs)
     assert (again.attached_schedule is not None) == scheduled
-    assert len(graphs.to_dict()) == (9 if scheduled else 5)
+    assert len(graphs.to_dict()) == (10 if scheduled else 6)
 
 
 def test_from_dict_without_types():

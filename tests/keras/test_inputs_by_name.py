@@ -20,7 +20,7 @@ def model_of(*names):
     for name in names or [None]:
         graphs = cavs.keras.graph_inputs(ARITY, name)
         word = keras.Input((), dtype="int32", name="word" if name is None else f"{name}_word")
-        rows = keras.layers.Embedding(20, 4)(word)
+        rows = keras.layers.Embedding(100, 4)(word)
         roots.append(cavs.keras.TreeLSTM(4, ARITY)(graphs, rows))
         inputs[name] = {**graphs, "word": word}
     return keras.Model(inputs if names else inputs[None], keras.layers.Dense(2)(sum(roots)))

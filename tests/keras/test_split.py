@@ -68,13 +68,13 @@ def attending(attend):
 )
 def test_a_query_attends_to_the_vertices_of_its_graph_alone(tmp_path, attend):
     keras.utils.set_random_seed(0)
-    graphs = cavs.GraphBatch.from_parents([[2, 2, -1], [-1], [1, -1]])
+    graphs = cavs.GraphBatch.from_parents([[2, 2, -1], [1, -1]])
     model = attending(attend)
-    query = tf.random.stateless_normal([3, 1, 2], [0, 0])
-    given = {**graphs.to_dict(), "rows": tf.constant(ROWS), "query": query}
+    rows, query = tf.constant(ROWS[:5]), tf.random.stateless_normal([2, 1, 2], [0, 0])
+    given = {**graphs.to_dict(), "rows": rows, "query": query}
     got = model(given)
     for i, graph in enumerate(graphs):
-        alone = {**graph.to_dict(), "rows": graphs.split(ROWS)[i], "query": query[i : i + 1]}
+        alone = {**graph.to_dict(), "rows": graphs.split(rows)[i], "query": query[i : i + 1]}
         np.testing.assert_allclose(got[i], model(alone)[0], atol=1e-6)
     model.save(tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras")
