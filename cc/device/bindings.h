@@ -133,6 +133,10 @@ struct Bindings {
   // In a derivative, the gradient of the state. The row before the first is
   // zero.
   Block state;
+  // The type of its elements: that of the state, or, of a gradient to which
+  // several gathers add, SumType() of that. Rows are rounded when they are read
+  // from there.
+  DType state_dtype = DType::kOther;
   // Whether no row of the state is gathered twice, so that derivatives write
   // the rows of its gradient and need not add to them.
   bool gathered_once = false;

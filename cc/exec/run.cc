@@ -115,6 +115,7 @@ void Run::BindProgram(int type) {
   own.rows = &rows_.type(type);
   own.lists = arguments_.lists[type];
   own.state = state_;
+  own.state_dtype = plan_.state_dtype;
   own.gathered_once = plan_.gathered_once;
   own.inputs = inputs_;
   own.outputs = arguments_.outputs;
@@ -317,7 +318,7 @@ void Run::BindInChunk(int type, char* shared) {
 // Where it is not the host that writes, one call costs more than the rows that
 // are written twice.
 Status Run::ZeroState(const std::vector<int32_t>& writes) {
-  const size_t row = ByteCount(1, model_.state_columns, model_.state_dtype);
+  const size_t row = ByteCount(1, model_.state_columns, plan_.state_dtype);
   char* data = static_cast<char*>(state_.data);
   if (!plan_.gathered_once || !model_.device->memory()->is_host()) {
     return critical_->Zero(data, writes.size() * row);

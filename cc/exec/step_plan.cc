@@ -61,6 +61,9 @@ class Planner {
     plan_.direction = direction;
     plan_.two_streams = limits.two_streams;
     plan_.gathered_once = limits.gathered_once;
+    const bool sums =
+        direction == Direction::kBackward && !limits.gathered_once;
+    plan_.state_dtype = sums ? SumType(model.state_dtype) : model.state_dtype;
     plan_.zone = limits.zone;
   }
 
@@ -148,10 +151,10 @@ class Planner {
   // A row of zeros precedes the state, for absent children.
   void PlaceState() {
     plan_.zeros_bytes =
-        Memory::Padded(ByteCount(1, model_.state_columns, model_.state_dtype));
+        Memory::Padded(ByteCount(1, model_.state_columns, plan_.state_dtype));
     plan_.state_bytes = SaturatingAdd(
         plan_.zeros_bytes,
-        ByteCount(rows_.num_rows(), model_.state_columns, model_.state_dtype));
+        ByteCount(rows_.num_rows(), model_.state_columns, plan_.state_dtype));
     plan_.state_offset = kept_.Take(plan_.state_bytes);
     plan_.need.state = Memory::Padded(plan_.state_bytes);
   }
@@ -243,9 +246,11 @@ class Planner {
                              joined.only_for_children);
   }
 
-  // Rows on the tape are read over other chunks than they are written in.
+  // Rows on the tape are read over other chunks than they are written in. Sums
+  // of a wider type are rounded before they are read.
   bool IsInState(int type, const Candidate& own) const {
-    return own.in_state && rows_.num_rows() > 0 && is_adjacent_[type] &&
+    return own.in_state && plan_.state_dtype == model_.state_dtype &&
+           rows_.num_rows() > 0 && is_adjacent_[type] &&
            (!own.on_tape || is_whole_[type]);
   }
 

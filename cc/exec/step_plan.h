@@ -77,7 +77,8 @@ struct StepPlan {
   size_t zone = 0;  // Bytes of the guard zone behind every buffer.
   // Includes the row of zeros before the state.
   size_t state_offset = 0, state_bytes = 0;
-  size_t zeros_bytes = 0;  // Bytes of that row.
+  DType state_dtype = DType::kOther;  // See Bindings.
+  size_t zeros_bytes = 0;             // Bytes of that row.
   // The range of Home::kChunk in the arena.
   size_t shared_offset = 0, shared_bytes = 0;
   std::vector<InputCopy> inputs;  // By number; empty if none is copied.

@@ -336,13 +336,7 @@ class NativeLowering {
       }
     }
     if (num_inputs() == 1) return Alias(0);
-    Emit(NodeKind::kElementwise, {traced_.inputs[0], traced_.inputs[1]});
-    builder_.program().nodes.back().elementwise = Elementwise::kAdd;
-    for (int i = 2; i < num_inputs(); ++i) {
-      Emit(NodeKind::kElementwise,
-           {builder_.Find(node_, 0), traced_.inputs[i]});
-      builder_.program().nodes.back().elementwise = Elementwise::kAdd;
-    }
+    builder_.Map(node_, 0, SumOf(traced_.inputs));
     return true;
   }
 
@@ -352,6 +346,26 @@ class NativeLowering {
     builder_.AddNode(NodeKind::kElementwise, node_, std::move(inputs), {out})
         .elementwise = op;
     return out;
+  }
+
+  // Terms of narrow types are added up in short runs, and so are the sums of
+  // these. In one long run, which is rounded wherever a group of elementwise
+  // operators ends, small terms would be lost.
+  int SumOf(std::vector<int> terms) {
+    constexpr size_t kRun = 16;
+    const size_t run = IsNarrow(Out(0).dtype) ? kRun : terms.size();
+    while (terms.size() > 1) {
+      std::vector<int> sums;
+      for (size_t i = 0; i < terms.size(); ++i) {
+        if (i % run == 0) {
+          sums.push_back(terms[i]);
+        } else {
+          sums.back() = Compute(Elementwise::kAdd, {sums.back(), terms[i]});
+        }
+      }
+      terms = std::move(sums);
+    }
+    return terms[0];
   }
 
   // Reads `alpha` as x and 1 - x. Returns false if it is not between 0 and 1.

@@ -100,7 +100,11 @@ class RowOp {
     TF_RETURN_IF_ERROR(
         Allocate(context, kScatters ? num_rows : num_indices, &output));
     const std::shared_ptr<Team> team = TeamOf(context);
-    Move(CpuBackend(team.get()), dtype, ToBlock(input), rows, ToBlock(*output));
+    const CpuBackend backend(team.get());
+    if (kKind == RowOpKind::kScatter && IsNarrow(dtype)) {
+      return AddAndRound(context, backend, dtype, rows, output);
+    }
+    Move(backend, dtype, ToBlock(input), rows, ToBlock(*output));
     return absl::OkStatus();
   }
 
@@ -135,6 +139,23 @@ class RowOp {
     TF_RETURN_IF_ERROR(
         ShapeOfRows(kName, num_rows, PartialTensorShape(row), &shape));
     return AllocateOutput(context, kName, 0, shape, output);
+  }
+
+  // Sums of a narrow type are formed in float32.
+  static absl::Status AddAndRound(OpKernelContext* context,
+                                  const CpuBackend& backend, DType dtype,
+                                  Span<int32_t> rows, Tensor* output) {
+    Tensor sums;
+    TF_RETURN_IF_ERROR(
+        context->allocate_temp(tensorflow::DT_FLOAT, output->shape(), &sums));
+    backend.Zero(SumType(dtype), ToBlock(sums));
+    backend.ScatterAddRows(dtype, ToBlock(context->input(0)), rows.data(),
+                           ToBlock(sums));
+    backend.RoundSums(dtype, sums.NumElements(), sums.data());
+    Block rounded = ToBlock(*output);
+    rounded.data = sums.data();
+    backend.Copy(dtype, rounded, ToBlock(*output));
+    return absl::OkStatus();
   }
 
   static void TakeMaximum(const CpuBackend& backend, DType dtype,

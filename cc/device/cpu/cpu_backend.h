@@ -138,6 +138,11 @@ class CpuBackend {
   // Converts n sums, elements of SumType(dtype), to elements of dtype in place.
   void RoundSums(DType dtype, int64_t n, void* sums) const;
 
+  // dst[i, :] = sums[rows[i], :], elements of SumType(dtype), rounded to dtype,
+  // a narrow type; zeros where rows[i] is negative.
+  void RoundRows(DType dtype, ConstBlock sums, const int32_t* rows,
+                 Block dst) const;
+
   // Whether no element is infinite or NaN. x may have an index.
   bool IsFinite(DType dtype, ConstBlock x) const;
 
@@ -211,8 +216,8 @@ class CpuBackend {
                    Block dst) const;
 
   // dst[rows[i], :] += src[i, :] for i = 0, 1, ... in this order, so that the
-  // sum is reproducible when rows repeat; negative rows are skipped. For int32,
-  // int64 and native types (each addition is in Wide<T>).
+  // sum is reproducible when rows repeat; negative rows are skipped. dst is of
+  // SumType(dtype). For int32, int64 and native types.
   void ScatterAddRows(DType dtype, ConstBlock src, const int32_t* rows,
                       Block dst) const;
 

@@ -206,6 +206,8 @@ void NodeKernels::MoveRows(const Node& node, const RowRange& at,
   const Extent extent = bindings_.slots[id].rows.extent();
   // Where the rows come from or go, and the numbers of the rows there.
   Block other = bindings_.state;
+  const DType there =
+      MovesState(node.kind) ? bindings_.state_dtype : symbol(id).dtype;
   const int32_t* index = nullptr;
   switch (node.kind) {
     case NodeKind::kVertexIds:
@@ -233,9 +235,11 @@ void NodeKernels::MoveRows(const Node& node, const RowRange& at,
   index += operands_.RowsOf(id, at).first;
   ForRanges(rows.cols, range, [&](int64_t begin, int64_t end) {
     const Block mine = Columns(rows, dtype, begin, end);
-    const Block theirs = Columns(other, dtype, begin, end);
+    const Block theirs = Columns(other, there, begin, end);
     if (node.kind == NodeKind::kGatherGrad && !bindings_.gathered_once) {
       backend.ScatterAddRows(dtype, mine, index, theirs);
+    } else if (there != dtype) {
+      backend.RoundRows(dtype, theirs, index, mine);
     } else if (writes) {
       backend.GatherRows(dtype, theirs, index, mine);
     } else {

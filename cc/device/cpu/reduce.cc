@@ -112,6 +112,30 @@ void CpuBackend::RoundSums(DType dtype, int64_t n, void* sums) const {
   });
 }
 
+void CpuBackend::RoundRows(DType dtype, ConstBlock sums, const int32_t* rows,
+                           Block dst) const {
+  assert(sums.cols == dst.cols && IsNarrow(dtype));
+  WithFloatType(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    if constexpr (kIsNarrow<T>) {
+      const Wide<T>* const from = static_cast<const Wide<T>*>(sums.data);
+      T* const to = static_cast<T*>(dst.data);
+      ParallelFor(workers_, dst.rows, 16, kNanosPerElement * dst.cols,
+                  [&](Range range) {
+                    for (int64_t i = range.begin; i < range.end; ++i) {
+                      T* const own = to + i * dst.pitch;
+                      if (rows[i] < 0) {
+                        std::fill_n(own, dst.cols, T());
+                      } else {
+                        kernels<T>().narrow(from + rows[i] * sums.pitch,
+                                            dst.cols, own);
+                      }
+                    }
+                  });
+    }
+  });
+}
+
 void CpuBackend::SumColumns(DType dtype, ConstBlock x, Block out) const {
   assert(x.rows == out.rows && out.cols == 1);
   WithFloatType(dtype,

@@ -40,7 +40,7 @@ void ForRows(Workers* workers, int64_t rows, int64_t bytes, const Fn& fn) {
 
 // Integers wrap around in two's complement, as TensorFlow's do.
 template <typename T>
-void AddRow(const T* x, T* sum, int64_t n) {
+void AddIntegers(const T* x, T* sum, int64_t n) {
   using Unsigned = std::make_unsigned_t<T>;
   for (int64_t j = 0; j < n; ++j) {
     sum[j] = static_cast<T>(static_cast<Unsigned>(sum[j]) +
@@ -51,11 +51,11 @@ void AddRow(const T* x, T* sum, int64_t n) {
 // add(x, sum, n) adds one row. Each worker owns a range of columns and visits
 // all rows in order, so the order of a sum's terms does not depend on the
 // number of workers.
-template <typename T, typename Add>
+template <typename T, typename Sum, typename Add>
 void ScatterAdd(Workers* workers, ConstBlock src, const int32_t* rows,
                 Block dst, const Add& add) {
   const T* from = static_cast<const T*>(src.data);
-  T* to = static_cast<T*>(dst.data);
+  Sum* to = static_cast<Sum*>(dst.data);
   const double nanos = 2 * kNanosPerByte * sizeof(T) * src.rows;
   ParallelFor(workers, src.cols, 64 / sizeof(T), nanos, [&](Range columns) {
     for (int64_t i = 0; i < src.rows; ++i) {
@@ -173,22 +173,22 @@ void CpuBackend::ScatterRows(DType dtype, ConstBlock src, const int32_t* rows,
 void CpuBackend::ScatterAddRows(DType dtype, ConstBlock src,
                                 const int32_t* rows, Block dst) const {
   assert(src.cols == dst.cols);
-  constexpr int kAdd = static_cast<int>(Elementwise::kAdd);
   if (IsNative(dtype)) {
     return WithFloatType(dtype, [&](auto zero) {
       using T = decltype(zero);
-      const TileKernel<T> add = kernels<T>().elementwise[kAdd][kVectorVector];
-      ScatterAdd<T>(workers_, src, rows, dst,
-                    [add](const T* x, T* sum, int64_t n) {
-                      add({sum, 0}, {x, 0}, {sum, 0}, 1, n);
-                    });
+      ScatterAdd<T, Wide<T>>(
+          workers_, src, rows, dst, [&](const T* x, Wide<T>* sum, int64_t n) {
+            kernels<T>().sum_rows(x, n, 1, n, sum, /*accumulate=*/true);
+          });
     });
   }
   switch (dtype) {
     case DType::kInt32:
-      return ScatterAdd<int32_t>(workers_, src, rows, dst, AddRow<int32_t>);
+      return ScatterAdd<int32_t, int32_t>(workers_, src, rows, dst,
+                                          AddIntegers<int32_t>);
     case DType::kInt64:
-      return ScatterAdd<int64_t>(workers_, src, rows, dst, AddRow<int64_t>);
+      return ScatterAdd<int64_t, int64_t>(workers_, src, rows, dst,
+                                          AddIntegers<int64_t>);
     default:
       assert(false && "ScatterAddRows: no such dtype");
   }

@@ -106,6 +106,7 @@ struct EdgesArgs {
   int64_t first_edge, rows, columns;
   int shift;
 };
+// Of to_mask and round_rows.
 struct MaskArgs {
   const void* from;
   const int32_t* index;
@@ -220,6 +221,14 @@ Status CudaKernels::AddRows(DType dtype, const ConstBlock& from,
   const AddRowsArgs arguments = {from.data, from.pitch, to.data,  to.pitch,
                                  target,    from.rows,  from.cols};
   return Launch(dtype, "add_rows", grid, stream, arguments);
+}
+
+Status CudaKernels::RoundRows(DType dtype, const ConstBlock& sums,
+                              const Block& to, CudaStreamHandle stream) const {
+  const MaskArgs arguments = {sums.data, sums.index, sums.pitch, to.data,
+                              to.pitch,  to.rows,    to.cols};
+  return Launch(dtype, "round_rows", Flat(to.rows * to.cols), stream,
+                arguments);
 }
 
 Status CudaKernels::Multiply(DType dtype,

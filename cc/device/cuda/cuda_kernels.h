@@ -64,9 +64,14 @@ class CudaKernels {
   // Any number of moves, which do not depend on one another.
   Status Move(const std::vector<CudaMove>& moves,
               CudaStreamHandle stream) const;
-  // to[target[r]] += from[r] in the order of the rows; -1: nowhere.
+  // to[target[r]] += from[r] in the order of the rows; -1: nowhere. `to` is of
+  // SumType(dtype).
   Status AddRows(DType dtype, const ConstBlock& from, const int32_t* target,
                  const Block& to, CudaStreamHandle stream) const;
+  // Row r of `to` becomes row index[r] of `sums`, which are of SumType(dtype);
+  // zeros for -1.
+  Status RoundRows(DType dtype, const ConstBlock& sums, const Block& to,
+                   CudaStreamHandle stream) const;
   // Any number of products, which do not depend on one another.
   Status Multiply(DType dtype, const std::vector<CudaProduct>& products,
                   CudaStreamHandle stream) const;

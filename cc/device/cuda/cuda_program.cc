@@ -368,13 +368,17 @@ Status CudaProgram::Move(const std::vector<int>& nodes, const RowRange& at) {
     const Node& node = program_.nodes[number];
     CudaMove move;
     if (!MoveOf(node, at, &move)) continue;
-    if (node.kind != NodeKind::kGatherGrad || bindings_.gathered_once) {
+    const bool writes = !node.outputs.empty();
+    const DType dtype = symbol((writes ? node.outputs : node.inputs)[0]).dtype;
+    if (node.kind == NodeKind::kGatherGrad && !bindings_.gathered_once) {
+      CAVS_RETURN_IF_ERROR(
+          kernels_.AddRows(dtype, move.from, move.to_index, move.to, stream_));
+    } else if (MovesState(node.kind) && bindings_.state_dtype != dtype) {
+      CAVS_RETURN_IF_ERROR(
+          kernels_.RoundRows(dtype, move.from, move.to, stream_));
+    } else {
       moves.push_back(move);
-      continue;
     }
-    CAVS_RETURN_IF_ERROR(kernels_.AddRows(symbol(node.inputs[0]).dtype,
-                                          move.from, move.to_index, move.to,
-                                          stream_));
   }
   return moves.empty() ? Status() : kernels_.Move(moves, stream_);
 }

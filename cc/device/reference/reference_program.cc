@@ -47,6 +47,17 @@ void CopyRow(const char* from, size_t bytes, char* to) {
   }
 }
 
+// Copies n numbers; those of another type are rounded to `to_dtype`.
+void CopyNumbers(DType from_dtype, const char* from, DType to_dtype, int64_t n,
+                 char* to) {
+  if (from_dtype == to_dtype || from == nullptr) {
+    return CopyRow(from, n * SizeOf(to_dtype), to);
+  }
+  for (int64_t j = 0; j < n; ++j) {
+    WriteElement(to_dtype, ReadElement(from_dtype, from, j), to, j);
+  }
+}
+
 }  // namespace
 
 // Copies rows that the tape holds by an index.
@@ -134,7 +145,8 @@ void ReferenceProgram::MoveRow(const Node& node, const RowRange& at,
   const Extent extent = slot.rows.extent();
   if (slot.index != nullptr) return;  // Its rows are read in place.
   const DType dtype = symbol(id).dtype;
-  const size_t bytes = symbol(id).columns() * SizeOf(dtype);
+  const DType there = MovesState(node.kind) ? bindings_.state_dtype : dtype;
+  const int64_t columns = symbol(id).columns();
   const int64_t absolute = operands_.RowsOf(id, at).first + row;
   char* mine = RowOf(operands_.Rows(id, at), dtype, row);
   // Where the row comes from or goes, and which of its rows that is.
@@ -144,7 +156,7 @@ void ReferenceProgram::MoveRow(const Node& node, const RowRange& at,
     case NodeKind::kVertexIds:
       return CopyRow(
           reinterpret_cast<const char*>(bindings_.lists.vertex + absolute),
-          bytes, mine);
+          columns * SizeOf(dtype), mine);
     case NodeKind::kScatter:
     case NodeKind::kScatterGrad:
       if (extent == Extent::kState) return;  // It is there already.
@@ -165,16 +177,16 @@ void ReferenceProgram::MoveRow(const Node& node, const RowRange& at,
       other = bindings_.outputs[node.index];
       number = bindings_.output_rows[node.index][absolute];
   }
-  char* theirs = number < 0 ? nullptr : RowOf(other, dtype, number);
-  if (writes) return CopyRow(theirs, bytes, mine);
+  char* theirs = number < 0 ? nullptr : RowOf(other, there, number);
+  if (writes) return CopyNumbers(there, theirs, dtype, columns, mine);
   if (theirs == nullptr) return;
   if (node.kind != NodeKind::kGatherGrad || bindings_.gathered_once) {
-    return CopyRow(mine, bytes, theirs);
+    return CopyNumbers(dtype, mine, there, columns, theirs);
   }
-  for (int64_t j = 0; j < symbol(id).columns(); ++j) {
+  for (int64_t j = 0; j < columns; ++j) {
     const double sum =
-        ReadElement(dtype, theirs, j) + ReadElement(dtype, mine, j);
-    WriteElement(dtype, sum, theirs, j);
+        ReadElement(there, theirs, j) + ReadElement(dtype, mine, j);
+    WriteElement(there, sum, theirs, j);
   }
 }
 

@@ -495,12 +495,12 @@ KERNEL(add_parts, PartsArgs, 256) {
   own.to[i] = sum;
 }
 
-// Row target[r] of `to` (+)= row r of `from`. Rows with the same target are
+// Row target[r] of `to` += row r of `from`. Rows with the same target are
 // added in order, by the warp of the first of them.
 struct AddRowsArgs {
   Global<const T> from;
   i64 from_pitch;
-  Global<T> to;
+  Global<W> to;
   i64 to_pitch;
   Global<const int> target;
   i64 rows, columns;
@@ -520,17 +520,33 @@ KERNEL(add_rows, AddRowsArgs, 256) {
   for (i64 first = 0; first < a.columns; first += 32) {
     const i64 c = first + lane();
     W sum = W(0);
-    if (c < a.columns) {
-      const T before = a.to[target * a.to_pitch + c];
-      sum = to_wide(before);
-    }
+    if (c < a.columns) sum = a.to[target * a.to_pitch + c];
     for (i64 other = r; other < a.rows; ++other) {
       if (a.target[other] != target || c >= a.columns) continue;
       const T own = a.from[other * a.from_pitch + c];
       sum = sum + to_wide(own);
     }
-    if (c < a.columns) a.to[target * a.to_pitch + c] = from_wide<T>(sum);
+    if (c < a.columns) a.to[target * a.to_pitch + c] = sum;
   }
+}
+
+// Row r of `to` becomes row index[r] of `from`, rounded; zero if that is -1.
+struct RoundRowsArgs {
+  Global<const W> from;
+  Global<const int> index;
+  i64 from_pitch;
+  Global<T> to;
+  i64 to_pitch;
+  i64 rows, columns;
+};
+KERNEL(round_rows, RoundRowsArgs, 256) {
+  const i64 i = static_cast<i64>(block_x()) * thread_count() + thread_index();
+  if (i >= a.rows * a.columns) return;
+  const i64 r = i / a.columns, c = i - r * a.columns;
+  const i64 row = a.index[r];
+  W own = W(0);
+  if (row >= 0) own = a.from[row * a.from_pitch + c];
+  a.to[r * a.to_pitch + c] = from_wide<T>(own);
 }
 
 // The sum of the columns of each row, by a warp.

@@ -205,20 +205,52 @@ TEST(RowsTest, ScatterAddAddsRepeatedRowsInOrderForAnyNumberOfWorkers) {
   }
 }
 
-TEST(RowsTest, ScatterAddOfNarrowTypesAddsInFloat32AndRoundsToNearest) {
+TEST(RowsTest, ScatterAddOfNarrowTypesDoesNotRoundBeforeAllTermsAreAdded) {
   SerialWorkers workers;
-  const CpuBackend backend(&workers);
-  ForNarrowTypes([&](auto zero) {
-    using T = decltype(zero);
-    // The sum lies between `large` and `large` + 2, nearer to the latter.
-    const float large = 2 / std::numeric_limits<T>::epsilon();
-    const T x[] = {T(1.5f), T(-2.0f)};
-    T sum[] = {T(large), T(0.5f)};
-    const int32_t row = 0;
-    backend.ScatterAddRows(DTypeOf<T>(), {x, 1, 2, 2}, &row, {sum, 1, 2, 2});
-    EXPECT_EQ(sum[0], large + 2);
-    EXPECT_EQ(sum[1], -1.5f);
-  });
+  for (Isa isa : SupportedIsas()) {
+    const CpuBackend backend(&workers, isa);
+    ForNarrowTypes([&](auto zero) {
+      using T = decltype(zero);
+      constexpr int64_t kTerms = 10000;
+      Matrix<T> src(kTerms, 19, 3);
+      Matrix<float> sums(2, 19, 5);
+      for (int64_t i = 0; i < kTerms; ++i) {
+        for (int64_t j = 0; j < 19; ++j) src.at(i, j) = T(j);
+      }
+      for (int64_t j = 0; j < 19; ++j) sums.at(0, j) = sums.at(1, j) = 0;
+      const std::vector<int32_t> index(kTerms, 1);
+      backend.ScatterAddRows(DTypeOf<T>(), src.view(), index.data(),
+                             sums.block());
+      for (int64_t j = 0; j < 19; ++j) {
+        EXPECT_EQ(sums.at(0, j), 0);
+        EXPECT_EQ(sums.at(1, j), kTerms * j);
+      }
+      EXPECT_TRUE(sums.GuardsHold());
+    });
+  }
+}
+
+TEST(RowsTest, RoundRowsRoundsTheRowsOfAnIndexToNearest) {
+  SerialWorkers workers;
+  for (Isa isa : SupportedIsas()) {
+    const CpuBackend backend(&workers, isa);
+    ForNarrowTypes([&](auto zero) {
+      using T = decltype(zero);
+      Matrix<float> sums(3, 19, 5);
+      Matrix<T> dst(4, 19, 3);
+      sums.Fill(1);
+      dst.Fill(2);
+      const int32_t index[] = {2, -1, 0, 2};
+      backend.RoundRows(DTypeOf<T>(), sums.view(), index, dst.block());
+      for (int64_t i = 0; i < 4; ++i) {
+        for (int64_t j = 0; j < 19; ++j) {
+          EXPECT_EQ(dst.at(i, j),
+                    index[i] < 0 ? T(0) : T(sums.at(index[i], j)));
+        }
+      }
+      EXPECT_TRUE(dst.GuardsHold());
+    });
+  }
 }
 
 TEST(RowsTest, ScatterAddOfIntegersWrapsAround) {

@@ -133,25 +133,50 @@ TEST_F(CudaKernelsTest, RowsAreAddedInOrder) {
     using T = decltype(zero);
     for (const int64_t cols : {1, 33, 70}) {
       const int64_t rows = 100, targets = 7;
-      HostMatrix<T> from(rows, cols, 3), to(targets, cols, 1);
+      HostMatrix<T> from(rows, cols, 3);
+      HostMatrix<Wide<T>> to(targets, cols, 1);
       from.FillUnevenly(1), to.FillUnevenly(2);
       const std::vector<int32_t> target = Index(rows, targets);
-      HostMatrix<T> want = to;
+      HostMatrix<Wide<T>> want = to;
       for (int64_t t = 0; t < targets; ++t) {
         for (int64_t j = 0; j < cols; ++j) {
-          Wide<T> sum = to.wide(t, j);
+          Wide<T> sum = to.at(t, j);
           for (int64_t i = 0; i < rows; ++i) {
             if (target[i] == t) sum += from.wide(i, j);
           }
-          want.at(t, j) = FromWide<T>(sum);
+          want.at(t, j) = sum;
         }
       }
-      const auto own = Up(from), other = Up(to);
+      const auto own = Up(from);
+      const auto other = Up(to);
       const auto index = Up(target);
       Done(kernels->AddRows(kDTypeOf<T>, own.block(),
                             index.template as<int32_t>(), other.block(),
                             stream));
       ExpectSame(other.Read(), want);
+    }
+  });
+}
+
+TEST_F(CudaKernelsTest, RowsOfSumsAreRounded) {
+  ForGpuTypes([&](auto zero) {
+    using T = decltype(zero);
+    HostMatrix<Wide<T>> sums(6, 50, 3);
+    HostMatrix<T> to(9, 50, 1);
+    sums.FillUnevenly(1);
+    const std::vector<int32_t> index = Index(9, 6);
+    const auto own = Up(sums);
+    const auto other = Up(to);
+    const auto rows = Up(index);
+    Done(kernels->RoundRows(kDTypeOf<T>,
+                            own.rows(rows.template as<int32_t>(), 9),
+                            other.block(), stream));
+    const HostMatrix<T> got = other.Read();
+    for (int64_t i = 0; i < 9; ++i) {
+      for (int64_t j = 0; j < 50; ++j) {
+        const T want = FromWide<T>(index[i] < 0 ? 0 : sums.at(index[i], j));
+        EXPECT_EQ(got.wide(i, j), ToWide<T>(want));
+      }
     }
   });
 }
