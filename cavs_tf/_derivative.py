@@ -6,7 +6,7 @@ import tensorflow as tf
 from tensorflow.python.framework import ops
 from tensorflow.python.ops import gradients_util
 
-from cavs_tf._decomposition import decompose_operators
+from cavs_tf._decomposition import rewritings
 from cavs_tf._function_graph import FunctionGraph
 from cavs_tf._inference import (
     EDGES,
@@ -262,8 +262,7 @@ def _analyse(traced, graph, grad_inputs, outputs, forward, decompose) -> Derivat
         forward=forward,
         captured={id(p): external for external, p in captured},
     )
-    if decompose:
-        replaced = decompose_operators(analysis)
+    for replaced in rewritings(analysis, decompose):
         outputs = [(role, replaced(tensor)) for role, tensor in outputs]
     outputs = _not_zero(traced, outputs, analysis)
     tensors = [t for _, t in outputs]

@@ -5,6 +5,7 @@ import dataclasses
 
 import tensorflow as tf
 
+from cavs_tf import _wide_sums
 from cavs_tf._library import ops
 
 
@@ -54,14 +55,17 @@ class PlainEdges(Edges):
     """By operators of TensorFlow."""
 
     def spread(self, x):
-        return tf.gather(x, self.rows)
+        return _wide_sums.gather(x, self.rows)
 
     def sum(self, x):
-        return tf.math.unsorted_segment_sum(x, self.rows, tf.shape(self.ids)[0])
+        return _wide_sums.sum_of_segments(x, self.rows, tf.shape(self.ids)[0])
 
     def max(self, x):
         num_vertices = tf.shape(self.ids)[0]
-        largest = tf.math.unsorted_segment_max(x, self.rows, num_vertices)
+        # The gradient divides by the number of largest ones.
+        largest = _wide_sums.with_wide_sums(
+            tf.math.unsorted_segment_max, x, self.rows, num_vertices
+        )
         count = tf.math.unsorted_segment_sum(tf.ones_like(self.rows), self.rows, num_vertices)
         shape = tf.concat([[num_vertices], tf.ones([tf.rank(x) - 1], tf.int32)], 0)
         return tf.where(tf.reshape(count, shape) > 0, largest, tf.zeros_like(largest))

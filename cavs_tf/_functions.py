@@ -7,7 +7,7 @@ import tensorflow as tf
 from tensorflow.python.eager.polymorphic_function import concrete_function
 
 from cavs_tf import _inference
-from cavs_tf._decomposition import decompose_operators
+from cavs_tf._decomposition import rewritings
 from cavs_tf._derivative import Derivative, NoGradientError, differentiate
 from cavs_tf._effects import check_effects
 from cavs_tf._inference import EDGES, VERTICES, Analysis, Kind
@@ -228,8 +228,7 @@ def _analyse(traced: TracedVertex, examples, decompose) -> Analysis:
     )
     _check_results(traced, analysis)
     check_effects(traced.name, traced.graph, outputs)
-    if decompose:
-        replaced = decompose_operators(analysis)
+    for replaced in rewritings(analysis, decompose):
         traced.scattered = replaced(traced.scattered)
         traced.pushes = {name: replaced(value) for name, value in traced.pushes.items()}
     analysis.fold()

@@ -3,6 +3,7 @@
 import tensorflow as tf
 
 from cavs_tf._integers import length
+from cavs_tf._wide_sums import gather
 
 
 def check_initial_state(initial_state, arity: int, state_shape: tuple, dtype) -> tf.Tensor:
@@ -43,7 +44,7 @@ def initial_rows(graphs, initial_state) -> tf.Tensor:
     """
     with tf.control_dependencies(_check_length(length(initial_state), graphs.num_graphs)):
         first = tf.where(_is_without_children(graphs))
-    states = tf.gather(initial_state, tf.gather(graphs.vertex_graph, first[:, 0]))
+    states = gather(initial_state, tf.gather(graphs.vertex_graph, first[:, 0]))
     shape = tf.concat([[graphs.num_vertices], initial_state.shape[1:]], 0)
     rows = tf.scatter_nd(first, states, tf.cast(shape, first.dtype))
     return tf.ensure_shape(rows, [None, *initial_state.shape[1:]])

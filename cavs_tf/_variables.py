@@ -8,6 +8,7 @@ import tensorflow as tf
 from tensorflow.python.distribute.distribute_utils import value_container
 
 from cavs_tf._keras_private import StatelessScope, give_value, variables_without_value
+from cavs_tf._wide_sums import NARROW, widened
 
 
 class AdoptedVariable(keras.Variable):
@@ -89,6 +90,37 @@ class _ReadsOfKeras(StatelessScope):
         """Gives new variables their values, but not after an error: that could hide it."""
         self.initialize_variables = kind is None
         super().__exit__(kind, error, traceback)
+
+
+class _WideGradients(StatelessScope):
+    """A scope that Keras asks for the value of every variable, to add up gradients in float32."""
+
+    def __init__(self, variables):
+        super().__init__()
+        # A Keras variable tells its type wrongly where scopes say that it is not cast.
+        values = {id(v): tf.convert_to_tensor(v.value) for v in variables}
+        self._wide = {key: (widened(value), value.dtype) for key, value in values.items()}
+
+    def get_current_value(self, variable):
+        """The value, rounded from float32 wherever it is read; None of other variables."""
+        if id(variable) in self._wide:
+            return tf.cast(*self._wide[id(variable)])
+        outer = self.original_scope
+        return None if outer is None else outer.get_current_value(variable)
+
+    def add_update(self, update):
+        """Assigns at once, as if there were no scope."""
+        variable, value = update
+        variable._direct_assign(value)
+
+
+def wide_gradients(variables) -> contextlib.AbstractContextManager:
+    """While it is entered, gradients of Keras variables of 16 bits are rounded once.
+
+    A tape adds up the gradients of what is read several times in its own type.
+    """
+    narrow = [v for v in variables if v.value.dtype in NARROW]
+    return _WideGradients(narrow) if narrow else contextlib.nullcontext()
 
 
 @contextlib.contextmanager

@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import tensorflow as tf
 
-from cavs_tf import reference
+from cavs_tf import _wide_sums, reference
 from cavs_tf._inputs import VertexRows
 from cavs_tf._resolve import arguments_of, check_at
 from cavs_tf.graphs import GraphBatch
@@ -201,7 +201,7 @@ def _evaluate(call, model, watched, seed, nudge) -> dict:
             tape.watch(value)
         outputs = _tensors("output", call())
         seeds = nudge(reference.random_seeds(outputs, seed))
-        losses = [tf.cast(tf.reduce_sum(seeds[k] * outputs[k]), tf.float64) for k in seeds]
+        losses = [tf.reduce_sum(tf.cast(seeds[k] * outputs[k], tf.float64)) for k in seeds]
         loss = tf.add_n(losses) if losses else None
     results = dict(outputs)
     if loss is not None:
@@ -210,7 +210,7 @@ def _evaluate(call, model, watched, seed, nudge) -> dict:
         sources = {**watched, **values}
         gradients = tape.gradient(loss, list(sources.values()), unconnected_gradients="zero")
         for name, gradient in zip(sources, gradients, strict=True):
-            results[f"gradient of {name}"] = tf.convert_to_tensor(gradient)
+            results[f"gradient of {name}"] = _wide_sums.dense(gradient)
     return results
 
 

@@ -58,6 +58,7 @@ from cavs_tf._surroundings import Surroundings
 from cavs_tf._trace_cache import Known, TraceCache
 from cavs_tf._tracing import Slots, Vertex, current_vertex
 from cavs_tf._variables import Reads, add_state, adopt, check_reads, recorded_reads, track
+from cavs_tf._wide_sums import widened
 from cavs_tf.options import Options
 
 _OF_CLASS = object()  # The default of an argument, where None has a meaning.
@@ -253,9 +254,9 @@ class GraphSupport(SelfContained):
     def mean_children(self, x: tf.Tensor) -> tf.Tensor:
         """The mean over the edges of each vertex; else as `sum_children`."""
         x = _floats("mean_children", x)
-        count = tf.cast(tf.maximum(self.num_children(), 1), x.dtype)
-        total = self._edges("mean_children").sum(x)
-        return total / tf.reshape(count, [-1] + [1] * (x.shape.rank - 1))
+        total = self._edges("mean_children").sum(widened(x))
+        count = tf.cast(tf.maximum(self.num_children(), 1), total.dtype)
+        return tf.cast(total / tf.reshape(count, [-1] + [1] * (x.shape.rank - 1)), x.dtype)
 
     def max_children(self, x: tf.Tensor) -> tf.Tensor:
         """The largest element over the edges of each vertex; zeros without children.

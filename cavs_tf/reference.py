@@ -22,6 +22,8 @@ from cavs_tf._inputs import (
 from cavs_tf._integers import list_of_each
 from cavs_tf._resolve import arguments_of, check_at
 from cavs_tf._tracing import Slots, Vertex
+from cavs_tf._variables import wide_gradients
+from cavs_tf._wide_sums import sum_type, widened
 from cavs_tf.graph_support import GraphSupport
 
 
@@ -76,7 +78,9 @@ def _run_cell(cell, graphs, inputs, at):
     pulls, pushed = cell._prepare(graphs, inputs)
     evaluation = Evaluation(cell, graphs, pulls, pushed)
     run_all = evaluation.run_eagerly if tf.executing_eagerly() else evaluation.run_in_graph
-    outputs, at = run_all(), vertices_to_return(at)
+    at = vertices_to_return(at)
+    with wide_gradients(cell.variables):
+        outputs = run_all()
     if at is not None:
         outputs = {name: tf.gather(value, at) for name, value in outputs.items()}
     return unnamed(outputs)
@@ -95,6 +99,8 @@ class Evaluation:
       edge_child: int32 [E]: the child to which each edge leads.
       types, depth: int32 [V].
       no_state: [1, *state_shape]: the state of a missing child.
+      wide: The type of the states of others until they are gathered: gradients of one state
+        that several vertices gather are added up in it.
       num_vertices: V.
       arity: The number of slots.
     """
@@ -103,6 +109,7 @@ class Evaluation:
         self.functions = [function for _, function in model._evaluated_functions()]
         self.arity = model._num_slots(pulls)
         self.no_state = tf.zeros([1, *model.state_shape], model.compute_dtype)
+        self.wide = sum_type(model.compute_dtype)
         self.pushed = pushed
         self.num_vertices = graphs.num_vertices
         typed = tf.size(graphs.vertex_type) > 0
@@ -160,11 +167,12 @@ class Evaluation:
 
             def gathered(slot, own=children[v]):
                 child = own[slot] if slot < len(own) else -1
-                return self.no_state if child < 0 else states[child]
+                return self.no_state if child < 0 else self._rounded(states[child])
 
             own = [states[c] for c in edge_child[edge_splits[v] : edge_splits[v + 1]]]
-            along = tf.concat([self.no_state[:0], *own], 0)
-            states[v], pushes = self._evaluate(self.functions[types[v]], int(v), gathered, along)
+            along = self._rounded(tf.concat([widened(self.no_state[:0]), *own], 0))
+            new, pushes = self._evaluate(self.functions[types[v]], int(v), gathered, along)
+            states[v] = widened(new)
             for name, value in pushes.items():
                 outputs[name][v] = value
         return {
@@ -182,8 +190,9 @@ class Evaluation:
                 spec.dtype, size, clear_after_read=False, element_shape=[1, *spec.shape]
             )
 
-        state = tf.TensorSpec(self.no_state.shape[1:], self.no_state.dtype)
-        states = array(state, self.num_vertices + 1).write(self.num_vertices, self.no_state)
+        state = tf.TensorSpec(self.no_state.shape[1:], self.wide)
+        missing = widened(self.no_state)
+        states = array(state, self.num_vertices + 1).write(self.num_vertices, missing)
         outputs = {name: array(spec, self.num_vertices) for name, spec in self.pushed.items()}
 
         order = self._order()
@@ -194,15 +203,15 @@ class Evaluation:
             def gathered(slot):
                 own = tf.concat([self.children[v], [-1]], 0)
                 child = own[tf.minimum(slot, tf.size(own) - 1)]
-                return states.read(tf.where(child < 0, self.num_vertices, child))
+                return self._rounded(states.read(tf.where(child < 0, self.num_vertices, child)))
 
             own = self.edge_child[self.edge_splits[v] : self.edge_splits[v + 1]]
-            along = tf.reshape(states.gather(own), [-1, *state.shape])
+            along = self._rounded(tf.reshape(states.gather(own), [-1, *state.shape]))
             branches = [lambda f=f: self._evaluate(f, v, gathered, along) for f in self.functions]
             kind = self.types[v]
             new, pushes = tf.switch_case(kind, branches) if len(branches) > 1 else branches[0]()
             outputs = {name: outputs[name].write(v, value) for name, value in pushes.items()}
-            return i + 1, states.write(v, new), outputs
+            return i + 1, states.write(v, widened(new)), outputs
 
         _, _, outputs = tf.while_loop(
             lambda i, *_: i < self.num_vertices, step, (0, states, outputs)
@@ -211,6 +220,9 @@ class Evaluation:
             name: tf.ensure_shape(rows.concat(), [None, *self.pushed[name].shape])
             for name, rows in outputs.items()
         }
+
+    def _rounded(self, states):
+        return tf.cast(states, self.no_state.dtype)
 
     def _order(self):
         """int32 [V]: vertices by depth, so children before parents."""

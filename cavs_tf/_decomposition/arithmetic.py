@@ -186,7 +186,7 @@ def _broadcast(op, columns: Columns) -> Plan | None:
 def _sum(op, columns: Columns) -> Plan | None:
     """A sum or mean over axes of a row, as sums of vectors or sums within them."""
     source, shape = op.inputs[0], columns.shape_of(op.inputs[0])
-    terms = None if len(shape or ()) == 1 and op.type == "Sum" else _terms_of(op, columns)
+    terms = None if len(shape or ()) == 1 and op.type == "Sum" else terms_of(op, columns)
     if terms is None:
         return None
     width, begins, within = terms
@@ -218,7 +218,7 @@ def _sum_over_rows(op, columns: Columns) -> Plan | None:
     return PlanOfSum([Run(source, 0, math.prod(shape))], compute)
 
 
-def _terms_of(op, columns):
+def terms_of(op, columns):
     """The terms of an operator that reduces axes of a row; None if they are too many."""
     shape, axes = columns.shape_of(op.inputs[0]), columns.constants_for_one_row(op.inputs[1])
     if shape is None or columns.shape_of(op.outputs[0]) is None or axes is None:
@@ -258,7 +258,7 @@ _REDUCTIONS = {
 
 def _reduction(op, columns: Columns) -> Plan | None:
     """A maximum, minimum or product over axes of a row, as those of vectors or within them."""
-    terms = _terms_of(op, columns)
+    terms = terms_of(op, columns)
     if terms is None:
         return None
     width, begins, within = terms

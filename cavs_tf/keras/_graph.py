@@ -10,6 +10,7 @@ from cavs_tf._features import feature_at, select
 from cavs_tf._inputs import as_graph_batch, size_before, with_tensors
 from cavs_tf._integers import length
 from cavs_tf._keras_private import SelfContained, asks_for_shapes
+from cavs_tf._wide_sums import with_wide_sums
 from cavs_tf.data._replicas import GLOBAL_GRAPHS
 from cavs_tf.graph_support import GraphSupport, shapes_by_call
 from cavs_tf.graphs import LOSS_ROWS, TENSOR_NAMES
@@ -243,7 +244,7 @@ def _max_of_graphs(rows, graph, count):
 
 
 # How several rows of a graph become one. Functions of the rows, the graphs that they are of, and
-# the number of graphs.
+# the number of graphs; `pooled` calls them.
 POOLS = types.MappingProxyType(
     {
         "sum": tf.math.unsorted_segment_sum,
@@ -251,6 +252,11 @@ POOLS = types.MappingProxyType(
         "max": _max_of_graphs,
     }
 )
+
+
+def pooled(mode, rows, graph, count):
+    """Combines rows, [n, ...], by one of POOLS; numbers of 16 bits are added up in float32."""
+    return with_wide_sums(POOLS[mode], rows, graph, count)
 
 
 def rows_of_graphs(graphs, rows):
@@ -324,7 +330,7 @@ def _by_graph(graphs, roots, rows, combine="sum"):
     """Combines the rows of roots by graph."""
     graph = tf.gather(graphs.vertex_graph, roots)
     return tf.nest.map_structure(
-        lambda values: POOLS[combine](values, graph, graphs.num_graphs), rows
+        lambda values: pooled(combine, values, graph, graphs.num_graphs), rows
     )
 
 

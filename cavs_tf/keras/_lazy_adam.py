@@ -4,6 +4,7 @@ import keras
 import tensorflow as tf
 
 from cavs_tf._library import in_xla, ops
+from cavs_tf._wide_sums import sum_of_segments
 from cavs_tf.keras._updates import UpdatesAtOnce
 
 
@@ -51,7 +52,7 @@ class LazyAdam(UpdatesAtOnce, keras.optimizers.Adam):
         if not changes or not isinstance(gradient, tf.IndexedSlices):
             return gradient
         rows, places = tf.unique(gradient.indices)
-        values = tf.math.unsorted_segment_sum(gradient.values, places, tf.size(rows))
+        values = sum_of_segments(gradient.values, places, tf.size(rows))
         return tf.IndexedSlices(values, rows, gradient.dense_shape)
 
     def _has_operator(self, variable) -> bool:

@@ -5,7 +5,14 @@ import tensorflow as tf
 
 from cavs_tf._inputs import as_graph_batch
 from cavs_tf._keras_private import SelfContained, asks_for_shapes
-from cavs_tf.keras._graph import POOLS, checked_rows, rows_of_graphs, shapes_of_graphs
+from cavs_tf._wide_sums import widened
+from cavs_tf.keras._graph import (
+    POOLS,
+    checked_rows,
+    pooled,
+    rows_of_graphs,
+    shapes_of_graphs,
+)
 
 _MODES = (*POOLS, "attention")
 
@@ -75,12 +82,14 @@ class Pool(SelfContained):
         rows = checked_rows(graphs, rows)
         graph, count = graphs.vertex_graph, graphs.num_graphs
         if self.mode != "attention":
-            return POOLS[self.mode](rows, graph, count)
-        weights = _softmax_of_graphs(self._scores(rows), graph, count)
-        return tf.math.unsorted_segment_sum(weights * rows, graph, count)
+            return pooled(self.mode, rows, graph, count)
+        wide = widened(rows)
+        weights = _softmax_of_graphs(self._scores(wide), graph, count)
+        return tf.cast(tf.math.unsorted_segment_sum(weights * wide, graph, count), rows.dtype)
 
     def _scores(self, rows):
-        return tf.tanh(rows @ self.kernel + self.bias) @ self.query
+        kernel, bias, query = (tf.cast(w, rows.dtype) for w in (self.kernel, self.bias, self.query))
+        return tf.tanh(rows @ kernel + bias) @ query
 
     def compute_output_shape(self, graphs_shape, rows_shape):
         """The shapes of `GraphBatch.to_dict()`, and of rows [V, features]."""
