@@ -164,6 +164,17 @@ def name_inputs(inputs) -> dict:
     return named
 
 
+def with_floats_as(dtype, pulls: dict) -> dict:
+    """External inputs by name, of which those of floating-point numbers are cast to `dtype`."""
+
+    def cast(value):
+        if isinstance(value, VertexRows):
+            return value._replace(rows=cast(value.rows))
+        return tf.cast(value, dtype) if value.dtype.is_floating else value
+
+    return {name: cast(value) for name, value in pulls.items()}
+
+
 def as_pair(value) -> tuple:
     """The rows and vertices of a `VertexRows`; of any other input, itself and None."""
     # A saved functional model has a list in place of the tuple.

@@ -37,6 +37,7 @@ from cavs_tf._inputs import (
     symbolic_rows,
     unnamed,
     vertices_to_return,
+    with_floats_as,
     with_tensors,
 )
 from cavs_tf._keras_private import (
@@ -92,7 +93,8 @@ class GraphSupport(SelfContained):
         read `children()`. The default is the class's `arity`.
       options: An `Options`.
       **kwargs: Arguments of `keras.layers.Layer`; `dtype` (or its compute dtype) is the state's:
-        float32, float64, bfloat16 or float16.
+        float32, float64, bfloat16 or float16. Floating-point inputs are cast to it, as by other
+        layers, unless `autocast` is False.
 
     Example:
     >>> from cavs_tf import GraphBatch
@@ -116,8 +118,10 @@ class GraphSupport(SelfContained):
     _reserved = frozenset()  # The names of methods that a subclass may not hide.
 
     def __init__(self, state_size, arity=_OF_CLASS, options=None, **kwargs):
-        kwargs.setdefault("autocast", False)
-        super().__init__(**kwargs)
+        autocast = kwargs.pop("autocast", True)
+        # `_check_inputs` casts, as vertex functions are evaluated apart from calls.
+        super().__init__(autocast=False, **kwargs)
+        self._casts_inputs = autocast
         self.state_size = state_size
         if arity is not _OF_CLASS:
             self.arity = arity
@@ -352,7 +356,7 @@ class GraphSupport(SelfContained):
           name: Of the input, if the GraphSupport is called with a dict of them.
 
         Returns:
-          [None, ...], the shape of the input.
+          [None, ...], the shape of the input; of the compute dtype if it is floating-point.
 
         Raises:
           ValueError: If there is no such input.
@@ -695,18 +699,22 @@ class GraphSupport(SelfContained):
 
     @default  # So Keras still takes the arguments of a class without a `get_config` by itself.
     def get_config(self) -> dict:
-        """As of Keras's layers, with those `options` that are not the default ones."""
+        """As of Keras's layers, with `options` and `autocast` if they are not the default ones."""
         config = super().get_config()
         if self.options != Options():
             config["options"] = dataclasses.asdict(self.options)
+        if not self._casts_inputs:
+            config["autocast"] = False
         return config
 
     @classmethod
     def from_config(cls, config):
         """Makes a GraphSupport of what `get_config` returned, whose `__init__` may set options."""
         config = dict(config)
-        options = config.pop("options", None)
+        options, autocast = config.pop("options", None), config.pop("autocast", None)
         cell = super().from_config(config)
+        if autocast is not None:
+            cell._casts_inputs = autocast
         if options is not None:
             cell.options = Options(**options)
         return cell
@@ -783,6 +791,8 @@ class GraphSupport(SelfContained):
     def _check_inputs(self, graphs, inputs) -> dict:
         """External inputs by name."""
         pulls = name_inputs(inputs)
+        if self._casts_inputs:
+            pulls = with_floats_as(self.compute_dtype, pulls)
         if graphs is not None:
             edge_pulls = self._known(pulls).edge_pulls
             check_rows(graphs, pulls, len(self.vertex_types), edge_pulls)

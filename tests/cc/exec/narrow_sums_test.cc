@@ -51,13 +51,14 @@ INSTANTIATE_TEST_SUITE_P(Devices, NarrowSumsTest,
                                                           DType::kFloat16)),
                          NameOf);
 
-// A root of ten thousand vertices, most of them parents of one child.
+// Many vertices gather the state of one.
 TEST_P(NarrowSumsTest, TheGradientOfAStateWithManyParentsIsRoundedOnce) {
   const auto [kind, dtype] = GetParam();
-  constexpr int kParents = 10000;
+  // On an emulated GPU, each row that is added takes a look at all others.
+  const int parents = kind->name() == "Cuda" ? 1000 : 10000;
   Graph graph;
-  graph.children.resize(kParents + 1);
-  for (int v = 1; v <= kParents; ++v) graph.children[v] = {0};
+  graph.children.resize(parents + 1);
+  for (int v = 1; v <= parents; ++v) graph.children[v] = {0};
   const Cell cell = Path(dtype);
   Experiment experiment(cell, graph, 1);
   for (double& grad : experiment.push_grads[0]) grad = std::abs(grad);
