@@ -183,12 +183,11 @@ def _check_names(structure: Structure, spec, taken: Collection[str]) -> None:
     features = structure.of(spec)
     where = "dataset" if structure.name is None else f"dataset[{structure.name!r}]"
     for name in sorted(set(features) & set(taken)):
-        if name != "vertex_type":
-            advice = "Rename the feature."
-        elif structure.vertex_type == name:
+        if name == structure.vertex_type == "vertex_type":
             continue
-        else:
-            advice = f"Pass vertex_type={name!r} and num_types if it numbers them, or rename it."
+        advice = "Rename the feature."
+        if name == "vertex_type":
+            advice = f"Rename the feature, or pass vertex_type={name!r} if it says their types."
         raise ValueError(
             f"{where}: got a feature named {name!r} but expected a name other than "
             f"{', '.join(map(repr, taken))}, under which a minibatch has its graphs. {advice}"

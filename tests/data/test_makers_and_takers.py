@@ -211,7 +211,9 @@ def test_types_of_graphs_are_those_of_models(tmp_path):
 
 
 def test_types_that_are_not_named_are_rejected(tmp_path):
-    message = r"^dataset: got a feature named 'vertex_type' but .* Pass vertex_type='vertex_type' a"
+    message = (
+        r"^dataset: got a feature named 'vertex_type' but .* or pass vertex_type='vertex_type' if"
+    )
     with pytest.raises(ValueError, match=message):
         data.batch(of_graphs(tmp_path), 2, arity=2, as_dict=True)
     with pytest.raises(ValueError, match=message):
