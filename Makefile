@@ -4,7 +4,7 @@
 #   make build TENSORFLOW=tensorflow-cpu   0.6 GB smaller, without GPU support
 
 .DEFAULT_GOAL := help
-.PHONY: help build build-cc demo test test-all test-python test-cc test-tsan sanitize fuzz fuzz-ops bench bench-cc bench-engine compare pages docs wheel format lint clean
+.PHONY: help build build-cc demo test test-all test-python test-cc cuda-check test-tsan sanitize fuzz fuzz-ops bench bench-cc bench-engine compare pages docs wheel format lint clean
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -38,7 +38,7 @@ demo: build ## Trains a Tree-LSTM on ListOps, in about two minutes
 test: ## Runs every test that is not long, the C++ ones also under sanitizers
 	@$(BAZEL) --version > /dev/null  # Else it is said after minutes.
 	@$(MAKE) --no-print-directory --jobs=2 build build-cc
-	@$(MAKE) --no-print-directory --jobs=1 --keep-going test-python test-cc
+	@$(MAKE) --no-print-directory --jobs=1 --keep-going test-python test-cc cuda-check
 
 # Runs while packages are installed. What does not compile is a failure of test-cc.
 build-cc:
@@ -59,6 +59,18 @@ test-cc: build ## Runs the C++ tests under AddressSanitizer and UBSan, and some 
 	$(BAZEL) test --keep_going --config=asan //tests/cc/... || status=1; \
 	$(BAZEL) test --keep_going --config=shipped //tests/cc/... || status=1; \
 	exit $$status
+
+# Tests of the GPU's part on an emulated driver. NVRTC's wheel needs no GPU.
+CUDA_TESTS := //tests/cc/cuda/fake:libfake_cuda.so //tests/cc:cuda/fake_driver_test \
+  $(addprefix //tests/cc:exec/,executor_test cuda_counts_test) \
+  $(addprefix //tests/cc:device/cuda/,cuda_kernels_test group_test cuda_stream_test \
+    cuda_context_test image_cache_test)
+cuda-check: build $(VENV)/.nvrtc ## Tests the GPU's kernels and their driver without a GPU
+	@$(BAZEL) build --noshow_progress --config=shipped $(CUDA_TESTS)
+	@$(BAZEL) build --noshow_progress --config=asan $(CUDA_TESTS)
+	@$(BIN)/python -m tests.cc.cuda.check --passed=build/cuda-check/passed \
+	  --plain=$$($(BAZEL) info --config=shipped bazel-bin) \
+	  --sanitized=$$($(BAZEL) info --config=asan bazel-bin)
 
 test-tsan: $(INSTALLED) ## Runs the tests of the engine, of streams and of the executor under ThreadSanitizer
 	$(BAZEL) test --config=tsan $$($(BAZEL) query 'filter("engine/|stream|late_device|exec/executor_test", kind(cc_test, //tests/cc/...))')
@@ -107,7 +119,7 @@ pages: build ## Measures the tables of README.md and docs: ARGS="--sst=<folder> 
 	$(BIN)/python -m benchmarks.pages --folder=build/pages/$(shell git describe --always --dirty) $(ARGS)
 
 # What only one target needs: an extra of pyproject.toml.
-$(VENV)/.docs $(VENV)/.wheel: $(VENV)/.%: $(INSTALLED)
+$(VENV)/.docs $(VENV)/.wheel $(VENV)/.nvrtc: $(VENV)/.%: $(INSTALLED)
 	$(BIN)/python tools/requirements.py $(TENSORFLOW) $* > $(VENV)/$*.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check -r $(VENV)/$*.txt
 	@touch $@

@@ -1,4 +1,4 @@
-"""Prints the requirements in pyproject.toml: for the build and with extras, but "docs" and "wheel".
+"""Prints the requirements in pyproject.toml: for the build and with extras that have no target.
 
 pip can install that only together with the project, whose build needs it first.
 `requirements.py tensorflow-cpu` asks for that package where "tensorflow" is named;
@@ -14,7 +14,7 @@ try:
 except ModuleNotFoundError:  # Python 3.10 has no tomllib.
     from pip._vendor import tomli as tomllib
 
-OF_ONE_TARGET = ("docs", "wheel")
+OF_ONE_TARGET = ("docs", "wheel", "nvrtc")
 
 
 def main(tensorflow: str = "tensorflow", extra: str = "") -> None:

@@ -1,0 +1,200 @@
+"""Checks the GPU's kernels and their driver on a machine without a GPU: `make cuda-check`.
+
+    python -m tests.cc.cuda.check --plain=<folder> --sanitized=<folder>
+
+The folders are Bazel's of the tests as they are shipped, and under AddressSanitizer. Tests run on
+the emulated driver: kernels as the product's, then under AddressSanitizer while races are looked
+for and orders are drawn; then mistakes are made that tests have to find; and NVRTC compiles every
+text that was compiled.
+"""
+
+import argparse
+import concurrent.futures
+import contextlib
+import dataclasses
+import io
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+from tests.cc.cuda import mutants, nvrtc_check
+
+DAYS_KEPT = 14  # How long the emulated compiler's files are kept without use.
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """Tests of a program, run in some way."""
+
+    test: str
+    filter: str = "*"
+    shards: int = 1
+    sanitized: bool = False
+
+
+PLAIN = [
+    Case("exec/executor_test", "*/Cuda", shards=6),
+    Case("exec/cuda_counts_test"),
+    Case("device/cuda/cuda_kernels_test"),
+    Case("device/cuda/group_test"),
+    Case("device/cuda/cuda_stream_test"),
+    Case("device/cuda/cuda_context_test"),
+    Case("device/cuda/image_cache_test"),
+]
+# The parts of the executor's tests that meet every kind of kernel.
+SANITIZED_PARTS = (
+    "*TreeLstmMatches*/Cuda:*Random*/Cuda:*TwoStreams*/Cuda:*TapesAreRead*/Cuda"
+    ":*NotFinite*/Cuda:*OneExperiment*/Cuda"
+)
+SANITIZED = [
+    Case("exec/executor_test", SANITIZED_PARTS, shards=6, sanitized=True),
+    Case("cuda/fake_driver_test", sanitized=True),
+    Case("device/cuda/cuda_kernels_test", sanitized=True),
+    Case("device/cuda/group_test", sanitized=True),
+    Case("device/cuda/cuda_stream_test", sanitized=True),
+]
+# Kernels report races and memory out of bounds, streams do their work at times that are drawn.
+SANITIZED_SETTINGS = {
+    "CAVS_FAKE_FLAGS": "-fsanitize=address -g1",
+    "CAVS_FAKE_RACES": "1",
+    "CAVS_FAKE_OPTIONS": "lag=2,seed=5",
+    "ASAN_OPTIONS": "detect_leaks=0",
+}
+# Its tests say themselves how kernels are compiled.
+OWN_SETTINGS = "cuda/fake_driver_test"
+
+
+def environment_of(case, shard, library):
+    """Returns the environment in which a part of the tests runs."""
+    environment = {**os.environ, "CAVS_LIBCUDA": library, "CAVS_LIBNVRTC": library}
+    environment["CAVS_CUDA_CACHE"] = ""  # Every text is compiled, or found compiled.
+    environment.update(GTEST_TOTAL_SHARDS=str(case.shards), GTEST_SHARD_INDEX=str(shard))
+    if case.sanitized and case.test != OWN_SETTINGS:
+        environment.update(SANITIZED_SETTINGS)
+    return environment
+
+
+def run(case, shard, folder):
+    """Runs a part of the tests.
+
+    Returns:
+      How many tests have passed, what went wrong or "", and what was printed.
+    """
+    program = f"{folder}/tests/cc/{case.test}"
+    library = f"{folder}/tests/cc/cuda/fake/libfake_cuda.so"
+    done = subprocess.run(
+        [program, f"--gtest_filter={case.filter}"],
+        env=environment_of(case, shard, library),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    passed = re.search(r"\[  PASSED  \] (\d+) test", done.stdout)
+    skipped = "[  SKIPPED ]" in done.stdout
+    wrong = ""
+    if done.returncode != 0 or passed is None:
+        wrong = f"{case.test} ended with {done.returncode}"
+    elif skipped:
+        wrong = f"{case.test} skipped tests: there is no GPU"
+    return int(passed[1]) if passed else 0, wrong, done.stdout
+
+
+def run_all(cases, plain, sanitized, processes):
+    """Runs all tests; returns the counts of those that passed plain and sanitized, and outputs."""
+    jobs = [(case, shard) for case in cases for shard in range(case.shards)]
+    counts, failures, outputs = {False: 0, True: 0}, [], {}
+    with concurrent.futures.ThreadPoolExecutor(processes) as pool:
+        answers = pool.map(
+            lambda job: run(*job, sanitized if job[0].sanitized else plain),
+            jobs,
+        )
+        for (case, _), (passed, wrong, output) in zip(jobs, answers, strict=True):
+            counts[case.sanitized] += passed
+            outputs[case.test] = outputs.get(case.test, "") + output
+            if wrong:
+                failures.append(wrong)
+                print(output[-6000:], flush=True)
+    return counts, failures, outputs
+
+
+def delete_unused(folder):
+    """Deletes what the emulated compiler has kept and nobody has used for long."""
+    oldest = time.time() - DAYS_KEPT * 24 * 3600
+    for path in folder.glob("*.cu"):
+        with contextlib.suppress(OSError):
+            if path.stat().st_mtime < oldest:
+                path.unlink()
+                path.with_suffix(".so").unlink()
+
+
+def said_by(check, *arguments):
+    """Returns the status of a check and the last line that it prints; prints the lines before."""
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
+        status = check(list(arguments))
+    *before, last = output.getvalue().splitlines() or [""]
+    print("\n".join(before), end="\n" if before else "", flush=True)
+    return status, last
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--plain", required=True, help="folder of tests as they are shipped")
+    parser.add_argument("--sanitized", required=True, help="folder of those of AddressSanitizer")
+    parser.add_argument("--passed", type=pathlib.Path, help="keeps what NVRTC has compiled")
+    parser.add_argument("--processes", type=int, default=os.cpu_count())
+    flags = parser.parse_args(arguments)
+    default = pathlib.Path(tempfile.gettempdir()) / f"cavs_fake_cuda_{os.getuid()}"
+    cache = pathlib.Path(os.environ.setdefault("CAVS_FAKE_CACHE", str(default)))
+    cache.mkdir(parents=True, exist_ok=True)
+    delete_unused(cache)
+    stamp = cache / f"stamp_{os.getpid()}"
+    stamp.write_text("")
+
+    begin = time.monotonic()
+    times = {}
+
+    def took(what):
+        times[what] = time.monotonic() - begin - sum(times.values())
+
+    counts, failures, outputs = run_all(
+        SANITIZED + PLAIN, flags.plain, flags.sanitized, flags.processes
+    )
+    took("tests")
+    processes = f"--processes={flags.processes}"
+    mutants_failed, mutants_line = said_by(
+        mutants.main,
+        f"--tests={flags.plain}/tests/cc",
+        f"--cuda={flags.plain}/tests/cc/cuda/fake/libfake_cuda.so",
+        f"--cache={cache / 'wrong'}",
+        processes,
+    )
+    took("mistakes")
+    passed = [f"--passed={flags.passed}"] if flags.passed else []
+    nvrtc_failed, nvrtc_line = said_by(
+        nvrtc_check.main, f"--texts={cache}", f"--since={stamp}", processes, *passed
+    )
+    took("NVRTC")
+    stamp.unlink()
+
+    print("\n".join(f"Failed: {failure}" for failure in failures), end="\n" if failures else "")
+    print(", ".join(f"{what} took {seconds:.0f} s" for what, seconds in times.items()))
+    print(
+        f"{sum(counts.values())} cases passed on the emulated device, {counts[True]} of them under "
+        "AddressSanitizer, in drawn orders, looking for races"
+    )
+    print(mutants_line)
+    print(nvrtc_line)
+    for line in re.findall(r"^A step of .*", outputs["exec/cuda_counts_test"], re.MULTILINE):
+        print(line)
+    return 1 if failures or mutants_failed or nvrtc_failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
