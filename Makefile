@@ -68,7 +68,7 @@ CUDA_TESTS := //tests/cc/cuda/fake:libfake_cuda.so //tests/cc:cuda/fake_driver_t
 cuda-check: build $(VENV)/.nvrtc ## Tests the GPU's kernels and their driver without a GPU
 	@$(BAZEL) build --noshow_progress --config=shipped $(CUDA_TESTS)
 	@$(BAZEL) build --noshow_progress --config=asan $(CUDA_TESTS)
-	@$(BIN)/python -m tests.cc.cuda.check --passed=build/cuda-check/passed \
+	@$(BIN)/python -m tests.cc.cuda.check \
 	  --plain=$$($(BAZEL) info --config=shipped bazel-bin) \
 	  --sanitized=$$($(BAZEL) info --config=asan bazel-bin)
 

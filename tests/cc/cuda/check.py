@@ -147,7 +147,6 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--plain", required=True, help="folder of tests as they are shipped")
     parser.add_argument("--sanitized", required=True, help="folder of those of AddressSanitizer")
-    parser.add_argument("--passed", type=pathlib.Path, help="keeps what NVRTC has compiled")
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     flags = parser.parse_args(arguments)
     default = pathlib.Path(tempfile.gettempdir()) / f"cavs_fake_cuda_{os.getuid()}"
@@ -176,9 +175,9 @@ def main(arguments=None):
         processes,
     )
     took("mistakes")
-    passed = [f"--passed={flags.passed}"] if flags.passed else []
+    passed = f"--passed={cache / 'passed_by_nvrtc'}"
     nvrtc_failed, nvrtc_line = said_by(
-        nvrtc_check.main, f"--texts={cache}", f"--since={stamp}", processes, *passed
+        nvrtc_check.main, f"--texts={cache}", f"--since={stamp}", processes, passed
     )
     took("NVRTC")
     stamp.unlink()

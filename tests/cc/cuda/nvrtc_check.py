@@ -20,6 +20,7 @@ import sys
 ARCHITECTURES = ("sm_80", "sm_90", "sm_100")
 # As the product's, but for the optimizer, which takes most of the time.
 OPTIONS = ("--std=c++17", "--fmad=false", "--Ofast-compile=min")
+TOGETHER = 16  # So many small programs are compiled as one.
 HEADER_NAME = "cavs_device.h"
 ROOT = pathlib.Path(__file__).parents[3]
 
@@ -81,9 +82,39 @@ def header_text(path):
     return quoted[2] if quoted else source
 
 
+def together(texts):
+    """Returns one program of several, each of which has a kernel of the name `group`."""
+    parts = [f'#include "{HEADER_NAME}"']
+    for i, text in enumerate(texts):
+        own = text.replace(f'#include "{HEADER_NAME}"', "")
+        parts.append(f"#define group group_{i}\nnamespace n{i} {{\n{own}\n}}\n#undef group\n")
+    return "\n".join(parts)
+
+
 def _compile_all(nvrtc, header, jobs):
     library = Nvrtc(nvrtc)
-    return [library.compile(pathlib.Path(path).read_text(), header, arch) for path, arch in jobs]
+    errors = {}
+
+    def compile_alone(jobs):
+        for path, arch in jobs:
+            errors[path, arch] = library.compile(pathlib.Path(path).read_text(), header, arch)
+
+    small = {}  # By architecture, those of one kernel, which begin faster together.
+    for path, arch in jobs:
+        text = pathlib.Path(path).read_text()
+        if text.count("KERNEL(") == 1 and "KERNEL(group," in text:
+            small.setdefault(arch, []).append(path)
+        else:
+            compile_alone([(path, arch)])
+    for arch, paths in small.items():
+        for i in range(0, len(paths), TOGETHER):
+            some = [(path, arch) for path in paths[i : i + TOGETHER]]
+            texts = [pathlib.Path(path).read_text() for path, _ in some]
+            if library.compile(together(texts), header, arch):
+                compile_alone(some)  # To say which of them it is.
+            else:
+                errors.update(dict.fromkeys(some, ""))
+    return [errors[job] for job in jobs]
 
 
 def check(paths, header, nvrtc, architectures, passed, processes):

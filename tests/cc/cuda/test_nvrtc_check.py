@@ -46,6 +46,20 @@ def test_wrong_texts_are_named_with_the_error(nvrtc, texts, capsys):
     assert "1 of 2 programs compile" in output
 
 
+def test_small_texts_are_compiled_together_and_blamed_alone(nvrtc, texts, capsys):
+    for i in range(20):
+        (texts / f"group_{i}.cu").write_text(
+            '#include "cavs_device.h"\ntypedef float T;\n'
+            f"KERNEL(group, T*) {{ a[threadIdx.x] = {i}; }}\n"
+        )
+    assert run(nvrtc, texts, "--architectures=sm_90") == 0
+    (texts / "group_7.cu").write_text('#include "cavs_device.h"\nKERNEL(group, Missing) {}\n')
+    assert run(nvrtc, texts, "--architectures=sm_90") == 1
+    output = capsys.readouterr().out
+    assert "group_7.cu for sm_90" in output
+    assert "20 of 21 programs compile" in output
+
+
 def test_what_has_compiled_is_not_compiled_again(nvrtc, texts, monkeypatch):
     passed = f"--passed={texts / 'build' / 'passed'}"
     assert run(nvrtc, texts, passed) == 0
