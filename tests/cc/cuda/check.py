@@ -39,6 +39,7 @@ class Case:
 PLAIN = [
     Case("exec/executor_test", "*/Cuda", shards=6),
     Case("exec/cuda_counts_test"),
+    Case("exec/cuda_faults_test"),
     Case("device/cuda/cuda_kernels_test"),
     Case("device/cuda/group_test"),
     Case("device/cuda/cuda_stream_test"),

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -139,6 +140,27 @@ TEST_F(CudaContextTest, KernelsThatDoNotCompile) {
                          "to compile for --gpu-architecture=sm_90. Update the "
                          "package nvidia-cuda-nvrtc, or use the CPU."));
   EXPECT_THAT(status.message(), HasSubstr("Missing"));
+}
+
+TEST_F(CudaContextTest, ImagesOnDiskAreNotCompiledAgain) {
+  std::string folder = testing::TempDir() + "/images_XXXXXX";
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  const Variable variable("CAVS_CUDA_CACHE", folder.c_str());
+  const std::string text =
+      "#include \"cavs_device.h\"\nstruct Args {};\nKERNEL(test, Args, 1) {}\n";
+  for (const int compiles : {1, 0}) {
+    ASSERT_TRUE(Open().ok());  // As another process would.
+    cuda().Reset();
+    const CudaContext::Current current(*context);
+    CudaFunction function;
+    for (int i = 0; i < 2; ++i) {
+      const Status status = context->Find(text, "test", &function);
+      ASSERT_TRUE(status.ok()) << status.message();
+    }
+    EXPECT_EQ(cuda().Counts().compiles, compiles);
+    EXPECT_EQ(cuda().Counts().modules, 1);
+  }
+  std::filesystem::remove_all(folder);
 }
 
 TEST_F(CudaContextTest, WithoutMemory) {

@@ -1,0 +1,123 @@
+// A GPU that fails in the middle of a step: the step has an error, and what
+// comes after it is as if nothing had happened.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <string>
+
+#include "tests/cc/cuda/fake_cuda.h"
+#include "tests/cc/exec/cell.h"
+#include "tests/cc/exec/random_cell.h"
+#include "tests/cc/exec/test_device.h"
+#include "tests/cc/exec/tree_lstm_cell.h"
+
+namespace cavs {
+namespace {
+
+using testing::StartsWith;
+
+class CudaFaultsTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (TheGpu() == nullptr) GTEST_SKIP() << "no GPU";
+    cuda_ = std::make_unique<FakeCuda>();
+    cuda_->Reset();
+    std::mt19937 random(3);
+    cell_ = TreeLstmCell(DType::kFloat32, 8, 8);
+    experiment_ = std::make_unique<Experiment>(
+        cell_, RandomTree(19, 2, &random), /*seed=*/1);
+    schedule_ = MakeSchedule(experiment_->graph(), cell_);
+  }
+  void TearDown() override {
+    if (cuda_ != nullptr) cuda_->Reset();
+  }
+
+  // The first error of both directions.
+  Status Step(const CellExecutor& executor, Results* results) const {
+    Tape tape;
+    const Status status =
+        executor.Forward(*experiment_, schedule_, Setting(), &tape, results);
+    if (!status.ok()) return status;
+    return executor.Backward(*experiment_, tape, Setting(), results);
+  }
+
+  // Lets one call after another of a function fail, until a step makes so few
+  // of them that none does. Returns how many steps have failed.
+  int FailEach(const char* function, int error, const std::string& message) {
+    const CellExecutor executor(cell_, PassOptions(), TheGpu());
+    Results want;
+    EXPECT_TRUE(Step(executor, &want).ok());
+    for (int calls = 0;; ++calls) {
+      SCOPED_TRACE(testing::Message() << function << ", call " << calls);
+      cuda_->Reset();
+      cuda_->Fail(function, calls, error);
+      Results spoiled;
+      const Status status = Step(executor, &spoiled);
+      const bool failed = !status.ok();
+      if (failed) {
+        EXPECT_THAT(status.message(), StartsWith(message));
+      }
+      cuda_->Reset();
+      Results got;
+      const Status after = Step(executor, &got);
+      EXPECT_TRUE(after.ok()) << after.message();
+      EXPECT_EQ(got, want);
+      if (!failed || HasFailure()) return calls;
+    }
+  }
+
+  std::unique_ptr<FakeCuda> cuda_;
+  Cell cell_;
+  std::unique_ptr<Experiment> experiment_;
+  Schedule schedule_;
+};
+
+TEST_F(CudaFaultsTest, LaunchesFail) {
+  EXPECT_GT(FailEach("cuLaunchKernel", 701,
+                     "GPU: got CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES ("),
+            20);
+}
+
+TEST_F(CudaFaultsTest, AGpuIsLost) {
+  EXPECT_GT(
+      FailEach("cuLaunchKernel", 719, "GPU: got CUDA_ERROR_LAUNCH_FAILED ("),
+      20);
+}
+
+TEST_F(CudaFaultsTest, CopiesFail) {
+  EXPECT_GE(
+      FailEach("cuMemcpyHtoDAsync_v2", 999, "GPU: got CUDA_ERROR_UNKNOWN ("),
+      1);
+}
+
+TEST_F(CudaFaultsTest, WaitsFail) {
+  EXPECT_GE(
+      FailEach("cuStreamSynchronize", 999, "GPU: got CUDA_ERROR_UNKNOWN ("), 1);
+}
+
+// In the first step of a model, which takes memory.
+TEST_F(CudaFaultsTest, MemoryEnds) {
+  int failed = 0;
+  for (const int calls : {0, 1, 2}) {
+    const CellExecutor executor(cell_, PassOptions(), TheGpu());
+    cuda_->Reset();
+    cuda_->Fail("cuMemAlloc_v2", calls, 2);
+    Results spoiled, got;
+    const Status status = Step(executor, &spoiled);
+    if (!status.ok()) {
+      ++failed;
+      EXPECT_EQ(status.code(), StatusCode::kResourceExhausted)
+          << status.message();
+    }
+    cuda_->Reset();
+    const Status after = Step(executor, &got);
+    EXPECT_TRUE(after.ok()) << after.message();
+  }
+  EXPECT_GE(failed, 1);
+}
+
+}  // namespace
+}  // namespace cavs
