@@ -38,7 +38,7 @@ demo: build ## Trains a Tree-LSTM on ListOps, in about two minutes
 test: ## Runs every test that is not long, the C++ ones also under sanitizers
 	@$(BAZEL) --version > /dev/null  # Else it is said after minutes.
 	@$(MAKE) --no-print-directory --jobs=2 build build-cc
-	@$(MAKE) --no-print-directory --jobs=1 --keep-going test-python test-cc cuda-check
+	@$(MAKE) --no-print-directory --jobs=1 --keep-going test-python test-cc
 
 # Runs while packages are installed. What does not compile is a failure of test-cc.
 build-cc:
