@@ -67,15 +67,28 @@ def in_xla() -> bool:
     return control_flow_util.GraphOrParentsInXlaContext(tf.compat.v1.get_default_graph())
 
 
-def has_operators(variable) -> bool:
-    """Whether our operators can read and update a variable where it is, and here.
+def has_operators(*variables) -> bool:
+    """Whether our operators can read and update variables where they are, and here.
 
-    They exist for floating-point numbers on the CPU, and know nothing of what a strategy mirrors.
+    They know nothing of what a strategy mirrors.
     """
-    if in_xla() or tf.distribute.has_strategy():
-        return False
-    device = tf.DeviceSpec.from_string(variable.device).device_type
-    return variable.dtype in _VARIABLES and device in (None, "CPU")
+    return not tf.distribute.has_strategy() and are_in_reach(*variables)
+
+
+def are_in_reach(*variables) -> bool:
+    """Whether our operators run where variables are; each may be what a strategy has on one device.
+
+    An operator that takes a variable runs where that is. Ours run on the CPU, outside of XLA, and
+    know floating-point numbers.
+    """
+    return not in_xla() and all(
+        isinstance(v, tf.Variable) and v.dtype in _VARIABLES and is_on_cpu(v) for v in variables
+    )
+
+
+def is_on_cpu(variable: tf.Variable) -> bool:
+    """Whether a variable is on the CPU, or TensorFlow has not decided yet."""
+    return tf.DeviceSpec.from_string(variable.device).device_type in (None, "CPU")
 
 
 ops = _load()

@@ -15,7 +15,6 @@ from cavs_tf import ops
 from cavs_tf._function_graph import FunctionGraph
 from cavs_tf._inference import live_operations
 from cavs_tf._inputs import OWN_INPUTS, VertexRows
-from cavs_tf._library import has_operators
 from cavs_tf._tracing import TracedVertex
 
 # Operators on ids that compute every element by itself.
@@ -51,9 +50,8 @@ class LookUp:
         if isinstance(value, VertexRows):
             shape = tf.concat([[num_vertices], tf.shape(value.rows)[1:]], 0)
             value = tf.scatter_nd(value.vertices[:, tf.newaxis], value.rows, shape)
-        table, (ids,) = self.variable, self.ids(value)
-        by_ours = isinstance(table, tf.Variable) and has_operators(table)
-        return (ops.look_up if by_ours else tf.gather)(table, ids)
+        (ids,) = self.ids(value)
+        return ops.look_up(self.variable, ids)
 
 
 def is_looked_up(name: str) -> bool:

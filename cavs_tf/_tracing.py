@@ -13,7 +13,7 @@ from concurrent import futures
 
 import tensorflow as tf
 from tensorflow.python import pywrap_tfe
-from tensorflow.python.eager import record
+from tensorflow.python.eager import context, record
 from tensorflow.python.framework import ops
 from tensorflow.python.ops import resource_variable_ops
 
@@ -21,6 +21,7 @@ from cavs_tf._edges import Edges, TracedEdges
 from cavs_tf._function_graph import FunctionGraph
 from cavs_tf._inputs import INITIAL_STATE, own_spec
 from cavs_tf._keras_private import set_thread_state, thread_state
+from cavs_tf._library import is_on_cpu
 
 # The vertex whose function is running. A constant handle: the value belongs to
 # the thread (or task) that set it.
@@ -151,10 +152,23 @@ class Capture:
         """The value to feed now, read so that a GradientTape records it."""
         if not self.is_variable:
             return self.source
-        if self.by_handle:
+        if not self.by_handle:
+            return self.source.read_value()
+        if is_on_cpu(self.source):
             resource_variable_ops.variable_accessed(self.source)
             return self.source.handle
-        return self.source.read_value()
+        return _copied_to_cpu(self.source.read_value())
+
+
+@tf.custom_gradient
+def _copied_to_cpu(value):
+    """The handle of a variable with this value: an operator runs where its variables are."""
+    with tf.device("CPU:0"):
+        handle = tf.raw_ops.VarHandleOp(
+            dtype=value.dtype, shape=value.shape, shared_name=context.anonymous_name()
+        )
+        tf.raw_ops.AssignVariableOp(resource=handle, value=value)
+    return handle, lambda gradient: gradient
 
 
 class VertexGraph(FunctionGraph):

@@ -8,9 +8,10 @@ import tensorflow as tf
 from tensorflow.python.ops import resource_variable_ops
 from tensorflow.python.ops.parallel_for.pfor import RegisterPFor
 
+from cavs_tf import _wide_sums
 from cavs_tf._inputs import VertexRows
 from cavs_tf._integers import int32_tensor
-from cavs_tf._library import in_xla
+from cavs_tf._library import has_operators, in_xla
 from cavs_tf._library import ops as _ops
 from cavs_tf._partial_derivatives import partial_derivatives, wanted_pushes
 from cavs_tf._tracing import in_vertex_function
@@ -110,10 +111,12 @@ def look_up(table: tf.Variable, ids) -> tf.Tensor:
 
     As `tf.gather(table, ids)`, whose gradient is a `tf.IndexedSlices` too; but this one names each
     row once, with the sum of its gradients, as optimizers and norms of gradients expect it. Rows
-    that are in no cache are asked for ahead, by all threads.
+    that are in no cache are asked for ahead, by all threads. For a variable that is not on the CPU
+    and under a strategy it does so by TensorFlow's operators; in a function that XLA compiles it is
+    `tf.gather`. These may return zeros for an id that is out of range, as a GPU does.
 
     Args:
-      table: [R, ...] float32, float64, bfloat16 or float16, a variable on the CPU.
+      table: [R, ...] float32, float64, bfloat16 or float16, a variable.
       ids: int32 or int64 of any shape, rows in [0, R).
 
     Returns:
@@ -126,10 +129,21 @@ def look_up(table: tf.Variable, ids) -> tf.Tensor:
     array([[3.],
            [1.]], dtype=float32)
     """
-    if in_vertex_function():  # Where lookups are taken out, see `_lookups`.
+    # Lookups are taken out of vertex functions, see `_lookups`.
+    if in_vertex_function() or in_xla():
         return tf.gather(table, ids)
+    ids = tf.convert_to_tensor(ids)
+    if not has_operators(table):
+        return _gather_distinct(table, ids)
     resource_variable_ops.variable_accessed(table)
-    return _ops.cavs_look_up(table.handle, tf.convert_to_tensor(ids), dtype=table.dtype)
+    return _ops.cavs_look_up(table.handle, ids, dtype=table.dtype)
+
+
+def _gather_distinct(table, ids) -> tf.Tensor:
+    """`tf.gather`, whose gradient names each row once, with the sum of its gradients."""
+    rows, places = tf.unique(tf.reshape(ids, [-1]))
+    places = tf.reshape(places, tf.shape(ids))
+    return _wide_sums.gather(tf.gather(table, rows), places)
 
 
 def present_ids(ids, mask_negative: bool = True, mask_id: int | None = None) -> VertexRows:

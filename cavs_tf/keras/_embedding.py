@@ -9,7 +9,7 @@ from cavs_tf import ops
 from cavs_tf._arguments import check_bools
 from cavs_tf._evaluation import is_evaluated
 from cavs_tf._inputs import VertexRows, as_pair, with_tensors
-from cavs_tf._library import has_operators
+from cavs_tf._library import in_xla
 from cavs_tf._tracing import in_vertex_function
 
 _IDS = (tf.int32, tf.int64)
@@ -125,17 +125,10 @@ class Embedding(keras.layers.Embedding):
 
     def _present_ids(self, ids) -> VertexRows:
         """The ids that have a row, and where they are."""
-        if ids.dtype in _IDS and self._by_ours:
+        if ids.dtype in _IDS and not (is_evaluated() or in_xla()):
             return ops.present_ids(ids, self.mask_negative, self.mask_id)
         places = tf.where(self._present(ids))[:, 0]
         return VertexRows(tf.gather(ids, places), tf.cast(places, tf.int32))
-
-    @property
-    def _by_ours(self) -> bool:
-        """Whether our operators read the table."""
-        table = self._embeddings.value
-        # Keras's symbolic calls give a placeholder for the variable.
-        return isinstance(table, tf.Variable) and has_operators(table) and not is_evaluated()
 
     def _look_up(self, inputs):
         if isinstance(inputs, tf.RaggedTensor):
@@ -144,5 +137,5 @@ class Embedding(keras.layers.Embedding):
             return super().call(inputs)
         if inputs.dtype not in _IDS:
             inputs = tf.cast(inputs, tf.int32)
-        look_up = ops.look_up if self._by_ours else tf.gather
+        look_up = tf.gather if is_evaluated() else ops.look_up
         return tf.cast(look_up(self._embeddings.value, inputs), self.compute_dtype)

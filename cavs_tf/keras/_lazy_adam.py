@@ -3,8 +3,8 @@
 import keras
 import tensorflow as tf
 
-from cavs_tf._library import in_xla, ops
-from cavs_tf._wide_sums import sum_of_segments
+from cavs_tf._library import are_in_reach, ops
+from cavs_tf._wide_sums import sum_of_segments, widened
 from cavs_tf.keras._updates import UpdatesAtOnce
 
 
@@ -48,37 +48,36 @@ class LazyAdam(UpdatesAtOnce, keras.optimizers.Adam):
     def _summed(self, gradient):
         """Sums rows of one index where `update_step`, which sums too, would be too late."""
         ways = (self.clipnorm, self.clipvalue, self.global_clipnorm)
-        changes = any(ways) or self.gradient_accumulation_steps or self.amsgrad or in_xla()
+        changes = any(ways) or self.gradient_accumulation_steps or self.amsgrad
         if not changes or not isinstance(gradient, tf.IndexedSlices):
             return gradient
-        rows, places = tf.unique(gradient.indices)
-        values = sum_of_segments(gradient.values, places, tf.size(rows))
-        return tf.IndexedSlices(values, rows, gradient.dense_shape)
+        return _with_distinct_rows(gradient)
 
     def _has_operator(self, variable) -> bool:
-        return not self.amsgrad and super()._has_operator(variable)
+        variables = (variable, *self._moments(variable))
+        return not self.amsgrad and all(super(LazyAdam, self)._has_operator(v) for v in variables)
 
     def update_step(self, gradient, variable, learning_rate):
         if self.amsgrad:
             super().update_step(gradient, variable, learning_rate)
-        elif isinstance(gradient, tf.IndexedSlices):
-            self._update_rows(gradient, variable, learning_rate)
+            return
+        parts, scalars = (variable, *self._moments(variable)), self._scalars(learning_rate)
+        if isinstance(gradient, tf.IndexedSlices) and are_in_reach(*parts):
+            values = tf.cast(gradient.values, variable.dtype)
+            handles = [part.handle for part in parts]
+            ops.cavs_lazy_adam(*handles, *scalars, values, gradient.indices)
         else:
-            self._update_one(gradient, variable, learning_rate)
+            self._update_by_operators(gradient, parts, scalars[0])
 
     def _moments(self, variable):
         index = self._get_variable_index(variable)
         return self._momentums[index].value, self._velocities[index].value
 
-    def _of_step(self, dtype, learning_rate):
-        """The learning rate, and the moments' decay rates to the power of the step's number."""
-        number = tf.cast(self.iterations + 1, dtype)
-        powers = [tf.cast(beta, dtype) ** number for beta in (self.beta_1, self.beta_2)]
-        return tf.cast(learning_rate, dtype), *powers
-
     def _scalars(self, learning_rate):
-        rate, power_1, power_2 = self._of_step(tf.float64, learning_rate)
-        rate *= tf.sqrt(1 - power_2) / (1 - power_1)
+        """The length of the step, the decay rates of the moments, and what is added to a root."""
+        number = tf.cast(self.iterations + 1, tf.float64)
+        left = [1 - tf.cast(beta, tf.float64) ** number for beta in (self.beta_1, self.beta_2)]
+        rate = tf.cast(learning_rate, tf.float64) * tf.sqrt(left[1]) / left[0]
         return rate, self.beta_1, self.beta_2, self.epsilon
 
     def _update_all(self, gradients, variables, learning_rate):
@@ -86,37 +85,39 @@ class LazyAdam(UpdatesAtOnce, keras.optimizers.Adam):
         handles = [[part.handle for part in same] for same in zip(*parts, strict=True)]
         ops.cavs_adam(*handles, *self._scalars(learning_rate), gradients)
 
-    def _update_one(self, gradient, variable, learning_rate):
-        moments = self._moments(variable)
-        rate, power_1, power_2 = self._of_step(variable.dtype, learning_rate)
-        tf.raw_ops.ResourceApplyAdam(
-            var=variable.handle,
-            m=moments[0].handle,
-            v=moments[1].handle,
-            beta1_power=power_1,
-            beta2_power=power_2,
-            lr=rate,
-            beta1=tf.cast(self.beta_1, variable.dtype),
-            beta2=tf.cast(self.beta_2, variable.dtype),
-            epsilon=tf.cast(self.epsilon, variable.dtype),
-            grad=tf.cast(gradient, variable.dtype),
-        )
+    def _update_by_operators(self, gradient, parts, rate):
+        """Updates the rows of a gradient by TensorFlow's operators, which other devices have."""
+        rows = None
+        if isinstance(gradient, tf.IndexedSlices):
+            gradient = _with_distinct_rows(gradient)
+            rows, gradient = gradient.indices, gradient.values
+        gradient = widened(gradient)
+        variable, momentum, velocity = (widened(_read(part, rows)) for part in parts)
+        gradient = tf.cast(gradient, variable.dtype)
+        momentum += (gradient - momentum) * (1 - self.beta_1)
+        velocity += (tf.square(gradient) - velocity) * (1 - self.beta_2)
+        variable -= tf.cast(rate, variable.dtype) * momentum / (tf.sqrt(velocity) + self.epsilon)
+        for part, new in zip(parts, (variable, momentum, velocity), strict=True):
+            _write(part, rows, tf.cast(new, part.dtype))
 
-    def _update_rows(self, gradient, variable, learning_rate):
-        rows, values = gradient.indices, tf.cast(gradient.values, variable.dtype)
-        moments, scalars = self._moments(variable), self._scalars(learning_rate)
-        if in_xla():
-            self._update_rows_by_operators(rows, values, variable, moments, scalars[0])
-            return
-        handles = [part.handle for part in (variable, *moments)]
-        ops.cavs_lazy_adam(*handles, *scalars, values, rows)
 
-    def _update_rows_by_operators(self, rows, values, variable, moments, rate):
-        """For XLA, which cannot compile custom ops. No row occurs twice."""
-        first, second = (tf.gather(moment, rows) for moment in moments)
-        first += (values - first) * (1 - self.beta_1)
-        second += (tf.square(values) - second) * (1 - self.beta_2)
-        for moment, of_rows in zip(moments, (first, second), strict=True):
-            moment.scatter_update(tf.IndexedSlices(of_rows, rows))
-        change = tf.cast(rate, variable.dtype) * first / (tf.sqrt(second) + self.epsilon)
-        variable.scatter_sub(tf.IndexedSlices(change, rows))
+def _with_distinct_rows(gradient: tf.IndexedSlices) -> tf.IndexedSlices:
+    """Sums rows that have the same index."""
+    rows, places = tf.unique(gradient.indices)
+    values = sum_of_segments(gradient.values, places, tf.size(rows))
+    return tf.IndexedSlices(values, rows, gradient.dense_shape)
+
+
+# By handles, as a variable of a strategy neither gathers nor scatters.
+def _read(variable, rows):
+    """Rows of a variable, or all of it."""
+    if rows is None:
+        return tf.raw_ops.ReadVariableOp(resource=variable.handle, dtype=variable.dtype)
+    return tf.raw_ops.ResourceGather(resource=variable.handle, indices=rows, dtype=variable.dtype)
+
+
+def _write(variable, rows, values):
+    if rows is None:
+        tf.raw_ops.AssignVariableOp(resource=variable.handle, value=values)
+    else:
+        tf.raw_ops.ResourceScatterUpdate(resource=variable.handle, indices=rows, updates=values)

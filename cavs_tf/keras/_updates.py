@@ -15,6 +15,15 @@ class UpdatesAtOnce:
     dtype at once; others, and all where our operators cannot be used, one by one by `update_step`.
     """
 
+    def add_variable_from_reference(self, reference_variable, *args, **kwargs):
+        """As of Keras, but the new variable is where the other is: one operator takes both."""
+        if tf.distribute.has_strategy():  # It has a variable on each device.
+            return super().add_variable_from_reference(reference_variable, *args, **kwargs)
+        is_keras = isinstance(reference_variable, keras.Variable)
+        value = reference_variable.value if is_keras else reference_variable
+        with tf.device(value.device or None):
+            return super().add_variable_from_reference(reference_variable, *args, **kwargs)
+
     def _backend_update_step(self, grads, trainable_variables, learning_rate):
         learning_rate = tf.convert_to_tensor(learning_rate)  # Which all updates read once.
         variables = [v.value if isinstance(v, keras.Variable) else v for v in trainable_variables]

@@ -221,10 +221,34 @@ absl::Status EmptyTape(OpKernelContext*, const TapeVariant&, TapeVariant* out) {
   return absl::OkStatus();
 }
 
-using ::tensorflow::TypeIndex;  // The macro uses the unqualified name.
+// The macros use unqualified names.
+using ::tensorflow::TypeIndex;
+namespace variant_op_registry_fn_registration =
+    ::tensorflow::variant_op_registry_fn_registration;
 REGISTER_UNARY_VARIANT_UNARY_OP_FUNCTION(
     ::tensorflow::ZEROS_LIKE_VARIANT_UNARY_OP, ::tensorflow::DEVICE_CPU,
     TapeVariant, EmptyTape);
+REGISTER_UNARY_VARIANT_UNARY_OP_FUNCTION(
+    ::tensorflow::ZEROS_LIKE_VARIANT_UNARY_OP, ::tensorflow::DEVICE_GPU,
+    TapeVariant, EmptyTape);
+
+// Loops keep the tapes of their iterations in lists, which may be on a GPU.
+absl::Status SameTape(
+    const TapeVariant& from, TapeVariant* to,
+    const tensorflow::UnaryVariantOpRegistry::AsyncTensorDeviceCopyFn&) {
+  *to = from;
+  return absl::OkStatus();
+}
+
+INTERNAL_REGISTER_UNARY_VARIANT_DEVICE_COPY_FUNCTION(
+    TapeVariant, ::tensorflow::VariantDeviceCopyDirection::HOST_TO_DEVICE,
+    SameTape);
+INTERNAL_REGISTER_UNARY_VARIANT_DEVICE_COPY_FUNCTION(
+    TapeVariant, ::tensorflow::VariantDeviceCopyDirection::DEVICE_TO_HOST,
+    SameTape);
+INTERNAL_REGISTER_UNARY_VARIANT_DEVICE_COPY_FUNCTION(
+    TapeVariant, ::tensorflow::VariantDeviceCopyDirection::DEVICE_TO_DEVICE,
+    SameTape);
 
 }  // namespace
 }  // namespace cavs

@@ -15,7 +15,8 @@
 namespace cavs {
 
 // Copies refer to one tape, which is freed with the last of them. Null if no
-// tape was kept.
+// tape was kept. It lies in the memory of the host, wherever TensorFlow puts
+// the tensor.
 struct TapeVariant {
   std::shared_ptr<const Tape> tape;
   // The pool of the tape: the backward direction reuses memory that the forward
