@@ -1,4 +1,4 @@
-"""`python -m cavs_tf`: versions, instruction set and threads, and whether results are right.
+"""`python -m cavs_tf`: versions, devices and threads, and whether results are right.
 
 What it prints belongs into a report of a fault. The status is 0 if the self-check passes.
 """
@@ -45,7 +45,21 @@ def _environment() -> dict[str, str]:
         "instruction set": _cavs_ops.cavs_instruction_set().numpy().decode(),
         "processors": str(os.cpu_count()),
         "threads": str(threads or "one for each processor"),
+        **_devices(),
     }
+
+
+def _devices() -> dict[str, str]:
+    """The devices that TensorFlow found, and which of them run our kernels."""
+    found = tf.config.list_physical_devices()
+    names = [tf.config.experimental.get_device_details(d).get("device_name") for d in found]
+    texts = [
+        device.device_type + (f" ({name})" if name else "")
+        for device, name in zip(found, names, strict=True)
+    ]
+    others = dict.fromkeys(device.device_type for device in found if device.device_type != "CPU")
+    copied = f"; what is on {' or '.join(others)} is copied there and back" if others else ""
+    return {"devices": ", ".join(texts), "kernels run on": f"CPU{copied}"}
 
 
 def _self_check():

@@ -1,6 +1,7 @@
 """Processes that tests start."""
 
 import contextlib
+import faulthandler
 import multiprocessing
 import os
 import pathlib
@@ -29,30 +30,53 @@ def run_program(program: str, folder: pathlib.Path, path: pathlib.Path) -> tuple
     Returns:
       Whether it succeeded, what it printed, and the error.
     """
+    failure = call(_execute, (program, path), folder)
+    return not failure, "" if failure else (folder / "printed.txt").read_text(), failure
+
+
+def call(function, arguments: tuple, folder: pathlib.Path) -> str:
+    """Calls a function of a module in a process that is forked as that of `run_program`.
+
+    Args:
+      function, arguments: Both can be pickled.
+      folder: Where it runs; `printed.txt` has what it printed.
+
+    Returns:
+      The error, a traceback where there is one; empty if it succeeded.
+    """
     forks = multiprocessing.get_context("forkserver")
     forks.set_forkserver_preload(["keras", "tensorflow", "cavs_tf"])
-    printed, error = folder / "printed.txt", folder / "error.txt"
+    error = folder / "error.txt"
     error.write_text("The process ended before the program began.")
-    process = forks.Process(target=_execute, args=(program, folder, path, printed, error))
+    process = forks.Process(target=_call, args=(function, arguments, folder))
     process.start()
     process.join(300)
     if process.is_alive():
         process.kill()
         process.join()
-        return False, "", "It did not end within 300 seconds."
+        return "It did not end within 300 seconds."
     if process.exitcode != 0:
-        return False, "", error.read_text() or f"It ended with status {process.exitcode}."
-    return True, printed.read_text(), ""
+        return f"{error.read_text()}\nIt ended with status {process.exitcode}."
+    return ""
 
 
-def _execute(program, folder, path, printed, error):
-    with printed.open("w") as out, error.open("w") as err, contextlib.redirect_stdout(out):
+def _call(function, arguments, folder):
+    with (
+        (folder / "printed.txt").open("w") as out,
+        (folder / "error.txt").open("w") as err,
+        contextlib.redirect_stdout(out),
+    ):
+        faulthandler.enable(err)
         try:
             os.chdir(folder)
-            sys.path.append(str(path))
-            sys.argv = ["program.py"]  # Not what this process was started with.
-            warnings.simplefilter("error", UserWarning)
-            exec(compile(program, "<program>", "exec"), {"__name__": "__main__"})
+            function(*arguments)
         except BaseException:
             traceback.print_exc(file=err)
             raise
+
+
+def _execute(program, path):
+    sys.path.append(str(path))
+    sys.argv = ["program.py"]  # Not what this process was started with.
+    warnings.simplefilter("error", UserWarning)
+    exec(compile(program, "<program>", "exec"), {"__name__": "__main__"})
