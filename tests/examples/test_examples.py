@@ -118,6 +118,8 @@ def test_tree_to_sequence_learns_to_write(tmp_path):
         "--max_args=2",
         "--epochs=4",
         "--units=16",
+        "--batch_size=8",
+        "--learning_rate=0.02",
     )
     assert len(summary["loss"]) == 4 and summary["loss"][3] < 0.8 * summary["loss"][0]
     assert f"{summary['accuracy']:.1%} of 20 unseen expressions" in printed
