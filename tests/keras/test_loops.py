@@ -88,18 +88,15 @@ def _states(count):
 def make_cases():
     """By name: a function, the tensors that it is called with, and how many of them are states."""
     cases = {}
-    for flags in itertools.product(NO_YES, NO_YES, NO_YES):
-        cases[f"LSTM, {flags}"] = sequence_case(LSTM, 2, *flags)
-        if sum(flags) % 2:  # All pairs of them.
-            cases[f"GRU, {flags}"] = sequence_case(GRU, 1, *flags)
-    for flags in itertools.product(NO_YES, NO_YES):
-        cases[f"TreeLSTM, {flags}"] = tree_case(TreeLSTM, 2, *flags, arity=3)
+    for flags in itertools.product(NO_YES, NO_YES, NO_YES):  # Each layer has all pairs of them.
+        layer, parts = (GRU, 1) if sum(flags) % 2 else (LSTM, 2)
+        cases[f"{layer.__name__}, {flags}"] = sequence_case(layer, parts, *flags)
     for flag in NO_YES:
+        cases[f"TreeLSTM, {flag}"] = tree_case(TreeLSTM, 2, flag, flag, arity=3)
         cases[f"TreeGRU, {flag}"] = tree_case(TreeGRU, 1, flag, not flag, arity=3)
-        cases[f"DAGNN, {flag}"] = tree_case(DAGNN, 1, False, flag)
-    cases["TreeLSTM of any arity"] = tree_case(TreeLSTM, 2, False, True, arity=None)
-    layers = [Graph(tree_sum), Graph(tree_sum, return_vertices=True), Roots()]
-    for layer in (*layers, *map(Pool, ("sum", "mean", "max", "attention"))):
+    cases["TreeLSTM of any arity"] = tree_case(TreeLSTM, 2, False, False, arity=None)
+    cases["DAGNN"] = tree_case(DAGNN, 1, False, True)
+    for layer in (Graph(tree_sum), Roots(), *map(Pool, ("mean", "max", "attention"))):
         cases[f"{layer.name}"] = graph_case(layer)
     table = Embedding(9, UNITS, mask_negative=True)
     cases["Embedding"] = (lambda ids: table(ids)[0]), [tf.constant([3, -1, 8])], 0
@@ -274,3 +271,38 @@ def test_a_decoder_in_a_loop_returns_its_words(runs):
     got = runs(tf.function(lambda: decode(*start)))
     assert want.shape[1]
     np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("layer_class, parts", ((LSTM, 2), (GRU, 1), (TreeLSTM, 2)))
+def test_gradients_through_a_loop(layer_class, parts, runs):
+    layer = layer_class(UNITS, return_state=True)
+    over_trees = layer_class is TreeLSTM
+    graphs = cavs.GraphBatch.from_parents([[2, 2, -1], [-1], []])
+    x = tf.random.stateless_normal([4, UNITS] if over_trees else [3, 1, UNITS], [1, 2])
+
+    def body(step, x, *states):
+        before = (graphs, x) if over_trees else (x,)
+        _, *states = layer(*before, initial_state=list(states))
+        return step + 1, x * 0.5, *states
+
+    def in_loop(*start):
+        shapes = [[], [None] * (x.shape.rank - 1) + [UNITS], *[[None, UNITS]] * parts]
+        return tf.while_loop(
+            lambda step, *_: step < TIMES, body, start, tuple(map(tf.TensorShape, shapes))
+        )
+
+    def unrolled(*start):
+        return body(*body(*start))
+
+    def gradients(steps, *start):
+        with tf.GradientTape() as tape:
+            tape.watch(start)
+            *_, last = steps(0, *start)
+            loss = tf.reduce_sum(tf.sin(last))
+        return tape.gradient(loss, [*start, *layer.trainable_weights])
+
+    start = [x, *_states(parts)]
+    want = gradients(unrolled, *start)
+    got = runs(tf.function(lambda *start: gradients(in_loop, *start), autograph=False), *start)
+    for a, b in zip(got, want, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
