@@ -3,13 +3,13 @@
 import keras
 import tensorflow as tf
 
-from cavs_tf._inputs import as_graph_batch
-from cavs_tf._keras_private import asks_for_shapes
+from cavs_tf._inputs import as_graph_batch, size_before
+from cavs_tf._keras_private import SelfContained, asks_for_shapes
 from cavs_tf.keras._graph import rows_of_graphs
 
 
 @keras.saving.register_keras_serializable(package="cavs_tf")
-class Split(keras.layers.Layer):
+class Split(SelfContained):
     """Divides the rows of vertices by graph, and pads them with zeros to the largest graph.
 
     The result has a mask, which layers of Keras that know masks read by themselves: in
@@ -60,4 +60,5 @@ class Split(keras.layers.Layer):
         return tf.sequence_mask(splits[1:] - splits[:-1])
 
     def compute_output_shape(self, graphs_shape, rows_shape):
-        return (None, None, *rows_shape[1:])
+        """The shapes of `GraphBatch.to_dict()`, and of rows [V, features]."""
+        return (size_before("graph_splits", graphs_shape), None, *rows_shape[1:])

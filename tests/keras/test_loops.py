@@ -21,6 +21,7 @@ from cavs_tf.keras import (
     Graph,
     Pool,
     Roots,
+    Split,
     TreeGRU,
     TreeLSTM,
 )
@@ -96,7 +97,7 @@ def make_cases():
         cases[f"TreeGRU, {flag}"] = tree_case(TreeGRU, 1, flag, not flag, arity=3)
     cases["TreeLSTM of any arity"] = tree_case(TreeLSTM, 2, False, False, arity=None)
     cases["DAGNN"] = tree_case(DAGNN, 1, False, True)
-    for layer in (Graph(tree_sum), Roots(), *map(Pool, ("mean", "max", "attention"))):
+    for layer in (Graph(tree_sum), Roots(), Split(), *map(Pool, ("mean", "max", "attention"))):
         cases[f"{layer.name}"] = graph_case(layer)
     table = Embedding(9, UNITS, mask_negative=True)
     cases["Embedding"] = (lambda ids: table(ids)[0]), [tf.constant([3, -1, 8])], 0
