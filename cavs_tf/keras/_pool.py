@@ -3,6 +3,7 @@
 import keras
 import tensorflow as tf
 
+from cavs_tf._arguments import checked_size
 from cavs_tf._inputs import as_graph_batch
 from cavs_tf._keras_private import SelfContained, asks_for_shapes
 from cavs_tf._wide_sums import widened
@@ -61,7 +62,7 @@ class Pool(SelfContained):
             )
         super().__init__(**kwargs)
         self.mode = mode
-        self.units = units
+        self.units = None if units is None else checked_size("units", units)
 
     def build(self, graphs_shape=None, rows_shape=None):
         if self.mode == "attention":

@@ -153,6 +153,12 @@ def test_units(units):
             layer(units)
 
 
+@pytest.mark.parametrize("units", [0, 2.5, "4", True])
+def test_units_of_attention(units):
+    with rejects(f"units: got {units!r} but expected an int of at least 1. Pass one."):
+        cavs.keras.Pool("attention", units)
+
+
 def test_numbers_of_numpy_are_numbers():
     layer = LSTM(np.int64(4), dropout=np.float32(0.5))
     assert layer.units == 4 and type(layer.units) is int
