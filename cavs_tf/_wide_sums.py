@@ -52,5 +52,13 @@ def dense(gradient) -> tf.Tensor:
 
 
 def sum_of_segments(x: tf.Tensor, segments: tf.Tensor, count) -> tf.Tensor:
-    """`tf.math.unsorted_segment_sum` with sums that are rounded once."""
-    return with_wide_sums(tf.math.unsorted_segment_sum, x, segments, count)
+    """`tf.math.unsorted_segment_sum` with sums that are rounded once.
+
+    In forward mode TensorFlow derives `tf.IndexedSlices` of that operator, which not all others
+    take; a product of them is a tensor.
+    """
+
+    def compute(x):
+        return tf.math.unsorted_segment_sum(x, segments, count) * tf.ones([], x.dtype)
+
+    return with_wide_sums(compute, x)

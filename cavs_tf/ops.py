@@ -5,6 +5,7 @@ methods of `GraphSupport`. Source: Xu et al. 2018, "Cavs", arXiv:1712.04048, sec
 """
 
 import tensorflow as tf
+from tensorflow.python.eager import forwardprop_util
 from tensorflow.python.ops import resource_variable_ops
 from tensorflow.python.ops.parallel_for.pfor import RegisterPFor
 
@@ -124,6 +125,8 @@ def look_up(table: tf.Variable, ids) -> tf.Tensor:
 
     Raises:
       tf.errors.InvalidArgumentError: If an id is out of range; names it.
+      NotImplementedError: If a `tf.autodiff.ForwardAccumulator` watches the variable in a
+        `tf.function`.
 
     >>> look_up(tf.Variable([[1.0], [2.0], [3.0]]), [2, 0]).numpy()
     array([[3.],
@@ -136,6 +139,8 @@ def look_up(table: tf.Variable, ids) -> tf.Tensor:
     if not has_operators(table):
         return _gather_distinct(table, ids)
     resource_variable_ops.variable_accessed(table)
+    if forwardprop_util.pack_tangents([table.handle]).tangents:
+        return _look_up_in_forward_mode(table, ids)
     return _ops.cavs_look_up(table.handle, ids, dtype=table.dtype)
 
 
@@ -144,6 +149,17 @@ def _gather_distinct(table, ids) -> tf.Tensor:
     rows, places = tf.unique(tf.reshape(ids, [-1]))
     places = tf.reshape(places, tf.shape(ids))
     return _wide_sums.gather(tf.gather(table, rows), places)
+
+
+def _look_up_in_forward_mode(table, ids):
+    """As `look_up`, of a variable that a `tf.autodiff.ForwardAccumulator` watches."""
+    if not tf.executing_eagerly():
+        raise NotImplementedError(
+            "look_up: got a variable that a tf.autodiff.ForwardAccumulator watches, in a "
+            "tf.function, but expected a call outside of any, as TensorFlow has no forward-mode "
+            "derivatives by variables there. Call it eagerly, or derive by tf.GradientTape."
+        )
+    return tf.gather(table, ids)
 
 
 def present_ids(ids, mask_negative: bool = True, mask_id: int | None = None) -> VertexRows:
@@ -341,7 +357,8 @@ def _true():
 def _backward_grad(op, *grads):
     del op, grads
     raise NotImplementedError(
-        "CavsBackward: second derivatives were asked for but only first ones exist. Compute "
+        "CavsBackward: second derivatives were asked for, or some by a "
+        "tf.autodiff.ForwardAccumulator, but only first ones by tf.GradientTape exist. Compute "
         "them with cavs_tf.reference.run, which is plain TensorFlow."
     )
 

@@ -10,7 +10,7 @@ from cavs_tf._features import feature_at, select
 from cavs_tf._inputs import as_graph_batch, size_before, with_tensors
 from cavs_tf._integers import length
 from cavs_tf._keras_private import SelfContained, asks_for_shapes
-from cavs_tf._wide_sums import with_wide_sums
+from cavs_tf._wide_sums import sum_of_segments, with_wide_sums
 from cavs_tf.data._replicas import GLOBAL_GRAPHS
 from cavs_tf.graph_support import GraphSupport, shapes_by_call
 from cavs_tf.graphs import LOSS_ROWS, TENSOR_NAMES
@@ -247,7 +247,7 @@ def _max_of_graphs(rows, graph, count):
 # the number of graphs; `pooled` calls them.
 POOLS = types.MappingProxyType(
     {
-        "sum": tf.math.unsorted_segment_sum,
+        "sum": sum_of_segments,
         "mean": tf.math.unsorted_segment_mean,
         "max": _max_of_graphs,
     }

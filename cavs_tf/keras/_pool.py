@@ -6,7 +6,7 @@ import tensorflow as tf
 from cavs_tf._arguments import checked_size
 from cavs_tf._inputs import as_graph_batch
 from cavs_tf._keras_private import SelfContained, asks_for_shapes
-from cavs_tf._wide_sums import widened
+from cavs_tf._wide_sums import sum_of_segments, widened
 from cavs_tf.keras._graph import (
     POOLS,
     checked_rows,
@@ -86,7 +86,7 @@ class Pool(SelfContained):
             return pooled(self.mode, rows, graph, count)
         wide = widened(rows)
         weights = _softmax_of_graphs(self._scores(wide), graph, count)
-        return tf.cast(tf.math.unsorted_segment_sum(weights * wide, graph, count), rows.dtype)
+        return tf.cast(sum_of_segments(weights * wide, graph, count), rows.dtype)
 
     def _scores(self, rows):
         kernel, bias, query = (tf.cast(w, rows.dtype) for w in (self.kernel, self.bias, self.query))
@@ -104,4 +104,4 @@ def _softmax_of_graphs(scores, graph, count):
     """The softmax over the vertices of each graph, of scores [V, 1]."""
     largest = tf.math.unsorted_segment_max(tf.stop_gradient(scores), graph, count)
     exponentials = tf.exp(scores - tf.gather(largest, graph))
-    return exponentials / tf.gather(tf.math.unsorted_segment_sum(exponentials, graph, count), graph)
+    return exponentials / tf.gather(sum_of_segments(exponentials, graph, count), graph)
