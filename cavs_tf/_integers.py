@@ -1,9 +1,25 @@
 """Small helpers for integer tensors and arguments."""
 
+import functools
+
 import numpy as np
 import tensorflow as tf
 
 INT32 = np.iinfo(np.int32)
+
+
+def on_cpu(function):
+    """Makes a function of graphs compute on the CPU, where our operators read its results.
+
+    An accelerator would compute integers too, and each would be copied there and back.
+    """
+
+    @functools.wraps(function)
+    def computed(*args, **kwargs):
+        with tf.device("CPU:0"):
+            return function(*args, **kwargs)
+
+    return computed
 
 
 def as_int32(name: str, tensor: tf.Tensor) -> tf.Tensor:

@@ -24,6 +24,7 @@ from cavs_tf._integers import (
     length,
     list_of_each,
     number_of_lists,
+    on_cpu,
     rejected_unless,
     shown,
     splits_of,
@@ -115,11 +116,12 @@ class GraphBatch(tf.experimental.ExtensionType):
     def __init__(
         self, child_splits, child_ids, graph_splits, vertex_type=None, attached_schedule=None
     ):
-        self.child_splits = int32_tensor("child_splits", child_splits, rank=1)
-        self.child_ids = int32_tensor("child_ids", child_ids, rank=1)
-        self.graph_splits = int32_tensor("graph_splits", graph_splits, rank=1)
         types = [] if vertex_type is None else vertex_type
-        self.vertex_type = int32_tensor("vertex_type", types, rank=1)
+        with tf.device("CPU:0"):
+            self.child_splits = int32_tensor("child_splits", child_splits, rank=1)
+            self.child_ids = int32_tensor("child_ids", child_ids, rank=1)
+            self.graph_splits = int32_tensor("graph_splits", graph_splits, rank=1)
+            self.vertex_type = int32_tensor("vertex_type", types, rank=1)
         self.attached_schedule = attached_schedule
 
     @classmethod
@@ -317,6 +319,7 @@ class GraphBatch(tf.experimental.ExtensionType):
         return _graph_formats.to_networkx(lists, types)
 
     @classmethod
+    @on_cpu
     def chain(cls, lengths) -> "GraphBatch":
         """Makes one chain per length: each vertex has the one before it as its child.
 
@@ -344,6 +347,7 @@ class GraphBatch(tf.experimental.ExtensionType):
         return cls(splits_of(tf.cast(has_child, tf.int32)), child_ids, graph_splits)
 
     @classmethod
+    @on_cpu
     def complete_tree(
         cls, depth: int | None = None, *, num_leaves: int | None = None, arity=2, num_graphs=1
     ) -> "GraphBatch":
@@ -371,6 +375,7 @@ class GraphBatch(tf.experimental.ExtensionType):
         return cls(*_child_lists.complete_trees(depth, num_leaves, arity, num_graphs))
 
     @classmethod
+    @on_cpu
     def concat(cls, batches) -> "GraphBatch":
         """Joins minibatches into one. Attached schedules are dropped.
 
@@ -425,6 +430,7 @@ class GraphBatch(tf.experimental.ExtensionType):
             schedule = Schedule(*(tensors[name] for name in SCHEDULE_FIELDS), *lists)
         return cls(*(tensors.get(name) for name in _GRAPH_FIELDS), schedule)
 
+    @on_cpu
     def to_dict(self) -> dict[str, tf.Tensor]:
         """The graphs, and the attached schedule if there is one, as named tensors.
 
@@ -445,6 +451,7 @@ class GraphBatch(tf.experimental.ExtensionType):
             tensors |= {name: getattr(self.attached_schedule, name) for name in names}
         return tensors
 
+    @on_cpu
     def reverse(self) -> "GraphBatch":
         """The same vertices with all edges turned round: parents become children.
 
@@ -461,6 +468,7 @@ class GraphBatch(tf.experimental.ExtensionType):
         return GraphBatch(*_graph_algebra.reverse(self._fields()))
 
     @property
+    @on_cpu
     def reversed_edges(self) -> tf.Tensor:
         """int32 [E]: for each edge of `reverse()`, the number of that edge here.
 
@@ -473,6 +481,7 @@ class GraphBatch(tf.experimental.ExtensionType):
         children = tf.boolean_mask(self.child_ids, self.child_ids >= 0)
         return tf.argsort(children, stable=True)
 
+    @on_cpu
     def subgraph(self, vertices) -> "GraphBatch":
         """The graphs without all but these vertices and the edges between them.
 
@@ -529,6 +538,7 @@ class GraphBatch(tf.experimental.ExtensionType):
             rows = tf.identity(rows)
         return tf.RaggedTensor.from_row_splits(rows, self.graph_splits, validate=False)
 
+    @on_cpu
     def __getitem__(self, index) -> "GraphBatch":
         """The graphs that an integer, a slice, a list or tensor of integers or booleans chooses.
 
@@ -581,6 +591,7 @@ class GraphBatch(tf.experimental.ExtensionType):
         return edges if tf.is_symbolic_tensor(edges) else int(edges)
 
     @property
+    @on_cpu
     def num_children(self) -> tf.Tensor:
         """int32 [V]: the number of children of each vertex, without missing ones."""
         counts = tf.cumsum(tf.pad(tf.cast(self.child_ids >= 0, tf.int32), [[1, 0]]))
@@ -605,11 +616,13 @@ class GraphBatch(tf.experimental.ExtensionType):
         return max(untyped.schedule(self.arity).num_tasks - 1, 0)
 
     @property
+    @on_cpu
     def vertex_graph(self) -> tf.Tensor:
         """int32 [V]: the graph of each vertex."""
         return list_of_each(self.graph_splits, self.num_vertices)
 
     @property
+    @on_cpu
     def roots(self) -> tf.Tensor:
         """int32 [R], ascending: the vertices that are not a child of any vertex."""
         # Negative ids, missing children, are left out of the sum.
@@ -619,11 +632,13 @@ class GraphBatch(tf.experimental.ExtensionType):
         return tf.cast(tf.where(uses == 0)[:, 0], tf.int32)
 
     @property
+    @on_cpu
     def root_graph(self) -> tf.Tensor:
         """int32 [R]: the graph of each root."""
         return tf.gather(self.vertex_graph, self.roots)
 
     @property
+    @on_cpu
     def root_splits(self) -> tf.Tensor:
         """int32 [B + 1]. Graph g has the roots roots[root_splits[g]:root_splits[g + 1]]."""
         return tf.searchsorted(self.roots, self.graph_splits)

@@ -170,6 +170,10 @@ def row_operators():
     x = tf.Variable(random(3, FEATURES)).read_value()
     check_devices([x])
     graphs = cavs.GraphBatch.from_children(GRAPHS)
+    for part in (graphs, graphs.reverse(), graphs[1:], cavs.GraphBatch.concat([graphs, graphs])):
+        of_vertices = [part.num_children, part.vertex_graph, part.root_graph, part.root_splits]
+        for tensor in (*part.to_dict().values(), *of_vertices):
+            assert ":CPU:" in tensor.device  # Where our operators read it.
     present = cavs.ops.present_ids(tf.constant([7, -1, 3], tf.int64))
     return numbers(
         {
