@@ -10,6 +10,7 @@ from cavs_tf._decomposition import rewritings
 from cavs_tf._function_graph import FunctionGraph
 from cavs_tf._inference import (
     EDGES,
+    VERTICES,
     Analysis,
     Kind,
     coupled_message,
@@ -198,7 +199,9 @@ def differentiate(
             for (role, _), grad in zip(targets, grads, strict=True)
             if grad is not None
         ]
-    return _analyse(traced, graph, grad_inputs, outputs, forward, decompose)
+    pushed = traced.edge_pushes & traced.pushes.keys()
+    of_edges = {f"push_grad:{push_names.index(name)}" for name in pushed}
+    return _analyse(traced, graph, grad_inputs, of_edges, outputs, forward, decompose)
 
 
 def _results(traced, push_names, wanted):
@@ -242,7 +245,8 @@ def _in_forward(traced, external, forward):
     return capture.placeholder
 
 
-def _analyse(traced, graph, grad_inputs, outputs, forward, decompose) -> Derivative:
+def _analyse(traced, graph, grad_inputs, of_edges, outputs, forward, decompose) -> Derivative:
+    """`of_edges` are the roles of the inputs that have a row for each edge."""
     tensors = [t for _, t in outputs]
     captured = [(_in_forward(traced, external, forward), p) for external, p in graph.captures]
     # Gradients of control flow add outputs to the forward operator, for values that they need.
@@ -250,8 +254,10 @@ def _analyse(traced, graph, grad_inputs, outputs, forward, decompose) -> Derivat
     if graph.edge_rows is not None:
         grad_inputs = [*grad_inputs, ("edge_rows", graph.edge_rows)]
     inputs = [
-        (p, rows_of([], EDGES, owners=True) if p is graph.edge_rows else rows_of(p.shape[1:]))
-        for _, p in grad_inputs
+        (p, rows_of([], EDGES, owners=True))
+        if p is graph.edge_rows
+        else (p, rows_of(p.shape[1:], EDGES if role in of_edges else VERTICES))
+        for role, p in grad_inputs
     ]
     inputs += [(p, forward.known(external)) for external, p in captured]
     analysis = Analysis(

@@ -31,6 +31,7 @@ def run_forward(
         functions.partial_vertices(pulls),
         schedule.edge_lists,
         edge_pulls=functions.edge_pulls,
+        edge_pushes=functions.edge_pushes,
         capture_counts=[len(traced.captures) for traced in functions.traced],
         pulled_by=functions.pulled_by,
         gradient_error=functions.gradient_error,

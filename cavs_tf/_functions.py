@@ -28,7 +28,7 @@ class Functions:
       gradient_error: The message if they cannot be differentiated; else "".
       push_names, push_specs: The pushes of all types; specs are those of one row.
       pull_names, pull_specs: The inputs in the order of the ops; specs are those of one row.
-      edge_pulls: Numbers of the inputs that have a row for each edge.
+      edge_pulls, edge_pushes: Numbers of the inputs, and pushes, that have a row for each edge.
       arity: The number of slots that schedules need.
       reads_edges: Whether schedules need edges.
       lookups: The inputs that are looked up in variables, see `LookUp`.
@@ -46,6 +46,7 @@ class Functions:
     pull_specs: list
     pulled_by: list
     edge_pulls: list
+    edge_pushes: list
     arity: int
     reads_edges: bool
     lookups: list
@@ -120,6 +121,7 @@ def make_functions(
     examples=None,
     decompose=True,
     look_up=True,
+    pushes=None,
 ) -> Functions:
     """Traces vertex functions and their derivatives.
 
@@ -129,6 +131,7 @@ def make_functions(
       examples: The first rows of the inputs, by name, if they are known: for operators that
         must be tried and accept no invented values.
       decompose, look_up: See `Options`.
+      pushes: Names of the pushes that are wanted; None: all.
 
     Raises:
       ValueError: If a vertex function breaks a rule. The message says which.
@@ -138,6 +141,8 @@ def make_functions(
             trace(name, fn, arity, state, pulls, edge_pulls, variables)
             for name, fn in vertex_functions
         ]
+        for t in traced:
+            t.pushes = {n: v for n, v in t.pushes.items() if pushes is None or n in pushes}
         lookups = [found for t in traced for found in take_out_lookups(t)] if look_up else []
         sources = {found.name: found.source for found in lookups}
         edge_pulls |= {name for name, source in sources.items() if source in edge_pulls}
@@ -188,6 +193,7 @@ def make_functions(
         [pulls[name] for name in pull_names],
         [sources.get(name, name) in t.pulled for name in pull_names for t in traced],
         [i for i, name in enumerate(pull_names) if name in edge_pulls],
+        [i for i, n in enumerate(push_names) if any(n in t.edge_pushes for t in traced)],
         max(len(t.gathers) for t in traced),
         any(t.edges.used for t in traced),
         lookups,
@@ -252,9 +258,12 @@ def _as_values(traced, examples):
 
 
 def _check_results(traced, analysis):
-    results = {"scatter": traced.scattered}
-    results |= {f"push {name!r}": value for name, value in traced.pushes.items()}
-    for label, tensor in results.items():
+    results = [("scatter", traced.scattered, VERTICES)]
+    for name, value in traced.pushes.items():
+        of_edges = name in traced.edge_pushes
+        label = f"push_edge {name!r}" if of_edges else f"push {name!r}"
+        results.append((label, value, EDGES if of_edges else VERTICES))
+    for label, tensor, space in results:
         known = analysis.known(tensor)
         if known.kind is Kind.COUPLED:
             raise ValueError(_inference.coupled_message(traced.name, known))
@@ -263,10 +272,17 @@ def _check_results(traced, analysis):
                 f"{traced.name}: {label} got a tensor of shape {tensor.shape} that has no row per "
                 "vertex but expected [None, ...]. Compute it from something pulled or gathered."
             )
-        if known.space is EDGES:
+        if known.space is EDGES and space is VERTICES:
             raise ValueError(
                 f"{traced.name}: {label} got rows of edges but expected a row per vertex. Reduce "
-                "them by sum_children(x), mean_children(x) or max_children(x)."
+                "them by sum_children(x), mean_children(x) or max_children(x), or set an output "
+                "of edges by push_edge(x, name)."
+            )
+        if known.space is not space:
+            raise ValueError(
+                f"{traced.name}: {label} got rows of vertices but expected a row per edge. Compute "
+                "it from children() or pull_edge(name), or give every edge the row of its vertex "
+                "by to_children(x)."
             )
         if not _inference.is_numeric(tensor.dtype):
             raise ValueError(

@@ -94,6 +94,23 @@ def partial_inputs(names, pulls) -> dict:
     return {i: value for i, value in values.items() if isinstance(value, VertexRows)}
 
 
+def chosen_pushes(by_name: dict, pushes) -> dict:
+    """What a dict has for the pushes of these names; all of it for None.
+
+    Raises:
+      ValueError: If there is no push of such a name.
+    """
+    if pushes is None:
+        return by_name
+    for name in pushes:
+        if name not in by_name:
+            raise ValueError(
+                f"pushes: got {name!r} but expected some of {sorted(by_name)}, the names that "
+                "vertex functions push by. Pass a list of them."
+            )
+    return {name: value for name, value in by_name.items() if name in pushes}
+
+
 def as_graph_batch(graphs) -> GraphBatch:
     """Converts graphs to a `GraphBatch`; they may be a dict of tensors."""
     if isinstance(graphs, dict):

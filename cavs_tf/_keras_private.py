@@ -76,6 +76,12 @@ def set_thread_state(state: dict) -> None:
     vars(_global_state.GLOBAL_STATE_TRACKER).update(state)
 
 
+def layers_called() -> tuple[str, ...]:
+    """The names of the layers whose calls this thread is in, the outermost first."""
+    scopes = _global_state.get_global_attribute("name_scope_stack") or ()
+    return tuple(scope.name for scope in scopes)
+
+
 def in_training() -> bool:
     """Whether this thread is in a call of a layer with `training=True`."""
     context = _global_state.get_global_attribute("current_call_ctx")

@@ -20,6 +20,7 @@ class Call:
     graphs: GraphBatch
     inputs: object = None
     at: object = None
+    pushes: object = None
 
 
 def cell_of(model) -> GraphSupport:
@@ -58,10 +59,10 @@ def call_of(model, graphs, inputs=None, at=None) -> Call:
     """
     cell = cell_of(model)
     if model is cell:
-        return Call(cell, as_graph_batch(graphs), inputs, at)
+        return Call(cell, as_graph_batch(graphs), inputs, at, cell._default_pushes)
     check_at(model, at)
     if isinstance(model, Graph) and inputs is None and isinstance(graphs, (GraphBatch, dict)):
-        graphs = model.directed(as_graph_batch(graphs))
+        graphs = model._directed(as_graph_batch(graphs))
         return Call(cell, graphs, at=None if model.return_vertices else graphs.roots)
     return _only(model, _calls(model, arguments_of(model, graphs, inputs)))
 
@@ -115,9 +116,9 @@ def _cells(model):
 def _calls(model, arguments) -> list[Call]:
     calls = []
 
-    def note(cell, graphs, inputs, at):
-        calls.append(Call(cell, graphs, inputs, at))
-        return cell._zeros(graphs, inputs, at)
+    def note(cell, *call):
+        calls.append(Call(cell, *call))
+        return cell._zeros(*call)
 
     with evaluated_by(note):
         model(*arguments)

@@ -23,10 +23,10 @@ class Known:
       surroundings: What the functions saw when they were last run.
       pushed: Specs of the pushes by name.
       pulled: Per vertex type, the names of the inputs that it pulls.
-      edge_pulls: Names of the inputs that have a row for each edge.
+      edge_pulls, edge_pushes: Names of the inputs, and outputs, that have a row for each edge.
       reads_edges: Whether some vertex function reads edges.
       num_slots: The number of slots from which they gather, or may gather.
-      functions: The traces, by the argument `training` and the option `decompose`.
+      functions: The traces, by the argument `training`, options and the pushes that are wanted.
     """
 
     key: tuple
@@ -34,6 +34,7 @@ class Known:
     pushed: dict
     pulled: list
     edge_pulls: frozenset
+    edge_pushes: frozenset
     reads_edges: bool
     num_slots: int
     functions: dict = dataclasses.field(default_factory=dict)

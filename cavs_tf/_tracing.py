@@ -20,7 +20,7 @@ from tensorflow.python.ops import resource_variable_ops
 from cavs_tf._edges import Edges, TracedEdges
 from cavs_tf._function_graph import FunctionGraph
 from cavs_tf._inputs import INITIAL_STATE, own_spec
-from cavs_tf._keras_private import set_thread_state, thread_state
+from cavs_tf._keras_private import layers_called, set_thread_state, thread_state
 from cavs_tf._library import is_on_cpu
 
 # The vertex whose function is running. A constant handle: the value belongs to
@@ -67,6 +67,7 @@ class Vertex:
     pulled: set = dataclasses.field(default_factory=set)
     pulled_by_vertex: set = dataclasses.field(default_factory=set)
     pulled_by_edge: set = dataclasses.field(default_factory=set)
+    pushed_by_edge: set = dataclasses.field(default_factory=set)
     pushes: dict = dataclasses.field(default_factory=dict)
     num_dropouts: int = 0
     owner: object = None
@@ -172,10 +173,16 @@ def _copied_to_cpu(value):
 
 
 class VertexGraph(FunctionGraph):
-    """A graph in which variables are read through inputs of the graph."""
+    """A graph in which variables are read through inputs of the graph.
+
+    Attributes:
+      layers: The Keras layers whose calls made each operator, by its name: "mlp/dense"; or "".
+    """
 
     def __init__(self, name: str, variables=()):
         super().__init__(name)
+        self.layers = {}
+        self._num_layers_outside = len(layers_called())
         # Under a distribution strategy a variable has one copy per replica. What is read
         # here is the copy of one; what is captured is the whole, as every replica calls.
         self._whole = {
@@ -197,7 +204,9 @@ class VertexGraph(FunctionGraph):
                     return value.op
                 with self.as_default():
                     return tf.gather(value, inputs[1]).op
-        return super()._create_op_internal(op_type, inputs, *args, **kwargs)
+        op = super()._create_op_internal(op_type, inputs, *args, **kwargs)
+        self.layers[op.name] = "/".join(layers_called()[self._num_layers_outside :])
+        return op
 
     def _variable_behind(self, handle):
         """The variable that a handle, or its placeholder in this graph, belongs to; else None."""
@@ -258,6 +267,7 @@ class TracedVertex:
       captures: The `Capture`s that it reads.
       scattered: [None, *state].
       pushes: By name, [None, ...].
+      edge_pushes: Names of the pushes that have a row for each edge.
     """
 
     name: str
@@ -271,6 +281,7 @@ class TracedVertex:
     captures: list
     scattered: tf.Tensor
     pushes: dict
+    edge_pushes: frozenset
 
 
 def trace(
@@ -322,6 +333,7 @@ def trace(
         graph.all_captures(),
         vertex.scattered,
         vertex.pushes,
+        frozenset(vertex.pushed_by_edge),
     )
 
 

@@ -27,6 +27,7 @@ from cavs_tf._inputs import (
     READ_INPUTS,
     as_graph_batch,
     check_rows,
+    chosen_pushes,
     first_rows,
     key_of,
     name_inputs,
@@ -116,6 +117,7 @@ class GraphSupport(SelfContained):
     vertex_types = ("vertex",)
     _dropout_seed = None  # The next of Keras's seeds.
     _reserved = frozenset()  # The names of methods that a subclass may not hide.
+    _default_pushes = None  # The names of the pushes that a call returns; None: all.
 
     def __init__(self, state_size, arity=_OF_CLASS, options=None, **kwargs):
         autocast = kwargs.pop("autocast", True)
@@ -439,6 +441,36 @@ class GraphSupport(SelfContained):
             )
         vertex.pushes[name] = tf.convert_to_tensor(value)
 
+    def push_edge(self, value: tf.Tensor, name: str) -> None:
+        """Sets the rows of an external output that has a row for each edge: attention weights.
+
+        They are in the order of the minibatch's edges, as those of `pull_edge`: vertex by vertex,
+        and for each vertex in the order of its children, without missing ones. There is a row for
+        every edge, whatever vertices `at` names; `GraphBatch.edges` says which edge it is.
+
+        Args:
+          value: [edges, ...].
+          name: Of the output; the GraphSupport returns a dict.
+
+        Raises:
+          ValueError: If it was pushed before, or is pushed by vertices too.
+
+        Example:
+        >>> from cavs_tf import GraphBatch
+        >>> @vertex_function(state_size=1, arity=None)
+        ... def cell(v):
+        ...     h, own = v.children(), v.to_children(v.pull())
+        ...     weights = v.softmax_children(h * own)
+        ...     v.scatter(v.pull() + v.sum_children(weights * h))
+        ...     v.push_edge(weights, "attention")
+        >>> graphs = GraphBatch.from_children([[[], [], [0, 1]]])
+        >>> cell(graphs, tf.ones([3, 1]))["attention"].numpy().ravel()
+        array([0.5, 0.5], dtype=float32)
+        """
+        self._edges("push_edge")
+        self.push(value, name)
+        self._vertex("push_edge").pushed_by_edge.add(name)
+
     def vertex_ids(self) -> tf.Tensor:
         """int32 [None]: which vertex of the minibatch each row is."""
         return self._vertex("vertex_ids").ids
@@ -508,7 +540,7 @@ class GraphSupport(SelfContained):
         kwargs = {name: value for name, value in kwargs.items() if value is not None}
         return super().__call__(graphs=graphs, inputs=with_tensors(inputs), **kwargs)
 
-    def call(self, graphs, inputs=None, training=None, at=None, initial_state=None):
+    def call(self, graphs, inputs=None, training=None, at=None, initial_state=None, pushes=None):
         """Evaluates every vertex of every graph.
 
         Args:
@@ -524,10 +556,12 @@ class GraphSupport(SelfContained):
           initial_state: [B, *state_size], a row for each graph: what its vertices without children
             gather from their first slot, such as the last state of an encoder, which it pushed,
             for the first vertex of a decoder. None: zeros.
+          pushes: Names of the pushes that are wanted; others are not returned, and what only they
+            need is not computed. None: all.
 
         Returns:
-          What the vertices pushed, [V, ...] in vertex order, or [n, ...] in the order of `at`: a
-          tensor, or a dict by name.
+          What the vertices pushed, [V, ...] in vertex order, or [n, ...] in the order of `at`; what
+          `push_edge` set, [E, ...], a row for each of the E edges. A tensor, or a dict by name.
 
         Raises:
           ValueError, tf.errors.InvalidArgumentError: If the inputs do not fit the graphs,
@@ -548,8 +582,10 @@ class GraphSupport(SelfContained):
         """
         if initial_state is not None:
             inputs = self._with_initial_state(graphs, inputs, initial_state)
+        if pushes is None:
+            pushes = self._default_pushes
         if asks_for_shapes():
-            return self._zeros(graphs, inputs, at)
+            return self._zeros(graphs, inputs, at, pushes)
         if in_stateless_scope():
             raise NotImplementedError(
                 f"{self.name}: got a call in a StatelessScope but expected one that reads the "
@@ -558,10 +594,10 @@ class GraphSupport(SelfContained):
         graphs = as_graph_batch(graphs)
         evaluate = evaluator(self.name)
         if evaluate is not None:
-            return evaluate(self, graphs, inputs, at)
+            return evaluate(self, graphs, inputs, at, pushes)
         pulls = self._check_inputs(graphs, inputs)
         at = vertices_to_return(at)
-        functions = self._functions_for(pulls, training)
+        functions = self._functions_for(pulls, training, pushes)
         if training and self._seed_generator is not None:
             self._seed_generator.next()
         schedule = self._schedule_of(graphs, pulls, at)
@@ -571,6 +607,11 @@ class GraphSupport(SelfContained):
         for name in READ_INPUTS.intersection(functions.pull_names):
             pulls[name] = self._own_rows(name, graphs)
         return unnamed(run_forward(functions, schedule, pulls, self.options, at))
+
+    @property
+    def _edge_outputs(self) -> frozenset:
+        """The names of the outputs that had a row for each edge in the last call."""
+        return self._cache.known[0].edge_pushes if self._cache.known else frozenset()
 
     # --- for the reference executor, explain() and plots -------------------------
 
@@ -637,15 +678,19 @@ class GraphSupport(SelfContained):
         pulls = self._check_inputs(graphs, inputs)
         return pulls, self._known(pulls).pushed
 
-    def _zeros(self, graphs, inputs, at=None):
+    def _zeros(self, graphs, inputs, at=None, pushes=None):
         """Zeros of the shapes that a call returns. Keras may pass graphs of any dtype."""
-        _, pushed = self._prepare(None, inputs)
+        pulls, pushed = self._prepare(None, inputs)
         splits = graphs["child_splits"] if isinstance(graphs, dict) else graphs.child_splits
         rows = tf.shape(splits)[0] - 1 if at is None else tf.shape(at)[0]
         self._check_pushed(pushed)
+        of_edges = self._edge_pushes(pulls)
         outputs = {
-            name: tf.zeros(tf.concat([[rows], spec.shape], 0), spec.dtype)
-            for name, spec in pushed.items()
+            name: tf.zeros(
+                tf.concat([[_count_edges(graphs) if name in of_edges else rows], spec.shape], 0),
+                spec.dtype,
+            )
+            for name, spec in chosen_pushes(pushed, pushes).items()
         }
         return unnamed(outputs)
 
@@ -669,6 +714,10 @@ class GraphSupport(SelfContained):
         """The names of the inputs that have a row for each edge."""
         return self._known(pulls).edge_pulls
 
+    def _edge_pushes(self, pulls) -> frozenset:
+        """The names of the outputs that have a row for each edge."""
+        return self._known(pulls).edge_pushes
+
     def _reads_edges(self, pulls) -> bool:
         """Whether a vertex function reads edges, so that vertices may have any number of them."""
         return self._known(pulls).reads_edges
@@ -677,7 +726,7 @@ class GraphSupport(SelfContained):
         """The number of slots from which vertex functions gather, or may gather."""
         return self._known(pulls).num_slots
 
-    def _functions_for(self, pulls, training=None) -> Functions:
+    def _functions_for(self, pulls, training=None, pushes=None) -> Functions:
         """The traced functions for such pulls.
 
         They are traced the first time, and when something that they see (attributes, layers,
@@ -685,10 +734,12 @@ class GraphSupport(SelfContained):
         """
         with self._cache.lock:
             options = self.options
-            known, kind = self._known(pulls), (training, options.decompose, options.look_up)
+            known = self._known(pulls)
+            pushes = frozenset(chosen_pushes(known.pushed, pushes))
+            kind = (training, options.decompose, options.look_up, pushes)
             with in_users_code():
                 return self._cache.functions_of(
-                    known, kind, lambda: self._trace(pulls), self._surroundings
+                    known, kind, lambda: self._trace(pulls, pushes), self._surroundings
                 )
 
     def _last_functions(self) -> Functions | None:
@@ -761,13 +812,7 @@ class GraphSupport(SelfContained):
         if not self.built:
             self.build(shapes)
 
-    def explain(self, graphs=None, inputs=None, program=False) -> str:
-        """Explains how it runs, by `cavs_tf.explain(self, graphs, inputs, program)`."""
-        from cavs_tf.explain import explain
-
-        return explain(self, graphs, inputs, program)
-
-    def _trace(self, pulls) -> Functions:
+    def _trace(self, pulls, pushes) -> Functions:
         return make_functions(
             self._evaluated_functions(),
             self.arity,
@@ -778,6 +823,7 @@ class GraphSupport(SelfContained):
             first_rows(pulls, Functions.EXAMPLES),
             self.options.decompose,
             self.options.look_up,
+            pushes,
         )
 
     def _with_initial_state(self, graphs, inputs, initial_state) -> dict:
@@ -830,6 +876,7 @@ class GraphSupport(SelfContained):
         """
         pushed, pulled, read = {}, [], Reads()
         by_vertex, by_edge, reads_edges, num_slots = set(), set(), False, self.arity or 0
+        pushed_by_vertex, pushed_by_edge = set(), set()
         for name, function in self._evaluated_functions():
             with recorded_reads() as reads:
                 vertex = self._one_vertex(pulls).run(function)
@@ -838,6 +885,8 @@ class GraphSupport(SelfContained):
             pulled.append(vertex.pulled)
             by_vertex |= vertex.pulled_by_vertex
             by_edge |= vertex.pulled_by_edge
+            pushed_by_vertex |= vertex.pushes.keys() - vertex.pushed_by_edge
+            pushed_by_edge |= vertex.pushed_by_edge
             reads_edges |= vertex.edges.used
             num_slots = max(num_slots, len(vertex.gathered))
             for push, value in vertex.pushes.items():
@@ -847,8 +896,13 @@ class GraphSupport(SelfContained):
                 f"pull_edge: got {name!r}, which is pulled by vertices too, but expected an input "
                 "with a row for each edge alone. Pass two inputs."
             )
+        for name in sorted(pushed_by_vertex & pushed_by_edge):
+            raise ValueError(
+                f"push_edge: got {name!r}, which is pushed by vertices too, but expected an output "
+                "with a row for each edge alone. Give the outputs different names."
+            )
         track(self, read.as_keras_variables())
-        return pushed, pulled, frozenset(by_edge), reads_edges, num_slots
+        return pushed, pulled, frozenset(by_edge), frozenset(pushed_by_edge), reads_edges, num_slots
 
     def _one_vertex(self, pulls):
         """The minibatch's first vertex with one edge; rows are zeros if they are not known."""
@@ -865,6 +919,14 @@ def _methods_of(base) -> set:
     kinds = (types.FunctionType, property, classmethod, staticmethod)
     methods = {name for name, value in vars(base).items() if isinstance(value, kinds)}
     return {name for name in methods.difference(_OVERRIDDEN) if not name.startswith("__")}
+
+
+def _count_edges(graphs):
+    """The number of edges; of graphs of which only the shape is known, any number."""
+    ids = graphs.get("child_ids") if isinstance(graphs, dict) else graphs.child_ids
+    if ids is None:
+        return tf.shape(graphs["child_splits"])[0]
+    return tf.math.count_nonzero(tf.cast(ids, tf.int32) >= 0, dtype=tf.int32)
 
 
 def _floats(method, x) -> tf.Tensor:

@@ -592,6 +592,22 @@ class GraphBatch(tf.experimental.ExtensionType):
 
     @property
     @on_cpu
+    def edges(self) -> tf.Tensor:
+        """int32 [E, 2]: the child and the parent of each edge, as absolute ids.
+
+        In the order of the rows that `pull_edge` reads and `push_edge` sets: vertex by vertex, and
+        for each vertex in the order of its children, without missing ones.
+
+        >>> GraphBatch.from_children([[[], [], [1, -1, 0]]]).edges.numpy()
+        array([[1, 2],
+               [0, 2]], dtype=int32)
+        """
+        parents = list_of_each(self.child_splits, tf.size(self.child_ids))
+        edges = tf.stack([self.child_ids, parents], axis=1)
+        return tf.boolean_mask(edges, self.child_ids >= 0)
+
+    @property
+    @on_cpu
     def num_children(self) -> tf.Tensor:
         """int32 [V]: the number of children of each vertex, without missing ones."""
         counts = tf.cumsum(tf.pad(tf.cast(self.child_ids >= 0, tf.int32), [[1, 0]]))

@@ -6,7 +6,7 @@ import numpy as np
 
 from cavs_tf._inputs import name_inputs
 from cavs_tf._library import ops
-from cavs_tf._resolve import call_of
+from cavs_tf._resolve import Call, call_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,8 +95,27 @@ def predict_memory(model, graphs, inputs=None, at=None) -> MemoryPrediction:
     128
     """
     call = call_of(model, graphs, inputs, at)
+    return predict_step(call).memory
+
+
+@dataclasses.dataclass(frozen=True)
+class StepPrediction:
+    """What is known of a training step before it runs.
+
+    Attributes:
+      memory: The memory that it takes.
+      task_traits: int32 [T]: the traits of the program that evaluates each task, as in the
+        "variants" of `CavsDescribe`; 0: the program of all vertices of its type.
+    """
+
+    memory: MemoryPrediction
+    task_traits: np.ndarray
+
+
+def predict_step(call: Call) -> StepPrediction:
+    """Computes what is known before a call and its gradient run."""
     cell, graphs, inputs, at = call.cell, call.graphs, call.inputs, call.at
-    functions = functions_of(cell, graphs, inputs)
+    functions = functions_of(cell, graphs, inputs, call.pushes)
     inputs = name_inputs(inputs)
     schedule = cell._schedule_of(graphs, inputs, at)
     found = ops.cavs_memory(
@@ -115,14 +134,18 @@ def predict_memory(model, graphs, inputs=None, at=None) -> MemoryPrediction:
     forward, backward, inference = (
         DirectionMemory(*sizes) for sizes in found.bytes.numpy().tolist()
     )
-    return MemoryPrediction(
+    memory = MemoryPrediction(
         forward, backward if functions.backward else None, inference, int(found.training)
     )
+    return StepPrediction(memory, found.task_traits.numpy())
 
 
-def functions_of(cell, graphs=None, inputs=None):
-    """The `Functions` traced for these inputs, or those of the last call if `inputs` is None."""
+def functions_of(cell, graphs=None, inputs=None, pushes=None):
+    """The `Functions` traced for these inputs and the pushes that are wanted.
+
+    Those of the last call if `inputs` is None.
+    """
     if inputs is None and cell._last_functions() is not None:
         return cell._last_functions()
     pulls, _ = cell._prepare(graphs, inputs)
-    return cell._functions_for(pulls)
+    return cell._functions_for(pulls, pushes=pushes)

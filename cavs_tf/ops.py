@@ -319,6 +319,7 @@ def _forward_grad(op, *grads):
         gradient_functions=functions,
         gradient_signatures=signatures,
         capture_counts=counts,
+        edge_pushes=op.get_attr("edge_pushes"),
         pulls=[i for i, f in enumerate(float_pulls) if f],
         pull_shapes=[s for s, f in zip(pull_shapes, float_pulls, strict=True) if f],
         capture_shapes=[

@@ -10,6 +10,7 @@ import os
 
 import numpy as np
 
+from cavs_tf._description import describe
 from cavs_tf._profile import record
 from cavs_tf._resolve import arguments_of, cell_of
 from cavs_tf._run_timeline import draw_run
@@ -17,7 +18,6 @@ from cavs_tf._timeline import empty_figure
 from cavs_tf._timeline import timeline as draw_trace
 from cavs_tf._trace import Trace
 from cavs_tf._vertex_picture import draw_programs, picture_size
-from cavs_tf.explain import describe
 from cavs_tf.graphs import GraphBatch
 from cavs_tf.schedule import Schedule
 

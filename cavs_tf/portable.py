@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from cavs_tf._edges import PlainEdges
 from cavs_tf._evaluation import evaluated_by
-from cavs_tf._inputs import VertexRows, unnamed, vertices_to_return
+from cavs_tf._inputs import VertexRows, chosen_pushes, unnamed
 from cavs_tf._resolve import arguments_of, cells_of
 from cavs_tf._tracing import Slots, Vertex
 from cavs_tf.graph_support import GraphSupport
@@ -94,22 +94,24 @@ def _signature(call, specs):
     )
 
 
-def run_by_depth(cell: GraphSupport, graphs, inputs, at):
+def run_by_depth(cell: GraphSupport, graphs, inputs, at, pushes=None):
     """Evaluates all vertices of a depth at a time, in plain TensorFlow."""
     pulls, pushed = cell._prepare(graphs, inputs)
-    outputs = _by_depth(Evaluation(cell, graphs, pulls, pushed))
-    at = vertices_to_return(at)
-    if at is not None:
-        outputs = {name: tf.gather(value, at) for name, value in outputs.items()}
-    return unnamed(outputs)
+    evaluation = Evaluation(cell, graphs, pulls, pushed)
+    outputs = evaluation.rows_at(_by_depth(evaluation), at)
+    return unnamed(chosen_pushes(outputs, pushes))
 
 
 def _by_depth(of: Evaluation) -> dict:
     # The state after the last is that of missing children.
     missing = of.num_vertices
     states = tf.repeat(of.no_state, missing + 1, axis=0)
+    num_edges = tf.size(of.edge_child)
     outputs = {
-        name: tf.zeros(tf.concat([[missing], spec.shape], 0), spec.dtype)
+        name: tf.zeros(
+            tf.concat([[num_edges if name in of.edge_pushes else missing], spec.shape], 0),
+            spec.dtype,
+        )
         for name, spec in of.pushed.items()
     }
 
@@ -126,7 +128,8 @@ def _by_depth(of: Evaluation) -> dict:
         index = rows[:, None]
         states = tf.tensor_scatter_nd_update(states, index, vertex.scattered)
         for name, value in vertex.pushes.items():
-            outputs = outputs | {name: tf.tensor_scatter_nd_update(outputs[name], index, value)}
+            where = tf.cast(edges, tf.int64)[:, None] if name in of.edge_pushes else index
+            outputs = outputs | {name: tf.tensor_scatter_nd_update(outputs[name], where, value)}
         return states, outputs
 
     def level(depth, states, outputs):

@@ -15,6 +15,7 @@ from cavs_tf._inputs import (
     VertexRows,
     as_graph_batch,
     children_by_slot,
+    chosen_pushes,
     own_rows,
     unnamed,
     vertices_to_return,
@@ -56,7 +57,7 @@ def run(model, graphs, inputs=None, at=None):
            [6.]], dtype=float32)
     """
     if isinstance(model, GraphSupport):
-        return _run_cell(model, as_graph_batch(graphs), inputs, at)
+        return _run_cell(model, as_graph_batch(graphs), inputs, at, model._default_pushes)
     check_at(model, at)
     calls = []
 
@@ -74,16 +75,13 @@ def run(model, graphs, inputs=None, at=None):
     return outputs
 
 
-def _run_cell(cell, graphs, inputs, at):
+def _run_cell(cell, graphs, inputs, at, pushes=None):
     pulls, pushed = cell._prepare(graphs, inputs)
     evaluation = Evaluation(cell, graphs, pulls, pushed)
     run_all = evaluation.run_eagerly if tf.executing_eagerly() else evaluation.run_in_graph
-    at = vertices_to_return(at)
     with wide_gradients(cell.variables):
         outputs = run_all()
-    if at is not None:
-        outputs = {name: tf.gather(value, at) for name, value in outputs.items()}
-    return unnamed(outputs)
+    return unnamed(chosen_pushes(evaluation.rows_at(outputs, at), pushes))
 
 
 class Evaluation:
@@ -94,6 +92,7 @@ class Evaluation:
       pulls: By name, [V, ...]: rows for all vertices.
       edge_pulls: By name, [E, ...]: rows for all edges.
       pushed: By name, the spec of a row that is pushed.
+      edge_pushes: The names of the pushes that have a row for each edge.
       children: int32 [V, arity]: the child in each slot, or -1.
       edge_splits: int32 [V + 1]: vertex v has the edges [edge_splits[v], edge_splits[v + 1]).
       edge_child: int32 [E]: the child to which each edge leads.
@@ -115,6 +114,7 @@ class Evaluation:
         typed = tf.size(graphs.vertex_type) > 0
         untyped = tf.zeros([self.num_vertices], tf.int32)
         self.types = tf.cond(typed, lambda: graphs.vertex_type, lambda: untyped)
+        self.edge_pushes = model._edge_pushes(pulls)
         of_edges = model._edge_pulls(pulls)
         self.edge_pulls = {name: pulls[name] for name in of_edges}
         of_vertices = {name: value for name, value in pulls.items() if name not in of_edges}
@@ -159,6 +159,16 @@ class Evaluation:
 
         return {name: complete(name, value) for name, value in pulls.items()}
 
+    def rows_at(self, outputs: dict, at) -> dict:
+        """Outputs with the rows of the vertices in `at` only, unless it is None."""
+        at = vertices_to_return(at)
+        if at is None:
+            return outputs
+        return {
+            name: value if name in self.edge_pushes else tf.gather(value, at)
+            for name, value in outputs.items()
+        }
+
     def run_eagerly(self):
         children, types = self.children.numpy(), self.types.numpy()
         edge_child, edge_splits = self.edge_child.numpy(), self.edge_splits.numpy()
@@ -185,15 +195,22 @@ class Evaluation:
     def run_in_graph(self):
         """Evaluates them in a while loop. The last of its states is that of missing children."""
 
-        def array(spec, size):
+        def array(spec, size, rows=1):
             return tf.TensorArray(
-                spec.dtype, size, clear_after_read=False, element_shape=[1, *spec.shape]
+                spec.dtype,
+                size,
+                clear_after_read=False,
+                infer_shape=rows is not None,
+                element_shape=[rows, *spec.shape],
             )
 
         state = tf.TensorSpec(self.no_state.shape[1:], self.wide)
         missing = widened(self.no_state)
         states = array(state, self.num_vertices + 1).write(self.num_vertices, missing)
-        outputs = {name: array(spec, self.num_vertices) for name, spec in self.pushed.items()}
+        outputs = {
+            name: array(spec, self.num_vertices, None if name in self.edge_pushes else 1)
+            for name, spec in self.pushed.items()
+        }
 
         order = self._order()
 
@@ -239,10 +256,10 @@ class Evaluation:
         number = tf.reshape(tf.cast(v, tf.int32), [1])
         edges = PlainEdges(along, tf.zeros([end - first], tf.int32), number)
         vertex = Vertex(Slots(gathered), row, number, edges).run(function)
-        pushes = {
-            name: vertex.pushes.get(name, tf.zeros([1, *spec.shape], spec.dtype))
-            for name, spec in self.pushed.items()
-        }
+        pushes = dict(vertex.pushes)
+        for name in self.pushed.keys() - pushes.keys():
+            rows, spec = end - first if name in self.edge_pushes else 1, self.pushed[name]
+            pushes[name] = tf.zeros([rows, *spec.shape], spec.dtype)
         return vertex.scattered, pushes
 
 

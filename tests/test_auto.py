@@ -110,7 +110,7 @@ def test_it_needs_a_call_first():
 
 def test_explain_says_what_was_chosen_and_why(capsys):
     cell, need = make_cell(), training(None)
-    text = cell.explain(GRAPHS)
+    text = cavs.explain(cell, GRAPHS)
     assert (
         f"micro-batches: of 16 of 16 graphs (auto: to train with all at once takes {need:,} of"
         in text
@@ -118,7 +118,7 @@ def test_explain_says_what_was_chosen_and_why(capsys):
     assert f"memory for training: {need:,} bytes at its peak" in text
     assert "streams: 1 (auto: " in text
     allow(cell, 0)
-    assert "micro-batches: of 1 of 16 graphs" in cell.explain(GRAPHS)
+    assert "micro-batches: of 1 of 16 graphs" in cavs.explain(cell, GRAPHS)
     capsys.readouterr()
 
 
@@ -135,14 +135,14 @@ def test_explain_says_one_number_where_rows_are_of_some_vertices(capsys, only_ro
     assert whole_bytes == need
     if only_roots:
         return
-    text = cell.explain(graphs, x)
+    text = cavs.explain(cell, graphs, x)
     assert f"takes {need:,} of" in text and f"training: {need:,} bytes" in text
     capsys.readouterr()
 
 
 def test_explain_does_not_speak_of_what_was_given(capsys):
     cell = cells.TreeLSTM(arity=1, options=cavs.Options(streams=2, micro_batch=4))
-    assert "(auto: " not in cell.explain(GRAPHS, inputs(GRAPHS))
+    assert "(auto: " not in cavs.explain(cell, GRAPHS, inputs(GRAPHS))
     capsys.readouterr()
 
 

@@ -208,7 +208,7 @@ def test_memory_is_proportional_to_edges():
         floats = need.forward.workspace / 4
         assert floats < 20 * units * (graphs.num_vertices + graphs.num_edges)
     assert needs[0] < needs[1]  # There are fewer vertices with the star.
-    text = layer.explain(graphs, x)
+    text = cavs.explain(layer, graphs, x)
     assert f"memory for training: {needs[1]:,} bytes" in text
 
 

@@ -47,7 +47,14 @@ TOUCHED_BY_OPS = {
     ],
     "instruction_set_op.cc": ["scalar<tensorflow::tstring>"],  # Its name.
     "look_up_op.cc": ["copy", *["flat<Index>"] * 3],  # Row numbers.
-    "memory_op.cc": ["flat<int64_t>", "matrix<int64_t>", "scalar<T>", *["scalar<int64_t>"] * 2],
+    "memory_op.cc": [
+        "copy",
+        "flat<int32_t>",
+        "flat<int64_t>",
+        "matrix<int64_t>",
+        "scalar<T>",
+        *["scalar<int64_t>"] * 2,
+    ],
     "partial_pulls.cc": ["flat<int32_t>"],  # Row numbers.
     "present_op.cc": ["vec<Index>", "vec<Index>", "vec<int32_t>"],  # Row numbers.
     "read_schedule.cc": ["flat<int32_t>"],  # Row numbers.

@@ -283,7 +283,7 @@ def test_random_graphs():
 
 def test_tools_take_such_cells():
     cell = Words()
-    assert "by TensorFlow's own kernels: none" in cell.explain(GRAPHS, IDS)
+    assert "by TensorFlow's own kernels: none" in cavs.explain(cell, GRAPHS, IDS)
     assert cavs.predict_memory(cell, GRAPHS, IDS).forward.state > 0
 
 

@@ -113,7 +113,7 @@ def test_a_longer_chain_needs_more_tape_but_no_more_temporaries_for_inference():
 def test_explain_says_what_was_predicted(capsys):
     cell = make_cell()
     memory = cavs.predict_memory(cell, GRAPHS)
-    text = cell.explain(GRAPHS)
+    text = cavs.explain(cell, GRAPHS)
     capsys.readouterr()
     assert f"memory for training: {memory.training:,} bytes at its peak" in text
     assert f"memory for inference: {memory.inference.total:,} bytes" in text

@@ -185,7 +185,7 @@ def test_a_model_plans_by_the_policy_of_its_options():
     for policy, tasks in (("depth", 4), ("ratio", 3)):
         cell = cells.Typed(options=cavs.Options(policy=policy))
         assert cell._schedule_of(graphs).num_tasks == tasks
-        text = cell.explain(graphs, cells.inputs_for(cell, 4, "float32", 0))
+        text = cavs.explain(cell, graphs, cells.inputs_for(cell, 4, "float32", 0))
         assert f"4 vertices in {tasks} tasks; no schedule has fewer than 3" in text
         # The chain gathers 1 row, the outputs 2, in one task or in two.
         assert "gathered rows that need no copy: 100%" in text

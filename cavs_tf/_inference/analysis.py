@@ -7,12 +7,8 @@ them), and an unknown shape one that is computed anew for the rows of each task.
 """
 
 import dataclasses
-import linecache
-import os
 import re
-import sysconfig
 
-import keras
 import numpy as np
 import tensorflow as tf
 from tensorflow.core.framework import attr_value_pb2
@@ -34,6 +30,7 @@ from cavs_tf._inference.rules import Transfer
 from cavs_tf._inference.sizes import ROWS, axis_of, size
 from cavs_tf._inference.trial import NUM_ROWS, NUM_STYLES, Sample, try_operator
 from cavs_tf._library import ops as _cavs_ops
+from cavs_tf._source_lines import is_of_a_library, text_of
 
 _SPACES_HINT = (
     "Rows of edges meet rows of vertices. Join them by to_children(x), which gives every edge the "
@@ -43,11 +40,6 @@ _SPACES_HINT = (
 _COUPLED_HINT = "Normalise within a row, or compute it outside of the vertex function."
 _IDENTITIES = frozenset({"Identity", "IdentityN", "PreventGradient", "Snapshot", "StopGradient"})
 _MAX_TRIALS = 40  # The number of operators with a COUPLED operand that are tried.
-_LIBRARIES = tuple(
-    os.path.join(os.path.dirname(path), "")
-    for path in (tf.__file__, keras.__file__, os.path.dirname(__file__))
-)
-_STANDARD_LIBRARY = sysconfig.get_path("stdlib")
 
 
 def rows_of(shape, space=Space.VERTICES, owners=False) -> Abstract:
@@ -424,14 +416,9 @@ def _operator_behind(op, forward):
 
 def _line(op):
     """The user's line that made an operator, if it is known."""
-    frames = [frame for frame in op.traceback or [] if not _is_of_a_library(frame.filename)]
+    frames = [frame for frame in op.traceback or [] if not is_of_a_library(frame)]
     if not frames:
         return ""
     frame = frames[-1]
-    text = linecache.getline(frame.filename, frame.lineno).strip()
+    text = text_of(frame.filename, frame.lineno)
     return f"{frame.filename}:{frame.lineno}, `{text}`, "
-
-
-def _is_of_a_library(path):
-    standard = path.startswith(_STANDARD_LIBRARY) and "site-packages" not in path
-    return standard or path.startswith(_LIBRARIES)

@@ -4,8 +4,12 @@ import keras
 import tensorflow as tf
 
 from cavs_tf._arguments import written_out
+from cavs_tf._inputs import DEFAULT
+from cavs_tf.keras._graph import roots_of
 from cavs_tf.keras._recurrent import CellLayer, RecurrentCell
 from cavs_tf.options import Options
+
+ATTENTION = "attention"  # The name by which the weights of edges are pushed.
 
 
 @keras.saving.register_keras_serializable("cavs_tf")
@@ -19,7 +23,8 @@ class DAGNNCell(RecurrentCell):
       n = tanh(W_n x + b_n + r * (U_n m + b'_n))
       h = z * m + (1 - z) * n
 
-    A vertex without children has the message m = 0. It pushes h, which is its state.
+    A vertex without children has the message m = 0. It pushes h, which is its state; and if a call
+    asks for it (`pushes=["default", "attention"]`) the weights a of its edges, "attention" [E].
 
     Args:
       units: Size of h.
@@ -35,6 +40,8 @@ class DAGNNCell(RecurrentCell):
       recurrent_attention_kernel: [units, 1], u.
       kernel, recurrent_kernel, bias: Those of `keras.layers.GRU`, of x and of the message.
     """
+
+    _default_pushes = (DEFAULT,)
 
     def __init__(self, units: int, **kwargs):
         super().__init__(units, None, **kwargs)
@@ -54,7 +61,9 @@ class DAGNNCell(RecurrentCell):
         x, h = self._pull_dropped(), self.children()
         score = self.to_children(self._product(x, self.attention_kernel))
         score += self._product(h, self.recurrent_attention_kernel)
-        message = self.sum_children(self.softmax_children(score) * h)
+        weights = self.softmax_children(score)
+        message = self.sum_children(weights * h)
+        self.push_edge(tf.squeeze(weights, axis=1), ATTENTION)
         (left,) = self._dropped([message])
         of_input = self._product(x, self.kernel)
         of_message = self._product(left, self.recurrent_kernel)
@@ -92,10 +101,15 @@ class DAGNN(CellLayer):
       graphs: A `GraphBatch` of B graphs and V vertices, or its `to_dict()`; a schedule that it
         carries must have edges, as that of `cavs_tf.data.batch(..., edges=True)`.
       inputs: [V, features] in vertex order, or a `VertexRows` if some vertices have no input.
+      initial_state: As of `cavs_tf.keras.Graph`.
+      return_attention_scores: Whether to return the attention weights of all edges as well.
 
     Returns:
       [B, units], the output of each graph's root (see `Roots`), or with `return_vertices`
-      [V, units] in vertex order.
+      [V, units] in vertex order. With `return_state` or `return_attention_scores` a tuple: the
+      output, then the state [B, units], then the weights [E] of the E edges, positive and with sum
+      1 over the children of each vertex, in the order of `graphs.edges` (with `go_backwards`, of
+      `graphs.reverse().edges`).
 
     Raises:
       ValueError: If an argument is none of these, or there are no inputs or of another rank.
@@ -142,3 +156,18 @@ class DAGNN(CellLayer):
         **kwargs,
     ):
         super().__init__(**written_out(locals()))
+
+    def call(self, graphs, inputs=None, initial_state=None, return_attention_scores=False):
+        if not return_attention_scores:
+            return super().call(graphs, inputs, initial_state)
+        graphs = self._directed(graphs)
+        initial = None if initial_state is None else self.cell._initial_parts(initial_state)
+        state = None if initial is None else initial[0]
+        pushes = (DEFAULT, ATTENTION)
+        pushed = self.cell(graphs, inputs, initial_state=state, pushes=pushes)
+        rows, scores = pushed[DEFAULT], pushed[ATTENTION]
+        of_roots = roots_of(graphs, rows)
+        output = rows if self.return_vertices else of_roots
+        if not self.return_state:
+            return output, scores
+        return output, *self._or_initial(graphs, [of_roots], initial), scores

@@ -318,12 +318,23 @@ def _check_rows(graphs, rows) -> list:
 
 
 def run_for_roots(cell, graphs, inputs, initial_state=None):
-    """Runs `cell` for the rows that `Roots` picks, without computing other outputs."""
+    """Runs `cell` for the rows that `Roots` picks, without computing other rows of vertices."""
     if asks_for_shapes():
-        return roots_of(graphs, cell(graphs, inputs, initial_state=initial_state))
+        rows = cell(graphs, inputs, initial_state=initial_state)
+        return _of_vertices(cell, rows, lambda own: roots_of(graphs, own))
     graphs = as_graph_batch(graphs)
     roots = graphs.roots
-    return _by_graph(graphs, roots, cell(graphs, inputs, at=roots, initial_state=initial_state))
+    rows = cell(graphs, inputs, at=roots, initial_state=initial_state)
+    return _of_vertices(cell, rows, lambda own: _by_graph(graphs, roots, own))
+
+
+def _of_vertices(cell, rows, function):
+    """What `function` makes of rows of vertices, and rows of edges as they are."""
+    of_edges = cell._edge_outputs
+    if not isinstance(rows, dict) or of_edges.isdisjoint(rows):
+        return function(rows)
+    chosen = function({name: value for name, value in rows.items() if name not in of_edges})
+    return {name: chosen.get(name, value) for name, value in rows.items()}
 
 
 def _by_graph(graphs, roots, rows, combine="sum"):
@@ -404,7 +415,8 @@ class Graph(SelfContained):
 
     Returns:
       What the vertices push: [V, ...] in vertex order with `return_vertices`, else the row of
-      each graph's root, [B, ...] (see `Roots`). A dict if the pushes have names.
+      each graph's root, [B, ...] (see `Roots`). A dict if the pushes have names; those of
+      `push_edge` are [E, ...], a row for each edge.
 
     Source: Xu et al. 2018, "Cavs", arXiv:1712.04048, section 3.1.
 
@@ -460,12 +472,6 @@ class Graph(SelfContained):
         if not self.go_backwards or asks_for_shapes():
             return graphs
         return as_graph_batch(graphs).reverse()
-
-    def explain(self, graphs=None, inputs=None, program=False) -> str:
-        """Explains how it runs, by `cavs_tf.explain(self, graphs, inputs, program)`."""
-        from cavs_tf.explain import explain
-
-        return explain(self, graphs, inputs, program)
 
     def get_build_config(self):
         return self.cell.get_build_config()

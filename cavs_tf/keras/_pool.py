@@ -31,12 +31,15 @@ class Pool(SelfContained):
     Call arguments:
       graphs: A `GraphBatch` of B graphs and V vertices, or its `to_dict()`.
       rows: [V, features] in vertex order, as of a layer with `return_vertices=True`.
+      return_attention_scores: Whether to return the weights of "attention" as well.
 
     Returns:
-      [B, features]: zeros for a graph without vertices.
+      [B, features]: zeros for a graph without vertices. With `return_attention_scores`
+      (that, weights): [V], positive and with sum 1 over the vertices of each graph.
 
     Raises:
-      ValueError: For another mode, or another number of rows than of vertices.
+      ValueError: For another mode, another number of rows than of vertices, or if weights are asked
+        for that the mode does not have.
 
     Source of "attention": Yang et al. 2016, "Hierarchical attention networks for document
     classification", equations 5 to 7.
@@ -76,9 +79,15 @@ class Pool(SelfContained):
         # By name, since Keras accepts only tensors as positional arguments.
         return super().__call__(graphs=graphs, rows=rows, **kwargs)
 
-    def call(self, graphs, rows):
+    def call(self, graphs, rows, return_attention_scores=False):
+        if return_attention_scores and self.mode != "attention":
+            raise ValueError(
+                f"return_attention_scores: got True but expected False, as {self.mode!r} has no "
+                "weights. Make the layer with mode='attention'."
+            )
         if asks_for_shapes():
-            return rows_of_graphs(graphs, rows)
+            zeros = rows_of_graphs(graphs, rows)
+            return (zeros, tf.zeros_like(rows[:, 0])) if return_attention_scores else zeros
         graphs = as_graph_batch(graphs)
         rows = checked_rows(graphs, rows)
         graph, count = graphs.vertex_graph, graphs.num_graphs
@@ -86,7 +95,10 @@ class Pool(SelfContained):
             return pooled(self.mode, rows, graph, count)
         wide = widened(rows)
         weights = _softmax_of_graphs(self._scores(wide), graph, count)
-        return tf.cast(sum_of_segments(weights * wide, graph, count), rows.dtype)
+        mean = tf.cast(sum_of_segments(weights * wide, graph, count), rows.dtype)
+        if not return_attention_scores:
+            return mean
+        return mean, tf.cast(tf.squeeze(weights, axis=1), rows.dtype)
 
     def _scores(self, rows):
         kernel, bias, query = (tf.cast(w, rows.dtype) for w in (self.kernel, self.bias, self.query))

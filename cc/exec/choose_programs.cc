@@ -114,6 +114,23 @@ ProgramTable FastestPrograms(const Model& model, const ScheduleView& schedule,
   return programs;
 }
 
+std::vector<int> TraitsOfPrograms(const Model& model,
+                                  const ScheduleView& schedule,
+                                  const std::vector<RowMap>& pull_rows) {
+  std::vector<int> traits = TraitsOfTasks(model, schedule, pull_rows);
+  const ProgramTable programs = FastestPrograms(model, schedule, traits);
+  for (size_t task = 0; task < traits.size(); ++task) {
+    const int type = schedule.task_type[task];
+    const int program = programs[traits[task]][type];
+    int own = kNoTraits;
+    while (model.is_variant(program) && model.variants[own][type] != program) {
+      ++own;
+    }
+    traits[task] = own;
+  }
+  return traits;
+}
+
 Status ChoosePrograms(const Model& model, const StepInputs& inputs,
                       const std::vector<int>& traits,
                       const StepContext& context, ProgramTable* programs) {

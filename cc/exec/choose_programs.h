@@ -25,8 +25,14 @@ std::vector<int> TraitsOfTasks(const Model& model, const ScheduleView& schedule,
 ProgramTable FastestPrograms(const Model& model, const ScheduleView& schedule,
                              const std::vector<int>& traits);
 
-// Likewise, but variants only of types of which the captures and inputs that
-// must be finite are finite.
+// By task, the traits that its program is made for, if those programs run:
+// kNoTraits for that of all vertices of its type.
+std::vector<int> TraitsOfPrograms(const Model& model,
+                                  const ScheduleView& schedule,
+                                  const std::vector<RowMap>& pull_rows);
+
+// As FastestPrograms(), but variants only of types of which the captures and
+// inputs that must be finite are finite.
 Status ChoosePrograms(const Model& model, const StepInputs& inputs,
                       const std::vector<int>& traits,
                       const StepContext& context, ProgramTable* programs);

@@ -126,6 +126,9 @@ Status Upload(const Device& device, Stream* stream, Tape* tape) {
   for (int type = 0; type < num_types; ++type) {
     lists.push_back(tape->push_rows.of_type(type));
   }
+  for (int type = 0; type < tape->edge_rows.num_programs(); ++type) {
+    lists.push_back(tape->edge_rows.of_type(type));
+  }
   std::vector<const int32_t*> there;
   tape->memory.emplace_back();
   CAVS_RETURN_IF_ERROR(
@@ -140,7 +143,8 @@ Status Upload(const Device& device, Stream* stream, Tape* tape) {
     tape->pull_lists.emplace_back(next, next + num_types);
     next += num_types;
   }
-  tape->push_lists.assign(next, there.end());
+  tape->push_lists.assign(next, next + num_types);
+  tape->edge_lists.assign(next + num_types, there.end());
   return Status();
 }
 
@@ -183,6 +187,8 @@ ResultRows CountRows(const Tape& tape, const std::vector<int>& pulls) {
   ResultRows rows;
   rows.pushed = tape.push_rows.count();
   rows.all_push = tape.push_rows.all();
+  rows.edges = tape.edge_rows.count();
+  rows.edge_pushes = tape.edge_pushes;
   for (int pull : pulls) rows.pulled.push_back(tape.pull_rows[pull].count());
   return rows;
 }
@@ -348,6 +354,10 @@ Status RunForward(const Model& model, const ForwardArguments& arguments,
   const RowPlan& rows = tape->rows;
   tape->pull_rows = MakeExternalRows(arguments.pull_rows, rows);
   tape->push_rows = ExternalRows(arguments.push_rows, rows.types());
+  tape->edge_pushes = model.edge_pushes;
+  if (!tape->edge_pushes.empty()) {
+    tape->edge_rows = ExternalRows(AllEdges(arguments.schedule), rows.types());
+  }
   CAVS_RETURN_IF_ERROR(Upload(*model.device, context.stream, tape));
   ExpectWork(model, rows, context);
 
@@ -362,8 +372,8 @@ Status RunForward(const Model& model, const ForwardArguments& arguments,
     for (const auto& pull : tape->pull_lists) {
       run.input_rows.back().push_back(pull[type]);
     }
-    run.output_rows.emplace_back(arguments.pushes.size(),
-                                 tape->push_lists[type]);
+    run.output_rows.push_back(
+        tape->lists_of_pushes(arguments.pushes.size(), type));
     CAVS_RETURN_IF_ERROR(
         CheckMovedRows(model.programs[type], run, "pulls", "pushes"));
     CAVS_RETURN_IF_ERROR(
@@ -371,9 +381,9 @@ Status RunForward(const Model& model, const ForwardArguments& arguments,
     captures += run.captures[type].size();
   }
   for (size_t push = 0; push < arguments.pushes.size(); ++push) {
-    AddUnwritten(model, NodeKind::kPush, push, tape->push_rows,
-                 arguments.sizes->push_row[push], static_cast<int>(push),
-                 &run.unwritten);
+    const int number = static_cast<int>(push);
+    AddUnwritten(model, NodeKind::kPush, push, tape->rows_of_push(number),
+                 arguments.sizes->push_row[push], number, &run.unwritten);
   }
 
   const bool two_streams = context.other != nullptr;
@@ -439,8 +449,8 @@ Status RunBackward(const Model& derivative, const Tape& tape,
   limits.rows = CountRows(tape, arguments.pulls);
   limits.gathered_once = IsGatheredOnce(writes);
   for (int type = 0; type < rows.num_types(); ++type) {
-    run.input_rows.emplace_back(arguments.push_grads.size(),
-                                tape.push_lists[type]);
+    run.input_rows.push_back(
+        tape.lists_of_pushes(arguments.push_grads.size(), type));
     run.output_rows.emplace_back();
     for (int pull : arguments.pulls) {
       run.output_rows.back().push_back(tape.pull_lists[pull][type]);

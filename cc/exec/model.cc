@@ -75,10 +75,9 @@ void FindEdges(Model* model) {
       model->reads_edges |= symbol.space == RowSpace::kEdges;
     }
     for (const Node& node : program.nodes) {
-      if (node.kind == NodeKind::kPull &&
-          SpaceOf(program, node) == RowSpace::kEdges) {
-        model->edge_pulls.insert(node.index);
-      }
+      if (SpaceOf(program, node) != RowSpace::kEdges) continue;
+      if (node.kind == NodeKind::kPull) model->edge_pulls.insert(node.index);
+      if (node.kind == NodeKind::kPush) model->edge_pushes.insert(node.index);
     }
   }
 }

@@ -36,9 +36,10 @@ struct Model {
   std::vector<std::set<int>> finite_pulls;
   // The inputs that not every vertex has.
   std::set<int> partial_pulls;
-  // Whether some program has rows of edges, and the inputs that have such rows.
+  // Whether some program has rows of edges, and the inputs and outputs that
+  // have such rows.
   bool reads_edges = false;
-  std::set<int> edge_pulls;
+  std::set<int> edge_pulls, edge_pushes;
   const Device* device = nullptr;
   DType state_dtype = DType::kFloat32;
   int64_t state_columns = 0;

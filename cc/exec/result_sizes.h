@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <vector>
 
 namespace cavs {
@@ -18,9 +19,16 @@ struct ResultSizes {
 
 // The number of these rows in one step.
 struct ResultRows {
-  int64_t pushed = 0;           // Rows of every push.
+  int64_t pushed = 0;           // Rows of every push of vertices.
   bool all_push = true;         // Whether every vertex has a row of the pushes.
   std::vector<int64_t> pulled;  // Indexed by pull.
+  int64_t edges = 0;            // Rows of every push of edges.
+  std::set<int> edge_pushes = {};
+
+  bool is_of_edges(int push) const { return edge_pushes.count(push) > 0; }
+  int64_t rows_of_push(int push) const {
+    return is_of_edges(push) ? edges : pushed;
+  }
 };
 
 }  // namespace cavs

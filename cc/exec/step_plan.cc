@@ -361,7 +361,7 @@ class Planner {
         if (plan_.inputs[input].bytes > 0) continue;
         const int64_t rows = node.kind == NodeKind::kPull
                                  ? limits_.rows.pulled[input]
-                                 : limits_.rows.pushed;
+                                 : limits_.rows.rows_of_push(node.index);
         plan_.inputs[input] = CopyOf(program.symbols[node.outputs[0]], rows,
                                      plan_.direction == Direction::kForward);
       }
@@ -369,7 +369,9 @@ class Planner {
   }
 
   bool ReadsGaps(const Node& node, size_t type) const {
-    if (node.kind == NodeKind::kPushGrad) return !limits_.rows.all_push;
+    if (node.kind == NodeKind::kPushGrad) {
+      return !limits_.rows.all_push && !limits_.rows.is_of_edges(node.index);
+    }
     const size_t input = node.index;
     return node.kind == NodeKind::kPull && input < limits_.gaps.size() &&
            type < limits_.gaps[input].size() && limits_.gaps[input][type];
@@ -395,7 +397,10 @@ class Planner {
           SaturatingAdd(plan_.need.results, SaturatingMultiply(rows, bytes));
     };
     if (plan_.direction != Direction::kBackward) {
-      for (size_t bytes : sizes.push_row) add(limits_.rows.pushed, bytes);
+      for (size_t push = 0; push < sizes.push_row.size(); ++push) {
+        const int number = static_cast<int>(push);
+        add(limits_.rows.rows_of_push(number), sizes.push_row[push]);
+      }
       return;
     }
     const size_t pulls =

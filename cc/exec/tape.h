@@ -3,6 +3,7 @@
 #define CAVS_CC_EXEC_TAPE_H_
 
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "cc/device/bindings.h"
@@ -19,7 +20,7 @@ struct StepInputs {
   std::vector<Block> pushes;  // Zero in rows of types that push nothing.
   // One map per pull. Vertices of types that pull it must have a row.
   std::vector<RowMap> pull_rows;
-  // Shared by all pushes.
+  // Shared by all pushes of vertices; those of edges have a row for each edge.
   RowMap push_rows;
   std::vector<std::vector<TensorRef>> captures;  // Indexed by type.
 };
@@ -34,16 +35,32 @@ struct Tape {
   int num_types = 0;  // Vertex types of the model.
   RowPlan rows;
   std::vector<ExternalRows> pull_rows;  // One per pull.
-  ExternalRows push_rows;               // Shared by all pushes.
+  ExternalRows push_rows;               // Shared by all pushes of vertices.
+  ExternalRows edge_rows;               // Shared by all pushes of edges.
+  std::set<int> edge_pushes;
   // The index lists of all of these in device memory: by type; by pull and
   // type; by type.
   std::vector<IndexLists> lists;
   std::vector<std::vector<const int32_t*>> pull_lists;
-  std::vector<const int32_t*> push_lists;
+  std::vector<const int32_t*> push_lists, edge_lists;
   // Indexed by type, then by result.
   std::vector<std::vector<Slot>> saved;
   // The memory of `saved` and of the lists.
   std::vector<std::shared_ptr<void>> memory;
+
+  bool is_of_edges(int push) const { return edge_pushes.count(push) > 0; }
+  const ExternalRows& rows_of_push(int push) const {
+    return is_of_edges(push) ? edge_rows : push_rows;
+  }
+  // The lists of the rows of all pushes for the program of a type.
+  std::vector<const int32_t*> lists_of_pushes(size_t count, int type) const {
+    std::vector<const int32_t*> of_pushes;
+    for (size_t push = 0; push < count; ++push) {
+      const bool of_edges = is_of_edges(static_cast<int>(push));
+      of_pushes.push_back((of_edges ? edge_lists : push_lists)[type]);
+    }
+    return of_pushes;
+  }
 };
 
 }  // namespace cavs

@@ -275,7 +275,7 @@ class Verifier {
       if (RowOf(node.kind).outside == Outside::kChildStates) {
         return node.index < 0 ? Status() : Wrong(node, "no slot, for edges");
       }
-      if (node.kind != NodeKind::kPull && node.kind != NodeKind::kPullGrad) {
+      if (RowOf(node.kind).outside != Outside::kExternal) {
         return Wrong(node, "a row per vertex");
       }
     }

@@ -154,8 +154,8 @@ class BackwardOp {
                              BackwardArguments* arguments) const {
     OpInputList grads;
     TF_RETURN_IF_ERROR(context->input_list("push_grads", &grads));
-    const int64_t rows = tape.push_rows.count();
     for (int i = 0; i < grads.size(); ++i) {
+      const int64_t rows = tape.rows_of_push(i).count();
       const Tensor& grad = grads[i];
       const ArgumentName name("push_grads", i);
       if (grad.dims() < 1 || grad.dim_size(0) != rows) {

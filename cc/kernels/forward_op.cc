@@ -273,8 +273,12 @@ class ForwardOp {
                               ForwardArguments* arguments) const {
     for (size_t i = 0; i < push_shapes_.size(); ++i) {
       const ArgumentName name("pushes", i);
+      const bool of_edges =
+          compiled_->model.edge_pushes.count(static_cast<int>(i)) > 0;
       TensorShape shape;
-      TF_RETURN_IF_ERROR(ShapeOfRows(name, arguments->push_rows.count,
+      TF_RETURN_IF_ERROR(ShapeOfRows(name,
+                                     of_edges ? arguments->schedule.num_edges()
+                                              : arguments->push_rows.count,
                                      push_shapes_[i], &shape));
       Tensor* push = nullptr;
       TF_RETURN_IF_ERROR(AllocateOutput(context, name, i, shape, &push));

@@ -6,6 +6,7 @@
 
 #include "cc/base/machine.h"
 #include "cc/device/cpu/cpu_device.h"
+#include "cc/exec/choose_programs.h"
 #include "cc/exec/executor.h"
 #include "cc/exec/executor_checks.h"
 #include "cc/exec/micro_batch.h"
@@ -96,7 +97,8 @@ absl::Status ReadResultRows(OpKernelContext* context,
   return absl::OkStatus();
 }
 
-// Inputs with a row per edge have as many rows as the schedule has edges.
+// Inputs and outputs with a row per edge have as many rows as the schedule has
+// edges.
 void CountEdges(const Model& model, const ScheduleView& schedule,
                 ResultRows* rows, std::vector<RowMap>* pull_rows) {
   for (const int pull : model.edge_pulls) {
@@ -104,6 +106,8 @@ void CountEdges(const Model& model, const ScheduleView& schedule,
     (*pull_rows)[pull] = AllEdges(schedule);
     rows->pulled[pull] = schedule.num_edges();
   }
+  rows->edges = schedule.num_edges();
+  rows->edge_pushes = model.edge_pushes;
 }
 
 template <typename T>
@@ -142,10 +146,22 @@ class MemoryOp {
         context, {training.forward, training.backward,
                   PredictInference(inference_.model, schedule, pull_rows,
                                    step_.sizes(), rows)}));
-    return OutputBytes(context, 1, training.peak);
+    TF_RETURN_IF_ERROR(OutputBytes(context, 1, training.peak));
+    return OutputTraits(context,
+                        TraitsOfPrograms(step_.forward(), schedule, pull_rows));
   }
 
  private:
+  static absl::Status OutputTraits(OpKernelContext* context,
+                                   const std::vector<int>& traits) {
+    Tensor* output = nullptr;
+    const int64_t tasks = static_cast<int64_t>(traits.size());
+    TF_RETURN_IF_ERROR(
+        context->allocate_output(2, TensorShape({tasks}), &output));
+    std::copy(traits.begin(), traits.end(), output->flat<int32_t>().data());
+    return absl::OkStatus();
+  }
+
   static absl::Status OutputNeeds(OpKernelContext* context,
                                   const MemoryNeed (&needs)[3]) {
     Tensor* output = nullptr;

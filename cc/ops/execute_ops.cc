@@ -16,10 +16,17 @@ using ::tensorflow::shape_inference::DimensionHandle;
 using ::tensorflow::shape_inference::InferenceContext;
 using ::tensorflow::shape_inference::ShapeHandle;
 
+// Whether the number `i` is in a list of numbers.
+bool IsIn(const std::vector<int>& some, size_t i) {
+  return std::find(some.begin(), some.end(), static_cast<int>(i)) != some.end();
+}
+
 // Sets as many outputs from *first on as attribute `types` has types. Each has
-// the shape in attribute `name`, with `rows` in front of it if that is given.
+// the shape in attribute `name`, with `rows` in front of it if that is given;
+// those with numbers in `of_edges` have another number of rows.
 absl::Status SetShapes(InferenceContext* c, const char* name, const char* types,
-                       const DimensionHandle* rows, int* first) {
+                       const DimensionHandle* rows, int* first,
+                       const std::vector<int>& of_edges = {}) {
   std::vector<PartialTensorShape> shapes;
   std::vector<tensorflow::DataType> dtypes;
   TF_RETURN_IF_ERROR(c->GetAttr(name, &shapes));
@@ -30,11 +37,12 @@ absl::Status SetShapes(InferenceContext* c, const char* name, const char* types,
         " shapes but expected " + std::to_string(dtypes.size()) +
         ", one per tensor.");
   }
-  for (const PartialTensorShape& shape : shapes) {
+  for (size_t i = 0; i < shapes.size(); ++i) {
     ShapeHandle handle;
-    TF_RETURN_IF_ERROR(c->MakeShapeFromPartialTensorShape(shape, &handle));
+    TF_RETURN_IF_ERROR(c->MakeShapeFromPartialTensorShape(shapes[i], &handle));
     if (rows != nullptr) {
-      TF_RETURN_IF_ERROR(c->Concatenate(c->Vector(*rows), handle, &handle));
+      const DimensionHandle own = IsIn(of_edges, i) ? c->UnknownDim() : *rows;
+      TF_RETURN_IF_ERROR(c->Concatenate(c->Vector(own), handle, &handle));
     }
     c->set_output((*first)++, handle);
   }
@@ -59,8 +67,9 @@ absl::Status ForwardShape(InferenceContext* c) {
   }
 
   std::vector<tensorflow::DataType> pulls;
-  std::vector<int> capture_counts, partial, of_edges;
+  std::vector<int> capture_counts, partial, of_edges, edge_pushes;
   TF_RETURN_IF_ERROR(c->GetAttr("edge_pulls", &of_edges));
+  TF_RETURN_IF_ERROR(c->GetAttr("edge_pushes", &edge_pushes));
   TF_RETURN_IF_ERROR(c->GetAttr("partial_pulls", &partial));
   TF_RETURN_IF_ERROR(c->GetAttr("Tpulls", &pulls));
   TF_RETURN_IF_ERROR(c->GetAttr("capture_counts", &capture_counts));
@@ -68,11 +77,8 @@ absl::Status ForwardShape(InferenceContext* c) {
   for (size_t i = 0; i < pulls.size(); ++i) {
     ShapeHandle pull;
     TF_RETURN_IF_ERROR(c->WithRankAtLeast(c->input(4 + i), 1, &pull));
-    const auto is_in = [i](const std::vector<int>& some) {
-      return std::find(some.begin(), some.end(), i) != some.end();
-    };
     // With several types not every vertex has a row.
-    if (!one_type || is_in(partial) || is_in(of_edges)) continue;
+    if (!one_type || IsIn(partial, i) || IsIn(of_edges, i)) continue;
     TF_RETURN_IF_ERROR(c->Merge(num_vertices, c->Dim(pull, 0), &num_vertices));
   }
   int chosen;
@@ -92,8 +98,8 @@ absl::Status ForwardShape(InferenceContext* c) {
     num_pushed = c->Dim(at, 0);
   }
   int output = 0;
-  TF_RETURN_IF_ERROR(
-      SetShapes(c, "push_shapes", "Tpushes", &num_pushed, &output));
+  TF_RETURN_IF_ERROR(SetShapes(c, "push_shapes", "Tpushes", &num_pushed,
+                               &output, edge_pushes));
   c->set_output(output, c->Scalar());
   return absl::OkStatus();
 }
@@ -102,9 +108,12 @@ absl::Status BackwardShape(InferenceContext* c) {
   ShapeHandle tape;
   TF_RETURN_IF_ERROR(c->WithRank(c->input(0), 0, &tape));
   DimensionHandle num_pushed = c->UnknownDim();
+  std::vector<int> edge_pushes;
+  TF_RETURN_IF_ERROR(c->GetAttr("edge_pushes", &edge_pushes));
   for (int i = 1; i < c->num_inputs(); ++i) {
     ShapeHandle grad;
     TF_RETURN_IF_ERROR(c->WithRankAtLeast(c->input(i), 1, &grad));
+    if (IsIn(edge_pushes, i - 1)) continue;
     TF_RETURN_IF_ERROR(c->Merge(num_pushed, c->Dim(grad, 0), &num_pushed));
   }
   const DimensionHandle num_pulled = c->UnknownDim();
@@ -117,6 +126,7 @@ absl::Status BackwardShape(InferenceContext* c) {
 absl::Status MemoryShape(InferenceContext* c) {
   c->set_output(0, c->Matrix(3, 5));
   c->set_output(1, c->Scalar());
+  c->set_output(2, c->Vector(c->UnknownDim()));
   return absl::OkStatus();
 }
 
@@ -216,6 +226,7 @@ const InitOnStartupMarker kForward =
                         .Attr("num_partial: int >= 0 = 0")
                         .Attr("num_edge_lists: int >= 0 = 0")
                         .Attr("edge_pulls: list(int) >= 0 = []")
+                        .Attr("edge_pushes: list(int) >= 0 = []")
                         .Attr("keep_tape: bool = false"))
            .Attr("streams: int = 1")
            .SetShapeFn(NoThrowShape<ForwardShape>)
@@ -240,7 +251,7 @@ at: [n], the distinct vertices whose pushes are wanted. None: all.
 partial_vertices: For each of partial_pulls, [n]: the distinct vertices that have its rows.
 edges: As CavsSchedule returns them, if functions read edges.
 pushes: External outputs, [n] + push_shapes[i], row i of vertex at[i]; or [V] + ..., in
-  vertex order.
+  vertex order; or [E] + ..., in the order of edges.
 tape: Scalar. The values that CavsBackward reads; empty unless keep_tape.
 vertex_functions: One traced function per vertex type.
 vertex_signatures: Their signatures.
@@ -261,6 +272,7 @@ child_pulls: The pulls that are zero for vertices without children. Those of boo
   vertices with a child in every slot.
 num_edge_lists: The number of tensors in `edges`, 0 or 3.
 edge_pulls: The pulls that have a row for each edge instead of each vertex.
+edge_pushes: The pushes that have one, whatever vertices `at` names.
 keep_tape: Whether a CavsBackward follows.
 eager: Off, eager operators run task by task (for ablation).
 lazy: Off, lazy operators run task by task (for ablation).
@@ -288,6 +300,7 @@ const InitOnStartupMarker kBackward =
                         .Attr("capture_counts: list(int) >= 1")
                         .Attr("pulls: list(int) >= 0")
                         .Attr("pull_shapes: list(shape) >= 0")
+                        .Attr("edge_pushes: list(int) >= 0 = []")
                         .Attr("capture_shapes: list(shape) >= 0")
                         .Attr("Tpushes: list(type) >= 0")
                         .Attr("Tpulls: list(type) >= 0")
@@ -309,6 +322,7 @@ gradient_signatures: Their signatures.
 capture_counts: The number of floating-point captures of each vertex function.
 pulls: Which of the pulls are floating-point.
 pull_shapes: The shape of one row of each floating-point pull.
+edge_pushes: As in CavsForward.
 capture_shapes: The shape of each floating-point capture.
 partial_pulls: As in CavsForward, and so is all that follows.
 eager: As in CavsForward.
@@ -381,6 +395,7 @@ const InitOnStartupMarker kMemory =
                                                  "int32")
                                           .Output("bytes: int64")
                                           .Output("training: int64")
+                                          .Output("task_traits: int32")
                                           .Attr("num_edge_lists: int >= 0 = "
                                                 "0"))
                                  .SetIsStateful()
@@ -399,6 +414,8 @@ edges: As in CavsForward.
 bytes: For each direction (forward, backward, forward without a tape), the bytes of the
   state or its gradient, the tape beside it, temporaries, packed weights, and results.
 training: The peak of a training step in bytes.
+task_traits: [T]. The traits of the variant of CavsDescribe that evaluates each task of a training
+  step, if all numbers are finite; 0: the program of the task's vertex type.
 vertex_functions: Traced vertex functions.
 vertex_signatures: Their signatures.
 gradient_functions: Their derivatives; if there are none, backward takes no bytes.

@@ -105,3 +105,41 @@ def test_a_functional_model_trains_and_is_saved(tmp_path):
 def test_rejections(make_layer, message):
     with pytest.raises(ValueError, match=message):
         make_layer()
+
+
+def weights_by_numpy(pool, rows):
+    kernel, bias, query = (weight.numpy() for weight in pool.weights)
+    parts = by_graph(rows)
+    return np.concatenate([softmax((np.tanh(p @ kernel + bias) @ query)[:, 0]) for p in parts])
+
+
+def test_attention_returns_its_weights():
+    pool = Pool("attention", 7)
+    pooled, weights = pool(GRAPHS, ROWS, return_attention_scores=True)
+    np.testing.assert_allclose(pooled, pool(GRAPHS, ROWS), rtol=1e-6)
+    np.testing.assert_allclose(weights, weights_by_numpy(pool, ROWS), rtol=1e-5)
+
+
+def test_weights_have_gradients():
+    pool = Pool("attention", dtype="float64")
+    rows = tf.cast(ROWS, tf.float64)
+    found, wanted = tf.test.compute_gradient(
+        lambda x: pool(GRAPHS, x, return_attention_scores=True)[1], [rows]
+    )
+    np.testing.assert_allclose(found, wanted, atol=1e-6)
+
+
+def test_a_functional_model_returns_weights():
+    inputs = {**cavs.keras.graph_inputs(), "rows": keras.Input((FEATURES,), name="rows")}
+    pool = Pool("attention")
+    pooled, weights = pool(inputs, inputs["rows"], return_attention_scores=True)
+    assert tuple(pooled.shape) == (None, FEATURES) and tuple(weights.shape) == (None,)
+    model = keras.Model(inputs, {"pooled": pooled, "weights": weights})
+    outputs = model({**GRAPHS.to_dict(), "rows": ROWS})
+    np.testing.assert_allclose(outputs["weights"], weights_by_numpy(pool, ROWS), rtol=1e-5)
+
+
+def test_weights_of_a_mode_without_weights_are_rejected():
+    message = "return_attention_scores: got True but expected False, as 'mean' has no weights"
+    with pytest.raises(ValueError, match=message):
+        Pool("mean")(GRAPHS, ROWS, return_attention_scores=True)
