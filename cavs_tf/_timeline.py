@@ -2,6 +2,7 @@
 
 import os
 
+from cavs_tf._figures import new_figure
 from cavs_tf._trace import Trace
 
 _MAX_LEGEND = 20  # The palette has that many colours that can be told apart.
@@ -28,7 +29,7 @@ def timeline(trace: Trace, path: str | os.PathLike | None = None):
     """
     rows = dict(sorted((event.worker, event.worker_name) for event in trace.events))
     places = {worker: place for place, worker in enumerate(rows)}
-    figure = empty_figure((10, 1.2 + 0.6 * max(len(rows), 3)))
+    figure = new_figure(10, 1.2 + 0.6 * max(len(rows), 3))
     colors = _colors([event.name for event in trace.events])
     legend = {}
     axes = figure.add_subplot()
@@ -53,21 +54,6 @@ def timeline(trace: Trace, path: str | os.PathLike | None = None):
     if path is not None:
         figure.savefig(path)
     return figure
-
-
-def empty_figure(size):
-    """A `matplotlib.figure.Figure` of this size in inches, which belongs to the caller.
-
-    Raises:
-      ImportError: If matplotlib is not installed.
-    """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise ImportError(
-            "cavs_tf.plot needs matplotlib. Run: pip install 'cavs_tf[plot]'"
-        ) from None
-    return Figure(figsize=size, layout="constrained")
 
 
 def _colors(names: list[str]) -> dict[str, tuple]:

@@ -1,9 +1,9 @@
-"""Pictures of schedules, of what runs in a step, and of training.
+"""Pictures of graphs and schedules, of what runs in a step, and of training.
 
-Needs matplotlib: the extra `[plot]`.
+Needs matplotlib (`pip install matplotlib`).
 
-Every function returns a `matplotlib.figure.Figure` that belongs to the caller; pyplot and
-its global state are not used.
+Every function returns a `matplotlib.figure.Figure` that belongs to the caller and that a notebook
+shows; pyplot and its global state are not used.
 """
 
 import os
@@ -11,17 +11,66 @@ import os
 import numpy as np
 
 from cavs_tf._description import describe
+from cavs_tf._figures import new_figure
+from cavs_tf._graph_picture import draw_graph, texts_of, values_of
+from cavs_tf._inputs import as_graph_batch
 from cavs_tf._profile import record
 from cavs_tf._resolve import arguments_of, cell_of
-from cavs_tf._run_timeline import draw_run
-from cavs_tf._timeline import empty_figure
+from cavs_tf._run_timeline import draw_run, size_of_run
 from cavs_tf._timeline import timeline as draw_trace
 from cavs_tf._trace import Trace
 from cavs_tf._vertex_picture import draw_programs, picture_size
 from cavs_tf.graphs import GraphBatch
+from cavs_tf.reference import depth_of
 from cavs_tf.schedule import Schedule
 
 _COLOURS = ("#2f6db3", "#d9822b", "#4c9f70", "#a05195", "#8c6d46", "#5b8c9b")
+
+
+def graph(
+    graphs, words=None, predictions=None, labels=None, *, edge_values=None, path=None, axes=None
+):
+    """Draws one tree or DAG with its words, labels and predictions.
+
+    Children stand below their parents. If every vertex has a word, vertices stand from left to
+    right in the order of their numbers, as the words of a sentence; else leaves do in the
+    order of the tree. Where a vertex has both, green says that label and prediction are equal, red
+    that they are not. A vertex of which nothing is known shows its number.
+
+    Args:
+      graphs: A `GraphBatch` of one graph, or its `to_dict()`; of several, pass `graphs[i]`.
+      words, predictions, labels: [V], one for each vertex: strings, or numbers; None or "" for
+        a vertex that has none.
+      edge_values: [E], a number in [0, 1] for each edge, in the order of `graphs.edges`: attention
+        weights. Edges are as thick as they say.
+      path, axes: As for `schedule`.
+
+    Returns:
+      The figure.
+
+    Raises:
+      ImportError: If matplotlib is not installed.
+      ValueError: If there is not one graph, or not one word, label, prediction or value for each.
+      tf.errors.InvalidArgumentError: If the graph has a cycle.
+
+    >>> tree = GraphBatch.from_children([[[], [], [0, 1]]])
+    >>> figure = graph(tree, ["not", "bad", None], predictions=[1, 1, 3], labels=[2, 1, 3])
+    >>> [text.get_text() for text in figure.axes[0].texts][0]
+    'not\nlabel 2\npredicted 1'
+    """
+    graphs = as_graph_batch(graphs)
+    if graphs.num_graphs != 1:
+        raise ValueError(
+            f"graphs: got {int(graphs.num_graphs)} graphs but expected one. Pass graphs[i] "
+            "with the words of its vertices."
+        )
+    edges, vertices = graphs.edges.numpy().tolist(), int(graphs.num_vertices)
+    texts = texts_of(vertices, words, predictions, labels)
+    values = None if edge_values is None else values_of(len(edges), edge_values)
+    axes = draw_graph(edges, depth_of(graphs).numpy().tolist(), texts, values, axes)
+    if path is not None:
+        save(axes.figure, path)
+    return axes.figure
 
 
 def schedule(graphs, path=None, *, type_names=(), axes=None):
@@ -46,7 +95,7 @@ def schedule(graphs, path=None, *, type_names=(), axes=None):
     plan = graphs if isinstance(graphs, Schedule) else _plan(graphs)
     splits, types = plan.task_splits.numpy(), plan.task_type.numpy()
     sizes = np.diff(splits)
-    axes = empty_figure((7, 3.5)).add_subplot() if axes is None else axes
+    axes = new_figure(7, 3.5).add_subplot() if axes is None else axes
     used = sorted(set(types.tolist()))
     for kind in used:
         tasks = np.flatnonzero(types == kind)
@@ -68,6 +117,7 @@ def schedule(graphs, path=None, *, type_names=(), axes=None):
     axes.set_title(f"{splits[-1]:,} vertices in {len(sizes):,} tasks")
     axes.set_xlabel("task, in the order of evaluation")
     axes.set_ylabel("vertices evaluated together")
+    axes.set_ylim(bottom=0)
     if len(used) > 1:
         axes.legend(frameon=False)
     return _finish(axes, path)
@@ -76,9 +126,10 @@ def schedule(graphs, path=None, *, type_names=(), axes=None):
 def timeline(source, graphs=None, inputs=None, path=None):
     """Draws what ran when and where: of a model's step, or in an engine's trace.
 
-    Of a model: its call, and its gradient if it has weights, after a first call that is not
-    shown. A row per thread, and with `Options(streams=2)` one per stream; operators are bars,
-    coloured by stage; behind them are paler bands, the stages and tasks that they belong to.
+    Of a model: its call, and below it its gradient if it has weights, each to a scale of its own,
+    after a first call that is not shown. A row per thread, and with `Options(streams=2)` one per
+    stream; operators are bars, coloured by stage; behind them are paler bands, the stages and tasks
+    that they belong to.
     Uses TensorFlow's profiler: no other profile may be in progress.
 
     Of a trace: a row per worker or stream, and on it a bar per operation.
@@ -118,8 +169,8 @@ def timeline(source, graphs=None, inputs=None, path=None):
             "graphs: got None but expected what the model is called with. Call "
             "timeline(model, graphs, inputs)."
         )
-    picture = empty_figure((14, 4))
-    draw_run(record(source, arguments_of(source, graphs, inputs)), picture)
+    panels = record(source, arguments_of(source, graphs, inputs))
+    picture = draw_run(panels, new_figure(*size_of_run(panels)))
     if path is not None:
         save(picture, path)
     return picture
@@ -131,7 +182,8 @@ def vertex_function(model, path=None):
     Operators stand from left to right by dependency, coloured by when they run: once, eager,
     critical (task by task) or lazy. A frame holds a group that is fused into one kernel, a
     thick box is several products that were merged into one, and "+=" is a sum that is formed
-    in place. `cavs_tf.explain` says the same in words.
+    in place. Below an operator's name stands the Keras layer or the line of the vertex function
+    that it comes from. `cavs_tf.explain` says the same in words.
 
     Args:
       model: A `GraphSupport`, a layer around one, such as `cavs_tf.keras.TreeLSTM`, or a Keras
@@ -159,7 +211,7 @@ def vertex_function(model, path=None):
             "functions. Call it with graphs and inputs first."
         )
     programs = [p for p in describe(cell) if p["nodes"]]
-    picture = draw_programs(programs, empty_figure(picture_size(programs)))
+    picture = draw_programs(programs, new_figure(*picture_size(programs)))
     if path is not None:
         save(picture, path)
     return picture
@@ -187,7 +239,7 @@ def history(curves, path=None, *, title="Loss per epoch", ylabel="loss", axes=No
     if hasattr(curves, "history"):
         names = {"loss": "training", "val_loss": "validation"}
         curves = {names[k]: v for k, v in curves.history.items() if k in names}
-    axes = empty_figure((7, 3.5)).add_subplot() if axes is None else axes
+    axes = new_figure(7, 3.5).add_subplot() if axes is None else axes
     for number, (name, values) in enumerate(curves.items()):
         epochs = np.arange(1, len(values) + 1)
         colour = _COLOURS[number % len(_COLOURS)]
@@ -203,7 +255,7 @@ def history(curves, path=None, *, title="Loss per epoch", ylabel="loss", axes=No
 
 def figure(width: float, height: float):
     """An empty figure of that many inches, to whose axes other functions draw."""
-    return empty_figure((width, height))
+    return new_figure(width, height)
 
 
 def save(picture, path) -> None:
@@ -226,7 +278,6 @@ def _plan(graphs) -> Schedule:
 
 def _finish(axes, path):
     axes.spines[["top", "right"]].set_visible(False)
-    axes.set_ylim(bottom=0)
     if path is not None:
         save(axes.figure, path)
     return axes.figure

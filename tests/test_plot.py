@@ -5,6 +5,7 @@ import tensorflow as tf
 
 import cavs_tf as cavs
 from cavs_tf import plot
+from cavs_tf.engine import Engine
 
 matplotlib = pytest.importorskip("matplotlib")
 
@@ -59,16 +60,37 @@ def test_pyplot_keeps_no_figure():
     assert pyplot.get_fignums() == []
 
 
-def test_missing_matplotlib_is_one_line_that_names_the_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with cavs.Engine(policy="naive") as engine:
+def test_losses_that_hardly_differ_are_not_drawn_from_zero():
+    bottom, top = plot.history({"training": [0.71, 0.69, 0.70]}).axes[0].get_ylim()
+    assert 0.6 < bottom < 0.69 and 0.71 < top < 0.8
+
+
+def trace_of_nothing():
+    with Engine(policy="naive") as engine:
         engine.start_trace()
-        engine.push(lambda: None)
-        trace = engine.stop_trace()
-    for draw in (
-        lambda: plot.schedule(TREES),
-        lambda: plot.timeline(trace),
-        lambda: plot.history({"loss": [3.0, 2.0]}),
+        engine.push(lambda: None, name="nothing")
+        return engine.stop_trace()
+
+
+DRAWN = {
+    "schedule": lambda: plot.schedule(TREES),
+    "graph": lambda: plot.graph(TREES[0]),
+    "history": lambda: plot.history({"training": [1.0, 0.5]}),
+    "timeline of a trace": lambda: plot.timeline(trace_of_nothing()),
+    "figure": lambda: plot.figure(3, 2),
+}
+each_picture = pytest.mark.parametrize("draw", DRAWN.values(), ids=list(DRAWN))
+
+
+@each_picture
+def test_missing_matplotlib_is_one_line_that_says_what_to_install(draw, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(
+        ImportError, match=r"^matplotlib: got .* but expected .* `pip install matplotlib`\.$"
     ):
-        with pytest.raises(ImportError, match=r"pip install 'cavs_tf\[plot\]'$"):
-            draw()
+        draw()
+
+
+@each_picture
+def test_a_notebook_shows_every_picture(draw):
+    assert draw()._repr_png_().startswith(b"\x89PNG")

@@ -1,18 +1,24 @@
 """Pictures of what runs in a step: `plot.timeline` and `plot.vertex_function`."""
 
+import itertools
+import re
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
 import cavs_tf as cavs
 from cavs_tf import plot
+from cavs_tf._description import describe
 from cavs_tf._profile import record
 from cavs_tf._stages import STAGES
 from cavs_tf._vertex_layout import lay_out, operators
-from cavs_tf.explain import describe
+from cavs_tf._vertex_routes import Link, lines_between
 from tests.cells import STATE, Fallback, TreeLSTM, Typed, inputs_for
 
 pytest.importorskip("matplotlib")
+
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 TREES = cavs.GraphBatch.complete_tree(depth=2, num_graphs=3)
 INPUTS = np.ones([21, 8], "float32")
@@ -99,6 +105,11 @@ def test_timeline_draws_a_panel_per_direction(tmp_path):
     assert titles == ["forward", "backward"]
     assert figure.axes[0].get_yticklabels()[0].get_text() == "the calling thread"
     assert (tmp_path / "timeline.png").stat().st_size > 1000
+    for axes in figure.axes:  # One below the other, each as wide as the picture.
+        assert axes.get_subplotspec().get_gridspec().ncols == 1
+        texts = [text.get_text() for text in axes.texts]
+        assert sum(text.startswith("task ") for text in texts) >= 2
+        assert sum(text.startswith(("MatMul", "group of")) for text in texts) >= 2
 
 
 @pytest.mark.parametrize("streams", [1, 2])
@@ -152,11 +163,11 @@ def test_description_says_what_waits_for_what():
 
 
 def test_explain_names_merged_products_and_fused_groups():
-    text = called(Gates).explain()
-    assert "merged: MatMul x2 (first_1, second_1)" in text
+    text = cavs.explain(called(Gates))
+    assert re.search(r"merged: MatMul x2 +layer first, second  test_step_pictures.py:\d+, ", text)
     assert "MatMul adding in place" in text
     assert "fused: group of 2: Sigmoid, Mul" in text
-    plain = called(Gates, options=cavs.Options(merge=False, fuse=False)).explain()
+    plain = cavs.explain(called(Gates, options=cavs.Options(merge=False, fuse=False)))
     assert "merged: " not in plain and "fused: " not in plain and "adding in" not in plain
 
 
@@ -195,7 +206,75 @@ def test_vertex_function_draws_every_type_and_derivative(tmp_path):
 def test_vertex_function_marks_groups_products_and_sums():
     figure = plot.vertex_function(called(Gates))
     texts = {text.get_text() for text in figure.axes[0].texts}
-    assert {"MatMul x2", "MatMul +=", "gather\n(0)", "Sigmoid", "eager", "critical"} <= texts
+    assert {"MatMul x2\nfirst, second", "MatMul +=\nrecurrent", "gather(0)", "eager"} <= texts
+    assert any(re.fullmatch(r"Sigmoid\nline \d+", text) for text in texts)
+
+
+def test_names_that_are_too_long_for_a_box_are_cut():
+    class Deep(cavs.GraphSupport):
+        arity = 1
+
+        def __init__(self):
+            super().__init__(state_size=4)
+            inner = tf.keras.layers.Dense(4, name="inner")
+            self.outer = tf.keras.Sequential([inner], name="a_long_name_of_a_layer")
+            self.long = tf.keras.layers.Dense(4, name="another_long_name_of_a_layer")
+
+        def vertex(self):
+            h = self.long(self.outer(self.pull() + self.gather(0)))
+            self.scatter(h)
+            self.push(h)
+
+    cell = Deep()
+    cell(cavs.GraphBatch.chain([3]), INPUTS[:3, :4])
+    texts = {text.get_text() for text in plot.vertex_function(cell).axes[0].texts}
+    assert {"MatMul\ninner", "MatMul\nanother_long_nam…"} <= texts
+
+
+def is_inside(artist, figure):
+    box = artist.get_window_extent(FigureCanvasAgg(figure).get_renderer())
+    return box.x0 >= -1 and box.y0 >= -1 and box.x1 <= figure.bbox.x1 and box.y1 <= figure.bbox.y1
+
+
+@pytest.mark.parametrize("make", [Gates, Typed, Fallback, cavs.keras.TreeLSTMCell])
+def test_legend_and_texts_are_inside_of_the_picture(make):
+    figure = plot.vertex_function(called(make))
+    figure.draw_without_rendering()
+    assert is_inside(figure.legends[0], figure)
+    assert all(is_inside(text, figure) for axes in figure.axes for text in axes.texts)
+
+
+@pytest.mark.parametrize("fuse", [True, False])
+@pytest.mark.parametrize("make", [Gates, Typed, Fallback, cavs.keras.TreeLSTMCell])
+def test_lines_cross_no_operator(make, fuse):
+    width, height = 0.72, 0.62
+    for program in describe(called(make, options=cavs.Options(fuse=fuse))):
+        boxes = lay_out(program["nodes"])
+        places = {i: place for box in boxes for i, place in box.places.items()}
+        links = [
+            Link(before, operator["id"], places[before], places[operator["id"]])
+            for box in boxes
+            for operator in operators(box.node)
+            for before in operator["after"]
+        ]
+        for link, line in zip(links, lines_between(links, width, height), strict=True):
+            assert line[0][0] == link.begin[0] + (1 + width) / 2
+            assert line[-1][0] == link.end[0] + (1 - width) / 2
+            assert all(a == c or b == d for (a, b), (c, d) in itertools.pairwise(line))
+            for (x, y), (end_x, end_y) in itertools.pairwise(line):
+                for at_x, at_y in places.values():
+                    left, top = at_x + (1 - width) / 2 + 1e-6, at_y + (1 - height) / 2 + 1e-6
+                    meets_x = max(x, end_x) > left and min(x, end_x) < left + width - 2e-6
+                    meets_y = max(y, end_y) > top and min(y, end_y) < top + height - 2e-6
+                    assert not (meets_x and meets_y), (link, line, at_x, at_y)
+
+
+def test_lines_of_different_operators_do_not_lie_on_each_other():
+    links = [Link(0, 4, (0, 0), (3, 1)), Link(1, 5, (0, 1), (3, 2)), Link(0, 5, (0, 0), (3, 2))]
+    lines = lines_between(links, 0.7, 0.6)
+    uprights = [{x for (x, y), (end, _) in itertools.pairwise(line) if x == end} for line in lines]
+    assert uprights[0].isdisjoint(uprights[1])
+    assert uprights[0] & uprights[2]  # Those of one operator begin together.
 
 
 def test_vertex_function_of_what_was_never_called_is_rejected():
