@@ -55,8 +55,8 @@ def graph(
 
     >>> tree = GraphBatch.from_children([[[], [], [0, 1]]])
     >>> figure = graph(tree, ["not", "bad", None], predictions=[1, 1, 3], labels=[2, 1, 3])
-    >>> [text.get_text() for text in figure.axes[0].texts][0]
-    'not\nlabel 2\npredicted 1'
+    >>> figure.axes[0].texts[0].get_text().splitlines()
+    ['not', 'label 2', 'predicted 1']
     """
     graphs = as_graph_batch(graphs)
     if graphs.num_graphs != 1:
