@@ -227,6 +227,19 @@ def unnamed(outputs: dict):
     return outputs[DEFAULT] if list(outputs) == [DEFAULT] else outputs
 
 
+def check_shapes(others: dict, **needed) -> None:
+    """Raises NotImplementedError if shapes of other arguments than those of a call were passed.
+
+    `model.summary()` asks with the arguments of `build`, and shows "?" then.
+    """
+    missing = [name for name, shape in needed.items() if shape is None]
+    if others or missing:
+        raise NotImplementedError(
+            f"compute_output_shape: got {', '.join(others) or 'too little'} but expected the "
+            "shapes of the arguments of a call. Pass graphs_shape=..., and so on."
+        )
+
+
 def size_before(splits_name: str, graphs_shape) -> int | None:
     """The number of vertices or graphs by the shapes of a `GraphBatch.to_dict()`; None: unknown."""
     shape = graphs_shape.get(splits_name) if isinstance(graphs_shape, dict) else None

@@ -27,6 +27,7 @@ from cavs_tf._inputs import (
     READ_INPUTS,
     as_graph_batch,
     check_rows,
+    check_shapes,
     chosen_pushes,
     first_rows,
     key_of,
@@ -771,7 +772,12 @@ class GraphSupport(SelfContained):
         return cell
 
     def compute_output_shape(
-        self, graphs_shape=None, inputs_shape=None, at_shape=None, initial_state_shape=None
+        self,
+        graphs_shape=None,
+        inputs_shape=None,
+        at_shape=None,
+        initial_state_shape=None,
+        **others,
     ):
         """The shapes of what a call returns. Makes the weights.
 
@@ -779,7 +785,11 @@ class GraphSupport(SelfContained):
           graphs_shape: The shapes of `GraphBatch.to_dict()`, or None.
           inputs_shape: [V, ...], a dict by name, or a pair for `VertexRows`.
           at_shape, initial_state_shape: Of these arguments of a call, or None.
+
+        Raises:
+          NotImplementedError: If there are shapes of other arguments.
         """
+        check_shapes(others)
         self._build_for(inputs_shape)
         return shapes_by_call(self, self, graphs_shape, inputs_shape, at_shape, initial_state_shape)
 

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from cavs_tf._arguments import check_bools, checked_size
 from cavs_tf._features import feature_at, select
-from cavs_tf._inputs import as_graph_batch, size_before, with_tensors
+from cavs_tf._inputs import as_graph_batch, check_shapes, size_before, with_tensors
 from cavs_tf._integers import length
 from cavs_tf._keras_private import SelfContained, asks_for_shapes
 from cavs_tf._wide_sums import sum_of_segments, with_wide_sums
@@ -388,8 +388,9 @@ class Roots(SelfContained):
     def call(self, graphs, rows):
         return roots_of(graphs, rows, self.combine)
 
-    def compute_output_shape(self, graphs_shape, rows_shape):
+    def compute_output_shape(self, graphs_shape=None, rows_shape=None, **others):
         """The shapes of `GraphBatch.to_dict()`, and of rows [V, ...] or a dict of them."""
+        check_shapes(others, rows_shape=rows_shape)
         return shapes_of_graphs(graphs_shape, rows_shape)
 
     def get_config(self):
@@ -461,8 +462,11 @@ class Graph(SelfContained):
             return self.cell(graphs, inputs, initial_state=initial_state)
         return run_for_roots(self.cell, graphs, inputs, initial_state)
 
-    def compute_output_shape(self, graphs_shape=None, inputs_shape=None, initial_state_shape=None):
+    def compute_output_shape(
+        self, graphs_shape=None, inputs_shape=None, initial_state_shape=None, **others
+    ):
         """As of a `GraphSupport`."""
+        check_shapes(others)
         return shapes_by_call(
             self, self.cell, graphs_shape, inputs_shape, initial_state_shape=initial_state_shape
         )

@@ -4,7 +4,7 @@ import keras
 import tensorflow as tf
 
 from cavs_tf._arguments import checked_size
-from cavs_tf._inputs import as_graph_batch
+from cavs_tf._inputs import as_graph_batch, check_shapes
 from cavs_tf._keras_private import SelfContained, asks_for_shapes
 from cavs_tf._wide_sums import sum_of_segments, widened
 from cavs_tf.keras._graph import (
@@ -104,8 +104,9 @@ class Pool(SelfContained):
         kernel, bias, query = (tf.cast(w, rows.dtype) for w in (self.kernel, self.bias, self.query))
         return tf.tanh(rows @ kernel + bias) @ query
 
-    def compute_output_shape(self, graphs_shape, rows_shape):
+    def compute_output_shape(self, graphs_shape=None, rows_shape=None, **others):
         """The shapes of `GraphBatch.to_dict()`, and of rows [V, features]."""
+        check_shapes(others, rows_shape=rows_shape)
         return shapes_of_graphs(graphs_shape, rows_shape)
 
     def get_config(self):

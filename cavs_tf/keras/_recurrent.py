@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from cavs_tf._arguments import OF_LAYERS, check_bools, check_rate, checked_size, written_out
-from cavs_tf._inputs import DEFAULT, as_graph_batch, size_before
+from cavs_tf._inputs import DEFAULT, as_graph_batch, check_shapes, size_before
 from cavs_tf._keras_private import asks_for_shapes
 from cavs_tf.graph_support import GraphSupport
 from cavs_tf.keras._graph import Graph, roots_of, run_for_roots
@@ -344,8 +344,11 @@ class CellLayer(Graph):
         output, states = self._run(self._directed(graphs), inputs, initial_state)
         return (output, *states) if self.return_state else output
 
-    def compute_output_shape(self, graphs_shape=None, inputs_shape=None, initial_state_shape=None):
+    def compute_output_shape(
+        self, graphs_shape=None, inputs_shape=None, initial_state_shape=None, **others
+    ):
         """The shapes of `GraphBatch.to_dict()`, and of inputs [V, features], or None."""
+        check_shapes(others)
         state = (size_before("graph_splits", graphs_shape), self.units)
         vertices = (size_before("child_splits", graphs_shape), self.units)
         return self._with_states(vertices if self.return_vertices else state, state)

@@ -3,7 +3,7 @@
 import keras
 import tensorflow as tf
 
-from cavs_tf._inputs import as_graph_batch, size_before
+from cavs_tf._inputs import as_graph_batch, check_shapes, size_before
 from cavs_tf._keras_private import SelfContained, asks_for_shapes
 from cavs_tf.keras._graph import rows_of_graphs
 
@@ -59,6 +59,7 @@ class Split(SelfContained):
             return keras.KerasTensor((None, None), "bool")
         return tf.sequence_mask(splits[1:] - splits[:-1])
 
-    def compute_output_shape(self, graphs_shape, rows_shape):
+    def compute_output_shape(self, graphs_shape=None, rows_shape=None, **others):
         """The shapes of `GraphBatch.to_dict()`, and of rows [V, features]."""
+        check_shapes(others, rows_shape=rows_shape)
         return (size_before("graph_splits", graphs_shape), None, *rows_shape[1:])

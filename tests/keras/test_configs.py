@@ -202,6 +202,31 @@ def test_layers_over_graphs_tell_the_shapes_that_they_return(name):
         assert tf.TensorShape(shape).is_compatible_with(of_result)
 
 
+@pytest.mark.parametrize("name", LAYERS)
+def test_a_model_around_a_layer_has_a_summary(name, capsys):
+    class Around(keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.layer = LAYERS[name]()
+
+        def call(self, inputs):
+            return self.layer(inputs["graphs"], inputs["rows"])
+
+    model = Around()
+    model({"graphs": TREES.to_dict(), "rows": ROWS})
+    model.summary()
+    assert model.layer.name in capsys.readouterr().out
+
+
+def test_shapes_of_other_arguments_are_refused_as_keras_expects():
+    message = "compute_output_shape: got input_shape but expected the shapes of the arguments of a"
+    for layer in (Roots(), Split(), Pool(), TreeLSTM(4), WithKwargs(4), Graph(WithKwargs(4))):
+        with pytest.raises(NotImplementedError, match=message):
+            layer.compute_output_shape(input_shape=(None, 3))
+    with pytest.raises(NotImplementedError, match="compute_output_shape: got too little but exp"):
+        Roots().compute_output_shape({"graph_splits": (3,)})
+
+
 @pytest.mark.parametrize("name", OF_TENSORS)
 def test_layers_over_tensors_tell_the_shapes_that_they_return(name):
     make_layer, shape, dtype = OF_TENSORS[name]
