@@ -63,6 +63,13 @@ class Stream {
   // anyway. The stream then has no error.
   virtual Status Retire() { return Synchronize(); }
 
+  // Work that is put into the stream between these two is that of tasks, in
+  // order. The stream may collect it, and begin it together at the end, or when
+  // anything else is asked of the stream. EndTasks() may be called without the
+  // other.
+  virtual Status BeginTasks() { return Status(); }
+  virtual Status EndTasks() { return Status(); }
+
   // A hint that work of about so many nanoseconds on one worker will follow.
   virtual void Expect(double nanos) { (void)nanos; }
 };

@@ -514,12 +514,17 @@ Status Run::RunTasks(const Chunk& chunk) {
                  : Status();
     }));
   }
-  for (int64_t i = 0; i < chunk.end - chunk.first; ++i) {
-    CAVS_RETURN_IF_ERROR(RunTask(chunk, plan_.direction == Direction::kBackward
-                                            ? chunk.end - 1 - i
-                                            : chunk.first + i));
+  // What runs beside them, or is told of each of them, cannot be put together.
+  const bool together = other_ == critical_ && context_.tracer == nullptr;
+  if (together) CAVS_RETURN_IF_ERROR(critical_->BeginTasks());
+  Status status;
+  for (int64_t i = 0; i < chunk.end - chunk.first && status.ok(); ++i) {
+    status = RunTask(chunk, plan_.direction == Direction::kBackward
+                                ? chunk.end - 1 - i
+                                : chunk.first + i);
   }
-  return Status();
+  const Status ended = critical_->EndTasks();
+  return status.ok() ? ended : status;
 }
 
 Status Run::RunTask(const Chunk& chunk, int64_t task) {

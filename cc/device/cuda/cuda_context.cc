@@ -31,6 +31,9 @@ Status CudaContext::Open(int ordinal, const std::vector<std::string>& compilers,
   ask(kCudaMinor, &opened->minor_);
   ask(kCudaProcessors, &opened->num_processors_);
   ask(kCudaSharedBytesPerBlock, &opened->shared_bytes_);
+  int cooperative = 0;
+  ask(kCudaCooperativeLaunch, &cooperative);
+  opened->launches_cooperatively_ = cooperative != 0;
   char name[128] = "";
   driver.DeviceGetName(name, sizeof(name) - 1, opened->device_);
   opened->name_ = name;
@@ -59,26 +62,47 @@ CudaContext::~CudaContext() {
   driver_->DevicePrimaryCtxRelease(device_);
 }
 
-Status CudaContext::Find(const std::string& text, const std::string& kernel,
+Status CudaContext::Find(const CudaTextKernel& kernel,
                          CudaFunction* function) const {
   std::lock_guard<std::mutex> lock(mutex_);
-  CudaFunction& found = functions_[kernel + "\n" + text];
+  CudaFunction& found = functions_[kernel];
   if (found == nullptr) {
-    CudaModuleHandle& module = modules_[text];
-    if (module == nullptr) {
-      std::string image;
-      CAVS_RETURN_IF_ERROR(compiler_->Compile(text, major_, minor_, &image));
-      CAVS_RETURN_IF_ERROR(driver_->Check(
-          driver_->ModuleLoadData(&module, image.data()), "loading kernels"));
-    }
-    CAVS_RETURN_IF_ERROR(driver_->Check(
-        driver_->ModuleGetFunction(&found, module, kernel.c_str()),
-        "finding a kernel"));
+    const CudaText& text = *kernel.first;
     CAVS_RETURN_IF_ERROR(
-        driver_->Check(driver_->FuncSetAttribute(
-                           found, kCudaMostDynamicSharedBytes, shared_bytes_),
-                       "asking for shared memory"));
+        FindIn(StandaloneText(text), text.kernels[kernel.second].name, &found));
   }
+  *function = found;
+  return Status();
+}
+
+Status CudaContext::FindWalk(const std::vector<CudaTextKernel>& kernels,
+                             CudaFunction* function) const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  CudaFunction& found = walks_[kernels];
+  if (found == nullptr) {
+    CAVS_RETURN_IF_ERROR(FindIn(TextOfWalk(kernels), "walk", &found));
+  }
+  *function = found;
+  return Status();
+}
+
+Status CudaContext::FindIn(const std::string& text, const std::string& kernel,
+                           CudaFunction* function) const {
+  CudaModuleHandle& module = modules_[text];
+  if (module == nullptr) {
+    std::string image;
+    CAVS_RETURN_IF_ERROR(compiler_->Compile(text, major_, minor_, &image));
+    CAVS_RETURN_IF_ERROR(driver_->Check(
+        driver_->ModuleLoadData(&module, image.data()), "loading kernels"));
+  }
+  CudaFunction found;
+  CAVS_RETURN_IF_ERROR(
+      driver_->Check(driver_->ModuleGetFunction(&found, module, kernel.c_str()),
+                     "finding a kernel"));
+  CAVS_RETURN_IF_ERROR(
+      driver_->Check(driver_->FuncSetAttribute(
+                         found, kCudaMostDynamicSharedBytes, shared_bytes_),
+                     "asking for shared memory"));
   *function = found;
   return Status();
 }

@@ -11,13 +11,14 @@
 #include "cc/base/status.h"
 #include "cc/device/cuda/compiler.h"
 #include "cc/device/cuda/driver.h"
+#include "cc/device/cuda/source/text.h"
 
 namespace cavs {
 
-// The size of a launch: blocks, and threads and bytes of shared memory of each.
+// The size of a launch: blocks of kCudaThreads, and bytes of shared memory of
+// each.
 struct CudaGrid {
   unsigned x = 1, y = 1, z = 1;
-  unsigned threads = 256;
   unsigned shared_bytes = 0;
 };
 
@@ -51,21 +52,22 @@ class CudaContext {
 
   const CudaDriver& driver() const { return *driver_; }
   int num_processors() const { return num_processors_; }
+  bool launches_cooperatively() const { return launches_cooperatively_; }
   const std::string& name() const { return name_; }
 
   // A kernel of a text, which is compiled and loaded when it is first asked
   // for. It may use as much shared memory as the GPU has for a block.
-  Status Find(const std::string& text, const std::string& kernel,
-              CudaFunction* function) const;
+  Status Find(const CudaTextKernel& kernel, CudaFunction* function) const;
+  // Likewise, the kernel that walks through launches of these.
+  Status FindWalk(const std::vector<CudaTextKernel>& kernels,
+                  CudaFunction* function) const;
 
   // Launches a kernel whose argument is a struct, which is copied.
-  template <typename Arguments>
   Status Launch(CudaFunction function, const CudaGrid& grid,
-                CudaStreamHandle stream, const Arguments& arguments) const {
-    if (grid.x == 0 || grid.y == 0 || grid.z == 0) return Status();
-    void* pointers[] = {const_cast<Arguments*>(&arguments)};
+                CudaStreamHandle stream, const void* arguments) const {
+    void* pointers[] = {const_cast<void*>(arguments)};
     return driver_->Check(
-        driver_->LaunchKernel(function, grid.x, grid.y, grid.z, grid.threads, 1,
+        driver_->LaunchKernel(function, grid.x, grid.y, grid.z, kCudaThreads, 1,
                               1, grid.shared_bytes, stream, pointers, nullptr),
         "a launch");
   }
@@ -73,16 +75,22 @@ class CudaContext {
  private:
   CudaContext() = default;
 
+  // A kernel of a text that was compiled before, or is now. REQUIRES mutex_.
+  Status FindIn(const std::string& text, const std::string& kernel,
+                CudaFunction* function) const;
+
   std::shared_ptr<const CudaDriver> driver_;
   std::shared_ptr<const CudaCompiler> compiler_;
   int device_ = 0;
   CudaContextHandle handle_ = nullptr;
   int major_ = 0, minor_ = 0, num_processors_ = 0, shared_bytes_ = 0;
+  bool launches_cooperatively_ = false;
   std::string name_;
   mutable std::mutex mutex_;
-  // By text, and by text and name. GUARDED_BY(mutex_).
-  mutable std::map<std::string, CudaModuleHandle> modules_;
-  mutable std::map<std::string, CudaFunction> functions_;
+  // All GUARDED_BY(mutex_). Keys hold the texts that they point to.
+  mutable std::map<std::string, CudaModuleHandle> modules_;  // By text.
+  mutable std::map<CudaTextKernel, CudaFunction> functions_;
+  mutable std::map<std::vector<CudaTextKernel>, CudaFunction> walks_;
 };
 
 }  // namespace cavs

@@ -1,8 +1,10 @@
 #include "cc/device/cuda/cuda_kernels.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <utility>
 
+#include "cc/device/cuda/cuda_walk.h"
 #include "cc/device/cuda/source/kernels.h"
 
 namespace cavs {
@@ -16,7 +18,7 @@ constexpr int64_t kFewRows = 128;
 // The most of them in a launch, whose arguments take at most 4096 bytes.
 constexpr size_t kMostMoves = 32;
 constexpr size_t kMostProducts = 16;
-constexpr size_t kMostTerms = 48;
+constexpr size_t kMostTerms = 4;  // Of a product.
 constexpr size_t kMostSums = 30;
 // A part of a sum over rows has at least so many rows.
 constexpr int64_t kFewestRowsOfPart = 64;
@@ -58,14 +60,14 @@ struct ProductsArgs {
   struct Product {
     void* to;
     int64_t to_pitch;
-    int rows, width, first_block, first_term, end_term, accumulate;
+    int rows, width, first_block, num_terms, accumulate;
+    struct Term {
+      Rows from;
+      const void* weight;
+      int64_t pitch;
+      int depth, transpose;
+    } terms[kMostTerms];
   } products[kMostProducts];
-  struct Term {
-    Rows from;
-    const void* weight;
-    int64_t pitch;
-    int depth, transpose;
-  } terms[kMostTerms];
 };
 struct SumsArgs {
   int num_sums;
@@ -134,6 +136,31 @@ bool IsAligned(DType dtype, const void* data, int64_t pitch) {
          pitch % 4 == 0;
 }
 
+// Whether kernels can read the operands of a term four elements at a time.
+bool CanReadFour(DType dtype, const CudaProduct& product,
+                 const CudaProduct::Term& term) {
+  return term.from.cols % 4 == 0 &&
+         IsAligned(dtype, term.from.data, term.from.pitch) &&
+         IsAligned(dtype, term.weight, term.pitch) &&
+         (term.transpose || product.to.cols % 4 == 0);
+}
+
+// Divides products of many terms into several, one behind the other, that are
+// added.
+std::vector<CudaProduct> WithFewTerms(
+    const std::vector<CudaProduct>& products) {
+  std::vector<CudaProduct> parts;
+  for (const CudaProduct& own : products) {
+    for (size_t begin = 0; begin < own.terms.size(); begin += kMostTerms) {
+      const size_t end = std::min(own.terms.size(), begin + kMostTerms);
+      parts.push_back({{own.terms.begin() + begin, own.terms.begin() + end},
+                       own.to,
+                       own.accumulate || begin > 0});
+    }
+  }
+  return parts;
+}
+
 }  // namespace
 
 CudaRowGrid GridOverRows(int64_t rows, int64_t columns) {
@@ -150,28 +177,39 @@ CudaKernels::CudaKernels(std::shared_ptr<const CudaContext> context)
       pinned_(std::move(context)),
       moves_(TextOfMoves()),
       texts_([] {
-        std::array<std::string, FloatTypes::kSize> texts;
+        std::array<std::shared_ptr<const CudaText>, FloatTypes::kSize> texts;
         for (size_t i = 0; i < texts.size(); ++i) {
           texts[i] = TextOfKernels(FloatTypes::kDTypes[i]);
         }
         return texts;
       }()) {}
 
-template <typename Arguments>
-Status CudaKernels::Launch(DType dtype, const std::string& kernel,
-                           const CudaGrid& grid, CudaStreamHandle stream,
-                           const Arguments& arguments) const {
+Status CudaKernels::Launch(const CudaTextKernel& kernel, const CudaGrid& grid,
+                           const CudaQueue& queue, const void* arguments,
+                           size_t bytes) const {
+  if (grid.x == 0 || grid.y == 0 || grid.z == 0) return Status();
+  if (queue.walk != nullptr) {
+    queue.walk->Add(kernel, grid, arguments, bytes);
+    return Status();
+  }
+  CudaFunction function;
+  CAVS_RETURN_IF_ERROR(context_->Find(kernel, &function));
+  return context_->Launch(function, grid, queue.stream, arguments);
+}
+
+Status CudaKernels::LaunchOf(DType dtype, const char* kernel,
+                             const CudaGrid& grid, const CudaQueue& queue,
+                             const void* arguments, size_t bytes) const {
   const size_t number = std::find(std::begin(FloatTypes::kDTypes),
                                   std::end(FloatTypes::kDTypes), dtype) -
                         std::begin(FloatTypes::kDTypes);
-  CudaFunction function;
-  CAVS_RETURN_IF_ERROR(context_->Find(texts_[number], kernel, &function));
-  return context_->Launch(function, grid, stream, arguments);
+  const std::shared_ptr<const CudaText>& text = texts_[number];
+  return Launch({text, text->NumberOf(kernel)}, grid, queue, arguments, bytes);
 }
 
 // In the largest units that fit all of them.
 Status CudaKernels::Move(const std::vector<CudaMove>& moves,
-                         CudaStreamHandle stream) const {
+                         const CudaQueue& queue) const {
   uint64_t bits = 16;
   for (const CudaMove& own : moves) {
     const uint64_t size = own.size;
@@ -180,8 +218,8 @@ Status CudaKernels::Move(const std::vector<CudaMove>& moves,
             own.to.pitch * size | own.to.cols * size;
   }
   const auto unit = static_cast<int64_t>(bits & (~bits + 1));
-  CudaFunction function;
-  CAVS_RETURN_IF_ERROR(context_->Find(moves_, StrCat("move", unit), &function));
+  const CudaTextKernel kernel = {moves_,
+                                 moves_->NumberOf(StrCat("move", unit))};
   for (size_t begin = 0; begin < moves.size(); begin += kMostMoves) {
     MovesArgs arguments;
     CudaGrid grid;
@@ -208,32 +246,34 @@ Status CudaKernels::Move(const std::vector<CudaMove>& moves,
                                    units(own.to.cols),
                                    rows.shift};
     }
-    CAVS_RETURN_IF_ERROR(context_->Launch(function, grid, stream, arguments));
+    CAVS_RETURN_IF_ERROR(Launch(kernel, grid, queue, &arguments,
+                                grid.z * sizeof(arguments.moves[0])));
   }
   return Status();
 }
 
 Status CudaKernels::AddRows(DType dtype, const ConstBlock& from,
                             const int32_t* target, const Block& to,
-                            CudaStreamHandle stream) const {
+                            const CudaQueue& queue) const {
   CudaGrid grid;
   grid.x = static_cast<unsigned>(CeilDiv(from.rows, 8));
   const AddRowsArgs arguments = {from.data, from.pitch, to.data,  to.pitch,
                                  target,    from.rows,  from.cols};
-  return Launch(dtype, "add_rows", grid, stream, arguments);
+  return LaunchOf(dtype, "add_rows", grid, queue, &arguments,
+                  sizeof(arguments));
 }
 
 Status CudaKernels::RoundRows(DType dtype, const ConstBlock& sums,
-                              const Block& to, CudaStreamHandle stream) const {
+                              const Block& to, const CudaQueue& queue) const {
   const MaskArgs arguments = {sums.data, sums.index, sums.pitch, to.data,
                               to.pitch,  to.rows,    to.cols};
-  return Launch(dtype, "round_rows", Flat(to.rows * to.cols), stream,
-                arguments);
+  return LaunchOf(dtype, "round_rows", Flat(to.rows * to.cols), queue,
+                  &arguments, sizeof(arguments));
 }
 
 Status CudaKernels::Multiply(DType dtype,
                              const std::vector<CudaProduct>& products,
-                             CudaStreamHandle stream) const {
+                             const CudaQueue& queue) const {
   int64_t most_rows = 0;
   for (const CudaProduct& own : products) {
     most_rows = std::max(most_rows, own.to.rows);
@@ -241,36 +281,36 @@ Status CudaKernels::Multiply(DType dtype,
   const bool few = most_rows <= kFewRows;
   const int64_t height = few ? 16 : 64, width = few ? 32 : 64;
   const size_t wide = SizeOf(SumType(dtype));
-  for (size_t next = 0; next < products.size();) {
+  const char* const kernel = few ? "products_few" : "products_many";
+  const std::vector<CudaProduct> parts = WithFewTerms(products);
+  for (size_t next = 0; next < parts.size();) {
     ProductsArgs arguments = {};
     bool vector = true;
-    int blocks = 0, terms = 0;
-    for (; next < products.size(); ++next) {
-      const CudaProduct& own = products[next];
+    int blocks = 0;
+    for (const size_t first = next; next < parts.size(); ++next) {
+      const CudaProduct& own = parts[next];
       if (own.to.rows == 0 || own.to.cols == 0) continue;
+      // What is added to a product of this launch has to wait for it.
       if (arguments.num_products == kMostProducts ||
-          terms + own.terms.size() > kMostTerms) {
+          (next > first && own.to.data == parts[next - 1].to.data)) {
         break;
       }
-      const int first = terms;
+      ProductsArgs::Product& product =
+          arguments.products[arguments.num_products++];
+      product = {own.to.data,
+                 own.to.pitch,
+                 static_cast<int>(own.to.rows),
+                 static_cast<int>(own.to.cols),
+                 blocks,
+                 0,
+                 own.accumulate,
+                 {}};
       for (const CudaProduct::Term& term : own.terms) {
-        vector = vector && term.from.cols % 4 == 0 &&
-                 IsAligned(dtype, term.from.data, term.from.pitch) &&
-                 IsAligned(dtype, term.weight, term.pitch) &&
-                 (term.transpose || own.to.cols % 4 == 0);
-        arguments.terms[terms++] = {Rows(term.from), term.weight, term.pitch,
-                                    static_cast<int>(term.from.cols),
-                                    term.transpose};
+        vector = vector && CanReadFour(dtype, own, term);
+        product.terms[product.num_terms++] = {
+            Rows(term.from), term.weight, term.pitch,
+            static_cast<int>(term.from.cols), term.transpose};
       }
-      arguments.products[arguments.num_products++] = {
-          own.to.data,
-          own.to.pitch,
-          static_cast<int>(own.to.rows),
-          static_cast<int>(own.to.cols),
-          blocks,
-          first,
-          terms,
-          own.accumulate};
       blocks += static_cast<int>(CeilDiv(own.to.cols, width));
     }
     CudaGrid grid;
@@ -278,9 +318,11 @@ Status CudaKernels::Multiply(DType dtype,
     grid.y = static_cast<unsigned>(CeilDiv(most_rows, height));
     grid.shared_bytes =
         static_cast<unsigned>(few ? 8 * 512 * wide : 2 * 16 * 68 * wide);
-    const std::string kernel =
-        StrCat("products_", few ? "few" : "many", vector ? "_vector" : "");
-    CAVS_RETURN_IF_ERROR(Launch(dtype, kernel, grid, stream, arguments));
+    const size_t bytes = offsetof(ProductsArgs, products) +
+                         arguments.num_products * sizeof(ProductsArgs::Product);
+    CAVS_RETURN_IF_ERROR(
+        LaunchOf(dtype, StrCat(kernel, vector ? "_vector" : "").c_str(), grid,
+                 queue, &arguments, bytes));
   }
   return Status();
 }
@@ -300,8 +342,7 @@ size_t CudaKernels::BytesOfParts(DType dtype, int64_t x_columns,
 }
 
 Status CudaKernels::SumOverRows(DType dtype, const std::vector<CudaSum>& sums,
-                                void* workspace,
-                                CudaStreamHandle stream) const {
+                                void* workspace, const CudaQueue& queue) const {
   const auto wide = static_cast<int64_t>(SizeOf(SumType(dtype)));
   int64_t tiles = 0;
   for (const CudaSum& own : sums) tiles += TilesOf(own.x.cols, own.y.cols);
@@ -345,62 +386,70 @@ Status CudaKernels::SumOverRows(DType dtype, const std::vector<CudaSum>& sums,
     CudaGrid grid;
     grid.x = static_cast<unsigned>(blocks);
     grid.shared_bytes = static_cast<unsigned>(2 * 16 * 68 * wide);
-    CAVS_RETURN_IF_ERROR(Launch(dtype, "sums", grid, stream, arguments));
+    CAVS_RETURN_IF_ERROR(LaunchOf(
+        dtype, "sums", grid, queue, &arguments,
+        offsetof(SumsArgs, sums) + arguments.num_sums * sizeof(SumsArgs::Sum)));
     CudaGrid grid_of_parts;
     grid_of_parts.x = static_cast<unsigned>(blocks_of_parts);
     CAVS_RETURN_IF_ERROR(
-        Launch(dtype, "add_parts", grid_of_parts, stream, in_parts));
+        LaunchOf(dtype, "add_parts", grid_of_parts, queue, &in_parts,
+                 offsetof(PartsArgs, sums) +
+                     in_parts.num_sums * sizeof(PartsArgs::Parts)));
   }
   return Status();
 }
 
 Status CudaKernels::SumColumns(DType dtype, const ConstBlock& from,
-                               const Block& to, CudaStreamHandle stream) const {
+                               const Block& to, const CudaQueue& queue) const {
   CudaGrid grid;
   grid.x = static_cast<unsigned>(CeilDiv(to.rows, 8));
   const ColumnsArgs arguments = {Rows(from), to.data, to.pitch, to.rows,
                                  from.cols};
-  return Launch(dtype, "sum_columns", grid, stream, arguments);
+  return LaunchOf(dtype, "sum_columns", grid, queue, &arguments,
+                  sizeof(arguments));
 }
 
 Status CudaKernels::ReduceEdges(DType dtype, bool maximum,
                                 const ConstBlock& from, const int32_t* splits,
                                 int64_t first_edge, const Block& to,
-                                CudaStreamHandle stream) const {
+                                const CudaQueue& queue) const {
   const CudaRowGrid own = GridOverRows(to.rows, to.cols);
   const EdgesArgs arguments = {Rows(from), to.data, to.pitch, splits,
                                first_edge, to.rows, to.cols,  own.shift};
-  return Launch(dtype, maximum ? "max_edges" : "sum_edges", own.grid, stream,
-                arguments);
+  return LaunchOf(dtype, maximum ? "max_edges" : "sum_edges", own.grid, queue,
+                  &arguments, sizeof(arguments));
 }
 
 Status CudaKernels::ToMask(DType dtype, const ConstBlock& from, const Block& to,
-                           CudaStreamHandle stream) const {
+                           const CudaQueue& queue) const {
   const MaskArgs arguments = {from.data, from.index, from.pitch, to.data,
                               to.pitch,  to.rows,    to.cols};
-  return Launch(dtype, "to_mask", Flat(to.rows * to.cols), stream, arguments);
+  return LaunchOf(dtype, "to_mask", Flat(to.rows * to.cols), queue, &arguments,
+                  sizeof(arguments));
 }
 
 Status CudaKernels::Add(DType dtype, const void* terms, int64_t n, void* sums,
-                        CudaStreamHandle stream) const {
+                        const CudaQueue& queue) const {
   const FlatArgs arguments = {terms, nullptr, sums, nullptr, n};
-  return Launch(dtype, "add", Flat(n), stream, arguments);
+  return LaunchOf(dtype, "add", Flat(n), queue, &arguments, sizeof(arguments));
 }
 
 Status CudaKernels::Round(DType dtype, const void* sums, int64_t n,
-                          void* rounded, CudaStreamHandle stream) const {
+                          void* rounded, const CudaQueue& queue) const {
   const FlatArgs arguments = {nullptr, rounded, const_cast<void*>(sums),
                               nullptr, n};
-  return Launch(dtype, "round_all", Flat(n), stream, arguments);
+  return LaunchOf(dtype, "round_all", Flat(n), queue, &arguments,
+                  sizeof(arguments));
 }
 
 Status CudaKernels::RaiseUnlessFinite(DType dtype, const void* numbers,
                                       int64_t n, uint32_t* raised,
-                                      CudaStreamHandle stream) const {
+                                      const CudaQueue& queue) const {
   const FlatArgs arguments = {numbers, nullptr, nullptr, raised, n};
   CudaGrid grid = Flat(n);
   grid.x = std::min<unsigned>(grid.x, 4 * context_->num_processors());
-  return Launch(dtype, "raise_unless_finite", grid, stream, arguments);
+  return LaunchOf(dtype, "raise_unless_finite", grid, queue, &arguments,
+                  sizeof(arguments));
 }
 
 }  // namespace cavs

@@ -14,6 +14,7 @@
 #include "cc/device/block.h"
 #include "cc/device/cuda/cuda_context.h"
 #include "cc/device/cuda/cuda_memory.h"
+#include "cc/device/cuda/source/text.h"
 
 namespace cavs {
 
@@ -50,7 +51,19 @@ struct CudaSum {
   bool accumulate = false;
 };
 
-// Every function enqueues in `stream` and returns; the context must be current.
+class CudaWalk;
+
+// Where launches go: a stream, or, while there is one, a walk that will put
+// them into it.
+struct CudaQueue {
+  CudaQueue(CudaStreamHandle stream, CudaWalk* walk = nullptr)  // NOLINT
+      : stream(stream), walk(walk) {}
+
+  CudaStreamHandle stream;
+  CudaWalk* walk;
+};
+
+// Every function enqueues its work and returns; the context must be current.
 //
 // Thread safety: any thread may call any method at any time.
 class CudaKernels {
@@ -61,58 +74,62 @@ class CudaKernels {
   std::shared_ptr<const CudaContext> shared_context() const { return context_; }
   PinnedBuffers& pinned() const { return pinned_; }
 
+  // Launches a kernel, of whose arguments only so many bytes are needed.
+  Status Launch(const CudaTextKernel& kernel, const CudaGrid& grid,
+                const CudaQueue& queue, const void* arguments,
+                size_t bytes) const;
+
   // Any number of moves, which do not depend on one another.
-  Status Move(const std::vector<CudaMove>& moves,
-              CudaStreamHandle stream) const;
+  Status Move(const std::vector<CudaMove>& moves, const CudaQueue& queue) const;
   // to[target[r]] += from[r] in the order of the rows; -1: nowhere. `to` is of
   // SumType(dtype).
   Status AddRows(DType dtype, const ConstBlock& from, const int32_t* target,
-                 const Block& to, CudaStreamHandle stream) const;
+                 const Block& to, const CudaQueue& queue) const;
   // Row r of `to` becomes row index[r] of `sums`, which are of SumType(dtype);
   // zeros for -1.
   Status RoundRows(DType dtype, const ConstBlock& sums, const Block& to,
-                   CudaStreamHandle stream) const;
+                   const CudaQueue& queue) const;
   // Any number of products, which do not depend on one another.
   Status Multiply(DType dtype, const std::vector<CudaProduct>& products,
-                  CudaStreamHandle stream) const;
+                  const CudaQueue& queue) const;
   // Any number of different sums. The workspace has BytesOfParts() of each.
   Status SumOverRows(DType dtype, const std::vector<CudaSum>& sums,
-                     void* workspace, CudaStreamHandle stream) const;
+                     void* workspace, const CudaQueue& queue) const;
   // The most bytes of workspace for a sum of so many elements over so many
   // rows.
   size_t BytesOfParts(DType dtype, int64_t x_columns, int64_t y_columns,
                       int64_t rows) const;
   Status SumColumns(DType dtype, const ConstBlock& from, const Block& to,
-                    CudaStreamHandle stream) const;
+                    const CudaQueue& queue) const;
   // Row r of `to` is the sum, or maximum, of the rows [splits[r], splits[r+1])
   // of `from`, counted from `first_edge`.
   Status ReduceEdges(DType dtype, bool maximum, const ConstBlock& from,
                      const int32_t* splits, int64_t first_edge, const Block& to,
-                     CudaStreamHandle stream) const;
+                     const CudaQueue& queue) const;
   // 1 where a byte of `from` is not 0, else 0.
   Status ToMask(DType dtype, const ConstBlock& from, const Block& to,
-                CudaStreamHandle stream) const;
+                const CudaQueue& queue) const;
   Status Add(DType dtype, const void* terms, int64_t n, void* sums,
-             CudaStreamHandle stream) const;
+             const CudaQueue& queue) const;
   // Rounds n numbers of SumType(dtype) to `dtype`, elsewhere.
   Status Round(DType dtype, const void* sums, int64_t n, void* rounded,
-               CudaStreamHandle stream) const;
+               const CudaQueue& queue) const;
   // Raises the number in pinned memory if one of n is infinite or NaN.
   Status RaiseUnlessFinite(DType dtype, const void* numbers, int64_t n,
-                           uint32_t* raised, CudaStreamHandle stream) const;
+                           uint32_t* raised, const CudaQueue& queue) const;
 
  private:
   // How many parts a sum is formed in, if a launch has so many tiles.
   int64_t NumParts(int64_t tiles, int64_t rows) const;
 
-  template <typename Arguments>
-  Status Launch(DType dtype, const std::string& kernel, const CudaGrid& grid,
-                CudaStreamHandle stream, const Arguments& arguments) const;
+  Status LaunchOf(DType dtype, const char* kernel, const CudaGrid& grid,
+                  const CudaQueue& queue, const void* arguments,
+                  size_t bytes) const;
 
   const std::shared_ptr<const CudaContext> context_;
   mutable PinnedBuffers pinned_;
-  const std::string moves_;
-  const std::array<std::string, FloatTypes::kSize> texts_;
+  const std::shared_ptr<const CudaText> moves_;
+  const std::array<std::shared_ptr<const CudaText>, FloatTypes::kSize> texts_;
 };
 
 // A grid over rows and columns, of which 2^shift threads of a block stand side

@@ -35,15 +35,19 @@ PinnedBuffers::~PinnedBuffers() {
     context_->driver().EventSynchronize(buffer.passed);
     context_->driver().EventDestroy(buffer.passed);
     context_->driver().MemFreeHost(buffer.data);
+    if (buffer.on_device != 0) context_->driver().MemFree(buffer.on_device);
   }
 }
 
-Status PinnedBuffers::Take(size_t bytes, Buffer* buffer) {
+Status PinnedBuffers::Take(size_t bytes, Buffer* buffer, bool on_device) {
   const CudaDriver& driver = context_->driver();
   {
     std::lock_guard<std::mutex> lock(mutex_);
     for (auto it = waiting_.begin(); it != waiting_.end(); ++it) {
-      if (it->size < bytes || driver.EventQuery(it->passed) != 0) continue;
+      if (it->size < bytes || (it->on_device != 0) != on_device ||
+          driver.EventQuery(it->passed) != 0) {
+        continue;
+      }
       *buffer = *it;
       waiting_.erase(it);
       return Status();
@@ -53,6 +57,11 @@ Status PinnedBuffers::Take(size_t bytes, Buffer* buffer) {
   CAVS_RETURN_IF_ERROR(
       driver.Check(driver.MemHostAlloc(&buffer->data, buffer->size, 0),
                    "taking pinned memory"));
+  if (on_device) {
+    CAVS_RETURN_IF_ERROR(
+        driver.Check(driver.MemAlloc(&buffer->on_device, buffer->size),
+                     "taking memory for the arguments of kernels"));
+  }
   return driver.Check(
       driver.EventCreate(&buffer->passed, kCudaEventDisableTiming),
       "making an event");

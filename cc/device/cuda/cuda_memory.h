@@ -44,9 +44,10 @@ class PinnedBuffers {
     void* data = nullptr;
     size_t size = 0;
     CudaEventHandle passed = nullptr;
+    CudaAddress on_device = 0;  // As many bytes of the GPU, if wanted.
   };
   // At least so many bytes, whose context must be current.
-  Status Take(size_t bytes, Buffer* buffer);
+  Status Take(size_t bytes, Buffer* buffer, bool on_device = false);
   // Work in the stream up to this point may still read the buffer.
   Status GiveBack(Buffer buffer, CudaStreamHandle stream);
 

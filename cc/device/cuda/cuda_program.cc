@@ -1,6 +1,7 @@
 #include "cc/device/cuda/cuda_program.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <map>
 #include <utility>
 
@@ -48,6 +49,12 @@ CudaExecutable::CudaExecutable(const CompiledProgram& program,
       memory_(std::move(memory)) {
   for (int stage = 0; stage < kNumStages; ++stage) {
     launches_[stage] = PlanLaunches(program, static_cast<Stage>(stage));
+    for (const CudaLaunch& launch : launches_[stage]) {
+      texts_[stage].push_back(
+          launch.kind == LaunchKind::kElementwise
+              ? TextOfGroup(launch.group, program.symbols[launch.out].dtype)
+              : nullptr);
+    }
   }
 }
 
@@ -111,7 +118,7 @@ Status CudaExecutable::Make(Stream* stream, const Made** made) const {
   std::lock_guard<std::mutex> lock(mutex_);
   if (made_ == nullptr) {
     auto own = std::make_unique<Made>();
-    CAVS_RETURN_IF_ERROR(MakeGroups(own.get()));
+    CAVS_RETURN_IF_ERROR(CompileGroups());
     CAVS_RETURN_IF_ERROR(MakeConstants(stream, own.get()));
     made_ = std::move(own);
   }
@@ -119,16 +126,14 @@ Status CudaExecutable::Make(Stream* stream, const Made** made) const {
   return Status();
 }
 
-Status CudaExecutable::MakeGroups(Made* made) const {
-  for (int stage = 0; stage < kNumStages; ++stage) {
-    std::vector<CudaFunction>& groups = made->groups[stage];
-    groups.resize(launches_[stage].size());
-    for (size_t i = 0; i < groups.size(); ++i) {
-      const CudaLaunch& launch = launches_[stage][i];
-      if (launch.kind != LaunchKind::kElementwise) continue;
-      const DType dtype = program_.symbols[launch.out].dtype;
-      CAVS_RETURN_IF_ERROR(kernels_->context().Find(
-          TextOfGroup(launch.group, dtype), "group", &groups[i]));
+// So that a kernel that cannot be compiled is found before anything is
+// computed.
+Status CudaExecutable::CompileGroups() const {
+  for (const auto& texts : texts_) {
+    for (const std::shared_ptr<const CudaText>& text : texts) {
+      CudaFunction function;
+      if (text == nullptr) continue;
+      CAVS_RETURN_IF_ERROR(kernels_->context().Find({text, 0}, &function));
     }
   }
   return Status();
@@ -165,7 +170,7 @@ Status CudaExecutable::MakeConstants(Stream* stream, Made* made) const {
 
 Status CudaProgram::Prepare(Stream* stream) {
   const CudaContext::Current current(kernels_.context());
-  stream_ = static_cast<CudaStream*>(stream)->handle();
+  stream_ = static_cast<CudaStream*>(stream);
   CAVS_RETURN_IF_ERROR(executable_.Make(stream, &made_));
   BindConstants(made_->constants);
   std::vector<CudaMove> copies;
@@ -173,7 +178,7 @@ Status CudaProgram::Prepare(Stream* stream) {
     copies.push_back({SizeOf(symbol(id).dtype), from,
                       bindings_.slots[id].rows.View(0, from.rows)});
   }
-  return copies.empty() ? Status() : kernels_.Move(copies, stream_);
+  return copies.empty() ? Status() : kernels_.Move(copies, stream_->queue());
 }
 
 void CudaProgram::BindConstants(const std::vector<void*>& constants) {
@@ -189,20 +194,20 @@ void CudaProgram::BindConstants(const std::vector<void*>& constants) {
 
 Status CudaProgram::Run(Stage stage, const RowRange& at, Stream* stream) {
   const CudaContext::Current current(kernels_.context());
-  stream_ = static_cast<CudaStream*>(stream)->handle();
+  stream_ = static_cast<CudaStream*>(stream);
   const std::vector<CudaLaunch>& launches = executable_.launches(stage);
   for (size_t i = 0; i < launches.size(); ++i) {
     const TraceScope scope(bindings_.tracer, stage,
                            [&] { return LabelOf(program_, launches[i]); });
-    CAVS_RETURN_IF_ERROR(Launch(
-        launches[i], made_->groups[static_cast<int>(stage)][i], at, stream));
+    CAVS_RETURN_IF_ERROR(
+        Launch(launches[i], executable_.text(stage, i), at, stream));
   }
   return Status();
 }
 
 Status CudaProgram::FinishSums(Stream* stream) {
   const CudaContext::Current current(kernels_.context());
-  stream_ = static_cast<CudaStream*>(stream)->handle();
+  stream_ = static_cast<CudaStream*>(stream);
   for (const int id : operands_.SumsOverNoRows()) {
     CAVS_RETURN_IF_ERROR(stream->Zero(
         operands_.Sum(id),
@@ -216,7 +221,7 @@ Status CudaProgram::FinishSums(Stream* stream) {
       continue;
     }
     CAVS_RETURN_IF_ERROR(kernels_.Round(own.dtype, sum, own.columns(),
-                                        bindings_.workspace, stream_));
+                                        bindings_.workspace, stream_->queue()));
     CAVS_RETURN_IF_ERROR(stream->Copy(sum, bindings_.workspace,
                                       ByteCount(1, own.columns(), own.dtype)));
   }
@@ -236,7 +241,8 @@ ConstBlock CudaProgram::Read(int id, const Node& node,
   return block;
 }
 
-Status CudaProgram::Launch(const CudaLaunch& launch, CudaFunction group,
+Status CudaProgram::Launch(const CudaLaunch& launch,
+                           const std::shared_ptr<const CudaText>& group,
                            const RowRange& at, Stream* stream) {
   std::vector<int> nodes;
   for (const int i : launch.nodes) {
@@ -260,7 +266,8 @@ Status CudaProgram::Launch(const CudaLaunch& launch, CudaFunction group,
   return Status();
 }
 
-Status CudaProgram::RunElementwise(const CudaLaunch& launch, CudaFunction group,
+Status CudaProgram::RunElementwise(const CudaLaunch& launch,
+                                   const std::shared_ptr<const CudaText>& group,
                                    const RowRange& at) {
   GroupArgs arguments;
   arguments.rows = operands_.RowsOf(launch.out, at).count;
@@ -274,12 +281,16 @@ Status CudaProgram::RunElementwise(const CudaLaunch& launch, CudaFunction group,
     arguments.operands[i] = {block.data, block.index, block.pitch,
                              operands_.HasRows(id) ? 1 : 0, column ? 0 : 1};
   }
-  return kernels_.context().Launch(group, own.grid, stream_, arguments);
+  const size_t bytes = offsetof(GroupArgs, operands) +
+                       launch.operands.size() * sizeof(GroupArgs::Operand);
+  return kernels_.Launch({group, 0}, own.grid, stream_->queue(), &arguments,
+                         bytes);
 }
 
 Status CudaProgram::RunNode(const Node& node, const RowRange& at,
                             Stream* stream) {
   if (node.kind == NodeKind::kForeign) {
+    CAVS_RETURN_IF_ERROR(stream->EndTasks());
     return bindings_.foreign->Run(node, at, stream);
   }
   const ConstBlock in = Read(node.inputs[0], node, at);
@@ -287,13 +298,13 @@ Status CudaProgram::RunNode(const Node& node, const RowRange& at,
   const DType dtype = symbol(node.outputs[0]).dtype;
   switch (node.kind) {
     case NodeKind::kSumColumns:
-      return kernels_.SumColumns(dtype, in, out, stream_);
+      return kernels_.SumColumns(dtype, in, out, stream_->queue());
     case NodeKind::kToMask:
-      return kernels_.ToMask(dtype, in, out, stream_);
+      return kernels_.ToMask(dtype, in, out, stream_->queue());
     default:
       return kernels_.ReduceEdges(dtype, node.kind == NodeKind::kMaxEdges, in,
                                   bindings_.lists.edge_splits + at.first,
-                                  at.edges.first, out, stream_);
+                                  at.edges.first, out, stream_->queue());
   }
 }
 
@@ -325,7 +336,7 @@ Status CudaProgram::Multiply(const std::vector<int>& nodes,
     }
   }
   const int first = program_.nodes[nodes[0]].outputs[0];
-  return kernels_.Multiply(symbol(first).dtype, products, stream_);
+  return kernels_.Multiply(symbol(first).dtype, products, stream_->queue());
 }
 
 Status CudaProgram::AddUp(const std::vector<int>& nodes, Stage stage,
@@ -348,7 +359,7 @@ Status CudaProgram::AddUp(const std::vector<int>& nodes, Stage stage,
   if (sums.empty()) return Status();
   const int first = program_.nodes[nodes[0]].outputs[0];
   return kernels_.SumOverRows(symbol(first).dtype, sums, WorkspaceOf(stage),
-                              stream_);
+                              stream_->queue());
 }
 
 void* CudaProgram::WorkspaceOf(Stage stage) const {
@@ -371,16 +382,16 @@ Status CudaProgram::Move(const std::vector<int>& nodes, const RowRange& at) {
     const bool writes = !node.outputs.empty();
     const DType dtype = symbol((writes ? node.outputs : node.inputs)[0]).dtype;
     if (node.kind == NodeKind::kGatherGrad && !bindings_.gathered_once) {
-      CAVS_RETURN_IF_ERROR(
-          kernels_.AddRows(dtype, move.from, move.to_index, move.to, stream_));
+      CAVS_RETURN_IF_ERROR(kernels_.AddRows(dtype, move.from, move.to_index,
+                                            move.to, stream_->queue()));
     } else if (MovesState(node.kind) && bindings_.state_dtype != dtype) {
       CAVS_RETURN_IF_ERROR(
-          kernels_.RoundRows(dtype, move.from, move.to, stream_));
+          kernels_.RoundRows(dtype, move.from, move.to, stream_->queue()));
     } else {
       moves.push_back(move);
     }
   }
-  return moves.empty() ? Status() : kernels_.Move(moves, stream_);
+  return moves.empty() ? Status() : kernels_.Move(moves, stream_->queue());
 }
 
 bool CudaProgram::MoveOf(const Node& node, const RowRange& at,

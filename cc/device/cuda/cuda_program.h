@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cc/device/cuda/cuda_kernels.h"
+#include "cc/device/cuda/cuda_stream.h"
 #include "cc/device/cuda/plan_launches.h"
 #include "cc/device/device.h"
 #include "cc/device/operands.h"
@@ -34,10 +35,12 @@ class CudaExecutable : public Executable {
   const std::vector<CudaLaunch>& launches(Stage stage) const {
     return launches_[static_cast<int>(stage)];
   }
+  // Of a launch that is elementwise.
+  const std::shared_ptr<const CudaText>& text(Stage stage, size_t i) const {
+    return texts_[static_cast<int>(stage)][i];
+  }
   // What is made once, when a step runs for the first time.
   struct Made {
-    // By stage and launch: the kernels of those that are elementwise.
-    std::array<std::vector<CudaFunction>, kNumStages> groups;
     // By symbol: constants in memory of the GPU; null for others.
     std::vector<void*> constants;
     std::shared_ptr<void> memory;  // Of the constants.
@@ -47,13 +50,15 @@ class CudaExecutable : public Executable {
   size_t BytesOfStage(Stage stage, const TypeRows& rows) const;
 
  private:
-  Status MakeGroups(Made* made) const;
+  Status CompileGroups() const;
   Status MakeConstants(Stream* stream, Made* made) const;
 
   const CompiledProgram& program_;
   const std::shared_ptr<const CudaKernels> kernels_;
   const std::shared_ptr<Memory> memory_;
+  // By stage, and the texts of those that are elementwise.
   std::array<std::vector<CudaLaunch>, kNumStages> launches_;
+  std::array<std::vector<std::shared_ptr<const CudaText>>, kNumStages> texts_;
   mutable std::mutex mutex_;
   mutable std::unique_ptr<const Made> made_;  // GUARDED_BY(mutex_)
 };
@@ -74,9 +79,11 @@ class CudaProgram : public BoundProgram {
 
  private:
   void BindConstants(const std::vector<void*>& constants);
-  Status Launch(const CudaLaunch& launch, CudaFunction group,
+  Status Launch(const CudaLaunch& launch,
+                const std::shared_ptr<const CudaText>& group,
                 const RowRange& at, Stream* stream);
-  Status RunElementwise(const CudaLaunch& launch, CudaFunction group,
+  Status RunElementwise(const CudaLaunch& launch,
+                        const std::shared_ptr<const CudaText>& group,
                         const RowRange& at);
   Status RunNode(const Node& node, const RowRange& at, Stream* stream);
   Status Move(const std::vector<int>& nodes, const RowRange& at);
@@ -101,7 +108,7 @@ class CudaProgram : public BoundProgram {
   Bindings& bindings_;
   const Operands operands_;
   const CudaExecutable::Made* made_ = nullptr;
-  CudaStreamHandle stream_ = nullptr;  // Of the call that is running.
+  CudaStream* stream_ = nullptr;  // Of the call that is running.
 };
 
 }  // namespace cavs

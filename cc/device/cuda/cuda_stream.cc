@@ -13,14 +13,17 @@ constexpr size_t kMostFlags = 1024;
 
 class CudaEvent : public Event {
  public:
+  // `before` is the outcome of what was put into the stream before.
   static std::shared_ptr<CudaEvent> RecordIn(const CudaContext& context,
-                                             CudaStreamHandle stream) {
+                                             CudaStreamHandle stream,
+                                             const Status& before) {
     CudaEventHandle handle = nullptr;
     const CudaDriver& driver = context.driver();
     CudaResult result = driver.EventCreate(&handle, kCudaEventDisableTiming);
     if (result == 0) result = driver.EventRecord(handle, stream);
     return std::make_shared<CudaEvent>(
-        context, handle, driver.Check(result, "recording an event"));
+        context, handle,
+        before.ok() ? driver.Check(result, "recording an event") : before);
   }
 
   CudaEvent(const CudaContext& context, CudaEventHandle handle, Status status)
@@ -76,8 +79,21 @@ CudaStream::~CudaStream() {
   if (owns_) driver().StreamDestroy(handle_);
 }
 
+Status CudaStream::BeginTasks() {
+  collects_ = true;
+  return Status();
+}
+
+Status CudaStream::EndTasks() {
+  if (!collects_) return Status();
+  collects_ = false;
+  const CudaContext::Current current(context());
+  return walk_.Run(*kernels_, handle_);
+}
+
 Status CudaStream::Zero(void* to, size_t bytes) {
   if (bytes == 0) return Status();
+  CAVS_RETURN_IF_ERROR(EndTasks());
   const CudaContext::Current current(context());
   return driver().Check(
       driver().MemsetD8Async(AddressOf(to), 0, bytes, handle_),
@@ -86,6 +102,7 @@ Status CudaStream::Zero(void* to, size_t bytes) {
 
 Status CudaStream::Copy(void* to, const void* from, size_t bytes) {
   if (bytes == 0 || to == from) return Status();
+  CAVS_RETURN_IF_ERROR(EndTasks());
   const CudaContext::Current current(context());
   return driver().Check(
       driver().MemcpyDtoDAsync(AddressOf(to), AddressOf(from), bytes, handle_),
@@ -94,6 +111,7 @@ Status CudaStream::Copy(void* to, const void* from, size_t bytes) {
 
 Status CudaStream::CopyIn(void* to, const void* from, size_t bytes) {
   if (bytes == 0) return Status();
+  CAVS_RETURN_IF_ERROR(EndTasks());
   const CudaContext::Current current(context());
   PinnedBuffers::Buffer staging;
   CAVS_RETURN_IF_ERROR(kernels_->pinned().Take(bytes, &staging));
@@ -110,6 +128,7 @@ Status CudaStream::Add(DType dtype, const void* terms, int64_t n, void* sums) {
     return Status(StatusCode::kUnimplemented,
                   "sums of this type cannot be added up");
   }
+  CAVS_RETURN_IF_ERROR(EndTasks());
   const CudaContext::Current current(context());
   return kernels_->Add(dtype, terms, n, sums, handle_);
 }
@@ -117,6 +136,7 @@ Status CudaStream::Add(DType dtype, const void* terms, int64_t n, void* sums) {
 Status CudaStream::ClearUnlessFinite(DType dtype, const void* numbers,
                                      int64_t n, bool* finite) {
   if (n == 0) return Status();
+  CAVS_RETURN_IF_ERROR(EndTasks());
   const CudaContext::Current current(context());
   if (flags_.size() == kMostFlags) CAVS_RETURN_IF_ERROR(Synchronize());
   if (raised_.data == nullptr) {
@@ -130,13 +150,15 @@ Status CudaStream::ClearUnlessFinite(DType dtype, const void* numbers,
 }
 
 std::shared_ptr<Event> CudaStream::Record() {
+  const Status ended = EndTasks();
   const CudaContext::Current current(context());
-  return CudaEvent::RecordIn(context(), handle_);
+  return CudaEvent::RecordIn(context(), handle_, ended);
 }
 
 Status CudaStream::Wait(std::shared_ptr<Event> event) {
   const auto& own = static_cast<const CudaEvent&>(*event);
   CAVS_RETURN_IF_ERROR(own.status());
+  CAVS_RETURN_IF_ERROR(EndTasks());
   const CudaContext::Current current(context());
   return driver().Check(driver().StreamWaitEvent(handle_, own.handle(), 0),
                         "waiting for another stream");
@@ -153,6 +175,6 @@ Status CudaStream::Synchronize() {
   return status;
 }
 
-Status CudaStream::Retire() { return owns_ ? Synchronize() : Status(); }
+Status CudaStream::Retire() { return owns_ ? Synchronize() : EndTasks(); }
 
 }  // namespace cavs

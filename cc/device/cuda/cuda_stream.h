@@ -11,6 +11,7 @@
 #include "cc/device/cuda/cuda_context.h"
 #include "cc/device/cuda/cuda_kernels.h"
 #include "cc/device/cuda/cuda_memory.h"
+#include "cc/device/cuda/cuda_walk.h"
 #include "cc/device/stream.h"
 
 namespace cavs {
@@ -41,10 +42,14 @@ class CudaStream : public Stream {
   Status Synchronize() override;
   Status Settle() override { return Status(); }
   Status Retire() override;
+  Status BeginTasks() override;
+  Status EndTasks() override;
 
   // Copies memory of the host, which has been read when this returns.
   Status CopyIn(void* to, const void* from, size_t bytes);
   CudaStreamHandle handle() const { return handle_; }
+  // Where launches go now.
+  CudaQueue queue() { return {handle_, collects_ ? &walk_ : nullptr}; }
 
  private:
   CudaStream(std::shared_ptr<const CudaKernels> kernels,
@@ -60,6 +65,8 @@ class CudaStream : public Stream {
   // and the flags of the host that Synchronize() then clears.
   PinnedBuffers::Buffer raised_;
   std::vector<bool*> flags_;
+  bool collects_ = false;  // Whether launches are collected in walk_.
+  CudaWalk walk_;
 };
 
 }  // namespace cavs

@@ -61,6 +61,11 @@ template <typename T> FUNCTION void store4(T* p, i64 i, Four<T> four) {
   *reinterpret_cast<typename Packed<4 * sizeof(T)>::type*>(p + i) = own.bits;
 }
 
+// What lies in shared memory as an object.
+template <typename T> FUNCTION const T& object_at(Shared<const char> p) {
+  return *reinterpret_cast<const T*>(p);
+}
+
 // What threads do together.
 FUNCTION void barrier() { __syncthreads(); }
 FUNCTION void warp_barrier() { __syncwarp(); }

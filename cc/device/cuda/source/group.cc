@@ -1,5 +1,6 @@
 #include "cc/device/cuda/source/group.h"
 
+#include <utility>
 #include <vector>
 
 #include "cc/base/status.h"
@@ -123,12 +124,12 @@ FUNCTION W value_of(const Operand& own, i64 r, i64 c) {
 
 constexpr char kLoop[] = R"(
   const int width = 1 << a.shift, height = thread_count() >> a.shift;
-  const i64 c = static_cast<i64>(block_x()) * width +
+  const i64 c = static_cast<i64>(at.x) * width +
                 (thread_index() & (width - 1));
   if (c >= a.columns) return;
-  for (i64 r = static_cast<i64>(block_y()) * height +
+  for (i64 r = static_cast<i64>(at.y) * height +
                (thread_index() >> a.shift);
-       r < a.rows; r += static_cast<i64>(grid_y()) * height) {
+       r < a.rows; r += static_cast<i64>(at.height) * height) {
 )";
 
 class GroupWriter {
@@ -182,12 +183,17 @@ class GroupWriter {
 
 }  // namespace
 
-std::string TextOfGroup(const ElementwiseGroup& group, DType dtype) {
-  return StrCat("#include \"cavs_device.h\"\ntypedef ", CudaTypeName(dtype),
-                " T;\n", kBegin, "struct GroupArgs {\n  i64 rows, columns;\n",
-                "  int shift;\n  Operand operands[", group.num_operands,
-                "];\n};\nKERNEL(group, GroupArgs, 256) {", kLoop,
-                GroupWriter(group).Write(), "  }\n}\n");
+std::shared_ptr<const CudaText> TextOfGroup(const ElementwiseGroup& group,
+                                            DType dtype) {
+  CudaText text;
+  text.body = StrCat("typedef ", CudaTypeName(dtype), " T;\n", kBegin,
+                     "struct GroupArgs {\n  i64 rows, columns;\n  int shift;\n",
+                     "  Operand operands[", group.num_operands,
+                     "];\n};\nFUNCTION void group(const GroupArgs& a, "
+                     "const Where& at) {",
+                     kLoop, GroupWriter(group).Write(), "  }\n}\n");
+  text.kernels = {{"group", "GroupArgs", "group(a, at)"}};
+  return std::make_shared<CudaText>(std::move(text));
 }
 
 ElementwiseGroup GroupOf(Elementwise op) {

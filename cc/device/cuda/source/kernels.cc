@@ -9,8 +9,6 @@ namespace {
 // faster.
 
 constexpr char kMoves[] = R"(
-#include "cavs_device.h"
-
 struct Unit16 { u32 x[4]; };
 struct Unit8 { u32 x[2]; };
 
@@ -34,17 +32,18 @@ struct MovesArgs {
   Move moves[32];
 };
 
-template <typename T> FUNCTION void move(const MovesArgs& all) {
-  const Move& a = all.moves[block_z()];
+template <typename T>
+FUNCTION void move(const MovesArgs& all, const Where& at) {
+  const Move& a = all.moves[at.z];
   const int width = 1 << a.shift, height = thread_count() >> a.shift;
-  const i64 c = static_cast<i64>(block_x()) * width +
+  const i64 c = static_cast<i64>(at.x) * width +
                 (thread_index() & (width - 1));
   if (c >= a.columns) return;
   Global<const T> from = cast<const T>(a.from);
   Global<T> to = cast<T>(a.to);
-  for (i64 r = static_cast<i64>(block_y()) * height +
+  for (i64 r = static_cast<i64>(at.y) * height +
                (thread_index() >> a.shift);
-       r < a.rows; r += static_cast<i64>(grid_y()) * height) {
+       r < a.rows; r += static_cast<i64>(at.height) * height) {
     i64 source = r, target = r;
     if (a.via) source = a.via[r] - a.first_via;
     if (a.from_index) source = a.from_index[source];
@@ -55,11 +54,6 @@ template <typename T> FUNCTION void move(const MovesArgs& all) {
     to[target * a.to_pitch + c] = unit;
   }
 }
-KERNEL(move1, MovesArgs, 256) { move<char>(a); }
-KERNEL(move2, MovesArgs, 256) { move<u16>(a); }
-KERNEL(move4, MovesArgs, 256) { move<u32>(a); }
-KERNEL(move8, MovesArgs, 256) { move<Unit8>(a); }
-KERNEL(move16, MovesArgs, 256) { move<Unit16>(a); }
 )";
 
 constexpr char kKernels[] = R"(
@@ -92,18 +86,17 @@ struct Product {
   i64 to_pitch;
   int rows, width;
   int first_block;
-  int first_term, end_term;
+  int num_terms;
   int accumulate;
+  Term terms[4];
 };
 struct ProductsArgs {
   int num_products;
   Product products[16];
-  Term terms[48];
 };
-FUNCTION const Product& product_of_block(const ProductsArgs& a) {
+FUNCTION const Product& product_of(const ProductsArgs& a, int block) {
   int p = 0;
-  while (p + 1 < a.num_products &&
-         a.products[p + 1].first_block <= block_x()) {
+  while (p + 1 < a.num_products && a.products[p + 1].first_block <= block) {
     ++p;
   }
   return a.products[p];
@@ -174,13 +167,13 @@ UNROLL
 
 // Of few rows. A block computes 16 rows and 32 columns: each of its 8 warps a
 // part of the depth, each thread 4 x 4 numbers. Then the parts are added.
-template <bool vector> FUNCTION void products_few(const ProductsArgs& a) {
-  SHARED_MEMORY(memory);
-  Shared<W> parts = cast<W>(memory);
-  const Product& product = product_of_block(a);
-  const int row0 = block_y() * 16;
+template <bool vector>
+FUNCTION void products_few(const ProductsArgs& a, const Where& at) {
+  Shared<W> parts = cast<W>(at.memory);
+  const Product& product = product_of(a, at.x);
+  const int row0 = at.y * 16;
   if (row0 >= product.rows) return;
-  const int column0 = (block_x() - product.first_block) * 32;
+  const int column0 = (at.x - product.first_block) * 32;
   const int row = row0 + (lane() >> 3) * 4, column = column0 + (lane() & 7) * 4;
   // Threads without a row or column compute those of another one.
   i64 row_numbers[4];
@@ -194,14 +187,14 @@ UNROLL
 UNROLL
     for (int j = 0; j < 4; ++j) sum[i][j] = W(0);
   }
-  for (int t = product.first_term; t < product.end_term; ++t) {
-    if (a.terms[t].transpose) {
-      add_term_few<vector, true>(a.terms[t], row_numbers, column,
-                                 product.width, sum);
+  for (int t = 0; t < product.num_terms; ++t) {
+    const Term& term = product.terms[t];
+    if (term.transpose) {
+      add_term_few<vector, true>(term, row_numbers, column, product.width,
+                                 sum);
     } else {
       const int own = vector ? least(column, product.width - 4) : column;
-      add_term_few<vector, false>(a.terms[t], row_numbers, own, product.width,
-                                  sum);
+      add_term_few<vector, false>(term, row_numbers, own, product.width, sum);
     }
   }
 UNROLL
@@ -219,16 +212,14 @@ UNROLL
     W all = parts[e];
 UNROLL
     for (int i = 1; i < 8; ++i) all = all + parts[i * 512 + e];
-    const i64 at = r * product.to_pitch + c;
+    const i64 i = r * product.to_pitch + c;
     if (product.accumulate) {
-      const T before = product.to[at];
+      const T before = product.to[i];
       all = to_wide(before) + all;
     }
-    product.to[at] = from_wide<T>(all);
+    product.to[i] = from_wide<T>(all);
   }
 }
-KERNEL(products_few, ProductsArgs, 256) { products_few<false>(a); }
-KERNEL(products_few_vector, ProductsArgs, 256) { products_few<true>(a); }
 
 // Reads a tile of 64 x 16 numbers into shared memory, in which number (i, k) of
 // the tile lies at k * 68 + i. `row(i)` is line i of the tile.
@@ -312,26 +303,27 @@ FUNCTION void add_term_many(const Term& term, const Product& product, int row0,
 }
 
 // Of many rows. A block computes 64 x 64 numbers, each thread 4 x 4.
-template <bool vector> FUNCTION void products_many(const ProductsArgs& a) {
-  SHARED_MEMORY(memory);
-  Shared<W> x_tile = cast<W>(memory);
+template <bool vector>
+FUNCTION void products_many(const ProductsArgs& a, const Where& at) {
+  Shared<W> x_tile = cast<W>(at.memory);
   Shared<W> y_tile = x_tile + 16 * 68;
-  const Product& product = product_of_block(a);
-  const int row0 = block_y() * 64;
+  const Product& product = product_of(a, at.x);
+  const int row0 = at.y * 64;
   if (row0 >= product.rows) return;
-  const int column0 = (block_x() - product.first_block) * 64;
+  const int column0 = (at.x - product.first_block) * 64;
   W sum[4][4];
 UNROLL
   for (int i = 0; i < 4; ++i) {
 UNROLL
     for (int j = 0; j < 4; ++j) sum[i][j] = W(0);
   }
-  for (int t = product.first_term; t < product.end_term; ++t) {
-    if (a.terms[t].transpose) {
-      add_term_many<vector, true>(a.terms[t], product, row0, column0, x_tile,
-                                  y_tile, sum);
+  for (int t = 0; t < product.num_terms; ++t) {
+    const Term& term = product.terms[t];
+    if (term.transpose) {
+      add_term_many<vector, true>(term, product, row0, column0, x_tile, y_tile,
+                                  sum);
     } else {
-      add_term_many<vector, false>(a.terms[t], product, row0, column0, x_tile,
+      add_term_many<vector, false>(term, product, row0, column0, x_tile,
                                    y_tile, sum);
     }
   }
@@ -343,18 +335,16 @@ UNROLL
     for (int j = 0; j < 4; ++j) {
       const int c = column0 + (thread_index() & 15) * 4 + j;
       if (c >= product.width) continue;
-      const i64 at = r * product.to_pitch + c;
+      const i64 place = r * product.to_pitch + c;
       W all = sum[i][j];
       if (product.accumulate) {
-        const T before = product.to[at];
+        const T before = product.to[place];
         all = to_wide(before) + all;
       }
-      product.to[at] = from_wide<T>(all);
+      product.to[place] = from_wide<T>(all);
     }
   }
 }
-KERNEL(products_many, ProductsArgs, 256) { products_many<false>(a); }
-KERNEL(products_many_vector, ProductsArgs, 256) { products_many<true>(a); }
 
 // A sum over rows: of transpose(x) * y, or, without x, of y. It is formed in
 // parts, of rows_per_part rows each, one behind the other; a sum of several
@@ -375,8 +365,7 @@ struct SumsArgs {
 
 template <bool vector>
 FUNCTION void weight_grad(const Sum& own, int tile, i64 begin, i64 end,
-                          Global<W> to) {
-  SHARED_MEMORY(memory);
+                          Global<W> to, Shared<char> memory) {
   Shared<W> x_tile = cast<W>(memory);
   Shared<W> y_tile = x_tile + 16 * 68;
   const int tiles = (own.y_columns + 63) / 64;
@@ -421,8 +410,7 @@ UNROLL
 
 // A block adds up 32 columns, each warp every eighth row.
 FUNCTION void sum_rows(const Sum& own, int tile, i64 begin, i64 end,
-                       Global<W> to) {
-  SHARED_MEMORY(memory);
+                       Global<W> to, Shared<char> memory) {
   Shared<W> parts = cast<W>(memory);
   const int c = tile * 32 + lane();
   W sum = W(0);
@@ -441,10 +429,9 @@ FUNCTION void sum_rows(const Sum& own, int tile, i64 begin, i64 end,
   to[c] = sum;
 }
 
-KERNEL(sums, SumsArgs, 256) {
+FUNCTION void sums(const SumsArgs& a, const Where& at) {
   int number = 0;
-  while (number + 1 < a.num_sums &&
-         a.sums[number + 1].first_block <= block_x()) {
+  while (number + 1 < a.num_sums && a.sums[number + 1].first_block <= at.x) {
     ++number;
   }
   const Sum& own = a.sums[number];
@@ -452,18 +439,18 @@ KERNEL(sums, SumsArgs, 256) {
   const int tiles = product ? (own.x_columns + 63) / 64 *
                                   ((own.y_columns + 63) / 64)
                             : (own.y_columns + 31) / 32;
-  const int block = block_x() - own.first_block;
+  const int block = at.x - own.first_block;
   const int part = block / tiles, tile = block % tiles;
   const i64 begin = part * own.rows_per_part;
   const i64 end = least(begin + own.rows_per_part, own.rows);
   const i64 n = static_cast<i64>(product ? own.x_columns : 1) * own.y_columns;
   Global<W> to = own.to + part * n;
   if (!product) {
-    sum_rows(own, tile, begin, end, to);
+    sum_rows(own, tile, begin, end, to, at.memory);
   } else if (own.vector) {
-    weight_grad<true>(own, tile, begin, end, to);
+    weight_grad<true>(own, tile, begin, end, to, at.memory);
   } else {
-    weight_grad<false>(own, tile, begin, end, to);
+    weight_grad<false>(own, tile, begin, end, to, at.memory);
   }
 }
 
@@ -479,14 +466,13 @@ struct PartsArgs {
   int num_sums;
   Parts sums[30];
 };
-KERNEL(add_parts, PartsArgs, 256) {
+FUNCTION void add_parts(const PartsArgs& a, const Where& at) {
   int number = 0;
-  while (number + 1 < a.num_sums &&
-         a.sums[number + 1].first_block <= block_x()) {
+  while (number + 1 < a.num_sums && a.sums[number + 1].first_block <= at.x) {
     ++number;
   }
   const Parts& own = a.sums[number];
-  const i64 i = static_cast<i64>(block_x() - own.first_block) * 256 +
+  const i64 i = static_cast<i64>(at.x - own.first_block) * 256 +
                 thread_index();
   if (i >= own.n) return;
   W sum = own.parts[i];
@@ -505,8 +491,8 @@ struct AddRowsArgs {
   Global<const int> target;
   i64 rows, columns;
 };
-KERNEL(add_rows, AddRowsArgs, 256) {
-  const i64 r = static_cast<i64>(block_x()) * 8 + warp();
+FUNCTION void add_rows(const AddRowsArgs& a, const Where& at) {
+  const i64 r = static_cast<i64>(at.x) * 8 + warp();
   if (r >= a.rows) return;
   const int target = a.target[r];
   if (target < 0) return;
@@ -539,8 +525,8 @@ struct RoundRowsArgs {
   i64 to_pitch;
   i64 rows, columns;
 };
-KERNEL(round_rows, RoundRowsArgs, 256) {
-  const i64 i = static_cast<i64>(block_x()) * thread_count() + thread_index();
+FUNCTION void round_rows(const RoundRowsArgs& a, const Where& at) {
+  const i64 i = static_cast<i64>(at.x) * thread_count() + thread_index();
   if (i >= a.rows * a.columns) return;
   const i64 r = i / a.columns, c = i - r * a.columns;
   const i64 row = a.index[r];
@@ -556,8 +542,8 @@ struct ColumnsArgs {
   i64 to_pitch;
   i64 rows, columns;
 };
-KERNEL(sum_columns, ColumnsArgs, 256) {
-  const i64 r = static_cast<i64>(block_x()) * 8 + warp();
+FUNCTION void sum_columns(const ColumnsArgs& a, const Where& at) {
+  const i64 r = static_cast<i64>(at.x) * 8 + warp();
   if (r >= a.rows) return;
   Global<const T> row = row_of(a.from, r);
   W sum = W(0);
@@ -580,14 +566,15 @@ struct EdgesArgs {
   i64 rows, columns;
   int shift;
 };
-template <bool maximum> FUNCTION void reduce_edges(const EdgesArgs& a) {
+template <bool maximum>
+FUNCTION void reduce_edges(const EdgesArgs& a, const Where& at) {
   const int width = 1 << a.shift, height = thread_count() >> a.shift;
-  const i64 c = static_cast<i64>(block_x()) * width +
+  const i64 c = static_cast<i64>(at.x) * width +
                 (thread_index() & (width - 1));
   if (c >= a.columns) return;
-  for (i64 r = static_cast<i64>(block_y()) * height +
+  for (i64 r = static_cast<i64>(at.y) * height +
                (thread_index() >> a.shift);
-       r < a.rows; r += static_cast<i64>(grid_y()) * height) {
+       r < a.rows; r += static_cast<i64>(at.height) * height) {
     const i64 begin = a.splits[r] - a.first_edge;
     const i64 end = a.splits[r + 1] - a.first_edge;
     W all = W(0);
@@ -605,8 +592,6 @@ template <bool maximum> FUNCTION void reduce_edges(const EdgesArgs& a) {
     a.to[r * a.to_pitch + c] = from_wide<T>(all);
   }
 }
-KERNEL(sum_edges, EdgesArgs, 256) { reduce_edges<false>(a); }
-KERNEL(max_edges, EdgesArgs, 256) { reduce_edges<true>(a); }
 
 // 1 where a byte is not 0, else 0.
 struct MaskArgs {
@@ -617,8 +602,8 @@ struct MaskArgs {
   i64 to_pitch;
   i64 rows, columns;
 };
-KERNEL(to_mask, MaskArgs, 256) {
-  const i64 i = static_cast<i64>(block_x()) * thread_count() + thread_index();
+FUNCTION void to_mask(const MaskArgs& a, const Where& at) {
+  const i64 i = static_cast<i64>(at.x) * thread_count() + thread_index();
   if (i >= a.rows * a.columns) return;
   const i64 r = i / a.columns, c = i - r * a.columns;
   const i64 row = a.index ? static_cast<i64>(a.index[r]) : r;
@@ -633,23 +618,23 @@ struct FlatArgs {
   Global<u32> raised;
   i64 n;
 };
-KERNEL(add, FlatArgs, 256) {
-  const i64 i = static_cast<i64>(block_x()) * thread_count() + thread_index();
+FUNCTION void add(const FlatArgs& a, const Where& at) {
+  const i64 i = static_cast<i64>(at.x) * thread_count() + thread_index();
   if (i >= a.n) return;
   const T own = a.narrow[i];
   const W before = a.wide[i];
   a.wide[i] = before + to_wide(own);
 }
-KERNEL(round_all, FlatArgs, 256) {
-  const i64 i = static_cast<i64>(block_x()) * thread_count() + thread_index();
+FUNCTION void round_all(const FlatArgs& a, const Where& at) {
+  const i64 i = static_cast<i64>(at.x) * thread_count() + thread_index();
   if (i >= a.n) return;
   const W own = a.wide[i];
   a.rounded[i] = from_wide<T>(own);
 }
-KERNEL(raise_unless_finite, FlatArgs, 256) {
+FUNCTION void raise_unless_finite(const FlatArgs& a, const Where& at) {
   bool finite = true;
-  for (i64 i = static_cast<i64>(block_x()) * thread_count() + thread_index();
-       i < a.n; i += static_cast<i64>(grid_x()) * thread_count()) {
+  for (i64 i = static_cast<i64>(at.x) * thread_count() + thread_index();
+       i < a.n; i += static_cast<i64>(at.width) * thread_count()) {
     const T own = a.narrow[i];
     finite = finite && is_finite(to_wide(own));
   }
@@ -672,11 +657,34 @@ const char* CudaTypeName(DType dtype) {
   }
 }
 
-std::string TextOfMoves() { return kMoves; }
+std::shared_ptr<const CudaText> TextOfMoves() {
+  return std::make_shared<CudaText>(
+      CudaText{kMoves,
+               {{"move1", "MovesArgs", "move<char>(a, at)"},
+                {"move2", "MovesArgs", "move<u16>(a, at)"},
+                {"move4", "MovesArgs", "move<u32>(a, at)"},
+                {"move8", "MovesArgs", "move<Unit8>(a, at)"},
+                {"move16", "MovesArgs", "move<Unit16>(a, at)"}}});
+}
 
-std::string TextOfKernels(DType dtype) {
-  return std::string("#include \"cavs_device.h\"\ntypedef ") +
-         CudaTypeName(dtype) + " T;\n" + kKernels;
+std::shared_ptr<const CudaText> TextOfKernels(DType dtype) {
+  return std::make_shared<CudaText>(CudaText{
+      std::string("typedef ") + CudaTypeName(dtype) + " T;\n" + kKernels,
+      {{"products_few", "ProductsArgs", "products_few<false>(a, at)"},
+       {"products_few_vector", "ProductsArgs", "products_few<true>(a, at)"},
+       {"products_many", "ProductsArgs", "products_many<false>(a, at)"},
+       {"products_many_vector", "ProductsArgs", "products_many<true>(a, at)"},
+       {"sums", "SumsArgs", "sums(a, at)"},
+       {"add_parts", "PartsArgs", "add_parts(a, at)"},
+       {"add_rows", "AddRowsArgs", "add_rows(a, at)"},
+       {"round_rows", "RoundRowsArgs", "round_rows(a, at)"},
+       {"sum_columns", "ColumnsArgs", "sum_columns(a, at)"},
+       {"sum_edges", "EdgesArgs", "reduce_edges<false>(a, at)"},
+       {"max_edges", "EdgesArgs", "reduce_edges<true>(a, at)"},
+       {"to_mask", "MaskArgs", "to_mask(a, at)"},
+       {"add", "FlatArgs", "add(a, at)"},
+       {"round_all", "FlatArgs", "round_all(a, at)"},
+       {"raise_unless_finite", "FlatArgs", "raise_unless_finite(a, at)"}}});
 }
 
 }  // namespace cavs

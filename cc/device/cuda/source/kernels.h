@@ -2,9 +2,10 @@
 #ifndef CAVS_CC_DEVICE_CUDA_SOURCE_KERNELS_H_
 #define CAVS_CC_DEVICE_CUDA_SOURCE_KERNELS_H_
 
-#include <string>
+#include <memory>
 
 #include "cc/base/dtype.h"
+#include "cc/device/cuda/source/text.h"
 
 namespace cavs {
 
@@ -12,9 +13,9 @@ namespace cavs {
 const char* CudaTypeName(DType dtype);
 
 // Moves of rows, as bytes.
-std::string TextOfMoves();
+std::shared_ptr<const CudaText> TextOfMoves();
 // Products, sums and reductions of a native type.
-std::string TextOfKernels(DType dtype);
+std::shared_ptr<const CudaText> TextOfKernels(DType dtype);
 
 }  // namespace cavs
 

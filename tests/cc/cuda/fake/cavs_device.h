@@ -180,6 +180,11 @@ inline Shared<U> cast(Shared<T> p) {
   const Shared<char> name { cavs_launch->current->shared }
 
 template <typename T>
+const T& object_at(Shared<const char> p) {
+  return *reinterpret_cast<const T*>(p.at);
+}
+
+template <typename T>
 struct Four {
   T x[4];
 };

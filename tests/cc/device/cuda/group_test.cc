@@ -105,9 +105,9 @@ class Trial {
     }
     CudaFunction function;
     const Status found =
-        context.Find(TextOfGroup(group, kDTypeOf<T>), "group", &function);
+        context.Find({TextOfGroup(group, kDTypeOf<T>), 0}, &function);
     EXPECT_TRUE(found.ok()) << found.message();
-    const Status run = context.Launch(function, grid.grid, stream, arguments);
+    const Status run = context.Launch(function, grid.grid, stream, &arguments);
     EXPECT_TRUE(run.ok()) << run.message();
     const Status done =
         driver.Check(driver.StreamSynchronize(stream), "waiting");
