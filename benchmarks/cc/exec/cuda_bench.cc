@@ -8,7 +8,8 @@
 // end only, and what the host alone takes. Before the clock starts, outputs and
 // gradients are compared with those of the CPU. --eager=0, --lazy=0, --fuse=0
 // and --merge=0 turn a pass off; --streams=2 runs eager and lazy operators
-// beside the others; --device=cpu --workers=N times the CPU instead.
+// beside the others; --walk=0 launches every task; --device=cpu --workers=N
+// times the CPU instead.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -147,13 +148,14 @@ class CpuPlatform : public Platform {
 
 class CudaPlatform : public Platform {
  public:
-  explicit CudaPlatform(bool two_streams) {
+  CudaPlatform(bool two_streams, bool walks) {
     std::shared_ptr<const CudaContext> context;
     Require(CudaContext::Open(0, {}, &context));
     kernels_ = std::make_shared<CudaKernels>(std::move(context));
     device_ = std::make_unique<CudaDevice>(kernels_, CudaDevice::Options());
     Require(CudaStream::New(kernels_, &own_));
     critical_ = std::make_unique<CudaStream>(kernels_, own_->handle());
+    critical_->set_walks(walks);
     if (!two_streams) return;
     Require(CudaStream::New(kernels_, &own_other_));
     other_ = std::make_unique<CudaStream>(kernels_, own_other_->handle());
@@ -366,7 +368,8 @@ int Main(int count, char** arguments) {
   std::unique_ptr<CudaPlatform> gpu;
   std::unique_ptr<Step> own;
   if (!on_cpu) {
-    gpu = std::make_unique<CudaPlatform>(streams == 2);
+    gpu = std::make_unique<CudaPlatform>(streams == 2,
+                                         flags.Number("walk", 1) != 0);
     own = std::make_unique<Step>(gpu.get(), trees, units, options);
   }
   Step& step = on_cpu ? reference : *own;
@@ -396,14 +399,15 @@ int Main(int count, char** arguments) {
   std::sort(host.begin(), host.end());
   std::printf(
       "{\"device\": \"%s\", \"units\": %ld, \"batch\": %ld, \"streams\": %ld, "
-      "\"eager\": %d, \"lazy\": %d, \"fuse\": %d, \"merge\": %d, "
+      "\"eager\": %d, \"lazy\": %d, \"fuse\": %d, \"merge\": %d, \"walk\": "
+      "%ld, "
       "\"vertices\": %zu, \"tasks\": %ld, \"difference\": %.2g, "
       "\"step_ms\": %.4f, \"spread\": %.2f, \"host_ms\": %.4f, "
       "\"trees_per_s\": %.0f}\n",
       on_cpu ? "cpu" : gpu->name().c_str(), units, batch, streams,
       options.eager, options.lazy, options.fuse, options.merge,
-      trees.child_splits.size() - 1, step.num_tasks(), difference,
-      seconds[2] * 1e3, seconds[4] / seconds[0] - 1, host[2] * 1e3,
+      flags.Number("walk", 1), trees.child_splits.size() - 1, step.num_tasks(),
+      difference, seconds[2] * 1e3, seconds[4] / seconds[0] - 1, host[2] * 1e3,
       static_cast<double>(batch) / seconds[2]);
   return 0;
 }

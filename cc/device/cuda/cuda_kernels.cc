@@ -20,6 +20,7 @@ constexpr size_t kMostMoves = 32;
 constexpr size_t kMostProducts = 16;
 constexpr size_t kMostTerms = 4;  // Of a product.
 constexpr size_t kMostSums = 30;
+constexpr size_t kMostQuestions = 64;
 // A part of a sum over rows has at least so many rows.
 constexpr int64_t kFewestRowsOfPart = 64;
 
@@ -120,8 +121,14 @@ struct FlatArgs {
   const void* narrow;
   void* rounded;
   void* wide;
-  uint32_t* raised;
   int64_t n;
+};
+struct FiniteArgs {
+  struct Question {
+    const void* numbers;
+    int64_t n;
+    uint32_t* raised;
+  } questions[kMostQuestions];
 };
 
 // The tiles of a sum over rows: see the kernel `sums`.
@@ -430,26 +437,37 @@ Status CudaKernels::ToMask(DType dtype, const ConstBlock& from, const Block& to,
 
 Status CudaKernels::Add(DType dtype, const void* terms, int64_t n, void* sums,
                         const CudaQueue& queue) const {
-  const FlatArgs arguments = {terms, nullptr, sums, nullptr, n};
+  const FlatArgs arguments = {terms, nullptr, sums, n};
   return LaunchOf(dtype, "add", Flat(n), queue, &arguments, sizeof(arguments));
 }
 
 Status CudaKernels::Round(DType dtype, const void* sums, int64_t n,
                           void* rounded, const CudaQueue& queue) const {
-  const FlatArgs arguments = {nullptr, rounded, const_cast<void*>(sums),
-                              nullptr, n};
+  const FlatArgs arguments = {nullptr, rounded, const_cast<void*>(sums), n};
   return LaunchOf(dtype, "round_all", Flat(n), queue, &arguments,
                   sizeof(arguments));
 }
 
-Status CudaKernels::RaiseUnlessFinite(DType dtype, const void* numbers,
-                                      int64_t n, uint32_t* raised,
-                                      const CudaQueue& queue) const {
-  const FlatArgs arguments = {numbers, nullptr, nullptr, raised, n};
-  CudaGrid grid = Flat(n);
-  grid.x = std::min<unsigned>(grid.x, 4 * context_->num_processors());
-  return LaunchOf(dtype, "raise_unless_finite", grid, queue, &arguments,
-                  sizeof(arguments));
+Status CudaKernels::RaiseUnlessFinite(
+    DType dtype, const std::vector<CudaFiniteQuestion>& questions,
+    const CudaQueue& queue) const {
+  for (size_t begin = 0; begin < questions.size(); begin += kMostQuestions) {
+    FiniteArgs arguments;
+    CudaGrid grid;
+    grid.z = 0;
+    int64_t most = 0;
+    for (size_t i = begin;
+         i < std::min(questions.size(), begin + kMostQuestions); ++i) {
+      const CudaFiniteQuestion& own = questions[i];
+      arguments.questions[grid.z++] = {own.numbers, own.n, own.raised};
+      most = std::max(most, own.n);
+    }
+    grid.x = std::min<unsigned>(Flat(most).x, context_->num_processors());
+    CAVS_RETURN_IF_ERROR(LaunchOf(dtype, "raise_unless_finite", grid, queue,
+                                  &arguments,
+                                  grid.z * sizeof(FiniteArgs::Question)));
+  }
+  return Status();
 }
 
 }  // namespace cavs

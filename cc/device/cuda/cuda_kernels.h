@@ -51,6 +51,13 @@ struct CudaSum {
   bool accumulate = false;
 };
 
+// Raises a number in pinned memory if one of n is infinite or NaN.
+struct CudaFiniteQuestion {
+  const void* numbers = nullptr;
+  int64_t n = 0;
+  uint32_t* raised = nullptr;
+};
+
 class CudaWalk;
 
 // Where launches go: a stream, or, while there is one, a walk that will put
@@ -114,9 +121,10 @@ class CudaKernels {
   // Rounds n numbers of SumType(dtype) to `dtype`, elsewhere.
   Status Round(DType dtype, const void* sums, int64_t n, void* rounded,
                const CudaQueue& queue) const;
-  // Raises the number in pinned memory if one of n is infinite or NaN.
-  Status RaiseUnlessFinite(DType dtype, const void* numbers, int64_t n,
-                           uint32_t* raised, const CudaQueue& queue) const;
+  // Any number of questions.
+  Status RaiseUnlessFinite(DType dtype,
+                           const std::vector<CudaFiniteQuestion>& questions,
+                           const CudaQueue& queue) const;
 
  private:
   // How many parts a sum is formed in, if a launch has so many tiles.

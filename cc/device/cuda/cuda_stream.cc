@@ -80,20 +80,27 @@ CudaStream::~CudaStream() {
 }
 
 Status CudaStream::BeginTasks() {
-  collects_ = true;
+  CAVS_RETURN_IF_ERROR(Flush());
+  collects_ = walks_;
   return Status();
 }
 
-Status CudaStream::EndTasks() {
-  if (!collects_) return Status();
-  collects_ = false;
+Status CudaStream::EndTasks() { return Flush(); }
+
+Status CudaStream::Flush() {
+  if (!collects_ && questions_.empty()) return Status();
   const CudaContext::Current current(context());
+  for (const auto& [dtype, questions] : std::exchange(questions_, {})) {
+    CAVS_RETURN_IF_ERROR(
+        kernels_->RaiseUnlessFinite(dtype, questions, handle_));
+  }
+  if (!std::exchange(collects_, false)) return Status();
   return walk_.Run(*kernels_, handle_);
 }
 
 Status CudaStream::Zero(void* to, size_t bytes) {
   if (bytes == 0) return Status();
-  CAVS_RETURN_IF_ERROR(EndTasks());
+  CAVS_RETURN_IF_ERROR(Flush());
   const CudaContext::Current current(context());
   return driver().Check(
       driver().MemsetD8Async(AddressOf(to), 0, bytes, handle_),
@@ -102,7 +109,7 @@ Status CudaStream::Zero(void* to, size_t bytes) {
 
 Status CudaStream::Copy(void* to, const void* from, size_t bytes) {
   if (bytes == 0 || to == from) return Status();
-  CAVS_RETURN_IF_ERROR(EndTasks());
+  CAVS_RETURN_IF_ERROR(Flush());
   const CudaContext::Current current(context());
   return driver().Check(
       driver().MemcpyDtoDAsync(AddressOf(to), AddressOf(from), bytes, handle_),
@@ -111,7 +118,7 @@ Status CudaStream::Copy(void* to, const void* from, size_t bytes) {
 
 Status CudaStream::CopyIn(void* to, const void* from, size_t bytes) {
   if (bytes == 0) return Status();
-  CAVS_RETURN_IF_ERROR(EndTasks());
+  CAVS_RETURN_IF_ERROR(Flush());
   const CudaContext::Current current(context());
   PinnedBuffers::Buffer staging;
   CAVS_RETURN_IF_ERROR(kernels_->pinned().Take(bytes, &staging));
@@ -128,15 +135,16 @@ Status CudaStream::Add(DType dtype, const void* terms, int64_t n, void* sums) {
     return Status(StatusCode::kUnimplemented,
                   "sums of this type cannot be added up");
   }
-  CAVS_RETURN_IF_ERROR(EndTasks());
+  CAVS_RETURN_IF_ERROR(Flush());
   const CudaContext::Current current(context());
   return kernels_->Add(dtype, terms, n, sums, handle_);
 }
 
+// The questions of a step are asked together.
 Status CudaStream::ClearUnlessFinite(DType dtype, const void* numbers,
                                      int64_t n, bool* finite) {
   if (n == 0) return Status();
-  CAVS_RETURN_IF_ERROR(EndTasks());
+  if (collects_) CAVS_RETURN_IF_ERROR(Flush());
   const CudaContext::Current current(context());
   if (flags_.size() == kMostFlags) CAVS_RETURN_IF_ERROR(Synchronize());
   if (raised_.data == nullptr) {
@@ -146,11 +154,12 @@ Status CudaStream::ClearUnlessFinite(DType dtype, const void* numbers,
   uint32_t* const raised = static_cast<uint32_t*>(raised_.data) + flags_.size();
   *raised = 0;
   flags_.push_back(finite);
-  return kernels_->RaiseUnlessFinite(dtype, numbers, n, raised, handle_);
+  questions_[dtype].push_back({numbers, n, raised});
+  return Status();
 }
 
 std::shared_ptr<Event> CudaStream::Record() {
-  const Status ended = EndTasks();
+  const Status ended = Flush();
   const CudaContext::Current current(context());
   return CudaEvent::RecordIn(context(), handle_, ended);
 }
@@ -158,7 +167,7 @@ std::shared_ptr<Event> CudaStream::Record() {
 Status CudaStream::Wait(std::shared_ptr<Event> event) {
   const auto& own = static_cast<const CudaEvent&>(*event);
   CAVS_RETURN_IF_ERROR(own.status());
-  CAVS_RETURN_IF_ERROR(EndTasks());
+  CAVS_RETURN_IF_ERROR(Flush());
   const CudaContext::Current current(context());
   return driver().Check(driver().StreamWaitEvent(handle_, own.handle(), 0),
                         "waiting for another stream");
@@ -175,6 +184,6 @@ Status CudaStream::Synchronize() {
   return status;
 }
 
-Status CudaStream::Retire() { return owns_ ? Synchronize() : EndTasks(); }
+Status CudaStream::Retire() { return owns_ ? Synchronize() : Flush(); }
 
 }  // namespace cavs

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -47,6 +48,8 @@ class CudaStream : public Stream {
 
   // Copies memory of the host, which has been read when this returns.
   Status CopyIn(void* to, const void* from, size_t bytes);
+  // Whether tasks are collected to be run by one kernel; true at first.
+  void set_walks(bool walks) { walks_ = walks; }
   CudaStreamHandle handle() const { return handle_; }
   // Where launches go now.
   CudaQueue queue() { return {handle_, collects_ ? &walk_ : nullptr}; }
@@ -54,6 +57,10 @@ class CudaStream : public Stream {
  private:
   CudaStream(std::shared_ptr<const CudaKernels> kernels,
              CudaStreamHandle handle, bool owns);
+
+  // Launches what was collected. To be called before anything else is put into
+  // the stream.
+  Status Flush();
 
   const CudaContext& context() const { return kernels_->context(); }
   const CudaDriver& driver() const { return context().driver(); }
@@ -65,6 +72,9 @@ class CudaStream : public Stream {
   // and the flags of the host that Synchronize() then clears.
   PinnedBuffers::Buffer raised_;
   std::vector<bool*> flags_;
+  // Questions that no kernel has been launched for, by type.
+  std::map<DType, std::vector<CudaFiniteQuestion>> questions_;
+  bool walks_ = true;
   bool collects_ = false;  // Whether launches are collected in walk_.
   CudaWalk walk_;
 };

@@ -82,11 +82,10 @@ Status CudaWalk::FindKernel(const CudaKernels& kernels, CudaFunction* function,
   }
   *shared_bytes += kCudaWalkArgumentBytes;
   int blocks = 0;
-  CAVS_RETURN_IF_ERROR(context.driver().Check(
+  const CudaResult result =
       context.driver().OccupancyMaxActiveBlocksPerMultiprocessor(
-          &blocks, found, kCudaThreads, *shared_bytes),
-      "asking how many blocks fit"));
-  if (blocks > 0) *function = found;
+          &blocks, found, kCudaThreads, *shared_bytes);
+  if (result == 0 && blocks > 0) *function = found;
   return Status();
 }
 

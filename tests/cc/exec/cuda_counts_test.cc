@@ -89,7 +89,7 @@ Graph Trees(int count) {
 TEST_F(CudaCountsTest, TreeLstm) {
   const Counts counts =
       CountsOf(TreeLstmCell(DType::kFloat32, 16, 16), Trees(16));
-  EXPECT_EQ(counts, (Counts{124, 6, 3, 15184, 3}));
+  EXPECT_EQ(counts, (Counts{112, 6, 3, 15184, 3}));
   std::printf("A step of a Tree-LSTM: %d launches for %d tasks\n",
               static_cast<int>(counts.launches), static_cast<int>(num_tasks));
 }
@@ -98,7 +98,7 @@ TEST_F(CudaCountsTest, TreeLstmOverChains) {
   std::vector<Graph> chains(4, Chain(32));
   const Counts counts =
       CountsOf(TreeLstmCell(DType::kFloat32, 16, 16), Join(chains));
-  EXPECT_EQ(counts, (Counts{248, 6, 3, 5120, 3}));
+  EXPECT_EQ(counts, (Counts{236, 6, 3, 5120, 3}));
 }
 
 TEST_F(CudaCountsTest, TreeLstmInBFloat16) {
@@ -112,14 +112,14 @@ TEST_F(CudaCountsTest, TreeLstmWithoutPasses) {
   none.eager = none.lazy = none.merge = none.fuse = false;
   const Counts counts =
       CountsOf(TreeLstmCell(DType::kFloat32, 16, 16), Trees(16), none);
-  EXPECT_EQ(counts, (Counts{193, 6, 3, 15184, 3}));
+  EXPECT_EQ(counts, (Counts{181, 6, 3, 15184, 3}));
 }
 
 TEST_F(CudaCountsTest, TreeLstmInTwoStreams) {
   engine::Engine engine(engine::Streams(2));
   const Counts counts =
       CountsOf(TreeLstmCell(DType::kFloat32, 16, 16), Trees(16), {}, &engine);
-  EXPECT_EQ(counts, (Counts{145, 10, 3, 15184, 3}));
+  EXPECT_EQ(counts, (Counts{133, 10, 3, 15184, 3}));
 }
 
 TEST_F(CudaCountsTest, ACellOfTwoTypesOverAGraph) {
@@ -128,7 +128,7 @@ TEST_F(CudaCountsTest, ACellOfTwoTypesOverAGraph) {
   const Counts counts = CountsOf(
       cell, WithRandomTypes(RandomDag(50, cell.most_children(), &random), 2,
                             &random));
-  EXPECT_EQ(counts, (Counts{179, 6, 17, 4540, 36}));
+  EXPECT_EQ(counts, (Counts{170, 6, 17, 4540, 36}));
 }
 
 }  // namespace

@@ -242,12 +242,15 @@ class ClosedTestDevice : public TestDevice {
       std::make_shared<ClosedMemory>();
 };
 
+// `walks` says whether tasks run by a walk: each of them is a kernel to
+// compile, so that only some tests run so.
 class CudaTestDevice : public TestDevice {
  public:
-  explicit CudaTestDevice(std::shared_ptr<TestGpu> gpu)
-      : gpu_(std::move(gpu)) {}
+  explicit CudaTestDevice(std::shared_ptr<TestGpu> gpu, bool walks = false)
+      : gpu_(std::move(gpu)), walks_(walks) {}
 
-  std::string name() const override { return "Cuda"; }
+  std::string name() const override { return walks_ ? "CudaWalk" : "Cuda"; }
+  const std::shared_ptr<TestGpu>& gpu() const { return gpu_; }
   std::shared_ptr<const Device> New(int64_t rows_per_block) const override {
     CudaDevice::Options options;
     options.rows_per_block = rows_per_block;
@@ -277,10 +280,12 @@ class CudaTestDevice : public TestDevice {
     std::unique_ptr<CudaStream> stream;
     const Status status = CudaStream::New(gpu_->kernels(), &stream);
     if (!status.ok()) std::abort();
+    stream->set_walks(walks_);
     return stream;
   }
 
   const std::shared_ptr<TestGpu> gpu_;
+  const bool walks_;
 };
 
 template <typename Kind>
@@ -290,8 +295,8 @@ const TestDevice* The() {
 }
 
 // A GPU, if there is one; otherwise null.
-inline const TestDevice* TheGpu() {
-  static const TestDevice* const device = []() -> const TestDevice* {
+inline const CudaTestDevice* TheGpu() {
+  static const CudaTestDevice* const device = []() -> const CudaTestDevice* {
     std::shared_ptr<TestGpu> gpu = TestGpu::Open();
     return gpu == nullptr ? nullptr : new CudaTestDevice(std::move(gpu));
   }();

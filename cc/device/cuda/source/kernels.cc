@@ -615,7 +615,6 @@ struct FlatArgs {
   Global<const T> narrow;
   Global<T> rounded;
   Global<W> wide;
-  Global<u32> raised;
   i64 n;
 };
 FUNCTION void add(const FlatArgs& a, const Where& at) {
@@ -631,14 +630,25 @@ FUNCTION void round_all(const FlatArgs& a, const Where& at) {
   const W own = a.wide[i];
   a.rounded[i] = from_wide<T>(own);
 }
-FUNCTION void raise_unless_finite(const FlatArgs& a, const Where& at) {
+
+// Raises a number unless all of n are finite. Each z of the grid has its own.
+struct Finite {
+  Global<const T> numbers;
+  i64 n;
+  Global<u32> raised;
+};
+struct FiniteArgs {
+  Finite questions[64];
+};
+FUNCTION void raise_unless_finite(const FiniteArgs& a, const Where& at) {
+  const Finite& own = a.questions[at.z];
   bool finite = true;
   for (i64 i = static_cast<i64>(at.x) * thread_count() + thread_index();
-       i < a.n; i += static_cast<i64>(at.width) * thread_count()) {
-    const T own = a.narrow[i];
-    finite = finite && is_finite(to_wide(own));
+       i < own.n; i += static_cast<i64>(at.width) * thread_count()) {
+    const T number = own.numbers[i];
+    finite = finite && is_finite(to_wide(number));
   }
-  if (!finite) atomic_add(a.raised, 1u);
+  if (!finite) atomic_add(own.raised, 1u);
 }
 )";
 
@@ -684,7 +694,7 @@ std::shared_ptr<const CudaText> TextOfKernels(DType dtype) {
        {"to_mask", "MaskArgs", "to_mask(a, at)"},
        {"add", "FlatArgs", "add(a, at)"},
        {"round_all", "FlatArgs", "round_all(a, at)"},
-       {"raise_unless_finite", "FlatArgs", "raise_unless_finite(a, at)"}}});
+       {"raise_unless_finite", "FiniteArgs", "raise_unless_finite(a, at)"}}});
 }
 
 }  // namespace cavs

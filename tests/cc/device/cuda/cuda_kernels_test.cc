@@ -465,9 +465,16 @@ TEST_F(CudaKernelsTest, NumbersThatAreNotFiniteAreFound) {
         numbers.at(0, n - 1) = FromWide<T>(static_cast<Wide<T>>(wrong));
         const auto own = Up(numbers);
         const auto raised = Up(std::vector<uint32_t>{0});
-        Done(kernels->RaiseUnlessFinite(kDTypeOf<T>, own.data(), n,
-                                        static_cast<uint32_t*>(raised.data()),
-                                        stream));
+        const auto zero = Up(std::vector<uint32_t>{0});
+        // With a question beside it, whose numbers are finite.
+        Done(kernels->RaiseUnlessFinite(
+            kDTypeOf<T>,
+            {{own.data(), n, static_cast<uint32_t*>(raised.data())},
+             {own.data(), n - 1, static_cast<uint32_t*>(zero.data())}},
+            stream));
+        uint32_t none = 7;
+        zero.Read(&none, sizeof(none));
+        EXPECT_EQ(none, 0);
         uint32_t got = 7;
         raised.Read(&got, sizeof(got));
         EXPECT_EQ(got != 0, !std::isfinite(wrong)) << n << ", " << wrong;

@@ -1,0 +1,141 @@
+// Tasks that one kernel of a GPU walks through.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/cc/cuda/fake_cuda.h"
+#include "tests/cc/exec/cell.h"
+#include "tests/cc/exec/random_cell.h"
+#include "tests/cc/exec/test_device.h"
+#include "tests/cc/exec/tree_lstm_cell.h"
+
+namespace cavs {
+namespace {
+
+class CudaWalkTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (TheGpu() == nullptr) GTEST_SKIP() << "no GPU";
+  }
+
+  void ExpectMatchesOracle(const Cell& cell, const Graph& graph,
+                           uint32_t seed) {
+    const CudaTestDevice walking(TheGpu()->gpu(), /*walks=*/true);
+    const Experiment experiment(cell, graph, seed);
+    const Results want = experiment.RunOracle();
+    const CellExecutor executor(cell, PassOptions(), &walking);
+    const Results got = executor.Run(experiment);
+    ExpectNear(got, want, cell.dtype == DType::kFloat64 ? 1e-11 : 2e-4);
+    // The same bits every time, and as without the walk.
+    const CellExecutor launching(cell, PassOptions(), TheGpu());
+    EXPECT_EQ(executor.Run(experiment), got);
+    EXPECT_EQ(launching.Run(experiment), got);
+  }
+
+  static bool HasInputsOfLeaves(const Experiment& experiment) {
+    const auto& children = experiment.graph().children;
+    const auto leaves =
+        std::count_if(children.begin(), children.end(),
+                      [](const auto& own) { return own.empty(); });
+    return static_cast<int64_t>(experiment.pulled_by[0].size()) == leaves &&
+           std::all_of(experiment.pulled_by[0].begin(),
+                       experiment.pulled_by[0].end(),
+                       [&](int32_t v) { return children[v].empty(); });
+  }
+
+  static Graph Trees(int count, uint32_t seed) {
+    std::mt19937 random(seed);
+    std::vector<Graph> trees;
+    for (int i = 0; i < count; ++i) {
+      trees.push_back(RandomTree(1 + random() % 30, 2, &random));
+    }
+    return Join(trees);
+  }
+};
+
+TEST_F(CudaWalkTest, TreeLstmMatchesTheOracle) {
+  std::mt19937 random(1);
+  for (const DType dtype : {DType::kFloat32, DType::kFloat64}) {
+    for (const int64_t units : {3, 8, 40}) {
+      const Cell cell = TreeLstmCell(dtype, units, units);
+      for (const Graph& graph :
+           {Trees(9, 1), Join({Chain(20), Chain(7), Graph(), Chain(1)}),
+            RandomDag(40, 2, &random), Graph()}) {
+        SCOPED_TRACE(testing::Message() << units << " units");
+        ExpectMatchesOracle(cell, graph, 1);
+        if (HasFailure()) return;
+      }
+    }
+  }
+}
+
+TEST_F(CudaWalkTest, RandomProgramsMatchTheOracle) {
+  for (uint32_t seed = 0; seed < 6 && !HasFailure(); ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    std::mt19937 random(seed);
+    const int num_types = 1 + seed % 3;
+    const Cell cell = RandomCell(
+        seed % 2 == 0 ? DType::kFloat32 : DType::kFloat64, num_types, &random);
+    const Graph graph = WithRandomTypes(
+        RandomDag(30, cell.most_children(), &random), num_types, &random);
+    ExpectMatchesOracle(cell, graph, seed);
+  }
+}
+
+// Where the emulated driver counts.
+TEST_F(CudaWalkTest, AStepOfATreeLstmIsAFewLaunches) {
+  if (TheGpu()->gpu()->context().name().find("Emulated") != 0) {
+    GTEST_SKIP() << "no emulated GPU";
+  }
+  const FakeCuda cuda;
+  Cell cell = TreeLstmCell(DType::kFloat32, 16, 16);
+  const CudaTestDevice walking(TheGpu()->gpu(), /*walks=*/true);
+  const auto launches_of = [&](uint32_t seed) {
+    // With what programs cost outside of tests.
+    const auto device = std::make_shared<CudaDevice>(TheGpu()->gpu()->kernels(),
+                                                     CudaDevice::Options());
+    const CellExecutor executor(cell, PassOptions(), /*measured=*/true,
+                                &walking, device, device);
+    const Experiment experiment(cell, Trees(16, 7), seed);
+    executor.Run(experiment);
+    cuda.Reset();
+    executor.Run(experiment);
+    EXPECT_EQ(cuda.Counts().cooperative, 2) << "one for each direction";
+    return cuda.Counts().launches;
+  };
+  EXPECT_LE(launches_of(1), 24);
+  // Words at the leaves only, as in the treebank.
+  cell.partial_pulls = {0};
+  uint32_t seed = 1;
+  while (!HasInputsOfLeaves(Experiment(cell, Trees(16, 7), seed))) ++seed;
+  const int64_t launches = launches_of(seed);
+  EXPECT_LE(launches, 20);
+  std::printf("A step of a Tree-LSTM by the walk: %d launches\n",
+              static_cast<int>(launches));
+}
+
+// A GPU on which the blocks do not fit at the same time launches every task.
+TEST_F(CudaWalkTest, BlocksThatDoNotFitAreLaunchedTaskByTask) {
+  if (TheGpu()->gpu()->context().name().find("Emulated") != 0) {
+    GTEST_SKIP() << "no emulated GPU";
+  }
+  const FakeCuda cuda;
+  cuda.Reset();
+  cuda.Fail("cuOccupancyMaxActiveBlocksPerMultiprocessor", 0, 1);
+  const Cell cell = TreeLstmCell(DType::kFloat32, 8, 8);
+  const CudaTestDevice walking(TheGpu()->gpu(), /*walks=*/true);
+  const CellExecutor executor(cell, PassOptions(), &walking);
+  const Experiment experiment(cell, Trees(5, 3), 1);
+  ExpectNear(executor.Run(experiment), experiment.RunOracle(), 2e-4);
+  EXPECT_EQ(cuda.Counts().cooperative, 1) << "that of the other direction";
+}
+
+}  // namespace
+}  // namespace cavs

@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# Runs the C++ tests of the executor on this machine's GPU, then its benchmark
+# beside PyTorch. Needs NVIDIA's driver and NVRTC, and no TensorFlow.
+#
+#   tools/on_device.sh <programs> <trees> <treebank> [results.jsonl]
+#
+# <programs> is a folder with `executor_test` and `cuda_bench`, which
+#   tools/bazel.sh build //tests/cc:exec/executor_test //benchmarks:cc/exec/cuda_bench
+# makes, perhaps on another machine; <trees> the file that cuda_bench reads;
+# <treebank> the folder of the Stanford Sentiment Treebank, or "" for data from
+# a seed. CAVS_LIBCUDA and CAVS_LIBNVRTC name libraries that are not found.
+set -uo pipefail
+programs=$1 trees=$2 treebank=$3 results=${4:-/dev/stdout}
+export CAVS_CUDA_CACHE=${CAVS_CUDA_CACHE:-$(mktemp -d)}
+status=0
+
+if [[ -z ${CAVS_LIBNVRTC:-} ]]; then
+  found=$(python3 - << 'PYTHON'
+import glob, sysconfig
+folder = sysconfig.get_path("purelib")
+print(*sorted(glob.glob(f"{folder}/nvidia/*/lib/libnvrtc.so.1?"))[-1:])
+PYTHON
+  )
+  [[ -z $found ]] || export CAVS_LIBNVRTC=$found
+fi
+
+echo "== The executor's tests on the GPU" >&2
+"$programs/executor_test" --gtest_filter='*Cuda*' >&2 || status=1
+echo "== The same bits twice" >&2
+"$programs/executor_test" --gtest_filter='*TheSameBits*Cuda*' --gtest_repeat=2 >&2 || status=1
+if command -v compute-sanitizer > /dev/null; then
+  for tool in memcheck racecheck; do
+    echo "== $tool" >&2
+    compute-sanitizer --tool "$tool" --error-exitcode 1 "$programs/executor_test" \
+      --gtest_filter='*TreeLstmMatches*Cuda*' >&2 || status=1
+  done
+fi
+
+bench() {
+  "$programs/cuda_bench" "$trees" "$@" >> "$results" || status=1
+}
+: > "$results" 2> /dev/null || true
+for units in 64 256 512 1024; do
+  for batch in 1 64 256; do bench --units=$units --batch=$batch --steps=50; done
+done
+# The paper's switches, one by one (arXiv:1712.04048, figure 10).
+for switch in eager lazy fuse merge walk; do
+  bench --units=256 --batch=64 --steps=50 --$switch=0
+done
+bench --units=256 --batch=64 --steps=50 --streams=2
+# The CPU of the same machine.
+for workers in 1 2 4 8 16; do
+  ((workers > $(nproc))) || bench --device=cpu --workers=$workers --units=256 --batch=64 --steps=5
+done
+if python3 -c 'import torch; assert torch.cuda.is_available()' 2> /dev/null; then
+  for units in 64 256 512; do
+    for batch in 1 64 256; do
+      python3 -m benchmarks.torch_on_gpu --units=$units --batch=$batch --sst="$treebank" >> "$results" || status=1
+    done
+  done
+fi
+exit $status
