@@ -62,7 +62,8 @@ test-cc: build ## Runs the C++ tests under AddressSanitizer and UBSan, and some 
 
 # Tests of the GPU's part on an emulated driver. NVRTC's wheel needs no GPU.
 CUDA_TESTS := //tests/cc/cuda/fake:libfake_cuda.so //tests/cc:cuda/fake_driver_test \
-  $(addprefix //tests/cc:exec/,executor_test cuda_counts_test cuda_faults_test) \
+  $(addprefix //tests/cc:exec/,executor_test cuda_counts_test cuda_faults_test \
+    cuda_walk_test) \
   $(addprefix //tests/cc:device/cuda/,cuda_kernels_test group_test cuda_stream_test \
     cuda_context_test image_cache_test)
 cuda-check: build $(VENV)/.nvrtc ## Tests the GPU's kernels and their driver without a GPU

@@ -65,6 +65,7 @@ class CudaContext {
   // Launches a kernel whose argument is a struct, which is copied.
   Status Launch(CudaFunction function, const CudaGrid& grid,
                 CudaStreamHandle stream, const void* arguments) const {
+    if (grid.x == 0 || grid.y == 0 || grid.z == 0) return Status();
     void* pointers[] = {const_cast<void*>(arguments)};
     return driver_->Check(
         driver_->LaunchKernel(function, grid.x, grid.y, grid.z, kCudaThreads, 1,

@@ -194,7 +194,6 @@ CudaKernels::CudaKernels(std::shared_ptr<const CudaContext> context)
 Status CudaKernels::Launch(const CudaTextKernel& kernel, const CudaGrid& grid,
                            const CudaQueue& queue, const void* arguments,
                            size_t bytes) const {
-  if (grid.x == 0 || grid.y == 0 || grid.z == 0) return Status();
   if (queue.walk != nullptr) {
     queue.walk->Add(kernel, grid, arguments, bytes);
     return Status();

@@ -174,14 +174,15 @@ Status CudaStream::Wait(std::shared_ptr<Event> event) {
 }
 
 Status CudaStream::Synchronize() {
+  const Status flushed = Flush();
   const CudaContext::Current current(context());
-  const Status status =
+  const Status done =
       driver().Check(driver().StreamSynchronize(handle_), "the work of a step");
   for (size_t i = 0; i < flags_.size(); ++i) {
     if (static_cast<const uint32_t*>(raised_.data)[i] != 0) *flags_[i] = false;
   }
   flags_.clear();
-  return status;
+  return flushed.ok() ? done : flushed;
 }
 
 Status CudaStream::Retire() { return owns_ ? Synchronize() : Flush(); }

@@ -28,6 +28,7 @@ int CudaWalk::NumberOf(const CudaTextKernel& kernel) {
 
 void CudaWalk::Add(const CudaTextKernel& kernel, const CudaGrid& grid,
                    const void* arguments, size_t bytes) {
+  if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
   const size_t begin = arguments_.size();
   const char* const first = static_cast<const char*>(arguments);
   arguments_.insert(arguments_.end(), first, first + bytes);

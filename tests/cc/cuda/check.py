@@ -39,6 +39,7 @@ class Case:
 PLAIN = [
     Case("exec/executor_test", "*/Cuda", shards=6),
     Case("exec/cuda_counts_test"),
+    Case("exec/cuda_walk_test"),
     Case("exec/cuda_faults_test"),
     Case("device/cuda/cuda_kernels_test"),
     Case("device/cuda/group_test"),
@@ -191,7 +192,8 @@ def main(arguments=None):
     )
     print(mutants_line)
     print(nvrtc_line)
-    for line in re.findall(r"^A step of .*", outputs["exec/cuda_counts_test"], re.MULTILINE):
+    counted = outputs["exec/cuda_counts_test"] + outputs["exec/cuda_walk_test"]
+    for line in re.findall(r"^A step of .*", counted, re.MULTILINE):
         print(line)
     return 1 if failures or mutants_failed or nvrtc_failed else 0
 

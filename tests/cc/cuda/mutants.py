@@ -20,6 +20,7 @@ KERNELS = "device/cuda/cuda_kernels_test"
 GROUPS = "device/cuda/group_test"
 STREAMS = "device/cuda/cuda_stream_test"
 EXECUTOR = "exec/executor_test"
+WALK = "exec/cuda_walk_test"
 # What the emulated compiler says when it has changed a text.
 CHANGED = "fake CUDA: a text is wrong"
 
@@ -192,8 +193,24 @@ MUTANTS = [
         "some numbers are not looked at for infinity",
         KERNELS,
         "*NotFinite*",
-        "static_cast<i64>(grid_x()) * thread_count()",
-        "static_cast<i64>(grid_x()) * thread_count() * 3",
+        "static_cast<i64>(at.width) * thread_count()",
+        "static_cast<i64>(at.width) * thread_count() * 3",
+    ),
+    Mutant(
+        "a walk does not wait for all blocks of a step",
+        WALK,
+        "*Few*",
+        "grid_barrier(a.counter, &round);",
+        "",
+        races=True,
+    ),
+    Mutant(
+        "a walk begins a block while the one before is at work",
+        WALK,
+        "*Few*",
+        pattern=r"run\(step\.kernel, memory, at\);\s*barrier\(\);",
+        wrong="run(step.kernel, memory, at);",
+        races=True,
     ),
     Mutant("sums do not begin at zero", EXECUTOR, "*Random*/Cuda", ignored="cuMemsetD8Async"),
     Mutant(

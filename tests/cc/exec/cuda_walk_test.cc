@@ -63,7 +63,7 @@ class CudaWalkTest : public testing::Test {
 TEST_F(CudaWalkTest, TreeLstmMatchesTheOracle) {
   std::mt19937 random(1);
   for (const DType dtype : {DType::kFloat32, DType::kFloat64}) {
-    for (const int64_t units : {3, 8, 40}) {
+    for (const int64_t units : {3, 8}) {
       const Cell cell = TreeLstmCell(dtype, units, units);
       for (const Graph& graph :
            {Trees(9, 1), Join({Chain(20), Chain(7), Graph(), Chain(1)}),
@@ -77,7 +77,7 @@ TEST_F(CudaWalkTest, TreeLstmMatchesTheOracle) {
 }
 
 TEST_F(CudaWalkTest, RandomProgramsMatchTheOracle) {
-  for (uint32_t seed = 0; seed < 6 && !HasFailure(); ++seed) {
+  for (uint32_t seed = 0; seed < 3 && !HasFailure(); ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     std::mt19937 random(seed);
     const int num_types = 1 + seed % 3;

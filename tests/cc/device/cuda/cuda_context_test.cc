@@ -131,9 +131,9 @@ TEST_F(CudaContextTest, WithAGpuThatIsTooOld) {
 TEST_F(CudaContextTest, KernelsThatDoNotCompile) {
   ASSERT_TRUE(Open().ok());
   CudaFunction function;
-  const Status status =
-      context->Find("#include \"cavs_device.h\"\nKERNEL(test, Missing, 1) {}\n",
-                    "test", &function);
+  const auto text = std::make_shared<CudaText>(
+      CudaText{"", {{"test", "Missing", "nothing(a, at)"}}});
+  const Status status = context->Find({text, 0}, &function);
   EXPECT_EQ(status.code(), StatusCode::kInternal);
   EXPECT_THAT(status.message(),
               StartsWith("NVRTC 12.9: got error 6 for a kernel but expected it "
@@ -146,15 +146,15 @@ TEST_F(CudaContextTest, ImagesOnDiskAreNotCompiledAgain) {
   std::string folder = testing::TempDir() + "/images_XXXXXX";
   ASSERT_NE(mkdtemp(folder.data()), nullptr);
   const Variable variable("CAVS_CUDA_CACHE", folder.c_str());
-  const std::string text =
-      "#include \"cavs_device.h\"\nstruct Args {};\nKERNEL(test, Args, 1) {}\n";
+  const auto text = std::make_shared<CudaText>(
+      CudaText{"struct Args {};\n", {{"test", "Args", "(void)at"}}});
   for (const int compiles : {1, 0}) {
     ASSERT_TRUE(Open().ok());  // As another process would.
     cuda().Reset();
     const CudaContext::Current current(*context);
     CudaFunction function;
     for (int i = 0; i < 2; ++i) {
-      const Status status = context->Find(text, "test", &function);
+      const Status status = context->Find({text, 0}, &function);
       ASSERT_TRUE(status.ok()) << status.message();
     }
     EXPECT_EQ(cuda().Counts().compiles, compiles);
