@@ -4,14 +4,13 @@ from cavs_tf._inference import graph_of
 
 _CHANGES = ("Assign", "ResourceScatter", "ResourceApply")
 _WITH_RESULTS = ("EagerPyFunc", "Print", "PyFunc")  # They may have effects, too.
-# Their results do not depend on the values of what they read.
-_SIZES = ("Shape", "ShapeN", "Size", "Rank")
 
 
 def check_effects(name: str, graph, results) -> None:
     """Raises ValueError if a vertex function does something else than to compute its results.
 
-    Assertions about shapes alone are allowed: they were made when the function was run on one row.
+    Assertions are allowed, as layers of Keras and models that were written elsewhere contain them;
+    they are made by `cavs_tf.reference.run` only.
 
     Args:
       name: The name of the vertex function.
@@ -36,8 +35,7 @@ def check_effects(name: str, graph, results) -> None:
 
 
 def _is_lost(op) -> bool:
-    effects = _effects(op)
-    return bool(effects) and (effects != {"Assert"} or _reads_values(op))
+    return bool(_effects(op) - {"Assert"})
 
 
 def _effects(op) -> set[str]:
@@ -58,19 +56,12 @@ def _functions(op):
                 yield function.name
 
 
-def _reads_values(op) -> bool:
-    """Whether an operator depends on rows, or weights, and not on their sizes alone."""
-    sources = _behind(op.inputs, but_not=_SIZES).values()
-    return any(source.type == "Placeholder" for source in sources)
-
-
-def _behind(tensors, but_not=()) -> dict:
-    """The operators that tensors are computed by, by id, up to those of some types."""
+def _behind(tensors) -> dict:
+    """The operators that tensors are computed by, by id."""
     found, waiting = {}, [tensor.op for tensor in tensors]
     while waiting:
         op = waiting.pop()
         if id(op) not in found:
             found[id(op)] = op
-            if op.type not in but_not:
-                waiting += [tensor.op for tensor in op.inputs]
+            waiting += [tensor.op for tensor in op.inputs]
     return found

@@ -171,7 +171,7 @@ class RecurrentCell(GraphSupport):
 
     def _pull_dropped(self):
         """The vertex's input, without what `dropout` drops."""
-        return self.dropout(self.pull(), self.input_rate, self.dropout_rows)
+        return self.dropout(self._cast(self.pull()), self.input_rate, self.dropout_rows)
 
     def _dropped(self, hs) -> list:
         """The children's h without what `recurrent_dropout` drops: of all the same elements."""

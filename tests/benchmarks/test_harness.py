@@ -87,7 +87,10 @@ def test_a_record_in_json_has_the_fields_that_are_promised(kept_workers, tmp_pat
 
 def test_a_peer_that_is_not_installed_is_shown_as_failed():
     (record,) = harness.measure(tiny_cell(), [Contender("x", "x")], EFFORT, quietly)
-    assert record.error == "ModuleNotFoundError: No module named 'benchmarks.peers.x'"
+    assert record.error == (
+        "ModuleNotFoundError: No module named 'benchmarks.peers.x', which x needs. Run `pip "
+        "install benchmarks.peers.x` (benchmarks/README.md says more)."
+    )
     assert record.per_second is None and record.losses is None
 
 

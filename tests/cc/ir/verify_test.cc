@@ -102,6 +102,7 @@ TEST(VerifyProgramTest, RejectsRowsOfEdgesWhereThoseOfVerticesAre) {
       "%4 = max_edges %2 : rows<1xf32>",
       "gather_grad(-1) %1",
       "pull_grad(1) %2",
+      "push(0) %1",
   };
   for (const std::string& nodes : good) {
     EXPECT_EQ(message(given + nodes), "") << nodes;
@@ -121,7 +122,6 @@ TEST(VerifyProgramTest, RejectsRowsOfEdgesWhereThoseOfVerticesAre) {
       "%4 = gather(0) : edges<4xf32>",
       "%4 = gather(-1) : rows<4xf32>",
       "scatter %1",
-      "push(0) %1",
       "gather_grad(0) %1",
   };
   for (const std::string& nodes : bad) {
