@@ -9,10 +9,10 @@
 #include "cc/kernels/check_rows.h"
 #include "cc/kernels/compile.h"
 #include "cc/kernels/guarded_op.h"
+#include "cc/kernels/op_device.h"
 #include "cc/kernels/program_builder.h"
 #include "cc/kernels/read_result_sizes.h"
 #include "cc/kernels/status_util.h"
-#include "cc/kernels/step.h"
 #include "cc/kernels/tape_variant.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/variant_op_registry.h"
@@ -33,11 +33,11 @@ using ::tensorflow::TensorShape;
 class BackwardOp {
  public:
   absl::Status Init(OpKernelConstruction* context) {
-    TF_RETURN_IF_ERROR(MakeStreams(context, &streams_));
+    TF_RETURN_IF_ERROR(OpDevice::Make(context, &device_));
     TF_RETURN_IF_ERROR(context->GetAttr("pulls", &pulls_));
     TF_RETURN_IF_ERROR(context->GetAttr("pull_shapes", &pull_shapes_));
     TF_RETURN_IF_ERROR(
-        CompileTraining(context, device_, &forward_, &compiled_));
+        CompileTraining(context, device_->device(), &forward_, &compiled_));
     has_forward_ = MayBeDerivative(compiled_.model, forward_.model);
     TF_RETURN_IF_ERROR(ReadPushes(context));
     TF_RETURN_IF_ERROR(CheckPulls(context));
@@ -66,9 +66,11 @@ class BackwardOp {
     TF_RETURN_IF_ERROR(AllocatePullGrads(context, tape, &arguments));
     TF_RETURN_IF_ERROR(AllocateCaptureGrads(context, &arguments));
 
-    const Step step(context, streams_.get(), TeamOf(context), handle->pool);
-    return ToAbsl(
-        RunBackward(compiled_.model, tape, arguments, step.context()));
+    return device_->Run(context, handle->pool.get(), /*one_stream=*/false,
+                        [&](const StepContext& step) {
+                          return RunBackward(compiled_.model, tape, arguments,
+                                             step);
+                        });
   }
 
  private:
@@ -200,8 +202,7 @@ class BackwardOp {
     return absl::OkStatus();
   }
 
-  const CpuDevice device_{DeviceOptions()};
-  std::unique_ptr<engine::Engine> streams_;
+  std::unique_ptr<const OpDevice> device_;
   std::vector<int> capture_counts_;
   std::vector<int> pulls_;  // The pulls whose gradients are computed.
   std::vector<PartialTensorShape> pull_shapes_;

@@ -9,7 +9,7 @@
 #include "cc/kernels/compile.h"
 #include "cc/kernels/guarded_op.h"
 #include "cc/kernels/program_builder.h"
-#include "cc/kernels/step.h"
+#include "cc/kernels/team_of.h"
 #include "tensorflow/core/framework/op_kernel.h"
 
 namespace cavs {

@@ -4,17 +4,16 @@
 #include <vector>
 
 #include "cc/exec/executor.h"
-#include "cc/exec/guards.h"
 #include "cc/kernels/allocate.h"
 #include "cc/kernels/check_rows.h"
 #include "cc/kernels/compile.h"
 #include "cc/kernels/guarded_op.h"
+#include "cc/kernels/op_device.h"
 #include "cc/kernels/partial_pulls.h"
 #include "cc/kernels/program_builder.h"
 #include "cc/kernels/read_result_sizes.h"
 #include "cc/kernels/read_schedule.h"
 #include "cc/kernels/status_util.h"
-#include "cc/kernels/step.h"
 #include "cc/kernels/tape_variant.h"
 #include "tensorflow/core/framework/op_kernel.h"
 
@@ -35,7 +34,8 @@ using ::tensorflow::TensorShape;
 class ForwardOp {
  public:
   absl::Status Init(OpKernelConstruction* context) {
-    TF_RETURN_IF_ERROR(MakeStreams(context, &streams_));
+    TF_RETURN_IF_ERROR(OpDevice::Make(context, &device_));
+    pool_ = device_->NewPool();
     TF_RETURN_IF_ERROR(context->GetAttr("keep_tape", &keep_tape_));
     TF_RETURN_IF_ERROR(context->GetAttr("push_shapes", &push_shapes_));
     TF_RETURN_IF_ERROR(CompileFunctions(context));
@@ -57,10 +57,6 @@ class ForwardOp {
     TF_RETURN_IF_ERROR(GiveCaptures(context, &arguments));
     TF_RETURN_IF_ERROR(AllocatePushes(context, &arguments));
 
-    const std::shared_ptr<Team> team = TeamOf(context);
-    // Inference has one stream.
-    const Step step(context, keep_tape_ ? streams_.get() : nullptr, team,
-                    pool_);
     std::shared_ptr<Tape> tape;
     if (keep_tape_) {
       tape = std::make_shared<Tape>();
@@ -73,8 +69,12 @@ class ForwardOp {
       for (const Tensor& list : edges) Keep(list, tape.get());
       if (derivative_) arguments.derivative = &derivative_->model;
     }
-    TF_RETURN_IF_ERROR(ToAbsl(
-        RunForward(compiled_->model, arguments, step.context(), tape.get())));
+    // Inference has one stream.
+    TF_RETURN_IF_ERROR(device_->Run(
+        context, pool_.get(), /*one_stream=*/!keep_tape_,
+        [&](const StepContext& step) {
+          return RunForward(compiled_->model, arguments, step, tape.get());
+        }));
     Tensor* output = nullptr;
     TF_RETURN_IF_ERROR(
         context->allocate_output("tape", TensorShape({}), &output));
@@ -158,16 +158,17 @@ class ForwardOp {
   // backward op only.
   absl::Status CompileFunctions(OpKernelConstruction* context) {
     compiled_ = std::make_unique<CompiledModel>();
-    if (!keep_tape_) return CompileInference(context, device_, compiled_.get());
+    if (!keep_tape_)
+      return CompileInference(context, device_->device(), compiled_.get());
     derivative_ = std::make_unique<CompiledModel>();
-    const absl::Status status =
-        CompileTraining(context, device_, compiled_.get(), derivative_.get());
+    const absl::Status status = CompileTraining(
+        context, device_->device(), compiled_.get(), derivative_.get());
     if (status.ok() && MayBeDerivative(derivative_->model, compiled_->model)) {
       return status;
     }
     derivative_ = nullptr;
     compiled_ = std::make_unique<CompiledModel>();
-    return Compile(context, device_, "vertex", FunctionKind::kVertex,
+    return Compile(context, device_->device(), "vertex", FunctionKind::kVertex,
                    compiled_.get());
   }
 
@@ -287,10 +288,8 @@ class ForwardOp {
     return absl::OkStatus();
   }
 
-  const CpuDevice device_{DeviceOptions()};
-  const std::shared_ptr<StoragePool> pool_ =
-      std::make_shared<StoragePool>(device_.memory(), GuardZonesWanted());
-  std::unique_ptr<engine::Engine> streams_;
+  std::unique_ptr<const OpDevice> device_;
+  std::shared_ptr<StoragePool> pool_;
   bool keep_tape_ = false;
   std::vector<int> capture_counts_;
   std::vector<PartialTensorShape> push_shapes_;

@@ -11,12 +11,12 @@
 #include "cc/exec/executor_checks.h"
 #include "cc/exec/micro_batch.h"
 #include "cc/kernels/compile.h"
+#include "cc/kernels/cpu_op_device.h"
 #include "cc/kernels/guarded_op.h"
 #include "cc/kernels/partial_pulls.h"
 #include "cc/kernels/read_result_sizes.h"
 #include "cc/kernels/read_schedule.h"
 #include "cc/kernels/status_util.h"
-#include "cc/kernels/step.h"
 #include "tensorflow/core/framework/op_kernel.h"
 
 namespace cavs {
@@ -179,7 +179,7 @@ class MemoryOp {
     return absl::OkStatus();
   }
 
-  const CpuDevice device_{DeviceOptions()};
+  const CpuDevice device_{CpuOptions()};
   TrainingStep step_;
   CompiledModel inference_;
 };
@@ -229,7 +229,7 @@ class MicroBatchOp {
   }
 
  private:
-  const CpuDevice device_{DeviceOptions()};
+  const CpuDevice device_{CpuOptions()};
   int arity_ = 0;
   std::string policy_;
   TrainingStep step_;

@@ -12,7 +12,7 @@
 #include "cc/kernels/guarded_op.h"
 #include "cc/kernels/program_builder.h"
 #include "cc/kernels/sorted_rows.h"
-#include "cc/kernels/step.h"
+#include "cc/kernels/team_of.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/resource_mgr.h"
 #include "tensorflow/core/framework/resource_var.h"

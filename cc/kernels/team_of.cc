@@ -1,13 +1,10 @@
-#include "cc/kernels/step.h"
+#include "cc/kernels/team_of.h"
 
 #include <functional>
 #include <memory>
 #include <string>
 #include <utility>
 
-#include "cc/base/status.h"
-#include "cc/exec/guards.h"
-#include "tensorflow/core/framework/cancellation.h"
 #include "tensorflow/core/framework/resource_mgr.h"
 #include "tensorflow/core/platform/threadpool.h"
 
@@ -29,24 +26,6 @@ class DeviceTeam : public tensorflow::ResourceBase {
 
 }  // namespace
 
-absl::Status ReadStreams(tensorflow::OpKernelConstruction* context,
-                         int* count) {
-  TF_RETURN_IF_ERROR(context->GetAttr("streams", count));
-  if (*count == 1 || *count == 2) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      StrCat("streams: got ", *count, " but expected 1 or 2."));
-}
-
-absl::Status MakeStreams(tensorflow::OpKernelConstruction* context,
-                         std::unique_ptr<engine::Engine>* streams) {
-  int count;
-  TF_RETURN_IF_ERROR(ReadStreams(context, &count));
-  if (count == 2) {
-    *streams = std::make_unique<engine::Engine>(engine::Streams(2));
-  }
-  return absl::OkStatus();
-}
-
 std::shared_ptr<Team> TeamOf(tensorflow::OpKernelContext* context) {
   const auto* threads = context->device()->tensorflow_cpu_worker_threads();
   const auto make = [threads] {
@@ -67,31 +46,6 @@ std::shared_ptr<Team> TeamOf(tensorflow::OpKernelContext* context) {
   if (!status.ok()) return make();
   const tensorflow::core::ScopedUnref unref(found);
   return found->team();
-}
-
-Step::Step(tensorflow::OpKernelContext* context, engine::Engine* engine,
-           std::shared_ptr<Team> team, std::shared_ptr<StoragePool> pool)
-    : team_(std::move(team)), pool_(std::move(pool)), stream_(team_.get()) {
-  context_.stream = &stream_;
-  if (engine != nullptr) {
-    streams_.emplace(engine, team_.get());
-    context_.stream = streams_->critical();
-    context_.other = streams_->other();
-  }
-  context_.pool = pool_.get();
-  context_.host = context;
-  if (ProfilerTracer::IsActive()) context_.tracer = &tracer_;
-  if (auto* manager = context->cancellation_manager()) {
-    context_.cancelled = [manager] { return manager->IsCancelled(); };
-  }
-}
-
-CpuDevice::Options DeviceOptions() {
-  CpuDevice::Options options;
-  if (GuardZonesWanted()) {
-    options.nanos_per_program = options.nanos_per_weight_byte = 0;
-  }
-  return options;
 }
 
 }  // namespace cavs

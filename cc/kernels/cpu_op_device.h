@@ -1,0 +1,36 @@
+// The CPU as the device of an op.
+#ifndef CAVS_CC_KERNELS_CPU_OP_DEVICE_H_
+#define CAVS_CC_KERNELS_CPU_OP_DEVICE_H_
+
+#include <memory>
+
+#include "cc/device/cpu/cpu_device.h"
+#include "cc/engine/engine.h"
+#include "cc/kernels/op_device.h"
+
+namespace cavs {
+
+// Of the CPU of ops. With guard zones, which look for faults, minibatches of
+// any size have programs of their own for leaves.
+CpuDevice::Options CpuOptions();
+
+// Its workers are TensorFlow's intra-op threads.
+class CpuOpDevice : public OpDevice {
+ public:
+  explicit CpuOpDevice(bool two_streams);
+
+  const Device& device() const override { return device_; }
+
+ private:
+  absl::Status RunInStreams(tensorflow::OpKernelContext* context,
+                            bool one_stream, StepContext* own,
+                            Step step) const override;
+
+  const CpuDevice device_{CpuOptions()};
+  // Of two streams; its threads are parked while no call runs. Null for one.
+  const std::unique_ptr<engine::Engine> engine_;
+};
+
+}  // namespace cavs
+
+#endif  // CAVS_CC_KERNELS_CPU_OP_DEVICE_H_

@@ -1,0 +1,47 @@
+#include "cc/kernels/op_device.h"
+
+#include "cc/base/status.h"
+#include "cc/exec/guards.h"
+#include "cc/kernels/cpu_op_device.h"
+#include "cc/kernels/profiler_tracer.h"
+#include "tensorflow/core/framework/cancellation.h"
+
+namespace cavs {
+
+absl::Status ReadStreams(tensorflow::OpKernelConstruction* context,
+                         int* count) {
+  TF_RETURN_IF_ERROR(context->GetAttr("streams", count));
+  if (*count == 1 || *count == 2) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      StrCat("streams: got ", *count, " but expected 1 or 2."));
+}
+
+absl::Status OpDevice::Make(tensorflow::OpKernelConstruction* context,
+                            std::unique_ptr<const OpDevice>* device) {
+  int streams;
+  TF_RETURN_IF_ERROR(ReadStreams(context, &streams));
+  *device = std::make_unique<CpuOpDevice>(streams == 2);
+  return absl::OkStatus();
+}
+
+std::shared_ptr<StoragePool> OpDevice::NewPool() const {
+  const std::shared_ptr<Memory> memory = device().memory();
+  return std::make_shared<StoragePool>(memory,
+                                       GuardZonesWanted() && memory->is_host());
+}
+
+absl::Status OpDevice::Run(tensorflow::OpKernelContext* context,
+                           StoragePool* pool, bool one_stream,
+                           Step step) const {
+  ProfilerTracer tracer;
+  StepContext own;
+  own.pool = pool;
+  own.host = context;
+  if (ProfilerTracer::IsActive()) own.tracer = &tracer;
+  if (auto* manager = context->cancellation_manager()) {
+    own.cancelled = [manager] { return manager->IsCancelled(); };
+  }
+  return RunInStreams(context, one_stream, &own, step);
+}
+
+}  // namespace cavs
