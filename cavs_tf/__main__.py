@@ -15,6 +15,7 @@ import numpy as np
 import tensorflow as tf
 
 import cavs_tf as cavs
+from cavs_tf._library import devices_of_vertex_functions
 from cavs_tf._library import ops as _cavs_ops
 
 
@@ -58,8 +59,14 @@ def _devices() -> dict[str, str]:
         for device, name in zip(found, names, strict=True)
     ]
     others = dict.fromkeys(device.device_type for device in found if device.device_type != "CPU")
-    copied = f"; what is on {' or '.join(others)} is copied there and back" if others else ""
-    return {"devices": ", ".join(texts), "kernels run on": f"CPU{copied}"}
+    ours = [other for other in others if other in devices_of_vertex_functions()]
+    parts = ["CPU"]
+    if ours:
+        parts.append(f"those of vertex functions on {' and '.join(ours)} (experimental)")
+    if others:
+        rest = "what else is" if ours else "what is"
+        parts.append(f"{rest} on {' or '.join(others)} is copied there and back")
+    return {"devices": ", ".join(texts), "kernels run on": "; ".join(parts)}
 
 
 def _self_check():

@@ -60,6 +60,17 @@ def allowed_values(op: str, attribute: str) -> tuple[str, ...]:
     return tuple(value.decode() for value in found.allowed_values.list.s)
 
 
+def devices_of_vertex_functions() -> set[str]:
+    """The types of devices that vertex functions run on: "CPU", and "GPU" if it was asked for.
+
+    It is asked for by CAVS_CUDA=1 in the environment of the process, which see docs/gpus.md for.
+    """
+    from tensorflow.python.framework import kernels
+
+    registered = kernels.get_registered_kernels_for_op("CavsForward").kernel
+    return {kernel.device_type for kernel in registered}
+
+
 def in_xla() -> bool:
     """Whether what is called now will be compiled by XLA, which cannot compile custom ops."""
     from tensorflow.python.ops import control_flow_util

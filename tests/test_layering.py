@@ -22,7 +22,10 @@ ALLOWED = {
     "device/cuda": ("base", "schedule", "ir", "device", "device/cuda/source"),
     "exec": ("base", "schedule", "ir", "ir/passes", "device"),
     "python": ("engine",),
-    "kernels": ("base", "schedule", "ir", "ir/passes", "device", "device/cpu", "engine", "exec"),
+    "kernels": (
+        *("base", "schedule", "ir", "ir/passes", "device", "device/cpu", "device/cuda"),
+        *("engine", "exec"),
+    ),
     "ops": ("base", "schedule"),
 }
 # Only devices write to their memory. Ops access memory of the host, except for rows that operators

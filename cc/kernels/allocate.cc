@@ -73,6 +73,12 @@ absl::Status AllocatePlainly(ArgumentName name, tensorflow::DataType dtype,
   return DoesNotFit(name, dtype, shape);
 }
 
+// Whether an output lies in the memory of a device that is not the host.
+bool IsOnDevice(tensorflow::OpKernelContext* context, int index) {
+  return context->op_device_context() != nullptr &&
+         !context->output_alloc_attr(index).on_host();
+}
+
 }  // namespace
 
 absl::Status ShapeOfRows(ArgumentName name, int64_t rows,
@@ -99,6 +105,10 @@ absl::Status AllocateOutput(tensorflow::OpKernelContext* context,
                             const tensorflow::TensorShape& shape,
                             tensorflow::Tensor** output) {
   const auto dtype = context->expected_output_dtype(index);
+  if (IsOnDevice(context, index)) {
+    const absl::Status status = context->allocate_output(index, shape, output);
+    return status.ok() ? status : DoesNotFit(name, dtype, shape);
+  }
   TF_RETURN_IF_ERROR(CheckFits(name, dtype, shape));
   if (!HasLimitedMemory())
     return context->allocate_output(index, shape, output);

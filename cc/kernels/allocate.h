@@ -16,14 +16,14 @@ absl::Status ShapeOfRows(ArgumentName name, int64_t rows,
                          const tensorflow::PartialTensorShape& row,
                          tensorflow::TensorShape* shape);
 
-// Allocates output `index` of an op. kResourceExhausted, which names `name`, if
-// the system does not have enough memory.
+// Allocates output `index` of an op, on its device. kResourceExhausted, which
+// names `name`, if that does not have enough memory.
 absl::Status AllocateOutput(tensorflow::OpKernelContext* context,
                             ArgumentName name, int index,
                             const tensorflow::TensorShape& shape,
                             tensorflow::Tensor** output);
 
-// Allocates a temporary tensor in the same way.
+// Allocates a temporary tensor of the host in the same way.
 absl::Status AllocateTemporary(tensorflow::OpKernelContext* context,
                                ArgumentName name, tensorflow::DataType dtype,
                                const tensorflow::TensorShape& shape,

@@ -12,6 +12,7 @@
 #include "cc/kernels/op_device.h"
 #include "cc/kernels/program_builder.h"
 #include "cc/kernels/read_result_sizes.h"
+#include "cc/kernels/register_on_gpu.h"
 #include "cc/kernels/status_util.h"
 #include "cc/kernels/tape_variant.h"
 #include "tensorflow/core/framework/op_kernel.h"
@@ -215,6 +216,9 @@ class BackwardOp {
 
 REGISTER_KERNEL_BUILDER(Name("CavsBackward").Device(tensorflow::DEVICE_CPU),
                         GuardedOp<BackwardOp>);
+
+[[maybe_unused]] const bool kOnGpu =
+    RegisterOnGpu<GuardedOp<BackwardOp>>("CavsBackward", {});
 
 // TensorFlow asks for zeros in place of a gradient that is not computed.
 absl::Status EmptyTape(OpKernelContext*, const TapeVariant&, TapeVariant* out) {

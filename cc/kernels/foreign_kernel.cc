@@ -254,11 +254,38 @@ class ForeignKernel : public ForeignOp {
   tensorflow::FunctionLibraryRuntime* const runtime_;
 };
 
+// An operator of a vertex function on a GPU, where we run no kernel of
+// TensorFlow's. It is no error unless a pass leaves it in the program.
+class RefusedOperator : public ForeignOp {
+ public:
+  RefusedOperator(std::string title, std::string device)
+      : title_(std::move(title)), device_(std::move(device)) {}
+
+  Status Run(void*, const std::vector<TensorRef>&,
+             std::vector<TensorRef>*) const override {
+    return Status(StatusCode::kUnimplemented,
+                  StrCat("vertex function: operator ", title_,
+                         ": got a device of type ", device_,
+                         " but expected the CPU, which alone has a kernel of "
+                         "this operator. Call the model under `with "
+                         "tf.device(\"CPU:0\")`, or set CAVS_CUDA=0."));
+  }
+
+ private:
+  const std::string title_, device_;
+};
+
 }  // namespace
 
 absl::Status MakeForeignKernel(tensorflow::FunctionLibraryRuntime* runtime,
                                const tensorflow::Node& node,
                                std::shared_ptr<ForeignOp>* foreign) {
+  if (runtime->device()->device_type() != tensorflow::DEVICE_CPU) {
+    *foreign = std::make_shared<RefusedOperator>(
+        StrCat(node.name(), " (", node.type_string(), ")"),
+        runtime->device()->device_type());
+    return absl::OkStatus();
+  }
   tensorflow::OpKernel* kernel = nullptr;
   TF_RETURN_IF_ERROR(tensorflow::CreateNonCachedKernel(
       runtime->device(), runtime, node.properties(),

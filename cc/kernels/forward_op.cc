@@ -13,6 +13,7 @@
 #include "cc/kernels/program_builder.h"
 #include "cc/kernels/read_result_sizes.h"
 #include "cc/kernels/read_schedule.h"
+#include "cc/kernels/register_on_gpu.h"
 #include "cc/kernels/status_util.h"
 #include "cc/kernels/tape_variant.h"
 #include "tensorflow/core/framework/op_kernel.h"
@@ -75,9 +76,12 @@ class ForwardOp {
         [&](const StepContext& step) {
           return RunForward(compiled_->model, arguments, step, tape.get());
         }));
+    // Of the host, as lists of tensors are, wherever the op runs.
+    tensorflow::AllocatorAttributes of_host;
+    of_host.set_on_host(true);
     Tensor* output = nullptr;
     TF_RETURN_IF_ERROR(
-        context->allocate_output("tape", TensorShape({}), &output));
+        context->allocate_output("tape", TensorShape({}), &output, of_host));
     output->scalar<tensorflow::Variant>()() =
         keep_tape_ ? TapeVariant{std::move(tape), pool_} : TapeVariant();
     return absl::OkStatus();
@@ -303,6 +307,10 @@ class ForwardOp {
 
 REGISTER_KERNEL_BUILDER(Name("CavsForward").Device(tensorflow::DEVICE_CPU),
                         GuardedOp<ForwardOp>);
+
+[[maybe_unused]] const bool kOnGpu = RegisterOnGpu<GuardedOp<ForwardOp>>(
+    "CavsForward", {"order", "task_splits", "task_type", "child_row", "at",
+                    "partial_vertices", "edges"});
 
 }  // namespace
 }  // namespace cavs

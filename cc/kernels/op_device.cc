@@ -3,6 +3,7 @@
 #include "cc/base/status.h"
 #include "cc/exec/guards.h"
 #include "cc/kernels/cpu_op_device.h"
+#include "cc/kernels/cuda_op_device.h"
 #include "cc/kernels/profiler_tracer.h"
 #include "tensorflow/core/framework/cancellation.h"
 
@@ -20,7 +21,11 @@ absl::Status OpDevice::Make(tensorflow::OpKernelConstruction* context,
                             std::unique_ptr<const OpDevice>* device) {
   int streams;
   TF_RETURN_IF_ERROR(ReadStreams(context, &streams));
-  *device = std::make_unique<CpuOpDevice>(streams == 2);
+  const bool two_streams = streams == 2;
+  if (context->device_type() != tensorflow::DEVICE_CPU) {
+    return CudaOpDevice::Make(context, two_streams, device);
+  }
+  *device = std::make_unique<CpuOpDevice>(two_streams);
   return absl::OkStatus();
 }
 

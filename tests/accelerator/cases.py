@@ -245,11 +245,11 @@ def batches(**kwargs):
     return cavs.data.batch(examples, 8, arity=ARITY, as_dict=True, **kwargs)
 
 
-def functional(embedding=cavs.keras.Embedding):
+def functional(embedding=cavs.keras.Embedding, dropout=0.2):
     graphs = cavs.keras.graph_inputs(ARITY)
     token = keras.Input((), dtype="int32", name="token")
     rows = embedding(WORDS, UNITS)(token)
-    root = cavs.keras.TreeLSTM(UNITS, arity=ARITY, dropout=0.2)(graphs, rows)
+    root = cavs.keras.TreeLSTM(UNITS, arity=ARITY, dropout=dropout)(graphs, rows)
     return keras.Model({**graphs, "token": token}, keras.layers.Dense(10)(root))
 
 

@@ -12,8 +12,7 @@
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/resource_mgr.h"
 #include "tensorflow/core/framework/resource_var.h"
-#include "tests/accelerator/memory.h"
-#include "tests/accelerator/stream.h"
+#include "tests/accelerator/work.h"
 
 namespace cavs_test {
 namespace {
@@ -30,7 +29,7 @@ void Enqueue(OpKernelContext* context, std::function<void()> work) {
   SP_Stream const stream =
       TF_GetStream(reinterpret_cast<TF_OpKernelContext*>(context), status);
   TF_DeleteStatus(status);
-  stream->Enqueue(std::move(work));
+  cavs_test::Enqueue(stream, std::move(work));
 }
 
 // The numbers of a tensor, for work that is enqueued.

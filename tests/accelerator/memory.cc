@@ -22,6 +22,11 @@ char* Reserve() {
 
 }  // namespace
 
+void* RealAddress(void* address) {
+  return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(address) +
+                                 kWall);
+}
+
 WalledMemory::WalledMemory() : start_(Reserve()) {}
 
 void* WalledMemory::Allocate(std::size_t size) {

@@ -8,18 +8,13 @@
 #include <map>
 #include <mutex>
 
+#include "tests/accelerator/work.h"
+
 namespace cavs_test {
 
 // The distance from an address that the device gives out to the bytes behind
 // it.
 constexpr std::size_t kWall = std::size_t{1} << 36;
-
-// The bytes behind an address, for code that runs on the device.
-template <typename T>
-T* Real(T* address) {
-  return reinterpret_cast<T*>(reinterpret_cast<std::uintptr_t>(address) +
-                              kWall);
-}
 
 // Memory that is given out under addresses without access: what the host reads
 // or writes there ends the process. Code of the device goes through Real().

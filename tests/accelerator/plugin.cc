@@ -11,15 +11,18 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tensorflow/c/experimental/stream_executor/stream_executor.h"
 #include "tensorflow/c/tf_status.h"
 #include "tests/accelerator/memory.h"
 #include "tests/accelerator/stream.h"
+#include "tests/accelerator/work.h"
 
 struct SP_Timer_st {};
 
@@ -301,6 +304,11 @@ void SetPlatformFunctions(SP_PlatformFns* made) {
 }
 
 }  // namespace
+
+void Enqueue(SP_Stream stream, std::function<void()> work) {
+  stream->Enqueue(std::move(work));
+}
+
 }  // namespace cavs_test
 
 extern "C" void SE_InitPlugin(SE_PlatformRegistrationParams* params,

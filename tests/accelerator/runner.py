@@ -1,8 +1,10 @@
-"""Runs cases in processes that have the test device."""
+"""Runs cases in processes that have a test device."""
 
 import os
 import pathlib
 import pickle
+import subprocess
+import sys
 
 import keras
 
@@ -28,13 +30,58 @@ def on_device(case: str, folder: pathlib.Path, *arguments, **options):
     return pickle.loads((folder / "results.pickle").read_bytes())
 
 
-def here(case: str, *arguments):
-    """The results of a case in this process, which has no such device."""
+def on_gpu(case: str, folder: pathlib.Path, **options):
+    """The results of a case of `gpu_cases` in a process in which our kernels run on the GPU.
+
+    Args, raises: As `on_device`; `log.txt` in the folder has what TensorFlow logged.
+    """
+    fake = str(device.fake_cuda())
+    cache = os.environ.get("CAVS_FAKE_CACHE", pathlib.Path(fake).parents[1] / "kernels")
+    environment = {
+        "CAVS_CUDA": "1",
+        "CAVS_CUDA_DEVICE_TYPE": device.TYPE,
+        "CAVS_LIBCUDA": fake,
+        "CAVS_LIBNVRTC": fake,
+        "CAVS_FAKE_CACHE": str(cache),
+        "XDG_CACHE_HOME": str(folder / "cache"),
+        "TF_CPP_MIN_LOG_LEVEL": "0",
+    }
+    program = [sys.executable, "-m", __name__, str(device.library_of_gpu()), case]
+    # With the library in mind that a fork would have loaded already.
+    done = subprocess.run(
+        program,
+        cwd=folder,
+        env=processes.environment() | environment | options,
+        capture_output=True,
+        text=True,
+    )
+    (folder / "log.txt").write_text(done.stderr)
+    assert done.returncode == 0, done.stderr[-4000:]
+    return pickle.loads((folder / "results.pickle").read_bytes())
+
+
+def here(case: str, *arguments, module=cases):
+    """The results of a case in this process."""
     keras.utils.set_random_seed(0)
-    return getattr(cases, case)(*arguments)
+    return getattr(module, case)(*arguments)
 
 
 def _run(library, case, arguments, options):
     os.environ |= options
     device.load(library)
-    pathlib.Path("results.pickle").write_bytes(pickle.dumps(here(case, *arguments)))
+    _write(here(case, *arguments))
+
+
+def _write(results):
+    pathlib.Path("results.pickle").write_bytes(pickle.dumps(results))
+
+
+def _main(library, case):
+    from tests.accelerator import gpu_cases
+
+    device.load(library)
+    _write(here(case, module=gpu_cases))
+
+
+if __name__ == "__main__":
+    _main(*sys.argv[1:])

@@ -1,0 +1,126 @@
+#include "cc/kernels/cuda_op_device.h"
+
+#include <dlfcn.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cc/device/cuda/cuda_context.h"
+#include "cc/kernels/framework_memory.h"
+#include "cc/kernels/status_util.h"
+#include "tensorflow/c/kernels.h"
+#include "tensorflow/c/tf_status.h"
+#include "tensorflow/core/framework/device_base.h"
+#include "tensorflow/core/framework/resource_mgr.h"
+#include "xla/stream_executor/stream.h"
+#include "xla/stream_executor/stream_executor.h"
+
+namespace cavs {
+namespace {
+
+// Where `pip install 'tensorflow[and-cuda]'` puts NVIDIA's run-time compiler:
+// beside the folder of TensorFlow.
+std::vector<std::string> CompilersBesideFramework() {
+  Dl_info framework;
+  if (dladdr(reinterpret_cast<void*>(&TF_NewStatus), &framework) == 0) {
+    return {};
+  }
+  const std::string path = framework.dli_fname;
+  const std::string folder = path.substr(0, path.rfind('/')) + "/../nvidia/";
+  return {folder + "cuda_nvrtc/lib/libnvrtc.so.12",
+          folder + "cu13/lib/libnvrtc.so.13"};
+}
+
+// The driver's number of the op's GPU. That of TensorFlow differs if not all
+// GPUs are visible; a plug-in has no other.
+int OrdinalOf(tensorflow::OpKernelConstruction* context) {
+  const auto* info = context->device()->tensorflow_accelerator_device_info();
+  const int ordinal = info->stream->parent()->device_ordinal();
+  return ordinal >= 0 ? ordinal : info->gpu_id;
+}
+
+// The driver's handle of the stream in which TensorFlow puts the op's work.
+CudaStreamHandle StreamOf(tensorflow::OpKernelContext* context) {
+  tensorflow::DeviceContext* const own = context->op_device_context();
+  if (!own->IsPluggableDevice()) {
+    return static_cast<CudaStreamHandle>(
+        own->stream()->platform_specific_handle().stream);
+  }
+  // The stream of a plug-in begins with the driver's handle.
+  const std::unique_ptr<TF_Status, void (*)(TF_Status*)> status(
+      TF_NewStatus(), TF_DeleteStatus);
+  return *reinterpret_cast<CudaStreamHandle*>(TF_GetStream(
+      reinterpret_cast<TF_OpKernelContext*>(context), status.get()));
+}
+
+}  // namespace
+
+class CudaOpDevice::Resource : public tensorflow::ResourceBase {
+ public:
+  explicit Resource(std::shared_ptr<const Gpu> gpu) : gpu_(std::move(gpu)) {}
+
+  const std::shared_ptr<const Gpu>& gpu() const { return gpu_; }
+  std::string DebugString() const override { return "GPU of cavs_tf"; }
+
+ private:
+  const std::shared_ptr<const Gpu> gpu_;
+};
+
+absl::Status CudaOpDevice::Make(tensorflow::OpKernelConstruction* context,
+                                bool two_streams,
+                                std::unique_ptr<const OpDevice>* device) {
+  tensorflow::ResourceMgr* const manager = context->resource_manager();
+  Resource* found = nullptr;
+  TF_RETURN_IF_ERROR(manager->LookupOrCreate<Resource>(
+      manager->default_container(), "cavs_gpu", &found,
+      [context](Resource** created) {
+        auto gpu = std::make_shared<Gpu>();
+        TF_RETURN_IF_ERROR(Open(context, gpu.get()));
+        *created = new Resource(std::move(gpu));
+        return absl::OkStatus();
+      }));
+  const tensorflow::core::ScopedUnref unref(found);
+  auto memory = std::make_shared<FrameworkMemory>(
+      context->device()->GetAllocator(tensorflow::AllocatorAttributes()));
+  device->reset(new CudaOpDevice(found->gpu(), std::move(memory), two_streams));
+  return absl::OkStatus();
+}
+
+absl::Status CudaOpDevice::Open(tensorflow::OpKernelConstruction* context,
+                                Gpu* gpu) {
+  std::shared_ptr<const CudaContext> opened;
+  TF_RETURN_IF_ERROR(ToAbsl(CudaContext::Open(
+      OrdinalOf(context), CompilersBesideFramework(), &opened)));
+  gpu->kernels = std::make_shared<CudaKernels>(std::move(opened));
+  return ToAbsl(CudaStream::New(gpu->kernels, &gpu->second));
+}
+
+CudaOpDevice::CudaOpDevice(std::shared_ptr<const Gpu> gpu,
+                           std::shared_ptr<Memory> memory, bool two_streams)
+    : gpu_(std::move(gpu)),
+      device_(gpu_->kernels,
+              [&] {
+                CudaDevice::Options options;
+                options.memory = std::move(memory);
+                return options;
+              }()),
+      two_streams_(two_streams) {}
+
+// The second stream is that of all steps; what is in it TensorFlow's stream
+// waits for, so that memory can be given to later work without the host's
+// waiting for either.
+absl::Status CudaOpDevice::RunInStreams(tensorflow::OpKernelContext* context,
+                                        bool one_stream, StepContext* own,
+                                        Step step) const {
+  CudaStream stream(gpu_->kernels, StreamOf(context));
+  std::optional<CudaStream> other;
+  own->stream = &stream;
+  if (two_streams_ && !one_stream) {
+    own->other = &other.emplace(gpu_->kernels, gpu_->second->handle());
+  }
+  return ToAbsl(step(*own));
+}
+
+}  // namespace cavs

@@ -1,0 +1,48 @@
+// A GPU as the device of an op.
+#ifndef CAVS_CC_KERNELS_CUDA_OP_DEVICE_H_
+#define CAVS_CC_KERNELS_CUDA_OP_DEVICE_H_
+
+#include <memory>
+
+#include "cc/device/cuda/cuda_device.h"
+#include "cc/device/cuda/cuda_kernels.h"
+#include "cc/device/cuda/cuda_stream.h"
+#include "cc/kernels/op_device.h"
+
+namespace cavs {
+
+// Works in TensorFlow's stream and memory of the GPU.
+class CudaOpDevice : public OpDevice {
+ public:
+  // kUnimplemented, with what to do, if the GPU cannot be used.
+  static absl::Status Make(tensorflow::OpKernelConstruction* context,
+                           bool two_streams,
+                           std::unique_ptr<const OpDevice>* device);
+
+  const Device& device() const override { return device_; }
+
+ private:
+  // What all ops on a GPU share.
+  struct Gpu {
+    std::shared_ptr<const CudaKernels> kernels;
+    // The second stream of steps that have two.
+    std::unique_ptr<CudaStream> second;
+  };
+  class Resource;
+
+  CudaOpDevice(std::shared_ptr<const Gpu> gpu, std::shared_ptr<Memory> memory,
+               bool two_streams);
+
+  static absl::Status Open(tensorflow::OpKernelConstruction* context, Gpu* gpu);
+  absl::Status RunInStreams(tensorflow::OpKernelContext* context,
+                            bool one_stream, StepContext* own,
+                            Step step) const override;
+
+  const std::shared_ptr<const Gpu> gpu_;
+  const CudaDevice device_;
+  const bool two_streams_;
+};
+
+}  // namespace cavs
+
+#endif  // CAVS_CC_KERNELS_CUDA_OP_DEVICE_H_

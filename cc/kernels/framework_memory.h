@@ -1,0 +1,31 @@
+// TensorFlow's memory of a GPU.
+#ifndef CAVS_CC_KERNELS_FRAMEWORK_MEMORY_H_
+#define CAVS_CC_KERNELS_FRAMEWORK_MEMORY_H_
+
+#include <cstddef>
+
+#include "cc/device/memory.h"
+#include "tensorflow/core/framework/allocator.h"
+
+namespace cavs {
+
+// TensorFlow takes nearly all memory of a GPU when it starts, and hands it out
+// in the order of its stream: what was freed may be given to later work at
+// once. The allocator lives as long as the process.
+class FrameworkMemory : public Memory {
+ public:
+  explicit FrameworkMemory(tensorflow::Allocator* allocator)
+      : allocator_(allocator) {}
+
+  void* Allocate(size_t bytes) override;
+  void Free(void* data, size_t bytes) override;
+  bool MayProvide(size_t bytes) const override;
+  bool is_host() const override { return false; }
+
+ private:
+  tensorflow::Allocator* const allocator_;
+};
+
+}  // namespace cavs
+
+#endif  // CAVS_CC_KERNELS_FRAMEWORK_MEMORY_H_

@@ -1,0 +1,45 @@
+// Kernels of GPUs.
+#ifndef CAVS_CC_KERNELS_REGISTER_ON_GPU_H_
+#define CAVS_CC_KERNELS_REGISTER_ON_GPU_H_
+
+#include <cstdlib>
+#include <initializer_list>
+#include <string>
+
+#include "tensorflow/core/framework/kernel_def_builder.h"
+#include "tensorflow/core/framework/op_kernel.h"
+
+namespace cavs {
+
+// The type of the devices that count as GPUs: "GPU", or what the environment
+// variable CAVS_CUDA_DEVICE_TYPE names. Empty unless CAVS_CUDA is 1: kernels of
+// GPUs have to be asked for.
+inline std::string TypeOfGpus() {
+  const char* const wanted = std::getenv("CAVS_CUDA");
+  if (wanted == nullptr || std::string(wanted) != "1") return "";
+  const char* const type = std::getenv("CAVS_CUDA_DEVICE_TYPE");
+  return type == nullptr ? tensorflow::DEVICE_GPU : type;
+}
+
+// Registers a kernel that reads some of its arguments on the host, if there are
+// to be kernels of GPUs. To be called when the library is loaded; returns
+// whether it did.
+template <typename Kernel>
+bool RegisterOnGpu(const char* op, std::initializer_list<const char*> on_host) {
+  const std::string type = TypeOfGpus();
+  if (type.empty()) return false;
+  tensorflow::KernelDefBuilder builder(op);
+  builder.Device(type.c_str());
+  for (const char* argument : on_host) builder.HostMemory(argument);
+  const tensorflow::kernel_factory::OpKernelRegistrar registrar(
+      builder.Build(), op,
+      [](tensorflow::OpKernelConstruction* context) -> tensorflow::OpKernel* {
+        return new Kernel(context);
+      });
+  (void)registrar;
+  return true;
+}
+
+}  // namespace cavs
+
+#endif  // CAVS_CC_KERNELS_REGISTER_ON_GPU_H_

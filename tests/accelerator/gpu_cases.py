@@ -1,0 +1,192 @@
+"""Models whose vertex functions run on a GPU, if there is one, with the same results."""
+
+import ctypes
+import os
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import cavs_tf as cavs
+from cavs_tf._library import ops as library
+from tests import cells
+from tests.accelerator import cases
+from tests.accelerator.cases import GRAPHS, numbers, random, with_gradients
+
+OURS = ("CavsForward", "CavsBackward")
+
+
+class Counts(ctypes.Structure):
+    """FakeCounts of tests/cc/cuda/fake/control.h."""
+
+    _fields_ = [
+        (name, ctypes.c_int64)
+        for name in [
+            "launches",
+            "cooperative",
+            "compiles",
+            "compiled",
+            "modules",
+            "host_waits",
+            "uploads",
+            "downloads",
+            "copies",
+            "bytes_up",
+            "bytes_down",
+            "bytes_copied",
+            "memsets",
+            "allocations",
+            "frees",
+            "bytes_in_use",
+            "most_bytes_in_use",
+            "events",
+            "event_waits",
+            "faults",
+        ]
+    ]
+
+
+def driver():
+    return ctypes.CDLL(os.environ["CAVS_LIBCUDA"])
+
+
+def counts() -> Counts:
+    """What the emulated driver has done."""
+    found = Counts()
+    driver().fake_counts(ctypes.byref(found))
+    return found
+
+
+def graphs_and_rows():
+    return cavs.GraphBatch.from_children(GRAPHS), tf.constant(random(9, cases.FEATURES))
+
+
+def fit():
+    """Eagerly, and in graph mode."""
+    found = []
+    for eagerly in (True, False):
+        model = cases.functional(dropout=0)
+        cases.compiled(model, cavs.keras.LazyAdam(0.01), run_eagerly=eagerly)
+        data = cavs.keras.for_fit(cases.batches(), model, "label")
+        found.append(cases.trained(model, data))
+    return found
+
+
+def gradients():
+    """Of a Tree-LSTM, with one stream and with two."""
+    found = []
+    for streams in (1, 2):
+        options = cavs.Options(streams=streams)
+        cell = cavs.keras.TreeLSTMCell(cases.UNITS, arity=2, options=options)
+        found.append(cases.in_both_modes(cell, *graphs_and_rows()))
+    return found
+
+
+def inference():
+    cell = cavs.keras.TreeLSTMCell(cases.UNITS, arity=2)
+    graphs, x = graphs_and_rows()
+    cell(graphs, x)
+    return numbers([cell(graphs, x), tf.function(cell)(graphs, x)])
+
+
+def loop():
+    """Tapes of a loop lie in a list."""
+    graphs, x = graphs_and_rows()
+    cell = cavs.keras.TreeGRUCell(cases.FEATURES, arity=2)
+    cell(graphs, x)
+
+    @tf.function
+    def in_loop(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.while_loop(lambda i, _: i < 3, lambda i, x: (i + 1, cell(graphs, x)), (0, x))[1]
+            loss = tf.reduce_sum(tf.sin(y))
+        return y, tape.gradient(loss, [x, *cell.trainable_variables])
+
+    return numbers(in_loop(x))
+
+
+def vertex_types():
+    cell = cells.Typed()
+    graphs = cells.random_graphs(3, 4, 6, num_types=len(cell.vertex_types))
+    pulls = cells.inputs_for(cell, int(graphs.num_vertices), "float32", 3)
+    return numbers(with_gradients(cell, graphs, pulls, training=False))
+
+
+def all_of_them():
+    tf.debugging.set_log_device_placement(True)
+    return {case.__name__: case() for case in (fit, gradients, inference, loop, vertex_types)}
+
+
+def repeated():
+    """The same bits every time; and how often the host waits in a step, by direction."""
+    graphs = cavs.GraphBatch.from_children(GRAPHS * 10)
+    x = tf.constant(random(90, cases.FEATURES))
+    cell = cavs.keras.TreeLSTMCell(cases.UNITS, arity=2)
+    first = numbers(with_gradients(cell, graphs, x))
+    for _ in range(3):
+        again = numbers(with_gradients(cell, graphs, x))
+        tf.nest.map_structure(np.testing.assert_array_equal, again, first)
+    for _ in range(2):  # The first time, constants are copied to the GPU.
+        waits = waits_of_a_step(cell, graphs, x)
+    assert counts().faults == 0
+    return waits
+
+
+def waits_of_a_step(cell, graphs, x):
+    waits = {"cavs_forward": [], "cavs_backward": []}
+
+    def counted(name, op):
+        def call(*args, **kwargs):
+            before = counts()
+            results = op(*args, **kwargs)
+            assert counts().launches > before.launches
+            waits[name].append(counts().host_waits - before.host_waits)
+            return results
+
+        return call
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name in waits:
+            patch.setattr(library, name, counted(name, getattr(library, name)))
+        with_gradients(cell, graphs, x)
+    return waits
+
+
+command = cases.command
+
+
+def operators_of_tensorflow():
+    """What it says of a vertex function that has some."""
+    cell = cells.Fallback()
+    graphs = cells.random_graphs(1, 4, 6)
+    pulls = cells.inputs_for(cell, int(graphs.num_vertices), "float32", 1)
+    with pytest.raises(tf.errors.UnimplementedError) as error:
+        cell(graphs, pulls)
+    with tf.device("CPU:0"):
+        on_cpu = cell(graphs, pulls)
+    return str(error.value), numbers(on_cpu)
+
+
+def out_of_memory():
+    """What it says where the GPU has no memory left; and that the next call has some again."""
+    graphs, x = graphs_and_rows()
+    cell = cavs.keras.TreeLSTMCell(cases.UNITS, arity=2)
+    cell(graphs, x)
+    many = cavs.GraphBatch.from_children(GRAPHS * 20000)
+    rows = tf.Variable(tf.zeros([many.num_vertices, cases.FEATURES])).read_value()
+    driver().fake_set(b"memory", ctypes.c_int64(counts().bytes_in_use))
+    with pytest.raises(tf.errors.ResourceExhaustedError) as error:
+        cell(many, rows)
+    assert counts().faults == 0
+    return str(error.value), numbers(cell(graphs, x))
+
+
+def without_compiler():
+    """What it says where NVIDIA's run-time compiler is not installed."""
+    graphs, x = graphs_and_rows()
+    cell = cavs.keras.TreeLSTMCell(cases.UNITS, arity=2)
+    with pytest.raises(tf.errors.UnimplementedError) as error:
+        cell(graphs, x)
+    with tf.device("CPU:0"):
+        return str(error.value), numbers(cell(graphs, x))
