@@ -69,6 +69,13 @@ FUNCTION Global<const T> row_of(const Rows& rows, i64 r) {
   const i64 row = rows.index ? static_cast<i64>(rows.index[r]) : r;
   return rows.data + row * rows.pitch;
 }
+FUNCTION void clear(W (&sum)[4][4]) {
+UNROLL
+  for (int i = 0; i < 4; ++i) {
+UNROLL
+    for (int j = 0; j < 4; ++j) sum[i][j] = W(0);
+  }
+}
 FUNCTION int least(int x, int y) { return x < y ? x : y; }
 FUNCTION i64 least(i64 x, i64 y) { return x < y ? x : y; }
 
@@ -182,11 +189,7 @@ UNROLL
     row_numbers[i] = least(row + i, product.rows - 1);
   }
   W sum[4][4];
-UNROLL
-  for (int i = 0; i < 4; ++i) {
-UNROLL
-    for (int j = 0; j < 4; ++j) sum[i][j] = W(0);
-  }
+  clear(sum);
   for (int t = 0; t < product.num_terms; ++t) {
     const Term& term = product.terms[t];
     if (term.transpose) {
@@ -312,11 +315,7 @@ FUNCTION void products_many(const ProductsArgs& a, const Where& at) {
   if (row0 >= product.rows) return;
   const int column0 = (at.x - product.first_block) * 64;
   W sum[4][4];
-UNROLL
-  for (int i = 0; i < 4; ++i) {
-UNROLL
-    for (int j = 0; j < 4; ++j) sum[i][j] = W(0);
-  }
+  clear(sum);
   for (int t = 0; t < product.num_terms; ++t) {
     const Term& term = product.terms[t];
     if (term.transpose) {
@@ -371,11 +370,7 @@ FUNCTION void weight_grad(const Sum& own, int tile, i64 begin, i64 end,
   const int tiles = (own.y_columns + 63) / 64;
   const int row0 = tile / tiles * 64, column0 = tile % tiles * 64;
   W sum[4][4];
-UNROLL
-  for (int i = 0; i < 4; ++i) {
-UNROLL
-    for (int j = 0; j < 4; ++j) sum[i][j] = W(0);
-  }
+  clear(sum);
   W x[4], y[4];
   const auto read = [&](i64 k) {
     read_lines<vector>([&](int i) { return row_of(own.x, k + i) + row0; },

@@ -37,7 +37,7 @@ std::string StandaloneText(const CudaText& text);
 
 // A text with one kernel, `walk`, which runs steps, each of them one of these
 // kernels over blocks of its own, with a barrier of the grid behind each. It is
-// launched cooperatively, with arguments as in CudaWalkArgs.
+// launched cooperatively, by CudaWalk.
 std::string TextOfWalk(const std::vector<CudaTextKernel>& kernels);
 
 // Where the arguments of a step lie in shared memory while it runs; behind them
