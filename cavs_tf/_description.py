@@ -2,7 +2,16 @@
 
 import json
 
-from cavs_tf._inputs import CHILD_MASK, DEFAULT, GRAPH, INITIAL_STATE, NUM_CHILDREN, name_inputs
+from cavs_tf._inputs import (
+    CHILD_MASK,
+    DEFAULT,
+    GRAPH,
+    IDS,
+    INITIAL_STATE,
+    NUM_CHILDREN,
+    STATES,
+    name_inputs,
+)
 from cavs_tf._library import ops
 from cavs_tf._lookups import is_looked_up
 from cavs_tf._origins import Origins
@@ -15,6 +24,8 @@ _OWN_INPUTS = {
     NUM_CHILDREN: "num_children",
     CHILD_MASK: "child_mask",
     INITIAL_STATE: "initial_state",
+    IDS: "vertex_ids",
+    STATES: "states",
 }
 # By the bits of enum Trait in cc/schedule/traits.h: a name, and what it says of a task.
 TRAITS = (
@@ -98,7 +109,7 @@ def _called(kind, name, of_edges) -> str:
     """What a pull or a push of this name is called: "pull('x')", "push_edge_grad('scores')"."""
     own = "rows of a table" if is_looked_up(name) else _OWN_INPUTS.get(name)
     if own is not None:
-        return own if kind == "pull" else f"gradient of {own}"
+        return own if kind in ("pull", "push") else f"gradient of {own}"
     if of_edges:
         kind = kind.replace("pull", "pull_edge").replace("push", "push_edge")
     return kind if name == DEFAULT else f"{kind}({name!r})"

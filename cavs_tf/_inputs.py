@@ -13,13 +13,15 @@ DEFAULT = "default"  # The name of a pull or push without a name.
 
 # External inputs of our own, with a row per vertex, by names that no user's input has.
 INITIAL_STATE = ".initial_state"  # What is added to the state gathered from slot 0.
+STATES = ".states"  # Of vertices whose states are given; also the push of the others' states.
 # Those that are passed only if a vertex function reads them: see `own_rows`.
 GRAPH = ".graph"
 NUM_CHILDREN = ".num_children"
 CHILD_MASK = ".child_mask"
+IDS = ".vertex_ids"  # Where states are given, so that new vertices have numbers of their own.
 OF_CHILDREN = frozenset({NUM_CHILDREN, CHILD_MASK})  # Zero for vertices without children.
-READ_INPUTS = OF_CHILDREN | {GRAPH}
-OWN_INPUTS = READ_INPUTS | {INITIAL_STATE}
+READ_INPUTS = OF_CHILDREN | {GRAPH, IDS}
+OWN_INPUTS = READ_INPUTS | {INITIAL_STATE, STATES}
 
 
 class VertexRows(typing.NamedTuple):
@@ -57,18 +59,21 @@ def own_spec(name: str, arity: int | None) -> tf.TensorSpec:
     """The spec of a row of one of READ_INPUTS."""
     return {
         GRAPH: tf.TensorSpec([], tf.int32),
+        IDS: tf.TensorSpec([], tf.int32),
         NUM_CHILDREN: tf.TensorSpec([], tf.int32),
         CHILD_MASK: tf.TensorSpec([arity], tf.bool),
     }[name]
 
 
 def own_rows(name: str, graphs: GraphBatch, arity: int | None) -> tf.Tensor:
-    """One of READ_INPUTS: each vertex's graph, number of children, or which slots have one.
+    """One of READ_INPUTS: each vertex's graph, number, number of children, or which slots have one.
 
     In plain TensorFlow.
     """
     if name == GRAPH:
         return graphs.vertex_graph
+    if name == IDS:
+        return tf.range(graphs.num_vertices)
     if name == NUM_CHILDREN:
         return graphs.num_children
     return children_by_slot(graphs, arity) >= 0
@@ -105,7 +110,8 @@ def chosen_pushes(by_name: dict, pushes) -> dict:
     for name in pushes:
         if name not in by_name:
             raise ValueError(
-                f"pushes: got {name!r} but expected some of {sorted(by_name)}, the names that "
+                f"pushes: got {name!r} but expected some of {sorted(by_name.keys() - OWN_INPUTS)}, "
+                "the names that "
                 "vertex functions push by. Pass a list of them."
             )
     return {name: value for name, value in by_name.items() if name in pushes}

@@ -19,7 +19,7 @@ from tensorflow.python.ops import resource_variable_ops
 
 from cavs_tf._edges import Edges, TracedEdges
 from cavs_tf._function_graph import FunctionGraph
-from cavs_tf._inputs import INITIAL_STATE, own_spec
+from cavs_tf._inputs import IDS, INITIAL_STATE, STATES, own_spec
 from cavs_tf._keras_private import layers_called, set_thread_state, thread_state
 from cavs_tf._library import is_on_cpu
 
@@ -87,6 +87,10 @@ class Vertex:
             self.pulled.add(INITIAL_STATE)
             state += self.pulls[INITIAL_STATE]
         return state
+
+    def number(self) -> tf.Tensor:
+        """int32 [None]: what `vertex_ids()` returns."""
+        return self.own_input(IDS) if STATES in self.pulls else self.ids
 
     def own_input(self, name: str, arity: int | None = None) -> tf.Tensor:
         """One of READ_INPUTS, [None, ...]."""

@@ -7,8 +7,11 @@ import numpy as np
 import tensorflow as tf
 
 from cavs_tf import _wide_sums, reference
-from cavs_tf._inputs import VertexRows
+from cavs_tf._arguments import checked_size
+from cavs_tf._inputs import VertexRows, as_graph_batch
+from cavs_tf._pieces import Pieces
 from cavs_tf._resolve import arguments_of, check_at
+from cavs_tf.graph_support import GraphSupport
 from cavs_tf.graphs import GraphBatch
 
 _TOLERANCE = {tf.float64: 1e-9, tf.float32: 1e-5, tf.bfloat16: 2e-2, tf.float16: 5e-3}
@@ -67,7 +70,7 @@ class EquivalenceReport:
 
 
 def check_equivalence(
-    model, graphs, inputs=None, tolerance=None, seed=0, at=None
+    model, graphs, inputs=None, tolerance=None, seed=0, at=None, pieces=None
 ) -> EquivalenceReport:
     """Compares outputs and all gradients of a model with the reference executor's.
 
@@ -84,6 +87,8 @@ def check_equivalence(
         by default 1e-9 for float64, 1e-5 for float32, 5e-3 for float16 and 2e-2 for bfloat16.
       seed: The seed of the random loss whose gradients are compared.
       at: As for calling a `GraphSupport`.
+      pieces: A number of calls of `GraphSupport.extend` to compare instead of one call: the
+        minibatch is cut at random. None: one call.
 
     Returns:
       A report: one line per output, per gradient of an input, and per gradient of a
@@ -101,12 +106,13 @@ def check_equivalence(
     check_at(model, at)
     arguments = [_as_tensors(value) for value in arguments_of(model, graphs, inputs)]
     chosen = {} if at is None else {"at": at}
+    run = model if pieces is None else _in_pieces(model, arguments[0], pieces, seed, at)
 
     def evaluate(nudge):
         nudged = [nudge(value) for value in arguments]
         watched = _floating(_tensors("input", nudged[-1]))
         calls = (
-            lambda: model(*nudged, **chosen),
+            lambda: run(*nudged, **chosen),
             lambda: reference.run(model, *nudged, **chosen),
         )
         return [_evaluate(call, model, watched, seed, nudge) for call in calls]
@@ -124,6 +130,18 @@ def check_equivalence(
             ]
             found = [_with_terms(d, of_d) for d, of_d in zip(found, terms, strict=True)]
     return EquivalenceReport(tuple(found))
+
+
+def _in_pieces(model, graphs, pieces, seed, at):
+    """A function that calls `model.extend` so often, in place of `model`."""
+    if not isinstance(model, GraphSupport) or at is not None:
+        what = type(model).__name__ if at is None else f"at={at}"
+        raise ValueError(
+            f"pieces: got {pieces} with {what} but expected a GraphSupport, and all outputs. Pass "
+            "the layer's cell and leave out `at`."
+        )
+    cut = Pieces(as_graph_batch(graphs), checked_size("pieces", pieces), seed)
+    return lambda graphs, inputs=None: cut.run(model, inputs)
 
 
 class _Nudge:

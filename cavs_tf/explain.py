@@ -176,14 +176,14 @@ def _tasks(call, step):
         f"{schedule.min_tasks}",
         f"  vertices per task: largest {sizes.max()}, median {int(np.median(sizes))}, "
         f"smallest {sizes.min()}",
-        *_programs_of_tasks(sizes, _names_of_programs(call.cell, schedule, step)),
+        *_programs_of_tasks(sizes, _names_of_programs(call, schedule, step)),
         f"  gathered rows that need no copy: {schedule.view_share:.0%}",
     ]
 
 
-def _names_of_programs(cell, schedule, step) -> list[str]:
+def _names_of_programs(call, schedule, step) -> list[str]:
     """The program that evaluates each task, as it is called in profiles and by `program=True`."""
-    names = [name for name, _ in cell._vertex_functions()]
+    names = [name for name, _ in call.cell._evaluated_functions(name_inputs(call.inputs))]
     types = schedule.task_type.numpy()
     return [f"{names[t]}{names_of(own)}" for t, own in zip(types, step.task_traits, strict=True)]
 

@@ -14,6 +14,14 @@ import tensorflow as tf
 
 from cavs_tf._edges import PlainEdges
 from cavs_tf._evaluation import evaluator
+from cavs_tf._extension import (
+    checked_states,
+    child_lists,
+    extension_of,
+    own_inputs,
+    rows_of_new,
+    with_given_states,
+)
 from cavs_tf._forward import run_forward
 from cavs_tf._functions import Functions, make_functions
 from cavs_tf._initial_state import check_initial_state, initial_rows
@@ -21,10 +29,12 @@ from cavs_tf._inputs import (
     CHILD_MASK,
     DEFAULT,
     GRAPH,
+    IDS,
     INITIAL_STATE,
     NUM_CHILDREN,
     OWN_INPUTS,
     READ_INPUTS,
+    STATES,
     as_graph_batch,
     check_rows,
     check_shapes,
@@ -35,6 +45,7 @@ from cavs_tf._inputs import (
     own_rows,
     own_spec,
     row_specs,
+    rows_of,
     symbolic_graphs,
     symbolic_rows,
     unnamed,
@@ -42,6 +53,7 @@ from cavs_tf._inputs import (
     with_floats_as,
     with_tensors,
 )
+from cavs_tf._integers import length, number_of_lists
 from cavs_tf._keras_private import (
     AutocastScope,
     SelfContained,
@@ -474,7 +486,7 @@ class GraphSupport(SelfContained):
 
     def vertex_ids(self) -> tf.Tensor:
         """int32 [None]: which vertex of the minibatch each row is."""
-        return self._vertex("vertex_ids").ids
+        return self._vertex("vertex_ids").number()
 
     def dropout(self, x: tf.Tensor, rate: float, rows: tf.Tensor | str = "vertex") -> tf.Tensor:
         """Drops elements of rows in training: sets them to zero, and scales those that are left.
@@ -523,7 +535,7 @@ class GraphSupport(SelfContained):
         if not in_training():
             return None
         if isinstance(rows, str):
-            rows = vertex.ids if rows == "vertex" else vertex.own_input(GRAPH)
+            rows = vertex.number() if rows == "vertex" else vertex.own_input(GRAPH)
         return ops.cavs_dropout_mask(
             rows,
             tf.convert_to_tensor(self._seed_generator.state),
@@ -541,7 +553,16 @@ class GraphSupport(SelfContained):
         kwargs = {name: value for name, value in kwargs.items() if value is not None}
         return super().__call__(graphs=graphs, inputs=with_tensors(inputs), **kwargs)
 
-    def call(self, graphs, inputs=None, training=None, at=None, initial_state=None, pushes=None):
+    def call(
+        self,
+        graphs,
+        inputs=None,
+        training=None,
+        at=None,
+        initial_state=None,
+        pushes=None,
+        redraw_dropout=True,
+    ):
         """Evaluates every vertex of every graph.
 
         Args:
@@ -559,6 +580,8 @@ class GraphSupport(SelfContained):
             for the first vertex of a decoder. None: zeros.
           pushes: Names of the pushes that are wanted; others are not returned, and what only they
             need is not computed. None: all.
+          redraw_dropout: Whether `dropout` draws what it drops, as it does for every call in
+            training, or drops the same as in the last call.
 
         Returns:
           What the vertices pushed, [V, ...] in vertex order, or [n, ...] in the order of `at`; what
@@ -599,15 +622,140 @@ class GraphSupport(SelfContained):
         pulls = self._check_inputs(graphs, inputs)
         at = vertices_to_return(at)
         functions = self._functions_for(pulls, training, pushes)
-        if training and self._seed_generator is not None:
+        if training and redraw_dropout and self._seed_generator is not None:
             self._seed_generator.next()
         schedule = self._schedule_of(graphs, pulls, at)
         self._check_pushed(functions.push_names)
         for look_up in functions.lookups:
             pulls[look_up.name] = look_up.rows(pulls, graphs.num_vertices)
-        for name in READ_INPUTS.intersection(functions.pull_names):
+        for name in READ_INPUTS.intersection(functions.pull_names).difference(pulls):
             pulls[name] = self._own_rows(name, graphs)
         return unnamed(run_forward(functions, schedule, pulls, self.options, at))
+
+    def extend(
+        self,
+        states,
+        children,
+        inputs=None,
+        vertex_type=None,
+        *,
+        training=None,
+        pushes=None,
+        vertex_ids=None,
+        vertex_graph=None,
+        redraw_dropout=True,
+    ):
+        """Evaluates new vertices of graphs that grow: structures that values decide.
+
+        Some calls give the numbers that one call with all vertices gives, and so do gradients of
+        weights, inputs and `states`: a loop, or a `tf.while_loop`, may read values, choose the next
+        vertices and go on, under one tape. States that no new vertex gathers cost nothing.
+
+        Args:
+          states: [n, *state_size], the states of vertices that exist: what this method returned,
+            in any order. None: there are none.
+          children: The children of each of m new vertices: lists, a RaggedTensor [m, (slots)], or
+            a tensor [m, slots]. An id below n is a row of `states`; n + i is new vertex i, in any
+            order without cycles; -1 is a missing child.
+          inputs: Rows of the new vertices, as for a call with them alone.
+          vertex_type: Integers [m], the types of the new vertices. None: all are of type 0.
+          training: As for a call.
+          pushes: As for a call.
+          vertex_ids: Integers [m], the numbers of the new vertices, for `vertex_ids()` and
+            `dropout`. None: n + i for new vertex i.
+          vertex_graph: Integers [m], the graph of each new vertex, for `dropout(rows="graph")`.
+            None: all are of one graph.
+          redraw_dropout: False in all calls but the first if they are to drop what one call with
+            these numbers of vertices would.
+
+        Returns:
+          (outputs, states): what the new vertices pushed, [m, ...], as a call returns it; {} if
+          they push nothing. And their states, [m, *state_size].
+
+        Raises:
+          ValueError, tf.errors.InvalidArgumentError: If the arguments do not fit together; the
+            message names vertex and child.
+
+        Example:
+        >>> @vertex_function(state_size=1, arity=2)
+        ... def tree_sum(v):
+        ...     total = v.pull() + v.gather(0) + v.gather(1)
+        ...     v.scatter(total)
+        ...     v.push(total)
+        >>> _, states = tree_sum.extend(None, [[], []], tf.constant([[1.0], [2.0]]))
+        >>> total, more = tree_sum.extend(states, [[0, 1], [2, 0]], tf.constant([[3.0], [4.0]]))
+        >>> total.numpy()
+        array([[ 6.],
+               [11.]], dtype=float32)
+        >>> tf.concat([states, more], 0).shape
+        TensorShape([4, 1])
+        """
+        if type(self).call is not GraphSupport.call:
+            raise ValueError(
+                f"extend: got a call of {type(self).__name__}, which overrides it, but expected "
+                "that of GraphSupport. Compute in the vertex function, or before extend, what the "
+                "method adds."
+            )
+        graphs, inputs = self.extension(
+            states, children, inputs, vertex_type, vertex_ids, vertex_graph
+        )
+        wanted = self._default_pushes if pushes is None else pushes
+        outputs = self(
+            graphs,
+            inputs,
+            training=training,
+            at=inputs[IDS].vertices,
+            pushes=None if wanted is None else [*wanted, STATES],
+            redraw_dropout=redraw_dropout,
+        )
+        own = {name: rows for name, rows in outputs.items() if name != STATES}
+        return unnamed(own), outputs[STATES]
+
+    def extension(
+        self,
+        states,
+        children,
+        inputs=None,
+        vertex_type=None,
+        vertex_ids=None,
+        vertex_graph=None,
+    ):
+        """What `extend` calls the model with, for tools that take a model, graphs and inputs.
+
+        Args:
+          states, children, inputs, vertex_type, vertex_ids, vertex_graph: As for `extend`.
+
+        Returns:
+          (graphs, inputs): a graph of the new vertices and of those children that exist, and the
+          inputs of both. A call with them also returns the new states, by the name ".states".
+          `cavs_tf.explain`, `cavs_tf.predict_memory` and `cavs_tf.reference.run` take them too.
+
+        Example:
+        >>> @vertex_function(state_size=1, arity=1)
+        ... def running_sum(v):
+        ...     v.scatter(v.pull() + v.gather(0))
+        >>> graphs, inputs = running_sum.extension([[5.0]], [[0]], [[1.0]])
+        >>> graphs
+        GraphBatch(num_graphs=1, num_vertices=2, num_edges=1, arity=1, depth=1)
+        >>> running_sum(graphs, inputs, at=[0])[".states"].numpy()
+        array([[6.]], dtype=float32)
+        """
+        states = checked_states(states, self._state_shape, self.compute_dtype)
+        children = child_lists(children)
+        num_new = number_of_lists(children[0])
+        graphs, given = extension_of(
+            states, children, vertex_type, self.arity, len(self.vertex_types)
+        )
+        own = own_inputs(given, length(states), num_new, vertex_ids, vertex_graph)
+
+        def pulled(pulls):
+            self._build_for(unnamed({n: rows_of(v).shape for n, v in pulls.items()}) or None)
+            known = self._known(pulls | own)
+            return known.pulled[:-1], known.edge_pulls
+
+        dtype = self.compute_dtype if self._casts_inputs else None
+        rows = rows_of_new(inputs, dtype, pulled, graphs.vertex_type, num_new)
+        return graphs, rows | own
 
     @property
     def _edge_outputs(self) -> frozenset:
@@ -633,8 +781,11 @@ class GraphSupport(SelfContained):
             (f"{type(self).__name__}.{name}", getattr(self, name)) for name in self.vertex_types
         ]
 
-    def _evaluated_functions(self) -> list:
-        """`vertex_functions`, which in mixed precision cast weights wherever they are called."""
+    def _evaluated_functions(self, pulls) -> list:
+        """What a call with such inputs evaluates, as pairs (name, function) by vertex type.
+
+        In mixed precision vertex functions cast weights wherever they are called.
+        """
         dtype = None if self.compute_dtype == self.variable_dtype else self.compute_dtype
 
         def cast(function):
@@ -645,7 +796,8 @@ class GraphSupport(SelfContained):
 
             return evaluate
 
-        return [(name, cast(function)) for name, function in self._vertex_functions()]
+        functions = [(name, cast(function)) for name, function in self._vertex_functions()]
+        return with_given_states(functions, pulls)
 
     def _schedule_of(self, graphs, pulls=None, at=None):
         """The schedule that a call runs: the attached one, if there is one.
@@ -654,7 +806,7 @@ class GraphSupport(SelfContained):
         """
         if graphs.attached_schedule is not None:
             return graphs.attached_schedule
-        num_types, options = len(self.vertex_types), self.options
+        num_types, options = self._num_types(pulls or ()), self.options
         micro_batch = options.micro_batch
         if micro_batch == "auto":
             micro_batch, _ = self._choose_micro_batch(graphs, pulls, at)
@@ -823,12 +975,14 @@ class GraphSupport(SelfContained):
             self.build(shapes)
 
     def _trace(self, pulls, pushes) -> Functions:
+        known = self._known(pulls)
+        read = frozenset().union(*known.pulled)
         return make_functions(
-            self._evaluated_functions(),
+            self._evaluated_functions(pulls),
             self.arity,
             tf.TensorSpec(self._state_shape, self.compute_dtype),
-            row_specs(pulls),
-            self._known(pulls).edge_pulls,
+            {n: spec for n, spec in row_specs(pulls).items() if n not in READ_INPUTS or n in read},
+            known.edge_pulls,
             [variable.value for variable in self.variables],
             first_rows(pulls, Functions.EXAMPLES),
             self.options.decompose,
@@ -851,8 +1005,12 @@ class GraphSupport(SelfContained):
             pulls = with_floats_as(self.compute_dtype, pulls)
         if graphs is not None:
             edge_pulls = self._known(pulls).edge_pulls
-            check_rows(graphs, pulls, len(self.vertex_types), edge_pulls)
+            check_rows(graphs, pulls, self._num_types(pulls), edge_pulls)
         return pulls
+
+    def _num_types(self, pulls) -> int:
+        """How many vertex types a call with such inputs has."""
+        return len(self.vertex_types) + (STATES in pulls)
 
     def _surroundings(self) -> Surroundings:
         read = ("dtype_policy", "state_shape", "arity", "vertex_types")
@@ -887,7 +1045,7 @@ class GraphSupport(SelfContained):
         pushed, pulled, read = {}, [], Reads()
         by_vertex, by_edge, reads_edges, num_slots = set(), set(), False, self.arity or 0
         pushed_by_vertex, pushed_by_edge = set(), set()
-        for name, function in self._evaluated_functions():
+        for name, function in self._evaluated_functions(pulls):
             with recorded_reads() as reads:
                 vertex = self._one_vertex(pulls).run(function)
             check_reads(name, reads, lambda f=function: self._one_vertex(pulls).run(f))

@@ -105,7 +105,7 @@ class Evaluation:
     """
 
     def __init__(self, model, graphs, pulls, pushed):
-        self.functions = [function for _, function in model._evaluated_functions()]
+        self.functions = [function for _, function in model._evaluated_functions(pulls)]
         self.arity = model._num_slots(pulls)
         self.no_state = tf.zeros([1, *model.state_shape], model.compute_dtype)
         self.wide = sum_type(model.compute_dtype)
@@ -119,7 +119,8 @@ class Evaluation:
         self.edge_pulls = {name: pulls[name] for name in of_edges}
         of_vertices = {name: value for name, value in pulls.items() if name not in of_edges}
         self.pulls = self._one_row_per_vertex(of_vertices, model._pulled_by_type(pulls))
-        self.pulls |= {name: own_rows(name, graphs, model.arity or 0) for name in READ_INPUTS}
+        own = {name: own_rows(name, graphs, model.arity or 0) for name in READ_INPUTS}
+        self.pulls = own | self.pulls
         if model.arity is not None and not model._reads_edges(pulls):
             _check_arity(graphs, self.arity)
         self.children = children_by_slot(graphs, self.arity)

@@ -38,6 +38,7 @@ TOUCHED_BY_OPS = {
     "cross_entropy_op.cc": ["flat<Label>", "vec<T>"],  # Numbers of classes, and factors of rows.
     "describe_op.cc": ["scalar<tensorflow::tstring>"],  # The text.
     "dropout_mask_op.cc": ["vec<int32_t>", "vec<int64_t>"],  # Numbers of rows, and the seed.
+    "extend_op.cc": ["copy", "flat<int32_t>", "flat<int32_t>", "scalar<int32_t>"],  # A graph.
     "foreign_kernel.cc": ["copy", "copy", "flat<int32_t>", "flat<int64_t>", "memcpy", "memcpy"],
     "forward_op.cc": ["flat<int32_t>", "scalar<tensorflow::Variant>"],  # `at`, and the tape.
     # Graphs, which no device holds.

@@ -471,6 +471,13 @@ class Graph(SelfContained):
             self, self.cell, graphs_shape, inputs_shape, initial_state_shape=initial_state_shape
         )
 
+    def extend(self, states, children, inputs=None, vertex_type=None, **arguments):
+        """Evaluates new vertices of graphs that grow: see `GraphSupport.extend`.
+
+        `go_backwards` changes nothing: `children` are what the new vertices gather from.
+        """
+        return self.cell.extend(states, children, inputs, vertex_type, **arguments)
+
     def _directed(self, graphs):
         """The graphs, or with `go_backwards` their reverses."""
         if not self.go_backwards or asks_for_shapes():

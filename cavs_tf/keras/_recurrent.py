@@ -203,8 +203,10 @@ class RecurrentCell(GraphSupport):
             return [pushed]
         return [pushed[name] for name in (DEFAULT, *self.state_names[1:])]
 
-    def _initial_parts(self, states) -> list:
+    def _initial_parts(self, states, name="initial_state") -> list:
         """The parts of an initial state, each [B, units], in the order of `state_names`.
+
+        `name` is that of the argument.
 
         Raises:
           ValueError: If there are more or fewer parts, or one has another shape.
@@ -212,7 +214,7 @@ class RecurrentCell(GraphSupport):
         states = list(states) if isinstance(states, (list, tuple)) else [states]
         if len(states) != len(self.state_names):
             raise ValueError(
-                f"initial_state: got {len(states)} tensors but expected "
+                f"{name}: got {len(states)} tensors but expected "
                 f"[{', '.join(self.state_names)}], each [B, {self.units}]. Pass what "
                 "return_state=True returns after the output."
             )
@@ -220,7 +222,7 @@ class RecurrentCell(GraphSupport):
         for k, state in enumerate(states):
             if not state.shape.is_compatible_with([None, self.units]):
                 raise ValueError(
-                    f"initial_state[{k}]: got shape {state.shape} but expected [B, {self.units}], "
+                    f"{name}[{k}]: got shape {state.shape} but expected [B, {self.units}], "
                     "one row for each graph or sequence. Make it of the size of the layer."
                 )
         # tf.identity would not do: TensorFlow's optimizer removes it (see `_or_initial`).
@@ -343,6 +345,31 @@ class CellLayer(Graph):
     def call(self, graphs, inputs=None, initial_state=None):
         output, states = self._run(self._directed(graphs), inputs, initial_state)
         return (output, *states) if self.return_state else output
+
+    def extend(self, states, children, inputs=None, vertex_type=None, **arguments):
+        """Evaluates new vertices of graphs that grow: see `GraphSupport.extend`.
+
+        Args:
+          states: [n, size of a state], as this method returned them; or their parts, each
+            [n, units], in the order in which a call with `return_state` returns them: [h, c] of an
+            encoder is where a decoder begins. None: no vertices exist.
+          children, inputs, vertex_type, **arguments: As for `GraphSupport.extend`. `go_backwards`
+            changes nothing: `children` are what the new vertices gather from.
+
+        Returns:
+          (output, states): [m, units] and [m, size of a state] of the m new vertices.
+
+        >>> import cavs_tf as cavs
+        >>> layer, words = cavs.keras.LSTM(2), tf.ones([1, 3])
+        >>> output, state = layer.extend(None, [[]], words)
+        >>> output, state = layer.extend(state, [[0]], words)
+        >>> output.shape, state.shape
+        (TensorShape([1, 2]), TensorShape([1, 4]))
+        """
+        if isinstance(states, (list, tuple)):
+            states = _joined(self.cell._initial_parts(states, "states"))
+        arguments = {"pushes": [DEFAULT]} | arguments
+        return self.cell.extend(states, children, inputs, vertex_type, **arguments)
 
     def compute_output_shape(
         self, graphs_shape=None, inputs_shape=None, initial_state_shape=None, **others

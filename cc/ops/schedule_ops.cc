@@ -46,6 +46,19 @@ absl::Status ScheduleShape(InferenceContext* c) {
   return absl::OkStatus();
 }
 
+absl::Status ExtendShape(InferenceContext* c) {
+  ShapeHandle child_splits, child_ids, vertex_type, num_states;
+  TF_RETURN_IF_ERROR(c->WithRank(c->input(0), 1, &child_splits));
+  TF_RETURN_IF_ERROR(c->WithRank(c->input(1), 1, &child_ids));
+  TF_RETURN_IF_ERROR(c->WithRank(c->input(2), 1, &vertex_type));
+  TF_RETURN_IF_ERROR(c->WithRank(c->input(3), 0, &num_states));
+  for (int i = 0; i < c->num_outputs(); ++i) {
+    c->set_output(i, c->Vector(InferenceContext::kUnknownDim));
+  }
+  c->set_output(2, child_ids);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 REGISTER_OP("CavsSchedule")
@@ -120,6 +133,48 @@ arity: Number of slots that the vertex function gathers from.
 num_edge_lists: 0 or 3.
 num_types: Number of vertex functions.
 policy: How tasks are chosen.
+)doc");
+
+REGISTER_OP("CavsExtend")
+    .Input("child_splits: int32")
+    .Input("child_ids: int32")
+    .Input("vertex_type: int32")
+    .Input("num_states: int32")
+    .Output("read: int32")
+    .Output("graph_child_splits: int32")
+    .Output("graph_child_ids: int32")
+    .Output("graph_vertex_type: int32")
+    .Attr("arity: int >= -1")
+    .Attr("num_types: int >= 1 = 1")
+    .SetShapeFn(NoThrowShape<ExtendShape>)
+    .Doc(R"doc(
+Makes a graph of m new vertices and of those that were computed before and are their children.
+
+Its vertices are the new ones, [0, m), and, without children, the k whose states they gather,
+[m, m + k). It takes no longer if there are more states.
+
+For a new vertex 0 with states 7 and 2 as children, over 8 states:
+
+    child_splits = [0, 2], child_ids = [7, 2], num_states = 8
+    read = [2, 7], graph_child_splits = [0, 2, 2, 2], graph_child_ids = [2, 1]
+    graph_vertex_type = [0, 1, 1]
+
+Fails with InvalidArgument, naming vertex and slot, if splits do not ascend from 0 to the number of
+ids, an id is out of range, a vertex has more than `arity` children, or a type is outside
+[0, num_types). Cycles are rejected by CavsSchedule.
+
+child_splits: [m + 1], ascending. New vertex i has the children
+  child_ids[child_splits[i]:child_splits[i + 1]]; the position among them is the slot.
+child_ids: [E]. An id below num_states is a row of the states, num_states + i is new vertex i, and -1
+  is an explicitly missing child.
+vertex_type: [m], in [0, num_types), or [0]: all new vertices are of type 0.
+num_states: How many states there are.
+read: [k], ascending: the rows of the states that are gathered.
+graph_child_splits: [m + k + 1].
+graph_child_ids: [E], vertices of the graph in [0, m + k), or -1.
+graph_vertex_type: [m + k]: those of new vertices, then num_types.
+arity: Number of slots that the vertex function gathers from; -1: any number.
+num_types: Number of vertex functions.
 )doc");
 
 }  // namespace cavs

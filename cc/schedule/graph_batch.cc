@@ -5,38 +5,6 @@
 namespace cavs {
 namespace {
 
-// Rejects `splits` unless they ascend from 0 to `total`, the number of values
-// that they split.
-Status ValidateSplits(const char* name, Span<int32_t> splits, int64_t total,
-                      const char* lists, const char* split_array) {
-  if (splits.empty()) {
-    if (total == 0) return Status();
-    return InvalidArgument(name, ": got no values but expected at least one, ",
-                           "one more than there are ", lists,
-                           ". Pass [0] for no ", lists, ".");
-  }
-  if (splits[0] != 0) {
-    return InvalidArgument(name, "[0]: got ", splits[0],
-                           " but expected 0. The first list starts at the "
-                           "beginning of ",
-                           split_array, ".");
-  }
-  const int64_t last = splits.size() - 1;
-  for (int64_t i = 1; i <= last; ++i) {
-    if (splits[i] < splits[i - 1]) {
-      return InvalidArgument(name, "[", i, "]: got ", splits[i],
-                             " but expected at least ", name, "[", i - 1,
-                             "] = ", splits[i - 1], ". Splits never descend.");
-    }
-  }
-  if (splits[last] != total) {
-    return InvalidArgument(
-        name, "[", last, "]: got ", splits[last], " but expected ", total,
-        ". The last list ends at the end of ", split_array, ".");
-  }
-  return Status();
-}
-
 // "children[3][17]": graph, and vertex counted within it.
 std::string VertexName(const GraphBatchView& batch, const char* array,
                        int64_t vertex) {
@@ -119,6 +87,36 @@ Status ValidateTypes(const GraphBatchView& batch, int num_types) {
 }
 
 }  // namespace
+
+Status ValidateSplits(const char* name, Span<int32_t> splits, int64_t total,
+                      const char* lists, const char* split_array) {
+  if (splits.empty()) {
+    if (total == 0) return Status();
+    return InvalidArgument(name, ": got no values but expected at least one, ",
+                           "one more than there are ", lists,
+                           ". Pass [0] for no ", lists, ".");
+  }
+  if (splits[0] != 0) {
+    return InvalidArgument(name, "[0]: got ", splits[0],
+                           " but expected 0. The first list starts at the "
+                           "beginning of ",
+                           split_array, ".");
+  }
+  const int64_t last = splits.size() - 1;
+  for (int64_t i = 1; i <= last; ++i) {
+    if (splits[i] < splits[i - 1]) {
+      return InvalidArgument(name, "[", i, "]: got ", splits[i],
+                             " but expected at least ", name, "[", i - 1,
+                             "] = ", splits[i - 1], ". Splits never descend.");
+    }
+  }
+  if (splits[last] != total) {
+    return InvalidArgument(
+        name, "[", last, "]: got ", splits[last], " but expected ", total,
+        ". The last list ends at the end of ", split_array, ".");
+  }
+  return Status();
+}
 
 int64_t GraphBatchView::GraphOf(int64_t vertex) const {
   // The last graph that starts at or before `vertex`: skips empty graphs.

@@ -49,6 +49,12 @@ struct GraphBatchView {
   }
 };
 
+// Rejects `splits`, called `name`, unless they ascend from 0 to `total`, the
+// number of values in `split_array` that they split into `lists`. Empty splits
+// are as good as [0].
+Status ValidateSplits(const char* name, Span<int32_t> splits, int64_t total,
+                      const char* lists, const char* split_array);
+
 }  // namespace cavs
 
 #endif  // CAVS_CC_SCHEDULE_GRAPH_BATCH_H_

@@ -260,6 +260,7 @@ class Calls:
         self._kinds = {
             self._row_op: 30,
             self._schedule: 20,
+            self._extend: 10,
             self._forward: 20,
             self._backward: 15,
             self._dictionary: 5,
@@ -379,6 +380,19 @@ class Calls:
             forward.inputs[:4] = list(schedule[:4])
             forward.inputs[8] = list(schedule[4])
             forward()
+
+    def _extend(self, r):
+        child_splits, child_ids, _, vertex_type = self._graphs(r)
+        inputs = [child_splits, child_ids, vertex_type, tf.constant(r.choice([0, 1, 9]))]
+        attributes = {
+            "arity": r.choice([-1, 0, 2, 3, r.choice(INTEGERS)]),
+            "num_types": r.choice([1, 2, 3, r.choice(INTEGERS)]),
+        }
+        call = Call(ops.cavs_extend, inputs, attributes)
+        if r.random() < 0.7:
+            i = r.randrange(4)
+            call.inputs[i] = self._spoil_input(r, call.inputs[i])
+        call()
 
     def _dictionary(self, r):
         model = self._model(r)
