@@ -14,6 +14,27 @@ from cavs_tf._integers import check_all_at_least, check_all_fit, check_at_least,
 _LAYOUTS = ("pairs", "rows")
 
 
+class Ends(NamedTuple):
+    """What messages call the two ends of an edge, and whether both may be one vertex."""
+
+    source: str
+    target: str
+    sources: str
+    may_be_one: bool
+
+    @property
+    def pair(self) -> str:
+        return f"({self.source}, {self.target})"
+
+    @property
+    def rows(self) -> str:
+        return f"of {self.sources} and one of {self.target}s"
+
+
+OF_TREES = Ends("child", "parent", "children", may_be_one=False)
+OF_ROUNDS = Ends("source", "target", "sources", may_be_one=True)
+
+
 class ChildLists(NamedTuple):
     """The graphs of a minibatch: B graphs, V vertices, E child slots. All int32.
 
@@ -43,7 +64,8 @@ def from_parents(parents: Sequence[Sequence[int]]) -> ChildLists:
         parent == position,
         lambda i: (
             f"parents[{graph[i]}][{position[i]}]: got {parent[i]} but expected another vertex, "
-            "or -1 (root). A vertex is not its own parent."
+            "or -1 (root). A vertex is not its own parent; GraphBatch.from_rounds takes graphs "
+            "with cycles."
         ),
     )
     has_parent = parent >= 0
@@ -80,13 +102,16 @@ def from_children(children: Sequence[Sequence[Sequence[int]]]) -> ChildLists:
 
 
 def from_edges(
-    num_vertices: Sequence[int], edges: Sequence[Sequence], layout: str | None = None
+    num_vertices: Sequence[int],
+    edges: Sequence[Sequence],
+    layout: str | None = None,
+    ends: Ends = OF_TREES,
 ) -> ChildLists:
     """Converts edges per graph. The children of a vertex keep their order."""
     if layout not in (None, *_LAYOUTS):
         raise ValueError(
-            f"layout: got {layout!r} but expected 'pairs', 'rows' or None. 'pairs' are (child, "
-            "parent), 'rows' one of children and one of parents."
+            f"layout: got {layout!r} but expected 'pairs', 'rows' or None. 'pairs' are "
+            f"{ends.pair}, 'rows' one {ends.rows}."
         )
     sizes = _integers(num_vertices, "num_vertices")
     _check_is_list(edges, "edges")
@@ -97,23 +122,25 @@ def from_edges(
             f"edges: got edges of {len(edges)} graphs but expected {len(sizes)}, one array per "
             "value in num_vertices. Pass an empty one for a graph without edges."
         )
-    pairs = [_pairs(graph, f"edges[{g}]", layout) for g, graph in enumerate(edges)]
+    pairs = [_pairs(graph, f"edges[{g}]", layout, ends) for g, graph in enumerate(edges)]
     edge_splits = _splits([len(graph) for graph in pairs])
     pair = np.concatenate([np.zeros((0, 2), np.int64), *pairs])
     graph, position, _, _ = _places(edge_splits)
     size = sizes[graph]
     _reject_first(
-        pair[:, 0] == pair[:, 1],
+        (pair[:, 0] == pair[:, 1]) & (not ends.may_be_one),
         lambda i: (
             f"edges[{graph[i]}][{position[i]}]: got {pair[i, 0]} as child and as parent but "
-            "expected two vertices. A vertex is not its own parent."
+            "expected two vertices. A vertex is not its own parent; GraphBatch.from_rounds takes "
+            "graphs with cycles."
         ),
     )
     _reject_first(
         ((pair < 0) | (pair >= size[:, None])).any(axis=1),
         lambda i: (
-            f"edges[{graph[i]}][{position[i]}]: got child {pair[i, 0]}, parent {pair[i, 1]} but "
-            f"expected two vertices in [0, {size[i]}). Graph {graph[i]} has {size[i]} vertices."
+            f"edges[{graph[i]}][{position[i]}]: got {ends.source} {pair[i, 0]}, {ends.target} "
+            f"{pair[i, 1]} but expected two vertices in [0, {size[i]}). Graph {graph[i]} has "
+            f"{size[i]} vertices."
         ),
     )
     graph_splits = _splits(sizes)
@@ -122,14 +149,14 @@ def from_edges(
     return _child_lists(counts, child[np.argsort(parent, kind="stable")], graph_splits)
 
 
-def features_of_edges(edges, layout, features) -> np.ndarray:
+def features_of_edges(edges, layout, features, ends: Ends = OF_TREES) -> np.ndarray:
     """[E, ...]: features that stand beside edges, in the order of a `GraphBatch`.
 
     Args:
-      edges, layout: Valid, as for `from_edges`.
+      edges, layout, ends: Valid, as for `from_edges`.
       features: One array [n, ...] per graph, a row for each of its edges.
     """
-    pairs = [_pairs(graph, f"edges[{g}]", layout) for g, graph in enumerate(edges)]
+    pairs = [_pairs(graph, f"edges[{g}]", layout, ends) for g, graph in enumerate(edges)]
     rows = _rows_per_graph(features, [len(graph) for graph in pairs], "edge")
     parents = [graph[:, 1] for graph in pairs]
     moved = [own[np.argsort(p, kind="stable")] for own, p in zip(rows, parents, strict=True)]
@@ -311,8 +338,8 @@ def _are_large(array: np.ndarray) -> bool:
     return all(isinstance(v, int) and not isinstance(v, bool) for v in array.flat)
 
 
-def _pairs(edges, name: str, layout: str | None) -> np.ndarray:
-    """int64 [n, 2]: the (child, parent) pairs of a graph, of whichever layout."""
+def _pairs(edges, name: str, layout: str | None, ends: Ends) -> np.ndarray:
+    """int64 [n, 2]: the (source, target) pairs of a graph, of whichever layout."""
     array = np.asarray(edges)
     if array.size == 0:
         return np.zeros((0, 2), np.int64)
@@ -320,25 +347,25 @@ def _pairs(edges, name: str, layout: str | None) -> np.ndarray:
     if array.ndim != 2 or array.shape[0 if are_rows else 1] != 2 or array.dtype.kind not in "iu":
         raise ValueError(
             f"{name}: got {array.dtype} of shape {array.shape} but expected integers of shape "
-            f"{'[2, n]' if are_rows else '[n, 2]'}. (child, parent) pairs have layout='pairs', a "
-            "row of children and one of parents layout='rows'."
+            f"{'[2, n]' if are_rows else '[n, 2]'}. {ends.pair} pairs have layout='pairs', a row "
+            f"{ends.rows} layout='rows'."
         )
     if layout is None and not isinstance(edges[0], tuple):
-        _reject_two_rows(array, name)
+        _reject_two_rows(array, name, ends)
     check_all_fit(name, array)
     return (array.T if are_rows else array).astype(np.int64)
 
 
-def _reject_two_rows(array, name: str) -> None:
-    """Two edges may be two pairs, or a row of children and one of parents, and look the same."""
+def _reject_two_rows(array, name: str, ends: Ends) -> None:
+    """Two edges may be two pairs, or a row of sources and one of targets, and look the same."""
     if len(array) != 2:
         return
     pairs, columns = array.tolist(), array.T.tolist()
-    could_be_rows = all(child != parent for child, parent in columns)
+    could_be_rows = ends.may_be_one or all(child != parent for child, parent in columns)
     if could_be_rows and sorted(pairs) != sorted(columns):
         raise ValueError(
-            f"{name}: got {pairs}, which may be two pairs or a row of children and one of parents, "
-            "but expected to be told which. Pass layout='pairs' or layout='rows'."
+            f"{name}: got {pairs}, which may be two pairs or a row {ends.rows}, but expected "
+            "to be told which. Pass layout='pairs' or layout='rows'."
         )
 
 

@@ -12,7 +12,7 @@ from typing import Optional
 import numpy as np
 import tensorflow as tf
 
-from cavs_tf import _child_lists, _graph_algebra, _graph_formats
+from cavs_tf import _child_lists, _graph_algebra, _graph_formats, _rounds
 from cavs_tf._arguments import check_bools
 from cavs_tf._integers import (
     INT32,
@@ -57,11 +57,12 @@ class GraphBatch(tf.experimental.ExtensionType):
     parents, chains, trees, DAGs. The position of a child among its siblings is its
     slot; slots may be empty. The constructor takes the arrays as they are stored;
     `from_children`, `from_parents`, `from_edges`, `from_ragged`, `from_nested`,
-    `from_networkx`, `chain` and `complete_tree` are more convenient. It is a sequence of B
-    graphs: see `__getitem__`.
+    `from_networkx`, `from_rounds`, `chain` and `complete_tree` are more convenient. It is a
+    sequence of B graphs: see `__getitem__`.
 
     Cycles, ids out of range and children in other graphs are rejected when the graphs
-    are scheduled, with a message that names graph, vertex and slot.
+    are scheduled, with a message that names graph, vertex and slot. `from_rounds` takes graphs
+    with cycles, for message passing.
 
     Attributes:
       child_splits: int32 [V + 1], ascending from 0. Vertex v has the children
@@ -215,6 +216,72 @@ class GraphBatch(tf.experimental.ExtensionType):
             return graphs
         edge_features = eager_values("edge_features", edge_features)
         return graphs, _child_lists.features_of_edges(edges, layout, edge_features)
+
+    @classmethod
+    @on_cpu
+    def from_rounds(
+        cls,
+        num_vertices,
+        edges,
+        rounds,
+        vertex_type=None,
+        *,
+        layout=None,
+        edge_features=None,
+        own_feature=None,
+    ):
+        """Makes graphs of rounds of message passing, from edges that may form cycles.
+
+        A graph of n vertices becomes one of (rounds + 1) * n. Row r * n + v of it is vertex v
+        after round r. In round 0 it has no child; after that its children are itself in the round
+        before, then the sources of its edges there, in their order. Roots are the last round.
+
+        Inside `tf.function` and in an input pipeline, `edges` is a RaggedTensor of pairs.
+
+        Args:
+          num_vertices: [B] ints, the number of vertices of each graph.
+          edges: One [n, 2] array per graph of (source, target) ids, relative to the graph: in each
+            round the target gathers from the source. Cycles are allowed, loops and repeated edges
+            too. Or a RaggedTensor [B, (edges), 2].
+          rounds: At least 0, an int or a scalar tensor.
+          vertex_type: As in `from_children`, of the vertices, which have it in all rounds.
+          layout: As in `from_edges`: "rows" for the `edge_index` of PyTorch Geometric.
+          edge_features: One [n, ...] array per graph, a row for each of its edges; or a
+            RaggedTensor.
+          own_feature: The feature of the edge from a vertex to itself in the round before; None:
+            zeros, or an empty string.
+
+        Returns:
+          A `GraphBatch`, and `origin`, int32 [rows]: the vertex of the minibatch that each row
+          stands for, so that `tf.gather(x, origin)` are its inputs. With `edge_features` also
+          these, [E, ...], in the order of the edges.
+
+        Raises:
+          ValueError: If an id is no vertex of its graph, `rounds` is negative, or the arguments
+            have other shapes or types.
+          tf.errors.InvalidArgumentError: Likewise, of values that were not known.
+
+        Source: Li et al. 2016, arXiv:1511.05493, section 3.2, and Gilmer et al. 2017,
+        arXiv:1704.01212, section 2: the rounds of message passing.
+
+        >>> ring = [(0, 1), (1, 2), (2, 0)]
+        >>> graphs, origin = GraphBatch.from_rounds([3], [ring], rounds=2)
+        >>> graphs
+        GraphBatch(num_graphs=1, num_vertices=9, num_edges=12, arity=2, depth=2)
+        >>> origin.numpy(), graphs.roots.numpy()
+        (array([0, 1, 2, 0, 1, 2, 0, 1, 2], dtype=int32), array([6, 7, 8], dtype=int32))
+        >>> graphs[0].child_ids.numpy()[:6]  # Of row 3: itself and vertex 2, in round 0.
+        array([0, 2, 1, 0, 2, 1], dtype=int32)
+        >>> bonds = [["single", "double", "single"]]
+        >>> _, _, bonds = GraphBatch.from_rounds([3], [ring], 1, edge_features=bonds)
+        >>> bonds.tolist()
+        ['', 'single', '', 'single', '', 'double']
+        """
+        unrolled, features = _rounds.from_edges(
+            num_vertices, edges, rounds, vertex_type, layout, edge_features, own_feature
+        )
+        made = cls(*unrolled.graphs), unrolled.origin
+        return made if features is None else (*made, features)
 
     @classmethod
     def from_ragged(cls, children: tf.RaggedTensor, vertex_type=None) -> "GraphBatch":

@@ -295,7 +295,8 @@ def depth_of(graphs):
     tf.debugging.assert_equal(
         unfinished,
         False,
-        "children: got a cycle but expected every vertex to depend on others only. Remove it.",
+        "children: got a cycle but expected every vertex to depend on others only. Remove it, or "
+        "make rounds of message passing of the graph: GraphBatch.from_rounds.",
     )
     return depth
 

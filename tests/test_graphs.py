@@ -403,7 +403,7 @@ REJECTED = [
     (
         lambda: GraphBatch.from_parents([[-1], [1, 1]]),
         "parents[1][1]: got 1 but expected another vertex, or -1 (root). A vertex is not its own "
-        "parent.",
+        "parent; GraphBatch.from_rounds takes graphs with cycles.",
     ),
     (
         lambda: GraphBatch.from_edges([2, -3], [[], []]),
@@ -452,7 +452,7 @@ REJECTED = [
     (
         lambda: GraphBatch.from_edges([2, 3], [[], [(0, 1), (2, 2)]]),
         "edges[1][1]: got 2 as child and as parent but expected two vertices. A vertex is not its "
-        "own parent.",
+        "own parent; GraphBatch.from_rounds takes graphs with cycles.",
     ),
     (
         lambda: GraphBatch.from_edges(3, [[(0, 1)]]),

@@ -8,7 +8,7 @@ import tensorflow as tf
 from cavs_tf._arguments import check_bools
 from cavs_tf.data._pools import batched, pools_of
 from cavs_tf.data._replicas import GLOBAL_GRAPHS, GRAPH_WEIGHT, VERTEX_WEIGHT, merged, replicas_of
-from cavs_tf.data._structures import Structure, structures_of
+from cavs_tf.data._structures import ORIGIN, Structure, structures_of
 from cavs_tf.graphs import TENSOR_NAMES
 
 
@@ -26,8 +26,9 @@ def batch(
     policy: str = "depth",
     micro_batch: int | None = None,
     edges: bool | dict[str, bool] = False,
+    rounds: int | dict[str, int] | None = None,
     per_graph: Collection[str] = (),
-    per_edge: Collection[str] = (),
+    per_edge: Collection[str] | dict = (),
     per_leaf: Collection[str] = (),
     replicas: int | tf.distribute.InputContext | None = None,
     drop_remainder: bool = False,
@@ -63,13 +64,16 @@ def batch(
       num_types: Number of vertex functions; the feature's values are in [0, num_types).
       edges: Whether schedules have edges, for vertex functions that read `children()`: the arity
         is 0 by default then, and vertices may have more children than slots.
-        Of several structures, each of these four may be a dict by name.
+      rounds: Number of rounds of message passing, at least 0: children are the neighbours of a
+        vertex then, which may form cycles; see below. None: graphs have none.
+        Of several structures, each of these five may be a dict by name.
       policy, micro_batch: Of the schedule; see `GraphBatch.schedule`.
       per_graph: Names of features that belong to the example although they are no scalars;
         of a structure, "left/name".
       per_edge: Names of features [e, ...] that have a row for each edge: for every vertex one for
         each of its children, in their order, without missing ones. They follow each other in the
-        order of the vertices.
+        order of the vertices. With rounds, a dict says what the edge from a vertex to itself has;
+        else that has zeros.
       per_leaf: Names of features [m, ...] that have a row for each vertex without children, in
         their order, such as the words of a parse. In a minibatch they are `VertexRows`.
       replicas: Divides every minibatch into as many, one after the other, of consecutive examples
@@ -90,6 +94,12 @@ def batch(
       whole minibatch then, however it was divided; and "global_graphs", int32 zeros, as many as it
       has graphs.
 
+      With `rounds`, graphs are those of `GraphBatch.from_rounds`, whose vertices are rows: vertex v
+      of n after round r is row r * n + v of its graph. Features of vertices stay [N, ...], of the N
+      vertices of the examples, and "origin", int32 [rows], says which of them each row stands for:
+      `tf.gather(batch["x"], batch["origin"])`. `VertexRows` have their rows in round 0. Features of
+      edges have a row for every edge of every round. `max_vertices` counts rows.
+
     Raises:
       ValueError: If the elements are no such dicts, K exceeds `arity`, a feature has the name of
         something else in the minibatch, or an option names something that is not there.
@@ -104,6 +114,12 @@ def batch(
     >>> pairs = tf.data.Dataset.zip({"left": examples, "right": examples.skip(1)})
     >>> next(iter(batch(pairs, 2)))["right"]["graphs"].num_graphs
     1
+
+    >>> ring = {"children": [[2], [0], [1]], "atom": [6, 6, 8]}  # Each has the one before.
+    >>> rings = tf.data.Dataset.from_tensors(ring).repeat(2)
+    >>> atoms = next(iter(batch(rings, 2, rounds=1)))
+    >>> atoms["graphs"].num_vertices, tf.gather(atoms["atom"], atoms["origin"]).numpy()
+    (12, array([6, 6, 8, 6, 6, 8, 6, 6, 8, 6, 6, 8], dtype=int32))
 
     >>> tree = {"children": [[-1, -1], [-1, -1], [0, 1]], "word": [17, 4]}
     >>> trees = tf.data.Dataset.from_tensors(tree).repeat(2)
@@ -129,6 +145,7 @@ def batch(
         vertex_type=vertex_type,
         num_types=num_types,
         edges=edges,
+        rounds=rounds,
     )
     taken = TENSOR_NAMES if as_dict else ("graphs",)
     if replicas is not None:
@@ -181,6 +198,7 @@ def _options(given: tf.data.Options) -> tf.data.Options:
 def _check_names(structure: Structure, spec, taken: Collection[str]) -> None:
     """Raises ValueError if a feature has a name that the graphs of a minibatch use."""
     features = structure.of(spec)
+    taken = taken if structure.rounds is None else (*taken, ORIGIN)
     where = "dataset" if structure.name is None else f"dataset[{structure.name!r}]"
     for name in sorted(set(features) & set(taken)):
         if name == structure.vertex_type == "vertex_type":

@@ -13,7 +13,8 @@ def check_acyclic(children: list[list[int]], first: int = 0) -> None:
         shown = cycle if len(cycle) < 10 else [*cycle[:8], "...", cycle[-1]]
         raise ValueError(
             f"got the cycle {' <- '.join(shown)} of a vertex, its child, and so on, but expected "
-            "none. Correct the graph that begins in this line."
+            "none. Correct the graph that begins in this line; of a graph that is meant to have "
+            "cycles, make rounds: GraphBatch.from_rounds, or json_graphs(..., cycles=True)."
         )
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from cavs_tf import _child_lists
+from cavs_tf._arguments import check_bools
 from cavs_tf.data._cycles import check_acyclic
 from cavs_tf.data._streams import Item, check_exists, decoded, numbered_lines, stream
 from cavs_tf.data._vocabulary import Vocabulary
@@ -17,6 +18,7 @@ def json_graphs(
     path: str | os.PathLike,
     features: dict[str, tf.TensorSpec] | None = None,
     vocabulary: Vocabulary | None = None,
+    cycles: bool = False,
 ) -> tf.data.Dataset:
     """Reads graphs as lists of edges, one JSON object per line.
 
@@ -30,6 +32,8 @@ def json_graphs(
         first axis is None, there is one row per vertex.
       vocabulary: Turns the feature "word", string [n], into "token"; see
         `Vocabulary.from_dataset`.
+      cycles: Whether graphs may have cycles and loops, for `batch(..., rounds=...)`. Children are
+        the neighbours from which a vertex gathers then.
 
     Returns:
       A dataset of one dict per graph of n vertices, for `cavs_tf.data.batch`, read as it is used:
@@ -47,16 +51,17 @@ def json_graphs(
     ([[-1, -1], [-1, -1], [0, 1]], 1)
     """
     check_exists(path)
+    check_bools(cycles=cycles)
     features = {} if features is None else dict(features)
 
     def read():
         for number, line in numbered_lines(path):
-            yield Item(path, number, functools.partial(_graph, line, features))
+            yield Item(path, number, functools.partial(_graph, line, features, cycles))
 
     return stream(read, {"children": None} | features, vocabulary)
 
 
-def _graph(line: bytes, features: dict) -> dict:
+def _graph(line: bytes, features: dict, cycles: bool) -> dict:
     text = decoded(line)
     try:
         fields = json.loads(text)
@@ -70,9 +75,11 @@ def _graph(line: bytes, features: dict) -> dict:
         )
     count = fields["num_vertices"]
     pairs = _pairs(*lists, fields[lists.pop()])
-    splits, ids, _ = _child_lists.from_edges([count], [pairs])
+    ends = _child_lists.OF_TREES._replace(may_be_one=cycles)
+    splits, ids, _ = _child_lists.from_edges([count], [pairs], ends=ends)
     children = [slots.tolist() for slots in np.split(ids, splits[1:-1])] if count else []
-    check_acyclic(children)
+    if not cycles:
+        check_acyclic(children)
     values = {name: _feature(name, spec, fields, count) for name, spec in features.items()}
     return {"children": children} | values
 

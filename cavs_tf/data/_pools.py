@@ -33,7 +33,7 @@ class Pools:
         random = tf.data.Dataset.random(self.seed, rerandomize_each_iteration=True).batch(2)
 
         def cut(index, pool, seed):
-            sizes = tf.add_n([structure.sizes(pool) for structure in structures])
+            sizes = tf.add_n([structure.rows(pool) for structure in structures])
             with tf.control_dependencies(self._check_sizes(index, sizes)):
                 sizes = tf.identity(sizes)  # Cutting those that are too large would never end.
             order = tf.range(tf.size(sizes))

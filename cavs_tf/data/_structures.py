@@ -5,13 +5,16 @@ from collections.abc import Collection
 
 import tensorflow as tf
 
+from cavs_tf import _rounds
+from cavs_tf._arguments import checked_size
 from cavs_tf._inputs import VertexRows, rows_of
 from cavs_tf._integers import as_int32, list_of_each, rejected_unless, saturated
 from cavs_tf._library import ops
 from cavs_tf.graphs import GraphBatch
 
 # What `batch` takes for every structure, or for some by name; the values are the defaults.
-_OPTIONS = {"arity": None, "vertex_type": None, "num_types": 1, "edges": False}
+_OPTIONS = {"arity": None, "vertex_type": None, "num_types": 1, "edges": False, "rounds": None}
+ORIGIN = "origin"  # The name under which a minibatch has the vertex of each row of its rounds.
 
 
 # What a feature may have one row of, and what to do where an example has another number of rows.
@@ -31,11 +34,12 @@ class Structure:
 
     Attributes:
       name: Its name in an example; None if the example itself is the structure.
-      arity, vertex_type, num_types, edges: As for `batch`; the arity is known.
+      arity, vertex_type, num_types, edges, rounds: As for `batch`; the arity is known.
       per_vertex: The names of the features that have a row for every vertex.
       per_edge: Those of the features that have a row for every edge.
       per_leaf: Those of the features that have a row for every vertex without children.
       of_some: Those of the features that are `VertexRows`.
+      own_features: With rounds, what features of edges have for that from a vertex to itself.
     """
 
     name: str | None
@@ -43,10 +47,12 @@ class Structure:
     vertex_type: str | None
     num_types: int
     edges: bool
+    rounds: int | None
     per_vertex: tuple[str, ...]
     per_edge: tuple[str, ...]
     per_leaf: tuple[str, ...]
     of_some: tuple[str, ...]
+    own_features: dict
 
     def of(self, examples: dict) -> dict:
         """The features of this structure."""
@@ -57,6 +63,14 @@ class Structure:
         _, splits = _rows(self.of(examples)["children"])
         return tf.cast(splits[1:] - splits[:-1], tf.int32)
 
+    def rows(self, examples: dict) -> tf.Tensor:
+        """int32 [B]: the number of vertices that the graphs of these examples have, in all rounds.
+
+        Numbers that do not fit become the largest one.
+        """
+        sizes = tf.cast(self.sizes(examples), tf.int64)
+        return saturated(sizes * ((self.rounds or 0) + 1))
+
     def side_by_side(self, examples: dict) -> tuple[GraphBatch, dict]:
         """Joins the structures of several examples.
 
@@ -65,7 +79,8 @@ class Structure:
 
         Returns:
           Their graphs, and the other features: of vertices [V, ...], of some vertices as
-          `VertexRows`, of edges [E, ...], of examples [B, ...].
+          `VertexRows`, of edges [E, ...], of examples [B, ...]. With rounds the features of
+          vertices are of those of the examples; see `batch`.
         """
         examples = dict(self.of(examples))
         children, splits = _rows(examples.pop("children"))
@@ -82,7 +97,23 @@ class Structure:
         rows = self._checked(features, expected)
         rows |= {name: VertexRows(rows[name], own) for name, own in vertices.items()}
         types = rows[self.vertex_type] if self.vertex_type is not None else None
-        return _graphs(children, splits, self.arity, types), rows | examples
+        graphs = _graphs(children, splits, self.arity, types)
+        if self.rounds is None:
+            return graphs, rows | examples
+        return self._unrolled(graphs, rows, vertices, examples)
+
+    def _unrolled(self, graphs: GraphBatch, rows: dict, vertices: dict, examples: dict) -> tuple:
+        """As `side_by_side`, of all rounds. `vertices` are those of `VertexRows` by name."""
+        fields = _rounds.checked_children(graphs._fields())
+        unrolled = _rounds.unroll(fields, self.rounds)
+        for name in self.per_edge:
+            own, path = self.own_features[name], f"per_edge[{_path(self.name, name)!r}]"
+            rows[name] = _rounds.with_own_feature(rows[name], unrolled.edge_origin, own, path)
+        first = tf.gather(fields.graph_splits, graphs.vertex_graph)
+        for name, own in vertices.items():  # Round 0 of a graph comes after all rounds before it.
+            rows[name] = rows[name]._replace(vertices=own + self.rounds * tf.gather(first, own))
+        features = rows | examples | {ORIGIN: unrolled.origin}
+        return GraphBatch(*unrolled.graphs), features
 
     def _checked(self, rows: dict, expected: dict) -> dict:
         """Rejects features that have another number of rows than an example has vertices or edges.
@@ -142,6 +173,11 @@ def structures_of(
         if path not in paths:
             raise _no_such_feature("dataset", sorted(paths), path)
     values = {option: _by_structure(option, options[option], parts) for option in _OPTIONS}
+    if isinstance(per_edge, dict) and all(r is None for r in values["rounds"].values()):
+        raise ValueError(
+            f"per_edge: got {per_edge} but expected names alone without rounds, as no vertex has "
+            "an edge to itself. Pass a list."
+        )
     return [
         _structure(
             name,
@@ -211,7 +247,9 @@ def _by_structure(option: str, value, parts) -> dict:
     return {name: value.get(name, _OPTIONS[option]) for name in parts}
 
 
-def _structure(name, spec, named, arity, vertex_type, num_types, edges) -> Structure:
+def _structure(name, spec, named, arity, vertex_type, num_types, edges, rounds) -> Structure:
+    if rounds is not None:
+        rounds = checked_size("rounds", rounds, least=0)
     if vertex_type is not None and vertex_type not in spec:
         raise _no_such_feature(_shown(name), sorted(spec), vertex_type)
     of_some = tuple(feature for feature, rows in spec.items() if isinstance(rows, VertexRows))
@@ -233,22 +271,26 @@ def _structure(name, spec, named, arity, vertex_type, num_types, edges) -> Struc
             f"vertex_type: got {_path(name, vertex_type)!r} but expected a feature with a row for "
             "each vertex. Give every vertex a type."
         )
-    arity = _arity(f"{_shown(name)}['children']", spec["children"], arity, edges)
+    own = named["per_edge"] if isinstance(named["per_edge"], dict) else {}
+    children, itself = f"{_shown(name)}['children']", int(bool(rounds))
+    arity = _arity(children, spec["children"], arity, edges, itself)
     return Structure(
         name,
         arity,
         vertex_type,
         num_types,
         edges,
+        rounds,
         per_vertex,
         of["per_edge"],
         of["per_leaf"],
         of_some,
+        {feature: own.get(_path(name, feature)) for feature in of["per_edge"]},
     )
 
 
-def _arity(name: str, children, arity: int | None, edges: bool) -> int:
-    """Returns the arity, or raises ValueError."""
+def _arity(name: str, children, arity: int | None, edges: bool, itself: int) -> int:
+    """Returns the arity, or raises ValueError. `itself`: 1 where a vertex is its own child."""
     if children.shape.rank != 2 or not children.dtype.is_integer:
         raise ValueError(
             f"{name}: got {children.dtype.name} of shape {children.shape} but expected integers "
@@ -256,7 +298,7 @@ def _arity(name: str, children, arity: int | None, edges: bool) -> int:
         )
     if edges:  # There may be more children than slots.
         return arity or 0
-    slots = children.shape[1]
+    slots = None if children.shape[1] is None else children.shape[1] + itself
     if slots is None and arity is None:
         raise ValueError(
             f"arity: got None but expected an int, because the number of slots in {name} is not "
@@ -265,8 +307,9 @@ def _arity(name: str, children, arity: int | None, edges: bool) -> int:
         )
     if slots is not None and arity is not None and arity < slots:
         raise ValueError(
-            f"arity: got {arity} but expected at least {slots}, the number of slots in {name}. "
-            "Raise the arity of the vertex function."
+            f"arity: got {arity} but expected at least {slots}, the number of slots in {name}"
+            f"{' and one for the vertex itself' if itself else ''}. Raise the arity of the vertex "
+            "function."
         )
     return slots if arity is None else arity
 

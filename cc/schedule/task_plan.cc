@@ -43,7 +43,9 @@ Status CycleError(const GraphBatchView& batch, const std::vector<Visit>& path,
       child - origin, " of graph ", graph,
       " but expected a vertex that does not depend on vertex ", vertex,
       ". Break the cycle ", cycle,
-      " (parent -> child, vertices counted within the graph).");
+      " (parent -> child, vertices counted within the graph), or make rounds "
+      "of message passing of the graph: GraphBatch.from_rounds, or "
+      "data.batch(..., rounds=...).");
 }
 
 // Depth of every vertex: 0 without children, else 1 + the deepest child's.

@@ -279,12 +279,16 @@ TEST(ScheduleTest, RejectsCyclesAndNamesThem) {
   EXPECT_EQ(Error(Batch().Add({{}}).Add({{}, {0, 1}}), 2),
             "children[1][1][1]: got vertex 1 of graph 1 but expected a vertex "
             "that does not depend on vertex 1. Break the cycle 1 -> 1 (parent "
-            "-> child, vertices counted within the graph).");
+            "-> child, vertices counted within the graph), or make rounds of "
+            "message passing of the graph: GraphBatch.from_rounds, or "
+            "data.batch(..., rounds=...).");
   // Vertex 0 leads into the cycle but is not on it.
   EXPECT_EQ(Error(Batch().Add({{}, {}}).Add({{1}, {3}, {1}, {-1, 2}}), 2),
             "children[1][2][0]: got vertex 1 of graph 1 but expected a vertex "
             "that does not depend on vertex 2. Break the cycle 1 -> 3 -> 2 -> "
-            "1 (parent -> child, vertices counted within the graph).");
+            "1 (parent -> child, vertices counted within the graph), or make "
+            "rounds of message passing of the graph: GraphBatch.from_rounds, "
+            "or data.batch(..., rounds=...).");
 }
 
 TEST(ScheduleTest, ShortensLongCycles) {
