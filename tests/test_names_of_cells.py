@@ -17,7 +17,13 @@ to_children vertex vertex_ids
 DOCUMENTED = _DOCUMENTED.split()
 OF_KERAS = {"build_from_config", "get_build_config", "get_config", "from_config"}
 OF_KERAS |= {"compute_output_shape", "compute_output_spec"}
-CELLS = (cavs.keras.TreeLSTMCell, cavs.keras.TreeGRUCell, cavs.keras.GRUCell, cavs.keras.DAGNNCell)
+CELLS = (
+    cavs.keras.TreeLSTMCell,
+    cavs.keras.TreeGRUCell,
+    cavs.keras.GRUCell,
+    cavs.keras.DAGNNCell,
+    cavs.keras.GGNNCell,
+)
 
 
 class Sum(cavs.GraphSupport):

@@ -18,6 +18,8 @@ from cavs_tf.keras._dagnn import DAGNN as DAGNN
 from cavs_tf.keras._dagnn import DAGNNCell as DAGNNCell
 from cavs_tf.keras._dropout import Dropout as Dropout
 from cavs_tf.keras._embedding import Embedding as Embedding
+from cavs_tf.keras._ggnn import GGNN as GGNN
+from cavs_tf.keras._ggnn import GGNNCell as GGNNCell
 from cavs_tf.keras._graph import Graph as Graph
 from cavs_tf.keras._graph import Roots as Roots
 from cavs_tf.keras._graph import for_fit as for_fit

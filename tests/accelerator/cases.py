@@ -22,6 +22,8 @@ GRAPHS = [[[], [], [0, 1]], [[]], [[], [], [0, 1], [], [2, 3]]]
 LAYERS = {
     "DAGNN": lambda: cavs.keras.DAGNN(UNITS, return_vertices=True),
     "DAGNNCell": lambda: cavs.keras.DAGNNCell(UNITS),
+    "GGNN": lambda: cavs.keras.GGNN(UNITS, dropout=0.5),
+    "GGNNCell": lambda: cavs.keras.GGNNCell(UNITS),
     "Graph": lambda: cavs.keras.Graph(cells.Linear()),
     "Pool": lambda: cavs.keras.Pool("attention"),
     "Roots": lambda: cavs.keras.Roots("mean"),

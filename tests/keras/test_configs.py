@@ -11,11 +11,13 @@ import tensorflow as tf
 import cavs_tf as cavs
 from cavs_tf.keras import (
     DAGNN,
+    GGNN,
     GRU,
     LSTM,
     DAGNNCell,
     Dropout,
     Embedding,
+    GGNNCell,
     Graph,
     GRUCell,
     Pool,
@@ -165,7 +167,9 @@ for _layer in (TreeLSTM, TreeGRU, DAGNN):
     LAYERS[f"{_layer.__name__} with all"] = lambda layer=_layer: layer(
         5, return_vertices=True, return_state=True
     )
-for _layer in (TreeLSTMCell, TreeGRUCell, GRUCell, DAGNNCell):
+LAYERS["GGNN"] = lambda: GGNN(5)
+LAYERS["GGNN of vertices"] = lambda: GGNN(5, return_vertices=True)
+for _layer in (TreeLSTMCell, TreeGRUCell, GRUCell, DAGNNCell, GGNNCell):
     LAYERS[_layer.__name__] = lambda layer=_layer: layer(5)
 for _layer in (LSTM, GRU):
     LAYERS[f"{_layer.__name__} over chains"] = lambda layer=_layer: layer(5, return_sequences=True)

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 import cavs_tf as cavs
 from cavs_tf import _keras_private
-from cavs_tf.keras import DAGNN, GRU, LSTM, Graph, TreeGRU, TreeLSTM, graph_inputs
+from cavs_tf.keras import DAGNN, GGNN, GRU, LSTM, Graph, TreeGRU, TreeLSTM, graph_inputs
 
 TREES = make.random_trees([3, 1])
 ROWS = make.random_rows(TREES)
@@ -78,7 +78,7 @@ def of_sequences(layer):
 
 
 CALLS = (functional, eager, compiled)
-OF_TREES = (TreeLSTM, TreeGRU, DAGNN)
+OF_TREES = (TreeLSTM, TreeGRU, DAGNN, GGNN)
 
 
 @pytest.fixture(autouse=True)

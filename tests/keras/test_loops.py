@@ -14,6 +14,7 @@ import tensorflow as tf
 import cavs_tf as cavs
 from cavs_tf.keras import (
     DAGNN,
+    GGNN,
     GRU,
     LSTM,
     Dropout,
@@ -97,6 +98,7 @@ def make_cases():
         cases[f"TreeGRU, {flag}"] = tree_case(TreeGRU, 1, flag, not flag, arity=3)
     cases["TreeLSTM of any arity"] = tree_case(TreeLSTM, 2, False, False, arity=None)
     cases["DAGNN"] = tree_case(DAGNN, 1, False, True)
+    cases["GGNN"] = graph_case(GGNN(UNITS, edge_types=None, combine="mean"))
     for layer in (Graph(tree_sum), Roots(), Split(), *map(Pool, ("mean", "max", "attention"))):
         cases[f"{layer.name}"] = graph_case(layer)
     table = Embedding(9, UNITS, mask_negative=True)

@@ -11,10 +11,12 @@ import tensorflow as tf
 import cavs_tf as cavs
 from cavs_tf.keras import (
     DAGNN,
+    GGNN,
     GRU,
     LSTM,
     DAGNNCell,
     Embedding,
+    GGNNCell,
     Graph,
     GRUCell,
     TreeGRU,
@@ -23,8 +25,8 @@ from cavs_tf.keras import (
     TreeLSTMCell,
 )
 
-CHAINS, TREES = (LSTM, GRU), (TreeLSTM, TreeGRU, DAGNN)
-CELLS = (TreeLSTMCell, TreeGRUCell, GRUCell, DAGNNCell)
+CHAINS, TREES = (LSTM, GRU), (TreeLSTM, TreeGRU, DAGNN, GGNN)
+CELLS = (TreeLSTMCell, TreeGRUCell, GRUCell, DAGNNCell, GGNNCell)
 THEIRS = {LSTM: keras.layers.LSTM, GRU: keras.layers.GRU}
 SUM = cavs.vertex_function(state_size=1)(lambda v: v.scatter(v.pull()))
 
@@ -92,7 +94,7 @@ def test_an_argument_that_a_layer_does_not_have(layer):
         layer(3, units_=4)
 
 
-@pytest.mark.parametrize("layer", [LSTM, GRU, GRUCell, DAGNN, DAGNNCell])
+@pytest.mark.parametrize("layer", [LSTM, GRU, GRUCell, DAGNN, DAGNNCell, GGNN, GGNNCell])
 @pytest.mark.parametrize("name", ["arity", "mode"])
 def test_chains_have_one_child_and_dags_any_number(layer, name):
     with rejects(f"{name}: got 3 but expected an argument of {layer.__name__}: "):
