@@ -1,0 +1,23 @@
+"""Examples whose graphs grow by what they compute: they learn, and grow what a whole call gives."""
+
+from tests.examples.test_examples import SENTENCES, summary_of
+
+SMALL = ["--units=16", "--epochs=3", "--batch_size=8", "--test_examples=40", "--side_by_side=16"]
+
+
+def test_the_parser_learns(tmp_path):
+    arguments = ["--train_examples=300", "--max_args=2", "--beam=2"]
+    summary, printed = summary_of("parser.py", tmp_path, *SMALL, *arguments)
+    parsed = summary["parsed"]
+    assert parsed["beam of 1"]["f1"] > 0.8 > parsed["left"]["f1"]
+    assert parsed["beam of 2"]["f1"] > 0.8 > parsed["right"]["f1"]
+    assert all(parsed[f"beam of {beam}"]["per_second"] > 0 for beam in (1, 2))
+    assert f"bracket F1 {parsed['beam of 2']['f1']:.1%}" in printed
+    assert len(summary["loss"]) == 3
+
+
+def test_the_parser_reads_a_treebank(tmp_path):
+    for name in ("train", "test"):
+        (tmp_path / f"{name}.txt").write_text("\n".join([*SENTENCES.values()] * 40))
+    summary, _ = summary_of("parser.py", tmp_path, *SMALL, f"--sst={tmp_path}")
+    assert summary["parsed"]["beam of 8"]["f1"] == 1
