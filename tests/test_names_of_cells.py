@@ -11,8 +11,8 @@ ROWS = tf.ones([3, 4])
 # What a vertex function may call, and what is called with graphs, or describes a GraphSupport.
 _DOCUMENTED = """
 call child_mask children dropout extend extension gather gather_all has_child max_children
-mean_children num_children pull pull_edge push push_edge scatter softmax_children state_shape sum_children
-to_children vertex vertex_ids
+mean_children num_children pull pull_edge push push_edge scatter softmax_children state_shape
+sum_children to_children vertex vertex_ids
 """
 DOCUMENTED = _DOCUMENTED.split()
 OF_KERAS = {"build_from_config", "get_build_config", "get_config", "from_config"}

@@ -21,3 +21,22 @@ def test_the_parser_reads_a_treebank(tmp_path):
         (tmp_path / f"{name}.txt").write_text("\n".join([*SENTENCES.values()] * 40))
     summary, _ = summary_of("parser.py", tmp_path, *SMALL, f"--sst={tmp_path}")
     assert summary["parsed"]["beam of 8"]["f1"] == 1
+
+
+def test_a_beam_finds_likelier_translations(tmp_path):
+    arguments = ["--train_examples=2000", "--test_examples=60", "--units=32", "--epochs=6"]
+    arguments += ["--words=3", "--most_words=2"]
+    summary, printed = summary_of("beam_search.py", tmp_path, *arguments)
+    greedy, beam = (summary["found"][f"beam of {k}"] for k in (1, 8))
+    assert greedy["accuracy"] < 0.2 and beam["accuracy"] > 0.8
+    assert beam["score"] > greedy["score"] + 0.5
+    assert f"beam of 8: {beam['accuracy']:.1%}" in printed
+
+
+def test_the_tree_decoder_grows_the_trees_again(tmp_path):
+    arguments = ["--train_examples=300", "--test_examples=50", "--units=64", "--epochs=20"]
+    arguments += ["--max_depth=1", "--max_args=2", "--batch_size=4"]
+    summary, printed = summary_of("tree_decoder.py", tmp_path, *arguments)
+    assert summary["accuracy"] > 0.8
+    assert f"{summary['accuracy']:.1%} of 50 unseen" in printed
+    assert " is written " in printed
