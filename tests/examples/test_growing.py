@@ -40,3 +40,12 @@ def test_the_tree_decoder_grows_the_trees_again(tmp_path):
     assert summary["accuracy"] > 0.8
     assert f"{summary['accuracy']:.1%} of 50 unseen" in printed
     assert " is written " in printed
+
+
+def test_words_are_served_one_by_one(tmp_path):
+    arguments = ["--examples=200", "--units=16", "--epochs=1", "--sentences=1,3", "--words=20"]
+    summary, printed = summary_of("serve_words.py", tmp_path, *arguments, "--lengths=1,30")
+    rows = summary["milliseconds"]
+    assert [(row["sentences"], row["length"]) for row in rows] == [(1, 1), (1, 30), (3, 1), (3, 30)]
+    assert all(row["kept"] > 0 and row["again"] > 0 for row in rows)
+    assert "[MAX 2 9 [MIN 4 ... " in printed
