@@ -35,6 +35,7 @@ class Step:
       options: Keyword arguments of `cavs.Options`.
       partial: Whether inputs have rows only for vertices whose type pulls them; or, if there is
         one type only, for some vertices.
+      pieces: How many calls of `extend` evaluate the minibatch; 0: one call of the model does.
     """
 
     minibatch: tuple
@@ -43,6 +44,7 @@ class Step:
     options: dict
     at: tuple | None = None
     partial: bool = False
+    pieces: int = 0
 
     @property
     def num_vertices(self) -> int:
@@ -90,9 +92,12 @@ def draw_case(seed: int) -> Case:
     rng = np.random.default_rng([seed, 5])
     program = draw_program(rng)
     count = int(choose(rng, ((4, 1), (4, 2), (1, 4))))
+    steps = [_draw_step(rng, program) for _ in range(count)]
+    cuts = np.random.default_rng([seed, 6])  # So that everything else is as without pieces.
+    pieces = [int(choose(cuts, ((6, 0), (1, 1), (1, 2), (1, 5)))) for _ in steps]
     return Case(
         program,
-        tuple(_draw_step(rng, program) for _ in range(count)),
+        tuple(dataclasses.replace(s, pieces=p) for s, p in zip(steps, pieces, strict=True)),
         as_function=bool(rng.random() < 0.15),
         scheduled=bool(rng.random() < 0.2),
         training=(None, True, False)[int(choose(rng, ((8, 0), (1, 1), (1, 2))))],

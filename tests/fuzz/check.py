@@ -24,6 +24,7 @@ import tensorflow as tf
 
 import cavs_tf as cavs
 from cavs_tf._inputs import rows_of
+from cavs_tf._pieces import Pieces
 from tests.fuzz.cases import Case, Step
 from tests.fuzz.oracle import Oracle, largest, loss_of, noise_of, results_of, weights_of
 from tests.fuzz.programs import input_rows, load, namespace
@@ -184,12 +185,29 @@ def _step_function(case, model):
         watched = [value for value in rows.values() if value.dtype.is_floating]
         with tf.GradientTape() as tape:
             tape.watch(watched)
-            outputs = call(graphs_of(case, step), inputs, _at_of(step))
+            if step.pieces:
+                outputs = _in_pieces(case, model, step, inputs)
+            else:
+                outputs = call(graphs_of(case, step), inputs, _at_of(step))
             loss = loss_of(outputs, step.seed)
         weights = weights_of(case.program, model)
         return results_of(case.program, tape, loss, rows, outputs, weights)[0]
 
     return run
+
+
+def _in_pieces(case, model, step, inputs):
+    """What the model returns, by calls of `extend`."""
+    pieces = Pieces(graphs_of(case, step), step.pieces, step.seed)
+
+    def run(inputs):
+        return pieces.run(model, inputs or None, training=case.training)
+
+    outputs = (tf.function(run) if case.as_function else run)(inputs)
+    if step.at is None:
+        return outputs
+    of_edges = model._edge_outputs
+    return {n: v if n in of_edges else tf.gather(v, _at_of(step)) for n, v in outputs.items()}
 
 
 def _at_of(step):
