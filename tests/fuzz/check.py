@@ -203,7 +203,9 @@ def _in_pieces(case, model, step, inputs):
     def run(inputs):
         return pieces.run(model, inputs or None, training=case.training)
 
-    outputs = (tf.function(run) if case.as_function else run)(inputs)
+    # The cut needs to know which vertices have rows.
+    in_function = case.as_function and not step.partial
+    outputs = (tf.function(run) if in_function else run)(inputs)
     if step.at is None:
         return outputs
     of_edges = model._edge_outputs

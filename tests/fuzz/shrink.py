@@ -71,6 +71,8 @@ def _plainer_steps(case):
             yield _with_step(case, k, at=None)
         if step.partial:
             yield _with_step(case, k, partial=False)
+        if step.pieces:
+            yield _with_step(case, k, pieces=step.pieces - 1)
 
 
 def _fewer_graphs(case):
