@@ -100,23 +100,31 @@ absl::Status ShapeOfRows(ArgumentName name, int64_t rows,
              tensorflow::TensorShape::MaxDimensions() - 1, " dimensions."));
 }
 
+Outputs::Outputs(tensorflow::OpKernelContext* context)
+    : context_(context), is_limited_(HasLimitedMemory()) {}
+
+absl::Status Outputs::Allocate(ArgumentName name, int index,
+                               const tensorflow::TensorShape& shape,
+                               tensorflow::Tensor** output) const {
+  const auto dtype = context_->expected_output_dtype(index);
+  if (IsOnDevice(context_, index)) {
+    const absl::Status status = context_->allocate_output(index, shape, output);
+    return status.ok() ? status : DoesNotFit(name, dtype, shape);
+  }
+  TF_RETURN_IF_ERROR(CheckFits(name, dtype, shape));
+  if (!is_limited_) return context_->allocate_output(index, shape, output);
+  tensorflow::Tensor tensor;
+  TF_RETURN_IF_ERROR(AllocatePlainly(name, dtype, shape, &tensor));
+  context_->set_output(index, std::move(tensor));
+  *output = context_->mutable_output(index);
+  return absl::OkStatus();
+}
+
 absl::Status AllocateOutput(tensorflow::OpKernelContext* context,
                             ArgumentName name, int index,
                             const tensorflow::TensorShape& shape,
                             tensorflow::Tensor** output) {
-  const auto dtype = context->expected_output_dtype(index);
-  if (IsOnDevice(context, index)) {
-    const absl::Status status = context->allocate_output(index, shape, output);
-    return status.ok() ? status : DoesNotFit(name, dtype, shape);
-  }
-  TF_RETURN_IF_ERROR(CheckFits(name, dtype, shape));
-  if (!HasLimitedMemory())
-    return context->allocate_output(index, shape, output);
-  tensorflow::Tensor tensor;
-  TF_RETURN_IF_ERROR(AllocatePlainly(name, dtype, shape, &tensor));
-  context->set_output(index, std::move(tensor));
-  *output = context->mutable_output(index);
-  return absl::OkStatus();
+  return Outputs(context).Allocate(name, index, shape, output);
 }
 
 absl::Status AllocateTemporary(tensorflow::OpKernelContext* context,

@@ -16,8 +16,24 @@ absl::Status ShapeOfRows(ArgumentName name, int64_t rows,
                          const tensorflow::PartialTensorShape& row,
                          tensorflow::TensorShape* shape);
 
-// Allocates output `index` of an op, on its device. kResourceExhausted, which
-// names `name`, if that does not have enough memory.
+// Allocates the outputs of one call of an op. It asks the system once whether
+// the memory of the process is limited.
+class Outputs {
+ public:
+  explicit Outputs(tensorflow::OpKernelContext* context);
+
+  // Allocates output `index`, on the op's device. kResourceExhausted, which
+  // names `name`, if that does not have enough memory.
+  absl::Status Allocate(ArgumentName name, int index,
+                        const tensorflow::TensorShape& shape,
+                        tensorflow::Tensor** output) const;
+
+ private:
+  tensorflow::OpKernelContext* const context_;
+  const bool is_limited_;
+};
+
+// Allocates one output, as Outputs does.
 absl::Status AllocateOutput(tensorflow::OpKernelContext* context,
                             ArgumentName name, int index,
                             const tensorflow::TensorShape& shape,
