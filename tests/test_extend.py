@@ -308,7 +308,7 @@ def test_layers_have_it(built):
     assert_same([tf.concat([output, first], 0)], [want[0]])
     last, _ = layer.extend([h, c], [[0]], X[3:4])
     assert_same([last], [layer(x[:, :4])[0][0, -1:]])
-    assert more.shape == [2, 8]
+    assert_same([more[-1:]], [tf.concat([c, h], axis=1)])
 
 
 @pytest.mark.parametrize(

@@ -60,8 +60,10 @@ def taken_for_granted():
 def test_pages(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     names = taken_for_granted()
-    for program, output in PROGRAM.findall(page.read_text()):
-        exec(compile(program, page.name, "exec"), names)
+    for number, (program, output) in enumerate(PROGRAM.findall(page.read_text())):
+        file = tmp_path / f"{page.stem}_{number}.py"
+        file.write_text(program)  # Where AutoGraph finds the source of functions.
+        exec(compile(program, file, "exec"), names)
         printed = capsys.readouterr().out
         if output:
             assert printed.strip() == output.strip()

@@ -352,7 +352,8 @@ class CellLayer(Graph):
         Args:
           states: [n, size of a state], as this method returned them; or their parts, each
             [n, units], in the order in which a call with `return_state` returns them: [h, c] of an
-            encoder is where a decoder begins. None: no vertices exist.
+            encoder is where a decoder begins. One tensor of them, as variables of a loop need it,
+            is `tf.concat([c, h], axis=1)`. None: no vertices exist.
           children, inputs, vertex_type, **arguments: As for `GraphSupport.extend`. `go_backwards`
             changes nothing: `children` are what the new vertices gather from.
 

@@ -38,7 +38,7 @@ flags.DEFINE_integer("batch_size", 32, "Trees in a minibatch of training.", lowe
 flags.DEFINE_integer("side_by_side", 64, "Sentences that are parsed together.", lower_bound=1)
 flags.DEFINE_integer("beam", 8, "Hypotheses of each sentence.", lower_bound=1)
 
-SHIFT, REDUCE = 0, 1  # And 2: nothing, for sentences that are done before others.
+SHIFT, REDUCE, NOTHING = 0, 1, 2  # The last for sentences that end before others.
 
 
 def main(_):
@@ -195,26 +195,16 @@ class Parser:
         nothing = cavs.VertexRows(words.rows[:0], words.vertices[:0])  # Of inner vertices.
 
         def step(states, children, stack, word, score):
-            may_shift, may_reduce = word < ends, stack[:, 1] >= 0
-            next_word = tf.where(may_shift, word, -1)
+            """One action of every hypothesis: its stack [B K, depth], next word and score."""
+            next_word = tf.where(word < ends, word, -1)
             logits = self.choose(read(states, tf.concat([stack[:, :2], next_word[:, None]], 1)))
-            gain = tf.concat([tf.nn.log_softmax(logits), tf.zeros_like(logits[:, :1])], 1)
-            may = tf.stack([may_shift, may_reduce, ~(may_shift | may_reduce)], 1)
-            score = tf.reshape(score, [-1, 1]) + tf.where(may, gain, -np.inf)
-            score, best = tf.math.top_k(tf.reshape(score, [-1, 3 * beam]), beam)
-            own = tf.reshape(best // 3 + tf.range(tf.shape(best)[0])[:, None] * beam, [-1])
-            action = tf.where(score > -np.inf, best % 3, 2)  # Fewer than K are there at first.
-            shifts, reduces = (tf.reshape(action == kind, [-1, 1]) for kind in (SHIFT, REDUCE))
-
+            score, own, action = best_actions(score, logits, next_word >= 0, stack[:, 1] >= 0)
             stack, word = tf.gather(stack, own), tf.gather(word, own)
-            places = tf.where(reduces[:, 0])
-            new = tf.gather(stack[:, 1::-1], places[:, 0])
-            ids = tf.shape(children)[0] + tf.range(tf.shape(new)[0])
-            made = tf.scatter_nd(places, ids, [tf.size(own, tf.int64)])
-            shifted = tf.concat([word[:, None], stack[:, :-1]], 1)
-            reduced = tf.concat([made[:, None], stack[:, 2:], tf.fill([tf.size(own), 1], -1)], 1)
-            stack = tf.where(shifts, shifted, tf.where(reduces, reduced, stack))
-            word += tf.cast(shifts[:, 0], tf.int32)
+            reduces = tf.where(action == REDUCE)
+            new = tf.gather(stack[:, 1::-1], reduces[:, 0])
+            rows = tf.shape(children)[0] + tf.range(tf.shape(new)[0])
+            stack = moved(stack, action, word, tf.tensor_scatter_nd_update(word, reduces, rows))
+            word += tf.cast(action == SHIFT, tf.int32)
             children = tf.concat([children, new], 0)
             if all_again:
                 states = self.encode.extend(None, children, words)[1]
@@ -239,6 +229,31 @@ class Parser:
             maximum_iterations=2 * most - 1,
         )
         return children, stack[::beam, 0]
+
+
+def best_actions(score, logits, may_shift, may_reduce):
+    """The best K hypotheses of each sentence, of those that K hypotheses [B K] can become.
+
+    Returns:
+      (score [B, K], own [B K], action [B K]): each goes on from the hypothesis `own`.
+    """
+    beam = score.shape[1]
+    gain = tf.concat([tf.nn.log_softmax(logits), tf.zeros_like(logits[:, :1])], 1)
+    may = tf.stack([may_shift, may_reduce, ~(may_shift | may_reduce)], 1)
+    score = tf.reshape(score, [-1, 1]) + tf.where(may, gain, -np.inf)
+    score, best = tf.math.top_k(tf.reshape(score, [-1, 3 * beam]), beam)
+    own = best // 3 + beam * tf.range(tf.shape(best)[0])[:, None]
+    action = tf.where(score > -np.inf, best % 3, NOTHING)  # At first there are fewer than K.
+    return score, tf.reshape(own, [-1]), tf.reshape(action, [-1])
+
+
+def moved(stack, action, word, tree):
+    """Stacks after an action each, by which a word or a tree comes on top."""
+    missing = tf.fill([tf.size(word), 1], -1)
+    shifted = tf.concat([word[:, None], stack[:, :-1]], 1)
+    reduced = tf.concat([tree[:, None], stack[:, 2:], missing], 1)
+    action = action[:, None]
+    return tf.where(action == SHIFT, shifted, tf.where(action == REDUCE, reduced, stack))
 
 
 class Read(keras.layers.Layer):
