@@ -29,6 +29,7 @@ Status CudaContext::Open(int ordinal, const std::vector<std::string>& compilers,
   };
   ask(kCudaMajor, &opened->major_);
   ask(kCudaMinor, &opened->minor_);
+  ask(kCudaMostGridY, &opened->most_grid_y_);
   ask(kCudaProcessors, &opened->num_processors_);
   ask(kCudaSharedBytesPerBlock, &opened->shared_bytes_);
   int cooperative = 0;

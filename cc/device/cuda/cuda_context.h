@@ -2,10 +2,13 @@
 #ifndef CAVS_CC_DEVICE_CUDA_CUDA_CONTEXT_H_
 #define CAVS_CC_DEVICE_CUDA_CUDA_CONTEXT_H_
 
+#include <atomic>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cc/base/status.h"
@@ -52,6 +55,8 @@ class CudaContext {
 
   const CudaDriver& driver() const { return *driver_; }
   int num_processors() const { return num_processors_; }
+  // The most blocks of a grid from its first row to its last.
+  int64_t most_grid_y() const { return most_grid_y_; }
   bool launches_cooperatively() const { return launches_cooperatively_; }
   const std::string& name() const { return name_; }
 
@@ -85,6 +90,7 @@ class CudaContext {
   int device_ = 0;
   CudaContextHandle handle_ = nullptr;
   int major_ = 0, minor_ = 0, num_processors_ = 0, shared_bytes_ = 0;
+  int most_grid_y_ = 0;
   bool launches_cooperatively_ = false;
   std::string name_;
   mutable std::mutex mutex_;
@@ -92,6 +98,30 @@ class CudaContext {
   mutable std::map<std::string, CudaModuleHandle> modules_;  // By text.
   mutable std::map<CudaTextKernel, CudaFunction> functions_;
   mutable std::map<std::vector<CudaTextKernel>, CudaFunction> walks_;
+};
+
+// A kernel that is launched again and again: it is looked up once.
+//
+// Thread safety: any thread may call any method at any time.
+class CudaFoundKernel {
+ public:
+  explicit CudaFoundKernel(CudaTextKernel kernel)
+      : kernel_(std::move(kernel)) {}
+
+  const CudaTextKernel& kernel() const { return kernel_; }
+  // As CudaContext::Find(), always of the same context.
+  Status Find(const CudaContext& context, CudaFunction* function) const {
+    // The driver's handle is all there is to see: nothing else is published.
+    *function = function_.load(std::memory_order_relaxed);
+    if (*function != nullptr) return Status();
+    CAVS_RETURN_IF_ERROR(context.Find(kernel_, function));
+    function_.store(*function, std::memory_order_relaxed);
+    return Status();
+  }
+
+ private:
+  const CudaTextKernel kernel_;
+  mutable std::atomic<CudaFunction> function_{nullptr};
 };
 
 }  // namespace cavs

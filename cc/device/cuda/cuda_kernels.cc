@@ -11,7 +11,6 @@ namespace cavs {
 namespace {
 
 constexpr int64_t kThreads = 256;
-constexpr int64_t kMostGridY = 65535;
 // Up to so many rows, a product is bound by the time until its operands are
 // there, so that many small tiles are faster than few large ones.
 constexpr int64_t kFewRows = 128;
@@ -38,7 +37,7 @@ struct Rows {
   const int32_t* index;
   int64_t pitch;
 
-  Rows() : Rows(ConstBlock()) {}
+  Rows() = default;
   explicit Rows(const ConstBlock& block)
       : data(block.data), index(block.index), pitch(block.pitch) {}
 };
@@ -152,6 +151,13 @@ bool CanReadFour(DType dtype, const CudaProduct& product,
          (term.transpose || product.to.cols % 4 == 0);
 }
 
+CudaKernel KernelOfProducts(bool few, bool vector) {
+  if (few) {
+    return vector ? CudaKernel::kProductsFewVector : CudaKernel::kProductsFew;
+  }
+  return vector ? CudaKernel::kProductsManyVector : CudaKernel::kProductsMany;
+}
+
 // Divides products of many terms into several, one behind the other, that are
 // added.
 std::vector<CudaProduct> WithFewTerms(
@@ -170,28 +176,35 @@ std::vector<CudaProduct> WithFewTerms(
 
 }  // namespace
 
-CudaRowGrid GridOverRows(int64_t rows, int64_t columns) {
+CudaRowGrid CudaKernels::GridOverRows(int64_t rows, int64_t columns) const {
   CudaRowGrid own;
   while (own.shift < 8 && (int64_t{1} << own.shift) < columns) ++own.shift;
   own.grid.x = static_cast<unsigned>(CeilDiv(columns, int64_t{1} << own.shift));
   own.grid.y = static_cast<unsigned>(
-      std::min(kMostGridY, CeilDiv(rows, kThreads >> own.shift)));
+      std::min(context_->most_grid_y(), CeilDiv(rows, kThreads >> own.shift)));
   return own;
 }
 
 CudaKernels::CudaKernels(std::shared_ptr<const CudaContext> context)
     : context_(context),
       pinned_(std::move(context)),
-      moves_(TextOfMoves()),
-      texts_([] {
-        std::array<std::shared_ptr<const CudaText>, FloatTypes::kSize> texts;
-        for (size_t i = 0; i < texts.size(); ++i) {
-          texts[i] = TextOfKernels(FloatTypes::kDTypes[i]);
-        }
-        return texts;
-      }()) {}
+      moves_(KernelsOf(TextOfMoves())) {
+  for (size_t i = 0; i < kernels_.size(); ++i) {
+    kernels_[i] = KernelsOf(TextOfKernels(FloatTypes::kDTypes[i]));
+  }
+}
 
-Status CudaKernels::Launch(const CudaTextKernel& kernel, const CudaGrid& grid,
+CudaKernels::KernelsOfText CudaKernels::KernelsOf(
+    const std::shared_ptr<const CudaText>& text) {
+  KernelsOfText kernels;
+  for (size_t i = 0; i < text->kernels.size(); ++i) {
+    kernels.push_back(std::make_unique<CudaFoundKernel>(
+        CudaTextKernel(text, static_cast<int>(i))));
+  }
+  return kernels;
+}
+
+Status CudaKernels::Launch(const CudaFoundKernel& kernel, const CudaGrid& grid,
                            const CudaQueue& queue, const void* arguments,
                            size_t bytes) const {
   if (queue.walk != nullptr) {
@@ -199,18 +212,18 @@ Status CudaKernels::Launch(const CudaTextKernel& kernel, const CudaGrid& grid,
     return Status();
   }
   CudaFunction function;
-  CAVS_RETURN_IF_ERROR(context_->Find(kernel, &function));
+  CAVS_RETURN_IF_ERROR(kernel.Find(*context_, &function));
   return context_->Launch(function, grid, queue.stream, arguments);
 }
 
-Status CudaKernels::LaunchOf(DType dtype, const char* kernel,
+Status CudaKernels::LaunchOf(DType dtype, CudaKernel kernel,
                              const CudaGrid& grid, const CudaQueue& queue,
                              const void* arguments, size_t bytes) const {
   const size_t number = std::find(std::begin(FloatTypes::kDTypes),
                                   std::end(FloatTypes::kDTypes), dtype) -
                         std::begin(FloatTypes::kDTypes);
-  const std::shared_ptr<const CudaText>& text = texts_[number];
-  return Launch({text, text->NumberOf(kernel)}, grid, queue, arguments, bytes);
+  return Launch(*kernels_[number][static_cast<int>(kernel)], grid, queue,
+                arguments, bytes);
 }
 
 // In the largest units that fit all of them.
@@ -224,8 +237,10 @@ Status CudaKernels::Move(const std::vector<CudaMove>& moves,
             own.to.pitch * size | own.to.cols * size;
   }
   const auto unit = static_cast<int64_t>(bits & (~bits + 1));
-  const CudaTextKernel kernel = {moves_,
-                                 moves_->NumberOf(StrCat("move", unit))};
+  int number =
+      0;  // Of the kernel: there is one for units of 1, 2, 4, ... bytes.
+  while ((int64_t{1} << number) < unit) ++number;
+  const CudaFoundKernel& kernel = *moves_[number];
   for (size_t begin = 0; begin < moves.size(); begin += kMostMoves) {
     MovesArgs arguments;
     CudaGrid grid;
@@ -265,7 +280,7 @@ Status CudaKernels::AddRows(DType dtype, const ConstBlock& from,
   grid.x = static_cast<unsigned>(CeilDiv(from.rows, 8));
   const AddRowsArgs arguments = {from.data, from.pitch, to.data,  to.pitch,
                                  target,    from.rows,  from.cols};
-  return LaunchOf(dtype, "add_rows", grid, queue, &arguments,
+  return LaunchOf(dtype, CudaKernel::kAddRows, grid, queue, &arguments,
                   sizeof(arguments));
 }
 
@@ -273,7 +288,7 @@ Status CudaKernels::RoundRows(DType dtype, const ConstBlock& sums,
                               const Block& to, const CudaQueue& queue) const {
   const MaskArgs arguments = {sums.data, sums.index, sums.pitch, to.data,
                               to.pitch,  to.rows,    to.cols};
-  return LaunchOf(dtype, "round_rows", Flat(to.rows * to.cols), queue,
+  return LaunchOf(dtype, CudaKernel::kRoundRows, Flat(to.rows * to.cols), queue,
                   &arguments, sizeof(arguments));
 }
 
@@ -287,10 +302,10 @@ Status CudaKernels::Multiply(DType dtype,
   const bool few = most_rows <= kFewRows;
   const int64_t height = few ? 16 : 64, width = few ? 32 : 64;
   const size_t wide = SizeOf(SumType(dtype));
-  const char* const kernel = few ? "products_few" : "products_many";
   const std::vector<CudaProduct> parts = WithFewTerms(products);
   for (size_t next = 0; next < parts.size();) {
-    ProductsArgs arguments = {};
+    ProductsArgs arguments;  // Only the products that there are are written.
+    arguments.num_products = 0;
     bool vector = true;
     int blocks = 0;
     for (const size_t first = next; next < parts.size(); ++next) {
@@ -303,14 +318,13 @@ Status CudaKernels::Multiply(DType dtype,
       }
       ProductsArgs::Product& product =
           arguments.products[arguments.num_products++];
-      product = {own.to.data,
-                 own.to.pitch,
-                 static_cast<int>(own.to.rows),
-                 static_cast<int>(own.to.cols),
-                 blocks,
-                 0,
-                 own.accumulate,
-                 {}};
+      product.to = own.to.data;
+      product.to_pitch = own.to.pitch;
+      product.rows = static_cast<int>(own.to.rows);
+      product.width = static_cast<int>(own.to.cols);
+      product.first_block = blocks;
+      product.num_terms = 0;
+      product.accumulate = own.accumulate;
       for (const CudaProduct::Term& term : own.terms) {
         vector = vector && CanReadFour(dtype, own, term);
         product.terms[product.num_terms++] = {
@@ -321,14 +335,14 @@ Status CudaKernels::Multiply(DType dtype,
     }
     CudaGrid grid;
     grid.x = static_cast<unsigned>(blocks);
-    grid.y = static_cast<unsigned>(CeilDiv(most_rows, height));
+    grid.y = static_cast<unsigned>(
+        std::min(context_->most_grid_y(), CeilDiv(most_rows, height)));
     grid.shared_bytes =
         static_cast<unsigned>(few ? 8 * 512 * wide : 2 * 16 * 68 * wide);
     const size_t bytes = offsetof(ProductsArgs, products) +
                          arguments.num_products * sizeof(ProductsArgs::Product);
-    CAVS_RETURN_IF_ERROR(
-        LaunchOf(dtype, StrCat(kernel, vector ? "_vector" : "").c_str(), grid,
-                 queue, &arguments, bytes));
+    CAVS_RETURN_IF_ERROR(LaunchOf(dtype, KernelOfProducts(few, vector), grid,
+                                  queue, &arguments, bytes));
   }
   return Status();
 }
@@ -354,8 +368,9 @@ Status CudaKernels::SumOverRows(DType dtype, const std::vector<CudaSum>& sums,
   for (const CudaSum& own : sums) tiles += TilesOf(own.x.cols, own.y.cols);
   char* free_workspace = static_cast<char*>(workspace);
   for (size_t begin = 0; begin < sums.size(); begin += kMostSums) {
-    SumsArgs arguments = {};
-    PartsArgs in_parts = {};
+    SumsArgs arguments;
+    PartsArgs in_parts;
+    arguments.num_sums = in_parts.num_sums = 0;
     int blocks = 0, blocks_of_parts = 0;
     for (size_t i = begin; i < std::min(sums.size(), begin + kMostSums); ++i) {
       const CudaSum& own = sums[i];
@@ -393,12 +408,12 @@ Status CudaKernels::SumOverRows(DType dtype, const std::vector<CudaSum>& sums,
     grid.x = static_cast<unsigned>(blocks);
     grid.shared_bytes = static_cast<unsigned>(2 * 16 * 68 * wide);
     CAVS_RETURN_IF_ERROR(LaunchOf(
-        dtype, "sums", grid, queue, &arguments,
+        dtype, CudaKernel::kSums, grid, queue, &arguments,
         offsetof(SumsArgs, sums) + arguments.num_sums * sizeof(SumsArgs::Sum)));
     CudaGrid grid_of_parts;
     grid_of_parts.x = static_cast<unsigned>(blocks_of_parts);
     CAVS_RETURN_IF_ERROR(
-        LaunchOf(dtype, "add_parts", grid_of_parts, queue, &in_parts,
+        LaunchOf(dtype, CudaKernel::kAddParts, grid_of_parts, queue, &in_parts,
                  offsetof(PartsArgs, sums) +
                      in_parts.num_sums * sizeof(PartsArgs::Parts)));
   }
@@ -411,7 +426,7 @@ Status CudaKernels::SumColumns(DType dtype, const ConstBlock& from,
   grid.x = static_cast<unsigned>(CeilDiv(to.rows, 8));
   const ColumnsArgs arguments = {Rows(from), to.data, to.pitch, to.rows,
                                  from.cols};
-  return LaunchOf(dtype, "sum_columns", grid, queue, &arguments,
+  return LaunchOf(dtype, CudaKernel::kSumColumns, grid, queue, &arguments,
                   sizeof(arguments));
 }
 
@@ -422,28 +437,30 @@ Status CudaKernels::ReduceEdges(DType dtype, bool maximum,
   const CudaRowGrid own = GridOverRows(to.rows, to.cols);
   const EdgesArgs arguments = {Rows(from), to.data, to.pitch, splits,
                                first_edge, to.rows, to.cols,  own.shift};
-  return LaunchOf(dtype, maximum ? "max_edges" : "sum_edges", own.grid, queue,
-                  &arguments, sizeof(arguments));
+  return LaunchOf(dtype,
+                  maximum ? CudaKernel::kMaxEdges : CudaKernel::kSumEdges,
+                  own.grid, queue, &arguments, sizeof(arguments));
 }
 
 Status CudaKernels::ToMask(DType dtype, const ConstBlock& from, const Block& to,
                            const CudaQueue& queue) const {
   const MaskArgs arguments = {from.data, from.index, from.pitch, to.data,
                               to.pitch,  to.rows,    to.cols};
-  return LaunchOf(dtype, "to_mask", Flat(to.rows * to.cols), queue, &arguments,
-                  sizeof(arguments));
+  return LaunchOf(dtype, CudaKernel::kToMask, Flat(to.rows * to.cols), queue,
+                  &arguments, sizeof(arguments));
 }
 
 Status CudaKernels::Add(DType dtype, const void* terms, int64_t n, void* sums,
                         const CudaQueue& queue) const {
   const FlatArgs arguments = {terms, nullptr, sums, n};
-  return LaunchOf(dtype, "add", Flat(n), queue, &arguments, sizeof(arguments));
+  return LaunchOf(dtype, CudaKernel::kAdd, Flat(n), queue, &arguments,
+                  sizeof(arguments));
 }
 
 Status CudaKernels::Round(DType dtype, const void* sums, int64_t n,
                           void* rounded, const CudaQueue& queue) const {
   const FlatArgs arguments = {nullptr, rounded, const_cast<void*>(sums), n};
-  return LaunchOf(dtype, "round_all", Flat(n), queue, &arguments,
+  return LaunchOf(dtype, CudaKernel::kRoundAll, Flat(n), queue, &arguments,
                   sizeof(arguments));
 }
 
@@ -462,8 +479,8 @@ Status CudaKernels::RaiseUnlessFinite(
       most = std::max(most, own.n);
     }
     grid.x = std::min<unsigned>(Flat(most).x, context_->num_processors());
-    CAVS_RETURN_IF_ERROR(LaunchOf(dtype, "raise_unless_finite", grid, queue,
-                                  &arguments,
+    CAVS_RETURN_IF_ERROR(LaunchOf(dtype, CudaKernel::kRaiseUnlessFinite, grid,
+                                  queue, &arguments,
                                   grid.z * sizeof(FiniteArgs::Question)));
   }
   return Status();

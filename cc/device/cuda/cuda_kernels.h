@@ -14,6 +14,7 @@
 #include "cc/device/block.h"
 #include "cc/device/cuda/cuda_context.h"
 #include "cc/device/cuda/cuda_memory.h"
+#include "cc/device/cuda/source/kernels.h"
 #include "cc/device/cuda/source/text.h"
 
 namespace cavs {
@@ -58,6 +59,14 @@ struct CudaFiniteQuestion {
   uint32_t* raised = nullptr;
 };
 
+// A grid over rows and columns, of which 2^shift threads of a block stand side
+// by side in a row. It may have fewer blocks than there are rows for: blocks go
+// on with the rows behind those of the whole grid.
+struct CudaRowGrid {
+  CudaGrid grid;
+  int shift = 0;
+};
+
 class CudaWalk;
 
 // Where launches go: a stream, or, while there is one, a walk that will put
@@ -81,8 +90,10 @@ class CudaKernels {
   std::shared_ptr<const CudaContext> shared_context() const { return context_; }
   PinnedBuffers& pinned() const { return pinned_; }
 
+  CudaRowGrid GridOverRows(int64_t rows, int64_t columns) const;
+
   // Launches a kernel, of whose arguments only so many bytes are needed.
-  Status Launch(const CudaTextKernel& kernel, const CudaGrid& grid,
+  Status Launch(const CudaFoundKernel& kernel, const CudaGrid& grid,
                 const CudaQueue& queue, const void* arguments,
                 size_t bytes) const;
 
@@ -130,23 +141,18 @@ class CudaKernels {
   // How many parts a sum is formed in, if a launch has so many tiles.
   int64_t NumParts(int64_t tiles, int64_t rows) const;
 
-  Status LaunchOf(DType dtype, const char* kernel, const CudaGrid& grid,
+  Status LaunchOf(DType dtype, CudaKernel kernel, const CudaGrid& grid,
                   const CudaQueue& queue, const void* arguments,
                   size_t bytes) const;
 
   const std::shared_ptr<const CudaContext> context_;
   mutable PinnedBuffers pinned_;
-  const std::shared_ptr<const CudaText> moves_;
-  const std::array<std::shared_ptr<const CudaText>, FloatTypes::kSize> texts_;
+  // In the order in which their texts have them.
+  using KernelsOfText = std::vector<std::unique_ptr<const CudaFoundKernel>>;
+  static KernelsOfText KernelsOf(const std::shared_ptr<const CudaText>& text);
+  const KernelsOfText moves_;
+  std::array<KernelsOfText, FloatTypes::kSize> kernels_;
 };
-
-// A grid over rows and columns, of which 2^shift threads of a block stand side
-// by side in a row.
-struct CudaRowGrid {
-  CudaGrid grid;
-  int shift = 0;
-};
-CudaRowGrid GridOverRows(int64_t rows, int64_t columns);
 
 }  // namespace cavs
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <map>
 #include <utility>
 
 #include "cc/base/byte_count.h"
@@ -50,9 +49,12 @@ CudaExecutable::CudaExecutable(const CompiledProgram& program,
   for (int stage = 0; stage < kNumStages; ++stage) {
     launches_[stage] = PlanLaunches(program, static_cast<Stage>(stage));
     for (const CudaLaunch& launch : launches_[stage]) {
-      texts_[stage].push_back(
+      groups_[stage].push_back(
           launch.kind == LaunchKind::kElementwise
-              ? TextOfGroup(launch.group, program.symbols[launch.out].dtype)
+              ? std::make_unique<CudaFoundKernel>(CudaTextKernel(
+                    TextOfGroup(launch.group,
+                                program.symbols[launch.out].dtype),
+                    0))
               : nullptr);
     }
   }
@@ -129,11 +131,11 @@ Status CudaExecutable::Make(Stream* stream, const Made** made) const {
 // So that a kernel that cannot be compiled is found before anything is
 // computed.
 Status CudaExecutable::CompileGroups() const {
-  for (const auto& texts : texts_) {
-    for (const std::shared_ptr<const CudaText>& text : texts) {
+  for (const auto& groups : groups_) {
+    for (const auto& group : groups) {
       CudaFunction function;
-      if (text == nullptr) continue;
-      CAVS_RETURN_IF_ERROR(kernels_->context().Find({text, 0}, &function));
+      if (group == nullptr) continue;
+      CAVS_RETURN_IF_ERROR(group->Find(kernels_->context(), &function));
     }
   }
   return Status();
@@ -200,7 +202,7 @@ Status CudaProgram::Run(Stage stage, const RowRange& at, Stream* stream) {
     const TraceScope scope(bindings_.tracer, stage,
                            [&] { return LabelOf(program_, launches[i]); });
     CAVS_RETURN_IF_ERROR(
-        Launch(launches[i], executable_.text(stage, i), at, stream));
+        Launch(launches[i], executable_.group(stage, i), at, stream));
   }
   return Status();
 }
@@ -242,8 +244,8 @@ ConstBlock CudaProgram::Read(int id, const Node& node,
 }
 
 Status CudaProgram::Launch(const CudaLaunch& launch,
-                           const std::shared_ptr<const CudaText>& group,
-                           const RowRange& at, Stream* stream) {
+                           const CudaFoundKernel* group, const RowRange& at,
+                           Stream* stream) {
   std::vector<int> nodes;
   for (const int i : launch.nodes) {
     if (Runs(i, at) || program_.nodes[i].kind == NodeKind::kForeign) {
@@ -253,7 +255,7 @@ Status CudaProgram::Launch(const CudaLaunch& launch,
   if (nodes.empty()) return Status();
   switch (launch.kind) {
     case LaunchKind::kElementwise:
-      return RunElementwise(launch, group, at);
+      return RunElementwise(launch, *group, at);
     case LaunchKind::kMoves:
       return Move(nodes, at);
     case LaunchKind::kProducts:
@@ -267,12 +269,13 @@ Status CudaProgram::Launch(const CudaLaunch& launch,
 }
 
 Status CudaProgram::RunElementwise(const CudaLaunch& launch,
-                                   const std::shared_ptr<const CudaText>& group,
+                                   const CudaFoundKernel& group,
                                    const RowRange& at) {
   GroupArgs arguments;
   arguments.rows = operands_.RowsOf(launch.out, at).count;
   arguments.columns = operands_.columns(launch.out);
-  const CudaRowGrid own = GridOverRows(arguments.rows, arguments.columns);
+  const CudaRowGrid own =
+      kernels_.GridOverRows(arguments.rows, arguments.columns);
   arguments.shift = own.shift;
   for (size_t i = 0; i < launch.operands.size(); ++i) {
     const int id = launch.operands[i];
@@ -283,8 +286,7 @@ Status CudaProgram::RunElementwise(const CudaLaunch& launch,
   }
   const size_t bytes = offsetof(GroupArgs, operands) +
                        launch.operands.size() * sizeof(GroupArgs::Operand);
-  return kernels_.Launch({group, 0}, own.grid, stream_->queue(), &arguments,
-                         bytes);
+  return kernels_.Launch(group, own.grid, stream_->queue(), &arguments, bytes);
 }
 
 Status CudaProgram::RunNode(const Node& node, const RowRange& at,
@@ -311,7 +313,7 @@ Status CudaProgram::RunNode(const Node& node, const RowRange& at,
 Status CudaProgram::Multiply(const std::vector<int>& nodes,
                              const RowRange& at) {
   std::vector<CudaProduct> products;
-  std::map<std::pair<int, size_t>, size_t> known;  // By output and weight.
+  std::vector<std::pair<int, size_t>> known;  // Output and weight of each.
   for (const int number : nodes) {
     const Node& node = program_.nodes[number];
     const Block to = operands_.Rows(node.outputs[0], at);
@@ -321,17 +323,19 @@ Status CudaProgram::Multiply(const std::vector<int>& nodes,
     for (size_t i = 1; i < node.inputs.size(); ++i) {
       const Symbol& w = symbol(node.inputs[i]);
       const int64_t width = w.shape[node.transpose ? 0 : 1];
-      const auto [found, is_new] =
-          known.emplace(std::make_pair(node.outputs[0], i), products.size());
-      if (is_new) {
+      const std::pair<int, size_t> own(node.outputs[0], i);
+      const size_t place =
+          std::find(known.begin(), known.end(), own) - known.begin();
+      if (place == known.size()) {
+        known.push_back(own);
         products.emplace_back();
         products.back().to = {static_cast<char*>(to.data) + column * size,
                               to.rows, width, to.pitch};
         products.back().accumulate = node.accumulate;
       }
-      products[found->second].terms.push_back({Read(node.inputs[0], node, at),
-                                               operands_.Dense(node.inputs[i]),
-                                               w.row_pitch(), node.transpose});
+      products[place].terms.push_back({Read(node.inputs[0], node, at),
+                                       operands_.Dense(node.inputs[i]),
+                                       w.row_pitch(), node.transpose});
       column += width;
     }
   }

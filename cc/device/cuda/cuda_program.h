@@ -35,9 +35,9 @@ class CudaExecutable : public Executable {
   const std::vector<CudaLaunch>& launches(Stage stage) const {
     return launches_[static_cast<int>(stage)];
   }
-  // Of a launch that is elementwise.
-  const std::shared_ptr<const CudaText>& text(Stage stage, size_t i) const {
-    return texts_[static_cast<int>(stage)][i];
+  // Of a launch that is elementwise; null for others.
+  const CudaFoundKernel* group(Stage stage, size_t i) const {
+    return groups_[static_cast<int>(stage)][i].get();
   }
   // What is made once, when a step runs for the first time.
   struct Made {
@@ -56,9 +56,10 @@ class CudaExecutable : public Executable {
   const CompiledProgram& program_;
   const std::shared_ptr<const CudaKernels> kernels_;
   const std::shared_ptr<Memory> memory_;
-  // By stage, and the texts of those that are elementwise.
+  // By stage, and the kernels of those that are elementwise.
   std::array<std::vector<CudaLaunch>, kNumStages> launches_;
-  std::array<std::vector<std::shared_ptr<const CudaText>>, kNumStages> texts_;
+  std::array<std::vector<std::unique_ptr<const CudaFoundKernel>>, kNumStages>
+      groups_;
   mutable std::mutex mutex_;
   mutable std::unique_ptr<const Made> made_;  // GUARDED_BY(mutex_)
 };
@@ -79,11 +80,9 @@ class CudaProgram : public BoundProgram {
 
  private:
   void BindConstants(const std::vector<void*>& constants);
-  Status Launch(const CudaLaunch& launch,
-                const std::shared_ptr<const CudaText>& group,
+  Status Launch(const CudaLaunch& launch, const CudaFoundKernel* group,
                 const RowRange& at, Stream* stream);
-  Status RunElementwise(const CudaLaunch& launch,
-                        const std::shared_ptr<const CudaText>& group,
+  Status RunElementwise(const CudaLaunch& launch, const CudaFoundKernel& group,
                         const RowRange& at);
   Status RunNode(const Node& node, const RowRange& at, Stream* stream);
   Status Move(const std::vector<int>& nodes, const RowRange& at);

@@ -19,14 +19,14 @@ size_t Rounded(size_t bytes) { return (bytes + kGrain - 1) / kGrain * kGrain; }
 
 }  // namespace
 
-int CudaWalk::NumberOf(const CudaTextKernel& kernel) {
-  const auto found = std::find(kernels_.begin(), kernels_.end(), kernel);
+int CudaWalk::NumberOf(const CudaFoundKernel& kernel) {
+  const auto found = std::find(kernels_.begin(), kernels_.end(), &kernel);
   const auto number = static_cast<int>(found - kernels_.begin());
-  if (found == kernels_.end()) kernels_.push_back(kernel);
+  if (found == kernels_.end()) kernels_.push_back(&kernel);
   return number;
 }
 
-void CudaWalk::Add(const CudaTextKernel& kernel, const CudaGrid& grid,
+void CudaWalk::Add(const CudaFoundKernel& kernel, const CudaGrid& grid,
                    const void* arguments, size_t bytes) {
   if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
   const size_t begin = arguments_.size();
@@ -37,7 +37,7 @@ void CudaWalk::Add(const CudaTextKernel& kernel, const CudaGrid& grid,
                     static_cast<int>(grid.y), static_cast<int>(grid.z),
                     static_cast<int64_t>(begin),
                     static_cast<int>((bytes + 3) / 4)});
-  launches_.push_back({kernel, grid, begin, bytes});
+  launches_.push_back({&kernel, grid, begin, bytes});
 }
 
 Status CudaWalk::Run(const CudaKernels& kernels, CudaStreamHandle stream) {
@@ -66,7 +66,7 @@ Status CudaWalk::RunOneByOne(const CudaKernels& kernels,
   for (const Launch& launch : launches_) {
     std::memcpy(arguments.data(), arguments_.data() + launch.begin,
                 launch.bytes);
-    CAVS_RETURN_IF_ERROR(kernels.Launch(launch.kernel, launch.grid, stream,
+    CAVS_RETURN_IF_ERROR(kernels.Launch(*launch.kernel, launch.grid, stream,
                                         arguments.data(), launch.bytes));
   }
   return Status();
@@ -77,7 +77,11 @@ Status CudaWalk::FindKernel(const CudaKernels& kernels, CudaFunction* function,
   const CudaContext& context = kernels.context();
   if (!context.launches_cooperatively()) return Status();
   CudaFunction found;
-  CAVS_RETURN_IF_ERROR(context.FindWalk(kernels_, &found));
+  std::vector<CudaTextKernel> different;
+  for (const CudaFoundKernel* own : kernels_) {
+    different.push_back(own->kernel());
+  }
+  CAVS_RETURN_IF_ERROR(context.FindWalk(different, &found));
   for (const Launch& launch : launches_) {
     *shared_bytes = std::max(*shared_bytes, launch.grid.shared_bytes);
   }

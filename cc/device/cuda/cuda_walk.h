@@ -17,7 +17,8 @@ namespace cavs {
 // Diamos et al. 2016, "Persistent RNNs", section 3).
 class CudaWalk {
  public:
-  void Add(const CudaTextKernel& kernel, const CudaGrid& grid,
+  // The kernel must outlive Run().
+  void Add(const CudaFoundKernel& kernel, const CudaGrid& grid,
            const void* arguments, size_t bytes);
 
   // Enqueues all of them and forgets them; launch by launch if they are few, or
@@ -33,7 +34,7 @@ class CudaWalk {
     int num_words, unused = 0;
   };
   struct Launch {
-    CudaTextKernel kernel;
+    const CudaFoundKernel* kernel;
     CudaGrid grid;
     size_t begin, bytes;  // Of its arguments.
   };
@@ -44,9 +45,9 @@ class CudaWalk {
                     unsigned* shared_bytes) const;
   Status RunTogether(const CudaKernels& kernels, CudaFunction function,
                      unsigned shared_bytes, CudaStreamHandle stream) const;
-  int NumberOf(const CudaTextKernel& kernel);
+  int NumberOf(const CudaFoundKernel& kernel);
 
-  std::vector<CudaTextKernel> kernels_;  // Different ones.
+  std::vector<const CudaFoundKernel*> kernels_;  // Different ones.
   std::vector<Step> steps_;
   std::vector<Launch> launches_;
   std::vector<char> arguments_;

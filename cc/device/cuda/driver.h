@@ -28,6 +28,7 @@ using CudaEventHandle = CUevent_st*;
 
 // Numbers of the driver's enumerations.
 enum CudaAttribute : int {  // Of a device.
+  kCudaMostGridY = 6,
   kCudaProcessors = 16,
   kCudaMajor = 75,
   kCudaMinor = 76,

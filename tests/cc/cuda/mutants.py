@@ -84,6 +84,28 @@ MUTANTS = [
         races=True,
     ),
     Mutant(
+        "products leave out the rows behind those of a grid",
+        KERNELS,
+        "*MoreRows*",
+        "row0 += static_cast<i64>(at.height) * 64",
+        "row0 = product.rows",
+    ),
+    Mutant(
+        "products of few rows leave out the rows behind those of a grid",
+        KERNELS,
+        "*MoreRows*",
+        "row0 += static_cast<i64>(at.height) * 16;",
+        "row0 = product.rows;",
+    ),
+    Mutant(
+        "rows behind those of a grid are added up with those before",
+        KERNELS,
+        "*MoreRows*",
+        "if (row0 < product.rows) barrier();",
+        "",
+        races=True,
+    ),
+    Mutant(
         "one column too many",
         GROUPS,
         "*Broadcast*",

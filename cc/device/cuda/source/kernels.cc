@@ -175,12 +175,8 @@ UNROLL
 // Of few rows. A block computes 16 rows and 32 columns: each of its 8 warps a
 // part of the depth, each thread 4 x 4 numbers. Then the parts are added.
 template <bool vector>
-FUNCTION void products_few(const ProductsArgs& a, const Where& at) {
-  Shared<W> parts = cast<W>(at.memory);
-  const Product& product = product_of(a, at.x);
-  const int row0 = at.y * 16;
-  if (row0 >= product.rows) return;
-  const int column0 = (at.x - product.first_block) * 32;
+FUNCTION void tile_few(const Product& product, int row0, int column0,
+                       Shared<W> parts) {
   const int row = row0 + (lane() >> 3) * 4, column = column0 + (lane() & 7) * 4;
   // Threads without a row or column compute those of another one.
   i64 row_numbers[4];
@@ -221,6 +217,17 @@ UNROLL
       all = to_wide(before) + all;
     }
     product.to[i] = from_wide<T>(all);
+  }
+}
+template <bool vector>
+FUNCTION void products_few(const ProductsArgs& a, const Where& at) {
+  const Product& product = product_of(a, at.x);
+  const int column0 = (at.x - product.first_block) * 32;
+  i64 row0 = static_cast<i64>(at.y) * 16;
+  while (row0 < product.rows) {
+    tile_few<vector>(product, row0, column0, cast<W>(at.memory));
+    row0 += static_cast<i64>(at.height) * 16;
+    if (row0 < product.rows) barrier();
   }
 }
 
@@ -307,13 +314,9 @@ FUNCTION void add_term_many(const Term& term, const Product& product, int row0,
 
 // Of many rows. A block computes 64 x 64 numbers, each thread 4 x 4.
 template <bool vector>
-FUNCTION void products_many(const ProductsArgs& a, const Where& at) {
-  Shared<W> x_tile = cast<W>(at.memory);
+FUNCTION void tile_many(const Product& product, int row0, int column0,
+                        Shared<W> x_tile) {
   Shared<W> y_tile = x_tile + 16 * 68;
-  const Product& product = product_of(a, at.x);
-  const int row0 = at.y * 64;
-  if (row0 >= product.rows) return;
-  const int column0 = (at.x - product.first_block) * 64;
   W sum[4][4];
   clear(sum);
   for (int t = 0; t < product.num_terms; ++t) {
@@ -342,6 +345,15 @@ UNROLL
       }
       product.to[place] = from_wide<T>(all);
     }
+  }
+}
+template <bool vector>
+FUNCTION void products_many(const ProductsArgs& a, const Where& at) {
+  const Product& product = product_of(a, at.x);
+  const int column0 = (at.x - product.first_block) * 64;
+  for (i64 row0 = static_cast<i64>(at.y) * 64; row0 < product.rows;
+       row0 += static_cast<i64>(at.height) * 64) {
+    tile_many<vector>(product, row0, column0, cast<W>(at.memory));
   }
 }
 
@@ -673,6 +685,7 @@ std::shared_ptr<const CudaText> TextOfMoves() {
 }
 
 std::shared_ptr<const CudaText> TextOfKernels(DType dtype) {
+  // In the order of CudaKernel.
   return std::make_shared<CudaText>(CudaText{
       std::string("typedef ") + CudaTypeName(dtype) + " T;\n" + kKernels,
       {{"products_few", "ProductsArgs", "products_few<false>(a, at)"},

@@ -12,9 +12,26 @@ namespace cavs {
 // The name of a native type in kernels.
 const char* CudaTypeName(DType dtype);
 
-// Moves of rows, as bytes.
+// Moves of rows in units of 1, 2, 4, 8 and 16 bytes.
 std::shared_ptr<const CudaText> TextOfMoves();
-// Products, sums and reductions of a native type.
+// Products, sums and reductions of a native type, in this order.
+enum class CudaKernel : int {
+  kProductsFew,
+  kProductsFewVector,
+  kProductsMany,
+  kProductsManyVector,
+  kSums,
+  kAddParts,
+  kAddRows,
+  kRoundRows,
+  kSumColumns,
+  kSumEdges,
+  kMaxEdges,
+  kToMask,
+  kAdd,
+  kRoundAll,
+  kRaiseUnlessFinite,
+};
 std::shared_ptr<const CudaText> TextOfKernels(DType dtype);
 
 }  // namespace cavs

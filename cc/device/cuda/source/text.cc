@@ -1,6 +1,5 @@
 #include "cc/device/cuda/source/text.h"
 
-#include <algorithm>
 #include <map>
 
 namespace cavs {
@@ -58,13 +57,6 @@ KERNEL(walk, WalkArgs, 256) {
 )";
 
 }  // namespace
-
-int CudaText::NumberOf(const std::string& name) const {
-  const auto found =
-      std::find_if(kernels.begin(), kernels.end(),
-                   [&](const Kernel& kernel) { return kernel.name == name; });
-  return static_cast<int>(found - kernels.begin());
-}
 
 std::string StandaloneText(const CudaText& text) {
   std::string all = kBegin + text.body;

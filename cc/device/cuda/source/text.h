@@ -24,9 +24,6 @@ struct CudaText {
 
   std::string body;  // Types and functions.
   std::vector<Kernel> kernels;
-
-  // The number of a kernel by name, which must be there.
-  int NumberOf(const std::string& name) const;
 };
 
 // One of the kernels of a text.

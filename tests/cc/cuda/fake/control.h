@@ -50,6 +50,7 @@ void fake_reset();
 //   seed         of the order of threads, blocks and streams; 0: as numbered
 //   architecture 90 (the default), 80, ...
 //   processors   8 by default
+//   grid_y       the most blocks of a grid in that direction, 65535 by default
 //   memory       bytes of the device
 //   devices      1 by default
 //   driver       13000 by default

@@ -17,7 +17,7 @@ namespace {
 constexpr size_t kMostArgumentBytes = 4096;
 constexpr unsigned kMostShared = 227 << 10;
 constexpr unsigned kMostThreads = 1024;
-constexpr unsigned kMostGridYZ = 65535;
+constexpr unsigned kMostGridZ = 65535;
 
 int Attribute(const Machine& m, int attribute) {
   const int architecture = static_cast<int>(m.Option("architecture"));
@@ -31,8 +31,9 @@ int Attribute(const Machine& m, int attribute) {
     case kMaxGridX:
       return 0x7fffffff;
     case kMaxGridY:
+      return static_cast<int>(m.Option("grid_y"));
     case kMaxGridZ:
-      return kMostGridYZ;
+      return kMostGridZ;
     case kMaxSharedPerBlock:
       return 48 << 10;
     case kMaxSharedPerBlockOptIn:
@@ -104,8 +105,9 @@ std::string Refusal(const Machine& m, const Kernel& kernel, const Shape& shape,
     return kernel.code.name + ": an empty grid";
   }
   if (shape.x > 0x7fffffff) return got("grid.x", shape.x, 0x7fffffff);
-  if (shape.y > kMostGridYZ) return got("grid.y", shape.y, kMostGridYZ);
-  if (shape.z > kMostGridYZ) return got("grid.z", shape.z, kMostGridYZ);
+  const auto most_y = static_cast<unsigned>(m.Option("grid_y"));
+  if (shape.y > most_y) return got("grid.y", shape.y, most_y);
+  if (shape.z > kMostGridZ) return got("grid.z", shape.z, kMostGridZ);
   if (shape.threads > kMostThreads) {
     return got("threads", shape.threads, kMostThreads);
   }

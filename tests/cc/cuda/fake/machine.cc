@@ -12,10 +12,16 @@ namespace cavs_fake {
 namespace {
 
 const std::map<std::string, int64_t>& Defaults() {
-  static const auto* defaults = new std::map<std::string, int64_t>{
-      {"lag", 1},           {"seed", 1},       {"devices", 1},
-      {"architecture", 90}, {"processors", 8}, {"memory", int64_t{16} << 30},
-      {"driver", 13000},    {"compute", 1}};
+  static const auto* defaults =
+      new std::map<std::string, int64_t>{{"lag", 1},
+                                         {"seed", 1},
+                                         {"devices", 1},
+                                         {"architecture", 90},
+                                         {"processors", 8},
+                                         {"grid_y", 65535},
+                                         {"memory", int64_t{16} << 30},
+                                         {"driver", 13000},
+                                         {"compute", 1}};
   return *defaults;
 }
 

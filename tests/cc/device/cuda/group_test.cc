@@ -85,7 +85,7 @@ class Trial {
     const CudaContext& context = kernels.context();
     const CudaDriver& driver = context.driver();
     const GpuMemory index(driver, index_);
-    const CudaRowGrid grid = GridOverRows(rows_, columns_);
+    const CudaRowGrid grid = kernels.GridOverRows(rows_, columns_);
     GroupArgs arguments;
     arguments.rows = rows_;
     arguments.columns = columns_;
