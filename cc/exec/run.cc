@@ -359,11 +359,21 @@ Status Run::Compute() {
   return Epilogue();
 }
 
+// As in ZeroState(): from the first unwritten row of an output to the last.
 Status Run::ZeroUnwritten() {
-  for (const Unwritten& own : arguments_.unwritten) {
+  const bool at_once = !model_.device->memory()->is_host();
+  const std::vector<Unwritten>& all = arguments_.unwritten;
+  for (size_t i = 0; i < all.size();) {
+    const Unwritten& own = all[i];
     char* const data = static_cast<char*>(
         own.output < 0 ? own.data : arguments_.outputs[own.output].data);
-    CAVS_RETURN_IF_ERROR(critical_->Zero(data + own.offset, own.bytes));
+    size_t end = own.offset + own.bytes;
+    for (++i; at_once && own.output >= 0 && i < all.size() &&
+              all[i].output == own.output;
+         ++i) {
+      end = all[i].offset + all[i].bytes;
+    }
+    CAVS_RETURN_IF_ERROR(critical_->Zero(data + own.offset, end - own.offset));
   }
   return Status();
 }

@@ -20,9 +20,11 @@ class CudaDevice : public Device {
     // Blocks of eager and lazy stages have as many rows as there are, unless
     // this is not 0.
     int64_t rows_per_block = 0;
-    // What one more program costs: its launches, and looking for infinity and
-    // NaN in a byte of its weights.
-    double nanos_per_program = 20000;
+    // What one more program costs: its launches, and that the host waits to
+    // know whether its weights are finite, while the GPU has nothing to do
+    // until the rest of the direction is planned and launched; and looking for
+    // infinity and NaN in a byte of its weights.
+    double nanos_per_program = 150000;
     double nanos_per_weight_byte = 0.002;
   };
 

@@ -243,11 +243,18 @@ class ClosedTestDevice : public TestDevice {
 };
 
 // `walks` says whether tasks run by a walk: each of them is a kernel to
-// compile, so that only some tests run so.
+// compile, so that only some tests run so. `shares` says whether all work is
+// put into the same streams, as in a framework; memory is then never waited
+// for.
 class CudaTestDevice : public TestDevice {
  public:
-  explicit CudaTestDevice(std::shared_ptr<TestGpu> gpu, bool walks = false)
-      : gpu_(std::move(gpu)), walks_(walks) {}
+  explicit CudaTestDevice(std::shared_ptr<TestGpu> gpu, bool walks = false,
+                          bool shares = false)
+      : gpu_(std::move(gpu)), walks_(walks) {
+    if (!shares) return;
+    shared_ = NewStream();
+    other_shared_ = NewStream();
+  }
 
   std::string name() const override { return walks_ ? "CudaWalk" : "Cuda"; }
   const std::shared_ptr<TestGpu>& gpu() const { return gpu_; }
@@ -261,7 +268,8 @@ class CudaTestDevice : public TestDevice {
   std::unique_ptr<TestStreams> NewStreams(
       const Setting& setting) const override {
     return std::make_unique<SimpleStreams<CudaStream>>(
-        NewStream(), setting.engine == nullptr ? nullptr : NewStream());
+        StreamOf(shared_),
+        setting.engine == nullptr ? nullptr : StreamOf(other_shared_));
   }
   std::shared_ptr<void> Allocate(size_t bytes) const override {
     return gpu_->AllocateForBoth(bytes);
@@ -276,6 +284,14 @@ class CudaTestDevice : public TestDevice {
   }
 
  private:
+  std::unique_ptr<CudaStream> StreamOf(
+      const std::unique_ptr<CudaStream>& shared) const {
+    if (shared == nullptr) return NewStream();
+    auto own = std::make_unique<CudaStream>(gpu_->kernels(), shared->handle());
+    own->set_walks(walks_);
+    return own;
+  }
+
   std::unique_ptr<CudaStream> NewStream() const {
     std::unique_ptr<CudaStream> stream;
     const Status status = CudaStream::New(gpu_->kernels(), &stream);
@@ -286,6 +302,7 @@ class CudaTestDevice : public TestDevice {
 
   const std::shared_ptr<TestGpu> gpu_;
   const bool walks_;
+  std::unique_ptr<CudaStream> shared_, other_shared_;
 };
 
 template <typename Kind>
