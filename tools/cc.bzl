@@ -68,7 +68,8 @@ def cavs_tests(deps, as_shipped = [], shards = {}, on_fake_cuda = []):
       deps: Of all of them.
       as_shipped: Files of those that `--config=shipped` runs.
       shards: Those that take long, by name: in how many parts they run, side by side.
-      on_fake_cuda: Files of those that use the emulated CUDA device.
+      on_fake_cuda: Files of those that use the emulated CUDA device, which
+        `make cuda-check` runs in other ways than this one.
     """
     shipped = native.glob(as_shipped)
     fake_cuda = native.glob(on_fake_cuda)
@@ -86,7 +87,8 @@ def cavs_tests(deps, as_shipped = [], shards = {}, on_fake_cuda = []):
                 "CAVS_LIBCUDA": "$(rootpath %s)" % _FAKE_CUDA,
                 "CAVS_LIBNVRTC": "$(rootpath %s)" % _FAKE_CUDA,
             } if source in fake_cuda else {},
-            tags = ["as_shipped"] if source in shipped else [],
+            tags = (["as_shipped"] if source in shipped else []) +
+                   (["on_fake_cuda"] if source in fake_cuda else []),
             deps = deps + ["@googletest//:gtest_main"],
         )
 

@@ -2,18 +2,22 @@
 
 import ctypes
 import os
+import re
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
+import benchmarks.workloads
 import cavs_tf as cavs
+from benchmarks.peers import cavs as cavs_peer
 from cavs_tf._library import ops as library
 from tests import cells
 from tests.accelerator import cases
 from tests.accelerator.cases import GRAPHS, numbers, random, with_gradients
 
 OURS = ("CavsForward", "CavsBackward")
+COUNTED = ("launches", "host_waits", "uploads", "bytes_up", "memsets")
 
 
 class Counts(ctypes.Structure):
@@ -134,23 +138,65 @@ def repeated():
 
 
 def waits_of_a_step(cell, graphs, x):
-    waits = {"cavs_forward": [], "cavs_backward": []}
+    found = counts_of(lambda: with_gradients(cell, graphs, x))
+    return {op: [call["host_waits"] for call in calls] for op, calls in found.items()}
+
+
+def counts_of(step):
+    """What each call of our ops asks of the driver while `step` runs eagerly, by op."""
+    found = {"cavs_forward": [], "cavs_backward": []}
 
     def counted(name, op):
         def call(*args, **kwargs):
             before = counts()
             results = op(*args, **kwargs)
-            assert counts().launches > before.launches
-            waits[name].append(counts().host_waits - before.host_waits)
+            after = counts()
+            found[name].append(
+                {field: getattr(after, field) - getattr(before, field) for field in COUNTED}
+            )
             return results
 
         return call
 
     with pytest.MonkeyPatch.context() as patch:
-        for name in waits:
+        for name in found:
             patch.setattr(library, name, counted(name, getattr(library, name)))
-        with_gradients(cell, graphs, x)
-    return waits
+        step()
+    return found
+
+
+def workloads():
+    """What our ops ask of the driver in a training step, by workload of the benchmarks."""
+    tf.config.run_functions_eagerly(True)
+    settings = benchmarks.workloads.Settings(units=8, batch=4, minibatches=2, leaves=8, steps=6)
+    found = {}
+    for name in benchmarks.workloads.names():
+        peer = cavs_peer.Peer(benchmarks.workloads.make(name, settings), threads=1)
+        for _ in range(2):  # The first time, kernels are compiled and constants copied.
+            found[name] = counts_of(lambda peer=peer: peer.train(0))
+    assert counts().faults == 0
+    return found
+
+
+def layers():
+    """Trains a step of every layer; which need an operator of TensorFlow's, and so the CPU."""
+    graphs, x = graphs_and_rows()
+    sequences = tf.constant(random(6, cases.FEATURES).reshape(2, 3, -1))
+    calls = {name: (make, (graphs, x)) for name, make in cases.LAYERS.items()}
+    calls["TreeLSTM"] = (lambda: cavs.keras.TreeLSTM(cases.UNITS), (graphs, x))
+    for layer in (cavs.keras.LSTM, cavs.keras.GRU):
+        calls[layer.__name__] = (lambda layer=layer: layer(cases.UNITS), (sequences,))
+    refused = {}
+    for name, (make, arguments) in calls.items():
+        try:
+            with tf.GradientTape() as tape:
+                layer = make()
+                loss = tf.add_n([tf.reduce_sum(y) for y in tf.nest.flatten(layer(*arguments))])
+            tape.gradient(loss, layer.trainable_variables)
+        except tf.errors.UnimplementedError as error:
+            refused[name] = re.search(r"operator \S+ \((\w+)\)", str(error))[1]
+    assert counts().faults == 0
+    return refused
 
 
 command = cases.command

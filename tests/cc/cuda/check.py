@@ -34,6 +34,7 @@ class Case:
     filter: str = "*"
     shards: int = 1
     sanitized: bool = False
+    kernels_too: bool = False  # Sanitized, in drawn orders, looking for races.
 
 
 PLAIN = [
@@ -50,14 +51,19 @@ PLAIN = [
 # The parts of the executor's tests that meet every kind of kernel.
 SANITIZED_PARTS = (
     "*TreeLstmMatches*/Cuda:*Random*/Cuda:*TwoStreams*/Cuda:*TapesAreRead*/Cuda"
-    ":*NotFinite*/Cuda:*OneExperiment*/Cuda"
+    ":*GradientsThatAreNotFinite*/Cuda:*OneExperiment*/Cuda"
 )
 SANITIZED = [
-    Case("exec/executor_test", SANITIZED_PARTS, shards=6, sanitized=True),
+    Case("exec/executor_test", SANITIZED_PARTS, shards=6, sanitized=True, kernels_too=True),
+    Case("exec/cuda_walk_test", "*TreeLstm*Oracle:*DoNotFit*", sanitized=True, kernels_too=True),
+    Case("device/cuda/cuda_kernels_test", shards=2, sanitized=True, kernels_too=True),
+    Case("device/cuda/group_test", sanitized=True, kernels_too=True),
+    Case("device/cuda/cuda_stream_test", sanitized=True, kernels_too=True),
+    # Its tests say themselves how kernels are compiled.
     Case("cuda/fake_driver_test", sanitized=True),
-    Case("device/cuda/cuda_kernels_test", sanitized=True),
-    Case("device/cuda/group_test", sanitized=True),
-    Case("device/cuda/cuda_stream_test", sanitized=True),
+    Case("exec/cuda_faults_test", sanitized=True),
+    Case("device/cuda/cuda_context_test", sanitized=True),
+    Case("device/cuda/image_cache_test", sanitized=True),
 ]
 # Kernels report races and memory out of bounds, streams do their work at times that are drawn.
 SANITIZED_SETTINGS = {
@@ -66,8 +72,6 @@ SANITIZED_SETTINGS = {
     "CAVS_FAKE_OPTIONS": "lag=2,seed=5",
     "ASAN_OPTIONS": "detect_leaks=0",
 }
-# Its tests say themselves how kernels are compiled.
-OWN_SETTINGS = "cuda/fake_driver_test"
 
 
 def environment_of(case, shard, library):
@@ -75,7 +79,7 @@ def environment_of(case, shard, library):
     environment = {**os.environ, "CAVS_LIBCUDA": library, "CAVS_LIBNVRTC": library}
     environment["CAVS_CUDA_CACHE"] = ""  # Every text is compiled, or found compiled.
     environment.update(GTEST_TOTAL_SHARDS=str(case.shards), GTEST_SHARD_INDEX=str(shard))
-    if case.sanitized and case.test != OWN_SETTINGS:
+    if case.kernels_too:
         environment.update(SANITIZED_SETTINGS)
     return environment
 
@@ -107,21 +111,39 @@ def run(case, shard, folder):
     return int(passed[1]) if passed else 0, wrong, done.stdout
 
 
+def run_workloads():
+    """Runs `workloads`; returns what went wrong or "", and what was printed."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.cc.cuda.workloads"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    return "the workloads ended otherwise" if done.returncode else "", done.stdout
+
+
 def run_all(cases, plain, sanitized, processes):
-    """Runs all tests; returns the counts of those that passed plain and sanitized, and outputs."""
+    """Runs all tests; returns how many passed, by `kernels_too`; failures, and outputs by test."""
     jobs = [(case, shard) for case in cases for shard in range(case.shards)]
     counts, failures, outputs = {False: 0, True: 0}, [], {}
     with concurrent.futures.ThreadPoolExecutor(processes) as pool:
+        workloads = pool.submit(run_workloads)
         answers = pool.map(
             lambda job: run(*job, sanitized if job[0].sanitized else plain),
             jobs,
         )
         for (case, _), (passed, wrong, output) in zip(jobs, answers, strict=True):
-            counts[case.sanitized] += passed
+            counts[case.kernels_too] += passed
             outputs[case.test] = outputs.get(case.test, "") + output
             if wrong:
                 failures.append(wrong)
                 print(output[-6000:], flush=True)
+    wrong, outputs["workloads"] = workloads.result()
+    if wrong:
+        failures.append(wrong)
+        print(outputs["workloads"][-6000:], flush=True)
     return counts, failures, outputs
 
 
@@ -192,7 +214,9 @@ def main(arguments=None):
     )
     print(mutants_line)
     print(nvrtc_line)
-    counted = outputs["exec/cuda_counts_test"] + outputs["exec/cuda_walk_test"]
+    counted = "\n".join(
+        outputs[test] for test in ("exec/cuda_counts_test", "exec/cuda_walk_test", "workloads")
+    )
     for line in re.findall(r"^A step of .*", counted, re.MULTILINE):
         print(line)
     return 1 if failures or mutants_failed or nvrtc_failed else 0

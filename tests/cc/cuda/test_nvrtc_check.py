@@ -37,6 +37,12 @@ def test_right_texts_compile_for_every_architecture(nvrtc, texts, capsys):
     assert "1 of 1 programs compile for sm_80, sm_90, sm_100" in capsys.readouterr().out
 
 
+def test_a_text_that_lies_there_twice_is_compiled_once(nvrtc, texts, capsys):
+    (texts / "again.cu").write_text(RIGHT)
+    assert run(nvrtc, texts) == 0
+    assert "1 of 1 programs compile" in capsys.readouterr().out
+
+
 def test_wrong_texts_are_named_with_the_error(nvrtc, texts, capsys):
     (texts / "wrong.cu").write_text(WRONG)
     assert run(nvrtc, texts, "--architectures=sm_90") == 1
