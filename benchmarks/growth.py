@@ -2,10 +2,10 @@
 
     python -m benchmarks.growth --units=64 --vertices=100,1000
 
-A binary Tree-LSTM. First one vertex over 10 and over 100,000 states that exist; then graphs of some
-vertices, each of which has the one before and another one as children, with states kept in one
-tensor or in a `tf.TensorArray`, forward and with a tape through the loop. Gradients are compared
-first.
+A binary Tree-LSTM. First one vertex over 10 and over 100,000 states that exist, and by calls from
+Python. Then graphs of some vertices, each of which has the one before and another one as children,
+with states kept in one tensor or in a `tf.TensorArray`, forward and with a tape through the loop.
+Gradients are compared first.
 """
 
 import argparse
@@ -52,6 +52,10 @@ class Grower:
             return tf.while_loop(lambda step, _: step < steps, body, (0, tf.zeros_like(self.x)))
 
         return grow
+
+    def add(self):
+        """Adds one vertex."""
+        return self.layer.extend(self.first, [[0]], self.x)
 
     def children(self, count: int) -> tf.Tensor:
         """The children of `count` vertices: the one before, and another one from there on."""
@@ -104,10 +108,13 @@ def microseconds(run, count: int, turns: int) -> float:
 
 
 def over_states(grower, steps: int, turns: int) -> tables.Table:
-    """One vertex over few and over many states."""
+    """One vertex over few and over many states in a loop, and by calls from Python."""
     few, many = (microseconds(grower.over(n, steps), steps, turns) for n in EXISTING)
-    rows = {f"{n:,}": {"us": f"{us:.1f}"} for n, us in zip(EXISTING, (few, many), strict=True)}
-    rows["ratio"] = {"us": f"{many / few:.2f}"}
+    found = {f"{n:,}": us for n, us in zip(EXISTING, (few, many), strict=True)}
+    for name, add in {"a tf.function": tf.function(grower.add), "eager": grower.add}.items():
+        found[f"1, {name}"] = microseconds(add, 1, 10 * turns)
+    rows = {name: {"us": f"{us:.1f}"} for name, us in found.items()}
+    rows["ratio of 100,000 to 10"] = {"us": f"{many / few:.2f}"}
     return tables.Table("one vertex over states", ["us"], rows)
 
 
