@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from cavs_tf._integers import as_int32, length, rejected_unless, tensor_of
 from cavs_tf._keras_private import labels_are_missing, model_input_names
-from cavs_tf.graphs import LAST_INPUT, TENSOR_NAMES, GraphBatch
+from cavs_tf.graphs import LAST_INPUT, PACKED, TENSOR_NAMES, GraphBatch
 
 DEFAULT = "default"  # The name of a pull or push without a name.
 
@@ -152,7 +152,8 @@ def _without_other_features(tensors: dict) -> dict:
     if isinstance(count, int):
         raise ValueError(message)
     with tf.control_dependencies(rejected_unless(count == 0, message)):
-        return tensors | {"child_ids": tf.identity(tensors["child_ids"])}
+        first = PACKED if PACKED in tensors else "child_ids"
+        return tensors | {first: tf.identity(tensors[first])}
 
 
 def with_tensors(inputs):

@@ -8,7 +8,7 @@ from cavs_tf._evaluation import evaluated_by
 from cavs_tf._features import select
 from cavs_tf._inputs import as_graph_batch
 from cavs_tf.graph_support import GraphSupport
-from cavs_tf.graphs import GraphBatch
+from cavs_tf.graphs import GraphBatch, with_lists
 from cavs_tf.keras import Graph
 
 
@@ -85,7 +85,7 @@ def arguments_of(model, graphs, inputs=None) -> tuple:
             f"{model.name!r}: {', '.join(names)}. Put the graphs into it with "
             "GraphBatch.to_dict(), or take a minibatch of data.batch(..., as_dict=True)."
         )
-    return (select(graphs, names, f"inputs of {model.name!r}"),)
+    return (select(with_lists(graphs), names, f"inputs of {model.name!r}"),)
 
 
 def check_at(model, at) -> None:

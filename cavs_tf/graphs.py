@@ -31,23 +31,29 @@ from cavs_tf._integers import (
     tensor_of,
 )
 from cavs_tf._library import ops
+from cavs_tf._packing import pack, unpack
 from cavs_tf.schedule import (
     EDGE_FIELDS,
-    SCHEDULE_FIELDS,
     Schedule,
     check_policy,
     micro_batch_tensor,
 )
 
 _GRAPH_FIELDS = ("child_splits", "child_ids", "graph_splits", "vertex_type")
-# Keras weighs the loss of a minibatch by the length of its first input, in the order of names.
-LOSS_ROWS = "0_loss_rows"
+# Keras weighs the loss of a minibatch by the length of its first input, in the order of names. It
+# names this one, too, where it was given examples that are in no minibatch: "Missing data for ...".
+LOSS_ROWS = "0_graphs_of_data_batch"
+# The lists that are one tensor where graphs have a schedule, as each input of a model takes time.
+# The others are those whose shapes tell how many graphs, vertices, slots and edges there are.
+PACKED_FIELDS = ("child_ids", "vertex_type", "order", "task_splits", "task_type", *EDGE_FIELDS[1:])
+CHILD_ROW, EDGE_SPLITS = "child_row", EDGE_FIELDS[0]
+PACKED = "packed_lists"
 # Keras pairs a dict with the inputs of a model by position, in the order of names, where the dict
 # has other keys than the model. This tensor has no elements: what stands in its place has, so that
 # layers notice (see `as_graph_batch`).
 LAST_INPUT = "zz_last_input"
-# The keys of the dict that `to_dict` returns.
-TENSOR_NAMES = (LOSS_ROWS, *_GRAPH_FIELDS, *SCHEDULE_FIELDS, *EDGE_FIELDS, LAST_INPUT)
+# The keys of the dicts that `to_dict` returns.
+TENSOR_NAMES = (LOSS_ROWS, *_GRAPH_FIELDS, CHILD_ROW, EDGE_SPLITS, PACKED, LAST_INPUT)
 
 
 class GraphBatch(tf.experimental.ExtensionType):
@@ -478,45 +484,58 @@ class GraphBatch(tf.experimental.ExtensionType):
     def from_dict(cls, tensors) -> "GraphBatch":
         """The reverse of `to_dict`.
 
-        Types, the schedule, "0_loss_rows" and "zz_last_input" may be absent.
+        Types, "0_graphs_of_data_batch" and "zz_last_input" may be absent.
 
         Raises:
-          ValueError: If a tensor is missing, or only some of a schedule are there.
+          ValueError: If a tensor is missing.
         """
-        scheduled = any(name in tensors for name in SCHEDULE_FIELDS)
-        for name in _GRAPH_FIELDS[:3] + (SCHEDULE_FIELDS if scheduled else ()):
+        scheduled = CHILD_ROW in tensors
+        for name in ("child_splits", "graph_splits", PACKED if scheduled else "child_ids"):
             if name not in tensors:
                 raise ValueError(
                     f"tensors: got {sorted(tensors)} but expected {name!r} among them. Pass "
                     "everything that to_dict returned, or put examples into minibatches by "
                     "cavs_tf.data.batch(examples, batch_size, as_dict=True)."
                 )
-        schedule = None
-        if scheduled:
-            lists = (tensors.get(name) for name in EDGE_FIELDS)
-            schedule = Schedule(*(tensors[name] for name in SCHEDULE_FIELDS), *lists)
-        return cls(*(tensors.get(name) for name in _GRAPH_FIELDS), schedule)
+        if not scheduled:
+            return cls(*(tensors.get(name) for name in _GRAPH_FIELDS))
+        ids, types, *planned, edge_child, edge_number = unpack_lists(tensors[PACKED]).values()
+        edges = (tensors[EDGE_SPLITS], edge_child, edge_number) if EDGE_SPLITS in tensors else ()
+        schedule = Schedule(*planned, tensors[CHILD_ROW], *edges)
+        return cls(tensors["child_splits"], ids, tensors["graph_splits"], types, schedule)
 
     @on_cpu
     def to_dict(self) -> dict[str, tf.Tensor]:
         """The graphs, and the attached schedule if there is one, as named tensors.
 
-        For Keras models, whose inputs are plain tensors. One of them, "0_loss_rows", only has
+        For Keras models, whose inputs are plain tensors. One, "0_graphs_of_data_batch", only has
         a length: `fit` and `evaluate` weigh the loss of a minibatch by the length of the first
         input in the order of names, and this is [B], so that they give the mean over graphs.
         Another, "zz_last_input", has no elements: a model of Keras that is given a dict with other
         keys than its inputs pairs them by position, which is noticed by what is in place of it.
+        With a schedule, "packed_lists" holds all lists but those whose shapes tell how much of
+        everything there is, since each input of a model takes time.
 
-        >>> sorted(GraphBatch.chain([2]).to_dict())
-        ['0_loss_rows', 'child_ids', 'child_splits', 'graph_splits', 'vertex_type', 'zz_last_input']
+        >>> graphs = GraphBatch.chain([2])
+        >>> sorted(graphs.to_dict())[1:]
+        ['child_ids', 'child_splits', 'graph_splits', 'vertex_type', 'zz_last_input']
+        >>> sorted(graphs.with_schedule(1).to_dict())[1:]
+        ['child_row', 'child_splits', 'graph_splits', 'packed_lists', 'zz_last_input']
         """
-        tensors = {name: getattr(self, name) for name in _GRAPH_FIELDS}
-        tensors[LOSS_ROWS] = tf.zeros_like(self.graph_splits[1:])
-        tensors[LAST_INPUT] = tf.zeros([0], tf.int32)
-        if self.attached_schedule is not None:
-            names = (*SCHEDULE_FIELDS, *(EDGE_FIELDS if self.attached_schedule.has_edges else ()))
-            tensors |= {name: getattr(self.attached_schedule, name) for name in names}
-        return tensors
+        lists = {name: getattr(self, name) for name in _GRAPH_FIELDS}
+        tensors = {
+            LOSS_ROWS: tf.zeros_like(self.graph_splits[1:]),
+            LAST_INPUT: tf.zeros([0], tf.int32),
+        }
+        schedule = self.attached_schedule
+        if schedule is None:
+            return tensors | lists
+        splits = ("child_splits", "graph_splits")
+        tensors |= {name: lists[name] for name in splits} | {CHILD_ROW: schedule.child_row}
+        if schedule.has_edges:
+            tensors[EDGE_SPLITS] = schedule.edge_splits
+        planned = {name: getattr(schedule, name) for name in PACKED_FIELDS[2:]}
+        return tensors | {PACKED: pack_lists(lists | planned)}
 
     @on_cpu
     def reverse(self) -> "GraphBatch":
@@ -833,3 +852,27 @@ class GraphBatch(tf.experimental.ExtensionType):
     def _from_lists(cls, lists: _child_lists.ChildLists, vertex_type) -> "GraphBatch":
         vertex_type = eager_values("vertex_type", vertex_type)
         return cls(*lists, _child_lists.vertex_types(vertex_type, lists.graph_splits))
+
+
+def pack_lists(lists: dict) -> tf.Tensor:
+    """The tensor `PACKED` of lists by name; those that are None or not there are empty."""
+    nothing = tf.zeros([0], tf.int32)
+    given = (lists.get(name) for name in PACKED_FIELDS)
+    return pack([nothing if values is None else values for values in given])
+
+
+def unpack_lists(packed: tf.Tensor) -> dict[str, tf.Tensor]:
+    """The reverse of `pack_lists`."""
+    return dict(zip(PACKED_FIELDS, unpack(packed, len(PACKED_FIELDS)), strict=True))
+
+
+def with_lists(features: dict) -> dict:
+    """Features of graphs with a schedule, and the lists that graphs without one have as tensors.
+
+    So a minibatch with schedules suits a model that plans its own. Structures are looked into.
+    """
+    features = {k: with_lists(v) if isinstance(v, dict) else v for k, v in features.items()}
+    if PACKED not in features:
+        return features
+    lists = unpack_lists(features[PACKED])
+    return features | {name: lists[name] for name in ("child_ids", "vertex_type")}

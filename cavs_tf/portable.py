@@ -12,9 +12,18 @@ from cavs_tf._inputs import VertexRows, chosen_pushes, unnamed
 from cavs_tf._resolve import arguments_of, cells_of
 from cavs_tf._tracing import Slots, Vertex
 from cavs_tf.graph_support import GraphSupport
-from cavs_tf.graphs import LAST_INPUT, LOSS_ROWS, TENSOR_NAMES, GraphBatch
+from cavs_tf.graphs import (
+    CHILD_ROW,
+    EDGE_SPLITS,
+    LAST_INPUT,
+    LOSS_ROWS,
+    PACKED,
+    TENSOR_NAMES,
+    GraphBatch,
+    pack_lists,
+    with_lists,
+)
 from cavs_tf.reference import Evaluation
-from cavs_tf.schedule import EDGE_FIELDS, SCHEDULE_FIELDS
 
 _TYPES = "vertex_type"
 
@@ -168,11 +177,11 @@ def _is_typed(model) -> bool:
 
 def _specs_of(example, typed) -> dict:
     """The specs of what a saved model takes: no schedules, and any number of rows."""
-    left_out = {LOSS_ROWS, LAST_INPUT, *SCHEDULE_FIELDS, *EDGE_FIELDS} | (
+    left_out = {LOSS_ROWS, LAST_INPUT, CHILD_ROW, EDGE_SPLITS, PACKED} | (
         set() if typed else {_TYPES}
     )
     specs = {}
-    for name, value in example.items():
+    for name, value in with_lists(example).items():
         if isinstance(value, VertexRows):
             value = value._asdict()
         if isinstance(value, dict):
@@ -195,6 +204,8 @@ def _completed(given, example) -> dict:
             whole[name] = given[name]
         elif name == LOSS_ROWS:
             whole[name] = tf.zeros_like(given["graph_splits"][1:])
+        elif name == PACKED:
+            whole[name] = pack_lists(given)
         else:  # Nothing reads these.
             whole[name] = tf.zeros([*value.shape[:-1], 0], tf.int32)
     return whole

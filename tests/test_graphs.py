@@ -13,15 +13,22 @@ from hypothesis import strategies as st
 
 from cavs_tf import graphs as graphs_module
 from cavs_tf import schedule as schedule_module
-from cavs_tf.graphs import GraphBatch
-from cavs_tf.schedule import Schedule
+from cavs_tf.graphs import GraphBatch, with_lists
+from cavs_tf.schedule import EDGE_FIELDS, SCHEDULE_FIELDS, Schedule
+
+GRAPH_FIELDS = ("child_splits", "child_ids", "graph_splits", "vertex_type")
 
 
 def arrays(graphs):
-    tensors = graphs.to_dict()
-    assert len(tensors.pop("0_loss_rows")) == graphs.num_graphs
-    assert tensors.pop("zz_last_input").shape == [0]
-    return {name: tensor.numpy().tolist() for name, tensor in tensors.items()}
+    """All lists by name, those of an attached schedule too."""
+    assert len(graphs.to_dict()["0_graphs_of_data_batch"]) == graphs.num_graphs
+    assert graphs.to_dict()["zz_last_input"].shape == [0]
+    lists = {name: getattr(graphs, name) for name in GRAPH_FIELDS}
+    schedule = graphs.attached_schedule
+    if schedule is not None:
+        names = (*SCHEDULE_FIELDS, *(EDGE_FIELDS if schedule.has_edges else ()))
+        lists |= {name: getattr(schedule, name) for name in names}
+    return {name: values.numpy().tolist() for name, values in lists.items()}
 
 
 def children(graphs):
@@ -173,15 +180,37 @@ def test_vertex_types_flat_or_per_graph():
     assert nested.schedule(2, num_types=3).task_type.numpy().tolist() == [1, 0, 2]
 
 
-@pytest.mark.parametrize("scheduled", [False, True])
-def test_dict_and_back(scheduled):
-    graphs = GraphBatch.from_children(CHILDREN)
-    if scheduled:
-        graphs = graphs.with_schedule(arity=2)
-    again = GraphBatch.from_dict(graphs.to_dict())
+IN_A_DICT = {"graphs": 6, "with a schedule": 6, "with edges": 7}
+
+
+@pytest.mark.parametrize("kind", IN_A_DICT)
+@pytest.mark.parametrize("children", [CHILDREN, []])
+@pytest.mark.parametrize("typed", [False, True])
+@pytest.mark.parametrize("compiled", [False, True])
+def test_dict_and_back(kind, children, typed, compiled):
+    types = [[v % 2 for v in range(len(graph))] for graph in children] if typed else None
+    graphs = GraphBatch.from_children(children, types)
+    if kind != "graphs":
+        graphs = graphs.with_schedule(2, num_types=2, edges=kind == "with edges")
+    tensors = graphs.to_dict()
+    assert len(tensors) == IN_A_DICT[kind]
+    back = tf.function(GraphBatch.from_dict) if compiled else GraphBatch.from_dict
+    again = back(tensors)
     assert arrays(again) == arrays(graphs)
-    assert (again.attached_schedule is not None) == scheduled
-    assert len(graphs.to_dict()) == (10 if scheduled else 6)
+    assert (again.attached_schedule is None) == (kind == "graphs")
+    if kind != "graphs":
+        assert again.attached_schedule.arity == 2
+        assert again.attached_schedule.has_edges == (kind == "with edges")
+
+
+def test_lists_of_graphs_with_a_schedule_by_name():
+    graphs = GraphBatch.from_children(CHILDREN, [[0] * len(graph) for graph in CHILDREN])
+    features = graphs.with_schedule(2).to_dict() | {"x": tf.ones([3])}
+    found = with_lists({"left": features, "label": tf.ones([2])})
+    assert set(found) == {"left", "label"}
+    assert set(found["left"]) == {*features, "child_ids", "vertex_type"}
+    for name in GRAPH_FIELDS:
+        np.testing.assert_array_equal(found["left"][name], getattr(graphs, name))
 
 
 def test_from_dict_without_types():
@@ -556,10 +585,9 @@ REJECTED = [
         "cavs_tf.data.batch(examples, batch_size, as_dict=True).",
     ),
     (
-        lambda: GraphBatch.from_dict({**GraphBatch.chain([1]).to_dict(), "order": [0]}),
-        "tensors: got ['0_loss_rows', 'child_ids', 'child_splits', 'graph_splits', 'order', "
-        "'vertex_type', 'zz_last_input'] but expected 'task_splits' among them. Pass everything "
-        "that to_dict returned, or put examples into minibatches by "
+        lambda: GraphBatch.from_dict({"child_splits": [0], "graph_splits": [0], "child_row": [[]]}),
+        "tensors: got ['child_row', 'child_splits', 'graph_splits'] but expected 'packed_lists' "
+        "among them. Pass everything that to_dict returned, or put examples into minibatches by "
         "cavs_tf.data.batch(examples, batch_size, as_dict=True).",
     ),
 ]

@@ -50,15 +50,19 @@ def test_runs_where_this_package_is_not_loaded(tmp_path):
     batches = []
     for graphs in [*minibatches(), cavs.GraphBatch.from_parents([])]:
         token = random.integers(-1, 10, graphs.num_vertices).astype(np.int32)
-        batches.append({**graphs.with_schedule(2).to_dict(), "token": tf.constant(token)})
-    cavs.export_portable(model, tmp_path / "saved", batches[0])
+        batches.append((graphs, tf.constant(token)))
+
+    def inputs(graphs, token):
+        return {**graphs.with_schedule(2).to_dict(), "token": token}
+
+    cavs.export_portable(model, tmp_path / "saved", inputs(*batches[0]))
     assert b"Cavs" not in (tmp_path / "saved/saved_model.pb").read_bytes()
-    for batch in batches:
-        given = {name: batch[name] for name in (*STRUCTURE, "token")}
+    for graphs, token in batches:
+        given = structure(graphs) | {"token": token}
         np.savez(tmp_path / "arrays.npz", **given)
         command = [sys.executable, "-c", PLAIN, tmp_path / "saved", tmp_path / "arrays.npz"]
         subprocess.run(command, env=environment(), cwd=tmp_path, check=True)
-        found, wanted = np.load(tmp_path / "arrays.npz"), model(batch)
+        found, wanted = np.load(tmp_path / "arrays.npz"), model(inputs(graphs, token))
         assert set(found) == set(wanted)
         for name, value in wanted.items():
             np.testing.assert_allclose(found[name], value, rtol=1e-5, atol=1e-6)

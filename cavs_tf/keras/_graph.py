@@ -13,9 +13,16 @@ from cavs_tf._keras_private import SelfContained, asks_for_shapes
 from cavs_tf._wide_sums import sum_of_segments, with_wide_sums
 from cavs_tf.data._replicas import GLOBAL_GRAPHS
 from cavs_tf.graph_support import GraphSupport, shapes_by_call
-from cavs_tf.graphs import LOSS_ROWS, TENSOR_NAMES
+from cavs_tf.graphs import (
+    CHILD_ROW,
+    EDGE_SPLITS,
+    LOSS_ROWS,
+    PACKED,
+    PACKED_FIELDS,
+    TENSOR_NAMES,
+    with_lists,
+)
 from cavs_tf.keras._output_rows import LabelRows
-from cavs_tf.schedule import EDGE_FIELDS, SCHEDULE_FIELDS
 
 _PACKAGE = "cavs_tf"
 
@@ -26,7 +33,7 @@ def graph_inputs(
     """The inputs of a functional model that takes graphs.
 
     They have the keys that `GraphBatch.to_dict` and `cavs_tf.data.batch(..., as_dict=True)`
-    give.
+    give: with a schedule fewer, as it holds most lists in one tensor.
 
     Args:
       arity: The arity of the schedule that the graphs carry, as those of `cavs_tf.data.batch`
@@ -60,12 +67,11 @@ def graph_inputs(
         arity = checked_size("arity", arity, least=0)
     if edges and arity is None:
         arity = 0
-    left_out = {
-        *(SCHEDULE_FIELDS if arity is None else ()),
-        *(() if edges else EDGE_FIELDS),
-    }
+    left_out = {CHILD_ROW, PACKED} if arity is None else {*PACKED_FIELDS}
+    if not edges:
+        left_out.add(EDGE_SPLITS)
     keys = [key for key in TENSOR_NAMES if key not in left_out]
-    shapes = {"child_row": (arity, None)}
+    shapes = {CHILD_ROW: (arity, None)}
     return {
         key: keras.Input(
             batch_shape=shapes.get(key, (None,)),
@@ -116,7 +122,7 @@ def for_fit(
     >>> batches = batch(listops(8), 4, as_dict=True)
     >>> names = ["token", *graph_inputs()]
     >>> features, label = next(iter(for_fit(batches, names, "label")))
-    >>> features["0_loss_rows"].shape, label.shape
+    >>> features["0_graphs_of_data_batch"].shape, label.shape
     (TensorShape([4]), TensorShape([4]))
     >>> "label" in next(iter(for_fit(batches, names)))
     False
@@ -133,11 +139,14 @@ def for_fit(
             "with graphs. Pass cavs_tf.data.batch(examples, batch_size, as_dict=True)."
         )
     _check_weights(labels, sample_weight)
+    model, inputs = inputs, _inputs_of(inputs) if isinstance(inputs, keras.Model) else inputs
+    if _plans_its_own(inputs):
+        batches = batches.map(with_lists)
+        spec = batches.element_spec
 
     def named(features, names):
         return tf.nest.map_structure(lambda name: feature_at(features, name, "batches"), names)
 
-    model, inputs = inputs, _inputs_of(inputs) if isinstance(inputs, keras.Model) else inputs
     of_labels = LabelRows(model, labels)
     for names in (labels, weigh_by, sample_weight):
         named(spec, [] if names is None else names)
@@ -170,6 +179,12 @@ def for_fit(
         return chosen, wanted, weights
 
     return batches.map(pair).prefetch(tf.data.AUTOTUNE)
+
+
+def _plans_its_own(inputs) -> bool:
+    """Whether these names are those of graphs without a schedule, also in a structure."""
+    parts = inputs.values() if isinstance(inputs, dict) else ()
+    return "child_ids" in inputs or any(_plans_its_own(p) for p in parts if isinstance(p, dict))
 
 
 def _check_weights(labels, sample_weight) -> None:

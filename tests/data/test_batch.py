@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from cavs_tf import data
 from cavs_tf.data import _batch, _examples
-from cavs_tf.graphs import GraphBatch
+from cavs_tf.graphs import TENSOR_NAMES, GraphBatch
 
 
 def random_examples(num_examples=23, arity=3, seed=0):
@@ -238,7 +238,7 @@ def test_rejects(features, options, message):
         ("graphs", False, "got a feature named 'graphs' but expected a name other than 'graphs'"),
         *(
             (name, True, f"got a feature named '{name}' but expected .* Rename the feature")
-            for name in GraphBatch.chain([1]).with_schedule().to_dict()
+            for name in TENSOR_NAMES
         ),
     ],
 )

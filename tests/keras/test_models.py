@@ -274,9 +274,14 @@ def test_loading_builds_a_cell_once(tmp_path):
 def test_graph_without_a_schedule_works_as_with_one():
     with_schedule, without = functional(ARITY), functional(None)
     without.set_weights(with_schedule.get_weights())
-    inputs, _ = next(iter(make.listops(arity=ARITY)))
-    plain = {name: inputs[name] for name in without.input}
-    np.testing.assert_array_equal(without(plain), with_schedule(inputs))
+    examples = cavs.data.listops(8, seed=1, max_depth=2, max_args=ARITY)
+    batches = cavs.data.batch(examples, 4, arity=ARITY, as_dict=True)
+    for plain, inputs in zip(
+        cavs.keras.for_fit(batches, without),
+        cavs.keras.for_fit(batches, with_schedule),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(without(plain), with_schedule(inputs))
 
 
 def test_a_hundred_sizes_cause_one_trace():

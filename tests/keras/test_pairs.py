@@ -163,21 +163,21 @@ def test_names_choose_all_of_a_structure():
     batches = cavs.data.batch(pairs(4), 2, arity=ARITY, as_dict=True)
     inputs, label = next(iter(cavs.keras.for_fit(batches, ["left", "right"], "label")))
     assert set(inputs["left"]) == set(batches.element_spec["left"])
-    assert inputs["left"]["0_loss_rows"].shape == label.shape == [2]
+    assert inputs["left"]["0_graphs_of_data_batch"].shape == label.shape == [2]
 
 
 def test_weight_of_losses_may_be_a_feature_of_one_structure():
     batches = cavs.data.batch(pairs(4), 2, arity=ARITY, as_dict=True)
     data = cavs.keras.for_fit(batches, ["left", "right"], "label", weigh_by="right/token")
     inputs, _ = next(iter(data))
-    assert inputs["left"]["0_loss_rows"].shape == inputs["right"]["token"].shape
+    assert inputs["left"]["0_graphs_of_data_batch"].shape == inputs["right"]["token"].shape
 
 
 def test_inputs_of_two_structures_have_names_of_their_own():
     left, right = (cavs.keras.graph_inputs(2, name=name) for name in ("left", "right"))
     assert list(left) == list(right)
     assert not {t.name for t in left.values()} & {t.name for t in right.values()}
-    assert left["child_ids"].name == "left_child_ids"
+    assert left["child_row"].name == "left_child_row"
 
 
 @pytest.mark.parametrize("name", ["", 3])
