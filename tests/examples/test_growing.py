@@ -34,7 +34,7 @@ def test_a_beam_finds_likelier_translations(tmp_path):
 
 
 def test_the_tree_decoder_grows_the_trees_again(tmp_path):
-    arguments = ["--train_examples=300", "--test_examples=50", "--units=64", "--epochs=20"]
+    arguments = ["--train_examples=300", "--test_examples=50", "--units=64", "--epochs=12"]
     arguments += ["--max_depth=1", "--max_args=2", "--batch_size=4"]
     summary, printed = summary_of("tree_decoder.py", tmp_path, *arguments)
     assert summary["accuracy"] > 0.8
