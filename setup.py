@@ -33,7 +33,8 @@ OPS_DIRS = (
 ENGINE_DIRS = ("cc/engine", "cc/python")  # cavs_tf._cavs_engine: no TensorFlow.
 ENGINE = "_cavs_engine" + sysconfig.get_config_var("EXT_SUFFIX")
 NOT_IN_LIBRARY = ("_test.cc", "_bench.cc")
-WARNINGS = ["-Wall", "-Wextra"]
+# Vectors are passed between functions of one file, which all have the same flags: no other ABI.
+WARNINGS = ["-Wall", "-Wextra", "-Wno-psabi"]
 # In every build, because the layout of TensorFlow's EdgeSet and of Abseil's hash
 # tables depends on them, and the wheel was compiled this way.
 LAYOUT = ["-DNDEBUG", "-DNDEBUG_SANITIZER"]

@@ -4,6 +4,7 @@ _COPTS = [
     "-std=c++17",
     "-Wall",
     "-Wextra",
+    "-Wno-psabi",  # Vectors are passed between functions of one file only.
 ] + select({
     "//tools:opt": ["-O3"],
     "//conditions:default": [],
