@@ -31,6 +31,18 @@ def checked_size(name: str, value, least: int = 1) -> int:
     return size
 
 
+def checked_id(name: str, value) -> int | None:
+    """The value as an int, or None; ValueError unless it is an integer or None."""
+    try:
+        if isinstance(value, (bool, np.bool_)):
+            raise TypeError
+        return None if value is None else operator.index(value)
+    except TypeError:
+        raise ValueError(
+            f"{name}: got {value!r} but expected an int or None. Pass an id, or leave it out."
+        ) from None
+
+
 def check_rate(name: str, value) -> None:
     """Raises ValueError unless the value is a share that may be dropped, in [0, 1)."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real) or not 0 <= value < 1:

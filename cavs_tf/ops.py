@@ -10,6 +10,7 @@ from tensorflow.python.ops import resource_variable_ops
 from tensorflow.python.ops.parallel_for.pfor import RegisterPFor
 
 from cavs_tf import _wide_sums
+from cavs_tf._arguments import check_bools, checked_id
 from cavs_tf._inputs import VertexRows
 from cavs_tf._integers import int32_tensor
 from cavs_tf._library import has_operators, in_xla
@@ -182,6 +183,8 @@ def present_ids(ids, mask_negative: bool = True, mask_id: int | None = None) -> 
     >>> words.rows.numpy(), words.vertices.numpy()
     (array([7, 3], dtype=int32), array([0, 2], dtype=int32))
     """
+    check_bools(mask_negative=mask_negative)
+    mask_id = checked_id("mask_id", mask_id)
     masked = [] if mask_id is None else [mask_id]
     return VertexRows(*_ops.cavs_present(ids, mask_negative=mask_negative, masked=masked))
 

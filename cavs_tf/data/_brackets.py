@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 import tensorflow as tf
 
+from cavs_tf._arguments import check_bools, checked_size
 from cavs_tf.data._ptb import TOKEN, class_of, unescaped
 from cavs_tf.data._streams import (
     Item,
@@ -74,6 +75,9 @@ def bracket_trees(
     >>> tree["category"].tolist()
     [b'DT', b'NN', b'NP', b'VBD', b'VP', b'S']
     """
+    check_bools(labelled=labelled, traces=traces, unescape=unescape)
+    if num_classes is not None:
+        num_classes = checked_size("num_classes", num_classes)
     check_exists(path)
     if num_classes is not None and not labelled:
         raise ValueError(
@@ -117,6 +121,7 @@ def bracket_tree(
     >>> bracket_tree("((the cat) sat)", labelled=False)["children"]
     [[], [], [0, 1], [], [2, 3]]
     """
+    check_bools(labelled=labelled, traces=traces, unescape=unescape)
     tree = _tree(TOKEN.findall(text), labelled, traces, unescape)
     return tree if labelled else _without_category(tree)
 

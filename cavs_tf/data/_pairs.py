@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
+from cavs_tf._arguments import check_bools
 from cavs_tf.data._cycles import check_acyclic
 from cavs_tf.data._heads import check_roots
 from cavs_tf.data._parents import Files
@@ -68,6 +69,7 @@ def parent_pairs(
     >>> next(iter(parent_pairs(folder)))["left"]["children"].numpy().tolist()
     [[-1], [0]]
     """
+    check_bools(skip_unparsed=skip_unparsed)
     folder = pathlib.Path(folder)
     sides = [
         Files(folder / f"{side}.{suffix}", folder / f"{side}.toks", None, roots, skip_unparsed)

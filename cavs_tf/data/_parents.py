@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
+from cavs_tf._arguments import check_bools
 from cavs_tf.data._heads import check_roots, children_of_heads
 from cavs_tf.data._streams import Item, check_exists, decoded, lines_of, located, stream
 from cavs_tf.data._vocabulary import Vocabulary
@@ -59,6 +60,7 @@ def parent_trees(
     >>> next(iter(dataset))["children"].numpy()[3:].tolist()
     [[0, 1], [2, 3]]
     """
+    check_bools(skip_unparsed=skip_unparsed)
     check_exists(parents)
     check_exists(tokens)
     check_roots(roots)

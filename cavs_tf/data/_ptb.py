@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
+from cavs_tf._arguments import check_bools, checked_size
 from cavs_tf.data._examples import from_arrays
 from cavs_tf.data._streams import decoded, located, numbered_lines
 from cavs_tf.data._vocabulary import Vocabulary
@@ -98,6 +99,8 @@ def ptb_vocabulary(
 
 
 def _read(path, num_classes: int, unescape: bool) -> _Trees:
+    check_bools(unescape=unescape)
+    num_classes = checked_size("num_classes", num_classes)
     trees = _Trees([0], [], [], [])
     for number, line in numbered_lines(path):
         with located(path, number):

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 import tensorflow as tf
 
 from cavs_tf import _graph_formats
+from cavs_tf._arguments import check_bools
 from cavs_tf.data._streams import Item, LocatedError, check_exists, located, stream
 from cavs_tf.data._vocabulary import Vocabulary
 
@@ -52,6 +53,7 @@ def python_trees(
     >>> tree["word"].numpy().tolist()
     [b'y', b'2', b'', b'x', b'', b'', b'']
     """
+    check_bools(functions=functions)
     files = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     for path in files:
         check_exists(path)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import tensorflow as tf
 
+from cavs_tf._arguments import checked_size
 from cavs_tf._inputs import rows_of
 
 
@@ -41,6 +42,7 @@ class Vocabulary:
     @classmethod
     def from_words(cls, words: Iterable[str], min_count: int = 1) -> "Vocabulary":
         """Numbers the words that occur `min_count` times or more, the most frequent first."""
+        min_count = checked_size("min_count", min_count, least=0)
         counts = collections.Counter(words)
         del counts[""]
         kept = (word for word, count in counts.items() if count >= min_count)

@@ -6,7 +6,7 @@ import keras
 import tensorflow as tf
 
 from cavs_tf import ops
-from cavs_tf._arguments import check_bools
+from cavs_tf._arguments import check_bools, checked_id
 from cavs_tf._evaluation import is_evaluated
 from cavs_tf._inputs import VertexRows, as_pair, with_tensors
 from cavs_tf._library import in_xla
@@ -59,7 +59,7 @@ class Embedding(keras.layers.Embedding):
         check_bools(mask_negative=mask_negative)
         super().__init__(*args, **kwargs)
         self.mask_negative = mask_negative
-        self.mask_id = mask_id
+        self.mask_id = checked_id("mask_id", mask_id)
 
     def add_weight(self, *args, name=None, **kwargs):
         """As of Keras, but mixed precision casts the rows that are looked up, not the table."""

@@ -324,3 +324,44 @@ def test_a_vocabulary_needs_words():
         ValueError, match=r"dataset: got elements .* expected dicts with 'word' among"
     ):
         data.Vocabulary.from_dataset(data.listops(3))
+
+
+FLAGS = {
+    "bracket_trees": ("labelled", "traces", "unescape"),
+    "ptb_trees": ("unescape",),
+    "ptb_vocabulary": ("unescape",),
+    "python_trees": ("functions",),
+    "parent_pairs": ("skip_unparsed",),
+}
+
+
+@pytest.mark.parametrize(
+    "reader, flag", [(r, flag) for r, flags in FLAGS.items() for flag in flags]
+)
+def test_flags_are_checked_where_they_are_given(reader, flag, tmp_path):
+    path = tmp_path / "one.txt"
+    path.write_text("(1 a)\n")
+    given = tmp_path if reader == "parent_pairs" else path
+    with pytest.raises(ValueError, match=rf"^{flag}: got 'no' but expected True or False"):
+        getattr(data, reader)(given, **{flag: "no"})
+
+
+def test_flags_of_parents_and_of_one_tree_are_checked():
+    with pytest.raises(ValueError, match=r"^skip_unparsed: got 1 but expected True or False"):
+        data.parent_trees("a", "b", skip_unparsed=1)
+    with pytest.raises(ValueError, match=r"^traces: got 'no' but expected True or False"):
+        data.bracket_tree("(A a)", traces="no")
+
+
+@pytest.mark.parametrize("reader", ["ptb_trees", "ptb_vocabulary", "bracket_trees"])
+@pytest.mark.parametrize("classes", ["5", 0, True])
+def test_number_of_classes_is_checked(reader, classes, tmp_path):
+    path = tmp_path / "one.txt"
+    path.write_text("(0 a)\n")
+    with pytest.raises(ValueError, match=rf"^num_classes: got {classes!r} but expected an int of"):
+        getattr(data, reader)(path, num_classes=classes)
+
+
+def test_least_count_of_words_is_checked():
+    with pytest.raises(ValueError, match=r"^min_count: got '2' but expected an int of at least 0"):
+        data.Vocabulary.from_words(["a"], "2")

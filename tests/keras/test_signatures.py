@@ -217,3 +217,16 @@ def test_a_seed_fixes_what_is_dropped(layer):
     np.testing.assert_array_equal(dropped(seed=3), dropped(seed=3))
     assert not np.array_equal(dropped(seed=3), dropped(seed=4))
     assert layer.from_config(layer(4, seed=3).get_config()).cell.seed == 3
+
+
+@pytest.mark.parametrize("mask_id", ["0", 1.5, True])
+def test_id_that_is_masked(mask_id):
+    message = f"mask_id: got {mask_id!r} but expected an int or None. Pass an id, or leave it out."
+    with rejects(message):
+        Embedding(4, 3, mask_id=mask_id)
+    with rejects(message):
+        cavs.ops.present_ids([1], mask_id=mask_id)
+
+
+def test_ids_of_numpy_are_masked():
+    assert type(Embedding(4, 3, mask_id=np.int64(0)).mask_id) is int
