@@ -103,22 +103,32 @@ class GGNNCell(RecurrentCell):
     def _gru(self, message, h):
         message = self.dropout(message, self.input_rate, self.dropout_rows)
         (left,) = self._dropped([h])
-        of_message = self._product(message, self.kernel)
+        z, r, n = tf.split(self._product(message, self.kernel), 3, axis=1)
         if self.reset_after:
-            of_h = self._product(left, self.recurrent_kernel)
-            if self.use_bias:
-                bias, recurrent_bias = tf.unstack(self._cast(self.bias))
-                of_message, of_h = of_message + bias, of_h + recurrent_bias
-            of_h = tf.split(of_h, 3, axis=1)
+            parts = tf.split(self._product(left, self.recurrent_kernel), 3, axis=1)
         else:
-            of_message = self._with_bias(of_message)
             gates, new = tf.split(self.recurrent_kernel, [2 * self.units, self.units], axis=1)
-            of_h = tf.split(self._product(left, gates), 2, axis=1)
-        z, r, n = tf.split(of_message, 3, axis=1)
-        z = self.recurrent_activation(z + of_h[0])
-        r = self.recurrent_activation(r + of_h[1])
-        n = self.activation(n + (r * of_h[2] if self.reset_after else self._product(r * left, new)))
+            parts = tf.split(self._product(left, gates), 2, axis=1)
+        b_z, b_r, b_n, *b_new = self._biases()
+        z = self.recurrent_activation(z + parts[0] + b_z)
+        r = self.recurrent_activation(r + parts[1] + b_r)
+        if self.reset_after:
+            n = self.activation(n + b_n + r * (parts[2] + b_new[0]))
+        else:
+            n = self.activation(n + b_n + self._product(r * left, new))
         return n + z * (h - n)
+
+    def _biases(self) -> list:
+        """Of z, r and n; with `reset_after` also of U_n h. One number where there is none."""
+        if not self.use_bias:
+            return [tf.zeros([], self.compute_dtype)] * 4
+        bias = self._cast(self.bias)
+        if not self.reset_after:
+            return tf.split(bias, 3)
+        # Those of both products meet in the gates, and are added up once for all vertices.
+        z, r, n = tf.split(bias[0], 3)
+        of_z, of_r, of_n = tf.split(bias[1], 3)
+        return [z + of_z, r + of_r, n, of_n]
 
     def get_config(self):
         own = {"edge_types": self.edge_types, "reset_after": self.reset_after}
