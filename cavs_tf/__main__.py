@@ -21,7 +21,12 @@ from cavs_tf._library import ops as _cavs_ops
 
 def main() -> int:
     """Prints the environment and the outcome of a self-check; returns the exit status."""
-    for name, value in _environment().items():
+    try:
+        environment = _environment()
+    except tf.errors.InvalidArgumentError as error:  # Of a variable of the environment.
+        print(error.message, file=sys.stderr)
+        return 1
+    for name, value in environment.items():
         print(f"{name + ':':17} {value}")
     start = time.perf_counter()
     report = _self_check()
@@ -43,11 +48,18 @@ def _environment() -> dict[str, str]:
         "NumPy": np.__version__,
         "Python": platform.python_version(),
         "system": platform.platform(),
-        "instruction set": _cavs_ops.cavs_instruction_set().numpy().decode(),
+        "instruction set": _instruction_set(),
         "processors": str(os.cpu_count()),
         "threads": str(threads or "one for each processor"),
         **_devices(),
     }
+
+
+def _instruction_set() -> str:
+    """The one that the CPU's kernels use, and what limits it."""
+    limit = os.environ.get("CAVS_MAX_CPU_ISA")
+    used = _cavs_ops.cavs_instruction_set().numpy().decode()
+    return used if limit is None else f"{used} (CAVS_MAX_CPU_ISA={limit})"
 
 
 def _devices() -> dict[str, str]:

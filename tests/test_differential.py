@@ -102,6 +102,7 @@ def test_graphs_of_every_kind(cell, children):
     check(cell, cavs.GraphBatch.from_children(children, types if total else None))
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize("cell_class", cells.CELLS, ids=lambda c: c.__name__)
 def test_float32(cell_class):
     tf.keras.utils.set_random_seed(2)
@@ -316,6 +317,7 @@ def test_any_arity(cell_class, arity):
 WIDE = (cells.TreeLSTM, cells.JointGates, cells.TransposedGates)
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize("cell_class", WIDE, ids=lambda c: c.__name__)
 def test_a_wide_state_uses_every_part_of_the_kernels(cell_class):
     """Leaves, and vertices without input, run programs of their own."""

@@ -225,6 +225,7 @@ OPERATORS = {
 }
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize("dtype", NARROW)
 @pytest.mark.parametrize("name", OPERATORS)
 def test_operators_are_computed_in_float32_and_rounded(name, dtype):

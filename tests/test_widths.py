@@ -81,6 +81,7 @@ def test_narrow_rows_give_the_reference_numbers(cell_class, children):
         assert report.ok, f"{options}\n{report}"
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize("cell_class", [OneColumn, NoColumns])
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
 def test_narrow_rows_of_every_type(cell_class, dtype):

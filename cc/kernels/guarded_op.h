@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "cc/base/no_throw.h"
+#include "cc/device/cpu/isa_limit.h"
 #include "cc/kernels/status_util.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tsl/profiler/lib/traceme.h"
@@ -31,7 +32,8 @@ absl::Status NoThrowFromOp(const std::string& op,
   return ToAbsl(named);
 }
 
-// A kernel from a class `Op` that is default constructible and has the methods
+// A kernel, refused if CAVS_MAX_CPU_ISA is not valid, from a class `Op` that is
+// default constructible and has the methods
 //
 //   absl::Status Init(OpKernelConstruction* context);  // Once.
 //   absl::Status Compute(OpKernelContext* context);    // From any thread.
@@ -44,6 +46,7 @@ class GuardedOp : public tensorflow::OpKernel {
   explicit GuardedOp(tensorflow::OpKernelConstruction* context)
       : tensorflow::OpKernel(context) {
     OP_REQUIRES_OK(context, NoThrowFromOp(type_string(), [&] {
+                     TF_RETURN_IF_ERROR(ToAbsl(CheckIsaLimit()));
                      op_ = std::make_unique<Op>();
                      return op_->Init(context);
                    }));

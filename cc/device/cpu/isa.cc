@@ -1,5 +1,7 @@
 #include "cc/device/cpu/isa.h"
 
+#include "cc/device/cpu/isa_limit.h"
+
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
@@ -44,10 +46,13 @@ bool IsSupported(Isa isa) {
 }
 
 Isa BestIsa() {
-  if (IsSupported(Isa::kAvx512Bf16)) return Isa::kAvx512Bf16;
-  if (IsSupported(Isa::kAvx512)) return Isa::kAvx512;
-  if (IsSupported(Isa::kAvx2)) return Isa::kAvx2;
-  return Isa::kPortable;
+  static const Isa best = [] {
+    for (Isa isa : {Isa::kAvx512Bf16, Isa::kAvx512, Isa::kAvx2}) {
+      if (isa <= IsaLimit() && IsSupported(isa)) return isa;
+    }
+    return Isa::kPortable;
+  }();
+  return best;
 }
 
 const char* IsaName(Isa isa) {
