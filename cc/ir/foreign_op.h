@@ -25,6 +25,21 @@ struct TensorRef {
   std::vector<int64_t> numbers;  // The values of a kRowCount symbol.
 };
 
+// A mask of dropout: zero with a probability, else 1 / (1 - rate). Each row is
+// drawn by itself, by a counter-based generator (Threefry4x32-20) that has the
+// seed as its key, and the row's number, the mask's number and the column as
+// its counter: the same numbers on every device.
+struct DrawnMask {
+  float rate = 0;
+  uint32_t number = 0;  // Masks of other numbers are independent.
+
+  // The share that is dropped, times 2^32.
+  uint32_t threshold() const {
+    return static_cast<uint32_t>(double{rate} * 4294967296.0);
+  }
+  double kept() const { return 1 / (1 - double{rate}); }
+};
+
 // One operator, run by the framework that the vertex function came from.
 //
 // Thread safety: Run() may be called from several threads at once.
@@ -38,6 +53,10 @@ class ForeignOp {
   // the pointer that the caller of the run passed.
   virtual Status Run(void* host, const std::vector<TensorRef>& inputs,
                      std::vector<TensorRef>* outputs) const = 0;
+
+  // The mask that it draws, of the numbers of rows and a seed of two int64, if
+  // that is what it does: a device may draw it itself. Else null.
+  virtual const DrawnMask* mask() const { return nullptr; }
 };
 
 }  // namespace cavs

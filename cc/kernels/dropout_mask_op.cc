@@ -4,6 +4,7 @@
 #include "cc/base/status.h"
 #include "cc/device/cpu/cpu_backend.h"
 #include "cc/device/cpu/workers.h"
+#include "cc/ir/foreign_op.h"
 #include "cc/kernels/guarded_op.h"
 #include "cc/kernels/program_builder.h"
 #include "tensorflow/core/framework/op_kernel.h"
@@ -15,20 +16,19 @@ using ::tensorflow::OpKernelConstruction;
 using ::tensorflow::OpKernelContext;
 using ::tensorflow::Tensor;
 
-// Each row is drawn by itself, by a counter-based generator that has the seed
-// as its key, and row number, operator and column as its counter.
+// See DrawnMask.
 class DropoutMaskOp {
  public:
   absl::Status Init(OpKernelConstruction* context) {
-    TF_RETURN_IF_ERROR(context->GetAttr("rate", &rate_));
+    TF_RETURN_IF_ERROR(context->GetAttr("rate", &mask_.rate));
     TF_RETURN_IF_ERROR(context->GetAttr("shape", &shape_));
     columns_ = shape_.num_elements();
     int number = 0;
     TF_RETURN_IF_ERROR(context->GetAttr("number", &number));
-    number_ = static_cast<uint32_t>(number);
-    if (rate_ >= 0 && rate_ < 1) return absl::OkStatus();
+    mask_.number = static_cast<uint32_t>(number);
+    if (mask_.rate >= 0 && mask_.rate < 1) return absl::OkStatus();
     return absl::InvalidArgumentError(
-        StrCat("rate: got ", rate_,
+        StrCat("rate: got ", mask_.rate,
                " but expected one in [0, 1), the share that is dropped."));
   }
 
@@ -48,20 +48,19 @@ class DropoutMaskOp {
     const auto keys = seed.vec<int64_t>();
     const RandomMask drawn = {
         {static_cast<uint32_t>(keys(0)), static_cast<uint32_t>(keys(1))},
-        number_,
-        static_cast<uint32_t>(double{rate_} * 4294967296.0)};
+        mask_.number,
+        mask_.threshold()};
     SerialWorkers workers;
     CpuBackend(&workers).DrawMasks(
-        ToDType(mask->dtype()), drawn, numbers.data(), 1 / (1 - double{rate_}),
+        ToDType(mask->dtype()), drawn, numbers.data(), mask_.kept(),
         {mask->data(), numbers.size(), columns_, columns_});
     return absl::OkStatus();
   }
 
  private:
-  float rate_ = 0;
+  DrawnMask mask_;
   tensorflow::TensorShape shape_;  // Of a row.
   int64_t columns_ = 0;
-  uint32_t number_ = 0;
 };
 
 REGISTER_KERNEL_BUILDER(Name("CavsDropoutMask").Device(tensorflow::DEVICE_CPU),

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -258,8 +259,13 @@ class ForeignKernel : public ForeignOp {
 // TensorFlow's. It is no error unless a pass leaves it in the program.
 class RefusedOperator : public ForeignOp {
  public:
-  RefusedOperator(std::string title, std::string device)
-      : title_(std::move(title)), device_(std::move(device)) {}
+  RefusedOperator(std::string title, std::string device,
+                  std::optional<DrawnMask> mask)
+      : title_(std::move(title)), device_(std::move(device)), mask_(mask) {}
+
+  const DrawnMask* mask() const override {
+    return mask_.has_value() ? &*mask_ : nullptr;
+  }
 
   Status Run(void*, const std::vector<TensorRef>&,
              std::vector<TensorRef>*) const override {
@@ -273,7 +279,22 @@ class RefusedOperator : public ForeignOp {
 
  private:
   const std::string title_, device_;
+  const std::optional<DrawnMask> mask_;
 };
+
+// What a device needs to draw an operator's mask itself, if it draws one.
+std::optional<DrawnMask> MaskOf(const tensorflow::Node& node) {
+  DrawnMask mask;
+  int number = 0;
+  if (node.type_string() != "CavsDropoutMask" ||
+      !tensorflow::GetNodeAttr(node.attrs(), "rate", &mask.rate).ok() ||
+      !tensorflow::GetNodeAttr(node.attrs(), "number", &number).ok() ||
+      mask.rate < 0 || mask.rate >= 1) {
+    return std::nullopt;
+  }
+  mask.number = static_cast<uint32_t>(number);
+  return mask;
+}
 
 }  // namespace
 
@@ -283,7 +304,7 @@ absl::Status MakeForeignKernel(tensorflow::FunctionLibraryRuntime* runtime,
   if (runtime->device()->device_type() != tensorflow::DEVICE_CPU) {
     *foreign = std::make_shared<RefusedOperator>(
         StrCat(node.name(), " (", node.type_string(), ")"),
-        runtime->device()->device_type());
+        runtime->device()->device_type(), MaskOf(node));
     return absl::OkStatus();
   }
   tensorflow::OpKernel* kernel = nullptr;

@@ -86,6 +86,19 @@ def gradients():
     return found
 
 
+def dropout():
+    """Of inputs and of states, by vertex and by graph: the masks are those of the CPU."""
+    graphs, x = graphs_and_rows()
+    cell = cavs.keras.TreeLSTMCell(cases.UNITS, arity=2, dropout=0.25, recurrent_dropout=0.5)
+    chains = tf.constant(random(6, cases.FEATURES).reshape(2, 3, -1))
+    lstm = cavs.keras.LSTM(cases.UNITS, dropout=0.25, recurrent_dropout=0.5)
+    with tf.GradientTape() as tape:
+        y = lstm(chains, training=True)
+        loss = tf.reduce_sum(tf.sin(y))
+    found = [y, tape.gradient(loss, lstm.trainable_variables)]
+    return numbers([found, with_gradients(cell, graphs, x, training=True)])
+
+
 def inference():
     cell = cavs.keras.TreeLSTMCell(cases.UNITS, arity=2)
     graphs, x = graphs_and_rows()
@@ -119,7 +132,9 @@ def vertex_types():
 
 def all_of_them():
     tf.debugging.set_log_device_placement(True)
-    return {case.__name__: case() for case in (fit, gradients, inference, loop, vertex_types)}
+    return {
+        case.__name__: case() for case in (fit, gradients, dropout, inference, loop, vertex_types)
+    }
 
 
 def repeated():

@@ -116,6 +116,16 @@ struct MaskArgs {
   void* to;
   int64_t to_pitch, rows, columns;
 };
+struct DrawArgs {
+  const void* seed;
+  const void* numbers;
+  const int32_t* index;
+  int64_t numbers_pitch;
+  uint32_t number, threshold;
+  double kept;
+  void* to;
+  int64_t to_pitch, rows, columns;
+};
 struct FlatArgs {
   const void* narrow;
   void* rounded;
@@ -448,6 +458,18 @@ Status CudaKernels::ToMask(DType dtype, const ConstBlock& from, const Block& to,
                               to.pitch,  to.rows,    to.cols};
   return LaunchOf(dtype, CudaKernel::kToMask, Flat(to.rows * to.cols), queue,
                   &arguments, sizeof(arguments));
+}
+
+Status CudaKernels::DrawMask(DType dtype, const DrawnMask& mask,
+                             const ConstBlock& numbers, const void* seed,
+                             const Block& to, const CudaQueue& queue) const {
+  const DrawArgs arguments = {seed,          numbers.data, numbers.index,
+                              numbers.pitch, mask.number,  mask.threshold(),
+                              mask.kept(),   to.data,      to.pitch,
+                              to.rows,       to.cols};
+  return LaunchOf(dtype, CudaKernel::kDrawMask,
+                  Flat(to.rows * CeilDiv(to.cols, 64) * 16), queue, &arguments,
+                  sizeof(arguments));
 }
 
 Status CudaKernels::Add(DType dtype, const void* terms, int64_t n, void* sums,

@@ -16,6 +16,7 @@
 #include "cc/device/cuda/cuda_memory.h"
 #include "cc/device/cuda/source/kernels.h"
 #include "cc/device/cuda/source/text.h"
+#include "cc/ir/foreign_op.h"
 
 namespace cavs {
 
@@ -124,6 +125,11 @@ class CudaKernels {
   Status ReduceEdges(DType dtype, bool maximum, const ConstBlock& from,
                      const int32_t* splits, int64_t first_edge, const Block& to,
                      const CudaQueue& queue) const;
+  // Draws a mask for rows of these numbers, which are int32. The seed is two
+  // int64 in memory of the GPU.
+  Status DrawMask(DType dtype, const DrawnMask& mask, const ConstBlock& numbers,
+                  const void* seed, const Block& to,
+                  const CudaQueue& queue) const;
   // 1 where a byte of `from` is not 0, else 0.
   Status ToMask(DType dtype, const ConstBlock& from, const Block& to,
                 const CudaQueue& queue) const;

@@ -289,8 +289,28 @@ Status CudaProgram::RunElementwise(const CudaLaunch& launch,
   return kernels_.Launch(group, own.grid, stream_->queue(), &arguments, bytes);
 }
 
+// The mask that a node draws, if the GPU can draw it.
+const DrawnMask* CudaProgram::MaskOf(const Node& node) const {
+  if (node.kind != NodeKind::kForeign || node.foreign == nullptr ||
+      node.inputs.size() != 2 || node.outputs.size() != 1) {
+    return nullptr;
+  }
+  const Symbol& numbers = symbol(node.inputs[0]);
+  const Symbol& out = symbol(node.outputs[0]);
+  const bool can_draw = numbers.kind == SymbolKind::kRows &&
+                        numbers.dtype == DType::kInt32 &&
+                        out.kind == SymbolKind::kRows && IsNative(out.dtype);
+  return can_draw ? node.foreign->mask() : nullptr;
+}
+
 Status CudaProgram::RunNode(const Node& node, const RowRange& at,
                             Stream* stream) {
+  if (const DrawnMask* const mask = MaskOf(node)) {
+    return kernels_.DrawMask(
+        symbol(node.outputs[0]).dtype, *mask, Read(node.inputs[0], node, at),
+        operands_.Dense(node.inputs[1]), operands_.Rows(node.outputs[0], at),
+        stream_->queue());
+  }
   if (node.kind == NodeKind::kForeign) {
     CAVS_RETURN_IF_ERROR(stream->EndTasks());
     return bindings_.foreign->Run(node, at, stream);

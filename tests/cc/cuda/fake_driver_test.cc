@@ -259,7 +259,7 @@ TEST_F(FakeDriverTest, LanesThatMissAnOperationOfTheirWarpAreNamed) {
       }
       KERNEL(other, Args, 64) {
         if (lane() < 16) shuffle_xor(1, 1);
-        else shuffle(1, 1);
+        else warp_barrier();
       })");
   ASSERT_EQ(Launch(kernel, 1, 64, VectorArgs{}), 0);
   EXPECT_EQ(Wait(), 719);
@@ -272,7 +272,7 @@ TEST_F(FakeDriverTest, LanesDoTheSame) {
   void* kernel = Load(std::string(kVector) + R"(
       KERNEL(test, Args, 64) {
         if (lane() < 16) shuffle_xor(1, 1);
-        else shuffle(1, 1);
+        else warp_barrier();
       })");
   ASSERT_EQ(Launch(kernel, 1, 64, VectorArgs{}), 0);
   EXPECT_EQ(Wait(), 719);
@@ -794,56 +794,18 @@ TEST_F(FakeDriverTest, OrdersAreDrawn) {
 
 TEST_F(FakeDriverTest, LanesExchange) {
   void* kernel = Load(R"(
-      struct Args { Global<double> x; Global<int> y; };
+      struct Args { Global<double> x; };
       KERNEL(test, Args, 64) {
         double sum = a.x[thread_index()];
         for (int mask = 16; mask > 0; mask /= 2) sum += shuffle_xor(sum, mask);
         a.x[thread_index()] = sum;
-        a.y[thread_index()] = shuffle(thread_index(), 5);
       })");
   std::vector<double> x(64, 1);
   x[40] = 5;
-  struct {
-    Address x, y;
-  } args = {Upload(x), Allocate(64 * 4)};
-  ASSERT_EQ(Launch(kernel, 1, 64, args), 0);
-  const auto sums = Download<double>(args.x, 64);
-  const auto from = Download<int>(args.y, 64);
-  for (int i = 0; i < 64; ++i) {
-    EXPECT_EQ(sums[i], i < 32 ? 32 : 36);
-    EXPECT_EQ(from[i], i < 32 ? 5 : 37);
-  }
-}
-
-// Copies are there when they are waited for, not before.
-TEST_F(FakeDriverTest, CopiesOfKernelsAreLate) {
-  void* kernel = Load(std::string(kVector) + R"(
-      KERNEL(test, Args, 1) {
-        SHARED_MEMORY(memory);
-        const Shared<float> own = cast<float>(memory);
-        copy16(memory, cast<const char>(a.x));
-        copy_commit();
-        copy16(memory + 16, cast<const char>(a.x));
-        copy_commit();
-        copy16_zero(memory + 32);
-        const float early = own[0];
-        copy_wait<1>();
-        const float first = own[0], second = own[4];
-        copy_wait<0>();
-        a.x[1] = early;
-        a.x[2] = first;
-        a.x[3] = second;
-        a.x[4] = own[4];
-        a.x[5] = own[8];
-      })");
-  const Address x = Upload(std::vector<float>(6, 7));
-  ASSERT_EQ(Launch(kernel, 1, 1, VectorArgs{x, 0}, 48), 0);
-  const auto got = Download<float>(x, 6);
-  EXPECT_TRUE(std::isnan(got[1]));
-  EXPECT_EQ(got[2], 7);
-  EXPECT_TRUE(std::isnan(got[3]));
-  EXPECT_EQ(got[4], 7);
-  EXPECT_EQ(got[5], 0);
+  const Address at = Upload(x);
+  ASSERT_EQ(Launch(kernel, 1, 64, at), 0);
+  const auto sums = Download<double>(at, 64);
+  for (int i = 0; i < 64; ++i) EXPECT_EQ(sums[i], i < 32 ? 32 : 36);
 }
 
 // A product of 16 x depth and depth x 8 by each kind of mma, whose operands
@@ -872,10 +834,6 @@ KERNEL(test, Args, 32) {
 )";
 
 TEST_F(FakeDriverTest, ProductsByWarps) {
-  const std::string tf32 =
-      "#define TYPE Bf16\n#define PER 1\n#define MMA mma_tf32\n"
-      "#define READ_A x[e] = tf32_bits(a.a[row * 8 + k]);\n"
-      "#define READ_B y[e] = tf32_bits(a.b[k * 8 + g]);\n";
   const std::string narrow =
       "#define PER 2\n"
       "#define READ_A x[e] = pair(number(a.a[row * 16 + k]), "
@@ -885,8 +843,7 @@ TEST_F(FakeDriverTest, ProductsByWarps) {
   const struct {
     std::string text;
     int depth;
-  } kinds[] = {{tf32, 8},
-               {narrow + "#define TYPE Bf16\n#define MMA mma_bf16\n", 16},
+  } kinds[] = {{narrow + "#define TYPE Bf16\n#define MMA mma_bf16\n", 16},
                {narrow + "#define TYPE F16\n#define MMA mma_f16\n", 16}};
   for (const auto& kind : kinds) {
     // Numbers that all types have.

@@ -84,6 +84,27 @@ MUTANTS = [
         races=True,
     ),
     Mutant(
+        "masks of all rows are the same",
+        KERNELS,
+        "*Masks*",
+        "static_cast<u32>(own)",
+        "0u",
+    ),
+    Mutant(
+        "tensor cores are given half of their operands twice",
+        KERNELS,
+        "*Products*",
+        "v[column + 4]",
+        "v[column]",
+    ),
+    Mutant(
+        "numbers of tensor cores go to the lines of others",
+        KERNELS,
+        "*Sums*",
+        "(lane() >> 2) + (j >> 1) * 8",
+        "(lane() >> 2) + (j & 1) * 8",
+    ),
+    Mutant(
         "products leave out the rows behind those of a grid",
         KERNELS,
         "*MoreRows*",

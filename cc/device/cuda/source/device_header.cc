@@ -74,9 +74,6 @@ FUNCTION void spin() { __nanosleep(20); }
 template <typename T> FUNCTION T shuffle_xor(T v, int mask) {
   return __shfl_xor_sync(0xffffffffu, v, mask);
 }
-template <typename T> FUNCTION T shuffle(T v, int from) {
-  return __shfl_sync(0xffffffffu, v, from);
-}
 FUNCTION u32 atomic_add(Global<u32> p, u32 v) { return atomicAdd(p, v); }
 FUNCTION u32 load_acquire(const u32* p) {
   u32 v;
@@ -101,24 +98,6 @@ FUNCTION void grid_barrier(Global<u32> counter, u32* round) {
   ++*round;
 }
 
-// Copies that a thread does not wait for.
-FUNCTION u32 shared_address(const void* p) {
-  return static_cast<u32>(__cvta_generic_to_shared(p));
-}
-FUNCTION void copy16(Shared<char> to, Global<const char> from) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;"
-               :: "r"(shared_address(to)), "l"(from) : "memory");
-}
-FUNCTION void copy16_zero(Shared<char> to) {
-  *reinterpret_cast<uint4*>(to) = make_uint4(0, 0, 0, 0);
-}
-FUNCTION void copy_commit() {
-  asm volatile("cp.async.commit_group;" ::: "memory");
-}
-template <int N> FUNCTION void copy_wait() {
-  asm volatile("cp.async.wait_group %0;" :: "n"(N) : "memory");
-}
-
 // Numbers.
 struct Bf16 { u16 bits; };
 struct F16 { u16 bits; };
@@ -133,9 +112,6 @@ FUNCTION float to_wide(F16 x) {
   asm("cvt.f32.f16 %0, %1;" : "=f"(wide) : "h"(x.bits));
   return wide;
 }
-FUNCTION float to_float(float x) { return x; }
-FUNCTION float to_float(Bf16 x) { return to_wide(x); }
-FUNCTION float to_float(F16 x) { return to_wide(x); }
 template <typename T> struct WideOf { typedef float type; };
 template <> struct WideOf<double> { typedef double type; };
 template <typename T> using Wide = typename WideOf<T>::type;
@@ -159,33 +135,17 @@ FUNCTION bool is_finite(double x) {
   return (__double_as_longlong(x) & 0x7ff0000000000000ll) !=
          0x7ff0000000000000ll;
 }
-FUNCTION void infinite(float* x) { *x = __uint_as_float(0x7f800000u); }
-FUNCTION void infinite(double* x) {
-  *x = __longlong_as_double(0x7ff0000000000000ll);
-}
-template <typename T> FUNCTION T infinity() {
-  T x;
-  infinite(&x);
-  return x;
-}
-
 // Products of small matrices, by the threads of a warp.
-FUNCTION u32 tf32_bits(float x) {
-  u32 b;
-  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(b) : "f"(x));
-  return b;
-}
-#define MMA(name, shape, ka, types, aregs)                                   \
+#define MMA(name, types)                                                     \
   FUNCTION void name(float (&d)[4], const u32 (&a)[4], const u32 (&b)[2]) {   \
-    asm volatile("mma.sync.aligned." shape ".row.col.f32." types ".f32 "     \
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." types ".f32 "      \
                  "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"     \
                  : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])            \
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]),    \
                    "r"(b[1]));                                               \
   }
-MMA(mma_tf32, "m16n8k8", 8, "tf32.tf32", 4)
-MMA(mma_bf16, "m16n8k16", 16, "bf16.bf16", 4)
-MMA(mma_f16, "m16n8k16", 16, "f16.f16", 4)
+MMA(mma_bf16, "bf16.bf16")
+MMA(mma_f16, "f16.f16")
 #undef MMA
 )";
 

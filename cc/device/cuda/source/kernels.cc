@@ -1,5 +1,9 @@
 #include "cc/device/cuda/source/kernels.h"
 
+#include <string>
+
+#include "cc/base/status.h"
+
 namespace cavs {
 namespace {
 
@@ -230,38 +234,18 @@ FUNCTION void products_few(const ProductsArgs& a, const Where& at) {
     if (row0 < product.rows) barrier();
   }
 }
+)";
 
-// Reads a tile of 64 x 16 numbers into shared memory, in which number (i, k) of
-// the tile lies at k * 68 + i. `row(i)` is line i of the tile.
-template <bool vector, typename Row>
-FUNCTION void read_tile(const Row& row, i64 lines, i64 k, i64 depth,
-                        W (&x)[4]) {
-  const int i = thread_index() / 4, first = (thread_index() & 3) * 4;
-UNROLL
-  for (int j = 0; j < 4; ++j) x[j] = W(0);
-  if (i >= lines || k + first >= depth) return;
-  read4<vector>(row(i), k + first, depth, x);
+// Tiles of 64 lines of 16 numbers in shared memory: number k of line i lies at
+// k * 68 + i. A block multiplies the lines of two tiles with one another, each
+// thread 4 x 4 of them.
+constexpr char kFmaTiles[] = R"(
+typedef W Cell;  // What tiles and the numbers that threads read are made of.
+FUNCTION int tile_size() { return 16 * 68; }
+FUNCTION void write_cell(Shared<Cell> tile, int i, int k, Cell x) {
+  tile[k * 68 + i] = x;
 }
-FUNCTION void write_tile(Shared<W> tile, const W (&x)[4]) {
-  const int i = thread_index() / 4, first = (thread_index() & 3) * 4;
-UNROLL
-  for (int j = 0; j < 4; ++j) tile[(first + j) * 68 + i] = x[j];
-}
-// Likewise, a tile of 16 x 64 numbers: number (k, j) at k * 68 + j.
-template <bool vector, typename Row>
-FUNCTION void read_lines(const Row& row, i64 columns, i64 lines, W (&x)[4]) {
-  const int k = thread_index() / 16, first = (thread_index() & 15) * 4;
-UNROLL
-  for (int j = 0; j < 4; ++j) x[j] = W(0);
-  if (k >= lines || first >= columns) return;
-  read4<vector>(row(k), first, columns, x);
-}
-FUNCTION void write_lines(Shared<W> tile, const W (&x)[4]) {
-  const int k = thread_index() / 16, first = (thread_index() & 15) * 4;
-UNROLL
-  for (int j = 0; j < 4; ++j) tile[k * 68 + first + j] = x[j];
-}
-FUNCTION void multiply_tiles(Shared<W> x, Shared<W> y, W (&sum)[4][4]) {
+FUNCTION void multiply_tiles(Shared<Cell> x, Shared<Cell> y, W (&sum)[4][4]) {
   const int row = thread_index() / 16 * 4, column = (thread_index() & 15) * 4;
 UNROLL
   for (int k = 0; k < 16; ++k) {
@@ -278,16 +262,83 @@ UNROLL
     }
   }
 }
+// The lines whose product is sum[i][j].
+FUNCTION int line_of_x(int i, int j) { return thread_index() / 16 * 4 + i; }
+FUNCTION int line_of_y(int i, int j) { return (thread_index() & 15) * 4 + j; }
+)";
+
+// Likewise by tensor cores, of numbers of 16 bits: number k of line i lies at
+// i * 24 + k, so that a thread reads two numbers at a time and the threads of a
+// warp read from different banks. Each warp multiplies 16 lines of x with 32 of
+// y. `mma` is that of the type.
+constexpr char kMmaTiles[] = R"(
+typedef T Cell;
+FUNCTION int tile_size() { return 64 * 24; }
+FUNCTION void write_cell(Shared<Cell> tile, int i, int k, Cell x) {
+  tile[i * 24 + k] = x;
+}
+FUNCTION void multiply_tiles(Shared<Cell> x, Shared<Cell> y, W (&sum)[4][4]) {
+  Shared<u32> u = cast<u32>(x), v = cast<u32>(y);
+  const int group = lane() >> 2, k = lane() & 3;
+  const int row = ((warp() >> 1) * 16 + group) * 12 + k;
+  const u32 a[4] = {u[row], u[row + 8 * 12], u[row + 4], u[row + 8 * 12 + 4]};
+UNROLL
+  for (int i = 0; i < 4; ++i) {
+    const int column = ((warp() & 1) * 32 + i * 8 + group) * 12 + k;
+    const u32 b[2] = {v[column], v[column + 4]};
+    mma(sum[i], a, b);
+  }
+}
+FUNCTION int line_of_x(int i, int j) {
+  return (warp() >> 1) * 16 + (lane() >> 2) + (j >> 1) * 8;
+}
+FUNCTION int line_of_y(int i, int j) {
+  return (warp() & 1) * 32 + i * 8 + (lane() & 3) * 2 + (j & 1);
+}
+)";
+
+constexpr char kLargeKernels[] = R"(
+// Reads a tile of 64 lines of 16 numbers, four for each thread. `row(i)` is line
+// i, of which numbers from k on are read.
+template <bool vector, typename Row>
+FUNCTION void read_tile(const Row& row, i64 lines, i64 k, i64 depth,
+                        Cell (&x)[4]) {
+  const int i = thread_index() / 4, first = (thread_index() & 3) * 4;
+UNROLL
+  for (int j = 0; j < 4; ++j) x[j] = Cell();
+  if (i >= lines || k + first >= depth) return;
+  read4<vector>(row(i), k + first, depth, x);
+}
+FUNCTION void write_tile(Shared<Cell> tile, const Cell (&x)[4]) {
+  const int i = thread_index() / 4, first = (thread_index() & 3) * 4;
+UNROLL
+  for (int j = 0; j < 4; ++j) write_cell(tile, i, first + j, x[j]);
+}
+// Likewise where number k of all lines is a row: `row(k)`.
+template <bool vector, typename Row>
+FUNCTION void read_lines(const Row& row, i64 columns, i64 lines,
+                         Cell (&x)[4]) {
+  const int k = thread_index() / 16, first = (thread_index() & 15) * 4;
+UNROLL
+  for (int j = 0; j < 4; ++j) x[j] = Cell();
+  if (k >= lines || first >= columns) return;
+  read4<vector>(row(k), first, columns, x);
+}
+FUNCTION void write_lines(Shared<Cell> tile, const Cell (&x)[4]) {
+  const int k = thread_index() / 16, first = (thread_index() & 15) * 4;
+UNROLL
+  for (int j = 0; j < 4; ++j) write_cell(tile, first + j, k, x[j]);
+}
 
 // Adds a term to the 64 x 64 numbers of a block.
 template <bool vector, bool transpose>
 FUNCTION void add_term_many(const Term& term, const Product& product, int row0,
-                            int column0, Shared<W> x_tile, Shared<W> y_tile,
-                            W (&sum)[4][4]) {
+                            int column0, Shared<Cell> x_tile,
+                            Shared<Cell> y_tile, W (&sum)[4][4]) {
   const int rows = product.rows - row0, columns = product.width - column0;
   const i64 mine = least(row0 + thread_index() / 4, product.rows - 1);
   Global<const T> x_row = row_of(term.from, mine);
-  W x[4], y[4];
+  Cell x[4], y[4];
   const auto read = [&](int k) {
     read_tile<vector>([&](int) { return x_row; }, rows, k, term.depth, x);
     if (transpose) {
@@ -312,11 +363,11 @@ FUNCTION void add_term_many(const Term& term, const Product& product, int row0,
   }
 }
 
-// Of many rows. A block computes 64 x 64 numbers, each thread 4 x 4.
+// Of many rows. A block computes 64 x 64 numbers, each thread 16 of them.
 template <bool vector>
 FUNCTION void tile_many(const Product& product, int row0, int column0,
-                        Shared<W> x_tile) {
-  Shared<W> y_tile = x_tile + 16 * 68;
+                        Shared<Cell> x_tile) {
+  Shared<Cell> y_tile = x_tile + tile_size();
   W sum[4][4];
   clear(sum);
   for (int t = 0; t < product.num_terms; ++t) {
@@ -331,13 +382,11 @@ FUNCTION void tile_many(const Product& product, int row0, int column0,
   }
 UNROLL
   for (int i = 0; i < 4; ++i) {
-    const int r = row0 + thread_index() / 16 * 4 + i;
-    if (r >= product.rows) continue;
 UNROLL
     for (int j = 0; j < 4; ++j) {
-      const int c = column0 + (thread_index() & 15) * 4 + j;
-      if (c >= product.width) continue;
-      const i64 place = r * product.to_pitch + c;
+      const int r = row0 + line_of_x(i, j), c = column0 + line_of_y(i, j);
+      if (r >= product.rows || c >= product.width) continue;
+      const i64 place = static_cast<i64>(r) * product.to_pitch + c;
       W all = sum[i][j];
       if (product.accumulate) {
         const T before = product.to[place];
@@ -353,7 +402,7 @@ FUNCTION void products_many(const ProductsArgs& a, const Where& at) {
   const int column0 = (at.x - product.first_block) * 64;
   for (i64 row0 = static_cast<i64>(at.y) * 64; row0 < product.rows;
        row0 += static_cast<i64>(at.height) * 64) {
-    tile_many<vector>(product, row0, column0, cast<W>(at.memory));
+    tile_many<vector>(product, row0, column0, cast<Cell>(at.memory));
   }
 }
 
@@ -377,13 +426,13 @@ struct SumsArgs {
 template <bool vector>
 FUNCTION void weight_grad(const Sum& own, int tile, i64 begin, i64 end,
                           Global<W> to, Shared<char> memory) {
-  Shared<W> x_tile = cast<W>(memory);
-  Shared<W> y_tile = x_tile + 16 * 68;
+  Shared<Cell> x_tile = cast<Cell>(memory);
+  Shared<Cell> y_tile = x_tile + tile_size();
   const int tiles = (own.y_columns + 63) / 64;
   const int row0 = tile / tiles * 64, column0 = tile % tiles * 64;
   W sum[4][4];
   clear(sum);
-  W x[4], y[4];
+  Cell x[4], y[4];
   const auto read = [&](i64 k) {
     read_lines<vector>([&](int i) { return row_of(own.x, k + i) + row0; },
                        own.x_columns - row0, end - k, x);
@@ -401,12 +450,10 @@ FUNCTION void weight_grad(const Sum& own, int tile, i64 begin, i64 end,
   }
 UNROLL
   for (int i = 0; i < 4; ++i) {
-    const int r = row0 + thread_index() / 16 * 4 + i;
-    if (r >= own.x_columns) continue;
 UNROLL
     for (int j = 0; j < 4; ++j) {
-      const int c = column0 + (thread_index() & 15) * 4 + j;
-      if (c >= own.y_columns) continue;
+      const int r = row0 + line_of_x(i, j), c = column0 + line_of_y(i, j);
+      if (r >= own.x_columns || c >= own.y_columns) continue;
       const i64 at = static_cast<i64>(r) * own.y_columns + c;
       W all = sum[i][j];
       if (own.accumulate) all = to[at] + all;
@@ -657,6 +704,66 @@ FUNCTION void raise_unless_finite(const FiniteArgs& a, const Where& at) {
   }
   if (!finite) atomic_add(own.raised, 1u);
 }
+
+// A mask of dropout: see DrawnMask and, for the order of the numbers, the CPU's
+// DrawMask. A counter gives four numbers, 16 columns apart.
+struct DrawArgs {
+  Global<const i64> seed;
+  Global<const int> numbers;
+  Global<const int> index;
+  i64 numbers_pitch;
+  u32 number, threshold;
+  double kept;
+  Global<T> to;
+  i64 to_pitch;
+  i64 rows, columns;
+};
+template <int bits> FUNCTION void mix(u32& x, u32& y) {
+  x += y;
+  y = (y << bits | y >> (32 - bits)) ^ x;
+}
+template <int ab, int cd, int ad, int cb> FUNCTION void mix_all(u32 (&w)[4]) {
+  mix<ab>(w[0], w[1]);
+  mix<cd>(w[2], w[3]);
+  mix<ad>(w[0], w[3]);
+  mix<cb>(w[2], w[1]);
+}
+FUNCTION void draw_mask(const DrawArgs& a, const Where& at) {
+  const i64 each = (a.columns + 63) / 64 * 16;  // Counters of a row.
+  const i64 i = static_cast<i64>(at.x) * thread_count() + thread_index();
+  if (i >= a.rows * each) return;
+  const i64 r = i / each, counter = i - r * each;
+  const i64 row = a.index ? static_cast<i64>(a.index[r]) : r;
+  const int own = a.numbers[row * a.numbers_pitch];
+  const i64 first_seed = a.seed[0], second_seed = a.seed[1];
+  const u32 low = static_cast<u32>(first_seed);
+  const u32 high = static_cast<u32>(second_seed);
+  const u32 key[5] = {low, high, a.number, 0u,
+                      0x1BD11BDAu ^ low ^ high ^ a.number};
+  u32 w[4] = {static_cast<u32>(counter), static_cast<u32>(own), 0u, 0u};
+UNROLL
+  for (u32 step = 0; step < 6; ++step) {
+UNROLL
+    for (u32 k = 0; k < 4; ++k) w[k] += key[(step + k) % 5];
+    w[3] += step;
+    if (step == 5) break;
+    if (step % 2 == 0) {
+      mix_all<10, 26, 11, 21>(w);
+      mix_all<13, 27, 23, 5>(w);
+    } else {
+      mix_all<6, 20, 17, 11>(w);
+      mix_all<25, 10, 18, 20>(w);
+    }
+  }
+  const i64 first = counter / 16 * 64 + counter % 16;
+UNROLL
+  for (int k = 0; k < 4; ++k) {
+    const i64 c = first + k * 16;
+    if (c >= a.columns) continue;
+    a.to[r * a.to_pitch + c] =
+        from_wide<T>(w[k] < a.threshold ? W(0) : static_cast<W>(a.kept));
+  }
+}
 )";
 
 }  // namespace
@@ -674,6 +781,43 @@ const char* CudaTypeName(DType dtype) {
   }
 }
 
+namespace {
+
+// As a narrow number is read by products as it is.
+constexpr char kMmaBegin[] = R"(
+template <bool vector>
+FUNCTION void read4(Global<const T> row, i64 c, i64 end, T (&x)[4]) {
+  if (vector) {
+    const Four<T> four = load4(row, c);
+UNROLL
+    for (int i = 0; i < 4; ++i) x[i] = four.x[i];
+  } else {
+UNROLL
+    for (int i = 0; i < 4; ++i) {
+      x[i] = T();
+      if (c + i < end) {
+        const T own = row[c + i];
+        x[i] = own;
+      }
+    }
+  }
+}
+FUNCTION void mma(float (&d)[4], const u32 (&a)[4], const u32 (&b)[2]) {
+)";
+
+std::string TilesOf(DType dtype) {
+  switch (dtype) {
+    case DType::kBFloat16:
+      return StrCat(kMmaBegin, "  mma_bf16(d, a, b);\n}\n", kMmaTiles);
+    case DType::kFloat16:
+      return StrCat(kMmaBegin, "  mma_f16(d, a, b);\n}\n", kMmaTiles);
+    default:
+      return kFmaTiles;
+  }
+}
+
+}  // namespace
+
 std::shared_ptr<const CudaText> TextOfMoves() {
   return std::make_shared<CudaText>(
       CudaText{kMoves,
@@ -687,7 +831,8 @@ std::shared_ptr<const CudaText> TextOfMoves() {
 std::shared_ptr<const CudaText> TextOfKernels(DType dtype) {
   // In the order of CudaKernel.
   return std::make_shared<CudaText>(CudaText{
-      std::string("typedef ") + CudaTypeName(dtype) + " T;\n" + kKernels,
+      StrCat("typedef ", CudaTypeName(dtype), " T;\n", kKernels, TilesOf(dtype),
+             kLargeKernels),
       {{"products_few", "ProductsArgs", "products_few<false>(a, at)"},
        {"products_few_vector", "ProductsArgs", "products_few<true>(a, at)"},
        {"products_many", "ProductsArgs", "products_many<false>(a, at)"},
@@ -702,7 +847,8 @@ std::shared_ptr<const CudaText> TextOfKernels(DType dtype) {
        {"to_mask", "MaskArgs", "to_mask(a, at)"},
        {"add", "FlatArgs", "add(a, at)"},
        {"round_all", "FlatArgs", "round_all(a, at)"},
-       {"raise_unless_finite", "FiniteArgs", "raise_unless_finite(a, at)"}}});
+       {"raise_unless_finite", "FiniteArgs", "raise_unless_finite(a, at)"},
+       {"draw_mask", "DrawArgs", "draw_mask(a, at)"}}});
 }
 
 }  // namespace cavs

@@ -31,6 +31,7 @@ enum class CudaKernel : int {
   kAdd,
   kRoundAll,
   kRaiseUnlessFinite,
+  kDrawMask,
 };
 std::shared_ptr<const CudaText> TextOfKernels(DType dtype);
 

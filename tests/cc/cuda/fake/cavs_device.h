@@ -235,13 +235,6 @@ inline T shuffle_xor(T value, int mask) {
   return cavs_fake::GivenBy<T>(cavs_fake::ExchangeInWarp(value, "shuffle_xor"),
                                (lane() ^ mask) % 32);
 }
-template <typename T>
-inline T shuffle(T value, int from) {
-  static_assert(sizeof(T) == 4 || sizeof(T) == 8, "4 or 8 bytes");
-  return cavs_fake::GivenBy<T>(cavs_fake::ExchangeInWarp(value, "shuffle"),
-                               from % 32);
-}
-
 inline unsigned atomic_add(Global<unsigned> p, unsigned value) {
   unsigned* at = cavs_fake::Aligned(p.Reach(), sizeof(unsigned));
   cavs_fake::Touches(at, sizeof(unsigned), cavs_fake::kAdds);
@@ -263,27 +256,6 @@ inline unsigned grid_begin(Global<unsigned> counter) {
 inline void grid_barrier(Global<unsigned> counter, unsigned*) {
   grid_begin(counter);
   cavs_launch->wait(cavs_launch, cavs_fake::kGrid, "grid_barrier");
-}
-
-// Copies that are done at any time until they are waited for: until then the
-// place that they write to holds nothing.
-inline void copy16(Shared<char> to, Global<const char> from) {
-  (to + 15).Reach();
-  char* place = cavs_fake::Aligned(to.Reach(), 16);
-  cavs_fake::Touches(place, 16, cavs_fake::kWrites);
-  __builtin_memset(place, 0xff, 16);
-  cavs_launch->copy(cavs_launch, place, cavs_fake::Aligned(from.Reach(), 16));
-}
-inline void copy16_zero(Shared<char> to) {
-  (to + 15).Reach();
-  char* place = cavs_fake::Aligned(to.Reach(), 16);
-  cavs_fake::Touches(place, 16, cavs_fake::kWrites);
-  __builtin_memset(place, 0, 16);
-}
-inline void copy_commit() { cavs_launch->commit(cavs_launch); }
-template <int kLeft>
-inline void copy_wait() {
-  cavs_launch->wait_copies(cavs_launch, kLeft);
 }
 
 // Numbers of 16 bits. NaN stays NaN, results are rounded to nearest even.
@@ -375,15 +347,6 @@ FUNCTION T from_wide(Wide<T> x) {
   return cavs_fake::Narrow(x, static_cast<T*>(nullptr));
 }
 
-// Rounds to nearest, ties away from zero; the lowest 13 bits are zero.
-FUNCTION u32 tf32_bits(float x) {
-  const u32 b = bits(x);
-  if ((b & 0x7f800000u) == 0x7f800000u) {
-    return (b & 0x7fffffu) != 0 ? 0x7fffffffu : b;
-  }
-  return (b + 0x1000u) & 0xffffe000u;
-}
-
 // Products of tiles by a warp. Lanes have the elements that PTX gives them;
 // sums are exact to double, and rounded once.
 namespace cavs_fake {
@@ -392,7 +355,6 @@ struct MmaOperands {
   u32 a[4], b[2];
 };
 
-inline double Tf32(u32 b) { return float_of(b & 0xffffe000u); }
 inline double LowBf16(u32 b) { return to_float(Bf16{u16(b)}); }
 inline double HighBf16(u32 b) { return to_float(Bf16{u16(b >> 16)}); }
 inline double LowF16(u32 b) { return to_float(F16{u16(b)}); }
@@ -423,11 +385,6 @@ inline void Mma(float (&d)[4], const u32 (&a)[4], const u32 (&b)[2],
 
 }  // namespace cavs_fake
 
-inline void mma_tf32(float (&d)[4], const u32 (&a)[4], const u32 (&b)[2]) {
-  cavs_fake::Mma(d, a, b, "mma_tf32", [](u32 x, u32 y) {
-    return cavs_fake::Tf32(x) * cavs_fake::Tf32(y);
-  });
-}
 inline void mma_bf16(float (&d)[4], const u32 (&a)[4], const u32 (&b)[2]) {
   cavs_fake::Mma(d, a, b, "mma_bf16", [](u32 x, u32 y) {
     return cavs_fake::LowBf16(x) * cavs_fake::LowBf16(y) +
@@ -466,9 +423,5 @@ using namespace cavs_fake::math;
 
 FUNCTION bool is_finite(float x) { return __builtin_isfinite(x); }
 FUNCTION bool is_finite(double x) { return __builtin_isfinite(x); }
-template <typename T>
-FUNCTION T infinity() {
-  return static_cast<T>(__builtin_inf());
-}
 
 #endif  // CAVS_TESTS_CC_CUDA_FAKE_CAVS_DEVICE_H_

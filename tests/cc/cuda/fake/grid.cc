@@ -50,17 +50,6 @@ Grid::Grid(std::function<bool(const void*)> may_touch,
     Of(l).Touched(at, bytes, how);
     Of(l).LeaveIfFailed();
   };
-  launch_.copy = [](Launch* l, char* to, const char* from) {
-    static_cast<GridThread*>(l->current)->copies.push_back({to, from});
-  };
-  launch_.commit = [](Launch* l) {
-    auto* self = static_cast<GridThread*>(l->current);
-    self->committed.push_back(std::exchange(self->copies, {}));
-  };
-  launch_.wait_copies = [](Launch* l, int groups_left) {
-    Of(l).DoCopies(*static_cast<GridThread*>(l->current), groups_left);
-    Of(l).LeaveIfFailed();
-  };
 }
 
 Grid& Grid::Of(Launch* launch) { return *reinterpret_cast<Grid*>(launch); }
@@ -125,8 +114,6 @@ void Grid::SetUp(Block& block, int index) {
     thread.block = &block;
     thread.fiber = nullptr;
     thread.waits = kRuns;
-    thread.committed.clear();
-    thread.copies.clear();
   }
 }
 
@@ -243,7 +230,6 @@ void Grid::Await(Wait why, const char* what) {
 
 void Grid::Ended(GridThread& thread) {
   thread.waits = kEnded;
-  DoCopies(thread, 0);
   if (fibers_.Overflown(*thread.fiber)) {
     Fail(kLaunchFailed, "needs more than a fiber's stack");
   }
@@ -310,28 +296,6 @@ void Grid::CheckGrid() {
   ++grid_epoch_;
   for (int b = 0; b < at_once_; ++b) {
     for (int i : thread_order_) Release(blocks_[b].threads[i]);
-  }
-}
-
-void Grid::DoCopies(GridThread& thread, size_t groups_left) {
-  const auto copy = [&](const std::vector<Copy>& group) {
-    for (const Copy& one : group) {
-      if (touches_) {
-        Touched(one.from, 16, kReads);
-        Touched(one.to, 16, kWrites);
-      }
-      if (fault_.error != 0) return;
-      std::memcpy(one.to, one.from, 16);
-    }
-  };
-  if (groups_left == 0) {
-    for (const auto& group : thread.committed) copy(group);
-    thread.committed.clear();
-    return;
-  }
-  while (thread.committed.size() > groups_left) {
-    copy(thread.committed.front());
-    thread.committed.erase(thread.committed.begin());
   }
 }
 

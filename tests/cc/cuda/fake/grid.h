@@ -52,19 +52,12 @@ class Grid {
             uint64_t seed);
 
  private:
-  struct Copy {
-    char* to;
-    const char* from;
-  };
   struct Block;
   struct GridThread : Thread {
     Block* block;
     Fiber* fiber;
     Wait waits;
     const char* what;
-    // Copies of groups that were committed, and those that were not.
-    std::vector<std::vector<Copy>> committed;
-    std::vector<Copy> copies;
   };
   struct Warp {
     int waiting = 0, ended = 0;
@@ -98,7 +91,6 @@ class Grid {
   void CheckWarp(Block& block, int warp);
   void CheckGrid();
   void Release(GridThread& thread);
-  void DoCopies(GridThread& thread, size_t groups_left);
   void Touched(const void* at, unsigned bytes, Touch how);
 
   // Ends the launch, of which the first failure is kept. Its fibers do not run

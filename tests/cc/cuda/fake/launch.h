@@ -59,11 +59,6 @@ struct Launch {
   bool (*may_touch)(Launch*, const void* at);
   // Checks bounds and looks for races.
   void (*touch)(Launch*, const void* at, unsigned bytes, Touch how);
-  // Copies of 16 bytes from global to shared memory, which are done when the
-  // thread waits for them.
-  void (*copy)(Launch*, char* to, const char* from);
-  void (*commit)(Launch*);
-  void (*wait_copies)(Launch*, int groups_left);
 };
 
 }  // namespace cavs_fake

@@ -5,6 +5,8 @@
 #include <optional>
 #include <vector>
 
+#include "cc/device/cpu/cpu_backend.h"
+#include "cc/device/cpu/workers.h"
 #include "tests/cc/cuda/fake_cuda.h"
 #include "tests/cc/device/cuda/gpu_matrix.h"
 
@@ -449,6 +451,38 @@ TEST_F(CudaKernelsTest, BytesBecomeMasks) {
       for (int64_t j = 0; j < 50; ++j) {
         EXPECT_EQ(got.wide(i, j), bytes[(index[i] + 1) * 51 + j] != 0 ? 1 : 0);
       }
+    }
+  });
+}
+
+TEST_F(CudaKernelsTest, MasksAreThoseOfTheCpu) {
+  ForGpuTypes([&](auto zero) {
+    using T = decltype(zero);
+    SerialWorkers workers;
+    const DrawnMask mask = {0.3f, 5};
+    const std::vector<int64_t> seed = {int64_t{3} << 40 | 77, -9};
+    for (const int64_t cols : {1, 15, 64, 150}) {
+      const std::vector<int32_t> numbers = {4, 1000000, 0, 4, 17, 17, 2};
+      const std::vector<int32_t> index = {2, 1, 0, 3, 6, 5, 4};
+      const int64_t rows = static_cast<int64_t>(numbers.size());
+      HostMatrix<T> want(rows, cols, 2);
+      want.Fill(1);
+      const auto other = Up(want);
+      std::vector<int32_t> in_order;
+      for (const int32_t i : index) in_order.push_back(numbers[i]);
+      CpuBackend(&workers).DrawMasks(
+          kDTypeOf<T>,
+          {{static_cast<uint32_t>(seed[0]), static_cast<uint32_t>(seed[1])},
+           mask.number,
+           mask.threshold()},
+          in_order.data(), mask.kept(),
+          {&want.at(0, 0), rows, cols, want.pitch});
+      const auto own = Up(numbers), list = Up(index), key = Up(seed);
+      ConstBlock from = {own.data(), rows, 1, 1};
+      from.index = list.template as<int32_t>();
+      Done(kernels->DrawMask(kDTypeOf<T>, mask, from, key.data(), other.block(),
+                             stream));
+      ExpectSame(other.Read(), want);
     }
   });
 }
