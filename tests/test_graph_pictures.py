@@ -183,3 +183,13 @@ def test_a_dict_of_tensors_is_a_graph():
 def test_rejections(arguments, message):
     with pytest.raises(ValueError, match=message):
         plot.graph(**{"graphs": TREE, **arguments})
+
+
+@each_graph
+def test_lines_leave_children_upwards_and_never_turn_down(name):
+    figure = plot.graph(GRAPHS[name])
+    places = {text.get_position() for text in figure.axes[0].texts}
+    for line in figure.axes[0].lines:
+        x, y = line.get_data()
+        assert (x[0], y[0]) in places and (x[-1], y[-1]) in places
+        assert y[0] < y[-1] and np.all(np.diff(y) >= 0)

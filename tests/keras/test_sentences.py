@@ -121,3 +121,9 @@ def test_examples_that_are_in_no_minibatches():
         for_fit(examples, model, "label")
     with rejects("or put examples into minibatches by cavs_tf.data.batch(examples, batch_size, "):
         cavs.GraphBatch.from_dict(next(iter(examples)))
+
+
+@pytest.mark.parametrize("run", ["fit", "predict"])
+def test_a_model_that_is_given_examples_says_whose_graphs_are_missing(run):
+    with rejects('Missing data for input "0_graphs_of_data_batch". You passed a data dictionary'):
+        getattr(model_of(), run)(cavs.data.listops(4), verbose=0)
