@@ -123,7 +123,7 @@ def test_examples_that_are_in_no_minibatches():
         cavs.GraphBatch.from_dict(next(iter(examples)))
 
 
-@pytest.mark.parametrize("run", ["fit", "predict"])
-def test_a_model_that_is_given_examples_says_whose_graphs_are_missing(run):
+@pytest.mark.parametrize("run, options", [("fit", {"shuffle": False}), ("predict", {})])
+def test_a_model_that_is_given_examples_says_whose_graphs_are_missing(run, options):
     with rejects('Missing data for input "0_graphs_of_data_batch". You passed a data dictionary'):
-        getattr(model_of(), run)(cavs.data.listops(4), verbose=0)
+        getattr(model_of(), run)(cavs.data.listops(4), verbose=0, **options)
