@@ -440,7 +440,9 @@ def test_dicts_of_graphs_are_weighed_by_graphs_without_for_fit():
 def test_for_fit_rejects_a_first_input_of_another_length(names):
     examples = cavs.data.listops(4).map(lambda example: example | {"!": example["token"]})
     batches = cavs.data.batch(examples, 2, as_dict=True)
-    message = r"inputs: got '(!|child_ids)' as the first in the order of names but expected '0_loss"
+    message = (
+        r"inputs: got '(!|child_ids)' as the first in the order of names but expected '0_graphs_of"
+    )
     with pytest.raises(ValueError, match=message):
         cavs.keras.for_fit(batches, names, "label")
 
