@@ -15,8 +15,8 @@ import numpy as np
 import tensorflow as tf
 
 import cavs_tf as cavs
-from cavs_tf._library import devices_of_vertex_functions
-from cavs_tf._library import ops as _cavs_ops
+from cavs_tf._native.library import devices_of_vertex_functions
+from cavs_tf._native.library import ops as _cavs_ops
 
 
 def main() -> int:

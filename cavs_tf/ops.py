@@ -5,23 +5,16 @@ methods of `GraphSupport`. Source: Xu et al. 2018, "Cavs", arXiv:1712.04048, sec
 """
 
 import tensorflow as tf
-from tensorflow.python.eager import forwardprop_util
-from tensorflow.python.ops import resource_variable_ops
-from tensorflow.python.ops.parallel_for.pfor import RegisterPFor
 
-from cavs_tf import _wide_sums
-from cavs_tf._arguments import check_bools, checked_id
-from cavs_tf._inputs import VertexRows
-from cavs_tf._integers import int32_tensor
-from cavs_tf._library import has_operators, in_xla
-from cavs_tf._library import ops as _ops
-from cavs_tf._partial_derivatives import partial_derivatives, wanted_pushes
-from cavs_tf._tracing import in_vertex_function
-from cavs_tf.options import ATTRIBUTES
+from cavs_tf._inputs.inputs import VertexRows
+from cavs_tf._inputs.look_up import look_up_rows
+from cavs_tf._native.library import in_xla
+from cavs_tf._native.library import ops as _ops
+from cavs_tf._tracing.trace import in_vertex_function
+from cavs_tf._values.arguments import check_bools, checked_id
+from cavs_tf._values.integers import int32_tensor
 
 _MOST_CLASSES = 64
-# Attributes that say which inputs not every vertex has.
-_PARTIAL = ("partial_pulls", "partial_pull_grads", "child_pulls")
 
 
 def gather(state, child_row):
@@ -136,31 +129,7 @@ def look_up(table: tf.Variable, ids) -> tf.Tensor:
     # Lookups are taken out of vertex functions, see `_lookups`.
     if in_vertex_function() or in_xla():
         return tf.gather(table, ids)
-    ids = tf.convert_to_tensor(ids)
-    if not has_operators(table):
-        return _gather_distinct(table, ids)
-    resource_variable_ops.variable_accessed(table)
-    if forwardprop_util.pack_tangents([table.handle]).tangents:
-        return _look_up_in_forward_mode(table, ids)
-    return _ops.cavs_look_up(table.handle, ids, dtype=table.dtype)
-
-
-def _gather_distinct(table, ids) -> tf.Tensor:
-    """`tf.gather`, whose gradient names each row once, with the sum of its gradients."""
-    rows, places = tf.unique(tf.reshape(ids, [-1]))
-    places = tf.reshape(places, tf.shape(ids))
-    return _wide_sums.gather(tf.gather(table, rows), places)
-
-
-def _look_up_in_forward_mode(table, ids):
-    """As `look_up`, of a variable that a `tf.autodiff.ForwardAccumulator` watches."""
-    if not tf.executing_eagerly():
-        raise NotImplementedError(
-            "look_up: got a variable that a tf.autodiff.ForwardAccumulator watches, in a "
-            "tf.function, but expected a call outside of any, as TensorFlow has no forward-mode "
-            "derivatives by variables there. Call it eagerly, or derive by tf.GradientTape."
-        )
-    return tf.gather(table, ids)
+    return look_up_rows(table, tf.convert_to_tensor(ids))
 
 
 def present_ids(ids, mask_negative: bool = True, mask_id: int | None = None) -> VertexRows:
@@ -289,88 +258,3 @@ def _pull_grad(op, grad):
 @tf.RegisterGradient("CavsPush")
 def _push_grad(op, grad):
     return [_ops.cavs_pull(grad, op.inputs[1]), None]
-
-
-@tf.RegisterGradient("CavsForward")
-def _forward_grad(op, *grads):
-    error = op.get_attr("gradient_error").decode()
-    if error:
-        raise LookupError(error)
-    pull_types, capture_types = op.get_attr("Tpulls"), op.get_attr("Tcaptures")
-    pushes, tape = op.outputs[:-1], op.outputs[-1]
-    if tf.is_symbolic_tensor(tape):
-        # A tape was not needed until a gradient was wanted.
-        tape.op._set_attr("keep_tape", _true())
-    functions, signatures = _gradient_functions(op, pushes, grads[:-1])
-    push_grads = [
-        tf.zeros_like(push) if grad is None else tf.convert_to_tensor(grad)
-        for push, grad in zip(pushes, grads[:-1], strict=True)
-    ]
-    differentiable = [bool(d) for d in op.get_attr("differentiable")]
-    pull_shapes = op.get_attr("pull_shapes")
-    float_pulls = [tf.as_dtype(t).is_floating for t in pull_types]
-    grad_types = [tf.as_dtype(t) for t in op.get_attr("capture_grad_types")]
-    counts, first = [], 0
-    for count in op.get_attr("capture_counts"):
-        counts.append(sum(differentiable[first : first + count]))
-        first += count
-    results = _ops.cavs_backward(
-        tape,
-        push_grads,
-        vertex_functions=op.get_attr("vertex_functions"),
-        vertex_signatures=op.get_attr("vertex_signatures"),
-        gradient_functions=functions,
-        gradient_signatures=signatures,
-        capture_counts=counts,
-        edge_pushes=op.get_attr("edge_pushes"),
-        pulls=[i for i, f in enumerate(float_pulls) if f],
-        pull_shapes=[s for s, f in zip(pull_shapes, float_pulls, strict=True) if f],
-        capture_shapes=[
-            s for s, d in zip(op.get_attr("capture_shapes"), differentiable, strict=True) if d
-        ],
-        Tpulls=[t for t, f in zip(pull_types, float_pulls, strict=True) if f],
-        Tcaptures=[t for t, d in zip(grad_types, differentiable, strict=True) if d],
-        **{name: op.get_attr(name) for name in (*ATTRIBUTES, *_PARTIAL)},
-    )
-    computed = iter([*results.pull_grads, *results.capture_grads])
-    lists = sum(op.get_attr(name) for name in ("num_at", "num_partial", "num_edge_lists"))
-    chosen = [None] * lists
-    schedule = [None] * (len(op.inputs) - len(pull_types) - len(capture_types) - len(chosen))
-    own = [next(computed) if g else None for g in [*float_pulls, *differentiable]]
-    return [*schedule, *own, *chosen]
-
-
-def _gradient_functions(op, pushes, grads):
-    """The derivatives to run, and their signatures: of the pushes whose gradients are wanted."""
-    wanted = wanted_pushes(pushes, grads)
-    if len(wanted) < sum(push.dtype.is_floating for push in pushes):
-        partial = partial_derivatives(op)
-        pairs = partial.of(wanted) if partial is not None else None
-        if pairs is not None:
-            return zip(*pairs, strict=True)
-    return op.get_attr("gradient_functions"), op.get_attr("gradient_signatures")
-
-
-def _true():
-    from tensorflow.core.framework import attr_value_pb2
-
-    return attr_value_pb2.AttrValue(b=True)
-
-
-@tf.RegisterGradient("CavsBackward")
-def _backward_grad(op, *grads):
-    del op, grads
-    raise NotImplementedError(
-        "CavsBackward: second derivatives were asked for, or some by a "
-        "tf.autodiff.ForwardAccumulator, but only first ones by tf.GradientTape exist. Compute "
-        "them with cavs_tf.reference.run, which is plain TensorFlow."
-    )
-
-
-@RegisterPFor("CavsForward")
-def _vectorized(pfor_input):
-    del pfor_input
-    raise NotImplementedError(
-        "CavsForward: got a call inside tf.vectorized_map but expected one outside. Put the graphs "
-        "of all calls into one minibatch, by GraphBatch.concat, which is faster, or use tf.map_fn."
-    )

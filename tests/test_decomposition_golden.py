@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from cavs_tf._decomposition import decompose_operators
-from cavs_tf._function_graph import FunctionGraph
-from cavs_tf._inference import Analysis, live_operations, rows_of
+from cavs_tf._tracing.decomposition import decompose_operators
+from cavs_tf._tracing.function_graph import FunctionGraph
+from cavs_tf._tracing.inference import Analysis, live_operations, rows_of
 
 _SIZES = ("N", "num", "num_split")  # Which the operands and results show.
 PATH = pathlib.Path(__file__).with_name("decomposition.txt")

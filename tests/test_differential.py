@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cavs_tf as cavs
-from cavs_tf.schedule import POLICIES
+from cavs_tf.graphs._schedule import POLICIES
 from tests import cells
 from tests.pairwise import all_pairs
 

@@ -8,9 +8,9 @@ import pytest
 import tensorflow as tf
 
 import cavs_tf as cavs
-from cavs_tf import reference
-from cavs_tf._evaluation import evaluated_by
-from cavs_tf._library import ops
+from cavs_tf._native.library import ops
+from cavs_tf._running.evaluation import evaluated_by
+from cavs_tf.inspect import reference
 from tests import cells
 
 UNITS = 8

@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 import cavs_tf as cavs
-from cavs_tf.schedule import POLICIES
+from cavs_tf.graphs._schedule import POLICIES
 from tests.pairwise import all_pairs
 
 UNITS = 4

@@ -14,8 +14,8 @@ import weakref
 
 import pytest
 
-from cavs_tf._timeline import timeline
 from cavs_tf.engine import Engine, EngineError, Native, OperationError, OperationErrors
+from cavs_tf.inspect._engine_timeline import timeline
 
 POLICIES = [("naive", 1), ("threaded", 1), ("threaded", 3), ("streams", 1), ("streams", 3)]
 ROOT = pathlib.Path(__file__).parents[1]

@@ -151,7 +151,7 @@ def test_a_program_without_inputs_is_named():
 
 
 def test_programs_are_called_in_the_text_what_profiles_call_them():
-    from cavs_tf._profile import record
+    from cavs_tf.inspect._profile import record
 
     layer = cavs.keras.TreeLSTM(64)
     trees = cavs.GraphBatch.complete_tree(depth=2, num_graphs=8)

@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 import cavs_tf as cavs
-from cavs_tf._pieces import Pieces
+from cavs_tf.inspect._pieces import Pieces
 from tests import cells
 
 CHILDREN = [[], [], [0, 1], [], [2, 3], [4, -1], [1, 5], [6, 2]]

@@ -7,9 +7,9 @@ import pytest
 import tensorflow as tf
 
 import cavs_tf as cavs
-from cavs_tf import plot
-from cavs_tf._graph_layout import lay_out_graph
-from cavs_tf.reference import depth_of
+from cavs_tf.inspect import plot
+from cavs_tf.inspect._graph_layout import lay_out_graph
+from cavs_tf.inspect.reference import depth_of
 
 pytest.importorskip("matplotlib")
 

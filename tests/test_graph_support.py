@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 import cavs_tf as cavs
-from cavs_tf._library import ops
+from cavs_tf._native.library import ops
 from tests import cells
 
 TREE = cavs.GraphBatch.from_children([[[], [], [0, 1]], [[]]])

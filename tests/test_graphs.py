@@ -11,10 +11,10 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cavs_tf import graphs as graphs_module
-from cavs_tf import schedule as schedule_module
-from cavs_tf.graphs import GraphBatch, with_lists
-from cavs_tf.schedule import EDGE_FIELDS, SCHEDULE_FIELDS, Schedule
+from cavs_tf.graphs import _graph_batch as graphs_module
+from cavs_tf.graphs import _schedule as schedule_module
+from cavs_tf.graphs._graph_batch import GraphBatch, with_lists
+from cavs_tf.graphs._schedule import EDGE_FIELDS, SCHEDULE_FIELDS, Schedule
 
 GRAPH_FIELDS = ("child_splits", "child_ids", "graph_splits", "vertex_type")
 

@@ -24,7 +24,7 @@ def idle(value):
 def batches():
     """Minibatches as idle replicas get them, without a schedule and with one."""
     empty, scheduled = tf.zeros([0], tf.int32), idle(GRAPHS)
-    schedule = cavs.schedule.Schedule(empty, empty, empty, tf.zeros([0, 0], tf.int32))
+    schedule = cavs.Schedule(empty, empty, empty, tf.zeros([0, 0], tf.int32))
     return [scheduled, cavs.GraphBatch(empty, empty, empty, empty, schedule)]
 
 

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 import cavs_tf as cavs
-from cavs_tf import _inference
+from cavs_tf._tracing import inference as _inference
 from tests import cells
 
 GRAPHS = cells.random_graphs(seed=3, num_graphs=6, largest=7)

@@ -1,5 +1,6 @@
-"""Includes point one way, from the kernels down to base; only the top includes TensorFlow."""
+"""Includes and imports point one way; only the top of the C++ includes TensorFlow."""
 
+import ast
 import pathlib
 import re
 
@@ -129,3 +130,60 @@ def test_ops_touch_no_memory_of_the_device():
         for path in (ROOT / "cc" / "kernels").iterdir()
     }
     assert {name: touched for name, touched in found.items() if touched} == TOUCHED_BY_OPS
+
+
+# The way from a graph to a result: each folder, or module, imports only from those before it.
+STATIONS = (
+    "_native",
+    "_values",
+    "engine",
+    "graphs",
+    "_inputs",
+    "_tracing",
+    "_running",
+    "ops",
+    "graph_support",
+    "data",
+    "keras",
+    "inspect",
+)
+
+
+def imported(text: str) -> set[str]:
+    """The stations from which a module imports, also in functions."""
+    names = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ImportFrom) and node.module == "cavs_tf":
+            names |= {f"cavs_tf.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names.add(node.module)
+        elif isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+    parts = [name.split(".") for name in names if name]
+    return {own[1] for own in parts if own[0] == "cavs_tf" and len(own) > 1}
+
+
+def test_imports_are_found_in_functions_too():
+    text = "import cavs_tf.keras\ndef f():\n    from cavs_tf import data\n    import keras\n"
+    assert imported(text) == {"keras", "data"}
+
+
+def test_every_module_is_at_a_station():
+    package = ROOT / "cavs_tf"
+    parts = [path.relative_to(package).parts[0] for path in package.rglob("*.py")]
+    found = {part.removesuffix(".py") for part in parts}
+    assert found == {*STATIONS, "__init__", "__main__", "version"}
+
+
+@pytest.mark.parametrize("station", STATIONS)
+def test_a_station_imports_only_from_those_before_it(station):
+    before = STATIONS[: STATIONS.index(station) + 1]
+    paths = [*(ROOT / "cavs_tf" / station).rglob("*.py"), ROOT / "cavs_tf" / f"{station}.py"]
+    wrong = [
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path in paths
+        if path.exists()
+        for name in sorted(imported(path.read_text()) & {*STATIONS})
+        if name not in before
+    ]
+    assert wrong == []

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from cavs_tf import _library
+from cavs_tf._native import library as _library
 from tests import processes
 
 
@@ -62,7 +62,7 @@ def test_another_tensorflow_is_named_before_what_it_may_not_have():
 
 def test_the_versions_that_messages_name_are_those_of_the_metadata():
     text = (pathlib.Path(__file__).parents[1] / "pyproject.toml").read_text()
-    private = pathlib.Path(_library.__file__).with_name("_keras_private.py").read_text()
+    private = (_library._HOME / "_inputs" / "keras_private.py").read_text()
     [wanted] = re.findall(r'dependencies = \[.*"(keras[^"]*)"', text)
     assert f"pip install '{wanted}'" in private
 

@@ -10,8 +10,8 @@ import pytest
 import tensorflow as tf
 
 import cavs_tf as cavs
-from cavs_tf._library import ops
-from cavs_tf.memory import functions_of
+from cavs_tf._native.library import ops
+from cavs_tf.inspect._memory import functions_of
 from tests import cells
 from tests.memory_of_a_step import MODELS
 from tests.processes import environment

@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 
 import cavs_tf as cavs
-from cavs_tf import plot
+from cavs_tf.inspect import plot
 
 GRAPHS = cavs.GraphBatch.from_children([[[], [], [0, 1]], [[], [], [0, 1], [], [2, 3]]])
 TOKENS = tf.constant([1, 2, 0, 3, 4, 0, 5, 0])

@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 import cavs_tf as cavs
-from cavs_tf._description import describe
+from cavs_tf.inspect._description import describe
 from cavs_tf.keras import GRU, LSTM, Graph, TreeGRU, TreeLSTM
 from tests import cells
 from tests.test_differential import SWITCHES

@@ -7,8 +7,8 @@ import pytest
 import tensorflow as tf
 
 import cavs_tf as cavs
-from cavs_tf import reference
-from cavs_tf._edges import PlainEdges
+from cavs_tf._inputs.edges import PlainEdges
+from cavs_tf.inspect import reference
 from tests.test_narrow_floats import NARROW
 
 TERMS = 10_000

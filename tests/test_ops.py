@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cavs_tf as cavs
-from cavs_tf._library import ops
+from cavs_tf._native.library import ops
 
 ORDER = [2, 0, 3, 1]
 

@@ -4,8 +4,8 @@ import pytest
 import tensorflow as tf
 
 import cavs_tf as cavs
-from cavs_tf import plot
 from cavs_tf.engine import Engine
+from cavs_tf.inspect import plot
 
 matplotlib = pytest.importorskip("matplotlib")
 

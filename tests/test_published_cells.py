@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 import cavs_tf as cavs
-from cavs_tf._description import describe
+from cavs_tf.inspect._description import describe
 from tests import cells
 from tests.published import CELLS
 from tests.published._base import UNITS, PublishedCell, affine, dense, matrix

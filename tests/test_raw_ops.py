@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 import cavs_tf as cavs
-from cavs_tf._library import ops
+from cavs_tf._native.library import ops
 from tests.fuzz.raw_calls import make_models
 from tests.fuzz.raw_functions import Named, Spoiler
 from tests.processes import environment
@@ -455,8 +455,8 @@ LIMIT = """
 import resource, sys
 import tensorflow as tf
 import cavs_tf as cavs
-from cavs_tf._forward import run_forward
-from cavs_tf._library import ops
+from cavs_tf._running.forward import run_forward
+from cavs_tf._native.library import ops
 from tests import cells
 
 def limit(mebibytes):

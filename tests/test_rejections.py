@@ -11,8 +11,8 @@ import pytest
 import tensorflow as tf
 
 import cavs_tf as cavs
-from cavs_tf._forward import run_forward
-from cavs_tf._library import ops
+from cavs_tf._native.library import ops
+from cavs_tf._running.forward import run_forward
 from tests import cells
 
 GRAPHS = cavs.GraphBatch.from_children([[[], [], [0, 1]], [[]]])

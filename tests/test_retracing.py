@@ -15,7 +15,7 @@ import pytest
 import tensorflow as tf
 
 import cavs_tf as cavs
-from cavs_tf import graph_support
+from cavs_tf.graph_support import _graph_support as graph_support
 
 CHAINS = cavs.GraphBatch.chain([3, 1])
 ROWS = tf.constant([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [7.0, 8.0]])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import cavs_tf as cavs
 from cavs_tf import GraphBatch
-from cavs_tf import graphs as graphs_module
+from cavs_tf.graphs import _graph_batch as graphs_module
 
 RING = [(0, 1), (1, 2), (2, 0)]
 

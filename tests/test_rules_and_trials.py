@@ -3,10 +3,10 @@
 import pytest
 
 import cavs_tf as cavs
-from cavs_tf._inference.abstract import Kind
-from cavs_tf._inference.analysis import Analysis
-from cavs_tf._inference.sizes import is_known
-from cavs_tf._inference.trial import try_operator
+from cavs_tf._tracing.inference.abstract import Kind
+from cavs_tf._tracing.inference.analysis import Analysis
+from cavs_tf._tracing.inference.sizes import is_known
+from cavs_tf._tracing.inference.trial import try_operator
 from tests.test_inference import RIGHT, cell_of, check
 
 STYLES = {"Cholesky": 5}  # For these, invented numbers must be positive definite matrices.

@@ -8,8 +8,8 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cavs_tf._library import ops
-from cavs_tf.schedule import POLICIES
+from cavs_tf._native.library import ops
+from cavs_tf.graphs._schedule import POLICIES
 
 NO_TYPES = np.zeros(0, np.int32)
 ALL = np.int32(2**31 - 1)  # As micro_batch: all graphs at a time.

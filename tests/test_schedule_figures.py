@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cavs_tf as cavs
-from cavs_tf import schedule as schedule_module
-from cavs_tf.schedule import POLICIES
+from cavs_tf.graphs import _schedule as schedule_module
+from cavs_tf.graphs._schedule import POLICIES
 from tests import cells
 
 FIELDS = schedule_module.SCHEDULE_FIELDS

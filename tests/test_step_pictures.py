@@ -8,12 +8,12 @@ import pytest
 import tensorflow as tf
 
 import cavs_tf as cavs
-from cavs_tf import plot
-from cavs_tf._description import describe
-from cavs_tf._profile import record
-from cavs_tf._stages import STAGES
-from cavs_tf._vertex_layout import lay_out, operators
-from cavs_tf._vertex_routes import Link, lines_between
+from cavs_tf.inspect import plot
+from cavs_tf.inspect._description import describe
+from cavs_tf.inspect._profile import record
+from cavs_tf.inspect._stages import STAGES
+from cavs_tf.inspect._vertex_layout import lay_out, operators
+from cavs_tf.inspect._vertex_routes import Link, lines_between
 from tests.cells import STATE, Fallback, TreeLSTM, Typed, inputs_for
 
 pytest.importorskip("matplotlib")

@@ -8,7 +8,7 @@ import tensorflow as tf
 from tensorflow.python.eager import cancellation
 
 import cavs_tf as cavs
-from cavs_tf._tracing import VertexGraph
+from cavs_tf._tracing.trace import VertexGraph
 from tests import cells
 
 GRAPHS = cavs.GraphBatch.from_children([[[], [], [0, 1]], [[]], [[], [0], [1, 0]]])

@@ -79,7 +79,7 @@ class Figure(_base.Figure):
 def option_fields() -> set[str]:
     """The fields of `cavs_tf.Options` in this version."""
     # They are read from the file: importing the package would bring TensorFlow into this process.
-    source = ast.parse((ROOT / "cavs_tf/options.py").read_text())
+    source = ast.parse((ROOT / "cavs_tf/graphs/_options.py").read_text())
     (options,) = (n for n in source.body if isinstance(n, ast.ClassDef) and n.name == "Options")
     return {n.target.id for n in options.body if isinstance(n, ast.AnnAssign)}
 

@@ -5,11 +5,11 @@ from collections.abc import Collection
 
 import tensorflow as tf
 
-from cavs_tf._arguments import check_bools
+from cavs_tf._values.arguments import check_bools
 from cavs_tf.data._pools import batched, pools_of
 from cavs_tf.data._replicas import GLOBAL_GRAPHS, GRAPH_WEIGHT, VERTEX_WEIGHT, merged, replicas_of
 from cavs_tf.data._structures import ORIGIN, Structure, structures_of
-from cavs_tf.graphs import TENSOR_NAMES
+from cavs_tf.graphs._graph_batch import TENSOR_NAMES
 
 
 def batch(

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import tensorflow as tf
 
-from cavs_tf._arguments import check_bools, checked_size
+from cavs_tf._values.arguments import check_bools, checked_size
 from cavs_tf.data._ptb import TOKEN, class_of, unescaped
 from cavs_tf.data._streams import (
     Item,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import tensorflow as tf
 
-from cavs_tf._packages import imported
+from cavs_tf._values.packages import imported
 from cavs_tf.data._heads import check_roots, children_of_heads
 from cavs_tf.data._streams import Item, check_exists, decoded, located, numbered_lines, stream
 from cavs_tf.data._vocabulary import Vocabulary

@@ -7,11 +7,11 @@ import os
 import numpy as np
 import tensorflow as tf
 
-from cavs_tf import _child_lists
-from cavs_tf._arguments import check_bools
+from cavs_tf._values.arguments import check_bools
 from cavs_tf.data._cycles import check_acyclic
 from cavs_tf.data._streams import Item, check_exists, decoded, numbered_lines, stream
 from cavs_tf.data._vocabulary import Vocabulary
+from cavs_tf.graphs import _child_lists
 
 
 def json_graphs(

@@ -3,7 +3,7 @@
 import numpy as np
 import tensorflow as tf
 
-from cavs_tf._inputs import VertexRows
+from cavs_tf._inputs.inputs import VertexRows
 
 
 def from_arrays(

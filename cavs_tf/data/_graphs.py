@@ -3,11 +3,11 @@
 import numpy as np
 import tensorflow as tf
 
-from cavs_tf import _graph_formats
-from cavs_tf._inputs import VertexRows
-from cavs_tf._integers import check_at_least, eager_values
+from cavs_tf._inputs.inputs import VertexRows
+from cavs_tf._values.integers import check_at_least, eager_values
 from cavs_tf.data._examples import from_arrays
-from cavs_tf.graphs import GraphBatch
+from cavs_tf.graphs import _formats as _graph_formats
+from cavs_tf.graphs._graph_batch import GraphBatch
 
 
 def from_graphs(

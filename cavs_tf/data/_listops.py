@@ -10,7 +10,7 @@ import dataclasses
 import numpy as np
 import tensorflow as tf
 
-from cavs_tf._integers import check_at_least
+from cavs_tf._values.integers import check_at_least
 from cavs_tf.data._examples import from_arrays
 
 # The token of a digit is its value.

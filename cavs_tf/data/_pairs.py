@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
-from cavs_tf._arguments import check_bools
+from cavs_tf._values.arguments import check_bools
 from cavs_tf.data._cycles import check_acyclic
 from cavs_tf.data._heads import check_roots
 from cavs_tf.data._parents import Files

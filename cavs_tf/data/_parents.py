@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from cavs_tf._arguments import check_bools
+from cavs_tf._values.arguments import check_bools
 from cavs_tf.data._heads import check_roots, children_of_heads
 from cavs_tf.data._streams import Item, check_exists, decoded, lines_of, located, stream
 from cavs_tf.data._vocabulary import Vocabulary

@@ -8,9 +8,9 @@ import dataclasses
 
 import tensorflow as tf
 
-from cavs_tf._integers import check_at_least, list_of_each, rejected_unless
+from cavs_tf._values.integers import check_at_least, list_of_each, rejected_unless
 from cavs_tf.data._structures import Structure
-from cavs_tf.graphs import GraphBatch
+from cavs_tf.graphs._graph_batch import GraphBatch
 
 BUCKETS = ("size", "depth")
 _POOL = 1000

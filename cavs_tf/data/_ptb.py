@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from cavs_tf._arguments import check_bools, checked_size
+from cavs_tf._values.arguments import check_bools, checked_size
 from cavs_tf.data._examples import from_arrays
 from cavs_tf.data._streams import decoded, located, numbered_lines
 from cavs_tf.data._vocabulary import Vocabulary

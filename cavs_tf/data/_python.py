@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 
 import tensorflow as tf
 
-from cavs_tf import _graph_formats
-from cavs_tf._arguments import check_bools
+from cavs_tf._values.arguments import check_bools
 from cavs_tf.data._streams import Item, LocatedError, check_exists, located, stream
 from cavs_tf.data._vocabulary import Vocabulary
+from cavs_tf.graphs import _formats as _graph_formats
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 

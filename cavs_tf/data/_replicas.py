@@ -4,7 +4,7 @@ import dataclasses
 
 import tensorflow as tf
 
-from cavs_tf._integers import check_at_least
+from cavs_tf._values.integers import check_at_least
 from cavs_tf.data._structures import Structure
 
 # A row for each graph of the global minibatch, by whose number Keras weighs reported losses.

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from cavs_tf._library import ops
+from cavs_tf._native.library import ops
 from cavs_tf.data._vocabulary import Vocabulary
 
 _STRUCTURE = {

@@ -5,12 +5,12 @@ from collections.abc import Collection
 
 import tensorflow as tf
 
-from cavs_tf import _rounds
-from cavs_tf._arguments import checked_size
-from cavs_tf._inputs import VertexRows, rows_of
-from cavs_tf._integers import as_int32, list_of_each, rejected_unless, saturated
-from cavs_tf._library import ops
-from cavs_tf.graphs import GraphBatch
+from cavs_tf._inputs.inputs import VertexRows, rows_of
+from cavs_tf._native.library import ops
+from cavs_tf._values.arguments import checked_size
+from cavs_tf._values.integers import as_int32, list_of_each, rejected_unless, saturated
+from cavs_tf.graphs import _rounds
+from cavs_tf.graphs._graph_batch import GraphBatch
 
 # What `batch` takes for every structure, or for some by name; the values are the defaults.
 _OPTIONS = {"arity": None, "vertex_type": None, "num_types": 1, "edges": False, "rounds": None}

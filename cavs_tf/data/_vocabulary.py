@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import tensorflow as tf
 
-from cavs_tf._arguments import checked_size
-from cavs_tf._inputs import rows_of
+from cavs_tf._inputs.inputs import rows_of
+from cavs_tf._values.arguments import checked_size
 
 
 class Vocabulary:

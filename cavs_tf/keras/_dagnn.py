@@ -3,11 +3,11 @@
 import keras
 import tensorflow as tf
 
-from cavs_tf._arguments import written_out
-from cavs_tf._inputs import DEFAULT
+from cavs_tf._inputs.inputs import DEFAULT
+from cavs_tf._values.arguments import written_out
+from cavs_tf.graphs._options import Options
 from cavs_tf.keras._graph import roots_of
 from cavs_tf.keras._recurrent import CellLayer, RecurrentCell
-from cavs_tf.options import Options
 
 ATTENTION = "attention"  # The name by which the weights of edges are pushed.
 

@@ -3,7 +3,7 @@
 import keras
 import tensorflow as tf
 
-from cavs_tf._library import in_xla, ops
+from cavs_tf._native.library import in_xla, ops
 
 
 @keras.saving.register_keras_serializable(package="cavs_tf")

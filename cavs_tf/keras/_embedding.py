@@ -6,11 +6,11 @@ import keras
 import tensorflow as tf
 
 from cavs_tf import ops
-from cavs_tf._arguments import check_bools, checked_id
-from cavs_tf._evaluation import is_evaluated
-from cavs_tf._inputs import VertexRows, as_pair, with_tensors
-from cavs_tf._library import in_xla
-from cavs_tf._tracing import in_vertex_function
+from cavs_tf._inputs.inputs import VertexRows, as_pair, with_tensors
+from cavs_tf._native.library import in_xla
+from cavs_tf._running.evaluation import is_evaluated
+from cavs_tf._tracing.trace import in_vertex_function
+from cavs_tf._values.arguments import check_bools, checked_id
 
 _IDS = (tf.int32, tf.int64)
 

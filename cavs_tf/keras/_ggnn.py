@@ -3,8 +3,7 @@
 import keras
 import tensorflow as tf
 
-from cavs_tf._arguments import check_bools, checked_size, written_out
-from cavs_tf._inputs import (
+from cavs_tf._inputs.inputs import (
     DEFAULT,
     VertexRows,
     as_graph_batch,
@@ -12,11 +11,12 @@ from cavs_tf._inputs import (
     check_shapes,
     size_before,
 )
-from cavs_tf._integers import as_int32, rejected_unless
-from cavs_tf._keras_private import asks_for_shapes
+from cavs_tf._inputs.keras_private import asks_for_shapes
+from cavs_tf._values.arguments import check_bools, checked_size, written_out
+from cavs_tf._values.integers import as_int32, rejected_unless
+from cavs_tf.graphs._options import Options
 from cavs_tf.keras._graph import POOLS, pooled, rows_of_graphs
 from cavs_tf.keras._recurrent import CellLayer, RecurrentCell
-from cavs_tf.options import Options
 
 EDGE_WEIGHTS = "edge_weights"  # The name of what an edge counts for in the sum of each type.
 

@@ -5,15 +5,15 @@ import types
 import keras
 import tensorflow as tf
 
-from cavs_tf._arguments import check_bools, checked_size
-from cavs_tf._features import feature_at, select
-from cavs_tf._inputs import as_graph_batch, check_shapes, size_before, with_tensors
-from cavs_tf._integers import length
-from cavs_tf._keras_private import SelfContained, asks_for_shapes
-from cavs_tf._wide_sums import sum_of_segments, with_wide_sums
+from cavs_tf._inputs.features import feature_at, select
+from cavs_tf._inputs.inputs import as_graph_batch, check_shapes, size_before, with_tensors
+from cavs_tf._inputs.keras_private import SelfContained, asks_for_shapes
+from cavs_tf._values.arguments import check_bools, checked_size
+from cavs_tf._values.integers import length
+from cavs_tf._values.wide_sums import sum_of_segments, with_wide_sums
 from cavs_tf.data._replicas import GLOBAL_GRAPHS
-from cavs_tf.graph_support import GraphSupport, shapes_by_call
-from cavs_tf.graphs import (
+from cavs_tf.graph_support._graph_support import GraphSupport, shapes_by_call
+from cavs_tf.graphs._graph_batch import (
     CHILD_ROW,
     EDGE_SPLITS,
     LOSS_ROWS,

@@ -3,8 +3,8 @@
 import keras
 import tensorflow as tf
 
-from cavs_tf._library import are_in_reach, ops
-from cavs_tf._wide_sums import sum_of_segments, widened
+from cavs_tf._native.library import are_in_reach, ops
+from cavs_tf._values.wide_sums import sum_of_segments, widened
 from cavs_tf.keras._updates import UpdatesAtOnce
 
 

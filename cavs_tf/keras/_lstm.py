@@ -2,10 +2,10 @@
 
 import keras
 
-from cavs_tf._arguments import written_out
+from cavs_tf._values.arguments import written_out
+from cavs_tf.graphs._options import Options
 from cavs_tf.keras._sequences import SequenceLayer
 from cavs_tf.keras._tree_lstm import TreeLSTMCell
-from cavs_tf.options import Options
 
 
 @keras.saving.register_keras_serializable("cavs_tf")

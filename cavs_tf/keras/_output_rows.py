@@ -3,8 +3,8 @@
 import keras
 import tensorflow as tf
 
-from cavs_tf._features import feature_at
-from cavs_tf._integers import rejected_unless
+from cavs_tf._inputs.features import feature_at
+from cavs_tf._values.integers import rejected_unless
 
 _SPLITS = {"graph_splits": "graph", "child_splits": "vertex"}
 _ROWS = 1_000_003  # The first of the numbers of rows by which they are told apart.

@@ -3,10 +3,10 @@
 import keras
 import tensorflow as tf
 
-from cavs_tf._arguments import checked_size
-from cavs_tf._inputs import as_graph_batch, check_shapes
-from cavs_tf._keras_private import SelfContained, asks_for_shapes
-from cavs_tf._wide_sums import sum_of_segments, widened
+from cavs_tf._inputs.inputs import as_graph_batch, check_shapes
+from cavs_tf._inputs.keras_private import SelfContained, asks_for_shapes
+from cavs_tf._values.arguments import checked_size
+from cavs_tf._values.wide_sums import sum_of_segments, widened
 from cavs_tf.keras._graph import (
     POOLS,
     checked_rows,

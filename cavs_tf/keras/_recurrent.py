@@ -8,12 +8,12 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from cavs_tf._arguments import OF_LAYERS, check_bools, check_rate, checked_size, written_out
-from cavs_tf._inputs import DEFAULT, as_graph_batch, check_shapes, size_before
-from cavs_tf._keras_private import asks_for_shapes
-from cavs_tf.graph_support import GraphSupport
+from cavs_tf._inputs.inputs import DEFAULT, as_graph_batch, check_shapes, size_before
+from cavs_tf._inputs.keras_private import asks_for_shapes
+from cavs_tf._values.arguments import OF_LAYERS, check_bools, check_rate, checked_size, written_out
+from cavs_tf.graph_support._graph_support import GraphSupport
+from cavs_tf.graphs._options import Options
 from cavs_tf.keras._graph import Graph, roots_of, run_for_roots
-from cavs_tf.options import Options
 
 _MODES = ("child_sum", "n_ary")
 _ROWS = ("graph", "vertex")

@@ -9,7 +9,7 @@ from tensorflow.python.distribute.input_lib import (
     DistributedIterator,
 )
 
-from cavs_tf._keras_private import build_losses
+from cavs_tf._inputs.keras_private import build_losses
 from cavs_tf.keras._graph import path_of_loss_rows
 
 

@@ -5,10 +5,10 @@ import types
 import keras
 import tensorflow as tf
 
-from cavs_tf._arguments import check_bools, checked_size
-from cavs_tf._inputs import DEFAULT
-from cavs_tf._keras_private import SelfContained, asks_for_shapes
-from cavs_tf.graphs import GraphBatch
+from cavs_tf._inputs.inputs import DEFAULT
+from cavs_tf._inputs.keras_private import SelfContained, asks_for_shapes
+from cavs_tf._values.arguments import check_bools, checked_size
+from cavs_tf.graphs._graph_batch import GraphBatch
 from cavs_tf.keras._recurrent import CellLayer
 
 _OF_LAYER = (

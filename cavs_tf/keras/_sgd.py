@@ -3,7 +3,7 @@
 import keras
 import tensorflow as tf
 
-from cavs_tf._library import ops
+from cavs_tf._native.library import ops
 from cavs_tf.keras._updates import UpdatesAtOnce
 
 

@@ -3,8 +3,8 @@
 import keras
 import tensorflow as tf
 
-from cavs_tf._inputs import as_graph_batch, check_shapes, size_before
-from cavs_tf._keras_private import SelfContained, asks_for_shapes
+from cavs_tf._inputs.inputs import as_graph_batch, check_shapes, size_before
+from cavs_tf._inputs.keras_private import SelfContained, asks_for_shapes
 from cavs_tf.keras._graph import rows_of_graphs
 
 

@@ -5,9 +5,9 @@ import itertools
 import keras
 import tensorflow as tf
 
-from cavs_tf._arguments import check_bools, written_out
+from cavs_tf._values.arguments import check_bools, written_out
+from cavs_tf.graphs._options import Options
 from cavs_tf.keras._recurrent import CellLayer, TreeCell, columns_apart
-from cavs_tf.options import Options
 
 
 @keras.saving.register_keras_serializable("cavs_tf")

@@ -5,7 +5,7 @@ import collections
 import keras
 import tensorflow as tf
 
-from cavs_tf._library import has_operators
+from cavs_tf._native.library import has_operators
 
 
 class UpdatesAtOnce:

@@ -11,7 +11,7 @@ import tensorflow as tf
 import benchmarks.workloads
 import cavs_tf as cavs
 from benchmarks.peers import cavs as cavs_peer
-from cavs_tf._library import ops as library
+from cavs_tf._native.library import ops as library
 from tests import cells
 from tests.accelerator import cases
 from tests.accelerator.cases import GRAPHS, numbers, random, with_gradients

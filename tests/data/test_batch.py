@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from cavs_tf import data
 from cavs_tf.data import _batch, _examples
-from cavs_tf.graphs import TENSOR_NAMES, GraphBatch
+from cavs_tf.graphs._graph_batch import TENSOR_NAMES, GraphBatch
 
 
 def random_examples(num_examples=23, arity=3, seed=0):

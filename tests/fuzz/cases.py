@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from cavs_tf.schedule import POLICIES
+from cavs_tf.graphs._schedule import POLICIES
 from tests.fuzz import graphs
 from tests.fuzz.programs import Program, choose, draw_program
 

@@ -23,8 +23,8 @@ import numpy as np
 import tensorflow as tf
 
 import cavs_tf as cavs
-from cavs_tf._inputs import rows_of
-from cavs_tf._pieces import Pieces
+from cavs_tf._inputs.inputs import rows_of
+from cavs_tf.inspect._pieces import Pieces
 from tests.fuzz.cases import Case, Step
 from tests.fuzz.oracle import Oracle, largest, loss_of, noise_of, results_of, weights_of
 from tests.fuzz.programs import input_rows, load, namespace

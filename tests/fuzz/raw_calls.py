@@ -11,9 +11,9 @@ import numpy as np
 import tensorflow as tf
 
 import cavs_tf as cavs
-from cavs_tf._inputs import rows_of
-from cavs_tf._library import ops
-from cavs_tf.schedule import POLICIES
+from cavs_tf._inputs.inputs import rows_of
+from cavs_tf._native.library import ops
+from cavs_tf.graphs._schedule import POLICIES
 from tests import cells
 from tests.fuzz.raw_files import Files
 from tests.fuzz.raw_functions import Spoiler

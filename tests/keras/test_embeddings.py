@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 import cavs_tf as cavs
-from cavs_tf._library import ops
+from cavs_tf._native.library import ops
 
 WORDS, SIZE, ARITY = 20, 4, 2
 IDS = tf.constant([3, 5, 3, 0, 7], tf.int32)

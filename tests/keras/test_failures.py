@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 import cavs_tf as cavs
-from cavs_tf import _keras_private
+from cavs_tf._inputs import keras_private as _keras_private
 from cavs_tf.keras import DAGNN, GGNN, GRU, LSTM, Graph, TreeGRU, TreeLSTM, graph_inputs
 
 TREES = make.random_trees([3, 1])

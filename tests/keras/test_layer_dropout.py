@@ -6,9 +6,9 @@ import pytest
 import tensorflow as tf
 
 import cavs_tf as cavs
-from cavs_tf import reference
-from cavs_tf._evaluation import evaluated_by
-from cavs_tf._library import ops
+from cavs_tf._native.library import ops
+from cavs_tf._running.evaluation import evaluated_by
+from cavs_tf.inspect import reference
 from cavs_tf.keras import GRU, LSTM, TreeGRU, TreeLSTM
 
 UNITS, FEATURES, STEPS, RATE = 5, 4, 6, 0.5

@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 import cavs_tf as cavs
-from cavs_tf.explain import describe
+from cavs_tf.inspect._explain import describe
 from cavs_tf.keras import GRU, LSTM, TreeGRU, TreeLSTM
 
 UNITS = 4

@@ -1,0 +1,1 @@
+"""What a call is given: inputs, features, edges, initial states and variables."""

@@ -1,0 +1,71 @@
+"""The edges from vertices to their children, inside of a vertex function: a row for each."""
+
+import abc
+import dataclasses
+
+import tensorflow as tf
+
+from cavs_tf._native.library import ops
+from cavs_tf._values import wide_sums as _wide_sums
+
+
+@dataclasses.dataclass
+class Edges(abc.ABC):
+    """The edges of the vertices that are evaluated; those of a vertex are side by side.
+
+    Attributes:
+      states: [edges, *state], what each child scattered.
+      rows: int32 [edges], which of the vertices each edge belongs to.
+      ids: int32 [vertices], the numbers of these vertices.
+      used: Whether the vertex function reads edges.
+    """
+
+    states: tf.Tensor
+    rows: tf.Tensor
+    ids: tf.Tensor
+    used: bool = False
+
+    @abc.abstractmethod
+    def spread(self, x: tf.Tensor) -> tf.Tensor:
+        """[edges, ...]: for each edge the row of its vertex."""
+
+    @abc.abstractmethod
+    def sum(self, x: tf.Tensor) -> tf.Tensor:
+        """[vertices, ...]: for each vertex the sum over its edges, in order."""
+
+    @abc.abstractmethod
+    def max(self, x: tf.Tensor) -> tf.Tensor:
+        """[vertices, ...]: for each vertex the maximum over its edges; zeros without any."""
+
+
+class TracedEdges(Edges):
+    """By operators that the C++ side knows."""
+
+    def spread(self, x):
+        return ops.cavs_gather(x, self.rows)
+
+    def sum(self, x):
+        return ops.cavs_scatter(x, self.rows, tf.shape(self.ids)[0])
+
+    def max(self, x):
+        return ops.cavs_scatter_max(x, self.rows, tf.shape(self.ids)[0])
+
+
+class PlainEdges(Edges):
+    """By operators of TensorFlow."""
+
+    def spread(self, x):
+        return _wide_sums.gather(x, self.rows)
+
+    def sum(self, x):
+        return _wide_sums.sum_of_segments(x, self.rows, tf.shape(self.ids)[0])
+
+    def max(self, x):
+        num_vertices = tf.shape(self.ids)[0]
+        # The gradient divides by the number of largest ones.
+        largest = _wide_sums.with_wide_sums(
+            tf.math.unsorted_segment_max, x, self.rows, num_vertices
+        )
+        count = tf.math.unsorted_segment_sum(tf.ones_like(self.rows), self.rows, num_vertices)
+        shape = tf.concat([[num_vertices], tf.ones([tf.rank(x) - 1], tf.int32)], 0)
+        return tf.where(tf.reshape(count, shape) > 0, largest, tf.zeros_like(largest))

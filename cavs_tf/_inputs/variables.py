@@ -1,0 +1,194 @@
+"""Variables that vertex functions read, wherever they come from, as Keras variables."""
+
+import contextlib
+import dataclasses
+
+import keras
+import tensorflow as tf
+from tensorflow.python.distribute.distribute_utils import value_container
+
+from cavs_tf._inputs.keras_private import StatelessScope, give_value, variables_without_value
+from cavs_tf._values.wide_sums import NARROW, widened
+
+
+class AdoptedVariable(keras.Variable):
+    """A `tf.Variable` that Keras trains and saves as one of its own. Shares its storage."""
+
+    def __init__(self, variable: tf.Variable):
+        self._adopted = variable
+        super().__init__(
+            lambda shape, dtype: variable,
+            shape=variable.shape,
+            dtype=variable.dtype.name,
+            trainable=variable.trainable,
+            autocast=False,
+            name=variable.name.split(":")[0].split("/")[-1],
+        )
+
+    def _initialize_with_initializer(self, initializer):
+        self._initialize(self._adopted)
+
+
+def adopt(variable: tf.Variable) -> AdoptedVariable:
+    """The one Keras variable of a `tf.Variable`, however many layers read it.
+
+    With two, an optimizer would apply the gradient twice. So the first is kept on it.
+    """
+    adopted = getattr(variable, "_cavs_adopted", None)
+    if adopted is None:
+        adopted = variable._cavs_adopted = AdoptedVariable(variable)
+    return adopted
+
+
+def _storage(variable: keras.Variable):
+    """The `tf.Variable` behind a Keras variable; an adopted one may not have taken it over yet."""
+    return variable._adopted if isinstance(variable, AdoptedVariable) else variable._value
+
+
+@dataclasses.dataclass
+class Reads:
+    """The variables that some code read: Keras variables, and trainable `tf.Variable`s."""
+
+    of_keras: list = dataclasses.field(default_factory=list)
+    of_tensorflow: list = dataclasses.field(default_factory=list)
+
+    def add(self, others: "Reads") -> None:
+        """Adds the variables that other code read."""
+        self.of_keras += others.of_keras
+        self.of_tensorflow += others.of_tensorflow
+
+    def as_keras_variables(self) -> list:
+        """All of these variables as Keras variables, each once."""
+        behind = {id(v._value) for v in self.of_keras}
+        raw = [v for v in self.of_tensorflow if id(v) not in behind]
+        return list({id(v): v for v in (*self.of_keras, *map(adopt, raw))}.values())
+
+
+class _ReadsOfKeras(StatelessScope):
+    """A scope that Keras asks for the value of every Keras variable that is read in it."""
+
+    def __init__(self, reads: Reads):
+        super().__init__()
+        self._reads = reads
+
+    def get_current_value(self, variable):
+        """None, or what an outer scope has. A new variable gets its first value here: a trace of a
+        `tf.function`, which outlives this scope, would keep the numbers of its initializer."""
+        self._reads.of_keras.append(variable)
+        if variable._value is None:
+            give_value(variable)
+        outer = self.original_scope
+        return None if outer is None else outer.get_current_value(variable)
+
+    def add_update(self, update):
+        """Ignores updates, since the results of this scope are discarded."""
+
+    def add_loss(self, loss):
+        """Ignores losses, since the results of this scope are discarded."""
+
+    def __exit__(self, kind, error, traceback):
+        """Gives new variables their values, but not after an error: that could hide it."""
+        self.initialize_variables = kind is None
+        super().__exit__(kind, error, traceback)
+
+
+class _WideGradients(StatelessScope):
+    """A scope that Keras asks for the value of every variable, to add up gradients in float32."""
+
+    def __init__(self, variables):
+        super().__init__()
+        # A Keras variable tells its type wrongly where scopes say that it is not cast.
+        values = {id(v): tf.convert_to_tensor(v.value) for v in variables}
+        self._wide = {key: (widened(value), value.dtype) for key, value in values.items()}
+
+    def get_current_value(self, variable):
+        """The value, rounded from float32 wherever it is read; None of other variables."""
+        if id(variable) in self._wide:
+            return tf.cast(*self._wide[id(variable)])
+        outer = self.original_scope
+        return None if outer is None else outer.get_current_value(variable)
+
+    def add_update(self, update):
+        """Assigns at once, as if there were no scope."""
+        variable, value = update
+        variable._direct_assign(value)
+
+
+def wide_gradients(variables) -> contextlib.AbstractContextManager:
+    """While it is entered, gradients of Keras variables of 16 bits are rounded once.
+
+    A tape adds up the gradients of what is read several times in its own type.
+    """
+    narrow = [v for v in variables if v.value.dtype in NARROW]
+    return _WideGradients(narrow) if narrow else contextlib.nullcontext()
+
+
+@contextlib.contextmanager
+def recorded_reads():
+    """Records which variables are read. Changes of variables are discarded.
+
+    Yields:
+      `Reads`, complete at the end.
+    """
+    reads = Reads()
+    with tf.GradientTape() as tape, _ReadsOfKeras(reads):
+        yield reads
+    # Under a distribution strategy a tape sees the copy of one replica.
+    reads.of_tensorflow += [value_container(v) for v in tape.watched_variables()]
+
+
+def check_reads(name: str, reads: Reads, run) -> None:
+    """Raises ValueError if `run` makes variables, or reads others than `reads` has.
+
+    Args:
+      name: The name of the vertex function that `run` calls, as it was called when `reads` was
+        recorded.
+    """
+    made = []
+
+    def note(make, **kwargs):
+        made.append(make(**kwargs))
+        return made[-1]
+
+    waiting = variables_without_value()
+    with tf.variable_creator_scope(note), recorded_reads() as again:
+        run()
+    made += variables_without_value()[len(waiting) :]
+    behind = [v._value for v in reads.of_keras]  # May be made last of all.
+    known = {id(v) for v in (*reads.of_keras, *reads.of_tensorflow, *behind)}
+    new = [v for v in again.of_keras if id(v) not in known]
+    new = new or [v for v in (*again.of_tensorflow, *made) if id(v) not in known]
+    if new:
+        names = dict.fromkeys(getattr(v, "path", v.name) for v in new)
+        raise ValueError(
+            f"{name}: got new variables ({', '.join(names)}) whenever it runs but expected the "
+            "same ones every time. Create layers and variables in __init__, or outside of the "
+            "vertex function, and use them in it."
+        )
+
+
+def add_state(layer: keras.layers.Layer, name: str, value) -> None:
+    """Sets an attribute that holds variables, although the layer may be built."""
+    locked = layer._tracker.locked
+    layer._tracker.unlock()
+    try:
+        setattr(layer, name, value)
+    finally:
+        if locked:
+            layer._tracker.lock()
+
+
+def track(layer: keras.layers.Layer, variables) -> None:
+    """Makes `variables` weights of `layer`, for Keras and for `tf.train.Checkpoint`."""
+    # A `tf.function` that was traced before reads a variable of Keras without asking Keras.
+    known = {id(_storage(v)) for v in layer.variables}
+    locked = layer._tracker.locked
+    layer._tracker.unlock()
+    try:
+        for number, variable in enumerate(variables):
+            if id(_storage(variable)) not in known:
+                layer._track_variable(variable)
+                layer._track_trackable(variable, f"read_{number}", overwrite=True)
+    finally:
+        if locked:
+            layer._tracker.lock()

@@ -1,0 +1,1 @@
+"""Finding, checking and loading the C++ libraries."""

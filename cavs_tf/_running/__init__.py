@@ -1,0 +1,1 @@
+"""Calls of the C++ ops with traced functions."""

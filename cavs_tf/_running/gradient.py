@@ -1,0 +1,96 @@
+"""The gradient of CavsForward: CavsBackward."""
+
+import tensorflow as tf
+from tensorflow.python.ops.parallel_for.pfor import RegisterPFor
+
+from cavs_tf._native.library import ops
+from cavs_tf._tracing.partial_derivatives import partial_derivatives, wanted_pushes
+from cavs_tf.graphs._options import ATTRIBUTES
+
+# Attributes that say which inputs not every vertex has.
+_PARTIAL = ("partial_pulls", "partial_pull_grads", "child_pulls")
+
+
+@tf.RegisterGradient("CavsForward")
+def _forward_grad(op, *grads):
+    error = op.get_attr("gradient_error").decode()
+    if error:
+        raise LookupError(error)
+    pull_types, capture_types = op.get_attr("Tpulls"), op.get_attr("Tcaptures")
+    pushes, tape = op.outputs[:-1], op.outputs[-1]
+    if tf.is_symbolic_tensor(tape):
+        # A tape was not needed until a gradient was wanted.
+        tape.op._set_attr("keep_tape", _true())
+    functions, signatures = _gradient_functions(op, pushes, grads[:-1])
+    push_grads = [
+        tf.zeros_like(push) if grad is None else tf.convert_to_tensor(grad)
+        for push, grad in zip(pushes, grads[:-1], strict=True)
+    ]
+    differentiable = [bool(d) for d in op.get_attr("differentiable")]
+    pull_shapes = op.get_attr("pull_shapes")
+    float_pulls = [tf.as_dtype(t).is_floating for t in pull_types]
+    grad_types = [tf.as_dtype(t) for t in op.get_attr("capture_grad_types")]
+    counts, first = [], 0
+    for count in op.get_attr("capture_counts"):
+        counts.append(sum(differentiable[first : first + count]))
+        first += count
+    results = ops.cavs_backward(
+        tape,
+        push_grads,
+        vertex_functions=op.get_attr("vertex_functions"),
+        vertex_signatures=op.get_attr("vertex_signatures"),
+        gradient_functions=functions,
+        gradient_signatures=signatures,
+        capture_counts=counts,
+        edge_pushes=op.get_attr("edge_pushes"),
+        pulls=[i for i, f in enumerate(float_pulls) if f],
+        pull_shapes=[s for s, f in zip(pull_shapes, float_pulls, strict=True) if f],
+        capture_shapes=[
+            s for s, d in zip(op.get_attr("capture_shapes"), differentiable, strict=True) if d
+        ],
+        Tpulls=[t for t, f in zip(pull_types, float_pulls, strict=True) if f],
+        Tcaptures=[t for t, d in zip(grad_types, differentiable, strict=True) if d],
+        **{name: op.get_attr(name) for name in (*ATTRIBUTES, *_PARTIAL)},
+    )
+    computed = iter([*results.pull_grads, *results.capture_grads])
+    lists = sum(op.get_attr(name) for name in ("num_at", "num_partial", "num_edge_lists"))
+    chosen = [None] * lists
+    schedule = [None] * (len(op.inputs) - len(pull_types) - len(capture_types) - len(chosen))
+    own = [next(computed) if g else None for g in [*float_pulls, *differentiable]]
+    return [*schedule, *own, *chosen]
+
+
+def _gradient_functions(op, pushes, grads):
+    """The derivatives to run, and their signatures: of the pushes whose gradients are wanted."""
+    wanted = wanted_pushes(pushes, grads)
+    if len(wanted) < sum(push.dtype.is_floating for push in pushes):
+        partial = partial_derivatives(op)
+        pairs = partial.of(wanted) if partial is not None else None
+        if pairs is not None:
+            return zip(*pairs, strict=True)
+    return op.get_attr("gradient_functions"), op.get_attr("gradient_signatures")
+
+
+def _true():
+    from tensorflow.core.framework import attr_value_pb2
+
+    return attr_value_pb2.AttrValue(b=True)
+
+
+@tf.RegisterGradient("CavsBackward")
+def _backward_grad(op, *grads):
+    del op, grads
+    raise NotImplementedError(
+        "CavsBackward: second derivatives were asked for, or some by a "
+        "tf.autodiff.ForwardAccumulator, but only first ones by tf.GradientTape exist. Compute "
+        "them with cavs_tf.reference.run, which is plain TensorFlow."
+    )
+
+
+@RegisterPFor("CavsForward")
+def _vectorized(pfor_input):
+    del pfor_input
+    raise NotImplementedError(
+        "CavsForward: got a call inside tf.vectorized_map but expected one outside. Put the graphs "
+        "of all calls into one minibatch, by GraphBatch.concat, which is faster, or use tf.map_fn."
+    )

@@ -1,0 +1,1 @@
+"""From Python to programs: vertex functions as graphs, what they compute, and derivatives."""

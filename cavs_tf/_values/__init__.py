@@ -1,0 +1,1 @@
+"""Small helpers for arguments, integers and sums, which know nothing of graphs."""

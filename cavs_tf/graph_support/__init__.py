@@ -1,0 +1,4 @@
+"""The vertex function, and the layer that runs it over graphs."""
+
+from cavs_tf.graph_support._graph_support import GraphSupport as GraphSupport
+from cavs_tf.graph_support._graph_support import vertex_function as vertex_function
