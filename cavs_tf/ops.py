@@ -14,6 +14,16 @@ from cavs_tf._tracing.trace import in_vertex_function
 from cavs_tf._values.arguments import check_bools, checked_id
 from cavs_tf._values.integers import int32_tensor
 
+__all__ = [
+    "gather",
+    "look_up",
+    "present_ids",
+    "pull",
+    "push",
+    "scatter",
+    "sparse_softmax_cross_entropy",
+]
+
 _MOST_CLASSES = 64
 
 

@@ -24,6 +24,8 @@ from cavs_tf.inspect._run_timeline import draw_run, size_of_run
 from cavs_tf.inspect._vertex_picture import draw_programs, picture_size
 from cavs_tf.inspect.reference import depth_of
 
+__all__ = ["figure", "graph", "history", "save", "schedule", "timeline", "vertex_function"]
+
 _COLOURS = ("#2f6db3", "#d9822b", "#4c9f70", "#a05195", "#8c6d46", "#5b8c9b")
 
 

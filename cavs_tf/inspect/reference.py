@@ -27,6 +27,8 @@ from cavs_tf._values.wide_sums import sum_type, widened
 from cavs_tf.graph_support._graph_support import GraphSupport
 from cavs_tf.inspect._resolve import arguments_of, check_at
 
+__all__ = ["run"]
+
 
 def run(model, graphs, inputs=None, at=None):
     """Evaluates the vertex functions of `model` for one vertex after the other.
