@@ -11,6 +11,8 @@ from cavs_tf._native import library as _library  # noqa: F401
 from cavs_tf import data as data
 from cavs_tf import keras as keras
 from cavs_tf import ops as ops
+from cavs_tf import plot as plot
+from cavs_tf import reference as reference
 from cavs_tf._inputs.inputs import VertexRows as VertexRows
 from cavs_tf.engine import Engine as Engine
 from cavs_tf.graph_support import GraphSupport as GraphSupport
@@ -21,7 +23,5 @@ from cavs_tf.graphs import Schedule as Schedule
 from cavs_tf.inspect import check_equivalence as check_equivalence
 from cavs_tf.inspect import explain as explain
 from cavs_tf.inspect import export_portable as export_portable
-from cavs_tf.inspect import plot as plot
 from cavs_tf.inspect import predict_memory as predict_memory
-from cavs_tf.inspect import reference as reference
 from cavs_tf.version import __version__ as __version__

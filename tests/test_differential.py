@@ -342,7 +342,7 @@ def test_gradients_are_finite_differences(cell_class):
         given = {**named, "x": x} if isinstance(inputs, dict) else x
         outputs = cell(graphs, given)
         outputs = outputs if isinstance(outputs, dict) else {"": outputs}
-        seeds = cavs.reference.random_seeds(outputs, 0)
+        seeds = cavs.inspect.reference.random_seeds(outputs, 0)
         return tf.add_n([tf.reduce_sum(seeds[k] * outputs[k]) for k in seeds])
 
     def compare(gradient, nudge):

@@ -289,7 +289,8 @@ def test_a_hundred_minibatches_cause_one_trace():
     for _ in range(50):
         work(GraphBatch.chain(random.integers(0, 9, random.integers(0, 9))))
         tree = GraphBatch.complete_tree(2, arity=3, num_graphs=int(random.integers(0, 4)))
-        work(GraphBatch(*list(tree.to_dict().values())[:3], [0] * tree.num_vertices))
+        lists = (tree.child_splits, tree.child_ids, tree.graph_splits)
+        work(GraphBatch(*lists, [0] * tree.num_vertices))
     assert len(traces) == 1
 
 

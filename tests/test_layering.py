@@ -146,6 +146,8 @@ STATIONS = (
     "data",
     "keras",
     "inspect",
+    "plot",
+    "reference",
 )
 
 

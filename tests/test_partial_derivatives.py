@@ -7,6 +7,7 @@ import pytest
 import tensorflow as tf
 
 import cavs_tf as cavs
+from cavs_tf._tracing import partial_derivatives
 from tests import cells
 
 CHAINS = cavs.GraphBatch.chain([3, 1])
@@ -140,9 +141,9 @@ def test_gradients_of_some_outputs_are_those_of_the_reference(cell_class, option
 def test_a_gradient_is_made_once_for_the_same_outputs(monkeypatch):
     made = []
     monkeypatch.setattr(
-        cavs._partial_derivatives.PartialDerivatives,
+        partial_derivatives.PartialDerivatives,
         "of",
-        lambda self, wanted, of=cavs._partial_derivatives.PartialDerivatives.of: (
+        lambda self, wanted, of=partial_derivatives.PartialDerivatives.of: (
             made.append(of(self, wanted)) or made[-1]
         ),
     )

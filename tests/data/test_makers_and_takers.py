@@ -149,7 +149,9 @@ def as_dict(dataset, options):
             )
             assert all(map(np.array_equal, got, graphs)) and len(got) == len(graphs)
     spec = batches.element_spec
-    inputs = list(spec) if "child_splits" in spec else [n for n in spec if isinstance(spec[n], dict)]
+    inputs = (
+        list(spec) if "child_splits" in spec else [n for n in spec if isinstance(spec[n], dict)]
+    )
     for features in cavs.keras.for_fit(batches, inputs):
         assert set(features) == set(inputs)
 
