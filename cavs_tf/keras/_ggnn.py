@@ -14,6 +14,7 @@ from cavs_tf._inputs.inputs import (
 from cavs_tf._inputs.keras_private import asks_for_shapes
 from cavs_tf._values.arguments import check_bools, checked_size, written_out
 from cavs_tf._values.integers import as_int32, rejected_unless
+from cavs_tf._values.wide_sums import widened
 from cavs_tf.graphs._options import Options
 from cavs_tf.keras._graph import POOLS, pooled, rows_of_graphs
 from cavs_tf.keras._recurrent import CellLayer, RecurrentCell
@@ -95,7 +96,8 @@ class GGNNCell(RecurrentCell):
         """The sum of the neighbours' states, or those of each type side by side."""
         states = self.children()
         if self.edge_types is None:
-            return self.sum_children(states) - h  # The first child is the vertex itself.
+            # The first child is the vertex itself, in which the others must not drown.
+            return tf.cast(self.sum_children(widened(states)) - widened(h), h.dtype)
         weights = self._cast(self.pull_edge(EDGE_WEIGHTS))
         sums = [self.sum_children(w * states) for w in tf.split(weights, self.edge_types, axis=1)]
         return tf.concat(sums, axis=1)

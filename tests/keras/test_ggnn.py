@@ -342,3 +342,18 @@ REJECTED = [
 def test_rejects(call, message):
     with pytest.raises((ValueError, tf.errors.InvalidArgumentError), match=re.escape(message)):
         call()
+
+
+def test_a_message_does_not_drown_in_the_vertex_itself():
+    """In bfloat16 256 + 1 is 256: a rounded sum with the vertex itself would lose the other."""
+    graphs, _ = GraphBatch.from_rounds([2], [[(1, 0)]], rounds=1)
+    layer = GGNN(1, return_vertices=True, dtype="bfloat16")
+    x = tf.constant([[256.0], [1.0]])
+    layer(graphs, x)
+    # The update gate is closed, so that the state becomes tanh of half the message.
+    kernel, bias = np.array([[0.0, 0.0, 0.5]]), np.array([[-30.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    layer.cell.message_kernel.assign([[1.0]])
+    layer.cell.kernel.assign(kernel)
+    layer.cell.recurrent_kernel.assign(0 * kernel)
+    layer.cell.bias.assign(bias)
+    np.testing.assert_allclose(tf.cast(layer(graphs, x)[0], tf.float32), [np.tanh(0.5)], rtol=0.01)
