@@ -216,7 +216,9 @@ def test_check_equivalence_does_not_take_cancellation_for_a_difference():
             self.push(self.pull() * self.gain)
 
     graphs = cavs.GraphBatch.from_children([[[]]] * 300)
-    loss = cavs.inspect.reference.random_seeds({"output": tf.zeros([300, 1])}, seed=0)["output"].numpy()
+    loss = cavs.inspect.reference.random_seeds({"output": tf.zeros([300, 1])}, seed=0)[
+        "output"
+    ].numpy()
     rows = np.random.default_rng(1).standard_normal((300, 1)).astype(np.float32)
     rows[-1] -= np.sum(rows * loss) / loss[-1]  # The sum consists of rounding errors only.
     report = cavs.check_equivalence(Scaled(), graphs, rows)

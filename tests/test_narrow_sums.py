@@ -199,6 +199,34 @@ def test_a_mean_over_slots_does_not_overflow(count):
     np.testing.assert_array_equal(cell(cavs.GraphBatch.chain([1, 1]), x), np.full([2, 2], 2000))
 
 
+@pytest.mark.parametrize("reduce", [tf.reduce_mean, tf.math.reduce_euclidean_norm])
+def test_check_equivalence_takes_no_overflow_of_the_oracle_for_a_mistake(reduce):
+    cell = OfSlots(lambda x: reduce(x, axis=1), "float16")
+    x = tf.fill([2, 64, 2], tf.constant(2000, tf.float16))
+    chain = cavs.GraphBatch.chain([1, 1])
+    assert not np.all(np.isfinite(reference.run(cell, chain, x)))
+    assert cavs.check_equivalence(cell, chain, x).ok
+
+
+@pytest.mark.parametrize("dtype", ["float16", "mixed_float16"])
+def test_check_equivalence_of_a_model_that_has_16_bits_within(dtype):
+    graphs, x = cavs.keras.graph_inputs(arity=1), keras.Input((64, 2), name="x")
+    cell = OfSlots(lambda x: tf.reduce_mean(x, axis=1), dtype)
+    model = keras.Model({**graphs, "x": x}, keras.layers.Dense(3)(cell(graphs, x)))
+    chain = cavs.GraphBatch.chain([1, 1]).with_schedule(arity=1)
+    rows = tf.random.stateless_uniform([2, 64, 2], [1, 2], 1000, 2000)
+    report = cavs.check_equivalence(model, {**chain.to_dict(), "x": rows})
+    assert report.ok, report
+
+
+def test_check_equivalence_of_16_bits_finds_a_mistake(monkeypatch):
+    cell = OfSlots(lambda x: tf.reduce_mean(x, axis=1), "float16")
+    x = tf.fill([2, 64, 2], tf.constant(2000, tf.float16))
+    right = cell.call
+    monkeypatch.setattr(cell, "call", lambda *args, **kwargs: right(*args, **kwargs) * 1.02)
+    assert not cavs.check_equivalence(cell, cavs.GraphBatch.chain([1, 1]), x).ok
+
+
 @pytest.mark.parametrize("dtype", NARROW)
 @pytest.mark.parametrize("decompose", [True, False])
 @pytest.mark.parametrize("slots", [4, 80])

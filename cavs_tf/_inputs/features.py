@@ -1,6 +1,7 @@
 """Features by name, also those of the structures of an example, which are dicts in a dict."""
 
 from cavs_tf._inputs.inputs import VertexRows
+from cavs_tf.graphs._graph_batch import CHILD_ROW, EDGE_SPLITS, PACKED
 
 
 def feature_at(features: dict, path: str, name: str):
@@ -18,9 +19,16 @@ def feature_at(features: dict, path: str, name: str):
     if path not in features and rest and isinstance(features.get(structure), dict):
         return feature_at(features[structure], rest, f"{name}[{structure!r}]")
     if path not in features:
+        advice = "Name a feature that there is, or add it to the examples."
+        if path in (CHILD_ROW, EDGE_SPLITS, PACKED):
+            edges = ", edges=True" if path == EDGE_SPLITS else ""
+            advice = (
+                "It is part of a schedule, which these graphs have not: take those of "
+                f"graphs.with_schedule(arity{edges}), or of data.batch."
+            )
         raise ValueError(
             f"{name}: got features {', '.join(map(str, features))} but expected {path!r} among "
-            "them. Name a feature that there is, or add it to the examples."
+            f"them. {advice}"
         )
     return features[path]
 

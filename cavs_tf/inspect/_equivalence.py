@@ -7,13 +7,15 @@ import numpy as np
 import tensorflow as tf
 
 from cavs_tf._inputs.inputs import VertexRows, as_graph_batch
+from cavs_tf._tracing.decomposition.wide_sums import in_a_graph_with_wide_sums
 from cavs_tf._values import wide_sums as _wide_sums
 from cavs_tf._values.arguments import checked_size
+from cavs_tf._values.wide_sums import NARROW
 from cavs_tf.graph_support._graph_support import GraphSupport
 from cavs_tf.graphs._graph_batch import GraphBatch
 from cavs_tf.inspect import reference
 from cavs_tf.inspect._pieces import Pieces
-from cavs_tf.inspect._resolve import arguments_of, check_at
+from cavs_tf.inspect._resolve import arguments_of, cells_of, check_at
 
 _TOLERANCE = {tf.float64: 1e-9, tf.float32: 1e-5, tf.bfloat16: 2e-2, tf.float16: 5e-3}
 _NUDGES = 3  # The number of measurements of rounding errors.
@@ -81,11 +83,16 @@ def check_equivalence(
     the terms are, and the tolerance is relative to those. What the op itself says counts up to the
     largest number among inputs, outputs and gradients.
 
+    Where results of 16 bits differ, the reference executor runs again as a graph in which sums are
+    float32, as they are in calls: a sum of float16 may be infinite where its terms and their mean
+    are not.
+
     Args:
       model: A `GraphSupport`, or any layer or model that calls some; all of it is compared.
       graphs, inputs: What the model is called with; a functional model with one dict.
       tolerance: Relative to the largest value of each tensor, or of the terms it is a sum of;
-        by default 1e-9 for float64, 1e-5 for float32, 5e-3 for float16 and 2e-2 for bfloat16.
+        by default 1e-9 for float64, 1e-5 for float32, 5e-3 for float16 and 2e-2 for bfloat16: the
+        largest of the tensor's type and those in which the model's vertices are computed.
       seed: The seed of the random loss whose gradients are compared.
       at: As for calling a `GraphSupport`.
       pieces: A number of calls of `GraphSupport.extend` to compare instead of one call: the
@@ -108,22 +115,30 @@ def check_equivalence(
     arguments = [_as_tensors(value) for value in arguments_of(model, graphs, inputs)]
     chosen = {} if at is None else {"at": at}
     run = model if pieces is None else _in_pieces(model, arguments[0], pieces, seed, at)
+    dtypes = {tf.as_dtype(cell.compute_dtype) for cell in cells_of(model)}
 
-    def evaluate(nudge):
+    def evaluate(nudge, wide):
         nudged = [nudge(value) for value in arguments]
         watched = _floating(_tensors("input", nudged[-1]))
+
+        def oracle():
+            return reference.run(model, *nudged, **chosen)
+
         calls = (
             lambda: run(*nudged, **chosen),
-            lambda: reference.run(model, *nudged, **chosen),
+            lambda: in_a_graph_with_wide_sums(oracle) if wide else oracle(),
         )
         return [_evaluate(call, model, watched, seed, nudge) for call in calls]
 
-    fast, slow = evaluate(lambda value: value)
-    found = [_compare(name, fast[name], slow[name], tolerance) for name in slow]
+    for wide in (False, True):
+        fast, slow = evaluate(lambda value: value, wide)
+        found = [_compare(name, fast[name], slow[name], tolerance, dtypes) for name in slow]
+        if all(d.ok for d in found) or dtypes.isdisjoint(NARROW):
+            break
     most = _largest([*_tensors("input", arguments[-1]).values(), *slow.values()])
     for i in range(_NUDGES):
         if not all(d.ok for d in found):
-            fast_now, slow_now = evaluate(_Nudge(seed + i))
+            fast_now, slow_now = evaluate(_Nudge(seed + i), wide)
             terms = [
                 # The op's own results may be anything, if it is wrong.
                 max(_terms(slow_now[k], slow[k]), min(_terms(fast_now[k], fast[k]), most))
@@ -233,8 +248,11 @@ def _evaluate(call, model, watched, seed, nudge) -> dict:
     return results
 
 
-def _compare(name, fast, slow, tolerance) -> Difference:
-    allowed = _TOLERANCE.get(slow.dtype, 0.0) if tolerance is None else tolerance
+def _compare(name, fast, slow, tolerance, dtypes) -> Difference:
+    allowed = tolerance
+    if tolerance is None:
+        dtypes = {slow.dtype, *dtypes} if slow.dtype.is_floating else ()
+        allowed = max([_TOLERANCE.get(dtype, 0.0) for dtype in dtypes], default=0.0)
     x, y = np.asarray(fast, np.float64), np.asarray(slow, np.float64)
     if x.shape != y.shape:
         return Difference(f"{name} (shapes {x.shape}, {y.shape})", np.inf, 0.0, allowed)

@@ -15,9 +15,9 @@ import pathlib
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
-from cavs_tf.plot import timeline
 
 from cavs_tf.engine import Engine, Trace
+from cavs_tf.plot import timeline
 
 DEVICES = 2
 COPIES = DEVICES  # The number of the stream that copies and updates.

@@ -199,6 +199,17 @@ def test_for_fit_names_the_structure_without_a_feature():
         cavs.keras.for_fit(batches, ["left"], "label", sample_weight="weight")
 
 
+def test_a_model_of_planned_graphs_says_how_to_plan():
+    graphs, x = cavs.keras.graph_inputs(ARITY), keras.Input((UNITS,), name="x")
+    model = keras.Model({**graphs, "x": x}, cavs.keras.TreeLSTM(UNITS, ARITY)(graphs, x))
+    tree = cavs.GraphBatch.complete_tree(depth=2)
+    features = {"x": tf.zeros([tree.num_vertices, UNITS])}
+    with pytest.raises(ValueError, match=r"expected 'child_row' among .*graphs.with_schedule"):
+        cavs.check_equivalence(model, tree.to_dict() | features)
+    planned = tree.with_schedule(ARITY).to_dict()
+    assert cavs.check_equivalence(model, planned | features).ok
+
+
 def test_for_fit_names_the_structure_whose_input_is_the_first():
     batches = cavs.data.batch(pairs(4), 2, arity=ARITY, as_dict=True)
     with pytest.raises(ValueError, match=r"inputs: got 'left/child_ids' as the first"):

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import tensorflow as tf
 from tensorflow.core.framework import attr_value_pb2
+from tensorflow.python.framework import op_callbacks
 
 from cavs_tf._tracing.decomposition.arithmetic import ARITHMETIC, terms_of
 from cavs_tf._tracing.decomposition.columns import Columns
@@ -95,18 +96,44 @@ def _is_native(op, columns, analysis, decompose) -> bool:
 
 def _in_float32(op) -> tf.Tensor:
     """A copy of the operator, in float32, whose result is rounded; what read `op` reads it."""
-    narrow, readers = op.outputs[0].dtype, list(op.outputs[0].consumers())
+    readers, rounded = list(op.outputs[0].consumers()), _wide_copy(op)
+    for reader in readers:
+        for index, value in enumerate(reader.inputs):
+            if value is op.outputs[0]:
+                reader._update_input(index, rounded)
+    return rounded
+
+
+def _wide_copy(op) -> tf.Tensor:
+    """The rounded result of a copy of the operator in float32."""
+    narrow = op.outputs[0].dtype
     inputs = [tf.cast(x, tf.float32) if x.dtype == narrow else x for x in op.inputs]
     attributes = {name: value for name, value in op.node_def.attr.items() if name[0] != "_"}
     wide = attr_value_pb2.AttrValue(type=tf.float32.as_datatype_enum)
     for name, value in attributes.items():
         if value.type == narrow.as_datatype_enum:
             attributes[name] = wide
-    graph = op.graph
-    copy = graph.create_op(op.type, inputs, [tf.float32], attrs=attributes)
-    rounded = tf.cast(copy.outputs[0], narrow)
-    for reader in readers:
-        for index, value in enumerate(reader.inputs):
-            if value is op.outputs[0]:
-                reader._update_input(index, rounded)
-    return rounded
+    copy = op.graph.create_op(op.type, inputs, [tf.float32], attrs=attributes)
+    return tf.cast(copy.outputs[0], narrow)
+
+
+def in_a_graph_with_wide_sums(compute: Callable):
+    """What `compute()` returns when TensorFlow runs it as a graph whose sums are float32.
+
+    Sums of bfloat16 and float16 are then rounded once, as in calls of a `GraphSupport`, and do not
+    overflow where their terms and their result do not.
+    """
+
+    def widen(op_type, inputs, attributes, outputs, op_name=None, graph=None):
+        op = outputs[0].op if outputs and graph is not None else None
+        return [_wide_copy(op)] if op is not None and _is_narrow(op) else None
+
+    @tf.function(autograph=False)
+    def run():
+        op_callbacks.add_op_callback(widen)
+        try:
+            return compute()
+        finally:
+            op_callbacks.remove_op_callback(widen)
+
+    return run()
