@@ -10,7 +10,7 @@ import pathlib
 from benchmarks import apart, cells, flags, phases, programs, tables, workloads
 from benchmarks.results import Results
 
-README, PERFORMANCE, BATCHING = "README.md", "docs/performance.md", "docs/batching.md"
+README, PERFORMANCE, BATCHING = "README.md", "docs/how/performance.md", "docs/how/batching.md"
 OURS = cells.Contender("ours", "cavs")
 LOOP = cells.Contender("8 in a call", "cavs_loop")
 OTHERS = {"fold": "Fold", "torch": "PyTorch", "torch_by_hand": "by hand"}

@@ -1,6 +1,6 @@
 """Runs the cells of a notebook in order and prints what each of them prints, as JSON.
 
-    python -m tests.notebook docs/first_steps.ipynb
+    python -m tests.notebook docs/start/first_steps.ipynb
 
 They print and show nothing else, so this needs no Jupyter, and none of what a kernel of it needs.
 """

@@ -1,4 +1,4 @@
-"""The attention cell of docs/cycles.md equals its equations, in NumPy, vertex by vertex."""
+"""The attention cell of docs/guides/cycles.md equals its equations, in NumPy, vertex by vertex."""
 
 import pathlib
 import re
@@ -10,7 +10,7 @@ import tensorflow as tf
 
 import cavs_tf as cavs
 
-PAGE = pathlib.Path(__file__).parents[1] / "docs/cycles.md"
+PAGE = pathlib.Path(__file__).parents[1] / "docs/guides/cycles.md"
 UNITS, HEADS, ROUNDS = 6, 2, 3
 
 

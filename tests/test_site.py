@@ -28,7 +28,7 @@ def public_names(module):
 
 @pytest.mark.parametrize("module", [cavs, cavs.keras, cavs.data], ids=lambda m: m.__name__)
 def test_the_reference_has_every_public_name(module):
-    pages = [page.read_text() for page in (DOCS / "api").glob("*.md")]
+    pages = [page.read_text() for page in (DOCS / "reference").glob("*.md")]
     shown = set(re.findall(r"^(?:::: |      heading: )([\w.]+)$", "\n".join(pages), re.M))
     # On pages of their own; a number.
     shown |= {"cavs_tf.Engine", "cavs_tf.plot", "cavs_tf.reference", "cavs_tf.__version__"}
@@ -54,7 +54,7 @@ def headings(page):
 
 
 @pytest.mark.parametrize(
-    "page", [*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *DOCS.glob("*.ipynb")], ids=lambda p: p.name
+    "page", [*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *DOCS.rglob("*.ipynb")], ids=lambda p: p.name
 )
 def test_links_lead_somewhere(page):
     for link in re.findall(r"\]\((?!https?:)([^)\s]+)\)", without_programs(page)):
@@ -65,7 +65,9 @@ def test_links_lead_somewhere(page):
 
 
 def test_the_page_on_the_paper_names_files_that_are_there():
-    named = re.findall(r"`((?:cc|cavs_tf|benchmarks)/[\w/.]+)`", (DOCS / "paper.md").read_text())
+    named = re.findall(
+        r"`((?:cc|cavs_tf|benchmarks)/[\w/.]+)`", (DOCS / "how/paper.md").read_text()
+    )
     assert len(named) > 10
     assert [name for name in named if not (ROOT / name).exists()] == []
 

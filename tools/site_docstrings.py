@@ -10,7 +10,7 @@ import griffe
 
 # Lines from the first `>>>` to the next empty one, and the word above them.
 EXAMPLE = re.compile(r"^(?:Example:\n+)?((?:>>> .*\n?)(?:.+\n?)*)", re.MULTILINE)
-PAGE = re.compile(r"`?docs/(\w+)\.md`?")
+PAGE = re.compile(r"`?docs/([\w/]+)\.md`?")
 
 
 class SiteDocstrings(griffe.Extension):

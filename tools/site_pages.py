@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import posixpath
 import re
 
 from mkdocs.structure.files import File
@@ -10,31 +11,36 @@ ROOT = pathlib.Path(__file__).parents[1]
 # Files, and the pages that they are.
 PAGES = {
     "README.md": "index.md",
-    "CONTRIBUTING.md": "contributing.md",
-    "CHANGELOG.md": "changelog.md",
-    "first_steps.ipynb": "first_steps.md",
+    "CONTRIBUTING.md": "contributing/index.md",
+    "CHANGELOG.md": "reference/changelog.md",
+    "docs/start/first_steps.ipynb": "start/first_steps.md",
 }
-LINK = re.compile(rf"\]\((?:\.\./|docs/)?({'|'.join(map(re.escape, PAGES))})")
+FILES = {page: name for name, page in PAGES.items()}
+LINK = re.compile(r"\]\(([\w./-]+\.(?:md|ipynb))")
 
 
 def on_files(files, config):
     for name, page in PAGES.items():
+        text = (ROOT / name).read_text()
         if name.endswith(".ipynb"):
-            text = markdown_of(json.loads((ROOT / "docs" / name).read_text()))
-        else:
-            text = (ROOT / name).read_text()
+            text = markdown_of(json.loads(text))
         files.append(File.generated(config, page, content=text))
     return files
 
 
 def on_page_markdown(markdown, page, **_):
     """Makes links to files links to pages; the page of a notebook has a link to the notebook."""
+    mine = page.file.src_uri
+    name = FILES.get(mine, f"docs/{mine}")
 
     def page_of(link):
-        mine = PAGES[link[1]] == page.file.src_uri
-        return link[0] if mine else f"]({PAGES[link[1]]}"
+        target = posixpath.normpath(posixpath.join(posixpath.dirname(name), link[1]))
+        if target == name:
+            return link[0]
+        target = PAGES.get(target, target.removeprefix("docs/"))
+        return f"]({posixpath.relpath(target, posixpath.dirname(mine) or '.')}"
 
-    return LINK.sub(page_of, markdown).replace("](docs/", "](")
+    return LINK.sub(page_of, markdown)
 
 
 def markdown_of(notebook):

@@ -29,7 +29,7 @@ class Peer(_tensorflow.TensorFlowPeer):
     """
 
     optimizer_class = cavs.keras.SGD
-    inter_op_threads = 1  # As docs/performance.md advises. Other systems are slower with one.
+    inter_op_threads = 1  # As docs/how/performance.md advises. Other systems are slower with one.
 
     def __init__(
         self,

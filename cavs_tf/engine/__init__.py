@@ -4,7 +4,7 @@ An operation is a function with two lists of variables: those it reads and those
 mutates. A variable is only a tag; what it stands for (an array, a random generator, a
 file, a device) is yours to say. Two operations conflict when one mutates a variable that
 the other reads or mutates. Conflicting operations run in the order in which they were
-pushed, all others may overlap. `docs/engine.md` has the idea on one page.
+pushed, all others may overlap. `docs/how/engine.md` has the idea on one page.
 
 >>> from cavs_tf.engine._engine import Engine
 >>> with Engine(workers=2) as engine:

@@ -11,7 +11,7 @@ def choose_micro_batch(graphs, functions, options, inputs=None, at=None) -> tupl
     """Chooses the largest number of graphs at a time whose training step fits into memory.
 
     It does not depend on the cache: smaller micro-batches were slower where they were measured,
-    see docs/performance.md.
+    see docs/how/performance.md.
 
     Args:
       functions: The traced functions, a `Functions`.

@@ -69,8 +69,8 @@ def root(monkeypatch, tmp_path, measured):
     monkeypatch.setattr(programs, "measure", lambda arguments: whole)
     has_torch(monkeypatch, True)
     monkeypatch.setattr(pages, "version", lambda library: "1.2")
-    for page in ("README.md", "docs/performance.md", "docs/batching.md"):
-        (tmp_path / page).parent.mkdir(exist_ok=True)
+    for page in ("README.md", "docs/how/performance.md", "docs/how/batching.md"):
+        (tmp_path / page).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / page).write_text(text_of(page))
     (tmp_path / "train.txt").write_text("(3 (2 It) (4 good))\n")
     return tmp_path
@@ -82,7 +82,7 @@ def flags_of(root):
 
 def test_all_tables_are_written_between_their_comments(root):
     assert pages.main(flags_of(root)) == 0
-    page = root / "docs/performance.md"
+    page = root / "docs/how/performance.md"
     whole = page.read_text()
     assert whole.startswith("# Title\n\n") and whole.endswith("\n\nThe end.\n")
     assert whole.count("Between.") == 4 and whole.count(pages.END) == 5
@@ -94,7 +94,7 @@ def test_all_tables_are_written_between_their_comments(root):
     gradients = "0.430 (190 GFLOP/s a thread)"
     assert f"| weight gradients | {gradients} | {gradients} |" in whole
     assert "| a step, by the clock (without the profiler) | 3.000 | 3.000 |" in whole
-    batching = (root / "docs/batching.md").read_text()
+    batching = (root / "docs/how/batching.md").read_text()
     assert "| additive attention | 128.0 → 1.0 ms | 512.0 → 1.0 ms |" in batching
     short = (root / "README.md").read_text()
     assert "| LSTM of 64 steps, 256 units |" in short
@@ -106,7 +106,7 @@ def test_all_tables_are_written_between_their_comments(root):
 
 def test_a_table_says_how_it_was_measured(root):
     assert pages.main(flags_of(root)) == 0
-    whole = (root / "docs/performance.md").read_text()
+    whole = (root / "docs/how/performance.md").read_text()
     command = "`python -m benchmarks.pages --only=ceiling --threads=1 --sst=<folder>"
     assert f"{command} --ceiling=<program>` on an " in whole
     assert ", 1 thread; tensorflow 1.2; medians of 5 turns.\n" in whole
@@ -116,7 +116,7 @@ def test_a_table_says_how_it_was_measured(root):
 def test_only_some_tables_can_be_chosen(root, measured):
     assert pages.main([*flags_of(root), "--only=attention,sequences"]) == 0
     assert {key[0] for key in measured} == {"fixed_lstm"}
-    whole = (root / "docs/performance.md").read_text()
+    whole = (root / "docs/how/performance.md").read_text()
     assert (
         "former sequences" not in whole and "former ceiling" in whole and "former programs" in whole
     )
@@ -140,8 +140,8 @@ def test_a_table_that_lacks_something_is_left_alone(
     assert pages.main([f"--root={root}", f"--only={name},attention"]) == 0
     assert f"{name}: left as it is: {missing}\n" in capsys.readouterr().out
     assert not measured
-    assert f"former {name}" in (root / "docs/performance.md").read_text()
-    assert "former" not in (root / "docs/batching.md").read_text()
+    assert f"former {name}" in (root / "docs/how/performance.md").read_text()
+    assert "former" not in (root / "docs/how/batching.md").read_text()
 
 
 def test_what_is_measured_of_cells_is_not_measured_again(root, measured, tmp_path, capsys):

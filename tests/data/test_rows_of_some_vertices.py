@@ -139,7 +139,7 @@ def test_a_vocabulary_has_words_of_some_vertices():
 
 
 class Compose(cavs.GraphSupport):
-    """Of docs/cells.md: leaves are their input."""
+    """Of docs/start/your_own_cell.md: leaves are their input."""
 
     arity = 2
     vertex_types = ("leaf", "inner")

@@ -1,7 +1,7 @@
 """Vertex functions of published models, each as its authors' equations read, twice.
 
 `vertex` is the cell in plain TensorFlow and Keras; `equations` is the same for one vertex in NumPy.
-docs/cells.md lists them.
+docs/start/your_own_cell.md lists them.
 """
 
 from tests.published.graphs import GRAPH_CELLS
