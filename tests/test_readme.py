@@ -18,7 +18,7 @@ OF_A_FRESH_PROCESS = ("distributed.md",)
 
 
 def programs_stand_alone(page):
-    """Whether each has its own imports. Programs of other pages follow each other as they are read."""
+    """Whether each has its own imports. Those of other pages follow each other as they are read."""
     found = PROGRAM.findall(page.read_text())
     alone = len(found) > 1 and all("import cavs_tf" in program for program, _ in found)
     return alone or page.name in OF_A_FRESH_PROCESS

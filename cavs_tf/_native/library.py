@@ -63,7 +63,7 @@ def allowed_values(op: str, attribute: str) -> tuple[str, ...]:
 def devices_of_vertex_functions() -> set[str]:
     """The types of devices that vertex functions run on: "CPU", and "GPU" if it was asked for.
 
-    It is asked for by CAVS_CUDA=1 in the environment of the process, which see docs/guides/gpus.md for.
+    CAVS_CUDA=1 in the environment of the process asks for it: docs/guides/gpus.md.
     """
     from tensorflow.python.framework import kernels
 
