@@ -4,7 +4,7 @@
 #   make build TENSORFLOW=tensorflow-cpu   0.6 GB smaller, without GPU support
 
 .DEFAULT_GOAL := help
-.PHONY: help build build-cc demo test test-all test-python test-cc cuda-check test-tsan sanitize fuzz fuzz-ops bench bench-cc bench-engine compare pages docs wheel format lint clean
+.PHONY: help build build-cc demo test test-all test-python test-cc cuda-check test-tsan sanitize fuzz fuzz-ops bench bench-cc bench-engine compare pages docs wheel release format lint clean
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -138,6 +138,10 @@ wheel: $(VENV)/.wheel ## Builds dist/*.whl and dist/*.tar.gz
 	$(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir build/wheel .
 	PATH="$(abspath $(BIN)):$$PATH" \
 	  $(BIN)/auditwheel repair --exclude 'libtensorflow*' --wheel-dir dist build/wheel/*.whl
+
+PYTHONS ?= 3.10 3.11 3.12 3.13
+release: ## Fills dist/ for every Python, and checks each wheel in a fresh environment
+	tools/release.sh $(PYTHONS)
 
 format: $(INSTALLED) ## Formats the sources
 	$(BIN)/ruff check --quiet --fix-only .
