@@ -18,12 +18,13 @@ from cavs_tf.keras._dagnn import DAGNN as DAGNN
 from cavs_tf.keras._dagnn import DAGNNCell as DAGNNCell
 from cavs_tf.keras._dropout import Dropout as Dropout
 from cavs_tf.keras._embedding import Embedding as Embedding
+from cavs_tf.keras._functional import for_fit as for_fit
+from cavs_tf.keras._functional import graph_inputs as graph_inputs
+from cavs_tf.keras._functional import inputs as inputs
 from cavs_tf.keras._ggnn import GGNN as GGNN
 from cavs_tf.keras._ggnn import GGNNCell as GGNNCell
 from cavs_tf.keras._graph import Graph as Graph
 from cavs_tf.keras._graph import Roots as Roots
-from cavs_tf.keras._graph import for_fit as for_fit
-from cavs_tf.keras._graph import graph_inputs as graph_inputs
 from cavs_tf.keras._gru import GRU as GRU
 from cavs_tf.keras._gru import GRUCell as GRUCell
 from cavs_tf.keras._lazy_adam import LazyAdam as LazyAdam

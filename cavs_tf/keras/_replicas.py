@@ -10,7 +10,7 @@ from tensorflow.python.distribute.input_lib import (
 )
 
 from cavs_tf._inputs.keras_private import build_losses
-from cavs_tf.keras._graph import path_of_loss_rows
+from cavs_tf.keras._functional import path_of_loss_rows
 
 
 def for_replicas(
