@@ -127,14 +127,14 @@ class TensorFlowPeer(_base.Peer):
     def memory_share(self, run):
         return _operators.memory_share(self.timed_operators(run))
 
-    def timed_operators(self, run):
+    def timed_operators(self, run, outline=False):
         """As `_tensorflow_profile.timed_operators`, where `run` calls steps of this peer.
 
         The single-threaded executor leaves operators out of profiles, so it does not run them.
         """
         self._is_profiled = True
         try:
-            return _tensorflow_profile.timed_operators(run)
+            return _tensorflow_profile.timed_operators(run, outline)
         finally:
             self._is_profiled = False
 

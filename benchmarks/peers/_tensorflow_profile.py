@@ -8,8 +8,13 @@ import tensorflow as tf
 from tensorflow.tsl.profiler.protobuf import xplane_pb2
 
 
-def timed_operators(run) -> list[tuple[str, str, float]]:
-    """(kind, name, seconds) of all operators in `run()`, without the operators that they called."""
+def timed_operators(run, outline: bool = False) -> list[tuple[str, str, float]]:
+    """(kind, name, seconds) of all operators in `run()`, without the operators that they called.
+
+    With `outline` our ops show one event, "programs", instead of the operators inside: recording
+    a small operator takes as long as running it, and counts as time of the op around it.
+    """
+    os.environ["CAVS_PROFILE"] = "outline" if outline else ""
     with tempfile.TemporaryDirectory() as folder:
         tf.profiler.experimental.start(folder)
         try:

@@ -352,6 +352,8 @@ Status Run::Barrier() {
 }
 
 Status Run::Compute() {
+  const TraceScope scope(context_.outline, Stage::kCritical,
+                         [] { return "programs"; });
   CAVS_RETURN_IF_ERROR(ZeroUnwritten());
   CAVS_RETURN_IF_ERROR(Prologue());
   CAVS_RETURN_IF_ERROR(RunChunks());

@@ -20,6 +20,9 @@ struct StepContext {
   void* host = nullptr;             // Passed on to foreign operators.
   std::function<bool()> cancelled;  // Asked between tasks; may be empty.
   Tracer* tracer = nullptr;         // Told which nodes run; may be null.
+  // Told of one scope, "programs": the time between setting up and cleaning up.
+  // May be null.
+  Tracer* outline = nullptr;
 };
 
 }  // namespace cavs

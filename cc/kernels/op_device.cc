@@ -42,7 +42,9 @@ absl::Status OpDevice::Run(tensorflow::OpKernelContext* context,
   StepContext own;
   own.pool = pool;
   own.host = context;
-  if (ProfilerTracer::IsActive()) own.tracer = &tracer;
+  if (ProfilerTracer::IsActive()) {
+    (ProfilerTracer::IsOutlineWanted() ? own.outline : own.tracer) = &tracer;
+  }
   if (auto* manager = context->cancellation_manager()) {
     own.cancelled = [manager] { return manager->IsCancelled(); };
   }

@@ -1,5 +1,8 @@
 #include "cc/kernels/profiler_tracer.h"
 
+#include <cstdlib>
+#include <cstring>
+
 #include "tsl/profiler/lib/traceme.h"
 
 namespace cavs {
@@ -15,6 +18,11 @@ constexpr int kLevel = ::tsl::profiler::TraceMeLevel::kInfo;
 }  // namespace
 
 bool ProfilerTracer::IsActive() { return TraceMe::Active(kLevel); }
+
+bool ProfilerTracer::IsOutlineWanted() {
+  const char* value = std::getenv("CAVS_PROFILE");
+  return value != nullptr && std::strcmp(value, "outline") == 0;
+}
 
 int64_t ProfilerTracer::Begin(Stage stage, const std::string& name) {
   return TraceMe::ActivityStart(

@@ -15,6 +15,10 @@ class ProfilerTracer : public Tracer {
  public:
   // Whether a profiler is recording.
   static bool IsActive();
+  // Whether it should show one event, "programs", instead of the nodes:
+  // CAVS_PROFILE is "outline". Recording a small node takes as long as running
+  // it, and counts as time of the op around it.
+  static bool IsOutlineWanted();
 
   int64_t Begin(Stage stage, const std::string& name) override;
   void End(int64_t id) override;

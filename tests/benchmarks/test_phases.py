@@ -3,6 +3,7 @@
 import pytest
 
 from benchmarks import phases, workloads
+from benchmarks.peers import cavs
 
 SETTINGS = workloads.Settings(units=8, batch=2, minibatches=2)
 STEPS = 2
@@ -45,3 +46,12 @@ def test_a_real_step_spends_most_of_its_time_in_known_phases(in_this_process, wo
     ours = {"weight gradients", "elementwise groups", "setting up our ops", "embedding"}
     assert ours <= set(rows)
     assert "ns a hidden unit" in rows["elementwise groups"]["rate"]
+
+
+def test_setting_up_has_no_events_of_operators_in_it(in_this_process, workload):
+    peer = cavs.Peer(workload, threads=1)
+    peer.train(0)
+    timed = peer.timed_operators(lambda: peer.train(1), outline=True)
+    inside = [name for kind, name, _ in timed if kind == "cavs"]
+    assert inside == ["programs", "programs"]
+    assert {"CavsForward", "CavsBackward"} <= {name for _, name, _ in timed}

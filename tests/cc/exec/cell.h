@@ -227,6 +227,7 @@ class CallOf {
     context.pool = pool;
     context.cancelled = setting.cancelled;
     context.tracer = setting.tracer;
+    context.outline = setting.outline;
   }
   // A call on the CPU.
   CallOf(const Setting& setting, StoragePool* pool)

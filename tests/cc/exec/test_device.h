@@ -33,6 +33,7 @@ struct Setting {
 
   std::function<bool()> cancelled;
   Tracer* tracer = nullptr;
+  Tracer* outline = nullptr;
 };
 
 // The streams of one call of the executor.

@@ -84,7 +84,8 @@ TEST(TraceScopeTest, WithoutATracerNobodyAsksForAName) {
   EXPECT_FALSE(asked);
 }
 
-Recorder* RunWith(Workers* workers, const Graph& graph, Recorder* recorder) {
+Recorder* RunWith(Workers* workers, const Graph& graph, Recorder* recorder,
+                  Recorder* outline = nullptr) {
   const Cell cell = TreeLstmCell(DType::kFloat32, 32, 32);
   const Experiment experiment(cell, graph, 1);
   Setting setting;
@@ -94,6 +95,7 @@ Recorder* RunWith(Workers* workers, const Graph& graph, Recorder* recorder) {
     setting.costs.nanos_to_divide = 0;
   }
   setting.tracer = recorder;
+  setting.outline = outline;
   CellExecutor(cell).Run(experiment, setting);
   return recorder;
 }
@@ -118,6 +120,16 @@ TEST(TracerTest, IsToldOfEveryTaskAndItsOperatorsInIt) {
     const std::string& around = recorder.events()[event.around[0]].name;
     EXPECT_EQ(around.substr(0, 5), "task ");
   }
+}
+
+TEST(TracerTest, AnOutlineHasOneScopeForTheProgramsOfACall) {
+  SerialWorkers workers;
+  Recorder nodes, outline;
+  RunWith(&workers, Chain(3), &nodes, &outline);
+  EXPECT_TRUE(outline.all_ended());
+  EXPECT_EQ(outline.Count("programs"), 2);  // Forward and backward.
+  EXPECT_EQ(outline.events().size(), 2u);
+  EXPECT_EQ(nodes.Count("programs"), 0);
 }
 
 TEST(TracerTest, IsToldOfEveryRunOfANodeOnTheThreadThatRunsIt) {
