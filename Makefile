@@ -4,7 +4,7 @@
 #   make build TENSORFLOW=tensorflow-cpu   0.6 GB smaller, without GPU support
 
 .DEFAULT_GOAL := help
-.PHONY: help build build-cc demo test test-all test-python test-cc cuda-check test-tsan sanitize fuzz fuzz-ops bench bench-cc bench-engine compare pages docs wheel release format lint clean
+.PHONY: help help-all build build-cc demo test test-all test-python test-cc cuda-check test-tsan sanitize fuzz fuzz-ops bench bench-cc bench-engine compare pages docs wheel release format lint clean
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -19,8 +19,13 @@ CC_FILES = $(shell git ls-files --cached --others --exclude-standard '*.cc' '*.h
 # TensorFlow's start-up chatter hides what matters.
 export TF_CPP_MIN_LOG_LEVEL ?= 1
 
-help: ## Lists the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+help: # The targets of users, and the names of the others.
+	@awk -F ':.*## ' '/^[a-z-]+:.*[^#]## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':' '/^[a-z-]+:.*### / { names = names " " $$1 } END { print "\nFor developers (make help-all):" names }' \
+	  $(MAKEFILE_LIST) | fold -s -w 100
+
+help-all: help # And what those of developers do.
+	@echo; awk -F ':.*### ' '/^[a-z-]+:.*### / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 $(INSTALLED): pyproject.toml tools/requirements.py
 	$(PYTHON) -m venv $(VENV)
@@ -29,13 +34,13 @@ $(INSTALLED): pyproject.toml tools/requirements.py
 	$(BIN)/python -c "import site; print('$(CURDIR)', file=open(site.getsitepackages()[0] + '/cavs_tf.pth', 'w'))"
 	@touch $@
 
-build: $(INSTALLED) ## Builds the op library into cavs_tf/
+build: $(INSTALLED) ## Compiles the C++ into cavs_tf/
 	$(BIN)/python -W ignore setup.py --quiet build_ext --inplace
 
 demo: build ## Trains a Tree-LSTM on ListOps, in about two minutes
 	$(BIN)/python python/examples/listops.py $(ARGS)
 
-test: ## Runs every test that is not long, the C++ ones also under sanitizers
+test: ## Runs every test but the long ones
 	@$(BAZEL) --version > /dev/null  # Else it is said after minutes.
 	@$(MAKE) --no-print-directory --jobs=2 build build-cc
 	@$(MAKE) --no-print-directory --jobs=1 --keep-going test-python test-cc cuda-check
@@ -44,17 +49,17 @@ test: ## Runs every test that is not long, the C++ ones also under sanitizers
 build-cc:
 	-@$(BAZEL) build --keep_going --noshow_progress --config=asan //tests/cc/...
 
-test-all: build ## Runs every test in every way, the long ones too: before a release
+test-all: build ### Every test in every way: before a release
 	@status=0; \
 	$(MAKE) --no-print-directory test LONG=1 || status=1; \
 	$(BAZEL) build //... || status=1; \
 	$(BAZEL) test //tests/cc/... || status=1; \
 	exit $$status
 
-test-python: build ## Runs the Python tests; LONG=1: the long ones too
+test-python: build ### The Python tests; ARGS="tests/data -k name" for some, LONG=1 for the long ones too
 	$(BIN)/pytest --numprocesses=2 --dist=worksteal $(if $(LONG),-m "") $(ARGS)
 
-test-cc: build ## Runs the C++ tests under AddressSanitizer and UBSan, and some as shipped
+test-cc: build ### The C++ tests under AddressSanitizer and UBSan, and some as shipped
 	@status=0; \
 	$(BAZEL) test --keep_going --config=asan --test_tag_filters=-on_fake_cuda //tests/cc/... || status=1; \
 	$(BAZEL) test --keep_going --config=shipped //tests/cc/... || status=1; \
@@ -66,57 +71,57 @@ CUDA_TESTS := //tests/cc/cuda/fake:libfake_cuda.so //tests/cc:cuda/fake_driver_t
     cuda_walk_test) \
   $(addprefix //tests/cc:device/cuda/,cuda_kernels_test group_test cuda_stream_test \
     cuda_context_test image_cache_test)
-cuda-check: build $(VENV)/.nvrtc ## Tests the GPU's kernels and their driver without a GPU
+cuda-check: build $(VENV)/.nvrtc ### The GPU's kernels on an emulated driver
 	@$(BAZEL) build --noshow_progress --config=shipped $(CUDA_TESTS)
 	@$(BAZEL) build --noshow_progress --config=asan $(CUDA_TESTS)
 	@$(BIN)/python -m tests.cc.cuda.check \
 	  --plain=$$($(BAZEL) info --config=shipped bazel-bin) \
 	  --sanitized=$$($(BAZEL) info --config=asan bazel-bin)
 
-test-tsan: $(INSTALLED) ## Runs the tests of the engine, of streams and of the executor under ThreadSanitizer
+test-tsan: $(INSTALLED) ### The engine, streams and executor under ThreadSanitizer
 	$(BAZEL) test --config=tsan $$($(BAZEL) query 'filter("engine/|stream|late_device|exec/executor_test", kind(cc_test, //tests/cc/...))')
 
 # The checkout's own library stays as it is: this one lies under build/. Without
 # capture=sys pytest would swallow the report of the sanitizer, which ends the process.
 SANITIZED := build/sanitized
-sanitize: $(INSTALLED) ## Runs the Python tests on ops built with AddressSanitizer and UBSan
+sanitize: $(INSTALLED) ### The Python tests on ops built with sanitizers
 	CAVS_SANITIZE=address,undefined \
 	  $(BIN)/python -W ignore setup.py --quiet build --build-lib $(SANITIZED)
 	LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so) $$($${CXX:-c++} -print-file-name=libubsan.so)" \
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
 	  $(BIN)/pytest --capture=sys -o pythonpath="$(SANITIZED) ." $(ARGS)
 
-fuzz: build ## Runs random models against an oracle: ARGS="--minutes=10"
+fuzz: build ### Random models against an oracle: ARGS="--minutes=10"
 	$(BIN)/python -m tests.fuzz.run $(ARGS)
 
-fuzz-ops: build ## Calls the ops with arguments that no model passes: ARGS="--calls=100000"
+fuzz-ops: build ### The ops with arguments that no model passes: ARGS="--calls=100000"
 	$(BIN)/python -m tests.fuzz.raw_ops $(ARGS)
 
 # The results carry the commit's name: an interrupted run goes on, a new commit starts anew.
 BENCH_RESULTS ?= build/bench/$(shell git describe --always --dirty).json
-bench: build ## Runs the C++ benchmarks, then the comparison with other systems
+bench: build ## Compares the speed with other systems
 	@$(MAKE) --no-print-directory bench-cc ARGS=
 	@rm -f build/bench/*-dirty.json
 	$(BIN)/python -m benchmarks.run --json=$(BENCH_RESULTS) $(ARGS)
 
-bench-cc: $(INSTALLED) ## Runs the C++ benchmarks
+bench-cc: $(INSTALLED) ### The C++ benchmarks
 	@for target in $$($(BAZEL) query 'kind(cc_binary, //benchmarks/...)'); do \
 	  $(BAZEL) run $$target -- $(ARGS) || exit 1; \
 	done
 
 # CAVS_MXNET_LIBRARY=.../libmxnet.so compares with MXNet's engine as well.
-bench-engine: $(INSTALLED) ## Times the dependency engine, beside others where they are installed
+bench-engine: $(INSTALLED) ### The dependency engine beside others
 	@for workers in 0 1 2; do \
 	  CAVS_BENCH_WORKERS=$$workers $(BAZEL) run //benchmarks/cc/engine:engine_bench -- $(ARGS) || exit 1; \
 	done
 
 # As above: goes on where it stopped, of a commit at least. ARGS=--full measures the paper's sizes.
 COMPARE_FOLDER ?= build/compare/$(shell git describe --always --dirty)
-compare: build ## Regenerates the paper's figures and tables, and a report
+compare: build ## Draws the paper's figures and tables, and a report
 	@rm -rf build/compare/*-dirty
 	$(BIN)/python -m benchmarks.compare --folder=$(COMPARE_FOLDER) $(ARGS)
 
-pages: build ## Measures the tables of README.md and docs: ARGS="--sst=<folder> --ceiling=<program>"
+pages: build ### Measures the tables of the pages: ARGS="--sst=<folder> --ceiling=<program>"
 	$(BIN)/python -m benchmarks.pages --folder=build/pages/$(shell git describe --always --dirty) $(ARGS)
 
 # What only one target needs: an extra of pyproject.toml.
@@ -126,13 +131,13 @@ $(VENV)/.docs $(VENV)/.wheel $(VENV)/.nvrtc: $(VENV)/.%: $(INSTALLED)
 	@touch $@
 
 # The variable keeps Material from printing news of its successor.
-docs: $(VENV)/.docs ## Builds build/site/index.html, a site to be read without a network
+docs: $(VENV)/.docs ## Builds the pages: build/site/index.html
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 	@echo build/site/index.html
 
 # For the Python that makes it: PYTHON=python3.12 VENV=.venv-3.12 for another. The wheel has a tag of
 # the oldest systems that it runs on, and finds TensorFlow's libraries in TensorFlow.
-wheel: $(VENV)/.wheel ## Builds dist/*.whl and dist/*.tar.gz
+wheel: $(VENV)/.wheel ## Builds a wheel and the sources: dist/
 	rm -rf build/lib.* build/bdist.* build/wheel
 	$(BIN)/python -W ignore setup.py --quiet sdist --dist-dir dist
 	$(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir build/wheel .
@@ -140,15 +145,15 @@ wheel: $(VENV)/.wheel ## Builds dist/*.whl and dist/*.tar.gz
 	  $(BIN)/auditwheel repair --exclude 'libtensorflow*' --wheel-dir dist build/wheel/*.whl
 
 PYTHONS ?= 3.10 3.11 3.12 3.13
-release: ## Fills dist/ for every Python, and checks each wheel in a fresh environment
+release: ### Fills dist/ for every Python, and checks each wheel in a fresh environment
 	tools/release.sh $(PYTHONS)
 
-format: $(INSTALLED) ## Formats the sources
+format: $(INSTALLED) ### Formats the sources
 	$(BIN)/ruff check --quiet --fix-only .
 	$(BIN)/ruff format .
 	$(BIN)/clang-format -i $(CC_FILES)
 
-lint: $(INSTALLED) ## Says what format would change, and what ruff finds
+lint: $(INSTALLED) ### Says what format would change, and what ruff finds
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/clang-format --dry-run --Werror $(CC_FILES)

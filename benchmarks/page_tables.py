@@ -10,7 +10,7 @@ import pathlib
 from benchmarks import apart, cells, flags, phases, programs, tables, workloads
 from benchmarks.results import Results
 
-README, PERFORMANCE, BATCHING = "README.md", "docs/how/performance.md", "docs/how/batching.md"
+README, PERFORMANCE, PROGRAMS = "README.md", "docs/how/performance.md", "docs/how/programs.md"
 OURS = cells.Contender("ours", "cavs")
 LOOP = cells.Contender("8 in a call", "cavs_loop")
 OTHERS = {"fold": "Fold", "torch": "PyTorch", "torch_by_hand": "by hand"}
@@ -188,7 +188,7 @@ class Attention:
 
     name = "attention"
     needs = ()
-    pages = (BATCHING,)
+    pages = (PROGRAMS,)
     turns = 30
     note = f"medians of {turns}, in turns"
 
@@ -199,7 +199,7 @@ class Attention:
             for title, (before, after) in medians.items():
                 text = f"{before:.1f} → {after:.1f} ms"
                 rows[title] = rows.get(title, {}) | {f"{units} units": text}
-        return {BATCHING: tables.Table("cell", ["64 units", "256 units"], rows)}
+        return {PROGRAMS: tables.Table("cell", ["64 units", "256 units"], rows)}
 
 
 def _attention(units: int, turns: int) -> dict:

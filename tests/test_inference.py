@@ -460,7 +460,7 @@ def test_places_among_all_rows_are_refused():
 
 def test_most_operators_in_common_use_have_a_rule():
     known = [name for name in dir(tf.raw_ops) if name[0].isupper() and _inference.has_rule(name)]
-    assert len(known) > 350  # docs/how/batching.md says so.
+    assert len(known) > 350  # docs/how/tensorflow.md says so.
 
 
 # --- operators without a rule -----------------------------------------------------------

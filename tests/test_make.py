@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import tarfile
@@ -108,3 +109,13 @@ def test_another_archive_is_refused(home):
     assert done.returncode != 0
     assert "GoogleTest is missing, and cannot be downloaded. Run `sudo apt-get" in done.stderr
     assert not (home / ".cache/cavs_tf/googletest-release-1.12.1").exists()
+
+
+def test_help_fits_a_screen_and_names_every_target():
+    text = (ROOT / "Makefile").read_text()
+    targets = re.findall(r"^([a-z-]+):.* ##", text, re.M)
+    done = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True)
+    users, developers = done.stdout.split("\n\n")
+    assert len(users.splitlines()) <= 12
+    assert len(developers.splitlines()) <= 3
+    assert [name for name in targets if name not in done.stdout.split()] == []

@@ -40,11 +40,6 @@ def test_programs(program, output, tmp_path):
         assert printed.strip() == output.strip()
 
 
-def test_the_custom_cell_is_shown_as_it_is():
-    source = (ROOT / "python/examples/custom_cell.py").read_text()
-    assert source.strip() in [found.values[0].strip() for found in PROGRAMS]
-
-
 def taken_for_granted():
     """What pages name without making it."""
     model = cavs.keras.TreeLSTM(4, arity=2)

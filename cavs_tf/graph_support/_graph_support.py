@@ -92,7 +92,7 @@ class GraphSupport(SelfContained):
     dimension, [None, ...], and every row must be computed by itself; any TensorFlow
     operator or Keras layer that does so is allowed. The function is traced once, whatever
     the graphs; and again if something that it sees has changed since: an attribute, a layer,
-    a closure, a global (docs/how/batching.md says what is seen).
+    a closure, a global (docs/how/tensorflow.md says what is seen).
 
     It is a Keras layer. Its weights are those of the layers and variables that it holds or
     that its vertex functions read, a plain `tf.Variable` too. Layers that it holds are built

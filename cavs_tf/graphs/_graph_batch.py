@@ -762,7 +762,7 @@ class GraphBatch(tf.experimental.ExtensionType):
             vertex with the most children has; not inside `tf.function`, where it is not known.
           num_types: Number of vertex functions.
           policy: How tasks are chosen. "depth": all vertices of one depth and type are a task.
-            "ratio": fewer tasks where there are several types; see docs/how/batching.md.
+            "ratio": fewer tasks where there are several types; see docs/how/schedules.md.
             "serial": one vertex is a task, which shows what batching gains.
           micro_batch: Number of graphs that are planned together, at least 1: an int, or a
             scalar tensor. Their tasks come before those of the next so many graphs, so that

@@ -54,7 +54,7 @@ class Options:
       streams: 2: eager operators run ahead of the critical path and lazy ones behind it, on a
         thread of their own (arXiv:1712.04048, section 3.5); inference has one stream. 1: all
         threads share each operator. "auto": what was faster where both were measured, which
-        is 1; see docs/how/batching.md.
+        is 1; see docs/how/running.md.
       policy: How vertices become tasks: "depth"; "ratio", which makes fewer tasks where there
         are several vertex types; or "serial", which batches nothing.
       micro_batch: How many graphs are run before the next ones begin, so that they need fewer

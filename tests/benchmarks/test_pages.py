@@ -69,7 +69,7 @@ def root(monkeypatch, tmp_path, measured):
     monkeypatch.setattr(programs, "measure", lambda arguments: whole)
     has_torch(monkeypatch, True)
     monkeypatch.setattr(pages, "version", lambda library: "1.2")
-    for page in ("README.md", "docs/how/performance.md", "docs/how/batching.md"):
+    for page in ("README.md", "docs/how/performance.md", "docs/how/programs.md"):
         (tmp_path / page).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / page).write_text(text_of(page))
     (tmp_path / "train.txt").write_text("(3 (2 It) (4 good))\n")
@@ -94,12 +94,12 @@ def test_all_tables_are_written_between_their_comments(root):
     gradients = "0.430 (190 GFLOP/s a thread)"
     assert f"| weight gradients | {gradients} | {gradients} |" in whole
     assert "| a step, by the clock (without the profiler) | 3.000 | 3.000 |" in whole
-    batching = (root / "docs/how/batching.md").read_text()
-    assert "| additive attention | 128.0 → 1.0 ms | 512.0 → 1.0 ms |" in batching
+    programs_page = (root / "docs/how/programs.md").read_text()
+    assert "| additive attention | 128.0 → 1.0 ms | 512.0 → 1.0 ms |" in programs_page
     short = (root / "README.md").read_text()
     assert "| LSTM of 64 steps, 256 units |" in short
     assert "one tree" not in short and "512" not in short
-    assert "former" not in whole + batching + short
+    assert "former" not in whole + programs_page + short
     assert pages.main(flags_of(root)) == 0
     assert page.read_text() == whole
 
@@ -141,7 +141,7 @@ def test_a_table_that_lacks_something_is_left_alone(
     assert f"{name}: left as it is: {missing}\n" in capsys.readouterr().out
     assert not measured
     assert f"former {name}" in (root / "docs/how/performance.md").read_text()
-    assert "former" not in (root / "docs/how/batching.md").read_text()
+    assert "former" not in (root / "docs/how/programs.md").read_text()
 
 
 def test_what_is_measured_of_cells_is_not_measured_again(root, measured, tmp_path, capsys):
