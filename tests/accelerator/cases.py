@@ -13,8 +13,8 @@ import tensorflow as tf
 
 import cavs_tf as cavs
 from cavs_tf import __main__ as program
-from tests import cells
 from tests.accelerator.device import TYPE
+from tests.helpers import cells
 
 FEATURES, UNITS, ARITY, WORDS = 3, 4, 3, len(cavs.data.LISTOPS_TOKENS)
 GRAPHS = [[[], [], [0, 1]], [[]], [[], [], [0, 1], [], [2, 3]]]

@@ -12,9 +12,9 @@ import benchmarks.workloads
 import cavs_tf as cavs
 from benchmarks.peers import cavs as cavs_peer
 from cavs_tf._native.library import ops as library
-from tests import cells
 from tests.accelerator import cases
 from tests.accelerator.cases import GRAPHS, numbers, random, with_gradients
+from tests.helpers import cells
 
 OURS = ("CavsForward", "CavsBackward")
 COUNTED = ("launches", "host_waits", "uploads", "bytes_up", "memsets")

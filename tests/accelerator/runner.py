@@ -8,8 +8,8 @@ import sys
 
 import keras
 
-from tests import processes
 from tests.accelerator import cases, device
+from tests.helpers import processes
 
 
 def on_device(case: str, folder: pathlib.Path, *arguments, **options):

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from tests import processes
+from tests.helpers import processes
 
 EXAMPLE = pathlib.Path(__file__).parents[2] / "python/examples/distributed.py"
 STEPS = 6

@@ -16,7 +16,7 @@ import pytest
 import tensorflow as tf
 
 import cavs_tf as cavs
-from tests import processes
+from tests.helpers import processes
 
 EXAMPLES = pathlib.Path(__file__).parents[2] / "python/examples"
 TREES = ["(MAX 2 9)", "(MIN (MAX 2 4) 7 1)", "(SM 1 (MED 3 4 5) 8)", "(MIN 4 (MAX 8 UNKNOWN))"]

@@ -14,9 +14,9 @@ import cavs_tf as cavs
 from cavs_tf._inputs.inputs import rows_of
 from cavs_tf._native.library import ops
 from cavs_tf.graphs._schedule import POLICIES
-from tests import cells
 from tests.fuzz.raw_files import Files
 from tests.fuzz.raw_functions import Spoiler
+from tests.helpers import cells
 
 _PARTIAL = ("partial_pulls", "partial_pull_grads", "child_pulls")
 

@@ -22,7 +22,7 @@ import sys
 import tempfile
 import time
 
-from tests.processes import environment
+from tests.helpers.processes import environment
 
 ROOT = pathlib.Path(__file__).parents[2]
 BATCH = 20_000  # The number of calls that one child makes.

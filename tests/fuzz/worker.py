@@ -14,7 +14,7 @@ import tempfile
 
 from tests.fuzz.cases import Process
 from tests.fuzz.verdict import Verdict
-from tests.processes import environment
+from tests.helpers.processes import environment
 
 SECONDS = 240  # The time for one case, after which it is said to hang.
 

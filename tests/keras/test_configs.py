@@ -2,7 +2,6 @@
 
 import re
 
-import graphs as make
 import keras
 import numpy as np
 import pytest
@@ -29,6 +28,7 @@ from cavs_tf.keras import (
     TreeLSTMCell,
     graph_inputs,
 )
+from tests.helpers import batches as make
 
 TREES = cavs.GraphBatch.chain([3, 1])
 ROWS = make.random_rows(TREES)

@@ -2,7 +2,6 @@
 
 import re
 
-import graphs as make
 import keras
 import ml_dtypes
 import numpy as np
@@ -11,6 +10,7 @@ import tensorflow as tf
 
 import cavs_tf as cavs
 from cavs_tf._native.library import ops
+from tests.helpers import batches as make
 
 WORDS, SIZE, ARITY = 20, 4, 2
 IDS = tf.constant([3, 5, 3, 0, 7], tf.int32)

@@ -1,6 +1,5 @@
 """What raises while a layer is built or traced is what the user sees, and leaves nothing behind."""
 
-import graphs as make
 import keras
 import pytest
 import tensorflow as tf
@@ -8,6 +7,7 @@ import tensorflow as tf
 import cavs_tf as cavs
 from cavs_tf._inputs import keras_private as _keras_private
 from cavs_tf.keras import DAGNN, GGNN, GRU, LSTM, Graph, TreeGRU, TreeLSTM, graph_inputs
+from tests.helpers import batches as make
 
 TREES = make.random_trees([3, 1])
 ROWS = make.random_rows(TREES)

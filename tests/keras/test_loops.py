@@ -5,7 +5,6 @@ There TensorFlow's optimizer knows sizes that the trace does not, and folds what
 
 import itertools
 
-import graphs as make
 import keras
 import numpy as np
 import pytest
@@ -26,6 +25,7 @@ from cavs_tf.keras import (
     TreeGRU,
     TreeLSTM,
 )
+from tests.helpers import batches as make
 
 UNITS = 4
 TIMES = 2  # The steps of a loop.

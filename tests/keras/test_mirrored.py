@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 import cavs_tf as cavs
-from tests import processes
+from tests.helpers import processes
 
 PROGRAM = pathlib.Path(__file__).parent / "mirrored.py"
 

@@ -1,6 +1,5 @@
 """Models with graphs: functional and subclassed, trained by `fit`, saved and loaded."""
 
-import graphs as make
 import keras
 import numpy as np
 import pytest
@@ -8,6 +7,7 @@ import tensorflow as tf
 
 import cavs_tf as cavs
 from cavs_tf.keras import GRU, LSTM, Graph, Roots, TreeGRU, TreeLSTM, graph_inputs
+from tests.helpers import batches as make
 
 ARITY, UNITS, TOKENS = 3, 8, len(cavs.data.LISTOPS_TOKENS)
 

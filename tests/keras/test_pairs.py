@@ -1,12 +1,12 @@
 """Models of several structures per example: two trees, or a source and a target."""
 
-import graphs as make
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
 import cavs_tf as cavs
+from tests.helpers import batches as make
 
 ARITY, UNITS, TOKENS = 3, 8, len(cavs.data.LISTOPS_TOKENS)
 

@@ -1,6 +1,5 @@
 """Readouts: `Pool` and the roots of graphs with several."""
 
-import graphs as make
 import keras
 import numpy as np
 import pytest
@@ -8,6 +7,7 @@ import tensorflow as tf
 
 import cavs_tf as cavs
 from cavs_tf.keras import Pool, Roots
+from tests.helpers import batches as make
 
 SIZES = [3, 0, 1, 5, 0]
 FEATURES = 4

@@ -2,7 +2,6 @@
 
 import re
 
-import graphs as make
 import keras
 import numpy as np
 import pytest
@@ -10,6 +9,7 @@ import tensorflow as tf
 
 import cavs_tf as cavs
 from cavs_tf.keras import GRU, LSTM, TreeGRU, TreeLSTM
+from tests.helpers import batches as make
 
 UNITS, FEATURES, STEPS = 4, 3, 6
 LENGTHS = np.array([6, 2, 0, 3])

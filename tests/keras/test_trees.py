@@ -3,7 +3,6 @@
 import functools
 import re
 
-import graphs as make
 import keras
 import numpy as np
 import pytest
@@ -12,6 +11,7 @@ import tensorflow as tf
 import cavs_tf as cavs
 from cavs_tf.inspect._explain import describe
 from cavs_tf.keras import GRU, LSTM, TreeGRU, TreeLSTM
+from tests.helpers import batches as make
 
 UNITS = 4
 SIZES = (5, 1, 9, 0, 2)

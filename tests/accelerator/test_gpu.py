@@ -1,0 +1,67 @@
+"""Vertex functions on a GPU: an emulated one, as the device of a process of its own."""
+
+import pathlib
+import re
+
+import numpy as np
+import pytest
+from tensorflow.python.framework import kernels
+
+from tests.accelerator import gpu_cases, runner
+from tests.accelerator.test_accelerator import assert_equal
+
+
+# The emulated driver does work late: when it is waited for, or when it likes to.
+@pytest.mark.parametrize("lag", ["lag=1", "lag=2"])
+def test_models_compute_what_they_compute_on_the_cpu(lag, tmp_path):
+    there = runner.on_gpu("all_of_them", tmp_path, CAVS_FAKE_OPTIONS=lag)
+    assert_equal(there, runner.here("all_of_them", module=gpu_cases))
+    log = (tmp_path / "log.txt").read_text().splitlines()
+    for op in gpu_cases.OURS:
+        placed = {match[1] for line in log if (match := re.search(rf"{op}.*device:(\w+):0", line))}
+        assert placed == {"CAVS_TEST"}, op
+
+
+def test_results_are_repeatable_and_the_host_waits_for_nothing(tmp_path):
+    waits = runner.on_gpu("repeated", tmp_path)
+    # Of a step without a program for leaves, whose weights would have to be finite.
+    assert waits == {"cavs_forward": [0], "cavs_backward": [0]}
+
+
+def test_operators_of_tensorflow_are_named(tmp_path):
+    message, on_cpu = runner.on_gpu("operators_of_tensorflow", tmp_path)
+    assert "vertex function: operator " in message
+    assert "got a device of type CAVS_TEST but expected the CPU, which alone has a" in message
+    advice = 'Call the model under `with tf.device("CPU:0")`, or set CAVS_CUDA=0.'
+    assert f"kernel of this operator. {advice}" in message
+    assert on_cpu is not None
+
+
+def test_a_gpu_that_is_full_is_an_error(tmp_path):
+    message, after = runner.on_gpu("out_of_memory", tmp_path)
+    assert "pushes[0]: got shape [180000,4], that is 2880000 bytes, but expected" in message
+    assert "one that fits into the memory that is available" in message
+    assert np.isfinite(after).all()
+
+
+def test_a_compiler_that_is_missing_is_an_error(tmp_path):
+    missing = str(tmp_path / "libnvrtc.so")
+    message, on_cpu = runner.on_gpu("without_compiler", tmp_path, CAVS_LIBNVRTC=missing)
+    assert f"NVRTC: got no library of the name {missing}" in message
+    assert np.isfinite(on_cpu).all()
+
+
+def test_the_command_says_that_vertex_functions_run_there(tmp_path):
+    printed = runner.on_gpu("command", tmp_path)
+    assert (
+        "kernels run on:   CPU; those of vertex functions on CAVS_TEST (experimental); "
+        "what else is on CAVS_TEST is copied there and back\n"
+    ) in printed
+
+
+def test_without_being_asked_for_there_are_no_kernels_of_gpus():
+    for op in gpu_cases.OURS:
+        found = kernels.get_registered_kernels_for_op(op).kernel
+        assert {kernel.device_type for kernel in found} == {"CPU"}
+    maps = pathlib.Path("/proc/self/maps").read_text()
+    assert "libcuda" not in maps and "libnvrtc" not in maps

@@ -1,0 +1,109 @@
+"""Infinities and NaN spread as they do in plain TensorFlow."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import cavs_tf as cavs
+from tests.differential.test_differential import SWITCHES
+from tests.helpers import cells
+
+GRAPHS = cavs.GraphBatch.from_children([[[], [], [0, 1], [], [2, 3]], [[]], [[], [0], [1]]])
+
+
+def outputs_and_gradients(call, cell, inputs):
+    with tf.GradientTape() as tape:
+        tape.watch(inputs)
+        outputs = call()
+        loss = tf.reduce_sum(outputs)
+    variables = cell.trainable_variables
+    gradients = tape.gradient(loss, [inputs, *(v.value for v in variables)])
+    return [tf.convert_to_tensor(value).numpy() for value in (outputs, *gradients)]
+
+
+def check_with(value, at, weight, cell, graphs=GRAPHS):
+    """Sets a weight's element; returns the outputs, which equal the reference."""
+    inputs = cells.inputs_for(cell, graphs.num_vertices, "float64", 0)
+    cell(graphs, inputs)
+    numbers = weight(cell).numpy()
+    numbers[at] = value
+    weight(cell).assign(numbers)
+    got = outputs_and_gradients(lambda: cell(graphs, inputs), cell, inputs)
+    wanted = outputs_and_gradients(lambda: cavs.reference.run(cell, graphs, inputs), cell, inputs)
+    for one, other in zip(got, wanted, strict=True):
+        finite = np.isfinite(other)
+        np.testing.assert_array_equal(np.isfinite(one), finite)
+        np.testing.assert_allclose(one[finite], other[finite], rtol=1e-9)
+    np.testing.assert_array_equal(np.isfinite(cell(graphs, inputs)), np.isfinite(got[0]))
+    return got[0]
+
+
+@pytest.mark.parametrize("value", [np.inf, np.nan])
+@pytest.mark.parametrize("options", SWITCHES, ids=str)
+def test_a_weight_that_is_not_finite_shows_at_leaves(value, options):
+    """Leaves gather zeros, and zero times infinity is NaN."""
+    cell = cells.TreeLSTM(dtype="float64", options=options)
+    outputs = check_with(value, (1, 2), lambda cell: cell.uf.kernel, cell)
+    assert not np.isfinite(outputs[0]).all()  # Vertex 0 is a leaf.
+
+
+class Concatenated(cavs.GraphSupport):
+    """Multiplies an input and the states of two children by one weight."""
+
+    def __init__(self, **kwargs):
+        super().__init__(state_size=cells.STATE, arity=2, **kwargs)
+        self.dense = keras.layers.Dense(cells.STATE, activation="tanh", dtype=self.dtype)
+
+    def vertex(self):
+        state = self.dense(tf.concat([self.pull(), self.gather(0), self.gather(1)], 1))
+        self.scatter(state)
+        self.push(state)
+
+
+@pytest.mark.parametrize("row", range(cells.FEATURES + 2 * cells.STATE))
+def test_so_does_any_row_of_a_weight(row):
+    """Leaves multiply zeros by some of its rows only."""
+    cell = Concatenated(dtype="float64")
+    outputs = check_with(np.inf, (row, 0), lambda cell: cell.dense.kernel, cell)
+    is_input = row < cells.FEATURES  # The tangent of infinity is finite.
+    assert np.isnan(outputs[0, 0]) == (not is_input)
+
+
+@pytest.mark.parametrize("cell_class", [cells.JointGates, cells.TransposedGates])
+@pytest.mark.parametrize("row", [0, cells.FEATURES])
+@pytest.mark.parametrize("gate", range(5))
+def test_so_does_any_gate_of_one_product(cell_class, row, gate):
+    """Leaves, of which there are many, compute some gates and multiply zeros by others' weights."""
+    units, graphs = 64, cavs.GraphBatch.from_children([[[], [], [0, 1]]] * 20)
+    at = (row, gate * units + 1)
+    at = at[::-1] if cell_class.transpose else at
+    check_with(np.inf, at, lambda cell: cell.w, cell_class(units=units, dtype="float64"), graphs)
+
+
+class HalfZero(cavs.GraphSupport):
+    """Multiplies a child's state beside what is computed of it, which is not zero at leaves.
+
+    So wide that leaves run a program of their own.
+    """
+
+    units = 64
+
+    def __init__(self, **kwargs):
+        super().__init__(state_size=self.units, arity=1, **kwargs)
+        self.w = keras.layers.Dense(self.units, dtype=self.dtype)
+        self.u = self.add_weight(shape=(2 * self.units, self.units), name="u")
+
+    def vertex(self):
+        h, x = self.gather(0), self.w(self.pull())
+        both = tf.concat([h * tf.sigmoid(x), tf.tanh(x + h)], axis=1)
+        state = tf.tanh(both @ self.u)
+        self.scatter(state)
+        self.push(state)
+
+
+@pytest.mark.parametrize("row", [0, HalfZero.units])
+def test_so_does_what_leaves_multiply_by_the_zeros_of_an_operand(row):
+    chains = cavs.GraphBatch.chain([2, 1] * 30)
+    outputs = check_with(np.inf, (row, 1), lambda cell: cell.u, HalfZero(dtype="float64"), chains)
+    assert np.isnan(outputs[0, 1]) == (row == 0)  # The tangent of infinity is finite.

@@ -1,6 +1,0 @@
-"""Lets tests of this folder import `graphs`."""
-
-import pathlib
-import sys
-
-sys.path.insert(0, str(pathlib.Path(__file__).parent))
