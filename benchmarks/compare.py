@@ -19,10 +19,10 @@ from benchmarks.figures import _base
 from benchmarks.results import Results
 
 # Compared only if they are asked for: systems with less precision, with our ops alone, or that are
-# a program of the user's. In the reduced grid, also those that take minutes for a large minibatch
-# of trees, and further modes of one system.
+# a program of the user's. In the reduced grid, also one that takes minutes for a large minibatch
+# of trees.
 _UNASKED = ("cavs_bfloat16", "cavs_loop", "cavs_ops", "ceiling")
-_UNREDUCED = ("fold_cached", "fold_per_vertex", "tf_unbatched")
+_UNREDUCED = ("tf_unbatched",)
 
 
 def main(argv=None) -> int:
@@ -42,7 +42,7 @@ def main(argv=None) -> int:
         print(error, file=sys.stderr)
         return 2
     for figure, own in plans.items():
-        rows = figure.rows(results.of_plan(own))
+        rows = results.of_plan(own)
         _show(figure, rows)
         records.write(folder / f"{figure.name}.json", rows)
         figure.draw(rows, folder / f"{figure.name}.png")
@@ -101,7 +101,7 @@ def _show(figure: _base.Figure, rows: list) -> None:
     for table in figure.tables(rows):
         print()
         table.print()
-    tables.print_errors([row for row in rows if hasattr(row, "error")])
+    tables.print_errors(rows)
     for finding in figure.findings(rows):
         print(f"\n{finding}")
 

@@ -11,7 +11,7 @@ import pathlib
 import shlex
 import sys
 
-from benchmarks import figures, machine, tables
+from benchmarks import figures, machine, records, tables
 
 _STYLE = """
 body { font: 15px/1.5 sans-serif; max-width: 70em; margin: 2em auto; padding: 0 1em; }
@@ -59,14 +59,14 @@ def write(folder: pathlib.Path, page: pathlib.Path) -> pathlib.Path:
     if not found:
         expected = ", ".join(f"{name}.json" for name in figures.NAMES)
         raise ValueError(f"{folder}: got no results but expected some of {expected}.")
-    rows = {f: f.load(json.loads((folder / f"{f.name}.json").read_text())) for f in found}
-    records = [row for own in rows.values() for row in own if hasattr(row, "per_second")]
+    rows = {figure: records.read(folder / f"{figure.name}.json") for figure in found}
+    measured = [record for own in rows.values() for record in own]
     parts = [
         "<h1>Cavs on the CPU: the paper's results, regenerated</h1>",
         _summary(rows),
         _about(folder),
-        _systems(records),
-        _disturbed(records),
+        _systems(measured),
+        _disturbed(measured),
         *(_section(folder, figure, own) for figure, own in rows.items()),
     ]
     page.parent.mkdir(parents=True, exist_ok=True)
@@ -105,16 +105,16 @@ def _about(folder) -> str:
     return "<h2>Machine and command</h2>" + "".join(lines)
 
 
-def _systems(records) -> str:
+def _systems(measured) -> str:
     """The versions of systems, and which of them have no figures."""
-    versions = {r.system: r.version for r in records if r.version}
-    listed = "".join(f"<li>{_text(line)}</li>" for line in sorted(tables.errors(records)))
+    versions = {r.system: r.version for r in measured if r.version}
+    listed = "".join(f"<li>{_text(line)}</li>" for line in sorted(tables.errors(measured)))
     failed = f"<p>Without figures:</p><ul>{listed}</ul>" if listed else ""
     return "<h2>Systems</h2>" + _table("system", "version", dict(sorted(versions.items()))) + failed
 
 
-def _disturbed(records) -> str:
-    busy = {r.cell: r.busy_share for r in records if r.busy_share is not None}
+def _disturbed(measured) -> str:
+    busy = {r.cell: r.busy_share for r in measured if r.busy_share is not None}
     worst = max(busy.values(), default=0.0)
     disturbed = sum(share >= machine.BUSY for share in busy.values())
     if not disturbed:

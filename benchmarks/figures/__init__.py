@@ -10,7 +10,7 @@ import importlib
 
 from benchmarks.figures._base import Figure as Figure
 
-OF_THE_PAPER = ("figure8", "figure9", "figure10", "table1", "table2", "lines_of_code")
+OF_THE_PAPER = ("figure8", "figure9", "figure10", "table1", "table2")
 NAMES = (*OF_THE_PAPER, "scaling")
 
 

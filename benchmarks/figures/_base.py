@@ -6,7 +6,6 @@ from typing import ClassVar
 
 from benchmarks.cells import Cell, Effort
 from benchmarks.figures._findings import Finding
-from benchmarks.records import Record
 from benchmarks.tables import Table
 from benchmarks.workloads import Settings
 
@@ -97,16 +96,15 @@ class Request:
 class Figure(abc.ABC):
     """A result of the paper: what has to be measured, and how it is shown.
 
-    What is shown follows from the rows alone, so that a report can be written later.
+    What is shown follows from the records alone, so that a report can be written later. They are
+    the `rows` that methods take.
 
     Attributes:
       name: The name of its file.
       title: A title for what it shows.
-      row_type: The type of the rows in its JSON; has `to_json()`.
     """
 
     title: ClassVar[str]
-    row_type: ClassVar[type] = Record
 
     def __init__(self, name: str):
         self.name = name
@@ -114,14 +112,6 @@ class Figure(abc.ABC):
     def plan(self, request: Request) -> list:
         """(cell, contenders) of everything that has to be measured."""
         return []
-
-    def rows(self, records: list) -> list:
-        """The rows of its JSON, made from the records of the plan."""
-        return records
-
-    def load(self, fields: list[dict]) -> list:
-        """Makes a row from what `to_json()` has returned."""
-        return [self.row_type(**each) for each in fields]
 
     @abc.abstractmethod
     def tables(self, rows: list) -> list[Table]:

@@ -10,7 +10,7 @@ def with_threads(threads: int) -> str:
 
 
 class Construction(_curves.Curves):
-    """A figure on construction: ours, Fold with 1 and n threads, DyNet.
+    """A figure on construction: ours, and Fold with 1 and n threads.
 
     PyTorch is not in the paper: it shows what finding the levels in Python takes.
     """
@@ -21,11 +21,7 @@ class Construction(_curves.Curves):
         cells += [request.cell("tree_lstm", batch=batch) for batch in request.grid.batches]
         threads = max(2, request.threads)
         several = Contender(with_threads(threads), "fold", {"schedulers": threads})
-        systems = [
-            *contenders(["cavs", "fold"]),
-            several,
-            *contenders(["dynet", "torch"]),
-        ]
+        systems = [*contenders(["cavs", "fold"]), several, *contenders(["torch"])]
         return [(cell, systems) for cell in cells]
 
     def axes(self, rows):

@@ -34,20 +34,13 @@ class Figure(_curves.Curves):
     def findings(self, rows):
         of = {name: [r for r in rows if r.workload == name] for name in WORKLOADS}
         trees = of["tree_fc"] + of["tree_lstm"]
-        folds = _against(trees, _folds(trees))
-        dynet = _against(trees, ("dynet",))
+        folds = _against(trees, ("fold",))
         return [
             *_against_the_best_library(of["fixed_lstm"]),
             compare(paper.VAR_LSTM, _against(of["var_lstm"], _STATIC)),
             compare(paper.TREES_FOLD, folds),
-            compare(paper.TREES_DYNET, dynet),
-            compare(paper.ORDER_OF_MAGNITUDE, folds | dynet, least=paper.NEARLY_TEN),
+            compare(paper.ORDER_OF_MAGNITUDE, folds, least=paper.NEARLY_TEN),
         ]
-
-
-def _folds(rows) -> list[str]:
-    systems = dict.fromkeys(record.system for record in rows)
-    return [name for name in systems if name.partition("_")[0] == "fold"] or ["fold"]
 
 
 def _against(rows, others) -> dict:

@@ -32,7 +32,6 @@ class Figure(_construction.Construction):
         return [
             _small(rows),
             compare(paper.LARGE_CONSTRUCTION, _shares(rows, "fold"), larger),
-            compare(paper.LARGE_CONSTRUCTION_DYNET, _shares(rows, "dynet"), larger),
         ]
 
 

@@ -18,7 +18,7 @@ class Figure(_construction.Construction):
     )
 
     def findings(self, rows):
-        others = ["fold", *_construction.threaded(rows), "dynet"]
+        others = ["fold", *_construction.threaded(rows)]
         construct, compute = (quantity.value for quantity in self.quantities)
         return [
             compare(paper.CONSTRUCTION, _ratios(rows, "cavs", others, construct), _SLOWER),

@@ -18,16 +18,12 @@ VARIANTS = types.MappingProxyType(
         "cavs_gates": ("cavs", {"form": "gates"}),
         "cavs_loop": ("cavs", {"steps_per_call": 8}),
         "cavs_ops": ("cavs", {"ops_alone": True, "steps_per_call": 8}),
-        "fold_cached": ("fold", {"cached": True}),
-        "fold_per_vertex": ("fold", {"outputs": "vertices"}),
         "keras_xla": ("keras", {"jit_compile": True}),
     }
 )
 
-# What is installed for modules of other names; nobody publishes wheels of DyNet.
-_PACKAGES = types.MappingProxyType(
-    {"dgl": "'dgl<2'", "dynet": "dyNET", "dynet_config": "dyNET", "treelstm": "pytorch-tree-lstm"}
-)
+# What pip calls modules of other names or versions.
+_PACKAGES = types.MappingProxyType({"dgl": "'dgl<2'"})
 
 
 def names() -> list[str]:

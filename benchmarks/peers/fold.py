@@ -22,8 +22,6 @@ class Peer(_tensorflow.TensorFlowPeer):
     """Dynamic batching; a step schedules its examples, merges them, and runs the loop.
 
     Args:
-      outputs: "root", or "vertices": a loss for every vertex passes through to the last depth.
-      cached: Whether minibatches are scheduled once, before the steps.
       schedulers: Threads that schedule.
 
     Attributes:
@@ -31,12 +29,12 @@ class Peer(_tensorflow.TensorFlowPeer):
       schedules: Of all minibatches.
     """
 
-    def __init__(self, workload, threads, outputs="root", cached=False, schedulers=1):
+    construct_in_step = True
+
+    def __init__(self, workload, threads, schedulers=1):
         _refuse_shared_vertices(workload)
-        self._block, self._loss_of_outputs = _model(workload.name, outputs)
+        self._model = _model(workload.name)
         self._schedulers = schedulers
-        self._cached = cached
-        self.construct_in_step = not cached
         super().__init__(workload, threads)
         self.version = f"dynamic batching of TensorFlow Fold anew, {self.version}"
 
@@ -44,7 +42,7 @@ class Peer(_tensorflow.TensorFlowPeer):
         batches = self.workload.minibatches
         fields = [fields_of(batch, self.workload.vertex_types) for batch in batches]
         is_list = {name: isinstance(column, tuple) for name, column in fields[0].items()}
-        block = self._block(self.variables, self.workload.units)
+        block = self._model.block(self.variables, self.workload.units)
         self.program = compile_block(block, is_list)
         self._weaver = Weaver(self.program, self._schedulers)
         self._examples = [
@@ -70,12 +68,10 @@ class Peer(_tensorflow.TensorFlowPeer):
         return self.next_inputs(0)
 
     def next_inputs(self, index):
-        number = index % len(self._examples)
-        schedule = self.schedules[number] if self._cached else self._schedule(number)
-        return [tf.constant(part) for part in schedule]
+        return [tf.constant(part) for part in self._schedule(index % len(self._examples))]
 
     def loss(self, inputs):
-        return self._loss_of_outputs(self.variables, *self._loom.run(*inputs))
+        return self._model.loss(self.variables, *self._loom.run(*inputs))
 
     def _shared_types(self):
         wirings = [wiring.of_arrays(self.program, *schedule) for schedule in self.schedules]
@@ -126,12 +122,9 @@ def _refuse_shared_vertices(workload) -> None:
         )
 
 
-def _model(workload: str, outputs: str) -> tuple:
-    """(a function that makes the block of one example, the loss of its outputs)."""
+def _model(workload: str):
+    """The module with the block of one example, and the loss of its outputs."""
     name = f"benchmarks.fold.models.{_MODULES.get(workload, workload)}"
-    block = "block" if outputs == "root" else "block_per_vertex"
     if importlib.util.find_spec(name):
-        module = importlib.import_module(name)
-        if hasattr(module, block):
-            return getattr(module, block), module.loss
-    raise _base.Unsupported(f"no model in blocks of {workload} with {outputs} as output")
+        return importlib.import_module(name)
+    raise _base.Unsupported(f"no model in blocks of {workload}")

@@ -1,4 +1,4 @@
-"""TensorFlow Fold computes what its definition says in every mode, and costs what it must."""
+"""TensorFlow Fold computes what its definition says, and costs what it must."""
 
 import numpy as np
 import pytest
@@ -8,13 +8,7 @@ from benchmarks.peers import fold
 
 SETTINGS = workloads.Settings(units=8, batch=3, leaves=8, steps=5, minibatches=2)
 OTHERS = set(workloads.names()) - {"lattice_lstm", "tree_lstm"}
-MODES = [
-    ("tree_lstm", "root", False),
-    ("tree_lstm", "vertices", False),
-    ("tree_fc", "root", True),
-    *(pytest.param(name, "root", False, marks=pytest.mark.long) for name in sorted(OTHERS)),
-    pytest.param("var_lstm", "vertices", False, marks=pytest.mark.long),
-]
+NAMES = ["tree_lstm", *(pytest.param(name, marks=pytest.mark.long) for name in sorted(OTHERS))]
 
 
 pytestmark = pytest.mark.usefixtures("in_this_process")
@@ -24,9 +18,9 @@ def make(name, **options):
     return fold.Peer(workloads.make(name, SETTINGS), threads=1, **options)
 
 
-@pytest.mark.parametrize(("name", "outputs", "cached"), MODES)
-def test_losses_and_gradients_are_those_of_the_definition(name, outputs, cached):
-    peer = make(name, outputs=outputs, cached=cached, schedulers=2)
+@pytest.mark.parametrize("name", NAMES)
+def test_losses_and_gradients_are_those_of_the_definition(name):
+    peer = make(name, schedulers=2)
     peer.trace("training")
     gradients = peer.gradients()
     losses = [peer.train(index) for index in range(3)]
@@ -43,31 +37,6 @@ def test_inference_changes_nothing():
     assert peer.infer(2) == first
     complaint = checks.Checker(peer.workload, "inference").complaint("fold", [first], {})
     assert complaint is None
-
-
-def test_only_cached_schedules_are_not_paid_for_in_the_step():
-    peer, cached = make("tree_lstm"), make("tree_lstm", cached=True)
-    assert peer.construct_in_step and not cached.construct_in_step
-    for made in (peer, cached):
-        made.schedules = [None, None]
-    assert np.isfinite(peer.train(0))
-    with pytest.raises(TypeError):
-        cached.train(0)
-
-
-def test_each_mode_is_a_peer():
-    assert {"fold", "fold_cached", "fold_per_vertex"} <= set(peers.names())
-    workload = workloads.make("tree_lstm", SETTINGS)
-    one, cached, many = (
-        peers.load(name)(workload, 1) for name in ("fold", "fold_cached", "fold_per_vertex")
-    )
-    assert not cached.construct_in_step
-    assert (len(one.program.tags), len(many.program.tags)) == (1, 2)
-
-
-def test_a_workload_that_is_not_stated_in_blocks_is_not_supported():
-    with pytest.raises(peers.Unsupported, match="no model in blocks of tree_fc with vertices"):
-        make("tree_fc", outputs="vertices")
 
 
 def test_graphs_whose_vertices_have_several_parents_are_not_supported():

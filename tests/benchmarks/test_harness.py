@@ -21,8 +21,8 @@ pytestmark = pytest.mark.skipif(
     reason="workers run the checkout's own library, not the sanitized one",
 )
 # The module that a peer needs, where it is not the name of the peer.
-NEEDS = {"torch_by_hand": "torch", "pytorch_tree_lstm": "treelstm"}
-OPTIONAL = ("dgl", "dynet", "pytorch_tree_lstm", "torch", "torch_by_hand")
+NEEDS = {"torch_by_hand": "torch"}
+OPTIONAL = ("dgl", "torch", "torch_by_hand")
 MISSING = [name for name in OPTIONAL if not importlib.util.find_spec(NEEDS.get(name, name))]
 OTHERS = [name for name in workloads.names() if name != "tree_lstm"]
 PROMISED = (

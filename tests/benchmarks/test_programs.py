@@ -1,7 +1,6 @@
 """The command lines: what they reject, measure, print and write, and how they resume."""
 
 import json
-import runpy
 
 import pytest
 
@@ -70,15 +69,6 @@ def test_without_a_workload_the_whole_table_is_measured(measured, capsys):
     assert run.main(["--systems=cavs"]) == 0
     assert len(measured) == len(run.TABLE) == 14
     assert {key[0] for key in measured} == {"tree_lstm", "tree_fc", "var_lstm", "fixed_lstm"}
-
-
-def test_fold_has_a_program_of_its_own(measured, monkeypatch, capsys):
-    flags = ["--workload=tree_lstm", "--units=16", "--batch=4", "--threads=1"]
-    monkeypatch.setattr("sys.argv", ["fold", *flags])
-    with pytest.raises(SystemExit, match="0"):
-        runpy.run_module("benchmarks.fold", run_name="__main__")
-    assert measured == [("tree_lstm", 16, 4, 1, "training")]
-    assert {"fold", "fold_cached", "fold_per_vertex"} <= set(capsys.readouterr().out.split())
 
 
 def test_a_table_goes_on_where_it_stopped(measured, tmp_path, capsys):

@@ -1,6 +1,5 @@
 """The workloads as a user of Fold would state them; `lstm` is that of all plain sequences.
 
-A module has `block(w, units)`, the model of one example, and perhaps `block_per_vertex`, which has
-a loss for every vertex as an output; `w` holds the variables by name. `loss(w, *outputs)` is
-computed once, after the loop.
+A module has `block(w, units)`, the model of one example, where `w` holds the variables by name.
+`loss(w, *outputs)` is computed once, after the loop.
 """

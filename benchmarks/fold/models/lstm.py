@@ -30,17 +30,3 @@ def block(w, units):
     word = td.Record([("token", td.Embedding(w["embedding"])), ("label", td.Scalar())])
     words = td.GetItem("vertices") >> td.Map(word)
     return words >> td.Fold(td.Function(step), start) >> td.GetItem(1)
-
-
-def block_per_vertex(w, units):
-    """The losses of the words of a sequence."""
-
-    def step(word, state):
-        x, label = word
-        state, h = cell(w, x, state)
-        return cross_entropy(w, h, label), state
-
-    start = td.Zeros(td.TensorType((2 * units,)))
-    word = td.Record([("token", td.Embedding(w["embedding"])), ("label", td.Scalar())])
-    words = td.GetItem("vertices") >> td.Map(word)
-    return words >> td.RNN(td.Function(step), start) >> td.GetItem(0)

@@ -56,26 +56,3 @@ def block(w, units):
     cases = {0: leaf >> td.Function(leaf_cell), 1: inner >> td.Function(inner_cell)}
     tree.resolve_to(td.OneOf(td.GetItem("inner"), cases))
     return td.GetItem("root") >> tree() >> td.GetItem(1)
-
-
-def block_per_vertex(w, units):
-    """The losses of all vertices, and the state of the root."""
-    cell = Cell(w)
-
-    def leaf_cell(x, label):
-        state, h = cell.leaf(x)
-        return state, cross_entropy(w, h, label)
-
-    def inner_cell(left, right, label):
-        state, h = cell.inner(left, right)
-        return state, cross_entropy(w, h, label)
-
-    label = ("label", td.Scalar())
-    tree = td.ForwardDeclaration(td.TensorType((2 * units,)))
-    leaf = td.Record([("token", td.Embedding(w["embedding"])), label])
-    inner = td.Record([("left", tree()), ("right", tree()), label])
-    cases = {0: leaf >> td.Function(leaf_cell), 1: inner >> td.Function(inner_cell)}
-    with_loss = td.OneOf(td.GetItem("inner"), cases)
-    metric = td.GetItem(1) >> td.Metric()
-    tree.resolve_to(with_loss >> td.AllOf(td.GetItem(0), metric) >> td.GetItem(0))
-    return td.GetItem("root") >> tree()
