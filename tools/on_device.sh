@@ -8,9 +8,14 @@
 #   tools/bazel.sh build //tests/cc:exec/executor_test //benchmarks:cc/exec/cuda_bench
 # makes, perhaps on another machine; <trees> the file that cuda_bench reads;
 # <treebank> the folder of the Stanford Sentiment Treebank, or "" for data from
-# a seed. CAVS_LIBCUDA and CAVS_LIBNVRTC name libraries that are not found.
+# a seed. CAVS_LIBCUDA and CAVS_LIBNVRTC name libraries that are not found. UNITS,
+# BATCHES and STEPS choose other sizes, such as `UNITS=64 BATCHES=1 STEPS=2` where
+# the driver is emulated.
 set -uo pipefail
 programs=$1 trees=$2 treebank=$3 results=${4:-/dev/stdout}
+units_to_time=${UNITS:-64 256 512 1024} batches=${BATCHES:-1 64 256} steps=${STEPS:-50}
+read -r -a all_units <<< "$units_to_time"
+read -r -a all_batches <<< "$batches"
 export CAVS_CUDA_CACHE=${CAVS_CUDA_CACHE:-$(mktemp -d)}
 status=0
 
@@ -37,25 +42,28 @@ if command -v compute-sanitizer > /dev/null; then
 fi
 
 bench() {
-  "$programs/cuda_bench" "$trees" "$@" >> "$results" || status=1
+  "$programs/cuda_bench" "$trees" --steps="$steps" "$@" >> "$results" || status=1
 }
 : > "$results" 2> /dev/null || true
-for units in 64 256 512 1024; do
-  for batch in 1 64 256; do bench --units=$units --batch=$batch --steps=50; done
+for units in "${all_units[@]}"; do
+  for batch in "${all_batches[@]}"; do bench "--units=$units" "--batch=$batch"; done
 done
+# One size for all switches: the second of each list, or the only one.
+chosen=("--units=${all_units[1]:-${all_units[0]}}" "--batch=${all_batches[1]:-${all_batches[0]}}")
 # The paper's switches, one by one (arXiv:1712.04048, figure 10).
 for switch in eager lazy fuse merge walk; do
-  bench --units=256 --batch=64 --steps=50 --$switch=0
+  bench "${chosen[@]}" --$switch=0
 done
-bench --units=256 --batch=64 --steps=50 --streams=2
+bench "${chosen[@]}" --streams=2
 # The CPU of the same machine.
 for workers in 1 2 4 8 16; do
-  ((workers > $(nproc))) || bench --device=cpu --workers=$workers --units=256 --batch=64 --steps=5
+  ((workers > $(nproc))) || bench --device=cpu --workers=$workers "${chosen[@]}"
 done
 if python3 -c 'import torch; assert torch.cuda.is_available()' 2> /dev/null; then
-  for units in 64 256 512; do
-    for batch in 1 64 256; do
-      python3 -m benchmarks.torch_on_gpu --units=$units --batch=$batch --sst="$treebank" >> "$results" || status=1
+  for units in "${all_units[@]}"; do
+    for batch in "${all_batches[@]}"; do
+      python3 -m benchmarks.torch_on_gpu --units="$units" --batch="$batch" --sst="$treebank" \
+        >> "$results" || status=1
     done
   done
 fi
