@@ -6,16 +6,15 @@ Trains on 64 random trees of 10 to 40 vertices with at most 4 children, by Tenso
 as operators on vectors, in turns; gradients are compared first.
 """
 
-import argparse
 import statistics
-import time
+import sys
 
 import keras
 import numpy as np
 import tensorflow as tf
 
 import cavs_tf as cavs
-from benchmarks import flags, tables
+from benchmarks import contest, tables
 
 ARITY = 4
 
@@ -82,8 +81,8 @@ def _tree(generator):
     return children
 
 
-def milliseconds(make, units, turns, seed=0) -> tuple[float, float]:
-    """The median milliseconds of a training step, by TensorFlow's kernels and as vectors.
+def milliseconds(make, units, turns, seed=0) -> dict[str, list[float]]:
+    """The milliseconds of a training step, by TensorFlow's kernels and as vectors.
 
     Raises:
       AssertionError: If gradients differ.
@@ -91,23 +90,22 @@ def milliseconds(make, units, turns, seed=0) -> tuple[float, float]:
     generator = np.random.default_rng(seed)
     cell, graphs = make(units), random_trees(generator).with_schedule(ARITY, 1)
     inputs = tf.constant(generator.normal(size=(graphs.num_vertices, units)), tf.float32)
-    steps = [_step(cell, graphs, inputs, decompose) for decompose in (False, True)]
-    ours, theirs = (step() for step in steps)
-    largest = max(float(tf.reduce_max(tf.abs(gradient))) for gradient in theirs)
-    for one, other in zip(ours, theirs, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-4 * largest)
-    times = [[], []]
-    for _ in range(turns):
-        for step, taken in zip(steps, times, strict=True):
-            start = time.perf_counter()
-            step()
-            taken.append(1e3 * (time.perf_counter() - start))
-    return tuple(statistics.median(taken) for taken in times)
+    steps = {
+        name: _step(cell, graphs, inputs, decompose)
+        for name, decompose in (("vectors", True), ("TensorFlow's kernels", False))
+    }
+    results = ((0.0, step()) for step in steps.values())
+    contest.compare(*results, tolerance=1e-3, floor=1e-4, zeros=True)
+    return contest.milliseconds(steps, turns)
 
 
-def medians(units: int, turns: int) -> dict[str, tuple[float, float]]:
-    """`milliseconds` of every cell, by its title."""
-    return {make.title: milliseconds(make, units, turns) for make in Cell.__subclasses__()}
+def medians(units: int, turns: int, seed: int = 0) -> dict[str, tuple[float, float]]:
+    """The median milliseconds by TensorFlow's kernels and as vectors, by the title of the cell."""
+    found = {make.title: milliseconds(make, units, turns, seed) for make in Cell.__subclasses__()}
+    return {
+        title: tuple(map(statistics.median, reversed(times.values())))
+        for title, times in found.items()
+    }
 
 
 def _step(cell, graphs, inputs, decompose):
@@ -121,23 +119,21 @@ def _step(cell, graphs, inputs, decompose):
     return step
 
 
-def main(arguments=None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--units", type=flags.integers(1), default=[64, 256])
-    parser.add_argument("--turns", type=flags.integer(1), default=30)
-    flagged = parser.parse_args(arguments)
-    for units in flagged.units:
+def main(argv=None) -> int:
+    """Runs the program; returns its exit status."""
+    arguments = contest.parser(__doc__, turns=30).parse_args(argv)
+    contest.limit_threads(arguments.threads)
+    for units in arguments.units:
         rows = {
-            title: {
-                "TensorFlow's kernels": f"{before:.1f} ms",
-                "vectors": f"{after:.1f} ms",
-                "ratio": f"{before / after:.1f}",
-            }
-            for title, (before, after) in medians(units, flagged.turns).items()
+            make.title: contest.texts(
+                milliseconds(make, units, arguments.turns, arguments.seed), "ratio"
+            )
+            for make in Cell.__subclasses__()
         }
-        columns = ["TensorFlow's kernels", "vectors", "ratio"]
+        columns = ["vectors", "TensorFlow's kernels", "ratio"]
         tables.Table(f"{units} units", columns, rows).print()
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

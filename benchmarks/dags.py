@@ -8,17 +8,15 @@ on 32 DAGs of 20 to 200 vertices with 1 to 10 predecessors each: a training step
 losses and gradients are compared first.
 """
 
-import argparse
 import itertools
-import statistics
-import time
+import sys
 import types
 
 import numpy as np
 import tensorflow as tf
 
 import cavs_tf as cavs
-from benchmarks import flags, tables
+from benchmarks import contest, tables
 
 GRAPHS, LAYERS, MOST = 32, 2, 10
 DIRECTIONS = ("forward", "reversed")
@@ -41,6 +39,7 @@ class Ours:
     """Four layers of `cavs_tf.keras`; the loss is the mean square of all of their last outputs."""
 
     name = "cavs_tf"
+    packages = ()
 
     def __init__(self, graphs, inputs, units, threads):
         del threads
@@ -84,12 +83,12 @@ class Torch:
     """Autograd over levels: a row for each edge, and sums by `index_add`."""
 
     name = "PyTorch by levels"
+    packages = ("torch",)
 
     def __init__(self, graphs, inputs, units, threads):
         import torch
 
-        if threads is not None:
-            torch.set_num_threads(threads)
+        torch.set_num_threads(threads)
         self._torch, self._units = torch, units
         self._inputs = torch.tensor(inputs)
         self._levels = [_levels(graphs, torch), _levels(graphs.reverse(), torch)]
@@ -173,8 +172,11 @@ def _levels(graphs, torch):
     return types.SimpleNamespace(levels=levels, row=indices(np.argsort(order)))
 
 
-def milliseconds(units, turns, threads, seed=0) -> dict[str, float]:
-    """The median milliseconds of a training step of each system.
+SYSTEMS = (Ours, Torch)
+
+
+def milliseconds(units, turns, threads, seed=0) -> dict[str, list[float]]:
+    """The milliseconds of a training step of each system that is installed.
 
     Raises:
       AssertionError: If losses or gradients differ.
@@ -182,41 +184,34 @@ def milliseconds(units, turns, threads, seed=0) -> dict[str, float]:
     generator = np.random.default_rng(seed)
     graphs = random_dags(generator)
     inputs = generator.normal(size=(graphs.num_vertices, units)).astype("float32")
-    systems = [Ours(graphs, inputs, units, threads), Torch(graphs, inputs, units, threads)]
-    systems[1].take(systems[0].weights())
-    (loss, gradients), (other_loss, other_gradients) = (system.step() for system in systems)
-    np.testing.assert_allclose(loss, other_loss, rtol=1e-4)
-    # That of the queries is zero: attention does not change by what all children have in common.
-    largest = max(np.abs(other).max() for other in other_gradients)
-    for one, other in zip(gradients, other_gradients, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-2, atol=1e-4 * largest)
-    times = {system.name: [] for system in systems}
-    for _ in range(turns):
-        for system in systems:
-            start = time.perf_counter()
-            system.step()
-            times[system.name].append(1e3 * (time.perf_counter() - start))
-    return {name: statistics.median(taken) for name, taken in times.items()}
+    made = [
+        make(graphs, inputs, units, threads)
+        for make in SYSTEMS
+        if contest.installed(make.name, *make.packages)
+    ]
+    weights = made[0].weights()
+    for other in made[1:]:
+        other.take(weights)
+    # The gradient of the queries is zero: attention ignores what all children have in common.
+    results = (system.step() for system in made)
+    contest.compare(*results, tolerance=1e-2, floor=1e-4, zeros=True)
+    return contest.milliseconds({system.name: system.step for system in made}, turns)
 
 
-def main(arguments=None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--units", type=flags.integers(1), default=[64, 256])
-    parser.add_argument("--turns", type=flags.integer(1), default=20)
-    parser.add_argument("--threads", type=flags.integer(1), help="none: those of each system")
-    flagged = parser.parse_args(arguments)
-    if flagged.threads is not None:
-        tf.config.threading.set_inter_op_parallelism_threads(flagged.threads)
-        tf.config.threading.set_intra_op_parallelism_threads(flagged.threads)
-    rows = {}
-    for units in flagged.units:
-        taken = milliseconds(units, flagged.turns, flagged.threads)
-        ours, other = taken[Ours.name], taken[Torch.name]
-        shown = {name: f"{ms:.1f} ms" for name, ms in taken.items()}
-        rows[f"{units} units"] = shown | {"ratio": f"{other / ours:.2f}"}
-    columns = [Ours.name, Torch.name, "ratio"]
+def main(argv=None) -> int:
+    """Runs the program; returns its exit status."""
+    arguments = contest.parser(__doc__, turns=20).parse_args(argv)
+    contest.limit_threads(arguments.threads)
+    rows = {
+        f"{units} units": contest.texts(
+            milliseconds(units, arguments.turns, arguments.threads, arguments.seed), "ratio"
+        )
+        for units in arguments.units
+    }
+    columns = [*(system.name for system in SYSTEMS), "ratio"]
     tables.Table(f"{GRAPHS} DAGs, {LAYERS} layers in each direction", columns, rows).print()
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -8,14 +8,20 @@ import os
 from benchmarks import peers, workloads
 
 
-def parser(description: str) -> argparse.ArgumentParser:
-    """A parser with the flags on how to measure."""
+def plain_parser(description: str) -> argparse.ArgumentParser:
+    """A parser with the flags of all programs."""
     made = argparse.ArgumentParser(
         description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter
     )
     made.add_argument("--threads", type=threads, default=_cpus(), help="of every system")
-    made.add_argument("--sst", type=treebank, help="folder of the Stanford Sentiment Treebank")
     made.add_argument("--seed", type=integer(0), default=0, help="of weights and generated data")
+    return made
+
+
+def parser(description: str) -> argparse.ArgumentParser:
+    """A parser with the flags of programs that run workloads."""
+    made = plain_parser(description)
+    made.add_argument("--sst", type=treebank, help="folder of the Stanford Sentiment Treebank")
     made.add_argument("--minibatches", type=integer(1), help="how many different ones")
     return made
 

@@ -8,17 +8,16 @@ with states kept in one tensor or in a `tf.TensorArray`, forward and with a tape
 Gradients are compared first.
 """
 
-import argparse
 import functools
 import statistics
-import time
+import sys
 
 import keras
 import numpy as np
 import tensorflow as tf
 
 import cavs_tf as cavs
-from benchmarks import flags, tables
+from benchmarks import contest, flags, tables
 
 EXISTING = (10, 100_000)
 
@@ -98,13 +97,8 @@ class Grower:
 
 def microseconds(run, count: int, turns: int) -> float:
     """The median of turns of `run`, divided by `count`."""
-    run()
-    taken = []
-    for _ in range(turns):
-        start = time.perf_counter()
-        tf.nest.map_structure(lambda x: x.numpy(), run())
-        taken.append(1e6 * (time.perf_counter() - start) / count)
-    return statistics.median(taken)
+    taken = contest.milliseconds({"": lambda: tf.nest.map_structure(np.asarray, run())}, turns)
+    return 1e3 * statistics.median(taken[""]) / count
 
 
 def over_states(grower, steps: int, turns: int) -> tables.Table:
@@ -136,27 +130,25 @@ def by_vertices(grower, counts, turns: int) -> tables.Table:
                 "us": f"{microseconds(forward, count, turns):.1f}",
                 "us with a tape": f"{microseconds(both, count, turns):.1f}",
             }
-        for one, other in zip(*found, strict=True):
-            largest = np.max(np.abs(one))
-            np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-4 * largest)
+        contest.compare(*((0.0, own) for own in found), tolerance=1e-3, floor=1e-4)
     return tables.Table("one vertex of graphs of", ["us", "us with a tape"], rows)
 
 
-def main(arguments=None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--units", type=flags.integer(1), default=64)
-    parser.add_argument("--vertices", type=flags.integers(1), default=[100, 1000])
+def main(argv=None) -> int:
+    """Runs the program; returns its exit status."""
+    parser = contest.parser(__doc__, turns=7)
+    parser.set_defaults(units=(64,))
+    parser.add_argument("--vertices", type=flags.integers(1), default="100,1000", help="of a graph")
     parser.add_argument("--steps", type=flags.integer(1), default=2000, help="over states")
-    parser.add_argument("--turns", type=flags.integer(1), default=7)
-    parser.add_argument("--seed", type=flags.integer(0), default=0)
-    flagged = parser.parse_args(arguments)
-    grower = Grower(flagged.units, flagged.seed)
-    over_states(grower, flagged.steps, flagged.turns).print()
-    print()
-    by_vertices(grower, flagged.vertices, flagged.turns).print()
+    arguments = parser.parse_args(argv)
+    contest.limit_threads(arguments.threads)
+    for units in arguments.units:
+        grower = Grower(units, arguments.seed)
+        over_states(grower, arguments.steps, arguments.turns).print()
+        print()
+        by_vertices(grower, arguments.vertices, arguments.turns).print()
+    return 0
 
 
 if __name__ == "__main__":
-    # One operator at a time: those of cavs_tf use all threads themselves.
-    tf.config.threading.set_inter_op_parallelism_threads(1)
-    main()
+    sys.exit(main())

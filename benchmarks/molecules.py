@@ -9,22 +9,18 @@ all weights by SGD. Losses and gradients are compared before anything is timed; 
 take turns, each a pass over all minibatches.
 """
 
-import argparse
 import dataclasses
-import importlib.util
-import statistics
-import time
+import sys
 
 import keras
 import numpy as np
 import tensorflow as tf
 
 import cavs_tf as cavs
-from benchmarks import flags, tables
+from benchmarks import contest, flags, tables
 
 ROUNDS, ELEMENTS, BONDS, MINIBATCHES = 4, 10, 4, 4
 RATE = 1e-4  # Of learning.
-_PAUSE_SECONDS = 0.02  # Long enough for the threads of the system before to stop spinning.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,6 +69,7 @@ class Ours:
     """`cavs_tf.keras.GGNN`, in a compiled step."""
 
     name = "cavs_tf"
+    packages = ()
 
     def __init__(self, minibatches, units, threads):
         del threads
@@ -130,13 +127,12 @@ class ByHand:
     """PyTorch: messages gathered and added up by `index_add`, then a `GRUCell`."""
 
     name = "PyTorch by hand"
-    package = "torch"
+    packages = ("torch",)
 
     def __init__(self, minibatches, units, threads):
         import torch
 
-        if threads is not None:
-            torch.set_num_threads(threads)
+        torch.set_num_threads(threads)
         torch.set_flush_denormal(True)
         self._torch, self._units = torch, units
         self._table = torch.nn.Embedding(ELEMENTS, units)
@@ -207,7 +203,7 @@ class Geometric(ByHand):
     """`torch_geometric.nn.GatedGraphConv`, which has a weight of messages for each round."""
 
     name = "PyTorch Geometric"
-    package = "torch_geometric"
+    packages = ("torch", "torch_geometric")
 
     def _make(self):
         from torch_geometric.nn import GatedGraphConv
@@ -228,83 +224,53 @@ def _exchanged(gates):
     return np.concatenate([second, first, last])
 
 
-def installed(system) -> bool:
-    """Whether what a system needs is installed; if not, says how to install it."""
-    package = getattr(system, "package", None)
-    names = {"torch", package} if package else set()
-    missing = sorted(name for name in names if importlib.util.find_spec(name) is None)
-    if missing:
-        print(f"{system.name}: not installed (pip install {' '.join(missing)})")
-    return not missing
+def prepare(units, batch, threads, seed=0) -> list:
+    """The systems that are installed, with the same weights and minibatches."""
+    generator = np.random.default_rng(seed)
+    minibatches = [molecules(generator, batch) for _ in range(MINIBATCHES)]
+    keras.utils.set_random_seed(seed)
+    systems = [
+        make(minibatches, units, threads)
+        for make in SYSTEMS
+        if contest.installed(make.name, *make.packages)
+    ]
+    weights = systems[0].weights()
+    for system in systems:
+        system.take(weights)
+    return systems
 
 
-def measure(units, batch, turns, threads, seed=0) -> dict[str, list[float]]:
-    """The milliseconds of a training step of each system, by turn.
+def milliseconds(systems, turns) -> dict[str, list[float]]:
+    """The milliseconds of a pass over all minibatches, by turn.
 
     Raises:
       AssertionError: If losses or gradients differ.
     """
-    generator = np.random.default_rng(seed)
-    minibatches = [molecules(generator, batch) for _ in range(MINIBATCHES)]
-    keras.utils.set_random_seed(seed)
-    systems = [make(minibatches, units, threads) for make in SYSTEMS if installed(make)]
-    weights = systems[0].weights()
-    for system in systems:
-        system.take(weights)
-    _compare(systems)
-    times = {system.name: [] for system in systems}
-    for turn in range(turns + 1):  # The first one warms up.
-        shift = turn % len(systems)
-        for system in systems[shift:] + systems[:shift]:
-            time.sleep(_PAUSE_SECONDS)
-            system.step(0)  # Fills the caches, which another system has used.
-            start = time.perf_counter()
-            for number in range(MINIBATCHES):
-                system.step(number)
-            if turn:
-                taken = time.perf_counter() - start
-                times[system.name].append(1e3 * taken / MINIBATCHES)
-    return times
-
-
-def _compare(systems) -> None:
     for number in range(MINIBATCHES):
-        (loss, gradients), *others = (system.gradients(number) for system in systems)
-        for other_loss, other_gradients in others:
-            np.testing.assert_allclose(loss, other_loss, rtol=1e-4)
-            for one, other in zip(gradients, other_gradients, strict=True):
-                largest = np.abs(other).max()
-                np.testing.assert_allclose(one, other, rtol=2e-3, atol=2e-3 * largest)
+        contest.compare(*(system.gradients(number) for system in systems))
+
+    def a_pass(system):
+        return lambda: [system.step(number) for number in range(MINIBATCHES)]
+
+    return contest.milliseconds({system.name: a_pass(system) for system in systems}, turns)
 
 
-def row(times: dict[str, list[float]]) -> dict[str, str]:
-    """What is written of the turns: medians, and that of the ratios to the best of the others."""
-    shown = {name: f"{statistics.median(taken):.2f} ms" for name, taken in times.items()}
-    ours, *others = times.values()
-    if others:
-        best = min(others, key=statistics.median)
-        ratio = statistics.median(other / own for own, other in zip(ours, best, strict=True))
-        shown["best / ours"] = f"{ratio:.2f}"
-    return shown
-
-
-def main(arguments=None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--units", type=flags.integers(1), default=[64, 256])
+def main(argv=None) -> int:
+    """Runs the program; returns its exit status."""
+    parser = contest.parser(__doc__, turns=11)
     parser.add_argument("--batch", type=flags.integer(1), default=64, help="molecules")
-    parser.add_argument("--turns", type=flags.integer(1), default=11)
-    parser.add_argument("--threads", type=flags.integer(1), help="none: those of each system")
-    flagged = parser.parse_args(arguments)
-    if flagged.threads is not None:
-        tf.config.threading.set_inter_op_parallelism_threads(1)
-        tf.config.threading.set_intra_op_parallelism_threads(flagged.threads)
-    rows = {
-        f"{units} units": row(measure(units, flagged.batch, flagged.turns, flagged.threads))
-        for units in flagged.units
-    }
+    arguments = parser.parse_args(argv)
+    contest.limit_threads(arguments.threads)
+    rows = {}
+    for units in arguments.units:
+        systems = prepare(units, arguments.batch, arguments.threads, arguments.seed)
+        times = milliseconds(systems, arguments.turns)
+        of_steps = {name: [ms / MINIBATCHES for ms in taken] for name, taken in times.items()}
+        rows[f"{units} units"] = contest.texts(of_steps, "best / ours")
     columns = [*(system.name for system in SYSTEMS), "best / ours"]
-    tables.Table(f"{flagged.batch} molecules, {ROUNDS} rounds", columns, rows).print()
+    tables.Table(f"{arguments.batch} molecules, {ROUNDS} rounds", columns, rows).print()
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -20,12 +20,13 @@ from benchmarks.workers import ROOT
 
 # The beginning of the comment before a table, and the comment after it.
 BEGIN, END = "<!-- measured by benchmarks.pages: ", "<!-- end of what was measured -->"
+_NO_TORCH = "torch: not installed. pip install torch"
 # What a table may need, with a function that says what is missing, or nothing.
 NEEDS = types.MappingProxyType(
     {
         "sst": lambda arguments: "" if arguments.sst else "no --sst=<folder>",
         "ceiling": lambda arguments: "" if arguments.ceiling else "no --ceiling=<program>",
-        "torch": lambda _: "" if importlib.util.find_spec("torch") else "torch is not installed",
+        "torch": lambda _: "" if importlib.util.find_spec("torch") else _NO_TORCH,
     }
 )
 

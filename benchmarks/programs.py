@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 
-from benchmarks import cells, flags, harness, tables, workloads
+from benchmarks import cells, contest, flags, harness, tables, workloads
 from benchmarks.crew import Crew
 from benchmarks.workers import ROOT
 
@@ -52,6 +52,8 @@ def main(argv=None) -> int:
     arguments = parser.parse_args(argv)
     if not arguments.sst:
         print("--sst: expected the folder of the Stanford Sentiment Treebank", file=sys.stderr)
+        return 2
+    if not contest.installed("programs in PyTorch", "torch"):
         return 2
     try:
         harness.refuse_debug_build()

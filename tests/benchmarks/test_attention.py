@@ -1,6 +1,10 @@
 """The benchmark of cells that combine all children."""
 
+import pytest
+
 from benchmarks import attention
+
+pytestmark = pytest.mark.usefixtures("in_this_process")
 
 
 def test_the_table_has_every_cell(capsys):

@@ -2,7 +2,11 @@
 
 import re
 
+import pytest
+
 from benchmarks import growth
+
+pytestmark = pytest.mark.usefixtures("in_this_process")
 
 
 def test_the_tables_have_every_row(capsys):

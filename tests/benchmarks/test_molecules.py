@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from benchmarks import molecules
+from benchmarks import contest, molecules
+
+pytestmark = pytest.mark.usefixtures("in_this_process")
 
 
 def test_molecules_are_connected_and_have_few_bonds():
@@ -32,15 +34,13 @@ def test_systems_give_the_same_numbers_and_are_in_the_table(capsys):
 
 
 def test_a_system_that_is_not_installed_says_how_to_install_it(monkeypatch, capsys):
-    monkeypatch.setattr(molecules.importlib.util, "find_spec", lambda name: None)
-    times = molecules.measure(4, 2, 1, None)
-    assert list(times) == ["cavs_tf"]
-    said = capsys.readouterr().out.splitlines()
-    assert said == [
-        "PyTorch by hand: not installed (pip install torch)",
-        "PyTorch Geometric: not installed (pip install torch torch_geometric)",
+    monkeypatch.setattr(contest.importlib.util, "find_spec", lambda name: None)
+    assert [system.name for system in molecules.prepare(4, 2, 1)] == ["cavs_tf"]
+    assert capsys.readouterr().out.splitlines() == [
+        "PyTorch by hand: torch: not installed. pip install torch",
+        "PyTorch Geometric: torch, torch_geometric: not installed. pip install torch "
+        "torch_geometric",
     ]
-    assert list(molecules.row(times)) == ["cavs_tf"]
 
 
 def test_other_numbers_are_refused():
@@ -50,7 +50,7 @@ def test_other_numbers_are_refused():
             return 1.01 * loss, gradients
 
     minibatches = [molecules.molecules(np.random.default_rng(0), 2)] * molecules.MINIBATCHES
-    systems = [made(minibatches, 4, None) for made in (molecules.Ours, Wrong)]
+    systems = [made(minibatches, 4, 1) for made in (molecules.Ours, Wrong)]
     systems[1].take(systems[0].weights())
     with pytest.raises(AssertionError):
-        molecules._compare(systems)
+        molecules.milliseconds(systems, 1)

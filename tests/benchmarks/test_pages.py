@@ -33,7 +33,7 @@ def begin(name):
 
 
 def has_torch(monkeypatch, there):
-    torch = "" if there else "torch is not installed"
+    torch = "" if there else "torch: not installed. pip install torch"
     monkeypatch.setattr(pages, "NEEDS", {**pages.NEEDS, "torch": lambda arguments: torch})
 
 
@@ -128,8 +128,8 @@ def test_only_some_tables_can_be_chosen(root, measured):
     [
         ("systems", "no --sst=<folder>"),
         ("ceiling", "no --sst=<folder>, no --ceiling=<program>"),
-        ("sequences", "torch is not installed"),
-        ("programs", "no --sst=<folder>, torch is not installed"),
+        ("sequences", "torch: not installed. pip install torch"),
+        ("programs", "no --sst=<folder>, torch: not installed. pip install torch"),
         ("phases", "no --sst=<folder>"),
     ],
 )

@@ -24,6 +24,13 @@ def test_the_treebank_has_to_be_named(capsys):
     assert "--sst: expected the folder" in capsys.readouterr().err
 
 
+def test_pytorch_has_to_be_installed(treebank, monkeypatch, capsys):
+    monkeypatch.setattr(programs.contest.importlib.util, "find_spec", lambda name: None)
+    assert programs.main([f"--sst={treebank}"]) == 2
+    said = capsys.readouterr().out
+    assert said == "programs in PyTorch: torch: not installed. pip install torch\n"
+
+
 def test_turns_of_all_programs_make_a_table():
     turns = {
         "sentiment": [Turn(2.0, 0.5), Turn(4.0, 0.4), Turn(3.0, 0.3)],
@@ -61,6 +68,7 @@ def test_all_programs_take_turns_with_other_seeds(monkeypatch, treebank, capsys)
     steps = {"steps": 8544.0, "8 in a call": 2 * 8544.0}
     monkeypatch.setattr(programs, "_steps", lambda arguments, crew: steps)
     monkeypatch.setattr(programs.harness, "refuse_debug_build", lambda: None)
+    monkeypatch.setattr(programs.contest, "installed", lambda *names: True)
     assert programs.main([f"--sst={treebank}", "--turns=2", "--epochs=3"]) == 0
     names = ["sentiment", "torch sentiment", "listops", "torch listops"]
     assert ran == [(name, seed, "3") for seed in "01" for name in names]
