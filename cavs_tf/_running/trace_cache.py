@@ -63,6 +63,11 @@ class TraceCache:
     last: Functions | None = None
     changes: int = 0
 
+    @property
+    def edge_pushes(self) -> frozenset:
+        """The names of the outputs that had a row for each edge in the last call."""
+        return self.known[0].edge_pushes if self.known else frozenset()
+
     def find(self, key) -> Known | None:
         """The entry for such inputs, if nothing that the functions see has changed; else None."""
         for i, known in enumerate(self.known):

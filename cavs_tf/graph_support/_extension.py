@@ -12,15 +12,25 @@ import tensorflow as tf
 from cavs_tf._inputs.inputs import (
     GRAPH,
     IDS,
+    OWN_INPUTS,
     STATES,
     VertexRows,
     as_pair,
     name_inputs,
-    with_floats_as,
+    rows_of,
+    unnamed,
 )
 from cavs_tf._native.library import ops
 from cavs_tf._tracing.trace import current_vertex
-from cavs_tf._values.integers import as_int32, int32_tensor, on_cpu, rejected_unless, tensor_of
+from cavs_tf._values.integers import (
+    as_int32,
+    int32_tensor,
+    length,
+    number_of_lists,
+    on_cpu,
+    rejected_unless,
+    tensor_of,
+)
 from cavs_tf.graphs._graph_batch import GraphBatch
 
 
@@ -53,7 +63,7 @@ def _given():
     vertex.scattered = vertex.pulls[STATES]
 
 
-def checked_states(states, shape: tuple, dtype) -> tf.Tensor:
+def _checked_states(states, shape: tuple, dtype) -> tf.Tensor:
     """States that exist, [n, *shape] of `dtype`; none if they are None.
 
     Raises:
@@ -72,7 +82,7 @@ def checked_states(states, shape: tuple, dtype) -> tf.Tensor:
 
 
 @on_cpu
-def child_lists(children) -> tuple[tf.Tensor, tf.Tensor]:
+def _child_lists(children) -> tuple[tf.Tensor, tf.Tensor]:
     """The lists of children of m new vertices as int32 (splits [m + 1], ids [E]).
 
     Args:
@@ -105,14 +115,14 @@ def _is_list(value) -> bool:
 
 
 @on_cpu
-def extension_of(
+def _graph_of_new(
     states: tf.Tensor, children: tuple, vertex_type, arity: int | None, num_types: int
 ) -> tuple[GraphBatch, tf.Tensor]:
     """The graph of new vertices and of the children that exist, and the states of the latter.
 
     Args:
       states: [n, *state_shape].
-      children: What `child_lists` returned.
+      children: What `_child_lists` returned.
       vertex_type: Integers [m] in [0, num_types), or None.
       arity: The largest number of children; None: any.
 
@@ -136,25 +146,36 @@ def extension_of(
     return graphs, tf.gather(states, read)
 
 
-def rows_of_new(inputs, compute_dtype, pulled_by_type, vertex_type, num_new) -> dict:
-    """External inputs by name for the graph of an extension: those of new vertices.
+def extension_of(cell, states, children, inputs, vertex_type, vertex_ids, vertex_graph) -> tuple:
+    """The graph of an extension, and its inputs, of which the users' have rows of new vertices.
 
     Args:
-      inputs: As for a call with the new vertices alone.
-      compute_dtype: Of floating-point inputs; None: their own.
-      pulled_by_type: A function from inputs by name to (the names that each type pulls, the names
-        of those with rows of edges).
-      vertex_type: int32 [m + k].
-      num_new: m, an int where it is known.
+      cell: The GraphSupport.
+      states, children, inputs, vertex_type, vertex_ids, vertex_graph: As for `extend`.
     """
+    states = _checked_states(states, cell.state_shape, cell.compute_dtype)
+    children = _child_lists(children)
+    num_new = number_of_lists(children[0])
+    graphs, given = _graph_of_new(states, children, vertex_type, cell.arity, len(cell.vertex_types))
     pulls = name_inputs(inputs)
-    if compute_dtype is not None:
-        pulls = with_floats_as(compute_dtype, pulls)
-    by_type, of_edges = pulled_by_type(pulls)
+    cell._build_for(unnamed({n: rows_of(v).shape for n, v in pulls.items()}) or None)
+    own = _own_inputs(given, length(states), num_new, vertex_ids, vertex_graph)
+    return graphs, name_inputs(pulls | own)
+
+
+def rows_of_new(pulls: dict, known, vertex_type) -> dict:
+    """The inputs of an extension, as inputs of some of its vertices.
+
+    Args:
+      pulls: By name, with rows of the new vertices alone.
+      known: Which inputs each vertex type pulls, and which have rows of edges: a `Known`.
+      vertex_type: int32 [m + k].
+    """
+    num_new, by_type = length(pulls[IDS].vertices), known.pulled[:-1]
     new = tf.range(num_new)
 
     def spread(name, value):
-        if name in of_edges:
+        if name in known.edge_pulls or name in OWN_INPUTS:
             return value
         rows, vertices = as_pair(value)
         if vertices is None:
@@ -192,7 +213,7 @@ def _vertices_of(rows, pulled, types, new) -> tf.Tensor:
     return tf.cond(tf.equal(tf.shape(rows)[0], tf.size(new)), lambda: new, lambda: of_types)
 
 
-def own_inputs(states, num_states, num_new, vertex_ids, vertex_graph) -> dict:
+def _own_inputs(states, num_states, num_new, vertex_ids, vertex_graph) -> dict:
     """The inputs of our own: given states, and the numbers of new vertices and of their graphs."""
     new = tf.range(num_new)
     ids = num_states + new if vertex_ids is None else vertex_ids

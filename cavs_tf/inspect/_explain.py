@@ -215,7 +215,7 @@ def _choices(call):
         lines.append(
             f"micro-batches: of {int(micro_batch)} of {graphs.num_graphs} graphs (auto: "
             f"to train with all at once takes {int(whole_bytes):,} of "
-            f"{available_bytes(cell._last_functions()):,} bytes)"
+            f"{available_bytes(cell._cache.last):,} bytes)"
         )
     return lines
 

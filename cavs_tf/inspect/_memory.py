@@ -145,7 +145,7 @@ def functions_of(cell, graphs=None, inputs=None, pushes=None):
 
     Those of the last call if `inputs` is None.
     """
-    if inputs is None and cell._last_functions() is not None:
-        return cell._last_functions()
-    pulls, _ = cell._prepare(graphs, inputs)
-    return cell._functions_for(pulls, pushes=pushes)
+    if inputs is None and cell._cache.last is not None:
+        return cell._cache.last
+    pulls, known = cell._prepared(graphs, inputs)
+    return cell._functions_for(known, pulls, pushes=pushes)

@@ -55,7 +55,8 @@ class Pieces:
           **arguments: `training`, `pushes`: as for `extend`. Dropout drops the same in all pieces.
         """
         pulls = name_inputs(inputs)
-        by_type, of_edges = cell._pulled_by_type(pulls), cell._edge_pulls(pulls)
+        calls = cell._known(pulls)
+        by_type, of_edges = calls.pulled, calls.edge_pulls
         states, known, outputs = None, np.zeros(0, np.int32), []
         for number, piece in enumerate(self._pieces):
             rows = {n: self._rows_of(n, v, piece, by_type, of_edges) for n, v in pulls.items()}
@@ -72,7 +73,7 @@ class Pieces:
             states = new if states is None else tf.concat([states, new], 0)
             known = np.concatenate([known, piece])
             outputs.append(pushed)
-        return self._put_together(outputs, cell._edge_pushes(pulls))
+        return self._put_together(outputs, calls.edge_pushes)
 
     def _lists(self, known, piece) -> list:
         """The children of the vertices of a piece, after the vertices `known`."""

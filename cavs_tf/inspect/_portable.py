@@ -105,8 +105,7 @@ def _signature(call, specs):
 
 def run_by_depth(cell: GraphSupport, graphs, inputs, at, pushes=None):
     """Evaluates all vertices of a depth at a time, in plain TensorFlow."""
-    pulls, pushed = cell._prepare(graphs, inputs)
-    evaluation = Evaluation(cell, graphs, pulls, pushed)
+    evaluation = Evaluation(cell, graphs, *cell._prepared(graphs, inputs))
     outputs = evaluation.rows_at(_by_depth(evaluation), at)
     return unnamed(chosen_pushes(outputs, pushes))
 

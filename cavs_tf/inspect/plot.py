@@ -207,7 +207,7 @@ def vertex_function(model, path=None):
     ['F of TreeLSTMCell.vertex', 'dF of TreeLSTMCell.vertex']
     """
     cell = cell_of(model)
-    if cell._last_functions() is None:
+    if cell._cache.last is None:
         raise ValueError(
             f"model: got {cell.name}, which was never called, but expected traced vertex "
             "functions. Call it with graphs and inputs first."

@@ -78,8 +78,7 @@ def run(model, graphs, inputs=None, at=None):
 
 
 def _run_cell(cell, graphs, inputs, at, pushes=None):
-    pulls, pushed = cell._prepare(graphs, inputs)
-    evaluation = Evaluation(cell, graphs, pulls, pushed)
+    evaluation = Evaluation(cell, graphs, *cell._prepared(graphs, inputs))
     run_all = evaluation.run_eagerly if tf.executing_eagerly() else evaluation.run_in_graph
     with wide_gradients(cell.variables):
         outputs = run_all()
@@ -106,24 +105,23 @@ class Evaluation:
       arity: The number of slots.
     """
 
-    def __init__(self, model, graphs, pulls, pushed):
+    def __init__(self, model, graphs, pulls, known):
         self.functions = [function for _, function in model._evaluated_functions(pulls)]
-        self.arity = model._num_slots(pulls)
+        self.arity = known.num_slots
         self.no_state = tf.zeros([1, *model.state_shape], model.compute_dtype)
         self.wide = sum_type(model.compute_dtype)
-        self.pushed = pushed
+        self.pushed = known.pushed
         self.num_vertices = graphs.num_vertices
         typed = tf.size(graphs.vertex_type) > 0
         untyped = tf.zeros([self.num_vertices], tf.int32)
         self.types = tf.cond(typed, lambda: graphs.vertex_type, lambda: untyped)
-        self.edge_pushes = model._edge_pushes(pulls)
-        of_edges = model._edge_pulls(pulls)
-        self.edge_pulls = {name: pulls[name] for name in of_edges}
-        of_vertices = {name: value for name, value in pulls.items() if name not in of_edges}
-        self.pulls = self._one_row_per_vertex(of_vertices, model._pulled_by_type(pulls))
+        self.edge_pushes = known.edge_pushes
+        self.edge_pulls = {name: pulls[name] for name in known.edge_pulls}
+        of_vertices = {n: value for n, value in pulls.items() if n not in known.edge_pulls}
+        self.pulls = self._one_row_per_vertex(of_vertices, known.pulled)
         own = {name: own_rows(name, graphs, model.arity or 0) for name in READ_INPUTS}
         self.pulls = own | self.pulls
-        if model.arity is not None and not model._reads_edges(pulls):
+        if model.arity is not None and not known.reads_edges:
             _check_arity(graphs, self.arity)
         self.children = children_by_slot(graphs, self.arity)
         self.edge_child = tf.boolean_mask(graphs.child_ids, graphs.child_ids >= 0)

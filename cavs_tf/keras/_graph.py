@@ -10,7 +10,8 @@ from cavs_tf._inputs.keras_private import SelfContained, asks_for_shapes
 from cavs_tf._values.arguments import check_bools
 from cavs_tf._values.integers import length
 from cavs_tf._values.wide_sums import sum_of_segments, with_wide_sums
-from cavs_tf.graph_support._graph_support import GraphSupport, shapes_by_call
+from cavs_tf.graph_support._graph_support import GraphSupport
+from cavs_tf.graph_support._shapes import shapes_by_call
 
 _PACKAGE = "cavs_tf"
 
@@ -110,7 +111,7 @@ def run_for_roots(cell, graphs, inputs, initial_state=None):
 
 def _of_vertices(cell, rows, function):
     """What `function` makes of rows of vertices, and rows of edges as they are."""
-    of_edges = cell._edge_outputs
+    of_edges = cell._cache.edge_pushes
     if not isinstance(rows, dict) or of_edges.isdisjoint(rows):
         return function(rows)
     chosen = function({name: value for name, value in rows.items() if name not in of_edges})

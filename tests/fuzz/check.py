@@ -208,7 +208,7 @@ def _in_pieces(case, model, step, inputs):
     outputs = (tf.function(run) if in_function else run)(inputs)
     if step.at is None:
         return outputs
-    of_edges = model._edge_outputs
+    of_edges = model._cache.edge_pushes
     return {n: v if n in of_edges else tf.gather(v, _at_of(step)) for n, v in outputs.items()}
 
 

@@ -123,7 +123,7 @@ class Model:
         layer(graphs, inputs)
         self.options = options
         self.layer, self.graphs, self.inputs = layer, graphs, inputs
-        self.functions = layer._last_functions()
+        self.functions = layer._cache.last
         self.arity, self.reads_edges = self.functions.arity, self.functions.reads_edges
         schedule = graphs.schedule(self.arity, num_types, edges=self.reads_edges)
         self.edges = schedule.edge_lists

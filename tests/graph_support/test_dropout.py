@@ -224,7 +224,7 @@ def test_masks_are_drawn_again_instead_of_being_kept():
     for rate in (0.0, 0.5):
         cell = Cell(rate)
         cell(graphs, inputs, training=True)
-        (backward,) = (f for f, _ in cell._last_functions().backward)
+        (backward,) = (f for f, _ in cell._cache.last.backward)
         kept.append(sum(op.type == "CavsDropoutMask" for op in backward.graph.get_operations()))
     assert kept == [2, 3]
 

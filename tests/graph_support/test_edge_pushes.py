@@ -114,7 +114,7 @@ def test_pushes_that_are_not_wanted_are_not_returned_and_not_computed():
     assert set(some) == {"default", "weights"}
     np.testing.assert_array_equal(some["weights"], every["weights"])
     cell(graphs, inputs, pushes=["default"])
-    assert cell._last_functions().push_names == ["default"]
+    assert cell._cache.last.push_names == ["default"]
 
 
 def test_gradients_of_some_pushes_are_those_of_all():

@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 
 import cavs_tf as cavs
+from cavs_tf._running.trace_cache import TraceCache
 from cavs_tf.inspect._pieces import Pieces
 from tests.helpers import cells
 
@@ -369,6 +370,17 @@ def test_bad_arguments_are_named(cell, case):
     arguments = dict(states=given, children=[[0, 1], [5]], inputs=X[:2]) | wrong
     with pytest.raises((ValueError, tf.errors.InvalidArgumentError), match=message):
         cell.extend(**arguments)
+
+
+def test_a_call_compares_what_its_functions_see_once(cell, monkeypatch):
+    cell.extend(None, [[]], X[:1])
+    cell(WHOLE, X)
+    found, find = [], TraceCache.find
+    monkeypatch.setattr(TraceCache, "find", lambda *call: found.append(find(*call)) or found[-1])
+    cell.extend(None, [[]], X[:1])
+    assert len(found) == 1 and found[0] is not None
+    cell(WHOLE, X)
+    assert len(found) == 2 and found[1] is not None
 
 
 def test_a_call_that_is_overridden_is_refused():

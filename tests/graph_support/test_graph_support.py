@@ -351,7 +351,7 @@ def test_gradients_of_weights_within_a_vertex_function_are_sums_over_rows():
 
 def stages(cell, which):
     """{stage: names of operators} of one traced function."""
-    functions = cell._last_functions()
+    functions = cell._cache.last
     pairs = getattr(functions, which)
     description = ops.cavs_describe(
         vertex_functions=[f for f, _ in pairs], vertex_signatures=[s for _, s in pairs]

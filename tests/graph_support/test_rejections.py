@@ -438,7 +438,7 @@ def test_a_schedule_of_another_arity():
 
     cell = cell_of(gathers)
     cell(GRAPHS, X)
-    functions = cell._last_functions()
+    functions = cell._cache.last
     schedule = cavs.GraphBatch.chain([4]).schedule(arity=1)
     with rejects("got child rows of 1 slots but expected at least 2", tf.errors.OpError):
         run_forward(functions, schedule, {"default": X}, cavs.Options())
@@ -545,7 +545,7 @@ def functions_of_good():
     cell = cell_of(good)
     results = cell(GRAPHS, X)  # Without a GradientTape, no tape is kept.
     assert np.isfinite(results).all()
-    return cell._last_functions()
+    return cell._cache.last
 
 
 @pytest.mark.parametrize(

@@ -471,7 +471,7 @@ cell = cells.Linear(arity=1)
 x = tf.ones([10**6, cells.FEATURES])
 cell(cavs.GraphBatch.chain([2]), x[:2])
 schedule = graphs.schedule(arity=1)
-functions = cell._last_functions()
+functions = cell._cache.last
 calls = {
     "CavsSchedule": lambda: graphs.schedule(arity=1),
     "CavsForward": lambda: run_forward(functions, schedule, {"default": x}, cavs.Options()),
