@@ -5,8 +5,6 @@ default is, which has one stream and no micro-batches. Gates are written one by 
 paper's Figure 4, so that there is something to merge.
 """
 
-import ast
-
 from benchmarks import paper, plots, tables
 from benchmarks.cells import Contender
 from benchmarks.figures import _base
@@ -22,17 +20,17 @@ from benchmarks.figures._findings import (
     ratios,
     span,
 )
-from benchmarks.workers import ROOT
 
-# Name: (fields of cavs_tf.Options that switch it off, and on).
+# The options that switch on what a title names: a pass, or the value of a field.
 OPTIMISATIONS = {
-    "fusion": ({"fuse": False}, {"fuse": True}),
-    "lazy batching": ({"lazy": False}, {"lazy": True}),
-    "streaming": ({"streams": 1}, {"streams": 2}),
-    "eager batching": ({"eager": False}, {"eager": True}),
-    "merging": ({"merge": False}, {"merge": True}),
-    "micro-batches": ({"micro_batch": None}, {"micro_batch": 16}),
+    "fusion": "fuse",
+    "lazy batching": "lazy",
+    "streaming": {"streams": 2},
+    "eager batching": "eager",
+    "merging": "merge",
+    "micro-batches": {"micro_batch": 16},
 }
+_OFF = {"streams": 1, "micro_batch": None}
 BASELINE = "none"
 # The last one is the default.
 NAMES = (BASELINE, *OPTIMISATIONS, "all", "default")
@@ -49,9 +47,8 @@ class Figure(_base.Figure):
     title = "Figure 10: training with each optimisation, against none of them"
 
     def plan(self, request):
-        fields = option_fields()
         return [
-            (request.cell(workload, units=units), contenders(fields, workload))
+            (request.cell(workload, units=units), contenders(workload))
             for workload in request.workloads or WORKLOADS
             for units in request.grid.ablated
         ]
@@ -76,34 +73,23 @@ class Figure(_base.Figure):
         return [compare(paper.EACH_OPTIMISATION, gains, says), _streaming(rows)]
 
 
-def option_fields() -> set[str]:
-    """The fields of `cavs_tf.Options` in this version."""
-    # They are read from the file: importing the package would bring TensorFlow into this process.
-    source = ast.parse((ROOT / "cavs_tf/graphs/_options.py").read_text())
-    (options,) = (n for n in source.body if isinstance(n, ast.ClassDef) and n.name == "Options")
-    return {n.target.id for n in options.body if isinstance(n, ast.AnnAssign)}
-
-
-def contenders(fields: set[str], workload: str) -> list[Contender]:
-    """The baseline, every optimisation alone, all of them, and the default.
-
-    One that the engine does not have is asked for all the same, so that it is reported.
-    """
+def contenders(workload: str) -> list[Contender]:
+    """The baseline, every optimisation alone, all of them, and the default."""
     peer = "cavs_gates" if workload in WRITTEN_BY_GATE else "cavs"
-    off, on = (
-        {
-            name: value
-            for switches in OPTIMISATIONS.values()
-            for name, value in switches[side].items()
-            if name in fields
-        }
-        for side in range(2)
-    )
-    alone = [off | switches[1] for switches in OPTIMISATIONS.values()]
-    return [
-        Contender(f"cavs: {name}", peer, options)
-        for name, options in zip(NAMES, [off, *alone, on, {}], strict=True)
-    ]
+    chosen = [(), *((name,) for name in OPTIMISATIONS), tuple(OPTIMISATIONS)]
+    options = [*map(_options, chosen), {}]
+    return [Contender(f"cavs: {name}", peer, own) for name, own in zip(NAMES, options, strict=True)]
+
+
+def _options(on) -> dict:
+    """The fields of `cavs_tf.Options` with these optimisations alone."""
+    options = _OFF | {"disable": []}
+    for name, switch in OPTIMISATIONS.items():
+        if isinstance(switch, str) and name not in on:
+            options["disable"].append(switch)
+        elif isinstance(switch, dict) and name in on:
+            options |= switch
+    return options
 
 
 def _speedups(rows) -> dict:

@@ -28,7 +28,7 @@ class VertexRows(typing.NamedTuple):
     """An external input that only some vertices have: words, which inner nodes of a parse lack.
 
     Other vertices pull zeros, which are neither stored nor multiplied where a task has none but
-    such vertices (see `Options.specialize`); not by an infinite weight either, then.
+    such vertices (see "specialize" in `Options`); not by an infinite weight either, then.
     `cavs_tf.keras.Embedding(..., mask_negative=True)` makes it of tokens.
 
     Attributes:

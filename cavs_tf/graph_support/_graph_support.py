@@ -3,7 +3,6 @@
 Source: Xu et al. 2018, "Cavs", arXiv:1712.04048, section 3.1.
 """
 
-import dataclasses
 import inspect
 import types
 
@@ -464,7 +463,7 @@ class GraphSupport(VertexMethods, SelfContained):
     def _functions_for(self, known, pulls, training=None, pushes=None) -> Functions:
         """The traced functions for calls with such inputs, of which `known` is known."""
         pushes = frozenset(chosen_pushes(known.pushed, pushes))
-        kind = (training, self.options.decompose, self.options.look_up, pushes)
+        kind = (training, self.options.does("decompose"), self.options.does("look_up"), pushes)
         with self._cache.lock, in_users_code():
             return self._cache.functions_of(
                 known, kind, lambda: self._trace(known, pulls, pushes), self._surroundings
@@ -477,7 +476,7 @@ class GraphSupport(VertexMethods, SelfContained):
         """As of Keras's layers, with `options` and `autocast` if they are not the default ones."""
         config = super().get_config()
         if self.options != Options():
-            config["options"] = dataclasses.asdict(self.options)
+            config["options"] = self.options.config()
         if not self._casts_inputs:
             config["autocast"] = False
         return config
@@ -555,8 +554,8 @@ class GraphSupport(VertexMethods, SelfContained):
             known.edge_pulls,
             [variable.value for variable in self.variables],
             first_rows(pulls, Functions.EXAMPLES),
-            self.options.decompose,
-            self.options.look_up,
+            self.options.does("decompose"),
+            self.options.does("look_up"),
             pushes,
         )
 

@@ -14,7 +14,6 @@ from cavs_tf._inputs.inputs import (
 )
 from cavs_tf._native.library import ops
 from cavs_tf._tracing.lookups import is_looked_up
-from cavs_tf.graphs._options import PASSES
 from cavs_tf.inspect._memory import functions_of
 from cavs_tf.inspect._origins import Origins
 
@@ -63,9 +62,7 @@ def names_of(traits: int) -> str:
 
 
 def _describe_programs(options, functions, inputs) -> list[dict]:
-    description = ops.cavs_describe(
-        **functions.to_compile(inputs), **{name: getattr(options, name) for name in PASSES}
-    )
+    description = ops.cavs_describe(**functions.to_compile(inputs), **options.passes())
     return json.loads(description.numpy())
 
 

@@ -41,7 +41,7 @@ def explain(model, graphs=None, inputs=None, program=False) -> Explanation:
         a row per vertex, `@1` one that is the same for all; `{eager}` says when an operator runs;
         a group runs as one kernel. `// zero without children` and `// skipped without children`
         are what a task in which no vertex has a child need not compute. Where tasks may run
-        a program of their own (see `Options.specialize`), it follows.
+        a program of their own (see "specialize" in `Options`), it follows.
 
     Returns:
       The text. A notebook and Python's prompt show it; in a program, `print` it. Beside each

@@ -243,7 +243,7 @@ class RecurrentCell(GraphSupport):
                 "recurrent_dropout": self.recurrent_rate,
                 "dropout_rows": self.dropout_rows,
                 "seed": self.seed,
-                "options": dataclasses.asdict(self.options),
+                "options": self.options.config(),
             }
         )
 

@@ -275,7 +275,7 @@ Status RefuseAgain() {
   return Status(StatusCode::kResourceExhausted,
                 "a gradient is infinite or NaN, and there is no memory to "
                 "compute the step again with one program for all vertices. "
-                "Pass options=cavs_tf.Options(specialize=False).");
+                "Pass options=cavs_tf.Options(disable=['specialize']).");
 }
 
 // Runs both directions without variants.

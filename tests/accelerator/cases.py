@@ -393,7 +393,7 @@ def tools():
         cavs.explain(cell, graphs, x, program=True)
     memory = cavs.predict_memory(cell, graphs, x)
     reference = cavs.reference.run(cell, graphs, x)
-    options = [cavs.Options(micro_batch=1), cavs.Options(streams=2), cavs.Options(fuse=False)]
+    options = [cavs.Options(micro_batch=1), cavs.Options(streams=2), cavs.Options(disable=["fuse"])]
     others = [cavs.keras.TreeLSTMCell(UNITS, arity=2, options=each) for each in options]
     found = [numbers(with_gradients(other, graphs, x)) for other in others]
     return [memory.training, numbers(reference), found]

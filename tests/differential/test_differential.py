@@ -10,38 +10,32 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cavs_tf as cavs
+from cavs_tf.graphs._options import ALL_PASSES
 from cavs_tf.graphs._schedule import POLICIES
 from tests.helpers import cells
 from tests.helpers.pairwise import all_pairs
 
-# The values of each switch; the first is the default.
+# The values of options, and whether each pass runs; the first is the default.
 CHOICES = {
-    **dict.fromkeys(
-        (
-            "decompose",
-            "look_up",
-            "eager",
-            "lazy",
-            "split",
-            "share",
-            "merge",
-            "fuse",
-            "skip_zeros",
-            "specialize",
-            "views",
-        ),
-        (True, False),
-    ),
-    "streams": (1, 2),
     "policy": POLICIES,
     "micro_batch": (None, 2),
+    "streams": (1, 2),
+    **dict.fromkeys(ALL_PASSES, (True, False)),
 }
-# In these combinations, any two values of two switches stand together in one. Every combination of
+# In these combinations, any two values of two choices stand together in one. Every combination of
 # passes, streams and micro-batches is tested by tests/cc/exec/executor_test.cc.
-SWITCHES = [
-    cavs.Options(**dict(zip(CHOICES, values, strict=True)))
-    for values in all_pairs(list(CHOICES.values()))
+COMBINATIONS = [
+    dict(zip(CHOICES, values, strict=True)) for values in all_pairs(list(CHOICES.values()))
 ]
+
+
+def options_of(values) -> cavs.Options:
+    """The options with such values, by whose names of passes it says whether they run."""
+    fields = {name: value for name, value in values.items() if name not in ALL_PASSES}
+    return cavs.Options(**fields, disable=[n for n in ALL_PASSES if not values.get(n, True)])
+
+
+SWITCHES = [options_of(values) for values in COMBINATIONS]
 
 
 def check(cell, graphs, seed=0):
@@ -170,10 +164,11 @@ def check_options(cell, graphs, options, at=None, inputs=None):
 
 
 def test_any_two_values_of_switches_are_combined():
-    assert list(CHOICES) == [field.name for field in dataclasses.fields(cavs.Options)]
+    fields = [field.name for field in dataclasses.fields(cavs.Options)]
+    assert list(CHOICES) == [*fields[:-1], *ALL_PASSES]
     assert SWITCHES[0] == cavs.Options(streams=1)
     for (one, its), (other, others) in itertools.combinations(CHOICES.items(), 2):
-        found = {(getattr(o, one), getattr(o, other)) for o in SWITCHES}
+        found = {(values[one], values[other]) for values in COMBINATIONS}
         assert found == set(itertools.product(its, others)), (one, other)
 
 

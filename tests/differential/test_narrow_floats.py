@@ -68,7 +68,7 @@ class Affine(cavs.GraphSupport):
     "options",
     [
         cavs.Options(),
-        cavs.Options(eager=False, lazy=False),
+        cavs.Options(disable=["eager", "lazy"]),
         cavs.Options(micro_batch=1),
         cavs.Options(streams=2),
     ],
@@ -281,7 +281,7 @@ def test_prediction_of_memory_knows_that_rows_are_narrow(cell_class, dtype):
     need = {}
     for name in (dtype, "float32"):
         # Leaves have programs of their own in float32 alone.
-        cell = cell_class(dtype=name, options=cavs.Options(specialize=False))
+        cell = cell_class(dtype=name, options=cavs.Options(disable=["specialize"]))
         x = cells.inputs_for(cell, graphs.num_vertices, name, 0)
         cell(graphs, x)
         need[name] = cavs.predict_memory(cell, graphs)

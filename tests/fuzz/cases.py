@@ -4,22 +4,12 @@ import dataclasses
 
 import numpy as np
 
+from cavs_tf.graphs._options import PASSES
 from cavs_tf.graphs._schedule import POLICIES
 from tests.fuzz import graphs
 from tests.fuzz.programs import Program, choose, draw_program
 
-SWITCHES = (
-    "eager",
-    "lazy",
-    "split",
-    "share",
-    "merge",
-    "fuse",
-    "skip_zeros",
-    "specialize",
-    "views",
-    "decompose",
-)
+_PASSES = (*PASSES, "decompose")
 SEEDS_OF_A_BLOCK = 50  # Consecutive seeds that run in one process.
 
 
@@ -105,10 +95,10 @@ def draw_case(seed: int) -> Case:
 
 
 def _draw_options(rng) -> dict:
-    """Options with all switches on in half of the cases, and most of them on in the others."""
+    """Options with all passes in half of the cases, and most of them in the others."""
     options = {}
     if rng.random() < 0.5:
-        options = {name: False for name in SWITCHES if rng.random() < 0.4}
+        options = {"disable": tuple(name for name in _PASSES if rng.random() < 0.4)}
     if rng.random() < 0.25:
         options["streams"] = 2
     if rng.random() < 0.2:

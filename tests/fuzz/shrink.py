@@ -67,6 +67,10 @@ def _plainer_steps(case):
         for name in step.options:
             options = {key: value for key, value in step.options.items() if key != name}
             yield _with_step(case, k, options=options)
+        disabled = step.options.get("disable", ())
+        for name in disabled if len(disabled) > 1 else ():
+            left = tuple(other for other in disabled if other != name)
+            yield _with_step(case, k, options=step.options | {"disable": left})
         if step.at is not None:
             yield _with_step(case, k, at=None)
         if step.partial:

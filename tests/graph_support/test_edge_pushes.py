@@ -47,9 +47,9 @@ def inputs_of(cell, graphs, dtype="float64"):
 
 
 @pytest.mark.parametrize("cell_class", CELLS)
-@pytest.mark.parametrize("switches", SWITCHES, ids=str)
-def test_every_switch_gives_the_reference_numbers_and_gradients(cell_class, switches):
-    cell = make(cell_class, options=cavs.Options(**switches))
+@pytest.mark.parametrize("options", SWITCHES, ids=str)
+def test_every_switch_gives_the_reference_numbers_and_gradients(cell_class, options):
+    cell = make(cell_class, options=options)
     graphs = graphs_of_all_kinds(len(cell.vertex_types))
     report = cavs.check_equivalence(cell, graphs, inputs_of(cell, graphs))
     assert report.ok, report

@@ -377,7 +377,7 @@ def test_the_operators_of_a_tree_lstm_run_when_the_paper_says():
 
 
 def test_explain_shows_the_program_as_it_runs():
-    cell = cells.Fallback(options=cavs.Options(specialize=False))
+    cell = cells.Fallback(options=cavs.Options(disable=["specialize"]))
     inputs = cells.inputs_for(cell, 4, "float32", 0)
     text = cavs.explain(cell, TREE, inputs, program=True)
     forward, backward = re.split('  (?:program|derivative) "', text)[1:]
@@ -402,7 +402,7 @@ def test_explain_shows_the_programs_of_leaves():
         assert '"TreeLSTM.vertex' in general
         assert '(leaves)"' in leaf
     assert "in tasks in which" not in cavs.explain(cell, TREE, inputs)
-    plain = cells.TreeLSTM(options=cavs.Options(specialize=False))
+    plain = cells.TreeLSTM(options=cavs.Options(disable=["specialize"]))
     assert "in tasks in which" not in cavs.explain(plain, TREE, inputs, program=True)
 
 

@@ -472,6 +472,29 @@ def test_a_micro_batch_without_graphs():
         cavs.Options(micro_batch=0)
 
 
+@pytest.mark.parametrize(
+    ("disable", "name"),
+    [
+        ("lazy", "lazy"),
+        (["lazy", "lazyness"], "lazyness"),
+        ([["lazy"]], ["lazy"]),
+        ({"lazy": False}, {"lazy": False}),
+        (None, None),
+        (True, True),
+    ],
+)
+def test_names_that_no_pass_has(disable, name):
+    with rejects(f"disable: got {name!r} but expected a list with some of 'decompose', 'look_up'"):
+        cavs.Options(disable=disable)
+
+
+def test_passes_that_are_left_out_are_named_in_any_order():
+    options = cavs.Options(disable={"lazy", "eager", "look_up"})
+    assert options == cavs.Options(disable=["eager", "look_up", "lazy", "lazy"])
+    assert hash(options) == hash(cavs.Options(**options.config()))
+    assert options.disable == ("look_up", "eager", "lazy")
+
+
 # --- the ops by themselves -------------------------------------------------------
 
 

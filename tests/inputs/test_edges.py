@@ -8,8 +8,7 @@ import pytest
 import tensorflow as tf
 
 import cavs_tf as cavs
-from cavs_tf.graphs._schedule import POLICIES
-from tests.helpers.pairwise import all_pairs
+from tests.differential.test_differential import SWITCHES
 
 UNITS = 4
 # A vertex with many children, several parents, missing and repeated children, no edges at all.
@@ -122,22 +121,10 @@ def make(cell_class, dtype="float64", **kwargs):
     return cell_class(dtype=dtype, **kwargs)
 
 
-CHOICES = {
-    **dict.fromkeys(
-        ("eager", "lazy", "split", "share", "merge", "fuse", "specialize", "views", "decompose"),
-        (True, False),
-    ),
-    "streams": (1, 2),
-    "policy": POLICIES,
-    "micro_batch": (None, 2),
-}
-SWITCHES = [dict(zip(CHOICES, values, strict=True)) for values in all_pairs(list(CHOICES.values()))]
-
-
 @pytest.mark.parametrize("cell_class", [Attention, Concatenated, TwoTypes])
-@pytest.mark.parametrize("switches", SWITCHES, ids=str)
-def test_every_switch_gives_the_reference_numbers(cell_class, switches):
-    cell = make(cell_class, options=cavs.Options(**switches))
+@pytest.mark.parametrize("options", SWITCHES, ids=str)
+def test_every_switch_gives_the_reference_numbers(cell_class, options):
+    cell = make(cell_class, options=options)
     graphs = graphs_of_all_kinds(len(cell.vertex_types))
     report = cavs.check_equivalence(cell, graphs, given(cell, graphs))
     assert report.ok, report

@@ -59,13 +59,13 @@ CELLS = {
 }
 OPTIONS = [
     {},
-    {"specialize": False},
-    {"views": False, "skip_zeros": False},
-    {"eager": False, "lazy": False},
+    {"disable": ["specialize"]},
+    {"disable": ["views", "skip_zeros"]},
+    {"disable": ["eager", "lazy"]},
     {"streams": 2},
     {"micro_batch": 2},
     {"policy": "serial"},
-    {"fuse": False, "merge": False, "split": False, "share": False},
+    {"disable": ["fuse", "merge", "split", "share"]},
 ]
 
 

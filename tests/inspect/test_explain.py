@@ -130,13 +130,13 @@ def test_cells_of_the_package_are_shown_by_their_own_lines():
     assert re.search(r"MatMul .* _tree_lstm.py:\d+  \S", text)
 
 
-@pytest.mark.parametrize("specialize", [True, False])
-def test_each_task_has_the_program_that_runs_it(specialize):
-    layer = cavs.keras.TreeLSTM(64, options=cavs.Options(specialize=specialize))
+@pytest.mark.parametrize("disable", [(), ("specialize",)])
+def test_each_task_has_the_program_that_runs_it(disable):
+    layer = cavs.keras.TreeLSTM(64, options=cavs.Options(disable=disable))
     trees = cavs.GraphBatch.complete_tree(depth=3, num_graphs=8)
     text = cavs.explain(layer, trees, np.ones([120, 64], "float32"))
     own = "TreeLSTMCell.vertex"
-    if not specialize:
+    if disable:
         assert f"  tasks 0 to 3: 120 vertices by {own}\n" in text
         return
     assert f"  task 0: 64 vertices by {own} (leaves)\n" in text
@@ -178,6 +178,6 @@ def test_many_tasks_are_counted_by_program():
 
     children = [[[]] + [[v] for v in range(39)]]
     chain = cavs.GraphBatch.from_children(children, vertex_type=[[0, 1] * 20])
-    cell = Typed(state_size=3, options=cavs.Options(specialize=False))
+    cell = Typed(state_size=3, options=cavs.Options(disable=["specialize"]))
     text = cavs.explain(cell, chain, np.ones([40, 3], "float32"))
     assert "  20 tasks: 20 vertices by Typed.even\n  20 tasks: 20 vertices by Typed.odd\n" in text

@@ -55,7 +55,7 @@ def tree_lstm(**options):
 
 
 def test_profile_holds_stages_tasks_and_operators_by_name():
-    panels = record(tree_lstm(specialize=False), (TREES, INPUTS))
+    panels = record(tree_lstm(disable=["specialize"]), (TREES, INPUTS))
     names = {span.name: span.stage for span in panels["forward"]}
     assert names["eager: 21 rows of TreeLSTMCell.vertex"] == "eager"
     assert names["task 0: 12 rows of TreeLSTMCell.vertex"] == "critical"
@@ -167,14 +167,14 @@ def test_explain_names_merged_products_and_fused_groups():
     assert re.search(r"merged: MatMul x2 +layer first, second  test_step_pictures.py:\d+, ", text)
     assert "MatMul adding in place" in text
     assert "fused: group of 2: Sigmoid, Mul" in text
-    plain = cavs.explain(called(Gates, options=cavs.Options(merge=False, fuse=False)))
+    plain = cavs.explain(called(Gates, options=cavs.Options(disable=["merge", "fuse"])))
     assert "merged: " not in plain and "fused: " not in plain and "adding in" not in plain
 
 
-@pytest.mark.parametrize("fuse", [True, False])
+@pytest.mark.parametrize("disable", [(), ("fuse",)])
 @pytest.mark.parametrize("make", [Gates, Typed, Fallback, cavs.keras.TreeLSTMCell])
-def test_layout_follows_dependencies_and_nothing_overlaps(make, fuse):
-    for program in describe(called(make, options=cavs.Options(fuse=fuse))):
+def test_layout_follows_dependencies_and_nothing_overlaps(make, disable):
+    for program in describe(called(make, options=cavs.Options(disable=disable))):
         boxes = lay_out(program["nodes"])
         assert len(boxes) == len(program["nodes"])
         places = {i: place for box in boxes for i, place in box.places.items()}
@@ -244,11 +244,11 @@ def test_legend_and_texts_are_inside_of_the_picture(make):
     assert all(is_inside(text, figure) for axes in figure.axes for text in axes.texts)
 
 
-@pytest.mark.parametrize("fuse", [True, False])
+@pytest.mark.parametrize("disable", [(), ("fuse",)])
 @pytest.mark.parametrize("make", [Gates, Typed, Fallback, cavs.keras.TreeLSTMCell])
-def test_lines_cross_no_operator(make, fuse):
+def test_lines_cross_no_operator(make, disable):
     width, height = 0.72, 0.62
-    for program in describe(called(make, options=cavs.Options(fuse=fuse))):
+    for program in describe(called(make, options=cavs.Options(disable=disable))):
         boxes = lay_out(program["nodes"])
         places = {i: place for box in boxes for i, place in box.places.items()}
         links = [

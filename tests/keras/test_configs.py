@@ -32,7 +32,7 @@ from tests.helpers import batches as make
 
 TREES = cavs.GraphBatch.chain([3, 1])
 ROWS = make.random_rows(TREES)
-OPTIONS = cavs.Options(fuse=False, split=False)
+OPTIONS = cavs.Options(disable=["fuse", "split"])
 
 
 @keras.saving.register_keras_serializable("tests")
@@ -69,8 +69,8 @@ class WithoutConfig(cavs.GraphSupport):
 
     arity = 2
 
-    def __init__(self, units=4, fuse=True, **kwargs):
-        super().__init__(units, options=cavs.Options(fuse=fuse), **kwargs)
+    def __init__(self, units=4, disable=(), **kwargs):
+        super().__init__(units, options=cavs.Options(disable=disable), **kwargs)
         self.dense = keras.layers.Dense(units)
 
     vertex = WithKwargs.vertex
@@ -102,7 +102,7 @@ CELLS = {
     "kwargs": lambda: WithKwargs(4, options=OPTIONS),
     "default options": lambda: WithKwargs(4),
     "of itself": lambda: OfItself(4),
-    "without config": lambda: WithoutConfig(fuse=False),
+    "without config": lambda: WithoutConfig(disable=["fuse"]),
     "own from_config": lambda: WithOwnFromConfig(4, options=OPTIONS),
     "function": lambda: known_function,
     "TreeLSTMCell": lambda: TreeLSTMCell(4, options=OPTIONS),

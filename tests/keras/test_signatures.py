@@ -129,10 +129,6 @@ FLAGS = {
         cavs.data.listops(1), 1, drop_remainder=flag
     ),
     "explain, program": lambda flag: cavs.explain(SUM, GRAPHS, tf.ones([3, 1]), program=flag),
-} | {
-    f"Options, {name}": lambda flag, name=name: cavs.Options(**{name: flag})
-    for name, field in cavs.Options.__dataclass_fields__.items()
-    if isinstance(field.default, bool)
 }
 
 

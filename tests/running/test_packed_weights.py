@@ -17,7 +17,7 @@ X = tf.random.stateless_normal([GRAPHS.num_vertices, cells.FEATURES], [1, 2], dt
 def cell():
     tf.keras.utils.set_random_seed(3)
     # Without programs for leaves, which pack some of the weights only.
-    options = cavs.Options(specialize=False)
+    options = cavs.Options(disable=["specialize"])
     cell = cells.TreeLSTM(arity=1, units=UNITS, dtype="float64", options=options)
     cell(GRAPHS, X)
     return cell

@@ -35,7 +35,7 @@ def run_with_signature(call, which, old, new):
 @pytest.fixture(scope="module")
 def models():
     """One program per vertex type: a derivative that does not fit another is seen on the tape."""
-    return make_models(cavs.Options(specialize=False))
+    return make_models(cavs.Options(disable=["specialize"]))
 
 
 @pytest.fixture

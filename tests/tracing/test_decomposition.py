@@ -347,5 +347,5 @@ def test_cells_over_children(cell):
     inputs = np.random.default_rng(3).normal(size=[graphs.num_vertices, UNITS])
     assert_native(cell, graphs, inputs)
     check_options(cell, graphs, SWITCHES[::3], inputs=tf.constant(inputs))
-    cell.options = cavs.Options(decompose=False)
+    cell.options = cavs.Options(disable=["decompose"])
     assert "TensorFlow's own kernels: none" not in cavs.explain(cell, graphs, inputs)

@@ -322,10 +322,10 @@ RIGHT = {
 }
 
 
-@pytest.mark.parametrize("eager", [True, False])
+@pytest.mark.parametrize("disable", [(), ("eager",)])
 @pytest.mark.parametrize("name", RIGHT)
-def test_a_right_function_is_accepted(name, eager):
-    check(cell_of(RIGHT[name], options=cavs.Options(eager=eager)))
+def test_a_right_function_is_accepted(name, disable):
+    check(cell_of(RIGHT[name], options=cavs.Options(disable=disable)))
 
 
 @pytest.mark.parametrize("name", RIGHT)

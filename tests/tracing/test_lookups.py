@@ -227,7 +227,7 @@ def test_tables_of_other_types(way, dtype):
 
 
 def test_a_switch_leaves_lookups_where_they_are():
-    cell = Words("cavs", options=cavs.Options(look_up=False))
+    cell = Words("cavs", options=cavs.Options(disable=["look_up"]))
     cell(GRAPHS, IDS)
     check(cell)
     assert not isinstance(of_table(cell), tf.IndexedSlices)

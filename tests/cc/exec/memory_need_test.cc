@@ -298,7 +298,7 @@ TEST_F(MemoryNeedTest, AStepThatDoesNotFitTwiceFailsInsteadOfRunningAgain) {
   EXPECT_EQ(status.message(),
             "a gradient is infinite or NaN, and there is no memory to compute "
             "the step again with one program for all vertices. Pass "
-            "options=cavs_tf.Options(specialize=False).");
+            "options=cavs_tf.Options(disable=['specialize']).");
   available = SIZE_MAX;
   EXPECT_TRUE(executor.Backward(experiment, tape, setting_, &results).ok());
 }
