@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import tensorflow as tf
 
 from cavs_tf._values.arguments import check_bools, checked_size
-from cavs_tf.data._ptb import TOKEN, class_of, unescaped
+from cavs_tf.data._bracket_grammar import TOKEN, class_of, tree_of
 from cavs_tf.data._streams import (
     Item,
     LocatedError,
@@ -25,7 +25,6 @@ from cavs_tf.data._vocabulary import Vocabulary
 
 SNLI_LABELS = ("entailment", "neutral", "contradiction")
 _SNLI_FIELDS = ("gold_label", "sentence1_binary_parse", "sentence2_binary_parse")
-_TRACE = "-NONE-"
 
 
 def bracket_trees(
@@ -87,7 +86,7 @@ def bracket_trees(
 
     def make(tokens):
         decoded("".join(tokens).encode("utf-8", "surrogateescape"))
-        tree = _tree(tokens, labelled, traces, unescape)
+        tree = tree_of(tokens, labelled, traces, unescape)
         if num_classes is not None:
             tree = _classified(tree, num_classes)
         return tree if labelled else _without_category(tree)
@@ -122,7 +121,7 @@ def bracket_tree(
     [[], [], [0, 1], [], [2, 3]]
     """
     check_bools(labelled=labelled, traces=traces, unescape=unescape)
-    tree = _tree(TOKEN.findall(text), labelled, traces, unescape)
+    tree = tree_of(TOKEN.findall(text), labelled, traces, unescape)
     return tree if labelled else _without_category(tree)
 
 
@@ -192,7 +191,8 @@ def _pair(line: bytes) -> dict:
                 "string with a tree in brackets. Parse the sentence, or drop the line."
             )
     left, right = (
-        _without_category(_tree(TOKEN.findall(p), labelled=False, traces=True)) for p in parses
+        _without_category(tree_of(TOKEN.findall(p), labelled=False, traces=True, unescape=True))
+        for p in parses
     )
     return {"left": left, "right": right, "label": SNLI_LABELS.index(label)}
 
@@ -228,57 +228,3 @@ def _trees(path) -> Iterator[tuple[int, list[str]]]:
             f"{path}:{first}: got the end of the file but expected {depth} more ')'. Close the "
             "tree that begins in this line."
         )
-
-
-def _tree(tokens: list[str], labelled: bool, traces: bool, unescape: bool = True) -> dict:
-    """The one tree that `tokens` spell; "category" is empty without labels."""
-    tree = {"children": [], "word": [], "category": []}
-
-    def add(category, children, word):
-        for name, value in zip(tree, (children, word, category), strict=True):
-            tree[name].append(value)
-        return len(tree["word"]) - 1
-
-    open_brackets = [("", [])]  # The label and the parts of each: vertices, and words with labels.
-    for i, token in enumerate(tokens):
-        is_label = labelled and i > 0 and tokens[i - 1] == "("
-        if token == "(":
-            open_brackets.append(("", []))
-        elif token == ")":
-            label, parts = open_brackets.pop()
-            if not open_brackets or tokens[i - 1] == "(" or (label and tokens[i - 2] == "("):
-                raise ValueError(
-                    f"got {' '.join(tokens[max(i - 2, 0) : i + 1])!r} but expected brackets that "
-                    "match and are not empty. Write words as "
-                    f"'{'(label word)' if labelled else 'word'}'."
-                )
-            vertex = _close(label, parts, traces, add)
-            open_brackets[-1][1].extend([] if vertex is None else [vertex])
-        elif is_label:
-            open_brackets[-1] = (token, [])
-        else:
-            word = unescaped(token) if unescape else token
-            open_brackets[-1][1].append(word if labelled else add("", [], word))
-    [(_, roots), *others] = open_brackets
-    if others or len(roots) != 1 or isinstance(roots[0], str):
-        raise ValueError(
-            f"got {' '.join(tokens)[:60]!r} but expected one tree of one word or more, in brackets "
-            "that match. Correct it."
-        )
-    return tree
-
-
-def _close(label: str, parts: list, traces: bool, add) -> int | None:
-    """The vertex of a bracket; None if it holds nothing but traces."""
-    words = [part for part in parts if isinstance(part, str)]
-    if words and len(parts) > 1:
-        raise ValueError(
-            f"got {len(words)} words and {len(parts) - len(words)} trees in a bracket but expected "
-            "one word, or trees. Write words as '(label word)'."
-        )
-    if not parts or (words and label == _TRACE and not traces):
-        return None
-    if words:
-        return add(label, [], words[0])
-    # A bracket around one part that says nothing of it is no vertex.
-    return parts[0] if not label and len(parts) == 1 else add(label, parts, "")

@@ -6,23 +6,16 @@ Sources: Marcus et al. 1993, "Building a large annotated corpus of English"; Soc
 
 import itertools
 import os
-import re
 from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
 from cavs_tf._values.arguments import check_bools, checked_size
+from cavs_tf.data._bracket_grammar import TOKEN, class_of, tree_of, unescaped
 from cavs_tf.data._examples import from_arrays
 from cavs_tf.data._streams import decoded, located, numbered_lines
 from cavs_tf.data._vocabulary import Vocabulary
-
-# Blanks are ASCII only: some words of the treebank contain a no-break space. A bracket behind a
-# backslash is part of a word, as NLTK writes it.
-TOKEN = re.compile(r"[()]|(?:\\[()]|[^() \t\r\n])+")
-_ESCAPES = dict(zip(["-LRB-", "-RRB-", "-LSB-", "-RSB-", "-LCB-", "-RCB-"], "()[]{}", strict=True))
-
-_BACKSLASHES = re.compile(r"\\([/*()])")
 
 
 class _Trees(NamedTuple):
@@ -106,62 +99,13 @@ def _read(path, num_classes: int, unescape: bool) -> _Trees:
         with located(path, number):
             tokens = TOKEN.findall(decoded(line))
             if tokens:
-                _parse(tokens, num_classes, trees)
+                tree = tree_of(tokens, labelled=True, traces=True, unescape=False)
+                trees.labels.extend(class_of(label, num_classes) for label in tree["category"])
+                trees.children.extend(tree["children"])
+                trees.words.extend(tree["word"])
+                trees.graph_splits.append(len(trees.labels))
     if unescape:
         # Each distinct word is unescaped once.
         plain = {word: unescaped(word) for word in set(trees.words)}
         trees.words[:] = [plain[word] for word in trees.words]
     return trees
-
-
-def _parse(tokens: list[str], num_classes: int, trees: _Trees) -> None:
-    """Adds the one tree that `tokens` spell, or raises ValueError."""
-    first = len(trees.labels)
-    open_vertices = []  # (label, children, words) of each open vertex, the root first.
-    position = 0
-    while position < len(tokens):
-        token = tokens[position]
-        position += 1
-        if not open_vertices and position > 1:
-            raise ValueError(f"got {token!r} after the tree but expected one tree in a line.")
-        if token == "(":
-            label = tokens[position] if position < len(tokens) else "the end of the line"
-            position += 1
-            open_vertices.append((class_of(label, num_classes), [], []))
-        elif not open_vertices:
-            raise ValueError(f"got {token!r} but expected '(': a tree is '(label ...)'.")
-        elif token != ")":
-            open_vertices[-1][2].append(token)
-        else:
-            label, children, words = open_vertices.pop()
-            if bool(children) == bool(words) or len(words) > 1:
-                raise ValueError(
-                    f"got {len(words)} words and {len(children)} trees inside a tree but expected "
-                    "one word, or one tree or more. Write words as '(label word)'."
-                )
-            if open_vertices:
-                open_vertices[-1][1].append(len(trees.labels) - first)
-            trees.labels.append(label)
-            trees.children.append(children)
-            trees.words.append(words[0] if words else "")
-    if open_vertices:
-        raise ValueError(
-            f"got the end of the line but expected {len(open_vertices)} more ')'. A tree is on "
-            "one line."
-        )
-    trees.graph_splits.append(len(trees.labels))
-
-
-def class_of(token: str, num_classes: int) -> int:
-    """The class that a label is."""
-    if not token.isdecimal() or int(token) >= num_classes:
-        raise ValueError(
-            f"got the label {token!r} but expected an integer in [0, {num_classes}). It follows "
-            "every '('."
-        )
-    return int(token)
-
-
-def unescaped(word: str) -> str:
-    """The word that stands for another in brackets, where brackets cannot be written."""
-    return _BACKSLASHES.sub(r"\1", _ESCAPES.get(word.upper(), word))

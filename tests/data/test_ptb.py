@@ -90,36 +90,31 @@ def test_tree_of_depth_10000(tmp_path, opening, closing):
     assert batch["graphs"].attached_schedule.num_tasks == 10_001
 
 
+LABEL = "but expected an integer in [0, 5). It follows every '('."
+ONE_TREE = "but expected one tree of one word or more, in brackets that match. Correct it."
+BRACKETS = "but expected brackets that match and are not empty. Write words as '(label word)'."
 REJECTED = [
-    ("(2 a)\n(2 b", ":2: got the end of the line but expected 1 more ')'. A tree is on one line."),
-    ("((2 b))", ":1: got the label '(' but expected an integer in [0, 5). It follows every '('."),
-    ("(2 (x a))", ":1: got the label 'x' but expected an integer in [0, 5). It follows every '('."),
-    ("(5 a)", ":1: got the label '5' but expected an integer in [0, 5). It follows every '('."),
-    ("(-1 a)", ":1: got the label '-1' but expected an integer in [0, 5). It follows every '('."),
-    (
-        "(",
-        ":1: got the label 'the end of the line' but expected an integer in [0, 5). It follows "
-        "every '('.",
-    ),
-    (
-        "(2 )",
-        ":1: got 0 words and 0 trees inside a tree but expected one word, or one tree or more. "
-        "Write words as '(label word)'.",
-    ),
+    ("(2 a)\n(2 b", f":2: got '( 2 b' {ONE_TREE}"),
+    ("((2 a) (2 b))", f":1: got the label '' {LABEL}"),
+    ("(2 (x a))", f":1: got the label 'x' {LABEL}"),
+    ("(5 a)", f":1: got the label '5' {LABEL}"),
+    ("(-1 a)", f":1: got the label '-1' {LABEL}"),
+    ("(", f":1: got '(' {ONE_TREE}"),
+    ("(2 )", f":1: got '( 2 )' {BRACKETS}"),
     (
         "(2 a b)",
-        ":1: got 2 words and 0 trees inside a tree but expected one word, or one tree or more. "
-        "Write words as '(label word)'.",
+        ":1: got 2 words and 0 trees in a bracket but expected one word, or trees. Write words as "
+        "'(label word)'.",
     ),
     (
         "(2 a (1 b))",
-        ":1: got 1 words and 1 trees inside a tree but expected one word, or one tree or more. "
-        "Write words as '(label word)'.",
+        ":1: got 1 words and 1 trees in a bracket but expected one word, or trees. Write words as "
+        "'(label word)'.",
     ),
-    ("\n\nword", ":3: got 'word' but expected '(': a tree is '(label ...)'."),
-    (")", ":1: got ')' but expected '(': a tree is '(label ...)'."),
-    ("(2 a) (2 b)", ":1: got '(' after the tree but expected one tree in a line."),
-    ("(2 a))", ":1: got ')' after the tree but expected one tree in a line."),
+    ("\n\nword", f":3: got 'word' {ONE_TREE}"),
+    (")", f":1: got ')' {BRACKETS}"),
+    ("(2 a) (2 b)", f":1: got '( 2 a ) ( 2 b )' {ONE_TREE}"),
+    ("(2 a))", f":1: got 'a ) )' {BRACKETS}"),
     (b"(2 a)\n(2 \xff)", ":2: got the byte 0xff but expected UTF-8. Convert the file."),
 ]
 
