@@ -2,7 +2,6 @@
 
 from cavs_tf.inspect.plot import figure as figure
 from cavs_tf.inspect.plot import graph as graph
-from cavs_tf.inspect.plot import history as history
 from cavs_tf.inspect.plot import save as save
 from cavs_tf.inspect.plot import schedule as schedule
 from cavs_tf.inspect.plot import timeline as timeline

@@ -1,4 +1,4 @@
-"""Pictures of graphs and schedules, of what runs in a step, and of training.
+"""Pictures of graphs and schedules, and of what runs in a step.
 
 Needs matplotlib (`pip install matplotlib`).
 
@@ -24,7 +24,7 @@ from cavs_tf.inspect._run_timeline import draw_run, size_of_run
 from cavs_tf.inspect._vertex_picture import draw_programs, picture_size
 from cavs_tf.inspect.reference import depth_of
 
-__all__ = ["figure", "graph", "history", "save", "schedule", "timeline", "vertex_function"]
+__all__ = ["figure", "graph", "save", "schedule", "timeline", "vertex_function"]
 
 _COLOURS = ("#2f6db3", "#d9822b", "#4c9f70", "#a05195", "#8c6d46", "#5b8c9b")
 
@@ -217,42 +217,6 @@ def vertex_function(model, path=None):
     if path is not None:
         save(picture, path)
     return picture
-
-
-def history(curves, path=None, *, title="Loss per epoch", ylabel="loss", axes=None):
-    """Draws curves over epochs, each with its name at its end.
-
-    Args:
-      curves: The `History` that `fit` returns, of which the loss is drawn; or a dict of names
-        and values per epoch.
-      path, axes: As for `schedule`.
-      title, ylabel: Texts.
-
-    Returns:
-      The figure.
-
-    Raises:
-      ImportError: If matplotlib is not there.
-
-    >>> figure = history({"training": [1.5, 0.9, 0.7], "validation": [1.2, 1.0, 0.9]})
-    >>> len(figure.axes[0].lines)
-    2
-    """
-    if hasattr(curves, "history"):
-        names = {"loss": "training", "val_loss": "validation"}
-        curves = {names[k]: v for k, v in curves.history.items() if k in names}
-    axes = new_figure(7, 3.5).add_subplot() if axes is None else axes
-    for number, (name, values) in enumerate(curves.items()):
-        epochs = np.arange(1, len(values) + 1)
-        colour = _COLOURS[number % len(_COLOURS)]
-        axes.plot(epochs, values, marker="o", markersize=4, color=colour, label=name)
-    axes.xaxis.get_major_locator().set_params(integer=True)
-    axes.set_title(title)
-    axes.set_xlabel("epoch")
-    axes.set_ylabel(ylabel)
-    if len(curves) > 1:
-        axes.legend(frameon=False)
-    return _finish(axes, path)
 
 
 def figure(width: float, height: float):

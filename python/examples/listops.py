@@ -149,7 +149,9 @@ def draw(history, graphs, accuracy, bag_accuracy, chance):
     batch = cavs.GraphBatch.from_dict({k: v for k, v in graphs.items() if k != "token"})
     cavs.plot.schedule(batch, axes=tasks)
     tasks.set_title(f"One minibatch of {batch.num_graphs} trees: {tasks.get_title()}")
-    cavs.plot.history(history, axes=loss, title="Loss per epoch (mean over vertices)")
+    losses = history.history["loss"]
+    loss.plot(range(1, len(losses) + 1), losses, marker="o")
+    loss.set(title="Loss per epoch (mean over vertices)", xlabel="epoch", ylabel="loss")
     names = ("Tree-LSTM", "bag of\ntokens", "chance")
     drawn = bars.bar(
         names, [accuracy, bag_accuracy, chance], color=("#2f6db3", "#9aa5b1", "#d5dae0")

@@ -1,7 +1,6 @@
 import sys
 
 import pytest
-import tensorflow as tf
 
 import cavs_tf as cavs
 from cavs_tf.engine import Engine
@@ -39,14 +38,6 @@ def test_picture_is_saved_into_a_new_folder(tmp_path):
     assert path.read_bytes().startswith(b"\x89PNG")
 
 
-def test_history_draws_what_fit_returns():
-    history = tf.keras.callbacks.History()
-    history.history = {"loss": [3.0, 2.0], "accuracy": [0.1, 0.2], "val_loss": [4.0, 3.5]}
-    lines = plot.history(history).axes[0].lines
-    assert [line.get_label() for line in lines] == ["training", "validation"]
-    assert [list(line.get_ydata()) for line in lines] == [[3.0, 2.0], [4.0, 3.5]]
-
-
 def test_what_are_no_graphs_is_rejected():
     with pytest.raises(ValueError, match="graphs: got list but expected a GraphBatch"):
         plot.schedule([1, 2])
@@ -60,11 +51,6 @@ def test_pyplot_keeps_no_figure():
     assert pyplot.get_fignums() == []
 
 
-def test_losses_that_hardly_differ_are_not_drawn_from_zero():
-    bottom, top = plot.history({"training": [0.71, 0.69, 0.70]}).axes[0].get_ylim()
-    assert 0.6 < bottom < 0.69 and 0.71 < top < 0.8
-
-
 def trace_of_nothing():
     with Engine(policy="naive") as engine:
         engine.start_trace()
@@ -75,7 +61,6 @@ def trace_of_nothing():
 DRAWN = {
     "schedule": lambda: plot.schedule(TREES),
     "graph": lambda: plot.graph(TREES[0]),
-    "history": lambda: plot.history({"training": [1.0, 0.5]}),
     "timeline of a trace": lambda: plot.timeline(trace_of_nothing()),
     "figure": lambda: plot.figure(3, 2),
 }
