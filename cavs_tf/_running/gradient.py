@@ -10,13 +10,18 @@ from cavs_tf.graphs._options import ATTRIBUTES
 # Attributes that say which inputs not every vertex has.
 _PARTIAL = ("partial_pulls", "partial_pull_grads", "child_pulls")
 
+# The inputs before the pulls and captures, and the lengths of the lists of inputs after them. They
+# hold integers, which have no gradient.
+_INPUTS_BEFORE = ("order", "task_splits", "task_type", "child_row")
+_LISTS_AFTER = ("num_at", "num_partial", "num_edge_lists")
+
 
 @tf.RegisterGradient("CavsForward")
 def _forward_grad(op, *grads):
     error = op.get_attr("gradient_error").decode()
     if error:
         raise LookupError(error)
-    pull_types, capture_types = op.get_attr("Tpulls"), op.get_attr("Tcaptures")
+    pull_types = op.get_attr("Tpulls")
     pushes, tape = op.outputs[:-1], op.outputs[-1]
     if tf.is_symbolic_tensor(tape):
         # A tape was not needed until a gradient was wanted.
@@ -53,11 +58,9 @@ def _forward_grad(op, *grads):
         **{name: op.get_attr(name) for name in (*ATTRIBUTES, *_PARTIAL)},
     )
     computed = iter([*results.pull_grads, *results.capture_grads])
-    lists = sum(op.get_attr(name) for name in ("num_at", "num_partial", "num_edge_lists"))
-    chosen = [None] * lists
-    schedule = [None] * (len(op.inputs) - len(pull_types) - len(capture_types) - len(chosen))
-    own = [next(computed) if g else None for g in [*float_pulls, *differentiable]]
-    return [*schedule, *own, *chosen]
+    of_values = [next(computed) if has else None for has in (*float_pulls, *differentiable)]
+    after = sum(op.get_attr(name) for name in _LISTS_AFTER)
+    return [*(None for _ in _INPUTS_BEFORE), *of_values, *(None for _ in range(after))]
 
 
 def _gradient_functions(op, pushes, grads):

@@ -5,7 +5,6 @@ import itertools
 from collections.abc import Callable
 
 import keras
-import numpy as np
 import tensorflow as tf
 
 from cavs_tf._inputs.inputs import DEFAULT, as_graph_batch, check_shapes, size_before
@@ -151,18 +150,6 @@ class RecurrentCell(GraphSupport):
             for begin, (name, width) in zip(begins, columns.items(), strict=True)
         ]
 
-    def _with_all_weights(self, store, from_shared):
-        """What `load_own_variables` reads: `store`, or what it becomes if gates shared weights.
-
-        Args:
-          store: Weights by number, as text.
-          from_shared: Makes all weights of today of the fewer ones in an older file.
-        """
-        if len(store.keys()) >= len(self.weights):
-            return store
-        saved = [np.asarray(store[str(number)]) for number in range(len(store.keys()))]
-        return {str(number): weight for number, weight in enumerate(from_shared(*saved))}
-
     def _cast(self, value):
         return tf.cast(value, self.compute_dtype)
 
@@ -264,12 +251,6 @@ class _Columns:
         drawn = "float32" if dtype.size < 4 else dtype.name
         matrix = self.initializer((*shape[:-1], self.total), dtype=drawn)
         return tf.cast(matrix[..., self.begin : self.begin + shape[-1]], dtype)
-
-
-def columns_apart(matrix, begin: int, width: int) -> list:
-    """Cuts `width` columns out of a matrix, or a vector: [what is left, these columns]."""
-    before, cut, after = np.split(matrix, [begin, begin + width], axis=-1)
-    return [np.concatenate([before, after], axis=-1), cut]
 
 
 def _is_pair_of_shapes(shape) -> bool:

@@ -100,10 +100,7 @@ class _Distributed(DistributedDatasetsFromFunction):
         return parts if parts < 0 else -(-parts // here)
 
     def __iter__(self):
-        iterator = iter(self._distributed)
-        iterator.__class__ = _Steps  # In fit and evaluate TensorFlow takes it for what it was.
-        iterator.with_common = self._with_common
-        return iterator
+        return _Steps(iter(self._distributed), self._with_common)
 
     def _with_common(self, batch):
         inputs, *rest = batch
@@ -117,7 +114,14 @@ class _Distributed(DistributedDatasetsFromFunction):
 
 
 class _Steps(DistributedIterator):
-    """An iterator that gives Python, as Keras asks it to before `fit`, the common tensor."""
+    """An iterator that gives Python, as Keras asks it to before `fit`, the common tensor.
+
+    In a `tf.function` of fit and evaluate TensorFlow makes a plain `DistributedIterator` of it.
+    """
+
+    def __init__(self, iterator: DistributedIterator, with_common: Callable):
+        vars(self).update(vars(iterator))  # Both take from the same datasets.
+        self._with_common = with_common
 
     def __next__(self):
-        return self.with_common(super().__next__())
+        return self._with_common(super().__next__())

@@ -1,13 +1,11 @@
 """The Tree-GRU. Source: Kokkinos and Potamianos 2017, arXiv:1701.01811, section 2."""
 
-import itertools
-
 import keras
 import tensorflow as tf
 
 from cavs_tf._values.arguments import written_out
 from cavs_tf.graphs._options import Options
-from cavs_tf.keras._recurrent import CellLayer, TreeCell, columns_apart
+from cavs_tf.keras._recurrent import CellLayer, TreeCell
 
 
 @keras.saving.register_keras_serializable("cavs_tf")
@@ -95,16 +93,6 @@ class TreeGRUCell(TreeCell):
 
     def _gate(self, of_input, rows, weight):
         return self.recurrent_activation(of_input + self._product(rows, weight))
-
-    def load_own_variables(self, store):
-        """Also loads what was saved when r shared weights of the input with z and n."""
-        super().load_own_variables(self._with_all_weights(store, self._from_shared))
-
-    def _from_shared(self, kernel, *others):
-        """The weights of today, from those of a file with the order z, r, n of columns."""
-        recurrent, biases = others[:3], others[3:]
-        kernels, *biases = (columns_apart(w, self.units, self.units) for w in (kernel, *biases))
-        return [*kernels, *recurrent, *itertools.chain(*biases)]
 
 
 @keras.saving.register_keras_serializable("cavs_tf")

@@ -1,13 +1,11 @@
 """The Tree-LSTM. Source: Tai et al. 2015, arXiv:1503.00075, section 3."""
 
-import itertools
-
 import keras
 import tensorflow as tf
 
 from cavs_tf._values.arguments import check_bools, written_out
 from cavs_tf.graphs._options import Options
-from cavs_tf.keras._recurrent import CellLayer, TreeCell, columns_apart
+from cavs_tf.keras._recurrent import CellLayer, TreeCell
 
 
 @keras.saving.register_keras_serializable("cavs_tf")
@@ -136,25 +134,6 @@ class TreeLSTMCell(TreeCell):
         if self.unit_forget_bias:
             gates[f] = tf.ones_like(gates[f])
         return tf.concat(gates, axis=0)
-
-    def load_own_variables(self, store):
-        """Also loads what was saved when f shared weights with the other gates."""
-        super().load_own_variables(self._with_all_weights(store, self._from_shared))
-
-    def _from_shared(self, kernel, recurrent_kernel, *others):
-        """The weights of today, from those of a file in which f shares some with other gates.
-
-        In older files all gates share all, in the order i, f_1, f_2, ..., u, o. In later ones f has
-        a recurrent kernel of its own, and the order of the others is f, i, u, o.
-        """
-        *recurrent_kernel_f, bias = others if self.use_bias else (*others, None)
-        begin = 0 if recurrent_kernel_f else self.units
-        recurrent = [recurrent_kernel, *recurrent_kernel_f]
-        if not recurrent_kernel_f:
-            recurrent = columns_apart(recurrent_kernel, begin, len(recurrent_kernel))
-        of_inputs = [kernel] if bias is None else [kernel, bias]
-        kernels, *biases = (columns_apart(weight, begin, self.units) for weight in of_inputs)
-        return [*kernels, *recurrent, *itertools.chain(*biases)]
 
     def get_config(self):
         return super().get_config() | {"unit_forget_bias": self.unit_forget_bias}

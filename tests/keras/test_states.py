@@ -181,7 +181,7 @@ def test_are_kept_in_the_config(layer_class):
     assert config.items() >= arguments.items() and "push_states" not in config
     other = layer_class.from_config(config)
     assert other.get_config() == config and other.cell.push_states
-    defaults = {k: v for k, v in config.items() if k not in arguments}  # A file from before.
+    defaults = {k: v for k, v in config.items() if k not in arguments}  # All of them have defaults.
     assert not any(getattr(layer_class.from_config(defaults), k) for k in arguments)
 
 

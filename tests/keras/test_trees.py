@@ -240,37 +240,7 @@ def test_leaves_multiply_for_no_gate_that_they_do_not_need(make_layer, gates, mo
     assert re.findall(r" = matmul .*?rows<(\d+)xf32>", leaves) == [str(32 * gates)]
 
 
-def lstm_of_old(cell, store):
-    """Saves a TreeLSTMCell as when all gates had one recurrent kernel: i, f, u, o."""
-    kernel, kernel_f, recurrent, recurrent_f, *bias = cell.get_weights()
-
-    def f_second(iuo, f):
-        i, uo = np.split(iuo, [len(iuo.T) // 3], axis=-1)
-        return np.concatenate([i, f, uo], axis=-1)
-
-    save(store, [f_second(kernel, kernel_f), f_second(recurrent, recurrent_f)])
-    if bias:
-        store["2"] = f_second(*bias)
-
-
-def lstm_of_late(cell, store):
-    """Saves a TreeLSTMCell as when f shared the kernel, and came first there."""
-    kernel, kernel_f, recurrent, recurrent_f, *bias = cell.get_weights()
-    weights = [np.concatenate([kernel_f, kernel], axis=1), recurrent, recurrent_f]
-    save(store, weights + ([np.concatenate(bias[::-1])] if bias else []))
-
-
-def gru_of_late(cell, store):
-    """Saves a TreeGRUCell as when the gates shared the kernel, in the order z, r, n."""
-    save(store, in_one(cell, recurrent_apart=True))
-
-
-def save(store, weights):
-    for number, weight in enumerate(weights):
-        store[str(number)] = weight
-
-
-def in_one(cell, recurrent_apart=False) -> list:
+def in_one(cell) -> list:
     """The weights of a cell as those of `LSTM` or `GRU` have them."""
     if isinstance(cell, cavs.keras.TreeLSTMCell):
         return cell.get_weights()  # Of arity 1.
@@ -281,40 +251,8 @@ def in_one(cell, recurrent_apart=False) -> list:
         z, n = np.split(zn, 2, axis=-1)
         return np.concatenate([z, r, n], axis=-1)
 
-    recurrent = recurrent if recurrent_apart else [np.concatenate(recurrent, axis=1)]
-    return [in_order(kernel, kernel_r), *recurrent] + ([in_order(*biases)] if biases else [])
-
-
-@each_mode
-@pytest.mark.parametrize("arity", [2, 3])
-@pytest.mark.parametrize("use_bias", [False, True])
-@pytest.mark.parametrize(
-    "make_layer, save_as_before",
-    [(TreeLSTM, lstm_of_old), (TreeLSTM, lstm_of_late), (TreeGRU, gru_of_late)],
-)
-def test_files_with_shared_weights_are_loaded(
-    make_layer, save_as_before, mode, arity, use_bias, tmp_path, monkeypatch
-):
-    trees = make.random_trees(SIZES, arity)
-    inputs = {**trees.to_dict(), "rows": make.random_rows(trees)}
-
-    def build(seed):
-        graphs, rows = cavs.keras.graph_inputs(), keras.Input((make.FEATURES,), name="rows")
-        layer = make_layer(UNITS, arity, mode, use_bias=use_bias)
-        model = keras.Model({**graphs, "rows": rows}, layer(graphs, rows))
-        shuffle_weights(layer, seed)
-        return model
-
-    model, other = build(1), build(2)
-    with monkeypatch.context() as patch:
-        patch.setattr(make_layer.cell_class, "save_own_variables", save_as_before)
-        model.save(tmp_path / "model.keras")
-        model.save_weights(tmp_path / "model.weights.h5")
-    loaded = keras.models.load_model(tmp_path / "model.keras")
-    assert not np.array_equal(other(inputs), model(inputs))
-    other.load_weights(tmp_path / "model.weights.h5")
-    for again in (loaded, other):
-        np.testing.assert_array_equal(again(inputs), model(inputs))
+    recurrent = np.concatenate(recurrent, axis=1)
+    return [in_order(kernel, kernel_r), recurrent] + ([in_order(*biases)] if biases else [])
 
 
 @each_layer
