@@ -1,10 +1,10 @@
-"""Data sets of graphs, and minibatches of them whose schedule the pipeline computes.
+"""Datasets of graphs, and minibatches whose schedules the input pipeline computes.
 
-An example is a dict of tensors with `children`, int32 [n, K] or ragged [n, (slots)]: the child
-ids of each of its n vertices, relative to the example, -1 for no child. Every other entry with
-rows is a feature of vertices, [n, ...], or of some of them, a `VertexRows`; every scalar is a
-feature of the example. An example of several structures is a dict of such dicts by name, with
-features of the example beside them.
+An example is a dict of tensors. "children", int32 [n, K] or ragged [n, (slots)], holds the child
+ids of each of its n vertices, relative to the example, with -1 for no child. Every other tensor
+with rows is a feature of the vertices, [n, ...]; a `VertexRows` is a feature of some of them; and
+every scalar is a feature of the example. An example may have several structures: it is then a dict
+of such dicts by name, next to features of the example.
 """
 
 from cavs_tf.data._batch import batch as batch

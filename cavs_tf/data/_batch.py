@@ -36,10 +36,10 @@ def batch(
 ) -> tf.data.Dataset:
     """Puts consecutive examples into minibatches and plans their evaluation.
 
-    Shuffle and map before. The schedule is computed inside the pipeline, ahead of the
-    step that uses it. Functions of the pipeline, those of `dataset` too, run on threads of its own,
-    half as many as there are processors; `tf.data.Options` of `dataset`, or of the result, may name
-    another number (`options.threading.private_threadpool_size`).
+    Shuffle and map before. The pipeline computes the schedule ahead of the step that uses it. The
+    functions of the pipeline, and those of `dataset`, run on threads of their own, half as many as
+    there are processors; `tf.data.Options` of `dataset`, or of the result, may name another number
+    (`options.threading.private_threadpool_size`).
 
     Args:
       dataset: Examples as dicts: "children", int [n, K] or ragged [n, (slots)], ids relative to
@@ -47,7 +47,8 @@ def batch(
         `VertexRows` whose vertices are relative to the example; features of the example,
         scalars. Or dicts of several such structures by name, and of features of the example of
         any shape, as `tf.data.Dataset.zip({"left": ..., "right": ...})` makes them.
-      batch_size: Number of examples in a minibatch; with `max_vertices` the most, and None: any.
+      batch_size: Number of examples in a minibatch. With `max_vertices` it is the largest number,
+        and None allows any.
       max_vertices: The most vertices in a minibatch, of all structures together. It is filled with
         as many consecutive examples as fit, so that minibatches take about the same memory.
       bucket_by: Makes minibatches of examples that are alike: of similar numbers of vertices
@@ -55,56 +56,55 @@ def batch(
         order. None: consecutive examples.
       pool: Number of examples that are read together and divided into minibatches, by default
         1000, where `max_vertices` or `bucket_by` is given. None has examples of two pools.
-      seed: Of the order of buckets and of equal examples, which is another one in every epoch.
+      seed: Seed of the order of buckets and of equal examples, which changes from epoch to epoch.
         None: TensorFlow's global seed.
       arity: Number of slots that the vertex function gathers from, at least K. None: K, which
         must be known.
       vertex_type: Name of the feature that numbers the vertex functions, or None: all
         vertices are of type 0.
       num_types: Number of vertex functions; the feature's values are in [0, num_types).
-      edges: Whether schedules have edges, for vertex functions that read `children()`: the arity
-        is 0 by default then, and vertices may have more children than slots.
-      rounds: Number of rounds of message passing, at least 0: children are the neighbours of a
-        vertex then, which may form cycles; see below. None: graphs have none.
-        Of several structures, each of these five may be a dict by name.
-      policy, micro_batch: Of the schedule; see `GraphBatch.schedule`.
-      per_graph: Names of features that belong to the example although they are no scalars;
-        of a structure, "left/name".
-      per_edge: Names of features [e, ...] that have a row for each edge: for every vertex one for
-        each of its children, in their order, without missing ones. They follow each other in the
-        order of the vertices. With rounds, a dict says what the edge from a vertex to itself has;
-        else that has zeros.
+      edges: Whether schedules have edges, for vertex functions that read `children()`. The arity
+        is then 0 by default, and vertices may have more children than slots.
+      rounds: Number of rounds of message passing, at least 0. Children are then the neighbours of
+        a vertex, which may form cycles; see below. None: graphs have no rounds. If examples have
+        several structures, each of these five arguments may be a dict by name.
+      policy, micro_batch: Arguments of `GraphBatch.schedule`.
+      per_graph: Names of features that belong to the example although they are not scalars. A
+        feature of a structure is named "left/name".
+      per_edge: Names of features [e, ...] that have a row for each edge, vertex by vertex: a vertex
+        has a row for each of its children, in their order. With rounds, a dict gives the row of
+        the edge from a vertex to itself, which is zero by default.
       per_leaf: Names of features [m, ...] that have a row for each vertex without children, in
         their order, such as the words of a parse. In a minibatch they are `VertexRows`.
-      replicas: Divides every minibatch into as many, one after the other, of consecutive examples
-        and about as many vertices each; some may have no graphs. Inside of
-        `strategy.distribute_datasets_from_function` the context, which says how many replicas there
-        are and for which of them this worker makes minibatches.
+      replicas: Number of parts into which every minibatch is divided, one after the other. Parts
+        have consecutive examples and about the same number of vertices; some may have no graphs.
+        Inside of `strategy.distribute_datasets_from_function` pass the context, which knows how
+        many replicas there are and for which of them this worker makes minibatches.
       drop_remainder: Whether to drop a last minibatch of fewer examples.
       as_dict: Whether graphs and schedule are plain tensors (`GraphBatch.to_dict`), as Keras
-        functional models need them, instead of a `GraphBatch` named "graphs". No feature may
-        have such a name, except the one that `vertex_type` names.
+        functional models need them, instead of a `GraphBatch` named "graphs". No feature may have
+        the name of such a tensor, except the feature that `vertex_type` names.
 
     Returns:
-      A dataset of dicts: "graphs", a `GraphBatch` with its schedule, or its tensors; features
-      of vertices, [V, ...], of some vertices, `VertexRows`, which our layers take, of edges,
-      [E, ...], and of examples, [B, ...]. Of several structures, a dict of such dicts by name, and
-      the other features of the examples. With `replicas` also "graph_weight", float32 [B], and
-      "vertex_weight", [V]: `sample_weight` of losses, whose mean over replicas is the mean over the
-      whole minibatch then, however it was divided; and "global_graphs", int32 zeros, as many as it
-      has graphs.
+      A dataset of dicts: "graphs", a `GraphBatch` with its schedule, or its tensors; features of
+      vertices, [V, ...]; `VertexRows` of features of some vertices, which our layers take; features
+      of edges, [E, ...], and of examples, [B, ...]. Examples of several structures give a dict of
+      such dicts by name, next to the other features of the examples. With `replicas` there are also
+      "graph_weight", float32 [B], and "vertex_weight", [V], to be passed as `sample_weight`: the
+      mean of losses over replicas is then the mean over the whole minibatch, however it was
+      divided. "global_graphs" are int32 zeros, one for each graph of the whole minibatch.
 
-      With `rounds`, graphs are those of `GraphBatch.from_rounds`, whose vertices are rows: vertex v
-      of n after round r is row r * n + v of its graph. Features of vertices stay [N, ...], of the N
-      vertices of the examples, and "origin", int32 [rows], says which of them each row stands for:
-      `tf.gather(batch["x"], batch["origin"])`. `VertexRows` have their rows in round 0. Features of
-      edges have a row for every edge of every round. `max_vertices` counts rows.
+      With `rounds`, graphs are made as `GraphBatch.from_rounds` makes them, and their vertices are
+      rows: vertex v of n after round r is row r * n + v of its graph. Features of vertices stay
+      [N, ...], for the N vertices of the examples, and "origin", int32 [rows], holds the vertex of
+      each row: `tf.gather(batch["x"], batch["origin"])`. `VertexRows` have their rows in round 0.
+      Features of edges have a row for every edge of every round. `max_vertices` counts rows.
 
     Raises:
-      ValueError: If the elements are no such dicts, K exceeds `arity`, a feature has the name of
-        something else in the minibatch, or an option names something that is not there.
-      tf.errors.InvalidArgumentError: From the pipeline, if graphs are not valid, or an example has
-        more than `max_vertices` vertices, or the vertices of `VertexRows` are not those of it.
+      ValueError: If the elements are not such dicts, K exceeds `arity`, a feature has the name of
+        something else in the minibatch, or an option names something that does not exist.
+      tf.errors.InvalidArgumentError: From the pipeline, if graphs are not valid, an example has
+        more than `max_vertices` vertices, or `VertexRows` name vertices that it does not have.
 
     >>> from cavs_tf.data import from_arrays
     >>> examples = from_arrays([0, 1, 3], {"children": [[-1], [-1], [0]]}, {"label": [7, 8]})
@@ -181,12 +181,11 @@ def batch(
 
 
 def _options(given: tf.data.Options) -> tf.data.Options:
-    """Of a pipeline that runs beside training steps. `given` are those of the examples.
+    """The options of a pipeline that runs while steps train, from the options of its examples.
 
-    Its end does not wait for TensorFlow's autotuner, whose thread sleeps for 10 ms, then 20, 40,
-    and so on, and often an iterator is not destroyed before it wakes: an epoch of 2.1 s lasted
-    until 2.55, one of 2.7 until 5.11. Its functions run on threads of their own, half as many as
-    there are processors: where they share those that run the operators of a step, steps wait.
+    TensorFlow's autotuner is off: its thread sleeps longer and longer, and the end of an epoch
+    often waits until it wakes. The functions of the pipeline have threads of their own: if they
+    shared the threads that run the operators of a step, steps would wait for them.
     """
     options = tf.data.Options()
     options.autotune.enabled = False

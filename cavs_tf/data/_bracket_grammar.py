@@ -79,7 +79,7 @@ def _close(label: str, parts: list, traces: bool, add) -> int | None:
 
 
 def class_of(token: str, num_classes: int) -> int:
-    """The class that a label is."""
+    """The class that a label spells; ValueError if it is not one of `num_classes`."""
     if not token.isdecimal() or int(token) >= num_classes:
         raise ValueError(
             f"got the label {token!r} but expected an integer in [0, {num_classes}). It follows "
@@ -89,5 +89,5 @@ def class_of(token: str, num_classes: int) -> int:
 
 
 def unescaped(word: str) -> str:
-    """The word that stands for another in brackets, where brackets cannot be written."""
+    """The word that an escape such as -LRB- stands for."""
     return _BACKSLASHES.sub(r"\1", _ESCAPES.get(word.upper(), word))

@@ -47,15 +47,16 @@ def bracket_trees(
 
     Args:
       path: The file, in UTF-8.
-      vocabulary: Numbers the words; see `Vocabulary.from_dataset`.
+      vocabulary: The `Vocabulary` that numbers the words, from
+        `Vocabulary.from_dataset`. None: the dataset has the words themselves.
       labelled: Whether brackets begin with a label.
       num_classes: Labels are in [0, num_classes); None: labels are categories.
-      traces: Whether to keep empty elements, `(-NONE- *T*-1)`, and what holds nothing else.
+      traces: Whether to keep empty elements, `(-NONE- *T*-1)`, and brackets of nothing else.
       unescape: As for `ptb_trees`.
 
     Returns:
       A dataset of one dict per tree of n vertices, for `cavs_tf.data.batch`, read as it is used:
-        children: int32 [n, slots], ids relative to the tree, or -1.
+        children: int32 [n, slots], ids relative to the tree; -1 fills empty slots.
         word: string [n], empty for inner vertices; or, with a vocabulary,
         token: int32 [n], in [0, len(vocabulary)).
         category: string [n], the labels, if there are any; or, with `num_classes`,
@@ -64,7 +65,7 @@ def bracket_trees(
 
     Raises:
       ValueError: If there is `num_classes` but no labels.
-      tf.errors.InvalidArgumentError: From the dataset, if the file is not of this form. The message
+      tf.errors.InvalidArgumentError: From the dataset, if the file has another form. The message
         names file and line.
 
     >>> import pathlib, tempfile
@@ -135,8 +136,8 @@ def snli_pairs(path: str | os.PathLike, vocabulary: Vocabulary | None = None) ->
 
     Returns:
       A dataset of one dict per pair:
-        left, right: dicts of children and word (or token), as of `bracket_trees`, of "sentence1"
-          and "sentence2".
+        left, right: dicts of children and word (or token), as `bracket_trees` has them, for
+          "sentence1" and "sentence2".
         label: int32, an index into SNLI_LABELS.
 
     Raises:
@@ -211,7 +212,7 @@ def _without_category(tree: dict) -> dict:
 def _trees(path) -> Iterator[tuple[int, list[str]]]:
     """Yields the tokens of each tree, with the number of the line in which it begins.
 
-    Bytes that are no UTF-8 are surrogates.
+    Bytes that are not UTF-8 are surrogates.
     """
     tokens, depth, first = [], 0, 1
     for number, line in numbered_lines(path):

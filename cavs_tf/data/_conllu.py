@@ -19,20 +19,21 @@ def conllu_trees(
     r"""Reads dependency trees. Needs the package `conllu`.
 
     The vertices are the words in their order; the children of a word are its dependents, from left
-    to right. Of tokens of several words, `3-4`, the words are taken; empty nodes, `3.1`, are
+    to right. A token of several words, `3-4`, counts as its words; empty nodes, `3.1`, are
     left out.
 
     Args:
       path: The file, in UTF-8.
-      vocabulary: Numbers the forms of words; see `Vocabulary.from_dataset`.
-      roots: What becomes of the words whose head is 0, of which a sentence may have several: "all"
-        are roots, whose rows layers add up where they return one for each graph (see
-        `cavs_tf.keras.Roots`); the others become dependents of the "first" one; or all become
-        dependents of an "artificial" root, a vertex without a word that every sentence has last.
+      vocabulary: The `Vocabulary` that numbers the forms of words, from
+        `Vocabulary.from_dataset`. None: the dataset has the words themselves.
+      roots: How several words whose head is 0 are treated. "all": all are roots, and layers that
+        return a row for each graph add their rows up (see `cavs_tf.keras.Roots`). "first": the
+        others become dependents of the first one. "artificial": all become dependents of an
+        artificial root, a vertex without a word that every sentence has last.
 
     Returns:
       A dataset of one dict per sentence of n words, for `cavs_tf.data.batch`, read as it is used:
-        children: int32 [n, slots], ids relative to the sentence, or -1.
+        children: int32 [n, slots], ids relative to the sentence; -1 fills empty slots.
         word: string [n], the form; or, with a vocabulary,
         token: int32 [n], in [0, len(vocabulary)).
         category: string [n], the universal part of speech.
@@ -40,8 +41,8 @@ def conllu_trees(
 
     Raises:
       ImportError: If `conllu` is not installed.
-      ValueError: If `roots` is something else.
-      tf.errors.InvalidArgumentError: From the dataset, if the file is not of this form. The message
+      ValueError: If `roots` has another value.
+      tf.errors.InvalidArgumentError: From the dataset, if the file has another form. The message
         names file and line.
 
     >>> import pathlib, tempfile
@@ -65,7 +66,7 @@ def conllu_trees(
 
 
 def _sentences(path) -> Iterator[tuple[int, list[bytes]]]:
-    """Yields the lines of each sentence, and the number of the first. Comments alone are none."""
+    """Yields the number of the first line of each sentence, and its lines, not comments alone."""
     lines, first = [], 1
     for number, line in itertools.chain(numbered_lines(path), [(None, b"")]):
         if line.strip():

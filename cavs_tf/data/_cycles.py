@@ -6,7 +6,7 @@ def check_acyclic(children: list[list[int]], first: int = 0) -> None:
 
     Args:
       children: The ids of the children of each vertex, from 0 on.
-      first: What the format calls vertex 0.
+      first: The number that the format gives to vertex 0.
     """
     cycle = [str(vertex + first) for vertex in _cycle(children)]
     if cycle:

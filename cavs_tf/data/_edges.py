@@ -28,19 +28,20 @@ def json_graphs(
 
     Args:
       path: The file, in UTF-8.
-      features: What else to read from an object, by name: a `tf.TensorSpec` for each. Where its
-        first axis is None, there is one row per vertex.
-      vocabulary: Turns the feature "word", string [n], into "token"; see
+      features: The other features of an object: a `tf.TensorSpec` for each by name. If its first
+        axis is None, there is one row per vertex.
+      vocabulary: The `Vocabulary` that turns the feature "word", string [n], into "token", from
         `Vocabulary.from_dataset`.
       cycles: Whether graphs may have cycles and loops, for `batch(..., rounds=...)`. Children are
-        the neighbours from which a vertex gathers then.
+        then the neighbours from which a vertex gathers.
 
     Returns:
       A dataset of one dict per graph of n vertices, for `cavs_tf.data.batch`, read as it is used:
-        children: int32 [n, slots], ids relative to the graph, or -1; and the features.
+        children: int32 [n, slots], ids relative to the graph; -1 fills empty slots.
+        And the other features.
 
     Raises:
-      tf.errors.InvalidArgumentError: From the dataset, if the file is not of this form. The message
+      tf.errors.InvalidArgumentError: From the dataset, if the file has another form. The message
         names file and line.
 
     >>> import pathlib, tempfile

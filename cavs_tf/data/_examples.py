@@ -15,17 +15,17 @@ def from_arrays(
       graph_splits: [B + 1] ints, ascending from 0. Example g owns the rows
         [graph_splits[g], graph_splits[g + 1]).
       vertex_features: Dict of [V, ...] arrays or RaggedTensors. "children", int [V, K] or ragged
-        [V, (slots)], holds child ids relative to the example, -1 for no child. What only some
-        vertices have is a `VertexRows`, with vertices in [0, V).
+        [V, (slots)], holds child ids relative to the example, -1 for no child. A feature of some
+        vertices is a `VertexRows`, with vertices in [0, V).
       graph_features: Dict of [B, ...] arrays.
-      edge_features: Dict of [E, ...] arrays, a row for each edge: for every vertex one for each of
-        its children, without missing ones. Name them in `batch(..., per_edge=...)`.
+      edge_features: Dict of [E, ...] arrays, a row for each edge, vertex by vertex: a vertex has
+        a row for each of its children. Name them in `batch(..., per_edge=...)`.
 
     Returns:
-      A dataset of B dicts of all features. Slicing costs a few microseconds an example.
+      A dataset of B dicts of all features.
 
     Raises:
-      ValueError: If a feature has another number of rows, or a row of a vertex that is not there.
+      ValueError: If a feature has another number of rows, or a row of a vertex that does not exist.
 
     >>> dataset = from_arrays([0, 1, 3], {"children": [[-1], [-1], [0]]}, {"label": [7, 8]})
     >>> [element["children"].tolist() for element in dataset.as_numpy_iterator()]
@@ -35,8 +35,7 @@ def from_arrays(
     features = {}
     advice = "one per vertex. The last value of graph_splits is the number of vertices."
     for name, values in vertex_features.items():
-        of_some = isinstance(values, VertexRows)
-        divide = _some_by_example if of_some else _by_example
+        divide = _some_by_example if isinstance(values, VertexRows) else _by_example
         features[name] = divide(f"vertex_features[{name!r}]", values, splits, advice)
     advice = "one per edge. Edges are counted vertex by vertex, without missing children."
     edge_splits = _edge_splits(features, splits) if edge_features else None
@@ -54,7 +53,7 @@ def from_arrays(
 
 
 def _by_example(name, values, splits, advice) -> tf.RaggedTensor:
-    """Rows of all examples, divided among them."""
+    """The rows of all examples, divided among them."""
     if not isinstance(values, tf.RaggedTensor):
         values = tf.constant(np.asarray(values))
     if values.shape[0] != splits[-1]:
@@ -63,7 +62,7 @@ def _by_example(name, values, splits, advice) -> tf.RaggedTensor:
 
 
 def _some_by_example(name, values, splits, advice) -> VertexRows:
-    """Rows of some vertices of all examples, divided among them, with vertices relative to each."""
+    """The `VertexRows` of each example, whose vertices are relative to it."""
     rows, vertices = tf.convert_to_tensor(values.rows), np.asarray(values.vertices)
     if vertices.ndim != 1 or not (np.issubdtype(vertices.dtype, np.integer) or not vertices.size):
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Datasets of graphs that are held in memory, and what stands beside them."""
+"""Datasets of graphs that are held in memory, their values, and their division in two."""
 
 import numpy as np
 import tensorflow as tf
@@ -13,7 +13,7 @@ from cavs_tf.graphs._graph_batch import GraphBatch
 def from_graphs(
     graphs: GraphBatch, vertex_features=None, graph_features=None, edge_features=None
 ) -> tf.data.Dataset:
-    """Makes a dataset of examples from graphs and the features of them.
+    """Makes a dataset of examples from graphs and their features.
 
     Args:
       graphs: All graphs, from any constructor of `GraphBatch`. B graphs with V vertices.
@@ -29,7 +29,7 @@ def from_graphs(
       "vertex_type" if the graphs have types. `batch` needs the arity then.
 
     Raises:
-      ValueError: If a feature has another number of rows, or such a name.
+      ValueError: If a feature has another number of rows, or the name of a tensor of the graphs.
 
     >>> graphs = GraphBatch.from_nested([("the", ("cat", "sat")), "yes"])
     >>> dataset = from_graphs(graphs, {"rank": [[0, 1, 2, 3, 4], [5]]}, {"label": [1, 0]})
@@ -63,11 +63,11 @@ def from_graphs(
 
 
 def nested_values(trees, inner="") -> list:
-    """What stands at the vertices of nested sequences, in the order of `GraphBatch.from_nested`.
+    """The values at the vertices of nested sequences, in the order of `GraphBatch.from_nested`.
 
     Args:
       trees: As for `GraphBatch.from_nested`.
-      inner: Of a vertex with children, unless it has a label, as those of `nltk.Tree` do.
+      inner: The value of a vertex with children that has no label; vertices of `nltk.Tree` do.
 
     Returns:
       A list of V values: leaves as they are.
@@ -79,15 +79,15 @@ def nested_values(trees, inner="") -> list:
 
 
 def split(dataset: tf.data.Dataset, share: float, seed: int = 0) -> tuple:
-    """Divides a dataset by chance into one for training and one for validation.
+    """Divides a dataset at random into one for training and one for validation.
 
     Both read the whole dataset and hold none of it. Shuffle them afterwards, not before.
 
     Args:
-      dataset: Examples. Where their number is not known, as those of a file that is read, each is
-        for validation with the probability `share`.
-      share: Of the examples, in (0, 1), the share that is for validation.
-      seed: Same seed, same division.
+      dataset: Examples. If their number is not known, each is for validation with the probability
+        `share`.
+      share: The share of the examples that is for validation, in (0, 1).
+      seed: The seed of the division.
 
     Returns:
       Two datasets, in the order of the examples. Each example is in one of them.
@@ -128,7 +128,7 @@ def _where(dataset: tf.data.Dataset, is_chosen) -> tf.data.Dataset:
 
 
 def _flat(name: str, values, splits):
-    """Rows of all vertices, of lists of those of each graph, or as they are."""
+    """The rows of all vertices, from a list for each graph; other values as they are."""
     if isinstance(values, VertexRows):
         return values
     values = eager_values(name, values)

@@ -1,4 +1,4 @@
-"""Trees whose vertices say which is their parent, by numbers from 1 on, 0 for a root."""
+"""Trees as the number of the parent of each vertex, from 1 on, and 0 for a root."""
 
 from cavs_tf.data._cycles import check_acyclic
 
@@ -6,7 +6,7 @@ ROOTS = ("all", "first", "artificial")
 
 
 def check_roots(roots: str) -> None:
-    """Raises ValueError unless this is one of ROOTS."""
+    """Raises ValueError unless `roots` is one of ROOTS."""
     if roots not in ROOTS:
         raise ValueError(
             f"roots: got {roots!r} but expected one of {', '.join(map(repr, ROOTS))}. Choose what "
@@ -19,7 +19,7 @@ def children_of_heads(heads: list[int], roots: str) -> list[list[int]]:
 
     Args:
       heads: The parent of each vertex, in [0, len(heads)].
-      roots: What becomes of several roots, one of ROOTS. An artificial root comes last.
+      roots: How several roots are treated, one of ROOTS. An artificial root comes last.
 
     Raises:
       ValueError: If there is a cycle.

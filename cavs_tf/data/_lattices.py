@@ -17,23 +17,24 @@ def word_lattices(path: str | os.PathLike, vocabulary: Vocabulary | None = None)
     """Reads word lattices, one per line, in the Python lattice format.
 
     A line is a tuple of nodes, a node a tuple of the arcs that leave it, and an arc is
-    `('word', score, distance)`: how many nodes further it ends. A vertex is an arc; its children
-    are the arcs that end where it begins. The last vertex, without a word, is the end of the
-    lattice, and its children are the arcs that lead there, so that a lattice has one root.
+    `('word', score, distance)`; it ends `distance` nodes further on. A vertex is an arc; its
+    children are the arcs that end where it begins. The last vertex, without a word, is the end of
+    the lattice, and its children are the arcs that lead there, so that a lattice has one root.
 
     Args:
       path: The file, in UTF-8.
-      vocabulary: Numbers the words; see `Vocabulary.from_dataset`.
+      vocabulary: The `Vocabulary` that numbers the words, from
+        `Vocabulary.from_dataset`. None: the dataset has the words themselves.
 
     Returns:
       A dataset of one dict per lattice of n vertices, for `cavs_tf.data.batch`, read as it is used:
-        children: int32 [n, slots], ids relative to the lattice, ascending, or -1.
+        children: int32 [n, slots], ids relative to the lattice, ascending; -1 fills empty slots.
         word: string [n], empty for the end; or, with a vocabulary,
         token: int32 [n], in [0, len(vocabulary)).
         score: float32 [n], 1 for the end.
 
     Raises:
-      tf.errors.InvalidArgumentError: From the dataset, if the file is not of this form. The message
+      tf.errors.InvalidArgumentError: From the dataset, if the file has another form. The message
         names file and line.
 
     >>> import pathlib, tempfile

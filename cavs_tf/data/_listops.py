@@ -34,15 +34,15 @@ def listops(
     An operator is an inner vertex with its arguments as children, a digit a leaf: MIN, MAX,
     MED (the median, rounded down) and SM (the sum modulo 10). The root is an operator; any
     other vertex is one with `operator_probability`, except at `max_depth`. Operators are
-    equally likely, and so are 2 to `max_args` arguments, and digits. The vertices stand in
-    the order of the written expression, the root first.
+    equally likely, and so are the numbers of arguments from 2 to `max_args`, and digits. The
+    vertices stand in the order of the written expression, the root first.
 
     Because no two expressions are equal, `take` and `skip` separate examples for training
     from unseen ones.
 
     Args:
       num_examples: Number of expressions, at least 0.
-      seed: Same seed, same expressions, however many.
+      seed: The seed of the expressions. The first ones do not depend on how many are made.
       max_depth: Most operators around a digit, at least 1.
       max_args: Most arguments of an operator, at least 2.
       operator_probability: In [0, 1].
@@ -100,7 +100,7 @@ def listops_text(children, token) -> str:
     >>> listops_text([[1, 2], [-1, -1], [-1, -1]], [11, 2, 9])
     '[MAX 2 9 ]'
     """
-    # How many brackets close after each vertex: one for each operator that ends there.
+    # The number of brackets that close after each vertex: one for each operator that ends there.
     closing = [0] * len(token)
     last = list(range(len(token)))
     for vertex in reversed(range(len(token))):

@@ -46,9 +46,10 @@ def parent_pairs(
     `parent_trees` reads, and `sim.txt` with one score in a line.
 
     Args:
-      folder: With these files, in UTF-8.
-      vocabulary: Numbers the words; see `Vocabulary.from_dataset`.
-      suffix: Of the files of parents; "cparents" for constituency trees, where there are any.
+      folder: The folder with these files, in UTF-8.
+      vocabulary: The `Vocabulary` that numbers the words, from
+        `Vocabulary.from_dataset`. None: the dataset has the words themselves.
+      suffix: The suffix of the files of parents; "cparents" for constituency trees.
       roots, skip_unparsed: As for `parent_trees`.
 
     Returns:
@@ -57,8 +58,8 @@ def parent_pairs(
         score: float32.
 
     Raises:
-      ValueError: If `roots` is something else.
-      tf.errors.InvalidArgumentError: From the dataset, if the files are not of this form. The
+      ValueError: If `roots` has another value.
+      tf.errors.InvalidArgumentError: From the dataset, if a file has another form. The
         message names file and line.
 
     >>> import tempfile
@@ -107,12 +108,14 @@ def sentence_pairs(
     """Reads pairs of sentences from a table with tabs between columns: SICK, the STS benchmark.
 
     Args:
-      path: The table, in UTF-8. Quotes are characters as others.
-      vocabulary: Numbers the words; see `Vocabulary.from_dataset`.
-      columns: Of both sentences and of the score. Names, as the first line has them (SICK), or
-        numbers from 0 on where no line has names: (5, 6, 4) for the STS benchmark.
-      parse: Makes a tree of a sentence: a dict of lists with "children" and "word", as of
-        `bracket_tree`. None: a chain of the words between blanks, the last one as the root.
+      path: The table, in UTF-8. Quotes have no special meaning.
+      vocabulary: The `Vocabulary` that numbers the words, from
+        `Vocabulary.from_dataset`. None: the dataset has the words themselves.
+      columns: The columns of both sentences and of the score: names in the first line (SICK), or
+        numbers from 0 on if no line has names, (5, 6, 4) for the STS benchmark.
+      parse: A function that makes a tree of a sentence: a dict of lists with "children" and "word",
+        as `bracket_tree` returns it. None: a chain of the words between blanks, with the last
+        one as its root.
 
     Returns:
       A dataset of one dict per pair, for `cavs_tf.data.batch`, read as it is used:
@@ -120,7 +123,7 @@ def sentence_pairs(
         score: float32.
 
     Raises:
-      ValueError: If the first line has no such name.
+      ValueError: If the first line does not have one of the names.
       tf.errors.InvalidArgumentError: From the dataset, if the file is not of this form, or `parse`
         raises ValueError. The message names file and line.
 
@@ -149,7 +152,7 @@ def sentence_pairs(
 
 
 def _numbers(path, columns) -> list[int]:
-    """Where the first line has the names of columns."""
+    """The numbers of columns whose names are in the first line."""
     with located(path, 1):
         names = decoded(next((line for _, line in numbered_lines(path)), b"")).split("\t")
     missing = [column for column in columns if column not in names]
@@ -181,7 +184,7 @@ def _parsed(sentence: str, parse) -> dict:
 
 
 def _checked(tree) -> dict:
-    """What `parse` returned, where it is a tree."""
+    """The tree that `parse` returned; ValueError if it is not one."""
     if not isinstance(tree, dict) or not set(_SIDE) <= set(tree):
         raise ValueError(
             f"got {str(tree)[:60]} from parse but expected a dict with 'children' and 'word'. "

@@ -28,28 +28,29 @@ def parent_trees(
     """Reads trees from a file of parents and one of tokens, line by line.
 
     A line of parents has one number for each vertex, counted from 1, 0 for the root; the line of
-    tokens has the words of the first vertices: of all of a dependency tree (`a.parents` and
-    `a.toks` of SICK), of the leaves of a constituency tree (`STree.txt` and `SOStr.txt`). For a
-    folder of pairs there is `parent_pairs`; `tf.data.Dataset.zip({"left": ..., "right": ...})`
-    makes pairs of any two.
+    tokens has the words of the first vertices: of all vertices of a dependency tree (`a.parents`
+    and `a.toks` of SICK), or of the leaves of a constituency tree (`STree.txt` and `SOStr.txt`).
+    For a folder of pairs there is `parent_pairs`; `tf.data.Dataset.zip({"left": ..., "right":
+    ...})` makes pairs of any two datasets.
 
     Args:
       parents, tokens: The files, in UTF-8.
-      vocabulary: Numbers the words; see `Vocabulary.from_dataset`.
+      vocabulary: The `Vocabulary` that numbers the words, from
+        `Vocabulary.from_dataset`. None: the dataset has the words themselves.
       separator: Between numbers, and between words: "|" in STree.txt; None: blanks.
-      roots: What becomes of several roots, as for `conllu_trees`.
-      skip_unparsed: Whether vertices with the parent -1 are left out, with their words: those that
-        a parser left out of the tree, as it may punctuation. Otherwise they are rejected.
+      roots: How several roots are treated; see `conllu_trees`.
+      skip_unparsed: Whether vertices with the parent -1 are left out, with their words: parsers
+        leave some vertices, such as punctuation, out of the tree. Otherwise they are rejected.
 
     Returns:
       A dataset of one dict per tree of n vertices, for `cavs_tf.data.batch`, read as it is used:
-        children: int32 [n, slots], ids relative to the tree, ascending, or -1.
+        children: int32 [n, slots], ids relative to the tree, ascending; -1 fills empty slots.
         word: string [n], empty for vertices without one; or, with a vocabulary,
         token: int32 [n], in [0, len(vocabulary)).
 
     Raises:
-      ValueError: If `roots` is something else.
-      tf.errors.InvalidArgumentError: From the dataset, if the files are not of this form. The
+      ValueError: If `roots` has another value.
+      tf.errors.InvalidArgumentError: From the dataset, if a file has another form. The
         message names file and line.
 
     >>> import pathlib, tempfile
@@ -74,7 +75,7 @@ def parent_trees(
 
 
 class Files(NamedTuple):
-    """A file of parents and one of tokens; the arguments of `parent_trees` of these names."""
+    """A file of parents and one of tokens, with the other arguments of `parent_trees`."""
 
     parents: str | os.PathLike
     tokens: str | os.PathLike
@@ -83,20 +84,20 @@ class Files(NamedTuple):
     skip_unparsed: bool = False
 
     def tree(self, number: int, parents: bytes, tokens: bytes) -> dict:
-        """The tree of the lines with this number."""
+        """The tree that two lines with this number spell."""
         with located(self.parents, number):
             heads = _heads(decoded(parents).split(self.separator), self.skip_unparsed)
         with located(self.tokens, number):
             words = [word for word in decoded(tokens).split(self.separator) if word]
             words = _filled(words, len(heads))
         with located(self.parents, number):
-            heads, words = _of_parsed(heads, words)
+            heads, words = _without_unparsed(heads, words)
             children = children_of_heads(heads, self.roots)
         return {"children": children, "word": [*words, *[""] * (self.roots == "artificial")]}
 
 
 def _heads(parents: list[str], skip_unparsed: bool) -> list[int]:
-    """The numbers, of which some are -1 with `skip_unparsed`."""
+    """The numbers of the parents; with `skip_unparsed` some may be -1."""
     for vertex, text in enumerate(parents, start=1):
         is_unparsed = skip_unparsed and text.strip() == "-1"
         is_number = text.strip().isdecimal() and int(text) <= len(parents) and int(text) != vertex
@@ -109,8 +110,8 @@ def _heads(parents: list[str], skip_unparsed: bool) -> list[int]:
     return [int(text) for text in parents]
 
 
-def _of_parsed(heads: list[int], words: list[str]) -> tuple[list[int], list[str]]:
-    """Heads and words without the vertices whose head is -1."""
+def _without_unparsed(heads: list[int], words: list[str]) -> tuple[list[int], list[str]]:
+    """The heads and words without the vertices whose head is -1."""
     kept = [vertex for vertex, head in enumerate(heads) if head >= 0]
     if len(kept) == len(heads):
         return heads, words

@@ -1,7 +1,7 @@
-"""Examples of minibatches chosen from a pool of consecutive ones.
+"""Minibatches whose examples are chosen from a pool of consecutive examples.
 
-A pool is read whole. Its examples are put in order, cut into minibatches of as many as fit, and
-these come in the order, or shuffled.
+A pool is read whole. Its examples are put in order and cut into minibatches of as many as fit. The
+minibatches come in this order, or shuffled.
 """
 
 import dataclasses
@@ -18,7 +18,7 @@ _POOL = 1000
 
 @dataclasses.dataclass(frozen=True)
 class Pools:
-    """How examples are chosen; the arguments of `batch` of these names."""
+    """How examples are chosen, by arguments of `batch`."""
 
     batch_size: int | None
     max_vertices: int | None
@@ -35,11 +35,11 @@ class Pools:
         def cut(index, pool, seed):
             sizes = tf.add_n([structure.rows(pool) for structure in structures])
             with tf.control_dependencies(self._check_sizes(index, sizes)):
-                sizes = tf.identity(sizes)  # Cutting those that are too large would never end.
+                sizes = tf.identity(sizes)  # Cutting sizes that are too large would never end.
             order = tf.range(tf.size(sizes))
             if self.bucket_by is not None:
                 key = sizes if self.bucket_by == "size" else _depths(structures, pool)
-                # In float64 sizes stay apart. The noise shuffles those that are equal.
+                # In float64 sizes stay apart. The noise shuffles examples of equal keys.
                 noise = tf.random.stateless_uniform(tf.shape(key), seed, dtype=tf.float64)
                 order = tf.argsort(tf.cast(key, tf.float64) + noise)
             splits = self._cut(tf.gather(sizes, order))
@@ -59,7 +59,7 @@ class Pools:
         return batches.apply(tf.data.experimental.assert_cardinality(count)) if count else batches
 
     def _number(self, num_examples: int) -> int | None:
-        """The number of minibatches of so many examples, negative as in tf.data; None: unknown."""
+        """The number of minibatches; negative as in tf.data, None if it is not known."""
         if self.max_vertices is not None or num_examples == tf.data.UNKNOWN_CARDINALITY:
             return None
         if num_examples == tf.data.INFINITE_CARDINALITY:

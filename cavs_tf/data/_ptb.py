@@ -42,7 +42,8 @@ def ptb_trees(
 
     Args:
       path: The file, in UTF-8.
-      vocabulary: Numbers the words; see `ptb_vocabulary`.
+      vocabulary: The `Vocabulary` that numbers the words, from
+        `ptb_vocabulary`. None: the dataset has the words themselves.
       num_classes: Labels are in [0, num_classes).
       unescape: Whether to undo the treebank's escapes: `-LRB-` to `(`, likewise -RRB-, -LSB-,
         -RSB-, -LCB-, -RCB- in either case, `\/` to `/`, `\*` to `*`, `\(` to `(` and `\)` to `)`.
@@ -58,7 +59,7 @@ def ptb_trees(
         label: int32, the root's label.
 
     Raises:
-      ValueError: If the file is not of this form. The message names file and line.
+      ValueError: If the file has another form. The message names file and line.
 
     >>> import pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp(), "trees.txt")

@@ -25,24 +25,25 @@ def python_trees(
     r"""Reads the abstract syntax trees of Python programs, by the standard library's `ast`.
 
     The vertices of a tree stand in post-order: children before their parent, from left to right,
-    the root last. What says only whether a name is read or written (`ast.Load`) is left out.
+    the root last. Nodes that only say whether a name is read or written (`ast.Load`) are left out.
 
     Args:
       paths: A file or several of them, each read as a whole.
-      vocabulary: Numbers the words; see `Vocabulary.from_dataset`.
-      functions: Whether a tree is a function, methods and functions in functions among them, in the
-        order of their lines; or a file.
+      vocabulary: The `Vocabulary` that numbers the words, from
+        `Vocabulary.from_dataset`. None: the dataset has the words themselves.
+      functions: Whether each function is a tree, methods and inner functions too, in the order of
+        their lines. Otherwise each file is a tree.
 
     Returns:
       A dataset of one dict per tree of n vertices, for `cavs_tf.data.batch`, read as it is used:
-        children: int32 [n, slots], ids relative to the tree, or -1.
+        children: int32 [n, slots], ids relative to the tree; -1 fills empty slots.
         word: string [n], names and constants, empty for other vertices; or, with a vocabulary,
         token: int32 [n], in [0, len(vocabulary)).
         category: string [n], the name of the class, such as "Call".
 
     Raises:
-      tf.errors.InvalidArgumentError: From the dataset, if a file is no program in this version of
-        Python. The message names file and line.
+      tf.errors.InvalidArgumentError: From the dataset, if this version of Python cannot parse a
+        file. The message names file and line.
 
     >>> import tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp(), "one.py")

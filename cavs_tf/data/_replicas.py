@@ -7,7 +7,7 @@ import tensorflow as tf
 from cavs_tf._values.integers import check_at_least
 from cavs_tf.data._structures import Structure
 
-# A row for each graph of the global minibatch, by whose number Keras weighs reported losses.
+# A feature with a row for each graph of the global minibatch: Keras weighs losses by their number.
 GLOBAL_GRAPHS = "global_graphs"
 GRAPH_WEIGHT = "graph_weight"
 VERTEX_WEIGHT = "vertex_weight"
@@ -31,7 +31,7 @@ class Replicas:
 
         Args:
           batches: The examples of each global minibatch, batched.
-          structures: Those of the examples.
+          structures: The structures of the examples.
         """
 
         def divide(examples):
@@ -53,7 +53,7 @@ class Replicas:
         return parts
 
     def _weights(self, structures, examples, part) -> dict:
-        """Features by which the mean over replicas of means is the mean over all of them."""
+        """Weights with which the mean of the means of all replicas is the mean over all rows."""
 
         def weight(of_all, of_part):
             share = self.count * of_part / tf.maximum(of_all, 1)
@@ -72,7 +72,7 @@ class Replicas:
 
 
 def replicas_of(replicas) -> Replicas | None:
-    """Checks this argument of `batch`. Returns None if nothing is to be divided."""
+    """Checks `replicas` of `batch`. Returns None if minibatches are not divided."""
     if replicas is None:
         return None
     if isinstance(replicas, tf.distribute.InputContext):
@@ -89,7 +89,7 @@ def replicas_of(replicas) -> Replicas | None:
 
 
 def merged(features: dict, weights: dict) -> dict:
-    """The features of a minibatch, and the weights of its graphs and vertices beside them."""
+    """The features of a minibatch with the weights of its graphs and vertices."""
     return features | {
         name: features[name] | weight if isinstance(weight, dict) else weight
         for name, weight in weights.items()

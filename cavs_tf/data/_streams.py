@@ -1,4 +1,4 @@
-"""What readers of files share: examples one after another, and errors that name file and line."""
+"""Datasets of the examples in files, and errors that name file and line."""
 
 import codecs
 import contextlib
@@ -27,7 +27,7 @@ _STRUCTURE = {
 
 
 class Item(NamedTuple):
-    """Where an example stands in a file, and what makes it, so that examples are counted unread.
+    """An example that has not been read: its place in a file, and a function that makes it.
 
     Attributes:
       path, line: The file, and the line in which the example begins.
@@ -49,14 +49,14 @@ def stream(
 ) -> tf.data.Dataset:
     """A dataset of the examples that `read()` finds, which holds one at a time.
 
-    The items are counted now, without making examples of them. One that cannot be made is an error
-    of the dataset in its place, after which the next one follows.
+    The items are counted at once, without making their examples. If an example cannot be made, the
+    dataset raises an error in its place, and goes on with the next one.
 
     Args:
       read: Yields an item for each example.
-      features: The names of features, in dicts as the examples are, each with its TensorSpec;
-        None for those that readers have in common.
-      vocabulary: Turns "word" into "token", or None.
+      features: The TensorSpec of each feature by name, in dicts as the examples are. None stands
+        for the spec that all readers share.
+      vocabulary: The `Vocabulary` that turns "word" into "token", or None.
     """
 
     def spec(names):
@@ -76,7 +76,7 @@ def stream(
         for make in _exactly(count, _makers(read)):
             try:
                 yield "", _arrays(make(), vocabulary)
-            except Exception as error:  # Of a function of the user, too.
+            except Exception as error:  # A function of the user may raise anything.
                 yield _sentence(error), nothing
 
     def checked(state, error_and_example):
@@ -114,7 +114,7 @@ def decoded(line: bytes) -> str:
 
 
 def lines_of(*paths: str | os.PathLike) -> Iterator[tuple]:
-    """Yields the number of each line, and that line of every file; all have as many lines."""
+    """Yields the number of each line, and that line of every file; all have the same length."""
     for number, lines in enumerate(itertools.zip_longest(*map(numbered_lines, paths)), start=1):
         if None in lines:
             short, long = (
@@ -142,13 +142,13 @@ def located(path: str | os.PathLike, line: int):
 
 
 def check_exists(path: str | os.PathLike) -> None:
-    """Raises OSError now, and not when the first example is read, if there is no such file."""
+    """Raises OSError if the file does not exist, before any example is read."""
     with open(path, "rb"):
         pass
 
 
 def _makers(read: Callable[[], Iterator[Item]]) -> Iterator[Callable[[], dict]]:
-    """What makes each example; and at last, where the files end wrongly, what raises the error."""
+    """Functions that make the examples; if reading fails, the last one raises its error."""
 
     def make(item: Item) -> dict:
         with located(item.path, item.line):
@@ -165,7 +165,7 @@ def _makers(read: Callable[[], Iterator[Item]]) -> Iterator[Callable[[], dict]]:
 
 
 def _exactly(count: int, makers: Iterator) -> Iterator:
-    """As many as were counted, whatever has become of the files, with an error for the others."""
+    """As many functions as were counted, with errors if the files have changed since."""
 
     def fail():
         raise ValueError(

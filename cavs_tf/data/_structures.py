@@ -1,4 +1,4 @@
-"""The structures of an example, and how those of a minibatch are put side by side."""
+"""The structures of an example, and how a minibatch puts them side by side."""
 
 import dataclasses
 from collections.abc import Collection
@@ -12,12 +12,11 @@ from cavs_tf._values.integers import as_int32, list_of_each, rejected_unless, sa
 from cavs_tf.graphs import _rounds
 from cavs_tf.graphs._graph_batch import GraphBatch
 
-# What `batch` takes for every structure, or for some by name; the values are the defaults.
+# The arguments of `batch` that may differ from structure to structure, with their defaults.
 _OPTIONS = {"arity": None, "vertex_type": None, "num_types": 1, "edges": False, "rounds": None}
-ORIGIN = "origin"  # The name under which a minibatch has the vertex of each row of its rounds.
+ORIGIN = "origin"  # The name of the feature that holds the vertex of each row of its rounds.
 
-
-# What a feature may have one row of, and what to do where an example has another number of rows.
+# The things of which a feature may have one row each, and advice if the numbers differ.
 _PER_VERTEX = (
     "vertex",
     "Name it in per_graph if it belongs to the example, in per_edge if it belongs to the edges, or "
@@ -25,7 +24,7 @@ _PER_VERTEX = (
 )
 _PER_EDGE = ("edge", "Edges are counted vertex by vertex, without missing children.")
 _PER_LEAF = ("leaf", "Leaves are the vertices without children, in their order.")
-_OF_SOME = ("element of its vertices", "Say of each row to which vertex it belongs.")
+_PARTIAL = ("element of its vertices", "Say of each row to which vertex it belongs.")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,10 +35,10 @@ class Structure:
       name: Its name in an example; None if the example itself is the structure.
       arity, vertex_type, num_types, edges, rounds: As for `batch`; the arity is known.
       per_vertex: The names of the features that have a row for every vertex.
-      per_edge: Those of the features that have a row for every edge.
-      per_leaf: Those of the features that have a row for every vertex without children.
-      of_some: Those of the features that are `VertexRows`.
-      own_features: With rounds, what features of edges have for that from a vertex to itself.
+      per_edge: The names of the features that have a row for every edge.
+      per_leaf: The names of the features that have a row for every vertex without children.
+      partial: The names of the features that are `VertexRows`.
+      loop_features: With rounds, the rows of features at the edge from a vertex to itself.
     """
 
     name: str | None
@@ -51,8 +50,8 @@ class Structure:
     per_vertex: tuple[str, ...]
     per_edge: tuple[str, ...]
     per_leaf: tuple[str, ...]
-    of_some: tuple[str, ...]
-    own_features: dict
+    partial: tuple[str, ...]
+    loop_features: dict
 
     def of(self, examples: dict) -> dict:
         """The features of this structure."""
@@ -75,22 +74,20 @@ class Structure:
         """Joins the structures of several examples.
 
         Args:
-          examples: All of their features, batched.
+          examples: All features of the examples, batched.
 
         Returns:
-          Their graphs, and the other features: of vertices [V, ...], of some vertices as
-          `VertexRows`, of edges [E, ...], of examples [B, ...]. With rounds the features of
-          vertices are of those of the examples; see `batch`.
+          Their graphs and their other features, as `batch` describes them.
         """
         examples = dict(self.of(examples))
         children, splits = _rows(examples.pop("children"))
         expected = dict.fromkeys(self.per_vertex, splits)
         if self.per_edge:
             expected |= dict.fromkeys(self.per_edge, _edge_splits(children, splits))
-        vertices = {}  # Those that have a row, by the features that only some have.
+        vertices = {}  # The vertices that have a row, by features that only some vertices have.
         for name in self.per_leaf:
             vertices[name], expected[name] = _leaves(children, splits)
-        for name in self.of_some:
+        for name in self.partial:
             path = _path(self.name, name)
             vertices[name], expected[name] = _absolute(path, examples[name].vertices, splits)
         features = {name: _rows(rows_of(examples.pop(name))) for name in expected}
@@ -103,11 +100,11 @@ class Structure:
         return self._unrolled(graphs, rows, vertices, examples)
 
     def _unrolled(self, graphs: GraphBatch, rows: dict, vertices: dict, examples: dict) -> tuple:
-        """As `side_by_side`, of all rounds. `vertices` are those of `VertexRows` by name."""
+        """The result of `side_by_side` in all rounds; `vertices` of `VertexRows` by name."""
         fields = _rounds.checked_children(graphs._fields())
         unrolled = _rounds.unroll(fields, self.rounds)
         for name in self.per_edge:
-            own, path = self.own_features[name], f"per_edge[{_path(self.name, name)!r}]"
+            own, path = self.loop_features[name], f"per_edge[{_path(self.name, name)!r}]"
             rows[name] = _rounds.with_own_feature(rows[name], unrolled.edge_origin, own, path)
         first = tf.gather(fields.graph_splits, graphs.vertex_graph)
         for name, own in vertices.items():  # Round 0 of a graph comes after all rounds before it.
@@ -145,8 +142,8 @@ class Structure:
         }
 
     def _kind(self, name: str) -> tuple[str, str]:
-        """What the feature has one row of, and what to do if it has not."""
-        kinds = {_PER_EDGE: self.per_edge, _PER_LEAF: self.per_leaf, _OF_SOME: self.of_some}
+        """The thing of which the feature has one row each, and advice if it does not."""
+        kinds = {_PER_EDGE: self.per_edge, _PER_LEAF: self.per_leaf, _PARTIAL: self.partial}
         return next((kind for kind, names in kinds.items() if name in names), _PER_VERTEX)
 
 
@@ -160,12 +157,12 @@ def structures_of(
     """The structures of examples that have this spec.
 
     Args:
-      spec: Of a dict with "children", which is the only structure; or of a dict of such dicts,
-        and of features of the example.
-      per_graph, per_edge, per_leaf, **options: As for `batch`.
+      spec: The spec of a dict with "children", which is the only structure; or of a dict of such
+        dicts and of features of the example.
+      per_graph, per_edge, per_leaf, **options: Arguments of `batch`.
 
     Raises:
-      ValueError: If the spec is not such a one, or an option does not fit it.
+      ValueError: If the spec has another form, or an option does not fit it.
     """
     parts = _parts(spec)
     paths = {_path(name, feature) for name, part in parts.items() for feature in part}
@@ -252,19 +249,19 @@ def _structure(name, spec, named, arity, vertex_type, num_types, edges, rounds) 
         rounds = checked_size("rounds", rounds, least=0)
     if vertex_type is not None and vertex_type not in spec:
         raise _no_such_feature(_shown(name), sorted(spec), vertex_type)
-    of_some = tuple(feature for feature, rows in spec.items() if isinstance(rows, VertexRows))
+    partial = tuple(feature for feature, rows in spec.items() if isinstance(rows, VertexRows))
     of = {
         option: tuple(feature for feature in spec if _path(name, feature) in paths)
         for option, paths in named.items()
     }
     for option, features in of.items():
         for feature in features:
-            if feature in of_some:
+            if feature in partial:
                 raise ValueError(
                     f"{option}: got {_path(name, feature)!r}, which says itself which vertices "
                     "have a row, but expected a tensor. Leave the name out."
                 )
-    others = {"children", *of_some, *of["per_graph"], *of["per_edge"], *of["per_leaf"]}
+    others = {"children", *partial, *of["per_graph"], *of["per_edge"], *of["per_leaf"]}
     per_vertex = tuple(f for f in spec if f not in others and spec[f].shape.rank != 0)
     if vertex_type is not None and vertex_type not in per_vertex:
         raise ValueError(
@@ -284,7 +281,7 @@ def _structure(name, spec, named, arity, vertex_type, num_types, edges, rounds) 
         per_vertex,
         of["per_edge"],
         of["per_leaf"],
-        of_some,
+        partial,
         {feature: own.get(_path(name, feature)) for feature in of["per_edge"]},
     )
 
@@ -358,12 +355,12 @@ def _num_children(children) -> tf.Tensor:
 
 
 def _splits_of(counts, vertex_splits) -> tf.Tensor:
-    """The splits between examples of what vertices have so many of."""
+    """The splits between examples of things of which vertices have these counts."""
     return tf.gather(tf.cumsum(tf.pad(counts, [[1, 0]])), vertex_splits)
 
 
 def _absolute(name: str, vertices, vertex_splits) -> tuple[tf.Tensor, tf.Tensor]:
-    """int32 [n]: these vertices of examples as those of the minibatch; and their splits.
+    """int32 [n]: vertices of examples, numbered as in the minibatch; and their splits.
 
     Raises:
       tf.errors.InvalidArgumentError: If an example has no such vertex, or it occurs twice.

@@ -18,7 +18,7 @@ class Vectors(NamedTuple):
     """The vectors of a vocabulary's words.
 
     Attributes:
-      rows: float32 [len(vocabulary), size]; zeros for a word that the file has not.
+      rows: float32 [len(vocabulary), size]; zeros for a word that is not in the file.
       is_found: bool [len(vocabulary)]. The words <unknown> and "" are never found.
       share: The share of the other words that were found, in [0, 1].
     """
@@ -31,19 +31,19 @@ class Vectors(NamedTuple):
 def read_vectors(path: str | os.PathLike, vocabulary: Vocabulary) -> Vectors:
     """Reads the vectors of words from a text file: of GloVe, word2vec or fastText (`.vec`).
 
-    A line has a word and its numbers with blanks between. A first line of two integers, as
+    A line has a word and its numbers, with blanks between them. A first line of two integers, as
     word2vec and fastText write it, says how many words and numbers there are. The file is read line
     by line, and only vectors of words of the vocabulary are kept, the first one of each.
 
     Args:
       path: The file, in UTF-8.
-      vocabulary: The words that are wanted, spelled as in the file.
+      vocabulary: The words whose vectors are read, spelled as in the file.
 
     Returns:
       `Vectors`, whose rows are the weights of an embedding layer.
 
     Raises:
-      ValueError: If the file is not of this form, or ends too soon. The message names file and
+      ValueError: If the file has another form, or ends too soon. The message names file and
         line.
 
     >>> import pathlib, tempfile

@@ -17,7 +17,7 @@ from cavs_tf._values.arguments import checked_size
 class Vocabulary:
     """A fixed set of words, numbered.
 
-    Id 0 is any unknown word, id 1 the empty word: what a vertex without a word has.
+    Id 0 is any unknown word. Id 1 is the empty word, that of a vertex without a word.
 
     >>> vocabulary = Vocabulary.from_words(["the", "cat", "the", ""])
     >>> vocabulary.words
@@ -50,7 +50,7 @@ class Vocabulary:
 
     @classmethod
     def from_dataset(cls, dataset: tf.data.Dataset, min_count: int = 1) -> "Vocabulary":
-        """Numbers the words of examples: the features "word", those of structures too.
+        """Numbers the words of examples: their features "word", in structures too.
 
         Args:
           dataset: Read once, an example at a time, with "word" string [n], or a `VertexRows`.
@@ -78,7 +78,7 @@ class Vocabulary:
         """The vocabulary that `save` wrote.
 
         Raises:
-          ValueError: If the file is another one.
+          ValueError: If the file is not such a list.
         """
         try:
             words = json.loads(pathlib.Path(path).read_bytes().decode("utf-8-sig"))

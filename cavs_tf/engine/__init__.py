@@ -1,12 +1,12 @@
-"""The dependency engine: anything with tags, in order, as parallel as can be.
+"""The dependency engine: runs functions in order where they conflict, and in parallel elsewhere.
 
-An operation is a function with two lists of variables: those it reads and those it
-mutates. A variable is only a tag; what it stands for (an array, a random generator, a
-file, a device) is yours to say. Two operations conflict when one mutates a variable that
-the other reads or mutates. Conflicting operations run in the order in which they were
-pushed, all others may overlap. `docs/how/engine.md` has the idea on one page.
+An operation is a function with a list of variables that it reads, and one of variables that it
+mutates. A variable is only a tag for something of yours: an array, a random generator, a file, a
+device. Two operations conflict when one mutates a variable that the other reads or mutates.
+Conflicting operations run in the order in which they were pushed; all others may overlap.
+`docs/how/engine.md` has the idea on one page.
 
->>> from cavs_tf.engine._engine import Engine
+>>> from cavs_tf.engine import Engine
 >>> with Engine(workers=2) as engine:
 ...     a, b = engine.new_variable("a"), engine.new_variable("b")
 ...     values = {}

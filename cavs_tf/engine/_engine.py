@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Callable, Iterable
 
 from cavs_tf._native.engine_library import library
-from cavs_tf.engine._errors import EngineError, OperationErrors, raised, unraised
+from cavs_tf.engine._errors import EngineError, OperationErrors, as_exception, print_errors
 from cavs_tf.engine._trace import Trace
 
 _POLICIES = ("threaded", "naive", "streams")
@@ -17,16 +17,15 @@ _POLICIES = ("threaded", "naive", "streams")
 class Native:
     """A function of a library, to be pushed like a Python callable.
 
-    It runs without Python's lock, so beside Python code even if it never returns to it.
+    It runs without Python's lock, and so in parallel with Python code.
 
     Args:
-      function: A `ctypes` function `void function(void *argument)`. What it returns is
-        ignored.
-      argument: What it is called with: a `ctypes` pointer, or an address. Kept until it
-        has run.
+      function: A `ctypes` function `void function(void *argument)`. Its result is ignored.
+      argument: The argument of the call: a `ctypes` pointer, or an address. It is kept until the
+        function has run.
 
     >>> import ctypes
-    >>> from cavs_tf.engine._engine import Engine, Native
+    >>> from cavs_tf.engine import Engine, Native
     >>> value = ctypes.c_int(5)
     >>> libc = ctypes.CDLL(None)
     >>> with Engine(workers=1) as engine:
@@ -54,24 +53,25 @@ class Native:
 class Engine:
     """Runs operations as soon as the variables that they name are free.
 
-    Any thread may call every method. Operations may push and delete; waiting in one is an
-    error. After `fork()` the child has a fresh engine: no variables, nothing pending.
+    Any thread may call every method. Operations may push and delete, but not wait. After `fork()`
+    the child has a fresh engine without variables or pending operations.
 
-    An exception in an operation marks what it mutates as failed. Operations that name a
-    failed variable are skipped, and pass the failure on to what they mutate. Each error is
-    raised once, by the first wait that observes it; operations pushed after that run again.
+    An exception in an operation marks the variables that it mutates as failed. Operations that
+    name a failed variable are skipped, and pass the failure on to the variables that they mutate.
+    Each error is raised once, by the first wait that observes it; operations pushed after that run
+    again.
 
-    Used as a context manager, it waits for everything at the end. At the end of the program
-    whatever can still run does, unless Ctrl-C says otherwise.
+    As a context manager it waits for everything at the end. At the end of the program all that can
+    still run does, unless Ctrl-C interrupts it.
 
     Args:
       policy: Where operations run. "threaded": on any of `workers` threads, by priority.
-        "streams": `workers` threads, each of which runs the operations that name it in push
-        order, like a stream of a GPU. "naive": one by one in `push`, to debug with; the
+        "streams": `workers` threads, each of which runs its own operations in push order, like a
+        stream of a GPU. "naive": one by one in `push`, to debug with; the
         environment variable CAVS_ENGINE=naive (or another policy) overrides the argument.
-      workers: How many threads, or streams. Default: one per processor, two streams.
+      workers: Number of threads, or of streams. Default: one thread per processor, or two streams.
 
-    >>> from cavs_tf.engine._engine import Engine
+    >>> from cavs_tf.engine import Engine
     >>> with Engine(policy="naive") as engine:
     ...     x = engine.new_variable("x")
     ...     engine.push(lambda: print("first"), mutate=[x])
@@ -119,19 +119,18 @@ class Engine:
         """Pushes `fn()`, which runs when all conflicting operations pushed before are done.
 
         Args:
-          fn: Any callable, or a `Native`. What it returns is ignored. It is dropped once it
-            has run.
+          fn: Any callable, or a `Native`. Its result is ignored. It is dropped once it has run.
           read: Variables whose values it only reads.
-          mutate: Variables whose values it changes. One that is named twice, or in both
+          mutate: Variables whose values it changes. A variable that is named twice, or in both
             lists, is mutated once.
-          priority: Of the operations that could run, those with higher priority go first;
-            others are not put off for ever. Streams ignore it.
-          name: For errors, traces and `dump`. Default: the name of `fn`.
-          stream: Which stream runs it; other policies ignore it.
+          priority: Operations that are ready run by descending priority, but none waits for ever.
+            Streams ignore it.
+          name: A name for errors, traces and `dump`. Default: the name of `fn`.
+          stream: The stream that runs it; other policies ignore it.
 
         Raises:
-          EngineError: If a variable was deleted or belongs to another engine, if there is no
-            such stream, if the engine is closed. Then nothing has changed.
+          EngineError: If a variable was deleted or belongs to another engine, there is no such
+            stream, or the engine is closed. Nothing is pushed then.
         """
         name, file, line = _site(name, fn, sys._getframe(1))
         if isinstance(fn, Native):
@@ -153,12 +152,11 @@ class Engine:
     ) -> None:
         """Pushes a `fn(done)` that only starts something, such as a download.
 
-        The variables that it names stay in use until `done()` is called, from any thread, or
-        `done.fail(error)`. If `done` is dropped uncalled, the operation has failed; also if
-        `fn` raises, which ends it whatever becomes of `done`.
+        The variables that it names stay in use until any thread calls `done()` or
+        `done.fail(error)`. The operation fails if `done` is dropped uncalled, or if `fn` raises.
 
         >>> import threading
-        >>> from cavs_tf.engine._engine import Engine
+        >>> from cavs_tf.engine import Engine
         >>> with Engine(workers=1) as engine:
         ...     x = engine.new_variable("x")
         ...     engine.push_async(lambda done: threading.Timer(0.01, done).start(), mutate=[x])
@@ -172,16 +170,16 @@ class Engine:
         """Returns when every operation pushed before that names `variable` is done.
 
         Raises:
-          OperationError: The error that kept it from having a value, if no wait has raised
-            it before, be it for another variable. `__cause__` is the exception.
+          OperationError: The error that kept it from having a value, unless an earlier wait, for
+            any variable, has raised it. `__cause__` is the exception.
           OperationErrors: If several errors kept it from having a value.
         """
         errors = self._engine.wait_for(variable)
         if errors:
-            raise raised(errors[0]) if len(errors) == 1 else OperationErrors.of(errors)
+            raise as_exception(errors[0]) if len(errors) == 1 else OperationErrors.of(errors)
 
     def wait_all(self) -> None:
-        """Returns when every operation pushed before, and what those pushed, is done.
+        """Returns when all operations pushed before, and all that they pushed, are done.
 
         Raises:
           OperationErrors: An `ExceptionGroup` of all errors that no wait has raised before.
@@ -191,7 +189,7 @@ class Engine:
             raise OperationErrors.of(errors)
 
     def delete(self, variable) -> None:
-        """Deletes `variable` when all that was pushed before is done; it is unknown from now on."""
+        """Deletes `variable` once all operations pushed before are done; nobody may name it now."""
         self._engine.delete(variable)
 
     def version(self, variable) -> int:
@@ -203,7 +201,7 @@ class Engine:
         return self._engine.dump()
 
     def start_trace(self) -> None:
-        """Starts to record what runs, when and where; discards an earlier recording."""
+        """Starts to record which operations run, when and where; discards an earlier recording."""
         self._engine.start_trace()
 
     def stop_trace(self) -> Trace:
@@ -211,14 +209,14 @@ class Engine:
         return Trace(self._engine.stop_trace())
 
     def close(self) -> None:
-        """Runs what can run, then ends the threads. Nothing can be pushed any more.
+        """Runs the operations that can run, then ends the threads. Nothing can be pushed any more.
 
-        What waits for an asynchronous operation that is not done is cancelled: its `done`
-        may never be called. Call `wait_all` first if it will. Ctrl-C cuts this short: what
-        has not begun is cancelled, what runs is left to its thread.
+        Operations that wait for an asynchronous one that is not done are cancelled, as its `done`
+        may never be called. If it will be, call `wait_all` first. Ctrl-C cancels all operations
+        that have not begun, and leaves running ones to their threads.
 
         Raises:
-          OperationErrors: Of all errors that no wait has raised.
+          OperationErrors: All errors that no wait has raised.
         """
         errors = self._engine.close()
         atexit.unregister(self._at_exit)
@@ -233,12 +231,12 @@ class Engine:
             if kind is None:
                 self.wait_all()
         finally:
-            unraised(self._engine.close())
+            print_errors(self._engine.close())
             atexit.unregister(self._at_exit)
 
     def __del__(self):
         if hasattr(self, "_at_exit"):
-            unraised(self._engine.close())
+            print_errors(self._engine.close())
             atexit.unregister(self._at_exit)
 
     def __repr__(self) -> str:
@@ -252,12 +250,12 @@ def _choose_policy(policy: str) -> tuple[str, str]:
 
 
 def _close_at_exit(reference: "weakref.ref[Engine]") -> Callable[[], None]:
-    """Ends the threads while there still is a Python that operations can run in."""
+    """Ends the threads before Python ends, in which operations run."""
 
     def close():
         engine = reference()
         if engine is not None:
-            unraised(engine._engine.close())
+            print_errors(engine._engine.close())
 
     atexit.register(close)
     return close

@@ -13,7 +13,7 @@ class OperationError(RuntimeError):
 
     Attributes:
       name: The name of the operation.
-      file, line: Where the operation was pushed.
+      file, line: The place where the operation was pushed.
     """
 
     def __init__(self, message: str, name: str, file: str, line: int):
@@ -43,7 +43,7 @@ class OperationErrors(getattr(builtins, "ExceptionGroup", _Group)):
 
     @classmethod
     def of(cls, errors: list[tuple]) -> "OperationErrors":
-        exceptions = [raised(error) for error in errors]
+        exceptions = [as_exception(error) for error in errors]
         count = f"{len(errors)} operation{'s' if len(errors) > 1 else ''} failed"
         return cls("\n  ".join([count, *map(str, exceptions)]), exceptions)
 
@@ -51,15 +51,15 @@ class OperationErrors(getattr(builtins, "ExceptionGroup", _Group)):
         return OperationErrors(self.message, exceptions)
 
 
-def raised(error: tuple) -> OperationError:
-    """Makes an exception of an error as the compiled engine reports it."""
+def as_exception(error: tuple) -> OperationError:
+    """The exception for an error that the compiled engine reports."""
     name, file, line, message, cause = error
     exception = OperationError(message, name, file, line)
     exception.__cause__ = cause
     return exception
 
 
-def unraised(errors: list[tuple]) -> None:
+def print_errors(errors: list[tuple]) -> None:
     """Prints errors that no wait raised, as Python prints exceptions that end a thread."""
-    for error in map(raised, errors):
+    for error in map(as_exception, errors):
         sys.excepthook(type(error), error, error.__traceback__)

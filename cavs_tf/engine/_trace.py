@@ -1,4 +1,4 @@
-"""The trace of an engine: what it ran, when and on which worker or stream."""
+"""The trace of an engine: the operations that it ran, when and on which worker or stream."""
 
 import os
 
@@ -12,9 +12,9 @@ class Trace:
       events: One per operation, in the order in which they ended, with the attributes
         `name`, `worker`, `worker_name`, `pushed`, `began` and `ended` (seconds since the
         trace was started), `outcome` ("done", "failed" or "skipped"), `sequence` (in push
-        order), `file` and `line` (where it was pushed).
+        order), and `file` and `line` (where it was pushed).
 
-    >>> from cavs_tf.engine._engine import Engine
+    >>> from cavs_tf.engine import Engine
     >>> with Engine(policy="naive") as engine:
     ...     engine.start_trace()
     ...     engine.push(lambda: None, name="nothing")
@@ -36,7 +36,7 @@ class Trace:
             file.write(self.chrome_json())
 
     def overlap(self, first, second) -> float:
-        """For how many seconds operations of `first` and of `second` ran at the same time.
+        """The time during which operations of `first` and of `second` ran at once.
 
         Args:
           first: A name of operations, or a function that takes an event and says whether it

@@ -1,4 +1,4 @@
-"""What looks at a model: how it runs, what it takes, and whether its numbers are right."""
+"""Tools that examine a model: how it runs, how much memory it takes, whether it is right."""
 
 from cavs_tf.inspect import plot as plot
 from cavs_tf.inspect import reference as reference

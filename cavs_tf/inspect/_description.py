@@ -1,4 +1,4 @@
-"""What the compiled programs of a vertex function consist of, by names that its author knows."""
+"""Descriptions of the compiled programs of a vertex function, by names that its author knows."""
 
 import json
 
@@ -26,7 +26,7 @@ _OWN_INPUTS = {
     IDS: "vertex_ids",
     STATES: "states",
 }
-# By the bits of enum Trait in cc/schedule/traits.h: a name, and what it says of a task.
+# The bits of enum Trait in cc/schedule/traits.h: a name, and its meaning for a task.
 TRAITS = (
     (1, "leaves", "no vertex has a child"),
     (4, "all children", "every vertex has all children"),
@@ -37,8 +37,8 @@ TRAITS = (
 def describe(cell, graphs=None, inputs=None, pushes=None) -> list[dict]:
     """The descriptions by `CavsDescribe` of F and then dF of every vertex type, with titles.
 
-    Every node, and every member of a group, also has "shown", what it is called, and "origins",
-    a list of `Origin`s.
+    Every node, and every member of a group, also has its name as "shown", and "origins", a list of
+    `Origin`s.
     If there is no dF, its description has an error, and None as its nodes.
     """
     functions = functions_of(cell, graphs, inputs, pushes)
@@ -103,7 +103,7 @@ def _numbers_of_pulls(functions, kind) -> list:
 
 
 def _called(kind, name, of_edges) -> str:
-    """What a pull or a push of this name is called: "pull('x')", "push_edge_grad('scores')"."""
+    """How a pull or a push of this name is shown: "pull('x')", "push_edge_grad('scores')"."""
     own = "rows of a table" if is_looked_up(name) else _OWN_INPUTS.get(name)
     if own is not None:
         return own if kind in ("pull", "push") else f"gradient of {own}"

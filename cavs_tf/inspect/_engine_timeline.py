@@ -1,4 +1,4 @@
-"""Draws what an engine ran, when and on which worker or stream."""
+"""A picture of the operations that an engine ran, when and on which worker or stream."""
 
 import os
 
@@ -13,12 +13,12 @@ def timeline(trace: Trace, path: str | os.PathLike | None = None):
 
     Args:
       trace: From `Engine.stop_trace()`.
-      path: Where to save the picture, if anywhere; its suffix says in which format.
+      path: The file to which the picture is saved, in the format of its suffix; None: not saved.
 
     Returns:
       The `matplotlib.figure.Figure`.
 
-    >>> from cavs_tf.engine._engine import Engine
+    >>> from cavs_tf.engine import Engine
     >>> from cavs_tf.inspect.plot import timeline
     >>> with Engine(policy="naive") as engine:
     ...     engine.start_trace()

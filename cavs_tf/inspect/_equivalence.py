@@ -79,8 +79,8 @@ def check_equivalence(
 
     A gradient is a sum, and where its terms cancel, as for a bias before a softmax, nothing is
     left of them but rounding errors. So where something differs, both are evaluated again with
-    inputs and loss changed in their last bit: by how much the results change says how large
-    the terms are, and the tolerance is relative to those. What the op itself says counts up to the
+    inputs and loss changed in their last bit. The change of the results shows how large the terms
+    are, and the tolerance is relative to the terms. Changes of the op itself count up to the
     largest number among inputs, outputs and gradients.
 
     Where results of 16 bits differ, the reference executor runs again as a graph in which sums are
@@ -89,12 +89,12 @@ def check_equivalence(
 
     Args:
       model: A `GraphSupport`, or any layer or model that calls some; all of it is compared.
-      graphs, inputs: What the model is called with; a functional model with one dict.
+      graphs, inputs: The arguments of the model; a functional model takes one dict.
       tolerance: Relative to the largest value of each tensor, or of the terms it is a sum of;
         by default 1e-9 for float64, 1e-5 for float32, 5e-3 for float16 and 2e-2 for bfloat16: the
         largest of the tensor's type and those in which the model's vertices are computed.
       seed: The seed of the random loss whose gradients are compared.
-      at: As for calling a `GraphSupport`.
+      at: The vertices whose outputs are compared, as in a call of a `GraphSupport`.
       pieces: A number of calls of `GraphSupport.extend` to compare instead of one call: the
         minibatch is cut at random. None: one call.
 
@@ -149,7 +149,7 @@ def check_equivalence(
 
 
 def _in_pieces(model, graphs, pieces, seed, at):
-    """A function that calls `model.extend` so often, in place of `model`."""
+    """A function that calls `model.extend` for each piece, in place of `model`."""
     if not isinstance(model, GraphSupport) or at is not None:
         what = type(model).__name__ if at is None else f"at={at}"
         raise ValueError(

@@ -34,18 +34,17 @@ def explain(model, graphs=None, inputs=None, program=False) -> Explanation:
     Args:
       model: A `GraphSupport`, a layer around one, such as `cavs_tf.keras.TreeLSTM`, or a Keras
         model that calls one of them once.
-      graphs, inputs: What the model is called with; a functional model with one dict. Without
-        inputs they are as in an earlier call; without graphs, too, tasks and memory are left
-        out.
+      graphs, inputs: The arguments of the model; a functional model takes one dict. Without inputs
+        they are as in an earlier call; without graphs, tasks and memory are left out.
       program: Whether to show each program as well, line by line as it runs. `%3` is a value with
         a row per vertex, `@1` one that is the same for all; `{eager}` says when an operator runs;
         a group runs as one kernel. `// zero without children` and `// skipped without children`
-        are what a task in which no vertex has a child need not compute. Where tasks may run
-        a program of their own (see "specialize" in `Options`), it follows.
+        mark values that a task need not compute if none of its vertices has a child. Programs for
+        such tasks (see "specialize" in `Options`) follow.
 
     Returns:
-      The text. A notebook and Python's prompt show it; in a program, `print` it. Beside each
-      operator stand the Keras layer and the line of the vertex function that it comes from.
+      The text. A notebook and Python's prompt show it; in a program, `print` it. Each operator has
+      the Keras layer and the line of the vertex function that it comes from next to it.
 
     Raises:
       ValueError: If there is no vertex function in the model or several, or they are called

@@ -32,22 +32,22 @@ def lay_out_graph(edges: list[tuple[int, int]], level: list[int], in_order: bool
     """Lays out a graph.
 
     Args:
-      edges: The (child, parent) of each.
-      level: By vertex.
+      edges: The (child, parent) of each edge.
+      level: The level of each vertex.
       in_order: Whether vertices stand from left to right in the order of their numbers, as the
         words of a sentence do.
     """
     parents = collections.Counter(child for child, _ in edges)
     if in_order or max(parents.values(), default=0) <= 1:
-        x = list(range(len(level))) if in_order else _of_tree(edges, len(level))
+        x = list(range(len(level))) if in_order else _tree_places(edges, len(level))
         # Nothing else stands above a vertex, up to its parent.
         bends = [[(x[child], level[parent] - 0.5)] for child, parent in edges]
         return GraphLayout([float(value) for value in x], level, bends)
-    return _of_layers(edges, level)
+    return _layers_layout(edges, level)
 
 
-def _of_tree(edges, num_vertices) -> list[float]:
-    """Leaves stand side by side in the order of the tree, others above the middle of theirs."""
+def _tree_places(edges, num_vertices) -> list[float]:
+    """Leaves stand side by side in the order of the tree, parents above the middle of children."""
     children, has_parent = collections.defaultdict(list), set()
     for child, parent in edges:
         children[parent].append(child)
@@ -66,8 +66,8 @@ def _of_tree(edges, num_vertices) -> list[float]:
     return x
 
 
-def _of_layers(edges, level) -> GraphLayout:
-    """Layer by layer: on the levels that an edge passes, it has a place of its own."""
+def _layers_layout(edges, level) -> GraphLayout:
+    """A layout by layers, in which an edge has a place on each level that it passes."""
     layers = _Layers(level)
     paths = [layers.connect(child, parent) for child, parent in edges]
     places = layers.places()
@@ -80,7 +80,7 @@ def _of_layers(edges, level) -> GraphLayout:
 
 
 class _Layers:
-    """The vertices of each level, and the places of the edges that pass it."""
+    """The vertices of each level, and the edges that pass it."""
 
     def __init__(self, level):
         self.level = dict(enumerate(level))
@@ -102,7 +102,7 @@ class _Layers:
         return path[1:-1]
 
     def places(self) -> dict:
-        """The place of every node from the left, where edges cross little."""
+        """The place of every node from the left, chosen so that few edges cross."""
         layers = collections.defaultdict(list)
         for node, height in self.level.items():
             layers[height].append(node)

@@ -1,4 +1,4 @@
-"""A picture of one tree or DAG, with what is known of its vertices and edges."""
+"""A picture of one tree or DAG, with texts at its vertices and values at its edges."""
 
 import dataclasses
 
@@ -16,10 +16,10 @@ _LARGEST = 60.0  # The largest width and height in inches.
 
 @dataclasses.dataclass
 class VertexTexts:
-    """What is written at the vertices of a graph: by vertex, a text or None.
+    """The texts at the vertices of a graph: by vertex, a text or None.
 
     Attributes:
-      words, labels, predictions: None if there are none at all.
+      words, labels, predictions: Texts by vertex; None if no vertex has any.
     """
 
     words: list | None
@@ -27,7 +27,7 @@ class VertexTexts:
     predictions: list | None
 
     def lines(self, vertex: int) -> list[str]:
-        """The lines at a vertex; its number if nothing else is known of it."""
+        """The lines at a vertex; its number if there are no others."""
         word, label, predicted = (
             None if texts is None else texts[vertex]
             for texts in (self.words, self.labels, self.predictions)
@@ -52,10 +52,10 @@ class VertexTexts:
 
 
 def texts_of(num_vertices: int, words, predictions, labels) -> VertexTexts:
-    """What is written at vertices, of what a user passes.
+    """The texts at vertices, from the arguments of a user.
 
     Raises:
-      ValueError: If there is not one for each vertex.
+      ValueError: If their number is not the number of vertices.
     """
     return VertexTexts(
         _texts("words", words, num_vertices),
@@ -65,7 +65,7 @@ def texts_of(num_vertices: int, words, predictions, labels) -> VertexTexts:
 
 
 def values_of(num_edges: int, values) -> list[float]:
-    """A number for each edge; ValueError if there is not."""
+    """A number for each edge; ValueError if their number differs."""
     values = np.asarray(values, np.float64)
     if values.shape in ((num_edges, 1), (num_edges,)):
         return values.reshape(-1).tolist()
@@ -92,7 +92,7 @@ def _rows(values):
 
 
 def _text(name, value) -> str | None:
-    """What is written for a value: a string, or a number; None for nothing."""
+    """The text for a value: a string or a number; None for nothing."""
     value = _rows(value)
     if isinstance(value, np.ndarray):
         if value.size != 1:
@@ -114,7 +114,7 @@ def draw_graph(edges, level, texts: VertexTexts, edge_values=None, axes=None):
     Args:
       edges: The (child, parent) of each edge.
       level: By vertex.
-      texts: What is written at vertices.
+      texts: The texts at vertices.
       edge_values: A number for each edge, or None.
       axes: The axes to draw into; None: those of a new figure.
 
@@ -166,7 +166,7 @@ def _size(layout, box):
 
 def _draw_edge(axes, layout, edge, number, half_height, value):
     child, parent = edge
-    # Up to the edge of a box a line is vertical, so that it does not cross the boxes beside it.
+    # Up to the edge of a box a line is vertical, so that it crosses no neighbouring box.
     begin = [(layout.x[child], layout.level[child] + up) for up in (0, half_height)]
     end = [(layout.x[parent], layout.level[parent] - down) for down in (half_height, 0)]
     bends = layout.bends[number]

@@ -15,8 +15,8 @@ class DirectionMemory:
 
     Attributes:
       state: The states of all vertices; backward, the gradients of these states.
-      tape: What the backward direction reads beside the states.
-      temporaries: What else the operators write; backward with `at`, also a copy of the
+      tape: The values that the backward direction reads, without the states.
+      temporaries: The other values that operators write; backward with `at`, also a copy of the
         gradients of outputs.
       packed_weights: Weights in the layout in which matrix products read them.
       results: Pushed outputs; backward, the gradients of inputs and weights.
@@ -30,7 +30,7 @@ class DirectionMemory:
 
     @property
     def workspace(self) -> int:
-        """Bytes of all but the results: what the op allocates first, and fails without."""
+        """Bytes of all but the results: the op allocates them first, and fails without them."""
         return self.state + self.tape + self.temporaries + self.packed_weights
 
     @property
@@ -48,9 +48,9 @@ class MemoryPrediction:
     """The memory that a model takes for a minibatch, as `predict_memory` computes it.
 
     Attributes:
-      forward: What the forward direction of a training step takes.
-      backward: What its backward direction takes; None if the vertex function has no derivative.
-      inference: What a call without gradients takes.
+      forward: The memory of the forward direction of a training step.
+      backward: The memory of its backward direction; None if the vertex function has no derivative.
+      inference: The memory of a call without gradients.
       training: Peak bytes of a training step: while it runs backward, the state and the tape of
         the forward direction, the outputs and their gradients still take memory. `CavsForward`
         fails before anything is computed if that many bytes are not available.
@@ -65,13 +65,13 @@ class MemoryPrediction:
 def predict_memory(model, graphs, inputs=None, at=None) -> MemoryPrediction:
     """Computes, without running the model, how much memory it takes for a minibatch. Eager only.
 
-    Weights, inputs and the rest of the program are not counted, nor is what TensorFlow's own
-    kernels allocate: `explain` lists the operators that run through these.
+    Weights, inputs and the rest of the program are not counted, nor is the memory that TensorFlow's
+    own kernels allocate: `explain` lists the operators that run through them.
 
     Args:
-      model: A `GraphSupport`, a layer around one, or a Keras model that calls one once. Of a
-        layer or a model only the memory of its `GraphSupport` is predicted.
-      graphs, inputs: What the model is called with. A `GraphSupport` or layer that was called
+      model: A `GraphSupport`, a layer around one, or a Keras model that calls one once. Only the
+        memory of its `GraphSupport` is predicted.
+      graphs, inputs: The arguments of the model. A `GraphSupport` or layer that was called
         before needs no inputs, unless they have rows for some vertices only.
       at: int32 or int64 [n], the vertices whose outputs are wanted, as for calling a
         `GraphSupport`.
@@ -80,8 +80,8 @@ def predict_memory(model, graphs, inputs=None, at=None) -> MemoryPrediction:
       A `MemoryPrediction`, in bytes.
 
     Raises:
-      ValueError: If the model, the graphs or the inputs do not fit together, or nothing is known
-        of the inputs.
+      ValueError: If the model, the graphs or the inputs do not fit together, or the inputs are
+        missing.
 
     The state of four vertices takes 128 bytes: 64 bytes of zeros for missing children, then the
     states, rounded up because every tensor begins at a multiple of 64 bytes:
@@ -100,7 +100,7 @@ def predict_memory(model, graphs, inputs=None, at=None) -> MemoryPrediction:
 
 @dataclasses.dataclass(frozen=True)
 class StepPrediction:
-    """What is known of a training step before it runs.
+    """The prediction of a training step before it runs.
 
     Attributes:
       memory: The memory that it takes.
@@ -113,7 +113,7 @@ class StepPrediction:
 
 
 def predict_step(call: Call) -> StepPrediction:
-    """Computes what is known before a call and its gradient run."""
+    """Predicts a call and its gradient."""
     cell, graphs, inputs, at = call.cell, call.graphs, call.inputs, call.at
     functions = functions_of(cell, graphs, inputs, call.pushes)
     inputs = name_inputs(inputs)
@@ -143,7 +143,7 @@ def predict_step(call: Call) -> StepPrediction:
 def functions_of(cell, graphs=None, inputs=None, pushes=None):
     """The `Functions` traced for these inputs and the pushes that are wanted.
 
-    Those of the last call if `inputs` is None.
+    If `inputs` is None, they are the functions of the last call.
     """
     if inputs is None and cell._cache.last is not None:
         return cell._cache.last

@@ -1,4 +1,4 @@
-"""Evaluates a minibatch in pieces, by `GraphSupport.extend`: what one call computes by several."""
+"""A minibatch in pieces, which several calls of `GraphSupport.extend` evaluate like one call."""
 
 import numpy as np
 import tensorflow as tf
@@ -12,7 +12,7 @@ class Pieces:
     Args:
       graphs: A `GraphBatch`, eager.
       count: The number of pieces, some of which may be empty.
-      seed: Of the cut.
+      seed: The seed of the cut.
     """
 
     def __init__(self, graphs, count: int, seed: int):
@@ -29,7 +29,7 @@ class Pieces:
         self._edges = [np.arange(*edges[v : v + 2]) for v in range(len(self._children))]
 
     def _random_order(self, random) -> np.ndarray:
-        """The vertices, children before parents: a random one of those that are ready follows."""
+        """The vertices in a random order in which children precede their parents."""
         waiting = [np.unique(own[own >= 0]).tolist() for own in self._children]
         parents = [[] for _ in waiting]
         for vertex, own in enumerate(waiting):
@@ -47,12 +47,12 @@ class Pieces:
         return np.array(order, np.int32)
 
     def run(self, cell, inputs, **arguments):
-        """What `cell(graphs, inputs)` returns.
+        """The result of `cell(graphs, inputs)`.
 
         Args:
           cell: A `GraphSupport`.
-          inputs: As for calling it.
-          **arguments: `training`, `pushes`: as for `extend`. Dropout drops the same in all pieces.
+          inputs: The inputs of the call.
+          **arguments: `training` and `pushes` of `extend`. Dropout drops the same in all pieces.
         """
         pulls = name_inputs(inputs)
         calls = cell._known(pulls)

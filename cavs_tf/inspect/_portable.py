@@ -40,8 +40,8 @@ def export_portable(model, path: str, graphs, inputs=None) -> None:
     Args:
       model: A `GraphSupport`, a layer of ours, or any model that calls some.
       path: The folder to write.
-      graphs, inputs: An example of what the model is called with, as for `cavs_tf.explain`; of a
-        functional model one dict.
+      graphs, inputs: An example of the arguments of the model, as for `cavs_tf.explain`; a
+        functional model takes one dict.
 
     Raises:
       ValueError: If the model is not called with graphs, or uses other ops of this package.
@@ -62,7 +62,7 @@ def export_portable(model, path: str, graphs, inputs=None) -> None:
         model(*arguments)  # Builds the weights.
     example = _one_dict(arguments)
     call = _Call(model, example, with_inputs=len(arguments) > 1)
-    # Not the model itself, of which TensorFlow would save the traces of our op too.
+    # TensorFlow would save the traces of our op with the model itself.
     exported = tf.Module()
     exported.weights = [getattr(variable, "value", variable) for variable in model.variables]
     specs = _specs_of(example, _is_typed(model))
@@ -175,7 +175,7 @@ def _is_typed(model) -> bool:
 
 
 def _specs_of(example, typed) -> dict:
-    """The specs of what a saved model takes: no schedules, and any number of rows."""
+    """The specs of the inputs of a saved model: no schedules, and any number of rows."""
     left_out = {LOSS_ROWS, LAST_INPUT, CHILD_ROW, EDGE_SPLITS, PACKED} | (
         set() if typed else {_TYPES}
     )
@@ -192,7 +192,7 @@ def _specs_of(example, typed) -> dict:
 
 
 def _completed(given, example) -> dict:
-    """A dict with all that the model is called with."""
+    """A dict with all arguments of the model."""
     whole = {}
     for name, value in example.items():
         if isinstance(value, dict):

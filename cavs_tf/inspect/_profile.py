@@ -1,4 +1,4 @@
-"""Records what ran inside of the ops, and when, with TensorFlow's profiler."""
+"""Records the operators that run inside of our ops, and when, with TensorFlow's profiler."""
 
 import dataclasses
 import glob
@@ -35,7 +35,7 @@ def record(model, arguments) -> dict[str, list[Interval]]:
     """Calls a model and computes its gradient, and records both.
 
     Returns:
-      The intervals of the call under "forward" and, if the model has weights, those of the
+      The intervals of the call under "forward" and, if the model has weights, the intervals of the
       gradient under "backward".
     """
     _step(model, arguments, _unwatched)  # The first step traces and allocates.

@@ -51,8 +51,8 @@ def call_of(model, graphs, inputs=None, at=None) -> Call:
 
     Args:
       model: A GraphSupport, a layer around one, or a Keras model that calls one once.
-      graphs, inputs: What the model is called with.
-      at: As for calling a GraphSupport; None for other models.
+      graphs, inputs: The arguments of the model.
+      at: The vertices whose outputs are wanted, of a GraphSupport; None for other models.
 
     Raises:
       ValueError: If the model has no GraphSupport or several, or calls it several times.

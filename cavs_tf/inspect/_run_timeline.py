@@ -1,4 +1,4 @@
-"""Draws what ran in the ops, on which thread and when."""
+"""A picture of the operators that ran inside of our ops, on which thread and when."""
 
 import collections
 
@@ -8,7 +8,7 @@ from cavs_tf.inspect._stages import COLOURS
 # Heights of the bands, which are stages and tasks, and of the bars, which are operators.
 _BAND, _BAR = 0.8, 0.5
 _WIDTH = 14.0  # The width of the picture in inches.
-_ROW, _PANEL = 1.3, 0.9  # The heights of a row, and of what a panel has beside its rows, in inches.
+_ROW, _PANEL = 1.3, 0.9  # The heights of a row, and of the rest of a panel, in inches.
 _LETTER = 0.0048  # The width of a letter, relative to that of a panel.
 _UPRIGHT = 13  # The number of letters that fit into a bar upright.
 

@@ -1,4 +1,4 @@
-"""The stages in which operators run, in order: what they mean, and their colours."""
+"""The stages in which operators run, in order, with their meaning and their colours."""
 
 STAGES = {
     "prologue": "once, before the first task: no vertex is involved",

@@ -9,7 +9,7 @@ _MAX_ROWS = 8  # The largest number of operators in one column.
 
 @dataclasses.dataclass
 class Box:
-    """A node: one operator, or the frame around those of a fused group.
+    """A node: one operator, or the frame around a fused group of them.
 
     Attributes:
       node: The node, as `CavsDescribe` describes it.

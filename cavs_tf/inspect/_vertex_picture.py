@@ -105,7 +105,7 @@ def _draw_box(axes, box):
 
 
 def _text(node, operator):
-    """What an operator is called, and below it the layer or line that it comes from."""
+    """The name of an operator, and below it the layer or line that it comes from."""
     shown = operator["shown"]
     if node["adds"] and not node["members"]:
         shown += " +="
@@ -119,7 +119,7 @@ def _text(node, operator):
 
 
 def _shortened(text):
-    """A text that fits into a box: of a path of layers, the end."""
+    """A text that fits into a box: the end of a path of layers, or a beginning."""
     if len(text) <= _MOST_LETTERS:
         return text
     end = text.rpartition("/")[2]

@@ -13,7 +13,7 @@ Line = list[tuple[float, float]]  # Corners, in cells.
 
 @dataclasses.dataclass(frozen=True)
 class Link:
-    """That one operator waits for another: their numbers, and the places of both."""
+    """An operator that waits for another: the numbers and the places of both."""
 
     source: int
     target: int
@@ -22,7 +22,7 @@ class Link:
 
 
 def lines_between(links: list[Link], width: float, height: float) -> list[Line]:
-    """A line for each link; operators have that width and height, of cells of 1 x 1."""
+    """A line for each link between operators of this width and height in cells of 1 x 1."""
     tracks = _Tracks(1 - width, 1 - height)
     for link in links:
         tracks.add(link, _gap_between_rows(link))
@@ -51,7 +51,7 @@ def _entries(links, height) -> dict[Link, float]:
 
 
 class _Tracks:
-    """Which lines share a gap, so that each source has a track of its own in it."""
+    """The tracks of lines that share a gap: one for each source."""
 
     def __init__(self, between_columns: float, between_rows: float):
         self._sizes = {"column": between_columns, "row": between_rows}
@@ -92,7 +92,7 @@ class _Tracks:
         return number + self._sizes[kind] * ((tracks[source] + 1) / (count + 1) - 0.5)
 
     def _assigned(self, gap):
-        """The track of each source, and how many there are: those that do not meet share one."""
+        """The track of each source, and the number of tracks: lines that do not meet share one."""
         tracks, ends = {}, []
         for source, (first, last) in sorted(self._spans[gap].items(), key=lambda item: item[1]):
             free = [i for i, end in enumerate(ends) if end < first]

@@ -36,15 +36,15 @@ def graph(
 
     Children stand below their parents. If every vertex has a word, vertices stand from left to
     right in the order of their numbers, as the words of a sentence; else leaves do in the
-    order of the tree. Where a vertex has both, green says that label and prediction are equal, red
-    that they are not. A vertex of which nothing is known shows its number.
+    order of the tree. A vertex with a label and a prediction is green if they are equal, and red if
+    not. A vertex without any text shows its number.
 
     Args:
-      graphs: A `GraphBatch` of one graph, or its `to_dict()`; of several, pass `graphs[i]`.
+      graphs: A `GraphBatch` of one graph, or its `to_dict()`. Pass `graphs[i]` if there are more.
       words, predictions, labels: [V], one for each vertex: strings, or numbers; None or "" for
         a vertex that has none.
       edge_values: [E], a number in [0, 1] for each edge, in the order of `graphs.edges`: attention
-        weights. Edges are as thick as they say.
+        weights. It decides how thick the edge is.
       path, axes: As for `schedule`.
 
     Returns:
@@ -126,28 +126,26 @@ def schedule(graphs, path=None, *, type_names=(), axes=None):
 
 
 def timeline(source, graphs=None, inputs=None, path=None):
-    """Draws what ran when and where: of a model's step, or in an engine's trace.
+    """Draws what ran when and where, in a step of a model or in the trace of an engine.
 
-    Of a model: its call, and below it its gradient if it has weights, each to a scale of its own,
-    after a first call that is not shown. A row per thread, and with `Options(streams=2)` one per
-    stream; operators are bars, coloured by stage; behind them are paler bands, the stages and tasks
-    that they belong to.
-    Uses TensorFlow's profiler: no other profile may be in progress.
+    A step of a model is its call and, below, its gradient if it has weights, each to its own scale;
+    a first call is not shown. Each thread has a row, and with `Options(streams=2)` each stream.
+    Operators are bars, coloured by stage; behind them are paler bands, the stages and tasks that
+    they belong to. TensorFlow's profiler records the step, so no other profile may be in progress.
 
-    Of a trace: a row per worker or stream, and on it a bar per operation.
+    In the picture of a trace each worker or stream has a row, with a bar for each operation.
 
     Args:
       source: A `GraphSupport`, or any layer or model that calls some; or the `Trace` of
         `Engine.stop_trace()`.
-      graphs, inputs: What the model is called with. Not for a trace, whose second argument
-        may be the path.
+      graphs, inputs: The arguments of the model. For a trace, the second argument may be the path.
       path: As for `schedule`.
 
     Returns:
       The figure.
 
     Raises:
-      ImportError: If matplotlib is not there.
+      ImportError: If matplotlib is not installed.
 
     >>> import cavs_tf as cavs
     >>> model = cavs.keras.TreeLSTM(units=8)
@@ -156,7 +154,7 @@ def timeline(source, graphs=None, inputs=None, path=None):
     >>> picture.axes[0].get_yticklabels()[0].get_text()
     'the calling thread'
 
-    >>> from cavs_tf.engine._engine import Engine
+    >>> from cavs_tf.engine import Engine
     >>> with Engine(policy="naive") as engine:
     ...     engine.start_trace()
     ...     engine.push(lambda: None, name="nothing")
@@ -196,8 +194,8 @@ def vertex_function(model, path=None):
       The figure: axes for every F, then for every dF.
 
     Raises:
-      ImportError: If matplotlib is not there.
-      ValueError: If `model` is none of them, or has several, or was not called.
+      ImportError: If matplotlib is not installed.
+      ValueError: If there is no GraphSupport in `model` or several, or it was not called.
 
     >>> import cavs_tf as cavs
     >>> tree_lstm = cavs.keras.TreeLSTM(units=8)

@@ -35,12 +35,12 @@ def run(model, graphs, inputs=None, at=None):
 
     Args:
       model: A `GraphSupport`, or any layer or model that calls some.
-      graphs, inputs: What the model is called with: of a `GraphSupport` a `GraphBatch` or its
-        dict of tensors, and its inputs; of a functional model one dict.
-      at: As for calling a `GraphSupport`.
+      graphs, inputs: The arguments of the model. A `GraphSupport` takes a `GraphBatch` or its dict
+        of tensors, and inputs; a functional model takes one dict.
+      at: The vertices whose outputs are returned, as in a call of a `GraphSupport`.
 
     Returns:
-      What `model(graphs, inputs, at=at)` returns, up to rounding.
+      The result of `model(graphs, inputs, at=at)`, up to rounding.
 
     Raises:
       ValueError, tf.errors.InvalidArgumentError: If a vertex depends on itself, or has more
@@ -194,7 +194,7 @@ class Evaluation:
         }
 
     def run_in_graph(self):
-        """Evaluates them in a while loop. The last of its states is that of missing children."""
+        """Evaluates the vertices in a while loop. Its last state is that of missing children."""
 
         def array(spec, size, rows=1):
             return tf.TensorArray(
@@ -249,7 +249,7 @@ class Evaluation:
     def _evaluate(self, function, v, gathered, along):
         """State and pushes of vertex `v`, with zeros for pushes that its type lacks.
 
-        `gathered` gives the state of the child in a slot; `along` are those of all children.
+        `gathered` gives the state of the child in a slot; `along` are the states of all children.
         """
         row = {name: tf.gather(value, [v]) for name, value in self.pulls.items()}
         first, end = self.edge_splits[v], self.edge_splits[v + 1]
@@ -275,7 +275,7 @@ def _check_arity(graphs, arity):
 
 
 def depth_of(graphs):
-    """int32 [V]: 0 for vertices without children, else one more than of the deepest child."""
+    """int32 [V]: 0 for a vertex without children, else one more than its deepest child has."""
     num_vertices = graphs.num_vertices
     parents = list_of_each(graphs.child_splits, tf.size(graphs.child_ids))
     real = graphs.child_ids >= 0
