@@ -14,14 +14,14 @@ DEFAULT = "default"  # The name of a pull or push without a name.
 # External inputs of our own, with a row per vertex, by names that no user's input has.
 INITIAL_STATE = ".initial_state"  # What is added to the state gathered from slot 0.
 STATES = ".states"  # Of vertices whose states are given; also the push of the others' states.
-# Those that are passed only if a vertex function reads them: see `own_rows`.
-GRAPH = ".graph"
+# The graphs give these, if a vertex function reads them.
+GRAPH = ".graph"  # The number of the graph that a vertex belongs to.
 NUM_CHILDREN = ".num_children"
-CHILD_MASK = ".child_mask"
-IDS = ".vertex_ids"  # Where states are given, so that new vertices have numbers of their own.
+CHILD_MASK = ".child_mask"  # Which slots of a vertex have a child.
+IDS = ".vertex_ids"  # The numbers of vertices where states are given, as new vertices then differ.
 OF_CHILDREN = frozenset({NUM_CHILDREN, CHILD_MASK})  # Zero for vertices without children.
-READ_INPUTS = OF_CHILDREN | {GRAPH, IDS}
-OWN_INPUTS = READ_INPUTS | {INITIAL_STATE, STATES}
+GRAPH_INPUTS = OF_CHILDREN | {GRAPH, IDS}
+OWN_INPUTS = GRAPH_INPUTS | {INITIAL_STATE, STATES}
 
 
 class VertexRows(typing.NamedTuple):
@@ -55,8 +55,8 @@ class VertexRows(typing.NamedTuple):
     vertices: tf.Tensor
 
 
-def own_spec(name: str, arity: int | None) -> tf.TensorSpec:
-    """The spec of a row of one of READ_INPUTS."""
+def graph_spec(name: str, arity: int | None) -> tf.TensorSpec:
+    """The spec of a row of one of GRAPH_INPUTS."""
     return {
         GRAPH: tf.TensorSpec([], tf.int32),
         IDS: tf.TensorSpec([], tf.int32),
@@ -65,11 +65,8 @@ def own_spec(name: str, arity: int | None) -> tf.TensorSpec:
     }[name]
 
 
-def own_rows(name: str, graphs: GraphBatch, arity: int | None) -> tf.Tensor:
-    """One of READ_INPUTS: each vertex's graph, number, number of children, or which slots have one.
-
-    In plain TensorFlow.
-    """
+def graph_rows(name: str, graphs: GraphBatch, arity: int | None) -> tf.Tensor:
+    """The rows of one of GRAPH_INPUTS, computed in plain TensorFlow."""
     if name == GRAPH:
         return graphs.vertex_graph
     if name == IDS:

@@ -10,7 +10,7 @@ _EVALUATOR = contextvars.ContextVar("evaluator", default=None)
 
 
 @contextlib.contextmanager
-def evaluated_by(function: Callable):
+def evaluation_by(function: Callable):
     """While it is entered, calls return function(cell, graphs, inputs, at, pushes)."""
     token = _EVALUATOR.set((function, _graph()))
     try:

@@ -14,9 +14,9 @@ from cavs_tf._tracing.inference import (
     VERTICES,
     Analysis,
     Kind,
+    abstract_rows,
     coupled_message,
     live_operations,
-    rows_of,
 )
 from cavs_tf._tracing.trace import TracedVertex, with_tapes_of_its_own
 
@@ -254,9 +254,9 @@ def _analyse(traced, graph, grad_inputs, of_edges, outputs, forward, decompose) 
     if graph.edge_rows is not None:
         grad_inputs = [*grad_inputs, ("edge_rows", graph.edge_rows)]
     inputs = [
-        (p, rows_of([], EDGES, owners=True))
+        (p, abstract_rows([], EDGES, owners=True))
         if p is graph.edge_rows
-        else (p, rows_of(p.shape[1:], EDGES if role in of_edges else VERTICES))
+        else (p, abstract_rows(p.shape[1:], EDGES if role in of_edges else VERTICES))
         for role, p in grad_inputs
     ]
     inputs += [(p, forward.known(external)) for external, p in captured]

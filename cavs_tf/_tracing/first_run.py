@@ -3,7 +3,7 @@
 import tensorflow as tf
 
 from cavs_tf._inputs.edges import PlainEdges
-from cavs_tf._inputs.inputs import READ_INPUTS, first_rows, own_spec, row_specs
+from cavs_tf._inputs.inputs import GRAPH_INPUTS, first_rows, graph_spec, row_specs
 from cavs_tf._inputs.variables import Reads, check_reads, recorded_reads
 from cavs_tf._tracing.trace import Slots, Vertex
 
@@ -65,7 +65,7 @@ def first_run(functions, pulls: dict, state: tf.TensorSpec, arity: int | None) -
 def _one_vertex(pulls, state, arity) -> Vertex:
     """The minibatch's first vertex with one edge; rows are zeros if they are not known."""
     zeros = tf.zeros([1, *state.shape], state.dtype)
-    specs = row_specs(pulls) | {name: own_spec(name, arity or 0) for name in READ_INPUTS}
+    specs = row_specs(pulls) | {name: graph_spec(name, arity or 0) for name in GRAPH_INPUTS}
     rows = {n: tf.zeros([1, *spec.shape], spec.dtype) for n, spec in specs.items()}
     number = tf.zeros([1], tf.int32)
     edges = PlainEdges(zeros, number, number)

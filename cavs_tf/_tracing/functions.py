@@ -8,9 +8,9 @@ from tensorflow.python.eager.polymorphic_function import concrete_function
 
 from cavs_tf._inputs.inputs import (
     GRAPH,
+    GRAPH_INPUTS,
     OF_CHILDREN,
-    READ_INPUTS,
-    own_spec,
+    graph_spec,
     partial_inputs,
     rows_of,
 )
@@ -65,7 +65,7 @@ class Functions:
     def captures(self) -> list:
         return [capture for traced in self.traced for capture in traced.captures]
 
-    def to_compile(self, inputs: dict) -> dict:
+    def program_attributes(self, inputs: dict) -> dict:
         """What these functions are compiled of for these inputs: attributes of ops, by name."""
         partial = partial_inputs(self.pull_names, inputs)
         of_floats = [i for i, spec in enumerate(self.pull_specs) if spec.dtype.is_floating]
@@ -83,7 +83,7 @@ class Functions:
         """The attributes of ops that run these functions with these inputs, by name."""
         captures = self.captures
         return {
-            **self.to_compile(inputs),
+            **self.program_attributes(inputs),
             "pull_shapes": [spec.shape for spec in self.pull_specs],
             "push_shapes": [spec.shape for spec in self.push_specs],
             "capture_shapes": [capture.shape for capture in captures],
@@ -155,8 +155,8 @@ def make_functions(
         edge_pulls |= {name for name, source in sources.items() if source in edge_pulls}
         analyses = [_analyse(t, examples, decompose) for t in traced]
         push_names, push_specs = _merge_pushes(traced)
-        read = READ_INPUTS.intersection(name for t in traced for name in t.pulls)
-        pulls = pulls | {name: own_spec(name, arity) for name in sorted(read)}
+        read = GRAPH_INPUTS.intersection(name for t in traced for name in t.pulls)
+        pulls = pulls | {name: graph_spec(name, arity) for name in sorted(read)}
         pulls |= {found.name: found.spec for found in lookups}
         # Ids that are only looked up are no longer pulled.
         unread = {s for s in sources.values() if not any(s in t.pulls for t in traced)}
@@ -226,14 +226,14 @@ def _merge_pushes(traced):
 
 
 def _analyse(traced: TracedVertex, examples, decompose) -> Analysis:
-    inputs = [(t, _inference.rows_of(t.shape[1:])) for t in (traced.ids, *traced.gathers)]
+    inputs = [(t, _inference.abstract_rows(t.shape[1:])) for t in (traced.ids, *traced.gathers)]
     inputs += [
-        (t, _inference.rows_of(t.shape[1:], EDGES if name in traced.edge_pulls else VERTICES))
+        (t, _inference.abstract_rows(t.shape[1:], EDGES if name in traced.edge_pulls else VERTICES))
         for name, t in traced.pulls.items()
     ]
     edges = traced.edges
-    inputs.append((edges.states, _inference.rows_of(edges.states.shape[1:], EDGES)))
-    inputs.append((edges.rows, _inference.rows_of([], EDGES, owners=True)))
+    inputs.append((edges.states, _inference.abstract_rows(edges.states.shape[1:], EDGES)))
+    inputs.append((edges.rows, _inference.abstract_rows([], EDGES, owners=True)))
     outputs = [traced.scattered, *traced.pushes.values()]
     rows_seen = _as_values(traced, examples)
     analysis = Analysis(

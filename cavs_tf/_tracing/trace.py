@@ -18,7 +18,7 @@ from tensorflow.python.framework import ops
 from tensorflow.python.ops import resource_variable_ops
 
 from cavs_tf._inputs.edges import Edges, TracedEdges
-from cavs_tf._inputs.inputs import IDS, INITIAL_STATE, STATES, own_spec
+from cavs_tf._inputs.inputs import IDS, INITIAL_STATE, STATES, graph_spec
 from cavs_tf._inputs.keras_private import layers_called, set_thread_state, thread_state
 from cavs_tf._native.library import is_on_cpu
 from cavs_tf._tracing.function_graph import FunctionGraph
@@ -90,13 +90,13 @@ class Vertex:
 
     def number(self) -> tf.Tensor:
         """int32 [None]: what `vertex_ids()` returns."""
-        return self.own_input(IDS) if STATES in self.pulls else self.ids
+        return self.graph_input(IDS) if STATES in self.pulls else self.ids
 
-    def own_input(self, name: str, arity: int | None = None) -> tf.Tensor:
-        """One of READ_INPUTS, [None, ...]."""
+    def graph_input(self, name: str, arity: int | None = None) -> tf.Tensor:
+        """One of GRAPH_INPUTS, [None, ...]."""
         if name not in self.pulls:  # The function is being traced.
             with self.ids.graph.as_default():
-                self.pulls[name] = _rows(f"pull_{name}", own_spec(name, arity))
+                self.pulls[name] = _rows(f"pull_{name}", graph_spec(name, arity))
         self.pulled.add(name)
         return self.pulls[name]
 

@@ -13,11 +13,11 @@ from cavs_tf.data._brackets import bracket_tree as bracket_tree
 from cavs_tf.data._brackets import bracket_trees as bracket_trees
 from cavs_tf.data._brackets import snli_pairs as snli_pairs
 from cavs_tf.data._conllu import conllu_trees as conllu_trees
-from cavs_tf.data._edges import json_graphs as json_graphs
 from cavs_tf.data._examples import from_arrays as from_arrays
 from cavs_tf.data._graphs import from_graphs as from_graphs
 from cavs_tf.data._graphs import nested_values as nested_values
 from cavs_tf.data._graphs import split as split
+from cavs_tf.data._json import json_graphs as json_graphs
 from cavs_tf.data._lattices import word_lattices as word_lattices
 from cavs_tf.data._listops import LISTOPS_TOKENS as LISTOPS_TOKENS
 from cavs_tf.data._listops import listops as listops

@@ -12,18 +12,18 @@ import tensorflow as tf
 from cavs_tf._inputs.initial_state import check_initial_state, initial_rows
 from cavs_tf._inputs.inputs import (
     CHILD_MASK,
+    GRAPH_INPUTS,
     IDS,
     INITIAL_STATE,
-    READ_INPUTS,
     STATES,
     as_graph_batch,
     check_rows,
     check_shapes,
     chosen_pushes,
     first_rows,
+    graph_rows,
     key_of,
     name_inputs,
-    own_rows,
     row_specs,
     unnamed,
     vertices_to_return,
@@ -247,8 +247,8 @@ class GraphSupport(VertexMethods, SelfContained):
         self._check_pushed(functions.push_names)
         for look_up in functions.lookups:
             pulls[look_up.name] = look_up.rows(pulls, graphs.num_vertices)
-        for name in READ_INPUTS.intersection(functions.pull_names).difference(pulls):
-            pulls[name] = _own_rows(name, graphs, self.arity)
+        for name in GRAPH_INPUTS.intersection(functions.pull_names).difference(pulls):
+            pulls[name] = _graph_rows(name, graphs, self.arity)
         return unnamed(run_forward(functions, schedule, pulls, self.options, at))
 
     def extend(
@@ -550,7 +550,7 @@ class GraphSupport(VertexMethods, SelfContained):
             self._evaluated_functions(pulls),
             self.arity,
             tf.TensorSpec(self._state_shape, self.compute_dtype),
-            {n: spec for n, spec in row_specs(pulls).items() if n not in READ_INPUTS or n in read},
+            {n: spec for n, spec in row_specs(pulls).items() if n not in GRAPH_INPUTS or n in read},
             known.edge_pulls,
             [variable.value for variable in self.variables],
             first_rows(pulls, Functions.EXAMPLES),
@@ -591,11 +591,11 @@ class GraphSupport(VertexMethods, SelfContained):
             return known
 
 
-def _own_rows(name: str, graphs, arity: int | None) -> tf.Tensor:
-    """The rows of one of READ_INPUTS."""
+def _graph_rows(name: str, graphs, arity: int | None) -> tf.Tensor:
+    """The rows of one of GRAPH_INPUTS."""
     if name == CHILD_MASK:
         return ops.cavs_child_mask(graphs.child_splits, graphs.child_ids, arity=arity)
-    return own_rows(name, graphs, arity)
+    return graph_rows(name, graphs, arity)
 
 
 def _methods_of(base) -> set:

@@ -166,7 +166,7 @@ class VertexMethods:
 
     def num_children(self) -> tf.Tensor:
         """int32 [None]: the number of children of each vertex, without missing ones."""
-        return self._vertex("num_children").own_input(NUM_CHILDREN)
+        return self._vertex("num_children").graph_input(NUM_CHILDREN)
 
     def child_mask(self) -> tf.Tensor:
         """Booleans [None, arity]: which slots have a child."""
@@ -176,7 +176,7 @@ class VertexMethods:
                 f"child_mask: got arity {self.arity} but expected at least 1. Set `arity` to the "
                 "largest number of children of a vertex; children() has no missing ones."
             )
-        return vertex.own_input(CHILD_MASK, self.arity)
+        return vertex.graph_input(CHILD_MASK, self.arity)
 
     def has_child(self, slot: int) -> tf.Tensor:
         """Booleans [None]: whether there is a child in this slot, in [0, arity)."""
@@ -392,7 +392,7 @@ class VertexMethods:
         if not in_training():
             return None
         if isinstance(rows, str):
-            rows = vertex.number() if rows == "vertex" else vertex.own_input(GRAPH)
+            rows = vertex.number() if rows == "vertex" else vertex.graph_input(GRAPH)
         return ops.cavs_dropout_mask(
             rows,
             tf.convert_to_tensor(self._seed_generator.state),

@@ -62,7 +62,7 @@ def names_of(traits: int) -> str:
 
 
 def _describe_programs(options, functions, inputs) -> list[dict]:
-    description = ops.cavs_describe(**functions.to_compile(inputs), **options.passes())
+    description = ops.cavs_describe(**functions.program_attributes(inputs), **options.passes())
     return json.loads(description.numpy())
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from cavs_tf._inputs.inputs import name_inputs
 from cavs_tf._native.library import ops
-from cavs_tf.inspect._resolve import Call, call_of
+from cavs_tf.inspect._resolve import CellCall, call_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -112,7 +112,7 @@ class StepPrediction:
     task_traits: np.ndarray
 
 
-def predict_step(call: Call) -> StepPrediction:
+def predict_step(call: CellCall) -> StepPrediction:
     """Predicts a call and its gradient."""
     cell, graphs, inputs, at = call.cell, call.graphs, call.inputs, call.at
     functions = functions_of(cell, graphs, inputs, call.pushes)

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from cavs_tf._inputs.edges import PlainEdges
 from cavs_tf._inputs.inputs import VertexRows, chosen_pushes, unnamed
-from cavs_tf._running.evaluation import evaluated_by
+from cavs_tf._running.evaluation import evaluation_by
 from cavs_tf._tracing.trace import Slots, Vertex
 from cavs_tf.graph_support._graph_support import GraphSupport
 from cavs_tf.graphs._graph_batch import (
@@ -58,10 +58,10 @@ def export_portable(model, path: str, graphs, inputs=None) -> None:
     True
     """
     arguments = arguments_of(model, graphs, inputs)
-    with evaluated_by(lambda cell, *call: cell._zeros(*call)):
+    with evaluation_by(lambda cell, *call: cell._zeros(*call)):
         model(*arguments)  # Builds the weights.
     example = _one_dict(arguments)
-    call = _Call(model, example, with_inputs=len(arguments) > 1)
+    call = _ExportedCall(model, example, with_inputs=len(arguments) > 1)
     # TensorFlow would save the traces of our op with the model itself.
     exported = tf.Module()
     exported.weights = [getattr(variable, "value", variable) for variable in model.variables]
@@ -72,7 +72,7 @@ def export_portable(model, path: str, graphs, inputs=None) -> None:
     tf.saved_model.save(exported, path, signatures=signature)
 
 
-class _Call:
+class _ExportedCall:
     """Calls a model with a dict without schedules, and evaluates it in plain TensorFlow."""
 
     def __init__(self, model, example, with_inputs):
@@ -82,7 +82,7 @@ class _Call:
 
     def __call__(self, given):
         whole = _completed(given, self._example)
-        with evaluated_by(run_by_depth):
+        with evaluation_by(run_by_depth):
             if not self._with_inputs:
                 return self._model(whole)
             graphs = {name: whole[name] for name in TENSOR_NAMES if name in whole}

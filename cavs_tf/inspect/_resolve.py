@@ -6,14 +6,14 @@ import keras
 
 from cavs_tf._inputs.features import select
 from cavs_tf._inputs.inputs import as_graph_batch
-from cavs_tf._running.evaluation import evaluated_by
+from cavs_tf._running.evaluation import evaluation_by
 from cavs_tf.graph_support._graph_support import GraphSupport
 from cavs_tf.graphs._graph_batch import GraphBatch, with_lists
 from cavs_tf.keras import Graph
 
 
 @dataclasses.dataclass(frozen=True)
-class Call:
+class CellCall:
     """A call of the GraphSupport `cell`; the other attributes are its arguments."""
 
     cell: GraphSupport
@@ -46,7 +46,7 @@ def cell_of(model) -> GraphSupport:
     return cells[0]
 
 
-def call_of(model, graphs, inputs=None, at=None) -> Call:
+def call_of(model, graphs, inputs=None, at=None) -> CellCall:
     """The call of the GraphSupport in `model` when the model is called with these arguments.
 
     Args:
@@ -59,11 +59,11 @@ def call_of(model, graphs, inputs=None, at=None) -> Call:
     """
     cell = cell_of(model)
     if model is cell:
-        return Call(cell, as_graph_batch(graphs), inputs, at, cell._default_pushes)
+        return CellCall(cell, as_graph_batch(graphs), inputs, at, cell._default_pushes)
     check_at(model, at)
     if isinstance(model, Graph) and inputs is None and isinstance(graphs, (GraphBatch, dict)):
         graphs = model._directed(as_graph_batch(graphs))
-        return Call(cell, graphs, at=None if model.return_vertices else graphs.roots)
+        return CellCall(cell, graphs, at=None if model.return_vertices else graphs.roots)
     return _only(model, _calls(model, arguments_of(model, graphs, inputs)))
 
 
@@ -113,19 +113,19 @@ def _cells(model):
             yield from _cells(layer)
 
 
-def _calls(model, arguments) -> list[Call]:
+def _calls(model, arguments) -> list[CellCall]:
     calls = []
 
     def note(cell, *call):
-        calls.append(Call(cell, *call))
+        calls.append(CellCall(cell, *call))
         return cell._zeros(*call)
 
-    with evaluated_by(note):
+    with evaluation_by(note):
         model(*arguments)
     return calls
 
 
-def _only(model, calls) -> Call:
+def _only(model, calls) -> CellCall:
     if len(calls) != 1:
         raise ValueError(
             f"model: got {_shown(model)}, which calls its layer over graphs {len(calls)} times, "

@@ -9,18 +9,18 @@ import tensorflow as tf
 
 from cavs_tf._inputs.edges import PlainEdges
 from cavs_tf._inputs.inputs import (
+    GRAPH_INPUTS,
     NUM_CHILDREN,
-    READ_INPUTS,
     VertexRows,
     as_graph_batch,
     children_by_slot,
     chosen_pushes,
-    own_rows,
+    graph_rows,
     unnamed,
     vertices_to_return,
 )
 from cavs_tf._inputs.variables import wide_gradients
-from cavs_tf._running.evaluation import evaluated_by
+from cavs_tf._running.evaluation import evaluation_by
 from cavs_tf._tracing.trace import Slots, Vertex
 from cavs_tf._values.integers import list_of_each
 from cavs_tf._values.wide_sums import sum_type, widened
@@ -67,7 +67,7 @@ def run(model, graphs, inputs=None, at=None):
         calls.append(call)
         return _run_cell(*call)
 
-    with evaluated_by(evaluate):
+    with evaluation_by(evaluate):
         outputs = model(*arguments_of(model, graphs, inputs))
     if not calls:
         raise ValueError(
@@ -119,7 +119,7 @@ class Evaluation:
         self.edge_pulls = {name: pulls[name] for name in known.edge_pulls}
         of_vertices = {n: value for n, value in pulls.items() if n not in known.edge_pulls}
         self.pulls = self._one_row_per_vertex(of_vertices, known.pulled)
-        own = {name: own_rows(name, graphs, model.arity or 0) for name in READ_INPUTS}
+        own = {name: graph_rows(name, graphs, model.arity or 0) for name in GRAPH_INPUTS}
         self.pulls = own | self.pulls
         if model.arity is not None and not known.reads_edges:
             _check_arity(graphs, self.arity)

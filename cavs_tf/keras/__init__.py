@@ -16,6 +16,7 @@ model, and any model that is trained by `fit`, takes its graphs as.
 
 from cavs_tf.keras._dagnn import DAGNN as DAGNN
 from cavs_tf.keras._dagnn import DAGNNCell as DAGNNCell
+from cavs_tf.keras._distributed import for_replicas as for_replicas
 from cavs_tf.keras._dropout import Dropout as Dropout
 from cavs_tf.keras._embedding import Embedding as Embedding
 from cavs_tf.keras._functional import for_fit as for_fit
@@ -31,7 +32,6 @@ from cavs_tf.keras._lazy_adam import LazyAdam as LazyAdam
 from cavs_tf.keras._lstm import LSTM as LSTM
 from cavs_tf.keras._pearson import Pearson as Pearson
 from cavs_tf.keras._pool import Pool as Pool
-from cavs_tf.keras._replicas import for_replicas as for_replicas
 from cavs_tf.keras._sgd import SGD as SGD
 from cavs_tf.keras._split import Split as Split
 from cavs_tf.keras._tree_gru import TreeGRU as TreeGRU

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 import cavs_tf as cavs
 from cavs_tf._native.library import ops
-from cavs_tf._running.evaluation import evaluated_by
+from cavs_tf._running.evaluation import evaluation_by
 from cavs_tf.inspect import reference
 from tests.helpers import cells
 
@@ -208,7 +208,7 @@ def test_the_numbers_of_the_reference_executor(seed):
     cell(graphs, inputs)
     found = results(cell, graphs, inputs)
     seeded(cell, 2)  # What the step before has used.
-    with tf.GradientTape() as tape, evaluated_by(reference._run_cell):
+    with tf.GradientTape() as tape, evaluation_by(reference._run_cell):
         tape.watch(inputs)
         output = cell(graphs, inputs, training=True)
         loss = tf.reduce_sum(tf.sin(output))

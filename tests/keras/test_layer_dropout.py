@@ -7,7 +7,7 @@ import tensorflow as tf
 
 import cavs_tf as cavs
 from cavs_tf._native.library import ops
-from cavs_tf._running.evaluation import evaluated_by
+from cavs_tf._running.evaluation import evaluation_by
 from cavs_tf.inspect import reference
 from cavs_tf.keras import GRU, LSTM, TreeGRU, TreeLSTM
 
@@ -98,7 +98,7 @@ def test_the_numbers_of_the_reference_executor(name, rows):
     seeded(layer)
     found = results()
     seeded(layer, 2)  # What the step before has used.
-    with evaluated_by(reference._run_cell):
+    with evaluation_by(reference._run_cell):
         wanted = results()
     for one, other in zip(found, wanted, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)

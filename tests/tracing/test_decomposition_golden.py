@@ -17,7 +17,7 @@ import tensorflow as tf
 
 from cavs_tf._tracing.decomposition import decompose_operators
 from cavs_tf._tracing.function_graph import FunctionGraph
-from cavs_tf._tracing.inference import Analysis, live_operations, rows_of
+from cavs_tf._tracing.inference import Analysis, abstract_rows, live_operations
 
 _SIZES = ("N", "num", "num_split")  # Which the operands and results show.
 PATH = pathlib.Path(__file__).with_name("decomposition.txt")
@@ -45,7 +45,7 @@ def text_of(case: str) -> str:
         }
         scope = {"tf": tf, "np": np, "weights": weights, "gradient": gradient}
         result = eval(expression, scope | names)
-    inputs = [(tensor, rows_of(tensor.shape[1:])) for tensor in names.values()]
+    inputs = [(tensor, abstract_rows(tensor.shape[1:])) for tensor in names.values()]
     return _print(decompose_operators(Analysis("golden", graph, inputs, [result]))(result))
 
 

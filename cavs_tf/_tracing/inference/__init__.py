@@ -3,9 +3,9 @@
 from cavs_tf._tracing.inference.abstract import Kind, Space, is_numeric
 from cavs_tf._tracing.inference.analysis import (
     Analysis,
+    abstract_rows,
     coupled_message,
     live_operations,
-    rows_of,
 )
 from cavs_tf._tracing.inference.execution import run_operator
 from cavs_tf._tracing.inference.functions import graph_of
@@ -18,11 +18,11 @@ __all__ = [
     "VERTICES",
     "Analysis",
     "Kind",
+    "abstract_rows",
     "coupled_message",
     "graph_of",
     "has_rule",
     "is_numeric",
     "live_operations",
-    "rows_of",
     "run_operator",
 ]

@@ -25,7 +25,7 @@ from cavs_tf._tracing.inference.abstract import (
     rows,
 )
 from cavs_tf._tracing.inference.call import Call, Couples, NotKnown
-from cavs_tf._tracing.inference.captures import known_of, value_of
+from cavs_tf._tracing.inference.captures import abstract_capture, value_of
 from cavs_tf._tracing.inference.indexing import CROSSINGS
 from cavs_tf._tracing.inference.rules import Transfer
 from cavs_tf._tracing.inference.sizes import ROWS, axis_of, size
@@ -42,7 +42,7 @@ _IDENTITIES = frozenset({"Identity", "IdentityN", "PreventGradient", "Snapshot",
 _MAX_TRIALS = 40  # The number of operators with a COUPLED operand that are tried.
 
 
-def rows_of(shape, space=Space.VERTICES, owners=False) -> Abstract:
+def abstract_rows(shape, space=Space.VERTICES, owners=False) -> Abstract:
     """The abstract value of an input with one row per vertex, or per edge."""
     return rows(((ROWS,), *(axis_of(d) for d in shape)), space=space, owners=owners)
 
@@ -114,7 +114,7 @@ class Analysis:
           ValueError: If it cannot be captured.
         """
         placeholder = capture.placeholder
-        self._known[id(placeholder)] = known_of(self.name, capture)
+        self._known[id(placeholder)] = abstract_capture(self.name, capture)
         value = value_of(capture)
         if value is not None:
             self._given[id(placeholder)] = value

@@ -13,7 +13,7 @@ from cavs_tf._tracing.inference.abstract import (
 )
 
 
-def known_of(name: str, capture) -> Abstract:
+def abstract_capture(name: str, capture) -> Abstract:
     """The abstract value of a `Capture` of vertex function `name`.
 
     Raises:
