@@ -1,1 +1,1 @@
-"""What a call is given: inputs, features, edges, initial states and variables."""
+"""The arguments of a call: inputs, features, edges, initial states and variables."""

@@ -14,8 +14,8 @@ class Edges(abc.ABC):
     """The edges of the vertices that are evaluated; those of a vertex are side by side.
 
     Attributes:
-      states: [edges, *state], what each child scattered.
-      rows: int32 [edges], which of the vertices each edge belongs to.
+      states: [edges, *state], the state that each child scattered.
+      rows: int32 [edges], the vertex that each edge belongs to, as a number among these.
       ids: int32 [vertices], the numbers of these vertices.
       used: Whether the vertex function reads edges.
     """
@@ -39,7 +39,7 @@ class Edges(abc.ABC):
 
 
 class TracedEdges(Edges):
-    """By operators that the C++ side knows."""
+    """Edges whose methods make operators that the C++ side knows."""
 
     def spread(self, x):
         return ops.cavs_gather(x, self.rows)
@@ -52,7 +52,7 @@ class TracedEdges(Edges):
 
 
 class PlainEdges(Edges):
-    """By operators of TensorFlow."""
+    """Edges whose methods make operators of TensorFlow."""
 
     def spread(self, x):
         return _wide_sums.gather(x, self.rows)

@@ -1,4 +1,4 @@
-"""Features by name, also those of the structures of an example, which are dicts in a dict."""
+"""Features by name. The features of the structures of an example are dicts in a dict."""
 
 from cavs_tf._inputs.inputs import VertexRows
 from cavs_tf.graphs._graph_batch import CHILD_ROW, EDGE_SPLITS, PACKED
@@ -9,11 +9,11 @@ def feature_at(features: dict, path: str, name: str):
 
     Args:
       features: A dict of features, and of dicts of them.
-      path: Of one.
+      path: The path of the feature.
       name: What to call `features` in the message.
 
     Raises:
-      ValueError: If there is none.
+      ValueError: If there is no such feature.
     """
     structure, _, rest = path.partition("/")
     if path not in features and rest and isinstance(features.get(structure), dict):
@@ -34,12 +34,12 @@ def feature_at(features: dict, path: str, name: str):
 
 
 def select(features: dict, names, name: str) -> dict:
-    """The features with these names: of a structure all of them, or those that a dict names.
+    """The features with these names; of a structure all, or the features that a dict names.
 
     Args:
       features: A dict of features, and of dicts of them.
       names: A list of names, or a dict whose keys are names; where a value is a dict, too, its
-        keys are those wanted of that structure.
+        keys are the names of features of that structure.
       name: What to call `features` in messages.
 
     Raises:

@@ -30,7 +30,7 @@ def check_initial_state(initial_state, arity: int, state_shape: tuple, dtype) ->
 
 
 def initial_rows(graphs, initial_state) -> tf.Tensor:
-    """What to add to what each vertex gathers from its first slot.
+    """The states that are added to the states that vertices gather from their first slot.
 
     Args:
       graphs: A `GraphBatch` of B graphs and V vertices.

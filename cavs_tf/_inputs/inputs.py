@@ -12,14 +12,14 @@ from cavs_tf.graphs._graph_batch import LAST_INPUT, PACKED, TENSOR_NAMES, GraphB
 DEFAULT = "default"  # The name of a pull or push without a name.
 
 # External inputs of our own, with a row per vertex, by names that no user's input has.
-INITIAL_STATE = ".initial_state"  # What is added to the state gathered from slot 0.
-STATES = ".states"  # Of vertices whose states are given; also the push of the others' states.
+INITIAL_STATE = ".initial_state"  # It is added to the state gathered from slot 0.
+STATES = ".states"  # The states that are given; also the push of the states of new vertices.
 # The graphs give these, if a vertex function reads them.
 GRAPH = ".graph"  # The number of the graph that a vertex belongs to.
 NUM_CHILDREN = ".num_children"
 CHILD_MASK = ".child_mask"  # Which slots of a vertex have a child.
 IDS = ".vertex_ids"  # The numbers of vertices where states are given, as new vertices then differ.
-OF_CHILDREN = frozenset({NUM_CHILDREN, CHILD_MASK})  # Zero for vertices without children.
+OF_CHILDREN = frozenset({NUM_CHILDREN, CHILD_MASK})  # They are zero without children.
 GRAPH_INPUTS = OF_CHILDREN | {GRAPH, IDS}
 OWN_INPUTS = GRAPH_INPUTS | {INITIAL_STATE, STATES}
 
@@ -27,9 +27,9 @@ OWN_INPUTS = GRAPH_INPUTS | {INITIAL_STATE, STATES}
 class VertexRows(typing.NamedTuple):
     """An external input that only some vertices have: words, which inner nodes of a parse lack.
 
-    Other vertices pull zeros, which are neither stored nor multiplied where a task has none but
-    such vertices (see "specialize" in `Options`); not by an infinite weight either, then.
-    `cavs_tf.keras.Embedding(..., mask_negative=True)` makes it of tokens.
+    Other vertices pull zeros. Where a task has such vertices alone, these zeros are neither stored
+    nor multiplied, not by an infinite weight either (see "specialize" in `Options`).
+    `cavs_tf.keras.Embedding(..., mask_negative=True)` makes one of tokens.
 
     Attributes:
       rows: [n, ...], of any dtype. Its gradient has the same shape.
@@ -91,13 +91,13 @@ def rows_of(value) -> tf.Tensor:
 
 
 def partial_inputs(names, pulls) -> dict:
-    """The inputs of only some vertices, by their position in `names`."""
+    """The inputs that only some vertices have, by their position in `names`."""
     values = {i: pulls.get(name) for i, name in enumerate(names)}
     return {i: value for i, value in values.items() if isinstance(value, VertexRows)}
 
 
 def chosen_pushes(by_name: dict, pushes) -> dict:
-    """What a dict has for the pushes of these names; all of it for None.
+    """The entries of a dict for the pushes of these names; None: all entries.
 
     Raises:
       ValueError: If there is no push of such a name.
@@ -135,7 +135,7 @@ def as_graph_batch(graphs) -> GraphBatch:
 def _without_other_features(tensors: dict) -> dict:
     """Rejects tensors that Keras took from other features than those of their names.
 
-    It says so now where the number of elements is known, and else when the tensors are read.
+    The error is raised now where the number of elements is known, else when the tensors are read.
     """
     count = length(tensors[LAST_INPUT]) if LAST_INPUT in tensors else 0
     if isinstance(count, int) and count == 0:
@@ -156,7 +156,7 @@ def _without_other_features(tensors: dict) -> dict:
 def with_tensors(inputs):
     """The inputs of a layer, where `VertexRows` have tensors in place of lists and arrays.
 
-    Keras takes no structure that has both.
+    Keras takes no structure that has tensors and lists.
     """
     if isinstance(inputs, dict):
         return {name: with_tensors(value) for name, value in inputs.items()}
@@ -186,7 +186,7 @@ def name_inputs(inputs) -> dict:
 
 
 def with_floats_as(dtype, pulls: dict) -> dict:
-    """External inputs by name, of which those of floating-point numbers are cast to `dtype`."""
+    """External inputs by name; floating-point numbers are cast to `dtype`."""
 
     def cast(value):
         if isinstance(value, VertexRows):
@@ -197,7 +197,7 @@ def with_floats_as(dtype, pulls: dict) -> dict:
 
 
 def as_pair(value) -> tuple:
-    """The rows and vertices of a `VertexRows`; of any other input, itself and None."""
+    """The rows and vertices of a `VertexRows`; for any other input, itself and None."""
     # A saved functional model has a list in place of the tuple.
     is_list = isinstance(value, list) and len(value) == 2 and all(map(_is_tensor, value))
     return tuple(value) if is_list or isinstance(value, VertexRows) else (value, None)
@@ -232,7 +232,7 @@ def unnamed(outputs: dict):
 
 
 def check_shapes(others: dict, **needed) -> None:
-    """Raises NotImplementedError if shapes of other arguments than those of a call were passed.
+    """Raises NotImplementedError if the shapes are not the shapes of the arguments of a call.
 
     `model.summary()` asks with the arguments of `build`, and shows "?" then.
     """
@@ -251,18 +251,18 @@ def size_before(splits_name: str, graphs_shape) -> int | None:
 
 
 def symbolic_graphs(graphs_shape) -> dict:
-    """What stands for graphs where Keras asks for shapes."""
+    """Keras tensors in place of graphs, where Keras asks for shapes."""
     names = ("child_splits", "graph_splits")
     shapes = graphs_shape if isinstance(graphs_shape, dict) else {}
     return {name: keras.KerasTensor(shapes.get(name, (None,)), "int32") for name in names}
 
 
 def symbolic_rows(shapes, dtypes: dict, default: str):
-    """What stands for external inputs of these shapes, where Keras asks for shapes.
+    """Keras tensors in place of external inputs of these shapes, where Keras asks for shapes.
 
     Args:
-      shapes: Of a tensor, or of several by name; a pair of shapes is that of a `VertexRows`.
-      dtypes: By name; others have the dtype `default`.
+      shapes: The shape of a tensor, or shapes by name; a pair of shapes stands for a `VertexRows`.
+      dtypes: The dtypes by name; inputs without one have the dtype `default`.
     """
 
     def rows(name, shape):
@@ -288,7 +288,7 @@ def row_specs(pulls) -> dict:
 
 
 def first_rows(pulls, count) -> dict:
-    """The first rows of those external inputs that have as many and whose values are known."""
+    """The first rows of the inputs that have as many rows, and values that are known."""
     rows = {name: rows_of(value) for name, value in pulls.items()}
     return {
         name: value[:count]

@@ -1,7 +1,7 @@
 """Everything that the package uses of Keras beyond its public interface.
 
-Keras has no public way to ask whether a layer is being called for its shapes only. What another
-version of Keras does not have is missed where it is used, so that all else works.
+Keras has no public way to ask whether a layer is being called for its shapes only. A part that
+another version of Keras lacks raises an error where it is used, so that all else works.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ from tensorflow.python.framework.func_graph import FuncGraph
 
 
 class _Missing(type):
-    """The type of what stands for a part that this Keras does not have: it cannot be used."""
+    """The type of the stand-in for a part that this Keras lacks: it cannot be used."""
 
     def __call__(cls, *args, **kwargs):
         part = cls.__mro__[-2].__name__  # `cls` may be a subclass of it.
@@ -30,7 +30,7 @@ class _Missing(type):
 
 
 def _part(module: str, name: str):
-    """A private part of Keras, or what stands for it."""
+    """A private part of Keras, or a stand-in that cannot be used."""
     try:
         return getattr(importlib.import_module(f"keras.src.{module}"), name)
     except (AttributeError, ImportError):
@@ -46,8 +46,8 @@ AutocastScope = _part("backend.common.variables", "AutocastScope")
 default = _part("utils.python_utils", "default")
 is_default = _part("utils.python_utils", "is_default")
 
-# Attributes in which Keras keeps its bookkeeping: those of a layer (also for TensorFlow's
-# checkpoints), and those of a model that is trained.
+# Attributes in which Keras keeps its bookkeeping of layers (also for TensorFlow's checkpoints), and
+# of models that are trained.
 _BOOKKEEPING = """
 _allow_non_tensor_positional_args _auto_config _build_shapes_dict _call_context_args
 _call_has_context_arg _call_has_mask_arg _call_has_training_arg _call_signature _called
@@ -91,8 +91,8 @@ def in_training() -> bool:
 def labels_are_missing() -> bool:
     """Whether this is called in a step of `fit` or `evaluate` that was given inputs alone.
 
-    Keras tells layers nothing of the step, and then says "None values not supported". A model with
-    a loss of its own needs no labels.
+    Keras does not tell layers, and would say "None values not supported". A model with a loss of
+    its own needs no labels.
     """
     steps = (keras.Model.train_step.__code__, keras.Model.test_step.__code__)
     frame = sys._getframe(1)
@@ -120,10 +120,10 @@ def variables_without_value() -> list:
 
 @contextlib.contextmanager
 def forgotten_on_failure():
-    """Where it is left by an exception, variables that were made in it and have no value are gone.
+    """A scope: an exception in it makes Keras forget the variables that have no value yet.
 
-    Keras would initialize them at the end of the next call for shapes, of whatever layer: what
-    raised would raise again, until the process ends.
+    Keras would initialize them at the end of the next call for shapes, of whatever layer: the
+    same error would be raised again, until the process ends.
     """
     before = variables_without_value()
     try:
@@ -137,27 +137,27 @@ def forgotten_on_failure():
 
 @contextlib.contextmanager
 def in_users_code():
-    """As `forgotten_on_failure`; Keras does not change the exception either."""
+    """The scope `forgotten_on_failure`, in which Keras does not change exceptions either."""
     with forgotten_on_failure():
         try:
             yield
         except Exception as error:
-            # Keras would make another exception of it, with the arguments of a call in its text.
+            # Keras would add the arguments of the call to the text.
             with contextlib.suppress(AttributeError):
                 error._keras_call_info_injected = True
             raise
 
 
 class SelfContained(keras.layers.Layer):
-    """A layer whose failure leaves nothing behind, and says what the user's code raised."""
+    """A layer whose failure leaves nothing behind, and raises the error of the user's code."""
 
     def __call__(self, *args, **kwargs):
         with forgotten_on_failure():
             return super().__call__(*args, **kwargs)
 
     def compute_output_spec(self, *args, **kwargs):
-        # The method of Keras raises something else, "Could not automatically infer the output
-        # shape", of the same class if that takes one argument.
+        # The method of Keras would hide the error: "Could not automatically infer the output
+        # shape".
         return compute_output_spec(self.call, *args, **kwargs)
 
 

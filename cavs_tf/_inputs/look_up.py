@@ -9,7 +9,7 @@ from cavs_tf._values.wide_sums import gather
 
 
 def look_up_rows(table: tf.Variable, ids: tf.Tensor) -> tf.Tensor:
-    """What `cavs_tf.ops.look_up` returns outside of vertex functions and XLA."""
+    """Does `cavs_tf.ops.look_up` outside of vertex functions and XLA."""
     if not has_operators(table):
         return _gather_distinct(table, ids)
     resource_variable_ops.variable_accessed(table)
@@ -26,7 +26,7 @@ def _gather_distinct(table, ids) -> tf.Tensor:
 
 
 def _look_up_in_forward_mode(table, ids):
-    """As `look_up_rows`, of a variable that a `tf.autodiff.ForwardAccumulator` watches."""
+    """Does `look_up_rows` for a variable that a `tf.autodiff.ForwardAccumulator` watches."""
     if not tf.executing_eagerly():
         raise NotImplementedError(
             "look_up: got a variable that a tf.autodiff.ForwardAccumulator watches, in a "

@@ -12,7 +12,7 @@ from cavs_tf._values.wide_sums import NARROW, widened
 
 
 class AdoptedVariable(keras.Variable):
-    """A `tf.Variable` that Keras trains and saves as one of its own. Shares its storage."""
+    """A `tf.Variable` that Keras trains and saves as one of its own. Both share the storage."""
 
     def __init__(self, variable: tf.Variable):
         self._adopted = variable
@@ -32,7 +32,7 @@ class AdoptedVariable(keras.Variable):
 def adopt(variable: tf.Variable) -> AdoptedVariable:
     """The one Keras variable of a `tf.Variable`, however many layers read it.
 
-    With two, an optimizer would apply the gradient twice. So the first is kept on it.
+    With two, an optimizer would apply the gradient twice. So the variable keeps the first.
     """
     adopted = getattr(variable, "_cavs_adopted", None)
     if adopted is None:
@@ -72,8 +72,11 @@ class _ReadsOfKeras(StatelessScope):
         self._reads = reads
 
     def get_current_value(self, variable):
-        """None, or what an outer scope has. A new variable gets its first value here: a trace of a
-        `tf.function`, which outlives this scope, would keep the numbers of its initializer."""
+        """None, or the value of an outer scope.
+
+        A new variable gets its first value here: a trace of a `tf.function`, which outlives this
+        scope, would keep the numbers of its initializer.
+        """
         self._reads.of_keras.append(variable)
         if variable._value is None:
             give_value(variable)
@@ -102,7 +105,7 @@ class _WideGradients(StatelessScope):
         self._wide = {key: (widened(value), value.dtype) for key, value in values.items()}
 
     def get_current_value(self, variable):
-        """The value, rounded from float32 wherever it is read; None of other variables."""
+        """The value, rounded from float32 wherever it is read; None for other variables."""
         if id(variable) in self._wide:
             return tf.cast(*self._wide[id(variable)])
         outer = self.original_scope
@@ -117,7 +120,7 @@ class _WideGradients(StatelessScope):
 def wide_gradients(variables) -> contextlib.AbstractContextManager:
     """While it is entered, gradients of Keras variables of 16 bits are rounded once.
 
-    A tape adds up the gradients of what is read several times in its own type.
+    A tape adds up the gradients of a value that is read several times in its own type.
     """
     narrow = [v for v in variables if v.value.dtype in NARROW]
     return _WideGradients(narrow) if narrow else contextlib.nullcontext()
@@ -138,7 +141,7 @@ def recorded_reads():
 
 
 def check_reads(name: str, reads: Reads, run) -> None:
-    """Raises ValueError if `run` makes variables, or reads others than `reads` has.
+    """Raises ValueError if `run` makes variables, or reads variables that `reads` lacks.
 
     Args:
       name: The name of the vertex function that `run` calls, as it was called when `reads` was
@@ -154,7 +157,7 @@ def check_reads(name: str, reads: Reads, run) -> None:
     with tf.variable_creator_scope(note), recorded_reads() as again:
         run()
     made += variables_without_value()[len(waiting) :]
-    behind = [v._value for v in reads.of_keras]  # May be made last of all.
+    behind = [v._value for v in reads.of_keras]  # A variable may get its value last of all.
     known = {id(v) for v in (*reads.of_keras, *reads.of_tensorflow, *behind)}
     new = [v for v in again.of_keras if id(v) not in known]
     new = new or [v for v in (*again.of_tensorflow, *made) if id(v) not in known]

@@ -11,7 +11,7 @@ _EVALUATOR = contextvars.ContextVar("evaluator", default=None)
 
 @contextlib.contextmanager
 def evaluation_by(function: Callable):
-    """While it is entered, calls return function(cell, graphs, inputs, at, pushes)."""
+    """A scope in which calls return function(cell, graphs, inputs, at, pushes)."""
     token = _EVALUATOR.set((function, _graph()))
     try:
         yield

@@ -24,7 +24,7 @@ def _forward_grad(op, *grads):
     pull_types = op.get_attr("Tpulls")
     pushes, tape = op.outputs[:-1], op.outputs[-1]
     if tf.is_symbolic_tensor(tape):
-        # A tape was not needed until a gradient was wanted.
+        # The op keeps no tape until a gradient is wanted.
         tape.op._set_attr("keep_tape", _true())
     functions, signatures = _gradient_functions(op, pushes, grads[:-1])
     push_grads = [
@@ -64,7 +64,7 @@ def _forward_grad(op, *grads):
 
 
 def _gradient_functions(op, pushes, grads):
-    """The derivatives to run, and their signatures: of the pushes whose gradients are wanted."""
+    """The derivatives of the pushes whose gradients are wanted, and their signatures."""
     wanted = wanted_pushes(pushes, grads)
     if len(wanted) < sum(push.dtype.is_floating for push in pushes):
         partial = partial_derivatives(op)

@@ -11,21 +11,21 @@ from cavs_tf._tracing.functions import Functions
 from cavs_tf._tracing.surroundings import Surroundings
 
 _MAX_KNOWN = 32  # The largest number of entries in `TraceCache.known`.
-_TOO_MANY = 8  # So many retraces because of changes are taken for a mistake.
+_TOO_MANY = 8  # The number of retraces because of changes that is taken for a mistake.
 
 
 @dataclasses.dataclass
 class Known:
-    """What tracing found out about the vertex functions for one kind of inputs.
+    """The findings of tracing about the vertex functions, for one kind of inputs.
 
     Attributes:
       key: The kind of inputs.
-      surroundings: What the functions saw when they were last run.
+      surroundings: All that the functions saw when they were last run.
       pushed: Specs of the pushes by name.
-      pulled: Per vertex type, the names of the inputs that it pulls.
+      pulled: For each vertex type, the names of the inputs that it pulls.
       edge_pulls, edge_pushes: Names of the inputs, and outputs, that have a row for each edge.
       reads_edges: Whether some vertex function reads edges.
-      num_slots: The number of slots from which they gather, or may gather.
+      num_slots: The number of slots from which the functions gather, or may gather.
       functions: The traces, by the argument `training`, options and the pushes that are wanted.
     """
 
@@ -47,10 +47,10 @@ class Known:
 
 @dataclasses.dataclass
 class TraceCache:
-    """The traces of one GraphSupport. A class, since Keras would track a dict as part of a model.
+    """The traces of one GraphSupport. It is no dict, which Keras would track as part of a model.
 
     Attributes:
-      lock: Must be held during every call of a method.
+      lock: A lock that must be held during every call of a method.
       known: The entries, most recently used first.
       built_for: Specs of the inputs that weights were made for.
       last: The functions that were used last.
@@ -96,7 +96,7 @@ class TraceCache:
         """The trace of this kind, made by `make` the first time.
 
         After `make`, the surroundings are taken again from `look`: a function may itself change
-        what it sees.
+        them.
         """
         found = known.functions.get(kind)
         if found is None or not found.is_usable_in(_current_graph()):

@@ -1,1 +1,1 @@
-"""Small helpers for arguments, integers and sums, which know nothing of graphs."""
+"""Small helpers for arguments, integers and sums, which do not know graphs."""

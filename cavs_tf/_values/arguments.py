@@ -5,7 +5,7 @@ import operator
 
 import numpy as np
 
-# What Keras's `Layer` takes: arguments of all layers, which they do not write out.
+# The arguments that Keras's `Layer` takes from all layers, which do not write them out.
 OF_LAYERS = ("name", "dtype", "trainable", "input_shape", "input_dim")
 
 

@@ -11,7 +11,7 @@ INT32 = np.iinfo(np.int32)
 def on_cpu(function):
     """Makes a function of graphs compute on the CPU, where our operators read its results.
 
-    An accelerator would compute integers too, and each would be copied there and back.
+    Else an accelerator would compute integers, and each would be copied there and back.
     """
 
     @functools.wraps(function)
@@ -40,7 +40,7 @@ def as_int32(name: str, tensor: tf.Tensor) -> tf.Tensor:
 
 def saturated(tensor: tf.Tensor) -> tf.Tensor:
     """Converts an integer tensor to int32; values that do not fit become the nearest int32."""
-    # Not tf.saturate_cast, which does not accept all integer types.
+    # tf.saturate_cast does not accept all integer types.
     for limit, beyond in ((INT32.max, tf.greater), (INT32.min, tf.less)):
         if tensor.dtype.min <= limit <= tensor.dtype.max:
             limit = tf.constant(limit, tensor.dtype)
@@ -78,15 +78,15 @@ def check_total(name: str, total) -> list:
 
 
 def rejected_unless(condition, message: str, *values) -> list:
-    """Raises InvalidArgumentError now where `condition` is known; else returns operators that do.
+    """Raises InvalidArgumentError now, or returns operators that will raise it.
 
     Args:
       condition: A boolean scalar tensor.
-      message: Has "{}" where the values go.
+      message: The text, with "{}" where the values go.
       *values: Strings, ints, and integer tensors, of one value where the condition is false.
 
     Returns:
-      Operators that must run before what the condition is for.
+      Operators that must run before the condition is relied on; none if it is known to hold.
     """
     if not tf.is_symbolic_tensor(condition) and condition:
         return []
@@ -161,8 +161,8 @@ def number_of_lists(splits: tf.Tensor):
 def list_of_each(splits: tf.Tensor, count) -> tf.Tensor:
     """int32 [count]: the number of the list, of those with these splits, that has each value.
 
-    Does not use tf.repeat, whose memory is the number of lists times the longest length, nor
-    tf.searchsorted, which takes 50 ns a value.
+    It uses neither tf.repeat, whose memory is the number of lists times the longest length, nor
+    tf.searchsorted, which is slow.
     """
     first = tf.clip_by_value(splits, 0, tf.cast(count, splits.dtype))
     ones = tf.ones_like(splits, tf.int32)

@@ -5,7 +5,7 @@ import types
 
 
 def imported(package: str, name: str) -> types.ModuleType:
-    """The package, which `name` needs, or ImportError that says how to install it."""
+    """The package, which `name` needs; ImportError, which says how to install it, without it."""
     try:
         return importlib.import_module(package)
     except ImportError as error:

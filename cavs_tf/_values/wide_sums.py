@@ -1,7 +1,7 @@
 """Sums of numbers of 16 bits, formed in float32 and rounded once.
 
-TensorFlow's operators add up numbers of bfloat16 and float16 in that type, where a sum of many
-stops growing: 256 + 1 is 256 in bfloat16.
+TensorFlow's operators add up numbers of bfloat16 and float16 in that type, in which a sum of many
+numbers stops growing: 256 + 1 is 256 in bfloat16.
 """
 
 from collections.abc import Callable
@@ -27,8 +27,8 @@ def with_wide_sums(compute: Callable, x: tf.Tensor, *others) -> tf.Tensor:
 
     Args:
       compute: Returns a tensor of the type of its first argument.
-      x: Floating-point numbers, or others, for which it is just called.
-      *others: Its other arguments.
+      x: Numbers; unless they are floating-point, `compute` is just called.
+      *others: The other arguments of `compute`.
     """
     return tf.cast(compute(widened(x), *others), x.dtype)
 
@@ -38,13 +38,13 @@ def gather(values: tf.Tensor, ids: tf.Tensor) -> tf.Tensor:
     if values.dtype not in NARROW:
         return tf.gather(values, ids)
     wide = widened(values)
-    # The gradient of a reshape is a dense tensor, so rows are added up there, and not behind it.
+    # The gradient of a reshape is a dense tensor, so rows are added up there.
     wide = tf.reshape(wide, tf.shape(wide))
     return tf.cast(tf.gather(wide, ids), values.dtype)
 
 
 def dense(gradient) -> tf.Tensor:
-    """A gradient as a tensor; rows of `tf.IndexedSlices` that belong together are added up."""
+    """A gradient as a tensor. Rows with one index of `tf.IndexedSlices` are added up."""
     if not isinstance(gradient, tf.IndexedSlices) or gradient.dtype not in NARROW:
         return tf.convert_to_tensor(gradient)
     wide = tf.IndexedSlices(widened(gradient.values), gradient.indices, gradient.dense_shape)
@@ -54,8 +54,8 @@ def dense(gradient) -> tf.Tensor:
 def sum_of_segments(x: tf.Tensor, segments: tf.Tensor, count) -> tf.Tensor:
     """`tf.math.unsorted_segment_sum` with sums that are rounded once.
 
-    In forward mode TensorFlow derives `tf.IndexedSlices` of that operator, which not all others
-    take; a product of them is a tensor.
+    In forward mode TensorFlow derives `tf.IndexedSlices` from that operator, which not all
+    operators take; a product of them is a tensor.
     """
 
     def compute(x):

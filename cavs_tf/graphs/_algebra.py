@@ -1,6 +1,6 @@
 """Parts of a minibatch of graphs, and its reverse.
 
-Child ids that are not valid are rejected here, and not first when graphs are scheduled, since
+Child ids that are not valid are rejected here, and not only when graphs are scheduled, since
 these functions change ids.
 """
 
@@ -79,7 +79,7 @@ def lists(graphs: Fields) -> list[list[int]]:
 
 
 def subgraph(graphs: Fields, vertices) -> Fields:
-    """Only these vertices, and the edges between them; see `GraphBatch.subgraph`."""
+    """These vertices alone, with the edges between them; see `GraphBatch.subgraph`."""
     graphs, _ = _checked(graphs)
     num_vertices = number_of_lists(graphs.child_splits)
     chosen = _chosen("vertices", vertices, 0, num_vertices)
@@ -88,7 +88,7 @@ def subgraph(graphs: Fields, vertices) -> Fields:
     kept = tf.cast(tf.where(is_kept)[:, 0], tf.int32)
     kept_before = splits_of(is_kept)
     slots, child_splits = _ranges(graphs.child_splits, kept)
-    # What -1, a missing child, becomes stands last.
+    # The last element is what -1, a missing child, becomes.
     new_id = tf.concat([tf.where(is_kept > 0, kept_before[:-1], -1), [-1]], 0)
     ids = tf.gather(graphs.child_ids, slots)
     ids = tf.gather(new_id, tf.where(ids < 0, num_vertices, ids))
@@ -105,7 +105,7 @@ def _ranges(splits, chosen) -> tuple[tf.Tensor, tf.Tensor]:
 
 
 def _types(graphs: Fields, vertices) -> tf.Tensor:
-    """The types of vertices; none if none has one."""
+    """The types of vertices; empty if no vertex has one."""
     is_typed = tf.cast(tf.size(graphs.vertex_type) > 0, tf.int32)
     return tf.gather(graphs.vertex_type, vertices[: is_typed * tf.size(vertices)])
 

@@ -15,7 +15,7 @@ _LAYOUTS = ("pairs", "rows")
 
 
 class Ends(NamedTuple):
-    """What messages call the two ends of an edge, and whether both may be one vertex."""
+    """The names of the two ends of an edge in messages, and whether both may be one vertex."""
 
     source: str
     target: str
@@ -164,7 +164,7 @@ def features_of_edges(edges, layout, features, ends: Ends = OF_TREES) -> np.ndar
 
 
 def features_of_parents(parents, features) -> np.ndarray:
-    """[E, ...]: features of the edge from each vertex to its parent; those of roots are left out.
+    """[E, ...]: features of the edge from each vertex to its parent. Rows of roots are left out.
 
     Args:
       parents: Valid, as for `from_parents`.
@@ -339,7 +339,7 @@ def _are_large(array: np.ndarray) -> bool:
 
 
 def _pairs(edges, name: str, layout: str | None, ends: Ends) -> np.ndarray:
-    """int64 [n, 2]: the (source, target) pairs of a graph, of whichever layout."""
+    """int64 [n, 2]: the (source, target) pairs of a graph, in either layout."""
     array = np.asarray(edges)
     if array.size == 0:
         return np.zeros((0, 2), np.int64)
@@ -357,7 +357,7 @@ def _pairs(edges, name: str, layout: str | None, ends: Ends) -> np.ndarray:
 
 
 def _reject_two_rows(array, name: str, ends: Ends) -> None:
-    """Two edges may be two pairs, or a row of sources and one of targets, and look the same."""
+    """Rejects two edges that may be two pairs, or a row of sources and a row of targets."""
     if len(array) != 2:
         return
     pairs, columns = array.tolist(), array.T.tolist()
@@ -372,7 +372,7 @@ def _reject_two_rows(array, name: str, ends: Ends) -> None:
 def _places(graph_splits, repeats=None):
     """Graph, position in it, first vertex and size of that graph, for each vertex.
 
-    With `repeats`, for each child slot: vertex v stands repeats[v] times.
+    With `repeats` vertex v stands repeats[v] times, for each of its child slots.
     """
     sizes = np.diff(graph_splits)
     graph = np.repeat(np.arange(len(sizes)), sizes)

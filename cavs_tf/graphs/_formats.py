@@ -1,4 +1,4 @@
-"""Graphs as networkx has them, and as nested sequences; neither library is imported to read them.
+"""Graphs of networkx, and nested sequences. No library is imported to read them.
 
 Ids in child lists are relative to the graph.
 """
@@ -68,7 +68,7 @@ def children_of_nested(trees) -> list[list[list[int]]]:
 
 
 def values_of_nested(trees, inner) -> list:
-    """What stands at each vertex of nested sequences; see `cavs_tf.data.nested_values`."""
+    """The value at each vertex of nested sequences; see `cavs_tf.data.nested_values`."""
     values = []
     for tree in _list_of_trees(trees):
         for vertex in post_order(tree, _elements)[0]:
@@ -82,7 +82,7 @@ def values_of_nested(trees, inner) -> list:
 def post_order(tree, children_of) -> tuple[list, list[list[int]]]:
     """The vertices of a tree, children before their parent, and the child ids of each.
 
-    `children_of(vertex)` is a sequence of the children of a vertex. Trees may be deep.
+    `children_of(vertex)` is a sequence of the children of a vertex. Deep trees need no deep stack.
     """
     vertices, ids = [], []
     open_vertices = [(tree, iter(children_of(tree)), [])]
@@ -123,7 +123,7 @@ def _of_one(name: str, graph, neighbours) -> list[list[int]]:
 
 
 def _in_slots(name: str, edges: list[tuple]) -> list[int]:
-    """The children by slot: as edges say, or else in their order."""
+    """The children by slot: the slots that edges have, or else their order."""
     slots = [slot for _, slot in edges]
     if not any(slot is not None for slot in slots):
         return [child for child, _ in edges]

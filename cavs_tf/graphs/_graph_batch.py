@@ -1,7 +1,7 @@
 """The input graphs of a minibatch.
 
 They are integers only, in tensors, and pass through `tf.function`, `tf.data`,
-`tf.nest` and `tf.distribute` like tensors. Their sizes are no part of their type:
+`tf.nest` and `tf.distribute` like tensors. Their type does not have their sizes:
 minibatches of different sizes share one trace of a `tf.function`.
 
 Source: Xu et al. 2018, "Cavs", arXiv:1712.04048, sections 3.1 and 3.2.
@@ -42,17 +42,17 @@ from cavs_tf.graphs._schedule import (
 )
 
 _GRAPH_FIELDS = ("child_splits", "child_ids", "graph_splits", "vertex_type")
-# Keras weighs the loss of a minibatch by the length of its first input, in the order of names. It
-# names this one, too, where it was given examples that are in no minibatch: "Missing data for ...".
+# Keras weighs the loss of a minibatch by the length of its first input, in the order of names. If
+# it is given examples instead of minibatches, its message has this name: "Missing data for ...".
 LOSS_ROWS = "0_graphs_of_data_batch"
 # The lists that are one tensor where graphs have a schedule, as each input of a model takes time.
-# The others are those whose shapes tell how many graphs, vertices, slots and edges there are.
+# The shapes of the other lists tell how many graphs, vertices, slots and edges there are.
 PACKED_FIELDS = ("child_ids", "vertex_type", "order", "task_splits", "task_type", *EDGE_FIELDS[1:])
 CHILD_ROW, EDGE_SPLITS = "child_row", EDGE_FIELDS[0]
 PACKED = "packed_lists"
 # Keras pairs a dict with the inputs of a model by position, in the order of names, where the dict
-# has other keys than the model. This tensor has no elements: what stands in its place has, so that
-# layers notice (see `as_graph_batch`).
+# has other keys than the model. This tensor has no elements; another tensor in its place has some,
+# so that layers notice (see `as_graph_batch`).
 LAST_INPUT = "zz_last_input"
 # The keys of the dicts that `to_dict` returns.
 TENSOR_NAMES = (LOSS_ROWS, *_GRAPH_FIELDS, CHILD_ROW, EDGE_SPLITS, PACKED, LAST_INPUT)
@@ -165,11 +165,11 @@ class GraphBatch(tf.experimental.ExtensionType):
             root; or an eager RaggedTensor [B, (vertices)]. The children of a vertex take
             its slots in ascending order.
           vertex_type: As in `from_children`.
-          edge_features: One [vertices, ...] array per graph: of every vertex, what belongs to the
+          edge_features: One [vertices, ...] array per graph: for every vertex, the feature of the
             edge to its parent, such as its relation. Rows of roots are left out.
 
         Returns:
-          A `GraphBatch`; with `edge_features`, also these, [E, ...], in the order of its edges.
+          A `GraphBatch`; with `edge_features` also these, [E, ...], in the order of its edges.
 
         Raises:
           ValueError: If an id is neither -1 nor another vertex of its graph, or there are more or
@@ -322,7 +322,7 @@ class GraphBatch(tf.experimental.ExtensionType):
         first_vertex = tf.cast(tf.gather(graph_splits, tf.gather(graph, vertex)), tf.int64)
         if isinstance(vertex_type, tf.RaggedTensor):
             vertex_type = vertex_type.values
-        # Ids that are not valid stay as they are, so that they are rejected by their value.
+        # Ids that are not valid stay as they are, so that the message has them.
         ids = tf.where((ids < 0) | (ids == INT32.max), ids, ids + first_vertex)
         return cls(lists.row_splits, ids, graph_splits, vertex_type)
 
@@ -353,11 +353,11 @@ class GraphBatch(tf.experimental.ExtensionType):
 
     @classmethod
     def from_networkx(cls, graphs, children: str, vertex_type=None) -> "GraphBatch":
-        """Makes graphs from those of networkx. Vertices are numbered in the order of the nodes.
+        """Makes graphs from networkx, with vertices numbered in the order of the nodes.
 
         Args:
           graphs: A list of `networkx.DiGraph` or `MultiDiGraph`.
-          children: What a vertex gathers from: its "predecessors", where edges lead from child to
+          children: The nodes to gather from: the "predecessors", where edges lead from child to
             parent, or its "successors", as in `networkx.balanced_tree`.
           vertex_type: As in `from_children`, or the name of an attribute of the nodes.
 
@@ -543,8 +543,9 @@ class GraphBatch(tf.experimental.ExtensionType):
     def reverse(self) -> "GraphBatch":
         """The same vertices with all edges turned round: parents become children.
 
-        A vertex gathers from what were its parents, in ascending order: what follows a pass up a
-        tree by one down, with arity 1. Works inside `tf.function`, so in an input pipeline too:
+        A vertex gathers from the vertices that were its parents, in ascending order. After a pass
+        up a tree this gives the pass down, with arity 1. It works inside `tf.function`, so in an
+        input pipeline too:
         `graphs.reverse().with_schedule(arity=1)`. An attached schedule is dropped.
 
         Raises:
@@ -560,7 +561,7 @@ class GraphBatch(tf.experimental.ExtensionType):
     def reversed_edges(self) -> tf.Tensor:
         """int32 [E]: for each edge of `reverse()`, the number of that edge here.
 
-        So rows of edges follow by `tf.gather(rows, graphs.reversed_edges)`.
+        `tf.gather(rows, graphs.reversed_edges)` are the rows of its edges.
 
         >>> graphs = GraphBatch.from_children([[[], [0], [0, 1]]])  # Edges 1-0, 2-0 and 2-1.
         >>> graphs.reversed_edges.numpy()
@@ -571,16 +572,16 @@ class GraphBatch(tf.experimental.ExtensionType):
 
     @on_cpu
     def subgraph(self, vertices) -> "GraphBatch":
-        """The graphs without all but these vertices and the edges between them.
+        """These vertices and the edges between them alone.
 
-        Vertices keep their order, and children their slots: what is left out is a missing child.
+        Vertices keep their order, and children their slots: a child that is left out is missing.
         An attached schedule is dropped. Works inside `tf.function`.
 
         Args:
           vertices: Booleans [V], or ids in [0, V) in any order.
 
         Returns:
-          A `GraphBatch` of B graphs. Rows of vertices follow by `tf.boolean_mask(rows, vertices)`.
+          A `GraphBatch` of B graphs. Their rows are `tf.boolean_mask(rows, vertices)`.
 
         Raises:
           ValueError: If `vertices` is something else.
@@ -630,7 +631,7 @@ class GraphBatch(tf.experimental.ExtensionType):
     def __getitem__(self, index) -> "GraphBatch":
         """The graphs that an integer, a slice, a list or tensor of integers or booleans chooses.
 
-        Rows of vertices follow by the same index of `graphs.split(rows)`. An attached schedule is
+        The same index of `graphs.split(rows)` gives their rows of vertices. An attached schedule is
         dropped. Works inside `tf.function`.
 
         Raises:
@@ -656,7 +657,7 @@ class GraphBatch(tf.experimental.ExtensionType):
         return self.num_graphs
 
     def __tf_tensor__(self, dtype=None, name=None):
-        # TensorFlow would take it for a sequence of sequences without an end.
+        # TensorFlow would take graphs for a sequence of sequences without an end.
         raise TypeError(
             f"graphs: got {self} but expected what can become a tensor. Pass its tensors by name, "
             "to_dict() for example."
@@ -683,7 +684,7 @@ class GraphBatch(tf.experimental.ExtensionType):
     def edges(self) -> tf.Tensor:
         """int32 [E, 2]: the child and the parent of each edge, as absolute ids.
 
-        In the order of the rows that `pull_edge` reads and `push_edge` sets: vertex by vertex, and
+        They are in the order of the rows of `pull_edge` and `push_edge`: vertex by vertex, and
         for each vertex in the order of its children, without missing ones.
 
         >>> GraphBatch.from_children([[[], [], [1, -1, 0]]]).edges.numpy()
@@ -765,8 +766,8 @@ class GraphBatch(tf.experimental.ExtensionType):
             "ratio": fewer tasks where there are several types; see docs/how/schedules.md.
             "serial": one vertex is a task, which shows what batching gains.
           micro_batch: Number of graphs that are planned together, at least 1: an int, or a
-            scalar tensor. Their tasks come before those of the next so many graphs, so that
-            what a few graphs need stays in the cache. None: the whole minibatch.
+            scalar tensor. Their tasks come before the tasks of the next graphs, so that the
+            memory of a few graphs stays in the cache. None: the whole minibatch.
           edges: Whether to plan all edges too, for vertex functions that call `children()` and
             the like. A vertex may then have more children than `arity`, whose default is 0.
 
@@ -827,7 +828,7 @@ class GraphBatch(tf.experimental.ExtensionType):
     def __repr__(self):
         parts = [f"num_graphs={shown(self.num_graphs)}, num_vertices={shown(self.num_vertices)}"]
         if hasattr(self.child_ids, "numpy"):
-            with tf.init_scope():  # Values are known, also while a function is traced.
+            with tf.init_scope():  # The values are known while a function is traced, too.
                 parts += self._eager_parts()
         if self.attached_schedule is not None:
             parts.append(f"attached_schedule={self.attached_schedule!r}")
@@ -857,7 +858,7 @@ class GraphBatch(tf.experimental.ExtensionType):
 
 
 def pack_lists(lists: dict) -> tf.Tensor:
-    """The tensor `PACKED` of lists by name; those that are None or not there are empty."""
+    """The tensor `PACKED` of lists by name; lists that are None or not there are empty."""
     nothing = tf.zeros([0], tf.int32)
     given = (lists.get(name) for name in PACKED_FIELDS)
     return pack([nothing if values is None else values for values in given])
@@ -869,9 +870,9 @@ def unpack_lists(packed: tf.Tensor) -> dict[str, tf.Tensor]:
 
 
 def with_lists(features: dict) -> dict:
-    """Features of graphs with a schedule, and the lists that graphs without one have as tensors.
+    """Features of graphs with a schedule, with all lists as tensors, in structures too.
 
-    So a minibatch with schedules suits a model that plans its own. Structures are looked into.
+    So a minibatch with schedules suits a model that plans its own.
     """
     features = {k: with_lists(v) if isinstance(v, dict) else v for k, v in features.items()}
     if PACKED not in features:

@@ -10,12 +10,11 @@ _USABLE = 0.8  # The fraction of the available memory that a step may take.
 def choose_micro_batch(graphs, functions, options, inputs=None, at=None) -> tuple:
     """Chooses the largest number of graphs at a time whose training step fits into memory.
 
-    It does not depend on the cache: smaller micro-batches were slower where they were measured,
-    see docs/how/performance.md.
+    It does not depend on the cache: smaller micro-batches are slower (docs/how/performance.md).
 
     Args:
       functions: The traced functions, a `Functions`.
-      inputs: External inputs by name. Others are taken to have a row per vertex.
+      inputs: External inputs by name. Inputs that are missing count with a row per vertex.
       at: The vertices whose outputs are wanted; None for all.
 
     Returns:

@@ -13,6 +13,6 @@ def pack(lists) -> tf.Tensor:
 
 @on_cpu
 def unpack(packed: tf.Tensor, count: int) -> list[tf.Tensor]:
-    """The reverse of `pack`, of so many lists."""
+    """The lists that `pack` was given, of which there are so many."""
     sizes = tf.concat([[count], packed[:count]], axis=0)
     return tf.split(packed, sizes, num=count + 1)[1:]

@@ -1,4 +1,4 @@
-"""Rounds of message passing: a graph with cycles as one without, a copy of its vertices per round.
+"""Rounds of message passing: a graph without cycles, with a copy of the vertices for each round.
 
 Within a graph of n vertices, row r * n + v is vertex v after round r. Its children are itself and
 its neighbours, all of the round before.
@@ -30,7 +30,7 @@ class Unrolled(NamedTuple):
     """The graphs of all rounds.
 
     Attributes:
-      graphs: Without cycles; their roots are the last round. Types are those of the vertices.
+      graphs: Graphs without cycles, whose roots are the last round. They have the vertices' types.
       origin: int32 [rows], the vertex that each row stands for.
       edge_origin: int32 [edges], for each edge of `graphs` the edge that it stands for, numbered
         without missing ones; -1 for that from a vertex to itself.
@@ -73,7 +73,7 @@ def _of_lists(num_vertices, edges, layout, vertex_type) -> tuple:
 
 
 def _of_tensors(num_vertices, edges: tf.RaggedTensor, layout, vertex_type) -> tuple:
-    """As `_of_lists`, of edges [B, (edges), 2] whose values need not be known."""
+    """Does `_of_lists` for edges [B, (edges), 2] whose values need not be known."""
     if layout not in (None, "pairs"):
         raise ValueError(
             f"layout: got {layout!r} but expected 'pairs' or None for a RaggedTensor of edges. "
@@ -128,7 +128,7 @@ def _checked_features(features, edges: tf.RaggedTensor) -> tf.Tensor:
 
 
 def _check_rounds(rounds) -> list:
-    """Rejects what is no number of rounds; returns operators that check one not known yet."""
+    """Rejects a wrong number of rounds; returns operators that check a number not known yet."""
     if not tf.is_symbolic_tensor(rounds):
         checked_size("rounds", rounds.numpy() if tf.is_tensor(rounds) else rounds, least=0)
         return []
@@ -146,7 +146,7 @@ def unroll(graphs: Fields, rounds) -> Unrolled:
     """Makes rows of every round, and the edges between rounds. Missing children are left out.
 
     Args:
-      graphs: With valid child ids; see `checked_children`.
+      graphs: Graphs with valid child ids; see `checked_children`.
       rounds: At least 0, an int or a scalar tensor.
 
     Raises:
@@ -185,7 +185,7 @@ def unroll(graphs: Fields, rounds) -> Unrolled:
 
 
 def _rows(vertex_splits, row_splits, num_vertices, rounds):
-    """Of each row: its vertex, whether it is of a later round than 0, and its graph's size."""
+    """For each row: its vertex, whether its round is later than 0, and the size of its graph."""
     graph = list_of_each(row_splits, tf.cast(num_vertices, tf.int32) * (rounds + 1))
     first = tf.gather(vertex_splits, graph)
     size = tf.gather(vertex_splits, graph + 1) - first
@@ -199,10 +199,10 @@ def with_own_feature(
     """[edges, ...]: the features of the edges of all rounds. Works inside `tf.function`.
 
     Args:
-      features: [E, ...], those of the edges of the graphs.
+      features: [E, ...], the features of the edges of the graphs.
       edge_origin: See `Unrolled`.
-      own: What the edge from a vertex to itself has; None: zeros, or empty strings.
-      name: What to call `own` in the message.
+      own: The feature of the edge from a vertex to itself; None: zeros, or empty strings.
+      name: The name of `own` in messages.
 
     Raises:
       ValueError: If `own` does not have the type of the features, or not their shape.
@@ -218,7 +218,7 @@ def with_own_feature(
 
 
 def _array_with_own_feature(features: np.ndarray, edge_origin, own) -> np.ndarray:
-    """As `with_own_feature`, of arrays; strings may be longer than those of the features."""
+    """Does `with_own_feature` for arrays; a string may be longer than the features are."""
     dtype = features.dtype
     own_row = np.zeros((), dtype) if own is None else np.asarray(own)
     is_text = dtype.kind in "US"
@@ -269,7 +269,7 @@ def _from_ragged_edges(num_vertices, edges: tf.RaggedTensor) -> tuple[Fields, tf
       edges: Integers [B, (edges), 2] of (source, target), relative to the graph.
 
     Returns:
-      The graphs, and int32 [E]: which edge each of theirs is, in the order of their children.
+      The graphs, and int32 [E]: the number of each of their edges among those that are given.
 
     Raises:
       ValueError: If the arguments have other types or shapes.

@@ -13,7 +13,7 @@ from cavs_tf._values.integers import int32_tensor, length, saturated, shown
 
 SCHEDULE_FIELDS = ("order", "task_splits", "task_type", "child_row")
 EDGE_FIELDS = ("edge_splits", "edge_child", "edge_number")
-POLICIES = allowed_values("CavsSchedule", "policy")  # The first is the default.
+POLICIES = allowed_values("CavsSchedule", "policy")  # The first policy is the default.
 _WHOLE_MINIBATCH = np.iinfo(np.int32).max
 
 
@@ -146,7 +146,7 @@ class Schedule(tf.experimental.ExtensionType):
 
     @property
     def min_tasks(self) -> int:
-        """A number of tasks that no schedule of these graphs goes below. Eager only.
+        """A number of tasks that every schedule of these graphs has at least. Eager only.
 
         The most vertices of a type on one path, summed over the types. On a path each vertex
         waits for the one before, so vertices of one type on it are in different tasks; and
@@ -161,7 +161,7 @@ class Schedule(tf.experimental.ExtensionType):
         if self.has_edges:
             edge_child, counts = self.edge_child.numpy(), np.diff(self.edge_splits.numpy())
             owners = np.repeat(np.arange(counts.size), counts)
-        # Most vertices of each type on a path that ends in a row; the last row is no child.
+        # The most vertices of each type on a path that ends in a row; the last one: no child.
         most = np.zeros([child_row.shape[1] + 1, types.size], np.int32)
         for kind, begin, end in zip(kinds, splits, splits[1:], strict=False):
             for rows in child_row[:, begin:end]:
@@ -188,7 +188,8 @@ class Schedule(tf.experimental.ExtensionType):
         if not np.any(child_row >= 0):
             return 1.0
         sizes = np.diff(self.task_splits.numpy())
-        # How far each row's child is from that of the row before, and of the task's second row.
+        # The distance of each row's child to the child of the row before, and to the child
+        # of the task's second row.
         step = np.diff(child_row, axis=1, prepend=0)
         second = np.repeat(np.minimum(splits + 1, child_row.shape[1] - 1), sizes)
         fits = (child_row >= 0) & (step > 0) & (step == step[:, second])
