@@ -1,1 +1,1 @@
-"""From Python to programs: vertex functions as graphs, what they compute, and derivatives."""
+"""From Python to programs: vertex functions as graphs, their analysis, and derivatives."""

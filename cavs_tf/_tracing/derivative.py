@@ -20,7 +20,7 @@ from cavs_tf._tracing.inference import (
 )
 from cavs_tf._tracing.trace import TracedVertex, with_tapes_of_its_own
 
-# Operators on booleans that cost less than to keep their results, and what only moves booleans.
+# Operators on booleans that cost less than to keep their results, or that only move booleans.
 _OF_BOOLEANS = (
     "Cast ConcatV2 Equal ExpandDims Greater GreaterEqual Identity Less LessEqual LogicalAnd "
     "LogicalNot LogicalOr NotEqual OnesLike Pack Reshape Split SplitV Squeeze StridedSlice Unpack"
@@ -31,9 +31,9 @@ class DerivativeGraph(FunctionGraph):
     """A graph that repeats concatenations, comparisons and masks of the vertex function.
 
     The tape then keeps the operands of the concatenation, which are often in memory anyway, in
-    the state or an input. And products of the concatenation can be split into products of its
-    operands. A mask of dropout is drawn again from the numbers of its rows. Numbers are compared
-    again, as native kernels have no booleans to keep.
+    the state or an input. Products of the concatenation can then be split into products of
+    its operands, too. A mask of dropout is drawn again from the numbers of its rows. Numbers are
+    compared again, as native kernels have no booleans to keep.
 
     Args:
       name: The name of the graph.
@@ -50,7 +50,7 @@ class DerivativeGraph(FunctionGraph):
         self._forward_edge_rows = vertex.edges.rows
         self._analysis = analysis
         self.edge_rows = None
-        self._again = {}  # What is repeated, by id of the original.
+        self._again = {}  # The repeated operators, by id of the original.
 
     def capture(self, tensor, name=None, shape=None):
         if tensor is self._forward_edge_rows:
@@ -163,7 +163,7 @@ def differentiate(
       pull_names: All floating-point pulls of the model; their position is their number.
       forward: The analysis of the vertex function.
       decompose: Whether operators become operators on vectors.
-      wanted: Numbers of the pushes to differentiate; None for all.
+      wanted: The numbers of the pushes to differentiate; None for all.
 
     Raises:
       NoGradientError: If an operator has no gradient. The message names the vertex function.

@@ -3,19 +3,19 @@
 from cavs_tf._tracing.inference import graph_of
 
 _CHANGES = ("Assign", "ResourceScatter", "ResourceApply")
-_WITH_RESULTS = ("EagerPyFunc", "Print", "PyFunc")  # They may have effects, too.
+_WITH_RESULTS = ("EagerPyFunc", "Print", "PyFunc")  # These types may have effects, too.
 
 
 def check_effects(name: str, graph, results) -> None:
-    """Raises ValueError if a vertex function does something else than to compute its results.
+    """Raises ValueError if a vertex function does more than to compute its results.
 
     Assertions are allowed, as layers of Keras and models that were written elsewhere contain them;
-    they are made by `cavs_tf.reference.run` only.
+    only `cavs_tf.reference.run` checks them.
 
     Args:
       name: The name of the vertex function.
       graph: Its graph.
-      results: What it scatters and pushes.
+      results: The tensors that it scatters and pushes.
     """
     needed = _behind(results)
     for op in graph.get_operations():
@@ -39,7 +39,7 @@ def _is_lost(op) -> bool:
 
 
 def _effects(op) -> set[str]:
-    """The types of operators, here or in functions, that do what no result shows."""
+    """The types of operators, here or in functions, that have effects which no result shows."""
     names = [*_functions(op)]
     if names:
         inner = (other for name in names for other in graph_of(op, name).get_operations())

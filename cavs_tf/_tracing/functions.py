@@ -26,19 +26,19 @@ from cavs_tf._tracing.trace import TracedVertex, trace
 
 @dataclasses.dataclass
 class Functions:
-    """The traced functions of one model: one per vertex type of each.
+    """The traced functions of one model, one of each kind per vertex type.
 
     Attributes:
       traced: The vertex functions.
       forward: The (TensorFlow function, signature) pairs of the vertex functions.
-      backward: Those of their derivatives; empty if they cannot be differentiated.
+      backward: The pairs of their derivatives; empty if they cannot be differentiated.
       gradient_error: The message if they cannot be differentiated; else "".
-      push_names, push_specs: The pushes of all types; specs are those of one row.
-      pull_names, pull_specs: The inputs in the order of the ops; specs are those of one row.
+      push_names, push_specs: The pushes of all types; a spec is the spec of one row.
+      pull_names, pull_specs: The inputs in the order of the ops; a spec is the spec of one row.
       edge_pulls, edge_pushes: Numbers of the inputs, and pushes, that have a row for each edge.
       arity: The number of slots that schedules need.
       reads_edges: Whether schedules need edges.
-      lookups: The inputs that are looked up in variables, see `LookUp`.
+      lookups: The inputs that are looked up in variables: `LookUp`s.
       pulled_by: For each input and each vertex function, whether it pulls the input.
       available: Bytes that a step may take, once `available_bytes` has been called.
     """
@@ -66,7 +66,7 @@ class Functions:
         return [capture for traced in self.traced for capture in traced.captures]
 
     def program_attributes(self, inputs: dict) -> dict:
-        """What these functions are compiled of for these inputs: attributes of ops, by name."""
+        """The attributes of ops, by name, that say which programs are compiled for these inputs."""
         partial = partial_inputs(self.pull_names, inputs)
         of_floats = [i for i, spec in enumerate(self.pull_specs) if spec.dtype.is_floating]
         return {
@@ -101,7 +101,7 @@ class Functions:
         ]
 
     def partial_vertices(self, inputs: dict) -> list:
-        """Of each input that only some vertices have, these vertices."""
+        """For each input that only some vertices have, these vertices."""
         return [value.vertices for value in partial_inputs(self.pull_names, inputs).values()]
 
     def is_usable_in(self, graph) -> bool:
@@ -135,8 +135,8 @@ def make_functions(
     Args:
       vertex_functions: One (name, callable) pair per vertex type.
       arity, state, pulls, edge_pulls, variables: As for `trace`.
-      examples: The first rows of the inputs, by name, if they are known: for operators that
-        must be tried and accept no invented values.
+      examples: The first rows of the inputs, by name, if they are known. Operators that must be
+        tried and accept no invented values are tried with them.
       decompose, look_up: See `Options`.
       pushes: Names of the pushes that are wanted; None: all.
 

@@ -2,8 +2,8 @@
 
 Inside of a vertex function a table of embeddings would be an operand like any weight, read as a
 whole, with a dense gradient. Which rows are looked up does not depend on any state, so they are
-looked up for the whole minibatch before, become one more input, and the gradient of the table is
-that of a lookup.
+looked up for the whole minibatch before, and become one more input. The gradient of the table is
+then the gradient of a lookup.
 """
 
 import dataclasses
@@ -23,7 +23,7 @@ AddV2 BitwiseAnd Cast Equal FloorDiv FloorMod Greater GreaterEqual Identity Less
 LogicalAnd LogicalNot LogicalOr Maximum Minimum Mul NotEqual SelectV2 StopGradient Sub
 """
 _PREFIX = ".look_up"
-_COPIES = frozenset({"Cast", "Identity"})  # What mixed precision makes of a table.
+_COPIES = frozenset({"Cast", "Identity"})  # Operators that mixed precision puts on a table.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,11 +31,11 @@ class LookUp:
     """An input whose rows are looked up in a variable.
 
     Attributes:
-      name: Of the input; no user's input has it.
+      name: The name of the input, which no user's input has.
       variable: The table, [R, ...].
       source: The name of the pulled input that the ids are computed from.
-      ids: Computes the ids from all rows of that input.
-      spec: Of one row.
+      ids: A function that computes the ids from all rows of that input.
+      spec: The spec of one row.
     """
 
     name: str
@@ -45,7 +45,7 @@ class LookUp:
     spec: tf.TensorSpec
 
     def rows(self, pulls: dict, num_vertices) -> tf.Tensor:
-        """The rows, as many as the source has; if it is a `VertexRows`, others pull the id zero."""
+        """The rows, as many as the source has; vertices that it lacks have the id zero."""
         value = pulls[self.source]
         if isinstance(value, VertexRows):
             shape = tf.concat([[num_vertices], tf.shape(value.rows)[1:]], 0)
@@ -60,7 +60,7 @@ def is_looked_up(name: str) -> bool:
 
 
 def take_out_lookups(traced: TracedVertex) -> list[LookUp]:
-    """Makes inputs of what a vertex function looks up by pulled ids, and changes its graph so."""
+    """Makes inputs of the rows that a vertex function looks up, and changes its graph."""
     tables = {id(c.placeholder): c for c in traced.captures if c.is_variable and not c.by_handle}
     made, looked_up_in = [], set()
     for op in live_operations(_results(traced)):
@@ -105,7 +105,7 @@ def _source(ids: tf.Tensor, traced: TracedVertex) -> str | None:
             found.add(names[id(op.outputs[0])])
             varies.add(op)
         elif any(value.op in varies for value in op.inputs):
-            # What is the same for all rows must have no axis that might be that of rows.
+            # A tensor that is the same for all rows must have no axis that may hold rows.
             others = [value for value in op.inputs if value.op not in varies]
             if op.type not in _ELEMENTWISE.split() or any(
                 value.shape.rank != 0 for value in others
@@ -151,11 +151,11 @@ def _replace(traced: TracedVertex, old: tf.Tensor, new: tf.Tensor) -> None:
 
 
 def _forget_unread(traced: TracedVertex, tables: set, lookups: list[LookUp]) -> None:
-    """No longer captures tables, nor pulls ids, that are not read in another way.
+    """Removes captures of tables, and pulls of ids, that nothing else reads.
 
     Args:
       tables: The ids of the placeholders of tables.
-      lookups: What was taken out.
+      lookups: The lookups that were taken out.
     """
     read = {id(op) for op in live_operations(_results(traced))}
     traced.captures = [

@@ -1,4 +1,4 @@
-"""Derivatives of only those pushes whose gradients are wanted.
+"""Derivatives of the pushes whose gradients are wanted, and of no others.
 
 A push that the loss does not use has a gradient of zeros. Where its own derivative is infinite,
 their product is NaN, so such a push must not be differentiated at all.

@@ -1,4 +1,4 @@
-"""Which frames of a traceback are lines of a user's program, and what these say."""
+"""The frames of a traceback that are lines of a user's program, and the text of these lines."""
 
 import linecache
 import os
@@ -8,7 +8,7 @@ import traceback
 import keras
 import tensorflow as tf
 
-_HERE = os.path.dirname(__file__)  # The folder of this package has it.
+_HERE = os.path.dirname(__file__)  # The name of the folder of this package.
 _LIBRARIES = tuple(
     os.path.join(os.path.dirname(path), "") for path in (tf.__file__, keras.__file__, _HERE)
 )
@@ -16,7 +16,7 @@ _STANDARD_LIBRARY = sysconfig.get_path("stdlib")
 
 
 def is_of_a_library(frame: traceback.FrameSummary) -> bool:
-    """Whether a frame is one of Python, TensorFlow, Keras or this package."""
+    """Whether a frame belongs to Python, TensorFlow, Keras or this package."""
     path = frame.filename
     if path == "<string>" and frame.name.startswith("cavs_"):
         return True  # TensorFlow makes the functions that call ops of ours.

@@ -1,4 +1,4 @@
-"""Records what a function can see when it runs, so that changes are noticed.
+"""Records all that a function can see when it runs, so that changes are noticed.
 
 A trace keeps what its Python code saw: numbers, activations, layers, tensors. Before every call
 these are compared with what the function would see now, so the comparison must be quick: objects
@@ -20,11 +20,11 @@ import tensorflow as tf
 from cavs_tf._inputs.keras_private import BOOKKEEPING
 
 _ABSENT = object()
-# Code of these modules is not followed: what it reads in its own module does not change.
+# Code of these modules is not followed: the variables of these modules do not change.
 _LIBRARIES = frozenset(sys.stdlib_module_names) | {"absl", "keras", "numpy", "tensorflow"}
 _PLAIN = (bool, int, float, complex, str, bytes, np.generic, tf.DType, tf.TensorShape)
 _HOLDERS = (types.SimpleNamespace, keras.layers.Layer, tf.Module)
-# These layers read only known attributes of themselves, beside their bookkeeping.
+# These layers read only known attributes of themselves, and their bookkeeping.
 _PLAIN_LAYERS = (keras.layers.Layer, keras.Model)
 _READ_BY_PLAIN_LAYERS = ("autocast", "dtype_policy", "trainable")
 # A function that calls one of these may read any attribute.
@@ -38,13 +38,14 @@ _MAX_BYTES = 1 << 20  # Larger arrays are not compared.
 
 
 class Surroundings:
-    """What functions could see when this object was made: closures, globals, attributes, and so on.
+    """All that functions could see when this object was made: closures, globals, attributes.
 
     It follows closures, defaults, the globals and attributes of modules that are read, methods
     that are called, lists, dicts, layers and their contents, and objects of the user's classes.
     Tensors, variables and objects of libraries that are not layers are compared by identity, and
-    NumPy arrays by content. It does not see what the code of libraries reads (a clock, a random
-    number), nor changes inside of objects of libraries and of large arrays, lists and dicts.
+    NumPy arrays by content. It does not notice changes of things that the code of libraries
+    reads (a clock, a random number), nor inside of objects of libraries and of large arrays,
+    lists and dicts.
 
     Args:
       functions: (name, function) pairs: functions, or methods of subclasses of `base`.

@@ -1,7 +1,7 @@
 """Traces a vertex function into a TensorFlow graph.
 
 Weights are captured by value: reading a variable inside a vertex function becomes
-an input of the traced function, which the caller fills with what the variable holds
+an input of the traced function, which the caller fills with the value of the variable
 at that moment. The C++ side then sees tensors only.
 """
 
@@ -29,7 +29,7 @@ _CURRENT = contextvars.ContextVar("cavs_tf_vertex")
 
 
 class Slots:
-    """What is gathered from each slot, made when it is first asked for.
+    """The states that are gathered from each slot, made when they are first asked for.
 
     Args:
       make: A function from the number of a slot to its [None, *state].
@@ -81,7 +81,7 @@ class Vertex:
         return self
 
     def child_state(self, slot: int) -> tf.Tensor:
-        """What `gather(slot)` returns."""
+        """The result of `gather(slot)`."""
         state = self.gathered[slot]
         if slot == 0 and INITIAL_STATE in self.pulls:
             self.pulled.add(INITIAL_STATE)
@@ -89,11 +89,11 @@ class Vertex:
         return state
 
     def number(self) -> tf.Tensor:
-        """int32 [None]: what `vertex_ids()` returns."""
+        """int32 [None]: the result of `vertex_ids()`."""
         return self.graph_input(IDS) if STATES in self.pulls else self.ids
 
     def graph_input(self, name: str, arity: int | None = None) -> tf.Tensor:
-        """One of GRAPH_INPUTS, [None, ...]."""
+        """The rows of one of GRAPH_INPUTS, [None, ...]."""
         if name not in self.pulls:  # The function is being traced.
             with self.ids.graph.as_default():
                 self.pulls[name] = _rows(f"pull_{name}", graph_spec(name, arity))
@@ -187,13 +187,13 @@ class VertexGraph(FunctionGraph):
         super().__init__(name)
         self.layers = {}
         self._num_layers_outside = len(layers_called())
-        # Under a distribution strategy a variable has one copy per replica. What is read
-        # here is the copy of one; what is captured is the whole, as every replica calls.
+        # Under a distribution strategy a variable has one copy per replica. The function reads the
+        # copy of one replica; the whole is captured, as every replica calls the function.
         self._whole = {
             id(copy): variable for variable in variables for copy in getattr(variable, "values", ())
         }
         self._variable_of_handle = {}
-        self._read_values = {}  # Read values, by id of the variable.
+        self._read_values = {}  # The captures of read values, by id of the variable.
 
     def watch_variable(self, v):
         self._variable_of_handle[id(v.handle)] = self._whole.get(id(v), v)
@@ -265,12 +265,12 @@ class TracedVertex:
       ids: int32 [None], the vertex of each row.
       gathers: One [None, *state] placeholder per slot.
       edges: The placeholders of edges.
-      pulls: By name, [None, ...].
+      pulls: The inputs by name, [None, ...].
       pulled: Names of the inputs that it pulls.
       edge_pulls: Names of the inputs of the model that have a row for each edge.
       captures: The `Capture`s that it reads.
-      scattered: [None, *state].
-      pushes: By name, [None, ...].
+      scattered: The state, [None, *state].
+      pushes: The outputs by name, [None, ...].
       edge_pushes: Names of the pushes that have a row for each edge.
     """
 
@@ -301,7 +301,7 @@ def trace(
 
     Args:
       name: The name of the vertex function, for messages.
-      function: Calls gather, pull, scatter and push of its GraphSupport.
+      function: The vertex function, which calls methods of its GraphSupport.
       arity: How many slots there are; None for as many as it gathers from.
       state: Shape (of one vertex) and dtype of the state.
       pulls: Shape (of one vertex or edge) and dtype of every external input.
@@ -317,7 +317,7 @@ def trace(
         ids = _rows("vertex_ids", tf.TensorSpec([], tf.int32))
         gathers = Slots(lambda k: _rows(f"gather_{k}", state))
         if arity:
-            gathers[arity - 1]  # Makes all of them.
+            gathers[arity - 1]  # This makes all slots.
         edges = TracedEdges(
             _rows("children", state), _rows("edge_rows", tf.TensorSpec([], tf.int32)), ids
         )

@@ -1,7 +1,7 @@
 """A graph that grows: new vertices over states that were computed before.
 
-The new vertices and those whose states they gather are a graph by themselves. The latter are of
-one vertex type more, whose function scatters the state that is given; so the calls that grow a
+The new vertices, and the vertices whose states they gather, are a graph by themselves. The latter
+have one vertex type more, whose function scatters the state that is given. So calls that grow a
 graph are calls like any other, with derivatives and for all tools.
 """
 
@@ -37,8 +37,8 @@ from cavs_tf.graphs._graph_batch import GraphBatch
 def with_given_states(functions: list, pulls) -> list:
     """The vertex functions of a call with such inputs by name, as pairs (name, function).
 
-    If there are states among the inputs, each of `functions` also pushes its state, and the last
-    one scatters those that are given.
+    If there are states among the inputs, each of `functions` also pushes its state, and one more
+    function scatters the given states.
     """
     if STATES not in pulls:
         return functions
@@ -67,7 +67,7 @@ def _checked_states(states, shape: tuple, dtype) -> tf.Tensor:
     """States that exist, [n, *shape] of `dtype`; none if they are None.
 
     Raises:
-      ValueError: If they have another shape, or are no floating-point numbers.
+      ValueError: If they have another shape, or are not floating-point.
     """
     if states is None:
         return tf.zeros([0, *shape], dtype)
@@ -122,7 +122,7 @@ def _graph_of_new(
 
     Args:
       states: [n, *state_shape].
-      children: What `_child_lists` returned.
+      children: The result of `_child_lists`.
       vertex_type: Integers [m] in [0, num_types), or None.
       arity: The largest number of children; None: any.
 
@@ -147,7 +147,7 @@ def _graph_of_new(
 
 
 def extension_of(cell, states, children, inputs, vertex_type, vertex_ids, vertex_graph) -> tuple:
-    """The graph of an extension, and its inputs, of which the users' have rows of new vertices.
+    """The graph of an extension, and its inputs, of which the user's have rows of new vertices.
 
     Args:
       cell: The GraphSupport.
@@ -167,8 +167,8 @@ def rows_of_new(pulls: dict, known, vertex_type) -> dict:
     """The inputs of an extension, as inputs of some of its vertices.
 
     Args:
-      pulls: By name, with rows of the new vertices alone.
-      known: Which inputs each vertex type pulls, and which have rows of edges: a `Known`.
+      pulls: The inputs by name, with rows of the new vertices alone.
+      known: A `Known`, which says what each vertex type pulls, and which inputs have rows of edges.
       vertex_type: int32 [m + k].
     """
     num_new, by_type = length(pulls[IDS].vertices), known.pulled[:-1]
@@ -208,13 +208,13 @@ def _check_count(name, got, expected, num_types) -> None:
 
 
 def _vertices_of(rows, pulled, types, new) -> tf.Tensor:
-    """The vertices that rows belong to: all new ones, or those of the types that pull them."""
+    """The new vertices that rows belong to: all, or the vertices of types that pull them."""
     of_types = as_int32("vertices", tf.where(tf.gather(pulled, types))[:, 0])
     return tf.cond(tf.equal(tf.shape(rows)[0], tf.size(new)), lambda: new, lambda: of_types)
 
 
 def _own_inputs(states, num_states, num_new, vertex_ids, vertex_graph) -> dict:
-    """The inputs of our own: given states, and the numbers of new vertices and of their graphs."""
+    """Given states, and the numbers of new vertices and of their graphs, as inputs."""
     new = tf.range(num_new)
     ids = num_states + new if vertex_ids is None else vertex_ids
     graph = tf.zeros([num_new], tf.int32) if vertex_graph is None else vertex_graph

@@ -30,14 +30,16 @@ class _FunctionCell(GraphSupport):
         name = config["function"]["config"]
         try:
             function = keras.saving.deserialize_keras_object(config["function"], custom_objects)
-        except TypeError as error:  # Keras found nothing of this name.
+        except TypeError as error:  # Keras found no function of this name.
             raise ValueError(
                 f"vertex_function: got {name!r} from a file, which is no function that is known "
                 "here, but expected one. Write @keras.saving.register_keras_serializable() between "
                 "@cavs_tf.vertex_function(...) and the function, or pass "
                 f"custom_objects={{{name!r}: ...}} to keras.models.load_model."
             ) from error
-        function = getattr(function, "_function", function)  # The name is that of the cell.
+        function = getattr(
+            function, "_function", function
+        )  # The cell has the name of its function.
         return super().from_config(config | {"function": function})
 
 
@@ -48,8 +50,8 @@ def vertex_function(state_size, arity=0, **kwargs):
       state_size, arity, **kwargs: As for `GraphSupport`.
 
     Returns:
-      A decorator. The function takes the GraphSupport, whose gather, pull, scatter and
-      push it calls.
+      A decorator. The function takes the GraphSupport, and calls its methods: gather, pull,
+      scatter, push.
 
     >>> import tensorflow as tf
     >>> from cavs_tf import GraphBatch

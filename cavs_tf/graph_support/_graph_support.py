@@ -92,7 +92,7 @@ class GraphSupport(VertexMethods, SelfContained):
       arity: The largest number of children of a vertex, or None: any number, for functions that
         call `children`. The default is the class's `arity`.
       options: An `Options`.
-      **kwargs: Arguments of `keras.layers.Layer`; `dtype` (or its compute dtype) is the state's:
+      **kwargs: Arguments of `keras.layers.Layer`. The state has the compute dtype of `dtype`:
         float32, float64, bfloat16 or float16. Floating-point inputs are cast to it, as by other
         layers, unless `autocast` is False.
 
@@ -146,7 +146,7 @@ class GraphSupport(VertexMethods, SelfContained):
         ours = [base for base in cls.__mro__ if base.__module__.startswith("cavs_tf.")]
         cls._reserved = frozenset().union(*map(_methods_of, ours))
         for name, value in {} if cls in ours else vars(cls).items():
-            if name.startswith("_"):  # To override what is documented is a choice.
+            if name.startswith("_"):  # Users choose to override a method that is documented.
                 cls._check_name(name, value)
 
     @classmethod
@@ -167,8 +167,8 @@ class GraphSupport(VertexMethods, SelfContained):
     # --- called with graphs ---------------------------------------------------
 
     def __call__(self, graphs, inputs=None, **kwargs):
-        # By name, since Keras accepts only tensors as positional arguments. None is the default of
-        # the others, which a `call` that is overridden need not take.
+        # Arguments go by name, since Keras accepts only tensors by position. A `call` that is
+        # overridden need not take arguments that are None, the default.
         kwargs = {name: value for name, value in kwargs.items() if value is not None}
         return super().__call__(graphs=graphs, inputs=with_tensors(inputs), **kwargs)
 
@@ -193,18 +193,19 @@ class GraphSupport(VertexMethods, SelfContained):
             vertices whose type pulls it, still in vertex order.
           training: Passed on to Keras layers in the vertex function, as Keras does.
           at: Integers [n], distinct: the vertices whose outputs are wanted, `graphs.roots` for
-            example. None: all. Faster than to pick rows afterwards.
-          initial_state: [B, *state_size], a row for each graph: what its vertices without children
-            gather from their first slot, such as the last state of an encoder, which it pushed,
-            for the first vertex of a decoder. None: zeros.
-          pushes: Names of the pushes that are wanted; others are not returned, and what only they
-            need is not computed. None: all.
-          redraw_dropout: Whether `dropout` draws what it drops, as it does for every call in
-            training, or drops the same as in the last call.
+            example. None: all. This is faster than to pick rows afterwards.
+          initial_state: [B, *state_size], a row for each graph, which its vertices without children
+            gather from their first slot. The first vertex of a decoder takes the last state of an
+            encoder, which pushed it, so. None: zeros.
+          pushes: Names of the pushes that are wanted. Others are neither returned nor computed.
+            None: all.
+          redraw_dropout: Whether `dropout` draws a new mask, as it does for every call in training,
+            or drops the same as in the last call.
 
         Returns:
-          What the vertices pushed, [V, ...] in vertex order, or [n, ...] in the order of `at`; what
-          `push_edge` set, [E, ...], a row for each of the E edges. A tensor, or a dict by name.
+          The outputs: rows that `push` set, [V, ...] in vertex order, or [n, ...] in the order of
+          `at`; rows that `push_edge` set, [E, ...], one for each of the E edges. A tensor, or a
+          dict by name.
 
         Raises:
           ValueError, tf.errors.InvalidArgumentError: If the inputs do not fit the graphs,
@@ -266,13 +267,13 @@ class GraphSupport(VertexMethods, SelfContained):
     ):
         """Evaluates new vertices of graphs that grow: structures that values decide.
 
-        Some calls give the numbers that one call with all vertices gives, and so do gradients of
-        weights, inputs and `states`: a loop, or a `tf.while_loop`, may read values, choose the next
-        vertices and go on, under one tape. States that no new vertex gathers cost nothing.
+        Several calls give the numbers that one call with all vertices gives, and the gradients of
+        weights, inputs and `states`. So a loop, or a `tf.while_loop`, may read values, choose the
+        next vertices and go on, under one tape. States that no new vertex gathers cost nothing.
 
         Args:
-          states: [n, *state_size], the states of vertices that exist: what this method returned,
-            in any order. None: there are none.
+          states: [n, *state_size], the states of vertices that exist, as this method returned
+            them, in any order. None: there are none.
           children: The children of each of m new vertices: lists, a RaggedTensor [m, (slots)], or
             a tensor [m, slots]. An id below n is a row of `states`; n + i is new vertex i, in any
             order without cycles; -1 is a missing child.
@@ -284,12 +285,12 @@ class GraphSupport(VertexMethods, SelfContained):
             `dropout`. None: n + i for new vertex i.
           vertex_graph: Integers [m], the graph of each new vertex, for `dropout(rows="graph")`.
             None: all are of one graph.
-          redraw_dropout: False in all calls but the first if they are to drop what one call with
-            these numbers of vertices would.
+          redraw_dropout: False in all calls but the first if they are to drop the same as one
+            call with these numbers of vertices.
 
         Returns:
-          (outputs, states): what the new vertices pushed, [m, ...], as a call returns it; {} if
-          they push nothing. And their states, [m, *state_size].
+          (outputs, states): the outputs of the new vertices, [m, ...], as a call returns them, or
+          {} if they push nothing; and their states, [m, *state_size].
 
         Raises:
           ValueError, tf.errors.InvalidArgumentError: If the arguments do not fit together; the
@@ -340,7 +341,7 @@ class GraphSupport(VertexMethods, SelfContained):
         vertex_ids=None,
         vertex_graph=None,
     ):
-        """What `extend` calls the model with, for tools that take a model, graphs and inputs.
+        """The graphs and inputs that `extend` calls the model with, for tools that take them.
 
         Args:
           states, children, inputs, vertex_type, vertex_ids, vertex_graph: As for `extend`.
@@ -387,7 +388,7 @@ class GraphSupport(VertexMethods, SelfContained):
         ]
 
     def _evaluated_functions(self, pulls) -> list:
-        """What a call with such inputs evaluates, as pairs (name, function) by vertex type.
+        """The functions that a call with such inputs evaluates, as pairs (name, function) by type.
 
         In mixed precision vertex functions cast weights wherever they are called.
         """
@@ -432,9 +433,9 @@ class GraphSupport(VertexMethods, SelfContained):
         return choose_micro_batch(graphs, functions, self.options, pulls, at)
 
     def _prepared(self, graphs, inputs) -> tuple[dict, Known]:
-        """External inputs by name, checked, and what is known of calls with them.
+        """External inputs by name, checked, and the `Known` of calls with them.
 
-        Makes the weights. `graphs` are None if only shapes are wanted.
+        This makes the weights. `graphs` are None if only shapes are wanted.
         """
         pulls = name_inputs(inputs)
         if self._casts_inputs:
@@ -461,7 +462,7 @@ class GraphSupport(VertexMethods, SelfContained):
             )
 
     def _functions_for(self, known, pulls, training=None, pushes=None) -> Functions:
-        """The traced functions for calls with such inputs, of which `known` is known."""
+        """The traced functions for calls with such inputs, which have this `Known`."""
         pushes = frozenset(chosen_pushes(known.pushed, pushes))
         kind = (training, self.options.does("decompose"), self.options.does("look_up"), pushes)
         with self._cache.lock, in_users_code():
@@ -471,9 +472,9 @@ class GraphSupport(VertexMethods, SelfContained):
 
     # --- for Keras ----------------------------------------------------------------
 
-    @default  # So Keras still takes the arguments of a class without a `get_config` by itself.
+    @default  # Keras then still takes the arguments of a class without a `get_config` by itself.
     def get_config(self) -> dict:
-        """As of Keras's layers, with `options` and `autocast` if they are not the default ones."""
+        """The config of a Keras layer; with `options` and `autocast` unless they are the default."""
         config = super().get_config()
         if self.options != Options():
             config["options"] = self.options.config()
@@ -483,7 +484,7 @@ class GraphSupport(VertexMethods, SelfContained):
 
     @classmethod
     def from_config(cls, config):
-        """Makes a GraphSupport of what `get_config` returned, whose `__init__` may set options."""
+        """Makes a GraphSupport from a config; its `__init__` may set options itself."""
         config = dict(config)
         options, autocast = config.pop("options", None), config.pop("autocast", None)
         cell = super().from_config(config)
@@ -501,12 +502,12 @@ class GraphSupport(VertexMethods, SelfContained):
         initial_state_shape=None,
         **others,
     ):
-        """The shapes of what a call returns. Makes the weights.
+        """The shapes of the outputs of a call. This makes the weights.
 
         Args:
           graphs_shape: The shapes of `GraphBatch.to_dict()`, or None.
           inputs_shape: [V, ...], a dict by name, or a pair for `VertexRows`.
-          at_shape, initial_state_shape: Of these arguments of a call, or None.
+          at_shape, initial_state_shape: The shapes of these arguments of a call, or None.
 
         Raises:
           NotImplementedError: If there are shapes of other arguments.
@@ -523,21 +524,21 @@ class GraphSupport(VertexMethods, SelfContained):
         self.build(inputs_shape=shapes) if by_name else self.build(shapes)
 
     def get_build_config(self) -> dict | None:
-        """The inputs that the layer was built for: shape and dtype of a row of each."""
+        """The shape and dtype of a row of each input that the layer was built for."""
         specs = self._cache.built_for
         if specs is None:
             return None
         return {"inputs": {n: [list(s.shape), s.dtype.name] for n, s in specs.items()}}
 
     def build_from_config(self, config) -> None:
-        """Makes the weights, into which a saved model is then loaded."""
+        """Makes the weights, before the weights of a saved model are loaded."""
         if not config or self.built:
             return
         specs = {name: tf.TensorSpec(*spec) for name, spec in config["inputs"].items()}
         rows = {n: keras.KerasTensor((None, *s.shape), s.dtype.name) for n, s in specs.items()}
         shapes = unnamed({name: row.shape for name, row in rows.items()}) if rows else None
         self._build_for(shapes)
-        # Builds inner layers without a call, which would add a node to a functional model.
+        # This builds inner layers without a call, which would add a node to a functional model.
         splits = keras.KerasTensor((None,), "int32")
         with forgotten_on_failure():
             compute_output_spec(self.call, graphs={"child_splits": splits}, inputs=rows or None)
@@ -560,7 +561,7 @@ class GraphSupport(VertexMethods, SelfContained):
         )
 
     def _with_initial_state(self, graphs, inputs, initial_state) -> dict:
-        """External inputs by name, with what is added to the states that are gathered."""
+        """External inputs by name, with the initial state as one more."""
         state = check_initial_state(
             initial_state, self.arity, self._state_shape, self.compute_dtype
         )
@@ -572,7 +573,7 @@ class GraphSupport(VertexMethods, SelfContained):
         return Surroundings(self._vertex_functions(), GraphSupport, read)
 
     def _known(self, pulls) -> Known:
-        """The cache entry for such inputs, for which vertex functions are run if there is none."""
+        """The cache entry for such inputs. Without one, vertex functions are run to make it."""
         specs = row_specs(pulls)
         key = (key_of(specs), keras.config.floatx())
         with self._cache.lock:

@@ -1,4 +1,4 @@
-"""Shapes: of states, and of what calls return."""
+"""Shapes of states, and of the outputs of calls."""
 
 import operator
 from collections.abc import Iterable
@@ -30,7 +30,7 @@ def zero_outputs(pushed: dict, edge_pushes, graphs, at=None) -> dict:
 
     Args:
       pushed: The specs of a row of the outputs.
-      edge_pushes: The names of those outputs that have a row for each edge.
+      edge_pushes: The names of the outputs that have a row for each edge.
       graphs: The graphs of the call, or a dict of their tensors, which Keras may pass in any dtype.
       at: The vertices whose outputs are wanted; None for all.
     """
@@ -45,7 +45,7 @@ def zero_outputs(pushed: dict, edge_pushes, graphs, at=None) -> dict:
 
 
 def _count_edges(graphs):
-    """The number of edges; of graphs of which only the shape is known, any number."""
+    """The number of edges, or any number where only the shape of graphs is known."""
     ids = graphs.get("child_ids") if isinstance(graphs, dict) else graphs.child_ids
     if ids is None:
         return tf.shape(graphs["child_splits"])[0]
@@ -55,7 +55,7 @@ def _count_edges(graphs):
 def shapes_by_call(
     layer, cell, graphs_shape, inputs_shape, at_shape=None, initial_state_shape=None
 ):
-    """The shapes of what `layer` returns, which calls `cell`: see `compute_output_shape`."""
+    """The shapes of the outputs of `layer`, which calls `cell`: see `compute_output_shape`."""
     dtypes = {name: spec.dtype.name for name, spec in (cell._cache.built_for or {}).items()}
     arguments = {
         "graphs": symbolic_graphs(graphs_shape),

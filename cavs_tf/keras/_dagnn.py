@@ -9,7 +9,7 @@ from cavs_tf.graphs._options import Options
 from cavs_tf.keras._graph import roots_of
 from cavs_tf.keras._recurrent import CellLayer, RecurrentCell
 
-ATTENTION = "attention"  # The name by which the weights of edges are pushed.
+ATTENTION = "attention"  # The name of the output that has the weights of edges.
 
 
 @keras.saving.register_keras_serializable("cavs_tf")
@@ -28,17 +28,18 @@ class DAGNNCell(RecurrentCell):
 
     Args:
       units: Size of h.
-      activation: Of n, tanh by default.
+      activation: The activation of n, tanh by default.
       recurrent_activation: s, of the gates, sigmoid by default.
       use_bias: Whether the GRU has a bias.
-      dropout, recurrent_dropout, dropout_rows: See `RecurrentCell`; of x, and of the message.
+      dropout, recurrent_dropout, dropout_rows: See `RecurrentCell`. The shares of x and of the
+        message that are dropped.
       **kwargs: Initializers, regularizers and constraints of "kernel", "recurrent" and "bias",
-        named as those of `keras.layers.GRU`; and what `GraphSupport` takes.
+        named as in `keras.layers.GRU`; and arguments of `GraphSupport`.
 
     Weights:
       attention_kernel: [features, 1], w.
       recurrent_attention_kernel: [units, 1], u.
-      kernel, recurrent_kernel, bias: Those of `keras.layers.GRU`, of x and of the message.
+      kernel, recurrent_kernel, bias: The weights of a `keras.layers.GRU` of x and the message.
     """
 
     _default_pushes = (DEFAULT,)
@@ -81,8 +82,9 @@ class DAGNNCell(RecurrentCell):
 class DAGNN(CellLayer):
     """A layer of a DAG neural network: every vertex attends to its children, in the DAG's order.
 
-    Any number of children; nothing is padded. Stack layers with `return_vertices=True`, and run
-    one over the reversed graphs (`go_backwards=True`) to have both directions, as in the paper.
+    A vertex has any number of children; nothing is padded. Stack layers with
+    `return_vertices=True`, and run one over the reversed graphs (`go_backwards=True`) to have both
+    directions, as in the paper.
 
     Args:
       units: Size of the output.
@@ -94,14 +96,14 @@ class DAGNN(CellLayer):
         `dropout_rows="vertex"` others in each.
       seed: An int with which dropout starts; None: the next of Keras's seeds.
       options: An `Options`.
-      activation, kernel_initializer, ...: As of `DAGNNCell`.
+      activation, kernel_initializer, ...: Arguments of `DAGNNCell`.
       **kwargs: Arguments of `keras.layers.Layer`.
 
     Call arguments:
       graphs: A `GraphBatch` of B graphs and V vertices, or its `to_dict()`; a schedule that it
-        carries must have edges, as that of `cavs_tf.data.batch(..., edges=True)`.
+        carries must have edges, as with `cavs_tf.data.batch(..., edges=True)`.
       inputs: [V, features] in vertex order, or a `VertexRows` if some vertices have no input.
-      initial_state: As of `cavs_tf.keras.Graph`.
+      initial_state: As for `cavs_tf.keras.Graph`.
       return_attention_scores: Whether to return the attention weights of all edges as well.
 
     Returns:

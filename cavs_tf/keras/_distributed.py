@@ -19,12 +19,12 @@ def for_replicas(
     """Makes what `fit`, `evaluate` and `predict` take of a model on several devices.
 
     Keras would cut the tensors of a minibatch along their first axes, which leaves no graphs, and
-    average those of the first minibatches of the replicas. Here every replica gets whole graphs.
+    average the first minibatches of the replicas. Here every replica gets whole graphs.
 
     Args:
       model: Made and compiled in the scope of a strategy with one process, as
         `tf.distribute.MirroredStrategy` is.
-      batches: `batches(context)` returns what `for_fit` makes of
+      batches: `batches(context)` returns the result of `for_fit` for
         `cavs_tf.data.batch(..., replicas=context)`. With `sample_weight="graph_weight"` (or
         "vertex_weight" for labels of vertices) the model trains as on one device.
 
@@ -32,7 +32,7 @@ def for_replicas(
       A distributed dataset, whose rows keep their order in `predict`.
 
     Raises:
-      ValueError: If the minibatches are no pairs or triples of inputs with graphs.
+      ValueError: If the minibatches are not pairs or triples of inputs with graphs.
 
     >>> import cavs_tf as cavs
     >>> strategy = tf.distribute.MirroredStrategy(["CPU:0"])
@@ -67,7 +67,7 @@ def for_replicas(
 
 
 def _build(model, strategy, distributed) -> None:
-    """Builds metrics and losses, which Keras would do from averages of the replicas' tensors."""
+    """Builds metrics and losses, for which Keras would average the replicas' tensors."""
     for batch in distributed:
         first = tf.nest.map_structure(
             lambda value: strategy.experimental_local_results(value)[0], batch
@@ -77,10 +77,10 @@ def _build(model, strategy, distributed) -> None:
 
 
 class _Distributed(DistributedDatasetsFromFunction):
-    """A dataset whose number of elements is that of steps, and one tensor of which is common.
+    """A dataset with an element for each step, in which the replicas have one tensor in common.
 
     Keras averages the first minibatches of replicas only if all tensors differ by replica. The
-    rows by whose number it weighs losses are as many on each. It knows this base class by name.
+    common one is the tensor by whose length it weighs losses. It knows this base class by name.
     """
 
     def __init__(self, strategy, distributed, common: list[str]):
@@ -94,7 +94,7 @@ class _Distributed(DistributedDatasetsFromFunction):
 
     @property
     def cardinality(self):
-        """The number of steps, negative as in tf.data."""
+        """The number of steps; negative, as in tf.data, if it is not known."""
         parts = int(self._distributed.cardinality)
         here = len(self._strategy.extended.worker_devices)
         return parts if parts < 0 else -(-parts // here)

@@ -1,4 +1,4 @@
-"""Dropout of rows by our own generator."""
+"""Dropout of rows by a generator of this package."""
 
 import keras
 import tensorflow as tf
@@ -10,12 +10,11 @@ from cavs_tf._native.library import in_xla, ops
 class Dropout(keras.layers.Dropout):
     """`keras.layers.Dropout` that draws its mask, ready to be multiplied, in one pass.
 
-    Keras draws a number for each element, compares, and selects: several passes over memory
-    and, on a CPU, a good part of the step of a small model. Which elements are dropped differs
-    from `keras.layers.Dropout` with the same seed.
+    Keras draws a number for each element, compares, and selects, in several passes over memory.
+    With the same seed it drops other elements than this layer.
 
     Args:
-      *args, **kwargs: As of `keras.layers.Dropout`.
+      *args, **kwargs: Arguments of `keras.layers.Dropout`.
 
     Call arguments:
       inputs: Floating-point numbers of any shape, whose sizes after the first are known.

@@ -19,25 +19,25 @@ _IDS = (tf.int32, tf.int64)
 class Embedding(keras.layers.Embedding):
     """`keras.layers.Embedding` that reads only the rows that it looks up.
 
-    Keras reads the table as a whole first, which copies it once an optimizer has updated
-    some rows of it, as `LazyAdam` and `SGD` do: 8 MB a step for 16,000 words of 128 numbers.
+    Keras reads the table as a whole first. This copies it in each step once an optimizer has
+    updated some rows of it, as `LazyAdam` and `SGD` do.
 
     Args:
-      *args: As of `keras.layers.Embedding`, whose weights it loads.
+      *args: Arguments of `keras.layers.Embedding`, whose weights can be loaded.
       mask_negative: Whether vertices with a negative id have no input, as inner nodes of a parse.
-      mask_id: Vertices with this id have no input; None: no such id. `Vocabulary.EMPTY` is that of
-        inner nodes in examples that were read with a vocabulary.
-      **kwargs: As `args`.
+      mask_id: Vertices with this id have no input; None: no such id. Inner nodes in examples that
+        were read with a vocabulary have the id `Vocabulary.EMPTY`.
+      **kwargs: Arguments of `keras.layers.Embedding`, too.
 
     Call arguments:
       inputs: int32 or int64 of any shape, each at least 0 and less than `input_dim`; with
         `mask_negative` or `mask_id` [V], some of them without a row. Or a `VertexRows` of them.
 
     Returns:
-      The compute dtype, of the shape of `inputs` and then `output_dim`; with `mask_negative` or
-      `mask_id` a `VertexRows` of the n other ids: rows [n, output_dim] and vertices [n]. Of a
-      `VertexRows` another, of the same vertices or those that are left of them. Inside of a vertex
-      function a tensor, with zeros for ids without a row.
+      A tensor [*shape of `inputs`, output_dim] of the compute dtype. With `mask_negative` or
+      `mask_id` a `VertexRows` of the n other ids: rows [n, output_dim] and vertices [n]. For a
+      `VertexRows` another one, without vertices whose ids are masked. Inside of a vertex function
+      a tensor, with zeros for ids that are masked.
 
     Raises:
       ValueError: If there may be such ids and `inputs` is not [V].
@@ -62,7 +62,7 @@ class Embedding(keras.layers.Embedding):
         self.mask_id = checked_id("mask_id", mask_id)
 
     def add_weight(self, *args, name=None, **kwargs):
-        """As of Keras, but mixed precision casts the rows that are looked up, not the table."""
+        """Does the same as in Keras, but mixed precision casts looked up rows, not the table."""
         if name == "embeddings":
             kwargs["autocast"] = False
         return super().add_weight(*args, name=name, **kwargs)
@@ -75,7 +75,7 @@ class Embedding(keras.layers.Embedding):
         if not self._masks:
             rows = self._look_up(inputs)
             return rows if vertices is None else VertexRows(rows, vertices)
-        if in_vertex_function():  # There are rows for all vertices that are computed together.
+        if in_vertex_function():  # All vertices that are computed together have rows.
             present = self._present(inputs)
             rows = self._look_up(tf.where(present, inputs, tf.zeros([], inputs.dtype)))
             return tf.where(present[..., tf.newaxis], rows, tf.zeros([], rows.dtype))
@@ -117,14 +117,14 @@ class Embedding(keras.layers.Embedding):
         return self.mask_negative or self.mask_id is not None
 
     def _present(self, ids):
-        """Which ids have a row."""
+        """Whether each id has a row."""
         conditions = [ids >= 0] if self.mask_negative else []
         if self.mask_id is not None:
             conditions.append(ids != tf.cast(self.mask_id, ids.dtype))
         return functools.reduce(tf.logical_and, conditions)
 
     def _present_ids(self, ids) -> VertexRows:
-        """The ids that have a row, and where they are."""
+        """The ids that have a row, and their places."""
         if ids.dtype in _IDS and not (is_evaluated() or in_xla()):
             return ops.present_ids(ids, self.mask_negative, self.mask_id)
         places = tf.where(self._present(ids))[:, 0]

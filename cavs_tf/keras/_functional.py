@@ -1,4 +1,4 @@
-"""What functional models need: their inputs, and minibatches for `fit`."""
+"""Inputs of functional models, and minibatches for `fit`."""
 
 import keras
 import tensorflow as tf
@@ -28,15 +28,15 @@ def inputs(batches: tf.data.Dataset, features) -> dict:
 
     Args:
       batches: Dicts of tensors, from `cavs_tf.data.batch(..., as_dict=True)`.
-      features: Names of the features that the model reads, such as `["token"]`; labels are none of
-        them. For minibatches of several structures a dict, with the features of each:
+      features: Names of the features that the model reads, such as `["token"]`; labels do not
+        belong to them. For minibatches of several structures a dict, with the features of each:
         `{"left": ["token"], "right": ["token"]}`.
 
     Returns:
       By name, Keras inputs; for a structure a dict of them, for `VertexRows` a `VertexRows`.
 
     Raises:
-      ValueError: If these are no dicts, or no minibatches, or have no such feature.
+      ValueError: If these are not dicts, or not minibatches, or have no such feature.
 
     >>> import cavs_tf as cavs
     >>> batches = cavs.data.batch(cavs.data.listops(8), 4, arity=5, as_dict=True)
@@ -60,19 +60,19 @@ def graph_inputs(
     give: with a schedule fewer, as it holds most lists in one tensor.
 
     Args:
-      arity: The arity of the schedule that the graphs carry, as those of `cavs_tf.data.batch`
+      arity: The arity of the schedule that the graphs carry, as the graphs of `cavs_tf.data.batch`
         do. None: they carry none, and each step plans its own.
       name: The name of the structure, in a model of several; then the names of the inputs
         begin with it. Give each its own entry of the model's inputs, as `cavs_tf.data.batch`
         does: `keras.Model({"left": {**left, "token": token}, "right": ...}, ...)`.
-      edges: Whether the schedule has edges, as that of `cavs_tf.data.batch(..., edges=True)`. Its
+      edges: Whether the schedule has edges, as with `cavs_tf.data.batch(..., edges=True)`. Its
         arity is 0 by default.
 
     Returns:
       A dict of int32 Keras inputs, to be called with and to be part of the model's inputs.
 
     Raises:
-      ValueError: If `name` is no name.
+      ValueError: If `name` is not a name.
 
     >>> graph_inputs()["child_ids"].shape
     (None,)
@@ -196,7 +196,7 @@ def for_fit(
 
 
 def _spec_of(batches: tf.data.Dataset) -> dict:
-    """The types of the features of minibatches; ValueError if they are none of plain tensors."""
+    """The types of the features of minibatches; ValueError unless they are plain tensors."""
     spec = batches.element_spec
     if not isinstance(spec, dict) or any("graphs" in part for part in (spec, *_dicts(spec))):
         raise ValueError(
@@ -250,7 +250,7 @@ def _plans_its_own(inputs) -> bool:
 
 
 def _check_weights(labels, sample_weight) -> None:
-    """Raises ValueError if there are weights of what has no labels."""
+    """Raises ValueError if there are weights of outputs that have no labels."""
     if labels is None and sample_weight is not None:
         raise ValueError(
             f"sample_weight: got {sample_weight!r} without labels but expected None. Name the "

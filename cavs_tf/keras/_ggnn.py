@@ -19,16 +19,18 @@ from cavs_tf.graphs._options import Options
 from cavs_tf.keras._graph import POOLS, pooled, rows_of_graphs
 from cavs_tf.keras._recurrent import CellLayer, RecurrentCell
 
-EDGE_WEIGHTS = "edge_weights"  # The name of what an edge counts for in the sum of each type.
+EDGE_WEIGHTS = (
+    "edge_weights"  # The name of the input with the factor of an edge in the sum of each type.
+)
 
 
 @keras.saving.register_keras_serializable("cavs_tf")
 class GGNNCell(RecurrentCell):
     """The vertex function of a gated graph neural network: a sum of messages, then a GRU.
 
-    For graphs of `GraphBatch.from_rounds`. In round 0 the state h of a vertex is its input, padded
-    with zeros. After that, with h_u the neighbours' states in the round before, s the recurrent
-    activation and * elementwise:
+    It is for graphs of `GraphBatch.from_rounds`. In round 0 the state h of a vertex is its input,
+    padded with zeros. After that, with h_u the neighbours' states in the round before, s the
+    recurrent activation and * elementwise:
 
       m = sum_u W h_u
       z = s(K_z m + U_z h + b_z)   r = s(K_r m + U_r h + b_r)
@@ -42,17 +44,18 @@ class GGNNCell(RecurrentCell):
     Args:
       units: Size of h, at least the number of features.
       edge_types: T, at least 1, or None: all edges are of one type.
-      reset_after: Whether r resets what U_n makes of h, or h itself, as in the paper.
-      activation: Of n, tanh by default.
+      reset_after: Whether r resets the product of U_n and h, or h itself, as in the paper.
+      activation: The activation of n, tanh by default.
       recurrent_activation: s, of the gates, sigmoid by default.
       use_bias: Whether the GRU has a bias, of which the paper's b is a part.
-      dropout, recurrent_dropout, dropout_rows: See `RecurrentCell`; of m, and of h in the GRU.
+      dropout, recurrent_dropout, dropout_rows: See `RecurrentCell`. The shares of m, and of h in
+        the GRU, that are dropped.
       **kwargs: Initializers, regularizers and constraints of "kernel", "recurrent" and "bias",
-        named as those of `keras.layers.GRU`; and what `GraphSupport` takes.
+        named as in `keras.layers.GRU`; and arguments of `GraphSupport`.
 
     Weights:
       message_kernel: [units, units], or [T units, units], W.
-      kernel, recurrent_kernel, bias: Those of `keras.layers.GRU`, of the message and of h.
+      kernel, recurrent_kernel, bias: The weights of a `keras.layers.GRU` of the message and h.
     """
 
     def __init__(
@@ -93,7 +96,7 @@ class GGNNCell(RecurrentCell):
         self._finish(tf.where(self.has_child(0)[:, tf.newaxis], after, x))
 
     def _message(self, h):
-        """The sum of the neighbours' states, or those of each type side by side."""
+        """The sum of the neighbours' states, or the sums of each type side by side."""
         states = self.children()
         if self.edge_types is None:
             # The first child is the vertex itself, in which the others must not drown.
@@ -121,13 +124,13 @@ class GGNNCell(RecurrentCell):
         return n + z * (h - n)
 
     def _biases(self) -> list:
-        """Of z, r and n; with `reset_after` also of U_n h. One number where there is none."""
+        """The biases of z, r and n, and of U_n h with `reset_after`; zeros where there are none."""
         if not self.use_bias:
             return [tf.zeros([], self.compute_dtype)] * 4
         bias = self._cast(self.bias)
         if not self.reset_after:
             return tf.split(bias, 3)
-        # Those of both products meet in the gates, and are added up once for all vertices.
+        # The biases of both products meet in the gates, and are added up once for all vertices.
         z, r, n = tf.split(bias[0], 3)
         of_z, of_r, of_n = tf.split(bias[1], 3)
         return [z + of_z, r + of_r, n, of_n]
@@ -153,9 +156,9 @@ class GGNN(CellLayer):
       reset_after: Whether the reset gate is applied after the recurrent product, as in PyTorch and
         by default in Keras, or before it, as in the paper.
       dropout: In [0, 1): the share of the messages that is dropped in training.
-      recurrent_dropout: Likewise of the state of the round before, where it is multiplied.
-      activation, kernel_initializer, seed, ..., **kwargs: As of `keras.layers.GRU`, by keyword.
-        Those of "kernel" are also of the weights of messages.
+      recurrent_dropout: The share of the state of the round before that is dropped, likewise.
+      activation, kernel_initializer, seed, ..., **kwargs: Arguments of `keras.layers.GRU`, by
+        keyword. The arguments for "kernel" are for the weights of messages, too.
       options: An `Options`.
 
     Call arguments:
@@ -163,11 +166,11 @@ class GGNN(CellLayer):
         schedule that it may carry has edges and arity 1:
         `cavs_tf.data.batch(..., rounds=4, arity=1, edges=True)`.
       inputs: [N, features], a row for each vertex, floating-point: its state in round 0, padded
-        with zeros. Or rows of all rounds, of which those of round 0 are read; or a `VertexRows` of
-        some rows of round 0.
+        with zeros. Or rows of all rounds, of which the rows of round 0 are read; or a
+        `VertexRows` of some rows of round 0.
       edge_type: With `edge_types`, integers [E] in [0, edge_types): the features of edges that
-        `from_rounds(..., edge_features=...)` and `batch(..., per_edge=...)` return. Those of edges
-        from a vertex to itself are not read.
+        `from_rounds(..., edge_features=...)` and `batch(..., per_edge=...)` return. The type of an
+        edge from a vertex to itself is not read.
 
     Returns:
       [B, units], zeros for a graph without vertices; or with `return_vertices` [N, units], the
@@ -261,7 +264,7 @@ class GGNN(CellLayer):
             )
 
     def _edge_weights(self, graphs, edge_type) -> tf.Tensor:
-        """[E, edge_types]: one for the type of an edge; zeros for that from a vertex to itself."""
+        """[E, edge_types]: one for the type of an edge; zeros from a vertex to itself."""
         edge_type = tf.convert_to_tensor(edge_type)
         if not edge_type.dtype.is_integer or edge_type.shape.rank not in (None, 1):
             raise ValueError(
@@ -294,7 +297,7 @@ class GGNN(CellLayer):
             return tf.one_hot(edge_type, self.edge_types, dtype=self.compute_dtype)
 
     def _zeros(self, graphs, inputs):
-        """Zeros of the shapes that a call returns, for Keras. Makes the weights."""
+        """Zeros of the shapes that a call returns, for Keras. This makes the weights."""
         pulls = {DEFAULT: inputs}
         if self.edge_types is not None:
             splits = graphs["child_splits"] if isinstance(graphs, dict) else graphs.child_splits
@@ -307,7 +310,10 @@ class GGNN(CellLayer):
     def compute_output_shape(
         self, graphs_shape=None, inputs_shape=None, edge_type_shape=None, **others
     ):
-        """The shapes of `GraphBatch.to_dict()`; how many vertices there are, they do not say."""
+        """The arguments are the shapes of `GraphBatch.to_dict()` and of the inputs.
+
+        They do not say how many vertices there are.
+        """
         check_shapes(others)
         num_graphs = size_before("graph_splits", graphs_shape)
         return (None if self.return_vertices else num_graphs, self.units)

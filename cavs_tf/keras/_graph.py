@@ -1,4 +1,4 @@
-"""Layers around vertex functions, and what functional models need."""
+"""Layers around vertex functions."""
 
 import types
 
@@ -24,8 +24,8 @@ def _max_of_graphs(rows, graph, count):
     return tf.where(tf.reshape(has_rows, shape), largest, tf.zeros_like(largest))
 
 
-# How several rows of a graph become one. Functions of the rows, the graphs that they are of, and
-# the number of graphs; `pooled` calls them.
+# Functions by which several rows of a graph become one. They take the rows, the graph of each row,
+# and the number of graphs; `pooled` calls them.
 POOLS = types.MappingProxyType(
     {
         "sum": sum_of_segments,
@@ -110,7 +110,7 @@ def run_for_roots(cell, graphs, inputs, initial_state=None):
 
 
 def _of_vertices(cell, rows, function):
-    """What `function` makes of rows of vertices, and rows of edges as they are."""
+    """The results of `function` for rows of vertices, and rows of edges as they are."""
     of_edges = cell._cache.edge_pushes
     if not isinstance(rows, dict) or of_edges.isdisjoint(rows):
         return function(rows)
@@ -128,16 +128,16 @@ def _by_graph(graphs, roots, rows, combine="sum"):
 
 @keras.saving.register_keras_serializable(_PACKAGE)
 class Roots(SelfContained):
-    """Picks, from rows of vertices, those of the roots: one row per graph.
+    """Picks, from rows of vertices, the rows of the roots: one row per graph.
 
     Args:
-      combine: What becomes of the rows of several roots of one graph: their "sum", "mean" or
+      combine: How the rows of several roots of one graph become one: their "sum", "mean" or
         "max".
       **kwargs: Arguments of `keras.layers.Layer`.
 
     Call arguments:
       graphs: A `GraphBatch` of B graphs and V vertices, or its `to_dict()`.
-      rows: [V, ...] in vertex order, or a dict of such.
+      rows: [V, ...] in vertex order, or a dict of such rows.
 
     Returns:
       [B, ...]: zeros for a graph without vertices.
@@ -163,14 +163,14 @@ class Roots(SelfContained):
         self.combine = combine
 
     def __call__(self, graphs, rows, **kwargs):
-        # By name, since Keras accepts only tensors as positional arguments.
+        # Arguments go by name, since Keras accepts only tensors by position.
         return super().__call__(graphs=graphs, rows=rows, **kwargs)
 
     def call(self, graphs, rows):
         return roots_of(graphs, rows, self.combine)
 
     def compute_output_shape(self, graphs_shape=None, rows_shape=None, **others):
-        """The shapes of `GraphBatch.to_dict()`, and of rows [V, ...] or a dict of them."""
+        """The arguments are the shapes of `GraphBatch.to_dict()` and of the rows."""
         check_shapes(others, rows_shape=rows_shape)
         return shapes_of_graphs(graphs_shape, rows_shape)
 
@@ -180,7 +180,7 @@ class Roots(SelfContained):
 
 @keras.saving.register_keras_serializable(_PACKAGE)
 class Graph(SelfContained):
-    """Runs a vertex function over graphs: what `keras.layers.RNN` is to sequences.
+    """Runs a vertex function over graphs, as `keras.layers.RNN` runs a cell over sequences.
 
     Args:
       cell: A `GraphSupport`. To save a model, it must be serializable as any Keras layer is:
@@ -196,8 +196,8 @@ class Graph(SelfContained):
       initial_state: As for calling a `GraphSupport`: [B, *state_size], or None for zeros.
 
     Returns:
-      What the vertices push: [V, ...] in vertex order with `return_vertices`, else the row of
-      each graph's root, [B, ...] (see `Roots`). A dict if the pushes have names; those of
+      The outputs of the vertices: [V, ...] in vertex order with `return_vertices`, else the row
+      of each graph's root, [B, ...] (see `Roots`). A dict if they have names; outputs of
       `push_edge` are [E, ...], a row for each edge.
 
     Source: Xu et al. 2018, "Cavs", arXiv:1712.04048, section 3.1.
@@ -246,7 +246,7 @@ class Graph(SelfContained):
     def compute_output_shape(
         self, graphs_shape=None, inputs_shape=None, initial_state_shape=None, **others
     ):
-        """As of a `GraphSupport`."""
+        """The arguments are those of `GraphSupport.compute_output_shape`, without `at_shape`."""
         check_shapes(others)
         return shapes_by_call(
             self, self.cell, graphs_shape, inputs_shape, initial_state_shape=initial_state_shape
@@ -255,7 +255,7 @@ class Graph(SelfContained):
     def extend(self, states, children, inputs=None, vertex_type=None, **arguments):
         """Evaluates new vertices of graphs that grow: see `GraphSupport.extend`.
 
-        `go_backwards` changes nothing: `children` are what the new vertices gather from.
+        `go_backwards` changes nothing: the new vertices gather from `children`.
         """
         return self.cell.extend(states, children, inputs, vertex_type, **arguments)
 

@@ -23,15 +23,15 @@ class GRUCell(RecurrentCell):
 
     Args:
       units: Size of h.
-      reset_after: Whether r resets what U_n makes of h, or h itself.
-      activation: Of n, tanh by default.
+      reset_after: Whether r resets the product of U_n and h, or h itself.
+      activation: The activation of n, tanh by default.
       recurrent_activation: s, of the gates, sigmoid by default.
       use_bias: Whether there is a bias.
       dropout, recurrent_dropout, dropout_rows: See `RecurrentCell`.
       **kwargs: Initializers, regularizers and constraints of "kernel", "recurrent" and "bias",
-        named as those of `keras.layers.GRU`; and what `GraphSupport` takes.
+        named as in `keras.layers.GRU`; and arguments of `GraphSupport`.
 
-    Weights, as of `keras.layers.GRU`, their columns in the order z, r, n:
+    Weights, as in `keras.layers.GRU`, with columns in the order z, r, n:
       kernel: [features, 3 units].
       recurrent_kernel: [units, 3 units].
       bias: [2, 3 units] with `reset_after`, b and b'; else [3 units].
@@ -76,28 +76,27 @@ class GRUCell(RecurrentCell):
 
 @keras.saving.register_keras_serializable("cavs_tf")
 class GRU(SequenceLayer):
-    """`keras.layers.GRU` that computes nothing for padding. Same weights, same results.
+    """`keras.layers.GRU` that computes nothing for padding. It has the same weights and results.
 
     Args:
       units: Size of the output.
       return_sequences: Whether to return the output of every step, or only of the last.
       return_state: Whether to return the state after the last step as well.
       go_backwards: Whether to go from the last step to the first, and return outputs in that order.
-      stateful: Whether the states after a call are the initial ones of the next, sequence by
+      stateful: Whether the states after a call are the initial states of the next, sequence by
         sequence, until `reset_state()`. The number of sequences must be known, and stay.
       zero_output_for_mask: Whether outputs of padding are zeros.
-      reset_after: As of `keras.layers.GRU`: whether the reset gate is applied after the
+      reset_after: Whether the reset gate is applied after the
         recurrent product, which then has a bias of its own, or before it.
       dropout, recurrent_dropout: In [0, 1): the share of the inputs, and of the h of the step
         before, that is dropped in training before it is multiplied: the same elements in all steps
         of a sequence, as in Keras, or with `dropout_rows="vertex"` others in each.
       seed: An int with which dropout starts; None: the next of Keras's seeds.
-      unroll, implementation, use_cudnn: Accepted as of Keras's layer; they change nothing here.
+      unroll, implementation, use_cudnn: Arguments of Keras's layer that change nothing here.
       options: An `Options`.
-      activation, kernel_initializer, ..., **kwargs: As of Keras's layer, in the same order.
+      activation, kernel_initializer, ..., **kwargs: Arguments of Keras's layer, in its order.
 
-    It is called with what `LSTM` is called with, and returns the same, but that its state is h
-    alone.
+    It takes the call arguments of `LSTM` and returns the same, except that its state is h alone.
 
     Source: Cho et al. 2014, arXiv:1406.1078, equations 5-8; `reset_after` as in its version 1.
 

@@ -10,13 +10,12 @@ from cavs_tf.keras._updates import UpdatesAtOnce
 
 @keras.saving.register_keras_serializable(package="cavs_tf")
 class LazyAdam(UpdatesAtOnce, keras.optimizers.Adam):
-    """Adam that updates only those rows of an embedding that the minibatch looked up.
+    """Adam that updates only the rows of an embedding that the minibatch looked up.
 
     `keras.optimizers.Adam` reads and writes every row of an embedding, and of both of its moments,
-    in every step: with 16,000 words of 128 numbers these are 32 MB of memory traffic, more than
-    all the rest of a step of a small model. Here the moments of a row decay only in steps that
-    look it up, so a rare word moves less after it was seen last. Other variables are
-    updated as by `keras.optimizers.Adam`, all by one operator.
+    in every step, which may take longer than all the rest of a step of a small model. Here the
+    moments of a row decay only in steps that look it up, so a rare word moves less after it was
+    seen last. Other variables are updated as by `keras.optimizers.Adam`, all by one operator.
 
     The gradients of a row that is looked up several times are summed before they are squared,
     which `keras.optimizers.Adam` leaves out for `tf.IndexedSlices`.
@@ -25,7 +24,7 @@ class LazyAdam(UpdatesAtOnce, keras.optimizers.Adam):
     `amsgrad` all of every variable.
 
     Args:
-      *args, **kwargs: As of `keras.optimizers.Adam`.
+      *args, **kwargs: Arguments of `keras.optimizers.Adam`.
 
     Source: Kingma and Ba 2014, "Adam: a method for stochastic optimization", arXiv:1412.6980,
     section 2; TensorFlow Addons' `LazyAdam` treated rows in the same way.
@@ -42,7 +41,7 @@ class LazyAdam(UpdatesAtOnce, keras.optimizers.Adam):
     """
 
     def apply(self, grads, trainable_variables=None):
-        """As of `keras.optimizers.Adam`; gradients may be `tf.IndexedSlices`."""
+        """Does the same as in `keras.optimizers.Adam`; gradients may be `tf.IndexedSlices`."""
         super().apply([self._summed(gradient) for gradient in grads], trainable_variables)
 
     def _summed(self, gradient):
@@ -74,7 +73,7 @@ class LazyAdam(UpdatesAtOnce, keras.optimizers.Adam):
         return self._momentums[index].value, self._velocities[index].value
 
     def _scalars(self, learning_rate):
-        """The length of the step, the decay rates of the moments, and what is added to a root."""
+        """The length of the step, the decay rates of the moments, and the addend of a root."""
         number = tf.cast(self.iterations + 1, tf.float64)
         left = [1 - tf.cast(beta, tf.float64) ** number for beta in (self.beta_1, self.beta_2)]
         rate = tf.cast(learning_rate, tf.float64) * tf.sqrt(left[1]) / left[0]
@@ -108,7 +107,7 @@ def _with_distinct_rows(gradient: tf.IndexedSlices) -> tf.IndexedSlices:
     return tf.IndexedSlices(values, rows, gradient.dense_shape)
 
 
-# By handles, as a variable of a strategy neither gathers nor scatters.
+# A variable of a strategy neither gathers nor scatters, but its handle does.
 def _read(variable, rows):
     """Rows of a variable, or all of it."""
     if rows is None:

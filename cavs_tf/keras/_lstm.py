@@ -10,32 +10,32 @@ from cavs_tf.keras._tree_lstm import TreeLSTMCell
 
 @keras.saving.register_keras_serializable("cavs_tf")
 class LSTM(SequenceLayer):
-    """`keras.layers.LSTM` that computes nothing for padding. Same weights, same results.
+    """`keras.layers.LSTM` that computes nothing for padding. It has the same weights and results.
 
     Args:
       units: Size of the output.
       return_sequences: Whether to return the output of every step, or only of the last.
       return_state: Whether to return the state after the last step as well.
       go_backwards: Whether to go from the last step to the first, and return outputs in that order.
-      stateful: Whether the states after a call are the initial ones of the next, sequence by
+      stateful: Whether the states after a call are the initial states of the next, sequence by
         sequence, until `reset_state()`. The number of sequences must be known, and stay.
       zero_output_for_mask: Whether outputs of padding are zeros.
       dropout, recurrent_dropout: In [0, 1): the share of the inputs, and of the h of the step
         before, that is dropped in training before it is multiplied: the same elements in all steps
         of a sequence, as in Keras, or with `dropout_rows="vertex"` others in each.
       seed: An int with which dropout starts; None: the next of Keras's seeds.
-      unroll, implementation, use_cudnn: Accepted as of Keras's layer; they change nothing here.
+      unroll, implementation, use_cudnn: Arguments of Keras's layer that change nothing here.
       options: An `Options`.
-      activation, kernel_initializer, ..., **kwargs: As of Keras's layer, in the same order.
+      activation, kernel_initializer, ..., **kwargs: Arguments of Keras's layer, in its order.
 
     Call arguments: either
       sequences: [B, T, features], padded, or a RaggedTensor [B, (steps), features].
-      mask: bool [B, T], False for padding, anywhere. Comes from `Embedding(mask_zero=True)`
+      mask: bool [B, T], False for padding, anywhere. It comes from `Embedding(mask_zero=True)`
         or `Masking` by itself. None: no padding.
-    or, as of any `Graph`,
+    or, as for any `Graph`,
       sequences: A `GraphBatch` of B chains with V vertices, or its `to_dict()`.
       inputs: [V, features], one sequence after another.
-    and of both
+    and in both cases
       initial_state: [h, c], each [B, units]. None: zeros.
 
     Returns:
@@ -46,7 +46,7 @@ class LSTM(SequenceLayer):
       are the initial state.
 
     Raises:
-      ValueError: If an argument, or the shape of what it is called with, is none of these.
+      ValueError: If an argument, or the shape of a call argument, is not as described.
 
     Source: Hochreiter and Schmidhuber 1997, "Long short-term memory".
 

@@ -1,4 +1,4 @@
-"""What the rows of a model's outputs and labels are: graphs, or vertices."""
+"""The rows of a model's outputs and labels: one per graph, or one per vertex."""
 
 import keras
 import tensorflow as tf
@@ -11,11 +11,11 @@ _ROWS = 1_000_003  # The first of the numbers of rows by which they are told apa
 
 
 def rows_of_outputs(model: keras.Model) -> dict[tuple, tuple]:
-    """Finds what the outputs of a functional model have one row of, by numbers of our own.
+    """Finds whether outputs of a functional model have a row per graph or vertex, by shapes.
 
     Returns:
       By the path of an output, () or ("label",), the path of the input that numbers its rows:
-      ("graph_splits",) or ("left", "child_splits"). What is not known is not there.
+      ("graph_splits",) or ("left", "child_splits"). Outputs of which it is not known are left out.
     """
     splits, inputs = {}, []
     for path, tensor in keras.tree.flatten_with_path(model.input):
@@ -25,7 +25,7 @@ def rows_of_outputs(model: keras.Model) -> dict[tuple, tuple]:
         inputs.append(tensor)
     try:
         outputs = model.compute_output_spec(keras.tree.pack_sequence_as(model.input, inputs))
-    except Exception:  # Layers of the user need not know what to do with so many rows.
+    except Exception:  # Layers of the user need not accept so many rows.
         return {}
     rows = {path: output.shape[:1] for path, output in keras.tree.flatten_with_path(outputs)}
     return {path: splits[n[0]] for path, n in rows.items() if n and n[0] in splits}
@@ -35,8 +35,8 @@ class LabelRows:
     """Checks that labels have as many rows as the outputs of a model.
 
     Args:
-      model: A functional model, or what else `for_fit` takes for inputs, which is not checked.
-      labels: Names of features, as of `for_fit`.
+      model: A functional model; other values that `for_fit` takes for inputs are not checked.
+      labels: Names of features, as for `for_fit`.
     """
 
     def __init__(self, model, labels):

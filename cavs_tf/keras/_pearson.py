@@ -10,10 +10,10 @@ _SUMS = ("count", "mean_true", "mean_predicted", "true", "predicted", "both")
 class Pearson(keras.metrics.Metric):
     """Pearson's correlation of all labels and predictions since the last reset.
 
-    `keras.metrics.PearsonCorrelation` is that of the columns of each row, averaged over rows.
+    `keras.metrics.PearsonCorrelation` correlates the columns of each row, and averages over rows.
 
     Args:
-      name: Of the metric.
+      name: The name of the metric.
       **kwargs: Arguments of `keras.metrics.Metric`.
 
     >>> metric = Pearson()
@@ -26,7 +26,7 @@ class Pearson(keras.metrics.Metric):
     def __init__(self, name: str = "pearson", **kwargs):
         super().__init__(name=name, **kwargs)
         self._sums = {
-            # Squares of differences from the mean: sums of squares themselves would cancel.
+            # These are sums of squared differences from the mean: sums of squares would cancel.
             sum_: self.add_variable((), "zeros", "float64", name=sum_)
             for sum_ in _SUMS
         }
@@ -35,7 +35,7 @@ class Pearson(keras.metrics.Metric):
         """Adds labels and predictions, with as many numbers, and a weight for each of them.
 
         Raises:
-          ValueError: If there is another number of them.
+          ValueError: If their numbers differ.
         """
         true, predicted = (tf.reshape(tf.cast(y, tf.float64), [-1]) for y in (y_true, y_pred))
         weights = tf.ones_like(true) if sample_weight is None else sample_weight
@@ -52,7 +52,7 @@ class Pearson(keras.metrics.Metric):
             self._sums[sum_].assign(value)
 
     def result(self):
-        """In [-1, 1]; 0 where labels or predictions are all the same."""
+        """A number in [-1, 1]; 0 where labels or predictions are all the same."""
         true, predicted, both = (
             tf.convert_to_tensor(self._sums[sum_]) for sum_ in ("true", "predicted", "both")
         )
@@ -69,7 +69,7 @@ class Pearson(keras.metrics.Metric):
 
 
 def _merged(old: dict, new: dict) -> dict:
-    """The sums of both together (Chan et al. 1979)."""
+    """The sums of two sets of pairs together (Chan et al. 1979)."""
     count = old["count"] + new["count"]
     share = tf.math.divide_no_nan(new["count"], count)
     x, y = (new[mean] - old[mean] for mean in ("mean_true", "mean_predicted"))

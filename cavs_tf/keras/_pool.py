@@ -30,7 +30,7 @@ class Pool(SelfContained):
 
     Call arguments:
       graphs: A `GraphBatch` of B graphs and V vertices, or its `to_dict()`.
-      rows: [V, features] in vertex order, as of a layer with `return_vertices=True`.
+      rows: [V, features] in vertex order, from a layer with `return_vertices=True`.
       return_attention_scores: Whether to return the weights of "attention" as well.
 
     Returns:
@@ -38,8 +38,8 @@ class Pool(SelfContained):
       (that, weights): [V], positive and with sum 1 over the vertices of each graph.
 
     Raises:
-      ValueError: For another mode, another number of rows than of vertices, or if weights are asked
-        for that the mode does not have.
+      ValueError: If there is no such mode, the numbers of rows and vertices differ, or weights are
+        asked for that the mode does not have.
 
     Source of "attention": Yang et al. 2016, "Hierarchical attention networks for document
     classification", equations 5 to 7.
@@ -76,7 +76,7 @@ class Pool(SelfContained):
             self.query = self.add_weight(shape=(units, 1), name="query")
 
     def __call__(self, graphs, rows, **kwargs):
-        # By name, since Keras accepts only tensors as positional arguments.
+        # Arguments go by name, since Keras accepts only tensors by position.
         return super().__call__(graphs=graphs, rows=rows, **kwargs)
 
     def call(self, graphs, rows, return_attention_scores=False):
@@ -105,7 +105,7 @@ class Pool(SelfContained):
         return tf.tanh(rows @ kernel + bias) @ query
 
     def compute_output_shape(self, graphs_shape=None, rows_shape=None, **others):
-        """The shapes of `GraphBatch.to_dict()`, and of rows [V, features]."""
+        """The arguments are the shapes of `GraphBatch.to_dict()` and of the rows."""
         check_shapes(others, rows_shape=rows_shape)
         return shapes_of_graphs(graphs_shape, rows_shape)
 

@@ -32,22 +32,23 @@ class RecurrentCell(GraphSupport):
     """A vertex function with gates: one kernel for the inputs of all, others for the children.
 
     Args:
-      units: Size of what a vertex pushes.
+      units: The size of the output of a vertex.
       arity: The largest number of children; None: any number, which the vertex function reads by
         `children()`.
       activation: The activation of new values (u and c of an LSTM, n of a GRU).
       recurrent_activation: The activation of the gates.
       use_bias: Whether there is a bias.
-      push_states: Whether a vertex pushes, beside its output, the other parts of its state by
-        their names.
+      push_states: Whether a vertex also pushes the other parts of its state, by their names.
       dropout: In [0, 1): the share of a vertex's inputs that is dropped in training, before they
         are multiplied by the kernel.
-      recurrent_dropout: Likewise of a child's h, before it is multiplied by a recurrent kernel.
-      dropout_rows: Which vertices drop the same elements: those of one "graph", as in layers of
-        Keras, or none ("vertex").
+      recurrent_dropout: The share of a child's h that is dropped, likewise, before it is
+        multiplied by a recurrent kernel.
+      dropout_rows: Which vertices drop the same elements: all vertices of one "graph", as in
+        layers of Keras, or none ("vertex").
       seed: An int with which dropout starts; None: the next of Keras's seeds.
       options: As for `GraphSupport`.
-      kernel_initializer, recurrent_regularizer, bias_constraint, ...: As of `keras.layers.LSTM`.
+      kernel_initializer, recurrent_regularizer, bias_constraint, ...: Arguments of
+        `keras.layers.LSTM`.
       **kwargs: Arguments of `keras.layers.Layer`.
 
     Attributes:
@@ -133,7 +134,7 @@ class RecurrentCell(GraphSupport):
         return self.add_weight(name=name or weight, shape=shape, **(arguments | kwargs))
 
     def _add_side_by_side(self, weight: str, rows: tuple, columns: dict, initializer=None) -> list:
-        """As `add`, several weights that start as columns of one matrix, as those of Keras's do.
+        """Makes several weights, which start as columns of one matrix, as in layers of Keras.
 
         So gates start with different numbers, of the size that one weight of them all would have.
 
@@ -141,7 +142,7 @@ class RecurrentCell(GraphSupport):
           weight: One of `_WEIGHTS`.
           rows: (rows,), or () for vectors.
           columns: The columns of each weight, by its name.
-          initializer: Of the matrix, by default that of `weight`.
+          initializer: The initializer of the matrix; None: the initializer of `weight`.
         """
         initializer = initializer or getattr(self, f"{weight}_initializer")
         *begins, total = itertools.accumulate(columns.values(), initial=0)
@@ -157,16 +158,16 @@ class RecurrentCell(GraphSupport):
         return tf.matmul(self._cast(rows), self._cast(weight))
 
     def _pull_dropped(self):
-        """The vertex's input, without what `dropout` drops."""
+        """The vertex's input, after `dropout`."""
         return self.dropout(self._cast(self.pull()), self.input_rate, self.dropout_rows)
 
     def _dropped(self, hs) -> list:
-        """The children's h without what `recurrent_dropout` drops: of all the same elements."""
+        """The children's h after `recurrent_dropout`, which drops the same elements of all."""
         mask = self._dropout_mask(hs[0], self.recurrent_rate, self.dropout_rows)
         return list(hs) if mask is None else [h * mask for h in hs]
 
     def _dropped_children(self, h, like):
-        """As `dropped`, of rows of edges: those of a vertex lose the same elements.
+        """Does `_dropped` for rows of edges: the edges of a vertex lose the same elements.
 
         `like` has rows of vertices, of the same width.
         """
@@ -193,7 +194,7 @@ class RecurrentCell(GraphSupport):
     def _initial_parts(self, states, name="initial_state") -> list:
         """The parts of an initial state, each [B, units], in the order of `state_names`.
 
-        `name` is that of the argument.
+        `name` is the name of the argument.
 
         Raises:
           ValueError: If there are more or fewer parts, or one has another shape.
@@ -212,7 +213,7 @@ class RecurrentCell(GraphSupport):
                     f"{name}[{k}]: got shape {state.shape} but expected [B, {self.units}], "
                     "one row for each graph or sequence. Make it of the size of the layer."
                 )
-        # tf.identity would not do: TensorFlow's optimizer removes it (see `_or_initial`).
+        # TensorFlow's optimizer would remove tf.identity (see `_or_initial`).
         return [tf.ensure_shape(state, [None, self.units]) for state in states]
 
     def get_config(self):
@@ -259,7 +260,7 @@ def _is_pair_of_shapes(shape) -> bool:
 
 
 def _joined(states):
-    """One tensor of the parts of states. The output is last."""
+    """The parts of states in one tensor, the output last."""
     return tf.concat(states[::-1], axis=1) if len(states) > 1 else states[0]
 
 
@@ -295,7 +296,7 @@ class CellLayer(Graph):
       return_vertices, go_backwards: As for `Graph`.
       return_state: Whether to return (output, *states), with the states of the roots in the order
         of the cell's `state_names`; of a graph without vertices, the initial state.
-      push_states: Whether `run` returns these states; by default `return_state`.
+      push_states: Whether `_run` returns these states; None: the same as `return_state`.
       **kwargs: Arguments of the cell and `keras.layers.Layer`.
     """
 
@@ -336,7 +337,7 @@ class CellLayer(Graph):
             encoder is where a decoder begins. One tensor of them, as variables of a loop need it,
             is `tf.concat([c, h], axis=1)`. None: no vertices exist.
           children, inputs, vertex_type, **arguments: As for `GraphSupport.extend`. `go_backwards`
-            changes nothing: `children` are what the new vertices gather from.
+            changes nothing: the new vertices gather from `children`.
 
         Returns:
           (output, states): [m, units] and [m, size of a state] of the m new vertices.
@@ -356,14 +357,14 @@ class CellLayer(Graph):
     def compute_output_shape(
         self, graphs_shape=None, inputs_shape=None, initial_state_shape=None, **others
     ):
-        """The shapes of `GraphBatch.to_dict()`, and of inputs [V, features], or None."""
+        """The arguments are the shapes of `GraphBatch.to_dict()` and of the inputs, or None."""
         check_shapes(others)
         state = (size_before("graph_splits", graphs_shape), self.units)
         vertices = (size_before("child_splits", graphs_shape), self.units)
         return self._with_states(vertices if self.return_vertices else state, state)
 
     def _with_states(self, output, state):
-        """What a call returns: the output, with `return_state` followed by the states."""
+        """The result of a call: the output, with `return_state` followed by the states."""
         return (output, *[state] * len(self.cell.state_names)) if self.return_state else output
 
     def _run(self, graphs, inputs, initial_state) -> tuple:
@@ -371,7 +372,7 @@ class CellLayer(Graph):
 
         Returns:
           (output, states): the output of every vertex, or of the roots; and a list of the parts of
-          the state of the roots, which is of use with `push_states` only.
+          the state of the roots, which is empty without `push_states` if all rows are returned.
         """
         initial = None if initial_state is None else self.cell._initial_parts(initial_state)
         state = None if initial is None else _joined(initial)
@@ -386,12 +387,12 @@ class CellLayer(Graph):
         return output, self._or_initial(graphs, of_roots, initial)
 
     def _or_initial(self, graphs, states, initial) -> list:
-        """The states, with the initial ones of graphs without vertices, which have not changed.
+        """The states; graphs without vertices keep their initial state.
 
-        `initial` are results of operators. Where the condition folds to a constant, TensorFlow's
-        optimizer makes what it leaves of `tf.where` depend on the operators of its arguments; if
-        one is a variable of a loop or a branch itself, on the output of a Switch that is never
-        computed, and the loop returns nothing.
+        `initial` must be results of operators, and not variables of a loop or a branch. Where the
+        condition of `tf.where` folds to a constant, TensorFlow's optimizer makes the rest depend on
+        the operators of all arguments: on a Switch that is never computed, if one is such a
+        variable, so that the loop returns nothing.
         """
         if initial is None or not self.cell.push_states or asks_for_shapes():
             return states
@@ -414,7 +415,7 @@ class CellLayer(Graph):
 
     @classmethod
     def from_config(cls, config):
-        """Also of the config of a layer of Keras that takes the same arguments."""
+        """Makes a layer, also from the config of a layer of Keras with the same arguments."""
         if isinstance(config.get("options"), dict):
             config = config | {"options": Options(**config["options"])}
         return cls(**config)

@@ -26,13 +26,13 @@ class SequenceLayer(CellLayer):
 
     Args:
       return_sequences: Whether to return the output of every step, or only of the last.
-      stateful: Whether the states after a call are the initial ones of the next.
+      stateful: Whether the states after a call are the initial states of the next.
       zero_output_for_mask: Whether outputs of padding are zeros. Otherwise they repeat the step
         before.
       unroll, implementation, use_cudnn: Arguments of Keras's layers that change nothing here.
       **kwargs: Arguments of the cell, `CellLayer` and `keras.layers.Layer`.
 
-    It is called with what `LSTM` is called with, and returns the same.
+    It takes the call arguments of `LSTM` and returns the same.
     """
 
     def __init__(
@@ -70,12 +70,12 @@ class SequenceLayer(CellLayer):
         self.implementation = checked_size("implementation", implementation, least=0)
         self.use_cudnn = use_cudnn
         self.supports_masking = True
-        # As in Keras, states are no weights: an attribute that is a list would be tracked.
+        # Keras would track a list in an attribute, but states are not weights.
         self._kept = types.SimpleNamespace(states=None)
 
     @property
     def states(self) -> list[keras.Variable] | None:
-        """With `stateful`, the states after the last call, once there has been one."""
+        """The states after the last call, with `stateful`, once there has been one."""
         return self._kept.states
 
     def reset_state(self) -> None:
@@ -96,7 +96,7 @@ class SequenceLayer(CellLayer):
 
     def __call__(self, sequences, inputs=None, mask=None, initial_state=None, **kwargs):
         if initial_state is None and not isinstance(sequences, (GraphBatch, dict)):
-            inputs, initial_state = None, inputs  # The second argument of Keras's layers.
+            inputs, initial_state = None, inputs  # It is the second argument of Keras's layers.
         optional = {"inputs": inputs, "mask": mask, "initial_state": initial_state}
         kwargs |= {name: value for name, value in optional.items() if value is not None}
         return SelfContained.__call__(self, sequences=sequences, **kwargs)
@@ -130,7 +130,7 @@ class SequenceLayer(CellLayer):
         return [mask, *[None] * len(self.cell.state_names)] if self.return_state else mask
 
     def compute_output_shape(self, sequences_shape, initial_state_shape=None, inputs_shape=None):
-        """The shapes for padded sequences, which wrappers of Keras ask for, or for graphs."""
+        """The arguments are shapes of padded sequences, for wrappers of Keras, or of graphs."""
         if isinstance(sequences_shape, dict) or inputs_shape is not None:
             return super().compute_output_shape(sequences_shape, inputs_shape)
         batch, steps, _ = sequences_shape
@@ -160,7 +160,7 @@ class SequenceLayer(CellLayer):
         ]
 
     def _last_states(self, sequences, initial_state):
-        """The initial state of a `stateful` layer, if it is not given: that after the last call."""
+        """The given initial state of a `stateful` layer, or else its state after the last call."""
         expected, got = self.states[0].shape[0], sequences.shape[0]
         if got not in (None, expected):
             raise ValueError(
@@ -198,7 +198,7 @@ class SequenceLayer(CellLayer):
         return output, states
 
     def _padded(self, rows, graphs, mask, steps_so_far):
-        """The outputs of all steps, [B, T, units], from those of steps that are not padding."""
+        """The outputs of all steps, [B, T, units], from the outputs of steps without padding."""
         # No step precedes padding at the beginning: its output is row 0, which is zeros.
         is_zero = ~mask if self.zero_output_for_mask else steps_so_far == 0
         index = tf.where(is_zero, 0, graphs.graph_splits[:-1, None] + steps_so_far)
@@ -214,6 +214,6 @@ class SequenceLayer(CellLayer):
 
     def get_config(self):
         config = super().get_config()
-        for name in ("arity", "mode", "return_vertices"):  # Constant for chains.
+        for name in ("arity", "mode", "return_vertices"):  # These are constant for chains.
             config.pop(name, None)
         return config | {name: getattr(self, name) for name in _OF_LAYER}

@@ -12,14 +12,13 @@ class SGD(UpdatesAtOnce, keras.optimizers.SGD):
     """`keras.optimizers.SGD`, by one operator for all variables and one for each embedding.
 
     TensorFlow takes three operators for each variable, and updates the rows of an embedding one
-    after the other on one thread, waiting for each to come from memory: 0.8 ms for the 4,096 words
-    of 64 sentences, where a step of a small model takes 5 ms. Here all threads update rows, and
-    ask for the next ones ahead.
+    after the other on one thread, waiting for each to come from memory. Here all threads update
+    rows, and ask for the next rows ahead.
 
     With momentum, and wherever the operators cannot be used, it is `keras.optimizers.SGD` itself.
 
     Args:
-      *args, **kwargs: As of `keras.optimizers.SGD`.
+      *args, **kwargs: Arguments of `keras.optimizers.SGD`.
 
     Example:
     >>> import keras, numpy as np, cavs_tf as cavs

@@ -21,7 +21,7 @@ class Split(SelfContained):
 
     Call arguments:
       graphs: A `GraphBatch` of B graphs and V vertices, or its `to_dict()`.
-      rows: [V, features] in vertex order, as of a layer with `return_vertices=True`.
+      rows: [V, features] in vertex order, from a layer with `return_vertices=True`.
 
     Returns:
       [B, n, features], n the number of vertices of the largest graph; its mask is bool [B, n].
@@ -45,7 +45,7 @@ class Split(SelfContained):
         self.supports_masking = True
 
     def __call__(self, graphs, rows, **kwargs):
-        # By name, since Keras accepts only tensors as positional arguments.
+        # Arguments go by name, since Keras accepts only tensors by position.
         return super().__call__(graphs=graphs, rows=rows, **kwargs)
 
     def call(self, graphs, rows):
@@ -60,6 +60,6 @@ class Split(SelfContained):
         return tf.sequence_mask(splits[1:] - splits[:-1])
 
     def compute_output_shape(self, graphs_shape=None, rows_shape=None, **others):
-        """The shapes of `GraphBatch.to_dict()`, and of rows [V, features]."""
+        """The arguments are the shapes of `GraphBatch.to_dict()` and of the rows."""
         check_shapes(others, rows_shape=rows_shape)
         return (size_before("graph_splits", graphs_shape), None, *rows_shape[1:])

@@ -30,14 +30,14 @@ class TreeGRUCell(TreeCell):
       units: Size of h.
       arity: The largest number of children; None, with "child_sum": any number.
       mode: "child_sum": the order of children does not matter; "n_ary": it does.
-      activation: Of n, tanh by default.
+      activation: The activation of n, tanh by default.
       recurrent_activation: s, of the gates, sigmoid by default.
       use_bias: Whether there is a bias.
       dropout, recurrent_dropout, dropout_rows: See `RecurrentCell`.
       **kwargs: Initializers, regularizers and constraints of "kernel", "recurrent" and "bias",
-        named as those of `keras.layers.GRU`; and what `GraphSupport` takes.
+        named as in `keras.layers.GRU`; and arguments of `GraphSupport`.
 
-    Weights; those of the input in r are apart, as vertices without children reset nothing:
+    Weights. The weights of the input in r are apart, as vertices without children have no r:
       kernel, kernel_r: [features, 2 units], its columns in the order z, n, and [features, units].
       recurrent_kernel_z, recurrent_kernel_r, recurrent_kernel_n: [units, units]; n_ary:
         [arity units, units], a block of rows for each child.
@@ -52,7 +52,7 @@ class TreeGRUCell(TreeCell):
         self.kernel, self.kernel_r = self._add_side_by_side(
             "kernel", (features,), {"kernel": 2 * units, "kernel_r": units}
         )
-        # Three weights, since their operands differ.
+        # These are three weights, since their operands differ.
         self.recurrent_kernel_z, self.recurrent_kernel_r, self.recurrent_kernel_n = (
             self._add_side_by_side(
                 "recurrent", (children * units,), {f"recurrent_kernel_{g}": units for g in "zrn"}
@@ -73,7 +73,7 @@ class TreeGRUCell(TreeCell):
         self._finish(n + z * (summed - n))
 
     def _of_edges(self, r):
-        """The sum of the children's h, what z is a gate of, and what is reset of them."""
+        """The sums of the children's h: as they are, for the gate z, and after the gate r."""
         h = self.children()
         left = self._dropped_children(h, r)
         reset = self._gate(self.to_children(r), left, self.recurrent_kernel_r) * left
@@ -112,10 +112,10 @@ class TreeGRU(CellLayer):
         graph, or with `dropout_rows="vertex"` others in each.
       seed: An int with which dropout starts; None: the next of Keras's seeds.
       options: An `Options`.
-      activation, kernel_initializer, ...: As of `TreeGRUCell`.
+      activation, kernel_initializer, ...: Arguments of `TreeGRUCell`.
       **kwargs: Arguments of `keras.layers.Layer`.
 
-    It is called with what `TreeLSTM` is called with, and returns and raises the same, but that its
+    It takes the call arguments of `TreeLSTM`, and returns and raises the same, except that its
     state is h alone.
 
     Source: Kokkinos and Potamianos 2017, arXiv:1701.01811, section 2; see `TreeGRUCell`.

@@ -28,23 +28,23 @@ class TreeLSTMCell(TreeCell):
       arity: The largest number of children; None, with "child_sum": any number.
       mode: "child_sum": the order of children does not matter; "n_ary": it does.
       unit_forget_bias: Whether the bias of the forget gate starts at 1.
-      activation: Of u and of c, tanh by default.
+      activation: The activation of u and of c, tanh by default.
       recurrent_activation: s, of the gates, sigmoid by default.
       use_bias: Whether there is a bias.
       push_states: Whether to push c as well, by the name "c".
       dropout, recurrent_dropout, dropout_rows: See `RecurrentCell`.
       **kwargs: Initializers, regularizers and constraints of "kernel", "recurrent" and "bias",
-        named as those of `keras.layers.LSTM`; and arguments of `RecurrentCell`.
+        named as in `keras.layers.LSTM`; and arguments of `RecurrentCell`.
 
-    Weights; those of f are apart, as vertices without children have no f:
+    Weights. The weights of f are apart, as vertices without children have no f:
       kernel, kernel_f: [features, 3 units], its columns in the order i, u, o, and
         [features, units].
       recurrent_kernel, recurrent_kernel_f: [units, 3 units] and [units, units]; n_ary:
         [arity units, 3 units], a block of rows for each child, and [arity units, arity units], a
         block of columns for each f_k.
       bias, bias_f: [3 units] and [units].
-    With arity 1 those of `keras.layers.LSTM`, all in the order i, f, u, o: [features, 4 units],
-    [units, 4 units] and [4 units].
+    With arity 1 they are the weights of `keras.layers.LSTM`, with columns in the order i, f, u, o:
+    [features, 4 units], [units, 4 units] and [4 units].
     """
 
     state_names = ("h", "c")
@@ -70,7 +70,7 @@ class TreeLSTMCell(TreeCell):
             self.bias, self.bias_f = self._add_gates("bias", (), self.units, self._initial_bias)
 
     def _add_gates(self, weight, rows, columns_of_f, initializer=None):
-        """The weight of i, u and o, and that of f; with arity 1 that of all gates, and None."""
+        """The weights of i, u and o, and of f; with arity 1 the weight of all gates, and None."""
         name = "recurrent_kernel" if weight == "recurrent" else weight
         if self.arity == 1:
             columns = {name: 4 * self.units}
@@ -106,14 +106,14 @@ class TreeLSTMCell(TreeCell):
         self._finish(h, c)
 
     def _chain(self, x, h):
-        """What the gates are activations of: i, each f_k, u and o, of the only child."""
+        """The gates before their activations: i, each f_k, u and o, with one child."""
         of_input = self._product(x, self.kernel)
         gates = self._with_bias(of_input + self._product(h, self.recurrent_kernel))
         i, f, u, o = tf.split(gates, 4, axis=1)
         return i, [f], u, o
 
     def _tree(self, x, hs):
-        """As `_chain`, of several children."""
+        """The same as `_chain`, with several children."""
         f, iuo = self._of_input(x)
         if self.mode == "child_sum":
             h, fs = tf.add_n(hs), [self._product(h, self.recurrent_kernel_f) for h in hs]
@@ -145,8 +145,8 @@ class TreeLSTM(CellLayer):
 
     Args:
       units: Size of the output.
-      arity: The largest number of children of a vertex; None, with "child_sum": any number. What
-        was trained with several slots can be loaded then.
+      arity: The largest number of children of a vertex; None, with "child_sum": any number, with
+        the weights of a layer with several slots.
       mode: "child_sum": the order of children does not matter; "n_ary": it does, and the
         recurrent weights grow with arity squared.
       return_vertices: Whether to return the output of every vertex, or only of the roots.
@@ -157,13 +157,13 @@ class TreeLSTM(CellLayer):
         graph, or with `dropout_rows="vertex"` others in each.
       seed: An int with which dropout starts; None: the next of Keras's seeds.
       options: An `Options`.
-      activation, kernel_initializer, ...: As of `TreeLSTMCell`.
+      activation, kernel_initializer, ...: Arguments of `TreeLSTMCell`.
       **kwargs: Arguments of `keras.layers.Layer`.
 
     Call arguments:
       graphs: A `GraphBatch` of B graphs and V vertices, or its `to_dict()`.
       inputs: [V, features] in vertex order, or a `VertexRows` if some vertices have no input.
-      initial_state: [h, c], each [B, units]: what vertices without children gather as the state
+      initial_state: [h, c], each [B, units], which vertices without children gather as the state
         of their first child. None: zeros.
 
     Returns:

@@ -11,13 +11,14 @@ from cavs_tf._native.library import has_operators
 class UpdatesAtOnce:
     """A base class of Keras optimizers, which comes before the optimizer's own.
 
-    Variables whose gradients are no `tf.IndexedSlices` are updated by `_update_all`, those of one
-    dtype at once; others, and all where our operators cannot be used, one by one by `update_step`.
+    `_update_all` updates the variables of one dtype at once, unless their gradients are
+    `tf.IndexedSlices`. `update_step` updates others one by one, and all variables where the
+    operators of this package cannot be used.
     """
 
     def add_variable_from_reference(self, reference_variable, *args, **kwargs):
-        """As of Keras, but the new variable is where the other is: one operator takes both."""
-        if tf.distribute.has_strategy():  # It has a variable on each device.
+        """Makes a variable on the device of the other variable, as one operator takes both."""
+        if tf.distribute.has_strategy():  # A strategy has a variable on each device.
             return super().add_variable_from_reference(reference_variable, *args, **kwargs)
         is_keras = isinstance(reference_variable, keras.Variable)
         value = reference_variable.value if is_keras else reference_variable
@@ -25,7 +26,7 @@ class UpdatesAtOnce:
             return super().add_variable_from_reference(reference_variable, *args, **kwargs)
 
     def _backend_update_step(self, grads, trainable_variables, learning_rate):
-        learning_rate = tf.convert_to_tensor(learning_rate)  # Which all updates read once.
+        learning_rate = tf.convert_to_tensor(learning_rate)  # All updates read this once.
         variables = [v.value if isinstance(v, keras.Variable) else v for v in trainable_variables]
         by_dtype, others = collections.defaultdict(list), []
         for gradient, variable in zip(grads, variables, strict=True):
@@ -42,5 +43,5 @@ class UpdatesAtOnce:
         return not mirrored and has_operators(variable)
 
     def _update_all(self, gradients, variables, learning_rate) -> None:
-        """Updates variables of one dtype, which is that of the gradients too."""
+        """Updates variables of one dtype, which the gradients have, too."""
         raise NotImplementedError

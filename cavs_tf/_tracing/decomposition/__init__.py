@@ -1,4 +1,4 @@
-"""Rewrites operators on rows: as operators on vectors, which have native kernels."""
+"""Rewrites operators on rows as operators on vectors, which have native kernels."""
 
 from collections.abc import Callable, Iterator
 

@@ -75,7 +75,7 @@ def _elementwise(op, columns: Columns) -> Plan | None:
 
 
 def _without_true(tensor):
-    """`mask` of `mask & ones`, as Keras combines masks; what reads it broadcasts it as well."""
+    """`mask` of `mask & ones`, as Keras combines masks; its readers broadcast it as well."""
     if tensor.op.type != "LogicalAnd":
         return tensor
     left = [operand for operand in tensor.op.inputs if not _is_true(operand)]
@@ -92,10 +92,10 @@ class _Operand:
     """An operand of an operator that broadcasts, and its shape with as many axes as the result's.
 
     Attributes:
-      shape: Of a row, or of an invariant operand.
+      shape: The shape of a row, or of an invariant operand.
       has_rows: Whether it is not invariant.
-      is_number: Whether it is one number for all columns. A bias of one column is none: its
-        gradient is a sum over rows alone in vectors of one column.
+      is_number: Whether it is one number for all columns. A bias of one column does not count:
+        its gradient is a sum over rows alone in vectors of one column.
       is_native: Whether native kernels can read it as it is.
     """
 
@@ -106,7 +106,7 @@ class _Operand:
 
     @classmethod
     def of(cls, tensor, shape, columns):
-        """Makes the operand of a result of this shape; None if it is no such operand."""
+        """Makes the operand of a result of this shape; None if it cannot be one."""
         own = columns.shape_of(tensor)
         if own is not None:
             if len(own) != len(shape):
@@ -136,7 +136,7 @@ class _Operand:
         return Run(self._tensor, begin, begin + width)
 
     def vectors(self, indices, length) -> list:
-        """What the vectors at `indices` read of an invariant operand."""
+        """The parts of an invariant operand that the vectors at `indices` read."""
         width = math.prod(self.shape[len(self.shape) - length :])
         if math.prod(self.shape) == width:
             same = self._tensor
@@ -257,7 +257,7 @@ _REDUCTIONS = {
 
 
 def _reduction(op, columns: Columns) -> Plan | None:
-    """A maximum, minimum or product over axes of a row, as those of vectors or within them."""
+    """A maximum, minimum or product over axes of a row, across vectors or within them."""
     terms = terms_of(op, columns)
     if terms is None:
         return None
@@ -296,7 +296,7 @@ def _with_shares(extreme, within):
 
 
 def _within(combine, x):
-    """The largest of the numbers of each row, say: [None, 1]. Halves are combined."""
+    """The largest number of each row, for example: [None, 1]. Halves are combined."""
     left_over = []
     while x.shape[1] > 1:
         half = x.shape[1] // 2
@@ -353,7 +353,7 @@ def _log_softmax_of(x):
 
 
 def _largest(x):
-    """The largest number of each row; results do not depend on it but for overflow."""
+    """The largest number of each row; results depend on it only where they overflow."""
     return _within(tf.maximum, tf.stop_gradient(x))
 
 

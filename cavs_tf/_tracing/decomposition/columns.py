@@ -1,4 +1,4 @@
-"""Rows as columns: what is known of a tensor with one row per vertex, and its columns in pieces."""
+"""Rows as columns: tensors with a row for each vertex, in pieces of some columns."""
 
 import bisect
 import collections
@@ -12,8 +12,8 @@ import tensorflow as tf
 from cavs_tf._tracing.inference import Analysis, Kind
 from cavs_tf._tracing.inference.sizes import ROWS, size
 
-# Operators that would become more pieces are left to TensorFlow's kernels: so many small pieces are
-# no faster, and take seconds to compile.
+# Operators that would become more pieces are left to TensorFlow's kernels: many small pieces are
+# not faster, and take long to compile.
 MAX_PIECES = 64
 
 
@@ -64,8 +64,8 @@ class Columns:
     def __init__(self, analysis: Analysis):
         self._analysis = analysis
         self._cuts = collections.defaultdict(set)
-        self._made = {}  # By id of a tensor: the pieces that it was rewritten as.
-        self._split = {}  # By id of a tensor: (starts, pieces) after its cuts.
+        self._made = {}  # The pieces that a tensor was rewritten as, by its id.
+        self._split = {}  # The (starts, pieces) of a tensor after its cuts, by its id.
         self._whole = {}
         self._of_floats = {}
 
@@ -86,7 +86,7 @@ class Columns:
         return tuple(sizes)
 
     def _is_made_of_floats(self, tensor) -> bool:
-        """Whether it has floats, or booleans that are pulled or computed from these alone."""
+        """Whether it has floats, or booleans that are pulled or computed from floats alone."""
         if tensor.dtype != tf.bool:
             return tensor.dtype.is_floating
         if tensor.op.type == "Placeholder":
@@ -99,7 +99,7 @@ class Columns:
         return self._of_floats[id(tensor)]
 
     def _known_for_rows(self, tensor) -> bool:
-        """Whether it only says how rows are moved: integers that do not come from inputs."""
+        """Whether it is integers that do not come from inputs, and only say how rows move."""
         return tensor.dtype.is_integer and self.constants_for_one_row(tensor) is not None
 
     def row_axis_of(self, tensor) -> int | None:
@@ -134,7 +134,7 @@ class Columns:
         self._cuts[id(run.tensor)] |= {run.begin, run.end}
 
     def make(self, tensor, pieces) -> None:
-        """Says that the columns of `tensor` are those of `pieces`, each [None, columns]."""
+        """Says that `tensor` has the columns of `pieces`, each [None, columns]."""
         self._made[id(tensor)] = pieces
 
     def replace(self, tensor, whole) -> None:

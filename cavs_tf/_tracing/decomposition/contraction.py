@@ -13,7 +13,7 @@ from cavs_tf._tracing.decomposition.plan import Plan
 
 @dataclasses.dataclass(frozen=True)
 class _Factor:
-    """A tensor and the labels of the axes of a row of it, or of all its axes if invariant."""
+    """A tensor and the labels of the axes of its rows, or of all its axes if it is invariant."""
 
     tensor: tf.Tensor
     labels: str
@@ -93,7 +93,7 @@ def _matrices(weights, order, shape) -> list:
 
 
 def _which(sizes, outer, shared):
-    """For each combination of outer labels, the number of that of the shared labels."""
+    """For each combination of outer labels, the number of its combination of shared labels."""
     count = _product(sizes, shared)
     numbers = _Factor(None, "".join(shared)).positions(sizes, outer)
     return numbers.ravel() if count > 1 else [0] * _product(sizes, outer)
@@ -150,7 +150,7 @@ def _along(label, first, second, result, sizes):
 
 
 def _positions_of_results(result, order, sizes):
-    """Where in the results, in `order`, each column is; None if these are too many pieces."""
+    """Where in the results, in `order`, each column is; None if there are too many pieces."""
     places = _Factor(None, "".join(order)).positions(sizes, list(result)).ravel()
     breaks = np.count_nonzero(np.diff(places) != 1)
     return None if breaks >= MAX_PIECES else places
@@ -270,7 +270,7 @@ def _product_of_flat_rows(op, columns: Columns) -> Plan | None:
 
 
 def _flattened(tensor, columns):
-    """The rows of rank 2 or more that were reshaped into this matrix; None if it is none."""
+    """The rows of rank 2 or more that were reshaped into this matrix; None if there are none."""
     if tensor.op.type != "Reshape":
         return None
     source = tensor.op.inputs[0]

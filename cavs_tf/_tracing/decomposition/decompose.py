@@ -19,7 +19,7 @@ def decompose_operators(analysis: Analysis) -> Callable[[tf.Tensor], tf.Tensor]:
 
     A row of rank 2 or more is the concatenation of its vectors. Sums, broadcasts, products and
     movements of such rows become operators on these vectors where there are not many, and
-    TensorFlow differentiates what they became. What they compute is the same up to rounding.
+    TensorFlow differentiates the new operators. Results are the same up to rounding.
 
     Args:
       analysis: The analysis of the graph, which this changes. It analyses the new operators too.
@@ -59,7 +59,7 @@ def _is_alias(op, columns):
 
 def _read_what_was_made(op, columns):
     if any(columns.is_made(tensor) for tensor in op.outputs):
-        return  # An alias, which nothing reads any more.
+        return  # It is an alias, which nothing reads any more.
     for index, tensor in enumerate(op.inputs):
         whole = columns.whole(tensor)
         if whole is not tensor:

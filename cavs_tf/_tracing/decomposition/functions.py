@@ -27,7 +27,7 @@ def _power(op, columns: Columns) -> Plan | None:
 
 
 def _power_of(x, power: float):
-    """`x**power`, whose gradient at zero and below is that of TensorFlow's Pow, unlike a root's."""
+    """`x**power`, whose gradient at zero and below is the gradient of TensorFlow's Pow."""
     if power == 1:
         return x
 
@@ -54,7 +54,7 @@ def _product_of_equals(x, count: int):
 
 
 def _sign(x):
-    """1, 0 or -1, and NaN of NaN. It has no gradient."""
+    """1, 0 or -1, and NaN for NaN. It has no gradient."""
     x = tf.stop_gradient(x)
     sign = tf.cast(x > 0, x.dtype) - tf.cast(x < 0, x.dtype)
     return tf.where(tf.equal(x, x), sign, x)
@@ -75,7 +75,7 @@ def _function(op, columns: Columns) -> Plan | None:
 
 
 def _fill(op, columns: Columns) -> Plan | None:
-    """Rows of one number, as zeros and that number."""
+    """Rows of one number, as a sum of zeros and that number."""
     sizes, number = op.inputs
     shape = columns.shape_of(op.outputs[0])
     is_zero = number.dtype.is_floating and tf.get_static_value(number) == 0
@@ -85,7 +85,7 @@ def _fill(op, columns: Columns) -> Plan | None:
 
 
 def _of_each(function, x, columns: Columns) -> Plan | None:
-    """`function` of a row of any rank, which is computed as a vector."""
+    """Applies `function` to rows of any rank, as vectors."""
     shape = columns.shape_of(x)
     if shape is None:
         return None

@@ -51,7 +51,7 @@ def _is_native(op, columns):
 
 
 def _positions(op, columns):
-    """For each output, which columns of the operands one row of it holds; None if not known."""
+    """For each output, which columns of the operands one row of it holds; None if unknown."""
     values, start = [], 0
     for tensor in op.inputs:
         shape = columns.shape_of(tensor)
@@ -98,7 +98,7 @@ def _padding(op, columns: Columns) -> Plan | None:
 
 
 def _pieces_of(places) -> list[list[int]]:
-    """Cuts places into consecutive ones, and those that are all -1."""
+    """Cuts places into runs of consecutive places, and runs of -1."""
     are_read, steps = places >= 0, np.diff(places)
     breaks = (are_read[1:] != are_read[:-1]) | (steps != are_read[1:])
     return [piece.tolist() for piece in np.split(places, np.flatnonzero(breaks) + 1)]

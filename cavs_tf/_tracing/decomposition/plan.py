@@ -1,4 +1,4 @@
-"""What an operator is rewritten as."""
+"""Plans of what becomes of an operator."""
 
 import dataclasses
 from collections.abc import Callable
@@ -8,12 +8,12 @@ from cavs_tf._tracing.decomposition.columns import Columns, Run
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """The columns that an operator reads, and what it computes from them.
+    """The columns that an operator reads, and the computation of its results.
 
     Attributes:
       reads: The columns.
-      compute: Takes a [None, columns] tensor per element of `reads`; returns, for each output of
-        the operator, the pieces that its columns are.
+      compute: A function that takes a [None, columns] tensor per element of `reads`, and returns
+        the columns of each output of the operator as pieces.
     """
 
     reads: list[Run]
@@ -26,7 +26,7 @@ class Plan:
 
 
 class PlanOfSum(Plan):
-    """The same for an operator whose only result is a sum over rows; `compute` returns it."""
+    """A plan of an operator whose only result is a sum over rows; `compute` returns it."""
 
     def run(self, op, columns: Columns) -> None:
         (tensor,) = op.outputs

@@ -12,8 +12,8 @@ from cavs_tf._tracing.decomposition.contraction import CONTRACTIONS
 from cavs_tf._tracing.inference import Analysis, Kind, live_operations
 from cavs_tf._values.wide_sums import NARROW
 
-# Operators whose kernels in TensorFlow form sums in the type of their operands. Those of products
-# of matrices do not.
+# Operators whose kernels in TensorFlow form sums in the type of their operands. The kernels of
+# products of matrices do not.
 _SUMS = frozenset(
     [
         "BiasAddGrad",
@@ -30,14 +30,14 @@ _SUMS = frozenset(
     ]
 )
 _RULES = ARITHMETIC | CONTRACTIONS
-# So few terms may be added up by vector operators, which are rounded where a group of them ends.
+# The most terms that vector operators may add up, which round where a group of them ends.
 _FEW_TERMS = 8
 
 
 def widen_sums(analysis: Analysis, decompose: bool) -> Callable[[tf.Tensor], tf.Tensor]:
     """Rewrites sums of bfloat16 and float16 as sums of float32 that are rounded once.
 
-    Sums that native kernels form stay as they are, since these do so by themselves.
+    Sums that native kernels form stay as they are, since these kernels add up in float32.
 
     Args:
       analysis: The analysis of the graph, which this changes.
@@ -71,7 +71,7 @@ def _is_narrow(op) -> bool:
 
 
 def _is_native(op, columns, analysis, decompose) -> bool:
-    """Whether a native kernel will form the sum, or operators on vectors that of a few terms."""
+    """Whether a native kernel will form the sum, or vector operators one of a few terms."""
     shape = columns.shape_of(op.inputs[0])
     if op.type == "BiasAddGrad":
         return shape is not None and len(shape) == 1
@@ -95,7 +95,7 @@ def _is_native(op, columns, analysis, decompose) -> bool:
 
 
 def _in_float32(op) -> tf.Tensor:
-    """A copy of the operator, in float32, whose result is rounded; what read `op` reads it."""
+    """A copy of the operator in float32, whose rounded result the readers of `op` then read."""
     readers, rounded = list(op.outputs[0].consumers()), _wide_copy(op)
     for reader in readers:
         for index, value in enumerate(reader.inputs):
@@ -118,7 +118,7 @@ def _wide_copy(op) -> tf.Tensor:
 
 
 def in_a_graph_with_wide_sums(compute: Callable):
-    """What `compute()` returns when TensorFlow runs it as a graph whose sums are float32.
+    """The results of `compute()` as a graph of TensorFlow whose sums are float32.
 
     Sums of bfloat16 and float16 are then rounded once, as in calls of a `GraphSupport`, and do not
     overflow where their terms and their result do not.

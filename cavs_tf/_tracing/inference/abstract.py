@@ -1,4 +1,4 @@
-"""Abstract values: what is known of a traced vertex function's tensors before it runs."""
+"""Abstract values: the facts that are known of a traced tensor before it has a value."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_INTEGERS = 64  # Larger integer tensors are not followed element by element.
 
 
 class Space(enum.Enum):
-    """What rows stand for."""
+    """The things that rows stand for."""
 
     VERTICES = "vertices"
     EDGES = "edges"
@@ -57,7 +57,7 @@ class Position:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Abstract:
-    """The abstract value of one tensor: what is known of it.
+    """The abstract value of one tensor.
 
     Attributes:
       kind: A `Kind`.
@@ -65,10 +65,10 @@ class Abstract:
       value: The value of integers and constants, if it is known: an array of numbers, or an
         array of `Size`s.
       position: A `Position` if the tensor holds positions of rows.
-      bound: Its integers are in [0, bound), if that is known; for a list, its length.
+      bound: Its integers are in [0, bound), if that is known; the bound of a list is its length.
       element: For a list of tensors, what is known of its elements; for a variable, of its value.
       fill: The number that all of its elements equal, if it is known.
-      space: What its rows stand for, or those whose number it holds; None without rows.
+      space: The things that its rows, or the rows that it counts, stand for; None without rows.
       owners: Whether it holds for each edge which row its vertex has.
       cause: The operator that made it COUPLED.
       hint: A proposal how to avoid that.
@@ -194,7 +194,7 @@ def of_integers(elements, shape) -> Abstract:
 
 
 def unknown_integers(shape) -> Abstract | None:
-    """Makes one of integers that are known only when they are computed; None if too many."""
+    """Makes an abstract value of integers that are not known yet; None if they are too many."""
     if math.prod(shape) > MAX_INTEGERS:
         return None
     return of_integers([Unknown() for _ in range(math.prod(shape))], shape)

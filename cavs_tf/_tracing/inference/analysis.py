@@ -1,9 +1,9 @@
 """Infers how tensors of a traced vertex function depend on rows, and annotates the graph.
 
-The C++ side reads shapes from the attribute `_cavs_shapes`, and from `_cavs_edges` whether rows
-are those of edges: [None, ...] is a tensor with
-one row per vertex, a known shape one that is the same for all vertices (or a sum over
-them), and an unknown shape one that is computed anew for the rows of each task.
+The C++ side reads shapes from the attribute `_cavs_shapes`: [None, ...] is a tensor with one row
+per vertex, a known shape a tensor that is the same for all vertices (or a sum over them), and an
+unknown shape a tensor that is computed anew for the rows of each task. The attribute `_cavs_edges`
+says whether rows are rows of edges.
 """
 
 import dataclasses
@@ -95,7 +95,7 @@ class Analysis:
         self.graph = graph
         self.inputs = [tensor for tensor, _ in inputs]
         self._known = {id(tensor): known for tensor, known in inputs}
-        self._varies = {}  # Results of `_varies_by_task`, by id of an operator.
+        self._varies = {}  # The results of `_varies_by_task`, by id of an operator.
         self._trials_left = _MAX_TRIALS
         self._outputs = list(outputs)
         self._given = {}
@@ -189,7 +189,7 @@ class Analysis:
             return self._try(op)
 
     def _refine_indices(self, op, inputs):
-        """Bounds indices by the axis that they index, since the operator fails for larger ones."""
+        """Bounds indices by the axis that they index, as the operator fails for larger indices."""
         if op.type not in ("Gather", "GatherV2") or inputs[1].bound is not None:
             return
         indices, table = inputs[1], inputs[0]
@@ -245,7 +245,7 @@ class Analysis:
         ]
 
     def sample(self, style, functions) -> Sample:
-        """Values for the tensors of this graph; those of the first minibatch if style is None."""
+        """Values for the tensors of this graph; of the first minibatch if style is None."""
         captured = None
         if self._forward is not None:
             captured = self._captured, self._forward.sample(style, functions)
@@ -263,7 +263,7 @@ class Analysis:
     def fold(self):
         """Replaces operators whose results are constants or numbers of rows by such operators.
 
-        Identities of a derivative are skipped: those of several tensors join rows with sums.
+        Identities of a derivative are skipped: identities of several tensors join rows with sums.
         """
         replaced = {}
         for op in live_operations(self._outputs):
@@ -355,7 +355,9 @@ class Analysis:
         if known is None:
             return tf.TensorShape(None)
         if known.kind is Kind.INVARIANT and self._varies.get(id(tensor.op), False):
-            return tf.TensorShape(None)  # Computed for every task, though always the same.
+            return tf.TensorShape(
+                None
+            )  # It is computed for every task, though it is always the same.
         if not is_numeric(tensor.dtype) and known.kind is Kind.INVARIANT:
             return tensor.shape
         return known.declared_shape(tensor.dtype)

@@ -124,7 +124,7 @@ def nth_element(call: Call):
 
 
 def cross_entropy(call: Call):
-    """Operands: logits [n, classes]; labels [n] or like logits. Results: losses [n], a gradient."""
+    """The operands are logits [n, classes], and labels [n] or like logits."""
     _only_rows(call)
     logits, labels = call.axes(0), call.axes(1)
     sparse = call.type.startswith("Sparse")
@@ -145,7 +145,7 @@ def in_top_k(call: Call):
 
 
 def search_sorted(call: Call):
-    """Operands: sorted sequences [b, m], and values [b, k] that are looked up in them."""
+    """The operands are sorted sequences [b, m], and values [b, k] that are looked up in them."""
     _only_rows(call)
     first, values = call.axes(0), call.axes(1)
     same = first[0] == values[0] or not any(map(has_rows, (*first, values[0])))
@@ -156,7 +156,7 @@ def search_sorted(call: Call):
 
 
 def sequences_reversed(call: Call):
-    """ReverseSequence. Operands: values, and a length for each entry of the batch axis."""
+    """The operands are values, and a length for each entry of the batch axis."""
     axes, lengths = call.axes(0), call.axes(1)
     _only_rows(call)
     batch, along_axis = call.attr("batch_dim"), call.attr("seq_dim")

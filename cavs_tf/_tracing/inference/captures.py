@@ -43,7 +43,7 @@ def abstract_capture(name: str, capture) -> Abstract:
 def value_of(capture):
     """The value of a capture, for operators that must be tried; None if it must not be used.
 
-    Integers are not used: what a trial finds for their values now need not hold for others.
+    Integers are not used: the findings of a trial for their values need not hold for others.
     """
     if capture.by_handle:
         return capture.source.handle

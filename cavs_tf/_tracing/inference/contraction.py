@@ -167,12 +167,12 @@ def bias_add_grad(call: Call):
 
 
 def leading(call: Call):
-    """Rows are the first axis of operand 0 and of all results; other operands are weights."""
+    """The rule of operators whose operand 0 and results have rows first; others are weights."""
     return _batched(call, [0])
 
 
 def leading_of(*indices):
-    """As `leading`, for several operands that may have rows."""
+    """The rule `leading` for several operands that may have rows."""
     return lambda call: _batched(call, indices)
 
 

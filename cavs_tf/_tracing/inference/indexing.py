@@ -12,7 +12,7 @@ _WITHIN = "Look up within a row (batch_dims=1, axis=1), or in a tensor without r
 
 
 def gather(call: Call):
-    """Operands: the tensor, indices, and an axis (in GatherV2)."""
+    """The operands are the tensor, indices, and an axis (in GatherV2)."""
     table, indices = call.inputs[0], call.inputs[1]
     batch_dims = call.attr("batch_dims") if call.type == "GatherV2" else 0
     axes, index_axes = call.axes(0), call.axes(1)
@@ -35,7 +35,7 @@ def gather(call: Call):
         raise Couples(_WITHIN)
     for own, other in zip(axes[:batch_dims], index_axes[:batch_dims], strict=True):
         if has_rows(own) != has_rows(other):
-            raise Couples(_WITHIN)  # Rows of one are paired with numbers of the other.
+            raise Couples(_WITHIN)  # The rows of one operand are paired with numbers of the other.
     result = [*batch, *axes[batch_dims:axis], *index_axes[batch_dims:], *axes[axis + 1 :]]
     if sum(map(has_rows, result)) > 1:
         raise Couples(_WITHIN)
@@ -83,13 +83,13 @@ def dropout_mask(call: Call):
 
 
 def spread(call: Call):
-    """CavsGather: from rows of vertices to rows of their edges."""
+    """The rule of CavsGather: from rows of vertices to rows of their edges."""
     _check_crossing(call, Space.VERTICES, "to_children takes rows of vertices.")
     return [rows(call.axes(0), fill=call.inputs[0].fill, space=Space.EDGES)]
 
 
 def reduce_edges(call: Call):
-    """CavsScatter and CavsScatterMax: from rows of edges to rows of their vertices."""
+    """The rule of CavsScatter and CavsScatterMax: from rows of edges to rows of vertices."""
     hint = "sum_children and the like take rows of edges, such as those that children() returns."
     _check_crossing(call, Space.EDGES, hint)
     fill = 0 if call.inputs[0].zero else None
@@ -105,7 +105,7 @@ def _check_crossing(call, space, hint):
 
 
 def scatter_nd(call: Call):
-    """Operands: indices [..., depth], updates, and the shape of the result."""
+    """The operands are indices [..., depth], updates, and the shape of the result."""
     indices, updates = call.inputs[0], call.inputs[1]
     index_axes, update_axes = call.axes(0), call.axes(1)
     wanted = wanted_sizes(call, 2)
@@ -140,7 +140,7 @@ def _own_rows(position, depth, wanted):
 
 
 def tensor_scatter(call: Call):
-    """Operands: a tensor, indices [..., depth], and the values to write."""
+    """The operands are a tensor, indices [..., depth], and the values to write."""
     tensor, indices, updates = call.inputs
     axes, index_axes, update_axes = call.all_axes()
     depth = sizes.size(index_axes[-1]).constant
@@ -161,7 +161,7 @@ def tensor_scatter(call: Call):
 
 
 def segments(additive: bool):
-    """Operands: data, ids of segments, and (unless sorted) the number of them."""
+    """The operands are data, ids of segments, and (unless sorted) the number of segments."""
 
     def rule(call: Call):
         data, ids = call.inputs[0], call.inputs[1]
@@ -206,7 +206,7 @@ def one_hot(call: Call):
 
 
 def bincount(call: Call):
-    """DenseBincount of [n, m]: a histogram of every row."""
+    """The rule of DenseBincount for [n, m]: a histogram of every row."""
     axes = call.axes(0)
     if len(axes) != 2 or axes[0] == () or not has_rows(axes[0]) or has_rows(axes[1]):
         raise Couples(_WITHIN)
@@ -218,7 +218,7 @@ def bincount(call: Call):
 
 
 def dynamic(call: Call):
-    """The number of elements of the result depends on the values of all rows."""
+    """The rule of operators whose number of results depends on the values of all rows."""
     raise Couples("Keep all elements, and use tf.where(condition, x, y) to choose among values.")
 
 

@@ -122,7 +122,7 @@ def fill(call: Call):
 
 
 def same_shape(call: Call):
-    """Results that depend only on the shape of the operand: zeros, or ones."""
+    """The rule of zeros and ones, which depend only on the shape of the operand."""
     x, fill = call.inputs[0], 0 if call.type == "ZerosLike" else 1
     if x.axes is None and x.element is not None:
         return [dataclasses.replace(x, element=dataclasses.replace(x.element, fill=fill))]
@@ -148,7 +148,7 @@ def _common_fill(values):
 
 
 def concat(call: Call):
-    """Operands: the values, then the axis; in `Concat`, the axis first."""
+    """The operands are the values, then the axis; in `Concat`, the axis first."""
     values = list(range(len(call.inputs)))
     where = values.pop(0 if call.type == "Concat" else -1)
     rank = max(len(call.axes(i)) for i in values)
@@ -252,7 +252,7 @@ def rank(call: Call):
 
 
 def range_(call: Call):
-    """Range: 0, d, 2 d, ... are positions of rows if every row has as many numbers."""
+    """The rule of Range: 0, d, 2 d, ... are positions of rows if every row has as many numbers."""
     start, limit, delta = (x.integers() for x in call.inputs)
     if None in (start, limit, delta) or start[0] != 0 or delta[0].constant is None:
         raise NotKnown

@@ -1,4 +1,4 @@
-"""The table of all transfer rules, and what they have in common."""
+"""The table of all transfer rules, and their common part."""
 
 import tensorflow as tf
 
@@ -58,7 +58,7 @@ class Transfer:
           NotKnown: If it has no rule.
         """
         op, kinds = call.op, {x.kind for x in call.inputs}
-        # Keras's layers draw by a seed: numbers that depend on how many rows there are.
+        # Keras's layers draw by a seed numbers that depend on how many rows there are.
         by_seed = op.type.startswith("StatelessRandom")
         if is_random(op) or (by_seed and Kind.COUNT in kinds):
             raise Couples(_DRAW)

@@ -18,7 +18,7 @@ _numbers = itertools.count()
 
 @dataclasses.dataclass(frozen=True)
 class Unknown:
-    """A size that is known only when the function runs. Equal to itself alone."""
+    """A size that is known only when the function runs. It equals itself alone."""
 
     number: int = dataclasses.field(default_factory=lambda: next(_numbers))
 
@@ -41,7 +41,7 @@ def _key(factor):
 
 
 class Size:
-    """An integer polynomial in `ROWS` and in `Unknown` sizes. Immutable.
+    """An integer polynomial in `ROWS` and in `Unknown` sizes, which is immutable.
 
     Example:
     >>> 3 * Size.of(ROWS) + 1

@@ -45,7 +45,7 @@ def _groups_of_rows(axis, first, count):
 
 
 def _length(axis, group):
-    """The number of last factors of `axis` whose product is `group`."""
+    """The number of the last factors of `axis` whose product is `group`."""
     product = Size.of(1)
     for count, factor in enumerate(reversed(axis), 1):
         product = product * Size.of(factor)
@@ -138,7 +138,7 @@ def _range_of(axis, begin, end, stride):
 
 
 def strided_slice_grad(call: Call):
-    """Operands: the shape of the sliced tensor, begin, end, strides, and the gradient."""
+    """The operands are the shape of the sliced tensor, begin, end, strides, and the gradient."""
     shape = call.inputs[0].integers()
     if shape is None:
         shape = [sizes.size(axis) for axis in call.result_axes()]

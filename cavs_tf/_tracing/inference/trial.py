@@ -21,8 +21,8 @@ from cavs_tf._tracing.inference.sizes import ROWS, Unknown
 NUM_ROWS = 4
 _SIZE = 3  # The size used for sizes that are not known.
 NUM_STYLES = 6  # The kinds of numbers that `invent` makes.
-# The tolerated rounding of an operator, in units in the last place of its largest result: it may
-# add many numbers, though those of 16 bits in float32.
+# The tolerated rounding of an operator, in units in the last place of its largest result. It may
+# add many numbers; numbers of 16 bits it adds in float32.
 _ROUNDING = 256
 _ROUNDING_OF_16_BITS = 4
 
