@@ -1,10 +1,9 @@
-"""Regenerates the paper's results, or some of them and further ones, and writes a report.
+"""Regenerates the paper's results, or some of them, and writes a report.
 
     python -m benchmarks.compare --folder=build/compare/mine          # the reduced grid
     python -m benchmarks.compare --folder=build/compare/all --full    # the paper's sizes; hours
     python -m benchmarks.compare --figures=figure8,table1 --systems=cavs,fold
     python -m benchmarks.compare --figures=figure10 --workloads=var_lstm --units=64,256 --batch=16
-    python -m benchmarks.compare --figures=scaling --batches=1,4,16,64 --systems=cavs,torch
 
 A cell that several figures show is measured once. What the folder holds is not measured again.
 """
@@ -14,7 +13,6 @@ import pathlib
 import sys
 
 from benchmarks import figures, flags, harness, peers, records, report, tables, workloads
-from benchmarks.cells import MODES
 from benchmarks.figures import _base
 from benchmarks.results import Results
 
@@ -87,7 +85,6 @@ def _request(arguments) -> _base.Request:
         arguments.threads,
         flags.data(arguments),
         arguments.workloads,
-        arguments.mode,
     )
 
 
@@ -113,7 +110,7 @@ def _parser():
     made.add_argument(
         "--figures",
         type=flags.choices(figures.NAMES),
-        default=",".join(figures.OF_THE_PAPER),
+        default=",".join(figures.NAMES),
         help=f"of {', '.join(figures.NAMES)}",
     )
     made.add_argument(
@@ -125,9 +122,8 @@ def _parser():
     made.add_argument(
         "--workloads",
         type=flags.choices(workloads.names()),
-        help="of figure10 and scaling; none: their own",
+        help="of figure10; none: its own",
     )
-    made.add_argument("--mode", choices=MODES, default="training", help="of scaling")
     made.add_argument("--batches", type=flags.integers(1), help="sizes of minibatches to try")
     made.add_argument("--leaves", type=flags.integers(2), help="sizes of trees to try")
     made.add_argument("--units", type=flags.integers(1), help="values of h to try")

@@ -62,11 +62,6 @@ def rate(record) -> str:
     return f"{record.per_second:,.0f}{_share(record)}"
 
 
-def time(record) -> str:
-    """The time of a minibatch, and the share of the floor."""
-    return f"{1e3 * record.batch / record.per_second:,.2f} ms{_share(record)}"
-
-
 def _share(record) -> str:
     return "" if record.share_of_floor is None else f" ({record.share_of_floor:.0%})"
 

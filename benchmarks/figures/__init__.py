@@ -1,4 +1,4 @@
-"""The paper's results, regenerated on the CPU, and further ones: one module for each.
+"""The paper's results, regenerated on the CPU: one module for each.
 
 A module defines `class Figure(Base)`. `benchmarks.compare` is the program.
 
@@ -10,8 +10,7 @@ import importlib
 
 from benchmarks.figures._base import Figure as Figure
 
-OF_THE_PAPER = ("figure8", "figure9", "figure10", "table1", "table2")
-NAMES = (*OF_THE_PAPER, "scaling")
+NAMES = ("figure8", "figure9", "figure10", "table1", "table2")
 
 
 def make(name: str) -> Figure:

@@ -56,9 +56,9 @@ def over_batch(records, workload: str, mode: str = "training") -> Axis:
     return _over("batch", "h", records, workload, mode)
 
 
-def over_units(records, workload: str, mode: str = "training") -> Axis:
+def over_units(records, workload: str) -> Axis:
     """Axes of growing hidden states, at the minibatch size that has most of them."""
-    return _over("h", "batch", records, workload, mode)
+    return _over("h", "batch", records, workload, "training")
 
 
 def _over(name: str, other: str, records, workload: str, mode: str) -> Axis:
@@ -66,21 +66,17 @@ def _over(name: str, other: str, records, workload: str, mode: str) -> Axis:
     own = [r for r in records if r.workload == workload and r.mode == mode]
     most = _most_varied(own, fixed, size)
     own = [record for record in own if fixed(record) == most]
-    title = f"{workload}, {_TITLES[other]}{most}{_mode_in_title(mode)}"
+    title = f"{workload}, {_TITLES[other]}{most}{'' if mode == 'training' else f', {mode}'}"
     return Axis(name, title, {record.cell: size(record) for record in own}, own)
 
 
-def over_leaves(records, mode: str = "training") -> Axis:
+def over_leaves(records) -> Axis:
     """Axes of growing complete trees, at the h and minibatch size that have most of them."""
-    own = [r for r in records if _leaves(r) and r.mode == mode]
+    own = [r for r in records if _leaves(r) and r.mode == "training"]
     sizes = _most_varied(own, lambda r: (r.units, r.batch), _leaves)
     own = [record for record in own if (record.units, record.batch) == sizes]
-    title = f"tree_fc, h={sizes[0]}, batch {sizes[1]}{_mode_in_title(mode)}" if sizes else ""
+    title = f"tree_fc, h={sizes[0]}, batch {sizes[1]}" if sizes else ""
     return Axis("leaves", title, {record.cell: _leaves(record) for record in own}, own)
-
-
-def _mode_in_title(mode: str) -> str:
-    return "" if mode == "training" else f", {mode}"
 
 
 def _leaves(record) -> int | None:

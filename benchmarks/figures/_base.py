@@ -66,7 +66,6 @@ class Request:
       threads: The number of threads of every system.
       data: Further fields of `workloads.Settings`.
       workloads: Workloads in place of those of the figure; None for the latter.
-      mode: The mode of figures that are not the paper's.
     """
 
     grid: Grid
@@ -74,7 +73,6 @@ class Request:
     threads: int
     data: dict
     workloads: list[str] | None = None
-    mode: str = "training"
 
     def cell(self, workload: str, mode="training", profiled=False, **sizes) -> Cell:
         """One cell of a plan, with the usual sizes except for those given."""
@@ -82,15 +80,15 @@ class Request:
         settings = Settings(**self.data, **sizes)
         return Cell(workload, settings, self.threads, mode, profiled)
 
-    def over_sizes(self, workload: str, mode="training") -> list[Cell]:
+    def over_sizes(self, workload: str) -> list[Cell]:
         """Cells of growing minibatches, then of growing hidden states."""
-        cells = [self.cell(workload, mode, batch=batch) for batch in self.grid.batches]
-        cells += [self.cell(workload, mode, units=units) for units in self.grid.units]
+        cells = [self.cell(workload, batch=batch) for batch in self.grid.batches]
+        cells += [self.cell(workload, units=units) for units in self.grid.units]
         return list(dict.fromkeys(cells))
 
-    def over_leaves(self, mode="training") -> list[Cell]:
+    def over_leaves(self) -> list[Cell]:
         """Cells of growing complete trees."""
-        return [self.cell("tree_fc", mode, leaves=leaves) for leaves in self.grid.leaves]
+        return [self.cell("tree_fc", leaves=leaves) for leaves in self.grid.leaves]
 
 
 class Figure(abc.ABC):

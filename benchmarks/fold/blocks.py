@@ -27,7 +27,7 @@ class Identity(Block):
 
 
 class GetItem(Block):
-    """A field of an object, by name, or an item of a tuple or a sequence, by number."""
+    """A field of an object, by name, or an item of a tuple, by number."""
 
     def __init__(self, key):
         self._key = key
@@ -37,8 +37,6 @@ class GetItem(Block):
             first = TupleType(in_type.items[: self._key]).width
             item = in_type.items[self._key]
             return program.add(Kind.SLICE, in_type, item, first), item
-        if isinstance(in_type, SequenceType):
-            return program.add(Kind.AT, in_type, in_type.item, self._key), in_type.item
         expect(self, in_type, result_types.ObjectType)
         columns = program.fields[self._key]
         if len(columns) == 1:

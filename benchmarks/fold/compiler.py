@@ -5,15 +5,13 @@ from benchmarks.fold.blocks import AllOf, Block, GetItem
 from benchmarks.fold.program import Kind, Program
 from benchmarks.fold.result_types import SequenceType, TupleType
 from benchmarks.fold.sequences import Map
-from benchmarks.fold.tensors import Metric
 
 
 def compile_block(block: Block, fields: dict) -> Program:
     """Compiles a model to what the weaver and the loop need to know of it.
 
     Args:
-      block: Takes an example; the tensors of its result are the outputs, and before them come
-        those of every `Metric`.
+      block: Takes an example; the tensors of its result are the outputs.
       fields: The names of the fields of objects; True for a list.
 
     Raises:
@@ -44,4 +42,5 @@ class _Mark(Block):
             return Map(_Mark()).compile(program, in_type)
         if isinstance(in_type, result_types.RowType):
             raise TypeError("outputs: got a row that nobody takes. Use BatchInput.")
-        return Metric().compile(program, in_type)
+        tag = program.once(self, lambda: program.add_tag(in_type))
+        return program.add(Kind.OUTPUT, in_type, result_types.VOID, tag), result_types.VOID

@@ -23,11 +23,10 @@ class Kind(enum.IntEnum):
     REDUCE = 9
     ZIP = 10
     REVERSE = 11
-    AT = 12
-    SOURCE = 13
-    CALL = 14
-    OUTPUT = 15
-    BROADCAST = 16
+    SOURCE = 12
+    CALL = 13
+    OUTPUT = 14
+    BROADCAST = 15
 
 
 @dataclasses.dataclass(frozen=True)

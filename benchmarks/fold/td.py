@@ -27,6 +27,5 @@ from benchmarks.fold.sequences import Zip as Zip
 from benchmarks.fold.tensors import BatchInput as BatchInput
 from benchmarks.fold.tensors import Embedding as Embedding
 from benchmarks.fold.tensors import Function as Function
-from benchmarks.fold.tensors import Metric as Metric
 from benchmarks.fold.tensors import Scalar as Scalar
 from benchmarks.fold.tensors import Zeros as Zeros

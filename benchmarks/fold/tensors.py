@@ -103,12 +103,3 @@ class Zeros(Block):
 
         source = program.once((Zeros, kind), lambda: program.add_source(rows, kind))
         return program.add(Kind.SOURCE, in_type, kind, source, 1), kind
-
-
-class Metric(Block):
-    """Makes an output of every tensor that is its input; its own result is empty."""
-
-    def compile(self, program, in_type):
-        expect(self, in_type, TensorType)
-        tag = program.once(self, lambda: program.add_tag(in_type))
-        return program.add(Kind.OUTPUT, in_type, result_types.VOID, tag), result_types.VOID

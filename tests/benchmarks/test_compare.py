@@ -93,23 +93,6 @@ def test_an_ablation_measures_the_workloads_and_sizes_that_are_asked_for(measure
     assert len(rows) == 2 * len(figure10.NAMES)
 
 
-def test_scaling_measures_every_cell_once(measured, tmp_path, capsys):
-    flags = ["--batches=1,64", "--leaves=256", "--units=64", "--systems=cavs", "--mode=inference"]
-    sizes = ["--batch=64", "--at-units=256", f"--folder={tmp_path}", "--figures=scaling"]
-    with pytest.raises(KeyboardInterrupt):
-        compare.main([*flags, *sizes])
-    measured.clear()
-    assert compare.main([*flags, *sizes]) == 0
-    rows = records.read(tmp_path / "scaling.json")
-    assert [row.cell[:3] for row in rows] == [
-        *(("tree_lstm", 256, 1), ("tree_lstm", 256, 64), ("tree_lstm", 64, 64)),
-        ("tree_fc", 256, 64),
-    ]
-    assert {row.mode for row in rows} == {"inference"}
-    assert "640.00 ms (25%)" in capsys.readouterr().out
-    assert (tmp_path / "scaling.png").exists()
-
-
 @pytest.mark.parametrize(
     ("flags", "kept", "effort"),
     [([], True, TINY.effort), (["--fresh", "--repeats=7"], False, Effort(7, 0.01))],

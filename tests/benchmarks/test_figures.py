@@ -258,7 +258,7 @@ def test_what_streaming_gains_is_compared_between_the_workloads():
 
 
 def test_cells_of_several_figures_are_measured_once_with_the_systems_of_all():
-    chosen = [figures.make(name) for name in figures.OF_THE_PAPER]
+    chosen = [figures.make(name) for name in figures.NAMES]
     entries = [entry for figure in chosen for entry in figure.plan(REQUEST)]
     merged = compare.merged(entries)
     keys = [cell.key() for cell, contenders in merged if contenders[0].system == "cavs"]

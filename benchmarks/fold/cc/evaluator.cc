@@ -52,8 +52,6 @@ void Evaluator::Evaluate(int32_t number, const int32_t* in, int32_t* out) {
       return Zip(block, in, out);
     case Kind::kReverse:
       return Reverse(block, in, out);
-    case Kind::kAt:
-      return At(block, in, out);
     case Kind::kSource: {
       const bool shared = block.in_width == 0 || block.parts[1] != 0;
       out[0] = graph_.AddSource(block.parts[0], shared ? 0 : in[0], shared);
@@ -204,17 +202,6 @@ void Evaluator::Broadcast(const Block& block, const int32_t* in, int32_t* out) {
     std::copy_n(pool_.begin() + in[0] + i * item, item, to);
     std::copy_n(in + 2, value, to + item);
   }
-}
-
-void Evaluator::At(const Block& block, const int32_t* in, int32_t* out) {
-  const int32_t index =
-      block.parts[0] < 0 ? block.parts[0] + in[1] : block.parts[0];
-  if (index < 0 || index >= in[1]) {
-    throw std::invalid_argument(
-        "GetItem: got " + std::to_string(block.parts[0]) +
-        " but expected an item of a sequence of " + std::to_string(in[1]));
-  }
-  Load(in[0] + index * block.out_width, block.out_width, out);
 }
 
 int32_t Evaluator::Read(int32_t column, int64_t index) const {

@@ -41,7 +41,6 @@ class Evaluator {
   void Zip(const Block& block, const int32_t* in, int32_t* out);
   void Reverse(const Block& block, const int32_t* in, int32_t* out);
   void Broadcast(const Block& block, const int32_t* in, int32_t* out);
-  void At(const Block& block, const int32_t* in, int32_t* out);
 
   int32_t Read(int32_t column, int64_t index) const;
   // Makes room for a sequence; returns where it begins.

@@ -25,7 +25,6 @@ enum class Kind : int32_t {
   kReduce,   // block of (left, right), block for an empty sequence
   kZip,      // widths of the items of all sequences
   kReverse,  // -
-  kAt,       // index; a negative one counts from the end
   kSource,   // source: a result at depth 0 that carries the input
   kCall,     // operation, of the results in the input
   kOutput,   // tag: marks the result

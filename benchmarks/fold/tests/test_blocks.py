@@ -50,9 +50,8 @@ def test_rnn_gives_every_output_and_the_last_state():
 
 def test_rnn_may_start_from_a_state_that_is_given():
     cell = td.Function(lambda x, state: (x * state, state + 1))
-    first = td.GetItem("words") >> td.GetItem(0) >> number()
-    outputs, states = run(td.AllOf(words(), first) >> td.RNN(cell), 0)
-    assert outputs == [30 * 30, 10 * 31, 20 * 32] and states == [33]
+    outputs, states = run(td.AllOf(words(), number()) >> td.RNN(cell), 0)
+    assert outputs == [30 * 10, 10 * 11, 20 * 12] and states == [13]
 
 
 def test_reduce_is_balanced():
@@ -77,11 +76,6 @@ def test_broadcast_gives_every_item_the_value():
     pairs = td.AllOf(words(), td.AllOf(number(), number())) >> td.Broadcast()
     made = pairs >> td.Map(td.Function(lambda item, both: 100 * item + both[0] + both[1]))
     assert run(made, 0, 1) == [[3020, 1020, 2020, 4040]]
-
-
-@pytest.mark.parametrize(("index", "expected"), [(0, [30, 40]), (-1, [20, 40])])
-def test_get_item_of_a_sequence(index, expected):
-    assert run(words() >> td.GetItem(index), 0, 1) == [expected]
 
 
 def test_get_item_of_a_tuple_of_tuples():
@@ -128,13 +122,6 @@ def test_functions_see_tensors_of_their_types():
     assert model.run([0, 1])[0].tolist() == [[6, 7, 0, 1], [4, 5, 2, 3]]
     assert set(shapes) == {((None, 2), (None, 2), tf.int32)}
     assert model.program.tags == [td.TensorType((4,))]
-
-
-def test_metrics_are_outputs_before_the_result():
-    seen = td.AllOf(td.Identity(), td.Function(lambda x: x * x) >> td.Metric()) >> td.GetItem(0)
-    block = td.GetItem("words") >> td.Map(number() >> seen) >> td.Fold(ADD, td.Zeros(NUMBER))
-    squares, sums = run(block, 1, 0)
-    assert squares == [1600, 900, 100, 400] and sums == [40, 60]
 
 
 def test_an_operation_is_one_wherever_its_block_is_used():
@@ -187,8 +174,6 @@ def test_sequences_that_do_not_match_are_named():
     model = Model(td.AllOf(words(), more) >> td.Zip() >> td.Map(ADD), fields)
     with pytest.raises(ValueError, match="Zip: got sequences of 3 and 1 items but expected"):
         model.run([0])
-    with pytest.raises(ValueError, match="GetItem: got 3 but expected an item of a sequence of 3"):
-        Model(words() >> td.GetItem(3), FIELDS).run([0])
 
 
 def test_a_tuple_has_a_greatest_width():
