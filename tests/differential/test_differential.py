@@ -53,7 +53,7 @@ def cell(request):
 
 
 # Fixed examples: a failure prints its seed and its graphs.
-@settings(derandomize=True, deadline=None, max_examples=8, print_blob=True)
+@settings(derandomize=True, deadline=None, max_examples=5, print_blob=True)
 @given(seed=st.integers(0, 10**6), num_graphs=st.integers(0, 6))
 def test_random_graphs_give_the_reference_numbers(cell, seed, num_graphs):
     graphs = cells.random_graphs(seed, num_graphs, 7, num_types=len(cell.vertex_types))
@@ -115,7 +115,7 @@ def test_narrow_floats_to_their_precision(cell_class, dtype, tolerance):
     cell = cell_class(dtype=dtype)
     graphs = cells.random_graphs(3, 6, 4, num_types=len(cell.vertex_types))
     inputs = cells.inputs_for(cell, graphs.num_vertices, dtype, 0)
-    for options in SWITCHES:
+    for options in SWITCHES[::3]:
         cell.options = options
         report = cavs.check_equivalence(cell, graphs, inputs, tolerance=tolerance)
         assert report.ok, f"{options}\n{report}"

@@ -34,6 +34,22 @@ def run_program(program: str, folder: pathlib.Path, path: pathlib.Path) -> tuple
     return not failure, "" if failure else (folder / "printed.txt").read_text(), failure
 
 
+def printed_by(function, arguments: tuple, folder: pathlib.Path, **environment) -> str:
+    """Calls a function as `call` does; returns what it printed, and fails if it failed.
+
+    Args:
+      environment: Variables of the environment, which the function finds there.
+    """
+    failure = call(_with_environment, (function, arguments, environment), folder)
+    assert not failure, failure
+    return (folder / "printed.txt").read_text()
+
+
+def _with_environment(function, arguments, environment):
+    os.environ |= environment
+    function(*arguments)
+
+
 def call(function, arguments: tuple, folder: pathlib.Path) -> str:
     """Calls a function of a module in a process that is forked as that of `run_program`.
 

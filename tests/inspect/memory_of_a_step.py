@@ -1,12 +1,11 @@
 """Prints the predicted and the measured memory of a step, as JSON.
 
-A program of its own: resident memory is a matter of the whole process.
+It runs in a process of its own, since resident memory is a matter of the whole process.
 """
 
 import ctypes
 import json
 import pathlib
-import sys
 
 import tensorflow as tf
 
@@ -121,7 +120,3 @@ def main(name, size):
 def first_minibatch(cell, make_graphs):
     graphs = make_graphs(1)
     return graphs, tf.zeros([graphs.num_vertices, cells.FEATURES], cell.dtype)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))

@@ -2,8 +2,6 @@
 
 import json
 import pathlib
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -12,8 +10,8 @@ import tensorflow as tf
 import cavs_tf as cavs
 from cavs_tf._native.library import ops
 from cavs_tf.inspect._memory import functions_of
-from tests.helpers import cells
-from tests.helpers.processes import environment
+from tests.helpers import cells, processes
+from tests.inspect import memory_of_a_step
 from tests.inspect.memory_of_a_step import MODELS
 
 GRAPHS = cavs.GraphBatch.chain([50, 30, 20])
@@ -29,18 +27,12 @@ def make_cell(**kwargs):
     return cell
 
 
-def run_python(*args):
-    command = [sys.executable, *args]
-    measured = {**environment(), "CAVS_GUARD_ZONES": "0"}  # Guard zones take memory too.
-    return subprocess.run(command, env=measured, capture_output=True, text=True, check=False)
-
-
 @needs_proc
 @pytest.mark.parametrize(("model", "size"), [*((model, 20) for model in MODELS), ("tree_lstm", 60)])
-def test_a_step_takes_what_was_predicted(model, size):
-    done = run_python("-m", "tests.inspect.memory_of_a_step", model, str(size))
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout.splitlines()[-1])
+def test_a_step_takes_what_was_predicted(model, size, tmp_path):
+    arguments = (memory_of_a_step.main, (model, size), tmp_path)
+    # Guard zones take memory too.
+    found = json.loads(processes.printed_by(*arguments, CAVS_GUARD_ZONES="0").splitlines()[-1])
     for step in ("inference", "training"):
         ratio = found[step] / found[f"predicted_{step}"]
         assert 0.7 < ratio < 1.15, found
@@ -133,7 +125,6 @@ def test_without_a_derivative_there_is_no_backward_direction():
 OUT_OF_MEMORY = """
 import contextlib
 import resource
-import sys
 import tensorflow as tf
 import cavs_tf as cavs
 from tests.helpers import cells
@@ -143,7 +134,6 @@ small = cavs.GraphBatch.chain([9])
 cell(small, tf.ones([9, cells.FEATURES]))
 graphs = cavs.GraphBatch.chain([200] * 1000)
 x = tf.ones([graphs.num_vertices, cells.FEATURES])
-pass_over = sys.argv[1]
 at = tf.range(1000) if pass_over == "training_at" else None
 need = cavs.predict_memory(cell, graphs, at=at)
 virtual = 4096 * int(open("/proc/self/statm").read().split()[0])
@@ -163,9 +153,11 @@ except tf.errors.ResourceExhaustedError as error:
 
 @pytest.mark.skipif(not pathlib.Path("/proc/self/statm").exists(), reason="no such file")
 @pytest.mark.parametrize("pass_over", ["inference", "training", "training_at"])
-def test_a_step_that_does_not_fit_fails_with_what_it_needs(pass_over):
-    done = run_python("-c", OUT_OF_MEMORY, pass_over)
-    assert done.stdout.split() == ["True", "True"], done.stderr
+def test_a_step_that_does_not_fit_fails_with_what_it_needs(pass_over, tmp_path):
+    program = f"pass_over = {pass_over!r}\n{OUT_OF_MEMORY}"
+    done, printed, error = processes.run_program(program, tmp_path, tmp_path)
+    assert done, error
+    assert printed.split() == ["True", "True"]
 
 
 def test_derivatives_of_another_model_are_refused():

@@ -17,12 +17,13 @@ PLAIN = """
 import sys
 import numpy as np
 import tensorflow as tf
-folder, arrays = sys.argv[1:]
+folder, *files = sys.argv[1:]
 loaded = tf.saved_model.load(folder)
-given = dict(np.load(arrays))
-found = loaded.signatures["serving_default"](**{k: tf.constant(v) for k, v in given.items()})
+for arrays in files:
+    given = dict(np.load(arrays))
+    found = loaded.signatures["serving_default"](**{k: tf.constant(v) for k, v in given.items()})
+    np.savez(arrays, **{name: value.numpy() for name, value in found.items()})
 assert not [name for name in sys.modules if name.startswith("cavs_tf")]
-np.savez(arrays, **{name: value.numpy() for name, value in found.items()})
 """
 
 
@@ -57,12 +58,13 @@ def test_runs_where_this_package_is_not_loaded(tmp_path):
 
     cavs.export_portable(model, tmp_path / "saved", inputs(*batches[0]))
     assert b"Cavs" not in (tmp_path / "saved/saved_model.pb").read_bytes()
-    for graphs, token in batches:
-        given = structure(graphs) | {"token": token}
-        np.savez(tmp_path / "arrays.npz", **given)
-        command = [sys.executable, "-c", PLAIN, tmp_path / "saved", tmp_path / "arrays.npz"]
-        subprocess.run(command, env=environment(), cwd=tmp_path, check=True)
-        found, wanted = np.load(tmp_path / "arrays.npz"), model(inputs(graphs, token))
+    files = [tmp_path / f"arrays_{number}.npz" for number in range(len(batches))]
+    for file, (graphs, token) in zip(files, batches, strict=True):
+        np.savez(file, **structure(graphs), token=token)
+    command = [sys.executable, "-c", PLAIN, tmp_path / "saved", *files]
+    subprocess.run(command, env=environment(), cwd=tmp_path, check=True)
+    for file, (graphs, token) in zip(files, batches, strict=True):
+        found, wanted = np.load(file), model(inputs(graphs, token))
         assert set(found) == set(wanted)
         for name, value in wanted.items():
             np.testing.assert_allclose(found[name], value, rtol=1e-5, atol=1e-6)

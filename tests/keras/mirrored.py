@@ -1,11 +1,9 @@
-"""A program of tests: trains on two virtual devices and on one, and compares.
-
-    python mirrored.py CASE
+"""Trains on two virtual devices and on one, and compares.
 
 Devices are divided before TensorFlow starts, so each run is a process of its own.
 """
 
-import sys
+import warnings
 
 import keras
 import numpy as np
@@ -110,14 +108,10 @@ def custom_loop(build, strategy):
     close(mirrored.get_weights(), plain.get_weights(), "weights")
 
 
-def main():
-    what, how = sys.argv[1:]
+def main(what, how):
+    warnings.simplefilter("error", UserWarning)
     [cpu] = tf.config.list_physical_devices("CPU")
     half = tf.config.LogicalDeviceConfiguration()
     tf.config.set_logical_device_configuration(cpu, [half, half])
     strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
     globals()[what]({"subclassed": Subclassed, "functional": functional}[how], strategy)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,17 +1,12 @@
 """Training on several devices is training on one, to rounding."""
 
-import pathlib
-import subprocess
-import sys
-
 import keras
 import pytest
 import tensorflow as tf
 
 import cavs_tf as cavs
 from tests.helpers import processes
-
-PROGRAM = pathlib.Path(__file__).parent / "mirrored.py"
+from tests.keras import mirrored
 
 
 @pytest.mark.parametrize(
@@ -23,15 +18,9 @@ PROGRAM = pathlib.Path(__file__).parent / "mirrored.py"
         pytest.param("custom_loop", "functional", marks=pytest.mark.long),
     ],
 )
-def test_two_devices_are_as_one(what, how):
-    done = subprocess.run(
-        [sys.executable, "-W", "error::UserWarning", PROGRAM, what, how],
-        env=processes.environment(),
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
+def test_two_devices_are_as_one(what, how, tmp_path):
+    failure = processes.call(mirrored.main, (what, how), tmp_path)
+    assert not failure, failure
 
 
 def test_minibatches_without_graphs_are_rejected():

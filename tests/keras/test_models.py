@@ -72,6 +72,12 @@ MODELS = {
 }
 
 
+def some_models(*names):
+    """Tests some of the models; the others are long tests."""
+    long = [pytest.param(name, marks=pytest.mark.long) for name in MODELS if name not in names]
+    return pytest.mark.parametrize("build_and_data", [*names, *long], indirect=True)
+
+
 @pytest.fixture(params=MODELS)
 def build_and_data(request):
     build, batching = MODELS[request.param]
@@ -104,6 +110,7 @@ def test_fit_evaluate_and_predict(build_and_data, capsys):
     assert loss == pytest.approx(history["val_loss"][-1], rel=1e-4)
 
 
+@some_models("functional, TreeGRU", "subclassed")
 def test_several_steps_in_one_call(build_and_data):
     build, data = build_and_data
     model, other = build(), build()
@@ -194,6 +201,7 @@ def test_save_and_load(build_and_data, tmp_path):
         np.testing.assert_array_equal(got, want)
 
 
+@some_models("custom", "subclassed")
 def test_save_and_load_weights(build_and_data, tmp_path):
     build, data = build_and_data
     model, other = build(), build()
@@ -204,6 +212,7 @@ def test_save_and_load_weights(build_and_data, tmp_path):
     np.testing.assert_array_equal(other.predict(data, verbose=0), want)
 
 
+@some_models("custom", "subclassed")
 def test_checkpoint(build_and_data, tmp_path):
     build, data = build_and_data
     model, other = build(), build()

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 import cavs_tf as cavs
 from cavs_tf.keras import GRU, LSTM
+from tests.helpers.pairwise import parametrize_pairs
 
 UNITS, FEATURES, STEPS = 4, 3, 6
 LENGTHS = np.array([6, 2, 0, 3])
@@ -56,10 +57,12 @@ def pair(name, **kwargs):
     return ours, theirs
 
 
-@pytest.mark.parametrize("name", ["LSTM", "GRU", "GRU, reset before"])
-@pytest.mark.parametrize("mask", MASKS)
-@pytest.mark.parametrize("return_sequences", [False, True])
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@parametrize_pairs(
+    name=["LSTM", "GRU", "GRU, reset before"],
+    return_sequences=[False, True],
+    mask=MASKS,
+    dtype=["float32", "float64"],
+)
 def test_equals_the_layer_of_keras_for_any_mask(name, return_sequences, mask, dtype):
     ours, theirs = pair(name, return_sequences=return_sequences, dtype=dtype)
     mask = None if MASKS[mask] is None else tf.constant(MASKS[mask])

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 import cavs_tf as cavs
 from cavs_tf.keras import GRU, LSTM
+from tests.helpers.pairwise import parametrize_pairs
 
 LAYERS = {LSTM: keras.layers.LSTM, GRU: keras.layers.GRU}
 each_layer = pytest.mark.parametrize("layer", LAYERS)
@@ -28,11 +29,11 @@ def pair(layer, **kwargs):
     return ours, theirs
 
 
-@each_layer
-@pytest.mark.parametrize("return_sequences", [False, True])
-@pytest.mark.parametrize("go_backwards", [False, True])
-@pytest.mark.parametrize("mask", [None, MASK])
-def test_states_are_those_of_keras(layer, return_sequences, go_backwards, mask):
+@parametrize_pairs(
+    layer=LAYERS, return_sequences=[False, True], go_backwards=[False, True], masked=[False, True]
+)
+def test_states_are_those_of_keras(layer, return_sequences, go_backwards, masked):
+    mask = MASK if masked else None
     both = pair(layer, return_sequences=return_sequences, go_backwards=go_backwards)
     for _ in range(3):
         ours, theirs = (one(X, mask=mask) for one in both)

@@ -10,7 +10,9 @@ import tensorflow as tf
 import cavs_tf as cavs
 from cavs_tf.keras import GRU, LSTM, TreeGRU, TreeLSTM
 from tests.helpers import batches as make
+from tests.helpers.pairwise import parametrize_pairs
 
+NO_YES = (False, True)
 UNITS, FEATURES, STEPS = 4, 3, 6
 LENGTHS = np.array([6, 2, 0, 3])
 RIGHT_PADDED = np.arange(STEPS) < LENGTHS[:, None]
@@ -24,7 +26,6 @@ LAYERS = {"LSTM": (LSTM, keras.layers.LSTM, 2), "GRU": (GRU, keras.layers.GRU, 1
 X = tf.constant(np.random.default_rng(1).normal(size=(4, STEPS, FEATURES)), "float32")
 
 each_layer = pytest.mark.parametrize("name", LAYERS)
-each_mask = pytest.mark.parametrize("mask", MASKS)
 
 
 def initial_state(name, count=4, times=1):
@@ -59,18 +60,16 @@ def assert_same(got, want, tolerance=1e-5):
         np.testing.assert_allclose(a, b, rtol=10 * tolerance, atol=tolerance)
 
 
-@each_layer
-@each_mask
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        [],
-        ["return_sequences"],
-        ["return_sequences", "go_backwards"],
-        ["return_sequences", "zero_output_for_mask"],
-        ["go_backwards", "zero_output_for_mask"],
+@parametrize_pairs(
+    name=LAYERS,
+    mask=MASKS,
+    arguments=[
+        (),
+        ("return_sequences",),
+        ("return_sequences", "go_backwards"),
+        ("return_sequences", "zero_output_for_mask"),
+        ("go_backwards", "zero_output_for_mask"),
     ],
-    ids="-".join,
 )
 def test_are_those_of_the_layer_of_keras(name, mask, arguments):
     ours, theirs = pair(name, return_state=True, **dict.fromkeys(arguments, True))
@@ -84,9 +83,7 @@ def test_are_those_of_the_layer_of_keras(name, mask, arguments):
     assert_same(ours(X, mask=mask), theirs(X, mask=mask))
 
 
-@each_layer
-@pytest.mark.parametrize("go_backwards", [False, True])
-@pytest.mark.parametrize("return_sequences", [False, True])
+@parametrize_pairs(name=LAYERS, return_sequences=NO_YES, go_backwards=NO_YES)
 def test_padded_ragged_and_graphs_agree(name, return_sequences, go_backwards):
     layer, _ = pair(
         name, return_sequences=return_sequences, go_backwards=go_backwards, return_state=True
@@ -109,10 +106,12 @@ def test_padded_ragged_and_graphs_agree(name, return_sequences, go_backwards):
     np.testing.assert_allclose(from_graphs, in_order.values, atol=1e-6)
 
 
-@each_layer
-@pytest.mark.parametrize("mask", ["none", "scattered"])
-@pytest.mark.parametrize("merge_mode", ["concat", None])
-@pytest.mark.parametrize("return_sequences", [False, True])
+@parametrize_pairs(
+    name=LAYERS,
+    mask=["none", "scattered"],
+    merge_mode=["concat", None],
+    return_sequences=NO_YES,
+)
 def test_bidirectional_layers_of_keras_take_ours(name, mask, merge_mode, return_sequences):
     def wrap(layer):
         return keras.layers.Bidirectional(layer, merge_mode)
@@ -152,8 +151,15 @@ def build_translator(layer):
     return keras.Model([source, target], keras.layers.Dense(2)(x))
 
 
-@each_layer
-@pytest.mark.parametrize("build", [build_tagger, build_translator])
+@pytest.mark.parametrize(
+    ("name", "build"),
+    [
+        ("LSTM", build_translator),
+        ("GRU", build_tagger),
+        pytest.param("LSTM", build_tagger, marks=pytest.mark.long),
+        pytest.param("GRU", build_translator, marks=pytest.mark.long),
+    ],
+)
 def test_models_train_as_those_of_keras_and_are_saved(name, build, tmp_path):
     keras.utils.set_random_seed(0)
     ours, theirs = (build(layer) for layer in LAYERS[name][:2])

@@ -6,7 +6,6 @@ import sys
 
 import keras
 import numpy as np
-import pytest
 import tensorflow as tf
 
 import cavs_tf as cavs
@@ -20,12 +19,14 @@ PROGRAM = """
 import sys
 import numpy as np
 import tensorflow as tf
-folder, arrays, *library = sys.argv[1:]
-for path in library:
-    tf.load_op_library(path)
-given = {name: tf.constant(value) for name, value in np.load(arrays).items()}
-loaded = tf.saved_model.load(folder)
-np.savez(arrays, output=loaded.serve(given))
+import pathlib
+library, *folders = sys.argv[1:]
+if library:
+    tf.load_op_library(library)
+for folder in map(pathlib.Path, folders):
+    given = {name: tf.constant(value) for name, value in np.load(folder / "arrays.npz").items()}
+    loaded = tf.saved_model.load(folder / "saved")
+    np.savez(folder / "output.npz", output=loaded.serve(given))
 assert not [name for name in sys.modules if name.startswith("cavs_tf")]
 """
 LAYERS = {
@@ -38,7 +39,8 @@ LAYERS = {
 
 
 def exported(layer, path):
-    """Saves a functional model; returns its arguments and what it returns."""
+    """Saves a functional model and its arguments; returns what it returns."""
+    path.mkdir()
     graphs, x = cavs.keras.graph_inputs(2), keras.Input((3,), name="x")
     model = keras.Model({**graphs, "x": x}, layer(graphs, x))
     given = {**TREES.with_schedule(2).to_dict(), "x": X}
@@ -48,25 +50,25 @@ def exported(layer, path):
     return output
 
 
-def run(path, *library):
-    arguments = [path / "saved", path / "arrays.npz", *library]
+def run(library, *folders):
     return subprocess.run(
-        [sys.executable, "-c", PROGRAM, *arguments],
+        [sys.executable, "-c", PROGRAM, library, *folders],
         env=environment(),
-        cwd=path,
+        cwd=folders[0],
         capture_output=True,
         text=True,
     )
 
 
-@pytest.mark.parametrize("name", LAYERS)
-def test_the_library_suffices(name, tmp_path):
-    output = exported(LAYERS[name], tmp_path)
-    done = run(tmp_path, LIBRARY)
+def test_the_library_suffices(tmp_path):
+    outputs = {tmp_path / name: exported(LAYERS[name], tmp_path / name) for name in LAYERS}
+    done = run(LIBRARY, *outputs)
     assert done.returncode == 0, done.stderr[-2000:]
-    np.testing.assert_allclose(np.load(tmp_path / "arrays.npz")["output"], output, rtol=1e-6)
+    for folder, output in outputs.items():
+        found = np.load(folder / "output.npz")["output"]
+        np.testing.assert_allclose(found, output, rtol=1e-6, err_msg=folder.name)
 
 
 def test_without_the_library_tensorflow_names_an_op(tmp_path):
-    exported(cavs.keras.TreeLSTM(4), tmp_path)
-    assert "Op type not registered 'Cavs" in run(tmp_path).stderr
+    exported(cavs.keras.TreeLSTM(4), tmp_path / "tree_lstm")
+    assert "Op type not registered 'Cavs" in run("", tmp_path / "tree_lstm").stderr

@@ -1,42 +1,40 @@
 """Settings of TensorFlow that can only be made in a new process."""
 
-import subprocess
-import sys
 import textwrap
 
 import numpy as np
+import pytest
 import tensorflow as tf
 
 import cavs_tf as cavs
 from tests.helpers import cells, processes
 
 
-def run(program: str) -> str:
+@pytest.fixture
+def run(tmp_path):
     """Runs a program that starts with the imports below, and returns what it prints."""
-    prelude = """
-        import numpy as np
-        import tensorflow as tf
-        import cavs_tf as cavs
-        from tests.helpers import cells
-        GRAPHS = cavs.GraphBatch.from_children([[[], [], [0, 1]], [[]], [[], [0], [1, 0]]])
-        tf.keras.utils.set_random_seed(0)
-        X = tf.constant(np.random.default_rng(0).standard_normal((7, cells.FEATURES)), tf.float32)
-    """
-    settings, _, rest = textwrap.dedent(program).partition("# ---\n")
-    text = f"import tensorflow as tf\n{settings}{textwrap.dedent(prelude)}{rest}"
-    done = subprocess.run(
-        [sys.executable, "-c", text],
-        env=processes.environment(),
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    return done.stdout
+
+    def run(program):
+        prelude = """
+            import numpy as np
+            import tensorflow as tf
+            import cavs_tf as cavs
+            from tests.helpers import cells
+            GRAPHS = cavs.GraphBatch.from_children([[[], [], [0, 1]], [[]], [[], [0], [1, 0]]])
+            tf.keras.utils.set_random_seed(0)
+            rows = np.random.default_rng(0).standard_normal((7, cells.FEATURES))
+            X = tf.constant(rows, tf.float32)
+        """
+        settings, _, rest = textwrap.dedent(program).partition("# ---\n")
+        text = f"import tensorflow as tf\n{settings}{textwrap.dedent(prelude)}{rest}"
+        done, printed, error = processes.run_program(text, tmp_path, tmp_path)
+        assert done, error
+        return printed
+
+    return run
 
 
-def test_one_thread_of_each_kind_does_not_hang():
+def test_one_thread_of_each_kind_does_not_hang(run):
     output = run(
         """
         tf.config.threading.set_inter_op_parallelism_threads(1)
@@ -50,7 +48,7 @@ def test_one_thread_of_each_kind_does_not_hang():
     assert output.split("\n")[0] == "(7, 3) True"
 
 
-def test_one_thread_for_operators_trains_from_a_pipeline():
+def test_one_thread_for_operators_trains_from_a_pipeline(run):
     output = run(
         """
         tf.config.threading.set_inter_op_parallelism_threads(1)
@@ -72,7 +70,7 @@ def test_one_thread_for_operators_trains_from_a_pipeline():
     assert output.split() == ["2"]
 
 
-def test_the_single_threaded_executor_trains_from_a_pipeline_with_one_thread():
+def test_the_single_threaded_executor_trains_from_a_pipeline_with_one_thread(run):
     output = run(
         """
         tf.config.threading.set_inter_op_parallelism_threads(1)
@@ -107,7 +105,7 @@ def test_the_single_threaded_executor_trains_from_a_pipeline_with_one_thread():
     assert output.split() == ["True"] * 3
 
 
-def test_mirrored_replicas_read_and_train_their_own_copies():
+def test_mirrored_replicas_read_and_train_their_own_copies(run):
     output = run(
         """
         cpu = tf.config.list_physical_devices("CPU")[0]
@@ -140,7 +138,7 @@ def test_mirrored_replicas_read_and_train_their_own_copies():
     assert output.strip() == "6"
 
 
-def test_a_saved_model_runs_and_trains_where_the_class_is_unknown(tmp_path):
+def test_a_saved_model_runs_and_trains_where_the_class_is_unknown(run, tmp_path):
     cell = cells.TreeLSTM()
     x = tf.ones([3, cells.FEATURES])
     module = tf.Module()
@@ -149,11 +147,11 @@ def test_a_saved_model_runs_and_trains_where_the_class_is_unknown(tmp_path):
     signature = [cavs.GraphBatch.Spec(), spec]
     module.run = tf.function(lambda graphs, x: cell(graphs, x), input_signature=signature)
     expected = module.run(cavs.GraphBatch.chain([3]), x)
-    tf.saved_model.save(module, str(tmp_path))
+    tf.saved_model.save(module, str(tmp_path / "saved"))
     output = run(
         f"""
         # ---
-        module = tf.saved_model.load({str(tmp_path)!r})
+        module = tf.saved_model.load({str(tmp_path / "saved")!r})
         x = tf.ones([3, cells.FEATURES])
         with tf.GradientTape() as tape:
             tape.watch(x)

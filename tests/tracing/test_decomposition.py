@@ -136,29 +136,38 @@ def weights(*shape):
 
 
 class OfTensors(cavs.GraphSupport):
-    """States of rank 3, combined by one expression."""
+    """States of rank 3, and several expressions of them."""
 
-    def __init__(self, expression):
+    def __init__(self, *names):
         super().__init__(state_size=(2, 3, 4), arity=1, dtype="float64")
-        self.expression = expression
+        self.names = names
         self.w = self.add_weight(shape=(4, 4), initializer="orthogonal")
 
     def vertex(self):
         x = self.pull()
         state = tf.tanh(x + tf.reshape(tf.reshape(self.gather(0), [-1, 4]) @ self.w, tf.shape(x)))
-        result = self.expression(state, x)
-        rest = result.shape[1:].num_elements()
-        total = tf.reduce_sum(tf.reshape(result, [-1, rest]), 1)
-        self.scatter(state + 0.1 * tf.tanh(total)[:, None, None, None])
-        self.push(result)
+        for name in self.names:
+            result = STATES[name](state, x)
+            rest = result.shape[1:].num_elements()
+            total = tf.reduce_sum(tf.reshape(result, [-1, rest]), 1)
+            state += 0.1 * tf.tanh(total)[:, None, None, None]
+            self.push(result, name)
+        self.scatter(state)
 
 
-@pytest.mark.parametrize("name", STATES)
-def test_rows_of_any_rank(name):
-    cell = OfTensors(STATES[name])
+# Most of the time goes into what is around an expression, so a cell has several of them. These two
+# have gradients that are not finite, and would hide those of others.
+ALONE = ("where_not_finite", "logsumexp_of_none")
+FINITE = [name for name in STATES if name not in ALONE]
+GROUPS = [FINITE[i : i + 6] for i in range(0, len(FINITE), 6)] + [[name] for name in ALONE]
+
+
+@pytest.mark.parametrize("names", GROUPS, ids="-".join)
+def test_rows_of_any_rank(names):
+    cell = OfTensors(*names)
     graphs = cavs.GraphBatch.from_children([[[], [0], [1]], [[]], [[], []]])
-    inputs = np.random.default_rng(1).uniform(-1, 1, [6, 2, 3, 4])
-    assert cavs.check_equivalence(cell, graphs, inputs), name
+    inputs = tf.constant(np.random.default_rng(1).uniform(-1, 1, [6, 2, 3, 4]))
+    check_options(cell, graphs, [cavs.Options()], inputs=inputs)
     assert_native(cell, graphs, inputs)
 
 
@@ -342,7 +351,8 @@ def test_cells_over_children(cell):
     for seed, graphs in enumerate([8, 1, 0]):
         graphs = cells.random_graphs(seed, graphs, 12, arity=ARITY)
         inputs = np.random.default_rng(seed).normal(size=[graphs.num_vertices, UNITS])
-        assert cavs.check_equivalence(cell, graphs, inputs)
+        report = cavs.check_equivalence(cell, graphs, inputs)
+        assert report.ok, report
     graphs = cells.random_graphs(1, 4, 12, arity=ARITY)
     inputs = np.random.default_rng(3).normal(size=[graphs.num_vertices, UNITS])
     assert_native(cell, graphs, inputs)
