@@ -474,7 +474,7 @@ class GraphSupport(VertexMethods, SelfContained):
 
     @default  # Keras then still takes the arguments of a class without a `get_config` by itself.
     def get_config(self) -> dict:
-        """The config of a Keras layer; with `options` and `autocast` unless they are the default."""
+        """The config of a Keras layer, and `options` and `autocast` unless they are default."""
         config = super().get_config()
         if self.options != Options():
             config["options"] = self.options.config()
