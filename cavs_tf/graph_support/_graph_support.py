@@ -432,6 +432,14 @@ class GraphSupport(VertexMethods, SelfContained):
             )
         return choose_micro_batch(graphs, functions, self.options, pulls, at)
 
+    def _with_initial_state(self, graphs, inputs, initial_state) -> dict:
+        """External inputs by name, with the initial state as one more."""
+        state = check_initial_state(
+            initial_state, self.arity, self._state_shape, self.compute_dtype
+        )
+        rows = state if asks_for_shapes() else initial_rows(as_graph_batch(graphs), state)
+        return name_inputs(inputs) | {INITIAL_STATE: rows}
+
     def _prepared(self, graphs, inputs) -> tuple[dict, Known]:
         """External inputs by name, checked, and the `Known` of calls with them.
 
@@ -461,6 +469,8 @@ class GraphSupport(VertexMethods, SelfContained):
                 "what the GraphSupport is to return for a vertex."
             )
 
+    # --- traces -----------------------------------------------------------------
+
     def _functions_for(self, known, pulls, training=None, pushes=None) -> Functions:
         """The traced functions for calls with such inputs, which have this `Known`."""
         pushes = frozenset(chosen_pushes(known.pushed, pushes))
@@ -469,6 +479,44 @@ class GraphSupport(VertexMethods, SelfContained):
             return self._cache.functions_of(
                 known, kind, lambda: self._trace(known, pulls, pushes), self._surroundings
             )
+
+    def _trace(self, known, pulls, pushes) -> Functions:
+        read = frozenset().union(*known.pulled)
+        return make_functions(
+            self._evaluated_functions(pulls),
+            self.arity,
+            tf.TensorSpec(self._state_shape, self.compute_dtype),
+            {n: spec for n, spec in row_specs(pulls).items() if n not in GRAPH_INPUTS or n in read},
+            known.edge_pulls,
+            [variable.value for variable in self.variables],
+            first_rows(pulls, Functions.EXAMPLES),
+            self.options.does("decompose"),
+            self.options.does("look_up"),
+            pushes,
+        )
+
+    def _surroundings(self) -> Surroundings:
+        read = ("dtype_policy", "state_shape", "arity", "vertex_types")
+        return Surroundings(self._vertex_functions(), GraphSupport, read)
+
+    def _known(self, pulls) -> Known:
+        """The cache entry for such inputs. Without one, vertex functions are run to make it."""
+        specs = row_specs(pulls)
+        key = (key_of(specs), keras.config.floatx())
+        with self._cache.lock:
+            known = self._cache.find(key)
+            if known is None or in_symbolic_scope():  # Keras must see layers called.
+                state = tf.TensorSpec(self._state_shape, self.compute_dtype)
+                with in_users_code():
+                    functions = self._evaluated_functions(pulls)
+                    findings, reads = first_run(functions, pulls, state, self.arity)
+                    track(self, reads.as_keras_variables())
+                known = self._cache.find(key)
+            if known is None:
+                self._cache.built_for = {n: s for n, s in specs.items() if n != INITIAL_STATE}
+                known = Known(key, self._surroundings(), **findings)
+                self._cache.add(known, self.name)
+            return known
 
     # --- for Keras ----------------------------------------------------------------
 
@@ -544,52 +592,6 @@ class GraphSupport(VertexMethods, SelfContained):
             compute_output_spec(self.call, graphs={"child_splits": splits}, inputs=rows or None)
         if not self.built:
             self.build(shapes)
-
-    def _trace(self, known, pulls, pushes) -> Functions:
-        read = frozenset().union(*known.pulled)
-        return make_functions(
-            self._evaluated_functions(pulls),
-            self.arity,
-            tf.TensorSpec(self._state_shape, self.compute_dtype),
-            {n: spec for n, spec in row_specs(pulls).items() if n not in GRAPH_INPUTS or n in read},
-            known.edge_pulls,
-            [variable.value for variable in self.variables],
-            first_rows(pulls, Functions.EXAMPLES),
-            self.options.does("decompose"),
-            self.options.does("look_up"),
-            pushes,
-        )
-
-    def _with_initial_state(self, graphs, inputs, initial_state) -> dict:
-        """External inputs by name, with the initial state as one more."""
-        state = check_initial_state(
-            initial_state, self.arity, self._state_shape, self.compute_dtype
-        )
-        rows = state if asks_for_shapes() else initial_rows(as_graph_batch(graphs), state)
-        return name_inputs(inputs) | {INITIAL_STATE: rows}
-
-    def _surroundings(self) -> Surroundings:
-        read = ("dtype_policy", "state_shape", "arity", "vertex_types")
-        return Surroundings(self._vertex_functions(), GraphSupport, read)
-
-    def _known(self, pulls) -> Known:
-        """The cache entry for such inputs. Without one, vertex functions are run to make it."""
-        specs = row_specs(pulls)
-        key = (key_of(specs), keras.config.floatx())
-        with self._cache.lock:
-            known = self._cache.find(key)
-            if known is None or in_symbolic_scope():  # Keras must see layers called.
-                state = tf.TensorSpec(self._state_shape, self.compute_dtype)
-                with in_users_code():
-                    functions = self._evaluated_functions(pulls)
-                    findings, reads = first_run(functions, pulls, state, self.arity)
-                    track(self, reads.as_keras_variables())
-                known = self._cache.find(key)
-            if known is None:
-                self._cache.built_for = {n: s for n, s in specs.items() if n != INITIAL_STATE}
-                known = Known(key, self._surroundings(), **findings)
-                self._cache.add(known, self.name)
-            return known
 
 
 def _graph_rows(name: str, graphs, arity: int | None) -> tf.Tensor:
