@@ -39,7 +39,7 @@ def gather(state, child_row):
 
     Raises:
       tf.errors.InvalidArgumentError: If an index is out of range; names it.
-      ValueError: If it is no 32-bit integer.
+      ValueError: If it is not a 32-bit integer.
 
     >>> gather(tf.constant([[1.0], [2.0]]), [1, -1]).numpy()
     array([[2.],
@@ -61,7 +61,7 @@ def scatter(values, child_row, num_rows):
 
     Raises:
       tf.errors.InvalidArgumentError: If an index is out of range; names it.
-      ValueError: If it is no 32-bit integer.
+      ValueError: If it is not a 32-bit integer.
 
     >>> scatter(tf.constant([[1.0], [2.0], [4.0]]), [0, 0, -1], num_rows=2).numpy()
     array([[3.],
@@ -82,8 +82,8 @@ def pull(values, order):
       [V, ...]: values[order[i]].
 
     Raises:
-      tf.errors.InvalidArgumentError: If `order` is no permutation.
-      ValueError: If an element is no 32-bit integer.
+      tf.errors.InvalidArgumentError: If `order` is not a permutation.
+      ValueError: If an element is not a 32-bit integer.
 
     >>> pull(tf.constant([10, 20, 30]), [2, 0, 1]).numpy()
     array([30, 10, 20], dtype=int32)
@@ -102,8 +102,8 @@ def push(rows, order):
       [V, ...], of which row order[i] is rows[i].
 
     Raises:
-      tf.errors.InvalidArgumentError: If `order` is no permutation.
-      ValueError: If an element is no 32-bit integer.
+      tf.errors.InvalidArgumentError: If `order` is not a permutation.
+      ValueError: If an element is not a 32-bit integer.
 
     >>> push(tf.constant([30, 10, 20]), [2, 0, 1]).numpy()
     array([10, 20, 30], dtype=int32)
@@ -125,7 +125,7 @@ def look_up(table: tf.Variable, ids) -> tf.Tensor:
       ids: int32 or int64 of any shape, rows in [0, R).
 
     Returns:
-      The shape of `ids` and then that of a row.
+      A tensor of the shape of `ids`, followed by the shape of a row.
 
     Raises:
       tf.errors.InvalidArgumentError: If an id is out of range; names it.
@@ -143,20 +143,20 @@ def look_up(table: tf.Variable, ids) -> tf.Tensor:
 
 
 def present_ids(ids, mask_negative: bool = True, mask_id: int | None = None) -> VertexRows:
-    """Finds the vertices that have an id, such as those of a parse that have a word.
+    """Finds the vertices that have an id, such as the vertices of a parse that have a word.
 
-    As `tf.where`, `tf.gather` and what they need, by one operator.
+    One operator does the work of `tf.where`, `tf.gather` and a comparison.
 
     Args:
-      ids: int32 or int64 [V], one of each vertex.
-      mask_negative: Whether a negative id means that the vertex has none.
-      mask_id: Another id that means it; None: no such id.
+      ids: int32 or int64 [V], the id of each vertex.
+      mask_negative: Whether a vertex with a negative id has none.
+      mask_id: An id that vertices without one have; None: no such id.
 
     Returns:
       A `VertexRows`: ids [n], and vertices int32 [n].
 
     Raises:
-      ValueError, tf.errors.InvalidArgumentError: If `ids` is no vector.
+      ValueError, tf.errors.InvalidArgumentError: If `ids` is not a vector.
 
     >>> words = present_ids([7, -1, 3])
     >>> words.rows.numpy(), words.vertices.numpy()

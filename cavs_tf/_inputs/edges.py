@@ -11,7 +11,7 @@ from cavs_tf._values import wide_sums as _wide_sums
 
 @dataclasses.dataclass
 class Edges(abc.ABC):
-    """The edges of the vertices that are evaluated; those of a vertex are side by side.
+    """The edges of the vertices that are evaluated; the edges of a vertex are side by side.
 
     Attributes:
       states: [edges, *state], the state that each child scattered.

@@ -133,7 +133,7 @@ def as_graph_batch(graphs) -> GraphBatch:
 
 
 def _without_other_features(tensors: dict) -> dict:
-    """Rejects tensors that Keras took from other features than those of their names.
+    """Rejects tensors that Keras took from features with other names.
 
     The error is raised now where the number of elements is known, else when the tensors are read.
     """

@@ -47,7 +47,7 @@ class Known:
 
 @dataclasses.dataclass
 class TraceCache:
-    """The traces of one GraphSupport. It is no dict, which Keras would track as part of a model.
+    """The traces of one GraphSupport. Keras would track a dict as part of a model.
 
     Attributes:
       lock: A lock that must be held during every call of a method.

@@ -1,4 +1,4 @@
-"""Runs vertex functions on one row, to find out what they read and push."""
+"""Runs vertex functions on one row, to find out their inputs, outputs and variables."""
 
 import tensorflow as tf
 

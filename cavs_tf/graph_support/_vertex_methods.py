@@ -23,10 +23,10 @@ class VertexMethods:
     vertex that is computed; rows of edges, [edges, ...], one for each of their children.
 
     A vertex function reads the states of its children from a fixed number of slots (`gather`,
-    `gather_all`, `has_child`, `child_mask`), or those of any number of children as rows of edges
-    (`children`, `to_children`, `sum_children`, `mean_children`, `max_children`,
-    `softmax_children`). It reads inputs (`pull`, `pull_edge`) and what the graph says
-    (`num_children`, `vertex_ids`). It sets its own state exactly once (`scatter`), and outputs
+    `gather_all`, `has_child`, `child_mask`), or the states of any number of children as rows of
+    edges (`children`, `to_children`, `sum_children`, `mean_children`, `max_children`,
+    `softmax_children`). It reads inputs (`pull`, `pull_edge`) and the graph (`num_children`,
+    `vertex_ids`). It sets its own state exactly once (`scatter`), and outputs
     (`push`, `push_edge`). In training it may drop elements (`dropout`).
 
     Each of these methods raises RuntimeError outside of a vertex function, and ValueError in the

@@ -150,7 +150,7 @@ def from_edges(
 
 
 def features_of_edges(edges, layout, features, ends: Ends = OF_TREES) -> np.ndarray:
-    """[E, ...]: features that stand beside edges, in the order of a `GraphBatch`.
+    """[E, ...]: features of edges, in the order of a `GraphBatch`.
 
     Args:
       edges, layout, ends: Valid, as for `from_edges`.

@@ -204,7 +204,7 @@ class GraphBatch(tf.experimental.ExtensionType):
           vertex by vertex, and for each vertex in the order of its children.
 
         Raises:
-          ValueError: If an id is no vertex of its graph, or a vertex its own parent, or edges
+          ValueError: If an id is not a vertex of its graph, or a vertex its own parent, or edges
             have another layout, or may have either.
 
         >>> GraphBatch.from_edges([3], [[(1, 2), (0, 2), (0, 1)]]).child_ids.numpy()
@@ -265,7 +265,7 @@ class GraphBatch(tf.experimental.ExtensionType):
           these, [E, ...], in the order of the edges.
 
         Raises:
-          ValueError: If an id is no vertex of its graph, `rounds` is negative, or the arguments
+          ValueError: If an id is not a vertex of its graph, `rounds` is negative, or the arguments
             have other shapes or types.
           tf.errors.InvalidArgumentError: Likewise, of values that were not known.
 
@@ -328,7 +328,7 @@ class GraphBatch(tf.experimental.ExtensionType):
 
     @classmethod
     def from_nested(cls, trees, vertex_type=None) -> "GraphBatch":
-        """Makes trees from nested sequences, such as those of NLTK.
+        """Makes trees from nested sequences, such as the trees of NLTK.
 
         The vertices of a tree stand in post-order: children before their parent, from left to
         right, the root last. `cavs_tf.data.nested_values` gives their words and labels in the
@@ -343,7 +343,7 @@ class GraphBatch(tf.experimental.ExtensionType):
           A `GraphBatch`.
 
         Raises:
-          ValueError: If `trees` is no list.
+          ValueError: If `trees` is not a list.
 
         >>> GraphBatch.from_nested([("the", ("cat", "sat")), "yes"])
         GraphBatch(num_graphs=2, num_vertices=6, num_edges=4, arity=2, depth=2)
@@ -510,13 +510,13 @@ class GraphBatch(tf.experimental.ExtensionType):
     def to_dict(self) -> dict[str, tf.Tensor]:
         """The graphs, and the attached schedule if there is one, as named tensors.
 
-        For Keras models, whose inputs are plain tensors. One, "0_graphs_of_data_batch", only has
-        a length: `fit` and `evaluate` weigh the loss of a minibatch by the length of the first
-        input in the order of names, and this is [B], so that they give the mean over graphs.
-        Another, "zz_last_input", has no elements: a model of Keras that is given a dict with other
-        keys than its inputs pairs them by position, which is noticed by what is in place of it.
-        With a schedule, "packed_lists" holds all lists but those whose shapes tell how much of
-        everything there is, since each input of a model takes time.
+        Keras models take them, as their inputs are plain tensors. "0_graphs_of_data_batch" only
+        has a length: `fit` and `evaluate` weigh the loss of a minibatch by the length of the first
+        input in the order of names. It is [B], so that they give the mean over graphs.
+        "zz_last_input" has no elements: a model of Keras that is given a dict with other keys than
+        its inputs pairs them by position, and another tensor in this place is noticed.
+        With a schedule, "packed_lists" holds all lists except for those whose shapes tell the
+        numbers of graphs, vertices and edges, since each input of a model takes time.
 
         >>> graphs = GraphBatch.chain([2])
         >>> sorted(graphs.to_dict())[1:]
@@ -549,7 +549,7 @@ class GraphBatch(tf.experimental.ExtensionType):
         `graphs.reverse().with_schedule(arity=1)`. An attached schedule is dropped.
 
         Raises:
-          tf.errors.InvalidArgumentError: If a child is no vertex of its graph.
+          tf.errors.InvalidArgumentError: If a child is not a vertex of its graph.
 
         >>> GraphBatch.from_parents([[2, 2, -1], [-1]]).reverse().roots.numpy()
         array([0, 1, 3], dtype=int32)
@@ -779,7 +779,7 @@ class GraphBatch(tf.experimental.ExtensionType):
           tf.errors.InvalidArgumentError: If the graphs are not valid, naming graph, vertex
             and slot.
           ValueError: If `arity` is None inside `tf.function`, or `policy` or `micro_batch` is
-            none of the above.
+            not as described.
 
         >>> GraphBatch.chain([2, 3]).schedule(arity=1).task_splits.numpy()
         array([0, 2, 4, 5], dtype=int32)

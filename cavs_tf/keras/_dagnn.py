@@ -114,7 +114,7 @@ class DAGNN(CellLayer):
       `graphs.reverse().edges`).
 
     Raises:
-      ValueError: If an argument is none of these, or there are no inputs or of another rank.
+      ValueError: If an argument is not as described, or inputs are missing or have another rank.
 
     Source: Thost and Chen 2021, "Directed acyclic graph neural networks", arXiv:2101.07965,
     equations 4 to 6.

@@ -244,7 +244,7 @@ def _made(specs, prefix=""):
 
 
 def _plans_its_own(inputs) -> bool:
-    """Whether these names are those of graphs without a schedule, also in a structure."""
+    """Whether there are names of graphs without a schedule, also in a structure."""
     parts = inputs.values() if isinstance(inputs, dict) else ()
     return "child_ids" in inputs or any(_plans_its_own(p) for p in parts if isinstance(p, dict))
 

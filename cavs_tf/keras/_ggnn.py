@@ -177,8 +177,8 @@ class GGNN(CellLayer):
       vertices after the last round, in their order.
 
     Raises:
-      ValueError: If an argument is none of these, there are more features than units, or no inputs
-        or of another rank, or types of edges with `edge_types` None, or none without.
+      ValueError: If an argument is not as described, there are more features than units, inputs are
+        missing or have another rank, or types of edges do not go with `edge_types`.
       tf.errors.InvalidArgumentError: If there are more or fewer rows, or a type is out of range.
 
     Source: Li et al. 2016, "Gated graph sequence neural networks", arXiv:1511.05493, equations 1 to

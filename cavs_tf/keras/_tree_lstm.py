@@ -172,7 +172,7 @@ class TreeLSTM(CellLayer):
       c, [B, units], are the state of each graph's root.
 
     Raises:
-      ValueError: If an argument is none of these, or there are no inputs or of another rank.
+      ValueError: If an argument is not as described, or inputs are missing or have another rank.
       tf.errors.InvalidArgumentError: If a vertex has more than `arity` children.
 
     Source: Tai et al. 2015, arXiv:1503.00075, equations 2-8 and 9-14.

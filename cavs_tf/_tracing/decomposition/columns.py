@@ -156,7 +156,7 @@ class Columns:
         return _joined(pieces[first:last])
 
     def whole(self, tensor) -> tf.Tensor:
-        """The tensor itself, or what it was rewritten as, in the same shape."""
+        """The tensor itself, or the pieces in its place, in the same shape."""
         if not self.is_made(tensor):
             return tensor
         if id(tensor) not in self._whole:

@@ -29,7 +29,7 @@ class _Factor:
 
 
 def _contract(op, columns: Columns, first, second, result: str) -> Plan | None:
-    """The einsum `first, second -> result`; labels are those of `_Factor`s, without rows."""
+    """The einsum `first, second -> result`; labels are the labels of `_Factor`s, without rows."""
     sizes = {}
     for factor in (first, second):
         shape = columns.shape_of(factor.tensor, row_axis=None)

@@ -66,7 +66,7 @@ class Abstract:
         array of `Size`s.
       position: A `Position` if the tensor holds positions of rows.
       bound: Its integers are in [0, bound), if that is known; the bound of a list is its length.
-      element: For a list of tensors, what is known of its elements; for a variable, of its value.
+      element: The abstract value of the elements of a list, or of the value of a variable.
       fill: The number that all of its elements equal, if it is known.
       space: The things that its rows, or the rows that it counts, stand for; None without rows.
       owners: Whether it holds for each edge which row its vertex has.

@@ -203,7 +203,7 @@ class Analysis:
     def _infer_function(self, graph, inputs, count):
         """The abstract values of the `count` results of a function that an operator calls.
 
-        Its graph may have further outputs: TensorFlow adds what a gradient reads when it makes the
+        Its graph may have further outputs: TensorFlow adds values for a gradient when it makes the
         gradient of a `tf.function`, without a change of the function itself.
         """
         outputs = list(graph.outputs)[:count]
@@ -258,7 +258,7 @@ class Analysis:
     def _known_or_none(self, tensor):
         return self._known.get(id(tensor))
 
-    # --- what the C++ side reads ------------------------------------------------------
+    # --- for the C++ side --------------------------------------------------------------
 
     def fold(self):
         """Replaces operators whose results are constants or numbers of rows by such operators.

@@ -41,7 +41,7 @@ def has_rule(op_type: str) -> bool:
 
 
 class Transfer:
-    """The transfer function: from abstract values of operands to those of results.
+    """The transfer function: from abstract values of operands to abstract values of results.
 
     Args:
       infer: As for `function_rules`.

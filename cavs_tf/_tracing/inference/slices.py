@@ -78,7 +78,7 @@ def zip_slices(call: Call, axes, first):
 
     The action is "new" (an axis that it inserts, which is then None), "drop" (one element is
     taken), or (begin, end, stride), each a `Size` or None for "from the start, to the end";
-    of what is not known, an unknown `Size`.
+    an unknown `Size` where it is not known.
     """
     count = _num_parts(call, first)
     bits = {
