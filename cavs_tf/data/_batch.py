@@ -81,8 +81,9 @@ def batch(
         Inside of `strategy.distribute_datasets_from_function` pass the context, which knows how
         many replicas there are and for which of them this worker makes minibatches.
       drop_remainder: Whether to drop a last minibatch of fewer examples.
-      as_dict: Whether graphs and schedule are plain tensors (`GraphBatch.to_dict`), as Keras
-        functional models need them, instead of a `GraphBatch` named "graphs". No feature may have
+      as_dict: Whether graphs and schedule are plain tensors (`GraphBatch.to_dict`), for functional
+        models that are called with minibatches, instead of a `GraphBatch` named "graphs";
+        `cavs_tf.keras.inputs` and `for_fit` make these tensors themselves. No feature may have
         the name of such a tensor, except the feature that `vertex_type` names.
 
     Returns:

@@ -14,6 +14,7 @@ from cavs_tf.graphs._graph_batch import (
     PACKED,
     PACKED_FIELDS,
     TENSOR_NAMES,
+    GraphBatch,
     with_lists,
 )
 from cavs_tf.keras._output_rows import LabelRows
@@ -27,7 +28,7 @@ def inputs(batches: tf.data.Dataset, features) -> dict:
     minibatches are made.
 
     Args:
-      batches: Dicts of tensors, from `cavs_tf.data.batch(..., as_dict=True)`.
+      batches: Minibatches from `cavs_tf.data.batch`.
       features: Names of the features that the model reads, such as `["token"]`; labels do not
         belong to them. For minibatches of several structures a dict, with the features of each:
         `{"left": ["token"], "right": ["token"]}`.
@@ -39,7 +40,7 @@ def inputs(batches: tf.data.Dataset, features) -> dict:
       ValueError: If these are not dicts, or not minibatches, or have no such feature.
 
     >>> import cavs_tf as cavs
-    >>> batches = cavs.data.batch(cavs.data.listops(8), 4, arity=5, as_dict=True)
+    >>> batches = cavs.data.batch(cavs.data.listops(8), 4, arity=5)
     >>> given = inputs(batches, ["token"])
     >>> rows = keras.layers.Embedding(20, 16)(given["token"])
     >>> root = cavs.keras.TreeLSTM(32, arity=5)(given, rows)
@@ -47,7 +48,7 @@ def inputs(batches: tf.data.Dataset, features) -> dict:
     >>> model.predict(cavs.keras.for_fit(batches, model), verbose=0).shape
     (8, 10)
     """
-    spec = _spec_of(batches)
+    spec = _spec_of(_with_plain_graphs(batches))
     return _made(select(spec, _with_graphs(spec, features), "batches"))
 
 
@@ -123,7 +124,7 @@ def for_fit(
     right either way.
 
     Args:
-      batches: Dicts of tensors, from `cavs_tf.data.batch(..., as_dict=True)`.
+      batches: Minibatches from `cavs_tf.data.batch`. A `GraphBatch` is turned into its tensors.
       inputs: The functional model, whose outputs labels are then compared with; or names of
         features, or a dict with such names: `model.input`. The name of a structure stands for all
         of its features; in a dict, a dict says which.
@@ -143,7 +144,7 @@ def for_fit(
         outputs of the model.
 
     >>> from cavs_tf.data import batch, listops
-    >>> batches = batch(listops(8), 4, as_dict=True)
+    >>> batches = batch(listops(8), 4)
     >>> names = ["token", *graph_inputs()]
     >>> features, label = next(iter(for_fit(batches, names, "label")))
     >>> features["0_graphs_of_data_batch"].shape, label.shape
@@ -151,6 +152,7 @@ def for_fit(
     >>> "label" in next(iter(for_fit(batches, names)))
     False
     """
+    batches = _with_plain_graphs(batches)
     spec = _spec_of(batches)
     _check_weights(labels, sample_weight)
     model, inputs = inputs, _inputs_of(inputs) if isinstance(inputs, keras.Model) else inputs
@@ -195,18 +197,43 @@ def for_fit(
     return batches.map(pair).prefetch(tf.data.AUTOTUNE)
 
 
-def _spec_of(batches: tf.data.Dataset) -> dict:
-    """The types of the features of minibatches; ValueError unless they are plain tensors."""
+def _with_plain_graphs(batches: tf.data.Dataset) -> tf.data.Dataset:
+    """Minibatches in which each `GraphBatch` is replaced by its tensors, as Keras needs them."""
     spec = batches.element_spec
-    if not isinstance(spec, dict) or any("graphs" in part for part in (spec, *_dicts(spec))):
+    if not isinstance(spec, dict) or not any(_has_graphs(part) for part in (spec, *_dicts(spec))):
+        return batches
+    for part in filter(_has_graphs, (spec, *_dicts(spec))):
+        for name in sorted((set(part) & set(TENSOR_NAMES)) - {"vertex_type"}):
+            raise ValueError(
+                f"batches: got a feature named {name!r} but expected another name, as a functional "
+                "model has a tensor of its graphs under this one. Rename the feature."
+            )
+
+    def plain(features):
+        parts = {n: plain(f) if isinstance(f, dict) else f for n, f in features.items()}
+        if not isinstance(features.get("graphs"), GraphBatch):
+            return parts
+        return parts | parts.pop("graphs").to_dict()
+
+    return batches.map(plain)
+
+
+def _has_graphs(part: dict) -> bool:
+    return isinstance(part.get("graphs"), GraphBatch.Spec)
+
+
+def _spec_of(batches: tf.data.Dataset) -> dict:
+    """The types of the features of minibatches; ValueError unless they have graphs."""
+    spec = batches.element_spec
+    if not isinstance(spec, dict):
         raise ValueError(
-            f"batches: got {'graphs that are no' if isinstance(spec, dict) else 'no'} plain "
-            "tensors but expected a dict of them. Use cavs_tf.data.batch with as_dict=True."
+            "batches: got elements that are not dicts but expected minibatches of graphs. Pass "
+            "cavs_tf.data.batch(examples, batch_size)."
         )
     if not any(set(part) & set(TENSOR_NAMES) for part in (spec, *_dicts(spec))):
         raise ValueError(
             f"batches: got examples, with features {', '.join(spec)}, but expected minibatches, "
-            "with graphs. Pass cavs_tf.data.batch(examples, batch_size, as_dict=True)."
+            "with graphs. Pass cavs_tf.data.batch(examples, batch_size)."
         )
     return spec
 

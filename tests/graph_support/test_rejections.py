@@ -394,9 +394,9 @@ def test_batches_of_no_dataset_and_of_no_size():
 
 def test_what_cannot_be_fitted():
     inputs = {"token": None}
-    with rejects("batches: got graphs that are no plain tensors but expected a dict of them. Use"):
-        cavs.keras.for_fit(cavs.data.batch(cavs.data.listops(2), 2), inputs, "label")
-    batches = cavs.data.batch(cavs.data.listops(2), 2, as_dict=True)
+    with rejects("batches: got elements that are not dicts but expected minibatches of graphs."):
+        cavs.keras.for_fit(tf.data.Dataset.range(2), inputs, "label")
+    batches = cavs.data.batch(cavs.data.listops(2), 2)
     with rejects("but expected 'labels' among them. Name a feature that there is, or add it"):
         cavs.keras.for_fit(batches, inputs, "labels")
 

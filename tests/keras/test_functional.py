@@ -1,6 +1,7 @@
 """Inputs of functional models, from the minibatches that they will get."""
 
 import keras
+import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -60,12 +61,31 @@ def test_inputs_have_the_shapes_and_types_of_the_minibatches():
         assert x.shape == batches.element_spec[name].shape
 
 
+def test_minibatches_with_a_graph_batch_are_as_good_as_plain_tensors():
+    plain, whole = (cavs.data.batch(TREES, 4, arity=5, as_dict=d) for d in (True, False))
+    models = [cavs.keras.inputs(batches, ["token"]) for batches in (plain, whole)]
+    assert [{n: x.shape for n, x in given.items()} for given in models][1:] == [
+        {n: x.shape for n, x in models[0].items()}
+    ]
+    sets = [cavs.keras.for_fit(b, list(models[0]), "label") for b in (plain, whole)]
+    assert len(sets[1]) == len(sets[0])
+    for one, other in zip(*sets, strict=True):
+        tf.nest.map_structure(np.testing.assert_array_equal, one, other)
+
+
 @pytest.mark.parametrize(
     "batches, message",
     [
         (minibatches(TREES), r"batches: got features token, .*expected 'word' among them"),
         (TREES, "batches: got examples, .*expected minibatches.*Pass cavs_tf.data.batch"),
-        (cavs.data.batch(TREES, 4), "batches: got graphs that are no plain tensors"),
+        (
+            cavs.data.batch(TREES, 4).map(lambda b: (b, 1)),
+            "batches: got elements that are not dicts",
+        ),
+        (
+            cavs.data.batch(TREES, 4).map(lambda b: b | {"child_row": b["token"]}),
+            "batches: got a feature named 'child_row' but expected another name",
+        ),
     ],
 )
 def test_inputs_rejects(batches, message):

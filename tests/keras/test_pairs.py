@@ -216,10 +216,11 @@ def test_for_fit_names_the_structure_whose_input_is_the_first():
         cavs.keras.for_fit(batches, {"left": {"child_ids": None}}, "label")
 
 
-def test_for_fit_rejects_graphs_of_a_structure_that_are_no_tensors():
-    batches = cavs.data.batch(pairs(4), 2, arity=ARITY)
-    with pytest.raises(ValueError, match="batches: got graphs that are no plain tensors"):
-        cavs.keras.for_fit(batches, ["left"], "label")
+def test_for_fit_takes_structures_with_a_graph_batch():
+    plain, whole = (cavs.data.batch(pairs(4), 2, arity=ARITY, as_dict=d) for d in (True, False))
+    sets = [cavs.keras.for_fit(batches, ["left"], "label") for batches in (plain, whole)]
+    for one, other in zip(*sets, strict=True):
+        tf.nest.map_structure(np.testing.assert_array_equal, one, other)
 
 
 def test_random_trees_of_two_sides_need_no_schedule():
