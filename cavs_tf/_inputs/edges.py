@@ -61,11 +61,4 @@ class PlainEdges(Edges):
         return _wide_sums.sum_of_segments(x, self.rows, tf.shape(self.ids)[0])
 
     def max(self, x):
-        num_vertices = tf.shape(self.ids)[0]
-        # The gradient divides by the number of largest ones.
-        largest = _wide_sums.with_wide_sums(
-            tf.math.unsorted_segment_max, x, self.rows, num_vertices
-        )
-        count = tf.math.unsorted_segment_sum(tf.ones_like(self.rows), self.rows, num_vertices)
-        shape = tf.concat([[num_vertices], tf.ones([tf.rank(x) - 1], tf.int32)], 0)
-        return tf.where(tf.reshape(count, shape) > 0, largest, tf.zeros_like(largest))
+        return _wide_sums.max_of_segments(x, self.rows, tf.shape(self.ids)[0])

@@ -62,3 +62,15 @@ def sum_of_segments(x: tf.Tensor, segments: tf.Tensor, count) -> tf.Tensor:
         return tf.math.unsorted_segment_sum(x, segments, count) * tf.ones([], x.dtype)
 
     return with_wide_sums(compute, x)
+
+
+def max_of_segments(x: tf.Tensor, segments: tf.Tensor, count) -> tf.Tensor:
+    """The largest of the rows of each segment; zeros for a segment without rows.
+
+    Equal rows share the gradient.
+    """
+    # The gradient divides by the number of largest rows.
+    largest = with_wide_sums(tf.math.unsorted_segment_max, x, segments, count)
+    rows = tf.math.unsorted_segment_sum(tf.ones_like(segments), segments, count)
+    shape = tf.concat([[count], tf.ones([tf.rank(x) - 1], tf.int32)], 0)
+    return tf.where(tf.reshape(rows, shape) > 0, largest, tf.zeros_like(largest))

@@ -9,19 +9,11 @@ from cavs_tf._inputs.inputs import as_graph_batch, check_shapes, size_before, wi
 from cavs_tf._inputs.keras_private import SelfContained, asks_for_shapes
 from cavs_tf._values.arguments import check_bools
 from cavs_tf._values.integers import length
-from cavs_tf._values.wide_sums import sum_of_segments, with_wide_sums
+from cavs_tf._values.wide_sums import max_of_segments, sum_of_segments, with_wide_sums
 from cavs_tf.graph_support._graph_support import GraphSupport
 from cavs_tf.graph_support._shapes import shapes_by_call
 
 _PACKAGE = "cavs_tf"
-
-
-def _max_of_graphs(rows, graph, count):
-    """The largest of the rows of each graph, and zeros for a graph without any."""
-    largest = tf.math.unsorted_segment_max(rows, graph, count)
-    has_rows = tf.math.unsorted_segment_sum(tf.ones_like(graph), graph, count) > 0
-    shape = tf.concat([[count], tf.ones([tf.rank(rows) - 1], tf.int32)], 0)
-    return tf.where(tf.reshape(has_rows, shape), largest, tf.zeros_like(largest))
 
 
 # Functions by which several rows of a graph become one. They take the rows, the graph of each row,
@@ -30,7 +22,7 @@ POOLS = types.MappingProxyType(
     {
         "sum": sum_of_segments,
         "mean": tf.math.unsorted_segment_mean,
-        "max": _max_of_graphs,
+        "max": max_of_segments,
     }
 )
 
