@@ -19,7 +19,7 @@ class Vectors(NamedTuple):
 
     Attributes:
       rows: float32 [len(vocabulary), size]; zeros for a word that is not in the file.
-      is_found: bool [len(vocabulary)]. The words <unknown> and "" are never found.
+      is_found: bool [len(vocabulary)]. The words `<unknown>` and "" are never found.
       share: The share of the other words that were found, in [0, 1].
     """
 

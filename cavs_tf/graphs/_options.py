@@ -25,19 +25,20 @@ class Options:
       streams: 2: eager operators run ahead of the critical path and lazy ones behind it, on a
         thread of their own (arXiv:1712.04048, section 3.5); inference has one stream. 1: all
         threads share each operator. "auto" is 1 (docs/how/running.md says why).
-      disable: The names of passes that are left out, to measure what they gain. A change of the
-        first two traces the vertex function again. docs/how/passes.md describes them all:
-        "decompose": operators on rows of rank 2 and more become native operators on vectors.
-        "look_up": rows of tables are looked up for the whole minibatch before it runs.
-        "eager": operators that depend on no gathered state run once, before the first task.
-        "lazy": operators that no scattered state depends on run once, after the last task.
-        "split": products of a concatenation become sums of products of its operands.
-        "share": an operator that is written several times is computed once.
-        "merge": products of one operand with several weights become one product.
-        "fuse": elementwise operators that can run side by side become one kernel.
-        "skip_zeros": tasks in which no vertex has a child do not multiply gathered zeros.
-        "specialize": tasks without children, or without an input, run a shorter program.
-        "views": gathered and pulled rows are read where they are instead of copied.
+      disable: The names of passes that are left out, to measure what they gain. docs/how/passes.md
+        describes them all. After a change of "decompose" or "look_up" the vertex function is
+        traced again:
+        - "decompose": operators on rows of rank 2 and more become native operators on vectors.
+        - "look_up": rows of tables are looked up for the whole minibatch before it runs.
+        - "eager": operators that depend on no gathered state run once, before the first task.
+        - "lazy": operators that no scattered state depends on run once, after the last task.
+        - "split": products of a concatenation become sums of products of its operands.
+        - "share": an operator that is written several times is computed once.
+        - "merge": products of one operand with several weights become one product.
+        - "fuse": elementwise operators that can run side by side become one kernel.
+        - "skip_zeros": tasks in which no vertex has a child do not multiply gathered zeros.
+        - "specialize": tasks without children, or without an input, run a shorter program.
+        - "views": gathered and pulled rows are read where they are instead of copied.
 
     Graphs that carry a schedule (the graphs of `data.batch` do) are run by it, whatever `policy`
     and `micro_batch` say here: give them to the function that makes the schedule.

@@ -26,7 +26,7 @@ class Difference:
     """How one tensor differs from the reference.
 
     Attributes:
-      name: "output", "gradient of <weight>", ...
+      name: "output", `gradient of <weight>`, ...
       absolute: Largest absolute difference.
       largest: Largest absolute value of the reference.
       tolerance: The largest `relative` difference that is accepted.

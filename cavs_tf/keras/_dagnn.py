@@ -31,7 +31,7 @@ class DAGNNCell(RecurrentCell):
       activation: The activation of n, tanh by default.
       recurrent_activation: s, of the gates, sigmoid by default.
       use_bias: Whether the GRU has a bias.
-      dropout, recurrent_dropout, dropout_rows: See `RecurrentCell`. The shares of x and of the
+      dropout, recurrent_dropout, dropout_rows: As for `DAGNN`. The shares of x and of the
         message that are dropped.
       **kwargs: Initializers, regularizers and constraints of "kernel", "recurrent" and "bias",
         named as in `keras.layers.GRU`; and arguments of `GraphSupport`.

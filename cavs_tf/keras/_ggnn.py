@@ -48,8 +48,8 @@ class GGNNCell(RecurrentCell):
       activation: The activation of n, tanh by default.
       recurrent_activation: s, of the gates, sigmoid by default.
       use_bias: Whether the GRU has a bias, of which the paper's b is a part.
-      dropout, recurrent_dropout, dropout_rows: See `RecurrentCell`. The shares of m, and of h in
-        the GRU, that are dropped.
+      dropout, recurrent_dropout, dropout_rows: As for `GGNN`: the shares of m, and of h in the
+        GRU, that are dropped.
       **kwargs: Initializers, regularizers and constraints of "kernel", "recurrent" and "bias",
         named as in `keras.layers.GRU`; and arguments of `GraphSupport`.
 

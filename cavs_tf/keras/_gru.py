@@ -27,7 +27,7 @@ class GRUCell(RecurrentCell):
       activation: The activation of n, tanh by default.
       recurrent_activation: s, of the gates, sigmoid by default.
       use_bias: Whether there is a bias.
-      dropout, recurrent_dropout, dropout_rows: See `RecurrentCell`.
+      dropout, recurrent_dropout, dropout_rows: As for `cavs_tf.keras.GRU`.
       **kwargs: Initializers, regularizers and constraints of "kernel", "recurrent" and "bias",
         named as in `keras.layers.GRU`; and arguments of `GraphSupport`.
 

@@ -28,14 +28,16 @@ class LSTM(SequenceLayer):
       options: An `Options`.
       activation, kernel_initializer, ..., **kwargs: Arguments of Keras's layer, in its order.
 
-    Call arguments: either
+    Call arguments, for padded or ragged sequences:
       sequences: [B, T, features], padded, or a RaggedTensor [B, (steps), features].
       mask: bool [B, T], False for padding, anywhere. It comes from `Embedding(mask_zero=True)`
         or `Masking` by itself. None: no padding.
-    or, as for any `Graph`,
+
+    Call arguments, for chains, as for any `Graph`:
       sequences: A `GraphBatch` of B chains with V vertices, or its `to_dict()`.
       inputs: [V, features], one sequence after another.
-    and in both cases
+
+    Call arguments, for both:
       initial_state: [h, c], each [B, units]. None: zeros.
 
     Returns:

@@ -33,7 +33,7 @@ class TreeGRUCell(TreeCell):
       activation: The activation of n, tanh by default.
       recurrent_activation: s, of the gates, sigmoid by default.
       use_bias: Whether there is a bias.
-      dropout, recurrent_dropout, dropout_rows: See `RecurrentCell`.
+      dropout, recurrent_dropout, dropout_rows: As for `TreeGRU`.
       **kwargs: Initializers, regularizers and constraints of "kernel", "recurrent" and "bias",
         named as in `keras.layers.GRU`; and arguments of `GraphSupport`.
 

@@ -32,9 +32,9 @@ class TreeLSTMCell(TreeCell):
       recurrent_activation: s, of the gates, sigmoid by default.
       use_bias: Whether there is a bias.
       push_states: Whether to push c as well, by the name "c".
-      dropout, recurrent_dropout, dropout_rows: See `RecurrentCell`.
+      dropout, recurrent_dropout, dropout_rows: As for `TreeLSTM`.
       **kwargs: Initializers, regularizers and constraints of "kernel", "recurrent" and "bias",
-        named as in `keras.layers.LSTM`; and arguments of `RecurrentCell`.
+        named as in `keras.layers.LSTM`; and arguments of `GraphSupport`.
 
     Weights. The weights of f are apart, as vertices without children have no f:
       kernel, kernel_f: [features, 3 units], its columns in the order i, u, o, and

@@ -75,22 +75,78 @@ def test_pages_name_files_that_are_there():
     assert [(page, path) for page, path in real if not (ROOT / path).exists()] == []
 
 
-@pytest.mark.skipif(
-    not importlib.util.find_spec("mkdocs"), reason="MkDocs is not installed: run `make docs` first."
-)
-def test_the_site_has_no_dead_links_and_fetches_nothing_from_elsewhere(tmp_path):
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The pages of the site that is built."""
+    if not importlib.util.find_spec("mkdocs"):
+        pytest.skip("MkDocs is not installed: run `make docs` first.")
+    folder = tmp_path_factory.mktemp("site")
     done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--quiet", f"--site-dir={tmp_path}"],
+        [sys.executable, "-m", "mkdocs", "build", "--quiet", f"--site-dir={folder}"],
         cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    pages = [page for page in tmp_path.rglob("*.html") if page.name != "404.html"]
+    pages = [page for page in folder.rglob("*.html") if page.name != "404.html"]
     assert len(pages) > 10
-    for page in pages:
+    return pages
+
+
+def without_blocks(page):
+    """The article of a page, without programs and equations."""
+    article = re.search(r"<article.*?</article>", page.read_text(), re.S)[0]
+    return re.sub(r"<pre>.*?</pre>", "", article, flags=re.S)
+
+
+def test_the_site_has_no_dead_links_and_fetches_nothing_from_elsewhere(site):
+    for page in site:
         text = page.read_text()
         assert (page, FETCHED.findall(text)) == (page, [])
         dead = [link for link in set(LINK.findall(text)) if not (page.parent / link).exists()]
         assert (page, dead) == (page, [])
+
+
+# Elements that Markdown, mkdocstrings and the theme make.
+ELEMENTS = re.compile(
+    r"a|article|b|br|button|code|div|em|form|h\d|hr|img|li|nav|ol|p|path|pre|small|span|strong|svg"
+    r"|t(able|body|d|h|head|r)|ul"
+)
+
+
+def test_no_word_in_brackets_becomes_an_element(site):
+    """`gradient of <weight>` without backquotes loses a word."""
+    for page in site:
+        found = re.findall(r"<([a-zA-Z][\w-]*)", without_blocks(page))
+        unknown = [name for name in found if not ELEMENTS.fullmatch(name)]
+        assert (page.name, unknown) == (page.name, [])
+
+
+def test_indented_lines_of_docstrings_are_blocks_or_lists(site):
+    for page in (page for page in site if page.parent.name == "reference"):
+        paragraphs = re.findall(r"<p>(.*?)</p>", without_blocks(page), re.S)
+        joined = [text for text in paragraphs if re.search(r"\n {2,}\S", text)]
+        assert (page.name, joined) == (page.name, [])
+
+
+def test_the_reference_shows_no_private_names(site):
+    sources = [file.read_text() for file in (ROOT / "cavs_tf").rglob("*.py")]
+    classes = set(re.findall(r"^class (\w+)", "\n".join(sources), re.M))
+    reference = [page for page in site if page.parent.name == "reference"]
+    # Entries, some with the pages of their modules.
+    shown = set(re.findall(r'id="[\w.]*?(\w+)"', "".join(page.read_text() for page in reference)))
+    for page in reference:
+        text = without_blocks(page)
+        named = set(re.findall(r"<code>(?:\w+\.)*(\w+)(?:\([^<]*)?</code>", text))
+        assert (page.name, named & (classes - shown)) == (page.name, set())
+        signatures = re.sub(r"<[^>]+>", "", page.read_text())
+        assert (page.name, re.findall(r"\w+=_?[A-Z]{2,}\w*", signatures)) == (page.name, [])
+
+
+def test_the_reference_does_not_take_half_a_sentence_for_what_is_returned(site):
+    for page in site:
+        assert (page.name, re.findall(r"Returns:</span>\s*</p>", page.read_text())) == (
+            page.name,
+            [],
+        )
