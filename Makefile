@@ -76,7 +76,7 @@ cuda-check: build $(VENV)/.nvrtc ### The GPU's kernels on an emulated driver
 	@$(BAZEL) build --noshow_progress --config=asan $(CUDA_TESTS)
 	@$(BIN)/python -m tests.cc.cuda.check \
 	  --plain=$$($(BAZEL) info --config=shipped bazel-bin) \
-	  --sanitized=$$($(BAZEL) info --config=asan bazel-bin)
+	  --sanitized=$$($(BAZEL) info --config=asan bazel-bin) $(if $(LONG),--long)
 
 test-tsan: $(INSTALLED) ### The engine, streams and executor under ThreadSanitizer
 	$(BAZEL) test --config=tsan $$($(BAZEL) query 'filter("engine/|stream|late_device|exec/executor_test", kind(cc_test, //tests/cc/...))')

@@ -52,8 +52,10 @@ def test_results_are_those_of_the_cpu(case, tmp_path):
     assert_equal(runner.on_device(case, tmp_path), runner.here(case))
 
 
-@pytest.mark.parametrize("options", [{"CAVS_TEST_SLOW": "300"}, {"CAVS_TEST_BFC": "1"}], ids=str)
-@pytest.mark.parametrize("case", ["fit_eagerly", "lookups"])
+@pytest.mark.parametrize(
+    ("case", "options"),
+    [("fit_eagerly", {"CAVS_TEST_SLOW": "300"}), ("lookups", {"CAVS_TEST_BFC": "1"})],
+)
 def test_a_device_that_lags_or_shares_out_its_memory(case, options, tmp_path):
     assert_equal(runner.on_device(case, tmp_path, **options), runner.here(case))
 

@@ -12,7 +12,7 @@ from tests.accelerator.test_accelerator import assert_equal
 
 
 # The emulated driver does work late: when it is waited for, or when it likes to.
-@pytest.mark.parametrize("lag", ["lag=1", "lag=2"])
+@pytest.mark.parametrize("lag", [pytest.param("lag=1", marks=pytest.mark.long), "lag=2"])
 def test_models_compute_what_they_compute_on_the_cpu(lag, tmp_path):
     there = runner.on_gpu("all_of_them", tmp_path, CAVS_FAKE_OPTIONS=lag)
     assert_equal(there, runner.here("all_of_them", module=gpu_cases))

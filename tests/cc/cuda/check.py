@@ -171,6 +171,7 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--plain", required=True, help="folder of tests as they are shipped")
     parser.add_argument("--sanitized", required=True, help="folder of those of AddressSanitizer")
+    parser.add_argument("--long", action="store_true", help="every text for every architecture")
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     flags = parser.parse_args(arguments)
     default = pathlib.Path(tempfile.gettempdir()) / f"cavs_fake_cuda_{os.getuid()}"
@@ -201,7 +202,12 @@ def main(arguments=None):
     took("mistakes")
     passed = f"--passed={cache / 'passed_by_nvrtc'}"
     nvrtc_failed, nvrtc_line = said_by(
-        nvrtc_check.main, f"--texts={cache}", f"--since={stamp}", processes, passed
+        nvrtc_check.main,
+        f"--texts={cache}",
+        f"--since={stamp}",
+        processes,
+        passed,
+        "--every" if flags.long else "--no-every",
     )
     took("NVRTC")
     stamp.unlink()

@@ -37,6 +37,15 @@ def test_right_texts_compile_for_every_architecture(nvrtc, texts, capsys):
     assert "1 of 1 programs compile for sm_80, sm_90, sm_100" in capsys.readouterr().out
 
 
+def test_each_text_may_be_compiled_for_one_architecture_in_turn(nvrtc, texts, capsys):
+    for number in range(3):
+        (texts / f"a_{number}.cu").write_text(RIGHT.replace("= 1", f"= {number + 2}"))
+    passed = f"--passed={texts / 'passed'}"
+    assert run(nvrtc, texts, passed, "--no-every") == 0
+    assert "4 of 4 programs compile for one of sm_80" in capsys.readouterr().out
+    assert len((texts / "passed").read_text().split()) == 4
+
+
 def test_a_text_that_lies_there_twice_is_compiled_once(nvrtc, texts, capsys):
     (texts / "again.cu").write_text(RIGHT)
     assert run(nvrtc, texts) == 0
