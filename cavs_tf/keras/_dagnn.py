@@ -7,13 +7,14 @@ from cavs_tf._inputs.inputs import DEFAULT
 from cavs_tf._values.arguments import written_out
 from cavs_tf.graphs._options import Options
 from cavs_tf.keras._graph import roots_of
-from cavs_tf.keras._recurrent import CellLayer, RecurrentCell
+from cavs_tf.keras._gru import GatedCell
+from cavs_tf.keras._recurrent import CellLayer
 
 ATTENTION = "attention"  # The name of the output that has the weights of edges.
 
 
 @keras.saving.register_keras_serializable("cavs_tf")
-class DAGNNCell(RecurrentCell):
+class DAGNNCell(GatedCell):
     """The vertex function of a DAG neural network: attention over its children, then a GRU.
 
     With k the children of a vertex, s the recurrent activation and * elementwise:
@@ -48,15 +49,11 @@ class DAGNNCell(RecurrentCell):
         super().__init__(units, None, **kwargs)
 
     def _build_weights(self, features):
-        columns = 3 * self.units
         self.attention_kernel = self._add("kernel", (features, 1), "attention_kernel")
         self.recurrent_attention_kernel = self._add(
             "recurrent", (self.units, 1), "recurrent_attention_kernel"
         )
-        self.kernel = self._add("kernel", (features, columns))
-        self.recurrent_kernel = self._add("recurrent", (self.units, columns), "recurrent_kernel")
-        if self.use_bias:
-            self.bias = self._add("bias", (2, columns))
+        super()._build_weights(features)
 
     def vertex(self):
         x, h = self._pull_dropped(), self.children()
@@ -65,17 +62,7 @@ class DAGNNCell(RecurrentCell):
         weights = self.softmax_children(score)
         message = self.sum_children(weights * h)
         self.push_edge(tf.squeeze(weights, axis=1), ATTENTION)
-        (left,) = self._dropped([message])
-        of_input = self._product(x, self.kernel)
-        of_message = self._product(left, self.recurrent_kernel)
-        if self.use_bias:
-            bias, recurrent_bias = tf.unstack(self._cast(self.bias))
-            of_input, of_message = of_input + bias, of_message + recurrent_bias
-        z, r, n = tf.split(of_input, 3, axis=1)
-        of_z, of_r, of_n = tf.split(of_message, 3, axis=1)
-        z, r = self.recurrent_activation(z + of_z), self.recurrent_activation(r + of_r)
-        n = self.activation(n + r * of_n)
-        self._finish(n + z * (message - n))
+        self._finish(self._updated(x, message))
 
 
 @keras.saving.register_keras_serializable("cavs_tf")

@@ -17,7 +17,8 @@ from cavs_tf._values.integers import as_int32, rejected_unless
 from cavs_tf._values.wide_sums import widened
 from cavs_tf.graphs._options import Options
 from cavs_tf.keras._graph import POOLS, pooled, rows_of_graphs
-from cavs_tf.keras._recurrent import CellLayer, RecurrentCell
+from cavs_tf.keras._gru import GatedCell
+from cavs_tf.keras._recurrent import CellLayer
 
 EDGE_WEIGHTS = (
     "edge_weights"  # The name of the input with the factor of an edge in the sum of each type.
@@ -25,7 +26,7 @@ EDGE_WEIGHTS = (
 
 
 @keras.saving.register_keras_serializable("cavs_tf")
-class GGNNCell(RecurrentCell):
+class GGNNCell(GatedCell):
     """The vertex function of a gated graph neural network: a sum of messages, then a GRU.
 
     It is for graphs of `GraphBatch.from_rounds`. In round 0 the state h of a vertex is its input,
@@ -80,19 +81,16 @@ class GGNNCell(RecurrentCell):
                 "they are the first state, padded with zeros. Raise units, or map them by a Dense "
                 "layer before."
             )
-        units, columns = self.units, 3 * self.units
         self.message_kernel = self._add(
-            "kernel", ((self.edge_types or 1) * units, units), "message_kernel"
+            "kernel", ((self.edge_types or 1) * self.units, self.units), "message_kernel"
         )
-        self.kernel = self._add("kernel", (units, columns))
-        self.recurrent_kernel = self._add("recurrent", (units, columns), "recurrent_kernel")
-        if self.use_bias:
-            self.bias = self._add("bias", (2, columns) if self.reset_after else (columns,))
+        super()._build_weights(self.units)
 
     def vertex(self):
         x, h = self._cast(self.pull()), self.gather(0)
         x = tf.pad(x, [[0, 0], [0, self.units - x.shape[1]]])
-        after = self._gru(self._product(self._message(h), self.message_kernel), h)
+        message = self._product(self._message(h), self.message_kernel)
+        after = self._updated(self.dropout(message, self.input_rate, self.dropout_rows), h)
         self._finish(tf.where(self.has_child(0)[:, tf.newaxis], after, x))
 
     def _message(self, h):
@@ -104,36 +102,6 @@ class GGNNCell(RecurrentCell):
         weights = self._cast(self.pull_edge(EDGE_WEIGHTS))
         sums = [self.sum_children(w * states) for w in tf.split(weights, self.edge_types, axis=1)]
         return tf.concat(sums, axis=1)
-
-    def _gru(self, message, h):
-        message = self.dropout(message, self.input_rate, self.dropout_rows)
-        (left,) = self._dropped([h])
-        z, r, n = tf.split(self._product(message, self.kernel), 3, axis=1)
-        if self.reset_after:
-            parts = tf.split(self._product(left, self.recurrent_kernel), 3, axis=1)
-        else:
-            gates, new = tf.split(self.recurrent_kernel, [2 * self.units, self.units], axis=1)
-            parts = tf.split(self._product(left, gates), 2, axis=1)
-        b_z, b_r, b_n, *b_new = self._biases()
-        z = self.recurrent_activation(z + parts[0] + b_z)
-        r = self.recurrent_activation(r + parts[1] + b_r)
-        if self.reset_after:
-            n = self.activation(n + b_n + r * (parts[2] + b_new[0]))
-        else:
-            n = self.activation(n + b_n + self._product(r * left, new))
-        return n + z * (h - n)
-
-    def _biases(self) -> list:
-        """The biases of z, r and n, and of U_n h with `reset_after`; zeros where there are none."""
-        if not self.use_bias:
-            return [tf.zeros([], self.compute_dtype)] * 4
-        bias = self._cast(self.bias)
-        if not self.reset_after:
-            return tf.split(bias, 3)
-        # The biases of both products meet in the gates, and are added up once for all vertices.
-        z, r, n = tf.split(bias[0], 3)
-        of_z, of_r, of_n = tf.split(bias[1], 3)
-        return [z + of_z, r + of_r, n, of_n]
 
     def get_config(self):
         own = {"edge_types": self.edge_types, "reset_after": self.reset_after}

@@ -9,8 +9,46 @@ from cavs_tf.keras._recurrent import RecurrentCell
 from cavs_tf.keras._sequences import SequenceLayer
 
 
+class GatedCell(RecurrentCell):
+    """A recurrent cell with the weights and the update of a GRU, for subclasses.
+
+    Attributes:
+      reset_after: Whether r resets what U_n makes of h, or h itself. See `GRUCell`.
+      kernel, recurrent_kernel, bias: See `GRUCell`.
+    """
+
+    reset_after = True
+
+    def _build_weights(self, features):
+        columns = 3 * self.units
+        self.kernel = self._add("kernel", (features, columns))
+        self.recurrent_kernel = self._add("recurrent", (self.units, columns), "recurrent_kernel")
+        if self.use_bias:
+            self.bias = self._add("bias", (2, columns) if self.reset_after else (columns,))
+
+    def _updated(self, x, h):
+        """The GRU's next h, of an input x and an h that lies before it."""
+        (left,) = self._dropped([h])
+        of_input = self._product(x, self.kernel)
+        if self.reset_after:
+            of_h = self._product(left, self.recurrent_kernel)
+            if self.use_bias:
+                bias, recurrent_bias = tf.unstack(self._cast(self.bias))
+                of_input, of_h = of_input + bias, of_h + recurrent_bias
+            of_h = tf.split(of_h, 3, axis=1)
+        else:
+            of_input = self._with_bias(of_input)
+            gates, new = tf.split(self.recurrent_kernel, [2 * self.units, self.units], axis=1)
+            of_h = tf.split(self._product(left, gates), 2, axis=1)
+        z, r, n = tf.split(of_input, 3, axis=1)
+        z = self.recurrent_activation(z + of_h[0])
+        r = self.recurrent_activation(r + of_h[1])
+        n = self.activation(n + (r * of_h[2] if self.reset_after else self._product(r * left, new)))
+        return n + z * (h - n)
+
+
 @keras.saving.register_keras_serializable("cavs_tf")
-class GRUCell(RecurrentCell):
+class GRUCell(GatedCell):
     """The vertex function of a GRU: the child of a step is the step before it.
 
     With h the state of the step before, zero at the first, s the recurrent activation and *
@@ -42,33 +80,9 @@ class GRUCell(RecurrentCell):
         super().__init__(units, 1, **kwargs)
         self.reset_after = reset_after
 
-    def _build_weights(self, features):
-        columns = 3 * self.units
-        self.kernel = self._add("kernel", (features, columns))
-        self.recurrent_kernel = self._add("recurrent", (self.units, columns), "recurrent_kernel")
-        if self.use_bias:
-            self.bias = self._add("bias", (2, columns) if self.reset_after else (columns,))
-
     def vertex(self):
         h = self.gather(0)
-        (left,) = self._dropped([h])
-        of_input = self._product(self._pull_dropped(), self.kernel)
-        if self.reset_after:
-            of_h = self._product(left, self.recurrent_kernel)
-            if self.use_bias:
-                bias, recurrent_bias = tf.unstack(self._cast(self.bias))
-                of_input, of_h = of_input + bias, of_h + recurrent_bias
-            of_h = tf.split(of_h, 3, axis=1)
-        else:
-            of_input = self._with_bias(of_input)
-            gates, new = tf.split(self.recurrent_kernel, [2 * self.units, self.units], axis=1)
-            of_h = tf.split(self._product(left, gates), 2, axis=1)
-        z, r, n = tf.split(of_input, 3, axis=1)
-        z = self.recurrent_activation(z + of_h[0])
-        r = self.recurrent_activation(r + of_h[1])
-        n = self.activation(n + (r * of_h[2] if self.reset_after else self._product(r * left, new)))
-        h = n + z * (h - n)
-        self._finish(h)
+        self._finish(self._updated(self._pull_dropped(), h))
 
     def get_config(self):
         return super().get_config() | {"reset_after": self.reset_after}

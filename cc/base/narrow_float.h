@@ -17,8 +17,9 @@ To BitCast(From x) {
 }
 
 // A sign, kExponent bits of an exponent, and a fraction in the other bits, as
-// in IEEE 754. Subnormal numbers are kept, also on threads that take those of
-// float32 for zero, as TensorFlow's do. NaN stays NaN.
+// in IEEE 754. Subnormal numbers keep their values, even on threads that treat
+// subnormal numbers of float32 as zero, as TensorFlow's threads do. NaN stays
+// NaN.
 template <int kExponent>
 struct NarrowFloat {
   static constexpr int kExponentBits = kExponent;
@@ -38,9 +39,8 @@ struct NarrowFloat {
     return {static_cast<uint16_t>(Round<uint32_t>(x))};
   }
 
-  // The same for a number or a vector of them: Float is float or a vector of
-  // it, Bits is uint32_t or a vector of it with the numbers in the lower
-  // halves.
+  // Widens one number or a vector of numbers: Float is float or a vector of it,
+  // Bits is uint32_t or a vector of it with the numbers in the lower halves.
   template <typename Float, typename Bits>
   static Float Widen(Bits narrow) {
     if constexpr (kIsUpperHalf) return BitCast<Float>(narrow << 16);
@@ -78,7 +78,8 @@ struct NarrowFloat {
   static constexpr uint32_t kUnit = 1 << 23;  // One in the exponent.
   static constexpr uint32_t kWideInfinity = 255 * kUnit;
   static constexpr uint32_t kWideQuiet = kUnit / 2;
-  // Shift and difference from fraction and exponent to those of float32.
+  // How far the fraction is shifted, and what is added to the exponent, to get
+  // a float32.
   static constexpr int kShift = 23 - kFractionBits;
   static constexpr uint32_t kRebias = (128 - (1 << (kExponent - 1))) * kUnit;
   // The float32 whose last place is the smallest number: added to a subnormal

@@ -25,8 +25,8 @@ struct SpaceRange {
   int64_t origin[kNumStoredExtents] = {0, 0, 0, 0};
 };
 
-// The rows of a program that are evaluated together: those of a task, or of a
-// block of rows of a chunk, and their edges.
+// The rows of a program that are evaluated together, and their edges: the rows
+// of a task, or of a block of a chunk.
 struct RowRange : SpaceRange {
   int64_t task = 0;           // The task, for critical nodes.
   int64_t childless_end = 0;  // Rows of the chunk before it have no children.
@@ -60,7 +60,7 @@ struct RowRange : SpaceRange {
     edges.origin[static_cast<int>(extent)] = edges.first;
   }
 
-  // Sets `edges` to those of the rows.
+  // Sets `edges` to the edges of the rows.
   void FindEdges() {
     if (edge_splits == nullptr) return;
     edges.first = edge_splits[first];
@@ -125,17 +125,18 @@ class ForeignRunner {
                      Stream* stream) = 0;
 };
 
-// Everything that one program reads and writes in one step. All pointers except
-// `rows` are to memory of the device.
+// Everything that one program reads and writes in one step. A Run owns it, and
+// may change it between chunks. All pointers except `rows` are to memory of the
+// device.
 struct Bindings {
   const TypeRows* rows = nullptr;
   IndexLists lists;
   // In a derivative, the gradient of the state. The row before the first is
   // zero.
   Block state;
-  // The type of its elements: that of the state, or, of a gradient to which
-  // several gathers add, SumType() of that. Rows are rounded when they are read
-  // from there.
+  // The type of its elements. Usually it is the state's type. A gradient to
+  // which several gathers add has SumType() of it, and its rows are rounded
+  // when they are read.
   DType state_dtype = DType::kOther;
   // Whether no row of the state is gathered twice, so that derivatives write
   // the rows of its gradient and need not add to them.

@@ -40,7 +40,7 @@ class Executable {
  public:
   virtual ~Executable() = default;
 
-  // Bytes of device memory that a step needs beside its placement.
+  // Bytes of device memory that a step needs in addition to its values.
   virtual size_t WorkspaceBytes(const TypeRows& rows) const = 0;
   // A rough estimate of how long one worker takes for a step of such tasks.
   virtual double Nanos(const TaskCount& tasks) const = 0;

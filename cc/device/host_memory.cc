@@ -18,7 +18,7 @@ constexpr size_t kFewestBytes = 2 * kLargePage;
 // A group of operators reads and writes a dozen values side by side, each in
 // pages of its own, so large pages are asked for; small ones do as well. The
 // last eighth stays in small pages: a step may not need all of its buffer (see
-// StoragePool), and what it does not touch is to take no memory.
+// StoragePool), and pages that it does not touch should take no memory.
 void* AllocateLarge(size_t bytes) {
   void* data = nullptr;
   if (posix_memalign(&data, kLargePage, bytes) != 0) return nullptr;

@@ -10,8 +10,8 @@
 
 namespace cavs {
 
-// The symbols of a program, as they are bound in one step. Both must outlive
-// it.
+// The symbols of a program, as they are bound in one step. Both arguments must
+// outlive the object.
 class Operands {
  public:
   Operands(const CompiledProgram& program, const Bindings& bindings)
@@ -23,20 +23,21 @@ class Operands {
   ConstBlock Read(int id, const RowRange& at) const;
   // The address of a value without rows, or of a view of one.
   char* Dense(int id) const;
-  // Likewise for a sum over rows, or a view of one, while it is formed.
+  // The address of a sum over rows, or of a view of one, while the sum is
+  // formed.
   char* Sum(int id) const;
-  // The type of its elements then.
+  // The type of a sum's elements while it is formed.
   DType TypeOfSum(int id) const;
   // The sums over rows, and the views of them, that no node has begun: there
   // were no rows.
   std::vector<int> SumsOverNoRows() const;
 
-  // Of the rows in `at`, those that the symbol has.
+  // The part of `at` in the symbol's space: vertices or edges.
   const SpaceRange& RowsOf(int id, const RowRange& at) const {
     return at.of(symbol(id).space);
   }
 
-  // Whether it is zero in rows without children.
+  // Whether the symbol is zero in rows of vertices without children.
   bool IsZeroWithoutChildren(int id) const;
 
   const Symbol& symbol(int id) const { return program_.symbols[id]; }

@@ -86,8 +86,8 @@ class Engine {
          mutate, options, /*async=*/false, {file, line});
   }
 
-  // The same for a `fn(Completion)` that only starts something: the variables
-  // that the operation names stay in use until the completion is called.
+  // Pushes a `fn(Completion)` that only starts something: the variables that
+  // the operation names stay in use until the completion is called.
   template <typename F>
   void PushAsync(F fn, VariableList read, VariableList mutate,
                  const PushOptions& options = {},
@@ -117,7 +117,8 @@ class Engine {
   // How many operations have mutated the variable, not counting skipped ones.
   uint64_t Version(Variable variable);
 
-  // A readable list of the pending operations and what they wait for.
+  // A readable list of the pending operations and of the variables that they
+  // wait for.
   std::string Dump();
 
   // Drops the last trace. Operations that have begun already are in neither

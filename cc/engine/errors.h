@@ -12,7 +12,8 @@
 namespace cavs::engine {
 
 // A mistake of the caller, thrown by the call that makes it, which then changes
-// nothing. The message names what was got, what was expected, and what to do.
+// nothing. The message says which value was given, which was expected, and what
+// to do.
 class EngineError : public std::logic_error {
  public:
   using std::logic_error::logic_error;

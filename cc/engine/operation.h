@@ -51,7 +51,7 @@ struct Use {
   bool granted;
 };
 
-// What happens to an operation when it is ready.
+// What the engine does with an operation that is ready.
 enum class Role : uint8_t {
   kWork,    // Goes to the policy.
   kWait,    // Lets a waiting thread go on.

@@ -62,9 +62,9 @@ using PolicyFactory = std::function<std::unique_ptr<Policy>()>;
 // pushed before them.)
 PolicyFactory Naive();
 
-// Any of `workers` threads runs any operation, those of higher priority first.
-// Every sixteenth operation taken is the one that was pushed first, so that
-// none waits for ever.
+// Any of `workers` threads runs any operation. Operations of higher priority
+// run first. Every sixteenth operation taken is the one that was pushed first,
+// so that none waits for ever.
 PolicyFactory Threaded(int workers);
 
 // One thread per stream, which runs the operations that name the stream in push

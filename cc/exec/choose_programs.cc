@@ -60,7 +60,7 @@ Status CheckFinite(const Model& model, int variant, const StepInputs& inputs,
     if (capture >= static_cast<int>(captures.size())) continue;
     const TensorRef& values = captures[capture];
     const int64_t end = std::min(range.end, CheckedProduct(values.shape));
-    if (end <= range.begin) continue;  // Of a shape that is rejected later.
+    if (end <= range.begin) continue;  // The shape is rejected later.
     const char* const first = static_cast<const char*>(values.data) +
                               ByteCount(1, range.begin, values.dtype);
     CAVS_RETURN_IF_ERROR(stream->ClearUnlessFinite(values.dtype, first,

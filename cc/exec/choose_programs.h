@@ -20,8 +20,9 @@ namespace cavs {
 std::vector<int> TraitsOfTasks(const Model& model, const ScheduleView& schedule,
                                const std::vector<RowMap>& pull_rows);
 
-// Those that are expected to be fastest if all numbers are finite: variants
-// that save more time than it takes to run one more program.
+// The programs that are expected to be fastest if all numbers are finite. A
+// variant is among them if it saves more time than it takes to run one more
+// program.
 ProgramTable FastestPrograms(const Model& model, const ScheduleView& schedule,
                              const std::vector<int>& traits);
 
@@ -31,13 +32,14 @@ std::vector<int> TraitsOfPrograms(const Model& model,
                                   const ScheduleView& schedule,
                                   const std::vector<RowMap>& pull_rows);
 
-// As FastestPrograms(), but variants only of types of which the captures and
-// inputs that must be finite are finite.
+// Finds FastestPrograms(), but no variants of types that have an infinity or
+// NaN in a capture or input that must be finite.
 Status ChoosePrograms(const Model& model, const StepInputs& inputs,
                       const std::vector<int>& traits,
                       const StepContext& context, ProgramTable* programs);
 
-// Whether the variants of a derivative can read what those of the model left.
+// Whether the variants of a derivative can read the values that the model's
+// variants left on the tape.
 bool CanReadVariants(const Model& derivative, const Tape& tape);
 
 // Clears *finite if variants run and gradients from outside are not finite.

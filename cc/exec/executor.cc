@@ -82,8 +82,8 @@ StepPlan PlanForward(const Model& model, const RowPlan& rows,
                   model, rows, limits);
 }
 
-// What a training step needs whose forward direction needs `forward`, before
-// there is a tape. `derivative` is null if there is none.
+// The memory that a training step needs if its forward direction needs
+// `forward`, before there is a tape. `derivative` is null if there is none.
 TrainingNeed NeedOfTraining(const MemoryNeed& forward, const Model* derivative,
                             const Model& model, const RowPlan& rows,
                             const ResultSizes* sizes,

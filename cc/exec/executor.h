@@ -43,7 +43,7 @@ struct BackwardArguments {
   const Model* model = nullptr;
   std::vector<Block> push_grads;  // Read only.
   std::vector<Block> pull_grads;  // Zero in rows of types that write none.
-  std::vector<int> pulls;         // The pull of which each is the gradient.
+  std::vector<int> pulls;         // The pull whose gradient each one is.
   // Indexed by type and capture; dense. Zero where a type computes none.
   std::vector<std::vector<TensorRef>> capture_grads;
   // The sizes of these gradients. Never null.
@@ -64,14 +64,14 @@ struct TrainingNeed {
 };
 
 // The bytes that RunForward() without a tape takes from the pool before it
-// computes anything, and those of its pushes. The model has no results. The
+// computes anything, and the bytes of its pushes. The model has no results. The
 // schedule must be valid, and `pull_rows` has a map per pull.
 MemoryNeed PredictInference(const Model& model, const ScheduleView& schedule,
                             const std::vector<RowMap>& pull_rows,
                             const ResultSizes& sizes, const ResultRows& rows);
 
-// The same for RunForward() with a tape, and then RunBackward() of
-// `derivative`, which is null if there is none.
+// The bytes for RunForward() with a tape, and then RunBackward() of
+// `derivative`, which may be null.
 TrainingNeed PredictTraining(const Model& model, const Model* derivative,
                              const ScheduleView& schedule,
                              const std::vector<RowMap>& pull_rows,

@@ -34,8 +34,8 @@ Status CheckCaptures(const Program& program,
 // Checks that the schedule has the slots that the model gathers from.
 Status CheckSlots(const Model& model, const ScheduleView& schedule);
 
-// Checks that the tape was filled by the program of which `program` is the
-// derivative.
+// Checks that the tape was filled by the function whose derivative `program`
+// is.
 Status CheckSaved(const Program& program, const std::vector<Slot>& saved,
                   bool has_rows);
 

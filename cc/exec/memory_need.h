@@ -9,11 +9,12 @@
 
 namespace cavs {
 
-// Bytes, which saturate at the largest number. Not counted: integers that
-// describe the schedule, and what the framework's own kernels allocate.
+// Numbers of bytes, which saturate at the largest number. Integers that
+// describe the schedule, and memory that the framework's own kernels allocate,
+// are not counted.
 struct MemoryNeed {
   size_t state = 0;  // In a derivative, the gradient of the state.
-  size_t tape = 0;   // Values that the derivative reads, beside the state.
+  size_t tape = 0;   // Values that the derivative reads, except the state.
   size_t temporaries = 0;     // All other values that operators write.
   size_t packed_weights = 0;  // Weights in the layout of the product kernels.
   // Not from the pool: outputs for the caller.

@@ -31,7 +31,7 @@ struct Model {
   // The programs for tasks with some traits: see AddVariants(). -1 if there is
   // none for those traits and that type.
   ProgramTable variants;
-  // By program: what must be finite for a variant.
+  // By program: the captures and pulls that must be finite for a variant.
   std::vector<std::map<int, CaptureRange>> finite_captures;
   std::vector<std::set<int>> finite_pulls;
   // The inputs that not every vertex has.
@@ -51,11 +51,12 @@ struct Model {
   // to.
   int64_t num_slots = 0;
   // Derivatives: by type and result of its program, the number of the capture
-  // of which it is the gradient. Result i is that of capture i, unless the
-  // caller sets something else.
+  // whose gradient the result is. It is the number of the result, unless the
+  // caller sets another one.
   std::vector<std::vector<int>> result_captures;
-  // By program: which results of the type's program a variant has; and in
-  // derivatives, of which of its results those of a variant are parts.
+  // By program: the results of the type's program that a variant has. In
+  // derivatives: for each result of a variant, the part that it is of a result
+  // of the type's program.
   std::vector<std::vector<int>> kept;
   std::vector<std::vector<ResultPart>> parts;
   // Derivatives: by program and symbol, the symbol of the type's program that
@@ -63,8 +64,8 @@ struct Model {
   std::vector<std::vector<int>> shared_sums;
 
   bool is_variant(int program) const { return program >= num_types; }
-  // The values of a program on the tape are those of its type: some of them in
-  // a variant.
+  // The values of a program on the tape are numbered as those of the type's
+  // program. A variant has some of them.
   size_t NumSaved(int program) const {
     return programs[type_of[program]].results.size();
   }

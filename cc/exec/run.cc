@@ -262,7 +262,7 @@ void Run::BindView(int type, int id) {
   }
   TensorRef& dense = slots[id].dense;
   dense = slots[root].dense;
-  dense.handle.reset();  // It holds the root in the shape of the root.
+  dense.handle.reset();  // The handle has the root's shape and elements.
   dense.shape = s.shape;
   if (dense.data != nullptr) {
     dense.data = static_cast<char*>(dense.data) + offset * SizeOf(s.dtype);
@@ -361,7 +361,8 @@ Status Run::Compute() {
   return Epilogue();
 }
 
-// As in ZeroState(): from the first unwritten row of an output to the last.
+// Where it is not the host that writes, one call zeroes everything from the
+// first unwritten row of an output to the last, as in ZeroState().
 Status Run::ZeroUnwritten() {
   const bool at_once = !model_.device->memory()->is_host();
   const std::vector<Unwritten>& all = arguments_.unwritten;
@@ -526,7 +527,8 @@ Status Run::RunTasks(const Chunk& chunk) {
                  : Status();
     }));
   }
-  // What runs beside them, or is told of each of them, cannot be put together.
+  // Tasks cannot be collected if another stream runs beside them, or a tracer
+  // is told about each.
   const bool together = other_ == critical_ && context_.tracer == nullptr;
   if (together) CAVS_RETURN_IF_ERROR(critical_->BeginTasks());
   Status status;

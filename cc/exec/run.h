@@ -113,10 +113,10 @@ class Run {
   std::vector<std::unique_ptr<BoundProgram>> bound_;
   // By type and symbol: see Bindings::sum_begun.
   std::vector<std::unique_ptr<bool[]>> sums_begun_;
-  // By type: the views of what is in a chunk.
+  // By type: the views of symbols of Home::kChunk.
   std::vector<std::vector<int>> chunk_views_;
-  // Of the chunk that is bound: see StepPlan::PlaceInChunk(). Kept so that no
-  // chunk but the first allocates.
+  // The places in the chunk that is bound: see StepPlan::PlaceInChunk(). Kept
+  // so that no chunk but the first allocates.
   std::vector<RowRange> chunk_rows_;
   std::vector<std::vector<size_t>> chunk_offsets_;
 };

@@ -65,7 +65,7 @@ class Sharer {
     return uses.ReadersOfAny(sum).empty() &&
            std::all_of(writers.begin(), writers.end(), [&](int i) {
              const NodeKind kind = program.nodes[i].kind;
-             return kind == NodeKind::kWeightGrad || kind == NodeKind::kSumRows;
+             return SumsRows(kind) || kind == NodeKind::kZero;
            });
   }
 

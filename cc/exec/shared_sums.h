@@ -12,11 +12,12 @@ namespace cavs {
 // Lets a variant of a derivative form its sums in the memory where the type's
 // own program, `general`, forms them, so that they need not be added when all
 // rows are done: sets Candidate::result to the number of the type's result.
-// Only where both programs write the same parts of a sum, in the same stream,
-// and no node reads it; other sums of the variant are no results in place.
+// Both programs must write the same parts of the sum, in the same stream, and
+// no node may read it. Other sums of the variant are not formed in memory of
+// the caller.
 //
 // Returns, by symbol of the variant, the symbol of `general` with the same
-// elements of the sum; -1 for what is not shared.
+// elements of the sum; -1 for symbols that are not shared.
 std::vector<int> ShareSums(const CompiledProgram& general,
                            const std::vector<ResultPart>& parts,
                            CompiledProgram* variant);

@@ -13,8 +13,9 @@ namespace cavs {
 // Everything that it points to must outlive the call.
 struct StepContext {
   Stream* stream = nullptr;
-  // The stream of eager and lazy operators, which then run beside the critical
-  // ones. Null: they run in `stream`, one after the other.
+  // The stream of eager and lazy operators. If there is one, they run at the
+  // same time as critical operators. Null: they run in `stream`, one after the
+  // other.
   Stream* other = nullptr;
   StoragePool* pool = nullptr;
   void* host = nullptr;             // Passed on to foreign operators.

@@ -122,8 +122,8 @@ class Planner {
       rows_per_chunk =
           std::max<int64_t>(1, rows_.num_rows() / kChunksInStreams);
     } else if (plan_.direction == Direction::kInference) {
-      // Without a tape, the memory of a chunk is all that a step needs beside
-      // the state.
+      // Without a tape, a step needs only the state and the memory of one
+      // chunk.
       rows_per_chunk = std::min(
           rows_per_chunk, std::max(rows_.largest_task(), kSmallChunk / bytes));
     }
@@ -320,7 +320,7 @@ class Planner {
     return bytes;
   }
 
-  // The same plan without zones behind the buffers.
+  // The plan without zones behind the buffers.
   StepPlan WithoutZones() const {
     StepPlan plain;
     plain.programs = plan_.programs;
@@ -435,7 +435,7 @@ size_t StepPlan::PlaceInChunk(const Model& model,
     std::vector<size_t>& own = (*offsets)[type];
     const std::vector<int>& in_chunk = programs[type].in_chunk;
     own.clear();
-    own.reserve(in_chunk.size());  // So that a later chunk allocates nothing.
+    own.reserve(in_chunk.size());  // A later chunk then allocates nothing.
     if (rows[type].count == 0) continue;
     for (const int id : in_chunk) {
       const Symbol& symbol = model.programs[type].symbols[id];

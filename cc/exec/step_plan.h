@@ -19,7 +19,7 @@ namespace cavs {
 
 // The memory that holds the value of a root in a step.
 enum class Home : uint8_t {
-  kNone,   // None: no node reads or writes it in memory, or it is a view.
+  kNone,   // No node reads or writes it in memory, or it is a view.
   kTape,   // Memory that outlives the step.
   kArena,  // Memory of the step.
   kChunk,  // Memory that is reused from chunk to chunk, for all vertex types.
@@ -49,12 +49,13 @@ struct Place {
   size_t terms_offset = 0, terms_bytes = 0;
 };
 
-// A copy of an input of which some vertices have no row, behind a row of zeros.
+// A copy of an input that some vertices have no row of. A row of zeros precedes
+// it.
 struct InputCopy {
   // In the arena, or in the range that outlives the step; 0 bytes if the input
   // is not copied.
   size_t offset = 0, bytes = 0;
-  size_t zeros_bytes = 0;  // Those of them that precede the first row.
+  size_t zeros_bytes = 0;  // The bytes before the first row.
   bool outlives = false;   // Whether the tape may hold these rows by an index.
 };
 
@@ -98,7 +99,7 @@ struct StepPlan {
   }
 };
 
-// The inputs of a plan beside model and rows.
+// The inputs of a plan in addition to model and rows.
 struct StepLimits {
   // Whether two streams are wanted. They are not used where both would write to
   // the same memory: see Model.
@@ -117,8 +118,9 @@ struct StepLimits {
   ResultRows rows;
 };
 
-// Whether a step does not run a program at all: that of a variant without rows.
-// A type without rows still has results, which are zero.
+// Whether a step does not run a program at all, since it is a variant without
+// rows. The program of a type without rows does run: it has results, which are
+// zero.
 bool IsIdle(const Model& model, const RowPlan& rows, int program);
 
 // The rows and edges of a program in a chunk.

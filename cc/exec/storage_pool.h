@@ -26,7 +26,7 @@ namespace cavs {
 //   ... // The pool gets the buffer back with its last copy.
 class StoragePool : public std::enable_shared_from_this<StoragePool> {
  public:
-  // Floating-point numbers of which every byte is this one are NaN.
+  // A floating-point number is NaN if all its bytes are this one.
   static constexpr int kNanByte = 0xFF;
 
   // A pool of `memory`. If `guarded`, for which it must be host memory, users

@@ -13,14 +13,14 @@
 
 namespace cavs {
 
-// What the forward direction reads, and where it writes.
+// The data that the forward direction reads, and the blocks that it writes.
 struct StepInputs {
   ScheduleView schedule;
   std::vector<Block> pulls;   // Read only; they live as long as the tape.
   std::vector<Block> pushes;  // Zero in rows of types that push nothing.
   // One map per pull. Vertices of types that pull it must have a row.
   std::vector<RowMap> pull_rows;
-  // Shared by all pushes of vertices; those of edges have a row for each edge.
+  // Shared by all pushes of vertices. Pushes of edges have a row for each edge.
   RowMap push_rows;
   std::vector<std::vector<TensorRef>> captures;  // Indexed by type.
 };

@@ -1,5 +1,5 @@
-// The table of elementwise operators: all that passes need to know of each, and
-// what it computes.
+// The table of elementwise operators: the properties that passes need, and a
+// simple implementation of each.
 #ifndef CAVS_CC_IR_ELEMENTWISE_H_
 #define CAVS_CC_IR_ELEMENTWISE_H_
 
@@ -76,8 +76,8 @@ struct ElementwiseOperator {
   const char* name;  // In printed programs.
   int operands;
   int flags;
-  // The framework's names. There are several where operators differ only in
-  // what they broadcast.
+  // The framework's names of the operator. Operators that differ only in which
+  // operand they broadcast have one row.
   std::array<std::string_view, 3> framework_names;
 };
 
@@ -180,9 +180,8 @@ const ElementwiseOperator* FindElementwise(std::string_view name);
 // Looks up by one of the framework's names; null if there is none.
 const ElementwiseOperator* FindFrameworkElementwise(std::string_view name);
 
-// What an operator computes, on single numbers and written as simply as
-// possible: the oracle for the kernels of all devices.
-// Operators of one operand ignore `y`.
+// Computes an operator on single numbers, as simply as possible: the oracle for
+// the kernels of all devices. Operators of one operand ignore `y`.
 template <typename T>
 T Evaluate(Elementwise op, T x, T y) {
   const T nan = std::isnan(x) ? x : y;

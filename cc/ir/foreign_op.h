@@ -54,8 +54,8 @@ class ForeignOp {
   virtual Status Run(void* host, const std::vector<TensorRef>& inputs,
                      std::vector<TensorRef>* outputs) const = 0;
 
-  // The mask that it draws, of the numbers of rows and a seed of two int64, if
-  // that is what it does: a device may draw it itself. Else null.
+  // The mask that the operator draws from the numbers of rows and a seed of two
+  // int64, if it draws one: a device may draw it itself. Else null.
   virtual const DrawnMask* mask() const { return nullptr; }
 };
 

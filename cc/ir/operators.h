@@ -22,10 +22,9 @@ enum class NodeKind : uint8_t {
   kPullGrad,     // gradient of external input `index` <- in
   kPushGrad,     // out <- gradient of external output `index`
   kVertexIds,    // out <- the vertex of each row
-  // Operators that compute.
-  // out = in[0] * in[1], or += if `accumulate`; in[1] is invariant, transposed
-  // if `transpose`. Further inputs are more invariants, whose columns stand
-  // side by side with those of in[1].
+  // Operators that compute. out = in[0] * in[1], or += if `accumulate`; in[1]
+  // is invariant, transposed if `transpose`. Further inputs are more
+  // invariants: the result has their columns behind the columns of in[1].
   kMatMul,
   kWeightGrad,  // out (+)= transpose(in[0]) * in[1], a sum over rows
   kSumRows,     // out (+)= sum over rows
@@ -55,7 +54,7 @@ enum class Outside : uint8_t {
 
 // Whether the output of a node is zero in rows of vertices without children.
 enum class Zero : uint8_t {
-  kNever,  // Not that the table could tell.
+  kNever,  // Not known to the table.
   kAlways,
   kKeeps,  // If all rows that the node reads are zero.
 };

@@ -65,9 +65,8 @@ struct Candidate {
   // up.
   int foreign_writers = 0;
   bool foreign_by_task = false;  // Whether one of these nodes is critical.
-  // A sum over rows that the caller gets as result number `result` of the
-  // type's program, and that may be formed in the caller's memory; -1 if it is
-  // none.
+  // A sum over rows that is result number `result` of the type's program, and
+  // that may be formed in the caller's memory; else -1.
   int result = -1;
 };
 

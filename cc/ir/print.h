@@ -40,8 +40,8 @@ const char* ToString(SymbolKind kind, RowSpace space);  // "rows", "edges".
 // labels, and the decisions of passes about memory.
 std::string Print(const Program& program);
 
-// The same, with comments at the values and nodes that need not be computed for
-// a task in which no vertex has a child.
+// Prints the program with comments at the values and nodes that need not be
+// computed for a task in which no vertex has a child.
 std::string Print(const CompiledProgram& program);
 
 // The values of all constants, in the order of their symbols.

@@ -14,7 +14,7 @@
 
 namespace cavs {
 
-// What one symbol holds, which also decides how long it lives.
+// The kind of value that a symbol holds. It decides how long the value lives.
 enum class SymbolKind : uint8_t {
   kRows,  // One row per vertex, or per edge: a dynamic tensor.
   // The same for every vertex: a capture, a constant, or computed from those
@@ -27,10 +27,11 @@ enum class SymbolKind : uint8_t {
   kOpaque,
 };
 
-// What the rows of a symbol stand for.
+// Whether a symbol has a row for each vertex or for each edge.
 enum class RowSpace : uint8_t {
   kVertices,
-  // The edges from vertices to their children, those of a vertex side by side.
+  // The edges from vertices to their children. Edges of one vertex are
+  // adjacent.
   kEdges,
 };
 constexpr int kNumRowSpaces = 2;
@@ -136,12 +137,20 @@ struct Program {
   }
 };
 
-// The rows that a node works on: those of its output, or, if it moves its input
-// out or sums over rows, of its input.
+// The space of the rows that a node works on: that of its output, or of its
+// input if it moves rows out or sums over them.
 inline RowSpace SpaceOf(const Program& program, const Node& node) {
   const bool reads = node.outputs.empty() || SumsRows(node.kind);
   const std::vector<int>& ids = reads ? node.inputs : node.outputs;
   return ids.empty() ? RowSpace::kVertices : program.symbols[ids[0]].space;
+}
+
+// Whether the node sets a part of a sum over rows to zero. No device runs it
+// over rows: BoundProgram::FinishSums() sets all sums to zero to which nothing
+// was added.
+inline bool IsZeroOfSum(const Program& program, const Node& node) {
+  return node.kind == NodeKind::kZero &&
+         program.symbols[node.outputs[0]].kind == SymbolKind::kReduced;
 }
 
 const char* ToString(Stage stage);

@@ -127,6 +127,16 @@ absl::Status AllocateOutput(tensorflow::OpKernelContext* context,
   return Outputs(context).Allocate(name, index, shape, output);
 }
 
+absl::Status CopyToOutput(tensorflow::OpKernelContext* context,
+                          ArgumentName name, int index,
+                          const tensorflow::TensorShape& shape,
+                          const std::vector<int32_t>& values) {
+  tensorflow::Tensor* output = nullptr;
+  TF_RETURN_IF_ERROR(AllocateOutput(context, name, index, shape, &output));
+  std::copy(values.begin(), values.end(), output->flat<int32_t>().data());
+  return absl::OkStatus();
+}
+
 absl::Status AllocateTemporary(tensorflow::OpKernelContext* context,
                                ArgumentName name, tensorflow::DataType dtype,
                                const tensorflow::TensorShape& shape,

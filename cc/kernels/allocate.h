@@ -2,6 +2,9 @@
 #ifndef CAVS_CC_KERNELS_ALLOCATE_H_
 #define CAVS_CC_KERNELS_ALLOCATE_H_
 
+#include <cstdint>
+#include <vector>
+
 #include "absl/status/status.h"
 #include "cc/base/status.h"
 #include "tensorflow/core/framework/op_kernel.h"
@@ -38,6 +41,12 @@ absl::Status AllocateOutput(tensorflow::OpKernelContext* context,
                             ArgumentName name, int index,
                             const tensorflow::TensorShape& shape,
                             tensorflow::Tensor** output);
+
+// Allocates one output of the host, and copies `values` to it.
+absl::Status CopyToOutput(tensorflow::OpKernelContext* context,
+                          ArgumentName name, int index,
+                          const tensorflow::TensorShape& shape,
+                          const std::vector<int32_t>& values);
 
 // Allocates a temporary tensor of the host in the same way.
 absl::Status AllocateTemporary(tensorflow::OpKernelContext* context,

@@ -30,7 +30,7 @@ using ::tensorflow::PartialTensorShape;
 using ::tensorflow::Tensor;
 using ::tensorflow::TensorShape;
 
-// Runs a tape backward. As stateless as ForwardOp.
+// Runs a tape backward. It has no state, as ForwardOp has none.
 class BackwardOp {
  public:
   absl::Status Init(OpKernelConstruction* context) {

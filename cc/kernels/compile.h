@@ -30,11 +30,11 @@ absl::Status Compile(tensorflow::OpKernelConstruction* context,
                      std::optional<FunctionKind> expected,
                      CompiledModel* compiled);
 
-// Likewise, vertex_functions with variants; nothing goes on a tape.
+// Compiles vertex_functions with variants; nothing goes on a tape.
 absl::Status CompileInference(tensorflow::OpKernelConstruction* context,
                               const Device& device, CompiledModel* compiled);
 
-// Likewise, vertex_functions and gradient_functions with variants. `backward`
+// Compiles vertex_functions and gradient_functions with variants. `backward`
 // has no programs if there are no gradient_functions.
 absl::Status CompileTraining(tensorflow::OpKernelConstruction* context,
                              const Device& device, CompiledModel* forward,

@@ -10,8 +10,8 @@
 
 namespace cavs {
 
-// Of the CPU of ops. With guard zones, which look for faults, minibatches of
-// any size have programs of their own for leaves.
+// The CPU, as ops use it. With guard zones, which look for faults, minibatches
+// of any size have programs of their own for leaves.
 CpuDevice::Options CpuOptions();
 
 // Its workers are TensorFlow's intra-op threads.
@@ -27,7 +27,8 @@ class CpuOpDevice : public OpDevice {
                             Step step) const override;
 
   const CpuDevice device_{CpuOptions()};
-  // Of two streams; its threads are parked while no call runs. Null for one.
+  // The engine of two streams. Its threads are parked while no call runs. Null
+  // for one.
   const std::unique_ptr<engine::Engine> engine_;
 };
 

@@ -33,8 +33,8 @@ std::vector<std::string> CompilersBesideFramework() {
           folder + "cu13/lib/libnvrtc.so.13"};
 }
 
-// The driver's number of the op's GPU. That of TensorFlow differs if not all
-// GPUs are visible; a plug-in has no other.
+// The driver's number of the op's GPU. TensorFlow's number differs if not all
+// GPUs are visible, but is the only one that a plug-in has.
 int OrdinalOf(tensorflow::OpKernelConstruction* context) {
   const auto* info = context->device()->tensorflow_accelerator_device_info();
   const int ordinal = info->stream->parent()->device_ordinal();
@@ -108,9 +108,9 @@ CudaOpDevice::CudaOpDevice(std::shared_ptr<const Gpu> gpu,
               }()),
       two_streams_(two_streams) {}
 
-// The second stream is that of all steps; what is in it TensorFlow's stream
-// waits for, so that memory can be given to later work without the host's
-// waiting for either.
+// All steps share the second stream. TensorFlow's stream waits for the work in
+// it, so that memory can be given to later work while the host waits for
+// neither.
 absl::Status CudaOpDevice::RunInStreams(tensorflow::OpKernelContext* context,
                                         bool one_stream, StepContext* own,
                                         Step step) const {

@@ -22,7 +22,7 @@ class CudaOpDevice : public OpDevice {
   const Device& device() const override { return device_; }
 
  private:
-  // What all ops on a GPU share.
+  // The kernels and the second stream that all ops on a GPU share.
   struct Gpu {
     std::shared_ptr<const CudaKernels> kernels;
     // The second stream of steps that have two.

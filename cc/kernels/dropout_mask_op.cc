@@ -59,7 +59,7 @@ class DropoutMaskOp {
 
  private:
   DrawnMask mask_;
-  tensorflow::TensorShape shape_;  // Of a row.
+  tensorflow::TensorShape shape_;  // The shape of a row.
   int64_t columns_ = 0;
 };
 

@@ -1,4 +1,4 @@
-#include <algorithm>
+#include <cstdint>
 #include <vector>
 
 #include "cc/kernels/allocate.h"
@@ -43,25 +43,20 @@ class ExtendOp {
     Extension extension;
     TF_RETURN_IF_ERROR(
         ToAbsl(MakeExtension(view, arity_, num_types_, &extension)));
-    TF_RETURN_IF_ERROR(Output(context, 0, extension.read));
-    TF_RETURN_IF_ERROR(Output(context, 1, extension.child_splits));
-    TF_RETURN_IF_ERROR(Output(context, 2, extension.child_ids));
-    return Output(context, 3, extension.vertex_type);
+    int index = 0;
+    for (const std::vector<int32_t>* list :
+         {&extension.read, &extension.child_splits, &extension.child_ids,
+          &extension.vertex_type}) {
+      const auto size = static_cast<int64_t>(list->size());
+      TF_RETURN_IF_ERROR(CopyToOutput(context, "extension", index++,
+                                      TensorShape({size}), *list));
+    }
+    return absl::OkStatus();
   }
 
  private:
   static Span<int32_t> ToSpan(const Tensor& vector) {
     return {vector.flat<int32_t>().data(), vector.NumElements()};
-  }
-
-  static absl::Status Output(OpKernelContext* context, int index,
-                             const std::vector<int32_t>& values) {
-    Tensor* output = nullptr;
-    const TensorShape shape({static_cast<int64_t>(values.size())});
-    TF_RETURN_IF_ERROR(
-        AllocateOutput(context, "extension", index, shape, &output));
-    std::copy(values.begin(), values.end(), output->flat<int32_t>().data());
-    return absl::OkStatus();
   }
 
   int arity_ = 0;

@@ -256,7 +256,7 @@ class ForeignKernel : public ForeignOp {
 };
 
 // An operator of a vertex function on a GPU, where we run no kernel of
-// TensorFlow's. It is no error unless a pass leaves it in the program.
+// TensorFlow's. It is an error only when it runs: passes may remove it.
 class RefusedOperator : public ForeignOp {
  public:
   RefusedOperator(std::string title, std::string device,
@@ -282,7 +282,8 @@ class RefusedOperator : public ForeignOp {
   const std::optional<DrawnMask> mask_;
 };
 
-// What a device needs to draw an operator's mask itself, if it draws one.
+// The arguments with which a device can draw an operator's mask itself, if the
+// operator draws one.
 std::optional<DrawnMask> MaskOf(const tensorflow::Node& node) {
   DrawnMask mask;
   int number = 0;

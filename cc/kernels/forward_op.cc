@@ -76,7 +76,8 @@ class ForwardOp {
         [&](const StepContext& step) {
           return RunForward(compiled_->model, arguments, step, tape.get());
         }));
-    // Of the host, as lists of tensors are, wherever the op runs.
+    // The tape is in memory of the host, as lists of tensors are, wherever the
+    // op runs.
     tensorflow::AllocatorAttributes of_host;
     of_host.set_on_host(true);
     Tensor* output = nullptr;

@@ -10,8 +10,8 @@
 namespace cavs {
 
 // TensorFlow takes nearly all memory of a GPU when it starts, and hands it out
-// in the order of its stream: what was freed may be given to later work at
-// once. The allocator lives as long as the process.
+// in the order of its stream: freed memory may be given to later work at once.
+// The allocator lives as long as the process.
 class FrameworkMemory : public Memory {
  public:
   explicit FrameworkMemory(tensorflow::Allocator* allocator)

@@ -14,6 +14,7 @@
 #include "cc/ir/verify.h"
 #include "cc/kernels/foreign_kernel.h"
 #include "cc/kernels/lower_mask.h"
+#include "cc/kernels/lower_parts.h"
 #include "cc/kernels/program_builder.h"
 #include "cc/kernels/status_util.h"
 #include "tensorflow/core/common_runtime/function_body.h"
@@ -229,27 +230,12 @@ class Lowering {
       builder_.Map(node, 0, traced.inputs[0]);
       return absl::OkStatus();
     }
-    if (!rows && LowerReshape(traced)) return absl::OkStatus();
-    if (rows && LowerNative(traced, &builder_)) return absl::OkStatus();
-    return LowerForeign(traced, rows);
-  }
-
-  // Lowers another shape of a capture or constant to a view of it.
-  bool LowerReshape(const TracedNode& traced) {
-    const std::string& op = traced.node->type_string();
-    if (op != "Reshape" && op != "ExpandDims" && op != "Squeeze") return false;
-    const Symbol out = InvariantSymbol(traced, 0);
-    const Symbol& in = builder_.symbol(traced.inputs[0]);
-    if (!IsNative(in.dtype) || in.kind != SymbolKind::kInvariant ||
-        !in.shape_known || !out.shape_known || in.dtype != out.dtype ||
-        in.columns() != out.columns()) {
-      return false;
+    if (rows ? LowerNative(traced, &builder_) ||
+                   LowerSumOfParts(traced, &builder_)
+             : LowerParts(traced, &builder_)) {
+      return absl::OkStatus();
     }
-    int64_t offset;
-    const int root = builder_.program().Root(traced.inputs[0], &offset);
-    if (builder_.symbol(root).source == SymbolSource::kNode) return false;
-    builder_.Map(*traced.node, 0, builder_.AddView(traced.inputs[0], 0, out));
-    return true;
+    return LowerForeign(traced, rows);
   }
 
   // The error for an operand that is not lowered yet: the graph has a cycle.
@@ -308,24 +294,9 @@ class Lowering {
     return absl::OkStatus();
   }
 
-  Symbol InvariantSymbol(const TracedNode& traced, int output) const {
-    Symbol symbol;
-    symbol.name = traced.node->name();
-    symbol.dtype = ToDType(traced.node->output_type(output));
-    symbol.kind = SymbolKind::kInvariant;
-    const PartialTensorShape& shape = traced.shapes[output];
-    symbol.shape_known =
-        shape.IsFullyDefined() && CheckedProduct(shape.dim_sizes()) >= 0;
-    if (symbol.shape_known) {
-      const auto dims = shape.dim_sizes();
-      symbol.shape.assign(dims.begin(), dims.end());
-    }
-    return symbol;
-  }
-
   absl::Status LowerCapture(const TracedNode& traced, const Role& role) {
     lowered_.capture_types[role.index] = traced.node->output_type(0);
-    Symbol symbol = InvariantSymbol(traced, 0);
+    Symbol symbol = builder_.InvariantSymbol(traced, 0);
     symbol.source = SymbolSource::kCapture;
     symbol.index = role.index;
     builder_.Map(*traced.node, 0, builder_.AddSymbol(symbol));
@@ -336,8 +307,8 @@ class Lowering {
   // depended on rows there, as its shape shows.
   absl::Status LowerSaved(const TracedNode& traced, const Role& role) {
     const bool rows = !traced.shapes[0].IsFullyDefined();
-    Symbol symbol =
-        rows ? builder_.RowSymbol(traced, 0) : InvariantSymbol(traced, 0);
+    Symbol symbol = rows ? builder_.RowSymbol(traced, 0)
+                         : builder_.InvariantSymbol(traced, 0);
     symbol.source = SymbolSource::kSaved;
     symbol.index = role.index;
     row_dependent_[traced.node->id()] = rows;
@@ -374,7 +345,7 @@ class Lowering {
   }
 
   absl::Status LowerRowCount(const TracedNode& traced) {
-    Symbol symbol = InvariantSymbol(traced, 0);
+    Symbol symbol = builder_.InvariantSymbol(traced, 0);
     symbol.kind = SymbolKind::kRowCount;
     symbol.space = traced.spaces[0];
     TF_RETURN_IF_ERROR(
@@ -417,8 +388,9 @@ class Lowering {
       const bool once =
           !rows ||
           (!reads_rows && (!is_float || !traced.shapes[i].IsFullyDefined()));
-      outputs.push_back(once ? builder_.AddSymbol(InvariantSymbol(traced, i))
-                             : builder_.AddRowSymbol(traced, i));
+      outputs.push_back(
+          once ? builder_.AddSymbol(builder_.InvariantSymbol(traced, i))
+               : builder_.AddRowSymbol(traced, i));
       builder_.Map(*traced.node, i, outputs.back());
     }
     cavs::Node& node = builder_.AddNode(NodeKind::kForeign, *traced.node,

@@ -110,8 +110,8 @@ class NativeLowering {
   }
 
   // Lowers an operator whose outputs are adjacent ranges of columns of input
-  // `value`. That holds if the axis, input `axis` or an attribute, is the first
-  // axis of a row.
+  // `value`. The ranges are adjacent if the axis, which is input `axis` or an
+  // attribute, is the first axis of a row.
   bool Split(int value, int axis) {
     if (!IsRows(value)) return false;
     Integers dims(1);
@@ -242,13 +242,7 @@ class NativeLowering {
   }
 
   bool IsZero(int i) const {
-    const Symbol& value = in(i);
-    if (value.source != SymbolSource::kConstant || value.columns() != 1) {
-      return false;
-    }
-    const char* bytes = static_cast<const char*>(value.constant->data);
-    return std::all_of(bytes, bytes + SizeOf(value.dtype),
-                       [](char byte) { return byte == 0; });
+    return in(i).columns() == 1 && builder_.IsConstantZero(traced_.inputs[i]);
   }
 
   bool Zeros() {

@@ -1,4 +1,4 @@
-// What an op needs of the device that TensorFlow has put it on.
+// The device that TensorFlow has put an op on, as the op uses it.
 #ifndef CAVS_CC_KERNELS_OP_DEVICE_H_
 #define CAVS_CC_KERNELS_OP_DEVICE_H_
 
@@ -33,9 +33,9 @@ class OpDevice {
   std::shared_ptr<StoragePool> NewPool() const;
 
   // Calls `step` with what one call of the op runs with: memory of `pool`, and
-  // streams of the device; one, or as many as attribute `streams` says. What
-  // the step puts into them is done before whatever TensorFlow puts into the
-  // device's own stream afterwards, though perhaps not when this returns.
+  // streams of the device; one, or as many as attribute `streams` says. The
+  // step's work is done before any work that TensorFlow puts into the device's
+  // own stream afterwards, though perhaps not when this returns.
   absl::Status Run(tensorflow::OpKernelContext* context, StoragePool* pool,
                    bool one_stream, Step step) const;
 

@@ -1,5 +1,7 @@
 #include "cc/kernels/program_builder.h"
 
+#include <algorithm>
+#include <cstring>
 #include <memory>
 
 #include "cc/base/byte_count.h"
@@ -93,6 +95,22 @@ Symbol ProgramBuilder::RowSymbol(const TracedNode& traced, int i) const {
   return symbol;
 }
 
+Symbol ProgramBuilder::InvariantSymbol(const TracedNode& traced,
+                                       int output) const {
+  Symbol symbol;
+  symbol.name = traced.node->name();
+  symbol.dtype = ToDType(traced.node->output_type(output));
+  symbol.kind = SymbolKind::kInvariant;
+  const tensorflow::PartialTensorShape& shape = traced.shapes[output];
+  symbol.shape_known =
+      shape.IsFullyDefined() && CheckedProduct(shape.dim_sizes()) >= 0;
+  if (symbol.shape_known) {
+    const auto dims = shape.dim_sizes();
+    symbol.shape.assign(dims.begin(), dims.end());
+  }
+  return symbol;
+}
+
 int ProgramBuilder::AddView(int parent, int64_t offset, const Symbol& like) {
   Symbol view = like;
   view.kind = symbol(parent).kind;
@@ -100,6 +118,16 @@ int ProgramBuilder::AddView(int parent, int64_t offset, const Symbol& like) {
   view.parent = parent;
   view.offset = offset;
   return AddSymbol(std::move(view));
+}
+
+int ProgramBuilder::AddZeros(const Symbol& like) {
+  tensorflow::Tensor zeros(ToDataType(like.dtype),
+                           tensorflow::TensorShape(like.shape));
+  std::memset(zeros.data(), 0, zeros.TotalBytes());
+  Symbol symbol = like;
+  symbol.source = SymbolSource::kConstant;
+  symbol.constant = std::make_shared<const TensorRef>(ToTensorRef(zeros));
+  return AddSymbol(std::move(symbol));
 }
 
 int ProgramBuilder::AddScalar(DType dtype, double value) {
@@ -137,6 +165,15 @@ bool ProgramBuilder::Broadcasts(int id, const Symbol& out) const {
     shape.erase(shape.begin());
   }
   return shape == out.shape;
+}
+
+bool ProgramBuilder::IsConstantZero(int id) const {
+  const Symbol& value = symbol(id);
+  if (value.source != SymbolSource::kConstant) return false;
+  const char* bytes = static_cast<const char*>(value.constant->data);
+  return bytes != nullptr &&
+         std::all_of(bytes, bytes + value.columns() * SizeOf(value.dtype),
+                     [](char byte) { return byte == 0; });
 }
 
 bool ProgramBuilder::ConstantIntegers(int id,

@@ -25,7 +25,7 @@ struct TracedNode {
   const tensorflow::Node* node = nullptr;
   std::vector<int> inputs;                             // Symbols.
   std::vector<tensorflow::PartialTensorShape> shapes;  // Shapes of the outputs.
-  std::vector<RowSpace> spaces;  // What rows of the outputs stand for.
+  std::vector<RowSpace> spaces;  // The spaces of the outputs' rows.
 };
 
 // Builds a program. Every output of a traced node is mapped to a symbol;
@@ -39,6 +39,8 @@ class ProgramBuilder {
   // The symbol for output `i` of a node that depends on rows, made from its
   // shape.
   Symbol RowSymbol(const TracedNode& traced, int i) const;
+  // The symbol for an output of a node that depends on no row.
+  Symbol InvariantSymbol(const TracedNode& traced, int output) const;
   int AddRowSymbol(const TracedNode& traced, int i) {
     return AddSymbol(RowSymbol(traced, i));
   }
@@ -46,6 +48,9 @@ class ProgramBuilder {
   // Adds a view of columns of `parent` from `offset`, with type and shape of
   // `like`.
   int AddView(int parent, int64_t offset, const Symbol& like);
+
+  // Adds a constant like `like`, all of whose elements are zero.
+  int AddZeros(const Symbol& like);
 
   // Adds a constant number of a type for which IsNative() holds.
   int AddScalar(DType dtype, double value);
@@ -63,6 +68,8 @@ class ProgramBuilder {
   Symbol& symbol(int id) { return program_.symbols[id]; }
   const Symbol& symbol(int id) const { return program_.symbols[id]; }
 
+  // Whether all elements are a constant zero.
+  bool IsConstantZero(int id) const;
   // Reads the elements of a constant integer operand; false if it is not one.
   bool ConstantIntegers(int id, std::vector<int64_t>* values) const;
 

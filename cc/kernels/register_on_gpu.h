@@ -11,9 +11,9 @@
 
 namespace cavs {
 
-// The type of the devices that count as GPUs: "GPU", or what the environment
-// variable CAVS_CUDA_DEVICE_TYPE names. Empty unless CAVS_CUDA is 1: kernels of
-// GPUs have to be asked for.
+// The type of the devices that count as GPUs: "GPU", or the type that the
+// environment variable CAVS_CUDA_DEVICE_TYPE names. Empty unless CAVS_CUDA is
+// 1: kernels of GPUs have to be asked for.
 inline std::string TypeOfGpus() {
   const char* const wanted = std::getenv("CAVS_CUDA");
   if (wanted == nullptr || std::string(wanted) != "1") return "";

@@ -1,4 +1,4 @@
-#include <algorithm>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -48,35 +48,28 @@ class ScheduleOp {
         ToAbsl(MakeSchedule(batch, arity_, num_types_, options, &schedule)));
     const int64_t num_vertices = batch.num_vertices();
     const int64_t num_tasks = schedule.view().num_tasks();
-    TF_RETURN_IF_ERROR(
-        Output(context, 0, TensorShape({num_vertices}), schedule.order));
-    TF_RETURN_IF_ERROR(
-        Output(context, 1, TensorShape({num_tasks + 1}), schedule.task_splits));
-    TF_RETURN_IF_ERROR(
-        Output(context, 2, TensorShape({num_tasks}), schedule.task_type));
-    TF_RETURN_IF_ERROR(Output(context, 3, TensorShape({arity_, num_vertices}),
-                              schedule.child_row));
+    TF_RETURN_IF_ERROR(CopyToOutput(
+        context, "schedule", 0, TensorShape({num_vertices}), schedule.order));
+    TF_RETURN_IF_ERROR(CopyToOutput(context, "schedule", 1,
+                                    TensorShape({num_tasks + 1}),
+                                    schedule.task_splits));
+    TF_RETURN_IF_ERROR(CopyToOutput(
+        context, "schedule", 2, TensorShape({num_tasks}), schedule.task_type));
+    TF_RETURN_IF_ERROR(CopyToOutput(context, "schedule", 3,
+                                    TensorShape({arity_, num_vertices}),
+                                    schedule.child_row));
     if (!edges_) return absl::OkStatus();
     int index = 4;
     for (const std::vector<int32_t>* list :
          {&schedule.edge_splits, &schedule.edge_child, &schedule.edge_number}) {
       const auto size = static_cast<int64_t>(list->size());
-      TF_RETURN_IF_ERROR(Output(context, index++, TensorShape({size}), *list));
+      TF_RETURN_IF_ERROR(CopyToOutput(context, "schedule", index++,
+                                      TensorShape({size}), *list));
     }
     return absl::OkStatus();
   }
 
  private:
-  static absl::Status Output(OpKernelContext* context, int index,
-                             const TensorShape& shape,
-                             const std::vector<int32_t>& values) {
-    Tensor* output = nullptr;
-    TF_RETURN_IF_ERROR(
-        AllocateOutput(context, "schedule", index, shape, &output));
-    std::copy(values.begin(), values.end(), output->flat<int32_t>().data());
-    return absl::OkStatus();
-  }
-
   int arity_ = 0;
   int num_types_ = 1;
   bool edges_ = false;

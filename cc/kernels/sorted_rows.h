@@ -22,7 +22,7 @@ struct SortedRows {
   }
 };
 
-// Sorts by the digits of row numbers, of which none is larger than `largest`:
+// Sorts by the digits of row numbers, which are at most `largest`:
 // comparisons would take longer than the update.
 template <typename Index>
 SortedRows SortRows(const Index* indices, int64_t count, int64_t largest) {
@@ -35,7 +35,7 @@ SortedRows SortRows(const Index* indices, int64_t count, int64_t largest) {
     const auto digit = [&](int64_t position) {
       return (int64_t{indices[position]} >> shift) & ((1 << kBits) - 1);
     };
-    std::vector<int64_t> begin((1 << kBits) + 1);  // Of those with each digit.
+    std::vector<int64_t> begin((1 << kBits) + 1);  // The rows with each digit.
     for (int64_t i = 0; i < count; ++i) ++begin[digit(i) + 1];
     std::partial_sum(begin.begin(), begin.end(), begin.begin());
     for (int64_t position : order) next[begin[digit(position)]++] = position;

@@ -157,8 +157,8 @@ absl::Status DropoutMaskShape(InferenceContext* c) {
   return absl::OkStatus();
 }
 
-// The ops below have lists of attributes in common, which functions add. What
-// those functions return is registered as by REGISTER_OP.
+// The ops below have lists of attributes in common, which functions add. The
+// result of these functions is registered as by REGISTER_OP.
 using Op = ::tensorflow::register_op::OpDefBuilderWrapper;
 using ::tensorflow::InitOnStartupMarker;
 
@@ -176,7 +176,8 @@ Op& WithSwitches(Op& op) {
   return op;
 }
 
-// Adds all that the memory of a step depends on, beside its inputs.
+// Adds the attributes that the memory of a step depends on, in addition to its
+// inputs.
 Op& WithStep(Op& op) {
   return WithSwitches(op.Attr("vertex_functions: list(func) >= 1")
                           .Attr("vertex_signatures: list(string) >= 1")

@@ -77,7 +77,7 @@ absl::Status LookUpGradShape(InferenceContext* c) {
   return absl::OkStatus();
 }
 
-// As many rows of each output as there are ids with a row.
+// Each output has as many rows as there are ids with a row.
 absl::Status PresentShape(InferenceContext* c) {
   ShapeHandle ids;
   TF_RETURN_IF_ERROR(c->WithRank(c->input(0), 1, &ids));

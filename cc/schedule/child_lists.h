@@ -9,9 +9,9 @@
 namespace cavs {
 
 // Makes child ids that are relative to their graph absolute: writes as many as
-// `batch` has. Those that no vertex has stay as they are, for Validate() to
-// reject them by their value: negative ones, the largest int32, and all if the
-// splits are not valid.
+// `batch` has. Ids of vertices that do not exist stay as they are, so that
+// Validate() can reject them by their value: negative ones, the largest int32,
+// and all if the splits are not valid.
 void MakeAbsolute(const GraphBatchView& batch, int32_t* absolute);
 
 // Writes V x arity values: which slots of each vertex have a child. Reads

@@ -26,7 +26,7 @@ struct ExtensionView {
   }
 };
 
-// The same as a graph of m + k vertices: the new ones, [0, m), and without
+// The extension as a graph of m + k vertices: the new ones, [0, m), and without
 // children the k whose states the new ones gather, [m, m + k).
 struct Extension {
   std::vector<int32_t> read;  // k rows of the states, ascending.

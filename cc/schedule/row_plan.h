@@ -1,4 +1,4 @@
-// What programs need to know about the rows of a minibatch.
+// The rows of a minibatch, as programs need to know them.
 #ifndef CAVS_CC_SCHEDULE_ROW_PLAN_H_
 #define CAVS_CC_SCHEDULE_ROW_PLAN_H_
 

@@ -33,8 +33,8 @@ struct ScheduleView {
   // values.
   Span<int32_t> child_row;
   int arity = 0;
-  // All children, in as many slots as they take: "edges". Those of a row are
-  // [edge_splits[row], edge_splits[row + 1]), in the order of its list of
+  // All children, in as many slots as they take: "edges". The edges of a row
+  // are [edge_splits[row], edge_splits[row + 1]), in the order of its list of
   // children; V + 1 values, or none if the edges were not planned.
   Span<int32_t> edge_splits;
   // Per edge: the row of the child, and the number of the edge in the batch,

@@ -1,4 +1,4 @@
-// What holds for all vertices of a task.
+// Traits of tasks: properties that all vertices of a task have.
 #ifndef CAVS_CC_SCHEDULE_TRAITS_H_
 #define CAVS_CC_SCHEDULE_TRAITS_H_
 
@@ -16,7 +16,7 @@ enum Trait : int {
   kNoTraits = 0,
   kChildless = 1,
   kWithoutInputs = 2,  // No row of any input that not every vertex has.
-  kAllChildren = 4,    // A child in every slot, of which there are some.
+  kAllChildren = 4,    // There are slots, and a child in each of them.
 };
 // The sum of a task's traits is less.
 constexpr int kNumTraitSets = 8;

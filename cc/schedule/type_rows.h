@@ -21,8 +21,8 @@ struct TaskCount {
 
 // The vertices of one program, numbered 0, 1, ... in execution order (the
 // "rows" of the type's program), so that its eager and lazy operators run over
-// one contiguous range. With a single type the arrays are those of the
-// schedule, not copies.
+// one contiguous range. With a single type the arrays of the schedule are used,
+// not copies.
 class TypeRows {
  public:
   // `programs` and `traits` have a value per task: the program that evaluates

@@ -17,8 +17,8 @@ CAVS_INLINE V<T> KeepNan(V<T> x, V<T> y, V<T> result) {
 // log(1 + exp(x)).
 template <typename T>
 CAVS_INLINE V<T> Softplus(V<T> x) {
-  // As exp(-|x|) is at most 1, nothing overflows. The rounding error of 1 + e
-  // is added to the logarithm, whose slope is at most 1 there.
+  // Nothing overflows, since exp(-|x|) is at most 1. The rounding error of 1 +
+  // e is added to the logarithm, whose slope is at most 1 there.
   const V<T> one = Constant<T>(1);
   const V<T> e = ExpOfNegative<T>(-Abs<T>(x));
   const V<T> sum = e + one;

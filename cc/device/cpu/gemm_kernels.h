@@ -192,7 +192,7 @@ void RowsOfPanel(TileArgs<T> t, int64_t rows) {
   }
 }
 
-// The same for a panel of `width` columns.
+// Packs a panel of `width` columns.
 template <typename T, bool kTransposeA>
 void MultiplyPanel(TileArgs<T> t, int64_t rows, int64_t width) {
   const int64_t vectors = CeilDiv(width, Simd<T>::kLanes);

@@ -7,11 +7,12 @@
 
 namespace cavs {
 
-// What a value of the variable allows; `value` may be null, where it is not
-// set: everything. Rejects what is not the name of an instruction set.
+// The instruction set that a value of the variable allows; `value` may be null,
+// where it is not set: everything. Rejects values that do not name an
+// instruction set.
 Status ReadIsaLimit(const char* value, Isa* most);
 
-// Whether the variable has a valid value. It is read once.
+// Whether the variable has a valid value. The variable is read once.
 Status CheckIsaLimit();
 
 // The widest instruction set that the variable allows; of a value that is not

@@ -86,7 +86,7 @@ struct PairsOfFirst {
   PairKernel<T> then[kNumElementwise];
 };
 
-// What elements a random mask drops. Element j of a row follows from this, the
+// Which elements a random mask drops. Element j of a row follows from this, the
 // number of the row and j alone.
 struct RandomMask {
   uint32_t key[2];

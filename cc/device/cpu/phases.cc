@@ -29,9 +29,11 @@ class Planner {
       StagePlan& plan = plans[static_cast<int>(stage)];
       std::vector<int> nodes;
       for (size_t i = 0; i < program_.nodes.size(); ++i) {
-        if (program_.nodes[i].stage == stage && !IsView(program_.nodes[i])) {
+        const Node& node = program_.nodes[i];
+        if (node.stage == stage && !IsView(node) &&
+            !IsZeroOfSum(program_, node)) {
           nodes.push_back(static_cast<int>(i));
-          AddCost(program_.nodes[i], &plan.cost);
+          AddCost(node, &plan.cost);
         }
       }
       plan.by_rows = ByRows(nodes);
@@ -76,7 +78,7 @@ class Planner {
               NanosPerRow(n));
   }
 
-  // Products of few columns take as long as those of a whole vector.
+  // A product of few columns takes as long as one of a whole vector.
   double NanosOfProduct(int64_t terms, int64_t columns) const {
     return kNanosPerTerm * terms * (CeilDiv(columns, grain_) * grain_);
   }
@@ -190,7 +192,7 @@ class Planner {
     });
   }
 
-  // Symbols of which a worker reads columns that other workers compute.
+  // The symbols from which a worker reads columns that other workers compute.
   std::vector<int> ReadsAcross(const Node& n) const {
     std::vector<int> across;
     if (n.kind == NodeKind::kMatMul) return {n.inputs[0]};

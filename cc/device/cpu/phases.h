@@ -28,8 +28,8 @@ struct RowCost {
   }
 };
 
-// The same for something that runs tasks.tasks times, over so many rows and
-// edges in all. Over few rows, reading the weights takes longer than
+// The time of work that runs tasks.tasks times, over tasks.rows rows and their
+// edges in total. Over few rows, reading the weights takes longer than
 // multiplying by them.
 inline double Nanos(const RowCost& cost, const TaskCount& tasks) {
   constexpr int64_t kRowsToReadWeights = 8;

@@ -42,7 +42,7 @@ struct Team::Shared {
   std::atomic<bool> over{false};
   std::atomic<int> helpers{0};
   int workers = 1;
-  // Of the run; written before its bundles are opened.
+  // Belongs to the run, and is written before the run's bundles are opened.
   const std::function<void(int)>* job = nullptr;
   int jobs = 0, bundles = 0;
 

@@ -23,7 +23,7 @@ class Elements {
                static_cast<T*>(of.v)},
         gradient_(static_cast<const T*>(of.gradient)) {}
 
-  // Of the whole gradient.
+  // The elements of the whole gradient.
   const T* gradient() const { return gradient_; }
 
   // Updates n elements from `first` on.

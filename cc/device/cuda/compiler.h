@@ -16,9 +16,10 @@ namespace cavs {
 // Thread safety: any thread may call any method at any time.
 class CudaCompiler {
  public:
-  // Loads what the environment variable CAVS_LIBNVRTC names; otherwise the
-  // first of `candidates` that exists, or the library that the system finds.
-  // kUnimplemented, with what to install, if there is none.
+  // Loads the library that the environment variable CAVS_LIBNVRTC names. If
+  // that is not set, loads the first of `candidates` that exists, or the
+  // library that the system finds. kUnimplemented, with what to install, if
+  // there is none.
   static Status Load(const std::vector<std::string>& candidates,
                      std::shared_ptr<const CudaCompiler>* compiler);
   ~CudaCompiler();

@@ -63,7 +63,8 @@ class CudaContext {
   // A kernel of a text, which is compiled and loaded when it is first asked
   // for. It may use as much shared memory as the GPU has for a block.
   Status Find(const CudaTextKernel& kernel, CudaFunction* function) const;
-  // Likewise, the kernel that walks through launches of these.
+  // The kernel that walks through launches of these texts, compiled and loaded
+  // in the same way.
   Status FindWalk(const std::vector<CudaTextKernel>& kernels,
                   CudaFunction* function) const;
 
@@ -109,7 +110,7 @@ class CudaFoundKernel {
       : kernel_(std::move(kernel)) {}
 
   const CudaTextKernel& kernel() const { return kernel_; }
-  // As CudaContext::Find(), always of the same context.
+  // Does what CudaContext::Find() does. The context must always be the same.
   Status Find(const CudaContext& context, CudaFunction* function) const {
     // The driver's handle is all there is to see: nothing else is published.
     *function = function_.load(std::memory_order_relaxed);

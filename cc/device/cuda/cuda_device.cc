@@ -12,13 +12,13 @@ CudaDevice::CudaDevice(std::shared_ptr<const CudaKernels> kernels,
                        Options options)
     : kernels_(std::move(kernels)), options_(std::move(options)) {
   if (options_.memory != nullptr) return;
-  // The context lives as long as what it has allocated.
+  // The context outlives the memory that it has allocated.
   options_.memory = std::make_shared<CudaMemory>(kernels_->shared_context());
 }
 
 Capabilities CudaDevice::capabilities() const {
   Capabilities own;
-  own.column_grain = 8;  // So that rows of every type can be read four by four.
+  own.column_grain = 8;  // Aligned for loads of four elements of any type.
   own.most_indexed_columns = INT64_MAX;
   return own;
 }

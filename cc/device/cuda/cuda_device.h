@@ -16,14 +16,15 @@ namespace cavs {
 class CudaDevice : public Device {
  public:
   struct Options {
-    std::shared_ptr<Memory> memory;  // Null: what the driver allocates.
+    std::shared_ptr<Memory> memory;  // Null: the driver allocates.
     // Blocks of eager and lazy stages have as many rows as there are, unless
     // this is not 0.
     int64_t rows_per_block = 0;
-    // What one more program costs: its launches, and that the host waits to
-    // know whether its weights are finite, while the GPU has nothing to do
-    // until the rest of the direction is planned and launched; and looking for
-    // infinity and NaN in a byte of its weights.
+    // The cost of one more program. `nanos_per_program` is for its launches,
+    // and for the host's wait until it knows whether the weights are finite:
+    // the GPU is idle until the host has planned and launched the rest of the
+    // direction. `nanos_per_weight_byte` is for looking for infinity and NaN in
+    // the weights.
     double nanos_per_program = 150000;
     double nanos_per_weight_byte = 0.002;
   };

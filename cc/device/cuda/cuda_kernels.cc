@@ -108,7 +108,7 @@ struct EdgesArgs {
   int64_t first_edge, rows, columns;
   int shift;
 };
-// Of to_mask and round_rows.
+// The arguments of to_mask and round_rows.
 struct MaskArgs {
   const void* from;
   const int32_t* index;
@@ -248,7 +248,7 @@ Status CudaKernels::Move(const std::vector<CudaMove>& moves,
   }
   const auto unit = static_cast<int64_t>(bits & (~bits + 1));
   int number =
-      0;  // Of the kernel: there is one for units of 1, 2, 4, ... bytes.
+      0;  // The kernel's: there is one for units of 1, 2, 4, ... bytes.
   while ((int64_t{1} << number) < unit) ++number;
   const CudaFoundKernel& kernel = *moves_[number];
   for (size_t begin = 0; begin < moves.size(); begin += kMostMoves) {
@@ -321,7 +321,8 @@ Status CudaKernels::Multiply(DType dtype,
     for (const size_t first = next; next < parts.size(); ++next) {
       const CudaProduct& own = parts[next];
       if (own.to.rows == 0 || own.to.cols == 0) continue;
-      // What is added to a product of this launch has to wait for it.
+      // A product that is added to another product of this launch waits for
+      // that.
       if (arguments.num_products == kMostProducts ||
           (next > first && own.to.data == parts[next - 1].to.data)) {
         break;

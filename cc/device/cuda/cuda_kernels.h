@@ -60,9 +60,9 @@ struct CudaFiniteQuestion {
   uint32_t* raised = nullptr;
 };
 
-// A grid over rows and columns, of which 2^shift threads of a block stand side
-// by side in a row. It may have fewer blocks than there are rows for: blocks go
-// on with the rows behind those of the whole grid.
+// A grid over rows and columns. 2^shift threads of a block compute adjacent
+// columns of one row. A grid may be smaller than the number of rows: each block
+// then goes on with rows that lie one grid further.
 struct CudaRowGrid {
   CudaGrid grid;
   int shift = 0;
@@ -93,7 +93,7 @@ class CudaKernels {
 
   CudaRowGrid GridOverRows(int64_t rows, int64_t columns) const;
 
-  // Launches a kernel, of whose arguments only so many bytes are needed.
+  // Launches a kernel with the first `bytes` bytes of its arguments.
   Status Launch(const CudaFoundKernel& kernel, const CudaGrid& grid,
                 const CudaQueue& queue, const void* arguments,
                 size_t bytes) const;
@@ -138,7 +138,7 @@ class CudaKernels {
   // Rounds n numbers of SumType(dtype) to `dtype`, elsewhere.
   Status Round(DType dtype, const void* sums, int64_t n, void* rounded,
                const CudaQueue& queue) const;
-  // Any number of questions.
+  // Any number of checks for infinity and NaN, by type.
   Status RaiseUnlessFinite(DType dtype,
                            const std::vector<CudaFiniteQuestion>& questions,
                            const CudaQueue& queue) const;
@@ -153,7 +153,7 @@ class CudaKernels {
 
   const std::shared_ptr<const CudaContext> context_;
   mutable PinnedBuffers pinned_;
-  // In the order in which their texts have them.
+  // The kernels, in the order of the texts that define them.
   using KernelsOfText = std::vector<std::unique_ptr<const CudaFoundKernel>>;
   static KernelsOfText KernelsOf(const std::shared_ptr<const CudaText>& text);
   const KernelsOfText moves_;

@@ -44,9 +44,9 @@ class PinnedBuffers {
     void* data = nullptr;
     size_t size = 0;
     CudaEventHandle passed = nullptr;
-    CudaAddress on_device = 0;  // As many bytes of the GPU, if wanted.
+    CudaAddress on_device = 0;  // GPU memory of the same size, or 0.
   };
-  // At least so many bytes, whose context must be current.
+  // Lends at least `bytes` bytes. The context must be current.
   Status Take(size_t bytes, Buffer* buffer, bool on_device = false);
   // Work in the stream up to this point may still read the buffer.
   Status GiveBack(Buffer buffer, CudaStreamHandle stream);

@@ -12,7 +12,7 @@
 namespace cavs {
 namespace {
 
-// What a launch costs, and what a row of it costs, in nanoseconds.
+// The costs of a launch, and of a multiply-add, in nanoseconds.
 constexpr double kNanosOfLaunch = 3000;
 constexpr double kNanosOfMultiplyAdd = 1e-4;
 
@@ -128,8 +128,8 @@ Status CudaExecutable::Make(Stream* stream, const Made** made) const {
   return Status();
 }
 
-// So that a kernel that cannot be compiled is found before anything is
-// computed.
+// Compiles all groups before anything is computed, so that one that cannot be
+// compiled is found in time.
 Status CudaExecutable::CompileGroups() const {
   for (const auto& groups : groups_) {
     for (const auto& group : groups) {

@@ -35,15 +35,15 @@ class CudaExecutable : public Executable {
   const std::vector<CudaLaunch>& launches(Stage stage) const {
     return launches_[static_cast<int>(stage)];
   }
-  // Of a launch that is elementwise; null for others.
+  // The kernel of an elementwise launch; null for other launches.
   const CudaFoundKernel* group(Stage stage, size_t i) const {
     return groups_[static_cast<int>(stage)][i].get();
   }
-  // What is made once, when a step runs for the first time.
+  // Everything that is made once, when a step first runs.
   struct Made {
     // By symbol: constants in memory of the GPU; null for others.
     std::vector<void*> constants;
-    std::shared_ptr<void> memory;  // Of the constants.
+    std::shared_ptr<void> memory;  // Holds the constants.
   };
   Status Make(Stream* stream, const Made** made) const;
   // The bytes that the sums of a stage need.
@@ -56,7 +56,7 @@ class CudaExecutable : public Executable {
   const CompiledProgram& program_;
   const std::shared_ptr<const CudaKernels> kernels_;
   const std::shared_ptr<Memory> memory_;
-  // By stage, and the kernels of those that are elementwise.
+  // By stage: the launches, and the kernels of elementwise launches.
   std::array<std::vector<CudaLaunch>, kNumStages> launches_;
   std::array<std::vector<std::unique_ptr<const CudaFoundKernel>>, kNumStages>
       groups_;
@@ -94,8 +94,8 @@ class CudaProgram : public BoundProgram {
 
   // Whether a node has something to do.
   bool Runs(int number, const RowRange& at) const;
-  // As many rows of a symbol as the node works on; a value without rows stands
-  // for all of them.
+  // The rows of a symbol that the node works on. A value without rows is
+  // broadcast to all of them.
   ConstBlock Read(int id, const Node& node, const RowRange& at) const;
   // Where the parts of sums of a stage are formed.
   void* WorkspaceOf(Stage stage) const;
@@ -108,7 +108,7 @@ class CudaProgram : public BoundProgram {
   Bindings& bindings_;
   const Operands operands_;
   const CudaExecutable::Made* made_ = nullptr;
-  CudaStream* stream_ = nullptr;  // Of the call that is running.
+  CudaStream* stream_ = nullptr;  // The stream of the call that is running.
 };
 
 }  // namespace cavs

@@ -17,7 +17,7 @@
 
 namespace cavs {
 
-// Enqueues work and returns. What a call is given it has read when it returns,
+// Enqueues work and returns. A call has read its arguments when it returns,
 // except for memory of the GPU.
 class CudaStream : public Stream {
  public:
@@ -58,8 +58,8 @@ class CudaStream : public Stream {
   CudaStream(std::shared_ptr<const CudaKernels> kernels,
              CudaStreamHandle handle, bool owns);
 
-  // Launches what was collected. To be called before anything else is put into
-  // the stream.
+  // Launches the tasks that were collected. To be called before anything else
+  // is put into the stream.
   Status Flush();
 
   const CudaContext& context() const { return kernels_->context(); }
@@ -72,7 +72,8 @@ class CudaStream : public Stream {
   // and the flags of the host that Synchronize() then clears.
   PinnedBuffers::Buffer raised_;
   std::vector<bool*> flags_;
-  // Questions that no kernel has been launched for, by type.
+  // Checks for infinity and NaN that no kernel has been launched for yet, by
+  // type.
   std::map<DType, std::vector<CudaFiniteQuestion>> questions_;
   bool walks_ = true;
   bool collects_ = false;  // Whether launches are collected in walk_.

@@ -26,7 +26,7 @@ class CudaWalk {
   Status Run(const CudaKernels& kernels, CudaStreamHandle stream);
 
  private:
-  // As the text of the kernel declares it.
+  // The step as the text of the kernel declares it.
   struct Step {
     int kernel;
     int width, height, depth;
@@ -36,7 +36,7 @@ class CudaWalk {
   struct Launch {
     const CudaFoundKernel* kernel;
     CudaGrid grid;
-    size_t begin, bytes;  // Of its arguments.
+    size_t begin, bytes;  // Where its arguments are.
   };
 
   Status RunOneByOne(const CudaKernels& kernels, CudaStreamHandle stream) const;
@@ -47,7 +47,7 @@ class CudaWalk {
                      unsigned shared_bytes, CudaStreamHandle stream) const;
   int NumberOf(const CudaFoundKernel& kernel);
 
-  std::vector<const CudaFoundKernel*> kernels_;  // Different ones.
+  std::vector<const CudaFoundKernel*> kernels_;  // Each occurs once.
   std::vector<Step> steps_;
   std::vector<Launch> launches_;
   std::vector<char> arguments_;

@@ -27,13 +27,13 @@ using CudaStreamHandle = CUstream_st*;
 using CudaEventHandle = CUevent_st*;
 
 // Numbers of the driver's enumerations.
-enum CudaAttribute : int {  // Of a device.
+enum CudaAttribute : int {  // Attributes of a device.
   kCudaMostGridY = 6,
   kCudaProcessors = 16,
   kCudaMajor = 75,
   kCudaMinor = 76,
   kCudaCooperativeLaunch = 95,
-  kCudaSharedBytesPerBlock = 97,  // That a kernel may ask for.
+  kCudaSharedBytesPerBlock = 97,  // The most that a kernel may ask for.
 };
 enum CudaFunctionAttribute : int { kCudaMostDynamicSharedBytes = 8 };
 enum CudaStreamFlags : unsigned { kCudaStreamNonBlocking = 1 };
@@ -43,7 +43,7 @@ constexpr CudaResult kCudaOutOfMemory = 2;
 constexpr CudaResult kCudaNotReady = 600;
 
 // The functions that the device uses: the name of a member, the name in the
-// library, and the type. There is no need of NVIDIA's headers to build this.
+// library, and the type. NVIDIA's headers are not needed to build this.
 #define CAVS_CUDA_FUNCTIONS(F)                                                 \
   F(Init, "cuInit", (unsigned flags))                                          \
   F(DriverGetVersion, "cuDriverGetVersion", (int* version))                    \
@@ -115,9 +115,9 @@ constexpr CudaResult kCudaNotReady = 600;
 // that is current on that thread.
 class CudaDriver {
  public:
-  // Loads libcuda.so.1, or what the environment variable CAVS_LIBCUDA names,
-  // and initialises it. kUnimplemented if this machine has no driver, or one
-  // that lacks a function.
+  // Loads and initialises libcuda.so.1, or the library that the environment
+  // variable CAVS_LIBCUDA names. kUnimplemented if this machine has no driver,
+  // or one that lacks a function.
   static Status Load(std::shared_ptr<const CudaDriver>* driver);
 
 #define CAVS_CUDA_MEMBER(member, name, arguments) \

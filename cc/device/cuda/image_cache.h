@@ -7,10 +7,11 @@
 
 namespace cavs {
 
-// A folder of images, each in a file that is named by a hash of what it was
-// made of. Only the owner can read the folder, and a folder of someone else is
-// not used. Files are checked when they are read; whatever is wrong with the
-// folder or with a file, there is just no image.
+// A folder of images. The name of a file is a hash of the text, options and
+// versions that the image was made from. Only the owner can read the folder,
+// and a folder of someone else is not used. Files are checked when they are
+// read. If anything is wrong with the folder or a file, the image is compiled
+// again.
 //
 // Thread safety: any number of threads and processes may use one folder.
 class ImageCache {

@@ -170,8 +170,9 @@ class LaunchPlanner {
   LaunchKind kind(size_t i) const { return KindOf(program_, node(i)); }
 
   // A group whose outputs no node reads has none.
-  static bool IsNothing(const Node& node) {
-    return node.kind == NodeKind::kGroup && node.outputs.empty();
+  bool IsNothing(const Node& node) const {
+    return (node.kind == NodeKind::kGroup && node.outputs.empty()) ||
+           IsZeroOfSum(program_, node);
   }
 
   void FindDependences() {
@@ -189,7 +190,8 @@ class LaunchPlanner {
         Overlap(earlier.inputs, later.outputs)) {
       return true;
     }
-    // What programs move out meets outside of them.
+    // Two nodes that move rows out may write the same rows outside of the
+    // program.
     if (MovesState(later.kind) && MovesState(earlier.kind)) {
       return later.kind != earlier.kind;
     }
@@ -331,8 +333,8 @@ class LaunchPlanner {
 
   const CompiledProgram& program_;
   const Overlaps overlaps_;
-  std::vector<int> nodes_;                   // Of the stage, by number.
-  std::vector<std::vector<size_t>> before_;  // What each depends on.
+  std::vector<int> nodes_;  // The nodes of the stage, by number.
+  std::vector<std::vector<size_t>> before_;  // The nodes that each depends on.
   std::vector<bool> done_;
 };
 

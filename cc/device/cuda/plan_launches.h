@@ -15,7 +15,8 @@ enum class LaunchKind : uint8_t {
   // every thread.
   kElementwise,
   kMoves,     // Moves of rows, side by side.
-  kProducts,  // Products side by side; those of one symbol are terms of one.
+  kProducts,  // Products side by side. Products that write one symbol are terms
+              // of one sum.
   kSums,      // Sums over rows, side by side.
   kNode,      // One node of another kind.
 };
@@ -26,7 +27,7 @@ struct CudaLaunch {
   // kElementwise: the operators of all nodes, and the symbols of its operands.
   ElementwiseGroup group;
   std::vector<int> operands;
-  int out = -1;  // A symbol with the rows and columns of all.
+  int out = -1;  // A symbol with the rows and columns of all nodes.
 };
 
 // The launches of a stage, in order. A node runs in a launch behind all that it

@@ -47,7 +47,7 @@ void CopyRow(const char* from, size_t bytes, char* to) {
   }
 }
 
-// Copies n numbers; those of another type are rounded to `to_dtype`.
+// Copies n numbers, and rounds them if `to_dtype` is another type.
 void CopyNumbers(DType from_dtype, const char* from, DType to_dtype, int64_t n,
                  char* to) {
   if (from_dtype == to_dtype || from == nullptr) {
@@ -77,7 +77,7 @@ Status ReferenceProgram::Prepare(Stream*) {
 Status ReferenceProgram::Run(Stage stage, const RowRange& at, Stream* stream) {
   for (size_t i = 0; i < program_.nodes.size(); ++i) {
     const Node& node = program_.nodes[i];
-    if (node.stage != stage) continue;
+    if (node.stage != stage || IsZeroOfSum(program_, node)) continue;
     if (at.childless && program_.zeros.only_for_children[i]) continue;
     if (node.kind == NodeKind::kForeign) {
       CAVS_RETURN_IF_ERROR(bindings_.foreign->Run(node, at, stream));

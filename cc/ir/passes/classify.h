@@ -7,8 +7,8 @@
 
 namespace cavs {
 
-// Switches for ablation. They change when operators run; results change by the
-// order of sums only.
+// Switches for ablation. They change when operators run. Results change only by
+// the order in which sums are added up.
 struct ClassifyOptions {
   bool eager = true;  // If false, eager operators run task by task.
   bool lazy = true;   // If false, lazy operators run task by task.

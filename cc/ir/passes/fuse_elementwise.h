@@ -15,7 +15,7 @@ namespace cavs {
 // gates at once, say) is first split into one operator per view, so that these
 // can join the readers of the views.
 //
-// Nodes are left in an order that respects what they read and write.
+// Afterwards, every node still stands behind the nodes whose results it reads.
 void FuseElementwise(Program* program);
 
 }  // namespace cavs

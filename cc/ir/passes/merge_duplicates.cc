@@ -99,8 +99,8 @@ class Merger {
             out.space, out.shape,        std::move(values)};
   }
 
-  // A view must stay: without it, its root would not be written as a whole. So
-  // must the gradients of captures, each of which has a place of its own; on
+  // A view must stay: without it, its root would not be written as a whole.
+  // Gradients of captures must stay too, since each has a place of its own. On
   // the tape, two results may be one value.
   bool MayReplace(int id) const {
     return symbol(id).parent < 0 &&

@@ -228,7 +228,8 @@ class Factorer {
     return at + 1 != writers.end() && *(at + 1) == j;
   }
 
-  // Adds the terms of node `i` to those of the next node with the same factor.
+  // Adds the terms of node `i` to the terms of the next node with the same
+  // factor.
   void FindEqual(int i) {
     if (!IsTerm(node(i))) return;
     for (int j : uses_.writers(node(i).outputs[0])) {

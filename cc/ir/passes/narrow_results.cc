@@ -22,7 +22,8 @@ class Narrower {
         views_(program, &uses_),
         replaced_(program) {}
 
-  // Visits readers first, so that what they no longer read is known.
+  // Visits readers before writers, so that columns that are no longer read are
+  // known.
   void Run() {
     for (int i = static_cast<int>(program_.nodes.size()); i-- > 0;) Narrow(i);
     replaced_.Apply();
@@ -45,7 +46,7 @@ class Narrower {
       inputs.insert(inputs.end(), narrow.inputs.begin(), narrow.inputs.end());
       replaced_.Add(i, std::move(narrow));
     }
-    // Lets the index know what is read instead.
+    // Tells the index which symbol is read instead.
     uses_.Forget(i);
     program_.nodes[i].inputs = std::move(inputs);
     uses_.Add(i);

@@ -6,11 +6,10 @@
 
 namespace cavs {
 
-// Where no node reads some columns of what an elementwise operator or a product
-// computes, and the program does not return them, it becomes one operator for
-// each range of columns that is read. A product then reads columns of its
-// weight: one product gives several gates, and a program for leaves needs some
-// of them.
+// If some columns of the result of an elementwise operator or a product are
+// neither read nor returned, the operator is replaced by one operator for each
+// range of columns that is read. A product then reads columns of its weight:
+// one product gives several gates, and a program for leaves needs some of them.
 void NarrowResults(Program* program);
 
 }  // namespace cavs

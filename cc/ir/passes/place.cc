@@ -63,12 +63,13 @@ class Placer {
 
   void FindResults() {
     for (size_t i = 0; i < program_.results.size(); ++i) {
-      Candidate& candidate = at_root(program_.results[i]);
+      const int id = program_.results[i];
+      Candidate& candidate = at_root(id);
       candidate.used = true;
       if (!program_.is_derivative) {
         candidate.on_tape = true;
-      } else if (symbol(root(program_.results[i])).kind ==
-                 SymbolKind::kReduced) {
+      } else if (symbol(id).kind == SymbolKind::kReduced &&
+                 symbol(id).columns() == symbol(root(id)).columns()) {
         candidate.result = static_cast<int>(i);
       }
     }

@@ -11,8 +11,8 @@ namespace cavs {
 void RemoveUnused(Program* program);
 
 // Removes symbols that no node reads or writes, and numbers the others anew in
-// the same order. Every step walks over all symbols of its programs, and most
-// of those that were traced are read no more after the other passes.
+// the same order. Every step walks over all symbols of its programs, and after
+// the other passes most of the traced symbols are no longer read.
 void RemoveUnusedSymbols(Program* program);
 
 }  // namespace cavs

@@ -1,4 +1,4 @@
-// Nodes in place of other nodes.
+// Replaces nodes of a program by other nodes.
 #ifndef CAVS_CC_IR_PASSES_REPLACEMENTS_H_
 #define CAVS_CC_IR_PASSES_REPLACEMENTS_H_
 
@@ -11,8 +11,8 @@
 
 namespace cavs {
 
-// Collects what replaces each node of a program, so that nodes keep their
-// numbers until all replacements are known.
+// Collects the nodes that replace each node of a program, so that nodes keep
+// their numbers until all replacements are known.
 class Replacements {
  public:
   // The program must outlive the object.

@@ -10,8 +10,8 @@
 
 namespace cavs {
 
-// Switches for ablation. They change speed; results change by the order of sums
-// only.
+// Switches for ablation. They change speed. Results change only by the order in
+// which sums are added up.
 struct PassOptions : ClassifyOptions {
   bool split = true;       // See split_products.h and spread_products.h.
   bool share = true;       // See merge_duplicates.h, and FactorSums().
@@ -38,8 +38,8 @@ Status RunPasses(const PassOptions& options, const Capabilities& capabilities,
 // The first half.
 Status Simplify(const PassOptions& options, Program* program);
 
-// What the first half does to a function and its derivative together, which
-// reads results of it.
+// The first half for a function together with its derivative, which reads
+// results of the function.
 Status SimplifyTogether(const PassOptions& options, Program* function,
                         Program* derivative);
 

@@ -27,7 +27,8 @@ bool IsLinear(std::string_view op) {
          std::end(kLinear);
 }
 
-// Whether a number comes of finite numbers unless something overflows.
+// Whether the operator gives finite numbers for finite operands, unless one
+// overflows.
 bool KeepsFinite(Elementwise op) {
   switch (op) {
     case Elementwise::kSqrt:
@@ -72,11 +73,12 @@ bool IsChildMask(const Program& program, const Node& pull,
          program.symbols[pull.outputs[0]].dtype == DType::kBool;
 }
 
-// Finds what is zero, and what is one, for vertices with such traits.
+// Finds the symbols that are zero, and those that are one, in rows of vertices
+// with these traits.
 class Facts {
  public:
-  // `function` has the facts of the function of which this is the derivative;
-  // null if it is none.
+  // `function` has the facts of the function, if `program` is its derivative;
+  // else it is null.
   Facts(const Program& program, const VertexTraits& traits, Facts* function,
         Variant* variant)
       : program_(program),
@@ -209,9 +211,9 @@ class Facts {
     return changed;
   }
 
-  // Whether it writes a mask all of whose elements are the same number, as
-  // those of `same` are. `negated` are masks of the other number. `of_children`
-  // says whether the masks of children are such.
+  // Whether the node writes a mask whose elements are all the number that the
+  // elements of the masks in `same` are. `negated` are masks of the other
+  // number. `of_children` says whether the masks of children are such.
   bool WritesMask(const Node& node, bool of_children,
                   const std::vector<bool>& same,
                   const std::vector<bool>& negated) const {
@@ -325,7 +327,7 @@ class Facts {
   bool WritesFinite(int number) {
     Answer& answer = is_finite_[number];
     if (answer == kUnknown) {
-      answer = kYes;  // Of a sum in place, which reads what it writes.
+      answer = kYes;  // A sum in place reads its own result.
       answer = FindFinite(program_.nodes[number]) ? kYes : kNo;
     }
     return answer == kYes;
@@ -410,10 +412,12 @@ class Folder {
           return false;
         [[fallthrough]];
       case NodeKind::kPush:
-        return !IsZero(node->inputs[0]);  // What is not written is zero.
+        return !IsZero(node->inputs[0]);  // Rows that are not written are zero.
       case NodeKind::kWeightGrad:
       case NodeKind::kSumRows:
         return !facts_.AddsZero(*node) || !MayLeaveOut(node->outputs[0]);
+      case NodeKind::kZero:
+        return !IsZeroOfSum(program_, *node) || !MayLeaveOut(node->outputs[0]);
       default:
         break;
     }
@@ -456,8 +460,8 @@ class Folder {
     });
   }
 
-  // The operand that a binary operator gives back, as the other one is zero or
-  // one; -1 if there is none.
+  // The operand that a binary operator returns unchanged, since the other one
+  // is zero or one; -1 if there is none.
   int Unchanged(const Node& node) const {
     const int x = node.inputs[0], y = node.inputs[1];
     switch (node.elementwise) {
@@ -506,7 +510,7 @@ class Folder {
     return a.kind == b.kind && a.dtype == b.dtype && a.columns() == b.columns();
   }
 
-  // What nothing was written to is not added to.
+  // The first node that writes a sum sets it, and does not add to it.
   void BeginSums() {
     std::vector<bool> is_begun(program_.symbols.size(), false);
     const Overlaps overlaps(program_);

@@ -12,9 +12,9 @@
 
 namespace cavs {
 
-// A part of a result of the derivative that a variant was made of.
+// A part of a result of the general derivative.
 struct ResultPart {
-  int result = 0;      // Its number there.
+  int result = 0;      // The number of the result.
   int64_t offset = 0;  // The first element.
 };
 
@@ -23,15 +23,15 @@ struct CaptureRange {
   int64_t begin = 0, end = std::numeric_limits<int64_t>::max();
 };
 
-// What holds for every vertex of a variant.
+// The traits that every vertex of a variant has.
 struct VertexTraits {
   bool childless = false;     // It has no children,
   bool all_children = false;  // or one in every slot.
-  // It has no rows of these inputs, and of the gradients of them: the numbers
-  // of pulls, and of pull gradients.
+  // The inputs that it has no row of, as numbers of pulls, and as numbers of
+  // pull gradients.
   std::set<int> missing_pulls, missing_pull_grads;
-  // The numbers of pulls that are zero without children. Those of booleans are
-  // true with all children.
+  // The numbers of the pulls that are zero for vertices without children. Pulls
+  // of booleans are true for vertices that have all children.
   std::set<int> of_children;
 };
 
@@ -41,28 +41,28 @@ struct VertexTraits {
 // are taken for finite.
 struct Variant {
   Program function, derivative;
-  // By result of the derivative, of which sum it is which part. Parts of
-  // results that are missing are zero.
+  // By result of the derivative: the part that it is of a result of the general
+  // derivative. Parts that are missing are zero.
   std::vector<ResultPart> parts;
   // Which results of the function are left, by their numbers there. The
   // derivative names saved values by these numbers.
   std::vector<int> kept;
-  // What must be finite: elements of captures, by number, and inputs.
+  // The elements of captures, by number, and the inputs that must be finite.
   std::map<int, CaptureRange> finite_captures;
   std::set<int> finite_pulls;
 };
 
-// Whether a variant is of use and gives the same: the function reads what the
-// traits are about, and what the derivative does with sums over rows is linear.
-// `derivative` is null if the function has no results.
+// Whether a variant would be different and correct: the function reads children
+// or inputs that the traits are about, and the derivative uses sums over rows
+// linearly. `derivative` is null if the function has no results.
 bool MaySpecialize(const Program& function, const Program* derivative,
                    const VertexTraits& traits);
 
-// Rows that such vertices gather or pull are zero, and so is what follows from
-// them alone: products, what is multiplied by it, its contribution to sums.
-// What a mask of ones keeps is as it was, and what it drops is zero. What only
-// computes zeros, or the gradients of what is missing, is left out, and so are
-// the results of the function that the derivative then does not read. Requires
+// Makes the variant for vertices with these traits. Rows that they gather or
+// pull are zero, and so are products of zeros and their terms of sums. A mask
+// of ones keeps a value as it is, or replaces it by zero. Nodes are left out if
+// they compute only zeros, or gradients of missing rows; results of the
+// function are left out if the derivative no longer reads them. Requires
 // MaySpecialize() and classified programs.
 Variant Specialize(const Program& function, const Program* derivative,
                    const VertexTraits& traits);

@@ -27,7 +27,7 @@ class Splitter {
         in_reverse.back().push_back(program_.nodes[i]);
       } else {
         in_reverse.back() = Split(program_.nodes[i], views);
-        // Lets the index know what the split operators read.
+        // Tells the index which symbols the split operators read.
         uses_.Forget(i);
         program_.nodes[i].inputs.clear();
         for (const Node& narrow : in_reverse.back()) {

@@ -36,8 +36,8 @@ class Splitter {
         views_(program, &uses_),
         replaced_(program) {}
 
-  // Leaves out columns of operands that are zero, if `is_finite` holds for what
-  // they are multiplied by.
+  // Leaves out columns of operands that are zero, if `is_finite` holds for the
+  // weights that they are multiplied by.
   void LeaveOutZeros(const std::function<bool(int)>& is_finite) {
     for (int i = 0; i < num_nodes(); ++i) {
       if (!IsSimpleProduct(node(i))) continue;
@@ -82,7 +82,7 @@ class Splitter {
     return id;
   }
 
-  // Adds a symbol with rows like those of `like`, but with so many columns.
+  // Adds a symbol like `like`, but with `columns` columns.
   int AddRows(int like, int64_t columns) {
     Symbol rows = symbol(like);
     rows.source = SymbolSource::kNode;

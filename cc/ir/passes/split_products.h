@@ -20,9 +20,9 @@ namespace cavs {
 // - Weight gradients of a concatenation are computed in rows of the gradient,
 //   from the values that were concatenated.
 //
-// Products whose operands or results have one stage stay as they are. Of those
-// that run over all rows, operands are split where W is not transposed, and
-// results where it is.
+// Products whose operands or results have one stage stay as they are. If a
+// product runs over all rows, its operand is split where W is not transposed,
+// and its result where W is transposed.
 void SplitProducts(Program* program);
 
 // Columns of operands to which only zeros are written are not multiplied, if

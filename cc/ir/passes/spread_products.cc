@@ -168,7 +168,7 @@ class SavedMover {
       }
       known = saved;
     } else {
-      symbol.source = SymbolSource::kNode;  // Of no node: nothing reads it.
+      symbol.source = SymbolSource::kNode;  // Nothing reads it any more.
     }
     for (int i : of_derivative_.ReadersOfAny(saved)) SumFirst(i, known);
   }

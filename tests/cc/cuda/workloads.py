@@ -19,14 +19,17 @@ GOLDEN = pathlib.Path(__file__).with_suffix(".json")
 
 
 def summed(found):
-    """Returns the counts of a step, over all calls of an op, by workload and op."""
+    """Returns the counts of a step, over all calls of an op, by workload and op that is called."""
     totals = {}
     for workload, ops in found.items():
         totals[workload] = {op: collections.Counter() for op in ops}
         for op, calls in ops.items():
             for call in calls:
                 totals[workload][op].update(call)
-    return {name: {op: dict(sum_) for op, sum_ in ops.items()} for name, ops in totals.items()}
+    called = {
+        name: {op: dict(sum_) for op, sum_ in ops.items() if sum_} for name, ops in totals.items()
+    }
+    return {name: ops for name, ops in called.items() if ops}
 
 
 def main():
@@ -34,7 +37,7 @@ def main():
         folder = pathlib.Path(folder)
         found = {
             "steps": summed(runner.on_gpu("workloads", folder)),
-            "layers that need the CPU, and the operator": runner.on_gpu("layers", folder),
+            "steps of layers": summed(runner.on_gpu("counts_of_layers", folder)),
         }
     if os.environ.get("CAVS_UPDATE_GOLDEN") == "1":
         GOLDEN.write_text(json.dumps(found, indent=1) + "\n")
@@ -48,10 +51,10 @@ def main():
     print("\n".join(different), end="\n" if different else "")
     steps = [
         {field: sum(op[field] for op in ops.values()) for field in ("launches", "host_waits")}
-        for ops in found["steps"].values()
+        for ops in {**found["steps"], **found["steps of layers"]}.values()
     ]
     print(
-        f"A step of each of {len(steps)} workloads, under TensorFlow: "
+        f"A step of each of {len(steps)} workloads and layers, under TensorFlow: "
         f"{min(step['launches'] for step in steps)} to {max(step['launches'] for step in steps)} "
         f"launches; the host waits {max(step['host_waits'] for step in steps)} times at most"
     )

@@ -21,7 +21,6 @@ FUNCTION int block_y() { return blockIdx.y; }
 FUNCTION int block_z() { return blockIdx.z; }
 FUNCTION int grid_x() { return gridDim.x; }
 FUNCTION int grid_y() { return gridDim.y; }
-FUNCTION int grid_z() { return gridDim.z; }
 FUNCTION int lane() { return threadIdx.x & 31; }
 FUNCTION int warp() { return threadIdx.x >> 5; }
 
@@ -55,11 +54,6 @@ FUNCTION Four<typename Plain<T>::type> load4(T* p, i64 i) {
       p + i);
   return own.four;
 }
-template <typename T> FUNCTION void store4(T* p, i64 i, Four<T> four) {
-  FourBits<T> own;
-  own.four = four;
-  *reinterpret_cast<typename Packed<4 * sizeof(T)>::type*>(p + i) = own.bits;
-}
 
 // What lies in shared memory as an object.
 template <typename T> FUNCTION const T& object_at(Shared<const char> p) {
@@ -68,9 +62,6 @@ template <typename T> FUNCTION const T& object_at(Shared<const char> p) {
 
 // What threads do together.
 FUNCTION void barrier() { __syncthreads(); }
-FUNCTION void warp_barrier() { __syncwarp(); }
-FUNCTION void fence() { __threadfence(); }
-FUNCTION void spin() { __nanosleep(20); }
 template <typename T> FUNCTION T shuffle_xor(T v, int mask) {
   return __shfl_xor_sync(0xffffffffu, v, mask);
 }
@@ -91,7 +82,9 @@ FUNCTION void grid_barrier(Global<u32> counter, u32* round) {
     __threadfence();
     const u32 mine = atomicAdd(counter, 1u);
     const u32 wanted = mine - mine % all + all;
-    while (static_cast<int>(load_acquire(counter) - wanted) < 0) spin();
+    while (static_cast<int>(load_acquire(counter) - wanted) < 0) {
+      __nanosleep(20);
+    }
     __threadfence();
   }
   __syncthreads();
@@ -101,7 +94,6 @@ FUNCTION void grid_barrier(Global<u32> counter, u32* round) {
 // Numbers.
 struct Bf16 { u16 bits; };
 struct F16 { u16 bits; };
-FUNCTION u32 bits(float x) { return __float_as_uint(x); }
 FUNCTION float to_wide(float x) { return x; }
 FUNCTION double to_wide(double x) { return x; }
 FUNCTION float to_wide(Bf16 x) {

@@ -197,14 +197,6 @@ inline Four<typename cavs_fake::Plain<T>::Type> load4(Pointer<T> p, i64 i) {
   return {{from[0], from[1], from[2], from[3]}};
 }
 
-template <template <typename> class Pointer, typename T>
-inline void store4(Pointer<T> p, i64 i, Four<T> four) {
-  T* to = cavs_fake::Aligned((p + i).Reach(), 4 * sizeof(T));
-  (p + i + 3).Reach();
-  cavs_fake::Touches(to, 4 * sizeof(T), cavs_fake::kWrites);
-  for (int k = 0; k < 4; ++k) to[k] = four.x[k];
-}
-
 // Where the thread is.
 FUNCTION int thread_index() { return cavs_launch->current->index; }
 FUNCTION int thread_count() { return cavs_launch->threads; }
@@ -213,21 +205,13 @@ FUNCTION int block_y() { return cavs_launch->current->block_y; }
 FUNCTION int block_z() { return cavs_launch->current->block_z; }
 FUNCTION int grid_x() { return cavs_launch->grid_x; }
 FUNCTION int grid_y() { return cavs_launch->grid_y; }
-FUNCTION int grid_z() { return cavs_launch->grid_z; }
 FUNCTION int lane() { return thread_index() % cavs_fake::kLanes; }
 FUNCTION int warp() { return thread_index() / cavs_fake::kLanes; }
 
-// Threads that wait for each other.
+// What threads do together.
 inline void barrier() {
   cavs_launch->wait(cavs_launch, cavs_fake::kBlock, "barrier");
 }
-inline void warp_barrier() {
-  cavs_launch->wait(cavs_launch, cavs_fake::kWarp, "warp_barrier");
-}
-inline void spin() {
-  cavs_launch->wait(cavs_launch, cavs_fake::kSpins, "spin");
-}
-inline void fence() {}
 
 template <typename T>
 inline T shuffle_xor(T value, int mask) {
@@ -266,7 +250,7 @@ struct F16 {
   u16 bits;
 };
 
-FUNCTION u32 bits(float x) {
+FUNCTION u32 bits_of(float x) {
   u32 b;
   __builtin_memcpy(&b, &x, sizeof(b));
   return b;
@@ -287,19 +271,19 @@ inline float to_float(F16 x) {
   }
   if (rest >= 0x400u) return float_of(sign | ((rest << 13) + (112u << 23)));
   const float tiny = static_cast<float>(rest) * 0x1p-24f;
-  return float_of(sign | bits(tiny));
+  return float_of(sign | bits_of(tiny));
 }
 
 namespace cavs_fake {
 
 inline Bf16 ToBf16(float x) {
-  const u32 b = bits(x);
+  const u32 b = bits_of(x);
   if ((b & 0x7fffffffu) > 0x7f800000u) return {u16(b >> 16 | 0x40u)};
   return {u16((b + 0x7fffu + (b >> 16 & 1u)) >> 16)};
 }
 
 inline F16 ToF16(float x) {
-  const u32 b = bits(x), sign = b >> 16 & 0x8000u, rest = b & 0x7fffffffu;
+  const u32 b = bits_of(x), sign = b >> 16 & 0x8000u, rest = b & 0x7fffffffu;
   if (rest > 0x7f800000u) return {u16(sign | 0x7e00u | (rest >> 13 & 0x3ffu))};
   if (rest >= 0x477ff000u) return {u16(sign | 0x7c00u)};
   if (rest >= 0x38800000u) {
@@ -308,7 +292,7 @@ inline F16 ToF16(float x) {
   }
   // The last place of the sum is the smallest subnormal number.
   const float sum = float_of(rest) + 0.5f;
-  return {u16(sign | (bits(sum) - bits(0.5f)))};
+  return {u16(sign | (bits_of(sum) - bits_of(0.5f)))};
 }
 
 template <typename T>

@@ -14,8 +14,6 @@ namespace {
 // Rounding to nearest, subnormal numbers kept: as on the device, whatever the
 // thread does that runs the kernel.
 constexpr unsigned kDeviceNumbers = 0x1f80;
-// Turns of threads that spin while no other thread does anything.
-constexpr int64_t kMostSpins = 1 << 20;
 
 class NumbersOfTheDevice {
  public:
@@ -99,7 +97,7 @@ void Grid::SetUp(Block& block, int index) {
   block.shared = block.memory.data();
   block.shared += -reinterpret_cast<uintptr_t>(block.shared) % 16;
   block.warps.resize((shape_.threads + kLanes - 1) / kLanes);
-  for (Warp& warp : block.warps) warp.waiting = warp.ended = warp.epoch = 0;
+  for (Warp& warp : block.warps) warp.waiting = warp.ended = 0;
   block.threads.resize(shape_.threads);
   for (unsigned i = 0; i < shape_.threads; ++i) {
     GridThread& thread = block.threads[i];
@@ -121,7 +119,7 @@ void Grid::RunBlocks(int first, int count) {
   if (blocks_.size() < static_cast<size_t>(count)) blocks_.resize(count);
   for (int i = 0; i < count; ++i) SetUp(blocks_[i], block_order_[first + i]);
   ready_.clear();
-  at_grid_ = ended_ = spins_ = 0;
+  at_grid_ = ended_ = 0;
   grid_epoch_ = 0;
   at_once_ = count;
   in_flight_ = int64_t{count} * shape_.threads;
@@ -141,12 +139,6 @@ bool Grid::Step() {
   if (ready_.empty()) return false;
   GridThread* thread = ready_.front();
   ready_.pop_front();
-  if (thread->waits != kSpins) {
-    spins_ = 0;
-  } else if (++spins_ > kMostSpins) {
-    Fail(kLaunchFailed, Name(*thread) + " spins, and no other thread runs");
-    return true;
-  }
   Resume(thread);
   return true;
 }
@@ -223,7 +215,7 @@ void Grid::Await(Wait why, const char* what) {
       CheckGrid();
       break;
     default:
-      ready_.push_back(&self);
+      break;
   }
   fibers_.Leave();
 }
@@ -278,7 +270,6 @@ void Grid::CheckWarp(Block& block, int index) {
     }
   }
   warp.waiting = 0;
-  if (std::strcmp(warp.what, "warp_barrier") == 0) ++warp.epoch;
   const int first = permuted_ ? Draw(kLanes) : 0;
   for (int i = 0; i < kLanes; ++i) Release(threads[(first + i) % kLanes]);
 }
@@ -324,7 +315,6 @@ void Grid::Touched(const void* at, unsigned bytes, Touch how) {
   now.thread = self.index;
   now.grid_epoch = grid_epoch_;
   now.block_epoch = block.epoch;
-  now.warp_epoch = block.warps[self.index / kLanes].epoch;
   const std::string race = races_.Touched(at, bytes, how, now);
   if (!race.empty()) Fail(kLaunchFailed, "RACE: it " + race);
 }

@@ -61,7 +61,6 @@ class Grid {
   };
   struct Warp {
     int waiting = 0, ended = 0;
-    uint32_t epoch = 0;
     const char* what = nullptr;
     Exchange exchanges[2];
   };
@@ -121,7 +120,6 @@ class Grid {
   std::deque<GridThread*> ready_;
   int at_once_ = 0;
   int64_t at_grid_ = 0, ended_ = 0, in_flight_ = 0;
-  int64_t spins_ = 0;
   uint32_t grid_epoch_ = 0;
 };
 

@@ -12,7 +12,7 @@ namespace cavs_fake {
 constexpr unsigned long long kWall = 1ull << 62;
 
 // What a thread waits for.
-enum Wait : int { kRuns = 0, kBlock, kWarp, kGrid, kSpins, kEnded };
+enum Wait : int { kRuns = 0, kBlock, kWarp, kGrid, kEnded };
 
 // How a thread touches memory.
 enum Touch : int { kReads = 0, kWrites, kAdds };

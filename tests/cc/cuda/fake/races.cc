@@ -28,10 +28,7 @@ Races::Cell& Races::At(uint64_t cell) {
 bool Races::Ordered(const Moment& before, const Moment& now) const {
   if (before.block < 0 || before.grid_epoch != now.grid_epoch) return true;
   if (before.block == now.block) {
-    if (before.thread == now.thread) return true;
-    if (before.block_epoch != now.block_epoch) return true;
-    return before.thread / kLanes == now.thread / kLanes &&
-           before.warp_epoch != now.warp_epoch;
+    return before.thread == now.thread || before.block_epoch != now.block_epoch;
   }
   // The other block has added to a counter since then, and so has this one.
   return last_add_[before.block] > before.time &&

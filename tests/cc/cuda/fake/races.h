@@ -13,12 +13,12 @@
 namespace cavs_fake {
 
 // A touch of a thread, with what orders it: touches of one block in two epochs
-// of its barriers, of one warp in two epochs of it, of two epochs of the grid.
+// of its barriers, and touches in two epochs of the grid.
 // `time` counts atomic operations, by which blocks hand results to each other.
 struct Moment {
   int block = -1;
   int thread = 0;
-  uint32_t grid_epoch = 0, block_epoch = 0, warp_epoch = 0, time = 0;
+  uint32_t grid_epoch = 0, block_epoch = 0, time = 0;
 };
 
 class Races {
