@@ -27,6 +27,7 @@ from cavs_tf.keras import (
 )
 from tests.helpers import batches as make
 
+pytestmark = pytest.mark.optimized
 UNITS = 4
 TIMES = 2  # The steps of a loop.
 TREES = make.random_trees([4, 1, 3])
@@ -185,7 +186,12 @@ def check(cases, got, want):
             np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6, err_msg=name)
 
 
-@pytest.fixture(params=(True, False), ids=("optimized", "as traced"))
+@pytest.fixture(
+    params=[
+        pytest.param(True, id="optimized"),
+        pytest.param(False, id="as traced", marks=pytest.mark.long),
+    ]
+)
 def runs(request):
     """Runs something with TensorFlow's optimizer of graphs, or without it."""
 

@@ -9,6 +9,7 @@ import cavs_tf as cavs
 from cavs_tf.keras import GRU, LSTM, Graph, Roots, TreeGRU, TreeLSTM, graph_inputs
 from tests.helpers import batches as make
 
+pytestmark = pytest.mark.optimized
 ARITY, UNITS, TOKENS = 3, 8, len(cavs.data.LISTOPS_TOKENS)
 
 
