@@ -117,7 +117,7 @@ def test_examples_that_are_in_no_minibatches():
     for inputs in (model, model.input, ["token"]):
         with rejects("batches: got examples, with features children, token, operator, inner, vert"):
             for_fit(examples, inputs, "label")
-    with rejects("with graphs. Pass cavs_tf.data.batch(examples, batch_size, as_dict=True)."):
+    with rejects("with graphs. Pass cavs_tf.data.batch(examples, batch_size)."):
         for_fit(examples, model, "label")
     with rejects("or put examples into minibatches by cavs_tf.data.batch(examples, batch_size, "):
         cavs.GraphBatch.from_dict(next(iter(examples)))
