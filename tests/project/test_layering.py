@@ -35,11 +35,12 @@ TOUCHES = re.compile(
     r"\b(?:mem(?:set|cpy|move)|(?:copy|fill)(?:_n)?(?=\()|(?:flat|matrix|vec|scalar|tensor)<[^>]*>)"
 )
 TOUCHED_BY_OPS = {
+    "allocate.cc": ["copy", "flat<int32_t>"],  # Lists of a graph or a schedule.
     "backward_op.cc": ["scalar<tensorflow::Variant>"],  # The tape.
     "cross_entropy_op.cc": ["flat<Label>", "vec<T>"],  # Numbers of classes, and factors of rows.
     "describe_op.cc": ["scalar<tensorflow::tstring>"],  # The text.
     "dropout_mask_op.cc": ["vec<int32_t>", "vec<int64_t>"],  # Numbers of rows, and the seed.
-    "extend_op.cc": ["copy", "flat<int32_t>", "flat<int32_t>", "scalar<int32_t>"],  # A graph.
+    "extend_op.cc": ["flat<int32_t>", "scalar<int32_t>"],  # A graph.
     "foreign_kernel.cc": ["copy", "copy", "flat<int32_t>", "flat<int64_t>", "memcpy", "memcpy"],
     "forward_op.cc": ["flat<int32_t>", "scalar<tensorflow::Variant>"],  # `at`, and the tape.
     # Graphs, which no device holds.
@@ -62,10 +63,11 @@ TOUCHED_BY_OPS = {
     ],
     "partial_pulls.cc": ["flat<int32_t>"],  # Row numbers.
     "present_op.cc": ["vec<Index>", "vec<Index>", "vec<int32_t>"],  # Row numbers.
+    "program_builder.cc": ["memset"],  # A constant.
     "read_schedule.cc": ["flat<int32_t>"],  # Row numbers.
     "row_count_op.cc": ["flat<T>"],  # Numbers of rows.
     "row_ops.cc": ["flat<int32_t>", "flat<int32_t>"],  # Row numbers.
-    "schedule_op.cc": ["copy", "flat<int32_t>", "scalar<int32_t>"],  # Row numbers.
+    "schedule_op.cc": ["scalar<int32_t>"],  # The micro-batch.
     # Handles of variables, the scalars, and row numbers.
     "update_ops.cc": [
         "flat<Index>",
