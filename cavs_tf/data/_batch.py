@@ -55,7 +55,7 @@ def batch(
         ("size"), or longest paths ("depth"), which takes the fewest tasks. They come in random
         order. None: consecutive examples.
       pool: Number of examples that are read together and divided into minibatches, by default
-        1000, where `max_vertices` or `bucket_by` is given. None has examples of two pools.
+        1000, where `max_vertices` or `bucket_by` is given. Examples of two pools never meet.
       seed: Seed of the order of buckets and of equal examples, which changes from epoch to epoch.
         None: TensorFlow's global seed.
       arity: Number of slots that the vertex function gathers from, at least K. None: K, which

@@ -57,11 +57,12 @@ def bracket_trees(
     Returns:
       A dataset of one dict per tree of n vertices, for `cavs_tf.data.batch`, read as it is used:
         children: int32 [n, slots], ids relative to the tree; -1 fills empty slots.
-        word: string [n], empty for inner vertices; or, with a vocabulary,
-        token: int32 [n], in [0, len(vocabulary)).
-        category: string [n], the labels, if there are any; or, with `num_classes`,
-        vertex_label: int32 [n], label: int32, the root's, and inner: int32 [n], 1 for a vertex with
-          children, 0 for a word.
+        word: string [n], empty for inner vertices. Without a vocabulary.
+        token: int32 [n], in [0, len(vocabulary)). With one.
+        category: string [n], the labels, if there are any. Without `num_classes`.
+        vertex_label: int32 [n], the labels. With `num_classes`, as the next two.
+        label: int32, the root's label.
+        inner: int32 [n], 1 for a vertex with children, 0 for a word.
 
     Raises:
       ValueError: If there is `num_classes` but no labels.

@@ -34,8 +34,8 @@ def conllu_trees(
     Returns:
       A dataset of one dict per sentence of n words, for `cavs_tf.data.batch`, read as it is used:
         children: int32 [n, slots], ids relative to the sentence; -1 fills empty slots.
-        word: string [n], the form; or, with a vocabulary,
-        token: int32 [n], in [0, len(vocabulary)).
+        word: string [n], the form. Without a vocabulary.
+        token: int32 [n], in [0, len(vocabulary)). With one.
         category: string [n], the universal part of speech.
         relation: string [n], to the head.
 

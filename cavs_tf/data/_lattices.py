@@ -29,8 +29,8 @@ def word_lattices(path: str | os.PathLike, vocabulary: Vocabulary | None = None)
     Returns:
       A dataset of one dict per lattice of n vertices, for `cavs_tf.data.batch`, read as it is used:
         children: int32 [n, slots], ids relative to the lattice, ascending; -1 fills empty slots.
-        word: string [n], empty for the end; or, with a vocabulary,
-        token: int32 [n], in [0, len(vocabulary)).
+        word: string [n], empty for the end. Without a vocabulary.
+        token: int32 [n], in [0, len(vocabulary)). With one.
         score: float32 [n], 1 for the end.
 
     Raises:

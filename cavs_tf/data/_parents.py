@@ -45,8 +45,8 @@ def parent_trees(
     Returns:
       A dataset of one dict per tree of n vertices, for `cavs_tf.data.batch`, read as it is used:
         children: int32 [n, slots], ids relative to the tree, ascending; -1 fills empty slots.
-        word: string [n], empty for vertices without one; or, with a vocabulary,
-        token: int32 [n], in [0, len(vocabulary)).
+        word: string [n], empty for vertices without one. Without a vocabulary.
+        token: int32 [n], in [0, len(vocabulary)). With one.
 
     Raises:
       ValueError: If `roots` has another value.

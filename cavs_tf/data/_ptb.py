@@ -52,8 +52,8 @@ def ptb_trees(
     Returns:
       A dataset of one dict per tree of n vertices, for `cavs_tf.data.batch`:
         children: int32 RaggedTensor [n, (slots)], ids relative to the tree.
-        word: string [n], empty for inner vertices; or, with a vocabulary,
-        token: int32 [n], in [0, len(vocabulary)).
+        word: string [n], empty for inner vertices. Without a vocabulary.
+        token: int32 [n], in [0, len(vocabulary)). With one.
         vertex_label: int32 [n], in [0, num_classes).
         inner: int32 [n], 1 for a vertex with children, 0 for a word: a vertex type.
         label: int32, the root's label.

@@ -37,8 +37,8 @@ def python_trees(
     Returns:
       A dataset of one dict per tree of n vertices, for `cavs_tf.data.batch`, read as it is used:
         children: int32 [n, slots], ids relative to the tree; -1 fills empty slots.
-        word: string [n], names and constants, empty for other vertices; or, with a vocabulary,
-        token: int32 [n], in [0, len(vocabulary)).
+        word: string [n], names and constants, empty for other vertices. Without a vocabulary.
+        token: int32 [n], in [0, len(vocabulary)). With one.
         category: string [n], the name of the class, such as "Call".
 
     Raises:

@@ -766,8 +766,8 @@ class GraphBatch(tf.experimental.ExtensionType):
             "ratio": fewer tasks where there are several types; see docs/how/schedules.md.
             "serial": one vertex is a task, which shows what batching gains.
           micro_batch: Number of graphs that are planned together, at least 1: an int, or a
-            scalar tensor. Their tasks come before the tasks of the next graphs, so that the
-            memory of a few graphs stays in the cache. None: the whole minibatch.
+            scalar tensor. Their tasks come before the tasks of the next graphs, so a step needs
+            less memory, and usually more time. None: the whole minibatch.
           edges: Whether to plan all edges too, for vertex functions that call `children()` and
             the like. A vertex may then have more children than `arity`, whose default is 0.
 
