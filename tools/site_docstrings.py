@@ -26,7 +26,7 @@ HOOKS_OF_KERAS = ("compute_output_shape", "add_weight", "apply")
 class SiteDocstrings(griffe.Extension):
     def on_object(self, *, obj, **_):
         if obj.name in HOOKS_OF_KERAS:
-            obj.public = False
+            obj.docstring = None  # Such objects have no entry.
         if obj.docstring:
             # Every second part is an example.
             parts = EXAMPLE.split(obj.docstring.value)
@@ -59,7 +59,7 @@ def _indented(match):
 
 
 def _title(line):
-    title = re.match(r"[A-Z][a-z ]+:$", line)
+    title = re.match(r"(Call arguments|Weights)[^.]*:$", line)
     return f'<span class="doc-section-title">{line}</span>' if title else line
 
 
