@@ -1,4 +1,4 @@
-"""Vertex by vertex in plain TensorFlow: the oracle, the debugger, the portable form.
+"""Vertex by vertex in plain TensorFlow: to compare with, to debug, and to run anywhere.
 
 No custom op is used: a model that runs here runs wherever TensorFlow does. Eagerly, the
 vertex function is ordinary Python, called once per vertex: print, set breakpoints.

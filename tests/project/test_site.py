@@ -10,6 +10,8 @@ import sys
 import pytest
 
 import cavs_tf as cavs
+from cavs_tf.graphs._options import ALL_PASSES
+from cavs_tf.graphs._schedule import POLICIES
 
 ROOT = pathlib.Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -73,6 +75,16 @@ def test_pages_name_files_that_are_there():
     # NAME is the reader's to choose; the library is built.
     real = [(page, path) for page, path in named if "NAME" not in path and ".so" not in path]
     assert [(page, path) for page, path in real if not (ROOT / path).exists()] == []
+
+
+def test_the_page_of_passes_names_all_that_can_be_left_out():
+    rows = re.findall(r"^\| `.*\| (.*) \|$", (DOCS / "how/passes.md").read_text(), re.M)
+    assert set(re.findall(r"`(\w+)`", " ".join(rows))) == set(ALL_PASSES)
+
+
+def test_the_page_of_schedules_names_all_policies():
+    named = re.findall(r'^\| `"(\w+)"` ', (DOCS / "how/schedules.md").read_text(), re.M)
+    assert named == list(POLICIES)
 
 
 @pytest.fixture(scope="module")
