@@ -53,13 +53,16 @@ class Difference:
 
 @dataclasses.dataclass(frozen=True)
 class EquivalenceReport:
-    """The result of `check_equivalence`, to be printed."""
+    """The result of `check_equivalence`, to be printed. It is true if all is equal, as `ok` is."""
 
     differences: tuple
 
     @property
     def ok(self) -> bool:
         return all(d.ok for d in self.differences)
+
+    def __bool__(self):
+        return self.ok
 
     def __str__(self):
         width = max([len(d.name) for d in self.differences], default=0)
