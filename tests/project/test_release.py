@@ -8,14 +8,12 @@ import cavs_tf as cavs
 ROOT = pathlib.Path(__file__).parents[2]
 
 
-def test_the_citation_has_the_version():
-    text = (ROOT / "CITATION.cff").read_text()
-    assert re.search(r"^version: (.*)$", text, re.M).group(1) == cavs.__version__
-
-
-def test_the_newest_section_of_the_changelog_is_of_the_version():
-    newest = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.M)
-    assert newest.group(1) == cavs.__version__
+def test_citation_and_changelog_have_the_version_and_its_date():
+    citation, changelog = ((ROOT / name).read_text() for name in ("CITATION.cff", "CHANGELOG.md"))
+    cited = re.search(r"^version: (.*)\ndate-released: (.*)$", citation, re.M).groups()
+    newest = re.search(r"^## (\S+) \((.*)\)$", changelog, re.M).groups()
+    assert cited == newest
+    assert cited[0] == cavs.__version__
 
 
 def test_type_checkers_may_read_the_package():
