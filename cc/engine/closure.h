@@ -11,10 +11,11 @@ namespace cavs::engine {
 
 class Completion;
 
-// Holds any callable with the signature void(Completion*). Callables of up to
-// kInlineBytes that move without throwing cost no allocation; others live on
-// the heap. Unlike std::function it can only be moved, so its captures need not
-// be copyable.
+// A Closure owns one callable with the signature void(Completion*). Callables
+// of up to kInlineBytes that move without throwing cost no allocation; others
+// live on the heap. Unlike a std::function, a Closure can only be moved, so its
+// captures need not be copyable. An operation owns its Closure, and the thread
+// that runs the operation calls it.
 class Closure {
  public:
   static constexpr size_t kInlineBytes = 64;
@@ -54,7 +55,8 @@ class Closure {
  private:
   struct Table {
     void (*call)(void* self, Completion* done);
-    // `from` needs no destruction afterwards.
+    // Moves the callable to `to`. The caller must not destroy `from`
+    // afterwards.
     void (*move)(void* from, void* to);
     void (*destroy)(void* self);
   };

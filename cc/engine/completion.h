@@ -12,16 +12,17 @@ namespace cavs::engine {
 class Core;
 struct Op;
 
-// Passed to the function of an asynchronous operation. The operation is
-// finished when its function has returned and the completion was called, in
-// either order and from any thread: a callback of a CUDA event, a thread that
-// does I/O. If the function throws, the operation has failed and is finished at
-// once; throw only if nothing was started.
+// The engine passes a Completion to the function of an asynchronous operation,
+// which owns it from then on. The operation is finished when its function has
+// returned and the completion was called, in either order. Any thread may call
+// it, for example the callback of a CUDA event or a thread that does I/O. If
+// the function throws, the operation has failed and is finished at once, so a
+// function may throw only if it has started nothing.
 //
 // Call it once. If it is destroyed without a call the operation has failed, so
-// that a forgotten completion is an error and not a deadlock. It may outlive
-// the operation and the engine: then calling it does nothing. Can only be
-// moved; not thread safe.
+// that a forgotten completion is an error and not a deadlock. A Completion may
+// outlive the operation and the engine; a call does nothing then. It can be
+// moved but not copied, and it is not thread safe.
 class Completion {
  public:
   Completion(Completion&&) noexcept = default;

@@ -7,8 +7,8 @@ namespace cavs::engine {
 
 namespace {
 
-// A number per engine, without a shared counter: two engines that are made at
-// the same time have different addresses.
+// Returns a number for a new engine, without a shared counter: two engines that
+// are made at the same time have different addresses.
 uint64_t NewId(const void* address) {
   const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
   return static_cast<uint64_t>(now) * 0x9E3779B97F4A7C15u ^
@@ -17,8 +17,9 @@ uint64_t NewId(const void* address) {
 
 }  // namespace
 
-// One operation on the stack of a thread. Operations nest when one pushes to
-// another engine that runs it at once.
+// A Frame stands on the stack of a thread for an operation that the thread is
+// running. Frames nest when an operation pushes to another engine that runs the
+// pushed operation at once.
 class Core::Frame {
  public:
   Frame(const Core* core, const Op* op) : core_(core), op_(op), outer_(Top()) {
@@ -34,7 +35,7 @@ class Core::Frame {
   }
 
  private:
-  // Describes the stack of the thread, and so is one per thread.
+  // The innermost frame on the stack of this thread.
   static const Frame*& Top() {
     static thread_local const Frame* top = nullptr;
     return top;
@@ -52,7 +53,7 @@ std::shared_ptr<Core> Core::Make(const PolicyFactory& policy) {
   try {
     core->policy_->Start(core);
   } catch (...) {
-    // The system ran out of threads: end those that were started.
+    // The system ran out of threads. The threads that were started must end.
     core->policy_->Stop(/*wait=*/true);
     throw;
   }
@@ -155,7 +156,8 @@ void Core::Run(Op* op, int worker, Lock& lock) {
   }
   op->events_left = op->ran && failure == nullptr ? op->events_left - 1 : 0;
   if (failure) {
-    // The exception of the function says more than the dropped completion.
+    // The exception that left the function says more than the failure of the
+    // completion that the function dropped.
     if (op->failure) raised_.push_back(std::move(op->failure));
     op->failure = std::move(failure);
   }

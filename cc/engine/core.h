@@ -1,4 +1,4 @@
-// The implementation of an engine, between two calls of fork().
+// The implementation of an engine within one process.
 #ifndef CAVS_CC_ENGINE_CORE_H_
 #define CAVS_CC_ENGINE_CORE_H_
 
@@ -18,21 +18,24 @@
 
 namespace cavs::engine {
 
-// Connects the tracker (which operations may run?) with a policy (where do they
-// run?), and does everything else: calling functions, errors, waits, traces.
-// Its methods are Engine's. Threads of the policy and completions share its
-// ownership.
+// A Core connects the tracker, which decides which operations may run, with a
+// policy, which decides where they run. It calls the functions of operations
+// and keeps errors, waits and traces. Methods that Engine has too do the same
+// as there, and any thread may call them. The engine, the threads of the policy
+// and the completions share the ownership of a Core.
 //
-// Implementation notes. One lock guards everything, so a push is one critical
-// section, and finishing an operation together with taking the next one is
-// another, each of about 0.1 us. The lock is never held while the caller's code
-// runs: functions, destructors of what they capture or throw, Poll.
+// Implementation notes. One lock guards all state. A push is one critical
+// section. Finishing an operation and taking the next one is another. Each
+// takes about 0.1 us. The lock is never held while the caller's code runs: the
+// functions of operations, the destructors of their captures and exceptions,
+// and Poll.
 //
-// Waits and deletions are operations too, which mutate their variable and never
-// reach the policy (see Role). WaitAll() counts unfinished operations by epoch:
-// it begins a new epoch and waits for the old ones, so that it returns however
-// much other threads go on pushing. Operations that an operation pushes belong
-// to its epoch.
+// A wait for a variable and its deletion are operations too. They mutate the
+// variable and never reach the policy (see Role). Every other operation belongs
+// to an epoch: to the current one or, if another operation pushes it, to the
+// epoch of that operation. WaitAll() begins a new epoch and waits until the
+// older epochs have no unfinished operations, so that it returns even if other
+// threads keep pushing.
 class Core final : public Host, public std::enable_shared_from_this<Core> {
  public:
   static std::shared_ptr<Core> Make(const PolicyFactory& policy);
@@ -62,14 +65,17 @@ class Core final : public Host, public std::enable_shared_from_this<Core> {
   class Frame;
 
   explicit Core(const PolicyFactory& policy);
-  // The operation of this engine that this thread is running, or null.
+  // Returns the operation of this engine that this thread is running, or null.
   const Op* Inside() const;
 
-  // All of these REQUIRE that mutex_ is held.
+  // Except for RejectInside() and Call(), the methods below REQUIRE that mutex_
+  // is held. Call() runs the caller's code and REQUIRES that mutex_ is not
+  // held.
   void RejectIfClosed(bool inside) const;
   void RejectInside() const;
-  // For the message, `index` is the position in `list`; -1 if `list` is the
-  // name of a single argument.
+  // Finds a variable. Throws EngineError if the handle is of another engine or
+  // of a deleted variable. The message names `list`[`index`], or `list` alone
+  // if `index` is -1.
   Var* Resolve(Variable variable, const char* list, int64_t index);
   void Submit(Op* op);
   void Dispatch();
@@ -78,7 +84,8 @@ class Core final : public Host, public std::enable_shared_from_this<Core> {
   void Record(const Op& op);
   void CountFinished(int64_t epoch);
   bool EpochsDone(int64_t last) const;
-  // The caller must destroy `*dead` after releasing the lock.
+  // Marks failures as raised, and returns the errors that were not raised
+  // before. The caller must destroy `*dead` after it has released the lock.
   std::vector<OperationError> Raise(const FailureSet& failures,
                                     FailureSet* dead);
   template <typename Done>
@@ -87,7 +94,7 @@ class Core final : public Host, public std::enable_shared_from_this<Core> {
   std::shared_ptr<Failure> Call(Op* op);
   int64_t Now() const;
 
-  // Distinguishes this engine's variables from those of other engines.
+  // The variables of this engine carry this number, which no other engine has.
   const uint64_t id_;
   const std::unique_ptr<Policy> policy_;
 
@@ -95,8 +102,10 @@ class Core final : public Host, public std::enable_shared_from_this<Core> {
   // GUARDED_BY(mutex_): all members below.
   Tracker tracker_;
   FailureSet unraised_;  // In the order in which the operations failed.
-  // Failures that were raised, or never will be. Kept until no variable shares
-  // them, so that no exception is destroyed with the lock held.
+  // Failures that were raised, and failures that never will be because another
+  // failure of the same operation replaced them. They are kept until no
+  // variable shares them, so that no exception is destroyed while the lock is
+  // held.
   FailureSet raised_;
   // Number of unfinished operations in each epoch from first_epoch_ to the
   // current one.
@@ -105,7 +114,7 @@ class Core final : public Host, public std::enable_shared_from_this<Core> {
   int waiting_for_all_ = 0;
   int64_t running_ = 0;     // Number of functions that are running.
   bool closing_ = false;    // Only operations may push.
-  bool cancelled_ = false;  // Nothing begins any more.
+  bool cancelled_ = false;  // No operation begins any more.
   bool tracing_ = false;
   std::chrono::steady_clock::time_point trace_start_;
   std::vector<TraceEvent> trace_;

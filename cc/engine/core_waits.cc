@@ -9,7 +9,7 @@ namespace {
 
 constexpr auto kPollInterval = std::chrono::milliseconds(50);
 
-// Waits until done(), which may throw, as may poll().
+// Waits until done() returns true. Both done() and poll() may throw.
 template <typename Done>
 void WaitUntil(std::condition_variable* changed, Lock& lock, const Poll& poll,
                Done done) {
@@ -170,7 +170,7 @@ std::vector<OperationError> Core::Close(const Poll& poll) {
   std::vector<OperationError> errors;
   std::exception_ptr interruption;
   {
-    std::vector<Closure> dropped;  // Destroyed without the lock.
+    std::vector<Closure> dropped;  // Destroyed after the lock is released.
     Lock lock(mutex_, std::defer_lock);
     Acquire(lock);
     if (closing_) return Raise(FailureSet(unraised_), &dead);

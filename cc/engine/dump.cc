@@ -7,7 +7,8 @@
 namespace cavs::engine {
 namespace {
 
-// The most operations that are listed; further ones are counted.
+// At most this many operations, and this many variables, are listed. Further
+// operations are only counted.
 constexpr size_t kMaxListed = 200;
 
 std::string NameOf(const Var& var) {
@@ -23,7 +24,7 @@ std::string NameOf(const Op& op) {
          std::to_string(op.site.line);
 }
 
-// "'x' (v0) to mutate it: in use by #3 #4"
+// Returns, for example, "'x' (v0) to mutate, after #3 #4".
 std::string Blockers(const Use& use, const std::vector<const Op*>& live) {
   std::string text =
       NameOf(*use.var) + (use.mutate ? " to mutate" : " to read");

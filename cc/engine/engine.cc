@@ -18,7 +18,7 @@ Engine::Engine(PolicyFactory policy)
 Engine::~Engine() {
   Life* life = life_.load();
   // In a child process the threads do not exist, and one of them may have held
-  // the lock.
+  // the lock, so the life is leaked.
   if (life->sentinel.InChild()) return;
   life->core->Close({});
   delete life;
@@ -32,8 +32,8 @@ const std::shared_ptr<Core>& Engine::core() {
     // as its state may be inconsistent: a thread that no longer exists may have
     // been changing it.
     auto fresh = std::make_unique<Life>(policy_);
-    // Release: publishes the new life. Acquire: else sees the life that another
-    // thread has published.
+    // Release publishes the new life. If another thread has published one,
+    // acquire makes this thread see that life whole.
     if (life_.compare_exchange_strong(life, fresh.get(),
                                       std::memory_order_acq_rel)) {
       life = fresh.release();
@@ -50,7 +50,8 @@ Variable Engine::NewVariable(std::string_view name) {
 
 void Engine::Push(Closure fn, VariableList read, VariableList mutate,
                   const PushOptions& options, bool async, Site site) {
-  // A copy: the operation may run, and destroy the engine, before this returns.
+  // The copy keeps the core alive: the operation may run and destroy the engine
+  // before this function returns.
   const std::shared_ptr<Core> core = this->core();
   core->Push(&fn, read, mutate, options, async, site);
 }

@@ -27,24 +27,26 @@ struct PushOptions {
   std::string_view name = {};  // Appears in errors, traces and Dump().
 };
 
-// Called now and then by a waiting thread, without the lock; may throw.
+// A waiting thread calls its Poll from time to time, without holding the
+// engine's lock. The wait ends if the Poll throws.
 using Poll = std::function<void()>;
 
-// Runs operations in parallel, as far as the order of conflicting operations
-// allows: each as soon as the variables that it names are free. Variables are
-// tags; the caller decides what they stand for (an array, a random generator, a
-// file).
+// An Engine runs operations in parallel, as far as the order of conflicting
+// operations allows: it runs each as soon as the variables that the operation
+// names are free. Variables are tags; the caller decides what they stand for
+// (an array, a random generator, a file).
 //
 // Two operations conflict when one mutates a variable that the other reads or
-// mutates. Conflicting operations run in push order, others may overlap. A
-// variable that is named twice, or both read and mutated, is mutated once. What
-// an operation wrote is visible to later operations that conflict with it, and
-// to threads that waited for it; nothing else is ordered, in time or in memory.
+// mutates. Conflicting operations run in push order; other operations may
+// overlap. A variable that is named twice, or both read and mutated, is mutated
+// once. The memory that an operation wrote is visible to later operations that
+// conflict with it, and to threads that waited for it. Nothing else is ordered,
+// in time or in memory.
 //
 // The policy (policy.h) decides where and when operations run. A worker is busy
-// until the function returns, also that of an asynchronous operation: a stream
-// goes on to its next operation before the completion of the last has been
-// called.
+// until the function of its operation returns, even if the operation is
+// asynchronous. A stream therefore goes on to its next operation before the
+// completion of the last one has been called.
 //
 // An exception that leaves an operation marks the variables that the operation
 // mutates as failed. Operations that name a failed variable are skipped and
@@ -55,9 +57,10 @@ using Poll = std::function<void()>;
 // Mistakes throw EngineError at the call, which then changes nothing: a deleted
 // variable, a variable of another engine, a stream that does not exist, a
 // closed engine, waiting inside an operation.
-// Thread safety: any thread may call every method, except that only one may
-// destroy the engine. Operations may call all but WaitFor() and WaitAll().
-// After fork() the child has a fresh engine: no variables, nothing pending.
+//
+// Thread safety: any thread may call every method, but only one may destroy the
+// engine. Operations may call all methods except WaitFor() and WaitAll(). After
+// fork() the child has a fresh engine: no variables, nothing pending.
 //
 // Example:
 //   Engine engine(Threaded(2));
@@ -74,10 +77,10 @@ class Engine {
 
   Variable NewVariable(std::string_view name = {});
 
-  // Runs `fn()` when everything pushed before that conflicts with it is done.
-  // `fn` is moved, called once and destroyed by the thread that runs it; up to
-  // Closure::kInlineBytes of captures cost no allocation. `file`, which must
-  // outlive the operation, and `line` appear in errors.
+  // Runs `fn()` when all operations that were pushed before and conflict with
+  // it are done. The thread that runs `fn` calls it once and destroys it.
+  // Captures of up to Closure::kInlineBytes cost no allocation. `file`, which
+  // must outlive the operation, and `line` appear in errors.
   template <typename F>
   void Push(F fn, VariableList read, VariableList mutate,
             const PushOptions& options = {},
@@ -86,8 +89,9 @@ class Engine {
          mutate, options, /*async=*/false, {file, line});
   }
 
-  // Pushes a `fn(Completion)` that only starts something: the variables that
-  // the operation names stay in use until the completion is called.
+  // Pushes an asynchronous operation. Its `fn(Completion)` only starts work:
+  // the variables that the operation names stay in use until the completion is
+  // called.
   template <typename F>
   void PushAsync(F fn, VariableList read, VariableList mutate,
                  const PushOptions& options = {},
@@ -99,26 +103,28 @@ class Engine {
          read, mutate, options, /*async=*/true, {file, line});
   }
 
-  // Returns when every operation pushed before that names `variable` is done or
-  // skipped: until the next push, only the caller uses it. Throws the errors
-  // that kept it from having a value and were not raised before: one as
-  // OperationError, several as OperationErrors.
+  // Returns when every operation that was pushed before and names `variable` is
+  // done or skipped. Only the caller uses the variable then, until the next
+  // push. If failed operations left the variable without a value, throws their
+  // errors, unless they were raised before: one as OperationError, several as
+  // OperationErrors.
   void WaitFor(Variable variable, const Poll& poll = {});
 
-  // Returns when every operation pushed before, and every operation that those
-  // pushed, is done or skipped. Throws OperationErrors with all errors that
-  // were not raised before.
+  // Returns when all operations that were pushed before, and all operations
+  // that these have pushed, are done or skipped. Throws OperationErrors with
+  // all errors that were not raised before.
   void WaitAll(const Poll& poll = {});
 
-  // Deletes the variable after all operations pushed before. It may not be
-  // named any more.
+  // Deletes the variable once all operations that were pushed before and name
+  // it are done. The caller may not name it any more.
   void DeleteVariable(Variable variable);
 
-  // How many operations have mutated the variable, not counting skipped ones.
+  // Returns how many operations have mutated the variable. Skipped operations
+  // do not count.
   uint64_t Version(Variable variable);
 
-  // A readable list of the pending operations and of the variables that they
-  // wait for.
+  // Returns a readable list of the pending operations and of the variables that
+  // they wait for.
   std::string Dump();
 
   // Drops the last trace. Operations that have begun already are in neither
@@ -127,20 +133,21 @@ class Engine {
   // Events are in the order in which the operations ended.
   std::vector<TraceEvent> StopTrace();
 
-  // "threaded(2)"
+  // Returns the name of the policy, for example "threaded(2)".
   std::string PolicyName();
 
   // Runs every operation that can run. Operations that depend on an
   // asynchronous operation which is not finished are cancelled, because its
-  // completion may never be called (call WaitAll() first if it will). Inside an
-  // operation: cancels all operations but those that are running. Then ends the
-  // threads. Returns the errors that no wait has raised. If `poll` throws,
-  // operations that have not begun are cancelled, running ones are left to
-  // their threads, and a second call returns the errors.
+  // completion may never be called (call WaitAll() first if it will). If an
+  // operation calls it, it cancels all operations that are not running. Then it
+  // ends the threads. Returns the errors that no wait has raised. If `poll`
+  // throws, operations that have not begun are cancelled, running ones are left
+  // to their threads, and a second call returns the errors.
   std::vector<OperationError> Close(const Poll& poll = {});
 
  private:
-  // Everything that belongs to one process: see fork().
+  // The state of the engine in one process. A child that fork() makes gets its
+  // own.
   struct Life;
 
   void Push(Closure fn, VariableList read, VariableList mutate,

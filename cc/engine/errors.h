@@ -11,15 +11,15 @@
 
 namespace cavs::engine {
 
-// A mistake of the caller, thrown by the call that makes it, which then changes
-// nothing. The message says which value was given, which was expected, and what
-// to do.
+// An EngineError reports a mistake of the caller. The call that makes the
+// mistake throws it, and changes nothing. The message says which value was
+// given, which was expected, and what to do.
 class EngineError : public std::logic_error {
  public:
   using std::logic_error::logic_error;
 };
 
-// An exception that left an operation, as a wait raises it.
+// A wait throws an OperationError if an exception left an operation.
 class OperationError : public std::runtime_error {
  public:
   OperationError(std::string name, std::string file, int line,
@@ -38,7 +38,7 @@ class OperationError : public std::runtime_error {
   std::exception_ptr cause_;
 };
 
-// All the errors that a wait observed, in push order.
+// OperationErrors holds all errors that a wait observed, in push order.
 class OperationErrors : public std::runtime_error {
  public:
   explicit OperationErrors(std::vector<OperationError> errors);
@@ -49,15 +49,16 @@ class OperationErrors : public std::runtime_error {
   std::vector<OperationError> errors_;
 };
 
-// The text of an exception; never throws it.
+// Returns the text of an exception, and does not throw the exception.
 std::string Describe(const std::exception_ptr& cause);
 
 // One failed operation, shared by the variables that its failure has reached.
 struct Failure {
   OperationError error;
   uint64_t sequence;  // Sequence number of the operation that failed.
-  // Once a wait has raised the failure, operations with this sequence number or
-  // a later one run in spite of it: their pusher could know.
+  // The sequence number that was next when a wait raised the failure, or 0
+  // before. Operations from this number on run in spite of the failure, because
+  // the thread that pushed them could know of it.
   uint64_t raised_at = 0;
 
   bool raised() const { return raised_at != 0; }
@@ -66,13 +67,14 @@ struct Failure {
   }
 };
 
-// The failures that keep a variable from having a value, in push order. Shared
-// and never changed; null stands for none, the usual case.
+// The failures because of which a variable has no value, in push order.
+// Variables and operations share a set, which never changes. A null pointer
+// stands for no failures, which is the usual case.
 using FailureSet = std::vector<std::shared_ptr<Failure>>;
 using FailureSetPtr = std::shared_ptr<const FailureSet>;
 
-// The failures in `a` or in `b`. Returns one of the two if it contains the
-// other.
+// Returns the failures that are in `a` or in `b`. If one of the two contains
+// the other, returns that one itself.
 FailureSetPtr Union(const FailureSetPtr& a, const FailureSetPtr& b);
 
 }  // namespace cavs::engine

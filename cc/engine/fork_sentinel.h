@@ -4,11 +4,12 @@
 
 namespace cavs::engine {
 
-// A page that the system clears in children: a query costs one read, and needs
-// neither a list of engines nor a handler that runs at fork(). Where the system
-// cannot do that (Linux before 4.14), process numbers are compared.
+// A ForkSentinel owns a page of memory that the system clears in child
+// processes. A query costs one read, and needs neither a list of engines nor a
+// handler that runs at fork(). If the system cannot clear the page (Linux
+// before 4.14), process numbers are compared.
 //
-// Thread safety: any thread may ask.
+// Thread safety: any thread may call InChild() at any time.
 class ForkSentinel {
  public:
   ForkSentinel();
@@ -16,7 +17,7 @@ class ForkSentinel {
   ForkSentinel(const ForkSentinel&) = delete;
   ForkSentinel& operator=(const ForkSentinel&) = delete;
 
-  // Whether this is another process than the one that made the sentinel.
+  // Returns whether this process is not the one that made the sentinel.
   bool InChild() const;
 
  private:

@@ -28,7 +28,7 @@ class NaivePolicy : public Policy {
 
  private:
   Host* host_ = nullptr;
-  // GUARDED_BY(host_->mutex()): both.
+  // GUARDED_BY(host_->mutex()): the two members below.
   OrderedQueue queue_;
   bool running_ = false;
 };

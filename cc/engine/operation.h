@@ -15,15 +15,16 @@ namespace cavs::engine {
 struct Op;
 struct Use;
 
-// A line of source. `file` must outlive the operation: a literal, usually.
+// A line of source code. `file` must outlive the operation; it is usually a
+// string literal.
 struct Site {
   const char* file = "?";
   int line = 0;
 };
 
 struct Var {
-  // Invariant: `mutating` excludes `readers` > 0, and the first waiting use
-  // conflicts with what is granted (else it would be granted too).
+  // Invariant: `mutating` and `readers` > 0 exclude each other, and the first
+  // waiting use conflicts with a granted use, or else it would be granted too.
   bool mutating = false;
   uint32_t readers = 0;
   Use* first = nullptr;  // Waiting uses, in push order.
@@ -34,15 +35,16 @@ struct Var {
   uint32_t generation = 0;
   bool live = false;
   bool doomed = false;  // Its deletion has been pushed.
-  // Sequence number of the operation that last named it: shows that an
-  // operation names it twice.
+  // Sequence number of the last operation that named the variable. It shows
+  // whether an operation names the variable twice.
   uint64_t named_by = 0;
   FailureSetPtr failures;
   Var* next_free = nullptr;
   std::string name;
 };
 
-// One operation's use of one variable: an entry of the variable's queue.
+// The use of one variable by one operation, which is an entry of the variable's
+// queue.
 struct Use {
   Op* op;
   Var* var;
@@ -60,7 +62,8 @@ enum class Role : uint8_t {
 
 enum class OpState : uint8_t { kFree, kWaiting, kReady, kRunning, kStarted };
 
-// Tells a waiting thread that it may go on. Lives on the thread's stack.
+// A Waiter tells a waiting thread that it may go on. It lives on the stack of
+// that thread.
 struct Waiter {
   bool done = false;
   FailureSetPtr failures;
@@ -72,14 +75,14 @@ struct Op {
   uint32_t unmet = 0;     // Uses that are not granted yet.
   Role role = Role::kWork;
   OpState state = OpState::kFree;
-  bool ran = false;  // Its function was called: its mutations are new versions.
+  bool ran = false;  // Its function was called, so its mutations count.
   std::vector<Use> uses;
-  Op* next = nullptr;  // In the list that it is in.
+  Op* next = nullptr;  // The next operation in the same list.
 
   // For running it.
   bool async = false;
-  // How many of two events are still to come: the function returns, and the
-  // completion is called.
+  // The number of events after which the operation is finished: the return of
+  // its function and, if it is asynchronous, the call of its completion.
   uint8_t events_left = 0;
   int priority = 0;
   int stream = 0;
@@ -97,7 +100,8 @@ struct Op {
   std::string name;
 };
 
-// First in, first out, through Op::next.
+// An OpList is a first-in, first-out queue of operations, which Op::next links.
+// It does not own them.
 class OpList {
  public:
   bool empty() const { return first_ == nullptr; }

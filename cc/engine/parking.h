@@ -9,16 +9,19 @@
 
 namespace cavs::engine {
 
-// A thread waits for about 20 us without sleeping, as the next operation often
-// arrives that soon, and then sleeps. At most one thread at a time waits awake:
-// when there are fewer processors than threads, others need the processors.
+// The threads of a policy wait in a Parking, which the policy owns. A thread
+// waits for about 20 us without sleeping, because the next operation often
+// arrives that soon, and then sleeps. At most one thread at a time waits awake,
+// because the other threads need the processors if there are fewer processors
+// than threads.
 class Parking {
  public:
-  // Whether there is work. Written with the lock held, read without.
+  // Says whether there is work. Set() is called with the lock held; any thread
+  // may call any() without it.
   class Work {
    public:
-    // Relaxed, both: the value is a hint for spinning; the lock orders
-    // everything else.
+    // Both accesses are relaxed: the value is only a hint for a thread that
+    // waits awake, and the lock orders everything else.
     void Set(bool any) {
       if (this->any() != any) any_.store(any, std::memory_order_relaxed);
     }
@@ -28,11 +31,11 @@ class Parking {
     std::atomic<bool> any_{false};
   };
 
-  // Whether to wait awake at all. To be called before the first Wait().
+  // Sets whether threads wait awake at all. Call it before the first Wait().
   void set_spin(bool spin) { spin_ = spin; }
 
-  // Returns when there may be work, perhaps too early. REQUIRES: the lock is
-  // held, and was since the caller found that there is none.
+  // Returns when there may be work, and sometimes when there is none. REQUIRES:
+  // the caller holds the lock, and has held it since it found no work.
   void Wait(Lock& lock, const Work& work) {
     if (spin_ && !spinning_) {
       spinning_ = true;
@@ -48,8 +51,8 @@ class Parking {
     if (notified_ > 0) --notified_;
   }
 
-  // Whether the caller, which has added work, should call Notify() once it has
-  // released the lock. REQUIRES: the lock is held.
+  // Returns whether the caller, which has added work, should call Notify().
+  // REQUIRES: the lock is held. Notify() may be called after its release.
   bool ClaimNotify() {
     if (spinning_ || sleeping_ <= notified_) return false;
     ++notified_;
@@ -64,7 +67,7 @@ class Parking {
 
   std::condition_variable wake_;
   bool spin_ = true;
-  // GUARDED_BY(the engine's lock): all three.
+  // GUARDED_BY(the engine's lock): the three members below.
   bool spinning_ = false;
   int sleeping_ = 0;
   // Number of sleeping threads that were notified but are not awake yet.

@@ -11,21 +11,22 @@
 
 namespace cavs::engine {
 
-// The services of an engine for its policy.
+// A Host is an engine as its policy sees it.
 class Host {
  public:
   virtual ~Host() = default;
   virtual std::mutex& mutex() = 0;
-  // Runs a ready operation on this thread, which the trace calls number
-  // `worker`, and then passes the operations that this made ready to
-  // Policy::Ready(). REQUIRES: `lock` is held; it is released while the
-  // function runs, and held again after.
+  // Runs a ready operation on this thread, whose number in traces is `worker`.
+  // Then calls Policy::Ready() for the operations that have become ready.
+  // REQUIRES: `lock` is held. It is released while the function runs, and held
+  // again on return.
   virtual void Run(Op* op, int worker, Lock& lock) = 0;
 };
 
 // A policy decides where and when a ready operation runs, never whether: it
-// calls Host::Run() once for each. Everything but Start() and Stop() is called
-// with the engine's lock held, which guards the policy's state as well.
+// calls Host::Run() once for each. The engine owns its policy. It calls all
+// methods but Start(), Stop() and name() with its lock held, which guards the
+// state of the policy as well.
 class Policy {
  public:
   virtual ~Policy() = default;
@@ -36,18 +37,19 @@ class Policy {
   virtual void Admit(Op*) {}
   // The operation may run from now on. It must not run inside this call.
   virtual void Ready(Op* op) = 0;
-  // Called after some calls of Ready(), by a thread that is not one of the
-  // policy's own. Makes sure that those operations run, and releases the lock.
+  // Called at the end of a push and of a completion, after the calls of Ready()
+  // that they caused. Makes sure that these operations run, and releases the
+  // lock.
   virtual void Kick(Lock& lock) = 0;
-  // Whether no operation could run now.
+  // Returns whether no operation could run now.
   virtual bool Idle() const = 0;
-  // Ends the threads. If `wait` is set, waits until they have ended, except for
-  // the calling thread, which ends when it returns.
+  // Ends the threads. If `wait` is set, waits until they have ended. It does
+  // not wait for the calling thread if that is one of them.
   virtual void Stop(bool wait) = 0;
 
-  // "threaded(2)"
+  // Returns the name of the policy, for example "threaded(2)".
   virtual std::string name() const = 0;
-  // "worker 1"
+  // Returns the name of a worker, for example "worker 1".
   virtual std::string WorkerName(int worker) const = 0;
   // Operations may name the streams [0, num_streams()). If it is 0, any stream
   // may be named and has no effect.
@@ -56,15 +58,15 @@ class Policy {
 
 using PolicyFactory = std::function<std::unique_ptr<Policy>()>;
 
-// One operation at a time, in push order, inside Push(): the oracle of the
-// other policies, and the one for debugging. (Operations pushed from inside an
-// operation, or while another thread runs operations, follow those that were
-// pushed before them.)
+// Runs one operation at a time, in push order, inside Push(). It is the oracle
+// of the other policies, and the policy for debugging. Operations that are
+// pushed inside an operation, or while another thread runs operations, run
+// after the operations that were pushed before them.
 PolicyFactory Naive();
 
 // Any of `workers` threads runs any operation. Operations of higher priority
-// run first. Every sixteenth operation taken is the one that was pushed first,
-// so that none waits for ever.
+// run first. Every sixteenth operation that a thread takes is the one that was
+// pushed first, so that none waits for ever.
 PolicyFactory Threaded(int workers);
 
 // One thread per stream, which runs the operations that name the stream in push

@@ -10,9 +10,10 @@
 
 namespace cavs::engine {
 
-// Returns the ready operation of highest priority; among equal priorities the
-// one that was ready first. Every kFairness-th time, though, it compares the
-// first operation of each priority and returns the one that was pushed first.
+// A PriorityQueue holds ready operations. Pop() returns the operation of
+// highest priority, and among equal priorities the one that became ready first.
+// Every kFairness-th call compares the first operation of each priority instead
+// and returns the one that was pushed first.
 class PriorityQueue {
  public:
   static constexpr uint64_t kFairness = 16;
@@ -29,7 +30,7 @@ class PriorityQueue {
     level->ops.PushBack(op);
   }
 
-  // Null if empty.
+  // Returns null if the queue is empty.
   Op* Pop() {
     if (levels_.empty()) return nullptr;
     auto level = levels_.begin();
@@ -45,7 +46,7 @@ class PriorityQueue {
   }
 
  private:
-  // Its list is never empty.
+  // The ready operations of one priority. `ops` is never empty.
   struct Level {
     int priority;
     OpList ops;
@@ -55,7 +56,8 @@ class PriorityQueue {
   uint64_t pops_ = 0;
 };
 
-// Operations in push order: one that is not ready yet holds up those behind it.
+// An OrderedQueue holds operations in push order. An operation that is not
+// ready yet holds up all operations behind it.
 class OrderedQueue {
  public:
   void Admit(Op* op) {
@@ -68,7 +70,7 @@ class OrderedQueue {
     return first_ != nullptr && first_->state == OpState::kReady;
   }
 
-  // Null unless Runnable().
+  // Returns null unless Runnable().
   Op* Pop() {
     if (!Runnable()) return nullptr;
     Op* op = first_;

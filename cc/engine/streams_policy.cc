@@ -11,8 +11,8 @@ namespace {
 class StreamsPolicy : public Policy {
  public:
   explicit StreamsPolicy(int streams) : streams_(streams) {
-    // Each stream has a thread to itself: if there are more threads than
-    // processors, those that wait awake would slow the others down.
+    // Each stream has a thread of its own. If there are more threads than
+    // processors, threads that wait awake would slow the others down.
     const bool spin =
         streams <= static_cast<int>(std::thread::hardware_concurrency());
     for (Stream& stream : streams_) stream.parking.set_spin(spin);
@@ -48,7 +48,7 @@ class StreamsPolicy : public Policy {
     {
       Lock lock(host_->mutex());
       stop_ = true;
-      // Otherwise a thread that is about to sleep would not see it.
+      // Otherwise a thread that is about to sleep would not see stop_.
       for (Stream& stream : streams_) stream.work.Set(true);
     }
     for (Stream& stream : streams_) stream.parking.NotifyAll();
@@ -95,7 +95,7 @@ class StreamsPolicy : public Policy {
 
   Host* host_ = nullptr;  // Kept alive by the threads.
   Threads threads_;
-  // Its size never changes; a deque, as streams cannot be moved.
+  // Its size never changes. It is a deque because a Stream cannot be moved.
   std::deque<Stream> streams_;
   bool stop_ = false;  // GUARDED_BY(host_->mutex())
 };

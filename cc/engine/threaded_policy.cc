@@ -17,9 +17,9 @@ class ThreadedPolicy : public Policy {
     }
   }
 
-  // No notification here: whoever releases the lock notifies. A worker that
-  // finishes an operation first takes the next one itself, which is enough for
-  // a chain of operations.
+  // Ready() wakes no worker: the thread that releases the lock does. A worker
+  // that finishes an operation first takes the next one itself, which is enough
+  // for a chain of operations.
   void Ready(Op* op) override { queue_.Push(op); }
 
   void Kick(Lock& lock) override {
@@ -70,7 +70,7 @@ class ThreadedPolicy : public Policy {
   Threads threads_;
   Parking parking_;
   Parking::Work work_;
-  // GUARDED_BY(host_->mutex()): both.
+  // GUARDED_BY(host_->mutex()): the two members below.
   PriorityQueue queue_;
   bool stop_ = false;
 };

@@ -12,7 +12,7 @@ enum class Outcome : uint8_t { kDone, kFailed, kSkipped };
 
 const char* ToString(Outcome outcome);
 
-// One operation. Times are nanoseconds since the trace was started.
+// One operation in a trace. Times are nanoseconds since the trace was started.
 struct TraceEvent {
   std::string name;
   std::string file;  // Where the operation was pushed.

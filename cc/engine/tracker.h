@@ -13,16 +13,18 @@ namespace cavs::engine {
 
 // Two operations conflict when one mutates a variable that the other reads or
 // mutates. Conflicting operations become ready in the order in which they were
-// submitted, each when those before it have finished; others at once.
+// submitted. An operation is ready when all earlier operations that conflict
+// with it have finished.
 //
-// Every variable has a queue of uses in that order; a use at the front of it is
-// *granted*: one mutation, or any number of reads. An operation counts its uses
-// that are not granted yet, and is ready at zero. There are four small
-// transitions: appending and finishing, each for a read and for a mutation.
+// Every variable has a queue of uses in that order. The uses at the front of
+// the queue are *granted*: one mutation, or any number of reads. An operation
+// counts its uses that are not granted yet, and is ready when none is left. A
+// queue changes in four ways: a read or a mutation is appended, or finishes.
 //
-// The tracker knows nothing of threads, functions, errors and policies. Not
-// thread safe: the engine calls it with its lock held. Operations and variables
-// are recycled, so that in steady state nothing is allocated.
+// The tracker knows nothing of threads, functions, errors and policies. It is
+// not thread safe: the engine calls it with its lock held. The tracker owns
+// operations and variables and recycles them, so that in steady state nothing
+// is allocated.
 //
 // Example:
 //   Op* op = tracker.NewOp(/*max_uses=*/2);
@@ -32,12 +34,13 @@ namespace cavs::engine {
 class Tracker {
  public:
   Var* NewVar(std::string_view name);
-  // The variable, or null if it was recycled since that generation.
+  // Returns the variable, or null if it was recycled since that generation.
   Var* Find(uint32_t index, uint32_t generation);
   // REQUIRES: no use of it is waiting or granted.
   void Recycle(Var* var);
 
-  // An operation with a sequence number of its own, not submitted yet.
+  // Returns an operation with a new sequence number, which is not submitted
+  // yet.
   Op* NewOp(size_t max_uses);
   // A variable that is added twice, or both read and mutated, is mutated once.
   // Add mutated variables before read ones. REQUIRES: at most max_uses calls.
@@ -49,12 +52,13 @@ class Tracker {
   // Takes back a finished operation, or one that was never submitted.
   void Recycle(Op* op);
 
-  // The next ready operation, in the order in which they became ready, or null.
+  // Returns the operation that became ready first and has not been taken, or
+  // null.
   Op* TakeReady();
 
   // The sequence number that the next operation gets.
   uint64_t next_sequence() const { return next_sequence_; }
-  // Every operation and variable ever made, recycled ones among them.
+  // All operations and variables, including recycled ones.
   std::deque<Op>& ops() { return ops_; }
   const std::deque<Op>& ops() const { return ops_; }
   const std::deque<Var>& vars() const { return vars_; }

@@ -9,9 +9,9 @@
 
 namespace cavs::engine {
 
-// A tag: it stands for whatever its owner means by it, and holds nothing. Copy
-// it freely. An engine recognises handles of other engines, and handles of a
-// deleted variable whose index is in use again.
+// A Variable is a tag that holds no data: the user of the engine decides what
+// it stands for. It may be copied freely. An engine recognises handles of other
+// engines, and handles of a deleted variable whose index is in use again.
 struct Variable {
   uint64_t engine = 0;
   uint32_t index = 0;
@@ -23,7 +23,8 @@ struct Variable {
   }
 };
 
-// A view of variables, for arguments: {x, y}, or a vector.
+// A VariableList is a view of variables, for arguments such as {x, y} or a
+// vector.
 class VariableList {
  public:
   VariableList() = default;
