@@ -12,7 +12,8 @@ std::vector<int64_t> LowestRowsRead(const ScheduleView& schedule) {
   for (int64_t task = schedule.num_tasks() - 1; task >= 0; --task) {
     for (int slot = 0; slot < schedule.arity; ++slot) {
       const int32_t* const children = schedule.children(slot).data();
-      uint32_t least = UINT32_MAX;  // No row is larger than that of no child.
+      uint32_t least =
+          UINT32_MAX;  // As a uint32_t, kZeroRow is larger than every row.
       for (int32_t row = schedule.task_splits[task];
            row < schedule.task_splits[task + 1]; ++row) {
         least = std::min(least, static_cast<uint32_t>(children[row]));

@@ -1,4 +1,4 @@
-// Which rows of external inputs and outputs belong to which vertices.
+// Maps vertices and edges to the rows of external inputs and outputs.
 #ifndef CAVS_CC_SCHEDULE_EXTERNAL_ROWS_H_
 #define CAVS_CC_SCHEDULE_EXTERNAL_ROWS_H_
 
@@ -12,32 +12,34 @@
 
 namespace cavs {
 
-// Which row of an external input or output belongs to each vertex. kZeroRow
-// means that the vertex has none: reading it gives zeros, and nothing is
-// written.
+// A RowMap says which row of an external input or output belongs to each
+// vertex. kZeroRow means that the vertex has no row: zeros are read for it, and
+// nothing is written.
 struct RowMap {
   int64_t count = 0;                   // Number of rows.
   std::vector<int32_t> row_of_vertex;  // Empty: vertex v has row v.
-  bool of_edges = false;  // Edge e has row e: there is a row per edge instead.
+  bool of_edges = false;  // There is a row per edge, and edge e has row e.
 };
 
-// One row per edge.
+// Returns a map with one row per edge.
 RowMap AllEdges(const ScheduleView& schedule);
 
-// One row per vertex.
+// Returns a map with one row per vertex.
 RowMap AllVertices(const ScheduleView& schedule);
 
-// One row per vertex of the chosen types, in vertex order.
+// Returns a map with one row per vertex of the chosen types, in vertex order.
 RowMap VerticesOfTypes(const ScheduleView& schedule,
                        const std::vector<bool>& chosen);
 
-// vertices[i] has row i. kInvalidArgument, naming `name` and the index, if one
-// is not in [0, num_vertices) or occurs twice.
+// Makes a map in which vertices[i] has row i. Returns kInvalidArgument, naming
+// `name` and the index, if a vertex is not in [0, num_vertices) or occurs
+// twice.
 Status ChosenVertices(ArgumentName name, Span<int32_t> vertices,
                       int64_t num_vertices, RowMap* map);
 
-// The rows of an external input or output, numbered as the programs of the
-// vertex types number their vertices.
+// ExternalRows tells each program which rows of an external input or output
+// belong to its rows or edges. Programs number their vertices as TypeRows does.
+// An object never changes after it is made.
 class ExternalRows {
  public:
   ExternalRows() = default;
@@ -49,10 +51,11 @@ class ExternalRows {
 
   int64_t count() const { return count_; }
   int num_programs() const { return static_cast<int>(of_type_.size()); }
-  // Whether every vertex, or edge, has the row of its number.
+  // Returns whether every vertex v, or every edge e, has the row of that
+  // number.
   bool all() const { return own_.empty(); }
   bool of_edges() const { return of_edges_; }
-  // The external row of each row, or edge, of the type's program.
+  // Returns the external row of each row, or of each edge, of program `type`.
   Span<int32_t> of_type(int type) const { return of_type_[type]; }
 
  private:

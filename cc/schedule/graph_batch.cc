@@ -5,7 +5,8 @@
 namespace cavs {
 namespace {
 
-// "children[3][17]": graph, and vertex counted within it.
+// Returns, for example, "children[3][17]": the graph, and the vertex counted
+// within the graph.
 std::string VertexName(const GraphBatchView& batch, const char* array,
                        int64_t vertex) {
   const int64_t graph = batch.GraphOf(vertex);
@@ -36,7 +37,7 @@ Status BadChild(const GraphBatchView& batch, int64_t edge) {
 }
 
 Status ValidateChildren(const GraphBatchView& batch) {
-  // The splits may be empty then.
+  // Without vertices the splits may be empty.
   if (batch.num_vertices() == 0) return Status();
   for (int64_t graph = 0; graph < batch.num_graphs(); ++graph) {
     const uint32_t first = batch.graph_splits[graph];
@@ -119,7 +120,8 @@ Status ValidateSplits(const char* name, Span<int32_t> splits, int64_t total,
 }
 
 int64_t GraphBatchView::GraphOf(int64_t vertex) const {
-  // The last graph that starts at or before `vertex`: skips empty graphs.
+  // Returns the last graph that starts at or before `vertex`, so as to skip
+  // empty graphs.
   return std::upper_bound(graph_splits.begin(), graph_splits.end(), vertex) -
          graph_splits.begin() - 1;
 }

@@ -9,21 +9,21 @@
 
 namespace cavs {
 
-// B graphs with V vertices in total, as child lists in compressed form. A view:
-// the arrays belong to the caller.
+// A view of B graphs with V vertices in total, as child lists in compressed
+// form. The arrays belong to the caller.
 struct GraphBatchView {
-  // Children of vertex v: child_ids[child_splits[v], child_splits[v + 1]).
-  // V + 1 values. The position in the list is the slot k.
+  // V + 1 values. The children of vertex v are child_ids[child_splits[v],
+  // child_splits[v + 1]). The position of a child in this list is its slot k.
   Span<int32_t> child_splits;
   // Absolute vertex ids in [0, V), or -1 for an explicitly missing child.
   Span<int32_t> child_ids;
   // Graph g owns the vertices [graph_splits[g], graph_splits[g + 1]). B + 1
   // values.
   Span<int32_t> graph_splits;
-  // V values in [0, num_types), or empty: all vertices are of type 0.
+  // V values in [0, num_types), or none if all vertices are of type 0.
   Span<int32_t> vertex_type;
 
-  // Both are 0 where the splits are empty.
+  // Both are 0 if the splits are empty.
   int64_t num_vertices() const { return NumLists(child_splits); }
   int64_t num_graphs() const { return NumLists(graph_splits); }
 
@@ -33,14 +33,16 @@ struct GraphBatchView {
     return child_ids.subspan(first, child_splits[vertex + 1] - first);
   }
 
-  // The graph that owns `vertex`, by binary search. REQUIRES: valid splits.
+  // Returns the graph that owns `vertex`, by binary search. REQUIRES: valid
+  // splits.
   int64_t GraphOf(int64_t vertex) const;
 
-  // Empty splits are as good as [0]: replicas without work pass them. Rejects,
-  // naming graph, vertex and slot: splits that do not ascend from 0 to the size
-  // of what they split, an id out of range, a child in another graph, more
-  // children than `arity`, a type outside [0, num_types). Cycles are found by
-  // MakeSchedule. Linear time; never reads outside the arrays.
+  // Returns kInvalidArgument, naming graph, vertex and slot, for splits that do
+  // not ascend from 0 to the size of the array that they split, for an id out
+  // of range, for a child in another graph, for more children than `arity`, and
+  // for a type outside [0, num_types). Empty splits are as good as [0], because
+  // replicas without work pass them. Cycles are found by MakeSchedule. Takes
+  // linear time and never reads outside the arrays.
   Status Validate(int arity, int num_types) const;
 
  private:
@@ -49,9 +51,9 @@ struct GraphBatchView {
   }
 };
 
-// Rejects `splits`, called `name`, unless they ascend from 0 to `total`, the
-// number of values in `split_array` that they split into `lists`. Empty splits
-// are as good as [0].
+// Returns kInvalidArgument unless `splits`, called `name`, ascend from 0 to
+// `total`, the number of values in `split_array` that they split into `lists`.
+// Empty splits are as good as [0].
 Status ValidateSplits(const char* name, Span<int32_t> splits, int64_t total,
                       const char* lists, const char* split_array);
 

@@ -1,5 +1,6 @@
-// The policies by which vertices become tasks. The op's registration, and
-// through it the Python package, take the names from this table.
+// The policies by which vertices are grouped into tasks. The registration of
+// the op takes the names from this table, and the Python package takes them
+// from the registration.
 #ifndef CAVS_CC_SCHEDULE_POLICIES_H_
 #define CAVS_CC_SCHEDULE_POLICIES_H_
 
@@ -15,22 +16,22 @@ namespace cavs {
 
 struct Policy {
   const char* name;
-  // The tasks of a valid batch whose micro-batches are split at
-  // `micro_batch_splits`; `by_level` is what PlanByLevel returned for it. Every
-  // child is in an earlier task than its parent, a task has vertices of one
-  // type and of one micro-batch, and all tasks of a micro-batch precede those
-  // of the next.
+  // Returns the tasks of a valid batch whose micro-batches are split at
+  // `micro_batch_splits`. `by_level` is the result of PlanByLevel for the
+  // batch. Every child is in an earlier task than its parent, a task has
+  // vertices of one type and of one micro-batch, and all tasks of a micro-batch
+  // precede those of the next.
   TaskPlan (*plan)(const GraphBatchView& batch,
                    Span<int32_t> micro_batch_splits, TaskPlan by_level);
 };
 
-// All policies; the first is the default.
+// Returns all policies. The first is the default.
 Span<Policy> Policies();
 
-// "'depth', 'ratio'".
+// Returns the names of all policies as text, for example "'depth', 'ratio'".
 std::string PolicyNames();
 
-// The policy called `name`, which must be the name of one.
+// Finds the policy called `name`. Returns kInvalidArgument if there is none.
 Status FindPolicy(const std::string& name, const Policy** policy);
 
 }  // namespace cavs

@@ -1,23 +1,24 @@
-// The policy `ratio`: few tasks where vertices are of several types.
+// The policy `ratio` makes few tasks if vertices are of several types.
 //
-// The frontier F(a) of type a: the vertices of type a that are not evaluated
-// and depend on no other such vertex, directly or through vertices of any type.
-// The next task of type a is a subset of F(a), whatever the policy. The ready
-// vertices R(a), those whose children are all evaluated, are the subset that
-// can run now. Each round runs R(a) of the type with the largest ratio |R(a)| /
-// |F(a)|.
+// The frontier F(a) of type a consists of the unevaluated vertices of type a
+// that depend on no other unevaluated vertex of type a, directly or through
+// vertices of any type. The next task of type a is a subset of F(a), whatever
+// the policy. The ready vertices R(a), those whose children are all evaluated,
+// are the subset that can run now. Each round runs R(a) of the type with the
+// largest ratio |R(a)| / |F(a)|.
 //
-// Where the ratio is 1, no schedule of what is left has fewer tasks than one
-// that begins with F(a). Proof: take a best schedule. Its first task of type a
-// is a subset of F(a), so running all of F(a) first, and dropping those
+// If the ratio is 1, no schedule of the remaining vertices has fewer tasks than
+// one that begins with F(a). Proof: take a best schedule. Its first task of
+// type a is a subset of F(a), so running all of F(a) first, and dropping those
 // vertices from their later tasks, adds no task and leaves children before
-// parents. Where the ratio is less than 1, the rest of F(a) will need another
-// task, so the type is chosen of which the smallest fraction has to wait. That
-// can go wrong; the tasks of `depth` are taken then.
+// parents. If the ratio is less than 1, the rest of F(a) will need another
+// task. The policy therefore chooses the type whose frontier has the smallest
+// fraction of waiting vertices. If this gives more tasks than `depth`, the
+// tasks of `depth` are taken.
 //
-// F must see through other types. With dependencies between neighbours of type
-// a only, a vertex that depends on another of type a through a vertex of type b
-// would count as if it could run soon.
+// F must take dependencies through other types into account. If only children
+// of type a counted, a vertex that depends on another vertex of type a through
+// a vertex of type b would count as if it could run soon.
 //
 // Idea: Chen et al. 2023, "ED-Batch", arXiv:2302.03851.
 #include <cstdint>
@@ -30,7 +31,8 @@
 namespace cavs {
 namespace {
 
-// Numbers the types that occur in the batch, in ascending order: 0, 1, ...
+// Numbers the types that occur in the batch 0, 1, ... in ascending order. These
+// numbers are called kinds.
 class Kinds {
  public:
   explicit Kinds(Span<int32_t> types) : kind_of_(types.size()) {
@@ -67,8 +69,9 @@ class Parents {
  public:
   explicit Parents(const GraphBatchView& batch)
       : splits_(batch.num_vertices() + 2, 0) {
-    // Counted two places ahead, so that filling the lists, which moves every
-    // split to the end of its list, leaves them one ahead: where they belong.
+    // The parents of a vertex are counted two places after its own. Filling the
+    // lists moves every split to the end of its list, and so to the place where
+    // it belongs.
     for (const int32_t child : batch.child_ids) {
       if (child >= 0) ++splits_[child + 2];
     }
@@ -90,8 +93,10 @@ class Parents {
   std::vector<int32_t> splits_, ids_;
 };
 
-// Every child slot is visited once when its child has been evaluated, and once
-// per kind when the last vertex of that kind below it has been.
+// Plans the tasks of a batch, one micro-batch after the other. Every child slot
+// is visited once when its child has been evaluated, and once per kind when the
+// last vertex of that kind among the child and its descendants has been
+// evaluated.
 class RatioPlanner {
  public:
   RatioPlanner(const GraphBatchView& batch, const Kinds& kinds,
@@ -152,7 +157,7 @@ class RatioPlanner {
     own[kind] += childs[kind] == 0;
   }
 
-  // Equal ratios: the first kind. REQUIRES: some vertex is ready.
+  // Returns the first kind if ratios are equal. REQUIRES: some vertex is ready.
   int32_t KindOfLargestRatio() const {
     int32_t best = 0;
     for (int32_t kind = 1; kind < num_kinds_; ++kind) {

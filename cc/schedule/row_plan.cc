@@ -65,7 +65,7 @@ int64_t RowPlan::ChildStride(int type, int slots, bool by_task,
   const TypeRows& rows = types_[type];
   if (rows.size() == 0) return slots;
   const Span<int32_t> first = rows.child_row(0);
-  int64_t stride = slots;  // Any stride holds where every task has one row.
+  int64_t stride = slots;  // Every stride is right if every task has one row.
   bool is_known = false;
   const auto stand_so = [&](int64_t begin, int64_t end) {
     if (end - begin > 1 && !is_known) {

@@ -1,4 +1,4 @@
-// The rows of a minibatch, as programs need to know them.
+// Plans the rows of a minibatch as programs need to know them.
 #ifndef CAVS_CC_SCHEDULE_ROW_PLAN_H_
 #define CAVS_CC_SCHEDULE_ROW_PLAN_H_
 
@@ -16,26 +16,29 @@ namespace cavs {
 // The rows of a type's program in one chunk.
 struct ChunkRows {
   int64_t first = 0, count = 0;
-  int64_t childless = 0;  // The first so many rows have no children.
+  int64_t childless = 0;  // The number of rows of the first task of the chunk
+                          // if they have no children, else 0.
   EdgeRange edges;
 };
 
-// How often the program of a vertex type gathers.
+// Says how often the program of a vertex type gathers.
 struct GatherCounts {
   std::vector<int> slots;  // By slot.
   int edges = 0;           // Along all edges.
 };
 
-// By the traits of a task and its type, which program evaluates it: number
-// `type` or another, from the number of types on.
+// programs[traits][type] is the number of the program that evaluates the tasks
+// of this type with these traits. It is `type`, or another number from the
+// number of types on.
 using ProgramTable = std::array<std::vector<int>, kNumTraitSets>;
 
-// Every type has one program for all of its tasks.
+// Returns the table in which every type has one program for all of its tasks.
 ProgramTable OneProgramPerType(int num_types);
 
-// Everything that the programs of all vertex types need and that follows from a
-// schedule alone. Computed once per training step; a tape keeps it for the
-// backward direction. The arrays of the schedule must outlive it.
+// A RowPlan holds everything that the programs of all vertex types need and
+// that follows from a schedule alone. It is computed once per training step and
+// never changes; a tape keeps it for the backward direction. The arrays of the
+// schedule must outlive it.
 class RowPlan {
  public:
   RowPlan() = default;
@@ -60,17 +63,19 @@ class RowPlan {
   // See MakeChunks().
   std::vector<Chunk> Chunks(int64_t most_rows) const;
   ChunkRows RowsOf(int type, const Chunk& chunk) const;
-  // Whether the rows of a type in these chunks are adjacent rows of the state.
+  // Returns whether these rows of a type are adjacent rows of the state.
   bool AreAdjacentInState(int type, const ChunkRows& rows) const;
 
-  // The stride in rows between the first children of consecutive rows; 0 if it
-  // varies, or if the children in slots 0, 1, ... of some row are not adjacent
-  // rows. With `by_task`, only consecutive rows of the same task are compared;
-  // with `only_for_children`, tasks without children are left out.
+  // Returns the stride, in rows, between the first children of consecutive
+  // rows; 0 if it varies, or if the children in slots 0, 1, ... of some row are
+  // not adjacent rows. With `by_task`, only consecutive rows of the same task
+  // are compared; with `only_for_children`, tasks without children are left
+  // out.
   int64_t ChildStride(int type, int slots, bool by_task,
                       bool only_for_children) const;
 
-  // How often each row of the state is gathered. `counts` is indexed by type.
+  // Returns how often each row of the state is gathered. `counts` is indexed by
+  // type.
   std::vector<int32_t> CountGathers(
       const std::vector<GatherCounts>& counts) const;
 

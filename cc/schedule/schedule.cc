@@ -65,7 +65,7 @@ void PlaceEdges(const GraphBatchView& batch, bool edges,
   schedule->edge_child.clear();
   schedule->edge_number.clear();
   if (!edges) return;
-  // The number of edges of the vertices before each.
+  // For each vertex, the number of edges of all vertices before it.
   std::vector<int32_t> first_number(num_vertices);
   int32_t count = 0;
   for (int64_t vertex = 0; vertex < num_vertices; ++vertex) {

@@ -1,5 +1,5 @@
-// Which vertices are evaluated together, in which order, and where their
-// children's rows are.
+// Plans which vertices are evaluated together, in which order, and where the
+// rows of their children are.
 #ifndef CAVS_CC_SCHEDULE_SCHEDULE_H_
 #define CAVS_CC_SCHEDULE_SCHEDULE_H_
 
@@ -16,29 +16,33 @@ namespace cavs {
 // Row index of an absent child: gathering it gives zeros.
 constexpr int32_t kZeroRow = -1;
 
-// A plan for one minibatch. Integers only; knows nothing of tensors. A view:
-// the arrays belong to a Schedule, or to the framework's tensors.
+// A view of the plan for one minibatch. The plan consists of integers only and
+// knows nothing of tensors. The arrays belong to a Schedule or to the
+// framework's tensors.
 //
 // Invariant: the row of every child precedes the first row of its parent's
 // task.
 struct ScheduleView {
-  // order[row] = vertex: a permutation of [0, V), "execution order".
+  // V values: order[row] is the vertex of `row`. This permutation of [0, V) is
+  // the execution order.
   Span<int32_t> order;
   // Task t evaluates the rows [task_splits[t], task_splits[t + 1]). T + 1
   // values.
   Span<int32_t> task_splits;
-  // task_type[t] = the vertex type, in [0, num_types), of every row of task t.
+  // T values: task_type[t] is the vertex type, in [0, num_types), of every row
+  // of task t.
   Span<int32_t> task_type;
-  // child_row[k * V + row] = row of the k-th child, or kZeroRow. arity * V
-  // values.
+  // arity * V values: child_row[k * V + row] is the row of the k-th child, or
+  // kZeroRow.
   Span<int32_t> child_row;
   int arity = 0;
-  // All children, in as many slots as they take: "edges". The edges of a row
-  // are [edge_splits[row], edge_splits[row + 1]), in the order of its list of
-  // children; V + 1 values, or none if the edges were not planned.
+  // V + 1 values, or none if edges were not planned. Every child is an edge,
+  // however many children a vertex has. The edges of a row are
+  // [edge_splits[row], edge_splits[row + 1]), in the order of its list of
+  // children.
   Span<int32_t> edge_splits;
-  // Per edge: the row of the child, and the number of the edge in the batch,
-  // where missing children are not counted.
+  // One value per edge: the row of the child, and the number of the edge in the
+  // batch. Missing children are not counted.
   Span<int32_t> edge_child, edge_number;
 
   int64_t num_vertices() const { return order.size(); }
@@ -48,7 +52,7 @@ struct ScheduleView {
   Span<int32_t> children(int slot) const {
     return child_row.subspan(slot * num_vertices(), num_vertices());
   }
-  // The rows of the children of `row`, of those that edges lead to.
+  // Returns the rows of the children to which the edges of `row` lead.
   Span<int32_t> edges_of(int64_t row) const {
     return edge_child.subspan(edge_splits[row],
                               edge_splits[row + 1] - edge_splits[row]);
@@ -85,43 +89,46 @@ struct ScheduleOptions {
 
 // Plans `batch` for vertex functions that gather from `arity` slots and come in
 // `num_types` types. Validates the batch first (see GraphBatchView::Validate).
-// Rejects a cycle, naming its vertices. Deterministic; no recursion. Time and
-// memory are linear in edges, types and arity * vertices; `ratio` takes them
-// once per type that occurs. `schedule` is unspecified after an error.
+// Returns kInvalidArgument for a cycle, naming its vertices. The plan is
+// deterministic, and planning does not recurse. Time and memory are linear in
+// edges, types and arity * vertices; `ratio` takes them once per type that
+// occurs. After an error `schedule` is unspecified.
 //
-// `depth`: the paper's breadth-first frontier (arXiv:1712.04048, section 3.2).
-// Level d is the vertices of depth d, where depth is 0 without children and
-// else 1 + the deepest child's: all vertices whose children are in earlier
-// levels. Each type present in a level is one task, types ascending, so no two
-// tasks of a level could be one.
+// `depth` is the breadth-first frontier of the paper (arXiv:1712.04048, section
+// 3.2). The depth of a vertex is 0 if it has no children, else 1 + the largest
+// depth of its children. Level d consists of all vertices of depth d, so that
+// their children are in earlier levels. The vertices of one type in a level are
+// one task. The tasks of a level are sorted by type.
 //
-// `ratio`: fewer tasks for several types. Each round evaluates all ready
-// vertices of one type: the type whose ready vertices are the largest fraction
-// of its frontier (the vertices of that type that depend on no other
-// unevaluated vertex of that type); if equal, the first type. Never more tasks
-// than `depth`, whose tasks are taken where they are fewer, and where there is
-// one type only. See ratio_policy.cc.
+// `ratio` makes fewer tasks if there are several types. Each round evaluates
+// all ready vertices of one type. It chooses the type whose ready vertices are
+// the largest fraction of its frontier, and the first type among equals. The
+// frontier of a type consists of its vertices that depend on no other
+// unevaluated vertex of the type. There are never more tasks than by `depth`:
+// the tasks of `depth` are taken if they are fewer, or if there is one type
+// only. See ratio_policy.cc.
 //
-// `serial`: one vertex per task, in the order of `depth`.
+// `serial` makes one task per vertex, in the order of `depth`.
 //
-// `micro_batch` graphs at a time are planned as if they were alone, in order:
-// the rows of the first `micro_batch` graphs precede those of the next, so that
-// what is computed task by task stays in the cache.
+// `micro_batch` graphs at a time are planned as if they were alone, in order.
+// The rows of the first `micro_batch` graphs precede the rows of the next
+// graphs, so that the rows that consecutive tasks compute stay in the cache.
 //
-// Rows within a task stand in the order in which later tasks gather them: going
-// from the last task to the first, the children of a task's first row, then of
-// its second, ..., take the next free rows of their own tasks. Vertices that no
-// vertex gathers come last, by id. So in chains (of any lengths) the rows that
-// a task gathers are consecutive. In complete trees the children of a vertex
-// are consecutive, and follow those of the vertex before it.
+// Rows within a task stand in the order in which later tasks gather them. From
+// the last task to the first, the children of the first row of a task, then the
+// children of its second row, and so on, take the next free rows of their own
+// tasks. Vertices that no vertex gathers come last, sorted by id. In chains (of
+// any lengths) the rows that a task gathers are therefore consecutive. In
+// complete trees the children of a vertex are consecutive, and follow the
+// children of the vertex before it.
 Status MakeSchedule(const GraphBatchView& batch, int arity, int num_types,
                     ScheduleOptions options, Schedule* schedule);
 
 // Checks a schedule that came from outside (a stored pipeline, a user) before
 // it is executed: sizes agree, `order` is a permutation, every task has a row
 // and a type in [0, num_types), every child row precedes its parent's task.
-// Linear time; never reads outside the arrays. Whether it is the schedule of
-// the graphs at hand is the caller's business.
+// Takes linear time and never reads outside the arrays. The caller must make
+// sure that the schedule belongs to the graphs.
 Status ValidateSchedule(const ScheduleView& schedule, int num_types);
 
 }  // namespace cavs

@@ -14,8 +14,8 @@ struct Visit {
   int32_t depth;  // 1 + the deepest child seen so far.
 };
 
-// Names the cycle that closes where the last vertex of `path` has `child`,
-// which stands earlier on `path`, as its child.
+// Returns the error for a cycle, with its vertices. The last vertex of `path`
+// has the child `child`, which stands earlier on `path`.
 Status CycleError(const GraphBatchView& batch, const std::vector<Visit>& path,
                   int32_t child) {
   constexpr int kHead = 6, kTail = 2;
@@ -48,9 +48,10 @@ Status CycleError(const GraphBatchView& batch, const std::vector<Visit>& path,
       "data.batch(..., rounds=...).");
 }
 
-// Depth of every vertex: 0 without children, else 1 + the deepest child's.
-// Depth-first with a stack of its own, so that depth is bounded by memory only;
-// where children precede their parents, one scan of the vertices.
+// Finds the depth of every vertex: 0 without children, else 1 + the largest
+// depth of its children. The search is depth-first with a stack of its own, so
+// that only memory bounds the depth. It is one scan of the vertices if children
+// precede their parents.
 Status VertexDepths(const GraphBatchView& batch, std::vector<int32_t>* depths) {
   constexpr int32_t kUnknown = -1, kOnPath = -2;
   const int32_t num_vertices = batch.num_vertices();

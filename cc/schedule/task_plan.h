@@ -1,5 +1,5 @@
-// How vertices are grouped into tasks: the policies of MakeSchedule. Internal
-// to it; batches have been validated.
+// Groups vertices into tasks, for MakeSchedule and its policies only. Batches
+// have been validated.
 #ifndef CAVS_CC_SCHEDULE_TASK_PLAN_H_
 #define CAVS_CC_SCHEDULE_TASK_PLAN_H_
 
@@ -16,30 +16,32 @@ namespace cavs {
 struct TaskPlan {
   std::vector<int32_t> vertices;  // Sorted by task; within a task by id.
   std::vector<int32_t> task_of;   // Per vertex.
-  // Into `vertices`; one value more than tasks.
+  // Task t has vertices[task_splits[t]] to vertices[task_splits[t + 1] - 1].
   std::vector<int32_t> task_splits;
   std::vector<int32_t> task_type;  // Per task.
 };
 
-// The vertices of micro-batch m are [splits[m], splits[m + 1]): those of
-// `micro_batch` consecutive graphs, of fewer in the last. The last split is V.
+// Returns the splits of micro-batches. The vertices of micro-batch m are
+// [splits[m], splits[m + 1]). They are the vertices of `micro_batch`
+// consecutive graphs, or of fewer graphs in the last micro-batch. The last
+// split is V.
 std::vector<int32_t> MicroBatchSplits(const GraphBatchView& batch,
                                       int32_t micro_batch);
 
-// The level of every vertex: its depth (0 without children, else 1 + the
-// deepest child's) plus the number of levels of all earlier micro-batches.
-// Rejects a cycle.
+// Finds the level of every vertex: its depth (0 without children, else 1 + the
+// largest depth of its children) plus the number of levels of all earlier
+// micro-batches. Returns kInvalidArgument for a cycle.
 Status VertexLevels(const GraphBatchView& batch,
                     Span<int32_t> micro_batch_splits,
                     std::vector<int32_t>* levels);
 
-// One task of all vertices of a level and a type, sorted by level, then by
-// type.
+// Returns a plan in which all vertices of one level and one type are a task.
+// The tasks are sorted by level, then by type.
 TaskPlan PlanByLevel(const GraphBatchView& batch,
                      const std::vector<int32_t>& levels);
 
-// Policy `ratio`, one micro-batch after the other. `by_level` is what
-// PlanByLevel returned for the same batch.
+// Plans by the policy `ratio`, one micro-batch after the other. `by_level` is
+// the result of PlanByLevel for the same batch.
 TaskPlan PlanByRatio(const GraphBatchView& batch,
                      Span<int32_t> micro_batch_splits, TaskPlan by_level);
 

@@ -15,18 +15,19 @@ namespace cavs {
 enum Trait : int {
   kNoTraits = 0,
   kChildless = 1,
-  kWithoutInputs = 2,  // No row of any input that not every vertex has.
-  kAllChildren = 4,    // There are slots, and a child in each of them.
+  kWithoutInputs = 2,  // No vertex has a row of a partial input.
+  kAllChildren = 4,    // There are slots, and each vertex has a child in each.
 };
-// The sum of a task's traits is less.
+// The sum of the traits of a task is less than this.
 constexpr int kNumTraitSets = 8;
 
-// By task, the sum of its traits. `partial` are the rows of the inputs that not
-// every vertex has.
+// Returns the sum of the traits of each task. `partial` are the rows of the
+// partial inputs, which have rows for some vertices only.
 std::vector<int> TraitsOfTasks(const ScheduleView& schedule,
                                const std::vector<const RowMap*>& partial);
 
-// By the traits of a task, and its type.
+// Sizes of tasks: counts[traits][type] is for the tasks of this type with these
+// traits.
 using TaskCounts = std::array<std::vector<TaskCount>, kNumTraitSets>;
 TaskCounts CountTasks(const ScheduleView& schedule,
                       const std::vector<int>& traits, int num_types);

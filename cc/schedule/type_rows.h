@@ -14,15 +14,16 @@ struct EdgeRange {
   int64_t first = 0, count = 0;
 };
 
-// The size of some tasks together.
+// The total size of some tasks.
 struct TaskCount {
   int64_t rows = 0, edges = 0, tasks = 0;
 };
 
-// The vertices of one program, numbered 0, 1, ... in execution order (the
-// "rows" of the type's program), so that its eager and lazy operators run over
-// one contiguous range. With a single type the arrays of the schedule are used,
-// not copies.
+// A TypeRows numbers the vertices of one program 0, 1, ... in execution order.
+// These numbers are the rows of the program, so that its eager and lazy
+// operators run over one contiguous range. If the program evaluates all
+// vertices, the arrays of the schedule are used, not copies, and must outlive
+// the object. An object never changes after it is made.
 class TypeRows {
  public:
   // `programs` and `traits` have a value per task: the program that evaluates
@@ -41,7 +42,7 @@ class TypeRows {
     if (edge_splits_.empty()) return {};
     return {edge_splits_[first], edge_splits_[end] - edge_splits_[first]};
   }
-  // The most edges of a task.
+  // The largest number of edges of a task.
   int64_t most_edges_of_task() const { return most_edges_of_task_; }
   // Number of tasks of this type that have rows.
   int64_t num_tasks() const { return num_tasks_; }
@@ -62,7 +63,7 @@ class TypeRows {
   // Whether no row of task t, which must be of this type, has a child.
   bool childless(int64_t task) const { return childless_[task]; }
 
-  // Whether there is such a task.
+  // Whether a task of this type has no children.
   bool any_childless() const { return any_childless_; }
 
   // One value per row: its vertex, its row in the state of the whole minibatch,
