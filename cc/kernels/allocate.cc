@@ -36,11 +36,13 @@ absl::Status CheckFits(ArgumentName name, tensorflow::DataType dtype,
   return DoesNotFit(name, dtype, shape);
 }
 
-// Uses the C library, which returns null if there is no memory.
+// A PlainAllocator takes memory from the C library, which returns null if there
+// is none.
 class PlainAllocator : public tensorflow::Allocator {
  public:
   static PlainAllocator* Get() {
-    static auto* const allocator = new PlainAllocator;  // Tensors outlive us.
+    static auto* const allocator =
+        new PlainAllocator;  // Tensors may outlive all else.
     return allocator;
   }
 
@@ -58,8 +60,9 @@ class PlainAllocator : public tensorflow::Allocator {
 
 // Whether the process has a limit (ulimit -v) that requires PlainAllocator.
 // TensorFlow's own allocator maps up to twice the memory that it is asked for,
-// and then more for its accounts. If the limit is reached in between, it throws
-// while it holds its lock, and the next thread that allocates waits for ever.
+// and then more for its bookkeeping. If the limit is reached in between, it
+// throws while it holds its lock, and the next thread that allocates waits for
+// ever.
 bool HasLimitedMemory() {
   rlimit limit;
   return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;

@@ -13,20 +13,22 @@
 
 namespace cavs {
 
-// The shape of `rows` rows. kInvalidArgument, which names `name`, unless `row`
-// is fully known and such a tensor can exist.
+// Finds the shape of a tensor of `rows` rows of shape `row`. Returns
+// kInvalidArgument, naming `name`, unless `row` is fully known and such a
+// tensor can exist.
 absl::Status ShapeOfRows(ArgumentName name, int64_t rows,
                          const tensorflow::PartialTensorShape& row,
                          tensorflow::TensorShape* shape);
 
-// Allocates the outputs of one call of an op. It asks the system once whether
-// the memory of the process is limited.
+// An Outputs allocates the outputs of one call of an op. It asks the system
+// once, when it is made, whether the memory of the process is limited.
 class Outputs {
  public:
   explicit Outputs(tensorflow::OpKernelContext* context);
 
-  // Allocates output `index`, on the op's device. kResourceExhausted, which
-  // names `name`, if that does not have enough memory.
+  // Allocates output `index` on the op's device, or on the host if the kernel
+  // was registered so. Returns kResourceExhausted, naming `name`, if there is
+  // not enough memory.
   absl::Status Allocate(ArgumentName name, int index,
                         const tensorflow::TensorShape& shape,
                         tensorflow::Tensor** output) const;
@@ -42,13 +44,13 @@ absl::Status AllocateOutput(tensorflow::OpKernelContext* context,
                             const tensorflow::TensorShape& shape,
                             tensorflow::Tensor** output);
 
-// Allocates one output of the host, and copies `values` to it.
+// Allocates one output in the memory of the host, and copies `values` to it.
 absl::Status CopyToOutput(tensorflow::OpKernelContext* context,
                           ArgumentName name, int index,
                           const tensorflow::TensorShape& shape,
                           const std::vector<int32_t>& values);
 
-// Allocates a temporary tensor of the host in the same way.
+// Allocates a temporary tensor in the memory of the host, with the same errors.
 absl::Status AllocateTemporary(tensorflow::OpKernelContext* context,
                                ArgumentName name, tensorflow::DataType dtype,
                                const tensorflow::TensorShape& shape,

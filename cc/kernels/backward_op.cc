@@ -30,7 +30,8 @@ using ::tensorflow::PartialTensorShape;
 using ::tensorflow::Tensor;
 using ::tensorflow::TensorShape;
 
-// Runs a tape backward. It has no state, as ForwardOp has none.
+// BackwardOp runs a tape backward. Init() compiles its programs, which never
+// change afterwards, so any number of threads may call Compute() at once.
 class BackwardOp {
  public:
   absl::Status Init(OpKernelConstruction* context) {
@@ -212,7 +213,7 @@ class BackwardOp {
   std::vector<RowType> push_types_;
   ResultSizes sizes_;
   CompiledModel forward_, compiled_;
-  bool has_forward_ = false;  // Whether it was given, and fits.
+  bool has_forward_ = false;  // Whether compiled_ may be its derivative.
 };
 
 REGISTER_KERNEL_BUILDER(Name("CavsBackward").Device(tensorflow::DEVICE_CPU),
@@ -221,7 +222,8 @@ REGISTER_KERNEL_BUILDER(Name("CavsBackward").Device(tensorflow::DEVICE_CPU),
 [[maybe_unused]] const bool kOnGpu =
     RegisterOnGpu<GuardedOp<BackwardOp>>("CavsBackward", {});
 
-// TensorFlow asks for zeros in place of a gradient that is not computed.
+// TensorFlow asks for zeros in place of a gradient that is not computed. For a
+// tape they are an empty tape.
 absl::Status EmptyTape(OpKernelContext*, const TapeVariant&, TapeVariant* out) {
   *out = TapeVariant();
   return absl::OkStatus();
@@ -238,7 +240,8 @@ REGISTER_UNARY_VARIANT_UNARY_OP_FUNCTION(
     ::tensorflow::ZEROS_LIKE_VARIANT_UNARY_OP, ::tensorflow::DEVICE_GPU,
     TapeVariant, EmptyTape);
 
-// Loops keep the tapes of their iterations in lists, which may be on a GPU.
+// Loops keep the tapes of their iterations in lists, which may be on a GPU. A
+// copy to or from a GPU is the same tape, which stays on the host.
 absl::Status SameTape(
     const TapeVariant& from, TapeVariant* to,
     const tensorflow::UnaryVariantOpRegistry::AsyncTensorDeviceCopyFn&) {

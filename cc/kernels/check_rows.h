@@ -16,33 +16,36 @@
 
 namespace cavs {
 
-// The type of one row of an input or output. Without a shape, no program reads
-// or writes the rows, and any shape is valid.
+// The type of one row of an input or output. There is no shape if no program
+// reads or writes the rows; any shape is valid then.
 struct RowType {
   tensorflow::DataType dtype = tensorflow::DT_INVALID;
   std::optional<std::vector<int64_t>> shape;
 };
 
-// Finds the rows that nodes of `kind` read or write, by number; there are as
-// many tensors as `dtypes`. kInvalidArgument, which names `name`, if a node has
-// another number or type, or if two nodes differ.
+// Finds the types of the rows that nodes of `kind` read or write. types[i] is
+// for the tensor of number i, and there is one tensor for each of `dtypes`.
+// Returns kInvalidArgument, naming `name`, if a node has the number of no
+// tensor, if it has another type than its tensor, or if two nodes of a tensor
+// have different shapes.
 absl::Status FindRowTypes(const Model& model, NodeKind kind,
                           const std::string& name,
                           const std::vector<tensorflow::DataType>& dtypes,
                           std::vector<RowType>* types);
 
-// Checks that there is a number of captures for each vertex function, and that
-// they add up to `captures`.
+// Checks that `counts` has a number of captures for each of `types` vertex
+// functions, and that these numbers add up to `captures`.
 absl::Status CheckCaptureCounts(const std::vector<int>& counts, size_t types,
                                 size_t captures);
 
-// Checks that `shapes`, attribute `name`, are fully known and those of `types`.
+// Checks that `shapes`, the value of attribute `name`, are fully known and
+// agree with `types`.
 absl::Status CheckRowShapes(
     const std::string& name, const std::vector<RowType>& types,
     const std::vector<tensorflow::PartialTensorShape>& shapes);
 
-// Checks that `shape` is that of rows of type `type`. `name` is that of the
-// tensor.
+// Checks that the tensor called `name`, of shape `shape`, has rows of type
+// `type`.
 absl::Status CheckRows(ArgumentName name, const RowType& type,
                        const tensorflow::TensorShape& shape);
 

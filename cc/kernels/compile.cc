@@ -16,7 +16,8 @@
 namespace cavs {
 namespace {
 
-// The name that the user knows: "Cell.vertex" of "__inference_Cell.vertex_42".
+// Returns the name that the user knows, for example "Cell.vertex" for
+// "__inference_Cell.vertex_42".
 std::string Title(absl::string_view function) {
   absl::ConsumePrefix(&function, "__inference_");
   const size_t number = function.rfind('_');
@@ -30,8 +31,8 @@ struct Lowered {
 };
 
 // Lowers the functions in attribute <which>_functions, one per vertex type,
-// whose signatures are in <which>_signatures. kInvalidArgument unless they are
-// of the kind `expected`, if one is given.
+// whose signatures are in attribute <which>_signatures. Returns
+// kInvalidArgument if `expected` is given and a function is of another kind.
 absl::Status LowerAll(tensorflow::OpKernelConstruction* context,
                       const std::string& which,
                       std::optional<FunctionKind> expected, Lowered* all) {
@@ -138,7 +139,8 @@ absl::Status CompileTraining(tensorflow::OpKernelConstruction* context,
 Block ToBlock(const tensorflow::Tensor& tensor) {
   const int64_t rows = tensor.dim_size(0);
   const auto sizes = tensor.shape().dim_sizes();
-  // Where there are no rows, the other sizes may be of any product.
+  // If there are no rows, the product of the other sizes may overflow.
+  // CheckedProduct() is negative then.
   const int64_t columns = std::max<int64_t>(
       0, CheckedProduct(std::vector<int64_t>(sizes.begin() + 1, sizes.end())));
   return {tensor.data(), rows, columns, columns};

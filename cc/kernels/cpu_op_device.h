@@ -10,11 +10,12 @@
 
 namespace cavs {
 
-// The CPU, as ops use it. With guard zones, which look for faults, minibatches
-// of any size have programs of their own for leaves.
+// Returns the options of the CPU as ops use it. If guard zones look for faults,
+// minibatches of any size have separate programs for leaves.
 CpuDevice::Options CpuOptions();
 
-// Its workers are TensorFlow's intra-op threads.
+// A CpuOpDevice is the CPU as the device of an op. Its workers are TensorFlow's
+// intra-op threads.
 class CpuOpDevice : public OpDevice {
  public:
   explicit CpuOpDevice(bool two_streams);
@@ -27,8 +28,8 @@ class CpuOpDevice : public OpDevice {
                             Step step) const override;
 
   const CpuDevice device_{CpuOptions()};
-  // The engine of two streams. Its threads are parked while no call runs. Null
-  // for one.
+  // The engine that runs two streams, whose threads sleep while no call runs.
+  // It is null if there is one stream.
   const std::unique_ptr<engine::Engine> engine_;
 };
 

@@ -78,8 +78,9 @@ class CrossEntropyOp {
   tensorflow::DataType type_ = tensorflow::DT_INVALID;
 };
 
-// Multiplies rows by a number each: by one number, if that is the same for all
-// of them, as in the gradient of a mean.
+// CrossEntropyGradOp multiplies each row by its number. If the number is the
+// same for all rows, as in the gradient of a mean, it multiplies all elements
+// at once.
 template <typename T>
 class CrossEntropyGradOp {
  public:

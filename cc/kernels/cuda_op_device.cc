@@ -20,8 +20,8 @@
 namespace cavs {
 namespace {
 
-// Where `pip install 'tensorflow[and-cuda]'` puts NVIDIA's run-time compiler:
-// beside the folder of TensorFlow.
+// Returns the files in which `pip install 'tensorflow[and-cuda]'` puts NVIDIA's
+// run-time compiler, next to the folder of TensorFlow.
 std::vector<std::string> CompilersBesideFramework() {
   Dl_info framework;
   if (dladdr(reinterpret_cast<void*>(&TF_NewStatus), &framework) == 0) {
@@ -33,15 +33,16 @@ std::vector<std::string> CompilersBesideFramework() {
           folder + "cu13/lib/libnvrtc.so.13"};
 }
 
-// The driver's number of the op's GPU. TensorFlow's number differs if not all
-// GPUs are visible, but is the only one that a plug-in has.
+// Returns the driver's number of the op's GPU. TensorFlow's number differs if
+// not all GPUs are visible, but it is the only number that a plug-in has.
 int OrdinalOf(tensorflow::OpKernelConstruction* context) {
   const auto* info = context->device()->tensorflow_accelerator_device_info();
   const int ordinal = info->stream->parent()->device_ordinal();
   return ordinal >= 0 ? ordinal : info->gpu_id;
 }
 
-// The driver's handle of the stream in which TensorFlow puts the op's work.
+// Returns the driver's handle of the stream in which TensorFlow puts the op's
+// work.
 CudaStreamHandle StreamOf(tensorflow::OpKernelContext* context) {
   tensorflow::DeviceContext* const own = context->op_device_context();
   if (!own->IsPluggableDevice()) {
@@ -109,8 +110,8 @@ CudaOpDevice::CudaOpDevice(std::shared_ptr<const Gpu> gpu,
       two_streams_(two_streams) {}
 
 // All steps share the second stream. TensorFlow's stream waits for the work in
-// it, so that memory can be given to later work while the host waits for
-// neither.
+// the second one. TensorFlow can therefore give memory to later work, and the
+// host waits for neither stream.
 absl::Status CudaOpDevice::RunInStreams(tensorflow::OpKernelContext* context,
                                         bool one_stream, StepContext* own,
                                         Step step) const {

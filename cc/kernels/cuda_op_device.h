@@ -11,10 +11,12 @@
 
 namespace cavs {
 
-// Works in TensorFlow's stream and memory of the GPU.
+// A CudaOpDevice is a GPU as the device of an op. It works in TensorFlow's
+// stream and memory of the GPU.
 class CudaOpDevice : public OpDevice {
  public:
-  // kUnimplemented, with what to do, if the GPU cannot be used.
+  // Makes the device of an op. Returns kUnimplemented, with advice, if the GPU
+  // cannot be used.
   static absl::Status Make(tensorflow::OpKernelConstruction* context,
                            bool two_streams,
                            std::unique_ptr<const OpDevice>* device);

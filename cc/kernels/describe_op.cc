@@ -33,7 +33,7 @@ std::string Quoted(const std::string& text) {
   return quoted + "\"";
 }
 
-// "[1, 2]".
+// Returns the items as text, for example "[1, 2]".
 template <typename T>
 std::string List(const std::vector<T>& items) {
   std::string text = "[";
@@ -41,8 +41,8 @@ std::string List(const std::vector<T>& items) {
   return text + "]";
 }
 
-// Writes a program as JSON. Its operators are numbered: nodes, and in place of
-// a group its members.
+// A Writer writes one program as JSON. It numbers the operators: nodes, and the
+// members of a group in place of the group.
 class Writer {
  public:
   explicit Writer(const CompiledProgram& program)
@@ -50,7 +50,8 @@ class Writer {
         overlaps_(program),
         writers_(program.symbols.size()) {}
 
-  // Without braces, so that more may follow.
+  // Returns the fields of the program without braces, so that the caller may
+  // add more fields.
   std::string Run() {
     std::vector<std::string> nodes;
     for (const Node& node : program_.nodes) nodes.push_back(Describe(node));
@@ -89,7 +90,7 @@ class Writer {
            (SumsRows(node.kind) && !writers_[node.outputs[0]].empty());
   }
 
-  // Writes one operator, and the numbers of those that it waits for.
+  // Writes one operator, and the numbers of the operators that it waits for.
   std::string Operator(const Node& node) {
     std::vector<int> after;
     for (int id : node.inputs) AddWriters(id, &after);
@@ -110,12 +111,13 @@ class Writer {
 
   const CompiledProgram& program_;
   const Overlaps overlaps_;
-  // By symbol, the operators so far that write to it.
+  // writers_[s] are the numbers of the operators so far that write to symbol s.
   std::vector<std::vector<int>> writers_;
   int count_ = 0;
 };
 
-// The variants of a type's program, with the traits of their tasks as a sum.
+// Returns the variants of a type's program, each with the sum of the traits of
+// its tasks.
 std::vector<std::string> Variants(const Model& model, int type) {
   std::vector<std::string> variants;
   for (int traits = 1; traits < kNumTraitSets; ++traits) {
@@ -127,7 +129,7 @@ std::vector<std::string> Variants(const Model& model, int type) {
   return variants;
 }
 
-// Adds the programs of a model, by type.
+// Adds the programs of a model, in the order of their types.
 void Describe(const Model& model, std::vector<std::string>* described) {
   for (int type = 0; type < model.num_types; ++type) {
     described->push_back(StrCat("{", Writer(model.programs[type]).Run(),

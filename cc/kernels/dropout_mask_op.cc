@@ -16,7 +16,7 @@ using ::tensorflow::OpKernelConstruction;
 using ::tensorflow::OpKernelContext;
 using ::tensorflow::Tensor;
 
-// See DrawnMask.
+// DropoutMaskOp draws a mask of dropout on the CPU (see DrawnMask).
 class DropoutMaskOp {
  public:
   absl::Status Init(OpKernelConstruction* context) {

@@ -15,8 +15,8 @@ using ::tensorflow::OpKernelContext;
 using ::tensorflow::Tensor;
 using ::tensorflow::TensorShape;
 
-// The op of MakeExtension. Stateless, so any number of threads may run it at
-// once.
+// ExtendOp runs MakeExtension(). It has no state, so any number of threads may
+// run it at once.
 class ExtendOp {
  public:
   absl::Status Init(OpKernelConstruction* context) {

@@ -22,7 +22,8 @@ using tensorflow::OpKernelContext;
 using tensorflow::Tensor;
 using tensorflow::TensorShape;
 
-// Memory of a dynamic tensor that a kernel uses for one call.
+// A LentBuffer lends the memory of a dynamic tensor to a kernel for one call.
+// It does not own the memory.
 class LentBuffer : public tensorflow::TensorBuffer {
  public:
   LentBuffer(void* data, size_t size)
@@ -137,7 +138,7 @@ class ForeignKernel : public ForeignOp {
     return Internal("operator ", name_, " reads a value that was not computed");
   }
 
-  // Makes a tensor of numbers or rows, in their own memory if possible.
+  // Makes a tensor of numbers or rows, in the memory of `ref` if possible.
   Status MakeTensor(const TensorRef& ref, OpKernelContext* outer,
                     const Call* call, Tensor* tensor) const {
     TensorShape shape;
@@ -255,8 +256,9 @@ class ForeignKernel : public ForeignOp {
   tensorflow::FunctionLibraryRuntime* const runtime_;
 };
 
-// An operator of a vertex function on a GPU, where we run no kernel of
-// TensorFlow's. It is an error only when it runs: passes may remove it.
+// RefusedOperator stands for an operator of a vertex function on a GPU, where
+// no kernel of TensorFlow runs. It returns an error only when it runs, because
+// passes may remove it before.
 class RefusedOperator : public ForeignOp {
  public:
   RefusedOperator(std::string title, std::string device,
@@ -282,8 +284,8 @@ class RefusedOperator : public ForeignOp {
   const std::optional<DrawnMask> mask_;
 };
 
-// The arguments with which a device can draw an operator's mask itself, if the
-// operator draws one.
+// Returns the arguments with which a device can draw the mask of dropout
+// itself, if the operator draws one.
 std::optional<DrawnMask> MaskOf(const tensorflow::Node& node) {
   DrawnMask mask;
   int number = 0;

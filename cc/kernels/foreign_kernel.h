@@ -11,8 +11,9 @@
 
 namespace cavs {
 
-// The `host` that ForeignOp::Run expects is the OpKernelContext of the op that
-// runs the program.
+// Makes a ForeignOp that runs `node` with TensorFlow's kernel. On a GPU it
+// makes one whose Run() returns an error. The `host` that Run() expects is the
+// OpKernelContext of the op that runs the program.
 absl::Status MakeForeignKernel(tensorflow::FunctionLibraryRuntime* runtime,
                                const tensorflow::Node& node,
                                std::shared_ptr<ForeignOp>* foreign);

@@ -29,9 +29,9 @@ using ::tensorflow::PartialTensorShape;
 using ::tensorflow::Tensor;
 using ::tensorflow::TensorShape;
 
-// Runs vertex functions over a schedule. Its programs are compiled once and
-// never change, and every step has its own storage, so any number of threads
-// may run it at once.
+// ForwardOp runs vertex functions over a schedule. Its programs are compiled
+// once and never change, and every step has its own storage, so any number of
+// threads may run it at once.
 class ForwardOp {
  public:
   absl::Status Init(OpKernelConstruction* context) {
@@ -76,8 +76,8 @@ class ForwardOp {
         [&](const StepContext& step) {
           return RunForward(compiled_->model, arguments, step, tape.get());
         }));
-    // The tape is in memory of the host, as lists of tensors are, wherever the
-    // op runs.
+    // Like a list of tensors, the tape is in the memory of the host, wherever
+    // the op runs.
     tensorflow::AllocatorAttributes of_host;
     of_host.set_on_host(true);
     Tensor* output = nullptr;
@@ -127,7 +127,7 @@ class ForwardOp {
     size_t first = 0;
     for (size_t type = 0; type < capture_counts_.size(); ++type) {
       for (const auto& [i, traced] : compiled_->capture_types[type]) {
-        if (i >= capture_counts_[type]) continue;  // Compute() refuses it.
+        if (i >= capture_counts_[type]) continue;  // Compute() rejects it.
         if (types[first + i] != traced) {
           return absl::InvalidArgumentError(
               StrCat("captures[", first + i, "]: got ",
@@ -141,7 +141,8 @@ class ForwardOp {
     return absl::OkStatus();
   }
 
-  // pulled_by_[i][t]: whether vertex function t pulls input i.
+  // Reads pulled_by_: pulled_by_[i][t] says whether vertex function t pulls
+  // input i.
   absl::Status ReadPulledBy(OpKernelConstruction* context) {
     std::vector<bool> flat;
     TF_RETURN_IF_ERROR(context->GetAttr("pulled_by", &flat));
@@ -159,8 +160,8 @@ class ForwardOp {
     return absl::OkStatus();
   }
 
-  // A derivative that is missing, or cannot be compiled, is an error of the
-  // backward op only.
+  // If the derivative is missing or cannot be compiled, only the backward op
+  // returns an error.
   absl::Status CompileFunctions(OpKernelConstruction* context) {
     compiled_ = std::make_unique<CompiledModel>();
     if (!keep_tape_)
@@ -200,8 +201,10 @@ class ForwardOp {
     return absl::OkStatus();
   }
 
-  // Finds the rows of an input, unless they are given: one per vertex, or one
-  // per vertex of the types that pull it.
+  // Finds the vertices or edges to which the rows of an input belong. A partial
+  // input has given rows, and an input of edges has one row per edge. Other
+  // inputs have one row per vertex, or one per vertex of the types that pull
+  // them.
   absl::Status FindRows(const ScheduleView& schedule, int pull,
                         const TensorShape& shape, RowMap* map) const {
     const int64_t rows = shape.dims() < 1 ? -1 : shape.dim_size(0);

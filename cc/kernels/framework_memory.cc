@@ -6,8 +6,9 @@
 
 namespace cavs {
 
-// At once, or not at all: TensorFlow would wait for other operators to free
-// memory, which the step has been told by MayProvide() that it need not.
+// Allocates at once, or returns null. TensorFlow would otherwise wait for other
+// operators to free memory, although MayProvide() has told the step that there
+// is enough.
 void* FrameworkMemory::Allocate(size_t bytes) {
   tensorflow::AllocationAttributes attributes;
   attributes.retry_on_failure = false;

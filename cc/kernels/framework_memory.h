@@ -9,9 +9,10 @@
 
 namespace cavs {
 
-// TensorFlow takes nearly all memory of a GPU when it starts, and hands it out
-// in the order of its stream: freed memory may be given to later work at once.
-// The allocator lives as long as the process.
+// A FrameworkMemory takes memory of a GPU from TensorFlow, which takes nearly
+// all of it when it starts. TensorFlow hands memory out in the order of its
+// stream, so that freed memory may be given to later work at once. The
+// allocator belongs to TensorFlow and lives as long as the process.
 class FrameworkMemory : public Memory {
  public:
   explicit FrameworkMemory(tensorflow::Allocator* allocator)

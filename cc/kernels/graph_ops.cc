@@ -32,8 +32,9 @@ Span<int32_t> ToSpan(const Tensor& vector) {
   return {flat.data(), flat.size()};
 }
 
-// Ids relative to their graph become absolute; splits become int32, those that
-// do not fit the largest or the smallest.
+// AbsoluteChildrenOp converts child ids that are relative to their graph to ids
+// in the minibatch, and splits to int32. Splits that do not fit become the
+// largest or the smallest int32.
 template <typename Split>
 class AbsoluteChildrenOp {
  public:
@@ -95,7 +96,8 @@ class ChildMaskOp {
   int arity_ = 0;
 };
 
-// Passes features on if each example has as many rows of them as it should.
+// CheckedRowsOp passes features on if each example has as many rows of each
+// feature as it should.
 class CheckedRowsOp {
  public:
   absl::Status Init(OpKernelConstruction* context) {
@@ -157,7 +159,8 @@ class CheckedRowsOp {
   std::vector<std::string> names_, rows_of_, advice_;
 };
 
-// Passes features on unless an error says why they could not be read.
+// CheckedExampleOp passes features on unless its input `error` says why they
+// could not be read.
 class CheckedExampleOp {
  public:
   absl::Status Init(OpKernelConstruction*) { return absl::OkStatus(); }

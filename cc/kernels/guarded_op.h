@@ -15,8 +15,8 @@
 namespace cavs {
 
 // Calls `compute`, which returns an absl::Status. An exception becomes an error
-// that names `op`: TensorFlow does not catch exceptions, so it would end the
-// process.
+// that names `op`, because TensorFlow does not catch exceptions and the process
+// would end.
 template <typename Compute>
 absl::Status NoThrowFromOp(const std::string& op,
                            const Compute& compute) noexcept {
@@ -32,8 +32,9 @@ absl::Status NoThrowFromOp(const std::string& op,
   return ToAbsl(named);
 }
 
-// A kernel, refused if CAVS_MAX_CPU_ISA is not valid, from a class `Op` that is
-// default constructible and has the methods
+// A GuardedOp is a kernel that owns an object of a class `Op`. It cannot be
+// made if CAVS_MAX_CPU_ISA is not valid. `Op` is default constructible and has
+// the methods
 //
 //   absl::Status Init(OpKernelConstruction* context);  // Once.
 //   absl::Status Compute(OpKernelContext* context);    // From any thread.
@@ -62,9 +63,9 @@ class GuardedOp : public tensorflow::OpKernel {
   std::unique_ptr<Op> op_;
 };
 
-// A kernel whose work is shared by all workers of the device, or takes less
-// long than to wake one. TensorFlow runs it on the thread that ran the operator
-// before it, and wakes no other for it.
+// A GuardedSharedOp is a kernel whose work all workers of the device share, or
+// whose work takes less time than waking a worker. TensorFlow runs it on the
+// thread that ran the operator before it, and wakes no other thread for it.
 template <typename Op>
 class GuardedSharedOp : public GuardedOp<Op> {
  public:

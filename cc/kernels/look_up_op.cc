@@ -26,7 +26,8 @@ using ::tensorflow::Tensor;
 using ::tensorflow::TensorShape;
 using ::tensorflow::Var;
 
-// Copies rows of a variable, which nothing updates meanwhile.
+// LookUpOp copies rows of a variable. It holds the lock of the variable, so
+// that nothing updates the variable meanwhile.
 template <typename Index>
 class LookUpOp {
  public:
@@ -94,7 +95,7 @@ class LookUpOp {
   tensorflow::DataType dtype_ = tensorflow::DT_INVALID;
 };
 
-// Adds up the gradients of each row that was looked up.
+// LookUpGradOp adds up the gradients of each row that was looked up.
 template <typename Index>
 class LookUpGradOp {
  public:

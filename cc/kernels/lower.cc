@@ -47,7 +47,8 @@ struct RoleRule {
 // The argument that tells to which row each edge belongs.
 constexpr char kEdgeRows[] = "edge_rows";
 
-// The operator that moves the rows of a role in or out; null if there is none.
+// Returns the operator that moves the rows of a role in or out, or null if
+// there is none.
 const Operator* OperatorOf(const Role& role) {
   if (role.name == "children") return &RowOf(NodeKind::kGather);
   if (role.name == "children_grad") return &RowOf(NodeKind::kGatherGrad);
@@ -81,8 +82,8 @@ const std::map<std::string, RoleRule>& OutputRoles() {
   return *rules;
 }
 
-// Parses roles, each of which may occur once. All must be of one kind of
-// function; `kind` is set by the first.
+// Parses roles, each of which may occur once. All must belong to one kind of
+// function. The first role sets `kind` unless it is set.
 absl::Status ParseRoles(absl::string_view text,
                         const std::map<std::string, RoleRule>& rules,
                         std::optional<FunctionKind>* kind,
@@ -92,7 +93,7 @@ absl::Status ParseRoles(absl::string_view text,
     if (!names.insert(name).second) {
       return BadSignature(name, "every role once");
     }
-    if (name == kEdgeRows) {  // In both kinds of functions.
+    if (name == kEdgeRows) {  // Both kinds may have it.
       roles->push_back({kEdgeRows, -1});
       continue;
     }
@@ -238,7 +239,8 @@ class Lowering {
     return LowerForeign(traced, rows);
   }
 
-  // The error for an operand that is not lowered yet: the graph has a cycle.
+  // Returns the error for an operand that is not lowered yet, which means that
+  // the graph has a cycle.
   static absl::Status NotLowered(const Node& node) {
     return absl::InvalidArgumentError(
         StrCat("vertex function: ", node.name(),
@@ -303,8 +305,8 @@ class Lowering {
     return absl::OkStatus();
   }
 
-  // Lowers a symbol of the forward program: it has rows or is opaque if it
-  // depended on rows there, as its shape shows.
+  // Lowers a symbol of the forward program. If its shape is not fully known, it
+  // depended on rows there, and has rows or is opaque.
   absl::Status LowerSaved(const TracedNode& traced, const Role& role) {
     const bool rows = !traced.shapes[0].IsFullyDefined();
     Symbol symbol = rows ? builder_.RowSymbol(traced, 0)
@@ -368,8 +370,8 @@ class Lowering {
     return absl::OkStatus();
   }
 
-  // Whether any operand is computed for the rows of a run. A sum over rows is
-  // not: it is finished before any node reads it.
+  // Returns whether any operand is computed for the rows of a run. A sum over
+  // rows does not count, because it is finished before any node reads it.
   bool ReadsRows(const TracedNode& traced) const {
     return std::any_of(traced.inputs.begin(), traced.inputs.end(), [&](int id) {
       const SymbolKind kind = builder_.symbol(id).kind;
@@ -383,8 +385,9 @@ class Lowering {
     for (int i = 0; i < traced.node->num_outputs(); ++i) {
       const bool is_float =
           tensorflow::DataTypeIsFloating(traced.node->output_type(i));
-      // A value that is computed once, from finished sums alone, is a sum
-      // itself only if it has a known shape and numbers that can be added.
+      // A value that is computed from finished sums alone is a sum itself if
+      // its shape is known and its type is floating-point. Otherwise it is
+      // lowered as an invariant, which is computed once.
       const bool once =
           !rows ||
           (!reads_rows && (!is_float || !traced.shapes[i].IsFullyDefined()));

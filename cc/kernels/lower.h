@@ -25,9 +25,10 @@ enum class FunctionKind { kVertex, kDerivative };
 struct LoweredFunction {
   Program program;
   FunctionKind kind = FunctionKind::kVertex;
-  // The types of the captures that are arguments, by number of the capture.
+  // Maps the number of each capture that is an argument to its type.
   std::map<int, tensorflow::DataType> capture_types;
-  // Derivative: the capture of which each of Program::results is the gradient.
+  // In a derivative, Program::results[i] is the gradient of the capture of
+  // number result_captures[i].
   std::vector<int> result_captures;
 };
 
@@ -35,15 +36,16 @@ struct LoweredFunction {
 // `signature` gives the role of every argument and result, separated by commas
 // and an arrow: "vertex_ids,gather:0,pull:0,capture:0->scatter,push:0,saved:0".
 // Attribute _cavs_shapes of every node, written when the function was traced,
-// gives the shapes of its outputs. A first dimension of -1 means "one row per
-// vertex"; an unknown shape, "an opaque value".
+// gives the shapes of its outputs. A first dimension of -1 means one row per
+// vertex. An unknown shape means an opaque value.
 //
-// kInvalidArgument if the signature does not fit the function; if a role does
-// not exist, occurs twice or has no valid number; or if the program cannot be
-// run (see VerifyProgram). Functions may come from a file.
+// Returns kInvalidArgument if the signature does not fit the function; if a
+// role does not exist, occurs twice or has no valid number; or if the program
+// cannot be run (see VerifyProgram). All of this is checked because functions
+// may come from a file.
 //
-// Operators without a native kernel become foreign nodes, whose kernels are
-// created here, once.
+// Operators without a native kernel become foreign nodes. Their kernels are
+// created once, by this function.
 absl::Status Lower(tensorflow::FunctionLibraryRuntime* runtime,
                    const std::string& name, const std::string& signature,
                    LoweredFunction* lowered);

@@ -13,9 +13,9 @@ namespace cavs {
 namespace {
 
 struct Comparison {
-  std::string_view op;  // The framework's name.
+  std::string_view op;  // The framework's name of it.
   Elementwise elementwise;
-  bool swaps;  // The operands.
+  bool swaps;  // Whether the operands are swapped.
 };
 
 constexpr std::array<Comparison, 6> kComparisons = {{
@@ -90,8 +90,8 @@ class MaskLowering {
     return edge == nullptr ? -1 : Mask(*edge->src(), edge->src_output());
   }
 
-  // The symbol of operand `i`, if it is a number of type `dtype` that can be
-  // read as `out` or is broadcast to it; else -1.
+  // Returns the symbol of operand `i` if it is a number of type dtype_ that can
+  // be read as `out` or is broadcast to it, else -1.
   int Number(const tensorflow::Node& node, int i, const Symbol& out) const {
     const tensorflow::Edge* edge = Input(node, i);
     if (edge == nullptr) return -1;
@@ -126,7 +126,7 @@ class MaskLowering {
     return Add(node, op, {x, y}, like);
   }
 
-  // A concatenation of rows, which was lowered to a symbol of its own.
+  // Lowers the mask of a concatenation of rows, which has a symbol of its own.
   int Concat(const tensorflow::Node& node, const Symbol& like) {
     const int values =
         node.num_inputs() - (node.type_string() == "Pack" ? 0 : 1);
@@ -149,15 +149,15 @@ class MaskLowering {
     return out;
   }
 
-  // A boolean that is pulled, or that the framework computes.
+  // Lowers the mask of a boolean that is pulled or that the framework computes.
   int Converted(const tensorflow::Node& node, int boolean, const Symbol& like) {
     const int out = builder_.AddSymbol(like);
     builder_.AddNode(NodeKind::kToMask, node, {boolean}, {out}).op = "Cast";
     return out;
   }
 
-  // Whether the framework computes it: along another axis than that of
-  // columns, say.
+  // Returns whether the framework computes the result of `node`, for example
+  // because it concatenates along another axis than the columns.
   bool IsForeign(const tensorflow::Node& node) const {
     const int out = builder_.Find(node, 0);
     const std::vector<Node>& nodes = builder_.program().nodes;
@@ -166,7 +166,7 @@ class MaskLowering {
     });
   }
 
-  // An operator that was lowered to columns of its operand.
+  // Lowers the mask of a result that was lowered to columns of its operand.
   int View(const tensorflow::Node& node, int boolean, const Symbol& like) {
     for (int i = 0; i < node.num_inputs(); ++i) {
       const tensorflow::Edge* edge = Input(node, i);

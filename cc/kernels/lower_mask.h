@@ -1,4 +1,4 @@
-// Lowers booleans to masks: numbers that are 1 where they are true, else 0.
+// Lowers booleans to masks. A mask is a number, 1 for true and 0 for false.
 #ifndef CAVS_CC_KERNELS_LOWER_MASK_H_
 #define CAVS_CC_KERNELS_LOWER_MASK_H_
 
@@ -8,13 +8,15 @@
 
 namespace cavs {
 
-// Whether an operator of the framework only computes booleans, so that it may
-// be left out where all that read its result read a mask instead.
+// Returns whether an operator of the framework does nothing but compute
+// booleans. It may be left out if all operators that read its result read a
+// mask instead.
 bool ComputesBooleans(const std::string& op);
 
 // Adds native nodes for the mask of a boolean output that has been lowered.
-// Returns its symbol, of type `dtype` and the shape of the boolean, or -1 if it
-// is not computed from native rows; unread nodes may have been added then.
+// Returns the symbol of the mask, which has type `dtype` and the shape of the
+// boolean, or -1 if it cannot be computed from native rows. Nodes that nothing
+// reads may have been added then.
 int LowerMask(const tensorflow::Node& node, int output, DType dtype,
               ProgramBuilder* builder);
 

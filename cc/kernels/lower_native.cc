@@ -12,8 +12,9 @@ namespace {
 
 using Integers = std::vector<int64_t>;
 
-// A node whose sizes do not fit its operator is left to TensorFlow's own
-// kernel, which reports the error.
+// A NativeLowering lowers one node. If the sizes of a node do not fit its
+// operator, it leaves the node to TensorFlow's own kernel, which reports the
+// error.
 class NativeLowering {
  public:
   NativeLowering(const TracedNode& traced, ProgramBuilder* builder)
@@ -172,7 +173,8 @@ class NativeLowering {
       int value = 0;
       return GetNodeAttr(node_.attrs(), name, &value).ok() ? value : -1;
     };
-    // An ellipsis in front takes in the rows if less than all axes follow it.
+    // A leading ellipsis includes the rows if fewer indices follow it than
+    // there are axes.
     int axes = static_cast<int>(strides.size()) - 1;
     for (size_t i = 1; i < strides.size(); ++i) {
       axes -= (mask("new_axis_mask") >> i) & 1;
@@ -211,9 +213,9 @@ class NativeLowering {
     return axis == 1 && ConcatenateInputs(num_inputs());
   }
 
-  // Lowers an operator that concatenates its first `values` inputs. An input
-  // with storage of its own moves into the output's, where its producer then
-  // writes.
+  // Lowers an operator that concatenates its first `values` inputs. If an input
+  // has storage of its own, its storage moves into the output's, so that the
+  // node that computes the input writes there.
   bool ConcatenateInputs(int values) {
     if (!OutputHasRows()) return false;
     int64_t columns = 0;
@@ -334,7 +336,8 @@ class NativeLowering {
     return true;
   }
 
-  // A node for a part of the operator, with a result like the operator's.
+  // Adds a node for a part of the operator. Its result has the type and shape
+  // of the operator's result.
   int Compute(Elementwise op, std::vector<int> inputs) {
     const int out = builder_.AddRowSymbol(traced_, 0);
     builder_.AddNode(NodeKind::kElementwise, node_, std::move(inputs), {out})
@@ -342,9 +345,9 @@ class NativeLowering {
     return out;
   }
 
-  // Terms of narrow types are added up in short runs, and so are the sums of
-  // these. In one long run, which is rounded wherever a group of elementwise
-  // operators ends, small terms would be lost.
+  // Adds up the terms. Terms of narrow types are added in short runs, and then
+  // the sums of the runs in the same way. One long run would lose small terms,
+  // because it is rounded wherever a group of elementwise operators ends.
   int SumOf(std::vector<int> terms) {
     constexpr size_t kRun = 16;
     const size_t run = IsNarrow(Out(0).dtype) ? kRun : terms.size();
@@ -384,7 +387,7 @@ class NativeLowering {
     return true;
   }
 
-  // alpha dy, and (1 - alpha) dy more where x is positive.
+  // alpha dy, plus (1 - alpha) dy where x is positive.
   bool LeakyReluGrad() {
     int alpha, rest;
     if (!OutputHasRows() || !IsRows(1) || in(0).shape != in(1).shape ||
@@ -399,14 +402,14 @@ class NativeLowering {
     return true;
   }
 
-  // The mask of the boolean that is input `i`, or -1.
+  // Returns the mask of the boolean that is input `i`, or -1.
   int MaskOf(int i, DType dtype) {
     const tensorflow::Edge* edge;
     if (!node_.input_edge(i, &edge).ok()) return -1;
     return LowerMask(*edge->src(), edge->src_output(), dtype, &builder_);
   }
 
-  // Lowers a boolean that becomes a number.
+  // Lowers a cast of a boolean to a number.
   bool Mask() {
     if (!OutputHasRows() || in(0).dtype != DType::kBool) return false;
     const int mask = MaskOf(0, Out(0).dtype);
@@ -436,7 +439,8 @@ class NativeLowering {
     return true;
   }
 
-  // Input `i`, or 0 by the mask: a column if both are.
+  // Adds a node that keeps input `i` or replaces it by 0, as `op` and the mask
+  // say. The result is one column if input and mask are.
   int Masked(Elementwise op, int i, int mask) {
     Symbol like = Out(0);
     if (in(i).columns() == 1) like.shape = builder_.symbol(mask).shape;
@@ -451,7 +455,7 @@ class NativeLowering {
   int Scalar(double value) {
     return builder_.AddScalar(ToDType(node_.output_type(0)), value);
   }
-  // Whether all operands are rows like the result.
+  // Returns whether all operands are rows of the type and shape of the result.
   bool AreLikeResult() const {
     const Symbol out = Out(0);
     for (int i = 0; i < num_inputs(); ++i) {
@@ -516,7 +520,7 @@ class NativeLowering {
     return true;
   }
 
-  // 1 + |x|, of input `i`.
+  // Returns 1 + |x|, where x is input `i`.
   int OnePlusAbs(int i) {
     const int one = Scalar(1);
     const int size = Compute(Elementwise::kAbs, {traced_.inputs[i]});

@@ -21,12 +21,13 @@ struct Elements {
   int64_t offset = 0, count = 1;
 };
 
-// The elements in [begin, end) of each axis; nothing if they are not adjacent.
+// Returns the elements in [begin, end) of each axis, or nothing if they are not
+// adjacent.
 std::optional<Elements> Adjacent(const Integers& shape, const Integers& begin,
                                  const Integers& end) {
   Elements found;
   int64_t stride = 1;
-  bool is_whole = true;  // All elements of all later axes.
+  bool is_whole = true;  // Whether the later axes are taken whole.
   for (size_t i = shape.size(); i-- > 0;) {
     const int64_t count = end[i] - begin[i];
     if (begin[i] < 0 || count < 0 || end[i] > shape[i] ||
@@ -53,8 +54,8 @@ class StridedArguments {
                  builder.ConstantIntegers(traced.inputs[first + 2], &strides_);
   }
 
-  // The elements that the slice has of a tensor; nothing if they are not
-  // adjacent.
+  // Returns the elements of a tensor of this shape that the slice takes, or
+  // nothing if they are not adjacent.
   std::optional<Elements> Of(const Integers& shape) const {
     if (!are_known_ ||
         std::any_of(strides_.begin(), strides_.end(),
@@ -63,7 +64,7 @@ class StridedArguments {
     }
     Integers begin, end;
     const auto rank = static_cast<int64_t>(shape.size());
-    int64_t after = NumAxes();  // The axes that further indices stand for.
+    int64_t after = NumAxes();  // Number of axes that later indices take.
     for (size_t i = 0; i < begin_.size(); ++i) {
       if (Is("new_axis_mask", i)) continue;
       const auto axis = static_cast<int64_t>(begin.size());
@@ -95,7 +96,7 @@ class StridedArguments {
     return count;
   }
 
-  // Adds all elements of the next axes, up to axis `until`.
+  // Adds all elements of the next axes before axis `until`.
   static void AddWhole(const Integers& shape, int64_t until, Integers* begin,
                        Integers* end) {
     while (static_cast<int64_t>(begin->size()) < until) {
@@ -104,7 +105,8 @@ class StridedArguments {
     }
   }
 
-  // Adds the elements of the next axis, of this size.
+  // Adds the elements that index `i` takes of the next axis, which has this
+  // size.
   void Add(size_t i, int64_t size, Integers* begin, Integers* end) const {
     const auto counted = [&](int64_t at) { return at < 0 ? at + size : at; };
     const auto within = [&](int64_t at) {
@@ -125,7 +127,7 @@ class StridedArguments {
   bool are_known_ = false;
 };
 
-// Whether parts along this axis are adjacent, one after the other.
+// Returns whether parts along this axis are adjacent, one after the other.
 bool IsOutermost(const Integers& shape, int64_t axis) {
   return axis >= 0 && axis <= static_cast<int64_t>(shape.size()) &&
          std::all_of(shape.begin(), shape.begin() + axis,
@@ -318,7 +320,7 @@ class SumLowering {
 
   // Lowers the gradient of Slice.
   bool Pad() {
-    Integers paddings;  // Numbers of zeros before and behind, by axis.
+    Integers paddings;  // Per axis, the numbers of zeros before and after.
     if (!builder_.ConstantIntegers(traced_.inputs[1], &paddings) ||
         paddings.size() != 2 * out_.shape.size()) {
       return false;
@@ -337,7 +339,8 @@ class SumLowering {
            Arrange({{RootOf(grad), part->offset}});
   }
 
-  // Lowers a sum of sums among zeros that no other operator reads.
+  // Lowers a sum of operands that are sums among zeros, if no other operator
+  // reads the operands.
   bool Add() {
     std::vector<Part> parts;
     std::vector<int> roots;
@@ -385,7 +388,8 @@ class SumLowering {
                          }) == 1;
   }
 
-  // The nodes that write this symbol, and not a part of it.
+  // Returns the nodes that write this symbol, but not nodes that write a part
+  // of it.
   std::vector<const Node*> Writers(int id) const {
     std::vector<const Node*> writers;
     for (const Node& node : builder_.program().nodes) {
@@ -404,8 +408,8 @@ class SumLowering {
            });
   }
 
-  // Whether `id` is all of a sum that native nodes form, and that may be formed
-  // in other memory.
+  // Returns whether `id` is a whole sum that native nodes compute, so that it
+  // may be computed in other memory.
   bool IsMovable(int id) const {
     const int root = RootOf(id);
     const Symbol& sum = builder_.symbol(root);
@@ -437,7 +441,7 @@ class SumLowering {
     return end <= out_.columns();
   }
 
-  // Makes the result of these parts, and of zeros elsewhere.
+  // Makes the result from these parts, with zeros elsewhere.
   bool Arrange(std::vector<Part> parts) {
     if (!AreDisjoint(parts)) return false;
     const int out = builder_.AddSymbol(out_);

@@ -27,8 +27,9 @@ using ::tensorflow::OpKernelContext;
 using ::tensorflow::Tensor;
 using ::tensorflow::TensorShape;
 
-// The functions of CavsForward and CavsBackward, for ops that predict their
-// memory and do not run them.
+// A TrainingStep compiles the functions of CavsForward and CavsBackward for an
+// op that predicts their memory and does not run them. It never changes after
+// Init().
 class TrainingStep {
  public:
   absl::Status Init(OpKernelConstruction* context, const Device& device) {
@@ -45,7 +46,7 @@ class TrainingStep {
   }
 
   const Model& forward() const { return forward_.model; }
-  // Has no programs if there are no derivatives.
+  // The model has no programs if there are no derivatives.
   const Model& backward() const { return backward_.model; }
   const ResultSizes& sizes() const { return sizes_; }
   const std::set<int>& partial_pulls() const { return partial_.pulls; }
@@ -69,7 +70,8 @@ class TrainingStep {
 };
 
 // Reads inputs 4 and 5: the number of rows of each pull, and the number of
-// vertices whose pushes are wanted. And the rows of the pulls in `partial`.
+// vertices whose pushes are wanted. Reads the rows of the pulls in `partial`
+// too.
 absl::Status ReadResultRows(OpKernelContext* context,
                             const std::set<int>& partial, int64_t num_vertices,
                             ResultRows* rows, std::vector<RowMap>* pull_rows) {
@@ -97,8 +99,8 @@ absl::Status ReadResultRows(OpKernelContext* context,
   return absl::OkStatus();
 }
 
-// Inputs and outputs with a row per edge have as many rows as the schedule has
-// edges.
+// Sets the numbers of rows of inputs and outputs with a row per edge, which is
+// the number of edges of the schedule.
 void CountEdges(const Model& model, const ScheduleView& schedule,
                 ResultRows* rows, std::vector<RowMap>* pull_rows) {
   for (const int pull : model.edge_pulls) {
@@ -184,7 +186,7 @@ class MemoryOp {
   CompiledModel inference_;
 };
 
-// The op of ChooseMicroBatch.
+// MicroBatchOp runs ChooseMicroBatch().
 class MicroBatchOp {
  public:
   absl::Status Init(OpKernelConstruction* context) {

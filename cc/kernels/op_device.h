@@ -16,26 +16,27 @@ namespace cavs {
 // Reads and checks attribute `streams`.
 absl::Status ReadStreams(tensorflow::OpKernelConstruction* context, int* count);
 
-// Lives as long as the op.
+// An OpDevice is the device on which an op runs. The op owns it.
 //
 // Thread safety: any thread may call any method at any time.
 class OpDevice {
  public:
   using Step = absl::FunctionRef<Status(const StepContext&)>;
 
-  // The device of an op that has an attribute `streams`.
+  // Makes the device of an op that has an attribute `streams`.
   static absl::Status Make(tensorflow::OpKernelConstruction* context,
                            std::unique_ptr<const OpDevice>* device);
   virtual ~OpDevice() = default;
 
   virtual const Device& device() const = 0;
-  // A new pool of the device's memory.
+  // Returns a new pool of the device's memory.
   std::shared_ptr<StoragePool> NewPool() const;
 
-  // Calls `step` with what one call of the op runs with: memory of `pool`, and
-  // streams of the device; one, or as many as attribute `streams` says. The
-  // step's work is done before any work that TensorFlow puts into the device's
-  // own stream afterwards, though perhaps not when this returns.
+  // Calls `step` with the context of one call of the op: memory of `pool`, and
+  // as many streams of the device as attribute `streams` says, or one if
+  // `one_stream` is set. The work of the step may not be done when this
+  // function returns, but it is done before any work that TensorFlow puts into
+  // the device's own stream afterwards.
   absl::Status Run(tensorflow::OpKernelContext* context, StoragePool* pool,
                    bool one_stream, Step step) const;
 

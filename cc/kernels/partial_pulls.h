@@ -1,4 +1,4 @@
-// Reads which inputs not every vertex has a row of, and which vertices have.
+// Reads which inputs have rows for some vertices only, and for which vertices.
 #ifndef CAVS_CC_KERNELS_PARTIAL_PULLS_H_
 #define CAVS_CC_KERNELS_PARTIAL_PULLS_H_
 

@@ -16,7 +16,8 @@ using ::tensorflow::OpKernelContext;
 using ::tensorflow::Tensor;
 using ::tensorflow::TensorShape;
 
-// Finds the ids that are not masked. TensorFlow takes five operators for it.
+// PresentOp finds the ids that are not masked, for which TensorFlow takes five
+// operators.
 template <typename Index>
 class PresentOp {
  public:
@@ -36,7 +37,8 @@ class PresentOp {
     }
     const Index* const all = ids.vec<Index>().data();
     const int64_t count = ids.NumElements();
-    // Without a branch, as no processor can guess which ids are present.
+    // The loop has no branch, because a processor cannot predict which ids are
+    // present.
     std::vector<int32_t> found(count + 1);
     int64_t num_present = 0;
     for (int64_t i = 0; i < count; ++i) {

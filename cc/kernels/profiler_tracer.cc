@@ -11,8 +11,8 @@ namespace {
 using ::tsl::profiler::TraceMe;
 using ::tsl::profiler::TraceMeEncode;
 
-// The level of TensorFlow's own operators: recorded unless the user asks for
-// less.
+// The level of TensorFlow's own operators, which is recorded unless the user
+// asks for less.
 constexpr int kLevel = ::tsl::profiler::TraceMeLevel::kInfo;
 
 }  // namespace

@@ -9,15 +9,15 @@
 
 namespace cavs {
 
-// Nodes that run in an op appear inside of the op in the profiler's trace, each
-// with its stage as an argument.
+// A ProfilerTracer records nodes in the trace of TensorFlow's profiler. They
+// appear inside the op that runs them, each with its stage as an argument.
 class ProfilerTracer : public Tracer {
  public:
-  // Whether a profiler is recording.
+  // Returns whether a profiler is recording.
   static bool IsActive();
-  // Whether it should show one event, "programs", instead of the nodes:
-  // CAVS_PROFILE is "outline". Recording a small node takes as long as running
-  // it, and counts as time of the op around it.
+  // Returns whether CAVS_PROFILE is "outline", so that the trace should show
+  // one event, "programs", instead of the nodes. Recording a small node takes
+  // as long as running it, and this time counts as time of the op around it.
   static bool IsOutlineWanted();
 
   int64_t Begin(Stage stage, const std::string& name) override;

@@ -17,7 +17,7 @@ namespace cavs {
 DType ToDType(tensorflow::DataType dtype);
 tensorflow::DataType ToDataType(DType dtype);
 
-// A reference to the tensor, which keeps it alive.
+// Returns a reference to the tensor, which keeps it alive.
 TensorRef ToTensorRef(const tensorflow::Tensor& tensor);
 
 // One node of the traced function with its operands looked up.
@@ -28,28 +28,30 @@ struct TracedNode {
   std::vector<RowSpace> spaces;  // The spaces of the outputs' rows.
 };
 
-// Builds a program. Every output of a traced node is mapped to a symbol;
-// several outputs may have the same symbol (an Identity adds none).
+// A ProgramBuilder owns one program and builds it. It maps every output of a
+// traced node to a symbol; several outputs may have the same symbol (an
+// Identity adds none).
 class ProgramBuilder {
  public:
   int AddSymbol(Symbol symbol);
   Node& AddNode(NodeKind kind, const tensorflow::Node& from,
                 std::vector<int> inputs, std::vector<int> outputs);
 
-  // The symbol for output `i` of a node that depends on rows, made from its
-  // shape.
+  // Returns the symbol for output `i` of a node that depends on rows, made from
+  // its shape.
   Symbol RowSymbol(const TracedNode& traced, int i) const;
-  // The symbol for an output of a node that depends on no row.
+  // Returns the symbol for an output of a node that depends on no row.
   Symbol InvariantSymbol(const TracedNode& traced, int output) const;
   int AddRowSymbol(const TracedNode& traced, int i) {
     return AddSymbol(RowSymbol(traced, i));
   }
 
-  // Adds a view of columns of `parent` from `offset`, with type and shape of
-  // `like`.
+  // Adds a view of the columns of `parent` from `offset` on, with the type and
+  // shape of `like`.
   int AddView(int parent, int64_t offset, const Symbol& like);
 
-  // Adds a constant like `like`, all of whose elements are zero.
+  // Adds a constant of the type and shape of `like`, all of whose elements are
+  // 0.
   int AddZeros(const Symbol& like);
 
   // Adds a constant number of a type for which IsNative() holds.
@@ -58,24 +60,25 @@ class ProgramBuilder {
   void Map(const tensorflow::Node& node, int output, int symbol) {
     symbol_of_[{node.id(), output}] = symbol;
   }
-  // The symbol of an output, or -1.
+  // Returns the symbol of an output, or -1.
   int Find(const tensorflow::Node& node, int output) const;
 
-  // Whether symbol `id` can be read as rows of `out`, or as one row or column
-  // that is broadcast.
+  // Returns whether symbol `id` can be read as rows of `out`, or as one row or
+  // column that is broadcast.
   bool Broadcasts(int id, const Symbol& out) const;
 
   Symbol& symbol(int id) { return program_.symbols[id]; }
   const Symbol& symbol(int id) const { return program_.symbols[id]; }
 
-  // Whether all elements are a constant zero.
+  // Returns whether the symbol is a constant whose elements are all 0.
   bool IsConstantZero(int id) const;
-  // Reads the elements of a constant integer operand; false if it is not one.
+  // Reads the elements of a symbol. Returns false unless it is a constant of
+  // integers.
   bool ConstantIntegers(int id, std::vector<int64_t>* values) const;
 
   Program& program() { return program_; }
 
-  // The argument that holds the row of each edge's vertex, or -1.
+  // The symbol of the argument that holds the row of each edge's vertex, or -1.
   int edge_rows = -1;
 
  private:
@@ -84,8 +87,8 @@ class ProgramBuilder {
 };
 
 // Adds native nodes for `traced` and maps its outputs. Returns false if that is
-// not possible; what has been added is unread then. At least one operand
-// depends on rows.
+// not possible; nothing reads the nodes that have been added then. REQUIRES: at
+// least one operand depends on rows.
 bool LowerNative(const TracedNode& traced, ProgramBuilder* builder);
 
 }  // namespace cavs

@@ -12,7 +12,7 @@
 
 namespace cavs {
 
-// The bytes of one tensor; 0 if its shape is not fully known.
+// Returns the bytes of one tensor, or 0 if its shape is not fully known.
 size_t BytesOf(const tensorflow::PartialTensorShape& shape,
                tensorflow::DataType type);
 

@@ -9,18 +9,18 @@
 
 namespace cavs {
 
-// Reads inputs 0 to 3: child_splits, child_ids, graph_splits, vertex_type,
-// which must outlive `batch`. InvalidArgument unless they are vectors.
+// Reads inputs 0 to 3: child_splits, child_ids, graph_splits, vertex_type. They
+// must outlive `batch`. Returns kInvalidArgument unless they are vectors.
 absl::Status ReadGraphBatch(tensorflow::OpKernelContext* context,
                             GraphBatchView* batch);
 
-// InvalidArgument unless an op has no or all lists of edges.
+// Returns kInvalidArgument unless an op has all lists of edges or none.
 absl::Status CheckEdgeLists(int count);
 
 // Reads inputs 0 to 3: order, task_splits, task_type, child_row, and the list
 // "edges": edge_splits, edge_child, edge_number, or nothing. They must outlive
-// `schedule`. InvalidArgument unless the schedule is valid and has all slots
-// and edges that the model reads.
+// `schedule`. Returns kInvalidArgument unless the schedule is valid and has all
+// slots and edges that the model reads.
 absl::Status ReadSchedule(tensorflow::OpKernelContext* context,
                           const Model& model, ScheduleView* schedule);
 

@@ -1,4 +1,4 @@
-// Kernels of GPUs.
+// Registers kernels of GPUs.
 #ifndef CAVS_CC_KERNELS_REGISTER_ON_GPU_H_
 #define CAVS_CC_KERNELS_REGISTER_ON_GPU_H_
 
@@ -11,9 +11,9 @@
 
 namespace cavs {
 
-// The type of the devices that count as GPUs: "GPU", or the type that the
-// environment variable CAVS_CUDA_DEVICE_TYPE names. Empty unless CAVS_CUDA is
-// 1: kernels of GPUs have to be asked for.
+// Returns the type of the devices that count as GPUs: "GPU", or the type that
+// the environment variable CAVS_CUDA_DEVICE_TYPE names. Returns an empty string
+// unless CAVS_CUDA is 1, because users have to ask for kernels of GPUs.
 inline std::string TypeOfGpus() {
   const char* const wanted = std::getenv("CAVS_CUDA");
   if (wanted == nullptr || std::string(wanted) != "1") return "";
@@ -21,9 +21,10 @@ inline std::string TypeOfGpus() {
   return type == nullptr ? tensorflow::DEVICE_GPU : type;
 }
 
-// Registers a kernel that reads some of its arguments on the host, if there are
-// to be kernels of GPUs. To be called when the library is loaded; returns
-// whether it did.
+// Registers a kernel of `op` for GPUs, which reads the arguments `on_host` in
+// the memory of the host. Does nothing if users have not asked for kernels of
+// GPUs. Call it when the library is loaded. Returns whether it registered the
+// kernel.
 template <typename Kernel>
 bool RegisterOnGpu(const char* op, std::initializer_list<const char*> on_host) {
   const std::string type = TypeOfGpus();

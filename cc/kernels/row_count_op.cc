@@ -40,7 +40,7 @@ class RowCountOp {
     TF_RETURN_IF_ERROR(context->allocate_output(0, shape_, &value));
     auto flat = value->flat<T>();
     for (int64_t i = 0; i < flat.size(); ++i) {
-      // Unsigned, for which overflow is defined.
+      // Unsigned numbers, because their overflow is defined.
       flat(i) = static_cast<T>(static_cast<uint64_t>(scale_[i]) *
                                    static_cast<uint64_t>(like.dim_size(0)) +
                                static_cast<uint64_t>(bias_[i]));

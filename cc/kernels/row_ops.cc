@@ -53,8 +53,8 @@ absl::Status CheckMatrix(const char* name, const Tensor& tensor, int64_t rows) {
              ", ...], one row per ", rows < 0 ? "vertex." : "index."));
 }
 
-// pull and push accept permutations only: no row is lost, and none is written
-// twice.
+// Checks that `order` is a permutation. The ops pull and push accept nothing
+// else, so that no row is lost and none is written twice.
 absl::Status CheckPermutation(const Span<int32_t>& order) {
   std::vector<bool> seen(order.size(), false);
   for (int64_t i = 0; i < order.size(); ++i) {

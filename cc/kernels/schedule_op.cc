@@ -17,8 +17,8 @@ using ::tensorflow::OpKernelContext;
 using ::tensorflow::Tensor;
 using ::tensorflow::TensorShape;
 
-// The op of MakeSchedule. Stateless, so any number of threads may run it at
-// once.
+// ScheduleOp runs MakeSchedule(). It has no state, so any number of threads may
+// run it at once.
 class ScheduleOp {
  public:
   absl::Status Init(OpKernelConstruction* context) {

@@ -12,7 +12,7 @@
 
 namespace cavs {
 
-// See RowGroups.
+// A SortedRows owns the arrays of a RowGroups.
 struct SortedRows {
   std::vector<int64_t> rows, splits, order;
 
@@ -22,14 +22,15 @@ struct SortedRows {
   }
 };
 
-// Sorts by the digits of row numbers, which are at most `largest`:
+// Groups `count` rows of a gradient by their rows in a table, `indices`, which
+// are at most `largest`. It sorts by the digits of these numbers, because
 // comparisons would take longer than the update.
 template <typename Index>
 SortedRows SortRows(const Index* indices, int64_t count, int64_t largest) {
   constexpr int kBits = 11;
   std::vector<int64_t> order(count), next(count);
   std::iota(order.begin(), order.end(), 0);
-  // Rows that were looked up come sorted: there is no digit to sort by.
+  // Rows that were looked up are sorted already, so no digit is sorted by.
   if (std::is_sorted(indices, indices + count)) largest = 0;
   for (int shift = 0; shift < 64 && largest >> shift > 0; shift += kBits) {
     const auto digit = [&](int64_t position) {

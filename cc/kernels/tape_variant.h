@@ -14,8 +14,9 @@
 
 namespace cavs {
 
-// Copies refer to one tape, which is freed with the last of them. Null if no
-// tape was kept. It lies in the memory of the host, wherever TensorFlow puts
+// A TapeVariant is the value of a tensor that holds a tape. Copies refer to one
+// tape, which never changes and is freed with the last copy. The tape is null
+// if none was kept. It lies in the memory of the host, wherever TensorFlow puts
 // the tensor.
 struct TapeVariant {
   std::shared_ptr<const Tape> tape;

@@ -11,8 +11,8 @@
 namespace cavs {
 namespace {
 
-// The team of a device. All ops share it, also those that run at once: more
-// helpers than processors would take each other's time.
+// A DeviceTeam owns the team of a device. All ops share the team, even ops that
+// run at once, because more helpers than processors would slow each other down.
 class DeviceTeam : public tensorflow::ResourceBase {
  public:
   explicit DeviceTeam(std::shared_ptr<Team> team) : team_(std::move(team)) {}
@@ -42,7 +42,7 @@ std::shared_ptr<Team> TeamOf(tensorflow::OpKernelContext* context) {
         *created = new DeviceTeam(make());
         return absl::OkStatus();
       });
-  // A manager may take no more resources: the team ends with the call then.
+  // If the manager takes no more resources, the team ends with the call.
   if (!status.ok()) return make();
   const tensorflow::core::ScopedUnref unref(found);
   return found->team();

@@ -9,7 +9,8 @@
 
 namespace cavs {
 
-// The team of the op's device, of TensorFlow's intra-op threads.
+// Returns the team of the op's device, which consists of TensorFlow's intra-op
+// threads. All ops on the device share it.
 std::shared_ptr<Team> TeamOf(tensorflow::OpKernelContext* context);
 
 }  // namespace cavs

@@ -31,8 +31,9 @@ using ::tensorflow::Var;
 
 using VarPointer = tensorflow::core::RefCountPtr<Var>;
 
-// The rules by which variables are updated. Which variables belong together: a
-// variable, and its moments if the rule has some.
+// The rules by which variables are updated. kParts names the variables that
+// belong together: a variable, and its moments if the rule has some. kScalars
+// names the numbers from which RuleOf() makes the rule.
 struct Descent {
   static constexpr int kNumParts = 1;
   static constexpr const char* kParts[] = {"var"};
@@ -52,10 +53,11 @@ struct Adam {
   }
 };
 
-// By position in a rule's kParts.
+// Variables that belong together, in the order of a rule's kParts.
 using Parts = std::vector<VarPointer>;
 
-// Locks in the order of addresses, as all operators do that lock several.
+// A Locks holds the locks of variables as long as it lives. It takes them in
+// the order of addresses, like all operators that lock several variables.
 class Locks {
  public:
   explicit Locks(const std::vector<Parts>& variables) {
@@ -98,7 +100,8 @@ absl::Status FindVariables(OpKernelContext* context,
   return absl::OkStatus();
 }
 
-// `number` is that of the variable among several, or -1 if there is one.
+// Checks the variable and its moments. `number` is the position of the variable
+// among several, or -1 if there is one variable.
 template <typename Rule>
 absl::Status CheckParts(const Parts& parts, tensorflow::DataType type,
                         bool has_rows, int number) {
@@ -145,8 +148,8 @@ absl::Status ReadRule(OpKernelContext* context, UpdateRule* rule) {
   return absl::OkStatus();
 }
 
-// Makes the memory of a variable, which is locked, its own: what was read
-// before keeps the old one.
+// Gives a variable memory of its own. Tensors that were read from the variable
+// before keep the old memory. REQUIRES: the variable is locked.
 absl::Status MakeOwn(OpKernelContext* context, Var* var) {
   if (var->copy_on_read_mode.load() || var->tensor()->RefCountIsOne()) {
     return absl::OkStatus();
@@ -174,7 +177,7 @@ UpdatedVariable ToUpdate(const Parts& parts, const Tensor& gradient) {
           parts[0]->tensor()->NumElements()};
 }
 
-// Updates all elements of several variables.
+// UpdateOp updates all elements of several variables.
 template <typename Rule>
 class UpdateOp {
  public:
@@ -215,7 +218,7 @@ class UpdateOp {
   tensorflow::DataType type_ = tensorflow::DT_INVALID;
 };
 
-// Updates those rows of a variable that have a gradient.
+// UpdateRowsOp updates the rows of a variable that have a gradient.
 template <typename Rule, typename Index>
 class UpdateRowsOp {
  public:
@@ -239,7 +242,8 @@ class UpdateRowsOp {
         CheckGradient(table[0]->tensor()->shape(), *gradient, *indices));
     if (indices->NumElements() == 0) return absl::OkStatus();
     TF_RETURN_IF_ERROR(MakeOwn(context, table));
-    // From now on reads copy, so that later updates need not.
+    // From now on, reads of the variable copy it, so that later updates need
+    // not.
     for (const VarPointer& part : table) {
       part->copy_on_read_mode.store(true);
     }
