@@ -16,14 +16,15 @@ using ::tensorflow::shape_inference::DimensionHandle;
 using ::tensorflow::shape_inference::InferenceContext;
 using ::tensorflow::shape_inference::ShapeHandle;
 
-// Whether the number `i` is in a list of numbers.
+// Returns whether the number `i` is in a list of numbers.
 bool IsIn(const std::vector<int>& some, size_t i) {
   return std::find(some.begin(), some.end(), static_cast<int>(i)) != some.end();
 }
 
-// Sets as many outputs from *first on as attribute `types` has types. Each has
-// the shape in attribute `name`, with `rows` in front of it if that is given;
-// those with numbers in `of_edges` have another number of rows.
+// Sets the shapes of outputs from *first on, one output for each type in
+// attribute `types`. Output i has the i-th shape in attribute `name`, with the
+// dimension `rows` in front of it if that is given. If `of_edges` has the
+// number i, that dimension is unknown instead.
 absl::Status SetShapes(InferenceContext* c, const char* name, const char* types,
                        const DimensionHandle* rows, int* first,
                        const std::vector<int>& of_edges = {}) {
@@ -58,7 +59,7 @@ absl::Status ForwardShape(InferenceContext* c) {
   DimensionHandle num_vertices, num_splits;
   TF_RETURN_IF_ERROR(
       c->Merge(c->Dim(order, 0), c->Dim(child_row, 1), &num_vertices));
-  // task_splits of an empty schedule may be empty instead of [0].
+  // The task_splits of an empty schedule may be empty instead of [0].
   if (!c->ValueKnown(c->Dim(task_splits, 0)) ||
       c->Value(c->Dim(task_splits, 0)) > 0) {
     TF_RETURN_IF_ERROR(c->Add(c->Dim(task_type, 0), 1, &num_splits));
@@ -77,7 +78,7 @@ absl::Status ForwardShape(InferenceContext* c) {
   for (size_t i = 0; i < pulls.size(); ++i) {
     ShapeHandle pull;
     TF_RETURN_IF_ERROR(c->WithRankAtLeast(c->input(4 + i), 1, &pull));
-    // With several types not every vertex has a row.
+    // With several types, some vertices may have no row.
     if (!one_type || IsIn(partial, i) || IsIn(of_edges, i)) continue;
     TF_RETURN_IF_ERROR(c->Merge(num_vertices, c->Dim(pull, 0), &num_vertices));
   }
@@ -157,14 +158,15 @@ absl::Status DropoutMaskShape(InferenceContext* c) {
   return absl::OkStatus();
 }
 
-// The ops below have lists of attributes in common, which functions add. The
-// result of these functions is registered as by REGISTER_OP.
+// The ops below have lists of attributes in common, which the functions below
+// add. InitOnStartupMarker registers the results of these functions, as
+// REGISTER_OP does.
 using Op = ::tensorflow::register_op::OpDefBuilderWrapper;
 using ::tensorflow::InitOnStartupMarker;
 
-// Adds what decides how programs are compiled: the switches of passes, which
-// are on by default, the inputs that not every vertex has a row of, and those
-// that are zero for vertices without children.
+// Adds the attributes that decide how programs are compiled: the switches of
+// passes, which are on by default, the inputs of which only some vertices have
+// a row, and the inputs that are zero for vertices without children.
 Op& WithSwitches(Op& op) {
   op.Attr("partial_pulls: list(int) >= 0 = []")
       .Attr("partial_pull_grads: list(int) >= 0 = []")
@@ -339,7 +341,8 @@ streams: As in CavsForward.
 )doc");
 
 // CavsDescribe, CavsMemory and CavsMicroBatch are stateful so that TensorFlow
-// does not fold them: it would make kernels without the functions of the graph.
+// does not fold them. To fold an op, TensorFlow makes its kernel without the
+// functions of the graph.
 
 const InitOnStartupMarker kDescribe =
     InitOnStartupMarker{}
@@ -374,7 +377,7 @@ const InitOnStartupMarker kInstructionSet =
     InitOnStartupMarker{}
     << Op("CavsInstructionSet")
            .Output("name: string")
-           .SetIsStateful()  // A graph may run on another machine.
+           .SetIsStateful()  // Not folded: another machine may run it.
            .SetShapeFn(::tensorflow::shape_inference::ScalarShape)
            .Doc(R"doc(
 Names the instruction set that the kernels of this machine use.

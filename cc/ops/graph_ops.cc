@@ -24,7 +24,7 @@ absl::Status ChildMaskShape(InferenceContext* c) {
   TF_RETURN_IF_ERROR(c->WithRank(c->input(1), 1, &ids));
   int arity;
   TF_RETURN_IF_ERROR(c->GetAttr("arity", &arity));
-  // Splits without values stand for no vertices.
+  // Empty splits mean that there are no vertices.
   const DimensionHandle size = c->Dim(splits, 0);
   DimensionHandle num_vertices = c->UnknownDim();
   if (c->ValueKnown(size)) {

@@ -60,7 +60,8 @@ absl::Status LookUpShape(InferenceContext* c) {
   return absl::OkStatus();
 }
 
-// The rows of the gradient, as many as there are different ids.
+// The outputs have one row per different id. Their number is unknown before the
+// op runs.
 absl::Status LookUpGradShape(InferenceContext* c) {
   ShapeHandle grad, row;
   TF_RETURN_IF_ERROR(c->WithRankAtLeast(

@@ -21,14 +21,14 @@ absl::Status ScheduleShape(InferenceContext* c) {
   TF_RETURN_IF_ERROR(c->WithRank(c->input(4), 0, &micro_batch));
 
   DimensionHandle num_vertices;
-  // child_splits without values stands for no vertices.
+  // An empty child_splits means that there are no vertices.
   const DimensionHandle num_splits = c->Dim(child_splits, 0);
   if (c->ValueKnown(num_splits) && c->Value(num_splits) == 0) {
     num_vertices = c->MakeDim(0);
   } else {
     TF_RETURN_IF_ERROR(c->Subtract(num_splits, 1, &num_vertices));
   }
-  // vertex_type without values stands for type 0 everywhere.
+  // An empty vertex_type means that all vertices are of type 0.
   const DimensionHandle num_typed = c->Dim(vertex_type, 0);
   if (c->ValueKnown(num_typed) && c->Value(num_typed) > 0) {
     TF_RETURN_IF_ERROR(c->Merge(num_vertices, num_typed, &num_vertices));

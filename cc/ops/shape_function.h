@@ -11,9 +11,9 @@
 
 namespace cavs {
 
-// `kInfer` as a shape function that returns exceptions as a status. TensorFlow
-// calls shape functions with the lock of a graph held: an exception would leave
-// it locked for ever.
+// NoThrowShape is a shape function that calls `kInfer` and returns its
+// exceptions as a status. TensorFlow holds the lock of a graph while it calls a
+// shape function, and an exception would leave the graph locked for ever.
 //
 // Example: REGISTER_OP("CavsX").SetShapeFn(NoThrowShape<XShape>)
 template <
