@@ -7,18 +7,20 @@
 namespace cavs {
 namespace {
 
-// In all of these kernels, `Rows` is a ConstBlock or a Block; a row that is
-// read by an index of -1 is the row of zeros before the first, which is there.
-// Results depend on the sizes of their operands only, never on which thread is
-// faster.
+// In all of these kernels, `Rows` is a ConstBlock or a Block. An index of -1
+// reads the row before the first one, which exists and holds zeros. The order
+// of additions depends only on the sizes of the operands, never on which thread
+// is faster.
 
 constexpr char kMoves[] = R"(
 struct Unit16 { u32 x[4]; };
 struct Unit8 { u32 x[2]; };
 
-// Row r of `to` becomes row r of `from`, or, by way of a list, row
-// via[r] - first_via. An index gives the number of the row on its side: from
-// nowhere (-1, or no memory) come zeros, to nowhere goes nothing.
+// Row r of `to` becomes row r of `from`, or row via[r] - first_via if there is
+// a list `via`. If there is a list from_index, it gives the row of `from` for
+// that number; to_index gives the row of `to` for r. Zeros are read if the row
+// of `from` is -1 or `from` is null. Nothing is written if the row of `to` is
+// -1.
 struct Move {
   Global<const char> from;
   Global<const int> via;
@@ -31,7 +33,7 @@ struct Move {
   i64 rows, columns;
   int shift;  // A block has 2^shift threads side by side in a row.
 };
-// Several moves, one for each z of the grid.
+// Several moves. Blocks of the grid with coordinate z make move z.
 struct MovesArgs {
   Move moves[32];
 };
@@ -83,8 +85,9 @@ UNROLL
 FUNCTION int least(int x, int y) { return x < y ? x : y; }
 FUNCTION i64 least(i64 x, i64 y) { return x < y ? x : y; }
 
-// A product is a sum of terms: to[r] (+)= sum of from[r] * weight. Blocks
-// [first_block, first_block of the next) of a row of the grid compute it.
+// A product is a sum of terms from[r] * weight. It is written to to[r], or
+// added to it if `accumulate` is set. In each row of the grid, the blocks from
+// first_block to the first_block of the next product compute it.
 struct Term {
   Rows from;
   Global<const T> weight;
@@ -113,7 +116,7 @@ FUNCTION const Product& product_of(const ProductsArgs& a, int block) {
   return a.products[p];
 }
 
-// Four numbers of a row from column c on, as wide numbers.
+// Reads four numbers of a row from column c on, as wide numbers.
 template <bool vector>
 FUNCTION void read4(Global<const T> row, i64 c, i64 end, W (&x)[4]) {
   if (vector) {
@@ -132,8 +135,8 @@ UNROLL
   }
 }
 
-// Adds the part of a term that this warp has to sum[i][j], of rows x_rows[i]
-// and columns column + j.
+// Adds this warp's part of a term to sum[i][j], for the rows x_rows[i] and the
+// columns column + j.
 template <bool vector, bool transpose>
 FUNCTION void add_term_few(const Term& term, const i64 (&row_numbers)[4],
                            int column, int width, W (&sum)[4][4]) {
@@ -176,13 +179,14 @@ UNROLL
   }
 }
 
-// Of few rows. A block computes 16 rows and 32 columns: each of its 8 warps a
-// part of the depth, each thread 4 x 4 numbers. Then the parts are added.
+// Computes a product of few rows. A block computes 16 rows and 32 columns. Each
+// of its 8 warps takes a part of the depth, and each thread computes 4 x 4
+// numbers of the part. Then the parts are added.
 template <bool vector>
 FUNCTION void tile_few(const Product& product, int row0, int column0,
                        Shared<W> parts) {
   const int row = row0 + (lane() >> 3) * 4, column = column0 + (lane() & 7) * 4;
-  // Threads without a row or column compute those of another one.
+  // Threads without a row or column compute the numbers of another thread.
   i64 row_numbers[4];
 UNROLL
   for (int i = 0; i < 4; ++i) {
@@ -236,11 +240,11 @@ FUNCTION void products_few(const ProductsArgs& a, const Where& at) {
 }
 )";
 
-// Tiles of 64 lines of 16 numbers in shared memory: number k of line i lies at
-// k * 68 + i. A block multiplies the lines of two tiles with one another, each
-// thread 4 x 4 of them.
+// Tiles of 64 lines of 16 numbers in shared memory. Number k of line i lies at
+// k * 68 + i. A block multiplies each line of one tile with each line of
+// another tile, and each thread computes 4 x 4 of these products.
 constexpr char kFmaTiles[] = R"(
-typedef W Cell;  // What tiles and the numbers that threads read are made of.
+typedef W Cell;  // The type of the numbers that tiles hold and threads read.
 FUNCTION int tile_size() { return 16 * 68; }
 FUNCTION void write_cell(Shared<Cell> tile, int i, int k, Cell x) {
   tile[k * 68 + i] = x;
@@ -262,15 +266,16 @@ UNROLL
     }
   }
 }
-// The lines whose product is sum[i][j].
+// The lines of x and of y whose product is sum[i][j].
 FUNCTION int line_of_x(int i, int j) { return thread_index() / 16 * 4 + i; }
 FUNCTION int line_of_y(int i, int j) { return (thread_index() & 15) * 4 + j; }
 )";
 
-// Likewise by tensor cores, of numbers of 16 bits: number k of line i lies at
-// i * 24 + k, so that a thread reads two numbers at a time and the threads of a
-// warp read from different banks. Each warp multiplies 16 lines of x with 32 of
-// y. `mma` is that of the type.
+// The same tiles for tensor cores, with numbers of 16 bits. Number k of line i
+// lies at i * 24 + k, so that a thread reads two numbers at a time and the
+// threads of a warp read from different banks. Each warp multiplies 16 lines of
+// x with 32 lines of y. `mma` is the function for the type of the numbers (see
+// TilesOf).
 constexpr char kMmaTiles[] = R"(
 typedef T Cell;
 FUNCTION int tile_size() { return 64 * 24; }
@@ -298,8 +303,8 @@ FUNCTION int line_of_y(int i, int j) {
 )";
 
 constexpr char kLargeKernels[] = R"(
-// Reads a tile of 64 lines of 16 numbers, four for each thread. `row(i)` is line
-// i, of which numbers from k on are read.
+// Reads a tile of 64 lines of 16 numbers, four for each thread. `row(i)` is
+// line i, and its numbers from k on are read.
 template <bool vector, typename Row>
 FUNCTION void read_tile(const Row& row, i64 lines, i64 k, i64 depth,
                         Cell (&x)[4]) {
@@ -314,7 +319,8 @@ FUNCTION void write_tile(Shared<Cell> tile, const Cell (&x)[4]) {
 UNROLL
   for (int j = 0; j < 4; ++j) write_cell(tile, i, first + j, x[j]);
 }
-// Likewise where number k of all lines is a row: `row(k)`.
+// Reads a tile likewise, if the k-th numbers of all lines are one row,
+// `row(k)`.
 template <bool vector, typename Row>
 FUNCTION void read_lines(const Row& row, i64 columns, i64 lines,
                          Cell (&x)[4]) {
@@ -363,7 +369,8 @@ FUNCTION void add_term_many(const Term& term, const Product& product, int row0,
   }
 }
 
-// Of many rows. A block computes 64 x 64 numbers, each thread 16 of them.
+// Computes a product of many rows. A block computes 64 x 64 numbers, and each
+// thread 16 of them.
 template <bool vector>
 FUNCTION void tile_many(const Product& product, int row0, int column0,
                         Shared<Cell> x_tile) {
@@ -406,9 +413,9 @@ FUNCTION void products_many(const ProductsArgs& a, const Where& at) {
   }
 }
 
-// A sum over rows: of transpose(x) * y, or, without x, of y. It is formed in
-// parts, of rows_per_part rows each, one behind the other; a sum of several
-// parts is then added up in order by `add_parts`.
+// A sum over rows: transpose(x) * y, or the sum of y if there is no x. It is
+// computed in parts of rows_per_part rows, which are stored one after the
+// other. If there are several parts, `add_parts` then adds them in order.
 struct Sum {
   Rows x, y;
   Global<W> to;
@@ -416,7 +423,7 @@ struct Sum {
   int x_columns, y_columns;
   int accumulate;
   int vector;
-  int first_block;  // Blocks of a part, then of the next part.
+  int first_block;  // The blocks of a part precede the blocks of the next part.
 };
 struct SumsArgs {
   int num_sums;
@@ -462,7 +469,8 @@ UNROLL
   }
 }
 
-// A block adds up 32 columns, each warp every eighth row.
+// Computes a sum without x. A block adds up 32 columns, and each warp every
+// eighth row of them.
 FUNCTION void sum_rows(const Sum& own, int tile, i64 begin, i64 end,
                        Global<W> to, Shared<char> memory) {
   Shared<W> parts = cast<W>(memory);
@@ -535,8 +543,8 @@ FUNCTION void add_parts(const PartsArgs& a, const Where& at) {
   own.to[i] = sum;
 }
 
-// Row target[r] of `to` += row r of `from`. Rows with the same target are
-// added in order, by the warp of the first of them.
+// Row r of `from` is added to row target[r] of `to`. Rows with the same target
+// are added in order, by the warp of the first of these rows.
 struct AddRowsArgs {
   Global<const T> from;
   i64 from_pitch;
@@ -570,7 +578,8 @@ FUNCTION void add_rows(const AddRowsArgs& a, const Where& at) {
   }
 }
 
-// Row r of `to` becomes row index[r] of `from`, rounded; zero if that is -1.
+// Row r of `to` becomes row index[r] of `from`, rounded, or zeros if index[r]
+// is -1.
 struct RoundRowsArgs {
   Global<const W> from;
   Global<const int> index;
@@ -589,7 +598,7 @@ FUNCTION void round_rows(const RoundRowsArgs& a, const Where& at) {
   a.to[r * a.to_pitch + c] = from_wide<T>(own);
 }
 
-// The sum of the columns of each row, by a warp.
+// A warp computes the sum of the columns of a row.
 struct ColumnsArgs {
   Rows from;
   Global<T> to;
@@ -609,8 +618,9 @@ FUNCTION void sum_columns(const ColumnsArgs& a, const Where& at) {
   if (lane() == 0) a.to[r * a.to_pitch] = from_wide<T>(sum);
 }
 
-// The sum, or maximum, over the edges of each row: [splits[r], splits[r + 1]),
-// counted from `first_edge`.
+// Row r of `to` becomes the sum or the maximum over the edges of row r, which
+// are [splits[r], splits[r + 1]). The rows of `from` begin with edge
+// first_edge.
 struct EdgesArgs {
   Rows from;
   Global<T> to;
@@ -647,7 +657,7 @@ FUNCTION void reduce_edges(const EdgesArgs& a, const Where& at) {
   }
 }
 
-// 1 where a byte is not 0, else 0.
+// Row r of `to` is 1 where the byte of `from` is not 0, else 0.
 struct MaskArgs {
   Global<const char> from;
   Global<const int> index;
@@ -685,7 +695,8 @@ FUNCTION void round_all(const FlatArgs& a, const Where& at) {
   a.rounded[i] = from_wide<T>(own);
 }
 
-// Raises a number unless all of n are finite. Each z of the grid has its own.
+// Adds to `raised` unless all of the n numbers are finite. Blocks of the grid
+// with coordinate z answer question z.
 struct Finite {
   Global<const T> numbers;
   i64 n;
@@ -705,8 +716,9 @@ FUNCTION void raise_unless_finite(const FiniteArgs& a, const Where& at) {
   if (!finite) atomic_add(own.raised, 1u);
 }
 
-// A mask of dropout: see DrawnMask and, for the order of the numbers, the CPU's
-// DrawMask. A counter gives four numbers, 16 columns apart.
+// Draws a mask of dropout (see DrawnMask). The order of the numbers is as in
+// the CPU's DrawMask: one counter gives the numbers of four columns, which are
+// 16 columns apart.
 struct DrawArgs {
   Global<const i64> seed;
   Global<const int> numbers;
@@ -729,7 +741,7 @@ template <int ab, int cd, int ad, int cb> FUNCTION void mix_all(u32 (&w)[4]) {
   mix<cb>(w[2], w[1]);
 }
 FUNCTION void draw_mask(const DrawArgs& a, const Where& at) {
-  const i64 each = (a.columns + 63) / 64 * 16;  // Counters of a row.
+  const i64 each = (a.columns + 63) / 64 * 16;  // Counters per row.
   const i64 i = static_cast<i64>(at.x) * thread_count() + thread_index();
   if (i >= a.rows * each) return;
   const i64 r = i / each, counter = i - r * each;
@@ -783,7 +795,7 @@ const char* CudaTypeName(DType dtype) {
 
 namespace {
 
-// As a narrow number is read by products as it is.
+// Products with tensor cores read narrow numbers without widening them.
 constexpr char kMmaBegin[] = R"(
 template <bool vector>
 FUNCTION void read4(Global<const T> row, i64 c, i64 end, T (&x)[4]) {
@@ -829,7 +841,7 @@ std::shared_ptr<const CudaText> TextOfMoves() {
 }
 
 std::shared_ptr<const CudaText> TextOfKernels(DType dtype) {
-  // In the order of CudaKernel.
+  // The kernels are in the order of CudaKernel.
   return std::make_shared<CudaText>(CudaText{
       StrCat("typedef ", CudaTypeName(dtype), " T;\n", kKernels, TilesOf(dtype),
              kLargeKernels),
