@@ -70,7 +70,7 @@ struct Waiter {
 };
 
 struct Op {
-  // For the tracker.
+  // The tracker uses the members from here on.
   uint64_t sequence = 0;  // In push order, from 1.
   uint32_t unmet = 0;     // Uses that are not granted yet.
   Role role = Role::kWork;
@@ -79,7 +79,7 @@ struct Op {
   std::vector<Use> uses;
   Op* next = nullptr;  // The next operation in the same list.
 
-  // For running it.
+  // The core and the policy use the members from here on to run it.
   bool async = false;
   // The number of events after which the operation is finished: the return of
   // its function and, if it is asynchronous, the call of its completion.
@@ -93,7 +93,7 @@ struct Op {
   FailureSetPtr inherited;           // Failures because of which it is skipped.
   Waiter* waiter = nullptr;
 
-  // For messages and traces.
+  // Messages and traces show the members from here on.
   Site site;
   int worker = 0;
   int64_t pushed_ns = 0, began_ns = 0;

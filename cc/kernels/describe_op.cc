@@ -84,7 +84,8 @@ class Writer {
         "}");
   }
 
-  // Whether the node adds to what another node has written to its output.
+  // Returns whether the node adds to values that another node has written to
+  // its output.
   bool AddsInPlace(const Node& node) const {
     return node.accumulate ||
            (SumsRows(node.kind) && !writers_[node.outputs[0]].empty());

@@ -110,7 +110,7 @@ class ForeignKernel : public ForeignOp {
     std::vector<Tensor> outputs;
   };
 
-  // Adds the next input of a call.
+  // Adds the next input of a call, made from `ref`.
   Status Lend(const TensorRef& ref, OpKernelContext* outer, Call* call) const {
     Tensor tensor;
     if (ref.handle != nullptr) {

@@ -435,7 +435,7 @@ class Lowering {
   std::vector<Role> inputs_, outputs_;
   std::unique_ptr<tensorflow::FunctionBody> body_;
   ProgramBuilder builder_;
-  // Indexed by node id.
+  // Both are indexed by the id of a node.
   std::vector<bool> live_, row_dependent_;
 };
 

@@ -377,7 +377,7 @@ class NativeLowering {
     return true;
   }
 
-  // max(x, alpha x).
+  // Lowers LeakyRelu to max(x, alpha x).
   bool LeakyRelu() {
     int alpha, rest;
     if (!OutputHasRows() || !Slopes(&alpha, &rest)) return false;
@@ -387,7 +387,8 @@ class NativeLowering {
     return true;
   }
 
-  // alpha dy, plus (1 - alpha) dy where x is positive.
+  // Lowers the gradient of LeakyRelu to alpha dy, plus (1 - alpha) dy where x
+  // is positive.
   bool LeakyReluGrad() {
     int alpha, rest;
     if (!OutputHasRows() || !IsRows(1) || in(0).shape != in(1).shape ||
@@ -417,7 +418,7 @@ class NativeLowering {
     return mask >= 0;
   }
 
-  // x where the mask is 1, plus y where it is 0.
+  // Lowers a selection to x where the mask is 1, plus y where it is 0.
   bool Select() {
     const Symbol out = Out(0);
     if (!OutputHasRows() || !builder_.Broadcasts(traced_.inputs[1], out) ||
@@ -466,7 +467,7 @@ class NativeLowering {
     return OutputHasRows();
   }
 
-  // min(max(x, 0), 6).
+  // Lowers Relu6 to min(max(x, 0), 6).
   bool Relu6() {
     if (!AreLikeResult()) return false;
     const int above = Compute(Elementwise::kRelu, {traced_.inputs[0]});
@@ -475,7 +476,7 @@ class NativeLowering {
     return true;
   }
 
-  // dy where x is between 0 and 6.
+  // Lowers the gradient of Relu6 to dy where x is between 0 and 6.
   bool Relu6Grad() {
     if (!AreLikeResult()) return false;
     const int six = Scalar(6);
@@ -489,7 +490,7 @@ class NativeLowering {
   static constexpr double kSeluScale = 1.0507009873554804934193349852946;
   static constexpr double kSeluScaleAlpha = 1.7580993408473768599402175208123;
 
-  // scale alpha (exp(x) - 1) below 0, and scale x above.
+  // Lowers Selu to scale alpha (exp(x) - 1) below 0, and scale x above.
   bool Selu() {
     if (!AreLikeResult()) return false;
     const int zero = Scalar(0), scale = Scalar(kSeluScale);
@@ -504,7 +505,8 @@ class NativeLowering {
     return true;
   }
 
-  // dy (y + scale alpha) where y is negative, and scale dy elsewhere.
+  // Lowers the gradient of Selu to dy (y + scale alpha) where y is negative,
+  // and scale dy elsewhere.
   bool SeluGrad() {
     if (!AreLikeResult()) return false;
     const int zero = Scalar(0), scale = Scalar(kSeluScale);
@@ -527,7 +529,7 @@ class NativeLowering {
     return Compute(Elementwise::kAdd, {size, one});
   }
 
-  // x / (1 + |x|).
+  // Lowers Softsign to x / (1 + |x|).
   bool Softsign() {
     if (!AreLikeResult()) return false;
     const int sum = OnePlusAbs(0);
@@ -536,7 +538,7 @@ class NativeLowering {
     return true;
   }
 
-  // dy / (1 + |x|)^2.
+  // Lowers the gradient of Softsign to dy / (1 + |x|)^2.
   bool SoftsignGrad() {
     if (!AreLikeResult()) return false;
     const int squared = Compute(Elementwise::kSquare, {OnePlusAbs(1)});

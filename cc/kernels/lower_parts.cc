@@ -159,8 +159,8 @@ class PartLowering {
  private:
   const Symbol& in(int i) const { return builder_.symbol(traced_.inputs[i]); }
 
-  // Whether the input is known when the program is bound, so that views of it
-  // have addresses.
+  // Returns whether the input is known when the program is bound, so that views
+  // of it have addresses.
   bool HasElements(int i) const {
     int64_t offset;
     const int root = builder_.program().Root(traced_.inputs[i], &offset);
@@ -268,7 +268,7 @@ class SumLowering {
   }
 
  private:
-  // A sum, and where it lies in the result.
+  // A sum, and the place of its first element in the result.
   struct Part {
     int root = -1;
     int64_t offset = 0;
@@ -422,7 +422,8 @@ class SumLowering {
            });
   }
 
-  // Whether no two parts have elements in common; sorts them.
+  // Sorts the parts, and returns whether no two of them have elements in
+  // common.
   bool AreDisjoint(std::vector<Part>& parts) const {
     std::sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) {
       return std::pair(a.offset, a.root) < std::pair(b.offset, b.root);

@@ -1,4 +1,4 @@
-// The device that TensorFlow has put an op on, as the op uses it.
+// The device on which TensorFlow has put an op, as the op uses it.
 #ifndef CAVS_CC_KERNELS_OP_DEVICE_H_
 #define CAVS_CC_KERNELS_OP_DEVICE_H_
 

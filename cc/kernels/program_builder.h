@@ -1,4 +1,4 @@
-// Builds a program while it is lowered.
+// Builds a program while a function is lowered to it.
 #ifndef CAVS_CC_KERNELS_PROGRAM_BUILDER_H_
 #define CAVS_CC_KERNELS_PROGRAM_BUILDER_H_
 

@@ -141,7 +141,7 @@ class RowOp {
     return AllocateOutput(context, kName, 0, shape, output);
   }
 
-  // Sums of a narrow type are formed in float32.
+  // Adds rows of a narrow type in float32, and rounds the sums.
   static absl::Status AddAndRound(OpKernelContext* context,
                                   const CpuBackend& backend, DType dtype,
                                   Span<int32_t> rows, Tensor* output) {

@@ -30,7 +30,7 @@ SortedRows SortRows(const Index* indices, int64_t count, int64_t largest) {
   constexpr int kBits = 11;
   std::vector<int64_t> order(count), next(count);
   std::iota(order.begin(), order.end(), 0);
-  // Rows that were looked up are sorted already, so no digit is sorted by.
+  // Rows that were looked up are sorted already, so there is nothing to sort.
   if (std::is_sorted(indices, indices + count)) largest = 0;
   for (int shift = 0; shift < 64 && largest >> shift > 0; shift += kBits) {
     const auto digit = [&](int64_t position) {

@@ -20,8 +20,8 @@ namespace cavs {
 // the tensor.
 struct TapeVariant {
   std::shared_ptr<const Tape> tape;
-  // The pool of the tape: the backward direction reuses memory that the forward
-  // direction has returned.
+  // The pool from which the tape has its memory. The backward direction reuses
+  // memory that the forward direction has returned to it.
   std::shared_ptr<StoragePool> pool;
 
   static constexpr const char kTypeName[] = "cavs::TapeVariant";

@@ -20,7 +20,7 @@ struct Policy {
   // `micro_batch_splits`. `by_level` is the result of PlanByLevel for the
   // batch. Every child is in an earlier task than its parent, a task has
   // vertices of one type and of one micro-batch, and all tasks of a micro-batch
-  // precede those of the next.
+  // precede the tasks of the next one.
   TaskPlan (*plan)(const GraphBatchView& batch,
                    Span<int32_t> micro_batch_splits, TaskPlan by_level);
 };

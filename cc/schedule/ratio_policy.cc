@@ -3,9 +3,9 @@
 // The frontier F(a) of type a consists of the unevaluated vertices of type a
 // that depend on no other unevaluated vertex of type a, directly or through
 // vertices of any type. The next task of type a is a subset of F(a), whatever
-// the policy. The ready vertices R(a), those whose children are all evaluated,
-// are the subset that can run now. Each round runs R(a) of the type with the
-// largest ratio |R(a)| / |F(a)|.
+// the policy. The ready vertices R(a) are the subset that can run now, because
+// all of their children are evaluated. Each round runs R(a) of the type with
+// the largest ratio |R(a)| / |F(a)|.
 //
 // If the ratio is 1, no schedule of the remaining vertices has fewer tasks than
 // one that begins with F(a). Proof: take a best schedule. Its first task of
