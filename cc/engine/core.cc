@@ -106,7 +106,7 @@ void Core::Push(Closure* fn, VariableList read, VariableList mutate,
   op->epoch = parent != nullptr
                   ? parent->epoch
                   : first_epoch_ + static_cast<int64_t>(epochs_.size()) - 1;
-  if (tracing_) op->pushed_ns = Now();
+  op->pushed_ns = tracing_ ? Now() : 0;
   ++epochs_[static_cast<size_t>(op->epoch - first_epoch_)];
   policy_->Admit(op);
   Submit(op);
@@ -138,6 +138,7 @@ void Core::Run(Op* op, int worker, Lock& lock) {
   op->worker = worker;
   op->inherited = Inherited(*op);
   op->ran = op->inherited == nullptr;
+  op->trace = tracing_ ? num_traces_ : 0;
   if (tracing_) op->began_ns = Now();
   lock.unlock();
   std::shared_ptr<Failure> failure;
@@ -238,7 +239,7 @@ void Core::FinishWork(Op* op) {
   for (Use& use : op->uses) {
     if (use.mutate && use.var->failures != result) use.var->failures = result;
   }
-  if (tracing_) Record(*op);
+  if (tracing_ && op->trace == num_traces_) Record(*op);
   CountFinished(op->epoch);
   tracker_.Finish(op);
   tracker_.Recycle(op);
@@ -294,6 +295,7 @@ void Core::StartTrace() {
   Lock lock(mutex_);
   trace_.clear();
   trace_start_ = std::chrono::steady_clock::now();
+  ++num_traces_;
   tracing_ = true;
 }
 

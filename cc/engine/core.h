@@ -116,6 +116,7 @@ class Core final : public Host, public std::enable_shared_from_this<Core> {
   bool closing_ = false;    // Only operations may push.
   bool cancelled_ = false;  // No operation begins any more.
   bool tracing_ = false;
+  int64_t num_traces_ = 0;  // The number of the last trace.
   std::chrono::steady_clock::time_point trace_start_;
   std::vector<TraceEvent> trace_;
   std::condition_variable waits_;     // A Waiter or an epoch is done.

@@ -96,6 +96,7 @@ struct Op {
   // Messages and traces show the members from here on.
   Site site;
   int worker = 0;
+  int64_t trace = 0;  // The number of the trace in which it began, or 0.
   int64_t pushed_ns = 0, began_ns = 0;
   std::string name;
 };

@@ -72,7 +72,7 @@ def test_gru_mixes_what_is_not_dropped():
     layer(X)
     seeded(layer)
     got = layer(X, training=True)
-    of_h = mask(tf.range(3), 0, UNITS)
+    of_h = mask(tf.range(3), 1, UNITS)  # Number 0 is of the input, which keeps everything.
     kernel, recurrent_kernel = (tf.constant(w) for w in layer.get_weights())
     h = tf.zeros([3, UNITS], tf.float64)
     for step in range(STEPS):

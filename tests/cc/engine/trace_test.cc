@@ -3,7 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <stdexcept>
+#include <utility>
+#include <vector>
 
 #include "tests/cc/engine/engine_test_util.h"
 
@@ -42,6 +45,33 @@ TEST_P(TraceTest, SaysWhatRanWhenAndHowItEnded) {
   engine_.Push([] {}, {}, {x});
   engine_.WaitAll();
   EXPECT_TRUE(engine_.StopTrace().empty());
+}
+
+TEST_P(TraceTest, HasNoOperationThatBeganBeforeIt) {
+  const Variable x = engine_.NewVariable(), y = engine_.NewVariable();
+  std::unique_ptr<Completion> before_all, before_last;
+  const auto begin = [&](Variable variable, std::unique_ptr<Completion>* kept) {
+    Gate begun;
+    engine_.PushAsync(
+        [&](Completion done) {
+          *kept = std::make_unique<Completion>(std::move(done));
+          begun.Open();
+        },
+        {}, {variable});
+    begun.Pass();
+  };
+  begin(x, &before_all);
+  engine_.StartTrace();
+  begin(y, &before_last);
+  engine_.StopTrace();
+  engine_.StartTrace();
+  (*before_all)();
+  (*before_last)();
+  engine_.Push([] {}, {}, {x}, {0, 0, "traced"});
+  engine_.WaitAll();
+  const std::vector<TraceEvent> events = engine_.StopTrace();
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_EQ(events[0].name, "traced");
 }
 
 TEST(ChromeTraceTest, IsTheFormatWithOneRowPerWorker) {
