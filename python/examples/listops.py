@@ -152,6 +152,7 @@ def draw(history, graphs, accuracy, bag_accuracy, chance):
     losses = history.history["loss"]
     loss.plot(range(1, len(losses) + 1), losses, marker="o")
     loss.set(title="Loss per epoch (mean over vertices)", xlabel="epoch", ylabel="loss")
+    loss.locator_params(axis="x", integer=True)
     names = ("Tree-LSTM", "bag of\ntokens", "chance")
     drawn = bars.bar(
         names, [accuracy, bag_accuracy, chance], color=("#2f6db3", "#9aa5b1", "#d5dae0")
