@@ -1,5 +1,6 @@
 // The extension module cavs_tf._cavs_engine: the dependency engine for
-// cavs_tf/engine/_engine.py, which is its interface. Does not depend on TensorFlow.
+// cavs_tf/engine/_engine.py, which is its interface. Does not depend on
+// TensorFlow.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 

@@ -9,8 +9,8 @@
 // gradients are compared with those of the CPU. --eager=0, --lazy=0, --fuse=0
 // and --merge=0 turn a pass off; --streams=2 runs eager and lazy operators
 // beside the others; --walk=0 launches every task; --device=cpu --workers=N
-// times the CPU instead; --check=0 compares nothing, for an emulated driver that
-// computes nothing: what is left is the host's part.
+// times the CPU instead; --check=0 compares nothing, for an emulated driver
+// that computes nothing: what is left is the host's part.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
