@@ -210,6 +210,17 @@ def test_a_model_of_planned_graphs_says_how_to_plan():
     assert cavs.check_equivalence(model, planned | features).ok
 
 
+def test_a_model_of_graphs_with_edges_says_how_to_plan_them():
+    graphs = cavs.keras.graph_inputs(ARITY, edges=True)
+    x = keras.Input((UNITS,), name="x")
+    model = keras.Model({**graphs, "x": x}, cavs.keras.TreeLSTM(UNITS, ARITY)(graphs, x))
+    tree = cavs.GraphBatch.complete_tree(depth=2)
+    features = {"x": tf.zeros([tree.num_vertices, UNITS])}
+    planned = tree.with_schedule(ARITY).to_dict()
+    with pytest.raises(ValueError, match=r"'edge_splits' among .*with_schedule\(arity, edges=True"):
+        cavs.check_equivalence(model, planned | features)
+
+
 def test_for_fit_names_the_structure_whose_input_is_the_first():
     batches = cavs.data.batch(pairs(4), 2, arity=ARITY, as_dict=True)
     with pytest.raises(ValueError, match=r"inputs: got 'left/child_ids' as the first"):
