@@ -27,6 +27,7 @@ __all__ = [
 _MOST_CLASSES = 64
 
 
+@tf.autograph.experimental.do_not_convert
 def gather(state, child_row):
     """Collects one child's state for every vertex of a task.
 
@@ -48,6 +49,7 @@ def gather(state, child_row):
     return _ops.cavs_gather(state, int32_tensor("child_row", child_row, rank=1))
 
 
+@tf.autograph.experimental.do_not_convert
 def scatter(values, child_row, num_rows):
     """Adds rows into the rows of children, in order: the reverse of `gather`.
 
@@ -71,6 +73,7 @@ def scatter(values, child_row, num_rows):
     return _ops.cavs_scatter(values, child_row, int32_tensor("num_rows", num_rows, rank=0))
 
 
+@tf.autograph.experimental.do_not_convert
 def pull(values, order):
     """Brings rows of an external input into execution order.
 
@@ -91,6 +94,7 @@ def pull(values, order):
     return _ops.cavs_pull(values, int32_tensor("order", order, rank=1))
 
 
+@tf.autograph.experimental.do_not_convert
 def push(rows, order):
     """Brings rows back into vertex order: the reverse of `pull`.
 
@@ -111,6 +115,7 @@ def push(rows, order):
     return _ops.cavs_push(rows, int32_tensor("order", order, rank=1))
 
 
+@tf.autograph.experimental.do_not_convert
 def look_up(table: tf.Variable, ids) -> tf.Tensor:
     """Copies rows of a variable, such as a table of embeddings.
 
@@ -142,6 +147,7 @@ def look_up(table: tf.Variable, ids) -> tf.Tensor:
     return look_up_rows(table, tf.convert_to_tensor(ids))
 
 
+@tf.autograph.experimental.do_not_convert
 def present_ids(ids, mask_negative: bool = True, mask_id: int | None = None) -> VertexRows:
     """Finds the vertices that have an id, such as the vertices of a parse that have a word.
 
@@ -168,6 +174,7 @@ def present_ids(ids, mask_negative: bool = True, mask_id: int | None = None) -> 
     return VertexRows(*_ops.cavs_present(ids, mask_negative=mask_negative, masked=masked))
 
 
+@tf.autograph.experimental.do_not_convert
 def sparse_softmax_cross_entropy(labels, logits) -> tf.Tensor:
     """The cross entropy of the softmax of each row, for few classes.
 

@@ -11,9 +11,11 @@ INT32 = np.iinfo(np.int32)
 def on_cpu(function):
     """Makes a function of graphs compute on the CPU, where our operators read its results.
 
-    Else an accelerator would compute integers, and each would be copied there and back.
+    Else an accelerator would compute integers, and each would be copied there and back. AutoGraph
+    does not convert the function.
     """
 
+    @tf.autograph.experimental.do_not_convert
     @functools.wraps(function)
     def computed(*args, **kwargs):
         with tf.device("CPU:0"):

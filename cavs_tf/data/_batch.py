@@ -162,22 +162,21 @@ def batch(
         # Types may have the name under which graphs have them, as in what `from_graphs` makes.
         return features | (graphs.to_dict() if as_dict else {"graphs": graphs})
 
-    def assemble(examples):
+    @tf.autograph.experimental.do_not_convert
+    def assemble(examples, weights=None):
         if structures[0].name is None:
-            return graphs_and_features(structures[0], examples)
-        return examples | {s.name: graphs_and_features(s, examples) for s in structures}
+            made = graphs_and_features(structures[0], examples)
+        else:
+            made = examples | {s.name: graphs_and_features(s, examples) for s in structures}
+        return made if weights is None else merged(made, weights)
 
     if pools is None:
         batches = batched(dataset, batch_size, drop_remainder)
     else:
         batches = pools.minibatches(dataset, structures)
-    if replicas is None:
-        batches = batches.map(assemble, num_parallel_calls=tf.data.AUTOTUNE)
-    else:
-        batches = replicas.parts(batches, structures).map(
-            lambda part, weights: merged(assemble(part), weights),
-            num_parallel_calls=tf.data.AUTOTUNE,
-        )
+    if replicas is not None:
+        batches = replicas.parts(batches, structures)
+    batches = batches.map(assemble, num_parallel_calls=tf.data.AUTOTUNE)
     return batches.prefetch(tf.data.AUTOTUNE).with_options(_options(dataset.options()))
 
 

@@ -123,8 +123,9 @@ def split(dataset: tf.data.Dataset, share: float, seed: int = 0) -> tuple:
 
 def _where(dataset: tf.data.Dataset, is_chosen) -> tf.data.Dataset:
     """The examples for whose number `is_chosen` is true."""
-    numbered = dataset.enumerate().filter(lambda number, _: is_chosen(number))
-    return numbered.map(lambda _, example: example)
+    plain = tf.autograph.experimental.do_not_convert
+    numbered = dataset.enumerate().filter(plain(lambda number, _: is_chosen(number)))
+    return numbered.map(plain(lambda _, example: example))
 
 
 def _flat(name: str, values, splits):

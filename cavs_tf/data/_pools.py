@@ -32,6 +32,7 @@ class Pools:
         # New numbers for every pool of every epoch, the same whenever a program runs.
         random = tf.data.Dataset.random(self.seed, rerandomize_each_iteration=True).batch(2)
 
+        @tf.autograph.experimental.do_not_convert
         def cut(index, pool, seed):
             sizes = tf.add_n([structure.rows(pool) for structure in structures])
             with tf.control_dependencies(self._check_sizes(index, sizes)):

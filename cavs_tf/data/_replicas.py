@@ -34,6 +34,7 @@ class Replicas:
           structures: The structures of the examples.
         """
 
+        @tf.autograph.experimental.do_not_convert
         def divide(examples):
             sizes = tf.add_n([structure.sizes(examples) for structure in structures])
             splits = _splits(sizes, self.count)

@@ -79,6 +79,7 @@ def stream(
             except Exception as error:  # A function of the user may raise anything.
                 yield _sentence(error), nothing
 
+    @tf.autograph.experimental.do_not_convert
     def checked(state, error_and_example):
         error, example = error_and_example
         features = ops.cavs_checked_example(error, tf.nest.flatten(example))

@@ -166,6 +166,7 @@ class GraphSupport(VertexMethods, SelfContained):
 
     # --- called with graphs ---------------------------------------------------
 
+    @tf.autograph.experimental.do_not_convert
     def __call__(self, graphs, inputs=None, **kwargs):
         # Arguments go by name, since Keras accepts only tensors by position. A `call` that is
         # overridden need not take arguments that are None, the default.
@@ -252,6 +253,7 @@ class GraphSupport(VertexMethods, SelfContained):
             pulls[name] = _graph_rows(name, graphs, self.arity)
         return unnamed(run_forward(functions, schedule, pulls, self.options, at))
 
+    @tf.autograph.experimental.do_not_convert
     def extend(
         self,
         states,
@@ -332,6 +334,7 @@ class GraphSupport(VertexMethods, SelfContained):
         own = {name: rows for name, rows in outputs.items() if name != STATES}
         return unnamed(own), outputs[STATES]
 
+    @tf.autograph.experimental.do_not_convert
     def extension(
         self,
         states,

@@ -134,6 +134,7 @@ class GraphBatch(tf.experimental.ExtensionType):
         self.attached_schedule = attached_schedule
 
     @classmethod
+    @tf.autograph.experimental.do_not_convert
     def from_children(cls, children, vertex_type=None) -> "GraphBatch":
         """Makes graphs from a list of child ids for every vertex.
 
@@ -157,6 +158,7 @@ class GraphBatch(tf.experimental.ExtensionType):
         return cls._from_lists(_child_lists.from_children(children), vertex_type)
 
     @classmethod
+    @tf.autograph.experimental.do_not_convert
     def from_parents(cls, parents, vertex_type=None, *, edge_features=None):
         """Makes trees (or forests) from the parent of every vertex.
 
@@ -186,6 +188,7 @@ class GraphBatch(tf.experimental.ExtensionType):
         return graphs, _child_lists.features_of_parents(parents, edge_features)
 
     @classmethod
+    @tf.autograph.experimental.do_not_convert
     def from_edges(cls, num_vertices, edges, vertex_type=None, *, layout=None, edge_features=None):
         """Makes graphs from edges.
 
@@ -292,6 +295,7 @@ class GraphBatch(tf.experimental.ExtensionType):
         return made if features is None else (*made, features)
 
     @classmethod
+    @tf.autograph.experimental.do_not_convert
     def from_ragged(cls, children: tf.RaggedTensor, vertex_type=None) -> "GraphBatch":
         """Makes graphs from a RaggedTensor of child ids. Works inside `tf.function`.
 
@@ -483,6 +487,7 @@ class GraphBatch(tf.experimental.ExtensionType):
         return cls(*(tf.concat(p, 0) for p in (child_splits, child_ids, graph_splits, types)))
 
     @classmethod
+    @tf.autograph.experimental.do_not_convert
     def from_dict(cls, tensors) -> "GraphBatch":
         """The reverse of `to_dict`.
 
@@ -594,6 +599,7 @@ class GraphBatch(tf.experimental.ExtensionType):
         """
         return GraphBatch(*_graph_algebra.subgraph(self._fields(), vertices))
 
+    @tf.autograph.experimental.do_not_convert
     def split(self, rows) -> tf.RaggedTensor:
         """Rows of vertices by graph.
 
@@ -748,6 +754,7 @@ class GraphBatch(tf.experimental.ExtensionType):
         """int32 [B + 1]. Graph g has the roots roots[root_splits[g]:root_splits[g + 1]]."""
         return tf.searchsorted(self.roots, self.graph_splits)
 
+    @tf.autograph.experimental.do_not_convert
     def schedule(
         self,
         arity: int | None = None,
@@ -805,6 +812,7 @@ class GraphBatch(tf.experimental.ExtensionType):
         )
         return Schedule(*lists, *of_edges)
 
+    @tf.autograph.experimental.do_not_convert
     def with_schedule(
         self,
         arity: int | None = None,
@@ -869,6 +877,7 @@ def unpack_lists(packed: tf.Tensor) -> dict[str, tf.Tensor]:
     return dict(zip(PACKED_FIELDS, unpack(packed, len(PACKED_FIELDS)), strict=True))
 
 
+@tf.autograph.experimental.do_not_convert
 def with_lists(features: dict) -> dict:
     """Features of graphs with a schedule, with all lists as tensors, in structures too.
 

@@ -30,6 +30,7 @@ from cavs_tf.inspect._resolve import arguments_of, check_at
 __all__ = ["run"]
 
 
+@tf.autograph.experimental.do_not_convert
 def run(model, graphs, inputs=None, at=None):
     """Evaluates the vertex functions of `model` for one vertex after the other.
 

@@ -67,6 +67,7 @@ class Embedding(keras.layers.Embedding):
             kwargs["autocast"] = False
         return super().add_weight(*args, name=name, **kwargs)
 
+    @tf.autograph.experimental.do_not_convert
     def __call__(self, inputs, *args, **kwargs):
         return super().__call__(with_tensors(inputs), *args, **kwargs)
 

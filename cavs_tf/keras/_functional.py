@@ -170,6 +170,7 @@ def for_fit(
     if weigh_by is None and GLOBAL_GRAPHS in spec:
         weigh_by = GLOBAL_GRAPHS  # The same on all replicas, as Keras takes a mean over them.
 
+    @tf.autograph.experimental.do_not_convert
     def pair(features):
         chosen = select(features, inputs, "batches")
         weighing = labels if weigh_by is None else weigh_by
@@ -209,6 +210,7 @@ def _with_plain_graphs(batches: tf.data.Dataset) -> tf.data.Dataset:
                 "model has a tensor of its graphs under this one. Rename the feature."
             )
 
+    @tf.autograph.experimental.do_not_convert
     def plain(features):
         parts = {n: plain(f) if isinstance(f, dict) else f for n, f in features.items()}
         if not isinstance(features.get("graphs"), GraphBatch):

@@ -154,6 +154,7 @@ class Roots(SelfContained):
         super().__init__(**kwargs)
         self.combine = combine
 
+    @tf.autograph.experimental.do_not_convert
     def __call__(self, graphs, rows, **kwargs):
         # Arguments go by name, since Keras accepts only tensors by position.
         return super().__call__(graphs=graphs, rows=rows, **kwargs)
@@ -226,6 +227,7 @@ class Graph(SelfContained):
         self.go_backwards = go_backwards
         self.supports_jit = False  # XLA cannot compile custom ops.
 
+    @tf.autograph.experimental.do_not_convert
     def __call__(self, graphs, inputs=None, **kwargs):
         return super().__call__(graphs=graphs, inputs=with_tensors(inputs), **kwargs)
 
@@ -244,6 +246,7 @@ class Graph(SelfContained):
             self, self.cell, graphs_shape, inputs_shape, initial_state_shape=initial_state_shape
         )
 
+    @tf.autograph.experimental.do_not_convert
     def extend(self, states, children, inputs=None, vertex_type=None, **arguments):
         """Evaluates new vertices of graphs that grow: see `GraphSupport.extend`.
 

@@ -75,6 +75,7 @@ class Pool(SelfContained):
             self.bias = self.add_weight(shape=(units,), initializer="zeros", name="bias")
             self.query = self.add_weight(shape=(units, 1), name="query")
 
+    @tf.autograph.experimental.do_not_convert
     def __call__(self, graphs, rows, **kwargs):
         # Arguments go by name, since Keras accepts only tensors by position.
         return super().__call__(graphs=graphs, rows=rows, **kwargs)

@@ -328,6 +328,7 @@ class CellLayer(Graph):
         output, states = self._run(self._directed(graphs), inputs, initial_state)
         return (output, *states) if self.return_state else output
 
+    @tf.autograph.experimental.do_not_convert
     def extend(self, states, children, inputs=None, vertex_type=None, **arguments):
         """Evaluates new vertices of graphs that grow: see `GraphSupport.extend`.
 

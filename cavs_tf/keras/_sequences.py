@@ -94,6 +94,7 @@ class SequenceLayer(CellLayer):
             row = [[shape[-1]], self.compute_dtype]
             self.cell.build_from_config({"inputs": {DEFAULT: row}})
 
+    @tf.autograph.experimental.do_not_convert
     def __call__(self, sequences, inputs=None, mask=None, initial_state=None, **kwargs):
         if initial_state is None and not isinstance(sequences, (GraphBatch, dict)):
             inputs, initial_state = None, inputs  # It is the second argument of Keras's layers.

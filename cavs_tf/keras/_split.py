@@ -44,6 +44,7 @@ class Split(SelfContained):
         super().__init__(**kwargs)
         self.supports_masking = True
 
+    @tf.autograph.experimental.do_not_convert
     def __call__(self, graphs, rows, **kwargs):
         # Arguments go by name, since Keras accepts only tensors by position.
         return super().__call__(graphs=graphs, rows=rows, **kwargs)
