@@ -1,5 +1,7 @@
 """Inputs of functional models, and minibatches for `fit`."""
 
+from collections.abc import Iterable
+
 import keras
 import tensorflow as tf
 
@@ -128,8 +130,9 @@ def for_fit(
       inputs: The functional model, whose outputs labels are then compared with; or names of
         features, or a dict with such names: `model.input`. The name of a structure stands for all
         of its features; in a dict, a dict says which.
-      labels: Name of a feature, or a dict of them for a model with several outputs. A feature
-        of a structure is "left/name". None: there are none, as for `predict`.
+      labels: Name of a feature, or a dict or list of them for a model with several outputs, as
+        its outputs are. A feature of a structure is "left/name". None: there are none, as for
+        `predict`.
       weigh_by: Name of the feature whose number of rows is the weight of a minibatch, or None.
       sample_weight: Names of features, as `labels`, by which Keras multiplies the loss of each
         row; or None. In a dict outputs may be missing, whose rows weigh 1.
@@ -138,8 +141,8 @@ def for_fit(
       A dataset of pairs; with `sample_weight` of triples; without labels of inputs.
 
     Raises:
-      ValueError: If there is no such feature, the weight would not be the first input, or there is
-        a `sample_weight` but no labels.
+      ValueError: If there is no such feature, the weight would not be the first input, there is
+        a `sample_weight` but no labels, or the arguments are no minibatches and no names.
       tf.errors.InvalidArgumentError: From the dataset, if labels have another number of rows than
         outputs of the model.
 
@@ -155,7 +158,11 @@ def for_fit(
     batches = _with_plain_graphs(batches)
     spec = _spec_of(batches)
     _check_weights(labels, sample_weight)
-    model, inputs = inputs, _inputs_of(inputs) if isinstance(inputs, keras.Model) else inputs
+    # A dataset stacks the features of a list.
+    labels, sample_weight = (
+        tuple(n) if isinstance(n, list) else n for n in (labels, sample_weight)
+    )
+    model, inputs = inputs, _names_of(inputs)
     if _plans_its_own(inputs):
         batches = batches.map(with_lists)
         spec = batches.element_spec
@@ -200,6 +207,11 @@ def for_fit(
 
 def _with_plain_graphs(batches: tf.data.Dataset) -> tf.data.Dataset:
     """Minibatches in which each `GraphBatch` is replaced by its tensors, as Keras needs them."""
+    if not isinstance(batches, tf.data.Dataset):
+        raise ValueError(
+            f"batches: got a {type(batches).__name__} but expected a dataset of minibatches. Pass "
+            "cavs_tf.data.batch(examples, batch_size)."
+        )
     spec = batches.element_spec
     if not isinstance(spec, dict) or not any(_has_graphs(part) for part in (spec, *_dicts(spec))):
         return batches
@@ -293,14 +305,18 @@ def _check_weights(labels, sample_weight) -> None:
             )
 
 
-def _inputs_of(model: keras.Model):
-    """The inputs of a functional model, by name."""
+def _names_of(inputs):
+    """The names of features that `for_fit` was given, or of the inputs of a functional model."""
+    if isinstance(inputs, str):
+        return [inputs]
+    if isinstance(inputs, Iterable):
+        return inputs
     try:
-        inputs = model.input
+        inputs = inputs.input
         return inputs if isinstance(inputs, dict) else [x.name for x in keras.tree.flatten(inputs)]
     except AttributeError:
         raise ValueError(
-            f"inputs: got a {type(model).__name__}, which has no inputs by name, but expected a "
+            f"inputs: got a {type(inputs).__name__}, which has no inputs by name, but expected a "
             "functional model or names of features. Name the features that its call reads."
         ) from None
 

@@ -130,8 +130,38 @@ def test_for_fit_refuses_a_model_whose_inputs_have_no_names():
     class Subclassed(keras.Model):
         pass
 
-    with pytest.raises(ValueError, match=r"^inputs: got a Subclassed, which has no inputs by na"):
-        cavs.keras.for_fit(batches(trees()), Subclassed(), "label")
+    for inputs, kind in ((Subclassed(), "Subclassed"), (None, "NoneType")):
+        with pytest.raises(ValueError, match=f"^inputs: got a {kind}, which has no inputs by na"):
+            cavs.keras.for_fit(batches(trees()), inputs, "label")
+
+
+def test_for_fit_refuses_what_is_no_dataset():
+    with pytest.raises(ValueError, match=r"^batches: got a list but expected a dataset of minib"):
+        cavs.keras.for_fit([*batches(trees())], model_of(), "label")
+
+
+def test_one_name_is_a_string():
+    features, label = next(iter(cavs.keras.for_fit(batches(trees()), "word", "label")))
+    assert [*features] == ["word"] and label.shape == [4]
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_labels_of_a_list_of_outputs_are_a_list(count):
+    model = model_of()
+    listed = keras.Model(model.input, [model.output] * count)
+    listed.compile("sgd", [keras.losses.SparseCategoricalCrossentropy(from_logits=True)] * count)
+    model.compile("sgd", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    own = {"weight": 2.0}
+    examples = batches(trees().map(lambda tree: tree | own | {"label": tree["label"] % 2}))
+    data = [
+        cavs.keras.for_fit(examples, of, labels, sample_weight=weights)
+        for of, labels, weights in (
+            (listed, ["label"] * count, ["weight"] * count),
+            (model, "label", "weight"),
+        )
+    ]
+    total = listed.evaluate(data[0], return_dict=True, verbose=0)["loss"]
+    np.testing.assert_allclose(total, count * model.evaluate(data[1], verbose=0), rtol=1e-5)
 
 
 def make_names():
