@@ -155,7 +155,7 @@ def snli_pairs(path: str | os.PathLike, vocabulary: Vocabulary | None = None) ->
 
     def read():
         for number, line in numbered_lines(path):
-            if not _has_no_label(line):
+            if line.strip() and not _has_no_label(line):
                 yield Item(path, number, functools.partial(_pair, line))
 
     side = dict.fromkeys(["children", "word"])

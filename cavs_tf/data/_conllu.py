@@ -3,6 +3,7 @@
 import functools
 import itertools
 import os
+import re
 from collections.abc import Iterator
 
 import tensorflow as tf
@@ -80,7 +81,7 @@ def _sentences(path) -> Iterator[tuple[int, list[bytes]]]:
 def _tree(conllu, path, first: int, lines: list[bytes], roots: str) -> dict:
     for number, line in enumerate(lines, start=first):
         with located(path, number):
-            decoded(line)
+            _check_columns(decoded(line))
     try:
         [sentence] = conllu.parse("\n".join(map(decoded, lines)))
         words = [token for token in sentence if isinstance(token["id"], int)]
@@ -108,6 +109,16 @@ def _tree(conllu, path, first: int, lines: list[bytes], roots: str) -> dict:
         for name in ("word", "category", "relation"):
             tree[name].append("")
     return tree
+
+
+def _check_columns(line: str) -> None:
+    """Raises ValueError if a word has more columns than the format: `conllu` would ignore some."""
+    columns = re.split("\t|  +", line.rstrip(" "))
+    if len(columns) > 10 and not line.startswith("#"):
+        raise ValueError(
+            f"got {len(columns)} columns but expected ten, with a tab or several blanks between "
+            "them. Correct the line."
+        )
 
 
 def _check_ids(ids: list[int]) -> None:

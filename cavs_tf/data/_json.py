@@ -20,7 +20,7 @@ def json_graphs(
     vocabulary: Vocabulary | None = None,
     cycles: bool = False,
 ) -> tf.data.Dataset:
-    """Reads graphs as lists of edges, one JSON object per line.
+    """Reads graphs as lists of edges, one JSON object per line. Empty lines are skipped.
 
     An object has "num_vertices" and one of two lists of edges: "edges", pairs [child, parent];
     or "edge_index", a row of children and a row of parents, as in PyTorch Geometric. Ids count
@@ -41,6 +41,7 @@ def json_graphs(
         And the other features.
 
     Raises:
+      ValueError: If a value of `features` is no `tf.TensorSpec`.
       tf.errors.InvalidArgumentError: From the dataset, if the file has another form. The message
         names file and line.
 
@@ -54,10 +55,17 @@ def json_graphs(
     check_exists(path)
     check_bools(cycles=cycles)
     features = {} if features is None else dict(features)
+    for name, spec in features.items():
+        if not isinstance(spec, tf.TensorSpec):
+            raise ValueError(
+                f"features[{name!r}]: got {spec!r} but expected a tf.TensorSpec. Pass one with "
+                "the shape and the dtype of the feature."
+            )
 
     def read():
         for number, line in numbered_lines(path):
-            yield Item(path, number, functools.partial(_graph, line, features, cycles))
+            if line.strip():
+                yield Item(path, number, functools.partial(_graph, line, features, cycles))
 
     return stream(read, {"children": None} | features, vocabulary)
 

@@ -7,6 +7,7 @@ benchmark); Tai et al. 2015, arXiv:1503.00075 (the folders of its program).
 
 import functools
 import math
+import numbers
 import os
 import pathlib
 from collections.abc import Callable
@@ -123,7 +124,7 @@ def sentence_pairs(
         score: float32.
 
     Raises:
-      ValueError: If the first line does not have one of the names.
+      ValueError: If `columns` are something else, or the first line does not have one of the names.
       tf.errors.InvalidArgumentError: From the dataset, if the file is not of this form, or `parse`
         raises ValueError. The message names file and line.
 
@@ -134,7 +135,8 @@ def sentence_pairs(
     >>> next(iter(sentence_pairs(path, columns=(5, 6, 4))))["left"]["word"].numpy().tolist()
     [b'A', b'man', b'sits.']
     """
-    named = not all(isinstance(column, int) for column in columns)
+    _check_columns(columns)
+    named = isinstance(columns[0], str)
     numbers = _numbers(path, columns) if named else columns
     check_exists(path)
 
@@ -149,6 +151,18 @@ def sentence_pairs(
                 yield Item(path, number, functools.partial(pair, line))
 
     return stream(read, _PAIR, vocabulary)
+
+
+def _check_columns(columns) -> None:
+    """Raises ValueError unless these are three names, or three numbers from 0 on."""
+    columns = columns if isinstance(columns, (list, tuple)) else [columns]
+    is_number = [type(column) is int and column >= 0 for column in columns]
+    is_name = [isinstance(column, str) for column in columns]
+    if len(columns) != 3 or not (all(is_number) or all(is_name)):
+        raise ValueError(
+            f"columns: got {columns!r} but expected three names, or three numbers from 0 on. Pass "
+            "the columns of both sentences and of the score."
+        )
 
 
 def _numbers(path, columns) -> list[int]:
@@ -196,12 +210,21 @@ def _checked(tree) -> dict:
             f"got {len(words)} words for {len(children)} vertices from parse but expected one for "
             "each. Give inner vertices the empty word."
         )
-    for vertex, slots in enumerate(children):
+    if not words:
+        raise ValueError(
+            "got a tree without vertices from parse but expected one or more. Drop the line."
+        )
+    for vertex, (slots, word) in enumerate(zip(children, words, strict=True)):
+        if not isinstance(word, (str, bytes)):
+            raise ValueError(
+                f"got the word {word!r} of vertex {vertex} from parse but expected a string. Give "
+                "inner vertices the empty word."
+            )
         for child in slots:
-            if not 0 <= child < len(children):
+            if not isinstance(child, numbers.Integral) or not 0 <= child < len(children):
                 raise ValueError(
-                    f"got the child {child} of vertex {vertex} from parse but expected a vertex in "
-                    f"[0, {len(children)}). Number the vertices of each tree from 0 on."
+                    f"got the child {child!r} of vertex {vertex} from parse but expected a vertex "
+                    f"in [0, {len(children)}). Number the vertices of each tree from 0 on."
                 )
     check_acyclic(children)
     return {"children": children, "word": words}

@@ -49,7 +49,7 @@ def parent_trees(
         token: int32 [n], in [0, len(vocabulary)). With one.
 
     Raises:
-      ValueError: If `roots` has another value.
+      ValueError: If `roots` or `separator` has another value.
       tf.errors.InvalidArgumentError: From the dataset, if a file has another form. The
         message names file and line.
 
@@ -62,6 +62,11 @@ def parent_trees(
     [[0, 1], [2, 3]]
     """
     check_bools(skip_unparsed=skip_unparsed)
+    if separator is not None and not (isinstance(separator, str) and separator):
+        raise ValueError(
+            f"separator: got {separator!r} but expected a string that is not empty, or None. Leave "
+            "it out where blanks separate numbers and words."
+        )
     check_exists(parents)
     check_exists(tokens)
     check_roots(roots)

@@ -15,7 +15,7 @@ from cavs_tf._values.arguments import check_bools, checked_size
 from cavs_tf.data._bracket_grammar import TOKEN, class_of, tree_of, unescaped
 from cavs_tf.data._examples import from_arrays
 from cavs_tf.data._streams import decoded, located, numbered_lines
-from cavs_tf.data._vocabulary import Vocabulary
+from cavs_tf.data._vocabulary import Vocabulary, check_vocabulary
 
 
 class _Trees(NamedTuple):
@@ -67,6 +67,7 @@ def ptb_trees(
     >>> next(iter(ptb_trees(path)))["children"].to_list()
     [[], [], [], [1, 2], [0, 3]]
     """
+    check_vocabulary(vocabulary)
     trees = _read(path, num_classes, unescape)
     counts = np.array([len(slots) for slots in trees.children], np.int64)
     flat = np.fromiter(itertools.chain.from_iterable(trees.children), np.int32)

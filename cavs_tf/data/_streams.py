@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from cavs_tf._native.library import ops
-from cavs_tf.data._vocabulary import Vocabulary
+from cavs_tf.data._vocabulary import Vocabulary, check_vocabulary
 
 _STRUCTURE = {
     "children": tf.TensorSpec([None, None], tf.int32),
@@ -70,12 +70,13 @@ def stream(
     specs = spec(features)
     nothing = tf.nest.map_structure(_nothing, specs)
 
-    count = sum(1 for _ in _makers(read))
+    check_vocabulary(vocabulary)
+    count = sum(1 for _ in _makers(read, vocabulary))
 
     def generate():
-        for make in _exactly(count, _makers(read)):
+        for make in _exactly(count, _makers(read, vocabulary)):
             try:
-                yield "", _arrays(make(), vocabulary)
+                yield "", make()
             except Exception as error:  # A function of the user may raise anything.
                 yield _sentence(error), nothing
 
@@ -94,14 +95,15 @@ def stream(
 
 
 def numbered_lines(path: str | os.PathLike) -> Iterator[tuple[int, bytes]]:
-    """Yields the number of each line, from 1 on, and the line without its end; see `decoded`."""
+    """Yields the number of each line, from 1 on, and the line without its end; see `decoded`.
+
+    Lines end with a line feed, a carriage return or both, as in files that Python opens as text.
+    """
     with open(path, "rb") as file:
-        for number, line in enumerate(file, start=1):
+        lines = itertools.chain.from_iterable(line.rstrip(b"\r\n").split(b"\r") for line in file)
+        for number, line in enumerate(lines, start=1):
             # Programs on Windows begin files with this mark.
-            yield (
-                number,
-                (line.removeprefix(codecs.BOM_UTF8) if number == 1 else line).rstrip(b"\r\n"),
-            )
+            yield number, line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
 
 
 def decoded(line: bytes) -> str:
@@ -148,12 +150,12 @@ def check_exists(path: str | os.PathLike) -> None:
         pass
 
 
-def _makers(read: Callable[[], Iterator[Item]]) -> Iterator[Callable[[], dict]]:
+def _makers(read: Callable[[], Iterator[Item]], vocabulary) -> Iterator[Callable[[], dict]]:
     """Functions that make the examples; if reading fails, the last one raises its error."""
 
     def make(item: Item) -> dict:
         with located(item.path, item.line):
-            return item.make()
+            return _arrays(item.make(), vocabulary)
 
     def fail(error: Exception):
         raise error
@@ -204,8 +206,18 @@ def _arrays(example: dict, vocabulary: Vocabulary | None) -> dict:
         elif name == "word" and vocabulary is not None:
             arrays["token"] = vocabulary.ids(values)
         else:
-            arrays[name] = values
+            arrays[name] = [*map(_encoded, values)] if isinstance(values, list) else values
     return arrays
+
+
+def _encoded(value):
+    """A string as bytes, as TensorFlow has them; other values as they are."""
+    try:
+        return value.encode() if isinstance(value, str) else value
+    except UnicodeEncodeError:
+        raise ValueError(
+            f"got {value!r} but expected text that UTF-8 can hold. Correct the word."
+        ) from None
 
 
 def _padded(children: list[list[int]]) -> np.ndarray:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cavs_tf.data._streams import decoded, located, numbered_lines
-from cavs_tf.data._vocabulary import Vocabulary
+from cavs_tf.data._vocabulary import Vocabulary, check_vocabulary
 
 
 class Vectors(NamedTuple):
@@ -53,6 +53,7 @@ def read_vectors(path: str | os.PathLike, vocabulary: Vocabulary) -> Vectors:
     >>> vectors.rows.tolist(), vectors.share
     ([[0.0, 0.0], [0.0, 0.0], [2.0, -3.0], [0.0, 0.0]], 0.5)
     """
+    check_vocabulary(vocabulary, needed=True)
     numbers = {word.encode(): i for i, word in enumerate(vocabulary.words) if i > vocabulary.EMPTY}
     rows, is_found = None, np.zeros(len(vocabulary), bool)
     for line, word, size, values in _lines(path):

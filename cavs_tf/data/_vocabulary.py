@@ -29,8 +29,11 @@ class Vocabulary:
     UNKNOWN, EMPTY = 0, 1
 
     def __init__(self, words: Iterable[str]):
-        """Numbers `words` from 2 in the given order. They differ, and none is empty."""
-        self.words = ("<unknown>", "", *words)
+        """Numbers `words` from 2 in the given order. They differ, and none is empty.
+
+        All methods take strings, and bytes in UTF-8, as tensors have them.
+        """
+        self.words = ("<unknown>", "", *_strings(words))
         self._ids = {word: i for i, word in enumerate(self.words) if i != self.UNKNOWN}
         if len(self._ids) != len(self.words) - 1:
             [(word, _)] = collections.Counter(self.words[1:]).most_common(1)
@@ -43,7 +46,7 @@ class Vocabulary:
     def from_words(cls, words: Iterable[str], min_count: int = 1) -> "Vocabulary":
         """Numbers the words that occur `min_count` times or more, the most frequent first."""
         min_count = checked_size("min_count", min_count, least=0)
-        counts = collections.Counter(words)
+        counts = collections.Counter(_strings(words))
         del counts[""]
         kept = (word for word, count in counts.items() if count >= min_count)
         return cls(sorted(kept, key=lambda word: (-counts[word], word)))
@@ -71,7 +74,7 @@ class Vocabulary:
         words = itertools.chain.from_iterable(
             rows for example in dataset.as_numpy_iterator() for rows in _words(example)
         )
-        return cls.from_words((word.decode("utf-8") for word in words), min_count)
+        return cls.from_words(words, min_count)
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> "Vocabulary":
@@ -109,8 +112,34 @@ class Vocabulary:
         return len(self.words)
 
     def ids(self, words: Iterable[str]) -> np.ndarray:
-        """int32 [n]: the id of each word, in [0, len(self))."""
-        return np.array([self._ids.get(word, self.UNKNOWN) for word in words], np.int32)
+        """int32 [n]: the id of each word, in [0, len(self)).
+
+        Raises:
+          ValueError: If `words` are not strings or bytes, or are one word.
+        """
+        return np.array([self._ids.get(w, self.UNKNOWN) for w in _strings(words)], np.int32)
+
+
+def check_vocabulary(vocabulary, needed: bool = False) -> None:
+    """Raises ValueError unless this is a `Vocabulary`, or None where none is `needed`."""
+    if not isinstance(vocabulary, Vocabulary if needed else Vocabulary | None):
+        raise ValueError(
+            f"vocabulary: got a {type(vocabulary).__name__} but expected a Vocabulary. Make one "
+            "with Vocabulary.from_words or from_dataset."
+        )
+
+
+def _strings(words: Iterable[str | bytes]) -> Iterator[str]:
+    """The words as strings."""
+    if isinstance(words, (str, bytes)):
+        raise ValueError(f"words: got {words!r} but expected several words. Pass a list.")
+    for word in words:
+        if not isinstance(word, (str, bytes)):
+            raise ValueError(
+                f"words: got {word!r} but expected strings, or bytes in UTF-8. Convert it: the "
+                "words of a tensor have them in tensor.numpy()."
+            )
+        yield word.decode() if isinstance(word, bytes) else word
 
 
 def _words(features) -> Iterator:

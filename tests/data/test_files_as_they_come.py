@@ -82,9 +82,20 @@ def test_a_byte_order_mark_is_no_part_of_the_text(reader):
     assert examples(read(codecs.BOM_UTF8 + text.encode())) == examples(read(text))
 
 
-def test_lines_may_end_as_on_windows(reader):
+@pytest.mark.parametrize("end", ["\r\n", "\r", "\r\r\n"], ids=repr)
+def test_lines_may_end_as_on_other_systems(reader, end):
     read, text, _ = reader
-    assert examples(read(text.replace("\n", "\r\n"))) == examples(read(text))
+    assert examples(read(text.replace("\n", end))) == examples(read(text))
+
+
+@pytest.mark.parametrize("name", ["json_graphs", "snli_pairs", "sentence_pairs"])
+def test_empty_lines_between_examples_are_skipped(tmp_path, name):
+    read, text, _ = READERS[name]
+    path = tmp_path / "file"
+    path.write_text(text)
+    want = examples(read(path))
+    path.write_text("\n" + text.replace("\n", "\n  \n"))
+    assert examples(read(path)) == want
 
 
 def test_the_number_of_examples_is_known(reader):
@@ -197,6 +208,13 @@ def test_sentences_without_an_empty_line_between_them_are_rejected(tmp_path):
     message = "file:1: got the word 1 where word 3 comes but expected words numbered from 1 on"
     with pytest.raises(tf.errors.InvalidArgumentError, match=message):
         read(tmp_path, data.conllu_trees, conllu(0, 1) + "# sent_id = 2\n" + conllu(0))
+
+
+def test_columns_that_no_word_has_are_rejected(tmp_path):
+    path = tmp_path / "file"
+    path.write_text("# text = a  b\n" + row(1, "a  b", 0))  # It would shift all columns.
+    with pytest.raises(tf.errors.InvalidArgumentError, match=":2: got 11 columns but expected ten"):
+        list(data.conllu_trees(path))
 
 
 def test_words_are_numbered_without_gaps(tmp_path):
@@ -332,6 +350,68 @@ def test_an_error_of_parse_names_file_and_line(tmp_path):
     }.items():
         with pytest.raises(tf.errors.InvalidArgumentError, match=message):
             read(tmp_path, data.sentence_pairs, "a\tb\t1\n", columns=(0, 1, 2), parse=parse)
+
+
+NO_TREES = {
+    "no strings": ({"children": [[], [0]], "word": ["a", None]}, "got the word None of vertex 1 f"),
+    "no vertices": ({"children": [], "word": []}, "got a tree without vertices from parse but exp"),
+    "no numbers": ({"children": [[], ["0"]], "word": "ab"}, "got the child '0' of vertex 1 from p"),
+    "half a character": ({"children": [[]], "word": ["\ud83d"]}, r"got '\\ud83d' but expected tex"),
+}
+
+
+@pytest.mark.parametrize("name", NO_TREES)
+def test_a_parse_that_is_no_tree_is_an_error_in_its_place(tmp_path, name):
+    tree, message = NO_TREES[name]
+    path = tmp_path / "file"
+    path.write_text("a\tb\t1\nc\td\t2\n")
+
+    def parse(sentence):
+        return tree if sentence == "b" else {"children": [[]], "word": [sentence]}
+
+    pairs = data.sentence_pairs(path, columns=(0, 1, 2), parse=parse)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=f"file:1: {message}"):
+        list(pairs)
+    assert [pair["score"] for pair in examples(pairs.take(3).ignore_errors())] == [2]
+
+
+def test_half_a_character_of_json_is_an_error_in_its_place(tmp_path):
+    path = tmp_path / "file"
+    wrong = json.dumps(SNLI | {"sentence1_binary_parse": "\ud83d"})
+    path.write_text(wrong + "\n" + json.dumps(SNLI) + "\n")
+    pairs = data.snli_pairs(path)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"file:1: got '\\ud83d' but expected"):
+        list(pairs)
+    assert len(examples(pairs.take(3).ignore_errors())) == 1
+
+
+@pytest.mark.parametrize(
+    "columns", [(0, 1), (-1, 0, 1), ("a", "b", 2), (True, 0, 1), "abc", None], ids=str
+)
+def test_columns_are_three_names_or_numbers(tmp_path, columns):
+    with pytest.raises(ValueError, match=r"^columns: got .* but expected three names, or three nu"):
+        data.sentence_pairs(tmp_path / "file", columns=columns)
+
+
+@pytest.mark.parametrize("separator", ["", 3])
+def test_a_separator_is_a_string_that_is_not_empty(tmp_path, separator):
+    with pytest.raises(ValueError, match=r"^separator: got .* but expected a string that is not e"):
+        data.parent_trees(tmp_path / "file", tmp_path / "file", separator=separator)
+
+
+def test_features_of_json_have_specs(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(
+        ValueError, match=r"^features\['label'\]: got 'int32' but expected a tf.Ten"
+    ):
+        data.json_graphs(tmp_path / "file", {"label": "int32"})
+
+
+@pytest.mark.parametrize("read", [data.bracket_trees, data.ptb_trees, data.read_vectors])
+def test_a_vocabulary_is_a_vocabulary(tmp_path, read):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ValueError, match=r"^vocabulary: got a dict but expected a Vocabulary. Mak"):
+        read(tmp_path / "file", {"the": 0})
 
 
 def test_fit_does_not_warn_that_data_ended(tmp_path):

@@ -5,6 +5,7 @@ import tracemalloc
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 import cavs_tf as cavs
 from cavs_tf.data import Vocabulary, read_vectors
@@ -90,6 +91,7 @@ def test_a_vocabulary_comes_back(tmp_path):
     loaded = Vocabulary.load(path)
     assert loaded.words == Vocabulary(words).words
     assert loaded.ids(["café", "dog", ""]).tolist() == [3, 0, 1]
+
     path.write_bytes("\ufeff".encode() + path.read_bytes())
     assert Vocabulary.load(path).words == loaded.words
     Vocabulary([]).save(path)
@@ -117,3 +119,17 @@ def test_vectors_are_no_part_of_a_saved_configuration(tmp_path):
     model.save(tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras")
     np.testing.assert_array_equal(loaded(np.array([2])), vectors.rows[[2]])
+
+
+def test_words_of_tensors_are_numbered_as_strings():
+    words = tf.constant(["café", "the", "dog"])
+    vocabulary = Vocabulary.from_words(words.numpy()[:2])
+    assert vocabulary.words == Vocabulary(["café", "the"]).words
+    assert vocabulary.ids(words.numpy()).tolist() == [2, 3, 0]
+
+
+@pytest.mark.parametrize("make", [Vocabulary, Vocabulary.from_words, WORDS.ids])
+@pytest.mark.parametrize("words", ["the cat", b"the", [1], tf.constant(["the"])], ids=repr)
+def test_words_are_strings(make, words):
+    with pytest.raises(ValueError, match=r"^words: got .* but expected (strings, or|several wor)"):
+        make(words)
