@@ -11,7 +11,7 @@ from cavs_tf._inputs.look_up import look_up_rows
 from cavs_tf._native.library import in_xla
 from cavs_tf._native.library import ops as _ops
 from cavs_tf._tracing.trace import in_vertex_function
-from cavs_tf._values.arguments import check_bools, checked_id
+from cavs_tf._values.arguments import check_bools, checked_int
 from cavs_tf._values.integers import int32_tensor
 
 __all__ = [
@@ -169,7 +169,7 @@ def present_ids(ids, mask_negative: bool = True, mask_id: int | None = None) -> 
     (array([7, 3], dtype=int32), array([0, 2], dtype=int32))
     """
     check_bools(mask_negative=mask_negative)
-    mask_id = checked_id("mask_id", mask_id)
+    mask_id = checked_int("mask_id", mask_id)
     masked = [] if mask_id is None else [mask_id]
     return VertexRows(*_ops.cavs_present(ids, mask_negative=mask_negative, masked=masked))
 

@@ -154,15 +154,18 @@ def _without_other_features(tensors: dict) -> dict:
 
 
 def with_tensors(inputs):
-    """The inputs of a layer, where `VertexRows` have tensors in place of lists and arrays.
+    """The inputs of a layer, with tensors in place of lists of numbers.
 
-    Keras takes no structure that has tensors and lists.
+    Keras takes no lists, and no structure that has tensors and lists.
     """
     if isinstance(inputs, dict):
         return {name: with_tensors(value) for name, value in inputs.items()}
-    if not isinstance(inputs, VertexRows):
+    if isinstance(inputs, VertexRows):
+        return VertexRows(*(v if hasattr(v, "shape") else tensor_of(v) for v in inputs))
+    is_list = isinstance(inputs, (list, tuple))
+    if not is_list or any(hasattr(value, "shape") for value in tf.nest.flatten(inputs)):
         return inputs
-    return VertexRows(*(v if hasattr(v, "shape") else tensor_of(v) for v in inputs))
+    return tensor_of(inputs)
 
 
 def name_inputs(inputs) -> dict:

@@ -31,7 +31,7 @@ def checked_size(name: str, value, least: int = 1) -> int:
     return size
 
 
-def checked_id(name: str, value) -> int | None:
+def checked_int(name: str, value) -> int | None:
     """The value as an int, or None; ValueError unless it is an integer or None."""
     try:
         if isinstance(value, (bool, np.bool_)):
@@ -39,7 +39,7 @@ def checked_id(name: str, value) -> int | None:
         return None if value is None else operator.index(value)
     except TypeError:
         raise ValueError(
-            f"{name}: got {value!r} but expected an int or None. Pass an id, or leave it out."
+            f"{name}: got {value!r} but expected an int or None. Pass one, or leave it out."
         ) from None
 
 

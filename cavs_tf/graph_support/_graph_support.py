@@ -7,6 +7,7 @@ import inspect
 import types
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from cavs_tf._inputs.initial_state import check_initial_state, initial_rows
@@ -57,11 +58,16 @@ from cavs_tf.graph_support._vertex_methods import VertexMethods
 from cavs_tf.graphs._micro_batches import choose_micro_batch
 from cavs_tf.graphs._options import Options
 
-_OF_CLASS = object()  # The default of an argument, where None has a meaning.
+_OF_CLASS = "class"  # The default of `arity`, where None has a meaning; Keras saves strings.
+_DTYPES = ("float32", "float64", "bfloat16", "float16")  # The dtypes that a state may have.
 # Methods that a subclass may have itself.
 _OVERRIDDEN = ("vertex", "call", "build", "compute_output_shape", "compute_output_spec")
 _OVERRIDDEN += ("get_config", "from_config", "get_build_config", "build_from_config")
 _OVERRIDDEN += ("load_own_variables", "save_own_variables")
+# The types of attributes that a subclass may set, but not use for something else.
+_ATTRIBUTES = types.MappingProxyType(
+    {"options": Options, "_cache": TraceCache, "_state_shape": tuple, "_casts_inputs": bool}
+)
 
 
 class GraphSupport(VertexMethods, SelfContained):
@@ -90,7 +96,7 @@ class GraphSupport(VertexMethods, SelfContained):
     Args:
       state_size: Elements of one vertex's state, or its shape.
       arity: The largest number of children of a vertex, or None: any number, for functions that
-        call `children`. The default is the class's `arity`.
+        call `children`. The default, "class", is the class's `arity`.
       options: An `Options`.
       **kwargs: Arguments of `keras.layers.Layer`. The state has the compute dtype of `dtype`:
         float32, float64, bfloat16 or float16. Floating-point inputs are cast to it, as by other
@@ -123,9 +129,14 @@ class GraphSupport(VertexMethods, SelfContained):
         super().__init__(autocast=False, **kwargs)
         self._casts_inputs = autocast
         self.state_size = state_size
-        if arity is not _OF_CLASS:
-            self.arity = arity
-        if self.arity is not None and (not isinstance(self.arity, int) or self.arity < 0):
+        if self.compute_dtype not in _DTYPES:
+            raise ValueError(
+                f"dtype: got {self.compute_dtype!r} but expected one of {', '.join(_DTYPES)}, or a "
+                "policy that computes in one of them. Inputs may have any type."
+            )
+        if arity != _OF_CLASS:
+            self.arity = int(arity) if isinstance(arity, np.integer) else arity
+        if self.arity is not None and (type(self.arity) is not int or self.arity < 0):
             raise ValueError(
                 f"arity: got {self.arity!r} but expected an integer of at least 0, the largest "
                 "number of children of a vertex, or None: any number."
@@ -160,6 +171,13 @@ class GraphSupport(VertexMethods, SelfContained):
 
     def __setattr__(self, name, value):
         self._check_name(name, value)
+        kind = _ATTRIBUTES.get(name, object)
+        if not isinstance(value, kind):
+            raise ValueError(
+                f"{name}: got {type(value).__name__} as an attribute of {type(self).__name__} but "
+                f"expected {kind.__name__}, as a GraphSupport has an attribute of this name. "
+                "Rename yours."
+            )
         super().__setattr__(name, value)
         if isinstance(value, tf.Variable):
             self._track_variable(adopt(value))
@@ -525,8 +543,10 @@ class GraphSupport(VertexMethods, SelfContained):
 
     @default  # Keras then still takes the arguments of a class without a `get_config` by itself.
     def get_config(self) -> dict:
-        """The config of a Keras layer, and `options` and `autocast` unless they are default."""
+        """The config of a Keras layer; `arity`, `options`, `autocast` unless they are default."""
         config = super().get_config()
+        if self.arity != type(self).arity:
+            config["arity"] = self.arity
         if self.options != Options():
             config["options"] = self.options.config()
         if not self._casts_inputs:
@@ -535,10 +555,14 @@ class GraphSupport(VertexMethods, SelfContained):
 
     @classmethod
     def from_config(cls, config):
-        """Makes a GraphSupport from a config; its `__init__` may set options itself."""
+        """Makes a GraphSupport from a config; its `__init__` may set arity and options itself."""
         config = dict(config)
         options, autocast = config.pop("options", None), config.pop("autocast", None)
+        of_init = inspect.signature(cls.__init__).parameters
+        arity = {"arity": config.pop("arity")} if "arity" in config.keys() - of_init else {}
         cell = super().from_config(config)
+        for name, value in arity.items():
+            setattr(cell, name, value)
         if autocast is not None:
             cell._casts_inputs = autocast
         if options is not None:

@@ -10,7 +10,7 @@ from cavs_tf._inputs.inputs import VertexRows, as_pair, with_tensors
 from cavs_tf._native.library import in_xla
 from cavs_tf._running.evaluation import is_evaluated
 from cavs_tf._tracing.trace import in_vertex_function
-from cavs_tf._values.arguments import check_bools, checked_id
+from cavs_tf._values.arguments import check_bools, checked_int
 
 _IDS = (tf.int32, tf.int64)
 
@@ -59,7 +59,7 @@ class Embedding(keras.layers.Embedding):
         check_bools(mask_negative=mask_negative)
         super().__init__(*args, **kwargs)
         self.mask_negative = mask_negative
-        self.mask_id = checked_id("mask_id", mask_id)
+        self.mask_id = checked_int("mask_id", mask_id)
 
     def add_weight(self, *args, name=None, **kwargs):
         """Does the same as in Keras, but mixed precision casts looked up rows, not the table."""

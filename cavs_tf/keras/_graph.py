@@ -157,7 +157,7 @@ class Roots(SelfContained):
     @tf.autograph.experimental.do_not_convert
     def __call__(self, graphs, rows, **kwargs):
         # Arguments go by name, since Keras accepts only tensors by position.
-        return super().__call__(graphs=graphs, rows=rows, **kwargs)
+        return super().__call__(graphs=graphs, rows=with_tensors(rows), **kwargs)
 
     def call(self, graphs, rows):
         return roots_of(graphs, rows, self.combine)

@@ -3,7 +3,7 @@
 import keras
 import tensorflow as tf
 
-from cavs_tf._inputs.inputs import as_graph_batch, check_shapes
+from cavs_tf._inputs.inputs import as_graph_batch, check_shapes, with_tensors
 from cavs_tf._inputs.keras_private import SelfContained, asks_for_shapes
 from cavs_tf._values.arguments import checked_size
 from cavs_tf._values.wide_sums import sum_of_segments, widened
@@ -78,7 +78,7 @@ class Pool(SelfContained):
     @tf.autograph.experimental.do_not_convert
     def __call__(self, graphs, rows, **kwargs):
         # Arguments go by name, since Keras accepts only tensors by position.
-        return super().__call__(graphs=graphs, rows=rows, **kwargs)
+        return super().__call__(graphs=graphs, rows=with_tensors(rows), **kwargs)
 
     def call(self, graphs, rows, return_attention_scores=False):
         if return_attention_scores and self.mode != "attention":

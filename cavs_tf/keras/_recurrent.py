@@ -9,7 +9,14 @@ import tensorflow as tf
 
 from cavs_tf._inputs.inputs import DEFAULT, as_graph_batch, check_shapes, size_before
 from cavs_tf._inputs.keras_private import asks_for_shapes
-from cavs_tf._values.arguments import OF_LAYERS, check_bools, check_rate, checked_size, written_out
+from cavs_tf._values.arguments import (
+    OF_LAYERS,
+    check_bools,
+    check_rate,
+    checked_int,
+    checked_size,
+    written_out,
+)
 from cavs_tf.graph_support._graph_support import GraphSupport
 from cavs_tf.graphs._options import Options
 from cavs_tf.keras._graph import Graph, roots_of, run_for_roots
@@ -96,7 +103,7 @@ class RecurrentCell(GraphSupport):
             )
         super().__init__(len(self.state_names) * units, arity, options, **kwargs)
         self.units = units
-        self.seed = self._dropout_seed = seed
+        self.seed = self._dropout_seed = checked_int("seed", seed)
         self.activation = keras.activations.get(activation)
         self.recurrent_activation = keras.activations.get(recurrent_activation)
         self.use_bias = use_bias
@@ -218,8 +225,10 @@ class RecurrentCell(GraphSupport):
 
     def get_config(self):
         config = {k: get.serialize(getattr(self, k)) for k, get in _OF_WEIGHTS.items()}
+        of_layer = super().get_config()
+        of_layer.pop("arity", None)  # Subclasses that take it have it in their own config.
         return (
-            super().get_config()
+            of_layer
             | config
             | {
                 "units": self.units,

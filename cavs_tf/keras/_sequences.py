@@ -5,7 +5,7 @@ import types
 import keras
 import tensorflow as tf
 
-from cavs_tf._inputs.inputs import DEFAULT
+from cavs_tf._inputs.inputs import DEFAULT, with_tensors
 from cavs_tf._inputs.keras_private import SelfContained, asks_for_shapes
 from cavs_tf._values.arguments import check_bools, checked_size
 from cavs_tf.graphs._graph_batch import GraphBatch
@@ -98,9 +98,10 @@ class SequenceLayer(CellLayer):
     def __call__(self, sequences, inputs=None, mask=None, initial_state=None, **kwargs):
         if initial_state is None and not isinstance(sequences, (GraphBatch, dict)):
             inputs, initial_state = None, inputs  # It is the second argument of Keras's layers.
+        inputs = with_tensors(inputs)
         optional = {"inputs": inputs, "mask": mask, "initial_state": initial_state}
         kwargs |= {name: value for name, value in optional.items() if value is not None}
-        return SelfContained.__call__(self, sequences=sequences, **kwargs)
+        return SelfContained.__call__(self, sequences=with_tensors(sequences), **kwargs)
 
     def call(self, sequences, inputs=None, mask=None, initial_state=None):
         if inputs is not None:

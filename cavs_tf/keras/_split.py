@@ -3,7 +3,7 @@
 import keras
 import tensorflow as tf
 
-from cavs_tf._inputs.inputs import as_graph_batch, check_shapes, size_before
+from cavs_tf._inputs.inputs import as_graph_batch, check_shapes, size_before, with_tensors
 from cavs_tf._inputs.keras_private import SelfContained, asks_for_shapes
 from cavs_tf.keras._graph import rows_of_graphs
 
@@ -47,7 +47,7 @@ class Split(SelfContained):
     @tf.autograph.experimental.do_not_convert
     def __call__(self, graphs, rows, **kwargs):
         # Arguments go by name, since Keras accepts only tensors by position.
-        return super().__call__(graphs=graphs, rows=rows, **kwargs)
+        return super().__call__(graphs=graphs, rows=with_tensors(rows), **kwargs)
 
     def call(self, graphs, rows):
         if asks_for_shapes():

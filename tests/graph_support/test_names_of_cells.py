@@ -77,6 +77,14 @@ def test_documented_names_are_refused_as_attributes(name):
         Sum(name)
 
 
+@pytest.mark.parametrize("name", ["options", "_cache", "_state_shape", "_casts_inputs"])
+def test_attributes_that_a_cell_has_are_not_for_something_else(name):
+    with pytest.raises(ValueError, match=rf"^{name}: got dict as an attribute of Sum but expected"):
+        setattr(Sum(), name, {})
+    with pytest.raises(ValueError, match=rf"^{name}: got Dense as an attribute of Sum but expect"):
+        Sum(name)
+
+
 def test_private_names_are_refused_in_classes_too():
     with pytest.raises(ValueError, match=r"^_trace: got function as an attribute of Traced but"):
 

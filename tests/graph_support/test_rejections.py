@@ -64,10 +64,14 @@ def test_a_vertex_type_without_a_method():
         Wrong(1)(GRAPHS, X)
 
 
-@pytest.mark.parametrize("arity", [-1, 1.5])
+@pytest.mark.parametrize("arity", [-1, 1.5, "2", True])
 def test_arity(arity):
     with rejects(f"arity: got {arity!r} but expected an integer of at least 0"):
         cavs.GraphSupport(1, arity=arity)
+
+
+def test_an_arity_of_numpy():
+    assert type(cavs.GraphSupport(1, arity=np.int64(2)).arity) is int
 
 
 def test_a_class_without_a_vertex_function():
@@ -295,16 +299,6 @@ def test_an_operator_without_a_gradient_is_named_when_it_is_needed():
         loss = tf.reduce_sum(cell(GRAPHS, X))
     with pytest.raises(LookupError, match=r"has no gradient.*SoftsignGrad"):
         tape.gradient(loss, X)
-
-
-def test_a_state_that_the_kernels_do_not_know():
-    def whole(v):
-        v.scatter(v.pull()[:, :2])
-        v.push(v.gather(0))
-
-    cell = cell_of(whole, dtype="int32")
-    with rejects("state: got i32 but expected one of f32, f64", tf.errors.UnimplementedError):
-        cell(GRAPHS, tf.cast(X, tf.int32))
 
 
 # --- what it is called with -----------------------------------------------------

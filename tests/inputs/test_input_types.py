@@ -29,6 +29,40 @@ class TreeSum(cavs.GraphSupport):
         return {"dtype": self.dtype_policy.name}
 
 
+LAYERS = {
+    "TreeSum": TreeSum,
+    "Graph": lambda: cavs.keras.Graph(TreeSum()),
+    "TreeLSTM": lambda: cavs.keras.TreeLSTM(2),
+    "Pool": cavs.keras.Pool,
+    "Roots": cavs.keras.Roots,
+    "Split": cavs.keras.Split,
+}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_lists_of_numbers_are_inputs(name):
+    layer, rows = LAYERS[name](), [[1.0], [2.0], [3.0], [4.0]]
+    np.testing.assert_array_equal(layer(TREES, rows), layer(TREES, tf.constant(rows)))
+
+
+def test_lists_of_numbers_are_sequences_and_ids():
+    for layer in (cavs.keras.LSTM(2), cavs.keras.GRU(2)):
+        rows = [[[1.0], [2.0]]]
+        np.testing.assert_array_equal(layer(rows), layer(tf.constant(rows)))
+    table = cavs.keras.Embedding(3, 2)
+    np.testing.assert_array_equal(table([[1, 2]]), table(tf.constant([[1, 2]])))
+
+
+def test_a_dict_of_inputs_may_have_lists():
+    @cavs.vertex_function(state_size=1, arity=2)
+    def cell(v):
+        v.scatter(v.pull("x"))
+        v.push(v.pull("x") + tf.cast(v.pull("n")[:, None], tf.float32))
+
+    got = cell(TREES, {"x": tf.ones([4, 1]), "n": [1, 2, 3, 4]})
+    np.testing.assert_array_equal(got, [[2], [3], [4], [5]])
+
+
 @pytest.mark.parametrize("given", ["float16", "float32", "float64"])
 @pytest.mark.parametrize("policy", POLICIES)
 def test_a_cell_of_ones_own_takes_floats_of_any_type(policy, given):

@@ -98,7 +98,29 @@ def unknown_function(v):
     v.push(total)
 
 
+@keras.saving.register_keras_serializable("tests")
+class Plain(cavs.GraphSupport):
+    """Has no `__init__`: all its arguments are those of a GraphSupport."""
+
+    arity = 1
+
+    def vertex(self):
+        self.scatter(self.pull() + self.gather(0))
+        self.push(self.gather(0))
+
+
+@keras.saving.register_keras_serializable("tests")
+class WithArity(WithKwargs):
+    def __init__(self, units, arity, **kwargs):
+        super().__init__(units, arity=arity, **kwargs)
+
+
 CELLS = {
+    "plain": lambda: Plain(make.FEATURES),
+    "plain with an arity": lambda: Plain(make.FEATURES, arity=2),
+    "arity": lambda: WithKwargs(4, arity=3),
+    "any arity": lambda: WithKwargs(4, arity=None),
+    "own arity": lambda: WithArity(4, 3),
     "kwargs": lambda: WithKwargs(4, options=OPTIONS),
     "default options": lambda: WithKwargs(4),
     "of itself": lambda: OfItself(4),
@@ -130,6 +152,7 @@ def test_a_cell_keeps_its_options_and_weights(name, tmp_path):
     loaded = saved_and_loaded(model, tmp_path)
     (graph,) = (layer for layer in loaded.layers if isinstance(layer, Graph))
     assert graph.cell is not cell and graph.cell.options == cell.options
+    assert graph.cell.arity == cell.arity
     np.testing.assert_array_equal(loaded(inputs()), model(inputs()))
 
 

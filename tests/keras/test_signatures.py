@@ -217,11 +217,26 @@ def test_a_seed_fixes_what_is_dropped(layer):
 
 @pytest.mark.parametrize("mask_id", ["0", 1.5, True])
 def test_id_that_is_masked(mask_id):
-    message = f"mask_id: got {mask_id!r} but expected an int or None. Pass an id, or leave it out."
+    message = f"mask_id: got {mask_id!r} but expected an int or None. Pass one, or leave it out."
     with rejects(message):
         Embedding(4, 3, mask_id=mask_id)
     with rejects(message):
         cavs.ops.present_ids([1], mask_id=mask_id)
+
+
+@pytest.mark.parametrize("seed", ["3", 1.5, True])
+def test_seeds(seed):
+    for layer in (*CHAINS, *TREES):
+        with rejects(f"seed: got {seed!r} but expected an int or None. Pass one, or leave it out."):
+            layer(4, seed=seed)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint8", "complex64", "bool", "string"])
+def test_dtypes(dtype):
+    message = f"dtype: got {dtype!r} but expected one of float32, float64, bfloat16, float16, or a"
+    for layer in (*CHAINS, *TREES, *CELLS):
+        with rejects(message):
+            layer(4, dtype=dtype)
 
 
 def test_ids_of_numpy_are_masked():
