@@ -17,6 +17,9 @@ class _FunctionCell(GraphSupport):
     def vertex(self):
         self._function(self)
 
+    def _vertex_functions(self):
+        return [(getattr(self._function, "__name__", "vertex_function"), self.vertex)]
+
     def get_config(self):
         own = {
             "function": keras.saving.serialize_keras_object(self._function),
@@ -41,6 +44,9 @@ class _FunctionCell(GraphSupport):
             function, "_function", function
         )  # The cell has the name of its function.
         return super().from_config(config | {"function": function})
+
+
+_FunctionCell.__name__ = "vertex_function"  # Keras names the class in messages.
 
 
 def vertex_function(state_size, arity=0, **kwargs):

@@ -3,6 +3,8 @@
 Source: Xu et al. 2018, "Cavs", arXiv:1712.04048, section 3.1 (gather, scatter, pull, push).
 """
 
+import numbers
+
 import keras
 import tensorflow as tf
 
@@ -59,12 +61,12 @@ class VertexMethods:
         """
         vertex = self._vertex("gather")
         most = _MOST_SLOTS if self.arity is None else self.arity
-        if not isinstance(slot, int) or not 0 <= slot < most:
+        if not _is_int(slot) or not 0 <= slot < most:
             raise ValueError(
                 f"gather: got slot {slot!r} but expected one in [0, {most}). Raise the arity of "
                 "the GraphSupport if vertices have more children, or read them all by children()."
             )
-        return vertex.child_state(slot)
+        return vertex.child_state(int(slot))
 
     def gather_all(self) -> tf.Tensor:
         """What `gather` returns for all slots: [None, arity, *state_size]."""
@@ -181,7 +183,7 @@ class VertexMethods:
     def has_child(self, slot: int) -> tf.Tensor:
         """Booleans [None]: whether there is a child in this slot, in [0, arity)."""
         mask = self.child_mask()
-        if not isinstance(slot, int) or not 0 <= slot < self.arity:
+        if not _is_int(slot) or not 0 <= slot < self.arity:
             raise ValueError(
                 f"has_child: got slot {slot!r} but expected one in [0, {self.arity}). Raise the "
                 "arity of the GraphSupport if vertices have more children."
@@ -403,6 +405,10 @@ class VertexMethods:
         )
 
 
+def _is_int(value) -> bool:
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+
+
 def _floats(method, x) -> tf.Tensor:
     """The rows of edges that `method` was given; ValueError unless they are floating-point."""
     x = tf.convert_to_tensor(x)
@@ -416,7 +422,7 @@ def _floats(method, x) -> tf.Tensor:
 
 def _check_dropout(x, rate, rows) -> None:
     """Raises ValueError unless these are arguments that `dropout` takes."""
-    if not isinstance(rate, (int, float)) or not 0 <= rate < 1:
+    if isinstance(rate, bool) or not isinstance(rate, numbers.Real) or not 0 <= rate < 1:
         raise ValueError(
             f"dropout: got rate {rate!r} but expected a number in [0, 1), the share of elements "
             "that is dropped."

@@ -96,6 +96,34 @@ def test_a_slot_beyond_the_arity():
         cell_of(wrong)(GRAPHS, X)
 
 
+def test_slots_and_rates_of_numpy():
+    def sum_of_children(v):
+        state = sum(v.gather(slot) for slot in np.arange(2))
+        v.scatter(v.dropout(tf.where(v.has_child(np.int32(0))[:, None], state, 0), np.float32(0.5)))
+        v.push(state)
+
+    assert cell_of(sum_of_children)(GRAPHS, X).shape[1] == 2
+
+
+@pytest.mark.parametrize("method", ["gather", "has_child"])
+def test_a_slot_that_is_no_number(method):
+    def wrong(v):
+        v.scatter(getattr(v, method)(True))
+
+    with rejects(f"{method}: got slot True but expected one in [0, 2)"):
+        cell_of(wrong)(GRAPHS, X)
+
+
+def test_messages_name_the_function_that_was_written():
+    def tree_sum(v):
+        v.push(v.pull())
+
+    with rejects("tree_sum: got no scatter but expected exactly one"):
+        cell_of(tree_sum)(GRAPHS, X)
+    with rejects("Exception encountered when calling vertex_function.call()"):
+        cell_of(good)(GRAPHS, X, pushes=["other"])
+
+
 def test_gather_all_without_children():
     def wrong(v):
         v.scatter(v.gather_all())
