@@ -47,10 +47,16 @@ def _storage(variable: keras.Variable):
 
 @dataclasses.dataclass
 class Reads:
-    """The variables that some code read: Keras variables, and trainable `tf.Variable`s."""
+    """The variables that some code read: Keras variables, and trainable `tf.Variable`s.
+
+    Attributes:
+      of_keras, of_tensorflow: The variables.
+      adds_loss: Whether the code added a loss by `add_loss`, as activity regularizers do.
+    """
 
     of_keras: list = dataclasses.field(default_factory=list)
     of_tensorflow: list = dataclasses.field(default_factory=list)
+    adds_loss: bool = False
 
     def add(self, others: "Reads") -> None:
         """Adds the variables that other code read."""
@@ -68,7 +74,7 @@ class _ReadsOfKeras(StatelessScope):
     """A scope that Keras asks for the value of every Keras variable that is read in it."""
 
     def __init__(self, reads: Reads):
-        super().__init__()
+        super().__init__(collect_losses=True)
         self._reads = reads
 
     def get_current_value(self, variable):
@@ -87,7 +93,8 @@ class _ReadsOfKeras(StatelessScope):
         """Ignores updates, since the results of this scope are discarded."""
 
     def add_loss(self, loss):
-        """Ignores losses, since the results of this scope are discarded."""
+        """Notes that there is a loss; the results of this scope are discarded."""
+        self._reads.adds_loss = True
 
     def __exit__(self, kind, error, traceback):
         """Gives new variables their values, but not after an error: that could hide it."""

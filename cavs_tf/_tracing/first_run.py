@@ -25,13 +25,20 @@ def first_run(functions, pulls: dict, state: tf.TensorSpec, arity: int | None) -
       variables that they read.
 
     Raises:
-      ValueError: If a vertex function makes variables whenever it runs, or an input is pulled, or
-        an output pushed, by vertices and by edges.
+      ValueError: If a vertex function makes variables whenever it runs, or adds a loss, or an
+        input is pulled, or an output pushed, by vertices and by edges.
     """
     vertices, reads = [], Reads()
     for name, function in functions:
         with recorded_reads() as own:
             vertices.append(_one_vertex(pulls, state, arity).run(function))
+        if own.adds_loss:
+            raise ValueError(
+                f"{name}: got a loss, from add_loss or the activity_regularizer of a layer, but "
+                "expected none in a vertex function, which only its pushes leave. Push what the "
+                "loss is of, and add it outside: by the activity_regularizer of the layer around "
+                "the cell, or by add_loss of the model."
+            )
         check_reads(name, own, lambda f=function: _one_vertex(pulls, state, arity).run(f))
         reads.add(own)
     edge_pulls = _union(vertex.pulled_by_edge for vertex in vertices)

@@ -51,7 +51,7 @@ from cavs_tf._running.trace_cache import Known, TraceCache
 from cavs_tf._tracing.first_run import first_run
 from cavs_tf._tracing.functions import Functions, make_functions
 from cavs_tf._tracing.surroundings import Surroundings
-from cavs_tf._tracing.trace import current_vertex
+from cavs_tf._tracing.trace import current_vertex, in_vertex_function
 from cavs_tf.graph_support._extension import extension_of, rows_of_new, with_given_states
 from cavs_tf.graph_support._shapes import shapes_by_call, state_shape_of, zero_outputs
 from cavs_tf.graph_support._vertex_methods import VertexMethods
@@ -243,6 +243,12 @@ class GraphSupport(VertexMethods, SelfContained):
                [12.],
                [21.]], dtype=float32)
         """
+        if in_vertex_function():
+            raise ValueError(
+                f"{self.name}: got a call in the vertex function of "
+                f"{current_vertex('call').owner.name!r} but expected one outside, as it computes "
+                "whole graphs. Call it before, and pull what it returns."
+            )
         if initial_state is not None:
             inputs = self._with_initial_state(graphs, inputs, initial_state)
         if pushes is None:

@@ -104,6 +104,23 @@ def test_a_documented_method_can_be_overridden():
     assert Doubled()(TREES, ROWS).shape == (3, 4)
 
 
+@pytest.mark.parametrize("layer", [Sum, cavs.keras.TreeLSTM, cavs.keras.LSTM])
+@pytest.mark.parametrize("run", (lambda cell, *args: cell(*args), cavs.reference.run))
+def test_a_layer_over_graphs_is_not_called_in_a_vertex_function(layer, run, recwarn):
+    class Outer(Sum):
+        def __init__(self):
+            super().__init__()
+            self.inner = layer(4) if layer is not Sum else Sum()
+
+        def vertex(self):
+            x = self.pull()
+            self.inner(x[:, None]) if layer is cavs.keras.LSTM else self.inner(TREES, x)
+
+    message = "got a call in the vertex function of 'outer.*' but expected one outside, as it comp"
+    with pytest.raises(ValueError, match=message):
+        run(Outer(), TREES, ROWS)
+
+
 @pytest.mark.parametrize(
     "call",
     (

@@ -2,6 +2,7 @@
 
 import sys
 
+import keras
 import pytest
 import tensorflow as tf
 
@@ -73,6 +74,31 @@ def test_the_reference_has_effects(capfd):
     cavs.reference.run(cell, GRAPHS, X)
     shown = capfd.readouterr().out.split("\n")
     assert shown[-4:] == ["total 1", "total 3", "total 6", ""]
+
+
+class AddsLoss(keras.layers.Layer):
+    def call(self, x):
+        self.add_loss(tf.reduce_sum(x))
+        return x
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [keras.layers.Dense(2, activity_regularizer="l2"), AddsLoss()],
+    ids=["regularizer", "own"],
+)
+def test_losses_of_vertices_are_refused(layer):
+    @cavs.vertex_function(state_size=2, arity=1)
+    def cell(v):
+        v.scatter(layer(v.pull()))
+        v.push(v.gather(0))
+
+    graphs, rows = cavs.GraphBatch.chain([2]), tf.ones([2, 2])
+    for call in (cell, cavs.keras.Graph(cell)):
+        for args in ((graphs, rows), (cavs.keras.graph_inputs(), keras.Input([2]))):
+            with pytest.raises(ValueError, match=r"^cell: got a loss, from add_loss or the act"):
+                call(*args)
+    assert not layer.losses
 
 
 def test_an_assertion_fails_in_the_reference():
