@@ -3,6 +3,7 @@
 #define CAVS_CC_DEVICE_BINDINGS_H_
 
 #include <cstdint>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -92,7 +93,11 @@ struct Slot {
   // If given, row i of the value is row index[i] of `rows`, where -1 is the row
   // of zeros before the first.
   const int32_t* index = nullptr;
-  TensorRef dense;        // Invariants, and sums over rows.
+  // The address of an invariant, or of a sum over rows. Views have none: see
+  // Bindings::Dense().
+  void* dense = nullptr;
+  // An invariant as the framework's operators take it.
+  std::shared_ptr<const TensorRef> tensor;
   void* terms = nullptr;  // Memory of a foreign operator's terms of a sum.
   std::vector<TensorRef> per_task;  // Opaque values; the framework's.
   bool zero_without_children = false;
@@ -161,7 +166,7 @@ struct Bindings {
   char* Dense(const Program& program, int id) const {
     int64_t offset;
     const int root = program.Root(id, &offset);
-    return static_cast<char*>(slots[root].dense.data) +
+    return static_cast<char*>(slots[root].dense) +
            offset * static_cast<int64_t>(SizeOf(program.symbols[id].dtype));
   }
 };

@@ -46,19 +46,19 @@ ConstBlock Operands::Read(int id, const RowRange& at) const {
 
 char* Operands::Dense(int id) const {
   const SymbolLayout& layout = program_.layout[id];
-  return static_cast<char*>(bindings_.slots[layout.root].dense.data) +
-         layout.offset * static_cast<int64_t>(SizeOf(symbol(id).dtype));
+  return static_cast<char*>(bindings_.slots[layout.root].dense) +
+         layout.offset * static_cast<int64_t>(SizeOf(layout.dtype));
 }
 
 char* Operands::Sum(int id) const {
   const SymbolLayout& layout = program_.layout[id];
-  return static_cast<char*>(bindings_.slots[layout.root].dense.data) +
+  return static_cast<char*>(bindings_.slots[layout.root].dense) +
          layout.offset * static_cast<int64_t>(SizeOf(TypeOfSum(id)));
 }
 
 DType Operands::TypeOfSum(int id) const {
   const Slot& slot = bindings_.slots[program_.layout[id].root];
-  const DType dtype = symbol(id).dtype;
+  const DType dtype = program_.layout[id].dtype;
   return slot.rounded_last ? SumType(dtype) : dtype;
 }
 
@@ -71,8 +71,7 @@ std::vector<int> Operands::SumsOverNoRows() const {
     for (int id : node.outputs) {
       const int root = program_.layout[id].root;
       if (symbol(id).kind == SymbolKind::kReduced &&
-          !*bindings_.sum_begun[id] &&
-          bindings_.slots[root].dense.data != nullptr) {
+          !*bindings_.sum_begun[id] && bindings_.slots[root].dense != nullptr) {
         sums.insert(id);
       }
     }

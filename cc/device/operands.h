@@ -34,7 +34,7 @@ class Operands {
 
   // The part of `at` in the symbol's space: vertices or edges.
   const SpaceRange& RowsOf(int id, const RowRange& at) const {
-    return at.of(symbol(id).space);
+    return at.of(program_.layout[id].space);
   }
 
   // Whether the symbol is zero in rows of vertices without children.
@@ -42,7 +42,7 @@ class Operands {
 
   const Symbol& symbol(int id) const { return program_.symbols[id]; }
   int64_t columns(int id) const { return program_.layout[id].columns; }
-  bool HasRows(int id) const { return program_.layout[id].has_rows; }
+  bool HasRows(int id) const { return program_.layout[id].has_rows(); }
 
  private:
   const CompiledProgram& program_;

@@ -17,7 +17,7 @@ namespace {
 
 // How often the derivatives write to the gradient of each state row.
 std::vector<int32_t> CountWrites(const Model& derivative, const RowPlan& rows) {
-  return rows.CountGathers(CountGathers(derivative));
+  return rows.CountGathers(derivative.gathers);
 }
 
 bool IsGatheredOnce(const std::vector<int32_t>& writes) {
@@ -79,7 +79,7 @@ StepPlan PlanForward(const Model& model, const RowPlan& rows,
   limits.gaps = FindGaps(pull_rows);
   limits.saved_by_index.resize(rows.num_types());
   return PlanStep(keep_tape ? Direction::kForward : Direction::kInference,
-                  model, rows, limits);
+                  model, rows, std::move(limits));
 }
 
 // The memory that a training step needs if its forward direction needs
@@ -101,7 +101,7 @@ TrainingNeed NeedOfTraining(const MemoryNeed& forward, const Model* derivative,
     limits.saved_by_index.push_back(ResultsByIndex(model, type));
   }
   need.backward =
-      PlanStep(Direction::kBackward, *derivative, rows, limits).need;
+      PlanStep(Direction::kBackward, *derivative, rows, std::move(limits)).need;
   need.peak = TrainingPeak(need.forward, need.backward);
   return need;
 }
@@ -319,10 +319,10 @@ RowPlan PlanRows(const Model& model, const ScheduleView& schedule,
 }
 
 // Forgets what a call that failed may have left.
-void Begin(const StepInputs& inputs, Tape* tape) {
+void Begin(StepInputs inputs, Tape* tape) {
   Tape begun;
   begun.alive = std::move(tape->alive);
-  begun.inputs = inputs;
+  begun.inputs = std::move(inputs);
   *tape = std::move(begun);
 }
 
@@ -332,7 +332,7 @@ size_t ZoneOf(const StepContext& context) {
 
 }  // namespace
 
-Status RunForward(const Model& model, const ForwardArguments& arguments,
+Status RunForward(const Model& model, ForwardArguments arguments,
                   const StepContext& context, Tape* tape) {
   CAVS_RETURN_IF_ERROR(CheckSlots(model, arguments.schedule));
   if (arguments.derivative != nullptr) {
@@ -341,53 +341,54 @@ Status RunForward(const Model& model, const ForwardArguments& arguments,
   const bool keep_tape = tape != nullptr;
   Tape own;
   if (!keep_tape) tape = &own;
-  Begin(arguments, tape);
+  Begin(std::move(static_cast<StepInputs&>(arguments)), tape);
+  const StepInputs& inputs = tape->inputs;
   const std::vector<int> traits =
-      TraitsOfTasks(model, arguments.schedule, arguments.pull_rows);
+      TraitsOfTasks(model, inputs.schedule, inputs.pull_rows);
   ProgramTable programs = OneProgramPerType(model.num_types);
   if (arguments.use_variants) {
     CAVS_RETURN_IF_ERROR(
-        ChoosePrograms(model, arguments, traits, context, &programs));
+        ChoosePrograms(model, inputs, traits, context, &programs));
   }
   tape->num_types = model.num_types;
-  tape->rows = RowPlan(arguments.schedule, traits, programs);
+  tape->rows = RowPlan(inputs.schedule, traits, programs);
   const RowPlan& rows = tape->rows;
-  tape->pull_rows = MakeExternalRows(arguments.pull_rows, rows);
-  tape->push_rows = ExternalRows(arguments.push_rows, rows.types());
+  tape->pull_rows = MakeExternalRows(inputs.pull_rows, rows);
+  tape->push_rows = ExternalRows(inputs.push_rows, rows.types());
   tape->edge_pushes = model.edge_pushes;
   if (!tape->edge_pushes.empty()) {
-    tape->edge_rows = ExternalRows(AllEdges(arguments.schedule), rows.types());
+    tape->edge_rows = ExternalRows(AllEdges(inputs.schedule), rows.types());
   }
   CAVS_RETURN_IF_ERROR(Upload(*model.device, context.stream, tape));
   ExpectWork(model, rows, context);
 
   RunArguments run;
   run.lists = tape->lists;
-  run.inputs = arguments.pulls;
-  run.outputs = arguments.pushes;
+  run.inputs = inputs.pulls;
+  run.outputs = inputs.pushes;
+  run.captures = &inputs.captures;
   size_t captures = 0;  // Number of captures of earlier types.
   for (int type = 0; type < rows.num_types(); ++type) {
-    run.captures.push_back(arguments.captures[model.type_of[type]]);
+    const std::vector<TensorRef>& given = inputs.captures[model.type_of[type]];
     run.input_rows.emplace_back();
     for (const auto& pull : tape->pull_lists) {
       run.input_rows.back().push_back(pull[type]);
     }
     run.output_rows.push_back(
-        tape->lists_of_pushes(arguments.pushes.size(), type));
+        tape->lists_of_pushes(inputs.pushes.size(), type));
     CAVS_RETURN_IF_ERROR(
         CheckMovedRows(model.programs[type], run, "pulls", "pushes"));
-    CAVS_RETURN_IF_ERROR(
-        CheckCaptures(model.programs[type], run.captures[type], captures));
-    captures += run.captures[type].size();
+    CAVS_RETURN_IF_ERROR(CheckCaptures(model.programs[type], given, captures));
+    captures += given.size();
   }
-  for (size_t push = 0; push < arguments.pushes.size(); ++push) {
+  for (size_t push = 0; push < inputs.pushes.size(); ++push) {
     const int number = static_cast<int>(push);
     AddUnwritten(model, NodeKind::kPush, push, tape->rows_of_push(number),
                  arguments.sizes->push_row[push], number, &run.unwritten);
   }
 
   const bool two_streams = context.other != nullptr;
-  std::vector<int> pulls(arguments.pulls.size());
+  std::vector<int> pulls(inputs.pulls.size());
   std::iota(pulls.begin(), pulls.end(), 0);
   const ResultRows result_rows = CountRows(*tape, pulls);
   const StepPlan plan =
@@ -474,7 +475,7 @@ Status RunBackward(const Model& derivative, const Tape& tape,
   }
 
   const StepPlan plan =
-      PlanStep(Direction::kBackward, derivative, rows, limits);
+      PlanStep(Direction::kBackward, derivative, rows, std::move(limits));
   return Compute(
       plan, derivative, rows, context, std::move(run), plan.need.workspace(),
       [&] { return DoesNotFit(plan.need); }, &writes, nullptr);

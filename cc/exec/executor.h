@@ -33,7 +33,7 @@ struct ForwardArguments : StepInputs {
 // kInvalidArgument.
 // kResourceExhausted, before anything is computed, if there is not the memory
 // that PredictTraining() says, or PredictInference().
-Status RunForward(const Model& model, const ForwardArguments& arguments,
+Status RunForward(const Model& model, ForwardArguments arguments,
                   const StepContext& context, Tape* tape);
 
 struct BackwardArguments {

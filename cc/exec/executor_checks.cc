@@ -11,15 +11,14 @@ namespace {
 // Whether the tape holds a value for `symbol`.
 bool IsValueOf(const Symbol& symbol, const Slot& value) {
   const bool has_rows = value.rows.dtype() != DType::kOther;
-  const bool is_dense = !has_rows && (value.dense.handle != nullptr ||
-                                      value.dense.data != nullptr);
+  const bool is_dense = !has_rows && value.tensor != nullptr;
   switch (symbol.kind) {
     case SymbolKind::kRows:
       return value.rows.columns() == symbol.columns() &&
              value.rows.dtype() == symbol.dtype;
     case SymbolKind::kInvariant:
-      return is_dense && value.dense.dtype == symbol.dtype &&
-             (!symbol.shape_known || value.dense.shape == symbol.shape);
+      return is_dense && value.tensor->dtype == symbol.dtype &&
+             (!symbol.shape_known || value.tensor->shape == symbol.shape);
     case SymbolKind::kOpaque:
       return !has_rows && !is_dense;
     default:  // Never on a tape.

@@ -38,8 +38,16 @@ TensorRef ForeignNodes::Refer(int id, const RowRange& at) {
       return ref;
     }
     case SymbolKind::kInvariant:
-    case SymbolKind::kReduced:
-      return bindings_.slots[id].dense;
+    case SymbolKind::kReduced: {
+      const Slot& slot = bindings_.slots[id];
+      if (slot.tensor != nullptr) {
+        ref = *slot.tensor;
+      } else {
+        ref.shape = s.shape;
+      }
+      ref.data = operands_.Dense(id);
+      return ref;
+    }
   }
   return ref;
 }
@@ -76,7 +84,8 @@ Status ForeignNodes::Take(const Node& node, int id, const RowRange& at,
   Slot& slot = bindings_.slots[id];
   switch (program_.symbols[id].kind) {
     case SymbolKind::kInvariant:
-      slot.dense = output;
+      slot.dense = output.data;
+      slot.tensor = std::make_shared<const TensorRef>(output);
       return Status();
     case SymbolKind::kOpaque:
       slot.per_task[at.task] = output;
@@ -98,10 +107,9 @@ Status ForeignNodes::AddTerms(const Node& node, int id, const TensorRef& terms,
   if (!begun && !slot.rounded_last) return Status();
   if (!begun) {
     const size_t bytes = ByteCount(1, s.columns(), SumType(s.dtype));
-    CAVS_RETURN_IF_ERROR(stream->Zero(slot.dense.data, bytes));
+    CAVS_RETURN_IF_ERROR(stream->Zero(slot.dense, bytes));
   }
-  Status status =
-      stream->Add(s.dtype, terms.data, s.columns(), slot.dense.data);
+  Status status = stream->Add(s.dtype, terms.data, s.columns(), slot.dense);
   if (status.code() != StatusCode::kUnimplemented) return status;
   return Status(
       StatusCode::kUnimplemented,

@@ -82,6 +82,26 @@ void FindEdges(Model* model) {
   }
 }
 
+void FindPrologues(Model* model) {
+  for (const Program& program : model->programs) {
+    model->computes_weights.push_back(std::any_of(
+        program.nodes.begin(), program.nodes.end(),
+        [](const Node& node) { return node.stage == Stage::kPrologue; }));
+  }
+}
+
+void CountGathers(Model* model) {
+  for (const Program& program : model->programs) {
+    model->gathers.emplace_back();
+    GatherCounts& own = model->gathers.back();
+    own.slots.assign(model->num_slots, 0);
+    for (const Node& node : program.nodes) {
+      if (RowOf(node.kind).outside != Outside::kChildStates) continue;
+      ++(node.index < 0 ? own.edges : own.slots[node.index]);
+    }
+  }
+}
+
 // See Model::streams_share_sums and streams_share_state.
 void FindWhatStreamsShare(Model* model) {
   for (const Program& program : model->programs) {
@@ -156,6 +176,8 @@ Status Finish(std::vector<Program> programs, const PassOptions& options,
   }
   CAVS_RETURN_IF_ERROR(ReadState(model));
   FindEdges(model);
+  FindPrologues(model);
+  CountGathers(model);
   FindWhatStreamsShare(model);
   for (const CompiledProgram& program : model->programs) {
     model->executables.push_back(device->Compile(program));
@@ -289,20 +311,6 @@ bool Touches(const Program& program, NodeKind kind, size_t index) {
       program.nodes.begin(), program.nodes.end(), [&](const Node& node) {
         return node.kind == kind && node.index == static_cast<int>(index);
       });
-}
-
-std::vector<GatherCounts> CountGathers(const Model& model) {
-  std::vector<GatherCounts> counts;
-  for (const Program& program : model.programs) {
-    counts.emplace_back();
-    GatherCounts& own = counts.back();
-    own.slots.assign(model.num_slots, 0);
-    for (const Node& node : program.nodes) {
-      if (RowOf(node.kind).outside != Outside::kChildStates) continue;
-      ++(node.index < 0 ? own.edges : own.slots[node.index]);
-    }
-  }
-  return counts;
 }
 
 }  // namespace cavs

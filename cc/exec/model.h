@@ -50,6 +50,10 @@ struct Model {
   // One more than the largest slot that programs gather from or send gradients
   // to.
   int64_t num_slots = 0;
+  // By program: whether it computes something from weights alone.
+  std::vector<bool> computes_weights;
+  // By program: how often it gathers, or sends gradients back.
+  std::vector<GatherCounts> gathers;
   // Derivatives: by type and result of its program, the number of the capture
   // whose gradient the result is. It is the number of the result, unless the
   // caller sets another one.
@@ -106,9 +110,6 @@ bool MayBeDerivative(const Model& derivative, const Model& model);
 
 // Whether a program has a node of this kind and index.
 bool Touches(const Program& program, NodeKind kind, size_t index);
-
-// By program: how often it gathers, or sends gradients back.
-std::vector<GatherCounts> CountGathers(const Model& model);
 
 }  // namespace cavs
 

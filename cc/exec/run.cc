@@ -124,11 +124,12 @@ void Run::BindProgram(int type) {
   own.slots.resize(program.symbols.size());
   BindSums(type);
   own.tracer = context_.tracer;
-  for (size_t id = 0; id < own.slots.size(); ++id) {
-    BindSlot(type, static_cast<int>(id));
+  const auto count = static_cast<int>(own.slots.size());
+  for (int id = 0; id < count; ++id) {
+    if (program.layout[id].root == id) BindSlot(type, id);
   }
-  for (size_t id = 0; id < own.slots.size(); ++id) {
-    if (program.symbols[id].parent >= 0) BindView(type, static_cast<int>(id));
+  for (int id = 0; id < count; ++id) {
+    if (program.layout[id].root != id) BindView(type, id);
   }
   const ProgramPlan& plan = plan_.programs[type];
   own.workspace = arena_ + plan.workspace_offset;
@@ -155,19 +156,20 @@ void Run::BindSums(int type) {
 }
 
 DynamicTensor Run::RowsAt(int type, int id, void* data) const {
-  const Symbol& s = model_.programs[type].symbols[id];
+  const SymbolLayout& s = model_.programs[type].layout[id];
   const Place& place = plan_.programs[type].places[id];
-  return DynamicTensor(s.dtype, data, place.rows, s.columns(), s.columns(),
+  return DynamicTensor(s.dtype, data, place.rows, s.columns, s.columns,
                        place.extent);
 }
 
 // Sets the slot of a root according to its place.
 void Run::BindSlot(int type, int id) {
-  const Symbol& s = model_.programs[type].symbols[id];
+  const CompiledProgram& program = model_.programs[type];
+  const SymbolLayout& s = program.layout[id];
   const Place& place = plan_.programs[type].places[id];
   Bindings& own = bindings_[type];
   Slot& slot = own.slots[id];
-  slot.zero_without_children = model_.programs[type].zeros.symbols[id];
+  slot.zero_without_children = program.zeros.symbols[id];
   slot.rounded_last = place.dtype != s.dtype;
   if (place.terms_bytes > 0) {
     char* terms = arena_ + place.terms_offset;
@@ -175,11 +177,11 @@ void Run::BindSlot(int type, int id) {
     if (guards_ != nullptr) {
       guards_->Add(terms + place.terms_bytes,
                    terms + Memory::Padded(place.terms_bytes) + plan_.zone,
-                   StrCat("terms of ", s.name));
+                   StrCat("terms of ", program.symbols[id].name));
     }
   }
   const auto state_rows = [&](const Block& from, int64_t rows, int64_t stride) {
-    return DynamicTensor(s.dtype, from.data, rows, s.columns(),
+    return DynamicTensor(s.dtype, from.data, rows, s.columns,
                          stride * from.pitch, place.extent);
   };
   switch (place.home) {
@@ -191,14 +193,13 @@ void Run::BindSlot(int type, int id) {
           (place.home == Home::kTape ? kept_begin_ : arena_) + place.offset;
       if (guards_ != nullptr) {
         guards_->Add(data + place.bytes,
-                     data + Memory::Padded(place.bytes) + plan_.zone, s.name);
+                     data + Memory::Padded(place.bytes) + plan_.zone,
+                     program.symbols[id].name);
       }
-      if (s.kind == SymbolKind::kRows) {
+      if (s.has_rows()) {
         slot.rows = RowsAt(type, id, data);
       } else {
-        slot.dense.dtype = s.dtype;
-        slot.dense.shape = s.shape;
-        slot.dense.data = data;
+        slot.dense = data;
       }
       break;
     }
@@ -220,19 +221,21 @@ void Run::BindSlot(int type, int id) {
       return;
     }
     case Home::kResult:
-      slot.dense.dtype = s.dtype;
-      slot.dense.shape = s.shape;
-      slot.dense.data =
-          arguments_.results[model_.type_of[type]][place.source].data;
+      slot.dense = arguments_.results[model_.type_of[type]][place.source].data;
       return;
     case Home::kGiven:
-      if (s.source == SymbolSource::kCapture) {
-        slot.dense = arguments_.captures[type][s.index];
-      } else if (s.source == SymbolSource::kConstant) {
-        slot.dense = *s.constant;
-      } else if (s.source == SymbolSource::kSaved) {
+      if (s.source == SymbolSource::kSaved) {
         slot = (*arguments_.saved)[type][s.index];
+        return;
       }
+      if (s.source == SymbolSource::kCapture) {
+        // The caller owns it.
+        const auto& captures = (*arguments_.captures)[model_.type_of[type]];
+        slot.tensor = {std::shared_ptr<void>(), &captures[s.index]};
+      } else if (s.source == SymbolSource::kConstant) {
+        slot.tensor = program.symbols[id].constant;
+      }
+      if (slot.tensor != nullptr) slot.dense = slot.tensor->data;
       return;
   }
   if (!place.copied) return;
@@ -247,27 +250,16 @@ void Run::BindSlot(int type, int id) {
 
 void Run::BindView(int type, int id) {
   const CompiledProgram& program = model_.programs[type];
-  const Symbol& s = program.symbols[id];
+  const SymbolLayout& s = program.layout[id];
   std::vector<Slot>& slots = bindings_[type].slots;
-  int64_t offset;
-  const int root = program.Root(id, &offset);
-  const Home home = plan_.programs[type].places[root].home;
+  const Slot& root = slots[s.root];
+  const Home home = plan_.programs[type].places[s.root].home;
   if (home == Home::kNone) return;
   if (home == Home::kChunk) chunk_views_[type].push_back(id);
   slots[id].zero_without_children = program.zeros.symbols[id];
-  if (s.kind == SymbolKind::kRows) {
-    slots[id].index = slots[root].index;
-    slots[id].rows = slots[root].rows.Columns(offset, s.columns());
-    return;
-  }
-  TensorRef& dense = slots[id].dense;
-  dense = slots[root].dense;
-  dense.handle.reset();  // The handle has the root's shape and elements.
-  dense.shape = s.shape;
-  if (dense.data != nullptr) {
-    dense.data = static_cast<char*>(dense.data) + offset * SizeOf(s.dtype);
-  }
-  slots[id].terms = slots[root].terms;
+  slots[id].terms = root.terms;
+  slots[id].index = root.index;
+  if (s.has_rows()) slots[id].rows = root.rows.Columns(s.offset, s.columns);
 }
 
 // The memory that all types reuse belongs to another chunk from now on.
@@ -384,9 +376,11 @@ Status Run::ZeroUnwritten() {
 Status Run::Prologue() {
   for (int type = 0; type < rows_.num_types(); ++type) {
     if (IsIdle(model_, rows_, type)) continue;
-    CAVS_RETURN_IF_ERROR(
-        foreign_[type]->RunRowFree(Stage::kPrologue, critical_));
-    CAVS_RETURN_IF_ERROR(CheckWeights(type));
+    if (model_.computes_weights[type]) {
+      CAVS_RETURN_IF_ERROR(
+          foreign_[type]->RunRowFree(Stage::kPrologue, critical_));
+      CAVS_RETURN_IF_ERROR(CheckWeights(type));
+    }
     CAVS_RETURN_IF_ERROR(Checked(bound_[type]->Prepare(critical_), critical_,
                                  [] { return "prologue"; }));
   }
@@ -403,11 +397,9 @@ Status Run::CheckWeights(int type) const {
       int64_t offset;
       const int root = program.Root(id, &offset);
       const Symbol& symbol = program.symbols[root];
-      const TensorRef& value = bindings_[type].slots[root].dense;
-      if (symbol.kind != SymbolKind::kInvariant ||
-          value.shape == symbol.shape) {
-        continue;
-      }
+      if (symbol.kind != SymbolKind::kInvariant) continue;
+      const TensorRef& value = *bindings_[type].slots[root].tensor;
+      if (value.shape == symbol.shape) continue;
       return InvalidArgument(
           "vertex function: operator ", node.name, " (", node.op,
           ") got a weight of shape ", ShapeText(value.shape), " but expected ",
@@ -439,35 +431,33 @@ Status Run::Epilogue() {
 }
 
 Status Run::CopyResult(int type, size_t i) {
-  const Program& program = model_.programs[type];
+  const CompiledProgram& program = model_.programs[type];
   const int id = program.results[i];
   const Symbol& s = program.symbols[id];
-  const TensorRef& from = bindings_[type].slots[id].dense;
+  const Slot& slot = bindings_[type].slots[program.layout[id].root];
   const TensorRef& to = arguments_.results[type][i];
   const size_t bytes = ByteCount(1, s.columns(), s.dtype);
-  if (from.data == nullptr && bytes > 0) {
+  if (slot.dense == nullptr && bytes > 0) {
     return Internal(
         "gradient of a capture: got a value per task but expected a sum over "
         "rows");
   }
-  if (s.kind == SymbolKind::kInvariant &&
-      CheckedProduct(from.shape) != s.columns()) {
+  if (s.kind == SymbolKind::kInvariant && s.parent < 0 && bytes > 0 &&
+      CheckedProduct(slot.tensor->shape) != s.columns()) {
     return InvalidArgument(
-        "gradient of a capture: got ", CheckedProduct(from.shape),
+        "gradient of a capture: got ", CheckedProduct(slot.tensor->shape),
         " elements but expected ", s.columns(),
         ", as when it was traced. What is computed from weights alone must "
         "keep its shape.");
   }
+  const char* const from = bindings_[type].Dense(program, id);
   if (!model_.is_variant(type)) {
-    return from.data == to.data ? Status()
-                                : critical_->Copy(to.data, from.data, bytes);
+    return from == to.data ? Status() : critical_->Copy(to.data, from, bytes);
   }
   // Added to the result of the type's program, unless it was formed there.
-  int64_t offset;
-  const Place& place = plan_.programs[type].places[program.Root(id, &offset)];
+  const Place& place = plan_.programs[type].places[program.layout[id].root];
   if (place.home == Home::kResult) return Status();
-  return critical_->Add(s.dtype, bindings_[type].Dense(program, id),
-                        s.columns(), to.data);
+  return critical_->Add(s.dtype, from, s.columns(), to.data);
 }
 
 // With two streams, the critical path waits for the eager stage of a chunk, and
@@ -531,17 +521,20 @@ Status Run::RunTasks(const Chunk& chunk) {
   // is told about each.
   const bool together = other_ == critical_ && context_.tracer == nullptr;
   if (together) CAVS_RETURN_IF_ERROR(critical_->BeginTasks());
+  task_rows_.clear();
+  for (int type = 0; type < rows_.num_types(); ++type) {
+    task_rows_.push_back(RangeOf(rows_, type, chunk));
+  }
   Status status;
   for (int64_t i = 0; i < chunk.end - chunk.first && status.ok(); ++i) {
-    status = RunTask(chunk, plan_.direction == Direction::kBackward
-                                ? chunk.end - 1 - i
-                                : chunk.first + i);
+    status = RunTask(plan_.direction == Direction::kBackward ? chunk.end - 1 - i
+                                                             : chunk.first + i);
   }
   const Status ended = critical_->EndTasks();
   return status.ok() ? ended : status;
 }
 
-Status Run::RunTask(const Chunk& chunk, int64_t task) {
+Status Run::RunTask(int64_t task) {
   const ScheduleView& schedule = rows_.schedule();
   if (context_.cancelled && context_.cancelled()) {
     return Status(StatusCode::kCancelled, StrCat("cancelled before task ", task,
@@ -549,7 +542,7 @@ Status Run::RunTask(const Chunk& chunk, int64_t task) {
   }
   const int type = rows_.program(task);
   const TypeRows& rows = rows_.type(type);
-  RowRange range = RangeOf(rows_, type, chunk);
+  RowRange range = task_rows_[type];
   range.first = rows.first_row(task);
   range.count = schedule.task_splits[task + 1] - schedule.task_splits[task];
   range.FindEdges();
@@ -568,18 +561,25 @@ std::vector<std::vector<Slot>> Run::Results() const {
   std::vector<std::vector<Slot>> results;
   for (size_t type = 0; type < bindings_.size(); ++type) {
     const int number = static_cast<int>(type);
-    const std::vector<int>& own = model_.programs[type].results;
+    const CompiledProgram& program = model_.programs[type];
+    const std::vector<Slot>& slots = bindings_[type].slots;
     results.emplace_back(model_.NumSaved(number));
     if (IsIdle(model_, rows_, number)) continue;
-    for (size_t i = 0; i < own.size(); ++i) {
-      const int id = own[i];
+    for (size_t i = 0; i < program.results.size(); ++i) {
+      const int id = program.results[i];
+      const Symbol& s = program.symbols[id];
       Slot& slot = results.back()[model_.SavedNumber(number, i)];
-      slot = bindings_[type].slots[id];
-      for (int at = id; at >= 0;
-           at = model_.programs[type].symbols[at].parent) {
+      slot = slots[id];
+      if (s.kind == SymbolKind::kInvariant && s.parent >= 0) {
+        auto tensor = std::make_shared<TensorRef>();
+        tensor->dtype = s.dtype;
+        tensor->shape = s.shape;
+        tensor->data = slot.dense = bindings_[type].Dense(program, id);
+        slot.tensor = std::move(tensor);
+      }
+      for (int at = id; at >= 0; at = program.symbols[at].parent) {
         slot.zero_without_children =
-            slot.zero_without_children ||
-            bindings_[type].slots[at].zero_without_children;
+            slot.zero_without_children || slots[at].zero_without_children;
       }
     }
   }

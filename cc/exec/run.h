@@ -32,7 +32,8 @@ struct RunArguments {
   std::vector<Block> inputs, outputs;  // See Bindings.
   // Indexed by type, then by input or output.
   std::vector<std::vector<const int32_t*>> input_rows, output_rows;
-  std::vector<std::vector<TensorRef>> captures;  // Indexed by type.
+  // Forward: by vertex type; they must outlive the results.
+  const std::vector<std::vector<TensorRef>>* captures = nullptr;
   // Backward: the tape, by type; and the gradients of captures.
   const std::vector<std::vector<Slot>>* saved = nullptr;
   std::vector<std::vector<TensorRef>> results;
@@ -85,7 +86,7 @@ class Run {
   Status RunChunks();
   Status RunBlocks(Stage stage, const Chunk& chunk, Stream* stream);
   Status RunTasks(const Chunk& chunk);
-  Status RunTask(const Chunk& chunk, int64_t task);
+  Status RunTask(int64_t task);
   // Work that is put into the streams from now on begins after all earlier
   // work, and bindings may be changed.
   Status Barrier();
@@ -119,6 +120,7 @@ class Run {
   // so that no chunk but the first allocates.
   std::vector<RowRange> chunk_rows_;
   std::vector<std::vector<size_t>> chunk_offsets_;
+  std::vector<RowRange> task_rows_;  // By type, of the chunk whose tasks run.
 };
 
 }  // namespace cavs

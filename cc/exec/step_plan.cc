@@ -94,17 +94,16 @@ class Planner {
     int64_t most = 1;
     for (int type = 0; type < rows_.num_types(); ++type) {
       if (!HasRows(type)) continue;
-      const std::vector<Symbol>& symbols = model_.programs[type].symbols;
+      const Layout& layout = model_.programs[type].layout;
       const int64_t rows = rows_.type(type).size();
       const int64_t edges = rows_.type(type).num_edges();
       int64_t bytes = 0;
-      for (size_t id = 0; id < symbols.size(); ++id) {
-        const Symbol& symbol = symbols[id];
-        const Candidate& own = candidate(type, static_cast<int>(id));
-        if (symbol.kind == SymbolKind::kRows && symbol.parent < 0 && own.used &&
+      for (int id = 0; id < static_cast<int>(layout.size()); ++id) {
+        const SymbolLayout& symbol = layout[id];
+        const Candidate& own = candidate(type, id);
+        if (symbol.has_rows() && symbol.root == id && own.used &&
             !own.by_index && own.extent != Extent::kTask) {
-          const int64_t own_bytes =
-              ByteCount(1, symbol.columns(), symbol.dtype);
+          const int64_t own_bytes = ByteCount(1, symbol.columns, symbol.dtype);
           bytes += symbol.space == RowSpace::kEdges ? own_bytes * edges / rows
                                                     : own_bytes;
         }
@@ -160,28 +159,27 @@ class Planner {
   }
 
   void ChoosePlaces(int type) {
-    const std::vector<Symbol>& symbols = model_.programs[type].symbols;
+    const Layout& layout = model_.programs[type].layout;
     plan_.programs.emplace_back();
     ProgramPlan& own = plan_.programs.back();
     if (IsIdle(model_, rows_, type)) return;
-    own.places.reserve(symbols.size());
-    for (size_t id = 0; id < symbols.size(); ++id) {
-      Place place = Choose(type, symbols[id], candidate(type, id));
-      place.terms_bytes = TermsBytes(type, symbols[id], candidate(type, id));
-      if (place.home == Home::kChunk) {
-        own.in_chunk.push_back(static_cast<int>(id));
-      }
-      own.places.push_back(place);
+    own.places.resize(layout.size());
+    for (int id = 0; id < static_cast<int>(layout.size()); ++id) {
+      if (layout[id].root != id) continue;
+      Place& place = own.places[id];
+      place = Choose(type, layout[id], candidate(type, id));
+      place.terms_bytes = TermsBytes(type, layout[id], candidate(type, id));
+      if (place.home == Home::kChunk) own.in_chunk.push_back(id);
     }
   }
 
-  Place Choose(int type, const Symbol& symbol, const Candidate& own) const {
+  Place Choose(int type, const SymbolLayout& symbol,
+               const Candidate& own) const {
     Place place;
     place.dtype = own.rounded_last ? SumType(symbol.dtype) : symbol.dtype;
-    if (symbol.parent >= 0) return place;
-    if (symbol.kind == SymbolKind::kRows && !HasRows(type)) return place;
+    if (symbol.has_rows() && !HasRows(type)) return place;
     const bool is_saved = symbol.source == SymbolSource::kSaved;
-    if (is_saved && symbol.kind == SymbolKind::kRows && !own.by_index &&
+    if (is_saved && symbol.has_rows() && !own.by_index &&
         IsSavedByIndex(type, symbol.index)) {
       place.copied = true;
       return Store(type, symbol, own, place);
@@ -220,7 +218,7 @@ class Planner {
     return place;
   }
 
-  size_t TermsBytes(int type, const Symbol& symbol,
+  size_t TermsBytes(int type, const SymbolLayout& symbol,
                     const Candidate& own) const {
     if (own.foreign_writers == 0) return 0;
     int64_t runs = 0;
@@ -229,7 +227,7 @@ class Planner {
     }
     if (own.foreign_by_task) runs = rows_.type(type).num_tasks();
     const bool adds = own.rounded_last || own.foreign_writers * runs > 1;
-    return adds ? ByteCount(1, symbol.columns(), symbol.dtype) : 0;
+    return adds ? ByteCount(1, symbol.columns, symbol.dtype) : 0;
   }
 
   bool IsSavedByIndex(int type, int saved) const {
@@ -254,7 +252,7 @@ class Planner {
            (!own.on_tape || is_whole_[type]);
   }
 
-  Place Store(int type, const Symbol& symbol, const Candidate& own,
+  Place Store(int type, const SymbolLayout& symbol, const Candidate& own,
               Place place) const {
     place.home = own.on_tape ? Home::kTape : Home::kArena;
     if (symbol.kind == SymbolKind::kReduced) {
@@ -267,7 +265,7 @@ class Planner {
         return place;
       }
     }
-    place.bytes = ByteCount(place.rows, symbol.columns(), place.dtype);
+    place.bytes = ByteCount(place.rows, symbol.columns, place.dtype);
     return place;
   }
 
@@ -438,12 +436,12 @@ size_t StepPlan::PlaceInChunk(const Model& model,
     own.reserve(in_chunk.size());  // A later chunk then allocates nothing.
     if (rows[type].count == 0) continue;
     for (const int id : in_chunk) {
-      const Symbol& symbol = model.programs[type].symbols[id];
+      const SymbolLayout& symbol = model.programs[type].layout[id];
       const Place& place = programs[type].places[id];
       const int64_t count =
           std::min(place.rows, rows[type].of(symbol.space).count);
       own.push_back(
-          allocator.Take(ByteCount(count, symbol.columns(), place.dtype)));
+          allocator.Take(ByteCount(count, symbol.columns, place.dtype)));
     }
   }
   return allocator.end();
@@ -470,8 +468,7 @@ RowRange RangeOf(const RowPlan& rows, int program, const Chunk& chunk) {
 }
 
 StepPlan PlanStep(Direction direction, const Model& model, const RowPlan& rows,
-                  const StepLimits& given) {
-  StepLimits limits = given;
+                  StepLimits limits) {
   if (model.streams_share_sums ||
       (model.streams_share_state && !limits.gathered_once)) {
     limits.two_streams = false;

@@ -61,7 +61,8 @@ struct InputCopy {
 
 // The places of one program.
 struct ProgramPlan {
-  std::vector<Place> places;  // By symbol; empty if the program is idle.
+  // By symbol, for roots; empty if the program is idle.
+  std::vector<Place> places;
   std::vector<int> in_chunk;  // The symbols of Home::kChunk.
   size_t workspace_offset = 0, workspace_bytes = 0;  // In the arena.
 };
@@ -128,7 +129,7 @@ RowRange RangeOf(const RowPlan& rows, int program, const Chunk& chunk);
 
 // A pure function: predictions, messages and execution read the same plan.
 StepPlan PlanStep(Direction direction, const Model& model, const RowPlan& rows,
-                  const StepLimits& limits);
+                  StepLimits limits);
 
 }  // namespace cavs
 

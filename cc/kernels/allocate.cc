@@ -58,12 +58,15 @@ class PlainAllocator : public tensorflow::Allocator {
   }
 };
 
-// Whether the process has a limit (ulimit -v) that requires PlainAllocator.
-// TensorFlow's own allocator maps up to twice the memory that it is asked for,
-// and then more for its bookkeeping. If the limit is reached in between, it
-// throws while it holds its lock, and the next thread that allocates waits for
-// ever.
-bool HasLimitedMemory() {
+// Whether a tensor requires PlainAllocator, since the process has a limit
+// (ulimit -v). TensorFlow's own allocator maps up to twice the memory that it
+// is asked for, and then more for its bookkeeping. If the limit is reached in
+// between, it throws while it holds its lock, and the next thread that
+// allocates waits for ever. A few bytes need no question to the system:
+// TensorFlow's own operators ask for as many.
+bool NeedsPlainAllocator(size_t bytes) {
+  constexpr size_t kFew = size_t{1} << 20;
+  if (bytes <= kFew) return false;
   rlimit limit;
   return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
 }
@@ -103,31 +106,24 @@ absl::Status ShapeOfRows(ArgumentName name, int64_t rows,
              tensorflow::TensorShape::MaxDimensions() - 1, " dimensions."));
 }
 
-Outputs::Outputs(tensorflow::OpKernelContext* context)
-    : context_(context), is_limited_(HasLimitedMemory()) {}
-
-absl::Status Outputs::Allocate(ArgumentName name, int index,
-                               const tensorflow::TensorShape& shape,
-                               tensorflow::Tensor** output) const {
-  const auto dtype = context_->expected_output_dtype(index);
-  if (IsOnDevice(context_, index)) {
-    const absl::Status status = context_->allocate_output(index, shape, output);
-    return status.ok() ? status : DoesNotFit(name, dtype, shape);
-  }
-  TF_RETURN_IF_ERROR(CheckFits(name, dtype, shape));
-  if (!is_limited_) return context_->allocate_output(index, shape, output);
-  tensorflow::Tensor tensor;
-  TF_RETURN_IF_ERROR(AllocatePlainly(name, dtype, shape, &tensor));
-  context_->set_output(index, std::move(tensor));
-  *output = context_->mutable_output(index);
-  return absl::OkStatus();
-}
-
 absl::Status AllocateOutput(tensorflow::OpKernelContext* context,
                             ArgumentName name, int index,
                             const tensorflow::TensorShape& shape,
                             tensorflow::Tensor** output) {
-  return Outputs(context).Allocate(name, index, shape, output);
+  const auto dtype = context->expected_output_dtype(index);
+  if (IsOnDevice(context, index)) {
+    const absl::Status status = context->allocate_output(index, shape, output);
+    return status.ok() ? status : DoesNotFit(name, dtype, shape);
+  }
+  TF_RETURN_IF_ERROR(CheckFits(name, dtype, shape));
+  if (!NeedsPlainAllocator(BytesOf(dtype, shape))) {
+    return context->allocate_output(index, shape, output);
+  }
+  tensorflow::Tensor tensor;
+  TF_RETURN_IF_ERROR(AllocatePlainly(name, dtype, shape, &tensor));
+  context->set_output(index, std::move(tensor));
+  *output = context->mutable_output(index);
+  return absl::OkStatus();
 }
 
 absl::Status CopyToOutput(tensorflow::OpKernelContext* context,
@@ -145,7 +141,9 @@ absl::Status AllocateTemporary(tensorflow::OpKernelContext* context,
                                const tensorflow::TensorShape& shape,
                                tensorflow::Tensor* tensor) {
   TF_RETURN_IF_ERROR(CheckFits(name, dtype, shape));
-  if (HasLimitedMemory()) return AllocatePlainly(name, dtype, shape, tensor);
+  if (NeedsPlainAllocator(BytesOf(dtype, shape))) {
+    return AllocatePlainly(name, dtype, shape, tensor);
+  }
   return context->allocate_temp(dtype, shape, tensor);
 }
 

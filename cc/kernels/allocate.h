@@ -20,25 +20,9 @@ absl::Status ShapeOfRows(ArgumentName name, int64_t rows,
                          const tensorflow::PartialTensorShape& row,
                          tensorflow::TensorShape* shape);
 
-// An Outputs allocates the outputs of one call of an op. It asks the system
-// once, when it is made, whether the memory of the process is limited.
-class Outputs {
- public:
-  explicit Outputs(tensorflow::OpKernelContext* context);
-
-  // Allocates output `index` on the op's device, or on the host if the kernel
-  // was registered so. Returns kResourceExhausted, naming `name`, if there is
-  // not enough memory.
-  absl::Status Allocate(ArgumentName name, int index,
-                        const tensorflow::TensorShape& shape,
-                        tensorflow::Tensor** output) const;
-
- private:
-  tensorflow::OpKernelContext* const context_;
-  const bool is_limited_;
-};
-
-// Allocates one output, as Outputs does.
+// Allocates output `index` on the op's device, or on the host if the kernel was
+// registered so. Returns kResourceExhausted, naming `name`, if there is not
+// enough memory.
 absl::Status AllocateOutput(tensorflow::OpKernelContext* context,
                             ArgumentName name, int index,
                             const tensorflow::TensorShape& shape,

@@ -65,9 +65,8 @@ class BackwardOp {
     arguments.sizes = &sizes_;
     if (has_forward_) arguments.model = &forward_.model;
     TF_RETURN_IF_ERROR(ReadPushGrads(context, tape, &arguments));
-    const Outputs outputs(context);
-    TF_RETURN_IF_ERROR(AllocatePullGrads(outputs, tape, &arguments));
-    TF_RETURN_IF_ERROR(AllocateCaptureGrads(outputs, &arguments));
+    TF_RETURN_IF_ERROR(AllocatePullGrads(context, tape, &arguments));
+    TF_RETURN_IF_ERROR(AllocateCaptureGrads(context, &arguments));
 
     return device_->Run(context, handle->pool.get(), /*one_stream=*/false,
                         [&](const StepContext& step) {
@@ -174,7 +173,7 @@ class BackwardOp {
     return absl::OkStatus();
   }
 
-  absl::Status AllocatePullGrads(const Outputs& outputs, const Tape& tape,
+  absl::Status AllocatePullGrads(OpKernelContext* context, const Tape& tape,
                                  BackwardArguments* arguments) const {
     for (size_t i = 0; i < pull_shapes_.size(); ++i) {
       const ArgumentName name("pull_grads", i);
@@ -182,13 +181,13 @@ class BackwardOp {
       TF_RETURN_IF_ERROR(ShapeOfRows(name, tape.pull_rows[pulls_[i]].count(),
                                      pull_shapes_[i], &shape));
       Tensor* grad = nullptr;
-      TF_RETURN_IF_ERROR(outputs.Allocate(name, i, shape, &grad));
+      TF_RETURN_IF_ERROR(AllocateOutput(context, name, i, shape, &grad));
       arguments->pull_grads.push_back(ToBlock(*grad));
     }
     return absl::OkStatus();
   }
 
-  absl::Status AllocateCaptureGrads(const Outputs& outputs,
+  absl::Status AllocateCaptureGrads(OpKernelContext* context,
                                     BackwardArguments* arguments) const {
     size_t next = 0;
     for (const int count : capture_counts_) {
@@ -196,9 +195,9 @@ class BackwardOp {
       for (int i = 0; i < count; ++i, ++next) {
         Tensor* grad = nullptr;
         TF_RETURN_IF_ERROR(
-            outputs.Allocate(ArgumentName("capture_grads", next),
-                             static_cast<int>(pull_shapes_.size() + next),
-                             capture_shapes_[next], &grad));
+            AllocateOutput(context, ArgumentName("capture_grads", next),
+                           static_cast<int>(pull_shapes_.size() + next),
+                           capture_shapes_[next], &grad));
         arguments->capture_grads.back().push_back(ToTensorRef(*grad));
       }
     }

@@ -61,21 +61,24 @@ class ForwardOp {
     std::shared_ptr<Tape> tape;
     if (keep_tape_) {
       tape = std::make_shared<Tape>();
-      for (int i = 0; i < 4; ++i) Keep(context->input(i), tape.get());
+      auto kept = std::make_shared<std::vector<Tensor>>();
+      for (int i = 0; i < 4; ++i) kept->push_back(context->input(i));
       OpInputList pulls;
       TF_RETURN_IF_ERROR(context->input_list("pulls", &pulls));
-      for (const Tensor& pull : pulls) Keep(pull, tape.get());
+      for (const Tensor& pull : pulls) kept->push_back(pull);
       OpInputList edges;
       TF_RETURN_IF_ERROR(context->input_list("edges", &edges));
-      for (const Tensor& list : edges) Keep(list, tape.get());
+      for (const Tensor& list : edges) kept->push_back(list);
+      tape->alive.push_back(std::move(kept));
       if (derivative_) arguments.derivative = &derivative_->model;
     }
     // Inference has one stream.
-    TF_RETURN_IF_ERROR(device_->Run(
-        context, pool_.get(), /*one_stream=*/!keep_tape_,
-        [&](const StepContext& step) {
-          return RunForward(compiled_->model, arguments, step, tape.get());
-        }));
+    TF_RETURN_IF_ERROR(
+        device_->Run(context, pool_.get(), /*one_stream=*/!keep_tape_,
+                     [&](const StepContext& step) {
+                       return RunForward(compiled_->model, std::move(arguments),
+                                         step, tape.get());
+                     }));
     // Like a list of tensors, the tape is in the memory of the host, wherever
     // the op runs.
     tensorflow::AllocatorAttributes of_host;
@@ -176,10 +179,6 @@ class ForwardOp {
     compiled_ = std::make_unique<CompiledModel>();
     return Compile(context, device_->device(), "vertex", FunctionKind::kVertex,
                    compiled_.get());
-  }
-
-  static void Keep(const Tensor& tensor, Tape* tape) {
-    tape->alive.push_back(std::make_shared<Tensor>(tensor));
   }
 
   absl::Status GivePulls(OpKernelContext* context,

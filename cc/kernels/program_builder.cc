@@ -54,7 +54,8 @@ tensorflow::DataType ToDataType(DType dtype) {
 TensorRef ToTensorRef(const tensorflow::Tensor& tensor) {
   TensorRef ref;
   ref.dtype = ToDType(tensor.dtype());
-  for (int64_t dim : tensor.shape().dim_sizes()) ref.shape.push_back(dim);
+  const auto sizes = tensor.shape().dim_sizes();
+  ref.shape.assign(sizes.begin(), sizes.end());
   ref.handle = std::make_shared<tensorflow::Tensor>(tensor);
   if (ref.dtype != DType::kOther) ref.data = tensor.data();
   return ref;

@@ -26,6 +26,7 @@ RowPlan::RowPlan(const ScheduleView& schedule, const std::vector<int>& traits,
       num_programs = std::max(num_programs, program + 1);
     }
   }
+  program_of_task_.reserve(schedule.num_tasks());
   for (int64_t task = 0; task < schedule.num_tasks(); ++task) {
     program_of_task_.push_back(
         programs[traits[task]][schedule.task_type[task]]);

@@ -191,11 +191,11 @@ void Gates(benchmark::State& state, Isa isa, int64_t rows, int64_t units) {
   T* const to = static_cast<T*>(out.block().data);
   std::vector<GroupOperand> operands;
   for (int64_t gate = 0; gate < 4; ++gate) {
-    operands.push_back({in + gate * units, 4 * units, false});
+    operands.push_back({in + gate * units, 4 * units, false, nullptr});
   }
-  operands.push_back({c.block().data, units, false});
-  operands.push_back({to, 2 * units, false});
-  operands.push_back({to + units, 2 * units, false});
+  operands.push_back({c.block().data, units, false, nullptr});
+  operands.push_back({to, 2 * units, false, nullptr});
+  operands.push_back({to + units, 2 * units, false, nullptr});
   ElementwiseGroup group;
   group.num_operands = 7;  // i, f, g, o, c, c', h; then scratch.
   group.num_scratch = 2;

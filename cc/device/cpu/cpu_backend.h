@@ -18,12 +18,13 @@ namespace cavs {
 // The operand of a group's value: row i is at data + i * pitch, so a pitch of 0
 // broadcasts one row. If it is a `column`, only the first element of each row
 // is read, for all columns. Operands that are not written may have an `index`,
-// as a ConstBlock.
+// as a ConstBlock. There are no default values, since every task makes an array
+// for the largest number of operands.
 struct GroupOperand {
-  void* data = nullptr;
-  int64_t pitch = 0;
-  bool column = false;
-  const int32_t* index = nullptr;
+  void* data;
+  int64_t pitch;
+  bool column;
+  const int32_t* index;
 };
 
 // A variable, its moments and its gradient: adjacent elements of one type. The

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "cc/base/byte_count.h"
 #include "cc/device/cpu/cpu_program.h"
 #include "cc/device/cpu/packed_weights.h"
 #include "cc/device/cpu/phases.h"
@@ -16,15 +15,12 @@ class CpuExecutable : public Executable {
   CpuExecutable(const CompiledProgram& program, Isa isa)
       : program_(program),
         plans_(PlanPhases(program, kColumnGrain)),
-        packing_(program),
-        backend_(&alone_, isa) {}
+        tiles_(MakeStageTiles(program, plans_, /*workers=*/1)),
+        backend_(&alone_, isa),
+        packing_(program, backend_) {}
 
   size_t WorkspaceBytes(const TypeRows& rows) const override {
-    size_t bytes = 0;
-    for (const Packing::Weights* weights : packing_.Packed(rows)) {
-      bytes = SaturatingAdd(bytes, packing_.Bytes(*weights, backend_));
-    }
-    return bytes;
+    return packing_.Bytes(rows);
   }
 
   double Nanos(const TaskCount& tasks) const override {
@@ -39,15 +35,17 @@ class CpuExecutable : public Executable {
   }
 
   std::unique_ptr<BoundProgram> Bind(Bindings* bindings) const override {
-    return std::make_unique<CpuProgram>(program_, plans_, packing_, bindings);
+    return std::make_unique<CpuProgram>(program_, plans_, tiles_, packing_,
+                                        bindings);
   }
 
  private:
   const CompiledProgram& program_;
   const StagePlans plans_;
-  const Packing packing_;
+  const StageTiles tiles_;
   SerialWorkers alone_;
   const CpuBackend backend_;
+  const Packing packing_;
 };
 
 }  // namespace

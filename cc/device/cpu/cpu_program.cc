@@ -19,13 +19,14 @@ TaskCount SizeOf(const RowRange& at) { return {at.count, at.edges.count, 1}; }
 }  // namespace
 
 CpuProgram::CpuProgram(const CompiledProgram& program, const StagePlans& plans,
-                       const Packing& packing, Bindings* bindings)
+                       const StageTiles& tiles, const Packing& packing,
+                       Bindings* bindings)
     : program_(program),
       plans_(plans),
       bindings_(*bindings),
-      packed_(program, packing, *bindings->rows),
+      packed_(program, packing),
       kernels_(program, *bindings, packed_),
-      sums_(program, bindings),
+      sums_(program, tiles, bindings),
       operands_(program, *bindings) {}
 
 Status CpuProgram::Prepare(Stream* stream) {
@@ -73,7 +74,7 @@ void CpuProgram::FinishSumsNow(InlineStream* stream) {
   }
   for (size_t id = 0; id < bindings_.slots.size(); ++id) {
     const Symbol& s = program_.symbols[id];
-    void* sum = bindings_.slots[id].dense.data;
+    void* sum = bindings_.slots[id].dense;
     if (s.kind == SymbolKind::kReduced && s.parent < 0 && sum != nullptr &&
         bindings_.slots[id].rounded_last) {
       stream->backend().RoundSums(s.dtype, s.columns(), sum);

@@ -19,8 +19,10 @@ namespace cavs {
 // constructor's arguments must outlive the object.
 class CpuProgram : public BoundProgram, public CpuTask {
  public:
+  // `tiles` are those of one worker.
   CpuProgram(const CompiledProgram& program, const StagePlans& plans,
-             const Packing& packing, Bindings* bindings);
+             const StageTiles& tiles, const Packing& packing,
+             Bindings* bindings);
 
   Status Prepare(Stream* stream) override;
   Status Run(Stage stage, const RowRange& rows, Stream* stream) override;

@@ -33,7 +33,7 @@ double NanosPerElement(Elementwise op) {
 }
 
 GroupOperand OperandOfGroup(ConstBlock x, const Block& out) {
-  GroupOperand operand;
+  GroupOperand operand = {};
   operand.data = const_cast<void*>(x.data);
   operand.pitch = x.rows == 1 ? 0 : x.pitch;
   operand.column = x.cols == 1 && out.cols > 1;

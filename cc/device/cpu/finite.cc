@@ -14,7 +14,15 @@ bool AreRowsFinite(Workers* workers, const KernelTable<T>& table,
                    const ConstBlock& x) {
   std::atomic<bool> finite{true};
   const T* data = static_cast<const T*>(x.data);
+  const bool adjacent = x.index == nullptr && x.pitch == x.cols;
   ParallelFor(workers, x.rows, 1, kNanosPerElement * x.cols, [&](Range range) {
+    if (adjacent) {
+      const int64_t count = (range.end - range.begin) * x.cols;
+      if (!table.are_finite(data + range.begin * x.cols, count)) {
+        finite.store(false, std::memory_order_relaxed);
+      }
+      return;
+    }
     for (int64_t i = range.begin; i < range.end; ++i) {
       const int64_t row = x.index == nullptr ? i : x.index[i];
       if (table.are_finite(data + row * x.pitch, x.cols)) continue;

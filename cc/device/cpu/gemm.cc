@@ -39,14 +39,14 @@ template <typename T>
 void CpuBackend::RunProduct(const Product<T>& p,
                             ProductKernel<T> kernel) const {
   if (p.m == 0 || p.n == 0) return;
-  const KernelTable<T>& table = kernels<T>();
-  const int64_t panels = CeilDiv(p.n, table.panel);
-  const int64_t tiles = CeilDiv(p.m, table.tile_rows);
   const double terms =
       static_cast<double>(p.m) * p.n * std::max<int64_t>(p.k, 1);
   const int jobs = NumJobs(
       *workers_, terms * kNanosPerTerm * (sizeof(Wide<T>) / sizeof(float)));
   if (jobs == 1) return kernel(p, {0, p.m}, {0, p.n});
+  const KernelTable<T>& table = kernels<T>();
+  const int64_t panels = CeilDiv(p.n, table.panel);
+  const int64_t tiles = CeilDiv(p.m, table.tile_rows);
   // The fraction of the work that the busiest worker gets.
   const double by_panel = static_cast<double>(CeilDiv(panels, jobs)) / panels;
   const double by_tile = static_cast<double>(CeilDiv(tiles, jobs)) / tiles;

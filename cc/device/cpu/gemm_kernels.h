@@ -180,7 +180,8 @@ void RowsOfPanel(TileArgs<T> t, int64_t rows) {
   const T* a = t.a;
   Wide<T>* c = t.c;
   for (int64_t i = 0; i < count; ++i) {
-    const int64_t begin = rows * i / count, end = rows * (i + 1) / count;
+    const int64_t begin = Beginning(rows, i, count);
+    const int64_t end = Beginning(rows, i + 1, count);
     t.a = a + begin * (kTransposeA ? 1 : t.a_pitch);
     t.c = c + begin * t.c_pitch;
     if (i < prefetching) {
@@ -216,13 +217,14 @@ template <typename T>
 void MultiplyPacked(const Product<T>& p, Range rows, Range columns) {
   const int64_t slices = p.k == 0 ? 1 : CeilDiv(p.k, kSliceDepth);
   for (int64_t s = 0; s < slices; ++s) {
-    const int64_t first = p.k * s / slices;
-    const int64_t depth = p.k * (s + 1) / slices - first;
-    const int64_t fit = kBlockBytes / ((depth + 1) * sizeof(T));
-    const int64_t block =
-        fit < TileRows(kPanelVectors)
-            ? TileRows(kPanelVectors)
-            : fit / TileRows(kPanelVectors) * TileRows(kPanelVectors);
+    const int64_t first = Beginning(p.k, s, slices);
+    const int64_t depth = Beginning(p.k, s + 1, slices) - first;
+    constexpr int64_t kRows = TileRows(kPanelVectors);
+    int64_t block = kRows;
+    if (rows.end - rows.begin > kRows) {
+      const int64_t fit = kBlockBytes / ((depth + 1) * sizeof(T));
+      if (fit > kRows) block = fit / kRows * kRows;
+    }
     for (int64_t row = rows.begin; row < rows.end; row += block) {
       for (int64_t column = columns.begin; column < columns.end;) {
         const PanelStrip strip = StripOfPanel<T>(p.n, column, columns.end);
@@ -243,26 +245,35 @@ void MultiplyPacked(const Product<T>& p, Range rows, Range columns) {
   }
 }
 
-// Slices of b are packed on the stack as they are needed, and stay in the L1
-// cache while all tiles read them.
+// Of rows that lie apart by a multiple of this (often a power of two), the
+// nearest cache can hold only few at a time.
+constexpr int64_t kSharedSets = 512;  // Bytes.
+// Rows that lie apart by less need not be packed to be near each other.
+constexpr int64_t kNearRows = 1024;  // Bytes.
+
+// Slices of b are packed on the stack as they are needed, unless their rows are
+// near, and stay in the L1 cache while all tiles read them.
 template <typename T>
 void Multiply(const Product<T>& p, Range rows, Range columns) {
   constexpr int64_t kDepth = kNearBytes / (kPanel<T> * sizeof(T));
   alignas(64) T packed[kDepth * kPanel<T>];
   const int64_t count = rows.end - rows.begin;
-  // A single tile reads b in place.
-  const bool once = count <= TileRows(kPanelVectors) && !p.transpose_b;
+  const int64_t apart = p.b_pitch * sizeof(T);
+  // A single tile reads b in place, too.
+  const bool in_place =
+      !p.transpose_b && (count <= TileRows(kPanelVectors) ||
+                         (apart < kNearRows && apart % kSharedSets != 0));
   const int64_t slices = p.k == 0 ? 1 : CeilDiv(p.k, kDepth);
   for (int64_t s = 0; s < slices; ++s) {
-    const int64_t first = p.k * s / slices;
-    const int64_t depth = p.k * (s + 1) / slices - first;
+    const int64_t first = Beginning(p.k, s, slices);
+    const int64_t depth = Beginning(p.k, s + 1, slices) - first;
     const T* a = p.a + rows.begin * p.a_pitch + first;
     for (int64_t column = columns.begin; column < columns.end;
          column += kPanel<T>) {
       const int64_t width = Smaller(kPanel<T>, columns.end - column);
       const T* b = p.b + first * p.b_pitch + column;
       int64_t b_pitch = p.b_pitch;
-      if (!once || width % Simd<T>::kLanes != 0) {
+      if (!in_place || width % Simd<T>::kLanes != 0) {
         b_pitch = PaddedWidth<T>(width);
         PackBlock<T>(p.b, p.b_pitch, p.transpose_b, column, width, first, depth,
                      b_pitch, packed);
@@ -300,10 +311,7 @@ void MultiplyRows(const Product<T>& p, Range rows, Range columns) {
 }
 
 // A slice of an operand: in place, or copied to `packed` if its rows have an
-// index, are not whole vectors, or are so far apart (often by a power of two)
-// that the nearest cache can hold only few of them at a time.
-constexpr int64_t kSharedSets = 512;  // Bytes.
-
+// index, are not whole vectors, or share sets of the nearest cache.
 template <typename T>
 struct Operand {
   const T* data;
@@ -336,8 +344,8 @@ void MultiplyTransposed(const Product<T>& p, Range rows, Range columns) {
   alignas(64) T copy_of_b[kDepth * kPanel<T>];
   const int64_t slices = p.k == 0 ? 1 : CeilDiv(p.k, kDepth);
   for (int64_t s = 0; s < slices; ++s) {
-    const int64_t first = p.k * s / slices;
-    const int64_t depth = p.k * (s + 1) / slices - first;
+    const int64_t first = Beginning(p.k, s, slices);
+    const int64_t depth = Beginning(p.k, s + 1, slices) - first;
     for (int64_t row = rows.begin; row < rows.end; row += kColumns) {
       const int64_t count = Smaller(kColumns, rows.end - row);
       const Operand<T> a = SliceOf<T>(p.a + row, p.a_pitch, p.a_index, first,

@@ -95,7 +95,7 @@ void CpuBackend::RunNarrowGroup(const ElementwiseGroup& group,
     alignas(64) float tiles[kMaxValues * kTile];
     NarrowOperand<T> values[kMaxValues];
     for (int i = 0; i < num_values; ++i) {
-      GroupOperand scratch;
+      GroupOperand scratch = {};
       scratch.pitch = width;
       values[i] = {i < group.num_operands ? operands[i] : scratch,
                    this->kernels<T>(), tiles + i * kTile};

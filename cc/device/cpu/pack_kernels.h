@@ -15,6 +15,12 @@ constexpr int kPanel = kPanelVectors * Simd<T>::kLanes;
 constexpr int64_t Smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 constexpr int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
+// The beginning of part i of `parts` parts of n. There is usually one part, and
+// a division takes as long as many multiplications.
+constexpr int64_t Beginning(int64_t n, int64_t i, int64_t parts) {
+  return parts == 1 ? n * i : n * i / parts;
+}
+
 template <typename T, int... kIndex>
 CAVS_INLINE V<T> Shuffle(V<T> a, V<T> b) {
 #if defined(__clang__)

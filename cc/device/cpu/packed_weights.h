@@ -17,34 +17,44 @@ namespace cavs {
 // weights, in the same order and equally transposed, use one packed copy.
 class Packing {
  public:
-  // Weights that stand side by side, as one matrix [depth, columns].
+  // A product as far as it decides whether its weights are packed.
+  struct Product {
+    int node;
+    bool of_edges, critical;
+  };
+  // Weights that stand side by side, as one matrix of `columns` columns.
   struct Weights {
     std::vector<int> symbols;
     bool transpose;
-    int64_t depth, columns;
+    int64_t columns;
+    size_t bytes;  // Of the packed copy.
+    std::vector<Product> products;
   };
 
-  explicit Packing(const Program& program);
+  Packing(const Program& program, const CpuBackend& backend);
 
-  // The weights of the product that is node `node`, or null if they are not
-  // worth packing in a step with these rows.
-  const Weights* Of(int node, const TypeRows& rows) const;
-  // All weights that are packed in a step with these rows.
-  std::vector<const Weights*> Packed(const TypeRows& rows) const;
-  size_t Bytes(const Weights& weights, const CpuBackend& backend) const;
+  const std::vector<Weights>& weights() const { return weights_; }
+  // Whether a product is to read a packed copy of its weights in a step with
+  // these rows.
+  static bool IsWorthPacking(const Weights& weights, const Product& product,
+                             const TypeRows& rows);
+  // Whether some product of the weights is.
+  static bool ArePacked(const Weights& weights, const TypeRows& rows);
+  // The bytes of all copies in a step with these rows.
+  size_t Bytes(const TypeRows& rows) const;
 
  private:
-  const Program& program_;
   std::vector<Weights> weights_;
-  std::vector<int> weights_of_;  // Indexed by node; -1 if it is not a product.
 };
 
 // The packed weights of one step. The constructor's arguments must outlive the
 // object.
 class PackedWeights {
  public:
-  PackedWeights(const Program& program, const Packing& packing,
-                const TypeRows& rows);
+  PackedWeights(const Program& program, const Packing& packing)
+      : program_(program),
+        packing_(packing),
+        of_(program.nodes.size(), nullptr) {}
 
   // Fills `memory`, which must have room for all packed weights.
   void Pack(const Bindings& bindings, const CpuBackend& backend, void* memory);
@@ -55,7 +65,6 @@ class PackedWeights {
  private:
   const Program& program_;
   const Packing& packing_;
-  const TypeRows& rows_;
   std::vector<const void*> of_;  // Indexed by node.
 };
 

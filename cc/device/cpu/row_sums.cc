@@ -113,18 +113,27 @@ std::vector<SumTile> MakeSumTiles(const Program& program,
   return Dealt(std::move(tiles), workers);
 }
 
-void RowSums::MakeTiles(const StagePlans& plans, int workers) {
+StageTiles MakeStageTiles(const Program& program, const StagePlans& plans,
+                          int workers) {
+  StageTiles tiles;
   for (int stage = 0; stage < kNumStages; ++stage) {
     for (const Phase& phase : plans[stage].by_rows) {
       if (phase.division != Division::kSums) continue;
-      tiles_[stage] = MakeSumTiles(program_, phase.nodes, workers);
+      tiles[stage] = MakeSumTiles(program, phase.nodes, workers);
     }
   }
+  return tiles;
+}
+
+void RowSums::MakeTiles(const StagePlans& plans, int workers) {
+  if (workers == 1) return;
+  shared_ = MakeStageTiles(program_, plans, workers);
+  tiles_ = &shared_;
 }
 
 void RowSums::Run(Stage stage, const Phase& phase, const RowRange& at,
                   InlineStream* stream) {
-  const std::vector<SumTile>& tiles = tiles_[static_cast<int>(stage)];
+  const std::vector<SumTile>& tiles = (*tiles_)[static_cast<int>(stage)];
   const auto add_up = [&](int i) { AddUp(tiles[i], at, stream->serial()); };
   stream->workers().Run(static_cast<int>(tiles.size()), std::ref(add_up));
   for (int i : phase.nodes) {

@@ -2,6 +2,7 @@
 #ifndef CAVS_CC_DEVICE_CPU_ROW_SUMS_H_
 #define CAVS_CC_DEVICE_CPU_ROW_SUMS_H_
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -27,16 +28,25 @@ struct SumTile {
 std::vector<SumTile> MakeSumTiles(const Program& program,
                                   const std::vector<int>& nodes, int workers);
 
+// The tiles of all sums of a program, indexed by stage.
+using StageTiles = std::array<std::vector<SumTile>, kNumStages>;
+StageTiles MakeStageTiles(const Program& program, const StagePlans& plans,
+                          int workers);
+
 // The sums of one program in one step. The constructor's arguments must outlive
 // the object.
 class RowSums {
  public:
-  RowSums(const CompiledProgram& program, Bindings* bindings)
+  // `serial` are the tiles for one worker.
+  RowSums(const CompiledProgram& program, const StageTiles& serial,
+          Bindings* bindings)
       : program_(program),
         bindings_(*bindings),
-        operands_(program, *bindings) {}
+        operands_(program, *bindings),
+        tiles_(&serial) {}
 
-  // To be called once, before any stage runs.
+  // To be called once, before any stage runs: sums that are not lazy are formed
+  // task by task.
   void MakeTiles(const StagePlans& plans, int workers);
 
   // Adds the rows of `at` to the sums of a phase of `stage`.
@@ -60,9 +70,8 @@ class RowSums {
   const Program& program_;
   Bindings& bindings_;
   const Operands operands_;
-  // Indexed by stage. Made once, since sums that are not lazy are formed task
-  // by task.
-  std::vector<SumTile> tiles_[kNumStages];
+  const StageTiles* tiles_;
+  StageTiles shared_;  // For several workers.
 };
 
 }  // namespace cavs

@@ -188,7 +188,7 @@ void CudaProgram::BindConstants(const std::vector<void*>& constants) {
     int64_t offset;
     const int root = program_.Root(static_cast<int>(id), &offset);
     if (constants[root] == nullptr) continue;
-    bindings_.slots[id].dense.data =
+    bindings_.slots[id].dense =
         static_cast<char*>(constants[root]) +
         offset * static_cast<int64_t>(SizeOf(program_.symbols[id].dtype));
   }
@@ -217,7 +217,7 @@ Status CudaProgram::FinishSums(Stream* stream) {
   }
   for (size_t id = 0; id < program_.symbols.size(); ++id) {
     const Symbol& own = program_.symbols[id];
-    void* const sum = bindings_.slots[id].dense.data;
+    void* const sum = bindings_.slots[id].dense;
     if (own.kind != SymbolKind::kReduced || own.parent >= 0 || sum == nullptr ||
         !bindings_.slots[id].rounded_last) {
       continue;

@@ -95,7 +95,7 @@ Status ReferenceProgram::FinishSums(Stream*) {
   }
   for (size_t id = 0; id < program_.symbols.size(); ++id) {
     const Symbol& s = symbol(static_cast<int>(id));
-    void* sum = bindings_.slots[id].dense.data;
+    void* sum = bindings_.slots[id].dense;
     if (s.kind != SymbolKind::kReduced || s.parent >= 0 || sum == nullptr ||
         !bindings_.slots[id].rounded_last) {
       continue;

@@ -265,7 +265,7 @@ Fault BehindAPush() {
 
 Fault BehindAResult() {
   return {"gradient", Stage::kLazy, [](const Bound& on) -> void* {
-            return static_cast<double*>(SlotOf(on, "sum").dense.data) + 4;
+            return static_cast<double*>(SlotOf(on, "sum").dense) + 4;
           }};
 }
 

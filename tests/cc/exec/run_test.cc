@@ -61,11 +61,15 @@ class RunTest : public testing::Test {
     const RowPlan rows(schedule_.view(), 1);
     RunArguments arguments = arguments_;
     const TypeRows& own = rows.type(0);
-    num_packed_ = Packing(model.programs[0]).Packed(own).size();
+    const Packing packing(model.programs[0], CpuBackend(&workers_));
+    num_packed_ = std::count_if(
+        packing.weights().begin(), packing.weights().end(),
+        [&](const auto& w) { return Packing::ArePacked(w, own); });
     arguments.lists = {{own.size(), own.vertex().data(), own.state_row().data(),
                         own.child_rows().data()}};
     arguments.input_rows = arguments.output_rows = {{own.vertex().data()}};
-    arguments.captures = {captures_};
+    const std::vector<std::vector<TensorRef>> captures = {captures_};
+    arguments.captures = &captures;
     if (!destinations_.empty()) arguments.results = {destinations_};
     StepLimits limits;
     limits.zone = Guards::kZone;

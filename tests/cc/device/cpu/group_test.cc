@@ -66,7 +66,7 @@ class Trial {
       const bool row = forms_[i] == Form::kRow || forms_[i] == Form::kScalar;
       const bool column =
           forms_[i] == Form::kColumn || forms_[i] == Form::kScalar;
-      operands.push_back({block.data, row ? 0 : block.pitch, column});
+      operands.push_back({block.data, row ? 0 : block.pitch, column, nullptr});
     }
     backend.Group(DTypeOf<T>(), group, operands.data(), rows_, cols_);
     for (int i = 0; i < group.num_scratch; ++i) want.emplace_back(rows_, cols_);
