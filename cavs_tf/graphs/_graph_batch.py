@@ -495,6 +495,7 @@ class GraphBatch(tf.experimental.ExtensionType):
 
         Raises:
           ValueError: If a tensor is missing.
+          TypeError: If the lists are no integers.
         """
         scheduled = CHILD_ROW in tensors
         for name in ("child_splits", "graph_splits", PACKED if scheduled else "child_ids"):
@@ -506,6 +507,13 @@ class GraphBatch(tf.experimental.ExtensionType):
                 )
         if not scheduled:
             return cls(*(tensors.get(name) for name in _GRAPH_FIELDS))
+        if not tf.as_dtype(tensors[PACKED].dtype).is_integer:
+            # Keras tries this in each export, and goes on after a TypeError alone.
+            raise TypeError(
+                f"tensors[{PACKED!r}]: got {tensors[PACKED].dtype.name} but expected int32. Where "
+                "Keras exports a subclassed model, whose inputs it takes for floats, pass "
+                "input_signature=[batches.element_spec[0]] of what for_fit returned."
+            )
         ids, types, *planned, edge_child, edge_number = unpack_lists(tensors[PACKED]).values()
         edges = (tensors[EDGE_SPLITS], edge_child, edge_number) if EDGE_SPLITS in tensors else ()
         schedule = Schedule(*planned, tensors[CHILD_ROW], *edges)

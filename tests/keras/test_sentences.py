@@ -3,6 +3,7 @@
 import re
 
 import keras
+import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -110,6 +111,27 @@ def test_labels_of_several_outputs_and_structures():
     model.fit(for_fit(batches, model, labels), verbose=0, shuffle=False)
     with rejects("rows of left/vertex_label but expected", tf.errors.InvalidArgumentError):
         next(iter(for_fit(batches, model, labels | {"vertices": "left/vertex_label"})))
+
+
+def test_a_subclassed_model_is_exported_with_the_types_of_its_inputs(tmp_path):
+    class Root(keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.embed, self.tree = keras.layers.Embedding(20, 4), TreeLSTM(4, ARITY)
+
+        def call(self, inputs):
+            return self.tree(inputs, self.embed(inputs["token"]))
+
+    model = Root()
+    data = for_fit(minibatches(), ["token", *graph_inputs(ARITY)], "label")
+    inputs, _ = next(iter(data))
+    want = model(inputs)
+    message = "tensors['packed_lists']: got float32 but expected int32. Where Keras exports a subc"
+    with rejects(message, TypeError):
+        model.export(tmp_path / "model", verbose=False)
+    model.export(tmp_path / "model", verbose=False, input_signature=[data.element_spec[0]])
+    loaded = tf.saved_model.load(tmp_path / "model")
+    np.testing.assert_allclose(loaded.serve(inputs), want, rtol=1e-5)
 
 
 def test_examples_that_are_in_no_minibatches():
