@@ -190,13 +190,13 @@ class SequenceLayer(CellLayer):
         if self.go_backwards:
             sequences, mask = sequences[:, ::-1], mask[:, ::-1]
         steps_so_far = tf.cumsum(tf.cast(mask, tf.int32), axis=1)
-        graphs = GraphBatch.chain(steps_so_far[:, -1])
+        graphs = GraphBatch.chain(tf.reduce_sum(tf.cast(mask, tf.int32), axis=1))
         inputs = tf.ensure_shape(tf.boolean_mask(sequences, mask), [None, sequences.shape[2]])
         output, states = self._run(graphs, inputs, initial_state)
         if self.return_sequences:
             return self._padded(output, graphs, mask, steps_so_far), states
         if self.zero_output_for_mask:
-            output = tf.where(mask[:, -1:], output, 0)
+            output = tf.where(tf.pad(mask, [[0, 0], [1, 0]])[:, -1:], output, 0)
         return output, states
 
     def _padded(self, rows, graphs, mask, steps_so_far):

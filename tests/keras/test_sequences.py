@@ -162,6 +162,16 @@ def test_sequences_without_steps_and_of_one(name, sizes):
     np.testing.assert_allclose(ours(ragged), want, atol=1e-6)
 
 
+@pytest.mark.parametrize("name", ["LSTM", "GRU"])
+@pytest.mark.parametrize("zero", [False, True])
+def test_padded_sequences_without_steps(name, zero):
+    layer, x = {"LSTM": LSTM, "GRU": GRU}[name], tf.zeros([2, 0, 3])
+    for backwards in (False, True):
+        last = layer(UNITS, go_backwards=backwards, zero_output_for_mask=zero)
+        np.testing.assert_array_equal(last(x), np.zeros([2, UNITS]))
+        assert layer(UNITS, return_sequences=True, go_backwards=backwards)(x).shape == (2, 0, UNITS)
+
+
 @pytest.mark.parametrize("name", ["LSTM", "GRU", "GRU, reset before"])
 def test_takes_the_place_of_the_keras_layer_in_a_model(name, tmp_path):
     def build(layer):
