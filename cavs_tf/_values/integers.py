@@ -185,7 +185,7 @@ def shown(number) -> str:
 def check_at_least(least: int, **argument: int) -> None:
     """Raises ValueError unless the one argument is an int of at least `least`."""
     ((name, value),) = argument.items()
-    if not isinstance(value, int) or value < least:
+    if type(value) is bool or not isinstance(value, (int, np.integer)) or value < least:
         raise ValueError(f"{name}: got {value!r} but expected an int of at least {least}.")
 
 

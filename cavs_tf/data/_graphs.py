@@ -99,6 +99,11 @@ def split(dataset: tf.data.Dataset, share: float, seed: int = 0) -> tuple:
     >>> len(train), len(validation)
     (8, 2)
     """
+    if not isinstance(dataset, tf.data.Dataset):
+        raise ValueError(
+            f"dataset: got a {type(dataset).__name__} but expected a tf.data.Dataset of examples. "
+            "Make one with cavs_tf.data.from_graphs or a reader."
+        )
     if not isinstance(share, (int, float)) or not 0 < share < 1:
         raise ValueError(f"share: got {share!r} but expected a number in (0, 1). Correct it.")
     check_at_least(0, seed=seed)

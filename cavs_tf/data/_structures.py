@@ -165,6 +165,10 @@ def structures_of(
       ValueError: If the spec has another form, or an option does not fit it.
     """
     parts = _parts(spec)
+    # One name is a string.
+    per_graph, per_edge, per_leaf = (
+        [n] if isinstance(n, str) else n for n in (per_graph, per_edge, per_leaf)
+    )
     paths = {_path(name, feature) for name, part in parts.items() for feature in part}
     for path in (*per_graph, *per_edge, *per_leaf):
         if path not in paths:
@@ -245,8 +249,9 @@ def _by_structure(option: str, value, parts) -> dict:
 
 
 def _structure(name, spec, named, arity, vertex_type, num_types, edges, rounds) -> Structure:
-    if rounds is not None:
-        rounds = checked_size("rounds", rounds, least=0)
+    rounds = None if rounds is None else checked_size("rounds", rounds, least=0)
+    arity = None if arity is None else checked_size("arity", arity, least=0)
+    num_types = checked_size("num_types", num_types)
     if vertex_type is not None and vertex_type not in spec:
         raise _no_such_feature(_shown(name), sorted(spec), vertex_type)
     partial = tuple(feature for feature, rows in spec.items() if isinstance(rows, VertexRows))

@@ -76,6 +76,13 @@ def test_shuffled_examples_keep_their_rows():
     assert sorted(labels) == list(range(23))
 
 
+def test_numbers_of_numpy_and_one_name():
+    dataset, _, _ = random_examples()
+    pairs = dataset.map(lambda example: example | {"pair": [1.0, 2.0]})
+    batch = next(iter(data.batch(pairs, np.int64(4), arity=np.int32(3), per_graph="pair")))
+    assert batch["pair"].shape == (4, 2) and batch["graphs"].attached_schedule.arity == 3
+
+
 def test_drop_remainder():
     dataset, _, _ = random_examples()
     assert len(list(data.batch(dataset, 5, drop_remainder=True))) == 4
@@ -224,6 +231,9 @@ LEAF = {"children": [[-1, -1]]}
         (LEAF, {"arity": 1}, r"arity: got 1 but expected at least 2, the number of slots"),
         (LEAF, {"vertex_type": "t"}, r"dataset: got elements with \['children'\] .*'t' among"),
         (LEAF, {"per_graph": ["g"]}, r"dataset: got elements with \['children'\] .*'g' among"),
+        (LEAF, {"per_leaf": "words"}, r"dataset: got elements with .* expected 'words' among"),
+        (LEAF, {"arity": "2"}, r"arity: got '2' but expected an int of at least 0. Pass one"),
+        (LEAF, {"num_types": 0}, r"num_types: got 0 but expected an int of at least 1. Pass one"),
     ],
 )
 def test_rejects(features, options, message):

@@ -129,6 +129,10 @@ def test_split_divides_examples_whose_number_is_not_known():
 
 
 def test_split_rejects():
+    with pytest.raises(
+        ValueError, match=r"dataset: got a list but expected a tf.data.Dataset of e"
+    ):
+        data.split([1, 2, 3], 0.5)
     for share in (0, 1, 2, "a"):
         with pytest.raises(ValueError, match=f"share: got {share!r} but expected a number in"):
             data.split(tf.data.Dataset.range(3), share)
