@@ -56,7 +56,8 @@ class Vocabulary:
         """Numbers the words of examples: their features "word", in structures too.
 
         Args:
-          dataset: Read once, an example at a time, with "word" string [n], or a `VertexRows`.
+          dataset: Read once, an example at a time, with "word" string [n], or a `VertexRows`;
+            minibatches of such examples, too.
           min_count: As for `from_words`.
 
         Raises:
@@ -71,8 +72,9 @@ class Vocabulary:
                 f"dataset: got elements {dataset.element_spec} but expected dicts with 'word' "
                 "among the names. Read the examples without a vocabulary."
             )
+        # Graphs of minibatches have no form in numpy.
         words = itertools.chain.from_iterable(
-            rows for example in dataset.as_numpy_iterator() for rows in _words(example)
+            rows.numpy() for example in dataset for rows in _words(example)
         )
         return cls.from_words(words, min_count)
 

@@ -204,7 +204,10 @@ def test_words_of_whatever_is_made_are_counted(tmp_path, maker):
         path[-1] == "word" for path, _ in keras.tree.flatten_with_path(dataset.element_spec)
     )
     if has_words:
-        assert len(data.Vocabulary.from_dataset(dataset)) > 2
+        vocabulary = data.Vocabulary.from_dataset(dataset)
+        assert len(vocabulary) > 2
+        batches = data.batch(dataset, 2, **batching(maker))
+        assert data.Vocabulary.from_dataset(batches).words == vocabulary.words
 
 
 def test_types_of_graphs_are_those_of_models(tmp_path):
