@@ -30,6 +30,14 @@ OPS_DIRS = (
     "cc/ops",
     "cc/schedule",
 )
+# Their files take four seconds for TensorFlow's headers, so that these are compiled once.
+TENSORFLOW_DIRS = ("cc/kernels", "cc/ops")
+TENSORFLOW_HEADERS = (
+    "tensorflow/core/framework/op.h",
+    "tensorflow/core/framework/op_kernel.h",
+    "tensorflow/core/framework/shape_inference.h",
+    "tensorflow/core/graph/graph.h",
+)
 ENGINE_DIRS = ("cc/engine", "cc/python")  # cavs_tf._cavs_engine: no TensorFlow.
 ENGINE = "_cavs_engine" + sysconfig.get_config_var("EXT_SUFFIX")
 NOT_IN_LIBRARY = ("_test.cc", "_bench.cc")
@@ -43,6 +51,10 @@ LAYOUT = ["-DNDEBUG", "-DNDEBUG_SANITIZER"]
 def sources(folders: tuple[str, ...]) -> list[pathlib.Path]:
     found = (path for folder in folders for path in (ROOT / folder).rglob("*.cc"))
     return sorted(path for path in found if not path.name.endswith(NOT_IN_LIBRARY))
+
+
+def uses_tensorflow(source: pathlib.Path) -> bool:
+    return source.parent.relative_to(ROOT).as_posix() in TENSORFLOW_DIRS
 
 
 def optimization_flags(debug: bool, sanitizers: str) -> list[str]:
@@ -112,12 +124,29 @@ class Compiler:
         command = [*self.program, "--version"]
         return subprocess.run(command, capture_output=True, text=True).stdout.partition("\n")[0]
 
-    def compile(self, source: pathlib.Path) -> pathlib.Path:
+    def precompile(self) -> pathlib.Path:
+        """Returns a header for `-include`, which compilers find compiled beside it."""
+        header = self.folder / "tensorflow.h"
+        text = "".join(f"#include <{name}>\n" for name in TENSORFLOW_HEADERS)
+        if not header.exists() or header.read_text() != text:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            header.write_text(text)
+        out = self.folder / "tensorflow.h.gch"
+        command = [*self.program, *self.compile_flags, "-x", "c++-header", str(header)]
+        self._make(out, [*command, "-o", str(out)], [header], "compiling TensorFlow's headers")
+        return header
+
+    def compile(self, source: pathlib.Path, headers) -> pathlib.Path:
+        """Returns the object of a source; `headers` is the future of `precompile`."""
         name = source.relative_to(ROOT)
         out = self.folder / name.with_suffix(".o")
         flags = [*self.compile_flags, *(self.python_flags if "python" in name.parts else [])]
+        dependencies = self._dependencies(out)
+        if uses_tensorflow(source):
+            flags += ["-include", str(headers.result())]
+            dependencies.append(headers.result())
         command = [*self.program, *flags, "-MMD", "-c", str(source), "-o", str(out)]
-        self._make(out, command, self._dependencies(out), f"compiling {name}")
+        self._make(out, command, dependencies, f"compiling {name}")
         return out
 
     def link(self, objects: list[pathlib.Path], name: str, flags: list[str]) -> pathlib.Path:
@@ -148,7 +177,9 @@ class Compiler:
         began = time.time()
         out.parent.mkdir(parents=True, exist_ok=True)
         made_by.unlink(missing_ok=True)
-        if subprocess.run(command).returncode:
+        # With these ccache works with headers that are compiled.
+        environment = {"CCACHE_SLOPPINESS": "pch_defines,time_macros", **os.environ}
+        if subprocess.run(command, env=environment).returncode:
             raise SystemExit(f"{what} failed: {shlex.join(command)}")
         made_by.write_text(line)
         # A source that was edited while it was being compiled is newer than this.
@@ -164,9 +195,13 @@ class BuildOps(build_ext):
         tf = tensorflow_that_fits(self.distribution.install_requires)
         compiler = Compiler(ROOT / "build/op_library" / variant, tf, bool(self.debug), sanitizers)
         workers = self.parallel or len(os.sched_getaffinity(0))
+        # Those that wait for TensorFlow's headers come last.
         all_sources = sorted({*sources(OPS_DIRS), *sources(ENGINE_DIRS)})
+        all_sources.sort(key=uses_tensorflow)
         with concurrent.futures.ThreadPoolExecutor(workers) as pool:
-            objects = dict(zip(all_sources, pool.map(compiler.compile, all_sources), strict=True))
+            headers = pool.submit(compiler.precompile)
+            made = pool.map(lambda source: compiler.compile(source, headers), all_sources)
+            objects = dict(zip(all_sources, made, strict=True))
         ops = [objects[source] for source in sources(OPS_DIRS)]
         engine = [objects[source] for source in sources(ENGINE_DIRS)]
         libraries = [
