@@ -18,7 +18,7 @@ def run_forward(
 
     `at` are the vertices whose pushes are wanted; None for all.
     """
-    values = [capture.value() for capture in functions.captures]
+    values = functions.capture_values()
     rows = [rows_of(pulls[name]) for name in functions.pull_names]
     _check_mode([*rows, *values])
     results = ops.cavs_forward(

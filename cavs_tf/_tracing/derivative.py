@@ -8,6 +8,7 @@ from tensorflow.python.ops import gradients_util
 
 from cavs_tf._native.library import ops as _cavs_ops
 from cavs_tf._tracing.decomposition import rewritings
+from cavs_tf._tracing.derived import DerivedValues
 from cavs_tf._tracing.function_graph import FunctionGraph
 from cavs_tf._tracing.inference import (
     EDGES,
@@ -152,6 +153,7 @@ def differentiate(
     push_names: list[str],
     pull_names: list[str],
     forward: Analysis,
+    derived: DerivedValues,
     decompose: bool,
     wanted: frozenset | None = None,
 ) -> Derivative:
@@ -162,6 +164,7 @@ def differentiate(
       push_names: All pushes of the model; their position is their number.
       pull_names: All floating-point pulls of the model; their position is their number.
       forward: The analysis of the vertex function.
+      derived: The values that it computes from weights alone.
       decompose: Whether operators become operators on vectors.
       wanted: The numbers of the pushes to differentiate; None for all.
 
@@ -201,7 +204,7 @@ def differentiate(
         ]
     pushed = traced.edge_pushes & traced.pushes.keys()
     of_edges = {f"push_grad:{push_names.index(name)}" for name in pushed}
-    return _analyse(traced, graph, grad_inputs, of_edges, outputs, forward, decompose)
+    return _analyse(traced, graph, grad_inputs, of_edges, outputs, forward, derived, decompose)
 
 
 def _results(traced, push_names, wanted):
@@ -245,12 +248,17 @@ def _in_forward(traced, external, forward):
     return capture.placeholder
 
 
-def _analyse(traced, graph, grad_inputs, of_edges, outputs, forward, decompose) -> Derivative:
+def _analyse(
+    traced, graph, grad_inputs, of_edges, outputs, forward, derived, decompose
+) -> Derivative:
     """`of_edges` are the roles of the inputs that have a row for each edge."""
     tensors = [t for _, t in outputs]
     captured = [(_in_forward(traced, external, forward), p) for external, p in graph.captures]
     # Gradients of control flow add outputs to the forward operator, for values that they need.
     forward.extend([external for external, _ in captured])
+    forward.annotate()
+    externals = derived.take_out(traced, forward, [external for external, _ in captured])
+    captured = [(e, p) for e, (_, p) in zip(externals, captured, strict=True)]
     if graph.edge_rows is not None:
         grad_inputs = [*grad_inputs, ("edge_rows", graph.edge_rows)]
     inputs = [

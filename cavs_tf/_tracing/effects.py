@@ -40,7 +40,7 @@ def _is_lost(op) -> bool:
 
 def _effects(op) -> set[str]:
     """The types of operators, here or in functions, that have effects which no result shows."""
-    names = [*_functions(op)]
+    names = [*called_functions(op)]
     if names:
         inner = (other for name in names for other in graph_of(op, name).get_operations())
         return set().union(*map(_effects, inner))
@@ -48,7 +48,7 @@ def _effects(op) -> set[str]:
     return set() if silent and op.type not in _WITH_RESULTS else {op.type}
 
 
-def _functions(op):
+def called_functions(op):
     """The names of the functions that an operator calls."""
     for attribute in op.node_def.attr.values():
         for function in (attribute.func, *attribute.list.func):

@@ -17,6 +17,7 @@ from cavs_tf._inputs.inputs import (
 from cavs_tf._tracing import inference as _inference
 from cavs_tf._tracing.decomposition import rewritings
 from cavs_tf._tracing.derivative import Derivative, NoGradientError, differentiate
+from cavs_tf._tracing.derived import DerivedValues
 from cavs_tf._tracing.effects import check_effects
 from cavs_tf._tracing.inference import EDGES, VERTICES, Analysis, Kind
 from cavs_tf._tracing.lookups import is_looked_up, take_out_lookups
@@ -40,6 +41,7 @@ class Functions:
       reads_edges: Whether schedules need edges.
       lookups: The inputs that are looked up in variables: `LookUp`s.
       pulled_by: For each input and each vertex function, whether it pulls the input.
+      derived: The values that vertex functions compute from weights alone.
       available: Bytes that a step may take, once `available_bytes` has been called.
     """
 
@@ -57,6 +59,7 @@ class Functions:
     arity: int
     reads_edges: bool
     lookups: list
+    derived: DerivedValues
     available: int | None = None
 
     EXAMPLES = Analysis.NUM_ROWS  # The number of rows of a minibatch that tracing uses.
@@ -64,6 +67,11 @@ class Functions:
     @property
     def captures(self) -> list:
         return [capture for traced in self.traced for capture in traced.captures]
+
+    def capture_values(self) -> list:
+        """The values of the captures to feed now, read so that a GradientTape records them."""
+        derived = self.derived.values()
+        return [derived[id(c.source)] if c.derived else c.value() for c in self.captures]
 
     def program_attributes(self, inputs: dict) -> dict:
         """The attributes of ops, by name, that say which programs are compiled for these inputs."""
@@ -111,10 +119,11 @@ class Functions:
             reachable.add(id(graph))
             graph = getattr(graph, "outer_graph", None)
         return all(
-            capture.is_variable
+            capture.derived
+            or capture.is_variable
             or not tf.is_symbolic_tensor(capture.source)
             or id(capture.source.graph) in reachable
-            for capture in self.captures
+            for capture in (*self.captures, *self.derived.sources)
         )
 
 
@@ -154,6 +163,10 @@ def make_functions(
         sources = {found.name: found.source for found in lookups}
         edge_pulls |= {name for name, source in sources.items() if source in edge_pulls}
         analyses = [_analyse(t, examples, decompose) for t in traced]
+        derived = DerivedValues()
+        for t, analysis in zip(traced, analyses, strict=True):
+            derived.take_out(t, analysis, analysis.outputs, differentiated=True)
+            derived.remove_unread(t, analysis)
         push_names, push_specs = _merge_pushes(traced)
         read = GRAPH_INPUTS.intersection(name for t in traced for name in t.pulls)
         pulls = pulls | {name: graph_spec(name, arity) for name in sorted(read)}
@@ -166,11 +179,12 @@ def make_functions(
         derivatives, error = [], ""
         try:
             derivatives = [
-                differentiate(t, push_names, float_pulls, a, decompose)
+                differentiate(t, push_names, float_pulls, a, derived, decompose)
                 for t, a in zip(traced, analyses, strict=True)
             ]
         except NoGradientError as missing:
             error = str(missing)
+        derived.finish()
         forward = [
             _forward_function(
                 t, analyses[i], push_names, pull_names, derivatives[i] if derivatives else None
@@ -183,7 +197,9 @@ def make_functions(
         # The forward functions are made, so no captures may be added to them.
         settled = [dataclasses.replace(t, captures=list(t.captures)) for t in traced]
         partial = [
-            differentiate(t, push_names, float_pulls, a, decompose, wanted).reading_tape_of(d)
+            differentiate(
+                t, push_names, float_pulls, a, derived, decompose, wanted
+            ).reading_tape_of(d)
             for t, a, d in zip(settled, analyses, derivatives, strict=True)
         ]
         return [_backward_function(d) for d in partial] if all(partial) else None
@@ -204,6 +220,7 @@ def make_functions(
         max(len(t.gathers) for t in traced),
         any(t.edges.used for t in traced),
         lookups,
+        derived,
     )
 
 

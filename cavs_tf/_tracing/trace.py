@@ -130,11 +130,15 @@ class Capture:
       source: The variable that it is read from, or else the tensor itself.
       by_handle: The variable is passed as a resource, because a function called by
         the vertex function reads it.
+      derived: The source is a tensor of `DerivedValues`.
+      has_gradient: Whether anything is differentiated by it.
     """
 
     placeholder: tf.Tensor
     source: object
     by_handle: bool = False
+    derived: bool = False
+    has_gradient: bool = True
 
     @property
     def is_variable(self) -> bool:
@@ -151,7 +155,8 @@ class Capture:
 
     @property
     def differentiable(self) -> bool:
-        return self.dtype.is_floating and self.shape.is_fully_defined()
+        is_known = self.dtype.is_floating and self.shape.is_fully_defined()
+        return self.has_gradient and is_known
 
     def value(self) -> tf.Tensor:
         """The value to feed now, read so that a GradientTape records it."""

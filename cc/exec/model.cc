@@ -108,8 +108,7 @@ void FindWhatStreamsShare(Model* model) {
     std::vector<bool> critical(program.symbols.size(), false);
     std::vector<bool> other(program.symbols.size(), false);
     for (const Node& node : program.nodes) {
-      if (node.stage == Stage::kPrologue || node.stage == Stage::kEpilogue ||
-          IsZeroOfSum(program, node)) {
+      if (node.stage == Stage::kPrologue || node.stage == Stage::kEpilogue) {
         continue;
       }
       const bool is_critical = node.stage == Stage::kCritical;

@@ -63,10 +63,8 @@ class Sharer {
   static bool IsOnlyAddedTo(const Program& program, const Uses& uses, int sum) {
     const std::vector<int> writers = uses.WritersOfAny(sum);
     return uses.ReadersOfAny(sum).empty() &&
-           std::all_of(writers.begin(), writers.end(), [&](int i) {
-             const NodeKind kind = program.nodes[i].kind;
-             return SumsRows(kind) || kind == NodeKind::kZero;
-           });
+           std::all_of(writers.begin(), writers.end(),
+                       [&](int i) { return SumsRows(program.nodes[i].kind); });
   }
 
   void Share(int sum, int whole) {

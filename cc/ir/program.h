@@ -145,14 +145,6 @@ inline RowSpace SpaceOf(const Program& program, const Node& node) {
   return ids.empty() ? RowSpace::kVertices : program.symbols[ids[0]].space;
 }
 
-// Whether the node sets a part of a sum over rows to zero. No device runs it
-// over rows: BoundProgram::FinishSums() sets all sums to zero to which nothing
-// was added.
-inline bool IsZeroOfSum(const Program& program, const Node& node) {
-  return node.kind == NodeKind::kZero &&
-         program.symbols[node.outputs[0]].kind == SymbolKind::kReduced;
-}
-
 const char* ToString(Stage stage);
 
 }  // namespace cavs

@@ -287,15 +287,12 @@ class Verifier {
   bool Computes(const Node& node) const {
     if (node.outputs.size() != 1) return false;
     const Symbol& out = symbol(node.outputs[0]);
-    if (node.kind == NodeKind::kZero) {
-      return node.inputs.empty() && (out.kind == SymbolKind::kRows ||
-                                     out.kind == SymbolKind::kReduced);
-    }
     if (out.kind !=
         (SumsRows(node.kind) ? SymbolKind::kReduced : SymbolKind::kRows)) {
       return false;
     }
     if (node.accumulate && !IsAvailable(node.outputs[0])) return false;
+    if (node.kind == NodeKind::kZero) return node.inputs.empty();
     if (node.kind == NodeKind::kToMask) {
       return HasSizes(node, 1, 1) && IsRows(node.inputs[0]) &&
              symbol(node.inputs[0]).dtype == DType::kBool &&

@@ -14,7 +14,6 @@
 #include "cc/ir/verify.h"
 #include "cc/kernels/foreign_kernel.h"
 #include "cc/kernels/lower_mask.h"
-#include "cc/kernels/lower_parts.h"
 #include "cc/kernels/program_builder.h"
 #include "cc/kernels/status_util.h"
 #include "tensorflow/core/common_runtime/function_body.h"
@@ -231,12 +230,28 @@ class Lowering {
       builder_.Map(node, 0, traced.inputs[0]);
       return absl::OkStatus();
     }
-    if (rows ? LowerNative(traced, &builder_) ||
-                   LowerSumOfParts(traced, &builder_)
-             : LowerParts(traced, &builder_)) {
+    if (rows ? LowerNative(traced, &builder_) : LowerReshape(traced)) {
       return absl::OkStatus();
     }
     return LowerForeign(traced, rows);
+  }
+
+  // Maps another shape of a capture or constant to a view of it. Returns false
+  // if the operator does something else.
+  bool LowerReshape(const TracedNode& traced) {
+    const std::string& op = traced.node->type_string();
+    if (op != "Reshape" && op != "ExpandDims" && op != "Squeeze") return false;
+    const Symbol out = builder_.InvariantSymbol(traced, 0);
+    const Symbol& in = builder_.symbol(traced.inputs[0]);
+    int64_t offset;
+    const int root = builder_.program().Root(traced.inputs[0], &offset);
+    if (!IsNative(in.dtype) || in.kind != SymbolKind::kInvariant ||
+        !in.shape_known || !out.shape_known || in.columns() != out.columns() ||
+        builder_.symbol(root).source == SymbolSource::kNode) {
+      return false;
+    }
+    builder_.Map(*traced.node, 0, builder_.AddView(traced.inputs[0], 0, out));
+    return true;
   }
 
   // Returns the error for an operand that is not lowered yet, which means that

@@ -1,7 +1,6 @@
 #include "cc/kernels/program_builder.h"
 
 #include <algorithm>
-#include <cstring>
 #include <memory>
 
 #include "cc/base/byte_count.h"
@@ -119,16 +118,6 @@ int ProgramBuilder::AddView(int parent, int64_t offset, const Symbol& like) {
   view.parent = parent;
   view.offset = offset;
   return AddSymbol(std::move(view));
-}
-
-int ProgramBuilder::AddZeros(const Symbol& like) {
-  tensorflow::Tensor zeros(ToDataType(like.dtype),
-                           tensorflow::TensorShape(like.shape));
-  std::memset(zeros.data(), 0, zeros.TotalBytes());
-  Symbol symbol = like;
-  symbol.source = SymbolSource::kConstant;
-  symbol.constant = std::make_shared<const TensorRef>(ToTensorRef(zeros));
-  return AddSymbol(std::move(symbol));
 }
 
 int ProgramBuilder::AddScalar(DType dtype, double value) {

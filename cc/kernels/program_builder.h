@@ -50,10 +50,6 @@ class ProgramBuilder {
   // shape of `like`.
   int AddView(int parent, int64_t offset, const Symbol& like);
 
-  // Adds a constant of the type and shape of `like`, all of whose elements are
-  // 0.
-  int AddZeros(const Symbol& like);
-
   // Adds a constant number of a type for which IsNative() holds.
   int AddScalar(DType dtype, double value);
 

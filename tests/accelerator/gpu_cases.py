@@ -130,11 +130,43 @@ def vertex_types():
     return numbers(with_gradients(cell, graphs, pulls, training=False))
 
 
+class Normalised(cavs.GraphSupport):
+    """Computes values from a weight that no kernel of the GPU computes."""
+
+    arity = 2
+
+    def build(self, inputs_shape=None):
+        self.w = self.add_weight(shape=[cases.FEATURES, cases.UNITS], name="w")
+
+    def vertex(self):
+        w = self.w / tf.norm(self.w, axis=0)
+        state = tf.tanh(tf.matmul(self.pull(), w) + (self.gather(0) - self.gather(1)) * w[1])
+        self.scatter(state)
+        self.push(state)
+
+
+def derived():
+    """Layers whose weights TensorFlow casts, normalises or takes apart."""
+    graphs, x = graphs_and_rows()
+    sequences = tf.constant(random(6, cases.FEATURES).reshape(2, 3, -1))
+    found = {
+        "normalised": cases.in_both_modes(Normalised(state_size=cases.UNITS), graphs, x),
+        "columns": cases.in_both_modes(cavs.keras.GRU(cases.UNITS, reset_after=False), sequences),
+    }
+    for dtype in ("bfloat16", "float16"):
+        for layer in (cavs.keras.TreeLSTM, cavs.keras.TreeGRU):
+            made = layer(cases.FEATURES, dtype=f"mixed_{dtype}")
+            found[f"{layer.__name__}, {dtype}"] = cases.in_both_modes(made, graphs, x)
+        gru = cavs.keras.GRU(cases.UNITS, dtype=f"mixed_{dtype}")
+        found[f"GRU, {dtype}"] = cases.in_both_modes(gru, sequences)
+    return found
+
+
 def all_of_them():
     tf.debugging.set_log_device_placement(True)
     return {
         case.__name__: case()
-        for case in (fit, gradients, dropout, inference, loop, vertex_types, layers)
+        for case in (fit, gradients, dropout, inference, loop, vertex_types, layers, derived)
     }
 
 

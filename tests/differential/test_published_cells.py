@@ -13,7 +13,6 @@ from tests.differential.published import CELLS
 from tests.differential.published._base import UNITS, PublishedCell, affine, dense, matrix
 from tests.helpers import cells
 
-ONCE = ("prologue", "epilogue")  # The stages that run once in a step.
 # What TensorFlow's kernels still compute.
 FALLBACKS = {
     "GraphLSTM": "products of three tensors",
@@ -56,10 +55,10 @@ def by_equations(cell, graphs, inputs):
 
 
 def fallbacks(cell, graphs, inputs):
-    """The operators of a vertex, rather than of a step, that TensorFlow's kernels compute."""
+    """The operators that TensorFlow's kernels compute in the program."""
     nodes = [node for program in describe(cell, graphs, inputs) for node in program["nodes"]]
     assert nodes
-    left = [node for node in nodes if not node["native"] and node["stage"] not in ONCE]
+    left = [node for node in nodes if not node["native"]]
     # Booleans that are pulled become numbers before the first task.
     return {n["op"] for n in left if (n["op"], n["stage"]) != ("Cast", "eager")}
 

@@ -154,7 +154,7 @@ class Model:
             edge_pulls=list(f.edge_pulls),
             **self.options.attributes(),
         )
-        captures = [capture.value() for capture in f.captures]
+        captures = f.capture_values()
         at = [] if at is None else [tf.constant(at, tf.int32)]
         return Call(
             ops.cavs_forward,

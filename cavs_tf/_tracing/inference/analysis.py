@@ -126,6 +126,18 @@ class Analysis:
     def outputs(self) -> list:
         return list(self._outputs)
 
+    def is_invariant(self, tensor) -> bool:
+        """Whether a tensor is computed from captures and constants alone, after `annotate`."""
+        return self.known(tensor).kind is Kind.INVARIANT and not self._varies[id(tensor.op)]
+
+    def shape(self, tensor) -> tf.TensorShape:
+        """The shape, as far as it is known."""
+        return self.known(tensor).declared_shape(tensor.dtype)
+
+    def replace(self, tensor, placeholder):
+        """Tells that `placeholder` has the value of `tensor`."""
+        self._known[id(placeholder)] = self._known[id(tensor)]
+
     def replace_outputs(self, replacement):
         """Analyses `replacement(tensor)` instead of each output; operators may have changed."""
         self._outputs = [replacement(tensor) for tensor in self._outputs]

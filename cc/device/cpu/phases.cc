@@ -30,8 +30,7 @@ class Planner {
       std::vector<int> nodes;
       for (size_t i = 0; i < program_.nodes.size(); ++i) {
         const Node& node = program_.nodes[i];
-        if (node.stage == stage && !IsView(node) &&
-            !IsZeroOfSum(program_, node)) {
+        if (node.stage == stage && !IsView(node)) {
           nodes.push_back(static_cast<int>(i));
           AddCost(node, &plan.cost);
         }

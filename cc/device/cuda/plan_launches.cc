@@ -170,9 +170,8 @@ class LaunchPlanner {
   LaunchKind kind(size_t i) const { return KindOf(program_, node(i)); }
 
   // A group whose outputs no node reads has none.
-  bool IsNothing(const Node& node) const {
-    return (node.kind == NodeKind::kGroup && node.outputs.empty()) ||
-           IsZeroOfSum(program_, node);
+  static bool IsNothing(const Node& node) {
+    return node.kind == NodeKind::kGroup && node.outputs.empty();
   }
 
   void FindDependences() {

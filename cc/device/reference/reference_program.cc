@@ -77,7 +77,7 @@ Status ReferenceProgram::Prepare(Stream*) {
 Status ReferenceProgram::Run(Stage stage, const RowRange& at, Stream* stream) {
   for (size_t i = 0; i < program_.nodes.size(); ++i) {
     const Node& node = program_.nodes[i];
-    if (node.stage != stage || IsZeroOfSum(program_, node)) continue;
+    if (node.stage != stage) continue;
     if (at.childless && program_.zeros.only_for_children[i]) continue;
     if (node.kind == NodeKind::kForeign) {
       CAVS_RETURN_IF_ERROR(bindings_.foreign->Run(node, at, stream));

@@ -41,7 +41,7 @@ class Classifier {
   }
 
   bool HasRows(const Node& node) const {
-    if (MovesRows(node.kind) || node.kind == NodeKind::kZero) return true;
+    if (MovesRows(node.kind)) return true;
     const auto per_row = [&](int id) {
       const SymbolKind kind = symbol(id).kind;
       return kind != SymbolKind::kInvariant && kind != SymbolKind::kReduced;

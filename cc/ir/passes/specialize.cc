@@ -416,8 +416,6 @@ class Folder {
       case NodeKind::kWeightGrad:
       case NodeKind::kSumRows:
         return !facts_.AddsZero(*node) || !MayLeaveOut(node->outputs[0]);
-      case NodeKind::kZero:
-        return !IsZeroOfSum(program_, *node) || !MayLeaveOut(node->outputs[0]);
       default:
         break;
     }

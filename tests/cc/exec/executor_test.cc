@@ -298,61 +298,6 @@ TEST_P(ExecutorTest, TreeLstmMatchesTheOracleOnEveryKindOfMinibatch) {
   }
 }
 
-// h' = tanh(x a + h b), elementwise, where a and b are the first and the last
-// third of one weight.
-Cell PartsCell(DType dtype) {
-  Sketch f(dtype), b(dtype);
-  const auto part_of = [](Sketch* sketch, int part, int whole, int offset) {
-    sketch->program.symbols[part].parent = whole;
-    sketch->program.symbols[part].offset = offset;
-    return part;
-  };
-  const int w = f.Capture(0, {12});
-  const int first = part_of(&f, f.Invariant({4}), w, 0);
-  const int last = part_of(&f, f.Invariant({4}), w, 8);
-  const int x = f.Pull(0, 4), h = f.Gather(0, 4);
-  const int out =
-      f.Call(Elementwise::kTanh,
-             f.Call(Elementwise::kAdd, f.Call(Elementwise::kMul, x, first),
-                    f.Call(Elementwise::kMul, h, last)));
-  f.Scatter(out);
-  f.Push(0, out);
-  f.program.results = {x, h, out, first, last};
-  const int dz =
-      b.Call(Elementwise::kTanhGrad, b.Saved(2, 4),
-             b.Call(Elementwise::kAdd, b.ScatterGrad(4), b.PushGrad(0, 4)));
-  const auto saved = [&b](int index) {
-    return b.Add(SymbolKind::kInvariant, {4}, SymbolSource::kSaved, index);
-  };
-  b.PullGrad(0, b.Call(Elementwise::kMul, dz, saved(3)));
-  b.GatherGrad(0, b.Call(Elementwise::kMul, dz, saved(4)));
-  const int dw = b.Sum({12});
-  b.Node(NodeKind::kSumRows, {b.Call(Elementwise::kMul, dz, b.Saved(0, 4))},
-         part_of(&b, b.Sum({4}), dw, 0));
-  b.Node(NodeKind::kZero, {}, part_of(&b, b.Sum({4}), dw, 4));
-  b.Node(NodeKind::kSumRows, {b.Call(Elementwise::kMul, dz, b.Saved(1, 4))},
-         part_of(&b, b.Sum({4}), dw, 8));
-  b.program.results = {dw};
-  Cell cell;
-  cell.dtype = dtype;
-  cell.arity = 1;
-  cell.state_columns = 4;
-  cell.forward = {f.program};
-  cell.backward = {b.program};
-  cell.pulls = cell.pushes = {4};
-  cell.captures = {{{12}}};
-  return cell;
-}
-
-TEST_P(ExecutorTest, GradientsOfPartsOfAWeightLieAmongZeros) {
-  std::mt19937 random(4);
-  for (const DType dtype : {DType::kFloat32, DType::kFloat64}) {
-    for (const Graph& graph : Minibatches(1, &random)) {
-      ExpectMatchesOracle(GetParam(), PartsCell(dtype), graph, 7);
-    }
-  }
-}
-
 // Expects the same numbers to be infinite or NaN, and the others to be near.
 void ExpectNearWhereFinite(Results got, Results want, double tolerance) {
   ASSERT_EQ(got.size(), want.size());

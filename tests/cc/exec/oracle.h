@@ -152,12 +152,7 @@ class Oracle {
   Numbers Whole(int type, int id) const {
     const Program& program = programs_[type];
     int64_t offset;
-    const int root = program.Root(id, &offset);
-    if (root != id) {
-      const Numbers all = Whole(type, root);
-      return {all.begin() + offset,
-              all.begin() + offset + program.symbols[id].columns()};
-    }
+    id = program.Root(id, &offset);
     const Symbol& symbol = program.symbols[id];
     if (symbol.source == SymbolSource::kCapture) {
       return captures_[type][symbol.index];
@@ -195,9 +190,8 @@ class Oracle {
     const int root = program.Root(id, &offset);
     if (program.symbols[id].kind == SymbolKind::kReduced) {
       Numbers& sum = whole_[graph_.type_of(at.vertex)][root];
-      sum.resize(std::max<size_t>(program.symbols[root].columns(),
-                                  offset + value.size()));
-      for (size_t j = 0; j < value.size(); ++j) sum[offset + j] += value[j];
+      sum.resize(value.size());
+      for (size_t j = 0; j < value.size(); ++j) sum[j] += value[j];
       return;
     }
     Numbers& all = rows_[at.row][root];
