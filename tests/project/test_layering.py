@@ -63,7 +63,6 @@ TOUCHED_BY_OPS = {
     ],
     "partial_pulls.cc": ["flat<int32_t>"],  # Row numbers.
     "present_op.cc": ["vec<Index>", "vec<Index>", "vec<int32_t>"],  # Row numbers.
-    "program_builder.cc": ["memset"],  # A constant.
     "read_schedule.cc": ["flat<int32_t>"],  # Row numbers.
     "row_count_op.cc": ["flat<T>"],  # Numbers of rows.
     "row_ops.cc": ["flat<int32_t>", "flat<int32_t>"],  # Row numbers.
