@@ -18,6 +18,12 @@ _TEST_COPTS = _COPTS + ["-O1"] + select({
     "//conditions:default": ["-fno-sanitize=null,alignment,object-size,vptr"],
 })
 
+# Of tests that take a moment to run, under sanitizers.
+_QUICK_COPTS = select({
+    "//tools:opt": [],
+    "//conditions:default": ["-O0"],
+})
+
 def _in_library(extension):
     exclude = ["**/*_test" + extension, "**/*_bench" + extension]
     return native.glob(["**/*" + extension], exclude = exclude)
@@ -60,7 +66,7 @@ def cavs_fake_library(name, **kwargs):
 # The emulated CUDA device, for tests that say so.
 _FAKE_CUDA = "//tests/cc/cuda/fake:libfake_cuda.so"
 
-def cavs_tests(deps, as_shipped = [], shards = {}, on_fake_cuda = []):
+def cavs_tests(deps, as_shipped = [], quick = [], shards = {}, on_fake_cuda = []):
     """One test for each *_test.cc, here and below; headers are for all of them.
 
     Text files are for the tests of their folder.
@@ -68,17 +74,19 @@ def cavs_tests(deps, as_shipped = [], shards = {}, on_fake_cuda = []):
     Args:
       deps: Of all of them.
       as_shipped: Files of those that `--config=shipped` runs.
+      quick: Files of those that do little, and are compiled without optimisation.
       shards: Those that take long, by name: in how many parts they run, side by side.
       on_fake_cuda: Files of those that use the emulated CUDA device, which
         `make cuda-check` runs in other ways than this one.
     """
     shipped = native.glob(as_shipped)
     fake_cuda = native.glob(on_fake_cuda)
+    quick = native.glob(quick)
     for source in native.glob(["**/*_test.cc"]):
         native.cc_test(
             name = source[:-len(".cc")],
             srcs = [source] + native.glob(["**/*.h"]),
-            copts = _TEST_COPTS,
+            copts = _TEST_COPTS + (_QUICK_COPTS if source in quick else []),
             linkstatic = True,
             timeout = "long",
             shard_count = shards.get(source[:-len("_test.cc")]),
