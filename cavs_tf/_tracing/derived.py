@@ -43,7 +43,7 @@ class DerivedValues:
         self._operators = {}  # Operators of the function, by all that determines their results.
         self._captures = {}  # By ids of the graph of a vertex function and of a source.
         self._differentiated = set()  # The ids of placeholders that values are differentiated by.
-        self._results = []  # Of the function.
+        self._results = []  # The results of the function.
         self._function = None
 
     def take_out(
@@ -149,7 +149,11 @@ class DerivedValues:
         return flows[tensor.op] if _is_differentiable(tensor) else set()
 
     def _flows_to(self, op, flows) -> set:
-        """Those of one operator. LookupError: if it must stay in the vertex function."""
+        """The ids of placeholders that the results of one operator can be differentiated by.
+
+        Raises:
+          LookupError: If the operator must stay in the vertex function.
+        """
         capture = self._capture_at(op)
         if capture is not None:
             if capture.by_handle or capture.derived or not is_numeric(capture.dtype):
