@@ -136,6 +136,7 @@ class DerivedValues:
         analysis.replace(tensor, placeholder)
         capture = Capture(placeholder, copy, derived=True, has_gradient=has_gradient)
         traced.captures.append(capture)
+        self._known[id(placeholder)] = capture
         return capture
 
     def _flows(self, tensor) -> set | None:
