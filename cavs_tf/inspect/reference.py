@@ -10,7 +10,6 @@ import tensorflow as tf
 from cavs_tf._inputs.edges import PlainEdges
 from cavs_tf._inputs.inputs import (
     GRAPH_INPUTS,
-    NUM_CHILDREN,
     VertexRows,
     as_graph_batch,
     children_by_slot,
@@ -91,6 +90,7 @@ class Evaluation:
 
     Attributes:
       functions: A vertex function per vertex type.
+      reads_edges: Whether any of them reads edges.
       pulls: By name, [V, ...]: rows for all vertices.
       edge_pulls: By name, [E, ...]: rows for all edges.
       pushed: By name, the spec of a row that is pushed.
@@ -120,13 +120,15 @@ class Evaluation:
         self.edge_pulls = {name: pulls[name] for name in known.edge_pulls}
         of_vertices = {n: value for n, value in pulls.items() if n not in known.edge_pulls}
         self.pulls = self._one_row_per_vertex(of_vertices, known.pulled)
-        own = {name: graph_rows(name, graphs, model.arity or 0) for name in GRAPH_INPUTS}
+        read = GRAPH_INPUTS.intersection(frozenset().union(*known.pulled))
+        own = {name: graph_rows(name, graphs, model.arity or 0) for name in read}
         self.pulls = own | self.pulls
+        self.reads_edges = known.reads_edges
         if model.arity is not None and not known.reads_edges:
             _check_arity(graphs, self.arity)
         self.children = children_by_slot(graphs, self.arity)
         self.edge_child = tf.boolean_mask(graphs.child_ids, graphs.child_ids >= 0)
-        self.edge_splits = tf.pad(tf.cumsum(self.pulls[NUM_CHILDREN]), [[1, 0]])
+        self.edge_splits = tf.pad(tf.cumsum(graphs.num_children), [[1, 0]])
         self.depth = depth_of(graphs)
 
     def _one_row_per_vertex(self, pulls, pulled_by_type) -> dict:
@@ -174,16 +176,22 @@ class Evaluation:
     def run_eagerly(self):
         children, types = self.children.numpy(), self.types.numpy()
         edge_child, edge_splits = self.edge_child.numpy(), self.edge_splits.numpy()
+        edges = np.diff(edge_splits)
+        rows = {n: _parts(value, [1] * len(types)) for n, value in self.pulls.items()}
+        rows |= {n: _parts(value, edges) for n, value in self.edge_pulls.items()}
         states, outputs = {}, {name: {} for name in self.pushed}
-        for v in self._order().numpy():
+        for v in self._order().numpy().tolist():
 
             def gathered(slot, own=children[v]):
                 child = own[slot] if slot < len(own) else -1
                 return self.no_state if child < 0 else self._rounded(states[child])
 
-            own = [states[c] for c in edge_child[edge_splits[v] : edge_splits[v + 1]]]
-            along = self._rounded(tf.concat([widened(self.no_state[:0]), *own], 0))
-            new, pushes = self._evaluate(self.functions[types[v]], int(v), gathered, along)
+            row = {name: parts[v] for name, parts in rows.items()}
+            function, along = self.functions[types[v]], self.no_state[:0]
+            if self.reads_edges:
+                own = [states[c] for c in edge_child[edge_splits[v] : edge_splits[v + 1]]]
+                along = self._rounded(tf.concat([widened(along), *own], 0))
+            new, pushes = self._evaluate(function, v, gathered, along, row, int(edges[v]))
             states[v] = widened(new)
             for name, value in pushes.items():
                 outputs[name][v] = value
@@ -224,9 +232,13 @@ class Evaluation:
                 child = own[tf.minimum(slot, tf.size(own) - 1)]
                 return self._rounded(states.read(tf.where(child < 0, self.num_vertices, child)))
 
-            own = self.edge_child[self.edge_splits[v] : self.edge_splits[v + 1]]
-            along = self._rounded(tf.reshape(states.gather(own), [-1, *state.shape]))
-            branches = [lambda f=f: self._evaluate(f, v, gathered, along) for f in self.functions]
+            first, end = self.edge_splits[v], self.edge_splits[v + 1]
+            children = states.gather(self.edge_child[first:end])
+            along = self._rounded(tf.reshape(children, [-1, *state.shape]))
+            row = {name: tf.gather(value, [v]) for name, value in self.pulls.items()}
+            row |= {name: value[first:end] for name, value in self.edge_pulls.items()}
+            given = (v, gathered, along, row, end - first)
+            branches = [lambda f=f: self._evaluate(f, *given) for f in self.functions]
             kind = self.types[v]
             new, pushes = tf.switch_case(kind, branches) if len(branches) > 1 else branches[0]()
             outputs = {name: outputs[name].write(v, value) for name, value in pushes.items()}
@@ -247,22 +259,25 @@ class Evaluation:
         """int32 [V]: vertices by depth, so children before parents."""
         return tf.cast(tf.argsort(self.depth, stable=True), tf.int32)
 
-    def _evaluate(self, function, v, gathered, along):
+    def _evaluate(self, function, v, gathered, along, row, num_edges):
         """State and pushes of vertex `v`, with zeros for pushes that its type lacks.
 
-        `gathered` gives the state of the child in a slot; `along` are the states of all children.
+        `gathered` gives the state of the child in a slot; `along` are the states of all children,
+        and `row` has what it and its edges pull.
         """
-        row = {name: tf.gather(value, [v]) for name, value in self.pulls.items()}
-        first, end = self.edge_splits[v], self.edge_splits[v + 1]
-        row |= {name: value[first:end] for name, value in self.edge_pulls.items()}
         number = tf.reshape(tf.cast(v, tf.int32), [1])
-        edges = PlainEdges(along, tf.zeros([end - first], tf.int32), number)
+        edges = PlainEdges(along, tf.zeros([num_edges], tf.int32), number)
         vertex = Vertex(Slots(gathered), row, number, edges).run(function)
         pushes = dict(vertex.pushes)
         for name in self.pushed.keys() - pushes.keys():
-            rows, spec = end - first if name in self.edge_pushes else 1, self.pushed[name]
+            rows, spec = num_edges if name in self.edge_pushes else 1, self.pushed[name]
             pushes[name] = tf.zeros([rows, *spec.shape], spec.dtype)
         return vertex.scattered, pushes
+
+
+def _parts(rows, sizes) -> list:
+    """The rows of each vertex."""
+    return tf.split(rows, sizes) if len(sizes) else []
 
 
 def _check_arity(graphs, arity):
