@@ -134,10 +134,10 @@ def _by_depth(of: Evaluation) -> dict:
         plain = PlainEdges(tf.gather(states, along), owners, numbers)
         vertex = Vertex(gathered, pulled, numbers, plain).run(function)
         index = rows[:, None]
-        states = tf.tensor_scatter_nd_update(states, index, vertex.scattered)
+        states = _updated(states, index, vertex.scattered)
         for name, value in vertex.pushes.items():
             where = tf.cast(edges, tf.int64)[:, None] if name in of.edge_pushes else index
-            outputs = outputs | {name: tf.tensor_scatter_nd_update(outputs[name], where, value)}
+            outputs = outputs | {name: _updated(outputs[name], where, value)}
         return states, outputs
 
     def level(depth, states, outputs):
@@ -149,6 +149,11 @@ def _by_depth(of: Evaluation) -> dict:
     last = tf.reduce_max(tf.concat([of.depth, [-1]], 0))
     _, _, outputs = tf.while_loop(lambda d, *_: d <= last, level, (0, states, outputs))
     return {name: tf.ensure_shape(v, [None, *of.pushed[name].shape]) for name, v in outputs.items()}
+
+
+def _updated(tensor, index, rows):
+    """`tensor` with these rows; TensorFlow's operator takes none without elements."""
+    return tensor if 0 in tensor.shape[1:] else tf.tensor_scatter_nd_update(tensor, index, rows)
 
 
 def _edges_of(splits, rows) -> tuple:

@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 import cavs_tf as cavs
-from tests.differential.test_differential import SWITCHES
+from tests.differential.test_differential import SWITCHES, check_options
 
 CHAIN = [[[], [0], [1], [2], [3]]]
 TREES = [[[], [], [0, 1], [], [2, 3]], [[]], [], [[], [0]]]
@@ -75,10 +75,9 @@ def test_narrow_rows_give_the_reference_numbers(cell_class, children):
     tf.keras.utils.set_random_seed(1)
     cell = cell_class(dtype="float64")
     graphs = cavs.GraphBatch.from_children(children)
-    for options in SWITCHES:
-        cell.options = options
-        report = cavs.check_equivalence(cell, graphs, inputs_for(cell, graphs.num_vertices))
-        assert report.ok, f"{options}\n{report}"
+    inputs = inputs_for(cell, graphs.num_vertices)
+    assert cavs.check_equivalence(cell, graphs, inputs).ok
+    check_options(cell, graphs, SWITCHES, inputs=inputs)
 
 
 @pytest.mark.numeric
@@ -101,6 +100,9 @@ def test_rows_that_move_one_column_leave_their_neighbours_alone():
     cell = OneColumn(units)
     graphs = cavs.GraphBatch.chain([length])
     inputs = {"x": tf.random.normal([length, units]), "gain": tf.random.normal([length, 1])}
-    for _ in range(5):
-        report = cavs.check_equivalence(cell, graphs, inputs)
-        assert report.ok, report
+    report = cavs.check_equivalence(cell, graphs, inputs)
+    assert report.ok, report
+    first = cell(graphs, inputs)
+    for _ in range(4):
+        for name, value in cell(graphs, inputs).items():
+            np.testing.assert_array_equal(value, first[name])
