@@ -158,9 +158,12 @@ def _die_with_parent() -> None:
 
 
 def main() -> None:
-    """Serves until the parent closes the socket."""
     _die_with_parent()
-    connection = multiprocessing.connection.Connection(int(sys.argv[1]))
+    serve(multiprocessing.connection.Connection(int(sys.argv[1])))
+
+
+def serve(connection: multiprocessing.connection.Connection) -> None:
+    """Serves until the parent closes the socket."""
     server = Server()
     while True:
         try:

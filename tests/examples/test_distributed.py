@@ -4,8 +4,6 @@ import json
 import os
 import pathlib
 import signal
-import subprocess
-import sys
 
 import pytest
 
@@ -17,15 +15,12 @@ SIZES = ("--examples=50", "--batch_size=7", "--units=8", f"--steps={STEPS}")
 
 
 def start(folder, *arguments):
-    command = [sys.executable, EXAMPLE, f"--folder={folder}", f"--json={folder}/losses.json"]
-    environment = {k: v for k, v in processes.environment().items() if k != "TF_CONFIG"}
-    environment["PYTHONPATH"] += os.pathsep + str(EXAMPLE.parent)
-    return subprocess.Popen(
-        [*command, *SIZES, *arguments],
-        env=environment | {"CUDA_VISIBLE_DEVICES": "-1"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
+    """Starts the example in a folder of its own; `printed.txt` has what it prints."""
+    folder.mkdir()
+    paths = processes.environment()["PYTHONPATH"] + os.pathsep + str(EXAMPLE.parent)
+    given = [f"--folder={folder}", f"--json={folder}/losses.json", *SIZES, *arguments]
+    return processes.start_script(
+        EXAMPLE, given, folder, CUDA_VISIBLE_DEVICES="-1", PYTHONPATH=paths
     )
 
 
@@ -44,15 +39,16 @@ def test_a_killed_worker_costs_a_step(tmp_path):
     undisturbed = start(tmp_path / "one", "--workers=1")
     killed = start(tmp_path / "two", "--workers=2", "--restarts=1")
     lines, worker = [], None
-    for line in killed.stdout:
+    for line in processes.lines_of(killed, tmp_path / "two"):
         lines.append(line)
         if line.startswith("worker 1 is process") and worker is None:
             worker = int(line.split()[-1])
         if line.startswith("step 3:") and worker > 0:
             os.kill(worker, signal.SIGKILL)
             worker = 0
-    printed = undisturbed.stdout.read()
-    assert killed.wait(100) == undisturbed.wait(100) == 0, "".join(lines)
+    undisturbed.join(100)
+    printed = (tmp_path / "one" / "printed.txt").read_text()
+    assert killed.exitcode == undisturbed.exitcode == 0, "".join(lines)
     want, _ = losses(printed.splitlines())
     got, counts = losses(lines)
     assert set(want) == set(range(1, STEPS + 1))

@@ -1,37 +1,29 @@
 """Runs every example at a tiny size."""
 
 import json
-import os
 import pathlib
-import subprocess
-import sys
 
 import pytest
+
+from tests.helpers import processes
 
 ROOT = pathlib.Path(__file__).parents[2]
 EXAMPLES = ROOT / "python" / "examples"
 VERSIONS = {"python", "tensorflow", "keras", "cavs_tf", "numpy"}
 
 
-def run(example, *arguments):
-    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-    return subprocess.run(
-        [sys.executable, "-W", "error::UserWarning", str(EXAMPLES / example), *arguments],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        env=os.environ | {"PYTHONPATH": path, "TF_CPP_MIN_LOG_LEVEL": "3"},
-    )
+def run(example, folder, *arguments):
+    return processes.run_script(EXAMPLES / example, arguments, folder)
 
 
 def summary_of(example, tmp_path, *arguments):
     """The summary that the example wrote, and the text that it printed."""
     file = tmp_path / "summary.json"
-    done = run(example, f"--json={file}", *arguments)
-    assert done.returncode == 0, done.stderr
+    done, printed, error = run(example, tmp_path, f"--json={file}", *arguments)
+    assert done, error
     summary = json.loads(file.read_text())
     assert set(summary["versions"]) == VERSIONS
-    return summary, done.stdout
+    return summary, printed
 
 
 def test_listops(tmp_path):
@@ -86,9 +78,9 @@ def test_sentiment_learns_what_it_saw(tmp_path):
     assert "val_roots_accuracy" in printed
 
 
-def test_sentiment_needs_data():
-    done = run("sentiment.py")
-    assert done.returncode != 0 and "--data" in done.stderr
+def test_sentiment_needs_data(tmp_path):
+    done, _, error = run("sentiment.py", tmp_path)
+    assert not done and "--data" in error
 
 
 def test_custom_cell_prints_the_same_each_time(tmp_path):
@@ -103,8 +95,8 @@ def test_custom_cell_is_small():
     assert len((EXAMPLES / "custom_cell.py").read_text().splitlines()) < 40
 
 
-def test_help_lists_the_flags():
-    printed = run("listops.py", "--help").stdout
+def test_help_lists_the_flags(tmp_path):
+    _, printed, _ = run("listops.py", tmp_path, "--help")
     for flag in ("epochs", "json", "seed", "units"):
         assert f"--{flag}:" in printed
 

@@ -4,10 +4,7 @@ import concurrent.futures
 import contextlib
 import http.client
 import json
-import os
 import pathlib
-import subprocess
-import sys
 import time
 
 import keras
@@ -29,18 +26,6 @@ BAD = {
 }
 
 
-def start(*arguments):
-    """An example that runs, with its standard output."""
-    environment = processes.environment()
-    environment["PYTHONPATH"] += os.pathsep + str(EXAMPLES)
-    return subprocess.Popen(
-        [sys.executable, EXAMPLES / "serve.py", "--units=8", *arguments],
-        env=environment | {"TF_CPP_MIN_LOG_LEVEL": "3"},
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-
-
 def ask(port, body):
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     connection.request("POST", "/", body)
@@ -51,17 +36,18 @@ def ask(port, body):
 
 
 @contextlib.contextmanager
-def serving(*arguments):
+def serving(folder, *arguments):
     """The port of a server."""
-    process = start(*arguments)
+    folder.mkdir()
+    process = processes.start_script(EXAMPLES / "serve.py", ["--units=8", *arguments], folder)
     try:
-        urls = (line for line in process.stdout if line.startswith("http://"))
-        url = next(urls, None)
-        assert url is not None, f"The server ended with status {process.wait()}."
+        lines = processes.lines_of(process, folder)
+        url = next((line for line in lines if line.startswith("http://")), None)
+        assert url is not None, (folder / "error.txt").read_text()
         yield int(url.rstrip("/\n").rpartition(":")[2])
     finally:
         process.kill()
-        process.wait()
+        process.join()
 
 
 @pytest.fixture(scope="module", params=["trained", ".keras", "SavedModel"])
@@ -75,7 +61,8 @@ def server(request, tmp_path_factory):
         flag = f"--model={path.with_suffix('')}"
         keras.models.load_model(path).export(path.with_suffix(""), verbose=False)
     # Requests that come at the same time wait for each other.
-    with serving("--examples=400", "--wait_ms=200", "--batch_size=9", flag) as port:
+    folder = tmp_path_factory.mktemp("server") / "run"
+    with serving(folder, "--examples=400", "--wait_ms=200", "--batch_size=9", flag) as port:
         yield port, keras.models.load_model(path)
 
 
@@ -109,9 +96,10 @@ def test_lives_on(server):
     assert ask(port, json.dumps({"tree": TREES[0]}))[0] == 200
 
 
-def test_as_many_as_fit_do_not_wait():
+def test_as_many_as_fit_do_not_wait(tmp_path):
     """Two that may wait for a minute are answered as soon as both are there."""
-    with serving("--examples=50", "--wait_ms=60000", "--batch_size=2") as port:
+    flags = ("--examples=50", "--wait_ms=60000")
+    with serving(tmp_path / "run", *flags, "--batch_size=2") as port:
         body = json.dumps({"tree": TREES[0]})
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             first, second = pool.map(ask, [port] * 2, [body] * 2, timeout=30)
@@ -122,10 +110,10 @@ def test_measures_latencies(tmp_path):
     lines = "(4 (3 (2 a) (4 good)) (2 film))\n(0 (1 (2 a) (0 bad)) (2 film))\n"
     for name in ("train", "test"):
         (tmp_path / f"{name}.txt").write_text(lines)
-    arguments = ["--bench", "--clients=1,3", "--seconds=0.5", f"--data={tmp_path}"]
-    process = start(*arguments, f"--json={tmp_path}/summary.json")
-    printed, _ = process.communicate(timeout=200)
-    assert process.returncode == 0
+    arguments = ["--units=8", "--bench", "--clients=1,3", "--seconds=0.5", f"--data={tmp_path}"]
+    arguments += [f"--json={tmp_path}/summary.json"]
+    done, printed, error = processes.run_script(EXAMPLES / "serve.py", arguments, tmp_path)
+    assert done, error
     rows = json.loads((tmp_path / "summary.json").read_text())["latencies"]
     assert [(row["clients"], row["at_once"]) for row in rows] == [(1, 1), (1, 32), (3, 1), (3, 32)]
     assert all(0 < row["p50_ms"] <= row["p99_ms"] for row in rows)

@@ -5,7 +5,9 @@ import faulthandler
 import multiprocessing
 import os
 import pathlib
+import runpy
 import sys
+import time
 import traceback
 import warnings
 
@@ -34,6 +36,22 @@ def run_program(program: str, folder: pathlib.Path, path: pathlib.Path) -> tuple
     return not failure, "" if failure else (folder / "printed.txt").read_text(), failure
 
 
+def run_script(path, arguments, folder: pathlib.Path, **environment) -> tuple[bool, str, str]:
+    """Runs a script or a module in a process that is forked as that of `run_program`.
+
+    Args:
+      path: A file, or the name of a module.
+      arguments: What follows it on the command line.
+      folder: As for `call`.
+      environment: Variables of the environment.
+
+    Returns:
+      As `run_program`; the error is all of the standard error.
+    """
+    failure = call(_run_script, (path, arguments, environment), folder)
+    return not failure, (folder / "printed.txt").read_text(), failure
+
+
 def printed_by(function, arguments: tuple, folder: pathlib.Path, **environment) -> str:
     """Calls a function as `call` does; returns what it printed, and fails if it failed.
 
@@ -60,20 +78,31 @@ def call(function, arguments: tuple, folder: pathlib.Path) -> str:
     Returns:
       The error, a traceback where there is one; empty if it succeeded.
     """
-    forks = multiprocessing.get_context("forkserver")
-    forks.set_forkserver_preload(["keras", "tensorflow", "cavs_tf"])
-    error = folder / "error.txt"
-    error.write_text("The process ended before the program began.")
-    process = forks.Process(target=_call, args=(function, arguments, folder))
-    process.start()
+    process = start(function, arguments, folder)
     process.join(300)
     if process.is_alive():
         process.kill()
         process.join()
         return "It did not end within 300 seconds."
     if process.exitcode != 0:
-        return f"{error.read_text()}\nIt ended with status {process.exitcode}."
+        return f"{(folder / 'error.txt').read_text()}\nIt ended with status {process.exitcode}."
     return ""
+
+
+def start(function, arguments: tuple, folder: pathlib.Path) -> multiprocessing.Process:
+    """Starts what `call` waits for."""
+    forks = multiprocessing.get_context("forkserver")
+    forks.set_forkserver_preload(["keras", "tensorflow", "cavs_tf"])
+    (folder / "printed.txt").touch()
+    (folder / "error.txt").write_text("The process ended before the program began.")
+    process = forks.Process(target=_call, args=(function, arguments, folder))
+    process.start()
+    return process
+
+
+def start_script(path, arguments, folder: pathlib.Path, **environment) -> multiprocessing.Process:
+    """Starts what `run_script` waits for."""
+    return start(_run_script, (path, arguments, environment), folder)
 
 
 def _call(function, arguments, folder):
@@ -81,6 +110,7 @@ def _call(function, arguments, folder):
         (folder / "printed.txt").open("w") as out,
         (folder / "error.txt").open("w") as err,
         contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
     ):
         faulthandler.enable(err)
         try:
@@ -89,6 +119,30 @@ def _call(function, arguments, folder):
         except BaseException:
             traceback.print_exc(file=err)
             raise
+
+
+def lines_of(process, folder: pathlib.Path):
+    """The lines that a process prints that was started, as they come."""
+    with (folder / "printed.txt").open() as file:
+        while True:
+            alive = process.is_alive()
+            yield from iter(file.readline, "")
+            if not alive:
+                return
+            time.sleep(0.02)
+
+
+def _run_script(path, arguments, environment):
+    for number in (1, 2):  # What other processes than this one print, too.
+        os.dup2([sys.stdout, sys.stderr][number - 1].fileno(), number)
+    os.environ |= environment
+    sys.argv = [str(path), *map(str, arguments)]
+    warnings.simplefilter("error", UserWarning)
+    if pathlib.Path(path).is_file():
+        sys.path.insert(0, str(pathlib.Path(path).parent))
+        runpy.run_path(str(path), run_name="__main__")
+    else:
+        runpy.run_module(path, run_name="__main__", alter_sys=True)
 
 
 def _execute(program, path):

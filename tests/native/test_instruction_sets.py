@@ -1,12 +1,12 @@
 """CAVS_MAX_CPU_ISA: results are right with each instruction set, and other values are refused."""
 
-import subprocess
-import sys
+import pathlib
 
 import pytest
 
 from tests.helpers import processes
 
+TESTS = pathlib.Path(__file__).parents[1]
 NUMERIC = ("test_differential", "test_widths", "test_narrow_floats")
 PROGRAM = """
 import cavs_tf as cavs
@@ -23,38 +23,38 @@ SENTENCE = (
 )
 
 
-def run(limit, *arguments):
-    return subprocess.run(
-        [sys.executable, *arguments],
-        env=processes.environment() | {"CAVS_MAX_CPU_ISA": limit, "TF_CPP_MIN_LOG_LEVEL": "3"},
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
+@pytest.fixture
+def run(tmp_path):
+    """Runs a module where the variable has some value."""
+
+    def run(limit, module, *arguments):
+        return processes.run_script(module, arguments, tmp_path, CAVS_MAX_CPU_ISA=limit)
+
+    return run
 
 
 @pytest.mark.parametrize("limit", ["portable", "avx2", "avx512"])
-def test_numbers_are_right_with_each(limit):
-    shown = run(limit, "-m", "cavs_tf").stdout
+def test_numbers_are_right_with_each(limit, run):
+    _, shown, _ = run(limit, "cavs_tf")
     if f"{limit} (CAVS_MAX_CPU_ISA={limit})" not in shown:
         pytest.skip(f"this processor has no {limit}")
-    files = [f"tests/differential/{name}.py" for name in NUMERIC]
-    done = run(limit, "-m", "pytest", "-q", "-x", "-n", "0", "-m", "numeric", *files)
-    assert done.returncode == 0, done.stdout[-5000:]
-    assert " passed" in done.stdout
+    files = [TESTS / f"differential/{name}.py" for name in NUMERIC]
+    done, printed, _ = run(limit, "pytest", "-q", "-x", "-n", "0", "-m", "numeric", *files)
+    assert done, printed[-5000:]
+    assert " passed" in printed
 
 
-def test_another_value_is_an_error_that_does_not_end_the_process():
-    done = run("AVX-2", "-c", PROGRAM)
-    assert done.returncode == 0, done.stderr[-2000:]
-    said, last = done.stdout.strip().rsplit("\n", 1)
+def test_another_value_is_an_error_that_does_not_end_the_process(run, tmp_path):
+    (tmp_path / "program.py").write_text(PROGRAM)
+    done, printed, error = run("AVX-2", tmp_path / "program.py")
+    assert done, error
+    said, last = printed.strip().rsplit("\n", 1)
     assert SENTENCE in said
     assert last == "still here"
 
 
-def test_the_program_says_what_is_wrong():
-    done = run("AVX-2", "-m", "cavs_tf")
-    assert done.returncode == 1
-    assert SENTENCE in done.stderr
-    assert "Traceback" not in done.stderr
+def test_the_program_says_what_is_wrong(run):
+    done, _, error = run("AVX-2", "cavs_tf")
+    assert not done and "It ended with status 1." in error
+    assert SENTENCE in error
+    assert "Error" not in error

@@ -7,8 +7,6 @@ import json
 import os
 import pathlib
 import re
-import subprocess
-import sys
 
 import pytest
 
@@ -30,17 +28,9 @@ def as_output(text):
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)
 def test_notebook_runs_from_top_to_bottom(path, tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-W", "error::UserWarning", "-m", "tests.helpers.notebook", path],
-        cwd=tmp_path,
-        env={**processes.environment(), "TF_CPP_MIN_LOG_LEVEL": "3"},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    outputs = json.loads(done.stdout)
+    done, printed, error = processes.run_script("tests.helpers.notebook", [path], tmp_path)
+    assert done, error
+    outputs = json.loads(printed)
     content = json.loads(path.read_text())
     cells = notebook.cells_of(content)
     if os.environ.get("CAVS_UPDATE_GOLDEN"):

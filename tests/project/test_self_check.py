@@ -1,8 +1,5 @@
 """`python -m cavs_tf`."""
 
-import subprocess
-import sys
-
 import tensorflow as tf
 
 import cavs_tf as cavs
@@ -10,17 +7,10 @@ from cavs_tf import __main__ as program
 from tests.helpers import processes
 
 
-def test_prints_what_a_report_of_a_fault_needs():
-    done = subprocess.run(
-        [sys.executable, "-m", "cavs_tf"],
-        env=processes.environment(),
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    lines = dict(line.split(":", 1) for line in done.stdout.splitlines())
+def test_prints_what_a_report_of_a_fault_needs(tmp_path):
+    done, text, error = processes.run_script("cavs_tf", (), tmp_path)
+    assert done, error
+    lines = dict(line.split(":", 1) for line in text.splitlines())
     printed = {name: value.strip() for name, value in lines.items()}
     assert printed["TensorFlow"] == tf.__version__
     assert printed["cavs_tf"].startswith(cavs.__version__)
