@@ -298,7 +298,7 @@ def fit_with_mixed_precision():
 
 
 def save_and_load(folder):
-    """A model that is saved here is loaded here, and from what the other device saved."""
+    """A model that is saved here, and what it predicts: the other device loads it."""
     model = compiled(functional(), cavs.keras.LazyAdam(0.01))
     inputs, labels = first_batch(model)
     model.train_on_batch(inputs, labels)
@@ -306,7 +306,7 @@ def save_and_load(folder):
     model.save_weights(folder / "model.weights.h5")
     tf.train.Checkpoint(model=model).write(str(folder / "checkpoint"))
     model.export(folder / "exported", verbose=False)
-    return load(folder)
+    return numbers(model(inputs))
 
 
 def first_batch(model):

@@ -162,6 +162,14 @@ def derived():
     return found
 
 
+def one_after_another():
+    """Cases of one process; the last leaves little memory."""
+    return {
+        case.__name__: case()
+        for case in (repeated, operators_of_tensorflow, command, out_of_memory)
+    }
+
+
 def all_of_them():
     tf.debugging.set_log_device_placement(True)
     return {

@@ -22,14 +22,19 @@ def test_models_compute_what_they_compute_on_the_cpu(lag, tmp_path):
         assert placed == {"CAVS_TEST"}, op
 
 
-def test_results_are_repeatable_and_the_host_waits_for_nothing(tmp_path):
-    waits = runner.on_gpu("repeated", tmp_path)
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    """The results of cases, by name."""
+    return runner.on_gpu("one_after_another", tmp_path_factory.mktemp("gpu"))
+
+
+def test_results_are_repeatable_and_the_host_waits_for_nothing(found):
     # Of a step without a program for leaves, whose weights would have to be finite.
-    assert waits == {"cavs_forward": [0], "cavs_backward": [0]}
+    assert found["repeated"] == {"cavs_forward": [0], "cavs_backward": [0]}
 
 
-def test_operators_of_tensorflow_are_named(tmp_path):
-    message, on_cpu = runner.on_gpu("operators_of_tensorflow", tmp_path)
+def test_operators_of_tensorflow_are_named(found):
+    message, on_cpu = found["operators_of_tensorflow"]
     assert "vertex function: operator " in message
     assert "got a device of type CAVS_TEST but expected the CPU, which alone has a" in message
     advice = 'Call the model under `with tf.device("CPU:0")`, or set CAVS_CUDA=0.'
@@ -37,8 +42,8 @@ def test_operators_of_tensorflow_are_named(tmp_path):
     assert on_cpu is not None
 
 
-def test_a_gpu_that_is_full_is_an_error(tmp_path):
-    message, after = runner.on_gpu("out_of_memory", tmp_path)
+def test_a_gpu_that_is_full_is_an_error(found):
+    message, after = found["out_of_memory"]
     assert "pushes[0]: got shape [180000,4], that is 2880000 bytes, but expected" in message
     assert "one that fits into the memory that is available" in message
     assert np.isfinite(after).all()
@@ -51,12 +56,11 @@ def test_a_compiler_that_is_missing_is_an_error(tmp_path):
     assert np.isfinite(on_cpu).all()
 
 
-def test_the_command_says_that_vertex_functions_run_there(tmp_path):
-    printed = runner.on_gpu("command", tmp_path)
+def test_the_command_says_that_vertex_functions_run_there(found):
     assert (
         "kernels run on:   CPU; those of vertex functions on CAVS_TEST (experimental); "
         "what else is on CAVS_TEST is copied there and back\n"
-    ) in printed
+    ) in found["command"]
 
 
 def test_without_being_asked_for_there_are_no_kernels_of_gpus():
