@@ -6,6 +6,7 @@ import zlib
 
 import keras
 import pytest
+import tensorflow as tf
 
 # There are guard zones around all buffers of a step (cc/exec/guards.h), so that writes outside of
 # one are found.
@@ -13,8 +14,29 @@ os.environ.setdefault("CAVS_GUARD_ZONES", "1")
 
 
 def pytest_collection_finish():
-    """Keeps the many objects of imported modules out of garbage collections."""
+    """Keeps the many objects of imported modules out of garbage collections, which are rarer."""
     gc.freeze()
+    gc.set_threshold(20_000, 10, 10)
+
+
+# Tests that run their graphs as they are: to optimize them takes a quarter of the time.
+AS_THEY_ARE = ("data", "inspect", "keras")
+
+
+@pytest.fixture(autouse=True)
+def _graphs_as_they_are(request):
+    """Switches TensorFlow's optimizer of graphs off, except in long runs and in some modules.
+
+    Such a module has `pytestmark = pytest.mark.optimized`: it tests whole models, or layers in
+    loops, where the optimizer knows more than a trace.
+    """
+    folder = request.path.parent
+    plain = folder.name in AS_THEY_ARE and folder.parent.name == "tests"
+    long = request.config.option.markexpr != "not long"
+    optimized = not plain or long or request.node.get_closest_marker("optimized") is not None
+    tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": not optimized})
+    yield
+    tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": False})
 
 
 @pytest.fixture(autouse=True)

@@ -8,6 +8,7 @@ import tensorflow as tf
 import cavs_tf as cavs
 from tests.differential.test_differential import SWITCHES
 from tests.helpers import cells
+from tests.helpers.pairwise import parametrize_pairs
 
 GRAPHS = cavs.GraphBatch.from_children([[[], [], [0, 1], [], [2, 3]], [[]], [[], [0], [1]]])
 
@@ -22,29 +23,30 @@ def outputs_and_gradients(call, cell, inputs):
     return [tf.convert_to_tensor(value).numpy() for value in (outputs, *gradients)]
 
 
-def check_with(value, at, weight, cell, graphs=GRAPHS):
-    """Sets a weight's element; returns the outputs, which equal the reference."""
+def check_with(value, at, weight, cell, graphs=GRAPHS, switches=SWITCHES[:1]):
+    """Sets a weight's element; returns the outputs, which equal the reference with all options."""
     inputs = cells.inputs_for(cell, graphs.num_vertices, "float64", 0)
     cell(graphs, inputs)
     numbers = weight(cell).numpy()
     numbers[at] = value
     weight(cell).assign(numbers)
-    got = outputs_and_gradients(lambda: cell(graphs, inputs), cell, inputs)
     wanted = outputs_and_gradients(lambda: cavs.reference.run(cell, graphs, inputs), cell, inputs)
-    for one, other in zip(got, wanted, strict=True):
-        finite = np.isfinite(other)
-        np.testing.assert_array_equal(np.isfinite(one), finite)
-        np.testing.assert_allclose(one[finite], other[finite], rtol=1e-9)
-    np.testing.assert_array_equal(np.isfinite(cell(graphs, inputs)), np.isfinite(got[0]))
+    for options in switches:
+        cell.options = options
+        got = outputs_and_gradients(lambda: cell(graphs, inputs), cell, inputs)
+        for one, other in zip(got, wanted, strict=True):
+            finite = np.isfinite(other)
+            np.testing.assert_array_equal(np.isfinite(one), finite, err_msg=str(options))
+            np.testing.assert_allclose(one[finite], other[finite], 1e-9, err_msg=str(options))
+        np.testing.assert_array_equal(np.isfinite(cell(graphs, inputs)), np.isfinite(got[0]))
     return got[0]
 
 
 @pytest.mark.parametrize("value", [np.inf, np.nan])
-@pytest.mark.parametrize("options", SWITCHES, ids=str)
-def test_a_weight_that_is_not_finite_shows_at_leaves(value, options):
+def test_a_weight_that_is_not_finite_shows_at_leaves(value):
     """Leaves gather zeros, and zero times infinity is NaN."""
-    cell = cells.TreeLSTM(dtype="float64", options=options)
-    outputs = check_with(value, (1, 2), lambda cell: cell.uf.kernel, cell)
+    cell = cells.TreeLSTM(dtype="float64")
+    outputs = check_with(value, (1, 2), lambda cell: cell.uf.kernel, cell, switches=SWITCHES)
     assert not np.isfinite(outputs[0]).all()  # Vertex 0 is a leaf.
 
 
@@ -70,9 +72,9 @@ def test_so_does_any_row_of_a_weight(row):
     assert np.isnan(outputs[0, 0]) == (not is_input)
 
 
-@pytest.mark.parametrize("cell_class", [cells.JointGates, cells.TransposedGates])
-@pytest.mark.parametrize("row", [0, cells.FEATURES])
-@pytest.mark.parametrize("gate", range(5))
+@parametrize_pairs(
+    cell_class=[cells.JointGates, cells.TransposedGates], row=[0, cells.FEATURES], gate=range(5)
+)
 def test_so_does_any_gate_of_one_product(cell_class, row, gate):
     """Leaves, of which there are many, compute some gates and multiply zeros by others' weights."""
     units, graphs = 64, cavs.GraphBatch.from_children([[[], [], [0, 1]]] * 20)

@@ -23,7 +23,7 @@ FALLBACKS = {
 def graphs_for(cell, seed):
     """Random graphs whose vertices have their children in the first slots."""
     generator = np.random.default_rng(seed)
-    sizes = generator.integers(1, 12, 5)
+    sizes = generator.integers(1, 9, 4)
     kinds = ("tree", "dag", "chain")
     lists = [
         cells.random_children(generator, int(size), cell.arity, kinds[i % 3])

@@ -167,9 +167,7 @@ def graphs_for(seed):
     generator = np.random.default_rng(seed)
     lists = [
         cells.random_children(generator, int(size), MOST, kind)
-        for size, kind in zip(
-            generator.integers(1, 14, 6), ["tree", "dag", "chain"] * 2, strict=True
-        )
+        for size, kind in zip(generator.integers(4, 12, 3), ["tree", "dag", "chain"], strict=True)
     ]
     lists.append([[]])
     return cavs.GraphBatch.from_children([[[c for c in v if c >= 0] for v in g] for g in lists])
@@ -205,8 +203,8 @@ def test_cells_with_inputs_of_edges(make):
         found = cell(graphs, inputs)
         expected = by_equations(cell.equations, graphs, inputs)
         np.testing.assert_allclose(found, expected, 1e-9, 1e-9)
-        report = cavs.check_equivalence(cell, graphs, inputs)
-        assert report.ok, report
+    report = cavs.check_equivalence(cell, graphs, inputs)
+    assert report.ok, report
 
 
 def test_child_sum():

@@ -207,16 +207,13 @@ class Branching(cavs.GraphSupport):
         super().__init__(state_size=STATE, arity=arity, **kwargs)
         self.w = tf.keras.layers.Dense(STATE, dtype=self.dtype)
         self.gain = self.add_weight(shape=(), initializer="ones", name="gain")
+        # Made here, it is not traced for every vertex that the reference executor evaluates.
+        self.amplify = tf.function(lambda x: x * tf.convert_to_tensor(self.gain))
 
     def vertex(self):
         total = tf.add_n([self.w(self.pull()), *(self.gather(k) for k in range(self.arity))])
-
-        @tf.function
-        def amplify(x):
-            return x * tf.convert_to_tensor(self.gain)
-
         for _ in range(2):
-            total = tf.tanh(amplify(total))
+            total = tf.tanh(self.amplify(total))
         _, total = tf.while_loop(
             lambda i, _: i < 3, lambda i, x: (i + 1, tf.sin(x) + 0.1), (0, total)
         )

@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 import cavs_tf as cavs
-from tests.differential.test_differential import SWITCHES
+from tests.differential.test_differential import SWITCHES, check_options
 
 UNITS = 4
 # A vertex with many children, several parents, missing and repeated children, no edges at all.
@@ -122,12 +122,12 @@ def make(cell_class, dtype="float64", **kwargs):
 
 
 @pytest.mark.parametrize("cell_class", [Attention, Concatenated, TwoTypes])
-@pytest.mark.parametrize("options", SWITCHES, ids=str)
-def test_every_switch_gives_the_reference_numbers(cell_class, options):
-    cell = make(cell_class, options=options)
+def test_every_switch_gives_the_reference_numbers(cell_class):
+    cell = make(cell_class)
     graphs = graphs_of_all_kinds(len(cell.vertex_types))
     report = cavs.check_equivalence(cell, graphs, given(cell, graphs))
     assert report.ok, report
+    check_options(cell, graphs, SWITCHES, inputs=given(cell, graphs))
 
 
 @pytest.mark.parametrize("cell_class", [Attention, Concatenated, TwoTypes])

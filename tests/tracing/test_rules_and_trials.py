@@ -9,7 +9,7 @@ from cavs_tf._tracing.inference.sizes import is_known
 from cavs_tf._tracing.inference.trial import try_operator
 from tests.tracing.test_inference import GRAPHS, RIGHT, cell_of, rows
 
-TRIED = 10  # How many operators of a type are tried in a function; in long runs all of them.
+TRIED = 3  # How many operators of a type are tried in a function; in long runs all of them.
 STYLES = {"Cholesky": 5}  # For these, invented numbers must be positive definite matrices.
 
 
