@@ -14,9 +14,8 @@ os.environ.setdefault("CAVS_GUARD_ZONES", "1")
 
 
 def pytest_collection_finish():
-    """Keeps the many objects of imported modules out of garbage collections, which are rarer."""
+    """Keeps the many objects of imported modules out of garbage collections."""
     gc.freeze()
-    gc.set_threshold(20_000, 10, 10)
 
 
 # Tests that run their graphs as they are: to optimize them takes a quarter of the time.

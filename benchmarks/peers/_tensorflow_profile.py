@@ -14,12 +14,13 @@ def timed_operators(run, outline: bool = False) -> list[tuple[str, str, float]]:
     With `outline` our ops show one event, "programs", instead of the operators inside: recording
     a small operator takes as long as running it, and counts as time of the op around it.
     """
-    os.environ["CAVS_PROFILE"] = "outline" if outline else ""
     with tempfile.TemporaryDirectory() as folder:
         tf.profiler.experimental.start(folder)
         try:
+            os.environ["CAVS_PROFILE"] = "outline" if outline else ""
             run()
         finally:
+            del os.environ["CAVS_PROFILE"]
             tf.profiler.experimental.stop()
         (path,) = glob.glob(os.path.join(folder, "**", "*.xplane.pb"), recursive=True)
         with open(path, "rb") as file:

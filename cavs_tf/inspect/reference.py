@@ -120,8 +120,8 @@ class Evaluation:
         self.edge_pulls = {name: pulls[name] for name in known.edge_pulls}
         of_vertices = {n: value for n, value in pulls.items() if n not in known.edge_pulls}
         self.pulls = self._one_row_per_vertex(of_vertices, known.pulled)
-        read = GRAPH_INPUTS.intersection(frozenset().union(*known.pulled))
-        own = {name: graph_rows(name, graphs, model.arity or 0) for name in read}
+        # All of them, as dropout in training may pull more than `known` says.
+        own = {name: graph_rows(name, graphs, model.arity or 0) for name in GRAPH_INPUTS}
         self.pulls = own | self.pulls
         self.reads_edges = known.reads_edges
         if model.arity is not None and not known.reads_edges:
