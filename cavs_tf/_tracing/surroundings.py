@@ -183,7 +183,7 @@ class _Walk:
         elif isinstance(value, property):
             self.follow(value.fget, label)
         elif isinstance(value, types.ModuleType):
-            if not _is_of_library(value.__name__):
+            if not _is_of_library(value.__name__) and not _is_of_this_package(value.__name__):
                 self._by_name.append((value, vars(value), label))
         elif isinstance(value, type):
             self._follow_class(value, label)
@@ -321,6 +321,11 @@ class _Walk:
 
 def _is_of_library(module) -> bool:
     return (module or "").partition(".")[0] in _LIBRARIES
+
+
+def _is_of_this_package(module) -> bool:
+    """Whether it is a module of ours: their variables do not change, but cells are followed."""
+    return module.partition(".")[0] == __name__.partition(".")[0]
 
 
 def _is_implicit(name) -> bool:

@@ -642,3 +642,14 @@ def test_looking_for_changes_is_quick():
     # It takes about 30 microseconds; the bound allows for slow machines.
     times = timeit.repeat(surroundings.change, timer=time.thread_time, number=20, repeat=5)
     assert min(times) / 20 < 3e-4
+
+
+def test_modules_of_the_package_are_not_followed():
+    class OfThePackage(Scaled):
+        def scale(self):
+            return 1.0 if callable(cavs.ops.look_up) else 2.0
+
+    cell = OfThePackage()
+    cell(CHAINS, ROWS)
+    # Following them would take seconds and gigabytes: they lead to all that TensorFlow holds.
+    assert len(cell._cache.known[0].surroundings._places) < 100
