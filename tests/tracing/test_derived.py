@@ -56,15 +56,53 @@ THEIRS = {
 }
 
 
+def of_blocks(x, w):
+    first, second = tf.split(w, [UNITS, UNITS])
+    return tf.matmul(x, second) + tf.matmul(tf.tanh(x), first)
+
+
+def of_matrices(x, w):
+    first, second = tf.unstack(w)
+    return tf.matmul(x, first) + tf.matmul(tf.tanh(x), second)
+
+
+def of_nested(x, w):
+    first, second = tf.unstack(tf.reshape(w, [2, 2, UNITS]))
+    return x * first[1] + tf.tanh(x) * second[-1] + first[0] - second[0]
+
+
+# Functions that take weights apart, and the shapes of the weights.
+PARTS = {
+    "unstack": (lambda x, w: x * tf.unstack(w)[0] + tf.tanh(x) * tf.unstack(w)[1], [2, UNITS]),
+    "unstack, some": (lambda x, w: x * tf.unstack(w)[1], [3, UNITS]),
+    "indices": (lambda x, w: x * w[0] + tf.tanh(x) * w[1], [2, UNITS]),
+    "indices, some": (lambda x, w: x * w[-1] + tf.tanh(x) * w[1], [4, UNITS]),
+    "ranges": (lambda x, w: x * w[:UNITS] + w[UNITS : 2 * UNITS], [3 * UNITS]),
+    "ellipsis": (lambda x, w: x * w[..., 1 : 1 + UNITS], [2 * UNITS]),
+    "new axis": (lambda x, w: x * w[tf.newaxis, UNITS:], [2 * UNITS]),
+    "slices": (lambda x, w: x * tf.slice(w, [0], [4]) + tf.slice(w, [6], [-1]), [10]),
+    "split": (lambda x, w: x * tf.split(w, 2)[0] + tf.split(w, 2)[1], [2 * UNITS]),
+    "split of one row": (lambda x, w: x * tf.split(w, 2, axis=1)[1], [1, 2 * UNITS]),
+    "matrices": (of_matrices, [2, UNITS, UNITS]),
+    "blocks": (of_blocks, [2 * UNITS, UNITS]),
+    "nested": (of_nested, [4, UNITS]),
+    "one column": (lambda x, w: x * w[:, 1], [UNITS, 3]),
+    "steps": (lambda x, w: x * w[::2], [2 * UNITS]),
+    "overlapping": (lambda x, w: x * w[:UNITS] + tf.tanh(x) * w[1 : 1 + UNITS], [2 * UNITS]),
+    "the same twice": (lambda x, w: x * w[1] + tf.tanh(x) * w[1], [2, UNITS]),
+}
+CASES = PARTS | {name: (compute, [UNITS, UNITS]) for name, compute in (OURS | THEIRS).items()}
+
+
 class Cell(cavs.GraphSupport):
     """h = tanh(compute(x + sum of h, w))."""
 
-    def __init__(self, compute, **kwargs):
+    def __init__(self, compute, shape=(UNITS, UNITS), **kwargs):
         super().__init__(state_size=UNITS, arity=2, **kwargs)
-        self.compute = compute
+        self.compute, self.shape = compute, shape
 
     def build(self, inputs_shape=None):
-        self.w = self.add_weight(shape=[UNITS, UNITS], initializer="glorot_uniform", name="w")
+        self.w = self.add_weight(shape=self.shape, initializer="glorot_uniform", name="w")
 
     def vertex(self):
         h = tf.tanh(self.compute(self.pull() + self.gather(0) + self.gather(1), self.w))
@@ -85,17 +123,17 @@ def assert_near(found, wanted, tolerance=1e-5):
         np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.parametrize("case", [*OURS, *THEIRS])
+@pytest.mark.parametrize("case", CASES)
 def test_values_and_gradients_are_those_of_the_reference(case):
-    cell = Cell((OURS | THEIRS)[case])
+    cell = Cell(*CASES[case])
     found = results(cell, lambda: cell(GRAPHS, X))
     assert_near(found, results(cell, lambda: cavs.reference.run(cell, GRAPHS, X)))
     assert_near(found, tf.function(lambda: results(cell, lambda: cell(GRAPHS, X)))())
 
 
-@pytest.mark.parametrize("case", OURS)
+@pytest.mark.parametrize("case", [*PARTS, *OURS])
 def test_no_kernel_of_tensorflow_runs_in_the_program(case):
-    cell = Cell(OURS[case])
+    cell = Cell(*CASES[case])
     cell(GRAPHS, X)
     assert "foreign" not in cavs.explain(cell, program=True)
 
@@ -206,3 +244,18 @@ def test_keras_trains_a_layer_of_mixed_precision_that_normalises_its_weights():
     before = cell.w.numpy()
     model.train_on_batch(data, np.ones([3, 1], "float32"))
     assert (cell.w.numpy() != before).all()
+
+
+def test_gradients_of_narrow_parts_are_near_and_those_of_parts_that_nothing_reads_are_zero():
+    found, weights = [], None
+    for dtype in ("float32", "bfloat16"):
+        cell = Cell(*PARTS["indices, some"], dtype=dtype)
+        x = tf.cast(X, dtype)
+        cell(GRAPHS, x)
+        weights = weights or cell.get_weights()
+        cell.set_weights(weights)
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(cell(GRAPHS, x))
+        found.append(tf.cast(tape.gradient(loss, cell.w.value), "float32"))
+    np.testing.assert_allclose(*found, rtol=0.1, atol=0.1)
+    np.testing.assert_array_equal(found[1][::2], tf.zeros([2, UNITS]))
