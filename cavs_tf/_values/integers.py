@@ -182,10 +182,15 @@ def shown(number) -> str:
     return str(number) if isinstance(number, int) else "?"
 
 
+def is_int(value) -> bool:
+    """Whether it is an int, of Python or NumPy, and no bool."""
+    return isinstance(value, (int, np.integer)) and type(value) is not bool
+
+
 def check_at_least(least: int, **argument: int) -> None:
     """Raises ValueError unless the one argument is an int of at least `least`."""
     ((name, value),) = argument.items()
-    if type(value) is bool or not isinstance(value, (int, np.integer)) or value < least:
+    if not is_int(value) or value < least:
         raise ValueError(f"{name}: got {value!r} but expected an int of at least {least}.")
 
 

@@ -7,7 +7,6 @@ import inspect
 import types
 
 import keras
-import numpy as np
 import tensorflow as tf
 
 from cavs_tf._inputs.initial_state import check_initial_state, initial_rows
@@ -52,6 +51,7 @@ from cavs_tf._tracing.first_run import first_run
 from cavs_tf._tracing.functions import Functions, make_functions
 from cavs_tf._tracing.surroundings import Surroundings
 from cavs_tf._tracing.trace import current_vertex, in_vertex_function
+from cavs_tf._values.integers import is_int
 from cavs_tf.graph_support._extension import extension_of, rows_of_new, with_given_states
 from cavs_tf.graph_support._shapes import shapes_by_call, state_shape_of, zero_outputs
 from cavs_tf.graph_support._vertex_methods import VertexMethods
@@ -135,7 +135,7 @@ class GraphSupport(VertexMethods, SelfContained):
                 "policy that computes in one of them. Inputs may have any type."
             )
         if arity != _OF_CLASS:
-            self.arity = int(arity) if isinstance(arity, np.integer) else arity
+            self.arity = int(arity) if is_int(arity) else arity
         if self.arity is not None and (type(self.arity) is not int or self.arity < 0):
             raise ValueError(
                 f"arity: got {self.arity!r} but expected an integer of at least 0, the largest "

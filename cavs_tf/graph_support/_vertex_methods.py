@@ -13,6 +13,7 @@ from cavs_tf._inputs.keras_private import in_training
 from cavs_tf._inputs.variables import add_state
 from cavs_tf._native.library import ops
 from cavs_tf._tracing.trace import Vertex, current_vertex
+from cavs_tf._values.integers import is_int
 from cavs_tf._values.wide_sums import widened
 
 _MOST_SLOTS = 64  # Slots from which a vertex function may gather if its arity is None.
@@ -61,7 +62,7 @@ class VertexMethods:
         """
         vertex = self._vertex("gather")
         most = _MOST_SLOTS if self.arity is None else self.arity
-        if not _is_int(slot) or not 0 <= slot < most:
+        if not is_int(slot) or not 0 <= slot < most:
             raise ValueError(
                 f"gather: got slot {slot!r} but expected one in [0, {most}). Raise the arity of "
                 "the GraphSupport if vertices have more children, or read them all by children()."
@@ -183,7 +184,7 @@ class VertexMethods:
     def has_child(self, slot: int) -> tf.Tensor:
         """Booleans [None]: whether there is a child in this slot, in [0, arity)."""
         mask = self.child_mask()
-        if not _is_int(slot) or not 0 <= slot < self.arity:
+        if not is_int(slot) or not 0 <= slot < self.arity:
             raise ValueError(
                 f"has_child: got slot {slot!r} but expected one in [0, {self.arity}). Raise the "
                 "arity of the GraphSupport if vertices have more children."
@@ -403,10 +404,6 @@ class VertexMethods:
             rate=rate,
             number=number,
         )
-
-
-def _is_int(value) -> bool:
-    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
 def _floats(method, x) -> tf.Tensor:

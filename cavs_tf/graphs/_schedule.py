@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from cavs_tf._native.library import allowed_values
-from cavs_tf._values.integers import int32_tensor, length, saturated, shown
+from cavs_tf._values.integers import int32_tensor, is_int, length, saturated, shown
 
 SCHEDULE_FIELDS = ("order", "task_splits", "task_type", "child_row")
 EDGE_FIELDS = ("edge_splits", "edge_child", "edge_number")
@@ -30,7 +30,7 @@ def check_micro_batch(micro_batch) -> None:
     """Raises ValueError unless `micro_batch` is a number of graphs, or None."""
     if micro_batch is None:
         return
-    if not isinstance(micro_batch, (int, np.integer)) or micro_batch < 1:
+    if not is_int(micro_batch) or micro_batch < 1:
         raise ValueError(
             f"micro_batch: got {micro_batch!r} but expected an int of at least 1, the number of "
             "graphs in a micro-batch, or None. Pass None to plan the whole minibatch at once."
