@@ -151,7 +151,7 @@ def test_micro_batch_may_be_a_tensor_and_larger_than_the_minibatch():
 
 
 @pytest.mark.parametrize("make", [cavs.GraphBatch.schedule, cavs.GraphBatch.with_schedule])
-@pytest.mark.parametrize("bad", [0, -1, 2.0, "4"])
+@pytest.mark.parametrize("bad", [0, -1, 2.0, "4", True])
 def test_rejects_micro_batches_below_one(make, bad):
     with pytest.raises(ValueError) as caught:
         make(cavs.GraphBatch.chain([2]), 1, micro_batch=bad)
