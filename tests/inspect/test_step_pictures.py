@@ -1,5 +1,6 @@
 """Pictures of what runs in a step: `plot.timeline` and `plot.vertex_function`."""
 
+import dataclasses
 import itertools
 import re
 
@@ -10,7 +11,9 @@ import tensorflow as tf
 import cavs_tf as cavs
 from cavs_tf.inspect import plot
 from cavs_tf.inspect._description import describe
+from cavs_tf.inspect._figures import new_figure
 from cavs_tf.inspect._profile import record
+from cavs_tf.inspect._run_timeline import draw_run, size_of_run
 from cavs_tf.inspect._stages import STAGES
 from cavs_tf.inspect._vertex_layout import lay_out, operators
 from cavs_tf.inspect._vertex_routes import Link, lines_between
@@ -107,6 +110,23 @@ def test_timeline_draws_a_panel_per_direction(tmp_path):
     assert (tmp_path / "timeline.png").stat().st_size > 1000
     for axes in figure.axes:  # One below the other, each as wide as the picture.
         assert axes.get_subplotspec().get_gridspec().ncols == 1
+
+
+def evenly(intervals):
+    """The intervals with the same order and one length between any begin or end and the next."""
+    times = sorted({time for interval in intervals for time in (interval.began, interval.ended)})
+    ranks = {time: 1e-6 * rank for rank, time in enumerate(times)}
+    return [
+        dataclasses.replace(each, began=ranks[each.began], ended=ranks[each.ended])
+        for each in intervals
+    ]
+
+
+def test_timeline_names_tasks_and_operators_where_there_is_room():
+    panels = record(tree_lstm(), (TREES, INPUTS))
+    panels = {name: evenly(intervals) for name, intervals in panels.items()}
+    figure = draw_run(panels, new_figure(*size_of_run(panels)))
+    for axes in figure.axes:
         texts = [text.get_text() for text in axes.texts]
         assert sum(text.startswith("task ") for text in texts) >= 2
         assert sum(text.startswith(("MatMul", "group of")) for text in texts) >= 2
