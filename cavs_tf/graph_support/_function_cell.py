@@ -14,6 +14,13 @@ class _FunctionCell(GraphSupport):
         super().__init__(**kwargs)
         self._function = function
 
+    @property
+    def __name__(self):  # Keras asks for it where it registers a function.
+        raise AttributeError(
+            "__name__: got a vertex function, which has none, but expected a function or class. "
+            "Write @keras.saving.register_keras_serializable() below @cavs_tf.vertex_function(...)."
+        )
+
     def vertex(self):
         self._function(self)
 

@@ -171,6 +171,15 @@ def test_the_file_of_a_function_needs_the_function(tmp_path):
     np.testing.assert_array_equal(loaded(inputs()), model(inputs()))
 
 
+def test_a_function_is_registered_before_it_becomes_a_cell():
+    message = (
+        "__name__: got a vertex function, which has none, but expected a function or class. Write "
+        "@keras.saving.register_keras_serializable() below @cavs_tf.vertex_function(...)."
+    )
+    with pytest.raises(AttributeError, match=re.escape(message)):
+        keras.saving.register_keras_serializable("tests")(unknown_function)
+
+
 def test_options_of_a_config_are_checked():
     with pytest.raises(ValueError, match=r"^options: got 'no' but expected an Options\."):
         WithKwargs(4, options="no")
