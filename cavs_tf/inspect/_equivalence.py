@@ -1,5 +1,6 @@
 """Checks the op's outputs and gradients against those of the reference executor."""
 
+import contextlib
 import dataclasses
 
 import ml_dtypes
@@ -75,6 +76,19 @@ class EquivalenceReport:
         return "\n".join([*lines, verdict])
 
 
+@contextlib.contextmanager
+def _without_tf32():
+    """Products of float32 on a GPU keep their precision, here and in TensorFlow's operators."""
+    switch = tf.config.experimental
+    enabled = switch.tensor_float_32_execution_enabled()
+    switch.enable_tensor_float_32_execution(False)
+    try:
+        yield
+    finally:
+        switch.enable_tensor_float_32_execution(enabled)
+
+
+@_without_tf32()
 def check_equivalence(
     model, graphs, inputs=None, tolerance=None, seed=0, at=None, pieces=None
 ) -> EquivalenceReport:
@@ -85,6 +99,9 @@ def check_equivalence(
     inputs and loss changed in their last bit. The change of the results shows how large the terms
     are, and the tolerance is relative to the terms. Changes of the op itself count up to the
     largest number among inputs, outputs and gradients.
+
+    On a GPU, products of float32 are computed in full precision meanwhile, whatever
+    `tf.config.experimental.enable_tensor_float_32_execution` was set to.
 
     Where results of 16 bits differ, the reference executor runs again as a graph in which sums are
     float32, as they are in calls: a sum of float16 may be infinite where its terms and their mean

@@ -14,6 +14,7 @@
 #include "tensorflow/c/tf_status.h"
 #include "tensorflow/core/framework/device_base.h"
 #include "tensorflow/core/framework/resource_mgr.h"
+#include "tsl/platform/tensor_float_32_utils.h"
 #include "xla/stream_executor/stream.h"
 #include "xla/stream_executor/stream_executor.h"
 
@@ -115,11 +116,14 @@ CudaOpDevice::CudaOpDevice(std::shared_ptr<const Gpu> gpu,
 absl::Status CudaOpDevice::RunInStreams(tensorflow::OpKernelContext* context,
                                         bool one_stream, StepContext* own,
                                         Step step) const {
+  const bool tf32 = tsl::tensor_float_32_execution_enabled();
   CudaStream stream(gpu_->kernels, StreamOf(context));
+  stream.set_tf32(tf32);
   std::optional<CudaStream> other;
   own->stream = &stream;
   if (two_streams_ && !one_stream) {
     own->other = &other.emplace(gpu_->kernels, gpu_->second->handle());
+    other->set_tf32(tf32);
   }
   return ToAbsl(step(*own));
 }

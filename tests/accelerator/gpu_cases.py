@@ -166,7 +166,13 @@ def one_after_another():
     """Cases of one process; the last leaves little memory."""
     return {
         case.__name__: case()
-        for case in (repeated, operators_of_tensorflow, command, out_of_memory)
+        for case in (
+            repeated,
+            tensor_float_32,
+            operators_of_tensorflow,
+            command,
+            out_of_memory,
+        )
     }
 
 
@@ -191,6 +197,26 @@ def repeated():
         waits = waits_of_a_step(cell, graphs, x)
     assert counts().faults == 0
     return waits
+
+
+def tensor_float_32():
+    """How far a step in float32 is from one in float64, with TensorFlow's switch off and on."""
+    graphs = cavs.GraphBatch.from_children(GRAPHS * 20)
+    x = tf.constant(random(180, cases.FEATURES))
+    cell = cavs.keras.TreeLSTMCell(cases.UNITS, arity=2)
+    cell(graphs, x)
+    with tf.device("CPU:0"):
+        exact = cavs.keras.TreeLSTMCell(cases.UNITS, arity=2, dtype="float64")
+        exact(graphs, tf.cast(x, "float64"))
+        exact.set_weights(cell.get_weights())
+        want = numbers(with_gradients(exact, graphs, tf.cast(x, "float64")))
+    found = []
+    for enabled in (False, True, False):
+        tf.config.experimental.enable_tensor_float_32_execution(enabled)
+        got = numbers(with_gradients(cell, graphs, x))
+        pairs = zip(tf.nest.flatten(got), tf.nest.flatten(want), strict=True)
+        found.append([float(np.max(np.abs(a - b)) / np.max(np.abs(b))) for a, b in pairs])
+    return found
 
 
 def waits_of_a_step(cell, graphs, x):

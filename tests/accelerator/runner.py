@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import keras
+import tensorflow as tf
 
 from tests.accelerator import cases, device
 from tests.helpers import processes
@@ -80,6 +81,8 @@ def _main(library, case):
     from tests.accelerator import gpu_cases
 
     device.load(library)
+    # Most cases are compared with the CPU, which knows no TF32.
+    tf.config.experimental.enable_tensor_float_32_execution(False)
     _write(here(case, module=gpu_cases))
 
 

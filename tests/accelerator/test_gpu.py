@@ -33,6 +33,14 @@ def test_results_are_repeatable_and_the_host_waits_for_nothing(found):
     assert found["repeated"] == {"cavs_forward": [0], "cavs_backward": [0]}
 
 
+def test_tensorflow_says_whether_products_are_those_of_tf32(found):
+    off, on, off_again = (np.array(errors) for errors in found["tensor_float_32"])
+    assert off.max() < 2e-6
+    # Of the output, for which all products are of more than 128 rows, and of all weights.
+    assert (on > 2e-5).all() and on.max() < 5e-3
+    np.testing.assert_array_equal(off_again, off)
+
+
 def test_operators_of_tensorflow_are_named(found):
     message, on_cpu = found["operators_of_tensorflow"]
     assert "vertex function: operator " in message

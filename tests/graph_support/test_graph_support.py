@@ -203,6 +203,25 @@ def test_check_equivalence_finds_a_wrong_gradient():
     assert str(report).endswith("DIFFERENT from the reference")
 
 
+@pytest.mark.parametrize("enabled", [True, False])
+def test_check_equivalence_compares_in_full_precision(enabled):
+    switch, seen = tf.config.experimental, []
+
+    class Cell(cells.Linear):
+        def __call__(self, *args, **kwargs):
+            seen.append(switch.tensor_float_32_execution_enabled())
+            return super().__call__(*args, **kwargs)
+
+    before = switch.tensor_float_32_execution_enabled()
+    try:
+        switch.enable_tensor_float_32_execution(enabled)
+        assert cavs.check_equivalence(Cell(), TREE, tf.ones([4, cells.FEATURES]))
+        assert seen and not any(seen)
+        assert switch.tensor_float_32_execution_enabled() == enabled
+    finally:
+        switch.enable_tensor_float_32_execution(before)
+
+
 def test_check_equivalence_does_not_take_cancellation_for_a_difference():
     class Scaled(cavs.GraphSupport):
         """The gradient of its only weight is a sum over all rows."""

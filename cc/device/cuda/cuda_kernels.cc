@@ -20,6 +20,8 @@ constexpr size_t kMostProducts = 16;
 constexpr size_t kMostTerms = 4;  // Of a product.
 constexpr size_t kMostSums = 30;
 constexpr size_t kMostQuestions = 64;
+// The most that two tiles hold in shared memory, with what lies between lines.
+constexpr int kNumbersOfTiles = 2 * 16 * 72;
 // A part of a sum over rows has at least so many rows.
 constexpr int64_t kFewestRowsOfPart = 64;
 
@@ -198,7 +200,8 @@ CudaRowGrid CudaKernels::GridOverRows(int64_t rows, int64_t columns) const {
 CudaKernels::CudaKernels(std::shared_ptr<const CudaContext> context)
     : context_(context),
       pinned_(std::move(context)),
-      moves_(KernelsOf(TextOfMoves())) {
+      moves_(KernelsOf(TextOfMoves())),
+      tf32_(KernelsOf(TextOfKernels(DType::kFloat32, /*tf32=*/true))) {
   for (size_t i = 0; i < kernels_.size(); ++i) {
     kernels_[i] = KernelsOf(TextOfKernels(FloatTypes::kDTypes[i]));
   }
@@ -232,8 +235,10 @@ Status CudaKernels::LaunchOf(DType dtype, CudaKernel kernel,
   const size_t number = std::find(std::begin(FloatTypes::kDTypes),
                                   std::end(FloatTypes::kDTypes), dtype) -
                         std::begin(FloatTypes::kDTypes);
-  return Launch(*kernels_[number][static_cast<int>(kernel)], grid, queue,
-                arguments, bytes);
+  const KernelsOfText& kernels =
+      queue.tf32 && dtype == DType::kFloat32 ? tf32_ : kernels_[number];
+  return Launch(*kernels[static_cast<int>(kernel)], grid, queue, arguments,
+                bytes);
 }
 
 // In the largest units that fit all of them.
@@ -349,7 +354,7 @@ Status CudaKernels::Multiply(DType dtype,
     grid.y = static_cast<unsigned>(
         std::min(context_->most_grid_y(), CeilDiv(most_rows, height)));
     grid.shared_bytes =
-        static_cast<unsigned>(few ? 8 * 512 * wide : 2 * 16 * 68 * wide);
+        static_cast<unsigned>(wide * (few ? 8 * 512 : kNumbersOfTiles));
     const size_t bytes = offsetof(ProductsArgs, products) +
                          arguments.num_products * sizeof(ProductsArgs::Product);
     CAVS_RETURN_IF_ERROR(LaunchOf(dtype, KernelOfProducts(few, vector), grid,
@@ -417,7 +422,7 @@ Status CudaKernels::SumOverRows(DType dtype, const std::vector<CudaSum>& sums,
     }
     CudaGrid grid;
     grid.x = static_cast<unsigned>(blocks);
-    grid.shared_bytes = static_cast<unsigned>(2 * 16 * 68 * wide);
+    grid.shared_bytes = static_cast<unsigned>(kNumbersOfTiles * wide);
     CAVS_RETURN_IF_ERROR(LaunchOf(
         dtype, CudaKernel::kSums, grid, queue, &arguments,
         offsetof(SumsArgs, sums) + arguments.num_sums * sizeof(SumsArgs::Sum)));

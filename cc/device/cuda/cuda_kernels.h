@@ -71,13 +71,16 @@ struct CudaRowGrid {
 class CudaWalk;
 
 // Where launches go: a stream, or, while there is one, a walk that will put
-// them into it.
+// them into it. `tf32` says whether large products and sums of float32 may
+// round their operands to TF32.
 struct CudaQueue {
-  CudaQueue(CudaStreamHandle stream, CudaWalk* walk = nullptr)  // NOLINT
-      : stream(stream), walk(walk) {}
+  CudaQueue(CudaStreamHandle stream, CudaWalk* walk = nullptr,  // NOLINT
+            bool tf32 = false)
+      : stream(stream), walk(walk), tf32(tf32) {}
 
   CudaStreamHandle stream;
   CudaWalk* walk;
+  bool tf32;
 };
 
 // Every function enqueues its work and returns; the context must be current.
@@ -156,7 +159,7 @@ class CudaKernels {
   // The kernels, in the order of the texts that define them.
   using KernelsOfText = std::vector<std::unique_ptr<const CudaFoundKernel>>;
   static KernelsOfText KernelsOf(const std::shared_ptr<const CudaText>& text);
-  const KernelsOfText moves_;
+  const KernelsOfText moves_, tf32_;
   std::array<KernelsOfText, FloatTypes::kSize> kernels_;
 };
 

@@ -92,7 +92,7 @@ Status CudaStream::Flush() {
   const CudaContext::Current current(context());
   for (const auto& [dtype, questions] : std::exchange(questions_, {})) {
     CAVS_RETURN_IF_ERROR(
-        kernels_->RaiseUnlessFinite(dtype, questions, handle_));
+        kernels_->RaiseUnlessFinite(dtype, questions, direct()));
   }
   if (!std::exchange(collects_, false)) return Status();
   return walk_.Run(*kernels_, handle_);
@@ -137,7 +137,7 @@ Status CudaStream::Add(DType dtype, const void* terms, int64_t n, void* sums) {
   }
   CAVS_RETURN_IF_ERROR(Flush());
   const CudaContext::Current current(context());
-  return kernels_->Add(dtype, terms, n, sums, handle_);
+  return kernels_->Add(dtype, terms, n, sums, direct());
 }
 
 // The questions of a step are asked together.

@@ -50,9 +50,11 @@ class CudaStream : public Stream {
   Status CopyIn(void* to, const void* from, size_t bytes);
   // Whether tasks are collected to be run by one kernel; true at first.
   void set_walks(bool walks) { walks_ = walks; }
+  // Whether large products of float32 may round to TF32; false at first.
+  void set_tf32(bool tf32) { tf32_ = tf32; }
   CudaStreamHandle handle() const { return handle_; }
   // Where launches go now.
-  CudaQueue queue() { return {handle_, collects_ ? &walk_ : nullptr}; }
+  CudaQueue queue() { return {handle_, collects_ ? &walk_ : nullptr, tf32_}; }
 
  private:
   CudaStream(std::shared_ptr<const CudaKernels> kernels,
@@ -61,6 +63,9 @@ class CudaStream : public Stream {
   // Launches the tasks that were collected. To be called before anything else
   // is put into the stream.
   Status Flush();
+
+  // Launches that no walk collects.
+  CudaQueue direct() const { return {handle_, nullptr, tf32_}; }
 
   const CudaContext& context() const { return kernels_->context(); }
   const CudaDriver& driver() const { return context().driver(); }
@@ -76,6 +81,7 @@ class CudaStream : public Stream {
   // type.
   std::map<DType, std::vector<CudaFiniteQuestion>> questions_;
   bool walks_ = true;
+  bool tf32_ = false;
   bool collects_ = false;  // Whether launches are collected in walk_.
   CudaWalk walk_;
 };

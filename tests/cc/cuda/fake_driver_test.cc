@@ -803,8 +803,6 @@ TEST_F(FakeDriverTest, LanesExchange) {
 // lie as PTX has them.
 const char kMma[] = R"(
 struct Args { Global<const float> a, b; Global<float> d; };
-FUNCTION u32 pair(TYPE x, TYPE y) { return u32(x.bits) | u32(y.bits) << 16; }
-FUNCTION TYPE number(float x) { return from_wide<TYPE>(x); }
 KERNEL(test, Args, 32) {
   const int g = lane() / 4, q = lane() % 4;
   float d[4] = {};
@@ -826,16 +824,27 @@ KERNEL(test, Args, 32) {
 
 TEST_F(FakeDriverTest, ProductsByWarps) {
   const std::string narrow =
+      "FUNCTION u32 pair(TYPE x, TYPE y) {\n"
+      "  return u32(x.bits) | u32(y.bits) << 16;\n"
+      "}\n"
+      "FUNCTION TYPE number(float x) { return from_wide<TYPE>(x); }\n"
       "#define PER 2\n"
       "#define READ_A x[e] = pair(number(a.a[row * 16 + k]), "
       "number(a.a[row * 16 + k + 1]));\n"
       "#define READ_B y[e] = pair(number(a.b[k * 8 + g]), "
       "number(a.b[(k + 1) * 8 + g]));\n";
+  // The last bits of a number are not those of TF32.
+  const char* const tf32 =
+      "#define PER 1\n"
+      "#define READ_A x[e] = bits_of(a.a[row * 8 + k]) | 0x1fffu;\n"
+      "#define READ_B y[e] = bits_of(round_tf32(a.b[k * 8 + g])) | 0x1fffu;\n"
+      "#define MMA mma_tf32\n";
   const struct {
     std::string text;
     int depth;
-  } kinds[] = {{narrow + "#define TYPE Bf16\n#define MMA mma_bf16\n", 16},
-               {narrow + "#define TYPE F16\n#define MMA mma_f16\n", 16}};
+  } kinds[] = {{"#define TYPE Bf16\n#define MMA mma_bf16\n" + narrow, 16},
+               {"#define TYPE F16\n#define MMA mma_f16\n" + narrow, 16},
+               {tf32, 8}};
   for (const auto& kind : kinds) {
     // Numbers that all types have.
     std::vector<float> a(16 * kind.depth), b(kind.depth * 8);

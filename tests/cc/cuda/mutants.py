@@ -105,6 +105,20 @@ MUTANTS = [
         "(lane() >> 2) + (j & 1) * 8",
     ),
     Mutant(
+        "numbers of TF32 are cut off, not rounded",
+        KERNELS,
+        "*Tf32*",
+        "= round_tf32(x);",
+        "= x;",
+    ),
+    Mutant(
+        "tensor cores are given half of their operands of TF32 twice",
+        KERNELS,
+        "*Products*",
+        "v[column + 4 * 72]",
+        "v[column]",
+    ),
+    Mutant(
         "products leave out the rows behind those of a grid",
         KERNELS,
         "*MoreRows*",

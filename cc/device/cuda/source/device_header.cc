@@ -127,17 +127,25 @@ FUNCTION bool is_finite(double x) {
   return (__double_as_longlong(x) & 0x7ff0000000000000ll) !=
          0x7ff0000000000000ll;
 }
+// TF32: ten bits of fraction. The nearest such number; away from zero where two
+// are as near.
+FUNCTION float round_tf32(float x) {
+  u32 bits;
+  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(x));
+  return __uint_as_float(bits);
+}
 // Products of small matrices, by the threads of a warp.
-#define MMA(name, types)                                                     \
+#define MMA(name, depth, types)                                              \
   FUNCTION void name(float (&d)[4], const u32 (&a)[4], const u32 (&b)[2]) {   \
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." types ".f32 "      \
+    asm volatile("mma.sync.aligned.m16n8" depth ".row.col.f32." types ".f32 " \
                  "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"     \
                  : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])            \
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]),    \
                    "r"(b[1]));                                               \
   }
-MMA(mma_bf16, "bf16.bf16")
-MMA(mma_f16, "f16.f16")
+MMA(mma_bf16, "k16", "bf16.bf16")
+MMA(mma_f16, "k16", "f16.f16")
+MMA(mma_tf32, "k8", "tf32.tf32")
 #undef MMA
 )";
 

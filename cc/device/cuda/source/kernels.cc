@@ -294,6 +294,36 @@ UNROLL
     mma(sum[i], a, b);
   }
 }
+)";
+
+// The tiles of float32 for tensor cores, whose numbers are rounded to TF32.
+// Number k of line i lies at k * 72 + i, so that the threads of a warp read
+// from different banks.
+constexpr char kTf32Tiles[] = R"(
+typedef W Cell;
+FUNCTION int tile_size() { return 16 * 72; }
+FUNCTION void write_cell(Shared<Cell> tile, int i, int k, Cell x) {
+  tile[k * 72 + i] = round_tf32(x);
+}
+FUNCTION void multiply_tiles(Shared<Cell> x, Shared<Cell> y, W (&sum)[4][4]) {
+  Shared<u32> u = cast<u32>(x), v = cast<u32>(y);
+  const int group = lane() >> 2;
+UNROLL
+  for (int k = lane() & 3; k < 16; k += 8) {
+    const int row = k * 72 + (warp() >> 1) * 16 + group;
+    const u32 a[4] = {u[row], u[row + 8], u[row + 4 * 72], u[row + 4 * 72 + 8]};
+UNROLL
+    for (int i = 0; i < 4; ++i) {
+      const int column = k * 72 + (warp() & 1) * 32 + i * 8 + group;
+      const u32 b[2] = {v[column], v[column + 4 * 72]};
+      mma_tf32(sum[i], a, b);
+    }
+  }
+}
+)";
+
+// Where tensor cores put what they compute.
+constexpr char kMmaLines[] = R"(
 FUNCTION int line_of_x(int i, int j) {
   return (warp() >> 1) * 16 + (lane() >> 2) + (j >> 1) * 8;
 }
@@ -817,12 +847,15 @@ UNROLL
 FUNCTION void mma(float (&d)[4], const u32 (&a)[4], const u32 (&b)[2]) {
 )";
 
-std::string TilesOf(DType dtype) {
+std::string TilesOf(DType dtype, bool tf32) {
+  if (dtype == DType::kFloat32 && tf32) return StrCat(kTf32Tiles, kMmaLines);
   switch (dtype) {
     case DType::kBFloat16:
-      return StrCat(kMmaBegin, "  mma_bf16(d, a, b);\n}\n", kMmaTiles);
+      return StrCat(kMmaBegin, "  mma_bf16(d, a, b);\n}\n", kMmaTiles,
+                    kMmaLines);
     case DType::kFloat16:
-      return StrCat(kMmaBegin, "  mma_f16(d, a, b);\n}\n", kMmaTiles);
+      return StrCat(kMmaBegin, "  mma_f16(d, a, b);\n}\n", kMmaTiles,
+                    kMmaLines);
     default:
       return kFmaTiles;
   }
@@ -840,11 +873,11 @@ std::shared_ptr<const CudaText> TextOfMoves() {
                 {"move16", "MovesArgs", "move<Unit16>(a, at)"}}});
 }
 
-std::shared_ptr<const CudaText> TextOfKernels(DType dtype) {
+std::shared_ptr<const CudaText> TextOfKernels(DType dtype, bool tf32) {
   // The kernels are in the order of CudaKernel.
   return std::make_shared<CudaText>(CudaText{
-      StrCat("typedef ", CudaTypeName(dtype), " T;\n", kKernels, TilesOf(dtype),
-             kLargeKernels),
+      StrCat("typedef ", CudaTypeName(dtype), " T;\n", kKernels,
+             TilesOf(dtype, tf32), kLargeKernels),
       {{"products_few", "ProductsArgs", "products_few<false>(a, at)"},
        {"products_few_vector", "ProductsArgs", "products_few<true>(a, at)"},
        {"products_many", "ProductsArgs", "products_many<false>(a, at)"},

@@ -33,7 +33,9 @@ enum class CudaKernel : int {
   kRaiseUnlessFinite,
   kDrawMask,
 };
-std::shared_ptr<const CudaText> TextOfKernels(DType dtype);
+// With `tf32`, the operands of large products of float32 are rounded to TF32,
+// for tensor cores.
+std::shared_ptr<const CudaText> TextOfKernels(DType dtype, bool tf32 = false);
 
 }  // namespace cavs
 

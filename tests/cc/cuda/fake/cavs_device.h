@@ -343,6 +343,8 @@ inline double LowBf16(u32 b) { return to_float(Bf16{u16(b)}); }
 inline double HighBf16(u32 b) { return to_float(Bf16{u16(b >> 16)}); }
 inline double LowF16(u32 b) { return to_float(F16{u16(b)}); }
 inline double HighF16(u32 b) { return to_float(F16{u16(b >> 16)}); }
+// Tensor cores leave out the bits that a number of TF32 does not have.
+inline double Tf32(u32 b) { return float_of(b & ~0x1fffu); }
 
 // `product` is that of a register of row's lane and one of column's lane.
 template <typename Product>
@@ -380,6 +382,17 @@ inline void mma_f16(float (&d)[4], const u32 (&a)[4], const u32 (&b)[2]) {
     return cavs_fake::LowF16(x) * cavs_fake::LowF16(y) +
            cavs_fake::HighF16(x) * cavs_fake::HighF16(y);
   });
+}
+
+inline void mma_tf32(float (&d)[4], const u32 (&a)[4], const u32 (&b)[2]) {
+  cavs_fake::Mma(d, a, b, "mma_tf32", [](u32 x, u32 y) {
+    return cavs_fake::Tf32(x) * cavs_fake::Tf32(y);
+  });
+}
+inline float round_tf32(float x) {
+  const u32 b = bits_of(x);
+  if ((b & 0x7fffffffu) >= 0x7f800000u) return x;  // Infinity or NaN.
+  return float_of((b + 0x1000u) & ~0x1fffu);
 }
 
 // Functions of float and double.

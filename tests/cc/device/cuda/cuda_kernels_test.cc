@@ -199,7 +199,7 @@ struct ProductSize {
 };
 
 template <typename T>
-void CheckProduct(const CudaKernels& kernels, CudaStreamHandle stream,
+void CheckProduct(const CudaKernels& kernels, const CudaQueue& queue,
                   const ProductSize& size, bool transpose, bool by_index,
                   bool accumulate, int terms) {
   const CudaDriver& driver = kernels.context().driver();
@@ -235,9 +235,10 @@ void CheckProduct(const CudaKernels& kernels, CudaStreamHandle stream,
     first += size.widths[i];
     arguments.push_back(std::move(product));
   }
-  const Status called = kernels.Multiply(kDTypeOf<T>, arguments, stream);
+  const Status called = kernels.Multiply(kDTypeOf<T>, arguments, queue);
   ASSERT_TRUE(called.ok()) << called.message();
-  const Status done = driver.Check(driver.StreamSynchronize(stream), "waiting");
+  const Status done =
+      driver.Check(driver.StreamSynchronize(queue.stream), "waiting");
   ASSERT_TRUE(done.ok()) << done.message();
   const HostMatrix<T> got = other.Read();
   for (int64_t i = 0; i < size.rows; ++i) {
@@ -258,6 +259,7 @@ void CheckProduct(const CudaKernels& kernels, CudaStreamHandle stream,
   }
 }
 
+// The numbers of these tests are those of TF32 too.
 TEST_F(CudaKernelsTest, ProductsAreExact) {
   const std::vector<ProductSize> sizes = {
       {0, 4, {4}, 0},         {1, 1, {1}, 0},
@@ -265,18 +267,95 @@ TEST_F(CudaKernelsTest, ProductsAreExact) {
       {16, 64, {32}, 0},      {20, 36, {12, 40, 8}, 4},
       {129, 20, {66, 3}, 1},  {130, 32, {64}, 0},
       {200, 52, {68, 12}, 4}, {2, 8, std::vector<int64_t>(19, 3), 0}};
-  ForGpuTypes([&](auto zero) {
+  const auto check = [&](auto zero, bool tf32) {
     for (const ProductSize& size : sizes) {
       for (int way = 0; way < 8; way += kStep) {
         SCOPED_TRACE(testing::Message()
                      << size.rows << " x " << size.depth << ", way " << way
-                     << ", type " << SizeOf(kDTypeOf<decltype(zero)>));
-        CheckProduct<decltype(zero)>(*kernels, stream, size, way & 1, way & 2,
-                                     way & 4, /*terms=*/1 + way % 3);
+                     << ", type " << SizeOf(kDTypeOf<decltype(zero)>) << tf32);
+        CheckProduct<decltype(zero)>(*kernels, {stream, nullptr, tf32}, size,
+                                     way & 1, way & 2, way & 4,
+                                     /*terms=*/1 + way % 3);
         if (HasFailure()) return;
       }
     }
-  });
+  };
+  ForGpuTypes([&](auto zero) { check(zero, false); });
+  check(float(), true);
+}
+
+// The nearest number of TF32: in steps of the tenth bit behind the first.
+double RoundedToTf32(double x) {
+  int exponent;
+  const double fraction = std::frexp(x, &exponent);
+  return std::ldexp(std::round(std::ldexp(fraction, 11)), exponent - 11);
+}
+
+// Whether products and sums of float32 are those of rounded operands.
+void CheckRounding(const CudaKernels& kernels, CudaStreamHandle stream,
+                   bool tf32, int64_t rows, bool rounds) {
+  SCOPED_TRACE(testing::Message() << tf32 << ", " << rows);
+  const CudaDriver& driver = kernels.context().driver();
+  constexpr int64_t kDepth = 48, kWidth = 20;
+  HostMatrix<float> x(rows, kDepth), w(kDepth, kWidth), y(rows, kWidth);
+  x.FillUnevenly(1), w.FillUnevenly(2), y.FillUnevenly(3);
+  const GpuMatrix<float> x_gpu(driver, x), w_gpu(driver, w), y_gpu(driver, y);
+  const HostMatrix<float> product(rows, kWidth), sum(kDepth, kWidth);
+  const GpuMatrix<float> product_gpu(driver, product), sum_gpu(driver, sum);
+  const GpuMemory workspace(
+      driver, kernels.BytesOfParts(DType::kFloat32, kDepth, kWidth, rows));
+  const ConstBlock x_rows = x_gpu.rows(nullptr, rows);
+  CudaProduct own;
+  own.terms = {{x_rows, w_gpu.data(), kWidth, false}};
+  own.to = product_gpu.block();
+  const CudaQueue queue = {stream, nullptr, tf32};
+  ASSERT_TRUE(kernels.Multiply(DType::kFloat32, {own}, queue).ok());
+  const CudaSum over_rows = {x_rows, y_gpu.rows(nullptr, rows), sum_gpu.data()};
+  ASSERT_TRUE(
+      kernels.SumOverRows(DType::kFloat32, {over_rows}, workspace.data(), queue)
+          .ok());
+  ASSERT_EQ(driver.StreamSynchronize(stream), 0);
+
+  double most_exact = 0, most_rounded = 0;
+  const auto compare = [&](double got, int64_t terms, auto x_at, auto y_at) {
+    double exact = 0, rounded = 0;
+    for (int64_t k = 0; k < terms; ++k) {
+      exact += static_cast<double>(x_at(k)) * y_at(k);
+      rounded += RoundedToTf32(x_at(k)) * RoundedToTf32(y_at(k));
+    }
+    most_exact = std::max(most_exact, std::abs(got - exact));
+    most_rounded = std::max(most_rounded, std::abs(got - rounded));
+  };
+  const HostMatrix<float> got = product_gpu.Read();
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t j = 0; j < kWidth; ++j) {
+      compare(
+          got.at(i, j), kDepth, [&](int64_t k) { return x.at(i, k); },
+          [&](int64_t k) { return w.at(k, j); });
+    }
+  }
+  EXPECT_LT(rounds ? most_rounded : most_exact, 1e-6);
+  EXPECT_GT(rounds ? most_exact : most_rounded, 1e-4);
+  EXPECT_LT(most_exact, 2e-3);
+  most_exact = most_rounded = 0;
+  const HostMatrix<float> summed = sum_gpu.Read();
+  for (int64_t i = 0; i < kDepth; ++i) {
+    for (int64_t j = 0; j < kWidth; ++j) {
+      compare(
+          summed.at(i, j), rows, [&](int64_t r) { return x.at(r, i); },
+          [&](int64_t r) { return y.at(r, j); });
+    }
+  }
+  EXPECT_LT(tf32 ? most_rounded : most_exact, 1e-5);
+  EXPECT_GT(tf32 ? most_exact : most_rounded, 1e-4);
+  EXPECT_LT(most_exact, 1e-2);
+}
+
+TEST_F(CudaKernelsTest, LargeProductsAreRoundedToTf32OnlyIfAskedFor) {
+  CheckRounding(*kernels, stream, /*tf32=*/false, 200, /*rounds=*/false);
+  CheckRounding(*kernels, stream, /*tf32=*/true, 200, /*rounds=*/true);
+  // Products of few rows gain nothing by it.
+  CheckRounding(*kernels, stream, /*tf32=*/true, 100, /*rounds=*/false);
 }
 
 // A grid has at most 65535 blocks from its first row to its last.
@@ -297,7 +376,7 @@ TEST_F(CudaKernelsTest, ProductsOfMoreRowsThanAGridHasAreExact) {
 }
 
 template <typename T>
-void CheckSum(const CudaKernels& kernels, CudaStreamHandle stream, int64_t rows,
+void CheckSum(const CudaKernels& kernels, const CudaQueue& queue, int64_t rows,
               int64_t x_cols, int64_t y_cols, bool by_index, bool accumulate) {
   using W = Wide<T>;
   const CudaDriver& driver = kernels.context().driver();
@@ -323,9 +402,10 @@ void CheckSum(const CudaKernels& kernels, CudaStreamHandle stream, int64_t rows,
   CudaSum other = arguments;
   other.to = other_gpu.data();
   const Status called = kernels.SumOverRows(kDTypeOf<T>, {arguments, other},
-                                            workspace.data(), stream);
+                                            workspace.data(), queue);
   ASSERT_TRUE(called.ok()) << called.message();
-  const Status done = driver.Check(driver.StreamSynchronize(stream), "waiting");
+  const Status done =
+      driver.Check(driver.StreamSynchronize(queue.stream), "waiting");
   ASSERT_TRUE(done.ok()) << done.message();
   const HostMatrix<W> got = sum_gpu.Read(), again = other_gpu.Read();
   for (int64_t i = 0; i < sum.rows; ++i) {
@@ -345,7 +425,7 @@ TEST_F(CudaKernelsTest, SumsOverRowsAreExact) {
   struct Size {
     int64_t rows, x_cols, y_cols;
   };
-  ForGpuTypes([&](auto zero) {
+  const auto check = [&](auto zero, bool tf32) {
     for (const Size& size : {Size{0, 3, 3},
                              {1, 1, 1},
                              {2, 5, 7},
@@ -359,13 +439,15 @@ TEST_F(CudaKernelsTest, SumsOverRowsAreExact) {
       for (int way = 0; way < 4; way += kStep) {
         SCOPED_TRACE(testing::Message()
                      << size.rows << ", " << size.x_cols << ", " << size.y_cols
-                     << ", way " << way);
-        CheckSum<decltype(zero)>(*kernels, stream, size.rows, size.x_cols,
-                                 size.y_cols, way & 1, way & 2);
+                     << ", way " << way << tf32);
+        CheckSum<decltype(zero)>(*kernels, {stream, nullptr, tf32}, size.rows,
+                                 size.x_cols, size.y_cols, way & 1, way & 2);
         if (HasFailure()) return;
       }
     }
-  });
+  };
+  ForGpuTypes([&](auto zero) { check(zero, false); });
+  check(float(), true);
 }
 
 TEST_F(CudaKernelsTest, ColumnsAreAddedUp) {
