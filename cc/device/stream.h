@@ -40,9 +40,12 @@ class Stream {
   virtual Status Add(DType dtype, const void* terms, int64_t n, void* sums) = 0;
 
   // Sets *finite, in memory of the host, to false if one of n numbers of a
-  // native type, in memory of the device, is infinite or NaN.
-  virtual Status ClearUnlessFinite(DType dtype, const void* numbers, int64_t n,
-                                   bool* finite) = 0;
+  // native type, in memory of the device, is infinite or NaN. Only called if
+  // Capabilities::asks_if_finite is set.
+  virtual Status ClearUnlessFinite(DType, const void*, int64_t, bool*) {
+    return Status(StatusCode::kUnimplemented,
+                  "the host cannot ask the device whether values are finite");
+  }
 
   // The point behind all work that was put into the stream so far.
   virtual std::shared_ptr<Event> Record() = 0;

@@ -51,9 +51,10 @@ int FastestProgram(const Model& model, int type, int traits,
   return fastest;
 }
 
-// Clears *finite if something is not finite that must be so for a variant.
+// Clears *finite if something is not finite that must be so for a variant. Sets
+// *asked if the stream was asked.
 Status CheckFinite(const Model& model, int variant, const StepInputs& inputs,
-                   Stream* stream, bool* finite) {
+                   Stream* stream, bool* asked, bool* finite) {
   const int type = model.type_of[variant];
   const std::vector<TensorRef>& captures = inputs.captures[type];
   for (const auto& [capture, range] : model.finite_captures[variant]) {
@@ -63,6 +64,7 @@ Status CheckFinite(const Model& model, int variant, const StepInputs& inputs,
     if (end <= range.begin) continue;  // The shape is rejected later.
     const char* const first = static_cast<const char*>(values.data) +
                               ByteCount(1, range.begin, values.dtype);
+    *asked = true;
     CAVS_RETURN_IF_ERROR(stream->ClearUnlessFinite(values.dtype, first,
                                                    end - range.begin, finite));
   }
@@ -73,6 +75,7 @@ Status CheckFinite(const Model& model, int variant, const StepInputs& inputs,
       continue;
     }
     const Block& rows = inputs.pulls[node.index];
+    *asked = true;
     CAVS_RETURN_IF_ERROR(stream->ClearUnlessFinite(
         model.programs[type].symbols[node.outputs[0]].dtype, rows.data,
         rows.rows * rows.cols, finite));
@@ -135,17 +138,17 @@ Status ChoosePrograms(const Model& model, const StepInputs& inputs,
                       const std::vector<int>& traits,
                       const StepContext& context, ProgramTable* programs) {
   *programs = FastestPrograms(model, inputs.schedule, traits);
-  bool any = false;
+  bool asked = false;
   std::deque<bool> is_finite(model.num_types, true);
   for (const std::vector<int>& of_types : *programs) {
     for (int program : of_types) {
       if (!model.is_variant(program)) continue;
-      any = true;
       CAVS_RETURN_IF_ERROR(CheckFinite(model, program, inputs, context.stream,
+                                       &asked,
                                        &is_finite[model.type_of[program]]));
     }
   }
-  if (any) CAVS_RETURN_IF_ERROR(context.stream->Synchronize());
+  if (asked) CAVS_RETURN_IF_ERROR(context.stream->Synchronize());
   for (std::vector<int>& of_types : *programs) {
     for (int type = 0; type < model.num_types; ++type) {
       if (!is_finite[type]) of_types[type] = type;
@@ -175,7 +178,10 @@ Status CheckPushGrads(const Model& derivative, const Tape& tape,
   bool any = false;
   for (int program = derivative.num_types; program < tape.rows.num_types();
        ++program) {
-    if (IsIdle(derivative, tape.rows, program)) continue;
+    if (IsIdle(derivative, tape.rows, program) ||
+        !derivative.finite_gradients[program]) {
+      continue;
+    }
     for (const Node& node : derivative.programs[program].nodes) {
       if (node.kind != NodeKind::kPushGrad ||
           node.index >= static_cast<int>(done.size()) || done[node.index]) {

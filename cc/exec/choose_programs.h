@@ -42,7 +42,8 @@ Status ChoosePrograms(const Model& model, const StepInputs& inputs,
 // variants left on the tape.
 bool CanReadVariants(const Model& derivative, const Tape& tape);
 
-// Clears *finite if variants run and gradients from outside are not finite.
+// Clears *finite if gradients from outside are not finite that must be so for a
+// variant that runs.
 Status CheckPushGrads(const Model& derivative, const Tape& tape,
                       const std::vector<Block>& push_grads,
                       const StepContext& context, bool* finite);

@@ -194,6 +194,7 @@ void AddTables(int type, const Variant& variant, Model* model) {
   model->type_of.push_back(type);
   model->finite_captures.push_back(variant.finite_captures);
   model->finite_pulls.push_back(variant.finite_pulls);
+  model->finite_gradients.push_back(variant.finite_gradients);
   model->kept.push_back(variant.kept);
   model->parts.push_back(variant.parts);
 }
@@ -228,11 +229,12 @@ std::string NameOf(int traits) {
   return StrCat(" (", name, ")");
 }
 
-// Adds a variant of each type for each set of traits where that is of use,
-// after the programs of all types. `derivatives` is null if there are none.
-void AddVariants(const PartialPulls& partial, std::vector<Program>* programs,
-                 Model* model, std::vector<Program>* derivatives,
-                 Model* derivative) {
+// Adds a variant of each type for each set of traits where that is of use and
+// the device can use it, after the programs of all types. `derivatives` is null
+// if there are none.
+void AddVariants(const PartialPulls& partial, const Capabilities& capabilities,
+                 std::vector<Program>* programs, Model* model,
+                 std::vector<Program>* derivatives, Model* derivative) {
   for (int traits = 1; traits < kNumTraitSets; ++traits) {
     const VertexTraits own = TraitsOf(traits, partial);
     if (own.childless && own.all_children) continue;
@@ -242,6 +244,7 @@ void AddVariants(const PartialPulls& partial, std::vector<Program>* programs,
           derivatives == nullptr ? nullptr : &(*derivatives)[type];
       if (!MaySpecialize((*programs)[type], general, own)) continue;
       Variant variant = Specialize((*programs)[type], general, own);
+      if (variant.NeedsFinite() && !capabilities.asks_if_finite) continue;
       variant.function.name += NameOf(traits);
       model->variants[traits][type] = static_cast<int>(programs->size());
       programs->push_back(std::move(variant.function));
@@ -279,7 +282,7 @@ Status CompileModel(std::vector<Program> traced,
     BeginPrograms(static_cast<int>(derivatives.size()), derivative);
   }
   if (specializes) {
-    AddVariants(partial, &traced, model,
+    AddVariants(partial, device->capabilities(), &traced, model,
                 has_derivative ? &derivatives : nullptr, derivative);
   }
   CAVS_RETURN_IF_ERROR(Finish(std::move(traced), options, device, model));

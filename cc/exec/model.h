@@ -31,9 +31,11 @@ struct Model {
   // The programs for tasks with some traits: see AddVariants(). -1 if there is
   // none for those traits and that type.
   ProgramTable variants;
-  // By program: the captures and pulls that must be finite for a variant.
+  // By program: the captures, the pulls and whether the gradients from outside
+  // must be finite for a variant.
   std::vector<std::map<int, CaptureRange>> finite_captures;
   std::vector<std::set<int>> finite_pulls;
+  std::vector<bool> finite_gradients;
   // The inputs that not every vertex has.
   std::set<int> partial_pulls;
   // Whether some program has rows of edges, and the inputs and outputs that

@@ -13,6 +13,9 @@ struct Capabilities {
   // The widest rows that a product can read by an index, in columns; -1 if the
   // device reads no rows by an index.
   int64_t most_indexed_columns = -1;
+  // Whether the host may ask in a step whether values are finite. If not, there
+  // are no programs that are right for finite values only.
+  bool asks_if_finite = true;
 };
 
 }  // namespace cavs

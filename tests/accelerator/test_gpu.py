@@ -29,7 +29,6 @@ def found(tmp_path_factory):
 
 
 def test_results_are_repeatable_and_the_host_waits_for_nothing(found):
-    # Of a step without a program for leaves, whose weights would have to be finite.
     assert found["repeated"] == {"cavs_forward": [0], "cavs_backward": [0]}
 
 

@@ -20,6 +20,7 @@ Capabilities CudaDevice::capabilities() const {
   Capabilities own;
   own.column_grain = 8;  // Aligned for loads of four elements of any type.
   own.most_indexed_columns = INT64_MAX;
+  own.asks_if_finite = false;  // The host would have to wait for the answer.
   return own;
 }
 
@@ -28,9 +29,8 @@ int64_t CudaDevice::RowsPerBlock(int64_t) const {
                                      : int64_t{1} << 40;
 }
 
-double CudaDevice::NanosPerProgram(int64_t weight_bytes) const {
-  return options_.nanos_per_program +
-         options_.nanos_per_weight_byte * static_cast<double>(weight_bytes);
+double CudaDevice::NanosPerProgram(int64_t) const {
+  return options_.nanos_per_program;
 }
 
 // All lists in one copy. A list begins at a multiple of four numbers.

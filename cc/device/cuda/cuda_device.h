@@ -20,13 +20,9 @@ class CudaDevice : public Device {
     // Blocks of eager and lazy stages have as many rows as there are, unless
     // this is not 0.
     int64_t rows_per_block = 0;
-    // The cost of one more program. `nanos_per_program` is for its launches,
-    // and for the host's wait until it knows whether the weights are finite:
-    // the GPU is idle until the host has planned and launched the rest of the
-    // direction. `nanos_per_weight_byte` is for looking for infinity and NaN in
-    // the weights.
-    double nanos_per_program = 150000;
-    double nanos_per_weight_byte = 0.002;
+    // The cost of one more program in a step: that of its launches besides
+    // those of Executable::Nanos().
+    double nanos_per_program = 30000;
   };
 
   CudaDevice(std::shared_ptr<const CudaKernels> kernels, Options options);

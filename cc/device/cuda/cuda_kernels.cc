@@ -19,7 +19,6 @@ constexpr size_t kMostMoves = 32;
 constexpr size_t kMostProducts = 16;
 constexpr size_t kMostTerms = 4;  // Of a product.
 constexpr size_t kMostSums = 30;
-constexpr size_t kMostQuestions = 64;
 // The most that two tiles hold in shared memory, with what lies between lines.
 constexpr int kNumbersOfTiles = 2 * 16 * 72;
 // A part of a sum over rows has at least so many rows.
@@ -58,7 +57,7 @@ struct MovesArgs {
   } moves[kMostMoves];
 };
 struct ProductsArgs {
-  int num_products;
+  int num_products, alike;
   struct Product {
     void* to;
     int64_t to_pitch;
@@ -77,7 +76,8 @@ struct SumsArgs {
     Rows x, y;
     void* to;
     int64_t rows, rows_per_part;
-    int x_columns, y_columns, accumulate, vector, first_block;
+    int x_columns, y_columns, accumulate, vector, first_block, zeros,
+        zeros_per_part;
   } sums[kMostSums];
 };
 struct PartsArgs {
@@ -134,14 +134,6 @@ struct FlatArgs {
   void* wide;
   int64_t n;
 };
-struct FiniteArgs {
-  struct Question {
-    const void* numbers;
-    int64_t n;
-    uint32_t* raised;
-  } questions[kMostQuestions];
-};
-
 // The tiles of a sum over rows: see the kernel `sums`.
 int64_t TilesOf(int64_t x_columns, int64_t y_columns) {
   return x_columns == 0 ? CeilDiv(y_columns, 32)
@@ -180,7 +172,8 @@ std::vector<CudaProduct> WithFewTerms(
       const size_t end = std::min(own.terms.size(), begin + kMostTerms);
       parts.push_back({{own.terms.begin() + begin, own.terms.begin() + end},
                        own.to,
-                       own.accumulate || begin > 0});
+                       own.accumulate || begin > 0,
+                       own.alike});
     }
   }
   return parts;
@@ -310,9 +303,12 @@ Status CudaKernels::RoundRows(DType dtype, const ConstBlock& sums,
 Status CudaKernels::Multiply(DType dtype,
                              const std::vector<CudaProduct>& products,
                              const CudaQueue& queue) const {
+  const bool alike =
+      std::all_of(products.begin(), products.end(),
+                  [](const CudaProduct& own) { return own.alike; });
   int64_t most_rows = 0;
   for (const CudaProduct& own : products) {
-    most_rows = std::max(most_rows, own.to.rows);
+    most_rows = std::max(most_rows, alike ? 1 : own.to.rows);
   }
   const bool few = most_rows <= kFewRows;
   const int64_t height = few ? 16 : 64, width = few ? 32 : 64;
@@ -321,6 +317,7 @@ Status CudaKernels::Multiply(DType dtype,
   for (size_t next = 0; next < parts.size();) {
     ProductsArgs arguments;  // Only the products that there are are written.
     arguments.num_products = 0;
+    arguments.alike = alike;
     bool vector = true;
     int blocks = 0;
     for (const size_t first = next; next < parts.size(); ++next) {
@@ -392,23 +389,30 @@ Status CudaKernels::SumOverRows(DType dtype, const std::vector<CudaSum>& sums,
       const CudaSum& own = sums[i];
       const int64_t n = std::max<int64_t>(own.x.cols, 1) * own.y.cols;
       if (own.y.rows == 0 || n == 0) continue;
+      // Rows of zeros take much less time.
+      const int64_t rows = own.y.rows - own.zeros;
+      const int64_t wanted =
+          NumParts(tiles, std::max(rows, CeilDiv(own.zeros, 16)));
       const int64_t rows_per_part =
-          CeilDiv(CeilDiv(own.y.rows, NumParts(tiles, own.y.rows)), 16) * 16;
-      const int64_t parts = CeilDiv(own.y.rows, rows_per_part);
+          std::max<int64_t>(CeilDiv(CeilDiv(rows, wanted), 16) * 16, 16);
+      const int64_t parts = std::max<int64_t>(CeilDiv(rows, rows_per_part), 1);
       const bool vector = IsAligned(dtype, own.x.data, own.x.pitch) &&
                           IsAligned(dtype, own.y.data, own.y.pitch) &&
                           own.x.cols % 4 == 0 && own.y.cols % 4 == 0;
       void* const to = parts == 1 ? own.to : free_workspace;
-      arguments.sums[arguments.num_sums++] = {Rows(own.x),
-                                              Rows(own.y),
-                                              to,
-                                              own.y.rows,
-                                              rows_per_part,
-                                              static_cast<int>(own.x.cols),
-                                              static_cast<int>(own.y.cols),
-                                              parts == 1 && own.accumulate,
-                                              vector,
-                                              blocks};
+      arguments.sums[arguments.num_sums++] = {
+          Rows(own.x),
+          Rows(own.y),
+          to,
+          own.y.rows,
+          rows_per_part,
+          static_cast<int>(own.x.cols),
+          static_cast<int>(own.y.cols),
+          parts == 1 && own.accumulate,
+          vector,
+          blocks,
+          static_cast<int>(own.zeros),
+          static_cast<int>(CeilDiv(own.zeros, parts))};
       blocks += static_cast<int>(parts * TilesOf(own.x.cols, own.y.cols));
       if (parts == 1) continue;
       in_parts.sums[in_parts.num_sums++] = {to,
@@ -490,28 +494,6 @@ Status CudaKernels::Round(DType dtype, const void* sums, int64_t n,
   const FlatArgs arguments = {nullptr, rounded, const_cast<void*>(sums), n};
   return LaunchOf(dtype, CudaKernel::kRoundAll, Flat(n), queue, &arguments,
                   sizeof(arguments));
-}
-
-Status CudaKernels::RaiseUnlessFinite(
-    DType dtype, const std::vector<CudaFiniteQuestion>& questions,
-    const CudaQueue& queue) const {
-  for (size_t begin = 0; begin < questions.size(); begin += kMostQuestions) {
-    FiniteArgs arguments;
-    CudaGrid grid;
-    grid.z = 0;
-    int64_t most = 0;
-    for (size_t i = begin;
-         i < std::min(questions.size(), begin + kMostQuestions); ++i) {
-      const CudaFiniteQuestion& own = questions[i];
-      arguments.questions[grid.z++] = {own.numbers, own.n, own.raised};
-      most = std::max(most, own.n);
-    }
-    grid.x = std::min<unsigned>(Flat(most).x, context_->num_processors());
-    CAVS_RETURN_IF_ERROR(LaunchOf(dtype, CudaKernel::kRaiseUnlessFinite, grid,
-                                  queue, &arguments,
-                                  grid.z * sizeof(FiniteArgs::Question)));
-  }
-  return Status();
 }
 
 }  // namespace cavs

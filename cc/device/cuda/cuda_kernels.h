@@ -44,6 +44,7 @@ struct CudaProduct {
   std::vector<Term> terms;
   Block to;
   bool accumulate = false;
+  bool alike = false;  // Whether all rows of each term are alike.
 };
 
 // A sum over rows: of transpose(x) * y, or, if x has no columns, of y.
@@ -51,13 +52,7 @@ struct CudaSum {
   ConstBlock x, y;
   void* to = nullptr;  // In SumType of the operands.
   bool accumulate = false;
-};
-
-// Raises a number in pinned memory if one of n is infinite or NaN.
-struct CudaFiniteQuestion {
-  const void* numbers = nullptr;
-  int64_t n = 0;
-  uint32_t* raised = nullptr;
+  int64_t zeros = 0;  // So many of the first rows of x are zero.
 };
 
 // A grid over rows and columns. 2^shift threads of a block compute adjacent
@@ -141,10 +136,6 @@ class CudaKernels {
   // Rounds n numbers of SumType(dtype) to `dtype`, elsewhere.
   Status Round(DType dtype, const void* sums, int64_t n, void* rounded,
                const CudaQueue& queue) const;
-  // Any number of checks for infinity and NaN, by type.
-  Status RaiseUnlessFinite(DType dtype,
-                           const std::vector<CudaFiniteQuestion>& questions,
-                           const CudaQueue& queue) const;
 
  private:
   // How many parts a sum is formed in, if a launch has so many tiles.

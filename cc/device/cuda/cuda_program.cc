@@ -352,7 +352,10 @@ Status CudaProgram::Multiply(const std::vector<int>& nodes,
         products.back().to = {static_cast<char*>(to.data) + column * size,
                               to.rows, width, to.pitch};
         products.back().accumulate = node.accumulate;
+        products.back().alike = at.childless;
       }
+      products[place].alike = products[place].alike &&
+                              operands_.IsZeroWithoutChildren(node.inputs[0]);
       products[place].terms.push_back({Read(node.inputs[0], node, at),
                                        operands_.Dense(node.inputs[i]),
                                        w.row_pitch(), node.transpose});
@@ -372,6 +375,7 @@ Status CudaProgram::AddUp(const std::vector<int>& nodes, Stage stage,
     CudaSum sum;
     if (node.kind == NodeKind::kWeightGrad) {
       sum.x = Read(node.inputs[0], node, at);
+      sum.zeros = ZerosOf(node.inputs[0], at);
     }
     sum.y = Read(node.inputs.back(), node, at);
     sum.to = operands_.Sum(id);
@@ -384,6 +388,15 @@ Status CudaProgram::AddUp(const std::vector<int>& nodes, Stage stage,
   const int first = program_.nodes[nodes[0]].outputs[0];
   return kernels_.SumOverRows(symbol(first).dtype, sums, WorkspaceOf(stage),
                               stream_->queue());
+}
+
+// How many of the first rows are zero since their vertices have no children.
+int64_t CudaProgram::ZerosOf(int id, const RowRange& at) const {
+  if (program_.layout[id].space != RowSpace::kVertices ||
+      !operands_.IsZeroWithoutChildren(id)) {
+    return 0;
+  }
+  return std::clamp<int64_t>(at.childless_end - at.first, 0, at.count);
 }
 
 void* CudaProgram::WorkspaceOf(Stage stage) const {

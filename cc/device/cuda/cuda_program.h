@@ -97,6 +97,7 @@ class CudaProgram : public BoundProgram {
   // The rows of a symbol that the node works on. A value without rows is
   // broadcast to all of them.
   ConstBlock Read(int id, const Node& node, const RowRange& at) const;
+  int64_t ZerosOf(int id, const RowRange& at) const;
   // Where the parts of sums of a stage are formed.
   void* WorkspaceOf(Stage stage) const;
 

@@ -7,10 +7,6 @@
 namespace cavs {
 namespace {
 
-// More questions whether something is finite wait for the answers to the
-// earlier ones.
-constexpr size_t kMostFlags = 1024;
-
 class CudaEvent : public Event {
  public:
   // `before` is the outcome of what was put into the stream before.
@@ -72,11 +68,9 @@ CudaStream::CudaStream(std::shared_ptr<const CudaKernels> kernels,
 
 CudaStream::~CudaStream() {
   const CudaContext::Current current(context());
-  if (owns_) driver().StreamSynchronize(handle_);
-  if (raised_.data != nullptr) {
-    (void)kernels_->pinned().GiveBack(raised_, handle_);
-  }
-  if (owns_) driver().StreamDestroy(handle_);
+  if (!owns_) return;
+  driver().StreamSynchronize(handle_);
+  driver().StreamDestroy(handle_);
 }
 
 Status CudaStream::BeginTasks() {
@@ -88,13 +82,8 @@ Status CudaStream::BeginTasks() {
 Status CudaStream::EndTasks() { return Flush(); }
 
 Status CudaStream::Flush() {
-  if (!collects_ && questions_.empty()) return Status();
-  const CudaContext::Current current(context());
-  for (const auto& [dtype, questions] : std::exchange(questions_, {})) {
-    CAVS_RETURN_IF_ERROR(
-        kernels_->RaiseUnlessFinite(dtype, questions, direct()));
-  }
   if (!std::exchange(collects_, false)) return Status();
+  const CudaContext::Current current(context());
   return walk_.Run(*kernels_, handle_);
 }
 
@@ -140,24 +129,6 @@ Status CudaStream::Add(DType dtype, const void* terms, int64_t n, void* sums) {
   return kernels_->Add(dtype, terms, n, sums, direct());
 }
 
-// The questions of a step are asked together.
-Status CudaStream::ClearUnlessFinite(DType dtype, const void* numbers,
-                                     int64_t n, bool* finite) {
-  if (n == 0) return Status();
-  if (collects_) CAVS_RETURN_IF_ERROR(Flush());
-  const CudaContext::Current current(context());
-  if (flags_.size() == kMostFlags) CAVS_RETURN_IF_ERROR(Synchronize());
-  if (raised_.data == nullptr) {
-    CAVS_RETURN_IF_ERROR(
-        kernels_->pinned().Take(kMostFlags * sizeof(uint32_t), &raised_));
-  }
-  uint32_t* const raised = static_cast<uint32_t*>(raised_.data) + flags_.size();
-  *raised = 0;
-  flags_.push_back(finite);
-  questions_[dtype].push_back({numbers, n, raised});
-  return Status();
-}
-
 std::shared_ptr<Event> CudaStream::Record() {
   const Status ended = Flush();
   const CudaContext::Current current(context());
@@ -178,10 +149,6 @@ Status CudaStream::Synchronize() {
   const CudaContext::Current current(context());
   const Status done =
       driver().Check(driver().StreamSynchronize(handle_), "the work of a step");
-  for (size_t i = 0; i < flags_.size(); ++i) {
-    if (static_cast<const uint32_t*>(raised_.data)[i] != 0) *flags_[i] = false;
-  }
-  flags_.clear();
   return flushed.ok() ? done : flushed;
 }
 

@@ -5,9 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
-#include <vector>
 
 #include "cc/device/cuda/cuda_context.h"
 #include "cc/device/cuda/cuda_kernels.h"
@@ -36,8 +34,6 @@ class CudaStream : public Stream {
   Status Zero(void* to, size_t bytes) override;
   Status Copy(void* to, const void* from, size_t bytes) override;
   Status Add(DType dtype, const void* terms, int64_t n, void* sums) override;
-  Status ClearUnlessFinite(DType dtype, const void* numbers, int64_t n,
-                           bool* finite) override;
   std::shared_ptr<Event> Record() override;
   Status Wait(std::shared_ptr<Event> event) override;
   Status Synchronize() override;
@@ -73,13 +69,6 @@ class CudaStream : public Stream {
   const std::shared_ptr<const CudaKernels> kernels_;
   const CudaStreamHandle handle_;
   const bool owns_;
-  // Numbers in pinned memory that kernels raise where something is not finite;
-  // and the flags of the host that Synchronize() then clears.
-  PinnedBuffers::Buffer raised_;
-  std::vector<bool*> flags_;
-  // Checks for infinity and NaN that no kernel has been launched for yet, by
-  // type.
-  std::map<DType, std::vector<CudaFiniteQuestion>> questions_;
   bool walks_ = true;
   bool tf32_ = false;
   bool collects_ = false;  // Whether launches are collected in walk_.

@@ -338,8 +338,10 @@ class Facts {
       case NodeKind::kGather:
         return IsMissing(node);
       case NodeKind::kZero:
+        return true;
       case NodeKind::kScatterGrad:
       case NodeKind::kPushGrad:
+        variant_.finite_gradients = true;
         return true;
       case NodeKind::kPull:
         if (IsMissing(node)) return true;

@@ -36,9 +36,8 @@ struct VertexTraits {
 };
 
 // A vertex function and its derivative for vertices with such traits. They
-// give what the general programs give, as long as certain captures and inputs
-// are finite: zero times infinity is not zero. Gradients that come from outside
-// are taken for finite.
+// give what the general programs give, as long as certain captures, inputs and
+// gradients are finite: zero times infinity is not zero.
 struct Variant {
   Program function, derivative;
   // By result of the derivative: the part that it is of a result of the general
@@ -50,6 +49,13 @@ struct Variant {
   // The elements of captures, by number, and the inputs that must be finite.
   std::map<int, CaptureRange> finite_captures;
   std::set<int> finite_pulls;
+  // Whether the gradients that come from outside must be finite.
+  bool finite_gradients = false;
+
+  bool NeedsFinite() const {
+    return !finite_captures.empty() || !finite_pulls.empty() ||
+           finite_gradients;
+  }
 };
 
 // Whether a variant would be different and correct: the function reads children

@@ -283,10 +283,18 @@ MUTANTS = [
         ignored="cuEventQuery",
     ),
     Mutant(
-        "nobody waits for the answer whether numbers are finite",
-        EXECUTOR,
-        "*NotFinite*/Cuda",
-        ignored="cuStreamSynchronize",
+        "zero times infinity is zero",
+        KERNELS,
+        "*RowsOfZeros*",
+        "sum = fma(W(0), to_wide(number), sum);",
+        "",
+    ),
+    Mutant(
+        "a product of rows that are alike is written to some of them",
+        KERNELS,
+        "*Alike*",
+        "a.alike ? product.rows : static_cast<int>(row0) + 16",
+        "static_cast<int>(row0) + 16",
     ),
 ]
 

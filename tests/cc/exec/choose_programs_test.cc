@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cc/device/cpu/cpu_device.h"
+#include "cc/device/reference/reference_device.h"
 #include "tests/cc/ir/sketch.h"
 #include "tests/cc/schedule/schedule_graphs.h"
 
@@ -40,6 +41,32 @@ TEST(ChooseProgramsTest, TasksAreNotToldApartByWhatNoFunctionAsksFor) {
   Sketch f;
   f.Scatter(f.Call(Elementwise::kTanh, f.Gather(0, 4)));
   EXPECT_EQ(TraitsFor(f), (std::vector<int>{kChildless, 0, 0}));
+}
+
+// The program for leaves of a function with a product, on such a device; -1 if
+// there is none.
+int ProgramForLeaves(bool asks_if_finite, bool multiplies) {
+  ReferenceDevice::Options options;
+  options.capabilities.asks_if_finite = asks_if_finite;
+  const ReferenceDevice device(options);
+  Sketch f;
+  const int h = f.Gather(0, 4);
+  f.Scatter(f.Call(Elementwise::kTanh,
+                   multiplies ? f.MatMul(h, f.Capture(0, {4, 4})) : h));
+  Model model;
+  const Status status = CompileModel({f.program}, {}, {}, PassOptions(),
+                                     &device, &model, nullptr);
+  EXPECT_TRUE(status.ok()) << status.message();
+  return model.variants[kChildless][0];
+}
+
+// Zero times a weight is zero only if the weight is finite.
+TEST(ChooseProgramsTest, WhereNobodyCanAskNoProgramNeedsFiniteValues) {
+  EXPECT_EQ(ProgramForLeaves(/*asks_if_finite=*/true, /*multiplies=*/true), 1);
+  EXPECT_EQ(ProgramForLeaves(/*asks_if_finite=*/false, /*multiplies=*/true),
+            -1);
+  EXPECT_EQ(ProgramForLeaves(/*asks_if_finite=*/false, /*multiplies=*/false),
+            1);
 }
 
 }  // namespace

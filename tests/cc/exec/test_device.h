@@ -263,7 +263,7 @@ class CudaTestDevice : public TestDevice {
     CudaDevice::Options options;
     options.rows_per_block = rows_per_block;
     // So that small minibatches have variants.
-    options.nanos_per_program = options.nanos_per_weight_byte = 0;
+    options.nanos_per_program = 0;
     return std::make_shared<CudaDevice>(gpu_->kernels(), options);
   }
   std::unique_ptr<TestStreams> NewStreams(

@@ -120,13 +120,6 @@ template <typename T> FUNCTION T from_wide(Wide<T> x) {
   narrow(x, &y);
   return y;
 }
-FUNCTION bool is_finite(float x) {
-  return (__float_as_uint(x) & 0x7f800000u) != 0x7f800000u;
-}
-FUNCTION bool is_finite(double x) {
-  return (__double_as_longlong(x) & 0x7ff0000000000000ll) !=
-         0x7ff0000000000000ll;
-}
 // TF32: ten bits of fraction. The nearest such number; away from zero where two
 // are as near.
 FUNCTION float round_tf32(float x) {

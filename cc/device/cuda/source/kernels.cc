@@ -104,8 +104,10 @@ struct Product {
   int accumulate;
   Term terms[4];
 };
+// If `alike` is set, all rows of an operand are alike: one is multiplied.
 struct ProductsArgs {
   int num_products;
+  int alike;
   Product products[16];
 };
 FUNCTION const Product& product_of(const ProductsArgs& a, int block) {
@@ -181,10 +183,11 @@ UNROLL
 
 // Computes a product of few rows. A block computes 16 rows and 32 columns. Each
 // of its 8 warps takes a part of the depth, and each thread computes 4 x 4
-// numbers of the part. Then the parts are added.
+// numbers of the part. Then the parts are added, and written to the rows before
+// end_row: to more than 16 if the rows are alike.
 template <bool vector>
-FUNCTION void tile_few(const Product& product, int row0, int column0,
-                       Shared<W> parts) {
+FUNCTION void tile_few(const Product& product, int row0, int end_row,
+                       int column0, Shared<W> parts) {
   const int row = row0 + (lane() >> 3) * 4, column = column0 + (lane() & 7) * 4;
   // Threads without a row or column compute the numbers of another thread.
   i64 row_numbers[4];
@@ -214,17 +217,20 @@ UNROLL
   }
   barrier();
   for (int e = thread_index(); e < 512; e += 256) {
-    const int r = row0 + e / 32, c = column0 + e % 32;
-    if (r >= product.rows || c >= product.width) continue;
+    const int c = column0 + e % 32;
+    if (c >= product.width) continue;
     W all = parts[e];
 UNROLL
     for (int i = 1; i < 8; ++i) all = all + parts[i * 512 + e];
-    const i64 i = r * product.to_pitch + c;
-    if (product.accumulate) {
-      const T before = product.to[i];
-      all = to_wide(before) + all;
+    for (i64 r = row0 + e / 32; r < end_row; r += 16) {
+      const i64 i = r * product.to_pitch + c;
+      W own = all;
+      if (product.accumulate) {
+        const T before = product.to[i];
+        own = to_wide(before) + own;
+      }
+      product.to[i] = from_wide<T>(own);
     }
-    product.to[i] = from_wide<T>(all);
   }
 }
 template <bool vector>
@@ -233,7 +239,10 @@ FUNCTION void products_few(const ProductsArgs& a, const Where& at) {
   const int column0 = (at.x - product.first_block) * 32;
   i64 row0 = static_cast<i64>(at.y) * 16;
   while (row0 < product.rows) {
-    tile_few<vector>(product, row0, column0, cast<W>(at.memory));
+    const int end = a.alike ? product.rows : static_cast<int>(row0) + 16;
+    tile_few<vector>(product, row0, least(end, product.rows), column0,
+                     cast<W>(at.memory));
+    if (a.alike) return;
     row0 += static_cast<i64>(at.height) * 16;
     if (row0 < product.rows) barrier();
   }
@@ -454,14 +463,35 @@ struct Sum {
   int accumulate;
   int vector;
   int first_block;  // The blocks of a part precede the blocks of the next part.
+  // The first rows of x are zero. They are not multiplied: zero times these
+  // rows of y is added, which is NaN if those are not finite.
+  int zeros, zeros_per_part;
+};
+// The rows of a part: those whose x is zero, and others.
+struct Part {
+  i64 first_zero, end_zero, begin, end;
 };
 struct SumsArgs {
   int num_sums;
   Sum sums[30];
 };
 
+// Adds zero times the first rows of y. Each thread computes a part of a column.
+FUNCTION W zero_times(const Sum& own, int column0, const Part& part) {
+  const int c = column0 + (thread_index() & 63);
+  W sum = W(0);
+  if (c >= own.y_columns) return sum;
+#pragma unroll 4
+  for (i64 r = part.first_zero + thread_index() / 64; r < part.end_zero;
+       r += 4) {
+    const T number = row_of(own.y, r)[c];
+    sum = fma(W(0), to_wide(number), sum);
+  }
+  return sum;
+}
+
 template <bool vector>
-FUNCTION void weight_grad(const Sum& own, int tile, i64 begin, i64 end,
+FUNCTION void weight_grad(const Sum& own, int tile, const Part& part,
                           Global<W> to, Shared<char> memory) {
   Shared<Cell> x_tile = cast<Cell>(memory);
   Shared<Cell> y_tile = x_tile + tile_size();
@@ -472,17 +502,22 @@ FUNCTION void weight_grad(const Sum& own, int tile, i64 begin, i64 end,
   Cell x[4], y[4];
   const auto read = [&](i64 k) {
     read_lines<vector>([&](int i) { return row_of(own.x, k + i) + row0; },
-                       own.x_columns - row0, end - k, x);
+                       own.x_columns - row0, part.end - k, x);
     read_lines<vector>([&](int i) { return row_of(own.y, k + i) + column0; },
-                       own.y_columns - column0, end - k, y);
+                       own.y_columns - column0, part.end - k, y);
   };
-  read(begin);
-  for (i64 k = begin; k < end; k += 16) {
+  read(part.begin);
+  for (i64 k = part.begin; k < part.end; k += 16) {
     write_lines(x_tile, x);
     write_lines(y_tile, y);
     barrier();
-    if (k + 16 < end) read(k + 16);
+    if (k + 16 < part.end) read(k + 16);
     multiply_tiles(x_tile, y_tile, sum);
+    barrier();
+  }
+  Shared<W> of_zeros = cast<W>(memory);
+  if (own.zeros > 0) {
+    of_zeros[thread_index()] = zero_times(own, column0, part);
     barrier();
   }
 UNROLL
@@ -493,6 +528,12 @@ UNROLL
       if (r >= own.x_columns || c >= own.y_columns) continue;
       const i64 at = static_cast<i64>(r) * own.y_columns + c;
       W all = sum[i][j];
+      if (own.zeros > 0) {
+UNROLL
+        for (int k = 0; k < 4; ++k) {
+          all = all + of_zeros[k * 64 + line_of_y(i, j)];
+        }
+      }
       if (own.accumulate) all = to[at] + all;
       to[at] = all;
     }
@@ -501,14 +542,14 @@ UNROLL
 
 // Computes a sum without x. A block adds up 32 columns, and each warp every
 // eighth row of them.
-FUNCTION void sum_rows(const Sum& own, int tile, i64 begin, i64 end,
+FUNCTION void sum_rows(const Sum& own, int tile, const Part& part,
                        Global<W> to, Shared<char> memory) {
   Shared<W> parts = cast<W>(memory);
   const int c = tile * 32 + lane();
   W sum = W(0);
   if (c < own.y_columns) {
 #pragma unroll 4
-    for (i64 r = begin + warp(); r < end; r += 8) {
+    for (i64 r = part.begin + warp(); r < part.end; r += 8) {
       const T number = row_of(own.y, r)[c];
       sum = sum + to_wide(number);
     }
@@ -532,17 +573,21 @@ FUNCTION void sums(const SumsArgs& a, const Where& at) {
                                   ((own.y_columns + 63) / 64)
                             : (own.y_columns + 31) / 32;
   const int block = at.x - own.first_block;
-  const int part = block / tiles, tile = block % tiles;
-  const i64 begin = part * own.rows_per_part;
-  const i64 end = least(begin + own.rows_per_part, own.rows);
+  const int number_of_part = block / tiles, tile = block % tiles;
+  Part part;
+  part.first_zero = static_cast<i64>(number_of_part) * own.zeros_per_part;
+  part.end_zero = least(part.first_zero + own.zeros_per_part,
+                        static_cast<i64>(own.zeros));
+  part.begin = own.zeros + number_of_part * own.rows_per_part;
+  part.end = least(part.begin + own.rows_per_part, own.rows);
   const i64 n = static_cast<i64>(product ? own.x_columns : 1) * own.y_columns;
-  Global<W> to = own.to + part * n;
+  Global<W> to = own.to + number_of_part * n;
   if (!product) {
-    sum_rows(own, tile, begin, end, to, at.memory);
+    sum_rows(own, tile, part, to, at.memory);
   } else if (own.vector) {
-    weight_grad<true>(own, tile, begin, end, to, at.memory);
+    weight_grad<true>(own, tile, part, to, at.memory);
   } else {
-    weight_grad<false>(own, tile, begin, end, to, at.memory);
+    weight_grad<false>(own, tile, part, to, at.memory);
   }
 }
 
@@ -725,27 +770,6 @@ FUNCTION void round_all(const FlatArgs& a, const Where& at) {
   a.rounded[i] = from_wide<T>(own);
 }
 
-// Adds to `raised` unless all of the n numbers are finite. Blocks of the grid
-// with coordinate z answer question z.
-struct Finite {
-  Global<const T> numbers;
-  i64 n;
-  Global<u32> raised;
-};
-struct FiniteArgs {
-  Finite questions[64];
-};
-FUNCTION void raise_unless_finite(const FiniteArgs& a, const Where& at) {
-  const Finite& own = a.questions[at.z];
-  bool finite = true;
-  for (i64 i = static_cast<i64>(at.x) * thread_count() + thread_index();
-       i < own.n; i += static_cast<i64>(at.width) * thread_count()) {
-    const T number = own.numbers[i];
-    finite = finite && is_finite(to_wide(number));
-  }
-  if (!finite) atomic_add(own.raised, 1u);
-}
-
 // Draws a mask of dropout (see DrawnMask). The order of the numbers is as in
 // the CPU's DrawMask: one counter gives the numbers of four columns, which are
 // 16 columns apart.
@@ -892,7 +916,6 @@ std::shared_ptr<const CudaText> TextOfKernels(DType dtype, bool tf32) {
        {"to_mask", "MaskArgs", "to_mask(a, at)"},
        {"add", "FlatArgs", "add(a, at)"},
        {"round_all", "FlatArgs", "round_all(a, at)"},
-       {"raise_unless_finite", "FiniteArgs", "raise_unless_finite(a, at)"},
        {"draw_mask", "DrawArgs", "draw_mask(a, at)"}}});
 }
 

@@ -30,7 +30,6 @@ enum class CudaKernel : int {
   kToMask,
   kAdd,
   kRoundAll,
-  kRaiseUnlessFinite,
   kDrawMask,
 };
 // With `tf32`, the operands of large products of float32 are rounded to TF32,

@@ -418,7 +418,4 @@ inline double fma(double x, double y, double z) {
 }  // namespace cavs_fake
 using namespace cavs_fake::math;
 
-FUNCTION bool is_finite(float x) { return __builtin_isfinite(x); }
-FUNCTION bool is_finite(double x) { return __builtin_isfinite(x); }
-
 #endif  // CAVS_TESTS_CC_CUDA_FAKE_CAVS_DEVICE_H_

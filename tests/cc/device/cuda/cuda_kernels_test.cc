@@ -201,10 +201,13 @@ struct ProductSize {
 template <typename T>
 void CheckProduct(const CudaKernels& kernels, const CudaQueue& queue,
                   const ProductSize& size, bool transpose, bool by_index,
-                  bool accumulate, int terms) {
+                  bool accumulate, int terms, bool alike = false) {
   const CudaDriver& driver = kernels.context().driver();
   HostMatrix<T> from(size.rows, size.depth, size.padding);
   from.Fill(1);
+  for (int64_t i = 0; alike && i < size.rows; ++i) {
+    for (int64_t k = 0; k < size.depth; ++k) from.at(i, k) = from.at(0, k);
+  }
   int64_t width = 0;
   std::vector<HostMatrix<T>> weights;
   std::vector<std::unique_ptr<GpuMatrix<T>>> on_gpu;
@@ -232,6 +235,7 @@ void CheckProduct(const CudaKernels& kernels, const CudaQueue& queue,
     product.to = {static_cast<T*>(all.data) + first, all.rows, size.widths[i],
                   all.pitch};
     product.accumulate = accumulate;
+    product.alike = alike;
     first += size.widths[i];
     arguments.push_back(std::move(product));
   }
@@ -358,6 +362,22 @@ TEST_F(CudaKernelsTest, LargeProductsAreRoundedToTf32OnlyIfAskedFor) {
   CheckRounding(*kernels, stream, /*tf32=*/true, 100, /*rounds=*/false);
 }
 
+TEST_F(CudaKernelsTest, ProductsOfRowsThatAreAlikeAreExact) {
+  ForGpuTypes([&](auto zero) {
+    for (const ProductSize& size :
+         {ProductSize{1, 4, {4}, 0}, ProductSize{37, 33, {34, 5}, 3},
+          ProductSize{300, 36, {12, 40, 8}, 4}}) {
+      for (int way = 0; way < 8; way += kStep) {
+        SCOPED_TRACE(testing::Message() << size.rows << " rows, way " << way);
+        CheckProduct<decltype(zero)>(*kernels, stream, size, way & 1,
+                                     /*by_index=*/false, way & 4,
+                                     /*terms=*/1 + way % 3, /*alike=*/true);
+        if (HasFailure()) return;
+      }
+    }
+  });
+}
+
 // A grid has at most 65535 blocks from its first row to its last.
 TEST_F(CudaKernelsTest, ProductsOfMoreRowsThanAGridHasAreExact) {
   if (kernels->context().name().find("Emulated") != 0) {
@@ -377,12 +397,17 @@ TEST_F(CudaKernelsTest, ProductsOfMoreRowsThanAGridHasAreExact) {
 
 template <typename T>
 void CheckSum(const CudaKernels& kernels, const CudaQueue& queue, int64_t rows,
-              int64_t x_cols, int64_t y_cols, bool by_index, bool accumulate) {
+              int64_t x_cols, int64_t y_cols, bool by_index, bool accumulate,
+              int64_t zeros = 0) {
   using W = Wide<T>;
   const CudaDriver& driver = kernels.context().driver();
   const int64_t padding = y_cols % 4 == 0 ? 4 : 1;
   HostMatrix<T> x(rows, x_cols, padding), y(rows, y_cols, 2 * padding);
   x.Fill(1), y.Fill(2);
+  if (zeros > 0) {
+    y.at(zeros - 1, y_cols - 1) =
+        FromWide<T>(std::numeric_limits<W>::infinity());
+  }
   HostMatrix<W> sum(std::max<int64_t>(x_cols, 1), y_cols);
   sum.Fill(3);
   const std::vector<int32_t> index = Index(rows, rows);
@@ -398,6 +423,7 @@ void CheckSum(const CudaKernels& kernels, const CudaQueue& queue, int64_t rows,
   arguments.y = y_gpu.rows(nullptr, rows);
   arguments.to = sum_gpu.data();
   arguments.accumulate = accumulate;
+  arguments.zeros = zeros;
   // And the same once more, beside it.
   CudaSum other = arguments;
   other.to = other_gpu.data();
@@ -413,7 +439,11 @@ void CheckSum(const CudaKernels& kernels, const CudaQueue& queue, int64_t rows,
       W want = accumulate || rows == 0 ? sum.at(i, j) : 0;
       for (int64_t r = 0; r < rows; ++r) {
         const W own = x_cols == 0 ? 1 : x.wide(by_index ? index[r] : r, i);
-        want += own * y.wide(r, j);
+        want += (r < zeros ? 0 : own) * y.wide(r, j);
+      }
+      if (std::isnan(want)) {
+        ASSERT_TRUE(std::isnan(got.at(i, j)) && std::isnan(again.at(i, j)));
+        continue;
       }
       ASSERT_EQ(got.at(i, j), want) << "row " << i << ", column " << j;
       ASSERT_EQ(again.at(i, j), want) << "row " << i << ", column " << j;
@@ -448,6 +478,20 @@ TEST_F(CudaKernelsTest, SumsOverRowsAreExact) {
   };
   ForGpuTypes([&](auto zero) { check(zero, false); });
   check(float(), true);
+}
+
+// The numbers in those rows are not read, but zero times infinity is NaN.
+TEST_F(CudaKernelsTest, RowsOfZerosAreNotMultiplied) {
+  ForGpuTypes([&](auto zero) {
+    for (const int64_t zeros : {1, 70, 700, 1001}) {
+      SCOPED_TRACE(testing::Message() << zeros << " rows of zeros");
+      CheckSum<decltype(zero)>(*kernels, stream, 1001, 9, 33, zeros % 2 == 0,
+                               zeros > 100, zeros);
+      CheckSum<decltype(zero)>(*kernels, stream, 1001, 68, 70, true, false,
+                               zeros);
+      if (HasFailure()) return;
+    }
+  });
 }
 
 TEST_F(CudaKernelsTest, ColumnsAreAddedUp) {
@@ -590,36 +634,6 @@ TEST_F(CudaKernelsTest, NumbersAreAddedAndRounded) {
         const W want = sums.at(0, j) + terms.wide(0, j);
         EXPECT_EQ(sum.at(0, j), want);
         EXPECT_EQ(round.wide(0, j), ToWide<T>(FromWide<T>(want)));
-      }
-    }
-  });
-}
-
-TEST_F(CudaKernelsTest, NumbersThatAreNotFiniteAreFound) {
-  ForGpuTypes([&](auto zero) {
-    using T = decltype(zero);
-    for (const int64_t n : {1, 300, 23000}) {
-      for (const double wrong :
-           {0.5, std::nan(""), std::numeric_limits<double>::infinity(),
-            -std::numeric_limits<double>::infinity()}) {
-        HostMatrix<T> numbers(1, n);
-        numbers.Fill(1);
-        numbers.at(0, n - 1) = FromWide<T>(static_cast<Wide<T>>(wrong));
-        const auto own = Up(numbers);
-        const auto raised = Up(std::vector<uint32_t>{0});
-        const auto zero = Up(std::vector<uint32_t>{0});
-        // With a question beside it, whose numbers are finite.
-        Done(kernels->RaiseUnlessFinite(
-            kDTypeOf<T>,
-            {{own.data(), n, static_cast<uint32_t*>(raised.data())},
-             {own.data(), n - 1, static_cast<uint32_t*>(zero.data())}},
-            stream));
-        uint32_t none = 7;
-        zero.Read(&none, sizeof(none));
-        EXPECT_EQ(none, 0);
-        uint32_t got = 7;
-        raised.Read(&got, sizeof(got));
-        EXPECT_EQ(got != 0, !std::isfinite(wrong)) << n << ", " << wrong;
       }
     }
   });

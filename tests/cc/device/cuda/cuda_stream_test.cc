@@ -78,47 +78,11 @@ TEST_F(CudaStreamTest, AStreamWaitsForAnEventOfAnother) {
   }
 }
 
-TEST_F(CudaStreamTest, FlagsAreClearedWhereANumberIsNotFinite) {
-  const float infinity = std::numeric_limits<float>::infinity();
-  const GpuMemory right(driver(), std::vector<float>{1, 2, 3});
-  const GpuMemory wrong(driver(), std::vector<float>{1, 2, infinity});
-  bool flags[3] = {true, true, true};
-  const auto ask = [&](const GpuMemory& numbers, int64_t n, bool* flag) {
-    const Status status =
-        one->ClearUnlessFinite(DType::kFloat32, numbers.data(), n, flag);
-    EXPECT_TRUE(status.ok()) << status.message();
-  };
-  ask(right, 3, &flags[0]);
-  ask(wrong, 3, &flags[1]);
-  ask(wrong, 2, &flags[2]);
-  Synchronize(one.get());
-  EXPECT_TRUE(flags[0]);
-  EXPECT_FALSE(flags[1]);
-  EXPECT_TRUE(flags[2]);
-}
-
-// More than there is room for between two times that the host waits.
-TEST_F(CudaStreamTest, AnyNumberOfFlagsIsAskedFor) {
-  const GpuMemory numbers(driver(), std::vector<float>{std::nanf("")});
-  std::unique_ptr<bool[]> flags(new bool[2000]);
-  for (int i = 0; i < 2000; ++i) {
-    flags[i] = true;
-    ASSERT_TRUE(
-        one->ClearUnlessFinite(DType::kFloat32, numbers.data(), 1, &flags[i])
-            .ok());
-  }
-  Synchronize(one.get());
-  for (int i = 0; i < 2000; ++i) EXPECT_FALSE(flags[i]) << i;
-}
-
 TEST_F(CudaStreamTest, NothingIsDoneWithNothing) {
-  bool flag = true;
   EXPECT_TRUE(one->Zero(nullptr, 0).ok());
   EXPECT_TRUE(one->Copy(nullptr, nullptr, 0).ok());
   EXPECT_TRUE(one->CopyIn(nullptr, nullptr, 0).ok());
-  EXPECT_TRUE(one->ClearUnlessFinite(DType::kFloat32, nullptr, 0, &flag).ok());
   Synchronize(one.get());
-  EXPECT_TRUE(flag);
 }
 
 }  // namespace

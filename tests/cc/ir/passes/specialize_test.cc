@@ -83,6 +83,7 @@ TEST(SpecializeTest, LeavesComputeNoGateOfWhatTheyDoNotHave) {
   EXPECT_EQ(leaf.parts[0].result, 1);
   EXPECT_EQ(leaf.finite_captures.count(0), 1u);
   EXPECT_EQ(leaf.finite_pulls, (std::set<int>{0}));
+  EXPECT_TRUE(leaf.finite_gradients);
 }
 
 TEST(SpecializeTest, OnlyTheRowsOfWeightsThatZerosAreMultipliedByMustBeFinite) {
@@ -116,8 +117,7 @@ TEST(SpecializeTest, VerticesWithoutInputMultiplyNothingByIt) {
   EXPECT_EQ(Count(bare.derivative, NodeKind::kPullGrad), 0);
   EXPECT_EQ(Count(bare.derivative, NodeKind::kWeightGrad), 0);
   // Nothing is multiplied by what is not there, so nothing need be finite.
-  EXPECT_TRUE(bare.finite_captures.empty());
-  EXPECT_TRUE(bare.finite_pulls.empty());
+  EXPECT_FALSE(bare.NeedsFinite());
 }
 
 // h = h_child where there is a child, else x, and its derivative.
@@ -153,8 +153,7 @@ TEST(SpecializeTest, VerticesWithAllChildrenAskForNone) {
   EXPECT_EQ(Count(variant.derivative, NodeKind::kPullGrad), 0);
   EXPECT_TRUE(variant.kept.empty());
   // Nothing is multiplied, so nothing need be finite.
-  EXPECT_TRUE(variant.finite_captures.empty());
-  EXPECT_TRUE(variant.finite_pulls.empty());
+  EXPECT_FALSE(variant.NeedsFinite());
   parents.of_children = {2};
   EXPECT_FALSE(MaySpecialize(f.program, &b.program, parents));
 }
