@@ -12,8 +12,9 @@ Status TooLarge(const std::string& minibatch, bool keeps_most) {
   const char* advice =
       keeps_most
           ? "Use a smaller minibatch, and add up the gradients of several."
-          : "Use a smaller minibatch, or a smaller micro_batch, which needs "
-            "fewer temporaries.";
+          : "Use a smaller minibatch, or, for fewer temporaries, a smaller "
+            "micro_batch: of data.batch, or of Options if the graphs have no "
+            "schedule.";
   return Status(StatusCode::kResourceExhausted,
                 StrCat("minibatch: got ", minibatch,
                        " but expected one that fits into the memory that is "

@@ -49,8 +49,9 @@ TEST(ExecutorTest, AStateThatDoesNotFitIsAnError) {
       "minibatch: got one that needs 4503599627370496 bytes "
       "(3377699720527872 state, 0 tape, 1125899906842624 "
       "temporaries, 0 packed weights, 0 results) but expected one that "
-      "fits into the memory that is available. Use a smaller minibatch, or a "
-      "smaller micro_batch, which needs fewer temporaries.");
+      "fits into the memory that is available. Use a smaller minibatch, or, "
+      "for fewer temporaries, a smaller micro_batch: of data.batch, or of "
+      "Options if the graphs have no schedule.");
 }
 
 TEST(ExecutorTest, DynamicTensorsThatDoNotFitAreAnError) {
@@ -58,9 +59,9 @@ TEST(ExecutorTest, DynamicTensorsThatDoNotFitAreAnError) {
             "minibatch: got one that needs 2251799813685376 bytes (128 "
             "state, 0 tape, 2251799813685248 temporaries, 0 packed weights, "
             "0 results) but expected one that fits into the memory that is "
-            "available. Use "
-            "a smaller minibatch, or a smaller micro_batch, which needs fewer "
-            "temporaries.");
+            "available. Use a smaller minibatch, or, for fewer temporaries, "
+            "a smaller micro_batch: of data.batch, or of Options if the graphs "
+            "have no schedule.");
 }
 
 TEST(ExecutorTest, SizesBeyondTheLargestIntegerAreAnErrorToo) {
