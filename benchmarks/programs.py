@@ -106,7 +106,7 @@ def table(turns: dict[str, list[Turn]]) -> tables.Table:
             pairs = zip(turns[program], turns[name], strict=True)
             ratio = statistics.median(ours.seconds / other.seconds for ours, other in pairs)
             rows[title]["our time"] = f"{ratio:.2f} times"
-    return tables.Table("", COLUMNS, rows)
+    return tables.Table("program", COLUMNS, rows)
 
 
 def _steps(arguments, crew) -> dict[str, float]:
