@@ -39,24 +39,26 @@ def _forward_grad(op, *grads):
     for count in op.get_attr("capture_counts"):
         counts.append(sum(differentiable[first : first + count]))
         first += count
-    results = ops.cavs_backward(
-        tape,
-        push_grads,
-        vertex_functions=op.get_attr("vertex_functions"),
-        vertex_signatures=op.get_attr("vertex_signatures"),
-        gradient_functions=functions,
-        gradient_signatures=signatures,
-        capture_counts=counts,
-        edge_pushes=op.get_attr("edge_pushes"),
-        pulls=[i for i, f in enumerate(float_pulls) if f],
-        pull_shapes=[s for s, f in zip(pull_shapes, float_pulls, strict=True) if f],
-        capture_shapes=[
-            s for s, d in zip(op.get_attr("capture_shapes"), differentiable, strict=True) if d
-        ],
-        Tpulls=[t for t, f in zip(pull_types, float_pulls, strict=True) if f],
-        Tcaptures=[t for t, d in zip(grad_types, differentiable, strict=True) if d],
-        **{name: op.get_attr(name) for name in (*ATTRIBUTES, *_PARTIAL)},
-    )
+    # Only the device that has the tape can read it, whichever the caller has chosen by now.
+    with tf.device(tape.device or None):
+        results = ops.cavs_backward(
+            tape,
+            push_grads,
+            vertex_functions=op.get_attr("vertex_functions"),
+            vertex_signatures=op.get_attr("vertex_signatures"),
+            gradient_functions=functions,
+            gradient_signatures=signatures,
+            capture_counts=counts,
+            edge_pushes=op.get_attr("edge_pushes"),
+            pulls=[i for i, f in enumerate(float_pulls) if f],
+            pull_shapes=[s for s, f in zip(pull_shapes, float_pulls, strict=True) if f],
+            capture_shapes=[
+                s for s, d in zip(op.get_attr("capture_shapes"), differentiable, strict=True) if d
+            ],
+            Tpulls=[t for t, f in zip(pull_types, float_pulls, strict=True) if f],
+            Tcaptures=[t for t, d in zip(grad_types, differentiable, strict=True) if d],
+            **{name: op.get_attr(name) for name in (*ATTRIBUTES, *_PARTIAL)},
+        )
     computed = iter([*results.pull_grads, *results.capture_grads])
     of_values = [next(computed) if has else None for has in (*float_pulls, *differentiable)]
     after = sum(op.get_attr(name) for name in _LISTS_AFTER)

@@ -58,6 +58,14 @@ class BackwardOp {
           "keep_tape=True. Compute the gradient in the program that ran "
           "CavsForward, or call the model under a GradientTape.");
     }
+    if (handle->device != device_->NameOfMemory(context)) {
+      return absl::InvalidArgumentError(
+          StrCat("tape: got one in memory of ",
+                 handle->device.empty() ? "the host" : handle->device,
+                 " but expected one in that of ", context->device()->name(),
+                 ", where its CavsBackward is. Compute gradients on the device "
+                 "on which the model was called."));
+    }
     const Tape& tape = *handle->tape;
     TF_RETURN_IF_ERROR(CheckTape(tape));
     BackwardArguments arguments;

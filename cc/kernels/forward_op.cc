@@ -87,7 +87,9 @@ class ForwardOp {
     TF_RETURN_IF_ERROR(
         context->allocate_output("tape", TensorShape({}), &output, of_host));
     output->scalar<tensorflow::Variant>()() =
-        keep_tape_ ? TapeVariant{std::move(tape), pool_} : TapeVariant();
+        keep_tape_ ? TapeVariant{std::move(tape), pool_,
+                                 device_->NameOfMemory(context)}
+                   : TapeVariant();
     return absl::OkStatus();
   }
 

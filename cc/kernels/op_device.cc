@@ -29,6 +29,10 @@ absl::Status OpDevice::Make(tensorflow::OpKernelConstruction* context,
   return absl::OkStatus();
 }
 
+std::string OpDevice::NameOfMemory(tensorflow::OpKernelContext* context) const {
+  return device().memory()->is_host() ? "" : context->device()->name();
+}
+
 std::shared_ptr<StoragePool> OpDevice::NewPool() const {
   const std::shared_ptr<Memory> memory = device().memory();
   return std::make_shared<StoragePool>(memory,

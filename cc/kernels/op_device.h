@@ -3,6 +3,7 @@
 #define CAVS_CC_KERNELS_OP_DEVICE_H_
 
 #include <memory>
+#include <string>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
@@ -29,6 +30,8 @@ class OpDevice {
   virtual ~OpDevice() = default;
 
   virtual const Device& device() const = 0;
+  // The name of TensorFlow's device if no other can use its memory; else empty.
+  std::string NameOfMemory(tensorflow::OpKernelContext* context) const;
   // Returns a new pool of the device's memory.
   std::shared_ptr<StoragePool> NewPool() const;
 

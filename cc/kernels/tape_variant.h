@@ -23,6 +23,8 @@ struct TapeVariant {
   // The pool from which the tape has its memory. The backward direction reuses
   // memory that the forward direction has returned to it.
   std::shared_ptr<StoragePool> pool;
+  // OpDevice::NameOfMemory() of the forward direction.
+  std::string device;
 
   static constexpr const char kTypeName[] = "cavs::TapeVariant";
   std::string TypeName() const { return kTypeName; }

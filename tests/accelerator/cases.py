@@ -331,11 +331,14 @@ def load(folder):
     return numbers([predicted, losses])
 
 
-def mirrored():
-    """A strategy of one replica; with the test device, on that."""
-    strategy = tf.distribute.MirroredStrategy([f"{preferred_device()}:0"])
+def mirrored(devices=None, dropout=0.2):
+    """A strategy of one replica, on the test device if there is one; or of one for each device."""
+    devices = devices or [f"{preferred_device()}:0"]
+    # Nothing else adds up what devices of the tests have computed.
+    together = tf.distribute.ReductionToOneDevice()
+    strategy = tf.distribute.MirroredStrategy(devices, cross_device_ops=together)
     with strategy.scope():
-        model = compiled(functional(), cavs.keras.LazyAdam(0.01))
+        model = compiled(functional(dropout=dropout), cavs.keras.LazyAdam(0.01))
 
     def data(replicas=None):
         weight = None if replicas is None else "graph_weight"

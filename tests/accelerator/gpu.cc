@@ -1,6 +1,6 @@
-// "CAVS_TEST" as a GPU: its memory and its streams are those of the driver that
-// the environment variable CAVS_LIBCUDA names. TensorFlow's allocator shares
-// out the memory, as it does on a GPU.
+// "CAVS_TEST" as GPUs: their memory and their streams are those of the driver
+// that the environment variable CAVS_LIBCUDA names. TensorFlow's allocator
+// shares out the memory, as it does on a GPU.
 
 #include <cstddef>
 #include <cstdint>
@@ -32,8 +32,8 @@ struct SP_Timer_st {};
 namespace cavs_test {
 namespace {
 
-// The bit by which the fake driver's addresses differ from those behind them.
-constexpr std::uintptr_t kWall = std::uintptr_t{1} << 62;
+// The fake driver's addresses differ from those behind them from this bit on.
+constexpr int kWallShift = 48;
 constexpr int kNotReady = 600;
 constexpr unsigned kNonBlocking = 1, kDisableTiming = 2;
 
@@ -51,14 +51,13 @@ void RunAndForget(void* argument) {
 
 }  // namespace
 
-// Calls the driver in the primary context of its first GPU, as the product
-// does.
+// Calls the driver in the primary context of a GPU, as the product does.
 class Gpu {
  public:
-  Gpu() {
+  explicit Gpu(int ordinal) {
     int device = 0;
     driver_("cuInit", 0u);
-    driver_("cuDeviceGet", &device, 0);
+    driver_("cuDeviceGet", &device, ordinal);
     driver_("cuDevicePrimaryCtxRetain", &context_, device);
   }
 
@@ -87,8 +86,9 @@ class Gpu {
 };
 
 void* RealAddress(void* address) {
-  return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(address) ^
-                                 kWall);
+  constexpr std::uintptr_t kBehind = (std::uintptr_t{1} << kWallShift) - 1;
+  return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(address) &
+                                 kBehind);
 }
 
 void Enqueue(SP_Stream stream, std::function<void()> work) {
@@ -293,7 +293,9 @@ void SetFillFunctions(SP_StreamExecutor* made) {
 void SetPlatformFunctions(SP_PlatformFns* made) {
   made->get_device_count = [](const SP_Platform*, int* count,
                               TF_Status* status) {
-    *count = 1;
+    const cavs::FakeCuda driver;
+    driver("cuInit", 0u);
+    driver("cuDeviceGetCount", count);
     Succeed(status);
   };
   made->create_device = [](const SP_Platform*, SE_CreateDeviceParams* params,
@@ -301,7 +303,7 @@ void SetPlatformFunctions(SP_PlatformFns* made) {
     SP_Device* const device = params->device;
     device->struct_size = SP_DEVICE_STRUCT_SIZE;
     device->ordinal = params->ordinal;
-    device->device_handle = new Gpu;
+    device->device_handle = new Gpu(params->ordinal);
     device->hardware_name = "a GPU that is emulated";
     device->device_vendor = "cavs_tf";
     device->pci_bus_id = "0000:00:00.0";

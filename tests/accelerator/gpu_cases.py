@@ -3,6 +3,7 @@
 import ctypes
 import functools
 import os
+import re
 
 import numpy as np
 import pytest
@@ -160,6 +161,74 @@ def derived():
         gru = cavs.keras.GRU(cases.UNITS, dtype=f"mixed_{dtype}")
         found[f"GRU, {dtype}"] = cases.in_both_modes(gru, sequences)
     return found
+
+
+def several_gpus():
+    """Steps on each of them in turn; on one, with weights of the other; and a replica on each."""
+    devices = [device.name for device in tf.config.list_logical_devices(cases.preferred_device())]
+    assert len(devices) == (1 if cases.preferred_device() == "CPU" else 2)
+    graphs, x = graphs_and_rows()
+    found = {}
+    for number in (0, 1, 0):
+        device = devices[number % len(devices)]
+        for streams in (1, 2):
+            with tf.device(device):
+                options = cavs.Options(streams=streams)
+                cell = cavs.keras.TreeLSTMCell(cases.UNITS, arity=2, options=options)
+                got = with_gradients(cell, graphs, x)
+            assert all(part.device == cell.weights[0].value.device for part in tf.nest.flatten(got))
+            found[len(found)] = numbers(got)
+        assert cell.weights[0].value.device == f"/job:localhost/replica:0/task:0{device}"
+    with tf.device(devices[-1]):  # The weights of the last cell are on the first one.
+        elsewhere = with_gradients(cell, graphs, x)
+    assert all(part.device.endswith(devices[-1]) for part in tf.nest.flatten(elsewhere))
+    return [found, numbers(elsewhere), cases.mirrored(devices, dropout=0)]
+
+
+def gradients_elsewhere():
+    """Of calls on one device, asked for in the scope of another."""
+    found_devices = tf.config.list_logical_devices(cases.preferred_device())
+    first, last, cpu = found_devices[0].name, found_devices[-1].name, "CPU:0"
+    graphs, x = graphs_and_rows()
+    cell = cavs.keras.TreeLSTMCell(cases.UNITS, arity=2)
+    cell(graphs, x)
+
+    def gradients(x, forward, backward):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            with tf.device(forward):
+                loss = tf.reduce_sum(tf.sin(cell(graphs, x, training=True)))
+        with tf.device(backward):
+            return tape.gradient(loss, [x, *cell.trainable_variables])
+
+    found = []
+    for pair in ((cpu, None), (last, None), (None, cpu), (last, cpu), (first, last)):
+        for run in (gradients, tf.function(gradients)):
+            found.append(numbers(run(x, *pair)))
+    if cases.preferred_device() == "CPU":
+        return found
+    for forward, backward in ((first, cpu), (cpu, first), (last, first)):
+        message = _said_by_backward_on(backward, lambda on=forward: gradients(x, on, None))
+        tape_on, op_on = ("the host" if on == cpu else on for on in (forward, backward))
+        assert re.search(rf"tape: got one in memory of \S*{tape_on} but expected", message), message
+        assert op_on == "the host" or f"{op_on}, where its CavsBackward is." in message, message
+    assert counts().faults == 0
+    return found
+
+
+def _said_by_backward_on(device, call):
+    """The error of a call in which CavsBackward runs on a device that cannot read the tape."""
+    op = library.cavs_backward
+
+    def there(*args, **kwargs):
+        with tf.device(device):
+            return op(*args, **kwargs)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(library, "cavs_backward", there)
+        with pytest.raises(tf.errors.InvalidArgumentError) as error:
+            call()
+    return str(error.value)
 
 
 def one_after_another():

@@ -22,6 +22,16 @@ def test_models_compute_what_they_compute_on_the_cpu(lag, tmp_path):
         assert placed == {"CAVS_TEST"}, op
 
 
+def test_models_compute_the_same_on_each_of_several_gpus(tmp_path):
+    there = runner.on_gpu("several_gpus", tmp_path, CAVS_FAKE_OPTIONS="devices=2,lag=2")
+    assert_equal(there, runner.here("several_gpus", module=gpu_cases))
+
+
+def test_gradients_are_computed_where_the_model_was_called(tmp_path):
+    there = runner.on_gpu("gradients_elsewhere", tmp_path, CAVS_FAKE_OPTIONS="devices=2")
+    assert_equal(there, runner.here("gradients_elsewhere", module=gpu_cases))
+
+
 @pytest.fixture(scope="module")
 def found(tmp_path_factory):
     """The results of cases, by name."""

@@ -783,6 +783,42 @@ TEST_F(FakeDriverTest, OrdersAreDrawn) {
   EXPECT_NE(orders[2], orders[3]);
 }
 
+// Kernels and memory belong to one device; copies go from one to another.
+TEST_F(FakeDriverTest, DevicesAreApart) {
+  const char kCopyOne[] = R"(
+      struct Args { Global<const u32> x; Global<u32> y; };
+      KERNEL(test, Args, 1) { a.y[0] = u32(a.x[0]); })";
+  struct {
+    Address x, y;
+  } args = {Upload(std::vector<u32>{7}), 0};
+  void* const first = Load(kCopyOne);
+  ASSERT_TRUE(Cuda().Set("devices", 2));
+  ASSERT_EQ(Cuda()("cuInit", 0u), 0);
+  void *context = nullptr, *stream = nullptr;
+  ASSERT_EQ(Cuda()("cuDevicePrimaryCtxRetain", &context, 1), 0);
+  Cuda()("cuCtxPushCurrent_v2", context);
+  Cuda()("cuStreamCreate", &stream, 1u);
+  std::swap(stream, stream_);
+  args.y = Allocate(sizeof(u32));
+  EXPECT_EQ(Launch(first, 1, 1, args), 400);  // Of the other device.
+  const Address copy = Allocate(sizeof(u32));
+  EXPECT_EQ(Cuda()("cuMemcpyDtoDAsync_v2", copy, args.x, sizeof(u32), stream_),
+            0);
+  void* const second = Load(kCopyOne);
+  auto own = args;
+  own.x = copy;
+  EXPECT_EQ(Launch(second, 1, 1, own), 0);
+  EXPECT_EQ(Download<u32>(args.y, 1)[0], 7u);
+  EXPECT_EQ(Launch(second, 1, 1, args), 0);
+  EXPECT_EQ(Wait(), 700);
+  EXPECT_NE(Cuda().Fault().find("no memory of the device"), std::string::npos)
+      << Cuda().Fault();
+  Cuda().Reset();
+  Cuda()("cuStreamDestroy_v2", stream_);
+  std::swap(stream, stream_);
+  Cuda()("cuCtxPopCurrent_v2", &context);
+}
+
 TEST_F(FakeDriverTest, LanesExchange) {
   void* kernel = Load(R"(
       struct Args { Global<double> x; };

@@ -80,11 +80,13 @@ struct Element {
   }
 };
 
-// Memory of the device, and memory of the host that kernels may use.
+// Memory of the device that the kernel runs on, and memory of the host that
+// kernels may use.
 template <typename T>
 inline T* Reach(unsigned long long address) {
-  if (__builtin_expect(address & kWall, kWall)) {
-    return reinterpret_cast<T*>(address ^ kWall);
+  const unsigned long long behind = address ^ cavs_launch->wall;
+  if (__builtin_expect(behind >> kDeviceShift == 0, 1)) {
+    return reinterpret_cast<T*>(behind);
   }
   T* host = reinterpret_cast<T*>(address);
   if (!cavs_launch->may_touch(cavs_launch, host)) {

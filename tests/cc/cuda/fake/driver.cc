@@ -141,6 +141,10 @@ int LaunchKernel(Call& call, Kernel* kernel, const Shape& shape,
   if (stream == nullptr) {
     return m.Refuse(kInvalidHandle, kernel->code.name + ": no such stream");
   }
+  if (kernel->module->context != stream->context) {
+    return m.Refuse(kInvalidHandle,
+                    kernel->code.name + ": a stream of another context");
+  }
   int error;
   const std::string refusal =
       Refusal(m, *kernel, shape, block_y, block_z, &error);
@@ -156,17 +160,19 @@ int LaunchKernel(Call& call, Kernel* kernel, const Shape& shape,
       std::aligned_alloc(64, (kernel->argument_bytes + 63) / 64 * 64),
       std::free);
   std::memcpy(copy.get(), arguments[0], kernel->argument_bytes);
+  Shape there = shape;
+  there.device = stream->context->device;
   const uint64_t seed = m.Option("seed");
   const uint64_t number = seed == 0 ? 0 : seed * 1000003 + m.counts.launches;
   return m.Put(call.lock, *stream,
-               [&m, kernel, module = kernel->module, shape, copy,
+               [&m, kernel, module = kernel->module, there, copy,
                 number](Lock&) -> Fault {
                  if (module->unloaded) {
                    return {kInvalidHandle,
                            "a module is unloaded before its kernel has run"};
                  }
                  if (m.Option("compute") == 0) return {};
-                 return m.grid.Run(kernel->code, shape, copy.get(), number);
+                 return m.grid.Run(kernel->code, there, copy.get(), number);
                });
 }
 
@@ -297,6 +303,7 @@ CAVS_FAKE(cuGetErrorString, int error, const char** text) {
 CAVS_FAKE(cuModuleLoadData, Module** module, const void* image) {
   BEGIN(Needs::kContext);
   auto loaded = std::make_shared<Module>();
+  loaded->context = call.context;
   std::string error;
   loaded->library = LoadImage(image, &error);
   if (loaded->library == nullptr) return m.Refuse(kInvalidImage, error);

@@ -67,6 +67,7 @@ Fault Grid::Run(const KernelCode& kernel, const Shape& shape,
   launch_.grid_y = shape.y;
   launch_.grid_z = shape.z;
   launch_.cooperative = shape.cooperative;
+  launch_.wall = WallOf(shape.device);
   kernel.bind(&launch_);
 
   const int blocks = shape.x * shape.y * shape.z;

@@ -30,6 +30,7 @@ struct KernelCode {
 struct Shape {
   unsigned x, y, z, threads, shared_bytes;
   bool cooperative;
+  int device = 0;
 };
 
 // Runs launches, one at a time. Threads of a block run one after another on

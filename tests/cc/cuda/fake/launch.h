@@ -10,6 +10,11 @@ namespace cavs_fake {
 // Addresses of device memory have this bit flipped, so that the host faults
 // when it touches them.
 constexpr unsigned long long kWall = 1ull << 62;
+// And, from this bit on, the number of the device.
+constexpr int kDeviceShift = 48;
+constexpr unsigned long long WallOf(int device) {
+  return kWall | static_cast<unsigned long long>(device) << kDeviceShift;
+}
 
 // What a thread waits for.
 enum Wait : int { kRuns = 0, kBlock, kWarp, kGrid, kEnded };
@@ -49,6 +54,7 @@ struct Launch {
   int threads;
   int grid_x, grid_y, grid_z;
   bool cooperative;
+  unsigned long long wall;  // Of the device's memory.
 
   // Returns when the thread can go on. `what` says which operation of the warp
   // it is: all lanes have to name the same.

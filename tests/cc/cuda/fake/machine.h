@@ -28,6 +28,7 @@ struct Context {
 // A loaded image. Work in a stream may outlive it: then it fails.
 struct Module {
   ~Module();
+  Context* context = nullptr;
   void* library = nullptr;
   bool unloaded = false;
   std::map<std::string, struct Kernel*> kernels;

@@ -9,8 +9,7 @@ namespace {
 using Address = unsigned long long;
 
 void* Real(Address address) {
-  return reinterpret_cast<void*>((address & kWall) != 0 ? address ^ kWall
-                                                        : address);
+  return reinterpret_cast<void*>(address & ((Address{1} << kDeviceShift) - 1));
 }
 
 Fault NotOfTheDevice(const char* what, const void* at, size_t bytes) {
@@ -21,14 +20,15 @@ Fault NotOfTheDevice(const char* what, const void* at, size_t bytes) {
   return {kIllegalAddress, text};
 }
 
-int Allocate(Machine& m, Address* address, size_t bytes) {
+int Allocate(Call& call, Address* address, size_t bytes) {
+  Machine& m = call.machine;
   if (bytes == 0) return m.Refuse(kInvalidValue, "an allocation of 0 bytes");
   if (m.memory.bytes_in_use() + int64_t(bytes) > m.Option("memory")) {
     return m.Refuse(kOutOfMemory, "the device has no more memory");
   }
   void* at = m.memory.Allocate(MemoryKind::kDevice, bytes);
   if (at == nullptr) return m.Refuse(kOutOfMemory, "the host has no memory");
-  *address = reinterpret_cast<Address>(at) ^ kWall;
+  *address = reinterpret_cast<Address>(at) | WallOf(call.context->device);
   ++m.counts.allocations;
   m.counts.bytes_in_use = m.memory.bytes_in_use();
   m.counts.most_bytes_in_use =
@@ -107,13 +107,13 @@ int Copy(Call& call, const char* what, Way way, void* to, const void* from,
 
 CAVS_FAKE(cuMemAlloc_v2, Address* address, size_t bytes) {
   BEGIN(Needs::kContext);
-  return Allocate(m, address, bytes);
+  return Allocate(call, address, bytes);
 }
 
 CAVS_FAKE(cuMemAllocAsync, Address* address, size_t bytes, void* handle) {
   BEGIN(Needs::kContext);
   if (m.FindStream(handle) == nullptr) return kInvalidHandle;
-  return Allocate(m, address, bytes);
+  return Allocate(call, address, bytes);
 }
 
 CAVS_FAKE(cuMemAllocManaged, Address* address, size_t bytes, unsigned) {
