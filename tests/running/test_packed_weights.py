@@ -86,14 +86,17 @@ def run_twice(cell, step):
     return results
 
 
-def test_weights_are_packed_for_many_rows_and_not_for_few(cell):
+def test_weights_are_packed_for_many_rows_and_those_that_are_transposed_for_few(cell):
     kernels = [variable for variable in cell.trainable_variables if len(variable.shape) == 2]
     memory = cavs.predict_memory(cell, GRAPHS)
     for of_pass in (memory.forward, memory.backward, memory.inference):
         assert of_pass.packed_weights >= sum(8 * int(tf.size(kernel)) for kernel in kernels)
     few = cavs.predict_memory(cell, cavs.GraphBatch.chain([5] * 3))
-    for of_pass in (few.forward, few.backward, few.inference):
-        assert of_pass.packed_weights == 0
+    assert few.forward.packed_weights == few.inference.packed_weights == 0
+    # Those of the four gates that children's states are multiplied by, task by task.
+    assert few.backward.packed_weights == 8 * 4 * UNITS * UNITS
+    one_task = cavs.predict_memory(cell, cavs.GraphBatch.chain([1] * 15))
+    assert one_task.backward.packed_weights == 0
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda c: c.__name__)

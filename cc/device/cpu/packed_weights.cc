@@ -43,19 +43,21 @@ Packing::Packing(const Program& program, const CpuBackend& backend) {
 }
 
 // A weight is packed if it is read for so many rows that packing pays, and by
-// more than one run of a product: a single run packs as it goes. If a product
-// reads it task by task, either tasks must have so many rows on average that
-// the product would not read the weight in place; or the weight must be so
-// large, and there must be so many tasks, that packing costs less than reading
-// in place, where the rows of a panel lie far apart.
+// more than one run of a product: a single run packs as it goes, and every run
+// packs a weight that is transposed. If a product reads another weight task by
+// task, either tasks must have so many rows on average that the product would
+// not read the weight in place; or the weight must be so large, and there must
+// be so many tasks, that packing costs less than reading in place, where the
+// rows of a panel lie far apart.
 bool Packing::IsWorthPacking(const Weights& weights, const Product& product,
                              const TypeRows& types) {
   const int64_t rows = product.of_edges ? types.num_edges() : types.size();
-  if (rows < kRowsToPack) return false;
   if (!product.critical) return rows > kBlockRows;
   const int64_t tasks = types.num_tasks();
-  return weights.transpose || rows >= kRowsAtATimeToPack * tasks ||
-         (tasks >= kTasksToPack && weights.bytes > kBytesToPack);
+  if (weights.transpose) return tasks > 1;
+  return rows >= kRowsToPack &&
+         (rows >= kRowsAtATimeToPack * tasks ||
+          (tasks >= kTasksToPack && weights.bytes > kBytesToPack));
 }
 
 bool Packing::ArePacked(const Weights& weights, const TypeRows& rows) {
