@@ -47,8 +47,9 @@ def add_ceiling(made: argparse.ArgumentParser) -> None:
     made.add_argument(
         "--ceiling",
         metavar="COMMAND",
+        type=command_of_sizes,
         help="a program that prints '<number> trees/s', for tree_lstm; {units}, {batch}, "
-        "{threads} and {inference} are filled in",
+        "{threads} and, if it is there, {inference} are filled in",
     )
 
 
@@ -102,6 +103,17 @@ def treebank(text: str) -> str:
     if not os.path.isfile(os.path.join(text, "train.txt")):
         raise argparse.ArgumentTypeError(f"got {text!r} but expected a folder with train.txt in it")
     return os.path.abspath(text)
+
+
+def command_of_sizes(text: str) -> str:
+    """A command with the sizes of a cell to fill in; without them it would run another cell."""
+    missing = [name for name in ("{units}", "{batch}", "{threads}") if name not in text]
+    if missing:
+        raise argparse.ArgumentTypeError(
+            f"got {text!r} but expected a command with {', '.join(missing)} to fill in. Add each "
+            "where the program takes it, as in '--h {units} --bs {batch} --threads {threads}'."
+        )
+    return text
 
 
 def choices(allowed: list[str]):

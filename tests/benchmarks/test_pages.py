@@ -77,7 +77,12 @@ def root(monkeypatch, tmp_path, measured):
 
 
 def flags_of(root):
-    return [f"--root={root}", "--threads=1", f"--sst={root}", "--ceiling=program"]
+    return [
+        f"--root={root}",
+        "--threads=1",
+        f"--sst={root}",
+        "--ceiling=program {units} {batch} {threads}",
+    ]
 
 
 def test_all_tables_are_written_between_their_comments(root):

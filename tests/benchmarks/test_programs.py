@@ -42,6 +42,11 @@ def measured(monkeypatch):
             "but expected each at most once of cavs, cavs_bfloat16, cavs_gates, ",
         ),
         ("--workload=tree", "argument --workload: invalid choice: 'tree' (choose from "),
+        (
+            "--ceiling=program {units} 64 2",
+            "argument --ceiling: got 'program {units} 64 2' but expected a command with {batch}, "
+            "{threads} to fill in. Add each where the program takes it, as in '--h {units} ",
+        ),
         ("--sst=/nowhere", "argument --sst: got '/nowhere' but expected a folder with train.txt"),
         ("--optimizer=adam", "argument --optimizer: invalid choice: 'adam' (choose from "),
         ("--mode=test", "argument --mode: invalid choice: 'test' (choose from "),
