@@ -8,7 +8,9 @@ from cavs_tf._inputs.variables import Reads, check_reads, recorded_reads
 from cavs_tf._tracing.trace import Slots, Vertex
 
 
-def first_run(functions, pulls: dict, state: tf.TensorSpec, arity: int | None) -> tuple:
+def first_run(
+    functions, pulls: dict, state: tf.TensorSpec, arity: int | None, is_new: bool
+) -> tuple:
     """Runs every vertex function on one row, so that layers get their weights.
 
     Nothing is traced meanwhile, so that variables are created as they would be if the layers were
@@ -19,6 +21,7 @@ def first_run(functions, pulls: dict, state: tf.TensorSpec, arity: int | None) -
       pulls: External inputs by name.
       state: The shape of one vertex's state, and its dtype.
       arity: The largest number of children of a vertex, or None.
+      is_new: Whether the functions are run once more, to see whether they make variables again.
 
     Returns:
       (findings, reads): the attributes of `Known` that depend on the functions, by name; and the
@@ -39,7 +42,8 @@ def first_run(functions, pulls: dict, state: tf.TensorSpec, arity: int | None) -
                 "loss is of, and add it outside: by the activity_regularizer of the layer around "
                 "the cell, or by add_loss of the model."
             )
-        check_reads(name, own, lambda f=function: _one_vertex(pulls, state, arity).run(f))
+        if is_new:
+            check_reads(name, own, lambda f=function: _one_vertex(pulls, state, arity).run(f))
         reads.add(own)
     edge_pulls = _union(vertex.pulled_by_edge for vertex in vertices)
     edge_pushes = _union(vertex.pushed_by_edge for vertex in vertices)

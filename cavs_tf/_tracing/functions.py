@@ -42,6 +42,8 @@ class Functions:
       lookups: The inputs that are looked up in variables: `LookUp`s.
       pulled_by: For each input and each vertex function, whether it pulls the input.
       derived: The values that vertex functions compute from weights alone.
+      fingerprints: Of the vertex functions as they were traced.
+      sources: All that they captured, kept so that no other object gets its id.
       available: Bytes that a step may take, once `available_bytes` has been called.
     """
 
@@ -60,6 +62,8 @@ class Functions:
     reads_edges: bool
     lookups: list
     derived: DerivedValues
+    fingerprints: list
+    sources: list
     available: int | None = None
 
     EXAMPLES = Analysis.NUM_ROWS  # The number of rows of a minibatch that tracing uses.
@@ -138,6 +142,7 @@ def make_functions(
     decompose=True,
     look_up=True,
     pushes=None,
+    others=(),
 ) -> Functions:
     """Traces vertex functions and their derivatives.
 
@@ -148,6 +153,8 @@ def make_functions(
         tried and accept no invented values are tried with them.
       decompose, look_up: See `Options`.
       pushes: Names of the pushes that are wanted; None: all.
+      others: `Functions` that were made before with the same arguments. If the vertex functions
+        are traced as for one of these, it is returned: few depend on whether they are trained.
 
     Raises:
       ValueError: If a vertex function breaks a rule. The message says which.
@@ -159,9 +166,14 @@ def make_functions(
         ]
         for t in traced:
             t.pushes = {n: v for n, v in t.pushes.items() if pushes is None or n in pushes}
+        fingerprints = [t.fingerprint() for t in traced]
+        for other in others:
+            if other.fingerprints == fingerprints:
+                return other
+        sources = [capture.source for t in traced for capture in t.captures]
         lookups = [found for t in traced for found in take_out_lookups(t)] if look_up else []
-        sources = {found.name: found.source for found in lookups}
-        edge_pulls |= {name for name, source in sources.items() if source in edge_pulls}
+        looked_up = {found.name: found.source for found in lookups}
+        edge_pulls |= {name for name, source in looked_up.items() if source in edge_pulls}
         analyses = [_analyse(t, examples, decompose) for t in traced]
         derived = DerivedValues()
         for t, analysis in zip(traced, analyses, strict=True):
@@ -172,7 +184,7 @@ def make_functions(
         pulls = pulls | {name: graph_spec(name, arity) for name in sorted(read)}
         pulls |= {found.name: found.spec for found in lookups}
         # Ids that are only looked up are no longer pulled.
-        unread = {s for s in sources.values() if not any(s in t.pulls for t in traced)}
+        unread = {s for s in looked_up.values() if not any(s in t.pulls for t in traced)}
         pulls = {name: spec for name, spec in pulls.items() if name not in unread}
         pull_names = list(pulls)
         float_pulls = [name for name in pull_names if pulls[name].dtype.is_floating]
@@ -214,13 +226,15 @@ def make_functions(
         push_specs,
         pull_names,
         [pulls[name] for name in pull_names],
-        [sources.get(name, name) in t.pulled for name in pull_names for t in traced],
+        [looked_up.get(name, name) in t.pulled for name in pull_names for t in traced],
         [i for i, name in enumerate(pull_names) if name in edge_pulls],
         [i for i, n in enumerate(push_names) if any(n in t.edge_pushes for t in traced)],
         max(len(t.gathers) for t in traced),
         any(t.edges.used for t in traced),
         lookups,
         derived,
+        fingerprints,
+        sources,
     )
 
 

@@ -8,6 +8,7 @@ at that moment. The C++ side then sees tensors only.
 import contextlib
 import contextvars
 import dataclasses
+import hashlib
 from collections.abc import Callable
 from concurrent import futures
 
@@ -291,6 +292,17 @@ class TracedVertex:
     scattered: tf.Tensor
     pushes: dict
     edge_pushes: frozenset
+
+    def fingerprint(self) -> tuple:
+        """Equal for two traces that compute the same from the same tensors and variables."""
+        graph = self.graph.as_graph_def().SerializeToString(deterministic=True)
+        return (
+            hashlib.sha256(graph).digest(),
+            self.scattered.name,
+            tuple((name, value.name) for name, value in self.pushes.items()),
+            tuple((c.placeholder.name, c.by_handle, id(c.source)) for c in self.captures),
+            (self.edge_pushes, frozenset(self.pulled), self.edges.used),
+        )
 
 
 def trace(

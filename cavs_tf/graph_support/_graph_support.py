@@ -504,10 +504,11 @@ class GraphSupport(VertexMethods, SelfContained):
         kind = (training, self.options.does("decompose"), self.options.does("look_up"), pushes)
         with self._cache.lock, in_users_code():
             return self._cache.functions_of(
-                known, kind, lambda: self._trace(known, pulls, pushes), self._surroundings
+                known, kind, lambda: self._trace(known, pulls, kind), self._surroundings
             )
 
-    def _trace(self, known, pulls, pushes) -> Functions:
+    def _trace(self, known, pulls, kind) -> Functions:
+        _, decompose, look_up, pushes = kind
         read = frozenset().union(*known.pulled)
         return make_functions(
             self._evaluated_functions(pulls),
@@ -517,9 +518,10 @@ class GraphSupport(VertexMethods, SelfContained):
             known.edge_pulls,
             [variable.value for variable in self.variables],
             first_rows(pulls, Functions.EXAMPLES),
-            self.options.does("decompose"),
-            self.options.does("look_up"),
+            decompose,
+            look_up,
             pushes,
+            [made for other, made in known.functions.items() if other[1:] == kind[1:]],
         )
 
     def _surroundings(self) -> Surroundings:
@@ -536,7 +538,7 @@ class GraphSupport(VertexMethods, SelfContained):
                 state = tf.TensorSpec(self._state_shape, self.compute_dtype)
                 with in_users_code():
                     functions = self._evaluated_functions(pulls)
-                    findings, reads = first_run(functions, pulls, state, self.arity)
+                    findings, reads = first_run(functions, pulls, state, self.arity, known is None)
                     track(self, reads.as_keras_variables())
                 known = self._cache.find(key)
             if known is None:

@@ -433,3 +433,32 @@ def test_explain_says_how_it_runs():
     assert " CumulativeLogsumexp (" in text.split("by TensorFlow's own kernels:")[1]
     assert "4 vertices in 2 tasks" in text
     assert "state 128, tape " in text
+
+
+class OneOrTwo(keras.layers.Layer):
+    """A factor of 1 in training, else 2: variables that look alike."""
+
+    def __init__(self):
+        super().__init__()
+        self.one, self.two = (tf.Variable(value, name="factor") for value in (1.0, 2.0))
+
+    def call(self, x, training=None):
+        return x * (self.one if training else self.two)
+
+
+@pytest.mark.parametrize(
+    ("make", "alike"), [(lambda: keras.layers.Dense(1), True), (OneOrTwo, False)]
+)
+def test_training_and_inference_share_a_trace_where_they_are_alike(make, alike):
+    layer = make()
+
+    @cavs.vertex_function(state_size=1, arity=2)
+    def cell(v):
+        state = layer(v.pull())
+        v.scatter(state)
+        v.push(state)
+
+    trained, inferred = (cell(TREE, tf.ones([4, 1]), training=flag) for flag in (True, False))
+    (known,) = cell._cache.known
+    assert len({id(functions) for functions in known.functions.values()}) == 2 - alike
+    np.testing.assert_array_equal(inferred, trained if alike else 2 * trained)

@@ -7,6 +7,7 @@ says whether rows are rows of edges.
 """
 
 import dataclasses
+import operator
 import re
 
 import numpy as np
@@ -96,6 +97,7 @@ class Analysis:
         self.inputs = [tensor for tensor, _ in inputs]
         self._known = {id(tensor): known for tensor, known in inputs}
         self._varies = {}  # The results of `_varies_by_task`, by id of an operator.
+        self._annotated = {}  # The knowledge that operators were annotated with, by their ids.
         self._trials_left = _MAX_TRIALS
         self._outputs = list(outputs)
         self._given = {}
@@ -277,12 +279,11 @@ class Analysis:
 
         Identities of a derivative are skipped: identities of several tensors join rows with sums.
         """
-        replaced = {}
+        replaced, made = {}, {}
         for op in live_operations(self._outputs):
             for index, tensor in enumerate(op.inputs):
                 if id(tensor) not in replaced:
-                    source = self.source(tensor)
-                    replaced[id(tensor)] = self._replaced(source)
+                    replaced[id(tensor)] = self._replaced(self.source(tensor), made)
                 if replaced[id(tensor)] is not tensor:
                     op._update_input(index, replaced[id(tensor)])
 
@@ -295,35 +296,38 @@ class Analysis:
             tensor = tensor.op.inputs[tensor.value_index]
         return tensor
 
-    def _replaced(self, tensor):
-        new = self._replacement(tensor)
-        return tensor if new is None else new
-
-    def _replacement(self, tensor):
+    def _replaced(self, tensor, made):
+        """The operator to read instead; one of `made`, by what it computes, or a new one in it."""
         known = self._known[id(tensor)]
         if tensor.op.type in ("Const", "CavsRowCount"):
-            return None
+            return tensor
         if not is_numeric(tensor.dtype) or known.value is None:
-            return None
-        with self.graph.as_default():
-            if known.is_constant:
-                value = np.asarray(known.value).astype(tensor.dtype.as_numpy_dtype)
-                new = tf.constant(value, tensor.dtype)
-            elif known.kind is Kind.COUNT and tensor.dtype in (tf.int32, tf.int64):
-                affine = [size.affine for size in known.integers()]
-                if None in affine:
-                    return None
-                new = _cavs_ops.cavs_row_count(
-                    self._input_of(known.space),
-                    out_type=tensor.dtype,
-                    scale=[scale for scale, _ in affine],
-                    bias=[bias for _, bias in affine],
-                    shape=known.value.shape,
-                )
-            else:
-                return None
-        self._known[id(new)] = known
-        return new
+            return tensor
+        if known.is_constant:
+            value = np.asarray(known.value).astype(tensor.dtype.as_numpy_dtype)
+            key, make = value.tobytes(), lambda: tf.constant(value, tensor.dtype)
+        elif known.kind is Kind.COUNT and tensor.dtype in (tf.int32, tf.int64):
+            affine = tuple(size.affine for size in known.integers())
+            if None in affine:
+                return tensor
+            key, make = (affine, known.space), lambda: self._row_count(tensor, known, affine)
+        else:
+            return tensor
+        key = key, tensor.dtype, known.value.shape
+        if key not in made:
+            with self.graph.as_default():
+                made[key] = make()
+            self._known[id(made[key])] = known
+        return made[key]
+
+    def _row_count(self, tensor, known, affine):
+        return _cavs_ops.cavs_row_count(
+            self._input_of(known.space),
+            out_type=tensor.dtype,
+            scale=[scale for scale, _ in affine],
+            bias=[bias for _, bias in affine],
+            shape=known.value.shape,
+        )
 
     def _input_of(self, space):
         """An input of the graph whose rows stand for this."""
@@ -336,6 +340,11 @@ class Analysis:
             self.annotate_operation(op)
 
     def annotate_operation(self, op):
+        now = [self._varies.get(id(op), False), *(self._known.get(id(t)) for t in op.outputs)]
+        then = self._annotated.get(id(op), ())
+        if len(now) == len(then) and all(map(operator.is_, now, then)):
+            return
+        self._annotated[id(op)] = now
         attribute = attr_value_pb2.AttrValue()
         for tensor in op.outputs:
             attribute.list.shape.append(self._declared_shape(tensor).as_proto())

@@ -153,7 +153,9 @@ class Size:
 
 def size(axis) -> Size:
     """The number of elements along an axis."""
-    return math.prod((Size.of(factor) for factor in axis), start=Size.of(1))
+    number = math.prod(factor for factor in axis if isinstance(factor, int))
+    others = (Size.of(factor) for factor in axis if not isinstance(factor, int))
+    return math.prod(others, start=Size.of(number))
 
 
 def axis_of(value) -> tuple:
