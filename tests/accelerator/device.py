@@ -24,18 +24,18 @@ _FLAGS_OF_FAKE = ("-std=c++17", "-O2", "-fPIC", "-fvisibility=hidden", "-pthread
 
 def library() -> pathlib.Path:
     """The device's library, which is compiled unless it was before, in half a minute."""
-    return _made("test_device", _SOURCES, *_flags_of_tensorflow())
+    return _linked("test_device", _SOURCES, *_flags_of_tensorflow())
 
 
 def library_of_gpu() -> pathlib.Path:
     """The library of a device that is a GPU of the driver that CAVS_LIBCUDA names."""
-    return _made("test_gpu", _SOURCES_OF_GPU, *_flags_of_tensorflow())
+    return _linked("test_gpu", _SOURCES_OF_GPU, *_flags_of_tensorflow())
 
 
 def fake_cuda() -> pathlib.Path:
     """The library that emulates NVIDIA's driver and compiler."""
     flags = [*_FLAGS_OF_FAKE, f"-I{_ROOT}", f"-Wa,-I{_ROOT}"]
-    return _made("fake_cuda", sorted(_FAKE.glob("*.cc")), flags, ["-ldl", "-pthread"])
+    return _linked("fake_cuda", sorted(_FAKE.glob("*.cc")), flags, ["-ldl", "-pthread"])
 
 
 def _flags_of_tensorflow():
@@ -45,37 +45,32 @@ def _flags_of_tensorflow():
     return flags, tf.sysconfig.get_link_flags()
 
 
-def _made(name, sources, flags, link_flags) -> pathlib.Path:
-    """A library of these sources, which is kept for further runs."""
-    compiler = shlex.split(os.environ.get("CXX", "c++"))
-    folders = {source.parent for source in sources} | {_FAKE.parent}
-    texts = [path.read_bytes() for folder in sorted(folders) for path in _texts(folder)]
-    key = [tf.__version__, compiler, flags, link_flags, texts]
-    folder = _ROOT / "build" / name / hashlib.sha256(repr(key).encode()).hexdigest()[:16]
+def _linked(name, sources, flags, link_flags) -> pathlib.Path:
+    """A library of these sources. Libraries share the objects of sources that they have both."""
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        objects = list(pool.map(lambda source: _compiled(source, flags), sources))
+    return _made(name, f"{name}.so", ["-shared", *objects, *link_flags])
+
+
+def _compiled(source, flags) -> pathlib.Path:
+    folders = sorted({source.parent, _FAKE.parent})
+    texts = [path.read_bytes() for folder in folders for path in sorted(folder.glob("*.[ch]*"))]
+    return _made("objects", f"{source.stem}.o", [*flags, "-c", source], texts)
+
+
+def _made(kind, name, arguments, texts=()) -> pathlib.Path:
+    """A file that the compiler makes of these texts, which is kept for further runs."""
+    command = [*shlex.split(os.environ.get("CXX", "c++")), *map(str, arguments)]
+    key = repr([tf.__version__, command, texts]).encode()
+    folder = _ROOT / "build" / kind / hashlib.sha256(key).hexdigest()[:16]
     folder.mkdir(parents=True, exist_ok=True)
-    made = folder / f"{name}.so"
+    made, unfinished = folder / name, folder / "unfinished"
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # Several processes may run tests.
         if not made.exists():
-            _compile(compiler, sources, flags, link_flags, made)
+            subprocess.run([*command, "-o", unfinished], check=True, cwd=_ROOT)
+            unfinished.rename(made)
     return made
-
-
-def _texts(folder):
-    return sorted(folder.glob("*.[ch]*"))
-
-
-def _compile(compiler, sources, flags, link_flags, made):
-    def compile_one(source):
-        out = made.parent / f"{source.stem}.o"
-        subprocess.run([*compiler, *flags, "-c", source, "-o", out], check=True, cwd=_ROOT)
-        return out
-
-    with concurrent.futures.ThreadPoolExecutor() as pool:
-        objects = list(pool.map(compile_one, sources))
-    unfinished = made.parent / "unfinished.so"
-    subprocess.run([*compiler, "-shared", *objects, *link_flags, "-o", unfinished], check=True)
-    unfinished.rename(made)
 
 
 def load(path: pathlib.Path) -> None:
