@@ -14,8 +14,12 @@ os.environ.setdefault("CAVS_GUARD_ZONES", "1")
 
 
 def pytest_collection_finish():
-    """Keeps the many objects of imported modules out of garbage collections."""
+    """Keeps the many objects of imported modules out of garbage collections, and makes these rare.
+
+    A trace makes thousands of objects, most of which live on.
+    """
     gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 # Tests that run their graphs as they are: to optimize them takes a quarter of the time.

@@ -1,5 +1,6 @@
 """External inputs that only some vertices have."""
 
+import functools
 import re
 
 import keras
@@ -106,24 +107,37 @@ def assert_same(got, want):
         np.testing.assert_allclose(tf.convert_to_tensor(a), tf.convert_to_tensor(b), atol=1e-10)
 
 
-@pytest.mark.parametrize("kind", ["leaves", "some", "inner", "none", "all"])
-@pytest.mark.parametrize("name", CELLS)
-def test_other_vertices_pull_zeros(name, kind):
-    random = np.random.default_rng(sum(map(ord, name + kind)))
-    for seed in range(2):
+@pytest.fixture(scope="module")
+def model_and_step():
+    """A function that makes a model and its step in a function of TensorFlow, each once."""
+
+    @functools.cache
+    def make(name, seed):
+        keras.utils.set_random_seed(seed)
         graphs = cells.random_graphs(seed, 7, 12)
-        vertices = which(kind, graphs, random).astype(np.int32)
-        rows = tf.constant(random.normal(size=[len(vertices), FEATURES]))
         model = CELLS[name](dtype="float64", options=cavs.Options(**OPTIONS[seed]))
-        want = results(model, graphs, rows, lambda r, v=vertices, g=graphs: dense(r, v, g))
-        assert_same(results(model, graphs, rows, lambda r, v=vertices: VertexRows(r, v)), want)
         step = tf.function(
-            lambda r, v, m=model, g=graphs: results(m, g, r, lambda r: VertexRows(r, v)),
+            lambda rows, vertices: results(model, graphs, rows, lambda r: VertexRows(r, vertices)),
             input_signature=[
                 tf.TensorSpec([None, FEATURES], tf.float64),
                 tf.TensorSpec([None], tf.int32),
             ],
         )
+        return graphs, model, step
+
+    return make
+
+
+@pytest.mark.parametrize("kind", ["leaves", "some", "inner", "none", "all"])
+@pytest.mark.parametrize("name", CELLS)
+def test_other_vertices_pull_zeros(name, kind, model_and_step):
+    random = np.random.default_rng(sum(map(ord, name + kind)))
+    for seed in range(2):
+        graphs, model, step = model_and_step(name, seed)
+        vertices = which(kind, graphs, random).astype(np.int32)
+        rows = tf.constant(random.normal(size=[len(vertices), FEATURES]))
+        want = results(model, graphs, rows, lambda r, v=vertices, g=graphs: dense(r, v, g))
+        assert_same(results(model, graphs, rows, lambda r, v=vertices: VertexRows(r, v)), want)
         assert_same(step(rows, vertices), want)
 
 
