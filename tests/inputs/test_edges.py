@@ -201,11 +201,10 @@ def test_memory_is_proportional_to_edges():
 def test_the_gradient_of_a_star_is_held_in_the_predicted_memory():
     star = [[[] for _ in range(1000)] + [list(range(1000))], [[], [0]]]
     graphs = cavs.GraphBatch.from_children(star)
-    layer = cavs.keras.TreeLSTM(4, arity=None, dtype="float64")
+    cell = cavs.keras.TreeLSTMCell(4, arity=None, dtype="float64")
     x = inputs_for(graphs, "float64")["x"]
-    # Sums of 1,000 states saturate gates, whose derivatives are what rounding left of 1 - gate.
-    report = cavs.check_equivalence(layer, graphs, x, tolerance=1e-8)
-    assert report.ok, report
+    cell(graphs, x)  # This makes the weights.
+    check_options(cell, graphs, [cavs.Options()], inputs=x)
 
 
 def test_results_do_not_depend_on_the_minibatch():
