@@ -51,11 +51,13 @@ class Reads:
 
     Attributes:
       of_keras, of_tensorflow: The variables.
+      made: Variables that the code made, whether it read them or not.
       adds_loss: Whether the code added a loss by `add_loss`, as activity regularizers do.
     """
 
     of_keras: list = dataclasses.field(default_factory=list)
     of_tensorflow: list = dataclasses.field(default_factory=list)
+    made: list = dataclasses.field(default_factory=list)
     adds_loss: bool = False
 
     def add(self, others: "Reads") -> None:
@@ -85,6 +87,7 @@ class _ReadsOfKeras(StatelessScope):
         """
         self._reads.of_keras.append(variable)
         if variable._value is None:
+            self._reads.made.append(variable)
             give_value(variable)
         outer = self.original_scope
         return None if outer is None else outer.get_current_value(variable)
@@ -135,14 +138,20 @@ def wide_gradients(variables) -> contextlib.AbstractContextManager:
 
 @contextlib.contextmanager
 def recorded_reads():
-    """Records which variables are read. Changes of variables are discarded.
+    """Records which variables are read, and made. Changes of variables are discarded.
 
     Yields:
       `Reads`, complete at the end.
     """
-    reads = Reads()
-    with tf.GradientTape() as tape, _ReadsOfKeras(reads):
+    reads, waiting = Reads(), len(variables_without_value())
+
+    def note(make, **kwargs):
+        reads.made.append(make(**kwargs))
+        return reads.made[-1]
+
+    with tf.variable_creator_scope(note), tf.GradientTape() as tape, _ReadsOfKeras(reads):
         yield reads
+    reads.made += variables_without_value()[waiting:]
     # Under a distribution strategy a tape sees the copy of one replica.
     reads.of_tensorflow += [value_container(v) for v in tape.watched_variables()]
 
@@ -154,20 +163,12 @@ def check_reads(name: str, reads: Reads, run) -> None:
       name: The name of the vertex function that `run` calls, as it was called when `reads` was
         recorded.
     """
-    made = []
-
-    def note(make, **kwargs):
-        made.append(make(**kwargs))
-        return made[-1]
-
-    waiting = variables_without_value()
-    with tf.variable_creator_scope(note), recorded_reads() as again:
+    with recorded_reads() as again:
         run()
-    made += variables_without_value()[len(waiting) :]
     behind = [v._value for v in reads.of_keras]  # A variable may get its value last of all.
     known = {id(v) for v in (*reads.of_keras, *reads.of_tensorflow, *behind)}
     new = [v for v in again.of_keras if id(v) not in known]
-    new = new or [v for v in (*again.of_tensorflow, *made) if id(v) not in known]
+    new = new or [v for v in (*again.of_tensorflow, *again.made) if id(v) not in known]
     if new:
         names = dict.fromkeys(getattr(v, "path", v.name) for v in new)
         raise ValueError(

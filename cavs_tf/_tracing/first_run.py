@@ -8,9 +8,7 @@ from cavs_tf._inputs.variables import Reads, check_reads, recorded_reads
 from cavs_tf._tracing.trace import Slots, Vertex
 
 
-def first_run(
-    functions, pulls: dict, state: tf.TensorSpec, arity: int | None, is_new: bool
-) -> tuple:
+def first_run(functions, pulls: dict, state: tf.TensorSpec, arity: int | None) -> tuple:
     """Runs every vertex function on one row, so that layers get their weights.
 
     Nothing is traced meanwhile, so that variables are created as they would be if the layers were
@@ -21,7 +19,6 @@ def first_run(
       pulls: External inputs by name.
       state: The shape of one vertex's state, and its dtype.
       arity: The largest number of children of a vertex, or None.
-      is_new: Whether the functions are run once more, to see whether they make variables again.
 
     Returns:
       (findings, reads): the attributes of `Known` that depend on the functions, by name; and the
@@ -42,7 +39,7 @@ def first_run(
                 "loss is of, and add it outside: by the activity_regularizer of the layer around "
                 "the cell, or by add_loss of the model."
             )
-        if is_new:
+        if own.made:
             check_reads(name, own, lambda f=function: _one_vertex(pulls, state, arity).run(f))
         reads.add(own)
     edge_pulls = _union(vertex.pulled_by_edge for vertex in vertices)

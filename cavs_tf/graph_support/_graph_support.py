@@ -538,7 +538,7 @@ class GraphSupport(VertexMethods, SelfContained):
                 state = tf.TensorSpec(self._state_shape, self.compute_dtype)
                 with in_users_code():
                     functions = self._evaluated_functions(pulls)
-                    findings, reads = first_run(functions, pulls, state, self.arity, known is None)
+                    findings, reads = first_run(functions, pulls, state, self.arity)
                     track(self, reads.as_keras_variables())
                 known = self._cache.find(key)
             if known is None:

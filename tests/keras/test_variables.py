@@ -1,5 +1,6 @@
 """Variables that vertex functions read are weights, whoever created them."""
 
+import itertools
 import warnings
 
 import keras
@@ -259,6 +260,21 @@ def test_layers_that_make_their_weights_when_they_are_first_used_are_not():
 
     cell(CHAINS, ROWS)
     assert {id(v) for v in cell.trainable_variables} == {id(v) for v in lazy.inner.weights}
+
+
+@pytest.mark.parametrize(("layer", "runs"), [(tf.tanh, 2), (keras.layers.Dense(1), 3)])
+def test_a_function_is_run_again_only_if_it_made_variables(layer, runs):
+    count = itertools.count()
+
+    @cavs.vertex_function(state_size=1, arity=1)
+    def cell(v):
+        next(count)
+        state = layer(v.pull()) + v.gather(0)
+        v.scatter(state)
+        v.push(state)
+
+    cell(CHAINS, ROWS)
+    assert next(count) == runs  # It runs for variables, perhaps for a check, and is traced.
 
 
 @pytest.fixture
