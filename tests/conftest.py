@@ -1,12 +1,13 @@
-"""The environment of all tests."""
+"""The environment of all tests.
+
+The process that only hands out tests to others imports this too, so TensorFlow is imported late.
+"""
 
 import gc
 import os
 import zlib
 
-import keras
 import pytest
-import tensorflow as tf
 
 # There are guard zones around all buffers of a step (cc/exec/guards.h), so that writes outside of
 # one are found.
@@ -33,6 +34,8 @@ def _graphs_as_they_are(request):
     Such a module has `pytestmark = pytest.mark.optimized`: it tests whole models, or layers in
     loops, where the optimizer knows more than a trace.
     """
+    import tensorflow as tf
+
     folder = request.path.parent
     plain = folder.name in AS_THEY_ARE and folder.parent.name == "tests"
     long = request.config.option.markexpr != "not long"
@@ -45,4 +48,6 @@ def _graphs_as_they_are(request):
 @pytest.fixture(autouse=True)
 def _seeds(request):
     """Draws the same random numbers in every run of a test, so that a failure can be repeated."""
+    import keras
+
     keras.utils.set_random_seed(zlib.crc32(request.node.nodeid.encode()))
