@@ -15,14 +15,15 @@ Races::Cell& Races::At(uint64_t cell) {
   if (number != last_number_) {
     std::unique_ptr<Page>& page = pages_[number];
     if (page == nullptr) page = std::make_unique<Page>();
-    if (page->launch != launch_) {
-      *page = Page();
-      page->launch = launch_;
-    }
     last_number_ = number;
     last_ = page.get();
   }
-  return last_->cells[cell % kCells];
+  Cell& found = last_->cells[cell % kCells];
+  if (found.launch != launch_) {
+    found = Cell();
+    found.launch = launch_;
+  }
+  return found;
 }
 
 bool Races::Ordered(const Moment& before, const Moment& now) const {

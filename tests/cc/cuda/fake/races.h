@@ -35,9 +35,9 @@ class Races {
   // third one by another block than the first.
   struct Cell {
     Moment write, reads[3];
+    uint32_t launch = 0;  // In which these touches were.
   };
   struct Page {
-    uint32_t launch = 0;
     Cell cells[kCells];
   };
 
