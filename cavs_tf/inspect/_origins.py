@@ -34,6 +34,7 @@ class Origins:
     def __init__(self, traced: _tracing.TracedVertex):
         self._layers = traced.graph.layers
         self._operators = {op.name: op for op in traced.graph.get_operations()}
+        self._frames = {}  # The results of `_frame`: many operators differentiate one.
 
     def of(self, name: str) -> Origin:
         """The origin of the operator of that name; an empty one if it is not known.
@@ -54,8 +55,11 @@ class Origins:
 
     def _frame(self, name):
         """The frame of the vertex function that made an operator; None if none did."""
-        op = self._operators.get(name)
-        return None if op is None else _frame_of_user(list(op.traceback or []))
+        if name not in self._frames:
+            op = self._operators.get(name)
+            frames = [] if op is None else list(op.traceback or [])
+            self._frames[name] = _frame_of_user(frames)
+        return self._frames[name]
 
 
 def _frame_of_user(frames):
