@@ -322,7 +322,7 @@ def test_tokens_of_inner_nodes_in_a_functional_model(tmp_path):
         {"children": [[-1, -1], [-1, -1], [0, 1]], "token": [3, 7, -1], "label": 1.0}
     ).repeat(6)
     batches = cavs.data.batch(examples, 3, arity=2, as_dict=True)
-    model.compile("adam", "mse")
+    model.compile("sgd", "mse")
     pairs = cavs.keras.for_fit(batches, model.input, "label")
     fitted = model.fit(pairs, epochs=2, shuffle=False, verbose=0)
     assert np.isfinite(fitted.history["loss"]).all()
