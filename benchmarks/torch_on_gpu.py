@@ -4,6 +4,9 @@ Prints one row of JSON for each: by levels with autograd, and by levels with a b
 hand. A step is the loss and all gradients, without the update of weights; the GPU is waited for
 at the end of a turn only. The table says which of them also computes what: the two ops that
 `cuda_bench` times have neither a loss nor an embedding.
+
+With --length, cuDNN's LSTM takes the Tree-LSTM's place; with --rows, a product by cuBLAS of so
+many rows, with units x 4 units: each in float32 and in TF32, which both others leave off.
 """
 
 import argparse
@@ -41,13 +44,47 @@ def _seconds(step) -> list[float]:
     return seconds
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--units", type=int, default=256)
-    parser.add_argument("--batch", type=int, default=64)
-    parser.add_argument("--sst", default="", help="the treebank's folder; empty: data from a seed")
-    flags = parser.parse_args()
-    _place_on_gpu()
+def _row(system, flags, seconds, **more):
+    middle = statistics.median(seconds)
+    row = {
+        "system": system,
+        "device": torch.cuda.get_device_name(),
+        "units": flags.units,
+        "batch": flags.batch,
+        **more,
+        "step_ms": round(middle * 1e3, 4),
+        "spread": round(max(seconds) / min(seconds) - 1, 2),
+    }
+    return row, middle
+
+
+def _in_both_precisions(system, flags, step, **more):
+    for tf32 in (False, True):
+        torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = tf32
+        row, seconds = _row(system, flags, _seconds(step), tf32=int(tf32), **more)
+        if flags.rows:
+            gflop = 8e-9 * flags.rows * flags.units**2
+            row["tflops"] = round(gflop / seconds / 1e3, 1)
+        print(json.dumps(row), flush=True)
+
+
+def _lstm(flags):
+    layer = torch.nn.LSTM(flags.units, flags.units)
+    x = torch.randn(flags.length, flags.batch, flags.units, requires_grad=True)
+    grad = torch.randn(flags.length, flags.batch, flags.units)
+
+    def step():
+        torch.autograd.grad(layer(x)[0], [x, *layer.parameters()], grad)
+
+    _in_both_precisions("cudnn_lstm", flags, step, length=flags.length)
+
+
+def _product(flags):
+    x, w = torch.randn(flags.rows, flags.units), torch.randn(flags.units, 4 * flags.units)
+    _in_both_precisions("cublas", flags, lambda: x @ w, rows=flags.rows)
+
+
+def _tree_lstm(flags):
     settings = workloads.Settings(
         units=flags.units, batch=flags.batch, sst=flags.sst or None, minibatches=1
     )
@@ -55,17 +92,21 @@ def main():
     for name, module in (("torch", by_levels), ("torch_by_hand", torch_by_hand)):
         peer = module.Peer(workload, 1)
         seconds = _seconds(lambda peer=peer: peer.differentiate(peer.plans[0]))
-        middle = statistics.median(seconds)
-        row = {
-            "system": name,
-            "device": torch.cuda.get_device_name(),
-            "units": flags.units,
-            "batch": flags.batch,
-            "step_ms": round(middle * 1e3, 4),
-            "spread": round(max(seconds) / min(seconds) - 1, 2),
-            "trees_per_s": round(flags.batch / middle),
-        }
-        print(json.dumps(row), flush=True)
+        row, middle = _row(name, flags, seconds)
+        print(json.dumps({**row, "trees_per_s": round(flags.batch / middle)}), flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--units", type=int, default=256)
+    parser.add_argument("--batch", type=int, default=64)
+    parser.add_argument("--sst", default="", help="the treebank's folder; empty: data from a seed")
+    parser.add_argument("--length", type=int, default=0, help="of the sequences of an LSTM")
+    parser.add_argument("--rows", type=int, default=0, help="of a product")
+    flags = parser.parse_args()
+    _place_on_gpu()
+    run = _lstm if flags.length else _product if flags.rows else _tree_lstm
+    run(flags)
 
 
 if __name__ == "__main__":

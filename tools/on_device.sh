@@ -10,12 +10,15 @@
 # <treebank> the folder of the Stanford Sentiment Treebank, or "" for data from
 # a seed. CAVS_LIBCUDA and CAVS_LIBNVRTC name libraries that are not found. UNITS,
 # BATCHES and STEPS choose other sizes, such as `UNITS=64 BATCHES=1 STEPS=2` where
-# the driver is emulated.
+# the driver is emulated; LARGE those of a large minibatch, by default 512 units
+# and 1024 trees, and LSTM the length, units and number of sequences.
 set -uo pipefail
 programs=$1 trees=$2 treebank=$3 results=${4:-/dev/stdout}
 units_to_time=${UNITS:-64 256 512 1024} batches=${BATCHES:-1 64 256} steps=${STEPS:-50}
 read -r -a all_units <<< "$units_to_time"
 read -r -a all_batches <<< "$batches"
+read -r large_units large_batch <<< "${LARGE:-512 1024}"
+read -r length lstm_units sequences <<< "${LSTM:-64 512 64}"
 export CAVS_CUDA_CACHE=${CAVS_CUDA_CACHE:-$(mktemp -d)}
 status=0
 
@@ -55,16 +58,28 @@ for switch in eager lazy fuse merge walk; do
   bench "${chosen[@]}" --$switch=0
 done
 bench "${chosen[@]}" --streams=2
+lstm=("--units=$lstm_units" "--batch=$sequences" "--length=$length")
+for tf32 in 0 1; do
+  bench "${chosen[@]}" --tf32=$tf32
+  bench "--units=$large_units" "--batch=$large_batch" --tf32=$tf32
+  bench "${lstm[@]}" --tf32=$tf32
+done
 # The CPU of the same machine.
 for workers in 1 2 4 8 16; do
   ((workers > $(nproc))) || bench --device=cpu --workers=$workers "${chosen[@]}"
 done
+torch() {
+  python3 -m benchmarks.torch_on_gpu "$@" >> "$results" || status=1
+}
 if python3 -c 'import torch; assert torch.cuda.is_available()' 2> /dev/null; then
   for units in "${all_units[@]}"; do
     for batch in "${all_batches[@]}"; do
-      python3 -m benchmarks.torch_on_gpu --units="$units" --batch="$batch" --sst="$treebank" \
-        >> "$results" || status=1
+      torch "--units=$units" "--batch=$batch" "--sst=$treebank"
     done
   done
+  # What large minibatches and sequences are compared with: cuBLAS and cuDNN.
+  # A tree of the treebank has 39 vertices or so.
+  torch "--units=$large_units" "--batch=$large_batch" "--rows=$((39 * large_batch))"
+  torch "${lstm[@]}"
 fi
 exit $status

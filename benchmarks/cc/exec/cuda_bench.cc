@@ -2,13 +2,16 @@
 //
 //   cuda_bench trees.txt --units=256 --batch=64 --steps=200
 //
+// --length=64 times an LSTM over sequences of 64 vertices instead, which all
+// have an input.
 // The file has, for each tree, its number of vertices and then two children for
 // each of them, -1 for none; children come first. Leaves have an input. One row
 // of JSON a run: what a step takes, with all work of the GPU waited for at the
 // end only, and what the host alone takes. Before the clock starts, outputs and
 // gradients are compared with those of the CPU. --eager=0, --lazy=0, --fuse=0
 // and --merge=0 turn a pass off; --streams=2 runs eager and lazy operators
-// beside the others; --walk=0 launches every task; --device=cpu --workers=N
+// beside the others; --walk=0 launches every task; --tf32=1 lets large products
+// be those of TF32; --device=cpu --workers=N
 // times the CPU instead; --check=0 compares nothing, for an emulated driver
 // that computes nothing: what is left is the host's part.
 #include <algorithm>
@@ -78,7 +81,17 @@ class Flags {
 // A minibatch of trees.
 struct Trees {
   std::vector<int32_t> child_splits = {0}, child_ids, graph_splits = {0};
-  std::vector<int32_t> leaves;
+  std::vector<int32_t> leaves;  // Those that have an input.
+  int arity = 2;
+
+  static Trees Sequences(int64_t count, int64_t length) {
+    Trees trees;
+    trees.arity = 1;
+    std::vector<std::pair<int, int>> sequence;
+    for (int v = 0; v < length; ++v) sequence.emplace_back(v - 1, -1);
+    for (int64_t i = 0; i < count; ++i) trees.Append(sequence);
+    return trees;
+  }
 
   static Trees Read(const std::string& path, int64_t count) {
     Trees trees;
@@ -100,7 +113,7 @@ struct Trees {
     const int32_t before = graph_splits.back();
     for (const auto& [left, right] : tree) {
       const auto v = static_cast<int32_t>(child_splits.size()) - 1;
-      if (left < 0) leaves.push_back(v);
+      if (left < 0 || arity == 1) leaves.push_back(v);
       for (const int child : {left, right}) {
         if (child >= 0) child_ids.push_back(before + child);
       }
@@ -149,7 +162,7 @@ class CpuPlatform : public Platform {
 
 class CudaPlatform : public Platform {
  public:
-  CudaPlatform(bool two_streams, bool walks) {
+  CudaPlatform(bool two_streams, bool walks, bool tf32) {
     std::shared_ptr<const CudaContext> context;
     Require(CudaContext::Open(0, {}, &context));
     kernels_ = std::make_shared<CudaKernels>(std::move(context));
@@ -157,9 +170,11 @@ class CudaPlatform : public Platform {
     Require(CudaStream::New(kernels_, &own_));
     critical_ = std::make_unique<CudaStream>(kernels_, own_->handle());
     critical_->set_walks(walks);
+    critical_->set_tf32(tf32);
     if (!two_streams) return;
     Require(CudaStream::New(kernels_, &own_other_));
     other_ = std::make_unique<CudaStream>(kernels_, own_other_->handle());
+    other_->set_tf32(tf32);
   }
   const std::string& name() const { return kernels_->context().name(); }
   const Device& device() const override { return *device_; }
@@ -213,8 +228,9 @@ class Step {
     const auto vertices = static_cast<int64_t>(trees.child_splits.size()) - 1;
     Require(MakeSchedule(
         {trees.child_splits, trees.child_ids, trees.graph_splits, {}},
-        /*arity=*/2, /*num_types=*/1, ScheduleOptions(), &schedule_));
-    TreeLstm lstm(DType::kFloat32, units, units, std::make_shared<SumOfTwo>());
+        trees.arity, /*num_types=*/1, ScheduleOptions(), &schedule_));
+    TreeLstm lstm(DType::kFloat32, units, units, std::make_shared<SumOfTwo>(),
+                  trees.arity);
     std::vector<Program> forward = {lstm.Forward()};
     std::vector<Program> backward = {lstm.Backward()};
     backward[0].is_derivative = true;
@@ -350,6 +366,14 @@ double Difference(const std::vector<std::vector<float>>& got,
   return worst;
 }
 
+// Of the products of both directions.
+double GflopOf(const Trees& trees, int64_t units) {
+  const double inputs = static_cast<double>(trees.leaves.size());
+  const double vertices = static_cast<double>(trees.child_splits.size()) - 1;
+  const double products = 4 * inputs + (3 + trees.arity) * vertices;
+  return 6e-9 * static_cast<double>(units * units) * products;
+}
+
 int Main(int count, char** arguments) {
   const Flags flags(count, arguments);
   const int64_t units = flags.Number("units", 256);
@@ -362,7 +386,10 @@ int Main(int count, char** arguments) {
   options.lazy = flags.Number("lazy", 1) != 0;
   options.fuse = flags.Number("fuse", 1) != 0;
   options.merge = flags.Number("merge", 1) != 0;
-  const Trees trees = Trees::Read(arguments[1], batch);
+  const int64_t length = flags.Number("length", 0);
+  const bool tf32 = flags.Number("tf32", 0) != 0;
+  const Trees trees = length > 0 ? Trees::Sequences(batch, length)
+                                 : Trees::Read(arguments[1], batch);
 
   CpuPlatform cpu(static_cast<int>(flags.Number("workers", 1)));
   Step reference(&cpu, trees, units, options);
@@ -370,7 +397,7 @@ int Main(int count, char** arguments) {
   std::unique_ptr<Step> own;
   if (!on_cpu) {
     gpu = std::make_unique<CudaPlatform>(streams == 2,
-                                         flags.Number("walk", 1) != 0);
+                                         flags.Number("walk", 1) != 0, tf32);
     own = std::make_unique<Step>(gpu.get(), trees, units, options);
   }
   Step& step = on_cpu ? reference : *own;
@@ -380,7 +407,7 @@ int Main(int count, char** arguments) {
     reference.Run();
     step.Run();
     difference = Difference(step.Results(), reference.Results());
-    if (!(difference < 1e-3)) {
+    if (!(difference < (tf32 ? 1e-2 : 1e-3))) {
       std::fprintf(stderr, "the results are wrong: %g\n", difference);
       return 1;
     }
@@ -399,16 +426,19 @@ int Main(int count, char** arguments) {
   std::sort(seconds.begin(), seconds.end());
   std::sort(host.begin(), host.end());
   std::printf(
-      "{\"device\": \"%s\", \"units\": %ld, \"batch\": %ld, \"streams\": %ld, "
+      "{\"device\": \"%s\", \"units\": %ld, \"batch\": %ld, \"length\": %ld, "
+      "\"tf32\": %d, \"streams\": %ld, "
       "\"eager\": %d, \"lazy\": %d, \"fuse\": %d, \"merge\": %d, \"walk\": "
       "%ld, "
       "\"vertices\": %zu, \"tasks\": %ld, \"difference\": %.2g, "
-      "\"step_ms\": %.4f, \"spread\": %.2f, \"host_ms\": %.4f, "
+      "\"gflop\": %.3g, \"step_ms\": %.4f, \"spread\": %.2f, \"host_ms\": "
+      "%.4f, "
       "\"trees_per_s\": %.0f}\n",
-      on_cpu ? "cpu" : gpu->name().c_str(), units, batch, streams,
+      on_cpu ? "cpu" : gpu->name().c_str(), units, batch, length, tf32, streams,
       options.eager, options.lazy, options.fuse, options.merge,
       flags.Number("walk", 1), trees.child_splits.size() - 1, step.num_tasks(),
-      difference, seconds[2] * 1e3, seconds[4] / seconds[0] - 1, host[2] * 1e3,
+      difference, GflopOf(trees, units), seconds[2] * 1e3,
+      seconds[4] / seconds[0] - 1, host[2] * 1e3,
       static_cast<double>(batch) / seconds[2]);
   return 0;
 }

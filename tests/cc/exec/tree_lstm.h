@@ -1,4 +1,4 @@
-// The binary child-sum Tree-LSTM of Tai et al. (2015), drawn by hand.
+// The child-sum Tree-LSTM of Tai et al. (2015), drawn by hand.
 #ifndef CAVS_TESTS_CC_EXEC_TREE_LSTM_H_
 #define CAVS_TESTS_CC_EXEC_TREE_LSTM_H_
 
@@ -14,14 +14,19 @@ namespace cavs {
 
 // Pulls `inputs` elements and pushes `units`; its state is (c, h), 2 * `units`
 // elements. Its 12 captures are W, U and b of the gates i, o, u and f, in this
-// order. `add` adds two sums over rows, as AddN of TensorFlow does.
+// order. `add` adds two sums over rows, as AddN of TensorFlow does. A vertex
+// has two children, or one, which makes it an LSTM.
 class TreeLstm {
  public:
   static constexpr int kGates = 4;
 
   TreeLstm(DType dtype, int64_t inputs, int64_t units,
-           std::shared_ptr<ForeignOp> add)
-      : dtype_(dtype), inputs_(inputs), units_(units), add_(std::move(add)) {}
+           std::shared_ptr<ForeignOp> add, int children = 2)
+      : dtype_(dtype),
+        inputs_(inputs),
+        units_(units),
+        add_(std::move(add)),
+        children_(children) {}
 
   Program Forward() {
     Sketch f(dtype_);
@@ -30,7 +35,7 @@ class TreeLstm {
       return symbol;
     };
     int c[2], h[2], forget[2], kept[2];
-    for (int k = 0; k < 2; ++k) {
+    for (int k = 0; k < children_; ++k) {
       const int state = name(f.Gather(k, 2 * units_), "gather");
       c[k] = f.View(state, 0, units_);
       h[k] = f.View(state, units_, units_);
@@ -44,7 +49,9 @@ class TreeLstm {
       const int xw = name(f.MatMul(x, w), "x W");
       projected[gate] = name(f.Call(Elementwise::kAdd, xw, b), "x W + b");
     }
-    const int sum = name(f.Call(Elementwise::kAdd, h[0], h[1]), "h0 + h1");
+    const int sum =
+        children_ == 1 ? h[0]
+                       : name(f.Call(Elementwise::kAdd, h[0], h[1]), "h0 + h1");
     const auto activate = [&](Elementwise op, int gate, int hidden) {
       const int hu = name(f.MatMul(hidden, u[gate]), "h U");
       const int z = name(f.Call(Elementwise::kAdd, hu, projected[gate]), "z");
@@ -53,33 +60,42 @@ class TreeLstm {
     const int i = activate(Elementwise::kSigmoid, 0, sum);
     const int o = activate(Elementwise::kSigmoid, 1, sum);
     const int update = activate(Elementwise::kTanh, 2, sum);
-    for (int k = 0; k < 2; ++k) {
+    for (int k = 0; k < children_; ++k) {
       forget[k] = activate(Elementwise::kSigmoid, 3, h[k]);
       kept[k] = name(f.Call(Elementwise::kMul, forget[k], c[k]), "f c");
     }
     const int iu = name(f.Call(Elementwise::kMul, i, update), "i u");
-    const int some = name(f.Call(Elementwise::kAdd, iu, kept[0]), "c");
-    const int cell = name(f.Call(Elementwise::kAdd, some, kept[1]), "c");
+    int cell = iu;
+    for (int k = 0; k < children_; ++k) {
+      cell = name(f.Call(Elementwise::kAdd, cell, kept[k]), "c");
+    }
     const int tanh = name(f.Call(Elementwise::kTanh, cell), "tanh c");
     const int hidden = name(f.Call(Elementwise::kMul, o, tanh), "h");
     f.Scatter(f.Concat({cell, hidden}));
     f.Name("scatter");
     f.Push(0, hidden);
     f.Name("push");
-    f.program.results = {x,    i,    o,    update, forget[0], forget[1],
-                         c[0], c[1], h[0], h[1],   sum,       tanh};
+    std::vector<int>& results = f.program.results;
+    results = {x, i, o, update, tanh};
+    for (const int* const of_children : {forget, c, h}) {
+      results.insert(results.end(), of_children, of_children + children_);
+    }
+    if (children_ > 1) results.push_back(sum);
     return std::move(f.program);
   }
 
-  // Its weights are saved symbols too, from number 12 on; see SaveWeights().
+  // Its weights are saved symbols too, behind the rows; see SaveWeights().
   Program Backward() {
     Sketch f(dtype_);
-    int saved[12];
-    for (int s = 0; s < 12; ++s) saved[s] = f.Saved(s, s ? units_ : inputs_);
+    const int rows = children_ == 1 ? 8 : 12;
+    std::vector<int> saved;
+    for (int s = 0; s < rows; ++s) {
+      saved.push_back(f.Saved(s, s ? units_ : inputs_));
+    }
     int w[kGates], u[kGates];
     for (int gate = 0; gate < kGates; ++gate) {
-      w[gate] = Weight(&f, 12 + 2 * gate, {inputs_, units_});
-      u[gate] = Weight(&f, 13 + 2 * gate, {units_, units_});
+      w[gate] = Weight(&f, rows + 2 * gate, {inputs_, units_});
+      u[gate] = Weight(&f, rows + 1 + 2 * gate, {units_, units_});
     }
     int dz[kGates + 1];  // Gradients of i, o, u, and both f.
     DrawStateGradients(&f, saved, u, dz);
@@ -116,10 +132,10 @@ class TreeLstm {
 
   // Computes the gradients of both children's states from those of state and
   // push.
-  void DrawStateGradients(Sketch* f, const int* saved, const int* weights,
-                          int* dz) const {
-    const int i = saved[1], o = saved[2], u = saved[3], tanh = saved[11];
-    const int *forget = saved + 4, *c = saved + 6;
+  void DrawStateGradients(Sketch* f, const std::vector<int>& saved,
+                          const int* weights, int* dz) const {
+    const int i = saved[1], o = saved[2], u = saved[3], tanh = saved[4];
+    const int *forget = saved.data() + 5, *c = forget + children_;
     const int dstate = Named(f, "scatter grad", f->ScatterGrad(2 * units_));
     const int dpush = Named(f, "push grad", f->PushGrad(0, units_));
     const int dh = Add(f, f->View(dstate, units_, units_), dpush, "dh");
@@ -139,7 +155,7 @@ class TreeLstm {
       const int part = Named(f, "dz U'", f->MatMul(dz[g], weights[g], true));
       dsum = dsum < 0 ? part : Add(f, dsum, part, "dh0 + dh1");
     }
-    for (int k = 0; k < 2; ++k) {
+    for (int k = 0; k < children_; ++k) {
       dz[3 + k] = gate(Elementwise::kSigmoidGrad, forget[k], dc, c[k]);
       const int part =
           Named(f, "dz U'", f->MatMul(dz[3 + k], weights[3], true));
@@ -151,10 +167,13 @@ class TreeLstm {
   }
 
   // Computes the gradients of the pull and of the captures.
-  void DrawResults(Sketch* f, const int* saved, const int* w,
+  void DrawResults(Sketch* f, const std::vector<int>& saved, const int* w,
                    const int* dz) const {
-    const int x = saved[0], *h = saved + 8, sum = saved[10];
-    const int all[] = {dz[0], dz[1], dz[2], Add(f, dz[3], dz[4], "df0 + df1")};
+    const bool one = children_ == 1;
+    const int x = saved[0], *h = saved.data() + 5 + 2 * children_;
+    const int sum = one ? h[0] : saved.back();
+    const int df = one ? dz[3] : Add(f, dz[3], dz[4], "df0 + df1");
+    const int all[] = {dz[0], dz[1], dz[2], df};
     int dx = -1;
     for (int gate = 0; gate < kGates; ++gate) {
       const int part = Named(f, "dz W'", f->MatMul(all[gate], w[gate], true));
@@ -165,7 +184,7 @@ class TreeLstm {
     for (int gate = 0; gate < kGates; ++gate) {
       const int dw = Named(f, "dW", f->WeightGrad(x, all[gate]));
       int du;
-      if (gate < 3) {
+      if (gate < 3 || one) {
         du = Named(f, "dU", f->WeightGrad(sum, all[gate]));
       } else {
         const int first = Named(f, "dU", f->WeightGrad(h[0], dz[3]));
@@ -187,6 +206,7 @@ class TreeLstm {
   const DType dtype_;
   const int64_t inputs_, units_;
   const std::shared_ptr<ForeignOp> add_;
+  const int children_;
 };
 
 }  // namespace cavs
