@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from cavs_tf._inputs.inputs import VertexRows
 from cavs_tf._inputs.look_up import look_up_rows
-from cavs_tf._native.library import in_xla
+from cavs_tf._native.library import in_xla, may_be_off_the_cpu
 from cavs_tf._native.library import ops as _ops
 from cavs_tf._tracing.trace import in_vertex_function
 from cavs_tf._values.arguments import check_bools, checked_int
@@ -183,21 +183,23 @@ def sparse_softmax_cross_entropy(labels, logits) -> tf.Tensor:
 
     Args:
       labels: int32 or int64 [n], the class of each row, in [0, classes).
-      logits: [n, classes]. Where classes are more than 64 or unknown, or the type is neither
-        float32 nor float64, this calls TensorFlow's function.
+      logits: [n, classes]. Where classes are more than 64 or unknown, the type is neither float32
+        nor float64, or the logits may be on a GPU, this calls TensorFlow's function.
 
     Returns:
       [n], the losses.
 
     Raises:
-      tf.errors.InvalidArgumentError: If a label is out of range; names it.
+      tf.errors.InvalidArgumentError: If a label is out of range; names it. On a GPU, the loss is
+        NaN instead.
 
     >>> sparse_softmax_cross_entropy([1], tf.constant([[0.0, 0.0, -1e9]])).numpy()
     array([0.6931472], dtype=float32)
     """
     logits, labels = tf.convert_to_tensor(logits), tf.convert_to_tensor(labels)
     few = logits.shape.rank == 2 and (logits.shape[1] or _MOST_CLASSES + 1) <= _MOST_CLASSES
-    if in_xla() or not few or logits.dtype not in (tf.float32, tf.float64):
+    ours = few and logits.dtype in (tf.float32, tf.float64)
+    if in_xla() or not ours or may_be_off_the_cpu(logits):
         return tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
     return _ops.cavs_cross_entropy(logits, labels)[0]
 

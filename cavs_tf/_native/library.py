@@ -102,4 +102,15 @@ def is_on_cpu(variable: tf.Variable) -> bool:
     return tf.DeviceSpec.from_string(variable.device).device_type in (None, "CPU")
 
 
+def may_be_off_the_cpu(x: tf.Tensor) -> bool:
+    """Whether a tensor is on an accelerator, or TensorFlow may yet decide so.
+
+    From there, an operator that has a kernel for the CPU only gets it late: the host has to wait.
+    """
+    kind = tf.DeviceSpec.from_string(x.device).device_type
+    if kind is not None:
+        return kind != "CPU"
+    return any(device.device_type != "CPU" for device in tf.config.list_logical_devices())
+
+
 ops = _load()

@@ -9,10 +9,12 @@ import io
 
 import keras
 import numpy as np
+import pytest
 import tensorflow as tf
 
 import cavs_tf as cavs
 from cavs_tf import __main__ as program
+from cavs_tf._native.library import ops as library
 from tests.accelerator.device import TYPE
 from tests.helpers import cells
 
@@ -165,6 +167,27 @@ def lookups():
         return words, [tf.convert_to_tensor(g) for g in tape.gradient(loss, weights)]
 
     return numbers([all_of_them(), tf.function(all_of_them)()])
+
+
+def losses():
+    """Those of logits on the device, which are not copied to the host."""
+    logits, labels = tf.Variable(random(3, UNITS)).read_value(), tf.constant([1, 0, 3])
+    op, called = library.cavs_cross_entropy, []
+
+    def loss(logits):
+        with tf.GradientTape() as tape:
+            tape.watch(logits)
+            losses = cavs.ops.sparse_softmax_cross_entropy(labels, logits)
+        return losses, tape.gradient(losses, logits)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(library, "cavs_cross_entropy", lambda *args: called.append(1) or op(*args))
+        found = [loss(logits), tf.function(loss)(logits)]
+        assert len(called) == (2 if preferred_device() == "CPU" else 0)
+        with tf.device("CPU:0"):
+            found.append(loss(tf.identity(logits)))
+        assert called
+    return numbers(found)
 
 
 def row_operators():

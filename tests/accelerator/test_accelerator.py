@@ -17,6 +17,7 @@ CASES = [
     "fit_with_mixed_precision",
     "fit_with_steps_in_one_call",
     "lookups",
+    "losses",
     "mirrored",
     "optimizers",
     "row_operators",

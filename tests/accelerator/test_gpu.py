@@ -20,6 +20,10 @@ def test_models_compute_what_they_compute_on_the_cpu(lag, tmp_path):
     for op in gpu_cases.OURS:
         placed = {match[1] for line in log if (match := re.search(rf"{op}.*device:(\w+):0", line))}
         assert placed == {"CAVS_TEST"}, op
+    # The others make minibatches, schedules and masks, of which no state is an input.
+    on_cpu = {match[1] for line in log if (match := re.search(r"Cavs(\w+).*device:CPU:0", line))}
+    assert "Schedule" in on_cpu
+    assert on_cpu <= {"AbsoluteChildren", "CheckedRows", "ChildMask", "DropoutMask", "Schedule"}
 
 
 def test_models_compute_the_same_on_each_of_several_gpus(tmp_path):
