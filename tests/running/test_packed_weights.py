@@ -96,7 +96,7 @@ def test_weights_are_packed_for_many_rows_and_those_that_are_transposed_for_few(
     # Those of the four gates that children's states are multiplied by, task by task.
     assert few.backward.packed_weights == 8 * 4 * UNITS * UNITS
     # The first of two tasks has no children, so only one multiplies by them.
-    two_tasks = cavs.predict_memory(cell, cavs.GraphBatch.chain([2] * 10))
+    two_tasks = cavs.predict_memory(cell, cavs.GraphBatch.chain([2] * 7))
     assert two_tasks.backward.packed_weights == 0
 
 

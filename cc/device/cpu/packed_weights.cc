@@ -54,8 +54,8 @@ bool Packing::IsWorthPacking(const Weights& weights, const Product& product,
   const int64_t rows = product.of_edges ? types.num_edges() : types.size();
   if (!product.critical) return rows > kBlockRows;
   const int64_t tasks = types.num_tasks();
-  // It leads to children, which the vertices of one task do not have.
-  if (weights.transpose) return tasks > 2;
+  // It usually leads to children, which the vertices of one task do not have.
+  if (weights.transpose) return rows >= kRowsToPack || tasks > 2;
   return rows >= kRowsToPack &&
          (rows >= kRowsAtATimeToPack * tasks ||
           (tasks >= kTasksToPack && weights.bytes > kBytesToPack));
