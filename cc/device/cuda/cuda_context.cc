@@ -1,5 +1,7 @@
 #include "cc/device/cuda/cuda_context.h"
 
+#include <algorithm>
+
 namespace cavs {
 namespace {
 
@@ -76,14 +78,28 @@ Status CudaContext::Find(const CudaTextKernel& kernel,
   return Status();
 }
 
+// Minibatches need kernels in different orders, and some need fewer. What was
+// compiled for one serves the others.
 Status CudaContext::FindWalk(const std::vector<CudaTextKernel>& kernels,
-                             CudaFunction* function) const {
+                             CudaFunction* function,
+                             std::vector<int>* numbers) const {
+  const auto serves = [&](const std::vector<CudaTextKernel>& known) {
+    numbers->clear();
+    for (const CudaTextKernel& kernel : kernels) {
+      const auto found = std::find(known.begin(), known.end(), kernel);
+      if (found == known.end()) return false;
+      numbers->push_back(static_cast<int>(found - known.begin()));
+    }
+    return true;
+  };
   std::lock_guard<std::mutex> lock(mutex_);
-  CudaFunction& found = walks_[kernels];
-  if (found == nullptr) {
-    CAVS_RETURN_IF_ERROR(FindIn(TextOfWalk(kernels), "walk", &found));
+  for (const auto& [known, walk] : walks_) {
+    *function = walk;
+    if (serves(known)) return Status();
   }
-  *function = found;
+  CAVS_RETURN_IF_ERROR(FindIn(TextOfWalk(kernels), "walk", function));
+  walks_.emplace_back(kernels, *function);
+  serves(kernels);
   return Status();
 }
 

@@ -63,10 +63,11 @@ class CudaContext {
   // A kernel of a text, which is compiled and loaded when it is first asked
   // for. It may use as much shared memory as the GPU has for a block.
   Status Find(const CudaTextKernel& kernel, CudaFunction* function) const;
-  // The kernel that walks through launches of these texts, compiled and loaded
-  // in the same way.
+  // A kernel that walks through launches of these texts, perhaps of others too,
+  // compiled and loaded in the same way. Gives the number that each of these
+  // has there.
   Status FindWalk(const std::vector<CudaTextKernel>& kernels,
-                  CudaFunction* function) const;
+                  CudaFunction* function, std::vector<int>* numbers) const;
 
   // Launches a kernel whose argument is a struct, which is copied.
   Status Launch(CudaFunction function, const CudaGrid& grid,
@@ -98,7 +99,8 @@ class CudaContext {
   // All GUARDED_BY(mutex_). Keys hold the texts that they point to.
   mutable std::map<std::string, CudaModuleHandle> modules_;  // By text.
   mutable std::map<CudaTextKernel, CudaFunction> functions_;
-  mutable std::map<std::vector<CudaTextKernel>, CudaFunction> walks_;
+  mutable std::vector<std::pair<std::vector<CudaTextKernel>, CudaFunction>>
+      walks_;
 };
 
 // A kernel that is launched again and again: it is looked up once.

@@ -73,7 +73,7 @@ Status CudaWalk::RunOneByOne(const CudaKernels& kernels,
 }
 
 Status CudaWalk::FindKernel(const CudaKernels& kernels, CudaFunction* function,
-                            unsigned* shared_bytes) const {
+                            unsigned* shared_bytes) {
   const CudaContext& context = kernels.context();
   if (!context.launches_cooperatively()) return Status();
   CudaFunction found;
@@ -81,7 +81,9 @@ Status CudaWalk::FindKernel(const CudaKernels& kernels, CudaFunction* function,
   for (const CudaFoundKernel* own : kernels_) {
     different.push_back(own->kernel());
   }
-  CAVS_RETURN_IF_ERROR(context.FindWalk(different, &found));
+  std::vector<int> numbers;
+  CAVS_RETURN_IF_ERROR(context.FindWalk(different, &found, &numbers));
+  for (Step& step : steps_) step.kernel = numbers[step.kernel];
   for (const Launch& launch : launches_) {
     *shared_bytes = std::max(*shared_bytes, launch.grid.shared_bytes);
   }

@@ -40,9 +40,10 @@ class CudaWalk {
   };
 
   Status RunOneByOne(const CudaKernels& kernels, CudaStreamHandle stream) const;
-  // Finds the kernel for all launches; null if it cannot be launched.
+  // Finds the kernel for all launches, and gives steps the numbers of kernels
+  // there; null if it cannot be launched.
   Status FindKernel(const CudaKernels& kernels, CudaFunction* function,
-                    unsigned* shared_bytes) const;
+                    unsigned* shared_bytes);
   Status RunTogether(const CudaKernels& kernels, CudaFunction function,
                      unsigned shared_bytes, CudaStreamHandle stream) const;
   int NumberOf(const CudaFoundKernel& kernel);

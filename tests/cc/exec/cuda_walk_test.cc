@@ -121,6 +121,23 @@ TEST_F(CudaWalkTest, AStepOfATreeLstmIsAFewLaunches) {
               static_cast<int>(launches));
 }
 
+// Products of many rows have a kernel of their own.
+TEST_F(CudaWalkTest, ASmallerMinibatchIsWalkedThroughByTheSameKernel) {
+  if (TheGpu()->gpu()->context().name().find("Emulated") != 0) {
+    GTEST_SKIP() << "no emulated GPU";
+  }
+  const FakeCuda cuda;
+  const Cell cell = TreeLstmCell(DType::kFloat32, 8, 8);
+  const CudaTestDevice walking(TheGpu()->gpu(), /*walks=*/true);
+  const CellExecutor executor(cell, PassOptions(), &walking);
+  executor.Run(Experiment(cell, Join({Trees(40, 7), Chain(9)}), 1));
+  cuda.Reset();
+  const Experiment smaller(cell, Trees(4, 7), 1);
+  ExpectNear(executor.Run(smaller), smaller.RunOracle(), 2e-4);
+  EXPECT_EQ(cuda.Counts().cooperative, 2);
+  EXPECT_EQ(cuda.Counts().modules, 0) << "kernels were compiled";
+}
+
 // A GPU on which the blocks do not fit at the same time launches every task.
 TEST_F(CudaWalkTest, BlocksThatDoNotFitAreLaunchedTaskByTask) {
   if (TheGpu()->gpu()->context().name().find("Emulated") != 0) {
