@@ -57,6 +57,10 @@ class ForeignOp {
   // The mask that the operator draws from the numbers of rows and a seed of two
   // int64, if it draws one: a device may draw it itself. Else null.
   virtual const DrawnMask* mask() const { return nullptr; }
+
+  // Whether the operator converts numbers to the type of its output, where each
+  // becomes the nearest number: a device may do so itself.
+  virtual bool casts() const { return false; }
 };
 
 }  // namespace cavs

@@ -262,12 +262,16 @@ class ForeignKernel : public ForeignOp {
 class RefusedOperator : public ForeignOp {
  public:
   RefusedOperator(std::string title, std::string device,
-                  std::optional<DrawnMask> mask)
-      : title_(std::move(title)), device_(std::move(device)), mask_(mask) {}
+                  std::optional<DrawnMask> mask, bool casts)
+      : title_(std::move(title)),
+        device_(std::move(device)),
+        mask_(mask),
+        casts_(casts) {}
 
   const DrawnMask* mask() const override {
     return mask_.has_value() ? &*mask_ : nullptr;
   }
+  bool casts() const override { return casts_; }
 
   Status Run(void*, const std::vector<TensorRef>&,
              std::vector<TensorRef>*) const override {
@@ -282,6 +286,7 @@ class RefusedOperator : public ForeignOp {
  private:
   const std::string title_, device_;
   const std::optional<DrawnMask> mask_;
+  const bool casts_;
 };
 
 // Returns the arguments with which a device can draw the mask of dropout
@@ -299,6 +304,14 @@ std::optional<DrawnMask> MaskOf(const tensorflow::Node& node) {
   return mask;
 }
 
+// Whether it rounds to the nearest number, as casts do unless told otherwise.
+bool Casts(const tensorflow::Node& node) {
+  bool truncates = false;
+  return node.type_string() == "Cast" &&
+         tensorflow::GetNodeAttr(node.attrs(), "Truncate", &truncates).ok() &&
+         !truncates;
+}
+
 }  // namespace
 
 absl::Status MakeForeignKernel(tensorflow::FunctionLibraryRuntime* runtime,
@@ -307,7 +320,7 @@ absl::Status MakeForeignKernel(tensorflow::FunctionLibraryRuntime* runtime,
   if (runtime->device()->device_type() != tensorflow::DEVICE_CPU) {
     *foreign = std::make_shared<RefusedOperator>(
         StrCat(node.name(), " (", node.type_string(), ")"),
-        runtime->device()->device_type(), MaskOf(node));
+        runtime->device()->device_type(), MaskOf(node), Casts(node));
     return absl::OkStatus();
   }
   tensorflow::OpKernel* kernel = nullptr;

@@ -90,14 +90,18 @@ def gradients():
 def dropout():
     """Of inputs and of states, by vertex and by graph: the masks are those of the CPU."""
     graphs, x = graphs_and_rows()
-    cell = cavs.keras.TreeLSTMCell(cases.UNITS, arity=2, dropout=0.25, recurrent_dropout=0.5)
     chains = tf.constant(random(6, cases.FEATURES).reshape(2, 3, -1))
     lstm = cavs.keras.LSTM(cases.UNITS, dropout=0.25, recurrent_dropout=0.5)
     with tf.GradientTape() as tape:
         y = lstm(chains, training=True)
         loss = tf.reduce_sum(tf.sin(y))
-    found = [y, tape.gradient(loss, lstm.trainable_variables)]
-    return numbers([found, with_gradients(cell, graphs, x, training=True)])
+    found = [(y, tape.gradient(loss, lstm.trainable_variables))]
+    for streams in (1, 2):
+        options = cavs.Options(streams=streams)
+        rates = {"dropout": 0.25, "recurrent_dropout": 0.5}
+        cell = cavs.keras.TreeLSTMCell(cases.UNITS, arity=2, options=options, **rates)
+        found.append(with_gradients(cell, graphs, x, training=True))
+    return numbers(found)
 
 
 def inference():
@@ -147,14 +151,18 @@ class Normalised(cavs.GraphSupport):
 
 
 def derived():
-    """Layers whose weights TensorFlow casts, normalises or takes apart."""
+    """Layers whose weights TensorFlow casts, normalises or takes apart, and whose rows are cast."""
     graphs, x = graphs_and_rows()
     sequences = tf.constant(random(6, cases.FEATURES).reshape(2, 3, -1))
     found = {
         "normalised": cases.in_both_modes(Normalised(state_size=cases.UNITS), graphs, x),
         "columns": cases.in_both_modes(cavs.keras.GRU(cases.UNITS, reset_after=False), sequences),
     }
+    rounds, _ = cavs.GraphBatch.from_rounds([4], [[(0, 1), (1, 2), (2, 3), (3, 0), (1, 0)]], 2)
+    of_rounds = tf.constant(random(int(rounds.num_vertices), cases.FEATURES))
     for dtype in ("bfloat16", "float16"):
+        ggnn = cavs.keras.GGNN(cases.FEATURES, dtype=f"mixed_{dtype}")
+        found[f"GGNN, {dtype}"] = cases.in_both_modes(ggnn, rounds, of_rounds)
         for layer in (cavs.keras.TreeLSTM, cavs.keras.TreeGRU):
             made = layer(cases.FEATURES, dtype=f"mixed_{dtype}")
             found[f"{layer.__name__}, {dtype}"] = cases.in_both_modes(made, graphs, x)
@@ -249,7 +257,17 @@ def all_of_them():
     tf.debugging.set_log_device_placement(True)
     return {
         case.__name__: case()
-        for case in (fit, gradients, dropout, inference, loop, vertex_types, layers, derived)
+        for case in (
+            fit,
+            gradients,
+            dropout,
+            inference,
+            loop,
+            vertex_types,
+            layers,
+            derived,
+            threads,
+        )
     }
 
 
@@ -359,6 +377,7 @@ def counts_of_layers():
 
 
 command = cases.command
+threads = cases.threads
 
 
 def operators_of_tensorflow():

@@ -110,7 +110,7 @@ struct EdgesArgs {
   int64_t first_edge, rows, columns;
   int shift;
 };
-// The arguments of to_mask and round_rows.
+// The arguments of to_mask, round_rows and cast_rows.
 struct MaskArgs {
   const void* from;
   const int32_t* index;
@@ -134,6 +134,13 @@ struct FlatArgs {
   void* wide;
   int64_t n;
 };
+// The number of a type among those of kernels.
+int NumberOf(DType dtype) {
+  return static_cast<int>(std::find(std::begin(FloatTypes::kDTypes),
+                                    std::end(FloatTypes::kDTypes), dtype) -
+                          std::begin(FloatTypes::kDTypes));
+}
+
 // The tiles of a sum over rows: see the kernel `sums`.
 int64_t TilesOf(int64_t x_columns, int64_t y_columns) {
   return x_columns == 0 ? CeilDiv(y_columns, 32)
@@ -225,11 +232,9 @@ Status CudaKernels::Launch(const CudaFoundKernel& kernel, const CudaGrid& grid,
 Status CudaKernels::LaunchOf(DType dtype, CudaKernel kernel,
                              const CudaGrid& grid, const CudaQueue& queue,
                              const void* arguments, size_t bytes) const {
-  const size_t number = std::find(std::begin(FloatTypes::kDTypes),
-                                  std::end(FloatTypes::kDTypes), dtype) -
-                        std::begin(FloatTypes::kDTypes);
-  const KernelsOfText& kernels =
-      queue.tf32 && dtype == DType::kFloat32 ? tf32_ : kernels_[number];
+  const KernelsOfText& kernels = queue.tf32 && dtype == DType::kFloat32
+                                     ? tf32_
+                                     : kernels_[NumberOf(dtype)];
   return Launch(*kernels[static_cast<int>(kernel)], grid, queue, arguments,
                 bytes);
 }
@@ -479,6 +484,16 @@ Status CudaKernels::DrawMask(DType dtype, const DrawnMask& mask,
                               to.rows,       to.cols};
   return LaunchOf(dtype, CudaKernel::kDrawMask,
                   Flat(to.rows * CeilDiv(to.cols, 64) * 16), queue, &arguments,
+                  sizeof(arguments));
+}
+
+Status CudaKernels::Cast(DType from_type, const ConstBlock& from, DType to_type,
+                         const Block& to, const CudaQueue& queue) const {
+  const MaskArgs arguments = {from.data, from.index, from.pitch, to.data,
+                              to.pitch,  to.rows,    to.cols};
+  const int kernel = static_cast<int>(CudaKernel::kCast) + NumberOf(from_type);
+  return LaunchOf(to_type, static_cast<CudaKernel>(kernel),
+                  Flat(to.rows * to.cols), queue, &arguments,
                   sizeof(arguments));
 }
 

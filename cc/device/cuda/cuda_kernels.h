@@ -131,6 +131,9 @@ class CudaKernels {
   // 1 where a byte of `from` is not 0, else 0.
   Status ToMask(DType dtype, const ConstBlock& from, const Block& to,
                 const CudaQueue& queue) const;
+  // Each number becomes the nearest one of type `to_type`.
+  Status Cast(DType from_type, const ConstBlock& from, DType to_type,
+              const Block& to, const CudaQueue& queue) const;
   Status Add(DType dtype, const void* terms, int64_t n, void* sums,
              const CudaQueue& queue) const;
   // Rounds n numbers of SumType(dtype) to `dtype`, elsewhere.

@@ -303,6 +303,18 @@ const DrawnMask* CudaProgram::MaskOf(const Node& node) const {
   return can_draw ? node.foreign->mask() : nullptr;
 }
 
+// Whether it only converts rows of numbers, between types that the GPU knows.
+bool CudaProgram::IsCast(const Node& node) const {
+  if (node.kind != NodeKind::kForeign || node.foreign == nullptr ||
+      node.inputs.size() != 1 || node.outputs.size() != 1) {
+    return false;
+  }
+  const Symbol &in = symbol(node.inputs[0]), &out = symbol(node.outputs[0]);
+  return in.kind == SymbolKind::kRows && out.kind == SymbolKind::kRows &&
+         IsNative(in.dtype) && IsNative(out.dtype) &&
+         in.columns() == out.columns() && node.foreign->casts();
+}
+
 Status CudaProgram::RunNode(const Node& node, const RowRange& at,
                             Stream* stream) {
   if (const DrawnMask* const mask = MaskOf(node)) {
@@ -310,6 +322,12 @@ Status CudaProgram::RunNode(const Node& node, const RowRange& at,
         symbol(node.outputs[0]).dtype, *mask, Read(node.inputs[0], node, at),
         operands_.Dense(node.inputs[1]), operands_.Rows(node.outputs[0], at),
         stream_->queue());
+  }
+  if (IsCast(node)) {
+    return kernels_.Cast(symbol(node.inputs[0]).dtype,
+                         Read(node.inputs[0], node, at),
+                         symbol(node.outputs[0]).dtype,
+                         operands_.Rows(node.outputs[0], at), stream_->queue());
   }
   if (node.kind == NodeKind::kForeign) {
     CAVS_RETURN_IF_ERROR(stream->EndTasks());

@@ -85,6 +85,7 @@ class CudaProgram : public BoundProgram {
   Status RunElementwise(const CudaLaunch& launch, const CudaFoundKernel& group,
                         const RowRange& at);
   const DrawnMask* MaskOf(const Node& node) const;
+  bool IsCast(const Node& node) const;
   Status RunNode(const Node& node, const RowRange& at, Stream* stream);
   Status Move(const std::vector<int>& nodes, const RowRange& at);
   // The move of a node. False if the rows are in their place already.

@@ -1,6 +1,7 @@
 #include "cc/device/cuda/source/kernels.h"
 
 #include <string>
+#include <utility>
 
 #include "cc/base/status.h"
 
@@ -750,6 +751,25 @@ FUNCTION void to_mask(const MaskArgs& a, const Where& at) {
   a.to[r * a.to_pitch + c] = from_wide<T>(own != 0 ? W(1) : W(0));
 }
 
+// Each number of `to` becomes that of `from`, converted.
+template <typename From> struct CastArgs {
+  Global<const From> from;
+  Global<const int> index;
+  i64 from_pitch;
+  Global<T> to;
+  i64 to_pitch;
+  i64 rows, columns;
+};
+template <typename From>
+FUNCTION void cast_rows(const CastArgs<From>& a, const Where& at) {
+  const i64 i = static_cast<i64>(at.x) * thread_count() + thread_index();
+  if (i >= a.rows * a.columns) return;
+  const i64 r = i / a.columns, c = i - r * a.columns;
+  const i64 row = a.index ? static_cast<i64>(a.index[r]) : r;
+  const From own = a.from[row * a.from_pitch + c];
+  a.to[r * a.to_pitch + c] = from_wide<T>(static_cast<W>(to_wide(own)));
+}
+
 struct FlatArgs {
   Global<const T> narrow;
   Global<T> rounded;
@@ -899,7 +919,7 @@ std::shared_ptr<const CudaText> TextOfMoves() {
 
 std::shared_ptr<const CudaText> TextOfKernels(DType dtype, bool tf32) {
   // The kernels are in the order of CudaKernel.
-  return std::make_shared<CudaText>(CudaText{
+  CudaText text = {
       StrCat("typedef ", CudaTypeName(dtype), " T;\n", kKernels,
              TilesOf(dtype, tf32), kLargeKernels),
       {{"products_few", "ProductsArgs", "products_few<false>(a, at)"},
@@ -916,7 +936,13 @@ std::shared_ptr<const CudaText> TextOfKernels(DType dtype, bool tf32) {
        {"to_mask", "MaskArgs", "to_mask(a, at)"},
        {"add", "FlatArgs", "add(a, at)"},
        {"round_all", "FlatArgs", "round_all(a, at)"},
-       {"draw_mask", "DrawArgs", "draw_mask(a, at)"}}});
+       {"draw_mask", "DrawArgs", "draw_mask(a, at)"}}};
+  for (const DType from : FloatTypes::kDTypes) {
+    const std::string name = CudaTypeName(from);
+    text.kernels.push_back({"cast_" + name, "CastArgs<" + name + ">",
+                            "cast_rows<" + name + ">(a, at)"});
+  }
+  return std::make_shared<CudaText>(std::move(text));
 }
 
 }  // namespace cavs

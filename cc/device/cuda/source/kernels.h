@@ -31,6 +31,7 @@ enum class CudaKernel : int {
   kAdd,
   kRoundAll,
   kDrawMask,
+  kCast,  // From the first of FloatTypes; further kernels are from the others.
 };
 // With `tf32`, the operands of large products of float32 are rounded to TF32,
 // for tensor cores.

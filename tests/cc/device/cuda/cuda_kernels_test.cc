@@ -613,6 +613,42 @@ TEST_F(CudaKernelsTest, MasksAreThoseOfTheCpu) {
   });
 }
 
+// As TensorFlow does: by way of float32 where one of them has 16 bits.
+TEST_F(CudaKernelsTest, NumbersAreCast) {
+  ForGpuTypes([&](auto zero) {
+    using From = decltype(zero);
+    HostMatrix<From> from(19, 37, 2);
+    from.FillUnevenly(1);
+    from.at(3, 3) = FromWide<From>(std::nanf(""));
+    from.at(4, 3) = FromWide<From>(HUGE_VAL);
+    const std::vector<int32_t> index = Index(19, 19);
+    const auto own = Up(from);
+    const auto rows = Up(index);
+    ForGpuTypes([&](auto other_zero) {
+      using To = decltype(other_zero);
+      SCOPED_TRACE(testing::Message() << CudaTypeName(kDTypeOf<From>) << " to "
+                                      << CudaTypeName(kDTypeOf<To>));
+      const HostMatrix<To> to(19, 37, 3);
+      const auto other = Up(to);
+      Done(kernels->Cast(kDTypeOf<From>,
+                         own.rows(rows.template as<int32_t>(), 19),
+                         kDTypeOf<To>, other.block(), stream));
+      const HostMatrix<To> got = other.Read();
+      for (int64_t i = 0; i < 19; ++i) {
+        for (int64_t j = 0; j < 37; ++j) {
+          const To want =
+              FromWide<To>(static_cast<Wide<To>>(from.wide(index[i], j)));
+          if (std::isnan(ToWide<To>(want))) {
+            EXPECT_TRUE(std::isnan(got.wide(i, j)));
+          } else {
+            EXPECT_EQ(got.wide(i, j), ToWide<To>(want));
+          }
+        }
+      }
+    });
+  });
+}
+
 TEST_F(CudaKernelsTest, NumbersAreAddedAndRounded) {
   ForGpuTypes([&](auto zero) {
     using T = decltype(zero);
