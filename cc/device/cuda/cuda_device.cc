@@ -38,7 +38,10 @@ Status CudaDevice::Upload(const std::vector<Span<int32_t>>& lists,
                           Stream* stream, std::shared_ptr<void>* memory,
                           std::vector<const int32_t*>* on_device) const {
   constexpr size_t kGrain = 4;
+  size_t most = 0;
+  for (const Span<int32_t>& list : lists) most += list.size() + kGrain;
   std::vector<int32_t> all;
+  all.reserve(most);
   std::vector<size_t> begins;
   for (const Span<int32_t>& list : lists) {
     begins.push_back(all.size());

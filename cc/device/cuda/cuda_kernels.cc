@@ -171,8 +171,12 @@ CudaKernel KernelOfProducts(bool few, bool vector) {
 
 // Divides products of many terms into several, one behind the other, that are
 // added.
-std::vector<CudaProduct> WithFewTerms(
-    const std::vector<CudaProduct>& products) {
+std::vector<CudaProduct> WithFewTerms(std::vector<CudaProduct> products) {
+  if (std::all_of(products.begin(), products.end(), [](const auto& own) {
+        return own.terms.size() <= kMostTerms;
+      })) {
+    return products;
+  }
   std::vector<CudaProduct> parts;
   for (const CudaProduct& own : products) {
     for (size_t begin = 0; begin < own.terms.size(); begin += kMostTerms) {
@@ -305,8 +309,7 @@ Status CudaKernels::RoundRows(DType dtype, const ConstBlock& sums,
                   &arguments, sizeof(arguments));
 }
 
-Status CudaKernels::Multiply(DType dtype,
-                             const std::vector<CudaProduct>& products,
+Status CudaKernels::Multiply(DType dtype, std::vector<CudaProduct> products,
                              const CudaQueue& queue) const {
   const bool alike =
       std::all_of(products.begin(), products.end(),
@@ -318,7 +321,7 @@ Status CudaKernels::Multiply(DType dtype,
   const bool few = most_rows <= kFewRows;
   const int64_t height = few ? 16 : 64, width = few ? 32 : 64;
   const size_t wide = SizeOf(SumType(dtype));
-  const std::vector<CudaProduct> parts = WithFewTerms(products);
+  const std::vector<CudaProduct> parts = WithFewTerms(std::move(products));
   for (size_t next = 0; next < parts.size();) {
     ProductsArgs arguments;  // Only the products that there are are written.
     arguments.num_products = 0;

@@ -107,7 +107,7 @@ class CudaKernels {
   Status RoundRows(DType dtype, const ConstBlock& sums, const Block& to,
                    const CudaQueue& queue) const;
   // Any number of products, which do not depend on one another.
-  Status Multiply(DType dtype, const std::vector<CudaProduct>& products,
+  Status Multiply(DType dtype, std::vector<CudaProduct> products,
                   const CudaQueue& queue) const;
   // Any number of different sums. The workspace has BytesOfParts() of each.
   Status SumOverRows(DType dtype, const std::vector<CudaSum>& sums,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <utility>
 
 #include "cc/base/byte_count.h"
@@ -195,10 +196,14 @@ void CudaProgram::BindConstants(const std::vector<void*>& constants) {
 }
 
 Status CudaProgram::Run(Stage stage, const RowRange& at, Stream* stream) {
-  const CudaContext::Current current(kernels_.context());
   stream_ = static_cast<CudaStream*>(stream);
   const std::vector<CudaLaunch>& launches = executable_.launches(stage);
+  std::optional<CudaContext::Current> current;
   for (size_t i = 0; i < launches.size(); ++i) {
+    // Launches that are collected do not reach the driver yet.
+    if (!current.has_value() && !stream_->collects()) {
+      current.emplace(kernels_.context());
+    }
     const TraceScope scope(bindings_.tracer, stage,
                            [&] { return LabelOf(program_, launches[i]); });
     CAVS_RETURN_IF_ERROR(
@@ -381,7 +386,8 @@ Status CudaProgram::Multiply(const std::vector<int>& nodes,
     }
   }
   const int first = program_.nodes[nodes[0]].outputs[0];
-  return kernels_.Multiply(symbol(first).dtype, products, stream_->queue());
+  return kernels_.Multiply(symbol(first).dtype, std::move(products),
+                           stream_->queue());
 }
 
 Status CudaProgram::AddUp(const std::vector<int>& nodes, Stage stage,

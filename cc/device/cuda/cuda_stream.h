@@ -49,6 +49,8 @@ class CudaStream : public Stream {
   // Whether large products of float32 may round to TF32; false at first.
   void set_tf32(bool tf32) { tf32_ = tf32; }
   CudaStreamHandle handle() const { return handle_; }
+  // Whether launches are being collected.
+  bool collects() const { return collects_; }
   // Where launches go now.
   CudaQueue queue() { return {handle_, collects_ ? &walk_ : nullptr, tf32_}; }
 
