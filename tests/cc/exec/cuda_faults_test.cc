@@ -93,9 +93,15 @@ TEST_F(CudaFaultsTest, CopiesFail) {
       1);
 }
 
+// A step itself waits for nothing.
 TEST_F(CudaFaultsTest, WaitsFail) {
-  EXPECT_GE(
-      FailEach("cuStreamSynchronize", 999, "GPU: got CUDA_ERROR_UNKNOWN ("), 1);
+  std::unique_ptr<CudaStream> stream;
+  ASSERT_TRUE(CudaStream::New(TheGpu()->gpu()->kernels(), &stream).ok());
+  cuda_->Fail("cuStreamSynchronize", 0, 999);
+  const Status status = stream->Synchronize();
+  EXPECT_THAT(status.message(), StartsWith("GPU: got CUDA_ERROR_UNKNOWN ("));
+  cuda_->Reset();
+  EXPECT_TRUE(stream->Synchronize().ok());
 }
 
 // In the first step of a model, which takes memory.
