@@ -247,13 +247,6 @@ MUTANTS = [
         "a.splits[r]",
     ),
     Mutant(
-        "some numbers are not looked at for infinity",
-        KERNELS,
-        "*NotFinite*",
-        "static_cast<i64>(at.width) * thread_count()",
-        "static_cast<i64>(at.width) * thread_count() * 3",
-    ),
-    Mutant(
         "a walk does not wait for all blocks of a step",
         WALK,
         "*Few*",
