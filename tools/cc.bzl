@@ -10,16 +10,17 @@ _COPTS = [
     "//conditions:default": [],
 })
 
-# Most tests take longer to compile than to run. UBSan's checks that are left
-# out here would take a third of the compile time; AddressSanitizer or a crash
-# shows what they find.
-_TEST_COPTS = _COPTS + ["-O1"] + select({
+# UBSan's checks that are left out here would take a third of the compile time
+# of tests; AddressSanitizer or a crash shows what they find.
+_FEWER_CHECKS = select({
     "//tools:opt": [],
     "//conditions:default": ["-fno-sanitize=null,alignment,object-size,vptr"],
 })
 
-# Of tests that take a moment to run, under sanitizers.
-_QUICK_COPTS = select({
+_TEST_COPTS = _COPTS + ["-O1"] + _FEWER_CHECKS
+
+# Of tests that take longer to compile than to run, under sanitizers.
+_LIGHT_COPTS = select({
     "//tools:opt": [],
     "//conditions:default": ["-O0"],
 })
@@ -57,7 +58,7 @@ def cavs_fake_library(name, **kwargs):
         name = name,
         srcs = native.glob(["*.cc", "*.h"]),
         # Programs are fast, also with what a sanitizer adds to all else.
-        copts = _COPTS + ["-O2", "-fvisibility=hidden"],
+        copts = _COPTS + ["-O2", "-fvisibility=hidden"] + _FEWER_CHECKS,
         linkopts = ["-ldl", "-pthread"],
         linkshared = True,
         **kwargs
@@ -66,27 +67,36 @@ def cavs_fake_library(name, **kwargs):
 # The emulated CUDA device, for tests that say so.
 _FAKE_CUDA = "//tests/cc/cuda/fake:libfake_cuda.so"
 
-def cavs_tests(deps, as_shipped = [], quick = [], shards = {}, on_fake_cuda = []):
-    """One test for each *_test.cc, here and below; headers are for all of them.
+def cavs_tests(deps, as_shipped = [], heavy = [], shards = {}, on_fake_cuda = []):
+    """One test for each *_test.cc, here and below; other files are for all of them.
 
     Text files are for the tests of their folder.
 
     Args:
       deps: Of all of them.
       as_shipped: Files of those that `--config=shipped` runs.
-      quick: Files of those that do little, and are compiled without optimisation.
+      heavy: Files of those that compute much themselves; all others are
+        compiled without optimisation under sanitizers.
       shards: Those that take long, by name: in how many parts they run, side by side.
       on_fake_cuda: Files of those that use the emulated CUDA device, which
         `make cuda-check` runs in other ways than this one.
     """
     shipped = native.glob(as_shipped)
     fake_cuda = native.glob(on_fake_cuda)
-    quick = native.glob(quick)
+    heavy = native.glob(heavy)
+    native.cc_library(
+        name = "helpers",
+        testonly = True,
+        srcs = native.glob(["**/*.cc"], exclude = ["**/*_test.cc"]),
+        hdrs = native.glob(["**/*.h"]),
+        copts = _TEST_COPTS,
+        deps = deps + ["@googletest//:gtest_main"],
+    )
     for source in native.glob(["**/*_test.cc"]):
         native.cc_test(
             name = source[:-len(".cc")],
-            srcs = [source] + native.glob(["**/*.h"]),
-            copts = _TEST_COPTS + (_QUICK_COPTS if source in quick else []),
+            srcs = [source],
+            copts = _TEST_COPTS + ([] if source in heavy else _LIGHT_COPTS),
             linkstatic = True,
             timeout = "long",
             shard_count = shards.get(source[:-len("_test.cc")]),
@@ -98,7 +108,7 @@ def cavs_tests(deps, as_shipped = [], quick = [], shards = {}, on_fake_cuda = []
             } if source in fake_cuda else {},
             tags = (["as_shipped"] if source in shipped else []) +
                    (["on_fake_cuda"] if source in fake_cuda else []),
-            deps = deps + ["@googletest//:gtest_main"],
+            deps = [":helpers"],
         )
 
 def cavs_benchmarks(deps):

@@ -312,28 +312,15 @@ const TestDevice* The() {
   return &device;
 }
 
+extern template const TestDevice* The<CpuTestDevice>();
+extern template const TestDevice* The<ReferenceTestDevice>();
+
 // A GPU, if there is one; otherwise null.
-inline const CudaTestDevice* TheGpu() {
-  static const CudaTestDevice* const device = []() -> const CudaTestDevice* {
-    std::shared_ptr<TestGpu> gpu = TestGpu::Open();
-    return gpu == nullptr ? nullptr : new CudaTestDevice(std::move(gpu));
-  }();
-  return device;
-}
+const CudaTestDevice* TheGpu();
 
 // All devices. A device that is added here gets all tests that any device must
 // pass.
-inline std::vector<const TestDevice*> AllTestDevices() {
-  std::vector<const TestDevice*> all = {
-      The<CpuTestDevice>(),
-      The<ReferenceTestDevice>(),
-      The<MinimalTestDevice>(),
-      The<LateTestDevice<Haste::kAsLateAsItMay>>(),
-      The<LateTestDevice<Haste::kAtOnce>>(),
-      The<ClosedTestDevice>()};
-  if (TheGpu() != nullptr) all.push_back(TheGpu());
-  return all;
-}
+std::vector<const TestDevice*> AllTestDevices();
 
 }  // namespace cavs
 
