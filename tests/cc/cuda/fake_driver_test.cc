@@ -872,8 +872,9 @@ TEST_F(FakeDriverTest, ProductsByWarps) {
   // The last bits of a number are not those of TF32.
   const char* const tf32 =
       "#define PER 1\n"
-      "#define READ_A x[e] = bits_of(a.a[row * 8 + k]) | 0x1fffu;\n"
-      "#define READ_B y[e] = bits_of(round_tf32(a.b[k * 8 + g])) | 0x1fffu;\n"
+      "#define READ_A x[e] = __float_as_uint(a.a[row * 8 + k]) | 0x1fffu;\n"
+      "#define READ_B y[e] = __float_as_uint(round_tf32(a.b[k * 8 + g])) | "
+      "0x1fffu;\n"
       "#define MMA mma_tf32\n";
   const struct {
     std::string text;

@@ -252,7 +252,7 @@ struct F16 {
   u16 bits;
 };
 
-FUNCTION u32 bits_of(float x) {
+FUNCTION u32 __float_as_uint(float x) {
   u32 b;
   __builtin_memcpy(&b, &x, sizeof(b));
   return b;
@@ -273,19 +273,20 @@ inline float to_float(F16 x) {
   }
   if (rest >= 0x400u) return float_of(sign | ((rest << 13) + (112u << 23)));
   const float tiny = static_cast<float>(rest) * 0x1p-24f;
-  return float_of(sign | bits_of(tiny));
+  return float_of(sign | __float_as_uint(tiny));
 }
 
 namespace cavs_fake {
 
 inline Bf16 ToBf16(float x) {
-  const u32 b = bits_of(x);
+  const u32 b = __float_as_uint(x);
   if ((b & 0x7fffffffu) > 0x7f800000u) return {u16(b >> 16 | 0x40u)};
   return {u16((b + 0x7fffu + (b >> 16 & 1u)) >> 16)};
 }
 
 inline F16 ToF16(float x) {
-  const u32 b = bits_of(x), sign = b >> 16 & 0x8000u, rest = b & 0x7fffffffu;
+  const u32 b = __float_as_uint(x), sign = b >> 16 & 0x8000u,
+            rest = b & 0x7fffffffu;
   if (rest > 0x7f800000u) return {u16(sign | 0x7e00u | (rest >> 13 & 0x3ffu))};
   if (rest >= 0x477ff000u) return {u16(sign | 0x7c00u)};
   if (rest >= 0x38800000u) {
@@ -294,7 +295,7 @@ inline F16 ToF16(float x) {
   }
   // The last place of the sum is the smallest subnormal number.
   const float sum = float_of(rest) + 0.5f;
-  return {u16(sign | (bits_of(sum) - bits_of(0.5f)))};
+  return {u16(sign | (__float_as_uint(sum) - __float_as_uint(0.5f)))};
 }
 
 template <typename T>
@@ -392,7 +393,7 @@ inline void mma_tf32(float (&d)[4], const u32 (&a)[4], const u32 (&b)[2]) {
   });
 }
 inline float round_tf32(float x) {
-  const u32 b = bits_of(x);
+  const u32 b = __float_as_uint(x);
   if ((b & 0x7fffffffu) >= 0x7f800000u) return x;  // Infinity or NaN.
   return float_of((b + 0x1000u) & ~0x1fffu);
 }

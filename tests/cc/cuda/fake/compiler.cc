@@ -23,6 +23,11 @@
 extern char** environ;
 
 // The headers of kernels are part of the library: it works wherever it lies.
+// The compiler does not see `.incbin`, so this file includes the header that no
+// other file of the library does, without its contents: a build follows its
+// changes.
+#define CAVS_TESTS_CC_CUDA_FAKE_CAVS_DEVICE_H_
+#include "tests/cc/cuda/fake/cavs_device.h"
 asm(R"(
 .section .rodata
 .globl cavs_fake_launch_header, cavs_fake_device_header
