@@ -45,7 +45,7 @@ Status CudaWalk::Run(const CudaKernels& kernels, CudaStreamHandle stream) {
   unsigned shared_bytes = 0;
   Status status;
   if (launches_.size() >= kFewestSteps) {
-    status = FindKernel(kernels, &function, &shared_bytes);
+    status = BindKernel(kernels, &function, &shared_bytes);
   }
   if (status.ok()) {
     status = function == nullptr
@@ -72,7 +72,7 @@ Status CudaWalk::RunOneByOne(const CudaKernels& kernels,
   return Status();
 }
 
-Status CudaWalk::FindKernel(const CudaKernels& kernels, CudaFunction* function,
+Status CudaWalk::BindKernel(const CudaKernels& kernels, CudaFunction* function,
                             unsigned* shared_bytes) {
   const CudaContext& context = kernels.context();
   if (!context.launches_cooperatively()) return Status();

@@ -40,9 +40,9 @@ class CudaWalk {
   };
 
   Status RunOneByOne(const CudaKernels& kernels, CudaStreamHandle stream) const;
-  // Finds the kernel for all launches, and gives steps the numbers of kernels
-  // there; null if it cannot be launched.
-  Status FindKernel(const CudaKernels& kernels, CudaFunction* function,
+  // Finds the kernel for all launches, null if it cannot be launched, and
+  // rewrites the steps so that they name kernels by their numbers there.
+  Status BindKernel(const CudaKernels& kernels, CudaFunction* function,
                     unsigned* shared_bytes);
   Status RunTogether(const CudaKernels& kernels, CudaFunction function,
                      unsigned shared_bytes, CudaStreamHandle stream) const;
