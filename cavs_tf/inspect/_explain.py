@@ -31,6 +31,8 @@ class Explanation(str):
 def explain(model, graphs=None, inputs=None, program=False) -> Explanation:
     """Says how vertex functions run: operators by stage, fallbacks, tasks, bytes. Eager only.
 
+    It describes the device on which a call in this place would run, as `tf.device` says.
+
     Args:
       model: A `GraphSupport`, a layer around one, such as `cavs_tf.keras.TreeLSTM`, or a Keras
         model that calls one of them once.

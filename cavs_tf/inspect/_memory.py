@@ -18,7 +18,8 @@ class DirectionMemory:
       tape: The values that the backward direction reads, without the states.
       temporaries: The other values that operators write; backward with `at`, also a copy of the
         gradients of outputs.
-      packed_weights: Weights in the layout in which matrix products read them.
+      packed_weights: Weights in the layout in which matrix products read them; on a GPU, memory in
+        which sums over rows are formed.
       results: Pushed outputs; backward, the gradients of inputs and weights.
     """
 
@@ -66,7 +67,8 @@ def predict_memory(model, graphs, inputs=None, at=None) -> MemoryPrediction:
     """Computes, without running the model, how much memory it takes for a minibatch. Eager only.
 
     Weights, inputs and the rest of the program are not counted, nor is the memory that TensorFlow's
-    own kernels allocate: `explain` lists the operators that run through them.
+    own kernels allocate: `explain` lists the operators that run through them. The prediction is for
+    the device on which a call in this place would run, as `tf.device` says.
 
     Args:
       model: A `GraphSupport`, a layer around one, or a Keras model that calls one once. Only the

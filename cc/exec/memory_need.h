@@ -15,8 +15,10 @@ namespace cavs {
 struct MemoryNeed {
   size_t state = 0;  // In a derivative, the gradient of the state.
   size_t tape = 0;   // Values that the derivative reads, except the state.
-  size_t temporaries = 0;     // All other values that operators write.
-  size_t packed_weights = 0;  // Weights in the layout of the product kernels.
+  size_t temporaries = 0;  // All other values that operators write.
+  // What executables ask for beside their values: weights in the layout of the
+  // product kernels, or where sums over rows are formed.
+  size_t packed_weights = 0;
   // Not from the pool: outputs for the caller.
   size_t results = 0;
 

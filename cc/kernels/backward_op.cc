@@ -35,7 +35,9 @@ using ::tensorflow::TensorShape;
 class BackwardOp {
  public:
   absl::Status Init(OpKernelConstruction* context) {
-    TF_RETURN_IF_ERROR(OpDevice::Make(context, &device_));
+    int streams;
+    TF_RETURN_IF_ERROR(ReadStreams(context, &streams));
+    TF_RETURN_IF_ERROR(OpDevice::Make(context, streams, &device_));
     TF_RETURN_IF_ERROR(context->GetAttr("pulls", &pulls_));
     TF_RETURN_IF_ERROR(context->GetAttr("pull_shapes", &pull_shapes_));
     TF_RETURN_IF_ERROR(

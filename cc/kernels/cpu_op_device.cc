@@ -8,7 +8,10 @@
 #include "cc/kernels/team_of.h"
 
 namespace cavs {
+namespace {
 
+// If guard zones look for faults, minibatches of any size have separate
+// programs for leaves.
 CpuDevice::Options CpuOptions() {
   CpuDevice::Options options;
   if (GuardZonesWanted()) {
@@ -17,8 +20,11 @@ CpuDevice::Options CpuOptions() {
   return options;
 }
 
+}  // namespace
+
 CpuOpDevice::CpuOpDevice(bool two_streams)
-    : engine_(two_streams ? std::make_unique<engine::Engine>(engine::Streams(2))
+    : device_(CpuOptions()),
+      engine_(two_streams ? std::make_unique<engine::Engine>(engine::Streams(2))
                           : nullptr) {}
 
 absl::Status CpuOpDevice::RunInStreams(tensorflow::OpKernelContext* context,

@@ -10,10 +10,6 @@
 
 namespace cavs {
 
-// Returns the options of the CPU as ops use it. If guard zones look for faults,
-// minibatches of any size have separate programs for leaves.
-CpuDevice::Options CpuOptions();
-
 // A CpuOpDevice is the CPU as the device of an op. Its workers are TensorFlow's
 // intra-op threads.
 class CpuOpDevice : public OpDevice {
@@ -27,7 +23,7 @@ class CpuOpDevice : public OpDevice {
                             bool one_stream, StepContext* own,
                             Step step) const override;
 
-  const CpuDevice device_{CpuOptions()};
+  const CpuDevice device_;
   // The engine that runs two streams, whose threads sleep while no call runs.
   // It is null if there is one stream.
   const std::unique_ptr<engine::Engine> engine_;

@@ -1,15 +1,17 @@
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "cc/base/status.h"
-#include "cc/device/cpu/cpu_device.h"
 #include "cc/ir/label.h"
 #include "cc/ir/overlaps.h"
 #include "cc/ir/print.h"
 #include "cc/kernels/compile.h"
 #include "cc/kernels/guarded_op.h"
+#include "cc/kernels/op_device.h"
+#include "cc/kernels/register_on_gpu.h"
 #include "tensorflow/core/framework/op_kernel.h"
 
 namespace cavs {
@@ -139,18 +141,21 @@ void Describe(const Model& model, std::vector<std::string>* described) {
   }
 }
 
+// DescribeOp describes the programs of its own device.
 class DescribeOp {
  public:
   absl::Status Init(OpKernelConstruction* context) {
-    const CpuDevice device;
+    std::unique_ptr<const OpDevice> device;
+    TF_RETURN_IF_ERROR(OpDevice::Make(context, /*streams=*/1, &device));
     CompiledModel forward, backward;
     std::vector<tensorflow::NameAttrList> gradients;
     TF_RETURN_IF_ERROR(context->GetAttr("gradient_functions", &gradients));
     if (gradients.empty()) {
-      TF_RETURN_IF_ERROR(Compile(context, device, "vertex",
+      TF_RETURN_IF_ERROR(Compile(context, device->device(), "vertex",
                                  /*expected=*/std::nullopt, &forward));
     } else {
-      TF_RETURN_IF_ERROR(CompileTraining(context, device, &forward, &backward));
+      TF_RETURN_IF_ERROR(
+          CompileTraining(context, device->device(), &forward, &backward));
     }
     std::vector<std::string> described;
     Describe(forward.model, &described);
@@ -172,6 +177,9 @@ class DescribeOp {
 
 REGISTER_KERNEL_BUILDER(Name("CavsDescribe").Device(tensorflow::DEVICE_CPU),
                         GuardedOp<DescribeOp>);
+
+[[maybe_unused]] const bool kOnGpu =
+    RegisterOnGpu<GuardedOp<DescribeOp>>("CavsDescribe", {"description"});
 
 }  // namespace
 }  // namespace cavs

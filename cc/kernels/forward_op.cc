@@ -35,7 +35,9 @@ using ::tensorflow::TensorShape;
 class ForwardOp {
  public:
   absl::Status Init(OpKernelConstruction* context) {
-    TF_RETURN_IF_ERROR(OpDevice::Make(context, &device_));
+    int streams;
+    TF_RETURN_IF_ERROR(ReadStreams(context, &streams));
+    TF_RETURN_IF_ERROR(OpDevice::Make(context, streams, &device_));
     pool_ = device_->NewPool();
     TF_RETURN_IF_ERROR(context->GetAttr("keep_tape", &keep_tape_));
     TF_RETURN_IF_ERROR(context->GetAttr("push_shapes", &push_shapes_));

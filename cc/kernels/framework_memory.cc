@@ -20,12 +20,16 @@ void FrameworkMemory::Free(void* data, size_t) {
   allocator_->DeallocateRaw(data);
 }
 
-bool FrameworkMemory::MayProvide(size_t bytes) const {
+size_t FrameworkMemory::Available() const {
   const std::optional<tensorflow::AllocatorStats> stats =
       allocator_->GetStats();
-  if (!stats.has_value() || !stats->bytes_limit.has_value()) return true;
+  if (!stats.has_value() || !stats->bytes_limit.has_value()) return SIZE_MAX;
   const int64_t left = *stats->bytes_limit - stats->bytes_in_use;
-  return left > 0 && bytes <= static_cast<size_t>(left);
+  return static_cast<size_t>(std::max<int64_t>(left, 0));
+}
+
+bool FrameworkMemory::MayProvide(size_t bytes) const {
+  return bytes <= Available();
 }
 
 }  // namespace cavs

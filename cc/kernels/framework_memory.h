@@ -21,6 +21,8 @@ class FrameworkMemory : public Memory {
   void* Allocate(size_t bytes) override;
   void Free(void* data, size_t bytes) override;
   bool MayProvide(size_t bytes) const override;
+  // Bytes that TensorFlow may still hand out; SIZE_MAX if unknown.
+  size_t Available() const;
   bool is_host() const override { return false; }
 
  private:

@@ -1,21 +1,24 @@
 #include <algorithm>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "cc/base/machine.h"
-#include "cc/device/cpu/cpu_device.h"
 #include "cc/exec/choose_programs.h"
 #include "cc/exec/executor.h"
 #include "cc/exec/executor_checks.h"
 #include "cc/exec/micro_batch.h"
 #include "cc/kernels/compile.h"
-#include "cc/kernels/cpu_op_device.h"
+#include "cc/kernels/framework_memory.h"
 #include "cc/kernels/guarded_op.h"
+#include "cc/kernels/op_device.h"
 #include "cc/kernels/partial_pulls.h"
 #include "cc/kernels/read_result_sizes.h"
 #include "cc/kernels/read_schedule.h"
+#include "cc/kernels/register_on_gpu.h"
 #include "cc/kernels/status_util.h"
 #include "tensorflow/core/framework/op_kernel.h"
 
@@ -28,15 +31,17 @@ using ::tensorflow::Tensor;
 using ::tensorflow::TensorShape;
 
 // A TrainingStep compiles the functions of CavsForward and CavsBackward for an
-// op that predicts their memory and does not run them. It never changes after
-// Init().
+// op that predicts their memory on its own device and does not run them. It
+// never changes after Init().
 class TrainingStep {
  public:
-  absl::Status Init(OpKernelConstruction* context, const Device& device) {
+  absl::Status Init(OpKernelConstruction* context) {
     TF_RETURN_IF_ERROR(ReadStreams(context, &streams_));
     TF_RETURN_IF_ERROR(ReadResultSizes(context, &sizes_));
     TF_RETURN_IF_ERROR(ReadPartialPulls(context, &partial_));
-    TF_RETURN_IF_ERROR(CompileTraining(context, device, &forward_, &backward_));
+    TF_RETURN_IF_ERROR(OpDevice::Make(context, /*streams=*/1, &device_));
+    TF_RETURN_IF_ERROR(
+        CompileTraining(context, device_->device(), &forward_, &backward_));
     if (!has_backward() || MayBeDerivative(backward_.model, forward_.model)) {
       return absl::OkStatus();
     }
@@ -45,6 +50,7 @@ class TrainingStep {
         "expected none, or the derivatives of vertex_functions.");
   }
 
+  const Device& device() const { return device_->device(); }
   const Model& forward() const { return forward_.model; }
   // The model has no programs if there are no derivatives.
   const Model& backward() const { return backward_.model; }
@@ -64,6 +70,7 @@ class TrainingStep {
   bool has_backward() const { return !backward_.model.programs.empty(); }
 
   int streams_ = 1;
+  std::unique_ptr<const OpDevice> device_;
   ResultSizes sizes_;
   PartialPulls partial_;
   CompiledModel forward_, backward_;
@@ -129,8 +136,8 @@ absl::Status OutputBytes(OpKernelContext* context, int index, size_t bytes) {
 class MemoryOp {
  public:
   absl::Status Init(OpKernelConstruction* context) {
-    TF_RETURN_IF_ERROR(step_.Init(context, device_));
-    return CompileInference(context, device_, &inference_);
+    TF_RETURN_IF_ERROR(step_.Init(context));
+    return CompileInference(context, step_.device(), &inference_);
   }
 
   absl::Status Compute(OpKernelContext* context) const {
@@ -181,7 +188,6 @@ class MemoryOp {
     return absl::OkStatus();
   }
 
-  const CpuDevice device_{CpuOptions()};
   TrainingStep step_;
   CompiledModel inference_;
 };
@@ -192,7 +198,7 @@ class MicroBatchOp {
   absl::Status Init(OpKernelConstruction* context) {
     TF_RETURN_IF_ERROR(context->GetAttr("arity", &arity_));
     TF_RETURN_IF_ERROR(context->GetAttr("policy", &policy_));
-    TF_RETURN_IF_ERROR(step_.Init(context, device_));
+    TF_RETURN_IF_ERROR(step_.Init(context));
     const int slots =
         std::max(step_.forward().num_slots, step_.backward().num_slots);
     if (arity_ >= slots) return absl::OkStatus();
@@ -231,19 +237,31 @@ class MicroBatchOp {
   }
 
  private:
-  const CpuDevice device_{CpuOptions()};
   int arity_ = 0;
   std::string policy_;
   TrainingStep step_;
 };
 
+// AvailableMemoryOp reports the memory that its device can still provide.
 class AvailableMemoryOp {
  public:
-  absl::Status Init(OpKernelConstruction*) { return absl::OkStatus(); }
+  absl::Status Init(OpKernelConstruction* context) {
+    if (context->device_type() == tensorflow::DEVICE_CPU) {
+      return absl::OkStatus();
+    }
+    of_device_.emplace(
+        context->device()->GetAllocator(tensorflow::AllocatorAttributes()));
+    return absl::OkStatus();
+  }
 
   absl::Status Compute(OpKernelContext* context) const {
-    return OutputBytes(context, 0, AvailableMemory());
+    return OutputBytes(
+        context, 0,
+        of_device_.has_value() ? of_device_->Available() : AvailableMemory());
   }
+
+ private:
+  std::optional<FrameworkMemory> of_device_;  // Of a GPU.
 };
 
 REGISTER_KERNEL_BUILDER(
@@ -253,6 +271,19 @@ REGISTER_KERNEL_BUILDER(Name("CavsMemory").Device(tensorflow::DEVICE_CPU),
                         GuardedOp<MemoryOp>);
 REGISTER_KERNEL_BUILDER(Name("CavsMicroBatch").Device(tensorflow::DEVICE_CPU),
                         GuardedOp<MicroBatchOp>);
+
+[[maybe_unused]] const bool kOnGpu[] = {
+    RegisterOnGpu<GuardedOp<AvailableMemoryOp>>("CavsAvailableMemory",
+                                                {"bytes"}),
+    RegisterOnGpu<GuardedOp<MemoryOp>>(
+        "CavsMemory", {"order", "task_splits", "task_type", "child_row",
+                       "pulled_rows", "pushed_rows", "partial_vertices",
+                       "edges", "bytes", "training", "task_traits"}),
+    RegisterOnGpu<GuardedOp<MicroBatchOp>>(
+        "CavsMicroBatch",
+        {"child_splits", "child_ids", "graph_splits", "vertex_type",
+         "pulled_rows", "pushed_rows", "available", "partial_vertices",
+         "micro_batch", "whole_bytes"})};
 
 }  // namespace
 }  // namespace cavs

@@ -18,9 +18,8 @@ absl::Status ReadStreams(tensorflow::OpKernelConstruction* context,
 }
 
 absl::Status OpDevice::Make(tensorflow::OpKernelConstruction* context,
+                            int streams,
                             std::unique_ptr<const OpDevice>* device) {
-  int streams;
-  TF_RETURN_IF_ERROR(ReadStreams(context, &streams));
   const bool two_streams = streams == 2;
   if (context->device_type() != tensorflow::DEVICE_CPU) {
     return CudaOpDevice::Make(context, two_streams, device);

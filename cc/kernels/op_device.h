@@ -24,8 +24,9 @@ class OpDevice {
  public:
   using Step = absl::FunctionRef<Status(const StepContext&)>;
 
-  // Makes the device of an op that has an attribute `streams`.
+  // Makes the device of an op, for steps in so many streams.
   static absl::Status Make(tensorflow::OpKernelConstruction* context,
+                           int streams,
                            std::unique_ptr<const OpDevice>* device);
   virtual ~OpDevice() = default;
 
@@ -36,8 +37,8 @@ class OpDevice {
   std::shared_ptr<StoragePool> NewPool() const;
 
   // Calls `step` with the context of one call of the op: memory of `pool`, and
-  // as many streams of the device as attribute `streams` says, or one if
-  // `one_stream` is set. The work of the step may not be done when this
+  // as many streams of the device as Make() was told, or one if `one_stream` is
+  // set. The work of the step may not be done when this
   // function returns, but it is done before any work that TensorFlow puts into
   // the device's own stream afterwards.
   absl::Status Run(tensorflow::OpKernelContext* context, StoragePool* pool,

@@ -355,8 +355,8 @@ const InitOnStartupMarker kDescribe =
            .SetIsStateful()
            .SetShapeFn(::tensorflow::shape_inference::ScalarShape)
            .Doc(R"doc(
-Describes as JSON how CavsForward or CavsBackward runs functions: for each of them the
-nodes in the order in which they run, and the program as text. With derivatives, these
+Describes as JSON how CavsForward or CavsBackward runs functions on the device of this op: for
+each of them the nodes in the order in which they run, and the program as text. With derivatives, these
 follow. `variants` describes likewise the programs for tasks with some `traits`, which is
 a sum of bits: see cc/schedule/traits.h.
 
@@ -405,7 +405,7 @@ const InitOnStartupMarker kMemory =
                                  .SetIsStateful()
                                  .SetShapeFn(NoThrowShape<MemoryShape>)
                                  .Doc(R"doc(
-Predicts the memory that CavsForward and CavsBackward take.
+Predicts the memory that CavsForward and CavsBackward take on the device of this op.
 
 order: [V], from CavsSchedule; so are the next three.
 task_splits: [T + 1].
@@ -473,7 +473,8 @@ REGISTER_OP("CavsAvailableMemory")
     .SetIsStateful()
     .SetShapeFn(::tensorflow::shape_inference::ScalarShape)
     .Doc(R"doc(
-The memory that the system, or the container of the process, can still provide.
+The memory that the op's device can still provide: on the CPU, the system, or the container of the
+process; on a GPU, TensorFlow's allocator.
 
 bytes: Scalar; the largest integer if it is unknown.
 )doc");

@@ -1,5 +1,6 @@
 """Models whose vertex functions run on a GPU, if there is one, with the same results."""
 
+import contextlib
 import ctypes
 import functools
 import os
@@ -248,6 +249,7 @@ def one_after_another():
             tensor_float_32,
             operators_of_tensorflow,
             command,
+            predictions,
             out_of_memory,
         )
     }
@@ -392,6 +394,28 @@ def operators_of_tensorflow():
     return str(error.value), numbers(on_cpu)
 
 
+def predictions():
+    """What is said of the programs of the GPU; and of those of the CPU, in its scope."""
+    graphs, x = graphs_and_rows()
+    options = cavs.Options(micro_batch="auto")
+    cell = cavs.keras.TreeLSTMCell(cases.UNITS, arity=2, options=options)
+    cell(graphs, x)
+    found = []
+    for device in (None, "CPU:0"):
+        with tf.device(device):
+            text = cavs.explain(cell, graphs, x, program=True)
+            found.append((str(text), cavs.predict_memory(cell, graphs, x)))
+    before = memory_in_use_and_available(x.device)
+    more = tf.Variable(tf.zeros([2**20]))
+    return found, before, memory_in_use_and_available(more.device)
+
+
+def memory_in_use_and_available(device):
+    in_use = tf.config.experimental.get_memory_info(device)["current"]
+    with tf.device(device):
+        return in_use, int(library.cavs_available_memory())
+
+
 def out_of_memory():
     """What it says where the GPU has no memory left; and that the next call has some again."""
     graphs, x = graphs_and_rows()
@@ -399,11 +423,18 @@ def out_of_memory():
     cell(graphs, x)
     many = cavs.GraphBatch.from_children(GRAPHS * 20000)
     rows = tf.Variable(tf.zeros([many.num_vertices, cases.FEATURES])).read_value()
-    driver().fake_set(b"memory", ctypes.c_int64(counts().bytes_in_use))
-    with pytest.raises(tf.errors.ResourceExhaustedError) as error:
-        cell(many, rows)
+    few = many.roots[:1]
+    predicted = cavs.predict_memory(cell, many, rows, at=few)
+    in_use, messages = counts().bytes_in_use, []
+    # The lists of a schedule fit into 16 MiB.
+    for room, trains, at in ((0, False, None), (0, False, few), (16, False, few), (16, True, few)):
+        driver().fake_set(b"memory", ctypes.c_int64(in_use + (room << 20)))
+        scope = tf.GradientTape() if trains else contextlib.nullcontext()
+        with pytest.raises(tf.errors.ResourceExhaustedError) as error, scope:
+            cell(many, rows, at=at)
+        messages.append(str(error.value))
     assert counts().faults == 0
-    return str(error.value), numbers(cell(graphs, x))
+    return messages, predicted, numbers(cell(graphs, x))
 
 
 def without_compiler():

@@ -63,11 +63,26 @@ def test_operators_of_tensorflow_are_named(found):
     assert on_cpu is not None
 
 
+def test_tools_describe_the_programs_of_the_device(found):
+    ((on_gpu, memory), (on_cpu, other)), before, after = found["predictions"]
+    assert "tasks in which no vertex has a child" in on_cpu  # Programs that need finite values.
+    assert "tasks in which no vertex has a child" not in on_gpu
+    for text, predicted in ((on_gpu, memory), (on_cpu, other)):
+        assert f"memory for inference: {predicted.inference}\n" in text
+        assert f"to train with all at once takes {predicted.training:,} of " in text
+    assert after[0] >= before[0] + 2**22 and sum(after) == sum(before)
+
+
 def test_a_gpu_that_is_full_is_an_error(found):
-    message, after = found["out_of_memory"]
-    assert "pushes[0]: got shape [180000,4], that is 2880000 bytes, but expected" in message
-    assert "one that fits into the memory that is available" in message
+    (of_all, lists, inference, training), predicted, after = found["out_of_memory"]
+    assert "pushes[0]: got shape [180000,4], that is 2880000 bytes, but expected" in of_all
+    assert "one that fits into the memory that is available" in of_all
+    assert "from taking memory for lists of rows but expected enough memory" in lists
     assert np.isfinite(after).all()
+    need = f"{predicted.inference.total} bytes ({predicted.inference.state} state, "
+    assert f"minibatch: got one that needs {need}" in inference
+    peak = f"{predicted.training} bytes at its peak (forward: {predicted.forward.total} bytes ("
+    assert f"minibatch: got one whose training step needs {peak}" in training
 
 
 def test_a_compiler_that_is_missing_is_an_error(tmp_path):

@@ -50,7 +50,10 @@ Status CudaDevice::Upload(const std::vector<Span<int32_t>>& lists,
   }
   const size_t bytes = Memory::Padded(all.size() * sizeof(int32_t) + 1);
   void* const data = options_.memory->Allocate(bytes);
-  if (data == nullptr) return OutOfMemory();
+  if (data == nullptr) {
+    return kernels_->context().driver().Check(
+        kCudaOutOfMemory, "taking memory for lists of rows");
+  }
   *memory =
       std::shared_ptr<void>(data, [memory = options_.memory, bytes](void* own) {
         memory->Free(own, bytes);

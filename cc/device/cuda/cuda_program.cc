@@ -158,7 +158,10 @@ Status CudaExecutable::MakeConstants(Stream* stream, Made* made) const {
   }
   if (bytes == 0) return Status();
   void* const data = memory_->Allocate(bytes);
-  if (data == nullptr) return OutOfMemory();
+  if (data == nullptr) {
+    return kernels_->context().driver().Check(kCudaOutOfMemory,
+                                              "taking memory for constants");
+  }
   made->memory = std::shared_ptr<void>(
       data, [memory = memory_, bytes](void* own) { memory->Free(own, bytes); });
   for (const auto& [id, offset] : offsets) {
