@@ -1,7 +1,9 @@
 #include "cc/device/cuda/cuda_kernels.h"
 
 #include <algorithm>
+#include <climits>
 #include <cstddef>
+#include <cstring>
 #include <utility>
 
 #include "cc/device/cuda/cuda_walk.h"
@@ -16,9 +18,10 @@ constexpr int64_t kThreads = 256;
 constexpr int64_t kFewRows = 128;
 // The most of them in a launch, whose arguments take at most 4096 bytes.
 constexpr size_t kMostMoves = 32;
-constexpr size_t kMostProducts = 16;
 constexpr size_t kMostTerms = 4;  // Of a product.
 constexpr size_t kMostSums = 30;
+// What products of few rows hold in shared memory.
+constexpr int kNumbersOfFew = 8 * 512;
 // The most that two tiles hold in shared memory, with what lies between lines.
 constexpr int kNumbersOfTiles = 2 * 16 * 72;
 // A part of a sum over rows has at least so many rows.
@@ -57,7 +60,7 @@ struct MovesArgs {
   } moves[kMostMoves];
 };
 struct ProductsArgs {
-  int num_products, alike;
+  int num_products = 0, alike = 0, shift = 5, unused = 0;
   struct Product {
     void* to;
     int64_t to_pitch;
@@ -68,7 +71,12 @@ struct ProductsArgs {
       int64_t pitch;
       int depth, transpose;
     } terms[kMostTerms];
-  } products[kMostProducts];
+  } products[kCudaMostProducts];
+
+  // The arguments of a kernel with so many products.
+  static constexpr size_t Bytes(int products) {
+    return offsetof(ProductsArgs, products) + products * sizeof(Product);
+  }
 };
 struct SumsArgs {
   int num_sums;
@@ -169,6 +177,47 @@ CudaKernel KernelOfProducts(bool few, bool vector) {
   return vector ? CudaKernel::kProductsManyVector : CudaKernel::kProductsMany;
 }
 
+// Adds a product to those of a launch. Clears `vector` if kernels cannot read
+// its operands four elements at a time.
+void Append(DType dtype, const CudaProduct& own, int first_block,
+            ProductsArgs* arguments, bool* vector) {
+  ProductsArgs::Product& product =
+      arguments->products[arguments->num_products++];
+  product.to = own.to.data;
+  product.to_pitch = own.to.pitch;
+  product.rows = static_cast<int>(own.to.rows);
+  product.width = static_cast<int>(own.to.cols);
+  product.first_block = first_block;
+  product.num_terms = 0;
+  product.accumulate = own.accumulate;
+  for (const CudaProduct::Term& term : own.terms) {
+    *vector = *vector && CanReadFour(dtype, own, term);
+    product.terms[product.num_terms++] = {
+        Rows(term.from), term.weight, term.pitch,
+        static_cast<int>(term.from.cols), term.transpose};
+  }
+}
+
+// Divides products into products of so many columns.
+std::vector<CudaProduct> WithColumns(DType dtype, int64_t columns,
+                                     const std::vector<CudaProduct>& products) {
+  const auto size = static_cast<int64_t>(SizeOf(dtype));
+  std::vector<CudaProduct> parts;
+  for (const CudaProduct& own : products) {
+    for (int64_t first = 0; first < own.to.cols; first += columns) {
+      parts.push_back(own);
+      CudaProduct& part = parts.back();
+      part.to.data = static_cast<char*>(own.to.data) + first * size;
+      part.to.cols = columns;
+      for (CudaProduct::Term& term : part.terms) {
+        term.weight = static_cast<const char*>(term.weight) +
+                      first * (term.transpose ? term.pitch : 1) * size;
+      }
+    }
+  }
+  return parts;
+}
+
 // Divides products of many terms into several, one behind the other, that are
 // added.
 std::vector<CudaProduct> WithFewTerms(std::vector<CudaProduct> products) {
@@ -233,14 +282,18 @@ Status CudaKernels::Launch(const CudaFoundKernel& kernel, const CudaGrid& grid,
   return context_->Launch(function, grid, queue.stream, arguments);
 }
 
-Status CudaKernels::LaunchOf(DType dtype, CudaKernel kernel,
-                             const CudaGrid& grid, const CudaQueue& queue,
-                             const void* arguments, size_t bytes) const {
+const CudaFoundKernel& CudaKernels::KernelOf(DType dtype, CudaKernel kernel,
+                                             const CudaQueue& queue) const {
   const KernelsOfText& kernels = queue.tf32 && dtype == DType::kFloat32
                                      ? tf32_
                                      : kernels_[NumberOf(dtype)];
-  return Launch(*kernels[static_cast<int>(kernel)], grid, queue, arguments,
-                bytes);
+  return *kernels[static_cast<int>(kernel)];
+}
+
+Status CudaKernels::LaunchOf(DType dtype, CudaKernel kernel,
+                             const CudaGrid& grid, const CudaQueue& queue,
+                             const void* arguments, size_t bytes) const {
+  return Launch(KernelOf(dtype, kernel, queue), grid, queue, arguments, bytes);
 }
 
 // In the largest units that fit all of them.
@@ -324,7 +377,6 @@ Status CudaKernels::Multiply(DType dtype, std::vector<CudaProduct> products,
   const std::vector<CudaProduct> parts = WithFewTerms(std::move(products));
   for (size_t next = 0; next < parts.size();) {
     ProductsArgs arguments;  // Only the products that there are are written.
-    arguments.num_products = 0;
     arguments.alike = alike;
     bool vector = true;
     int blocks = 0;
@@ -333,25 +385,11 @@ Status CudaKernels::Multiply(DType dtype, std::vector<CudaProduct> products,
       if (own.to.rows == 0 || own.to.cols == 0) continue;
       // A product that is added to another product of this launch waits for
       // that.
-      if (arguments.num_products == kMostProducts ||
+      if (arguments.num_products == kCudaMostProducts ||
           (next > first && own.to.data == parts[next - 1].to.data)) {
         break;
       }
-      ProductsArgs::Product& product =
-          arguments.products[arguments.num_products++];
-      product.to = own.to.data;
-      product.to_pitch = own.to.pitch;
-      product.rows = static_cast<int>(own.to.rows);
-      product.width = static_cast<int>(own.to.cols);
-      product.first_block = blocks;
-      product.num_terms = 0;
-      product.accumulate = own.accumulate;
-      for (const CudaProduct::Term& term : own.terms) {
-        vector = vector && CanReadFour(dtype, own, term);
-        product.terms[product.num_terms++] = {
-            Rows(term.from), term.weight, term.pitch,
-            static_cast<int>(term.from.cols), term.transpose};
-      }
+      Append(dtype, own, blocks, &arguments, &vector);
       blocks += static_cast<int>(CeilDiv(own.to.cols, width));
     }
     CudaGrid grid;
@@ -359,13 +397,74 @@ Status CudaKernels::Multiply(DType dtype, std::vector<CudaProduct> products,
     grid.y = static_cast<unsigned>(
         std::min(context_->most_grid_y(), CeilDiv(most_rows, height)));
     grid.shared_bytes =
-        static_cast<unsigned>(wide * (few ? 8 * 512 : kNumbersOfTiles));
-    const size_t bytes = offsetof(ProductsArgs, products) +
-                         arguments.num_products * sizeof(ProductsArgs::Product);
+        static_cast<unsigned>(wide * (few ? kNumbersOfFew : kNumbersOfTiles));
     CAVS_RETURN_IF_ERROR(LaunchOf(dtype, KernelOfProducts(few, vector), grid,
-                                  queue, &arguments, bytes));
+                                  queue, &arguments,
+                                  ProductsArgs::Bytes(arguments.num_products)));
   }
   return Status();
+}
+
+// A block has as many columns of the group as fit into 32 columns of products.
+// That may take more blocks than the products alone, where some of the 32 stay
+// unused: if the GPU then has work for two more rounds, two launches are as
+// fast.
+Status CudaKernels::MultiplyThen(DType dtype,
+                                 const std::vector<CudaProduct>& products,
+                                 const CudaEpilogue& group,
+                                 const CudaQueue& queue, bool* fits) const {
+  *fits = false;
+  const int64_t columns = group.arguments->columns;
+  const int64_t rows = group.arguments->rows;
+  const bool alike = std::all_of(products.begin(), products.end(),
+                                 [](const auto& own) { return own.alike; });
+  if (rows > kFewRows || columns == 0) return Status();
+  int64_t alone = 0, number = 0;
+  for (const CudaProduct& own : products) {
+    if (own.terms.size() > kMostTerms || own.to.cols == 0) return Status();
+    alone += CeilDiv(own.to.cols, 32);
+    number += own.to.cols / columns;
+  }
+  if (number > kCudaMostProductsOfGroup) return Status();
+  ProductsArgs arguments;
+  arguments.alike = alike;
+  while (number << arguments.shift > 32) --arguments.shift;
+  const int64_t height = alike ? 1 : CeilDiv(rows, 16);
+  CudaGrid grid;
+  grid.x = static_cast<unsigned>(CeilDiv(columns, 1 << arguments.shift));
+  grid.y = static_cast<unsigned>(height);
+  const int64_t processors = context_->num_processors();
+  if (CeilDiv(grid.x * height, processors) >
+      CeilDiv(alone * height, processors) + 1) {
+    return Status();
+  }
+  bool vector = true;
+  for (const CudaProduct& own : WithColumns(dtype, columns, products)) {
+    // No block begins with another product than the first.
+    const int first_block = arguments.num_products == 0 ? 0 : INT_MAX;
+    Append(dtype, own, first_block, &arguments, &vector);
+  }
+  if (queue.walk == nullptr && !vector) return Status();
+  grid.shared_bytes =
+      static_cast<unsigned>(SizeOf(SumType(dtype)) * kNumbersOfFew);
+  group.arguments->shift = arguments.shift;
+  group.arguments->block_rows = static_cast<int>(alike ? rows : 16);
+  *fits = true;
+  if (queue.walk != nullptr) {
+    queue.walk->Add(KernelOf(dtype, KernelOfProducts(true, vector), queue),
+                    grid, &arguments,
+                    ProductsArgs::Bytes(arguments.num_products));
+    queue.walk->AddBehind(*group.group, group.arguments, group.bytes);
+    return Status();
+  }
+  struct {
+    char products[ProductsArgs::Bytes(kCudaMostProductsOfGroup)];
+    CudaGroupArgs group;
+  } both;
+  static_assert(sizeof(both) <= kCudaWalkArgumentBytes);
+  std::memcpy(both.products, &arguments, sizeof(both.products));
+  std::memcpy(&both.group, group.arguments, group.bytes);
+  return Launch(*group.together, grid, queue, &both, sizeof(both));
 }
 
 int64_t CudaKernels::NumParts(int64_t tiles, int64_t rows) const {

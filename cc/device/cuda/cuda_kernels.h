@@ -14,6 +14,7 @@
 #include "cc/device/block.h"
 #include "cc/device/cuda/cuda_context.h"
 #include "cc/device/cuda/cuda_memory.h"
+#include "cc/device/cuda/source/group.h"
 #include "cc/device/cuda/source/kernels.h"
 #include "cc/device/cuda/source/text.h"
 #include "cc/ir/foreign_op.h"
@@ -45,6 +46,18 @@ struct CudaProduct {
   Block to;
   bool accumulate = false;
   bool alike = false;  // Whether all rows of each term are alike.
+};
+
+// A group behind products, over the same rows. In each product lie `columns`
+// columns of it side by side once or more; a block reads only what it has
+// computed itself, and what no block of the launch writes.
+struct CudaEpilogue {
+  const CudaFoundKernel* group;
+  // The products and the group as one kernel, which reads four elements at a
+  // time.
+  const CudaFoundKernel* together;
+  CudaGroupArgs* arguments;  // Without `shift` and `block_rows`.
+  size_t bytes;
 };
 
 // A sum over rows: of transpose(x) * y, or, if x has no columns, of y.
@@ -109,6 +122,11 @@ class CudaKernels {
   // Any number of products, which do not depend on one another.
   Status Multiply(DType dtype, std::vector<CudaProduct> products,
                   const CudaQueue& queue) const;
+  // Products and then a group, in one launch if that is fast. Does nothing if
+  // not, and says so.
+  Status MultiplyThen(DType dtype, const std::vector<CudaProduct>& products,
+                      const CudaEpilogue& group, const CudaQueue& queue,
+                      bool* fits) const;
   // Any number of different sums. The workspace has BytesOfParts() of each.
   Status SumOverRows(DType dtype, const std::vector<CudaSum>& sums,
                      void* workspace, const CudaQueue& queue) const;
@@ -141,6 +159,8 @@ class CudaKernels {
                const CudaQueue& queue) const;
 
  private:
+  const CudaFoundKernel& KernelOf(DType dtype, CudaKernel kernel,
+                                  const CudaQueue& queue) const;
   // How many parts a sum is formed in, if a launch has so many tiles.
   int64_t NumParts(int64_t tiles, int64_t rows) const;
 

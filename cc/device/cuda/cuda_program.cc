@@ -19,24 +19,24 @@ constexpr double kNanosOfMultiplyAdd = 1e-4;
 
 constexpr Stage kRowStages[] = {Stage::kEager, Stage::kCritical, Stage::kLazy};
 
-// The arguments of the kernel of a group.
-struct GroupArgs {
-  int64_t rows, columns;
-  int shift;
-  struct Operand {
-    const void* data;
-    const int32_t* index;
-    int64_t pitch;
-    int row_step, column_step;
-  } operands[ElementwiseGroup::kMaxValues];
-};
-
 std::string LabelOf(const CompiledProgram& program, const CudaLaunch& launch) {
   std::string label;
   for (const int i : launch.nodes) {
     label += (label.empty() ? "" : ", ") + program.nodes[i].label;
   }
   return label;
+}
+
+std::unique_ptr<CudaExecutable::GroupKernels> KernelsOf(
+    const CompiledProgram& program, const CudaLaunch& launch) {
+  const DType dtype = program.symbols[launch.out].dtype;
+  const auto alone = TextOfGroup(launch.group, dtype);
+  const auto together =
+      launch.is_epilogue ? TextOfProductsThenGroup(*alone, dtype) : nullptr;
+  return std::unique_ptr<CudaExecutable::GroupKernels>(
+      new CudaExecutable::GroupKernels{
+          CudaFoundKernel(CudaTextKernel(alone, 0)),
+          CudaFoundKernel(CudaTextKernel(together, 0))});
 }
 
 }  // namespace
@@ -50,13 +50,9 @@ CudaExecutable::CudaExecutable(const CompiledProgram& program,
   for (int stage = 0; stage < kNumStages; ++stage) {
     launches_[stage] = PlanLaunches(program, static_cast<Stage>(stage));
     for (const CudaLaunch& launch : launches_[stage]) {
-      groups_[stage].push_back(
-          launch.kind == LaunchKind::kElementwise
-              ? std::make_unique<CudaFoundKernel>(CudaTextKernel(
-                    TextOfGroup(launch.group,
-                                program.symbols[launch.out].dtype),
-                    0))
-              : nullptr);
+      groups_[stage].push_back(launch.kind == LaunchKind::kElementwise
+                                   ? KernelsOf(program, launch)
+                                   : nullptr);
     }
   }
 }
@@ -136,7 +132,7 @@ Status CudaExecutable::CompileGroups() const {
     for (const auto& group : groups) {
       CudaFunction function;
       if (group == nullptr) continue;
-      CAVS_RETURN_IF_ERROR(group->Find(kernels_->context(), &function));
+      CAVS_RETURN_IF_ERROR(group->alone.Find(kernels_->context(), &function));
     }
   }
   return Status();
@@ -209,8 +205,15 @@ Status CudaProgram::Run(Stage stage, const RowRange& at, Stream* stream) {
     }
     const TraceScope scope(bindings_.tracer, stage,
                            [&] { return LabelOf(program_, launches[i]); });
-    CAVS_RETURN_IF_ERROR(
-        Launch(launches[i], executable_.group(stage, i), at, stream));
+    bool is_done = false;
+    if (i + 1 < launches.size() && launches[i + 1].is_epilogue) {
+      CAVS_RETURN_IF_ERROR(LaunchTwo(stage, i, at, &is_done));
+    }
+    if (is_done) {
+      ++i;
+    } else {
+      CAVS_RETURN_IF_ERROR(Launch(stage, i, at, stream));
+    }
   }
   return Status();
 }
@@ -251,9 +254,27 @@ ConstBlock CudaProgram::Read(int id, const Node& node,
   return block;
 }
 
-Status CudaProgram::Launch(const CudaLaunch& launch,
-                           const CudaFoundKernel* group, const RowRange& at,
+Status CudaProgram::LaunchTwo(Stage stage, size_t i, const RowRange& at,
+                              bool* done) {
+  const CudaLaunch &products = executable_.launches(stage)[i],
+                   &group = executable_.launches(stage)[i + 1];
+  for (const CudaLaunch* own : {&products, &group}) {
+    if (!std::all_of(own->nodes.begin(), own->nodes.end(),
+                     [&](int number) { return Runs(number, at); })) {
+      return Status();
+    }
+  }
+  const auto& [alone, together] = *executable_.group(stage, i + 1);
+  CudaGroupArgs arguments;
+  const size_t bytes = ArgumentsOf(group, at, &arguments);
+  return kernels_.MultiplyThen(
+      symbol(group.out).dtype, ProductsOf(products.nodes, at),
+      {&alone, &together, &arguments, bytes}, stream_->queue(), done);
+}
+
+Status CudaProgram::Launch(Stage stage, size_t i, const RowRange& at,
                            Stream* stream) {
+  const CudaLaunch& launch = executable_.launches(stage)[i];
   std::vector<int> nodes;
   for (const int i : launch.nodes) {
     if (Runs(i, at) || program_.nodes[i].kind == NodeKind::kForeign) {
@@ -263,13 +284,15 @@ Status CudaProgram::Launch(const CudaLaunch& launch,
   if (nodes.empty()) return Status();
   switch (launch.kind) {
     case LaunchKind::kElementwise:
-      return RunElementwise(launch, *group, at);
+      return RunElementwise(launch, executable_.group(stage, i)->alone, at);
     case LaunchKind::kMoves:
       return Move(nodes, at);
     case LaunchKind::kProducts:
-      return Multiply(nodes, at);
+      return kernels_.Multiply(
+          symbol(program_.nodes[nodes[0]].outputs[0]).dtype,
+          ProductsOf(nodes, at), stream_->queue());
     case LaunchKind::kSums:
-      return AddUp(nodes, program_.nodes[nodes[0]].stage, at);
+      return AddUp(nodes, stage, at);
     case LaunchKind::kNode:
       return RunNode(program_.nodes[nodes[0]], at, stream);
   }
@@ -279,22 +302,28 @@ Status CudaProgram::Launch(const CudaLaunch& launch,
 Status CudaProgram::RunElementwise(const CudaLaunch& launch,
                                    const CudaFoundKernel& group,
                                    const RowRange& at) {
-  GroupArgs arguments;
-  arguments.rows = operands_.RowsOf(launch.out, at).count;
-  arguments.columns = operands_.columns(launch.out);
+  CudaGroupArgs arguments;
+  const size_t bytes = ArgumentsOf(launch, at, &arguments);
   const CudaRowGrid own =
       kernels_.GridOverRows(arguments.rows, arguments.columns);
   arguments.shift = own.shift;
+  arguments.block_rows = kCudaThreads >> own.shift;
+  return kernels_.Launch(group, own.grid, stream_->queue(), &arguments, bytes);
+}
+
+size_t CudaProgram::ArgumentsOf(const CudaLaunch& launch, const RowRange& at,
+                                CudaGroupArgs* arguments) const {
+  arguments->rows = operands_.RowsOf(launch.out, at).count;
+  arguments->columns = operands_.columns(launch.out);
   for (size_t i = 0; i < launch.operands.size(); ++i) {
     const int id = launch.operands[i];
     const ConstBlock block = operands_.Read(id, at);
-    const bool column = block.cols == 1 && arguments.columns > 1;
-    arguments.operands[i] = {block.data, block.index, block.pitch,
-                             operands_.HasRows(id) ? 1 : 0, column ? 0 : 1};
+    const bool column = block.cols == 1 && arguments->columns > 1;
+    arguments->operands[i] = {block.data, block.index, block.pitch,
+                              operands_.HasRows(id) ? 1 : 0, column ? 0 : 1};
   }
-  const size_t bytes = offsetof(GroupArgs, operands) +
-                       launch.operands.size() * sizeof(GroupArgs::Operand);
-  return kernels_.Launch(group, own.grid, stream_->queue(), &arguments, bytes);
+  return offsetof(CudaGroupArgs, operands) +
+         launch.operands.size() * sizeof(CudaGroupArgs::Operand);
 }
 
 // The mask that a node draws, if the GPU can draw it.
@@ -356,8 +385,8 @@ Status CudaProgram::RunNode(const Node& node, const RowRange& at,
   }
 }
 
-Status CudaProgram::Multiply(const std::vector<int>& nodes,
-                             const RowRange& at) {
+std::vector<CudaProduct> CudaProgram::ProductsOf(const std::vector<int>& nodes,
+                                                 const RowRange& at) const {
   std::vector<CudaProduct> products;
   std::vector<std::pair<int, size_t>> known;  // Output and weight of each.
   for (const int number : nodes) {
@@ -388,9 +417,7 @@ Status CudaProgram::Multiply(const std::vector<int>& nodes,
       column += width;
     }
   }
-  const int first = program_.nodes[nodes[0]].outputs[0];
-  return kernels_.Multiply(symbol(first).dtype, std::move(products),
-                           stream_->queue());
+  return products;
 }
 
 Status CudaProgram::AddUp(const std::vector<int>& nodes, Stage stage,

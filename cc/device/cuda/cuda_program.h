@@ -35,8 +35,12 @@ class CudaExecutable : public Executable {
   const std::vector<CudaLaunch>& launches(Stage stage) const {
     return launches_[static_cast<int>(stage)];
   }
-  // The kernel of an elementwise launch; null for other launches.
-  const CudaFoundKernel* group(Stage stage, size_t i) const {
+  // The kernels of an elementwise launch: alone, and behind products.
+  struct GroupKernels {
+    const CudaFoundKernel alone, together;
+  };
+  // Null for other launches.
+  const GroupKernels* group(Stage stage, size_t i) const {
     return groups_[static_cast<int>(stage)][i].get();
   }
   // Everything that is made once, when a step first runs.
@@ -58,7 +62,7 @@ class CudaExecutable : public Executable {
   const std::shared_ptr<Memory> memory_;
   // By stage: the launches, and the kernels of elementwise launches.
   std::array<std::vector<CudaLaunch>, kNumStages> launches_;
-  std::array<std::vector<std::unique_ptr<const CudaFoundKernel>>, kNumStages>
+  std::array<std::vector<std::unique_ptr<const GroupKernels>>, kNumStages>
       groups_;
   mutable std::mutex mutex_;
   mutable std::unique_ptr<const Made> made_;  // GUARDED_BY(mutex_)
@@ -80,17 +84,22 @@ class CudaProgram : public BoundProgram {
 
  private:
   void BindConstants(const std::vector<void*>& constants);
-  Status Launch(const CudaLaunch& launch, const CudaFoundKernel* group,
-                const RowRange& at, Stream* stream);
+  Status Launch(Stage stage, size_t i, const RowRange& at, Stream* stream);
+  // Two launches, if the second can be and is the epilogue of the first.
+  Status LaunchTwo(Stage stage, size_t i, const RowRange& at, bool* done);
   Status RunElementwise(const CudaLaunch& launch, const CudaFoundKernel& group,
                         const RowRange& at);
+  // Fills in the arguments of an elementwise launch; returns their bytes.
+  size_t ArgumentsOf(const CudaLaunch& launch, const RowRange& at,
+                     CudaGroupArgs* arguments) const;
   const DrawnMask* MaskOf(const Node& node) const;
   bool IsCast(const Node& node) const;
   Status RunNode(const Node& node, const RowRange& at, Stream* stream);
   Status Move(const std::vector<int>& nodes, const RowRange& at);
   // The move of a node. False if the rows are in their place already.
   bool MoveOf(const Node& node, const RowRange& at, CudaMove* move) const;
-  Status Multiply(const std::vector<int>& nodes, const RowRange& at);
+  std::vector<CudaProduct> ProductsOf(const std::vector<int>& nodes,
+                                      const RowRange& at) const;
   Status AddUp(const std::vector<int>& nodes, Stage stage, const RowRange& at);
 
   // Whether a node has something to do.

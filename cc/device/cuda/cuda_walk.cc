@@ -26,18 +26,33 @@ int CudaWalk::NumberOf(const CudaFoundKernel& kernel) {
   return number;
 }
 
-void CudaWalk::Add(const CudaFoundKernel& kernel, const CudaGrid& grid,
-                   const void* arguments, size_t bytes) {
-  if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
+size_t CudaWalk::Append(const void* arguments, size_t bytes) {
   const size_t begin = arguments_.size();
   const char* const first = static_cast<const char*>(arguments);
   arguments_.insert(arguments_.end(), first, first + bytes);
   arguments_.resize(begin + Rounded(bytes));
+  return begin;
+}
+
+void CudaWalk::Add(const CudaFoundKernel& kernel, const CudaGrid& grid,
+                   const void* arguments, size_t bytes) {
+  if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
+  const size_t begin = Append(arguments, bytes);
   steps_.push_back({NumberOf(kernel), static_cast<int>(grid.x),
                     static_cast<int>(grid.y), static_cast<int>(grid.z),
                     static_cast<int64_t>(begin),
                     static_cast<int>((bytes + 3) / 4)});
   launches_.push_back({&kernel, grid, begin, bytes});
+}
+
+void CudaWalk::AddBehind(const CudaFoundKernel& kernel, const void* arguments,
+                         size_t bytes) {
+  const size_t begin = Append(arguments, bytes);
+  Step& step = steps_.back();
+  step.then = NumberOf(kernel);
+  step.then_arguments = static_cast<int>(begin - step.arguments);
+  step.num_words = static_cast<int>((step.then_arguments + bytes + 3) / 4);
+  launches_.push_back({&kernel, launches_.back().grid, begin, bytes});
 }
 
 Status CudaWalk::Run(const CudaKernels& kernels, CudaStreamHandle stream) {
@@ -83,7 +98,10 @@ Status CudaWalk::BindKernel(const CudaKernels& kernels, CudaFunction* function,
   }
   std::vector<int> numbers;
   CAVS_RETURN_IF_ERROR(context.FindWalk(different, &found, &numbers));
-  for (Step& step : steps_) step.kernel = numbers[step.kernel];
+  for (Step& step : steps_) {
+    step.kernel = numbers[step.kernel];
+    if (step.then >= 0) step.then = numbers[step.then];
+  }
   for (const Launch& launch : launches_) {
     *shared_bytes = std::max(*shared_bytes, launch.grid.shared_bytes);
   }

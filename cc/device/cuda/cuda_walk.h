@@ -20,6 +20,10 @@ class CudaWalk {
   // The kernel must outlive Run().
   void Add(const CudaFoundKernel& kernel, const CudaGrid& grid,
            const void* arguments, size_t bytes);
+  // Lets the blocks of the launch that was added last go on with this kernel,
+  // each when it is done: there is no barrier of the grid between the two.
+  void AddBehind(const CudaFoundKernel& kernel, const void* arguments,
+                 size_t bytes);
 
   // Enqueues all of them and forgets them; launch by launch if they are few, or
   // if the blocks do not fit onto the GPU at the same time.
@@ -31,7 +35,9 @@ class CudaWalk {
     int kernel;
     int width, height, depth;
     int64_t arguments;
-    int num_words, unused = 0;
+    int num_words;
+    int then = -1, then_arguments = 0;
+    int unused = 0;
   };
   struct Launch {
     const CudaFoundKernel* kernel;
@@ -47,6 +53,8 @@ class CudaWalk {
   Status RunTogether(const CudaKernels& kernels, CudaFunction function,
                      unsigned shared_bytes, CudaStreamHandle stream) const;
   int NumberOf(const CudaFoundKernel& kernel);
+  // Copies arguments behind the others; returns where they begin.
+  size_t Append(const void* arguments, size_t bytes);
 
   std::vector<const CudaFoundKernel*> kernels_;  // Each occurs once.
   std::vector<Step> steps_;

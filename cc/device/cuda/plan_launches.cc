@@ -160,6 +160,8 @@ class LaunchPlanner {
     for (size_t left = nodes_.size(); left > 0;) {
       CudaLaunch launch = Next();
       left -= launch.nodes.size();
+      launch.is_epilogue =
+          !launches.empty() && IsEpilogue(launch, launches.back());
       launches.push_back(std::move(launch));
     }
     return launches;
@@ -262,6 +264,48 @@ class LaunchPlanner {
       launch.nodes.push_back(nodes_[i]);
     }
     return launch;
+  }
+
+  bool IsEpilogue(const CudaLaunch& group, const CudaLaunch& products) const {
+    if (group.kind != LaunchKind::kElementwise ||
+        products.kind != LaunchKind::kProducts) {
+      return false;
+    }
+    return std::all_of(
+        products.nodes.begin(), products.nodes.end(), [&](int number) {
+          const Node& product = program_.nodes[number];
+          return HasColumnsOf(group, product) &&
+                 std::none_of(group.nodes.begin(), group.nodes.end(),
+                              [&](int i) {
+                                return Overlap(product.inputs,
+                                               program_.nodes[i].outputs);
+                              });
+        });
+  }
+
+  // Whether a product has the rows of a group, and has its columns side by side
+  // once or more, so that each operand that overlaps the product is one of
+  // them.
+  bool HasColumnsOf(const CudaLaunch& group, const Node& product) const {
+    const int to = product.outputs[0];
+    const int64_t columns = program_.layout[group.out].columns;
+    if (columns == 0 ||
+        program_.symbols[to].space != program_.symbols[group.out].space ||
+        program_.symbols[to].dtype != program_.symbols[group.out].dtype) {
+      return false;
+    }
+    for (size_t i = 1; i < product.inputs.size(); ++i) {
+      if (WidthOf(product, i) % columns != 0) return false;
+    }
+    return std::all_of(
+        group.operands.begin(), group.operands.end(), [&](int id) {
+          if (!Overlap({id}, {to})) return true;
+          const SymbolLayout &own = program_.layout[id],
+                             &all = program_.layout[to];
+          return own.columns == columns && own.offset >= all.offset &&
+                 (own.offset - all.offset) % columns == 0 &&
+                 own.offset + columns <= all.offset + all.columns;
+        });
   }
 
   // Products and sums of a launch have one type.

@@ -28,6 +28,10 @@ struct CudaLaunch {
   ElementwiseGroup group;
   std::vector<int> operands;
   int out = -1;  // A symbol with the rows and columns of all nodes.
+  // kElementwise: whether it can be the epilogue of the launch before, which
+  // are products: a block that computes the same columns of all of them needs
+  // nothing of other blocks.
+  bool is_epilogue = false;
 };
 
 // The launches of a stage, in order. A node runs in a launch behind all that it

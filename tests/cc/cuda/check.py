@@ -44,6 +44,8 @@ PLAIN = [
     Case("exec/cuda_faults_test"),
     Case("device/cuda/cuda_kernels_test"),
     Case("device/cuda/group_test"),
+    Case("device/cuda/epilogue_test"),
+    Case("device/cuda/plan_launches_test"),
     Case("device/cuda/cuda_stream_test"),
     Case("device/cuda/cuda_context_test"),
     Case("device/cuda/image_cache_test"),
@@ -58,6 +60,7 @@ SANITIZED = [
     Case("exec/cuda_walk_test", "*TreeLstm*Oracle:*DoNotFit*", sanitized=True, kernels_too=True),
     Case("device/cuda/cuda_kernels_test", shards=2, sanitized=True, kernels_too=True),
     Case("device/cuda/group_test", sanitized=True, kernels_too=True),
+    Case("device/cuda/epilogue_test", sanitized=True, kernels_too=True),
     Case("device/cuda/cuda_stream_test", sanitized=True, kernels_too=True),
     # Its tests say themselves how kernels are compiled.
     Case("cuda/fake_driver_test", sanitized=True),

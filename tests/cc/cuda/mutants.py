@@ -18,6 +18,7 @@ import tempfile
 
 KERNELS = "device/cuda/cuda_kernels_test"
 GROUPS = "device/cuda/group_test"
+EPILOGUES = "device/cuda/epilogue_test"
 STREAMS = "device/cuda/cuda_stream_test"
 EXECUTOR = "exec/executor_test"
 WALK = "exec/cuda_walk_test"
@@ -258,9 +259,44 @@ MUTANTS = [
         "a walk begins a block while the one before is at work",
         WALK,
         "*Few*",
-        pattern=r"run\(step\.kernel, memory, at\);\s*barrier\(\);",
-        wrong="run(step.kernel, memory, at);",
+        pattern=r"(run\(kernel, memory \+ place, at\);)\s*barrier\(\);",
+        wrong="$1",
         races=True,
+    ),
+    Mutant(
+        "a walk leaves out what blocks go on with",
+        EPILOGUES,
+        "*Bits*",
+        "kernel = place == 0 ? step.then : -1;",
+        "kernel = -1;",
+    ),
+    Mutant(
+        "an epilogue begins before its block's products are there",
+        EPILOGUES,
+        "*Bits*",
+        pattern=r"barrier\(\);(\s*behind::group)",
+        wrong="$1",
+    ),
+    Mutant(
+        "an epilogue goes on with the rows of other blocks",
+        EPILOGUES,
+        "*Bits*",
+        "if (end > a.rows) end = a.rows;",
+        "end = a.rows;",
+    ),
+    Mutant(
+        "a block computes columns of one product only",
+        EPILOGUES,
+        "*Bits*",
+        "first + (e % 32 >> a.shift)",
+        "first",
+    ),
+    Mutant(
+        "a block reads the rows of one product only",
+        EPILOGUES,
+        "*Bits*",
+        "a.products[least(first + (in_tile >> a.shift), a.num_products - 1)]",
+        "a.products[first]",
     ),
     Mutant("sums do not begin at zero", EXECUTOR, "*Random*/Cuda", ignored="cuMemsetD8Async"),
     Mutant(

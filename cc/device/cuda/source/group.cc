@@ -127,9 +127,11 @@ constexpr char kLoop[] = R"(
   const i64 c = static_cast<i64>(at.x) * width +
                 (thread_index() & (width - 1));
   if (c >= a.columns) return;
-  for (i64 r = static_cast<i64>(at.y) * height +
-               (thread_index() >> a.shift);
-       r < a.rows; r += static_cast<i64>(at.height) * height) {
+  for (i64 first = static_cast<i64>(at.y) * a.block_rows; first < a.rows;
+       first += static_cast<i64>(at.height) * a.block_rows) {
+  i64 end = first + a.block_rows;
+  if (end > a.rows) end = a.rows;
+  for (i64 r = first + (thread_index() >> a.shift); r < end; r += height) {
 )";
 
 class GroupWriter {
@@ -187,11 +189,12 @@ std::shared_ptr<const CudaText> TextOfGroup(const ElementwiseGroup& group,
                                             DType dtype) {
   CudaText text;
   text.body = StrCat("typedef ", CudaTypeName(dtype), " T;\n", kBegin,
-                     "struct GroupArgs {\n  i64 rows, columns;\n  int shift;\n",
+                     "struct GroupArgs {\n  i64 rows, columns;\n"
+                     "  int shift, block_rows;\n",
                      "  Operand operands[", group.num_operands,
                      "];\n};\nFUNCTION void group(const GroupArgs& a, "
                      "const Where& at) {",
-                     kLoop, GroupWriter(group).Write(), "  }\n}\n");
+                     kLoop, GroupWriter(group).Write(), "  }\n  }\n}\n");
   text.kernels = {{"group", "GroupArgs", "group(a, at)"}};
   return std::make_shared<CudaText>(std::move(text));
 }

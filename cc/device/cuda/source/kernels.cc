@@ -63,7 +63,8 @@ FUNCTION void move(const MovesArgs& all, const Where& at) {
 }
 )";
 
-constexpr char kKernels[] = R"(
+// Products of few rows. kMostProducts is defined before.
+constexpr char kFewKernels[] = R"(
 typedef Wide<T> W;
 
 // The rows of an operand.
@@ -89,6 +90,11 @@ FUNCTION i64 least(i64 x, i64 y) { return x < y ? x : y; }
 // A product is a sum of terms from[r] * weight. It is written to to[r], or
 // added to it if `accumulate` is set. In each row of the grid, the blocks from
 // first_block to the first_block of the next product compute it.
+//
+// Blocks of products of few rows have 2^shift columns of a product, and as many
+// of each product that follows in the 32 columns of a tile. So a block has the
+// same columns of all products that a group is computed of (see
+// TextOfProductsThenGroup).
 struct Term {
   Rows from;
   Global<const T> weight;
@@ -109,14 +115,16 @@ struct Product {
 struct ProductsArgs {
   int num_products;
   int alike;
-  Product products[16];
+  int shift;
+  int unused;
+  Product products[kMostProducts];
 };
-FUNCTION const Product& product_of(const ProductsArgs& a, int block) {
+FUNCTION int product_of(const ProductsArgs& a, int block) {
   int p = 0;
   while (p + 1 < a.num_products && a.products[p + 1].first_block <= block) {
     ++p;
   }
-  return a.products[p];
+  return p;
 }
 
 // Reads four numbers of a row from column c on, as wide numbers.
@@ -182,14 +190,18 @@ UNROLL
   }
 }
 
-// Computes a product of few rows. A block computes 16 rows and 32 columns. Each
-// of its 8 warps takes a part of the depth, and each thread computes 4 x 4
-// numbers of the part. Then the parts are added, and written to the rows before
-// end_row: to more than 16 if the rows are alike.
+// Computes products of few rows. A block computes 16 rows and 32 columns, of
+// the products from `first` on. Each of its 8 warps takes a part of the depth,
+// and each thread computes 4 x 4 numbers of the part. Then the parts are added,
+// and written to the rows before end_row: to more than 16 if the rows are alike.
 template <bool vector>
-FUNCTION void tile_few(const Product& product, int row0, int end_row,
+FUNCTION void tile_few(const ProductsArgs& a, int first, int row0, int end_row,
                        int column0, Shared<W> parts) {
-  const int row = row0 + (lane() >> 3) * 4, column = column0 + (lane() & 7) * 4;
+  const int in_tile = (lane() & 7) * 4, row = row0 + (lane() >> 3) * 4;
+  const int each = (1 << a.shift) - 1;
+  const int column = column0 + (in_tile & each);
+  const Product& product =
+      a.products[least(first + (in_tile >> a.shift), a.num_products - 1)];
   // Threads without a row or column compute the numbers of another thread.
   i64 row_numbers[4];
 UNROLL
@@ -218,30 +230,33 @@ UNROLL
   }
   barrier();
   for (int e = thread_index(); e < 512; e += 256) {
-    const int c = column0 + e % 32;
-    if (c >= product.width) continue;
+    const int p = first + (e % 32 >> a.shift), c = column0 + (e % 32 & each);
+    if (p >= a.num_products) continue;
+    const Product& to = a.products[p];
+    if (c >= to.width) continue;
     W all = parts[e];
 UNROLL
     for (int i = 1; i < 8; ++i) all = all + parts[i * 512 + e];
     for (i64 r = row0 + e / 32; r < end_row; r += 16) {
-      const i64 i = r * product.to_pitch + c;
+      const i64 i = r * to.to_pitch + c;
       W own = all;
-      if (product.accumulate) {
-        const T before = product.to[i];
+      if (to.accumulate) {
+        const T before = to.to[i];
         own = to_wide(before) + own;
       }
-      product.to[i] = from_wide<T>(own);
+      to.to[i] = from_wide<T>(own);
     }
   }
 }
 template <bool vector>
 FUNCTION void products_few(const ProductsArgs& a, const Where& at) {
-  const Product& product = product_of(a, at.x);
-  const int column0 = (at.x - product.first_block) * 32;
+  const int first = product_of(a, at.x);
+  const Product& product = a.products[first];
+  const int column0 = (at.x - product.first_block) << a.shift;
   i64 row0 = static_cast<i64>(at.y) * 16;
   while (row0 < product.rows) {
     const int end = a.alike ? product.rows : static_cast<int>(row0) + 16;
-    tile_few<vector>(product, row0, least(end, product.rows), column0,
+    tile_few<vector>(a, first, row0, least(end, product.rows), column0,
                      cast<W>(at.memory));
     if (a.alike) return;
     row0 += static_cast<i64>(at.height) * 16;
@@ -445,7 +460,7 @@ UNROLL
 }
 template <bool vector>
 FUNCTION void products_many(const ProductsArgs& a, const Where& at) {
-  const Product& product = product_of(a, at.x);
+  const Product& product = a.products[product_of(a, at.x)];
   const int column0 = (at.x - product.first_block) * 64;
   for (i64 row0 = static_cast<i64>(at.y) * 64; row0 < product.rows;
        row0 += static_cast<i64>(at.height) * 64) {
@@ -891,6 +906,10 @@ UNROLL
 FUNCTION void mma(float (&d)[4], const u32 (&a)[4], const u32 (&b)[2]) {
 )";
 
+std::string MostProducts(int number) {
+  return StrCat("enum { kMostProducts = ", number, " };\n");
+}
+
 std::string TilesOf(DType dtype, bool tf32) {
   if (dtype == DType::kFloat32 && tf32) return StrCat(kTf32Tiles, kMmaLines);
   switch (dtype) {
@@ -920,8 +939,9 @@ std::shared_ptr<const CudaText> TextOfMoves() {
 std::shared_ptr<const CudaText> TextOfKernels(DType dtype, bool tf32) {
   // The kernels are in the order of CudaKernel.
   CudaText text = {
-      StrCat("typedef ", CudaTypeName(dtype), " T;\n", kKernels,
-             TilesOf(dtype, tf32), kLargeKernels),
+      StrCat("typedef ", CudaTypeName(dtype), " T;\n",
+             MostProducts(kCudaMostProducts), kFewKernels, TilesOf(dtype, tf32),
+             kLargeKernels),
       {{"products_few", "ProductsArgs", "products_few<false>(a, at)"},
        {"products_few_vector", "ProductsArgs", "products_few<true>(a, at)"},
        {"products_many", "ProductsArgs", "products_many<false>(a, at)"},
@@ -942,6 +962,20 @@ std::shared_ptr<const CudaText> TextOfKernels(DType dtype, bool tf32) {
     text.kernels.push_back({"cast_" + name, "CastArgs<" + name + ">",
                             "cast_rows<" + name + ">(a, at)"});
   }
+  return std::make_shared<CudaText>(std::move(text));
+}
+
+std::shared_ptr<const CudaText> TextOfProductsThenGroup(const CudaText& group,
+                                                        DType dtype) {
+  CudaText text;
+  text.body = StrCat("typedef ", CudaTypeName(dtype), " T;\n",
+                     MostProducts(kCudaMostProductsOfGroup), kFewKernels,
+                     "namespace behind {\n", group.body,
+                     "}\nstruct ThenArgs {\n  ProductsArgs products;\n"
+                     "  behind::GroupArgs group;\n};\n");
+  text.kernels = {{"products_then_group", "ThenArgs",
+                   "products_few<true>(a.products, at);\n  barrier();\n"
+                   "  behind::group(a.group, at)"}};
   return std::make_shared<CudaText>(std::move(text));
 }
 

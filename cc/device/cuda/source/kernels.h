@@ -9,6 +9,10 @@
 
 namespace cavs {
 
+// The most products of a launch, and of one with a group behind them.
+constexpr int kCudaMostProducts = 16;
+constexpr int kCudaMostProductsOfGroup = 8;
+
 // The name of a native type in kernels.
 const char* CudaTypeName(DType dtype);
 
@@ -36,6 +40,11 @@ enum class CudaKernel : int {
 // With `tf32`, the operands of large products of float32 are rounded to TF32,
 // for tensor cores.
 std::shared_ptr<const CudaText> TextOfKernels(DType dtype, bool tf32 = false);
+// One kernel: products of few rows, which are read four elements at a time, and
+// then a group (see TextOfGroup) over the rows and columns that each block has
+// computed.
+std::shared_ptr<const CudaText> TextOfProductsThenGroup(const CudaText& group,
+                                                        DType dtype);
 
 }  // namespace cavs
 

@@ -17,12 +17,14 @@ struct Where {
 
 constexpr char kWalk[] = R"(
 // Blocks of a kernel, whose arguments begin so many bytes behind those of the
-// first.
+// first. If `then` is not -1, each block goes on with that kernel, whose
+// arguments lie then_arguments bytes behind those of the first one.
 struct Step {
   int kernel;
   int width, height, depth;
   i64 arguments;
   int num_words;
+  int then, then_arguments;
   int unused;
 };
 struct WalkArgs {
@@ -48,8 +50,14 @@ KERNEL(walk, WalkArgs, 256) {
       const Where at = {b % step.width, b / step.width % step.height,
                         b / (step.width * step.height), step.width,
                         step.height, memory + 4096};
-      run(step.kernel, memory, at);
-      barrier();
+      int kernel = step.kernel, place = 0;
+#pragma unroll 1
+      while (kernel >= 0) {
+        run(kernel, memory + place, at);
+        barrier();
+        kernel = place == 0 ? step.then : -1;
+        place = step.then_arguments;
+      }
     }
     grid_barrier(a.counter, &round);
   }

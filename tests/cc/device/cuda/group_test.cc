@@ -15,18 +15,6 @@ namespace {
 using E = Elementwise;
 using Instruction = ElementwiseGroup::Instruction;
 
-// The arguments of the kernel, as its text declares them.
-struct GroupArgs {
-  int64_t rows, columns;
-  int shift;
-  struct Operand {
-    const void* data;
-    const int32_t* index;
-    int64_t pitch;
-    int row_step, column_step;
-  } operands[ElementwiseGroup::kMaxValues];
-};
-
 // How an operand of a group lies in memory.
 enum class Form { kFull, kRow, kColumn, kScalar, kIndexed };
 constexpr Form kForms[] = {Form::kFull, Form::kRow, Form::kColumn,
@@ -86,10 +74,11 @@ class Trial {
     const CudaDriver& driver = context.driver();
     const GpuMemory index(driver, index_);
     const CudaRowGrid grid = kernels.GridOverRows(rows_, columns_);
-    GroupArgs arguments;
+    CudaGroupArgs arguments;
     arguments.rows = rows_;
     arguments.columns = columns_;
     arguments.shift = grid.shift;
+    arguments.block_rows = kCudaThreads >> grid.shift;
     std::vector<std::unique_ptr<GpuMatrix<T>>> own;
     const HostMatrix<T> out(rows_, columns_, 5);
     for (int k = 0; k < group.num_operands; ++k) {

@@ -1,0 +1,95 @@
+// Tests which launches are the epilogue of products.
+#include "cc/device/cuda/plan_launches.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cc/ir/parse.h"
+#include "cc/ir/passes/run_passes.h"
+
+namespace cavs {
+namespace {
+
+// Whether the group in a function's critical launches is an epilogue.
+bool HasEpilogue(const std::string& body) {
+  Program parsed;
+  Status status = Parse(R"(
+  %0 = gather(0) : rows<8xf32>
+  @1 = capture(0) : invariant<8x8xf32>
+  @2 = capture(1) : invariant<8x16xf32>
+)" + body,
+                        {}, &parsed);
+  EXPECT_TRUE(status.ok()) << status.message();
+  CompiledProgram program(std::move(parsed));
+  status = RunPasses(PassOptions(), Capabilities(), &program);
+  EXPECT_TRUE(status.ok()) << status.message();
+  const std::vector<CudaLaunch> launches =
+      PlanLaunches(program, Stage::kCritical);
+  int products = 0;
+  bool found = false;
+  for (size_t i = 0; i < launches.size(); ++i) {
+    products += launches[i].kind == LaunchKind::kProducts;
+    if (!launches[i].is_epilogue) continue;
+    found = true;
+    EXPECT_EQ(launches[i].kind, LaunchKind::kElementwise);
+    EXPECT_EQ(launches[i - 1].kind, LaunchKind::kProducts);
+  }
+  EXPECT_GT(products, 0) << body;
+  return found;
+}
+
+TEST(PlanLaunchesTest, AGroupOfTheColumnsOfProductsIsTheirEpilogue) {
+  EXPECT_TRUE(HasEpilogue(R"(
+  %3 = matmul %0, @1 : rows<8xf32>
+  %4 = tanh %3 : rows<8xf32>
+  scatter %4
+)"));
+  EXPECT_TRUE(HasEpilogue(R"(
+  %3 = matmul %0, @2 : rows<16xf32>
+  %4 = view %3[0:8] : rows<8xf32>
+  %5 = view %3[8:16] : rows<8xf32>
+  %6 = mul %4, %5 : rows<8xf32>
+  scatter %6
+)"));
+}
+
+// Two gates of which the second is read half a gate too early.
+TEST(PlanLaunchesTest, AGroupOfColumnsOfOtherBlocksIsNone) {
+  EXPECT_FALSE(HasEpilogue(R"(
+  %3 = matmul %0, @2 : rows<16xf32>
+  %4 = view %3[0:8] : rows<8xf32>
+  %5 = view %3[4:12] : rows<8xf32>
+  %6 = mul %4, %5 : rows<8xf32>
+  scatter %6
+)"));
+}
+
+// One column that all others read is computed by one block.
+TEST(PlanLaunchesTest, AGroupThatReadsOneColumnOfAProductIsNone) {
+  EXPECT_FALSE(HasEpilogue(R"(
+  @3 = capture(2) : invariant<8x1xf32>
+  %4 = matmul %0, @1 : rows<8xf32>
+  %5 = matmul %0, @3 : rows<1xf32>
+  %6 = mul %4, %5 : rows<8xf32>
+  scatter %6
+)"));
+}
+
+TEST(PlanLaunchesTest, AGroupOverOtherRowsIsNone) {
+  EXPECT_FALSE(HasEpilogue(R"(
+  %3 = gather : edges<8xf32>
+  %4 = matmul %3, @1 : edges<8xf32>
+  %5 = matmul %0, @1 : rows<8xf32>
+  %6 = tanh %5 : rows<8xf32>
+  %7 = tanh %4 : edges<8xf32>
+  %8 = sum_edges %7 : rows<8xf32>
+  %9 = add %6, %8 : rows<8xf32>
+  scatter %9
+)"));
+}
+
+}  // namespace
+}  // namespace cavs
