@@ -8,10 +8,11 @@
 #   tools/bazel.sh build //tests/cc:exec/executor_test //benchmarks:cc/exec/cuda_bench
 # makes, perhaps on another machine; <trees> the file that cuda_bench reads;
 # <treebank> the folder of the Stanford Sentiment Treebank, or "" for data from
-# a seed. CAVS_LIBCUDA and CAVS_LIBNVRTC name libraries that are not found. UNITS,
-# BATCHES and STEPS choose other sizes, such as `UNITS=64 BATCHES=1 STEPS=2` where
-# the driver is emulated; LARGE those of a large minibatch, by default 512 units
-# and 1024 trees, and LSTM the length, units and number of sequences.
+# a seed. CAVS_LIBCUDA, CAVS_LIBNVRTC and CAVS_LIBCUBLASLT name libraries that are
+# not found. UNITS, BATCHES and STEPS choose other sizes, such as `UNITS=64
+# BATCHES=1 STEPS=2` where the driver is emulated; LARGE those of a large
+# minibatch, by default 512 units and 1024 trees, and LSTM the length, units and
+# number of sequences.
 set -uo pipefail
 programs=$1 trees=$2 treebank=$3 results=${4:-/dev/stdout}
 units_to_time=${UNITS:-64 256 512 1024} batches=${BATCHES:-1 64 256} steps=${STEPS:-50}
@@ -22,15 +23,17 @@ read -r length lstm_units sequences <<< "${LSTM:-64 512 64}"
 export CAVS_CUDA_CACHE=${CAVS_CUDA_CACHE:-$(mktemp -d)}
 status=0
 
-if [[ -z ${CAVS_LIBNVRTC:-} ]]; then
-  found=$(python3 - << 'PYTHON'
-import glob, sysconfig
+for library in nvrtc cublasLt; do
+  name=CAVS_LIB${library^^}
+  [[ -z ${!name:-} ]] || continue
+  found=$(python3 - $library << 'PYTHON'
+import glob, sys, sysconfig
 folder = sysconfig.get_path("purelib")
-print(*sorted(glob.glob(f"{folder}/nvidia/*/lib/libnvrtc.so.1?"))[-1:])
+print(*sorted(glob.glob(f"{folder}/nvidia/*/lib/lib{sys.argv[1]}.so.1?"))[-1:])
 PYTHON
   )
-  [[ -z $found ]] || export CAVS_LIBNVRTC=$found
-fi
+  [[ -z $found ]] || export "$name=$found"
+done
 
 echo "== The executor's tests on the GPU" >&2
 "$programs/executor_test" --gtest_filter='*Cuda*' >&2 || status=1
@@ -63,6 +66,8 @@ for tf32 in 0 1; do
   bench "${chosen[@]}" --tf32=$tf32
   bench "--units=$large_units" "--batch=$large_batch" --tf32=$tf32
   bench "${lstm[@]}" --tf32=$tf32
+  bench "--units=$large_units" "--batch=$large_batch" --tf32=$tf32 --cublaslt=1
+  bench "${lstm[@]}" --tf32=$tf32 --cublaslt=1
 done
 # The CPU of the same machine.
 for workers in 1 2 4 8 16; do

@@ -22,16 +22,18 @@ namespace cavs {
 namespace {
 
 // Returns the files in which `pip install 'tensorflow[and-cuda]'` puts NVIDIA's
-// run-time compiler, next to the folder of TensorFlow.
-std::vector<std::string> CompilersBesideFramework() {
+// libraries, next to the folder of TensorFlow.
+CudaContext::Libraries LibrariesBesideFramework() {
   Dl_info framework;
   if (dladdr(reinterpret_cast<void*>(&TF_NewStatus), &framework) == 0) {
     return {};
   }
   const std::string path = framework.dli_fname;
   const std::string folder = path.substr(0, path.rfind('/')) + "/../nvidia/";
-  return {folder + "cuda_nvrtc/lib/libnvrtc.so.12",
-          folder + "cu13/lib/libnvrtc.so.13"};
+  return {{folder + "cuda_nvrtc/lib/libnvrtc.so.12",
+           folder + "cu13/lib/libnvrtc.so.13"},
+          {folder + "cublas/lib/libcublasLt.so.12",
+           folder + "cu13/lib/libcublasLt.so.13"}};
 }
 
 // Returns the driver's number of the op's GPU. TensorFlow's number differs if
@@ -94,7 +96,7 @@ absl::Status CudaOpDevice::Open(tensorflow::OpKernelConstruction* context,
                                 Gpu* gpu) {
   std::shared_ptr<const CudaContext> opened;
   TF_RETURN_IF_ERROR(ToAbsl(CudaContext::Open(
-      OrdinalOf(context), CompilersBesideFramework(), &opened)));
+      OrdinalOf(context), LibrariesBesideFramework(), &opened)));
   gpu->kernels = std::make_shared<CudaKernels>(std::move(opened));
   return ToAbsl(CudaStream::New(gpu->kernels, &gpu->second));
 }

@@ -55,8 +55,10 @@ def test_everything_that_is_to_be_compared_runs(run):
         assert f"-m benchmarks.torch_on_gpu {size} --sst=sst" in others
     # Each precision, beside cuBLAS and cuDNN, which time both by themselves.
     for tf32 in (0, 1):
-        assert f"trees.txt --steps=3 --units=512 --batch=1024 --tf32={tf32}" in ours
-        assert f"trees.txt --steps=3 --units=512 --batch=64 --length=64 --tf32={tf32}" in ours
+        for library in ("", " --cublaslt=1"):
+            end = f"--tf32={tf32}{library}"
+            assert f"trees.txt --steps=3 --units=512 --batch=1024 {end}" in ours
+            assert f"trees.txt --steps=3 --units=512 --batch=64 --length=64 {end}" in ours
     assert "-m benchmarks.torch_on_gpu --units=512 --batch=1024 --rows=39936" in others
     assert "-m benchmarks.torch_on_gpu --units=512 --batch=64 --length=64" in others
 

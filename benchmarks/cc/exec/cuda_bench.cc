@@ -11,9 +11,9 @@
 // gradients are compared with those of the CPU. --eager=0, --lazy=0, --fuse=0
 // and --merge=0 turn a pass off; --streams=2 runs eager and lazy operators
 // beside the others; --walk=0 launches every task; --tf32=1 lets large products
-// be those of TF32; --device=cpu --workers=N
-// times the CPU instead; --check=0 compares nothing, for an emulated driver
-// that computes nothing: what is left is the host's part.
+// be those of TF32; --cublaslt=1 has cuBLASLt form what it can; --device=cpu
+// --workers=N times the CPU instead; --check=0 compares nothing, for an
+// emulated driver that computes nothing: what is left is the host's part.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -388,6 +388,8 @@ int Main(int count, char** arguments) {
   options.merge = flags.Number("merge", 1) != 0;
   const int64_t length = flags.Number("length", 0);
   const bool tf32 = flags.Number("tf32", 0) != 0;
+  const bool cublas_lt = flags.Number("cublaslt", 0) != 0;
+  setenv("CAVS_CUBLASLT", cublas_lt ? "1" : "0", 1);
   const Trees trees = length > 0 ? Trees::Sequences(batch, length)
                                  : Trees::Read(arguments[1], batch);
 
@@ -427,17 +429,17 @@ int Main(int count, char** arguments) {
   std::sort(host.begin(), host.end());
   std::printf(
       "{\"device\": \"%s\", \"units\": %ld, \"batch\": %ld, \"length\": %ld, "
-      "\"tf32\": %d, \"streams\": %ld, "
+      "\"tf32\": %d, \"cublaslt\": %d, \"streams\": %ld, "
       "\"eager\": %d, \"lazy\": %d, \"fuse\": %d, \"merge\": %d, \"walk\": "
       "%ld, "
       "\"vertices\": %zu, \"tasks\": %ld, \"difference\": %.2g, "
       "\"gflop\": %.3g, \"step_ms\": %.4f, \"spread\": %.2f, \"host_ms\": "
       "%.4f, "
       "\"trees_per_s\": %.0f}\n",
-      on_cpu ? "cpu" : gpu->name().c_str(), units, batch, length, tf32, streams,
-      options.eager, options.lazy, options.fuse, options.merge,
-      flags.Number("walk", 1), trees.child_splits.size() - 1, step.num_tasks(),
-      difference, GflopOf(trees, units), seconds[2] * 1e3,
+      on_cpu ? "cpu" : gpu->name().c_str(), units, batch, length, tf32,
+      cublas_lt, streams, options.eager, options.lazy, options.fuse,
+      options.merge, flags.Number("walk", 1), trees.child_splits.size() - 1,
+      step.num_tasks(), difference, GflopOf(trees, units), seconds[2] * 1e3,
       seconds[4] / seconds[0] - 1, host[2] * 1e3,
       static_cast<double>(batch) / seconds[2]);
   return 0;

@@ -2,9 +2,9 @@
 
 #include <dlfcn.h>
 
-#include <cstdlib>
 #include <utility>
 
+#include "cc/device/cuda/library_paths.h"
 #include "cc/device/cuda/source/device_header.h"
 
 struct _nvrtcProgram;
@@ -15,10 +15,6 @@ namespace {
 // Products and sums are rounded one by one, so that results are the same on
 // every device; kernels call fma() where they mean it.
 constexpr const char* kOptions[] = {"--std=c++17", "--fmad=false"};
-
-constexpr const char* kNames[] = {"libnvrtc.so.13", "libnvrtc.so.12",
-                                  "libnvrtc.so",
-                                  "/usr/local/cuda/lib64/libnvrtc.so"};
 
 }  // namespace
 
@@ -65,13 +61,10 @@ CudaCompiler::~CudaCompiler() = default;
 
 Status CudaCompiler::Load(const std::vector<std::string>& candidates,
                           std::shared_ptr<const CudaCompiler>* compiler) {
-  std::vector<std::string> paths;
-  if (const char* given = std::getenv("CAVS_LIBNVRTC")) {
-    paths.push_back(given);
-  } else {
-    paths = candidates;
-    paths.insert(paths.end(), std::begin(kNames), std::end(kNames));
-  }
+  const std::vector<std::string> paths =
+      LibraryPaths("CAVS_LIBNVRTC", candidates,
+                   {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so",
+                    "/usr/local/cuda/lib64/libnvrtc.so"});
   for (const std::string& path : paths) {
     void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     auto functions = std::make_unique<Functions>();

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "cc/device/cuda/cublas_lt.h"
+
 namespace cavs {
 namespace {
 
@@ -10,7 +12,7 @@ constexpr int kOldest = 80;
 
 }  // namespace
 
-Status CudaContext::Open(int ordinal, const std::vector<std::string>& compilers,
+Status CudaContext::Open(int ordinal, const Libraries& libraries,
                          std::shared_ptr<const CudaContext>* context) {
   std::shared_ptr<CudaContext> opened(new CudaContext());
   CAVS_RETURN_IF_ERROR(CudaDriver::Load(&opened->driver_));
@@ -48,10 +50,13 @@ Status CudaContext::Open(int ordinal, const std::vector<std::string>& compilers,
                " but expected 8.0 or newer. Use the "
                "CPU."));
   }
-  CAVS_RETURN_IF_ERROR(CudaCompiler::Load(compilers, &opened->compiler_));
+  CAVS_RETURN_IF_ERROR(
+      CudaCompiler::Load(libraries.compilers, &opened->compiler_));
   CAVS_RETURN_IF_ERROR(driver.Check(
       driver.DevicePrimaryCtxRetain(&opened->handle_, opened->device_),
       "opening a GPU"));
+  const Current current(*opened);
+  CAVS_RETURN_IF_ERROR(CublasLt::Load(libraries.products, &opened->cublas_lt_));
   *context = std::move(opened);
   return Status();
 }
@@ -60,6 +65,7 @@ CudaContext::~CudaContext() {
   if (handle_ == nullptr) return;
   {
     const Current current(*this);
+    cublas_lt_ = nullptr;
     for (const auto& [text, module] : modules_) driver_->ModuleUnload(module);
   }
   driver_->DevicePrimaryCtxRelease(device_);

@@ -25,6 +25,8 @@ struct CudaGrid {
   unsigned shared_bytes = 0;
 };
 
+class CublasLt;
+
 // Thread safety: any thread may call any method at any time.
 class CudaContext {
  public:
@@ -45,10 +47,15 @@ class CudaContext {
     const CudaContext& context_;
   };
 
-  // Opens a GPU. `compilers` are paths where NVRTC may be. kUnimplemented, with
-  // what to do, if there is no driver, no compiler or no such GPU, or if the
-  // GPU is too old.
-  static Status Open(int ordinal, const std::vector<std::string>& compilers,
+  // Paths where NVRTC and cuBLASLt may be.
+  struct Libraries {
+    std::vector<std::string> compilers, products;
+  };
+
+  // Opens a GPU. kUnimplemented, with what to do, if there is no driver, no
+  // compiler or no such GPU, if the GPU is too old, or if there is no cuBLASLt
+  // but that was asked for.
+  static Status Open(int ordinal, const Libraries& libraries,
                      std::shared_ptr<const CudaContext>* context);
   ~CudaContext();
   CudaContext(const CudaContext&) = delete;
@@ -59,6 +66,8 @@ class CudaContext {
   int64_t most_grid_y() const { return most_grid_y_; }
   bool launches_cooperatively() const { return launches_cooperatively_; }
   const std::string& name() const { return name_; }
+  // Null unless it was asked for.
+  const CublasLt* cublas_lt() const { return cublas_lt_.get(); }
 
   // A kernel of a text, which is compiled and loaded when it is first asked
   // for. It may use as much shared memory as the GPU has for a block.
@@ -95,6 +104,7 @@ class CudaContext {
   int most_grid_y_ = 0;
   bool launches_cooperatively_ = false;
   std::string name_;
+  std::unique_ptr<const CublasLt> cublas_lt_;
   mutable std::mutex mutex_;
   // All GUARDED_BY(mutex_). Keys hold the texts that they point to.
   mutable std::map<std::string, CudaModuleHandle> modules_;  // By text.

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "cc/base/byte_count.h"
+#include "cc/device/cuda/cublas_lt.h"
 #include "cc/device/cuda/cuda_stream.h"
 #include "cc/device/cuda/source/group.h"
 #include "cc/ir/operators.h"
@@ -39,6 +40,17 @@ std::unique_ptr<CudaExecutable::GroupKernels> KernelsOf(
           CudaFoundKernel(CudaTextKernel(together, 0))});
 }
 
+// Whether a product, or the gradient of a weight, over so many rows may be one
+// that cuBLASLt forms.
+bool MayBeLarge(const CompiledProgram& program, const Node& node,
+                int64_t rows) {
+  const bool is_product = node.kind == NodeKind::kMatMul;
+  if (!is_product && node.kind != NodeKind::kWeightGrad) return false;
+  const int other = is_product ? node.outputs[0] : node.inputs[1];
+  return CublasLt::IsLarge(rows, program.symbols[node.inputs[0]].columns(),
+                           program.symbols[other].columns());
+}
+
 }  // namespace
 
 CudaExecutable::CudaExecutable(const CompiledProgram& program,
@@ -57,14 +69,20 @@ CudaExecutable::CudaExecutable(const CompiledProgram& program,
   }
 }
 
-// The parts of its sums, or, to round them, the largest of them.
+// The parts of its sums, or, to round them, the largest of them; or what
+// cuBLASLt may need.
 size_t CudaExecutable::BytesOfStage(Stage stage, const TypeRows& rows) const {
   const int64_t count = std::max(rows.size(), rows.num_edges());
+  const bool by_library =
+      kernels_->context().cublas_lt() != nullptr && stage != Stage::kCritical;
   size_t parts = 0, rounded = 0;
   for (const CudaLaunch& launch : launches(stage)) {
-    if (launch.kind != LaunchKind::kSums) continue;
     for (const int i : launch.nodes) {
       const Node& node = program_.nodes[i];
+      if (by_library && MayBeLarge(program_, node, count)) {
+        rounded = std::max(rounded, CublasLt::kWorkspaceBytes);
+      }
+      if (launch.kind != LaunchKind::kSums) continue;
       const DType dtype = program_.symbols[node.outputs[0]].dtype;
       const int64_t x = node.kind == NodeKind::kWeightGrad
                             ? program_.symbols[node.inputs[0]].columns()
@@ -288,9 +306,7 @@ Status CudaProgram::Launch(Stage stage, size_t i, const RowRange& at,
     case LaunchKind::kMoves:
       return Move(nodes, at);
     case LaunchKind::kProducts:
-      return kernels_.Multiply(
-          symbol(program_.nodes[nodes[0]].outputs[0]).dtype,
-          ProductsOf(nodes, at), stream_->queue());
+      return Multiply(nodes, stage, at);
     case LaunchKind::kSums:
       return AddUp(nodes, stage, at);
     case LaunchKind::kNode:
@@ -420,6 +436,31 @@ std::vector<CudaProduct> CudaProgram::ProductsOf(const std::vector<int>& nodes,
   return products;
 }
 
+Status CudaProgram::Multiply(const std::vector<int>& nodes, Stage stage,
+                             const RowRange& at) {
+  const DType dtype = symbol(program_.nodes[nodes[0]].outputs[0]).dtype;
+  std::vector<CudaProduct> products = ProductsOf(nodes, at);
+  CAVS_RETURN_IF_ERROR(FormLarge(dtype, stage, &products));
+  return kernels_.Multiply(dtype, std::move(products), stream_->queue());
+}
+
+// Not in tasks, which are small, and whose launches a walk collects.
+template <typename Product>
+Status CudaProgram::FormLarge(DType dtype, Stage stage,
+                              std::vector<Product>* products) {
+  const CublasLt* const library = kernels_.context().cublas_lt();
+  if (library == nullptr || stage == Stage::kCritical) return Status();
+  std::vector<Product> others;
+  for (const Product& own : *products) {
+    bool done = false;
+    CAVS_RETURN_IF_ERROR(
+        library->Form(dtype, own, stream_->queue(), WorkspaceOf(stage), &done));
+    if (!done) others.push_back(own);
+  }
+  *products = std::move(others);
+  return Status();
+}
+
 Status CudaProgram::AddUp(const std::vector<int>& nodes, Stage stage,
                           const RowRange& at) {
   std::vector<CudaSum> sums;
@@ -439,8 +480,9 @@ Status CudaProgram::AddUp(const std::vector<int>& nodes, Stage stage,
     if (symbol(id).columns() > 0) sums.push_back(sum);
   }
   if (sums.empty()) return Status();
-  const int first = program_.nodes[nodes[0]].outputs[0];
-  return kernels_.SumOverRows(symbol(first).dtype, sums, WorkspaceOf(stage),
+  const DType dtype = symbol(program_.nodes[nodes[0]].outputs[0]).dtype;
+  CAVS_RETURN_IF_ERROR(FormLarge(dtype, stage, &sums));
+  return kernels_.SumOverRows(dtype, sums, WorkspaceOf(stage),
                               stream_->queue());
 }
 

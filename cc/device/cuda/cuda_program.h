@@ -100,6 +100,12 @@ class CudaProgram : public BoundProgram {
   bool MoveOf(const Node& node, const RowRange& at, CudaMove* move) const;
   std::vector<CudaProduct> ProductsOf(const std::vector<int>& nodes,
                                       const RowRange& at) const;
+  Status Multiply(const std::vector<int>& nodes, Stage stage,
+                  const RowRange& at);
+  // Lets cuBLASLt form the products or sums of a stage that it can. The others
+  // stay.
+  template <typename Product>
+  Status FormLarge(DType dtype, Stage stage, std::vector<Product>* products);
   Status AddUp(const std::vector<int>& nodes, Stage stage, const RowRange& at);
 
   // Whether a node has something to do.

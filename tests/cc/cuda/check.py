@@ -67,6 +67,7 @@ SANITIZED = [
     Case("exec/cuda_faults_test", sanitized=True),
     Case("device/cuda/cuda_context_test", sanitized=True),
     Case("device/cuda/image_cache_test", sanitized=True),
+    Case("device/cuda/cublas_lt_test", sanitized=True),
 ]
 # Kernels report races and memory out of bounds, streams do their work at times that are drawn.
 SANITIZED_SETTINGS = {
