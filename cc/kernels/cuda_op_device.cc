@@ -74,7 +74,7 @@ class CudaOpDevice::Resource : public tensorflow::ResourceBase {
 
 absl::Status CudaOpDevice::Make(tensorflow::OpKernelConstruction* context,
                                 bool two_streams,
-                                std::unique_ptr<const OpDevice>* device) {
+                                std::unique_ptr<const CudaOpDevice>* device) {
   tensorflow::ResourceMgr* const manager = context->resource_manager();
   Resource* found = nullptr;
   TF_RETURN_IF_ERROR(manager->LookupOrCreate<Resource>(
@@ -111,6 +111,14 @@ CudaOpDevice::CudaOpDevice(std::shared_ptr<const Gpu> gpu,
                 return options;
               }()),
       two_streams_(two_streams) {}
+
+absl::Status CudaOpDevice::Enqueue(
+    tensorflow::OpKernelContext* context,
+    absl::FunctionRef<Status(const CudaKernels&, CudaStream*)> work) const {
+  const CudaContext::Current current(gpu_->kernels->context());
+  CudaStream stream(gpu_->kernels, StreamOf(context));
+  return ToAbsl(work(*gpu_->kernels, &stream));
+}
 
 // All steps share the second stream. TensorFlow's stream waits for the work in
 // the second one. TensorFlow can therefore give memory to later work, and the

@@ -19,9 +19,15 @@ class CudaOpDevice : public OpDevice {
   // cannot be used.
   static absl::Status Make(tensorflow::OpKernelConstruction* context,
                            bool two_streams,
-                           std::unique_ptr<const OpDevice>* device);
+                           std::unique_ptr<const CudaOpDevice>* device);
 
   const Device& device() const override { return device_; }
+
+  // Calls `work` with the kernels, and with TensorFlow's stream to put work
+  // into.
+  absl::Status Enqueue(
+      tensorflow::OpKernelContext* context,
+      absl::FunctionRef<Status(const CudaKernels&, CudaStream*)> work) const;
 
  private:
   // The kernels and the second stream that all ops on a GPU share.

@@ -1,12 +1,16 @@
 #include <cstdint>
+#include <memory>
+#include <vector>
 
 #include "cc/base/dtype.h"
 #include "cc/base/status.h"
 #include "cc/device/cpu/cpu_backend.h"
 #include "cc/device/cpu/workers.h"
 #include "cc/ir/foreign_op.h"
+#include "cc/kernels/cuda_op_device.h"
 #include "cc/kernels/guarded_op.h"
 #include "cc/kernels/program_builder.h"
+#include "cc/kernels/register_on_gpu.h"
 #include "tensorflow/core/framework/op_kernel.h"
 
 namespace cavs {
@@ -16,8 +20,8 @@ using ::tensorflow::OpKernelConstruction;
 using ::tensorflow::OpKernelContext;
 using ::tensorflow::Tensor;
 
-// DropoutMaskOp draws a mask of dropout on the CPU (see DrawnMask).
-class DropoutMaskOp {
+// MaskArguments are the attributes of the op, and the output of a call.
+class MaskArguments {
  public:
   absl::Status Init(OpKernelConstruction* context) {
     TF_RETURN_IF_ERROR(context->GetAttr("rate", &mask_.rate));
@@ -32,7 +36,8 @@ class DropoutMaskOp {
                " but expected one in [0, 1), the share that is dropped."));
   }
 
-  absl::Status Compute(OpKernelContext* context) const {
+  // Checks the shapes of the inputs and allocates the output.
+  absl::Status Allocate(OpKernelContext* context, Tensor** output) const {
     const Tensor& rows = context->input(0);
     const Tensor& seed = context->input(1);
     if (rows.dims() != 1 || seed.dims() != 1 || seed.NumElements() != 2) {
@@ -40,21 +45,14 @@ class DropoutMaskOp {
           StrCat("rows, seed: got shapes ", rows.shape().DebugString(), " and ",
                  seed.shape().DebugString(), " but expected [rows] and [2]."));
     }
-    Tensor* mask = nullptr;
     tensorflow::TensorShape shape({rows.dim_size(0)});
     TF_RETURN_IF_ERROR(shape.AppendShapeWithStatus(shape_));
-    TF_RETURN_IF_ERROR(context->allocate_output(0, shape, &mask));
-    const auto numbers = rows.vec<int32_t>();
-    const auto keys = seed.vec<int64_t>();
-    const RandomMask drawn = {
-        {static_cast<uint32_t>(keys(0)), static_cast<uint32_t>(keys(1))},
-        mask_.number,
-        mask_.threshold()};
-    SerialWorkers workers;
-    CpuBackend(&workers).DrawMasks(
-        ToDType(mask->dtype()), drawn, numbers.data(), mask_.kept(),
-        {mask->data(), numbers.size(), columns_, columns_});
-    return absl::OkStatus();
+    return context->allocate_output(0, shape, output);
+  }
+
+  const DrawnMask& mask() const { return mask_; }
+  Block BlockOf(const Tensor& output) const {
+    return {output.data(), output.dim_size(0), columns_, columns_};
   }
 
  private:
@@ -63,8 +61,69 @@ class DropoutMaskOp {
   int64_t columns_ = 0;
 };
 
+// DropoutMaskOp draws a mask of dropout on the CPU (see DrawnMask).
+class DropoutMaskOp {
+ public:
+  absl::Status Init(OpKernelConstruction* context) {
+    return own_.Init(context);
+  }
+
+  absl::Status Compute(OpKernelContext* context) const {
+    Tensor* output = nullptr;
+    TF_RETURN_IF_ERROR(own_.Allocate(context, &output));
+    const auto keys = context->input(1).vec<int64_t>();
+    const RandomMask drawn = {
+        {static_cast<uint32_t>(keys(0)), static_cast<uint32_t>(keys(1))},
+        own_.mask().number,
+        own_.mask().threshold()};
+    SerialWorkers workers;
+    CpuBackend(&workers).DrawMasks(ToDType(output->dtype()), drawn,
+                                   context->input(0).vec<int32_t>().data(),
+                                   own_.mask().kept(), own_.BlockOf(*output));
+    return absl::OkStatus();
+  }
+
+ private:
+  MaskArguments own_;
+};
+
+// The same on a GPU, where the seed is too; the host copies the numbers of rows
+// there.
+class DropoutMaskOnGpuOp {
+ public:
+  absl::Status Init(OpKernelConstruction* context) {
+    TF_RETURN_IF_ERROR(own_.Init(context));
+    return CudaOpDevice::Make(context, /*two_streams=*/false, &device_);
+  }
+
+  absl::Status Compute(OpKernelContext* context) const {
+    Tensor* output = nullptr;
+    TF_RETURN_IF_ERROR(own_.Allocate(context, &output));
+    if (output->NumElements() == 0) return absl::OkStatus();
+    const Block to = own_.BlockOf(*output);
+    const Span<int32_t> rows(context->input(0).vec<int32_t>().data(), to.rows);
+    return device_->Enqueue(context, [&](const CudaKernels& kernels,
+                                         CudaStream* stream) {
+      std::shared_ptr<void> memory;
+      std::vector<const int32_t*> there;
+      CAVS_RETURN_IF_ERROR(
+          device_->device().Upload({rows}, stream, &memory, &there));
+      return kernels.DrawMask(ToDType(output->dtype()), own_.mask(),
+                              ConstBlock(there[0], to.rows, 1, 1),
+                              context->input(1).data(), to, stream->queue());
+    });
+  }
+
+ private:
+  MaskArguments own_;
+  std::unique_ptr<const CudaOpDevice> device_;
+};
+
 REGISTER_KERNEL_BUILDER(Name("CavsDropoutMask").Device(tensorflow::DEVICE_CPU),
                         GuardedSharedOp<DropoutMaskOp>);
+
+[[maybe_unused]] const bool kOnGpu =
+    RegisterOnGpu<GuardedOp<DropoutMaskOnGpuOp>>("CavsDropoutMask", {"rows"});
 
 }  // namespace
 }  // namespace cavs

@@ -1,5 +1,7 @@
 #include "cc/kernels/op_device.h"
 
+#include <utility>
+
 #include "cc/base/status.h"
 #include "cc/exec/guards.h"
 #include "cc/kernels/cpu_op_device.h"
@@ -22,7 +24,10 @@ absl::Status OpDevice::Make(tensorflow::OpKernelConstruction* context,
                             std::unique_ptr<const OpDevice>* device) {
   const bool two_streams = streams == 2;
   if (context->device_type() != tensorflow::DEVICE_CPU) {
-    return CudaOpDevice::Make(context, two_streams, device);
+    std::unique_ptr<const CudaOpDevice> gpu;
+    TF_RETURN_IF_ERROR(CudaOpDevice::Make(context, two_streams, &gpu));
+    *device = std::move(gpu);
+    return absl::OkStatus();
   }
   *device = std::make_unique<CpuOpDevice>(two_streams);
   return absl::OkStatus();

@@ -1,14 +1,21 @@
 // Gather, scatter, pull and push as separate ops.
 #include <algorithm>
 #include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <numeric>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "cc/base/status.h"
 #include "cc/device/cpu/cpu_backend.h"
 #include "cc/kernels/allocate.h"
 #include "cc/kernels/compile.h"
+#include "cc/kernels/cuda_op_device.h"
 #include "cc/kernels/guarded_op.h"
 #include "cc/kernels/program_builder.h"
+#include "cc/kernels/register_on_gpu.h"
 #include "cc/kernels/team_of.h"
 #include "tensorflow/core/framework/op_kernel.h"
 
@@ -71,17 +78,16 @@ absl::Status CheckPermutation(const Span<int32_t>& order) {
 
 enum class RowOpKind { kGather, kScatter, kScatterMax, kPull, kPush };
 
+// RowArguments checks the arguments of an op and allocates its output.
 template <RowOpKind kKind>
-class RowOp {
+class RowArguments {
  public:
-  absl::Status Init(OpKernelConstruction*) { return absl::OkStatus(); }
-
-  absl::Status Compute(OpKernelContext* context) const {
+  absl::Status Read(OpKernelContext* context) {
     const Tensor& input = context->input(0);
     const int64_t num_indices = context->input(1).NumElements();
     TF_RETURN_IF_ERROR(CheckMatrix(
         kName, input, kKind == RowOpKind::kGather ? -1 : num_indices));
-    const DType dtype = ToDType(input.dtype());
+    dtype = ToDType(input.dtype());
     if (SizeOf(dtype) == 0) {
       return absl::UnimplementedError(
           StrCat(kName, ": got ", DataTypeString(input.dtype()),
@@ -91,22 +97,15 @@ class RowOp {
     if (kScatters) {
       TF_RETURN_IF_ERROR(ReadNumRows(context->input(2), &num_rows));
     }
-    Span<int32_t> rows;
     TF_RETURN_IF_ERROR(ReadRows(context, kPermutes ? "order" : "child_row",
                                 kPermutes ? 0 : -1, num_rows, &rows));
     if (kPermutes) TF_RETURN_IF_ERROR(CheckPermutation(rows));
-
-    Tensor* output = nullptr;
-    TF_RETURN_IF_ERROR(
-        Allocate(context, kScatters ? num_rows : num_indices, &output));
-    const std::shared_ptr<Team> team = TeamOf(context);
-    const CpuBackend backend(team.get());
-    if (kKind == RowOpKind::kScatter && IsNarrow(dtype)) {
-      return AddAndRound(context, backend, dtype, rows, output);
-    }
-    Move(backend, dtype, ToBlock(input), rows, ToBlock(*output));
-    return absl::OkStatus();
+    return Allocate(context, kScatters ? num_rows : num_indices, &output);
   }
+
+  DType dtype = DType::kOther;
+  Span<int32_t> rows;
+  Tensor* output = nullptr;
 
  private:
   static constexpr bool kPermutes =
@@ -140,7 +139,27 @@ class RowOp {
         ShapeOfRows(kName, num_rows, PartialTensorShape(row), &shape));
     return AllocateOutput(context, kName, 0, shape, output);
   }
+};
 
+template <RowOpKind kKind>
+class RowOp {
+ public:
+  absl::Status Init(OpKernelConstruction*) { return absl::OkStatus(); }
+
+  absl::Status Compute(OpKernelContext* context) const {
+    RowArguments<kKind> own;
+    TF_RETURN_IF_ERROR(own.Read(context));
+    const std::shared_ptr<Team> team = TeamOf(context);
+    const CpuBackend backend(team.get());
+    if (kKind == RowOpKind::kScatter && IsNarrow(own.dtype)) {
+      return AddAndRound(context, backend, own.dtype, own.rows, own.output);
+    }
+    Move(backend, own.dtype, ToBlock(context->input(0)), own.rows,
+         ToBlock(*own.output));
+    return absl::OkStatus();
+  }
+
+ private:
   // Adds rows of a narrow type in float32, and rounds the sums.
   static absl::Status AddAndRound(OpKernelContext* context,
                                   const CpuBackend& backend, DType dtype,
@@ -194,6 +213,86 @@ class RowOp {
     }
   }
 };
+
+// Returns the numbers of rows in the order of their targets, which are in
+// [0, num_targets) or negative, and where those of each target begin.
+std::pair<std::vector<int32_t>, std::vector<int32_t>> SortByTarget(
+    Span<int32_t> targets, int64_t num_targets) {
+  std::vector<int32_t> splits(num_targets + 1, 0);
+  for (const int32_t target : targets) {
+    if (target >= 0) ++splits[target + 1];
+  }
+  std::partial_sum(splits.begin(), splits.end(), splits.begin());
+  std::vector<int32_t> order(splits.back());
+  std::vector<int32_t> next(splits.begin(), splits.end() - 1);
+  for (int64_t i = 0; i < targets.size(); ++i) {
+    if (targets[i] >= 0) order[next[targets[i]]++] = static_cast<int32_t>(i);
+  }
+  return {std::move(order), std::move(splits)};
+}
+
+// The same on a GPU: the host checks the indices and copies them there.
+template <RowOpKind kKind>
+class RowOpOnGpu {
+ public:
+  absl::Status Init(OpKernelConstruction* context) {
+    return CudaOpDevice::Make(context, /*two_streams=*/false, &device_);
+  }
+
+  absl::Status Compute(OpKernelContext* context) const {
+    RowArguments<kKind> own;
+    TF_RETURN_IF_ERROR(own.Read(context));
+    if (own.output->NumElements() == 0) return absl::OkStatus();
+    const Block to = ToBlock(*own.output);
+    ConstBlock from = ToBlock(context->input(0));
+    std::vector<int32_t> order, splits;
+    std::vector<Span<int32_t>> lists = {own.rows};
+    if (kAdds) {
+      std::tie(order, splits) = SortByTarget(own.rows, to.rows);
+      lists = {order, splits};
+    }
+    return device_->Enqueue(context, [&](const CudaKernels& kernels,
+                                         CudaStream* stream) {
+      std::shared_ptr<void> memory;
+      std::vector<const int32_t*> there;
+      CAVS_RETURN_IF_ERROR(
+          device_->device().Upload(lists, stream, &memory, &there));
+      if (kKind != RowOpKind::kPush) from.index = there[0];
+      if (kAdds) {
+        return kernels.ReduceEdges(own.dtype, kKind == RowOpKind::kScatterMax,
+                                   from, there[1], /*first_edge=*/0, to,
+                                   stream->queue());
+      }
+      return kernels.Move({{SizeOf(own.dtype), from, to,
+                            kKind == RowOpKind::kPush ? there[0] : nullptr}},
+                          stream->queue());
+    });
+  }
+
+ private:
+  static constexpr bool kAdds =
+      kKind == RowOpKind::kScatter || kKind == RowOpKind::kScatterMax;
+
+  std::unique_ptr<const CudaOpDevice> device_;
+};
+
+template <RowOpKind kKind>
+bool RegisterRowOpOnGpu(const char* op,
+                        std::initializer_list<const char*> on_host) {
+  return RegisterOnGpu<GuardedOp<RowOpOnGpu<kKind>>>(
+      op, on_host,
+      {tensorflow::DT_FLOAT, tensorflow::DT_DOUBLE, tensorflow::DT_BFLOAT16,
+       tensorflow::DT_HALF});
+}
+
+[[maybe_unused]] const bool kOnGpu[] = {
+    RegisterRowOpOnGpu<RowOpKind::kGather>("CavsGather", {"child_row"}),
+    RegisterRowOpOnGpu<RowOpKind::kScatter>("CavsScatter",
+                                            {"child_row", "num_rows"}),
+    RegisterRowOpOnGpu<RowOpKind::kScatterMax>("CavsScatterMax",
+                                               {"child_row", "num_rows"}),
+    RegisterRowOpOnGpu<RowOpKind::kPull>("CavsPull", {"order"}),
+    RegisterRowOpOnGpu<RowOpKind::kPush>("CavsPush", {"order"})};
 
 REGISTER_KERNEL_BUILDER(Name("CavsGather").Device(tensorflow::DEVICE_CPU),
                         GuardedSharedOp<RowOp<RowOpKind::kGather>>);

@@ -18,7 +18,7 @@ from tests.accelerator import cases
 from tests.accelerator.cases import GRAPHS, numbers, random, with_gradients
 from tests.helpers import cells
 
-OURS = ("CavsForward", "CavsBackward")
+OURS = ("Forward", "Backward", "Gather", "Scatter", "ScatterMax", "Pull", "Push", "DropoutMask")
 COUNTED = ("launches", "host_waits", "uploads", "bytes_up", "memsets")
 
 
@@ -103,6 +103,27 @@ def dropout():
         cell = cavs.keras.TreeLSTMCell(cases.UNITS, arity=2, options=options, **rates)
         found.append(with_gradients(cell, graphs, x, training=True))
     return numbers(found)
+
+
+def row_ops():
+    """Each by itself, with its gradient, and a layer of dropout."""
+    found = []
+    for dtype in ("float32", "float64", "bfloat16", "float16"):
+        x = tf.Variable(tf.cast(random(9, cases.FEATURES), dtype)).read_value()
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            rows = [cavs.ops.gather(x, [4, -1, 1, 4, 0])]
+            rows.append(cavs.ops.scatter(rows[-1], [3, 3, -1, 0, 3], 4))
+            rows.append(cavs.ops.pull(rows[-1], [2, 0, 3, 1]))
+            rows.append(cavs.ops.push(rows[-1], [1, 3, 0, 2]))
+            rows.append(library.cavs_scatter_max(rows[-1], [1, 0, 1, -1], 3))
+            rows.append(cavs.keras.Dropout(0.5, seed=3)(rows[-1], training=True))
+        assert {y.device for y in rows[:-1]} == {x.device}
+        found.append((rows, tape.gradient(rows, x)))
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"child_row\[1\]: got 9 but expected"):
+        cavs.ops.gather(x, [0, 9])
+    none = cavs.ops.gather(x, tf.zeros([0], "int32"))
+    return numbers([*found, cavs.ops.scatter(none, tf.zeros([0], "int32"), 2)])
 
 
 def inference():
@@ -263,6 +284,7 @@ def all_of_them():
             fit,
             gradients,
             dropout,
+            row_ops,
             inference,
             loop,
             vertex_types,
