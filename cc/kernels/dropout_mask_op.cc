@@ -51,6 +51,11 @@ class MaskArguments {
   }
 
   const DrawnMask& mask() const { return mask_; }
+  // The numbers of rows, which are in the memory of the host.
+  static Span<int32_t> RowsOf(OpKernelContext* context) {
+    const auto rows = context->input(0).vec<int32_t>();
+    return {rows.data(), rows.size()};
+  }
   Block BlockOf(const Tensor& output) const {
     return {output.data(), output.dim_size(0), columns_, columns_};
   }
@@ -78,7 +83,7 @@ class DropoutMaskOp {
         own_.mask().threshold()};
     SerialWorkers workers;
     CpuBackend(&workers).DrawMasks(ToDType(output->dtype()), drawn,
-                                   context->input(0).vec<int32_t>().data(),
+                                   MaskArguments::RowsOf(context).data(),
                                    own_.mask().kept(), own_.BlockOf(*output));
     return absl::OkStatus();
   }
@@ -101,7 +106,7 @@ class DropoutMaskOnGpuOp {
     TF_RETURN_IF_ERROR(own_.Allocate(context, &output));
     if (output->NumElements() == 0) return absl::OkStatus();
     const Block to = own_.BlockOf(*output);
-    const Span<int32_t> rows(context->input(0).vec<int32_t>().data(), to.rows);
+    const Span<int32_t> rows = MaskArguments::RowsOf(context);
     return device_->Enqueue(context, [&](const CudaKernels& kernels,
                                          CudaStream* stream) {
       std::shared_ptr<void> memory;
