@@ -15,6 +15,18 @@ import pytest
 os.environ.setdefault("CAVS_GUARD_ZONES", "1")
 
 
+def pytest_collectstart(collector):
+    """Pipelines run as they are, except in long runs: half of their start is to optimize them.
+
+    This holds for all pipelines of the process, and only before TensorFlow is used. The programs of
+    the pages run in other processes, with pipelines that are optimized.
+    """
+    if collector.config.option.markexpr == "not long":
+        import tensorflow as tf
+
+        tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
+
+
 def pytest_collection_finish():
     """Keeps the many objects of imported modules out of garbage collections, and makes these rare.
 
