@@ -22,8 +22,10 @@ def test_ways_have_minibatches_of_the_same_size_on_average():
 
 
 def test_prints_a_table(capsys, monkeypatch):
-    two_ways = minibatches.WAYS[0], minibatches.WAYS[-1]  # Each takes a process.
+    two_ways = minibatches.WAYS[0], minibatches.WAYS[-1]
     monkeypatch.setattr(minibatches, "WAYS", two_ways)
+    # Processes are tested by test_apart.py.
+    monkeypatch.setattr(minibatches.apart, "call", lambda _, function, *args: function(*args))
     flags = ["--data=trees", "--units=4", "--batch=4", "--examples=12", "--rounds=1"]
     assert minibatches.main(flags) == 0
     lines = capsys.readouterr().out.splitlines()

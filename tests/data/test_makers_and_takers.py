@@ -190,12 +190,15 @@ TAKERS = {
 }
 
 
-# Numbers of words are of another type, and like the words otherwise.
+# These have the kinds of features that trees of words, or pairs of them, have from other makers:
+# numbers of words are of another type, and like the words otherwise.
+ALIKE = ("python_trees", "conllu_", "word_lattices", "snli_", "sentence_", "split, zip")
 PAIRS = [
     (maker, taker)
     for maker in MAKERS
     for taker in TAKERS
-    if not maker.endswith(" tokens") or taker in ("batch", "as_dict")
+    if not maker.startswith(ALIKE) and not maker.endswith(" tokens")
+    or taker in ("batch", "as_dict")
 ]
 
 

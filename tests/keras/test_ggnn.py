@@ -11,6 +11,7 @@ import tensorflow as tf
 import cavs_tf as cavs
 from cavs_tf import GraphBatch
 from cavs_tf.keras import GGNN, _ggnn
+from tests.helpers.pairwise import parametrize_pairs
 
 UNITS, FEATURES, TYPES, ROUNDS = 5, 3, 3, 4
 SIZES = [4, 1, 0, 6, 2]
@@ -78,9 +79,7 @@ def test_docstring_examples_run():
     assert doctest.testmod(_ggnn).failed == 0
 
 
-@pytest.mark.parametrize("rounds", [0, 1, ROUNDS])
-@pytest.mark.parametrize("reset_after", [True, False])
-@pytest.mark.parametrize("edge_types", [None, TYPES])
+@parametrize_pairs(rounds=[0, 1, ROUNDS], reset_after=[True, False], edge_types=[None, TYPES])
 def test_states_are_those_of_the_equations(edge_types, reset_after, rounds):
     layer = make(edge_types, reset_after=reset_after, return_vertices=True)
     for seed in range(2):
@@ -131,9 +130,9 @@ def test_rows_of_all_rounds_and_of_some_vertices_are_inputs_too():
     np.testing.assert_allclose(layer(graphs, some), layer(graphs, zeroed), 1e-12)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("reset_after", [True, False])
-@pytest.mark.parametrize("edge_types", [None, TYPES])
+@parametrize_pairs(
+    edge_types=[None, TYPES], reset_after=[True, False], dtype=["float32", "float64"]
+)
 def test_outputs_and_gradients_are_those_of_the_reference(edge_types, reset_after, dtype):
     graphs, _, _, edge_type, x = minibatch()
     layer = make(edge_types, reset_after=reset_after, dtype=dtype)
