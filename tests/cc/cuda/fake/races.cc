@@ -6,19 +6,19 @@ void Races::Begin(int blocks) {
   ++launch_;
   time_ = 0;
   last_add_.assign(blocks, 0);
-  last_number_ = ~uint64_t{0};
   if (pages_.size() > 65536) pages_.clear();
+  if (recent_.empty() || pages_.empty()) recent_.assign(kRecent, {});
 }
 
 Races::Cell& Races::At(uint64_t cell) {
   const uint64_t number = cell / kCells;
-  if (number != last_number_) {
+  Recent& recent = recent_[number % kRecent];
+  if (number != recent.number) {
     std::unique_ptr<Page>& page = pages_[number];
     if (page == nullptr) page = std::make_unique<Page>();
-    last_number_ = number;
-    last_ = page.get();
+    recent = {number, page.get()};
   }
-  Cell& found = last_->cells[cell % kCells];
+  Cell& found = recent.page->cells[cell % kCells];
   if (found.launch != launch_) {
     found = Cell();
     found.launch = launch_;
@@ -40,7 +40,7 @@ std::string Races::Touched(const void* at, unsigned bytes, Touch how,
                            Moment now) {
   if (how == kAdds) {
     last_add_[now.block] = ++time_;
-    return "";
+    return {};
   }
   now.time = time_;
   const uint64_t first = reinterpret_cast<uintptr_t>(at) / kBytesPerCell;
@@ -71,7 +71,7 @@ std::string Races::Touched(const void* at, unsigned bytes, Touch how,
     }
     reads[0] = now;
   }
-  return "";
+  return {};
 }
 
 }  // namespace cavs_fake

@@ -48,8 +48,13 @@ class Races {
   uint32_t time_ = 0;
   std::vector<uint32_t> last_add_;  // Of each block; 0: none.
   std::unordered_map<uint64_t, std::unique_ptr<Page>> pages_;
-  uint64_t last_number_ = ~uint64_t{0};
-  Page* last_ = nullptr;
+  // Pages that were touched lately, each in the place that its number has here.
+  static constexpr int kRecent = 1024;
+  struct Recent {
+    uint64_t number = ~uint64_t{0};
+    Page* page = nullptr;
+  };
+  std::vector<Recent> recent_;
 };
 
 }  // namespace cavs_fake
