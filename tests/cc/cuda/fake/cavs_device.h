@@ -338,22 +338,19 @@ FUNCTION T from_wide(Wide<T> x) {
 // sums are exact to double, and rounded once.
 namespace cavs_fake {
 
+// What a lane gives: `n` numbers of each of its registers.
+template <int n>
 struct MmaOperands {
-  u32 a[4], b[2];
+  float a[4][n], b[2][n];
 };
 
-inline double LowBf16(u32 b) { return to_float(Bf16{u16(b)}); }
-inline double HighBf16(u32 b) { return to_float(Bf16{u16(b >> 16)}); }
-inline double LowF16(u32 b) { return to_float(F16{u16(b)}); }
-inline double HighF16(u32 b) { return to_float(F16{u16(b >> 16)}); }
-// Tensor cores leave out the bits that a number of TF32 does not have.
-inline double Tf32(u32 b) { return float_of(b & ~0x1fffu); }
-
-// `product` is that of a register of row's lane and one of column's lane.
-template <typename Product>
+// `unpack` makes the numbers of a register.
+template <int n, typename Unpack>
 inline void Mma(float (&d)[4], const u32 (&a)[4], const u32 (&b)[2],
-                const char* what, Product product) {
-  const MmaOperands mine = {{a[0], a[1], a[2], a[3]}, {b[0], b[1]}};
+                const char* what, Unpack unpack) {
+  MmaOperands<n> mine;
+  for (int i = 0; i < 4; ++i) unpack(a[i], mine.a[i]);
+  for (int i = 0; i < 2; ++i) unpack(b[i], mine.b[i]);
   const Exchange& all = ExchangeInWarp(mine, what);
   const int group = lane() / 4, in_group = lane() % 4;
   for (int e = 0; e < 4; ++e) {
@@ -361,11 +358,17 @@ inline void Mma(float (&d)[4], const u32 (&a)[4], const u32 (&b)[2],
     double sum = d[e];
     for (int half = 0; half < 2; ++half) {
       for (int k = 0; k < 4; ++k) {
-        const auto& row =
-            *reinterpret_cast<const MmaOperands*>(all.lanes[group * 4 + k]);
-        const auto& col =
-            *reinterpret_cast<const MmaOperands*>(all.lanes[column * 4 + k]);
-        sum += product(row.a[lower + 2 * half], col.b[half]);
+        const float* row =
+            reinterpret_cast<const MmaOperands<n>*>(all.lanes[group * 4 + k])
+                ->a[lower + 2 * half];
+        const float* col =
+            reinterpret_cast<const MmaOperands<n>*>(all.lanes[column * 4 + k])
+                ->b[half];
+        double products = 0;
+        for (int i = 0; i < n; ++i) {
+          products += static_cast<double>(row[i]) * col[i];
+        }
+        sum += products;
       }
     }
     d[e] = static_cast<float>(sum);
@@ -375,21 +378,22 @@ inline void Mma(float (&d)[4], const u32 (&a)[4], const u32 (&b)[2],
 }  // namespace cavs_fake
 
 inline void mma_bf16(float (&d)[4], const u32 (&a)[4], const u32 (&b)[2]) {
-  cavs_fake::Mma(d, a, b, "mma_bf16", [](u32 x, u32 y) {
-    return cavs_fake::LowBf16(x) * cavs_fake::LowBf16(y) +
-           cavs_fake::HighBf16(x) * cavs_fake::HighBf16(y);
+  cavs_fake::Mma<2>(d, a, b, "mma_bf16", [](u32 x, float* numbers) {
+    numbers[0] = to_float(Bf16{u16(x)});
+    numbers[1] = to_float(Bf16{u16(x >> 16)});
   });
 }
 inline void mma_f16(float (&d)[4], const u32 (&a)[4], const u32 (&b)[2]) {
-  cavs_fake::Mma(d, a, b, "mma_f16", [](u32 x, u32 y) {
-    return cavs_fake::LowF16(x) * cavs_fake::LowF16(y) +
-           cavs_fake::HighF16(x) * cavs_fake::HighF16(y);
+  cavs_fake::Mma<2>(d, a, b, "mma_f16", [](u32 x, float* numbers) {
+    numbers[0] = to_float(F16{u16(x)});
+    numbers[1] = to_float(F16{u16(x >> 16)});
   });
 }
 
+// Tensor cores leave out the bits that a number of TF32 does not have.
 inline void mma_tf32(float (&d)[4], const u32 (&a)[4], const u32 (&b)[2]) {
-  cavs_fake::Mma(d, a, b, "mma_tf32", [](u32 x, u32 y) {
-    return cavs_fake::Tf32(x) * cavs_fake::Tf32(y);
+  cavs_fake::Mma<1>(d, a, b, "mma_tf32", [](u32 x, float* number) {
+    *number = float_of(x & ~0x1fffu);
   });
 }
 inline float round_tf32(float x) {

@@ -30,7 +30,7 @@ enum KernelError : int {
 };
 
 constexpr int kLanes = 32;
-constexpr int kMostExchanged = 32;  // Bytes that a lane gives to its warp.
+constexpr int kMostExchanged = 48;  // Bytes that a lane gives to its warp.
 
 // What the lanes of a warp give each other. There are two of them, used in
 // turn: a lane that is ahead by one exchange overwrites nothing.
