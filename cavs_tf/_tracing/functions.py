@@ -44,7 +44,7 @@ class Functions:
       derived: The values that vertex functions compute from weights alone.
       fingerprints: Of the vertex functions as they were traced.
       sources: All that they captured, kept so that no other object gets its id.
-      available: Bytes that a step may take, once `available_bytes` has been called.
+      available: Bytes that a step may take, by device, as `available_bytes` has found them.
     """
 
     traced: list
@@ -64,7 +64,7 @@ class Functions:
     derived: DerivedValues
     fingerprints: list
     sources: list
-    available: int | None = None
+    available: dict = dataclasses.field(default_factory=dict)
 
     EXAMPLES = Analysis.NUM_ROWS  # The number of rows of a minibatch that tracing uses.
 

@@ -40,8 +40,7 @@ def choose_micro_batch(graphs, functions, options, inputs=None, at=None) -> tupl
 
 
 def available_bytes(functions) -> int:
-    """Bytes that a step may take: a fraction of those available at the first call."""
-    if functions.available is None:
-        with tf.init_scope():
-            functions.available = int(_USABLE * int(ops.cavs_available_memory()))
-    return functions.available
+    """Bytes that a step here may take: a fraction of those available there at the first call."""
+    with tf.init_scope():
+        found = ops.cavs_available_memory()
+        return functions.available.setdefault(found.device, int(_USABLE * found.numpy()))

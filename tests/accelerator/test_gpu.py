@@ -71,6 +71,8 @@ def test_tools_describe_the_programs_of_the_device(found):
     for text, predicted in ((on_gpu, memory), (on_cpu, other)):
         assert f"memory for inference: {predicted.inference}\n" in text
         assert f"to train with all at once takes {predicted.training:,} of " in text
+    left = [re.search(r" of ([\d,]+) bytes\)", text)[1] for text in (on_gpu, on_cpu)]
+    assert left[0] != left[1]  # Of the GPU, and of the machine.
     assert after[0] >= before[0] + 2**22 and sum(after) == sum(before)
 
 
