@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "cc/base/span.h"
 #include "cc/base/status.h"
 #include "cc/device/block.h"
 #include "cc/device/dynamic_tensor.h"
@@ -149,8 +150,8 @@ struct Bindings {
   // Pulls and pushes; in a derivative, gradients of pushes and of pulls. The
   // lists give, for each of the program's rows, its row there; -1 if there is
   // none. A row of zeros precedes an input with such rows.
-  std::vector<Block> inputs, outputs;
-  std::vector<const int32_t*> input_rows, output_rows;
+  Span<Block> inputs, outputs;
+  Span<const int32_t*> input_rows, output_rows;
   std::vector<Slot> slots;  // Indexed by symbol.
   // Rows that the tape holds by an index, with the symbols into whose slots
   // they are copied before the program runs.

@@ -44,6 +44,7 @@ std::vector<const int32_t*> ListsOfHost(
     const std::vector<Span<int32_t>>& lists) {
   static constexpr int32_t kNoNumbers[] = {0};
   std::vector<const int32_t*> addresses;
+  addresses.reserve(lists.size());
   for (const Span<int32_t>& list : lists) {
     addresses.push_back(list.data() == nullptr ? kNoNumbers : list.data());
   }

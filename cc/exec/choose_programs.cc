@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <map>
+#include <memory>
 
 #include "cc/base/byte_count.h"
 #include "cc/exec/executor_checks.h"
@@ -39,7 +39,7 @@ int FastestProgram(const Model& model, int type, int traits,
   int fastest = type;
   double least = nanos(type);
   for (int some = 1; some <= traits; ++some) {
-    const int variant = model.variants[some][type];
+    const int variant = model.variants[type][some];
     if ((some & traits) != some || variant < 0) continue;
     const double own =
         nanos(variant) +
@@ -95,9 +95,9 @@ std::vector<int> TraitsOfTasks(const Model& model, const ScheduleView& schedule,
   }
   std::vector<int> traits = TraitsOfTasks(schedule, partial);
   // Tasks that no program tells apart are counted together.
-  const std::vector<int>& parents = model.variants[kAllChildren];
-  if (std::all_of(parents.begin(), parents.end(),
-                  [](int variant) { return variant < 0; })) {
+  if (std::all_of(
+          model.variants.begin(), model.variants.end(),
+          [](const auto& of_type) { return of_type[kAllChildren] < 0; })) {
     for (int& own : traits) own &= ~kAllChildren;
   }
   return traits;
@@ -109,9 +109,9 @@ ProgramTable FastestPrograms(const Model& model, const ScheduleView& schedule,
   const TaskCounts counts = CountTasks(schedule, traits, model.num_types);
   for (int own = 1; own < kNumTraitSets; ++own) {
     for (int type = 0; type < model.num_types; ++type) {
-      const TaskCount& tasks = counts[own][type];
+      const TaskCount& tasks = counts[type][own];
       if (tasks.rows == 0) continue;
-      programs[own][type] = FastestProgram(model, type, own, tasks);
+      programs[type][own] = FastestProgram(model, type, own, tasks);
     }
   }
   return programs;
@@ -124,9 +124,9 @@ std::vector<int> TraitsOfPrograms(const Model& model,
   const ProgramTable programs = FastestPrograms(model, schedule, traits);
   for (size_t task = 0; task < traits.size(); ++task) {
     const int type = schedule.task_type[task];
-    const int program = programs[traits[task]][type];
+    const int program = programs[type][traits[task]];
     int own = kNoTraits;
-    while (model.is_variant(program) && model.variants[own][type] != program) {
+    while (model.is_variant(program) && model.variants[type][own] != program) {
       ++own;
     }
     traits[task] = own;
@@ -139,9 +139,10 @@ Status ChoosePrograms(const Model& model, const StepInputs& inputs,
                       const StepContext& context, ProgramTable* programs) {
   *programs = FastestPrograms(model, inputs.schedule, traits);
   bool asked = false;
-  std::deque<bool> is_finite(model.num_types, true);
-  for (const std::vector<int>& of_types : *programs) {
-    for (int program : of_types) {
+  const auto is_finite = std::make_unique<bool[]>(model.num_types);
+  std::fill_n(is_finite.get(), model.num_types, true);
+  for (const auto& of_type : *programs) {
+    for (int program : of_type) {
       if (!model.is_variant(program)) continue;
       CAVS_RETURN_IF_ERROR(CheckFinite(model, program, inputs, context.stream,
                                        &asked,
@@ -149,10 +150,8 @@ Status ChoosePrograms(const Model& model, const StepInputs& inputs,
     }
   }
   if (asked) CAVS_RETURN_IF_ERROR(context.stream->Synchronize());
-  for (std::vector<int>& of_types : *programs) {
-    for (int type = 0; type < model.num_types; ++type) {
-      if (!is_finite[type]) of_types[type] = type;
-    }
+  for (int type = 0; type < model.num_types; ++type) {
+    if (!is_finite[type]) (*programs)[type].fill(type);
   }
   return Status();
 }

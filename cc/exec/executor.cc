@@ -110,6 +110,7 @@ TrainingNeed NeedOfTraining(const MemoryNeed& forward, const Model* derivative,
 Status Upload(const Device& device, Stream* stream, Tape* tape) {
   std::vector<Span<int32_t>> lists;
   const int num_types = tape->rows.num_types();
+  lists.reserve((8 + tape->pull_rows.size()) * num_types);
   for (const TypeRows& rows : tape->rows.types()) {
     lists.push_back(rows.vertex());
     lists.push_back(rows.state_row());
@@ -134,6 +135,7 @@ Status Upload(const Device& device, Stream* stream, Tape* tape) {
   CAVS_RETURN_IF_ERROR(
       device.Upload(lists, stream, &tape->memory.back(), &there));
   auto next = there.begin();
+  tape->lists.reserve(num_types);
   for (const TypeRows& rows : tape->rows.types()) {
     tape->lists.push_back(
         {rows.size(), next[0], next[1], next[2], next[3], next[4], next[5]});
@@ -234,11 +236,11 @@ void PassParts(const Model& derivative, int num_programs,
     const int type = derivative.type_of[i];
     run->results.emplace_back();
     for (const ResultPart& part : derivative.parts[i]) {
-      TensorRef grad =
+      const TensorRef& grad =
           grads[type][derivative.result_captures[type][part.result]];
-      grad.data = static_cast<char*>(grad.data) +
-                  part.offset * static_cast<int64_t>(SizeOf(grad.dtype));
-      run->results.back().push_back(grad);
+      run->results.back().push_back(
+          static_cast<char*>(grad.data) +
+          part.offset * static_cast<int64_t>(SizeOf(grad.dtype)));
     }
   }
 }
@@ -255,9 +257,10 @@ Status BindCaptureGrads(const Model& derivative, int num_programs,
         CheckResults(derivative.programs[type], captures, grads[type], before));
     before += grads[type].size();
     run->results.emplace_back();
+    run->results.back().reserve(captures.size());
     std::vector<bool> computed(grads[type].size(), false);
     for (int capture : captures) {
-      run->results.back().push_back(grads[type][capture]);
+      run->results.back().push_back(grads[type][capture].data);
       computed[capture] = true;
     }
     for (size_t i = 0; i < computed.size(); ++i) {

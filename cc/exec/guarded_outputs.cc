@@ -28,15 +28,15 @@ GuardedOutputs::GuardedOutputs(const Model& model, StoragePool* pool,
   }
   for (size_t type = 0; type < arguments->results.size(); ++type) {
     const Program& program = model.programs[type];
-    std::vector<TensorRef>& results = arguments->results[type];
+    std::vector<void*>& results = arguments->results[type];
     if (model.is_variant(static_cast<int>(type))) {
-      for (TensorRef& part : results) part.data = Translate(part.data);
+      for (void*& part : results) part = Translate(part);
       continue;
     }
     for (size_t i = 0; i < results.size(); ++i) {
       const Symbol& symbol = program.symbols[program.results[i]];
-      results[i].data =
-          Replace(results[i].data, ByteCount(1, symbol.columns(), symbol.dtype),
+      results[i] =
+          Replace(results[i], ByteCount(1, symbol.columns(), symbol.dtype),
                   StrCat("the gradient of capture ", i));
     }
   }

@@ -202,7 +202,8 @@ void AddTables(int type, const Variant& variant, Model* model) {
 // Adds the tables of a program for each type.
 void BeginPrograms(int num_types, Model* model) {
   model->num_types = num_types;
-  model->variants.fill(std::vector<int>(num_types, -1));
+  model->variants.resize(num_types);
+  for (auto& of_type : model->variants) of_type.fill(-1);
   for (int type = 0; type < num_types; ++type) AddTables(type, {}, model);
 }
 
@@ -246,7 +247,7 @@ void AddVariants(const PartialPulls& partial, const Capabilities& capabilities,
       Variant variant = Specialize((*programs)[type], general, own);
       if (variant.NeedsFinite() && !capabilities.asks_if_finite) continue;
       variant.function.name += NameOf(traits);
-      model->variants[traits][type] = static_cast<int>(programs->size());
+      model->variants[type][traits] = static_cast<int>(programs->size());
       programs->push_back(std::move(variant.function));
       if (derivatives != nullptr) {
         variant.derivative.name += NameOf(traits);

@@ -28,11 +28,7 @@ Run::Run(const StepPlan& plan, const Model& model, const RowPlan& rows,
       other_(plan.two_streams ? context.other : context.stream),
       arguments_(std::move(arguments)),
       guards_(guards),
-      bindings_(rows.num_types()),
-      foreign_(rows.num_types()),
-      bound_(rows.num_types()),
-      sums_begun_(rows.num_types()),
-      chunk_views_(rows.num_types()) {}
+      parts_(rows.num_types()) {}
 
 Run::~Run() {
   if (other_ != critical_) {
@@ -111,7 +107,7 @@ void Run::BindInputs() {
 
 void Run::BindProgram(int type) {
   const CompiledProgram& program = model_.programs[type];
-  Bindings& own = bindings_[type];
+  Bindings& own = parts_[type].bindings;
   own.rows = &rows_.type(type);
   own.lists = arguments_.lists[type];
   own.state = state_;
@@ -137,21 +133,22 @@ void Run::BindProgram(int type) {
     char* end = arena_ + plan.workspace_offset + plan.workspace_bytes;
     guards_->Add(end, end + plan_.zone, "packed weights");
   }
-  foreign_[type] = std::make_unique<ForeignNodes>(program, &own, context_.host);
-  own.foreign = foreign_[type].get();
-  bound_[type] = model_.executables[type]->Bind(&own);
+  parts_[type].foreign =
+      std::make_unique<ForeignNodes>(program, &own, context_.host);
+  own.foreign = parts_[type].foreign.get();
+  parts_[type].bound = model_.executables[type]->Bind(&own);
 }
 
 void Run::BindSums(int type) {
   const size_t size = model_.programs[type].symbols.size();
-  sums_begun_[type] = std::make_unique<bool[]>(size);
-  bool* const of_type = sums_begun_[model_.type_of[type]].get();
+  parts_[type].sums_begun = std::make_unique<bool[]>(size);
+  bool* const of_type = parts_[model_.type_of[type]].sums_begun.get();
   const std::vector<int>& shared = model_.shared_sums[type];
-  std::vector<bool*>& own = bindings_[type].sum_begun;
+  std::vector<bool*>& own = parts_[type].bindings.sum_begun;
   own.resize(size);
   for (size_t id = 0; id < size; ++id) {
     const bool is_shared = id < shared.size() && shared[id] >= 0;
-    own[id] = is_shared ? of_type + shared[id] : &sums_begun_[type][id];
+    own[id] = is_shared ? of_type + shared[id] : &parts_[type].sums_begun[id];
   }
 }
 
@@ -167,7 +164,7 @@ void Run::BindSlot(int type, int id) {
   const CompiledProgram& program = model_.programs[type];
   const SymbolLayout& s = program.layout[id];
   const Place& place = plan_.programs[type].places[id];
-  Bindings& own = bindings_[type];
+  Bindings& own = parts_[type].bindings;
   Slot& slot = own.slots[id];
   slot.zero_without_children = program.zeros.symbols[id];
   slot.rounded_last = place.dtype != s.dtype;
@@ -221,7 +218,7 @@ void Run::BindSlot(int type, int id) {
       return;
     }
     case Home::kResult:
-      slot.dense = arguments_.results[model_.type_of[type]][place.source].data;
+      slot.dense = arguments_.results[model_.type_of[type]][place.source];
       return;
     case Home::kGiven:
       if (s.source == SymbolSource::kSaved) {
@@ -251,11 +248,11 @@ void Run::BindSlot(int type, int id) {
 void Run::BindView(int type, int id) {
   const CompiledProgram& program = model_.programs[type];
   const SymbolLayout& s = program.layout[id];
-  std::vector<Slot>& slots = bindings_[type].slots;
+  std::vector<Slot>& slots = parts_[type].bindings.slots;
   const Slot& root = slots[s.root];
   const Home home = plan_.programs[type].places[s.root].home;
   if (home == Home::kNone) return;
-  if (home == Home::kChunk) chunk_views_[type].push_back(id);
+  if (home == Home::kChunk) parts_[type].chunk_views.push_back(id);
   slots[id].zero_without_children = program.zeros.symbols[id];
   slots[id].terms = root.terms;
   slots[id].index = root.index;
@@ -285,7 +282,7 @@ Status Run::BindChunk(const Chunk& chunk) {
 void Run::BindInChunk(int type, char* shared) {
   const Program& program = model_.programs[type];
   const ProgramPlan& plan = plan_.programs[type];
-  std::vector<Slot>& slots = bindings_[type].slots;
+  std::vector<Slot>& slots = parts_[type].bindings.slots;
   for (size_t i = 0; i < plan.in_chunk.size(); ++i) {
     const int id = plan.in_chunk[i];
     const Symbol& s = program.symbols[id];
@@ -299,7 +296,7 @@ void Run::BindInChunk(int type, char* shared) {
     guards_->Add(data + bytes, data + Memory::Padded(bytes) + plan_.zone,
                  s.name);
   }
-  for (const int id : chunk_views_[type]) {
+  for (const int id : parts_[type].chunk_views) {
     int64_t offset;
     const int root = program.Root(id, &offset);
     slots[id].rows =
@@ -378,11 +375,11 @@ Status Run::Prologue() {
     if (IsIdle(model_, rows_, type)) continue;
     if (model_.computes_weights[type]) {
       CAVS_RETURN_IF_ERROR(
-          foreign_[type]->RunRowFree(Stage::kPrologue, critical_));
+          parts_[type].foreign->RunRowFree(Stage::kPrologue, critical_));
       CAVS_RETURN_IF_ERROR(CheckWeights(type));
     }
-    CAVS_RETURN_IF_ERROR(Checked(bound_[type]->Prepare(critical_), critical_,
-                                 [] { return "prologue"; }));
+    CAVS_RETURN_IF_ERROR(Checked(parts_[type].bound->Prepare(critical_),
+                                 critical_, [] { return "prologue"; }));
   }
   return Status();
 }
@@ -398,7 +395,7 @@ Status Run::CheckWeights(int type) const {
       const int root = program.Root(id, &offset);
       const Symbol& symbol = program.symbols[root];
       if (symbol.kind != SymbolKind::kInvariant) continue;
-      const TensorRef& value = *bindings_[type].slots[root].tensor;
+      const TensorRef& value = *parts_[type].bindings.slots[root].tensor;
       if (value.shape == symbol.shape) continue;
       return InvalidArgument(
           "vertex function: operator ", node.name, " (", node.op,
@@ -414,13 +411,13 @@ Status Run::CheckWeights(int type) const {
 Status Run::Epilogue() {
   for (int type = 0; type < rows_.num_types(); ++type) {
     if (IsIdle(model_, rows_, type)) continue;
-    CAVS_RETURN_IF_ERROR(bound_[type]->FinishSums(critical_));
+    CAVS_RETURN_IF_ERROR(parts_[type].bound->FinishSums(critical_));
   }
   CAVS_RETURN_IF_ERROR(critical_->Settle());
   for (int type = 0; type < rows_.num_types(); ++type) {
     if (IsIdle(model_, rows_, type)) continue;
     CAVS_RETURN_IF_ERROR(
-        foreign_[type]->RunRowFree(Stage::kEpilogue, critical_));
+        parts_[type].foreign->RunRowFree(Stage::kEpilogue, critical_));
     if (arguments_.results.empty()) continue;
     for (size_t i = 0; i < arguments_.results[type].size(); ++i) {
       CAVS_RETURN_IF_ERROR(CopyResult(type, i));
@@ -434,8 +431,8 @@ Status Run::CopyResult(int type, size_t i) {
   const CompiledProgram& program = model_.programs[type];
   const int id = program.results[i];
   const Symbol& s = program.symbols[id];
-  const Slot& slot = bindings_[type].slots[program.layout[id].root];
-  const TensorRef& to = arguments_.results[type][i];
+  const Slot& slot = parts_[type].bindings.slots[program.layout[id].root];
+  void* const to = arguments_.results[type][i];
   const size_t bytes = ByteCount(1, s.columns(), s.dtype);
   if (slot.dense == nullptr && bytes > 0) {
     return Internal(
@@ -450,14 +447,14 @@ Status Run::CopyResult(int type, size_t i) {
         ", as when it was traced. What is computed from weights alone must "
         "keep its shape.");
   }
-  const char* const from = bindings_[type].Dense(program, id);
+  const char* const from = parts_[type].bindings.Dense(program, id);
   if (!model_.is_variant(type)) {
-    return from == to.data ? Status() : critical_->Copy(to.data, from, bytes);
+    return from == to ? Status() : critical_->Copy(to, from, bytes);
   }
   // Added to the result of the type's program, unless it was formed there.
   const Place& place = plan_.programs[type].places[program.layout[id].root];
   if (place.home == Home::kResult) return Status();
-  return critical_->Add(s.dtype, from, s.columns(), to.data);
+  return critical_->Add(s.dtype, from, s.columns(), to);
 }
 
 // With two streams, the critical path waits for the eager stage of a chunk, and
@@ -499,7 +496,7 @@ Status Run::RunBlocks(Stage stage, const Chunk& chunk, Stream* stream) {
       RowRange block = all.Part(i, blocks);
       if (block.count == 0) continue;
       block.BeginStorage(Extent::kBlock);
-      CAVS_RETURN_IF_ERROR(bound_[type]->Run(stage, block, stream));
+      CAVS_RETURN_IF_ERROR(parts_[type].bound->Run(stage, block, stream));
     }
     CAVS_RETURN_IF_ERROR(Checked(Status(), stream, [this, stage, type] {
       return StrCat(ToString(stage), " operators of ",
@@ -550,7 +547,7 @@ Status Run::RunTask(int64_t task) {
   range.BeginStorage(Extent::kTask);
   range.childless = rows.childless(task);
   if (range.count == 0) return Status();
-  return Checked(bound_[type]->Run(Stage::kCritical, range, critical_),
+  return Checked(parts_[type].bound->Run(Stage::kCritical, range, critical_),
                  critical_, [this, task, type, count = range.count] {
                    return StrCat("task ", task, " (", count, " rows of ",
                                  model_.programs[type].name, ")");
@@ -559,10 +556,10 @@ Status Run::RunTask(int64_t task) {
 
 std::vector<std::vector<Slot>> Run::Results() const {
   std::vector<std::vector<Slot>> results;
-  for (size_t type = 0; type < bindings_.size(); ++type) {
+  for (size_t type = 0; type < parts_.size(); ++type) {
     const int number = static_cast<int>(type);
     const CompiledProgram& program = model_.programs[type];
-    const std::vector<Slot>& slots = bindings_[type].slots;
+    const std::vector<Slot>& slots = parts_[type].bindings.slots;
     results.emplace_back(model_.NumSaved(number));
     if (IsIdle(model_, rows_, number)) continue;
     for (size_t i = 0; i < program.results.size(); ++i) {
@@ -574,7 +571,7 @@ std::vector<std::vector<Slot>> Run::Results() const {
         auto tensor = std::make_shared<TensorRef>();
         tensor->dtype = s.dtype;
         tensor->shape = s.shape;
-        tensor->data = slot.dense = bindings_[type].Dense(program, id);
+        tensor->data = slot.dense = parts_[type].bindings.Dense(program, id);
         slot.tensor = std::move(tensor);
       }
       for (int at = id; at >= 0; at = program.symbols[at].parent) {

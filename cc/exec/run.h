@@ -36,7 +36,7 @@ struct RunArguments {
   const std::vector<std::vector<TensorRef>>* captures = nullptr;
   // Backward: the tape, by type; and the gradients of captures.
   const std::vector<std::vector<Slot>>* saved = nullptr;
-  std::vector<std::vector<TensorRef>> results;
+  std::vector<std::vector<void*>> results;
   std::vector<Unwritten> unwritten;
 };
 
@@ -68,6 +68,15 @@ class Run {
   const std::shared_ptr<void>& kept() const { return kept_; }
 
  private:
+  // What runs the program of a type.
+  struct Part {
+    Bindings bindings;
+    std::unique_ptr<ForeignNodes> foreign;
+    std::unique_ptr<BoundProgram> bound;
+    std::unique_ptr<bool[]> sums_begun;  // By symbol: see Bindings::sum_begun.
+    std::vector<int> chunk_views;  // The views of symbols of Home::kChunk.
+  };
+
   void BindState();
   void BindInputs();
   void BindProgram(int type);
@@ -109,13 +118,7 @@ class Run {
   char* arena_ = nullptr;
   Block state_;
   std::vector<Block> inputs_;
-  std::vector<Bindings> bindings_;  // By type, as the next two.
-  std::vector<std::unique_ptr<ForeignNodes>> foreign_;
-  std::vector<std::unique_ptr<BoundProgram>> bound_;
-  // By type and symbol: see Bindings::sum_begun.
-  std::vector<std::unique_ptr<bool[]>> sums_begun_;
-  // By type: the views of symbols of Home::kChunk.
-  std::vector<std::vector<int>> chunk_views_;
+  std::vector<Part> parts_;  // By type.
   // The places in the chunk that is bound: see StepPlan::PlaceInChunk(). Kept
   // so that no chunk but the first allocates.
   std::vector<RowRange> chunk_rows_;

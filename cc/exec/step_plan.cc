@@ -29,6 +29,13 @@ struct Most {
   }
 };
 
+// The rows of a type.
+struct TypeInChunks {
+  Most chunk, block;        // The largest ones.
+  bool is_adjacent = true;  // The rows of every chunk are so in the state,
+  bool is_whole = false;    // and so are those of all chunks together.
+};
+
 // Assigns offsets front to back. The end saturates at the largest number.
 class LinearAllocator {
  public:
@@ -65,6 +72,9 @@ class Planner {
         direction == Direction::kBackward && !limits.gathered_once;
     plan_.state_dtype = sums ? SumType(model.state_dtype) : model.state_dtype;
     plan_.zone = limits.zone;
+    const int num_types = rows.num_types();
+    plan_.programs.reserve(num_types);
+    types_.resize(num_types);
   }
 
   StepPlan Run() {
@@ -128,22 +138,20 @@ class Planner {
     }
     plan_.chunks = rows_.Chunks(rows_per_chunk);
     for (int type = 0; type < rows_.num_types(); ++type) {
-      Most chunk_rows, block_rows;
-      bool adjacent = true;
+      TypeInChunks& of_type = types_[type];
       for (const Chunk& chunk : plan_.chunks) {
         const RowRange own = RangeOf(rows_, type, chunk);
-        chunk_rows.Include(own);
+        of_type.chunk.Include(own);
         const int64_t blocks = plan_.NumBlocks(own);
-        for (int64_t i = 0; i < blocks; ++i)
-          block_rows.Include(own.Part(i, blocks));
-        adjacent = adjacent &&
-                   rows_.AreAdjacentInState(type, rows_.RowsOf(type, chunk));
+        for (int64_t i = 0; i < blocks; ++i) {
+          of_type.block.Include(own.Part(i, blocks));
+        }
+        of_type.is_adjacent =
+            of_type.is_adjacent &&
+            rows_.AreAdjacentInState(type, rows_.RowsOf(type, chunk));
       }
-      largest_chunk_.push_back(chunk_rows);
-      largest_block_.push_back(block_rows);
-      is_adjacent_.push_back(adjacent);
-      is_whole_.push_back(
-          rows_.AreAdjacentInState(type, {0, rows_.type(type).size(), 0, {}}));
+      of_type.is_whole =
+          rows_.AreAdjacentInState(type, {0, rows_.type(type).size(), 0, {}});
     }
   }
 
@@ -248,8 +256,8 @@ class Planner {
   // of a wider type are rounded before they are read.
   bool IsInState(int type, const Candidate& own) const {
     return own.in_state && plan_.state_dtype == model_.state_dtype &&
-           rows_.num_rows() > 0 && is_adjacent_[type] &&
-           (!own.on_tape || is_whole_[type]);
+           rows_.num_rows() > 0 && types_[type].is_adjacent &&
+           (!own.on_tape || types_[type].is_whole);
   }
 
   Place Store(int type, const SymbolLayout& symbol, const Candidate& own,
@@ -282,12 +290,12 @@ class Planner {
     const Most task = {rows.largest_task(), rows.most_edges_of_task()};
     const int64_t all = whole.of(space);
     const int64_t chunk =
-        limits_.two_streams ? all : largest_chunk_[type].of(space);
+        limits_.two_streams ? all : types_[type].chunk.of(space);
     switch (extent) {
       case Extent::kTask:
         return std::min(task.of(space), chunk);
       case Extent::kBlock:
-        return largest_block_[type].of(space);
+        return types_[type].block.of(space);
       case Extent::kChunk:
         return chunk;
       default:
@@ -415,11 +423,7 @@ class Planner {
   const bool reuses_chunks_;
   LinearAllocator kept_, arena_;
   StepPlan plan_;
-  // Indexed by type.
-  std::vector<Most> largest_chunk_, largest_block_;
-  // The rows of every chunk are adjacent in the state,
-  std::vector<bool> is_adjacent_;
-  std::vector<bool> is_whole_;  // and so are those of all chunks together.
+  std::vector<TypeInChunks> types_;
 };
 
 }  // namespace

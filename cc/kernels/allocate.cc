@@ -90,10 +90,9 @@ bool IsOnDevice(tensorflow::OpKernelContext* context, int index) {
 absl::Status ShapeOfRows(ArgumentName name, int64_t rows,
                          const tensorflow::PartialTensorShape& row,
                          tensorflow::TensorShape* shape) {
-  std::vector<int64_t> sizes = {rows};
   if (row.IsFullyDefined()) {
-    const auto dims = row.dim_sizes();
-    sizes.insert(sizes.end(), dims.begin(), dims.end());
+    auto sizes = row.dim_sizes();
+    sizes.insert(sizes.begin(), rows);
     const bool exists =
         CheckedProduct(sizes) >= 0 &&
         sizes.size() <= tensorflow::TensorShape::MaxDimensions() &&

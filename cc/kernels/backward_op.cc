@@ -202,13 +202,14 @@ class BackwardOp {
     size_t next = 0;
     for (const int count : capture_counts_) {
       arguments->capture_grads.emplace_back();
+      arguments->capture_grads.back().reserve(count);
       for (int i = 0; i < count; ++i, ++next) {
         Tensor* grad = nullptr;
         TF_RETURN_IF_ERROR(
             AllocateOutput(context, ArgumentName("capture_grads", next),
                            static_cast<int>(pull_shapes_.size() + next),
                            capture_shapes_[next], &grad));
-        arguments->capture_grads.back().push_back(ToTensorRef(*grad));
+        arguments->capture_grads.back().push_back(ReferTo(*grad));
       }
     }
     return absl::OkStatus();

@@ -142,7 +142,7 @@ Block ToBlock(const tensorflow::Tensor& tensor) {
   // If there are no rows, the product of the other sizes may overflow.
   // CheckedProduct() is negative then.
   const int64_t columns = std::max<int64_t>(
-      0, CheckedProduct(std::vector<int64_t>(sizes.begin() + 1, sizes.end())));
+      0, CheckedProduct(Span<int64_t>(sizes.data() + 1, tensor.dims() - 1)));
   return {tensor.data(), rows, columns, columns};
 }
 

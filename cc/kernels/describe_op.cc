@@ -124,7 +124,7 @@ class Writer {
 std::vector<std::string> Variants(const Model& model, int type) {
   std::vector<std::string> variants;
   for (int traits = 1; traits < kNumTraitSets; ++traits) {
-    const int variant = model.variants[traits][type];
+    const int variant = model.variants[type][traits];
     if (variant < 0) continue;
     variants.push_back(StrCat("{\"traits\": ", traits, ", ",
                               Writer(model.programs[variant]).Run(), "}"));

@@ -270,11 +270,15 @@ class ForwardOp {
                             ForwardArguments* arguments) const {
     OpInputList captures;
     TF_RETURN_IF_ERROR(context->input_list("captures", &captures));
+    const auto kept =
+        std::make_shared<std::vector<Tensor>>(captures.begin(), captures.end());
     int next = 0;
     for (size_t type = 0; type < capture_counts_.size(); ++type) {
       std::vector<TensorRef> own;
+      own.reserve(capture_counts_[type]);
       for (int i = 0; i < capture_counts_[type]; ++i, ++next) {
-        own.push_back(ToTensorRef(captures[next]));
+        own.push_back(ReferTo(captures[next]));
+        own.back().handle = {kept, &(*kept)[next]};
       }
       arguments->captures.push_back(std::move(own));
     }

@@ -50,13 +50,18 @@ tensorflow::DataType ToDataType(DType dtype) {
   return kTypes[static_cast<int>(dtype)];
 }
 
-TensorRef ToTensorRef(const tensorflow::Tensor& tensor) {
+TensorRef ReferTo(const tensorflow::Tensor& tensor) {
   TensorRef ref;
   ref.dtype = ToDType(tensor.dtype());
   const auto sizes = tensor.shape().dim_sizes();
   ref.shape.assign(sizes.begin(), sizes.end());
-  ref.handle = std::make_shared<tensorflow::Tensor>(tensor);
   if (ref.dtype != DType::kOther) ref.data = tensor.data();
+  return ref;
+}
+
+TensorRef ToTensorRef(const tensorflow::Tensor& tensor) {
+  TensorRef ref = ReferTo(tensor);
+  ref.handle = std::make_shared<tensorflow::Tensor>(tensor);
   return ref;
 }
 

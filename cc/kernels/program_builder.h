@@ -17,7 +17,9 @@ namespace cavs {
 DType ToDType(tensorflow::DataType dtype);
 tensorflow::DataType ToDataType(DType dtype);
 
-// Returns a reference to the tensor, which keeps it alive.
+// Returns a reference to the tensor, which the caller keeps alive.
+TensorRef ReferTo(const tensorflow::Tensor& tensor);
+// Returns a reference to the tensor, which it keeps alive.
 TensorRef ToTensorRef(const tensorflow::Tensor& tensor);
 
 // One node of the traced function with its operands looked up.

@@ -43,6 +43,8 @@ SortedRows SortRows(const Index* indices, int64_t count, int64_t largest) {
     order.swap(next);
   }
   SortedRows result;
+  result.rows.reserve(count);
+  result.splits.reserve(count + 1);
   for (int64_t i = 0; i < count; ++i) {
     const int64_t row = indices[order[i]];
     if (i > 0 && result.rows.back() == row) continue;

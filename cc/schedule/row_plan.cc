@@ -1,15 +1,12 @@
 #include "cc/schedule/row_plan.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace cavs {
 
 ProgramTable OneProgramPerType(int num_types) {
-  std::vector<int> numbers(num_types);
-  std::iota(numbers.begin(), numbers.end(), 0);
-  ProgramTable programs;
-  programs.fill(numbers);
+  ProgramTable programs(num_types);
+  for (int type = 0; type < num_types; ++type) programs[type].fill(type);
   return programs;
 }
 
@@ -21,15 +18,15 @@ RowPlan::RowPlan(const ScheduleView& schedule, const std::vector<int>& traits,
                  const ProgramTable& programs)
     : schedule_(schedule), lowest_read_(LowestRowsRead(schedule)) {
   int num_programs = 0;
-  for (const std::vector<int>& of_types : programs) {
-    for (int program : of_types) {
+  for (const auto& of_type : programs) {
+    for (int program : of_type) {
       num_programs = std::max(num_programs, program + 1);
     }
   }
   program_of_task_.reserve(schedule.num_tasks());
   for (int64_t task = 0; task < schedule.num_tasks(); ++task) {
     program_of_task_.push_back(
-        programs[traits[task]][schedule.task_type[task]]);
+        programs[schedule.task_type[task]][traits[task]]);
   }
   types_.reserve(num_programs);
   for (int program = 0; program < num_programs; ++program) {

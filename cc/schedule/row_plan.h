@@ -27,10 +27,10 @@ struct GatherCounts {
   int edges = 0;           // Along all edges.
 };
 
-// programs[traits][type] is the number of the program that evaluates the tasks
+// programs[type][traits] is the number of the program that evaluates the tasks
 // of this type with these traits. It is `type`, or another number from the
 // number of types on.
-using ProgramTable = std::array<std::vector<int>, kNumTraitSets>;
+using ProgramTable = std::vector<std::array<int, kNumTraitSets>>;
 
 // Returns the table in which every type has one program for all of its tasks.
 ProgramTable OneProgramPerType(int num_types);

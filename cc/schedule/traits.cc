@@ -61,10 +61,9 @@ std::vector<int> TraitsOfTasks(const ScheduleView& schedule,
 
 TaskCounts CountTasks(const ScheduleView& schedule,
                       const std::vector<int>& traits, int num_types) {
-  TaskCounts counts;
-  counts.fill(std::vector<TaskCount>(num_types));
+  TaskCounts counts(num_types);
   for (int64_t task = 0; task < schedule.num_tasks(); ++task) {
-    TaskCount& own = counts[traits[task]][schedule.task_type[task]];
+    TaskCount& own = counts[schedule.task_type[task]][traits[task]];
     const int32_t first = schedule.task_splits[task];
     const int32_t end = schedule.task_splits[task + 1];
     own.rows += end - first;

@@ -26,9 +26,9 @@ constexpr int kNumTraitSets = 8;
 std::vector<int> TraitsOfTasks(const ScheduleView& schedule,
                                const std::vector<const RowMap*>& partial);
 
-// Sizes of tasks: counts[traits][type] is for the tasks of this type with these
+// Sizes of tasks: counts[type][traits] is for the tasks of this type with these
 // traits.
-using TaskCounts = std::array<std::vector<TaskCount>, kNumTraitSets>;
+using TaskCounts = std::vector<std::array<TaskCount, kNumTraitSets>>;
 TaskCounts CountTasks(const ScheduleView& schedule,
                       const std::vector<int>& traits, int num_types);
 

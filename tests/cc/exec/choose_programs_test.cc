@@ -57,7 +57,7 @@ int ProgramForLeaves(bool asks_if_finite, bool multiplies) {
   const Status status = CompileModel({f.program}, {}, {}, PassOptions(),
                                      &device, &model, nullptr);
   EXPECT_TRUE(status.ok()) << status.message();
-  return model.variants[kChildless][0];
+  return model.variants[0][kChildless];
 }
 
 // Zero times a weight is zero only if the weight is finite.

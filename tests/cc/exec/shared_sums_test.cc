@@ -47,7 +47,7 @@ TEST(SharedSumsTest, LeavesAddToTheRowsOfTheGradientThatTheyHave) {
   const CpuDevice device;
   Model derivative;
   CompileDerivative(Use::kResult, &device, &derivative);
-  const int leaves = derivative.variants[kChildless][0];
+  const int leaves = derivative.variants[0][kChildless];
   ASSERT_EQ(leaves, 1);
   const CompiledProgram &own = derivative.programs[1],
                         &general = derivative.programs[0];

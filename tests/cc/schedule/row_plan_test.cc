@@ -14,7 +14,7 @@ namespace {
 TEST(RowPlanTest, TasksThatLackSomethingMayHaveAProgramOfTheirOwn) {
   const Schedule schedule = FourVertices();
   ProgramTable programs = OneProgramPerType(2);
-  programs[kChildless] = {2, 1};
+  programs[0][kChildless] = 2;
   const RowPlan rows(schedule.view(), TraitsOfTasks(schedule.view(), {}),
                      programs);
   ASSERT_EQ(rows.num_types(), 3);

@@ -63,10 +63,10 @@ TEST(TraitsTest, AnInputThatEveryVertexHasIsNotMissing) {
 TEST(TraitsTest, CountsTasksAndRowsByTypeAndTraits) {
   const Schedule schedule = FourVertices();
   const TaskCounts counts = CountTasks(schedule.view(), Find({}), 2);
-  EXPECT_EQ(counts[kChildless][0].rows, 2);
-  EXPECT_EQ(counts[kChildless][0].tasks, 1);
-  EXPECT_EQ(counts[kChildless][1].rows, 0);
-  EXPECT_EQ(counts[kAllChildren][1].rows, 1);
+  EXPECT_EQ(counts[0][kChildless].rows, 2);
+  EXPECT_EQ(counts[0][kChildless].tasks, 1);
+  EXPECT_EQ(counts[1][kChildless].rows, 0);
+  EXPECT_EQ(counts[1][kAllChildren].rows, 1);
 }
 
 }  // namespace
