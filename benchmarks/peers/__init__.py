@@ -17,7 +17,7 @@ VARIANTS = types.MappingProxyType(
         "cavs_bfloat16": ("cavs", {"bfloat16": True}),
         "cavs_gates": ("cavs", {"form": "gates"}),
         "cavs_loop": ("cavs", {"steps_per_call": 8}),
-        "cavs_ops": ("cavs", {"ops_alone": True, "steps_per_call": 8}),
+        "cavs_ops": ("cavs", {"ops_alone": True, "steps_per_call": 32}),
         "keras_xla": ("keras", {"jit_compile": True}),
     }
 )

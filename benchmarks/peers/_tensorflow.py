@@ -104,8 +104,15 @@ class TensorFlowPeer(_base.Peer):
 
     def trace_step(self, mode: str) -> None:
         """Does as `trace`, for the functions that a step calls."""
-        step = self._train if mode == "training" else self._loss
-        step.get_concrete_function(self.first_inputs())
+        if mode == "training":
+            self._train = self._concrete(self._train)
+        else:
+            self._loss = self._concrete(self._loss)
+
+    def _concrete(self, function):
+        """A function that TensorFlow need not look for at each call."""
+        concrete = function.get_concrete_function(self.first_inputs())
+        return function if self.jit_compile else concrete  # XLA compiles for every shape.
 
     def train(self, index):
         with self.executor():

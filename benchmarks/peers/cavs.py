@@ -88,8 +88,9 @@ class Peer(_tensorflow.TensorFlowPeer):
         return next(iter(self.dataset))
 
     def trace_step(self, mode):
-        for calls in (self._one, self._several):
-            calls[mode].get_concrete_function(self._steps_from(0))
+        different = [self._one] if self._several is self._one else [self._one, self._several]
+        for calls in different:
+            calls[mode] = calls[mode].get_concrete_function(self._steps_from(0))
 
     def single_threaded(self):
         # Wider than `is_small()`: our operators use all threads themselves.
