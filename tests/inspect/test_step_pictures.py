@@ -251,8 +251,8 @@ def test_names_that_are_too_long_for_a_box_are_cut():
     assert {"MatMul\ninner", "MatMul\nanother_long_nam…"} <= texts
 
 
-def is_inside(artist, figure):
-    box = artist.get_window_extent(FigureCanvasAgg(figure).get_renderer())
+def is_inside(artist, figure, renderer):
+    box = artist.get_window_extent(renderer)
     return box.x0 >= -1 and box.y0 >= -1 and box.x1 <= figure.bbox.x1 and box.y1 <= figure.bbox.y1
 
 
@@ -260,8 +260,10 @@ def is_inside(artist, figure):
 def test_legend_and_texts_are_inside_of_the_picture(make):
     figure = plot.vertex_function(called(make))
     figure.draw_without_rendering()
-    assert is_inside(figure.legends[0], figure)
-    assert all(is_inside(text, figure) for axes in figure.axes for text in axes.texts)
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    assert is_inside(figure.legends[0], figure, renderer)
+    texts = [text for axes in figure.axes for text in axes.texts]
+    assert all(is_inside(text, figure, renderer) for text in texts)
 
 
 @pytest.mark.parametrize("disable", [(), ("fuse",)])
