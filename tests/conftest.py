@@ -18,8 +18,8 @@ os.environ.setdefault("CAVS_GUARD_ZONES", "1")
 def pytest_collectstart(collector):
     """Pipelines run as they are, except in long runs: half of their start is to optimize them.
 
-    This holds for all pipelines of the process, and only before TensorFlow is used. The programs of
-    the pages run in other processes, with pipelines that are optimized.
+    This holds for all pipelines of the process, and only before TensorFlow is used. The examples
+    and some programs of the pages run in other processes, with pipelines that are optimized.
     """
     if collector.config.option.markexpr == "not long":
         import tensorflow as tf

@@ -192,13 +192,13 @@ def some_inputs(shape, dtype):
 
 
 def fitted(model, name):
-    """The losses of two epochs, and predictions."""
+    """The losses of two epochs, and the outputs for the first minibatch."""
     named = examples(count=30).map(lambda tree: tree | {"x": tree[name]})
     per_leaf = [n for n in ("x", "leaf") if name == "leaf" or n == "leaf"]
     batches = data.batch(named, 8, per_leaf=per_leaf, as_dict=True)
     pairs = cavs.keras.for_fit(batches, model.input, "label")
     losses = model.fit(pairs, epochs=2, shuffle=False, verbose=0).history["loss"]
-    return losses, model.predict(pairs, verbose=0)
+    return losses, model(next(iter(pairs))[0])
 
 
 @pytest.mark.filterwarnings("ignore:Your input ran out of data")

@@ -46,9 +46,9 @@ def test_a_model_of_such_inputs_trains_and_is_saved(examples, features, edges, t
     model.fit(data.repeat(), steps_per_epoch=2, shuffle=False, verbose=0)
     model.save(tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras")
-    want, got = (m.predict(cavs.keras.for_fit(batches, m), verbose=0) for m in (model, loaded))
-    assert want.shape == (8, 10)
-    assert (got == want).all()
+    want, got = (m(next(iter(cavs.keras.for_fit(batches, m)))) for m in (model, loaded))
+    assert want.shape == (4, 10)
+    np.testing.assert_array_equal(got, want)
 
 
 def test_inputs_have_the_shapes_and_types_of_the_minibatches():
