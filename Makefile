@@ -70,7 +70,8 @@ CUDA_TESTS := //tests/cc/cuda/fake:libfake_cuda.so //tests/cc:cuda/fake_driver_t
   $(addprefix //tests/cc:exec/,executor_test cuda_counts_test cuda_faults_test \
     cuda_walk_test) \
   $(addprefix //tests/cc:device/cuda/,cuda_kernels_test group_test cuda_stream_test \
-    cuda_context_test image_cache_test)
+    cuda_context_test image_cache_test cublas_lt_test epilogue_test \
+    plan_launches_test)
 cuda-check: build $(VENV)/.nvrtc ### The GPU's kernels on an emulated driver
 	@$(BAZEL) build --noshow_progress --config=shipped $(CUDA_TESTS)
 	@$(BAZEL) build --noshow_progress --config=asan $(CUDA_TESTS)

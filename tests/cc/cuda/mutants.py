@@ -20,6 +20,7 @@ KERNELS = "device/cuda/cuda_kernels_test"
 GROUPS = "device/cuda/group_test"
 EPILOGUES = "device/cuda/epilogue_test"
 STREAMS = "device/cuda/cuda_stream_test"
+LIBRARY = "device/cuda/cublas_lt_test"
 EXECUTOR = "exec/executor_test"
 WALK = "exec/cuda_walk_test"
 # What the emulated compiler says when it has changed a text.
@@ -299,6 +300,13 @@ MUTANTS = [
         "a.products[first]",
     ),
     Mutant("sums do not begin at zero", EXECUTOR, "*Random*/Cuda", ignored="cuMemsetD8Async"),
+    Mutant("a library's products are not formed", LIBRARY, "*Sums*", ignored="cublasLtMatmul"),
+    Mutant(
+        "a library is not told what is transposed",
+        LIBRARY,
+        "*Sums*",
+        ignored="cublasLtMatmulDescSetAttribute",
+    ),
     Mutant(
         "a stream does not wait for the other one",
         EXECUTOR,
