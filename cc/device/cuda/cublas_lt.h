@@ -37,7 +37,8 @@ class CublasLt {
   ~CublasLt();
   CublasLt(const CublasLt&) = delete;
 
-  // Whether one more launch costs less than a product of such matrices.
+  // Whether a product of such matrices has many rows, and one more launch costs
+  // less.
   static bool IsLarge(int64_t rows, int64_t depth, int64_t columns);
 
   // Enqueues a product, or sum over rows, if it is large and dense and the

@@ -206,6 +206,11 @@ TEST_F(CublasLtTest, OtherProductsAreLeftToOurKernels) {
   };
   CudaProduct own = product_of(kRows);
   EXPECT_FALSE(is_formed(product_of(kRows - 10)));  // Small.
+  own.to.rows = 128;
+  own.to.cols = own.to.pitch = own.terms[0].pitch = 1024;
+  own.terms[0].from.cols = own.terms[0].from.pitch = 1024;
+  EXPECT_FALSE(is_formed(own));  // Of few rows.
+  own = product_of(kRows);
   own.terms[0].from.index = static_cast<const int32_t*>(memory.data());
   EXPECT_FALSE(is_formed(own));  // By an index.
   own = product_of(kRows);
