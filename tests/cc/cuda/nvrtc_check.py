@@ -1,5 +1,8 @@
 """Compiles texts of kernels by NVRTC: what the emulator takes has to be CUDA C++ too.
 
+Kernels of all programs, which are the texts of several kernels, are compiled as the product does,
+and must keep all that a thread knows in registers.
+
     python tests/cc/cuda/nvrtc_check.py --texts=<folder> --passed=<file>
 
 The texts are the `*.cu` that the fake compiler keeps in CAVS_FAKE_CACHE. NVRTC is that of a
@@ -19,8 +22,9 @@ import sys
 import zlib
 
 ARCHITECTURES = ("sm_80", "sm_90", "sm_100")
-# As the product's, but for the optimizers, which take most of the time.
-OPTIONS = ("--std=c++17", "--fmad=false", "--Ofast-compile=max", "--ptxas-options=-O0")
+OPTIONS = ("--std=c++17", "--fmad=false")
+FAST = ("--Ofast-compile=max", "--ptxas-options=-O0")  # Optimizers take most of the time.
+TELL_REGISTERS = ("--ptxas-options=-v",)
 TOGETHER = 64  # So many small programs are compiled as one.
 HEADER_NAME = "cavs_device.h"
 ROOT = pathlib.Path(__file__).parents[3]
@@ -35,8 +39,8 @@ class Nvrtc:
         self._library.nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
         self.version = f"{major.value}.{minor.value}"
 
-    def compile(self, text, header, architecture, options=OPTIONS):
-        """Returns an error with the compiler's log, or "" if the text compiles."""
+    def compile(self, text, header, architecture):
+        """Returns an error with the compiler's log, or "" if the text compiles as it should."""
         program = ctypes.c_void_p()
         one = ctypes.c_char_p * 1
         status = self._library.nvrtcCreateProgram(
@@ -49,7 +53,7 @@ class Nvrtc:
         )
         if status:
             return f"nvrtcCreateProgram: {status}"
-        words = [f"--gpu-architecture={architecture}", *options]
+        words = [f"--gpu-architecture={architecture}", *options_for(text)]
         words = [word.encode() for word in words]
         status = self._library.nvrtcCompileProgram(
             program, len(words), (ctypes.c_char_p * len(words))(*words)
@@ -63,7 +67,22 @@ class Nvrtc:
         self._library.nvrtcDestroyProgram(ctypes.byref(program))
         if status:
             return f"nvrtcCompileProgram: {status}\n{log.value.decode()}"
-        return "" if size.value else "nvrtcGetCUBINSize: no image"
+        return outside_of_registers(log.value.decode()) if size.value else "no image"
+
+
+def options_for(text):
+    """Returns the compiler's options for a text."""
+    return OPTIONS + (TELL_REGISTERS if text.count("KERNEL(") > 1 else FAST)
+
+
+def outside_of_registers(log):
+    """Returns which kernels of a compiler's log keep something in memory of a thread, or ""."""
+    found = re.findall(r"properties for (\w+)\n.*?(\d+) bytes stack frame, (\d+) bytes spill", log)
+    return "\n".join(
+        f"{kernel}: {stack} bytes of memory of a thread, {spilled} of them spilled from registers"
+        for kernel, stack, spilled in found
+        if int(stack) or int(spilled)
+    )
 
 
 def find_nvrtc():
@@ -137,7 +156,7 @@ def check(paths, header, nvrtc, architectures, every, passed, processes):
         text = pathlib.Path(path).read_text()
         first = zlib.crc32(text.encode()) % len(architectures)
         for architecture in architectures if every else architectures[first : first + 1]:
-            ingredients = (text, header, architecture, version, *OPTIONS)
+            ingredients = (text, header, architecture, version, *options_for(text))
             key = hashlib.sha256("\0".join(ingredients).encode()).hexdigest()
             if key not in known:
                 jobs[path, architecture] = key

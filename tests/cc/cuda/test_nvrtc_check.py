@@ -61,6 +61,27 @@ def test_wrong_texts_are_named_with_the_error(nvrtc, texts, capsys):
     assert "1 of 2 programs compile" in output
 
 
+def test_kernels_of_all_programs_keep_to_registers(nvrtc, texts, capsys):
+    (texts / "two.cu").write_text(RIGHT + RIGHT.split("\n")[1].replace("right", "other"))
+    assert run(nvrtc, texts, "--architectures=sm_90") == 0
+    by_thread = "float x[9]; x[threadIdx.x % 9] = a[0]; a[1] = x[threadIdx.x % 7];"
+    (texts / "two.cu").write_text(f"{RIGHT}KERNEL(other, float*) {{ {by_thread} }}\n")
+    assert run(nvrtc, texts, "--architectures=sm_90") == 1
+    assert "other: 40 bytes of memory of a thread" in capsys.readouterr().out
+
+
+def test_spills_are_read_in_the_log_of_the_compiler():
+    log = (
+        "ptxas info    : Function properties for sums\n"
+        "ptxas         .     8 bytes stack frame, 4 bytes spill stores, 8 bytes spill loads\n"
+        "ptxas info    : Function properties for moves\n"
+        "ptxas         .     0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
+    )
+    assert nvrtc_check.outside_of_registers(log) == (
+        "sums: 8 bytes of memory of a thread, 4 of them spilled from registers"
+    )
+
+
 def test_small_texts_are_compiled_together_and_blamed_alone(nvrtc, texts, capsys):
     for i in range(20):
         (texts / f"group_{i}.cu").write_text(
