@@ -22,8 +22,9 @@ constexpr size_t kMostTerms = 4;  // Of a product.
 constexpr size_t kMostSums = 30;
 // What products of few rows hold in shared memory.
 constexpr int kNumbersOfFew = 8 * 512;
-// The most that two tiles hold in shared memory, with what lies between lines.
-constexpr int kNumbersOfTiles = 2 * 16 * 72;
+// The most that a tile of so many lines holds in shared memory, with what lies
+// between lines. A block has two, and two that are being written.
+constexpr int64_t NumbersOfTiles(int64_t lines) { return 4 * 16 * (lines + 8); }
 // A part of a sum over rows has at least so many rows.
 constexpr int64_t kFewestRowsOfPart = 64;
 
@@ -149,10 +150,14 @@ int NumberOf(DType dtype) {
                           std::begin(FloatTypes::kDTypes));
 }
 
+// The lines of a tile: large ones make twice as much of each number that is
+// read, small ones are more.
+constexpr int64_t kLines = 64, kManyLines = 128;
+
 // The tiles of a sum over rows: see the kernel `sums`.
-int64_t TilesOf(int64_t x_columns, int64_t y_columns) {
+int64_t TilesOf(int64_t x_columns, int64_t y_columns, int64_t lines = kLines) {
   return x_columns == 0 ? CeilDiv(y_columns, 32)
-                        : CeilDiv(x_columns, 64) * CeilDiv(y_columns, 64);
+                        : CeilDiv(x_columns, lines) * CeilDiv(y_columns, lines);
 }
 
 // Whether rows can be read four elements at a time.
@@ -168,6 +173,18 @@ bool CanReadFour(DType dtype, const CudaProduct& product,
          IsAligned(dtype, term.from.data, term.from.pitch) &&
          IsAligned(dtype, term.weight, term.pitch) &&
          (term.transpose || product.to.cols % 4 == 0);
+}
+
+bool CanReadFour(DType dtype, const CudaProduct& product) {
+  return std::all_of(product.terms.begin(), product.terms.end(),
+                     [&](const CudaProduct::Term& term) {
+                       return CanReadFour(dtype, product, term);
+                     });
+}
+bool CanReadFour(DType dtype, const CudaSum& sum) {
+  return IsAligned(dtype, sum.x.data, sum.x.pitch) &&
+         IsAligned(dtype, sum.y.data, sum.y.pitch) && sum.x.cols % 4 == 0 &&
+         sum.y.cols % 4 == 0;
 }
 
 CudaKernel KernelOfProducts(bool few, bool vector) {
@@ -190,8 +207,8 @@ void Append(DType dtype, const CudaProduct& own, int first_block,
   product.first_block = first_block;
   product.num_terms = 0;
   product.accumulate = own.accumulate;
+  *vector = *vector && CanReadFour(dtype, own);
   for (const CudaProduct::Term& term : own.terms) {
-    *vector = *vector && CanReadFour(dtype, own, term);
     product.terms[product.num_terms++] = {
         Rows(term.from), term.weight, term.pitch,
         static_cast<int>(term.from.cols), term.transpose};
@@ -372,7 +389,9 @@ Status CudaKernels::Multiply(DType dtype, std::vector<CudaProduct> products,
     most_rows = std::max(most_rows, alike ? 1 : own.to.rows);
   }
   const bool few = most_rows <= kFewRows;
-  const int64_t height = few ? 16 : 64, width = few ? 32 : 64;
+  const bool large = !few && HasLargeTiles(dtype, products);
+  const int64_t lines = large ? kManyLines : kLines;
+  const int64_t height = few ? 16 : lines, width = few ? 32 : lines;
   const size_t wide = SizeOf(SumType(dtype));
   const std::vector<CudaProduct> parts = WithFewTerms(std::move(products));
   for (size_t next = 0; next < parts.size();) {
@@ -396,13 +415,46 @@ Status CudaKernels::Multiply(DType dtype, std::vector<CudaProduct> products,
     grid.x = static_cast<unsigned>(blocks);
     grid.y = static_cast<unsigned>(
         std::min(context_->most_grid_y(), CeilDiv(most_rows, height)));
-    grid.shared_bytes =
-        static_cast<unsigned>(wide * (few ? kNumbersOfFew : kNumbersOfTiles));
-    CAVS_RETURN_IF_ERROR(LaunchOf(dtype, KernelOfProducts(few, vector), grid,
-                                  queue, &arguments,
+    grid.shared_bytes = static_cast<unsigned>(
+        wide * (few ? kNumbersOfFew : NumbersOfTiles(lines)));
+    const CudaKernel kernel =
+        large ? CudaKernel::kProductsLarge : KernelOfProducts(few, vector);
+    CAVS_RETURN_IF_ERROR(LaunchOf(dtype, kernel, grid, queue, &arguments,
                                   ProductsArgs::Bytes(arguments.num_products)));
   }
   return Status();
+}
+
+// A large tile makes four times as many numbers as a small one in about twice
+// the time, so that they are faster if there are not too few of them.
+bool CudaKernels::HasLargeTiles(
+    DType dtype, const std::vector<CudaProduct>& products) const {
+  int64_t large = 0, small = 0;
+  for (const CudaProduct& own : products) {
+    if (!CanReadFour(dtype, own)) return false;
+    large += TilesOf(own.to.rows, own.to.cols, kManyLines);
+    small += TilesOf(own.to.rows, own.to.cols);
+  }
+  const int64_t processors = context_->num_processors();
+  return dtype != DType::kFloat64 &&
+         2 * CeilDiv(large, processors) < CeilDiv(small, processors);
+}
+
+// Sums are formed in parts, so that there are more tiles.
+bool CudaKernels::HasLargeTiles(DType dtype,
+                                const std::vector<CudaSum>& sums) const {
+  int64_t large = 0, small = 0, blocks = 0;
+  for (const CudaSum& own : sums) {
+    if (own.x.cols == 0) continue;
+    if (!CanReadFour(dtype, own)) return false;
+    const int64_t mine = TilesOf(own.x.cols, own.y.cols);
+    large += TilesOf(own.x.cols, own.y.cols, kManyLines);
+    small += mine;
+    blocks += TilesOf(own.x.cols, own.y.cols, kManyLines) *
+              NumParts(mine, own.y.rows - own.zeros);
+  }
+  return dtype != DType::kFloat64 && 2 * large < small &&
+         blocks >= context_->num_processors();
 }
 
 // A block has as many columns of the group as fit into 32 columns of products.
@@ -484,8 +536,12 @@ size_t CudaKernels::BytesOfParts(DType dtype, int64_t x_columns,
 Status CudaKernels::SumOverRows(DType dtype, const std::vector<CudaSum>& sums,
                                 void* workspace, const CudaQueue& queue) const {
   const auto wide = static_cast<int64_t>(SizeOf(SumType(dtype)));
+  const bool large = HasLargeTiles(dtype, sums);
+  const int64_t lines = large ? kManyLines : kLines;
   int64_t tiles = 0;
-  for (const CudaSum& own : sums) tiles += TilesOf(own.x.cols, own.y.cols);
+  for (const CudaSum& own : sums) {
+    tiles += TilesOf(own.x.cols, own.y.cols, lines);
+  }
   char* free_workspace = static_cast<char*>(workspace);
   for (size_t begin = 0; begin < sums.size(); begin += kMostSums) {
     SumsArgs arguments;
@@ -498,14 +554,16 @@ Status CudaKernels::SumOverRows(DType dtype, const std::vector<CudaSum>& sums,
       if (own.y.rows == 0 || n == 0) continue;
       // Rows of zeros take much less time.
       const int64_t rows = own.y.rows - own.zeros;
-      const int64_t wanted =
-          NumParts(tiles, std::max(rows, CeilDiv(own.zeros, 16)));
+      const int64_t work = std::max(rows, CeilDiv(own.zeros, 16));
+      int64_t wanted = NumParts(tiles, work);
+      // Several blocks for each processor, so that all have much the same work.
+      if (large) {
+        wanted = std::min(CeilDiv(3 * context_->num_processors(), tiles),
+                          NumParts(TilesOf(own.x.cols, own.y.cols), work));
+      }
       const int64_t rows_per_part =
           std::max<int64_t>(CeilDiv(CeilDiv(rows, wanted), 16) * 16, 16);
       const int64_t parts = std::max<int64_t>(CeilDiv(rows, rows_per_part), 1);
-      const bool vector = IsAligned(dtype, own.x.data, own.x.pitch) &&
-                          IsAligned(dtype, own.y.data, own.y.pitch) &&
-                          own.x.cols % 4 == 0 && own.y.cols % 4 == 0;
       void* const to = parts == 1 ? own.to : free_workspace;
       arguments.sums[arguments.num_sums++] = {
           Rows(own.x),
@@ -516,11 +574,12 @@ Status CudaKernels::SumOverRows(DType dtype, const std::vector<CudaSum>& sums,
           static_cast<int>(own.x.cols),
           static_cast<int>(own.y.cols),
           parts == 1 && own.accumulate,
-          vector,
+          CanReadFour(dtype, own),
           blocks,
           static_cast<int>(own.zeros),
           static_cast<int>(CeilDiv(own.zeros, parts))};
-      blocks += static_cast<int>(parts * TilesOf(own.x.cols, own.y.cols));
+      blocks +=
+          static_cast<int>(parts * TilesOf(own.x.cols, own.y.cols, lines));
       if (parts == 1) continue;
       in_parts.sums[in_parts.num_sums++] = {to,
                                             own.to,
@@ -533,9 +592,10 @@ Status CudaKernels::SumOverRows(DType dtype, const std::vector<CudaSum>& sums,
     }
     CudaGrid grid;
     grid.x = static_cast<unsigned>(blocks);
-    grid.shared_bytes = static_cast<unsigned>(kNumbersOfTiles * wide);
+    grid.shared_bytes = static_cast<unsigned>(NumbersOfTiles(lines) * wide);
     CAVS_RETURN_IF_ERROR(LaunchOf(
-        dtype, CudaKernel::kSums, grid, queue, &arguments,
+        dtype, large ? CudaKernel::kSumsLarge : CudaKernel::kSums, grid, queue,
+        &arguments,
         offsetof(SumsArgs, sums) + arguments.num_sums * sizeof(SumsArgs::Sum)));
     CudaGrid grid_of_parts;
     grid_of_parts.x = static_cast<unsigned>(blocks_of_parts);

@@ -161,6 +161,10 @@ class CudaKernels {
  private:
   const CudaFoundKernel& KernelOf(DType dtype, CudaKernel kernel,
                                   const CudaQueue& queue) const;
+  // Whether tiles of 128 by 128 are possible, and faster.
+  bool HasLargeTiles(DType dtype,
+                     const std::vector<CudaProduct>& products) const;
+  bool HasLargeTiles(DType dtype, const std::vector<CudaSum>& sums) const;
   // How many parts a sum is formed in, if a launch has so many tiles.
   int64_t NumParts(int64_t tiles, int64_t rows) const;
 

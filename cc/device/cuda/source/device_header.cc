@@ -9,8 +9,10 @@ typedef unsigned short u16;
 
 #define FUNCTION static __device__ __forceinline__
 #define UNROLL _Pragma("unroll")
-#define KERNEL(name, Args, threads)                              \
-  extern "C" __global__ void __launch_bounds__(threads) name(    \
+// With how many threads in a block, and perhaps for how many blocks of a
+// processor there have to be registers.
+#define KERNEL(name, Args, ...)                                  \
+  extern "C" __global__ void __launch_bounds__(__VA_ARGS__) name( \
       const __grid_constant__ Args a)
 
 // What a thread is.

@@ -77,9 +77,9 @@ FUNCTION Global<const T> row_of(const Rows& rows, i64 r) {
   const i64 row = rows.index ? static_cast<i64>(rows.index[r]) : r;
   return rows.data + row * rows.pitch;
 }
-FUNCTION void clear(W (&sum)[4][4]) {
+template <int rows> FUNCTION void clear(W (&sum)[rows][4]) {
 UNROLL
-  for (int i = 0; i < 4; ++i) {
+  for (int i = 0; i < rows; ++i) {
 UNROLL
     for (int j = 0; j < 4; ++j) sum[i][j] = W(0);
   }
@@ -157,7 +157,7 @@ FUNCTION void add_term_few(const Term& term, const i64 (&row_numbers)[4],
   const int each = ((term.depth + 31) / 32) * 4;
   const int begin = warp() * each;
   const int end = least(begin + each, term.depth);
-#pragma unroll 2
+#pragma unroll (sizeof(T) > 4 ? 1 : 2)
   for (int k = begin; k < end; k += 4) {
     W x[4][4], y[4][4];  // y[j][k]: row k of the weight, column j.
 UNROLL
@@ -265,83 +265,115 @@ FUNCTION void products_few(const ProductsArgs& a, const Where& at) {
 }
 )";
 
-// Tiles of 64 lines of 16 numbers in shared memory. Number k of line i lies at
-// k * 68 + i. A block multiplies each line of one tile with each line of
-// another tile, and each thread computes 4 x 4 of these products.
+// Tiles of 64 * n lines of 16 numbers in shared memory. Number k of line i lies
+// at k * (64 * n + 4) + i. A block multiplies each line of one tile with each
+// line of another tile. Each thread computes 16 * n * n of these products: of
+// four lines next to each other among each 64 lines.
 constexpr char kFmaTiles[] = R"(
 typedef W Cell;  // The type of the numbers that tiles hold and threads read.
-FUNCTION int tile_size() { return 16 * 68; }
+template <int n> FUNCTION int tile_size() { return 16 * (64 * n + 4); }
+template <int n>
 FUNCTION void write_cell(Shared<Cell> tile, int i, int k, Cell x) {
-  tile[k * 68 + i] = x;
+  tile[k * (64 * n + 4) + i] = x;
 }
-FUNCTION void multiply_tiles(Shared<Cell> x, Shared<Cell> y, W (&sum)[4][4]) {
+template <int n>
+FUNCTION void multiply_tiles(Shared<Cell> x, Shared<Cell> y,
+                             W (&sum)[4 * n * n][4]) {
   const int row = thread_index() / 16 * 4, column = (thread_index() & 15) * 4;
-UNROLL
+#pragma unroll (n == 1 ? 16 : 4)
   for (int k = 0; k < 16; ++k) {
-    W u[4], v[4];
+    Four<W> u[n], v[n];
 UNROLL
-    for (int i = 0; i < 4; ++i) {
-      u[i] = x[k * 68 + row + i];
-      v[i] = y[k * 68 + column + i];
+    for (int h = 0; h < n; ++h) {
+      u[h] = load4(x, k * (64 * n + 4) + h * 64 + row);
+      v[h] = load4(y, k * (64 * n + 4) + h * 64 + column);
     }
 UNROLL
-    for (int i = 0; i < 4; ++i) {
+    for (int i = 0; i < 4 * n; ++i) {
 UNROLL
-      for (int j = 0; j < 4; ++j) sum[i][j] = fma(u[i], v[j], sum[i][j]);
+      for (int j = 0; j < 4 * n; ++j) {
+        W& own = sum[i * n + j / 4][j % 4];
+        own = fma(u[i / 4].x[i % 4], v[j / 4].x[j % 4], own);
+      }
     }
   }
 }
 // The lines of x and of y whose product is sum[i][j].
-FUNCTION int line_of_x(int i, int j) { return thread_index() / 16 * 4 + i; }
-FUNCTION int line_of_y(int i, int j) { return (thread_index() & 15) * 4 + j; }
+template <int n> FUNCTION int line_of_x(int i, int j) {
+  return i / n / 4 * 64 + thread_index() / 16 * 4 + i / n % 4;
+}
+template <int n> FUNCTION int line_of_y(int i, int j) {
+  return i % n * 64 + (thread_index() & 15) * 4 + j;
+}
 )";
 
 // The same tiles for tensor cores, with numbers of 16 bits. Number k of line i
 // lies at i * 24 + k, so that a thread reads two numbers at a time and the
 // threads of a warp read from different banks. Each warp multiplies 16 lines of
-// x with 32 lines of y. `mma` is the function for the type of the numbers (see
-// TilesOf).
+// x with 32 lines of y, or 64 with 32 if tiles have 128 lines. `mma` is the
+// function for the type of the numbers (see TilesOf).
 constexpr char kMmaTiles[] = R"(
 typedef T Cell;
-FUNCTION int tile_size() { return 64 * 24; }
+template <int n> FUNCTION int tile_size() { return 64 * n * 24; }
+template <int n>
 FUNCTION void write_cell(Shared<Cell> tile, int i, int k, Cell x) {
   tile[i * 24 + k] = x;
 }
-FUNCTION void multiply_tiles(Shared<Cell> x, Shared<Cell> y, W (&sum)[4][4]) {
+template <int n>
+FUNCTION void multiply_tiles(Shared<Cell> x, Shared<Cell> y,
+                             W (&sum)[4 * n * n][4]) {
   Shared<u32> u = cast<u32>(x), v = cast<u32>(y);
   const int group = lane() >> 2, k = lane() & 3;
-  const int row = ((warp() >> 1) * 16 + group) * 12 + k;
-  const u32 a[4] = {u[row], u[row + 8 * 12], u[row + 4], u[row + 8 * 12 + 4]};
+  u32 b[4][2];
 UNROLL
   for (int i = 0; i < 4; ++i) {
-    const int column = ((warp() & 1) * 32 + i * 8 + group) * 12 + k;
-    const u32 b[2] = {v[column], v[column + 4]};
-    mma(sum[i], a, b);
+    const int column = (column_of_warp<n>() + i * 8 + group) * 12 + k;
+    b[i][0] = v[column];
+    b[i][1] = v[column + 4];
+  }
+UNROLL
+  for (int r = 0; r < n * n; ++r) {
+    const int row = (row_of_warp<n>() + r * 16 + group) * 12 + k;
+    const u32 a[4] = {u[row], u[row + 8 * 12], u[row + 4],
+                      u[row + 8 * 12 + 4]};
+UNROLL
+    for (int i = 0; i < 4; ++i) mma(sum[r * 4 + i], a, b[i]);
   }
 }
 )";
 
 // The tiles of float32 for tensor cores, whose numbers are rounded to TF32.
-// Number k of line i lies at k * 72 + i, so that the threads of a warp read
-// from different banks.
+// Number k of line i lies at k * (64 * n + 8) + i, so that the threads of a
+// warp read from different banks.
 constexpr char kTf32Tiles[] = R"(
 typedef W Cell;
-FUNCTION int tile_size() { return 16 * 72; }
+template <int n> FUNCTION int tile_size() { return 16 * (64 * n + 8); }
+template <int n>
 FUNCTION void write_cell(Shared<Cell> tile, int i, int k, Cell x) {
-  tile[k * 72 + i] = round_tf32(x);
+  tile[k * (64 * n + 8) + i] = round_tf32(x);
 }
-FUNCTION void multiply_tiles(Shared<Cell> x, Shared<Cell> y, W (&sum)[4][4]) {
+template <int n>
+FUNCTION void multiply_tiles(Shared<Cell> x, Shared<Cell> y,
+                             W (&sum)[4 * n * n][4]) {
   Shared<u32> u = cast<u32>(x), v = cast<u32>(y);
-  const int group = lane() >> 2;
+  const int group = lane() >> 2, below = 4 * (64 * n + 8);
 UNROLL
   for (int k = lane() & 3; k < 16; k += 8) {
-    const int row = k * 72 + (warp() >> 1) * 16 + group;
-    const u32 a[4] = {u[row], u[row + 8], u[row + 4 * 72], u[row + 4 * 72 + 8]};
+    u32 b[4][2];
 UNROLL
     for (int i = 0; i < 4; ++i) {
-      const int column = k * 72 + (warp() & 1) * 32 + i * 8 + group;
-      const u32 b[2] = {v[column], v[column + 4 * 72]};
-      mma_tf32(sum[i], a, b);
+      const int column =
+          k * (64 * n + 8) + column_of_warp<n>() + i * 8 + group;
+      b[i][0] = v[column];
+      b[i][1] = v[column + below];
+    }
+UNROLL
+    for (int r = 0; r < n * n; ++r) {
+      const int row = k * (64 * n + 8) + row_of_warp<n>() + r * 16 + group;
+      const u32 a[4] = {u[row], u[row + 8], u[row + below],
+                        u[row + below + 8]};
+UNROLL
+      for (int i = 0; i < 4; ++i) mma_tf32(sum[r * 4 + i], a, b[i]);
     }
   }
 }
@@ -349,104 +381,151 @@ UNROLL
 
 // Where tensor cores put what they compute.
 constexpr char kMmaLines[] = R"(
-FUNCTION int line_of_x(int i, int j) {
-  return (warp() >> 1) * 16 + (lane() >> 2) + (j >> 1) * 8;
+template <int n> FUNCTION int row_of_warp() {
+  return n == 1 ? (warp() >> 1) * 16 : (warp() >> 2) * 64;
 }
-FUNCTION int line_of_y(int i, int j) {
-  return (warp() & 1) * 32 + i * 8 + (lane() & 3) * 2 + (j & 1);
+template <int n> FUNCTION int column_of_warp() {
+  return (n == 1 ? warp() & 1 : warp() & 3) * 32;
+}
+template <int n> FUNCTION int line_of_x(int i, int j) {
+  return row_of_warp<n>() + i / 4 * 16 + (lane() >> 2) + (j >> 1) * 8;
+}
+template <int n> FUNCTION int line_of_y(int i, int j) {
+  return column_of_warp<n>() + i % 4 * 8 + (lane() & 3) * 2 + (j & 1);
 }
 )";
 
 constexpr char kLargeKernels[] = R"(
-// Reads a tile of 64 lines of 16 numbers, four for each thread. `row(i)` is
-// line i, and its numbers from k on are read.
-template <bool vector, typename Row>
+// Reads a tile, 4 * n numbers for each thread. `row(h, i)` is line i, and its
+// numbers from k on are read.
+template <bool vector, int n, typename Row>
 FUNCTION void read_tile(const Row& row, i64 lines, i64 k, i64 depth,
-                        Cell (&x)[4]) {
-  const int i = thread_index() / 4, first = (thread_index() & 3) * 4;
+                        Cell (&x)[n][4]) {
+  const int first = (thread_index() & 3) * 4;
 UNROLL
-  for (int j = 0; j < 4; ++j) x[j] = Cell();
-  if (i >= lines || k + first >= depth) return;
-  read4<vector>(row(i), k + first, depth, x);
+  for (int h = 0; h < n; ++h) {
+    const int i = h * 64 + thread_index() / 4;
+UNROLL
+    for (int j = 0; j < 4; ++j) x[h][j] = Cell();
+    if (i >= lines || k + first >= depth) continue;
+    read4<vector>(row(h, i), k + first, depth, x[h]);
+  }
 }
-FUNCTION void write_tile(Shared<Cell> tile, const Cell (&x)[4]) {
+template <int n>
+FUNCTION void write_tile(Shared<Cell> tile, const Cell (&x)[n][4]) {
   const int i = thread_index() / 4, first = (thread_index() & 3) * 4;
 UNROLL
-  for (int j = 0; j < 4; ++j) write_cell(tile, i, first + j, x[j]);
+  for (int h = 0; h < n; ++h) {
+UNROLL
+    for (int j = 0; j < 4; ++j) {
+      write_cell<n>(tile, h * 64 + i, first + j, x[h][j]);
+    }
+  }
 }
 // Reads a tile likewise, if the k-th numbers of all lines are one row,
 // `row(k)`.
-template <bool vector, typename Row>
+template <bool vector, int n, typename Row>
 FUNCTION void read_lines(const Row& row, i64 columns, i64 lines,
-                         Cell (&x)[4]) {
-  const int k = thread_index() / 16, first = (thread_index() & 15) * 4;
+                         Cell (&x)[n][4]) {
+  const int k = thread_index() / 16;
 UNROLL
-  for (int j = 0; j < 4; ++j) x[j] = Cell();
-  if (k >= lines || first >= columns) return;
-  read4<vector>(row(k), first, columns, x);
+  for (int h = 0; h < n; ++h) {
+UNROLL
+    for (int j = 0; j < 4; ++j) x[h][j] = Cell();
+  }
+  if (k >= lines) return;
+  Global<const T> own = row(k);
+UNROLL
+  for (int h = 0; h < n; ++h) {
+    const int first = h * 64 + (thread_index() & 15) * 4;
+    if (first < columns) read4<vector>(own, first, columns, x[h]);
+  }
 }
-FUNCTION void write_lines(Shared<Cell> tile, const Cell (&x)[4]) {
+template <int n>
+FUNCTION void write_lines(Shared<Cell> tile, const Cell (&x)[n][4]) {
   const int k = thread_index() / 16, first = (thread_index() & 15) * 4;
 UNROLL
-  for (int j = 0; j < 4; ++j) write_cell(tile, first + j, k, x[j]);
+  for (int h = 0; h < n; ++h) {
+UNROLL
+    for (int j = 0; j < 4; ++j) {
+      write_cell<n>(tile, h * 64 + first + j, k, x[h][j]);
+    }
+  }
 }
 
-// Adds a term to the 64 x 64 numbers of a block.
-template <bool vector, bool transpose>
+// Adds the products of lines of two tiles, step by step. `read` reads the tiles
+// of a step into x and y. While they are multiplied, the next ones are read, and
+// then written to the other half of the memory.
+template <int n, bool x_lines, bool y_lines, typename Read>
+FUNCTION void add_steps(i64 begin, i64 end, const Read& read,
+                        const Cell (&x)[n][4], const Cell (&y)[n][4],
+                        Shared<Cell> tiles, W (&sum)[4 * n * n][4]) {
+  int half = 0;
+  read(begin);
+  for (i64 k = begin; k < end; k += 16) {
+    Shared<Cell> x_tile = tiles + half * tile_size<n>();
+    Shared<Cell> y_tile = x_tile + tile_size<n>();
+    if (x_lines) write_lines<n>(x_tile, x);
+    else write_tile<n>(x_tile, x);
+    if (y_lines) write_lines<n>(y_tile, y);
+    else write_tile<n>(y_tile, y);
+    barrier();
+    if (k + 16 < end) read(k + 16);
+    multiply_tiles<n>(x_tile, y_tile, sum);
+    half = 2 - half;
+  }
+  barrier();
+}
+
+// Adds a term to the numbers of a block.
+template <bool vector, int n, bool transpose>
 FUNCTION void add_term_many(const Term& term, const Product& product, int row0,
-                            int column0, Shared<Cell> x_tile,
-                            Shared<Cell> y_tile, W (&sum)[4][4]) {
+                            int column0, Shared<Cell> tiles,
+                            W (&sum)[4 * n * n][4]) {
   const int rows = product.rows - row0, columns = product.width - column0;
-  const i64 mine = least(row0 + thread_index() / 4, product.rows - 1);
-  Global<const T> x_row = row_of(term.from, mine);
-  Cell x[4], y[4];
-  const auto read = [&](int k) {
-    read_tile<vector>([&](int) { return x_row; }, rows, k, term.depth, x);
+  Global<const T> x_rows[n];
+UNROLL
+  for (int h = 0; h < n; ++h) {
+    x_rows[h] = row_of(term.from, least(row0 + h * 64 + thread_index() / 4,
+                                        product.rows - 1));
+  }
+  Cell x[n][4], y[n][4];
+  const auto read = [&](i64 k) {
+    read_tile<vector, n>([&](int h, int) { return x_rows[h]; }, rows, k,
+                         term.depth, x);
     if (transpose) {
-      read_tile<vector>(
-          [&](int j) { return term.weight + (column0 + j) * term.pitch; },
+      read_tile<vector, n>(
+          [&](int, int j) { return term.weight + (column0 + j) * term.pitch; },
           columns, k, term.depth, y);
     } else {
-      read_lines<vector>(
+      read_lines<vector, n>(
           [&](int i) { return term.weight + (k + i) * term.pitch + column0; },
           columns, term.depth - k, y);
     }
   };
-  read(0);
-  for (int k = 0; k < term.depth; k += 16) {
-    write_tile(x_tile, x);
-    if (transpose) write_tile(y_tile, y);
-    else write_lines(y_tile, y);
-    barrier();
-    if (k + 16 < term.depth) read(k + 16);
-    multiply_tiles(x_tile, y_tile, sum);
-    barrier();
-  }
+  add_steps<n, false, !transpose>(0, term.depth, read, x, y, tiles, sum);
 }
 
-// Computes a product of many rows. A block computes 64 x 64 numbers, and each
-// thread 16 of them.
-template <bool vector>
+// Computes a product of many rows. A block computes 64 * n x 64 * n numbers, and
+// each thread 16 * n * n of them.
+template <bool vector, int n>
 FUNCTION void tile_many(const Product& product, int row0, int column0,
-                        Shared<Cell> x_tile) {
-  Shared<Cell> y_tile = x_tile + tile_size();
-  W sum[4][4];
+                        Shared<Cell> tiles) {
+  W sum[4 * n * n][4];
   clear(sum);
   for (int t = 0; t < product.num_terms; ++t) {
     const Term& term = product.terms[t];
     if (term.transpose) {
-      add_term_many<vector, true>(term, product, row0, column0, x_tile, y_tile,
-                                  sum);
+      add_term_many<vector, n, true>(term, product, row0, column0, tiles, sum);
     } else {
-      add_term_many<vector, false>(term, product, row0, column0, x_tile,
-                                   y_tile, sum);
+      add_term_many<vector, n, false>(term, product, row0, column0, tiles, sum);
     }
   }
 UNROLL
-  for (int i = 0; i < 4; ++i) {
+  for (int i = 0; i < 4 * n * n; ++i) {
 UNROLL
     for (int j = 0; j < 4; ++j) {
-      const int r = row0 + line_of_x(i, j), c = column0 + line_of_y(i, j);
+      const int r = row0 + line_of_x<n>(i, j), c = column0 + line_of_y<n>(i, j);
       if (r >= product.rows || c >= product.width) continue;
       const i64 place = static_cast<i64>(r) * product.to_pitch + c;
       W all = sum[i][j];
@@ -458,13 +537,13 @@ UNROLL
     }
   }
 }
-template <bool vector>
+template <bool vector, int n>
 FUNCTION void products_many(const ProductsArgs& a, const Where& at) {
   const Product& product = a.products[product_of(a, at.x)];
-  const int column0 = (at.x - product.first_block) * 64;
-  for (i64 row0 = static_cast<i64>(at.y) * 64; row0 < product.rows;
-       row0 += static_cast<i64>(at.height) * 64) {
-    tile_many<vector>(product, row0, column0, cast<Cell>(at.memory));
+  const int column0 = (at.x - product.first_block) * 64 * n;
+  for (i64 row0 = static_cast<i64>(at.y) * 64 * n; row0 < product.rows;
+       row0 += static_cast<i64>(at.height) * 64 * n) {
+    tile_many<vector, n>(product, row0, column0, cast<Cell>(at.memory));
   }
 }
 
@@ -493,61 +572,53 @@ struct SumsArgs {
 };
 
 // Adds zero times the first rows of y. Each thread computes a part of a column.
+template <int n>
 FUNCTION W zero_times(const Sum& own, int column0, const Part& part) {
-  const int c = column0 + (thread_index() & 63);
+  const int c = column0 + (thread_index() & (64 * n - 1));
   W sum = W(0);
   if (c >= own.y_columns) return sum;
 #pragma unroll 4
-  for (i64 r = part.first_zero + thread_index() / 64; r < part.end_zero;
-       r += 4) {
+  for (i64 r = part.first_zero + thread_index() / (64 * n); r < part.end_zero;
+       r += 4 / n) {
     const T number = row_of(own.y, r)[c];
     sum = fma(W(0), to_wide(number), sum);
   }
   return sum;
 }
 
-template <bool vector>
+template <bool vector, int n>
 FUNCTION void weight_grad(const Sum& own, int tile, const Part& part,
                           Global<W> to, Shared<char> memory) {
-  Shared<Cell> x_tile = cast<Cell>(memory);
-  Shared<Cell> y_tile = x_tile + tile_size();
-  const int tiles = (own.y_columns + 63) / 64;
-  const int row0 = tile / tiles * 64, column0 = tile % tiles * 64;
-  W sum[4][4];
+  const int tiles = (own.y_columns + 64 * n - 1) / (64 * n);
+  const int row0 = tile / tiles * 64 * n, column0 = tile % tiles * 64 * n;
+  W sum[4 * n * n][4];
   clear(sum);
-  Cell x[4], y[4];
+  Cell x[n][4], y[n][4];
   const auto read = [&](i64 k) {
-    read_lines<vector>([&](int i) { return row_of(own.x, k + i) + row0; },
-                       own.x_columns - row0, part.end - k, x);
-    read_lines<vector>([&](int i) { return row_of(own.y, k + i) + column0; },
-                       own.y_columns - column0, part.end - k, y);
+    read_lines<vector, n>([&](int i) { return row_of(own.x, k + i) + row0; },
+                          own.x_columns - row0, part.end - k, x);
+    read_lines<vector, n>([&](int i) { return row_of(own.y, k + i) + column0; },
+                          own.y_columns - column0, part.end - k, y);
   };
-  read(part.begin);
-  for (i64 k = part.begin; k < part.end; k += 16) {
-    write_lines(x_tile, x);
-    write_lines(y_tile, y);
-    barrier();
-    if (k + 16 < part.end) read(k + 16);
-    multiply_tiles(x_tile, y_tile, sum);
-    barrier();
-  }
+  add_steps<n, true, true>(part.begin, part.end, read, x, y,
+                           cast<Cell>(memory), sum);
   Shared<W> of_zeros = cast<W>(memory);
   if (own.zeros > 0) {
-    of_zeros[thread_index()] = zero_times(own, column0, part);
+    of_zeros[thread_index()] = zero_times<n>(own, column0, part);
     barrier();
   }
 UNROLL
-  for (int i = 0; i < 4; ++i) {
+  for (int i = 0; i < 4 * n * n; ++i) {
 UNROLL
     for (int j = 0; j < 4; ++j) {
-      const int r = row0 + line_of_x(i, j), c = column0 + line_of_y(i, j);
+      const int r = row0 + line_of_x<n>(i, j), c = column0 + line_of_y<n>(i, j);
       if (r >= own.x_columns || c >= own.y_columns) continue;
       const i64 at = static_cast<i64>(r) * own.y_columns + c;
       W all = sum[i][j];
       if (own.zeros > 0) {
 UNROLL
-        for (int k = 0; k < 4; ++k) {
-          all = all + of_zeros[k * 64 + line_of_y(i, j)];
+        for (int k = 0; k < 4 / n; ++k) {
+          all = all + of_zeros[k * 64 * n + line_of_y<n>(i, j)];
         }
       }
       if (own.accumulate) all = to[at] + all;
@@ -578,15 +649,16 @@ FUNCTION void sum_rows(const Sum& own, int tile, const Part& part,
   to[c] = sum;
 }
 
-FUNCTION void sums(const SumsArgs& a, const Where& at) {
+template <int n> FUNCTION void sums(const SumsArgs& a, const Where& at) {
   int number = 0;
   while (number + 1 < a.num_sums && a.sums[number + 1].first_block <= at.x) {
     ++number;
   }
   const Sum& own = a.sums[number];
   const bool product = own.x_columns > 0;
-  const int tiles = product ? (own.x_columns + 63) / 64 *
-                                  ((own.y_columns + 63) / 64)
+  const int size = 64 * n;
+  const int tiles = product ? (own.x_columns + size - 1) / size *
+                                  ((own.y_columns + size - 1) / size)
                             : (own.y_columns + 31) / 32;
   const int block = at.x - own.first_block;
   const int number_of_part = block / tiles, tile = block % tiles;
@@ -596,14 +668,15 @@ FUNCTION void sums(const SumsArgs& a, const Where& at) {
                         static_cast<i64>(own.zeros));
   part.begin = own.zeros + number_of_part * own.rows_per_part;
   part.end = least(part.begin + own.rows_per_part, own.rows);
-  const i64 n = static_cast<i64>(product ? own.x_columns : 1) * own.y_columns;
-  Global<W> to = own.to + number_of_part * n;
+  const i64 size_of_part =
+      static_cast<i64>(product ? own.x_columns : 1) * own.y_columns;
+  Global<W> to = own.to + number_of_part * size_of_part;
   if (!product) {
     sum_rows(own, tile, part, to, at.memory);
-  } else if (own.vector) {
-    weight_grad<true>(own, tile, part, to, at.memory);
+  } else if (n > 1 || own.vector) {
+    weight_grad<true, n>(own, tile, part, to, at.memory);
   } else {
-    weight_grad<false>(own, tile, part, to, at.memory);
+    weight_grad<n != 1, n>(own, tile, part, to, at.memory);
   }
 }
 
@@ -911,14 +984,14 @@ std::string MostProducts(int number) {
 }
 
 std::string TilesOf(DType dtype, bool tf32) {
-  if (dtype == DType::kFloat32 && tf32) return StrCat(kTf32Tiles, kMmaLines);
+  if (dtype == DType::kFloat32 && tf32) return StrCat(kMmaLines, kTf32Tiles);
   switch (dtype) {
     case DType::kBFloat16:
-      return StrCat(kMmaBegin, "  mma_bf16(d, a, b);\n}\n", kMmaTiles,
-                    kMmaLines);
+      return StrCat(kMmaBegin, "  mma_bf16(d, a, b);\n}\n", kMmaLines,
+                    kMmaTiles);
     case DType::kFloat16:
-      return StrCat(kMmaBegin, "  mma_f16(d, a, b);\n}\n", kMmaTiles,
-                    kMmaLines);
+      return StrCat(kMmaBegin, "  mma_f16(d, a, b);\n}\n", kMmaLines,
+                    kMmaTiles);
     default:
       return kFmaTiles;
   }
@@ -937,6 +1010,8 @@ std::shared_ptr<const CudaText> TextOfMoves() {
 }
 
 std::shared_ptr<const CudaText> TextOfKernels(DType dtype, bool tf32) {
+  // Registers do not suffice for large tiles of float64.
+  const int large = dtype == DType::kFloat64 ? 1 : 2;
   // The kernels are in the order of CudaKernel.
   CudaText text = {
       StrCat("typedef ", CudaTypeName(dtype), " T;\n",
@@ -944,9 +1019,13 @@ std::shared_ptr<const CudaText> TextOfKernels(DType dtype, bool tf32) {
              kLargeKernels),
       {{"products_few", "ProductsArgs", "products_few<false>(a, at)"},
        {"products_few_vector", "ProductsArgs", "products_few<true>(a, at)"},
-       {"products_many", "ProductsArgs", "products_many<false>(a, at)"},
-       {"products_many_vector", "ProductsArgs", "products_many<true>(a, at)"},
-       {"sums", "SumsArgs", "sums(a, at)"},
+       {"products_many", "ProductsArgs", "products_many<false, 1>(a, at)"},
+       {"products_many_vector", "ProductsArgs",
+        "products_many<true, 1>(a, at)"},
+       {"products_large", "ProductsArgs",
+        StrCat("products_many<true, ", large, ">(a, at)")},
+       {"sums", "SumsArgs", "sums<1>(a, at)", true},
+       {"sums_large", "SumsArgs", StrCat("sums<", large, ">(a, at)"), true},
        {"add_parts", "PartsArgs", "add_parts(a, at)"},
        {"add_rows", "AddRowsArgs", "add_rows(a, at)"},
        {"round_rows", "RoundRowsArgs", "round_rows(a, at)"},

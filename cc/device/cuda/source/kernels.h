@@ -24,7 +24,9 @@ enum class CudaKernel : int {
   kProductsFewVector,
   kProductsMany,
   kProductsManyVector,
+  kProductsLarge,  // In tiles of 128 by 128; for float64, of 64 by 64.
   kSums,
+  kSumsLarge,
   kAddParts,
   kAddRows,
   kRoundRows,

@@ -33,7 +33,8 @@ struct WalkArgs {
   Global<u32> counter;
   int num_steps;
 };
-KERNEL(walk, WalkArgs, 256) {
+// One block of it runs on a processor, so that it may have all registers.
+KERNEL(walk, WalkArgs, 256, 1) {
   SHARED_MEMORY(memory);
   Shared<u32> own = cast<u32>(memory);
   u32 round = grid_begin(a.counter);
@@ -70,7 +71,8 @@ std::string StandaloneText(const CudaText& text) {
   std::string all = kBegin + text.body;
   for (const CudaText::Kernel& kernel : text.kernels) {
     all += "KERNEL(" + kernel.name + ", " + kernel.arguments +
-           ", 256) {\n  SHARED_MEMORY(memory);\n"
+           (kernel.is_alone ? ", 256, 1" : ", 256") +
+           ") {\n  SHARED_MEMORY(memory);\n"
            "  const Where at = {block_x(), block_y(), block_z(), grid_x(), "
            "grid_y(), memory};\n  " +
            kernel.call + ";\n}\n";

@@ -20,6 +20,8 @@ struct CudaText {
     std::string name;
     std::string arguments;  // Their type.
     std::string call;       // What a block does: "move<char>(a, at)".
+    // Whether it may use all registers, so that a processor has one block.
+    bool is_alone = false;
   };
 
   std::string body;  // Types and functions.

@@ -26,7 +26,7 @@ extern "C" __attribute__((visibility("default"))) const int cavs_architecture =
 #define UNROLL
 
 // The entry runs one thread. The driver reads the numbers.
-#define KERNEL(name, Args, threads)                                           \
+#define KERNEL(name, Args, threads, ...)                                      \
   static void cavs_kernel_##name(const Args& a);                              \
   extern "C" {                                                                \
   __attribute__((visibility("default"))) void cavs_entry_##name(              \
@@ -193,7 +193,9 @@ struct Four {
 
 template <template <typename> class Pointer, typename T>
 inline Four<typename cavs_fake::Plain<T>::Type> load4(Pointer<T> p, i64 i) {
-  const T* from = cavs_fake::Aligned((p + i).Reach(), 4 * sizeof(T));
+  // 16 bytes are read at a time.
+  const T* from = cavs_fake::Aligned((p + i).Reach(),
+                                     sizeof(T) < 4 ? 4 * sizeof(T) : 16);
   (p + i + 3).Reach();
   cavs_fake::Touches(from, 4 * sizeof(T), cavs_fake::kReads);
   return {{from[0], from[1], from[2], from[3]}};
