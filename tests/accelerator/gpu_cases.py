@@ -271,9 +271,17 @@ def one_after_another():
             operators_of_tensorflow,
             command,
             predictions,
+            without_compiler,
             out_of_memory,
         )
     }
+
+
+def of_several_gpus():
+    found = {"several_gpus": several_gpus()}
+    if cases.preferred_device() != "CPU":
+        driver().fake_set(b"lag", ctypes.c_int64(1))
+    return {**found, "gradients_elsewhere": gradients_elsewhere()}
 
 
 def all_of_them():
@@ -356,6 +364,11 @@ def counts_of(step):
             patch.setattr(library, name, counted(name, getattr(library, name)))
         step()
     return found
+
+
+def counted_steps():
+    """By part of `workloads.json`."""
+    return {"steps of layers": counts_of_layers(), "steps": workloads()}
 
 
 def workloads():
@@ -460,10 +473,13 @@ def out_of_memory():
 
 
 def without_compiler():
-    """What it says where NVIDIA's run-time compiler is not installed."""
+    """What a GPU that was not used before says where NVIDIA's run-time compiler is missing."""
     graphs, x = graphs_and_rows()
     cell = cavs.keras.TreeLSTMCell(cases.UNITS, arity=2)
-    with pytest.raises(tf.errors.UnimplementedError) as error:
-        cell(graphs, x)
+    last = tf.config.list_logical_devices(cases.preferred_device())[-1]
+    with pytest.MonkeyPatch.context() as patch, tf.device(last.name):
+        patch.setenv("CAVS_LIBNVRTC", "/missing/libnvrtc.so")
+        with pytest.raises(tf.errors.UnimplementedError) as error:
+            cell(graphs, x)
     with tf.device("CPU:0"):
         return str(error.value), numbers(cell(graphs, x))

@@ -27,20 +27,25 @@ def test_models_compute_what_they_compute_on_the_cpu(lag, tmp_path):
     assert on_cpu <= {"AbsoluteChildren", "CheckedRows", "ChildMask", "Schedule"}
 
 
-def test_models_compute_the_same_on_each_of_several_gpus(tmp_path):
-    there = runner.on_gpu("several_gpus", tmp_path, CAVS_FAKE_OPTIONS="devices=2,lag=2")
-    assert_equal(there, runner.here("several_gpus", module=gpu_cases))
+@pytest.mark.parametrize("case", ["several_gpus", "gradients_elsewhere"])
+def test_models_compute_the_same_on_each_of_several_gpus(case, of_several_gpus):
+    there, here = of_several_gpus
+    assert_equal(there[case], here[case])
 
 
-def test_gradients_are_computed_where_the_model_was_called(tmp_path):
-    there = runner.on_gpu("gradients_elsewhere", tmp_path, CAVS_FAKE_OPTIONS="devices=2")
-    assert_equal(there, runner.here("gradients_elsewhere", module=gpu_cases))
+@pytest.fixture(scope="module")
+def of_several_gpus(tmp_path_factory):
+    """The results of cases there and on the CPU, by name."""
+    folder, case = tmp_path_factory.mktemp("gpus"), "of_several_gpus"
+    there = runner.on_gpu(case, folder, CAVS_FAKE_OPTIONS="devices=2,lag=2")
+    return there, runner.here(case, module=gpu_cases)
 
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory):
     """The results of cases, by name."""
-    return runner.on_gpu("one_after_another", tmp_path_factory.mktemp("gpu"))
+    folder = tmp_path_factory.mktemp("gpu")
+    return runner.on_gpu("one_after_another", folder, CAVS_FAKE_OPTIONS="devices=2")
 
 
 def test_results_are_repeatable_and_the_host_waits_for_nothing(found):
@@ -88,10 +93,9 @@ def test_a_gpu_that_is_full_is_an_error(found):
     assert f"minibatch: got one whose training step needs {peak}" in training
 
 
-def test_a_compiler_that_is_missing_is_an_error(tmp_path):
-    missing = str(tmp_path / "libnvrtc.so")
-    message, on_cpu = runner.on_gpu("without_compiler", tmp_path, CAVS_LIBNVRTC=missing)
-    assert f"NVRTC: got no library of the name {missing}" in message
+def test_a_compiler_that_is_missing_is_an_error(found):
+    message, on_cpu = found["without_compiler"]
+    assert "NVRTC: got no library of the name /missing/libnvrtc.so" in message
     assert np.isfinite(on_cpu).all()
 
 

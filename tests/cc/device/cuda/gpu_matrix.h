@@ -218,13 +218,17 @@ void ExpectClose(T got_number, Wide<T> want_number, double units = 4) {
   }
 }
 
-// Calls fn(T()) for every type that rows are computed with.
+// Calls fn(T()) for every type that rows are computed with, up to one that
+// fails: kernels of the others take long to compile.
 template <typename Fn>
 void ForGpuTypes(const Fn& fn) {
-  fn(float());
-  fn(double());
-  fn(BFloat16());
-  fn(Float16());
+  const auto call = [&](auto zero) {
+    if (!testing::Test::HasFailure()) fn(zero);
+  };
+  call(float());
+  call(double());
+  call(BFloat16());
+  call(Float16());
 }
 
 }  // namespace cavs
