@@ -39,7 +39,7 @@ class Nvrtc:
         self._library.nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
         self.version = f"{major.value}.{minor.value}"
 
-    def compile(self, text, header, architecture):
+    def compile(self, text, header, architecture, options):
         """Returns an error with the compiler's log, or "" if the text compiles as it should."""
         program = ctypes.c_void_p()
         one = ctypes.c_char_p * 1
@@ -53,7 +53,7 @@ class Nvrtc:
         )
         if status:
             return f"nvrtcCreateProgram: {status}"
-        words = [f"--gpu-architecture={architecture}", *options_for(text)]
+        words = [f"--gpu-architecture={architecture}", *options]
         words = [word.encode() for word in words]
         status = self._library.nvrtcCompileProgram(
             program, len(words), (ctypes.c_char_p * len(words))(*words)
@@ -117,7 +117,8 @@ def _compile_all(nvrtc, header, jobs):
 
     def compile_alone(jobs):
         for path, arch in jobs:
-            errors[path, arch] = library.compile(pathlib.Path(path).read_text(), header, arch)
+            text = pathlib.Path(path).read_text()
+            errors[path, arch] = library.compile(text, header, arch, options_for(text))
 
     small = {}  # By architecture, those of one kernel, which begin faster together.
     for path, arch in jobs:
@@ -130,7 +131,7 @@ def _compile_all(nvrtc, header, jobs):
         for i in range(0, len(paths), TOGETHER):
             some = [(path, arch) for path in paths[i : i + TOGETHER]]
             texts = [pathlib.Path(path).read_text() for path, _ in some]
-            if library.compile(together(texts), header, arch):
+            if library.compile(together(texts), header, arch, OPTIONS + FAST):
                 compile_alone(some)  # To say which of them it is.
             else:
                 errors.update(dict.fromkeys(some, ""))
