@@ -367,8 +367,8 @@ def counts_of(step):
 
 
 def counted_steps():
-    """By part of `workloads.json`."""
-    return {"steps of layers": counts_of_layers(), "steps": workloads()}
+    """By part of `workloads.json`. Workloads set the number of threads, so that they come first."""
+    return {"steps": workloads(), "steps of layers": counts_of_layers()}
 
 
 def workloads():
