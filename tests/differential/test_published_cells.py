@@ -84,7 +84,7 @@ def test_published_cells(make):
 
 
 def _expit(x):
-    return 1 / (1 + np.exp(-x))
+    return np.exp(-np.logaddexp(0, -x))
 
 
 def _softplus(x):

@@ -36,7 +36,7 @@ class Mutant:
     filter: str
     right: str = ""  # In texts of kernels, as it stands there.
     wrong: str = ""
-    pattern: str = ""  # Or a regular expression, of which `wrong` names groups: $1.
+    pattern: str = ""  # Or an extended regular expression, of which `wrong` names groups: $1.
     ignored: str = ""  # A function of the driver whose calls do nothing.
     races: bool = False  # Only looking for races finds it.
 
@@ -51,7 +51,7 @@ class Mutant:
 
 
 def escape(text):
-    """Returns a regular expression of C++ that matches the text alone."""
+    """Returns an extended regular expression of POSIX that matches the text alone."""
     return re.sub(r"([\^$\\.*+?()\[\]{}|])", r"\\\1", text)
 
 
@@ -176,28 +176,28 @@ MUTANTS = [
         "the operands of a pair's second operator are swapped",
         GROUPS,
         "*Pairs*",
-        pattern=r"(inner\d+) \* (v\d+) \* \(W\(1\) - v\d+\)",
+        pattern=r"(inner[0-9]+) \* (v[0-9]+) \* \(W\(1\) - v[0-9]+\)",
         wrong="$2 * $1 * (W(1) - $1)",
     ),
     Mutant(
         "the sign in the gradient of elu",
         GROUPS,
         "*TwoOperands*",
-        pattern=r"< W\(0\) \? (v\d+) \* \((v\d+) \+ W\(1\)\)",
+        pattern=r"< W\(0\) \? (v[0-9]+) \* \((v[0-9]+) \+ W\(1\)\)",
         wrong="< W(0) ? $1 * ($2 - W(1))",
     ),
     Mutant(
         "the operands of a difference are swapped",
         GROUPS,
         "*TwoOperands*",
-        pattern=r"= (v\d+) - (v\d+);",
+        pattern=r"= (v[0-9]+) - (v[0-9]+);",
         wrong="= $2 - $1;",
     ),
     Mutant(
         "NaN is lost by the maximum",
         GROUPS,
         "*TwoOperands*",
-        pattern=r"\(v\d+ != v\d+ \? v\d+ : v\d+ != v\d+ \? v\d+ : (.v\d+ > v\d+ \?)",
+        pattern=r"\(v\w+ != v\w+ \? v\w+ : v\w+ != v\w+ \? v\w+ : (.v\w+ > v\w+ \?)",
         wrong="(false ? v0 : $1",
     ),
     Mutant(

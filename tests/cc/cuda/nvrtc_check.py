@@ -120,13 +120,18 @@ def _compile_all(nvrtc, header, jobs):
             text = pathlib.Path(path).read_text()
             errors[path, arch] = library.compile(text, header, arch, options_for(text))
 
-    small = {}  # By architecture, those of one kernel, which begin faster together.
+    # The first to be compiled are those whose registers count: a process that has once compiled
+    # fast puts fewer into registers ever after.
+    alone, small = [], {}  # The latter have one kernel, and begin faster together.
     for path, arch in jobs:
         text = pathlib.Path(path).read_text()
         if text.count("KERNEL(") == 1 and "KERNEL(group," in text:
             small.setdefault(arch, []).append(path)
+        elif options_for(text) == OPTIONS + FAST:
+            alone.append((path, arch))
         else:
             compile_alone([(path, arch)])
+    compile_alone(alone)
     for arch, paths in small.items():
         for i in range(0, len(paths), TOGETHER):
             some = [(path, arch) for path in paths[i : i + TOGETHER]]

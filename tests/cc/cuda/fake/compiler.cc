@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>
+#include <regex.h>
 #include <spawn.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -16,7 +17,6 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <regex>
 #include <sstream>
 #include <vector>
 
@@ -135,12 +135,39 @@ std::vector<std::string> Command(int architecture) {
   return command;
 }
 
+// What stands for a match in its place: `by`, where $1 is the first group in
+// parentheses, and $$ a dollar.
+std::string Filled(const std::string& by, const char* text,
+                   const regmatch_t* groups) {
+  std::string filled;
+  for (size_t i = 0; i < by.size(); ++i) {
+    if (by[i] != '$' || by[++i] == '$') {
+      filled += by[i];
+      continue;
+    }
+    const regmatch_t& group = groups[by[i] - '0'];
+    filled.append(text + group.rm_so, text + group.rm_eo);
+  }
+  return filled;
+}
+
 // The text with the mistake that the environment asks for.
-std::string Mutated(std::string text) {
+std::string Mutated(const std::string& text) {
   const std::string right = Environment("CAVS_FAKE_REPLACE", "");
   if (right.empty()) return text;
-  const std::string mutated = std::regex_replace(
-      text, std::regex(right), Environment("CAVS_FAKE_BY", ""));
+  const std::string by = Environment("CAVS_FAKE_BY", "");
+  regex_t pattern;
+  if (regcomp(&pattern, right.c_str(), REG_EXTENDED) != 0) std::abort();
+  std::string mutated;
+  const char* rest = text.c_str();
+  regmatch_t groups[10];
+  while (regexec(&pattern, rest, 10, groups, 0) == 0) {
+    mutated.append(rest, groups[0].rm_so);
+    mutated += Filled(by, rest, groups);
+    rest += groups[0].rm_eo;
+  }
+  regfree(&pattern);
+  mutated += rest;
   if (mutated != text) std::fprintf(stderr, "fake CUDA: a text is wrong\n");
   return mutated;
 }

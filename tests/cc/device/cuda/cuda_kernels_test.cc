@@ -492,7 +492,7 @@ TEST_F(CudaKernelsTest, SumsOverRowsAreExact) {
 TEST_F(CudaKernelsTest, ProductsAndSumsInLargeTilesAreExact) {
   const bool emulated = kernels->context().name().find("Emulated") == 0;
   const FakeCuda cuda;
-  if (emulated) ASSERT_TRUE(cuda.Set("processors", 6));
+  ASSERT_TRUE(!emulated || cuda.Set("processors", 6));
   std::shared_ptr<const CudaContext> context;
   ASSERT_TRUE(CudaContext::Open(0, {}, &context).ok());
   const CudaKernels own(context);
