@@ -1,6 +1,8 @@
 """Texts of kernels are compiled by NVRTC, where a wheel of it is installed."""
 
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -29,45 +31,47 @@ def texts(tmp_path):
 def run(nvrtc, texts, *more):
     header = texts / "cavs_device.h"
     arguments = [f"--texts={texts}", f"--header={header}", f"--nvrtc={nvrtc}", "--processes=1"]
-    return nvrtc_check.main([*arguments, *more])
+    # In a process of its own: another test expects that no library of CUDA is loaded in this one.
+    command = [sys.executable, "-m", "tests.cc.cuda.nvrtc_check", *arguments, *more]
+    return subprocess.run(command, check=False).returncode
 
 
-def test_right_texts_compile_for_every_architecture(nvrtc, texts, capsys):
+def test_right_texts_compile_for_every_architecture(nvrtc, texts, capfd):
     assert run(nvrtc, texts) == 0
-    assert "1 of 1 programs compile for sm_80, sm_90, sm_100" in capsys.readouterr().out
+    assert "1 of 1 programs compile for sm_80, sm_90, sm_100" in capfd.readouterr().out
 
 
-def test_each_text_may_be_compiled_for_one_architecture_in_turn(nvrtc, texts, capsys):
+def test_each_text_may_be_compiled_for_one_architecture_in_turn(nvrtc, texts, capfd):
     for number in range(3):
         (texts / f"a_{number}.cu").write_text(RIGHT.replace("= 1", f"= {number + 2}"))
     passed = f"--passed={texts / 'passed'}"
     assert run(nvrtc, texts, passed, "--no-every") == 0
-    assert "4 of 4 programs compile for one of sm_80" in capsys.readouterr().out
+    assert "4 of 4 programs compile for one of sm_80" in capfd.readouterr().out
     assert len((texts / "passed").read_text().split()) == 4
 
 
-def test_a_text_that_lies_there_twice_is_compiled_once(nvrtc, texts, capsys):
+def test_a_text_that_lies_there_twice_is_compiled_once(nvrtc, texts, capfd):
     (texts / "again.cu").write_text(RIGHT)
     assert run(nvrtc, texts) == 0
-    assert "1 of 1 programs compile" in capsys.readouterr().out
+    assert "1 of 1 programs compile" in capfd.readouterr().out
 
 
-def test_wrong_texts_are_named_with_the_error(nvrtc, texts, capsys):
+def test_wrong_texts_are_named_with_the_error(nvrtc, texts, capfd):
     (texts / "wrong.cu").write_text(WRONG)
     assert run(nvrtc, texts, "--architectures=sm_90") == 1
-    output = capsys.readouterr().out
+    output = capfd.readouterr().out
     assert "wrong.cu for sm_90" in output
     assert '"Missing" is undefined' in output
     assert "1 of 2 programs compile" in output
 
 
-def test_kernels_of_all_programs_keep_to_registers(nvrtc, texts, capsys):
+def test_kernels_of_all_programs_keep_to_registers(nvrtc, texts, capfd):
     (texts / "two.cu").write_text(RIGHT + RIGHT.split("\n")[1].replace("right", "other"))
     assert run(nvrtc, texts, "--architectures=sm_90") == 0
     by_thread = "float x[9]; x[threadIdx.x % 9] = a[0]; a[1] = x[threadIdx.x % 7];"
     (texts / "two.cu").write_text(f"{RIGHT}KERNEL(other, float*) {{ {by_thread} }}\n")
     assert run(nvrtc, texts, "--architectures=sm_90") == 1
-    assert "other: 40 bytes of memory of a thread" in capsys.readouterr().out
+    assert "other: 40 bytes of memory of a thread" in capfd.readouterr().out
 
 
 def test_spills_are_read_in_the_log_of_the_compiler():
@@ -82,7 +86,7 @@ def test_spills_are_read_in_the_log_of_the_compiler():
     )
 
 
-def test_small_texts_are_compiled_together_and_blamed_alone(nvrtc, texts, capsys):
+def test_small_texts_are_compiled_together_and_blamed_alone(nvrtc, texts, capfd):
     for i in range(20):
         (texts / f"group_{i}.cu").write_text(
             '#include "cavs_device.h"\ntypedef float T;\n'
@@ -91,7 +95,7 @@ def test_small_texts_are_compiled_together_and_blamed_alone(nvrtc, texts, capsys
     assert run(nvrtc, texts, "--architectures=sm_90") == 0
     (texts / "group_7.cu").write_text('#include "cavs_device.h"\nKERNEL(group, Missing) {}\n')
     assert run(nvrtc, texts, "--architectures=sm_90") == 1
-    output = capsys.readouterr().out
+    output = capfd.readouterr().out
     assert "group_7.cu for sm_90" in output
     assert "20 of 21 programs compile" in output
 
@@ -104,13 +108,13 @@ def test_what_has_compiled_is_not_compiled_again(nvrtc, texts, monkeypatch):
     assert run(nvrtc, texts, passed) == 0
 
 
-def test_only_texts_that_were_used_since(nvrtc, texts, capsys):
+def test_only_texts_that_were_used_since(nvrtc, texts, capfd):
     (texts / "stamp").write_text("")
     (texts / "old.cu").write_text(WRONG)
     os.utime(texts / "old.cu", (0, 0))
     os.utime(texts / "right.cu")
     assert run(nvrtc, texts, f"--since={texts / 'stamp'}", "--architectures=sm_90") == 0
-    assert "1 of 1 programs" in capsys.readouterr().out
+    assert "1 of 1 programs" in capfd.readouterr().out
 
 
 def test_without_texts_nothing_has_passed(nvrtc, texts):
