@@ -197,8 +197,7 @@ PAIRS = [
     (maker, taker)
     for maker in MAKERS
     for taker in TAKERS
-    if (not maker.startswith(ALIKE)
-    and not maker.endswith(" tokens"))
+    if (not maker.startswith(ALIKE) and not maker.endswith(" tokens"))
     or taker in ("batch", "as_dict")
 ]
 
