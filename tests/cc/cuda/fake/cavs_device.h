@@ -194,8 +194,8 @@ struct Four {
 template <template <typename> class Pointer, typename T>
 inline Four<typename cavs_fake::Plain<T>::Type> load4(Pointer<T> p, i64 i) {
   // 16 bytes are read at a time.
-  const T* from = cavs_fake::Aligned((p + i).Reach(),
-                                     sizeof(T) < 4 ? 4 * sizeof(T) : 16);
+  const T* from =
+      cavs_fake::Aligned((p + i).Reach(), sizeof(T) < 4 ? 4 * sizeof(T) : 16);
   (p + i + 3).Reach();
   cavs_fake::Touches(from, 4 * sizeof(T), cavs_fake::kReads);
   return {{from[0], from[1], from[2], from[3]}};
