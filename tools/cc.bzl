@@ -19,9 +19,8 @@ _FEWER_CHECKS = select({
 
 _TEST_COPTS = _COPTS + ["-O1"] + _FEWER_CHECKS
 
-# Of tests that take longer to compile than to run.
+# Of tests that take longer to compile than to run, under sanitizers.
 _LIGHT_COPTS = select({
-    "//tools:shipped": ["-O0"],
     "//tools:opt": [],
     "//conditions:default": ["-O0"],
 })

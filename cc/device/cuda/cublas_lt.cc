@@ -25,8 +25,6 @@ constexpr uint32_t kAlignment = 16;
 constexpr size_t kWorkspaceAlignment = 256;
 // About what a GPU does while one more launch begins.
 constexpr int64_t kLeastMultiplyAdds = int64_t{1} << 25;
-// Up to so many rows, our kernels never round products to TF32.
-constexpr int64_t kFewRows = 128;
 // Every minibatch may have shapes of its own.
 constexpr size_t kMostPlans = 4096;
 
@@ -177,10 +175,11 @@ Status CublasLt::Load(const std::vector<std::string>& candidates,
 }
 
 bool CublasLt::IsLarge(int64_t rows, int64_t depth, int64_t columns) {
-  return rows > kFewRows && static_cast<double>(rows) *
-                                    static_cast<double>(depth) *
-                                    static_cast<double>(columns) >=
-                                static_cast<double>(kLeastMultiplyAdds);
+  // Our kernels never round products of few rows to TF32.
+  return rows > kCudaFewRows && static_cast<double>(rows) *
+                                        static_cast<double>(depth) *
+                                        static_cast<double>(columns) >=
+                                    static_cast<double>(kLeastMultiplyAdds);
 }
 
 // A sum of several products is rounded once, which the library can do only

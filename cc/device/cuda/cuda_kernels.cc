@@ -13,9 +13,6 @@ namespace cavs {
 namespace {
 
 constexpr int64_t kThreads = 256;
-// Up to so many rows, a product is bound by the time until its operands are
-// there, so that many small tiles are faster than few large ones.
-constexpr int64_t kFewRows = 128;
 // The most of them in a launch, whose arguments take at most 4096 bytes.
 constexpr size_t kMostMoves = 32;
 constexpr size_t kMostTerms = 4;  // Of a product.
@@ -388,7 +385,7 @@ Status CudaKernels::Multiply(DType dtype, std::vector<CudaProduct> products,
   for (const CudaProduct& own : products) {
     most_rows = std::max(most_rows, alike ? 1 : own.to.rows);
   }
-  const bool few = most_rows <= kFewRows;
+  const bool few = most_rows <= kCudaFewRows;
   const bool large = !few && HasLargeTiles(dtype, products);
   const int64_t lines = large ? kManyLines : kLines;
   const int64_t height = few ? 16 : lines, width = few ? 32 : lines;
@@ -470,7 +467,7 @@ Status CudaKernels::MultiplyThen(DType dtype,
   const int64_t rows = group.arguments->rows;
   const bool alike = std::all_of(products.begin(), products.end(),
                                  [](const auto& own) { return own.alike; });
-  if (rows > kFewRows || columns == 0) return Status();
+  if (rows > kCudaFewRows || columns == 0) return Status();
   int64_t alone = 0, number = 0;
   for (const CudaProduct& own : products) {
     if (own.terms.size() > kMostTerms || own.to.cols == 0) return Status();

@@ -21,6 +21,11 @@
 
 namespace cavs {
 
+// Up to so many rows, a product is bound by the time until its operands are
+// there, so that many small tiles are faster than few large ones. They are
+// never rounded to TF32.
+constexpr int64_t kCudaFewRows = 128;
+
 // Row r of `to` becomes row r of `from`, or, if `via` is given, row
 // via[r] - first_via. Indices may be null; a row from -1, or from no memory, is
 // zero, and a row to -1 goes nowhere.
