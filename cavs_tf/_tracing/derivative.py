@@ -8,7 +8,7 @@ from tensorflow.python.ops import gradients_util
 
 from cavs_tf._native.library import ops as _cavs_ops
 from cavs_tf._tracing.decomposition import rewritings
-from cavs_tf._tracing.derived import DerivedValues
+from cavs_tf._tracing.derived import DerivedValues, has_own_gradient
 from cavs_tf._tracing.function_graph import FunctionGraph
 from cavs_tf._tracing.inference import (
     EDGES,
@@ -174,6 +174,7 @@ def differentiate(
     graph = DerivativeGraph(f"{traced.name}_gradient", traced, forward)
     sources, seeds = _results(traced, push_names, wanted)
     targets = _targets(traced, pull_names)
+    _differentiate_without_broadcasts(forward)
     with graph.as_default():
         grad_inputs = [
             (role, tf.compat.v1.placeholder(t.dtype, [None, *t.shape[1:]], name=role.split(":")[0]))
@@ -205,6 +206,27 @@ def differentiate(
     pushed = traced.edge_pushes & traced.pushes.keys()
     of_edges = {f"push_grad:{push_names.index(name)}" for name in pushed}
     return _analyse(traced, graph, grad_inputs, of_edges, outputs, forward, derived, decompose)
+
+
+# Gradients of operators on two tensors of one shape. For those on rows TensorFlow's own would find
+# out by operators, when they run, along which axes there was a broadcast.
+_OF_ONE_SHAPE = {
+    "Add": lambda op, grad: (grad, grad),
+    "AddV2": lambda op, grad: (grad, grad),
+    "Sub": lambda op, grad: (grad, -grad),
+    "Mul": lambda op, grad: (grad * op.inputs[1], op.inputs[0] * grad),
+}
+
+
+def _differentiate_without_broadcasts(forward) -> None:
+    """Gives these gradients to the operators of the vertex function that they are right for."""
+    for op in live_operations(forward.outputs):
+        gradient = _OF_ONE_SHAPE.get(op.type)
+        if gradient is None or op.outputs[0].dtype.is_complex or has_own_gradient(op):
+            continue
+        axes = [forward.known(value).axes for value in op.inputs]
+        if axes[0] is not None and axes[0] == axes[1]:
+            op._gradient_function = gradient
 
 
 def _results(traced, push_names, wanted):

@@ -108,7 +108,7 @@ class DerivedValues:
     def _captured(self, traced, analysis, tensor, differentiated) -> tf.Tensor:
         if not analysis.is_invariant(tensor):
             return tensor
-        while tensor.op.type == "Identity" and not _has_own_gradient(tensor.op):
+        while tensor.op.type == "Identity" and not has_own_gradient(tensor.op):
             tensor = tensor.op.inputs[0]
         if tensor.op.type in ("Const", "Placeholder"):
             return tensor
@@ -160,7 +160,7 @@ class DerivedValues:
             if capture.by_handle or capture.derived or not is_numeric(capture.dtype):
                 raise LookupError(op.name)
             return {id(capture.placeholder)} if capture.differentiable else set()
-        if _has_own_gradient(op) or any(called_functions(op)):
+        if has_own_gradient(op) or any(called_functions(op)):
             raise LookupError(op.name)
         below = set().union(*(flows[t.op] for t in op.inputs if _is_differentiable(t)))
         return below if below and ops.get_gradient_function(op) is not None else set()
@@ -222,5 +222,5 @@ def _is_differentiable(tensor) -> bool:
     return tensor.dtype.is_floating or tensor.dtype.is_complex
 
 
-def _has_own_gradient(op) -> bool:
+def has_own_gradient(op) -> bool:
     return "_gradient_op_type" in op.node_def.attr
