@@ -87,7 +87,6 @@ class _ReadsOfKeras(StatelessScope):
         """
         self._reads.of_keras.append(variable)
         if variable._value is None:
-            self._reads.made.append(variable)
             give_value(variable)
         outer = self.original_scope
         return None if outer is None else outer.get_current_value(variable)
@@ -143,7 +142,7 @@ def recorded_reads():
     Yields:
       `Reads`, complete at the end.
     """
-    reads, waiting = Reads(), len(variables_without_value())
+    reads, before = Reads(), variables_without_value()
 
     def note(make, **kwargs):
         reads.made.append(make(**kwargs))
@@ -151,7 +150,9 @@ def recorded_reads():
 
     with tf.variable_creator_scope(note), tf.GradientTape() as tape, _ReadsOfKeras(reads):
         yield reads
-    reads.made += variables_without_value()[waiting:]
+    # Variables of before may have got their value, and so a `tf.Variable`.
+    old = {id(part) for v in before for part in (v, v._value)}
+    reads.made = [v for v in reads.made + variables_without_value() if id(v) not in old]
     # Under a distribution strategy a tape sees the copy of one replica.
     reads.of_tensorflow += [value_container(v) for v in tape.watched_variables()]
 

@@ -277,6 +277,24 @@ def test_a_function_is_run_again_only_if_it_made_variables(layer, runs):
     assert next(count) == runs  # It runs for variables, perhaps for a check, and is traced.
 
 
+def test_variables_that_build_made_are_not_made_by_the_function():
+    class Built(cavs.GraphSupport):
+        arity = 1
+
+        def build(self, graphs_shape=None, inputs_shape=None):
+            self.w = self.add_weight(shape=[1, 1])
+
+        def vertex(self):
+            next(count)
+            state = tf.matmul(self.pull(), self.w) + self.gather(0)
+            self.scatter(state)
+            self.push(state)
+
+    count = itertools.count()
+    cavs.keras.Graph(Built(1))(CHAINS, ROWS)
+    assert next(count) == 2  # It runs for its shapes, and is traced.
+
+
 @pytest.fixture
 def clean_keras():
     """Keras keeps variables whose initializer has failed, and tries them again for later layers."""
