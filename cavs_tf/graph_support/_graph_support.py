@@ -38,7 +38,6 @@ from cavs_tf._inputs.keras_private import (
     default,
     forgotten_on_failure,
     in_stateless_scope,
-    in_symbolic_scope,
     in_users_code,
     is_default,
 )
@@ -534,7 +533,7 @@ class GraphSupport(VertexMethods, SelfContained):
         key = (key_of(specs), keras.config.floatx())
         with self._cache.lock:
             known = self._cache.find(key)
-            if known is None or in_symbolic_scope():  # Keras must see layers called.
+            if known is None:
                 state = tf.TensorSpec(self._state_shape, self.compute_dtype)
                 with in_users_code():
                     functions = self._evaluated_functions(pulls)

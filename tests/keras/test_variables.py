@@ -277,7 +277,7 @@ def test_a_function_is_run_again_only_if_it_made_variables(layer, runs):
     assert next(count) == runs  # It runs for variables, perhaps for a check, and is traced.
 
 
-def test_variables_that_build_made_are_not_made_by_the_function():
+def test_a_function_is_run_once_for_shapes_if_build_made_its_variables():
     class Built(cavs.GraphSupport):
         arity = 1
 
@@ -290,9 +290,17 @@ def test_variables_that_build_made_are_not_made_by_the_function():
             self.scatter(state)
             self.push(state)
 
+    class Model(keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.graph = cavs.keras.Graph(Built(1))
+
+        def call(self, rows):
+            return self.graph(CHAINS, rows)
+
     count = itertools.count()
-    cavs.keras.Graph(Built(1))(CHAINS, ROWS)
-    assert next(count) == 2  # It runs for its shapes, and is traced.
+    Model()(ROWS)
+    assert next(count) == 2  # It runs for the shapes of the model and its layers, and is traced.
 
 
 @pytest.fixture
