@@ -58,7 +58,8 @@ CudaExecutable::CudaExecutable(const CompiledProgram& program,
                                std::shared_ptr<Memory> memory)
     : program_(program),
       kernels_(std::move(kernels)),
-      memory_(std::move(memory)) {
+      memory_(std::move(memory)),
+      sent_by_(FindSentBack(program)) {
   for (int stage = 0; stage < kNumStages; ++stage) {
     launches_[stage] = PlanLaunches(program, static_cast<Stage>(stage));
     for (const CudaLaunch& launch : launches_[stage]) {
@@ -333,7 +334,17 @@ size_t CudaProgram::ArgumentsOf(const CudaLaunch& launch, const RowRange& at,
   arguments->columns = operands_.columns(launch.out);
   for (size_t i = 0; i < launch.operands.size(); ++i) {
     const int id = launch.operands[i];
-    const ConstBlock block = operands_.Read(id, at);
+    ConstBlock block = operands_.Read(id, at);
+    if (IsSentBack(id)) {
+      const Node& sends = program_.nodes[executable_.sent_by(id)];
+      const int64_t column =
+          program_.layout[id].offset - program_.layout[sends.inputs[0]].offset;
+      block.data =
+          static_cast<char*>(bindings_.state.data) +
+          column * static_cast<int64_t>(SizeOf(program_.layout[id].dtype));
+      block.pitch = bindings_.state.pitch;
+      block.index = ChildRows(sends) + operands_.RowsOf(id, at).first;
+    }
     const bool column = block.cols == 1 && arguments->columns > 1;
     arguments->operands[i] = {block.data, block.index, block.pitch,
                               operands_.HasRows(id) ? 1 : 0, column ? 0 : 1};
@@ -527,6 +538,17 @@ Status CudaProgram::Move(const std::vector<int>& nodes, const RowRange& at) {
   return moves.empty() ? Status() : kernels_.Move(moves, stream_->queue());
 }
 
+// Where no two rows go to the same one, so that nothing is added.
+bool CudaProgram::IsSentBack(int id) const {
+  return executable_.sent_by(id) >= 0 && bindings_.gathered_once &&
+         bindings_.slots[id].rows.extent() != Extent::kChildren;
+}
+
+const int32_t* CudaProgram::ChildRows(const Node& node) const {
+  const IndexLists& lists = bindings_.lists;
+  return node.index < 0 ? lists.edge_child : lists.child_row(node.index);
+}
+
 bool CudaProgram::MoveOf(const Node& node, const RowRange& at,
                          CudaMove* move) const {
   const bool writes = !node.outputs.empty();
@@ -565,8 +587,8 @@ bool CudaProgram::MoveOf(const Node& node, const RowRange& at,
       break;
     case NodeKind::kGather:
     case NodeKind::kGatherGrad:
-      if (extent == Extent::kChildren) return false;
-      index = node.index < 0 ? lists.edge_child : lists.child_row(node.index);
+      if (extent == Extent::kChildren || IsSentBack(id)) return false;
+      index = ChildRows(node);
       break;
     case NodeKind::kPull:
     case NodeKind::kPushGrad:

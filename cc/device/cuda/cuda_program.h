@@ -39,6 +39,8 @@ class CudaExecutable : public Executable {
   struct GroupKernels {
     const CudaFoundKernel alone, together;
   };
+  // See FindSentBack().
+  int sent_by(int id) const { return sent_by_[id]; }
   // Null for other launches.
   const GroupKernels* group(Stage stage, size_t i) const {
     return groups_[static_cast<int>(stage)][i].get();
@@ -64,6 +66,7 @@ class CudaExecutable : public Executable {
   std::array<std::vector<CudaLaunch>, kNumStages> launches_;
   std::array<std::vector<std::unique_ptr<const GroupKernels>>, kNumStages>
       groups_;
+  const std::vector<int> sent_by_;
   mutable std::mutex mutex_;
   mutable std::unique_ptr<const Made> made_;  // GUARDED_BY(mutex_)
 };
@@ -96,6 +99,10 @@ class CudaProgram : public BoundProgram {
   bool IsCast(const Node& node) const;
   Status RunNode(const Node& node, const RowRange& at, Stream* stream);
   Status Move(const std::vector<int>& nodes, const RowRange& at);
+  // Whether the rows of a symbol are written where they are sent to.
+  bool IsSentBack(int id) const;
+  // The list of rows that a node moves rows of the children's state from or to.
+  const int32_t* ChildRows(const Node& node) const;
   // The move of a node. False if the rows are in their place already.
   bool MoveOf(const Node& node, const RowRange& at, CudaMove* move) const;
   std::vector<CudaProduct> ProductsOf(const std::vector<int>& nodes,

@@ -388,4 +388,36 @@ std::vector<CudaLaunch> PlanLaunches(const CompiledProgram& program,
   return LaunchPlanner(program, stage).Plan();
 }
 
+std::vector<int> FindSentBack(const CompiledProgram& program) {
+  const Overlaps overlaps(program);
+  std::vector<int> sent_by(program.symbols.size(), -1);
+  for (size_t i = 0; i < program.nodes.size(); ++i) {
+    const Node& sends = program.nodes[i];
+    if (sends.kind != NodeKind::kGatherGrad) continue;
+    const SymbolLayout& all = program.layout[sends.inputs[0]];
+    std::vector<bool> is_sent(program.symbols.size()), is_written = is_sent;
+    is_sent[sends.inputs[0]] = true;
+    bool is_possible = !overlaps.AnyMarked(is_sent, program.results);
+    for (const Node& node : program.nodes) {
+      if (&node == &sends) continue;
+      is_possible = is_possible && !overlaps.AnyMarked(is_sent, node.inputs);
+      for (const int id : node.outputs) {
+        if (!overlaps.AnyMarked(is_sent, {id})) continue;
+        const SymbolLayout& own = program.layout[id];
+        is_possible = is_possible && node.stage == Stage::kCritical &&
+                      KindOf(program, node) == LaunchKind::kElementwise &&
+                      own.offset >= all.offset &&
+                      own.offset + own.columns <= all.offset + all.columns &&
+                      !overlaps.AnyMarked(is_written, {id});
+        is_written[id] = true;
+      }
+    }
+    if (!is_possible) continue;
+    for (const int id : overlaps.of(sends.inputs[0])) {
+      sent_by[id] = static_cast<int>(i);
+    }
+  }
+  return sent_by;
+}
+
 }  // namespace cavs

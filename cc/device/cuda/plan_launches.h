@@ -39,6 +39,11 @@ struct CudaLaunch {
 std::vector<CudaLaunch> PlanLaunches(const CompiledProgram& program,
                                      Stage stage);
 
+// By symbol: the node that sends its rows to the gradient of the children's
+// state, if whoever computes them may write them there at once; else -1. One
+// elementwise node of tasks writes each number, and nobody else reads it.
+std::vector<int> FindSentBack(const CompiledProgram& program);
+
 }  // namespace cavs
 
 #endif  // CAVS_CC_DEVICE_CUDA_PLAN_LAUNCHES_H_

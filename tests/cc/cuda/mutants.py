@@ -208,6 +208,13 @@ MUTANTS = [
         "static_cast<i64>(own.index[r] < 0 ? 0 : own.index[r])",
     ),
     Mutant(
+        "a result that goes nowhere goes to row -1",
+        GROUPS,
+        "*WrittenByAnIndex*",
+        "if (row >= 0) own.data",
+        "own.data",
+    ),
+    Mutant(
         "an operand of one row moves on with the rows",
         GROUPS,
         "*Broadcast*",

@@ -120,6 +120,11 @@ FUNCTION W value_of(const Operand& own, i64 r, i64 c) {
   const T number = own.data[row * own.pitch + c * own.column_step];
   return to_wide(number);
 }
+// Row -1 of an index goes nowhere.
+FUNCTION void write_value(const Operand& own, i64 r, i64 c, W x) {
+  const i64 row = own.index ? static_cast<i64>(own.index[r]) : r;
+  if (row >= 0) own.data[row * own.pitch + c] = from_wide<T>(x);
+}
 )";
 
 constexpr char kLoop[] = R"(
@@ -163,8 +168,8 @@ class GroupWriter {
     known_[one.out] = true;
     lines_ += StrCat("    v", one.out, " = ", result, ";\n");
     if (one.out >= group_.num_operands) return;
-    lines_ += StrCat("    a.operands[", one.out, "].data[r * a.operands[",
-                     one.out, "].pitch + c] = from_wide<T>(v", one.out, ");\n");
+    lines_ += StrCat("    write_value(a.operands[", one.out, "], r, c, v",
+                     one.out, ");\n");
   }
 
   // The variable of a value, which is read from memory when it is first needed.

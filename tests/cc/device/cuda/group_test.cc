@@ -66,10 +66,13 @@ class Trial {
     return value.wide(i, j);
   }
 
+  int64_t indexed(int64_t i) const { return index_[i]; }
+
   // Runs the group and returns its outputs.
   std::vector<HostMatrix<T>> Run(const CudaKernels& kernels,
                                  const ElementwiseGroup& group,
-                                 CudaStreamHandle stream) {
+                                 CudaStreamHandle stream,
+                                 Form out_form = Form::kFull) {
     const CudaContext& context = kernels.context();
     const CudaDriver& driver = context.driver();
     const GpuMemory index(driver, index_);
@@ -85,7 +88,7 @@ class Trial {
       const bool read = k < static_cast<int>(values_.size());
       const HostMatrix<T>& host = read ? values_[k] : out;
       own.push_back(std::make_unique<GpuMatrix<T>>(driver, host));
-      const Form form = read ? forms_[k] : Form::kFull;
+      const Form form = read ? forms_[k] : out_form;
       arguments.operands[k] = {
           own[k]->data(),
           form == Form::kIndexed ? index.as<int32_t>() : nullptr, host.pitch,
@@ -269,6 +272,24 @@ TEST_F(CudaGroupTest, OperandsAreBroadcastOrReadByAnIndex) {
           }
           if (HasFailure()) return;
         }
+      }
+    }
+  });
+}
+
+// Row -1 is not written, as GpuMatrix expects.
+TEST_F(CudaGroupTest, ResultsAreWrittenByAnIndex) {
+  const ElementwiseGroup group = GroupOfAll({E::kSub}, 2);
+  ForGpuTypes([&](auto zero) {
+    using T = decltype(zero);
+    Trial<T> trial(70, 65, {Form::kFull, Form::kIndexed});
+    trial.value(0).Fill(1);
+    trial.value(1).Fill(2);
+    const auto outputs = trial.Run(*kernels, group, stream, Form::kIndexed);
+    for (int64_t i = 0; i < 70; ++i) {
+      for (int64_t j = 0; trial.indexed(i) >= 0 && j < 65; ++j) {
+        ExpectClose<T>(outputs[0].at(trial.indexed(i), j),
+                       trial.Read(0, i, j) - trial.Read(1, i, j));
       }
     }
   });

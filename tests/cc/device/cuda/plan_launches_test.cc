@@ -1,8 +1,10 @@
-// Tests which launches are the epilogue of products.
+// Tests which launches are the epilogue of products, and which rows are written
+// where they are sent to.
 #include "cc/device/cuda/plan_launches.h"
 
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,19 +15,23 @@
 namespace cavs {
 namespace {
 
-// Whether the group in a function's critical launches is an epilogue.
-bool HasEpilogue(const std::string& body) {
+CompiledProgram Compiled(const std::string& text) {
   Program parsed;
-  Status status = Parse(R"(
-  %0 = gather(0) : rows<8xf32>
-  @1 = capture(0) : invariant<8x8xf32>
-  @2 = capture(1) : invariant<8x16xf32>
-)" + body,
-                        {}, &parsed);
+  Status status = Parse(text, {}, &parsed);
   EXPECT_TRUE(status.ok()) << status.message();
   CompiledProgram program(std::move(parsed));
   status = RunPasses(PassOptions(), Capabilities(), &program);
   EXPECT_TRUE(status.ok()) << status.message();
+  return program;
+}
+
+// Whether the group in a function's critical launches is an epilogue.
+bool HasEpilogue(const std::string& body) {
+  const CompiledProgram program = Compiled(R"(
+  %0 = gather(0) : rows<8xf32>
+  @1 = capture(0) : invariant<8x8xf32>
+  @2 = capture(1) : invariant<8x16xf32>
+)" + body);
   const std::vector<CudaLaunch> launches =
       PlanLaunches(program, Stage::kCritical);
   int products = 0;
@@ -89,6 +95,51 @@ TEST(PlanLaunchesTest, AGroupOverOtherRowsIsNone) {
   %9 = add %6, %8 : rows<8xf32>
   scatter %9
 )"));
+}
+
+// How many gradients of the children's state are written in their place.
+int NumSentBack(const std::string& body) {
+  const CompiledProgram program = Compiled(R"(derivative "f"
+  %0 = scatter_grad : rows<8xf32>
+  @1 = capture(0) : invariant<8x8xf32>
+)" + body);
+  std::set<int> found;
+  for (const int node : FindSentBack(program)) found.insert(node);
+  return static_cast<int>(found.size()) - 1;
+}
+
+TEST(PlanLaunchesTest, GroupsWriteGradientsWhereTheyAreSent) {
+  EXPECT_EQ(NumSentBack(R"(
+  %2 = tanh %0 : rows<8xf32>
+  %3 = neg %0 : rows<8xf32>
+  gather_grad(0) %2
+  gather_grad(1) %3
+)"),
+            2);
+}
+
+TEST(PlanLaunchesTest, GradientsThatAreSentTwiceOrReadStay) {
+  EXPECT_EQ(NumSentBack(R"(
+  %2 = tanh %0 : rows<8xf32>
+  gather_grad(0) %2
+  gather_grad(1) %2
+)"),
+            0);
+  EXPECT_EQ(NumSentBack(R"(
+  %2 = tanh %0 : rows<8xf32>
+  %3 = matmul %2, @1 : rows<8xf32>
+  gather_grad(0) %2
+  pull_grad(0) %3
+)"),
+            0);
+}
+
+TEST(PlanLaunchesTest, GradientsThatAreProductsStay) {
+  EXPECT_EQ(NumSentBack(R"(
+  %2 = matmul %0, @1 : rows<8xf32>
+  gather_grad(0) %2
+)"),
+            0);
 }
 
 }  // namespace
