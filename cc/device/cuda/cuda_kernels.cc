@@ -461,8 +461,8 @@ bool CudaKernels::HasLargeTiles(DType dtype,
 Status CudaKernels::MultiplyThen(DType dtype,
                                  const std::vector<CudaProduct>& products,
                                  const CudaEpilogue& group,
-                                 const CudaQueue& queue, bool* fits) const {
-  *fits = false;
+                                 const CudaQueue& queue,
+                                 const std::function<void()>& begin) const {
   const int64_t columns = group.arguments->columns;
   const int64_t rows = group.arguments->rows;
   const bool alike = std::all_of(products.begin(), products.end(),
@@ -498,7 +498,7 @@ Status CudaKernels::MultiplyThen(DType dtype,
       static_cast<unsigned>(SizeOf(SumType(dtype)) * kNumbersOfFew);
   group.arguments->shift = arguments.shift;
   group.arguments->block_rows = static_cast<int>(alike ? rows : 16);
-  *fits = true;
+  begin();
   if (queue.walk != nullptr) {
     queue.walk->Add(KernelOf(dtype, KernelOfProducts(true, vector), queue),
                     grid, &arguments,

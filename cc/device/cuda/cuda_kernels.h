@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -127,11 +128,11 @@ class CudaKernels {
   // Any number of products, which do not depend on one another.
   Status Multiply(DType dtype, std::vector<CudaProduct> products,
                   const CudaQueue& queue) const;
-  // Products and then a group, in one launch if that is fast. Does nothing if
-  // not, and says so.
+  // Products and then a group, in one launch if that is fast: calls begin() and
+  // then does it. Does nothing if not.
   Status MultiplyThen(DType dtype, const std::vector<CudaProduct>& products,
                       const CudaEpilogue& group, const CudaQueue& queue,
-                      bool* fits) const;
+                      const std::function<void()>& begin) const;
   // Any number of different sums. The workspace has BytesOfParts() of each.
   Status SumOverRows(DType dtype, const std::vector<CudaSum>& sums,
                      void* workspace, const CudaQueue& queue) const;

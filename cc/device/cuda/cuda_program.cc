@@ -222,8 +222,6 @@ Status CudaProgram::Run(Stage stage, const RowRange& at, Stream* stream) {
     if (!current.has_value() && !stream_->collects()) {
       current.emplace(kernels_.context());
     }
-    const TraceScope scope(bindings_.tracer, stage,
-                           [&] { return LabelOf(program_, launches[i]); });
     bool is_done = false;
     if (i + 1 < launches.size() && launches[i + 1].is_epilogue) {
       CAVS_RETURN_IF_ERROR(LaunchTwo(stage, i, at, &is_done));
@@ -231,6 +229,8 @@ Status CudaProgram::Run(Stage stage, const RowRange& at, Stream* stream) {
     if (is_done) {
       ++i;
     } else {
+      const TraceScope scope(bindings_.tracer, stage,
+                             [&] { return LabelOf(program_, launches[i]); });
       CAVS_RETURN_IF_ERROR(Launch(stage, i, at, stream));
     }
   }
@@ -286,9 +286,17 @@ Status CudaProgram::LaunchTwo(Stage stage, size_t i, const RowRange& at,
   const auto& [alone, together] = *executable_.group(stage, i + 1);
   CudaGroupArgs arguments;
   const size_t bytes = ArgumentsOf(group, at, &arguments);
+  std::optional<TraceScope> scope;
+  const auto begin = [&] {
+    *done = true;
+    scope.emplace(bindings_.tracer, stage, [&] {
+      return StrCat(LabelOf(program_, products), ", ",
+                    LabelOf(program_, group));
+    });
+  };
   return kernels_.MultiplyThen(
       symbol(group.out).dtype, ProductsOf(products.nodes, at),
-      {&alone, &together, &arguments, bytes}, stream_->queue(), done);
+      {&alone, &together, &arguments, bytes}, stream_->queue(), begin);
 }
 
 Status CudaProgram::Launch(Stage stage, size_t i, const RowRange& at,

@@ -13,6 +13,7 @@
 #include "tests/cc/exec/random_cell.h"
 #include "tests/cc/exec/test_device.h"
 #include "tests/cc/exec/tree_lstm_cell.h"
+#include "tests/cc/ir/sketch.h"
 
 namespace cavs {
 namespace {
@@ -123,6 +124,39 @@ TEST_F(CudaFaultsTest, MemoryEnds) {
     EXPECT_TRUE(after.ok()) << after.message();
   }
   EXPECT_GE(failed, 1);
+}
+
+// Constants are copied to the GPU once, in the first step of a model.
+TEST_F(CudaFaultsTest, MemoryEndsWhenConstantsAreMade) {
+  Sketch f;
+  f.Push(0, f.Call(Elementwise::kAdd, f.Pull(0, 3), f.ScalarZero()));
+  Cell cell;
+  cell.pulls = cell.pushes = {3};
+  cell.captures = {{}};
+  cell.forward = {f.program};
+  cell.backward = {Program()};
+  const Experiment experiment(cell, Chain(2), 1);
+  const Schedule schedule = MakeSchedule(experiment.graph(), cell);
+  std::string message;
+  for (int calls = 0; calls < 4; ++calls) {
+    const CellExecutor executor(cell, PassOptions(), TheGpu());
+    const auto step = [&] {
+      Results results;
+      return executor.Forward(experiment, schedule, Setting(), nullptr,
+                              &results);
+    };
+    cuda_->Reset();
+    cuda_->Fail("cuMemAlloc_v2", calls, 2);
+    const std::string own = step().message();
+    if (own.find("constants") != std::string::npos) message = own;
+    cuda_->Reset();
+    EXPECT_TRUE(step().ok()) << "after a fault of call " << calls;
+  }
+  EXPECT_EQ(message,
+            "GPU: got CUDA_ERROR_OUT_OF_MEMORY "
+            "(CUDA_ERROR_OUT_OF_MEMORY) from taking "
+            "memory for constants but expected enough memory. Use a smaller "
+            "minibatch, or free memory of the GPU.");
 }
 
 }  // namespace

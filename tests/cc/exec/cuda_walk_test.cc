@@ -121,6 +121,36 @@ TEST_F(CudaWalkTest, AStepOfATreeLstmIsAFewLaunches) {
               static_cast<int>(launches));
 }
 
+class Names : public Tracer {
+ public:
+  int64_t Begin(Stage, const std::string& name) override {
+    names.push_back(name);
+    return 0;
+  }
+  void End(int64_t) override {}
+  std::vector<std::string> names;
+};
+
+// Under a tracer, tasks are launched one by one.
+TEST_F(CudaWalkTest, ATracerIsToldOfProductsAndTheGroupBehindThemAsOne) {
+  const Cell cell = TreeLstmCell(DType::kFloat32, 8, 8);
+  const CudaTestDevice walking(TheGpu()->gpu(), /*walks=*/true);
+  Names tracer;
+  Setting setting;
+  setting.tracer = &tracer;
+  CellExecutor(cell, PassOptions(), &walking)
+      .Run(Experiment(cell, Trees(4, 7), 1), setting);
+  const auto count = [&](const std::string& first, const std::string& second) {
+    return std::count_if(tracer.names.begin(), tracer.names.end(),
+                         [&](const std::string& name) {
+                           return name.find(first) != std::string::npos &&
+                                  name.find(second) != std::string::npos;
+                         });
+  };
+  EXPECT_GT(count("h U", "group of "), 0);
+  EXPECT_EQ(count("h U", ""), count("h U", "group of "));
+}
+
 // Products of many rows have a kernel of their own.
 TEST_F(CudaWalkTest, ASmallerMinibatchIsWalkedThroughByTheSameKernel) {
   if (TheGpu()->gpu()->context().name().find("Emulated") != 0) {

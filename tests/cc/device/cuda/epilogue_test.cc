@@ -93,7 +93,7 @@ class EpilogueTest : public GpuTest {
     if (way != Way::kAlone) {
       status = kernels->MultiplyThen(dtype, products,
                                      {&alone, &together, &arguments, bytes},
-                                     queue, &fits);
+                                     queue, [&] { fits = true; });
       EXPECT_TRUE(status.ok()) << status.message();
       EXPECT_EQ(fits, way == Way::kWalk ? size.fits : size.fits_without_walk);
     }
