@@ -161,19 +161,26 @@ class SelfContained(keras.layers.Layer):
         return compute_output_spec(self.call, *args, **kwargs)
 
 
-def give_value(variable: keras.Variable) -> None:
-    """Gives its first value to a Keras variable that was made while Keras asked for shapes only.
+@contextlib.contextmanager
+def outside_of_functions():
+    """A scope for making variables: a `tf.function` that is traced does not take them for its own.
 
-    A `tf.function` that is being traced does not take it for a variable of its own.
+    It would be traced again, to see that it does not make others whenever it runs.
     """
 
     def make(next_creator, **kwargs):
         return next_creator(**kwargs | {"experimental_enable_variable_lifting": False})
 
+    with tf.init_scope(), tf.variable_creator_scope(make):
+        yield
+
+
+def give_value(variable: keras.Variable) -> None:
+    """Gives its first value to a Keras variable that was made while Keras asked for shapes only."""
     scope = _global_state.get_global_attribute("stateless_scope")
     _global_state.set_global_attribute("stateless_scope", None)
     try:
-        with AutocastScope(None), tf.variable_creator_scope(make):
+        with AutocastScope(None), outside_of_functions():
             variable._deferred_initialize()
     finally:
         _global_state.set_global_attribute("stateless_scope", scope)

@@ -40,6 +40,7 @@ from cavs_tf._inputs.keras_private import (
     in_stateless_scope,
     in_users_code,
     is_default,
+    outside_of_functions,
 )
 from cavs_tf._inputs.variables import adopt, track
 from cavs_tf._native.library import ops
@@ -599,11 +600,12 @@ class GraphSupport(VertexMethods, SelfContained):
         return shapes_by_call(self, self, graphs_shape, inputs_shape, at_shape, initial_state_shape)
 
     def _build_for(self, shapes) -> None:
-        """Calls `build`, if a subclass has one."""
+        """Calls `build`, if a subclass has one, to make weights."""
         if self.built or is_default(self.build):
             return
         by_name = "inputs_shape" in inspect.signature(self.build).parameters
-        self.build(inputs_shape=shapes) if by_name else self.build(shapes)
+        with outside_of_functions():
+            self.build(inputs_shape=shapes) if by_name else self.build(shapes)
 
     def get_build_config(self) -> dict | None:
         """The shape and dtype of a row of each input that the layer was built for."""

@@ -333,6 +333,11 @@ class CellLayer(Graph):
     def units(self) -> int:
         return self.cell.units
 
+    def build(self, graphs_shape=None, inputs_shape=None):
+        """Makes the cell's weights, unless `call` will say why there are none."""
+        if inputs_shape is not None:
+            self.cell._build_for(inputs_shape)
+
     def call(self, graphs, inputs=None, initial_state=None):
         output, states = self._run(self._directed(graphs), inputs, initial_state)
         return (output, *states) if self.return_state else output

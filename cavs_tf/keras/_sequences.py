@@ -5,7 +5,7 @@ import types
 import keras
 import tensorflow as tf
 
-from cavs_tf._inputs.inputs import DEFAULT, with_tensors
+from cavs_tf._inputs.inputs import with_tensors
 from cavs_tf._inputs.keras_private import SelfContained, asks_for_shapes
 from cavs_tf._values.arguments import check_bools, checked_size
 from cavs_tf.graphs._graph_batch import GraphBatch
@@ -91,8 +91,7 @@ class SequenceLayer(CellLayer):
             self._make_states(sequences_shape)
         rank, shape = (3, sequences_shape) if inputs_shape is None else (2, inputs_shape)
         if isinstance(shape, (tuple, list)) and len(shape) == rank and shape[-1] is not None:
-            row = [[shape[-1]], self.compute_dtype]
-            self.cell.build_from_config({"inputs": {DEFAULT: row}})
+            self.cell._build_for((None, shape[-1]))
 
     @tf.autograph.experimental.do_not_convert
     def __call__(self, sequences, inputs=None, mask=None, initial_state=None, **kwargs):

@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 
 import cavs_tf as cavs
+from cavs_tf._inputs import keras_private
 
 CHAINS = cavs.GraphBatch.chain([3, 1])
 ROWS = tf.constant([[1.0], [2.0], [3.0], [4.0]])
@@ -301,6 +302,20 @@ def test_a_function_is_run_once_for_shapes_if_build_made_its_variables():
     count = itertools.count()
     Model()(ROWS)
     assert next(count) == 2  # It runs for the shapes of the model and its layers, and is traced.
+
+
+@pytest.mark.parametrize("layer", ["TreeLSTM", "TreeGRU", "GGNN", "LSTM", "GRU"])
+def test_layers_make_their_weights_without_a_run_for_shapes(layer, monkeypatch):
+    layer, for_shapes = getattr(cavs.keras, layer)(2), []
+    vertex = type(layer.cell).vertex
+
+    def run(self):
+        for_shapes.append(keras_private.in_symbolic_scope())
+        vertex(self)
+
+    monkeypatch.setattr(type(layer.cell), "vertex", run)
+    layer(CHAINS, ROWS)
+    assert for_shapes == [False, False]  # It runs to find out what it pulls, and is traced.
 
 
 @pytest.fixture
