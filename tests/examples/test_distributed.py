@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import signal
+import socket
 
 import pytest
 
@@ -14,14 +15,20 @@ STEPS = 6
 SIZES = ("--examples=50", "--batch_size=7", "--units=8", f"--steps={STEPS}")
 
 
-def start(folder, *arguments):
+def start(folder, *arguments, **environment):
     """Starts the example in a folder of its own; `printed.txt` has what it prints."""
     folder.mkdir()
     paths = processes.environment()["PYTHONPATH"] + os.pathsep + str(EXAMPLE.parent)
     given = [f"--folder={folder}", f"--json={folder}/losses.json", *SIZES, *arguments]
-    return processes.start_script(
-        EXAMPLE, given, folder, CUDA_VISIBLE_DEVICES="-1", PYTHONPATH=paths
-    )
+    environment |= {"CUDA_VISIBLE_DEVICES": "-1", "PYTHONPATH": paths}
+    return processes.start_script(EXAMPLE, given, folder, **environment)
+
+
+def cluster_of_one():
+    """The `TF_CONFIG` of a machine whose only worker is started by hand."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    return json.dumps({"cluster": {"worker": [address]}, "task": {"type": "worker", "index": 0}})
 
 
 def losses(lines):
@@ -36,7 +43,7 @@ def losses(lines):
 
 
 def test_a_killed_worker_costs_a_step(tmp_path):
-    undisturbed = start(tmp_path / "one", "--workers=1")
+    undisturbed = start(tmp_path / "one", TF_CONFIG=cluster_of_one())
     killed = start(tmp_path / "two", "--workers=2", "--restarts=1")
     lines, worker = [], None
     for line in processes.lines_of(killed, tmp_path / "two"):

@@ -17,21 +17,18 @@ import pathlib
 import resource
 import signal
 import struct
-import subprocess
 import sys
 import tempfile
 import time
 
-from tests.helpers.processes import environment
+from tests.helpers import processes
 
-ROOT = pathlib.Path(__file__).parents[2]
 BATCH = 20_000  # The number of calls that one child makes.
 SECONDS = 120  # The time for one call, after which a child is said to hang.
 SECONDS_OF_START = 900  # The time in which a child starts on a busy machine.
 # The bytes of a child. They end the writing of huge tensors, which would take minutes.
 ADDRESS_SPACE = 5 << 30
 _UNSET = -1
-_PROGRAM = (sys.executable, "-m", "tests.fuzz.raw_ops", "--child")
 
 
 @dataclasses.dataclass
@@ -64,34 +61,20 @@ def run(calls, seed, kind="", batch=BATCH, on_progress=lambda report: None) -> R
 def _run_child(first: int, end: int, kind: str, report: Report) -> int:
     """Runs calls in one child until all are done or it ends; returns the seed to continue with."""
     with tempfile.TemporaryDirectory() as folder:
-        place, log = pathlib.Path(folder, "place"), pathlib.Path(folder, "log")
+        folder = pathlib.Path(folder)
+        place = folder / "place"
         place.write_bytes(struct.pack("q", _UNSET))
-        with log.open("wb") as stderr:
-            child = subprocess.Popen(
-                [
-                    *_PROGRAM,
-                    f"--seed={first}",
-                    f"--calls={end - first}",
-                    f"--kind={kind}",
-                    f"--place={place}",
-                ],
-                cwd=ROOT,
-                env=environment() | {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""},
-                stdout=subprocess.PIPE,
-                stderr=stderr,
-                text=True,
-            )
-            code = _wait(child, place)
+        code = _wait(processes.start(_child, (first, end - first, kind, place), folder), place)
         last = _seed_in(place.read_bytes())
-        text = log.read_text(errors="replace")
-    for line in child.stdout.read().splitlines():
+        text = (folder / "error.txt").read_text(errors="replace")
+        printed = (folder / "printed.txt").read_text()
+    for line in printed.splitlines():
         what, _, rest = line.partition("\t")
         if what == "fault":
             report.faults.append(rest)
         elif what == "count":
             label, _, number = rest.rpartition("\t")
             report.counts[label] += int(number)
-    child.stdout.close()
     if code == 0:
         return end
     how = signal.Signals(-code).name if code < 0 else f"exit status {code}"
@@ -110,21 +93,20 @@ def _seed_in(data: bytes) -> int:
 def _wait(child, place) -> int:
     """Waits for the child and returns its exit status; kills it if one call takes too long."""
     seen, since = None, time.monotonic()
-    while True:
-        try:
-            return child.wait(timeout=1)
-        except subprocess.TimeoutExpired:
-            now = place.read_bytes()
-            if now != seen:
-                seen, since = now, time.monotonic()
-            elif time.monotonic() - since > (
-                SECONDS_OF_START if _seed_in(now) == _UNSET else SECONDS
-            ):
-                child.kill()
-                return child.wait()
+    while child.exitcode is None:
+        child.join(timeout=1)
+        now = place.read_bytes()
+        if now != seen:
+            seen, since = now, time.monotonic()
+        elif time.monotonic() - since > (SECONDS_OF_START if _seed_in(now) == _UNSET else SECONDS):
+            child.kill()
+            child.join()
+    return child.exitcode
 
 
-def _child(first: int, calls: int, kind: str, place: str) -> None:
+def _child(first: int, calls: int, kind: str, place: pathlib.Path) -> None:
+    os.dup2(sys.stderr.fileno(), 2)  # What is said in C++ is kept, too.
+    os.environ |= {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""}
     limit = resource.getrlimit(resource.RLIMIT_AS)[1]
     # AddressSanitizer reserves far more memory than it uses.
     if "asan" not in os.environ.get("LD_PRELOAD", ""):
@@ -155,12 +137,7 @@ def main(argv=None) -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--kind", default="", help="of all calls: file, forward, function, ...")
     parser.add_argument("--batch", type=int, default=BATCH)
-    parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("--place", help=argparse.SUPPRESS)
     arguments = parser.parse_args(argv)
-    if arguments.child:
-        _child(arguments.seed, arguments.calls, arguments.kind, arguments.place)
-        return 0
     started, shown = time.monotonic(), 0
 
     def show(report):

@@ -33,13 +33,18 @@ def run(tmp_path):
     return run
 
 
-@pytest.mark.parametrize("limit", ["portable", "avx2", "avx512"])
-def test_numbers_are_right_with_each(limit, run):
+# Where there is AVX-512, all other tests run with it, but those of bfloat16 perhaps with bf16 too.
+@pytest.mark.parametrize(
+    ("limit", "names"), [("portable", ""), ("avx2", ""), ("avx512", "bfloat16")]
+)
+def test_numbers_are_right_with_each(limit, names, run):
     _, shown, _ = run(limit, "cavs_tf")
     if f"{limit} (CAVS_MAX_CPU_ISA={limit})" not in shown:
         pytest.skip(f"this processor has no {limit}")
     files = [TESTS / f"differential/{name}.py" for name in NUMERIC]
-    done, printed, _ = run(limit, "pytest", "-q", "-x", "-n", "0", "-m", "numeric", *files)
+    done, printed, _ = run(
+        limit, "pytest", "-q", "-x", "-n", "0", "-m", "numeric", "-k", names, *files
+    )
     assert done, printed[-5000:]
     assert " passed" in printed
 

@@ -1,8 +1,6 @@
 """Memory grows with the size of a minibatch, not with the square of its widest or longest graph."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 
@@ -10,11 +8,11 @@ from tests.helpers import processes
 
 # Prints by how many MiB each of these operations raised the peak of memory.
 PROGRAM = """
-import json, pathlib, resource, sys
+import json, pathlib, resource
 import tensorflow as tf
 import cavs_tf as cavs
 
-FOLDER = pathlib.Path(sys.argv[1])
+FOLDER = pathlib.Path()
 
 def read(name, num_words):
     path = FOLDER / name
@@ -51,15 +49,10 @@ print(json.dumps({f.__name__: b - a for f, a, b in zip(functions, peaks, peaks[1
 
 @pytest.fixture(scope="module")
 def grown(tmp_path_factory):
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, tmp_path_factory.mktemp("trees")],
-        env=processes.environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    return json.loads(done.stdout)
+    folder = tmp_path_factory.mktemp("trees")
+    done, printed, error = processes.run_program(PROGRAM, folder, folder)
+    assert done, error
+    return json.loads(printed)
 
 
 @pytest.mark.parametrize(
