@@ -276,23 +276,28 @@ class RowOpOnGpu {
   std::unique_ptr<const CudaOpDevice> device_;
 };
 
-template <RowOpKind kKind>
+// Numbers that TensorFlow keeps in memory of the host, int32, stay there.
+template <RowOpKind kKind, typename... Types>
 bool RegisterRowOpOnGpu(const char* op,
-                        std::initializer_list<const char*> on_host) {
+                        std::initializer_list<const char*> on_host,
+                        Types... moved) {
   return RegisterOnGpu<GuardedOp<RowOpOnGpu<kKind>>>(
       op, on_host,
       {tensorflow::DT_FLOAT, tensorflow::DT_DOUBLE, tensorflow::DT_BFLOAT16,
-       tensorflow::DT_HALF});
+       tensorflow::DT_HALF, moved...});
 }
 
 [[maybe_unused]] const bool kOnGpu[] = {
-    RegisterRowOpOnGpu<RowOpKind::kGather>("CavsGather", {"child_row"}),
+    RegisterRowOpOnGpu<RowOpKind::kGather>("CavsGather", {"child_row"},
+                                           tensorflow::DT_INT64),
     RegisterRowOpOnGpu<RowOpKind::kScatter>("CavsScatter",
                                             {"child_row", "num_rows"}),
     RegisterRowOpOnGpu<RowOpKind::kScatterMax>("CavsScatterMax",
                                                {"child_row", "num_rows"}),
-    RegisterRowOpOnGpu<RowOpKind::kPull>("CavsPull", {"order"}),
-    RegisterRowOpOnGpu<RowOpKind::kPush>("CavsPush", {"order"})};
+    RegisterRowOpOnGpu<RowOpKind::kPull>(
+        "CavsPull", {"order"}, tensorflow::DT_INT64, tensorflow::DT_BOOL),
+    RegisterRowOpOnGpu<RowOpKind::kPush>(
+        "CavsPush", {"order"}, tensorflow::DT_INT64, tensorflow::DT_BOOL)};
 
 REGISTER_KERNEL_BUILDER(Name("CavsGather").Device(tensorflow::DEVICE_CPU),
                         GuardedSharedOp<RowOp<RowOpKind::kGather>>);

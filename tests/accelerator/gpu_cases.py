@@ -120,6 +120,12 @@ def row_ops():
             rows.append(cavs.keras.Dropout(0.5, seed=3)(rows[-1], training=True))
         assert {y.device for y in rows[:-1]} == {x.device}
         found.append((rows, tape.gradient(rows, x)))
+    for kind in (tf.Variable(tf.range(12, dtype="int64")), tf.Variable([True, False, True, True])):
+        whole = tf.reshape(kind.read_value(), [4, -1])
+        rows = [cavs.ops.pull(whole, [2, 0, 3, 1]), cavs.ops.push(whole, [1, 3, 0, 2])]
+        rows += [cavs.ops.gather(whole, [1, -1, 3])] if whole.dtype == tf.int64 else []
+        assert {y.device for y in rows} == {x.device}
+        found.append(rows)
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"child_row\[1\]: got 9 but expected"):
         cavs.ops.gather(x, [0, 9])
     none = cavs.ops.gather(x, tf.zeros([0], "int32"))
