@@ -2,6 +2,7 @@
 #ifndef CAVS_CC_DEVICE_OPERANDS_H_
 #define CAVS_CC_DEVICE_OPERANDS_H_
 
+#include <cassert>
 #include <vector>
 
 #include "cc/device/bindings.h"
@@ -48,6 +49,51 @@ class Operands {
   const CompiledProgram& program_;
   const Bindings& bindings_;
 };
+
+inline Block Operands::Rows(int id, const RowRange& at) const {
+  const Slot& slot = bindings_.slots[id];
+  assert(HasRows(id) && slot.index == nullptr);
+  const DynamicTensor& rows = slot.rows;
+  switch (rows.extent()) {
+    case Extent::kState: {
+      const Span<int32_t> state_row = bindings_.rows->state_row();
+      return rows.View(at.count == 0 ? 0 : state_row[at.first], at.count);
+    }
+    case Extent::kChildren: {
+      Block block = rows.View(0, at.count);
+      if (at.count == 0) return block;
+      const int64_t first =
+          bindings_.rows->child_row(0)[at.first] * bindings_.state.pitch;
+      block.data = static_cast<char*>(block.data) +
+                   first * static_cast<int64_t>(SizeOf(rows.dtype()));
+      return block;
+    }
+    default: {
+      const SpaceRange& own = RowsOf(id, at);
+      return rows.View(own.first - own.origin[static_cast<int>(rows.extent())],
+                       own.count);
+    }
+  }
+}
+
+inline ConstBlock Operands::Read(int id, const RowRange& at) const {
+  const Slot& slot = bindings_.slots[id];
+  if (slot.index != nullptr) {
+    const SpaceRange& own = RowsOf(id, at);
+    ConstBlock rows = slot.rows.View(0, 0);
+    rows.rows = own.count;
+    rows.index = slot.index + own.first;
+    return rows;
+  }
+  if (HasRows(id)) return Rows(id, at);
+  return {Dense(id), 1, columns(id), columns(id)};
+}
+
+inline char* Operands::Dense(int id) const {
+  const SymbolLayout& layout = program_.layout[id];
+  return static_cast<char*>(bindings_.slots[layout.root].dense) +
+         layout.offset * static_cast<int64_t>(SizeOf(layout.dtype));
+}
 
 }  // namespace cavs
 

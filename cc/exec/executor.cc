@@ -97,8 +97,9 @@ TrainingNeed NeedOfTraining(const MemoryNeed& forward, const Model* derivative,
   limits.sizes = sizes;
   limits.rows = result_rows;
   limits.gathered_once = IsGatheredOnce(CountWrites(*derivative, rows));
+  limits.saved_by_index.resize(rows.num_types());
   for (int type = 0; type < rows.num_types(); ++type) {
-    limits.saved_by_index.push_back(ResultsByIndex(model, type));
+    limits.saved_by_index[type] = ResultsByIndex(model, type);
   }
   need.backward =
       PlanStep(Direction::kBackward, *derivative, rows, std::move(limits)).need;
@@ -136,6 +137,7 @@ Status Upload(const Device& device, Stream* stream, Tape* tape) {
       device.Upload(lists, stream, &tape->memory.back(), &there));
   auto next = there.begin();
   tape->lists.reserve(num_types);
+  tape->pull_lists.reserve(tape->pull_rows.size());
   for (const TypeRows& rows : tape->rows.types()) {
     tape->lists.push_back(
         {rows.size(), next[0], next[1], next[2], next[3], next[4], next[5]});
@@ -250,6 +252,7 @@ void PassParts(const Model& derivative, int num_programs,
 Status BindCaptureGrads(const Model& derivative, int num_programs,
                         const std::vector<std::vector<TensorRef>>& grads,
                         RunArguments* run) {
+  run->results.reserve(num_programs);
   size_t before = 0;  // Number of captures of earlier types.
   for (int type = 0; type < derivative.num_types; ++type) {
     const std::vector<int>& captures = derivative.result_captures[type];
@@ -348,10 +351,12 @@ Status RunForward(const Model& model, ForwardArguments arguments,
   const StepInputs& inputs = tape->inputs;
   const std::vector<int> traits =
       TraitsOfTasks(model, inputs.schedule, inputs.pull_rows);
-  ProgramTable programs = OneProgramPerType(model.num_types);
+  ProgramTable programs;
   if (arguments.use_variants) {
     CAVS_RETURN_IF_ERROR(
         ChoosePrograms(model, inputs, traits, context, &programs));
+  } else {
+    programs = OneProgramPerType(model.num_types);
   }
   tape->num_types = model.num_types;
   tape->rows = RowPlan(inputs.schedule, traits, programs);
@@ -370,15 +375,15 @@ Status RunForward(const Model& model, ForwardArguments arguments,
   run.inputs = inputs.pulls;
   run.outputs = inputs.pushes;
   run.captures = &inputs.captures;
+  run.input_rows.resize(rows.num_types());
+  run.output_rows.resize(rows.num_types());
   size_t captures = 0;  // Number of captures of earlier types.
   for (int type = 0; type < rows.num_types(); ++type) {
     const std::vector<TensorRef>& given = inputs.captures[model.type_of[type]];
-    run.input_rows.emplace_back();
     for (const auto& pull : tape->pull_lists) {
-      run.input_rows.back().push_back(pull[type]);
+      run.input_rows[type].push_back(pull[type]);
     }
-    run.output_rows.push_back(
-        tape->lists_of_pushes(inputs.pushes.size(), type));
+    run.output_rows[type] = tape->lists_of_pushes(inputs.pushes.size(), type);
     CAVS_RETURN_IF_ERROR(
         CheckMovedRows(model.programs[type], run, "pulls", "pushes"));
     CAVS_RETURN_IF_ERROR(CheckCaptures(model.programs[type], given, captures));
@@ -452,16 +457,17 @@ Status RunBackward(const Model& derivative, const Tape& tape,
   limits.sizes = arguments.sizes;
   limits.rows = CountRows(tape, arguments.pulls);
   limits.gathered_once = IsGatheredOnce(writes);
+  limits.saved_by_index.resize(rows.num_types());
+  run.input_rows.resize(rows.num_types());
+  run.output_rows.resize(rows.num_types());
   for (int type = 0; type < rows.num_types(); ++type) {
-    run.input_rows.push_back(
-        tape.lists_of_pushes(arguments.push_grads.size(), type));
-    run.output_rows.emplace_back();
+    run.input_rows[type] =
+        tape.lists_of_pushes(arguments.push_grads.size(), type);
     for (int pull : arguments.pulls) {
-      run.output_rows.back().push_back(tape.pull_lists[pull][type]);
+      run.output_rows[type].push_back(tape.pull_lists[pull][type]);
     }
-    limits.saved_by_index.emplace_back();
     for (const Slot& slot : tape.saved[type]) {
-      limits.saved_by_index.back().push_back(slot.index != nullptr);
+      limits.saved_by_index[type].push_back(slot.index != nullptr);
     }
     const Program& program = derivative.programs[type];
     CAVS_RETURN_IF_ERROR(

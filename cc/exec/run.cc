@@ -85,15 +85,15 @@ void Run::BindState() {
 
 // Copies inputs behind a row of zeros.
 void Run::BindInputs() {
-  inputs_ = arguments_.inputs;
   for (size_t i = 0; i < plan_.inputs.size(); ++i) {
     const InputCopy& copy = plan_.inputs[i];
     if (copy.bytes == 0) continue;
     char* const before = (copy.outlives ? kept_begin_ : arena_) + copy.offset;
     char* const rows = before + copy.zeros_bytes;
     (void)critical_->Zero(before, copy.zeros_bytes);
-    (void)critical_->Copy(rows, inputs_[i].data, copy.bytes - copy.zeros_bytes);
-    inputs_[i].data = rows;
+    (void)critical_->Copy(rows, arguments_.inputs[i].data,
+                          copy.bytes - copy.zeros_bytes);
+    arguments_.inputs[i].data = rows;
     if (guards_ == nullptr) continue;
     const std::string name =
         StrCat(plan_.direction == Direction::kBackward ? "the gradient of push "
@@ -113,7 +113,7 @@ void Run::BindProgram(int type) {
   own.state = state_;
   own.state_dtype = plan_.state_dtype;
   own.gathered_once = plan_.gathered_once;
-  own.inputs = inputs_;
+  own.inputs = arguments_.inputs;
   own.outputs = arguments_.outputs;
   own.input_rows = arguments_.input_rows[type];
   own.output_rows = arguments_.output_rows[type];
@@ -268,9 +268,9 @@ Status Run::BindChunk(const Chunk& chunk) {
     guards_->KeepFirst(zones_of_run_);
     std::memset(shared, StoragePool::kNanByte, plan_.shared_bytes);
   }
-  chunk_rows_.clear();
+  chunk_rows_.resize(rows_.num_types());
   for (int type = 0; type < rows_.num_types(); ++type) {
-    chunk_rows_.push_back(RangeOf(rows_, type, chunk));
+    chunk_rows_[type] = RangeOf(rows_, type, chunk);
   }
   plan_.PlaceInChunk(model_, chunk_rows_, &chunk_offsets_);
   for (int type = 0; type < rows_.num_types(); ++type) {
@@ -518,9 +518,9 @@ Status Run::RunTasks(const Chunk& chunk) {
   // is told about each.
   const bool together = other_ == critical_ && context_.tracer == nullptr;
   if (together) CAVS_RETURN_IF_ERROR(critical_->BeginTasks());
-  task_rows_.clear();
+  task_rows_.resize(rows_.num_types());
   for (int type = 0; type < rows_.num_types(); ++type) {
-    task_rows_.push_back(RangeOf(rows_, type, chunk));
+    task_rows_[type] = RangeOf(rows_, type, chunk);
   }
   Status status;
   for (int64_t i = 0; i < chunk.end - chunk.first && status.ok(); ++i) {
@@ -555,17 +555,17 @@ Status Run::RunTask(int64_t task) {
 }
 
 std::vector<std::vector<Slot>> Run::Results() const {
-  std::vector<std::vector<Slot>> results;
+  std::vector<std::vector<Slot>> results(parts_.size());
   for (size_t type = 0; type < parts_.size(); ++type) {
     const int number = static_cast<int>(type);
     const CompiledProgram& program = model_.programs[type];
     const std::vector<Slot>& slots = parts_[type].bindings.slots;
-    results.emplace_back(model_.NumSaved(number));
+    results[type].resize(model_.NumSaved(number));
     if (IsIdle(model_, rows_, number)) continue;
     for (size_t i = 0; i < program.results.size(); ++i) {
       const int id = program.results[i];
       const Symbol& s = program.symbols[id];
-      Slot& slot = results.back()[model_.SavedNumber(number, i)];
+      Slot& slot = results[type][model_.SavedNumber(number, i)];
       slot = slots[id];
       if (s.kind == SymbolKind::kInvariant && s.parent >= 0) {
         auto tensor = std::make_shared<TensorRef>();

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cc/base/span.h"
 #include "cc/base/status.h"
 #include "cc/device/device.h"
 #include "cc/exec/foreign_nodes.h"
@@ -28,7 +29,7 @@ struct Unwritten {
 
 // The inputs and outputs of a run. All memory is the device's.
 struct RunArguments {
-  std::vector<IndexLists> lists;       // Indexed by type.
+  Span<IndexLists> lists;              // Indexed by type.
   std::vector<Block> inputs, outputs;  // See Bindings.
   // Indexed by type, then by input or output.
   std::vector<std::vector<const int32_t*>> input_rows, output_rows;
@@ -110,14 +111,13 @@ class Run {
   const StepContext& context_;
   Stream* const critical_;
   Stream* const other_;
-  const RunArguments arguments_;
+  RunArguments arguments_;
   Guards* const guards_;
   size_t zones_before_ = 0, zones_of_run_ = 0;
   std::shared_ptr<void> kept_, arena_memory_;
   char* kept_begin_ = nullptr;
   char* arena_ = nullptr;
   Block state_;
-  std::vector<Block> inputs_;
   std::vector<Part> parts_;  // By type.
   // The places in the chunk that is bound: see StepPlan::PlaceInChunk(). Kept
   // so that no chunk but the first allocates.

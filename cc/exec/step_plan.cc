@@ -358,7 +358,8 @@ class Planner {
   // Vertices whose outputs are not wanted read zeros as their gradients, and
   // vertices without a row of an input read zeros.
   void CopyInputs() {
-    for (size_t type = 0; type < model_.programs.size(); ++type) {
+    for (int type = 0; type < rows_.num_types(); ++type) {
+      if (IsIdle(model_, rows_, type)) continue;
       const Program& program = model_.programs[type];
       for (const Node& node : program.nodes) {
         if (!ReadsGaps(node, type)) continue;

@@ -63,13 +63,13 @@ class ForwardOp {
     std::shared_ptr<Tape> tape;
     if (keep_tape_) {
       tape = std::make_shared<Tape>();
-      auto kept = std::make_shared<std::vector<Tensor>>();
-      for (int i = 0; i < 4; ++i) kept->push_back(context->input(i));
-      OpInputList pulls;
+      OpInputList pulls, edges;
       TF_RETURN_IF_ERROR(context->input_list("pulls", &pulls));
-      for (const Tensor& pull : pulls) kept->push_back(pull);
-      OpInputList edges;
       TF_RETURN_IF_ERROR(context->input_list("edges", &edges));
+      auto kept = std::make_shared<std::vector<Tensor>>();
+      kept->reserve(4 + pulls.size() + edges.size());
+      for (int i = 0; i < 4; ++i) kept->push_back(context->input(i));
+      for (const Tensor& pull : pulls) kept->push_back(pull);
       for (const Tensor& list : edges) kept->push_back(list);
       tape->alive.push_back(std::move(kept));
       if (derivative_) arguments.derivative = &derivative_->model;

@@ -59,6 +59,7 @@ Status ChosenVertices(ArgumentName name, Span<int32_t> vertices,
 ExternalRows::ExternalRows(const RowMap& map,
                            const std::vector<TypeRows>& types)
     : count_(map.count), of_edges_(map.of_edges) {
+  of_type_.reserve(types.size());
   for (const TypeRows& type : types) {
     of_type_.push_back(of_edges_ ? type.edge_number() : type.vertex());
     if (map.row_of_vertex.empty()) continue;

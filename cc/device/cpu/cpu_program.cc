@@ -73,11 +73,11 @@ void CpuProgram::FinishSumsNow(InlineStream* stream) {
                                                     operands_.TypeOfSum(id)));
   }
   for (size_t id = 0; id < bindings_.slots.size(); ++id) {
-    const Symbol& s = program_.symbols[id];
-    void* sum = bindings_.slots[id].dense;
-    if (s.kind == SymbolKind::kReduced && s.parent < 0 && sum != nullptr &&
-        bindings_.slots[id].rounded_last) {
-      stream->backend().RoundSums(s.dtype, s.columns(), sum);
+    const Slot& slot = bindings_.slots[id];
+    const SymbolLayout& s = program_.layout[id];
+    if (s.kind == SymbolKind::kReduced && s.root == static_cast<int>(id) &&
+        slot.dense != nullptr && slot.rounded_last) {
+      stream->backend().RoundSums(s.dtype, s.columns, slot.dense);
     }
   }
 }

@@ -243,6 +243,22 @@ TEST(AllocationsTest, ATeamAllocatesOnlyWhenItCallsAHelper) {
   }
 }
 
+// Setting up takes a large part of a step of one small tree.
+TEST(AllocationsTest, BothDirectionsOfAStepAllocateFewTimes) {
+  const Cell cell = TreeLstmCell(DType::kFloat32, 32, 64);
+  const Experiment experiment(cell, Chain(10), 1);
+  const CellExecutor executor(cell, PassOptions(), /*measured=*/true);
+  std::vector<int64_t> at;
+  at.reserve(8);
+  Setting setting;
+  setting.around = [&] { at.push_back(num_allocations); };
+  executor.Run(experiment, setting);
+  executor.Run(experiment, setting);
+  ASSERT_EQ(at.size(), 8);
+  EXPECT_LE(at[5] - at[4], 113) << "forward";
+  EXPECT_LE(at[7] - at[6], 140) << "backward";
+}
+
 TEST(AllocationsTest, TasksOfALaterStepTouchNoFreshPage) {
   // Makes free() return memory to the system, so that a first step touches new
   // pages.

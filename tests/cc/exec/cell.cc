@@ -262,7 +262,10 @@ Status CellExecutor::Forward(const Experiment& in, const Schedule& schedule,
   }
   arguments.sizes = &sizes_;
   arguments.derivative = &backward_;
-  CAVS_RETURN_IF_ERROR(RunForward(forward_, arguments, call.context, tape));
+  if (setting.around) setting.around();
+  CAVS_RETURN_IF_ERROR(
+      RunForward(forward_, std::move(arguments), call.context, tape));
+  if (setting.around) setting.around();
   if (tape != nullptr) {
     tape->alive.insert(tape->alive.end(), pulls.begin(), pulls.end());
   }
@@ -301,7 +304,9 @@ Status CellExecutor::Backward(const Experiment& in, const Tape& tape,
     }
   }
   arguments.sizes = &sizes_;
+  if (setting.around) setting.around();
   CAVS_RETURN_IF_ERROR(RunBackward(backward_, tape, arguments, call.context));
+  if (setting.around) setting.around();
   for (size_t i = first; i < owned.size(); ++i) {
     results->push_back(owned[i]->numbers());
   }

@@ -65,8 +65,9 @@ class RunTest : public testing::Test {
     num_packed_ = std::count_if(
         packing.weights().begin(), packing.weights().end(),
         [&](const auto& w) { return Packing::ArePacked(w, own); });
-    arguments.lists = {{own.size(), own.vertex().data(), own.state_row().data(),
-                        own.child_rows().data()}};
+    const IndexLists lists = {own.size(), own.vertex().data(),
+                              own.state_row().data(), own.child_rows().data()};
+    arguments.lists = {&lists, 1};
     arguments.input_rows = arguments.output_rows = {{own.vertex().data()}};
     const std::vector<std::vector<TensorRef>> captures = {captures_};
     arguments.captures = &captures;

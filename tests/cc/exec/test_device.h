@@ -34,6 +34,7 @@ struct Setting {
   std::function<bool()> cancelled;
   Tracer* tracer = nullptr;
   Tracer* outline = nullptr;
+  std::function<void()> around;  // Called before and after the executor is.
 };
 
 // The streams of one call of the executor.
