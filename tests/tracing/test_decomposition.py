@@ -41,6 +41,7 @@ STATES = {
     "take": lambda s, x: tf.gather(s, [2, 0, 0], axis=2) * tf.gather(x, [1, 1, 2], axis=2),
     "reverse": lambda s, x: tf.reverse(s, [2]) + tf.roll(x, 1, axis=3),
     "parts": lambda s, x: tf.concat(tf.split(s * x, 2, axis=3)[::-1], axis=2),
+    "columns_of_two": lambda s, x: tf.concat([s[:, :1, 2], x[:, :1, 0]], axis=2),
     "stack": lambda s, x: tf.stack([s[:, 0], x[:, 1]], axis=2),
     "unstack": lambda s, x: tf.add_n(tf.unstack(s * x, axis=3)),
     "reflect": lambda s, x: tf.pad(s * x, [[0, 0], [0, 0], [1, 1], [0, 0]], "REFLECT"),
