@@ -136,24 +136,10 @@ Status CudaExecutable::Make(Stream* stream, const Made** made) const {
   std::lock_guard<std::mutex> lock(mutex_);
   if (made_ == nullptr) {
     auto own = std::make_unique<Made>();
-    CAVS_RETURN_IF_ERROR(CompileGroups());
     CAVS_RETURN_IF_ERROR(MakeConstants(stream, own.get()));
     made_ = std::move(own);
   }
   *made = made_.get();
-  return Status();
-}
-
-// Compiles all groups before anything is computed, so that one that cannot be
-// compiled is found in time.
-Status CudaExecutable::CompileGroups() const {
-  for (const auto& groups : groups_) {
-    for (const auto& group : groups) {
-      CudaFunction function;
-      if (group == nullptr) continue;
-      CAVS_RETURN_IF_ERROR(group->alone.Find(kernels_->context(), &function));
-    }
-  }
   return Status();
 }
 

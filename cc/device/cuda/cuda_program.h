@@ -56,7 +56,6 @@ class CudaExecutable : public Executable {
   size_t BytesOfStage(Stage stage, const TypeRows& rows) const;
 
  private:
-  Status CompileGroups() const;
   Status MakeConstants(Stream* stream, Made* made) const;
 
   const CompiledProgram& program_;

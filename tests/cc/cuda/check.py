@@ -41,14 +41,7 @@ PLAIN = [
     Case("exec/executor_test", "*/Cuda", shards=6),
     Case("exec/cuda_counts_test"),
     Case("exec/cuda_walk_test"),
-    Case("exec/cuda_faults_test"),
-    Case("device/cuda/cuda_kernels_test"),
-    Case("device/cuda/group_test"),
-    Case("device/cuda/epilogue_test"),
     Case("device/cuda/plan_launches_test"),
-    Case("device/cuda/cuda_stream_test"),
-    Case("device/cuda/cuda_context_test"),
-    Case("device/cuda/image_cache_test"),
 ]
 # The parts of the executor's tests that meet every kind of kernel.
 SANITIZED_PARTS = (

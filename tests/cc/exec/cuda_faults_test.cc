@@ -82,6 +82,27 @@ TEST_F(CudaFaultsTest, LaunchesFail) {
             20);
 }
 
+// Kernels are compiled in the midst of a step, when they are first launched.
+TEST_F(CudaFaultsTest, KernelsDoNotCompile) {
+  int calls = 0;
+  for (bool failed = true; failed;) {
+    SCOPED_TRACE(testing::Message() << "text " << calls);
+    const CudaTestDevice fresh(TestGpu::Open());
+    const CellExecutor executor(cell_, PassOptions(), &fresh);
+    cuda_->Fail("nvrtcCompileProgram", calls++, 6);
+    Results spoiled, got;
+    const Status status = Step(executor, &spoiled);
+    failed = !status.ok();
+    if (failed) {
+      EXPECT_THAT(status.message(), StartsWith("NVRTC 12.9: got error 6 for"));
+    }
+    cuda_->Reset();
+    const Status after = Step(executor, &got);
+    ASSERT_TRUE(after.ok()) << after.message();
+    if (!failed) EXPECT_GT(calls, 4);
+  }
+}
+
 TEST_F(CudaFaultsTest, AGpuIsLost) {
   EXPECT_GT(
       FailEach("cuLaunchKernel", 719, "GPU: got CUDA_ERROR_LAUNCH_FAILED ("),

@@ -168,6 +168,23 @@ TEST_F(CudaWalkTest, ASmallerMinibatchIsWalkedThroughByTheSameKernel) {
   EXPECT_EQ(cuda.Counts().modules, 0) << "kernels were compiled";
 }
 
+TEST_F(CudaWalkTest, GroupsThatAWalkTakesAreNotCompiledAlone) {
+  if (TheGpu()->gpu()->context().name().find("Emulated") != 0) {
+    GTEST_SKIP() << "no emulated GPU";
+  }
+  const FakeCuda cuda;
+  cuda.Reset();
+  const Cell cell = TreeLstmCell(DType::kFloat32, 8, 8);
+  // A context that has compiled nothing.
+  const CudaTestDevice walking(TestGpu::Open(), /*walks=*/true);
+  const CellExecutor executor(cell, PassOptions(), &walking);
+  executor.Run(Experiment(cell, Trees(4, 7), 1));
+  EXPECT_EQ(cuda.Counts().cooperative, 2);
+  // The kernels of all programs in two texts, two walks, and what runs before
+  // and behind them: a group, and one behind products.
+  EXPECT_EQ(cuda.Counts().compiles, 6);
+}
+
 // A GPU on which the blocks do not fit at the same time launches every task.
 TEST_F(CudaWalkTest, BlocksThatDoNotFitAreLaunchedTaskByTask) {
   if (TheGpu()->gpu()->context().name().find("Emulated") != 0) {
