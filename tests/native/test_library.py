@@ -124,6 +124,5 @@ def test_what_a_keras_does_not_have_is_missed_where_it_is_used(tmp_path):
     for missing in parts:
         printed = (tmp_path / missing.rpartition(".")[2]).read_text()
         assert "made 2 2\n" in printed
-        said = f"which has no {missing}, but expected Keras 3.12 to 3.15." in printed
-        assert said == ("Run `pip install 'keras>=3.12,<3.16'`." in printed)
-        assert said == (not missing.endswith("is_default"))
+        assert f"which has no {missing}, but expected Keras 3.12 to 3.15." in printed
+        assert "Run `pip install 'keras>=3.12,<3.16'`." in printed
