@@ -12,6 +12,7 @@ import tensorflow as tf
 from cavs_tf._inputs.initial_state import check_initial_state, initial_rows
 from cavs_tf._inputs.inputs import (
     CHILD_MASK,
+    DEFAULT,
     GRAPH_INPUTS,
     IDS,
     INITIAL_STATE,
@@ -600,12 +601,19 @@ class GraphSupport(VertexMethods, SelfContained):
         return shapes_by_call(self, self, graphs_shape, inputs_shape, at_shape, initial_state_shape)
 
     def _build_for(self, shapes) -> None:
-        """Calls `build`, if a subclass has one, to make weights."""
+        """Calls `build`, if a subclass has one, to make weights, and notes what they are for."""
         if self.built or is_default(self.build):
             return
         by_name = "inputs_shape" in inspect.signature(self.build).parameters
         with outside_of_functions():
             self.build(inputs_shape=shapes) if by_name else self.build(shapes)
+        if (
+            self._cache.built_for is None
+            and isinstance(shapes, (tuple, list))
+            and isinstance(shapes[-1], int)
+        ):
+            row = tf.TensorSpec(shapes[1:], self.compute_dtype)
+            self._cache.built_for = {DEFAULT: row}  # Until there is a call.
 
     def get_build_config(self) -> dict | None:
         """The shape and dtype of a row of each input that the layer was built for."""

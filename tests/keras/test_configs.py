@@ -302,3 +302,31 @@ def test_shapes_of_inputs_of_some_vertices_and_of_states():
     assert got == (2, 5)
     got = layer.cell.compute_output_shape(of_graphs, (5, 3), at_shape=(4,))
     assert got == (4, 5)
+
+
+@pytest.mark.parametrize("name", ["LSTM", "GRU"])
+def test_weights_of_a_layer_that_was_only_built_are_saved(name, tmp_path):
+    @keras.saving.register_keras_serializable("tests_of_configs", name=f"Around{name}")
+    class Around(keras.layers.Layer):
+        def __init__(self, layer, **kwargs):
+            super().__init__(**kwargs)
+            self.layer = layer
+
+        def get_config(self):
+            return super().get_config() | {"layer": keras.saving.serialize_keras_object(self.layer)}
+
+        @classmethod
+        def from_config(cls, config):
+            return cls(keras.saving.deserialize_keras_object(config.pop("layer")), **config)
+
+        def call(self, x):
+            return x
+
+    layer = getattr(cavs.keras, name)(4)
+    layer.build((None, None, 5))
+    model = keras.Sequential([keras.Input([2]), Around(layer)])
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras").layers[-1].layer
+    assert len(loaded.weights) == len(layer.weights) > 0
+    for got, want in zip(loaded.weights, layer.weights, strict=True):
+        np.testing.assert_array_equal(got, want)
