@@ -99,7 +99,9 @@ TEST_F(CudaFaultsTest, KernelsDoNotCompile) {
     cuda_->Reset();
     const Status after = Step(executor, &got);
     ASSERT_TRUE(after.ok()) << after.message();
-    if (!failed) EXPECT_GT(calls, 4);
+    if (!failed) {
+      EXPECT_GT(calls, 4);
+    }
   }
 }
 
