@@ -6,8 +6,6 @@ import itertools
 import numpy as np
 import pytest
 import tensorflow as tf
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import cavs_tf as cavs
 from cavs_tf.graphs._options import ALL_PASSES
@@ -37,6 +35,11 @@ def options_of(values) -> cavs.Options:
 
 
 SWITCHES = [options_of(values) for values in COMBINATIONS]
+# The same, with one of five choices of vertices whose outputs are wanted.
+WITH_OUTPUTS = [
+    (options_of(dict(zip(CHOICES, values, strict=True))), outputs)
+    for *values, outputs in all_pairs([*CHOICES.values(), tuple(range(5))])
+]
 
 
 def check(cell, graphs, seed=0):
@@ -53,12 +56,12 @@ def cell(request):
     return request.param(dtype="float64")
 
 
-# Fixed examples: a failure prints its seed and its graphs.
-@settings(derandomize=True, deadline=None, max_examples=5, print_blob=True)
-@given(seed=st.integers(0, 10**6), num_graphs=st.integers(0, 6))
-def test_random_graphs_give_the_reference_numbers(cell, seed, num_graphs):
-    graphs = cells.random_graphs(seed, num_graphs, 7, num_types=len(cell.vertex_types))
-    check(cell, graphs, seed)
+SEEDS = [1, 2, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(3, 9))]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_random_graphs_give_the_reference_numbers(cell, seed):
+    check(cell, cells.random_graphs(seed, 4, 7, num_types=len(cell.vertex_types)), seed)
 
 
 def test_a_minibatch_of_64_unequal_trees(cell):
@@ -73,21 +76,15 @@ def test_a_minibatch_of_64_unequal_trees(cell):
         [[]],
         [[], [[]], []],
         [[[]] * 3],
-        [[[], [0], [1], [2]], [[]], [[], [0]]],
-        [[[], [-1, 0], [1, -1], [-1, -1]], [[], [0, 0]]],
-        [[[], [], [0, 1], [0, 1], [2, 3], [2, 0]]],
     ],
     ids=[
         "empty minibatch",
         "one empty graph",
         "empty graphs around one vertex",
         "vertices without edges",
-        "unequal chains",
-        "children that are missing, and one twice",
-        "several parents",
     ],
 )
-def test_graphs_of_every_kind(cell, children):
+def test_minibatches_without_edges(cell, children):
     total = sum(map(len, children))
     types = [v % len(cell.vertex_types) for v in range(total)]
     check(cell, cavs.GraphBatch.from_children(children, types if total else None))
@@ -98,7 +95,7 @@ def test_graphs_of_every_kind(cell, children):
 def test_float32(cell_class):
     tf.keras.utils.set_random_seed(2)
     cell = cell_class(dtype="float32")
-    check(cell, cells.random_graphs(3, 8, 8, num_types=len(cell.vertex_types)))
+    check(cell, cells.random_graphs(3, 4, 6, num_types=len(cell.vertex_types)))
 
 
 # The gradient of Branching's gain is near zero: a sum of large terms, which TensorFlow rounds.
@@ -112,11 +109,10 @@ def test_narrow_floats_to_their_precision(cell_class, dtype, tolerance):
     cell = cell_class(dtype=dtype)
     graphs = cells.random_graphs(3, 6, 4, num_types=len(cell.vertex_types))
     inputs = cells.inputs_for(cell, graphs.num_vertices, dtype, 0)
-    other = 1 + 2 * ROUNDED_WELL.index(cell_class) + (dtype == "float16")
-    for options in (SWITCHES[0], SWITCHES[other % len(SWITCHES)]):
-        cell.options = options
-        report = cavs.check_equivalence(cell, graphs, inputs, tolerance=tolerance)
-        assert report.ok, f"{options}\n{report}"
+    number = ROUNDED_WELL.index(cell_class)  # One of the types has the default options.
+    cell.options = SWITCHES[(1 + number) * (number % 2 == (dtype == "float16"))]
+    report = cavs.check_equivalence(cell, graphs, inputs, tolerance=tolerance)
+    assert report.ok, f"{cell.options}\n{report}"
 
 
 GRAPHS_OF_ALL_KINDS = (
@@ -171,19 +167,14 @@ def test_any_two_values_of_switches_are_combined():
 
 
 def test_no_switch_changes_a_result(cell):
+    """Nor does it with the outputs of some vertices: each value of each switch with each choice."""
     num_vertices, num_types = sum(map(len, GRAPHS_OF_ALL_KINDS)), len(cell.vertex_types)
     types = [v % num_types for v in range(num_vertices)]
     graphs = cavs.GraphBatch.from_children(GRAPHS_OF_ALL_KINDS, types)
-    check_options(cell, graphs, SWITCHES)
-
-
-def test_outputs_of_chosen_vertices(cell):
-    graphs = cells.random_graphs(8, 5, 7, num_types=len(cell.vertex_types))
-    shuffled = np.random.default_rng(0).permutation(int(graphs.num_vertices))
-    for at in (graphs.roots, shuffled[: len(shuffled) // 2]):
-        check_options(cell, graphs, SWITCHES, at)
-    for at in (shuffled, shuffled[:0]):
-        check_options(cell, graphs, SWITCHES[::3], at)
+    shuffled = np.random.default_rng(0).permutation(num_vertices)
+    chosen = (None, graphs.roots, shuffled[: num_vertices // 2], shuffled, shuffled[:0])
+    for i, at in enumerate(chosen):
+        check_options(cell, graphs, [options for options, which in WITH_OUTPUTS if which == i], at)
 
 
 @pytest.mark.parametrize("present", [(0, 1, 2), (0, 1), (1,)], ids=str)
@@ -195,9 +186,9 @@ def test_inputs_with_rows_for_the_types_that_pull_them(present):
     pulling = tf.where(types != cell.vertex_types.index("inner"))[:, 0]
     everyone = cells.inputs_for(cell, graphs.num_vertices, "float64", 0)
     inputs = tf.gather(everyone, pulling)
-    for at in (None, graphs.roots):
-        check_options(cell, graphs, SWITCHES, at, inputs)
-    for options in SWITCHES:
+    check_options(cell, graphs, SWITCHES, None, inputs)
+    check_options(cell, graphs, SWITCHES[::3], graphs.roots, inputs)
+    for options in SWITCHES[::3]:
         cell.options = options
         of_all, of_some = cell(graphs, everyone), cell(graphs, inputs)
         for name, value in of_all.items():
@@ -211,7 +202,8 @@ def test_adjacent_children(arity):
     chains = cavs.GraphBatch.chain([5, 1, 3, 5])
     graphs = chains if arity == 1 else complete
     check_options(cell, cells.in_types(graphs), SWITCHES)
-    check_options(cell, cells.in_types(cells.random_graphs(3, 5, 7, arity=arity)), SWITCHES)
+    graphs = cells.random_graphs(3, 5, 7, arity=arity)
+    check_options(cell, cells.in_types(graphs), SWITCHES[::3])
 
 
 def test_adjacent_children_of_trees_of_several_sizes():
@@ -294,8 +286,9 @@ def test_gathered_states_that_go_on_as_they_are(cell_class):
     arity = 2 if cell_class is Passing else 1
     trees = cavs.GraphBatch.complete_tree(3, num_graphs=2)
     graphs = trees if arity == 2 else cavs.GraphBatch.chain([3, 3])
+    cell = cell_class(arity, dtype="float64")
     for _ in range(3):  # From the second step on, memory is not zero at the beginning.
-        check(cell_class(arity, dtype="float64"), cells.in_types(graphs))
+        check(cell, cells.in_types(graphs))
 
 
 def test_gradients_of_adjacent_children_by_foreign_operators():
@@ -366,7 +359,7 @@ def test_gradients_are_finite_differences(cell_class):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_bitwise_equal_from_run_to_run(cell, dtype):
-    cell = type(cell)(dtype=dtype)
+    cell = cell if dtype == "float64" else type(cell)(dtype=dtype)
     graphs = cells.random_graphs(9, 20, 9, num_types=len(cell.vertex_types))
     inputs = cells.inputs_for(cell, graphs.num_vertices, dtype, 0)
 
