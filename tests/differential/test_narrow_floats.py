@@ -107,10 +107,15 @@ LAYERS = {
     "Graph": lambda dtype: Graph(cells.Linear(dtype=dtype), return_vertices=True, dtype=dtype),
     "GraphSupport": lambda dtype: cells.Linear(dtype=dtype),
 }
+# Each layer with one of the types, alternately; with the other one in long runs.
+LAYERS_AND_TYPES = [
+    pytest.param(name, dtype, marks=[pytest.mark.long] * ((i + k) % 2))
+    for i, name in enumerate(LAYERS)
+    for k, dtype in enumerate(NARROW)
+]
 
 
-@pytest.mark.parametrize("dtype", NARROW)
-@pytest.mark.parametrize("name", LAYERS)
+@pytest.mark.parametrize(("name", "dtype"), LAYERS_AND_TYPES)
 def test_keras_mixed_precision_is_near_float32(name, dtype):
     tf.keras.utils.set_random_seed(6)
     random = np.random.default_rng(2)
@@ -167,7 +172,7 @@ def rows_of_columns(function, x, y):
     graphs = cavs.GraphBatch.from_children([[[]] * len(x)])
     cell = Columns(function, rows.dtype)
     assert all(node["native"] for node in describe(cell, graphs, rows)[0]["nodes"])
-    return cell(graphs, rows).numpy()[:, 0]
+    return np.squeeze(cell(graphs, rows).numpy())
 
 
 def every_number(dtype):
@@ -226,15 +231,17 @@ OPERATORS = {
 
 @pytest.mark.numeric
 @pytest.mark.parametrize("dtype", NARROW)
-@pytest.mark.parametrize("name", OPERATORS)
-def test_operators_are_computed_in_float32_and_rounded(name, dtype):
+def test_operators_are_computed_in_float32_and_rounded(dtype):
     generator = np.random.default_rng(1)
     x, y = (tf.cast(generator.uniform(-6, 6, 500), dtype) for _ in range(2))
-    got = rows_of_columns(OPERATORS[name], x, y)
-    want = OPERATORS[name](tf.cast(x, tf.float32), tf.cast(y, tf.float32))
+    found = rows_of_columns(
+        lambda x, y: tf.concat([operator(x, y) for operator in OPERATORS.values()], 1), x, y
+    )
     limits = ml_dtypes.finfo(dtype)
-    ulps = float(limits.eps) * np.maximum(np.abs(want), float(limits.tiny))
-    assert np.all(np.abs(np.float64(got) - np.float64(want)) <= 0.502 * ulps)
+    for got, (name, operator) in zip(found.T, OPERATORS.items(), strict=True):
+        want = operator(tf.cast(x, tf.float32), tf.cast(y, tf.float32))
+        ulps = float(limits.eps) * np.maximum(np.abs(want), float(limits.tiny))
+        assert np.all(np.abs(np.float64(got) - np.float64(want)) <= 0.502 * ulps), name
 
 
 def test_numbers_that_float16_cannot_hold_are_infinite():
@@ -274,14 +281,14 @@ def test_overflow_spreads_as_in_tensorflow():
 
 
 @pytest.mark.parametrize("cell_class", [cells.Linear, cells.TreeLSTM])
-@pytest.mark.parametrize("dtype", NARROW)
-def test_prediction_of_memory_knows_that_rows_are_narrow(cell_class, dtype):
+def test_prediction_of_memory_knows_that_rows_are_narrow(cell_class):
     graphs = cells.random_graphs(1, 60, 5)
     need = {}
-    for name in (dtype, "float32"):
+    for name in (*NARROW, "float32"):
         # Leaves have programs of their own in float32 alone.
         cell = cell_class(dtype=name, options=cavs.Options(disable=["specialize"]))
         x = cells.inputs_for(cell, graphs.num_vertices, name, 0)
         cell(graphs, x)
         need[name] = cavs.predict_memory(cell, graphs)
-    assert need[dtype].forward.tape <= 0.55 * need["float32"].forward.tape
+    for dtype in NARROW:
+        assert need[dtype].forward.tape <= 0.55 * need["float32"].forward.tape

@@ -1,16 +1,26 @@
 """Infinities and NaN spread as they do in plain TensorFlow."""
 
+import functools
+
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
 import cavs_tf as cavs
+from cavs_tf.inspect._portable import run_by_depth
 from tests.differential.test_differential import SWITCHES
 from tests.helpers import cells
 from tests.helpers.pairwise import parametrize_pairs
 
 GRAPHS = cavs.GraphBatch.from_children([[[], [], [0, 1], [], [2, 3]], [[]], [[], [0], [1]]])
+
+
+@pytest.fixture(scope="module")
+def make():
+    """Makes a cell of each class, which is traced once for all tests."""
+    keras.utils.set_random_seed(1)
+    return functools.cache(lambda cell_class, **sizes: cell_class(dtype="float64", **sizes))
 
 
 def outputs_and_gradients(call, cell, inputs):
@@ -24,28 +34,34 @@ def outputs_and_gradients(call, cell, inputs):
 
 
 def check_with(value, at, weight, cell, graphs=GRAPHS, switches=SWITCHES[:1]):
-    """Sets a weight's element; returns the outputs, which equal the reference with all options."""
+    """The outputs with another value of a weight's element, which options do not change."""
     inputs = cells.inputs_for(cell, graphs.num_vertices, "float64", 0)
     cell(graphs, inputs)
-    numbers = weight(cell).numpy()
+    before = weight(cell).numpy()
+    numbers = before.copy()
     numbers[at] = value
     weight(cell).assign(numbers)
-    wanted = outputs_and_gradients(lambda: cavs.reference.run(cell, graphs, inputs), cell, inputs)
-    for options in switches:
-        cell.options = options
-        got = outputs_and_gradients(lambda: cell(graphs, inputs), cell, inputs)
-        for one, other in zip(got, wanted, strict=True):
-            finite = np.isfinite(other)
-            np.testing.assert_array_equal(np.isfinite(one), finite, err_msg=str(options))
-            np.testing.assert_allclose(one[finite], other[finite], 1e-9, err_msg=str(options))
-        np.testing.assert_array_equal(np.isfinite(cell(graphs, inputs)), np.isfinite(got[0]))
+    try:
+        plain = lambda: run_by_depth(cell, graphs, inputs, None)  # noqa: E731
+        wanted = outputs_and_gradients(plain, cell, inputs)
+        for options in switches:
+            cell.options = options
+            got = outputs_and_gradients(lambda: cell(graphs, inputs), cell, inputs)
+            for one, other in zip(got, wanted, strict=True):
+                finite = np.isfinite(other)
+                np.testing.assert_array_equal(np.isfinite(one), finite, err_msg=str(options))
+                np.testing.assert_allclose(one[finite], other[finite], 1e-9, err_msg=str(options))
+            np.testing.assert_array_equal(np.isfinite(cell(graphs, inputs)), np.isfinite(got[0]))
+    finally:
+        cell.options = SWITCHES[0]
+        weight(cell).assign(before)
     return got[0]
 
 
 @pytest.mark.parametrize("value", [np.inf, np.nan])
-def test_a_weight_that_is_not_finite_shows_at_leaves(value):
+def test_a_weight_that_is_not_finite_shows_at_leaves(value, make):
     """Leaves gather zeros, and zero times infinity is NaN."""
-    cell = cells.TreeLSTM(dtype="float64")
+    cell = make(cells.TreeLSTM)
     outputs = check_with(value, (1, 2), lambda cell: cell.uf.kernel, cell, switches=SWITCHES)
     assert not np.isfinite(outputs[0]).all()  # Vertex 0 is a leaf.
 
@@ -64,9 +80,9 @@ class Concatenated(cavs.GraphSupport):
 
 
 @pytest.mark.parametrize("row", range(cells.FEATURES + 2 * cells.STATE))
-def test_so_does_any_row_of_a_weight(row):
+def test_so_does_any_row_of_a_weight(row, make):
     """Leaves multiply zeros by some of its rows only."""
-    cell = Concatenated(dtype="float64")
+    cell = make(Concatenated)
     outputs = check_with(np.inf, (row, 0), lambda cell: cell.dense.kernel, cell)
     is_input = row < cells.FEATURES  # The tangent of infinity is finite.
     assert np.isnan(outputs[0, 0]) == (not is_input)
@@ -75,12 +91,12 @@ def test_so_does_any_row_of_a_weight(row):
 @parametrize_pairs(
     cell_class=[cells.JointGates, cells.TransposedGates], row=[0, cells.FEATURES], gate=range(5)
 )
-def test_so_does_any_gate_of_one_product(cell_class, row, gate):
+def test_so_does_any_gate_of_one_product(cell_class, row, gate, make):
     """Leaves, of which there are many, compute some gates and multiply zeros by others' weights."""
     units, graphs = 64, cavs.GraphBatch.from_children([[[], [], [0, 1]]] * 20)
     at = (row, gate * units + 1)
     at = at[::-1] if cell_class.transpose else at
-    check_with(np.inf, at, lambda cell: cell.w, cell_class(units=units, dtype="float64"), graphs)
+    check_with(np.inf, at, lambda cell: cell.w, make(cell_class, units=units), graphs)
 
 
 class HalfZero(cavs.GraphSupport):
@@ -105,7 +121,7 @@ class HalfZero(cavs.GraphSupport):
 
 
 @pytest.mark.parametrize("row", [0, HalfZero.units])
-def test_so_does_what_leaves_multiply_by_the_zeros_of_an_operand(row):
+def test_so_does_what_leaves_multiply_by_the_zeros_of_an_operand(row, make):
     chains = cavs.GraphBatch.chain([2, 1] * 30)
-    outputs = check_with(np.inf, (row, 1), lambda cell: cell.u, HalfZero(dtype="float64"), chains)
+    outputs = check_with(np.inf, (row, 1), lambda cell: cell.u, make(HalfZero), chains)
     assert np.isnan(outputs[0, 1]) == (row == 0)  # The tangent of infinity is finite.

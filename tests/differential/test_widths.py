@@ -7,8 +7,7 @@ import tensorflow as tf
 import cavs_tf as cavs
 from tests.differential.test_differential import SWITCHES, check_options
 
-CHAIN = [[[], [0], [1], [2], [3]]]
-TREES = [[[], [], [0, 1], [], [2, 3]], [[]], [], [[], [0]]]
+GRAPHS = [[[], [], [0, 1], [], [2, 3]], [[]], [], [[], [0], [1], [2], [3]]]
 
 
 class OneColumn(cavs.GraphSupport):
@@ -69,15 +68,13 @@ def inputs_for(cell, num_vertices):
     }
 
 
-@pytest.mark.parametrize("children", [CHAIN, TREES, []], ids=["chain", "trees", "nothing"])
 @pytest.mark.parametrize("cell_class", [OneColumn, NoColumns])
-def test_narrow_rows_give_the_reference_numbers(cell_class, children):
+def test_narrow_rows_give_the_reference_numbers(cell_class):
     tf.keras.utils.set_random_seed(1)
     cell = cell_class(dtype="float64")
-    graphs = cavs.GraphBatch.from_children(children)
-    inputs = inputs_for(cell, graphs.num_vertices)
-    assert cavs.check_equivalence(cell, graphs, inputs).ok
-    check_options(cell, graphs, SWITCHES, inputs=inputs)
+    for children in (GRAPHS, []):
+        graphs = cavs.GraphBatch.from_children(children)
+        check_options(cell, graphs, SWITCHES, inputs=inputs_for(cell, graphs.num_vertices))
 
 
 @pytest.mark.numeric
@@ -86,7 +83,7 @@ def test_narrow_rows_give_the_reference_numbers(cell_class, children):
 def test_narrow_rows_of_every_type(cell_class, dtype):
     tf.keras.utils.set_random_seed(2)
     cell = cell_class(dtype=dtype)
-    graphs = cavs.GraphBatch.from_children(TREES)
+    graphs = cavs.GraphBatch.from_children(GRAPHS)
     inputs = inputs_for(cell, graphs.num_vertices)
     tolerance = {"bfloat16": 0.05, "float16": 0.01}.get(dtype)
     report = cavs.check_equivalence(cell, graphs, inputs, tolerance=tolerance)
