@@ -403,7 +403,7 @@ def calls_of_layers():
 
 def layers():
     return {
-        name: numbers(with_gradients(make(), *arguments, training=False))
+        name: numbers(with_gradients(make(), *arguments))
         for name, (make, arguments) in calls_of_layers().items()
     }
 

@@ -37,13 +37,11 @@ def on_gpu(case: str, folder: pathlib.Path, **options):
     Args, raises: As `on_device`; `log.txt` in the folder has what TensorFlow logged.
     """
     fake = str(device.fake_cuda())
-    cache = os.environ.get("CAVS_FAKE_CACHE", pathlib.Path(fake).parents[1] / "kernels")
     environment = {
         "CAVS_CUDA": "1",
         "CAVS_CUDA_DEVICE_TYPE": device.TYPE,
         "CAVS_LIBCUDA": fake,
         "CAVS_LIBNVRTC": fake,
-        "CAVS_FAKE_CACHE": str(cache),
         "XDG_CACHE_HOME": str(folder / "cache"),
         "TF_CPP_MIN_LOG_LEVEL": "0",
     }
