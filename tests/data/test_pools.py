@@ -9,6 +9,7 @@ import tensorflow as tf
 
 import cavs_tf as cavs
 from cavs_tf import data
+from tests.helpers.pairwise import parametrize_pairs
 
 SIZES = np.random.default_rng(0).integers(0, 30, 100)
 SPLITS = np.concatenate([[0], np.cumsum(SIZES)])
@@ -52,9 +53,7 @@ def filled(examples, max_vertices, batch_size=10**6):
     return minibatches
 
 
-@pytest.mark.parametrize("pool", [7, 40, 1000])
-@pytest.mark.parametrize("batch_size", [None, 1, 3])
-@pytest.mark.parametrize("max_vertices", [29, 64, 10_000])
+@parametrize_pairs(max_vertices=[29, 64, 10_000], batch_size=[None, 1, 3], pool=[7, 40, 1000])
 def test_minibatches_are_filled_by_vertices(max_vertices, batch_size, pool):
     batches = data.batch(chains(), batch_size, max_vertices=max_vertices, pool=pool)
     want = []
