@@ -688,6 +688,7 @@ class GraphBatch(tf.experimental.ExtensionType):
         return number_of_lists(self.child_splits)
 
     @property
+    @on_cpu
     def num_edges(self):
         """The number of edges: an int, or an int32 scalar tensor where it is not known yet."""
         edges = tf.math.count_nonzero(self.child_ids >= 0, dtype=tf.int32)

@@ -268,7 +268,7 @@ def _said_by_backward_on(device, call):
 
 
 def one_after_another():
-    """Cases of one process; the last leaves little memory."""
+    """Cases of one process; the last two leave little memory, and no GPU."""
     return {
         case.__name__: case()
         for case in (
@@ -279,6 +279,7 @@ def one_after_another():
             predictions,
             without_compiler,
             out_of_memory,
+            lost,
         )
     }
 
@@ -476,6 +477,20 @@ def out_of_memory():
         messages.append(str(error.value))
     assert counts().faults == 0
     return messages, predicted, numbers(cell(graphs, x))
+
+
+def lost():
+    """What Keras shows of a GPU that fails, whose graphs the error describes."""
+    graphs, x = graphs_and_rows()
+    layer = cavs.keras.TreeLSTM(cases.UNITS)
+    numbers(layer(graphs, x))
+    driver().fake_reset()
+    driver().fake_fail(b"cuLaunchKernel", ctypes.c_int64(0), ctypes.c_int(719))
+    with pytest.raises(tf.errors.OpError) as error:
+        numbers(layer(graphs, x))
+    with tf.device("CPU:0"):
+        other, rows = cavs.keras.TreeLSTM(cases.UNITS), random(9, cases.FEATURES)
+        return str(error.value), numbers(other(graphs, tf.constant(rows)))
 
 
 def without_compiler():

@@ -93,6 +93,12 @@ def test_a_gpu_that_is_full_is_an_error(found):
     assert f"minibatch: got one whose training step needs {peak}" in training
 
 
+def test_a_gpu_that_is_lost_is_an_error(found):
+    message, on_cpu = found["lost"]
+    assert "GPU: got CUDA_ERROR_LAUNCH_FAILED (" in message
+    assert np.isfinite(on_cpu).all()
+
+
 def test_a_compiler_that_is_missing_is_an_error(found):
     message, on_cpu = found["without_compiler"]
     assert "NVRTC: got no library of the name /missing/libnvrtc.so" in message
