@@ -1,4 +1,4 @@
-"""Prints the requirements in pyproject.toml: for the build and with extras that have no target.
+"""Prints the requirements in pyproject.toml: of the build, the package and what `make test` needs.
 
 pip can install that only together with the project, whose build needs it first.
 `requirements.py tensorflow-cpu` asks for that package where "tensorflow" is named;
@@ -14,7 +14,7 @@ try:
 except ModuleNotFoundError:  # Python 3.10 has no tomllib.
     from pip._vendor import tomli as tomllib
 
-OF_ONE_TARGET = ("docs", "wheel", "nvrtc")
+NOT_OF_BUILD = ("cuda", "docs", "wheel", "nvrtc")
 
 
 def main(tensorflow: str = "tensorflow", extra: str = "") -> None:
@@ -26,7 +26,7 @@ def main(tensorflow: str = "tensorflow", extra: str = "") -> None:
         groups = [extras[extra]]
     else:
         groups = [settings["build-system"]["requires"], project["dependencies"]]
-        groups += [extras[name] for name in extras if name not in OF_ONE_TARGET]
+        groups += [extras[name] for name in extras if name not in NOT_OF_BUILD]
     for requirement in dict.fromkeys(itertools.chain(*groups)):
         print(requirement.replace("tensorflow", tensorflow, 1))
 
