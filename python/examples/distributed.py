@@ -11,10 +11,9 @@ Every minibatch is divided by whole graphs, so that workers get about as many ve
 """
 
 import json
+import multiprocessing
 import os
-import signal
 import socket
-import subprocess
 import sys
 import time
 
@@ -51,31 +50,40 @@ def main(_):
     sys.exit(f"Workers died {FLAGS.restarts + 1} times.")
 
 
-def start_workers() -> list[subprocess.Popen]:
+def start_workers() -> list[multiprocessing.Process]:
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(FLAGS.workers)]
     cluster = {"worker": [f"127.0.0.1:{s.getsockname()[1]}" for s in sockets]}
     for s in sockets:
         s.close()
+    # Forks of a process that has imported TensorFlow, which takes longer than to start again.
+    forks = multiprocessing.get_context("forkserver")
+    forks.set_forkserver_preload(["cavs_tf"])
     workers = []
     for index in range(FLAGS.workers):
         config = json.dumps({"cluster": cluster, "task": {"type": "worker", "index": index}})
-        environment = os.environ | {"TF_CONFIG": config}
-        workers.append(subprocess.Popen([sys.executable, *sys.argv], env=environment))
+        workers.append(forks.Process(target=work_in_process, args=(index, config)))
+        workers[-1].start()
         print(f"worker {index} is process {workers[-1].pid}", flush=True)
     return workers
 
 
-def supervise(workers: list[subprocess.Popen]) -> bool:
+def work_in_process(index: int, config: str) -> None:
+    """A worker that was started here."""
+    FLAGS(sys.argv)
+    os.environ["TF_CONFIG"] = config
+    work(index)
+
+
+def supervise(workers: list[multiprocessing.Process]) -> bool:
     """Returns whether all workers finish; ends the others when one dies, as they wait for it."""
     try:
-        while None in (codes := [worker.poll() for worker in workers]) and not any(codes):
+        while None in (codes := [worker.exitcode for worker in workers]) and not any(codes):
             time.sleep(0.1)
         return not any(codes)
     finally:
         for worker in workers:
-            if worker.poll() is None:
-                worker.send_signal(signal.SIGKILL)
-            worker.wait()
+            worker.kill()
+            worker.join()
 
 
 def work(index: int) -> None:
