@@ -25,6 +25,8 @@ NEEDS = {"torch_by_hand": "torch"}
 OPTIONAL = ("dgl", "torch", "torch_by_hand")
 MISSING = [name for name in OPTIONAL if not importlib.util.find_spec(NEEDS.get(name, name))]
 OTHERS = [name for name in workloads.names() if name != "tree_lstm"]
+# Options of our peer have tests of their own in test_cavs_peer.py.
+WITHOUT_OPTIONS = [name for name in peers.names() if not name.startswith("cavs_")]
 PROMISED = (
     *("system", "version", "workload", "units", "batch", "threads", "mode", "per_second"),
     *("spread", "share_of_floor", "construct_share", "peak_bytes", "losses"),
@@ -40,17 +42,19 @@ def quietly(line):
 
 
 @pytest.mark.parametrize(
-    ("workload", "mode"),
+    ("workload", "mode", "names"),
     [
-        ("tree_lstm", "training"),
+        ("tree_lstm", "training", WITHOUT_OPTIONS),
         *(
-            pytest.param(name, mode, marks=pytest.mark.long)
-            for name, mode in [*((name, "training") for name in OTHERS), ("tree_lstm", "inference")]
+            pytest.param(name, mode, peers.names(), marks=pytest.mark.long)
+            for name, mode in [
+                *((name, "training") for name in ("tree_lstm", *OTHERS)),
+                ("tree_lstm", "inference"),
+            ]
         ),
     ],
 )
-def test_every_installed_peer_computes_the_same_and_is_timed(workload, mode, kept_workers):
-    names = peers.names()
+def test_every_installed_peer_computes_the_same_and_is_timed(workload, mode, names, kept_workers):
     contenders = [Contender(name, name) for name in names]
     measured = harness.measure(
         tiny_cell(workload, mode), contenders, EFFORT, quietly, kept_workers(names)
