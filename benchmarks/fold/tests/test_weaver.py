@@ -29,7 +29,7 @@ def by_recursion(fields, vertex):
     return fields["number"][vertex] + 2 * sum(by_recursion(fields, child) for child in below)
 
 
-@pytest.fixture(params=range(5))
+@pytest.fixture(params=[0, 1, *(pytest.param(i, marks=pytest.mark.long) for i in range(2, 5))])
 def trees(request):
     return random_trees(np.random.default_rng(request.param), count=9, arity=4)
 
