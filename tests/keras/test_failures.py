@@ -154,8 +154,15 @@ def test_a_held_layer_that_raises(call):
     check(error, call, Cell(initializer=raising(error)))
 
 
-@pytest.mark.parametrize("error", (ValueError("mine"), KeyboardInterrupt("mine")), ids=repr)
-@pytest.mark.parametrize("when", ("on_train_begin", "on_train_batch_end", "on_epoch_end"))
+@pytest.mark.parametrize(
+    ("when", "error"),
+    [
+        ("on_train_begin", ValueError("mine")),
+        ("on_train_batch_end", KeyboardInterrupt("mine")),
+        ("on_train_batch_end", ValueError("mine")),
+        ("on_epoch_end", KeyboardInterrupt("mine")),
+    ],
+)
 def test_a_callback_that_raises(when, error):
     graphs, rows = graph_inputs(), keras.Input([make.FEATURES], name="rows")
     model = keras.Model({**graphs, "rows": rows}, TreeLSTM(1)(graphs, rows))
