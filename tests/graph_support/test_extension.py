@@ -53,8 +53,15 @@ def assert_same(got, want):
         np.testing.assert_allclose(one, other, rtol=2e-5, atol=2e-6)
 
 
-@pytest.mark.parametrize("cell_class", cells.CELLS, ids=lambda c: c.__name__)
-@pytest.mark.parametrize("pieces", [1, 2, 7])
+# Each cell in another number of pieces; in long runs each in all of them.
+CUTS = [
+    pytest.param(cell, pieces, marks=[] if i % 3 == j else pytest.mark.long, id=cell.__name__)
+    for i, cell in enumerate(cells.CELLS)
+    for j, pieces in enumerate((7, 2, 1))
+]
+
+
+@pytest.mark.parametrize(("cell_class", "pieces"), CUTS)
 def test_pieces_of_random_graphs_equal_the_whole(cell_class, pieces):
     keras.utils.set_random_seed(2)
     own = cell_class(dtype="float64")
