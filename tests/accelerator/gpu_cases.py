@@ -4,8 +4,11 @@ import contextlib
 import ctypes
 import functools
 import os
+import pathlib
 import re
+import tempfile
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -19,6 +22,18 @@ from tests.accelerator.cases import GRAPHS, numbers, random, with_gradients
 from tests.helpers import cells
 
 OURS = ("Forward", "Backward", "Gather", "Scatter", "ScatterMax", "Pull", "Push", "DropoutMask")
+# Those of `cases` without an operator that only TensorFlow computes.
+OF_USERS = (
+    *(
+        "control_flow",
+        "fit_with_mixed_precision",
+        "fit_with_steps_in_one_call",
+        "lookups",
+        "losses",
+    ),
+    *("mirrored", "optimizers", "row_operators", "sequence_layers", "tree_layers"),
+    "variables_on_the_cpu",
+)
 COUNTED = ("launches", "host_waits", "uploads", "bytes_up", "memsets")
 
 
@@ -308,6 +323,18 @@ def all_of_them():
             threads,
         )
     }
+
+
+def of_users():
+    """What users do, by name, with models that are saved, loaded and exported."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        of_files = [(case, folder) for case in ("save_and_load", "load", "portable")]
+        found = {}
+        for case, *arguments in [*((case,) for case in OF_USERS), *of_files]:
+            keras.utils.set_random_seed(0)
+            found[case] = getattr(cases, case)(*arguments)
+        return found
 
 
 def repeated():

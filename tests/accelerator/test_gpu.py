@@ -27,6 +27,12 @@ def test_models_compute_what_they_compute_on_the_cpu(lag, tmp_path):
     assert on_cpu <= {"AbsoluteChildren", "CheckedRows", "ChildMask", "Schedule"}
 
 
+@pytest.mark.long
+def test_what_users_do_gives_the_results_of_the_cpu(tmp_path):
+    there = runner.on_gpu("of_users", tmp_path, CAVS_FAKE_OPTIONS="lag=2")
+    assert_equal(there, runner.here("of_users", module=gpu_cases))
+
+
 @pytest.mark.parametrize("case", ["several_gpus", "gradients_elsewhere"])
 def test_models_compute_the_same_on_each_of_several_gpus(case, of_several_gpus):
     there, here = of_several_gpus
