@@ -56,6 +56,13 @@ def cell(request):
     return request.param(dtype="float64")
 
 
+@pytest.fixture(scope="module")
+def single(cell):
+    """The same cell in float32."""
+    tf.keras.utils.set_random_seed(2)
+    return type(cell)(dtype="float32")
+
+
 SEEDS = [1, 2, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(3, 9))]
 
 
@@ -91,11 +98,8 @@ def test_minibatches_without_edges(cell, children):
 
 
 @pytest.mark.numeric
-@pytest.mark.parametrize("cell_class", cells.CELLS, ids=lambda c: c.__name__)
-def test_float32(cell_class):
-    tf.keras.utils.set_random_seed(2)
-    cell = cell_class(dtype="float32")
-    check(cell, cells.random_graphs(3, 4, 6, num_types=len(cell.vertex_types)))
+def test_float32(single):
+    check(single, cells.random_graphs(3, 4, 6, num_types=len(single.vertex_types)))
 
 
 # The gradient of Branching's gain is near zero: a sum of large terms, which TensorFlow rounds.
@@ -295,8 +299,16 @@ def test_gradients_of_adjacent_children_by_foreign_operators():
     check(Foreign(3, dtype="float64"), cavs.GraphBatch.complete_tree(3, arity=3, num_graphs=2))
 
 
-@pytest.mark.parametrize("arity", [0, 1, 3, 5])
-@pytest.mark.parametrize("cell_class", [cells.Elementwise, cells.PushOnly])
+@pytest.mark.parametrize(
+    ("cell_class", "arity"),
+    [
+        *zip([cells.Elementwise, cells.PushOnly] * 2, [0, 1, 3, 5], strict=True),
+        *(
+            pytest.param(*other, marks=pytest.mark.long)
+            for other in zip([cells.PushOnly, cells.Elementwise] * 2, [0, 1, 3, 5], strict=True)
+        ),
+    ],
+)
 def test_any_arity(cell_class, arity):
     cell = cell_class(arity=arity, dtype="float64")
     check(cell, cells.random_graphs(6, 4, 9, arity=arity))
@@ -317,10 +329,7 @@ def test_a_wide_state_uses_every_part_of_the_kernels(cell_class):
     assert cavs.check_equivalence(cell, graphs, some).ok
 
 
-@pytest.mark.parametrize("cell_class", cells.CELLS, ids=lambda c: c.__name__)
-def test_gradients_are_finite_differences(cell_class):
-    tf.keras.utils.set_random_seed(3)
-    cell = cell_class(dtype="float64")
+def test_gradients_are_finite_differences(cell):
     graphs = cells.random_graphs(2, 3, 5, num_types=len(cell.vertex_types))
     inputs = cells.inputs_for(cell, graphs.num_vertices, "float64", 0)
     named = inputs if isinstance(inputs, dict) else {"": inputs}
@@ -358,8 +367,8 @@ def test_gradients_are_finite_differences(cell_class):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_bitwise_equal_from_run_to_run(cell, dtype):
-    cell = cell if dtype == "float64" else type(cell)(dtype=dtype)
+def test_bitwise_equal_from_run_to_run(cell, single, dtype):
+    cell = {"float32": single, "float64": cell}[dtype]
     graphs = cells.random_graphs(9, 20, 9, num_types=len(cell.vertex_types))
     inputs = cells.inputs_for(cell, graphs.num_vertices, dtype, 0)
 
