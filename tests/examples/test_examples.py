@@ -64,17 +64,17 @@ def test_sentiment_learns_what_it_saw(tmp_path):
         "sentiment.py",
         tmp_path,
         f"--data={tmp_path}",
-        "--epochs=20",
+        "--epochs=12",
         "--units=16",
         "--embedding=16",
         "--batch_size=1",
         "--dropout=0",
-        "--learning_rate=0.03",
+        "--learning_rate=0.05",
     )
     assert summary["accuracy"] == summary["test_accuracy"] == 1
     assert summary["chance"] == pytest.approx(1 / 3)
-    assert len(summary["accuracy_per_epoch"]) == len(summary["loss"]) == 20
-    assert len(summary["seconds_per_epoch"]) == 20
+    assert len(summary["accuracy_per_epoch"]) == len(summary["loss"]) == 12
+    assert len(summary["seconds_per_epoch"]) == 12
     assert "val_roots_accuracy" in printed
 
 
@@ -106,7 +106,7 @@ def test_tree_to_sequence_learns_to_write(tmp_path):
         "tree_to_sequence.py",
         tmp_path,
         "--train_examples=200",
-        "--test_examples=20",
+        "--test_examples=16",
         "--max_args=2",
         "--epochs=4",
         "--units=16",
@@ -114,4 +114,4 @@ def test_tree_to_sequence_learns_to_write(tmp_path):
         "--learning_rate=0.02",
     )
     assert len(summary["loss"]) == 4 and summary["loss"][3] < 0.8 * summary["loss"][0]
-    assert f"{summary['accuracy']:.1%} of 20 unseen expressions" in printed
+    assert f"{summary['accuracy']:.1%} of 16 unseen expressions" in printed
