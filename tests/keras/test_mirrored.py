@@ -10,16 +10,14 @@ from tests.keras import mirrored
 
 
 @pytest.mark.parametrize(
-    "what, how",
+    "fitted, in_loop",
     [
-        ("fit_evaluate_predict", "functional"),
-        ("custom_loop", "subclassed"),
-        pytest.param("fit_evaluate_predict", "subclassed", marks=pytest.mark.long),
-        pytest.param("custom_loop", "functional", marks=pytest.mark.long),
+        ("functional", "subclassed"),
+        pytest.param("subclassed", "functional", marks=pytest.mark.long),
     ],
 )
-def test_two_devices_are_as_one(what, how, tmp_path):
-    failure = processes.call(mirrored.main, (what, how), tmp_path)
+def test_two_devices_are_as_one(fitted, in_loop, tmp_path):
+    failure = processes.call(mirrored.main, (fitted, in_loop), tmp_path)
     assert not failure, failure
 
 

@@ -102,7 +102,8 @@ def compiled(model, **kwargs):
     return model
 
 
-def test_fit_evaluate_and_predict(build_and_data, capsys):
+@some_models("functional, TreeGRU", "custom", "subclassed")
+def test_fit_evaluate_predict_save_and_load(build_and_data, capsys, tmp_path):
     build, data = build_and_data
     model = compiled(build())
     model.optimizer.learning_rate = 0.03
@@ -116,9 +117,18 @@ def test_fit_evaluate_and_predict(build_and_data, capsys):
     assert logits.shape == (40, 10)
     assert accuracy == pytest.approx(np.mean(logits.argmax(1) == labels))
     assert loss == pytest.approx(history["val_loss"][-1], rel=1e-4)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    np.testing.assert_array_equal(loaded(first_of(data)), model(first_of(data)))
+    # The optimizer's state is restored too: training continues with the same numbers.
+    for m in (model, loaded):
+        keras.utils.set_random_seed(1)
+        m.fit(data, verbose=0, shuffle=False)
+    for got, want in zip(loaded.get_weights(), model.get_weights(), strict=True):
+        np.testing.assert_array_equal(got, want)
 
 
-@some_models("functional, TreeGRU", "subclassed")
+@some_models("subclassed")
 def test_several_steps_in_one_call(build_and_data):
     build, data = build_and_data
     model, other = build(), build()
@@ -195,41 +205,19 @@ def test_steps_with_infinite_gradients_are_left_out(mixed):
     assert any(np.any(got != want) for got, want in zip(after, before, strict=True))
 
 
-@some_models("functional", "custom", "subclassed")
-def test_save_and_load(build_and_data, tmp_path):
-    build, data = build_and_data
-    model = compiled(build())
-    model.fit(data, verbose=0, shuffle=False)
-    model.save(tmp_path / "model.keras")
-    loaded = keras.models.load_model(tmp_path / "model.keras")
-    np.testing.assert_array_equal(loaded(first_of(data)), model(first_of(data)))
-    # The optimizer's state is restored too: training continues with the same numbers.
-    for m in (model, loaded):
-        keras.utils.set_random_seed(1)
-        m.fit(data, verbose=0, shuffle=False)
-    for got, want in zip(loaded.get_weights(), model.get_weights(), strict=True):
-        np.testing.assert_array_equal(got, want)
-
-
 @some_models("custom", "subclassed")
-def test_save_and_load_weights(build_and_data, tmp_path):
+def test_files_of_weights_and_checkpoints(build_and_data, tmp_path):
     build, data = build_and_data
     model, other = build(), build()
     inputs = first_of(data)
     want, before = model(inputs), other(inputs)
     assert not np.allclose(want, before)
+    weights = other.get_weights()
     model.save_weights(tmp_path / "model.weights.h5")
     other.load_weights(tmp_path / "model.weights.h5")
     np.testing.assert_array_equal(other(inputs), want)
-
-
-@some_models("custom", "subclassed")
-def test_checkpoint(build_and_data, tmp_path):
-    build, data = build_and_data
-    model, other = build(), build()
-    inputs = first_of(data)
-    want = model(inputs)
-    other(inputs)
+    other.set_weights(weights)
+    np.testing.assert_array_equal(other(inputs), before)
     path = tf.train.Checkpoint(model=model).save(str(tmp_path / "checkpoint"))
     tf.train.Checkpoint(model=other).restore(path).assert_existing_objects_matched()
     np.testing.assert_array_equal(other(inputs), want)
