@@ -235,8 +235,17 @@ def traced(cases):
     return function
 
 
-@pytest.mark.parametrize("relaxed", NO_YES, ids=("static", "relaxed"))
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize(
+    "place, relaxed",
+    [
+        ("tf.while_loop", False),
+        ("tf.while_loop", True),
+        ("tf.cond", True),  # The layers that the first loop has,
+        ("tf.map_fn", True),  # and those of the second.
+        pytest.param("tf.cond", False, marks=pytest.mark.long),
+        pytest.param("tf.map_fn", False, marks=pytest.mark.long),
+    ],
+)
 def test_every_layer_is_the_same_in_control_flow(place, relaxed, runs, traced, cases):
     cases = some_of(cases, place, relaxed)
     inputs = [tensors for _, tensors, _ in cases.values()]
