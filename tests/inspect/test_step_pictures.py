@@ -1,6 +1,7 @@
 """Pictures of what runs in a step: `plot.timeline` and `plot.vertex_function`."""
 
 import dataclasses
+import functools
 import itertools
 import re
 
@@ -191,10 +192,20 @@ def test_explain_names_merged_products_and_fused_groups():
     assert "merged: " not in plain and "fused: " not in plain and "adding in" not in plain
 
 
-@pytest.mark.parametrize("disable", [(), ("fuse",)])
-@pytest.mark.parametrize("make", [Gates, Typed, Fallback, cavs.keras.TreeLSTMCell])
+@functools.cache
+def programs_of(make, disable):
+    return describe(called(make, options=cavs.Options(disable=disable)))
+
+
+each_program = pytest.mark.parametrize(
+    "make, disable",
+    itertools.product([Gates, Typed, Fallback, cavs.keras.TreeLSTMCell], [(), ("fuse",)]),
+)
+
+
+@each_program
 def test_layout_follows_dependencies_and_nothing_overlaps(make, disable):
-    for program in describe(called(make, options=cavs.Options(disable=disable))):
+    for program in programs_of(make, disable):
         boxes = lay_out(program["nodes"])
         assert len(boxes) == len(program["nodes"])
         places = {i: place for box in boxes for i, place in box.places.items()}
@@ -266,11 +277,10 @@ def test_legend_and_texts_are_inside_of_the_picture(make):
     assert all(is_inside(text, figure, renderer) for text in texts)
 
 
-@pytest.mark.parametrize("disable", [(), ("fuse",)])
-@pytest.mark.parametrize("make", [Gates, Typed, Fallback, cavs.keras.TreeLSTMCell])
+@each_program
 def test_lines_cross_no_operator(make, disable):
     width, height = 0.72, 0.62
-    for program in describe(called(make, options=cavs.Options(disable=disable))):
+    for program in programs_of(make, disable):
         boxes = lay_out(program["nodes"])
         places = {i: place for box in boxes for i, place in box.places.items()}
         links = [

@@ -79,8 +79,9 @@ def test_labels_of_another_number_of_rows_than_the_output(readout, label, senten
     layer = None if readout == "vertices" else readout
     model = model_of(layer, return_vertices=readout is not None)
     batches = for_fit(minibatches(), model, label)
-    with rejects(sentence, tf.errors.InvalidArgumentError):
-        model.fit(batches, verbose=0, shuffle=False)
+    if readout in (None, "vertices"):
+        with rejects(sentence, tf.errors.InvalidArgumentError):
+            model.fit(batches, verbose=0, shuffle=False)
     with rejects(sentence, tf.errors.InvalidArgumentError) as caught:
         next(iter(batches))
     assert len(str(caught.value)) < 700
