@@ -22,7 +22,7 @@ def context(replicas, workers, worker):
     return tf.distribute.InputContext(workers, worker, replicas)
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 8])
+@pytest.mark.parametrize("count", [1, 3, 8])
 def test_parts_are_whole_graphs_in_order(count):
     parts = list(data.batch(chains(), 4, replicas=count))
     assert len(parts) == 3 * count == int(data.batch(chains(), 4, replicas=count).cardinality())
