@@ -69,7 +69,7 @@ def test_sentiment_learns_what_it_saw(tmp_path):
         "--embedding=16",
         "--batch_size=1",
         "--dropout=0",
-        "--learning_rate=0.05",
+        "--learning_rate=0.1",
     )
     assert summary["accuracy"] == summary["test_accuracy"] == 1
     assert summary["chance"] == pytest.approx(1 / 3)
