@@ -53,7 +53,7 @@ test-all: build ### Every test in every way: before a release
 	@status=0; \
 	$(MAKE) --no-print-directory test LONG=1 || status=1; \
 	$(BAZEL) build //... || status=1; \
-	$(BAZEL) test //tests/cc/... || status=1; \
+	$(BAZEL) test --test_env=CAVS_LONG_TESTS=1 //tests/cc/... || status=1; \
 	exit $$status
 
 test-python: build ### The Python tests; ARGS="tests/data -k name" for some, LONG=1 for the long ones too

@@ -168,9 +168,13 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--plain", required=True, help="folder of tests as they are shipped")
     parser.add_argument("--sanitized", required=True, help="folder of those of AddressSanitizer")
-    parser.add_argument("--long", action="store_true", help="every text for every architecture")
+    parser.add_argument(
+        "--long", action="store_true", help="more seeds, and every text for every architecture"
+    )
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     flags = parser.parse_args(arguments)
+    if flags.long:
+        os.environ["CAVS_LONG_TESTS"] = "1"
     default = pathlib.Path(tempfile.gettempdir()) / f"cavs_fake_cuda_{os.getuid()}"
     cache = pathlib.Path(os.environ.setdefault("CAVS_FAKE_CACHE", str(default)))
     cache.mkdir(parents=True, exist_ok=True)

@@ -88,7 +88,7 @@ MUTANTS = [
     Mutant(
         "a term begins while others use the tiles of the one before",
         KERNELS,
-        "*Products*",
+        "*LargeTiles*",
         pattern=r"(half = 2 - half;\s*\})\s*barrier\(\);",
         wrong="$1",
         races=True,
@@ -138,7 +138,7 @@ MUTANTS = [
     Mutant(
         "tensor cores are given half of their operands of TF32 twice",
         KERNELS,
-        "*Products*",
+        "*LargeProducts*",
         "v[column + below]",
         "v[column]",
     ),

@@ -79,47 +79,44 @@ void ExpectSame(const GpuMatrix<T>& got, const GpuMatrix<T>& want) {
 }
 
 // Bits: transposed, and added to what there is.
-std::vector<int> WaysOf(DType dtype, bool tf32) {
-  if (dtype == DType::kFloat32 && !tf32) return {0, 3};
-  return {3};
+int WayOf(DType dtype, bool tf32) {
+  return dtype == DType::kFloat32 && !tf32 ? 0 : 3;
 }
 
 TEST_F(CublasLtTest, ProductsAreThoseOfOurKernels) {
   const auto check = [&](auto zero, bool tf32) {
     using T = decltype(zero);
     const DType dtype = kDTypeOf<T>;
-    for (const int way : WaysOf(dtype, tf32)) {
-      SCOPED_TRACE(testing::Message()
-                   << static_cast<int>(dtype) << ", way " << way);
-      const bool transpose = way & 1, accumulate = way & 2;
-      // Narrow sums of several products are rounded once.
-      const size_t terms = SumType(dtype) == dtype ? 1 + way % 2 : 1;
-      HostMatrix<T> from(kRows, kDepth, 8), to(kRows, kWidth, 16);
-      HostMatrix<T> weight(transpose ? kWidth : kDepth,
-                           transpose ? kDepth : kWidth, 8);
-      from.Fill(1), weight.Fill(2), to.Fill(3);
-      const GpuMatrix<T> x(driver(), from), w(driver(), weight),
-          got(driver(), to), want(driver(), to);
-      CudaProduct product;
-      for (size_t i = 0; i < terms; ++i) {
-        product.terms.push_back(
-            {x.rows(nullptr, kRows), w.data(), weight.pitch, transpose});
-      }
-      product.accumulate = accumulate;
-      product.to = got.block();
-      const CudaQueue queue(stream, nullptr, tf32);
-      const int64_t before = products();
-      bool done = false;
-      const Status status = Form(dtype, product, queue, &done);
-      ASSERT_TRUE(status.ok()) << status.message();
-      EXPECT_TRUE(done);
-      EXPECT_EQ(products() - before, static_cast<int64_t>(terms));
-      product.to = want.block();
-      ASSERT_TRUE(kernels->Multiply(dtype, {product}, queue).ok());
-      Wait();
-      ExpectSame(got, want);
-      if (HasFailure()) return;
+    const int way = WayOf(dtype, tf32);
+    SCOPED_TRACE(testing::Message()
+                 << static_cast<int>(dtype) << ", way " << way);
+    const bool transpose = way & 1, accumulate = way & 2;
+    // Narrow sums of several products are rounded once.
+    const size_t terms = SumType(dtype) == dtype ? 1 + way % 2 : 1;
+    HostMatrix<T> from(kRows, kDepth, 8), to(kRows, kWidth, 16);
+    HostMatrix<T> weight(transpose ? kWidth : kDepth,
+                         transpose ? kDepth : kWidth, 8);
+    from.Fill(1), weight.Fill(2), to.Fill(3);
+    const GpuMatrix<T> x(driver(), from), w(driver(), weight),
+        got(driver(), to), want(driver(), to);
+    CudaProduct product;
+    for (size_t i = 0; i < terms; ++i) {
+      product.terms.push_back(
+          {x.rows(nullptr, kRows), w.data(), weight.pitch, transpose});
     }
+    product.accumulate = accumulate;
+    product.to = got.block();
+    const CudaQueue queue(stream, nullptr, tf32);
+    const int64_t before = products();
+    bool done = false;
+    const Status status = Form(dtype, product, queue, &done);
+    ASSERT_TRUE(status.ok()) << status.message();
+    EXPECT_TRUE(done);
+    EXPECT_EQ(products() - before, static_cast<int64_t>(terms));
+    product.to = want.block();
+    ASSERT_TRUE(kernels->Multiply(dtype, {product}, queue).ok());
+    Wait();
+    ExpectSame(got, want);
   };
   ForGpuTypes([&](auto zero) { check(zero, false); });
   check(float(), true);
@@ -158,30 +155,28 @@ TEST_F(CublasLtTest, SumsAreThoseOfOurKernels) {
     using T = decltype(zero);
     using Sum = Wide<T>;
     const DType dtype = kDTypeOf<T>;
-    for (const int way : WaysOf(dtype, tf32)) {
-      const bool accumulate = way & 2;
-      SCOPED_TRACE(testing::Message()
-                   << static_cast<int>(dtype) << ", way " << way);
-      HostMatrix<T> x(kRows, kDepth, 8), y(kRows, kWidth, 16);
-      HostMatrix<Sum> to(kDepth, kWidth);
-      x.Fill(1), y.Fill(2), to.Fill(3);
-      const GpuMatrix<T> from_x(driver(), x), from_y(driver(), y);
-      const GpuMatrix<Sum> got(driver(), to), want(driver(), to);
-      CudaSum sum = {from_x.rows(nullptr, kRows), from_y.rows(nullptr, kRows),
-                     got.data(), accumulate, /*zeros=*/0};
-      const CudaQueue queue(stream, nullptr, tf32);
-      bool done = false;
-      const Status status = Form(dtype, sum, queue, &done);
-      ASSERT_TRUE(status.ok()) << status.message();
-      EXPECT_TRUE(done);
-      sum.to = want.data();
-      const GpuMemory parts(
-          driver(), kernels->BytesOfParts(dtype, kDepth, kWidth, kRows) + 64);
-      ASSERT_TRUE(kernels->SumOverRows(dtype, {sum}, parts.data(), queue).ok());
-      Wait();
-      ExpectSame(got, want);
-      if (HasFailure()) return;
-    }
+    const int way = WayOf(dtype, tf32);
+    const bool accumulate = way & 2;
+    SCOPED_TRACE(testing::Message()
+                 << static_cast<int>(dtype) << ", way " << way);
+    HostMatrix<T> x(kRows, kDepth, 8), y(kRows, kWidth, 16);
+    HostMatrix<Sum> to(kDepth, kWidth);
+    x.Fill(1), y.Fill(2), to.Fill(3);
+    const GpuMatrix<T> from_x(driver(), x), from_y(driver(), y);
+    const GpuMatrix<Sum> got(driver(), to), want(driver(), to);
+    CudaSum sum = {from_x.rows(nullptr, kRows), from_y.rows(nullptr, kRows),
+                   got.data(), accumulate, /*zeros=*/0};
+    const CudaQueue queue(stream, nullptr, tf32);
+    bool done = false;
+    const Status status = Form(dtype, sum, queue, &done);
+    ASSERT_TRUE(status.ok()) << status.message();
+    EXPECT_TRUE(done);
+    sum.to = want.data();
+    const GpuMemory parts(
+        driver(), kernels->BytesOfParts(dtype, kDepth, kWidth, kRows) + 64);
+    ASSERT_TRUE(kernels->SumOverRows(dtype, {sum}, parts.data(), queue).ok());
+    Wait();
+    ExpectSame(got, want);
   };
   ForGpuTypes([&](auto zero) { check(zero, false); });
   check(float(), true);
