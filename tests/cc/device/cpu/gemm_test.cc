@@ -122,6 +122,11 @@ std::vector<double> RowsOf(const Matrix<T>& matrix, int64_t rows,
   return sum;
 }
 
+// False for NaN. An assertion for every number would take longer.
+bool IsNear(double got, double want) {
+  return std::abs(got - want) <= 1e-6 * (1 + std::abs(want));
+}
+
 // All inputs are multiples of 1/64 below 2 in size, so sums of fewer than 2^10
 // terms are exact in float32 in any order, and narrow types are exact if they
 // are rounded once.
@@ -144,8 +149,9 @@ void ExpectProductOf(const CpuBackend& backend, Kind kind, const Shape& s,
       const double product =
           Dot(left.data() + i * s.k, right.data() + j * s.k, s.k);
       const C rounded = C(product + (accumulate ? double(before.at(i, j)) : 0));
-      ASSERT_NEAR(x.c.at(i, j), rounded, 1e-6 * (1 + std::abs(rounded)))
-          << "c[" << i << "][" << j << "]";
+      if (IsNear(x.c.at(i, j), rounded)) continue;
+      FAIL() << "c[" << i << "][" << j << "]: got " << x.c.at(i, j)
+             << " but expected " << rounded;
     }
   }
 }
@@ -263,9 +269,9 @@ void ExpectIndexedSameAsCopied(const CpuBackend& backend, Kind kind,
   ASSERT_TRUE(got.GuardsHold());
   for (int64_t i = 0; i < s.m; ++i) {
     for (int64_t j = 0; j < s.n; ++j) {
-      ASSERT_NEAR(got.at(i, j), want.at(i, j),
-                  1e-6 * (1 + std::abs(want.at(i, j))))
-          << "c[" << i << "][" << j << "]";
+      if (IsNear(got.at(i, j), want.at(i, j))) continue;
+      FAIL() << "c[" << i << "][" << j << "]: got " << got.at(i, j)
+             << " but expected " << want.at(i, j);
     }
   }
 }
@@ -453,7 +459,9 @@ TEST_P(GemmTest, AnyNumberOfWorkersComputesTheProductAndRepeatsItsBits) {
           Multiply(serial, kind, exact.a, exact.b, product, shape.k, true);
           Operands<T, C> x = exact;
           FillWithRoundedNumbers(&x.a);
-          for (int count : {1, 2, 3, 7}) {
+          // Either two of the counts, with each kind and each shape.
+          const bool even = (static_cast<int>(kind) + shape.m) % 2 == 0;
+          for (int count : {even ? 1 : 2, even ? 3 : 7}) {
             SCOPED_TRACE(count);
             ThreadedWorkers workers(count);
             const CpuBackend backend(&workers, GetParam());
