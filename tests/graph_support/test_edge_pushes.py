@@ -7,7 +7,9 @@ import tensorflow as tf
 
 import cavs_tf as cavs
 from tests.differential.test_differential import SWITCHES, check_options
+from tests.helpers.pairwise import each_in_one_of
 from tests.inputs.test_edges import (
+    TOLERANCES,
     UNITS,
     Attention,
     TwoTypes,
@@ -53,12 +55,12 @@ def test_every_switch_gives_the_same_numbers_and_gradients(cell_class):
     check_options(cell, graphs, SWITCHES, inputs=inputs_of(cell, graphs))
 
 
-@pytest.mark.parametrize("cell_class", CELLS)
-@pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-5), ("bfloat16", 0.06)])
-def test_narrower_types(cell_class, dtype, tolerance):
+@pytest.mark.parametrize(("cell_class", "dtype"), each_in_one_of(CELLS, TOLERANCES))
+def test_narrower_types(cell_class, dtype):
     cell = make(cell_class, dtype)
     graphs = graphs_of_all_kinds(len(cell.vertex_types))
-    report = cavs.check_equivalence(cell, graphs, inputs_of(cell, graphs, dtype), tolerance)
+    inputs = inputs_of(cell, graphs, dtype)
+    report = cavs.check_equivalence(cell, graphs, inputs, TOLERANCES[dtype])
     assert report.ok, report
 
 

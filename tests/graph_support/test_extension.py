@@ -12,6 +12,7 @@ import cavs_tf as cavs
 from cavs_tf._running.trace_cache import TraceCache
 from cavs_tf.inspect._pieces import Pieces
 from tests.helpers import cells
+from tests.helpers.pairwise import each_in_one_of
 
 CHILDREN = [[], [], [0, 1], [], [2, 3], [4, -1], [1, 5], [6, 2]]
 WHOLE = cavs.GraphBatch.from_children([CHILDREN])
@@ -53,15 +54,7 @@ def assert_same(got, want):
         np.testing.assert_allclose(one, other, rtol=2e-5, atol=2e-6)
 
 
-# Each cell in another number of pieces; in long runs each in all of them.
-CUTS = [
-    pytest.param(cell, pieces, marks=[] if i % 3 == j else pytest.mark.long, id=cell.__name__)
-    for i, cell in enumerate(cells.CELLS)
-    for j, pieces in enumerate((7, 2, 1))
-]
-
-
-@pytest.mark.parametrize(("cell_class", "pieces"), CUTS)
+@pytest.mark.parametrize(("cell_class", "pieces"), each_in_one_of(cells.CELLS, (7, 2, 1)))
 def test_pieces_of_random_graphs_equal_the_whole(cell_class, pieces):
     keras.utils.set_random_seed(2)
     own = cell_class(dtype="float64")
@@ -71,8 +64,14 @@ def test_pieces_of_random_graphs_equal_the_whole(cell_class, pieces):
     assert report.ok, f"{report}"
 
 
-@pytest.mark.parametrize("cuts", [[0, 8], [0, 2, 3, 3, 7, 8], range(9)], ids=str)
-@pytest.mark.parametrize("in_function", [False, True])
+SOME = [0, 2, 3, 3, 7, 8]
+
+
+@pytest.mark.parametrize(
+    ("cuts", "in_function"),
+    [([0, 8], False), (SOME, False), (range(9), False), (SOME, True)],
+    ids=str,
+)
 def test_one_tape_through_all_calls(cell, cuts, in_function):
     run = lambda x: grow(cell, x, list(cuts))  # noqa: E731
     run = tf.function(run) if in_function else run

@@ -44,6 +44,15 @@ def parametrize_pairs(**choices):
     return pytest.mark.parametrize(tuple(choices), [*chosen, *rest])
 
 
+def each_in_one_of(first, second):
+    """Parameters: each value of `first` with one of `second` in turn; in long runs with each."""
+    return [
+        pytest.param(a, b, marks=[] if i % len(second) == j else pytest.mark.long)
+        for i, a in enumerate(first)
+        for j, b in enumerate(second)
+    ]
+
+
 def _pairs(combination) -> set:
     return set(itertools.combinations(enumerate(combination), 2))
 

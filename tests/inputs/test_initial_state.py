@@ -9,6 +9,7 @@ import tensorflow as tf
 
 import cavs_tf as cavs
 from tests.helpers import cells
+from tests.helpers.pairwise import each_in_one_of
 
 # A tree, one that is a slot with no child and one with, no vertices, and a chain.
 CHILDREN = [[[], [], [0, 1], []], [[], [-1, 0], [-1]], [], [[], [0], [1]]]
@@ -85,8 +86,10 @@ class Decoder(keras.Model):
         return self.cell(features, features["x"], initial_state=features["state"])
 
 
-@pytest.mark.parametrize("make", [cells.TreeLSTM, cells.Typed], ids=["TreeLSTM", "Typed"])
-@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "float16"])
+@pytest.mark.parametrize(
+    ("dtype", "make"),
+    each_in_one_of(["float32", "float64", "bfloat16", "float16"], [cells.TreeLSTM, cells.Typed]),
+)
 def test_equals_the_reference(make, dtype):
     cell = make(dtype=dtype)
     graphs = GRAPHS

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 import cavs_tf as cavs
 from cavs_tf._native.library import ops
+from tests.helpers.pairwise import parametrize_pairs
 
 ORDER = [2, 0, 3, 1]
 
@@ -104,10 +105,12 @@ def test_a_vertex_function_may_use_them():
     np.testing.assert_allclose(outputs, [[1, 2], [4, 6], [4, 6]])
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
-@pytest.mark.parametrize("rows, classes", [(0, 3), (1, 1), (700, 5), (33, 64), (5, 100)])
-@pytest.mark.parametrize("is_mean", [False, True])
-def test_cross_entropy_and_both_derivatives_are_those_of_tensorflow(rows, classes, dtype, is_mean):
+SIZES = ((0, 3), (1, 1), (700, 5), (33, 64), (5, 100))
+
+
+@parametrize_pairs(size=SIZES, dtype=("float32", "float64", "bfloat16"), is_mean=(False, True))
+def test_cross_entropy_and_both_derivatives_are_those_of_tensorflow(size, dtype, is_mean):
+    rows, classes = size
     generator = np.random.default_rng(rows)
     logits = tf.cast(generator.normal(size=[rows, classes], scale=5), dtype)
     labels = tf.constant(generator.integers(classes, size=rows))
