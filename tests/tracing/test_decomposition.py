@@ -349,9 +349,9 @@ class NormalisedChildren(OverChildren):  # Ba, Kiros and Hinton 2016, arXiv:1607
 @pytest.mark.parametrize("cell", OverChildren.__subclasses__())
 def test_cells_over_children(cell):
     cell = cell()
-    for seed, graphs in enumerate([5, 1, 0]):
-        graphs = cells.random_graphs(seed, graphs, 7, arity=ARITY)
-        inputs = np.random.default_rng(seed).normal(size=[graphs.num_vertices, UNITS])
+    for graphs in (1, 0):
+        graphs = cells.random_graphs(1, graphs, 7, arity=ARITY)
+        inputs = np.random.default_rng(1).normal(size=[graphs.num_vertices, UNITS])
         report = cavs.check_equivalence(cell, graphs, inputs)
         assert report.ok, report
     graphs = cells.random_graphs(1, 4, 12, arity=ARITY)

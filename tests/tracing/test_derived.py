@@ -129,13 +129,8 @@ def test_values_and_gradients_are_those_of_the_reference(case):
     found = results(cell, lambda: cell(GRAPHS, X))
     assert_near(found, results(cell, lambda: cavs.reference.run(cell, GRAPHS, X)))
     assert_near(found, tf.function(lambda: results(cell, lambda: cell(GRAPHS, X)))())
-
-
-@pytest.mark.parametrize("case", [*PARTS, *OURS])
-def test_no_kernel_of_tensorflow_runs_in_the_program(case):
-    cell = Cell(*CASES[case])
-    cell(GRAPHS, X)
-    assert "foreign" not in cavs.explain(cell, program=True)
+    if case not in THEIRS:  # No kernel of TensorFlow runs in the program.
+        assert "foreign" not in cavs.explain(cell, program=True)
 
 
 @pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])

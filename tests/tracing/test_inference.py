@@ -67,29 +67,22 @@ CAPTURED_SIZES = {
 @pytest.mark.parametrize("kind", ["variable", "eager", "outer"])
 @pytest.mark.parametrize("use", CAPTURED_SIZES)
 def test_captured_integers_are_read_when_the_function_runs(use, kind):
-    function = CAPTURED_SIZES[use]
-    x = rows()
+    function, x, variable = CAPTURED_SIZES[use], rows(), tf.Variable(0)
 
-    def run(k):
-        return cell_of(lambda v, x, h: tf.tanh(function(x, k) + h))(GRAPHS, x)
+    def with_size(k):
+        return cell_of(lambda v, x, h: tf.tanh(function(x, k) + h))
 
+    of_variable, run = with_size(variable), tf.function(lambda k: with_size(k)(GRAPHS, x))
     for number in (2, 4):
-        k = tf.Variable(number) if kind == "variable" else tf.constant(number)
-        cell = cell_of(lambda v, x, h, k=k: tf.tanh(function(x, k) + h))
-        if kind != "outer":
-            check(cell)
-            continue
-        expected = cavs.reference.run(cell, GRAPHS, x)
-        np.testing.assert_allclose(tf.function(run)(k), expected, rtol=1e-5, atol=1e-6)
-
-
-def test_a_captured_variable_that_changes():
-    k = tf.Variable(1)
-    cell = cell_of(lambda v, x, h: tf.tanh(CAPTURED_SIZES["slice"](x, k) + h))
-    before = cell(GRAPHS, rows())
-    k.assign(5)
-    check(cell)
-    assert np.abs(cell(GRAPHS, rows()) - before).max() > 0.01
+        if kind == "variable":
+            variable.assign(number)
+            check(of_variable)
+        elif kind == "eager":
+            check(with_size(tf.constant(number)))
+        else:
+            expected = cavs.reference.run(with_size(tf.constant(number)), GRAPHS, x)
+            found = run(tf.constant(number))
+            np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 
 
 def test_sizes_computed_from_captured_values():
@@ -324,13 +317,8 @@ RIGHT = {
 
 
 @pytest.mark.parametrize("name", RIGHT)
-def test_a_right_function_is_accepted(name):
-    check(cell_of(RIGHT[name]))
-
-
-@pytest.mark.parametrize("name", RIGHT)
 def test_a_right_function_is_accepted_with_a_first_minibatch_of_no_rows(name):
-    # Another option, which decides when a function runs, rather than a table of both.
+    # test_rules_and_trials.py has the others, without this option, which decides when it runs.
     cell = cell_of(RIGHT[name], options=cavs.Options(disable=["eager"]))
     nothing = cavs.GraphBatch.from_children([])
     with tf.GradientTape() as tape:
