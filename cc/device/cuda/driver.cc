@@ -5,6 +5,19 @@
 #include <cstdlib>
 
 namespace cavs {
+namespace {
+
+// A driver refuses kernels of a compiler that is a generation newer.
+constexpr int kOldestVersion = 12000;
+
+Status TooOld(const std::string& got) {
+  return Status(StatusCode::kUnimplemented,
+                StrCat("NVIDIA driver: got ", got,
+                       " but expected that of CUDA 12 or newer. Update "
+                       "NVIDIA's driver, or use the CPU."));
+}
+
+}  // namespace
 
 Status CudaDriver::Load(std::shared_ptr<const CudaDriver>* driver) {
   const char* const given = std::getenv("CAVS_LIBCUDA");
@@ -18,18 +31,22 @@ Status CudaDriver::Load(std::shared_ptr<const CudaDriver>* driver) {
                path, ". Install NVIDIA's driver, or use the CPU."));
   }
   const std::shared_ptr<CudaDriver> loaded(new CudaDriver());
-#define CAVS_CUDA_FIND(member, name, arguments)                            \
-  loaded->member =                                                         \
-      reinterpret_cast<decltype(loaded->member)>(dlsym(library, name));    \
-  if (loaded->member == nullptr) {                                         \
-    return Status(StatusCode::kUnimplemented,                              \
-                  StrCat("NVIDIA driver: got ", path, " without ", name,   \
-                         " but expected that of CUDA 12 or newer. Update " \
-                         "NVIDIA's driver, or use the CPU."));             \
+#define CAVS_CUDA_FIND(member, name, arguments)                         \
+  loaded->member =                                                      \
+      reinterpret_cast<decltype(loaded->member)>(dlsym(library, name)); \
+  if (loaded->member == nullptr) {                                      \
+    return TooOld(StrCat(path, " without ", name));                     \
   }
   CAVS_CUDA_FUNCTIONS(CAVS_CUDA_FIND)
 #undef CAVS_CUDA_FIND
   CAVS_RETURN_IF_ERROR(loaded->Check(loaded->Init(0), "starting the driver"));
+  int version = 0;
+  CAVS_RETURN_IF_ERROR(loaded->Check(loaded->DriverGetVersion(&version),
+                                     "asking for the driver's version"));
+  if (version < kOldestVersion) {
+    return TooOld(
+        StrCat(path, " of CUDA ", version / 1000, ".", version % 1000 / 10));
+  }
   *driver = loaded;
   return Status();
 }

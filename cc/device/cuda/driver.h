@@ -117,7 +117,7 @@ class CudaDriver {
  public:
   // Loads and initialises libcuda.so.1, or the library that the environment
   // variable CAVS_LIBCUDA names. kUnimplemented if this machine has no driver,
-  // or one that lacks a function.
+  // or one older than CUDA 12.
   static Status Load(std::shared_ptr<const CudaDriver>* driver);
 
 #define CAVS_CUDA_MEMBER(member, name, arguments) \

@@ -17,6 +17,7 @@
 namespace cavs {
 namespace {
 
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::StartsWith;
 
@@ -89,6 +90,20 @@ TEST_F(CudaContextTest, WithADriverThatIsTooOld) {
   EXPECT_EQ(status.message(),
             "NVIDIA driver: got libm.so.6 without cuInit but expected that of "
             "CUDA 12 or newer. Update NVIDIA's driver, or use the CPU.");
+}
+
+// It has every function, but loads no kernel of a newer compiler.
+TEST_F(CudaContextTest, WithADriverOfCuda11) {
+  cuda().Set("driver", 11080);
+  const Status status = Open();
+  EXPECT_EQ(status.code(), StatusCode::kUnimplemented);
+  EXPECT_THAT(status.message(), StartsWith("NVIDIA driver: got "));
+  EXPECT_THAT(
+      status.message(),
+      EndsWith("libfake_cuda.so of CUDA 11.8 but expected that of CUDA 12 or "
+               "newer. Update NVIDIA's driver, or use the CPU."));
+  cuda().Set("driver", 12000);
+  EXPECT_TRUE(Open().ok());
 }
 
 TEST_F(CudaContextTest, WithADriverThatDoesNotStart) {
