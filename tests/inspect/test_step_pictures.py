@@ -199,7 +199,7 @@ def programs_of(make, disable):
 
 each_program = pytest.mark.parametrize(
     "make, disable",
-    itertools.product([Gates, Typed, Fallback, cavs.keras.TreeLSTMCell], [(), ("fuse",)]),
+    [*itertools.product([Gates, Typed, Fallback, cavs.keras.TreeLSTMCell], [(), ("fuse",)])],
 )
 
 
