@@ -62,6 +62,8 @@ class CudaContext {
 
   const CudaDriver& driver() const { return *driver_; }
   int num_processors() const { return num_processors_; }
+  // The most shared memory of a block, in bytes.
+  int shared_bytes() const { return shared_bytes_; }
   // The most blocks of a grid from its first row to its last.
   int64_t most_grid_y() const { return most_grid_y_; }
   bool launches_cooperatively() const { return launches_cooperatively_; }

@@ -76,6 +76,20 @@ struct ProductsArgs {
     return offsetof(ProductsArgs, products) + products * sizeof(Product);
   }
 };
+struct ProductsOfSumArgs {
+  struct {
+    void* to = nullptr;
+    int64_t to_pitch = 0;
+    int columns = 0, num_terms = 0;
+    Rows terms[kCudaMostSummed] = {};
+  } sum;
+  ProductsArgs products;
+
+  static constexpr size_t Bytes(int products) {
+    return offsetof(ProductsOfSumArgs, products) +
+           ProductsArgs::Bytes(products);
+  }
+};
 struct SumsArgs {
   int num_sums;
   struct Sum {
@@ -210,6 +224,37 @@ void Append(DType dtype, const CudaProduct& own, int first_block,
         Rows(term.from), term.weight, term.pitch,
         static_cast<int>(term.from.cols), term.transpose};
   }
+}
+
+// Whether products can form a sum in shared memory while they read it.
+bool CanForm(DType dtype, const CudaRowSum& sum) {
+  return sum.terms.size() <= kCudaMostSummed &&
+         (sum.terms.empty() || sum.to.cols % 4 == 0) &&
+         std::all_of(sum.terms.begin(), sum.terms.end(), [&](const auto& own) {
+           return IsAligned(dtype, own.data, own.pitch);
+         });
+}
+
+// Lets products form a sum. Each row of it lies behind four numbers that keep
+// it from the banks of others; returns how many bytes there are.
+size_t Append(DType dtype, const CudaRowSum& own, ProductsOfSumArgs* all) {
+  if (own.terms.empty()) return 0;
+  const int64_t pitch = own.to.cols + 4;
+  auto& sum = all->sum;
+  sum.to = own.to.data;
+  sum.to_pitch = own.to.pitch;
+  sum.columns = static_cast<int>(own.to.cols);
+  for (const ConstBlock& term : own.terms) {
+    sum.terms[sum.num_terms++] = Rows(term);
+  }
+  for (int i = 0; i < all->products.num_products; ++i) {
+    ProductsArgs::Product& product = all->products.products[i];
+    for (int t = 0; t < product.num_terms; ++t) {
+      Rows& from = product.terms[t].from;
+      if (from.data == own.to.data) from = Rows({nullptr, 0, 0, pitch});
+    }
+  }
+  return static_cast<size_t>(16 * pitch) * SizeOf(dtype);
 }
 
 // Divides products into products of so many columns.
@@ -467,7 +512,11 @@ Status CudaKernels::MultiplyThen(DType dtype,
   const int64_t rows = group.arguments->rows;
   const bool alike = std::all_of(products.begin(), products.end(),
                                  [](const auto& own) { return own.alike; });
-  if (rows > kCudaFewRows || columns == 0) return Status();
+  const bool summed = !group.sum.terms.empty();
+  if (rows > kCudaFewRows || columns == 0 || (summed && alike) ||
+      !CanForm(dtype, group.sum)) {
+    return Status();
+  }
   int64_t alone = 0, number = 0;
   for (const CudaProduct& own : products) {
     if (own.terms.size() > kMostTerms || own.to.cols == 0) return Status();
@@ -475,7 +524,8 @@ Status CudaKernels::MultiplyThen(DType dtype,
     number += own.to.cols / columns;
   }
   if (number > kCudaMostProductsOfGroup) return Status();
-  ProductsArgs arguments;
+  ProductsOfSumArgs all;
+  ProductsArgs& arguments = all.products;
   arguments.alike = alike;
   while (number << arguments.shift > 32) --arguments.shift;
   const int64_t height = alike ? 1 : CeilDiv(rows, 16);
@@ -493,25 +543,34 @@ Status CudaKernels::MultiplyThen(DType dtype,
     const int first_block = arguments.num_products == 0 ? 0 : INT_MAX;
     Append(dtype, own, first_block, &arguments, &vector);
   }
-  if (queue.walk == nullptr && !vector) return Status();
-  grid.shared_bytes =
-      static_cast<unsigned>(SizeOf(SumType(dtype)) * kNumbersOfFew);
+  if ((summed || queue.walk == nullptr) && !vector) return Status();
+  grid.shared_bytes = static_cast<unsigned>(
+      SizeOf(SumType(dtype)) * kNumbersOfFew + Append(dtype, group.sum, &all));
+  if (grid.shared_bytes + kCudaWalkArgumentBytes >
+      static_cast<size_t>(context_->shared_bytes())) {
+    return Status();
+  }
   group.arguments->shift = arguments.shift;
   group.arguments->block_rows = static_cast<int>(alike ? rows : 16);
   begin();
   if (queue.walk != nullptr) {
-    queue.walk->Add(KernelOf(dtype, KernelOfProducts(true, vector), queue),
-                    grid, &arguments,
-                    ProductsArgs::Bytes(arguments.num_products));
+    const int number = arguments.num_products;
+    if (summed) {
+      queue.walk->Add(KernelOf(dtype, CudaKernel::kProductsOfSum, queue), grid,
+                      &all, ProductsOfSumArgs::Bytes(number));
+    } else {
+      queue.walk->Add(KernelOf(dtype, KernelOfProducts(true, vector), queue),
+                      grid, &arguments, ProductsArgs::Bytes(number));
+    }
     queue.walk->AddBehind(*group.group, group.arguments, group.bytes);
     return Status();
   }
   struct {
-    char products[ProductsArgs::Bytes(kCudaMostProductsOfGroup)];
+    char products[ProductsOfSumArgs::Bytes(kCudaMostProductsOfGroup)];
     CudaGroupArgs group;
   } both;
   static_assert(sizeof(both) <= kCudaWalkArgumentBytes);
-  std::memcpy(both.products, &arguments, sizeof(both.products));
+  std::memcpy(both.products, &all, sizeof(both.products));
   std::memcpy(&both.group, group.arguments, group.bytes);
   return Launch(*group.together, grid, queue, &both, sizeof(both));
 }

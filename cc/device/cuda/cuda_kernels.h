@@ -54,16 +54,24 @@ struct CudaProduct {
   bool alike = false;  // Whether all rows of each term are alike.
 };
 
+// Row r of `to` becomes the sum of row r of the terms, in this order.
+struct CudaRowSum {
+  std::vector<ConstBlock> terms;
+  Block to;
+};
+
 // A group behind products, over the same rows. In each product lie `columns`
 // columns of it side by side once or more; a block reads only what it has
-// computed itself, and what no block of the launch writes.
+// computed itself, and what no block of the launch writes. If there is a sum,
+// the products whose operand it is read it as it is formed.
 struct CudaEpilogue {
   const CudaFoundKernel* group;
   // The products and the group as one kernel, which reads four elements at a
-  // time.
+  // time, and knows sums if there is one.
   const CudaFoundKernel* together;
   CudaGroupArgs* arguments;  // Without `shift` and `block_rows`.
   size_t bytes;
+  CudaRowSum sum = {};  // Without terms: none.
 };
 
 // A sum over rows: of transpose(x) * y, or, if x has no columns, of y.
@@ -128,8 +136,8 @@ class CudaKernels {
   // Any number of products, which do not depend on one another.
   Status Multiply(DType dtype, std::vector<CudaProduct> products,
                   const CudaQueue& queue) const;
-  // Products and then a group, in one launch if that is fast: calls begin() and
-  // then does it. Does nothing if not.
+  // Perhaps a sum, products and then a group, in one launch if that is possible
+  // and fast: calls begin() and then does it. Does nothing if not.
   Status MultiplyThen(DType dtype, const std::vector<CudaProduct>& products,
                       const CudaEpilogue& group, const CudaQueue& queue,
                       const std::function<void()>& begin) const;

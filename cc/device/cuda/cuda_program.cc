@@ -29,11 +29,15 @@ std::string LabelOf(const CompiledProgram& program, const CudaLaunch& launch) {
 }
 
 std::unique_ptr<CudaExecutable::GroupKernels> KernelsOf(
-    const CompiledProgram& program, const CudaLaunch& launch) {
+    const CompiledProgram& program, const std::vector<CudaLaunch>& launches,
+    size_t i) {
+  const CudaLaunch& launch = launches[i];
   const DType dtype = program.symbols[launch.out].dtype;
   const auto alone = TextOfGroup(launch.group, dtype);
-  const auto together =
-      launch.is_epilogue ? TextOfProductsThenGroup(*alone, dtype) : nullptr;
+  const bool summed = i > 1 && !launches[i - 2].summed.empty();
+  const auto together = launch.is_epilogue
+                            ? TextOfProductsThenGroup(*alone, dtype, summed)
+                            : nullptr;
   return std::unique_ptr<CudaExecutable::GroupKernels>(
       new CudaExecutable::GroupKernels{
           CudaFoundKernel(CudaTextKernel(alone, 0)),
@@ -62,9 +66,10 @@ CudaExecutable::CudaExecutable(const CompiledProgram& program,
       sent_by_(FindSentBack(program)) {
   for (int stage = 0; stage < kNumStages; ++stage) {
     launches_[stage] = PlanLaunches(program, static_cast<Stage>(stage));
-    for (const CudaLaunch& launch : launches_[stage]) {
-      groups_[stage].push_back(launch.kind == LaunchKind::kElementwise
-                                   ? KernelsOf(program, launch)
+    const std::vector<CudaLaunch>& launches = launches_[stage];
+    for (size_t i = 0; i < launches.size(); ++i) {
+      groups_[stage].push_back(launches[i].kind == LaunchKind::kElementwise
+                                   ? KernelsOf(program, launches, i)
                                    : nullptr);
     }
   }
@@ -203,22 +208,17 @@ Status CudaProgram::Run(Stage stage, const RowRange& at, Stream* stream) {
   stream_ = static_cast<CudaStream*>(stream);
   const std::vector<CudaLaunch>& launches = executable_.launches(stage);
   std::optional<CudaContext::Current> current;
-  for (size_t i = 0; i < launches.size(); ++i) {
+  for (size_t i = 0; i < launches.size();) {
     // Launches that are collected do not reach the driver yet.
     if (!current.has_value() && !stream_->collects()) {
       current.emplace(kernels_.context());
     }
-    bool is_done = false;
-    if (i + 1 < launches.size() && launches[i + 1].is_epilogue) {
-      CAVS_RETURN_IF_ERROR(LaunchTwo(stage, i, at, &is_done));
-    }
-    if (is_done) {
-      ++i;
-    } else {
-      const TraceScope scope(bindings_.tracer, stage,
-                             [&] { return LabelOf(program_, launches[i]); });
-      CAVS_RETURN_IF_ERROR(Launch(stage, i, at, stream));
-    }
+    const size_t first = i;
+    CAVS_RETURN_IF_ERROR(LaunchTogether(stage, first, at, &i));
+    if (i > first) continue;
+    const TraceScope scope(bindings_.tracer, stage,
+                           [&] { return LabelOf(program_, launches[i]); });
+    CAVS_RETURN_IF_ERROR(Launch(stage, i++, at, stream));
   }
   return Status();
 }
@@ -259,30 +259,43 @@ ConstBlock CudaProgram::Read(int id, const Node& node,
   return block;
 }
 
-Status CudaProgram::LaunchTwo(Stage stage, size_t i, const RowRange& at,
-                              bool* done) {
-  const CudaLaunch &products = executable_.launches(stage)[i],
-                   &group = executable_.launches(stage)[i + 1];
-  for (const CudaLaunch* own : {&products, &group}) {
-    if (!std::all_of(own->nodes.begin(), own->nodes.end(),
+Status CudaProgram::LaunchTogether(Stage stage, size_t i, const RowRange& at,
+                                   size_t* done) {
+  const std::vector<CudaLaunch>& launches = executable_.launches(stage);
+  const std::vector<int>& summed = launches[i].summed;
+  const size_t last = i + (summed.empty() ? 1 : 2);
+  if (last >= launches.size() || !launches[last].is_epilogue) return Status();
+  for (size_t k = i; k <= last; ++k) {
+    if (!std::all_of(launches[k].nodes.begin(), launches[k].nodes.end(),
                      [&](int number) { return Runs(number, at); })) {
       return Status();
     }
   }
-  const auto& [alone, together] = *executable_.group(stage, i + 1);
+  CudaRowSum sum;
+  for (const int id : summed) {
+    if (id == summed.back()) {
+      sum.to = operands_.Rows(id, at);
+    } else {
+      sum.terms.push_back(operands_.Read(id, at));
+    }
+  }
+  const CudaLaunch &products = launches[last - 1], &group = launches[last];
+  const auto& [alone, together] = *executable_.group(stage, last);
   CudaGroupArgs arguments;
   const size_t bytes = ArgumentsOf(group, at, &arguments);
   std::optional<TraceScope> scope;
   const auto begin = [&] {
-    *done = true;
+    *done = last + 1;
     scope.emplace(bindings_.tracer, stage, [&] {
-      return StrCat(LabelOf(program_, products), ", ",
+      return StrCat(summed.empty() ? "" : LabelOf(program_, launches[i]) + ", ",
+                    LabelOf(program_, products), ", ",
                     LabelOf(program_, group));
     });
   };
   return kernels_.MultiplyThen(
       symbol(group.out).dtype, ProductsOf(products.nodes, at),
-      {&alone, &together, &arguments, bytes}, stream_->queue(), begin);
+      {&alone, &together, &arguments, bytes, std::move(sum)}, stream_->queue(),
+      begin);
 }
 
 Status CudaProgram::Launch(Stage stage, size_t i, const RowRange& at,

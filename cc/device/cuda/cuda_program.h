@@ -87,8 +87,10 @@ class CudaProgram : public BoundProgram {
  private:
   void BindConstants(const std::vector<void*>& constants);
   Status Launch(Stage stage, size_t i, const RowRange& at, Stream* stream);
-  // Two launches, if the second can be and is the epilogue of the first.
-  Status LaunchTwo(Stage stage, size_t i, const RowRange& at, bool* done);
+  // Products and their epilogue, and perhaps the sum before them, if they can
+  // be one launch. Adds the number of launches that are done to `done`.
+  Status LaunchTogether(Stage stage, size_t i, const RowRange& at,
+                        size_t* done);
   Status RunElementwise(const CudaLaunch& launch, const CudaFoundKernel& group,
                         const RowRange& at);
   // Fills in the arguments of an elementwise launch; returns their bytes.

@@ -164,6 +164,13 @@ class LaunchPlanner {
           !launches.empty() && IsEpilogue(launch, launches.back());
       launches.push_back(std::move(launch));
     }
+    for (size_t i = 2; i < launches.size(); ++i) {
+      if (!launches[i].is_epilogue) continue;
+      std::vector<int> summed = SummedIn(launches[i - 2]);
+      if (CanForm(summed, launches[i - 1], launches[i])) {
+        launches[i - 2].summed = std::move(summed);
+      }
+    }
     return launches;
   }
 
@@ -306,6 +313,65 @@ class LaunchPlanner {
                  (own.offset - all.offset) % columns == 0 &&
                  own.offset + columns <= all.offset + all.columns;
         });
+  }
+
+  // The terms of a launch that adds rows and does nothing else, and then their
+  // sum; nothing for other launches.
+  static std::vector<int> SummedIn(const CudaLaunch& launch) {
+    std::vector<int> all;
+    int sum = -1;
+    for (const ElementwiseGroup::Instruction& one : launch.group.instructions) {
+      const bool is_pair = one.then != Elementwise::kIdentity;
+      const bool is_last = &one == &launch.group.instructions.back();
+      const auto is_operand = [&](int value) {
+        return value < launch.group.num_operands;
+      };
+      if (all.empty()) all = {launch.operands[sum = one.x]};
+      const int term = one.x == sum ? one.y : one.x;
+      if (one.op != Elementwise::kAdd ||
+          (is_pair && (one.then != Elementwise::kAdd || !is_operand(one.z))) ||
+          (one.x != sum && one.y != sum) || !is_operand(term) ||
+          is_last != is_operand(one.out)) {
+        return {};
+      }
+      all.push_back(launch.operands[term]);
+      if (is_pair) all.push_back(launch.operands[one.z]);
+      sum = one.out;
+    }
+    if (!all.empty()) all.push_back(launch.operands[sum]);
+    return all;
+  }
+
+  // Whether products can form a sum that they read: all of it, while nothing
+  // else of the launch touches it, or writes its terms.
+  bool CanForm(std::vector<int> terms, const CudaLaunch& products,
+               const CudaLaunch& epilogue) const {
+    if (terms.empty()) return false;
+    const int sum = terms.back();
+    terms.pop_back();
+    bool is_read = false;
+    const SymbolLayout& own = program_.layout[sum];
+    const auto is_alike = [&](int id) {
+      const SymbolLayout& other = program_.layout[id];
+      return other.has_rows() && other.columns == own.columns &&
+             program_.symbols[id].space == program_.symbols[sum].space &&
+             program_.symbols[id].dtype == program_.symbols[sum].dtype;
+    };
+    for (const int number : products.nodes) {
+      const Node& product = program_.nodes[number];
+      if (Overlap(terms, product.outputs)) return false;
+      if (!Overlap({sum}, product.inputs)) continue;
+      const SymbolLayout& read = program_.layout[product.inputs[0]];
+      is_read = read.root == own.root && read.offset == own.offset &&
+                is_alike(product.inputs[0]);
+      if (!is_read) return false;
+    }
+    return is_read && std::all_of(terms.begin(), terms.end(), is_alike) &&
+           !Overlap({sum}, terms) && !Overlap({sum}, epilogue.operands) &&
+           std::none_of(epilogue.nodes.begin(), epilogue.nodes.end(),
+                        [&](int i) {
+                          return Overlap(terms, program_.nodes[i].outputs);
+                        });
   }
 
   // Products and sums of a launch have one type.

@@ -32,6 +32,10 @@ struct CudaLaunch {
   // are products: a block that computes the same columns of all of them needs
   // nothing of other blocks.
   bool is_epilogue = false;
+  // kElementwise: if it is a sum of rows that the products of the next launch,
+  // which have an epilogue, can form as they read it: its terms, in the order
+  // in which they are added, and then the sum.
+  std::vector<int> summed;
 };
 
 // The launches of a stage, in order. A node runs in a launch behind all that it

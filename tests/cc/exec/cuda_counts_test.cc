@@ -96,7 +96,7 @@ Graph Trees(int count) {
 TEST_F(CudaCountsTest, TreeLstm) {
   const Counts counts =
       CountsOf(TreeLstmCell(DType::kFloat32, 16, 16), Trees(16));
-  EXPECT_EQ(counts, (Counts{63, 0, 2, 14080, 3}));
+  EXPECT_EQ(counts, (Counts{50, 0, 2, 14080, 3}));
   const int64_t most = 7 * num_tasks + 30;
   EXPECT_LE(counts.launches, most);
   std::printf(
@@ -113,20 +113,20 @@ TEST_F(CudaCountsTest, TreeLstmThatOneMoreProgramCostsNothing) {
   free.nanos_per_program = 0;
   const Counts counts = CountsOf(TreeLstmCell(DType::kFloat32, 16, 16),
                                  Trees(16), {}, nullptr, free);
-  EXPECT_EQ(counts, (Counts{63, 0, 2, 14080, 3}));
+  EXPECT_EQ(counts, (Counts{50, 0, 2, 14080, 3}));
 }
 
 TEST_F(CudaCountsTest, TreeLstmOverChains) {
   std::vector<Graph> chains(4, Chain(32));
   const Counts counts =
       CountsOf(TreeLstmCell(DType::kFloat32, 16, 16), Join(chains));
-  EXPECT_EQ(counts, (Counts{133, 0, 2, 4096, 3}));
+  EXPECT_EQ(counts, (Counts{102, 0, 2, 4096, 3}));
 }
 
 TEST_F(CudaCountsTest, TreeLstmInBFloat16) {
   const Counts counts =
       CountsOf(TreeLstmCell(DType::kBFloat16, 16, 16), Trees(16));
-  EXPECT_EQ(counts, (Counts{76, 0, 2, 13568, 3}));
+  EXPECT_EQ(counts, (Counts{63, 0, 2, 13568, 3}));
 }
 
 TEST_F(CudaCountsTest, TreeLstmWithoutPasses) {
@@ -141,7 +141,7 @@ TEST_F(CudaCountsTest, TreeLstmInTwoStreams) {
   engine::Engine engine(engine::Streams(2));
   const Counts counts =
       CountsOf(TreeLstmCell(DType::kFloat32, 16, 16), Trees(16), {}, &engine);
-  EXPECT_EQ(counts, (Counts{87, 0, 2, 14080, 3}));
+  EXPECT_EQ(counts, (Counts{74, 0, 2, 14080, 3}));
 }
 
 TEST_F(CudaCountsTest, ACellOfTwoTypesOverAGraph) {

@@ -32,6 +32,8 @@ template <typename T> using Shared = T*;
 template <typename U, typename T> FUNCTION U* cast(T* p) {
   return reinterpret_cast<U*>(p);
 }
+// Shared memory, where a pointer may lead to either kind.
+template <typename U, typename T> FUNCTION U* anywhere(T* p) { return p; }
 extern __shared__ __align__(16) char shared_bytes[];
 #define SHARED_MEMORY(name) Shared<char> name = shared_bytes
 

@@ -63,7 +63,7 @@ FUNCTION void move(const MovesArgs& all, const Where& at) {
 }
 )";
 
-// Products of few rows. kMostProducts is defined before.
+// Products of few rows. kMostProducts and kMostSummed are defined before.
 constexpr char kFewKernels[] = R"(
 typedef Wide<T> W;
 
@@ -119,6 +119,19 @@ struct ProductsArgs {
   int unused;
   Product products[kMostProducts];
 };
+// A sum of rows that terms of the products read. Row r of it is the sum of row r
+// of each of its terms, in this order.
+struct RowSum {
+  Global<T> to;
+  i64 to_pitch;
+  int columns;
+  int num_terms;
+  Rows terms[kMostSummed];
+};
+struct ProductsOfSumArgs {
+  RowSum sum;
+  ProductsArgs products;
+};
 FUNCTION int product_of(const ProductsArgs& a, int block) {
   int p = 0;
   while (p + 1 < a.num_products && a.products[p + 1].first_block <= block) {
@@ -146,14 +159,71 @@ UNROLL
   }
 }
 
+// A sum of rows in shared memory, from row row0 on.
+struct SummedRows {
+  Shared<T> rows;
+  i64 row0;
+};
+// Row r of the operand of a term. One without data is the sum.
+template <bool summed>
+FUNCTION Global<const T> row_of(const Rows& rows, i64 r,
+                                const SummedRows& sum) {
+  if (summed && !rows.data) {
+    return anywhere<const T>(sum.rows + (r - sum.row0) * rows.pitch);
+  }
+  return row_of(rows, r);
+}
+
+// Forms 16 rows of a sum, and writes those before end_row if `writes` is set.
+// The order of additions is that of the group that it stands in for. As many
+// numbers as possible are on their way at a time.
+FUNCTION void form_sum(const RowSum& a, const SummedRows& own, i64 end_row,
+                       bool writes) {
+  const int i = thread_index() >> 4;
+  const i64 r = least(own.row0 + i, end_row - 1);
+  Shared<T> line = own.rows + i * (a.columns + 4);
+  Global<T> to = a.to + r * a.to_pitch;
+  Global<const T> terms[kMostSummed];
+UNROLL
+  for (int t = 0; t < kMostSummed; ++t) {
+    terms[t] = row_of(a.terms[t < a.num_terms ? t : 0], r);
+  }
+  for (int c = (thread_index() & 15) * 4; c < a.columns; c += 256) {
+    W sum[4][4];
+UNROLL
+    for (int t = 0; t < kMostSummed; ++t) {
+      if (t >= a.num_terms) break;
+      W x[4][4];
+UNROLL
+      for (int h = 0; h < 4; ++h) {
+        if (c + h * 64 < a.columns) read4<true>(terms[t], c + h * 64, 0, x[h]);
+      }
+UNROLL
+      for (int k = 0; k < 16; ++k) {
+        W& all = sum[k / 4][k % 4];
+        all = t == 0 ? x[k / 4][k % 4] : all + x[k / 4][k % 4];
+      }
+    }
+UNROLL
+    for (int k = 0; k < 16; ++k) {
+      const int at = c + k / 4 * 64 + k % 4;
+      if (at >= a.columns) break;
+      line[at] = from_wide<T>(sum[k / 4][k % 4]);
+      if (writes && own.row0 + i == r) to[at] = line[at];
+    }
+  }
+}
+
 // Adds this warp's part of a term to sum[i][j], for the rows x_rows[i] and the
 // columns column + j.
-template <bool vector, bool transpose>
+template <bool vector, bool transpose, bool summed>
 FUNCTION void add_term_few(const Term& term, const i64 (&row_numbers)[4],
-                           int column, int width, W (&sum)[4][4]) {
-  Global<const T> x_rows[4] = {
-      row_of(term.from, row_numbers[0]), row_of(term.from, row_numbers[1]),
-      row_of(term.from, row_numbers[2]), row_of(term.from, row_numbers[3])};
+                           const SummedRows& rows, int column, int width,
+                           W (&sum)[4][4]) {
+  Global<const T> x_rows[4] = {row_of<summed>(term.from, row_numbers[0], rows),
+                               row_of<summed>(term.from, row_numbers[1], rows),
+                               row_of<summed>(term.from, row_numbers[2], rows),
+                               row_of<summed>(term.from, row_numbers[3], rows)};
   const int each = ((term.depth + 31) / 32) * 4;
   const int begin = warp() * each;
   const int end = least(begin + each, term.depth);
@@ -194,9 +264,9 @@ UNROLL
 // the products from `first` on. Each of its 8 warps takes a part of the depth,
 // and each thread computes 4 x 4 numbers of the part. Then the parts are added,
 // and written to the rows before end_row: to more than 16 if the rows are alike.
-template <bool vector>
+template <bool vector, bool summed>
 FUNCTION void tile_few(const ProductsArgs& a, int first, int row0, int end_row,
-                       int column0, Shared<W> parts) {
+                       int column0, Shared<W> parts, const SummedRows& rows) {
   const int in_tile = (lane() & 7) * 4, row = row0 + (lane() >> 3) * 4;
   const int each = (1 << a.shift) - 1;
   const int column = column0 + (in_tile & each);
@@ -213,11 +283,12 @@ UNROLL
   for (int t = 0; t < product.num_terms; ++t) {
     const Term& term = product.terms[t];
     if (term.transpose) {
-      add_term_few<vector, true>(term, row_numbers, column, product.width,
-                                 sum);
+      add_term_few<vector, true, summed>(term, row_numbers, rows, column,
+                                         product.width, sum);
     } else {
       const int own = vector ? least(column, product.width - 4) : column;
-      add_term_few<vector, false>(term, row_numbers, own, product.width, sum);
+      add_term_few<vector, false, summed>(term, row_numbers, rows, own,
+                                          product.width, sum);
     }
   }
 UNROLL
@@ -248,16 +319,24 @@ UNROLL
     }
   }
 }
-template <bool vector>
-FUNCTION void products_few(const ProductsArgs& a, const Where& at) {
+// If there is a sum, the blocks of the first columns write it, too.
+template <bool vector, bool summed>
+FUNCTION void products_few(const ProductsArgs& a, const RowSum* sum,
+                           const Where& at) {
   const int first = product_of(a, at.x);
   const Product& product = a.products[first];
   const int column0 = (at.x - product.first_block) << a.shift;
+  Shared<W> parts = cast<W>(at.memory);
   i64 row0 = static_cast<i64>(at.y) * 16;
   while (row0 < product.rows) {
     const int end = a.alike ? product.rows : static_cast<int>(row0) + 16;
-    tile_few<vector>(a, first, row0, least(end, product.rows), column0,
-                     cast<W>(at.memory));
+    const SummedRows rows = {cast<T>(parts + 8 * 512), row0};
+    if (summed) {
+      form_sum(*sum, rows, product.rows, at.x == 0);
+      barrier();
+    }
+    tile_few<vector, summed>(a, first, row0, least(end, product.rows), column0,
+                             parts, rows);
     if (a.alike) return;
     row0 += static_cast<i64>(at.height) * 16;
     if (row0 < product.rows) barrier();
@@ -980,7 +1059,8 @@ FUNCTION void mma(float (&d)[4], const u32 (&a)[4], const u32 (&b)[2]) {
 )";
 
 std::string MostProducts(int number) {
-  return StrCat("enum { kMostProducts = ", number, " };\n");
+  return StrCat("enum { kMostProducts = ", number,
+                ", kMostSummed = ", kCudaMostSummed, " };\n");
 }
 
 std::string TilesOf(DType dtype, bool tf32) {
@@ -1017,8 +1097,12 @@ std::shared_ptr<const CudaText> TextOfKernels(DType dtype, bool tf32) {
       StrCat("typedef ", CudaTypeName(dtype), " T;\n",
              MostProducts(kCudaMostProducts), kFewKernels, TilesOf(dtype, tf32),
              kLargeKernels),
-      {{"products_few", "ProductsArgs", "products_few<false>(a, at)"},
-       {"products_few_vector", "ProductsArgs", "products_few<true>(a, at)"},
+      {{"products_few", "ProductsArgs",
+        "products_few<false, false>(a, nullptr, at)"},
+       {"products_few_vector", "ProductsArgs",
+        "products_few<true, false>(a, nullptr, at)"},
+       {"products_of_sum", "ProductsOfSumArgs",
+        "products_few<true, true>(a.products, &a.sum, at)", true},
        {"products_many", "ProductsArgs", "products_many<false, 1>(a, at)"},
        {"products_many_vector", "ProductsArgs",
         "products_many<true, 1>(a, at)"},
@@ -1045,16 +1129,18 @@ std::shared_ptr<const CudaText> TextOfKernels(DType dtype, bool tf32) {
 }
 
 std::shared_ptr<const CudaText> TextOfProductsThenGroup(const CudaText& group,
-                                                        DType dtype) {
+                                                        DType dtype,
+                                                        bool summed) {
   CudaText text;
   text.body = StrCat("typedef ", CudaTypeName(dtype), " T;\n",
                      MostProducts(kCudaMostProductsOfGroup), kFewKernels,
                      "namespace behind {\n", group.body,
-                     "}\nstruct ThenArgs {\n  ProductsArgs products;\n"
+                     "}\nstruct ThenArgs {\n  ProductsOfSumArgs products;\n"
                      "  behind::GroupArgs group;\n};\n");
   text.kernels = {{"products_then_group", "ThenArgs",
-                   "products_few<true>(a.products, at);\n  barrier();\n"
-                   "  behind::group(a.group, at)"}};
+                   StrCat("products_few<true, ", summed ? "true" : "false",
+                          ">(a.products.products, &a.products.sum, at);\n"
+                          "  barrier();\n  behind::group(a.group, at)")}};
   return std::make_shared<CudaText>(std::move(text));
 }
 

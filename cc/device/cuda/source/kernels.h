@@ -12,6 +12,8 @@ namespace cavs {
 // The most products of a launch, and of one with a group behind them.
 constexpr int kCudaMostProducts = 16;
 constexpr int kCudaMostProductsOfGroup = 8;
+// The most terms of a sum of rows that products read.
+constexpr int kCudaMostSummed = 4;
 
 // The name of a native type in kernels.
 const char* CudaTypeName(DType dtype);
@@ -22,6 +24,7 @@ std::shared_ptr<const CudaText> TextOfMoves();
 enum class CudaKernel : int {
   kProductsFew,
   kProductsFewVector,
+  kProductsOfSum,  // As the one before; some of them read a sum of rows.
   kProductsMany,
   kProductsManyVector,
   kProductsLarge,  // In tiles of 128 by 128; for float64, of 64 by 64.
@@ -44,9 +47,10 @@ enum class CudaKernel : int {
 std::shared_ptr<const CudaText> TextOfKernels(DType dtype, bool tf32 = false);
 // One kernel: products of few rows, which are read four elements at a time, and
 // then a group (see TextOfGroup) over the rows and columns that each block has
-// computed.
+// computed. If `summed` is set, some of the products may read a sum of rows.
 std::shared_ptr<const CudaText> TextOfProductsThenGroup(const CudaText& group,
-                                                        DType dtype);
+                                                        DType dtype,
+                                                        bool summed = false);
 
 }  // namespace cavs
 

@@ -89,6 +89,10 @@ inline T* Reach(unsigned long long address) {
     return reinterpret_cast<T*>(behind);
   }
   T* host = reinterpret_cast<T*>(address);
+  const Thread* self = cavs_launch->current;
+  const unsigned long long offset =
+      reinterpret_cast<const char*>(address) - self->shared;
+  if (offset + sizeof(T) <= self->shared_bytes) return host;
   if (!cavs_launch->may_touch(cavs_launch, host)) {
     Fail(kIllegalAddress, "no memory of the device", host);
   }
@@ -176,6 +180,11 @@ inline Global<U> cast(Global<T> p) {
 template <typename U, typename T>
 inline Shared<U> cast(Shared<T> p) {
   return {reinterpret_cast<U*>(p.at)};
+}
+
+template <typename U, typename T>
+inline Global<U> anywhere(Shared<T> p) {
+  return {reinterpret_cast<unsigned long long>(p.at)};
 }
 
 #define SHARED_MEMORY(name) \

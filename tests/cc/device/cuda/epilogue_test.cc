@@ -1,5 +1,5 @@
-// Compares products with a group as their epilogue with the same as launches of
-// their own, to the last bit.
+// Compares products with a group as their epilogue, and perhaps with a sum that
+// they form, with the same as launches of their own, to the last bit.
 #include <array>
 #include <memory>
 #include <vector>
@@ -16,6 +16,7 @@ struct Size {
   std::vector<int64_t> gates;  // Of each product.
   bool transpose = false, alike = false;
   bool fits = true, fits_without_walk = true;
+  int terms = 0;  // Of a sum that all products but the last read; or 0.
 };
 
 enum class Way { kAlone, kTogether, kWalk };
@@ -37,8 +38,71 @@ ElementwiseGroup SquareOfSum(int gates) {
   return group;
 }
 
+// x0 + x1 + ...
+ElementwiseGroup SumOf(int terms) {
+  ElementwiseGroup group;
+  group.num_operands = terms + 1;
+  const auto out = static_cast<int16_t>(terms);
+  for (int16_t i = 1; i < terms; ++i) {
+    const int16_t x = i == 1 ? 0 : out;
+    group.instructions.push_back(
+        {Elementwise::kAdd, x, i, out, Elementwise::kIdentity, 0});
+  }
+  return group;
+}
+
 class EpilogueTest : public GpuTest {
  protected:
+  // The terms of a sum: rows by index, some of them the row of zeros.
+  template <typename T>
+  struct Terms {
+    Terms(const CudaDriver& driver, const Size& size) {
+      for (int t = 0; t < size.terms; ++t) {
+        HostMatrix<T> term(size.rows, size.depth, 4);
+        term.FillUnevenly(t + 5);
+        matrices.push_back(std::make_unique<GpuMatrix<T>>(driver, term));
+        std::vector<int32_t> index(size.rows);
+        for (int64_t i = 0; i < size.rows; ++i) {
+          index[i] = static_cast<int32_t>((7 * i + t) % (size.rows + 1)) - 1;
+        }
+        indices.push_back(std::make_unique<GpuMemory>(driver, index));
+      }
+    }
+    CudaRowSum To(const GpuMatrix<T>& to) const {
+      CudaRowSum sum;
+      sum.to = to.block();
+      for (size_t t = 0; t < matrices.size(); ++t) {
+        sum.terms.push_back(
+            matrices[t]->rows(indices[t]->template as<int32_t>(), sum.to.rows));
+      }
+      return sum;
+    }
+    std::vector<std::unique_ptr<GpuMatrix<T>>> matrices;
+    std::vector<std::unique_ptr<GpuMemory>> indices;
+  };
+
+  // A sum as a launch of its own.
+  void Form(DType dtype, const CudaRowSum& sum, const CudaQueue& queue) {
+    const int terms = static_cast<int>(sum.terms.size());
+    const CudaFoundKernel kernel(
+        CudaTextKernel(TextOfGroup(SumOf(terms), dtype), 0));
+    const CudaRowGrid grid = kernels->GridOverRows(sum.to.rows, sum.to.cols);
+    CudaGroupArgs arguments;
+    arguments.rows = sum.to.rows;
+    arguments.columns = sum.to.cols;
+    arguments.shift = grid.shift;
+    arguments.block_rows = kCudaThreads >> grid.shift;
+    for (int t = 0; t < terms; ++t) {
+      arguments.operands[t] = {sum.terms[t].data, sum.terms[t].index,
+                               sum.terms[t].pitch, 1, 1};
+    }
+    arguments.operands[terms] = {sum.to.data, nullptr, sum.to.pitch, 1, 1};
+    const Status status = kernels->Launch(kernel, grid.grid, queue, &arguments,
+                                          sizeof(arguments));
+    EXPECT_TRUE(status.ok()) << status.message();
+    Wait();
+  }
+
   // What products and the group write.
   template <typename T>
   std::vector<HostMatrix<T>> Run(const Size& size, Way way) {
@@ -48,8 +112,13 @@ class EpilogueTest : public GpuTest {
     for (int64_t i = 0; size.alike && i < size.rows; ++i) {
       for (int64_t k = 0; k < size.depth; ++k) x.at(i, k) = x.at(0, k);
     }
-    const GpuMatrix<T> from(driver(), x);
+    const Terms<T> terms(driver(), size);
     std::vector<std::unique_ptr<GpuMatrix<T>>> weights, results;
+    results.push_back(std::make_unique<GpuMatrix<T>>(
+        driver(),
+        size.terms > 0 ? HostMatrix<T>(size.rows, size.depth, 4) : x));
+    const GpuMatrix<T>& from = *results[0];
+    const CudaRowSum sum = terms.To(from);
     std::vector<CudaProduct> products;
     CudaGroupArgs arguments;
     arguments.rows = size.rows;
@@ -76,6 +145,7 @@ class EpilogueTest : public GpuTest {
       }
       products.push_back(std::move(product));
     }
+    if (size.terms > 0) products.back().terms[0].from = sum.terms[0];
     const HostMatrix<T> out(size.rows, size.columns, 3);
     results.push_back(std::make_unique<GpuMatrix<T>>(driver(), out));
     arguments.operands[gates] = {results.back()->data(), nullptr, out.pitch, 1,
@@ -84,20 +154,21 @@ class EpilogueTest : public GpuTest {
                          (gates + 1) * sizeof(CudaGroupArgs::Operand);
     const auto text = TextOfGroup(SquareOfSum(gates), dtype);
     const CudaFoundKernel alone(CudaTextKernel(text, 0));
-    const CudaFoundKernel together(
-        CudaTextKernel(TextOfProductsThenGroup(*text, dtype), 0));
+    const CudaFoundKernel together(CudaTextKernel(
+        TextOfProductsThenGroup(*text, dtype, size.terms > 0), 0));
     CudaWalk walk;
     const CudaQueue queue(stream, way == Way::kWalk ? &walk : nullptr);
     bool fits = false;
     Status status;
     if (way != Way::kAlone) {
-      status = kernels->MultiplyThen(dtype, products,
-                                     {&alone, &together, &arguments, bytes},
-                                     queue, [&] { fits = true; });
+      status = kernels->MultiplyThen(
+          dtype, products, {&alone, &together, &arguments, bytes, sum}, queue,
+          [&] { fits = true; });
       EXPECT_TRUE(status.ok()) << status.message();
       EXPECT_EQ(fits, way == Way::kWalk ? size.fits : size.fits_without_walk);
     }
     if (!fits) {
+      if (size.terms > 0) Form(dtype, sum, stream);
       status = kernels->Multiply(dtype, products, queue);
       EXPECT_TRUE(status.ok()) << status.message();
       const CudaRowGrid grid = kernels->GridOverRows(size.rows, size.columns);
@@ -163,6 +234,40 @@ TEST_F(EpilogueTest, HasTheBitsOfALaunchOfItsOwn) {
   Check<double>(size);
   Check<BFloat16>(size);
   Check<Float16>(size);
+}
+
+TEST_F(EpilogueTest, HasTheBitsOfASumOfItsOwn) {
+  for (const int terms : {2, 3, 4}) {
+    for (Size size : {
+             Size{1, 4, 4, {1, 1}},
+             Size{37, 36, 40, {1, 1}},
+             Size{20, 300, 12, {2, 1}, true},
+             Size{40, 20, 20, {3, 1, 1}},
+             Size{128, 68, 8, {3, 1, 1}},
+         }) {
+      size.terms = terms;
+      Check<float>(size);
+      if (HasFailure()) return;
+    }
+  }
+  Size size = {40, 20, 20, {3, 1, 1}};
+  size.terms = 2;
+  Check<double>(size);
+  Check<BFloat16>(size);
+  Check<Float16>(size);
+}
+
+// More terms than there may be, numbers that are not read four at a time, more
+// numbers than fit into shared memory, or rows that are all alike.
+TEST_F(EpilogueTest, ASumIsALaunchOfItsOwnIfProductsCannotFormIt) {
+  for (Size size : {
+           Size{4, 8, 4, {1, 1}, false, false, false, false, 5},
+           Size{4, 6, 4, {1, 1}, false, false, false, false, 2},
+           Size{4, 4096, 4, {1, 1}, false, false, false, false, 2},
+           Size{4, 8, 4, {1, 1}, false, true, false, false, 2},
+       }) {
+    Check<float>(size);
+  }
 }
 
 // More gates, more rows, or many more blocks than of the products alone: two

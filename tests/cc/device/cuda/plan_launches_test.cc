@@ -1,5 +1,5 @@
-// Tests which launches are the epilogue of products, and which rows are written
-// where they are sent to.
+// Tests which launches are the epilogue of products, which sums products form,
+// and which rows are written where they are sent to.
 #include "cc/device/cuda/plan_launches.h"
 
 #include <gtest/gtest.h>
@@ -94,6 +94,74 @@ TEST(PlanLaunchesTest, AGroupOverOtherRowsIsNone) {
   %8 = sum_edges %7 : rows<8xf32>
   %9 = add %6, %8 : rows<8xf32>
   scatter %9
+)"));
+}
+
+// Whether a sum of children is formed by the products that read it.
+bool FormsSum(const std::string& body) {
+  const CompiledProgram program = Compiled(R"(
+  %0 = gather(0) : rows<8xf32>
+  %1 = gather(1) : rows<8xf32>
+  @2 = capture(0) : invariant<8x8xf32>
+  @3 = capture(1) : invariant<4x8xf32>
+)" + body);
+  for (const CudaLaunch& launch : PlanLaunches(program, Stage::kCritical)) {
+    if (!launch.summed.empty()) return true;
+  }
+  return false;
+}
+
+TEST(PlanLaunchesTest, ASumOfChildrenIsFormedByTheProductsThatReadIt) {
+  EXPECT_TRUE(FormsSum(R"(
+  %4 = add %0, %1 : rows<8xf32>
+  %5 = matmul %4, @2 : rows<8xf32>
+  %6 = tanh %5 : rows<8xf32>
+  scatter %6
+)"));
+  EXPECT_TRUE(FormsSum(R"(
+  %4 = gather(2) : rows<8xf32>
+  %5 = add %0, %1 : rows<8xf32>
+  %6 = add %5, %4 : rows<8xf32>
+  %7 = matmul %6, @2 : rows<8xf32>
+  %8 = tanh %7 : rows<8xf32>
+  scatter %8
+)"));
+}
+
+// What is no sum, what is read by others or in part, and products without an
+// epilogue.
+TEST(PlanLaunchesTest, OtherSumsAreLaunchesOfTheirOwn) {
+  EXPECT_FALSE(FormsSum(R"(
+  %4 = add %0, %1 : rows<8xf32>
+  %5 = add %4, %4 : rows<8xf32>
+  %6 = matmul %5, @2 : rows<8xf32>
+  %7 = tanh %6 : rows<8xf32>
+  scatter %7
+)"));
+  EXPECT_FALSE(FormsSum(R"(
+  %4 = sub %0, %1 : rows<8xf32>
+  %5 = matmul %4, @2 : rows<8xf32>
+  %6 = tanh %5 : rows<8xf32>
+  scatter %6
+)"));
+  EXPECT_FALSE(FormsSum(R"(
+  %4 = add %0, %1 : rows<8xf32>
+  %5 = matmul %4, @2 : rows<8xf32>
+  %6 = mul %4, %5 : rows<8xf32>
+  scatter %6
+)"));
+  EXPECT_FALSE(FormsSum(R"(
+  %4 = add %0, %1 : rows<8xf32>
+  %5 = view %4[4:8] : rows<4xf32>
+  %6 = matmul %5, @3 : rows<8xf32>
+  %7 = matmul %4, @2 : rows<8xf32>
+  %8 = mul %6, %7 : rows<8xf32>
+  scatter %8
+)"));
+  EXPECT_FALSE(FormsSum(R"(
+  %4 = add %0, %1 : rows<8xf32>
+  %5 = matmul %4, @2 : rows<8xf32>
+  scatter %5
 )"));
 }
 
