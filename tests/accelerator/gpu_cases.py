@@ -60,6 +60,7 @@ class Counts(ctypes.Structure):
             "frees",
             "bytes_in_use",
             "most_bytes_in_use",
+            "pinned_bytes_in_use",
             "events",
             "event_waits",
             "faults",

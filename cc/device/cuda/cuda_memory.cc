@@ -29,50 +29,56 @@ bool CudaMemory::MayProvide(size_t bytes) const {
   return result != 0 || bytes <= free;
 }
 
-PinnedBuffers::~PinnedBuffers() {
-  const CudaContext::Current current(*context_);
-  for (const Buffer& buffer : waiting_) {
-    context_->driver().EventSynchronize(buffer.passed);
-    context_->driver().EventDestroy(buffer.passed);
-    context_->driver().MemFreeHost(buffer.data);
-    if (buffer.on_device != 0) context_->driver().MemFree(buffer.on_device);
+PinnedBuffers::Buffer::~Buffer() {
+  const CudaContext::Current current(context);
+  const CudaDriver& driver = context.driver();
+  if (passed != nullptr) {
+    driver.EventSynchronize(passed);
+    driver.EventDestroy(passed);
   }
+  if (data != nullptr) driver.MemFreeHost(data);
+  if (on_device != 0) driver.MemFree(on_device);
 }
 
-Status PinnedBuffers::Take(size_t bytes, Buffer* buffer, bool on_device) {
+Status PinnedBuffers::Take(size_t bytes, std::unique_ptr<Buffer>* buffer,
+                           bool on_device) {
   const CudaDriver& driver = context_->driver();
   {
     std::lock_guard<std::mutex> lock(mutex_);
     for (auto it = waiting_.begin(); it != waiting_.end(); ++it) {
-      if (it->size < bytes || (it->on_device != 0) != on_device ||
-          driver.EventQuery(it->passed) != 0) {
+      const Buffer& own = **it;
+      if (own.size < bytes || (own.on_device != 0) != on_device ||
+          driver.EventQuery(own.passed) != 0) {
         continue;
       }
-      *buffer = *it;
+      *buffer = std::move(*it);
       waiting_.erase(it);
       return Status();
     }
   }
-  buffer->size = std::max(bytes + bytes / 2, kSmallestBuffer);
-  CAVS_RETURN_IF_ERROR(
-      driver.Check(driver.MemHostAlloc(&buffer->data, buffer->size, 0),
-                   "taking pinned memory"));
+  auto made = std::make_unique<Buffer>(*context_);
+  made->size = std::max(bytes + bytes / 2, kSmallestBuffer);
+  CAVS_RETURN_IF_ERROR(driver.Check(
+      driver.MemHostAlloc(&made->data, made->size, 0), "taking pinned memory"));
   if (on_device) {
     CAVS_RETURN_IF_ERROR(
-        driver.Check(driver.MemAlloc(&buffer->on_device, buffer->size),
+        driver.Check(driver.MemAlloc(&made->on_device, made->size),
                      "taking memory for the arguments of kernels"));
   }
-  return driver.Check(
-      driver.EventCreate(&buffer->passed, kCudaEventDisableTiming),
-      "making an event");
+  CAVS_RETURN_IF_ERROR(
+      driver.Check(driver.EventCreate(&made->passed, kCudaEventDisableTiming),
+                   "making an event"));
+  *buffer = std::move(made);
+  return Status();
 }
 
-Status PinnedBuffers::GiveBack(Buffer buffer, CudaStreamHandle stream) {
-  const Status status = context_->driver().Check(
-      context_->driver().EventRecord(buffer.passed, stream),
-      "recording an event");
+Status PinnedBuffers::GiveBack(std::unique_ptr<Buffer> buffer,
+                               CudaStreamHandle stream) {
+  const CudaDriver& driver = context_->driver();
+  const Status status = driver.Check(driver.EventRecord(buffer->passed, stream),
+                                     "recording an event");
   std::lock_guard<std::mutex> lock(mutex_);
-  waiting_.push_back(buffer);
+  waiting_.push_back(std::move(buffer));
   return status;
 }
 

@@ -37,24 +37,28 @@ class PinnedBuffers {
  public:
   explicit PinnedBuffers(std::shared_ptr<const CudaContext> context)
       : context_(std::move(context)) {}
-  ~PinnedBuffers();
-  PinnedBuffers(const PinnedBuffers&) = delete;
 
   struct Buffer {
+    explicit Buffer(const CudaContext& context) : context(context) {}
+    Buffer(const Buffer&) = delete;
+    ~Buffer();
+
+    const CudaContext& context;
     void* data = nullptr;
     size_t size = 0;
     CudaEventHandle passed = nullptr;
     CudaAddress on_device = 0;  // GPU memory of the same size, or 0.
   };
   // Lends at least `bytes` bytes. The context must be current.
-  Status Take(size_t bytes, Buffer* buffer, bool on_device = false);
+  Status Take(size_t bytes, std::unique_ptr<Buffer>* buffer,
+              bool on_device = false);
   // Work in the stream up to this point may still read the buffer.
-  Status GiveBack(Buffer buffer, CudaStreamHandle stream);
+  Status GiveBack(std::unique_ptr<Buffer> buffer, CudaStreamHandle stream);
 
  private:
   const std::shared_ptr<const CudaContext> context_;
   std::mutex mutex_;
-  std::vector<Buffer> waiting_;  // GUARDED_BY(mutex_)
+  std::vector<std::unique_ptr<Buffer>> waiting_;  // GUARDED_BY(mutex_)
 };
 
 }  // namespace cavs

@@ -109,13 +109,14 @@ Status CudaStream::CopyIn(void* to, const void* from, size_t bytes) {
   if (bytes == 0) return Status();
   CAVS_RETURN_IF_ERROR(Flush());
   const CudaContext::Current current(context());
-  PinnedBuffers::Buffer staging;
+  std::unique_ptr<PinnedBuffers::Buffer> staging;
   CAVS_RETURN_IF_ERROR(kernels_->pinned().Take(bytes, &staging));
-  std::memcpy(staging.data, from, bytes);
+  std::memcpy(staging->data, from, bytes);
   const Status status = driver().Check(
-      driver().MemcpyHtoDAsync(AddressOf(to), staging.data, bytes, handle_),
+      driver().MemcpyHtoDAsync(AddressOf(to), staging->data, bytes, handle_),
       "copying to the GPU");
-  const Status returned = kernels_->pinned().GiveBack(staging, handle_);
+  const Status returned =
+      kernels_->pinned().GiveBack(std::move(staging), handle_);
   return status.ok() ? returned : status;
 }
 

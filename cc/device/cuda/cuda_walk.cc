@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
+#include <utility>
 
 namespace cavs {
 namespace {
@@ -122,19 +124,19 @@ Status CudaWalk::RunTogether(const CudaKernels& kernels, CudaFunction function,
   const size_t steps = kGrain;
   const size_t arguments = steps + Rounded(steps_.size() * sizeof(Step));
   const size_t bytes = arguments + arguments_.size();
-  PinnedBuffers::Buffer buffer;
+  std::unique_ptr<PinnedBuffers::Buffer> buffer;
   CAVS_RETURN_IF_ERROR(
       kernels.pinned().Take(bytes, &buffer, /*on_device=*/true));
-  char* const begin = static_cast<char*>(buffer.data);
+  char* const begin = static_cast<char*>(buffer->data);
   std::memset(begin, 0, kGrain);
   std::memcpy(begin + steps, steps_.data(), steps_.size() * sizeof(Step));
   std::memcpy(begin + arguments, arguments_.data(), arguments_.size());
   Status status = driver.Check(
-      driver.MemcpyHtoDAsync(buffer.on_device, begin, bytes, stream),
+      driver.MemcpyHtoDAsync(buffer->on_device, begin, bytes, stream),
       "copying to the GPU");
   if (status.ok()) {
-    WalkArgs own = {buffer.on_device + steps, buffer.on_device + arguments,
-                    buffer.on_device, static_cast<int>(steps_.size())};
+    WalkArgs own = {buffer->on_device + steps, buffer->on_device + arguments,
+                    buffer->on_device, static_cast<int>(steps_.size())};
     void* pointers[] = {&own};
     const auto blocks =
         static_cast<unsigned>(kernels.context().num_processors());
@@ -143,7 +145,7 @@ Status CudaWalk::RunTogether(const CudaKernels& kernels, CudaFunction function,
                                        1, shared_bytes, stream, pointers),
         "a cooperative launch");
   }
-  const Status returned = kernels.pinned().GiveBack(buffer, stream);
+  const Status returned = kernels.pinned().GiveBack(std::move(buffer), stream);
   return status.ok() ? returned : status;
 }
 

@@ -45,27 +45,61 @@ class CudaFaultsTest : public testing::Test {
     return executor.Backward(*experiment_, tape, Setting(), results);
   }
 
+  struct Fault {
+    const char* function;
+    int error;
+    std::string message;  // How that of the step begins.
+  };
+
+  // Lets a call fail in a step, and takes another step. Returns whether there
+  // was such a call.
+  bool Fail(const CellExecutor& executor, const Fault& fault, int calls_before,
+            const Results& want) const {
+    SCOPED_TRACE(testing::Message()
+                 << fault.function << ", call " << calls_before);
+    cuda_->Reset();
+    cuda_->Fail(fault.function, calls_before, fault.error);
+    Results spoiled, got;
+    const Status status = Step(executor, &spoiled);
+    const bool failed = cuda_->Calls(fault.function) > calls_before;
+    EXPECT_EQ(status.ok(), !failed);
+    if (failed) {
+      EXPECT_THAT(status.message(), StartsWith(fault.message));
+    }
+    cuda_->Reset();
+    const Status after = Step(executor, &got);
+    EXPECT_TRUE(after.ok()) << after.message();
+    EXPECT_EQ(got, want);
+    return failed;
+  }
+
   // Lets one call after another of a function fail, until a step makes so few
   // of them that none does. Returns how many steps have failed.
-  int FailEach(const char* function, int error, const std::string& message) {
+  int FailEach(const Fault& fault) const {
     const CellExecutor executor(cell_, PassOptions(), TheGpu());
     Results want;
     EXPECT_TRUE(Step(executor, &want).ok());
+    int calls = 0;
+    while (Fail(executor, fault, calls, want) && !HasFailure()) ++calls;
+    return calls;
+  }
+
+  // The same in the first step on a GPU, which loads kernels and takes memory.
+  // In the end all memory is given back.
+  int FailEachInFirstStep(const Fault& fault, bool walks) const {
+    Results want;
+    EXPECT_TRUE(Step(CellExecutor(cell_, PassOptions(), TheGpu()), &want).ok());
     for (int calls = 0;; ++calls) {
-      SCOPED_TRACE(testing::Message() << function << ", call " << calls);
-      cuda_->Reset();
-      cuda_->Fail(function, calls, error);
-      Results spoiled;
-      const Status status = Step(executor, &spoiled);
-      const bool failed = !status.ok();
-      if (failed) {
-        EXPECT_THAT(status.message(), StartsWith(message));
+      const FakeCounts before = cuda_->Counts();
+      bool failed;
+      {
+        const CudaTestDevice fresh(TestGpu::Open(), walks);
+        const CellExecutor executor(cell_, PassOptions(), &fresh);
+        failed = Fail(executor, fault, calls, want);
       }
-      cuda_->Reset();
-      Results got;
-      const Status after = Step(executor, &got);
-      EXPECT_TRUE(after.ok()) << after.message();
-      EXPECT_EQ(got, want);
+      const FakeCounts after = cuda_->Counts();
+      EXPECT_EQ(after.bytes_in_use, before.bytes_in_use);
+      EXPECT_EQ(after.pinned_bytes_in_use, before.pinned_bytes_in_use);
       if (!failed || HasFailure()) return calls;
     }
   }
@@ -77,44 +111,47 @@ class CudaFaultsTest : public testing::Test {
 };
 
 TEST_F(CudaFaultsTest, LaunchesFail) {
-  EXPECT_GT(FailEach("cuLaunchKernel", 701,
-                     "GPU: got CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES ("),
+  EXPECT_GT(FailEach({"cuLaunchKernel", 701,
+                      "GPU: got CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES ("}),
             20);
 }
 
 // Kernels are compiled in the midst of a step, when they are first launched.
 TEST_F(CudaFaultsTest, KernelsDoNotCompile) {
-  int calls = 0;
-  for (bool failed = true; failed;) {
-    SCOPED_TRACE(testing::Message() << "text " << calls);
-    const CudaTestDevice fresh(TestGpu::Open());
-    const CellExecutor executor(cell_, PassOptions(), &fresh);
-    cuda_->Fail("nvrtcCompileProgram", calls++, 6);
-    Results spoiled, got;
-    const Status status = Step(executor, &spoiled);
-    failed = !status.ok();
-    if (failed) {
-      EXPECT_THAT(status.message(), StartsWith("NVRTC 12.9: got error 6 for"));
-    }
-    cuda_->Reset();
-    const Status after = Step(executor, &got);
-    ASSERT_TRUE(after.ok()) << after.message();
-    if (!failed) {
-      EXPECT_GT(calls, 4);
-    }
-  }
+  EXPECT_GT(FailEachInFirstStep(
+                {"nvrtcCompileProgram", 6, "NVRTC 12.9: got error 6 for"},
+                /*walks=*/false),
+            3);
 }
 
 TEST_F(CudaFaultsTest, AGpuIsLost) {
   EXPECT_GT(
-      FailEach("cuLaunchKernel", 719, "GPU: got CUDA_ERROR_LAUNCH_FAILED ("),
+      FailEach({"cuLaunchKernel", 719, "GPU: got CUDA_ERROR_LAUNCH_FAILED ("}),
       20);
 }
 
 TEST_F(CudaFaultsTest, CopiesFail) {
   EXPECT_GE(
-      FailEach("cuMemcpyHtoDAsync_v2", 999, "GPU: got CUDA_ERROR_UNKNOWN ("),
+      FailEach({"cuMemcpyHtoDAsync_v2", 999, "GPU: got CUDA_ERROR_UNKNOWN ("}),
       1);
+}
+
+TEST_F(CudaFaultsTest, WalksAndWhatTheFirstStepTakesFail) {
+  const auto fault = [](const char* function, const std::string& what) {
+    return Fault{function, 999,
+                 "GPU: got CUDA_ERROR_UNKNOWN (CUDA_ERROR_UNKNOWN) from " +
+                     what + " but expected success."};
+  };
+  for (const Fault& own :
+       {fault("cuLaunchCooperativeKernel", "a cooperative launch"),
+        fault("cuMemHostAlloc", "taking pinned memory"),
+        fault("cuModuleLoadData", "loading kernels"),
+        fault("cuEventRecord", "recording an event"),
+        Fault{"cuMemAlloc_v2", 2, /*message=*/""},
+        Fault{"cuEventCreate", 999, "GPU: got CUDA_ERROR_UNKNOWN ("}}) {
+    const int failed = FailEachInFirstStep(own, /*walks=*/true);
+    EXPECT_GE(failed, 1) << own.function;
+  }
 }
 
 // A step itself waits for nothing.

@@ -10,6 +10,7 @@ EXPORTED void fake_counts(FakeCounts* counts) {
   Machine& m = Machine::Get();
   const Lock lock(m.mutex);
   *counts = m.counts;
+  counts->pinned_bytes_in_use = m.memory.bytes_in_use(MemoryKind::kPinned);
 }
 
 EXPORTED int64_t fake_launches(const char* kernel) {

@@ -29,6 +29,7 @@ struct FakeCounts {
   int64_t memsets;
   int64_t allocations, frees;  // Of device memory.
   int64_t bytes_in_use, most_bytes_in_use;
+  int64_t pinned_bytes_in_use;  // Of the host.
   int64_t events, event_waits;
   int64_t faults;
 };
@@ -37,7 +38,7 @@ extern "C" {
 void fake_counts(FakeCounts* counts);
 // How often a kernel of this name was launched.
 int64_t fake_launches(const char* kernel);
-// How often a function of the driver was called.
+// How often a function of the driver, or nvrtcCompileProgram, was called.
 int64_t fake_calls(const char* function);
 void fake_each_kernel(void (*call)(void* data, const char* kernel,
                                    int64_t launches),

@@ -37,7 +37,7 @@ void* Memory::Allocate(MemoryKind kind, size_t bytes) {
                                 RoundUp(bytes) - bytes);
   }
   blocks_[reinterpret_cast<uintptr_t>(at)] = {bytes, kind, ++last_number_};
-  if (kind == MemoryKind::kDevice) bytes_in_use_ += bytes;
+  bytes_in_use_[static_cast<int>(kind)] += bytes;
   return at;
 }
 
@@ -46,7 +46,7 @@ bool Memory::Free(MemoryKind kind, void* at) {
   if (found == blocks_.end() || found->second.kind != kind) return false;
   const size_t bytes = found->second.bytes;
   blocks_.erase(found);
-  if (kind == MemoryKind::kDevice) bytes_in_use_ -= bytes;
+  bytes_in_use_[static_cast<int>(kind)] -= bytes;
   std::memset(at, 0xff, bytes);
   if (__asan_unpoison_memory_region != nullptr) {
     __asan_unpoison_memory_region(at, RoundUp(bytes));

@@ -30,7 +30,9 @@ class Memory {
   // Numbers are not used twice.
   uint64_t HostBlock(const void* at) const;
 
-  int64_t bytes_in_use() const { return bytes_in_use_; }
+  int64_t bytes_in_use(MemoryKind kind = MemoryKind::kDevice) const {
+    return bytes_in_use_[static_cast<int>(kind)];
+  }
 
  private:
   struct Block {
@@ -42,7 +44,7 @@ class Memory {
 
   std::map<uintptr_t, Block> blocks_;
   uint64_t last_number_ = 0;
-  int64_t bytes_in_use_ = 0;  // Of the device.
+  int64_t bytes_in_use_[3] = {};  // Of each kind.
 };
 
 }  // namespace cavs_fake

@@ -78,6 +78,7 @@ CAVS_FAKE(nvrtcCompileProgram, Program* program, int count,
   {
     const Lock lock(m.mutex);
     ++m.counts.compiles;
+    ++m.calls["nvrtcCompileProgram"];
     if (const int error = m.Planned("nvrtcCompileProgram"); error != 0) {
       program->compiled.log = "error: told to fail";
       return error;
