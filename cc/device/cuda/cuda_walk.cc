@@ -140,10 +140,13 @@ Status CudaWalk::RunTogether(const CudaKernels& kernels, CudaFunction function,
     void* pointers[] = {&own};
     const auto blocks =
         static_cast<unsigned>(kernels.context().num_processors());
-    status = driver.Check(
+    const CudaResult result =
         driver.LaunchCooperativeKernel(function, blocks, 1, 1, kCudaThreads, 1,
-                                       1, shared_bytes, stream, pointers),
-        "a cooperative launch");
+                                       1, shared_bytes, stream, pointers);
+    // Other processes may have a part of the GPU.
+    status = result == kCudaCooperativeLaunchTooLarge
+                 ? RunOneByOne(kernels, stream)
+                 : driver.Check(result, "a cooperative launch");
   }
   const Status returned = kernels.pinned().GiveBack(std::move(buffer), stream);
   return status.ok() ? returned : status;

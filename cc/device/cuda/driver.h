@@ -41,6 +41,7 @@ enum CudaEventFlags : unsigned { kCudaEventDisableTiming = 2 };
 enum CudaMemoryFlags : unsigned { kCudaAttachGlobal = 1 };
 constexpr CudaResult kCudaOutOfMemory = 2;
 constexpr CudaResult kCudaNotReady = 600;
+constexpr CudaResult kCudaCooperativeLaunchTooLarge = 720;
 
 // The functions that the device uses: the name of a member, the name in the
 // library, and the type. NVIDIA's headers are not needed to build this.

@@ -187,20 +187,27 @@ TEST_F(CudaWalkTest, GroupsThatAWalkTakesAreNotCompiledAlone) {
   EXPECT_EQ(cuda.Counts().compiles, 6);
 }
 
-// A GPU on which the blocks do not fit at the same time launches every task.
+// A GPU on which the blocks do not fit at the same time, by itself or beside
+// what other processes run, launches every task.
 TEST_F(CudaWalkTest, BlocksThatDoNotFitAreLaunchedTaskByTask) {
   if (TheGpu()->gpu()->context().name().find("Emulated") != 0) {
     GTEST_SKIP() << "no emulated GPU";
   }
   const FakeCuda cuda;
-  cuda.Reset();
-  cuda.Fail("cuOccupancyMaxActiveBlocksPerMultiprocessor", 0, 1);
   const Cell cell = TreeLstmCell(DType::kFloat32, 8, 8);
   const CudaTestDevice walking(TheGpu()->gpu(), /*walks=*/true);
   const CellExecutor executor(cell, PassOptions(), &walking);
   const Experiment experiment(cell, Trees(5, 3), 1);
-  ExpectNear(executor.Run(experiment), experiment.RunOracle(), 2e-4);
-  EXPECT_EQ(cuda.Counts().cooperative, 1) << "that of the other direction";
+  const Results want = executor.Run(experiment);
+  ExpectNear(want, experiment.RunOracle(), 2e-4);
+  for (const auto& [function, error] :
+       {std::pair("cuOccupancyMaxActiveBlocksPerMultiprocessor", 1),
+        std::pair("cuLaunchCooperativeKernel", 720)}) {
+    cuda.Reset();
+    cuda.Fail(function, 0, error);
+    EXPECT_EQ(executor.Run(experiment), want) << function;
+    EXPECT_EQ(cuda.Counts().cooperative, 1) << "that of the other direction";
+  }
 }
 
 }  // namespace
