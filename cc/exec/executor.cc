@@ -176,7 +176,7 @@ Status Compute(const StepPlan& plan, const Model& model, const RowPlan& rows,
   Guards* const guards = context.pool->guarded() ? &zones : nullptr;
   const GuardedOutputs outputs(model, context.pool, guards, &arguments);
   Run run(plan, model, rows, context, std::move(arguments), guards);
-  if (!run.Start()) return refuse();
+  CAVS_RETURN_IF_ERROR(run.Start(refuse));
   if (writes != nullptr) CAVS_RETURN_IF_ERROR(run.ZeroState(*writes));
   CAVS_RETURN_IF_ERROR(run.Compute());
   outputs.CopyBack();

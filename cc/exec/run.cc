@@ -42,7 +42,7 @@ Run::~Run() {
   }
 }
 
-bool Run::Start() {
+Status Run::Start(const std::function<Status()>& refuse) {
   // Memory outlives the run in the forward direction only. It is taken first:
   // so it reuses its buffer of the step before, and leaves the buffer of the
   // backward direction for memory that is returned soon.
@@ -53,26 +53,26 @@ bool Run::Start() {
   kept_ = keeps ? context_.pool->Acquire(kept) : nullptr;
   arena_memory_ = context_.pool->Acquire(
       keeps ? arena : SaturatingAdd(plan_.kept_bytes, arena));
-  if (arena_memory_ == nullptr || (keeps && kept_ == nullptr)) return false;
+  if (arena_memory_ == nullptr || (keeps && kept_ == nullptr)) return refuse();
   arena_ = static_cast<char*>(arena_memory_.get());
   kept_begin_ = keeps ? static_cast<char*>(kept_.get()) : arena_;
   if (!keeps) arena_ += plan_.kept_bytes;
   if (guards_ != nullptr) zones_before_ = guards_->size();
-  BindState();
-  BindInputs();
+  CAVS_RETURN_IF_ERROR(BindState());
+  CAVS_RETURN_IF_ERROR(BindInputs());
   for (int type = 0; type < rows_.num_types(); ++type) {
     if (!IsIdle(model_, rows_, type)) BindProgram(type);
   }
   if (guards_ != nullptr) zones_of_run_ = guards_->size();
-  return true;
+  return Status();
 }
 
-void Run::BindState() {
+Status Run::BindState() {
   char* before = kept_begin_ + plan_.state_offset;
   state_ = {before + plan_.zeros_bytes, rows_.num_rows(), model_.state_columns,
             model_.state_columns};
-  (void)critical_->Zero(before, plan_.zeros_bytes);
-  if (guards_ == nullptr) return;
+  CAVS_RETURN_IF_ERROR(critical_->Zero(before, plan_.zeros_bytes));
+  if (guards_ == nullptr) return Status();
   const char* const name = plan_.direction == Direction::kBackward
                                ? "the state's gradient"
                                : "the state";
@@ -81,18 +81,19 @@ void Run::BindState() {
   guards_->Add(before + plan_.state_bytes,
                before + Memory::Padded(plan_.state_bytes) + plan_.zone, name);
   guards_->AddZeros(before, state_.data, StrCat("the row before ", name));
+  return Status();
 }
 
 // Copies inputs behind a row of zeros.
-void Run::BindInputs() {
+Status Run::BindInputs() {
   for (size_t i = 0; i < plan_.inputs.size(); ++i) {
     const InputCopy& copy = plan_.inputs[i];
     if (copy.bytes == 0) continue;
     char* const before = (copy.outlives ? kept_begin_ : arena_) + copy.offset;
     char* const rows = before + copy.zeros_bytes;
-    (void)critical_->Zero(before, copy.zeros_bytes);
-    (void)critical_->Copy(rows, arguments_.inputs[i].data,
-                          copy.bytes - copy.zeros_bytes);
+    CAVS_RETURN_IF_ERROR(critical_->Zero(before, copy.zeros_bytes));
+    CAVS_RETURN_IF_ERROR(critical_->Copy(rows, arguments_.inputs[i].data,
+                                         copy.bytes - copy.zeros_bytes));
     arguments_.inputs[i].data = rows;
     if (guards_ == nullptr) continue;
     const std::string name =
@@ -103,6 +104,7 @@ void Run::BindInputs() {
                  before + Memory::Padded(copy.bytes) + plan_.zone, name);
     guards_->AddZeros(before, rows, StrCat("the row before ", name));
   }
+  return Status();
 }
 
 void Run::BindProgram(int type) {

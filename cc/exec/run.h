@@ -3,6 +3,7 @@
 #define CAVS_CC_EXEC_RUN_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -51,9 +52,9 @@ class Run {
   // Retires the work that it has put into the streams.
   ~Run();
 
-  // Takes all memory of the plan, before anything is computed; returns false if
-  // there is not enough.
-  bool Start();
+  // Takes all memory of the plan, before anything is computed; returns refuse()
+  // if there is not enough.
+  Status Start(const std::function<Status()>& refuse);
   // Zeroes the rows of the state's gradient that no node writes, and those to
   // which several nodes add. `writes` says how often each row is written. For
   // the backward direction.
@@ -78,8 +79,8 @@ class Run {
     std::vector<int> chunk_views;  // The views of symbols of Home::kChunk.
   };
 
-  void BindState();
-  void BindInputs();
+  Status BindState();
+  Status BindInputs();
   void BindProgram(int type);
   void BindSums(int type);
   void BindSlot(int type, int id);

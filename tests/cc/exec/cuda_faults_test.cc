@@ -146,6 +146,7 @@ TEST_F(CudaFaultsTest, WalksAndWhatTheFirstStepTakesFail) {
        {fault("cuLaunchCooperativeKernel", "a cooperative launch"),
         fault("cuMemHostAlloc", "taking pinned memory"),
         fault("cuModuleLoadData", "loading kernels"),
+        fault("cuMemsetD8Async", "setting memory to zero"),
         fault("cuEventRecord", "recording an event"),
         Fault{"cuMemAlloc_v2", 2, /*message=*/""},
         Fault{"cuEventCreate", 999, "GPU: got CUDA_ERROR_UNKNOWN ("}}) {

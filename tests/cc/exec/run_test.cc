@@ -78,7 +78,7 @@ class RunTest : public testing::Test {
     const StepPlan plan = PlanStep(Direction::kForward, model, rows, limits);
     Guards guards;
     cavs::Run run(plan, model, rows, context_, arguments, &guards);
-    if (!run.Start()) return OutOfMemory();
+    CAVS_RETURN_IF_ERROR(run.Start(OutOfMemory));
     CAVS_RETURN_IF_ERROR(run.Compute());
     results_ = run.Results()[0];
     memory_ = run.kept();
