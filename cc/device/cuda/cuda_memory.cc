@@ -77,6 +77,8 @@ Status PinnedBuffers::GiveBack(std::unique_ptr<Buffer> buffer,
   const CudaDriver& driver = context_->driver();
   const Status status = driver.Check(driver.EventRecord(buffer->passed, stream),
                                      "recording an event");
+  // Nothing else says when the stream has passed.
+  if (!status.ok()) driver.StreamSynchronize(stream);
   std::lock_guard<std::mutex> lock(mutex_);
   waiting_.push_back(std::move(buffer));
   return status;

@@ -18,6 +18,7 @@
 namespace cavs {
 namespace {
 
+using testing::ElementsAre;
 using testing::StartsWith;
 
 class CudaFaultsTest : public testing::Test {
@@ -164,6 +165,28 @@ TEST_F(CudaFaultsTest, WaitsFail) {
   EXPECT_THAT(status.message(), StartsWith("GPU: got CUDA_ERROR_UNKNOWN ("));
   cuda_->Reset();
   EXPECT_TRUE(stream->Synchronize().ok());
+}
+
+// A buffer that the stream still reads is not lent again.
+TEST_F(CudaFaultsTest, BuffersCannotBeMarkedAsFree) {
+  const TestGpu& gpu = *TheGpu()->gpu();
+  const auto kernels =
+      std::make_shared<CudaKernels>(gpu.kernels()->shared_context());
+  std::unique_ptr<CudaStream> stream;
+  ASSERT_TRUE(CudaStream::New(kernels, &stream).ok());
+  CudaMemory memory(kernels->shared_context());
+  void* const to = memory.Allocate(2 * sizeof(int));
+  cuda_->Fail("cuEventRecord", 0, 999);
+  const int first = 1, second = 2;
+  const Status status = stream->CopyIn(to, &first, sizeof(int));
+  EXPECT_THAT(status.message(), StartsWith("GPU: got CUDA_ERROR_UNKNOWN ("));
+  EXPECT_TRUE(
+      stream->CopyIn(static_cast<int*>(to) + 1, &second, sizeof(int)).ok());
+  EXPECT_TRUE(stream->Synchronize().ok());
+  int got[2];
+  gpu.CopyOut(got, to, sizeof(got));
+  EXPECT_THAT(got, ElementsAre(first, second));
+  memory.Free(to, 2 * sizeof(int));
 }
 
 // In the first step of a model, which takes memory.
