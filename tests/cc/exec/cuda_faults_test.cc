@@ -114,7 +114,7 @@ class CudaFaultsTest : public testing::Test {
 TEST_F(CudaFaultsTest, LaunchesFail) {
   EXPECT_GT(FailEach({"cuLaunchKernel", 701,
                       "GPU: got CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES ("}),
-            20);
+            15);
 }
 
 // Kernels are compiled in the midst of a step, when they are first launched.
@@ -128,7 +128,7 @@ TEST_F(CudaFaultsTest, KernelsDoNotCompile) {
 TEST_F(CudaFaultsTest, AGpuIsLost) {
   EXPECT_GT(
       FailEach({"cuLaunchKernel", 719, "GPU: got CUDA_ERROR_LAUNCH_FAILED ("}),
-      20);
+      15);
 }
 
 TEST_F(CudaFaultsTest, CopiesFail) {
