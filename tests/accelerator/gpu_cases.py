@@ -24,15 +24,9 @@ from tests.helpers import cells
 OURS = ("Forward", "Backward", "Gather", "Scatter", "ScatterMax", "Pull", "Push", "DropoutMask")
 # Those of `cases` without an operator that only TensorFlow computes.
 OF_USERS = (
-    *(
-        "control_flow",
-        "fit_with_mixed_precision",
-        "fit_with_steps_in_one_call",
-        "lookups",
-        "losses",
-    ),
-    *("mirrored", "optimizers", "row_operators", "sequence_layers", "tree_layers"),
-    "variables_on_the_cpu",
+    *("control_flow", "fit_with_mixed_bfloat16", "fit_with_mixed_float16", "lookups", "losses"),
+    *("fit_with_steps_in_one_call", "mirrored", "optimizers", "row_operators", "sequence_layers"),
+    *("tree_layers", "variables_on_the_cpu"),
 )
 COUNTED = ("launches", "host_waits", "uploads", "bytes_up", "memsets")
 

@@ -10,7 +10,7 @@ from tests.fuzz import graphs
 from tests.fuzz.programs import Program, choose, draw_program
 
 _PASSES = (*PASSES, "decompose")
-SEEDS_OF_A_BLOCK = 30  # Consecutive seeds that run in one process.
+SEEDS_OF_A_BLOCK = 20  # Consecutive seeds that run in one process.
 
 
 @dataclasses.dataclass(frozen=True)
