@@ -71,6 +71,12 @@ def devices_of_vertex_functions() -> set[str]:
     return {kernel.device_type for kernel in registered}
 
 
+def may_run_on_gpus() -> bool:
+    """Whether there is a device other than the CPU that vertex functions run on."""
+    others = devices_of_vertex_functions() - {"CPU"}
+    return any(tf.config.list_logical_devices(kind) for kind in others)
+
+
 def in_xla() -> bool:
     """Whether what is called now will be compiled by XLA, which cannot compile custom ops."""
     from tensorflow.python.ops import control_flow_util

@@ -21,25 +21,26 @@ def run_forward(
     values = functions.capture_values()
     rows = [rows_of(pulls[name]) for name in functions.pull_names]
     _check_mode([*rows, *values])
-    results = ops.cavs_forward(
-        schedule.order,
-        schedule.task_splits,
-        schedule.task_type,
-        schedule.child_row,
-        rows,
-        values,
-        [] if at is None else [at],
-        functions.partial_vertices(pulls),
-        schedule.edge_lists,
-        edge_pulls=functions.edge_pulls,
-        edge_pushes=functions.edge_pushes,
-        capture_counts=[len(traced.captures) for traced in functions.traced],
-        pulled_by=functions.pulled_by,
-        gradient_error=functions.gradient_error,
-        keep_tape=tf.executing_eagerly() and record.could_possibly_record(),
-        **functions.attributes(pulls),
-        **options.attributes(),
-    )
+    with functions.place_of_ops(options):
+        results = ops.cavs_forward(
+            schedule.order,
+            schedule.task_splits,
+            schedule.task_type,
+            schedule.child_row,
+            rows,
+            values,
+            [] if at is None else [at],
+            functions.partial_vertices(pulls),
+            schedule.edge_lists,
+            edge_pulls=functions.edge_pulls,
+            edge_pushes=functions.edge_pushes,
+            capture_counts=[len(traced.captures) for traced in functions.traced],
+            pulled_by=functions.pulled_by,
+            gradient_error=functions.gradient_error,
+            keep_tape=tf.executing_eagerly() and record.could_possibly_record(),
+            **functions.attributes(pulls),
+            **options.attributes(),
+        )
     return dict(zip(functions.push_names, results.pushes, strict=True))
 
 

@@ -1,6 +1,8 @@
 """Makes the functions that the C++ ops run from the vertex functions of a GraphSupport."""
 
+import contextlib
 import dataclasses
+import json
 
 import numpy as np
 import tensorflow as tf
@@ -14,6 +16,7 @@ from cavs_tf._inputs.inputs import (
     partial_inputs,
     rows_of,
 )
+from cavs_tf._native.library import may_run_on_gpus, ops
 from cavs_tf._tracing import inference as _inference
 from cavs_tf._tracing.decomposition import rewritings
 from cavs_tf._tracing.derivative import Derivative, NoGradientError, differentiate
@@ -45,6 +48,7 @@ class Functions:
       fingerprints: Of the vertex functions as they were traced.
       sources: All that they captured, kept so that no other object gets its id.
       available: Bytes that a step may take, by device, as `available_bytes` has found them.
+      gpus_run: Whether GPUs run all operators, by the passes that are left out.
     """
 
     traced: list
@@ -65,6 +69,7 @@ class Functions:
     fingerprints: list
     sources: list
     available: dict = dataclasses.field(default_factory=dict)
+    gpus_run: dict = dataclasses.field(default_factory=dict)
 
     EXAMPLES = Analysis.NUM_ROWS  # The number of rows of a minibatch that tracing uses.
 
@@ -103,6 +108,29 @@ class Functions:
             "differentiable": [capture.differentiable for capture in captures],
             "Tpushes": [spec.dtype for spec in self.push_specs],
         }
+
+    def runs_on_gpus(self, options) -> bool:
+        """Whether GPUs run all operators, if there are GPUs that vertex functions run on."""
+        if options.disable not in self.gpus_run:
+            with tf.init_scope(), tf.device("CPU:0"):
+                self.gpus_run[options.disable] = not may_run_on_gpus() or all(
+                    node["gpus_run"]
+                    for program in self.description({}, options)
+                    for node in program["nodes"]
+                )
+        return self.gpus_run[options.disable]
+
+    def description(self, inputs: dict, options) -> list[dict]:
+        """The programs of F and then dF of every vertex type, as `CavsDescribe` describes them."""
+        text = ops.cavs_describe(**self.program_attributes(inputs), **options.passes())
+        return json.loads(text.numpy())
+
+    def place_of_ops(self, options):
+        """A scope for ops that run or describe these functions.
+
+        They are on the CPU if GPUs do not run all operators, as if ops had no kernels for GPUs.
+        """
+        return contextlib.nullcontext() if self.runs_on_gpus(options) else tf.device("CPU:0")
 
     def pulled_rows(self, inputs: dict) -> list:
         """The number of rows of each input, by name; -1, one per vertex, if it is not given."""

@@ -171,15 +171,21 @@ class Capture:
         return _copied_to_cpu(self.source.read_value())
 
 
-@tf.custom_gradient
 def _copied_to_cpu(value):
     """The handle of a variable with this value: an operator runs where its variables are."""
     with tf.device("CPU:0"):
         handle = tf.raw_ops.VarHandleOp(
             dtype=value.dtype, shape=value.shape, shared_name=context.anonymous_name()
         )
-        tf.raw_ops.AssignVariableOp(resource=handle, value=value)
-    return handle, lambda gradient: gradient
+        return _assigned(handle, value)
+
+
+@tf.custom_gradient
+def _assigned(handle, value):
+    """The handle of a variable, once it has this value."""
+    assigned = tf.raw_ops.AssignVariableOp(resource=handle, value=value)
+    with tf.control_dependencies([] if assigned is None else [assigned]):
+        return tf.identity(handle), lambda gradient: (None, gradient)
 
 
 class VertexGraph(FunctionGraph):

@@ -22,25 +22,26 @@ def choose_micro_batch(graphs, functions, options, inputs=None, at=None) -> tupl
       training step takes with all graphs at a time.
     """
     inputs = inputs or {}
-    return ops.cavs_micro_batch(
-        graphs.child_splits,
-        graphs.child_ids,
-        graphs.graph_splits,
-        graphs.vertex_type,
-        functions.pulled_rows(inputs),
-        -1 if at is None else tf.size(at, tf.int64),
-        available_bytes(functions),
-        functions.partial_vertices(inputs),
-        arity=functions.arity,
-        policy=options.policy,
-        Tpulls=[spec.dtype for spec in functions.pull_specs],
-        **functions.attributes(inputs),
-        **options.attributes(),
-    )
+    with functions.place_of_ops(options):
+        return ops.cavs_micro_batch(
+            graphs.child_splits,
+            graphs.child_ids,
+            graphs.graph_splits,
+            graphs.vertex_type,
+            functions.pulled_rows(inputs),
+            -1 if at is None else tf.size(at, tf.int64),
+            available_bytes(functions, options),
+            functions.partial_vertices(inputs),
+            arity=functions.arity,
+            policy=options.policy,
+            Tpulls=[spec.dtype for spec in functions.pull_specs],
+            **functions.attributes(inputs),
+            **options.attributes(),
+        )
 
 
-def available_bytes(functions) -> int:
+def available_bytes(functions, options) -> int:
     """Bytes that a step here may take: a fraction of those available there at the first call."""
-    with tf.init_scope():
+    with tf.init_scope(), functions.place_of_ops(options):
         found = ops.cavs_available_memory()
         return functions.available.setdefault(found.device, int(_USABLE * found.numpy()))

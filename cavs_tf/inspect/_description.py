@@ -1,7 +1,5 @@
 """Descriptions of the compiled programs of a vertex function, by names that its author knows."""
 
-import json
-
 from cavs_tf._inputs.inputs import (
     CHILD_MASK,
     DEFAULT,
@@ -12,7 +10,6 @@ from cavs_tf._inputs.inputs import (
     STATES,
     name_inputs,
 )
-from cavs_tf._native.library import ops
 from cavs_tf._tracing.lookups import is_looked_up
 from cavs_tf.inspect._memory import functions_of
 from cavs_tf.inspect._origins import Origins
@@ -42,7 +39,8 @@ def describe(cell, graphs=None, inputs=None, pushes=None) -> list[dict]:
     If there is no dF, its description has an error, and None as its nodes.
     """
     functions = functions_of(cell, graphs, inputs, pushes)
-    described = _describe_programs(cell.options, functions, name_inputs(inputs))
+    with functions.place_of_ops(cell.options):
+        described = functions.description(name_inputs(inputs), cell.options)
     titles = [(d, t) for d in ("F", "dF") for t in functions.traced]
     programs = []
     for (direction, traced), program in zip(titles, described, strict=False):
@@ -59,11 +57,6 @@ def names_of(traits: int) -> str:
     """The names of a sum of traits, as in TensorFlow's profiles: " (leaves, no input)"."""
     names = [name for bit, name, _ in TRAITS if traits & bit]
     return f" ({', '.join(names)})" if names else ""
-
-
-def _describe_programs(options, functions, inputs) -> list[dict]:
-    description = ops.cavs_describe(**functions.program_attributes(inputs), **options.passes())
-    return json.loads(description.numpy())
 
 
 def _name(node, functions, origins):

@@ -7,6 +7,7 @@ import os
 import numpy as np
 
 from cavs_tf._inputs.inputs import name_inputs
+from cavs_tf._native.library import may_run_on_gpus
 from cavs_tf._tracing.source_lines import text_of
 from cavs_tf._values.arguments import check_bools
 from cavs_tf.graphs._micro_batches import available_bytes
@@ -67,12 +68,14 @@ def explain(model, graphs=None, inputs=None, program=False) -> Explanation:
 
 def _lines(model, graphs, inputs, program) -> list[str]:
     if graphs is None:
-        return _programs(describe(cell_of(model), None, inputs), program)
+        described = describe(cell_of(model), None, inputs)
+        return [*_programs(described, program), *_reason_for_the_cpu(described)]
     call = call_of(model, graphs, inputs)
     described = describe(call.cell, call.graphs, call.inputs, call.pushes)
     step = predict_step(call)
     return [
         *_programs(described, program),
+        *_reason_for_the_cpu(described),
         *_tasks(call, step),
         *_choices(call),
         *_memory(step.memory),
@@ -107,6 +110,15 @@ def _operators(nodes, places):
     fallbacks = [places.beside_name(n["op"], n["origins"]) for n in nodes if not n["native"]]
     lines.append(f"  by TensorFlow's own kernels: {', '.join(fallbacks) or 'none'}")
     return lines
+
+
+def _reason_for_the_cpu(described):
+    """A line that says why GPUs do not run the programs, if they run others."""
+    nodes = [node for program in described for node in program["nodes"] or []]
+    missing = dict.fromkeys(node["op"] for node in nodes if not node["gpus_run"])
+    if not missing or not may_run_on_gpus():
+        return []
+    return [f"runs on the CPU, as there are no kernels for GPUs of: {', '.join(missing)}"]
 
 
 def _stage_lines(nodes, places):
@@ -216,7 +228,7 @@ def _choices(call):
         lines.append(
             f"micro-batches: of {int(micro_batch)} of {graphs.num_graphs} graphs (auto: "
             f"to train with all at once takes {int(whole_bytes):,} of "
-            f"{available_bytes(cell._cache.last):,} bytes)"
+            f"{available_bytes(cell._cache.last, options):,} bytes)"
         )
     return lines
 

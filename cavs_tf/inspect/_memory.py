@@ -120,19 +120,20 @@ def predict_step(call: CellCall) -> StepPrediction:
     functions = functions_of(cell, graphs, inputs, call.pushes)
     inputs = name_inputs(inputs)
     schedule = cell._schedule_of(graphs, inputs, at)
-    found = ops.cavs_memory(
-        schedule.order,
-        schedule.task_splits,
-        schedule.task_type,
-        schedule.child_row,
-        functions.pulled_rows(inputs),
-        np.int64(-1 if at is None else len(at)),
-        functions.partial_vertices(inputs),
-        schedule.edge_lists,
-        Tpulls=[spec.dtype for spec in functions.pull_specs],
-        **functions.attributes(inputs),
-        **cell.options.attributes(),
-    )
+    with functions.place_of_ops(cell.options):
+        found = ops.cavs_memory(
+            schedule.order,
+            schedule.task_splits,
+            schedule.task_type,
+            schedule.child_row,
+            functions.pulled_rows(inputs),
+            np.int64(-1 if at is None else len(at)),
+            functions.partial_vertices(inputs),
+            schedule.edge_lists,
+            Tpulls=[spec.dtype for spec in functions.pull_specs],
+            **functions.attributes(inputs),
+            **cell.options.attributes(),
+        )
     forward, backward, inference = (
         DirectionMemory(*sizes) for sizes in found.bytes.numpy().tolist()
     )

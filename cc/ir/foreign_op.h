@@ -55,13 +55,24 @@ class ForeignOp {
                      std::vector<TensorRef>* outputs) const = 0;
 
   // The mask that the operator draws from the numbers of rows and a seed of two
-  // int64, if it draws one: a device may draw it itself. Else null.
+  // int64, if it draws one. Else null.
   virtual const DrawnMask* mask() const { return nullptr; }
 
   // Whether the operator converts numbers to the type of its output, where each
-  // becomes the nearest number: a device may do so itself.
+  // becomes the nearest number.
   virtual bool casts() const { return false; }
 };
+
+struct Node;
+struct Program;
+
+// The mask that a node of the framework draws for rows, if a device can draw it
+// itself. Else null.
+const DrawnMask* MaskOf(const Program& program, const Node& node);
+
+// Whether a node of the framework only converts rows of numbers, between types
+// that devices know, so that a device can do so itself.
+bool IsCast(const Program& program, const Node& node);
 
 }  // namespace cavs
 

@@ -47,8 +47,9 @@ std::string List(const std::vector<T>& items) {
 // members of a group in place of the group.
 class Writer {
  public:
-  explicit Writer(const CompiledProgram& program)
+  Writer(const CompiledProgram& program, bool on_gpu)
       : program_(program),
+        on_gpu_(on_gpu),
         overlaps_(program),
         writers_(program.symbols.size()) {}
 
@@ -73,10 +74,14 @@ class Writer {
     }
     std::vector<std::string> merged;
     for (const std::string& name : node.merged) merged.push_back(Quoted(name));
-    const bool native = node.kind != NodeKind::kForeign;
+    const bool is_own = node.kind != NodeKind::kForeign;
+    const bool gpus_run =
+        is_own || MaskOf(program_, node) != nullptr || IsCast(program_, node);
     return StrCat(
         "{\"kind\": \"", RowOf(shown.kind).name, "\", \"stage\": \"",
-        ToString(node.stage), "\", \"native\": ", native ? "true" : "false",
+        ToString(node.stage),
+        "\", \"native\": ", (on_gpu_ ? gpus_run : is_own) ? "true" : "false",
+        ", \"gpus_run\": ", gpus_run ? "true" : "false",
         ", \"index\": ", node.index, ", \"label\": ", Quoted(node.label),
         ", \"adds\": ", adds ? "true" : "false", ", \"merged\": ", List(merged),
         ", \"members\": ", List(members), ", ",
@@ -113,6 +118,7 @@ class Writer {
   }
 
   const CompiledProgram& program_;
+  const bool on_gpu_;
   const Overlaps overlaps_;
   // writers_[s] are the numbers of the operators so far that write to symbol s.
   std::vector<std::vector<int>> writers_;
@@ -121,23 +127,25 @@ class Writer {
 
 // Returns the variants of a type's program, each with the sum of the traits of
 // its tasks.
-std::vector<std::string> Variants(const Model& model, int type) {
+std::vector<std::string> Variants(const Model& model, int type, bool on_gpu) {
   std::vector<std::string> variants;
   for (int traits = 1; traits < kNumTraitSets; ++traits) {
     const int variant = model.variants[type][traits];
     if (variant < 0) continue;
     variants.push_back(StrCat("{\"traits\": ", traits, ", ",
-                              Writer(model.programs[variant]).Run(), "}"));
+                              Writer(model.programs[variant], on_gpu).Run(),
+                              "}"));
   }
   return variants;
 }
 
 // Adds the programs of a model, in the order of their types.
-void Describe(const Model& model, std::vector<std::string>* described) {
+void Describe(const Model& model, bool on_gpu,
+              std::vector<std::string>* described) {
   for (int type = 0; type < model.num_types; ++type) {
-    described->push_back(StrCat("{", Writer(model.programs[type]).Run(),
-                                ", \"variants\": ", List(Variants(model, type)),
-                                "}"));
+    described->push_back(
+        StrCat("{", Writer(model.programs[type], on_gpu).Run(),
+               ", \"variants\": ", List(Variants(model, type, on_gpu)), "}"));
   }
 }
 
@@ -158,8 +166,9 @@ class DescribeOp {
           CompileTraining(context, device->device(), &forward, &backward));
     }
     std::vector<std::string> described;
-    Describe(forward.model, &described);
-    Describe(backward.model, &described);
+    const bool on_gpu = !device->device().memory()->is_host();
+    Describe(forward.model, on_gpu, &described);
+    Describe(backward.model, on_gpu, &described);
     description_ = List(described);
     return absl::OkStatus();
   }

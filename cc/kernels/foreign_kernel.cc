@@ -72,11 +72,54 @@ StatusCode CodeOf(const absl::Status& status) {
   return StatusCode::kInvalidArgument;
 }
 
-class ForeignKernel : public ForeignOp {
+// Returns the arguments with which a device can draw the mask of dropout
+// itself, if the operator draws one.
+std::optional<DrawnMask> MaskOf(const tensorflow::Node& node) {
+  DrawnMask mask;
+  int number = 0;
+  if (node.type_string() != "CavsDropoutMask" ||
+      !tensorflow::GetNodeAttr(node.attrs(), "rate", &mask.rate).ok() ||
+      !tensorflow::GetNodeAttr(node.attrs(), "number", &number).ok() ||
+      mask.rate < 0 || mask.rate >= 1) {
+    return std::nullopt;
+  }
+  mask.number = static_cast<uint32_t>(number);
+  return mask;
+}
+
+// Whether it rounds to the nearest number, as casts do unless told otherwise.
+bool Casts(const tensorflow::Node& node) {
+  bool truncates = false;
+  return node.type_string() == "Cast" &&
+         tensorflow::GetNodeAttr(node.attrs(), "Truncate", &truncates).ok() &&
+         !truncates;
+}
+
+// An operator of which devices can see whether they can do without it.
+class KnownOperator : public ForeignOp {
  public:
-  ForeignKernel(std::string name, std::unique_ptr<tensorflow::OpKernel> kernel,
+  explicit KnownOperator(const tensorflow::Node& node)
+      : mask_(MaskOf(node)), casts_(Casts(node)) {}
+
+  const DrawnMask* mask() const override {
+    return mask_.has_value() ? &*mask_ : nullptr;
+  }
+  bool casts() const override { return casts_; }
+
+ private:
+  const std::optional<DrawnMask> mask_;
+  const bool casts_;
+};
+
+class ForeignKernel : public KnownOperator {
+ public:
+  ForeignKernel(const tensorflow::Node& node,
+                std::unique_ptr<tensorflow::OpKernel> kernel,
                 tensorflow::FunctionLibraryRuntime* runtime)
-      : name_(std::move(name)), kernel_(std::move(kernel)), runtime_(runtime) {}
+      : KnownOperator(node),
+        name_(node.name()),
+        kernel_(std::move(kernel)),
+        runtime_(runtime) {}
 
   Status Run(void* host, const std::vector<TensorRef>& inputs,
              std::vector<TensorRef>* outputs) const override {
@@ -259,19 +302,12 @@ class ForeignKernel : public ForeignOp {
 // RefusedOperator stands for an operator of a vertex function on a GPU, where
 // no kernel of TensorFlow runs. It returns an error only when it runs, because
 // passes may remove it before.
-class RefusedOperator : public ForeignOp {
+class RefusedOperator : public KnownOperator {
  public:
-  RefusedOperator(std::string title, std::string device,
-                  std::optional<DrawnMask> mask, bool casts)
-      : title_(std::move(title)),
-        device_(std::move(device)),
-        mask_(mask),
-        casts_(casts) {}
-
-  const DrawnMask* mask() const override {
-    return mask_.has_value() ? &*mask_ : nullptr;
-  }
-  bool casts() const override { return casts_; }
+  RefusedOperator(const tensorflow::Node& node, std::string device)
+      : KnownOperator(node),
+        title_(StrCat(node.name(), " (", node.type_string(), ")")),
+        device_(std::move(device)) {}
 
   Status Run(void*, const std::vector<TensorRef>&,
              std::vector<TensorRef>*) const override {
@@ -285,32 +321,7 @@ class RefusedOperator : public ForeignOp {
 
  private:
   const std::string title_, device_;
-  const std::optional<DrawnMask> mask_;
-  const bool casts_;
 };
-
-// Returns the arguments with which a device can draw the mask of dropout
-// itself, if the operator draws one.
-std::optional<DrawnMask> MaskOf(const tensorflow::Node& node) {
-  DrawnMask mask;
-  int number = 0;
-  if (node.type_string() != "CavsDropoutMask" ||
-      !tensorflow::GetNodeAttr(node.attrs(), "rate", &mask.rate).ok() ||
-      !tensorflow::GetNodeAttr(node.attrs(), "number", &number).ok() ||
-      mask.rate < 0 || mask.rate >= 1) {
-    return std::nullopt;
-  }
-  mask.number = static_cast<uint32_t>(number);
-  return mask;
-}
-
-// Whether it rounds to the nearest number, as casts do unless told otherwise.
-bool Casts(const tensorflow::Node& node) {
-  bool truncates = false;
-  return node.type_string() == "Cast" &&
-         tensorflow::GetNodeAttr(node.attrs(), "Truncate", &truncates).ok() &&
-         !truncates;
-}
 
 }  // namespace
 
@@ -319,8 +330,7 @@ absl::Status MakeForeignKernel(tensorflow::FunctionLibraryRuntime* runtime,
                                std::shared_ptr<ForeignOp>* foreign) {
   if (runtime->device()->device_type() != tensorflow::DEVICE_CPU) {
     *foreign = std::make_shared<RefusedOperator>(
-        StrCat(node.name(), " (", node.type_string(), ")"),
-        runtime->device()->device_type(), MaskOf(node), Casts(node));
+        node, runtime->device()->device_type());
     return absl::OkStatus();
   }
   tensorflow::OpKernel* kernel = nullptr;
@@ -328,7 +338,7 @@ absl::Status MakeForeignKernel(tensorflow::FunctionLibraryRuntime* runtime,
       runtime->device(), runtime, node.properties(),
       runtime->graph_def_version(), &kernel));
   *foreign = std::make_shared<ForeignKernel>(
-      node.name(), std::unique_ptr<tensorflow::OpKernel>(kernel), runtime);
+      node, std::unique_ptr<tensorflow::OpKernel>(kernel), runtime);
   return absl::OkStatus();
 }
 

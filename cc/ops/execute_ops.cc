@@ -360,7 +360,8 @@ each of them the nodes in the order in which they run, and the program as text. 
 follow. `variants` describes likewise the programs for tasks with some `traits`, which is
 a sum of bits: see cc/schedule/traits.h.
 
-A node is {name, op, kind, stage, native, index, label, adds, merged, members}: its
+A node is {name, op, kind, stage, native, gpus_run, index, label, adds, merged, members}: `native`
+is set if a kernel of ours runs it on the device of this op, and `gpus_run` if one does on GPUs; its
 label says in words what it computes; `adds` is set if it adds to values in memory;
 `merged` names the products that were merged into this one. An operator, that is a
 node or, in place of a fused group, each of its members, has an `id` too, and in

@@ -17,16 +17,16 @@ import benchmarks.workloads
 import cavs_tf as cavs
 from benchmarks.peers import cavs as cavs_peer
 from cavs_tf._native.library import ops as library
+from cavs_tf._tracing.functions import Functions
 from tests.accelerator import cases
 from tests.accelerator.cases import GRAPHS, numbers, random, with_gradients
 from tests.helpers import cells
 
 OURS = ("Forward", "Backward", "Gather", "Scatter", "ScatterMax", "Pull", "Push", "DropoutMask")
-# Those of `cases` without an operator that only TensorFlow computes.
 OF_USERS = (
     *("control_flow", "fit_with_mixed_bfloat16", "fit_with_mixed_float16", "lookups", "losses"),
     *("fit_with_steps_in_one_call", "mirrored", "optimizers", "row_operators", "sequence_layers"),
-    *("tree_layers", "variables_on_the_cpu"),
+    *("tree_layers", "variables_on_the_cpu", "vertex_functions"),
 )
 COUNTED = ("launches", "host_waits", "uploads", "bytes_up", "memsets")
 
@@ -149,10 +149,10 @@ def inference():
     return numbers([cell(graphs, x), tf.function(cell)(graphs, x)])
 
 
-def loop():
+def loop(cell=None):
     """Tapes of a loop lie in a list."""
     graphs, x = graphs_and_rows()
-    cell = cavs.keras.TreeGRUCell(cases.FEATURES, arity=2)
+    cell = cell or cavs.keras.TreeGRUCell(cases.FEATURES, arity=2)
     cell(graphs, x)
 
     @tf.function
@@ -285,6 +285,7 @@ def one_after_another():
             repeated,
             tensor_float_32,
             operators_of_tensorflow,
+            said_of_operators_of_tensorflow,
             command,
             predictions,
             without_compiler,
@@ -446,16 +447,70 @@ command = cases.command
 threads = cases.threads
 
 
+@keras.saving.register_keras_serializable("tests")
+class Accumulated(cavs.GraphSupport):
+    """Has an operator that GPUs have no kernel of."""
+
+    def __init__(self, state_size, arity, options=None, **kwargs):
+        super().__init__(state_size, arity, options, **kwargs)
+        self.w = keras.layers.Dense(state_size)
+
+    def vertex(self):
+        children = tf.add_n([self.gather(slot) for slot in range(self.arity)])
+        state = self.w(self.pull()) + self.dropout(children, 0.5)
+        state = tf.tanh(tf.math.cumulative_logsumexp(state, axis=1))
+        self.scatter(state)
+        self.push(state)
+
+
+def accumulating(dropout=0):
+    """As `cases.functional`, around another vertex function."""
+    graphs = cavs.keras.graph_inputs(cases.ARITY)
+    token = keras.Input((), dtype="int32", name="token")
+    rows = cavs.keras.Embedding(cases.WORDS, cases.UNITS)(token)
+    cell = Accumulated(cases.UNITS, cases.ARITY)
+    root = cavs.keras.Graph(cell)(graphs, rows)
+    return keras.Model({**graphs, "token": token}, keras.layers.Dense(10)(root))
+
+
 def operators_of_tensorflow():
-    """What it says of a vertex function that has some."""
-    cell = cells.Fallback()
-    graphs = cells.random_graphs(1, 4, 6)
-    pulls = cells.inputs_for(cell, int(graphs.num_vertices), "float32", 1)
-    with pytest.raises(tf.errors.UnimplementedError) as error:
-        cell(graphs, pulls)
-    with tf.device("CPU:0"):
-        on_cpu = cell(graphs, pulls)
-    return str(error.value), numbers(on_cpu)
+    """What users do with vertex functions that have operators without kernels for GPUs."""
+    keras.utils.set_random_seed(0)
+    graphs, x = graphs_and_rows()
+    found = {"functions": cases.in_both_modes(cells.Branching(), graphs, x)}
+    found["loop"] = loop(Accumulated(cases.FEATURES, 2))
+    for options in ({"streams": 2}, {"micro_batch": "auto"}, {"disable": ["fuse"]}):
+        cell = Accumulated(cases.UNITS, 2, cavs.Options(**options))
+        found[str(options)] = cases.in_both_modes(cell, graphs, x)
+    _, states = cell.extend(None, [[], []], x[:2])
+    found["extended"] = numbers(cell.extend(states, [[0, 1], [2, 0]], x[:2]))
+    with tf.device(f"{cases.preferred_device()}:0"):
+        found["placed"] = numbers(with_gradients(cell, graphs, x))
+    tf.config.set_soft_device_placement(False)
+    found["placed exactly"] = cases.in_both_modes(cell, graphs, x)
+    tf.config.set_soft_device_placement(True)
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
+        patch.setattr(cases, "functional", accumulating)
+        found["fit"], found["mirrored"] = cases.fit(), cases.mirrored(dropout=0)
+        folder = pathlib.Path(folder)
+        found["files"] = [cases.save_and_load(folder), cases.load(folder)]
+    return found
+
+
+def said_of_operators_of_tensorflow():
+    """What tools say of such a vertex function, and the op itself, if it is on the GPU."""
+    graphs, x = graphs_and_rows()
+    cell = Accumulated(cases.UNITS, 2)
+    assert cell(graphs, x).device.endswith("CPU:0")
+    found = [str(cavs.explain(cell, graphs, x)), str(cavs.explain(cell)), []]
+    for device in (None, "CPU:0"):
+        with tf.device(device):
+            found[-1].append(cavs.predict_memory(cell, graphs, x))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Functions, "runs_on_gpus", lambda self, options: True)
+        with pytest.raises(tf.errors.UnimplementedError) as error:
+            cell(graphs, x)
+    return [*found, str(error.value)]
 
 
 def predictions():

@@ -21,10 +21,11 @@ def test_models_compute_what_they_compute_on_the_cpu(lag, tmp_path):
         where = re.compile(rf"Cavs{op}\b.*device:(\w+):0")
         placed = {match[1] for line in log if (match := where.search(line))}
         assert placed == {"CAVS_TEST"}, op
-    # The others make minibatches and schedules, of which no state is an input.
+    # The others make minibatches and schedules, of which no state is an input, or say whether GPUs
+    # run a program.
     on_cpu = {match[1] for line in log if (match := re.search(r"Cavs(\w+).*device:CPU:0", line))}
     assert "Schedule" in on_cpu
-    assert on_cpu <= {"AbsoluteChildren", "CheckedRows", "ChildMask", "Schedule"}
+    assert on_cpu <= {"AbsoluteChildren", "CheckedRows", "ChildMask", "Describe", "Schedule"}
 
 
 @pytest.mark.long
@@ -66,13 +67,20 @@ def test_tensorflow_says_whether_products_are_those_of_tf32(found):
     np.testing.assert_array_equal(off_again, off)
 
 
+def test_models_with_operators_of_tensorflow_run_on_the_cpu(found):
+    here = runner.here("operators_of_tensorflow", module=gpu_cases)
+    assert_equal(found["operators_of_tensorflow"], here)
+
+
 def test_operators_of_tensorflow_are_named(found):
-    message, on_cpu = found["operators_of_tensorflow"]
+    *explained, (memory, on_cpu), message = found["said_of_operators_of_tensorflow"]
+    said = "runs on the CPU, as there are no kernels for GPUs of: CumulativeLogsumexp\n"
+    assert all(said in f"{text}\n" for text in explained)
+    assert memory == on_cpu
     assert "vertex function: operator " in message
     assert "got a device of type CAVS_TEST but expected the CPU, which alone has a" in message
     advice = 'Call the model under `with tf.device("CPU:0")`, or set CAVS_CUDA=0.'
     assert f"kernel of this operator. {advice}" in message
-    assert on_cpu is not None
 
 
 def test_tools_describe_the_programs_of_the_device(found):

@@ -360,41 +360,15 @@ size_t CudaProgram::ArgumentsOf(const CudaLaunch& launch, const RowRange& at,
          launch.operands.size() * sizeof(CudaGroupArgs::Operand);
 }
 
-// The mask that a node draws, if the GPU can draw it.
-const DrawnMask* CudaProgram::MaskOf(const Node& node) const {
-  if (node.kind != NodeKind::kForeign || node.foreign == nullptr ||
-      node.inputs.size() != 2 || node.outputs.size() != 1) {
-    return nullptr;
-  }
-  const Symbol& numbers = symbol(node.inputs[0]);
-  const Symbol& out = symbol(node.outputs[0]);
-  const bool can_draw = numbers.kind == SymbolKind::kRows &&
-                        numbers.dtype == DType::kInt32 &&
-                        out.kind == SymbolKind::kRows && IsNative(out.dtype);
-  return can_draw ? node.foreign->mask() : nullptr;
-}
-
-// Whether it only converts rows of numbers, between types that the GPU knows.
-bool CudaProgram::IsCast(const Node& node) const {
-  if (node.kind != NodeKind::kForeign || node.foreign == nullptr ||
-      node.inputs.size() != 1 || node.outputs.size() != 1) {
-    return false;
-  }
-  const Symbol &in = symbol(node.inputs[0]), &out = symbol(node.outputs[0]);
-  return in.kind == SymbolKind::kRows && out.kind == SymbolKind::kRows &&
-         IsNative(in.dtype) && IsNative(out.dtype) &&
-         in.columns() == out.columns() && node.foreign->casts();
-}
-
 Status CudaProgram::RunNode(const Node& node, const RowRange& at,
                             Stream* stream) {
-  if (const DrawnMask* const mask = MaskOf(node)) {
+  if (const DrawnMask* const mask = MaskOf(program_, node)) {
     return kernels_.DrawMask(
         symbol(node.outputs[0]).dtype, *mask, Read(node.inputs[0], node, at),
         operands_.Dense(node.inputs[1]), operands_.Rows(node.outputs[0], at),
         stream_->queue());
   }
-  if (IsCast(node)) {
+  if (IsCast(program_, node)) {
     return kernels_.Cast(symbol(node.inputs[0]).dtype,
                          Read(node.inputs[0], node, at),
                          symbol(node.outputs[0]).dtype,

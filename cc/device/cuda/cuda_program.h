@@ -96,8 +96,6 @@ class CudaProgram : public BoundProgram {
   // Fills in the arguments of an elementwise launch; returns their bytes.
   size_t ArgumentsOf(const CudaLaunch& launch, const RowRange& at,
                      CudaGroupArgs* arguments) const;
-  const DrawnMask* MaskOf(const Node& node) const;
-  bool IsCast(const Node& node) const;
   Status RunNode(const Node& node, const RowRange& at, Stream* stream);
   Status Move(const std::vector<int>& nodes, const RowRange& at);
   // Whether the rows of a symbol are written where they are sent to.
