@@ -1,12 +1,17 @@
 #include "cc/device/cuda/image_cache.h"
 
 #include <gtest/gtest.h>
+#include <linux/capability.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -35,6 +40,23 @@ class ImageCacheTest : public testing::Test {
       files.push_back(entry.path());
     }
     return files;
+  }
+
+  // Whether the check holds in a process without privileges: permissions do not
+  // count for root.
+  static bool HoldsForUser(const std::function<bool()>& check) {
+    const pid_t child = fork();
+    if (child == 0) {
+      __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+      const __user_cap_data_struct none[2] = {};
+      const bool is_user = syscall(SYS_capset, &header, none) == 0;
+      _exit(is_user && check() ? 0 : 1);
+    }
+    return HasSucceeded(child);
+  }
+  static bool HasSucceeded(pid_t child) {
+    int status = 0;
+    return waitpid(child, &status, 0) == child && status == 0;
   }
 
   std::string folder;
@@ -107,10 +129,21 @@ TEST_F(ImageCacheTest, FilesWithAnotherByteAreNoImages) {
 }
 
 TEST_F(ImageCacheTest, AFolderThatCannotBeWrittenIsNoError) {
-  fs::create_directory(folder);
+  ImageCache(folder).Write("text", "image");
   fs::permissions(folder, fs::perms::owner_read | fs::perms::owner_exec);
-  const ImageCache cache(folder);
-  cache.Write("text", "image");  // Root writes all the same.
+  EXPECT_TRUE(HoldsForUser([this] {
+    const ImageCache cache(folder), below(folder + "/below");
+    cache.Write("another text", "image");
+    below.Write("text", "image");
+    std::string got;
+    return access(folder.c_str(), W_OK) != 0 &&
+           !cache.Read("another text", &got) && !below.Read("text", &got) &&
+           cache.Read("text", &got) && got == "image";
+  }));
+  EXPECT_EQ(Files().size(), 1u);
+}
+
+TEST_F(ImageCacheTest, AFolderThatCannotBeMadeIsNoError) {
   const ImageCache none("/proc/no/such/folder");
   none.Write("text", "image");
   std::string got;
@@ -149,6 +182,35 @@ TEST_F(ImageCacheTest, ThreadsWriteTheSameAtOnce) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(Files().size(), 1u);
+}
+
+// They make the folder, write and read at once. What one has written it always
+// finds, unless there are too many bytes: then files go meanwhile.
+TEST_F(ImageCacheTest, ProcessesShareAFolder) {
+  const auto image = [](int i) { return std::string(5000 + 100 * i, 'x'); };
+  for (const bool full : {false, true}) {
+    std::vector<pid_t> children;
+    for (int process = 0; process < 3; ++process) {
+      children.push_back(fork());
+      if (children.back() != 0) continue;
+      const ImageCache cache(folder, full ? 12000 : 1 << 20);
+      bool holds = true;
+      for (int k = 0; k < 200; ++k) {
+        const int i = k % 4;
+        const std::string text = "text " + std::to_string(i);
+        std::string got;
+        cache.Write(text, image(i));
+        const bool found = cache.Read(text, &got);
+        holds = holds && (found ? got == image(i) : full);
+      }
+      _exit(holds ? 0 : 1);
+    }
+    for (const pid_t child : children) EXPECT_TRUE(HasSucceeded(child)) << full;
+    if (!full) {
+      EXPECT_EQ(Files().size(), 4u);
+    }
+    EXPECT_LE(Files().size(), 4u);
+  }
 }
 
 TEST_F(ImageCacheTest, TheEnvironmentNamesTheFolder) {
