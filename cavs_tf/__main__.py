@@ -29,7 +29,11 @@ def main() -> int:
     for name, value in environment.items():
         print(f"{name + ':':17} {value}")
     start = time.perf_counter()
-    report = _self_check()
+    try:
+        report = _self_check()
+    except tf.errors.OpError as error:  # Of a GPU that cannot be used.
+        print(f"{'self-check:':17} FAILED\n{error.message}")
+        return 1
     seconds = time.perf_counter() - start
     print(f"{'self-check:':17} {'passed' if report.ok else 'FAILED'} in {seconds:.1f} s")
     if not report.ok:
@@ -52,6 +56,7 @@ def _environment() -> dict[str, str]:
         "processors": str(os.cpu_count()),
         "threads": str(threads or "one for each processor"),
         **_devices(),
+        **_gpus(),
     }
 
 
@@ -79,6 +84,22 @@ def _devices() -> dict[str, str]:
         rest = "what else is" if ours else "what is"
         parts.append(f"{rest} on {' or '.join(others)} is copied there and back")
     return {"devices": ", ".join(texts), "kernels run on": "; ".join(parts)}
+
+
+def _gpus() -> dict[str, str]:
+    """What NVIDIA's GPUs need to run vertex functions, and what of it is missing, if asked for."""
+    kinds = devices_of_vertex_functions() - {"CPU"}
+    if not kinds:
+        return {}
+    found = dict(line.decode().split(": ", 1) for line in _cavs_ops.cavs_cuda_report().numpy())
+    for kind in kinds:
+        if not tf.config.list_physical_devices(kind):
+            found["TensorFlow GPUs"] = (
+                f"got no device of type {kind} but expected one, as vertex functions run where "
+                "TensorFlow does. Run `pip install 'tensorflow[and-cuda]'`, and see what "
+                "TensorFlow logs."
+            )
+    return found
 
 
 def _self_check():

@@ -253,6 +253,7 @@ def _scatter_max_grad(op, grad):
 tf.no_gradient("CavsSchedule")
 tf.no_gradient("CavsMicroBatch")
 tf.no_gradient("CavsPresent")
+tf.no_gradient("CavsCudaReport")
 tf.no_gradient("CavsInstructionSet")
 tf.no_gradient("CavsRowCount")
 tf.no_gradient("CavsDropoutMask")

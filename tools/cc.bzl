@@ -112,6 +112,7 @@ def cavs_tests(deps, as_shipped = [], heavy = [], shards = {}, on_fake_cuda = []
             env = {
                 "CAVS_LIBCUDA": "$(rootpath %s)" % _FAKE_CUDA,
                 "CAVS_LIBNVRTC": "$(rootpath %s)" % _FAKE_CUDA,
+                "CAVS_LIBCUBLASLT": "$(rootpath %s)" % _FAKE_CUDA,
             } if source in fake_cuda else {},
             tags = (["as_shipped"] if source in shipped else []) +
                    (["on_fake_cuda"] if source in fake_cuda else []),

@@ -92,6 +92,10 @@ absl::Status CudaOpDevice::Make(tensorflow::OpKernelConstruction* context,
   return absl::OkStatus();
 }
 
+std::vector<std::string> CudaOpDevice::Report() {
+  return CudaContext::Report(LibrariesBesideFramework());
+}
+
 absl::Status CudaOpDevice::Open(tensorflow::OpKernelConstruction* context,
                                 Gpu* gpu) {
   std::shared_ptr<const CudaContext> opened;

@@ -3,6 +3,8 @@
 #define CAVS_CC_KERNELS_CUDA_OP_DEVICE_H_
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "cc/device/cuda/cuda_device.h"
 #include "cc/device/cuda/cuda_kernels.h"
@@ -20,6 +22,9 @@ class CudaOpDevice : public OpDevice {
   static absl::Status Make(tensorflow::OpKernelConstruction* context,
                            bool two_streams,
                            std::unique_ptr<const CudaOpDevice>* device);
+
+  // What GPUs need, and whether it is there: see CudaContext::Report().
+  static std::vector<std::string> Report();
 
   const Device& device() const override { return device_; }
 

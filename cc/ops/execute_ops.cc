@@ -386,6 +386,21 @@ Names the instruction set that the kernels of this machine use.
 name: Scalar, "portable", "avx2", "avx512" or "avx512bf16".
 )doc");
 
+const InitOnStartupMarker kCudaReport =
+    InitOnStartupMarker{}
+    << Op("CavsCudaReport")
+           .Output("lines: string")
+           .SetIsStateful()  // Not folded: another machine may run it.
+           .SetShapeFn([](::tensorflow::shape_inference::InferenceContext* c) {
+             c->set_output(0, c->UnknownShapeOfRank(1));
+             return absl::OkStatus();
+           })
+           .Doc(R"doc(
+Says what kernels of GPUs need, and what of it this machine has.
+
+lines: "name: what was found", or what is missing and what to do about it.
+)doc");
+
 const InitOnStartupMarker kMemory =
     InitOnStartupMarker{} << WithStep(Op("CavsMemory")
                                           .Input("order: int32")

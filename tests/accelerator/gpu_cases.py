@@ -3,6 +3,7 @@
 import contextlib
 import ctypes
 import functools
+import io
 import os
 import pathlib
 import re
@@ -16,6 +17,7 @@ import tensorflow as tf
 import benchmarks.workloads
 import cavs_tf as cavs
 from benchmarks.peers import cavs as cavs_peer
+from cavs_tf import __main__ as program
 from cavs_tf._native.library import ops as library
 from cavs_tf._tracing.functions import Functions
 from tests.accelerator import cases
@@ -579,5 +581,7 @@ def without_compiler():
         patch.setenv("CAVS_LIBNVRTC", "/missing/libnvrtc.so")
         with pytest.raises(tf.errors.UnimplementedError) as error:
             cell(graphs, x)
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            assert program.main() == 1
     with tf.device("CPU:0"):
-        return str(error.value), numbers(cell(graphs, x))
+        return str(error.value), printed.getvalue(), numbers(cell(graphs, x))

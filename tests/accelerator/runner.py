@@ -42,6 +42,7 @@ def on_gpu(case: str, folder: pathlib.Path, **options):
         "CAVS_CUDA_DEVICE_TYPE": device.TYPE,
         "CAVS_LIBCUDA": fake,
         "CAVS_LIBNVRTC": fake,
+        "CAVS_LIBCUBLASLT": fake,
         "XDG_CACHE_HOME": str(folder / "cache"),
         "TF_CPP_MIN_LOG_LEVEL": "0",
     }

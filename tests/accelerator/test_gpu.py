@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from tensorflow.python.framework import kernels
 
-from tests.accelerator import gpu_cases, runner
+from tests.accelerator import device, gpu_cases, runner
 from tests.accelerator.test_accelerator import assert_equal
 
 
@@ -114,8 +114,12 @@ def test_a_gpu_that_is_lost_is_an_error(found):
 
 
 def test_a_compiler_that_is_missing_is_an_error(found):
-    message, on_cpu = found["without_compiler"]
-    assert "NVRTC: got no library of the name /missing/libnvrtc.so" in message
+    message, printed, on_cpu = found["without_compiler"]
+    missing = "got no library of the name /missing/libnvrtc.so but"
+    assert f"NVRTC: {missing}" in message
+    report, self_check = printed.split("self-check:")
+    assert f"NVRTC:            {missing}" in report
+    assert self_check.lstrip().startswith("FAILED\n") and f"NVRTC: {missing}" in self_check
     assert np.isfinite(on_cpu).all()
 
 
@@ -123,6 +127,11 @@ def test_the_command_says_that_vertex_functions_run_there(found):
     assert (
         "kernels run on:   CPU; those of vertex functions on CAVS_TEST (experimental); "
         "what else is on CAVS_TEST is copied there and back\n"
+        f"NVIDIA driver:    {device.fake_cuda()} of CUDA 13.0\n"
+        "GPU 0:            Emulated device 0, compute capability 9.0\n"
+        "GPU 1:            Emulated device 1, compute capability 9.0\n"
+        f"NVRTC:            12.9, {device.fake_cuda()}\n"
+        f"cuBLASLt:         {device.fake_cuda()}\n"
     ) in found["command"]
 
 

@@ -50,11 +50,13 @@ struct CudaCompiler::Functions {
   }
 };
 
-CudaCompiler::CudaCompiler(std::unique_ptr<const Functions> functions)
+CudaCompiler::CudaCompiler(std::unique_ptr<const Functions> functions,
+                           const std::string& path)
     : functions_(std::move(functions)) {
   int major = 0, minor = 0;
   functions_->version(&major, &minor);
   version_ = StrCat(major, ".", minor);
+  title_ = StrCat(version_, ", ", path);
 }
 
 CudaCompiler::~CudaCompiler() = default;
@@ -69,11 +71,11 @@ Status CudaCompiler::Load(const std::vector<std::string>& candidates,
     void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     auto functions = std::make_unique<Functions>();
     if (library == nullptr || !functions->Find(library)) continue;
-    compiler->reset(new CudaCompiler(std::move(functions)));
+    compiler->reset(new CudaCompiler(std::move(functions), path));
     return Status();
   }
   return Status(StatusCode::kUnimplemented,
-                StrCat("NVRTC: got no library of the name ", paths.front(),
+                StrCat("NVRTC: got no library of the name ", OneOf(paths),
                        " but expected NVIDIA's run-time compiler. Run `pip "
                        "install 'tensorflow[and-cuda]'`, or set CAVS_LIBNVRTC "
                        "to the path of libnvrtc.so."));

@@ -25,6 +25,9 @@ class CudaCompiler {
   ~CudaCompiler();
   CudaCompiler(const CudaCompiler&) = delete;
 
+  // Its version, and where it was found.
+  const std::string& title() const { return title_; }
+
   // The image of a text that includes "cavs_device.h", for a GPU of compute
   // capability major.minor; from the cache on disk if it was compiled before.
   Status Compile(const std::string& text, int major, int minor,
@@ -33,13 +36,14 @@ class CudaCompiler {
  private:
   struct Functions;
 
-  explicit CudaCompiler(std::unique_ptr<const Functions> functions);
+  CudaCompiler(std::unique_ptr<const Functions> functions,
+               const std::string& path);
   Status CompileNew(const std::string& text, const std::string& architecture,
                     std::string* image) const;
 
   const std::unique_ptr<const Functions> functions_;
   const ImageCache cache_;
-  std::string version_;
+  std::string version_, title_;
 };
 
 }  // namespace cavs

@@ -58,6 +58,21 @@ bool IsDense(const ConstBlock& rows) {
   return rows.index == nullptr && rows.pitch >= rows.cols;
 }
 
+// Whether the user says so of the library: 0, not to use it, or 1, to need it.
+bool IsSet(const char* to) {
+  const char* const wanted = std::getenv("CAVS_CUBLASLT");
+  return wanted != nullptr && std::string(wanted) == to;
+}
+
+Status Missing(const std::string& got) {
+  return Status(StatusCode::kUnimplemented,
+                StrCat("cuBLASLt: got ", got,
+                       " but expected NVIDIA's library of products. Run `pip "
+                       "install 'tensorflow[and-cuda]'`, set CAVS_LIBCUBLASLT "
+                       "to the path of libcublasLt.so, or set "
+                       "CAVS_CUBLASLT=0."));
+}
+
 }  // namespace
 
 // The library's functions, declared here so that its header is not needed: the
@@ -145,33 +160,49 @@ CublasLt::~CublasLt() {
 
 Status CublasLt::Load(const std::vector<std::string>& candidates,
                       std::unique_ptr<const CublasLt>* library) {
-  const char* const wanted = std::getenv("CAVS_CUBLASLT");
-  if (wanted == nullptr || std::string(wanted) != "1") return Status();
+  if (IsSet("0")) return Status();
+  std::string path;
+  std::unique_ptr<const Functions> functions;
+  Status status = Find(candidates, &path, &functions);
+  void* handle = nullptr;
+  if (status.ok()) {
+    const int created = functions->Create(&handle);
+    if (created != 0) {
+      status =
+          Missing(StrCat(functions->GetStatusName(created), " from ", path));
+    }
+  }
+  if (!status.ok()) return IsSet("1") ? status : Status();
+  library->reset(new CublasLt(std::move(functions), handle));
+  return Status();
+}
+
+std::string CublasLt::Report(const std::vector<std::string>& candidates) {
+  if (IsSet("0")) return "";
+  std::string path;
+  std::unique_ptr<const Functions> functions;
+  const Status status = Find(candidates, &path, &functions);
+  if (status.ok()) return "cuBLASLt: " + path;
+  return IsSet("1") ? status.message()
+                    : "cuBLASLt: none, so that our kernels form all products";
+}
+
+Status CublasLt::Find(const std::vector<std::string>& candidates,
+                      std::string* path,
+                      std::unique_ptr<const Functions>* functions) {
   const std::vector<std::string> paths =
       LibraryPaths("CAVS_LIBCUBLASLT", candidates,
                    {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so",
                     "/usr/local/cuda/lib64/libcublasLt.so"});
-  const auto refuse = [](const std::string& got) {
-    return Status(StatusCode::kUnimplemented,
-                  StrCat("cuBLASLt: got ", got,
-                         " but expected NVIDIA's library of products. Run `pip "
-                         "install 'tensorflow[and-cuda]'`, set "
-                         "CAVS_LIBCUBLASLT to the path of libcublasLt.so, or "
-                         "unset CAVS_CUBLASLT."));
-  };
-  for (const std::string& path : paths) {
-    void* const found = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    auto functions = std::make_unique<Functions>();
-    if (found == nullptr || !functions->FindIn(found)) continue;
-    void* handle = nullptr;
-    const int status = functions->Create(&handle);
-    if (status != 0) {
-      return refuse(StrCat(functions->GetStatusName(status), " from ", path));
-    }
-    library->reset(new CublasLt(std::move(functions), handle));
+  for (const std::string& own : paths) {
+    void* const found = dlopen(own.c_str(), RTLD_NOW | RTLD_LOCAL);
+    auto made = std::make_unique<Functions>();
+    if (found == nullptr || !made->FindIn(found)) continue;
+    *path = own;
+    *functions = std::move(made);
     return Status();
   }
-  return refuse("no library of the name " + paths.front());
+  return Missing("no library of the name " + OneOf(paths));
 }
 
 bool CublasLt::IsLarge(int64_t rows, int64_t depth, int64_t columns) {
@@ -246,8 +277,8 @@ Status CublasLt::Run(const std::vector<Matmul>& products,
         kWorkspaceBytes - kWorkspaceAlignment, stream);
     if (status != 0) {
       return Internal("cuBLASLt: got ", functions_->GetStatusName(status),
-                      " from a product but expected success. Unset "
-                      "CAVS_CUBLASLT, or use the CPU.");
+                      " from a product but expected success. Set "
+                      "CAVS_CUBLASLT=0, or use the CPU.");
     }
   }
   *done = true;

@@ -28,12 +28,14 @@ class CublasLt {
   // Of the workspace of a product; products in one stream may share it.
   static constexpr size_t kWorkspaceBytes = (size_t{4} << 20) + 256;
 
-  // Null unless the environment variable CAVS_CUBLASLT is 1. Loads the library
-  // that CAVS_LIBCUBLASLT names, or else the first of `candidates` that exists,
-  // or the one that the system finds. kUnimplemented, with what to do, if there
-  // is none or it does not start.
+  // Loads the library that CAVS_LIBCUBLASLT names, or else the first of
+  // `candidates` that exists, or the one that the system finds. Null if there
+  // is none or it does not start; if the environment variable CAVS_CUBLASLT is
+  // 1, that is kUnimplemented, with what to do. Null if the variable is 0.
   static Status Load(const std::vector<std::string>& candidates,
                      std::unique_ptr<const CublasLt>* library);
+  // A line that says what Load() finds; empty if it is not to look.
+  static std::string Report(const std::vector<std::string>& candidates);
   ~CublasLt();
   CublasLt(const CublasLt&) = delete;
 
@@ -63,6 +65,9 @@ class CublasLt {
   };
 
   CublasLt(std::unique_ptr<const Functions> functions, void* handle);
+  static Status Find(const std::vector<std::string>& candidates,
+                     std::string* path,
+                     std::unique_ptr<const Functions>* functions);
   std::shared_ptr<const Plan> PlanOf(const Shape& shape) const;
   std::shared_ptr<const Plan> MakePlan(const Shape& shape) const;
   Status Run(const std::vector<Matmul>& products, CudaStreamHandle stream,

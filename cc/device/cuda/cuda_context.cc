@@ -26,30 +26,7 @@ Status CudaContext::Open(int ordinal, const Libraries& libraries,
                          " GPUs but expected more. Look at `nvidia-smi` and at "
                          "CUDA_VISIBLE_DEVICES, or use the CPU."));
   }
-  CAVS_RETURN_IF_ERROR(
-      driver.Check(driver.DeviceGet(&opened->device_, ordinal), "a GPU"));
-  const auto ask = [&](CudaAttribute attribute, int* value) {
-    driver.DeviceGetAttribute(value, attribute, opened->device_);
-  };
-  ask(kCudaMajor, &opened->major_);
-  ask(kCudaMinor, &opened->minor_);
-  ask(kCudaMostGridY, &opened->most_grid_y_);
-  ask(kCudaProcessors, &opened->num_processors_);
-  ask(kCudaSharedBytesPerBlock, &opened->shared_bytes_);
-  int cooperative = 0;
-  ask(kCudaCooperativeLaunch, &cooperative);
-  opened->launches_cooperatively_ = cooperative != 0;
-  char name[128] = "";
-  driver.DeviceGetName(name, sizeof(name) - 1, opened->device_);
-  opened->name_ = name;
-  if (opened->major_ * 10 + opened->minor_ < kOldest) {
-    return Status(
-        StatusCode::kUnimplemented,
-        StrCat("GPU ", ordinal, ": got a ", name, " of compute capability ",
-               opened->major_, ".", opened->minor_,
-               " but expected 8.0 or newer. Use the "
-               "CPU."));
-  }
+  CAVS_RETURN_IF_ERROR(opened->LookAt(ordinal));
   CAVS_RETURN_IF_ERROR(
       CudaCompiler::Load(libraries.compilers, &opened->compiler_));
   CAVS_RETURN_IF_ERROR(driver.Check(
@@ -59,6 +36,54 @@ Status CudaContext::Open(int ordinal, const Libraries& libraries,
   CAVS_RETURN_IF_ERROR(CublasLt::Load(libraries.products, &opened->cublas_lt_));
   *context = std::move(opened);
   return Status();
+}
+
+Status CudaContext::LookAt(int ordinal) {
+  CAVS_RETURN_IF_ERROR(
+      driver_->Check(driver_->DeviceGet(&device_, ordinal), "a GPU"));
+  const auto ask = [&](CudaAttribute attribute, int* value) {
+    driver_->DeviceGetAttribute(value, attribute, device_);
+  };
+  ask(kCudaMajor, &major_);
+  ask(kCudaMinor, &minor_);
+  ask(kCudaMostGridY, &most_grid_y_);
+  ask(kCudaProcessors, &num_processors_);
+  ask(kCudaSharedBytesPerBlock, &shared_bytes_);
+  int cooperative = 0;
+  ask(kCudaCooperativeLaunch, &cooperative);
+  launches_cooperatively_ = cooperative != 0;
+  char name[128] = "";
+  driver_->DeviceGetName(name, sizeof(name) - 1, device_);
+  name_ = name;
+  if (major_ * 10 + minor_ >= kOldest) return Status();
+  return Status(
+      StatusCode::kUnimplemented,
+      StrCat("GPU ", ordinal, ": got a ", name, " of compute capability ",
+             major_, ".", minor_, " but expected 8.0 or newer. Use the CPU."));
+}
+
+std::vector<std::string> CudaContext::Report(const Libraries& libraries) {
+  std::vector<std::string> lines;
+  // Adds what is said if all is well, or what is missing.
+  const auto add = [&](const Status& status, const auto& found) {
+    lines.push_back(status.ok() ? found() : status.message());
+  };
+  CudaContext own;
+  Status status = CudaDriver::Load(&own.driver_);
+  add(status, [&] { return "NVIDIA driver: " + own.driver_->title(); });
+  int count = 0;
+  if (status.ok()) own.driver().DeviceGetCount(&count);
+  for (int ordinal = 0; ordinal < count; ++ordinal) {
+    add(own.LookAt(ordinal), [&] {
+      return StrCat("GPU ", ordinal, ": ", own.name_, ", compute capability ",
+                    own.major_, ".", own.minor_);
+    });
+  }
+  add(CudaCompiler::Load(libraries.compilers, &own.compiler_),
+      [&] { return "NVRTC: " + own.compiler_->title(); });
+  const std::string products = CublasLt::Report(libraries.products);
+  if (!products.empty()) lines.push_back(products);
+  return lines;
 }
 
 CudaContext::~CudaContext() {

@@ -54,9 +54,12 @@ class CudaContext {
 
   // Opens a GPU. kUnimplemented, with what to do, if there is no driver, no
   // compiler or no such GPU, if the GPU is too old, or if there is no cuBLASLt
-  // but that was asked for.
+  // but the user needs it.
   static Status Open(int ordinal, const Libraries& libraries,
                      std::shared_ptr<const CudaContext>* context);
+  // What Open() needs: a line for each, with what was found or what is missing.
+  // "NVRTC: 12.9, libnvrtc.so.12".
+  static std::vector<std::string> Report(const Libraries& libraries);
   ~CudaContext();
   CudaContext(const CudaContext&) = delete;
 
@@ -68,7 +71,7 @@ class CudaContext {
   int64_t most_grid_y() const { return most_grid_y_; }
   bool launches_cooperatively() const { return launches_cooperatively_; }
   const std::string& name() const { return name_; }
-  // Null unless it was asked for.
+  // Null if it was not found, or not to be looked for.
   const CublasLt* cublas_lt() const { return cublas_lt_.get(); }
 
   // A kernel of a text, which is compiled and loaded when it is first asked
@@ -94,6 +97,9 @@ class CudaContext {
  private:
   CudaContext() = default;
 
+  // Sets what is known of a GPU that is not opened yet; sees whether it will
+  // do.
+  Status LookAt(int ordinal);
   // A kernel of a text that was compiled before, or is now. REQUIRES mutex_.
   Status FindIn(const std::string& text, const std::string& kernel,
                 CudaFunction* function) const;

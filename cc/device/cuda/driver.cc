@@ -39,14 +39,20 @@ Status CudaDriver::Load(std::shared_ptr<const CudaDriver>* driver) {
   }
   CAVS_CUDA_FUNCTIONS(CAVS_CUDA_FIND)
 #undef CAVS_CUDA_FIND
-  CAVS_RETURN_IF_ERROR(loaded->Check(loaded->Init(0), "starting the driver"));
   int version = 0;
   CAVS_RETURN_IF_ERROR(loaded->Check(loaded->DriverGetVersion(&version),
                                      "asking for the driver's version"));
-  if (version < kOldestVersion) {
-    return TooOld(
-        StrCat(path, " of CUDA ", version / 1000, ".", version % 1000 / 10));
+  loaded->title_ =
+      StrCat(path, " of CUDA ", version / 1000, ".", version % 1000 / 10);
+  if (version < kOldestVersion) return TooOld(loaded->title_);
+  const CudaResult started = loaded->Init(0);
+  if (started == kCudaNoDevice) {
+    return Status(StatusCode::kUnimplemented,
+                  StrCat("GPU: got none from ", loaded->title_,
+                         " but expected one. Look at `nvidia-smi` and at "
+                         "CUDA_VISIBLE_DEVICES, or use the CPU."));
   }
+  CAVS_RETURN_IF_ERROR(loaded->Check(started, "starting the driver"));
   *driver = loaded;
   return Status();
 }

@@ -40,6 +40,7 @@ enum CudaStreamFlags : unsigned { kCudaStreamNonBlocking = 1 };
 enum CudaEventFlags : unsigned { kCudaEventDisableTiming = 2 };
 enum CudaMemoryFlags : unsigned { kCudaAttachGlobal = 1 };
 constexpr CudaResult kCudaOutOfMemory = 2;
+constexpr CudaResult kCudaNoDevice = 100;
 constexpr CudaResult kCudaNotReady = 600;
 constexpr CudaResult kCudaCooperativeLaunchTooLarge = 720;
 
@@ -118,13 +119,16 @@ class CudaDriver {
  public:
   // Loads and initialises libcuda.so.1, or the library that the environment
   // variable CAVS_LIBCUDA names. kUnimplemented if this machine has no driver,
-  // or one older than CUDA 12.
+  // one older than CUDA 12, or no GPU.
   static Status Load(std::shared_ptr<const CudaDriver>* driver);
 
 #define CAVS_CUDA_MEMBER(member, name, arguments) \
   CudaResult(*member) arguments = nullptr;
   CAVS_CUDA_FUNCTIONS(CAVS_CUDA_MEMBER)
 #undef CAVS_CUDA_MEMBER
+
+  // Where it was found, and its version.
+  const std::string& title() const { return title_; }
 
   // The outcome of a call, as a sentence with the driver's own words.
   Status Check(CudaResult result, const char* what) const {
@@ -134,6 +138,8 @@ class CudaDriver {
  private:
   CudaDriver() = default;
   Status Failure(CudaResult result, const char* what) const;
+
+  std::string title_;
 };
 
 }  // namespace cavs

@@ -18,6 +18,15 @@ inline std::vector<std::string> LibraryPaths(
   return candidates;
 }
 
+// The paths as a text.
+inline std::string OneOf(const std::vector<std::string>& paths) {
+  std::string text;
+  for (const std::string& path : paths) {
+    text += (text.empty() ? "" : &path == &paths.back() ? " or " : ", ") + path;
+  }
+  return text;
+}
+
 }  // namespace cavs
 
 #endif  // CAVS_CC_DEVICE_CUDA_LIBRARY_PATHS_H_

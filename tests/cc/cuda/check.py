@@ -73,7 +73,8 @@ SANITIZED_SETTINGS = {
 
 def environment_of(case, shard, library):
     """Returns the environment in which a part of the tests runs."""
-    environment = {**os.environ, "CAVS_LIBCUDA": library, "CAVS_LIBNVRTC": library}
+    fake = dict.fromkeys(("CAVS_LIBCUDA", "CAVS_LIBNVRTC", "CAVS_LIBCUBLASLT"), library)
+    environment = {**os.environ, **fake}
     environment["CAVS_CUDA_CACHE"] = ""  # Every text is compiled, or found compiled.
     environment.update(GTEST_TOTAL_SHARDS=str(case.shards), GTEST_SHARD_INDEX=str(shard))
     if case.kernels_too:

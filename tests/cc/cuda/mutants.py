@@ -400,6 +400,7 @@ def run(mutant, program, library, cache):
         **os.environ,
         "CAVS_LIBCUDA": library,
         "CAVS_LIBNVRTC": library,
+        "CAVS_LIBCUBLASLT": library,
         "CAVS_CUDA_CACHE": "",
         **mutant.environment(),
     }

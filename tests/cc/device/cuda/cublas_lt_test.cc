@@ -21,6 +21,7 @@ namespace cavs {
 namespace {
 
 using testing::HasSubstr;
+using testing::StartsWith;
 
 class CublasLtTest : public GpuTest {
  protected:
@@ -36,7 +37,6 @@ class CublasLtTest : public GpuTest {
     if (space.has_value()) ExpectUntouchedAroundTheWorkspace();
     if (cuda.has_value()) cuda->Reset();
     unsetenv("CAVS_CUBLASLT");
-    unsetenv("CAVS_LIBCUBLASLT");
     GpuTest::TearDown();
   }
   const CublasLt& library() const { return *kernels->context().cublas_lt(); }
@@ -254,10 +254,10 @@ TEST_F(CublasLtTest, AlgorithmsAreChosenOncePerShape) {
   EXPECT_EQ(status.code(), StatusCode::kInternal);
   EXPECT_EQ(status.message(),
             "cuBLASLt: got CUBLAS_STATUS_EXECUTION_FAILED from a product but "
-            "expected success. Unset CAVS_CUBLASLT, or use the CPU.");
+            "expected success. Set CAVS_CUBLASLT=0, or use the CPU.");
 }
 
-TEST_F(CublasLtTest, ALibraryThatIsMissingIsAnErrorIfItWasAskedFor) {
+TEST_F(CublasLtTest, ALibraryThatIsMissingIsAnErrorIfTheUserNeedsIt) {
   std::shared_ptr<const CudaContext> context;
   cuda->Fail("cublasLtCreate", 0, 1);
   Status status = CudaContext::Open(0, {}, &context);
@@ -271,10 +271,29 @@ TEST_F(CublasLtTest, ALibraryThatIsMissingIsAnErrorIfItWasAskedFor) {
             "cuBLASLt: got no library of the name /no/such/libcublasLt.so but "
             "expected NVIDIA's library of products. Run `pip install "
             "'tensorflow[and-cuda]'`, set CAVS_LIBCUBLASLT to the path of "
-            "libcublasLt.so, or unset CAVS_CUBLASLT.");
+            "libcublasLt.so, or set CAVS_CUBLASLT=0.");
+  EXPECT_EQ(CudaContext::Report({}).back(), status.message());
+}
+
+TEST_F(CublasLtTest, ItIsUsedWhereItIsFoundUnlessTheUserSaysNo) {
+  const auto found = [] {
+    std::shared_ptr<const CudaContext> context;
+    EXPECT_TRUE(CudaContext::Open(0, {}, &context).ok());
+    return context->cublas_lt() != nullptr;
+  };
+  const std::string path = std::getenv("CAVS_LIBCUBLASLT");
   setenv("CAVS_CUBLASLT", "0", 1);
-  ASSERT_TRUE(CudaContext::Open(0, {}, &context).ok());
-  EXPECT_EQ(context->cublas_lt(), nullptr);
+  EXPECT_FALSE(found());
+  EXPECT_THAT(CudaContext::Report({}).back(), StartsWith("NVRTC: "));
+  unsetenv("CAVS_CUBLASLT");
+  EXPECT_TRUE(found());
+  EXPECT_EQ(CudaContext::Report({}).back(), "cuBLASLt: " + path);
+  cuda->Fail("cublasLtCreate", 0, 1);
+  EXPECT_FALSE(found());
+  setenv("CAVS_LIBCUBLASLT", "/no/such/libcublasLt.so", 1);
+  EXPECT_FALSE(found());
+  EXPECT_EQ(CudaContext::Report({}).back(),
+            "cuBLASLt: none, so that our kernels form all products");
 }
 
 // state = tanh(x) W + the state of the child; it is pushed too.
@@ -310,7 +329,7 @@ Cell DenseCell(int64_t units) {
 // predicted.
 TEST_F(CublasLtTest, AStepHasTheLibraryFormItsLargeProducts) {
   const CudaTestDevice with(TestGpu::Open());
-  unsetenv("CAVS_CUBLASLT");
+  setenv("CAVS_CUBLASLT", "0", 1);
   const CudaTestDevice without(TestGpu::Open());
   const Cell cell = DenseCell(256);
   const Experiment experiment(cell, Join(std::vector<Graph>(60, Chain(10))), 1);

@@ -17,6 +17,7 @@
 namespace cavs {
 namespace {
 
+using testing::ElementsAre;
 using testing::EndsWith;
 using testing::HasSubstr;
 using testing::StartsWith;
@@ -115,6 +116,60 @@ TEST_F(CudaContextTest, WithADriverThatDoesNotStart) {
                          "from starting the driver but expected success."));
 }
 
+TEST_F(CudaContextTest, WithADriverThatSeesNoGpu) {
+  cuda().Fail("cuInit", 0, 100);
+  const Status status = Open();
+  EXPECT_EQ(status.code(), StatusCode::kUnimplemented);
+  EXPECT_THAT(status.message(), StartsWith("GPU: got none from "));
+  EXPECT_THAT(
+      status.message(),
+      EndsWith("libfake_cuda.so of CUDA 13.0 but expected one. Look at "
+               "`nvidia-smi` and at CUDA_VISIBLE_DEVICES, or use the CPU."));
+}
+
+TEST_F(CudaContextTest, AReportSaysWhatIsFound) {
+  const std::string fake = std::getenv("CAVS_LIBCUDA");
+  EXPECT_THAT(CudaContext::Report({}),
+              ElementsAre("NVIDIA driver: " + fake + " of CUDA 13.0",
+                          "GPU 0: Emulated device 0, compute capability 9.0",
+                          "NVRTC: 12.9, " + fake, "cuBLASLt: " + fake));
+}
+
+// One missing thing does not hide the others.
+TEST_F(CudaContextTest, AReportSaysAllThatIsMissing) {
+  const std::string fake = std::getenv("CAVS_LIBCUDA");
+  cuda().Set("architecture", 75);
+  const Variable variable("CAVS_LIBNVRTC", "/no/such/libnvrtc.so");
+  EXPECT_THAT(
+      CudaContext::Report({}),
+      ElementsAre(
+          "NVIDIA driver: " + fake + " of CUDA 13.0",
+          "GPU 0: got a Emulated device 0 of compute capability 7.5 but "
+          "expected 8.0 or newer. Use the CPU.",
+          StartsWith("NVRTC: got no library of the name /no/such/libnvrtc.so "),
+          "cuBLASLt: " + fake));
+  const Variable driver("CAVS_LIBCUDA", "/no/such/libcuda.so");
+  EXPECT_THAT(CudaContext::Report({}),
+              ElementsAre(StartsWith("NVIDIA driver: got `"),
+                          StartsWith("NVRTC: got no library of the name "),
+                          "cuBLASLt: " + fake));
+}
+
+TEST_F(CudaContextTest, WithoutACompilerAnywhere) {
+  const std::string before = std::getenv("CAVS_LIBNVRTC");
+  unsetenv("CAVS_LIBNVRTC");
+  std::shared_ptr<const CudaCompiler> compiler;
+  const Status status =
+      CudaCompiler::Load({"/a/libnvrtc.so.12", "/b/libnvrtc.so.13"}, &compiler);
+  setenv("CAVS_LIBNVRTC", before.c_str(), 1);
+  if (status.ok()) GTEST_SKIP() << "NVRTC is installed";
+  EXPECT_THAT(
+      status.message(),
+      StartsWith("NVRTC: got no library of the name /a/libnvrtc.so.12, "
+                 "/b/libnvrtc.so.13, libnvrtc.so.13, libnvrtc.so.12, "
+                 "libnvrtc.so or /usr/local/cuda/lib64/libnvrtc.so but "));
+}
+
 TEST_F(CudaContextTest, WithoutACompiler) {
   const Variable variable("CAVS_LIBNVRTC", "/no/such/libnvrtc.so");
   const Status status = Open();
@@ -157,24 +212,39 @@ TEST_F(CudaContextTest, KernelsThatDoNotCompile) {
   EXPECT_THAT(status.message(), HasSubstr("Missing"));
 }
 
+// In processes of their own: finds a kernel, which takes as many compilations
+// as the environment says, if it does.
+TEST_F(CudaContextTest, DISABLED_FindsAKernel) {
+  ASSERT_TRUE(Open().ok());
+  const auto text = std::make_shared<CudaText>(
+      CudaText{"struct Args {};\n", {{"test", "Args", "(void)at"}}});
+  const CudaContext::Current current(*context);
+  CudaFunction function;
+  for (int i = 0; i < 2; ++i) {
+    const Status status = context->Find({text, 0}, &function);
+    ASSERT_TRUE(status.ok()) << status.message();
+  }
+  EXPECT_EQ(cuda().Counts().modules, 1);
+  if (const char* compiles = std::getenv("COMPILES")) {
+    EXPECT_EQ(std::to_string(cuda().Counts().compiles), compiles);
+  }
+}
+
 TEST_F(CudaContextTest, ImagesOnDiskAreNotCompiledAgain) {
   std::string folder = testing::TempDir() + "/images_XXXXXX";
   ASSERT_NE(mkdtemp(folder.data()), nullptr);
   const Variable variable("CAVS_CUDA_CACHE", folder.c_str());
-  const auto text = std::make_shared<CudaText>(
-      CudaText{"struct Args {};\n", {{"test", "Args", "(void)at"}}});
-  for (const int compiles : {1, 0}) {
-    ASSERT_TRUE(Open().ok());  // As another process would.
-    cuda().Reset();
-    const CudaContext::Current current(*context);
-    CudaFunction function;
-    for (int i = 0; i < 2; ++i) {
-      const Status status = context->Find({text, 0}, &function);
-      ASSERT_TRUE(status.ok()) << status.message();
-    }
-    EXPECT_EQ(cuda().Counts().compiles, compiles);
-    EXPECT_EQ(cuda().Counts().modules, 1);
-  }
+  const std::string process =
+      std::filesystem::read_symlink("/proc/self/exe").string() +
+      " --gtest_also_run_disabled_tests --gtest_filter=*DISABLED_FindsAKernel";
+  // Two at once compile it both, or one of them.
+  const std::string two =
+      "(" + process + " & a=$!; " + process + "; b=$?; wait $a && [ $b = 0 ])";
+  EXPECT_EQ(std::system(two.c_str()), 0);
+  EXPECT_EQ(std::system(("COMPILES=0 " + process).c_str()), 0);
+  std::filesystem::remove_all(folder);
+  EXPECT_EQ(std::system(("COMPILES=1 " + process).c_str()), 0);
+  EXPECT_EQ(std::system(("COMPILES=0 " + process).c_str()), 0);
   std::filesystem::remove_all(folder);
 }
 
