@@ -27,8 +27,11 @@ class CudaFaultsTest : public testing::Test {
     if (TheGpu() == nullptr) GTEST_SKIP() << "no GPU";
     cuda_ = std::make_unique<FakeCuda>();
     cuda_->Reset();
+    MakeExperiment(TreeLstmCell(DType::kFloat32, 8, 8));
+  }
+  void MakeExperiment(const Cell& cell) {
     std::mt19937 random(3);
-    cell_ = TreeLstmCell(DType::kFloat32, 8, 8);
+    cell_ = cell;
     experiment_ = std::make_unique<Experiment>(
         cell_, RandomTree(19, 2, &random), /*seed=*/1);
     schedule_ = MakeSchedule(experiment_->graph(), cell_);
@@ -77,7 +80,9 @@ class CudaFaultsTest : public testing::Test {
   // Lets one call after another of a function fail, until a step makes so few
   // of them that none does. Returns how many steps have failed.
   int FailEach(const Fault& fault) const {
-    const CellExecutor executor(cell_, PassOptions(), TheGpu());
+    return FailEach(fault, CellExecutor(cell_, PassOptions(), TheGpu()));
+  }
+  int FailEach(const Fault& fault, const CellExecutor& executor) const {
     Results want;
     EXPECT_TRUE(Step(executor, &want).ok());
     int calls = 0;
@@ -135,6 +140,24 @@ TEST_F(CudaFaultsTest, CopiesFail) {
   EXPECT_GE(
       FailEach({"cuMemcpyHtoDAsync_v2", 999, "GPU: got CUDA_ERROR_UNKNOWN ("}),
       1);
+}
+
+// Rows of an input that not all vertices have are copied before anything is
+// computed, and so are gradients of outputs of chosen vertices.
+TEST_F(CudaFaultsTest, CopiesOfInputsFail) {
+  Cell cell = cell_;
+  cell.partial_pulls = {0};
+  MakeExperiment(cell);
+  PassOptions options;
+  options.specialize = false;  // Else vertices without a row read none.
+  CellExecutor executor(cell, options, TheGpu());
+  executor.PushOnly({0, 3});
+  const int failed =
+      FailEach({"cuMemcpyDtoDAsync_v2", 999,
+                "GPU: got CUDA_ERROR_UNKNOWN (CUDA_ERROR_UNKNOWN) from copying "
+                "memory but expected success."},
+               executor);
+  EXPECT_EQ(failed, 2);
 }
 
 TEST_F(CudaFaultsTest, WalksAndWhatTheFirstStepTakesFail) {
