@@ -397,6 +397,8 @@ std::vector<CudaProduct> CudaProgram::ProductsOf(const std::vector<int>& nodes,
                                                  const RowRange& at) const {
   std::vector<CudaProduct> products;
   std::vector<std::pair<int, size_t>> known;  // Output and weight of each.
+  products.reserve(nodes.size());
+  known.reserve(nodes.size());
   for (const int number : nodes) {
     const Node& node = program_.nodes[number];
     const Block to = operands_.Rows(node.outputs[0], at);

@@ -38,7 +38,8 @@ extern "C" {
 void fake_counts(FakeCounts* counts);
 // How often a kernel of this name was launched.
 int64_t fake_launches(const char* kernel);
-// How often a function of the driver, or nvrtcCompileProgram, was called.
+// How often a function of the driver, or nvrtcCompileProgram, was called; all
+// of them together if it is null.
 int64_t fake_calls(const char* function);
 void fake_each_kernel(void (*call)(void* data, const char* kernel,
                                    int64_t launches),

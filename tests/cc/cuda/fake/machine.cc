@@ -151,16 +151,17 @@ void Machine::FailCall(const std::string& function, int64_t calls_before,
   plans_[function] = {calls_before, error};
 }
 
-int Machine::Planned(const std::string& function) {
+int Machine::Planned(const char* function) {
   const auto plan = plans_.find(function);
   if (plan == plans_.end() || plan->second.calls_before-- > 0) return 0;
   const int error = plan->second.error;
+  const std::string text = plan->first + " was told to fail";
   plans_.erase(plan);
   // Errors of kernels and of a lost device stay, as those of a device do.
   if (error >= kIllegalAddress && error < kCooperativeLaunchTooLarge) {
-    Fail({error, function + " was told to fail"});
+    Fail({error, text});
   }
-  return Refuse(error, function + " was told to fail");
+  return Refuse(error, text);
 }
 
 uint64_t Machine::Draw() {
@@ -247,7 +248,12 @@ std::shared_ptr<Stream> Machine::FindStream(void* handle) {
 Call::Call(const char* function, Needs needs)
     : machine(Machine::Get()), lock(machine.mutex) {
   if (!CurrentContexts().empty()) context = CurrentContexts().back();
-  ++machine.calls[function];
+  if (const auto own = machine.calls.find(function);
+      own != machine.calls.end()) {
+    ++own->second;
+  } else {
+    machine.calls.emplace(function, 1);
+  }
   ignored = machine.Ignores(function);
   if (needs != Needs::kNothing && !machine.initialized) {
     error = kNotInitialized;

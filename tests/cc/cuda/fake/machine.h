@@ -78,10 +78,8 @@ class Machine {
   void Reset();
   void FailCall(const std::string& function, int64_t calls_before, int error);
   // What a call of this function returns at once, or 0.
-  int Planned(const std::string& function);
-  bool Ignores(const std::string& function) const {
-    return function == ignored_;
-  }
+  int Planned(const char* function);
+  bool Ignores(const char* function) const { return function == ignored_; }
 
   // Puts work into a stream; does it at once if streams do not lag.
   int Put(Lock& lock, Stream& stream, Work work);
@@ -108,7 +106,8 @@ class Machine {
   std::map<void*, std::unique_ptr<Event>> events;
   std::map<void*, std::shared_ptr<Module>> modules;
   FakeCounts counts{};
-  std::map<std::string, int64_t> launches, calls;
+  // Names are found without a copy of them, which would be most of a call.
+  std::map<std::string, int64_t, std::less<>> launches, calls;
 
  private:
   Machine();
@@ -120,7 +119,7 @@ class Machine {
     int64_t calls_before;
     int error;
   };
-  std::map<std::string, Plan> plans_;
+  std::map<std::string, Plan, std::less<>> plans_;
   std::string ignored_;
   Fault fault_;
   uint64_t random_ = 1;
