@@ -19,7 +19,7 @@ class DirectionMemory:
       temporaries: The other values that operators write; backward with `at`, also a copy of the
         gradients of outputs.
       packed_weights: Weights in the layout in which matrix products read them; on a GPU, memory in
-        which sums over rows are formed.
+        which sums over rows are formed, and for the arguments of kernels.
       results: Pushed outputs; backward, the gradients of inputs and weights.
     """
 

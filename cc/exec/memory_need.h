@@ -17,7 +17,8 @@ struct MemoryNeed {
   size_t tape = 0;   // Values that the derivative reads, except the state.
   size_t temporaries = 0;  // All other values that operators write.
   // What executables ask for beside their values: weights in the layout of the
-  // product kernels, or where sums over rows are formed.
+  // product kernels, or where sums over rows are formed and where arguments of
+  // kernels lie.
   size_t packed_weights = 0;
   // Not from the pool: outputs for the caller.
   size_t results = 0;

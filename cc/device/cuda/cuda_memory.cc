@@ -37,20 +37,15 @@ PinnedBuffers::Buffer::~Buffer() {
     driver.EventDestroy(passed);
   }
   if (data != nullptr) driver.MemFreeHost(data);
-  if (on_device != 0) driver.MemFree(on_device);
 }
 
-Status PinnedBuffers::Take(size_t bytes, std::unique_ptr<Buffer>* buffer,
-                           bool on_device) {
+Status PinnedBuffers::Take(size_t bytes, std::unique_ptr<Buffer>* buffer) {
   const CudaDriver& driver = context_->driver();
   {
     std::lock_guard<std::mutex> lock(mutex_);
     for (auto it = waiting_.begin(); it != waiting_.end(); ++it) {
       const Buffer& own = **it;
-      if (own.size < bytes || (own.on_device != 0) != on_device ||
-          driver.EventQuery(own.passed) != 0) {
-        continue;
-      }
+      if (own.size < bytes || driver.EventQuery(own.passed) != 0) continue;
       *buffer = std::move(*it);
       waiting_.erase(it);
       return Status();
@@ -60,11 +55,6 @@ Status PinnedBuffers::Take(size_t bytes, std::unique_ptr<Buffer>* buffer,
   made->size = std::max(bytes + bytes / 2, kSmallestBuffer);
   CAVS_RETURN_IF_ERROR(driver.Check(
       driver.MemHostAlloc(&made->data, made->size, 0), "taking pinned memory"));
-  if (on_device) {
-    CAVS_RETURN_IF_ERROR(
-        driver.Check(driver.MemAlloc(&made->on_device, made->size),
-                     "taking memory for the arguments of kernels"));
-  }
   CAVS_RETURN_IF_ERROR(
       driver.Check(driver.EventCreate(&made->passed, kCudaEventDisableTiming),
                    "making an event"));

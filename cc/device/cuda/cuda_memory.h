@@ -47,11 +47,9 @@ class PinnedBuffers {
     void* data = nullptr;
     size_t size = 0;
     CudaEventHandle passed = nullptr;
-    CudaAddress on_device = 0;  // GPU memory of the same size, or 0.
   };
   // Lends at least `bytes` bytes. The context must be current.
-  Status Take(size_t bytes, std::unique_ptr<Buffer>* buffer,
-              bool on_device = false);
+  Status Take(size_t bytes, std::unique_ptr<Buffer>* buffer);
   // Work in the stream up to this point may still read the buffer.
   Status GiveBack(std::unique_ptr<Buffer> buffer, CudaStreamHandle stream);
 

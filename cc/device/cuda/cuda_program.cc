@@ -103,11 +103,17 @@ size_t CudaExecutable::BytesOfStage(Stage stage, const TypeRows& rows) const {
 }
 
 size_t CudaExecutable::WorkspaceBytes(const TypeRows& rows) const {
-  size_t bytes = 0;
+  size_t bytes = BytesOfWalk(rows);
   for (const Stage stage : kRowStages) {
     bytes += BytesOfStage(stage, rows);
   }
   return bytes;
+}
+
+size_t CudaExecutable::BytesOfWalk(const TypeRows& rows) const {
+  return CudaWalk::BytesOf(
+      rows.num_tasks() *
+      static_cast<int64_t>(launches(Stage::kCritical).size()));
 }
 
 double CudaExecutable::Nanos(const TaskCount& tasks) const {
@@ -184,6 +190,8 @@ Status CudaProgram::Prepare(Stream* stream) {
   const CudaContext::Current current(kernels_.context());
   stream_ = static_cast<CudaStream*>(stream);
   CAVS_RETURN_IF_ERROR(executable_.Make(stream, &made_));
+  stream_->LendToWalk(bindings_.workspace,
+                      executable_.BytesOfWalk(*bindings_.rows));
   BindConstants(made_->constants);
   std::vector<CudaMove> copies;
   for (const auto& [id, from] : bindings_.copies) {
@@ -490,7 +498,8 @@ int64_t CudaProgram::ZerosOf(int id, const RowRange& at) const {
 }
 
 void* CudaProgram::WorkspaceOf(Stage stage) const {
-  char* own = static_cast<char*>(bindings_.workspace);
+  char* own = static_cast<char*>(bindings_.workspace) +
+              executable_.BytesOfWalk(*bindings_.rows);
   for (const Stage before : kRowStages) {
     if (before == stage) break;
     own += executable_.BytesOfStage(before, *bindings_.rows);

@@ -52,7 +52,9 @@ class CudaExecutable : public Executable {
     std::shared_ptr<void> memory;  // Holds the constants.
   };
   Status Make(Stream* stream, const Made** made) const;
-  // The bytes that the sums of a stage need.
+  // The bytes that a workspace begins with, for the walk through the tasks.
+  size_t BytesOfWalk(const TypeRows& rows) const;
+  // The bytes behind them that the sums of each stage need.
   size_t BytesOfStage(Stage stage, const TypeRows& rows) const;
 
  private:

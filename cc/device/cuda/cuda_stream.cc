@@ -84,7 +84,7 @@ Status CudaStream::EndTasks() { return Flush(); }
 Status CudaStream::Flush() {
   if (!std::exchange(collects_, false)) return Status();
   const CudaContext::Current current(context());
-  return walk_.Run(*kernels_, handle_);
+  return walk_.Run(*kernels_, handle_, walk_memory_, walk_bytes_);
 }
 
 Status CudaStream::Zero(void* to, size_t bytes) {
@@ -153,6 +153,11 @@ Status CudaStream::Synchronize() {
   return flushed.ok() ? done : flushed;
 }
 
-Status CudaStream::Retire() { return owns_ ? Synchronize() : Flush(); }
+Status CudaStream::Retire() {
+  const Status done = owns_ ? Synchronize() : Flush();
+  walk_bytes_ = 0;
+  walk_memory_ = nullptr;
+  return done;
+}
 
 }  // namespace cavs

@@ -42,6 +42,12 @@ class CudaStream : public Stream {
   Status BeginTasks() override;
   Status EndTasks() override;
 
+  // Lends memory of the GPU to the kernel that runs tasks, until Retire().
+  void LendToWalk(void* memory, size_t bytes) {
+    if (bytes <= walk_bytes_) return;
+    walk_memory_ = memory;
+    walk_bytes_ = bytes;
+  }
   // Copies memory of the host, which has been read when this returns.
   Status CopyIn(void* to, const void* from, size_t bytes);
   // Whether tasks are collected to be run by one kernel; true at first.
@@ -75,6 +81,8 @@ class CudaStream : public Stream {
   bool tf32_ = false;
   bool collects_ = false;  // Whether launches are collected in walk_.
   CudaWalk walk_;
+  void* walk_memory_ = nullptr;
+  size_t walk_bytes_ = 0;
 };
 
 }  // namespace cavs

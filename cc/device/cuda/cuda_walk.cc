@@ -11,13 +11,16 @@ namespace {
 // Fewer launches take less long than to compile and to begin a walk.
 constexpr size_t kFewestSteps = 6;
 constexpr size_t kGrain = 16;
+// What a walk takes of the GPU's memory. Some hundred tasks fit; another launch
+// for the next ones takes a hundredth of their time.
+constexpr size_t kMostBytes = 256 << 10;
 
 struct WalkArgs {
   CudaAddress steps, arguments, counter;
   int num_steps;
 };
 
-size_t Rounded(size_t bytes) { return (bytes + kGrain - 1) / kGrain * kGrain; }
+constexpr size_t Rounded(size_t bytes) { return (bytes + kGrain - 1) / kGrain * kGrain; }
 
 }  // namespace
 
@@ -57,17 +60,32 @@ void CudaWalk::AddBehind(const CudaFoundKernel& kernel, const void* arguments,
   launches_.push_back({&kernel, launches_.back().grid, begin, bytes});
 }
 
-Status CudaWalk::Run(const CudaKernels& kernels, CudaStreamHandle stream) {
+size_t CudaWalk::BytesOf(int64_t launches) {
+  constexpr size_t kStep = Rounded(sizeof(Step)) + kCudaWalkArgumentBytes;
+  return launches == 0
+             ? 0
+             : std::min(kMostBytes, Memory::Padded(kGrain + launches * kStep));
+}
+
+Status CudaWalk::Run(const CudaKernels& kernels, CudaStreamHandle stream,
+                     void* memory, size_t bytes) {
   CudaFunction function = nullptr;
   unsigned shared_bytes = 0;
   Status status;
-  if (launches_.size() >= kFewestSteps) {
+  if (launches_.size() >= kFewestSteps && memory != nullptr) {
     status = BindKernel(kernels, &function, &shared_bytes);
   }
-  if (status.ok()) {
-    status = function == nullptr
-                 ? RunOneByOne(kernels, stream)
-                 : RunTogether(kernels, function, shared_bytes, stream);
+  bool fits = function != nullptr;
+  size_t first = 0;
+  while (status.ok() && fits && first < steps_.size()) {
+    size_t end = first + 1;
+    while (end < steps_.size() && BytesOfSteps(first, end + 1) <= bytes) ++end;
+    status = RunTogether(kernels, function, shared_bytes, stream, memory, first,
+                         end, &fits);
+    if (fits) first = end;
+  }
+  if (status.ok() && !fits) {
+    status = RunOneByOne(kernels, stream, ArgumentsOf(first));
   }
   kernels_.clear();
   steps_.clear();
@@ -78,9 +96,10 @@ Status CudaWalk::Run(const CudaKernels& kernels, CudaStreamHandle stream) {
 
 // Kernels read no more of their arguments than was collected.
 Status CudaWalk::RunOneByOne(const CudaKernels& kernels,
-                             CudaStreamHandle stream) const {
+                             CudaStreamHandle stream, size_t first) const {
   std::vector<char> arguments(kCudaWalkArgumentBytes);
   for (const Launch& launch : launches_) {
+    if (launch.begin < first) continue;
     std::memcpy(arguments.data(), arguments_.data() + launch.begin,
                 launch.bytes);
     CAVS_RETURN_IF_ERROR(kernels.Launch(*launch.kernel, launch.grid, stream,
@@ -116,27 +135,35 @@ Status CudaWalk::BindKernel(const CudaKernels& kernels, CudaFunction* function,
   return Status();
 }
 
+size_t CudaWalk::BytesOfSteps(size_t first, size_t end) const {
+  return kGrain + Rounded((end - first) * sizeof(Step)) + ArgumentsOf(end) -
+         ArgumentsOf(first);
+}
+
 // In one copy: the counter of the barrier, the steps, and their arguments.
 Status CudaWalk::RunTogether(const CudaKernels& kernels, CudaFunction function,
-                             unsigned shared_bytes,
-                             CudaStreamHandle stream) const {
+                             unsigned shared_bytes, CudaStreamHandle stream,
+                             void* memory, size_t first, size_t end,
+                             bool* fits) const {
   const CudaDriver& driver = kernels.context().driver();
-  const size_t steps = kGrain;
-  const size_t arguments = steps + Rounded(steps_.size() * sizeof(Step));
-  const size_t bytes = arguments + arguments_.size();
+  const size_t bytes = BytesOfSteps(first, end);
+  const size_t begin_of_arguments = ArgumentsOf(first);
+  const size_t size_of_arguments = ArgumentsOf(end) - begin_of_arguments;
+  const size_t arguments = bytes - size_of_arguments;
   std::unique_ptr<PinnedBuffers::Buffer> buffer;
-  CAVS_RETURN_IF_ERROR(
-      kernels.pinned().Take(bytes, &buffer, /*on_device=*/true));
+  CAVS_RETURN_IF_ERROR(kernels.pinned().Take(bytes, &buffer));
   char* const begin = static_cast<char*>(buffer->data);
   std::memset(begin, 0, kGrain);
-  std::memcpy(begin + steps, steps_.data(), steps_.size() * sizeof(Step));
-  std::memcpy(begin + arguments, arguments_.data(), arguments_.size());
-  Status status = driver.Check(
-      driver.MemcpyHtoDAsync(buffer->on_device, begin, bytes, stream),
-      "copying to the GPU");
+  std::memcpy(begin + kGrain, &steps_[first], (end - first) * sizeof(Step));
+  std::memcpy(begin + arguments, &arguments_[begin_of_arguments],
+              size_of_arguments);
+  const auto there = reinterpret_cast<CudaAddress>(memory);
+  Status status =
+      driver.Check(driver.MemcpyHtoDAsync(there, begin, bytes, stream),
+                   "copying to the GPU");
   if (status.ok()) {
-    WalkArgs own = {buffer->on_device + steps, buffer->on_device + arguments,
-                    buffer->on_device, static_cast<int>(steps_.size())};
+    WalkArgs own = {there + kGrain, there + arguments - begin_of_arguments,
+                    there, static_cast<int>(end - first)};
     void* pointers[] = {&own};
     const auto blocks =
         static_cast<unsigned>(kernels.context().num_processors());
@@ -144,9 +171,8 @@ Status CudaWalk::RunTogether(const CudaKernels& kernels, CudaFunction function,
         driver.LaunchCooperativeKernel(function, blocks, 1, 1, kCudaThreads, 1,
                                        1, shared_bytes, stream, pointers);
     // Other processes may have a part of the GPU.
-    status = result == kCudaCooperativeLaunchTooLarge
-                 ? RunOneByOne(kernels, stream)
-                 : driver.Check(result, "a cooperative launch");
+    *fits = result != kCudaCooperativeLaunchTooLarge;
+    if (*fits) status = driver.Check(result, "a cooperative launch");
   }
   const Status returned = kernels.pinned().GiveBack(std::move(buffer), stream);
   return status.ok() ? returned : status;

@@ -25,9 +25,14 @@ class CudaWalk {
   void AddBehind(const CudaFoundKernel& kernel, const void* arguments,
                  size_t bytes);
 
-  // Enqueues all of them and forgets them; launch by launch if they are few, or
-  // if the blocks do not fit onto the GPU at the same time.
-  Status Run(const CudaKernels& kernels, CudaStreamHandle stream);
+  // Memory of the GPU that is enough to run so many launches, if they are few.
+  static size_t BytesOf(int64_t launches);
+
+  // Enqueues all of them and forgets them: launch by launch if they are few, or
+  // if the blocks do not fit onto the GPU at the same time; else as few walks
+  // as the memory, which the stream uses, has room for.
+  Status Run(const CudaKernels& kernels, CudaStreamHandle stream, void* memory,
+             size_t bytes);
 
  private:
   // The step as the text of the kernel declares it.
@@ -45,13 +50,24 @@ class CudaWalk {
     size_t begin, bytes;  // Where its arguments are.
   };
 
-  Status RunOneByOne(const CudaKernels& kernels, CudaStreamHandle stream) const;
+  // The launches whose arguments begin at `first` or behind.
+  Status RunOneByOne(const CudaKernels& kernels, CudaStreamHandle stream,
+                     size_t first) const;
   // Finds the kernel for all launches, null if it cannot be launched, and
   // rewrites the steps so that they name kernels by their numbers there.
   Status BindKernel(const CudaKernels& kernels, CudaFunction* function,
                     unsigned* shared_bytes);
+  // Launches the steps [first, end) as one, unless that does not fit.
   Status RunTogether(const CudaKernels& kernels, CudaFunction function,
-                     unsigned shared_bytes, CudaStreamHandle stream) const;
+                     unsigned shared_bytes, CudaStreamHandle stream,
+                     void* memory, size_t first, size_t end, bool* fits) const;
+  // Where the arguments of a step begin, or where those of the last one end.
+  size_t ArgumentsOf(size_t step) const {
+    return step < steps_.size() ? static_cast<size_t>(steps_[step].arguments)
+                                : arguments_.size();
+  }
+  // What the steps [first, end) take of the GPU's memory.
+  size_t BytesOfSteps(size_t first, size_t end) const;
   int NumberOf(const CudaFoundKernel& kernel);
   // Copies arguments behind the others; returns where they begin.
   size_t Append(const void* arguments, size_t bytes);

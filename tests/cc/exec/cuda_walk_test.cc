@@ -123,6 +123,75 @@ TEST_F(CudaWalkTest, AStepOfATreeLstmIsAFewLaunches) {
               static_cast<int>(launches));
 }
 
+// More tasks than a walk has memory for: some walks, one behind the other. One
+// that does not fit leaves the rest to launches.
+TEST_F(CudaWalkTest, ManyTasksAreSeveralWalks) {
+  const Cell cell = TreeLstmCell(DType::kFloat32, 8, 8);
+  const CudaTestDevice walking(TheGpu()->gpu(), /*walks=*/true);
+  const CellExecutor executor(cell, PassOptions(), &walking);
+  const Experiment experiment(cell, Chain(400), 1);
+  const Results want = experiment.RunOracle();
+  if (TheGpu()->gpu()->context().name().find("Emulated") != 0) {
+    ExpectNear(executor.Run(experiment), want, 2e-4);
+    return;
+  }
+  const FakeCuda cuda;
+  cuda.Reset();
+  const Results got = executor.Run(experiment);
+  ExpectNear(got, want, 2e-4);
+  const int64_t walks = cuda.Counts().cooperative;
+  EXPECT_GT(walks, 3);
+  cuda.Reset();
+  cuda.Fail("cuLaunchCooperativeKernel", 1, 720);
+  EXPECT_EQ(executor.Run(experiment), got);
+  EXPECT_GT(cuda.Counts().cooperative, 1);
+  EXPECT_LT(cuda.Counts().cooperative, walks);
+}
+
+// Memory of a GPU that counts what is taken.
+class CountingMemory : public CudaMemory {
+ public:
+  using CudaMemory::CudaMemory;
+  void* Allocate(size_t bytes) override {
+    ++calls;
+    return CudaMemory::Allocate(bytes);
+  }
+  int64_t calls = 0;
+};
+
+// A step takes no other memory than that of its device, which is a framework's,
+// and what it takes is predicted, except for lists of rows and for constants.
+TEST_F(CudaWalkTest, MemoryIsThatOfTheDeviceAndPredicted) {
+  if (TheGpu()->gpu()->context().name().find("Emulated") != 0) {
+    GTEST_SKIP() << "no emulated GPU";
+  }
+  const FakeCuda cuda;
+  const TestGpu& gpu = *TheGpu()->gpu();
+  const CudaTestDevice walking(TheGpu()->gpu(), /*walks=*/true);
+  const Cell cell = TreeLstmCell(DType::kFloat32, 8, 8);
+  for (const Graph& graph : {Trees(9, 1), Chain(500), Chain(1)}) {
+    const auto kernels =
+        std::make_shared<CudaKernels>(gpu.kernels()->shared_context());
+    const auto memory =
+        std::make_shared<CountingMemory>(kernels->shared_context());
+    CudaDevice::Options options;
+    options.memory = memory;
+    const auto device = std::make_shared<CudaDevice>(kernels, options);
+    const CellExecutor executor(cell, PassOptions(), /*measured=*/true,
+                                &walking, device, device);
+    const Experiment experiment(cell, graph, 1);
+    const Schedule schedule = MakeSchedule(graph, cell);
+    MemoryNeed forward = executor.Predict(schedule, Direction::kForward),
+               backward = executor.Predict(schedule, Direction::kBackward);
+    forward.results = backward.results = 0;
+    cuda.Reset();
+    executor.Run(experiment);
+    EXPECT_EQ(cuda.Calls("cuMemAlloc_v2"), memory->calls);
+    EXPECT_EQ(executor.pool().peak_asked_bytes(),
+              TrainingPeak(forward, backward));
+  }
+}
+
 class Names : public Tracer {
  public:
   int64_t Begin(Stage, const std::string& name) override {

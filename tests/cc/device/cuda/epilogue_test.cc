@@ -184,9 +184,13 @@ class EpilogueTest : public GpuTest {
         status = kernels->Add(dtype, results[0]->data(), 1, sums.data(), queue);
         EXPECT_TRUE(status.ok()) << status.message();
       }
-      status = walk.Run(*kernels, stream);
+      constexpr size_t kRoom = 1 << 16;
+      CudaMemory memory(kernels->shared_context());
+      void* const room = memory.Allocate(kRoom);
+      status = walk.Run(*kernels, stream, room, kRoom);
       EXPECT_TRUE(status.ok()) << status.message();
       Wait();
+      memory.Free(room, kRoom);
     }
     Wait();
     std::vector<HostMatrix<T>> all;
