@@ -11,16 +11,18 @@ namespace {
 // Fewer launches take less long than to compile and to begin a walk.
 constexpr size_t kFewestSteps = 6;
 constexpr size_t kGrain = 16;
-// What a walk takes of the GPU's memory. Some hundred tasks fit; another launch
-// for the next ones takes a hundredth of their time.
-constexpr size_t kMostBytes = 256 << 10;
+// What a walk takes of the GPU's memory. About a thousand tasks fit; to launch
+// another for the next ones takes less than a hundredth of their time.
+constexpr size_t kMostBytes = 1 << 20;
 
 struct WalkArgs {
   CudaAddress steps, arguments, counter;
   int num_steps;
 };
 
-constexpr size_t Rounded(size_t bytes) { return (bytes + kGrain - 1) / kGrain * kGrain; }
+constexpr size_t Rounded(size_t bytes) {
+  return (bytes + kGrain - 1) / kGrain * kGrain;
+}
 
 }  // namespace
 

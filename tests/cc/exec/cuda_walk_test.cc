@@ -123,31 +123,6 @@ TEST_F(CudaWalkTest, AStepOfATreeLstmIsAFewLaunches) {
               static_cast<int>(launches));
 }
 
-// More tasks than a walk has memory for: some walks, one behind the other. One
-// that does not fit leaves the rest to launches.
-TEST_F(CudaWalkTest, ManyTasksAreSeveralWalks) {
-  const Cell cell = TreeLstmCell(DType::kFloat32, 8, 8);
-  const CudaTestDevice walking(TheGpu()->gpu(), /*walks=*/true);
-  const CellExecutor executor(cell, PassOptions(), &walking);
-  const Experiment experiment(cell, Chain(400), 1);
-  const Results want = experiment.RunOracle();
-  if (TheGpu()->gpu()->context().name().find("Emulated") != 0) {
-    ExpectNear(executor.Run(experiment), want, 2e-4);
-    return;
-  }
-  const FakeCuda cuda;
-  cuda.Reset();
-  const Results got = executor.Run(experiment);
-  ExpectNear(got, want, 2e-4);
-  const int64_t walks = cuda.Counts().cooperative;
-  EXPECT_GT(walks, 3);
-  cuda.Reset();
-  cuda.Fail("cuLaunchCooperativeKernel", 1, 720);
-  EXPECT_EQ(executor.Run(experiment), got);
-  EXPECT_GT(cuda.Counts().cooperative, 1);
-  EXPECT_LT(cuda.Counts().cooperative, walks);
-}
-
 // Memory of a GPU that counts what is taken.
 class CountingMemory : public CudaMemory {
  public:

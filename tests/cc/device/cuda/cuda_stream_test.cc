@@ -1,10 +1,13 @@
 #include "cc/device/cuda/cuda_stream.h"
 
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <memory>
+#include <utility>
 #include <vector>
 
+#include "tests/cc/cuda/fake_cuda.h"
 #include "tests/cc/device/cuda/gpu_matrix.h"
 
 namespace cavs {
@@ -46,6 +49,37 @@ TEST_F(CudaStreamTest, WhatIsCopiedInMayChangeAtOnce) {
   for (int i = 0; i < 5; ++i) {
     EXPECT_EQ(Read(*copies[i], 100), std::vector<float>(100, i));
   }
+}
+
+// Tasks that need more memory than was lent are several walks, one behind the
+// other. One that does not fit leaves the rest to launches.
+TEST_F(CudaStreamTest, ManyTasksAreSeveralWalks) {
+  if (std::getenv("CAVS_LIBCUDA") == nullptr) GTEST_SKIP() << "no counts";
+  const FakeCuda cuda;
+  const GpuMemory ones(driver(), std::vector<float>{1}), room(driver(), 1024);
+  // How many walks and other launches 40 tasks are.
+  const auto walks_and_others = [&](size_t bytes, bool fits) {
+    const GpuMemory sum(driver(), std::vector<float>{0});
+    one->LendToWalk(room.data(), bytes);
+    cuda.Reset();
+    if (!fits) cuda.Fail("cuLaunchCooperativeKernel", 1, 720);
+    EXPECT_TRUE(one->BeginTasks().ok());
+    for (int i = 0; i < 40; ++i) {
+      const Status status = kernels->Add(DType::kFloat32, ones.data(), 1,
+                                         sum.data(), one->queue());
+      EXPECT_TRUE(status.ok()) << status.message();
+    }
+    EXPECT_TRUE(one->EndTasks().ok());
+    Synchronize(one.get());
+    EXPECT_TRUE(one->Retire().ok());
+    EXPECT_EQ(Read(sum, 1), std::vector<float>{40});
+    const FakeCounts counts = cuda.Counts();
+    return std::pair(counts.cooperative, counts.launches - counts.cooperative);
+  };
+  EXPECT_EQ(walks_and_others(1024, true), std::pair(int64_t{3}, int64_t{0}));
+  EXPECT_EQ(walks_and_others(1024, false), std::pair(int64_t{1}, int64_t{26}));
+  // What was lent for one step is not there for the next.
+  EXPECT_EQ(walks_and_others(0, true), std::pair(int64_t{0}, int64_t{40}));
 }
 
 TEST_F(CudaStreamTest, MemoryIsSetToZeroCopiedAndAddedUp) {

@@ -184,13 +184,10 @@ class EpilogueTest : public GpuTest {
         status = kernels->Add(dtype, results[0]->data(), 1, sums.data(), queue);
         EXPECT_TRUE(status.ok()) << status.message();
       }
-      constexpr size_t kRoom = 1 << 16;
-      CudaMemory memory(kernels->shared_context());
-      void* const room = memory.Allocate(kRoom);
-      status = walk.Run(*kernels, stream, room, kRoom);
+      const GpuMemory room(driver(), 1 << 16);
+      status = walk.Run(*kernels, stream, room.data(), 1 << 16);
       EXPECT_TRUE(status.ok()) << status.message();
       Wait();
-      memory.Free(room, kRoom);
     }
     Wait();
     std::vector<HostMatrix<T>> all;
