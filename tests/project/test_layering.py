@@ -38,6 +38,7 @@ TOUCHED_BY_OPS = {
     "allocate.cc": ["copy", "flat<int32_t>"],  # Lists of a graph or a schedule.
     "backward_op.cc": ["scalar<tensorflow::Variant>"],  # The tape.
     "cross_entropy_op.cc": ["flat<Label>", "vec<T>"],  # Numbers of classes, and factors of rows.
+    "cuda_report_op.cc": ["vec<tensorflow::tstring>"],  # Lines of text.
     "describe_op.cc": ["scalar<tensorflow::tstring>"],  # The text.
     "dropout_mask_op.cc": ["vec<int32_t>", "vec<int64_t>"],  # Numbers of rows, and the seed.
     "extend_op.cc": ["flat<int32_t>", "scalar<int32_t>"],  # A graph.
