@@ -235,7 +235,7 @@ TEST_F(CudaContextTest, ImagesOnDiskAreNotCompiledAgain) {
   ASSERT_NE(mkdtemp(folder.data()), nullptr);
   const Variable variable("CAVS_CUDA_CACHE", folder.c_str());
   const std::string process =
-      "env -u GTEST_TOTAL_SHARDS " +
+      "env -u GTEST_TOTAL_SHARDS -u GTEST_SHARD_INDEX " +
       std::filesystem::read_symlink("/proc/self/exe").string() +
       " --gtest_also_run_disabled_tests --gtest_filter=*DISABLED_FindsAKernel"
       " > /dev/null";
