@@ -183,8 +183,10 @@ class CudaPlatform : public Platform {
   Stream* other() override { return other_.get(); }
   void Write(void* to, const void* from, size_t bytes) override {
     const CudaContext::Current current(kernels_->context());
-    kernels_->context().driver().MemcpyHtoD(reinterpret_cast<CudaAddress>(to),
-                                            from, bytes);
+    const CudaDriver& driver = kernels_->context().driver();
+    driver.MemcpyHtoD(reinterpret_cast<CudaAddress>(to), from, bytes);
+    // The copy may return before it is done, and streams do not wait for it.
+    driver.CtxSynchronize();
   }
   void Read(void* to, const void* from, size_t bytes) override {
     Wait();

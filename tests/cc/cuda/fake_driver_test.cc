@@ -566,6 +566,25 @@ TEST_F(FakeDriverTest, CopiesReadTheHostWhenTheyAreDone) {
   EXPECT_THAT(Cuda().Fault(), HasSubstr("freed before the copy was done"));
 }
 
+TEST_F(FakeDriverTest, AStreamMayBeEarlierThanACopyThatHasReturned) {
+  float value = 1, got = 0;
+  const Address x = Allocate(4);
+  ASSERT_EQ(Wait(), 0);
+  for (const bool waits : {false, true}) {
+    ASSERT_EQ(Cuda()("cuMemcpyHtoD_v2", x, static_cast<const void*>(&value),
+                     size_t{4}),
+              0);
+    value = 2;
+    if (waits) {
+      ASSERT_EQ(Cuda()("cuCtxSynchronize"), 0);
+    }
+    EXPECT_EQ(std::isnan(Download<float>(x, 1)[0]), !waits);
+  }
+  ASSERT_EQ(Cuda()("cuMemcpyDtoH_v2", static_cast<void*>(&got), x, size_t{4}),
+            0);
+  EXPECT_EQ(got, 2);
+}
+
 TEST_F(FakeDriverTest, CopiesStayInTheirMemory) {
   const float value = 1;
   ASSERT_EQ(Cuda()("cuMemcpyHtoDAsync_v2", Allocate(3),

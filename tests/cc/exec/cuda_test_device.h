@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -21,11 +23,16 @@ namespace cavs {
 // The first GPU, with memory for tests.
 class TestGpu {
  public:
-  // Null if there is none.
+  // Null if there is none. A driver that CAVS_LIBCUDA names has to have one.
   static std::shared_ptr<TestGpu> Open() {
     std::shared_ptr<const CudaContext> context;
-    if (!CudaContext::Open(0, {}, &context).ok()) return nullptr;
-    return std::shared_ptr<TestGpu>(new TestGpu(std::move(context)));
+    const Status status = CudaContext::Open(0, {}, &context);
+    if (status.ok()) {
+      return std::shared_ptr<TestGpu>(new TestGpu(std::move(context)));
+    }
+    if (std::getenv("CAVS_LIBCUDA") == nullptr) return nullptr;
+    std::fprintf(stderr, "CAVS_LIBCUDA: %s\n", status.message().c_str());
+    std::abort();
   }
 
   const std::shared_ptr<const CudaKernels>& kernels() const { return kernels_; }
@@ -57,6 +64,8 @@ class TestGpu {
     if (bytes == 0) return;
     context().driver().MemcpyHtoD(reinterpret_cast<CudaAddress>(to), from,
                                   bytes);
+    // The copy may return before it is done, and streams do not wait for it.
+    context().driver().CtxSynchronize();
   }
 
  private:

@@ -1,5 +1,7 @@
 // The driver's functions of memory.
 #include <cstring>
+#include <memory>
+#include <string>
 
 #include "tests/cc/cuda/fake/entry.h"
 
@@ -61,8 +63,10 @@ class HostPlace {
 
 enum class Way { kUp, kDown, kAcross };
 
+// `kept`, if there is one, is copied in place of `from`.
 int Copy(Call& call, const char* what, Way way, void* to, const void* from,
-         size_t bytes, void* handle, bool wait) {
+         size_t bytes, void* handle, bool wait,
+         std::shared_ptr<const void> kept = nullptr) {
   Machine& m = call.machine;
   const auto stream = m.FindStream(handle);
   if (stream == nullptr) {
@@ -95,7 +99,7 @@ int Copy(Call& call, const char* what, Way way, void* to, const void* from,
       return NotOfTheDevice(what, from, bytes);
     }
     if (m.Option("compute") == 0) return {};
-    std::memmove(to, from, bytes);
+    std::memmove(to, kept == nullptr ? from : kept.get(), bytes);
     return {};
   });
   if (!wait || error != 0) return error;
@@ -200,10 +204,15 @@ CAVS_FAKE(cuMemcpyDtoDAsync_v2, Address to, Address from, size_t bytes,
               bytes, stream, false);
 }
 
+// Returns when the numbers are read, perhaps before they are written: a stream
+// that does not wait for the first one may be earlier.
 CAVS_FAKE(cuMemcpyHtoD_v2, Address to, const void* from, size_t bytes) {
   BEGIN(Needs::kContext);
+  ++m.counts.host_waits;
+  const std::shared_ptr<char[]> staged(new char[bytes]);
+  std::memcpy(staged.get(), from, bytes);
   return Copy(call, "cuMemcpyHtoD", Way::kUp, Real(to), from, bytes, nullptr,
-              true);
+              false, staged);
 }
 
 CAVS_FAKE(cuMemcpyDtoH_v2, void* to, Address from, size_t bytes) {

@@ -82,6 +82,8 @@ class GpuMemory {
       : GpuMemory(driver, bytes) {
     if (bytes == 0) return;
     EXPECT_EQ(driver_.MemcpyHtoD(data_, from, bytes), 0);
+    // The copy may return before it is done, and streams do not wait for it.
+    EXPECT_EQ(driver_.CtxSynchronize(), 0);
   }
   template <typename T>
   GpuMemory(const CudaDriver& driver, const std::vector<T>& from)
