@@ -1,18 +1,21 @@
 #!/usr/bin/env bash
-# Runs the C++ tests of the executor on this machine's GPU, then its benchmark
+# Runs the C++ tests of the CUDA device on this machine's GPU, then its benchmark
 # beside PyTorch. Needs NVIDIA's driver and NVRTC, and no TensorFlow.
 #
 #   tools/on_device.sh <programs> <trees> <treebank> [results.jsonl]
 #
-# <programs> is a folder with `executor_test` and `cuda_bench`, which
-#   tools/bazel.sh build //tests/cc:exec/executor_test //benchmarks:cc/exec/cuda_bench
+# <programs> is a folder with the tests named below and cuda_bench, which
+#   tools/bazel.sh build //tests/cc:{exec,device/cuda}/<test> //benchmarks:cc/exec/cuda_bench
 # makes, perhaps on another machine; <trees> the file that cuda_bench reads;
 # <treebank> the folder of the Stanford Sentiment Treebank, or "" for data from
-# a seed. CAVS_LIBCUDA, CAVS_LIBNVRTC and CAVS_LIBCUBLASLT name libraries that are
-# not found. UNITS, BATCHES and STEPS choose other sizes, such as `UNITS=64
-# BATCHES=1 STEPS=2` where the driver is emulated; LARGE those of a large
-# minibatch, by default 512 units and 1024 trees, and LSTM the length, units and
-# number of sequences.
+# a seed. Tests that only an emulated driver can run are skipped.
+# `python -m benchmarks.on_device results.jsonl` makes tables of the results.
+#
+# CAVS_LIBCUDA, CAVS_LIBNVRTC and CAVS_LIBCUBLASLT name libraries that are not
+# found. UNITS, BATCHES and STEPS choose other sizes, such as `UNITS=64 BATCHES=1
+# STEPS=2` where the driver is emulated; LARGE those of a large minibatch, by
+# default 512 units and 1024 trees, and LSTM the length, units and number of
+# sequences.
 set -uo pipefail
 programs=$1 trees=$2 treebank=$3 results=${4:-/dev/stdout}
 units_to_time=${UNITS:-64 256 512 1024} batches=${BATCHES:-1 64 256} steps=${STEPS:-50}
@@ -35,15 +38,25 @@ PYTHON
   [[ -z $found ]] || export "$name=$found"
 done
 
-echo "== The executor's tests on the GPU" >&2
-"$programs/executor_test" --gtest_filter='*Cuda*' >&2 || status=1
-echo "== The same bits twice" >&2
-"$programs/executor_test" --gtest_filter='*TheSameBits*Cuda*' --gtest_repeat=2 >&2 || status=1
+run() {  # <what it is> <command>...
+  echo "== $1" >&2
+  "${@:2}" >&2 || status=1
+}
+# Without this, a driver that is missing would be a reason to skip tests.
+export CAVS_LIBCUDA=${CAVS_LIBCUDA:-libcuda.so.1}
+for test in executor narrow_sums; do  # Their other cases need no GPU.
+  run ${test}_test "$programs/${test}_test" --gtest_filter='*Cuda*'
+done
+for test in cuda_walk cuda_kernels group epilogue cuda_stream cublas_lt cuda_context image_cache \
+  plan_launches cuda_counts cuda_faults; do
+  run ${test}_test "$programs/${test}_test"
+done
+run "The same bits twice" "$programs/executor_test" \
+  --gtest_filter='*TheSameBits*Cuda*' --gtest_repeat=2
 if command -v compute-sanitizer > /dev/null; then
   for tool in memcheck racecheck; do
-    echo "== $tool" >&2
-    compute-sanitizer --tool "$tool" --error-exitcode 1 "$programs/executor_test" \
-      --gtest_filter='*TreeLstmMatches*Cuda*' >&2 || status=1
+    run $tool compute-sanitizer --tool $tool --error-exitcode 1 "$programs/executor_test" \
+      --gtest_filter='*TreeLstmMatches*Cuda*'
   done
 fi
 
@@ -56,11 +69,13 @@ for units in "${all_units[@]}"; do
 done
 # One size for all switches: the second of each list, or the only one.
 chosen=("--units=${all_units[1]:-${all_units[0]}}" "--batch=${all_batches[1]:-${all_batches[0]}}")
-# The paper's switches, one by one (arXiv:1712.04048, figure 10).
-for switch in eager lazy fuse merge walk; do
-  bench "${chosen[@]}" --$switch=0
+# The paper's switches, one by one (arXiv:1712.04048, figure 10), which the walk
+# takes part of the gain of. Two streams have no walk.
+bench "${chosen[@]}" --walk=0
+bench "${chosen[@]}" --walk=0 --streams=2
+for switch in eager lazy fuse merge; do
+  for walk in 0 1; do bench "${chosen[@]}" --walk=$walk --$switch=0; done
 done
-bench "${chosen[@]}" --streams=2
 lstm=("--units=$lstm_units" "--batch=$sequences" "--length=$length")
 for tf32 in 0 1; do
   bench "${chosen[@]}" --tf32=$tf32

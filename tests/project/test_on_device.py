@@ -7,21 +7,28 @@ import subprocess
 
 import pytest
 
-SCRIPT = pathlib.Path(__file__).parents[2] / "tools/on_device.sh"
+ROOT = pathlib.Path(__file__).parents[2]
+SCRIPT = ROOT / "tools/on_device.sh"
+# Those of the device, and those of any device that run on it as well.
+OF_CUDA = [*ROOT.glob("tests/cc/device/cuda/*_test.cc"), *ROOT.glob("tests/cc/exec/cuda_*_test.cc")]
+TESTS = {"executor_test", "narrow_sums_test", *(path.stem for path in OF_CUDA)}
 # Prints its name and arguments as one row; PyTorch is found unless it is said to be missing.
 STUB = """#!/usr/bin/env bash
 [[ $1 != -c ]] || exit "${NO_TORCH:-0}"
 [[ $1 != - ]] || exit 0
 name=$(basename "$0")
-[[ $name != executor_test ]] || echo "$@" >> "$TESTS"
-[[ $name == executor_test ]] || echo "[\\"$name\\", \\"$*\\"]"
-[[ "$*" != *"$FAILS"* ]]
+if [[ $name == *_test ]]; then
+  echo "$name $CAVS_LIBCUDA $*" >> "$TESTS"
+else
+  echo "[\\"$name\\", \\"$*\\"]"
+fi
+[[ "$name $*" != *"$FAILS"* ]]
 """
 
 
 @pytest.fixture
 def run(tmp_path):
-    for name in ("executor_test", "cuda_bench", "python3"):
+    for name in (*TESTS, "cuda_bench", "python3"):
         stub = tmp_path / name
         stub.write_text(STUB)
         stub.chmod(0o755)
@@ -34,7 +41,7 @@ def run(tmp_path):
             ["bash", SCRIPT, tmp_path, "trees.txt", "sst", rows], env=environment, check=False
         )
         calls = [json.loads(line) for line in rows.read_text().splitlines()]
-        return done.returncode, calls, tests.read_text()
+        return done.returncode, calls, tests.read_text().splitlines()
 
     return run
 
@@ -42,11 +49,14 @@ def run(tmp_path):
 def test_everything_that_is_to_be_compared_runs(run):
     status, calls, tests = run(UNITS="64 256", BATCHES="1 64", STEPS="3")
     assert status == 0
-    assert "*Cuda*" in tests and "--gtest_repeat=2" in tests
+    assert {test.split()[0] for test in tests} == TESTS
+    # A driver that is named has to be there: without one, tests would be skipped.
+    assert all(test.split()[1] == "libcuda.so.1" for test in tests)
+    assert "--gtest_repeat=2" in tests[-1]
     ours = [arguments for name, arguments in calls if name == "cuda_bench"]
     others = [arguments for name, arguments in calls if name == "python3"]
     assert all(arguments.startswith("trees.txt --steps=3 ") for arguments in ours)
-    for switch in ("eager=0", "lazy=0", "fuse=0", "merge=0", "walk=0", "streams=2", "tf32=1"):
+    for switch in ("walk=0", "walk=0 --streams=2", "walk=1 --fuse=0", "tf32=1"):
         assert any(f"--units=256 --batch=64 --{switch}" in a for a in ours), switch
     assert any("--device=cpu --workers=1 " in a for a in ours)
     for units, batch in ((64, 1), (64, 64), (256, 1), (256, 64)):
@@ -72,7 +82,7 @@ def test_sizes_are_chosen_where_the_driver_is_emulated(run):
     assert "trees.txt --steps=1 --units=8 --batch=3 --length=5 --tf32=0" in arguments
 
 
-@pytest.mark.parametrize("fails", ["--gtest_repeat=2", "--streams=2", "--length=64"])
+@pytest.mark.parametrize("fails", ["cuda_walk", "repeat=2", "--streams=2", "--length=64"])
 def test_what_fails_is_said_by_the_status_at_the_end(run, fails):
     status, calls, _ = run(UNITS="64", BATCHES="1", FAILS=fails)
     assert status == 1

@@ -14,9 +14,21 @@
 
 namespace cavs {
 
+// Skips a test that tells the driver what to do, or asks what it has done.
+#define CAVS_SKIP_WITHOUT_FAKE_CUDA() \
+  if (!FakeCuda::IsDriver())          \
+  GTEST_SKIP() << "a driver that tests cannot control"
+
 // The library that CAVS_LIBCUDA names. It is loaded once and stays.
 class FakeCuda {
  public:
+  // Whether the driver is the fake one, not NVIDIA's.
+  static bool IsDriver() {
+    const char* path = std::getenv("CAVS_LIBCUDA");
+    void* library = path == nullptr ? nullptr : dlopen(path, RTLD_NOW);
+    return library != nullptr && dlsym(library, "fake_counts") != nullptr;
+  }
+
   FakeCuda() {
     const char* path = std::getenv("CAVS_LIBCUDA");
     library_ = path == nullptr ? nullptr : dlopen(path, RTLD_NOW);

@@ -18,6 +18,17 @@ def built(kind):
     }
 
 
+def test_tests_that_control_the_driver_are_skipped_on_others():
+    for path in (ROOT / "tests/cc").glob("*/**/*_test.cc"):
+        fixture, *tests = path.read_text().split("\nTEST_F(")
+        if path.stem == "fake_driver_test" or "CAVS_SKIP_WITHOUT_FAKE_CUDA" in fixture:
+            continue
+        for test in tests:
+            controls = "const FakeCuda cuda;" in test
+            asks = re.search("CAVS_SKIP_WITHOUT_FAKE_CUDA|FakeCuda::IsDriver", test)
+            assert asks or not controls, test.partition(")")[0]
+
+
 def test_all_programs_that_run_are_built():
     shipped = {case.test for case in check.PLAIN} | {mutant.test for mutant in mutants.MUTANTS}
     assert shipped == built("SHIPPED")

@@ -46,6 +46,7 @@ class CudaCountsTest : public testing::Test {
  protected:
   void SetUp() override {
     if (TheGpu() == nullptr) GTEST_SKIP() << "no GPU";
+    CAVS_SKIP_WITHOUT_FAKE_CUDA();
   }
 
   // As in a framework; `costs` says what one more program is said to cost.

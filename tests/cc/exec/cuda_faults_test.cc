@@ -25,6 +25,7 @@ class CudaFaultsTest : public testing::Test {
  protected:
   void SetUp() override {
     if (TheGpu() == nullptr) GTEST_SKIP() << "no GPU";
+    CAVS_SKIP_WITHOUT_FAKE_CUDA();
     cuda_ = std::make_unique<FakeCuda>();
     cuda_->Reset();
     MakeExperiment(TreeLstmCell(DType::kFloat32, 8, 8));

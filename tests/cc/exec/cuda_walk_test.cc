@@ -93,9 +93,7 @@ TEST_F(CudaWalkTest, RandomProgramsMatchTheOracle) {
 
 // Where the emulated driver counts.
 TEST_F(CudaWalkTest, AStepOfATreeLstmIsAFewLaunches) {
-  if (TheGpu()->gpu()->context().name().find("Emulated") != 0) {
-    GTEST_SKIP() << "no emulated GPU";
-  }
+  CAVS_SKIP_WITHOUT_FAKE_CUDA();
   const FakeCuda cuda;
   Cell cell = TreeLstmCell(DType::kFloat32, 16, 16);
   const CudaTestDevice walking(TheGpu()->gpu(), /*walks=*/true);
@@ -137,9 +135,7 @@ class CountingMemory : public CudaMemory {
 // A step takes no other memory than that of its device, which is a framework's,
 // and what it takes is predicted, except for lists of rows and for constants.
 TEST_F(CudaWalkTest, MemoryIsThatOfTheDeviceAndPredicted) {
-  if (TheGpu()->gpu()->context().name().find("Emulated") != 0) {
-    GTEST_SKIP() << "no emulated GPU";
-  }
+  CAVS_SKIP_WITHOUT_FAKE_CUDA();
   const FakeCuda cuda;
   const TestGpu& gpu = *TheGpu()->gpu();
   const CudaTestDevice walking(TheGpu()->gpu(), /*walks=*/true);
@@ -199,9 +195,7 @@ TEST_F(CudaWalkTest, ATracerIsToldOfProductsAndTheGroupBehindThemAsOne) {
 
 // Products of many rows have a kernel of their own.
 TEST_F(CudaWalkTest, ASmallerMinibatchIsWalkedThroughByTheSameKernel) {
-  if (TheGpu()->gpu()->context().name().find("Emulated") != 0) {
-    GTEST_SKIP() << "no emulated GPU";
-  }
+  CAVS_SKIP_WITHOUT_FAKE_CUDA();
   const FakeCuda cuda;
   const Cell cell = TreeLstmCell(DType::kFloat32, 8, 8);
   const CudaTestDevice walking(TheGpu()->gpu(), /*walks=*/true);
@@ -215,9 +209,7 @@ TEST_F(CudaWalkTest, ASmallerMinibatchIsWalkedThroughByTheSameKernel) {
 }
 
 TEST_F(CudaWalkTest, GroupsThatAWalkTakesAreNotCompiledAlone) {
-  if (TheGpu()->gpu()->context().name().find("Emulated") != 0) {
-    GTEST_SKIP() << "no emulated GPU";
-  }
+  CAVS_SKIP_WITHOUT_FAKE_CUDA();
   const FakeCuda cuda;
   cuda.Reset();
   const Cell cell = TreeLstmCell(DType::kFloat32, 8, 8);
@@ -234,9 +226,7 @@ TEST_F(CudaWalkTest, GroupsThatAWalkTakesAreNotCompiledAlone) {
 // A GPU on which the blocks do not fit at the same time, by itself or beside
 // what other processes run, launches every task.
 TEST_F(CudaWalkTest, BlocksThatDoNotFitAreLaunchedTaskByTask) {
-  if (TheGpu()->gpu()->context().name().find("Emulated") != 0) {
-    GTEST_SKIP() << "no emulated GPU";
-  }
+  CAVS_SKIP_WITHOUT_FAKE_CUDA();
   const FakeCuda cuda;
   const Cell cell = TreeLstmCell(DType::kFloat32, 8, 8);
   const CudaTestDevice walking(TheGpu()->gpu(), /*walks=*/true);

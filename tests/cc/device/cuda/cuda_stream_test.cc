@@ -1,7 +1,6 @@
 #include "cc/device/cuda/cuda_stream.h"
 
 #include <cmath>
-#include <cstdlib>
 #include <limits>
 #include <memory>
 #include <utility>
@@ -54,7 +53,7 @@ TEST_F(CudaStreamTest, WhatIsCopiedInMayChangeAtOnce) {
 // Tasks that need more memory than was lent are several walks, one behind the
 // other. One that does not fit leaves the rest to launches.
 TEST_F(CudaStreamTest, ManyTasksAreSeveralWalks) {
-  if (std::getenv("CAVS_LIBCUDA") == nullptr) GTEST_SKIP() << "no counts";
+  CAVS_SKIP_WITHOUT_FAKE_CUDA();
   const FakeCuda cuda;
   const GpuMemory ones(driver(), std::vector<float>{1}), room(driver(), 1024);
   // How many walks and other launches 40 tasks are.
