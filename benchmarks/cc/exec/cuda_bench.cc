@@ -395,7 +395,8 @@ int Main(int count, char** arguments) {
   const Trees trees = length > 0 ? Trees::Sequences(batch, length)
                                  : Trees::Read(arguments[1], batch);
 
-  CpuPlatform cpu(static_cast<int>(flags.Number("workers", 1)));
+  const int64_t workers = flags.Number("workers", 1);
+  CpuPlatform cpu(static_cast<int>(workers));
   Step reference(&cpu, trees, units, options);
   std::unique_ptr<CudaPlatform> gpu;
   std::unique_ptr<Step> own;
@@ -430,7 +431,7 @@ int Main(int count, char** arguments) {
   std::sort(seconds.begin(), seconds.end());
   std::sort(host.begin(), host.end());
   std::printf(
-      "{\"device\": \"%s\", \"units\": %ld, \"batch\": %ld, \"length\": %ld, "
+      "{\"device\": \"%s\", \"workers\": %ld, \"units\": %ld, \"batch\": %ld, \"length\": %ld, "
       "\"tf32\": %d, \"cublaslt\": %d, \"streams\": %ld, "
       "\"eager\": %d, \"lazy\": %d, \"fuse\": %d, \"merge\": %d, \"walk\": "
       "%ld, "
@@ -438,7 +439,7 @@ int Main(int count, char** arguments) {
       "\"gflop\": %.3g, \"step_ms\": %.4f, \"spread\": %.2f, \"host_ms\": "
       "%.4f, "
       "\"trees_per_s\": %.0f}\n",
-      on_cpu ? "cpu" : gpu->name().c_str(), units, batch, length, tf32,
+      on_cpu ? "cpu" : gpu->name().c_str(), workers, units, batch, length, tf32,
       cublas_lt, streams, options.eager, options.lazy, options.fuse,
       options.merge, flags.Number("walk", 1), trees.child_splits.size() - 1,
       step.num_tasks(), difference, GflopOf(trees, units), seconds[2] * 1e3,

@@ -1,0 +1,120 @@
+"""The tables of what tools/on_device.sh measured."""
+
+import json
+import pathlib
+import re
+
+import pytest
+
+from benchmarks import on_device
+
+PAGE = pathlib.Path(__file__).parents[2] / "docs/how/predictions.md"
+USUAL = {"device": "A GPU", "units": 256, "batch": 64, "gflop": 6.0, "length": 0, "tf32": 0}
+USUAL |= {"cublaslt": 0, "streams": 1, "eager": 1, "lazy": 1, "fuse": 1, "merge": 1, "walk": 1}
+
+
+def ours(ms, **others):
+    row = {**USUAL, "workers": 1, **others, "step_ms": ms}
+    return {**row, "trees_per_s": round(1000 * row["batch"] / ms)}
+
+
+def torch(system, ms, **others):
+    sizes = {"system": system, "device": "A GPU", "units": 256, "batch": 64}
+    return {**sizes, "step_ms": ms, "trees_per_s": round(64e3 / ms), **others}
+
+
+ROWS = [
+    ours(0.4),
+    ours(0.5, walk=0),
+    ours(0.8, walk=0, lazy=0),
+    ours(0.6, lazy=0),
+    ours(0.25, walk=0, streams=2),
+    ours(2.0, units=512, length=64),
+    ours(1.5, units=512, length=64, tf32=1, cublaslt=1),
+    ours(8.0, units=512, batch=1024, gflop=240.0),
+    ours(50.0, device="cpu"),
+    ours(12.5, device="cpu", workers=4),
+    torch("torch", 8.0),
+    torch("torch_by_hand", 2.0),
+    torch("cudnn_lstm", 1.25, units=512, length=64, tf32=0),
+    torch("cublas", 3.0, units=512, batch=1024, rows=39936, tf32=0, tflops=40.0),
+]
+
+
+def tables(tmp_path, rows):
+    path = tmp_path / "results.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return on_device.all_tables(path, on_device.Sizes())
+
+
+def test_what_was_measured_stands_beside_what_is_predicted(tmp_path):
+    goals, switches, scaling = tables(tmp_path, ROWS)
+    assert goals.title == "on A GPU"
+    measured = {name: row["measured"] for name, row in goals.rows.items()}
+    assert list(measured.values()) == [
+        "128,000",
+        "160,000",
+        "8,000",
+        "32,000",
+        "16, 20",
+        "4, 5",
+        "2; with cuBLASLt -; cuDNN 1.25",
+        "-; with cuBLASLt 1.5; cuDNN -",
+        "0.75; with cuBLASLt -",
+        "-; with cuBLASLt -",
+    ]
+    assert list(switches.rows["--lazy=0, times as long"].values()) == ["2.05", "1.6", "1.5"]
+    assert list(switches.rows["--streams=2, times as fast"].values()) == ["1.2", "2", "1.6"]
+    assert switches.rows["--fuse=0, times as long"]["by phases"] == "-"
+    assert list(scaling.rows["4"].values()) == ["5,120", "4"]
+    assert list(scaling.rows["16"].values()) == ["-", "-"]
+
+
+def test_predictions_are_those_of_the_page(tmp_path):
+    goals, switches, _ = tables(tmp_path, ROWS)
+    texts = [row["goal"] + " " + row["predicted"] for row in goals.rows.values()]
+    texts += [row["predicted, of launches"] for row in switches.rows.values()]
+    page = PAGE.read_text()
+    for number in re.findall(r"\d[\d.,]*\d|\d", " ".join(texts)):
+        assert re.search(rf"(?<![\d.,]){re.escape(number)}(?![.,]?\d)", page), number
+
+
+def test_a_row_that_is_missing_is_a_dash(tmp_path):
+    def dashes(rows):
+        text = "".join(table.markdown() for table in tables(tmp_path, rows))
+        return len(re.findall(r" -[ ,;]", text))
+
+    for left in range(len(ROWS)):
+        assert dashes(ROWS[:left] + ROWS[left + 1 :]) > dashes(ROWS), ROWS[left]
+
+
+def test_results_of_the_cpu_alone_have_no_gpu(tmp_path):
+    goals, *_ = tables(tmp_path, [ours(50.0, device="cpu")])
+    assert goals.title == "on no GPU"
+    assert "128,000" not in goals.markdown()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "got no rows but expected those of tools/on_device.sh"),
+        ('{"a": 1}\n{"device": "A', 'line 2: got \'{"device": "A\' but expected a row of JSON'),
+        ("3\n", "line 1: got '3' but expected a row of JSON"),
+    ],
+)
+def test_files_without_rows_are_errors(text, message, tmp_path, capsys):
+    path = tmp_path / "results.jsonl"
+    path.write_text(text)
+    assert on_device.main([str(path)]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_sizes_are_chosen(tmp_path, capsys):
+    path = tmp_path / "results.jsonl"
+    path.write_text(json.dumps(ours(1.0, units=8, batch=2)) + "\n")
+    assert on_device.main([str(path), "--trees", "8", "2"]) == 0
+    printed = capsys.readouterr().out
+    assert (
+        "| Tree-LSTM, 8 units, 2 trees, by the walk | 120,000 trees/s | 155,000 | 2,000 |"
+        in printed
+    )
