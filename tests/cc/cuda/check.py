@@ -4,8 +4,8 @@
 
 The folders are Bazel's of the tests as they are shipped, and under AddressSanitizer. Tests run on
 the emulated driver: kernels as the product's, then under AddressSanitizer while races are looked
-for and orders are drawn; then mistakes are made that tests have to find; and NVRTC compiles every
-text that was compiled.
+for and orders are drawn; tools/on_device.sh is tried; then mistakes are made that tests have to
+find; and NVRTC compiles every text that was compiled.
 """
 
 import argparse
@@ -21,7 +21,7 @@ import sys
 import tempfile
 import time
 
-from tests.cc.cuda import mutants, nvrtc_check
+from tests.cc.cuda import mutants, nvrtc_check, trial
 
 DAYS_KEPT = 14  # How long the emulated compiler's files are kept without use.
 
@@ -58,6 +58,7 @@ SANITIZED = [
     # Its tests say themselves how kernels are compiled.
     Case("cuda/fake_driver_test", sanitized=True),
     Case("exec/cuda_faults_test", sanitized=True),
+    Case("exec/narrow_sums_test", "*/Cuda*", sanitized=True),
     Case("device/cuda/cuda_context_test", sanitized=True),
     Case("device/cuda/image_cache_test", sanitized=True),
     Case("device/cuda/cublas_lt_test", sanitized=True),
@@ -127,7 +128,10 @@ def run_all(cases, plain, sanitized, processes):
     jobs = [(case, shard) for case in cases for shard in range(case.shards)]
     counts, failures, outputs = {False: 0, True: 0}, [], {}
     with concurrent.futures.ThreadPoolExecutor(processes) as pool:
-        workloads = pool.submit(run_workloads)
+        others = {
+            "workloads": pool.submit(run_workloads),
+            "trial": pool.submit(trial.run, plain, sanitized),
+        }
         answers = pool.map(
             lambda job: run(*job, sanitized if job[0].sanitized else plain),
             jobs,
@@ -138,10 +142,11 @@ def run_all(cases, plain, sanitized, processes):
             if wrong:
                 failures.append(wrong)
                 print(output[-6000:], flush=True)
-    wrong, outputs["workloads"] = workloads.result()
-    if wrong:
-        failures.append(wrong)
-        print(outputs["workloads"][-6000:], flush=True)
+    for name, other in others.items():
+        wrong, outputs[name] = other.result()
+        if wrong:
+            failures.append(wrong)
+            print(outputs[name][-6000:], flush=True)
     return counts, failures, outputs
 
 
