@@ -74,7 +74,7 @@ class TorchPeer(_base.Peer):
         dense = torch.zeros_like(self.weights["embedding"])
         gradients["embedding"] = dense.index_add_(0, plan.token, gradients["embedding"])
         common = self.in_common_layout(gradients)
-        return {name: gradient.numpy() for name, gradient in common.items()}
+        return {name: gradient.numpy(force=True) for name, gradient in common.items()}
 
     def memory_share(self, run):
         with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
