@@ -16,6 +16,7 @@ from benchmarks import tables
 # What a row of cuda_bench says that was not asked for anything else.
 _AS_USUAL = dict.fromkeys(("length", "tf32", "cublaslt"), 0)
 _AS_USUAL |= dict.fromkeys(("streams", "eager", "lazy", "fuse", "merge", "walk"), 1)
+_AS_USUAL |= {"dtype": "float32"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,8 +75,7 @@ def goals(rows: Rows, sizes: Sizes) -> tables.Table:
     name = f"Tree-LSTM, {units} units, {batch} trees"
     ways = [rows.ours("trees_per_s", **tree, walk=walk) for walk in (0, 1)]
     torch = [rows.value("trees_per_s", system=s, **tree) for s in ("torch", "torch_by_hand")]
-    length, of_lstm, sequences = sizes.lstm
-    lstm = {"units": of_lstm, "batch": sequences, "length": length}
+    lstm = dict(zip(("length", "units", "batch"), sizes.lstm, strict=True))
     found = {  # The goal, what is predicted, and what was measured.
         f"{name}, by phases": ("60,000 trees/s", "130,000", _number(ways[0])),
         f"{name}, by the walk": ("120,000 trees/s", "155,000", _number(ways[1])),
@@ -90,7 +90,7 @@ def goals(rows: Rows, sizes: Sizes) -> tables.Table:
     for tf32, kind, predicted in ((0, "float32", "2.1"), (1, "TF32", "1.6")):
         ms = [rows.ours("step_ms", **lstm, tf32=tf32, cublaslt=lt) for lt in (0, 1)]
         cudnn = rows.value("step_ms", system="cudnn_lstm", **lstm, tf32=tf32)
-        found[f"LSTM, {length} x {of_lstm} units x {sequences}, {kind}, ms"] = (
+        found["LSTM, {} x {} units x {}, {}, ms".format(*sizes.lstm, kind)] = (
             "cuDNN's",
             f"{predicted}; cuDNN 1.0 to 1.8",
             f"{_several(ms[:1])}; with cuBLASLt {_several(ms[1:])}; cuDNN {_several([cudnn])}",
@@ -127,6 +127,23 @@ def switches(rows: Rows, sizes: Sizes) -> tables.Table:
     return _table("switch", ["predicted, of launches", "by phases", "by the walk"], found)
 
 
+def types(rows: Rows, sizes: Sizes) -> tables.Table:
+    """Steps in other types of numbers."""
+    tree = dict(zip(("units", "batch"), sizes.trees, strict=True))
+    large = dict(zip(("units", "batch"), sizes.large, strict=True))
+    lstm = dict(zip(("length", "units", "batch"), sizes.lstm, strict=True))
+    found = {}
+    for name in ("float32", "TF32", "bfloat16", "float16"):
+        own = {"tf32": 1} if name == "TF32" else {"dtype": name}
+        found[name] = (
+            _number(rows.ours("trees_per_s", **tree, **own)),
+            _text(rows.ours("step_ms", **lstm, **own)),
+            _text(_tflops(rows, **large, **own)),
+        )
+    columns = ["Tree-LSTM, trees/s", "LSTM, ms", f"{sizes.large[1]} trees, TFLOP/s"]
+    return _table("numbers", columns, found)
+
+
 def scaling(rows: Rows, sizes: Sizes) -> tables.Table:
     """The CPU of the same machine, with 1 to 16 threads."""
     tree = dict(zip(("units", "batch"), sizes.trees, strict=True))
@@ -141,7 +158,7 @@ def scaling(rows: Rows, sizes: Sizes) -> tables.Table:
 def all_tables(path: pathlib.Path, sizes: Sizes) -> list[tables.Table]:
     """All of them; raises ValueError as `Rows` does."""
     rows = Rows(path)
-    return [make(rows, sizes) for make in (goals, switches, scaling)]
+    return [make(rows, sizes) for make in (goals, switches, types, scaling)]
 
 
 def _table(title, columns, found):

@@ -76,13 +76,19 @@ bench "${chosen[@]}" --walk=0 --streams=2
 for switch in eager lazy fuse merge; do
   for walk in 0 1; do bench "${chosen[@]}" --walk=$walk --$switch=0; done
 done
+large=("--units=$large_units" "--batch=$large_batch")
 lstm=("--units=$lstm_units" "--batch=$sequences" "--length=$length")
 for tf32 in 0 1; do
   bench "${chosen[@]}" --tf32=$tf32
-  bench "--units=$large_units" "--batch=$large_batch" --tf32=$tf32
+  bench "${large[@]}" --tf32=$tf32
   bench "${lstm[@]}" --tf32=$tf32
-  bench "--units=$large_units" "--batch=$large_batch" --tf32=$tf32 --cublaslt=1
+  bench "${large[@]}" --tf32=$tf32 --cublaslt=1
   bench "${lstm[@]}" --tf32=$tf32 --cublaslt=1
+done
+for dtype in bfloat16 float16; do
+  bench "${chosen[@]}" --dtype=$dtype
+  bench "${large[@]}" --dtype=$dtype
+  bench "${lstm[@]}" --dtype=$dtype
 done
 # The CPU of the same machine.
 for workers in 1 2 4 8 16; do
@@ -99,7 +105,7 @@ if python3 -c 'import torch; assert torch.cuda.is_available()' 2> /dev/null; the
   done
   # What large minibatches and sequences are compared with: cuBLAS and cuDNN.
   # A tree of the treebank has 39 vertices or so.
-  torch "--units=$large_units" "--batch=$large_batch" "--rows=$((39 * large_batch))"
+  torch "${large[@]}" "--rows=$((39 * large_batch))"
   torch "${lstm[@]}"
 fi
 exit $status

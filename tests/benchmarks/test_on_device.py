@@ -10,7 +10,16 @@ from benchmarks import on_device
 
 PAGE = pathlib.Path(__file__).parents[2] / "docs/how/predictions.md"
 USUAL = {"device": "A GPU", "units": 256, "batch": 64, "gflop": 6.0, "length": 0, "tf32": 0}
-USUAL |= {"cublaslt": 0, "streams": 1, "eager": 1, "lazy": 1, "fuse": 1, "merge": 1, "walk": 1}
+USUAL |= {
+    "dtype": "float32",
+    "cublaslt": 0,
+    "streams": 1,
+    "eager": 1,
+    "lazy": 1,
+    "fuse": 1,
+    "merge": 1,
+    "walk": 1,
+}
 
 
 def ours(ms, **others):
@@ -32,6 +41,7 @@ ROWS = [
     ours(2.0, units=512, length=64),
     ours(1.5, units=512, length=64, tf32=1, cublaslt=1),
     ours(8.0, units=512, batch=1024, gflop=240.0),
+    ours(4.0, units=512, batch=1024, gflop=240.0, dtype="bfloat16"),
     ours(50.0, device="cpu"),
     ours(12.5, device="cpu", workers=4),
     torch("torch", 8.0),
@@ -48,7 +58,7 @@ def tables(tmp_path, rows):
 
 
 def test_what_was_measured_stands_beside_what_is_predicted(tmp_path):
-    goals, switches, scaling = tables(tmp_path, ROWS)
+    goals, switches, types, scaling = tables(tmp_path, ROWS)
     assert goals.title == "on A GPU"
     measured = {name: row["measured"] for name, row in goals.rows.items()}
     assert list(measured.values()) == [
@@ -66,12 +76,14 @@ def test_what_was_measured_stands_beside_what_is_predicted(tmp_path):
     assert list(switches.rows["--lazy=0, times as long"].values()) == ["2.05", "1.6", "1.5"]
     assert list(switches.rows["--streams=2, times as fast"].values()) == ["1.2", "2", "1.6"]
     assert switches.rows["--fuse=0, times as long"]["by phases"] == "-"
+    assert list(types.rows["float32"].values()) == ["160,000", "2", "30"]
+    assert list(types.rows["bfloat16"].values()) == ["-", "-", "60"]
     assert list(scaling.rows["4"].values()) == ["5,120", "4"]
     assert list(scaling.rows["16"].values()) == ["-", "-"]
 
 
 def test_predictions_are_those_of_the_page(tmp_path):
-    goals, switches, _ = tables(tmp_path, ROWS)
+    goals, switches, *_ = tables(tmp_path, ROWS)
     texts = [row["goal"] + " " + row["predicted"] for row in goals.rows.values()]
     texts += [row["predicted, of launches"] for row in switches.rows.values()]
     page = PAGE.read_text()

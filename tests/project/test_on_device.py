@@ -69,6 +69,7 @@ def test_everything_that_is_to_be_compared_runs(run):
             end = f"--tf32={tf32}{library}"
             assert f"trees.txt --steps=3 --units=512 --batch=1024 {end}" in ours
             assert f"trees.txt --steps=3 --units=512 --batch=64 --length=64 {end}" in ours
+    assert "trees.txt --steps=3 --units=512 --batch=1024 --dtype=bfloat16" in ours
     assert "-m benchmarks.torch_on_gpu --units=512 --batch=1024 --rows=39936" in others
     assert "-m benchmarks.torch_on_gpu --units=512 --batch=64 --length=64" in others
 

@@ -11,7 +11,8 @@
 // gradients are compared with those of the CPU. --eager=0, --lazy=0, --fuse=0
 // and --merge=0 turn a pass off; --streams=2 runs eager and lazy operators
 // beside the others; --walk=0 launches every task; --tf32=1 lets large products
-// be those of TF32; --cublaslt=1 has cuBLASLt form what it can; --device=cpu
+// be those of TF32; --dtype=bfloat16, or float16 or float64, computes with such
+// numbers; --cublaslt=1 has cuBLASLt form what it can; --device=cpu
 // --workers=N times the CPU instead; --check=0 compares nothing, for an
 // emulated driver that computes nothing: what is left is the host's part.
 #include <algorithm>
@@ -37,6 +38,7 @@
 #include "cc/device/cuda/cuda_stream.h"
 #include "cc/engine/engine.h"
 #include "cc/exec/executor.h"
+#include "tests/cc/exec/drawn_op.h"
 #include "tests/cc/exec/tree_lstm.h"
 
 namespace cavs {
@@ -215,24 +217,25 @@ class SumOfTwo : public ForeignOp {
     for (const int64_t d : inputs[0].shape) n *= d;
     TensorRef& out = outputs->at(0);
     CAVS_RETURN_IF_ERROR(platform->critical()->Copy(out.data, inputs[0].data,
-                                                    n * sizeof(float)));
-    return platform->critical()->Add(DType::kFloat32, inputs[1].data, n,
-                                     out.data);
+                                                    n * SizeOf(out.dtype)));
+    return platform->critical()->Add(out.dtype, inputs[1].data, n, out.data);
   }
 };
 
 // A model on a device, with everything that its steps take and return.
 class Step {
  public:
-  Step(Platform* platform, const Trees& trees, int64_t units,
+  Step(Platform* platform, const Trees& trees, DType dtype, int64_t units,
        const PassOptions& options)
-      : platform_(*platform), units_(units), random_(1) {
+      : platform_(*platform), dtype_(dtype), units_(units), random_(1) {
     const auto vertices = static_cast<int64_t>(trees.child_splits.size()) - 1;
     Require(MakeSchedule(
         {trees.child_splits, trees.child_ids, trees.graph_splits, {}},
         trees.arity, /*num_types=*/1, ScheduleOptions(), &schedule_));
-    TreeLstm lstm(DType::kFloat32, units, units, std::make_shared<SumOfTwo>(),
-                  trees.arity);
+    // A stream adds numbers of 16 bits to sums of 32 bits only.
+    std::shared_ptr<ForeignOp> add;
+    if (!IsNarrow(dtype)) add = std::make_shared<SumOfTwo>();
+    TreeLstm lstm(dtype, units, units, add, trees.arity);
     std::vector<Program> forward = {lstm.Forward()};
     std::vector<Program> backward = {lstm.Backward()};
     backward[0].is_derivative = true;
@@ -264,8 +267,13 @@ class Step {
   std::vector<std::vector<float>> Results() {
     std::vector<std::vector<float>> results;
     for (const auto& [data, size] : results_) {
+      std::vector<char> numbers(size * SizeOf(dtype_));
+      platform_.Read(numbers.data(), data, numbers.size());
       results.emplace_back(size);
-      platform_.Read(results.back().data(), data, size * sizeof(float));
+      for (int64_t i = 0; i < size; ++i) {
+        results.back()[i] =
+            static_cast<float>(ReadNumber(dtype_, numbers.data(), i));
+      }
     }
     return results;
   }
@@ -295,7 +303,7 @@ class Step {
     gradients_.push_grads = {
         {Random(vertices * units_, 1), vertices, units_, units_}};
     gradients_.pulls = {0};
-    sizes_.push_row = sizes_.pull_grad_row = {units_ * sizeof(float)};
+    sizes_.push_row = sizes_.pull_grad_row = {units_ * SizeOf(dtype_)};
     arguments_.sizes = gradients_.sizes = &sizes_;
     arguments_.derivative = &backward_;
     arguments_.pushes = {{Result(vertices * units_), vertices, units_, units_}};
@@ -305,36 +313,39 @@ class Step {
     for (const std::vector<int64_t>& shape : shapes_) {
       int64_t n = 1;
       for (const int64_t d : shape) n *= d;
-      sizes_.capture_grads += n * sizeof(float);
+      sizes_.capture_grads += n * SizeOf(dtype_);
       gradients_.capture_grads[0].push_back(Dense(Result(n), shape));
     }
   }
 
   void* Allocate(int64_t n) {
-    memory_.push_back(pool_->Acquire(std::max<int64_t>(n, 1) * sizeof(float)));
+    memory_.push_back(pool_->Acquire(std::max<int64_t>(n, 1) * SizeOf(dtype_)));
     return memory_.back().get();
   }
   void* Random(int64_t n, double scale) {
     std::uniform_real_distribution<float> uniform(-scale, scale);
-    std::vector<float> numbers(n);
-    for (float& x : numbers) x = uniform(random_);
+    std::vector<char> numbers(n * SizeOf(dtype_));
+    for (int64_t i = 0; i < n; ++i) {
+      WriteNumber(dtype_, uniform(random_), numbers.data(), i);
+    }
     void* const data = Allocate(n);
-    platform_.Write(data, numbers.data(), n * sizeof(float));
+    platform_.Write(data, numbers.data(), numbers.size());
     return data;
   }
   void* Result(int64_t n) {
     results_.emplace_back(Allocate(n), n);
     return results_.back().first;
   }
-  static TensorRef Dense(void* data, std::vector<int64_t> shape) {
+  TensorRef Dense(void* data, std::vector<int64_t> shape) const {
     TensorRef ref;
-    ref.dtype = DType::kFloat32;
+    ref.dtype = dtype_;
     ref.shape = std::move(shape);
     ref.data = data;
     return ref;
   }
 
   Platform& platform_;
+  const DType dtype_;
   const int64_t units_;
   std::mt19937 random_;
   Schedule schedule_;
@@ -376,8 +387,25 @@ double GflopOf(const Trees& trees, int64_t units) {
   return 6e-9 * static_cast<double>(units * units) * products;
 }
 
+DType DTypeOf(const std::string& name) {
+  static const std::map<std::string, DType> dtypes = {
+      {"float32", DType::kFloat32},
+      {"float64", DType::kFloat64},
+      {"bfloat16", DType::kBFloat16},
+      {"float16", DType::kFloat16}};
+  const auto found = dtypes.find(name);
+  if (found != dtypes.end()) return found->second;
+  std::fprintf(stderr,
+               "--dtype: got %s but expected float32, float64, bfloat16 or "
+               "float16\n",
+               name.c_str());
+  std::exit(2);
+}
+
 int Main(int count, char** arguments) {
   const Flags flags(count, arguments);
+  const std::string type = flags.Text("dtype", "float32");
+  const DType dtype = DTypeOf(type);
   const int64_t units = flags.Number("units", 256);
   const int64_t batch = flags.Number("batch", 64);
   const int64_t steps = flags.Number("steps", 200);
@@ -397,13 +425,13 @@ int Main(int count, char** arguments) {
 
   const int64_t workers = flags.Number("workers", 1);
   CpuPlatform cpu(static_cast<int>(workers));
-  Step reference(&cpu, trees, units, options);
+  Step reference(&cpu, trees, dtype, units, options);
   std::unique_ptr<CudaPlatform> gpu;
   std::unique_ptr<Step> own;
   if (!on_cpu) {
     gpu = std::make_unique<CudaPlatform>(streams == 2,
                                          flags.Number("walk", 1) != 0, tf32);
-    own = std::make_unique<Step>(gpu.get(), trees, units, options);
+    own = std::make_unique<Step>(gpu.get(), trees, dtype, units, options);
   }
   Step& step = on_cpu ? reference : *own;
   Platform& platform = on_cpu ? static_cast<Platform&>(cpu) : *gpu;
@@ -412,7 +440,7 @@ int Main(int count, char** arguments) {
     reference.Run();
     step.Run();
     difference = Difference(step.Results(), reference.Results());
-    if (!(difference < (tf32 ? 1e-2 : 1e-3))) {
+    if (!(difference < (IsNarrow(dtype) ? 5e-2 : tf32 ? 1e-2 : 1e-3))) {
       std::fprintf(stderr, "the results are wrong: %g\n", difference);
       return 1;
     }
@@ -431,20 +459,21 @@ int Main(int count, char** arguments) {
   std::sort(seconds.begin(), seconds.end());
   std::sort(host.begin(), host.end());
   std::printf(
-      "{\"device\": \"%s\", \"workers\": %ld, \"units\": %ld, \"batch\": %ld, \"length\": %ld, "
-      "\"tf32\": %d, \"cublaslt\": %d, \"streams\": %ld, "
+      "{\"device\": \"%s\", \"workers\": %ld, \"units\": %ld, \"batch\": %ld, "
+      "\"length\": %ld, "
+      "\"dtype\": \"%s\", \"tf32\": %d, \"cublaslt\": %d, \"streams\": %ld, "
       "\"eager\": %d, \"lazy\": %d, \"fuse\": %d, \"merge\": %d, \"walk\": "
       "%ld, "
       "\"vertices\": %zu, \"tasks\": %ld, \"difference\": %.2g, "
       "\"gflop\": %.3g, \"step_ms\": %.4f, \"spread\": %.2f, \"host_ms\": "
       "%.4f, "
       "\"trees_per_s\": %.0f}\n",
-      on_cpu ? "cpu" : gpu->name().c_str(), workers, units, batch, length, tf32,
-      cublas_lt, streams, options.eager, options.lazy, options.fuse,
-      options.merge, flags.Number("walk", 1), trees.child_splits.size() - 1,
-      step.num_tasks(), difference, GflopOf(trees, units), seconds[2] * 1e3,
-      seconds[4] / seconds[0] - 1, host[2] * 1e3,
-      static_cast<double>(batch) / seconds[2]);
+      on_cpu ? "cpu" : gpu->name().c_str(), workers, units, batch, length,
+      type.c_str(), tf32, cublas_lt, streams, options.eager, options.lazy,
+      options.fuse, options.merge, flags.Number("walk", 1),
+      trees.child_splits.size() - 1, step.num_tasks(), difference,
+      GflopOf(trees, units), seconds[2] * 1e3, seconds[4] / seconds[0] - 1,
+      host[2] * 1e3, static_cast<double>(batch) / seconds[2]);
   return 0;
 }
 

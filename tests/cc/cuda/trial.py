@@ -62,7 +62,10 @@ def _run(plain, sanitized, folder):
     if done.returncode != 0:
         return "tools/on_device.sh failed", done.stdout
     sizes = on_device.Sizes(trees=(8, 2), large=(8, 3), lstm=(3, 8, 2))
-    goals, switches, _ = on_device.all_tables(folder / "rows", sizes)
-    printed = f"{done.stdout}\n{goals.markdown()}\n{switches.markdown()}"
-    missing = [name for name, row in switches.rows.items() if "-" in row.values()]
+    goals, switches, types, scaling = on_device.all_tables(folder / "rows", sizes)
+    printed = "\n".join(
+        [done.stdout, *(own.markdown() for own in (goals, switches, types, scaling))]
+    )
+    rows = {**switches.rows, **types.rows, "1": scaling.rows["1"]}
+    missing = [name for name, row in rows.items() if "-" in row.values()]
     return f"tools/on_device.sh left out {', '.join(missing)}" if missing else "", printed

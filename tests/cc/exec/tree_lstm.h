@@ -14,8 +14,9 @@ namespace cavs {
 
 // Pulls `inputs` elements and pushes `units`; its state is (c, h), 2 * `units`
 // elements. Its 12 captures are W, U and b of the gates i, o, u and f, in this
-// order. `add` adds two sums over rows, as AddN of TensorFlow does. A vertex
-// has two children, or one, which makes it an LSTM.
+// order. `add` adds two sums over rows, as AddN of TensorFlow does; without it,
+// the gradient of the last U is two results. A vertex has two children, or one,
+// which makes it an LSTM.
 class TreeLstm {
  public:
   static constexpr int kGates = 4;
@@ -183,18 +184,23 @@ class TreeLstm {
     f->Name("pull grad");
     for (int gate = 0; gate < kGates; ++gate) {
       const int dw = Named(f, "dW", f->WeightGrad(x, all[gate]));
-      int du;
+      std::vector<int> du;
       if (gate < 3 || one) {
-        du = Named(f, "dU", f->WeightGrad(sum, all[gate]));
+        du = {Named(f, "dU", f->WeightGrad(sum, all[gate]))};
       } else {
-        const int first = Named(f, "dU", f->WeightGrad(h[0], dz[3]));
-        const int second = Named(f, "dU", f->WeightGrad(h[1], dz[4]));
-        du = f->Foreign(add_, {first, second}, f->Sum({units_, units_}));
-        f->Name("dU0 + dU1");
-        f->program.nodes.back().op = "AddN";
+        du = {Named(f, "dU", f->WeightGrad(h[0], dz[3])),
+              Named(f, "dU", f->WeightGrad(h[1], dz[4]))};
+        if (add_ != nullptr) {
+          du = {f->Foreign(add_, du, f->Sum({units_, units_}))};
+          f->Name("dU0 + dU1");
+          f->program.nodes.back().op = "AddN";
+        }
       }
       const int db = Named(f, "db", f->SumRows(all[gate]));
-      f->program.results.insert(f->program.results.end(), {dw, du, db});
+      std::vector<int>& results = f->program.results;
+      results.push_back(dw);
+      results.insert(results.end(), du.begin(), du.end());
+      results.push_back(db);
     }
   }
 
