@@ -41,13 +41,22 @@ def test_right_texts_compile_for_every_architecture(nvrtc, texts, capfd):
     assert "1 of 1 programs compile for sm_80, sm_90, sm_100" in capfd.readouterr().out
 
 
-def test_each_text_may_be_compiled_for_one_architecture_in_turn(nvrtc, texts, capfd):
-    for number in range(3):
-        (texts / f"a_{number}.cu").write_text(RIGHT.replace("= 1", f"= {number + 2}"))
+def test_texts_may_be_machine_code_for_one_architecture_and_ptx_for_the_others(nvrtc, texts, capfd):
     passed = f"--passed={texts / 'passed'}"
     assert run(nvrtc, texts, passed, "--no-every") == 0
-    assert "4 of 4 programs compile for one of sm_80" in capfd.readouterr().out
-    assert len((texts / "passed").read_text().split()) == 4
+    assert "machine code for one of them in turn" in capfd.readouterr().out
+    assert len((texts / "passed").read_text().split()) == 3
+    # An error that only a text for one architecture has, and one of no PTX.
+    for number in (800, 900, 1000):
+        wrong = RIGHT.replace("= 1", f"= 1; static_assert(__CUDA_ARCH__ != {number})")
+        (texts / "right.cu").write_text(wrong)
+        assert run(nvrtc, texts, "--no-every") == 1
+        assert f"_{number // 10}: nvrtcCompileProgram" in capfd.readouterr().out
+    (texts / "right.cu").write_text(RIGHT.replace("= 1", '= 1; asm("wrong;")'))
+    assert run(nvrtc, texts, "--no-every") == 1
+    output = capfd.readouterr().out
+    assert output.count("for sm_") == 1 + output.count("compile for sm_")
+    assert "compute_" not in output
 
 
 def test_a_text_that_lies_there_twice_is_compiled_once(nvrtc, texts, capfd):
@@ -72,6 +81,23 @@ def test_kernels_of_all_programs_keep_to_registers(nvrtc, texts, capfd):
     (texts / "two.cu").write_text(f"{RIGHT}KERNEL(other, float*) {{ {by_thread} }}\n")
     assert run(nvrtc, texts, "--architectures=sm_90") == 1
     assert "other: 40 bytes of memory of a thread" in capfd.readouterr().out
+
+
+def test_products_with_a_group_behind_may_keep_a_little_elsewhere():
+    log = (
+        "properties for products_then_group\nptxas . {0} bytes stack frame, {0} bytes spill stores"
+    )
+    assert nvrtc_check.outside_of_registers(log.format(48)) == ""
+    assert "52 bytes of memory of a thread" in nvrtc_check.outside_of_registers(log.format(52))
+
+
+def test_all_large_programs_are_optimized_with_every_and_some_without():
+    for name in ("walk", nvrtc_check.THEN):
+        texts = [f"KERNEL({name}, Args) {{ {i} }}" for i in range(64)]
+        for every, least, most in ((True, 64, 64), (False, 1, 32)):
+            options = [nvrtc_check.options_for(text, "sm_90", every) for text in texts]
+            assert least <= sum("--ptxas-options=-v" in own for own in options) <= most
+    assert "--ptxas-options=-v" not in nvrtc_check.options_for("KERNEL(group, Args)", "sm_90", True)
 
 
 def test_spills_are_read_in_the_log_of_the_compiler():
