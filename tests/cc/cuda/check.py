@@ -3,9 +3,9 @@
     python -m tests.cc.cuda.check --plain=<folder> --sanitized=<folder>
 
 The folders are Bazel's of the tests as they are shipped, and under AddressSanitizer. Tests run on
-the emulated driver: kernels as the product's, then under AddressSanitizer while races are looked
-for and orders are drawn; tools/on_device.sh is tried; then mistakes are made that tests have to
-find; and NVRTC compiles every text that was compiled.
+the emulated driver: the executor's under AddressSanitizer while races are looked for and orders are
+drawn, and with more random programs without; tools/on_device.sh is tried; then mistakes are made
+that tests have to find; and NVRTC compiles every text that was compiled.
 """
 
 import argparse
@@ -15,6 +15,7 @@ import dataclasses
 import io
 import os
 import pathlib
+import random
 import re
 import subprocess
 import sys
@@ -37,20 +38,22 @@ class Case:
     kernels_too: bool = False  # Sanitized, in drawn orders, looking for races.
 
 
+SANITIZED_WALKS = "*TreeLstm*Oracle:*DoNotFit*"
+# Of the executor: what draws no programs, so that a second run would be the same once more.
+NOT_DRAWN = "*TreeLstm*/Cuda:*NotFinite*/Cuda:*OneExperiment*/Cuda"
 PLAIN = [
-    Case("exec/executor_test", "*/Cuda", shards=6),
+    Case("exec/executor_test", f"*/Cuda-{NOT_DRAWN}", shards=6),
     Case("exec/cuda_counts_test"),
-    Case("exec/cuda_walk_test"),
+    Case("exec/cuda_walk_test", f"-{SANITIZED_WALKS}"),
     Case("device/cuda/plan_launches_test"),
 ]
-# The parts of the executor's tests that meet every kind of kernel.
-SANITIZED_PARTS = (
-    "*TreeLstmMatches*/Cuda:*Random*/Cuda:*TwoStreams*/Cuda:*TapesAreRead*/Cuda"
-    ":*GradientsThatAreNotFinite*/Cuda:*OneExperiment*/Cuda"
-)
+LONG = [
+    Case("exec/executor_test", NOT_DRAWN, shards=6),
+    Case("exec/cuda_walk_test", SANITIZED_WALKS),
+]
 SANITIZED = [
-    Case("exec/executor_test", SANITIZED_PARTS, shards=6, sanitized=True, kernels_too=True),
-    Case("exec/cuda_walk_test", "*TreeLstm*Oracle:*DoNotFit*", sanitized=True, kernels_too=True),
+    Case("exec/executor_test", "*/Cuda", shards=6, sanitized=True, kernels_too=True),
+    Case("exec/cuda_walk_test", SANITIZED_WALKS, sanitized=True, kernels_too=True),
     Case("device/cuda/cuda_kernels_test", shards=2, sanitized=True, kernels_too=True),
     Case("device/cuda/group_test", sanitized=True, kernels_too=True),
     Case("device/cuda/epilogue_test", sanitized=True, kernels_too=True),
@@ -67,23 +70,24 @@ SANITIZED = [
 SANITIZED_SETTINGS = {
     "CAVS_FAKE_FLAGS": "-fsanitize=address -g1",
     "CAVS_FAKE_RACES": "1",
-    "CAVS_FAKE_OPTIONS": "lag=2,seed=5",
     "ASAN_OPTIONS": "detect_leaks=0",
 }
 
 
-def environment_of(case, shard, library):
+def environment_of(case, shard, library, seed):
     """Returns the environment in which a part of the tests runs."""
     fake = dict.fromkeys(("CAVS_LIBCUDA", "CAVS_LIBNVRTC", "CAVS_LIBCUBLASLT"), library)
     environment = {**os.environ, **fake}
     environment["CAVS_CUDA_CACHE"] = ""  # Every text is compiled, or found compiled.
     environment.update(GTEST_TOTAL_SHARDS=str(case.shards), GTEST_SHARD_INDEX=str(shard))
     if case.kernels_too:
-        environment.update(SANITIZED_SETTINGS)
+        environment.update(SANITIZED_SETTINGS, CAVS_FAKE_OPTIONS=f"lag=2,seed={seed}")
+    else:
+        environment["CAVS_SANITIZED_ELSEWHERE"] = "1"  # Other programs are drawn than there.
     return environment
 
 
-def run(case, shard, folder):
+def run(case, shard, folder, seed):
     """Runs a part of the tests.
 
     Returns:
@@ -93,7 +97,7 @@ def run(case, shard, folder):
     library = f"{folder}/tests/cc/cuda/fake/libfake_cuda.so"
     done = subprocess.run(
         [program, f"--gtest_filter={case.filter}"],
-        env=environment_of(case, shard, library),
+        env=environment_of(case, shard, library, seed),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -123,7 +127,7 @@ def run_workloads():
     return "the workloads ended otherwise" if done.returncode else "", done.stdout
 
 
-def run_all(cases, plain, sanitized, processes):
+def run_all(cases, plain, sanitized, seed, processes):
     """Runs all tests; returns how many passed, by `kernels_too`; failures, and outputs by test."""
     jobs = [(case, shard) for case in cases for shard in range(case.shards)]
     counts, failures, outputs = {False: 0, True: 0}, [], {}
@@ -133,7 +137,7 @@ def run_all(cases, plain, sanitized, processes):
             "trial": pool.submit(trial.run, plain, sanitized),
         }
         answers = pool.map(
-            lambda job: run(*job, sanitized if job[0].sanitized else plain),
+            lambda job: run(*job, sanitized if job[0].sanitized else plain, seed),
             jobs,
         )
         for (case, _), (passed, wrong, output) in zip(jobs, answers, strict=True):
@@ -175,12 +179,20 @@ def main(arguments=None):
     parser.add_argument("--plain", required=True, help="folder of tests as they are shipped")
     parser.add_argument("--sanitized", required=True, help="folder of those of AddressSanitizer")
     parser.add_argument(
-        "--long", action="store_true", help="more seeds, and every text for every architecture"
+        "--long",
+        action="store_true",
+        help="more programs, tests without AddressSanitizer too, machine code of every text for "
+        "every architecture",
     )
+    parser.add_argument("--seed", type=int, help="of orders: 5, or with --long drawn")
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     flags = parser.parse_args(arguments)
     if flags.long:
         os.environ["CAVS_LONG_TESTS"] = "1"
+    seed = flags.seed
+    if seed is None:
+        seed = random.randrange(1, 2**31) if flags.long else 5
+    print(f"Orders are drawn by --seed={seed}", flush=True)
     default = pathlib.Path(tempfile.gettempdir()) / f"cavs_fake_cuda_{os.getuid()}"
     cache = pathlib.Path(os.environ.setdefault("CAVS_FAKE_CACHE", str(default)))
     cache.mkdir(parents=True, exist_ok=True)
@@ -194,9 +206,8 @@ def main(arguments=None):
     def took(what):
         times[what] = time.monotonic() - begin - sum(times.values())
 
-    counts, failures, outputs = run_all(
-        SANITIZED + PLAIN, flags.plain, flags.sanitized, flags.processes
-    )
+    cases = SANITIZED + PLAIN + (LONG if flags.long else [])
+    counts, failures, outputs = run_all(cases, flags.plain, flags.sanitized, seed, flags.processes)
     took("tests")
     processes = f"--processes={flags.processes}"
     mutants_failed, mutants_line = said_by(

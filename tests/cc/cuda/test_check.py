@@ -30,6 +30,8 @@ def test_tests_that_control_the_driver_are_skipped_on_others():
 
 
 def test_all_programs_that_run_are_built():
-    shipped = {case.test for case in check.PLAIN} | {mutant.test for mutant in mutants.MUTANTS}
+    shipped = {case.test for case in check.PLAIN + check.LONG} | {
+        mutant.test for mutant in mutants.MUTANTS
+    }
     assert shipped == built("SHIPPED")
     assert {case.test for case in check.SANITIZED} == built("SANITIZED")
