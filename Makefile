@@ -56,7 +56,7 @@ test-all: build ### Every test in every way: before a release
 	$(BAZEL) test --test_env=CAVS_LONG_TESTS=1 //tests/cc/... || status=1; \
 	exit $$status
 
-test-python: build ### The Python tests; ARGS="tests/data -k name" for some, LONG=1 for the long ones too
+test-python: build ### The Python tests; ARGS="tests/data -k name" for some, LONG=1 for all, long ones too
 	$(BIN)/pytest --numprocesses=2 --dist=worksteal $(if $(LONG),-m "") $(ARGS)
 
 test-cc: build ### The C++ tests under AddressSanitizer and UBSan, and some as shipped

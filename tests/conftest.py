@@ -10,6 +10,13 @@ from unittest import mock
 
 import pytest
 
+from tests.helpers.turns import (  # noqa: F401
+    pytest_addoption,
+    pytest_collection_modifyitems,
+    pytest_configure,
+    pytest_report_header,
+)
+
 # There are guard zones around all buffers of a step (cc/exec/guards.h), so that writes outside of
 # one are found.
 os.environ.setdefault("CAVS_GUARD_ZONES", "1")

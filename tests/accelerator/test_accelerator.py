@@ -49,11 +49,13 @@ def assert_equal(found, wanted, path=()):
         np.testing.assert_allclose(found, wanted, **tolerance, err_msg=str(path))
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("case", CASES)
 def test_results_are_those_of_the_cpu(case, tmp_path):
     assert_equal(runner.on_device(case, tmp_path), runner.here(case))
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize(
     ("case", "options"),
     [("fit_eagerly", {"CAVS_TEST_SLOW": "300"}), ("lookups", {"CAVS_TEST_BFC": "1"})],
@@ -62,6 +64,7 @@ def test_a_device_that_lags_or_shares_out_its_memory(case, options, tmp_path):
     assert_equal(runner.on_device(case, tmp_path, **options), runner.here(case))
 
 
+@pytest.mark.in_turns
 def test_what_one_device_saves_the_other_loads(tmp_path):
     folders = [tmp_path / name for name in ("there", "here")]
     for folder in folders:
@@ -73,6 +76,7 @@ def test_what_one_device_saves_the_other_loads(tmp_path):
     assert_equal(loaded, runner.here("load", folders[0]))
 
 
+@pytest.mark.in_turns
 def test_a_portable_model_is_one_of_any_device(tmp_path):
     there = runner.on_device("portable", tmp_path, tmp_path / "there")
     assert_equal(there, runner.here("portable", tmp_path / "here"))

@@ -34,6 +34,7 @@ def test_what_users_do_gives_the_results_of_the_cpu(tmp_path):
     assert_equal(there, runner.here("of_users", module=gpu_cases))
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("case", ["several_gpus", "gradients_elsewhere"])
 def test_models_compute_the_same_on_each_of_several_gpus(case, of_several_gpus):
     there, here = of_several_gpus

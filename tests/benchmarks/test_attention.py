@@ -7,6 +7,7 @@ from benchmarks import attention
 pytestmark = pytest.mark.usefixtures("in_this_process")
 
 
+@pytest.mark.in_turns
 def test_the_table_has_every_cell(capsys):
     attention.main(["--units=4", "--turns=2"])
     lines = capsys.readouterr().out.splitlines()

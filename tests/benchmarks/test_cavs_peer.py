@@ -19,6 +19,7 @@ def make(in_this_process):
     )
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize(
     ("system", "name"),
     [

@@ -49,6 +49,7 @@ def measured(monkeypatch, small):
     return cells
 
 
+@pytest.mark.in_turns
 def test_an_interrupted_comparison_goes_on_where_it_stopped(measured, tmp_path, capsys):
     flags = [f"--folder={tmp_path}", "--threads=1", "--systems=cavs,torch"]
     with pytest.raises(KeyboardInterrupt):
@@ -112,6 +113,7 @@ def test_workers_stay_and_turns_are_the_grids_unless_flags_say_otherwise(
     assert given == [(kept, effort)] * 2
 
 
+@pytest.mark.in_turns
 @pytest.mark.skipif(
     "libasan" in os.environ.get("LD_PRELOAD", ""),
     reason="workers run the checkout's own library, not the sanitized one",

@@ -19,6 +19,7 @@ def make(name, **options):
     return fold.Peer(workloads.make(name, SETTINGS), threads=1, **options)
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("name", NAMES)
 def test_losses_and_gradients_are_those_of_the_definition(name):
     peer = make(name, schedulers=2)

@@ -9,6 +9,7 @@ from benchmarks import growth
 pytestmark = pytest.mark.usefixtures("in_this_process")
 
 
+@pytest.mark.in_turns
 def test_the_tables_have_every_row(capsys):
     growth.main(["--units=4", "--vertices=3,5", "--steps=4", "--turns=2"])
     over, by_vertices = capsys.readouterr().out.split("\n\n")

@@ -41,6 +41,7 @@ def quietly(line):
     del line
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize(
     ("workload", "mode", "names"),
     [

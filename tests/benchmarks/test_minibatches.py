@@ -5,6 +5,7 @@ import pytest
 from benchmarks import minibatches
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("data, mean", [("trees", 20), ("chains", 500)])
 def test_a_way_is_measured(data, mean):
     result = minibatches.measure(

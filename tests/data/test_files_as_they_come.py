@@ -77,6 +77,7 @@ def examples(dataset):
     return [plain(example) for example in dataset]
 
 
+@pytest.mark.in_turns
 def test_byte_order_marks_and_ends_of_lines_of_other_systems_are_no_part_of_the_text(reader):
     read, text, _ = reader
     want = examples(read(text))
@@ -101,6 +102,7 @@ def test_the_number_of_examples_is_known(reader):
     assert len(data.batch(read(text), 1, arity=3)) == 2
 
 
+@pytest.mark.in_turns
 def test_what_cannot_be_read_may_be_left_out(reader):
     read, text, wrong = reader
     want = examples(read(text))
@@ -111,6 +113,7 @@ def test_what_cannot_be_read_may_be_left_out(reader):
         assert examples(dataset.ignore_errors()) == want
 
 
+@pytest.mark.in_turns
 def test_bytes_that_are_no_text_may_be_left_out(reader):
     read, text, wrong = reader
     line = wrong.encode().rstrip(b"\n")[:-1] + b"\xff" + wrong.encode().rstrip(b"\n")[-1:]
@@ -184,6 +187,7 @@ def test_cycles_are_rejected_by_file_and_line(tmp_path, reader, text, message):
         read(tmp_path, reader, text)
 
 
+@pytest.mark.in_turns
 def test_long_cycles_are_shortened(tmp_path):
     count = 5000  # More than Python's stack has frames.
     edges = [[i, (i + 1) % count] for i in range(count)]

@@ -215,6 +215,7 @@ def made(request, tmp_path_factory):
     return make(tmp_path_factory.mktemp("made")), batching(request.param)
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize(("made", "taker"), PAIRS, indirect=["made"])
 def test_what_one_makes_the_other_takes(made, taker):
     TAKERS[taker](*made)

@@ -73,6 +73,7 @@ def test_a_table_without_names_and_with_a_parser(tmp_path):
     assert pair["left"]["children"][-1] == list(range(8))
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("reader", ["folder", "table"])
 def test_pairs_train_a_model(tmp_path, reader):
     if reader == "folder":

@@ -53,6 +53,7 @@ def filled(examples, max_vertices, batch_size=10**6):
     return minibatches
 
 
+@pytest.mark.in_turns
 @parametrize_pairs(max_vertices=[29, 64, 10_000], batch_size=[None, 1, 3], pool=[7, 40, 1000])
 def test_minibatches_are_filled_by_vertices(max_vertices, batch_size, pool):
     batches = data.batch(chains(), batch_size, max_vertices=max_vertices, pool=pool)
@@ -97,6 +98,7 @@ def test_examples_may_have_one_size_each():
     assert sorted(got) == [1, 2, 2, 2, 2]
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("pool, batch_size", [(50, 8), (1000, 8), (30, 30), (7, 9)])
 def test_the_number_of_minibatches_in_buckets_is_known(pool, batch_size):
     batches = data.batch(chains(), batch_size, bucket_by="size", pool=pool)

@@ -151,6 +151,7 @@ def test_vocabulary_rejects_words_twice():
         data.Vocabulary([""])
 
 
+@pytest.mark.in_turns
 @pytest.mark.skipif(not SST.is_dir(), reason=f"no treebank in {SST}; set CAVS_SST")
 @pytest.mark.parametrize("name, size", [("train", 8544), ("dev", 1101), ("test", 2210)])
 def test_the_published_treebank(name, size):

@@ -22,6 +22,7 @@ def context(replicas, workers, worker):
     return tf.distribute.InputContext(workers, worker, replicas)
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("count", [1, 3, 8])
 def test_parts_are_whole_graphs_in_order(count):
     parts = list(data.batch(chains(), 4, replicas=count))

@@ -51,6 +51,7 @@ def assert_same(graphs, other):
         np.testing.assert_array_equal(getattr(graphs, name), getattr(other, name))
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("rounds, dense", [(0, False), (1, True), (3, False)])
 def test_minibatches_are_those_of_from_rounds(rounds, dense):
     options = {"rounds": rounds, "edges": True, "per_edge": {"bond": -7}}

@@ -65,6 +65,7 @@ def check(part):
     )
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize(
     "options",
     [
@@ -201,6 +202,7 @@ def fitted(model, name):
     return losses, model(next(iter(pairs))[0])
 
 
+@pytest.mark.in_turns
 @pytest.mark.filterwarnings("ignore:Your input ran out of data")
 def test_fits_as_with_whole_rows(tmp_path):
     wanted = fitted(model_of(keras.Input([FEATURES], name="x")), "whole")
@@ -212,6 +214,7 @@ def test_fits_as_with_whole_rows(tmp_path):
             np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.in_turns
 @pytest.mark.filterwarnings("ignore:Your input ran out of data")
 def test_embeds_tokens_of_some_vertices(tmp_path):
     def embedded(**kwargs):

@@ -66,6 +66,7 @@ def single(cell):
 SEEDS = [1, 2, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(3, 9))]
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("seed", SEEDS)
 def test_random_graphs_give_the_reference_numbers(cell, seed):
     check(cell, cells.random_graphs(seed, 4, 7, num_types=len(cell.vertex_types)), seed)
@@ -97,6 +98,7 @@ def test_minibatches_without_edges(cell, children):
     check(cell, cavs.GraphBatch.from_children(children, types if total else None))
 
 
+@pytest.mark.in_turns
 @pytest.mark.numeric
 def test_float32(single):
     check(single, cells.random_graphs(3, 4, 6, num_types=len(single.vertex_types)))
@@ -106,6 +108,7 @@ def test_float32(single):
 ROUNDED_WELL = [cell_class for cell_class in cells.CELLS if cell_class is not cells.Branching]
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("cell_class", ROUNDED_WELL, ids=lambda c: c.__name__)
 @pytest.mark.parametrize(("dtype", "tolerance"), [("bfloat16", 0.05), ("float16", 0.01)])
 def test_narrow_floats_to_their_precision(cell_class, dtype, tolerance):
@@ -170,6 +173,7 @@ def test_any_two_values_of_switches_are_combined():
         assert found == set(itertools.product(its, others)), (one, other)
 
 
+@pytest.mark.in_turns
 def test_no_switch_changes_a_result(cell):
     """Nor does it with the outputs of some vertices: each value of each switch with each choice."""
     num_vertices, num_types = sum(map(len, GRAPHS_OF_ALL_KINDS)), len(cell.vertex_types)
@@ -181,6 +185,7 @@ def test_no_switch_changes_a_result(cell):
         check_options(cell, graphs, [options for options, which in WITH_OUTPUTS if which == i], at)
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("present", [(0, 1, 2), (0, 1), (1,)], ids=str)
 def test_inputs_with_rows_for_the_types_that_pull_them(present):
     cell = cells.Typed(dtype="float64")
@@ -199,6 +204,7 @@ def test_inputs_with_rows_for_the_types_that_pull_them(present):
             np.testing.assert_array_equal(value, of_some[name])
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("arity", [1, 2, 3])
 def test_adjacent_children(arity):
     cell = cells.FullyConnected(arity, dtype="float64")
@@ -317,6 +323,7 @@ def test_any_arity(cell_class, arity):
 WIDE = (cells.TreeLSTM, cells.JointGates, cells.TransposedGates)
 
 
+@pytest.mark.in_turns
 @pytest.mark.numeric
 @pytest.mark.parametrize("cell_class", WIDE, ids=lambda c: c.__name__)
 def test_a_wide_state_uses_every_part_of_the_kernels(cell_class):

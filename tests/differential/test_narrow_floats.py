@@ -31,6 +31,7 @@ def mean_error(values, right):
     return np.mean(errors)
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("dtype", NARROW)
 @pytest.mark.parametrize("cell_class", [cells.Linear, cells.TreeLSTM])
 def test_no_further_from_float32_than_tensorflow_is(cell_class, dtype):
@@ -115,6 +116,7 @@ LAYERS_AND_TYPES = [
 ]
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize(("name", "dtype"), LAYERS_AND_TYPES)
 def test_keras_mixed_precision_is_near_float32(name, dtype):
     tf.keras.utils.set_random_seed(6)

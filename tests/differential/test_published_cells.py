@@ -79,6 +79,7 @@ def check(make, tolerance=1e-9):
     assert bool(left) == (make.__name__ in FALLBACKS), left
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("make", CELLS)
 def test_published_cells(make):
     check(make)

@@ -194,6 +194,7 @@ def by_equations(equations, graphs, inputs):
     return np.array([pushed[v] for v in range(graphs.num_vertices)])
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("make", [WordsAsEdges, WordsAsVertices, RelationalAttention])
 def test_cells_with_inputs_of_edges(make):
     keras.utils.set_random_seed(1)

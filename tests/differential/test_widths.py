@@ -68,6 +68,7 @@ def inputs_for(cell, num_vertices):
     }
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("cell_class", [OneColumn, NoColumns])
 def test_narrow_rows_give_the_reference_numbers(cell_class):
     tf.keras.utils.set_random_seed(1)
@@ -77,6 +78,7 @@ def test_narrow_rows_give_the_reference_numbers(cell_class):
         check_options(cell, graphs, SWITCHES, inputs=inputs_for(cell, graphs.num_vertices))
 
 
+@pytest.mark.in_turns
 @pytest.mark.numeric
 @pytest.mark.parametrize("cell_class", [OneColumn, NoColumns])
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])

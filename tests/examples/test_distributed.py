@@ -42,6 +42,7 @@ def losses(lines):
     return found, counts
 
 
+@pytest.mark.in_turns
 def test_a_killed_worker_costs_a_step(tmp_path):
     undisturbed = start(tmp_path / "one", TF_CONFIG=cluster_of_one())
     killed = start(tmp_path / "two", "--workers=2", "--restarts=1")

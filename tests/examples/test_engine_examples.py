@@ -74,6 +74,7 @@ def test_call_names_what_the_line_reads_and_mutates(example):
     )
 
 
+@pytest.mark.in_turns
 def test_data_parallel_training_is_bitwise_serial_and_its_copies_start_early(tmp_path):
     # Runs in a process of its own, because BLAS reads its number of threads when it is loaded.
     command = [sys.executable, str(EXAMPLES / "engine_data_parallel.py")]

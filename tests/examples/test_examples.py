@@ -26,6 +26,7 @@ def summary_of(example, tmp_path, *arguments):
     return summary, printed
 
 
+@pytest.mark.in_turns
 def test_listops(tmp_path):
     picture = tmp_path / "folder" / "listops.png"
     summary, printed = summary_of(
@@ -56,6 +57,7 @@ SENTENCES = {
 }
 
 
+@pytest.mark.in_turns
 def test_sentiment_learns_what_it_saw(tmp_path):
     text = "\n".join(SENTENCES.values())
     for split in ("train", "dev", "test"):
@@ -101,6 +103,7 @@ def test_help_lists_the_flags(tmp_path):
         assert f"--{flag}:" in printed
 
 
+@pytest.mark.in_turns
 def test_tree_to_sequence_learns_to_write(tmp_path):
     summary, printed = summary_of(
         "tree_to_sequence.py",

@@ -1,6 +1,10 @@
 """Examples whose graphs grow by what they compute: they learn, and grow what a whole call gives."""
 
+import pytest
+
 from tests.examples.test_examples import SENTENCES, summary_of
+
+pytestmark = pytest.mark.in_turns
 
 SMALL = ["--units=16", "--epochs=3", "--batch_size=8", "--test_examples=40", "--side_by_side=16"]
 

@@ -66,6 +66,7 @@ def server(request, tmp_path_factory):
         yield port, keras.models.load_model(path)
 
 
+@pytest.mark.in_turns
 def test_answers_are_those_of_the_model(server):
     port, model = server
     bodies = [json.dumps({"tree": tree}) for tree in TREES] + list(BAD)
@@ -95,6 +96,7 @@ def test_lives_on(server):
     assert ask(port, json.dumps({"tree": TREES[0]}))[0] == 200
 
 
+@pytest.mark.in_turns
 def test_as_many_as_fit_do_not_wait(tmp_path):
     """Two that may wait for a minute are answered as soon as both are there."""
     flags = ("--examples=50", "--wait_ms=60000")
@@ -105,6 +107,7 @@ def test_as_many_as_fit_do_not_wait(tmp_path):
     assert first == second and first[0] == 200
 
 
+@pytest.mark.in_turns
 def test_measures_latencies(tmp_path):
     lines = "(4 (3 (2 a) (4 good)) (2 film))\n(0 (1 (2 a) (0 bad)) (2 film))\n"
     for name in ("train", "test"):

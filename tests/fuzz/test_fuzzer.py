@@ -99,6 +99,7 @@ def test_a_right_case_is_right():
     assert verdict.vague == 0
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("name", ["output p", "gradient of input a", "gradient of weight 0"])
 def test_one_wrong_number_is_found(monkeypatch, name):
     results_of = checks.results_of
@@ -131,6 +132,7 @@ def test_zeros_are_noisy_where_numbers_may_have_cancelled_each_other():
     np.testing.assert_array_equal(noise_of("float32", seed=0)(zeros, [numbers]), zeros)
 
 
+@pytest.mark.in_turns
 def test_the_sign_of_what_is_left_of_equal_numbers_is_not_called_wrong(monkeypatch):
     results_of = checks.results_of
 
@@ -144,6 +146,7 @@ def test_the_sign_of_what_is_left_of_equal_numbers_is_not_called_wrong(monkeypat
     assert check(Case(with_lines(x3="x0 + x2", x4="0.0 * x3"), (CHAIN,))).kind == "wrong"
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize(("left", "kind"), [(3e-6, "right"), (1e-4, "wrong")])
 def test_what_cancels_within_a_line_is_compared_with_what_the_line_computes(
     monkeypatch, left, kind
@@ -199,6 +202,7 @@ def test_a_state_that_overflows_and_that_nothing_reads_may_have_any_gradient():
     assert verdict.kind == "right", verdict.text
 
 
+@pytest.mark.in_turns
 def test_a_number_that_overflows_and_that_is_read_excuses_no_gradient(monkeypatch):
     results_of = checks.results_of
 

@@ -9,6 +9,7 @@ from tests.fuzz.worker import Worker
 BLOCKS = range(0, 300, SEEDS_OF_A_BLOCK)
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize(
     "first", [pytest.param(k, marks=[pytest.mark.long] if k >= 40 else []) for k in BLOCKS]
 )

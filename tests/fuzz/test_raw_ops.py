@@ -1,6 +1,10 @@
 """A few thousand malformed calls of the C++ ops, the same ones in every run."""
 
+import pytest
+
 from tests.fuzz.raw_ops import run
+
+pytestmark = pytest.mark.in_turns
 
 CALLS = 3000
 FILES = 60

@@ -48,6 +48,7 @@ def inputs_of(cell, graphs, dtype="float64"):
     return given(cell, graphs, dtype)
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("cell_class", CELLS)
 def test_every_switch_gives_the_same_numbers_and_gradients(cell_class):
     cell = make(cell_class)

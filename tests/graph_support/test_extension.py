@@ -54,6 +54,7 @@ def assert_same(got, want):
         np.testing.assert_allclose(one, other, rtol=2e-5, atol=2e-6)
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize(("cell_class", "pieces"), each_in_one_of(cells.CELLS, (7, 2, 1)))
 def test_pieces_of_random_graphs_equal_the_whole(cell_class, pieces):
     keras.utils.set_random_seed(2)
@@ -67,6 +68,7 @@ def test_pieces_of_random_graphs_equal_the_whole(cell_class, pieces):
 SOME = [0, 2, 3, 3, 7, 8]
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize(
     ("cuts", "in_function"),
     [([0, 8], False), (SOME, False), (range(9), False), (SOME, True)],

@@ -271,6 +271,7 @@ def too_small(x):
     return tf.identity(x), lambda grad: grad * (1.0 if tf.executing_eagerly() else 2.0)
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "float16"])
 @pytest.mark.parametrize("seed", [0, *(pytest.param(s, marks=pytest.mark.long) for s in (1, 2))])
 def test_check_equivalence_does_not_take_rounding_for_a_difference(dtype, seed):

@@ -84,6 +84,7 @@ def select(features, names):
     }
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize(
     "index, chosen",
     [

@@ -72,6 +72,7 @@ def test_outputs_of_chosen_vertices_only_take_less():
     assert cell._schedule_of(GRAPHS, at=GRAPHS.roots).num_tasks == 40
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("micro_batch", [None, 3, 1])
 def test_the_results_are_those_of_the_reference(micro_batch):
     graphs = cells.random_graphs(3, 6, 7, arity=1)

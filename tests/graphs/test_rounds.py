@@ -68,6 +68,7 @@ def test_docstring_examples_run():
     assert doctest.testmod(graphs_module).failed == 0
 
 
+@pytest.mark.in_turns
 @fixed
 @given(minibatches, st.integers(0, 3))
 def test_rows_and_children_are_those_of_the_definition(minibatch, rounds):

@@ -193,6 +193,7 @@ def test_a_model_plans_by_the_policy_of_its_options():
         assert cell._schedule_of(attached) is attached.attached_schedule
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("cell_class", [cells.Typed, cells.TreeLSTM])
 def test_no_schedule_changes_results(cell_class):
     tf.keras.utils.set_random_seed(1)

@@ -122,6 +122,7 @@ def make(cell_class, dtype="float64", **kwargs):
     return cell_class(dtype=dtype, **kwargs)
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("cell_class", [Attention, Concatenated, TwoTypes])
 def test_every_switch_gives_the_reference_numbers(cell_class):
     cell = make(cell_class)
@@ -134,6 +135,7 @@ def test_every_switch_gives_the_reference_numbers(cell_class):
 TOLERANCES = {"float32": 1e-5, "bfloat16": 0.06}
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize(
     ("cell_class", "dtype"),
     each_in_one_of([TwoTypes, Attention, Concatenated], TOLERANCES),

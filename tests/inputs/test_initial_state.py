@@ -86,6 +86,7 @@ class Decoder(keras.Model):
         return self.cell(features, features["x"], initial_state=features["state"])
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize(
     ("dtype", "make"),
     each_in_one_of(["float32", "float64", "bfloat16", "float16"], [cells.TreeLSTM, cells.Typed]),

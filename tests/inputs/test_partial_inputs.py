@@ -128,6 +128,7 @@ def model_and_step():
     return make
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("kind", ["leaves", "some", "inner", "none", "all"])
 @pytest.mark.parametrize("name", CELLS)
 def test_other_vertices_pull_zeros(name, kind, model_and_step):
@@ -141,6 +142,7 @@ def test_other_vertices_pull_zeros(name, kind, model_and_step):
         assert_same(step(rows, vertices), want)
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_switches_change_no_numbers(options):
     random = np.random.default_rng(3)
@@ -153,6 +155,7 @@ def test_switches_change_no_numbers(options):
         assert_same(results(model, graphs, rows, lambda r, v=vertices: VertexRows(r, v)), want)
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("name", CELLS)
 def test_equals_the_reference_executor(name):
     graphs = cells.random_graphs(2, 5, 9)

@@ -27,6 +27,7 @@ def make_cell(**kwargs):
     return cell
 
 
+@pytest.mark.in_turns
 @needs_proc
 @pytest.mark.parametrize(("model", "size"), [*((model, 20) for model in MODELS), ("tree_lstm", 60)])
 def test_a_step_takes_what_was_predicted(model, size, tmp_path):
@@ -151,6 +152,7 @@ except tf.errors.ResourceExhaustedError as error:
 """
 
 
+@pytest.mark.in_turns
 @pytest.mark.skipif(not pathlib.Path("/proc/self/statm").exists(), reason="no such file")
 @pytest.mark.parametrize("pass_over", ["inference", "training", "training_at"])
 def test_a_step_that_does_not_fit_fails_with_what_it_needs(pass_over, tmp_path):

@@ -124,6 +124,7 @@ def check_check_equivalence(name, model, arguments):
     assert {f"gradient of {v.path}" for v in model.trainable_variables} <= names
 
 
+@pytest.mark.in_turns
 @each_model
 def test_each_function_takes_each_model(name):
     checks = [check_explain, check_predict_memory, check_reference, check_check_equivalence]
@@ -153,6 +154,7 @@ def test_gradients_by_inputs_of_models_are_compared():
     assert "gradient of input" in names
 
 
+@pytest.mark.in_turns
 @each_model
 def test_pictures(name):
     pytest.importorskip("matplotlib")

@@ -46,6 +46,7 @@ def functional(tokens=10):
     return keras.Model({**graphs, "token": token}, outputs)
 
 
+@pytest.mark.in_turns
 def test_runs_where_this_package_is_not_loaded(tmp_path):
     model, random = functional(), np.random.default_rng(0)
     batches = []
@@ -70,6 +71,7 @@ def test_runs_where_this_package_is_not_loaded(tmp_path):
             np.testing.assert_allclose(found[name], value, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("cell", [cells.TreeLSTM, cells.Linear, cells.Fallback])
 def test_cells_of_graphs_of_other_sizes(cell, tmp_path):
     cell = cell()

@@ -203,6 +203,7 @@ each_program = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.in_turns
 @each_program
 def test_layout_follows_dependencies_and_nothing_overlaps(make, disable):
     for program in programs_of(make, disable):
@@ -267,6 +268,7 @@ def is_inside(artist, figure, renderer):
     return box.x0 >= -1 and box.y0 >= -1 and box.x1 <= figure.bbox.x1 and box.y1 <= figure.bbox.y1
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("make", [Gates, Typed, Fallback, cavs.keras.TreeLSTMCell])
 def test_legend_and_texts_are_inside_of_the_picture(make):
     figure = plot.vertex_function(called(make))

@@ -43,6 +43,7 @@ class CompiledInside(Plain):
         return self.run(features)
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("return_vertices", [False, True])
 @pytest.mark.parametrize("make", [Compiled, CompiledInside])
 def test_shapes_are_not_taken_for_results(make, return_vertices):
@@ -55,6 +56,7 @@ def test_shapes_are_not_taken_for_results(make, return_vertices):
     np.testing.assert_allclose(compiled(features), plain(features), rtol=1e-5)
 
 
+@pytest.mark.in_turns
 def test_fit_of_a_compiled_call_trains():
     data = tf.data.Dataset.from_tensors(({**GRAPHS.to_dict(), "rows": ROWS}, tf.ones([2, 5])))
     losses = []

@@ -145,6 +145,7 @@ def inputs():
     return {**TREES.to_dict(), "rows": ROWS}
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("name", CELLS)
 def test_a_cell_keeps_its_options_and_weights(name, tmp_path):
     cell = CELLS[name]()

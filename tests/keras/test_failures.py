@@ -154,6 +154,7 @@ def test_a_held_layer_that_raises(call):
     check(error, call, Cell(initializer=raising(error)))
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize(
     ("when", "error"),
     [
@@ -190,6 +191,7 @@ def test_a_layer_that_was_interrupted_is_built_by_the_next_call():
     assert len(layer.get_weights()) == 6
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("dtype", ("bfloat16", "float16"))
 @pytest.mark.parametrize("layer", (*OF_TREES, LSTM, GRU))
 def test_layers_of_16_bits_are_built(layer, dtype):

@@ -24,6 +24,7 @@ def encoded(given):
     return cavs.keras.TreeLSTM(4, arity=5)(given, rows)
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize(
     "examples, features, edges, trains",
     [

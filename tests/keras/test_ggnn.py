@@ -79,6 +79,7 @@ def test_docstring_examples_run():
     assert doctest.testmod(_ggnn).failed == 0
 
 
+@pytest.mark.in_turns
 @parametrize_pairs(rounds=[0, 1, ROUNDS], reset_after=[True, False], edge_types=[None, TYPES])
 def test_states_are_those_of_the_equations(edge_types, reset_after, rounds):
     layer = make(edge_types, reset_after=reset_after, return_vertices=True)
@@ -131,6 +132,7 @@ def test_rows_of_all_rounds_and_of_some_vertices_are_inputs_too():
     np.testing.assert_allclose(layer(graphs, some), layer(graphs, zeroed), 1e-12)
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize(
     "edge_types, reset_after, dtype", [(None, True, "float32"), (TYPES, False, "float64")]
 )
@@ -161,6 +163,7 @@ def test_gradients_reach_the_inputs():
     assert gradient[3, 1] == pytest.approx((losses[0] - losses[1]) / 2e-6, rel=1e-5)
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize(
     "policy, edge_types",
     [("mixed_bfloat16", TYPES), ("mixed_float16", None), ("bfloat16", TYPES)],
@@ -182,6 +185,7 @@ def test_narrow_floats(policy, edge_types):
     np.testing.assert_allclose(np.asarray(found, "float64"), expected, atol=0.05)
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("edge_types", [TYPES, pytest.param(None, marks=pytest.mark.long)])
 def test_a_model_is_trained_on_minibatches_and_saved(edge_types, tmp_path):
     random = np.random.default_rng(2)

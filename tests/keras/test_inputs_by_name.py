@@ -145,6 +145,7 @@ def test_one_name_is_a_string():
     assert [*features] == ["word"] and label.shape == [4]
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("count", [1, 2])
 def test_labels_of_a_list_of_outputs_are_a_list(count):
     model = model_of()

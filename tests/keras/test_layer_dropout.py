@@ -84,6 +84,7 @@ def test_gru_mixes_what_is_not_dropped():
         np.testing.assert_allclose(got[:, step], h, rtol=1e-9)
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize(
     "name, rows", [*zip(LAYERS, itertools.cycle(["graph", "vertex"])), ("GRU", "graph")]
 )
@@ -106,6 +107,7 @@ def test_the_numbers_of_the_reference_executor(name, rows):
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.in_turns
 @each_layer
 def test_nothing_is_dropped_in_inference(name):
     dropping, plain = made(name, dropout=0.5, recurrent_dropout=0.5), made(name)

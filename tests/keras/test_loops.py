@@ -235,6 +235,7 @@ def traced(cases):
     return function
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize(
     "place, relaxed",
     [
@@ -257,6 +258,7 @@ def test_every_layer_is_the_same_in_control_flow(place, relaxed, runs, traced, c
         check(cases, got, all_of(cases, inputs if first else last))
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("relaxed", NO_YES, ids=("static", "relaxed"))
 def test_every_layer_is_the_same_in_a_pipeline(relaxed, cases):
     cases = some_of(cases, "pipeline", relaxed)
@@ -303,6 +305,7 @@ def test_a_decoder_in_a_loop_returns_its_words(runs):
     np.testing.assert_array_equal(got, want)
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("layer_class, parts", ((LSTM, 2), (GRU, 1), (TreeLSTM, 2)))
 def test_gradients_through_a_loop(layer_class, parts, runs):
     layer = layer_class(UNITS, return_state=True)

@@ -9,6 +9,7 @@ from tests.helpers import processes
 from tests.keras import mirrored
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize(
     "fitted, in_loop",
     [

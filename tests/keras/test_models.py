@@ -102,6 +102,7 @@ def compiled(model, **kwargs):
     return model
 
 
+@pytest.mark.in_turns
 @some_models("custom", "subclassed")
 def test_fit_evaluate_predict_save_and_load(build_and_data, capsys, tmp_path):
     build, data = build_and_data
@@ -128,6 +129,7 @@ def test_fit_evaluate_predict_save_and_load(build_and_data, capsys, tmp_path):
         np.testing.assert_array_equal(got, want)
 
 
+@pytest.mark.in_turns
 @some_models("subclassed")
 def test_several_steps_in_one_call(build_and_data):
     build, data = build_and_data
@@ -149,6 +151,7 @@ def mixed(request):
     keras.config.set_dtype_policy("float32")
 
 
+@pytest.mark.in_turns
 def test_fit_in_mixed_precision(mixed):
     keras.utils.set_random_seed(0)
     data = make.listops(arity=ARITY)
@@ -184,6 +187,7 @@ def test_weights_of_a_cell_are_cast_wherever_it_is_called_from(mixed):
     assert cavs.check_equivalence(cell, graphs, x).ok
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("mixed", ["float16"], indirect=True)
 def test_steps_with_infinite_gradients_are_left_out(mixed):
     keras.utils.set_random_seed(0)
@@ -409,6 +413,7 @@ def regression(vertices, roots):
 LABELS = {"vertices": "vertex_label", "roots": "label"}
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("outputs", [["roots"], ["vertices"]])
 def test_fit_and_evaluate_report_the_mean_over_what_has_a_label(outputs):
     model = regression(vertices=outputs == ["vertices"], roots=outputs == ["roots"])
@@ -421,6 +426,7 @@ def test_fit_and_evaluate_report_the_mean_over_what_has_a_label(outputs):
     assert history["loss"] + history["val_loss"] == pytest.approx([want, want], rel=1e-5)
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("weigh_by", [None, "label", "vertex_label"])
 def test_losses_of_graphs_and_of_vertices_have_one_weight(weigh_by):
     model = regression(vertices=True, roots=True)

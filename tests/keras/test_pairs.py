@@ -50,6 +50,7 @@ def minibatches(model, batch_size=5):
     return cavs.keras.for_fit(batches, model.input, "label")
 
 
+@pytest.mark.in_turns
 def test_siamese_model_trains_by_the_mean_over_pairs_and_is_saved(tmp_path):
     keras.utils.set_random_seed(0)
     model = compiled(siamese())
@@ -122,6 +123,7 @@ def translations():
     return trees.map(with_chain)
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("weighted", [False, True])
 def test_source_and_target_have_targets_and_weights_of_their_own(weighted):
     keras.utils.set_random_seed(0)

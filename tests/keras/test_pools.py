@@ -73,6 +73,7 @@ def test_rows_of_several_roots_are_combined(combine):
     np.testing.assert_allclose(Roots(combine)(forest, rows), wanted)
 
 
+@pytest.mark.in_turns
 def test_a_functional_model_trains_and_is_saved(tmp_path):
     keras.utils.set_random_seed(0)
     inputs = cavs.keras.graph_inputs(2)

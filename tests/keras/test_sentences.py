@@ -66,6 +66,7 @@ def test_a_loss_of_the_models_own_needs_no_labels():
     model.fit(of_the_model(minibatches(), model), verbose=0, shuffle=False)
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize(
     "readout, label, sentence",
     [

@@ -57,6 +57,7 @@ def pair(name, **kwargs):
     return ours, theirs
 
 
+@pytest.mark.in_turns
 @parametrize_pairs(
     name=["LSTM", "GRU", "GRU, reset before"],
     return_sequences=[False, True],
@@ -72,6 +73,7 @@ def test_equals_the_layer_of_keras_for_any_mask(name, return_sequences, mask, dt
     np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.in_turns
 @each_layer
 def test_gradients_equal_those_of_the_layer_of_keras(name):
     ours, theirs = pair(name, return_sequences=True)
@@ -162,6 +164,7 @@ def test_sequences_without_steps_and_of_one(name, sizes):
     np.testing.assert_allclose(ours(ragged), want, atol=1e-6)
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("name", ["LSTM", "GRU"])
 @pytest.mark.parametrize("zero", [False, True])
 def test_padded_sequences_without_steps(name, zero):
@@ -173,6 +176,7 @@ def test_padded_sequences_without_steps(name, zero):
 
 
 # test_states.py trains and saves models of the other two.
+@pytest.mark.in_turns
 @pytest.mark.parametrize("name", ["GRU, reset before"])
 def test_takes_the_place_of_the_keras_layer_in_a_model(name, tmp_path):
     def build(layer):

@@ -29,6 +29,7 @@ def pair(layer, **kwargs):
     return ours, theirs
 
 
+@pytest.mark.in_turns
 @parametrize_pairs(
     layer=LAYERS, return_sequences=[False, True], go_backwards=[False, True], masked=[False, True]
 )
@@ -66,6 +67,7 @@ def test_an_initial_state_that_is_given_comes_first(layer):
     np.testing.assert_array_equal(one(X, initial_state=given), first)
 
 
+@pytest.mark.in_turns
 @each_layer
 def test_models_are_trained_as_with_the_layer_of_keras(layer):
     models = []

@@ -59,6 +59,7 @@ def assert_same(got, want, tolerance=1e-5):
         np.testing.assert_allclose(a, b, rtol=10 * tolerance, atol=tolerance)
 
 
+@pytest.mark.in_turns
 @parametrize_pairs(
     name=LAYERS,
     mask=MASKS,
@@ -105,6 +106,7 @@ def test_padded_ragged_and_graphs_agree(name, return_sequences, go_backwards):
     np.testing.assert_allclose(from_graphs, in_order.values, atol=1e-6)
 
 
+@pytest.mark.in_turns
 @parametrize_pairs(
     name=LAYERS,
     merge_mode=["concat", None],
@@ -149,6 +151,7 @@ def build_translator(layer):
     return keras.Model([source, target], keras.layers.Dense(2)(x))
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize(
     ("name", "build"),
     [
@@ -204,6 +207,7 @@ TREE_LAYERS = {"TreeLSTM": (TreeLSTM, 2), "TreeGRU": (TreeGRU, 1)}
 each_tree_layer = pytest.mark.parametrize("name", TREE_LAYERS)
 
 
+@pytest.mark.in_turns
 @each_tree_layer
 @pytest.mark.parametrize("return_vertices", [False, True])
 def test_of_trees_are_those_of_their_roots(name, return_vertices):
@@ -248,6 +252,7 @@ def test_the_state_of_a_tree_goes_on_in_a_chain():
     assert_same(layer(rows[None, 2:], initial_state=states), layer(rows[None]), 1e-6)
 
 
+@pytest.mark.in_turns
 @each_tree_layer
 @pytest.mark.parametrize("return_vertices", [False, True])
 def test_backwards_is_over_the_reversed_graphs(name, return_vertices):
@@ -274,6 +279,7 @@ def build_up_and_down():
     return keras.Model({**graphs, "token": token}, outputs)
 
 
+@pytest.mark.in_turns
 def test_up_and_down_in_a_functional_model(tmp_path):
     keras.utils.set_random_seed(0)
     model = build_up_and_down()

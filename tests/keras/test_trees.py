@@ -147,6 +147,7 @@ GRAPHS = {
 }
 
 
+@pytest.mark.in_turns
 @parametrize_pairs(make_layer=[TreeLSTM, TreeGRU], mode=["child_sum", "n_ary"], kind=GRAPHS)
 def test_outputs_and_gradients_equal_the_reference(make_layer, mode, kind):
     graphs = GRAPHS[kind]
@@ -194,6 +195,7 @@ def test_weights_start_as_one_matrix(make_layer, gates):
         np.testing.assert_array_equal(start, initializer(shape))
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("mode", ["child_sum", "n_ary"])
 @pytest.mark.parametrize("bias", [False, True])
 def test_a_chain_of_either_mode_is_the_layer_over_sequences(mode, bias):

@@ -34,6 +34,7 @@ def run(tmp_path):
 
 
 # Where there is AVX-512, all other tests run with it, but those of bfloat16 perhaps with bf16 too.
+@pytest.mark.in_turns
 @pytest.mark.parametrize(
     ("limit", "names"), [("portable", ""), ("avx2", ""), ("avx512", "bfloat16")]
 )

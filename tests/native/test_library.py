@@ -49,6 +49,7 @@ def run(program, *arguments, folder=None):
     )
 
 
+@pytest.mark.in_turns
 def test_another_tensorflow_is_named_before_what_it_may_not_have():
     done = run(
         "import sys, tensorflow as tf; tf.__version__ = '2.99.0'\n"
@@ -118,6 +119,7 @@ for missing in sys.argv[1:]:
 """
 
 
+@pytest.mark.in_turns
 def test_what_a_keras_does_not_have_is_missed_where_it_is_used(tmp_path):
     parts = [f"keras.src.{module}" + (f".{name}" if name else "") for module, name in PARTS]
     run(WITHOUT, *parts, folder=tmp_path)

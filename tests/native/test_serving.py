@@ -6,6 +6,7 @@ import sys
 
 import keras
 import numpy as np
+import pytest
 import tensorflow as tf
 
 import cavs_tf as cavs
@@ -53,6 +54,7 @@ def exported(layer, path):
     return output
 
 
+@pytest.mark.in_turns
 def test_the_library_suffices_and_tensorflow_names_an_op_without(tmp_path):
     outputs = {tmp_path / name: exported(LAYERS[name], tmp_path / name) for name in LAYERS}
     done = subprocess.run(

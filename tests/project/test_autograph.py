@@ -74,6 +74,7 @@ def of_graphs():
     }
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("calls", [of_layers, of_graphs])
 def test_what_a_function_calls_is_not_converted(calls, converted):
     for name, call in calls().items():

@@ -33,6 +33,7 @@ def attended(cell, own, neighbours):
     return np.where(message < 0, np.expm1(np.minimum(message, 0)), message)
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("seed", range(3))
 def test_attention_equals_its_equations(cell_class, seed):
     random = np.random.default_rng(seed)

@@ -26,6 +26,7 @@ def as_output(text):
     return [{"name": "stdout", "output_type": "stream", "text": lines}] if lines else []
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)
 def test_notebook_runs_from_top_to_bottom(path, tmp_path):
     done, printed, error = processes.run_script("tests.helpers.notebook", [path], tmp_path)

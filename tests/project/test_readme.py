@@ -9,6 +9,8 @@ import tensorflow as tf
 import cavs_tf as cavs
 from tests.helpers import processes
 
+pytestmark = pytest.mark.in_turns
+
 ROOT = pathlib.Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 # A program, and what it prints if that is written directly below it.

@@ -44,6 +44,7 @@ def test_graphs_without_vertices_need_no_child_splits():
         assert cavs.GraphBatch(empty, empty, graph_splits).schedule(arity=2).num_tasks == 0
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("graphs", batches(), ids=["graphs", "scheduled"])
 @pytest.mark.parametrize("in_function", [False, True])
 def test_a_step_computes_nothing(graphs, in_function):

@@ -100,6 +100,7 @@ def test_weights_are_packed_for_many_rows_and_those_that_are_transposed_for_few(
     assert two_tasks.backward.packed_weights == 0
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("change", CHANGES, ids=lambda c: c.__name__)
 @pytest.mark.parametrize("steps", [two_calls, change_before_backward], ids=lambda s: s.__name__)
 def test_each_call_uses_the_weights_that_it_read(cell, reference, steps, change):

@@ -99,6 +99,7 @@ def check_forward_mode(run, x):
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("in_function", [False, True])
 @pytest.mark.parametrize("mode", ["attention", "sum"])
 def test_forward_mode_goes_through_a_model_with_a_readout(mode, in_function):

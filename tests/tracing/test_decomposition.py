@@ -163,6 +163,7 @@ FINITE = [name for name in STATES if name not in ALONE]
 GROUPS = [FINITE[i : i + 6] for i in range(0, len(FINITE), 6)] + [[name] for name in ALONE]
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("names", GROUPS, ids="-".join)
 def test_rows_of_any_rank(names):
     cell = OfTensors(*names)
@@ -346,6 +347,7 @@ class NormalisedChildren(OverChildren):  # Ba, Kiros and Hinton 2016, arXiv:1607
         return x + tf.reduce_mean(self.norm(children @ self.matrix), axis=1)
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("cell", OverChildren.__subclasses__())
 def test_cells_over_children(cell):
     cell = cell()

@@ -123,6 +123,7 @@ def assert_near(found, wanted, tolerance=1e-5):
         np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance)
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("case", CASES)
 def test_values_and_gradients_are_those_of_the_reference(case):
     cell = Cell(*CASES[case])

@@ -64,6 +64,7 @@ CAPTURED_SIZES = {
 }
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("kind", ["variable", "eager", "outer"])
 @pytest.mark.parametrize("use", CAPTURED_SIZES)
 def test_captured_integers_are_read_when_the_function_runs(use, kind):
@@ -316,6 +317,7 @@ RIGHT = {
 }
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("name", RIGHT)
 def test_a_right_function_is_accepted_with_a_first_minibatch_of_no_rows(name):
     # test_rules_and_trials.py has the others, without this option, which decides when it runs.
@@ -411,6 +413,7 @@ def test_a_loop_that_reads_a_weight_in_bfloat16():
     assert np.abs(np.float32(tape.gradient(loss, w))).max() > 0
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("kind", ["while", "passing", "map", "lstm", "recompute", "expm"])
 def test_loops_and_functions_that_read_weights(kind):
     check(WithLoop(kind))

@@ -287,6 +287,7 @@ def test_tools_take_such_cells():
     assert cavs.predict_memory(cell, GRAPHS, IDS).forward.state > 0
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("optimizer", [cavs.keras.LazyAdam, cavs.keras.SGD])
 @pytest.mark.parametrize("where", ["inside", "before"])
 def test_a_plain_embedding_trains_as_ours(where, optimizer):
@@ -319,6 +320,7 @@ def test_a_plain_embedding_trains_as_ours(where, optimizer):
         np.testing.assert_allclose(value, results[1][name], rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("way", ["keras", "cavs"])
 def test_models_train_as_with_the_embedding_outside(way, tmp_path):
     @keras.saving.register_keras_serializable("test_lookups")

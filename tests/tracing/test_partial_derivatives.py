@@ -111,6 +111,7 @@ def test_a_loop_in_the_vertex_function():
     assert np.all(np.isfinite(of_w))
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("options", [cavs.Options(), cavs.Options(disable=["eager", "lazy"])])
 @pytest.mark.parametrize("cell_class", [cells.Fallback, cells.Typed])
 def test_gradients_of_some_outputs_are_those_of_the_reference(cell_class, options):

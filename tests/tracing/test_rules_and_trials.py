@@ -28,6 +28,7 @@ def disagree(rule, trial) -> bool:
     return trial.kind is not Kind.ROWS or (trial.axes is not None and trial.axes != rule.axes)
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("name", RIGHT)
 def test_a_right_function_is_accepted_and_its_rules_agree_with_trials(name, monkeypatch, request):
     most = TRIED if request.config.option.markexpr else float("inf")

@@ -301,6 +301,7 @@ def traced(monkeypatch):
     return traces
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("source", SOURCES, ids=lambda s: s.__name__)
 def test_what_has_changed_is_traced_again(source, traced):
     cell = type("Cell", (Scaled,), {})()

@@ -106,6 +106,7 @@ def call(run, cell, *arguments):
     return cell(*arguments) if run == "op" else reference.run(cell, *arguments)
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("dtype", NARROW)
 @pytest.mark.parametrize("run, count", RUNS)
 def test_reductions_of_children(run, count, dtype):
@@ -123,6 +124,7 @@ def test_reductions_of_children(run, count, dtype):
     assert not share
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("dtype", NARROW)
 @pytest.mark.parametrize("run, count", RUNS)
 def test_softmax_of_many_children_adds_up_to_one(run, count, dtype):
@@ -171,6 +173,7 @@ REDUCTIONS = {
 }
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("dtype", NARROW)
 @pytest.mark.parametrize("disable", [(), ("decompose", "fuse")])
 @pytest.mark.parametrize("count", [3, 64, TERMS])
@@ -381,6 +384,7 @@ class Weighted(cavs.GraphSupport):
         self.push(total)
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("dtype", NARROW)
 @pytest.mark.parametrize("compiled", [False, True])
 def test_the_reference_rounds_gradients_once(compiled, dtype):
@@ -404,6 +408,7 @@ def test_the_reference_rounds_gradients_once(compiled, dtype):
     check(scale, of_each.sum(0), roundings=2)
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize(
     "dtype",
     [

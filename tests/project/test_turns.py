@@ -1,0 +1,68 @@
+"""Each long test has a turn, and what is asked for by name runs wholly."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.helpers import turns
+
+TABLE = [f"tests/test_a.py::test_table[{a}-{b}]" for a in range(30) for b in "xyz"]
+SINGLES = [f"tests/test_a.py::test_{number}" for number in range(30)]
+FILE = """
+import pytest
+
+@pytest.mark.in_turns
+@pytest.mark.parametrize("number", range(9))
+def test_table(number): pass
+
+def test_of_every_run(): pass
+"""
+SETTINGS = """
+[tool.pytest.ini_options]
+testpaths = ["folder"]
+addopts = "-m 'not long'"
+markers = ["in_turns", "long"]
+"""
+
+
+def test_each_case_has_one_turn():
+    names = TABLE + SINGLES
+    runs = [set(names) - turns.left_out(names, turn) for turn in range(turns.TURNS)]
+    assert sorted(name for run in runs for name in run) == sorted(names)
+    for run in runs:
+        assert len(run & set(TABLE)) == len(TABLE) / turns.TURNS
+        assert run & set(SINGLES)
+        # A stride over a product would have one value of the second parameter.
+        assert {name[-2] for name in run & set(TABLE)} == set("xyz")
+
+
+def test_what_is_no_checkout_has_the_first_turn(tmp_path, monkeypatch):
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    assert turns.of_commit(tmp_path) == 0
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert turns.of_commit(tmp_path) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "passed"),
+    [
+        ([], 1 + 3),
+        (["--numprocesses=2", "--turn=1"], 1 + 3),
+        (["-m", ""], 1 + 9),
+        (["folder/test_it.py"], 1 + 9),
+        (["-k", "table"], 9),
+    ],
+    ids=["whole", "turn", "long", "file", "name"],
+)
+def test_a_run_of_everything_has_a_third(arguments, passed, tmp_path, request):
+    tmp_path.joinpath("pyproject.toml").write_text(SETTINGS)
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    folder.joinpath("test_it.py").write_text(FILE)
+    folder.joinpath("conftest.py").write_text("from tests.helpers.turns import *\n")
+    environment = os.environ | {"PYTHONPATH": str(request.config.rootpath), "PYTEST_ADDOPTS": ""}
+    command = [sys.executable, "-m", "pytest", *arguments]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert f" {passed} passed" in done.stdout, done.stdout
