@@ -10,7 +10,8 @@
 namespace cavs {
 
 // A ProfilerTracer records nodes in the trace of TensorFlow's profiler. They
-// appear inside the op that runs them, each with its stage as an argument.
+// appear inside the op that runs them, each with its stage as an argument. On a
+// GPU, a node's time is that of the host, which launches it.
 class ProfilerTracer : public Tracer {
  public:
   // Returns whether a profiler is recording.
