@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <ctime>
+#include <map>
 #include <memory>
 #include <ostream>
 #include <random>
@@ -15,29 +16,32 @@
 #include <utility>
 #include <vector>
 
+#include "cc/device/cuda/plan_launches.h"
 #include "cc/engine/engine.h"
+#include "cc/exec/model.h"
 #include "tests/cc/cuda/fake_cuda.h"
 #include "tests/cc/exec/cell.h"
 #include "tests/cc/exec/random_cell.h"
 #include "tests/cc/exec/test_device.h"
 #include "tests/cc/exec/tree_lstm_cell.h"
+#include "tests/cc/exec/treebank_trees.h"
 
 namespace cavs {
 namespace {
 
 struct Counts {
-  int64_t launches, waits, uploads, bytes_up, memsets;
+  int64_t launches, waits, uploads, bytes_up, memsets, cooperative = 0;
 
   bool operator==(const Counts& other) const {
     return launches == other.launches && waits == other.waits &&
            uploads == other.uploads && bytes_up == other.bytes_up &&
-           memsets == other.memsets;
+           memsets == other.memsets && cooperative == other.cooperative;
   }
 };
 std::ostream& operator<<(std::ostream& out, const Counts& counts) {
   return out << "{" << counts.launches << ", " << counts.waits << ", "
              << counts.uploads << ", " << counts.bytes_up << ", "
-             << counts.memsets << "}";
+             << counts.memsets << ", " << counts.cooperative << "}";
 }
 
 // Counts the calls of both directions, when all is compiled. Uploads are those
@@ -54,11 +58,21 @@ class CudaCountsTest : public testing::Test {
                   PassOptions options = {}, engine::Engine* engine = nullptr,
                   CudaDevice::Options costs = {}) {
     const FakeCuda cuda;
-    const Experiment experiment(cell, graph, 1);
-    const CudaTestDevice streams(TheGpu()->gpu(), /*walks=*/false,
-                                 /*shares=*/true);
-    const auto device =
-        std::make_shared<CudaDevice>(TheGpu()->gpu()->kernels(), costs);
+    const auto set = [&] {
+      cuda.Reset();
+      for (const auto& [name, value] : settings) cuda.Set(name, value);
+    };
+    set();
+    const auto gpu = settings.empty() ? TheGpu()->gpu() : TestGpu::Open();
+    Experiment experiment(cell, graph, 1);
+    if (!cell.partial_pulls.empty()) {
+      experiment.pulled_by[0].clear();
+      for (int v = 0; v < graph.size(); ++v) {
+        if (graph.children[v].empty()) experiment.pulled_by[0].push_back(v);
+      }
+    }
+    const CudaTestDevice streams(gpu, walks, /*shares=*/true);
+    const auto device = std::make_shared<CudaDevice>(gpu->kernels(), costs);
     const CellExecutor executor(cell, options, /*measured=*/true, &streams,
                                 device, device);
     Setting setting;
@@ -67,7 +81,7 @@ class CudaCountsTest : public testing::Test {
     num_tasks = schedule.view().num_tasks();
     Counts counts{};
     for (int step = 0; step < 2; ++step) {
-      cuda.Reset();
+      set();
       Tape tape;
       Results results;
       Status status =
@@ -79,13 +93,19 @@ class CudaCountsTest : public testing::Test {
       counts = {
           all.launches,
           cuda.Calls("cuStreamSynchronize") + cuda.Calls("cuEventSynchronize"),
-          all.uploads, all.bytes_up, all.memsets};
+          all.uploads,
+          all.bytes_up,
+          all.memsets,
+          all.cooperative};
     }
     RecordProperty("launches", static_cast<int>(counts.launches));
     return counts;
   }
 
   int64_t num_tasks = 0;
+  // Of the driver, for what is counted from now on.
+  std::map<const char*, int64_t> settings;
+  bool walks = false;
 };
 
 // As many trees as in a minibatch, of the shapes of sentences.
@@ -104,11 +124,17 @@ TEST_F(CudaCountsTest, TreeLstm) {
   EXPECT_EQ(counts, (Counts{50, 0, 2, 14080, 3}));
   const int64_t most = 7 * num_tasks + 30;
   EXPECT_LE(counts.launches, most);
+  walks = true;
+  const Counts by_walk =
+      CountsOf(TreeLstmCell(DType::kFloat32, 16, 16), Trees(16));
+  EXPECT_EQ(by_walk, (Counts{9, 0, 4, 62880, 3, 2}));
+  EXPECT_LE(by_walk.launches, 20);
   std::printf(
       "A step of a Tree-LSTM: %d launches for %d tasks in both directions, at "
-      "most %d; the host waits %d times\n",
+      "most %d; by the walk %d, at most 20; the host waits %d times\n",
       static_cast<int>(counts.launches), static_cast<int>(num_tasks),
-      static_cast<int>(most), static_cast<int>(counts.waits));
+      static_cast<int>(most), static_cast<int>(by_walk.launches),
+      static_cast<int>(counts.waits + by_walk.waits));
 }
 
 // Of this thread, however busy the machine is.
@@ -205,6 +231,96 @@ TEST_F(CudaCountsTest, TreeLstmInTwoStreams) {
   const Counts counts =
       CountsOf(TreeLstmCell(DType::kFloat32, 16, 16), Trees(16), {}, &engine);
   EXPECT_EQ(counts, (Counts{74, 0, 2, 14080, 3}));
+}
+
+// The steps that docs/how/predictions.md is about, on a GPU with as many
+// processors as an H100: kernels do nothing.
+class CudaStepTest : public CudaCountsTest {
+ protected:
+  void SetUp() override {
+    CudaCountsTest::SetUp();
+    settings = {{"processors", 132}, {"compute", 0}, {"lag", 0}};
+    trees.partial_pulls = {0};  // Words at leaves only.
+  }
+
+  Counts CountsOfTrees(PassOptions options = {},
+                       engine::Engine* engine = nullptr) {
+    return CountsOf(trees, TreebankTrees(), options, engine);
+  }
+
+  // What is no launch any more, but for the walks themselves, is a step of
+  // them, with a barrier behind it.
+  static int64_t Barriers(const Counts& by_phases, const Counts& by_walk) {
+    return by_phases.launches - by_walk.launches + by_walk.cooperative;
+  }
+
+  // Numbers that elementwise operators of both directions read and write for a
+  // vertex and a unit.
+  double Numbers(PassOptions options) const {
+    Cell cell = TreeLstmCell(DType::kFloat32, 256, 256);
+    cell.backward[0].is_derivative = true;
+    const CudaDevice device(TheGpu()->gpu()->kernels(), CudaDevice::Options());
+    Model models[2];
+    EXPECT_TRUE(CompileModel(cell.forward, cell.backward, {}, options, &device,
+                             &models[0], &models[1])
+                    .ok());
+    int64_t columns = 0;
+    for (const Model& model : models) {
+      const CompiledProgram& program = model.programs[0];
+      for (const Stage stage :
+           {Stage::kEager, Stage::kCritical, Stage::kLazy}) {
+        for (const CudaLaunch& launch : PlanLaunches(program, stage)) {
+          for (const int id : launch.operands) {
+            const SymbolLayout& own = program.layout[id];
+            if (own.has_rows()) columns += own.columns;
+          }
+        }
+      }
+    }
+    return static_cast<double>(columns) / 256;
+  }
+
+  Cell trees = TreeLstmCell(DType::kFloat32, 256, 256);
+};
+
+TEST_F(CudaStepTest, TreesOfTheTreebank) {
+  const Counts by_phases = CountsOfTrees();
+  EXPECT_EQ(by_phases, (Counts{96, 0, 3, 577664, 3}));
+  EXPECT_EQ(num_tasks, 25);
+  walks = true;
+  const Counts by_walk = CountsOfTrees();
+  EXPECT_EQ(by_walk, (Counts{16, 0, 5, 665728, 3, 2}));
+  const int64_t barriers = Barriers(by_phases, by_walk);
+  EXPECT_EQ(barriers, 82);
+  std::printf(
+      "A step of a Tree-LSTM, 64 trees of the treebank, 256 units: %d launches "
+      "by phases, %d launches and %d barriers by the walk\n",
+      static_cast<int>(by_phases.launches), static_cast<int>(by_walk.launches),
+      static_cast<int>(barriers));
+}
+
+TEST_F(CudaStepTest, TreesWithoutAPass) {
+  PassOptions eager, lazy, fuse, merge;
+  eager.eager = lazy.lazy = fuse.fuse = merge.merge = false;
+  EXPECT_EQ(CountsOfTrees(eager).launches, 140);
+  EXPECT_EQ(CountsOfTrees(lazy).launches, 143);
+  EXPECT_EQ(CountsOfTrees(fuse).launches, 147);
+  EXPECT_EQ(CountsOfTrees(merge).launches, 97);
+  engine::Engine engine(engine::Streams(2));
+  EXPECT_EQ(CountsOfTrees({}, &engine).launches, 120);
+  EXPECT_EQ(Numbers({}), 55);
+  EXPECT_EQ(Numbers(fuse), 71);
+}
+
+TEST_F(CudaStepTest, AnLstm) {
+  const Cell lstm = TreeLstmCell(DType::kFloat32, 512, 512, /*children=*/1);
+  const Graph sequences = Join(std::vector<Graph>(64, Chain(64)));
+  const Counts by_phases = CountsOf(lstm, sequences);
+  EXPECT_EQ(by_phases, (Counts{260, 0, 1, 81920, 3}));
+  walks = true;
+  const Counts by_walk = CountsOf(lstm, sequences);
+  EXPECT_EQ(by_walk, (Counts{8, 0, 3, 232048, 3, 2}));
+  EXPECT_EQ(Barriers(by_phases, by_walk), 254);
 }
 
 TEST_F(CudaCountsTest, ACellOfTwoTypesOverAGraph) {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
 #include <memory>
 #include <random>
 #include <string>
@@ -37,17 +36,6 @@ class CudaWalkTest : public testing::Test {
     const CellExecutor launching(cell, PassOptions(), TheGpu());
     EXPECT_EQ(executor.Run(experiment), got);
     EXPECT_EQ(launching.Run(experiment), got);
-  }
-
-  static bool HasInputsOfLeaves(const Experiment& experiment) {
-    const auto& children = experiment.graph().children;
-    const auto leaves =
-        std::count_if(children.begin(), children.end(),
-                      [](const auto& own) { return own.empty(); });
-    return static_cast<int64_t>(experiment.pulled_by[0].size()) == leaves &&
-           std::all_of(experiment.pulled_by[0].begin(),
-                       experiment.pulled_by[0].end(),
-                       [&](int32_t v) { return children[v].empty(); });
   }
 
   static Graph Trees(int count, uint32_t seed) {
@@ -89,36 +77,6 @@ TEST_F(CudaWalkTest, RandomProgramsMatchTheOracle) {
         RandomDag(30, cell.most_children(), &random), num_types, &random);
     ExpectMatchesOracle(cell, graph, seed);
   }
-}
-
-// Where the emulated driver counts.
-TEST_F(CudaWalkTest, AStepOfATreeLstmIsAFewLaunches) {
-  CAVS_SKIP_WITHOUT_FAKE_CUDA();
-  const FakeCuda cuda;
-  Cell cell = TreeLstmCell(DType::kFloat32, 16, 16);
-  const CudaTestDevice walking(TheGpu()->gpu(), /*walks=*/true);
-  const auto launches_of = [&](uint32_t seed) {
-    // With what programs cost outside of tests.
-    const auto device = std::make_shared<CudaDevice>(TheGpu()->gpu()->kernels(),
-                                                     CudaDevice::Options());
-    const CellExecutor executor(cell, PassOptions(), /*measured=*/true,
-                                &walking, device, device);
-    const Experiment experiment(cell, Trees(16, 7), seed);
-    executor.Run(experiment);
-    cuda.Reset();
-    executor.Run(experiment);
-    EXPECT_EQ(cuda.Counts().cooperative, 2) << "one for each direction";
-    return cuda.Counts().launches;
-  };
-  EXPECT_LE(launches_of(1), 24);
-  // Words at the leaves only, as in the treebank.
-  cell.partial_pulls = {0};
-  uint32_t seed = 1;
-  while (!HasInputsOfLeaves(Experiment(cell, Trees(16, 7), seed))) ++seed;
-  const int64_t launches = launches_of(seed);
-  EXPECT_LE(launches, 20);
-  std::printf("A step of a Tree-LSTM by the walk: %d launches\n",
-              static_cast<int>(launches));
 }
 
 // Memory of a GPU that counts what is taken.

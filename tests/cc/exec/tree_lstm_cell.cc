@@ -5,10 +5,11 @@
 
 namespace cavs {
 
-Cell TreeLstmCell(DType dtype, int64_t inputs, int64_t units) {
-  TreeLstm lstm(dtype, inputs, units, AddOp());
+Cell TreeLstmCell(DType dtype, int64_t inputs, int64_t units, int children) {
+  TreeLstm lstm(dtype, inputs, units, AddOp(), children);
   Cell cell;
   cell.dtype = dtype;
+  cell.arity = children;
   cell.state_columns = 2 * units;
   cell.pulls = {inputs};
   cell.pushes = {units};

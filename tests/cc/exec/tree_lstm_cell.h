@@ -8,7 +8,7 @@
 
 namespace cavs {
 
-Cell TreeLstmCell(DType dtype, int64_t inputs, int64_t units);
+Cell TreeLstmCell(DType dtype, int64_t inputs, int64_t units, int children = 2);
 
 }  // namespace cavs
 
