@@ -84,6 +84,7 @@ class Flags {
 struct Trees {
   std::vector<int32_t> child_splits = {0}, child_ids, graph_splits = {0};
   std::vector<int32_t> leaves;  // Those that have an input.
+  int64_t parents = 0;          // Vertices that have children.
   int arity = 2;
 
   static Trees Sequences(int64_t count, int64_t length) {
@@ -116,6 +117,7 @@ struct Trees {
     for (const auto& [left, right] : tree) {
       const auto v = static_cast<int32_t>(child_splits.size()) - 1;
       if (left < 0 || arity == 1) leaves.push_back(v);
+      parents += left >= 0;
       for (const int child : {left, right}) {
         if (child >= 0) child_ids.push_back(before + child);
       }
@@ -379,11 +381,12 @@ double Difference(const std::vector<std::vector<float>>& got,
   return worst;
 }
 
-// Of the products of both directions.
+// Of the products of both directions that are multiplied: vertices without
+// children gather zeros, of which a task multiplies one row, if any.
 double GflopOf(const Trees& trees, int64_t units) {
-  const double inputs = static_cast<double>(trees.leaves.size());
-  const double vertices = static_cast<double>(trees.child_splits.size()) - 1;
-  const double products = 4 * inputs + (3 + trees.arity) * vertices;
+  const auto inputs = static_cast<double>(trees.leaves.size());
+  const auto parents = static_cast<double>(trees.parents);
+  const double products = 4 * inputs + (3 + trees.arity) * parents;
   return 6e-9 * static_cast<double>(units * units) * products;
 }
 

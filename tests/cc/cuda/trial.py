@@ -5,6 +5,7 @@ that. A few tests of each program run, and sizes are small: `check` runs all tes
 mean nothing.
 """
 
+import json
 import os
 import pathlib
 import subprocess
@@ -23,6 +24,26 @@ SANITIZED = {"cuda_context_test", "cuda_faults_test", "image_cache_test", "narro
 def without_controls(library, copy):
     """Copies the emulated driver's library without the names that its controls are found by."""
     copy.write_bytes(library.read_bytes().replace(b"\0fake_", b"\0none_"))
+
+
+def gflop(units, inputs, parents, children=2):
+    """Returns the GFLOP of a training step of the Tree-LSTM, or of an LSTM with one child.
+
+    Each product is three: itself, and the gradients of its rows and of its weight. Vertices that
+    are no parents gather zeros, which are not multiplied.
+    """
+    return 6e-9 * units**2 * (4 * inputs + (3 + children) * parents)
+
+
+def _counted_otherwise(rows):
+    """Returns the sizes of which cuda_bench says other GFLOP than `gflop`, with what it says."""
+    wanted = {(2, 0): gflop(8, 5, 3), (3, 0): gflop(8, 8, 5), (2, 3): gflop(8, 6, 4, children=1)}
+    rows = [row for row in map(json.loads, rows.read_text().splitlines()) if "gflop" in row]
+    return [
+        f"gflop of {sizes}: {row['gflop']}"
+        for row in rows
+        if row["gflop"] != float(f"{wanted[sizes := (row['batch'], row['length'])]:.3g}")
+    ]
 
 
 def run(plain, sanitized):
@@ -68,4 +89,5 @@ def _run(plain, sanitized, folder):
     )
     rows = {**switches.rows, **types.rows, "1": scaling.rows["1"]}
     missing = [name for name, row in rows.items() if "-" in row.values()]
+    missing += _counted_otherwise(folder / "rows")
     return f"tools/on_device.sh left out {', '.join(missing)}" if missing else "", printed
