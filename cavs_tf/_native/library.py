@@ -73,8 +73,8 @@ def devices_of_vertex_functions() -> set[str]:
 
 def may_run_on_gpus() -> bool:
     """Whether there is a device other than the CPU that vertex functions run on."""
-    others = devices_of_vertex_functions() - {"CPU"}
-    return any(tf.config.list_logical_devices(kind) for kind in others)
+    others = {device.device_type for device in tf.config.list_logical_devices()} - {"CPU"}
+    return bool(others) and not others.isdisjoint(devices_of_vertex_functions())
 
 
 def in_xla() -> bool:
