@@ -29,6 +29,7 @@ LAYERS = {
     "Graph": lambda: cavs.keras.Graph(cells.Linear()),
     "Pool": lambda: cavs.keras.Pool("attention"),
     "Roots": lambda: cavs.keras.Roots("mean"),
+    "Split": lambda: cavs.keras.Split(),
     "TreeGRU": lambda: cavs.keras.TreeGRU(UNITS, mode="n_ary"),
     "TreeGRUCell": lambda: cavs.keras.TreeGRUCell(UNITS, arity=2),
     "TreeLSTM": lambda: cavs.keras.TreeLSTM(UNITS, recurrent_dropout=0.5),
@@ -128,6 +129,28 @@ def vertex_functions():
         check_devices(cell.weights)
         found[cell_class.__name__] = numbers([pushed, gradients])
     return found
+
+
+def calls():
+    """What a call of a vertex function takes beside inputs, graphs that grow, and a metric."""
+    cell = cavs.keras.TreeGRUCell(UNITS, arity=2)
+    graphs, x = cavs.GraphBatch.from_children(GRAPHS), tf.Variable(random(9, FEATURES))
+    states = tf.Variable(random(3, UNITS, seed=1))
+    cell(graphs, x)
+    check_devices([x, states, *cell.weights])
+    metric = cavs.keras.Pearson()
+
+    def all_of_them():
+        with tf.GradientTape() as tape:
+            some = cell(graphs, x, at=graphs.roots, initial_state=states)
+            _, leaves = cell.extend(None, tf.zeros([2, 0], tf.int32), x[:2])
+            grown, _ = cell.extend(leaves, [[0, 1], [2, -1]], x[2:4])
+            loss = tf.reduce_sum(tf.sin(some)) + tf.reduce_sum(tf.sin(grown))
+        metric.update_state(x[:, 0], x[:, 1])
+        return some, grown, tape.gradient(loss, [x, states, *cell.trainable_variables])
+
+    found = [all_of_them(), tf.function(all_of_them)()]
+    return numbers([found, metric.result()])
 
 
 class Lookups(cavs.GraphSupport):

@@ -318,6 +318,7 @@ def all_of_them():
             vertex_types,
             layers,
             derived,
+            calls,
             threads,
         )
     }
@@ -446,6 +447,7 @@ def counts_of_layers():
 
 
 command = cases.command
+calls = cases.calls
 threads = cases.threads
 
 

@@ -12,6 +12,7 @@ from tests.accelerator import runner
 
 # fit_eagerly runs on a device that lags, below.
 CASES = [
+    "calls",
     "control_flow",
     "fit",
     pytest.param("fit_with_mixed_bfloat16", marks=pytest.mark.long),

@@ -23,12 +23,15 @@ def test_models_compute_what_they_compute_on_the_cpu(lag, tmp_path):
         assert placed == {"CAVS_TEST"}, op
     # The others make minibatches and schedules, of which no state is an input, or say whether GPUs
     # run a program.
-    on_cpu = {match[1] for line in log if (match := re.search(r"Cavs(\w+).*device:CPU:0", line))}
+    on_cpu = {
+        match[1] for line in log if (match := re.search(r"\(Cavs(\w+)\).*device:CPU:0", line))
+    }
     assert "Schedule" in on_cpu
-    assert on_cpu <= {"AbsoluteChildren", "CheckedRows", "ChildMask", "Describe", "Schedule"}
+    others = ("AbsoluteChildren", "CheckedRows", "ChildMask", "Describe", "Extend", "Schedule")
+    assert on_cpu <= {*others}
 
 
-@pytest.mark.long
+@pytest.mark.in_turns
 def test_what_users_do_gives_the_results_of_the_cpu(tmp_path):
     there = runner.on_gpu("of_users", tmp_path, CAVS_FAKE_OPTIONS="lag=2")
     assert_equal(there, runner.here("of_users", module=gpu_cases))
