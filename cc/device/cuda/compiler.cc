@@ -57,6 +57,12 @@ CudaCompiler::CudaCompiler(std::unique_ptr<const Functions> functions,
   functions_->version(&major, &minor);
   version_ = StrCat(major, ".", minor);
   title_ = StrCat(version_, ", ", path);
+  // What the compiler of CUDA 13 loads by its name while it compiles, though
+  // the loader does not look into the folder of a wheel: now it is known.
+  const std::string folder = path.substr(0, path.rfind('/') + 1);
+  const std::string builtins =
+      StrCat(folder, "libnvrtc-builtins.so.", version_);
+  if (!folder.empty()) dlopen(builtins.c_str(), RTLD_NOW | RTLD_LOCAL);
 }
 
 CudaCompiler::~CudaCompiler() = default;

@@ -2,6 +2,7 @@
 // fails.
 #include "cc/device/cuda/cuda_context.h"
 
+#include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,6 +19,8 @@
 namespace cavs {
 namespace {
 
+namespace fs = std::filesystem;
+
 using testing::ContainsRegex;
 using testing::ElementsAre;
 using testing::EndsWith;
@@ -27,11 +30,11 @@ using testing::StartsWith;
 // Sets a variable of the environment for a while.
 class Variable {
  public:
-  Variable(const char* name, const char* value) : name_(name) {
+  Variable(const char* name, const std::string& value) : name_(name) {
     const char* before = std::getenv(name);
     had_ = before != nullptr;
     if (had_) before_ = before;
-    setenv(name, value, 1);
+    setenv(name, value.c_str(), 1);
   }
   ~Variable() {
     if (had_) {
@@ -190,6 +193,25 @@ TEST_F(CudaContextTest, WithoutACompiler) {
       "or set CAVS_LIBNVRTC to the path of libnvrtc.so.");
 }
 
+// A wheel's folder is none that the system looks into.
+TEST_F(CudaContextTest, TheCompilerFindsWhatLiesBesideIt) {
+  CAVS_SKIP_WITHOUT_FAKE_CUDA();
+  std::string folder = testing::TempDir() + "/wheel_XXXXXX";
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  const std::string builtins = folder + "/libnvrtc-builtins.so.12.9";
+  fs::copy_file(std::getenv("CAVS_LIBCUDA"), builtins);
+  const std::string path = folder + "/libnvrtc.so.12";
+  fs::create_symlink(std::getenv("CAVS_LIBCUDA"), path);
+  const auto is_loaded = [&] {
+    return dlopen(builtins.c_str(), RTLD_NOW | RTLD_NOLOAD) != nullptr;
+  };
+  EXPECT_FALSE(is_loaded());
+  const Variable variable("CAVS_LIBNVRTC", path);
+  EXPECT_TRUE(Open().ok());
+  EXPECT_TRUE(is_loaded());
+  fs::remove_all(folder);
+}
+
 TEST_F(CudaContextTest, WithFewerGpus) {
   CAVS_SKIP_WITHOUT_FAKE_CUDA();
   const Status status = Open(1);
@@ -249,7 +271,7 @@ TEST_F(CudaContextTest, ImagesOnDiskAreNotCompiledAgain) {
   const Variable variable("CAVS_CUDA_CACHE", folder.c_str());
   const std::string process =
       "env -u GTEST_TOTAL_SHARDS -u GTEST_SHARD_INDEX " +
-      std::filesystem::read_symlink("/proc/self/exe").string() +
+      fs::read_symlink("/proc/self/exe").string() +
       " --gtest_also_run_disabled_tests --gtest_filter=*DISABLED_FindsAKernel"
       " > /dev/null";
   // Two at once compile it both, or one of them.
@@ -258,10 +280,10 @@ TEST_F(CudaContextTest, ImagesOnDiskAreNotCompiledAgain) {
   EXPECT_EQ(std::system(two.c_str()), 0);
   EXPECT_EQ(std::system(("COMPILES=0 " + process).c_str()), 0);
   EXPECT_NE(std::system(("COMPILES=1 " + process).c_str()), 0);
-  std::filesystem::remove_all(folder);
+  fs::remove_all(folder);
   EXPECT_EQ(std::system(("COMPILES=1 " + process).c_str()), 0);
   EXPECT_EQ(std::system(("COMPILES=0 " + process).c_str()), 0);
-  std::filesystem::remove_all(folder);
+  fs::remove_all(folder);
 }
 
 TEST_F(CudaContextTest, WithoutMemory) {
