@@ -1,5 +1,6 @@
 // Tests of the fake driver and of the emulated kernels: what they find, and
 // what they compute.
+#include <elf.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -726,6 +727,27 @@ TEST_F(FakeDriverTest, WithoutComputingTheHostIsLeft) {
   EXPECT_EQ(Cuda().Counts().launches, 1);
   Cuda().Set("compute", 1);
   EXPECT_EQ(Download<float>(args.x, 1)[0], 5);
+}
+
+TEST_F(FakeDriverTest, KernelsOfAGpuLoadWhereNothingIsComputed) {
+  Elf64_Ehdr image = {};
+  std::memcpy(image.e_ident, ELFMAG, SELFMAG);
+  image.e_machine = EM_CUDA;
+  void *module = nullptr, *kernel = nullptr;
+  const auto load = [&] {
+    return Cuda()("cuModuleLoadData", &module,
+                  static_cast<const void*>(&image));
+  };
+  EXPECT_EQ(load(), 200);
+  Cuda().Set("compute", 0);
+  ASSERT_EQ(load(), 0) << Cuda().Fault();
+  ASSERT_EQ(Cuda()("cuModuleGetFunction", &kernel, module, "any"), 0);
+  EXPECT_EQ(Launch(kernel, 1, 256, VectorArgs{}), 0);
+  EXPECT_EQ(Wait(), 0);
+  EXPECT_EQ(Cuda().Launches("any"), 1);
+  EXPECT_EQ(Cuda()("cuModuleUnload", module), 0);
+  image.e_machine = EM_X86_64;
+  EXPECT_EQ(load(), 200);
 }
 
 TEST_F(FakeDriverTest, CompilersSayWhatIsWrong) {

@@ -57,7 +57,7 @@ void fake_reset();
 //   devices      1 by default
 //   driver       13000 by default
 //   compute      0: kernels, copies and fills do nothing, which leaves the
-//                host's part of the time
+//                host's part of the time. Kernels may be those of NVRTC
 // Returns false if there is no such option.
 bool fake_set(const char* option, int64_t value);
 // The call of `function` after so many others returns `error`.

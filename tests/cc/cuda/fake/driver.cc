@@ -1,5 +1,6 @@
 // The functions of the driver, but for those of memory and streams.
 #include <dlfcn.h>
+#include <elf.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -18,6 +19,14 @@ constexpr size_t kMostArgumentBytes = 4096;
 constexpr unsigned kMostShared = 227 << 10;
 constexpr unsigned kMostThreads = 1024;
 constexpr unsigned kMostGridZ = 65535;
+
+// Whether an image is machine code of a GPU.
+bool IsOfGpu(const void* image) {
+  if (std::memcmp(image, ELFMAG, SELFMAG) != 0) return false;
+  Elf64_Ehdr header;
+  std::memcpy(&header, image, sizeof(header));
+  return header.e_machine == EM_CUDA;
+}
 
 int Attribute(const Machine& m, int attribute) {
   const int architecture = static_cast<int>(m.Option("architecture"));
@@ -304,18 +313,21 @@ CAVS_FAKE(cuModuleLoadData, Module** module, const void* image) {
   BEGIN(Needs::kContext);
   auto loaded = std::make_shared<Module>();
   loaded->context = call.context;
-  std::string error;
-  loaded->library = LoadImage(image, &error);
-  if (loaded->library == nullptr) return m.Refuse(kInvalidImage, error);
-  const auto* architecture =
-      static_cast<const int*>(dlsym(loaded->library, "cavs_architecture"));
-  if (architecture == nullptr) {
-    return m.Refuse(kInvalidImage, "an image of no kernels");
-  }
-  if (*architecture / 10 != m.Option("architecture") / 10 ||
-      *architecture > m.Option("architecture")) {
-    return m.Refuse(kNoBinaryForGpu,
-                    "an image for sm_" + std::to_string(*architecture));
+  // Without a library it has every kernel that is asked for.
+  if (m.Option("compute") != 0 || !IsOfGpu(image)) {
+    std::string error;
+    loaded->library = LoadImage(image, &error);
+    if (loaded->library == nullptr) return m.Refuse(kInvalidImage, error);
+    const auto* architecture =
+        static_cast<const int*>(dlsym(loaded->library, "cavs_architecture"));
+    if (architecture == nullptr) {
+      return m.Refuse(kInvalidImage, "an image of no kernels");
+    }
+    if (*architecture / 10 != m.Option("architecture") / 10 ||
+        *architecture > m.Option("architecture")) {
+      return m.Refuse(kNoBinaryForGpu,
+                      "an image for sm_" + std::to_string(*architecture));
+    }
   }
   ++m.counts.modules;
   *module = loaded.get();
@@ -342,7 +354,13 @@ CAVS_FAKE(cuModuleGetFunction, Kernel** kernel, Module* module,
   const auto found = m.modules.find(module);
   if (found == m.modules.end()) return kInvalidHandle;
   Kernel*& known = module->kernels[name];
-  if (known == nullptr) {
+  if (known == nullptr && module->library == nullptr) {
+    known = new Kernel{};
+    known->code.name = name;
+    known->most_threads = kMostThreads;
+    known->module = found->second;
+    m.kernels.insert(known);
+  } else if (known == nullptr) {
     const auto symbol = [&](const char* prefix) {
       return dlsym(module->library, (prefix + std::string(name)).c_str());
     };
