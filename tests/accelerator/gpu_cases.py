@@ -16,6 +16,7 @@ import tensorflow as tf
 
 import benchmarks.workloads
 import cavs_tf as cavs
+from benchmarks import attention
 from benchmarks.peers import cavs as cavs_peer
 from cavs_tf import __main__ as program
 from cavs_tf._native.library import ops as library
@@ -418,13 +419,15 @@ def workloads():
 
 
 def calls_of_layers():
-    """By layer of the package: a function that makes it, and its arguments."""
+    """By layer of the package, or of the benchmarks: what makes it, and its arguments."""
     graphs, x = graphs_and_rows()
     sequences = tf.constant(random(6, cases.FEATURES).reshape(2, 3, -1))
     calls = {name: (make, (graphs, x)) for name, make in cases.LAYERS.items()}
     calls["TreeLSTM"] = (lambda: cavs.keras.TreeLSTM(cases.UNITS), (graphs, x))
     for layer in (cavs.keras.LSTM, cavs.keras.GRU):
         calls[layer.__name__] = (lambda layer=layer: layer(cases.UNITS), (sequences,))
+    for cell in attention.Cell.__subclasses__():
+        calls[cell.title] = (lambda cell=cell: cell(cases.UNITS), (graphs, x))
     return calls
 
 
@@ -437,8 +440,10 @@ def layers():
 
 def counts_of_layers():
     """What our ops ask of the driver in a training step, by layer."""
-    found = {}
-    for name, (make, arguments) in calls_of_layers().items():
+    found, calls = {}, calls_of_layers()
+    narrow = lambda: cavs.keras.TreeLSTM(cases.UNITS, dtype="mixed_bfloat16")  # noqa: E731
+    calls["TreeLSTM in bfloat16"] = (narrow, calls["TreeLSTM"][1])
+    for name, (make, arguments) in calls.items():
         step = functools.partial(with_gradients, make(), *arguments)
         for _ in range(2):  # The first time, kernels are compiled and constants copied.
             found[name] = counts_of(step)
