@@ -1,8 +1,9 @@
 """What tools/on_device.sh measured on a GPU, beside the goals and docs/how/predictions.md.
 
-    python -m benchmarks.on_device results.jsonl
+    python -m benchmarks.on_device [results.jsonl]
 
-Prints tables in Markdown; a dash stands for what was not measured.
+Prints tables in Markdown, by default of benchmarks/results/on_device.jsonl; a dash stands for what
+was not measured. What was measured twice counts as it was the last time.
 """
 
 import argparse
@@ -12,6 +13,8 @@ import pathlib
 import sys
 
 from benchmarks import tables
+
+RESULTS = pathlib.Path(__file__).parent / "results/on_device.jsonl"
 
 # What a row of cuda_bench says that was not asked for anything else.
 _AS_USUAL = dict.fromkeys(("length", "tf32", "cublaslt"), 0)
@@ -36,24 +39,28 @@ class Rows:
     """
 
     def __init__(self, path: pathlib.Path):
-        self._rows = []
+        self._rows, self.parts = [], {}
         for number, line in enumerate(path.read_text().splitlines(), start=1):
             try:
-                self._rows.append({"system": "cavs", **json.loads(line)})
+                row = {"system": "cavs", **json.loads(line)}
             except (ValueError, TypeError):
                 raise ValueError(
                     f"{path}, line {number}: got {line[:40]!r} but expected a row of JSON. "
                     "Run tools/on_device.sh again, or delete the line."
                 ) from None
-        if not self._rows:
+            if "part" in row:  # What ran last, by its command; without one, the part itself.
+                self.parts.setdefault(row["part"], {})[row.get("command", "")] = row
+            else:
+                self._rows.append(row)
+        if not self._rows and not self.parts:
             raise ValueError(
                 f"{path}: got no rows but expected those of tools/on_device.sh. Look at what it "
                 "printed."
             )
 
     def value(self, name: str, **wanted) -> float | None:
-        """What the first row with these has by that name, or None."""
-        for row in self._rows:
+        """What the last row with these has by that name, or None."""
+        for row in reversed(self._rows):
             if all(row.get(key) == value for key, value in wanted.items()):
                 return row.get(name)
         return None
@@ -155,10 +162,31 @@ def scaling(rows: Rows, sizes: Sizes) -> tables.Table:
     return _table("threads of the CPU", ["trees/s", "times one"], found)
 
 
+def parts(rows: Rows) -> tables.Table:
+    """What ran, and what of it failed."""
+    found = {}
+    for part, commands in rows.parts.items():
+        failed = [
+            f"`{command}` with {row['status']}"
+            for command, row in commands.items()
+            if command and row["status"]
+        ]
+        passed = [row["passed"] for row in commands.values() if "passed" in row]
+        whole = commands.get("", {})  # There is none if the part was interrupted.
+        found[part] = (
+            _number(whole.get("seconds")),
+            _number(whole.get("compiled")),
+            _number(sum(passed) if passed else None),
+            ", ".join(failed) or ("nothing" if whole else "-"),
+        )
+    columns = ["seconds", "texts compiled there", "tests passed", "failed"]
+    return _table("part", columns, found)
+
+
 def all_tables(path: pathlib.Path, sizes: Sizes) -> list[tables.Table]:
     """All of them; raises ValueError as `Rows` does."""
     rows = Rows(path)
-    return [make(rows, sizes) for make in (goals, switches, types, scaling)]
+    return [*(make(rows, sizes) for make in (goals, switches, types, scaling)), parts(rows)]
 
 
 def _table(title, columns, found):
@@ -190,7 +218,9 @@ def _several(numbers):
 def main(argv=None) -> int:
     """Runs the program; returns its exit status."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("results", type=pathlib.Path, help="what tools/on_device.sh wrote")
+    parser.add_argument(
+        "results", type=pathlib.Path, nargs="?", default=RESULTS, help="of tools/on_device.sh"
+    )
     for field in dataclasses.fields(Sizes):
         parser.add_argument(
             f"--{field.name}",

@@ -62,7 +62,7 @@ def tables(tmp_path, rows):
 
 
 def test_what_was_measured_stands_beside_what_is_predicted(tmp_path):
-    goals, switches, types, scaling = tables(tmp_path, ROWS)
+    goals, switches, types, scaling, _ = tables(tmp_path, ROWS)
     assert goals.title == "on A GPU"
     measured = {name: row["measured"] for name, row in goals.rows.items()}
     assert list(measured.values()) == [
@@ -136,6 +136,35 @@ def test_a_row_that_is_missing_is_a_dash(tmp_path):
 
     for left in range(len(ROWS)):
         assert dashes(ROWS[:left] + ROWS[left + 1 :]) > dashes(ROWS), ROWS[left]
+
+
+def test_what_is_measured_again_counts(tmp_path):
+    goals, *_ = tables(tmp_path, [*ROWS, ours(0.2)])
+    assert next(iter(goals.rows.values()))["measured"] == "128,000"
+    assert "320,000" in goals.markdown() and "160,000" not in goals.markdown()
+
+
+def test_what_failed_is_said_by_part(tmp_path):
+    def row(part, status, **others):
+        return {"part": part, "status": status, "seconds": 7, **others}
+
+    rows = [
+        row("tests", 1, command="a_test"),
+        row("tests", 0, command="a_test", passed=3),
+        row("tests", 124, command="b_test"),
+        row("tests", 0, command="c_test", passed=4),
+        row("tests", 1, seconds=1200, compiled=2),
+        row("smoke", 0, command="a_test", passed=1),
+        row("smoke", 0, compiled=0),
+        row("sizes", 1, command="cuda_bench"),
+    ]
+    goals, *_, parts = tables(tmp_path, rows)
+    assert goals.title == "on no GPU"
+    assert [list(row.values()) for row in parts.rows.values()] == [
+        ["1,200", "2", "7", "`b_test` with 124"],
+        ["7", "0", "1", "nothing"],
+        ["-", "-", "-", "`cuda_bench` with 1"],
+    ]
 
 
 def test_results_of_the_cpu_alone_have_no_gpu(tmp_path):

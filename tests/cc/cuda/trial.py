@@ -15,6 +15,7 @@ from benchmarks import on_device
 
 ROOT = pathlib.Path(__file__).parents[3]
 SIZES = {"UNITS": "8", "BATCHES": "2", "STEPS": "1", "LARGE": "8 3", "LSTM": "3 8 2"}
+SIZES |= {"SLOWER": "10"}
 TREES = "5 -1 -1 -1 -1 -1 -1 0 1 3 2\n3 -1 -1 -1 -1 0 1\n"
 SHARDS = 12  # Of which one runs, and in long runs the only one.
 # Programs that are built under AddressSanitizer only; all others are as they are shipped.
@@ -66,13 +67,14 @@ def _run(plain, sanitized, folder):
     for program in programs:
         (folder / program.name).symlink_to(program)
     (folder / "trees.txt").write_text(TREES)
+    (folder / "on_device.sh").symlink_to(ROOT / "tools/on_device.sh")
     fake = dict.fromkeys(("CAVS_LIBCUDA", "CAVS_LIBNVRTC", "CAVS_LIBCUBLASLT"), str(library))
     shard = {"GTEST_TOTAL_SHARDS": str(SHARDS), "GTEST_SHARD_INDEX": "1"}
     if os.environ.get("CAVS_LONG_TESTS") == "1":
         shard = {}
     environment = {**os.environ, **fake, **SIZES, **shard, "ASAN_OPTIONS": "detect_leaks=0"}
     done = subprocess.run(
-        ["bash", ROOT / "tools/on_device.sh", folder, folder / "trees.txt", "", folder / "rows"],
+        [folder / "on_device.sh"],
         env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -83,11 +85,11 @@ def _run(plain, sanitized, folder):
     if done.returncode != 0:
         return "tools/on_device.sh failed", done.stdout
     sizes = on_device.Sizes(trees=(8, 2), large=(8, 3), lstm=(3, 8, 2))
-    goals, switches, types, scaling = on_device.all_tables(folder / "rows", sizes)
-    printed = "\n".join(
-        [done.stdout, *(own.markdown() for own in (goals, switches, types, scaling))]
-    )
+    results = folder / "benchmarks/results/on_device.jsonl"
+    found = on_device.all_tables(results, sizes)
+    printed = "\n".join([done.stdout, *(own.markdown() for own in found)])
+    _, switches, types, scaling, _ = found
     rows = {**switches.rows, **types.rows, "1": scaling.rows["1"]}
     missing = [name for name, row in rows.items() if "-" in row.values()]
-    missing += _counted_otherwise(folder / "rows")
+    missing += _counted_otherwise(results)
     return f"tools/on_device.sh left out {', '.join(missing)}" if missing else "", printed
