@@ -4,7 +4,7 @@
 #   make build TENSORFLOW=tensorflow-cpu   0.6 GB smaller, without GPU support
 
 .DEFAULT_GOAL := help
-.PHONY: help help-all build build-cc demo test test-all test-python test-cc cuda-check test-tsan sanitize fuzz fuzz-ops bench bench-cc bench-engine compare pages docs wheel release format lint clean
+.PHONY: help help-all build build-cc demo test test-all test-python test-cc cuda-check on-device test-tsan sanitize fuzz fuzz-ops bench bench-cc bench-engine compare pages docs wheel release format lint clean
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -83,6 +83,15 @@ cuda-check: build $(VENV)/.nvrtc ### The GPU's kernels on an emulated driver
 
 test-tsan: $(INSTALLED) ### The engine, streams and executor under ThreadSanitizer
 	$(BAZEL) test --config=tsan $$($(BAZEL) query 'filter("engine/|stream|late_device|exec/executor_test", kind(cc_test, //tests/cc/...))')
+
+# All programs of tools/on_device.sh. NVRTC is to be that of the machine with a GPU.
+CUDA_ON_DEVICE := //tests/cc/cuda/fake:libfake_cuda.so //benchmarks:cc/exec/cuda_bench \
+  $(patsubst tests/cc/%.cc,//tests/cc:%,$(wildcard tests/cc/device/cuda/*_test.cc \
+    tests/cc/exec/cuda_*_test.cc tests/cc/exec/executor_test.cc tests/cc/exec/narrow_sums_test.cc))
+on-device: build ### Packs what a machine with a GPU measures: ARGS="--sst=<file> --nvrtc=<library>"
+	@$(BAZEL) build --noshow_progress --config=shipped $(CUDA_ON_DEVICE)
+	@$(BIN)/python -m benchmarks.device_archive \
+	  --built=$$($(BAZEL) info --config=shipped bazel-bin) $(ARGS)
 
 # The checkout's own library stays as it is: this one lies under build/. Without
 # capture=sys pytest would swallow the report of the sanitizer, which ends the process.

@@ -107,7 +107,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--units", type=int, default=256)
     parser.add_argument("--batch", type=int, default=64)
-    parser.add_argument("--sst", default="", help="the treebank's folder; empty: data from a seed")
+    parser.add_argument(
+        "--sst", default="", help="the treebank, or a file of it; empty: data from a seed"
+    )
     parser.add_argument("--length", type=int, default=0, help="of the sequences of an LSTM")
     parser.add_argument("--rows", type=int, default=0, help="of a product")
     parser.add_argument("--steps", type=int, default=20, help="of each turn")

@@ -20,7 +20,8 @@ class Settings:
       units: The size of the hidden state h, and of inputs.
       batch: The number of graphs in a minibatch.
       seed: The seed of weights and of generated data.
-      sst: The folder of the Stanford Sentiment Treebank; None: data are generated.
+      sst: The folder of the Stanford Sentiment Treebank, of which train.txt is read, or one of
+        its files; None: data are generated.
       leaves: The number of leaves of a tree of workload tree_fc.
       steps: The number of tokens in a sequence of workload fixed_lstm.
       minibatches: The number of different minibatches; None: enough for their mean.

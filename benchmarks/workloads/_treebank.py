@@ -25,7 +25,9 @@ _TOKEN = re.compile(r"[()]|[^() \t\r\n]+")
 def examples(settings: Settings) -> Examples:
     """Binary trees with labels at all vertices and tokens at the leaves; vertices in post-order."""
     if settings.sst:
-        return read(pathlib.Path(settings.sst, "train.txt"), {}, settings.num_examples)
+        path = pathlib.Path(settings.sst)
+        path = path if path.is_file() else path / "train.txt"
+        return read(path, {}, settings.num_examples)
     generator = np.random.default_rng([settings.seed, 2])
     return _generate(generator, settings.num_examples)
 
