@@ -236,11 +236,13 @@ Status CublasLt::Form(DType dtype, const CudaProduct& product,
   return Run(products, queue.stream, workspace, done);
 }
 
+// Our kernels skip rows of zeros, which the library multiplies.
 Status CublasLt::Form(DType dtype, const CudaSum& sum, const CudaQueue& queue,
                       void* workspace, bool* done) const {
   *done = false;
   const ConstBlock &x = sum.x, &y = sum.y;
-  if (!IsDense(x) || !IsDense(y) || !IsLarge(y.rows, x.cols, y.cols)) {
+  if (!IsDense(x) || !IsDense(y) || !IsLarge(y.rows, x.cols, y.cols) ||
+      2 * sum.zeros > y.rows) {
     return Status();
   }
   const Shape shape = {RealOf(dtype), RealOf(SumType(dtype)),

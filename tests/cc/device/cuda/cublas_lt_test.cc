@@ -200,7 +200,7 @@ TEST_F(CublasLtTest, OtherProductsAreLeftToOurKernels) {
     product.terms = {{ConstBlock(data, rows, kDepth, kDepth), data, kWidth}};
     return product;
   };
-  const auto is_formed = [&](const CudaProduct& product,
+  const auto is_formed = [&](const auto& product,
                              DType dtype = DType::kFloat32) {
     bool done = true;
     const Status status = Form(dtype, product, stream, &done);
@@ -228,6 +228,10 @@ TEST_F(CublasLtTest, OtherProductsAreLeftToOurKernels) {
   own = product_of(kRows);
   own.terms.push_back(own.terms[0]);
   EXPECT_FALSE(is_formed(own, DType::kBFloat16));
+  own = product_of(kRows);
+  CudaSum sum = {own.terms[0].from, own.to, memory.data()};
+  sum.zeros = kRows / 2 + 1;
+  EXPECT_FALSE(is_formed(sum));  // Of zeros for the greater part.
   ExpectProducts(0);
 }
 
