@@ -117,8 +117,15 @@ struct IndexLists {
   // RowRange.
   const int32_t* edge_row = nullptr;
   const int32_t* edge_splits = nullptr;
+  // LinkSame() of the child rows of each slot, and of those of edges. Only in
+  // derivatives that add to the state's gradient, not where the host does.
+  const int32_t* child_links = nullptr;
+  const int32_t* edge_links = nullptr;
 
   const int32_t* child_row(int slot) const { return child_rows + slot * size; }
+  const int32_t* child_link(int slot) const {
+    return child_links + 2 * slot * size;
+  }
 };
 
 // Runs the nodes that a device has no kernels for.

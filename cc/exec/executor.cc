@@ -11,6 +11,7 @@
 #include "cc/exec/guarded_outputs.h"
 #include "cc/exec/run.h"
 #include "cc/exec/step_plan.h"
+#include "cc/schedule/link_same.h"
 
 namespace cavs {
 namespace {
@@ -149,6 +150,29 @@ Status Upload(const Device& device, Stream* stream, Tape* tape) {
   }
   tape->push_lists.assign(next, next + num_types);
   tape->edge_lists.assign(next + num_types, there.end());
+  return Status();
+}
+
+// Makes links readable on the device: see IndexLists.
+Status UploadLinks(const Model& derivative, const RowPlan& rows, Stream* stream,
+                   std::vector<IndexLists>* lists,
+                   std::shared_ptr<void>* memory) {
+  std::vector<std::vector<int32_t>> links(2 * lists->size());
+  for (int type = 0; type < rows.num_types(); ++type) {
+    for (int slot = 0; slot < derivative.num_slots; ++slot) {
+      LinkSame(rows.type(type).child_row(slot), rows.num_rows(),
+               &links[2 * type]);
+    }
+    LinkSame(rows.type(type).edge_child(), rows.num_rows(),
+             &links[2 * type + 1]);
+  }
+  std::vector<const int32_t*> there;
+  CAVS_RETURN_IF_ERROR(derivative.device->Upload({links.begin(), links.end()},
+                                                 stream, memory, &there));
+  for (int type = 0; type < rows.num_types(); ++type) {
+    (*lists)[type].child_links = there[2 * type];
+    (*lists)[type].edge_links = there[2 * type + 1];
+  }
   return Status();
 }
 
@@ -444,19 +468,27 @@ Status RunBackward(const Model& derivative, const Tape& tape,
   ExpectWork(derivative, rows, context);
   const std::vector<int32_t> writes = CountWrites(derivative, rows);
 
+  StepLimits limits;
+  limits.gathered_once = IsGatheredOnce(writes);
   RunArguments run;
   run.lists = tape.lists;
+  std::vector<IndexLists> linked;
+  std::shared_ptr<void> links;
+  if (!limits.gathered_once && !derivative.device->memory()->is_host()) {
+    linked = tape.lists;
+    CAVS_RETURN_IF_ERROR(
+        UploadLinks(derivative, rows, context.stream, &linked, &links));
+    run.lists = linked;
+  }
   run.inputs = arguments.push_grads;
   run.outputs = arguments.pull_grads;
   run.saved = &tape.saved;
   CAVS_RETURN_IF_ERROR(BindCaptureGrads(derivative, rows.num_types(),
                                         arguments.capture_grads, &run));
-  StepLimits limits;
   limits.two_streams = context.other != nullptr;
   limits.zone = ZoneOf(context);
   limits.sizes = arguments.sizes;
   limits.rows = CountRows(tape, arguments.pulls);
-  limits.gathered_once = IsGatheredOnce(writes);
   limits.saved_by_index.resize(rows.num_types());
   run.input_rows.resize(rows.num_types());
   run.output_rows.resize(rows.num_types());

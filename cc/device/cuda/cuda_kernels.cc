@@ -114,7 +114,7 @@ struct AddRowsArgs {
   int64_t from_pitch;
   void* to;
   int64_t to_pitch;
-  const int32_t* target;
+  const int32_t *target, *links;
   int64_t rows, columns;
 };
 struct ColumnsArgs {
@@ -403,12 +403,12 @@ Status CudaKernels::Move(const std::vector<CudaMove>& moves,
 }
 
 Status CudaKernels::AddRows(DType dtype, const ConstBlock& from,
-                            const int32_t* target, const Block& to,
-                            const CudaQueue& queue) const {
+                            const int32_t* target, const int32_t* links,
+                            const Block& to, const CudaQueue& queue) const {
   CudaGrid grid;
   grid.x = static_cast<unsigned>(CeilDiv(from.rows, 8));
-  const AddRowsArgs arguments = {from.data, from.pitch, to.data,  to.pitch,
-                                 target,    from.rows,  from.cols};
+  const AddRowsArgs arguments = {from.data, from.pitch, to.data,   to.pitch,
+                                 target,    links,      from.rows, from.cols};
   return LaunchOf(dtype, CudaKernel::kAddRows, grid, queue, &arguments,
                   sizeof(arguments));
 }

@@ -126,9 +126,10 @@ class CudaKernels {
   // Any number of moves, which do not depend on one another.
   Status Move(const std::vector<CudaMove>& moves, const CudaQueue& queue) const;
   // to[target[r]] += from[r] in the order of the rows; -1: nowhere. `to` is of
-  // SumType(dtype).
+  // SumType(dtype). LinkSame() of the targets has made the links.
   Status AddRows(DType dtype, const ConstBlock& from, const int32_t* target,
-                 const Block& to, const CudaQueue& queue) const;
+                 const int32_t* links, const Block& to,
+                 const CudaQueue& queue) const;
   // Row r of `to` becomes row index[r] of `sums`, which are of SumType(dtype);
   // zeros for -1.
   Status RoundRows(DType dtype, const ConstBlock& sums, const Block& to,

@@ -518,8 +518,13 @@ Status CudaProgram::Move(const std::vector<int>& nodes, const RowRange& at) {
     const bool writes = !node.outputs.empty();
     const DType dtype = symbol((writes ? node.outputs : node.inputs)[0]).dtype;
     if (node.kind == NodeKind::kGatherGrad && !bindings_.gathered_once) {
+      const IndexLists& lists = bindings_.lists;
+      const int32_t* const links =
+          node.index < 0 ? lists.edge_links : lists.child_link(node.index);
+      const int64_t first = move.to_index - ChildRows(node);
       CAVS_RETURN_IF_ERROR(kernels_.AddRows(dtype, move.from, move.to_index,
-                                            move.to, stream_->queue()));
+                                            links + 2 * first, move.to,
+                                            stream_->queue()));
     } else if (MovesState(node.kind) && bindings_.state_dtype != dtype) {
       CAVS_RETURN_IF_ERROR(
           kernels_.RoundRows(dtype, move.from, move.to, stream_->queue()));

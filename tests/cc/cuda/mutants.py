@@ -260,8 +260,24 @@ MUTANTS = [
         "rows are added backwards",
         KERNELS,
         "*InOrder*",
-        "for (i64 other = r; other < a.rows; ++other)",
-        "for (i64 other = a.rows - 1; other >= r; --other)",
+        pattern=r"links\[2 \* r\];([^@]*)before <= r([^@]*)links\[2 \* other \+ 1\];([^@]*)"
+        r"other \+= behind > 0 \? behind : a\.rows;",
+        wrong="links[2 * r + 1];$1before < a.rows - r$2links[2 * other];$3"
+        "other -= behind > 0 && behind <= other ? behind : -a.rows;",
+    ),
+    Mutant(
+        "a row waits for one that another launch has added",
+        KERNELS,
+        "*InOrder*",
+        "(before > 0 && before <= r)",
+        "before > 0",
+    ),
+    Mutant(
+        "rows of the next launch are added, too",
+        KERNELS,
+        "*InOrder*",
+        "other < a.rows;",
+        "other < 2 * a.rows;",
     ),
     Mutant(
         "half of a warp is left out of a sum",

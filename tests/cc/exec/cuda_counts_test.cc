@@ -329,7 +329,7 @@ TEST_F(CudaCountsTest, ACellOfTwoTypesOverAGraph) {
   const Counts counts = CountsOf(
       cell, WithRandomTypes(RandomDag(50, cell.most_children(), &random), 2,
                             &random));
-  EXPECT_EQ(counts, (Counts{125, 0, 9, 4544, 4}));
+  EXPECT_EQ(counts, (Counts{125, 0, 10, 6304, 4}));
 }
 
 }  // namespace

@@ -787,37 +787,31 @@ FUNCTION void add_parts(const PartsArgs& a, const Where& at) {
 }
 
 // Row r of `from` is added to row target[r] of `to`. Rows with the same target
-// are added in order, by the warp of the first of these rows.
+// are added in order, by the warp of the first of these rows. The one before
+// row r lies links[2 * r] rows before it, the one behind it links[2 * r + 1]
+// rows behind it, perhaps outside of these rows; 0: there is none.
 struct AddRowsArgs {
   Global<const T> from;
   i64 from_pitch;
   Global<W> to;
   i64 to_pitch;
-  Global<const int> target;
+  Global<const int> target, links;
   i64 rows, columns;
 };
 FUNCTION void add_rows(const AddRowsArgs& a, const Where& at) {
   const i64 r = static_cast<i64>(at.x) * 8 + warp();
   if (r >= a.rows) return;
-  const int target = a.target[r];
-  if (target < 0) return;
-  int earlier = 0;
-  for (i64 first = 0; first < r; first += 32) {
-    const i64 other = first + lane();
-    if (other < r && a.target[other] == target) earlier = 1;
-  }
-  for (int d = 16; d > 0; d /= 2) earlier = earlier | shuffle_xor(earlier, d);
-  if (earlier) return;
-  for (i64 first = 0; first < a.columns; first += 32) {
-    const i64 c = first + lane();
-    W sum = W(0);
-    if (c < a.columns) sum = a.to[target * a.to_pitch + c];
-    for (i64 other = r; other < a.rows; ++other) {
-      if (a.target[other] != target || c >= a.columns) continue;
+  const int target = a.target[r], before = a.links[2 * r];
+  if (target < 0 || (before > 0 && before <= r)) return;
+  for (i64 c = lane(); c < a.columns; c += 32) {
+    W sum = a.to[target * a.to_pitch + c];
+    for (i64 other = r; other < a.rows;) {
+      const int behind = a.links[2 * other + 1];
       const T own = a.from[other * a.from_pitch + c];
       sum = sum + to_wide(own);
+      other += behind > 0 ? behind : a.rows;
     }
-    if (c < a.columns) a.to[target * a.to_pitch + c] = sum;
+    a.to[target * a.to_pitch + c] = sum;
   }
 }
 

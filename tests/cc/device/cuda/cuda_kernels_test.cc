@@ -7,6 +7,7 @@
 
 #include "cc/device/cpu/cpu_backend.h"
 #include "cc/device/cpu/workers.h"
+#include "cc/schedule/link_same.h"
 #include "tests/cc/cuda/fake_cuda.h"
 #include "tests/cc/device/cuda/gpu_matrix.h"
 
@@ -161,9 +162,20 @@ TEST_F(CudaKernelsTest, RowsAreAddedInOrder) {
       const auto own = Up(from);
       const auto other = Up(to);
       const auto index = Up(target);
-      Done(kernels->AddRows(kDTypeOf<T>, own.block(),
-                            index.template as<int32_t>(), other.block(),
-                            stream));
+      std::vector<int32_t> links;
+      LinkSame(target, targets, &links);
+      const auto link = Up(links);
+      // In parts, so that links lead to rows before and behind them.
+      int64_t first = 0;
+      for (const int64_t end : {int64_t{1}, int64_t{40}, rows}) {
+        Block part = own.block();
+        part.data = static_cast<T*>(part.data) + first * part.pitch;
+        part.rows = end - first;
+        Done(kernels->AddRows(
+            kDTypeOf<T>, part, index.template as<int32_t>() + first,
+            link.template as<int32_t>() + 2 * first, other.block(), stream));
+        first = end;
+      }
       ExpectSame(other.Read(), want);
     }
   });
