@@ -250,6 +250,13 @@ MUTANTS = [
         wrong="p + 1 < $1.num_parts;",
     ),
     Mutant(
+        "the parts of a sum are added backwards",
+        KERNELS,
+        "*PartsOfSums*",
+        pattern=r"parts\[p \* (\w+)\.n \+ i\]",
+        wrong="parts[($1.num_parts - p) * $1.n + i]",
+    ),
+    Mutant(
         "a sum of parts forgets what was there before",
         KERNELS,
         "*Sums*",

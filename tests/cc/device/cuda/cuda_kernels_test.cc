@@ -499,6 +499,36 @@ TEST_F(CudaKernelsTest, SumsOverRowsAreExact) {
 }
 
 // Tiles of 128 x 128 numbers: of products, and of sums in one part and in two.
+// To the last bit. The parts are one number each, and zeros.
+TEST_F(CudaKernelsTest, PartsOfSumsAreAddedInOrder) {
+  const int64_t rows = 4096, cols = 16;
+  const auto parts = static_cast<int64_t>(
+      kernels->BytesOfParts(DType::kFloat32, 0, cols, rows) /
+      (cols * sizeof(float)));
+  ASSERT_GE(parts, 3);
+  const int64_t rows_per_part = (rows / parts + 15) / 16 * 16;
+  HostMatrix<float> from(rows, cols), want(1, cols);
+  from.FillUnevenly(1);
+  for (int64_t j = 0; j < cols; ++j) {
+    float sum = from.at(0, j);
+    for (int64_t i = 1; i < rows; ++i) {
+      if (i % rows_per_part == 0) {
+        sum += from.at(i, j);
+      } else {
+        from.at(i, j) = 0;
+      }
+    }
+    want.at(0, j) = sum;
+  }
+  const auto own = Up(from), to = Up(HostMatrix<float>(1, cols));
+  const GpuMemory workspace(driver(), parts * cols * sizeof(float));
+  CudaSum sum;
+  sum.y = own.block();
+  sum.to = to.block().data;
+  Done(kernels->SumOverRows(DType::kFloat32, {sum}, workspace.data(), stream));
+  ExpectSame(to.Read(), want);
+}
+
 TEST_F(CudaKernelsTest, ProductsAndSumsInLargeTilesAreExact) {
   const bool few = kernels->context().num_processors() <= 8;
   std::optional<FakeCuda> cuda;
