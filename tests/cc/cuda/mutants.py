@@ -303,7 +303,7 @@ MUTANTS = [
     Mutant(
         "a walk does not wait for all blocks of a step",
         WALK,
-        "*Few*",
+        "*ASmaller*",
         "grid_barrier(a.counter, &round);",
         "",
         races=True,
@@ -311,7 +311,7 @@ MUTANTS = [
     Mutant(
         "a walk begins a block while the one before is at work",
         WALK,
-        "*Few*",
+        "*ASmaller*",
         pattern=r"(run\(kernel, memory \+ place, at\);)\s*barrier\(\);",
         wrong="$1",
         races=True,
