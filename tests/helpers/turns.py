@@ -21,9 +21,9 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    """Chooses the turn of a run of everything; processes of xdist are told it as an option."""
+    """Chooses the turn of a run of everything, as each process of xdist does with its arguments."""
     asked = config.args_source is not pytest.Config.ArgsSource.TESTPATHS or config.option.keyword
-    if asked or config.option.markexpr != "not long" or hasattr(config, "workerinput"):
+    if asked or config.option.markexpr != "not long":
         return
     if config.option.turn is None:
         config.option.turn = of_commit(config.rootpath)

@@ -45,16 +45,18 @@ def test_what_is_no_checkout_has_the_first_turn(tmp_path, monkeypatch):
     assert turns.of_commit(tmp_path) == 0
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize(
     ("arguments", "passed"),
     [
         ([], 1 + 3),
-        (["--numprocesses=2", "--turn=1"], 1 + 3),
+        (["--numprocesses=2"], 1 + 3),
+        (["folder", "--turn=1"], 1 + 3),
         (["-m", ""], 1 + 9),
         (["folder/test_it.py"], 1 + 9),
         (["-k", "table"], 9),
     ],
-    ids=["whole", "turn", "long", "file", "name"],
+    ids=["whole", "processes", "turn", "long", "file", "name"],
 )
 def test_a_run_of_everything_has_a_third(arguments, passed, tmp_path, request):
     tmp_path.joinpath("pyproject.toml").write_text(SETTINGS)
