@@ -42,10 +42,11 @@ demo: build ## Trains a Tree-LSTM on ListOps, in about two minutes
 
 test: ## Runs every test but the long ones
 	@$(BAZEL) --version > /dev/null  # Else it is said after minutes.
-	@$(MAKE) --no-print-directory --jobs=2 build build-cc
+	@$(MAKE) --no-print-directory --jobs=2 $(INSTALLED) build-cc
 	@$(MAKE) --no-print-directory --jobs=1 --keep-going test-python test-cc cuda-check
 
-# Runs while packages are installed. What does not compile is a failure of test-cc.
+# Runs while packages are installed, and before the library is compiled: twice as many compilers as
+# cores take longer. What does not compile is a failure of test-cc.
 build-cc:
 	-@$(BAZEL) build --keep_going --noshow_progress --config=asan //tests/cc/...
 
