@@ -66,7 +66,6 @@ def server(request, tmp_path_factory):
         yield port, keras.models.load_model(path)
 
 
-@pytest.mark.in_turns
 def test_answers_are_those_of_the_model(server):
     port, model = server
     bodies = [json.dumps({"tree": tree}) for tree in TREES] + list(BAD)
