@@ -10,19 +10,28 @@ _COPTS = [
     "//conditions:default": [],
 })
 
-# UBSan's checks that are left out here would take a third of the compile time
-# of tests; AddressSanitizer or a crash shows what they find.
+# UBSan's checks that are left out here would take a third of the compile time;
+# AddressSanitizer or a crash shows what they find.
 _FEWER_CHECKS = select({
     "//tools:opt": [],
     "//conditions:default": ["-fno-sanitize=null,alignment,object-size,vptr"],
 })
 
-_TEST_COPTS = _COPTS + ["-O1"] + _FEWER_CHECKS
+# What is tested is checked wholly; of the tests' own code, accesses to the heap
+# are. The rest would take a third of the time to compile them.
+_TEST_COPTS = _COPTS + ["-O1"] + select({
+    "//tools:opt": [],
+    "//conditions:default": [
+        "-fno-sanitize=undefined",
+        "--param=asan-globals=0",
+        "--param=asan-stack=0",
+    ],
+})
 
 # Of tests that take longer to compile than to run, under sanitizers.
 _LIGHT_COPTS = select({
     "//tools:opt": [],
-    "//conditions:default": ["-O0"],
+    "//conditions:default": ["-O0", "--param=asan-instrumentation-with-call-threshold=0"],
 })
 
 # A program that can be taken to another machine; under sanitizers, where it
