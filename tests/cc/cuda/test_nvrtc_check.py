@@ -36,11 +36,13 @@ def run(nvrtc, texts, *more):
     return subprocess.run(command, check=False).returncode
 
 
+@pytest.mark.in_turns
 def test_right_texts_compile_for_every_architecture(nvrtc, texts, capfd):
     assert run(nvrtc, texts) == 0
     assert "1 of 1 programs compile for sm_80, sm_90, sm_100" in capfd.readouterr().out
 
 
+@pytest.mark.in_turns
 def test_texts_may_be_machine_code_for_one_architecture_and_ptx_for_the_others(nvrtc, texts, capfd):
     passed = f"--passed={texts / 'passed'}"
     assert run(nvrtc, texts, passed, "--no-every") == 0
@@ -112,6 +114,7 @@ def test_spills_are_read_in_the_log_of_the_compiler():
     )
 
 
+@pytest.mark.in_turns
 def test_small_texts_are_compiled_together_and_blamed_alone(nvrtc, texts, capfd):
     for i in range(20):
         (texts / f"group_{i}.cu").write_text(

@@ -77,8 +77,7 @@ inline Graph WithRandomTypes(Graph graph, int num_types, std::mt19937* random) {
 
 // How many random cells to try. Sanitizers take six to ten times as long, and a
 // sixth of the cells is enough for them, since most cells would show the faults
-// that they look for. The executor's all run as shipped, those of other tests
-// in `make test-all`.
+// that they look for. All run as shipped in `make test-all`.
 constexpr uint32_t SanitizedSeeds(uint32_t count) { return (count + 5) / 6; }
 constexpr uint32_t NumSeeds(uint32_t count) {
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
